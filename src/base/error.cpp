@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "base/error.hpp"
+
+#include <cstring>
+#include <new>
+
+namespace xio {
+
+namespace {
+thread_local std::string t_last_error;
+}
+
+std::string errno_text(int err) {
+  char text[128];
+  // The GNU form of strerror_r answers a pointer, which need not be `text`.
+  return strerror_r(err, text, sizeof text);
+}
+
+void set_last_error(std::string sentence) noexcept { t_last_error = std::move(sentence); }
+const char* last_error() noexcept { return t_last_error.c_str(); }
+
+xio_status_t status_of_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const error& e) {
+    set_last_error(e.what());
+    return e.status();
+  } catch (const std::bad_alloc&) {
+    set_last_error("host memory is exhausted; free some or lower XIO_HEAP_SIZE");
+    return XIO_ERR_NO_MEMORY;
+  } catch (const std::exception& e) {
+    set_last_error(std::string("unexpected error: ") + e.what() + "; this is a bug of XIO, please report it");
+    return XIO_ERR_INTERNAL;
+  } catch (...) {
+    set_last_error("unexpected error of unknown type; this is a bug of XIO, please report it");
+    return XIO_ERR_INTERNAL;
+  }
+}
+
+}  // namespace xio
+
+extern "C" const char* xio_status_name(xio_status_t status) {
+  switch (status) {
+#define XIO_NAME(s) \
+  case s: return #s
+    XIO_NAME(XIO_OK);
+    XIO_NAME(XIO_PENDING);
+    XIO_NAME(XIO_ERR_ARG);
+    XIO_NAME(XIO_ERR_PE);
+    XIO_NAME(XIO_ERR_NOT_SYMMETRIC);
+    XIO_NAME(XIO_ERR_NOT_REGISTERED);
+    XIO_NAME(XIO_ERR_NO_MEMORY);
+    XIO_NAME(XIO_ERR_CONFIG);
+    XIO_NAME(XIO_ERR_UNSUPPORTED);
+    XIO_NAME(XIO_ERR_NO_ROUTE);
+    XIO_NAME(XIO_ERR_TIMEOUT);
+    XIO_NAME(XIO_ERR_PEER);
+    XIO_NAME(XIO_ERR_AUTH);
+    XIO_NAME(XIO_ERR_TRANSPORT);
+    XIO_NAME(XIO_ERR_STORAGE);
+    XIO_NAME(XIO_ERR_IO);
+    XIO_NAME(XIO_ERR_STATE);
+    XIO_NAME(XIO_ERR_INTERNAL);
+#undef XIO_NAME
+  }
+  return "XIO_ERR_UNKNOWN";
+}
+
+extern "C" const char* xio_last_error(void) { return xio::last_error(); }

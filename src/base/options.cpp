@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "base/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+extern "C" char** environ;
+
+namespace xio {
+
+namespace {
+
+constexpr option_row k_rows[] = {
+#define XIO_OPTION(field, variable, kind, fallback, limits, text) {#field, variable, #kind, fallback, limits, text},
+#include "base/options.def"
+#undef XIO_OPTION
+};
+
+std::uint64_t parse_uint(const std::string& text, const std::string& what) {
+  std::uint64_t value = 0;
+  auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || ec != std::errc() || end != text.data() + text.size())
+    fail(XIO_ERR_CONFIG, "{}='{}' is not a whole number; give one such as 4096", what, text);
+  return value;
+}
+
+void check_range(const option_row& row, std::uint64_t value, const std::string& text) {
+  const std::string limits = row.limits;
+  const auto dots = limits.find("..");
+  if (dots == std::string::npos) return;
+  const auto low = parse_size(limits.substr(0, dots), row.variable);
+  const auto high = parse_size(limits.substr(dots + 2), row.variable);
+  if (value < low || value > high)
+    fail(XIO_ERR_CONFIG, "{}='{}' is outside {}; choose a value in that range", row.variable, text, limits);
+}
+
+void assign(const option_row& row, const std::string& text, std::string& out) {
+  if (std::strcmp(row.kind, "CHOICE") == 0) {
+    const std::string all = std::string("|") + row.limits + "|";
+    if (text.empty() || text.find('|') != std::string::npos || all.find("|" + text + "|") == std::string::npos)
+      fail(XIO_ERR_CONFIG, "{}='{}' is not known; use one of {}", row.variable, text, row.limits);
+  }
+  out = text;
+}
+
+void assign(const option_row& row, const std::string& text, std::uint64_t& out) {
+  out = std::strcmp(row.kind, "SIZE") == 0 ? parse_size(text, row.variable) : parse_uint(text, row.variable);
+  check_range(row, out, text);
+}
+
+options read(const char* (*value_of)(const char*)) {
+  options o;
+  std::size_t i = 0;
+#define XIO_OPTION(field, variable, kind, fallback, limits, text)      \
+  {                                                                    \
+    const char* given = value_of(variable);                            \
+    assign(k_rows[i++], given != nullptr ? given : fallback, o.field); \
+  }
+#include "base/options.def"
+#undef XIO_OPTION
+  return o;
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t up = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+void warn_of_unknown_variables() {
+  static std::set<std::string> seen;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string name(*entry, std::strcspn(*entry, "="));
+    // XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* belongs to test programs.
+    if (name.rfind("XIO_", 0) != 0 || name.rfind("XIO_RUN_", 0) == 0 || name.rfind("XIO_TEST_", 0) == 0) continue;
+    const option_row* nearest = nullptr;
+    std::size_t best = SIZE_MAX;
+    for (const auto& row : k_rows) {
+      const std::size_t d = edit_distance(name, row.variable);
+      if (d < best) best = d, nearest = &row;
+    }
+    if (best == 0 || !seen.insert(name).second) continue;
+    log::warn("{} is not a variable of XIO and is ignored; did you mean {}?", name, nearest->variable);
+  }
+}
+
+}  // namespace
+
+std::uint64_t parse_size(const std::string& text, const std::string& what) {
+  std::uint64_t value = 0;
+  auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  int shift = -1;
+  if (unit.empty()) shift = 0;
+  if (unit == "k" || unit == "K") shift = 10;
+  if (unit == "m" || unit == "M") shift = 20;
+  if (unit == "g" || unit == "G") shift = 30;
+  if (unit == "t" || unit == "T") shift = 40;
+  if (text.empty() || ec != std::errc() || shift < 0 || (shift > 0 && value >> (64 - shift) != 0))
+    fail(XIO_ERR_CONFIG, "{}='{}' is not a size; give bytes such as 65536, 64k, 16M or 1G", what, text);
+  return value << shift;
+}
+
+options options::from_environment() {
+  options o = read([](const char* variable) -> const char* { return std::getenv(variable); });
+  warn_of_unknown_variables();
+  return o;
+}
+
+options options::defaults() {
+  return read([](const char*) -> const char* { return nullptr; });
+}
+
+const option_row* option_rows(std::size_t* count) {
+  *count = std::size(k_rows);
+  return k_rows;
+}
+
+}  // namespace xio

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Typed view of the environment, made from options.def.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace xio {
+
+namespace option_type {
+using CHOICE = std::string;
+using TEXT = std::string;
+using SIZE = std::uint64_t;
+using UINT = std::uint64_t;
+}  // namespace option_type
+
+struct options {
+#define XIO_OPTION(field, variable, kind, fallback, limits, text) option_type::kind field{};
+#include "base/options.def"
+#undef XIO_OPTION
+
+  // Reads and checks every variable; throws XIO_ERR_CONFIG with variable, value, and what is allowed.
+  // A set XIO_ variable that no row names is reported once as a warning with the nearest name.
+  static options from_environment();
+
+  // Defaults only; for tests and tools.
+  static options defaults();
+};
+
+// One row of the table, for printing.
+struct option_row {
+  const char* field;
+  const char* variable;
+  const char* kind;
+  const char* fallback;
+  const char* limits;
+  const char* text;
+};
+const option_row* option_rows(std::size_t* count);
+
+// "64k" -> 65536; throws XIO_ERR_CONFIG naming `what`. k, M, G, T are powers of 1024.
+std::uint64_t parse_size(const std::string& text, const std::string& what);
+
+}  // namespace xio
