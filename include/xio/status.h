@@ -3,6 +3,8 @@
 #ifndef XIO_STATUS_H
 #define XIO_STATUS_H
 
+#include "xio/export.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,7 +31,7 @@ typedef enum xio_status {
 } xio_status_t;
 
 /* A short constant name, "XIO_ERR_TIMEOUT"; never null. */
-const char *xio_status_name(xio_status_t status);
+XIO_EXPORT const char *xio_status_name(xio_status_t status);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "xio/xio.h"
+
 namespace xio {
 
 namespace {

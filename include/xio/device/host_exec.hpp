@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What device code asks of the host executor (src/gpu/host) when kernels run on CPU threads.
+// One lane is one GPU thread: a fiber (default) or an OS thread (XIO_HOST_EXEC=threads).
+// Functions that take a mask are collective over its lanes: every lane of the mask must call them.
+// Outside a kernel (current == nullptr) the caller is a wave of one lane; none of these may be called then.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "xio/export.h"
+
+namespace xio::host_exec {
+
+struct index3 {
+  unsigned x, y, z;
+};
+
+struct lane {
+  index3 thread_index, block_index, block_size, grid_size;
+  unsigned lane_id;    // 0..wave_size-1
+  unsigned wave_size;  // 32 or 64
+  unsigned wave_live;  // lanes of this wave that were launched
+};
+
+// The running lane. Set by the executor on every switch; null on threads that run no kernel.
+extern XIO_EXPORT __thread lane* current;
+
+// Lets every other lane of the workgroup run, and the other workgroups and processes when all pause.
+XIO_EXPORT void pause();
+
+// __syncthreads.
+XIO_EXPORT void sync_workgroup();
+
+// The lanes of this wave that arrive here together, the caller among them: what the execution mask is on a
+// GPU. With fibers the lanes that reach the same call within one turn of the wave; with OS threads the
+// caller alone. A legal answer is always "the caller alone".
+XIO_EXPORT std::uint64_t converged_lanes();
+
+// All lanes of this wave that have not returned from the kernel. Every one of them must call.
+XIO_EXPORT std::uint64_t whole_wave();
+
+XIO_EXPORT void sync_lanes(std::uint64_t mask);
+XIO_EXPORT std::uint64_t ballot(std::uint64_t mask, bool predicate);
+XIO_EXPORT std::uint64_t shuffle(std::uint64_t mask, std::uint64_t value, unsigned from_lane);
+XIO_EXPORT std::uint64_t match(std::uint64_t mask, std::uint64_t key);  // lanes of mask with my key
+
+// Memory of this workgroup: the launch's dynamic shared memory, and one block per tag address.
+XIO_EXPORT void* dynamic_shared();
+XIO_EXPORT void* static_shared(const void* tag, std::size_t bytes, std::size_t alignment);
+
+}  // namespace xio::host_exec

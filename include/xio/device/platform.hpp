@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: MIT
+// The only device header that knows HIP, CUDA or the host: fences, scoped atomics, wave operations, clock,
+// pause, wide stores. Everything above it is written once.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "xio/status.h"
+
+#if defined(__HIPCC__) || defined(__HIP__)
+#define XIO_ON_HIP 1
+#include <hip/hip_runtime.h>
+#elif defined(__CUDACC__)
+#define XIO_ON_CUDA 1
+#include <cuda/atomic>
+#else
+#define XIO_ON_HOST 1
+#include <sched.h>
+#include <time.h>
+
+#include "xio/device/host_exec.hpp"
+#endif
+
+#if defined(XIO_ON_HOST)
+#define XIO_DEVICE inline
+#define XIO_HOST_DEVICE inline
+#define XIO_NOINLINE
+// Memory of a workgroup: XIO_SHARED(int, total); then use total.
+#define XIO_SHARED(type, name)                 \
+  static const char xio_shared_tag_##name = 0; \
+  type& name = *static_cast<type*>(::xio::dev::workgroup_memory(&xio_shared_tag_##name, sizeof(type), alignof(type)))
+#else
+#define XIO_DEVICE __device__ inline __attribute__((always_inline))
+#define XIO_HOST_DEVICE __host__ __device__ inline
+#define XIO_NOINLINE __noinline__
+#define XIO_SHARED(type, name) __shared__ type name
+#endif
+
+namespace xio::dev {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+
+enum class scope { workgroup, agent, system };  // agent = this GPU
+enum class order { relaxed, acquire, release, acq_rel, seq_cst };
+
+// --- Scoped atomics ----------------------------------------------------------------------------------
+
+#if defined(XIO_ON_CUDA)
+template <scope S>
+constexpr cuda::thread_scope k_scope = S == scope::workgroup ? cuda::thread_scope_block
+                                       : S == scope::agent   ? cuda::thread_scope_device
+                                                             : cuda::thread_scope_system;
+template <order O>
+constexpr cuda::memory_order k_order = O == order::relaxed   ? cuda::memory_order_relaxed
+                                       : O == order::acquire ? cuda::memory_order_acquire
+                                       : O == order::release ? cuda::memory_order_release
+                                       : O == order::acq_rel ? cuda::memory_order_acq_rel
+                                                             : cuda::memory_order_seq_cst;
+template <order O>
+constexpr cuda::memory_order k_failure = O == order::relaxed || O == order::release ? cuda::memory_order_relaxed
+                                         : O == order::seq_cst                      ? cuda::memory_order_seq_cst
+                                                                                    : cuda::memory_order_acquire;
+template <scope S, class T>
+using ref = cuda::atomic_ref<T, k_scope<S>>;
+#else
+template <order O>
+constexpr int k_order = O == order::relaxed   ? __ATOMIC_RELAXED
+                        : O == order::acquire ? __ATOMIC_ACQUIRE
+                        : O == order::release ? __ATOMIC_RELEASE
+                        : O == order::acq_rel ? __ATOMIC_ACQ_REL
+                                              : __ATOMIC_SEQ_CST;
+template <order O>
+constexpr int k_failure = O == order::relaxed || O == order::release ? __ATOMIC_RELAXED
+                          : O == order::seq_cst                      ? __ATOMIC_SEQ_CST
+                                                                     : __ATOMIC_ACQUIRE;
+#endif
+#if defined(XIO_ON_HIP)
+template <scope S>
+constexpr int k_scope = S == scope::workgroup ? __HIP_MEMORY_SCOPE_WORKGROUP
+                        : S == scope::agent   ? __HIP_MEMORY_SCOPE_AGENT
+                                              : __HIP_MEMORY_SCOPE_SYSTEM;
+#endif
+
+template <scope S, order O, class T>
+XIO_DEVICE T load(const T* p) {
+#if defined(XIO_ON_CUDA)
+  return ref<S, T>(*const_cast<T*>(p)).load(k_order<O>);
+#elif defined(XIO_ON_HIP)
+  return __hip_atomic_load(const_cast<T*>(p), k_order<O>, k_scope<S>);
+#else
+  T value;
+  __atomic_load(const_cast<T*>(p), &value, k_order<O>);
+  return value;
+#endif
+}
+
+template <scope S, order O, class T>
+XIO_DEVICE void store(T* p, T value) {
+#if defined(XIO_ON_CUDA)
+  ref<S, T>(*p).store(value, k_order<O>);
+#elif defined(XIO_ON_HIP)
+  __hip_atomic_store(p, value, k_order<O>, k_scope<S>);
+#else
+  __atomic_store(p, &value, k_order<O>);
+#endif
+}
+
+template <scope S, order O, class T>
+XIO_DEVICE T exchange(T* p, T value) {
+#if defined(XIO_ON_CUDA)
+  return ref<S, T>(*p).exchange(value, k_order<O>);
+#elif defined(XIO_ON_HIP)
+  return __hip_atomic_exchange(p, value, k_order<O>, k_scope<S>);
+#else
+  T old;
+  __atomic_exchange(p, &value, &old, k_order<O>);
+  return old;
+#endif
+}
+
+// Compares bit patterns. On failure `expected` becomes the value found.
+template <scope S, order O, class T>
+XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
+#if defined(XIO_ON_CUDA)
+  return ref<S, T>(*p).compare_exchange_strong(expected, desired, k_order<O>, k_failure<O>);
+#elif defined(XIO_ON_HIP)
+  return __hip_atomic_compare_exchange_strong(p, &expected, desired, k_order<O>, k_failure<O>, k_scope<S>);
+#else
+  return __atomic_compare_exchange(p, &expected, &desired, false, k_order<O>, k_failure<O>);
+#endif
+}
+
+#if defined(XIO_ON_CUDA)
+#define XIO_RMW(name, hip_builtin, host_builtin)  \
+  template <scope S, order O, class T>            \
+  XIO_DEVICE T name(T* p, T value) {              \
+    return ref<S, T>(*p).name(value, k_order<O>); \
+  }
+#elif defined(XIO_ON_HIP)
+#define XIO_RMW(name, hip_builtin, host_builtin)          \
+  template <scope S, order O, class T>                    \
+  XIO_DEVICE T name(T* p, T value) {                      \
+    return hip_builtin(p, value, k_order<O>, k_scope<S>); \
+  }
+#else
+#define XIO_RMW(name, hip_builtin, host_builtin) \
+  template <scope S, order O, class T>           \
+  XIO_DEVICE T name(T* p, T value) {             \
+    return host_builtin(p, value, k_order<O>);   \
+  }
+#endif
+XIO_RMW(fetch_add, __hip_atomic_fetch_add, __atomic_fetch_add)
+XIO_RMW(fetch_and, __hip_atomic_fetch_and, __atomic_fetch_and)
+XIO_RMW(fetch_or, __hip_atomic_fetch_or, __atomic_fetch_or)
+XIO_RMW(fetch_xor, __hip_atomic_fetch_xor, __atomic_fetch_xor)
+#undef XIO_RMW
+
+template <scope S, order O>
+XIO_DEVICE void fence() {
+#if defined(XIO_ON_CUDA)
+  cuda::atomic_thread_fence(k_order<O>, k_scope<S>);
+#elif defined(XIO_ON_HIP)
+  if constexpr (S == scope::system)
+    __builtin_amdgcn_fence(k_order<O>, "");
+  else if constexpr (S == scope::agent)
+    __builtin_amdgcn_fence(k_order<O>, "agent");
+  else
+    __builtin_amdgcn_fence(k_order<O>, "workgroup");
+#else
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+  __atomic_thread_fence(k_order<O>);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
+}
+
+// --- Where am I --------------------------------------------------------------------------------------
+
+// Linear index of the calling thread in its workgroup, and the workgroup's size.
+XIO_DEVICE u32 thread_in_workgroup() {
+#if defined(XIO_ON_HOST)
+  const auto* me = host_exec::current;
+  if (me == nullptr) return 0;
+  return (me->thread_index.z * me->block_size.y + me->thread_index.y) * me->block_size.x + me->thread_index.x;
+#else
+  return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+#endif
+}
+
+XIO_DEVICE u32 workgroup_size() {
+#if defined(XIO_ON_HOST)
+  const auto* me = host_exec::current;
+  return me == nullptr ? 1 : me->block_size.x * me->block_size.y * me->block_size.z;
+#else
+  return blockDim.x * blockDim.y * blockDim.z;
+#endif
+}
+
+XIO_DEVICE u32 workgroup_index() {
+#if defined(XIO_ON_HOST)
+  const auto* me = host_exec::current;
+  if (me == nullptr) return 0;
+  return (me->block_index.z * me->grid_size.y + me->block_index.y) * me->grid_size.x + me->block_index.x;
+#else
+  return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+#endif
+}
+
+XIO_DEVICE void sync_workgroup() {
+#if defined(XIO_ON_HOST)
+  if (host_exec::current != nullptr) host_exec::sync_workgroup();
+#else
+  __syncthreads();
+#endif
+}
+
+#if defined(XIO_ON_HOST)
+inline void* workgroup_memory(const void* tag, std::size_t bytes, std::size_t alignment) {
+  if (host_exec::current != nullptr) return host_exec::static_shared(tag, bytes, alignment);
+  // A host thread outside any kernel is a workgroup of its own; no XIO_SHARED of XIO is larger than this.
+  alignas(64) static thread_local char alone[256];
+  return bytes <= sizeof alone ? alone : nullptr;
+}
+#endif
+
+// --- Waves -------------------------------------------------------------------------------------------
+
+XIO_DEVICE u32 popcount(u64 bits) {
+#if defined(XIO_ON_HOST)
+  return static_cast<u32>(__builtin_popcountll(bits));
+#else
+  return static_cast<u32>(__popcll(bits));
+#endif
+}
+
+// Index of the lowest set bit; bits must not be 0.
+XIO_DEVICE u32 lowest_bit(u64 bits) {
+#if defined(XIO_ON_HOST)
+  return static_cast<u32>(__builtin_ctzll(bits));
+#else
+  return static_cast<u32>(__ffsll(static_cast<long long>(bits)) - 1);
+#endif
+}
+
+XIO_DEVICE u32 lane_id() {
+#if defined(XIO_ON_HIP)
+  return static_cast<u32>(__lane_id());
+#elif defined(XIO_ON_CUDA)
+  u32 id;
+  asm("mov.u32 %0, %%laneid;" : "=r"(id));
+  return id;
+#else
+  return host_exec::current == nullptr ? 0 : host_exec::current->lane_id;
+#endif
+}
+
+XIO_DEVICE u32 wave_size() {
+#if defined(XIO_ON_HOST)
+  return host_exec::current == nullptr ? 1 : host_exec::current->wave_size;
+#else
+  return static_cast<u32>(warpSize);
+#endif
+}
+
+// Some lanes of one wave that act together. All member functions are collective over the group.
+struct lanes {
+  u64 mask;
+
+  XIO_DEVICE u32 count() const { return popcount(mask); }
+  // Place of the caller among them, 0 first.
+  XIO_DEVICE u32 rank() const { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
+  XIO_DEVICE bool leader() const { return lane_id() == lowest_bit(mask); }
+  XIO_DEVICE bool alone() const { return (mask & (mask - 1)) == 0; }
+
+  XIO_DEVICE void sync() const {
+#if defined(XIO_ON_CUDA)
+    __syncwarp(static_cast<u32>(mask));
+#elif defined(XIO_ON_HIP)
+    // Lanes of a wave run in lockstep; this only stops the compiler from moving memory operations.
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+#else
+    if (!alone()) host_exec::sync_lanes(mask);
+#endif
+  }
+
+  XIO_DEVICE u64 ballot(bool predicate) const {
+#if defined(XIO_ON_CUDA)
+    return __ballot_sync(static_cast<u32>(mask), predicate);
+#elif defined(XIO_ON_HIP)
+    return __ballot(predicate) & mask;
+#else
+    if (alone()) return predicate ? mask : 0;
+    return host_exec::ballot(mask, predicate);
+#endif
+  }
+
+  // The value that lane `from` (a lane id in the mask) holds.
+  XIO_DEVICE u64 shuffle(u64 value, u32 from) const {
+#if defined(XIO_ON_CUDA)
+    return __shfl_sync(static_cast<u32>(mask), static_cast<unsigned long long>(value), static_cast<int>(from));
+#elif defined(XIO_ON_HIP)
+    const int at = static_cast<int>(from) << 2;
+    const u32 low = static_cast<u32>(__builtin_amdgcn_ds_bpermute(at, static_cast<int>(value)));
+    const u32 high = static_cast<u32>(__builtin_amdgcn_ds_bpermute(at, static_cast<int>(value >> 32)));
+    return (u64{high} << 32) | low;
+#else
+    if (alone()) return value;
+    return host_exec::shuffle(mask, value, from);
+#endif
+  }
+
+  // The leader's value.
+  XIO_DEVICE u64 first(u64 value) const { return shuffle(value, lowest_bit(mask)); }
+};
+
+// The lanes that are here with the caller (its execution mask). Which lanes those are is the compiler's and
+// the scheduler's choice; correct code works for any answer that contains the caller.
+XIO_DEVICE lanes converged_lanes() {
+#if defined(XIO_ON_HIP)
+  return lanes{static_cast<u64>(__ballot(1))};
+#elif defined(XIO_ON_CUDA)
+  return lanes{static_cast<u64>(__activemask())};
+#else
+  const auto* me = host_exec::current;
+  if (me == nullptr || me->wave_live == 1) return lanes{u64{1} << lane_id()};
+  return lanes{host_exec::converged_lanes()};
+#endif
+}
+
+// All lanes of the wave; every lane that has not left the kernel must call.
+XIO_DEVICE lanes whole_wave() {
+#if defined(XIO_ON_HIP)
+  return lanes{static_cast<u64>(__ballot(1))};
+#elif defined(XIO_ON_CUDA)
+  // Lanes beyond the workgroup's end do not exist: the last wave may be short.
+  const u32 first = thread_in_workgroup() & ~31u;
+  const u32 left = workgroup_size() - first;
+  return lanes{left >= 32 ? 0xffffffffull : (u64{1} << left) - 1};
+#else
+  const auto* me = host_exec::current;
+  if (me == nullptr || me->wave_live == 1) return lanes{u64{1} << lane_id()};
+  return lanes{host_exec::whole_wave()};
+#endif
+}
+
+// Runs body(group) once for every lane, with the group of converged lanes that gave the same key. On AMD the
+// groups run one after another: a lane that holds part of one ring never waits for another ring's lanes.
+template <class Body>
+XIO_DEVICE void for_each_key(u64 key, Body&& body) {
+#if defined(XIO_ON_CUDA)
+  const u32 here = __activemask();
+  body(lanes{static_cast<u64>(__match_any_sync(here, static_cast<unsigned long long>(key)))});
+#elif defined(XIO_ON_HIP)
+  for (bool done = false; !done;) {
+    const u32 low = static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(key)));
+    const u32 high = static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(key >> 32)));
+    if (key == ((u64{high} << 32) | low)) {
+      body(converged_lanes());
+      done = true;
+    }
+  }
+#else
+  const lanes here = converged_lanes();
+  body(here.alone() ? here : lanes{host_exec::match(here.mask, key)});
+#endif
+}
+
+// --- Time --------------------------------------------------------------------------------------------
+
+// A clock that runs at the same rate everywhere on the device; its rate is in the ctx (ticks per ms).
+XIO_DEVICE u64 wall_clock() {
+#if defined(XIO_ON_HIP)
+#if __has_builtin(__builtin_readsteadycounter)
+  return __builtin_readsteadycounter();
+#else
+  return __builtin_amdgcn_s_memrealtime();
+#endif
+#elif defined(XIO_ON_CUDA)
+  u64 ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+  return ns;
+#else
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<u64>(now.tv_sec) * 1000000000u + static_cast<u64>(now.tv_nsec);
+#endif
+}
+
+// One turn of a waiting loop: gives the memory system and the other waves some air.
+XIO_DEVICE void pause() {
+#if defined(XIO_ON_HIP)
+  __builtin_amdgcn_s_sleep(1);
+#elif defined(XIO_ON_CUDA)
+  asm volatile("nanosleep.u32 20;");
+#else
+  if (host_exec::current != nullptr) {
+    host_exec::pause();
+  } else {
+    sched_yield();
+  }
+#endif
+}
+
+// --- Wide moves --------------------------------------------------------------------------------------
+
+#if defined(XIO_ON_HIP)
+typedef u32 vec16 __attribute__((ext_vector_type(4)));
+#elif defined(XIO_ON_CUDA)
+using vec16 = uint4;
+#else
+struct alignas(16) vec16 {
+  u32 x, y, z, w;
+};
+#endif
+
+// A ring entry of 64 bytes, built in registers and stored as four 16-byte stores.
+struct alignas(16) entry64 {
+  u32 dw[16];
+};
+
+XIO_DEVICE void store_entry(void* slot, const entry64& e) {
+  auto* out = static_cast<vec16*>(slot);
+#if defined(XIO_ON_HOST)
+  std::memcpy(out, &e, sizeof e);
+#elif defined(XIO_ON_CUDA)
+  for (int i = 0; i < 4; ++i) out[i] = make_uint4(e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]);
+#else
+#pragma unroll
+  for (int i = 0; i < 4; ++i) out[i] = vec16{e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]};
+#endif
+}
+
+}  // namespace xio::dev

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// xio_req_t: ring index + 1 in the top 16 bits, the low 48 bits of the ticket below. 0 is "complete".
+#pragma once
+#include "xio/device/platform.hpp"
+#include "xio/device/view.hpp"
+#include "xio/xio.h"
+
+namespace xio::dev {
+
+// Ring indices: 0 .. ring_count-1 are the ctx's own; storage queues come after k_storage_ring_base.
+constexpr u32 k_storage_ring_base = 0x8000;
+constexpr u64 k_ticket_mask = (u64{1} << 48) - 1;
+
+XIO_DEVICE xio_req_t make_request(const ring_view& r, u64 ticket) {
+  return (static_cast<u64>(r.index + 1) << 48) | (ticket & k_ticket_mask);
+}
+
+// The ring of a request, or null if there is none of that number.
+XIO_DEVICE const ring_view* request_ring(const ctx_view& c, xio_req_t request) {
+  const u32 index = static_cast<u32>(request >> 48) - 1;
+  if (index < c.ring_count) return &c.rings[index];
+  if (index < k_storage_ring_base) return nullptr;
+  const u32 slot = (index - k_storage_ring_base) / k_max_storage_queues;
+  const u32 queue = (index - k_storage_ring_base) % k_max_storage_queues;
+  if (slot >= k_max_storages) return nullptr;
+  const storage_view& s = c.world->storages[slot];
+  return s.live != 0 && queue < s.queue_count ? &s.queues[queue] : nullptr;
+}
+
+// The 64-bit ticket, rebuilt from the ring's newest.
+XIO_DEVICE u64 request_ticket(const ring_view& r, xio_req_t request) {
+  const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
+  const u64 age = (issued - request) & k_ticket_mask;
+  return issued - age;
+}
+
+}  // namespace xio::dev

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// The ring: one lock-free queue of fixed-size entries with a doorbell, for every engine.
+//
+// post:   take credits (a credit is a free slot) -> take tickets -> lanes fill their slots in parallel ->
+//         mark each slot's lap -> one of the posters rings for everybody.
+// reap:   whoever waits drains completions, try-only.
+//
+// Nobody waits for another poster: a lane waits only for the device (credits, completion), and helps reap
+// while it does. Why every published entry is rung exactly once: a wave marks its slots before it adds 1 to
+// `pending`; the ringer leaves only by a compare-exchange of the very count it saw before its last scan, so
+// that scan saw every wave that counted. A hole (a wave that has tickets but has not marked) ends the scan;
+// its owner adds to `pending` later and becomes the ringer or keeps the present one scanning.
+// docs/architecture.md tells the whole story; tests/model/ring.pml is the proof by exhaustion.
+//
+// A Codec knows one format:
+//   static constexpr bool k_in_order                     completions come in ticket order
+//   static void announce(const ring_view&, u64 from, u64 to)   entries [from,to) are published: doorbell
+//   static void drain(const ring_view&)                  consume completions: advance state->completed, give
+//                                                        credits back, record failures (single caller)
+//   static bool may_issue(const ring_view&)              a further gate before tickets are taken
+#pragma once
+#include "xio/device/platform.hpp"
+#include "xio/device/view.hpp"
+
+namespace xio::dev {
+
+// A point in time after which waiting is an error.
+struct deadline {
+  u64 start;
+  u64 ticks;  // 0: never
+
+  XIO_DEVICE static deadline in(const world_view& w) {
+    return deadline{w.timeout_ticks ? wall_clock() : 0, w.timeout_ticks};
+  }
+  XIO_DEVICE bool passed() const { return ticks != 0 && wall_clock() - start > ticks; }
+};
+
+// Keeps the first failure of a ring; later ones are consequences.
+XIO_DEVICE void ring_fail(const ring_view& r, xio_status_t status, u32 vendor, u64 ticket) {
+  u32 none = 0;
+  if (load<scope::agent, order::relaxed>(&r.state->failed) != 0) return;
+  store<scope::agent, order::relaxed>(&r.state->failed_ticket, ticket);
+  store<scope::agent, order::relaxed>(&r.state->vendor, vendor);
+  compare_exchange<scope::agent, order::release>(&r.state->failed, none, static_cast<u32>(status));
+}
+
+XIO_DEVICE xio_status_t ring_failure(const ring_view& r) {
+  return static_cast<xio_status_t>(static_cast<int>(load<scope::agent, order::acquire>(&r.state->failed)));
+}
+
+XIO_DEVICE u32 ring_lap(const ring_view& r, u64 ticket) { return static_cast<u32>(ticket >> r.depth_log2) + 1; }
+
+XIO_DEVICE unsigned char* ring_slot(const ring_view& r, u64 ticket, u32 slot_bytes) {
+  return r.slots + (ticket & (r.depth - 1)) * static_cast<u64>(slot_bytes);
+}
+
+// Drains completions if nobody else is at it.
+template <class Codec>
+XIO_DEVICE void ring_reap(const ring_view& r) {
+  if (load<scope::agent, order::relaxed>(&r.state->reaping) != 0) return;
+  if (exchange<scope::agent, order::acquire>(&r.state->reaping, 1u) != 0) return;
+  Codec::drain(r);
+  store<scope::agent, order::release>(&r.state->reaping, 0u);
+}
+
+// For codecs: all tickets below `upto` are complete. Called from drain only.
+XIO_DEVICE void ring_complete(const ring_view& r, u64 upto) {
+  const u64 from = load<scope::agent, order::relaxed>(&r.state->completed);
+  store<scope::agent, order::release>(&r.state->completed, upto);
+  fetch_add<scope::agent, order::release>(&r.state->credits, static_cast<i64>(upto - from));
+}
+
+// Takes n slots, or says why not. One lane of a wave at a time.
+template <class Codec>
+XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w) {
+  const deadline end = deadline::in(w);
+  for (;;) {
+    if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
+    const i64 had = fetch_add<scope::agent, order::acq_rel>(&r.state->credits, -static_cast<i64>(n));
+    if (had >= static_cast<i64>(n) && Codec::may_issue(r)) return XIO_OK;
+    fetch_add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));
+    ring_reap<Codec>(r);
+    if (load<scope::agent, order::relaxed>(&r.state->credits) < static_cast<i64>(n)) pause();
+    if (end.passed()) {
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
+      return XIO_ERR_TIMEOUT;
+    }
+  }
+}
+
+// Rings for every entry that is complete, unless somebody who must look again is already at it.
+template <class Codec>
+XIO_DEVICE void ring_announce(const ring_view& r) {
+  ring_state* s = r.state;
+  if (fetch_add<scope::agent, order::acq_rel>(&s->pending, 1u) != 0) return;
+  u32 seen = 1;
+  for (;;) {
+    const u64 from = load<scope::agent, order::relaxed>(&s->published);
+    u64 to = from;
+    // At most depth steps: credits bound what can be marked.
+    while (load<scope::agent, order::acquire>(&r.sequence[to & (r.depth - 1)]) == ring_lap(r, to)) ++to;
+    if (to != from) {
+      Codec::announce(r, from, to);
+      store<scope::agent, order::relaxed>(&s->published, to);
+      store<scope::agent, order::relaxed>(&s->doorbells, load<scope::agent, order::relaxed>(&s->doorbells) + 1);
+    }
+    u32 expected = seen;
+    if (compare_exchange<scope::agent, order::acq_rel>(&s->pending, expected, 0u)) return;
+    seen = expected;
+  }
+}
+
+// Posts for the lanes of `group`, which fits the ring whole. fill(ticket, last) writes the lane's `slots` entries;
+// `last` says that the lane's last entry ends the batch and must ask for a completion.
+template <class Codec, class Fill>
+XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, const world_view& w, u32 slots,
+                                        u32 bytes, u64* ticket, Fill& fill) {
+  const u32 rank = group.rank();
+  const u32 count = group.count();
+  u32 total = slots;
+  u32 before = 0;
+  u64 total_bytes = bytes;
+  if (count > 1) {
+    const bool same = group.ballot(slots == static_cast<u32>(group.first(slots)) &&
+                                   bytes == static_cast<u32>(group.first(bytes))) == group.mask;
+    if (same) {
+      total = slots * count;
+      before = slots * rank;
+      total_bytes = static_cast<u64>(bytes) * count;
+    } else {
+      total = 0;
+      total_bytes = 0;
+      for (u64 left = group.mask; left != 0; left &= left - 1) {
+        const u32 lane = lowest_bit(left);
+        const u64 both = group.shuffle((static_cast<u64>(slots) << 32) | bytes, lane);
+        if (lane < lane_id()) before += static_cast<u32>(both >> 32);
+        total += static_cast<u32>(both >> 32);
+        total_bytes += both & 0xffffffffu;
+      }
+    }
+  }
+  xio_status_t status = XIO_OK;
+  u64 first = 0;
+  if (rank == 0) {
+    status = ring_take_credits<Codec>(r, total, w);
+    if (status == XIO_OK) {
+      // From here to ring_announce nothing can wait.
+      first = fetch_add<scope::agent, order::relaxed>(&r.state->issued, static_cast<u64>(total));
+      fetch_add<scope::agent, order::relaxed>(&r.state->ops, static_cast<u64>(count));
+      fetch_add<scope::agent, order::relaxed>(&r.state->bytes, total_bytes);
+    }
+  }
+  if (count > 1) {
+    status = static_cast<xio_status_t>(static_cast<int>(group.first(static_cast<u64>(static_cast<int>(status)))));
+    first = group.first(first);
+  }
+  if (status != XIO_OK) return status;
+  const u64 mine = first + before;
+  fill(mine, rank == count - 1);
+  for (u32 i = 0; i < slots; ++i)
+    store<scope::agent, order::release>(&r.sequence[(mine + i) & (r.depth - 1)], ring_lap(r, mine + i));
+  group.sync();
+  if (rank == 0) ring_announce<Codec>(r);
+  *ticket = mine + slots - 1;
+  return XIO_OK;
+}
+
+// Posts `slots` entries (at most depth/2) with `bytes` of payload for each lane of `group`, all lanes to the same ring.
+// Gives the ticket of the lane's last entry. Blocks only for free slots, with the world's deadline.
+template <class Codec, class Fill>
+XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const world_view& w, u32 slots, u32 bytes,
+                                  u64* ticket, Fill&& fill) {
+  // A wave wider than the ring goes in rounds, so that it cannot starve behind single lanes.
+  const u32 cap = r.depth / 2;
+  const u32 count = group.count();
+  if (count == 1 || count * 2 <= cap) return ring_post_batch<Codec>(group, r, w, slots, bytes, ticket, fill);
+  u32 per_round = cap / 2;
+  if (per_round == 0) per_round = 1;
+  xio_status_t status = XIO_OK;
+  for (u32 base = 0; base < count; base += per_round) {
+    const u32 rank = group.rank();
+    const bool mine = rank >= base && rank < base + per_round;
+    const lanes now{group.ballot(mine)};
+    if (mine) status = ring_post_batch<Codec>(now, r, w, slots, bytes, ticket, fill);
+  }
+  return status;
+}
+
+// Whether a ticket of an in-order ring is complete: XIO_OK, XIO_PENDING, or the failure that took it.
+XIO_DEVICE xio_status_t ring_test(const ring_view& r, u64 ticket) {
+  if (load<scope::agent, order::acquire>(&r.state->completed) > ticket) return XIO_OK;
+  return ring_failure(r) == XIO_OK ? XIO_PENDING : ring_failure(r);
+}
+
+// Waits until every ticket below `upto` is complete. The caller sees what the device wrote.
+template <class Codec>
+XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const world_view& w) {
+  const deadline end = deadline::in(w);
+  xio_status_t status = XIO_OK;
+  while (load<scope::agent, order::acquire>(&r.state->completed) < upto) {
+    if (status = ring_failure(r); status != XIO_OK) break;
+    ring_reap<Codec>(r);
+    if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
+    pause();
+    if (end.passed()) {
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
+      status = XIO_ERR_TIMEOUT;
+      break;
+    }
+  }
+  fence<scope::system, order::acquire>();
+  return status;
+}
+
+// Waits for everything posted so far.
+template <class Codec>
+XIO_DEVICE xio_status_t ring_quiet(const ring_view& r, const world_view& w) {
+  const u64 upto = load<scope::agent, order::relaxed>(&r.state->issued);
+  const xio_status_t status = ring_wait_below<Codec>(r, upto, w);
+  return status != XIO_OK ? status : ring_failure(r);
+}
+
+}  // namespace xio::dev

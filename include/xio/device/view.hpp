@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// What a ctx is in memory: the structures that the host fills (src/ctx, src/transport) and device code
+// reads. Plain data, the same layout for every compiler; sizes and offsets are asserted. No functions.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace xio::dev {
+
+// --- The ring ----------------------------------------------------------------------------------------
+
+enum class ring_kind : std::uint32_t { none = 0, mlx5 = 1, sdma = 2, nvme = 3 };
+
+// Words that the device changes. Each group on lines of its own, so that posters, the ringer, the reaper and
+// readers of errors do not fight over one. Tickets are 64-bit and never wrap; slot = ticket & (depth-1).
+struct alignas(128) ring_state {
+  alignas(128) std::uint64_t issued;     // next ticket to hand out
+  alignas(128) std::int64_t credits;     // free slots; may dip below 0 for a moment
+  alignas(128) std::uint32_t pending;    // waves that have published and may not be rung yet
+  alignas(128) std::uint64_t published;  // every ticket below was covered by a doorbell; ringer only
+  std::uint64_t doorbells;               // doorbells rung; ringer only
+  alignas(128) std::uint32_t reaping;    // 1 while somebody drains completions
+  alignas(128) std::uint64_t completed;  // every ticket below is complete; reaper only
+  std::uint64_t cq_head;                 // CQEs consumed (rings with a CQ of their own index)
+  std::uint64_t cq_rung;                 // last CQ head told to the device
+  alignas(128) std::uint32_t failed;     // 0, or the xio_status of the first failure: the ring refuses work
+  std::uint32_t vendor;                  // the device's own code of that failure
+  std::uint64_t failed_ticket;           // the op that failed; later ones were flushed
+  alignas(128) std::uint64_t ops;        // user ops posted (statistics)
+  std::uint64_t bytes;                   // payload bytes posted (statistics)
+  std::uint64_t op_errors;               // ops that completed with an error of their own (rings out of order)
+  std::uint64_t op_errors_seen;          // of those, already reported by quiet
+};
+static_assert(sizeof(ring_state) == 8 * 128);
+
+struct ring_view {
+  ring_state* state;
+  std::uint32_t* sequence;  // per slot: lap number + 1 once the entry of that lap is complete
+  unsigned char* slots;     // depth * slot_bytes, the ring that the device reads
+  std::uint32_t depth;      // slots, a power of two
+  std::uint32_t depth_log2;
+  ring_kind kind;
+  std::uint32_t id;     // the device's name for it: QPN, SDMA queue id, NVMe queue id
+  std::uint32_t index;  // place in the ctx's ring table, for xio_req_t
+  std::uint32_t chunk;  // most payload bytes of one entry
+
+  std::uint64_t* doorbell;     // mlx5: UAR + 0x800; sdma: KFD doorbell; nvme: 32-bit SQ tail register
+  std::uint32_t* record;       // mlx5: send word of the doorbell record; sdma: 64-bit wptr memory
+  unsigned char* completion;   // mlx5: collapsed CQE; sdma: 32-bit fence word; nvme: CQ entries
+  std::uint32_t* cq_doorbell;  // nvme: CQ head register
+  std::uint32_t cq_depth;      // nvme: CQ entries, a power of two
+  std::uint32_t cq_depth_log2;
+
+  // Rings that complete out of order (nvme): one word per command id, see nvme.hpp.
+  std::uint32_t* op_words;
+  std::uint32_t op_count;  // command ids, a power of two, >= 4 * depth
+  std::uint32_t op_count_log2;
+  unsigned char* list_pages;  // nvme: one page of PRP list per slot
+  std::uint64_t list_pages_bus;
+
+  // mlx5: results of fetching ops land in scratch words of the ctx; see ctx_view::scratch.
+  std::uint32_t scratch_lkey;
+  std::uint32_t pad0;
+};
+static_assert(sizeof(ring_view) == 128);
+
+// --- Peers, memory, storage --------------------------------------------------------------------------
+
+enum class route : std::uint8_t { none = 0, direct = 1, rdma = 2, sdma = 3 };
+
+// One per PE of the world.
+struct peer_view {
+  unsigned char* direct;      // the peer's heap in this address space, or null
+  std::uint64_t remote_heap;  // the peer's heap in the NIC's address space
+  std::uint32_t rkey;
+  route small;               // blocking, scalar and fetching ops
+  route bulk;                // non-blocking copies of at least ctx_view::bulk_bytes
+  route atomic;              // atomics and signals
+  std::uint8_t routes_used;  // bit per route that any of the three can be: fence waits only if several
+  ring_view* rdma;           // the queue pair to that PE, or null
+  ring_view* sdma;           // the copy queue for that PE, or null
+};
+static_assert(sizeof(peer_view) == 40);
+
+// Local memory that engines may reach: the heap and what xio_mem_register added.
+struct region_view {
+  std::uint64_t base;
+  std::uint64_t bytes;
+  std::uint64_t bus;  // address of base as the NVMe controller sees it; contiguous
+  std::uint32_t lkey;
+  std::uint32_t live;  // 0: empty row
+};
+static_assert(sizeof(region_view) == 32);
+
+struct storage_view {
+  ring_view* queues;
+  std::uint32_t queue_count;  // the queue is chosen by workgroup
+  std::uint32_t nsid;
+  std::uint64_t bytes;        // of the namespace
+  std::uint32_t block_bytes;  // a power of two
+  std::uint32_t block_log2;
+  std::uint32_t transfer_bytes;  // most bytes of one command (MDTS)
+  std::uint32_t page_bytes;      // CC.MPS
+  std::uint32_t slot;            // place in world_view::storages
+  std::uint32_t live;
+  std::uint32_t read_only;
+  std::uint32_t pad0;
+};
+static_assert(sizeof(storage_view) == 56);
+
+constexpr std::uint32_t k_max_regions = 64;
+constexpr std::uint32_t k_max_storages = 16;
+constexpr std::uint32_t k_max_storage_queues = 64;
+constexpr std::uint32_t k_barrier_rounds = 32;
+
+// --- World and ctx -----------------------------------------------------------------------------------
+
+// At the start of every PE's heap, before what xio_malloc hands out. Offsets are the same on every PE.
+struct alignas(128) heap_head {
+  // Dissemination barrier: in round r PE p writes the epoch to PE (p + 2^r) mod n.
+  std::uint64_t barrier[k_barrier_rounds];
+};
+
+// Shared by every ctx of a world.
+struct alignas(128) world_view {
+  std::uint32_t my_pe;
+  std::uint32_t n_pes;
+  unsigned char* heap;  // own heap
+  std::uint64_t heap_bytes;
+  std::uint64_t ticks_per_ms;          // of wall_clock()
+  std::uint64_t timeout_ticks;         // 0 = none
+  region_view regions[k_max_regions];  // row 0 is the heap
+  storage_view storages[k_max_storages];
+  alignas(128) std::uint64_t barrier_epoch;
+};
+
+struct alignas(128) ctx_view {
+  world_view* world;
+  peer_view* peers;  // n_pes rows
+  ring_view* rings;  // every RDMA and SDMA ring of this ctx
+  std::uint32_t ring_count;
+  std::uint32_t scratch_count;  // a power of two, or 0
+  std::uint64_t* scratch;       // results of fetching RDMA ops, 8 bytes each, registered
+  std::uint64_t* scratch_used;  // one bit per scratch word
+  std::uint64_t bulk_bytes;     // non-blocking copies from here on take peer_view::bulk
+  ctx_view* pool;               // contexts for xio_wg_ctx_create, or null
+  std::uint64_t* pool_used;     // one bit per pool context
+  std::uint32_t pool_count;
+  std::uint32_t pool_index;          // place in the parent's pool; ~0 for a ctx created by the host
+  alignas(128) std::uint32_t error;  // first device-side error since the last quiet, an xio_status
+  std::uint32_t storages_used;       // bit per storage that this ctx has posted to
+};
+static_assert(sizeof(ctx_view) == 256);
+
+}  // namespace xio::dev

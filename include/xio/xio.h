@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* XIO host API, plain C. Every call answers an xio_status_t; xio_last_error() gives the sentence that says
+ * what failed, on what, why, and what to do. Collective calls are made by every PE of the world, in the same
+ * order. Calls on one world are not thread safe unless they say so. Device API: xio_device.hpp. */
+#ifndef XIO_H
+#define XIO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xio/export.h"
+#include "xio/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* PEs that talk to each other: a bootstrap, a symmetric heap and its contexts. Several may live at once. */
+typedef struct xio_world xio_world_t;
+
+/* What a kernel gets, by value. `view` points to memory of the device; `id` names it on the host. */
+typedef struct xio_ctx {
+  void *view;
+  uint64_t id;
+} xio_ctx_t;
+
+/* An opened drive or file, passed to kernels by value. */
+typedef struct xio_storage {
+  void *view;
+  uint64_t id;
+} xio_storage_t;
+
+/* One op in flight: ring and ticket. 0 = complete. Need never be consumed. */
+typedef uint64_t xio_req_t;
+
+enum { XIO_SIGNAL_SET = 0, XIO_SIGNAL_ADD = 1 };
+enum { XIO_CMP_EQ = 0, XIO_CMP_NE, XIO_CMP_GT, XIO_CMP_GE, XIO_CMP_LT, XIO_CMP_LE };
+
+typedef enum xio_route { XIO_ROUTE_AUTO = 0, XIO_ROUTE_DIRECT, XIO_ROUTE_RDMA, XIO_ROUTE_SDMA } xio_route_t;
+
+/* Set `size` to sizeof the struct (or use the _INIT macro): it tells the library which fields you know. 0 in
+ * any other field means: take the environment, then the default. */
+typedef struct xio_init_attr {
+  size_t size;
+  const char *bootstrap; /* "mpi", "tcp", "ucx", "local" or null */
+  size_t heap_bytes;     /* symmetric heap per PE; must be equal on every PE */
+  uint32_t timeout_ms;   /* UINT32_MAX = wait for ever */
+  uint32_t reserved;
+  const char *tcp_root;  /* with "tcp": host:port, */
+  int tcp_rank;          /* and rank and size if tcp_size > 0 */
+  int tcp_size;
+} xio_init_attr_t;
+#define XIO_INIT_ATTR_INIT {sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0}
+
+typedef struct xio_ctx_attr {
+  size_t size;
+  xio_route_t route;     /* forces the way of every op; AUTO: XIO_ROUTE, then per op */
+  uint32_t ring_depth;   /* entries of each RDMA and SDMA ring, a power of two; 0 = XIO_RING_DEPTH */
+  uint32_t pool;         /* contexts for xio_wg_ctx_create; 0 = XIO_CTX_POOL */
+  uint32_t reserved;
+  size_t bulk_bytes;     /* with AUTO: non-blocking copies from here on may take a copy engine */
+} xio_ctx_attr_t;
+#define XIO_CTX_ATTR_INIT {sizeof(xio_ctx_attr_t), XIO_ROUTE_AUTO, 0, 0, 0, 0}
+
+enum {
+  XIO_STORAGE_READ_ONLY = 1, /* writes are refused */
+  XIO_STORAGE_CREATE = 2,    /* file: create it if it is not there */
+  XIO_STORAGE_TRUNCATE = 4   /* file: start empty; with bytes = 0 it stays empty */
+};
+typedef struct xio_storage_attr {
+  size_t size;
+  uint32_t flags;
+  uint32_t queues;       /* I/O queues, 0 = 1 */
+  uint32_t depth;        /* entries of each, a power of two; 0 = XIO_NVME_DEPTH */
+  uint32_t block_bytes;  /* file: 512 .. 65536, a power of two; 0 = 512 */
+  uint64_t bytes;        /* file: capacity wanted; the file grows to it. 0 = as it is. A file whose size is no
+                            multiple of the block is padded with zeroes in the last block when read */
+} xio_storage_attr_t;
+#define XIO_STORAGE_ATTR_INIT {sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0}
+
+/* Statistics of one engine of a ctx or storage. */
+typedef struct xio_engine_stats {
+  uint64_t ops;       /* user ops posted */
+  uint64_t doorbells; /* doorbells rung */
+  uint64_t bytes;     /* payload bytes */
+} xio_engine_stats_t;
+
+/* What failed first on a ctx. */
+typedef struct xio_error_info {
+  xio_status_t status;
+  const char *engine;  /* "rdma", "sdma", "nvme", "device" or "" */
+  uint32_t queue;      /* QPN, SDMA queue or NVMe queue id */
+  uint32_t vendor;     /* the device's own code (CQE syndrome, SCT<<8|SC) */
+  uint64_t ticket;     /* the op, counted from the ring's first */
+} xio_error_info_t;
+
+/* The sentence of this thread's last failed call; never null, "" if none. */
+XIO_EXPORT const char *xio_last_error(void);
+XIO_EXPORT void xio_version(int *major, int *minor, int *patch);
+
+/* Collective. attr may be null. */
+XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t *attr, xio_world_t **world);
+/* Collective. Closes what is still open. The world must not be used afterwards. Null is an error. */
+XIO_EXPORT xio_status_t xio_finalize(xio_world_t *world);
+XIO_EXPORT int xio_my_pe(const xio_world_t *world); /* -1 if world is null */
+XIO_EXPORT int xio_n_pes(const xio_world_t *world);
+
+/* Symmetric memory: collective, the same size on every PE, the same offset everywhere. At least 128-byte
+ * aligned. A size of 0 gives null. When one PE has no room every PE gets XIO_ERR_NO_MEMORY. */
+XIO_EXPORT xio_status_t xio_malloc(xio_world_t *world, size_t bytes, void **out);
+XIO_EXPORT xio_status_t xio_calloc(xio_world_t *world, size_t count, size_t bytes, void **out);
+XIO_EXPORT xio_status_t xio_align(xio_world_t *world, size_t alignment, size_t bytes, void **out);
+/* Collective, the same block on every PE (XIO_ERR_NOT_SYMMETRIC on every PE if not). Null is allowed. */
+XIO_EXPORT xio_status_t xio_free(xio_world_t *world, void *block);
+/* Where PE pe's copy of a symmetric address can be loaded and stored from here, or null. Local. */
+XIO_EXPORT void *xio_ptr(const xio_world_t *world, const void *symmetric, int pe);
+
+/* Local memory that engines may read and write (sources and destinations that are not symmetric). Local. */
+XIO_EXPORT xio_status_t xio_mem_register(xio_world_t *world, void *base, size_t bytes);
+XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t *world, void *base);
+
+/* Collective (queue pairs are exchanged). */
+XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t *world, const xio_ctx_attr_t *attr, xio_ctx_t *ctx);
+/* Collective. No kernel may be using it. */
+XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t *world, xio_ctx_t ctx);
+/* Which way an op of that size to that PE goes: "direct", "rdma", "sdma". Null if ctx or pe is wrong. */
+XIO_EXPORT const char *xio_route_name(xio_world_t *world, xio_ctx_t ctx, int pe, size_t bytes);
+/* Counters since creation; route is XIO_ROUTE_RDMA or XIO_ROUTE_SDMA. */
+XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t *world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t *out);
+/* XIO_OK and info->status = XIO_OK when nothing failed. Does not clear. */
+XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t *world, xio_ctx_t ctx, xio_error_info_t *info);
+
+/* Local. name: "file:PATH" (software controller over a file). attr may be null. */
+XIO_EXPORT xio_status_t xio_storage_open(xio_world_t *world, const char *name, const xio_storage_attr_t *attr,
+                                         xio_storage_t *storage);
+XIO_EXPORT xio_status_t xio_storage_close(xio_world_t *world, xio_storage_t storage);
+XIO_EXPORT xio_status_t xio_storage_size(xio_world_t *world, xio_storage_t storage, uint64_t *bytes,
+                                         uint32_t *block_bytes);
+XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t *world, xio_storage_t storage, xio_engine_stats_t *out);
+
+/* Collective; waits for every PE's host thread. Says nothing about ops of kernels. */
+XIO_EXPORT xio_status_t xio_barrier_all(xio_world_t *world);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

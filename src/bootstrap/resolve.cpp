@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "bootstrap/resolve.hpp"
+
+#include <netdb.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+
+#include "base/error.hpp"
+#include "bootstrap/socket.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+struct free_list {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using address_list = std::unique_ptr<addrinfo, free_list>;
+
+// A lookup in flight: the C library reads these fields from a thread of its own.
+struct lookup {
+  std::string host, service;
+  addrinfo hints{};
+  gaicb request{};
+};
+
+addrinfo hints_with(int flags) {
+  addrinfo h{};
+  h.ai_family = AF_UNSPEC;
+  h.ai_socktype = SOCK_STREAM;
+  h.ai_flags = flags | AI_NUMERICSERV;
+  return h;
+}
+
+// getaddrinfo may sit for tens of seconds on a dead name server, hence its asynchronous form.
+int look_up(const endpoint& where, const deadline& until, address_list& out) {
+  auto l = std::make_unique<lookup>();
+  l->host = where.host;
+  l->service = std::to_string(where.port);
+  l->hints = hints_with(0);
+  l->request.ar_name = l->host.c_str();
+  l->request.ar_service = l->service.c_str();
+  l->request.ar_request = &l->hints;
+  gaicb* list[] = {&l->request};
+  if (const int rc = getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr); rc != 0) return rc;
+  while (gai_error(&l->request) == EAI_INPROGRESS && !until.passed()) {
+    const int ms = until.poll_ms(1000);
+    const timespec wait{ms / 1000, (ms % 1000) * 1000000L};
+    gai_suspend(list, 1, &wait);
+  }
+  if (gai_error(&l->request) == EAI_INPROGRESS && gai_cancel(&l->request) == EAI_NOTCANCELED) {
+    // The C library still works on it and cannot be stopped; its memory must outlive this call.
+    (void)l.release();
+    return EAI_AGAIN;
+  }
+  const int rc = gai_error(&l->request);
+  if (rc == 0) out.reset(l->request.ar_result);
+  return rc == EAI_CANCELED ? EAI_AGAIN : rc;
+}
+
+}  // namespace
+
+bool is_numeric_host(const std::string& host) {
+  const addrinfo hints = hints_with(AI_NUMERICHOST);
+  addrinfo* list = nullptr;
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) return false;
+  freeaddrinfo(list);
+  return true;
+}
+
+std::vector<socket_address> resolve(const endpoint& where, const deadline& until) {
+  address_list list;
+  int rc = 0;
+  if (is_numeric_host(where.host)) {
+    const addrinfo hints = hints_with(AI_NUMERICHOST);
+    addrinfo* raw = nullptr;
+    rc = getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &raw);
+    list.reset(raw);
+  } else {
+    do {
+      rc = look_up(where, until, list);
+      if (rc == EAI_AGAIN && !until.passed()) usleep(100 * 1000);
+    } while (rc == EAI_AGAIN && !until.passed());
+  }
+  if (rc != 0)
+    fail(rc == EAI_AGAIN ? XIO_ERR_TIMEOUT : XIO_ERR_CONFIG,
+         "the host '{}' of XIO_TCP_ROOT has no address: {}; give the name or address of the host that runs rank 0",
+         where.host, gai_strerror(rc));
+  std::vector<socket_address> found;
+  for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {
+    if (a->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    socket_address s;
+    std::memcpy(&s.bytes, a->ai_addr, a->ai_addrlen);
+    s.length = a->ai_addrlen;
+    found.push_back(s);
+  }
+  return found;
+}
+
+}  // namespace xio::bootstrap

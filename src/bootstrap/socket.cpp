@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include "bootstrap/socket.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "bootstrap/resolve.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+void tune(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // A host that loses power sends no FIN. Without a deadline (XIO_TIMEOUT_MS=0) only keep-alive ends the wait.
+  const int idle = 10, interval = 5, probes = 4;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+unique_fd listen_on(const socket_address& at, std::string& why) {
+  unique_fd fd(socket(at.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int on = 1, off = 0;
+  if (fd) {
+    setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    // "::" shall also take IPv4; a specific IPv6 address is not affected.
+    if (at.bytes.ss_family == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), SOMAXCONN) == 0) return fd;
+  }
+  why = errno_text(errno);
+  return {};
+}
+
+// Debian's /etc/hosts gives a host's own name a loopback address, where no other host would find rank 0.
+bool name_hides_behind_loopback(const endpoint& where, const std::vector<socket_address>& addresses) {
+  if (where.host == "localhost" || is_numeric_host(where.host)) return false;
+  for (const auto& a : addresses)
+    if (!a.loopback()) return false;
+  return true;
+}
+
+std::vector<socket_address> every_interface(std::uint16_t port) {
+  socket_address any6, any4;
+  auto* six = reinterpret_cast<sockaddr_in6*>(&any6.bytes);
+  six->sin6_family = AF_INET6;
+  six->sin6_addr = in6addr_any;
+  six->sin6_port = htons(port);
+  any6.length = sizeof *six;
+  auto* four = reinterpret_cast<sockaddr_in*>(&any4.bytes);
+  four->sin_family = AF_INET;
+  four->sin_addr.s_addr = htonl(INADDR_ANY);
+  four->sin_port = htons(port);
+  any4.length = sizeof *four;
+  return {any6, any4};
+}
+
+}  // namespace
+
+void unique_fd::reset(int fd) {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+std::string socket_address::text() const {
+  char host[INET6_ADDRSTRLEN] = "?";
+  if (bytes.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr, host, sizeof host);
+    return fmt::format("{}:{}", host, port());
+  }
+  if (bytes.ss_family == AF_INET6) {
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr, host, sizeof host);
+    return fmt::format("[{}]:{}", host, port());
+  }
+  return "an unnamed address";
+}
+
+bool socket_address::loopback() const {
+  if (bytes.ss_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
+  if (bytes.ss_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr);
+  return false;
+}
+
+std::uint16_t socket_address::port() const {
+  // sin_port and sin6_port lie at the same offset (RFC 3493 section 3.3 and POSIX sockaddr_in).
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_port);
+}
+
+endpoint endpoint::parse(const std::string& text, const std::string& variable) {
+  const auto bad = [&](const char* why) {
+    fail(XIO_ERR_CONFIG, "{}='{}' {}; give host:port such as node0:4711 or [::1]:4711", variable, text, why);
+  };
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) bad("has no port");
+  endpoint e;
+  e.host = text.substr(0, colon);
+  if (e.host.size() >= 2 && e.host.front() == '[' && e.host.back() == ']')
+    e.host = e.host.substr(1, e.host.size() - 2);
+  else if (e.host.find(':') != std::string::npos)
+    bad("is an IPv6 address without brackets");
+  if (e.host.empty()) bad("has no host");
+  const char* first = text.data() + colon + 1;
+  const char* last = text.data() + text.size();
+  auto [end, ec] = std::from_chars(first, last, e.port);
+  if (ec != std::errc() || end != last || e.port == 0) bad("has no port between 1 and 65535");
+  return e;
+}
+
+std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until) {
+  auto addresses = resolve(where, until);
+  const bool hidden = name_hides_behind_loopback(where, addresses);
+  if (hidden) {
+    log::info("{} is a loopback address here; rank 0 listens on every interface instead", where.host);
+    addresses = every_interface(where.port);
+  }
+  std::vector<unique_fd> listeners;
+  std::string why, reasons;
+  for (const auto& a : addresses) {
+    if (hidden && !listeners.empty()) break;  // the first, "::", took IPv4 as well
+    if (auto fd = listen_on(a, why))
+      listeners.push_back(std::move(fd));
+    else
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : ", ", a.text(), why);
+  }
+  if (listeners.empty())
+    fail(XIO_ERR_IO,
+         "rank 0 cannot listen at XIO_TCP_ROOT={}:{} ({}); choose a free port and an address of the host that runs "
+         "rank 0, and check that no second process has XIO_TCP_RANK=0",
+         where.host, where.port, reasons);
+  return listeners;
+}
+
+int inherited_listener(std::uint16_t port) {
+  const char* text = std::getenv("XIO_RUN_LISTEN_FD");
+  if (text == nullptr) return -1;
+  int fd = -1;
+  auto [end, ec] = std::from_chars(text, text + std::strlen(text), fd);
+  if (ec != std::errc() || *end != '\0' || fd < 0) return -1;
+  // A wrapper may have closed the descriptor and the number may mean something else by now.
+  int listening = 0;
+  socklen_t length = sizeof listening;
+  socket_address at;
+  at.length = sizeof at.bytes;
+  if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) != 0 || listening == 0 ||
+      getsockname(fd, reinterpret_cast<sockaddr*>(&at.bytes), &at.length) != 0 || at.port() != port) {
+    log::debug("XIO_RUN_LISTEN_FD={} is not the socket for port {}; rank 0 listens by itself", fd, port);
+    return -1;
+  }
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  return fd;
+}
+
+unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why) {
+  unique_fd fd(socket(where.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  int err = fd ? 0 : errno;
+  if (err == 0 && ::connect(fd.get(), where.get(), where.length) != 0) err = errno;
+  while (err == EINPROGRESS || err == EINTR) {
+    pollfd p{fd.get(), POLLOUT, 0};
+    const int n = poll(&p, 1, until.poll_ms());
+    socklen_t length = sizeof err;
+    if (n > 0)
+      getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &err, &length);
+    else if (until.passed())
+      err = ETIMEDOUT;
+  }
+  // With both ends on one host and root not up, TCP may connect a socket to itself.
+  if (err == 0) {
+    socket_address self;
+    self.length = sizeof self.bytes;
+    getsockname(fd.get(), reinterpret_cast<sockaddr*>(&self.bytes), &self.length);
+    if (self.text() == where.text()) err = ECONNREFUSED;
+  }
+  if (err != 0) {
+    why = errno_text(err);
+    return {};
+  }
+  tune(fd.get());
+  return fd;
+}
+
+unique_fd accept_one(int listener, socket_address& from) {
+  from.length = sizeof from.bytes;
+  unique_fd fd(accept4(listener, reinterpret_cast<sockaddr*>(&from.bytes), &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (fd) tune(fd.get());
+  return fd;
+}
+
+byte_stream::state byte_stream::send_some() {
+  while (sending()) {
+    const ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    if (n > 0) {
+      sent_ += static_cast<std::size_t>(n);
+    } else if (n < 0 && errno == EINTR) {
+      continue;
+    } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      return state::blocked;
+    } else {
+      return state::closed;
+    }
+  }
+  out_.clear();
+  sent_ = 0;
+  return state::done;
+}
+
+byte_stream::state byte_stream::receive_up_to(std::size_t want) {
+  while (in_.size() < want) {
+    const std::size_t had = in_.size();
+    // Memory follows what has arrived, not what the other side announces.
+    const std::size_t step = std::min<std::size_t>(want - had, 64 * 1024);
+    in_.resize(had + step);
+    const ssize_t n = recv(fd_.get(), in_.data() + had, step, 0);
+    in_.resize(had + (n > 0 ? static_cast<std::size_t>(n) : 0));
+    if (n > 0 || (n < 0 && errno == EINTR)) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return state::blocked;
+    return state::closed;
+  }
+  return state::done;
+}
+
+void byte_stream::finish_sending() { shutdown(fd_.get(), SHUT_WR); }
+
+bool byte_stream::drained() {
+  std::byte sink[4096];
+  ssize_t n = 0;
+  do n = recv(fd_.get(), sink, sizeof sink, 0);
+  while (n > 0 || (n < 0 && errno == EINTR));
+  return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+}  // namespace xio::bootstrap

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Stream sockets as the TCP bootstrap needs them: non-blocking, owned, and never waiting past a deadline.
+#pragma once
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bootstrap/deadline.hpp"
+
+namespace xio::bootstrap {
+
+class unique_fd {
+ public:
+  unique_fd() = default;
+  explicit unique_fd(int fd) : fd_(fd) {}
+  unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  unique_fd& operator=(unique_fd&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  ~unique_fd() { reset(); }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+struct socket_address {
+  sockaddr_storage bytes{};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+  std::string text() const;  // "10.0.0.1:4711", "[::1]:4711"
+  bool loopback() const;
+  std::uint16_t port() const;
+};
+
+// "host:port" or "[v6]:port".
+struct endpoint {
+  std::string host;
+  std::uint16_t port = 0;
+  static endpoint parse(const std::string& text, const std::string& variable);
+};
+
+// Every address of the endpoint. A name is looked up without waiting past `until`.
+std::vector<socket_address> resolve(const endpoint& where, const deadline& until);
+
+// Sockets listening at the endpoint; throws XIO_ERR_IO or XIO_ERR_CONFIG with the reason if there is none.
+std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until);
+
+// The listening socket that xiorun bound for rank 0 and handed down, or -1. It stays open for later worlds.
+int inherited_listener(std::uint16_t port);
+
+// One attempt. Returns an fd, or none with the reason in `why`.
+unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why);
+
+// Takes one connection; none when there is no more. Non-blocking.
+unique_fd accept_one(int listener, socket_address& from);
+
+// Bytes going out of and coming into one connection, a piece at a time as the kernel takes and gives them.
+class byte_stream {
+ public:
+  enum class state { blocked, done, closed };
+
+  byte_stream() = default;
+  explicit byte_stream(unique_fd fd) : fd_(std::move(fd)) {}
+
+  int fd() const { return fd_.get(); }
+  bool sending() const { return sent_ < out_.size(); }
+  void queue(std::span<const std::byte> bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+
+  // Sends what is queued. closed: the other side is gone.
+  state send_some();
+
+  // Fills in() up to `want` bytes in all. closed: the other side ended or broke the connection.
+  state receive_up_to(std::size_t want);
+  std::span<const std::byte> in() const { return in_; }
+  void clear_in() { in_.clear(); }
+
+  // Ends the stream so that what was sent arrives: says "no more", then reads what comes until the other side ends too.
+  void finish_sending();
+  bool drained();
+  void close() { fd_.reset(); }
+
+ private:
+  unique_fd fd_;
+  std::vector<std::byte> out_;
+  std::size_t sent_ = 0;
+  std::vector<std::byte> in_;
+};
+
+}  // namespace xio::bootstrap

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Host side of the platform: memory that device code and engines see, sharing it between processes, and the
+// device's clock. One implementation is linked: host/host.cpp, hip.cpp or cuda.cu.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/payload.hpp"
+
+namespace xio::gpu {
+
+// Where memory lives.
+enum class place {
+  device,  // the GPU's memory; the host reaches it through copy() only
+  shared,  // host memory that GPU, host threads and devices see coherently (pinned, uncached or coherent)
+};
+
+// Owns one allocation. The pointer is valid on host and device alike for place::shared.
+class buffer {
+ public:
+  buffer() = default;
+  buffer(std::size_t bytes, place where, std::size_t alignment = 256);  // zeroed; throws XIO_ERR_NO_MEMORY
+  buffer(buffer&& other) noexcept;
+  buffer& operator=(buffer&& other) noexcept;
+  ~buffer();
+  void* data() const { return data_; }
+  std::size_t size() const { return bytes_; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  place where_ = place::shared;
+  void* raw_ = nullptr;
+};
+
+// Copies between any two places, finished on return, and never blocked by running kernels.
+void copy(void* to, const void* from, std::size_t bytes);
+void fill_zero(void* to, std::size_t bytes);
+
+template <class T>
+void put_value(T* to, const T& value) {
+  copy(to, &value, sizeof value);
+}
+
+// A symmetric heap: memory that peers on this machine can map.
+class heap {
+ public:
+  virtual ~heap() = default;
+  virtual unsigned char* data() const = 0;
+  virtual std::size_t size() const = 0;
+  // A blob (the same size on every PE, at most 256 bytes) that lets a peer process map this heap.
+  virtual std::vector<std::byte> handle() const = 0;
+};
+std::unique_ptr<heap> make_heap(std::size_t bytes);  // zeroed; throws XIO_ERR_NO_MEMORY with the cure
+
+// A peer's heap in this address space.
+class mapping {
+ public:
+  virtual ~mapping() = default;
+  virtual unsigned char* data() const = 0;
+};
+std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes);
+
+// True when this process can map heaps of a peer with that identity (same machine, device reachable).
+std::string machine_identity();  // equal on PEs that share a machine
+
+const char* name();            // "host", "hip", "cuda"
+std::uint64_t ticks_per_ms();  // of dev::wall_clock()
+std::uint32_t wave_size();
+std::size_t page_size();  // of the system
+
+// Checks that a device is usable and selects one for this PE (local rank modulo devices).
+void init(int local_rank);
+
+// What the software devices use to touch payload; safe from any host thread while kernels run.
+const payload_agent& payload();
+
+}  // namespace xio::gpu

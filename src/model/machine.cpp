@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "model/machine.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace xio::model {
+
+machine::machine(unsigned threads) {
+  for (unsigned i = 0; i < std::max(1u, threads); ++i) runners_.push_back(std::make_unique<runner>());
+  for (auto& r : runners_) r->thread = std::thread([this, one = r.get()] { run(*one); });
+}
+
+machine::~machine() {
+  stop_.store(true, std::memory_order_relaxed);
+  for (auto& r : runners_) r->thread.join();
+}
+
+void machine::run(runner& r) {
+  unsigned idle = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    bool worked = false;
+    if (r.visitors.load(std::memory_order_acquire) == 0) {
+      std::lock_guard hold(r.lock);
+      for (device* d : r.devices) worked |= d->poll();
+    }
+    if (worked) {
+      idle = 0;
+      continue;
+    }
+    // Busy machines answer at once; idle ones give the cores away, and after some milliseconds sleep.
+    if (++idle < 4000)
+      sched_yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(idle < 20000 ? 20 : 200));
+  }
+}
+
+void machine::add(device* d) {
+  auto fewest = std::min_element(runners_.begin(), runners_.end(),
+                                 [](const auto& a, const auto& b) { return a->devices.size() < b->devices.size(); });
+  runner& r = **fewest;
+  r.visitors.fetch_add(1, std::memory_order_acq_rel);
+  {
+    std::lock_guard hold(r.lock);
+    r.devices.push_back(d);
+  }
+  r.visitors.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void machine::remove(device* d) {
+  for (auto& r : runners_) {
+    r->visitors.fetch_add(1, std::memory_order_acq_rel);
+    {
+      std::lock_guard hold(r->lock);
+      std::erase(r->devices, d);
+    }
+    r->visitors.fetch_sub(1, std::memory_order_acq_rel);
+  }
+}
+
+}  // namespace xio::model

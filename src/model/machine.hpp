@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Software devices and the host threads that run them. A device is polled; it finds its work in the rings and
+// doorbells that device code writes, like hardware would.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace xio::model {
+
+class device {
+ public:
+  virtual ~device() = default;
+  // One short turn: look at the doorbells, do some work. True if there was any. Called by one thread at a time.
+  virtual bool poll() = 0;
+};
+
+// Runs devices on a few threads until they are removed. Thread safe.
+class machine {
+ public:
+  explicit machine(unsigned threads);
+  ~machine();
+  machine(const machine&) = delete;
+  machine& operator=(const machine&) = delete;
+
+  void add(device* d);
+  // On return the device is not being polled and never will be.
+  void remove(device* d);
+
+ private:
+  struct runner {
+    std::mutex lock;  // held while polling; add and remove take it between turns
+    std::atomic<int> visitors{0};
+    std::vector<device*> devices;
+    std::thread thread;
+  };
+  void run(runner& r);
+
+  std::atomic<bool> stop_{false};
+  std::vector<std::unique_ptr<runner>> runners_;
+};
+
+}  // namespace xio::model

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Host side of RDMA: one endpoint per world (device, memory keys), one queue pair per (ctx, peer).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/options.hpp"
+#include "base/payload.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "model/machine.hpp"
+#include "xio/device/view.hpp"
+
+namespace xio::rdma {
+
+// The queue pairs of one ctx. Destruction takes them from the device; local.
+class queue_set {
+ public:
+  virtual ~queue_set() = default;
+  // Filled but for `index`; ring_kind::none when this set has no queue to that PE.
+  virtual dev::ring_view view(int pe) const = 0;
+};
+
+struct queue_request {
+  std::vector<bool> peers;  // to which PEs; symmetric: if a wants b then b wants a
+  std::uint32_t depth;      // entries, a power of two
+  std::uint64_t ticket_start;
+  std::uint32_t scratch_lkey;
+};
+
+struct memory_keys {
+  std::uint32_t lkey, rkey;
+};
+
+struct setup {
+  const options* opts;
+  model::machine* machine;
+  const payload_agent* payload;
+  bootstrap::channel* channel;
+  void* heap;
+  std::size_t heap_bytes;
+  // Peers' heaps in this address space, null where not mapped (another machine).
+  std::vector<void*> peer_heaps;
+};
+
+class endpoint {
+ public:
+  virtual ~endpoint() = default;
+  virtual const char* backend() const = 0;  // "model mlx5", later "mlx5_0"
+  virtual memory_keys heap_keys() const = 0;
+  virtual std::uint64_t remote_heap(int pe) const = 0;  // address of PE's heap as put on the wire
+  virtual std::uint32_t rkey(int pe) const = 0;
+  virtual bool reaches(int pe) const = 0;
+  virtual memory_keys register_memory(void* base, std::size_t bytes) = 0;
+  virtual void unregister_memory(void* base) = 0;
+  virtual std::unique_ptr<queue_set> create_queues(const queue_request& request) = 0;  // collective
+};
+
+// Collective. Throws XIO_ERR_UNSUPPORTED when the backend asked for is not there.
+std::unique_ptr<endpoint> open(const setup& s);
+
+}  // namespace xio::rdma

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Host side of SDMA: user queues of copy engines.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "base/options.hpp"
+#include "base/payload.hpp"
+#include "model/machine.hpp"
+#include "xio/device/view.hpp"
+
+namespace xio::sdma {
+
+class queue {
+ public:
+  virtual ~queue() = default;               // takes the queue from the engine
+  virtual dev::ring_view view() const = 0;  // filled but for `index`
+};
+
+class engine {
+ public:
+  virtual ~engine() = default;
+  virtual const char* backend() const = 0;  // "model gfx90a"
+  // Memory that packets may name; the model refuses others. The heap, peers' heaps and registered buffers.
+  virtual void map(void* base, std::size_t bytes) = 0;
+  virtual void unmap(void* base) = 0;
+  virtual std::unique_ptr<queue> create_queue(std::uint32_t depth, std::uint64_t ticket_start) = 0;
+};
+
+std::unique_ptr<engine> open(const options& o, model::machine& machine, const payload_agent& payload);
+
+}  // namespace xio::sdma
