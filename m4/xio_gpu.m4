@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+# The platform, and the compiler of device sources (.hip).
+# Sets: gpu, XIO_PLATFORM_CPPFLAGS, DEVICE_CXX, DEVICE_FLAGS, GPU_CFLAGS, GPU_LIBS, HIPCC, NVCC.
+AC_DEFUN([XIO_GPU], [
+  AC_ARG_WITH([gpu],
+    [AS_HELP_STRING([--with-gpu=PLATFORM], [hip, cuda or host (default: hip where hipcc and an AMD GPU are, else host)])],
+    [], [with_gpu=auto])
+  AC_ARG_VAR([HIPCC], [HIP compiler])
+  AC_ARG_VAR([NVCC], [CUDA compiler])
+  AC_ARG_VAR([XIO_HIP_ARCH], [AMD GPUs to build for (default: gfx90a gfx1030)])
+  AC_ARG_VAR([XIO_CUDA_ARCH], [NVIDIA GPU to build for, as nvcc's -arch takes it (default: sm_90)])
+  : ${XIO_HIP_ARCH="gfx90a gfx1030"}
+  : ${XIO_CUDA_ARCH="sm_90"}
+  # hipcc and nvcc are looked for on every platform: tests/device compiles with those that are there.
+  AC_PATH_PROG([HIPCC], [hipcc], [], [$PATH:/opt/rocm/bin])
+  AC_PATH_PROG([NVCC], [nvcc], [], [$PATH:/usr/local/cuda/bin])
+  AS_IF([test "x$with_gpu" = xauto],
+        [AS_IF([test -n "$HIPCC" && test -e /dev/kfd], [with_gpu=hip], [with_gpu=host])])
+  AC_MSG_CHECKING([which GPU platform])
+  AC_MSG_RESULT([$with_gpu])
+  gpu=$with_gpu
+  GPU_CFLAGS= GPU_LIBS=
+  AS_CASE([$gpu],
+    [host], [DEVICE_CXX=$CXX DEVICE_FLAGS="-x c++"],
+    [hip], [XIO_GPU_HIP],
+    [cuda], [XIO_GPU_CUDA],
+    [AC_MSG_ERROR([--with-gpu=$gpu is not known; use hip, cuda or host])])
+  XIO_PLATFORM_CPPFLAGS=-DXIO_PLATFORM_`echo $gpu | tr a-z A-Z`=1
+  # -R is libtool's word; others know -Wl,-rpath.
+  XIO_PC_LIBS=`echo "$GPU_LIBS" | sed 's/-R/-Wl,-rpath,/g'`
+  AC_SUBST([gpu])
+  AC_SUBST([XIO_PC_LIBS])
+  AC_SUBST([XIO_PLATFORM_CPPFLAGS])
+  AC_SUBST([DEVICE_CXX])
+  AC_SUBST([DEVICE_FLAGS])
+  AC_SUBST([GPU_CFLAGS])
+  AC_SUBST([GPU_LIBS])
+  AC_DEFINE_UNQUOTED([XIO_GPU_NAME], ["$gpu"], [The platform that was configured: hip, cuda or host.])
+  AM_CONDITIONAL([GPU_HOST], [test "$gpu" = host])
+  AM_CONDITIONAL([GPU_HIP], [test "$gpu" = hip])
+  AM_CONDITIONAL([GPU_CUDA], [test "$gpu" = cuda])
+  AM_CONDITIONAL([HAVE_HIPCC], [test -n "$HIPCC"])
+  AM_CONDITIONAL([HAVE_NVCC], [test -n "$NVCC"])
+  XIO_FOUND([platform], [$gpu, device sources by $DEVICE_CXX $DEVICE_FLAGS])
+  AS_IF([test -n "$HIPCC"], [XIO_FOUND([hipcc], [$HIPCC])],
+        [XIO_LOST([hipcc], [the AMD platform and the device code tests for AMD])])
+  AS_IF([test -n "$NVCC"], [XIO_FOUND([nvcc], [$NVCC])],
+        [XIO_LOST([nvcc], [the NVIDIA platform and the device code test for NVIDIA])])])
+
+AC_DEFUN([XIO_GPU_HIP], [
+  AS_IF([test -z "$HIPCC"],
+        [AC_MSG_ERROR([--with-gpu=hip needs hipcc; install it (Debian: hipcc libamdhip64-dev) or set HIPCC])])
+  DEVICE_CXX=$HIPCC
+  DEVICE_FLAGS="-x hip"
+  for xio_arch in $XIO_HIP_ARCH; do DEVICE_FLAGS="$DEVICE_FLAGS --offload-arch=$xio_arch"; done
+  # A HIP below /opt/rocm brings its own headers and libraries; Debian's are in the system's paths.
+  xio_hip_root=`dirname "\`dirname "$HIPCC"\`"`
+  GPU_CFLAGS=-D__HIP_PLATFORM_AMD__=1
+  GPU_LIBS=-lamdhip64
+  AS_IF([test "x$xio_hip_root" != x/usr],
+        [GPU_CFLAGS="$GPU_CFLAGS -isystem $xio_hip_root/include"
+         GPU_LIBS="-L$xio_hip_root/lib -R$xio_hip_root/lib -lamdhip64"])])
+
+AC_DEFUN([XIO_GPU_CUDA], [
+  AS_IF([test -z "$NVCC"], [AC_MSG_ERROR([--with-gpu=cuda needs nvcc; install the CUDA toolkit or set NVCC])])
+  # Through links: /usr/bin/nvcc may point into the toolkit.
+  CUDA_HOME=`readlink -f "$NVCC"`
+  CUDA_HOME=`dirname "\`dirname "$CUDA_HOME"\`"`
+  AS_IF([test -e "$CUDA_HOME/include/cuda_runtime.h"], [],
+        [AC_MSG_ERROR([no include/cuda_runtime.h below $CUDA_HOME, where $NVCC is; set NVCC to the toolkit's own])])
+  DEVICE_CXX=$NVCC
+  DEVICE_FLAGS="-x cu -arch=$XIO_CUDA_ARCH --expt-relaxed-constexpr"
+  xio_cuda_lib=$CUDA_HOME/lib64
+  test -d "$xio_cuda_lib" || xio_cuda_lib=$CUDA_HOME/lib
+  GPU_CFLAGS="-isystem $CUDA_HOME/include"
+  GPU_LIBS="-L$xio_cuda_lib -R$xio_cuda_lib -lcudart"
+  AC_SUBST([CUDA_HOME])])
