@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# lint.sh SRCDIR BUILDDIR FLAGS...: the habits of the house, as make lint runs them. Looks at all of it and fails
+# at the end if anything was found.
+set -uo pipefail
+srcdir=$1 builddir=$2
+shift 2
+cd "$srcdir" || exit 1
+found=0
+
+complain() {
+  echo "lint: $1"
+  found=1
+}
+
+# Tracked and new files, not what a build made.
+mapfile -t files < <(if [ -e .git ]; then git ls-files -co --exclude-standard; else find . -type f | sed 's|^\./||'; fi | sort)
+matching() {
+  local file
+  for file in "${files[@]}"; do if [[ $file =~ $1 && -e $file ]]; then echo "$file"; fi; done
+}
+
+# Names: a file is called after its subject.
+while read -r file; do complain "$file: name a file after its subject, not util, common, misc or helper"; done < \
+  <(matching '(^|/)[^/]*(util|common|misc|helper)[^/]*\.[a-z]+$')
+
+# Layers include downwards only. forbid PLACE INCLUDES WHY
+forbid() {
+  local hits
+  hits=$(matching "$1" | xargs -r grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($2)" /dev/null)
+  if [ -n "$hits" ]; then
+    echo "$hits"
+    complain "$3"
+  fi
+}
+forbid '^src/model/' '(transport|gpu|ctx|memory|topology|bootstrap)/' 'a model knows the wire and base, nothing of the library above it'
+forbid '^src/transport/' 'ctx/' 'a transport does not know ctx/'
+forbid '^src/(memory|topology|gpu)/' '(ctx|transport|bootstrap)/' 'memory, topology and gpu do not know the rooms above them'
+forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model)/' 'base knows no other room'
+forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model)/' 'public headers do not include src/'
+hits=$(matching '^include/xio/wire/' | xargs -r grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null |
+  grep -vE '[<"](xio/wire/)?endian\.hpp[>"]|<cstdint>|<stdint\.h>|<cstddef>')
+if [ -n "$hits" ]; then
+  echo "$hits"
+  complain 'wire/ includes endian.hpp and the standard integer header only'
+fi
+
+# First line: the licence.
+while read -r file; do
+  if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT'; then complain "$file: no SPDX-License-Identifier line"; fi
+done < <(matching '^(src|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu|sh|am)$')
+
+# Every source is listed in its room, or it would be missing from a release.
+lists=$(cat Makefile.am; matching '/module\.am$' | xargs cat)
+while read -r file; do
+  if [[ $lists != *"$file"* ]]; then complain "$file: in no module.am"; fi
+done < <(matching '^(src|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|def|pml)$' | grep -v '^tests/lint\.sh$')
+
+if command -v clang-format >/dev/null; then
+  matching '^(src|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu)$' |
+    xargs -r clang-format --dry-run -Werror || complain 'clang-format -i mends the above'
+else
+  echo "lint: no clang-format, skipped"
+fi
+
+if command -v shellcheck >/dev/null; then
+  { matching '\.sh$'; echo autogen.sh quickstart .ci/run build-aux/nvcc-as-cxx; } | xargs shellcheck -x || complain 'shellcheck: see above'
+else
+  echo "lint: no shellcheck, skipped"
+fi
+
+if command -v clang-tidy >/dev/null; then
+  # From the build folder, so that relative -I and config.h are found.
+  export TIDY_FLAGS="-std=c++20 -I. -DHAVE_CONFIG_H $*"
+  # shellcheck disable=SC2016  # for the inner shell
+  matching '^src/.*\.cpp$' | grep -vE '^src/gpu/(hip|cuda)\.' | sed "s|^|$PWD/|" |
+    (cd "$builddir" && xargs -r -P "$(nproc)" -n 4 sh -c 'clang-tidy --quiet "$@" -- $TIDY_FLAGS 2>/dev/null' sh) ||
+    complain 'clang-tidy: see above'
+else
+  echo "lint: no clang-tidy, skipped"
+fi
+
+if [ $found = 0 ]; then echo "lint: clean"; fi
+exit $found
