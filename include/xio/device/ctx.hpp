@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What every op does first: find the ctx, check its arguments, choose its way. All of it is O(1) and waits for
+// nobody. A wrong argument is a status, and the ctx keeps the first one for the next quiet.
+#pragma once
+#include "xio/device/platform.hpp"
+#include "xio/device/view.hpp"
+#include "xio/xio.h"
+
+namespace xio::dev {
+
+XIO_DEVICE ctx_view& ctx_of(xio_ctx_t ctx) { return *static_cast<ctx_view*>(ctx.view); }
+
+// Keeps the first error since the last quiet, and hands the status back.
+XIO_DEVICE xio_status_t ctx_fail(const ctx_view& c, xio_status_t status) {
+  u32* error = const_cast<u32*>(&c.error);
+  u32 none = 0;
+  if (load<scope::agent, order::relaxed>(error) == 0)
+    compare_exchange<scope::agent, order::relaxed>(error, none, static_cast<u32>(static_cast<int>(status)));
+  return status;
+}
+
+// Returns the kept error and forgets it.
+XIO_DEVICE xio_status_t ctx_take_error(const ctx_view& c) {
+  u32* error = const_cast<u32*>(&c.error);
+  if (load<scope::agent, order::relaxed>(error) == 0) return XIO_OK;
+  return static_cast<xio_status_t>(static_cast<int>(exchange<scope::agent, order::relaxed>(error, 0u)));
+}
+
+// Place of [p, p + bytes) in the symmetric heap. False if any of it is outside what xio_malloc hands out.
+XIO_DEVICE bool heap_offset(const world_view& w, const void* p, u64 bytes, u64* offset) {
+  const u64 at = reinterpret_cast<u64>(p) - reinterpret_cast<u64>(w.heap);
+  *offset = at;
+  return at >= sizeof(heap_head) && at <= w.heap_bytes && bytes <= w.heap_bytes - at;
+}
+
+// Checks the two things that every remote op names. Does not record; see ctx_fail.
+XIO_DEVICE xio_status_t check_target(const ctx_view& c, const void* symmetric, u64 bytes, int pe, u64* offset) {
+  if (static_cast<u32>(pe) >= c.world->n_pes) return XIO_ERR_PE;
+  if (heap_offset(*c.world, symmetric, bytes, offset)) return XIO_OK;
+  return symmetric == nullptr ? XIO_ERR_ARG : XIO_ERR_NOT_SYMMETRIC;
+}
+
+// The way of a copy of that size. Fixed per PE when the ctx was made but for the size.
+XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
+  const peer_view& p = c.peers[pe];
+  return nbi && bytes >= c.bulk_bytes ? p.bulk : p.small;
+}
+
+}  // namespace xio::dev
+
+// --- The API: who am I -------------------------------------------------------------------------------
+
+XIO_DEVICE int xio_my_pe(xio_ctx_t ctx) {
+  return ctx.view == nullptr ? -1 : static_cast<int>(xio::dev::ctx_of(ctx).world->my_pe);
+}
+
+XIO_DEVICE int xio_n_pes(xio_ctx_t ctx) {
+  return ctx.view == nullptr ? -1 : static_cast<int>(xio::dev::ctx_of(ctx).world->n_pes);
+}
+
+// Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be, or if the
+// address is not symmetric. Records no error.
+XIO_DEVICE void* xio_ptr(xio_ctx_t ctx, const void* symmetric, int pe) {
+  using namespace xio::dev;
+  u64 offset;
+  if (ctx.view == nullptr || check_target(ctx_of(ctx), symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
+  unsigned char* base = ctx_of(ctx).peers[pe].direct;
+  return base == nullptr ? nullptr : base + offset;
+}
