@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Installs into an empty folder and builds two programs against that by pkg-config alone: what a user does.
+set -euo pipefail
+# shellcheck source=tests/env.sh.in
+. "$XIO_TEST_BUILDDIR/tests/env.sh"
+
+root=$builddir/tests/install/root
+rm -rf "$root"
+mkdir -p "$root"
+# A make of its own, not a part of the one that runs the tests.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES TESTS LDFLAGS
+make -s -C "$builddir" install DESTDIR="$root" >"$root.log" 2>&1 || {
+  tail -n 30 "$root.log"
+  exit 1
+}
+
+# The folder plays the root of the file system: pkg-config puts it before every path.
+pc=$(find "$root" -name xio.pc)
+export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root
+libdir=$(dirname "$(find "$root" -name libxio.so)")
+export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+sanitize=()
+if [ "$sanitizer" != no ]; then sanitize=("-fsanitize=$sanitizer"); fi
+
+# Word splitting is the point: these are lists of flags.
+# shellcheck disable=SC2046
+{
+  $CC -std=c99 -Wall -Wextra -Wpedantic -Werror "${sanitize[@]}" "$srcdir/tests/install/plain.c" -o "$root/plain" \
+    $("$PKG_CONFIG" --cflags --libs xio)
+  $("$PKG_CONFIG" --variable=device_compiler xio) $("$PKG_CONFIG" --variable=device_flags xio) \
+    $("$PKG_CONFIG" --cflags xio) -c "$srcdir/tests/install/hello.hip" -o "$root/hello.o"
+  $CXX "${sanitize[@]}" "$root/hello.o" -o "$root/hello" $("$PKG_CONFIG" --libs xio)
+}
+"$root/plain"
+if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then
+  echo "built; not run: no AMD GPU here"
+else
+  "$root/hello"
+fi
+
+# Nothing of src/ may be needed: every installed header stands on its own.
+find "$root" -path '*/include/xio/*' -name '*.h' | while read -r header; do
+  case $header in */hip.h) continue ;; esac
+  echo "#include \"$header\"" | $CC -std=c99 -fsyntax-only -Wall -Wextra -Werror -I"${header%/xio/*}" -x c -
+done
+
+# Only the C API and the executor that device code calls are visible.
+seen=$(nm -D --defined-only --demangle "$libdir/libxio.so" | awk '$2 ~ /[TDBR]/' | cut -d' ' -f3-)
+strangers=$(grep -vE '^xio_|^xio::host_exec::|^xio::gpu_host::|^hip[A-Z]' <<<"$seen" || true)
+if [ -n "$strangers" ]; then
+  echo "libxio.so shows symbols that it should hide:"
+  echo "$strangers"
+  exit 1
+fi
+
+# An uninstall leaves no file.
+make -s -C "$builddir" uninstall DESTDIR="$root" >>"$root.log" 2>&1
+left=$(find "$root" -mindepth 2 -type f -o -mindepth 2 -type l)
+if [ -n "$left" ]; then
+  echo "left behind by make uninstall:"
+  echo "$left"
+  exit 1
+fi
+rm -rf "$root" "$root.log"
