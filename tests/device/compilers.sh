@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The public headers under every compiler that is here, warnings being errors: the same source for host, AMD and NVIDIA.
+set -euo pipefail
+# shellcheck source=tests/env.sh.in
+. "$XIO_TEST_BUILDDIR/tests/env.sh"
+source=$srcdir/tests/device/gates.hip
+include=(-I"$srcdir/include")
+tried=0
+
+for compiler in g++ clang++; do
+  if ! command -v $compiler >/dev/null; then continue; fi
+  $compiler -x c++ -std=c++20 -Wall -Wextra -Werror -DXIO_PLATFORM_HOST=1 "${include[@]}" -fsyntax-only "$source"
+  echo "$compiler: host"
+  tried=$((tried + 1))
+done
+if [ -n "$NVCC" ]; then
+  out=$builddir/tests/device/gates.ptx
+  mkdir -p "${out%/*}"
+  "$NVCC" -x cu -std=c++20 -DXIO_PLATFORM_CUDA=1 "${include[@]}" -Xcompiler -Wall,-Wextra -Werror all-warnings \
+    -arch=compute_90 --ptx -o "$out" "$source"
+  echo "nvcc: cuda"
+  rm -f "$out"
+  tried=$((tried + 1))
+fi
+if [ $tried = 0 ]; then skip "neither g++ nor clang++ nor nvcc"; fi
