@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// Packets of AMD's SDMA engines, generation gfx9 (gfx900..90a, 942, 950): pure functions from fields to dwords and
+// back. A packet is a run of little-endian dwords; dw0 holds the op in [7:0] and the sub-op in [15:8].
+// Layouts: linux drivers/gpu/drm/amd/amdgpu/vega10_sdma_pkt_open.h; the same in ROCR core/inc/sdma_registers.h.
+#pragma once
+#include <cstdint>
+
+#include "xio/wire/endian.hpp"
+
+namespace xio::wire::sdma {
+
+enum op : std::uint32_t {
+  op_nop = 0,
+  op_copy = 1,
+  op_write = 2,
+  op_indirect = 4,
+  op_fence = 5,
+  op_trap = 6,
+  op_semaphore = 7,
+  op_poll_regmem = 8,
+  op_cond_exe = 9,
+  op_atomic = 10,
+  op_const_fill = 11,
+  op_timestamp = 13,
+  op_gcr = 17,  // gfx10 and newer
+};
+
+// Sub-ops.
+constexpr std::uint32_t k_copy_linear = 0;
+constexpr std::uint32_t k_copy_sub_window = 4;
+constexpr std::uint32_t k_copy_sub_window_large = 36;
+constexpr std::uint32_t k_timestamp_global = 2;
+
+// Packet sizes in dwords.
+constexpr std::uint32_t k_copy_linear_dwords = 7;
+constexpr std::uint32_t k_copy_sub_window_dwords = 13;
+constexpr std::uint32_t k_copy_sub_window_large_dwords = 20;
+constexpr std::uint32_t k_write_head_dwords = 4;  // the data follows
+constexpr std::uint32_t k_fence_dwords = 4;
+constexpr std::uint32_t k_trap_dwords = 2;
+constexpr std::uint32_t k_poll_dwords = 6;
+constexpr std::uint32_t k_atomic_dwords = 8;
+constexpr std::uint32_t k_const_fill_dwords = 5;
+constexpr std::uint32_t k_timestamp_dwords = 3;
+
+// Most bytes of one copy. The count field holds bytes - 1; its width differs by engine.
+constexpr std::uint64_t k_copy_bytes_22 = std::uint64_t{1} << 22;  // SDMA 4.0..4.2 (gfx900, 906, 908)
+constexpr std::uint64_t k_copy_bytes_30 = std::uint64_t{1} << 30;  // SDMA 4.4 and newer (gfx90a, 942, 950)
+constexpr std::uint32_t k_nop_extra_max = (1u << 14) - 1;          // dwords that one NOP skips
+constexpr std::uint32_t k_fill_bytes_max = 1u << 22;
+constexpr std::uint32_t k_write_dwords_max = 1u << 20;
+constexpr std::uint32_t k_poll_for_ever = 0xfff;  // retry count
+
+// Codes of the memory controller's atomics (TC_OP): 64-bit forms are 0x20 above the 32-bit ones.
+enum atomic_code : std::uint32_t {
+  swap_32 = 0x07,
+  compare_swap_32 = 0x08,
+  add_32 = 0x0f,
+  swap_64 = 0x27,
+  compare_swap_64 = 0x28,
+  add_64 = 0x2f,
+};
+
+enum poll_function : std::uint32_t {
+  poll_always = 0,
+  poll_less = 1,
+  poll_less_equal = 2,
+  poll_equal = 3,
+  poll_not_equal = 4,
+  poll_greater_equal = 5,
+  poll_greater = 6,
+};
+
+XIO_WIRE std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
+XIO_WIRE std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
+XIO_WIRE std::uint64_t join(std::uint32_t lo, std::uint32_t hi) { return (static_cast<std::uint64_t>(hi) << 32) | lo; }
+XIO_WIRE std::uint32_t header(std::uint32_t op, std::uint32_t sub_op) { return op | (sub_op << 8); }
+
+// --- Encode: writes the packet's dwords at dw -------------------------------------------------------------------
+
+// Skips `dwords` in all, 1 .. k_nop_extra_max + 1; those after the first are not touched here and not looked at by
+// the engine.
+XIO_WIRE void encode_nop(std::uint32_t* dw, std::uint32_t dwords) { dw[0] = header(op_nop, 0) | ((dwords - 1) << 16); }
+
+// bytes: 1 .. the engine's limit; any alignment.
+XIO_WIRE void encode_copy_linear(std::uint32_t* dw, std::uint64_t dst, std::uint64_t src, std::uint32_t bytes) {
+  dw[0] = header(op_copy, k_copy_linear);
+  dw[1] = bytes - 1;
+  dw[2] = 0;  // no byte swaps
+  dw[3] = low(src);
+  dw[4] = high(src);
+  dw[5] = low(dst);
+  dw[6] = high(dst);
+}
+
+// Writes value when everything before it in the queue is done. address: a multiple of 4.
+XIO_WIRE void encode_fence(std::uint32_t* dw, std::uint64_t address, std::uint32_t value) {
+  dw[0] = header(op_fence, 0);
+  dw[1] = low(address);
+  dw[2] = high(address);
+  dw[3] = value;
+}
+
+// One atomic, after everything before it in the queue. address: aligned to the width.
+XIO_WIRE void encode_atomic(std::uint32_t* dw, std::uint32_t code, std::uint64_t address, std::uint64_t operand,
+                            std::uint64_t compare) {
+  dw[0] = header(op_atomic, 0) | (code << 25);
+  dw[1] = low(address);
+  dw[2] = high(address);
+  dw[3] = low(operand);
+  dw[4] = high(operand);
+  dw[5] = low(compare);
+  dw[6] = high(compare);
+  dw[7] = 0;  // loop interval
+}
+
+// Waits until (*address & mask) `function` reference holds. interval: clocks between looks; retries: looks, or
+// k_poll_for_ever.
+XIO_WIRE void encode_poll_memory(std::uint32_t* dw, std::uint32_t function, std::uint64_t address,
+                                 std::uint32_t reference, std::uint32_t mask, std::uint32_t interval,
+                                 std::uint32_t retries) {
+  dw[0] = header(op_poll_regmem, 0) | (function << 28) | (1u << 31);
+  dw[1] = low(address);
+  dw[2] = high(address);
+  dw[3] = reference;
+  dw[4] = mask;
+  dw[5] = (interval & 0xffffu) | (retries << 16);
+}
+
+// Fills with a dword. address and bytes: multiples of 4.
+XIO_WIRE void encode_const_fill(std::uint32_t* dw, std::uint64_t address, std::uint32_t value, std::uint32_t bytes) {
+  dw[0] = header(op_const_fill, 0) | (2u << 30);
+  dw[1] = low(address);
+  dw[2] = high(address);
+  dw[3] = value;
+  dw[4] = bytes - 1;
+}
+
+// The head of a write; the data dwords follow it.
+XIO_WIRE void encode_write_head(std::uint32_t* dw, std::uint64_t address, std::uint32_t dwords) {
+  dw[0] = header(op_write, 0);
+  dw[1] = low(address);
+  dw[2] = high(address);
+  dw[3] = dwords - 1;
+}
+
+XIO_WIRE void encode_timestamp(std::uint32_t* dw, std::uint64_t address) {
+  dw[0] = header(op_timestamp, k_timestamp_global);
+  dw[1] = low(address);
+  dw[2] = high(address);
+}
+
+XIO_WIRE void encode_trap(std::uint32_t* dw, std::uint32_t context) {
+  dw[0] = header(op_trap, 0);
+  dw[1] = context & 0x0fffffffu;
+}
+
+// --- Decode -----------------------------------------------------------------------------------------------------
+
+XIO_WIRE std::uint32_t op_of(std::uint32_t dw0) { return dw0 & 0xffu; }
+XIO_WIRE std::uint32_t sub_op_of(std::uint32_t dw0) { return (dw0 >> 8) & 0xffu; }
+XIO_WIRE std::uint32_t nop_extra(std::uint32_t dw0) { return (dw0 >> 16) & 0x3fffu; }
+XIO_WIRE std::uint32_t atomic_code_of(std::uint32_t dw0) { return dw0 >> 25; }
+XIO_WIRE std::uint32_t poll_function_of(std::uint32_t dw0) { return (dw0 >> 28) & 7u; }
+XIO_WIRE bool polls_memory(std::uint32_t dw0) { return (dw0 >> 31) != 0; }
+XIO_WIRE std::uint32_t poll_retries(std::uint32_t dw5) { return (dw5 >> 16) & 0xfffu; }
+// 0 byte, 1 halfword, 2 dword.
+XIO_WIRE std::uint32_t fill_size(std::uint32_t dw0) { return dw0 >> 30; }
+
+// Bits of dw0 that a packet of this op does not define, or whose features XIO and its model do not use.
+XIO_WIRE std::uint32_t reserved_of_header(std::uint32_t op) {
+  switch (op) {
+    case op_nop: return 0xc000ff00u;          // count [29:16]
+    case op_copy: return 0xffff0000u;         // encrypt, TMZ and broadcast stay 0
+    case op_poll_regmem: return 0x0bffff00u;  // hdp_flush [26], function [30:28], memory [31]
+    case op_atomic: return 0x01ffff00u;       // operation [31:25]; loop and TMZ stay 0
+    case op_const_fill: return 0x3fffff00u;   // fill size [31:30]; swap stays 0
+    case op_timestamp: return 0xffff0000u;
+    default: return 0xffffff00u;
+  }
+}
+
+}  // namespace xio::wire::sdma
