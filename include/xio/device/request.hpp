@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // xio_req_t: ring index + 1 in the top 16 bits, the low 48 bits of the ticket below. 0 is "complete".
+// Of a storage queue, which completes out of order: 8 bits of (commands - 1) and 40 bits of the last command's
+// ticket, because a transfer that was split is complete when all of its commands are.
 #pragma once
 #include "xio/device/platform.hpp"
 #include "xio/device/view.hpp"
@@ -15,6 +17,17 @@ XIO_DEVICE xio_req_t make_request(const ring_view& r, u64 ticket) {
   return (static_cast<u64>(r.index + 1) << 48) | (ticket & k_ticket_mask);
 }
 
+// `count` (1 .. 256) commands with tickets that end at `last`.
+constexpr u64 k_storage_ticket_mask = (u64{1} << 40) - 1;
+constexpr u32 k_request_commands = 256;
+XIO_DEVICE xio_req_t make_storage_request(const ring_view& r, u64 last, u32 count) {
+  return (static_cast<u64>(r.index + 1) << 48) | (static_cast<u64>(count - 1) << 40) | (last & k_storage_ticket_mask);
+}
+XIO_DEVICE bool is_storage_request(xio_req_t request) { return (request >> 48) > k_storage_ring_base; }
+XIO_DEVICE u32 request_commands(xio_req_t request) {
+  return is_storage_request(request) ? (static_cast<u32>(request >> 40) & 0xff) + 1 : 1;
+}
+
 // The ring of a request, or null if there is none of that number.
 XIO_DEVICE const ring_view* request_ring(const ctx_view& c, xio_req_t request) {
   const u32 index = static_cast<u32>(request >> 48) - 1;
@@ -27,10 +40,10 @@ XIO_DEVICE const ring_view* request_ring(const ctx_view& c, xio_req_t request) {
   return s.live != 0 && queue < s.queue_count ? &s.queues[queue] : nullptr;
 }
 
-// The 64-bit ticket, rebuilt from the ring's newest.
+// The 64-bit ticket (the last, of a split transfer), rebuilt from the ring's newest.
 XIO_DEVICE u64 request_ticket(const ring_view& r, xio_req_t request) {
   const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
-  const u64 age = (issued - request) & k_ticket_mask;
+  const u64 age = (issued - request) & (is_storage_request(request) ? k_storage_ticket_mask : k_ticket_mask);
   return issued - age;
 }
 

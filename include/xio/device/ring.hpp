@@ -80,7 +80,7 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
     if (had >= static_cast<i64>(n) && Codec::may_issue(r)) return XIO_OK;
     fetch_add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));
     ring_reap<Codec>(r);
-    if (load<scope::agent, order::relaxed>(&r.state->credits) < static_cast<i64>(n)) pause();
+    if (load<scope::agent, order::relaxed>(&r.state->credits) < static_cast<i64>(n) || !Codec::may_issue(r)) pause();
     if (end.passed()) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
       return XIO_ERR_TIMEOUT;

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// NVMe on the ring: 64-byte SQEs by ticket, completions in any order by command id.
+//
+// CID = ticket mod op_count, so no pool of ids and no lock: may_issue keeps the newest ticket less than op_count
+// above the oldest one in flight, hence a CID that is taken again is idle. A credit is a free slot without anyone
+// reading SQHD: were slot (t mod depth) still unfetched, tickets t-depth .. t-1 would all be incomplete (fetching
+// goes in order), one more than there are credits.
+//
+// op_words[cid] = generation (ticket / op_count, 16 bits) << 16 | done << 15 | status (15 bits of the CQE), written
+// by the reaper alone. An error log of the last failed ops lies behind the words.
+#pragma once
+#include "xio/device/platform.hpp"
+#include "xio/device/ring.hpp"
+#include "xio/device/view.hpp"
+#include "xio/wire/nvme.hpp"
+
+namespace xio::dev {
+
+struct op_error {
+  u64 ticket;
+  u32 status;  // 15 bits of the CQE
+  u32 result;  // its dw0
+};
+constexpr u32 k_op_errors_kept = 64;
+constexpr u64 k_no_ticket = ~u64{0};
+
+// Bytes of the allocation at ring_view::op_words.
+XIO_HOST_DEVICE constexpr u64 op_words_bytes(u64 op_count) {
+  return op_count * 4 + k_op_errors_kept * sizeof(op_error);
+}
+
+// Command ids of a queue: 4 depths leave room for a command that takes very long while others come and go.
+XIO_HOST_DEVICE constexpr u32 op_count_for(u32 depth) { return 4 * depth; }
+
+struct nvme_codec {
+  static constexpr bool k_in_order = false;
+  static constexpr u32 k_done = 0x8000;
+
+  XIO_DEVICE static u32 generation(const ring_view& r, u64 ticket) {
+    return static_cast<u32>(ticket >> r.op_count_log2) & 0xffff;
+  }
+  XIO_DEVICE static u32 cid(const ring_view& r, u64 ticket) { return static_cast<u32>(ticket) & (r.op_count - 1); }
+  XIO_DEVICE static op_error* errors(const ring_view& r) { return reinterpret_cast<op_error*>(r.op_words + r.op_count); }
+
+  // Passed after the credits and before the tickets: those who passed hold at most depth-1 credits together, so
+  // issued - completed stays below op_count. The other depth is slack for stale loads.
+  XIO_DEVICE static bool may_issue(const ring_view& r) {
+    const u64 low = load<scope::agent, order::acquire>(&r.state->completed);
+    return load<scope::agent, order::relaxed>(&r.state->issued) - low <= r.op_count - 2 * r.depth;
+  }
+
+  XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
+    // Cumulative: covers the entries of every lane whose mark the caller has acquired.
+    fence<scope::system, order::release>();
+    store<scope::system, order::release>(reinterpret_cast<u32*>(r.doorbell), static_cast<u32>(to) & (r.depth - 1));
+  }
+
+  // One lap of the CQ at most.
+  XIO_DEVICE static void drain(const ring_view& r) {
+    ring_state* s = r.state;
+    u64 head = load<scope::agent, order::relaxed>(&s->cq_head);
+    const u64 end = head + r.cq_depth;
+    bool sound = true;
+    while (sound && head < end) {
+      u64 to = head;
+      while (to < end && ready(r, to)) ++to;
+      if (to == head) break;
+      // The phases first, then the rest of the entries and the data that they stand for: entries are written in
+      // order, so one acquire of the last covers all.
+      load<scope::system, order::acquire>(entry(r, to - 1) + 3);
+      const i64 run = static_cast<i64>(to - head);
+      for (; sound && head < to; ++head) sound = retire(r, entry(r, head));
+      store<scope::agent, order::relaxed>(&s->cq_head, head);
+      fetch_add<scope::agent, order::release>(&s->credits, run);
+      ring_cq(r, head);
+    }
+    advance(r);
+  }
+
+  // Of one command: XIO_OK, XIO_PENDING, XIO_ERR_STORAGE, or the failure of the queue.
+  XIO_DEVICE static xio_status_t test(const ring_view& r, u64 ticket) {
+    const u64 low = load<scope::agent, order::acquire>(&r.state->completed);
+    const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    const bool mine = (word >> 16) == generation(r, ticket) && (word & k_done) != 0;
+    if (ticket >= low) {
+      // In the window of op_count tickets, so the generation cannot be one of 65536 ago.
+      if (mine) return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE;
+      const xio_status_t failure = ring_failure(r);
+      return failure == XIO_OK ? XIO_PENDING : failure;
+    }
+    if (mine && low - ticket < (u64{0x8000} << r.op_count_log2))
+      return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE;
+    return logged(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
+  }
+
+  // Waits for one command. The caller sees what the drive wrote.
+  XIO_DEVICE static xio_status_t wait(const ring_view& r, const world_view& w, u64 ticket) {
+    const deadline end = deadline::in(w);
+    xio_status_t status;
+    while ((status = test(r, ticket)) == XIO_PENDING) {
+      ring_reap<nvme_codec>(r);
+      if ((status = test(r, ticket)) != XIO_PENDING) break;
+      pause();
+      if (!end.passed()) continue;
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, ticket);
+      status = XIO_ERR_TIMEOUT;
+      break;
+    }
+    fence<scope::system, order::acquire>();
+    return status;
+  }
+
+  // Waits for `count` commands with tickets that end at `last`; the first that is not XIO_OK is the answer.
+  XIO_DEVICE static xio_status_t wait(const ring_view& r, const world_view& w, u64 last, u32 count) {
+    xio_status_t status = XIO_OK;
+    for (u32 i = count; i-- > 0;) {
+      const xio_status_t one = wait(r, w, last - i);
+      if (status == XIO_OK) status = one;
+    }
+    return status;
+  }
+  XIO_DEVICE static xio_status_t test(const ring_view& r, u64 last, u32 count) {
+    xio_status_t status = XIO_OK;
+    for (u32 i = count; i-- > 0;) {
+      const xio_status_t one = test(r, last - i);
+      if (one == XIO_PENDING) return one;
+      if (status == XIO_OK) status = one;
+    }
+    return status;
+  }
+
+  // Waits for everything issued so far, by whatever ctx, and reports errors that no quiet has reported yet.
+  XIO_DEVICE static xio_status_t quiet(const ring_view& r, const world_view& w) {
+    const xio_status_t status = ring_quiet<nvme_codec>(r, w);
+    if (status != XIO_OK) return status;
+    const u64 count = load<scope::agent, order::acquire>(&r.state->op_errors);
+    u64 seen = load<scope::agent, order::relaxed>(&r.state->op_errors_seen);
+    while (seen < count)
+      if (compare_exchange<scope::agent, order::acq_rel>(&r.state->op_errors_seen, seen, count)) return XIO_ERR_STORAGE;
+    return XIO_OK;
+  }
+
+  // The status of a failed op if the log still has it, else 0.
+  XIO_DEVICE static u32 logged(const ring_view& r, u64 ticket) {
+    if (load<scope::agent, order::acquire>(&r.state->op_errors) == 0) return 0;
+    const op_error* log = errors(r);
+    for (u32 i = 0; i < k_op_errors_kept; ++i) {
+      if (load<scope::agent, order::acquire>(&log[i].ticket) != ticket) continue;
+      const u32 status = load<scope::agent, order::relaxed>(&log[i].status);
+      fence<scope::agent, order::acquire>();
+      if (status != 0 && load<scope::agent, order::relaxed>(&log[i].ticket) == ticket) return status;
+    }
+    return 0;
+  }
+
+ private:
+  XIO_DEVICE static const u32* entry(const ring_view& r, u64 head) {
+    return reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * 4;
+  }
+
+  // The phase tag of the first lap is 1 on a zeroed CQ and turns with every lap.
+  XIO_DEVICE static bool ready(const ring_view& r, u64 head) {
+    const u32 want = static_cast<u32>(~(head >> r.cq_depth_log2)) & 1;
+    return wire::nvme::cqe_phase(load<scope::system, order::relaxed>(entry(r, head) + 3)) == want;
+  }
+
+  // False: the drive named a command that is not in flight.
+  XIO_DEVICE static bool retire(const ring_view& r, const u32* cqe) {
+    ring_state* s = r.state;
+    const u32 dw3 = load<scope::system, order::relaxed>(cqe + 3);
+    const u32 id = wire::nvme::cqe_cid(dw3);
+    const u32 status = wire::nvme::cqe_status(dw3);
+    const u64 low = load<scope::agent, order::relaxed>(&s->completed);
+    const u64 ticket = low + ((id - static_cast<u32>(low)) & (r.op_count - 1));
+    const u32 done = (generation(r, ticket) << 16) | k_done;
+    if (id >= r.op_count || ticket >= load<scope::agent, order::relaxed>(&s->issued) ||
+        (load<scope::agent, order::relaxed>(&r.op_words[id]) & ~(k_done - 1)) == done) {
+      ring_fail(r, XIO_ERR_TRANSPORT, dw3, ticket);
+      return false;
+    }
+    if (status != 0) record(r, ticket, status, load<scope::system, order::relaxed>(cqe));
+    store<scope::agent, order::release>(&r.op_words[id], done | status);
+    return true;
+  }
+
+  XIO_DEVICE static void record(const ring_view& r, u64 ticket, u32 status, u32 result) {
+    ring_state* s = r.state;
+    const u64 count = load<scope::agent, order::relaxed>(&s->op_errors);
+    op_error* e = &errors(r)[count & (k_op_errors_kept - 1)];
+    store<scope::agent, order::relaxed>(&e->ticket, k_no_ticket);
+    fence<scope::agent, order::release>();
+    store<scope::agent, order::relaxed>(&e->status, status);
+    store<scope::agent, order::relaxed>(&e->result, result);
+    store<scope::agent, order::release>(&e->ticket, ticket);
+    if (count == 0 && load<scope::agent, order::relaxed>(&s->failed) == 0) {
+      store<scope::agent, order::relaxed>(&s->vendor, wire::nvme::status_code(status));
+      store<scope::agent, order::relaxed>(&s->failed_ticket, ticket);
+    }
+    store<scope::agent, order::release>(&s->op_errors, count + 1);
+  }
+
+  // A quarter of the CQ may lag behind: the drive can then always post 3/4, and those trigger the next ring.
+  XIO_DEVICE static void ring_cq(const ring_view& r, u64 head) {
+    if (head - load<scope::agent, order::relaxed>(&r.state->cq_rung) < r.cq_depth / 4) return;
+    store<scope::system, order::release>(r.cq_doorbell, static_cast<u32>(head) & (r.cq_depth - 1));
+    store<scope::agent, order::relaxed>(&r.state->cq_rung, head);
+  }
+
+  // After the entries, never among them: retire() rebuilds tickets from the low mark.
+  XIO_DEVICE static void advance(const ring_view& r) {
+    const u64 from = load<scope::agent, order::relaxed>(&r.state->completed);
+    u64 low = from;
+    while ((load<scope::agent, order::relaxed>(&r.op_words[cid(r, low)]) & ~(k_done - 1)) ==
+           ((generation(r, low) << 16) | k_done))
+      ++low;
+    if (low != from) store<scope::agent, order::release>(&r.state->completed, low);
+  }
+};
+
+}  // namespace xio::dev

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// NVMe bytes against the tables of the specifications; every expected number is written out here by hand.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "xio/wire/nvme.hpp"
+
+namespace n = xio::wire::nvme;
+
+namespace {
+
+std::vector<unsigned> bytes_of(const void* p, std::size_t n) {
+  const auto* b = static_cast<const unsigned char*>(p);
+  return {b, b + n};
+}
+
+}  // namespace
+
+// NVMe base 2.0, 3.3.3.1 and NVM command set 1.0, 3.2.4: opcode 02h, CID in bytes 2-3, NSID in 4-7, PRP1 in 24-31,
+// PRP2 in 32-39, SLBA in 40-47, NLB (0-based) in 48-49.
+TEST(nvme_wire, read_command) {
+  const n::sqe e = n::make_io(n::opcode::read, 0xabcd, 0x01020304, 0x1122334455667788, 0x99aabbccddeeff00,
+                              0x0807060504030201, 0x100);
+  const std::vector<unsigned> want = {
+      0x02, 0x00, 0xcd, 0xab, 0x04, 0x03, 0x02, 0x01,  // opcode, flags, CID, NSID
+      0,    0,    0,    0,    0,    0,    0,    0,     // dw2-3
+      0,    0,    0,    0,    0,    0,    0,    0,     // MPTR
+      0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,  // PRP1
+      0x00, 0xff, 0xee, 0xdd, 0xcc, 0xbb, 0xaa, 0x99,  // PRP2
+      0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,  // SLBA
+      0xff, 0x00, 0,    0,    0,    0,    0,    0,     // NLB, dw13
+      0,    0,    0,    0,    0,    0,    0,    0};
+  EXPECT_EQ(bytes_of(&e, 64), want);
+}
+
+TEST(nvme_wire, write_and_flush_opcodes) {
+  EXPECT_EQ(bytes_of(n::make_io(n::opcode::write, 1, 1, 0, 0, 0, 65536).dw, 2), (std::vector<unsigned>{0x01, 0x00}));
+  EXPECT_EQ(n::make_io(n::opcode::write, 1, 1, 0, 0, 0, 65536).dw[12], 0xffffu);
+  const n::sqe f = n::make_command(static_cast<std::uint8_t>(n::opcode::flush), 7, 1, 0, 0);
+  EXPECT_EQ(f.dw[0], 0x00070000u);
+  EXPECT_EQ(f.dw[1], 1u);
+}
+
+// Base 2.0, 5.4 and 5.5: QID 15:0 and QSIZE 31:16 (0-based) in dw10; PC bit 0, CQID 31:16 in dw11.
+TEST(nvme_wire, create_queues) {
+  const n::sqe cq = n::make_create_cq(3, 512, 0xfedc000);
+  EXPECT_EQ(cq.dw[0], 0x05u);
+  EXPECT_EQ(cq.dw[6], 0xfedc000u);
+  EXPECT_EQ(cq.dw[10], 0x01ff0003u);
+  EXPECT_EQ(cq.dw[11], 0x1u);
+  const n::sqe sq = n::make_create_sq(4, 256, 0x1000, 3);
+  EXPECT_EQ(sq.dw[0], 0x01u);
+  EXPECT_EQ(sq.dw[10], 0x00ff0004u);
+  EXPECT_EQ(sq.dw[11], 0x00030001u);
+  EXPECT_EQ(n::make_delete_queue(n::admin::delete_sq, 9).dw[0], 0x00u);
+  EXPECT_EQ(n::make_delete_queue(n::admin::delete_cq, 9).dw[0], 0x04u);
+  EXPECT_EQ(n::make_delete_queue(n::admin::delete_cq, 9).dw[10], 9u);
+}
+
+// Base 2.0, 5.17 (CNS 0 namespace, 1 controller, 2 list) and 5.27.1.5 (feature 07h, 0-based counts).
+TEST(nvme_wire, identify_and_features) {
+  const n::sqe id = n::make_identify(n::cns::controller, 0, 0x2000);
+  EXPECT_EQ(id.dw[0], 0x06u);
+  EXPECT_EQ(id.dw[10], 1u);
+  EXPECT_EQ(static_cast<int>(n::cns::name_space), 0);
+  EXPECT_EQ(static_cast<int>(n::cns::active_namespaces), 2);
+  const n::sqe set = n::make_set_features(n::feature::number_of_queues, n::make_queue_counts(4, 8));
+  EXPECT_EQ(set.dw[0], 0x09u);
+  EXPECT_EQ(set.dw[10], 0x07u);
+  EXPECT_EQ(set.dw[11], 0x00070003u);
+  EXPECT_EQ(n::queue_counts_sqs(0x00070003), 4u);
+  EXPECT_EQ(n::queue_counts_cqs(0x00070003), 8u);
+}
+
+// Base 2.0, 3.1.3: CAP MQES 15:0, CQR 16, TO 31:24, DSTRD 35:32, CSS 44:37, MPSMIN 51:48, MPSMAX 55:52.
+TEST(nvme_wire, registers) {
+  EXPECT_EQ(n::make_cap(0x0fff, true, 0x14, 2, 0, 4), 0x0040002214010fffull);
+  const std::uint64_t cap = 0x0041002214010fffull;
+  EXPECT_EQ(n::cap_mqes(cap), 0xfffu);
+  EXPECT_TRUE(n::cap_cqr(cap));
+  EXPECT_EQ(n::cap_to(cap), 0x14u);
+  EXPECT_EQ(n::cap_dstrd(cap), 2u);
+  EXPECT_EQ(n::cap_css(cap), 1u);
+  EXPECT_EQ(n::cap_mpsmin(cap), 1u);
+  EXPECT_EQ(n::cap_mpsmax(cap), 4u);
+  EXPECT_EQ(n::make_cc(0), 0x00460001u);  // EN, IOSQES 6, IOCQES 4
+  EXPECT_EQ(n::make_cc(1), 0x00460081u);
+  EXPECT_EQ(n::cc_iosqes(0x00460001), 6u);
+  EXPECT_EQ(n::cc_iocqes(0x00460001), 4u);
+  EXPECT_EQ(n::cc_shn(0x00464001), 1u);
+  EXPECT_EQ(n::make_aqa(32, 64), 0x003f001fu);
+  EXPECT_EQ(n::aqa_sq_entries(0x003f001f), 32u);
+  EXPECT_EQ(n::aqa_cq_entries(0x003f001f), 64u);
+  // 3.1.3: SQyTDBL at 1000h + 2y(4 << DSTRD), CQyHDBL at 1000h + (2y+1)(4 << DSTRD).
+  EXPECT_EQ(n::sq_tail_doorbell(0, 0), 0x1000u);
+  EXPECT_EQ(n::cq_head_doorbell(0, 0), 0x1004u);
+  EXPECT_EQ(n::sq_tail_doorbell(3, 0), 0x1018u);
+  EXPECT_EQ(n::cq_head_doorbell(3, 1), 0x1038u);
+}
+
+// Base 2.0, 3.3.3.2: SQHD 15:0 and SQID 31:16 of dw2; CID 15:0, P 16, SC 24:17, SCT 27:25, M 30, DNR 31 of dw3.
+TEST(nvme_wire, completion) {
+  const n::cqe e = n::make_cqe(0xdeadbeef, 0x1234, 0x0005, 0xabcd, 1, n::k_unrecovered_read | n::k_status_dnr);
+  EXPECT_EQ(e.dw[0], 0xdeadbeefu);
+  EXPECT_EQ(e.dw[1], 0u);
+  EXPECT_EQ(e.dw[2], 0x00051234u);
+  EXPECT_EQ(e.dw[3], 0x8503abcdu);  // DNR; SCT 2, SC 81h; P
+  EXPECT_EQ(n::cqe_cid(0x8503abcd), 0xabcd);
+  EXPECT_EQ(n::cqe_phase(0x8503abcd), 1u);
+  EXPECT_EQ(n::status_code(n::cqe_status(0x8503abcd)), 0x281u);
+  EXPECT_EQ(n::cqe_phase(0x8502abcd), 0u);
+}
+
+// Base 2.0, 4.1.1: pages touched by a transfer, and the addresses after the first.
+TEST(nvme_wire, prp_pages) {
+  EXPECT_EQ(n::prp_pages(0x1000, 4096, 4096), 1u);
+  EXPECT_EQ(n::prp_pages(0x1004, 4096, 4096), 2u);
+  EXPECT_EQ(n::prp_pages(0x1ffc, 4, 4096), 1u);
+  EXPECT_EQ(n::prp_pages(0x1ffc, 8, 4096), 2u);
+  EXPECT_EQ(n::prp_pages(0x1000, 1 << 20, 4096), 256u);
+  EXPECT_EQ(n::prp_pages(0x1e00, 1 << 20, 4096), 257u);
+  EXPECT_EQ(n::prp_entry(0x1e00, 1, 4096), 0x2000u);
+  EXPECT_EQ(n::prp_entry(0x1e00, 256, 4096), 0x101000u);
+  EXPECT_EQ(n::prp_list_bytes(1 << 20, 4096), 2048u);  // 256 entries of 8 bytes
+}
