@@ -57,8 +57,9 @@ while read -r file; do
 done < <(matching '^(src|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|def|pml)$' | grep -v '^tests/lint\.sh$')
 
 if command -v clang-format >/dev/null; then
-  matching '^(src|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu)$' |
-    xargs -r clang-format --dry-run -Werror || complain 'clang-format -i mends the above'
+  while read -r file; do
+    clang-format --dry-run -Werror "$file" >/dev/null 2>&1 || complain "$file: not formatted; clang-format -i $file mends it"
+  done < <(matching '^(src|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu)$')
 else
   echo "lint: no clang-format, skipped"
 fi

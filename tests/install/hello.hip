@@ -11,10 +11,10 @@ __global__ void hello(xio_ctx_t ctx, int* to, int* from, int* status) {
   *status = xio_quiet(ctx);
 }
 
-#define MUST(call)                                                                       \
-  if ((call) != 0) {                                                                     \
-    std::printf("%s at line %d failed: %s\n", #call, __LINE__, xio_last_error());        \
-    return 1;                                                                            \
+#define MUST(call)                                                                \
+  if ((call) != 0) {                                                              \
+    std::printf("%s at line %d failed: %s\n", #call, __LINE__, xio_last_error()); \
+    return 1;                                                                     \
   }
 
 int main() {
