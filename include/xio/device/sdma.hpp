@@ -108,112 +108,93 @@ XIO_DEVICE bool reachable(const world_view& w, const void* p, u64 bytes) {
   return false;
 }
 
+// An engine that overlaps its reads and writes has no answer for these.
+XIO_DEVICE bool overlap(u64 a, u64 b, u64 bytes) { return a != b && a < b + bytes && b < a + bytes; }
+
 XIO_DEVICE bool signal_fits(u64 offset, int op) {
   return (offset & 7) == 0 && (op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD);
 }
 
 // --- Posting -----------------------------------------------------------------------------------------
 
-// Posts for the lanes that are here and go to the same ring.
-template <class Fill>
-XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, u32 slots, u32 bytes, u64* ticket, Fill&& fill) {
-  xio_status_t status = XIO_OK;
-  for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-    status = ring_post<sdma_codec>(group, r, *c.world, slots, bytes, ticket, fill);
-  });
-  return status;
-}
+// What one op posts: copies of at most a chunk, then perhaps a signal.
+struct chain {
+  u64 dst, src, bytes;
+  u64 word, value;
+  int op;
+};
 
-XIO_DEVICE void give_request(const ring_view& r, u64 ticket, xio_req_t* request) {
-  if (request != nullptr) *request = make_request(r, ticket);
-}
-
-// The whole chunks of a copy but the last, which is 1 .. r.chunk bytes. Gives how many bytes it posted.
-XIO_DEVICE xio_status_t post_all_but_last(const ctx_view& c, const ring_view& r, u64 dst, u64 src, u64 bytes,
-                                          u64* posted) {
+// Copies are one slot each; the last one and the signal take theirs together. Lanes that are here and go to the same
+// ring post as one, each its own chain. The request is that of the last packet: when it is complete, all are.
+template <bool k_signals>
+XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const chain& op, xio_req_t* request) {
+  if (overlap(op.dst, op.src, op.bytes)) return XIO_ERR_ARG;
+  u64 ticket = 0;
   u64 done = 0;
-  xio_status_t status = XIO_OK;
-  while (status == XIO_OK && bytes - done > r.chunk) {
-    u64 ticket;
-    status = post(c, r, 1, r.chunk, &ticket,
-                  [&](u64 at, bool last) { fill_copy(r, at, last, dst + done, src + done, r.chunk); });
-    if (status == XIO_OK) done += r.chunk;
-  }
-  *posted = done;
-  return status;
+  do {
+    const u64 left = op.bytes - done;
+    const u32 now = left < r.chunk ? static_cast<u32>(left) : r.chunk;
+    const u32 copies = now != 0 ? 1 : 0;
+    const u32 signals = k_signals && now == left ? 1 : 0;
+    xio_status_t status = XIO_OK;
+    for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
+      status = ring_post<sdma_codec>(group, r, *c.world, copies + signals, now, &ticket, [&](u64 at, bool last) {
+        if (copies != 0) fill_copy(r, at, last && signals == 0, op.dst + done, op.src + done, now);
+        if (signals != 0) fill_signal(r, at + copies, last, op.word, op.value, op.op);
+      });
+    });
+    if (status != XIO_OK) return status;
+    done += now;
+  } while (done < op.bytes);
+  if (request != nullptr) *request = make_request(r, ticket);
+  return XIO_OK;
 }
 
 // --- The lane ----------------------------------------------------------------------------------------
 
-// Copies between any two addresses that the engine reaches. 0 bytes: nothing. The request is that of the last packet;
-// earlier ones are complete when it is.
+// Copies between any two addresses that the engine reaches, of any length and alignment. 0 bytes: nothing.
 XIO_DEVICE xio_status_t copy(const ctx_view& c, const ring_view& r, void* dst, const void* src, u64 bytes,
                              xio_req_t* request) {
   if (request != nullptr) *request = 0;
   if (bytes == 0) return XIO_OK;
-  const u64 to = reinterpret_cast<u64>(dst);
-  const u64 from = reinterpret_cast<u64>(src);
-  u64 done;
-  if (const xio_status_t status = post_all_but_last(c, r, to, from, bytes, &done); status != XIO_OK) return status;
-  const u32 rest = static_cast<u32>(bytes - done);
-  u64 ticket;
-  const xio_status_t status =
-      post(c, r, 1, rest, &ticket, [&](u64 at, bool last) { fill_copy(r, at, last, to + done, from + done, rest); });
-  if (status == XIO_OK) give_request(r, ticket, request);
-  return status;
+  return post<false>(c, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0}, request);
 }
 
 // Local src to `offset` of the peer's heap, whose bounds the caller has checked.
 XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, xio_req_t* request) {
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (!reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
+  if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
   return copy(c, *p.sdma, p.direct + offset, src, bytes, request);
 }
 
 XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u64 bytes, xio_req_t* request) {
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (!reachable(*c.world, dst, bytes)) return XIO_ERR_NOT_REGISTERED;
+  if (bytes != 0 && !reachable(*c.world, dst, bytes)) return XIO_ERR_NOT_REGISTERED;
   return copy(c, *p.sdma, dst, p.direct + offset, bytes, request);
 }
 
-// Sets or adds to a 64-bit word of the peer's heap, after everything that was posted to the ring before.
-XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op, xio_req_t* request) {
-  const peer_view& p = c.peers[pe];
-  if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (!signal_fits(offset, op)) return XIO_ERR_ARG;
-  const ring_view& r = *p.sdma;
-  const u64 word = reinterpret_cast<u64>(p.direct + offset);
-  u64 ticket;
-  const xio_status_t status =
-      post(c, r, 1, 8, &ticket, [&](u64 at, bool last) { fill_signal(r, at, last, word, value, op); });
-  if (status == XIO_OK) give_request(r, ticket, request);
-  return status;
-}
-
-// The signal becomes visible after the data: both are in one queue, and ATOMIC waits for the copies before it.
+// put, then a set or add of a 64-bit word of the same heap. The signal becomes visible after the data: both are in one
+// queue, and ATOMIC waits for the copies before it.
 XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u64 signal_offset,
                                    u64 value, int op, xio_req_t* request) {
-  if (bytes == 0) return signal(c, pe, signal_offset, value, op, request);
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
   if (!signal_fits(signal_offset, op)) return XIO_ERR_ARG;
-  if (!reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
-  const ring_view& r = *p.sdma;
-  const u64 to = reinterpret_cast<u64>(p.direct + offset);
-  const u64 from = reinterpret_cast<u64>(src);
-  const u64 word = reinterpret_cast<u64>(p.direct + signal_offset);
-  u64 done;
-  if (const xio_status_t status = post_all_but_last(c, r, to, from, bytes, &done); status != XIO_OK) return status;
-  const u32 rest = static_cast<u32>(bytes - done);
-  u64 ticket;
-  const xio_status_t status = post(c, r, 2, rest, &ticket, [&](u64 at, bool last) {
-    fill_copy(r, at, false, to + done, from + done, rest);
-    fill_signal(r, at + 1, last, word, value, op);
-  });
-  if (status == XIO_OK) give_request(r, ticket, request);
-  return status;
+  if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
+  const chain all{reinterpret_cast<u64>(p.direct + offset),
+                  reinterpret_cast<u64>(src),
+                  bytes,
+                  reinterpret_cast<u64>(p.direct + signal_offset),
+                  value,
+                  op};
+  return post<true>(c, *p.sdma, all, request);
+}
+
+// The signal alone, after everything that was posted to the ring before.
+XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op, xio_req_t* request) {
+  return put_signal(c, pe, 0, nullptr, 0, offset, value, op, request);
 }
 
 }  // namespace sdma
