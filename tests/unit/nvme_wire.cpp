@@ -23,15 +23,14 @@ std::vector<unsigned> bytes_of(const void* p, std::size_t n) {
 TEST(nvme_wire, read_command) {
   const n::sqe e = n::make_io(n::opcode::read, 0xabcd, 0x01020304, 0x1122334455667788, 0x99aabbccddeeff00,
                               0x0807060504030201, 0x100);
-  const std::vector<unsigned> want = {
-      0x02, 0x00, 0xcd, 0xab, 0x04, 0x03, 0x02, 0x01,  // opcode, flags, CID, NSID
-      0,    0,    0,    0,    0,    0,    0,    0,     // dw2-3
-      0,    0,    0,    0,    0,    0,    0,    0,     // MPTR
-      0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,  // PRP1
-      0x00, 0xff, 0xee, 0xdd, 0xcc, 0xbb, 0xaa, 0x99,  // PRP2
-      0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,  // SLBA
-      0xff, 0x00, 0,    0,    0,    0,    0,    0,     // NLB, dw13
-      0,    0,    0,    0,    0,    0,    0,    0};
+  const std::vector<unsigned> want = {0x02, 0x00, 0xcd, 0xab, 0x04, 0x03, 0x02, 0x01,  // opcode, flags, CID, NSID
+                                      0,    0,    0,    0,    0,    0,    0,    0,     // dw2-3
+                                      0,    0,    0,    0,    0,    0,    0,    0,     // MPTR
+                                      0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,  // PRP1
+                                      0x00, 0xff, 0xee, 0xdd, 0xcc, 0xbb, 0xaa, 0x99,  // PRP2
+                                      0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,  // SLBA
+                                      0xff, 0x00, 0,    0,    0,    0,    0,    0,     // NLB, dw13
+                                      0,    0,    0,    0,    0,    0,    0,    0};
   EXPECT_EQ(bytes_of(&e, 64), want);
 }
 

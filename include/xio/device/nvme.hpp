@@ -40,7 +40,9 @@ struct nvme_codec {
     return static_cast<u32>(ticket >> r.op_count_log2) & 0xffff;
   }
   XIO_DEVICE static u32 cid(const ring_view& r, u64 ticket) { return static_cast<u32>(ticket) & (r.op_count - 1); }
-  XIO_DEVICE static op_error* errors(const ring_view& r) { return reinterpret_cast<op_error*>(r.op_words + r.op_count); }
+  XIO_DEVICE static op_error* errors(const ring_view& r) {
+    return reinterpret_cast<op_error*>(r.op_words + r.op_count);
+  }
 
   // Passed after the credits and before the tickets: those who passed hold at most depth-1 credits together, so
   // issued - completed stays below op_count. The other depth is slack for stale loads.

@@ -28,6 +28,17 @@ XIO_DEVICE u32 request_commands(xio_req_t request) {
   return is_storage_request(request) ? (static_cast<u32>(request >> 40) & 0xff) + 1 : 1;
 }
 
+// What an op that was refused gives back: all ones where a ring's number would be, and the status.
+XIO_DEVICE xio_req_t failed_request(xio_status_t status) {
+  return (u64{0xffff} << 48) | static_cast<u32>(-static_cast<int>(status));
+}
+
+XIO_DEVICE bool is_failed_request(xio_req_t request) { return request >> 48 == 0xffff; }
+
+XIO_DEVICE xio_status_t failed_request_status(xio_req_t request) {
+  return static_cast<xio_status_t>(-static_cast<int>(request & 0xffff));
+}
+
 // The ring of a request, or null if there is none of that number.
 XIO_DEVICE const ring_view* request_ring(const ctx_view& c, xio_req_t request) {
   const u32 index = static_cast<u32>(request >> 48) - 1;

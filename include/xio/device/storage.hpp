@@ -11,6 +11,7 @@
 #include "xio/device/nvme.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/request.hpp"
+#include "xio/device/scope.hpp"
 #include "xio/device/view.hpp"
 #include "xio/xio.h"
 
@@ -223,98 +224,73 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
   return status != XIO_OK ? status : nvme_codec::wait(r, *c.world, ticket);
 }
 
-// --- Waves and workgroups: one lane posts what all have prepared, and all get its answer --------------
+// --- For one thread, a wave or a workgroup: one lane posts what all have prepared, all get its answer --
 
-template <class Op>
-XIO_DEVICE u64 once_per_wave(Op&& op) {
-  const lanes wave = whole_wave();
-  wave.sync();
-  u64 answer = 0;
-  if (wave.leader()) answer = op();
-  answer = wave.first(answer);
-  wave.sync();
-  return answer;
+template <class Group>
+XIO_DEVICE xio_status_t storage_op(const Group& group, xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer,
+                                   xio_storage_t storage, u64 offset, u64 bytes) {
+  return by_leader(group, [&] { return posted{0, storage_transfer(ctx, op, buffer, storage, offset, bytes)}; }).status;
 }
 
-template <class Op>
-XIO_DEVICE u64 once_per_workgroup(Op&& op) {
-  XIO_SHARED(u64, answer);
-  sync_workgroup();
-  if (thread_in_workgroup() == 0) answer = op();
-  sync_workgroup();
-  const u64 mine = answer;
-  // Nobody starts the next one before all have read.
-  sync_workgroup();
-  return mine;
+template <class Group>
+XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer,
+                                    xio_storage_t storage, u64 offset, u64 bytes) {
+  return by_leader(group,
+                   [&] {
+                     posted p{0, XIO_OK};
+                     p.status = storage_post(ctx, op, buffer, storage, offset, bytes, &p.request);
+                     if (p.status != XIO_OK) p.request = failed_request(p.status);
+                     return p;
+                   })
+      .request;
 }
 
-XIO_DEVICE xio_status_t as_status(u64 answer) { return static_cast<xio_status_t>(static_cast<int>(answer)); }
-XIO_DEVICE u64 as_answer(xio_status_t status) { return static_cast<u64>(static_cast<int>(status)); }
+template <class Group>
+XIO_DEVICE xio_status_t storage_flush_op(const Group& group, xio_ctx_t ctx, xio_storage_t storage) {
+  return by_leader(group,
+                   [&] {
+                     if (ctx.view == nullptr) return posted{0, XIO_ERR_ARG};
+                     const ctx_view& c = ctx_of(ctx);
+                     const storage_view* s = storage_of(storage);
+                     return posted{0, s == nullptr ? ctx_fail(c, XIO_ERR_STATE) : storage_flush(c, *s)};
+                   })
+      .status;
+}
 
 }  // namespace xio::dev
 
 // --- The API -----------------------------------------------------------------------------------------
-// Blocking forms answer the op's own status. The _nbi forms answer a request, 0 if the op was refused (the ctx keeps
-// why) or there was nothing to do; the buffer is the drive's until it is complete. _wave and _wg forms are called by
-// every lane of the wave or thread of the workgroup with the same arguments and do the op once.
+// Blocking forms answer the op's own status. The _nbi forms answer a request, 0 if there was nothing to do; waiting
+// for the request of a refused op answers why it was refused. The buffer is the drive's until the op is complete.
+// _wave and _wg forms are called by every lane of the wave or thread of the workgroup with the same arguments and do
+// the op once. xio_storage_flush completes everything that anybody posted to the storage, then makes it durable;
+// XIO_ERR_STORAGE if one of those ops or the flush itself failed.
 
-XIO_DEVICE xio_status_t xio_read(xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset, uint64_t bytes) {
-  return xio::dev::storage_transfer(ctx, xio::wire::nvme::opcode::read, buf, storage, offset, bytes);
-}
-
-XIO_DEVICE xio_status_t xio_write(xio_ctx_t ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                  uint64_t bytes) {
-  return xio::dev::storage_transfer(ctx, xio::wire::nvme::opcode::write, buf, storage, offset, bytes);
-}
-
-XIO_DEVICE xio_req_t xio_read_nbi(xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset, uint64_t bytes) {
-  xio_req_t request;
-  xio::dev::storage_post(ctx, xio::wire::nvme::opcode::read, buf, storage, offset, bytes, &request);
-  return request;
-}
-
-XIO_DEVICE xio_req_t xio_write_nbi(xio_ctx_t ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                   uint64_t bytes) {
-  xio_req_t request;
-  xio::dev::storage_post(ctx, xio::wire::nvme::opcode::write, buf, storage, offset, bytes, &request);
-  return request;
-}
-
-// Completes everything posted to this storage by anybody, then makes it durable. XIO_ERR_STORAGE if one of those ops
-// or the flush itself failed.
-XIO_DEVICE xio_status_t xio_storage_flush(xio_ctx_t ctx, xio_storage_t storage) {
-  using namespace xio::dev;
-  if (ctx.view == nullptr) return XIO_ERR_ARG;
-  const ctx_view& c = ctx_of(ctx);
-  const storage_view* s = storage_of(storage);
-  return s == nullptr ? ctx_fail(c, XIO_ERR_STATE) : storage_flush(c, *s);
-}
-
-#define XIO_STORAGE_COOPERATIVE(suffix, once)                                                                      \
-  XIO_DEVICE xio_status_t xio_read_##suffix(xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset,      \
-                                            uint64_t bytes) {                                                      \
-    using namespace xio::dev;                                                                                      \
-    return as_status(once([&] { return as_answer(xio_read(ctx, buf, storage, offset, bytes)); }));                 \
-  }                                                                                                                \
-  XIO_DEVICE xio_status_t xio_write_##suffix(xio_ctx_t ctx, const void* buf, xio_storage_t storage,                \
-                                             uint64_t offset, uint64_t bytes) {                                    \
-    using namespace xio::dev;                                                                                      \
-    return as_status(once([&] { return as_answer(xio_write(ctx, buf, storage, offset, bytes)); }));                \
-  }                                                                                                                \
-  XIO_DEVICE xio_req_t xio_read_nbi_##suffix(xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset,     \
-                                             uint64_t bytes) {                                                     \
-    using namespace xio::dev;                                                                                      \
-    return once([&] { return xio_read_nbi(ctx, buf, storage, offset, bytes); });                                   \
-  }                                                                                                                \
-  XIO_DEVICE xio_req_t xio_write_nbi_##suffix(xio_ctx_t ctx, const void* buf, xio_storage_t storage,               \
-                                              uint64_t offset, uint64_t bytes) {                                   \
-    using namespace xio::dev;                                                                                      \
-    return once([&] { return xio_write_nbi(ctx, buf, storage, offset, bytes); });                                  \
-  }                                                                                                                \
-  XIO_DEVICE xio_status_t xio_storage_flush_##suffix(xio_ctx_t ctx, xio_storage_t storage) {                       \
-    using namespace xio::dev;                                                                                      \
-    return as_status(once([&] { return as_answer(xio_storage_flush(ctx, storage)); }));                            \
+#define XIO_STORAGE_API(suffix, group)                                                                                 \
+  XIO_DEVICE xio_status_t xio_read##suffix(xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset,           \
+                                           uint64_t bytes) {                                                           \
+    return xio::dev::storage_op(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::read, buf, storage, offset,     \
+                                bytes);                                                                                \
+  }                                                                                                                    \
+  XIO_DEVICE xio_status_t xio_write##suffix(xio_ctx_t ctx, const void* buf, xio_storage_t storage, uint64_t offset,    \
+                                            uint64_t bytes) {                                                          \
+    return xio::dev::storage_op(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::write, buf, storage, offset,    \
+                                bytes);                                                                                \
+  }                                                                                                                    \
+  XIO_DEVICE xio_req_t xio_read_nbi##suffix(xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset,          \
+                                            uint64_t bytes) {                                                          \
+    return xio::dev::storage_op_nbi(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::read, buf, storage, offset, \
+                                    bytes);                                                                            \
+  }                                                                                                                    \
+  XIO_DEVICE xio_req_t xio_write_nbi##suffix(xio_ctx_t ctx, const void* buf, xio_storage_t storage, uint64_t offset,   \
+                                             uint64_t bytes) {                                                         \
+    return xio::dev::storage_op_nbi(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::write, buf, storage,        \
+                                    offset, bytes);                                                                    \
+  }                                                                                                                    \
+  XIO_DEVICE xio_status_t xio_storage_flush##suffix(xio_ctx_t ctx, xio_storage_t storage) {                            \
+    return xio::dev::storage_flush_op(xio::dev::group::here(), ctx, storage);                                          \
   }
-XIO_STORAGE_COOPERATIVE(wave, once_per_wave)
-XIO_STORAGE_COOPERATIVE(wg, once_per_workgroup)
-#undef XIO_STORAGE_COOPERATIVE
+XIO_STORAGE_API(, thread_group)
+XIO_STORAGE_API(_wave, wave_group)
+XIO_STORAGE_API(_wg, workgroup_group)
+#undef XIO_STORAGE_API

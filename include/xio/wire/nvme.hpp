@@ -237,9 +237,9 @@ constexpr std::uint32_t k_event_invalid_doorbell_value = 0x01 << 8 | 0x01 << 16;
 constexpr std::uint32_t k_identify_bytes = 4096;
 // Controller
 constexpr std::uint32_t k_id_vid = 0;
-constexpr std::uint32_t k_id_sn = 4;    // 20 characters
-constexpr std::uint32_t k_id_mn = 24;   // 40 characters
-constexpr std::uint32_t k_id_fr = 64;   // 8 characters
+constexpr std::uint32_t k_id_sn = 4;     // 20 characters
+constexpr std::uint32_t k_id_mn = 24;    // 40 characters
+constexpr std::uint32_t k_id_fr = 64;    // 8 characters
 constexpr std::uint32_t k_id_mdts = 77;  // log2 of pages of CAP.MPSMIN; 0 = no limit
 constexpr std::uint32_t k_id_oacs = 256;
 constexpr std::uint32_t k_id_aerl = 259;  // 0-based
@@ -256,9 +256,9 @@ constexpr std::uint32_t k_id_nsze = 0;  // in blocks
 constexpr std::uint32_t k_id_ncap = 8;
 constexpr std::uint32_t k_id_nuse = 16;
 constexpr std::uint32_t k_id_nlbaf = 25;
-constexpr std::uint32_t k_id_flbas = 26;    // 3:0 index of the format in use
-constexpr std::uint32_t k_id_nsattr = 99;   // bit 0: write protected
-constexpr std::uint32_t k_id_lbaf = 128;    // 4 bytes each: MS 15:0, LBADS 23:16
+constexpr std::uint32_t k_id_flbas = 26;   // 3:0 index of the format in use
+constexpr std::uint32_t k_id_nsattr = 99;  // bit 0: write protected
+constexpr std::uint32_t k_id_lbaf = 128;   // 4 bytes each: MS 15:0, LBADS 23:16
 
 // --- PRP ---------------------------------------------------------------------------------------------
 
