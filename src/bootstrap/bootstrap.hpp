@@ -30,13 +30,26 @@ class channel {
   virtual void barrier();
 };
 
-// Chooses by options.bootstrap; auto: mpi if started by mpirun (or MPI is already initialised), tcp if
-// XIO_TCP_ROOT is set or xiorun started us, else local (one PE).
+// Chooses by options.bootstrap; auto: tcp if xiorun started us, mpi if mpirun did (or MPI is already initialised), tcp
+// if XIO_TCP_ROOT is set, else local (one PE). A choice that cannot work is an error, never another choice.
+//
+// Every connect is collective and returns when the world is complete, or throws within options.timeout_ms (0: waits for
+// ever). A channel that has thrown is broken: later calls throw at once.
 std::unique_ptr<channel> connect(const options& o);
 
+// One PE, whatever the launcher says.
 std::unique_ptr<channel> connect_local(const options& o);
+
+// Rank 0 listens at XIO_TCP_ROOT; every rank proves the shared key. Throws XIO_ERR_AUTH for a wrong key, XIO_ERR_CONFIG
+// for a wrong or double rank, a wrong size or a missing variable, XIO_ERR_TIMEOUT for ranks that do not come.
 std::unique_ptr<channel> connect_tcp(const options& o);
+
+// MPI_COMM_WORLD, through a communicator of its own. Starts MPI if the program has not, and then ends it at exit. When
+// a PE dies, mpirun ends the others.
 std::unique_ptr<channel> connect_mpi(const options& o);
+
+// UCX tags. The workers' addresses have to travel once by another way first: the channel that auto would choose (tcp
+// under xiorun or with XIO_TCP_ROOT, else mpi), which stays open as long as this one.
 std::unique_ptr<channel> connect_ucx(const options& o);
 
 // Typed allgather of a trivially copyable value.

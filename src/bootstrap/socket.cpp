@@ -91,7 +91,8 @@ std::string socket_address::text() const {
 bool socket_address::loopback() const {
   if (bytes.ss_family == AF_INET)
     return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
-  if (bytes.ss_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr);
+  if (bytes.ss_family == AF_INET6)
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr);
   return false;
 }
 
@@ -237,10 +238,12 @@ void byte_stream::finish_sending() { shutdown(fd_.get(), SHUT_WR); }
 
 bool byte_stream::drained() {
   std::byte sink[4096];
-  ssize_t n = 0;
-  do n = recv(fd_.get(), sink, sizeof sink, 0);
-  while (n > 0 || (n < 0 && errno == EINTR));
-  return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  for (int i = 0; i < 64; ++i) {  // a flood shall not keep the caller from its deadline
+    const ssize_t n = recv(fd_.get(), sink, sizeof sink, 0);
+    if (n > 0 || (n < 0 && errno == EINTR)) continue;
+    return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  }
+  return false;
 }
 
 }  // namespace xio::bootstrap

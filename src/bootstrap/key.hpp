@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The secret that every rank of a TCP world shares.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "base/options.hpp"
+
+namespace xio::bootstrap {
+
+// 32 key bytes that are wiped when they go.
+class secret {
+ public:
+  static constexpr std::size_t k_bytes = 32;
+  secret() = default;
+  secret(const secret&) = default;
+  secret& operator=(const secret&) = default;
+  ~secret();
+  unsigned char* data() { return bytes_.data(); }
+  const unsigned char* data() const { return bytes_.data(); }
+
+ private:
+  std::array<unsigned char, k_bytes> bytes_{};
+};
+
+// Shortest key text that is taken; XIO_TCP_KEY's row in base/options.def says the same.
+inline constexpr std::size_t k_key_text_min = 16;
+
+// From XIO_TCP_KEY or XIO_TCP_KEY_FILE. Throws XIO_ERR_CONFIG if none, both, or too short a key is given, and
+// XIO_ERR_AUTH for a file that anybody else could have read or written.
+secret load_key(const options& o);
+
+}  // namespace xio::bootstrap

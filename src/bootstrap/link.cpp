@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "config.h"
+#ifdef HAVE_SODIUM
+#include <poll.h>
+#include <sodium.h>
+
+#include "base/error.hpp"
+#include "bootstrap/bytes.hpp"
+#include "bootstrap/link.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+constexpr std::size_t k_length_bytes = 4;
+constexpr std::size_t k_abort_sentence_max = 2048;
+constexpr int k_abort_send_ms = 250;
+constexpr int k_abort_drain_ms = 250;
+
+static_assert(k_frame_tag_bytes == crypto_aead_chacha20poly1305_ietf_ABYTES);
+static_assert(secret::k_bytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
+
+struct frame_nonce {
+  std::byte bytes[crypto_aead_chacha20poly1305_ietf_NPUBBYTES]{};
+  explicit frame_nonce(std::uint64_t number) { store_le64(bytes, number); }
+  const unsigned char* get() const { return reinterpret_cast<const unsigned char*>(bytes); }
+};
+
+const unsigned char* raw(const std::byte* p) { return reinterpret_cast<const unsigned char*>(p); }
+unsigned char* raw(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }
+
+}  // namespace
+
+sealed_link::sealed_link(byte_stream stream, const session_keys& keys, side us, std::string who)
+    : stream_(std::move(stream)),
+      seal_key_(us == side::root ? keys.from_root : keys.to_root),
+      open_key_(us == side::root ? keys.to_root : keys.from_root),
+      who_(std::move(who)) {}
+
+void sealed_link::queue(frame_kind kind, std::span<const std::byte> payload) {
+  if (payload.size() > k_frame_payload_max)
+    fail(XIO_ERR_INTERNAL, "a bootstrap frame of {} bytes is too long; this is a bug of XIO, please report it",
+         payload.size());
+  std::vector<std::byte> plain(1 + payload.size());
+  plain[0] = static_cast<std::byte>(kind);
+  std::copy(payload.begin(), payload.end(), plain.begin() + 1);
+  std::vector<std::byte> sealed(k_length_bytes + plain.size() + k_frame_tag_bytes);
+  store_le32(sealed.data(), static_cast<std::uint32_t>(sealed.size() - k_length_bytes));
+  crypto_aead_chacha20poly1305_ietf_encrypt(raw(sealed.data() + k_length_bytes), nullptr, raw(plain.data()),
+                                            plain.size(), raw(sealed.data()), k_length_bytes, nullptr,
+                                            frame_nonce(sealed_++).get(), seal_key_.data());
+  stream_.queue(sealed);
+}
+
+void sealed_link::send_some() {
+  if (stream_.send_some() == byte_stream::state::closed)
+    fail(XIO_ERR_PEER, "{} is gone: its connection broke while being sent to; see its output for the cause", who_);
+}
+
+bool sealed_link::receive(frame& out) {
+  auto got = stream_.receive_up_to(k_length_bytes);
+  if (got == byte_stream::state::done) {
+    const std::size_t body = load_le32(stream_.in().data());
+    if (body < 1 + k_frame_tag_bytes || body > k_frame_body_max)
+      fail(XIO_ERR_AUTH,
+           "{} sent a frame of {} bytes where {} to {} are allowed; something meddles with the connection", who_, body,
+           1 + k_frame_tag_bytes, k_frame_body_max);
+    got = stream_.receive_up_to(k_length_bytes + body);
+  }
+  if (got == byte_stream::state::blocked) return false;
+  if (got == byte_stream::state::closed)
+    fail(XIO_ERR_PEER, "{} is gone: it closed its connection; see its output for the cause", who_);
+  const auto in = stream_.in();
+  std::vector<std::byte> plain(in.size() - k_length_bytes - k_frame_tag_bytes);
+  if (crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain.data()), nullptr, nullptr, raw(in.data() + k_length_bytes),
+                                                in.size() - k_length_bytes, raw(in.data()), k_length_bytes,
+                                                frame_nonce(opened_).get(), open_key_.data()) != 0)
+    fail(XIO_ERR_AUTH, "frame {} from {} is not authentic: it was altered, repeated or moved on its way", opened_,
+         who_);
+  ++opened_;
+  stream_.clear_in();
+  out.kind = static_cast<frame_kind>(plain[0]);
+  out.payload.assign(plain.begin() + 1, plain.end());
+  return true;
+}
+
+void sealed_link::queue_abort(xio_status_t status, std::string_view sentence) {
+  sentence = sentence.substr(0, k_abort_sentence_max);
+  std::vector<std::byte> payload(4 + sentence.size());
+  store_le32(payload.data(), static_cast<std::uint32_t>(static_cast<std::int32_t>(status)));
+  std::copy_n(reinterpret_cast<const std::byte*>(sentence.data()), sentence.size(), payload.begin() + 4);
+  queue(frame_kind::abort, payload);
+}
+
+void throw_abort(const frame& f, const std::string& who) {
+  if (f.payload.size() < 4) fail(XIO_ERR_PEER, "{} gave the world up without a reason", who);
+  const auto status = static_cast<std::int32_t>(load_le32(f.payload.data()));
+  const std::string sentence(reinterpret_cast<const char*>(f.payload.data()) + 4, f.payload.size() - 4);
+  if (status >= XIO_OK || status < XIO_ERR_INTERNAL) fail(XIO_ERR_PEER, "{} gave the world up: {}", who, sentence);
+  throw error(static_cast<xio_status_t>(status), sentence);
+}
+
+void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::string_view sentence) {
+  std::vector<sealed_link*> left;
+  for (sealed_link* l : links) {
+    if (!l->open()) continue;
+    l->queue_abort(status, sentence);
+    left.push_back(l);
+  }
+  // First send, then read until the peer has closed: a close with unread input would reset the connection, and the
+  // peer could lose the sentence.
+  const auto walk = [&left](short events, int ms, auto&& finished) {
+    const auto until = deadline::in(static_cast<std::uint64_t>(ms));
+    while (!left.empty()) {
+      std::erase_if(left, finished);
+      if (left.empty() || until.passed()) return;
+      std::vector<pollfd> polled;
+      for (sealed_link* l : left) polled.push_back({l->fd(), events, 0});
+      poll(polled.data(), polled.size(), until.poll_ms());
+    }
+  };
+  std::vector<sealed_link*> told;
+  walk(POLLOUT, k_abort_send_ms, [&told](sealed_link* l) {
+    const auto state = l->stream().send_some();
+    if (state == byte_stream::state::blocked) return false;
+    if (state == byte_stream::state::done) {
+      l->stream().finish_sending();
+      told.push_back(l);
+    }
+    return true;
+  });
+  left = told;
+  walk(POLLIN, k_abort_drain_ms, [](sealed_link* l) { return l->stream().drained(); });
+  for (sealed_link* l : links) l->close();
+}
+
+}  // namespace xio::bootstrap
+#endif  // HAVE_SODIUM

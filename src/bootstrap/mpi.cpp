@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// The MPI channel. MPI is started if the program has not done so, and ended at the process's exit if XIO started it:
+// MPI cannot be started twice in a process, and a program may call xio_init again after xio_finalize.
+//
+// When a PE dies, Open MPI's mpirun ends all the others; XIO_ERR_PEER is seen only where the launcher lets them live.
+#include "config.h"
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/launcher.hpp"
+
+#ifdef HAVE_MPI
+#define OMPI_SKIP_MPICXX 1  // only the C interface is used
+#include <mpi.h>
+
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/log.hpp"
+#include "bootstrap/deadline.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+constexpr std::size_t k_data_max = std::size_t{256} << 20;  // all ranks together
+
+std::string mpi_text(int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) return fmt::format("MPI error {}", code);
+  return std::string(text, static_cast<std::size_t>(length));
+}
+
+bool initialized() {
+  int flag = 0;
+  MPI_Initialized(&flag);
+  return flag != 0;
+}
+
+bool finalized() {
+  int flag = 0;
+  MPI_Finalized(&flag);
+  return flag != 0;
+}
+
+// What this process has started and not ended yet.
+struct process_state {
+  std::mutex lock;
+  int channels = 0;
+  bool broken = false;  // an operation was left unfinished, so that MPI_Finalize could wait for ever
+};
+
+process_state& state() {
+  static process_state one;
+  return one;
+}
+
+void finalize_at_exit() {
+  // With a world still open or broken, other ranks may wait in MPI for this one: leaving without MPI_Finalize lets
+  // mpirun see that and end them.
+  if (state().channels == 0 && !state().broken && !finalized()) MPI_Finalize();
+}
+
+void start_mpi() {
+  if (finalized())
+    fail(XIO_ERR_STATE,
+         "the MPI bootstrap cannot start because the program has called MPI_Finalize; call xio_init before it");
+  int provided = 0;
+  if (!initialized()) {
+    if (!started_by_mpirun())
+      fail(
+          XIO_ERR_CONFIG,
+          "the MPI bootstrap needs a launcher, and neither mpirun's variables nor a running MPI were found; start with "
+          "mpirun -np N, or set XIO_BOOTSTRAP=local for one PE");
+    // Handlers run in reverse order: registered after MPI_Init_thread, this one runs before those of MPI.
+    if (const int rc = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided); rc != MPI_SUCCESS)
+      fail(XIO_ERR_IO, "MPI_Init_thread failed: {}; check the installation of MPI", mpi_text(rc));
+    std::atexit(finalize_at_exit);
+    return;
+  }
+  int main_thread = 0;
+  MPI_Query_thread(&provided);
+  MPI_Is_thread_main(&main_thread);
+  if (provided < MPI_THREAD_SERIALIZED && main_thread == 0)
+    fail(XIO_ERR_STATE,
+         "the program started MPI without support for threads, and this thread did not start it; call xio_init from "
+         "that "
+         "thread or start MPI with MPI_THREAD_SERIALIZED");
+}
+
+class mpi_channel final : public channel {
+ public:
+  explicit mpi_channel(const options& o) : timeout_ms_(o.timeout_ms) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    // A communicator of its own keeps the channel's messages apart from the program's and from other worlds'.
+    auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int rc = MPI_Comm_idup(MPI_COMM_WORLD, made.get(), &request);
+    const bool done = wait([&] { return rc == MPI_SUCCESS ? advance(request, rc) : true; });
+    if (!done || rc != MPI_SUCCESS) {
+      (void)made.release();  // MPI may still write to it
+      if (!done) break_down(XIO_ERR_TIMEOUT, silent("some rank"));
+      break_down(XIO_ERR_PEER,
+                 fmt::format("MPI_Comm_idup failed on rank {}: {}; see the other ranks' output", rank_, mpi_text(rc)));
+    }
+    comm_ = *made;
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    std::lock_guard hold(state().lock);
+    ++state().channels;
+  }
+
+  ~mpi_channel() override {
+    std::lock_guard hold(state().lock);
+    --state().channels;
+    if (!broken_ && !finalized()) MPI_Comm_free(&comm_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const char* name() const override { return "mpi"; }
+
+  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
+    if (broken_) fail(broken_->status(), "the MPI bootstrap of rank {} broke before: {}", rank_, broken_->what());
+    if (finalized())
+      fail(XIO_ERR_STATE, "the program has called MPI_Finalize while a world was open; call xio_finalize before it");
+    if (mine.size() > k_data_max / static_cast<std::size_t>(size_))
+      fail(XIO_ERR_ARG, "an exchange of {} bytes from each of {} ranks is more than {} bytes in all", mine.size(),
+           size_, k_data_max);
+    ++number_;
+    auto x = std::make_unique<exchange>(mine, size_);
+    start(x);
+    std::string failure;
+    const bool done = wait([&] {
+      bool all = true;
+      for (int peer = 0; peer < size_ && failure.empty(); ++peer) all = advance(*x, peer, failure) && all;
+      return all || !failure.empty();
+    });
+    if (done && failure.empty()) return std::move(x->all);
+    std::string missing;
+    for (int peer = 0; peer < size_; ++peer)
+      if (x->receives[static_cast<std::size_t>(peer)] != MPI_REQUEST_NULL)
+        missing += fmt::format("{}rank {}", missing.empty() ? "" : ", ", peer);
+    (void)x.release();  // requests that are not complete cannot all be withdrawn: the buffers are MPI's for good
+    if (!failure.empty()) break_down(XIO_ERR_PEER, failure);
+    break_down(XIO_ERR_TIMEOUT, silent(missing.empty() ? "some rank" : missing));
+  }
+
+ private:
+  // Point to point and not MPI_Iallgather, which cannot say whom it waits for.
+  struct exchange {
+    exchange(std::span<const std::byte> given, int size)
+        : mine(given.begin(), given.end()),
+          all(given.size() * static_cast<std::size_t>(size)),
+          sends(static_cast<std::size_t>(size), MPI_REQUEST_NULL),
+          receives(static_cast<std::size_t>(size), MPI_REQUEST_NULL) {}
+    std::vector<std::byte> mine, all;
+    std::vector<MPI_Request> sends, receives;
+  };
+
+  static constexpr int k_tag = 0;
+  static constexpr std::chrono::microseconds k_pause_most{200};
+
+  void start(std::unique_ptr<exchange>& owned) {
+    exchange& x = *owned;
+    const int bytes = static_cast<int>(x.mine.size());  // k_data_max fits an int
+    for (int step = 0; step < size_; ++step) {
+      const int peer = (rank_ + step) % size_;  // not everybody to rank 0 at first
+      std::byte* slot = x.all.data() + static_cast<std::size_t>(peer) * x.mine.size();
+      if (peer == rank_) {
+        std::copy(x.mine.begin(), x.mine.end(), slot);
+        continue;
+      }
+      int rc = MPI_Irecv(slot, bytes, MPI_BYTE, peer, k_tag, comm_, &x.receives[static_cast<std::size_t>(peer)]);
+      if (rc == MPI_SUCCESS)
+        rc = MPI_Isend(x.mine.data(), bytes, MPI_BYTE, peer, k_tag, comm_, &x.sends[static_cast<std::size_t>(peer)]);
+      if (rc != MPI_SUCCESS) {
+        (void)owned.release();  // what was started is MPI's for good
+        break_down(XIO_ERR_PEER, fmt::format("sending to rank {} failed on rank {}: {}", peer, rank_, mpi_text(rc)));
+      }
+    }
+  }
+
+  // True when the request is complete; a null one is.
+  static bool advance(MPI_Request& request, int& rc, MPI_Status* status = MPI_STATUS_IGNORE) {
+    if (request == MPI_REQUEST_NULL) return true;
+    int done = 0;
+    rc = MPI_Test(&request, &done, status);
+    return rc != MPI_SUCCESS || done != 0;
+  }
+
+  bool advance(exchange& x, int peer, std::string& failure) {
+    const auto at = static_cast<std::size_t>(peer);
+    int rc = MPI_SUCCESS, bytes = static_cast<int>(x.mine.size());
+    const bool was_waiting = x.receives[at] != MPI_REQUEST_NULL;
+    MPI_Status status;
+    const bool received = advance(x.receives[at], rc, &status);
+    if (rc == MPI_SUCCESS && received && was_waiting) MPI_Get_count(&status, MPI_BYTE, &bytes);
+    const bool sent = rc == MPI_SUCCESS && advance(x.sends[at], rc);
+    int error_class = MPI_SUCCESS;
+    if (rc != MPI_SUCCESS) MPI_Error_class(rc, &error_class);
+    if (error_class == MPI_ERR_TRUNCATE)
+      failure = fmt::format(
+          "rank {} gave more than the {} bytes of this rank to exchange {}; every rank must make the same "
+          "collective calls",
+          peer, x.mine.size(), number_);
+    else if (rc != MPI_SUCCESS)
+      failure = fmt::format("exchange {} with rank {} failed on rank {}: {}; see the other ranks' output", number_,
+                            peer, rank_, mpi_text(rc));
+    else if (bytes != static_cast<int>(x.mine.size()))
+      failure = fmt::format(
+          "rank {} gave {} bytes to exchange {}, this rank {}; every rank must make the same collective "
+          "calls",
+          peer, bytes, number_, x.mine.size());
+    return received && sent;
+  }
+
+  // Ranks that share cores must not be kept from theirs, so every round without success sleeps a little longer.
+  template <class Round>
+  bool wait(Round&& round) const {
+    const auto until = deadline::in(timeout_ms_);
+    for (auto pause = std::chrono::microseconds(1);; pause = std::min(2 * pause, k_pause_most)) {
+      if (round()) return true;
+      if (until.passed()) return false;
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+  std::string silent(const std::string& who) const {
+    return fmt::format(
+        "{} did not take part in exchange {} of rank {} within {} ms; check that every rank runs and makes "
+        "the same collective calls, or raise XIO_TIMEOUT_MS",
+        who, number_, rank_, timeout_ms_);
+  }
+
+  [[noreturn]] void break_down(xio_status_t status, std::string sentence) {
+    broken_ = error(status, std::move(sentence));
+    std::lock_guard hold(state().lock);
+    state().broken = true;
+    throw *broken_;
+  }
+
+  int rank_ = 0, size_ = 0;
+  std::uint64_t number_ = 0;
+  const std::uint64_t timeout_ms_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::optional<error> broken_;
+};
+
+}  // namespace
+
+bool mpi_is_running() { return initialized() && !finalized(); }
+
+std::unique_ptr<channel> connect_mpi(const options& o) {
+  {
+    std::lock_guard hold(state().lock);
+    start_mpi();
+  }
+  return std::make_unique<mpi_channel>(o);
+}
+
+}  // namespace xio::bootstrap
+
+#else  // HAVE_MPI
+
+namespace xio::bootstrap {
+bool mpi_is_running() { return false; }
+
+std::unique_ptr<channel> connect_mpi(const options&) {
+  fail(XIO_ERR_UNSUPPORTED,
+       "this libxio has no MPI bootstrap because it was built without MPI; install libopenmpi-dev and configure again, "
+       "or start with xiorun");
+}
+}  // namespace xio::bootstrap
+
+#endif

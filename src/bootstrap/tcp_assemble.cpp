@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// Rank 0's side of the meeting: one loop over poll(2) that accepts, proves, and knows when to give up.
+//
+// Who cannot prove the key is a stranger: dropped with a warning, and the world forms without it. Who proves the key
+// and then says something wrong (another world size, a rank that is taken) is one of us with a wrong setting: the world
+// is given up at once and every rank is told why.
+#include "config.h"
+#ifdef HAVE_SODIUM
+#include <poll.h>
+
+#include <cerrno>
+#include <deque>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "bootstrap/tcp.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+constexpr std::size_t k_pending_max = 256;  // connections that have not proven the key yet
+constexpr std::uint64_t k_hello_ms = 5000;  // what such a connection has to do it; honest ranks take one round trip
+constexpr int k_warnings_max = 16;
+constexpr int k_ranks_listed_max = 16;
+
+struct pending {
+  byte_stream stream;
+  std::string address;
+  deadline until;
+  banner_bytes banner;
+};
+
+class assembly {
+ public:
+  explicit assembly(const tcp_settings& s)
+      : s_(s), until_(deadline::in(s.timeout_ms)), proven_(static_cast<std::size_t>(s.size)) {}
+
+  std::vector<sealed_link> run() {
+    try {
+      open_listeners();
+      while (present_ < s_.size - 1) {
+        if (until_.passed()) fail_missing();
+        step();
+      }
+      pending_.clear();
+      // Closed before anybody is welcomed: a rank that goes on to its next world must not land in this one's backlog.
+      own_listeners_.clear();
+      welcome();
+      return std::move(proven_);
+    } catch (const error& e) {
+      give_up(e.status(), e.what());
+      throw;
+    }
+  }
+
+ private:
+  void open_listeners() {
+    if (s_.size == 1) return;
+    if (const int fd = inherited_listener(s_.root.port); fd >= 0) {
+      listeners_.push_back(fd);
+      return;
+    }
+    own_listeners_ = listen_at(s_.root, until_);
+    for (const auto& fd : own_listeners_) listeners_.push_back(fd.get());
+  }
+
+  void step() {
+    std::vector<pollfd> polled;
+    int wait = until_.poll_ms();
+    for (const int fd : listeners_) polled.push_back({fd, POLLIN, 0});
+    for (const auto& p : pending_) {
+      polled.push_back({p.stream.fd(), static_cast<short>(POLLIN | (p.stream.sending() ? POLLOUT : 0)), 0});
+      wait = p.until.poll_ms(wait);
+    }
+    for (auto& l : proven_)
+      if (l.open()) polled.push_back({l.fd(), static_cast<short>(POLLIN | (l.sending() ? POLLOUT : 0)), 0});
+    poll(polled.data(), polled.size(), wait);
+
+    // Walked in the order in which they were added; step_pending and accept_all may shorten or lengthen pending_ only
+    // after every result was looked at.
+    std::size_t i = listeners_.size();
+    for (auto& p : pending_) step_pending(p, polled[i++].revents);
+    for (std::size_t rank = 1; rank < proven_.size() && i < polled.size(); ++rank)
+      if (proven_[rank].open() && proven_[rank].fd() == polled[i].fd) step_proven(proven_[rank], polled[i++].revents);
+    std::erase_if(pending_, [](const pending& p) { return p.stream.fd() < 0; });
+    for (std::size_t n = 0; n < listeners_.size(); ++n)
+      if (polled[n].revents != 0) accept_all(listeners_[n]);
+  }
+
+  void accept_all(int listener) {
+    for (std::size_t n = 0; n < k_pending_max; ++n) {
+      socket_address from;
+      unique_fd fd = accept_one(listener, from);
+      if (!fd) {
+        if (errno == EMFILE || errno == ENFILE) make_room("this process has no file descriptor left");
+        return;
+      }
+      if (pending_.size() >= k_pending_max) make_room("too many connections wait to prove the key");
+      pending p{byte_stream(std::move(fd)), from.text(), deadline::in(k_hello_ms), make_banner()};
+      p.stream.queue(p.banner);
+      pending_.push_back(std::move(p));
+      step_pending(pending_.back(), 0);
+      if (pending_.back().stream.fd() < 0) pending_.pop_back();  // its hello was there already
+    }
+  }
+
+  // The oldest goes: an honest rank proves itself within a round trip and connects again if it was the one.
+  void make_room(const char* why) {
+    if (pending_.empty()) {
+      poll(nullptr, 0, 10);  // nothing to drop: do not spin on the listener
+      return;
+    }
+    drop(pending_.front(), why);
+    pending_.pop_front();
+  }
+
+  void drop(pending& p, std::string_view why) {
+    p.stream.close();
+    ++dropped_;
+    if (dropped_ <= k_warnings_max)
+      log::warn("dropped the connection from {}: {}{}", p.address, why,
+                dropped_ == k_warnings_max ? "; more of them will be dropped without a word" : "");
+  }
+
+  void step_pending(pending& p, short events) {
+    if (p.until.passed() && events == 0) return drop(p, "it connected and said nothing that proves the key");
+    if (p.stream.send_some() == byte_stream::state::closed) return drop(p, "it went away before it proved the key");
+    const auto got = p.stream.receive_up_to(k_hello_bytes);
+    if (!may_be_ours(p.stream.in())) return drop(p, "it does not speak XIO's protocol");
+    if (got == byte_stream::state::closed) return drop(p, "it went away before it proved the key");
+    if (got == byte_stream::state::done) return judge(p);
+    if (p.until.passed()) drop(p, "it did not prove the key in time");
+  }
+
+  void judge(pending& p) {
+    hello_bytes hello;
+    std::copy(p.stream.in().begin(), p.stream.in().end(), hello.begin());
+    p.stream.clear_in();
+    const auto rank = hello_rank(hello), size = hello_size(hello);
+    if (!hello_proves_key(s_.key, p.banner, hello)) {
+      p.stream.queue(make_answer(s_.key, p.banner, hello, verdict::refused));
+      p.stream.send_some();
+      p.stream.finish_sending();
+      refused_[rank] = p.address;
+      return drop(p, fmt::format("it claims to be rank {} but holds another key", rank));
+    }
+    p.stream.queue(make_answer(s_.key, p.banner, hello, verdict::accepted));
+    sealed_link l(std::move(p.stream), derive_keys(s_.key, p.banner, hello), side::root,
+                  fmt::format("rank {} ({})", rank, p.address));
+    admit(std::move(l), rank, size);
+  }
+
+  void admit(sealed_link l, std::uint32_t rank, std::uint32_t size) {
+    const auto refuse = [&](std::string sentence) {
+      misled_.push_back(std::move(l));
+      throw error(XIO_ERR_CONFIG, std::move(sentence));
+    };
+    if (size != static_cast<std::uint32_t>(s_.size))
+      refuse(fmt::format("{} says that the world has {} ranks, rank 0 says {}; give every rank the same XIO_TCP_SIZE",
+                         l.who(), size, s_.size));
+    if (rank == 0 || rank >= size)
+      refuse(fmt::format("{} is outside 1..{}; give every rank its own XIO_TCP_RANK", l.who(), size - 1));
+    if (proven_[rank].open())
+      refuse(fmt::format("rank {} is there twice: as {} and as {}; give every rank its own XIO_TCP_RANK", rank,
+                         proven_[rank].who(), l.who()));
+    log::debug("{} has proven the key", l.who());
+    l.send_some();
+    proven_[rank] = std::move(l);
+    ++present_;
+  }
+
+  void step_proven(sealed_link& l, short events) {
+    if (l.sending()) l.send_some();
+    if (events == 0) return;
+    frame f;
+    if (!l.receive(f)) return;
+    if (f.kind == frame_kind::abort) throw_abort(f, l.who());
+    fail(XIO_ERR_PEER, "{} spoke before the world was complete; do all ranks run the same version of XIO?", l.who());
+  }
+
+  void welcome() {
+    for (auto& l : proven_)
+      if (l.open()) l.queue(frame_kind::welcome, {});
+    for (auto& l : proven_) {
+      while (l.open() && l.sending()) {
+        pollfd p{l.fd(), POLLOUT, 0};
+        poll(&p, 1, until_.poll_ms());
+        l.send_some();
+        if (l.sending() && until_.passed())
+          fail(XIO_ERR_TIMEOUT, "{} does not read; the world was not complete within {} ms", l.who(), s_.timeout_ms);
+      }
+    }
+  }
+
+  [[noreturn]] void fail_missing() const {
+    std::string ranks, wrong_key;
+    int missing = 0;
+    for (std::size_t rank = 1; rank < proven_.size(); ++rank) {
+      if (proven_[rank].open()) continue;
+      if (++missing <= k_ranks_listed_max) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+      const auto refused = refused_.find(static_cast<std::uint32_t>(rank));
+      if (refused != refused_.end() && wrong_key.empty())
+        wrong_key = fmt::format("{} claims to be rank {} but holds another key", refused->second, rank);
+    }
+    if (missing > k_ranks_listed_max) ranks += ", ...";
+    const auto head = fmt::format("the world of {} ranks at {}:{} was not complete within {} ms: {} missing (rank {})",
+                                  s_.size, s_.root.host, s_.root.port, s_.timeout_ms, missing, ranks);
+    if (!wrong_key.empty())
+      fail(XIO_ERR_AUTH, "{}; {}: give every rank the same XIO_TCP_KEY or XIO_TCP_KEY_FILE", head, wrong_key);
+    fail(XIO_ERR_TIMEOUT,
+         "{}{}; check that they run and have the same XIO_TCP_ROOT, that no firewall lies between, or raise "
+         "XIO_TIMEOUT_MS",
+         head, dropped_ == 0 ? "" : fmt::format(", {} connection(s) did not prove the key", dropped_));
+  }
+
+  void give_up(xio_status_t status, std::string_view sentence) {
+    std::vector<sealed_link*> all;
+    for (auto& l : proven_) all.push_back(&l);
+    for (auto& l : misled_) all.push_back(&l);
+    pending_.clear();
+    own_listeners_.clear();
+    abort_links(all, status, sentence);
+  }
+
+  const tcp_settings& s_;
+  const deadline until_;
+  std::vector<unique_fd> own_listeners_;
+  std::vector<int> listeners_;
+  std::deque<pending> pending_;
+  std::vector<sealed_link> proven_;  // by rank
+  std::vector<sealed_link> misled_;  // proven the key, but cannot be admitted
+  std::map<std::uint32_t, std::string> refused_;
+  int present_ = 0;
+  int dropped_ = 0;
+};
+
+}  // namespace
+
+std::vector<sealed_link> assemble_world(const tcp_settings& s) { return assembly(s).run(); }
+
+}  // namespace xio::bootstrap
+#endif  // HAVE_SODIUM

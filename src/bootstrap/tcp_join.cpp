@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The meeting as every rank but 0 sees it.
+#include "config.h"
+#ifdef HAVE_SODIUM
+#include <poll.h>
+
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "bootstrap/tcp.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+constexpr int k_retry_first_ms = 5;
+constexpr int k_retry_most_ms = 250;
+constexpr std::uint64_t k_connect_ms = 5000;  // one attempt at one address, so that the next address gets its turn
+
+class joining {
+ public:
+  explicit joining(const tcp_settings& s)
+      : s_(s), until_(deadline::in(s.timeout_ms)), accepted_until_(after_root(s.timeout_ms)) {}
+
+  sealed_link run() {
+    const auto addresses = resolve(s_.root, until_);
+    // Rank 0 may not be up yet, and a connection may be lost before anything was proven: both are tried again.
+    for (int pause = k_retry_first_ms;; pause = std::min(2 * pause, k_retry_most_ms)) {
+      for (const auto& a : addresses) {
+        auto fd = connect_once(a, until_.earlier(deadline::in(k_connect_ms)), why_);
+        if (!fd) continue;
+        if (auto l = prove(byte_stream(std::move(fd)), a.text())) return await_welcome(std::move(*l));
+      }
+      log::debug("rank {} tries again to reach rank 0 at {}:{}: {}", s_.rank, s_.root.host, s_.root.port, why_);
+      if (until_.passed())
+        fail(XIO_ERR_TIMEOUT,
+             "rank {} could not reach rank 0 at {}:{} within {} ms (last: {}); check that rank 0 runs, that "
+             "XIO_TCP_ROOT is right and that no firewall lies between, or raise XIO_TIMEOUT_MS",
+             s_.rank, s_.root.host, s_.root.port, s_.timeout_ms, why_);
+      poll(nullptr, 0, until_.poll_ms(pause));
+    }
+  }
+
+ private:
+  template <std::size_t N>
+  bool read_message(byte_stream& stream, const std::string& address, std::array<std::byte, N>& out) {
+    for (;;) {
+      const auto got = stream.receive_up_to(N);
+      if (!may_be_ours(stream.in()))
+        fail(XIO_ERR_PEER, "what listens at {} is not rank 0 of an XIO world; check XIO_TCP_ROOT={}:{}", address,
+             s_.root.host, s_.root.port);
+      if (got == byte_stream::state::closed) {
+        why_ = "connection closed before the key was proven";
+        return false;
+      }
+      if (got == byte_stream::state::done) break;
+      wait_for(stream, POLLIN, address);
+    }
+    std::copy(stream.in().begin(), stream.in().end(), out.begin());
+    stream.clear_in();
+    return true;
+  }
+
+  void wait_for(const byte_stream& stream, short events, const std::string& address) {
+    if (until_.passed())
+      fail(
+          XIO_ERR_TIMEOUT,
+          "rank 0 at {} took the connection of rank {} but was silent for {} ms; check that rank 0 has not stopped and "
+          "that XIO_TCP_ROOT is right, or raise XIO_TIMEOUT_MS",
+          address, s_.rank, s_.timeout_ms);
+    pollfd p{stream.fd(), events, 0};
+    poll(&p, 1, until_.poll_ms());
+  }
+
+  std::optional<sealed_link> prove(byte_stream stream, const std::string& address) {
+    banner_bytes banner;
+    if (!read_message(stream, address, banner)) return {};
+    const auto hello =
+        make_hello(s_.key, banner, static_cast<std::uint32_t>(s_.rank), static_cast<std::uint32_t>(s_.size));
+    stream.queue(hello);
+    for (;;) {
+      const auto sent = stream.send_some();
+      if (sent == byte_stream::state::done) break;
+      if (sent == byte_stream::state::closed) {
+        why_ = "connection closed before the key was proven";
+        return {};
+      }
+      wait_for(stream, POLLOUT, address);
+    }
+    answer_bytes answer;
+    if (!read_message(stream, address, answer)) return {};
+    if (!answer_accepts(s_.key, banner, hello, answer))
+      fail(
+          XIO_ERR_AUTH,
+          "rank 0 at {} and rank {} do not hold the same key; give every rank the same XIO_TCP_KEY or XIO_TCP_KEY_FILE",
+          address, s_.rank);
+    return sealed_link(std::move(stream), derive_keys(s_.key, banner, hello), side::peer,
+                       fmt::format("rank 0 ({})", address));
+  }
+
+  sealed_link await_welcome(sealed_link l) {
+    frame f;
+    while (!l.receive(f)) {
+      if (accepted_until_.passed())
+        fail(XIO_ERR_TIMEOUT,
+             "{} accepted rank {} but did not complete the world of {} ranks within {} ms; check that every rank runs, "
+             "or raise XIO_TIMEOUT_MS",
+             l.who(), s_.rank, s_.size, s_.timeout_ms);
+      pollfd p{l.fd(), POLLIN, 0};
+      poll(&p, 1, accepted_until_.poll_ms());
+    }
+    if (f.kind == frame_kind::abort) throw_abort(f, l.who());
+    if (f.kind != frame_kind::welcome)
+      fail(XIO_ERR_PEER, "{} answered nonsense; do all ranks run the same version of XIO?", l.who());
+    return l;
+  }
+
+  const tcp_settings& s_;
+  const deadline until_, accepted_until_;
+  std::string why_ = "no address";
+};
+
+}  // namespace
+
+sealed_link join_world(const tcp_settings& s) { return joining(s).run(); }
+
+}  // namespace xio::bootstrap
+#endif  // HAVE_SODIUM

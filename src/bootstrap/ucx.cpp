@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// The UCX channel: every rank sends its part to every other rank with a tag of (exchange, sender).
+#include "config.h"
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/launcher.hpp"
+
+#ifdef HAVE_UCX
+#include <ucp/api/ucp.h>
+
+#include <optional>
+#include <thread>
+
+#include "base/log.hpp"
+#include "bootstrap/deadline.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+constexpr std::size_t k_data_max = std::size_t{256} << 20;  // all ranks together
+constexpr std::uint64_t k_close_ms = 1000;                  // for what is still on its way when a channel ends
+constexpr unsigned k_events_at_once = 10000;                // between two looks at the clock
+constexpr std::chrono::microseconds k_pause_most{200};
+
+void check(ucs_status_t status, const char* what) {
+  if (status != UCS_OK)
+    fail(XIO_ERR_IO, "{} failed: {}; check UCX_TLS and UCX_NET_DEVICES, or choose another XIO_BOOTSTRAP", what,
+         ucs_status_string(status));
+}
+
+struct peer {
+  ucp_ep_h ep = nullptr;
+  ucs_status_t failed = UCS_OK;  // set by UCX when the peer's connection is lost
+};
+
+void on_failure(void* arg, ucp_ep_h, ucs_status_t status) { static_cast<peer*>(arg)->failed = status; }
+
+class ucx_channel final : public channel {
+ public:
+  ucx_channel(const options& o, std::unique_ptr<channel> first)
+      : timeout_ms_(o.timeout_ms), first_(std::move(first)), peers_(static_cast<std::size_t>(first_->size())) {
+    try {
+      make_worker();
+      make_endpoints();
+      first_->barrier();  // nobody sends to a worker whose owner may still fail
+    } catch (...) {
+      close();
+      throw;
+    }
+  }
+  ~ucx_channel() override { close(); }
+
+  int rank() const override { return first_->rank(); }
+  int size() const override { return first_->size(); }
+  const char* name() const override { return "ucx"; }
+
+  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
+    if (broken_) fail(broken_->status(), "the UCX bootstrap of rank {} broke before: {}", rank(), broken_->what());
+    if (mine.size() > k_data_max / peers_.size())
+      fail(XIO_ERR_ARG, "an exchange of {} bytes from each of {} ranks is more than {} bytes in all", mine.size(),
+           size(), k_data_max);
+    ++number_;
+    // UCX may write to it until its requests are complete, so it outlives an exchange that failed.
+    current_ = std::make_unique<exchange>(mine, peers_.size());
+    try {
+      start(*current_);
+      await(*current_);
+    } catch (const error& e) {
+      broken_ = e;
+      throw;
+    }
+    return std::move(std::exchange(current_, nullptr)->all);
+  }
+
+ private:
+  struct exchange {
+    exchange(std::span<const std::byte> given, std::size_t ranks)
+        : mine(given.begin(), given.end()), all(given.size() * ranks), sends(ranks), receives(ranks) {}
+    std::vector<std::byte> mine, all;
+    std::vector<void*> sends, receives;  // null: complete
+  };
+
+  void make_worker() {
+    ucp_config_t* config = nullptr;
+    check(ucp_config_read(nullptr, nullptr, &config), "reading UCX's configuration");
+    // How soon the death of a peer is noticed when nothing is being sent to it; UCX's own default is 20 s.
+    if (std::getenv("UCX_KEEPALIVE_INTERVAL") == nullptr) ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s");
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_TAG;
+    const auto status = ucp_init(&params, config, &context_);
+    ucp_config_release(config);
+    check(status, "ucp_init");
+    ucp_worker_params_t w{};
+    w.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    w.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    check(ucp_worker_create(context_, &w, &worker_), "ucp_worker_create");
+  }
+
+  void make_endpoints() {
+    ucp_address_t* address = nullptr;
+    std::size_t length = 0;
+    check(ucp_worker_get_address(worker_, &address, &length), "ucp_worker_get_address");
+    const auto* bytes = reinterpret_cast<const std::byte*>(address);
+    std::vector<std::byte> mine(bytes, bytes + length);
+    ucp_worker_release_address(worker_, address);
+
+    const auto lengths = allgather_value<std::uint64_t>(*first_, length);
+    const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
+    mine.resize(longest);
+    const auto all = first_->allgather(mine);
+    for (std::size_t r = 0; r < peers_.size(); ++r) {
+      if (static_cast<int>(r) == rank()) continue;
+      ucp_ep_params_t p{};
+      p.field_mask =
+          UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+      p.address = reinterpret_cast<const ucp_address_t*>(all.data() + r * longest);
+      p.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+      p.err_handler.cb = on_failure;
+      p.err_handler.arg = &peers_[r];
+      check(ucp_ep_create(worker_, &p, &peers_[r].ep), "ucp_ep_create");
+    }
+  }
+
+  ucp_tag_t tag_from(std::size_t sender) const { return number_ << 16 | sender; }  // ranks are below 4096
+
+  void start(exchange& x) {
+    const std::size_t bytes = x.mine.size(), us = static_cast<std::size_t>(rank());
+    ucp_request_param_t receive{};
+    receive.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+    ucp_request_param_t send{};
+    for (std::size_t step = 0; step < peers_.size(); ++step) {
+      const std::size_t r = (us + step) % peers_.size();
+      std::byte* slot = x.all.data() + r * bytes;
+      if (r == us) {
+        std::copy(x.mine.begin(), x.mine.end(), slot);
+        continue;
+      }
+      x.receives[r] = posted(ucp_tag_recv_nbx(worker_, slot, bytes, tag_from(r), ~ucp_tag_t{0}, &receive), r);
+      if (peers_[r].failed != UCS_OK) continue;  // await() says so
+      x.sends[r] = posted(ucp_tag_send_nbx(peers_[r].ep, x.mine.data(), bytes, tag_from(us), &send), r);
+    }
+  }
+
+  void* posted(ucs_status_ptr_t request, std::size_t r) {
+    if (!UCS_PTR_IS_ERR(request)) return request;
+    if (peers_[r].failed == UCS_OK) peers_[r].failed = UCS_PTR_STATUS(request);
+    return nullptr;
+  }
+
+  void await(exchange& x) {
+    const auto until = deadline::in(timeout_ms_);
+    auto pause = std::chrono::microseconds(1);
+    for (;;) {
+      unsigned events = 0;
+      // Everything that has arrived counts before a lost connection does: a peer may send its part and leave.
+      for (unsigned n = 1; n != 0 && events < k_events_at_once; events += n) n = ucp_worker_progress(worker_);
+      bool all = true;
+      for (std::size_t r = 0; r < peers_.size(); ++r) all = advance(x, r) && all;
+      if (all) return;
+      if (until.passed()) fail_silent(x);
+      pause = events != 0 ? std::chrono::microseconds(1) : std::min(2 * pause, k_pause_most);
+      if (events == 0) std::this_thread::sleep_for(pause);
+    }
+  }
+
+  bool advance(exchange& x, std::size_t r) {
+    if (x.receives[r] != nullptr) {
+      ucp_tag_recv_info_t info{};
+      const auto status = ucp_tag_recv_request_test(x.receives[r], &info);
+      if (status == UCS_INPROGRESS && peers_[r].failed != UCS_OK)
+        fail(XIO_ERR_PEER, "rank {} is gone: {}; see its output for the cause", r, ucs_status_string(peers_[r].failed));
+      if (status == UCS_INPROGRESS) return false;
+      ucp_request_free(std::exchange(x.receives[r], nullptr));
+      if (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && info.length != x.mine.size()))
+        fail(XIO_ERR_ARG,
+             "rank {} gave another number of bytes than this rank's {} to exchange {}; every rank must make "
+             "the same collective calls",
+             r, x.mine.size(), number_);
+      if (status != UCS_OK)
+        fail(XIO_ERR_PEER, "receiving from rank {} failed: {}; see its output for the cause", r,
+             ucs_status_string(status));
+    }
+    // A failed send after a complete receive: the peer has left, which is the next exchange's trouble.
+    if (x.sends[r] != nullptr && ucp_request_check_status(x.sends[r]) != UCS_INPROGRESS)
+      ucp_request_free(std::exchange(x.sends[r], nullptr));
+    return x.sends[r] == nullptr;
+  }
+
+  [[noreturn]] void fail_silent(const exchange& x) const {
+    std::string names;
+    for (std::size_t r = 0; r < peers_.size(); ++r)
+      if (x.receives[r] != nullptr || x.sends[r] != nullptr)
+        names += fmt::format("{}rank {}", names.empty() ? "" : ", ", r);
+    fail(XIO_ERR_TIMEOUT,
+         "{} did not take part in exchange {} of rank {} within {} ms; check that every rank runs and makes the same "
+         "collective calls, or raise XIO_TIMEOUT_MS",
+         names, number_, rank(), timeout_ms_);
+  }
+
+  void close() {
+    if (worker_ != nullptr) {
+      close_endpoints();
+      // Closing has completed what was sent; what was to be received is withdrawn.
+      if (current_) {
+        for (void*& r : current_->receives)
+          if (r != nullptr) ucp_request_cancel(worker_, r);
+        for (unsigned i = 0; i < k_events_at_once && ucp_worker_progress(worker_) != 0; ++i) continue;
+        for (auto* list : {&current_->receives, &current_->sends})
+          for (void*& r : *list)
+            if (r != nullptr) ucp_request_free(std::exchange(r, nullptr));
+      }
+      ucp_worker_destroy(std::exchange(worker_, nullptr));
+    }
+    if (context_ != nullptr) ucp_cleanup(std::exchange(context_, nullptr));
+  }
+
+  void close_endpoints() {
+    std::vector<void*> closing;
+    for (auto& p : peers_) {
+      if (p.ep == nullptr) continue;
+      ucp_request_param_t param{};
+      param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+      param.flags = broken_ || p.failed != UCS_OK ? static_cast<unsigned>(UCP_EP_CLOSE_FLAG_FORCE) : 0U;
+      void* request = ucp_ep_close_nbx(std::exchange(p.ep, nullptr), &param);
+      if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
+    }
+    const auto until = deadline::in(k_close_ms);
+    while (!closing.empty() && !until.passed()) {
+      if (ucp_worker_progress(worker_) == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      std::erase_if(closing, [](void* request) {
+        if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+        ucp_request_free(request);
+        return true;
+      });
+    }
+    for (void* request : closing) ucp_request_free(request);
+  }
+
+  const std::uint64_t timeout_ms_;
+  std::unique_ptr<channel> first_;
+  std::vector<peer> peers_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  std::uint64_t number_ = 0;
+  std::optional<error> broken_;
+  std::unique_ptr<exchange> current_;
+};
+
+std::unique_ptr<channel> connect_first(const options& o) {
+  if (started_by_xiorun()) return connect_tcp(o);
+  if (started_by_mpirun() || mpi_is_running()) return connect_mpi(o);
+  if (!o.tcp_root.empty()) return connect_tcp(o);
+  fail(
+      XIO_ERR_CONFIG,
+      "the UCX bootstrap has no way to exchange its first addresses; start with mpirun or xiorun, or set XIO_TCP_ROOT, "
+      "XIO_TCP_RANK, XIO_TCP_SIZE and XIO_TCP_KEY");
+}
+
+}  // namespace
+
+std::unique_ptr<channel> connect_ucx(const options& o) { return std::make_unique<ucx_channel>(o, connect_first(o)); }
+
+}  // namespace xio::bootstrap
+
+#else  // HAVE_UCX
+
+namespace xio::bootstrap {
+std::unique_ptr<channel> connect_ucx(const options&) {
+  fail(XIO_ERR_UNSUPPORTED,
+       "this libxio has no UCX bootstrap because it was built without UCX; install libucx-dev and configure again, or "
+       "choose another XIO_BOOTSTRAP");
+}
+}  // namespace xio::bootstrap
+
+#endif

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+// Who does not hold the key, or meddles with what those who do say to each other.
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "bootstrap_rig.hpp"
+
+using namespace rig;
+using namespace xio::bootstrap;
+
+namespace {
+
+secret key_of(const std::string& text) {
+  EXPECT_GE(sodium_init(), 0);
+  auto o = xio::options::defaults();
+  o.tcp_key = text;
+  return load_key(o);
+}
+
+// Runs a world of two while `stranger` does its thing; the world must form and its data be right.
+void expect_world_forms_beside(const std::function<void(int port)>& stranger, const char* warning) {
+  const int port = free_port();
+  testing::internal::CaptureStderr();
+  const auto all = in_threads(3, [&](int i) {
+    if (i == 2) return stranger(port);
+    // The honest peer comes when the stranger has had its time.
+    if (i == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    check_allgather(*connect_tcp(tcp_options(port, i, 2)), 100, 1);
+  });
+  const auto log = testing::internal::GetCapturedStderr();
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+    EXPECT_LT(o.seconds, 3.0);
+  }
+  EXPECT_NE(log.find(warning), std::string::npos) << log;
+}
+
+TEST(stranger, http_client_is_dropped) {
+  expect_world_forms_beside(
+      [](int port) {
+        raw_connection c(port);
+        const char request[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        c.send_bytes(request, sizeof request - 1);
+        c.receive(k_banner_bytes);
+        EXPECT_TRUE(c.closed_by_peer());
+      },
+      "does not speak XIO's protocol");
+}
+
+TEST(stranger, random_bytes_are_dropped) {
+  expect_world_forms_beside(
+      [](int port) {
+        unsigned char noise[5000];
+        randombytes_buf(noise, sizeof noise);
+        noise[0] = 0;  // never the first byte of the magic
+        raw_connection c(port);
+        c.send_bytes(noise, sizeof noise);
+        c.receive(k_banner_bytes);
+        EXPECT_TRUE(c.closed_by_peer());
+      },
+      "does not speak XIO's protocol");
+}
+
+TEST(stranger, that_is_silent_does_not_hold_up_the_world) {
+  expect_world_forms_beside(
+      [](int port) {
+        raw_connection c(port);
+        c.receive(k_banner_bytes);
+        EXPECT_TRUE(c.closed_by_peer());  // when the world is complete
+      },
+      "");
+}
+
+TEST(stranger, that_connects_and_leaves_is_dropped) {
+  expect_world_forms_beside([](int port) { raw_connection c(port); }, "went away before it proved the key");
+}
+
+TEST(stranger, with_another_key_does_not_take_the_honest_rank_s_place) {
+  expect_world_forms_beside(
+      [](int port) {
+        auto o = tcp_options(port, 1, 2);
+        o.tcp_key = "the key of somebody else";
+        const auto out = outcome_of([&] { connect_tcp(o); });
+        EXPECT_EQ(out.status, XIO_ERR_AUTH);
+        EXPECT_NE(out.sentence.find("do not hold the same key"), std::string::npos) << out.sentence;
+      },
+      "it claims to be rank 1 but holds another key");
+}
+
+TEST(stranger, that_repeats_a_recorded_hello_is_refused) {
+  expect_world_forms_beside(
+      [](int port) {
+        banner_bytes other = make_banner();  // of another connection
+        const auto hello = make_hello(key_of(k_key), other, 1, 2);
+        raw_connection c(port);
+        EXPECT_EQ(c.receive(k_banner_bytes).size(), k_banner_bytes);
+        c.send_bytes(hello.data(), hello.size());
+        const auto answer = c.receive(k_answer_bytes);
+        ASSERT_EQ(answer.size(), k_answer_bytes);
+        EXPECT_EQ(std::to_integer<int>(answer[k_magic_bytes]), static_cast<int>(verdict::refused));
+        EXPECT_TRUE(c.closed_by_peer());
+      },
+      "holds another key");
+}
+
+TEST(stranger, many_at_once_are_bounded) {
+  expect_world_forms_beside(
+      [](int port) {
+        std::vector<std::unique_ptr<raw_connection>> crowd;
+        for (int i = 0; i < 400; ++i) crowd.push_back(std::make_unique<raw_connection>(port));
+        crowd.front()->receive(k_banner_bytes);
+        EXPECT_TRUE(crowd.front()->closed_by_peer());
+      },
+      "more of them will be dropped without a word");
+}
+
+TEST(stranger, at_the_root_s_address_is_named) {
+  const int port = free_port();
+  auto listeners = listen_at({"127.0.0.1", static_cast<std::uint16_t>(port)}, deadline::in(0));
+  std::thread server([&] {
+    pollfd p{listeners[0].get(), POLLIN, 0};
+    poll(&p, 1, 5000);
+    socket_address from;
+    auto fd = accept_one(listeners[0].get(), from);
+    (void)!send(fd.get(), "220 mail ready\r\n", 16, MSG_NOSIGNAL);
+    poll(nullptr, 0, 200);
+  });
+  const auto o = outcome_of([&] { connect_tcp(tcp_options(port, 1, 2, 2000)); });
+  server.join();
+  EXPECT_EQ(o.status, XIO_ERR_PEER);
+  EXPECT_NE(o.sentence.find("is not rank 0 of an XIO world"), std::string::npos) << o.sentence;
+}
+
+// A false root that lets a peer's hello arrive and then claims to accept it.
+TEST(stranger, that_plays_root_cannot_be_believed) {
+  const int port = free_port();
+  auto listeners = listen_at({"127.0.0.1", static_cast<std::uint16_t>(port)}, deadline::in(0));
+  std::thread server([&] {
+    pollfd p{listeners[0].get(), POLLIN, 0};
+    poll(&p, 1, 5000);
+    socket_address from;
+    byte_stream s(accept_one(listeners[0].get(), from));
+    const auto banner = make_banner();
+    s.queue(banner);
+    s.send_some();
+    hello_bytes hello;
+    while (s.receive_up_to(k_hello_bytes) == byte_stream::state::blocked) poll(nullptr, 0, 1);
+    std::copy(s.in().begin(), s.in().end(), hello.begin());
+    s.queue(make_answer(key_of("the key of somebody else"), banner, hello, verdict::accepted));
+    s.send_some();
+    poll(nullptr, 0, 200);
+  });
+  const auto o = outcome_of([&] { connect_tcp(tcp_options(port, 1, 2, 2000)); });
+  server.join();
+  EXPECT_EQ(o.status, XIO_ERR_AUTH) << o.sentence;
+}
+
+// ---- the handshake's rules -----------------------------------------------------------------------------------------
+
+TEST(handshake, proof_binds_rank_size_and_both_nonces) {
+  const auto key = key_of(k_key);
+  const auto banner = make_banner();
+  const auto hello = make_hello(key, banner, 3, 8);
+  EXPECT_TRUE(hello_proves_key(key, banner, hello));
+  EXPECT_EQ(hello_rank(hello), 3u);
+  EXPECT_EQ(hello_size(hello), 8u);
+  for (std::size_t i = 0; i < hello.size(); ++i) {
+    auto altered = hello;
+    altered[i] ^= std::byte{1};
+    EXPECT_FALSE(hello_proves_key(key, banner, altered)) << "byte " << i;
+  }
+  EXPECT_FALSE(hello_proves_key(key, make_banner(), hello));
+  EXPECT_FALSE(hello_proves_key(key_of("the key of somebody else"), banner, hello));
+}
+
+TEST(handshake, answer_binds_verdict_and_hello) {
+  const auto key = key_of(k_key);
+  const auto banner = make_banner();
+  const auto hello = make_hello(key, banner, 3, 8);
+  const auto answer = make_answer(key, banner, hello, verdict::accepted);
+  EXPECT_TRUE(answer_accepts(key, banner, hello, answer));
+  EXPECT_FALSE(answer_accepts(key, banner, make_hello(key, banner, 3, 8), answer));  // another nonce
+  auto altered = make_answer(key, banner, hello, verdict::refused);
+  altered[k_magic_bytes] = std::byte{1};  // refused made into accepted
+  EXPECT_FALSE(answer_accepts(key, banner, hello, altered));
+}
+
+TEST(handshake, keys_differ_by_direction_and_connection) {
+  const auto key = key_of(k_key);
+  const auto banner = make_banner();
+  const auto a = derive_keys(key, banner, make_hello(key, banner, 1, 2));
+  const auto b = derive_keys(key, banner, make_hello(key, banner, 1, 2));
+  EXPECT_NE(std::memcmp(a.to_root.data(), a.from_root.data(), secret::k_bytes), 0);
+  EXPECT_NE(std::memcmp(a.to_root.data(), b.to_root.data(), secret::k_bytes), 0);
+}
+
+// ---- frames --------------------------------------------------------------------------------------------------------
+
+class frames : public testing::Test {
+ protected:
+  void SetUp() override {
+    int fds[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+    const auto key = key_of(k_key);
+    const auto banner = make_banner();
+    keys_ = derive_keys(key, banner, make_hello(key, banner, 1, 2));
+    wire_ = unique_fd(fds[0]);
+    root_ = sealed_link(byte_stream(unique_fd(fds[1])), keys_, side::root, "rank 1 (test)");
+  }
+
+  // The bytes that peer `sender` would put on the wire.
+  static std::vector<std::byte> sealed(sealed_link& sender, int reader, const std::string& text) {
+    sender.queue(frame_kind::gather, std::as_bytes(std::span(text)));
+    sender.send_some();
+    std::vector<std::byte> bytes(text.size() + 4 + 1 + k_frame_tag_bytes);
+    EXPECT_EQ(read(reader, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    return bytes;
+  }
+  std::vector<std::byte> peer_says(const std::string& text) {
+    if (!peer_.open()) {
+      int fds[2];
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+      peer_ = sealed_link(byte_stream(unique_fd(fds[0])), keys_, side::peer, "rank 0 (test)");
+      peer_out_ = unique_fd(fds[1]);
+    }
+    return sealed(peer_, peer_out_.get(), text);
+  }
+  void put(std::span<const std::byte> bytes) {
+    ASSERT_EQ(write(wire_.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  }
+  outcome root_receives(frame& f, bool* whole = nullptr) {
+    return outcome_of([&] {
+      const bool got = root_.receive(f);
+      if (whole != nullptr) *whole = got;
+    });
+  }
+  void expect_rejected(std::span<const std::byte> bytes, const char* why) {
+    put(bytes);
+    frame f;
+    const auto o = root_receives(f);
+    EXPECT_EQ(o.status, XIO_ERR_AUTH) << why;
+    EXPECT_NE(o.sentence.find("rank 1 (test)"), std::string::npos) << o.sentence;
+  }
+
+  session_keys keys_;
+  unique_fd wire_, peer_out_;
+  sealed_link root_, peer_;
+};
+
+TEST_F(frames, arrive_whole_when_they_come_byte_by_byte) {
+  const auto bytes = peer_says("hello");
+  frame f;
+  bool whole = true;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    put(std::span(bytes).subspan(i, 1));
+    EXPECT_EQ(root_receives(f, &whole).status, XIO_OK);
+    EXPECT_EQ(whole, i + 1 == bytes.size());
+  }
+  EXPECT_EQ(f.kind, frame_kind::gather);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(f.payload.data()), f.payload.size()), "hello");
+}
+
+TEST_F(frames, hide_their_payload) {
+  const auto bytes = peer_says("a capability to my memory");
+  const std::string seen(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  EXPECT_EQ(seen.find("capability"), std::string::npos);
+}
+
+TEST_F(frames, altered_anywhere_are_rejected) {
+  const auto honest = peer_says("payload");
+  for (std::size_t i = 0; i < honest.size(); ++i) {
+    SetUp();
+    auto bytes = peer_says("payload");
+    // Of the length, bytes that make it shorter or too long; one that makes it longer is a frame yet to come.
+    if (i == 1) continue;
+    bytes[i] = i == 0 ? std::byte{20} : bytes[i] ^ std::byte{0x80};
+    expect_rejected(bytes, ("byte " + std::to_string(i)).c_str());
+    peer_ = sealed_link();
+  }
+}
+
+TEST_F(frames, repeated_are_rejected) {
+  const auto bytes = peer_says("once");
+  put(bytes);
+  frame f;
+  EXPECT_EQ(root_receives(f).status, XIO_OK);
+  expect_rejected(bytes, "the same frame again");
+}
+
+TEST_F(frames, left_out_are_noticed) {
+  peer_says("first, lost");
+  expect_rejected(peer_says("second"), "a frame after a lost one");
+}
+
+TEST_F(frames, sent_back_are_rejected) {
+  int fds[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+  sealed_link mirror(byte_stream(unique_fd(fds[0])), keys_, side::root, "mirror");
+  unique_fd out(fds[1]);
+  expect_rejected(sealed(mirror, out.get(), "what root said"), "a frame of the other direction");
+}
+
+TEST_F(frames, with_a_length_out_of_bounds_are_rejected_before_their_bytes_come) {
+  // 0x11 = 17 = kind and tag is the least, 1 + 65536 + 16 = 0x10011 the most.
+  for (const std::uint32_t length : {0u, 1u, 16u, 0x10012u, 0x7fffffffu, 0xffffffffu}) {
+    SetUp();
+    std::byte bytes[4];
+    for (int i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(length >> (8 * i) & 0xff);
+    expect_rejected(bytes, std::to_string(length).c_str());
+  }
+}
+
+TEST_F(frames, cut_by_the_end_of_the_connection_are_a_dead_peer) {
+  const auto bytes = peer_says("half a frame");
+  put(std::span(bytes).first(bytes.size() / 2));
+  wire_.reset();
+  frame f;
+  const auto o = root_receives(f);
+  EXPECT_EQ(o.status, XIO_ERR_PEER);
+  EXPECT_NE(o.sentence.find("rank 1 (test) is gone"), std::string::npos) << o.sentence;
+}
+
+// In a whole world: a proven rank that sends an altered frame ends it for everybody, with its name.
+TEST(meddling, with_a_frame_is_named_on_every_rank) {
+  const int port = free_port();
+  const auto all = in_threads(3, [&](int rank) {
+    if (rank < 2) {
+      connect_tcp(tcp_options(port, rank, 3))->barrier();
+      return;
+    }
+    const auto key = key_of(k_key);
+    raw_connection c(port);
+    banner_bytes banner;
+    const auto got = c.receive(k_banner_bytes);
+    ASSERT_EQ(got.size(), k_banner_bytes);
+    std::copy(got.begin(), got.end(), banner.begin());
+    const auto hello = make_hello(key, banner, 2, 3);
+    c.send_bytes(hello.data(), hello.size());
+    EXPECT_EQ(c.receive(k_answer_bytes).size(), k_answer_bytes);
+    EXPECT_EQ(c.receive(4 + 1 + k_frame_tag_bytes).size(), 4 + 1 + k_frame_tag_bytes);  // welcome
+    const std::byte forged[4 + 17 + 16] = {std::byte{17 + 16}};
+    c.send_bytes(forged, sizeof forged);
+    c.receive(4096);
+  });
+  for (const int r : {0, 1}) {
+    const auto& o = all[static_cast<std::size_t>(r)];
+    EXPECT_EQ(o.status, XIO_ERR_AUTH) << o.sentence;
+    EXPECT_NE(o.sentence.find("from rank 2 (127.0.0.1:"), std::string::npos) << o.sentence;
+  }
+}
+
+// A rank that dies after it was accepted and before the world is complete.
+TEST(meddling, or_dying_while_the_world_forms_is_named) {
+  const int port = free_port();
+  const auto all = in_threads(2, [&](int i) {
+    if (i == 0) {
+      connect_tcp(tcp_options(port, 0, 3));
+      return;
+    }
+    raw_connection c(port);
+    banner_bytes banner;
+    const auto got = c.receive(k_banner_bytes);
+    ASSERT_EQ(got.size(), k_banner_bytes);
+    std::copy(got.begin(), got.end(), banner.begin());
+    const auto hello = make_hello(key_of(k_key), banner, 2, 3);
+    c.send_bytes(hello.data(), hello.size());
+    c.receive(k_answer_bytes);
+  });
+  EXPECT_EQ(all[0].status, XIO_ERR_PEER);
+  EXPECT_NE(all[0].sentence.find("rank 2 (127.0.0.1:"), std::string::npos) << all[0].sentence;
+  EXPECT_LT(all[0].seconds, 2.0);
+}
+
+// ---- key files -----------------------------------------------------------------------------------------------------
+
+class key_file : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/xio-key-XXXXXX";
+    const int fd = mkstemp(name);
+    ASSERT_GE(fd, 0);
+    path_ = name;
+    const std::string line = k_key + "\n";
+    ASSERT_EQ(write(fd, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    close(fd);
+  }
+  void TearDown() override { unlink(path_.c_str()); }
+  xio::options options_with(const std::string& path) const {
+    auto o = xio::options::defaults();
+    o.tcp_key_file = path;
+    return o;
+  }
+  std::string path_;
+};
+
+TEST_F(key_file, of_mode_0600_or_0400_gives_the_same_key_as_its_text) {
+  const auto plain = key_of(k_key);
+  for (const mode_t mode : {0600, 0400}) {
+    chmod(path_.c_str(), mode);
+    const auto read = load_key(options_with(path_));
+    EXPECT_EQ(std::memcmp(read.data(), plain.data(), secret::k_bytes), 0);
+  }
+}
+
+TEST_F(key_file, that_others_can_reach_is_refused) {
+  for (const mode_t mode : {0640, 0604, 0660, 0602, 0644, 0666, 0700, 0620}) {
+    chmod(path_.c_str(), mode);
+    const auto o = outcome_of([&] { load_key(options_with(path_)); });
+    EXPECT_EQ(o.status, XIO_ERR_AUTH) << std::oct << mode;
+    EXPECT_NE(o.sentence.find("has mode 0"), std::string::npos) << o.sentence;
+    EXPECT_NE(o.sentence.find(path_), std::string::npos) << o.sentence;
+  }
+}
+
+TEST_F(key_file, of_another_user_is_refused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  ASSERT_EQ(chown(path_.c_str(), 12345, 12345), 0);
+  const auto o = outcome_of([&] { load_key(options_with(path_)); });
+  EXPECT_EQ(o.status, XIO_ERR_AUTH);
+  EXPECT_NE(o.sentence.find("belongs to user 12345"), std::string::npos) << o.sentence;
+}
+
+TEST_F(key_file, that_is_none_is_refused) {
+  EXPECT_EQ(outcome_of([&] { load_key(options_with("/nonexistent/key")); }).status, XIO_ERR_CONFIG);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with("/tmp")); }).status, XIO_ERR_AUTH);
+  const auto fifo = path_ + ".fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with(fifo)); }).status, XIO_ERR_AUTH);  // and does not wait for a writer
+  unlink(fifo.c_str());
+}
+
+TEST_F(key_file, with_a_short_or_huge_content_is_refused) {
+  ASSERT_EQ(truncate(path_.c_str(), 15), 0);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
+  ASSERT_EQ(truncate(path_.c_str(), 0), 0);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
+  ASSERT_EQ(truncate(path_.c_str(), 5000), 0);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
+}
+
+TEST_F(key_file, forms_a_world) {
+  const int port = free_port();
+  const auto all = in_threads(2, [&](int rank) {
+    auto o = tcp_options(port, rank, 2);
+    if (rank == 1) o.tcp_key = "", o.tcp_key_file = path_;
+    check_allgather(*connect_tcp(o), 10, 1);
+  });
+  for (const auto& o : all) EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+}
+
+}  // namespace

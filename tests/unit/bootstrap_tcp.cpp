@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// The TCP bootstrap among honest ranks: worlds form, data is right, what goes wrong is named.
+#include <fcntl.h>
+
+#include <atomic>
+
+#include "bootstrap_rig.hpp"
+
+using namespace rig;
+using xio::bootstrap::channel;
+using xio::bootstrap::connect_tcp;
+
+namespace {
+
+void expect_all_ok(const std::vector<outcome>& all) {
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].status, XIO_OK) << i << ": " << all[i].sentence;
+}
+
+class world_of : public testing::TestWithParam<int> {};
+
+TEST_P(world_of, gathers_every_ranks_bytes_in_order) {
+  const int size = GetParam(), port = free_port();
+  expect_all_ok(in_threads(size, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, size, 60000));
+    ASSERT_EQ(c->rank(), rank);
+    ASSERT_EQ(c->size(), size);
+    ASSERT_STREQ(c->name(), "tcp");
+    unsigned salt = 0;
+    // 65520 and 65521: a message with its 16 byte header that just fits a frame of 64 KiB, and one that does not.
+    for (const std::size_t bytes : {0, 1, 8, 4097, 65520, 65521}) check_allgather(*c, bytes, ++salt);
+    c->barrier();
+    const auto squares = xio::bootstrap::allgather_value(*c, rank * rank);
+    for (int r = 0; r < size; ++r) EXPECT_EQ(squares[static_cast<std::size_t>(r)], r * r);
+  }));
+}
+INSTANTIATE_TEST_SUITE_P(tcp, world_of, testing::Values(1, 2, 3, 8, 64));
+
+TEST(bootstrap_tcp, moves_messages_of_many_frames) {
+  const int port = free_port();
+  expect_all_ok(in_threads(3, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, 3, 60000));
+    check_allgather(*c, 5'000'001, 9);
+  }));
+}
+
+TEST(bootstrap_tcp, waits_for_a_root_that_comes_later) {
+  const int port = free_port();
+  expect_all_ok(in_threads(2, [&](int rank) {
+    if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    check_allgather(*connect_tcp(tcp_options(port, rank, 2)), 10, 1);
+  }));
+}
+
+TEST(bootstrap_tcp, meets_over_ipv6_and_by_name) {
+  const int six = free_port(true), named = free_port();
+  expect_all_ok(in_threads(2, [&](int rank) {
+    auto o = tcp_options(six, rank, 2);
+    o.tcp_root = "[::1]:" + std::to_string(six);
+    check_allgather(*connect_tcp(o), 10, 1);
+    o.tcp_root = "localhost:" + std::to_string(named);
+    check_allgather(*connect_tcp(o), 10, 2);
+  }));
+}
+
+TEST(bootstrap_tcp, forms_worlds_one_after_another_and_at_once_at_one_port) {
+  const int port = free_port();
+  expect_all_ok(in_threads(4, [&](int rank) {
+    auto first = connect_tcp(tcp_options(port, rank, 4));
+    for (unsigned i = 0; i < 5; ++i) check_allgather(*connect_tcp(tcp_options(port, rank, 4)), 100, i);
+    auto second = connect_tcp(tcp_options(port, rank, 4));
+    check_allgather(*second, 100, 7);
+    check_allgather(*first, 100, 8);
+  }));
+}
+
+TEST(bootstrap_tcp, names_the_rank_that_does_not_come) {
+  const int port = free_port();
+  const auto all = in_threads(2, [&](int i) { connect_tcp(tcp_options(port, i, 3, 500)); });  // rank 2 is missing
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_ERR_TIMEOUT) << o.sentence;
+    EXPECT_NE(o.sentence.find("1 missing (rank 2)"), std::string::npos) << o.sentence;
+    EXPECT_LT(o.seconds, 1.0);
+  }
+}
+
+TEST(bootstrap_tcp, gives_up_on_a_root_that_never_comes) {
+  const auto o = outcome_of([] { connect_tcp(tcp_options(free_port(), 1, 2, 300)); });
+  EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
+  EXPECT_NE(o.sentence.find("Connection refused"), std::string::npos) << o.sentence;
+  EXPECT_GE(o.seconds, 0.29);
+  EXPECT_LT(o.seconds, 1.0);
+}
+
+TEST(bootstrap_tcp, gives_up_on_a_root_that_listens_and_says_nothing) {
+  const int port = free_port();
+  auto listeners =
+      xio::bootstrap::listen_at({"127.0.0.1", static_cast<std::uint16_t>(port)}, xio::bootstrap::deadline::in(0));
+  const auto o = outcome_of([&] { connect_tcp(tcp_options(port, 1, 2, 300)); });
+  EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
+  EXPECT_NE(o.sentence.find("was silent for 300 ms"), std::string::npos) << o.sentence;
+  EXPECT_LT(o.seconds, 1.0);
+}
+
+TEST(bootstrap_tcp, tells_every_rank_of_a_wrong_world_size) {
+  const int port = free_port();
+  const auto all = in_threads(3, [&](int rank) { connect_tcp(tcp_options(port, rank, rank == 2 ? 5 : 3, 1000)); });
+  for (const auto& o : all) {
+    // Rank 1 may still have been on its way when the world was given up, and then finds nobody.
+    if (o.status == XIO_ERR_TIMEOUT && &o == &all[1]) continue;
+    EXPECT_EQ(o.status, XIO_ERR_CONFIG) << o.sentence;
+    EXPECT_NE(o.sentence.find("rank 2 (127.0.0.1:"), std::string::npos) << o.sentence;
+    EXPECT_NE(o.sentence.find("has 5 ranks, rank 0 says 3"), std::string::npos) << o.sentence;
+    EXPECT_NE(o.sentence.find("XIO_TCP_SIZE"), std::string::npos) << o.sentence;
+    EXPECT_LT(o.seconds, 3.0);
+  }
+}
+
+TEST(bootstrap_tcp, tells_every_rank_of_a_rank_that_is_there_twice) {
+  const int port = free_port();
+  const int ranks[] = {0, 1, 1};
+  const auto all = in_threads(3, [&](int i) { connect_tcp(tcp_options(port, ranks[i], 3, 1000)); });
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_ERR_CONFIG) << o.sentence;
+    EXPECT_NE(o.sentence.find("rank 1 is there twice"), std::string::npos) << o.sentence;
+    EXPECT_LT(o.seconds, 3.0);
+  }
+}
+
+TEST(bootstrap_tcp, refuses_a_second_rank_0) {
+  const int port = free_port();
+  auto listeners =
+      xio::bootstrap::listen_at({"127.0.0.1", static_cast<std::uint16_t>(port)}, xio::bootstrap::deadline::in(0));
+  const auto o = outcome_of([&] { connect_tcp(tcp_options(port, 0, 2)); });
+  EXPECT_EQ(o.status, XIO_ERR_IO);
+  EXPECT_NE(o.sentence.find("Address already in use"), std::string::npos) << o.sentence;
+}
+
+TEST(bootstrap_tcp, names_a_rank_with_another_key_on_both_sides) {
+  const int port = free_port();
+  const auto all = in_threads(3, [&](int rank) {
+    auto o = tcp_options(port, rank, 3, 800);
+    if (rank == 2) o.tcp_key = "the key of somebody else";
+    connect_tcp(o);
+  });
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_ERR_AUTH) << o.sentence;
+    EXPECT_NE(o.sentence.find("rank 2"), std::string::npos) << o.sentence;
+    EXPECT_NE(o.sentence.find("XIO_TCP_KEY"), std::string::npos) << o.sentence;
+    EXPECT_LT(o.seconds, 1.5);
+  }
+  EXPECT_LT(all[2].seconds, 0.5) << "the one with the wrong key need not wait";
+}
+
+class death_of : public testing::TestWithParam<int> {};
+
+TEST_P(death_of, a_rank_is_named_on_every_other_rank) {
+  const int port = free_port(), dead = GetParam();
+  std::atomic<int> formed{0};
+  const auto all = in_threads(4, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, 4));
+    c->barrier();
+    if (rank == dead) return;
+    ++formed;
+    const auto first = outcome_of([&] { c->barrier(); });
+    const auto again = outcome_of([&] { c->barrier(); });
+    EXPECT_EQ(again.status, first.status) << again.sentence;
+    EXPECT_LT(again.seconds, 0.1) << "a broken channel fails at once";
+    throw xio::error(first.status, first.sentence);
+  });
+  EXPECT_EQ(formed, 3);
+  for (int r = 0; r < 4; ++r) {
+    const auto& o = all[static_cast<std::size_t>(r)];
+    EXPECT_EQ(o.status, r == dead ? XIO_OK : XIO_ERR_PEER) << o.sentence;
+    EXPECT_EQ(o.sentence.find("rank " + std::to_string(dead)) != std::string::npos, r != dead) << o.sentence;
+    EXPECT_LT(o.seconds, 3.0);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(tcp, death_of, testing::Values(0, 1, 3));
+
+TEST(bootstrap_tcp, names_a_rank_that_does_not_call_the_collective) {
+  const int port = free_port();
+  std::atomic<int> done{0};
+  const auto all = in_threads(3, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, 3, 500));
+    c->barrier();
+    if (rank == 1) {  // alive, but silent
+      while (done < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      return;
+    }
+    const auto o = outcome_of([&] { c->barrier(); });
+    ++done;
+    throw xio::error(o.status, o.sentence);
+  });
+  for (const int r : {0, 2}) {
+    const auto& o = all[static_cast<std::size_t>(r)];
+    EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
+    EXPECT_NE(o.sentence.find("rank 1 (127.0.0.1:"), std::string::npos) << o.sentence;
+  }
+}
+
+TEST(bootstrap_tcp, names_a_rank_that_gives_another_number_of_bytes) {
+  const int port = free_port();
+  const auto all = in_threads(3, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, 3));
+    std::vector<std::byte> mine(rank == 2 ? 9 : 8);
+    c->allgather(mine);
+  });
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_ERR_ARG);
+    EXPECT_NE(o.sentence.find("gave 9 bytes to exchange 1, this rank 8"), std::string::npos) << o.sentence;
+  }
+}
+
+TEST(bootstrap_tcp, refuses_an_exchange_beyond_its_bound_and_stays_usable) {
+  const int port = free_port();
+  expect_all_ok(in_threads(2, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, 2));
+    std::vector<std::byte> big((std::size_t{128} << 20) + 1);
+    EXPECT_EQ(outcome_of([&] { c->allgather(big); }).status, XIO_ERR_ARG);
+    check_allgather(*c, 10, 1);
+  }));
+}
+
+struct bad_setting {
+  const char* what;
+  std::function<void(xio::options&)> spoil;
+  const char* expected;
+};
+
+TEST(bootstrap_tcp, names_the_setting_that_is_wrong) {
+  const bad_setting all[] = {
+      {"no root", [](auto& o) { o.tcp_root = ""; }, "XIO_TCP_ROOT is not set"},
+      {"no port", [](auto& o) { o.tcp_root = "host"; }, "XIO_TCP_ROOT='host' has no port"},
+      {"port 0", [](auto& o) { o.tcp_root = "host:0"; }, "has no port between 1 and 65535"},
+      {"port too large", [](auto& o) { o.tcp_root = "host:65536"; }, "has no port between 1 and 65535"},
+      {"bare v6", [](auto& o) { o.tcp_root = "::1:4711"; }, "IPv6 address without brackets"},
+      {"no host", [](auto& o) { o.tcp_root = ":4711"; }, "has no host"},
+      {"unknown host", [](auto& o) { o.tcp_root = "no-such-host.invalid:4711"; }, "'no-such-host.invalid'"},
+      {"no rank", [](auto& o) { o.tcp_rank = ""; }, "XIO_TCP_RANK is not set"},
+      {"rank = size", [](auto& o) { o.tcp_rank = "2"; }, "XIO_TCP_RANK='2' is not a whole number in 0..1"},
+      {"rank < 0", [](auto& o) { o.tcp_rank = "-1"; }, "XIO_TCP_RANK='-1'"},
+      {"rank no number", [](auto& o) { o.tcp_rank = "1x"; }, "XIO_TCP_RANK='1x'"},
+      {"size 0", [](auto& o) { o.tcp_size = "0"; }, "XIO_TCP_SIZE='0'"},
+      {"size huge", [](auto& o) { o.tcp_size = "99999999999"; }, "XIO_TCP_SIZE='99999999999'"},
+      {"no key", [](auto& o) { o.tcp_key = ""; }, "has no key"},
+      {"short key", [](auto& o) { o.tcp_key = "123456789012345"; }, "has 15 characters, fewer than 16"},
+      {"two keys", [](auto& o) { o.tcp_key_file = "/dev/null"; }, "are both set"},
+  };
+  for (const auto& bad : all) {
+    auto o = tcp_options(4711, 1, 2, 300);
+    bad.spoil(o);
+    const auto out = outcome_of([&] { connect_tcp(o); });
+    const bool unresolved = std::string(bad.what) == "unknown host" && out.status == XIO_ERR_TIMEOUT;
+    EXPECT_TRUE(out.status == XIO_ERR_CONFIG || unresolved) << bad.what << ": " << out.sentence;
+    EXPECT_NE(out.sentence.find(bad.expected), std::string::npos) << bad.what << ": " << out.sentence;
+    EXPECT_LT(out.seconds, 2.0) << bad.what;
+  }
+}
+
+TEST(bootstrap_choice, local_is_one_pe) {
+  auto o = xio::options::defaults();
+  o.bootstrap = "local";
+  auto c = xio::bootstrap::connect(o);
+  EXPECT_STREQ(c->name(), "local");
+  EXPECT_EQ(c->size(), 1);
+  check_allgather(*c, 100, 3);
+  c->barrier();
+}
+
+TEST(bootstrap_choice, auto_takes_tcp_when_a_root_is_set) {
+  if (getenv("OMPI_COMM_WORLD_SIZE") != nullptr || getenv("PMIX_RANK") != nullptr || getenv("PMI_RANK") != nullptr)
+    GTEST_SKIP() << "started by mpirun";
+  if (getenv("XIO_RUN_PE") != nullptr) GTEST_SKIP() << "started by xiorun";
+  auto o = tcp_options(free_port(), 0, 1);
+  o.bootstrap = "auto";
+  EXPECT_STREQ(xio::bootstrap::connect(o)->name(), "tcp");
+  o.tcp_root = "";
+  EXPECT_STREQ(xio::bootstrap::connect(o)->name(), "local");
+}
+
+}  // namespace
