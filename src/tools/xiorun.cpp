@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// xiorun -n N program args...   starts N PEs on this host that meet over TCP on the loopback interface.
+//
+// Every PE gets XIO_TCP_ROOT, XIO_TCP_RANK, XIO_TCP_SIZE and a fresh XIO_TCP_KEY, and XIO_RUN_PE, by which
+// XIO_BOOTSTRAP=auto knows who started it. PE 0 also inherits the listening socket as descriptor XIO_RUN_LISTEN_FD, so
+// that nobody else can take the port in between. PE 0 alone reads standard input.
+//
+// Exit status: 0 if every PE ended with 0, else that of the first PE that did not (128 + signal if one killed it);
+// 2 for a wrong command line, 124 after --timeout.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tools/xiorun/job.hpp"
+
+namespace {
+
+using xio::run::job_settings;
+
+constexpr int k_exit_usage = 2;
+constexpr int k_pes_max = 1024;
+
+[[noreturn]] void usage(const std::string& sentence) {
+  std::fprintf(stderr, "xiorun: %s\n", sentence.c_str());
+  std::exit(k_exit_usage);
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+  std::fprintf(stderr, "xiorun: %s: %s\n", what.c_str(), std::strerror(errno));
+  std::exit(1);
+}
+
+// The program as execvp would find it, or empty. Looked up here so that a wrong name is one message, not N.
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  const char* path = std::getenv("PATH");
+  std::string rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  for (std::size_t from = 0; from <= rest.size();) {
+    const auto colon = std::min(rest.find(':', from), rest.size());
+    const auto folder = rest.substr(from, colon - from);
+    const auto full = (folder.empty() ? "." : folder) + "/" + name;
+    if (access(full.c_str(), X_OK) == 0) return full;
+    from = colon + 1;
+  }
+  return "";
+}
+
+std::string fresh_key() {
+  unsigned char bytes[32];
+  for (std::size_t got = 0; got < sizeof bytes;) {
+    const ssize_t n = getrandom(bytes + got, sizeof bytes - got, 0);
+    if (n < 0 && errno != EINTR) refuse("cannot make a key");
+    if (n > 0) got += static_cast<std::size_t>(n);
+  }
+  std::string hex;
+  char two[3];
+  for (const unsigned char b : bytes) {
+    std::snprintf(two, sizeof two, "%02x", b);
+    hex += two;
+  }
+  return hex;
+}
+
+// A listening socket at a port of the kernel's choice; its address goes to `root`.
+int listen_on_loopback(std::string& root) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof at;
+  if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0 || listen(fd, SOMAXCONN) != 0 ||
+      getsockname(fd, reinterpret_cast<sockaddr*>(&at), &length) != 0)
+    refuse("cannot listen on the loopback interface");
+  root = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+  return fd;
+}
+
+job_settings parse(int argc, char** argv) {
+  job_settings s;
+  CLI::App app("Starts N processes of a program on this host as the PEs of one XIO world.", "xiorun");
+  app.footer("Usage: xiorun -n N [options] [--] program [args...]");
+  app.prefix_command();
+  app.set_version_flag("--version", std::string("xiorun of XIO ") + XIO_RUN_VERSION);
+  app.add_option("-n,--np", s.pes, "number of PEs, 1.." + std::to_string(k_pes_max))
+      ->required()
+      ->check(CLI::Range(1, k_pes_max));
+  app.add_flag("--tag-output", s.tag_output, "put [pe] before every line that a PE writes");
+  app.add_option("--timeout", s.timeout_s, "end the run after this many seconds; 0: never")
+      ->check(CLI::Range(0.0, 1e9));
+  app.add_option("--grace", s.grace_s,
+                 "seconds that the other PEs have to end by themselves once one has failed, and again between SIGTERM "
+                 "and SIGKILL")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    std::exit(app.exit(e));
+  } catch (const CLI::ParseError& e) {
+    usage(std::string(e.what()) + "; see xiorun --help");
+  }
+  s.command = app.remaining();
+  if (!s.command.empty() && s.command.front() == "--")
+    s.command.erase(s.command.begin());
+  else if (!s.command.empty() && s.command.front().starts_with('-'))
+    usage("the option " + s.command.front() + " is not known; see xiorun --help");
+  if (s.command.empty()) usage("no program was given; use: xiorun -n N program [args...]");
+  s.program = find_program(s.command.front());
+  if (s.program.empty())
+    usage("the program '" + s.command.front() + "' was not found or is not executable; give its path or extend PATH");
+  return s;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto settings = parse(argc, argv);
+  settings.listen_fd = listen_on_loopback(settings.root);
+  settings.key = fresh_key();
+  return xio::run::run_job(settings);
+}

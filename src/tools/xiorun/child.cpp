@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xiorun/child.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace xio::run {
+
+namespace {
+
+constexpr int k_exit_cannot_execute = 126;  // as a shell does
+
+void set(const char* variable, const std::string& value) { setenv(variable, value.c_str(), 1); }
+
+void set_environment(const job_settings& s, int pe) {
+  set("XIO_TCP_ROOT", s.root);
+  set("XIO_TCP_RANK", std::to_string(pe));
+  set("XIO_TCP_SIZE", std::to_string(s.pes));
+  set("XIO_TCP_KEY", s.key);
+  unsetenv("XIO_TCP_KEY_FILE");
+  set("XIO_RUN_PE", std::to_string(pe));
+  unsetenv("XIO_RUN_LISTEN_FD");
+  if (pe == 0) set("XIO_RUN_LISTEN_FD", std::to_string(s.listen_fd));
+}
+
+void reset_signals() {
+  for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGCHLD}) signal(s, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+[[noreturn]] void become_pe(const job_settings& s, int pe, const child_output& output, pid_t parent) {
+  // SIGKILL, so that nothing a PE does with signals keeps it alive when xiorun is killed.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  if (pe != 0) {
+    const int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0 && nothing != STDIN_FILENO) {
+      dup2(nothing, STDIN_FILENO);
+      close(nothing);
+    }
+  } else {
+    fcntl(s.listen_fd, F_SETFD, 0);
+  }
+  if (output.out >= 0) dup2(output.out, STDOUT_FILENO);
+  if (output.err >= 0) dup2(output.err, STDERR_FILENO);
+  set_environment(s, pe);
+  std::vector<char*> argv;
+  for (const auto& a : s.command) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  reset_signals();
+  execv(s.program.c_str(), argv.data());
+  std::fprintf(stderr, "xiorun: PE %d cannot execute '%s': %s\n", pe, s.program.c_str(), std::strerror(errno));
+  _exit(k_exit_cannot_execute);
+}
+
+// Parent of every process; /proc/PID/stat, see proc(5).
+std::multimap<pid_t, pid_t> children_by_parent() {
+  std::multimap<pid_t, pid_t> found;
+  DIR* proc = opendir("/proc");
+  if (proc == nullptr) return found;
+  while (const dirent* entry = readdir(proc)) {
+    const pid_t pid = static_cast<pid_t>(std::atoi(entry->d_name));
+    if (pid <= 0) continue;
+    FILE* stat = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "re");
+    if (stat == nullptr) continue;
+    char line[512] = "";
+    const bool read = std::fgets(line, sizeof line, stat) != nullptr;
+    std::fclose(stat);
+    // The name, in parentheses, may hold anything: parse after its last ')'.
+    const char* after = read ? std::strrchr(line, ')') : nullptr;
+    char state = '?';
+    int parent = 0;
+    if (after != nullptr && std::sscanf(after + 1, " %c %d", &state, &parent) == 2 && state != 'Z')
+      found.emplace(parent, pid);
+  }
+  closedir(proc);
+  return found;
+}
+
+std::vector<pid_t> descendants() {
+  const auto tree = children_by_parent();
+  std::vector<pid_t> found, open{getpid()};
+  while (!open.empty()) {
+    const pid_t parent = open.back();
+    open.pop_back();
+    for (auto [at, end] = tree.equal_range(parent); at != end; ++at) {
+      found.push_back(at->second);
+      open.push_back(at->second);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+pid_t start_pe(const job_settings& settings, int pe, const child_output& output) {
+  const pid_t parent = getpid();
+  std::fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid == 0) become_pe(settings, pe, output, parent);
+  return pid;
+}
+
+// Processes that lose their parent become children of this one, and not of init where nobody would find them.
+void become_reaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+void kill_descendants() {
+  // A process may fork while the tree is read, so it is read again until it is empty; bounded, because a process in an
+  // uninterruptible wait cannot be killed.
+  for (int round = 0; round < 200; ++round) {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    const auto left = descendants();
+    if (left.empty()) return;
+    for (const pid_t pid : left) kill(pid, SIGKILL);
+    usleep(round < 10 ? 1000 : 20000);
+  }
+}
+
+}  // namespace xio::run

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// One PE as a child process, and the ways to be rid of processes.
+#pragma once
+#include <sys/types.h>
+
+#include "tools/xiorun/job.hpp"
+
+namespace xio::run {
+
+struct child_output {
+  int out = -1, err = -1;  // pipes to write to, or -1 to share xiorun's
+};
+
+// Forks and executes the program as PE `pe`. The child dies with xiorun. Returns -1 with errno.
+pid_t start_pe(const job_settings& settings, int pe, const child_output& output);
+
+// Kills every descendant of this process, orphans included, and reaps it. Needs become_reaper().
+void become_reaper();
+void kill_descendants();
+
+}  // namespace xio::run
