@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "memory/registration.hpp"
+
+#include "base/error.hpp"
+
+namespace xio::memory {
+
+std::uint32_t registration::add(void* base, std::uint64_t bytes) {
+  const auto at = reinterpret_cast<std::uint64_t>(base);
+  if (base == nullptr) fail(XIO_ERR_ARG, "xio_mem_register: base is null; give the start of the buffer");
+  if (bytes == 0) fail(XIO_ERR_ARG, "xio_mem_register: bytes is 0; give the length of the buffer at {}", base);
+  if (at + bytes < at)
+    fail(XIO_ERR_ARG, "xio_mem_register: {} bytes from {} go past the end of the address space; check the length",
+         bytes, base);
+  std::uint32_t empty = dev::k_max_regions;
+  for (std::uint32_t i = dev::k_max_regions; i-- > 0;) {
+    const auto& r = rows_[i];
+    if (r.live == 0) {
+      empty = i;
+    } else if (at < r.base + r.bytes && r.base < at + bytes) {
+      if (i == 0)
+        fail(XIO_ERR_ARG, "xio_mem_register: {} bytes at {} are in the symmetric heap, which engines reach already",
+             bytes, base);
+      fail(XIO_ERR_ARG,
+           "xio_mem_register: {} bytes at {} overlap the {} bytes registered at {}; unregister those first", bytes,
+           base, r.bytes, reinterpret_cast<void*>(r.base));
+    }
+  }
+  if (empty == dev::k_max_regions)
+    fail(XIO_ERR_NO_MEMORY, "xio_mem_register: {} buffers are registered and that is the most; unregister one",
+         dev::k_max_regions - 1);
+  rows_[empty] = dev::region_view{at, bytes, 0, 0, 1};
+  return empty;
+}
+
+std::uint32_t registration::find(void* base) const {
+  for (std::uint32_t i = 1; i < dev::k_max_regions; ++i)
+    if (rows_[i].live != 0 && rows_[i].base == reinterpret_cast<std::uint64_t>(base)) return i;
+  fail(XIO_ERR_NOT_REGISTERED,
+       "xio_mem_unregister: {} is not the start of a registered buffer; give the same base as to "
+       "xio_mem_register",
+       base);
+}
+
+}  // namespace xio::memory
