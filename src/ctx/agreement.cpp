@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/agreement.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace xio {
+
+namespace {
+
+// What a PE tells the others. The size is part of what PEs of one version share; see hello.hpp.
+struct ballot {
+  std::uint32_t what;
+  std::int32_t status;
+  std::uint64_t values[k_max_arguments];
+  char sentence[208];
+};
+static_assert(sizeof(ballot) == 256);
+
+const char* name_of(std::uint32_t what) {
+  switch (static_cast<call>(what)) {
+    case call::init: return "xio_init";
+    case call::finalize: return "xio_finalize";
+    case call::barrier: return "xio_barrier_all";
+    case call::malloc: return "xio_malloc (or calloc, align)";
+    case call::free: return "xio_free";
+    case call::ctx_create: return "xio_ctx_create";
+    case call::ctx_destroy: return "xio_ctx_destroy";
+  }
+  return "a call that this version does not know";
+}
+
+void check_calls(const std::vector<ballot>& all) {
+  for (std::size_t pe = 1; pe < all.size(); ++pe)
+    if (all[pe].what != all[0].what)
+      fail(XIO_ERR_STATE,
+           "PE {} is in {} while PE 0 is in {}; every PE must make the collective calls in the same order", pe,
+           name_of(all[pe].what), name_of(all[0].what));
+}
+
+void check_failures(std::vector<ballot>& all) {
+  for (std::size_t pe = 0; pe < all.size(); ++pe) {
+    if (all[pe].status == XIO_OK) continue;
+    all[pe].sentence[sizeof all[pe].sentence - 1] = '\0';
+    fail(static_cast<xio_status_t>(all[pe].status), "PE {}: {}", pe, all[pe].sentence);
+  }
+}
+
+void check_values(const std::vector<ballot>& all, const arguments& mine, xio_status_t mismatch) {
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    for (std::size_t pe = 1; pe < all.size(); ++pe)
+      if (all[pe].values[i] != all[0].values[i])
+        fail(mismatch, "{}: {} is {} on PE 0 but {} on PE {}; it must be the same on every PE", name_of(all[0].what),
+             mine[i].name, all[0].values[i], all[pe].values[i], pe);
+}
+
+}  // namespace
+
+void agreement::vote(call what, const std::function<arguments()>& step, xio_status_t mismatch) {
+  ballot mine{};
+  mine.what = static_cast<std::uint32_t>(what);
+  arguments values;
+  std::exception_ptr failure;
+  try {
+    values = step();
+  } catch (...) {
+    // Also keeps the sentence, from where it goes to the others.
+    mine.status = status_of_current_exception();
+    std::strncpy(mine.sentence, last_error(), sizeof mine.sentence - 1);
+    failure = std::current_exception();
+  }
+  for (std::size_t i = 0; i < std::min(values.size(), k_max_arguments); ++i) mine.values[i] = values[i].value;
+  std::vector<ballot> all;
+  try {
+    all = bootstrap::allgather_value(channel_, mine);
+  } catch (...) {
+    // The first error says more than that the others could not be told.
+    if (failure) std::rethrow_exception(failure);
+    throw;
+  }
+  check_calls(all);
+  if (failure) std::rethrow_exception(failure);
+  check_failures(all);
+  check_values(all, values, mismatch);
+}
+
+}  // namespace xio

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Collective calls: every PE does its local part, then all learn how it went everywhere. One exchange per call, so
+// that a failure on one PE, a different argument or a different call is an error on every PE and never a hang.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+
+namespace xio {
+
+enum class call : std::uint32_t {
+  init = 1,
+  finalize,
+  barrier,
+  malloc,
+  free,
+  ctx_create,
+  ctx_destroy,
+};
+
+// A value that has to be the same on every PE, and its name in sentences. At most k_max_arguments of them.
+struct argument {
+  const char* name;
+  std::uint64_t value;
+};
+using arguments = std::vector<argument>;
+constexpr std::size_t k_max_arguments = 5;
+
+class agreement {
+ public:
+  explicit agreement(bootstrap::channel& c) : channel_(c) {}
+
+  // Runs `step`, which must not use the channel, and tells all. Throws on every PE if it threw on one (there with its
+  // own error, elsewhere with that of the first PE that failed), if the PEs are in different calls, or if what the
+  // steps answer differs (`mismatch`).
+  void vote(call what, const std::function<arguments()>& step, xio_status_t mismatch = XIO_ERR_ARG);
+
+  // The same without arguments.
+  template <class Step>
+  void each(call what, Step&& step) {
+    vote(what, [&] {
+      step();
+      return arguments{};
+    });
+  }
+
+ private:
+  bootstrap::channel& channel_;
+};
+
+}  // namespace xio

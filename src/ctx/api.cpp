@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// The C boundary: checks pointers, catches exceptions, calls the world.
+#include "xio/xio.h"
+
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "config.h"
+#include "ctx/attributes.hpp"
+#include "ctx/world.hpp"
+
+struct xio_world {
+  xio_world(xio::options o, std::unique_ptr<xio::bootstrap::channel> c) : impl(std::move(o), std::move(c)) {}
+  xio::world impl;
+};
+
+namespace {
+
+using xio::fail;
+using xio::guard;
+
+// Worlds between xio_init and xio_finalize: a pointer that is not here is refused before it is followed.
+class live_worlds {
+ public:
+  void add(xio_world_t* w) {
+    std::lock_guard hold(lock_);
+    all_.insert(w);
+  }
+  bool has(const xio_world_t* w) {
+    std::lock_guard hold(lock_);
+    return all_.count(w) != 0;
+  }
+  void remove(const xio_world_t* w) {
+    std::lock_guard hold(lock_);
+    all_.erase(w);
+  }
+
+ private:
+  std::mutex lock_;
+  std::set<const xio_world_t*> all_;
+};
+
+live_worlds& worlds() {
+  // Never destroyed: programs may call from destructors of their own statics.
+  static auto* one = new live_worlds;
+  return *one;
+}
+
+xio::world& checked(xio_world_t* w, const char* function) {
+  if (w == nullptr) fail(XIO_ERR_ARG, "{}: world is null; give the one that xio_init made", function);
+  if (!worlds().has(w))
+    fail(XIO_ERR_STATE, "{}: the world {} is not initialised or was finalized; call xio_init first", function,
+         static_cast<void*>(w));
+  return w->impl;
+}
+
+template <class T>
+void not_null(const T* p, const char* function, const char* parameter) {
+  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
+}
+
+void set_log_level(const std::string& name) {
+  using xio::log::level;
+  for (const auto& [word, l] : {std::pair{"error", level::error},
+                                {"warn", level::warn},
+                                {"info", level::info},
+                                {"debug", level::debug},
+                                {"trace", level::trace}})
+    if (name == word) xio::log::set_level(l);
+}
+
+// The environment or the attributes of this PE are wrong. The others must not wait for it in vain: it joins them
+// just to say so.
+[[noreturn]] void refuse_with_all(const xio_init_attr_t* attr, const xio::error& why) {
+  xio::log::error("xio_init: {}", why.what());
+  try {
+    const auto channel = xio::bootstrap::connect(xio::fallback_options(attr));
+    xio::agreement(*channel).each(xio::call::init, [&] { throw why; });
+  } catch (const std::exception& e) {
+    xio::log::debug("xio_init: the other PEs could not be told: {}", e.what());
+  }
+  throw why;
+}
+
+xio::options read_options(const xio_init_attr_t* attr) {
+  try {
+    xio::options o = xio::init_options(attr);
+    set_log_level(o.log_level);
+    return o;
+  } catch (const xio::error& why) {
+    refuse_with_all(attr, why);
+  }
+}
+
+template <class Body>
+xio_status_t in_world(xio_world_t* w, const char* function, Body&& body) noexcept {
+  return guard([&] { body(checked(w, function)); });
+}
+
+}  // namespace
+
+extern "C" {
+
+void xio_version(int* major, int* minor, int* patch) {
+  int parts[3] = {};
+  std::sscanf(PACKAGE_VERSION, "%d.%d.%d", &parts[0], &parts[1], &parts[2]);
+  if (major != nullptr) *major = parts[0];
+  if (minor != nullptr) *minor = parts[1];
+  if (patch != nullptr) *patch = parts[2];
+}
+
+xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world) {
+  return guard([&, function = __func__] {
+    not_null(world, function, "world");
+    *world = nullptr;
+    xio::options o = read_options(attr);
+    auto channel = xio::bootstrap::connect(o);
+    auto made = std::make_unique<xio_world_t>(std::move(o), std::move(channel));
+    worlds().add(made.get());
+    *world = made.release();
+  });
+}
+
+xio_status_t xio_finalize(xio_world_t* world) {
+  return in_world(world, __func__, [&](xio::world& w) {
+    worlds().remove(world);
+    const std::unique_ptr<xio_world_t> last(world);
+    w.finalize();
+  });
+}
+
+int xio_my_pe(const xio_world_t* world) { return worlds().has(world) ? world->impl.my_pe() : -1; }
+int xio_n_pes(const xio_world_t* world) { return worlds().has(world) ? world->impl.n_pes() : -1; }
+
+xio_status_t xio_barrier_all(xio_world_t* world) {
+  return in_world(world, __func__, [&](xio::world& w) { w.barrier(); });
+}
+
+// --- Memory ------------------------------------------------------------------------------------------
+
+xio_status_t xio_malloc(xio_world_t* world, size_t bytes, void** out) {
+  return in_world(world, __func__, [&](xio::world& w) { w.allocate({"xio_malloc", 1, bytes}, out); });
+}
+
+xio_status_t xio_calloc(xio_world_t* world, size_t count, size_t bytes, void** out) {
+  return in_world(world, __func__, [&](xio::world& w) { w.allocate({"xio_calloc", count, bytes, 1, true}, out); });
+}
+
+xio_status_t xio_align(xio_world_t* world, size_t alignment, size_t bytes, void** out) {
+  return in_world(world, __func__, [&](xio::world& w) { w.allocate({"xio_align", 1, bytes, alignment}, out); });
+}
+
+xio_status_t xio_free(xio_world_t* world, void* block) {
+  return in_world(world, __func__, [&](xio::world& w) { w.release(block); });
+}
+
+void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe) {
+  return worlds().has(world) ? world->impl.reach(symmetric, pe) : nullptr;
+}
+
+xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes) {
+  return in_world(world, __func__, [&](xio::world& w) { w.register_memory(base, bytes); });
+}
+
+xio_status_t xio_mem_unregister(xio_world_t* world, void* base) {
+  return in_world(world, __func__, [&](xio::world& w) { w.unregister_memory(base); });
+}
+
+// --- Contexts ----------------------------------------------------------------------------------------
+
+xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx) {
+  return in_world(world, __func__, [&](xio::world& w) { w.create_ctx(attr, ctx); });
+}
+
+xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx) {
+  return in_world(world, __func__, [&](xio::world& w) { w.destroy_ctx(ctx); });
+}
+
+const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes) {
+  const char* name = nullptr;
+  in_world(world, __func__, [&](xio::world& w) { name = xio::route_name(w.route_of(ctx, pe, bytes)); });
+  return name;
+}
+
+xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out) {
+  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+    not_null(out, function, "out");
+    *out = w.ctx_stats(ctx, route);
+  });
+}
+
+xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info) {
+  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+    not_null(info, function, "info");
+    *info = w.ctx_error(ctx);
+  });
+}
+
+// --- Storage -----------------------------------------------------------------------------------------
+
+xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
+                              xio_storage_t* storage) {
+  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+    not_null(name, function, "name");
+    not_null(storage, function, "storage");
+    *storage = {};
+    *storage = w.open_storage(name, attr);
+  });
+}
+
+xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage) {
+  return in_world(world, __func__, [&](xio::world& w) { w.close_storage(storage); });
+}
+
+xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes, uint32_t* block_bytes) {
+  return in_world(world, __func__, [&](xio::world& w) {
+    const auto& info = w.storage_info(storage);
+    if (bytes != nullptr) *bytes = info.bytes;
+    if (block_bytes != nullptr) *block_bytes = info.block_bytes;
+  });
+}
+
+xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out) {
+  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+    not_null(out, function, "out");
+    *out = w.storage_stats(storage);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/attributes.hpp"
+
+#include <bit>
+#include <cstdlib>
+#include <string>
+
+#include "xio/device/view.hpp"
+
+namespace xio {
+
+namespace {
+
+constexpr std::uint64_t k_least_heap = std::uint64_t{1} << 20;
+constexpr std::uint64_t k_most_heap = std::uint64_t{1} << 40;
+
+void override_bootstrap(const xio_init_attr_t& a, options& o) {
+  if (a.bootstrap != nullptr) o.bootstrap = a.bootstrap;
+  if (a.tcp_root != nullptr) o.tcp_root = a.tcp_root;
+  if (a.tcp_size > 0) {
+    o.tcp_rank = std::to_string(a.tcp_rank);
+    o.tcp_size = std::to_string(a.tcp_size);
+  }
+}
+
+std::uint32_t power_of_two(const char* what, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
+  if (!std::has_single_bit(value) || value < least || value > most)
+    fail(XIO_ERR_CONFIG, "{} is {}; use a power of two from {} to {}", what, value, least, most);
+  return static_cast<std::uint32_t>(value);
+}
+
+xio_route_t route_of(const std::string& name) {
+  if (name == "direct") return XIO_ROUTE_DIRECT;
+  if (name == "rdma") return XIO_ROUTE_RDMA;
+  if (name == "sdma") return XIO_ROUTE_SDMA;
+  return XIO_ROUTE_AUTO;
+}
+
+}  // namespace
+
+options init_options(const xio_init_attr_t* attr) {
+  const xio_init_attr_t a = read_attr(attr, "xio_init_attr_t");
+  options o = options::from_environment();
+  override_bootstrap(a, o);
+  if (a.reserved != 0) fail(XIO_ERR_CONFIG, "xio_init_attr_t.reserved is {}; set it to 0", a.reserved);
+  if (a.tcp_size < 0 || (a.tcp_size > 0 && (a.tcp_rank < 0 || a.tcp_rank >= a.tcp_size)))
+    fail(XIO_ERR_CONFIG, "xio_init_attr_t: tcp_rank {} of tcp_size {} cannot be; use 0 <= tcp_rank < tcp_size",
+         a.tcp_rank, a.tcp_size);
+  if (a.heap_bytes != 0) {
+    if (a.heap_bytes < k_least_heap || a.heap_bytes > k_most_heap)
+      fail(XIO_ERR_CONFIG, "xio_init_attr_t.heap_bytes is {}; use {} (1M) to {} (1T)", a.heap_bytes, k_least_heap,
+           k_most_heap);
+    o.heap_size = a.heap_bytes;
+  }
+  if (a.timeout_ms != 0) o.timeout_ms = a.timeout_ms == UINT32_MAX ? 0 : a.timeout_ms;
+  return o;
+}
+
+options fallback_options(const xio_init_attr_t* attr) {
+  options o = options::defaults();
+  const auto raw = [](const char* variable, std::string& field) {
+    if (const char* value = std::getenv(variable); value != nullptr) field = value;
+  };
+  raw("XIO_TCP_ROOT", o.tcp_root);
+  raw("XIO_TCP_RANK", o.tcp_rank);
+  raw("XIO_TCP_SIZE", o.tcp_size);
+  raw("XIO_TCP_KEY", o.tcp_key);
+  raw("XIO_TCP_KEY_FILE", o.tcp_key_file);
+  if (const char* value = std::getenv("XIO_BOOTSTRAP"); value != nullptr)
+    for (const char* known : {"mpi", "tcp", "ucx", "local"})
+      if (std::string(value) == known) o.bootstrap = known;
+  try {
+    override_bootstrap(read_attr(attr, "xio_init_attr_t"), o);
+  } catch (const error&) {
+    // The attributes are what is wrong; the environment alone has to do.
+  }
+  return o;
+}
+
+ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
+  const xio_ctx_attr_t a = read_attr(attr, "xio_ctx_attr_t");
+  if (a.reserved != 0) fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.reserved is {}; set it to 0", a.reserved);
+  if (a.route < XIO_ROUTE_AUTO || a.route > XIO_ROUTE_SDMA)
+    fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.route is {}; use one of the xio_route_t values", static_cast<int>(a.route));
+  ctx_choice c{};
+  c.route = a.route != XIO_ROUTE_AUTO ? a.route : route_of(o.route);
+  c.depth = a.ring_depth != 0 ? power_of_two("xio_ctx_attr_t.ring_depth", a.ring_depth, 4, 32768)
+                              : power_of_two("XIO_RING_DEPTH", o.ring_depth, 4, 32768);
+  if (o.ticket_start % c.depth != 0)
+    fail(XIO_ERR_CONFIG, "XIO_TICKET_START={} is no multiple of the ring's depth {}; choose one that is",
+         o.ticket_start, c.depth);
+  c.pool = a.pool != 0 ? a.pool : static_cast<std::uint32_t>(o.ctx_pool);
+  if (c.pool > 1024) fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.pool is {}; use at most 1024", c.pool);
+  c.bulk_bytes = a.bulk_bytes != 0 ? a.bulk_bytes : o.sdma_threshold;
+  return c;
+}
+
+xio_storage_attr_t choose_storage(const xio_storage_attr_t* attr, const options& o) {
+  xio_storage_attr_t a = read_attr(attr, "xio_storage_attr_t");
+  constexpr std::uint32_t known = XIO_STORAGE_READ_ONLY | XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE;
+  if ((a.flags & ~known) != 0)
+    fail(XIO_ERR_CONFIG, "xio_storage_attr_t.flags is {:#x}; use XIO_STORAGE_ flags ({:#x}) only", a.flags, known);
+  if ((a.flags & XIO_STORAGE_READ_ONLY) != 0 && (a.flags & (XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE)) != 0)
+    fail(XIO_ERR_ARG, "xio_storage_attr_t.flags asks for READ_ONLY and for CREATE or TRUNCATE; choose one");
+  if (a.queues == 0) a.queues = 1;
+  if (a.queues > dev::k_max_storage_queues)
+    fail(XIO_ERR_CONFIG, "xio_storage_attr_t.queues is {}; use 1 to {}", a.queues, dev::k_max_storage_queues);
+  a.depth = a.depth != 0 ? power_of_two("xio_storage_attr_t.depth", a.depth, 4, 4096)
+                         : power_of_two("XIO_NVME_DEPTH", o.nvme_depth, 4, 4096);
+  a.block_bytes = a.block_bytes != 0 ? power_of_two("xio_storage_attr_t.block_bytes", a.block_bytes, 512, 65536) : 512;
+  return a;
+}
+
+}  // namespace xio

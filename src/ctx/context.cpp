@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/context.hpp"
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "ctx/rings.hpp"
+
+namespace xio {
+
+namespace {
+
+// Results of fetching RDMA ops. Word 0 is where results go that nobody reads.
+constexpr std::uint32_t k_scratch_words = 1024;
+constexpr std::uint32_t k_word_bits = 64;
+constexpr std::uint32_t k_bitmap_words = k_scratch_words / k_word_bits;
+
+template <class T>
+void write_all(const gpu::buffer& to, const std::vector<T>& rows) {
+  gpu::copy(to.data(), rows.data(), rows.size() * sizeof(T));
+}
+
+}  // namespace
+
+context::context(const ctx_choice& choice, route_plan plan, dev::world_view* world, const direct::peers& peers,
+                 std::uint64_t ticket_start)
+    : choice_(choice), plan_(std::move(plan)), world_(world), peers_(peers), ticket_start_(ticket_start) {
+  uses_rdma_ = plan_.uses(dev::route::rdma);
+  rings_per_lane_ = plan_.uses(dev::route::sdma) ? 1 : 0;
+  for (const way& w : plan_.to) rings_per_lane_ += w.uses(dev::route::rdma) ? 1 : 0;
+}
+
+context::~context() {
+  queue_pairs_.clear();
+  copy_queues_.clear();
+  if (scratch_owner_ == nullptr) return;
+  try {
+    scratch_owner_->open_rdma().unregister_memory(scratch_.data());
+  } catch (const std::exception& e) {
+    log::debug("while destroying a ctx: {}", e.what());
+  }
+}
+
+void context::prepare(engines& e) {
+  constexpr auto device = gpu::place::device;
+  views_ = gpu::buffer(lanes() * sizeof(dev::ctx_view), device);
+  peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device);
+  if (choice_.pool != 0) {
+    std::vector<std::uint64_t> used((choice_.pool + k_word_bits - 1) / k_word_bits);
+    // Bits past the end have no context behind them.
+    if (choice_.pool % k_word_bits != 0) used.back() = ~std::uint64_t{0} << (choice_.pool % k_word_bits);
+    pool_used_ = gpu::buffer(used.size() * sizeof(std::uint64_t), device);
+    write_all(pool_used_, used);
+  }
+  if (has_rings()) ring_rows_ = gpu::buffer(lanes() * rings_per_lane_ * sizeof(dev::ring_view), device);
+  if (uses_rdma_) {
+    // Host memory: the NIC's completion and its result then travel the same way and cannot overtake each other.
+    scratch_ = gpu::buffer(lanes() * k_scratch_words * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size());
+    scratch_lkey_ = e.open_rdma().register_memory(scratch_.data(), scratch_.size()).lkey;
+    scratch_owner_ = &e;
+    std::vector<std::uint64_t> used(lanes() * k_bitmap_words);
+    for (std::uint32_t lane = 0; lane < lanes(); ++lane) used[lane * k_bitmap_words] = 1;
+    scratch_used_ = gpu::buffer(used.size() * sizeof(std::uint64_t), device);
+    write_all(scratch_used_, used);
+  }
+  if (plan_.uses(dev::route::sdma))
+    for (std::uint32_t lane = 0; lane < lanes(); ++lane)
+      copy_queues_.push_back(e.open_sdma().create_queue(choice_.depth, ticket_start_));
+}
+
+void context::connect(engines& e) {
+  if (!uses_rdma_) return;
+  rdma::queue_request request{};
+  for (const way& w : plan_.to) request.peers.push_back(w.uses(dev::route::rdma));
+  request.depth = choice_.depth;
+  request.ticket_start = ticket_start_;
+  request.scratch_lkey = scratch_lkey_;
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) queue_pairs_.push_back(e.open_rdma().create_queues(request));
+}
+
+void context::collect_rings(std::uint32_t lane) {
+  std::uint32_t index = 0;
+  const auto add = [&](dev::ring_view ring) {
+    ring.index = index++;
+    rings_.push_back(ring);
+  };
+  for (std::size_t pe = 0; pe < n_pes(); ++pe)
+    if (plan_.to[pe].uses(dev::route::rdma)) add(queue_pairs_[lane]->view(static_cast<int>(pe)));
+  if (plan_.uses(dev::route::sdma)) add(copy_queues_[lane]->view());
+}
+
+void context::fill_peers(std::uint32_t lane, engines& e) {
+  auto* rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
+  dev::ring_view* copy_queue = plan_.uses(dev::route::sdma) ? rings + rings_per_lane_ - 1 : nullptr;
+  std::vector<dev::peer_view> rows;
+  for (std::size_t i = 0; i < n_pes(); ++i) {
+    const int pe = static_cast<int>(i);
+    const way& w = plan_.to[i];
+    dev::peer_view p{};
+    p.direct = peers_.base(pe);
+    p.small = w.small;
+    p.bulk = w.bulk;
+    p.atomic = w.atomic;
+    p.routes_used = w.used();
+    if (w.uses(dev::route::rdma)) {
+      p.remote_heap = e.open_rdma().remote_heap(pe);
+      p.rkey = e.open_rdma().rkey(pe);
+      p.rdma = rings++;
+    }
+    if (w.uses(dev::route::sdma)) p.sdma = copy_queue;
+    rows.push_back(p);
+  }
+  gpu::copy(peer_rows_.as<dev::peer_view>() + lane * n_pes(), rows.data(), rows.size() * sizeof(dev::peer_view));
+}
+
+void context::fill_view(std::uint32_t lane) {
+  dev::ctx_view v{};
+  v.world = world_;
+  v.peers = peer_rows_.as<dev::peer_view>() + (has_rings() ? lane * n_pes() : 0);
+  v.bulk_bytes = plan_.bulk_bytes;
+  if (has_rings()) {
+    v.rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
+    v.ring_count = rings_per_lane_;
+  }
+  if (uses_rdma_) {
+    v.scratch = scratch_.as<std::uint64_t>() + lane * k_scratch_words;
+    v.scratch_used = scratch_used_.as<std::uint64_t>() + lane * k_bitmap_words;
+    v.scratch_count = k_scratch_words;
+  }
+  v.pool_index = lane == 0 ? UINT32_MAX : lane - 1;
+  if (lane == 0 && choice_.pool != 0) {
+    v.pool = view() + 1;
+    v.pool_used = pool_used_.as<std::uint64_t>();
+    v.pool_count = choice_.pool;
+  }
+  gpu::put_value(view() + lane, v);
+}
+
+void context::publish(engines& e) {
+  rings_.clear();
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
+    if (has_rings()) collect_rings(lane);
+    if (has_rings() || lane == 0) fill_peers(lane, e);
+    fill_view(lane);
+  }
+  if (has_rings()) write_all(ring_rows_, rings_);
+}
+
+void context::stats(dev::ring_kind kind, xio_engine_stats_t& out) const { add_stats(rings_, kind, out); }
+
+bool context::failure(xio_error_info_t& info) const {
+  if (find_failure(rings_, info)) return true;
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
+    std::uint32_t error = 0;
+    gpu::copy(&error, &view()[lane].error, sizeof error);
+    if (error == 0) continue;
+    info.status = static_cast<xio_status_t>(static_cast<std::int32_t>(error));
+    info.engine = "device";
+    return true;
+  }
+  return false;
+}
+
+std::uint32_t context::storages_used() const {
+  std::uint32_t all = 0;
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
+    std::uint32_t bits = 0;
+    gpu::copy(&bits, &view()[lane].storages_used, sizeof bits);
+    all |= bits;
+  }
+  return all;
+}
+
+}  // namespace xio

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// A ctx: the structures in device memory that its kernels read, and the queues behind them.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ctx/engines.hpp"
+#include "ctx/route.hpp"
+#include "gpu/gpu.hpp"
+#include "xio/device/view.hpp"
+#include "xio/xio.h"
+
+namespace xio {
+
+// Made in three steps, because queue pairs are exchanged in the middle: prepare (local), connect (collective),
+// publish (local). Lane 0 is the ctx itself, lanes 1.. are its pool for xio_wg_ctx_create.
+class context {
+ public:
+  // Everything given must outlive the context.
+  context(const ctx_choice& choice, route_plan plan, dev::world_view* world, const direct::peers& peers,
+          std::uint64_t ticket_start);
+  ~context();
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+
+  void prepare(engines& e);
+  void connect(engines& e);
+  void publish(engines& e);
+
+  dev::ctx_view* view() const { return views_.as<dev::ctx_view>(); }
+  const route_plan& plan() const { return plan_; }
+
+  // Adds the counters of its rings of that kind, the pool's included.
+  void stats(dev::ring_kind kind, xio_engine_stats_t& out) const;
+  // What failed first on a ring, else what device code found wrong since the last quiet; false if nothing.
+  bool failure(xio_error_info_t& info) const;
+  // Bit per storage slot that kernels posted to through this ctx.
+  std::uint32_t storages_used() const;
+
+ private:
+  std::uint32_t lanes() const { return choice_.pool + 1; }
+  std::size_t n_pes() const { return plan_.to.size(); }
+  bool has_rings() const { return rings_per_lane_ != 0; }
+  void collect_rings(std::uint32_t lane);
+  void fill_peers(std::uint32_t lane, engines& e);
+  void fill_view(std::uint32_t lane);
+
+  ctx_choice choice_;
+  route_plan plan_;
+  dev::world_view* world_;
+  const direct::peers& peers_;
+  std::uint64_t ticket_start_;
+
+  bool uses_rdma_;
+  std::uint32_t rings_per_lane_;
+  engines* scratch_owner_ = nullptr;
+  std::uint32_t scratch_lkey_ = 0;
+
+  gpu::buffer views_;         // ctx_view, one per lane
+  gpu::buffer peer_rows_;     // peer_view, n_pes per lane; one set for all lanes if there are no rings
+  gpu::buffer ring_rows_;     // ring_view, rings_per_lane_ per lane
+  gpu::buffer scratch_;       // k_scratch_words per lane
+  gpu::buffer scratch_used_;  // a bit for each
+  gpu::buffer pool_used_;
+  std::vector<dev::ring_view> rings_;  // what ring_rows_ holds
+  std::vector<std::unique_ptr<rdma::queue_set>> queue_pairs_;
+  std::vector<std::unique_ptr<sdma::queue>> copy_queues_;
+};
+
+}  // namespace xio

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The engines of a world, opened when something needs them, and the local memory that all of them may reach.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "gpu/gpu.hpp"
+#include "memory/registration.hpp"
+#include "model/machine.hpp"
+#include "transport/direct/peers.hpp"
+#include "transport/nvme/nvme.hpp"
+#include "transport/rdma/rdma.hpp"
+#include "transport/sdma/sdma.hpp"
+
+namespace xio {
+
+class engines {
+ public:
+  // regions: the rows of world_view in device memory; the heap becomes row 0. Everything given must outlive this.
+  engines(const options& o, bootstrap::channel& channel, gpu::heap& heap, const direct::peers& peers,
+          dev::region_view* regions);
+
+  model::machine& machine();
+  rdma::endpoint& open_rdma();  // the first time collective
+  sdma::engine& open_sdma();
+  bool rdma_is_open() const { return rdma_ != nullptr; }
+
+  // Makes local memory known to every engine that is open; later ones learn of it when they open.
+  void register_memory(void* base, std::size_t bytes);
+  void unregister_memory(void* base);
+
+  // Maps all registered memory into a new controller; detach before it is closed.
+  void attach(nvme::controller& c);
+  void detach(nvme::controller& c);
+
+ private:
+  void reach(dev::region_view& row);    // every open engine; all or nothing
+  void unreach(dev::region_view& row);  // every open engine; never throws
+  void adopt_bus(dev::region_view& row, std::uint64_t bus);
+
+  const options& options_;
+  bootstrap::channel& channel_;
+  gpu::heap& heap_;
+  const direct::peers& peers_;
+  dev::region_view* device_rows_;
+  memory::registration regions_;
+  // In the order in which they have to go, last first: the devices run on the machine's threads.
+  std::unique_ptr<model::machine> machine_;
+  std::unique_ptr<rdma::endpoint> rdma_;
+  std::unique_ptr<sdma::engine> sdma_;
+  std::vector<nvme::controller*> controllers_;
+};
+
+}  // namespace xio

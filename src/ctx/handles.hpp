@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Numbers that stand for objects at the C boundary. A number is never used twice, so that one that has outlived its
+// object is told from one that never was.
+#pragma once
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+
+#include "base/error.hpp"
+
+namespace xio {
+
+template <class T>
+class handles {
+ public:
+  // kind and undo are words for sentences: "ctx", "destroyed". world: distinct per world of this process.
+  handles(const char* kind, const char* undo, std::uint32_t world) : kind_(kind), undo_(undo), world_(world) {}
+
+  std::uint64_t add(std::unique_ptr<T> object) {
+    const std::uint64_t id = id_of(++last_);
+    live_.emplace(id, std::move(object));
+    return id;
+  }
+
+  T& get(std::uint64_t id) const {
+    if (const auto found = live_.find(id); found != live_.end()) return *found->second;
+    if (id == 0) fail(XIO_ERR_ARG, "the {} is empty; give one that was created and not {}", kind_, undo_);
+    if (id >> 32 != world_)
+      fail(XIO_ERR_ARG, "the {} {:#x} is not of this world; give one that this world created", kind_, id);
+    if ((id & UINT32_MAX) > last_)
+      fail(XIO_ERR_ARG, "the {} {:#x} was never created; give one that this world created", kind_, id);
+    fail(XIO_ERR_STATE, "the {} {} was {} already; create a new one", kind_, id & UINT32_MAX, undo_);
+  }
+
+  // The object's number among those of this world; equal on every PE for objects of collective calls.
+  static std::uint64_t serial(std::uint64_t id) { return id & UINT32_MAX; }
+
+  std::uint32_t world() const { return world_; }
+
+  void remove(std::uint64_t id) { live_.erase(id); }
+  void clear() {
+    while (!live_.empty()) live_.erase(std::prev(live_.end()));
+  }
+  const std::map<std::uint64_t, std::unique_ptr<T>>& live() const { return live_; }
+
+ private:
+  std::uint64_t id_of(std::uint64_t serial) const { return (std::uint64_t{world_} << 32) | serial; }
+
+  const char* kind_;
+  const char* undo_;
+  std::uint32_t world_;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<T>> live_;
+};
+
+}  // namespace xio

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/hello.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace xio {
+
+namespace {
+
+template <std::size_t N>
+void put_text(char (&to)[N], std::string_view from) {
+  std::memcpy(to, from.data(), std::min(from.size(), N - 1));
+}
+
+template <std::size_t N>
+std::string_view text_of(const char (&from)[N]) {
+  return {from, strnlen(from, N)};
+}
+
+template <class T>
+void must_be_equal(const char* what, const T& here, const T& there, std::size_t pe, const char* cure) {
+  if (here != there) fail(XIO_ERR_CONFIG, "{} is '{}' on PE 0 but '{}' on PE {}; {}", what, here, there, pe, cure);
+}
+
+}  // namespace
+
+hello make_hello(const options& o) {
+  hello h{};
+  h.magic = k_hello_magic;
+  h.version = k_hello_version;
+  h.heap_bytes = o.heap_size;
+  h.ticket_start = o.ticket_start;
+  h.pid = static_cast<std::uint32_t>(getpid());
+  put_text(h.platform, gpu::name());
+  put_text(h.route, o.route);
+  put_text(h.machine, gpu::machine_identity());
+  return h;
+}
+
+void check_hellos(const std::vector<hello>& all) {
+  for (std::size_t pe = 0; pe < all.size(); ++pe) {
+    if (all[pe].magic != k_hello_magic)
+      fail(XIO_ERR_PEER, "PE {} does not speak as XIO does; start the same program with the same libxio on every PE",
+           pe);
+    must_be_equal("the version of libxio's exchanges", all[0].version, all[pe].version, pe,
+                  "install the same libxio on every machine");
+    must_be_equal("the platform", text_of(all[0].platform), text_of(all[pe].platform), pe,
+                  "use builds of libxio for the same platform");
+    must_be_equal("the heap's size (XIO_HEAP_SIZE or attr.heap_bytes)", all[0].heap_bytes, all[pe].heap_bytes, pe,
+                  "give the same size on every PE");
+    must_be_equal("XIO_ROUTE", text_of(all[0].route), text_of(all[pe].route), pe, "set it alike on every PE");
+    must_be_equal("XIO_TICKET_START", all[0].ticket_start, all[pe].ticket_start, pe, "set it alike on every PE");
+  }
+}
+
+heap_offer make_offer(const gpu::heap& heap) {
+  heap_offer offer{};
+  const auto handle = heap.handle();
+  if (handle.size() > sizeof offer.handle)
+    fail(XIO_ERR_INTERNAL, "a heap's handle has {} bytes and may have {}; this is a bug of XIO", handle.size(),
+         sizeof offer.handle);
+  std::copy(handle.begin(), handle.end(), offer.handle);
+  offer.handle_bytes = static_cast<std::uint32_t>(handle.size());
+  offer.wave_size = gpu::wave_size();
+  const auto address = reinterpret_cast<std::uint64_t>(heap.data());
+  offer.alignment = address & (~address + 1);
+  return offer;
+}
+
+void check_offers(const std::vector<heap_offer>& all) {
+  for (std::size_t pe = 0; pe < all.size(); ++pe) {
+    must_be_equal("the wave's size", all[0].wave_size, all[pe].wave_size, pe,
+                  "use GPUs of one kind (host platform: the same XIO_HOST_WAVE)");
+    if (all[pe].handle_bytes > sizeof all[pe].handle)
+      fail(XIO_ERR_PEER,
+           "PE {} sent a heap handle of {} bytes, at most {} are possible; use the same libxio everywhere", pe,
+           all[pe].handle_bytes, sizeof all[pe].handle);
+  }
+}
+
+}  // namespace xio

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The first words between PEs: may they be one world? Every PE judges the same list, so all come to the same error.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+#include "gpu/gpu.hpp"
+
+namespace xio {
+
+// A fixed layout: it is read before anything else is known of the sender.
+struct hello {
+  std::uint64_t magic;
+  std::uint32_t version;  // of this layout, of agreement.cpp's and of what transports exchange
+  std::uint32_t pid;
+  std::uint64_t heap_bytes;
+  std::uint64_t ticket_start;
+  char platform[16];
+  char route[16];
+  char machine[192];
+};
+static_assert(sizeof(hello) == 256);
+
+constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
+constexpr std::uint32_t k_hello_version = 1;
+
+hello make_hello(const options& o);
+
+// Throws naming the PE and both values where something differs that has to be equal.
+void check_hellos(const std::vector<hello>& all);
+
+// The second exchange, once each PE has its GPU and its heap.
+struct heap_offer {
+  std::uint32_t wave_size;
+  std::uint32_t handle_bytes;
+  std::uint64_t alignment;  // largest power of two that divides the heap's address
+  std::byte handle[256];    // see gpu::heap::handle
+};
+static_assert(sizeof(heap_offer) == 272);
+
+heap_offer make_offer(const gpu::heap& heap);
+
+// Throws like check_hellos.
+void check_offers(const std::vector<heap_offer>& all);
+
+}  // namespace xio

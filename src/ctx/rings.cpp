@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/rings.hpp"
+
+#include "gpu/gpu.hpp"
+
+namespace xio {
+
+namespace {
+
+const char* engine_name(dev::ring_kind kind) {
+  switch (kind) {
+    case dev::ring_kind::mlx5: return "rdma";
+    case dev::ring_kind::sdma: return "sdma";
+    case dev::ring_kind::nvme: return "nvme";
+    case dev::ring_kind::none: break;
+  }
+  return "";
+}
+
+// Kernels may be changing it: each word is a value it once had, not all of the same moment.
+dev::ring_state state_of(const dev::ring_view& ring) {
+  dev::ring_state s;
+  gpu::copy(&s, ring.state, sizeof s);
+  return s;
+}
+
+}  // namespace
+
+void add_stats(const std::vector<dev::ring_view>& rings, dev::ring_kind kind, xio_engine_stats_t& out) {
+  for (const auto& ring : rings) {
+    if (ring.kind != kind) continue;
+    const auto s = state_of(ring);
+    out.ops += s.ops;
+    out.doorbells += s.doorbells;
+    out.bytes += s.bytes;
+  }
+}
+
+bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& info) {
+  for (const auto& ring : rings) {
+    const auto s = state_of(ring);
+    // A ring that completes out of order goes on after an op has failed, and only counts it.
+    const bool stopped = s.failed != 0;
+    if (!stopped && s.op_errors == 0) continue;
+    info.status = stopped ? static_cast<xio_status_t>(static_cast<std::int32_t>(s.failed)) : XIO_ERR_STORAGE;
+    info.engine = engine_name(ring.kind);
+    info.queue = ring.id;
+    info.vendor = s.vendor;
+    info.ticket = s.failed_ticket;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace xio

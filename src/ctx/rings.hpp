@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// What the host reads from rings while kernels use them: statistics and the first failure.
+#pragma once
+#include <vector>
+
+#include "xio/device/view.hpp"
+#include "xio/xio.h"
+
+namespace xio {
+
+// Adds the counters of the rings of this kind.
+void add_stats(const std::vector<dev::ring_view>& rings, dev::ring_kind kind, xio_engine_stats_t& out);
+
+// Fills *info with the first failure among the rings; false if there is none.
+bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& info);
+
+}  // namespace xio

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/route.hpp"
+
+#include "base/error.hpp"
+
+namespace xio {
+
+namespace {
+
+using dev::route;
+
+way way_to(const ctx_choice& choice, bool mapped, bool self, std::size_t pe) {
+  if (!mapped && (choice.route == XIO_ROUTE_DIRECT || choice.route == XIO_ROUTE_SDMA))
+    fail(XIO_ERR_NO_ROUTE,
+         "PE {} is on another machine, which route {} does not reach; set XIO_ROUTE=rdma or auto, or ask the ctx "
+         "attribute for it",
+         pe, choice.route == XIO_ROUTE_DIRECT ? "direct" : "sdma");
+  switch (choice.route) {
+    case XIO_ROUTE_DIRECT: return {route::direct, route::direct, route::direct};
+    case XIO_ROUTE_RDMA: return {route::rdma, route::rdma, route::rdma};
+    // Copy engines do not fetch; their own atomics complete nothing that a caller could read.
+    case XIO_ROUTE_SDMA: return {route::sdma, route::sdma, route::direct};
+    case XIO_ROUTE_AUTO: break;
+  }
+  if (!mapped) return {route::rdma, route::rdma, route::rdma};
+  return {route::direct, self || choice.bulk_bytes == 0 ? route::direct : route::sdma, route::direct};
+}
+
+}  // namespace
+
+std::uint8_t way::used() const {
+  unsigned bits = 0;
+  for (const route r : {small, bulk, atomic})
+    if (r != route::none) bits |= 1u << static_cast<unsigned>(r);
+  return static_cast<std::uint8_t>(bits);
+}
+
+bool route_plan::uses(route r) const {
+  for (const way& w : to)
+    if (w.uses(r)) return true;
+  return false;
+}
+
+route_plan plan_routes(const ctx_choice& choice, const std::vector<bool>& mapped, int me) {
+  route_plan plan;
+  for (std::size_t pe = 0; pe < mapped.size(); ++pe)
+    plan.to.push_back(way_to(choice, mapped[pe], pe == static_cast<std::size_t>(me), pe));
+  if (choice.route == XIO_ROUTE_AUTO) plan.bulk_bytes = choice.bulk_bytes != 0 ? choice.bulk_bytes : UINT64_MAX;
+  return plan;
+}
+
+const char* route_name(route r) {
+  switch (r) {
+    case route::direct: return "direct";
+    case route::rdma: return "rdma";
+    case route::sdma: return "sdma";
+    case route::none: break;
+  }
+  return "none";
+}
+
+}  // namespace xio

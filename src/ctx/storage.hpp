@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Open drives and files: a row of world_view::storages each, and the queues behind it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ctx/engines.hpp"
+#include "gpu/gpu.hpp"
+#include "xio/device/view.hpp"
+#include "xio/xio.h"
+
+namespace xio {
+
+class storage {
+ public:
+  // row: of world_view::storages in device memory, and its number.
+  storage(engines& e, const options& o, const std::string& name, const xio_storage_attr_t& attr, dev::storage_view* row,
+          std::uint32_t slot);
+  ~storage();
+  storage(const storage&) = delete;
+  storage& operator=(const storage&) = delete;
+
+  const std::string& name() const { return name_; }
+  std::uint32_t slot() const { return view_.slot; }
+  const dev::storage_view& view() const { return view_; }
+  dev::storage_view* row() const { return row_; }
+  const std::vector<dev::ring_view>& rings() const { return rings_; }
+
+ private:
+  engines& engines_;
+  std::string name_;
+  dev::storage_view* row_;
+  dev::storage_view view_{};
+  std::unique_ptr<nvme::controller> controller_;
+  std::vector<dev::ring_view> rings_;
+  gpu::buffer ring_rows_;
+};
+
+}  // namespace xio

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/world.hpp"
+
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <exception>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "ctx/hello.hpp"
+#include "ctx/rings.hpp"
+
+namespace xio {
+
+namespace {
+
+constexpr std::uint64_t k_page = 4096;
+// Ahead of what xio_malloc hands out, so that a block may be as large as XIO_HEAP_SIZE says.
+constexpr std::uint64_t k_head_bytes = k_page;
+static_assert(sizeof(dev::heap_head) <= k_head_bytes);
+
+std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
+
+std::uint32_t next_world_number() {
+  static std::atomic<std::uint32_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
+world::world(options o, std::unique_ptr<bootstrap::channel> channel)
+    : options_(std::move(o)),
+      channel_(std::move(channel)),
+      agreement_(*channel_),
+      me_(channel_->rank()),
+      n_(channel_->size()),
+      storages_("storage", "closed", next_world_number()),
+      contexts_("ctx", "destroyed", storages_.world()) {
+  log::set_pe(me_);
+  meet();
+  share_heap();
+  publish_world();
+  log::info("PE {} of {} by {}, {} platform, heap {} bytes at {}", me_, n_, channel_->name(), gpu::name(),
+            heap_->size(), static_cast<void*>(heap_->data()));
+}
+
+void world::meet() {
+  hello mine{};
+  agreement_.each(call::init, [&] { mine = make_hello(options_); });
+  const auto all = bootstrap::allgather_value(*channel_, mine);
+  check_hellos(all);
+  std::vector<std::string> machines;
+  for (const hello& h : all) machines.emplace_back(h.machine, strnlen(h.machine, sizeof h.machine));
+  place_ = topology::place(machines, me_);
+}
+
+void world::share_heap() {
+  heap_offer mine{};
+  agreement_.each(call::init, [&] {
+    gpu::init(place_.local_rank);
+    heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size));
+    mine = make_offer(*heap_);
+  });
+  const auto all = bootstrap::allgather_value(*channel_, mine);
+  check_offers(all);
+  agreement_.each(call::init, [&] {
+    peers_ = std::make_unique<direct::peers>(n_, me_, *heap_);
+    base_alignment_ = mine.alignment;
+    for (std::size_t pe = 0; pe < all.size(); ++pe) {
+      base_alignment_ = std::min(base_alignment_, all[pe].alignment);
+      if (!place_.together[pe] || static_cast<int>(pe) == me_) continue;
+      peers_->map(static_cast<int>(pe), {all[pe].handle, all[pe].handle + all[pe].handle_bytes}, heap_->size());
+    }
+    allocator_.emplace(k_head_bytes, heap_->size());
+  });
+}
+
+void world::publish_world() {
+  // The last word of xio_init: after it every PE has mapped what it needs of the others.
+  agreement_.each(call::init, [&] {
+    view_ = gpu::buffer(sizeof(dev::world_view), gpu::place::device);
+    dev::world_view v{};
+    v.my_pe = static_cast<std::uint32_t>(me_);
+    v.n_pes = static_cast<std::uint32_t>(n_);
+    v.heap = heap_->data();
+    v.heap_bytes = heap_->size();
+    v.ticks_per_ms = gpu::ticks_per_ms();
+    v.timeout_ticks = options_.timeout_ms * v.ticks_per_ms;
+    auto* at = view_.as<dev::world_view>();
+    gpu::put_value(at, v);
+    engines_ = std::make_unique<engines>(options_, *channel_, *heap_, *peers_, at->regions);
+  });
+}
+
+void world::close_all() {
+  for (const auto& [id, c] : contexts_.live()) log::debug("xio_finalize destroys ctx {}", contexts_.serial(id));
+  contexts_.clear();
+  for (const auto& [id, s] : storages_.live()) log::debug("xio_finalize closes {}", s->name());
+  storages_.clear();
+  engines_.reset();
+  peers_.reset();
+}
+
+void world::finalize() {
+  std::exception_ptr first;
+  const auto meet_again = [&] {
+    try {
+      agreement_.each(call::finalize, [] {});
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  };
+  meet_again();
+  close_all();
+  // A heap goes away only after every PE has let go of it.
+  if (!first) meet_again();
+  view_ = {};
+  heap_.reset();
+  if (first) std::rethrow_exception(first);
+}
+
+void world::barrier() {
+  agreement_.each(call::barrier, [] {});
+}
+
+// --- Symmetric memory --------------------------------------------------------------------------------
+
+std::optional<std::uint64_t> world::offset_of(const void* p) const {
+  const auto at = reinterpret_cast<std::uint64_t>(p) - reinterpret_cast<std::uint64_t>(heap_->data());
+  if (at >= heap_->size()) return {};
+  return at;
+}
+
+std::uint64_t world::take(const allocation& wanted) {
+  if (!std::has_single_bit(wanted.alignment))
+    fail(XIO_ERR_ARG, "{}: alignment {} is no power of two; use one such as 256", wanted.function, wanted.alignment);
+  if (wanted.alignment > base_alignment_)
+    fail(XIO_ERR_ARG, "{}: alignment {} is more than the heap's own, {}; use at most that", wanted.function,
+         wanted.alignment, base_alignment_);
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(wanted.count, wanted.bytes, &bytes))
+    fail(XIO_ERR_ARG, "{}: {} times {} bytes are more than an address can count; ask for less", wanted.function,
+         wanted.count, wanted.bytes);
+  if (bytes == 0) return 0;
+  const auto offset = allocator_->allocate(bytes, wanted.alignment);
+  if (!offset)
+    fail(
+        XIO_ERR_NO_MEMORY,
+        "{}: no {} bytes (alignment {}) in the symmetric heap: {} of {} are free, {} in one piece; raise XIO_HEAP_SIZE "
+        "or free something",
+        wanted.function, bytes, wanted.alignment, allocator_->free_bytes(), heap_->size() - k_head_bytes,
+        allocator_->largest_free());
+  return *offset;
+}
+
+void world::allocate(const allocation& wanted, void** out) {
+  std::uint64_t offset = 0;
+  if (out != nullptr) *out = nullptr;
+  try {
+    agreement_.vote(
+        call::malloc,
+        [&] {
+          if (out == nullptr) fail(XIO_ERR_ARG, "{}: out is null; give a pointer", wanted.function);
+          offset = take(wanted);
+          const std::size_t bytes = wanted.count * wanted.bytes;
+          // Before the vote: a PE that returns may put into this block at once.
+          if (wanted.zero && offset != 0) gpu::fill_zero(heap_->data() + offset, bytes);
+          return arguments{
+              {"the size", bytes}, {"the alignment", wanted.alignment}, {"the offset in the heap", offset}};
+        },
+        XIO_ERR_NOT_SYMMETRIC);
+  } catch (...) {
+    if (offset != 0) allocator_->release(offset);
+    throw;
+  }
+  if (offset != 0) *out = heap_->data() + offset;
+}
+
+std::uint64_t world::live_block_at(const void* block) const {
+  const auto offset = offset_of(block);
+  if (!offset || *offset < k_head_bytes)
+    fail(XIO_ERR_NOT_SYMMETRIC, "xio_free: {} is not in the symmetric heap; give what xio_malloc returned", block);
+  const auto found = allocator_->find(*offset);
+  if (!found)
+    fail(XIO_ERR_STATE,
+         "xio_free: {} (offset {}) is no allocated block: freed already, or never returned by xio_malloc", block,
+         *offset);
+  if (found->offset != *offset)
+    fail(XIO_ERR_ARG, "xio_free: {} is {} bytes into a block; give the block's start", block, *offset - found->offset);
+  return *offset;
+}
+
+void world::release(void* block) {
+  std::uint64_t offset = 0;
+  agreement_.vote(
+      call::free,
+      [&] {
+        if (block != nullptr) offset = live_block_at(block);
+        return arguments{{"the block's offset in the heap (0 is null)", offset}};
+      },
+      XIO_ERR_NOT_SYMMETRIC);
+  if (offset != 0) allocator_->release(offset);
+}
+
+void* world::reach(const void* symmetric, int pe) const {
+  const auto offset = offset_of(symmetric);
+  if (!offset || *offset < k_head_bytes || pe < 0 || pe >= n_) return nullptr;
+  unsigned char* base = peers_->base(pe);
+  return base == nullptr ? nullptr : base + *offset;
+}
+
+// --- Contexts ----------------------------------------------------------------------------------------
+
+std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out) {
+  ctx_choice choice{};
+  route_plan plan;
+  agreement_.vote(call::ctx_create, [&] {
+    if (out == nullptr) fail(XIO_ERR_ARG, "xio_ctx_create: ctx is null; give a pointer");
+    choice = choose_ctx(attr, options_);
+    std::vector<bool> mapped;
+    for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
+    plan = plan_routes(choice, mapped, me_);
+    return arguments{{"the route", static_cast<std::uint64_t>(choice.route)},
+                     {"ring_depth", choice.depth},
+                     {"pool", choice.pool},
+                     {"bulk_bytes", choice.bulk_bytes}};
+  });
+  // Every PE comes here with the same plan in kind: if one needs RDMA, all do.
+  auto c = std::make_unique<context>(choice, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);
+  if (plan.uses(dev::route::rdma)) engines_->open_rdma();
+  agreement_.each(call::ctx_create, [&] {
+    for (int pe = 0; pe < n_; ++pe)
+      if (plan.to[static_cast<std::size_t>(pe)].uses(dev::route::rdma) && !engines_->open_rdma().reaches(pe))
+        fail(XIO_ERR_NO_ROUTE,
+             "PE {} is reached neither by load and store nor by {}; run its PEs on one machine, or give both machines "
+             "an "
+             "RDMA device",
+             pe, engines_->open_rdma().backend());
+    c->prepare(*engines_);
+  });
+  c->connect(*engines_);
+  agreement_.each(call::ctx_create, [&] { c->publish(*engines_); });
+  return c;
+}
+
+void world::create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
+  if (out != nullptr) *out = {};
+  auto c = make_context(attr, out);
+  dev::ctx_view* view = c->view();
+  *out = xio_ctx_t{view, contexts_.add(std::move(c))};
+}
+
+void world::destroy_ctx(xio_ctx_t ctx) {
+  agreement_.vote(call::ctx_destroy, [&] {
+    contexts_.get(ctx.id);
+    return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
+  });
+  contexts_.remove(ctx.id);
+}
+
+dev::route world::route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const {
+  const route_plan& plan = contexts_.get(ctx.id).plan();
+  if (pe < 0 || pe >= n_) fail(XIO_ERR_PE, "PE {} is not one of this world's 0 to {}", pe, n_ - 1);
+  const way& w = plan.to[static_cast<std::size_t>(pe)];
+  return bytes >= plan.bulk_bytes ? w.bulk : w.small;
+}
+
+xio_engine_stats_t world::ctx_stats(xio_ctx_t ctx, xio_route_t route) const {
+  if (route != XIO_ROUTE_RDMA && route != XIO_ROUTE_SDMA)
+    fail(XIO_ERR_ARG, "xio_ctx_stats: route {} has no rings to count; ask for XIO_ROUTE_RDMA or XIO_ROUTE_SDMA",
+         static_cast<int>(route));
+  xio_engine_stats_t out{};
+  contexts_.get(ctx.id).stats(route == XIO_ROUTE_RDMA ? dev::ring_kind::mlx5 : dev::ring_kind::sdma, out);
+  return out;
+}
+
+xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
+  const context& c = contexts_.get(ctx.id);
+  xio_error_info_t info{XIO_OK, "", 0, 0, 0};
+  if (c.failure(info)) return info;
+  const std::uint32_t used = c.storages_used();
+  for (const auto& [id, s] : storages_.live())
+    if ((used >> s->slot() & 1) != 0 && find_failure(s->rings(), info)) break;
+  return info;
+}
+
+// --- Storage -----------------------------------------------------------------------------------------
+
+xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* attr) {
+  const xio_storage_attr_t a = choose_storage(attr, options_);
+  std::uint32_t taken = 0;
+  for (const auto& [id, s] : storages_.live()) taken |= 1u << s->slot();
+  const auto slot = static_cast<std::uint32_t>(std::countr_one(taken));
+  if (slot >= dev::k_max_storages)
+    fail(XIO_ERR_NO_MEMORY, "xio_storage_open: {} storages are open and that is the most; close one before '{}'",
+         dev::k_max_storages, name);
+  dev::storage_view* row = &view_.as<dev::world_view>()->storages[slot];
+  return xio_storage_t{row, storages_.add(std::make_unique<storage>(*engines_, options_, name, a, row, slot))};
+}
+
+void world::close_storage(xio_storage_t s) {
+  storages_.get(s.id);
+  storages_.remove(s.id);
+}
+
+xio_engine_stats_t world::storage_stats(xio_storage_t s) const {
+  xio_engine_stats_t out{};
+  add_stats(storages_.get(s.id).rings(), dev::ring_kind::nvme, out);
+  return out;
+}
+
+}  // namespace xio

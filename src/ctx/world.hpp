@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// A world: PEs that found each other, their symmetric heap, contexts and storages. The C API (api.cpp) is a thin skin
+// over it. Calls are made by one thread at a time.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "ctx/agreement.hpp"
+#include "ctx/context.hpp"
+#include "ctx/engines.hpp"
+#include "ctx/handles.hpp"
+#include "ctx/storage.hpp"
+#include "gpu/gpu.hpp"
+#include "memory/allocator.hpp"
+#include "topology/placement.hpp"
+#include "transport/direct/peers.hpp"
+#include "xio/xio.h"
+
+namespace xio {
+
+class world {
+ public:
+  // Collective. Throws on every PE or on none.
+  world(options o, std::unique_ptr<bootstrap::channel> channel);
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  // Collective. Closes everything; throws afterwards if a PE could not be waited for.
+  void finalize();
+
+  int my_pe() const { return me_; }
+  int n_pes() const { return n_; }
+  void barrier();
+
+  struct allocation {
+    const char* function;  // for sentences
+    std::size_t count, bytes;
+    std::size_t alignment = 1;
+    bool zero = false;  // the block reads as zeroes on every PE once any PE has it
+  };
+  void allocate(const allocation& wanted, void** out);
+  void release(void* block);
+  void* reach(const void* symmetric, int pe) const;
+
+  void register_memory(void* base, std::size_t bytes) { engines_->register_memory(base, bytes); }
+  void unregister_memory(void* base) { engines_->unregister_memory(base); }
+
+  void create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out);
+  void destroy_ctx(xio_ctx_t ctx);
+  dev::route route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const;
+  xio_engine_stats_t ctx_stats(xio_ctx_t ctx, xio_route_t route) const;
+  xio_error_info_t ctx_error(xio_ctx_t ctx) const;
+
+  xio_storage_t open_storage(const char* name, const xio_storage_attr_t* attr);
+  void close_storage(xio_storage_t s);
+  const dev::storage_view& storage_info(xio_storage_t s) const { return storages_.get(s.id).view(); }
+  xio_engine_stats_t storage_stats(xio_storage_t s) const;
+
+ private:
+  void meet();           // who is there
+  void share_heap();     // heap and peers' heaps
+  void publish_world();  // what kernels read
+  std::uint64_t take(const allocation& wanted);
+  std::optional<std::uint64_t> offset_of(const void* p) const;
+  std::uint64_t live_block_at(const void* block) const;
+  std::unique_ptr<context> make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out);
+  void close_all();
+
+  options options_;
+  std::unique_ptr<bootstrap::channel> channel_;
+  agreement agreement_;
+  int me_;
+  int n_;
+  topology::placement place_;
+  std::uint64_t base_alignment_ = 0;  // what every PE's heap address is a multiple of
+
+  // Later members use earlier ones; they go in reverse.
+  std::unique_ptr<gpu::heap> heap_;
+  std::unique_ptr<direct::peers> peers_;
+  std::optional<memory::allocator> allocator_;
+  gpu::buffer view_;
+  std::unique_ptr<engines> engines_;
+  handles<storage> storages_;
+  handles<context> contexts_;
+};
+
+}  // namespace xio
