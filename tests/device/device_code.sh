@@ -34,4 +34,9 @@ wide() {
 
 # shellcheck disable=SC2153  # from env.sh
 for arch in gfx90a gfx1030; do assembly $arch; done
-wide gate_entry64 4
+wide gate_entry 4
+wide gate_entry_mlx5 4
+wide gate_entry_sdma 4
+wide gate_entry_nvme 4
+awk -v names="gate_announce_mlx5 gate_announce_sdma gate_announce_nvme" -f "$here/release_order.awk" "$out/gates-gfx90a.s"
+echo "every doorbell follows a system-scope release"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Device code as a GPU's compiler sees it: one kernel per thing to look at. Only compiled, never run; device_code.sh
-// compiles it for each GPU and reads the assembly.
+// Device code as a GPU's compiler sees it: one kernel per thing to look at. Only compiled, never run: device_code.sh
+// compiles it for each GPU and reads the assembly, compilers.sh shows it to every compiler that is here.
 #include <xio/hip.h>
 #include <xio/xio_device.hpp>
 
@@ -8,7 +8,58 @@ using namespace xio::dev;
 
 extern "C" {
 
-// 64 bytes of an entry leave in four 16-byte stores.
-__global__ void gate_entry64(void* slot, entry64 entry) { store_entry(slot, entry); }
+// --- Doorbells: nothing but the doorbell and the record beside it is stored ---------------------------------------
+
+__global__ void gate_announce_mlx5(ring_view r, u64 from, u64 to) { mlx5_codec::announce(r, from, to); }
+__global__ void gate_announce_sdma(ring_view r, u64 from, u64 to) { sdma_codec::announce(r, from, to); }
+__global__ void gate_announce_nvme(ring_view r, u64 from, u64 to) { nvme_codec::announce(r, from, to); }
+
+// --- Entries: 64 bytes leave in four 16-byte stores ----------------------------------------------------------------
+
+__global__ void gate_entry(void* slot, entry64 entry) { store_entry(slot, entry); }
+__global__ void gate_entry_mlx5(ring_view r, u64 ticket, u64 offset, const void* from, u32 bytes, peer_view p) {
+  entry64 e;
+  rdma::clear(e);
+  rdma::transfer(e, r, p, xio::wire::mlx5::op_rdma_write, offset, from, bytes, p.rkey);
+  rdma::place(r, ticket, true, e);
+}
+__global__ void gate_entry_sdma(ring_view r, u64 ticket, u64 dst, u64 src, u32 bytes) {
+  sdma::fill_copy(r, ticket, true, dst, src, bytes);
+}
+__global__ void gate_entry_nvme(ring_view r, u64 ticket, transfer t) { write_command(r, ticket, t, 0); }
+
+// --- The API: every op compiles ------------------------------------------------------------------------------------
+
+__global__ void gate_put(xio_ctx_t c, void* to, const void* from, size_t n, int pe) { xio_put(c, to, from, n, pe); }
+__global__ void gate_get(xio_ctx_t c, void* to, const void* from, size_t n, int pe) { xio_get(c, to, from, n, pe); }
+__global__ void gate_put_nbi(xio_ctx_t c, void* to, const void* from, size_t n, int pe, xio_req_t* q) {
+  *q = xio_put_nbi(c, to, from, n, pe);
+}
+__global__ void gate_put_wave(xio_ctx_t c, void* to, const void* from, size_t n, int pe) {
+  xio_put_wave(c, to, from, n, pe);
+}
+__global__ void gate_put_wg(xio_ctx_t c, void* to, const void* from, size_t n, int pe) {
+  xio_put_wg(c, to, from, n, pe);
+}
+__global__ void gate_p(xio_ctx_t c, long* to, long value, int pe) { xio_p(c, to, value, pe); }
+__global__ void gate_g(xio_ctx_t c, const long* from, long* value, int pe) { *value = xio_g(c, from, pe); }
+__global__ void gate_put_signal(xio_ctx_t c, void* to, const void* from, size_t n, uint64_t* signal, int pe) {
+  xio_put_signal(c, to, from, n, signal, 1, XIO_SIGNAL_ADD, pe);
+}
+__global__ void gate_fetch_add(xio_ctx_t c, long* word, long* old, int pe) {
+  *old = xio_atomic_fetch_add(c, word, 1L, pe);
+}
+__global__ void gate_read(xio_ctx_t c, void* b, xio_storage_t s, uint64_t at, uint64_t n, xio_req_t* q) {
+  *q = xio_read_nbi(c, b, s, at, n);
+}
+__global__ void gate_write(xio_ctx_t c, const void* b, xio_storage_t s, uint64_t at, uint64_t n, int* status) {
+  *status = xio_write(c, b, s, at, n);
+}
+__global__ void gate_signal_wait(xio_ctx_t c, uint64_t* signal, int* status) {
+  *status = xio_signal_wait_until(c, signal, XIO_CMP_GE, 1);
+}
+__global__ void gate_fence(xio_ctx_t c) { xio_fence(c); }
+__global__ void gate_quiet(xio_ctx_t c, int* status) { *status = xio_quiet(c); }
+__global__ void gate_barrier(xio_ctx_t c, int* status) { *status = xio_barrier_all(c); }
 
 }  // extern "C"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Reads gfx90a assembly and checks one function per name in -v names="a b c": its last store, the doorbell, must come
-# after a system-scope release with no other store between. On gfx90a that release is buffer_wbl2 (write back the L2, for
-# readers outside the GPU) and then s_waitcnt vmcnt(0) (LLVM AMDGPU backend, "Memory Model GFX90A").
+# Reads gfx90a assembly and checks one function per name in -v names="a b c", each of which rings a doorbell and stores
+# nothing else than doorbells and the records beside them: every store must come after a system-scope release of its
+# own. On gfx90a that release is buffer_wbl2 (write back the L2, for readers outside the GPU) and then s_waitcnt vmcnt(0)
+# (LLVM, "User Guide for AMDGPU Backend", memory model GFX90A).
 BEGIN {
   n = split(names, list, " ")
   for (i = 1; i <= n; ++i) wanted[list[i]] = 1
@@ -13,12 +14,12 @@ BEGIN {
   if (inside) {
     seen[name] = 1
     stores = written_back = released = 0
-    good = "no store at all"
+    wrong = "no store at all"
   }
 }
 /^\.Lfunc_end/ {
-  if (inside && good != "") {
-    print name ": " good
+  if (inside && wrong != "") {
+    print name ": " wrong
     bad = 1
   }
   inside = 0
@@ -27,8 +28,8 @@ BEGIN {
 $1 == "buffer_wbl2" { written_back = 1 }
 $1 == "s_waitcnt" && /vmcnt\(0\)/ { if (written_back) released = 1 }
 $1 ~ /^(global|flat|buffer)_(store|atomic)/ {
-  stores++
-  good = released ? "" : "store " stores " (" $1 ") is the doorbell and has no system-scope release since the store before it"
+  if (++stores == 1) wrong = ""
+  if (!released) wrong = "store " stores " (" $1 ") has no system-scope release of its own before it"
   written_back = released = 0
 }
 END {
