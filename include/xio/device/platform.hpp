@@ -24,6 +24,8 @@
 
 #if defined(XIO_ON_HOST)
 #define XIO_DEVICE inline
+// Inlined in any case, as on a GPU: the executor tells calls of converged_lanes() apart by where they stand.
+#define XIO_CONVERGENT inline __attribute__((always_inline))
 #define XIO_HOST_DEVICE inline
 #define XIO_NOINLINE
 // Memory of a workgroup: XIO_SHARED(int, total); then use total.
@@ -32,6 +34,7 @@
   type& name = *static_cast<type*>(::xio::dev::workgroup_memory(&xio_shared_tag_##name, sizeof(type), alignof(type)))
 #else
 #define XIO_DEVICE __device__ inline __attribute__((always_inline))
+#define XIO_CONVERGENT XIO_DEVICE
 #define XIO_HOST_DEVICE __host__ __device__ inline
 #define XIO_NOINLINE __noinline__
 #define XIO_SHARED(type, name) __shared__ type name
@@ -326,7 +329,7 @@ struct lanes {
 
 // The lanes that are here with the caller (its execution mask). Which lanes those are is the compiler's and
 // the scheduler's choice; correct code works for any answer that contains the caller.
-XIO_DEVICE lanes converged_lanes() {
+XIO_CONVERGENT lanes converged_lanes() {
 #if defined(XIO_ON_HIP)
   return lanes{static_cast<u64>(__ballot(1))};
 #elif defined(XIO_ON_CUDA)
@@ -357,7 +360,7 @@ XIO_DEVICE lanes whole_wave() {
 // Runs body(group) once for every lane, with the group of converged lanes that gave the same key. On AMD the
 // groups run one after another: a lane that holds part of one ring never waits for another ring's lanes.
 template <class Body>
-XIO_DEVICE void for_each_key(u64 key, Body&& body) {
+XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
 #if defined(XIO_ON_CUDA)
   const u32 here = __activemask();
   body(lanes{static_cast<u64>(__match_any_sync(here, static_cast<unsigned long long>(key)))});

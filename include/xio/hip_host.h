@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// HIP on CPU threads; include <xio/hip.h>. The executor behind it is described in docs/architecture.md.
+//
+// __shared__ variables are thread-local statics: a workgroup's GPU threads are fibers of one OS thread, which runs one
+// workgroup at a time. They are therefore not for XIO_HOST_EXEC=threads; XIO_SHARED and HIP_DYNAMIC_SHARED always are.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "xio/device/host_exec.hpp"
+#include "xio/export.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __shared__ static thread_local
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+// --- Inside a kernel ---------------------------------------------------------------------------------
+
+#define threadIdx (::xio::host_exec::current->thread_index)
+#define blockIdx (::xio::host_exec::current->block_index)
+#define blockDim (::xio::host_exec::current->block_size)
+#define gridDim (::xio::host_exec::current->grid_size)
+
+struct xio_host_warp_size {
+  operator int() const { return static_cast<int>(::xio::host_exec::current->wave_size); }
+};
+inline constexpr xio_host_warp_size warpSize;
+
+#define HIP_DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(::xio::host_exec::dynamic_shared());
+
+inline void __syncthreads() { ::xio::host_exec::sync_workgroup(); }
+inline int __lane_id() { return static_cast<int>(::xio::host_exec::current->lane_id); }
+
+// Wave operations take all lanes of the wave that have not returned.
+inline unsigned long long __ballot(int predicate) {
+  return ::xio::host_exec::ballot(::xio::host_exec::whole_wave(), predicate != 0);
+}
+inline int __any(int predicate) { return __ballot(predicate) != 0; }
+inline int __all(int predicate) {
+  const auto here = ::xio::host_exec::whole_wave();
+  return ::xio::host_exec::ballot(here, predicate != 0) == here;
+}
+template <class T>
+T __shfl(T value, int from, int = 0) {
+  static_assert(sizeof(T) <= 8);
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof value);
+  bits = ::xio::host_exec::shuffle(::xio::host_exec::whole_wave(), bits, static_cast<unsigned>(from));
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+inline int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffsll(unsigned long long bits) { return __builtin_ffsll(static_cast<long long>(bits)); }
+inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
+inline int __clzll(long long bits) { return bits == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(bits)); }
+
+// Ordinary functions of the library: ThreadSanitizer does not know fences.
+XIO_EXPORT void __threadfence_block();
+XIO_EXPORT void __threadfence();
+XIO_EXPORT void __threadfence_system();
+
+// Nanoseconds; see hipDeviceAttributeWallClockRate.
+XIO_EXPORT long long wall_clock64();
+inline long long clock64() { return wall_clock64(); }
+
+#define XIO_HOST_ATOMIC(name, builtin)                \
+  template <class T>                                  \
+  T name(T* address, std::type_identity_t<T> value) { \
+    return builtin(address, value, __ATOMIC_RELAXED); \
+  }
+XIO_HOST_ATOMIC(atomicSub, __atomic_fetch_sub)
+XIO_HOST_ATOMIC(atomicAnd, __atomic_fetch_and)
+XIO_HOST_ATOMIC(atomicOr, __atomic_fetch_or)
+XIO_HOST_ATOMIC(atomicXor, __atomic_fetch_xor)
+#undef XIO_HOST_ATOMIC
+
+template <class T>
+T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T> value) {
+  __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return compare;
+}
+template <class T>
+T atomicExch(T* address, std::type_identity_t<T> value) {
+  T old;
+  __atomic_exchange(address, &value, &old, __ATOMIC_RELAXED);
+  return old;
+}
+// *address = change(*address); gives the old value.
+template <class T, class Change>
+T xio_host_atomic_update(T* address, Change change) {
+  T old;
+  __atomic_load(address, &old, __ATOMIC_RELAXED);
+  for (T value = change(old);
+       !__atomic_compare_exchange(address, &old, &value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);)
+    value = change(old);
+  return old;
+}
+template <class T>
+T atomicAdd(T* address, std::type_identity_t<T> value) {
+  if constexpr (std::is_integral_v<T>)
+    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
+  else
+    return xio_host_atomic_update(address, [=](T old) { return static_cast<T>(old + value); });
+}
+template <class T>
+T atomicMax(T* address, std::type_identity_t<T> value) {
+  return xio_host_atomic_update(address, [=](T old) { return old < value ? value : old; });
+}
+template <class T>
+T atomicMin(T* address, std::type_identity_t<T> value) {
+  return xio_host_atomic_update(address, [=](T old) { return value < old ? value : old; });
+}
+
+// --- Errors and the device ---------------------------------------------------------------------------
+
+// Numbered as in HIP.
+enum hipError_t {
+  hipSuccess = 0,
+  hipErrorInvalidValue = 1,
+  hipErrorOutOfMemory = 2,
+  hipErrorInvalidConfiguration = 9,
+  hipErrorInvalidDevice = 101,
+  hipErrorInvalidHandle = 400,
+  hipErrorNotReady = 600,
+  hipErrorLaunchFailure = 719,
+  hipErrorUnknown = 999
+};
+
+struct hipDeviceProp_t {
+  char name[256];
+  std::size_t totalGlobalMem;
+  std::size_t sharedMemPerBlock;
+  int warpSize;
+  int maxThreadsPerBlock;
+  int multiProcessorCount;
+  char gcnArchName[256];
+};
+
+enum hipDeviceAttribute_t {
+  hipDeviceAttributeWarpSize,
+  hipDeviceAttributeMultiprocessorCount,
+  hipDeviceAttributeMaxThreadsPerBlock,
+  hipDeviceAttributeWallClockRate  // kHz of wall_clock64()
+};
+
+XIO_EXPORT const char* hipGetErrorString(hipError_t error);
+XIO_EXPORT const char* hipGetErrorName(hipError_t error);
+XIO_EXPORT hipError_t hipGetLastError();  // of this host thread; forgets it
+XIO_EXPORT hipError_t hipPeekAtLastError();
+XIO_EXPORT hipError_t hipGetDeviceCount(int* count);
+XIO_EXPORT hipError_t hipSetDevice(int device);
+XIO_EXPORT hipError_t hipGetDevice(int* device);
+XIO_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t* out, int device);
+XIO_EXPORT hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t what, int device);
+// A kernel that failed since the last synchronisation of its stream is reported here, as hipErrorLaunchFailure.
+XIO_EXPORT hipError_t hipDeviceSynchronize();
+
+// --- Memory ------------------------------------------------------------------------------------------
+
+enum hipMemcpyKind {
+  hipMemcpyHostToHost,
+  hipMemcpyHostToDevice,
+  hipMemcpyDeviceToHost,
+  hipMemcpyDeviceToDevice,
+  hipMemcpyDefault
+};
+constexpr unsigned hipHostMallocDefault = 0x0;
+constexpr unsigned hipHostMallocPortable = 0x1;
+constexpr unsigned hipHostMallocMapped = 0x2;
+constexpr unsigned hipHostMallocCoherent = 0x40000000;
+
+struct ihipStream_t;
+using hipStream_t = ihipStream_t*;
+
+XIO_EXPORT hipError_t hipMalloc(void** out, std::size_t bytes);
+XIO_EXPORT hipError_t hipFree(void* p);
+XIO_EXPORT hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned flags = 0);
+XIO_EXPORT hipError_t hipHostFree(void* p);
+XIO_EXPORT hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind);
+XIO_EXPORT hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
+                                     hipStream_t stream = nullptr);
+XIO_EXPORT hipError_t hipMemset(void* to, int value, std::size_t bytes);
+XIO_EXPORT hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t stream = nullptr);
+template <class T>
+hipError_t hipMalloc(T** out, std::size_t bytes) {
+  return hipMalloc(reinterpret_cast<void**>(out), bytes);
+}
+template <class T>
+hipError_t hipHostMalloc(T** out, std::size_t bytes, unsigned flags = 0) {
+  return hipHostMalloc(reinterpret_cast<void**>(out), bytes, flags);
+}
+
+// --- Streams and events ------------------------------------------------------------------------------
+
+struct ihipEvent_t;
+using hipEvent_t = ihipEvent_t*;
+using hipHostFn_t = void (*)(void*);
+constexpr unsigned hipStreamDefault = 0x0;
+constexpr unsigned hipStreamNonBlocking = 0x1;
+constexpr unsigned hipEventDefault = 0x0;
+constexpr unsigned hipEventDisableTiming = 0x2;
+
+XIO_EXPORT hipError_t hipStreamCreate(hipStream_t* out);
+XIO_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t* out, unsigned flags);
+XIO_EXPORT hipError_t hipStreamDestroy(hipStream_t stream);
+XIO_EXPORT hipError_t hipStreamSynchronize(hipStream_t stream);
+XIO_EXPORT hipError_t hipStreamQuery(hipStream_t stream);
+XIO_EXPORT hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0);
+XIO_EXPORT hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t fn, void* argument);
+XIO_EXPORT hipError_t hipEventCreate(hipEvent_t* out);
+XIO_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* out, unsigned flags);
+XIO_EXPORT hipError_t hipEventDestroy(hipEvent_t event);
+XIO_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr);
+XIO_EXPORT hipError_t hipEventSynchronize(hipEvent_t event);
+XIO_EXPORT hipError_t hipEventQuery(hipEvent_t event);
+XIO_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop);
+
+// --- Launches ----------------------------------------------------------------------------------------
+
+XIO_EXPORT hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t stream,
+                                      std::function<void()> kernel);
+
+template <class... Parameters, class... Arguments>
+void xio_host_launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                            hipStream_t stream, Arguments&&... arguments) {
+  // Converted now, as a launch copies its arguments.
+  xio_host_launch(grid, block, shared_bytes, stream,
+                  [kernel, values = std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)] {
+                    std::apply(kernel, values);
+                  });
+}
+
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+#define hipLaunchKernelGGL(kernel, ...) xio_host_launch_kernel(kernel, __VA_ARGS__)

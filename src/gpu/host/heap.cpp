@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// The symmetric heap on the host platform: a memfd that peers on this machine open through /proc and map.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+
+namespace xio::gpu {
+
+namespace {
+
+using heap_tag = std::array<std::uint64_t, 2>;
+
+std::string file_name(const heap_tag& tag) { return fmt::format("xio-heap-{:016x}{:016x}", tag[0], tag[1]); }
+
+// What travels in a handle. Tag (in the memfd's name) and inode prove that the descriptor is still the one announced.
+struct heap_handle {
+  std::uint64_t magic;
+  heap_tag tag;  // random
+  std::uint64_t pid;
+  std::uint64_t fd;
+  std::uint64_t bytes;
+  std::uint64_t device;
+  std::uint64_t inode;
+};
+static_assert(sizeof(heap_handle) == 64);
+constexpr std::uint64_t k_magic = 0x31706165486f6958;  // "XioHeap1"
+
+class descriptor {
+ public:
+  explicit descriptor(int fd) : fd_(fd) {}
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  ~descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class mapped {
+ public:
+  mapped(int fd, std::size_t bytes, const char* what) : bytes_(bytes) {
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (data_ == MAP_FAILED) {
+      const int err = errno;
+      data_ = nullptr;
+      fail(err == ENOMEM ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, "mapping {} of {} bytes: {}; lower XIO_HEAP_SIZE", what,
+           bytes, errno_text(err));
+    }
+  }
+  mapped(const mapped&) = delete;
+  mapped& operator=(const mapped&) = delete;
+  ~mapped() {
+    if (data_ != nullptr) munmap(data_, bytes_);
+  }
+  unsigned char* data() const { return static_cast<unsigned char*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Bytes that the machine could still give: free and reclaimable memory, and swap.
+std::uint64_t available_bytes() {
+  std::ifstream in("/proc/meminfo");
+  std::string key, rest;
+  std::uint64_t value = 0, sum = 0;
+  while (in >> key >> value) {
+    std::getline(in, rest);
+    if (key == "MemAvailable:" || key == "SwapFree:") sum += value * 1024;
+  }
+  return sum;
+}
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + page_size() - 1) / page_size() * page_size(); }
+
+class shared_heap final : public heap {
+ public:
+  explicit shared_heap(std::size_t bytes)
+      : bytes_(bytes),
+        tag_(make_tag()),
+        fd_(make_file(whole_pages(bytes), tag_)),
+        memory_(fd_.get(), whole_pages(bytes), "a heap") {}
+  unsigned char* data() const override { return memory_.data(); }
+  std::size_t size() const override { return bytes_; }
+
+  std::vector<std::byte> handle() const override {
+    struct stat st {};
+    if (fstat(fd_.get(), &st) != 0) fail(XIO_ERR_IO, "the heap's file: {}", errno_text(errno));
+    const heap_handle h{k_magic,
+                        tag_,
+                        static_cast<std::uint64_t>(getpid()),
+                        static_cast<std::uint64_t>(fd_.get()),
+                        bytes_,
+                        static_cast<std::uint64_t>(st.st_dev),
+                        static_cast<std::uint64_t>(st.st_ino)};
+    std::vector<std::byte> out(sizeof h);
+    std::memcpy(out.data(), &h, sizeof h);
+    return out;
+  }
+
+ private:
+  static heap_tag make_tag() {
+    heap_tag tag{};
+    if (getrandom(tag.data(), sizeof tag, 0) != sizeof tag)
+      fail(XIO_ERR_IO, "random bytes to name a heap: {}", errno_text(errno));
+    return tag;
+  }
+
+  static int make_file(std::size_t bytes, const heap_tag& tag) {
+    if (const std::uint64_t have = available_bytes(); have != 0 && bytes > have)
+      fail(XIO_ERR_NO_MEMORY, "a heap of {} bytes: the machine has {} bytes available; lower XIO_HEAP_SIZE", bytes,
+           have);
+    const int fd = memfd_create(file_name(tag).c_str(), MFD_CLOEXEC);
+    if (fd < 0) fail(XIO_ERR_IO, "memory to share for a heap of {} bytes: {}", bytes, errno_text(errno));
+    if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+      const int err = errno;
+      close(fd);
+      fail(XIO_ERR_NO_MEMORY, "a heap of {} bytes: {}; lower XIO_HEAP_SIZE", bytes, errno_text(err));
+    }
+    return fd;
+  }
+
+  std::size_t bytes_;
+  heap_tag tag_;
+  descriptor fd_;
+  mapped memory_;
+};
+
+class peer_heap final : public mapping {
+ public:
+  peer_heap(int fd, std::size_t bytes) : memory_(fd, whole_pages(bytes), "a peer's heap") {}
+  unsigned char* data() const override { return memory_.data(); }
+
+ private:
+  mapped memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<heap> make_heap(std::size_t bytes) {
+  if (bytes == 0) fail(XIO_ERR_CONFIG, "a heap of 0 bytes; set XIO_HEAP_SIZE to what the program allocates");
+  return std::make_unique<shared_heap>(bytes);
+}
+
+std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes) {
+  heap_handle h{};
+  if (handle.size() != sizeof h)
+    fail(XIO_ERR_PEER, "a peer's heap handle has {} bytes, not {}; is it the same XIO?", handle.size(), sizeof h);
+  std::memcpy(&h, handle.data(), sizeof h);
+  if (h.magic != k_magic || h.bytes != bytes)
+    fail(XIO_ERR_PEER, "a peer's heap handle is for {} bytes, expected {}; give every PE the same XIO_HEAP_SIZE",
+         h.bytes, bytes);
+  const std::string path = fmt::format("/proc/{}/fd/{}", h.pid, h.fd);
+  const descriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (fd.get() < 0)
+    fail(XIO_ERR_PEER, "the heap of process {} ({}): {}; PEs of one machine must run as one user in one PID namespace",
+         h.pid, path, errno_text(errno));
+  // Checked on our own descriptor: what we map is what we looked at.
+  char target[128] = {};
+  if (readlink(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), target, sizeof target - 1) < 0) target[0] = 0;
+  struct stat st {};
+  if (std::string_view(target).find(file_name(h.tag)) == std::string_view::npos || fstat(fd.get(), &st) != 0 ||
+      st.st_dev != h.device || st.st_ino != h.inode || static_cast<std::uint64_t>(st.st_size) != whole_pages(bytes))
+    fail(XIO_ERR_PEER, "{} is not the heap that process {} announced; has that process restarted?", path, h.pid);
+  return std::make_unique<peer_heap>(fd.get(), bytes);
+}
+
+std::string machine_identity() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  char space[64] = {};
+  if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = '?';
+  return fmt::format("{} {} {}", boot, space, getuid());
+}
+
+}  // namespace xio::gpu

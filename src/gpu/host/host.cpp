@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// gpu.hpp on the host platform: the "GPU" is this process, so device memory is ordinary memory.
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+#include "gpu/host/settings.hpp"
+
+namespace xio::gpu {
+
+buffer::buffer(std::size_t bytes, place where, std::size_t alignment) : bytes_(bytes), where_(where) {
+  if (bytes == 0) return;
+  alignment = alignment < 256 ? 256 : alignment;
+  const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
+  raw_ = whole < bytes ? nullptr : std::aligned_alloc(alignment, whole);
+  if (raw_ == nullptr) fail(XIO_ERR_NO_MEMORY, "a buffer of {} bytes: the system has no memory for it", bytes);
+  std::memset(raw_, 0, whole);
+  data_ = raw_;
+}
+
+buffer::buffer(buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      where_(other.where_),
+      raw_(std::exchange(other.raw_, nullptr)) {}
+
+buffer& buffer::operator=(buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(where_, other.where_);
+  std::swap(raw_, other.raw_);
+  return *this;
+}
+
+buffer::~buffer() { std::free(raw_); }
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0) std::memmove(to, from, bytes);
+}
+
+void fill_zero(void* to, std::size_t bytes) {
+  if (bytes != 0) std::memset(to, 0, bytes);
+}
+
+const char* name() { return "host"; }
+std::uint64_t ticks_per_ms() { return 1000000; }
+std::uint32_t wave_size() { return host_exec::config().wave_size; }
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+void init(int) { host_exec::config(); }
+
+namespace {
+
+template <class T>
+T change(T* at, atomic_op op, T operand, T compare) {
+  switch (op) {
+    case atomic_op::fetch: return __atomic_load_n(at, __ATOMIC_SEQ_CST);
+    case atomic_op::swap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
+    case atomic_op::add: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
+    case atomic_op::bit_and: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
+    case atomic_op::bit_or: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
+    case atomic_op::bit_xor: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
+    case atomic_op::compare_swap:
+      __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+      return compare;
+  }
+  return 0;
+}
+
+std::uint64_t change_any(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare) {
+  if (width == 4)
+    return change(static_cast<std::uint32_t*>(address), op, static_cast<std::uint32_t>(operand),
+                  static_cast<std::uint32_t>(compare));
+  return change(static_cast<std::uint64_t*>(address), op, operand, compare);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+void full_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+constexpr payload_agent k_payload{&copy, &change_any, &full_fence};
+
+}  // namespace
+
+const payload_agent& payload() { return k_payload; }
+
+}  // namespace xio::gpu

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "gpu/host/pool.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "gpu/host/settings.hpp"
+
+namespace xio::host_exec {
+
+namespace {
+
+// A worker that has just finished looks out for its next job for so many turns before it sleeps.
+constexpr int k_looks = 200;
+
+struct job {
+  std::function<void(unsigned)> task;
+  std::function<void()> last;
+  std::atomic<unsigned> running;
+};
+
+struct worker {
+  std::thread thread;
+  std::mutex guard;
+  std::condition_variable wake;
+  std::atomic<bool> has_job{false};
+  bool stop = false;
+  std::shared_ptr<job> todo;
+  unsigned index = 0;
+};
+
+struct pool {
+  std::mutex guard;
+  std::vector<worker*> idle;  // the last to finish is the first to run: its caches and stacks are warm
+  std::vector<std::unique_ptr<worker>> all;
+  std::atomic<bool> looking{false};  // only one idle worker at a time spends cycles on looking out
+
+  void run(unsigned count, const std::shared_ptr<job>& j);
+  void serve(worker& me);
+  bool await(worker& me);
+  void add_worker();
+  void stop_idle();
+};
+
+bool pool::await(worker& me) {
+  if (!looking.exchange(true, std::memory_order_acquire)) {
+    for (int i = 0; i < k_looks && !me.has_job.load(std::memory_order_acquire); ++i) sched_yield();
+    looking.store(false, std::memory_order_release);
+  }
+  std::unique_lock lock(me.guard);
+  me.wake.wait(lock, [&] { return me.has_job.load(std::memory_order_relaxed) || me.stop; });
+  me.has_job.store(false, std::memory_order_relaxed);
+  return !me.stop;
+}
+
+void pool::serve(worker& me) {
+  while (await(me)) {
+    const std::shared_ptr<job> j = std::move(me.todo);
+    j->task(me.index);
+    const bool last = j->running.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    {
+      const std::lock_guard lock(guard);
+      idle.push_back(&me);
+    }
+    // After the line above, so that whoever hears of the end finds this thread idle and need not start another.
+    if (last) j->last();
+  }
+}
+
+void pool::add_worker() {
+  if (all.size() >= k_max_threads)
+    fail(XIO_ERR_NO_MEMORY, "kernels in flight want more than {} threads; launch fewer at once or lower XIO_HOST_CUS",
+         k_max_threads);
+  auto made = std::make_unique<worker>();
+  worker* w = made.get();
+  all.reserve(all.size() + 1);
+  idle.reserve(all.size() + 1);
+  try {
+    w->thread = std::thread([this, w] { serve(*w); });
+  } catch (const std::system_error& e) {
+    fail(XIO_ERR_NO_MEMORY, "thread {} for kernels: {}; raise the limit on processes (ulimit -u) or lower XIO_HOST_CUS",
+         all.size() + 1, e.what());
+  }
+  all.push_back(std::move(made));
+  idle.push_back(w);
+}
+
+void pool::run(unsigned count, const std::shared_ptr<job>& j) {
+  std::vector<worker*> taken;
+  {
+    const std::lock_guard lock(guard);
+    while (idle.size() < count) add_worker();
+    taken.assign(idle.end() - count, idle.end());
+    idle.resize(idle.size() - count);
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    worker& w = *taken[count - 1 - i];
+    const std::lock_guard lock(w.guard);
+    w.todo = j;
+    w.index = i;
+    w.has_job.store(true, std::memory_order_release);
+    w.wake.notify_one();
+  }
+}
+
+void pool::stop_idle() {
+  std::vector<worker*> resting;
+  {
+    const std::lock_guard lock(guard);
+    resting.swap(idle);
+  }
+  for (worker* w : resting) {
+    {
+      const std::lock_guard lock(w->guard);
+      w->stop = true;
+      w->wake.notify_one();
+    }
+    w->thread.join();
+  }
+}
+
+// Never destroyed: a kernel that still runs when the process ends goes down with it, as on a GPU. Idle workers are
+// stopped and joined. A forked child has none of its parent's threads and begins with an empty pool.
+struct pool_owner {
+  pool* now = new pool;
+  pool_owner() {
+    pthread_atfork(nullptr, nullptr, [] { instance().now = new pool; });
+  }
+  ~pool_owner() { now->stop_idle(); }
+  static pool_owner& instance() {
+    static pool_owner owner;
+    return owner;
+  }
+};
+
+}  // namespace
+
+void run_on_threads(unsigned count, std::function<void(unsigned)> task, std::function<void()> last) {
+  const auto j = std::make_shared<job>();
+  j->task = std::move(task);
+  j->last = std::move(last);
+  j->running = count;
+  pool_owner::instance().now->run(count, j);
+}
+
+}  // namespace xio::host_exec

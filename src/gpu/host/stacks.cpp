@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "gpu/host/stacks.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.hpp"
+
+namespace xio::host_exec {
+
+namespace {
+constexpr std::size_t k_per_slab = 64;
+
+std::size_t page() {
+  static const std::size_t bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+}  // namespace
+
+stack_slabs::stack_slabs(std::size_t stack_bytes)
+    : stack_bytes_((stack_bytes + page() - 1) / page() * page()), stride_(stack_bytes_ + page()), used_(k_per_slab) {}
+
+stack_slabs::~stack_slabs() {
+  for (const slab& s : slabs_) munmap(s.base, s.bytes);
+}
+
+void stack_slabs::map_slab() {
+  const std::size_t bytes = stride_ * k_per_slab;
+  void* base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (base == MAP_FAILED)
+    fail(XIO_ERR_NO_MEMORY, "{} stacks of {} bytes for GPU threads: {}; lower XIO_HOST_STACK or XIO_HOST_CUS",
+         k_per_slab, stack_bytes_, errno_text(errno));
+  slabs_.push_back(slab{static_cast<unsigned char*>(base), bytes});
+  used_ = 0;
+  for (std::size_t i = 0; i < k_per_slab; ++i)
+    if (mprotect(slabs_.back().base + i * stride_, page(), PROT_NONE) != 0)
+      fail(XIO_ERR_NO_MEMORY, "guard pages of GPU threads' stacks: {}; raise vm.max_map_count or lower XIO_HOST_CUS",
+           errno_text(errno));
+}
+
+stack stack_slabs::make() {
+  if (used_ == k_per_slab) map_slab();
+  unsigned char* guard = slabs_.back().base + used_ * stride_;
+  // Tops at one page offset would all fall into the same cache sets: spread them over the page.
+  const std::size_t colour = used_ * 7 % k_per_slab * 64 % page();
+  ++used_;
+  return stack{guard + page(), stack_bytes_ - colour};
+}
+
+}  // namespace xio::host_exec

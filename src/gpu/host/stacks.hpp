@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Stacks of fibers: mapped in slabs, a guard page below each, memory taken only when touched.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+namespace xio::host_exec {
+
+struct stack {
+  unsigned char* bottom;  // lowest usable byte
+  std::size_t bytes;      // to the top, where the stack begins
+};
+
+class stack_slabs {
+ public:
+  explicit stack_slabs(std::size_t stack_bytes);
+  ~stack_slabs();
+  stack_slabs(const stack_slabs&) = delete;
+  stack_slabs& operator=(const stack_slabs&) = delete;
+  stack make();  // throws XIO_ERR_NO_MEMORY
+
+ private:
+  void map_slab();
+  struct slab {
+    unsigned char* base;
+    std::size_t bytes;
+  };
+  std::size_t stack_bytes_;
+  std::size_t stride_;
+  std::size_t used_ = 0;  // of the last slab, in stacks
+  std::vector<slab> slabs_;
+};
+
+}  // namespace xio::host_exec

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "gpu/host/stream.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/log.hpp"
+#include "gpu/host/pool.hpp"
+
+namespace xio::host_exec {
+
+namespace {
+
+// Short kernels end while a waiting host thread still looks; longer ones let it sleep.
+constexpr int k_looks = 200;
+
+struct registry {
+  std::mutex guard;
+  std::shared_ptr<stream> standard = std::make_shared<stream>(true);
+  std::vector<std::shared_ptr<stream>> open;
+};
+
+// Never destroyed: kernels may still finish while the process ends.
+registry& streams() {
+  static registry* const all = new registry;
+  return *all;
+}
+
+}  // namespace
+
+// --- completion --------------------------------------------------------------------------------------
+
+void completion::wait() {
+  for (int i = 0; i < k_looks && !done(); ++i) sched_yield();
+  std::unique_lock lock(guard_);
+  ended_.wait(lock, [&] { return done_.load(std::memory_order_relaxed); });
+}
+
+void completion::finish() {
+  std::vector<std::function<void()>> callers;
+  {
+    const std::lock_guard lock(guard_);
+    when_ = std::chrono::steady_clock::now();
+    done_.store(true, std::memory_order_release);
+    callers.swap(then_);
+    ended_.notify_all();
+  }
+  for (const auto& call : callers) call();
+}
+
+bool completion::then(std::function<void()> fn) {
+  const std::lock_guard lock(guard_);
+  if (done_.load(std::memory_order_relaxed)) return false;
+  then_.push_back(std::move(fn));
+  return true;
+}
+
+// --- stream ------------------------------------------------------------------------------------------
+
+std::shared_ptr<stream> stream::standard() { return streams().standard; }
+
+std::shared_ptr<stream> stream::open(bool blocking) {
+  registry& r = streams();
+  const std::lock_guard lock(r.guard);
+  r.open.push_back(std::make_shared<stream>(blocking));
+  return r.open.back();
+}
+
+void stream::close(const std::shared_ptr<stream>& s) {
+  registry& r = streams();
+  const std::lock_guard lock(r.guard);
+  std::erase(r.open, s);
+}
+
+std::vector<std::shared_ptr<stream>> stream::all() {
+  registry& r = streams();
+  const std::lock_guard lock(r.guard);
+  auto list = r.open;
+  list.push_back(r.standard);
+  return list;
+}
+
+completion_ptr stream::last() {
+  const std::lock_guard lock(guard_);
+  return last_;
+}
+
+std::string stream::take_failure() {
+  const std::lock_guard lock(guard_);
+  return std::exchange(failure_, {});
+}
+
+void stream::wait_for(completion_ptr other) {
+  const std::lock_guard lock(guard_);
+  before_next_.push_back(std::move(other));
+}
+
+completion_ptr stream::run_kernel(std::shared_ptr<launch> kernel) {
+  op o;
+  o.kernel = std::move(kernel);
+  return add(std::move(o));
+}
+
+completion_ptr stream::run(std::function<void()> work, bool patient) {
+  op o;
+  o.work = std::move(work);
+  o.patient = patient;
+  return add(std::move(o));
+}
+
+// The default stream and the blocking ones wait for each other.
+completion_ptr stream::add(op o) {
+  if (blocking_) {
+    for (const auto& other : all()) {
+      if (other.get() == this || !other->blocking() || (this != standard().get() && other != standard())) continue;
+      if (completion_ptr end = other->last(); end != nullptr && !end->done()) o.after.push_back(std::move(end));
+    }
+  }
+  completion_ptr done = o.done;
+  {
+    const std::lock_guard lock(guard_);
+    for (auto& end : std::exchange(before_next_, {})) o.after.push_back(std::move(end));
+    last_ = done;
+    queue_.push_back(std::move(o));
+  }
+  advance(true);
+  return done;
+}
+
+// Whether o must wait for another stream; then that stream's progress comes back here.
+bool stream::held_up(op& o) {
+  while (!o.after.empty()) {
+    const completion_ptr end = std::move(o.after.back());
+    o.after.pop_back();
+    if (end->done()) continue;
+    if (end->then([self = shared_from_this()] {
+          {
+            const std::lock_guard lock(self->guard_);
+            self->busy_ = false;
+          }
+          self->advance(false);
+        }))
+      return true;
+  }
+  return false;
+}
+
+// Runs what can run. Short work is done here; work that may take long only by the thread that gave it.
+void stream::advance(bool on_callers_thread) {
+  for (;;) {
+    std::shared_ptr<op> now;
+    {
+      const std::lock_guard lock(guard_);
+      if (busy_ || queue_.empty()) return;
+      busy_ = true;
+      if (held_up(queue_.front())) return;
+      now = std::make_shared<op>(std::move(queue_.front()));
+      queue_.pop_front();
+    }
+    if (now->kernel != nullptr || now->patient || !on_callers_thread) return perform(now);
+    now->work();
+    {
+      const std::lock_guard lock(guard_);
+      busy_ = false;
+    }
+    now->done->finish();
+  }
+}
+
+// Gives the op to the pool.
+void stream::perform(const std::shared_ptr<op>& o) {
+  const auto self = shared_from_this();
+  try {
+    if (o->kernel != nullptr) {
+      o->kernel->on_finished = [self, o](launch& l) {
+        if (const std::string why = l.failure(); !why.empty()) {
+          const std::lock_guard lock(self->guard_);
+          if (self->failure_.empty()) self->failure_ = why;
+        }
+        self->finished(*o);
+        l.on_finished = nullptr;
+      };
+      start(o->kernel);
+    } else {
+      run_on_threads(
+          1, [o](unsigned) { o->work(); }, [self, o] { self->finished(*o); });
+    }
+  } catch (const std::exception& e) {
+    log::error("work on a stream was not started: {}", e.what());
+    {
+      const std::lock_guard lock(guard_);
+      if (failure_.empty()) failure_ = e.what();
+    }
+    finished(*o);
+  }
+}
+
+void stream::finished(const op& o) {
+  {
+    const std::lock_guard lock(guard_);
+    busy_ = false;
+  }
+  o.done->finish();
+  advance(false);
+}
+
+}  // namespace xio::host_exec
