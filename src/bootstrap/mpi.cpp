@@ -133,19 +133,19 @@ class mpi_channel final : public channel {
     ++number_;
     auto x = std::make_unique<exchange>(mine, size_);
     start(x);
-    std::string failure;
+    std::optional<error> failure;
     const bool done = wait([&] {
       bool all = true;
-      for (int peer = 0; peer < size_ && failure.empty(); ++peer) all = advance(*x, peer, failure) && all;
-      return all || !failure.empty();
+      for (int peer = 0; peer < size_ && !failure; ++peer) all = advance(*x, peer, failure) && all;
+      return all || failure.has_value();
     });
-    if (done && failure.empty()) return std::move(x->all);
+    if (done && !failure) return std::move(x->all);
     std::string missing;
     for (int peer = 0; peer < size_; ++peer)
       if (x->receives[static_cast<std::size_t>(peer)] != MPI_REQUEST_NULL)
         missing += fmt::format("{}rank {}", missing.empty() ? "" : ", ", peer);
     (void)x.release();  // requests that are not complete cannot all be withdrawn: the buffers are MPI's for good
-    if (!failure.empty()) break_down(XIO_ERR_PEER, failure);
+    if (failure) break_down(failure->status(), failure->what());
     break_down(XIO_ERR_TIMEOUT, silent(missing.empty() ? "some rank" : missing));
   }
 
@@ -192,7 +192,7 @@ class mpi_channel final : public channel {
     return rc != MPI_SUCCESS || done != 0;
   }
 
-  bool advance(exchange& x, int peer, std::string& failure) {
+  bool advance(exchange& x, int peer, std::optional<error>& failure) {
     const auto at = static_cast<std::size_t>(peer);
     int rc = MPI_SUCCESS, bytes = static_cast<int>(x.mine.size());
     const bool was_waiting = x.receives[at] != MPI_REQUEST_NULL;
@@ -200,21 +200,18 @@ class mpi_channel final : public channel {
     const bool received = advance(x.receives[at], rc, &status);
     if (rc == MPI_SUCCESS && received && was_waiting) MPI_Get_count(&status, MPI_BYTE, &bytes);
     const bool sent = rc == MPI_SUCCESS && advance(x.sends[at], rc);
-    int error_class = MPI_SUCCESS;
-    if (rc != MPI_SUCCESS) MPI_Error_class(rc, &error_class);
-    if (error_class == MPI_ERR_TRUNCATE)
-      failure = fmt::format(
-          "rank {} gave more than the {} bytes of this rank to exchange {}; every rank must make the same "
-          "collective calls",
-          peer, x.mine.size(), number_);
+    int kind = MPI_SUCCESS;
+    if (rc != MPI_SUCCESS) MPI_Error_class(rc, &kind);
+    if (kind == MPI_ERR_TRUNCATE || (rc == MPI_SUCCESS && bytes != static_cast<int>(x.mine.size())))
+      failure.emplace(XIO_ERR_ARG,
+                      fmt::format("rank {} gave another number of bytes than this rank's {} to exchange {}; "
+                                  "every rank must make the same collective calls",
+                                  peer, x.mine.size(), number_));
     else if (rc != MPI_SUCCESS)
-      failure = fmt::format("exchange {} with rank {} failed on rank {}: {}; see the other ranks' output", number_,
-                            peer, rank_, mpi_text(rc));
-    else if (bytes != static_cast<int>(x.mine.size()))
-      failure = fmt::format(
-          "rank {} gave {} bytes to exchange {}, this rank {}; every rank must make the same collective "
-          "calls",
-          peer, bytes, number_, x.mine.size());
+      failure.emplace(XIO_ERR_PEER,
+                      fmt::format("exchange {} with rank {} failed on rank {}: {}; see its output for the "
+                                  "cause",
+                                  number_, peer, rank_, mpi_text(rc)));
     return received && sent;
   }
 

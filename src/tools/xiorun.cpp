@@ -5,8 +5,9 @@
 // XIO_BOOTSTRAP=auto knows who started it. PE 0 also inherits the listening socket as descriptor XIO_RUN_LISTEN_FD, so
 // that nobody else can take the port in between. PE 0 alone reads standard input.
 //
-// Exit status: 0 if every PE ended with 0, else that of the first PE that did not (128 + signal if one killed it);
-// 2 for a wrong command line, 124 after --timeout.
+// Exit status: 0 if every PE ended with 0, else that of the first PE that did not (128 + signal if one killed it; of
+// PEs that end at the same moment, one that a signal killed counts first); 2 for a wrong command line, 124 after
+// --timeout.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/random.h>

@@ -8,12 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "tools/xiorun/child.hpp"
 #include "tools/xiorun/output.hpp"
@@ -141,13 +143,16 @@ class job {
     }
   }
 
+  // waitpid does not say who died first. Among PEs found dead at once, one that a signal killed is the likelier cause:
+  // the others' errors are mostly about the loss of it.
   void reap() {
+    std::vector<std::pair<int, int>> dead;  // PE, how
     int how = 0;
-    while (const pid_t pid = waitpid(-1, &how, WNOHANG)) {
-      if (pid < 0) return;
+    for (pid_t pid = 0; (pid = waitpid(-1, &how, WNOHANG)) > 0;)
       for (int pe = 0; pe < s_.pes; ++pe)
-        if (pids_[static_cast<std::size_t>(pe)] == pid) ended(pe, how);
-    }
+        if (pids_[static_cast<std::size_t>(pe)] == pid) dead.emplace_back(pe, how);
+    std::stable_partition(dead.begin(), dead.end(), [](const auto& d) { return WIFSIGNALED(d.second); });
+    for (const auto& [pe, status] : dead) ended(pe, status);
   }
 
   void ended(int pe, int how) {

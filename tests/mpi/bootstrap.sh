@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The bootstraps among real processes: started by xiorun and mpirun, over TCP, MPI and UCX.
+# shellcheck disable=SC2317  # functions that expect() calls
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${MPIRUN=}"
+probe=$builddir/tests/mpi/bootstrap_probe
+xiorun=$builddir/xiorun
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0
+has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
+
+# expect STATUS 'PATTERN ON STANDARD OUTPUT' COMMAND...
+expect() {
+  local status=$1 pattern=$2 got
+  shift 2
+  "$@" >"$work/out" 2>"$work/err" </dev/null
+  got=$?
+  if [ $got != "$status" ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/out"; }; then
+    echo "FAIL $* (XIO_BOOTSTRAP=$XIO_BOOTSTRAP): status $got, expected $status; output, expected /$pattern/:"
+    sed 's/^/  /' "$work/out" "$work/err"
+    failures=$((failures + 1))
+  fi
+}
+run() { local n=$1; shift; XIO_TEST_SIZE=$n timeout -k 5 60 "$xiorun" --grace 10 -n "$n" "$@"; }
+mpi() { local n=$1; shift; XIO_TEST_SIZE=$n mpirun_np "$n" timeout -k 5 60 "$@"; }
+
+if has SODIUM; then
+  unset XIO_BOOTSTRAP
+  for n in 1 2 8; do expect 0 '' run $n "$probe" worlds tcp; done
+  export XIO_BOOTSTRAP=tcp XIO_TIMEOUT_MS=2000
+  expect 137 'XIO_ERR_PEER: rank 3 ' run 4 "$probe" death
+  expect 3 'XIO_ERR_TIMEOUT: .* rank 2 ' run 3 "$probe" silence
+  expect 3 'XIO_ERR_ARG: rank 1 .* gave 16 bytes' run 2 "$probe" mismatch
+  expect 3 'XIO_ERR_CONFIG: XIO_TCP_ROOT is not set' "$probe" worlds tcp
+  unset XIO_TIMEOUT_MS
+  if has UCX; then
+    export XIO_BOOTSTRAP=ucx
+    for n in 1 2 5; do expect 0 '' run $n "$probe" worlds ucx; done
+    expect 3 'XIO_ERR_CONFIG: the UCX bootstrap has no way' "$probe" worlds ucx
+    export XIO_TIMEOUT_MS=4000
+    expect 137 'XIO_ERR_PEER: rank 2 is gone' run 3 "$probe" death
+    XIO_TIMEOUT_MS=1000 expect 3 'XIO_ERR_TIMEOUT: rank 2 ' run 3 "$probe" silence
+    expect 3 'XIO_ERR_ARG: rank [01] gave another number' run 2 "$probe" mismatch
+    unset XIO_TIMEOUT_MS
+  fi
+fi
+
+if has MPI && [ -n "$MPIRUN" ]; then
+  unset XIO_BOOTSTRAP
+  for n in 2 4; do
+    expect 0 '' mpi $n "$probe" worlds mpi
+    expect 0 '' mpi $n "$probe" program_with_mpi
+  done
+  export XIO_BOOTSTRAP=mpi XIO_TIMEOUT_MS=1000
+  expect 3 'XIO_ERR_TIMEOUT: rank 2 ' mpi 3 "$probe" silence
+  expect 3 'XIO_ERR_ARG: rank [01] gave another number' mpi 2 "$probe" mismatch
+  expect 3 'XIO_ERR_CONFIG: the MPI bootstrap needs a launcher' "$probe" worlds mpi
+  unset XIO_TIMEOUT_MS
+  if has UCX; then
+    export XIO_BOOTSTRAP=ucx
+    expect 0 '' mpi 2 "$probe" worlds ucx
+  fi
+fi
+
+# What this build cannot do is said, never replaced by something else.
+for kind in TCP:SODIUM MPI:MPI UCX:UCX; do
+  if ! has "${kind#*:}"; then
+    name=$(echo "${kind%:*}" | tr '[:upper:]' '[:lower:]')
+    XIO_BOOTSTRAP=$name expect 3 "XIO_ERR_UNSUPPORTED: this libxio has no ${kind%:*} bootstrap" "$probe" worlds "$name"
+  fi
+done
+
+[ $failures = 0 ] && echo 'bootstrap: all well'
+exit $((failures != 0))

@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# xiorun as a user meets it: environment, exit status, messages, and no process left behind.
+# shellcheck disable=SC2016,SC2317  # what the PEs shall expand is in single quotes
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${MPIRUN=}"
+xiorun=$builddir/xiorun
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# expect NAME STATUS 'PATTERN ON STANDARD ERROR' COMMAND...
+expect() {
+  local name=$1 status=$2 pattern=$3 got
+  shift 3
+  timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null
+  got=$?
+  if [ $got != "$status" ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/err"; }; then
+    echo "FAIL $name: status $got, expected $status; standard error, expected /$pattern/:"
+    sed 's/^/  /' "$work/err"
+    failures=$((failures + 1))
+  fi
+}
+
+# No process may still run that was started with this marker in its arguments.
+expect_none_left() {
+  local left
+  left=$(pgrep -f "$1" | grep -vx $$)
+  if [ -n "$left" ]; then
+    echo "FAIL $2: processes left behind: $left"
+    failures=$((failures + 1))
+  fi
+}
+
+expect 'all well' 0 '' "$xiorun" -n 3 true
+expect 'first failure wins' 7 'PE 1 ended with status 7' "$xiorun" -n 3 sh -c '[ "$XIO_TCP_RANK" != 1 ] || exit 7'
+expect 'death by signal' 139 'PE 0 was killed by signal 11' "$xiorun" -n 2 sh -c '[ "$XIO_TCP_RANK" != 0 ] || kill -SEGV $$'
+expect 'no PEs' 2 'not in range' "$xiorun" -n 0 true
+expect 'too many PEs' 2 'not in range' "$xiorun" -n 100000 true
+expect 'PEs not a number' 2 'xiorun: .*two' "$xiorun" -n two true
+expect 'no -n' 2 'is required' "$xiorun" true
+expect 'no program' 2 'no program was given' "$xiorun" -n 2
+expect 'no program after --' 2 'no program was given' "$xiorun" -n 2 --
+expect 'missing program' 2 "program '/no/such' was not found" "$xiorun" -n 2 /no/such
+expect 'missing program in PATH' 2 "program 'no-such-program' was not found" "$xiorun" -n 2 no-such-program
+expect 'unknown option' 2 'option --bogus is not known' "$xiorun" -n 2 --bogus true
+expect 'options behind the program are its own' 3 'status 3' "$xiorun" -n 1 sh -c 'exit $#' -n -n --bogus 3
+expect 'a time-out' 124 '2 of 2 PEs still run after 0.3 s' "$xiorun" --timeout 0.3 --grace 0.3 -n 2 sleep 60.1234
+expect_none_left 'sleep 60.1234' 'a time-out'
+
+# The others get their grace, then SIGTERM, then SIGKILL; orphans go too.
+expect 'stubborn PEs are killed' 5 'PE 1 ended with status 5' "$xiorun" --grace 0.3 -n 3 \
+  sh -c '[ "$XIO_TCP_RANK" != 1 ] || exit 5; trap "" TERM INT; while :; do sleep 60.2345; done'
+expect_none_left 'sleep 60.2345' 'stubborn PEs'
+expect 'orphans of a PE that ended well' 0 '' "$xiorun" -n 2 sh -c '(setsid sleep 60.3456 &) ; exit 0'
+expect_none_left 'sleep 60.3456' 'orphans'
+SECONDS=0
+expect 'PEs may end by themselves in the grace' 5 'PE 1 ended with status 5' "$xiorun" --grace 30 -n 2 \
+  sh -c '[ "$XIO_TCP_RANK" != 1 ] || exit 5; sleep 0.2'
+[ $SECONDS -lt 10 ] || { echo "FAIL: waited $SECONDS s for nothing"; failures=$((failures + 1)); }
+
+# Signals are passed on; the status is the PEs'.
+for signal in INT TERM; do
+  "$xiorun" -n 2 sh -c "trap 'kill \$!; exit 9' $signal; echo ready; sleep 60.4567 & wait" >"$work/out" 2>"$work/err" &
+  pid=$!
+  for _ in $(seq 200); do [ "$(grep -c ready "$work/out")" = 2 ] && break; sleep 0.05; done
+  kill -$signal $pid
+  wait $pid
+  got=$?
+  [ $got = 9 ] || { echo "FAIL SIG$signal: status $got, expected 9"; cat "$work/err"; failures=$((failures + 1)); }
+done
+expect_none_left 'sleep 60.4567' 'signals'
+
+# Killed outright, xiorun takes its PEs along.
+"$xiorun" -n 2 sleep 60.5678 &
+pid=$!
+for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.5678')" = 2 ] && break; sleep 0.05; done
+kill -KILL $pid
+wait $pid 2>/dev/null
+sleep 0.3
+expect_none_left '^sleep 60.5678' 'xiorun killed'
+
+# What the PEs see.
+XIO_TCP_KEY_FILE=/nowhere "$xiorun" -n 3 sh -c 'echo "$XIO_TCP_RANK $XIO_RUN_PE $XIO_TCP_SIZE $XIO_TCP_ROOT ${#XIO_TCP_KEY} ${XIO_TCP_KEY_FILE-none}"
+  [ $XIO_TCP_RANK = 0 ] || [ -z "$XIO_RUN_LISTEN_FD" ] || echo "PE $XIO_TCP_RANK has the socket"' | sort >"$work/out"
+root=$(sed -n '1s/.* \(127\.0\.0\.1:[0-9]*\) .*/\1/p' "$work/out")
+printf '%s\n' "0 0 3 $root 64 none" "1 1 3 $root 64 none" "2 2 3 $root 64 none" >"$work/expected"
+diff "$work/expected" "$work/out" || { echo 'FAIL environment'; failures=$((failures + 1)); }
+[ "$("$xiorun" -n 1 sh -c 'echo $XIO_TCP_KEY')" != "$("$xiorun" -n 1 sh -c 'echo $XIO_TCP_KEY')" ] ||
+  { echo 'FAIL: two runs have one key'; failures=$((failures + 1)); }
+[ "$(echo to-pe-0 | "$xiorun" -n 3 sh -c 'cat')" = to-pe-0 ] || { echo 'FAIL standard input'; failures=$((failures + 1)); }
+
+"$xiorun" --tag-output -n 2 sh -c 'echo one; printf "two, no end" >&2' 2>"$work/err" | sort >"$work/out"
+printf '[0] one\n[1] one\n' | diff - "$work/out" || { echo 'FAIL tagged output'; failures=$((failures + 1)); }
+printf '[0] two, no end\n[1] two, no end\n' | diff - <(sort "$work/err") || { echo 'FAIL tagged error'; failures=$((failures + 1)); }
+timeout 30 "$xiorun" --tag-output -n 2 --grace 0.3 yes 2>/dev/null | head -n 100 >"$work/out"
+[ "${PIPESTATUS[0]}" != 124 ] || { echo 'FAIL: PEs go on when nobody reads them'; failures=$((failures + 1)); }
+[ "$(wc -l <"$work/out")" = 100 ] || { echo 'FAIL: tagged output is cut'; failures=$((failures + 1)); }
+
+[ $failures = 0 ] && echo 'xiorun: all well'
+exit $((failures != 0))
