@@ -46,6 +46,15 @@ XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
   return nbi && bytes >= c.bulk_bytes ? p.bulk : p.small;
 }
 
+XIO_DEVICE const ctx_view* view_of(xio_ctx_t ctx) { return static_cast<const ctx_view*>(ctx.view); }
+
+XIO_DEVICE void* peer_address(xio_ctx_t ctx, const void* symmetric, int pe) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset;
+  if (c == nullptr || check_target(*c, symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
+  return c->peers[pe].direct == nullptr ? nullptr : c->peers[pe].direct + offset;
+}
+
 }  // namespace xio::dev
 
 // --- The API: who am I -------------------------------------------------------------------------------
@@ -61,9 +70,5 @@ XIO_DEVICE int xio_n_pes(xio_ctx_t ctx) {
 // Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be, or if the
 // address is not symmetric. Records no error.
 XIO_DEVICE void* xio_ptr(xio_ctx_t ctx, const void* symmetric, int pe) {
-  using namespace xio::dev;
-  u64 offset;
-  if (ctx.view == nullptr || check_target(ctx_of(ctx), symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
-  unsigned char* base = ctx_of(ctx).peers[pe].direct;
-  return base == nullptr ? nullptr : base + offset;
+  return xio::dev::peer_address(ctx, symmetric, pe);
 }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Atomics on symmetric words: int, long, long long, their unsigned forms, size_t, ptrdiff_t, int32/64, uint32/64;
+// fetch, set and swap also float and double. Words are naturally aligned.
+//
+// Atomic against every other XIO atomic on the word by the same route. Fetching forms return the old value when it
+// is there; on an error they return T{} and the ctx keeps the status for quiet. The others return a status at once and
+// complete by xio_quiet. Unordered among other ops until xio_fence or xio_quiet.
+#pragma once
+#include <type_traits>
+
+#include "xio/device/rma.hpp"
+
+namespace xio::dev {
+
+template <class T>
+constexpr bool k_is_atomic_integer = std::is_integral_v<T> && !std::is_same_v<T, bool> &&
+                                     (sizeof(T) == 4 || sizeof(T) == 8);
+template <class T>
+constexpr bool k_is_atomic = k_is_atomic_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+// Runs one atomic. *old is set only if Fetch.
+template <amo Op, bool Fetch, class T>
+XIO_DEVICE xio_status_t change(xio_ctx_t ctx, T* dst, T operand, T compare, int pe, T* old) {
+  constexpr bool any_type = Op == amo::fetch || Op == amo::set;
+  static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  xio_status_t status = check_scalar(c, dst, sizeof(T), pe, &offset);
+  if (status != XIO_OK) return refuse(c, status).status;
+  const peer_view& peer = c->peers[pe];
+  if (scalar_is_direct(peer, peer.atomic)) {
+    T* at = reinterpret_cast<T*>(peer.direct + offset);
+    if constexpr (Op == amo::set && !Fetch) {
+      store<scope::system, direct::k_flag_store>(at, operand);
+    } else {
+      const T found = direct::atomic<Op>(at, operand, compare);
+      if constexpr (Fetch) *old = found;
+    }
+    return XIO_OK;
+  }
+  if (peer.atomic != route::rdma) return refuse(c, XIO_ERR_NO_ROUTE).status;
+  u64 found = 0;
+  status = rdma::atomic(*c, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
+                        bit_copy<bits_of<T>>(compare), Fetch, &found);
+  if (status != XIO_OK) return refuse(c, status).status;
+  if constexpr (Fetch) *old = bit_copy<T>(static_cast<bits_of<T>>(found));
+  return XIO_OK;
+}
+
+template <amo Op, class T>
+XIO_DEVICE T fetch_change(xio_ctx_t ctx, T* dst, T operand, T compare, int pe) {
+  T old{};
+  change<Op, true>(ctx, dst, operand, compare, pe, &old);
+  return old;
+}
+
+template <amo Op, class T>
+XIO_DEVICE xio_status_t just_change(xio_ctx_t ctx, T* dst, T operand, int pe) {
+  T unused{};
+  return change<Op, false>(ctx, dst, operand, T{}, pe, &unused);
+}
+
+}  // namespace xio::dev
+
+// --- Any type ----------------------------------------------------------------------------------------
+
+template <class T>
+XIO_DEVICE T xio_atomic_fetch(xio_ctx_t ctx, const T* src, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::fetch, T>(ctx, const_cast<T*>(src), T{}, T{}, pe);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_atomic_set(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::just_change<xio::dev::amo::set, T>(ctx, dst, value, pe);
+}
+template <class T>
+XIO_DEVICE T xio_atomic_swap(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::set, T>(ctx, dst, value, T{}, pe);
+}
+
+// --- Integers ----------------------------------------------------------------------------------------
+
+// Stores value if the word equals `expected`. Returns the word as it was.
+template <class T>
+XIO_DEVICE T xio_atomic_compare_swap(xio_ctx_t ctx, T* dst, std::type_identity_t<T> expected,
+                                     std::type_identity_t<T> value, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::compare_swap, T>(ctx, dst, value, expected, pe);
+}
+
+template <class T>
+XIO_DEVICE xio_status_t xio_atomic_add(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, value, pe);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_atomic_inc(xio_ctx_t ctx, T* dst, int pe) {
+  return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, T{1}, pe);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_atomic_and(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::just_change<xio::dev::amo::bit_and, T>(ctx, dst, value, pe);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_atomic_or(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::just_change<xio::dev::amo::bit_or, T>(ctx, dst, value, pe);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_atomic_xor(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::just_change<xio::dev::amo::bit_xor, T>(ctx, dst, value, pe);
+}
+
+template <class T>
+XIO_DEVICE T xio_atomic_fetch_add(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::add, T>(ctx, dst, value, T{}, pe);
+}
+template <class T>
+XIO_DEVICE T xio_atomic_fetch_inc(xio_ctx_t ctx, T* dst, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::add, T>(ctx, dst, T{1}, T{}, pe);
+}
+template <class T>
+XIO_DEVICE T xio_atomic_fetch_and(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::bit_and, T>(ctx, dst, value, T{}, pe);
+}
+template <class T>
+XIO_DEVICE T xio_atomic_fetch_or(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::bit_or, T>(ctx, dst, value, T{}, pe);
+}
+template <class T>
+XIO_DEVICE T xio_atomic_fetch_xor(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::bit_xor, T>(ctx, dst, value, T{}, pe);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// From a route to its lane, and from a ring to its codec: the only place that lists the engines. Thread scope.
+#pragma once
+#include "xio/device/amo.hpp"
+#include "xio/device/ctx.hpp"
+#include "xio/device/direct.hpp"
+#include "xio/device/rdma.hpp"
+#include "xio/device/request.hpp"
+#include "xio/device/ring.hpp"
+#include "xio/device/sdma.hpp"
+#include "xio/device/storage.hpp"
+
+namespace xio::dev {
+
+// --- Rings of any kind -------------------------------------------------------------------------------
+
+XIO_DEVICE void reap_ring(const ring_view& r) {
+  if (r.kind == ring_kind::mlx5) {
+    ring_reap<mlx5_codec>(r);
+  } else if (r.kind == ring_kind::sdma) {
+    ring_reap<sdma_codec>(r);
+  } else if (r.kind == ring_kind::nvme) {
+    ring_reap<nvme_codec>(r);
+  }
+}
+
+// Completes everything posted so far on a ring of a ctx.
+XIO_DEVICE xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
+  if (load<scope::agent, order::acquire>(&r.state->completed) ==
+      load<scope::agent, order::relaxed>(&r.state->issued)) {
+    return ring_failure(r);
+  }
+  if (r.kind == ring_kind::mlx5) return ring_quiet<mlx5_codec>(r, w);
+  if (r.kind == ring_kind::sdma) return ring_quiet<sdma_codec>(r, w);
+  return XIO_OK;
+}
+
+// --- Requests ----------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t test_request(const ctx_view& c, xio_req_t request) {
+  if (request == 0) return XIO_OK;
+  if (is_failed_request(request)) return failed_request_status(request);
+  const ring_view* r = request_ring(c, request);
+  if (r == nullptr) return XIO_ERR_ARG;
+  reap_ring(*r);
+  const xio_status_t status =
+      r->kind == ring_kind::nvme ? storage_test(*r, request) : ring_test(*r, request_ticket(*r, request));
+  if (status == XIO_OK) fence<scope::system, order::acquire>();
+  return status;
+}
+
+XIO_DEVICE xio_status_t wait_request(const ctx_view& c, xio_req_t request) {
+  if (request == 0) return XIO_OK;
+  if (is_failed_request(request)) return failed_request_status(request);
+  const ring_view* r = request_ring(c, request);
+  if (r == nullptr) return XIO_ERR_ARG;
+  if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
+  const u64 ticket = request_ticket(*r, request);
+  if (r->kind == ring_kind::mlx5) return ring_wait_below<mlx5_codec>(*r, ticket + 1, *c.world);
+  return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
+}
+
+// --- Copies ------------------------------------------------------------------------------------------
+
+// A copy engine that was chosen for its size alone cannot reach this local buffer, and loads and stores can.
+XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status) {
+  return status == XIO_ERR_NOT_REGISTERED && way != p.small && p.small == route::direct;
+}
+
+XIO_DEVICE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  if (way == route::rdma) {
+    p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
+  } else if (way == route::sdma) {
+    p.status = sdma::put(c, pe, offset, src, bytes, &p.request);
+  }
+  if (may_fall_back(c.peers[pe], way, p.status)) {
+    direct::copy(thread_group::here(), c.peers[pe].direct + offset, src, bytes);
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+XIO_DEVICE posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  if (way == route::rdma) {
+    p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
+  } else if (way == route::sdma) {
+    p.status = sdma::get(c, pe, dst, offset, bytes, &p.request);
+  }
+  if (may_fall_back(c.peers[pe], way, p.status)) {
+    direct::copy(thread_group::here(), dst, c.peers[pe].direct + offset, bytes);
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+// --- Signals -----------------------------------------------------------------------------------------
+
+// The signal after its data, as one chain on one queue.
+XIO_DEVICE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
+                                    u64 signal_offset, u64 value, int op) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  if (way == route::rdma) {
+    p.status = rdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);
+  } else if (way == route::sdma) {
+    p.status = sdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);
+  }
+  unsigned char* heap = c.peers[pe].direct;
+  if (may_fall_back(c.peers[pe], way, p.status)) {
+    direct::copy(thread_group::here(), heap + offset, src, bytes);
+    direct::signal(reinterpret_cast<u64*>(heap + signal_offset), value, op);
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+// A signal of its own, by the way that atomics take. Offsets of the heap's head are allowed.
+XIO_DEVICE posted post_signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op) {
+  const peer_view& peer = c.peers[pe];
+  posted p{0, XIO_ERR_NO_ROUTE};
+  if (peer.atomic == route::direct) {
+    direct::signal(reinterpret_cast<u64*>(peer.direct + offset), value, op);
+    p.status = XIO_OK;
+  } else if (peer.atomic == route::rdma) {
+    p.status = rdma::signal(c, pe, offset, value, op, &p.request);
+  } else if (peer.atomic == route::sdma) {
+    p.status = sdma::signal(c, pe, offset, value, op, &p.request);
+  }
+  return p;
+}
+
+// --- Scalars -----------------------------------------------------------------------------------------
+
+// Copy engines have no scalar ops. What they reach is mapped, so loads and stores do these.
+XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
+  return way == route::direct || (way == route::sdma && p.direct != nullptr);
+}
+
+// Whether ops of one kind to this PE may travel beside each other on different engines.
+XIO_DEVICE bool takes_several_ways(const peer_view& p) {
+  const bool copies = p.small == route::sdma || p.bulk == route::sdma || p.atomic == route::sdma;
+  return copies || p.small != p.bulk || p.small != p.atomic;
+}
+
+}  // namespace xio::dev

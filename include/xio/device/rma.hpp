@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+// Remote memory access: put, get, scalars, strided and tiled copies.
+//
+// `dst` of a put and `src` of a get are symmetric addresses (own heap; the same object on PE `pe` is meant). The local
+// side may be any memory of the device; engines other than load/store need it in the heap or registered
+// (xio_mem_register). Sizes are bytes, 0 is allowed and does nothing. Areas must not overlap.
+//
+// Plain names are for one thread. `_wave` and `_wg` are called by all threads of the wave or workgroup with the same
+// arguments, start after all of them have come, and answer all of them the same. Blocking forms return when the
+// source may be reused (put) or the data is in `dst` and visible to the callers (get). Ops are unordered until
+// xio_fence or xio_quiet (sync.hpp).
+//
+// Errors: XIO_ERR_STATE (null ctx), XIO_ERR_PE, XIO_ERR_ARG (null, misaligned), XIO_ERR_NOT_SYMMETRIC (outside the heap,
+// or leaves it), XIO_ERR_NOT_REGISTERED, XIO_ERR_NO_ROUTE, and failures of the engine. Nothing is moved then, the
+// status comes back at once, and again from the next quiet. `_nbi` forms return a request for xio_wait, xio_test and
+// xio_flush; it need not be used.
+#pragma once
+#include <type_traits>
+
+#include "xio/device/engines.hpp"
+#include "xio/device/scope.hpp"
+
+namespace xio::dev {
+
+// A refused op: kept by the ctx, and both answers say it.
+XIO_DEVICE posted refuse(const ctx_view* c, xio_status_t status) {
+  if (c != nullptr) ctx_fail(*c, status);
+  return posted{failed_request(status), status};
+}
+
+// Finishes what an engine answered: waits if the op blocks, and keeps a failure.
+XIO_DEVICE posted settle(const ctx_view& c, posted p, bool blocking) {
+  if (p.status == XIO_OK && blocking) {
+    p.status = wait_request(c, p.request);
+    p.request = 0;
+  }
+  return p.status == XIO_OK ? p : refuse(&c, p.status);
+}
+
+// What put and get check alike.
+XIO_DEVICE xio_status_t check_copy(const ctx_view* c, const void* symmetric, const void* local, u64 bytes, int pe,
+                                   u64* offset) {
+  if (c == nullptr) return XIO_ERR_STATE;
+  if (bytes == 0) return static_cast<u32>(pe) < c->world->n_pes ? XIO_OK : XIO_ERR_PE;
+  if (local == nullptr) return XIO_ERR_ARG;
+  return check_target(*c, symmetric, bytes, pe, offset);
+}
+
+template <class Group>
+XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  const xio_status_t status = check_copy(c, dst, src, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(c, status);
+  if (bytes == 0) return posted{0, XIO_OK};
+  const u32 to = static_cast<u32>(pe);
+  const route way = choose(*c, to, bytes, !blocking);
+  if (way != route::direct)
+    return by_leader(g, [&] { return settle(*c, engine_put(*c, way, to, offset, src, bytes), blocking); });
+  g.sync();
+  direct::copy(g, c->peers[to].direct + offset, src, bytes);
+  g.sync();
+  return posted{0, XIO_OK};
+}
+
+template <class Group>
+XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  const xio_status_t status = check_copy(c, src, dst, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(c, status);
+  if (bytes == 0) return posted{0, XIO_OK};
+  const u32 from = static_cast<u32>(pe);
+  const route way = choose(*c, from, bytes, !blocking);
+  if (way != route::direct)
+    return by_leader(g, [&] { return settle(*c, engine_get(*c, way, from, dst, offset, bytes), blocking); });
+  g.sync();
+  direct::copy(g, dst, c->peers[from].direct + offset, bytes);
+  g.sync();
+  return posted{0, XIO_OK};
+}
+
+// --- Rows: tiles and strides -------------------------------------------------------------------------
+
+// Bytes from the first byte of the first row to the last of the last; false if that is no number.
+XIO_DEVICE bool span_of_rows(u64 pitch, u64 width, u64 rows, u64* span) {
+  *span = 0;
+  if (rows == 0 || width == 0) return true;
+  const u64 steps = rows - 1;
+  if (pitch != 0 && steps > (~u64{0} - width) / pitch) return false;
+  *span = steps * pitch + width;
+  return true;
+}
+
+struct rows {
+  u64 dst_pitch, src_pitch, width, count;
+};
+
+XIO_DEVICE xio_status_t check_rows(const ctx_view* c, const void* symmetric, u64 symmetric_pitch, const void* local,
+                                   const rows& r, int pe, u64* offset) {
+  u64 span;
+  const bool overlap = r.count > 1 && (r.dst_pitch < r.width || r.src_pitch < r.width);
+  if (overlap || !span_of_rows(symmetric_pitch, r.width, r.count, &span)) return XIO_ERR_ARG;
+  return check_copy(c, symmetric, local, span, pe, offset);
+}
+
+// Rows on one engine, in order: the last one's request stands for all.
+template <class PostRow>
+XIO_DEVICE posted post_rows(const ctx_view& c, const rows& r, bool blocking, PostRow&& post) {
+  posted p{0, XIO_OK};
+  for (u64 i = 0; i < r.count && p.status == XIO_OK; ++i) p = post(i);
+  return settle(c, p, blocking);
+}
+
+template <class Group>
+XIO_DEVICE posted put_rows(const Group& g, xio_ctx_t ctx, void* dst, const void* src, const rows& r, int pe,
+                           bool blocking) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  const xio_status_t status = check_rows(c, dst, r.dst_pitch, src, r, pe, &offset);
+  if (status != XIO_OK) return refuse(c, status);
+  if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
+  const auto* in = static_cast<const unsigned char*>(src);
+  const u32 to = static_cast<u32>(pe);
+  const route way = choose(*c, to, r.width, !blocking);
+  if (way != route::direct) {
+    return by_leader(g, [&] {
+      return post_rows(*c, r, blocking, [&](u64 i) {
+        return engine_put(*c, way, to, offset + i * r.dst_pitch, in + i * r.src_pitch, r.width);
+      });
+    });
+  }
+  g.sync();
+  unsigned char* out = c->peers[to].direct + offset;
+  for (u64 i = 0; i < r.count; ++i) direct::copy(g, out + i * r.dst_pitch, in + i * r.src_pitch, r.width);
+  g.sync();
+  return posted{0, XIO_OK};
+}
+
+template <class Group>
+XIO_DEVICE posted get_rows(const Group& g, xio_ctx_t ctx, void* dst, const void* src, const rows& r, int pe,
+                           bool blocking) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  const xio_status_t status = check_rows(c, src, r.src_pitch, dst, r, pe, &offset);
+  if (status != XIO_OK) return refuse(c, status);
+  if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
+  auto* out = static_cast<unsigned char*>(dst);
+  const u32 from = static_cast<u32>(pe);
+  const route way = choose(*c, from, r.width, !blocking);
+  if (way != route::direct) {
+    return by_leader(g, [&] {
+      return post_rows(*c, r, blocking, [&](u64 i) {
+        return engine_get(*c, way, from, out + i * r.dst_pitch, offset + i * r.src_pitch, r.width);
+      });
+    });
+  }
+  g.sync();
+  const unsigned char* in = c->peers[from].direct + offset;
+  for (u64 i = 0; i < r.count; ++i) direct::copy(g, out + i * r.dst_pitch, in + i * r.src_pitch, r.width);
+  g.sync();
+  return posted{0, XIO_OK};
+}
+
+// Strides are in elements and at least 1; false if they are not, or too large for bytes.
+XIO_DEVICE bool rows_of_elements(std::ptrdiff_t dst_stride, std::ptrdiff_t src_stride, u64 bytes, u64 count, rows* r) {
+  const u64 most = ~u64{0} / bytes;
+  if (dst_stride < 1 || src_stride < 1) return false;
+  if (static_cast<u64>(dst_stride) > most || static_cast<u64>(src_stride) > most) return false;
+  *r = rows{static_cast<u64>(dst_stride) * bytes, static_cast<u64>(src_stride) * bytes, bytes, count};
+  return true;
+}
+
+// --- Scalars -----------------------------------------------------------------------------------------
+
+template <class T>
+constexpr bool k_is_scalar = std::is_trivially_copyable_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 ||
+                                                                sizeof(T) == 8);
+
+// The unsigned type of a scalar's size: scalars move as bits, in one piece.
+template <class T>
+using bits_of = std::conditional_t<sizeof(T) == 1, u8,
+                                   std::conditional_t<sizeof(T) == 2, u16, std::conditional_t<sizeof(T) == 4, u32, u64>>>;
+
+template <class To, class From>
+XIO_DEVICE To bit_copy(const From& from) {
+  static_assert(sizeof(To) == sizeof(From) && std::is_trivially_copyable_v<From>);
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+XIO_DEVICE xio_status_t check_scalar(const ctx_view* c, const void* symmetric, u64 bytes, int pe, u64* offset) {
+  if (c == nullptr) return XIO_ERR_STATE;
+  const xio_status_t status = check_target(*c, symmetric, bytes, pe, offset);
+  return status == XIO_OK && (*offset & (bytes - 1)) != 0 ? XIO_ERR_ARG : status;
+}
+
+template <class T>
+XIO_DEVICE xio_status_t put_scalar(xio_ctx_t ctx, T* dst, T value, int pe) {
+  static_assert(k_is_scalar<T>, "xio_p moves values of 1, 2, 4 or 8 bytes; use xio_put");
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  xio_status_t status = check_scalar(c, dst, sizeof(T), pe, &offset);
+  if (status != XIO_OK) return refuse(c, status).status;
+  const peer_view& peer = c->peers[pe];
+  const auto bits = bit_copy<bits_of<T>>(value);
+  if (scalar_is_direct(peer, peer.small)) {
+    store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(peer.direct + offset), bits);
+    return XIO_OK;
+  }
+  xio_req_t request = 0;
+  status = peer.small == route::rdma ? rdma::put_value(*c, static_cast<u32>(pe), offset, bits, sizeof(T), &request)
+                                     : XIO_ERR_NO_ROUTE;
+  return status == XIO_OK ? status : refuse(c, status).status;
+}
+
+template <class T>
+XIO_DEVICE T get_scalar(xio_ctx_t ctx, const T* src, int pe) {
+  static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  xio_status_t status = check_scalar(c, src, sizeof(T), pe, &offset);
+  if (status == XIO_OK) {
+    const peer_view& peer = c->peers[pe];
+    if (scalar_is_direct(peer, peer.small)) {
+      const auto* at = reinterpret_cast<const bits_of<T>*>(peer.direct + offset);
+      return bit_copy<T>(load<scope::system, direct::k_flag_load>(at));
+    }
+    u64 bits = 0;
+    status = peer.small == route::rdma ? rdma::get_value(*c, static_cast<u32>(pe), offset, sizeof(T), &bits)
+                                       : XIO_ERR_NO_ROUTE;
+    if (status == XIO_OK) return bit_copy<T>(static_cast<bits_of<T>>(bits));
+  }
+  refuse(c, status);
+  return T{};
+}
+
+// Strides are in elements and at least 1.
+template <class T>
+XIO_DEVICE xio_status_t put_strided(xio_ctx_t ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+                                    std::ptrdiff_t src_stride, u64 count, int pe) {
+  rows r{};
+  if (!rows_of_elements(dst_stride, src_stride, sizeof(T), count, &r)) return refuse(view_of(ctx), XIO_ERR_ARG).status;
+  return put_rows(thread_group::here(), ctx, dst, src, r, pe, true).status;
+}
+
+template <class T>
+XIO_DEVICE xio_status_t get_strided(xio_ctx_t ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+                                    std::ptrdiff_t src_stride, u64 count, int pe) {
+  rows r{};
+  if (!rows_of_elements(dst_stride, src_stride, sizeof(T), count, &r)) return refuse(view_of(ctx), XIO_ERR_ARG).status;
+  return get_rows(thread_group::here(), ctx, dst, src, r, pe, true).status;
+}
+
+}  // namespace xio::dev
+
+// --- put, get ----------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t xio_put(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::put(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_put_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::put(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_put_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::put(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, true).status;
+}
+XIO_DEVICE xio_req_t xio_put_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::put(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, false).request;
+}
+XIO_DEVICE xio_req_t xio_put_nbi_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::put(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, false).request;
+}
+XIO_DEVICE xio_req_t xio_put_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::put(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, false).request;
+}
+
+XIO_DEVICE xio_status_t xio_get(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::get(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_get_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::get(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_get_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::get(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, true).status;
+}
+XIO_DEVICE xio_req_t xio_get_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::get(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, false).request;
+}
+XIO_DEVICE xio_req_t xio_get_nbi_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::get(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, false).request;
+}
+XIO_DEVICE xio_req_t xio_get_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+  return xio::dev::get(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, false).request;
+}
+
+// --- One value ---------------------------------------------------------------------------------------
+
+// Stores one value of 1, 2, 4 or 8 bytes, naturally aligned, in one piece: it may serve as a flag after xio_fence.
+template <class T>
+XIO_DEVICE xio_status_t xio_p(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::put_scalar<T>(ctx, dst, value, pe);
+}
+
+// Fetches one value of 1, 2, 4 or 8 bytes, naturally aligned, in one piece. T{} if it cannot be had: see quiet.
+template <class T>
+XIO_DEVICE T xio_g(xio_ctx_t ctx, const T* src, int pe) {
+  return xio::dev::get_scalar<T>(ctx, src, pe);
+}
+
+// --- Strided and tiled -------------------------------------------------------------------------------
+
+// `count` elements, every dst_stride-th of dst from every src_stride-th of src; strides in elements, at least 1.
+template <class T>
+XIO_DEVICE xio_status_t xio_iput(xio_ctx_t ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+                                 std::ptrdiff_t src_stride, size_t count, int pe) {
+  return xio::dev::put_strided<T>(ctx, dst, src, dst_stride, src_stride, count, pe);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_iget(xio_ctx_t ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+                                 std::ptrdiff_t src_stride, size_t count, int pe) {
+  return xio::dev::get_strided<T>(ctx, dst, src, dst_stride, src_stride, count, pe);
+}
+
+// A tile of `height` rows of `width` bytes; rows are `pitch` bytes apart (at least width).
+XIO_DEVICE xio_status_t xio_put_2d(xio_ctx_t ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
+                                   size_t width, size_t height, int pe) {
+  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
+  return xio::dev::put_rows(xio::dev::thread_group::here(), ctx, dst, src, r, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_put_2d_wave(xio_ctx_t ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
+                                        size_t width, size_t height, int pe) {
+  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
+  return xio::dev::put_rows(xio::dev::wave_group::here(), ctx, dst, src, r, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_put_2d_wg(xio_ctx_t ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
+                                      size_t width, size_t height, int pe) {
+  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
+  return xio::dev::put_rows(xio::dev::workgroup_group::here(), ctx, dst, src, r, pe, true).status;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Who makes a call: one thread, all threads of a wave, or all threads of a workgroup. Ops are written once over these
+// three. Every member is collective over the group, and so is every op that takes one: all of its threads call, with
+// the same arguments.
+#pragma once
+#include "xio/device/platform.hpp"
+#include "xio/xio.h"
+
+namespace xio::dev {
+
+// What a posted op answers.
+struct posted {
+  xio_req_t request;
+  xio_status_t status;
+};
+
+struct thread_group {
+  XIO_DEVICE static thread_group here() { return {}; }
+  XIO_DEVICE u32 rank() const { return 0; }
+  XIO_DEVICE u32 count() const { return 1; }
+  XIO_DEVICE bool leader() const { return true; }
+  XIO_DEVICE void sync() const {}
+  XIO_DEVICE posted broadcast(const posted& mine) const { return mine; }
+};
+
+struct wave_group {
+  lanes members;
+
+  XIO_DEVICE static wave_group here() { return {whole_wave()}; }
+  XIO_DEVICE u32 rank() const { return members.rank(); }
+  XIO_DEVICE u32 count() const { return members.count(); }
+  XIO_DEVICE bool leader() const { return members.leader(); }
+  XIO_DEVICE void sync() const { members.sync(); }
+  XIO_DEVICE posted broadcast(const posted& mine) const {
+    posted out;
+    out.request = members.first(mine.request);
+    out.status = static_cast<xio_status_t>(static_cast<int>(members.first(static_cast<u32>(mine.status))));
+    members.sync();
+    return out;
+  }
+};
+
+struct workgroup_group {
+  XIO_DEVICE static workgroup_group here() { return {}; }
+  XIO_DEVICE u32 rank() const { return thread_in_workgroup(); }
+  XIO_DEVICE u32 count() const { return workgroup_size(); }
+  XIO_DEVICE bool leader() const { return thread_in_workgroup() == 0; }
+  XIO_DEVICE void sync() const {
+#if defined(XIO_ON_HIP)
+    // A workgroup barrier does not wait until the stores of other waves have left the CU, so a system-scope release
+    // by one wave would not cover them (LLVM, AMDGPU usage, memory model gfx90a). At agent scope they have.
+    fence<scope::agent, order::release>();
+#endif
+    sync_workgroup();
+  }
+  XIO_DEVICE posted broadcast(const posted& mine) const {
+    XIO_SHARED(posted, word);
+    sync();  // everybody has read the last one
+    if (leader()) word = mine;
+    sync();
+    const posted out = word;
+    return out;
+  }
+};
+
+// Runs `body`, which answers a posted, on one thread for all.
+template <class Group, class Body>
+XIO_DEVICE posted by_leader(const Group& g, Body&& body) {
+  posted p{0, XIO_OK};
+  g.sync();
+  if (g.leader()) p = body();
+  return g.broadcast(p);
+}
+
+}  // namespace xio::dev

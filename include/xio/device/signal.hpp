@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Signals: 64-bit words that say that data has come. Counters: local 64-bit words that say that a source is free.
+//
+// `sig` is a symmetric, 8-byte aligned word; `op` is XIO_SIGNAL_SET or XIO_SIGNAL_ADD. The target sees the signal only
+// after all the data of the same call, on every route: data and signal are one chain on one queue. Scopes, sizes and
+// errors are those of rma.hpp.
+#pragma once
+#include "xio/device/rma.hpp"
+#include "xio/device/wait.hpp"
+
+namespace xio::dev {
+
+struct signal_word {
+  u64* at;
+  u64 value;
+  int op;
+};
+
+XIO_DEVICE xio_status_t check_signal(const ctx_view* c, const signal_word& s, int pe, u64* offset) {
+  if (c != nullptr && s.op != XIO_SIGNAL_SET && s.op != XIO_SIGNAL_ADD) return XIO_ERR_ARG;
+  return check_scalar(c, s.at, sizeof(u64), pe, offset);
+}
+
+template <class Group>
+XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes,
+                             const signal_word& s, int pe, bool blocking) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0, signal_offset = 0;
+  xio_status_t status = check_copy(c, dst, src, bytes, pe, &offset);
+  if (status == XIO_OK) status = check_signal(c, s, pe, &signal_offset);
+  if (status != XIO_OK) return refuse(c, status);
+  const u32 to = static_cast<u32>(pe);
+  const peer_view& peer = c->peers[to];
+  if (bytes == 0) {
+    return by_leader(g, [&] { return settle(*c, post_signal(*c, to, signal_offset, s.value, s.op), blocking); });
+  }
+  const route way = choose(*c, to, bytes, !blocking);
+  if (way != route::direct) {
+    return by_leader(g, [&] {
+      return settle(*c, engine_put_signal(*c, way, to, offset, src, bytes, signal_offset, s.value, s.op), blocking);
+    });
+  }
+  g.sync();
+  direct::copy(g, peer.direct + offset, src, bytes);
+  g.sync();
+  if (g.leader()) direct::signal(reinterpret_cast<u64*>(peer.direct + signal_offset), s.value, s.op);
+  return posted{0, XIO_OK};
+}
+
+XIO_DEVICE xio_status_t signal_alone(xio_ctx_t ctx, const signal_word& s, int pe) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  const xio_status_t status = check_signal(c, s, pe, &offset);
+  if (status != XIO_OK) return refuse(c, status).status;
+  return settle(*c, post_signal(*c, static_cast<u32>(pe), offset, s.value, s.op), false).status;
+}
+
+// --- Counters ----------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t check_counter(const ctx_view* c, const u64* counter) {
+  if (c == nullptr) return XIO_ERR_STATE;
+  return counter != nullptr && (reinterpret_cast<u64>(counter) & 7) == 0 ? XIO_OK : XIO_ERR_ARG;
+}
+
+// Runs `op`, a blocking op, and counts it if it went well. No engine counts local completions by itself yet, and a
+// counter that moves before the source is free would be a lie: so the op waits for its source here.
+template <class Op>
+XIO_DEVICE xio_status_t then_count(xio_ctx_t ctx, u64* counter, Op&& op) {
+  const ctx_view* c = view_of(ctx);
+  xio_status_t status = check_counter(c, counter);
+  if (status != XIO_OK) return refuse(c, status).status;
+  status = op();
+  if (status == XIO_OK) fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
+  return status;
+}
+
+}  // namespace xio::dev
+
+// --- put, then signal --------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t xio_put_signal(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+                                       uint64_t value, int op, int pe) {
+  const xio::dev::signal_word s{sig, value, op};
+  return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, dst, src, bytes, s, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_put_signal_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+                                            uint64_t value, int op, int pe) {
+  const xio::dev::signal_word s{sig, value, op};
+  return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, dst, src, bytes, s, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_put_signal_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+                                          uint64_t value, int op, int pe) {
+  const xio::dev::signal_word s{sig, value, op};
+  return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, s, pe, true).status;
+}
+XIO_DEVICE xio_req_t xio_put_signal_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+                                        uint64_t value, int op, int pe) {
+  const xio::dev::signal_word s{sig, value, op};
+  return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, dst, src, bytes, s, pe, false).request;
+}
+XIO_DEVICE xio_req_t xio_put_signal_nbi_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+                                             uint64_t value, int op, int pe) {
+  const xio::dev::signal_word s{sig, value, op};
+  return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, dst, src, bytes, s, pe, false).request;
+}
+XIO_DEVICE xio_req_t xio_put_signal_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+                                           uint64_t value, int op, int pe) {
+  const xio::dev::signal_word s{sig, value, op};
+  return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, s, pe, false).request;
+}
+
+// --- Signals alone -----------------------------------------------------------------------------------
+
+// Changes a signal word of a peer. Unordered among other ops, like an atomic: xio_fence before it if it must follow.
+XIO_DEVICE xio_status_t xio_signal_op(xio_ctx_t ctx, uint64_t* sig, uint64_t value, int op, int pe) {
+  return xio::dev::signal_alone(ctx, {sig, value, op}, pe);
+}
+
+// Reads an own signal word; 0 and an error for quiet if sig is null or misaligned.
+XIO_DEVICE uint64_t xio_signal_fetch(xio_ctx_t ctx, const uint64_t* sig) {
+  uint64_t found = 0;
+  xio::dev::until<xio::dev::look, uint64_t>(ctx, sig, XIO_CMP_GE, 0, &found);
+  return found;
+}
+
+// Waits until `*sig cmp value` holds; then the data of the put_signal is visible. `seen`, if not null, gets the value.
+XIO_DEVICE xio_status_t xio_signal_wait_until(xio_ctx_t ctx, const uint64_t* sig, int cmp, uint64_t value,
+                                              uint64_t* seen = nullptr) {
+  return xio::dev::until<xio::dev::stay, uint64_t>(ctx, sig, cmp, value, seen);
+}
+
+// --- Counters ----------------------------------------------------------------------------------------
+
+// Puts, and adds 1 to the local word *counter (8-byte aligned, any memory of the device) when `src` may be reused.
+XIO_DEVICE xio_status_t xio_put_counter(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* counter,
+                                        int pe) {
+  return xio::dev::then_count(ctx, counter, [&] { return xio_put(ctx, dst, src, bytes, pe); });
+}
+XIO_DEVICE xio_status_t xio_put_signal_counter(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+                                               uint64_t value, int op, uint64_t* counter, int pe) {
+  return xio::dev::then_count(ctx, counter,
+                              [&] { return xio_put_signal(ctx, dst, src, bytes, sig, value, op, pe); });
+}
+
+// Waits until the counter is at least `value`.
+XIO_DEVICE xio_status_t xio_wait_counter(xio_ctx_t ctx, const uint64_t* counter, uint64_t value) {
+  return xio::dev::until<xio::dev::stay, uint64_t>(ctx, counter, XIO_CMP_GE, value, nullptr);
+}

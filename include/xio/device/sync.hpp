@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Order and completion: fence, quiet, requests, barrier and sync. docs/ordering.md states the contract with litmus
+// tests.
+//
+// Plain names are for one thread; `_wave` and `_wg` are called by the whole group and cover what all of it has done.
+// Failures of engines are sticky: every later quiet says them again. Errors that the ctx kept (wrong arguments) are
+// answered once, by one quiet.
+#pragma once
+#include "xio/device/pool.hpp"
+#include "xio/device/signal.hpp"
+
+namespace xio::dev {
+
+// --- Fence -------------------------------------------------------------------------------------------
+
+// One queue keeps its order by itself. Only where ops to a PE can overtake each other on different engines must
+// the earlier ones be complete first.
+XIO_DEVICE xio_status_t fence_peer(const ctx_view& c, const peer_view& p) {
+  if (!takes_several_ways(p)) return XIO_OK;
+  xio_status_t status = XIO_OK;
+  if (p.rdma != nullptr) status = quiet_ring(*p.rdma, *c.world);
+  if (p.sdma != nullptr) {
+    const xio_status_t other = quiet_ring(*p.sdma, *c.world);
+    if (status == XIO_OK) status = other;
+  }
+  return status;
+}
+
+XIO_DEVICE xio_status_t fence_all(xio_ctx_t ctx) {
+  const ctx_view* c = view_of(ctx);
+  if (c == nullptr) return XIO_ERR_STATE;
+  xio_status_t status = XIO_OK;
+  // Without rings there is only load/store.
+  for (u32 pe = 0; c->ring_count != 0 && pe < c->world->n_pes; ++pe) {
+    const xio_status_t one = fence_peer(*c, c->peers[pe]);
+    if (status == XIO_OK) status = one;
+  }
+  fence<scope::system, order::release>();
+  return status;
+}
+
+XIO_DEVICE xio_status_t fence_one(xio_ctx_t ctx, int pe) {
+  const ctx_view* c = view_of(ctx);
+  if (c == nullptr) return XIO_ERR_STATE;
+  if (static_cast<u32>(pe) >= c->world->n_pes) return ctx_fail(*c, XIO_ERR_PE);
+  const xio_status_t status = fence_peer(*c, c->peers[pe]);
+  fence<scope::system, order::release>();
+  return status;
+}
+
+// --- Quiet -------------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t quiet_ctx(const ctx_view& c) {
+  xio_status_t failure = XIO_OK;
+  for (u32 i = 0; i < c.ring_count; ++i) {
+    const xio_status_t one = quiet_ring(c.rings[i], *c.world);
+    if (failure == XIO_OK) failure = one;
+  }
+  if (load<scope::agent, order::relaxed>(&c.storages_used) != 0) {
+    const xio_status_t one = storage_quiet(c);
+    if (failure == XIO_OK) failure = one;
+  }
+  // Sequentially consistent: what the caller reads from now on is read after its stores can be seen.
+  fence<scope::system, order::seq_cst>();
+  const xio_status_t kept = ctx_take_error(c);
+  return kept != XIO_OK ? kept : failure;
+}
+
+XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
+  xio_status_t failure = XIO_OK;
+  if (p.rdma != nullptr) failure = quiet_ring(*p.rdma, *c.world);
+  if (p.sdma != nullptr) {
+    const xio_status_t one = quiet_ring(*p.sdma, *c.world);
+    if (failure == XIO_OK) failure = one;
+  }
+  fence<scope::system, order::seq_cst>();
+  const xio_status_t kept = ctx_take_error(c);
+  return kept != XIO_OK ? kept : failure;
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t quiet(const Group& g, xio_ctx_t ctx) {
+  const ctx_view* c = view_of(ctx);
+  if (c == nullptr) return XIO_ERR_STATE;
+  return by_leader(g, [&] { return posted{0, quiet_ctx(*c)}; }).status;
+}
+
+// --- Barrier -----------------------------------------------------------------------------------------
+
+// Tells a peer that this PE has come to round `round` of barrier `epoch`, and waits for the one that tells us.
+XIO_DEVICE xio_status_t barrier_round(const ctx_view& c, u32 round, u64 epoch) {
+  const world_view& w = *c.world;
+  const u32 to = (w.my_pe + (1u << round)) % w.n_pes;
+  const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
+  const posted p = post_signal(c, to, offset, epoch, XIO_SIGNAL_SET);
+  if (p.status != XIO_OK) return p.status;
+  const peer_view& peer = c.peers[to];
+  const ring_view* ring = peer.atomic == route::rdma ? peer.rdma : peer.atomic == route::sdma ? peer.sdma : nullptr;
+  const u64* mine = &reinterpret_cast<const heap_head*>(w.heap)->barrier[round];
+  xio_status_t failure = XIO_OK;
+  const xio_status_t status = poll(w, [&] {
+    // Epochs only grow, and a peer may be one barrier ahead.
+    if (static_cast<i64>(load<scope::system, direct::k_flag_load>(mine) - epoch) >= 0) return true;
+    if (ring == nullptr) return false;
+    reap_ring(*ring);
+    failure = ring_failure(*ring);
+    return failure != XIO_OK;
+  });
+  return failure != XIO_OK ? failure : status;
+}
+
+XIO_DEVICE xio_status_t sync_ctx(const ctx_view& c) {
+  const u64 epoch = fetch_add<scope::agent, order::relaxed>(&c.world->barrier_epoch, u64{1}) + 1;
+  // Whatever route the flags take, and whatever is not a flag: ordinary stores first.
+  fence<scope::system, order::release>();
+  for (u32 round = 0; (u64{1} << round) < c.world->n_pes; ++round) {
+    const xio_status_t status = barrier_round(c, round, epoch);
+    if (status != XIO_OK) return status;
+  }
+  return XIO_OK;
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t sync_all(const Group& g, xio_ctx_t ctx, bool with_quiet) {
+  const ctx_view* c = view_of(ctx);
+  if (c == nullptr) return XIO_ERR_STATE;
+  return by_leader(g, [&] {
+           // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
+           const xio_status_t mine = with_quiet ? quiet_ctx(*c) : XIO_OK;
+           const xio_status_t met = sync_ctx(*c);
+           return posted{0, mine != XIO_OK ? mine : met};
+         }).status;
+}
+
+}  // namespace xio::dev
+
+// --- Order -------------------------------------------------------------------------------------------
+
+// Puts, atomics and signals of this ctx to a PE before the fence come before those after it, whatever their routes.
+// Waits only where several engines serve one PE. The _pe form is for one PE.
+XIO_DEVICE xio_status_t xio_fence(xio_ctx_t ctx) { return xio::dev::fence_all(ctx); }
+XIO_DEVICE xio_status_t xio_fence_pe(xio_ctx_t ctx, int pe) { return xio::dev::fence_one(ctx, pe); }
+
+// --- Completion --------------------------------------------------------------------------------------
+
+// Completes every outstanding op of the ctx, on every engine, storage included, and makes its effects visible.
+// Answers the first error that the ctx kept since the last quiet (and forgets it), else the failure of an engine.
+XIO_DEVICE xio_status_t xio_quiet(xio_ctx_t ctx) { return xio::dev::quiet(xio::dev::thread_group::here(), ctx); }
+XIO_DEVICE xio_status_t xio_quiet_wave(xio_ctx_t ctx) { return xio::dev::quiet(xio::dev::wave_group::here(), ctx); }
+XIO_DEVICE xio_status_t xio_quiet_wg(xio_ctx_t ctx) { return xio::dev::quiet(xio::dev::workgroup_group::here(), ctx); }
+
+// The same for the ops to one PE; storage is not included.
+XIO_DEVICE xio_status_t xio_quiet_pe(xio_ctx_t ctx, int pe) {
+  const xio::dev::ctx_view* c = xio::dev::view_of(ctx);
+  if (c == nullptr) return XIO_ERR_STATE;
+  if (static_cast<xio::dev::u32>(pe) >= c->world->n_pes) return xio::dev::ctx_fail(*c, XIO_ERR_PE);
+  return xio::dev::quiet_peer(*c, c->peers[pe]);
+}
+
+// Waits for one op. XIO_OK for the request 0. XIO_ERR_ARG for what is no request of this ctx.
+XIO_DEVICE xio_status_t xio_wait(xio_ctx_t ctx, xio_req_t request) {
+  return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::wait_request(xio::dev::ctx_of(ctx), request);
+}
+// XIO_OK, XIO_PENDING or the op's failure.
+XIO_DEVICE xio_status_t xio_test(xio_ctx_t ctx, xio_req_t request) {
+  return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::test_request(xio::dev::ctx_of(ctx), request);
+}
+// Waits until the source of a put or write may be reused. The engines of today say that when the op is complete.
+XIO_DEVICE xio_status_t xio_flush(xio_ctx_t ctx, xio_req_t request) { return xio_wait(ctx, request); }
+
+// --- Everybody ---------------------------------------------------------------------------------------
+
+// Every PE calls, by one thread, wave or workgroup, with a ctx of the same world. Barrier: quiet, then sync. Sync: all
+// have come and their ordinary stores are visible; says nothing about puts.
+XIO_DEVICE xio_status_t xio_barrier_all(xio_ctx_t ctx) {
+  return xio::dev::sync_all(xio::dev::thread_group::here(), ctx, true);
+}
+XIO_DEVICE xio_status_t xio_barrier_all_wave(xio_ctx_t ctx) {
+  return xio::dev::sync_all(xio::dev::wave_group::here(), ctx, true);
+}
+XIO_DEVICE xio_status_t xio_barrier_all_wg(xio_ctx_t ctx) {
+  return xio::dev::sync_all(xio::dev::workgroup_group::here(), ctx, true);
+}
+XIO_DEVICE xio_status_t xio_sync_all(xio_ctx_t ctx) {
+  return xio::dev::sync_all(xio::dev::thread_group::here(), ctx, false);
+}
+XIO_DEVICE xio_status_t xio_sync_all_wave(xio_ctx_t ctx) {
+  return xio::dev::sync_all(xio::dev::wave_group::here(), ctx, false);
+}
+XIO_DEVICE xio_status_t xio_sync_all_wg(xio_ctx_t ctx) {
+  return xio::dev::sync_all(xio::dev::workgroup_group::here(), ctx, false);
+}
+
+// --- Workgroup contexts ------------------------------------------------------------------------------
+
+// Completes what the workgroup did on its ctx and gives it back; see pool.hpp. Answers as quiet does.
+XIO_DEVICE xio_status_t xio_wg_ctx_destroy(xio_ctx_t ctx, xio_ctx_t* own) {
+  const xio_status_t status = xio_quiet_wg(*own);
+  const xio_status_t back = xio::dev::give_back(xio::dev::workgroup_group::here(), ctx, *own);
+  own->view = nullptr;
+  return status != XIO_OK ? status : back;
+}

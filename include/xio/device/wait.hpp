@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Waiting for words of one's own memory that peers change: by put, xio_p, an atomic or a signal. Thread scope.
+//
+// `ivar` and `ivars` are integers of 4 or 8 bytes in memory of the device, usually symmetric. `status` is null or one
+// int for each element: elements with a value other than 0 are left out. With nothing left to wait for the answer is
+// XIO_OK at once, and the index SIZE_MAX or the count 0. After XIO_OK the caller also sees everything that the peer
+// ordered before the change (xio_fence, put_signal). Waits answer XIO_ERR_TIMEOUT after the world's timeout; tests
+// answer XIO_PENDING.
+#pragma once
+#include <type_traits>
+
+#include "xio/device/atomic.hpp"
+
+namespace xio::dev {
+
+// Polls until done() or the deadline. The clock costs more than a look, so it is read only now and then.
+template <class Done>
+XIO_DEVICE xio_status_t poll(const world_view& w, Done&& done) {
+  if (!done()) {
+    const deadline end = deadline::in(w);
+    for (u32 turn = 1;; ++turn) {
+      pause();
+      if (done()) break;
+      if (turn % 64 == 0 && end.passed()) return XIO_ERR_TIMEOUT;
+    }
+  }
+  fence<scope::system, order::acquire>();
+  return XIO_OK;
+}
+
+template <class T>
+XIO_DEVICE bool holds(T found, int cmp, T value) {
+  switch (cmp) {
+    case XIO_CMP_EQ: return found == value;
+    case XIO_CMP_NE: return found != value;
+    case XIO_CMP_GT: return found > value;
+    case XIO_CMP_GE: return found >= value;
+    case XIO_CMP_LT: return found < value;
+    default: return found <= value;
+  }
+}
+
+template <class T>
+XIO_DEVICE xio_status_t check_ivar(const ctx_view* c, const T* ivar, int cmp) {
+  static_assert(k_is_atomic_integer<T>, "waits look at integers of 4 or 8 bytes");
+  if (c == nullptr) return XIO_ERR_STATE;
+  const bool known = cmp >= XIO_CMP_EQ && cmp <= XIO_CMP_LE;
+  return ivar != nullptr && known && (reinterpret_cast<u64>(ivar) & (sizeof(T) - 1)) == 0 ? XIO_OK : XIO_ERR_ARG;
+}
+
+// Elements to look at, and the comparison that each must pass.
+template <class T>
+struct watch {
+  const T* ivars;
+  const int* status;
+  u64 count;
+  int cmp;
+  T value;
+
+  XIO_DEVICE bool counts(u64 i) const { return status == nullptr || status[i] == 0; }
+  XIO_DEVICE bool passes(u64 i) const {
+    return holds(load<scope::system, direct::k_flag_load>(&ivars[i]), cmp, value);
+  }
+  XIO_DEVICE bool empty() const {
+    for (u64 i = 0; i < count; ++i)
+      if (counts(i)) return false;
+    return true;
+  }
+  // From *from on; leaves *from at the first that does not pass.
+  XIO_DEVICE bool all(u64* from) const {
+    for (; *from < count; ++*from)
+      if (counts(*from) && !passes(*from)) return false;
+    return true;
+  }
+  XIO_DEVICE bool any(u64* index) const {
+    for (u64 i = 0; i < count; ++i) {
+      if (!counts(i) || !passes(i)) continue;
+      *index = i;
+      return true;
+    }
+    return false;
+  }
+  XIO_DEVICE bool some(size_t* indices, u64* found) const {
+    *found = 0;
+    for (u64 i = 0; i < count; ++i)
+      if (counts(i) && passes(i)) indices[(*found)++] = i;
+    return *found != 0;
+  }
+  XIO_DEVICE xio_status_t check(const ctx_view* c) const {
+    if (c != nullptr && count == 0) return XIO_OK;
+    return check_ivar(c, ivars, cmp);
+  }
+};
+
+// One look, or polling: what the two families differ in.
+struct look {
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const ctx_view&, Done&& done) const {
+    if (!done()) return XIO_PENDING;
+    fence<scope::system, order::acquire>();
+    return XIO_OK;
+  }
+};
+struct stay {
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const ctx_view& c, Done&& done) const {
+    return poll(*c.world, done);
+  }
+};
+
+template <class How, class T>
+XIO_DEVICE xio_status_t until(xio_ctx_t ctx, const T* ivar, int cmp, T value, T* found) {
+  const ctx_view* c = view_of(ctx);
+  if (const xio_status_t status = check_ivar(c, ivar, cmp); status != XIO_OK) return refuse(c, status).status;
+  return How{}(*c, [&] {
+    const T now = load<scope::system, direct::k_flag_load>(ivar);
+    if (found != nullptr) *found = now;
+    return holds(now, cmp, value);
+  });
+}
+
+template <class How, class T>
+XIO_DEVICE xio_status_t until_all(xio_ctx_t ctx, const watch<T>& w) {
+  const ctx_view* c = view_of(ctx);
+  if (const xio_status_t status = w.check(c); status != XIO_OK) return refuse(c, status).status;
+  u64 from = 0;
+  return How{}(*c, [&] { return w.all(&from); });
+}
+
+template <class How, class T>
+XIO_DEVICE xio_status_t until_any(xio_ctx_t ctx, const watch<T>& w, size_t* index) {
+  const ctx_view* c = view_of(ctx);
+  xio_status_t status = w.check(c);
+  if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
+  if (status != XIO_OK) return refuse(c, status).status;
+  u64 at = ~u64{0};
+  if (!w.empty()) status = How{}(*c, [&] { return w.any(&at); });
+  *index = static_cast<size_t>(at);
+  return status;
+}
+
+template <class How, class T>
+XIO_DEVICE xio_status_t until_some(xio_ctx_t ctx, const watch<T>& w, size_t* indices, size_t* count) {
+  const ctx_view* c = view_of(ctx);
+  xio_status_t status = w.check(c);
+  if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
+  if (status != XIO_OK) return refuse(c, status).status;
+  u64 found = 0;
+  if (!w.empty()) status = How{}(*c, [&] { return w.some(indices, &found); });
+  *count = static_cast<size_t>(found);
+  return status;
+}
+
+}  // namespace xio::dev
+
+// --- One word ----------------------------------------------------------------------------------------
+
+// Waits until `*ivar cmp value` holds (XIO_CMP_*).
+template <class T>
+XIO_DEVICE xio_status_t xio_wait_until(xio_ctx_t ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
+  return xio::dev::until<xio::dev::stay, T>(ctx, ivar, cmp, value, nullptr);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_test_until(xio_ctx_t ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
+  return xio::dev::until<xio::dev::look, T>(ctx, ivar, cmp, value, nullptr);
+}
+
+// --- Several words -----------------------------------------------------------------------------------
+
+// All of them.
+template <class T>
+XIO_DEVICE xio_status_t xio_wait_until_all(xio_ctx_t ctx, const T* ivars, size_t count, const int* status, int cmp,
+                                           std::type_identity_t<T> value) {
+  return xio::dev::until_all<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value});
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_test_all(xio_ctx_t ctx, const T* ivars, size_t count, const int* status, int cmp,
+                                     std::type_identity_t<T> value) {
+  return xio::dev::until_all<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value});
+}
+
+// At least one; *index is one of those that hold.
+template <class T>
+XIO_DEVICE xio_status_t xio_wait_until_any(xio_ctx_t ctx, const T* ivars, size_t count, const int* status, int cmp,
+                                           std::type_identity_t<T> value, size_t* index) {
+  return xio::dev::until_any<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value}, index);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_test_any(xio_ctx_t ctx, const T* ivars, size_t count, const int* status, int cmp,
+                                     std::type_identity_t<T> value, size_t* index) {
+  return xio::dev::until_any<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value}, index);
+}
+
+// At least one; `indices` (room for `count`) gets all that hold, *found how many.
+template <class T>
+XIO_DEVICE xio_status_t xio_wait_until_some(xio_ctx_t ctx, const T* ivars, size_t count, size_t* indices,
+                                            const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
+  return xio::dev::until_some<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_test_some(xio_ctx_t ctx, const T* ivars, size_t count, size_t* indices, const int* status,
+                                      int cmp, std::type_identity_t<T> value, size_t* found) {
+  return xio::dev::until_some<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
+}
+
+// --- Waiting loops of one's own ----------------------------------------------------------------------
+
+// For loops that look after several things at once: when to give up, and one turn of waiting.
+using xio_deadline_t = xio::dev::deadline;
+
+// The world's timeout from now.
+XIO_DEVICE xio_deadline_t xio_deadline(xio_ctx_t ctx) {
+  return ctx.view == nullptr ? xio_deadline_t{} : xio_deadline_t::in(*xio::dev::ctx_of(ctx).world);
+}
+XIO_DEVICE bool xio_deadline_passed(const xio_deadline_t& d) { return d.passed(); }
+
+// Gives the memory system and other waves some air; on the host platform lets the other lanes run.
+XIO_DEVICE void xio_pause() { xio::dev::pause(); }

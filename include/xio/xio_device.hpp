@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Device API: all that a kernel includes. Header-only; a ctx is passed to the kernel by value.
+//
+//   rma.hpp      put, get, scalars, strided and tiled copies
+//   atomic.hpp   atomics
+//   signal.hpp   put with signal, signals, local completion counters
+//   wait.hpp     waiting for words that peers change
+//   sync.hpp     fence, quiet, requests, barrier, sync, workgroup contexts
+//   storage.hpp  read, write, flush
+//
+// Everything public starts with xio_; names in xio::dev are the inside.
+#pragma once
+#include "xio/device/atomic.hpp"
+#include "xio/device/ctx.hpp"
+#include "xio/device/pool.hpp"
+#include "xio/device/rma.hpp"
+#include "xio/device/signal.hpp"
+#include "xio/device/storage.hpp"
+#include "xio/device/sync.hpp"
+#include "xio/device/wait.hpp"
