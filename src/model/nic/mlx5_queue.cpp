@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "model/nic/mlx5_queue.hpp"
+
+#include <chrono>
+#include <cstring>
+
+namespace xio::model::rdma {
+
+namespace w = wire::mlx5;
+
+namespace {
+
+failure broken(rule why) { return {outcome::local_qp_operation, why}; }
+
+std::uint32_t syndrome_of(outcome what) {
+  switch (what) {
+    case outcome::ok: return 0;
+    case outcome::local_length: return w::local_length;
+    case outcome::local_qp_operation: return w::local_qp_operation;
+    case outcome::local_protection: return w::local_protection;
+    case outcome::flushed: return w::flushed;
+    case outcome::remote_invalid_request: return w::remote_invalid_request;
+    case outcome::remote_access: return w::remote_access;
+    case outcome::remote_operation: return w::remote_operation;
+    case outcome::retry_exceeded: return w::transport_retry_exceeded;
+  }
+  return w::local_qp_operation;
+}
+
+constexpr std::uint32_t k_flags = w::k_ask_completion | w::k_solicited | 0xe0;
+
+}  // namespace
+
+mlx5_queue::mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uint64_t max_message)
+    : memory_(memory),
+      number_(number),
+      max_message_(max_message),
+      word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
+      rung_(memory.start),
+      next_(memory.start),
+      first_(memory.start) {}
+
+failure mlx5_queue::look() {
+  const std::uint64_t word = __atomic_load_n(memory_.doorbell, __ATOMIC_ACQUIRE);
+  if (word == word_) return {};
+  word_ = word;
+  const w::doorbell bell = w::get_doorbell(word);
+  if (bell.reserved != 0) return broken(rule::doorbell_reserved);
+  if (bell.qpn != number_) return broken(rule::doorbell_queue);
+  const std::uint32_t fresh = (bell.producer - static_cast<std::uint32_t>(rung_)) & 0xffff;
+  const std::uint64_t rung = rung_ + fresh;
+  if (rung - next_ > memory_.depth) return broken(rule::doorbell_range);
+  // The record is written first, so it is never behind; a later post may have moved it on.
+  const std::uint32_t record = w::record_producer(__atomic_load_n(memory_.record, __ATOMIC_ACQUIRE));
+  const std::uint32_t ahead = (record - bell.producer) & 0xffff;
+  if (record > 0xffff || ahead > memory_.depth) return broken(rule::doorbell_record);
+  rung_ = rung;
+  return {};
+}
+
+const std::uint32_t* mlx5_queue::slot(std::uint64_t ticket) const {
+  return memory_.slots + (ticket & (memory_.depth - 1)) * (w::k_block_bytes / 4);
+}
+
+failure mlx5_queue::take(op& out) {
+  first_ = next_;
+  out.what = verb::nop;
+  out.signalled = false;
+  out.is_inline = false;
+  out.bytes = 0;
+  out.span_count = 0;
+  std::memcpy(entry_, slot(next_), w::k_block_bytes);
+  const control c = w::get_control(entry_);
+  out.wire_opcode = static_cast<std::uint8_t>(c.op);
+  const std::uint32_t blocks = w::blocks(c.segments);
+  if (c.segments == 0) return broken(rule::entry_segments);
+  if (blocks > rung_ - next_) return broken(rule::entry_cut);
+  for (std::uint32_t i = 1; i < blocks; ++i)
+    std::memcpy(entry_ + i * (w::k_block_bytes / 4), slot(next_ + i), w::k_block_bytes);
+  next_ += blocks;
+  out.signalled = (c.flags & w::k_ask_completion) != 0;
+  if (const failure f = check_control(c)) return f;
+  switch (c.op) {
+    case w::op_nop: return c.segments == 1 ? failure{} : broken(rule::entry_segments);
+    case w::op_rdma_write:
+    case w::op_rdma_read: return take_copy(c, out);
+    case w::op_atomic_cs:
+    case w::op_atomic_fa:
+    case w::op_masked_cs:
+    case w::op_masked_fa: return take_atomic(c, out);
+    default: return broken(rule::entry_opcode);
+  }
+}
+
+failure mlx5_queue::check_control(const control& c) const {
+  const bool masked = c.op == w::op_masked_cs || c.op == w::op_masked_fa;
+  if (c.index != (first_ & 0xffff)) return broken(rule::entry_index);
+  if (c.qpn != number_) return broken(rule::entry_queue);
+  if (c.reserved != 0 || c.immediate != 0) return broken(rule::entry_reserved);
+  if ((c.flags & ~k_flags) != 0) return broken(rule::entry_flags);
+  if (masked ? c.opmod != w::k_opmod_masked_4 && c.opmod != w::k_opmod_masked_8 : c.opmod != 0)
+    return broken(rule::entry_modifier);
+  return {};
+}
+
+failure mlx5_queue::take_remote(op& out) const {
+  const w::remote r = w::get_remote(entry_ + 4);
+  out.remote = r.address;
+  out.remote_key = r.rkey;
+  return r.reserved == 0 ? failure{} : broken(rule::entry_reserved);
+}
+
+failure mlx5_queue::take_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const {
+  if (count > k_max_spans) return broken(rule::entry_segments);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const w::data d = w::get_data(dw + i * w::k_segment_dwords);
+    // 0 would mean 2 GiB, and the top bit an inline segment behind a plain one.
+    if (d.bytes == 0 || (d.bytes & w::k_inline_flag) != 0) return {outcome::local_length, rule::data_length};
+    out.spans[i] = span_ref{d.address, d.bytes, d.lkey};
+    out.bytes += d.bytes;
+  }
+  out.span_count = count;
+  return out.bytes <= max_message_ ? failure{} : failure{outcome::local_length, rule::data_length};
+}
+
+failure mlx5_queue::take_copy(const control& c, op& out) const {
+  if (c.segments < 2) return broken(rule::entry_segments);
+  if (const failure f = take_remote(out)) return f;
+  out.what = c.op == w::op_rdma_write ? verb::write : verb::read;
+  const std::uint32_t head = w::get_data(entry_ + 8).bytes;
+  if (c.segments == 2 || (head & w::k_inline_flag) == 0) return take_spans(entry_ + 8, c.segments - 2, out);
+  const std::uint32_t bytes = head & ~w::k_inline_flag;
+  if (out.what != verb::write || bytes > k_max_inline || c.segments != w::inline_segments(bytes))
+    return broken(rule::entry_segments);
+  out.is_inline = true;
+  out.bytes = bytes;
+  std::memcpy(out.inlined.data(), entry_ + 9, bytes);
+  return {};
+}
+
+failure mlx5_queue::take_atomic(const control& c, op& out) const {
+  const bool wide = c.op == w::op_masked_cs && c.opmod == w::k_opmod_masked_8;
+  const std::uint32_t segments = wide ? 5 : 4;
+  if (c.segments != segments) return broken(rule::entry_segments);
+  if (const failure f = take_remote(out)) return f;
+  out.what = verb::atomic;
+  const std::uint32_t* operands = entry_ + 8;
+  if (c.op == w::op_masked_cs || c.op == w::op_masked_fa) {
+    if (const failure f = take_masked(c, operands, out)) return f;
+  } else {
+    const w::pair_64 p = w::get_pair_64(operands);
+    const std::uint64_t all = ~std::uint64_t{0};
+    if (c.op == w::op_atomic_fa)
+      out.change = atomic_change{true, 8, p.first, 0, 0, 0, 0, false};
+    else
+      out.change = atomic_change{false, 8, p.first, 0, p.second, all, all, false};
+  }
+  if (const failure f = take_spans(entry_ + (segments - 1) * w::k_segment_dwords, 1, out)) return f;
+  return out.bytes == out.change.width ? failure{} : failure{outcome::local_length, rule::data_length};
+}
+
+// Results of the 4-byte forms are put into memory big endian; see device/rdma.hpp.
+failure mlx5_queue::take_masked(const control& c, const std::uint32_t* dw, op& out) const {
+  const bool narrow = c.opmod == w::k_opmod_masked_4;
+  const bool add = c.op == w::op_masked_fa;
+  const auto at = [&](int i) { return wire::be32(dw[i]); };
+  if (narrow && add) {
+    if (dw[2] != 0 || dw[3] != 0) return broken(rule::entry_reserved);
+    out.change = atomic_change{true, 4, at(0), at(1), 0, 0, 0, true};
+  } else if (narrow) {
+    out.change = atomic_change{false, 4, at(0), 0, at(1), at(2), at(3), true};
+  } else if (add) {
+    const w::pair_64 p = w::get_pair_64(dw);
+    out.change = atomic_change{true, 8, p.first, p.second, 0, 0, 0, false};
+  } else {
+    const w::pair_64 values = w::get_pair_64(dw), masks = w::get_pair_64(dw + 4);
+    out.change = atomic_change{false, 8, values.first, 0, values.second, masks.first, masks.second, false};
+  }
+  return {};
+}
+
+// --- Completions -------------------------------------------------------------------------------------
+
+// The last dword goes last, with release: who sees its opcode and counter sees the rest, and the op's data.
+void mlx5_queue::tell(const op& o, std::uint32_t cqe_opcode, std::uint32_t syndromes) {
+  const bool returns_data = o.what == verb::read || o.what == verb::atomic;
+  std::uint32_t dw[w::k_cqe_dwords] = {};
+  dw[w::k_cqe_bytes_at] = wire::be32(returns_data ? static_cast<std::uint32_t>(o.bytes) : 0);
+  if (cqe_opcode == w::cqe_request) {
+    const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    dw[12] = wire::be32(w::high(now));
+    dw[13] = wire::be32(w::low(now));
+  } else {
+    dw[w::k_cqe_syndrome_at] = syndromes;
+  }
+  dw[w::k_cqe_qpn_at] = w::cqe_send_opcode_qpn(o.wire_opcode, number_);
+  for (std::uint32_t i = 0; i < w::k_cqe_state_at; ++i) __atomic_store_n(&memory_.cqe[i], dw[i], __ATOMIC_RELAXED);
+  __atomic_store_n(&memory_.cqe[w::k_cqe_state_at], w::cqe_state(static_cast<std::uint32_t>(first_) & 0xffff, cqe_opcode),
+                   __ATOMIC_RELEASE);
+}
+
+void mlx5_queue::complete(const op& o) {
+  if (o.signalled) tell(o, w::cqe_request, 0);
+}
+
+void mlx5_queue::complete_in_error(const op& o, failure f) {
+  tell(o, w::cqe_request_error, w::cqe_syndromes(syndrome_of(f.what), static_cast<std::uint32_t>(f.why)));
+}
+
+void mlx5_queue::flush() {
+  op dropped;
+  while (next_ != rung_) {
+    const std::uint32_t blocks = w::blocks(w::get_control(slot(next_)).segments);
+    first_ = next_;
+    // What follows an error is not to be trusted, not even its length.
+    next_ += blocks == 0 || blocks > rung_ - next_ ? 1 : blocks;
+    if (memory_.flushes_cover_error)
+      tell(dropped, w::cqe_request_error, w::cqe_syndromes(w::flushed, static_cast<std::uint32_t>(rule::none)));
+  }
+}
+
+}  // namespace xio::model::rdma

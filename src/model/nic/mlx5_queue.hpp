@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The mlx5 dialect: work queue entries of include/xio/wire/mlx5.hpp, a doorbell record and word, a collapsed CQE.
+#pragma once
+#include <cstdint>
+
+#include "model/nic/wire_queue.hpp"
+#include "xio/wire/mlx5.hpp"
+
+namespace xio::model::rdma {
+
+// Plain host memory that outlives the queue.
+struct mlx5_memory {
+  const std::uint32_t* slots;     // depth entries of 64 bytes
+  std::uint32_t depth;            // a power of two, at most 32768
+  const std::uint32_t* record;    // send word of the doorbell record
+  const std::uint64_t* doorbell;  // the 8 bytes of the UAR that this queue rings
+  std::uint32_t* cqe;             // 64 bytes; op_own invalid to begin with
+  // Index of the first entry. Hardware starts at 0; tests start near a wrap.
+  std::uint64_t start;
+  // A collapsed CQ shows the newest CQE only, so those of flushed entries cover the one that says why. Off: the first
+  // error stays to be read, which hardware does not promise. On: as bad as it gets.
+  bool flushes_cover_error;
+};
+
+class mlx5_queue final : public wire_queue {
+ public:
+  mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uint64_t max_message);
+
+  failure look() override;
+  bool waiting() const override { return next_ != rung_; }
+  failure take(op& out) override;
+  void complete(const op& o) override;
+  void complete_in_error(const op& o, failure f) override;
+  void flush() override;
+
+ private:
+  using control = wire::mlx5::control;
+  failure check_control(const control& c) const;
+  failure take_copy(const control& c, op& out) const;
+  failure take_atomic(const control& c, op& out) const;
+  failure take_masked(const control& c, const std::uint32_t* dw, op& out) const;
+  failure take_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const;
+  failure take_remote(op& out) const;
+  const std::uint32_t* slot(std::uint64_t ticket) const;
+  void tell(const op& o, std::uint32_t cqe_opcode, std::uint32_t syndromes);
+
+  const mlx5_memory memory_;
+  const std::uint32_t number_;
+  const std::uint64_t max_message_;
+  std::uint64_t word_;   // the doorbell as it was last
+  std::uint64_t rung_;   // entries below were announced
+  std::uint64_t next_;   // the next entry to take
+  std::uint64_t first_;  // of the entry taken last
+  // The entry being decoded, out of the ring: it may wrap, and the ring is the device's to change.
+  std::uint32_t entry_[wire::mlx5::k_max_segments * wire::mlx5::k_segment_dwords + 4];
+};
+
+}  // namespace xio::model::rdma

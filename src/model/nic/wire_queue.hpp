@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// One send queue as a NIC family lays it out in memory: where entries are, how a doorbell announces them, how
+// completions are told. One implementation per family (dialect).
+#pragma once
+#include "model/nic/op.hpp"
+
+namespace xio::model::rdma {
+
+class wire_queue {
+ public:
+  virtual ~wire_queue() = default;
+
+  // Looks at the doorbell; cheap when nothing happened. A failure is a doorbell that no driver may ring.
+  virtual failure look() = 0;
+  // Whether the doorbell has announced entries that were not taken.
+  virtual bool waiting() const = 0;
+  // Takes and decodes the next entry. On failure `out` holds what completion needs.
+  virtual failure take(op& out) = 0;
+
+  // Completions of the entry taken last.
+  virtual void complete(const op& o) = 0;
+  virtual void complete_in_error(const op& o, failure f) = 0;
+  // Drops everything announced, after an error.
+  virtual void flush() = 0;
+};
+
+}  // namespace xio::model::rdma
