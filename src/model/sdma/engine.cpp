@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "model/sdma/engine.hpp"
+
+#include "model/sdma/queue.hpp"
+
+namespace xio::model::sdma {
+
+engine::engine(const payload_agent& payload, std::uint64_t copy_bytes, std::uint64_t seed)
+    : payload_(payload), copy_bytes_(copy_bytes), seed_(seed) {}
+
+engine::~engine() = default;
+
+std::unique_lock<std::mutex> engine::visit() {
+  visitors_.fetch_add(1, std::memory_order_acq_rel);
+  std::unique_lock hold(lock_);
+  visitors_.fetch_sub(1, std::memory_order_acq_rel);
+  return hold;
+}
+
+bool engine::map(void* base, std::size_t bytes, memory_kind kind) {
+  const auto hold = visit();
+  return map_.add(reinterpret_cast<std::uint64_t>(base), bytes, kind);
+}
+
+bool engine::unmap(void* base) {
+  const auto hold = visit();
+  return map_.remove(reinterpret_cast<std::uint64_t>(base));
+}
+
+std::uint32_t engine::add_queue(const queue_memory& memory) {
+  const auto hold = visit();
+  // Every queue reorders in its own way, the same way in every run.
+  seed_ = seed_ * 6364136223846793005u + 1442695040888963407u;
+  queues_.push_back(std::make_unique<queue>(next_number_, memory, seed_));
+  return next_number_++;
+}
+
+void engine::remove_queue(std::uint32_t number) {
+  const auto hold = visit();
+  std::erase_if(queues_, [&](const auto& q) { return q->number() == number; });
+}
+
+bool engine::poll() {
+  if (visitors_.load(std::memory_order_acquire) != 0) return false;
+  std::unique_lock hold(lock_, std::try_to_lock);
+  if (!hold) return false;
+  const surroundings around{payload_, map_, copy_bytes_};
+  bool worked = false;
+  for (auto& q : queues_) worked |= q->turn(around);
+  return worked;
+}
+
+}  // namespace xio::model::sdma

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "model/sdma/queue.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+
+namespace xio::model::sdma {
+
+namespace {
+
+// Bounds of one turn, so that one thread can play many queues and nobody waits long for his.
+constexpr unsigned k_packets_a_turn = 64;
+constexpr std::uint64_t k_bytes_a_turn = 1u << 20;
+// Moves that may run beside each other, and how much of one runs before another may.
+constexpr std::size_t k_window = 8;
+constexpr std::uint64_t k_slice = 256u << 10;
+
+std::uint64_t read_acquire(const std::uint64_t* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+
+}  // namespace
+
+queue::queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed)
+    : number_(number), memory_(memory), random_(seed | 1), rung_(memory.start), next_(memory.start) {
+  window_.reserve(k_window);
+}
+
+bool queue::look_at_doorbell() {
+  const std::uint64_t rung = read_acquire(memory_.doorbell);
+  if (rung == rung_) return true;
+  fault f = fault::none;
+  if (rung < rung_) {
+    f = fault::pointer_backwards;
+  } else if (rung % 4 != 0) {
+    f = fault::pointer_unaligned;
+  } else if (rung - next_ > memory_.ring_bytes) {
+    f = fault::pointer_too_far;
+  } else if (read_acquire(memory_.wptr) < rung) {
+    // Ahead is right: the next round of wptr and doorbell may be half done.
+    f = fault::pointer_not_stored;
+  }
+  if (f != fault::none) {
+    // What was rung before the mistake still counts.
+    if (!window_.empty() || next_ != rung_) return true;
+    stop(f, rung_ / 4, rung);
+    return false;
+  }
+  rung_ = rung;
+  return true;
+}
+
+bool queue::turn(const surroundings& around) {
+  if (stopped_) return false;
+  if (window_.empty() && next_ == rung_ && read_acquire(memory_.doorbell) == rung_) return false;
+  if (!look_at_doorbell()) return true;
+  bool worked = false;
+  unsigned packets = 0;
+  std::uint64_t bytes = 0;
+  while (packets < k_packets_a_turn && bytes < k_bytes_a_turn) {
+    // Read ahead, so that copies that could overlap do.
+    bool waits = false;
+    while (!draining_ && next_ != rung_ && window_.size() < k_window && packets < k_packets_a_turn) {
+      const outcome o = issue(around);
+      if (o == outcome::stopped) return true;
+      if (o == outcome::drain) draining_ = true;
+      waits = o == outcome::waits;
+      if (o != outcome::done) break;
+      ++packets;
+      worked = true;
+    }
+    if (window_.empty()) {
+      if (draining_) {
+        draining_ = false;
+        around.payload.fence();
+        continue;
+      }
+      if (waits || next_ == rung_) break;
+      continue;
+    }
+    bytes += run_slice(around);
+    if (stopped_) return true;
+    worked = true;
+  }
+  return worked;
+}
+
+std::uint64_t queue::run_slice(const surroundings& around) {
+  // xorshift64: any order will do, as long as a seed gives it again.
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  const std::size_t pick = random_ % window_.size();
+  move& m = window_[pick];
+  const std::uint64_t at = m.done;
+  std::uint64_t bytes = std::min(k_slice, m.bytes - at);
+  if (!m.data.empty()) bytes = std::min<std::uint64_t>(bytes, m.data.size() * 4);
+  // Looked up again: it may have been unmapped since the packet was read.
+  if (around.map.find(m.dst + at, bytes) == nullptr || (m.data.empty() && !around.map.find(m.src + at, bytes))) {
+    stop(fault::not_mapped, m.dword, m.dst + at);
+    return 0;
+  }
+  const void* from = m.data.empty() ? reinterpret_cast<const void*>(m.src + at) : m.data.data();
+  auto* to = reinterpret_cast<void*>(m.dst + at);
+  if (from != to) around.payload.copy(to, from, bytes);
+  m.done += bytes;
+  if (m.done == m.bytes) {
+    std::swap(m, window_.back());
+    window_.pop_back();
+  }
+  return bytes;
+}
+
+queue::outcome queue::stop(fault f, std::uint64_t dword, std::uint64_t value) {
+  stopped_ = true;
+  window_.clear();
+  log::error(
+      "SDMA model queue {}: stopped at dword {} ({:#x}): {}; it takes no more work, and waits on it fail with vendor "
+      "code {}",
+      number_, dword, value, text_of(f), static_cast<std::uint32_t>(f));
+  if (memory_.report != nullptr) {
+    __atomic_store_n(memory_.report + 1, static_cast<std::uint32_t>(dword), __ATOMIC_RELAXED);
+    __atomic_store_n(memory_.report, static_cast<std::uint32_t>(f), __ATOMIC_RELEASE);
+  }
+  return outcome::stopped;
+}
+
+fault queue::whole(std::uint64_t dwords) const {
+  const std::uint64_t bytes = dwords * 4;
+  if ((next_ & (memory_.ring_bytes - 1)) + bytes > memory_.ring_bytes) return fault::straddle;
+  if (bytes > rung_ - next_) return fault::cut_short;
+  return fault::none;
+}
+
+queue::outcome queue::finish(std::uint64_t dwords) {
+  next_ += dwords * 4;
+  poll_looks_ = 0;
+  return outcome::done;
+}
+
+queue::outcome queue::keep(move m, std::uint64_t dwords) {
+  window_.push_back(std::move(m));
+  return finish(dwords);
+}
+
+}  // namespace xio::model::sdma

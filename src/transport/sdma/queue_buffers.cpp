@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "transport/sdma/queue_buffers.hpp"
+
+#include <bit>
+#include <vector>
+
+#include "base/error.hpp"
+#include "xio/device/sdma.hpp"
+
+namespace xio::sdma {
+
+namespace {
+
+// Lines of words_.
+constexpr std::size_t k_line = 128;
+constexpr std::size_t k_completion_line = 0;
+constexpr std::size_t k_wptr_line = 1;
+constexpr std::size_t k_doorbell_line = 2;
+constexpr std::size_t k_lines = 3;
+
+void check(std::uint32_t depth, std::uint64_t ticket_start) {
+  if (depth < 4 || !std::has_single_bit(depth)) {
+    fail(XIO_ERR_CONFIG, "SDMA ring of {} entries: the depth must be a power of two of 4 and more; see XIO_RING_DEPTH",
+         depth);
+  }
+  if (ticket_start % depth != 0) {
+    fail(XIO_ERR_CONFIG, "SDMA ring of {} entries: first ticket {} is no multiple of the depth; see XIO_TICKET_START",
+         depth, ticket_start);
+  }
+}
+
+}  // namespace
+
+queue_buffers::queue_buffers(std::uint32_t depth, std::uint64_t ticket_start, std::uint32_t chunk)
+    : ticket_start_(ticket_start) {
+  check(depth, ticket_start);
+  ring_ = gpu::buffer(std::size_t{depth} * dev::k_sdma_slot_bytes, gpu::place::shared);
+  words_ = gpu::buffer(k_lines * k_line, gpu::place::shared);
+  state_ = gpu::buffer(sizeof(dev::ring_state), gpu::place::device);
+  sequence_ = gpu::buffer(depth * sizeof(std::uint32_t), gpu::place::device);
+
+  auto* words = words_.as<unsigned char>();
+  view_.state = state_.as<dev::ring_state>();
+  view_.sequence = sequence_.as<std::uint32_t>();
+  view_.slots = ring_.as<unsigned char>();
+  view_.depth = depth;
+  view_.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth));
+  view_.kind = dev::ring_kind::sdma;
+  view_.chunk = chunk;
+  view_.completion = words + k_completion_line * k_line;
+  view_.record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
+  view_.doorbell = reinterpret_cast<std::uint64_t*>(words + k_doorbell_line * k_line);
+
+  reinterpret_cast<dev::sdma_completion*>(view_.completion)->fence = static_cast<std::uint32_t>(ticket_start);
+  *reinterpret_cast<std::uint64_t*>(view_.record) = start_bytes();
+  *view_.doorbell = start_bytes();
+
+  dev::ring_state state{};
+  state.issued = state.published = state.completed = ticket_start;
+  state.credits = depth;
+  gpu::put_value(view_.state, state);
+  // The lap before the first: no slot is complete yet.
+  const std::vector<std::uint32_t> before(depth, dev::ring_lap(view_, ticket_start) - 1);
+  gpu::copy(view_.sequence, before.data(), before.size() * sizeof before[0]);
+}
+
+std::uint64_t queue_buffers::ring_bytes() const { return std::uint64_t{view_.depth} * dev::k_sdma_slot_bytes; }
+std::uint64_t queue_buffers::start_bytes() const { return ticket_start_ * dev::k_sdma_slot_bytes; }
+
+}  // namespace xio::sdma

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The memory of one SDMA queue, ready for device code.
+#pragma once
+#include <cstdint>
+
+#include "gpu/gpu.hpp"
+#include "xio/device/view.hpp"
+
+namespace xio::sdma {
+
+class queue_buffers {
+ public:
+  // depth: slots, a power of two of 4 and more. ticket_start: a multiple of depth. Throws XIO_ERR_CONFIG if not.
+  // chunk: most bytes of one copy.
+  queue_buffers(std::uint32_t depth, std::uint64_t ticket_start, std::uint32_t chunk);
+
+  // Filled but for `id` and `index`.
+  const dev::ring_view& view() const { return view_; }
+  std::uint64_t ring_bytes() const;
+  std::uint64_t start_bytes() const;  // what write pointer and doorbell hold at first
+
+ private:
+  std::uint64_t ticket_start_;
+  gpu::buffer ring_;      // engine and GPU
+  gpu::buffer words_;     // engine and GPU: completion, write pointer, doorbell, a line each
+  gpu::buffer state_;     // GPU alone
+  gpu::buffer sequence_;  // GPU alone
+  dev::ring_view view_{};
+};
+
+}  // namespace xio::sdma
