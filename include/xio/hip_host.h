@@ -48,11 +48,6 @@ inline int __lane_id() { return static_cast<int>(::xio::host_exec::current->lane
 inline unsigned long long __ballot(int predicate) {
   return ::xio::host_exec::ballot(::xio::host_exec::whole_wave(), predicate != 0);
 }
-inline int __any(int predicate) { return __ballot(predicate) != 0; }
-inline int __all(int predicate) {
-  const auto here = ::xio::host_exec::whole_wave();
-  return ::xio::host_exec::ballot(here, predicate != 0) == here;
-}
 template <class T>
 T __shfl(T value, int from, int = 0) {
   static_assert(sizeof(T) <= 8);
