@@ -16,6 +16,8 @@ struct payload_agent {
   std::uint64_t (*atomic)(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare);
   // Makes earlier copies visible before later ones (a release fence at system scope).
   void (*fence)();
+  // The payload is host memory: pointers to it may be handed to the operating system.
+  bool direct = false;
 };
 
 }  // namespace xio

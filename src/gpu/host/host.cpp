@@ -90,7 +90,7 @@ void full_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #pragma GCC diagnostic pop
 #endif
 
-constexpr payload_agent k_payload{&copy, &change_any, &full_fence};
+constexpr payload_agent k_payload{&copy, &change_any, &full_fence, true};
 
 }  // namespace
 

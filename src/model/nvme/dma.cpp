@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "model/nvme/dma.hpp"
+
+#include <algorithm>
+
+namespace xio::model::nvme {
+
+std::uint64_t dma_map::add(void* base, std::size_t bytes, memory kind) {
+  const std::uint64_t bus = reinterpret_cast<std::uint64_t>(base) + k_bus_offset;
+  std::lock_guard hold(lock_);
+  ranges_.push_back(range{bus, bytes, static_cast<std::byte*>(base), kind});
+  return bus;
+}
+
+void dma_map::remove(const void* base) {
+  std::lock_guard hold(lock_);
+  const auto it = std::find_if(ranges_.begin(), ranges_.end(), [&](const range& r) { return r.base == base; });
+  if (it != ranges_.end()) ranges_.erase(it);
+}
+
+// Ranges may overlap (a registered part of the heap); the one that reaches farthest serves longest.
+dma_map::target dma_map::find(std::uint64_t bus) const {
+  std::lock_guard hold(lock_);
+  target best{nullptr, 0, memory::host};
+  for (const range& r : ranges_) {
+    if (bus < r.bus || bus - r.bus >= r.bytes) continue;
+    const std::uint64_t at = bus - r.bus;
+    if (r.bytes - at > best.bytes) best = target{r.base + at, r.bytes - at, r.kind};
+  }
+  return best;
+}
+
+std::byte* dma_map::host(std::uint64_t bus, std::uint64_t bytes) const {
+  const target t = find(bus);
+  return t.kind == memory::host && t.bytes >= bytes ? t.at : nullptr;
+}
+
+}  // namespace xio::model::nvme

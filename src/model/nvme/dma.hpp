@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What the drive may reach: ranges of bus addresses. They differ from the process's addresses, as behind an IOMMU, so
+// that an address that nobody translated is found out.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace xio::model::nvme {
+
+class dma_map {
+ public:
+  // The same for every drive, because one registration serves all of them. Keeps the offset in the page.
+  static constexpr std::uint64_t k_bus_offset = std::uint64_t{1} << 60;
+
+  enum class memory {
+    host,     // queues and lists: plain host memory
+    payload,  // what payload_agent reaches
+  };
+  struct target {
+    std::byte* at;
+    std::uint64_t bytes;  // to the end of the range; 0: nothing is mapped there
+    memory kind;
+  };
+
+  std::uint64_t add(void* base, std::size_t bytes, memory kind);
+  void remove(const void* base);
+  target find(std::uint64_t bus) const;
+  // Host memory of at least that many bytes, or null.
+  std::byte* host(std::uint64_t bus, std::uint64_t bytes) const;
+
+ private:
+  struct range {
+    std::uint64_t bus;
+    std::uint64_t bytes;
+    std::byte* base;
+    memory kind;
+  };
+  mutable std::mutex lock_;
+  std::vector<range> ranges_;
+};
+
+}  // namespace xio::model::nvme

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "model/nvme/file.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace xio::model::nvme {
+
+file::file(const std::string& path, const xio_storage_attr_t& attr) : path_(path) {
+  read_only_ = (attr.flags & XIO_STORAGE_READ_ONLY) != 0;
+  const bool shapes = (attr.flags & (XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE)) != 0;
+  if (read_only_ && shapes)
+    fail(XIO_ERR_ARG, "cannot open {}: READ_ONLY goes with neither CREATE nor TRUNCATE; drop one of them", path);
+  if (attr.block_bytes != 0) block_bytes_ = attr.block_bytes;
+  if (block_bytes_ < 512 || block_bytes_ > 65536 || (block_bytes_ & (block_bytes_ - 1)) != 0)
+    fail(XIO_ERR_ARG, "cannot open {} with blocks of {} bytes; use a power of two from 512 to 65536", path,
+         block_bytes_);
+  open_file(attr.flags);
+  try {
+    std::uint64_t bytes = measure();
+    if (attr.bytes > bytes) {
+      if (read_only_ || block_device_)
+        fail(XIO_ERR_IO, "{} is too short: it has {} bytes and {} were asked for{}", path, bytes, attr.bytes,
+             block_device_ ? "" : "; open it without READ_ONLY to let it grow");
+      if (ftruncate(fd_, static_cast<off_t>(attr.bytes)) != 0)
+        fail(XIO_ERR_IO, "cannot grow {} to {} bytes: {}; make room or ask for less", path, attr.bytes,
+             errno_text(errno));
+      bytes = attr.bytes;
+    }
+    exact_bytes_ = bytes;
+    trim_ = shapes && attr.bytes != 0 && !block_device_;
+    capacity_ = (bytes + block_bytes_ - 1) & ~std::uint64_t{block_bytes_ - 1};
+  } catch (...) {
+    close(fd_);
+    throw;
+  }
+}
+
+file::~file() {
+  if (trim_) {
+    struct stat now {};
+    if (fstat(fd_, &now) == 0 && static_cast<std::uint64_t>(now.st_size) > exact_bytes_ &&
+        ftruncate(fd_, static_cast<off_t>(exact_bytes_)) != 0)
+      log::warn("cannot cut {} to {} bytes: {}; its end is padded with zeroes", path_, exact_bytes_, errno_text(errno));
+  }
+  close(fd_);
+}
+
+void file::open_file(std::uint32_t flags) {
+  struct stat info {};
+  const bool there = stat(path_.c_str(), &info) == 0;
+  if (there && !S_ISREG(info.st_mode) && !S_ISBLK(info.st_mode))
+    fail(XIO_ERR_IO, "cannot use {} as storage: it is neither a file nor a block device", path_);
+  block_device_ = there && S_ISBLK(info.st_mode);
+  int how = (read_only_ ? O_RDONLY : O_RDWR) | O_CLOEXEC;
+  if ((flags & XIO_STORAGE_CREATE) != 0) how |= O_CREAT;
+  if ((flags & XIO_STORAGE_TRUNCATE) != 0 && !block_device_) how |= O_TRUNC;
+  if (block_device_) {
+    how &= ~O_CREAT;
+    // Exclusive on a block device: refused while it is mounted or held by another driver.
+    if (!read_only_) how |= O_EXCL;
+  }
+  fd_ = open(path_.c_str(), how, 0666);
+  if (fd_ >= 0) return;
+  const int err = errno;
+  if (err == ENOENT)
+    fail(XIO_ERR_IO, "cannot open {}: {}; check the path, or open it with CREATE", path_, errno_text(err));
+  if (err == EACCES || err == EPERM || err == EROFS)
+    fail(XIO_ERR_IO, "cannot open {} for {}: {}; change its permissions{}", path_,
+         read_only_ ? "reading" : "reading and writing", errno_text(err),
+         read_only_ ? "" : " or open it with READ_ONLY");
+  if (err == EBUSY) fail(XIO_ERR_IO, "cannot open {}: it is mounted or in use; unmount it first", path_);
+  fail(XIO_ERR_IO, "cannot open {}: {}", path_, errno_text(err));
+}
+
+std::uint64_t file::measure() {
+  struct stat info {};
+  if (fstat(fd_, &info) != 0) fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));
+  if (!block_device_) return static_cast<std::uint64_t>(info.st_size);
+  std::uint64_t bytes = 0;
+  if (ioctl(fd_, BLKGETSIZE64, &bytes) != 0)
+    fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));
+  return bytes;
+}
+
+}  // namespace xio::model::nvme

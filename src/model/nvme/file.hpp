@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The file or block device behind a drive: how it is opened, what its capacity is, what size it has in the end.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "xio/xio.h"
+
+namespace xio::model::nvme {
+
+class file {
+ public:
+  // Throws one sentence: not there, not a file, no permission, too short, bad block size.
+  file(const std::string& path, const xio_storage_attr_t& attr);
+  ~file();
+  file(const file&) = delete;
+  file& operator=(const file&) = delete;
+
+  int fd() const { return fd_; }
+  const std::string& path() const { return path_; }
+  bool read_only() const { return read_only_; }
+  std::uint32_t block_bytes() const { return block_bytes_; }
+  // Rounded up to a block: what lies behind the end of the file reads as zeroes.
+  std::uint64_t capacity() const { return capacity_; }
+
+ private:
+  void open_file(std::uint32_t flags);
+  std::uint64_t measure();
+
+  std::string path_;
+  int fd_ = -1;
+  bool read_only_ = false;
+  bool block_device_ = false;
+  std::uint32_t block_bytes_ = 512;
+  std::uint64_t capacity_ = 0;
+  // Whole blocks are written, so the last may reach beyond the size asked for; closing cuts that off.
+  bool trim_ = false;
+  std::uint64_t exact_bytes_ = 0;
+};
+
+}  // namespace xio::model::nvme

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "model/nvme/file_engine.hpp"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace xio::model::nvme {
+
+bool file_job::advance(std::size_t bytes) {
+  offset += bytes;
+  for (; part < parts.size(); ++part) {
+    iovec& v = parts[part];
+    const std::size_t n = std::min(bytes, v.iov_len);
+    v.iov_base = static_cast<char*>(v.iov_base) + n;
+    v.iov_len -= n;
+    bytes -= n;
+    if (v.iov_len != 0) return false;
+  }
+  return true;
+}
+
+void file_job::zero_rest() {
+  for (; part < parts.size(); ++part) std::memset(parts[part].iov_base, 0, parts[part].iov_len);
+}
+
+bool file_job::take(long result) {
+  if (result == -EINTR || result == -EAGAIN) return false;
+  if (result < 0) {
+    error = static_cast<int>(-result);
+    return true;
+  }
+  if (what == kind::sync) return true;
+  if (result > 0) return advance(static_cast<std::size_t>(result));
+  if (what == kind::read)
+    zero_rest();
+  else
+    error = ENOSPC;
+  return true;
+}
+
+namespace {
+
+// readv and writev take this many parts at once.
+constexpr std::size_t k_parts_at_once = 1024;
+
+class plain_engine : public file_engine {
+ public:
+  explicit plain_engine(int fd) : fd_(fd) {}
+  const char* name() const override { return "plain"; }
+  bool full() const override { return done_.size() >= 16; }
+  void kick() override {}
+
+  void start(file_job& job) override {
+    while (!job.take(once(job))) {
+    }
+    done_.push_back(&job);
+  }
+
+  void reap(std::vector<file_job*>& done) override {
+    done.insert(done.end(), done_.begin(), done_.end());
+    done_.clear();
+  }
+
+ private:
+  long once(const file_job& job) const {
+    const iovec* parts = job.parts.data() + job.part;
+    const int count = static_cast<int>(std::min(job.parts.size() - job.part, k_parts_at_once));
+    const off_t offset = static_cast<off_t>(job.offset);
+    long result = 0;
+    if (job.what == file_job::kind::sync)
+      result = fdatasync(fd_);
+    else if (job.what == file_job::kind::read)
+      result = preadv(fd_, parts, count, offset);
+    else
+      result = pwritev(fd_, parts, count, offset);
+    return result < 0 ? -errno : result;
+  }
+
+  int fd_;
+  std::vector<file_job*> done_;
+};
+
+}  // namespace
+
+std::unique_ptr<file_engine> make_plain_engine(int fd) { return std::make_unique<plain_engine>(fd); }
+
+std::unique_ptr<file_engine> make_file_engine(int fd) {
+  auto engine = make_uring_engine(fd);
+  return engine != nullptr ? std::move(engine) : make_plain_engine(fd);
+}
+
+}  // namespace xio::model::nvme

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Reading and writing the file behind a drive, some jobs at a time: io_uring where it is there, else plain calls.
+#pragma once
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace xio::model::nvme {
+
+// Stays where it is from start() until reap() hands it back.
+struct file_job {
+  enum class kind { read, write, sync } what;
+  std::uint64_t offset = 0;
+  std::vector<iovec> parts;
+  std::size_t part = 0;  // the first that is not finished
+  int error = 0;         // errno
+
+  // Takes `bytes` from the front of what is left. True when nothing is left.
+  bool advance(std::size_t bytes);
+  // The rest of a read lies behind the end of the file.
+  void zero_rest();
+  // Takes in a result as read() gives it, or a negative errno. True: the job is over.
+  bool take(long result);
+};
+
+class file_engine {
+ public:
+  virtual ~file_engine() = default;  // nothing is in flight any more
+  virtual const char* name() const = 0;
+  virtual bool full() const = 0;
+  virtual void start(file_job& job) = 0;
+  virtual void kick() = 0;  // after some start()
+  virtual void reap(std::vector<file_job*>& done) = 0;
+};
+
+std::unique_ptr<file_engine> make_plain_engine(int fd);
+std::unique_ptr<file_engine> make_uring_engine(int fd);  // null if this build or this kernel has none
+std::unique_ptr<file_engine> make_file_engine(int fd);   // the best there is
+
+}  // namespace xio::model::nvme

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "model/nvme/file_engine.hpp"
+
+#if HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#if HAVE_URING
+#include <liburing.h>
+
+#include <algorithm>
+
+namespace xio::model::nvme {
+namespace {
+
+constexpr unsigned k_entries = 256;
+constexpr std::size_t k_parts_at_once = 1024;
+
+class uring_engine : public file_engine {
+ public:
+  explicit uring_engine(int fd) : fd_(fd) { usable_ = io_uring_queue_init(k_entries, &ring_, 0) == 0; }
+  ~uring_engine() override {
+    if (!usable_) return;
+    std::vector<file_job*> done;
+    while (in_flight_ != 0) {
+      kick();
+      io_uring_cqe* cqe = nullptr;
+      // The kernel ends every job on a file; only a broken ring makes this fail.
+      if (const int r = io_uring_wait_cqe(&ring_, &cqe); r < 0 && r != -EINTR) break;
+      reap(done);
+    }
+    io_uring_queue_exit(&ring_);
+  }
+  uring_engine(const uring_engine&) = delete;
+  uring_engine& operator=(const uring_engine&) = delete;
+
+  bool usable() const { return usable_; }
+  const char* name() const override { return "io_uring"; }
+  bool full() const override { return in_flight_ >= k_entries; }
+
+  void start(file_job& job) override {
+    ++in_flight_;
+    prepare(job);
+  }
+
+  void kick() override {
+    if (io_uring_sq_ready(&ring_) != 0) io_uring_submit(&ring_);
+  }
+
+  void reap(std::vector<file_job*>& done) override {
+    io_uring_cqe* cqe = nullptr;
+    bool again = false;
+    while (io_uring_peek_cqe(&ring_, &cqe) == 0) {
+      auto* job = static_cast<file_job*>(io_uring_cqe_get_data(cqe));
+      const long result = cqe->res;
+      io_uring_cqe_seen(&ring_, cqe);
+      if (job->take(result)) {
+        --in_flight_;
+        done.push_back(job);
+      } else {
+        prepare(*job);
+        again = true;
+      }
+    }
+    if (again) kick();
+  }
+
+ private:
+  // There is always an entry: no more jobs are in flight than the ring holds.
+  void prepare(file_job& job) {
+    io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
+    if (sqe == nullptr) {
+      kick();
+      sqe = io_uring_get_sqe(&ring_);
+    }
+    const iovec* parts = job.parts.data() + job.part;
+    const unsigned count = static_cast<unsigned>(std::min(job.parts.size() - job.part, k_parts_at_once));
+    if (job.what == file_job::kind::sync)
+      io_uring_prep_fsync(sqe, fd_, IORING_FSYNC_DATASYNC);
+    else if (job.what == file_job::kind::read)
+      io_uring_prep_readv(sqe, fd_, parts, count, job.offset);
+    else
+      io_uring_prep_writev(sqe, fd_, parts, count, job.offset);
+    io_uring_sqe_set_data(sqe, &job);
+  }
+
+  int fd_;
+  io_uring ring_{};
+  bool usable_ = false;
+  unsigned in_flight_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<file_engine> make_uring_engine(int fd) {
+  auto engine = std::make_unique<uring_engine>(fd);
+  if (!engine->usable()) return nullptr;
+  return engine;
+}
+
+}  // namespace xio::model::nvme
+
+#else
+
+namespace xio::model::nvme {
+std::unique_ptr<file_engine> make_uring_engine(int) { return nullptr; }
+}  // namespace xio::model::nvme
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/drive.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace xio::nvme {
+
+namespace w = wire::nvme;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::uint32_t k_admin_entries = 16;
+constexpr std::size_t k_page = 4096;
+
+template <class T>
+T field(const unsigned char* page, std::uint32_t offset) {
+  T value;
+  std::memcpy(&value, page + offset, sizeof value);
+  return value;
+}
+
+// What an admin or shutdown loop waits for comes in microseconds from a model and in milliseconds from hardware.
+void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
+
+}  // namespace
+
+drive_memory::drive_memory(bus& b, std::size_t bytes)
+    : bus_(b), memory_((bytes + k_page - 1) / k_page * k_page, gpu::place::shared, k_page) {
+  address_ = bus_.map_queue(memory_.data(), memory_.size());
+}
+
+drive_memory::~drive_memory() { bus_.unmap_queue(memory_.data()); }
+
+drive::drive(std::string name, void* registers, bus& b, std::chrono::milliseconds timeout)
+    : name_(std::move(name)),
+      registers_(static_cast<unsigned char*>(registers)),
+      bus_(b),
+      timeout_(timeout),
+      sq_(b, k_admin_entries * sizeof(w::sqe)),
+      cq_(b, k_admin_entries * sizeof(w::cqe)),
+      page_(b, k_page) {
+  try {
+    enable();
+    identify();
+  } catch (...) {
+    write32(w::k_reg_cc, 0);
+    throw;
+  }
+}
+
+drive::~drive() {
+  try {
+    if (!lost_) {
+      write32(w::k_reg_cc, (read32(w::k_reg_cc) & ~w::k_cc_shn_mask) | w::k_cc_shn_normal);
+      wait_status(w::k_csts_shst_mask, w::k_csts_shst_complete, ready_timeout_, "shut down");
+    }
+    write32(w::k_reg_cc, 0);
+    wait_status(w::k_csts_rdy, 0, ready_timeout_, "stop");
+  } catch (const error& e) {
+    log::warn("{}", e.what());
+  }
+}
+
+std::uint32_t drive::read32(std::uint32_t offset) const {
+  return __atomic_load_n(reinterpret_cast<std::uint32_t*>(registers_ + offset), __ATOMIC_ACQUIRE);
+}
+std::uint64_t drive::read64(std::uint32_t offset) const {
+  return __atomic_load_n(reinterpret_cast<std::uint64_t*>(registers_ + offset), __ATOMIC_ACQUIRE);
+}
+void drive::write32(std::uint32_t offset, std::uint32_t value) const {
+  __atomic_store_n(reinterpret_cast<std::uint32_t*>(registers_ + offset), value, __ATOMIC_RELEASE);
+}
+void drive::write64(std::uint32_t offset, std::uint64_t value) const {
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(registers_ + offset), value, __ATOMIC_RELEASE);
+}
+
+std::uint32_t* drive::sq_doorbell(std::uint32_t qid) const {
+  return reinterpret_cast<std::uint32_t*>(registers_ + w::sq_tail_doorbell(qid, facts_.stride));
+}
+std::uint32_t* drive::cq_doorbell(std::uint32_t qid) const {
+  return reinterpret_cast<std::uint32_t*>(registers_ + w::cq_head_doorbell(qid, facts_.stride));
+}
+
+void drive::wait_status(std::uint32_t mask, std::uint32_t value, std::chrono::milliseconds limit,
+                        const char* what) const {
+  const auto end = clock::now() + limit;
+  for (;;) {
+    const std::uint32_t csts = read32(w::k_reg_csts);
+    if ((csts & mask) == value) return;
+    if ((csts & w::k_csts_cfs) != 0 && value != 0)
+      fail(XIO_ERR_IO, "{} did not {}: it reports a fatal error (CSTS {:#x}); reset it", name_, what, csts);
+    if (clock::now() > end)
+      fail(XIO_ERR_TIMEOUT, "{} did not {} within {} ms (CSTS {:#x}); reset it", name_, what, limit.count(), csts);
+    nap();
+  }
+}
+
+// NVMe base 2.0, 3.5.1.
+void drive::enable() {
+  const std::uint64_t cap = read64(w::k_reg_cap);
+  ready_timeout_ = std::chrono::milliseconds(500) * std::max(1u, w::cap_to(cap));
+  facts_.stride = w::cap_dstrd(cap);
+  facts_.max_entries = w::cap_mqes(cap) + 1;
+  if ((w::cap_css(cap) & 1) == 0)
+    fail(XIO_ERR_UNSUPPORTED, "{} has no NVM command set (CAP {:#x}); use another drive", name_, cap);
+  if (w::cap_mpsmin(cap) != 0)
+    fail(XIO_ERR_UNSUPPORTED, "{} does not do 4 KiB pages (CAP {:#x}); use another drive", name_, cap);
+  write32(w::k_reg_cc, 0);
+  wait_status(w::k_csts_rdy, 0, ready_timeout_, "stop");
+  write32(w::k_reg_aqa, w::make_aqa(k_admin_entries, k_admin_entries));
+  write64(w::k_reg_asq, sq_.address());
+  write64(w::k_reg_acq, cq_.address());
+  write32(w::k_reg_cc, w::make_cc(0));
+  wait_status(w::k_csts_rdy, w::k_csts_rdy, ready_timeout_, "become ready");
+}
+
+void drive::identify() {
+  const auto* page = page_.as<unsigned char>();
+  admin(w::make_identify(w::cns::controller, 0, page_.address()), "Identify Controller");
+  const std::uint32_t mdts = field<std::uint8_t>(page, w::k_id_mdts);
+  const std::uint32_t one_list = facts_.page_bytes / 8 * facts_.page_bytes;
+  facts_.transfer_bytes = mdts == 0 || mdts >= 9 ? one_list : facts_.page_bytes << mdts;
+  facts_.write_cache = (field<std::uint8_t>(page, w::k_id_vwc) & 1) != 0;
+
+  admin(w::make_identify(w::cns::active_namespaces, 0, page_.address()), "Identify Active Namespaces");
+  facts_.nsid = field<std::uint32_t>(page, 0);
+  if (facts_.nsid == 0) fail(XIO_ERR_IO, "{} has no active namespace; create one", name_);
+
+  admin(w::make_identify(w::cns::name_space, facts_.nsid, page_.address()), "Identify Namespace");
+  facts_.blocks = field<std::uint64_t>(page, w::k_id_nsze);
+  facts_.read_only = (field<std::uint8_t>(page, w::k_id_nsattr) & 1) != 0;
+  const std::uint32_t format = field<std::uint8_t>(page, w::k_id_flbas) & 0xf;
+  const std::uint32_t lbaf = field<std::uint32_t>(page, w::k_id_lbaf + 4 * format);
+  const std::uint32_t lbads = (lbaf >> 16) & 0xff;
+  if ((lbaf & 0xffff) != 0)
+    fail(XIO_ERR_UNSUPPORTED, "namespace {} of {} is formatted with {} bytes of metadata; format it without",
+         facts_.nsid, name_, lbaf & 0xffff);
+  if (lbads < 9 || lbads > 16)
+    fail(XIO_ERR_UNSUPPORTED, "namespace {} of {} has blocks of 2^{} bytes; format it with 512 to 65536", facts_.nsid,
+         name_, lbads);
+  facts_.block_bytes = 1u << lbads;
+}
+
+std::uint32_t drive::request_queues(std::uint32_t wanted) {
+  const std::uint32_t granted =
+      admin(w::make_set_features(w::feature::number_of_queues, w::make_queue_counts(wanted, wanted)),
+            "Set Features (Number of Queues)");
+  return std::min({wanted, w::queue_counts_sqs(granted), w::queue_counts_cqs(granted)});
+}
+
+void drive::create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
+                          std::uint32_t cq_entries) {
+  admin(w::make_create_cq(qid, cq_entries, cq), "Create I/O Completion Queue");
+  admin(w::make_create_sq(qid, sq_entries, sq, qid), "Create I/O Submission Queue");
+}
+
+void drive::delete_queues(std::uint32_t qid) {
+  if (lost_) return;
+  admin(w::make_delete_queue(w::admin::delete_sq, qid), "Delete I/O Submission Queue");
+  admin(w::make_delete_queue(w::admin::delete_cq, qid), "Delete I/O Completion Queue");
+}
+
+// One at a time: set-up is not a hot path.
+std::uint32_t drive::admin(w::sqe command, const char* what) {
+  const std::uint16_t cid = next_cid_++;
+  command.dw[0] |= static_cast<std::uint32_t>(cid) << 16;
+  sq_.as<w::sqe>()[sq_tail_] = command;
+  sq_tail_ = (sq_tail_ + 1) % k_admin_entries;
+  __atomic_store_n(sq_doorbell(0), sq_tail_, __ATOMIC_RELEASE);
+  auto* entry = cq_.as<w::cqe>() + cq_head_;
+  const auto end = clock::now() + timeout_;
+  std::uint32_t dw3 = 0;
+  while (dw3 = __atomic_load_n(&entry->dw[3], __ATOMIC_ACQUIRE), w::cqe_phase(dw3) != phase_) {
+    const std::uint32_t csts = read32(w::k_reg_csts);
+    const bool late = timeout_.count() != 0 && clock::now() > end;
+    if (late || (csts & w::k_csts_cfs) != 0) {
+      lost_ = true;
+      fail(late ? XIO_ERR_TIMEOUT : XIO_ERR_IO, "{} did not answer {} (CSTS {:#x}); reset it", name_, what, csts);
+    }
+    nap();
+  }
+  const std::uint32_t result = entry->dw[0];
+  cq_head_ = (cq_head_ + 1) % k_admin_entries;
+  if (cq_head_ == 0) phase_ ^= 1;
+  __atomic_store_n(cq_doorbell(0), cq_head_, __ATOMIC_RELEASE);
+  if (w::cqe_cid(dw3) != cid) {
+    lost_ = true;
+    fail(XIO_ERR_IO, "{} answered command {} when {} ({}) was asked; reset it", name_, w::cqe_cid(dw3), cid, what);
+  }
+  const std::uint32_t status = w::status_code(w::cqe_status(dw3));
+  if (status != w::k_ok)
+    fail(XIO_ERR_IO, "{} refused {} with status type {:#x}, code {:#x}", name_, what, status >> 8, status & 0xff);
+  return result;
+}
+
+}  // namespace xio::nvme

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// "file:PATH": the model drive over a file, driven like any other drive.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/nvme/controller.hpp"
+#include "transport/nvme/drive.hpp"
+#include "transport/nvme/io_queue.hpp"
+#include "transport/nvme/nvme.hpp"
+
+namespace xio::nvme {
+
+class file_controller : public controller, private bus {
+ public:
+  file_controller(const std::string& path, const xio_storage_attr_t& attr, const options& o, model::machine& machine,
+                  const payload_agent& payload);
+  ~file_controller() override;
+
+  const char* backend() const override { return backend_.c_str(); }
+  dev::storage_view view() const override;
+  dev::ring_view queue_view(std::uint32_t queue) const override;
+  std::uint32_t queue_count() const override { return static_cast<std::uint32_t>(queues_.size()); }
+  std::uint64_t map(void* base, std::size_t bytes) override;
+  void unmap(void* base) override;
+
+  model::nvme::controller& device() { return *device_; }  // for tests
+
+ private:
+  std::uint64_t map_queue(void* base, std::size_t bytes) override;
+  void unmap_queue(void* base) override;
+
+  model::machine& machine_;
+  std::string backend_;
+  std::uint32_t depth_;
+  model::nvme::shape shape_;
+  model::nvme::file file_;
+  gpu::buffer registers_;
+  std::unique_ptr<model::nvme::controller> device_;
+  std::unique_ptr<drive> drive_;
+  std::vector<std::unique_ptr<io_queue>> queues_;
+};
+
+}  // namespace xio::nvme

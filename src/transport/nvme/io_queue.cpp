@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/io_queue.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "xio/device/nvme.hpp"
+
+namespace xio::nvme {
+
+namespace w = wire::nvme;
+
+namespace {
+
+std::size_t list_bytes(const drive& d, std::uint32_t op_count) {
+  return op_count * w::prp_list_bytes(d.facts().transfer_bytes, d.facts().page_bytes);
+}
+
+// Twice the SQ, so that the lag of the CQ doorbell is never felt; less where the drive has no such queues.
+std::uint32_t cq_entries(const drive& d, std::uint32_t depth) {
+  return std::min(2 * depth, std::bit_floor(d.facts().max_entries));
+}
+
+}  // namespace
+
+io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start)
+    : drive_(d),
+      qid_(qid),
+      depth_(depth),
+      cq_depth_(cq_entries(d, depth)),
+      op_count_(dev::op_count_for(depth)),
+      sq_(d.memory_bus(), depth * sizeof(w::sqe)),
+      cq_(d.memory_bus(), cq_depth_ * sizeof(w::cqe)),
+      lists_(d.memory_bus(), list_bytes(d, op_count_)),
+      state_(sizeof(dev::ring_state), gpu::place::device),
+      sequence_(depth * sizeof(std::uint32_t), gpu::place::device),
+      op_words_(dev::op_words_bytes(op_count_), gpu::place::device) {
+  start_at(ticket_start & ~std::uint64_t{depth - 1});
+  drive_.create_queues(qid, sq_.address(), depth, cq_.address(), cq_depth_);
+}
+
+io_queue::~io_queue() {
+  try {
+    drive_.delete_queues(qid_);
+  } catch (const error& e) {
+    log::warn("{}", e.what());
+  }
+}
+
+void io_queue::start_at(std::uint64_t ticket) {
+  dev::ring_state s{};
+  s.issued = s.published = s.completed = ticket;
+  s.credits = depth_ - 1;
+  // At the start of an even lap, where the phase of a zeroed CQ is 1.
+  s.cq_head = s.cq_rung = ticket & ~std::uint64_t{2 * cq_depth_ - 1};
+  gpu::put_value(state_.as<dev::ring_state>(), s);
+  // No slot carries the mark of the first lap, which is ticket / depth + 1.
+  const std::vector<std::uint32_t> before(depth_, static_cast<std::uint32_t>(ticket / depth_));
+  gpu::copy(sequence_.data(), before.data(), before.size() * sizeof before[0]);
+}
+
+dev::ring_view io_queue::view() const {
+  dev::ring_view v{};
+  v.state = state_.as<dev::ring_state>();
+  v.sequence = sequence_.as<std::uint32_t>();
+  v.slots = sq_.as<unsigned char>();
+  v.depth = depth_;
+  v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
+  v.kind = dev::ring_kind::nvme;
+  v.id = qid_;
+  v.chunk = drive_.facts().transfer_bytes;
+  v.doorbell = reinterpret_cast<std::uint64_t*>(drive_.sq_doorbell(qid_));
+  v.completion = cq_.as<unsigned char>();
+  v.cq_doorbell = drive_.cq_doorbell(qid_);
+  v.cq_depth = cq_depth_;
+  v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
+  v.op_words = op_words_.as<std::uint32_t>();
+  v.op_count = op_count_;
+  v.op_count_log2 = static_cast<std::uint32_t>(std::countr_zero(op_count_));
+  v.list_pages = lists_.as<unsigned char>();
+  v.list_pages_bus = lists_.address();
+  return v;
+}
+
+}  // namespace xio::nvme

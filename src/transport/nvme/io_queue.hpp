@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// An I/O queue pair and the memory of the ring over it.
+#pragma once
+#include <cstdint>
+
+#include "transport/nvme/drive.hpp"
+#include "xio/device/view.hpp"
+
+namespace xio::nvme {
+
+class io_queue {
+ public:
+  // qid from 1. depth is a power of two; ticket_start is rounded down to a multiple of it.
+  io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start);
+  ~io_queue();
+  io_queue(const io_queue&) = delete;
+  io_queue& operator=(const io_queue&) = delete;
+
+  dev::ring_view view() const;  // filled but for `index`
+
+ private:
+  void start_at(std::uint64_t ticket);
+
+  drive& drive_;
+  std::uint32_t qid_;
+  std::uint32_t depth_;
+  std::uint32_t cq_depth_;
+  std::uint32_t op_count_;
+  drive_memory sq_, cq_, lists_;
+  gpu::buffer state_, sequence_, op_words_;
+};
+
+}  // namespace xio::nvme
