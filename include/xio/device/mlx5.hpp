@@ -33,7 +33,8 @@ struct mlx5_codec {
     const u32 opcode = wire::mlx5::cqe_state_opcode(word);
     if (opcode == wire::mlx5::cqe_invalid) return;
     const u32 counter = wire::mlx5::cqe_state_counter(word);
-    if (opcode == wire::mlx5::cqe_request && load<scope::agent, order::relaxed>(&s->cq_head) == counter + u64{1}) return;
+    if (opcode == wire::mlx5::cqe_request && load<scope::agent, order::relaxed>(&s->cq_head) == counter + u64{1})
+      return;
     const u64 completed = load<scope::agent, order::relaxed>(&s->completed);
     const u64 flying = load<scope::agent, order::relaxed>(&s->issued) - completed;
     // The counter names the WQE's first slot: it is the first ticket from `completed` on with those 16 bits.

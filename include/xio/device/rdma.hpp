@@ -227,8 +227,8 @@ XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, u64 offset, u64 value,
 }
 
 // Data and signal are one reservation on one queue, which works in order: nothing waits in between.
-XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes,
-                                   u64 signal_offset, u64 value, int op, xio_req_t* request) {
+XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u64 signal_offset,
+                                   u64 value, int op, xio_req_t* request) {
   if (bytes == 0) return signal(c, pe, signal_offset, value, op, request);
   *request = 0;
   const peer_view& p = c.peers[pe];

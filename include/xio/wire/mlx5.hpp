@@ -130,8 +130,8 @@ struct control {
 };
 XIO_WIRE control get_control(const std::uint32_t* dw) {
   const std::uint32_t a = be32(dw[0]), b = be32(dw[1]), c = be32(dw[2]);
-  return control{a & 0xff, a >> 24, (a >> 8) & 0xffff, b >> 8, b & 0x3f, c & 0xff, be32(dw[3]),
-                 (b & 0xc0) | (c & 0xffffff00u)};
+  return control{a & 0xff, a >> 24,  (a >> 8) & 0xffff, b >> 8,
+                 b & 0x3f, c & 0xff, be32(dw[3]),       (b & 0xc0) | (c & 0xffffff00u)};
 }
 
 struct remote {

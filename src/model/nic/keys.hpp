@@ -17,7 +17,7 @@ enum rights : std::uint32_t {
 };
 
 struct region {
-  std::uint64_t base;      // address as entries name it: the owner's
+  std::uint64_t base;  // address as entries name it: the owner's
   std::uint64_t bytes;
   unsigned char* mapping;  // where that is in this process
   std::uint32_t allowed;

@@ -195,8 +195,8 @@ void mlx5_queue::tell(const op& o, std::uint32_t cqe_opcode, std::uint32_t syndr
   }
   dw[w::k_cqe_qpn_at] = w::cqe_send_opcode_qpn(o.wire_opcode, number_);
   for (std::uint32_t i = 0; i < w::k_cqe_state_at; ++i) __atomic_store_n(&memory_.cqe[i], dw[i], __ATOMIC_RELAXED);
-  __atomic_store_n(&memory_.cqe[w::k_cqe_state_at], w::cqe_state(static_cast<std::uint32_t>(first_) & 0xffff, cqe_opcode),
-                   __ATOMIC_RELEASE);
+  __atomic_store_n(&memory_.cqe[w::k_cqe_state_at],
+                   w::cqe_state(static_cast<std::uint32_t>(first_) & 0xffff, cqe_opcode), __ATOMIC_RELEASE);
 }
 
 void mlx5_queue::complete(const op& o) {

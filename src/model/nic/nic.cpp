@@ -22,8 +22,7 @@ std::unique_lock<std::mutex> nic::visit() {
 
 std::uint32_t nic::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
   const auto hold = visit();
-  return keys_.add(
-      region{reinterpret_cast<std::uint64_t>(base), bytes, static_cast<unsigned char*>(base), allowed});
+  return keys_.add(region{reinterpret_cast<std::uint64_t>(base), bytes, static_cast<unsigned char*>(base), allowed});
 }
 
 bool nic::unregister_memory(std::uint32_t key) {

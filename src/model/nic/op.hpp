@@ -35,7 +35,7 @@ enum class rule : std::uint8_t {
   entry_queue = 9,     // another queue's number
   entry_reserved = 10,
   entry_flags = 11,
-  entry_cut = 12,   // the doorbell was rung in its middle
+  entry_cut = 12,    // the doorbell was rung in its middle
   data_length = 13,  // 0, above the message limit, or not what an atomic returns
   local_key = 14,
   local_range = 15,
