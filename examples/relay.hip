@@ -54,8 +54,7 @@ __device__ uint64_t whole_blocks(const job& j, uint64_t bytes) { return (bytes +
 
 // Leaves the first error in *status and tells the other PE.
 __device__ void give_up(const job& j, int status, int other) {
-  int none = XIO_OK;
-  xio::dev::compare_exchange<xio::dev::scope::system, xio::dev::order::relaxed>(j.status, none, status);
+  atomicCAS(j.status, static_cast<int>(XIO_OK), status);
   xio_signal_op(j.rdma, &j.mail->failed, 1, XIO_SIGNAL_SET, other);
 }
 
@@ -69,7 +68,7 @@ __global__ void send_file(job j) {
   const uint64_t slot = threadIdx.x;
   const uint64_t chunks = (j.bytes + j.chunk - 1) / j.chunk;
   unsigned char* buffer = j.outbox + slot * j.chunk;
-  xio::dev::deadline idle = xio_deadline(j.rdma);
+  xio_deadline_t idle = xio_deadline(j.rdma);
   xio_req_t reading = 0;
   bool have_read = false;
   for (uint64_t i = slot; i < chunks;) {
@@ -90,8 +89,8 @@ __global__ void send_file(job j) {
       return give_up(j, s, 1);
     }
     if (xio_signal_fetch(j.rdma, &j.mail->failed) != 0) return give_up(j, XIO_ERR_PEER, 1);
-    if (idle.passed()) return give_up(j, XIO_ERR_TIMEOUT, 1);
-    xio::dev::pause();
+    if (xio_deadline_passed(idle)) return give_up(j, XIO_ERR_TIMEOUT, 1);
+    xio_pause();
   }
   if (const xio_status_t s = xio_quiet(j.rdma); s != XIO_OK) give_up(j, s, 1);
 }
@@ -103,7 +102,7 @@ __global__ void receive_file(job j) {
   unsigned char* in = j.inbox + slot * j.chunk;
   unsigned char* out = j.stage + slot * j.chunk;
   enum { waiting, copying, writing } step = waiting;
-  xio::dev::deadline idle = xio_deadline(j.rdma);
+  xio_deadline_t idle = xio_deadline(j.rdma);
   xio_req_t request = 0;
   for (uint64_t i = slot; i < chunks;) {
     if (step == waiting) {
@@ -126,8 +125,8 @@ __global__ void receive_file(job j) {
       return give_up(j, s, 0);
     }
     if (xio_signal_fetch(j.rdma, &j.mail->failed) != 0) return give_up(j, XIO_ERR_PEER, 0);
-    if (idle.passed()) return give_up(j, XIO_ERR_TIMEOUT, 0);
-    xio::dev::pause();
+    if (xio_deadline_passed(idle)) return give_up(j, XIO_ERR_TIMEOUT, 0);
+    xio_pause();
   }
   xio_status_t s = xio_quiet(j.rdma);
   if (s == XIO_OK) s = xio_quiet(j.sdma);
