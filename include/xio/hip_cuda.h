@@ -11,7 +11,7 @@
 // --- Inside a kernel ---------------------------------------------------------------------------------
 
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
-#define HIP_DYNAMIC_SHARED(type, name)                       \
+#define HIP_DYNAMIC_SHARED(type, name)                                \
   extern __shared__ __align__(16) unsigned char xio_dynamic_shared[]; \
   type* name = reinterpret_cast<type*>(xio_dynamic_shared);
 #if defined(__CUDACC__)

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT
+// gpu.hpp on a real GPU, written once in HIP's names. Included by hip.hip and cuda.cu only, after they have defined
+// namespace xio::gpu::hw: the few calls that differ by more than their name.
+#pragma once
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+#include "xio/device/platform.hpp"
+#include "xio/hip.h"
+
+namespace xio::gpu {
+
+namespace {
+
+std::atomic<int> g_device{0};  // chosen by init()
+
+template <class... Args>
+void check(hipError_t e, fmt::format_string<Args...> what, Args&&... args) {
+  if (e == hipSuccess) return;
+  (void)hipGetLastError();
+  fail(e == hipErrorOutOfMemory ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, "{}: {} ({})",
+       fmt::format(what, std::forward<Args>(args)...), hipGetErrorString(e), hipGetErrorName(e));
+}
+
+// Our device for the calling thread; the thread's own choice comes back at the end.
+class on_device {
+ public:
+  on_device() {
+    check(hipGetDevice(&before_), "the current device");
+    if (before_ != g_device) check(hipSetDevice(g_device), "selecting device {}", g_device.load());
+  }
+  on_device(const on_device&) = delete;
+  on_device& operator=(const on_device&) = delete;
+  ~on_device() {
+    if (before_ != g_device) (void)hipSetDevice(before_);
+  }
+
+ private:
+  int before_ = 0;
+};
+
+__global__ void change_word(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare,
+                            std::uint64_t* old);
+
+// What one host thread copies and changes payload with: a stream that no kernel is on and that waits for no other.
+class lane_of_thread {
+ public:
+  lane_of_thread() {
+    const on_device here;
+    check(hw::make_stream(&stream_), "a stream for copies");
+    void* p = nullptr;
+    check(hw::alloc_shared(&p, sizeof(std::uint64_t)), "memory for the result of an atomic");
+    answer_ = static_cast<std::uint64_t*>(p);
+  }
+  lane_of_thread(const lane_of_thread&) = delete;
+  lane_of_thread& operator=(const lane_of_thread&) = delete;
+  // At the end of the process the runtime may be gone already; then these do nothing.
+  ~lane_of_thread() {
+    (void)hipStreamDestroy(stream_);
+    (void)hipHostFree(answer_);
+  }
+  static lane_of_thread& mine() {
+    static thread_local lane_of_thread lane;
+    return lane;
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes) {
+    check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "a copy of {} bytes", bytes);
+    finish("a copy");
+  }
+  void zero(void* to, std::size_t bytes) {
+    check(hipMemsetAsync(to, 0, bytes, stream_), "clearing {} bytes", bytes);
+    finish("clearing memory");
+  }
+  std::uint64_t change(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare) {
+    const on_device here;
+    hipLaunchKernelGGL(change_word, dim3(1), dim3(1), 0, stream_, address, width, op, operand, compare, answer_);
+    check(hipGetLastError(), "starting an atomic");
+    finish("an atomic");
+    return *static_cast<volatile std::uint64_t*>(answer_);
+  }
+
+ private:
+  void finish(const char* what) { check(hipStreamSynchronize(stream_), "{} on device {}", what, g_device.load()); }
+
+  hipStream_t stream_ = nullptr;
+  std::uint64_t* answer_ = nullptr;
+};
+
+template <class T>
+XIO_HOST_DEVICE T changed(atomic_op op, T old, T operand, T compare) {
+  switch (op) {
+    case atomic_op::fetch: return old;
+    case atomic_op::swap: return operand;
+    case atomic_op::add: return old + operand;
+    case atomic_op::compare_swap: return old == compare ? operand : old;
+    case atomic_op::bit_and: return old & operand;
+    case atomic_op::bit_or: return old | operand;
+    case atomic_op::bit_xor: return old ^ operand;
+  }
+  return old;
+}
+
+template <class T>
+__device__ T change_in_gpu(T* at, atomic_op op, T operand, T compare) {
+  using namespace xio::dev;
+  T old = load<scope::system, order::seq_cst>(at);
+  if (op == atomic_op::fetch) return old;
+  while (!compare_exchange<scope::system, order::seq_cst>(at, old, changed(op, old, operand, compare))) {
+  }
+  return old;
+}
+
+__global__ void change_word(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare,
+                            std::uint64_t* old) {
+  if (width == 4)
+    *old = change_in_gpu(static_cast<std::uint32_t*>(address), op, static_cast<std::uint32_t>(operand),
+                         static_cast<std::uint32_t>(compare));
+  else
+    *old = change_in_gpu(static_cast<std::uint64_t*>(address), op, operand, compare);
+  __threadfence_system();
+}
+
+template <class T>
+T change_in_host(T* at, atomic_op op, T operand, T compare) {
+  T old = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+  if (op == atomic_op::fetch) return old;
+  while (!__atomic_compare_exchange_n(at, &old, changed(op, old, operand, compare), false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST)) {
+  }
+  return old;
+}
+
+std::uint64_t payload_atomic(void* address, unsigned width, atomic_op op, std::uint64_t operand,
+                             std::uint64_t compare) {
+  if (hw::in_device_memory(address)) return lane_of_thread::mine().change(address, width, op, operand, compare);
+  if (width == 4)
+    return change_in_host(static_cast<std::uint32_t*>(address), op, static_cast<std::uint32_t>(operand),
+                          static_cast<std::uint32_t>(compare));
+  return change_in_host(static_cast<std::uint64_t*>(address), op, operand, compare);
+}
+
+// Copies are finished when copy() returns; what is left is the order of this thread's own stores.
+void payload_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+constexpr payload_agent k_payload{&copy, &payload_atomic, &payload_fence};
+
+}  // namespace
+
+const payload_agent& payload() { return k_payload; }
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (!hw::in_device_memory(to) && !hw::in_device_memory(from))
+    std::memmove(to, from, bytes);
+  else
+    lane_of_thread::mine().copy(to, from, bytes);
+}
+
+void fill_zero(void* to, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (hw::in_device_memory(to))
+    lane_of_thread::mine().zero(to, bytes);
+  else
+    std::memset(to, 0, bytes);
+}
+
+// --- buffer ------------------------------------------------------------------------------------------
+
+buffer::buffer(std::size_t bytes, place where, std::size_t alignment) : bytes_(bytes), where_(where) {
+  if (bytes == 0) return;
+  const on_device here;
+  // Both allocators align to 256 at least.
+  const std::size_t spare = alignment <= 256 ? 0 : alignment;
+  if (where == place::device)
+    check(hw::alloc_device(&raw_, bytes + spare), "{} bytes of device memory", bytes);
+  else
+    check(hw::alloc_shared(&raw_, bytes + spare), "{} bytes of pinned host memory", bytes);
+  auto at = reinterpret_cast<std::uintptr_t>(raw_);
+  if (spare != 0) at = (at + alignment - 1) / alignment * alignment;
+  data_ = reinterpret_cast<void*>(at);
+  try {
+    fill_zero(data_, bytes);
+  } catch (...) {
+    buffer thrown_away(std::move(*this));
+    throw;
+  }
+}
+
+buffer::buffer(buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      where_(other.where_),
+      raw_(std::exchange(other.raw_, nullptr)) {}
+
+buffer& buffer::operator=(buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(where_, other.where_);
+  std::swap(raw_, other.raw_);
+  return *this;
+}
+
+buffer::~buffer() {
+  if (raw_ != nullptr) (void)(where_ == place::device ? hipFree(raw_) : hipHostFree(raw_));
+}
+
+// --- heap --------------------------------------------------------------------------------------------
+
+namespace {
+
+struct heap_handle {
+  std::uint64_t magic;
+  std::uint64_t pid;
+  std::uint64_t address;  // in the owner's process
+  std::uint64_t bytes;
+  hw::ipc_handle ipc;
+};
+static_assert(sizeof(heap_handle) == 32 + 64);
+constexpr std::uint64_t k_magic = 0x32706165486f6958;  // "XioHeap2"
+
+// An IPC handle stands for a whole allocation of the driver, and small ones share one: take whole granules.
+constexpr std::size_t k_granule = std::size_t{2} << 20;
+
+class device_heap final : public heap {
+ public:
+  explicit device_heap(std::size_t bytes) : bytes_(bytes) {
+    const on_device here;
+    check(hw::alloc_heap(&data_, (bytes + k_granule - 1) / k_granule * k_granule),
+          "a heap of {} bytes in device memory; lower XIO_HEAP_SIZE", bytes);
+    try {
+      fill_zero(data_, bytes);
+    } catch (...) {
+      (void)hipFree(data_);
+      throw;
+    }
+  }
+  ~device_heap() override { (void)hipFree(data_); }
+  unsigned char* data() const override { return static_cast<unsigned char*>(data_); }
+  std::size_t size() const override { return bytes_; }
+
+  std::vector<std::byte> handle() const override {
+    const on_device here;
+    heap_handle h{};
+    h.magic = k_magic;
+    h.pid = static_cast<std::uint64_t>(getpid());
+    h.address = reinterpret_cast<std::uintptr_t>(data_);
+    h.bytes = bytes_;
+    check(hw::ipc_export(&h.ipc, data_), "sharing a heap with other processes");
+    std::vector<std::byte> out(sizeof h);
+    std::memcpy(out.data(), &h, sizeof h);
+    return out;
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_;
+};
+
+class peer_heap final : public mapping {
+ public:
+  explicit peer_heap(const heap_handle& h) {
+    // A process cannot import what it exported itself, and need not.
+    if (h.pid == static_cast<std::uint64_t>(getpid())) {
+      data_ = reinterpret_cast<void*>(static_cast<std::uintptr_t>(h.address));
+      return;
+    }
+    const on_device here;
+    check(hw::ipc_import(&data_, h.ipc), "mapping the heap of process {}", h.pid);
+    imported_ = true;
+  }
+  peer_heap(const peer_heap&) = delete;
+  peer_heap& operator=(const peer_heap&) = delete;
+  ~peer_heap() override {
+    if (imported_) (void)hw::ipc_release(data_);
+  }
+  unsigned char* data() const override { return static_cast<unsigned char*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+  bool imported_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<heap> make_heap(std::size_t bytes) {
+  if (bytes == 0) fail(XIO_ERR_CONFIG, "a heap of 0 bytes; set XIO_HEAP_SIZE to what the program allocates");
+  return std::make_unique<device_heap>(bytes);
+}
+
+std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes) {
+  heap_handle h{};
+  if (handle.size() != sizeof h)
+    fail(XIO_ERR_PEER, "a peer's heap handle has {} bytes, not {}; is it the same XIO?", handle.size(), sizeof h);
+  std::memcpy(&h, handle.data(), sizeof h);
+  if (h.magic != k_magic || h.bytes != bytes)
+    fail(XIO_ERR_PEER, "a peer's heap handle is for {} bytes, expected {}; give every PE the same XIO_HEAP_SIZE",
+         h.bytes, bytes);
+  return std::make_unique<peer_heap>(h);
+}
+
+std::string machine_identity() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  char space[64] = {};
+  if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = '?';
+  return fmt::format("{} {} {} {}", boot, space, getuid(), name());
+}
+
+// --- device ------------------------------------------------------------------------------------------
+
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+std::uint32_t wave_size() {
+  int lanes = 0;
+  check(hipDeviceGetAttribute(&lanes, hipDeviceAttributeWarpSize, g_device), "the wave size of device {}",
+        g_device.load());
+  return static_cast<std::uint32_t>(lanes);
+}
+
+void init(int local_rank) {
+  int count = 0;
+  if (const hipError_t e = hipGetDeviceCount(&count); e != hipSuccess || count == 0) {
+    (void)hipGetLastError();
+    fail(XIO_ERR_UNSUPPORTED, "{}", hw::why_no_device(e));
+  }
+  g_device = (local_rank < 0 ? 0 : local_rank) % count;
+  check(hipSetDevice(g_device), "selecting device {} of {}", g_device.load(), count);
+  // Its first use loads a kernel, which would wait for kernels that run; do that before there are any.
+  buffer word(sizeof(std::uint64_t), place::device);
+  if (payload_atomic(word.data(), 8, atomic_op::add, 1, 0) != 0 ||
+      payload_atomic(word.data(), 4, atomic_op::fetch, 0, 0) != 1)
+    fail(XIO_ERR_UNSUPPORTED, "device {} does not do 64-bit atomics in its own memory; choose another device",
+         g_device.load());
+}
+
+}  // namespace xio::gpu

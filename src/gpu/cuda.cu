@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// gpu.hpp for CUDA.
+#include <cuda_runtime.h>
+
+// nvcc cannot check format strings at compile time (fmt 9, nvcc 13); they are checked at run time then.
+#define FMT_CONSTEVAL
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace xio::gpu::hw {
+
+namespace {
+
+using ipc_handle = cudaIpcMemHandle_t;
+
+// Loading a kernel on first use waits for kernels that run, which may wait for that very use. Set before anybody,
+// the program included, calls CUDA; a program that wants it otherwise sets the variable itself.
+__attribute__((constructor)) void load_modules_at_once() { setenv("CUDA_MODULE_LOADING", "EAGER", 0); }
+
+cudaError_t make_stream(cudaStream_t* out) {
+  int least = 0, greatest = 0;
+  if (const cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest); e != cudaSuccess) return e;
+  return cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, greatest);
+}
+cudaError_t alloc_device(void** out, std::size_t bytes) { return cudaMalloc(out, bytes); }
+cudaError_t alloc_heap(void** out, std::size_t bytes) { return cudaMalloc(out, bytes); }
+cudaError_t alloc_shared(void** out, std::size_t bytes) {
+  return cudaHostAlloc(out, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+}
+cudaError_t ipc_export(ipc_handle* out, void* p) { return cudaIpcGetMemHandle(out, p); }
+cudaError_t ipc_import(void** out, const ipc_handle& h) {
+  return cudaIpcOpenMemHandle(out, h, cudaIpcMemLazyEnablePeerAccess);
+}
+cudaError_t ipc_release(void* p) { return cudaIpcCloseMemHandle(p); }
+
+bool in_device_memory(const void* p) {
+  cudaPointerAttributes a{};
+  if (cudaPointerGetAttributes(&a, p) == cudaSuccess) return a.type == cudaMemoryTypeDevice;
+  (void)cudaGetLastError();
+  return false;
+}
+
+std::string why_no_device(cudaError_t e) {
+  int driver = 0, runtime = 0;
+  (void)cudaDriverGetVersion(&driver);
+  (void)cudaRuntimeGetVersion(&runtime);
+  if (e == cudaErrorInsufficientDriver || (driver != 0 && driver < runtime))
+    return fmt::format(
+        "the NVIDIA driver supports CUDA {}.{} and this build needs {}.{}; update the driver or build with an older "
+        "toolkit",
+        driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+  return fmt::format(
+      "no NVIDIA GPU can be used ({}); check nvidia-smi and CUDA_VISIBLE_DEVICES, or build with "
+      "--with-gpu=host",
+      e == cudaSuccess ? "none was found" : cudaGetErrorString(e));
+}
+
+}  // namespace
+
+}  // namespace xio::gpu::hw
+
+#include "gpu/accelerator.hpp"
+
+namespace xio::gpu {
+
+const char* name() { return "cuda"; }
+std::uint64_t ticks_per_ms() { return 1000000; }  // %globaltimer counts nanoseconds (PTX ISA, special registers)
+
+}  // namespace xio::gpu
