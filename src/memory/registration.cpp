@@ -34,6 +34,7 @@ std::uint32_t registration::add(void* base, std::uint64_t bytes) {
 }
 
 std::uint32_t registration::find(void* base) const {
+  if (base == nullptr) fail(XIO_ERR_ARG, "xio_mem_unregister: base is null; give the start of the buffer");
   for (std::uint32_t i = 1; i < dev::k_max_regions; ++i)
     if (rows_[i].live != 0 && rows_[i].base == reinterpret_cast<std::uint64_t>(base)) return i;
   fail(XIO_ERR_NOT_REGISTERED,

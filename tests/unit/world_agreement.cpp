@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Collective calls: what one PE did wrong is an error on every PE, with the PE and the values in the sentence.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "ctx/agreement.hpp"
+#include "thread_channel.hpp"
+
+namespace {
+
+using xio::agreement;
+using xio::arguments;
+using xio::call;
+using xio::fail;
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+struct outcome {
+  xio_status_t status = XIO_OK;
+  std::string sentence;
+};
+
+// What each of three PEs gets from body(pe, agreement).
+template <class Body>
+std::array<outcome, 3> on_three(Body&& body) {
+  std::array<outcome, 3> out;
+  xio::test::run_pes(3, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
+    auto& o = out[static_cast<std::size_t>(pe)];
+    o.status = xio::guard([&] {
+      agreement a(*channel);
+      body(pe, a);
+    });
+    if (o.status != XIO_OK) o.sentence = xio::last_error();
+  });
+  return out;
+}
+
+TEST(agreement, is_silent_when_all_is_well) {
+  for (const auto& o : on_three([](int, agreement& a) {
+         a.vote(call::malloc, [] { return arguments{{"the size", 64}}; });
+         a.each(call::barrier, [] {});
+       }))
+    EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+}
+
+TEST(agreement, tells_everyone_of_one_failure) {
+  const auto out = on_three([](int pe, agreement& a) {
+    a.each(call::malloc, [&] {
+      if (pe == 1) fail(XIO_ERR_NO_MEMORY, "the shelf is empty");
+    });
+  });
+  EXPECT_EQ(out[1].sentence, "the shelf is empty");
+  for (const int pe : {0, 2}) EXPECT_EQ(out[static_cast<std::size_t>(pe)].sentence, "PE 1: the shelf is empty");
+  for (const auto& o : out) EXPECT_EQ(o.status, XIO_ERR_NO_MEMORY);
+}
+
+TEST(agreement, cuts_long_sentences_and_stays_whole) {
+  const auto out = on_three([](int pe, agreement& a) {
+    a.each(call::malloc, [&] {
+      if (pe == 2) fail(XIO_ERR_IO, "{}", std::string(5000, 'x'));
+    });
+  });
+  EXPECT_EQ(out[2].sentence.size(), 5000u);
+  EXPECT_PRED2(says, out[0].sentence, "PE 2: xxx");
+  EXPECT_LT(out[0].sentence.size(), 300u);
+}
+
+TEST(agreement, names_both_values_when_they_differ) {
+  const auto out = on_three([](int pe, agreement& a) {
+    a.vote(
+        call::malloc,
+        [&] {
+          return arguments{{"the size", pe == 2 ? 4711u : 64u}};
+        },
+        XIO_ERR_NOT_SYMMETRIC);
+  });
+  for (const auto& o : out) {
+    EXPECT_EQ(o.status, XIO_ERR_NOT_SYMMETRIC);
+    EXPECT_PRED2(says, o.sentence, "the size is 64 on PE 0 but 4711 on PE 2");
+  }
+}
+
+TEST(agreement, notices_pes_that_are_in_different_calls) {
+  const auto out = on_three([](int pe, agreement& a) { a.each(pe == 1 ? call::free : call::barrier, [] {}); });
+  for (const auto& o : out) {
+    EXPECT_EQ(o.status, XIO_ERR_STATE);
+    EXPECT_PRED2(says, o.sentence, "PE 1 is in xio_free while PE 0 is in xio_barrier_all");
+  }
+}
+
+TEST(agreement, ends_when_a_pe_is_gone) {
+  const auto out = on_three([](int pe, agreement& a) {
+    if (pe != 0) a.each(call::barrier, [] {});
+  });
+  for (const std::size_t pe : {1u, 2u}) EXPECT_EQ(out[pe].status, XIO_ERR_PEER) << out[pe].sentence;
+}
+
+TEST(agreement, keeps_the_own_failure_when_the_others_cannot_be_told) {
+  const auto out = on_three([](int pe, agreement& a) {
+    if (pe == 0) return;
+    a.each(call::malloc, [] { fail(XIO_ERR_NO_MEMORY, "the shelf is empty"); });
+  });
+  EXPECT_EQ(out[1].sentence, "the shelf is empty");
+}
+
+}  // namespace

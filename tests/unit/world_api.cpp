@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+// The C API in a world of one: every wrong pointer, handle and value is a status and a sentence that names it.
+#include "config.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "xio/xio.h"
+
+namespace {
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+#define EXPECT_REFUSED(call, wanted, words)      \
+  do {                                           \
+    EXPECT_EQ(call, wanted) << xio_last_error(); \
+    EXPECT_PRED2(says, xio_last_error(), words); \
+  } while (false)
+
+xio_world_t* start(std::size_t heap = 1 << 20) {
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.bootstrap = "local";
+  attr.heap_bytes = heap;
+  xio_world_t* w = nullptr;
+  EXPECT_EQ(xio_init(&attr, &w), XIO_OK) << xio_last_error();
+  return w;
+}
+
+class api : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(w_ = start(), nullptr); }
+  void TearDown() override { EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error(); }
+  xio_world_t* w_ = nullptr;
+};
+
+// --- Worlds ------------------------------------------------------------------------------------------
+
+TEST(api_world, starts_ends_and_starts_again) {
+  for (int i = 0; i < 3; ++i) {
+    xio_world_t* w = start();
+    EXPECT_EQ(xio_my_pe(w), 0);
+    EXPECT_EQ(xio_n_pes(w), 1);
+    EXPECT_EQ(xio_finalize(w), XIO_OK);
+  }
+}
+
+TEST(api_world, several_live_at_once_and_apart) {
+  xio_world_t* a = start(1 << 20);
+  xio_world_t* b = start(2 << 20);
+  void *in_a = nullptr, *in_b = nullptr;
+  ASSERT_EQ(xio_calloc(a, 1000, 1, &in_a), XIO_OK);
+  ASSERT_EQ(xio_calloc(b, 1000, 1, &in_b), XIO_OK);
+  std::memset(in_a, 1, 1000);
+  EXPECT_EQ(static_cast<char*>(in_b)[0], 0);
+  EXPECT_REFUSED(xio_free(a, in_b), XIO_ERR_NOT_SYMMETRIC, "not in the symmetric heap");
+  xio_ctx_t of_a{};
+  ASSERT_EQ(xio_ctx_create(a, nullptr, &of_a), XIO_OK);
+  EXPECT_REFUSED(xio_ctx_destroy(b, of_a), XIO_ERR_ARG, "not of this world");
+  EXPECT_EQ(xio_finalize(a), XIO_OK);
+  EXPECT_EQ(static_cast<char*>(in_b)[999], 0);
+  EXPECT_EQ(xio_free(b, in_b), XIO_OK);
+  EXPECT_EQ(xio_finalize(b), XIO_OK);
+}
+
+TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
+  xio_world_t* stale = start();
+  ASSERT_EQ(xio_finalize(stale), XIO_OK);
+  const auto every = [](xio_world_t* w, xio_status_t wanted, const char* words) {
+    void* p = nullptr;
+    int local = 0;
+    xio_ctx_t c{};
+    xio_storage_t s{};
+    xio_engine_stats_t stats;
+    xio_error_info_t info;
+    EXPECT_REFUSED(xio_finalize(w), wanted, words);
+    EXPECT_REFUSED(xio_barrier_all(w), wanted, words);
+    EXPECT_REFUSED(xio_malloc(w, 1, &p), wanted, words);
+    EXPECT_REFUSED(xio_calloc(w, 1, 1, &p), wanted, words);
+    EXPECT_REFUSED(xio_align(w, 128, 1, &p), wanted, words);
+    EXPECT_REFUSED(xio_free(w, nullptr), wanted, words);
+    EXPECT_REFUSED(xio_mem_register(w, &local, 4), wanted, words);
+    EXPECT_REFUSED(xio_mem_unregister(w, &local), wanted, words);
+    EXPECT_REFUSED(xio_ctx_create(w, nullptr, &c), wanted, words);
+    EXPECT_REFUSED(xio_ctx_destroy(w, c), wanted, words);
+    EXPECT_REFUSED(xio_ctx_stats(w, c, XIO_ROUTE_RDMA, &stats), wanted, words);
+    EXPECT_REFUSED(xio_ctx_error(w, c, &info), wanted, words);
+    EXPECT_REFUSED(xio_storage_open(w, "file:/dev/null", nullptr, &s), wanted, words);
+    EXPECT_REFUSED(xio_storage_close(w, s), wanted, words);
+    EXPECT_REFUSED(xio_storage_size(w, s, nullptr, nullptr), wanted, words);
+    EXPECT_REFUSED(xio_storage_stats(w, s, &stats), wanted, words);
+    EXPECT_EQ(xio_route_name(w, c, 0, 8), nullptr);
+    EXPECT_EQ(xio_ptr(w, &local, 0), nullptr);
+    EXPECT_EQ(xio_my_pe(w), -1);
+    EXPECT_EQ(xio_n_pes(w), -1);
+  };
+  every(nullptr, XIO_ERR_ARG, "world is null");
+  every(stale, XIO_ERR_STATE, "was finalized");
+}
+
+TEST(api_world, init_says_what_is_wrong_with_the_environment) {
+  const auto with = [](const char* variable, const char* value, const char* words) {
+    setenv(variable, value, 1);
+    setenv("XIO_BOOTSTRAP", "local", 0);
+    xio_world_t* w = reinterpret_cast<xio_world_t*>(8);
+    EXPECT_REFUSED(xio_init(nullptr, &w), XIO_ERR_CONFIG, words);
+    EXPECT_EQ(w, nullptr);
+    unsetenv(variable);
+    unsetenv("XIO_BOOTSTRAP");
+  };
+  with("XIO_HEAP_SIZE", "0", "XIO_HEAP_SIZE='0'");
+  with("XIO_HEAP_SIZE", "64Q", "XIO_HEAP_SIZE='64Q'");
+  with("XIO_HEAP_SIZE", "-1", "XIO_HEAP_SIZE='-1'");
+  with("XIO_HEAP_SIZE", "99999999999999999999999", "XIO_HEAP_SIZE");
+  with("XIO_ROUTE", "pigeon", "XIO_ROUTE='pigeon'");
+  with("XIO_BACKEND", "", "XIO_BACKEND=''");
+  with("XIO_TIMEOUT_MS", "soon", "XIO_TIMEOUT_MS='soon'");
+  with("XIO_BOOTSTRAP", "smoke", "XIO_BOOTSTRAP='smoke'");
+  with("XIO_LOG_LEVEL", "loud", "XIO_LOG_LEVEL='loud'");
+}
+
+TEST(api_world, init_says_what_is_wrong_with_its_attributes) {
+  xio_world_t* w = nullptr;
+  EXPECT_REFUSED(xio_init(nullptr, nullptr), XIO_ERR_ARG, "world is null");
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.bootstrap = "smoke";
+  EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "smoke");
+  attr.bootstrap = "local";
+  attr.heap_bytes = SIZE_MAX;
+  EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "heap_bytes");
+  attr.heap_bytes = std::size_t{1} << 40;
+  EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_NO_MEMORY, "lower XIO_HEAP_SIZE");
+  attr.size = 3;
+  EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "xio_init_attr_t.size is 3");
+}
+
+TEST(api_world, knows_its_version) {
+  int major = -1, minor = -1, patch = -1;
+  xio_version(&major, &minor, &patch);
+  EXPECT_GE(major, 0);
+  EXPECT_GE(minor, 1);
+  EXPECT_GE(patch, 0);
+  xio_version(nullptr, nullptr, nullptr);
+}
+
+// --- Memory ------------------------------------------------------------------------------------------
+
+TEST_F(api, memory_calls_check_their_pointers) {
+  EXPECT_REFUSED(xio_malloc(w_, 1, nullptr), XIO_ERR_ARG, "xio_malloc: out is null");
+  EXPECT_REFUSED(xio_calloc(w_, 1, 1, nullptr), XIO_ERR_ARG, "xio_calloc: out is null");
+  EXPECT_REFUSED(xio_align(w_, 128, 1, nullptr), XIO_ERR_ARG, "xio_align: out is null");
+  void* p = w_;
+  EXPECT_REFUSED(xio_align(w_, 96, 1, &p), XIO_ERR_ARG, "alignment 96");
+  EXPECT_EQ(p, nullptr);
+  EXPECT_REFUSED(xio_calloc(w_, SIZE_MAX, 2, &p), XIO_ERR_ARG, "more than an address can count");
+  EXPECT_REFUSED(xio_malloc(w_, SIZE_MAX, &p), XIO_ERR_NO_MEMORY, "raise XIO_HEAP_SIZE");
+  EXPECT_REFUSED(xio_mem_register(w_, nullptr, 1), XIO_ERR_ARG, "base is null");
+  EXPECT_REFUSED(xio_mem_unregister(w_, nullptr), XIO_ERR_ARG, "base is null");
+  EXPECT_EQ(xio_free(w_, nullptr), XIO_OK);
+}
+
+TEST_F(api, ptr_answers_only_for_symmetric_memory) {
+  void* p = nullptr;
+  ASSERT_EQ(xio_malloc(w_, 64, &p), XIO_OK);
+  EXPECT_EQ(xio_ptr(w_, p, 0), p);
+  EXPECT_EQ(xio_ptr(w_, p, 1), nullptr);
+  EXPECT_EQ(xio_ptr(w_, p, -1), nullptr);
+  EXPECT_EQ(xio_ptr(w_, &p, 0), nullptr);
+  EXPECT_EQ(xio_ptr(w_, nullptr, 0), nullptr);
+}
+
+// --- Contexts ----------------------------------------------------------------------------------------
+
+TEST_F(api, contexts_are_refused_after_their_end) {
+  EXPECT_REFUSED(xio_ctx_create(w_, nullptr, nullptr), XIO_ERR_ARG, "ctx is null");
+  xio_ctx_t c{};
+  EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_ARG, "the ctx is empty");
+  ASSERT_EQ(xio_ctx_create(w_, nullptr, &c), XIO_OK) << xio_last_error();
+  EXPECT_STREQ(xio_route_name(w_, c, 0, 1 << 20), "direct");
+  EXPECT_EQ(xio_route_name(w_, c, 1, 8), nullptr);
+  EXPECT_PRED2(says, xio_last_error(), "PE 1");
+  EXPECT_EQ(xio_route_name(w_, c, -1, 8), nullptr);
+  xio_engine_stats_t stats;
+  EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_DIRECT, &stats), XIO_ERR_ARG, "no rings");
+  EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, nullptr), XIO_ERR_ARG, "out is null");
+  EXPECT_EQ(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_OK);
+  xio_error_info_t info;
+  EXPECT_REFUSED(xio_ctx_error(w_, c, nullptr), XIO_ERR_ARG, "info is null");
+  EXPECT_EQ(xio_ctx_error(w_, c, &info), XIO_OK);
+  EXPECT_EQ(info.status, XIO_OK);
+  EXPECT_STREQ(info.engine, "");
+  EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
+  EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_STATE, "destroyed already");
+  EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_ERR_STATE, "destroyed already");
+  EXPECT_REFUSED(xio_ctx_error(w_, c, &info), XIO_ERR_STATE, "destroyed already");
+  EXPECT_EQ(xio_route_name(w_, c, 0, 8), nullptr);
+  c.id += 5;
+  EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_ARG, "never created");
+}
+
+// --- Storage -----------------------------------------------------------------------------------------
+
+TEST_F(api, storage_calls_check_their_arguments) {
+  xio_storage_t s{};
+  EXPECT_REFUSED(xio_storage_open(w_, nullptr, nullptr, &s), XIO_ERR_ARG, "name is null");
+  EXPECT_REFUSED(xio_storage_open(w_, "file:/dev/null", nullptr, nullptr), XIO_ERR_ARG, "storage is null");
+  EXPECT_REFUSED(xio_storage_close(w_, s), XIO_ERR_ARG, "the storage is empty");
+  EXPECT_NE(xio_storage_open(w_, "file:/no/such/file", nullptr, &s), XIO_OK);
+  EXPECT_PRED2(says, xio_last_error(), "/no/such/file");
+  EXPECT_EQ(s.view, nullptr);
+  EXPECT_NE(xio_storage_open(w_, "tape:7", nullptr, &s), XIO_OK);
+  EXPECT_PRED2(says, xio_last_error(), "tape:7");
+  EXPECT_NE(xio_storage_open(w_, "", nullptr, &s), XIO_OK);
+  EXPECT_NE(xio_storage_open(w_, "file:/", nullptr, &s), XIO_OK);
+}
+
+#ifdef XIO_ENABLE_MODEL
+TEST_F(api, storages_open_tell_their_size_and_close) {
+  char path[] = "/tmp/xio_storage_XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, 10000), 0);
+  close(fd);
+  const std::string name = std::string("file:") + path;
+  std::vector<xio_storage_t> open(16);
+  xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+  attr.flags = XIO_STORAGE_READ_ONLY;
+  for (auto& s : open) ASSERT_EQ(xio_storage_open(w_, name.c_str(), &attr, &s), XIO_OK) << xio_last_error();
+  xio_storage_t more{};
+  EXPECT_REFUSED(xio_storage_open(w_, name.c_str(), &attr, &more), XIO_ERR_NO_MEMORY, "close one");
+  uint64_t bytes = 0;
+  uint32_t block = 0;
+  EXPECT_EQ(xio_storage_size(w_, open[0], &bytes, &block), XIO_OK);
+  EXPECT_EQ(block, 512u);
+  EXPECT_EQ(bytes, 10240u);  // 10000 in whole blocks
+  xio_engine_stats_t stats;
+  EXPECT_EQ(xio_storage_stats(w_, open[0], &stats), XIO_OK);
+  EXPECT_EQ(stats.ops, 0u);
+  EXPECT_REFUSED(xio_storage_stats(w_, open[0], nullptr), XIO_ERR_ARG, "out is null");
+  EXPECT_EQ(xio_storage_close(w_, open[3]), XIO_OK);
+  EXPECT_REFUSED(xio_storage_close(w_, open[3]), XIO_ERR_STATE, "closed already");
+  EXPECT_REFUSED(xio_storage_size(w_, open[3], &bytes, &block), XIO_ERR_STATE, "closed already");
+  EXPECT_EQ(xio_storage_open(w_, name.c_str(), &attr, &open[3]), XIO_OK) << xio_last_error();
+  unlink(path);
+  // The rest is finalize's.
+}
+#endif
+
+}  // namespace

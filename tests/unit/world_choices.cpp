@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// What a program asks for: attributes of older and newer callers, options, and the routes that follow.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "ctx/attributes.hpp"
+#include "ctx/route.hpp"
+#include "memory/registration.hpp"
+#include "topology/placement.hpp"
+
+namespace {
+
+using xio::options;
+using xio::dev::route;
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+// Runs body, expects that status, and gives the sentence.
+std::string refused(xio_status_t status, const std::function<void()>& body) {
+  EXPECT_EQ(xio::guard(body), status);
+  return xio::last_error();
+}
+
+// --- Versions of attributes --------------------------------------------------------------------------
+
+TEST(attributes, of_an_older_caller_end_early) {
+  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+  attr.route = XIO_ROUTE_RDMA;
+  attr.pool = 7;
+  attr.bulk_bytes = 99;
+  attr.size = offsetof(xio_ctx_attr_t, bulk_bytes);  // that caller had no bulk_bytes
+  const auto c = xio::choose_ctx(&attr, options::defaults());
+  EXPECT_EQ(c.route, XIO_ROUTE_RDMA);
+  EXPECT_EQ(c.pool, 7u);
+  EXPECT_EQ(c.bulk_bytes, 0u);
+}
+
+TEST(attributes, of_a_newer_caller_are_taken_if_it_asks_for_nothing_new) {
+  struct newer {
+    xio_ctx_attr_t known;
+    std::uint64_t more;
+  } attr{XIO_CTX_ATTR_INIT, 0};
+  attr.known.size = sizeof attr;
+  attr.known.pool = 3;
+  EXPECT_EQ(xio::choose_ctx(&attr.known, options::defaults()).pool, 3u);
+  attr.more = 1;
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr.known, options::defaults()); }),
+               "does not know");
+}
+
+TEST(attributes, need_a_size) {
+  xio_ctx_attr_t attr{};
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr, options::defaults()); }),
+               "xio_ctx_attr_t.size is 0");
+  attr.size = SIZE_MAX;
+  refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr, options::defaults()); });
+}
+
+TEST(attributes, override_the_environment) {
+  options o = options::defaults();
+  o.route = "sdma";
+  o.ring_depth = 64;
+  o.ctx_pool = 5;
+  o.sdma_threshold = 4096;
+  const auto plain = xio::choose_ctx(nullptr, o);
+  EXPECT_EQ(plain.route, XIO_ROUTE_SDMA);
+  EXPECT_EQ(plain.depth, 64u);
+  EXPECT_EQ(plain.pool, 5u);
+  EXPECT_EQ(plain.bulk_bytes, 4096u);
+  const xio_ctx_attr_t attr{sizeof attr, XIO_ROUTE_DIRECT, 16, 2, 0, 123};
+  const auto asked = xio::choose_ctx(&attr, o);
+  EXPECT_EQ(asked.route, XIO_ROUTE_DIRECT);
+  EXPECT_EQ(asked.depth, 16u);
+  EXPECT_EQ(asked.pool, 2u);
+  EXPECT_EQ(asked.bulk_bytes, 123u);
+}
+
+TEST(attributes, of_a_ctx_are_checked) {
+  options o = options::defaults();
+  const auto with = [](auto change) {
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    change(attr);
+    return attr;
+  };
+  const auto bad_depth = with([](auto& a) { a.ring_depth = 100; });
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&bad_depth, o); }), "ring_depth is 100");
+  const auto bad_pool = with([](auto& a) { a.pool = 1025; });
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&bad_pool, o); }), "pool is 1025");
+  const auto bad_route = with([](auto& a) { a.route = static_cast<xio_route_t>(9); });
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&bad_route, o); }), "route is 9");
+  o.ticket_start = 100;
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(nullptr, o); }), "XIO_TICKET_START=100");
+  o.ticket_start = 0;
+  o.ring_depth = 24;
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(nullptr, o); }), "XIO_RING_DEPTH is 24");
+}
+
+TEST(attributes, of_storage_are_completed_and_checked) {
+  const auto plain = xio::choose_storage(nullptr, options::defaults());
+  EXPECT_EQ(plain.queues, 1u);
+  EXPECT_EQ(plain.depth, 256u);
+  EXPECT_EQ(plain.block_bytes, 512u);
+  const auto refuses = [](auto change, const char* word) {
+    xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+    change(attr);
+    const auto status = xio::guard([&] { xio::choose_storage(&attr, options::defaults()); });
+    EXPECT_TRUE(status == XIO_ERR_CONFIG || status == XIO_ERR_ARG);
+    EXPECT_PRED2(says, xio::last_error(), word);
+  };
+  refuses([](auto& a) { a.queues = 65; }, "queues is 65");
+  refuses([](auto& a) { a.depth = 3; }, "depth is 3");
+  refuses([](auto& a) { a.block_bytes = 513; }, "block_bytes is 513");
+  refuses([](auto& a) { a.flags = 64; }, "flags is 0x40");
+  refuses([](auto& a) { a.flags = XIO_STORAGE_READ_ONLY | XIO_STORAGE_CREATE; }, "READ_ONLY");
+}
+
+TEST(attributes, of_init_are_checked) {
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.heap_bytes = 4096;
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "heap_bytes is 4096");
+  attr.heap_bytes = 3 << 20;
+  attr.timeout_ms = UINT32_MAX;
+  attr.bootstrap = "local";
+  const auto o = xio::init_options(&attr);
+  EXPECT_EQ(o.heap_size, 3u << 20);
+  EXPECT_EQ(o.timeout_ms, 0u);
+  EXPECT_EQ(o.bootstrap, "local");
+  attr.tcp_size = 4;
+  attr.tcp_rank = 4;
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "tcp_rank 4 of tcp_size 4");
+}
+
+// --- Routes ------------------------------------------------------------------------------------------
+
+xio::route_plan plan(xio_route_t wanted, std::vector<bool> mapped, std::uint64_t bulk_bytes = 0) {
+  return xio::plan_routes({wanted, 256, 0, bulk_bytes}, mapped, 0);
+}
+
+void expect_way(const xio::way& w, route small, route bulk, route atomic) {
+  EXPECT_EQ(w.small, small);
+  EXPECT_EQ(w.bulk, bulk);
+  EXPECT_EQ(w.atomic, atomic);
+}
+
+TEST(routes, auto_takes_what_reaches) {
+  const auto p = plan(XIO_ROUTE_AUTO, {true, true, false});
+  expect_way(p.to[0], route::direct, route::direct, route::direct);
+  expect_way(p.to[1], route::direct, route::direct, route::direct);
+  expect_way(p.to[2], route::rdma, route::rdma, route::rdma);
+  EXPECT_FALSE(p.uses(route::sdma));
+}
+
+TEST(routes, auto_takes_copy_engines_only_when_asked_and_not_for_itself) {
+  const auto p = plan(XIO_ROUTE_AUTO, {true, true, false}, 65536);
+  EXPECT_EQ(p.bulk_bytes, 65536u);
+  expect_way(p.to[0], route::direct, route::direct, route::direct);
+  expect_way(p.to[1], route::direct, route::sdma, route::direct);
+  expect_way(p.to[2], route::rdma, route::rdma, route::rdma);
+  EXPECT_EQ(p.to[1].used(), 1u << 1 | 1u << 3);
+}
+
+TEST(routes, forced_ones_hold_for_every_pe_and_for_itself) {
+  for (const auto& w : plan(XIO_ROUTE_RDMA, {true, true, false}).to)
+    expect_way(w, route::rdma, route::rdma, route::rdma);
+  for (const auto& w : plan(XIO_ROUTE_SDMA, {true, true}).to) expect_way(w, route::sdma, route::sdma, route::direct);
+  EXPECT_EQ(plan(XIO_ROUTE_SDMA, {true, true}).bulk_bytes, 0u);
+  for (const auto& w : plan(XIO_ROUTE_DIRECT, {true, true}).to)
+    expect_way(w, route::direct, route::direct, route::direct);
+}
+
+TEST(routes, forced_ones_that_cannot_be_are_refused_by_name) {
+  for (const auto wanted : {XIO_ROUTE_DIRECT, XIO_ROUTE_SDMA})
+    EXPECT_PRED2(says, refused(XIO_ERR_NO_ROUTE, [&] { plan(wanted, {true, false}); }), "PE 1 is on another machine");
+}
+
+// --- Who is where ------------------------------------------------------------------------------------
+
+TEST(placement, counts_pes_of_the_own_machine) {
+  const std::vector<std::string> machines{"a", "b", "a", "b", "b"};
+  const auto p = xio::topology::place(machines, 3);
+  EXPECT_EQ(p.local_rank, 1);
+  EXPECT_EQ(p.local_size, 3);
+  EXPECT_EQ(p.together, std::vector<bool>({false, true, false, true, true}));
+}
+
+// --- Registered memory -------------------------------------------------------------------------------
+
+void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+TEST(registration, refuses_overlap_of_any_kind) {
+  xio::memory::registration r;
+  r.row(0) = {0x100000, 0x10000, 0, 0, 1};
+  const auto row = r.add(at(0x10000), 0x1000);
+  EXPECT_NE(row, 0u);
+  for (const auto& [base, bytes] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0x10000, 0x1000}, {0x10000, 1}, {0xffff, 2}, {0x10fff, 1}, {0xf000, 0x3000}})
+    EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&, b = base, n = bytes] { r.add(at(b), n); }), "overlap");
+  EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&] { r.add(at(0x10ff00), 1); }), "symmetric heap");
+  EXPECT_NE(r.add(at(0x11000), 1), row);  // touching is fine
+  EXPECT_NE(r.add(at(0xffff), 1), row);
+}
+
+TEST(registration, refuses_what_is_no_buffer) {
+  xio::memory::registration r;
+  EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&] { r.add(nullptr, 1); }), "base is null");
+  EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&] { r.add(at(64), 0); }), "bytes is 0");
+  EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&] { r.add(at(64), UINT64_MAX - 8); }), "past the end");
+}
+
+TEST(registration, knows_its_rows_and_its_limit) {
+  xio::memory::registration r;
+  r.row(0) = {0x100000, 0x10000, 0, 0, 1};
+  for (std::uint64_t i = 1; i < xio::dev::k_max_regions; ++i) {
+    const auto row = r.add(at(i), 1);
+    EXPECT_EQ(r.find(at(i)), row);
+  }
+  EXPECT_PRED2(says, refused(XIO_ERR_NO_MEMORY, [&] { r.add(at(0x500), 1); }), "unregister one");
+  r.remove(r.find(at(7)));
+  refused(XIO_ERR_NOT_REGISTERED, [&] { r.find(at(7)); });
+  refused(XIO_ERR_NOT_REGISTERED, [&] { r.find(at(0x100000)); });  // the heap is not the user's to remove
+  r.add(at(0x500), 1);
+}
+
+}  // namespace

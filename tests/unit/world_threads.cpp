@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+// Worlds whose PEs are threads of this process: the symmetric heap, what is agreed, and what kernels will read.
+#include "config.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ctx/world.hpp"
+#include "thread_channel.hpp"
+
+namespace {
+
+using xio::options;
+using xio::world;
+using xio::dev::route;
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+struct outcome {
+  xio_status_t status = XIO_OK;
+  std::string sentence;
+};
+
+outcome outcome_of(const std::function<void()>& body) {
+  outcome o;
+  o.status = xio::guard(body);
+  if (o.status != XIO_OK) o.sentence = xio::last_error();
+  return o;
+}
+
+options small_world() {
+  options o = options::defaults();
+  o.heap_size = 1 << 20;
+  return o;
+}
+
+// body(pe, world) on each of n PEs, then finalize; any exception that leaves body is a failure of the test.
+void in_world(int n, const options& o, const std::function<void(int, world&)>& body) {
+  xio::test::run_pes(n, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
+    const auto out = outcome_of([&] {
+      world w(o, std::move(channel));
+      body(pe, w);
+      w.finalize();
+    });
+    EXPECT_EQ(out.status, XIO_OK) << "PE " << pe << ": " << out.sentence;
+  });
+}
+
+void* take(world& w, std::size_t bytes, std::size_t alignment = 1, bool zero = false) {
+  void* block = nullptr;
+  w.allocate({"test", 1, bytes, alignment, zero}, &block);
+  return block;
+}
+
+TEST(world, gives_blocks_that_every_pe_sees_at_the_same_place) {
+  in_world(3, small_world(), [](int pe, world& w) {
+    auto* mine = static_cast<unsigned char*>(take(w, 1000));
+    ASSERT_NE(mine, nullptr);
+    std::memset(mine, 0x40 + pe, 1000);
+    w.barrier();
+    for (int other = 0; other < 3; ++other) {
+      const auto* there = static_cast<unsigned char*>(w.reach(mine, other));
+      ASSERT_NE(there, nullptr);
+      for (int i = 0; i < 1000; ++i) ASSERT_EQ(there[i], 0x40 + other) << i;
+    }
+    EXPECT_EQ(w.reach(mine, pe), mine);
+    w.barrier();
+    w.release(mine);
+  });
+}
+
+TEST(world, heap_holds_just_what_was_asked_for) {
+  in_world(2, small_world(), [](int, world& w) {
+    void* all = take(w, 1 << 20);
+    EXPECT_NE(all, nullptr);
+    const auto more = outcome_of([&] { take(w, 1); });
+    EXPECT_EQ(more.status, XIO_ERR_NO_MEMORY);
+    EXPECT_PRED2(says, more.sentence, "raise XIO_HEAP_SIZE");
+    w.release(all);
+    w.release(take(w, 1 << 20));
+  });
+}
+
+TEST(world, refuses_what_is_not_symmetric_on_every_pe_and_forgets_it) {
+  in_world(2, small_world(), [](int pe, world& w) {
+    const auto sizes = outcome_of([&] { take(w, pe == 0 ? 100 : 200); });
+    EXPECT_EQ(sizes.status, XIO_ERR_NOT_SYMMETRIC);
+    EXPECT_PRED2(says, sizes.sentence, "the size is 100 on PE 0 but 200 on PE 1");
+    const auto one_fails = outcome_of([&] { take(w, pe == 0 ? 64 : 2 << 20); });
+    EXPECT_EQ(one_fails.status, XIO_ERR_NO_MEMORY) << one_fails.sentence;
+    if (pe == 0) {
+      EXPECT_PRED2(says, one_fails.sentence, "PE 1: ");
+    }
+    void* a = take(w, 512);
+    void* b = take(w, 512);
+    const auto frees = outcome_of([&] { w.release(pe == 0 ? a : b); });
+    EXPECT_EQ(frees.status, XIO_ERR_NOT_SYMMETRIC) << frees.sentence;
+    const auto half = outcome_of([&] { w.release(pe == 0 ? a : nullptr); });
+    EXPECT_EQ(half.status, XIO_ERR_NOT_SYMMETRIC) << half.sentence;
+    w.release(a);
+    w.release(b);
+    w.release(nullptr);
+    // Nothing of the refused calls is left.
+    w.release(take(w, 1 << 20));
+  });
+}
+
+TEST(world, refuses_frees_of_what_is_no_block) {
+  in_world(1, small_world(), [](int, world& w) {
+    auto* block = static_cast<unsigned char*>(take(w, 1000));
+    int local = 0;
+    const auto status = [&](void* p) { return outcome_of([&] { w.release(p); }).status; };
+    EXPECT_EQ(status(block + 8), XIO_ERR_ARG);
+    EXPECT_EQ(status(block + 4096), XIO_ERR_STATE);
+    EXPECT_EQ(status(&local), XIO_ERR_NOT_SYMMETRIC);
+    EXPECT_EQ(status(block - 4096), XIO_ERR_NOT_SYMMETRIC);  // the head of the heap
+    EXPECT_EQ(status(block), XIO_OK);
+    EXPECT_EQ(status(block), XIO_ERR_STATE);
+    EXPECT_PRED2(says, xio::last_error(), "freed already");
+  });
+}
+
+TEST(world, aligns_zeroes_and_refuses_silly_sizes) {
+  in_world(2, small_world(), [](int, world& w) {
+    for (const std::size_t alignment : {1u, 16u, 128u, 256u, 4096u}) {
+      const auto at = reinterpret_cast<std::uintptr_t>(take(w, 100, alignment));
+      EXPECT_EQ(at % std::max<std::size_t>(alignment, 128), 0u);
+    }
+    EXPECT_EQ(take(w, 0), nullptr);
+    for (const std::size_t alignment : {0u, 3u, 100u})
+      EXPECT_EQ(outcome_of([&] { take(w, 100, alignment); }).status, XIO_ERR_ARG);
+    EXPECT_EQ(outcome_of([&] { take(w, 100, std::size_t{1} << 60); }).status, XIO_ERR_ARG);
+    void* out = &w;
+    const auto wraps = outcome_of([&] { w.allocate({"xio_calloc", SIZE_MAX / 2, 4, 1, true}, &out); });
+    EXPECT_EQ(wraps.status, XIO_ERR_ARG);
+    EXPECT_EQ(out, nullptr);
+    void* dirty = take(w, 5000);
+    std::memset(dirty, 0xff, 5000);
+    w.release(dirty);
+    const auto* clean = static_cast<unsigned char*>(take(w, 5000, 1, true));
+    EXPECT_EQ(clean, dirty);
+    for (int i = 0; i < 5000; ++i) ASSERT_EQ(clean[i], 0);
+  });
+}
+
+TEST(world, random_heap_traffic_stays_symmetric) {
+  in_world(3, small_world(), [](int pe, world& w) {
+    std::mt19937 random(7);  // the same on every PE
+    std::vector<std::pair<unsigned char*, std::size_t>> live;
+    for (int step = 0; step < 400; ++step) {
+      if (live.empty() || random() % 2 == 0) {
+        const std::size_t bytes = 1 + random() % 20000;
+        unsigned char* block = nullptr;
+        const auto o = outcome_of([&] { block = static_cast<unsigned char*>(take(w, bytes, 1u << random() % 12)); });
+        if (o.status == XIO_ERR_NO_MEMORY) continue;
+        ASSERT_EQ(o.status, XIO_OK) << o.sentence;
+        std::memset(block, static_cast<int>(live.size() + static_cast<std::size_t>(pe)), bytes);
+        live.emplace_back(block, bytes);
+      } else {
+        w.release(live.back().first);
+        live.pop_back();
+      }
+    }
+    w.barrier();
+    for (std::size_t i = 0; i < live.size(); ++i)
+      for (int other = 0; other < 3; ++other) {
+        const auto* there = static_cast<unsigned char*>(w.reach(live[i].first, other));
+        const auto want = static_cast<unsigned char>(i + static_cast<std::size_t>(other));
+        EXPECT_EQ(there[0], want);
+        EXPECT_EQ(there[live[i].second - 1], want);
+      }
+    w.barrier();
+  });
+}
+
+TEST(world, of_pes_that_do_not_fit_together_is_refused_on_every_pe) {
+  const auto both = [](const std::function<void(int, options&)>& change) {
+    std::vector<outcome> out(2);
+    xio::test::run_pes(2, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
+      options o = small_world();
+      change(pe, o);
+      out[static_cast<std::size_t>(pe)] = outcome_of([&] { world w(o, std::move(channel)); });
+    });
+    EXPECT_EQ(out[0].sentence, out[1].sentence);
+    EXPECT_EQ(out[0].status, out[1].status);
+    return out[0];
+  };
+  const auto heaps = both([](int pe, options& o) { o.heap_size = pe == 0 ? 1 << 20 : 2 << 20; });
+  EXPECT_EQ(heaps.status, XIO_ERR_CONFIG);
+  EXPECT_PRED2(says, heaps.sentence, "'1048576' on PE 0 but '2097152' on PE 1");
+  const auto routes = both([](int pe, options& o) { o.route = pe == 0 ? "auto" : "rdma"; });
+  EXPECT_PRED2(says, routes.sentence, "XIO_ROUTE is 'auto' on PE 0 but 'rdma' on PE 1");
+}
+
+TEST(world, that_no_machine_can_hold_is_refused_with_the_cure) {
+  options o = small_world();
+  o.heap_size = std::uint64_t{1} << 40;
+  xio::test::run_pes(2, [&](int, std::unique_ptr<xio::bootstrap::channel> channel) {
+    const auto out = outcome_of([&] { world w(o, std::move(channel)); });
+    EXPECT_EQ(out.status, XIO_ERR_NO_MEMORY);
+    EXPECT_PRED2(says, out.sentence, "lower XIO_HEAP_SIZE");
+  });
+}
+
+TEST(world, survives_a_pe_that_leaves) {
+  xio::test::run_pes(3, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
+    world w(small_world(), std::move(channel));
+    w.barrier();
+    if (pe == 1) return;
+    EXPECT_EQ(outcome_of([&] { w.barrier(); }).status, XIO_ERR_PEER);
+    EXPECT_EQ(outcome_of([&] { take(w, 64); }).status, XIO_ERR_PEER);
+    EXPECT_EQ(outcome_of([&] { w.finalize(); }).status, XIO_ERR_PEER);
+  });
+}
+
+TEST(world, tells_kernels_who_is_there) {
+  options o = small_world();
+  o.timeout_ms = 1234;
+  in_world(2, o, [](int pe, world& w) {
+    xio_ctx_t ctx{};
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.pool = 70;
+    w.create_ctx(&attr, &ctx);
+    const auto* view = static_cast<const xio::dev::ctx_view*>(ctx.view);
+    EXPECT_EQ(view->world->my_pe, static_cast<unsigned>(pe));
+    EXPECT_EQ(view->world->n_pes, 2u);
+    EXPECT_EQ(view->world->timeout_ticks, 1234 * view->world->ticks_per_ms);
+    void* block = take(w, 64);
+    const auto offset = static_cast<unsigned char*>(block) - view->world->heap;
+    for (int other = 0; other < 2; ++other) {
+      const auto& p = view->peers[other];
+      EXPECT_EQ(p.direct + offset, w.reach(block, other));
+      EXPECT_EQ(p.small, route::direct);
+      EXPECT_EQ(p.bulk, route::direct);
+      EXPECT_EQ(p.atomic, route::direct);
+      EXPECT_EQ(p.rdma, nullptr);
+    }
+    EXPECT_EQ(view->ring_count, 0u);
+    EXPECT_EQ(view->pool_index, UINT32_MAX);
+    ASSERT_EQ(view->pool_count, 70u);
+    EXPECT_EQ(view->pool_used[0], 0u);
+    EXPECT_EQ(view->pool_used[1], ~std::uint64_t{0} << 6);
+    for (unsigned i = 0; i < 70; ++i) {
+      EXPECT_EQ(view->pool[i].pool_index, i);
+      EXPECT_EQ(view->pool[i].world, view->world);
+      EXPECT_EQ(view->pool[i].peers, view->peers);
+      EXPECT_EQ(view->pool[i].pool, nullptr);
+    }
+    const auto& heap = view->world->regions[0];
+    EXPECT_EQ(heap.base, reinterpret_cast<std::uint64_t>(view->world->heap));
+    EXPECT_EQ(heap.live, 1u);
+    w.release(block);
+  });
+}
+
+TEST(world, registers_memory_in_rows) {
+  in_world(1, small_world(), [](int, world& w) {
+    xio_ctx_t ctx{};
+    w.create_ctx(nullptr, &ctx);
+    const auto* view = static_cast<const xio::dev::ctx_view*>(ctx.view)->world;
+    std::vector<char> buffer(10000);
+    w.register_memory(buffer.data(), buffer.size());
+    const auto row = [&]() -> const xio::dev::region_view* {
+      for (const auto& r : view->regions)
+        if (r.live != 0 && r.base == reinterpret_cast<std::uint64_t>(buffer.data())) return &r;
+      return nullptr;
+    };
+    ASSERT_NE(row(), nullptr);
+    EXPECT_EQ(row()->bytes, 10000u);
+    EXPECT_EQ(outcome_of([&] { w.register_memory(buffer.data() + 1, 1); }).status, XIO_ERR_ARG);
+    w.unregister_memory(buffer.data());
+    EXPECT_EQ(row(), nullptr);
+    EXPECT_EQ(outcome_of([&] { w.unregister_memory(buffer.data()); }).status, XIO_ERR_NOT_REGISTERED);
+  });
+}
+
+TEST(world, contexts_asked_for_differently_are_refused_on_every_pe) {
+  in_world(2, small_world(), [](int pe, world& w) {
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.pool = static_cast<std::uint32_t>(1 + pe);
+    xio_ctx_t ctx{};
+    const auto differ = outcome_of([&] { w.create_ctx(&attr, &ctx); });
+    EXPECT_EQ(differ.status, XIO_ERR_ARG);
+    EXPECT_PRED2(says, differ.sentence, "pool is 1 on PE 0 but 2 on PE 1");
+    EXPECT_EQ(ctx.view, nullptr);
+    EXPECT_EQ(outcome_of([&] { w.create_ctx(nullptr, pe == 1 ? nullptr : &ctx); }).status, XIO_ERR_ARG);
+    xio_ctx_t one{}, two{};
+    w.create_ctx(nullptr, &one);
+    w.create_ctx(nullptr, &two);
+    EXPECT_EQ(outcome_of([&] { w.destroy_ctx(pe == 0 ? one : two); }).status, XIO_ERR_ARG);
+    w.destroy_ctx(two);
+    const auto again = outcome_of([&] { w.destroy_ctx(two); });
+    EXPECT_EQ(again.status, XIO_ERR_STATE);
+    EXPECT_PRED2(says, again.sentence, "destroyed already");
+    EXPECT_EQ(w.route_of(one, 1 - pe, 8), route::direct);
+  });
+}
+
+#ifdef XIO_ENABLE_MODEL
+
+// What the rings of a ctx have to look like, whatever device is behind them.
+void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma) {
+  EXPECT_EQ(c.ring_count, static_cast<unsigned>((rdma ? n : 0) + (sdma ? 1 : 0)));
+  for (unsigned i = 0; i < c.ring_count; ++i) {
+    EXPECT_EQ(c.rings[i].index, i);
+    EXPECT_EQ(c.rings[i].depth, 64u);
+    EXPECT_NE(c.rings[i].state, nullptr);
+  }
+  for (int pe = 0; pe < n; ++pe) {
+    const auto& p = c.peers[pe];
+    EXPECT_EQ(p.rdma != nullptr, rdma);
+    EXPECT_EQ(p.sdma != nullptr, sdma);
+    if (rdma) {
+      EXPECT_EQ(p.rdma, c.rings + pe);
+    }
+    if (rdma) {
+      EXPECT_EQ(p.rdma->kind, xio::dev::ring_kind::mlx5);
+    }
+    if (sdma) {
+      EXPECT_EQ(p.sdma, c.rings + c.ring_count - 1);
+    }
+    if (sdma) {
+      EXPECT_EQ(p.sdma->kind, xio::dev::ring_kind::sdma);
+    }
+  }
+  EXPECT_EQ(c.scratch_count, rdma ? 1024u : 0u);
+  if (rdma) {
+    EXPECT_EQ(c.scratch_used[0], 1u);
+  }
+}
+
+class world_rings : public testing::TestWithParam<xio_route_t> {};
+
+TEST_P(world_rings, are_complete_in_the_ctx_and_in_its_pool) {
+  options o = small_world();
+  o.ring_depth = 64;
+  in_world(3, o, [](int pe, world& w) {
+    std::vector<char> early(4096), late(4096);
+    w.register_memory(early.data(), early.size());
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = GetParam();
+    attr.pool = 2;
+    xio_ctx_t ctx{};
+    w.create_ctx(&attr, &ctx);
+    w.register_memory(late.data(), late.size());
+    const auto* c = static_cast<const xio::dev::ctx_view*>(ctx.view);
+    const bool rdma = GetParam() == XIO_ROUTE_RDMA, sdma = GetParam() == XIO_ROUTE_SDMA;
+    expect_rings(*c, 3, rdma, sdma);
+    for (unsigned i = 0; i < 2; ++i) {
+      expect_rings(c->pool[i], 3, rdma, sdma);
+      EXPECT_NE(c->pool[i].rings, c->rings);
+      EXPECT_NE(c->pool[i].rings[0].state, c->rings[0].state);
+    }
+    if (rdma) {
+      // Every region has a key of its own.
+      const auto& r = c->world->regions;
+      EXPECT_NE(r[0].lkey, r[1].lkey);
+      EXPECT_NE(r[1].lkey, r[2].lkey);
+    }
+    xio_engine_stats_t stats = w.ctx_stats(ctx, GetParam());
+    EXPECT_EQ(stats.ops + stats.doorbells + stats.bytes, 0u);
+    EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
+    EXPECT_EQ(w.route_of(ctx, pe, 8), rdma ? route::rdma : route::sdma);
+    w.destroy_ctx(ctx);
+    w.create_ctx(&attr, &ctx);  // and left for finalize
+    w.unregister_memory(early.data());
+  });
+}
+INSTANTIATE_TEST_SUITE_P(routes, world_rings, testing::Values(XIO_ROUTE_RDMA, XIO_ROUTE_SDMA));
+
+TEST(world, copy_engines_take_large_copies_when_asked) {
+  options o = small_world();
+  o.sdma_threshold = 65536;
+  in_world(2, o, [](int pe, world& w) {
+    xio_ctx_t ctx{};
+    w.create_ctx(nullptr, &ctx);
+    EXPECT_EQ(w.route_of(ctx, 1 - pe, 65535), route::direct);
+    EXPECT_EQ(w.route_of(ctx, 1 - pe, 65536), route::sdma);
+    EXPECT_EQ(w.route_of(ctx, pe, 65536), route::direct);
+    EXPECT_EQ(static_cast<const xio::dev::ctx_view*>(ctx.view)->ring_count, 1u);
+  });
+}
+
+#endif
+
+}  // namespace
