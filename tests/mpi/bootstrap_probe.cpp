@@ -51,7 +51,8 @@ void check_allgather(channel& c, std::size_t bytes, unsigned salt) {
 
 void exercise(channel& c) {
   unsigned salt = 0;
-  for (const std::size_t bytes : {0, 1, 8, 4097, 65521, 1'000'003}) check_allgather(c, bytes, ++salt);
+  for (const std::size_t bytes : {0, 1, 8, 4097, 65521}) check_allgather(c, bytes, ++salt);
+  if (c.size() <= 8) check_allgather(c, 1'000'003, ++salt);
   for (int i = 0; i < 100; ++i) c.barrier();
 }
 

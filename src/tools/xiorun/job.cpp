@@ -28,6 +28,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr int k_exit_timeout = 124;  // as timeout(1) does
 constexpr int k_exit_cannot_start = 1;
+constexpr int k_same_moment_ms = 50;
 
 clock::duration seconds(double s) {
   return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(s));
@@ -143,16 +144,26 @@ class job {
     }
   }
 
-  // waitpid does not say who died first. Among PEs found dead at once, one that a signal killed is the likelier cause:
-  // the others' errors are mostly about the loss of it.
+  // waitpid does not say who died first, and a process that dies closes its sockets before it can be waited for: its
+  // peers may see that, give up and be reaped earlier. So a first failure is looked at again a moment later, and among
+  // those found dead then, one that a signal killed is the likelier cause.
   void reap() {
     std::vector<std::pair<int, int>> dead;  // PE, how
+    sweep(dead);
+    const bool failed = std::any_of(dead.begin(), dead.end(), [](const auto& d) { return d.second != 0; });
+    if (failed && status_ == 0 && dead.size() < static_cast<std::size_t>(running_)) {
+      poll(nullptr, 0, k_same_moment_ms);
+      sweep(dead);
+    }
+    std::stable_partition(dead.begin(), dead.end(), [](const auto& d) { return WIFSIGNALED(d.second); });
+    for (const auto& [pe, status] : dead) ended(pe, status);
+  }
+
+  void sweep(std::vector<std::pair<int, int>>& dead) {
     int how = 0;
     for (pid_t pid = 0; (pid = waitpid(-1, &how, WNOHANG)) > 0;)
       for (int pe = 0; pe < s_.pes; ++pe)
         if (pids_[static_cast<std::size_t>(pe)] == pid) dead.emplace_back(pe, how);
-    std::stable_partition(dead.begin(), dead.end(), [](const auto& d) { return WIFSIGNALED(d.second); });
-    for (const auto& [pe, status] : dead) ended(pe, status);
   }
 
   void ended(int pe, int how) {
@@ -160,8 +171,8 @@ class job {
     --running_;
     const int status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
     if (status == 0) return;
-    const bool ours = phase_ == phase::terminated || phase_ == phase::killed;
-    if (ours) return remember(status);  // it ended because we ended it
+    // Not worth a line each when it ended because it was told to.
+    if (phase_ == phase::terminated || phase_ == phase::killed || asked_to_end_) return remember(status);
     if (WIFSIGNALED(how))
       std::fprintf(stderr, "xiorun: PE %d was killed by signal %d (%s)\n", pe, WTERMSIG(how), strsignal(WTERMSIG(how)));
     else
