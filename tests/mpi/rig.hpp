@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// What the programs of this folder share: a world, a ctx on the route under test, kernels that end, and a count of
+// what went wrong. Every PE runs the same steps; nothing returns early on a failure, so nobody is left at a barrier.
+#pragma once
+#include <xio/hip.h>
+#include <xio/xio.h>
+#include <xio/xio_device.hpp>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rig {
+
+// Set-up that fails ends the program; what is under test only counts.
+[[noreturn]] inline void give_up(const char* what, const char* why) {
+  std::fprintf(stderr, "%s: %s\n", what, why);
+  std::exit(2);
+}
+inline void must(xio_status_t status, const char* what) {
+  if (status != XIO_OK) give_up(what, xio_last_error());
+}
+inline void must(hipError_t error, const char* what) {
+  if (error != hipSuccess) give_up(what, hipGetErrorString(error));
+}
+#define MUST(call) ::rig::must((call), #call)
+
+// Memory of the device that only this PE sees.
+template <class T>
+class device_array {
+ public:
+  explicit device_array(size_t count) : count_(count) {
+    MUST(hipMalloc(&data_, (count == 0 ? 1 : count) * sizeof(T)));
+    MUST(hipMemset(data_, 0, (count == 0 ? 1 : count) * sizeof(T)));
+  }
+  explicit device_array(const std::vector<T>& from) : device_array(from.size()) { set(from); }
+  device_array(const device_array&) = delete;
+  device_array& operator=(const device_array&) = delete;
+  ~device_array() { (void)hipFree(data_); }
+
+  T* data() const { return data_; }
+  void set(const std::vector<T>& from) {
+    MUST(hipMemcpy(data_, from.data(), from.size() * sizeof(T), hipMemcpyHostToDevice));
+  }
+  std::vector<T> get() const {
+    std::vector<T> out(count_);
+    MUST(hipMemcpy(out.data(), data_, count_ * sizeof(T), hipMemcpyDeviceToHost));
+    return out;
+  }
+
+ private:
+  T* data_ = nullptr;
+  size_t count_;
+};
+
+struct options {
+  size_t heap_bytes = 0;
+  uint32_t timeout_ms = 0;
+  size_t bulk_bytes = 0;
+  uint32_t pool = 0;
+  uint32_t ring_depth = 0;
+};
+
+class team {
+ public:
+  explicit team(const options& o = {}) {
+    xio_init_attr_t init = XIO_INIT_ATTR_INIT;
+    init.heap_bytes = o.heap_bytes;
+    init.timeout_ms = o.timeout_ms;
+    MUST(xio_init(&init, &world_));
+    me = xio_my_pe(world_);
+    n = xio_n_pes(world_);
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.bulk_bytes = o.bulk_bytes;
+    attr.pool = o.pool;
+    attr.ring_depth = o.ring_depth;
+    MUST(xio_ctx_create(world_, &attr, &ctx));
+    route = xio_route_name(world_, ctx, (me + 1) % n, 8);
+  }
+  team(const team&) = delete;
+  team& operator=(const team&) = delete;
+  ~team() {
+    MUST(xio_ctx_destroy(world_, ctx));
+    MUST(xio_finalize(world_));
+  }
+
+  xio_world_t* world() const { return world_; }
+  void barrier() const { MUST(xio_barrier_all(world_)); }
+
+  // Symmetric, zeroed, and never given back before the end.
+  template <class T>
+  T* symmetric(size_t count) const {
+    void* p = nullptr;
+    MUST(xio_calloc(world_, count, sizeof(T), &p));
+    return static_cast<T*>(p);
+  }
+  template <class T>
+  static void write(T* to, const std::vector<T>& from) {
+    MUST(hipMemcpy(to, from.data(), from.size() * sizeof(T), hipMemcpyHostToDevice));
+  }
+  template <class T>
+  static std::vector<T> read(const T* from, size_t count) {
+    std::vector<T> out(count);
+    MUST(hipMemcpy(out.data(), from, count * sizeof(T), hipMemcpyDeviceToHost));
+    return out;
+  }
+
+  int me = -1, n = 0;
+  xio_ctx_t ctx{};
+  std::string route;
+
+ private:
+  xio_world_t* world_ = nullptr;
+};
+
+// Runs a kernel to its end.
+#define RUN(kernel, blocks, threads, ...)                                                            \
+  do {                                                                                               \
+    hipLaunchKernelGGL(kernel, dim3(blocks), dim3(threads), 0, nullptr, __VA_ARGS__);                \
+    MUST(hipDeviceSynchronize());                                                                    \
+  } while (0)
+
+// --- Judging -----------------------------------------------------------------------------------------
+
+inline int failures = 0;
+inline int checks = 0;
+
+__attribute__((format(printf, 2, 3))) inline bool expect(bool good, const char* format, ...) {
+  ++checks;
+  if (good) return true;
+  if (++failures <= 20) {
+    va_list arguments;
+    va_start(arguments, format);
+    std::fputs("FAIL ", stderr);
+    std::vfprintf(stderr, format, arguments);
+    std::fputc('\n', stderr);
+    va_end(arguments);
+  }
+  return false;
+}
+
+inline void expect_status(xio_status_t got, xio_status_t wanted, const char* what) {
+  expect(got == wanted, "%s: %s, expected %s", what, xio_status_name(got), xio_status_name(wanted));
+}
+
+// Compares whole memories, so that a byte written beside its place is seen as well as one that did not come.
+inline void expect_same(const std::vector<unsigned char>& got, const std::vector<unsigned char>& wanted,
+                        const char* what) {
+  if (expect(got.size() == wanted.size(), "%s: %zu bytes, expected %zu", what, got.size(), wanted.size()) &&
+      std::memcmp(got.data(), wanted.data(), got.size()) == 0) {
+    return;
+  }
+  size_t first = 0, bad = 0;
+  for (size_t i = 0; i < got.size() && i < wanted.size(); ++i)
+    if (got[i] != wanted[i] && bad++ == 0) first = i;
+  expect(false, "%s: %zu bytes differ, the first at %zu: %02x, expected %02x", what, bad, first, got[first],
+         wanted[first]);
+}
+
+// The end of a program: says what was done, and checks that the forced engine is the one that did it.
+inline int verdict(const char* program, const team& t, bool check_engines = true) {
+  const xio_route_t engines[] = {XIO_ROUTE_RDMA, XIO_ROUTE_SDMA};
+  const char* names[] = {"rdma", "sdma"};
+  for (int i = 0; check_engines && i < 2; ++i) {
+    xio_engine_stats_t stats{};
+    MUST(xio_ctx_stats(t.world(), t.ctx, engines[i], &stats));
+    expect((stats.ops != 0) == (t.route == names[i]), "%llu ops went by %s, route is %s",
+           static_cast<unsigned long long>(stats.ops), names[i], t.route.c_str());
+  }
+  std::printf("%s: PE %d of %d, route %s: %d checks, %d failed\n", program, t.me, t.n, t.route.c_str(), checks,
+              failures);
+  return failures == 0 ? 0 : 1;
+}
+
+// --- Data --------------------------------------------------------------------------------------------
+
+// Byte i of PE pe's source. Neighbours differ, PEs differ, and no value repeats with a power of two.
+XIO_HOST_DEVICE unsigned char pattern(int pe, uint64_t i) {
+  uint32_t x = static_cast<uint32_t>(i) * 2654435761u ^ (static_cast<uint32_t>(pe) + 1) * 2246822519u;
+  x ^= x >> 15;
+  return static_cast<unsigned char>((x * 2246822519u) >> 24);
+}
+constexpr unsigned char k_poison = 0xA5;
+
+inline std::vector<unsigned char> source_of(int pe, size_t bytes) {
+  std::vector<unsigned char> out(bytes);
+  for (size_t i = 0; i < bytes; ++i) out[i] = pattern(pe, i);
+  return out;
+}
+
+// --- Scopes ------------------------------------------------------------------------------------------
+
+enum scope { thread, wave, workgroup };
+constexpr const char* k_scope_names[] = {"thread", "wave", "workgroup"};
+
+// Which caller of its kind this thread belongs to, and how many there are. On a wave of the host any number of lanes.
+struct caller {
+  unsigned index, count;
+};
+template <scope S>
+__device__ inline caller who() {
+  if constexpr (S == thread) {
+    return {static_cast<unsigned>(blockIdx.x * blockDim.x + threadIdx.x),
+            static_cast<unsigned>(gridDim.x * blockDim.x)};
+  } else if constexpr (S == wave) {
+    const unsigned size = static_cast<unsigned>(warpSize);
+    const unsigned per_block = (static_cast<unsigned>(blockDim.x) + size - 1) / size;
+    return {static_cast<unsigned>(blockIdx.x) * per_block + static_cast<unsigned>(threadIdx.x) / size,
+            static_cast<unsigned>(gridDim.x) * per_block};
+  } else {
+    return {static_cast<unsigned>(blockIdx.x), static_cast<unsigned>(gridDim.x)};
+  }
+}
+
+// Threads of a block that give whole and short waves, and several callers of each kind.
+constexpr unsigned k_blocks = 2, k_threads = 96;
+
+}  // namespace rig

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Single values, strides and tiles: every element and everything between the elements.
+#include <cstdint>
+#include <vector>
+
+#include "rig.hpp"
+
+using rig::scope;
+
+namespace {
+
+constexpr size_t k_bytes = 256 * 1024;
+
+// --- One value ---------------------------------------------------------------------------------------
+
+template <class T>
+XIO_HOST_DEVICE T value_of(int pe, uint32_t i) {
+  unsigned char bytes[sizeof(T)];
+  for (uint32_t k = 0; k < sizeof(T); ++k) bytes[k] = rig::pattern(pe, i * sizeof(T) + k);
+  T value;
+  __builtin_memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+// Puts element i, 2i of them apart, and gets the own element back from where a neighbour has put it.
+template <class T>
+__global__ void put_values(xio_ctx_t ctx, T* dst, uint32_t count, int me, int to, int* bad) {
+  for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+    if (xio_p(ctx, dst + 2 * i, value_of<T>(me, i), to) != XIO_OK) *bad = 1;
+  if (xio_quiet(ctx) != XIO_OK) *bad = 2;
+}
+template <class T>
+__global__ void get_values(xio_ctx_t ctx, const T* src, unsigned char* out, uint32_t count, int from) {
+  for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+    const T value = xio_g(ctx, src + 2 * i, from);
+    __builtin_memcpy(out + i * sizeof(T), &value, sizeof(T));
+  }
+}
+
+template <class T>
+void values(const rig::team& t, unsigned char* area, const char* type) {
+  constexpr uint32_t count = 300;
+  const int to = (t.me + 1) % t.n, from = (t.me + t.n - 1) % t.n;
+  std::vector<unsigned char> wanted(2 * count * sizeof(T), rig::k_poison);
+  rig::team::write(area, wanted);
+  t.barrier();
+  const rig::device_array<int> bad(1);
+  RUN(put_values<T>, 1, 100, t.ctx, reinterpret_cast<T*>(area), count, t.me, to, bad.data());
+  t.barrier();
+  char what[64];
+  std::snprintf(what, sizeof what, "xio_p<%s>", type);
+  rig::expect(bad.get()[0] == 0, "%s: an op failed", what);
+  const std::vector<unsigned char> theirs = rig::source_of(from, count * sizeof(T));
+  for (uint32_t i = 0; i < count; ++i)
+    std::memcpy(wanted.data() + 2 * i * sizeof(T), theirs.data() + i * sizeof(T), sizeof(T));
+  rig::expect_same(rig::team::read(area, wanted.size()), wanted, what);
+
+  const rig::device_array<unsigned char> out(count * sizeof(T));
+  RUN(get_values<T>, 1, 100, t.ctx, reinterpret_cast<const T*>(area), out.data(), count, to);
+  std::snprintf(what, sizeof what, "xio_g<%s>", type);
+  rig::expect_same(out.get(), rig::source_of(t.me, count * sizeof(T)), what);
+  t.barrier();
+}
+
+// --- Strides -----------------------------------------------------------------------------------------
+
+struct stride_case {
+  uint32_t dst_stride, src_stride, count;
+};
+
+template <class T, bool Put>
+__global__ void strided(xio_ctx_t ctx, T* dst, const T* src, stride_case s, int pe, int* status) {
+  *status = Put ? xio_iput(ctx, dst, src, s.dst_stride, s.src_stride, s.count, pe)
+                : xio_iget(ctx, dst, src, s.dst_stride, s.src_stride, s.count, pe);
+  const xio_status_t last = xio_quiet(ctx);
+  if (*status == XIO_OK) *status = last;
+}
+
+template <class T, bool Put>
+void strides(const rig::team& t, unsigned char* dst, unsigned char* src, const char* type) {
+  const int to = (t.me + 1) % t.n;
+  const int writer = Put ? (t.me + t.n - 1) % t.n : to;
+  for (const stride_case s : {stride_case{1, 1, 0}, {1, 1, 1}, {1, 1, 77}, {3, 1, 77}, {1, 5, 77}, {7, 2, 200}}) {
+    std::vector<unsigned char> wanted(8 * 200 * sizeof(T), rig::k_poison);
+    rig::team::write(dst, wanted);
+    t.barrier();
+    const rig::device_array<int> status(1);
+    RUN((strided<T, Put>), 1, 1, t.ctx, reinterpret_cast<T*>(dst) + 1, reinterpret_cast<const T*>(src) + 2, s, to,
+        status.data());
+    t.barrier();
+    const std::vector<unsigned char> from = rig::source_of(writer, k_bytes);
+    for (uint32_t i = 0; i < s.count; ++i) {
+      std::memcpy(wanted.data() + (1 + i * s.dst_stride) * sizeof(T), from.data() + (2 + i * s.src_stride) * sizeof(T),
+                  sizeof(T));
+    }
+    char what[96];
+    std::snprintf(what, sizeof what, "%s<%s>, strides %u and %u, %u elements", Put ? "xio_iput" : "xio_iget", type,
+                  s.dst_stride, s.src_stride, s.count);
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, what);
+    rig::expect_same(rig::team::read(dst, wanted.size()), wanted, what);
+    t.barrier();
+  }
+}
+
+// --- Tiles -------------------------------------------------------------------------------------------
+
+struct tile {
+  uint32_t dst_pitch, src_pitch, width, height;
+};
+
+template <scope S>
+__global__ void put_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, tile s, int pe, int* status) {
+  xio_status_t got = XIO_OK;
+  if constexpr (S == rig::thread) got = xio_put_2d(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  if constexpr (S == rig::wave) got = xio_put_2d_wave(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  if constexpr (S == rig::workgroup) got = xio_put_2d_wg(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  const xio_status_t last = xio_quiet(ctx);
+  if (got != XIO_OK) *status = got;
+  if (last != XIO_OK) *status = last;
+}
+
+template <scope S>
+void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
+  constexpr unsigned threads[] = {1, 32, 96};
+  const int to = (t.me + 1) % t.n, writer = (t.me + t.n - 1) % t.n;
+  for (const tile s : {tile{64, 64, 0, 5}, {64, 64, 64, 0}, {64, 64, 64, 9}, {100, 80, 33, 17}, {4097, 4096, 4096, 13},
+                       {13, 11, 7, 1}, {300, 1000, 256, 64}}) {
+    std::vector<unsigned char> wanted(s.dst_pitch * (s.height + 1) + 64, rig::k_poison);
+    rig::team::write(dst, wanted);
+    t.barrier();
+    const rig::device_array<int> status(1);
+    RUN(put_tile<S>, 1, threads[S], t.ctx, dst + 5, src + 3, s, to, status.data());
+    t.barrier();
+    const std::vector<unsigned char> from = rig::source_of(writer, k_bytes);
+    for (uint32_t row = 0; row < s.height; ++row)
+      std::memcpy(wanted.data() + 5 + row * s.dst_pitch, from.data() + 3 + row * s.src_pitch, s.width);
+    char what[96];
+    std::snprintf(what, sizeof what, "xio_put_2d by a %s, %u x %u bytes", rig::k_scope_names[S], s.width, s.height);
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, what);
+    rig::expect_same(rig::team::read(dst, wanted.size()), wanted, what);
+    t.barrier();
+  }
+}
+
+}  // namespace
+
+int main() {
+  const rig::team t;
+  auto* dst = t.symmetric<unsigned char>(k_bytes);
+  auto* src = t.symmetric<unsigned char>(k_bytes);
+  rig::team::write(src, rig::source_of(t.me, k_bytes));
+  values<signed char>(t, dst, "signed char");
+  values<unsigned short>(t, dst, "unsigned short");
+  values<int>(t, dst, "int");
+  values<unsigned long long>(t, dst, "unsigned long long");
+  values<float>(t, dst, "float");
+  values<double>(t, dst, "double");
+  strides<unsigned char, true>(t, dst, src, "unsigned char");
+  strides<short, false>(t, dst, src, "short");
+  strides<float, true>(t, dst, src, "float");
+  strides<double, true>(t, dst, src, "double");
+  strides<double, false>(t, dst, src, "double");
+  tiles<rig::thread>(t, dst, src);
+  tiles<rig::wave>(t, dst, src);
+  tiles<rig::workgroup>(t, dst, src);
+  return rig::verdict("shapes", t);
+}
