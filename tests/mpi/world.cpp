@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Worlds among real processes; world.sh starts it. Usage: world MODE. Ends with 0 if all went as it has to.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "xio/xio.h"
+
+namespace {
+
+int g_pe = -1;
+
+void require_at(bool good, const char* what, int line) {
+  if (good) return;
+  std::fprintf(stderr, "world: PE %d, line %d: not so: %s (last error: %s)\n", g_pe, line, what, xio_last_error());
+  std::exit(1);
+}
+#define REQUIRE(condition) require_at((condition), #condition, __LINE__)
+#define REQUIRE_OK(call) require_at((call) == XIO_OK, #call, __LINE__)
+
+bool says(const char* words) { return std::strstr(xio_last_error(), words) != nullptr; }
+
+// Before xio_init, from the launcher.
+int launcher_rank() {
+  for (const char* variable : {"XIO_RUN_PE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "XIO_TCP_RANK"})
+    if (const char* text = std::getenv(variable)) return std::atoi(text);
+  return 0;
+}
+
+xio_world_t* start(std::size_t heap_bytes = 4 << 20) {
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.heap_bytes = heap_bytes;
+  xio_world_t* w = nullptr;
+  REQUIRE_OK(xio_init(&attr, &w));
+  return w;
+}
+
+// Every PE writes to every PE; all check what they got.
+void exchange(xio_world_t* w, unsigned salt) {
+  const int me = xio_my_pe(w), n = xio_n_pes(w);
+  constexpr int k_words = 100;
+  void* block = nullptr;
+  REQUIRE_OK(xio_calloc(w, static_cast<std::size_t>(n) * k_words, sizeof(unsigned), &block));
+  for (int pe = 0; pe < n; ++pe) {
+    auto* there = static_cast<unsigned*>(xio_ptr(w, block, pe));
+    REQUIRE(there != nullptr);
+    for (int i = 0; i < k_words; ++i) there[me * k_words + i] = salt + static_cast<unsigned>(1000 * me + 7 * pe + i);
+  }
+  REQUIRE_OK(xio_barrier_all(w));
+  const auto* mine = static_cast<unsigned*>(block);
+  for (int from = 0; from < n; ++from)
+    for (int i = 0; i < k_words; ++i)
+      REQUIRE(mine[from * k_words + i] == salt + static_cast<unsigned>(1000 * from + 7 * me + i));
+  REQUIRE_OK(xio_free(w, block));
+}
+
+int life() {
+  for (unsigned round = 0; round < 3; ++round) {
+    xio_world_t* w = start();
+    g_pe = xio_my_pe(w);
+    exchange(w, round);
+    REQUIRE_OK(xio_finalize(w));
+  }
+  xio_world_t* a = start(4 << 20);
+  xio_world_t* b = start(2 << 20);
+  exchange(a, 100);
+  exchange(b, 200);
+  REQUIRE_OK(xio_finalize(a));
+  exchange(b, 300);
+  REQUIRE_OK(xio_finalize(b));
+  return 0;
+}
+
+int heap() {
+  xio_world_t* w = start(1 << 20);
+  g_pe = xio_my_pe(w);
+  const bool first = g_pe == 0;
+  void *a = nullptr, *b = nullptr;
+  REQUIRE(xio_malloc(w, 2 << 20, &a) == XIO_ERR_NO_MEMORY && says("raise XIO_HEAP_SIZE"));
+  REQUIRE(xio_malloc(w, first ? 64 : 2 << 20, &a) == XIO_ERR_NO_MEMORY);
+  REQUIRE(xio_malloc(w, first ? 64 : 65, &a) == XIO_ERR_NOT_SYMMETRIC && says("the size is 64 on PE 0 but 65 on PE 1"));
+  REQUIRE(a == nullptr);
+  REQUIRE_OK(xio_malloc(w, 1000, &a));
+  REQUIRE_OK(xio_align(w, 4096, 1000, &b));
+  REQUIRE(reinterpret_cast<std::uintptr_t>(b) % 4096 == 0);
+  REQUIRE(xio_free(w, first ? a : b) == XIO_ERR_NOT_SYMMETRIC);
+  REQUIRE(xio_free(w, first ? a : nullptr) == XIO_ERR_NOT_SYMMETRIC);
+  REQUIRE(xio_free(w, first ? a : static_cast<char*>(a) + 1) == XIO_ERR_ARG);
+  REQUIRE_OK(xio_free(w, a));
+  REQUIRE(xio_free(w, a) == XIO_ERR_STATE && says("freed already"));
+  REQUIRE((first ? xio_malloc(w, 64, &a) : xio_barrier_all(w)) == XIO_ERR_STATE && says("same order"));
+  REQUIRE_OK(xio_free(w, b));
+  REQUIRE_OK(xio_malloc(w, 1 << 20, &a));
+  REQUIRE_OK(xio_finalize(w));
+  return 0;
+}
+
+int mismatch() {
+  g_pe = launcher_rank();
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.heap_bytes = g_pe == 1 ? 3 << 20 : 2 << 20;
+  xio_world_t* w = nullptr;
+  REQUIRE(xio_init(&attr, &w) == XIO_ERR_CONFIG && says("'2097152' on PE 0 but '3145728' on PE 1"));
+  // Too much for the machine on one PE is an error on all.
+  attr.heap_bytes = std::size_t{1} << 40;
+  REQUIRE(xio_init(&attr, &w) == XIO_ERR_NO_MEMORY && says("lower XIO_HEAP_SIZE"));
+  // One PE's bad variable is told to all.
+  if (g_pe == 1) setenv("XIO_ROUTE", "pigeon", 1);
+  REQUIRE(xio_init(nullptr, &w) == XIO_ERR_CONFIG && says("XIO_ROUTE='pigeon'"));
+  REQUIRE(w == nullptr);
+  unsetenv("XIO_ROUTE");
+  REQUIRE_OK(xio_finalize(start()));
+  return 0;
+}
+
+int contexts() {
+  xio_world_t* w = start();
+  g_pe = xio_my_pe(w);
+  const int other = (g_pe + 1) % xio_n_pes(w);
+  for (int round = 0; round < 3; ++round)
+    for (const auto& [route, name] : {std::pair{XIO_ROUTE_AUTO, "direct"},
+                                      {XIO_ROUTE_DIRECT, "direct"},
+                                      {XIO_ROUTE_RDMA, "rdma"},
+                                      {XIO_ROUTE_SDMA, "sdma"}}) {
+      xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+      attr.route = route;
+      attr.pool = static_cast<uint32_t>(round);
+      xio_ctx_t c{};
+      REQUIRE_OK(xio_ctx_create(w, &attr, &c));
+      for (const int pe : {g_pe, other}) REQUIRE(std::strcmp(xio_route_name(w, c, pe, 64), name) == 0);
+      if (round != 2) REQUIRE_OK(xio_ctx_destroy(w, c));  // the last are finalize's
+    }
+  exchange(w, 5);
+  REQUIRE_OK(xio_finalize(w));
+  return 0;
+}
+
+using clock = std::chrono::steady_clock;
+
+// XIO_TIMEOUT_MS, and some seconds for a busy machine.
+bool in_time(clock::time_point since) {
+  const char* limit = std::getenv("XIO_TIMEOUT_MS");
+  return clock::now() - since <
+         std::chrono::milliseconds(limit != nullptr ? std::atoi(limit) : 30000) + std::chrono::seconds(8);
+}
+
+bool is_loss(xio_status_t s) { return s == XIO_ERR_PEER || s == XIO_ERR_TIMEOUT; }
+
+int death_in_init() {
+  g_pe = launcher_rank();
+  if (g_pe == 1) _exit(0);
+  const auto since = clock::now();
+  xio_world_t* w = nullptr;
+  REQUIRE(is_loss(xio_init(nullptr, &w)));
+  REQUIRE(in_time(since) && w == nullptr);
+  return 0;
+}
+
+int death() {
+  xio_world_t* w = start();
+  g_pe = xio_my_pe(w);
+  xio_ctx_t c{};
+  REQUIRE_OK(xio_ctx_create(w, nullptr, &c));
+  REQUIRE_OK(xio_barrier_all(w));
+  if (g_pe == 1) raise(SIGKILL);
+  const auto since = clock::now();
+  void* p = nullptr;
+  REQUIRE(is_loss(xio_barrier_all(w)));
+  REQUIRE(is_loss(xio_malloc(w, 64, &p)));
+  REQUIRE(is_loss(xio_ctx_destroy(w, c)));
+  REQUIRE(is_loss(xio_finalize(w)));
+  REQUIRE(in_time(since));
+  std::printf("PE %d survived\n", g_pe);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "life") return life();
+  if (mode == "heap") return heap();
+  if (mode == "mismatch") return mismatch();
+  if (mode == "contexts") return contexts();
+  if (mode == "death_in_init") return death_in_init();
+  if (mode == "death") return death();
+  std::fprintf(stderr, "world: unknown mode '%s'\n", mode.c_str());
+  return 2;
+}

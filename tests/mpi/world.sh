@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Worlds among real processes, by xiorun and by mpirun.
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${MPIRUN=}"
+world=$builddir/tests/mpi/world
+xiorun=$builddir/xiorun
+unset XIO_BOOTSTRAP XIO_HEAP_SIZE XIO_ROUTE
+failures=0
+ran=0
+has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
+built() { grep -q "^#define XIO_ENABLE_$1 1" "$builddir/config.h"; }
+
+# expect STATUS COMMAND...
+expect() {
+  local status=$1 got
+  shift
+  ran=$((ran + 1))
+  timeout -k 5 90 "$@" </dev/null
+  got=$?
+  if [ $got != "$status" ]; then
+    echo "FAIL $*: status $got, expected $status"
+    failures=$((failures + 1))
+  fi
+}
+
+modes='life heap mismatch'
+if built MODEL; then modes="$modes contexts"; fi
+if has SODIUM; then
+  for mode in $modes; do
+    for n in 2 4; do expect 0 "$xiorun" -n $n "$world" "$mode"; done
+  done
+  export XIO_TIMEOUT_MS=3000
+  expect 0 "$xiorun" --grace 20 -n 3 "$world" death_in_init
+  expect 137 "$xiorun" --grace 20 -n 3 "$world" death
+  unset XIO_TIMEOUT_MS
+fi
+if has MPI && [ -n "$MPIRUN" ]; then
+  export -f mpirun_np
+  export MPIRUN
+  for mode in $modes; do
+    # shellcheck disable=SC2016
+    for n in 2 4; do expect 0 bash -c 'mpirun_np "$@"' mpirun_np $n "$world" "$mode"; done
+  done
+fi
+
+[ $ran = 0 ] && skip 'no launcher in this build'
+[ $failures = 0 ] && echo 'world: all well'
+exit $((failures != 0))
