@@ -25,7 +25,7 @@
 namespace xio::model::nvme {
 
 struct shape {
-  std::uint32_t mdts_bytes = 1 << 20;  // a power of two of pages
+  std::uint32_t mdts_bytes = 1 << 20;  // a power of two of pages, 2 at least
   std::uint32_t max_entries = 32768;   // of a queue
   std::uint32_t max_queues = 64;       // I/O queue pairs
   std::uint32_t doorbell_stride = 0;   // CAP.DSTRD

@@ -22,6 +22,8 @@ class file {
   std::uint32_t block_bytes() const { return block_bytes_; }
   // Rounded up to a block: what lies behind the end of the file reads as zeroes.
   std::uint64_t capacity() const { return capacity_; }
+  // What the file held when it was opened, or was made to hold.
+  std::uint64_t bytes() const { return exact_bytes_; }
 
  private:
   void open_file(std::uint32_t flags);

@@ -34,10 +34,12 @@ bool file_job::take(long result) {
   }
   if (what == kind::sync) return true;
   if (result > 0) return advance(static_cast<std::size_t>(result));
-  if (what == kind::read)
-    zero_rest();
-  else
+  if (what == kind::write)
     error = ENOSPC;
+  else if (offset < end)
+    error = EIO;  // somebody made the file shorter
+  else
+    zero_rest();
   return true;
 }
 

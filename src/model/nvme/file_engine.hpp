@@ -13,6 +13,7 @@ namespace xio::model::nvme {
 struct file_job {
   enum class kind { read, write, sync } what;
   std::uint64_t offset = 0;
+  std::uint64_t end = 0;  // from here on it is no error that a file has ended: the padding of its last block
   std::vector<iovec> parts;
   std::size_t part = 0;  // the first that is not finished
   int error = 0;         // errno

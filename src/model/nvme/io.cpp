@@ -93,6 +93,7 @@ std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command,
   const bool read = one.opcode == static_cast<std::uint8_t>(w::opcode::read);
   one.job.what = read ? file_job::kind::read : file_job::kind::write;
   one.job.offset = w::slba_of(command) * file_.block_bytes();
+  one.job.end = file_.bytes();
   const bool direct = payload_.direct || std::all_of(one.data.begin(), one.data.end(),
                                                      [](const segment& s) { return s.kind == dma_map::memory::host; });
   if (direct) {

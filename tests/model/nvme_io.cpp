@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+// The storage API over the model: every byte in its place, whatever the queue, the order and the buffer.
+#include "nvme_rig.hpp"
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <csignal>
+#include <random>
+#include <thread>
+
+using namespace xio;
+using namespace xio::test;
+
+namespace {
+
+constexpr std::uint64_t k_file = 4 << 20;
+
+struct stamped_file : scratch_file {
+  explicit stamped_file(std::uint64_t bytes = k_file) { write(stamped_data(bytes)); }
+};
+
+}  // namespace
+
+// Sizes below, at and above one page, two pages, a list, MDTS; offsets in the page from 0 to the last dword.
+TEST(nvme_io, reads_at_every_page_offset) {
+  stamped_file f;
+  rig r(f.path, {.mdts = 128 << 10});
+  const std::uint64_t sizes[] = {512,           4096,           4608,          8192,           12288,
+                                 (128 << 10),   (128 << 10) + 512, 640 << 10, (1 << 20) + 1536};
+  const std::uint64_t offsets[] = {0, 4, 512, 2048, 4092};
+  for (const std::uint64_t bytes : sizes) {
+    for (const std::uint64_t at : offsets) {
+      std::memset(r.heap(), 0xee, bytes + 8192);
+      const std::uint64_t from = (bytes * 3 + at * 512) % (k_file - bytes) & ~std::uint64_t{511};
+      ASSERT_EQ(xio_read(r.ctx(), r.heap() + at, r.storage(), from, bytes), XIO_OK) << bytes << " at " << at;
+      ASSERT_TRUE(stamped(r.heap() + at, from, bytes)) << bytes << " at " << at;
+      for (std::uint64_t i = 0; i < at; ++i) ASSERT_EQ(r.heap()[i], 0xee) << i;
+      for (std::uint64_t i = at + bytes; i < bytes + 8192; ++i) ASSERT_EQ(r.heap()[i], 0xee) << i;
+    }
+  }
+  EXPECT_EQ(r.quiet(), XIO_OK);
+}
+
+TEST(nvme_io, writes_reach_the_file_and_nothing_else) {
+  scratch_file f;
+  constexpr std::uint64_t total = 1 << 20;
+  {
+    rig r(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = total, .mdts = 64 << 10});
+    const std::uint64_t sizes[] = {512, 4096, 65536, 300 << 10};
+    std::uint64_t at = 512;
+    for (const std::uint64_t bytes : sizes) {
+      stamp(r.heap() + 12, at, bytes);
+      ASSERT_EQ(xio_write(r.ctx(), r.heap() + 12, r.storage(), at, bytes), XIO_OK);
+      at += bytes;
+    }
+    ASSERT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+    const auto data = f.read();
+    ASSERT_EQ(data.size(), total);
+    EXPECT_TRUE(stamped(data.data() + 512, 512, at - 512));
+    for (std::uint64_t i = 0; i < 512; ++i) ASSERT_EQ(data[i], 0);
+    for (std::uint64_t i = at; i < total; ++i) ASSERT_EQ(data[i], 0);
+  }
+  EXPECT_EQ(f.size(), total);
+}
+
+TEST(nvme_io, odd_sizes_are_padded_and_cut) {
+  for (const std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{511}, std::uint64_t{4097}}) {
+    scratch_file in, out;
+    in.write(std::vector<unsigned char>(bytes, 0x5a));
+    const std::uint64_t padded = (bytes + 511) / 512 * 512;
+    {
+      rig r(in.path, {.flags = XIO_STORAGE_READ_ONLY});
+      ASSERT_EQ(r.storage().view, &r.world().storages[0]);
+      ASSERT_EQ(r.world().storages[0].bytes, padded);
+      std::memset(r.heap(), 0xee, padded);
+      ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, padded), XIO_OK);
+      for (std::uint64_t i = 0; i < padded; ++i) ASSERT_EQ(r.heap()[i], i < bytes ? 0x5a : 0) << i;
+    }
+    EXPECT_EQ(in.size(), bytes);
+    {
+      rig r(out.path, {.flags = XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE, .bytes = bytes});
+      std::memset(r.heap(), 0x5a, padded);
+      ASSERT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 0, padded), XIO_OK);
+    }
+    EXPECT_EQ(out.read(), std::vector<unsigned char>(bytes, 0x5a));
+  }
+}
+
+TEST(nvme_io, an_empty_file_opens_and_holds_nothing) {
+  scratch_file f;
+  rig r(f.path, {});
+  EXPECT_EQ(r.world().storages[0].bytes, 0u);
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 0), XIO_OK);
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_ERR_ARG);
+}
+
+TEST(nvme_io, blocks_of_4096) {
+  stamped_file f;
+  rig r(f.path, {.block = 4096});
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 512, 4096), XIO_ERR_ARG);
+  ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 8192, 12288), XIO_OK);
+  EXPECT_TRUE(stamped(r.heap(), 8192, 12288));
+}
+
+namespace {
+
+// `threads` host threads, each with requests of its own in flight, read and rewrite blocks of their own.
+void storm(rig& r, int threads, int rounds, std::uint64_t seed) {
+  constexpr std::uint64_t k_share = 64 << 10;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t)
+    all.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(seed) + static_cast<unsigned>(t));
+      const std::uint64_t base = static_cast<std::uint64_t>(t) * k_share;
+      unsigned char* mine = r.heap() + base * 2;
+      for (int i = 0; i < rounds; ++i) {
+        const std::uint64_t bytes = 512u << random() % 5;
+        const std::uint64_t at = base + (random() % (k_share - bytes) & ~511u);
+        const std::uint64_t salt = random();
+        stamp(mine, at, bytes, salt);
+        const xio_req_t w = xio_write_nbi(r.ctx(), mine, r.storage(), at, bytes);
+        if (r.wait(w) != XIO_OK) ++wrong;
+        const xio_req_t a = xio_read_nbi(r.ctx(), mine + k_share, r.storage(), at, bytes);
+        const xio_req_t b = xio_read_nbi(r.ctx(), mine + k_share + 16384, r.storage(), at, 512);
+        if (r.wait(b) != XIO_OK || r.wait(a) != XIO_OK) ++wrong;
+        if (!stamped(mine + k_share, at, bytes, salt) || !stamped(mine + k_share + 16384, at, 512, salt)) ++wrong;
+      }
+    });
+  for (auto& t : all) t.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(r.quiet(), XIO_OK);
+  EXPECT_EQ(r.device().invalid_doorbells(), 0u);
+  const auto& s = *r.ring().state;
+  EXPECT_EQ(s.issued, s.completed);
+  EXPECT_EQ(s.credits, r.ring().depth - 1);
+}
+
+}  // namespace
+
+TEST(nvme_io, four_entry_queue_wraps) {
+  stamped_file f;
+  rig r(f.path, {.depth = 4});
+  storm(r, 4, 300, 1);
+  EXPECT_GT(r.ring().state->issued, 3u * 16 * 8);  // many laps of SQ, CQ and command ids
+}
+
+TEST(nvme_io, tickets_cross_32_bits) {
+  stamped_file f;
+  rig r(f.path, {.depth = 4, .ticket_start = (std::uint64_t{1} << 32) - 8});
+  ASSERT_EQ(r.ring().state->issued, 0xfffffff8u);
+  storm(r, 2, 100, 2);
+  EXPECT_GT(r.ring().state->issued, std::uint64_t{1} << 32);
+}
+
+TEST(nvme_io, completions_in_random_order) {
+  stamped_file f;
+  for (const std::uint32_t depth : {4u, 16u, 64u}) {
+    rig r(f.path, {.depth = depth});
+    r.device().shuffle(depth);
+    storm(r, 4, 150, 3);
+  }
+}
+
+TEST(nvme_io, many_in_flight_in_random_order) {
+  stamped_file f;
+  rig r(f.path, {.depth = 64});
+  r.device().shuffle(7);
+  for (int round = 0; round < 20; ++round) {
+    xio_req_t all[60];
+    for (std::uint64_t i = 0; i < 60; ++i)
+      all[i] = xio_read_nbi(r.ctx(), r.heap() + i * 4096, r.storage(), (i * 37 % 60 + 60u * (round % 4)) * 4096, 4096);
+    for (std::uint64_t i = 0; i < 60; ++i) {
+      ASSERT_EQ(r.wait(all[i]), XIO_OK);
+      ASSERT_TRUE(stamped(r.heap() + i * 4096, (i * 37 % 60 + 60u * (round % 4)) * 4096, 4096)) << i;
+    }
+  }
+}
+
+// A command that does not complete for long: others go on until its id would be taken again, then wait, then go on.
+TEST(nvme_io, a_slow_command_keeps_its_id) {
+  stamped_file f;
+  rig r(f.path, {.depth = 4});
+  r.device().inject({.what = model::nvme::fault::kind::hold, .first_lba = 4096, .last_lba = 4096});
+  const xio_req_t slow = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 4096 * 512, 512);
+  std::atomic<int> posted{0};
+  std::atomic<int> wrong{0};
+  std::thread others([&] {
+    for (int i = 1; i <= 60; ++i) {
+      const auto at = static_cast<std::uint64_t>(i) * 512;
+      const xio_req_t q = xio_read_nbi(r.ctx(), r.heap() + at, r.storage(), at, 512);
+      ++posted;
+      if (r.wait(q) != XIO_OK || !stamped(r.heap() + at, at, 512)) ++wrong;
+    }
+  });
+  // depth 4: 16 ids; the gate closes when issued - completed exceeds 16 - 2 * 4.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(posted, 8);
+  EXPECT_EQ(r.test(slow), XIO_PENDING);
+  const std::uint64_t issued = dev::load<dev::scope::agent, dev::order::relaxed>(&r.ring().state->issued);
+  EXPECT_LT(issued, 16u);
+  r.device().release();
+  others.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(posted, 60);
+  EXPECT_EQ(r.wait(slow), XIO_OK);
+  EXPECT_TRUE(stamped(r.heap(), 4096 * 512, 512));
+}
+
+// Its list too: lists are by command id, so younger commands do not write over the one of a slow command.
+TEST(nvme_io, a_delayed_command_with_a_list) {
+  stamped_file f;
+  rig r(f.path, {.depth = 4});
+  r.device().inject({.what = model::nvme::fault::kind::delay, .delay = std::chrono::milliseconds(100)});
+  const xio_req_t slow = xio_read_nbi(r.ctx(), r.heap() + (1 << 20), r.storage(), 0, 256 << 10);
+  for (std::uint64_t i = 0; i < 6; ++i)
+    ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), i * 65536, 256 << 10), XIO_OK);
+  EXPECT_EQ(r.wait(slow), XIO_OK);
+  EXPECT_TRUE(stamped(r.heap() + (1 << 20), 0, 256 << 10));
+}
+
+TEST(nvme_io, an_error_reaches_its_owner_alone) {
+  stamped_file f;
+  rig r(f.path, {.depth = 16, .mdts = 8192});
+  r.device().inject({.first_lba = 40, .last_lba = 40, .status = wire::nvme::k_unrecovered_read});
+  xio_req_t all[8];
+  for (std::uint64_t i = 0; i < 8; ++i)
+    all[i] = xio_read_nbi(r.ctx(), r.heap() + i * 4096, r.storage(), i * 4096, 4096);
+  for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(r.wait(all[i]), i == 5 ? XIO_ERR_STORAGE : XIO_OK) << i;
+  EXPECT_EQ(r.ring().state->vendor, 0x281u);
+  EXPECT_EQ(r.ring().state->failed_ticket, 5u);
+  EXPECT_EQ(r.ring().state->failed, 0u);
+  EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);  // once
+  EXPECT_EQ(r.quiet(), XIO_OK);
+  // Long after its word was taken by younger commands the log still knows.
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
+  EXPECT_EQ(r.wait(all[5]), XIO_ERR_STORAGE);
+  EXPECT_EQ(r.wait(all[4]), XIO_OK);
+}
+
+TEST(nvme_io, any_part_of_a_split_transfer_can_fail_it) {
+  stamped_file f;
+  rig r(f.path, {.depth = 64, .mdts = 8192});
+  for (const std::uint64_t bad : {0u, 3u, 7u}) {
+    r.device().inject({.first_lba = bad * 16, .last_lba = bad * 16});
+    const xio_req_t before = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 65536, 16384);
+    const xio_req_t split = xio_read_nbi(r.ctx(), r.heap() + 65536, r.storage(), 0, 65536);
+    const xio_req_t after = xio_read_nbi(r.ctx(), r.heap() + 16384, r.storage(), 65536, 16384);
+    EXPECT_EQ(r.wait(after), XIO_OK);
+    EXPECT_EQ(r.wait(split), XIO_ERR_STORAGE) << bad;
+    EXPECT_EQ(r.wait(before), XIO_OK);
+    EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
+  }
+  // More commands than the queue has room for: an early one fails.
+  r.device().inject({.first_lba = 8, .last_lba = 8});
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 1 << 20), XIO_ERR_STORAGE);
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 1 << 20), XIO_OK);
+  EXPECT_TRUE(stamped(r.heap(), 0, 1 << 20));
+}
+
+TEST(nvme_io, a_flush_that_fails_says_so) {
+  stamped_file f;
+  rig r(f.path, {});
+  r.device().inject({.opcode = 0x00, .status = wire::nvme::k_internal_error});
+  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STORAGE);
+  EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
+  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+}
+
+TEST(nvme_io, a_command_that_never_completes_ends_in_time) {
+  stamped_file f;
+  rig r(f.path, {.depth = 8, .timeout_ms = 200});
+  r.device().inject({.what = model::nvme::fault::kind::hold});
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_ERR_TIMEOUT);
+  const auto took = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(took, std::chrono::milliseconds(200));
+  EXPECT_LT(took, std::chrono::seconds(5));
+  // The queue refuses work from now on, and says what it died of.
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 512, 512), XIO_ERR_TIMEOUT);
+  EXPECT_EQ(r.quiet(), XIO_ERR_TIMEOUT);
+  r.close();
+}
+
+TEST(nvme_io, wrong_arguments_are_refused) {
+  stamped_file f;
+  rig r(f.path, {});
+  rig ro(f.path, {.flags = XIO_STORAGE_READ_ONLY});
+  std::vector<unsigned char> stranger(8192);
+  unsigned char* h = r.heap();
+  EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), 1, 512), XIO_ERR_ARG);
+  EXPECT_EQ(r.view().error, static_cast<std::uint32_t>(XIO_ERR_ARG));
+  EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), 0, 511), XIO_ERR_ARG);
+  EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), k_file, 512), XIO_ERR_ARG);
+  EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), k_file - 512, 1024), XIO_ERR_ARG);
+  EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), ~std::uint64_t{511}, 1024), XIO_ERR_ARG);
+  EXPECT_EQ(xio_read(r.ctx(), h + 2, r.storage(), 0, 512), XIO_ERR_ARG);
+  EXPECT_EQ(xio_read(r.ctx(), nullptr, r.storage(), 0, 512), XIO_ERR_ARG);
+  EXPECT_EQ(xio_read(r.ctx(), stranger.data(), r.storage(), 0, 512), XIO_ERR_NOT_REGISTERED);
+  EXPECT_EQ(xio_read(r.ctx(), h + (8 << 20) - 512, r.storage(), 0, 1024), XIO_ERR_NOT_REGISTERED);
+  EXPECT_EQ(xio_write(ro.ctx(), ro.heap(), ro.storage(), 0, 512), XIO_ERR_ARG);
+  EXPECT_EQ(xio_read(ro.ctx(), ro.heap(), ro.storage(), 0, 512), XIO_OK);
+  EXPECT_EQ(r.wait(xio_read_nbi(r.ctx(), h, r.storage(), 1, 512)), XIO_ERR_ARG);
+  EXPECT_EQ(xio_read(r.ctx(), h, {nullptr, 0}, 0, 512), XIO_ERR_STATE);
+  r.close();
+  EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), 0, 512), XIO_ERR_STATE);
+  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STATE);
+}
+
+// What the operating system refuses is a media error at the caller.
+TEST(nvme_io, a_file_that_cannot_grow) {
+  scratch_file f;
+  rig r(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = 1 << 20});
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 512 << 10, 4096), XIO_ERR_STORAGE);
+  EXPECT_EQ(r.ring().state->vendor, 0x280u);
+  EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+}
+
+TEST(nvme_io, a_file_that_lost_its_end_is_an_error) {
+  stamped_file f(65536);
+  rig r(f.path, {});
+  ASSERT_EQ(truncate(f.path.c_str(), 4096), 0);
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 8192), XIO_ERR_STORAGE);
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
+  EXPECT_TRUE(stamped(r.heap(), 0, 4096));
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// A world of one PE with a heap and one opened file, without src/ctx: what the storage API needs and nothing else.
+// Host threads and kernels of the host platform may call the device API with it.
+#pragma once
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+#include "transport/nvme/file_controller.hpp"
+#include "xio/device/storage.hpp"
+
+namespace xio::test {
+
+// Removed when it goes.
+class scratch_file {
+ public:
+  explicit scratch_file(std::uint64_t bytes = 0) {
+    std::string name = testing::TempDir() + "/xio_nvme_XXXXXX";
+    const int fd = mkstemp(name.data());
+    if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) ADD_FAILURE() << "no scratch file in " << name;
+    close(fd);
+    path = name;
+  }
+  ~scratch_file() { unlink(path.c_str()); }
+  scratch_file(const scratch_file&) = delete;
+  scratch_file& operator=(const scratch_file&) = delete;
+
+  void write(const std::vector<unsigned char>& data) const {
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(data.data()),
+                                                static_cast<std::streamsize>(data.size()));
+  }
+  std::vector<unsigned char> read() const {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::uint64_t size() const {
+    struct stat s {};
+    return stat(path.c_str(), &s) == 0 ? static_cast<std::uint64_t>(s.st_size) : ~std::uint64_t{0};
+  }
+
+  std::string path;
+};
+
+// Every 8 bytes say where in the file they belong, so that a misplaced block is seen.
+inline void stamp(void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t salt = 0) {
+  auto* out = static_cast<unsigned char*>(to);
+  for (std::uint64_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t word = (offset + i) * 0x9e3779b97f4a7c15u + salt;
+    std::memcpy(out + i, &word, 8);
+  }
+}
+inline bool stamped(const void* at, std::uint64_t offset, std::uint64_t bytes, std::uint64_t salt = 0) {
+  std::vector<unsigned char> want(bytes);
+  stamp(want.data(), offset, bytes, salt);
+  return std::memcmp(at, want.data(), bytes) == 0;
+}
+inline std::vector<unsigned char> stamped_data(std::uint64_t bytes, std::uint64_t salt = 0) {
+  std::vector<unsigned char> data((bytes + 7) / 8 * 8);
+  stamp(data.data(), 0, data.size(), salt);
+  data.resize(bytes);
+  return data;
+}
+
+class rig {
+ public:
+  struct how {
+    std::uint32_t depth = 16;
+    std::uint32_t queues = 1;
+    std::uint32_t flags = 0;
+    std::uint32_t block = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t mdts = 1 << 20;
+    std::uint64_t ticket_start = 0;
+    std::uint64_t timeout_ms = 20000;
+    std::uint64_t heap_bytes = 8 << 20;
+  };
+
+  rig(const std::string& path, const how& h) : heap_(h.heap_bytes, gpu::place::shared, 4096) {
+    options o = options::defaults();
+    o.nvme_mdts = h.mdts;
+    o.ticket_start = h.ticket_start;
+    xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+    attr.flags = h.flags;
+    attr.queues = h.queues;
+    attr.depth = h.depth;
+    attr.block_bytes = h.block;
+    attr.bytes = h.bytes;
+    drive_ = std::make_unique<nvme::file_controller>(path, attr, o, machine_, gpu::payload());
+    world_->n_pes = 1;
+    world_->heap = heap_.as<unsigned char>();
+    world_->heap_bytes = heap_.size();
+    world_->ticks_per_ms = gpu::ticks_per_ms();
+    world_->timeout_ticks = h.timeout_ms * world_->ticks_per_ms;
+    world_->regions[0] = {reinterpret_cast<std::uint64_t>(heap_.data()), heap_.size(),
+                          drive_->map(heap_.data(), heap_.size()), 0, 1};
+    for (std::uint32_t q = 0; q < drive_->queue_count(); ++q) {
+      rings_.push_back(drive_->queue_view(q));
+      rings_.back().index = dev::k_storage_ring_base + q;
+    }
+    dev::storage_view& s = world_->storages[0];
+    s = drive_->view();
+    s.queues = rings_.data();
+    ctx_->world = world_.get();
+  }
+  ~rig() { close(); }
+  rig(const rig&) = delete;
+  rig& operator=(const rig&) = delete;
+
+  void close() {
+    world_->storages[0].live = 0;
+    drive_.reset();
+  }
+  unsigned char* heap() const { return heap_.as<unsigned char>(); }
+  xio_ctx_t ctx() { return {ctx_.get(), 1}; }
+  xio_storage_t storage() { return {&world_->storages[0], 1}; }
+  dev::world_view& world() { return *world_; }
+  dev::ctx_view& view() { return *ctx_; }
+  const dev::ring_view& ring(std::uint32_t q = 0) const { return rings_[q]; }
+  model::nvme::controller& device() { return drive_->device(); }
+  nvme::file_controller& drive() { return *drive_; }
+
+  xio_status_t wait(xio_req_t request) {
+    if (request == 0) return XIO_OK;
+    if (dev::is_failed_request(request)) return dev::failed_request_status(request);
+    return dev::storage_wait(*dev::request_ring(*ctx_, request), *world_, request);
+  }
+  xio_status_t test(xio_req_t request) { return dev::storage_test(*dev::request_ring(*ctx_, request), request); }
+  xio_status_t quiet() { return dev::storage_quiet(*ctx_); }
+
+ private:
+  gpu::buffer heap_;
+  model::machine machine_{1};
+  std::unique_ptr<nvme::file_controller> drive_;
+  std::unique_ptr<dev::world_view> world_ = std::make_unique<dev::world_view>();
+  std::unique_ptr<dev::ctx_view> ctx_ = std::make_unique<dev::ctx_view>();
+  std::vector<dev::ring_view> rings_;
+};
+
+}  // namespace xio::test
