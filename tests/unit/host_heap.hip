@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Memory of the host platform: heaps that other processes map, buffers, and what software devices do to payload.
+// The last test is the platform's promise of progress among processes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+#include "xio/device/platform.hpp"
+#include "xio/hip.h"
+
+using namespace xio;
+
+namespace {
+
+// Runs body in a child process; true when it answered true.
+pid_t begin_child(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body() ? 0 : 1);
+  return child;
+}
+
+bool end_child(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+xio_status_t status_of(const std::function<void()>& body, std::string* sentence = nullptr) {
+  try {
+    body();
+    return XIO_OK;
+  } catch (const error& e) {
+    if (sentence != nullptr) *sentence = e.what();
+    return e.status();
+  }
+}
+
+TEST(host_heap, a_new_heap_is_zero) {
+  const auto h = gpu::make_heap(1 << 20);
+  ASSERT_EQ(h->size(), 1u << 20);
+  for (std::size_t i = 0; i < h->size(); ++i) ASSERT_EQ(h->data()[i], 0);
+}
+
+TEST(host_heap, another_process_maps_it) {
+  const auto h = gpu::make_heap(100001);
+  std::strcpy(reinterpret_cast<char*>(h->data()) + 99000, "from the owner");
+  const auto handle = h->handle();
+  EXPECT_LE(handle.size(), 256u);
+  EXPECT_TRUE(end_child(begin_child([&] {
+    const auto m = gpu::map_heap(handle, 100001);
+    if (m->data() == h->data()) return false;  // a mapping of its own
+    if (std::strcmp(reinterpret_cast<char*>(m->data()) + 99000, "from the owner") != 0) return false;
+    std::strcpy(reinterpret_cast<char*>(m->data()) + 5, "from the peer");
+    return true;
+  })));
+  EXPECT_STREQ(reinterpret_cast<char*>(h->data()) + 5, "from the peer");
+}
+
+TEST(host_heap, forged_and_stale_handles_are_refused) {
+  const auto h = gpu::make_heap(1 << 16);
+  const auto good = h->handle();
+  EXPECT_EQ(status_of([&] { gpu::map_heap(good, 1 << 17); }), XIO_ERR_PEER);
+  EXPECT_EQ(status_of([&] { gpu::map_heap({good.begin(), good.end() - 1}, 1 << 16); }), XIO_ERR_PEER);
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    auto forged = good;
+    forged[i] ^= std::byte{0x01};
+    EXPECT_EQ(status_of([&] { gpu::map_heap(forged, 1 << 16); }), XIO_ERR_PEER) << "byte " << i;
+  }
+  // The descriptor's number is used again by another heap of the same size.
+  auto gone = gpu::make_heap(1 << 16);
+  const auto stale = gone->handle();
+  gone.reset();
+  gone = gpu::make_heap(1 << 16);
+  std::string sentence;
+  EXPECT_EQ(status_of([&] { gpu::map_heap(stale, 1 << 16); }, &sentence), XIO_ERR_PEER);
+  EXPECT_NE(sentence.find(std::to_string(getpid())), std::string::npos) << sentence;
+}
+
+TEST(host_heap, more_than_the_machine_has_is_refused_with_the_number) {
+  std::string sentence;
+  EXPECT_EQ(status_of([] { gpu::make_heap(std::size_t{1} << 46); }, &sentence), XIO_ERR_NO_MEMORY);
+  EXPECT_NE(sentence.find("bytes available"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("XIO_HEAP_SIZE"), std::string::npos) << sentence;
+  EXPECT_EQ(status_of([] { gpu::make_heap(0); }), XIO_ERR_CONFIG);
+}
+
+TEST(host_heap, a_buffer_is_zeroed_aligned_and_moves) {
+  gpu::buffer a(1000, gpu::place::shared, 4096);
+  ASSERT_EQ(reinterpret_cast<std::uintptr_t>(a.data()) % 4096, 0u);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(a.as<char>()[i], 0);
+  void* at = a.data();
+  gpu::buffer b(std::move(a));
+  EXPECT_EQ(b.data(), at);
+  EXPECT_EQ(b.size(), 1000u);
+  EXPECT_EQ(a.data(), nullptr);
+  a = std::move(b);
+  EXPECT_EQ(a.data(), at);
+  std::string sentence;
+  EXPECT_EQ(status_of([] { gpu::buffer(std::size_t{1} << 62, gpu::place::device); }, &sentence), XIO_ERR_NO_MEMORY);
+}
+
+template <class T>
+void check_atomics() {
+  const auto& p = gpu::payload();
+  T words[3] = {7, 0x0f, 9};
+  T* w = &words[1];
+  const auto go = [&](atomic_op op, T operand, T compare = 0) {
+    return static_cast<T>(p.atomic(w, sizeof(T), op, operand, compare));
+  };
+  EXPECT_EQ(go(atomic_op::fetch, 5), T{0x0f});
+  EXPECT_EQ(go(atomic_op::add, T(-1)), T{0x0f});
+  EXPECT_EQ(go(atomic_op::bit_and, 0x6), T{0x0e});
+  EXPECT_EQ(go(atomic_op::bit_or, 0x9), T{0x06});
+  EXPECT_EQ(go(atomic_op::bit_xor, 0x3), T{0x0f});
+  EXPECT_EQ(go(atomic_op::compare_swap, 1, 2), T{0x0c});
+  EXPECT_EQ(go(atomic_op::compare_swap, 1, 0x0c), T{0x0c});
+  EXPECT_EQ(go(atomic_op::swap, 0), T{1});
+  EXPECT_EQ(go(atomic_op::add, T(-1)), T{0});
+  EXPECT_EQ(*w, T(-1));
+  EXPECT_EQ(words[0], T{7});
+  EXPECT_EQ(words[2], T{9});
+}
+
+TEST(host_heap, payload_atomics_of_both_widths) {
+  check_atomics<std::uint32_t>();
+  check_atomics<std::uint64_t>();
+}
+
+// Every GPU thread of every process spins for its turn.
+__global__ void pass_tokens(dev::u32* tokens, dev::u32 me, dev::u32 players, dev::u32 rounds) {
+  dev::u32* token = &tokens[threadIdx.x];
+  for (dev::u32 i = 0; i < rounds; ++i) {
+    while (dev::load<dev::scope::system, dev::order::acquire>(token) != i * players + me) dev::pause();
+    dev::store<dev::scope::system, dev::order::release>(token, i * players + me + 1);
+  }
+}
+
+TEST(host_heap, four_processes_of_256_spinning_threads_all_progress) {
+  constexpr dev::u32 k_players = 4, k_rounds = 50;
+  const auto h = gpu::make_heap(1 << 16);
+  const auto handle = h->handle();
+  const auto start = std::chrono::steady_clock::now();
+  pid_t children[k_players];
+  for (dev::u32 p = 0; p < k_players; ++p)
+    children[p] = begin_child([&] {
+      const auto m = gpu::map_heap(handle, 1 << 16);
+      hipLaunchKernelGGL(pass_tokens, dim3(1), dim3(256), 0, nullptr, reinterpret_cast<dev::u32*>(m->data()), p,
+                         k_players, k_rounds);
+      return hipDeviceSynchronize() == hipSuccess;
+    });
+  for (const pid_t child : children) EXPECT_TRUE(end_child(child));
+  for (int t = 0; t < 256; ++t) ASSERT_EQ(reinterpret_cast<dev::u32*>(h->data())[t], k_players * k_rounds);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  RecordProperty("seconds", std::to_string(seconds));
+  EXPECT_LT(seconds, 20.0);
+}
+
+}  // namespace
