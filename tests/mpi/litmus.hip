@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// The litmus tests of docs/ordering.md, by the names they have there. Each runs many times inside one kernel, so that
+// a missing order has chances to show; readers are running kernels, never the host afterwards.
+#include <cstdint>
+#include <vector>
+
+#include "rig.hpp"
+
+namespace {
+
+constexpr uint32_t k_turns = 200;
+constexpr uint32_t k_words = 2048;  // 16 KiB: above the copy engine's threshold below
+
+struct board {
+  uint64_t data[k_words];
+  uint64_t flag, flag2, go, x, y, seen;
+};
+
+struct players {
+  int me, left, right, n;
+};
+
+__device__ inline uint64_t look(const uint64_t* p) { return *static_cast<const volatile uint64_t*>(p); }
+
+// Waits for the neighbour's word, tells it that the turn is over, and waits for the same from the other side.
+__device__ inline bool turn_over(xio_ctx_t ctx, board* b, const players& p, uint64_t turn) {
+  return xio_quiet(ctx) == XIO_OK && xio_signal_op(ctx, &b->go, turn, XIO_SIGNAL_SET, p.left) == XIO_OK &&
+         xio_signal_wait_until(ctx, &b->go, XIO_CMP_GE, turn) == XIO_OK;
+}
+
+enum flag_kind { by_p, by_put, by_atomic, by_signal };
+constexpr const char* k_flag_names[] = {"xio_p", "put", "atomic", "signal"};
+
+// message passing: put data; fence; flag. Who sees the flag sees the data.
+__global__ void message_passing(xio_ctx_t ctx, board* b, uint64_t* out, uint32_t words, int kind, bool one_pe,
+                                players p, uint32_t* wrong, int* bad) {
+  for (uint64_t turn = 1; turn <= k_turns; ++turn) {
+    for (uint32_t i = 0; i < words; ++i) out[i] = turn * 1000 + i;
+    out[k_words] = turn;
+    xio_put_nbi(ctx, b->data, out, words * sizeof *out, p.right);
+    if ((one_pe ? xio_fence_pe(ctx, p.right) : xio_fence(ctx)) != XIO_OK) *bad = 1;
+    xio_status_t status = XIO_OK;
+    if (kind == by_p) status = xio_p(ctx, &b->flag, turn, p.right);
+    if (kind == by_put) status = xio_put(ctx, &b->flag, out + k_words, sizeof *out, p.right);
+    if (kind == by_atomic) status = xio_atomic_add(ctx, &b->flag, 1, p.right);
+    if (kind == by_signal) status = xio_signal_op(ctx, &b->flag, 1, XIO_SIGNAL_ADD, p.right);
+    if (status != XIO_OK) *bad = 2;
+    if (xio_wait_until(ctx, &b->flag, XIO_CMP_EQ, turn) != XIO_OK) *bad = 3;
+    for (uint32_t i = 0; i < words; ++i)
+      if (look(&b->data[i]) != turn * 1000 + i) *wrong += 1;
+    if (!turn_over(ctx, b, p, turn)) *bad = 4;
+  }
+}
+
+// store buffering: put x to the other; quiet; get y from the other. They cannot both miss.
+__global__ void store_buffering(xio_ctx_t ctx, board* b, players p, uint64_t* results, int* bad) {
+  // Pairs: an even PE with the one after it.
+  const int other = p.me ^ 1;
+  if (other >= p.n) return;
+  for (uint64_t turn = 1; turn <= k_turns; ++turn) {
+    // x is what the even PE writes, y what the odd one writes; each word lies with the other.
+    uint64_t* mine = p.me % 2 == 0 ? &b->x : &b->y;
+    uint64_t* theirs = p.me % 2 == 0 ? &b->y : &b->x;
+    if (xio_p(ctx, mine, turn, other) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 1;
+    // Their write lies here.
+    results[turn - 1] = xio_atomic_fetch(ctx, theirs, p.me) == turn;
+    if (xio_quiet(ctx) != XIO_OK) *bad = 2;
+    // Meet before the next turn.
+    if (xio_signal_op(ctx, &b->go, turn, XIO_SIGNAL_SET, other) != XIO_OK ||
+        xio_signal_wait_until(ctx, &b->go, XIO_CMP_GE, turn) != XIO_OK)
+      *bad = 3;
+  }
+}
+
+// passing on: A puts to C, quiet, tells B; B tells C; C sees A's data. A = me, B = right, C = right of right.
+__global__ void passing_on(xio_ctx_t ctx, board* b, uint64_t* out, players p, uint32_t* wrong, int* bad) {
+  const int after = (p.right + 1) % p.n;
+  for (uint64_t turn = 1; turn <= k_turns; ++turn) {
+    for (uint32_t i = 0; i < 64; ++i) out[i] = turn * 77 + i;
+    xio_put_nbi(ctx, b->data, out, 64 * sizeof *out, after);
+    if (xio_quiet(ctx) != XIO_OK) *bad = 1;
+    if (xio_signal_op(ctx, &b->flag, turn, XIO_SIGNAL_SET, p.right) != XIO_OK) *bad = 2;
+    if (xio_signal_wait_until(ctx, &b->flag, XIO_CMP_GE, turn) != XIO_OK) *bad = 3;
+    if (xio_fence(ctx) != XIO_OK || xio_signal_op(ctx, &b->flag2, turn, XIO_SIGNAL_SET, p.right) != XIO_OK) *bad = 4;
+    if (xio_signal_wait_until(ctx, &b->flag2, XIO_CMP_GE, turn) != XIO_OK) *bad = 5;
+    for (uint32_t i = 0; i < 64; ++i)
+      if (look(&b->data[i]) != turn * 77 + i) *wrong += 1;
+    if (!turn_over(ctx, b, p, turn)) *bad = 6;
+  }
+}
+
+// source reuse: a source may change after a blocking put, and after wait or flush of a request.
+__global__ void source_reuse(xio_ctx_t ctx, board* b, uint64_t* out, players p, int* bad) {
+  constexpr uint32_t words = 256;
+  for (uint32_t part = 0; part < 6; ++part) {
+    for (uint32_t i = 0; i < words; ++i) out[i] = part * 5000 + i;
+    uint64_t* to = b->data + part * words;
+    if (part % 3 == 0) {
+      if (xio_put(ctx, to, out, words * sizeof *out, p.right) != XIO_OK) *bad = 1;
+    } else {
+      const xio_req_t request = xio_put_nbi(ctx, to, out, words * sizeof *out, p.right);
+      if ((part % 3 == 1 ? xio_wait(ctx, request) : xio_flush(ctx, request)) != XIO_OK) *bad = 2;
+      if (xio_test(ctx, request) != XIO_OK) *bad = 3;
+    }
+    for (uint32_t i = 0; i < words; ++i) out[i] = ~uint64_t{0};
+  }
+  if (xio_barrier_all(ctx) != XIO_OK) *bad = 4;
+  for (uint32_t part = 0; part < 6; ++part)
+    for (uint32_t i = 0; i < words; ++i)
+      if (look(&b->data[part * words + i]) != part * 5000 + i) *bad = 5;
+}
+
+// read after get: a blocking get and a fetching atomic are visible to the caller, a non-blocking get after its wait.
+__global__ void read_after_get(xio_ctx_t ctx, board* b, uint64_t* in, players p, int* bad) {
+  constexpr uint32_t words = 512;
+  for (uint32_t i = 0; i < words; ++i) b->data[i] = static_cast<uint64_t>(p.me) * 100000 + i;
+  if (xio_barrier_all(ctx) != XIO_OK) *bad = 1;
+  for (int blocking = 0; blocking < 2; ++blocking) {
+    for (uint32_t i = 0; i < words; ++i) in[i] = 0;
+    if (blocking != 0) {
+      if (xio_get(ctx, in, b->data, words * sizeof *in, p.right) != XIO_OK) *bad = 2;
+    } else {
+      const xio_req_t request = xio_get_nbi(ctx, in, b->data, words * sizeof *in, p.right);
+      if (xio_wait(ctx, request) != XIO_OK) *bad = 3;
+    }
+    for (uint32_t i = 0; i < words; ++i)
+      if (look(&in[i]) != static_cast<uint64_t>(p.right) * 100000 + i) *bad = 4;
+  }
+  if (xio_g(ctx, &b->data[7], p.right) != static_cast<uint64_t>(p.right) * 100000 + 7) *bad = 5;
+  if (xio_barrier_all(ctx) != XIO_OK) *bad = 6;
+}
+
+// --- The runs ----------------------------------------------------------------------------------------
+
+void clear(const rig::team& t, board* b) {
+  MUST(hipMemset(b, 0, sizeof *b));
+  t.barrier();
+}
+
+void all(const rig::team& t, const char* how) {
+  auto* b = t.symmetric<board>(1);
+  auto* out = t.symmetric<uint64_t>(k_words + 1);
+  const players p{t.me, (t.me + t.n - 1) % t.n, (t.me + 1) % t.n, t.n};
+  for (const uint32_t words : {1u, 3u, 500u, k_words}) {
+    for (const int kind : {by_p, by_put, by_atomic, by_signal}) {
+      clear(t, b);
+      const rig::device_array<uint32_t> wrong(1);
+      const rig::device_array<int> bad(1);
+      RUN(message_passing, 1, 1, t.ctx, b, out, words, kind, kind == by_put, p, wrong.data(), bad.data());
+      t.barrier();
+      rig::expect(bad.get()[0] == 0, "message passing (%s), %u words, flag by %s: step %d failed", how, words,
+                  k_flag_names[kind], bad.get()[0]);
+      rig::expect(wrong.get()[0] == 0, "message passing (%s), %u words, flag by %s: %u words too late", how, words,
+                  k_flag_names[kind], wrong.get()[0]);
+    }
+  }
+
+  clear(t, b);
+  const rig::device_array<int> bad(4);
+  const rig::device_array<uint32_t> wrong(1);
+  const rig::device_array<uint64_t> results(k_turns);
+  RUN(store_buffering, 1, 1, t.ctx, b, p, results.data(), bad.data());
+  auto* all_results = t.symmetric<uint64_t>(k_turns);
+  rig::team::write(all_results, results.get());
+  t.barrier();
+  if (t.me % 2 == 1) {
+    // The partner's, by a get of the host's own making.
+    const void* there = xio_ptr(t.world(), all_results, t.me - 1);
+    if (rig::expect(there != nullptr, "store buffering: the partner's results are not mapped")) {
+      const std::vector<uint64_t> theirs = rig::team::read(static_cast<const uint64_t*>(there), k_turns);
+      const std::vector<uint64_t> mine = results.get();
+      uint32_t both = 0;
+      for (uint32_t i = 0; i < k_turns; ++i) both += mine[i] == 0 && theirs[i] == 0;
+      rig::expect(both == 0, "store buffering (%s): both missed %u times", how, both);
+    }
+  }
+
+  clear(t, b);
+  RUN(passing_on, 1, 1, t.ctx, b, out, p, wrong.data(), bad.data() + 1);
+  rig::expect(wrong.get()[0] == 0, "passing on (%s): %u words too late", how, wrong.get()[0]);
+  clear(t, b);
+  RUN(source_reuse, 1, 1, t.ctx, b, out, p, bad.data() + 2);
+  clear(t, b);
+  RUN(read_after_get, 1, 1, t.ctx, b, out, p, bad.data() + 3);
+  t.barrier();
+  const char* names[] = {"store buffering", "passing on", "source reuse", "read after get"};
+  const std::vector<int> steps = bad.get();
+  for (int i = 0; i < 4; ++i) rig::expect(steps[i] == 0, "%s (%s): step %d failed", names[i], how, steps[i]);
+}
+
+}  // namespace
+
+int main() {
+  int status = 0;
+  {
+    const rig::team t;
+    all(t, "one route");
+    status |= rig::verdict("litmus", t);
+  }
+  // Copies from 4 KiB on by the copy engine, everything else by load and store: the fence must wait.
+  rig::options o;
+  o.bulk_bytes = 4096;
+  const rig::team t(o);
+  all(t, "several routes");
+  status |= rig::verdict("litmus, several routes", t, false);
+  return status;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Signals and counters. The receiver is a running kernel: it looks at the data the moment the signal lets it, so what
+// is checked is the order of data and signal and not what a finished kernel leaves behind.
+#include <cstdint>
+#include <vector>
+
+#include "rig.hpp"
+
+using rig::scope;
+
+namespace {
+
+constexpr uint32_t k_most = 65536 + 8;
+constexpr unsigned k_threads_of[] = {1, 32, 96};
+
+template <scope S>
+__device__ xio_status_t put_signal(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+                                   uint64_t value, int op, int pe, bool nbi) {
+  if (nbi) {
+    // Read by the caller's quiet.
+    if constexpr (S == rig::thread) xio_put_signal_nbi(ctx, dst, src, bytes, sig, value, op, pe);
+    if constexpr (S == rig::wave) xio_put_signal_nbi_wave(ctx, dst, src, bytes, sig, value, op, pe);
+    if constexpr (S == rig::workgroup) xio_put_signal_nbi_wg(ctx, dst, src, bytes, sig, value, op, pe);
+    return XIO_OK;
+  }
+  if constexpr (S == rig::thread) return xio_put_signal(ctx, dst, src, bytes, sig, value, op, pe);
+  if constexpr (S == rig::wave) return xio_put_signal_wave(ctx, dst, src, bytes, sig, value, op, pe);
+  if constexpr (S == rig::workgroup) return xio_put_signal_wg(ctx, dst, src, bytes, sig, value, op, pe);
+}
+
+__device__ unsigned char sent(int pe, uint32_t round, uint32_t i) { return rig::pattern(pe, round * 7919u + i); }
+
+struct ring_of_pes {
+  unsigned char *in, *out;  // symmetric
+  uint64_t *data, *room;    // signals: data has come from the left; the right has read
+  int me, left, right;
+};
+
+// Every PE sends `rounds` messages to its right and reads those of its left.
+template <scope S>
+__global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rounds, int op, bool nbi, uint32_t* wrong,
+                      int* bad) {
+  for (uint32_t round = 1; round <= rounds; ++round) {
+    for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) p.out[i] = sent(p.me, round, i);
+    __syncthreads();
+    if (xio_signal_wait_until(ctx, p.room, XIO_CMP_GE, round - 1) != XIO_OK) *bad = 1;
+    if (put_signal<S>(ctx, p.in, p.out, bytes, p.data, op == XIO_SIGNAL_SET ? round : 1, op, p.right, nbi) != XIO_OK)
+      *bad = 2;
+    uint64_t seen = 0;
+    if (xio_signal_wait_until(ctx, p.data, XIO_CMP_GE, round, &seen) != XIO_OK) *bad = 3;
+    if (seen != round || xio_signal_fetch(ctx, p.data) != round) *bad = 4;
+    for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
+      const auto found = *static_cast<volatile unsigned char*>(p.in + i);
+      if (found != sent(p.left, round, i)) atomicAdd(wrong, 1u);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && xio_signal_op(ctx, p.room, 1, XIO_SIGNAL_ADD, p.left) != XIO_OK) *bad = 5;
+    // The source must be free before it is written again.
+    if (xio_quiet(ctx) != XIO_OK) *bad = 6;
+    __syncthreads();
+  }
+}
+
+template <scope S>
+void relays(const rig::team& t, const ring_of_pes& p) {
+  for (const uint32_t bytes : {0u, 1u, 8u, 27u, 28u, 29u, 64u, 1000u, 4097u, 65536u + 3u}) {
+    for (const int op : {XIO_SIGNAL_SET, XIO_SIGNAL_ADD}) {
+      const bool nbi = op == XIO_SIGNAL_ADD;
+      rig::team::write(p.data, std::vector<uint64_t>{0});
+      rig::team::write(p.room, std::vector<uint64_t>{0});
+      rig::team::write(p.in, std::vector<unsigned char>(k_most, rig::k_poison));
+      t.barrier();
+      const rig::device_array<uint32_t> wrong(1);
+      const rig::device_array<int> bad(1);
+      RUN(relay<S>, 1, k_threads_of[S], t.ctx, p, bytes, bytes > 4097 ? 5u : 20u, op, nbi, wrong.data(), bad.data());
+      t.barrier();
+      const std::vector<unsigned char> in = rig::team::read(p.in, k_most);
+      bool beside = false;
+      for (uint32_t i = bytes; i < k_most; ++i) beside |= in[i] != rig::k_poison;
+      rig::expect(bad.get()[0] == 0, "relay by a %s, %u bytes, op %d: step %d failed", rig::k_scope_names[S], bytes, op,
+                  bad.get()[0]);
+      rig::expect(wrong.get()[0] == 0, "relay by a %s, %u bytes, op %d: %u bytes were not there when the signal was",
+                  rig::k_scope_names[S], bytes, op, wrong.get()[0]);
+      rig::expect(!beside, "relay by a %s, %u bytes: bytes beside the message changed", rig::k_scope_names[S], bytes);
+    }
+  }
+}
+
+// --- Many adders -------------------------------------------------------------------------------------
+
+__global__ void add_everywhere(xio_ctx_t ctx, uint64_t* sig, int n, int* bad) {
+  for (int pe = 0; pe < n; ++pe)
+    if (xio_signal_op(ctx, sig, threadIdx.x + 1, XIO_SIGNAL_ADD, pe) != XIO_OK) *bad = 1;
+  const uint64_t wanted = static_cast<uint64_t>(n) * blockDim.x * (blockDim.x + 1) / 2;
+  if (xio_signal_wait_until(ctx, sig, XIO_CMP_EQ, wanted) != XIO_OK) *bad = 2;
+  if (xio_quiet(ctx) != XIO_OK) *bad = 3;
+}
+
+// --- Counters ----------------------------------------------------------------------------------------
+
+// Reuses one source for every message as soon as the counter says that it is free.
+__global__ void count(xio_ctx_t ctx, uint64_t* dst, uint64_t* src, uint64_t* counter, uint64_t* sig, uint32_t messages,
+                      uint32_t words, int pe, int* bad) {
+  for (uint32_t i = 0; i < messages; ++i) {
+    for (uint32_t k = 0; k < words; ++k) src[k] = i * 1000 + k;
+    const xio_status_t status =
+        i % 2 == 0 ? xio_put_counter(ctx, dst + i * words, src, words * 8, counter, pe)
+                   : xio_put_signal_counter(ctx, dst + i * words, src, words * 8, sig, 1, XIO_SIGNAL_ADD, counter, pe);
+    if (status != XIO_OK) *bad = 1;
+    if (xio_wait_counter(ctx, counter, i + 1) != XIO_OK) *bad = 2;
+  }
+  if (xio_put_counter(ctx, dst, src, 8, nullptr, pe) != XIO_ERR_ARG) *bad = 3;
+  if (xio_quiet(ctx) != XIO_ERR_ARG || xio_quiet(ctx) != XIO_OK) *bad = 4;
+}
+
+void counters(const rig::team& t) {
+  constexpr uint32_t messages = 20, words = 40;
+  auto* dst = t.symmetric<uint64_t>(messages * words);
+  auto* src = t.symmetric<uint64_t>(words);
+  auto* words_of_two = t.symmetric<uint64_t>(2);
+  const rig::device_array<int> bad(1);
+  t.barrier();
+  RUN(count, 1, 1, t.ctx, dst, src, words_of_two, words_of_two + 1, messages, words, (t.me + 1) % t.n, bad.data());
+  t.barrier();
+  rig::expect(bad.get()[0] == 0, "counters: step %d failed", bad.get()[0]);
+  const std::vector<uint64_t> got = rig::team::read(dst, messages * words);
+  uint64_t wrong = 0;
+  for (uint32_t i = 0; i < messages; ++i)
+    for (uint32_t k = 0; k < words; ++k) wrong += got[i * words + k] != i * 1000 + k;
+  rig::expect(wrong == 0, "counters: %llu words wrong", static_cast<unsigned long long>(wrong));
+  const std::vector<uint64_t> both = rig::team::read(words_of_two, 2);
+  rig::expect(both[0] == messages && both[1] == messages / 2, "counter %llu, signal %llu",
+              static_cast<unsigned long long>(both[0]), static_cast<unsigned long long>(both[1]));
+  t.barrier();
+}
+
+}  // namespace
+
+int main() {
+  const rig::team t;
+  ring_of_pes p{};
+  p.in = t.symmetric<unsigned char>(k_most);
+  p.out = t.symmetric<unsigned char>(k_most);
+  p.data = t.symmetric<uint64_t>(1);
+  p.room = t.symmetric<uint64_t>(1);
+  p.me = t.me;
+  p.left = (t.me + t.n - 1) % t.n;
+  p.right = (t.me + 1) % t.n;
+  relays<rig::thread>(t, p);
+  relays<rig::wave>(t, p);
+  relays<rig::workgroup>(t, p);
+  auto* sig = t.symmetric<uint64_t>(1);
+  const rig::device_array<int> bad(1);
+  t.barrier();
+  RUN(add_everywhere, 1, 70, t.ctx, sig, t.n, bad.data());
+  t.barrier();
+  rig::expect(bad.get()[0] == 0, "adding everywhere: step %d failed", bad.get()[0]);
+  counters(t);
+  return rig::verdict("signals", t);
+}

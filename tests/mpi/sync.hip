@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// Barriers, the wait_until and test families, contexts of workgroups, and waits that nobody answers.
+#include <cstdint>
+#include <vector>
+
+#include "rig.hpp"
+
+using rig::scope;
+
+namespace {
+
+constexpr unsigned k_threads_of[] = {1, 32, 96};
+
+// --- Barrier -----------------------------------------------------------------------------------------
+
+template <scope S>
+__device__ xio_status_t barrier(xio_ctx_t ctx, bool quiet) {
+  if constexpr (S == rig::thread) return quiet ? xio_barrier_all(ctx) : xio_sync_all(ctx);
+  if constexpr (S == rig::wave) return quiet ? xio_barrier_all_wave(ctx) : xio_sync_all_wave(ctx);
+  if constexpr (S == rig::workgroup) return quiet ? xio_barrier_all_wg(ctx) : xio_sync_all_wg(ctx);
+}
+
+// In every round each PE puts the round's number to everybody; after the barrier everybody must have all of them, and
+// a second barrier keeps the next round's away until all have looked.
+template <scope S>
+__global__ void rounds(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, uint32_t count, int me, int n, int* bad) {
+  for (uint32_t round = 1; round <= count; ++round) {
+    if (threadIdx.x == 0) *out = round;
+    __syncthreads();
+    for (int pe = static_cast<int>(threadIdx.x); pe < n; pe += static_cast<int>(blockDim.x))
+      xio_put_nbi(ctx, slots + me, out, sizeof *out, pe);
+    if (barrier<S>(ctx, true) != XIO_OK) *bad = 1;
+    for (int pe = static_cast<int>(threadIdx.x); pe < n; pe += static_cast<int>(blockDim.x))
+      if (*static_cast<volatile uint64_t*>(slots + pe) != round) *bad = 2;
+    if (barrier<S>(ctx, false) != XIO_OK) *bad = 3;
+  }
+}
+
+template <scope S>
+void barriers(const rig::team& t) {
+  auto* slots = t.symmetric<uint64_t>(static_cast<size_t>(t.n));
+  auto* out = t.symmetric<uint64_t>(1);
+  const rig::device_array<int> bad(1);
+  t.barrier();
+  RUN(rounds<S>, 1, k_threads_of[S], t.ctx, slots, out, 100u, t.me, t.n, bad.data());
+  t.barrier();
+  rig::expect(bad.get()[0] == 0, "barrier by a %s: step %d failed", rig::k_scope_names[S], bad.get()[0]);
+}
+
+// --- wait_until, test --------------------------------------------------------------------------------
+
+constexpr size_t k_words = 8;
+
+template <class T>
+struct wait_area {
+  T words[k_words];
+  uint64_t go;
+};
+
+// Sets the neighbour's words one by one when it says so.
+template <class T>
+__global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int right, int left, int* bad) {
+  size_t index = 0, count = 0, list[k_words];
+  const auto next = [&](uint64_t step) {
+    if (xio_signal_op(ctx, &a->go, step, XIO_SIGNAL_SET, left) != XIO_OK) *bad = 100;
+  };
+  const auto answer = [&](uint64_t step, size_t word, long value) {
+    if (xio_signal_wait_until(ctx, &a->go, XIO_CMP_GE, step) != XIO_OK) *bad = 101;
+    if (xio_p(ctx, &a->words[word], static_cast<T>(value), right) != XIO_OK) *bad = 102;
+  };
+  const auto check = [&](bool good, int step) {
+    if (!good) *bad = step;
+  };
+  // Nothing has happened yet: all words are 0.
+  check(xio_test_until(ctx, &a->words[0], XIO_CMP_NE, 0) == XIO_PENDING, 1);
+  check(xio_test_until(ctx, &a->words[0], XIO_CMP_EQ, 0) == XIO_OK, 2);
+  check(xio_test_all(ctx, a->words, k_words, leave_out, XIO_CMP_GT, 0) == XIO_PENDING, 3);
+  check(xio_test_any(ctx, a->words, k_words, leave_out, XIO_CMP_GT, 0, &index) == XIO_PENDING, 4);
+  check(xio_test_some(ctx, a->words, k_words, list, leave_out, XIO_CMP_GT, 0, &count) == XIO_PENDING && count == 0, 5);
+  check(xio_wait_until_all(ctx, a->words, k_words, nullptr, XIO_CMP_EQ, 0) == XIO_OK, 6);
+  // Nothing to wait for.
+  check(xio_wait_until_all(ctx, a->words, 0, nullptr, XIO_CMP_EQ, 1) == XIO_OK, 7);
+  check(xio_wait_until_any(ctx, a->words, 0, nullptr, XIO_CMP_EQ, 1, &index) == XIO_OK && index == ~size_t{0}, 8);
+  check(xio_wait_until_some(ctx, a->words, 0, list, nullptr, XIO_CMP_EQ, 1, &count) == XIO_OK && count == 0, 9);
+  // Word 5, which alone can end these.
+  next(1), answer(1, 5, -3);
+  check(xio_wait_until(ctx, &a->words[5], XIO_CMP_EQ, static_cast<T>(-3)) == XIO_OK, 10);
+  check(xio_wait_until_any(ctx, a->words, k_words, leave_out, XIO_CMP_NE, 0, &index) == XIO_OK && index == 5, 11);
+  check(xio_wait_until_some(ctx, a->words, k_words, list, leave_out, XIO_CMP_NE, 0, &count) == XIO_OK && count == 1 &&
+            list[0] == 5, 12);
+  check(xio_test_all(ctx, a->words, k_words, leave_out, XIO_CMP_NE, 0) == XIO_PENDING, 13);
+  check(xio_test_until(ctx, &a->words[5], XIO_CMP_LT, 0) == (static_cast<T>(-1) < static_cast<T>(0) ? XIO_OK : XIO_PENDING),
+        14);
+  // Word 2 is left out; 7 comes.
+  next(2), answer(2, 2, 50), answer(2, 7, 50);
+  check(xio_wait_until(ctx, &a->words[7], XIO_CMP_GE, 50) == XIO_OK, 15);
+  check(xio_wait_until(ctx, &a->words[2], XIO_CMP_LE, 50) == XIO_OK, 16);
+  check(xio_wait_until(ctx, &a->words[2], XIO_CMP_NE, 0) == XIO_OK, 17);
+  check(xio_wait_until_any(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, 50, &index) == XIO_OK && index == 7, 18);
+  check(xio_wait_until_some(ctx, a->words, k_words, list, leave_out, XIO_CMP_NE, 0, &count) == XIO_OK && count == 2 &&
+            list[0] == 5 && list[1] == 7, 19);
+  check(xio_test_some(ctx, a->words, k_words, list, nullptr, XIO_CMP_EQ, 50, &count) == XIO_OK && count == 2 &&
+            list[0] == 2 && list[1] == 7, 20);
+  // All but those left out.
+  next(3);
+  for (size_t i = 0; i < k_words; ++i)
+    if (leave_out[i] == 0) answer(3, i, 99);
+  check(xio_wait_until_all(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, 99) == XIO_OK, 21);
+  check(xio_test_all(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, 99) == XIO_OK, 22);
+  check(xio_test_all(ctx, a->words, k_words, nullptr, XIO_CMP_EQ, 99) == XIO_PENDING, 23);
+  check(xio_test_any(ctx, a->words, k_words, nullptr, XIO_CMP_EQ, 99, &index) == XIO_OK && index == 1, 24);
+  check(xio_quiet(ctx) == XIO_OK, 25);
+  // Wrong arguments.
+  check(xio_wait_until(ctx, static_cast<const T*>(nullptr), XIO_CMP_EQ, 0) == XIO_ERR_ARG, 26);
+  check(xio_wait_until(ctx, &a->words[0], 6, 0) == XIO_ERR_ARG, 27);
+  check(xio_wait_until(ctx, &a->words[0], -1, 0) == XIO_ERR_ARG, 28);
+  check(xio_wait_until_any(ctx, a->words, k_words, nullptr, XIO_CMP_EQ, 99, nullptr) == XIO_ERR_ARG, 29);
+  check(xio_quiet(ctx) == XIO_ERR_ARG, 30);
+  check(xio_quiet(ctx) == XIO_OK, 31);
+}
+
+template <class T>
+void wait_family(const rig::team& t, const char* type) {
+  auto* area = t.symmetric<wait_area<T>>(1);
+  const std::vector<int> mask = {1, 0, 1, 0, 0, 0, 0, 0};
+  const rig::device_array<int> leave_out(mask);
+  const rig::device_array<int> bad(1);
+  t.barrier();
+  RUN(waits<T>, 1, 1, t.ctx, area, leave_out.data(), (t.me + 1) % t.n, (t.me + t.n - 1) % t.n, bad.data());
+  t.barrier();
+  rig::expect(bad.get()[0] == 0, "waits on %s: step %d failed", type, bad.get()[0]);
+}
+
+// --- Contexts of workgroups --------------------------------------------------------------------------
+
+constexpr unsigned k_pool = 3;
+
+// More workgroups than contexts: each takes one, puts through it and gives it back, or waits for its turn.
+__global__ void own_contexts(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, int pe, uint32_t* served, int* bad) {
+  xio_ctx_t own{};
+  xio_status_t status = XIO_ERR_NO_MEMORY;
+  for (int turn = 0; turn < 1000000 && status == XIO_ERR_NO_MEMORY; ++turn) {
+    status = xio_wg_ctx_create(ctx, &own);
+    if (status == XIO_ERR_NO_MEMORY) xio::dev::pause();
+  }
+  if (status != XIO_OK) {
+    *bad = 1;
+    return;
+  }
+  const unsigned block = static_cast<unsigned>(blockIdx.x);
+  if (threadIdx.x == 0) out[block] = 1000 + block;
+  __syncthreads();
+  if (xio_put_wg(own, slots + block, out + block, 8, pe) != XIO_OK) *bad = 2;
+  if (xio_wg_ctx_destroy(ctx, &own) != XIO_OK) *bad = 3;
+  if (own.view != nullptr || xio_put(own, slots, out, 8, pe) != XIO_ERR_STATE) *bad = 4;
+  if (threadIdx.x == 0) atomicAdd(served, 1u);
+}
+
+// One workgroup takes them all; the next answer is that there are none.
+__global__ void empty_pool(xio_ctx_t ctx, int* bad) {
+  xio_ctx_t own[k_pool + 1];
+  for (unsigned i = 0; i < k_pool; ++i)
+    if (xio_wg_ctx_create(ctx, &own[i]) != XIO_OK) *bad = 1;
+  if (xio_wg_ctx_create(ctx, &own[k_pool]) != XIO_ERR_NO_MEMORY || own[k_pool].view != nullptr) *bad = 2;
+  for (unsigned i = 0; i < k_pool; ++i)
+    for (unsigned k = 0; k < i; ++k)
+      if (own[i].view == own[k].view) *bad = 3;
+  for (unsigned i = 0; i < k_pool; ++i)
+    if (xio_wg_ctx_destroy(ctx, &own[i]) != XIO_OK) *bad = 4;
+  if (xio_wg_ctx_create(ctx, &own[0]) != XIO_OK || xio_wg_ctx_destroy(ctx, &own[0]) != XIO_OK) *bad = 5;
+  xio_quiet_wg(ctx);  // forgets that the pool was empty
+}
+
+void workgroup_contexts(const rig::team& t) {
+  constexpr unsigned blocks = 8;
+  auto* slots = t.symmetric<uint64_t>(blocks);
+  auto* out = t.symmetric<uint64_t>(blocks);
+  const rig::device_array<uint32_t> served(1);
+  const rig::device_array<int> bad(1), bad_empty(1);
+  t.barrier();
+  RUN(own_contexts, blocks, 32, t.ctx, slots, out, (t.me + 1) % t.n, served.data(), bad.data());
+  t.barrier();
+  RUN(empty_pool, 1, 96, t.ctx, bad_empty.data());
+  rig::expect(bad.get()[0] == 0 && served.get()[0] == blocks, "contexts of workgroups: step %d failed, %u served",
+              bad.get()[0], served.get()[0]);
+  rig::expect(bad_empty.get()[0] == 0, "an empty pool: step %d failed", bad_empty.get()[0]);
+  const std::vector<uint64_t> got = rig::team::read(slots, blocks);
+  for (unsigned i = 0; i < blocks; ++i)
+    rig::expect(got[i] == 1000 + i, "workgroup %u put %llu", i, static_cast<unsigned long long>(got[i]));
+  t.barrier();
+}
+
+// --- Nobody answers ----------------------------------------------------------------------------------
+
+// The device's deadline alone is short: the host's exchanges of the same world keep their time.
+__global__ void unanswered(xio_ctx_t ctx, uint64_t* words, int me, int n, int* bad) {
+  size_t index = 0, list[2], count = 0;
+  xio::dev::world_view& w = *xio::dev::ctx_of(ctx).world;
+  const auto usual = w.timeout_ticks;
+  w.timeout_ticks = w.ticks_per_ms * 100;
+  if (xio_wait_until(ctx, words, XIO_CMP_EQ, 1) != XIO_ERR_TIMEOUT) *bad = 1;
+  if (xio_signal_wait_until(ctx, words, XIO_CMP_GT, 0) != XIO_ERR_TIMEOUT) *bad = 2;
+  if (xio_wait_until_any(ctx, words, 2, nullptr, XIO_CMP_EQ, 1, &index) != XIO_ERR_TIMEOUT) *bad = 3;
+  if (xio_wait_until_some(ctx, words, 2, list, nullptr, XIO_CMP_EQ, 1, &count) != XIO_ERR_TIMEOUT) *bad = 4;
+  if (xio_wait_until_all(ctx, words, 2, nullptr, XIO_CMP_EQ, 1) != XIO_ERR_TIMEOUT) *bad = 5;
+  if (xio_wait_counter(ctx, words, 1) != XIO_ERR_TIMEOUT) *bad = 6;
+  // PE 0 alone comes to a barrier. Last: its epoch is one ahead from here on.
+  if (me == 0 && n > 1 && xio_barrier_all(ctx) != XIO_ERR_TIMEOUT) *bad = 7;
+  w.timeout_ticks = usual;
+  if (xio_quiet(ctx) != XIO_OK) *bad = 8;
+}
+
+void timeouts(const rig::team& t) {
+  auto* words = t.symmetric<uint64_t>(2);
+  const rig::device_array<int> bad(1);
+  t.barrier();
+  RUN(unanswered, 1, 1, t.ctx, words, t.me, t.n, bad.data());
+  rig::expect(bad.get()[0] == 0, "waits that nobody answers: step %d failed", bad.get()[0]);
+  t.barrier();
+}
+
+}  // namespace
+
+int main() {
+  rig::options o;
+  o.pool = k_pool;
+  const rig::team t(o);
+  barriers<rig::thread>(t);
+  barriers<rig::wave>(t);
+  barriers<rig::workgroup>(t);
+  wait_family<int>(t, "int");
+  wait_family<uint64_t>(t, "uint64_t");
+  workgroup_contexts(t);
+  timeouts(t);
+  return rig::verdict("sync", t);
+}
