@@ -37,8 +37,9 @@ constexpr std::uint32_t k_opmod_masked_8 = 0x09;
 constexpr std::uint32_t k_ask_completion = 0x08;
 constexpr std::uint32_t k_solicited = 0x02;
 constexpr std::uint32_t k_small_fence = 0x20;
-constexpr std::uint32_t k_fence = 0x40;
+constexpr std::uint32_t k_plain_fence = 0x40;
 constexpr std::uint32_t k_strong_order = 0x60;
+constexpr std::uint32_t k_fence = 0x80;  // both; what rdma-core sets for IBV_SEND_FENCE
 
 constexpr std::uint32_t k_inline_flag = 0x80000000u;
 constexpr std::uint32_t k_max_data_bytes = 0x7fffffffu;

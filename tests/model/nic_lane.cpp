@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+// The RDMA lane through its ring and the NIC model: data, statuses, wraps. Host threads are waves of one lane here, so
+// this runs on the host platform only; nic_wave does it with kernels.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "nic_rig.hpp"
+#include "xio/device/rdma.hpp"
+
+namespace {
+
+using namespace xio::dev;
+namespace rdma = xio::dev::rdma;
+using xio::test::nic_rig;
+using xio::test::nic_rig_shape;
+
+constexpr unsigned char k_poison = 0xee;
+
+class NicLane : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string(xio::gpu::name()) != "host") GTEST_SKIP() << "device code runs on the GPU: see nic_wave";
+    start({});
+  }
+  void start(const nic_rig_shape& shape) {
+    rig.reset();
+    rig = std::make_unique<nic_rig>(shape);
+  }
+  const ctx_view& c() { return *rig->pes[0].view(); }
+  unsigned char* mine() { return rig->pes[0].heap->data(); }
+  unsigned char* theirs() { return rig->pes[1].heap->data(); }
+  xio_status_t wait(u32 pe, xio_req_t request) {
+    if (request == 0) return XIO_OK;
+    const ring_view& r = *c().peers[pe].rdma;
+    return ring_wait_below<mlx5_codec>(r, request_ticket(r, request) + 1, *c().world);
+  }
+  xio_status_t quiet(u32 pe) { return ring_quiet<mlx5_codec>(*c().peers[pe].rdma, *c().world); }
+  void poison(unsigned char* heap) { std::memset(heap, k_poison, 1 << 20); }
+  void pattern(unsigned char* p, std::size_t n, unsigned salt) {
+    for (std::size_t i = 0; i < n; ++i) p[i] = static_cast<unsigned char>(i * 131 + salt + (i >> 8));
+  }
+  void expect_only(const unsigned char* heap, std::size_t at, const unsigned char* want, std::size_t n) {
+    EXPECT_EQ(std::memcmp(heap + at, want, n), 0) << n << " bytes at " << at;
+    for (std::size_t i = at > 64 ? at - 64 : 0; i < at; ++i) ASSERT_EQ(heap[i], k_poison) << "guard before, " << n;
+    for (std::size_t i = at + n; i < at + n + 64; ++i) ASSERT_EQ(heap[i], k_poison) << "guard behind, " << n;
+  }
+
+  std::unique_ptr<nic_rig> rig;
+};
+
+TEST_F(NicLane, PutAndGetOfAllSmallSizesAndAlignments) {
+  for (std::size_t n = 0; n <= 64; ++n)
+    for (std::size_t shift = 0; shift < 5; ++shift) {
+      std::memset(theirs() + 4096 - 256, k_poison, 1024);
+      pattern(mine() + 8192 + shift, n, static_cast<unsigned>(n));
+      xio_req_t request;
+      ASSERT_EQ(rdma::put(c(), 1, 4096 + 3 * shift, mine() + 8192 + shift, n, &request), XIO_OK);
+      ASSERT_EQ(request == 0, n == 0);
+      ASSERT_EQ(wait(1, request), XIO_OK);
+      expect_only(theirs(), 4096 + 3 * shift, mine() + 8192 + shift, n);
+      std::memset(mine() + 65536, k_poison, 256);
+      ASSERT_EQ(rdma::get(c(), 1, mine() + 65600 + shift, 4096 + 3 * shift, n, &request), XIO_OK);
+      ASSERT_EQ(wait(1, request), XIO_OK);
+      expect_only(mine(), 65600 + shift, mine() + 8192 + shift, n);
+    }
+}
+
+TEST_F(NicLane, LargeOnesInChunks) {
+  nic_rig_shape shape;
+  shape.chunk = 1000;
+  shape.depth = 4;
+  start(shape);
+  for (const std::size_t n : {999u, 1000u, 1001u, 1028u, 1029u, 2000u, 33333u, 300000u}) {
+    poison(theirs());
+    pattern(mine(), n, 9);
+    xio_req_t request;
+    ASSERT_EQ(rdma::put(c(), 1, 700, mine(), n, &request), XIO_OK);
+    ASSERT_EQ(wait(1, request), XIO_OK);
+    expect_only(theirs(), 700, mine(), n);
+    std::memset(mine() + 500000, k_poison, 500000);
+    ASSERT_EQ(rdma::get(c(), 1, mine() + 500100, 700, n, &request), XIO_OK);
+    ASSERT_EQ(wait(1, request), XIO_OK);
+    expect_only(mine(), 500100, mine(), n);
+  }
+}
+
+TEST_F(NicLane, ValuesOfEveryWidth) {
+  for (const u32 width : {1u, 2u, 4u, 8u}) {
+    std::memset(theirs() + 1024, k_poison, 256);
+    const u64 value = 0xf1e2d3c4b5a69788;
+    xio_req_t request;
+    ASSERT_EQ(rdma::put_value(c(), 1, 1088, value, width, &request), XIO_OK);
+    ASSERT_EQ(wait(1, request), XIO_OK);
+    expect_only(theirs(), 1088, reinterpret_cast<const unsigned char*>(&value), width);
+    u64 back = ~u64{0};
+    ASSERT_EQ(rdma::get_value(c(), 1, 1088, width, &back), XIO_OK);
+    EXPECT_EQ(back, width == 8 ? value : value & ((u64{1} << (8 * width)) - 1));
+  }
+}
+
+TEST_F(NicLane, SignalsComeBehindTheirData) {
+  auto* flag = reinterpret_cast<u64*>(theirs() + 2048);
+  *flag = 5;
+  xio_req_t request;
+  ASSERT_EQ(rdma::signal(c(), 1, 2048, 7, XIO_SIGNAL_ADD, &request), XIO_OK);
+  ASSERT_EQ(wait(1, request), XIO_OK);
+  EXPECT_EQ(*flag, 12u);
+  ASSERT_EQ(rdma::signal(c(), 1, 2048, 0x0123456789abcdef, XIO_SIGNAL_SET, &request), XIO_OK);
+  ASSERT_EQ(wait(1, request), XIO_OK);
+  EXPECT_EQ(*flag, 0x0123456789abcdefu);
+  *flag = 0;
+  const std::size_t sizes[] = {0, 1, 8, 28, 29, 4096, 100000};
+  u64 round = 0;
+  for (int turn = 0; turn < 20; ++turn)
+    for (const std::size_t n : sizes) {
+      ++round;
+      std::memset(theirs() + 4096, 0, 100000);
+      pattern(mine() + 4096, n, static_cast<unsigned>(round));
+      const int op = round % 2 != 0 ? XIO_SIGNAL_SET : XIO_SIGNAL_ADD;
+      ASSERT_EQ(rdma::put_signal(c(), 1, 4096, mine() + 4096, n, 2048, op == XIO_SIGNAL_SET ? round : 1, op, &request),
+                XIO_OK);
+      while (load<scope::system, order::acquire>(flag) != round) sched_yield();
+      ASSERT_EQ(std::memcmp(theirs() + 4096, mine() + 4096, n), 0) << "the signal overtook " << n << " bytes";
+      ASSERT_EQ(wait(1, request), XIO_OK);
+    }
+}
+
+struct atomic_case {
+  amo op;
+  u64 old, operand, compare, result8, result4;
+};
+
+TEST_F(NicLane, AtomicsOfBothWidths) {
+  const u64 a = 0x8000000180000001, b = 0xff00ff00f0f0f0f0;
+  const atomic_case cases[] = {
+      {amo::fetch, a, 0, 0, a, 0x80000001},        {amo::set, a, b, 0, b, 0xf0f0f0f0},
+      {amo::compare_swap, a, b, a, b, 0xf0f0f0f0}, {amo::compare_swap, a, b, a ^ 1, a, 0x80000001},
+      {amo::add, a, b, 0, a + b, 0x70f0f0f1},      {amo::bit_and, a, b, 0, a & b, 0x80000000},
+      {amo::bit_or, a, b, 0, a | b, 0xf0f0f0f1},   {amo::bit_xor, a, b, 0, a ^ b, 0x70f0f0f1},
+  };
+  for (const auto& t : cases)
+    for (const bool fetch : {true, false})
+      for (const u32 width : {8u, 4u}) {
+        SCOPED_TRACE(testing::Message() << "op " << int(t.op) << " width " << width << " fetch " << fetch);
+        std::memset(theirs() + 1024, k_poison, 256);
+        std::memcpy(theirs() + 1088, &t.old, width);
+        u64 old = 0x7777;
+        ASSERT_EQ(rdma::atomic(c(), 1, 1088, width, t.op, t.operand, t.compare, fetch, &old), XIO_OK);
+        ASSERT_EQ(quiet(1), XIO_OK);
+        EXPECT_EQ(old, !fetch ? 0x7777 : width == 8 ? t.old : t.old & 0xffffffff);
+        const u64 want = width == 8 ? t.result8 : t.result4;
+        expect_only(theirs(), 1088, reinterpret_cast<const unsigned char*>(&want), width);
+      }
+}
+
+TEST_F(NicLane, LoopbackToMyself) {
+  pattern(mine() + 4096, 5000, 3);
+  xio_req_t request;
+  ASSERT_EQ(rdma::put(c(), 0, 40000, mine() + 4096, 5000, &request), XIO_OK);
+  ASSERT_EQ(wait(0, request), XIO_OK);
+  EXPECT_EQ(std::memcmp(mine() + 40000, mine() + 4096, 5000), 0);
+}
+
+TEST_F(NicLane, LocalMemoryMustBeRegistered) {
+  std::vector<unsigned char> buffer(4096, 0x42);
+  xio_req_t request = 99;
+  EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data(), 29, &request), XIO_ERR_NOT_REGISTERED);
+  EXPECT_EQ(request, 0u);
+  EXPECT_EQ(rdma::get(c(), 1, buffer.data(), 4096, 1, &request), XIO_ERR_NOT_REGISTERED);
+  EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data(), 28, &request), XIO_OK);  // travels in the entry
+  rig->register_memory(0, buffer.data(), buffer.size());
+  EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data(), 4096, &request), XIO_OK);
+  EXPECT_EQ(wait(1, request), XIO_OK);
+  EXPECT_EQ(std::memcmp(theirs() + 4096, buffer.data(), 4096), 0);
+  EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data() + 1, 4096, &request), XIO_ERR_NOT_REGISTERED);
+  rig->pes[0].endpoint->unregister_memory(buffer.data());
+}
+
+TEST_F(NicLane, TicketsWrapOnATinyRing) {
+  for (const u64 start_at : {(u64{1} << 32) - 8, (u64{1} << 16) - 4, u64{0}}) {
+    nic_rig_shape shape;
+    shape.depth = 4;
+    shape.ticket_start = start_at;
+    start(shape);
+    auto* word = reinterpret_cast<u64*>(theirs() + 1024);
+    u64 sum = 0;
+    for (u64 i = 1; i <= 70000; ++i) {
+      // One slot, two slots, two entries: a two-slot entry meets the ring's end in turn.
+      u64 old = 0;
+      xio_req_t request;
+      if (i % 1000 == 0) {
+        ASSERT_EQ(rdma::atomic(c(), 1, 1024, 8, amo::set, sum, 0, true, &old), XIO_OK);
+        ASSERT_EQ(old, sum);
+      }
+      if (i % 3 == 0) {
+        ASSERT_EQ(rdma::put_signal(c(), 1, 4096, &i, 8, 2048, i, XIO_SIGNAL_SET, &request), XIO_OK);
+      }
+      ASSERT_EQ(rdma::atomic(c(), 1, 1024, 8, amo::add, i, 0, false, &old), XIO_OK);
+      sum += i;
+    }
+    ASSERT_EQ(quiet(1), XIO_OK);
+    EXPECT_EQ((load<scope::system, order::acquire>(word)), sum);
+    EXPECT_EQ(*reinterpret_cast<u64*>(theirs() + 2048), 69999u);
+    const auto state = rig->state(0, 1);
+    EXPECT_EQ(state.issued, state.completed);
+    EXPECT_EQ(state.published, state.completed);
+    EXPECT_EQ(state.credits, 4);
+    EXPECT_GT(state.completed, start_at + 70000);
+  }
+}
+
+TEST_F(NicLane, SeveralThreadsOnOneTinyRing) {
+  nic_rig_shape shape;
+  shape.depth = 4;
+  shape.scratch_words = 2;  // one to hand out: all but one thread wait for it
+  start(shape);
+  constexpr u64 k_each = 3000;
+  std::vector<std::thread> threads;
+  std::atomic<int> bad{0};
+  std::vector<std::vector<u64>> seen(4);
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (u64 i = 0; i < k_each; ++i) {
+        u64 old = 0;
+        if (rdma::atomic(c(), 1, 1024, t % 2 == 0 ? 8 : 4, amo::add, 1, 0, true, &old) != XIO_OK) ++bad;
+        seen[static_cast<std::size_t>(t)].push_back(old);
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(bad, 0);
+  EXPECT_EQ(*reinterpret_cast<u64*>(theirs() + 1024), 4 * k_each);
+  // Every value was the old one exactly once.
+  std::vector<bool> had(4 * k_each);
+  for (const auto& values : seen)
+    for (const u64 v : values) {
+      ASSERT_LT(v, 4 * k_each);
+      ASSERT_FALSE(had[v]) << v;
+      had[v] = true;
+    }
+  EXPECT_EQ(*rig->pes[0].view()->scratch_used, 0u);
+}
+
+// --- Failures ----------------------------------------------------------------------------------------
+
+TEST_F(NicLane, AWrongRemoteKeyFailsTheRingAndNoOther) {
+  const_cast<peer_view&>(c().peers[1]).rkey ^= 0x100;
+  xio_req_t request;
+  ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &request), XIO_OK);
+  EXPECT_EQ(wait(1, request), XIO_ERR_TRANSPORT);
+  const auto state = rig->state(0, 1);
+  EXPECT_EQ(state.vendor & 0xff, 0x13u);  // remote access error
+  EXPECT_EQ(state.failed_ticket, 0u);
+  EXPECT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &request), XIO_ERR_TRANSPORT);
+  u64 value = 0;
+  EXPECT_EQ(rdma::get_value(c(), 1, 4096, 8, &value), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(quiet(1), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(rdma::put(c(), 0, 4096, mine() + 8192, 100, &request), XIO_OK);
+  EXPECT_EQ(wait(0, request), XIO_OK);
+}
+
+struct scripted : xio::model::rdma::fault_plan {
+  xio::model::rdma::injected_fault fault;
+  std::uint64_t at = 0;
+  xio::model::rdma::injected_fault next(std::uint32_t, std::uint64_t nth, const xio::model::rdma::op&) override {
+    return nth == at ? fault : xio::model::rdma::injected_fault{};
+  }
+};
+
+TEST_F(NicLane, WhatWasBeforeTheFailureIsComplete) {
+  using xio::model::rdma::injected_fault;
+  scripted plan;
+  plan.at = 3;
+  plan.fault.what = injected_fault::kind::fail;
+  plan.fault.how = {xio::model::rdma::outcome::retry_exceeded, xio::model::rdma::rule::injected};
+  rig->pes[0].nic().set_faults(&plan);
+  const ring_view& r = *c().peers[1].rdma;
+  xio_req_t requests[5];
+  for (int i = 0; i < 5; ++i) rdma::put(c(), 1, 4096 + 8 * i, mine(), 8, &requests[i]);
+  EXPECT_EQ(wait(1, requests[3]), XIO_ERR_TRANSPORT);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ring_test(r, request_ticket(r, requests[i])), XIO_OK);
+  EXPECT_EQ(ring_test(r, request_ticket(r, requests[3])), XIO_ERR_TRANSPORT);
+  const auto state = rig->state(0, 1);
+  EXPECT_EQ(state.failed_ticket, 3u);
+  EXPECT_EQ(state.vendor, 0x15u | (22u << 8));
+  rig->pes[0].nic().set_faults(nullptr);
+}
+
+TEST_F(NicLane, ALostOpIsATimeout) {
+  nic_rig_shape shape;
+  shape.timeout_ms = 100;
+  start(shape);
+  scripted plan;
+  plan.fault.what = xio::model::rdma::injected_fault::kind::lose;
+  rig->pes[0].nic().set_faults(&plan);
+  u64 value = 0;
+  EXPECT_EQ(rdma::get_value(c(), 1, 4096, 8, &value), XIO_ERR_TIMEOUT);
+  EXPECT_NE(*rig->pes[0].view()->scratch_used, 0u) << "the NIC may still write to that word";
+  rig->pes[0].nic().set_faults(nullptr);
+}
+
+// A CQE of a flushed entry says nothing about where the failure was: nothing may count as complete.
+TEST(NicCodec, AFlushedEntryCompletesNothing) {
+  ring_state state{};
+  state.issued = state.published = 6;
+  state.credits = 2;
+  alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
+  cqe[55] = 0x05;
+  cqe[61] = 4;
+  cqe[63] = 13 << 4;
+  ring_view r{};
+  r.state = &state;
+  r.slots = slots;
+  r.depth = 8;
+  r.depth_log2 = 3;
+  r.completion = cqe;
+  mlx5_codec::drain(r);
+  EXPECT_EQ(state.completed, 0u);
+  EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(state.vendor, 0x05u);
+}
+
+TEST(NicCodec, ANonsenseCompletionIsAnError) {
+  ring_state state{};
+  state.issued = state.published = 2;
+  alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
+  for (int i = 0; i < 8; ++i) slots[64 * i + 7] = 3;
+  ring_view r{};
+  r.state = &state;
+  r.slots = slots;
+  r.depth = 8;
+  r.depth_log2 = 3;
+  r.completion = cqe;
+  cqe[61] = 2;  // only 0 and 1 were posted
+  mlx5_codec::drain(r);
+  EXPECT_EQ(state.completed, 0u);
+  EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter);
+}
+
+}  // namespace

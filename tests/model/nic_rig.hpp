@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Two PEs in one process, without a world: endpoints on the software NIC, one queue pair from each to each, and the
+// views that device code gets. Each PE sees the other's heap through a mapping of its own, so no address fits by
+// accident.
+#pragma once
+#include <array>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "../unit/thread_channel.hpp"
+#include "gpu/gpu.hpp"
+#include "transport/rdma/model_endpoint.hpp"
+#include "xio/device/view.hpp"
+
+namespace xio::test {
+
+struct nic_rig_shape {
+  std::uint32_t depth = 64;
+  std::uint64_t ticket_start = 0;
+  std::uint32_t chunk = 1u << 30;
+  std::uint32_t scratch_words = 64;
+  std::uint32_t timeout_ms = 10000;
+  std::size_t heap_bytes = 1 << 20;
+};
+
+class nic_rig {
+ public:
+  struct pe {
+    std::unique_ptr<bootstrap::channel> channel;
+    std::unique_ptr<gpu::heap> heap;
+    std::vector<std::unique_ptr<gpu::mapping>> mappings;
+    rdma::setup setup;
+    std::unique_ptr<rdma::endpoint> endpoint;
+    std::unique_ptr<rdma::queue_set> queues;
+    gpu::buffer scratch, scratch_used, rings, peers, world, ctx;
+    std::uint32_t scratch_key = 0;
+
+    const dev::ctx_view* view() const { return ctx.as<dev::ctx_view>(); }
+    model::rdma::nic& nic() const { return static_cast<rdma::model_endpoint&>(*endpoint).nic(); }
+  };
+
+  explicit nic_rig(const nic_rig_shape& shape = {}) : shape_(shape), machine_(1), group_(2) {
+    gpu::init(0);
+    for (int i = 0; i < 2; ++i) {
+      pes[i].channel = group_.channel(i);
+      pes[i].heap = gpu::make_heap(shape.heap_bytes);
+    }
+    for (int i = 0; i < 2; ++i) prepare(i);
+    both([this](int i) { pes[i].endpoint = rdma::open(pes[i].setup); });
+    for (auto& p : pes) p.scratch_key = p.endpoint->register_memory(p.scratch.data(), p.scratch.size()).lkey;
+    both([this](int i) { pes[i].queues = pes[i].endpoint->create_queues(request(i)); });
+    for (int i = 0; i < 2; ++i) fill_views(i);
+  }
+
+  // Runs body(0) and body(1) at the same time; the first exception comes out.
+  template <class Body>
+  void both(Body&& body) {
+    std::exception_ptr errors[2];
+    std::thread threads[2];
+    for (int i = 0; i < 2; ++i)
+      threads[i] = std::thread([&, i] {
+        try {
+          body(i);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+      });
+    for (auto& t : threads) t.join();
+    for (auto& e : errors)
+      if (e) std::rethrow_exception(e);
+  }
+
+  rdma::queue_request request(int i) const {
+    return {std::vector<bool>{true, true}, shape_.depth, shape_.ticket_start, pes[i].scratch_key};
+  }
+
+  // Makes memory known as row 1 of PE i's table.
+  void register_memory(int i, void* base, std::size_t bytes) {
+    dev::region_view row{};
+    row.base = reinterpret_cast<std::uint64_t>(base);
+    row.bytes = bytes;
+    row.lkey = pes[i].endpoint->register_memory(base, bytes).lkey;
+    row.live = 1;
+    gpu::put_value(&pes[i].world.as<dev::world_view>()->regions[1], row);
+  }
+
+  dev::ring_state state(int from, int to) const {
+    dev::ring_state s;
+    gpu::copy(&s, pes[from].queues->view(to).state, sizeof s);
+    return s;
+  }
+
+ private:
+  void prepare(int i) {
+    pe& p = pes[i];
+    for (auto& other : pes) p.mappings.push_back(gpu::map_heap(other.heap->handle(), shape_.heap_bytes));
+    p.scratch = gpu::buffer(shape_.scratch_words * 8, gpu::place::shared);
+    p.scratch_used = gpu::buffer((shape_.scratch_words + 63) / 64 * 8, gpu::place::device);
+    p.setup.opts = &options_;
+    p.setup.machine = &machine_;
+    p.setup.payload = &gpu::payload();
+    p.setup.channel = p.channel.get();
+    p.setup.heap = p.heap->data();
+    p.setup.heap_bytes = shape_.heap_bytes;
+    for (auto& m : p.mappings) p.setup.peer_heaps.push_back(m->data());
+  }
+
+  void fill_views(int i) {
+    pe& p = pes[i];
+    p.rings = gpu::buffer(2 * sizeof(dev::ring_view), gpu::place::device);
+    p.peers = gpu::buffer(2 * sizeof(dev::peer_view), gpu::place::device);
+    p.world = gpu::buffer(sizeof(dev::world_view), gpu::place::device);
+    p.ctx = gpu::buffer(sizeof(dev::ctx_view), gpu::place::device);
+    for (int to = 0; to < 2; ++to) {
+      dev::ring_view ring = p.queues->view(to);
+      ring.index = static_cast<std::uint32_t>(to);
+      ring.chunk = shape_.chunk;
+      gpu::put_value(p.rings.as<dev::ring_view>() + to, ring);
+      dev::peer_view peer{};
+      peer.remote_heap = p.endpoint->remote_heap(to);
+      peer.rkey = p.endpoint->rkey(to);
+      peer.small = peer.bulk = peer.atomic = dev::route::rdma;
+      peer.rdma = p.rings.as<dev::ring_view>() + to;
+      gpu::put_value(p.peers.as<dev::peer_view>() + to, peer);
+    }
+    auto world = std::make_unique<dev::world_view>();
+    world->my_pe = static_cast<std::uint32_t>(i);
+    world->n_pes = 2;
+    world->heap = p.heap->data();
+    world->heap_bytes = shape_.heap_bytes;
+    world->ticks_per_ms = gpu::ticks_per_ms();
+    world->timeout_ticks = shape_.timeout_ms * gpu::ticks_per_ms();
+    world->regions[0] = {reinterpret_cast<std::uint64_t>(p.heap->data()), shape_.heap_bytes, 0,
+                         p.endpoint->heap_keys().lkey, 1};
+    gpu::put_value(p.world.as<dev::world_view>(), *world);
+    dev::ctx_view ctx{};
+    ctx.world = p.world.as<dev::world_view>();
+    ctx.peers = p.peers.as<dev::peer_view>();
+    ctx.rings = p.rings.as<dev::ring_view>();
+    ctx.ring_count = 2;
+    ctx.scratch_count = shape_.scratch_words;
+    ctx.scratch = p.scratch.as<std::uint64_t>();
+    ctx.scratch_used = p.scratch_used.as<std::uint64_t>();
+    gpu::put_value(p.ctx.as<dev::ctx_view>(), ctx);
+  }
+
+  nic_rig_shape shape_;
+  options options_ = options::defaults();
+  model::machine machine_;
+  thread_group group_;
+
+ public:
+  std::array<pe, 2> pes;  // last: they go first
+};
+
+}  // namespace xio::test

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: MIT
+// The NIC model against entries laid down byte by byte: what is right is carried out, and every single wrong field ends
+// in the error CQE that hardware would write. The test polls the NIC itself.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "gpu/gpu.hpp"
+#include "model/nic/nic.hpp"
+
+namespace {
+
+namespace m = xio::model::rdma;
+using m::rule;
+
+// Syndromes, mlx5dv.h.
+constexpr unsigned k_local_length = 0x01, k_local_qp = 0x02, k_local_protection = 0x04, k_flushed = 0x05,
+                   k_remote_invalid = 0x12, k_remote_access = 0x13, k_retry = 0x15;
+
+void put32(unsigned char* at, std::uint32_t v) {
+  for (int i = 0; i < 4; ++i) at[i] = static_cast<unsigned char>(v >> (24 - 8 * i));
+}
+void put64(unsigned char* at, std::uint64_t v) {
+  put32(at, static_cast<std::uint32_t>(v >> 32));
+  put32(at + 4, static_cast<std::uint32_t>(v));
+}
+std::uint32_t get32(const unsigned char* at) {
+  return (std::uint32_t{at[0]} << 24) | (std::uint32_t{at[1]} << 16) | (std::uint32_t{at[2]} << 8) | at[3];
+}
+
+// One queue of 8 entries on one NIC; the peer's heap is `far`, under an address of its own.
+class NicStrict : public testing::Test {
+ protected:
+  static constexpr std::uint32_t k_depth = 8;
+  static constexpr std::uint64_t k_far_address = 0x7000'0000'0000;
+  static constexpr std::uint32_t k_far_key = 0xabc00;
+
+  explicit NicStrict(std::uint64_t start = 0, bool cover = false) : nic_(xio::gpu::payload(), limits()), next_(start) {
+    std::memset(cqe_, 0xff, sizeof cqe_);
+    std::memset(far_, 0x11, sizeof far_);
+    for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
+    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write);
+    read_only_key_ = nic_.register_memory(near_, sizeof near_, m::local_read);
+    auto opened = std::make_shared<m::key_table>(0);
+    opened->adopt(k_far_key, {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
+    opened->adopt(k_far_key + 1, {k_far_address, sizeof far_, far_, m::remote_read});
+    number_ = nic_.create_queue({reinterpret_cast<std::uint32_t*>(slots_), k_depth, &record_[1], &doorbell_,
+                                 reinterpret_cast<std::uint32_t*>(cqe_), start, cover});
+    nic_.connect(number_, opened);
+  }
+
+  static m::nic_limits limits() {
+    m::nic_limits l;
+    l.max_message = 4096;
+    l.seed = 5;
+    return l;
+  }
+
+  unsigned char* slot(std::uint64_t i) { return slots_ + (i % k_depth) * 64; }
+
+  // ctrl + raddr, as mlx5dv.h lays them out.
+  unsigned char* begin(unsigned opcode, unsigned opmod, unsigned ds, std::uint64_t offset, unsigned flags = 0x08) {
+    unsigned char* e = slot(next_);
+    std::memset(e, 0, 64);
+    put32(e, (opmod << 24) | (static_cast<std::uint32_t>(next_ & 0xffff) << 8) | opcode);
+    put32(e + 4, (number_ << 8) | ds);
+    e[11] = static_cast<unsigned char>(flags);
+    put64(e + 16, k_far_address + offset);
+    put32(e + 24, k_far_key);
+    next_ += (ds + 3) / 4;
+    return e;
+  }
+  void data(unsigned char* at, std::uint32_t bytes, std::size_t offset) {
+    put32(at, bytes);
+    put32(at + 4, key_);
+    put64(at + 8, reinterpret_cast<std::uint64_t>(near_ + offset));
+  }
+  unsigned char* write(std::uint64_t offset, std::uint32_t bytes, unsigned flags = 0x08) {
+    unsigned char* e = begin(0x08, 0, 3, offset, flags);
+    data(e + 32, bytes, 0);
+    return e;
+  }
+  unsigned char* fetch_add(std::uint64_t offset, std::uint64_t add) {
+    unsigned char* e = begin(0x12, 0, 4, offset);
+    put64(e + 32, add);
+    data(e + 48, 8, 512);
+    return e;
+  }
+
+  void ring(std::uint64_t producer) {
+    put32(reinterpret_cast<unsigned char*>(&record_[1]), static_cast<std::uint32_t>(producer & 0xffff));
+    auto* bell = reinterpret_cast<unsigned char*>(&doorbell_);
+    put32(bell, static_cast<std::uint32_t>(producer & 0xffff) << 8);
+    put32(bell + 4, number_ << 8);
+  }
+  void run() {
+    for (int i = 0; i < 100 && nic_.poll(); ++i) {
+    }
+  }
+  void go() {
+    ring(next_);
+    run();
+  }
+
+  unsigned cqe_opcode() const { return cqe_[63] >> 4; }
+  unsigned cqe_counter() const { return cqe_[60] * 256u + cqe_[61]; }
+  void expect_nothing() { EXPECT_EQ(cqe_opcode(), 15u); }
+  void expect_done(std::uint64_t first) {
+    EXPECT_EQ(cqe_opcode(), 0u);
+    EXPECT_EQ(cqe_counter(), first & 0xffff);
+    EXPECT_EQ(get32(cqe_ + 56) & 0xffffff, number_);
+  }
+  void expect_error(std::uint64_t first, unsigned syndrome, rule why) {
+    EXPECT_EQ(cqe_opcode(), 13u);
+    EXPECT_EQ(cqe_[55], syndrome);
+    EXPECT_EQ(cqe_[54], static_cast<unsigned>(why));
+    EXPECT_EQ(cqe_counter(), first & 0xffff);
+  }
+  bool far_is(std::uint8_t value) const {
+    for (const unsigned char b : far_)
+      if (b != value) return false;
+    return true;
+  }
+  std::uint64_t far_word(std::size_t offset) const {
+    std::uint64_t v;
+    std::memcpy(&v, far_ + offset, 8);
+    return v;
+  }
+  void set_far_word(std::size_t offset, std::uint64_t v) { std::memcpy(far_ + offset, &v, 8); }
+  template <class T>
+  T near_value(std::size_t offset) const {
+    T v;
+    std::memcpy(&v, near_ + offset, sizeof v);
+    return v;
+  }
+
+  m::nic nic_;
+  std::uint64_t next_;
+  std::uint32_t number_ = 0, key_ = 0, read_only_key_ = 0;
+  alignas(64) unsigned char slots_[k_depth * 64] = {};
+  alignas(64) unsigned char cqe_[64];
+  alignas(64) unsigned char near_[1024];
+  alignas(64) unsigned char far_[1024];
+  std::uint32_t record_[2] = {};
+  std::uint64_t doorbell_ = 0;
+};
+
+TEST_F(NicStrict, WriteMovesTheBytesAndNoOthers) {
+  write(100, 333);
+  run();
+  EXPECT_TRUE(far_is(0x11)) << "an entry was taken that no doorbell announced";
+  go();
+  expect_done(0);
+  EXPECT_EQ(std::memcmp(far_ + 100, near_, 333), 0);
+  EXPECT_EQ(far_[99], 0x11);
+  EXPECT_EQ(far_[433], 0x11);
+  EXPECT_EQ(cqe_[56], 0x08);
+}
+
+TEST_F(NicStrict, OnlyAskedForCompletionsAreWritten) {
+  write(0, 8, 0x00);
+  go();
+  EXPECT_EQ(std::memcmp(far_, near_, 8), 0);
+  expect_nothing();
+  write(8, 8);
+  go();
+  expect_done(1);
+}
+
+TEST_F(NicStrict, InlineBytesOfAllSizes) {
+  for (unsigned n = 0; n <= 28; ++n) {
+    std::memset(far_, 0x11, sizeof far_);
+    const std::uint64_t first = next_;
+    unsigned char* e = begin(0x08, 0, 2 + (4 + n + 15) / 16, 64 + n);
+    put32(e + 32, 0x80000000u | n);
+    for (unsigned i = 0; i < n; ++i) e[36 + i] = static_cast<unsigned char>(0xc0 + i);
+    go();
+    expect_done(first);
+    for (unsigned i = 0; i < n; ++i) EXPECT_EQ(far_[64 + n + i], 0xc0 + i);
+    EXPECT_EQ(far_[63 + n], 0x11);
+    EXPECT_EQ(far_[64 + n + n], 0x11);
+  }
+}
+
+TEST_F(NicStrict, InlineBytesOverSeveralBlocksAndTheRingsEnd) {
+  for (int lap = 0; lap < 9; ++lap) {
+    const std::uint64_t first = next_;
+    unsigned char* e = begin(0x08, 0, 2 + (4 + 100 + 15) / 16, 16);
+    put32(e + 32, 0x80000000u | 100);
+    for (unsigned i = 0; i < 100; ++i) {
+      const std::uint64_t at = first * 64 + 36 + i;
+      slots_[at % sizeof slots_] = static_cast<unsigned char>(lap + i);
+    }
+    go();
+    expect_done(first);
+    for (unsigned i = 0; i < 100; ++i) ASSERT_EQ(far_[16 + i], static_cast<unsigned char>(lap + i));
+  }
+}
+
+TEST_F(NicStrict, ReadGathersIntoSeveralSpans) {
+  for (std::size_t i = 0; i < sizeof far_; ++i) far_[i] = static_cast<unsigned char>(i ^ 0x5a);
+  unsigned char* e = begin(0x10, 0, 4, 10);
+  data(e + 32, 3, 0);
+  data(e + 48, 50, 200);
+  go();
+  expect_done(0);
+  EXPECT_EQ(std::memcmp(near_, far_ + 10, 3), 0);
+  EXPECT_EQ(std::memcmp(near_ + 200, far_ + 13, 50), 0);
+  EXPECT_EQ(near_[3], 3 * 7 + 1);
+  EXPECT_EQ(get32(cqe_ + 44), 53u);
+}
+
+TEST_F(NicStrict, Atomics) {
+  set_far_word(0, 100);
+  fetch_add(0, 23);
+  go();
+  EXPECT_EQ(far_word(0), 123u);
+  EXPECT_EQ(near_value<std::uint64_t>(512), 100u);
+
+  unsigned char* e = begin(0x11, 0, 4, 0);  // compare-swap that matches, then one that does not
+  put64(e + 32, 7);
+  put64(e + 40, 123);
+  data(e + 48, 8, 512);
+  go();
+  EXPECT_EQ(far_word(0), 7u);
+  EXPECT_EQ(near_value<std::uint64_t>(512), 123u);
+  e = begin(0x11, 0, 4, 0);
+  put64(e + 32, 9);
+  put64(e + 40, 123);
+  data(e + 48, 8, 512);
+  go();
+  EXPECT_EQ(far_word(0), 7u);
+  EXPECT_EQ(near_value<std::uint64_t>(512), 7u);
+}
+
+// NVSHMEM's ibgda_device.cuh: 4-byte results are big endian, 8-byte ones are not.
+TEST_F(NicStrict, MaskedAtomics) {
+  set_far_word(8, 0x1122334455667788);
+  unsigned char* e = begin(0x15, 0x08, 4, 12);  // 4-byte add on the upper half: no carry into the neighbour
+  put32(e + 32, 0xf0000000);
+  data(e + 48, 4, 512);
+  go();
+  EXPECT_EQ(far_word(8), 0x0122334455667788u);
+  EXPECT_EQ(get32(near_ + 512), 0x11223344u);
+
+  e = begin(0x15, 0x09, 4, 8);  // every bit a field: exclusive or
+  put64(e + 32, 0xff00ff00ff00ff00);
+  put64(e + 40, ~0ull);
+  data(e + 48, 8, 512);
+  go();
+  EXPECT_EQ(far_word(8), 0x0122334455667788u ^ 0xff00ff00ff00ff00u);
+  EXPECT_EQ(near_value<std::uint64_t>(512), 0x0122334455667788u);
+
+  set_far_word(8, 0x00ff00ff00ff00ff);
+  e = begin(0x15, 0x09, 4, 8);  // 16-bit fields
+  put64(e + 32, 0x0001000100010001);
+  put64(e + 40, 0x8000800080008000);
+  data(e + 48, 8, 512);
+  go();
+  EXPECT_EQ(far_word(8), 0x0100010001000100u);
+
+  e = begin(0x14, 0x08, 4, 8);  // swap the low byte if the second byte is 0x01
+  put32(e + 32, 0x000000aa);
+  put32(e + 36, 0x00000100);
+  put32(e + 40, 0x000000ff);
+  put32(e + 44, 0x0000ff00);
+  data(e + 48, 4, 512);
+  go();
+  EXPECT_EQ(far_word(8), 0x01000100010001aau);
+
+  const std::uint64_t first = next_;
+  e = begin(0x14, 0x09, 5, 8);  // two blocks; compares nothing, swaps the upper half
+  put64(e + 32, 0x5555555555555555);
+  put64(e + 48, 0xffffffff00000000);
+  std::memset(slot(first + 1), 0, 64);
+  data(slot(first + 1), 8, 512);
+  go();
+  expect_done(first);
+  EXPECT_EQ(far_word(8), 0x55555555010001aau);
+  EXPECT_EQ(near_value<std::uint64_t>(512), 0x01000100010001aau);
+}
+
+// --- One wrong thing at a time -----------------------------------------------------------------------
+
+struct mistake {
+  const char* name;
+  unsigned syndrome;
+  rule why;
+  // Spoils a sound entry; gets the entry of 64 bytes.
+  std::function<void(unsigned char*)> spoil;
+};
+
+void PrintTo(const mistake& x, std::ostream* out) { *out << x.name; }
+
+class NicMistake : public NicStrict, public testing::WithParamInterface<mistake> {};
+
+class NicWriteMistake : public NicMistake {};
+TEST_P(NicWriteMistake, EndsInItsErrorAndMovesNothing) {
+  write(0, 8);
+  go();
+  expect_done(0);
+  std::memset(far_, 0x11, sizeof far_);
+  unsigned char* e = write(128, 64);
+  GetParam().spoil(e);
+  write(512, 8);  // must be flushed
+  go();
+  expect_error(1, GetParam().syndrome, GetParam().why);
+  EXPECT_TRUE(far_is(0x11));
+  write(512, 8);  // an error is for good
+  go();
+  expect_error(1, GetParam().syndrome, GetParam().why);
+  EXPECT_TRUE(far_is(0x11));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NicWriteMistake,
+    testing::Values(
+        mistake{"opcode", k_local_qp, rule::entry_opcode, [](unsigned char* e) { e[3] = 0x7f; }},
+        mistake{"send", k_local_qp, rule::entry_opcode, [](unsigned char* e) { e[3] = 0x0a; }},
+        mistake{"opmod", k_local_qp, rule::entry_modifier, [](unsigned char* e) { e[0] = 0x01; }},
+        mistake{"index", k_local_qp, rule::entry_index, [](unsigned char* e) { e[2] ^= 0x01; }},
+        mistake{"stale_lap", k_local_qp, rule::entry_index, [](unsigned char* e) { e[2] ^= 0x08; }},
+        mistake{"qpn", k_local_qp, rule::entry_queue, [](unsigned char* e) { e[6] ^= 0x01; }},
+        mistake{"ds_0", k_local_qp, rule::entry_segments, [](unsigned char* e) { e[7] = 0; }},
+        mistake{"ds_1", k_local_qp, rule::entry_segments, [](unsigned char* e) { e[7] = 1; }},
+        mistake{"ds_4", k_local_length, rule::data_length, [](unsigned char* e) { e[7] = 4; }},
+        mistake{"ds_beyond_doorbell", k_local_qp, rule::entry_cut, [](unsigned char* e) { e[7] = 12; }},
+        mistake{"ds_reserved", k_local_qp, rule::entry_reserved, [](unsigned char* e) { e[7] |= 0x40; }},
+        mistake{"signature", k_local_qp, rule::entry_reserved, [](unsigned char* e) { e[8] = 1; }},
+        mistake{"flags", k_local_qp, rule::entry_flags, [](unsigned char* e) { e[11] |= 0x10; }},
+        mistake{"immediate", k_local_qp, rule::entry_reserved, [](unsigned char* e) { e[15] = 1; }},
+        mistake{"raddr_reserved", k_local_qp, rule::entry_reserved, [](unsigned char* e) { e[31] = 1; }},
+        mistake{"rkey", k_remote_access, rule::remote_key, [](unsigned char* e) { e[26] ^= 0x10; }},
+        mistake{"rkey_variant", k_remote_access, rule::remote_key, [](unsigned char* e) { e[27] ^= 0x80; }},
+        mistake{"rkey_without_write", k_remote_access, rule::remote_rights, [](unsigned char* e) { e[27] += 1; }},
+        mistake{"remote_below", k_remote_access, rule::remote_range,
+                [](unsigned char* e) { put64(e + 16, 0x7000'0000'0000 - 1); }},
+        mistake{"remote_beyond", k_remote_access, rule::remote_range,
+                [](unsigned char* e) { put64(e + 16, 0x7000'0000'0000 + 1024 - 63); }},
+        mistake{"remote_wraps", k_remote_access, rule::remote_range,
+                [](unsigned char* e) { put64(e + 16, ~0ull - 10); }},
+        mistake{"lkey", k_local_protection, rule::local_key, [](unsigned char* e) { e[38] ^= 0x40; }},
+        mistake{"local_range", k_local_protection, rule::local_range, [](unsigned char* e) { e[40] ^= 0x40; }},
+        mistake{"no_bytes", k_local_length, rule::data_length, [](unsigned char* e) { put32(e + 32, 0); }},
+        mistake{"too_long", k_local_length, rule::data_length, [](unsigned char* e) { put32(e + 32, 4097); }},
+        mistake{"inline_ds", k_local_qp, rule::entry_segments,
+                [](unsigned char* e) { put32(e + 32, 0x80000000u | 13); }}),
+    [](const auto& info) { return info.param.name; });
+
+class NicAtomicMistake : public NicMistake {};
+TEST_P(NicAtomicMistake, EndsInItsErrorAndChangesNothing) {
+  unsigned char* e = fetch_add(128, 1);
+  GetParam().spoil(e);
+  go();
+  expect_error(0, GetParam().syndrome, GetParam().why);
+  EXPECT_TRUE(far_is(0x11));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NicAtomicMistake,
+    testing::Values(
+        mistake{"alignment", k_remote_invalid, rule::atomic_alignment, [](unsigned char* e) { e[23] ^= 0x04; }},
+        mistake{"result_of_4", k_local_length, rule::data_length, [](unsigned char* e) { put32(e + 48, 4); }},
+        mistake{"result_key", k_local_protection, rule::local_key, [](unsigned char* e) { e[54] ^= 0x40; }},
+        mistake{"opmod_of_masked", k_local_qp, rule::entry_modifier, [](unsigned char* e) { e[0] = 0x09; }},
+        mistake{"masked_without_opmod", k_local_qp, rule::entry_modifier, [](unsigned char* e) { e[3] = 0x15; }},
+        mistake{"ds_3", k_local_qp, rule::entry_segments, [](unsigned char* e) { e[7] = 3; }},
+        mistake{"rkey_without_atomic", k_remote_access, rule::remote_rights, [](unsigned char* e) { e[27] += 1; }}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(NicStrict, ResultsNeedTheRightToWriteLocally) {
+  unsigned char* e = begin(0x10, 0, 3, 0);
+  data(e + 32, 8, 0);
+  put32(e + 36, read_only_key_);
+  go();
+  expect_error(0, k_local_protection, rule::local_rights);
+}
+
+TEST_F(NicStrict, AnOldKeyOpensNothing) {
+  ASSERT_TRUE(nic_.unregister_memory(key_));
+  EXPECT_FALSE(nic_.unregister_memory(key_));
+  const std::uint32_t old = key_;
+  key_ = nic_.register_memory(near_, sizeof near_, m::local_read);
+  EXPECT_NE(key_, old);
+  put32(write(0, 8) + 36, old);
+  go();
+  expect_error(0, k_local_protection, rule::local_key);
+}
+
+// --- Doorbells ---------------------------------------------------------------------------------------
+
+TEST_F(NicStrict, DoorbellOfAnotherQueue) {
+  write(0, 8);
+  ring(1);
+  reinterpret_cast<unsigned char*>(&doorbell_)[6] ^= 1;
+  run();
+  EXPECT_EQ(cqe_[54], static_cast<unsigned>(rule::doorbell_queue));
+  EXPECT_TRUE(far_is(0x11));
+}
+
+TEST_F(NicStrict, DoorbellBeyondTheRing) {
+  ring(k_depth + 1);
+  run();
+  EXPECT_EQ(cqe_[54], static_cast<unsigned>(rule::doorbell_range));
+}
+
+TEST_F(NicStrict, DoorbellGoesBack) {
+  write(0, 8);
+  write(8, 8);
+  go();
+  ring(1);
+  run();
+  EXPECT_EQ(cqe_[54], static_cast<unsigned>(rule::doorbell_range));
+}
+
+TEST_F(NicStrict, RecordBehindTheDoorbell) {
+  write(0, 8);
+  ring(1);
+  record_[1] = 0;
+  run();
+  EXPECT_EQ(cqe_[54], static_cast<unsigned>(rule::doorbell_record));
+  EXPECT_TRUE(far_is(0x11));
+}
+
+TEST_F(NicStrict, RingingBeforeTheConnection) {
+  unsigned char other[64];
+  std::memset(other, 0xff, sizeof other);
+  const std::uint32_t number = nic_.create_queue({reinterpret_cast<std::uint32_t*>(slots_), k_depth, &record_[1],
+                                                  &doorbell_, reinterpret_cast<std::uint32_t*>(other), 0, false});
+  nic_.destroy_queue(number_);
+  number_ = number;
+  write(0, 8);
+  go();
+  EXPECT_EQ(other[63] >> 4, 13);
+  EXPECT_EQ(other[54], static_cast<unsigned>(rule::not_connected));
+}
+
+// --- Order, flushing, wraps, faults ------------------------------------------------------------------
+
+class NicCovered : public NicStrict {
+ protected:
+  NicCovered() : NicStrict(0, true) {}
+};
+TEST_F(NicCovered, FlushedEntriesCoverTheError) {
+  write(0, 8)[3] = 0x7f;
+  write(8, 8);
+  write(16, 8);
+  go();
+  expect_error(2, k_flushed, rule::none);
+  EXPECT_TRUE(far_is(0x11));
+}
+
+class NicWrap : public NicStrict {
+ protected:
+  NicWrap() : NicStrict((std::uint64_t{1} << 32) - 16) {}
+};
+TEST_F(NicWrap, IndicesOf16And32BitsWrap) {
+  for (int i = 0; i < 70000; ++i) {
+    const std::uint64_t first = next_;
+    write(0, 8);
+    go();
+    ASSERT_EQ(cqe_opcode(), 0u) << "entry " << first << ", rule " << int{cqe_[54]};
+    ASSERT_EQ(cqe_counter(), first & 0xffff);
+  }
+}
+
+struct one_fault : m::fault_plan {
+  m::injected_fault fault;
+  std::uint64_t at = 0;
+  m::injected_fault next(std::uint32_t, std::uint64_t nth, const m::op&) override {
+    return nth == at ? fault : m::injected_fault{};
+  }
+};
+
+TEST_F(NicStrict, FaultsOnPurpose) {
+  one_fault plan;
+  plan.at = 1;
+  plan.fault.what = m::injected_fault::kind::fail;
+  plan.fault.how = {m::outcome::retry_exceeded, rule::injected};
+  nic_.set_faults(&plan);
+  write(0, 8);
+  go();
+  expect_done(0);
+  write(64, 8);
+  go();
+  expect_error(1, k_retry, rule::injected);
+  EXPECT_EQ(far_[64], 0x11);
+  nic_.set_faults(nullptr);
+}
+
+TEST_F(NicStrict, ALostOpHoldsUpWhatFollows) {
+  one_fault plan;
+  plan.fault.what = m::injected_fault::kind::lose;
+  nic_.set_faults(&plan);
+  write(0, 8);
+  write(64, 8);
+  go();
+  expect_nothing();
+  EXPECT_TRUE(far_is(0x11));
+}
+
+}  // namespace
