@@ -26,8 +26,8 @@ struct stamped_file : scratch_file {
 TEST(nvme_io, reads_at_every_page_offset) {
   stamped_file f;
   rig r(f.path, {.mdts = 128 << 10});
-  const std::uint64_t sizes[] = {512,           4096,           4608,          8192,           12288,
-                                 (128 << 10),   (128 << 10) + 512, 640 << 10, (1 << 20) + 1536};
+  const std::uint64_t sizes[] = {
+      512, 4096, 4608, 8192, 12288, (128 << 10), (128 << 10) + 512, 640 << 10, (1 << 20) + 1536};
   const std::uint64_t offsets[] = {0, 4, 512, 2048, 4092};
   for (const std::uint64_t bytes : sizes) {
     for (const std::uint64_t at : offsets) {

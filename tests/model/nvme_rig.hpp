@@ -36,8 +36,8 @@ class scratch_file {
   scratch_file& operator=(const scratch_file&) = delete;
 
   void write(const std::vector<unsigned char>& data) const {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(data.data()),
-                                                static_cast<std::streamsize>(data.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
   }
   std::vector<unsigned char> read() const {
     std::ifstream in(path, std::ios::binary);

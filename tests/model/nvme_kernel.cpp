@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The storage API from kernels: waves in every divergence, workgroups on queues of their own, cooperative forms.
+#include "xio/hip.h"
+
+#include "nvme_rig.hpp"
+
+using namespace xio;
+using namespace xio::test;
+
+namespace {
+
+constexpr std::uint64_t k_block = 512;
+
+struct args {
+  xio_ctx_t ctx;
+  xio_storage_t storage;
+  unsigned char* heap;
+  int* wrong;
+};
+
+__device__ std::uint64_t global_thread() { return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+
+__device__ xio_status_t finish(const args& a, xio_req_t request) {
+  if (request == 0) return XIO_OK;
+  const dev::ctx_view& c = dev::ctx_of(a.ctx);
+  return dev::storage_wait(*dev::request_ring(c, request), *c.world, request);
+}
+
+// Every lane its own blocks; lanes part ways: some write, some read, some split, some do nothing.
+__global__ void mixed(args a, int rounds) {
+  const std::uint64_t me = global_thread();
+  unsigned char* buffer = a.heap + me * 16 * k_block;
+  const std::uint64_t at = me * 16 * k_block;
+  for (int i = 0; i < rounds; ++i) {
+    if (me % 5 == 0) continue;
+    stamp(buffer, at, 16 * k_block, static_cast<std::uint64_t>(i));
+    xio_status_t status = XIO_OK;
+    if (me % 3 == 0) {
+      status = xio_write(a.ctx, buffer, a.storage, at, 16 * k_block);
+    } else {
+      xio_req_t r[4];
+      for (int k = 0; k < 4; ++k)
+        r[k] = xio_write_nbi(a.ctx, buffer + k * 4 * k_block, a.storage, at + k * 4 * k_block, 4 * k_block);
+      for (int k = 0; k < 4; ++k)
+        if (finish(a, r[k]) != XIO_OK) status = XIO_ERR_STORAGE;
+    }
+    std::memset(buffer, 0, 16 * k_block);
+    if (xio_read(a.ctx, buffer, a.storage, at, 16 * k_block) != XIO_OK) status = XIO_ERR_STORAGE;
+    if (status != XIO_OK || !stamped(buffer, at, 16 * k_block, static_cast<std::uint64_t>(i)))
+      dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
+  }
+}
+
+__global__ void together(args a) {
+  constexpr std::uint64_t bytes = 64 << 10;
+  const std::uint64_t mine = blockIdx.x * bytes;
+  if (xio_read_wg(a.ctx, a.heap + mine, a.storage, mine, bytes) != XIO_OK || !stamped(a.heap + mine, mine, bytes))
+    dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
+  __syncthreads();
+  // Each thread a part, written out by one of them.
+  stamp(a.heap + mine + threadIdx.x * k_block, mine + threadIdx.x * k_block, k_block, 77);
+  if (xio_write_wg(a.ctx, a.heap + mine, a.storage, mine, blockDim.x * k_block) != XIO_OK)
+    dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
+  const std::uint64_t wave = threadIdx.x / 64 * 64 * k_block;
+  unsigned char* copy = a.heap + (2 << 20) + mine + wave;
+  const xio_req_t r = xio_read_nbi_wave(a.ctx, copy, a.storage, mine + wave, 64 * k_block);
+  if (finish(a, r) != XIO_OK || !stamped(copy, mine + wave, 64 * k_block, 77))
+    dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
+  if (xio_storage_flush_wg(a.ctx, a.storage) != XIO_OK)
+    dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
+}
+
+struct kernel_test : testing::Test {
+  void launch_mixed(const rig::how& h, unsigned groups, unsigned threads, int rounds, std::uint64_t shuffle) {
+    scratch_file f(std::uint64_t{groups} * threads * 16 * k_block);
+    rig r(f.path, h);
+    r.device().shuffle(shuffle);
+    int wrong = 0;
+    const args a{r.ctx(), r.storage(), r.heap(), &wrong};
+    hipLaunchKernelGGL(mixed, dim3(groups), dim3(threads), 0, nullptr, a, rounds);
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(r.quiet(), XIO_OK);
+    EXPECT_EQ(r.device().invalid_doorbells(), 0u);
+    for (std::uint32_t q = 0; q < r.drive().queue_count(); ++q) {
+      EXPECT_EQ(r.ring(q).state->issued, r.ring(q).state->completed);
+      EXPECT_EQ(r.ring(q).state->credits, h.depth - 1);
+      EXPECT_EQ(r.ring(q).state->issued, r.ring(q).state->published);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_F(kernel_test, one_wave) { launch_mixed({.depth = 256}, 1, 64, 3, 0); }
+TEST_F(kernel_test, a_wave_wider_than_the_queue) { launch_mixed({.depth = 4}, 1, 64, 2, 0); }
+TEST_F(kernel_test, splits_in_every_lane) { launch_mixed({.depth = 16, .mdts = 8192}, 2, 64, 2, 5); }
+TEST_F(kernel_test, many_workgroups_on_one_queue) { launch_mixed({.depth = 64}, 4, 128, 2, 9); }
+TEST_F(kernel_test, queues_by_workgroup) { launch_mixed({.depth = 64, .queues = 3}, 5, 64, 2, 0); }
+
+TEST_F(kernel_test, waves_and_workgroups) {
+  scratch_file f;
+  f.write(stamped_data(1 << 20));
+  rig r(f.path, {.depth = 16, .queues = 2, .mdts = 16384});
+  int wrong = 0;
+  const args a{r.ctx(), r.storage(), r.heap(), &wrong};
+  hipLaunchKernelGGL(together, dim3(4), dim3(128), 0, nullptr, a);
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(r.quiet(), XIO_OK);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Opening: one sentence for each thing that can be wrong, and the file as it was.
+#include <functional>
+
+#include "nvme_rig.hpp"
+
+using namespace xio;
+using namespace xio::test;
+
+namespace {
+
+struct answer {
+  xio_status_t status;
+  std::string sentence;
+};
+
+answer open_as(const std::string& name, const xio_storage_attr_t& attr,
+               const std::function<void(options&)>& change = {}) {
+  options o = options::defaults();
+  if (change) change(o);
+  model::machine machine(1);
+  try {
+    nvme::open(name, attr, o, machine, gpu::payload());
+    return {XIO_OK, ""};
+  } catch (const error& e) {
+    return {e.status(), e.what()};
+  }
+}
+
+xio_storage_attr_t with(std::uint32_t flags, std::uint64_t bytes = 0) {
+  xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+  attr.flags = flags;
+  attr.bytes = bytes;
+  return attr;
+}
+
+void expect(const answer& a, xio_status_t status, const std::string& part) {
+  EXPECT_EQ(a.status, status) << a.sentence;
+  EXPECT_NE(a.sentence.find(part), std::string::npos) << a.sentence;
+}
+
+}  // namespace
+
+TEST(nvme_open, names) {
+  expect(open_as("nvme:0000:01:00.0/1", with(0)), XIO_ERR_UNSUPPORTED, "use file:PATH");
+  expect(open_as("kmod:/dev/nvme0n1", with(0)), XIO_ERR_UNSUPPORTED, "use file:PATH");
+  expect(open_as("ftp:there", with(0)), XIO_ERR_ARG, "must begin with file:");
+  expect(open_as("plain", with(0)), XIO_ERR_ARG, "must begin with file:");
+  expect(open_as("", with(0)), XIO_ERR_ARG, "must begin with file:");
+  expect(open_as("file:", with(0)), XIO_ERR_ARG, "no path");
+  expect(open_as("file:/x", with(0), [](options& o) { o.backend = "hw"; }), XIO_ERR_UNSUPPORTED, "XIO_BACKEND");
+}
+
+TEST(nvme_open, paths) {
+  expect(open_as("file:/no/such/file", with(0)), XIO_ERR_IO, "No such file");
+  expect(open_as("file:/no/such/file", with(XIO_STORAGE_CREATE)), XIO_ERR_IO, "No such file");
+  expect(open_as("file:/tmp", with(0)), XIO_ERR_IO, "neither a file nor a block device");
+  expect(open_as("file:/dev/null", with(0)), XIO_ERR_IO, "neither a file nor a block device");
+  scratch_file f(1000);
+  expect(open_as("file:" + f.path, with(XIO_STORAGE_READ_ONLY, 1001)), XIO_ERR_IO, "too short: it has 1000 bytes");
+  expect(open_as("file:" + f.path, with(XIO_STORAGE_READ_ONLY | XIO_STORAGE_TRUNCATE)), XIO_ERR_ARG, "READ_ONLY");
+  expect(open_as("file:" + f.path, with(0, std::uint64_t{1} << 62)), XIO_ERR_IO, "cannot grow");
+  EXPECT_EQ(f.size(), 1000u);
+  if (geteuid() != 0) {
+    chmod(f.path.c_str(), 0400);
+    expect(open_as("file:" + f.path, with(0)), XIO_ERR_IO, "permissions");
+  }
+}
+
+TEST(nvme_open, shapes) {
+  scratch_file f(4096);
+  const auto shaped = [&](const std::function<void(xio_storage_attr_t&)>& change) {
+    xio_storage_attr_t attr = with(XIO_STORAGE_TRUNCATE);
+    change(attr);
+    return open_as("file:" + f.path, attr);
+  };
+  expect(shaped([](auto& a) { a.block_bytes = 256; }), XIO_ERR_ARG, "512 to 65536");
+  expect(shaped([](auto& a) { a.block_bytes = 1000; }), XIO_ERR_ARG, "power of two");
+  expect(shaped([](auto& a) { a.block_bytes = 131072; }), XIO_ERR_ARG, "512 to 65536");
+  expect(shaped([](auto& a) { a.depth = 2; }), XIO_ERR_ARG, "4 to 4096");
+  expect(shaped([](auto& a) { a.depth = 100; }), XIO_ERR_ARG, "power of two");
+  expect(shaped([](auto& a) { a.depth = 8192; }), XIO_ERR_ARG, "4 to 4096");
+  expect(shaped([](auto& a) { a.queues = 65; }), XIO_ERR_ARG, "at most 64");
+  const auto mdts = [&](std::uint64_t bytes, std::uint32_t block) {
+    xio_storage_attr_t attr = with(XIO_STORAGE_TRUNCATE);
+    attr.block_bytes = block;
+    return open_as("file:" + f.path, attr, [&](options& o) { o.nvme_mdts = bytes; });
+  };
+  expect(mdts(12288, 0), XIO_ERR_CONFIG, "power of two");
+  expect(mdts(4096, 0), XIO_ERR_CONFIG, "8k to 2M");
+  expect(mdts(16384, 65536), XIO_ERR_CONFIG, "less than a block");
+  // Refused before anything was done to the file.
+  EXPECT_EQ(f.size(), 4096u);
+}
+
+TEST(nvme_open, sizes) {
+  scratch_file f(1000);
+  EXPECT_EQ(open_as("file:" + f.path, with(0, 3000)).status, XIO_OK);
+  EXPECT_EQ(f.size(), 3000u);
+  // What was longer stays: only TRUNCATE shortens.
+  EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_CREATE, 100)).status, XIO_OK);
+  EXPECT_EQ(f.size(), 3000u);
+  EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE, 777)).status, XIO_OK);
+  EXPECT_EQ(f.size(), 777u);
+  EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE)).status, XIO_OK);
+  EXPECT_EQ(f.size(), 0u);
+  unlink(f.path.c_str());
+  EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_CREATE, 5)).status, XIO_OK);
+  EXPECT_EQ(f.size(), 5u);
+}
+
+TEST(nvme_open, queues_have_what_they_were_asked) {
+  scratch_file f(4096);
+  rig r(f.path, {.depth = 32, .queues = 5});
+  EXPECT_EQ(r.drive().queue_count(), 5u);
+  for (std::uint32_t q = 0; q < 5; ++q) {
+    const auto& v = r.ring(q);
+    EXPECT_EQ(v.depth, 32u);
+    EXPECT_EQ(v.depth_log2, 5u);
+    EXPECT_EQ(v.cq_depth, 64u);
+    EXPECT_EQ(v.id, q + 1);
+    EXPECT_GE(v.op_count, 4 * v.depth);
+    EXPECT_EQ(v.state->credits, 31);
+  }
+}
