@@ -127,7 +127,7 @@ TEST(world, refuses_frees_of_what_is_no_block) {
 
 TEST(world, aligns_zeroes_and_refuses_silly_sizes) {
   in_world(2, small_world(), [](int, world& w) {
-    for (const std::size_t alignment : {1u, 16u, 128u, 256u, 4096u}) {
+    for (const std::size_t alignment : {1u, 16u, 128u, 256u, 4096u, 262144u}) {
       const auto at = reinterpret_cast<std::uintptr_t>(take(w, 100, alignment));
       EXPECT_EQ(at % std::max<std::size_t>(alignment, 128), 0u);
     }

@@ -55,13 +55,21 @@ class descriptor {
 class mapped {
  public:
   mapped(int fd, std::size_t bytes, const char* what) : bytes_(bytes) {
-    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    if (data_ == MAP_FAILED) {
+    // Room to place it on a multiple of k_alignment; the rest goes back.
+    const std::size_t room = bytes + k_alignment;
+    void* reserved = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED) refuse(errno, bytes, what);
+    const auto start = reinterpret_cast<std::uintptr_t>(reserved);
+    const auto place = (start + k_alignment - 1) / k_alignment * k_alignment;
+    void* at = reinterpret_cast<void*>(place);
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) {
       const int err = errno;
-      data_ = nullptr;
-      fail(err == ENOMEM ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, "mapping {} of {} bytes: {}; lower XIO_HEAP_SIZE", what,
-           bytes, errno_text(err));
+      munmap(reserved, room);
+      refuse(err, bytes, what);
     }
+    if (place != start) munmap(reserved, place - start);
+    munmap(static_cast<char*>(at) + bytes, start + room - place - bytes);
+    data_ = at;
   }
   mapped(const mapped&) = delete;
   mapped& operator=(const mapped&) = delete;
@@ -71,6 +79,14 @@ class mapped {
   unsigned char* data() const { return static_cast<unsigned char*>(data_); }
 
  private:
+  // What xio_align can promise: a huge page, as GPUs give it.
+  static constexpr std::size_t k_alignment = std::size_t{2} << 20;
+
+  [[noreturn]] static void refuse(int err, std::size_t bytes, const char* what) {
+    fail(err == ENOMEM ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, "mapping {} of {} bytes: {}; lower XIO_HEAP_SIZE", what, bytes,
+         errno_text(err));
+  }
+
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
