@@ -100,17 +100,21 @@ XIO_EXPORT void xio_version(int *major, int *minor, int *patch);
 
 /* Collective. attr may be null. */
 XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t *attr, xio_world_t **world);
-/* Collective. Closes what is still open. The world must not be used afterwards. Null is an error. */
+/* Collective. Closes what is still open. The world must not be used afterwards, also when the answer is an error (a PE
+ * died): what is local was freed all the same. Null is an error. */
 XIO_EXPORT xio_status_t xio_finalize(xio_world_t *world);
 XIO_EXPORT int xio_my_pe(const xio_world_t *world); /* -1 if world is null */
 XIO_EXPORT int xio_n_pes(const xio_world_t *world);
 
 /* Symmetric memory: collective, the same size on every PE, the same offset everywhere. At least 128-byte
- * aligned. A size of 0 gives null. When one PE has no room every PE gets XIO_ERR_NO_MEMORY. */
+ * aligned. A size of 0 gives null. When one PE has no room every PE gets XIO_ERR_NO_MEMORY; when sizes or alignments
+ * differ every PE gets XIO_ERR_NOT_SYMMETRIC, and nothing is allocated. alignment: a power of two, at most that of the
+ * heap itself (2 MiB on the host platform). */
 XIO_EXPORT xio_status_t xio_malloc(xio_world_t *world, size_t bytes, void **out);
 XIO_EXPORT xio_status_t xio_calloc(xio_world_t *world, size_t count, size_t bytes, void **out);
 XIO_EXPORT xio_status_t xio_align(xio_world_t *world, size_t alignment, size_t bytes, void **out);
-/* Collective, the same block on every PE (XIO_ERR_NOT_SYMMETRIC on every PE if not). Null is allowed. */
+/* Collective, the same block on every PE (XIO_ERR_NOT_SYMMETRIC on every PE if not). Null is allowed. XIO_ERR_STATE
+ * if it was freed already, XIO_ERR_ARG if it is not a block's start; all else stays as it was. */
 XIO_EXPORT xio_status_t xio_free(xio_world_t *world, void *block);
 /* Where PE pe's copy of a symmetric address can be loaded and stored from here, or null. Local. */
 XIO_EXPORT void *xio_ptr(const xio_world_t *world, const void *symmetric, int pe);
@@ -119,11 +123,12 @@ XIO_EXPORT void *xio_ptr(const xio_world_t *world, const void *symmetric, int pe
 XIO_EXPORT xio_status_t xio_mem_register(xio_world_t *world, void *base, size_t bytes);
 XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t *world, void *base);
 
-/* Collective (queue pairs are exchanged). */
+/* Collective (queue pairs are exchanged), with the same attributes on every PE. XIO_ERR_NO_ROUTE names the PE that
+ * cannot be reached as asked. */
 XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t *world, const xio_ctx_attr_t *attr, xio_ctx_t *ctx);
 /* Collective. No kernel may be using it. */
 XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t *world, xio_ctx_t ctx);
-/* Which way an op of that size to that PE goes: "direct", "rdma", "sdma". Null if ctx or pe is wrong. */
+/* Which way a non-blocking copy of that size to that PE goes: "direct", "rdma", "sdma". Null if ctx or pe is wrong. */
 XIO_EXPORT const char *xio_route_name(xio_world_t *world, xio_ctx_t ctx, int pe, size_t bytes);
 /* Counters since creation; route is XIO_ROUTE_RDMA or XIO_ROUTE_SDMA. */
 XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t *world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t *out);
