@@ -101,7 +101,7 @@ TEST(host_heap, a_buffer_is_zeroed_aligned_and_moves) {
   a = std::move(b);
   EXPECT_EQ(a.data(), at);
   std::string sentence;
-  EXPECT_EQ(status_of([] { gpu::buffer(std::size_t{1} << 62, gpu::place::device); }, &sentence), XIO_ERR_NO_MEMORY);
+  EXPECT_EQ(status_of([] { gpu::buffer(~std::size_t{0}, gpu::place::device); }, &sentence), XIO_ERR_NO_MEMORY);
 }
 
 template <class T>

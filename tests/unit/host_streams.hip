@@ -54,7 +54,7 @@ __global__ void spin_until(u32* flag) {
 TEST(host_streams, a_spinning_kernel_starves_nobody) {
   const streams s(4);
   u32 stop = 0, word = 0;
-  hipLaunchKernelGGL(spin_until, dim3(8), dim3(256), 0, s[3], &stop);
+  hipLaunchKernelGGL(spin_until, dim3(2), dim3(256), 0, s[3], &stop);
   EXPECT_EQ(hipStreamQuery(s[3]), hipErrorNotReady);
   for (u32 i = 0; i < 3; ++i)
     hipLaunchKernelGGL(hand_over, dim3(1), dim3(256), 0, s[static_cast<int>(i)], &word, i, 3, 100);
