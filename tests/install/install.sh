@@ -23,20 +23,27 @@ export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 sanitize=()
 if [ "$sanitizer" != no ]; then sanitize=("-fsanitize=$sanitizer"); fi
 
+# The program in README.md is a whole one.
+awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$srcdir/README.md" >"$root/readme.hip"
+
 # Word splitting is the point: these are lists of flags.
 # shellcheck disable=SC2046
 {
   $CC -std=c99 -Wall -Wextra -Wpedantic -Werror "${sanitize[@]}" "$srcdir/tests/install/plain.c" -o "$root/plain" \
     $("$PKG_CONFIG" --cflags --libs xio)
-  $("$PKG_CONFIG" --variable=device_compiler xio) $("$PKG_CONFIG" --variable=device_flags xio) \
-    $("$PKG_CONFIG" --cflags xio) -c "$srcdir/tests/install/hello.hip" -o "$root/hello.o"
-  $CXX "${sanitize[@]}" "$root/hello.o" -o "$root/hello" $("$PKG_CONFIG" --libs xio)
+  for program in "$srcdir/tests/install/hello" "$root/readme"; do
+    name=${program##*/}
+    $("$PKG_CONFIG" --variable=device_compiler xio) $("$PKG_CONFIG" --variable=device_flags xio) \
+      $("$PKG_CONFIG" --cflags xio) -c "$program.hip" -o "$root/$name.o"
+    $CXX "${sanitize[@]}" "$root/$name.o" -o "$root/$name" $("$PKG_CONFIG" --libs xio)
+  done
 }
 "$root/plain"
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then
   echo "built; not run: no AMD GPU here"
 else
   "$root/hello"
+  "$builddir/xiorun" -n 2 "$root/readme"
 fi
 
 # Nothing of src/ may be needed, and every header of the device API stands on its own.
