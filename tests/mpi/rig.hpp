@@ -216,6 +216,13 @@ __device__ inline caller who() {
   }
 }
 
+// Looks for the word without a pause for a while, so that a reader is as early as it can be: a test of order that comes
+// late sees nothing. Says nothing; the wait that follows is what counts.
+__device__ inline void stare(const uint64_t* word, uint64_t at_least) {
+  for (int turn = 0; turn < 20000; ++turn)
+    if (*static_cast<const volatile uint64_t*>(word) >= at_least) return;
+}
+
 // Threads of a block that give whole and short waves, and several callers of each kind.
 constexpr unsigned k_blocks = 2, k_threads = 96;
 

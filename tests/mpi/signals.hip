@@ -47,11 +47,14 @@ __global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rou
     if (put_signal<S>(ctx, p.in, p.out, bytes, p.data, op == XIO_SIGNAL_SET ? round : 1, op, p.right, nbi) != XIO_OK)
       *bad = 2;
     uint64_t seen = 0;
+    if (threadIdx.x == 0) rig::stare(p.data, round);
     if (xio_signal_wait_until(ctx, p.data, XIO_CMP_GE, round, &seen) != XIO_OK) *bad = 3;
     if (seen != round || xio_signal_fetch(ctx, p.data) != round) *bad = 4;
+    // What was sent last is looked at first.
     for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
-      const auto found = *static_cast<volatile unsigned char*>(p.in + i);
-      if (found != sent(p.left, round, i)) atomicAdd(wrong, 1u);
+      const uint32_t at = bytes - 1 - i;
+      const auto found = *static_cast<volatile unsigned char*>(p.in + at);
+      if (found != sent(p.left, round, at)) atomicAdd(wrong, 1u);
     }
     __syncthreads();
     if (threadIdx.x == 0 && xio_signal_op(ctx, p.room, 1, XIO_SIGNAL_ADD, p.left) != XIO_OK) *bad = 5;

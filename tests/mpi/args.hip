@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// Wrong arguments: the status comes at once and once more from quiet, nothing moves, and the ctx works afterwards.
+#include <cstdint>
+#include <vector>
+
+#include "rig.hpp"
+
+namespace {
+
+constexpr size_t k_bytes = 4096;
+
+struct place {
+  unsigned char *sym, *local, *foreign;  // symmetric; symmetric source; device memory that is not symmetric
+  size_t heap_left;                      // bytes from sym to the end of the heap
+  uint64_t* word;
+  int n;
+};
+
+// Every line is one mistake; *bad gets the number of the first that was answered otherwise.
+__global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
+  int line = 0;
+  const auto same = [&](xio_status_t got, xio_status_t wanted) {
+    ++line;
+    if (got != wanted && *bad == 0) *bad = line;
+  };
+  const auto mistake = [&](xio_status_t got, xio_status_t wanted) {
+    same(got, wanted);
+    --line;
+    same(xio_quiet(ctx), wanted);
+    --line;
+    same(xio_quiet(ctx), XIO_OK);
+  };
+  const auto request = [&](xio_req_t r, xio_status_t wanted) {
+    same(xio_wait(ctx, r), wanted);
+    --line;
+    mistake(xio_test(ctx, r), wanted);
+  };
+  uint64_t* odd = reinterpret_cast<uint64_t*>(p.sym + 4);
+  // 1: PEs
+  mistake(xio_put(ctx, p.sym, p.local, 8, p.n), XIO_ERR_PE);
+  mistake(xio_put(ctx, p.sym, p.local, 8, -1), XIO_ERR_PE);
+  mistake(xio_put(ctx, p.sym, p.local, 0, p.n), XIO_ERR_PE);
+  mistake(xio_get(ctx, p.local, p.sym, 8, 1 << 30), XIO_ERR_PE);
+  // 5: null
+  mistake(xio_put(ctx, nullptr, p.local, 8, 0), XIO_ERR_ARG);
+  mistake(xio_put(ctx, p.sym, nullptr, 8, 0), XIO_ERR_ARG);
+  mistake(xio_get(ctx, nullptr, p.sym, 8, 0), XIO_ERR_ARG);
+  mistake(xio_put_signal(ctx, p.sym, p.local, 8, nullptr, 1, XIO_SIGNAL_SET, 0), XIO_ERR_ARG);
+  // 9: not symmetric
+  mistake(xio_put(ctx, p.foreign, p.local, 8, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_get(ctx, p.local, p.foreign, 8, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_put_signal(ctx, p.sym, p.local, 8, reinterpret_cast<uint64_t*>(p.foreign), 1, XIO_SIGNAL_SET, 0),
+          XIO_ERR_NOT_SYMMETRIC);
+  // 12: leaving the heap, at its end, at its start, and around the address space
+  mistake(xio_put(ctx, p.sym, p.local, p.heap_left + 1, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_put(ctx, p.sym + p.heap_left, p.local, 1, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_get(ctx, p.local, p.sym, ~size_t{0}, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_put(ctx, xio::dev::ctx_of(ctx).world->heap, p.local, 8, 0), XIO_ERR_NOT_SYMMETRIC);
+  // 16: requests of refused ops
+  request(xio_put_nbi(ctx, p.sym, p.local, 8, p.n), XIO_ERR_PE);
+  request(xio_get_nbi(ctx, p.local, p.foreign, 8, 0), XIO_ERR_NOT_SYMMETRIC);
+  request(xio_put_signal_nbi(ctx, p.sym, p.local, 8, p.word, 1, 7, 0), XIO_ERR_ARG);
+  // 19: what is no request
+  same(xio_wait(ctx, xio_req_t{0x7000} << 48), XIO_ERR_ARG);
+  same(xio_test(ctx, (xio_req_t{0x8001} << 48) + 5), XIO_ERR_ARG);
+  same(xio_wait(ctx, 0), XIO_OK);
+  // 22: signals
+  mistake(xio_signal_op(ctx, p.word, 1, 2, 0), XIO_ERR_ARG);
+  mistake(xio_signal_op(ctx, odd, 1, XIO_SIGNAL_ADD, 0), XIO_ERR_ARG);
+  mistake(xio_put_signal(ctx, p.sym, p.local, 8, odd, 1, XIO_SIGNAL_SET, 0), XIO_ERR_ARG);
+  // 25: scalars and atomics
+  mistake(xio_p(ctx, odd, 1, 0), XIO_ERR_ARG);
+  mistake(xio_p(ctx, p.word, 1, p.n), XIO_ERR_PE);
+  mistake(xio_atomic_add(ctx, odd, 1, 0), XIO_ERR_ARG);
+  mistake(xio_atomic_set(ctx, reinterpret_cast<uint64_t*>(p.foreign), 1, 0), XIO_ERR_NOT_SYMMETRIC);
+  // 29: fetching forms have no status of their own
+  if (xio_g(ctx, p.word, -5) != 0) *bad = 1000;
+  same(xio_quiet(ctx), XIO_ERR_PE);
+  if (xio_atomic_fetch_add(ctx, odd, 1, 0) != 0) *bad = 1001;
+  same(xio_quiet(ctx), XIO_ERR_ARG);
+  same(xio_quiet(ctx), XIO_OK);
+  // 32: strides and tiles
+  const auto* from = reinterpret_cast<const uint64_t*>(p.local);
+  mistake(xio_iput(ctx, p.word, from, 0, 1, 4, 0), XIO_ERR_ARG);
+  mistake(xio_iput(ctx, p.word, from, 1, -1, 4, 0), XIO_ERR_ARG);
+  mistake(xio_iget(ctx, reinterpret_cast<uint64_t*>(p.local), p.word, 1, PTRDIFF_MAX, 4, 0), XIO_ERR_ARG);
+  mistake(xio_iput(ctx, reinterpret_cast<uint64_t*>(p.sym), from, 1 << 28, 1, 2, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_put_2d(ctx, p.sym, 7, p.local, 8, 8, 2, 0), XIO_ERR_ARG);
+  mistake(xio_put_2d(ctx, p.sym, 8, p.local, 7, 8, 2, 0), XIO_ERR_ARG);
+  mistake(xio_put_2d(ctx, p.sym, ~size_t{0}, p.local, 8, 8, 3, 0), XIO_ERR_ARG);
+  // 39: PE of fence and quiet
+  mistake(xio_fence_pe(ctx, p.n), XIO_ERR_PE);
+  mistake(xio_quiet_pe(ctx, -1), XIO_ERR_PE);
+  // 41: no ctx at all
+  const xio_ctx_t none{};
+  same(xio_put(none, p.sym, p.local, 8, 0), XIO_ERR_STATE);
+  same(xio_quiet(none), XIO_ERR_STATE);
+  same(xio_barrier_all(none), XIO_ERR_STATE);
+  if (xio_g(none, p.word, 0) != 0 || xio_my_pe(none) != -1 || xio_ptr(none, p.sym, 0) != nullptr) *bad = 1002;
+  // 44: the first mistake is the one that quiet tells
+  xio_put(ctx, p.sym, p.local, 8, p.n);
+  xio_put(ctx, p.foreign, p.local, 8, 0);
+  same(xio_quiet(ctx), XIO_ERR_PE);
+  same(xio_quiet(ctx), XIO_OK);
+}
+
+// By a whole workgroup: every thread gets the same answer.
+__global__ void mistakes_together(xio_ctx_t ctx, place p, int* bad) {
+  if (xio_put_wg(ctx, p.foreign, p.local, 8, 0) != XIO_ERR_NOT_SYMMETRIC) *bad = 1;
+  if (xio_get_wave(ctx, p.local, p.sym, 8, p.n) != XIO_ERR_PE) *bad = 2;
+  if (xio_wait(ctx, xio_put_nbi_wg(ctx, nullptr, p.local, 8, 0)) != XIO_ERR_ARG) *bad = 3;
+  if (xio_put_signal_wg(ctx, p.sym, p.local, 8, p.word, 1, 9, 0) != XIO_ERR_ARG) *bad = 4;
+  if (xio_quiet_wg(ctx) == XIO_OK) *bad = 5;
+  if (xio_quiet_wg(ctx) != XIO_OK) *bad = 6;
+}
+
+// Local memory that is not symmetric: load/store takes it, engines ask for its registration.
+__global__ void use_foreign(xio_ctx_t ctx, place p, int pe, int* put, int* get, int* quiet) {
+  *put = xio_put(ctx, p.sym, p.foreign, 64, pe);
+  *get = xio_get(ctx, p.foreign + 64, p.local, 64, pe);
+  *quiet = xio_quiet(ctx);
+}
+
+void registration(const rig::team& t, const place& p, const rig::device_array<unsigned char>& foreign) {
+  const xio_status_t unregistered = t.route == "direct" ? XIO_OK : XIO_ERR_NOT_REGISTERED;
+  const rig::device_array<int> answers(3);
+  const int to = (t.me + 1) % t.n;
+  for (const bool registered : {false, true}) {
+    if (registered) MUST(xio_mem_register(t.world(), foreign.data(), 128));
+    rig::team::write(p.sym, std::vector<unsigned char>(k_bytes, rig::k_poison));
+    t.barrier();
+    RUN(use_foreign, 1, 1, t.ctx, p, to, answers.data(), answers.data() + 1, answers.data() + 2);
+    t.barrier();
+    const xio_status_t wanted = registered ? XIO_OK : unregistered;
+    const std::vector<int> got = answers.get();
+    rig::expect_status(static_cast<xio_status_t>(got[0]), wanted, "put of unregistered memory");
+    rig::expect_status(static_cast<xio_status_t>(got[1]), wanted, "get into unregistered memory");
+    rig::expect_status(static_cast<xio_status_t>(got[2]), wanted, "quiet after it");
+    if (registered) MUST(xio_mem_unregister(t.world(), foreign.data()));
+    std::vector<unsigned char> image(k_bytes, rig::k_poison);
+    for (int i = 0; i < 64 && wanted == XIO_OK; ++i) image[i] = static_cast<unsigned char>(i + 1);
+    rig::expect_same(rig::team::read(p.sym, k_bytes), image, "put from foreign memory");
+  }
+  t.barrier();
+}
+
+}  // namespace
+
+int main() {
+  const rig::team t;
+  place p{};
+  p.sym = t.symmetric<unsigned char>(k_bytes);
+  p.local = t.symmetric<unsigned char>(k_bytes);
+  p.word = t.symmetric<uint64_t>(1);
+  std::vector<unsigned char> start(128);
+  for (int i = 0; i < 128; ++i) start[i] = static_cast<unsigned char>(i + 1);
+  const rig::device_array<unsigned char> foreign(start);
+  p.foreign = foreign.data();
+  p.n = t.n;
+  // Where the heap ends: as the device sees it.
+  xio::dev::world_view w;
+  xio::dev::ctx_view c;
+  MUST(hipMemcpy(&c, t.ctx.view, sizeof c, hipMemcpyDeviceToHost));
+  MUST(hipMemcpy(&w, c.world, sizeof w, hipMemcpyDeviceToHost));
+  p.heap_left = static_cast<size_t>(w.heap + w.heap_bytes - p.sym);
+
+  const std::vector<unsigned char> poison(k_bytes, rig::k_poison);
+  rig::team::write(p.sym, poison);
+  rig::team::write(p.word, std::vector<uint64_t>{4711});
+  t.barrier();
+  const rig::device_array<int> bad(1), bad_together(1);
+  RUN(mistakes, 1, 1, t.ctx, p, bad.data());
+  RUN(mistakes_together, 1, 96, t.ctx, p, bad_together.data());
+  t.barrier();
+  rig::expect(bad.get()[0] == 0, "mistake %d was answered otherwise", bad.get()[0]);
+  rig::expect(bad_together.get()[0] == 0, "mistake %d of a workgroup was answered otherwise", bad_together.get()[0]);
+  rig::expect_same(rig::team::read(p.sym, k_bytes), poison, "memory after mistakes");
+  rig::expect(rig::team::read(p.word, 1)[0] == 4711, "a word changed by a mistake");
+  registration(t, p, foreign);
+  return rig::verdict("args", t);
+}
