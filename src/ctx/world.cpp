@@ -27,6 +27,17 @@ std::uint32_t next_world_number() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+// Runs a step that exchanges by itself; what it throws is for the vote that follows, so that no PE stays behind there.
+template <class Step>
+std::exception_ptr attempt(Step&& step) {
+  try {
+    step();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 }  // namespace
 
 world::world(options o, std::unique_ptr<bootstrap::channel> channel)
@@ -228,8 +239,11 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
   });
   // Every PE comes here with the same plan in kind: if one needs RDMA, all do.
   auto c = std::make_unique<context>(choice, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);
-  if (plan.uses(dev::route::rdma)) engines_->open_rdma();
+  const auto opened = attempt([&] {
+    if (plan.uses(dev::route::rdma)) engines_->open_rdma();
+  });
   agreement_.each(call::ctx_create, [&] {
+    if (opened) std::rethrow_exception(opened);
     for (int pe = 0; pe < n_; ++pe)
       if (plan.to[static_cast<std::size_t>(pe)].uses(dev::route::rdma) && !engines_->open_rdma().reaches(pe))
         fail(XIO_ERR_NO_ROUTE,
@@ -239,8 +253,11 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
              pe, engines_->open_rdma().backend());
     c->prepare(*engines_);
   });
-  c->connect(*engines_);
-  agreement_.each(call::ctx_create, [&] { c->publish(*engines_); });
+  const auto connected = attempt([&] { c->connect(*engines_); });
+  agreement_.each(call::ctx_create, [&] {
+    if (connected) std::rethrow_exception(connected);
+    c->publish(*engines_);
+  });
   return c;
 }
 
