@@ -18,10 +18,13 @@ AC_DEFUN([XIO_SANITIZER], [
     [AS_HELP_STRING([--enable-sanitizer=KIND], [address, undefined or thread: build everything with that sanitizer])],
     [], [enable_sanitizer=no])
   XIO_SANITIZER_FLAGS=
+  # What the library lacks is an error when it is linked, but for the sanitizers' own names.
+  XIO_DEFS_FLAGS=-Wl,-z,defs
   AS_CASE([$enable_sanitizer],
     [no], [],
     [address|undefined|thread|address,undefined|undefined,address],
       [XIO_SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-omit-frame-pointer"
+       XIO_DEFS_FLAGS=
        xio_save_CXXFLAGS=$CXXFLAGS
        CXXFLAGS="$CXXFLAGS $XIO_SANITIZER_FLAGS"
        AC_LINK_IFELSE([AC_LANG_PROGRAM], [],
@@ -29,5 +32,6 @@ AC_DEFUN([XIO_SANITIZER], [
        CXXFLAGS=$xio_save_CXXFLAGS],
     [AC_MSG_ERROR([--enable-sanitizer=$enable_sanitizer is not known; use address, undefined or thread])])
   AC_SUBST([XIO_SANITIZER_FLAGS])
+  AC_SUBST([XIO_DEFS_FLAGS])
   AC_SUBST([enable_sanitizer])
   XIO_FOUND([sanitizer], [$enable_sanitizer])])
