@@ -183,6 +183,7 @@ void controller::end_deletion(std::uint32_t qid) {
   const auto of_queue = [&](const answer& a) { return a.sqid == qid; };
   std::erase_if(answers_, of_queue);
   std::erase_if(held_, of_queue);
+  std::erase_if(late_, [&](const late_command& l) { return l.sqid == qid; });
   const submission_queue& sq = sqs_[qid];
   --cqs_[sq.cqid].users;
   const std::uint16_t cid = sq.delete_cid;

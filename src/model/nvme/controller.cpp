@@ -57,6 +57,7 @@ bool controller::poll() {
   worked |= check_doorbells();
   for (auto& [qid, sq] : sqs_)
     if (enabled_ && !dead_) worked |= fetch(qid);
+  worked |= start_late();
   engine_->kick();
   worked |= reap_file();
   worked |= post_answers();
@@ -121,6 +122,7 @@ void controller::forget_everything() {
   events_.clear();
   answers_.clear();
   held_.clear();
+  late_.clear();
   std::memset(bar_ + w::k_reg_doorbells, 0, bar_bytes(shape_) - w::k_reg_doorbells);
 }
 
@@ -200,7 +202,7 @@ bool controller::fetch(std::uint32_t qid) {
     const std::uint16_t cid = w::cid_of(command);
     if (sq.taken[cid]) {
       // Answered at once and not counted as in flight: the id belongs to the other command.
-      answers_.push_back(answer{qid, cid, w::k_cid_conflict | w::k_status_dnr, 0, {}});
+      answers_.push_back(answer{qid, cid, w::k_cid_conflict | w::k_status_dnr, 0});
       continue;
     }
     sq.taken[cid] = true;
@@ -212,10 +214,8 @@ bool controller::fetch(std::uint32_t qid) {
   return n != 0;
 }
 
-void controller::finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t status, std::uint32_t result,
-                        std::chrono::milliseconds delay) {
-  const auto when = delay.count() == 0 ? clock::time_point{} : clock::now() + delay;
-  answers_.push_back(answer{sqid, cid, status, result, when});
+void controller::finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t status, std::uint32_t result) {
+  answers_.push_back(answer{sqid, cid, status, result});
 }
 
 bool controller::post_answers() {
@@ -235,12 +235,11 @@ bool controller::post_answers() {
     for (std::size_t i = answers_.size() - 1; i > 0; --i) std::swap(answers_[i], answers_[random_() % (i + 1)]);
     most = random_() % (answers_.size() + 1);
   }
-  const auto now = clock::now();
   bool posted = false;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     const answer a = answers_[i];
-    if (i < most && a.not_before <= now && post(a)) {
+    if (i < most && post(a)) {
       posted = true;
       continue;
     }

@@ -80,13 +80,18 @@ class controller : public device {
     std::uint16_t delete_cid = 0;  // of the admin command that waits for file_jobs
     std::bitset<65536> taken;      // command ids in flight
   };
-  // A command whose answer waits for room, a delay or luck.
+  // A command whose answer waits for room or luck.
   struct answer {
     std::uint32_t sqid;
     std::uint16_t cid;
     std::uint32_t status;
     std::uint32_t result;
-    clock::time_point not_before;
+  };
+  // A command that a fault delays. Nothing of it is looked at before: a drive may read lists and data that late.
+  struct late_command {
+    std::uint32_t sqid;
+    sqe command;
+    clock::time_point when;
   };
   // A command that is with the file engine.
   struct work {
@@ -96,7 +101,6 @@ class controller : public device {
     std::uint8_t opcode;
     std::vector<segment> data;
     std::vector<std::byte> bounce;  // when the payload is not memory that the kernel can reach
-    std::chrono::milliseconds delay{0};
     bool hold = false;
   };
 
@@ -112,8 +116,7 @@ class controller : public device {
   bool take_cq_head(std::uint32_t qid, std::uint32_t value);
   void event(std::uint32_t dw0);
   bool fetch(std::uint32_t qid);
-  void finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t status, std::uint32_t result = 0,
-              std::chrono::milliseconds delay = std::chrono::milliseconds{0});
+  void finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t status, std::uint32_t result = 0);
   bool post_answers();
   bool post(const answer& a);
   void die();
@@ -132,12 +135,14 @@ class controller : public device {
 
   // io.cpp
   void execute_io(std::uint32_t sqid, const sqe& command);
+  void perform(std::uint32_t sqid, const sqe& command, bool hold);
+  bool start_late();
   std::uint32_t check_common(const sqe& command) const;
   std::uint32_t check_range(const sqe& command) const;
-  std::uint32_t start_transfer(std::uint32_t sqid, const sqe& command, const fault* f);
-  void start_flush(std::uint32_t sqid, const sqe& command, const fault* f);
+  std::uint32_t start_transfer(std::uint32_t sqid, const sqe& command, bool hold);
+  void start_flush(std::uint32_t sqid, const sqe& command, bool hold);
   std::uint32_t write_zeroes(const sqe& command);
-  work& new_work(std::uint32_t sqid, const sqe& command, const fault* f);
+  work& new_work(std::uint32_t sqid, const sqe& command, bool hold);
   bool reap_file();
   void end_work(work& w);
 
@@ -162,6 +167,7 @@ class controller : public device {
   std::deque<std::uint32_t> events_;
   std::vector<answer> answers_;
   std::vector<answer> held_;
+  std::vector<late_command> late_;
   std::vector<std::unique_ptr<work>> works_;  // in flight and spare
   std::vector<work*> spare_;
   std::size_t in_file_ = 0;

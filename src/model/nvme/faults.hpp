@@ -14,7 +14,7 @@ namespace xio::model::nvme {
 struct fault {
   enum class kind {
     status,  // completes with `status`, nothing is transferred
-    delay,   // completes `delay` later than it could
+    delay,   // is not looked at before `delay` has gone by
     hold,    // does not complete until release()
   } what = kind::status;
   std::uint8_t opcode = static_cast<std::uint8_t>(wire::nvme::opcode::read);

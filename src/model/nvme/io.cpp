@@ -18,28 +18,49 @@ namespace w = wire::nvme;
 void controller::execute_io(std::uint32_t sqid, const sqe& command) {
   const std::uint16_t cid = w::cid_of(command);
   const std::uint8_t op = w::opcode_of(command);
-  std::uint32_t status = check_common(command);
-  std::optional<fault> f;
-  if (status == w::k_ok) {
-    const bool whole = op == static_cast<std::uint8_t>(w::opcode::flush);
-    f = faults_.hit(op, whole ? 0 : w::slba_of(command), whole ? 1 : w::blocks_of(command));
-    if (f && f->what == fault::kind::status) {
-      finish(sqid, cid, f->status);
-      return;
-    }
-    const fault* effect = f ? &*f : nullptr;
-    switch (static_cast<w::opcode>(op)) {
-      case w::opcode::read:
-      case w::opcode::write:
-        status = start_transfer(sqid, command, effect);
-        if (status == w::k_ok) return;
-        break;
-      case w::opcode::flush: start_flush(sqid, command, effect); return;
-      case w::opcode::write_zeroes: status = write_zeroes(command); break;
-      default: status = w::k_invalid_opcode; break;
-    }
+  if (const std::uint32_t bad = check_common(command); bad != w::k_ok) {
+    finish(sqid, cid, bad | w::k_status_dnr);
+    return;
   }
-  finish(sqid, cid, status == w::k_ok ? status : status | w::k_status_dnr);
+  const bool whole = op == static_cast<std::uint8_t>(w::opcode::flush);
+  const auto f = faults_.hit(op, whole ? 0 : w::slba_of(command), whole ? 1 : w::blocks_of(command));
+  if (f && f->what == fault::kind::status)
+    finish(sqid, cid, f->status);
+  else if (f && f->what == fault::kind::delay)
+    late_.push_back(late_command{sqid, command, clock::now() + f->delay});
+  else
+    perform(sqid, command, f && f->what == fault::kind::hold);
+}
+
+void controller::perform(std::uint32_t sqid, const sqe& command, bool hold) {
+  std::uint32_t status = w::k_ok;
+  switch (static_cast<w::opcode>(w::opcode_of(command))) {
+    case w::opcode::read:
+    case w::opcode::write:
+      status = start_transfer(sqid, command, hold);
+      if (status == w::k_ok) return;
+      break;
+    case w::opcode::flush: start_flush(sqid, command, hold); return;
+    case w::opcode::write_zeroes: status = write_zeroes(command); break;
+    default: status = w::k_invalid_opcode; break;
+  }
+  finish(sqid, w::cid_of(command), status == w::k_ok ? status : status | w::k_status_dnr);
+}
+
+bool controller::start_late() {
+  if (late_.empty()) return false;
+  const auto now = clock::now();
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < late_.size(); ++i) {
+    const late_command l = late_[i];
+    if (l.when <= now && !engine_->full())
+      perform(l.sqid, l.command, false);
+    else
+      late_[kept++] = l;
+  }
+  const bool some = kept != late_.size();
+  late_.resize(kept);
+  return some;
 }
 
 // Reserved bits must be 0: dw0 13:10, dw2, dw3. There is no metadata, so MPTR must be 0.
@@ -61,7 +82,7 @@ std::uint32_t controller::check_range(const sqe& command) const {
   return !read && file_.read_only() ? static_cast<std::uint32_t>(w::k_namespace_write_protected) : w::k_ok;
 }
 
-controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, const fault* f) {
+controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, bool hold) {
   if (spare_.empty()) {
     works_.push_back(std::make_unique<work>());
     spare_.push_back(works_.back().get());
@@ -76,16 +97,15 @@ controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, c
   one.opcode = w::opcode_of(command);
   one.data.clear();
   one.bounce.clear();
-  one.delay = f != nullptr && f->what == fault::kind::delay ? f->delay : std::chrono::milliseconds{0};
-  one.hold = f != nullptr && f->what == fault::kind::hold;
+  one.hold = hold;
   return one;
 }
 
-std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command, const fault* f) {
+std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command, bool hold) {
   if (const std::uint32_t bad = check_range(command); bad != w::k_ok) return bad;
   const std::uint64_t bytes = std::uint64_t{w::blocks_of(command)} * file_.block_bytes();
   if (bytes > shape_.mdts_bytes) return w::k_invalid_field;
-  work& one = new_work(sqid, command, f);
+  work& one = new_work(sqid, command, hold);
   if (const std::uint32_t bad = follow_prps(command, bytes, page_, dma_, one.data); bad != w::k_ok) {
     spare_.push_back(&one);
     return bad;
@@ -113,8 +133,8 @@ std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command,
   return w::k_ok;
 }
 
-void controller::start_flush(std::uint32_t sqid, const sqe& command, const fault* f) {
-  work& one = new_work(sqid, command, f);
+void controller::start_flush(std::uint32_t sqid, const sqe& command, bool hold) {
+  work& one = new_work(sqid, command, hold);
   one.job.what = file_job::kind::sync;
   ++sqs_[sqid].file_jobs;
   ++in_file_;
@@ -167,9 +187,9 @@ void controller::end_work(work& one) {
   if (sq.deleting) {
     if (sq.file_jobs == 0) end_deletion(one.sqid);
   } else if (one.hold) {
-    held_.push_back(answer{one.sqid, one.cid, status, 0, {}});
+    held_.push_back(answer{one.sqid, one.cid, status, 0});
   } else {
-    finish(one.sqid, one.cid, status, 0, one.delay);
+    finish(one.sqid, one.cid, status);
   }
 }
 
