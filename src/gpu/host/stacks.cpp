@@ -7,6 +7,10 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "gpu/host/strand.hpp"
+#if defined(XIO_FIBERS_ASAN)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace xio::host_exec {
 
@@ -23,7 +27,13 @@ stack_slabs::stack_slabs(std::size_t stack_bytes)
     : stack_bytes_((stack_bytes + page() - 1) / page() * page()), stride_(stack_bytes_ + page()), used_(k_per_slab) {}
 
 stack_slabs::~stack_slabs() {
-  for (const slab& s : slabs_) munmap(s.base, s.bytes);
+  for (const slab& s : slabs_) {
+#if defined(XIO_FIBERS_ASAN)
+    // AddressSanitizer would keep what it knows of the frames of resting fibers for whoever maps this place next.
+    __asan_unpoison_memory_region(s.base, s.bytes);
+#endif
+    munmap(s.base, s.bytes);
+  }
 }
 
 void stack_slabs::map_slab() {
