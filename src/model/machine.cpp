@@ -39,6 +39,7 @@ void machine::run(runner& r) {
 }
 
 void machine::add(device* d) {
+  const std::lock_guard alone(members_);
   auto fewest = std::min_element(runners_.begin(), runners_.end(),
                                  [](const auto& a, const auto& b) { return a->devices.size() < b->devices.size(); });
   runner& r = **fewest;
@@ -51,6 +52,7 @@ void machine::add(device* d) {
 }
 
 void machine::remove(device* d) {
+  const std::lock_guard alone(members_);
   for (auto& r : runners_) {
     r->visitors.fetch_add(1, std::memory_order_acq_rel);
     {

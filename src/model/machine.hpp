@@ -41,6 +41,7 @@ class machine {
   void run(runner& r);
 
   std::atomic<bool> stop_{false};
+  std::mutex members_;  // one add or remove at a time: add compares the lengths of all lists
   std::vector<std::unique_ptr<runner>> runners_;
 };
 
