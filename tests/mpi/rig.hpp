@@ -98,6 +98,13 @@ class team {
     MUST(xio_calloc(world_, count, sizeof(T), &p));
     return static_cast<T*>(p);
   }
+  // The same, not zeroed.
+  template <class T>
+  T* symmetric_raw(size_t count) const {
+    void* p = nullptr;
+    MUST(xio_malloc(world_, count * sizeof(T), &p));
+    return static_cast<T*>(p);
+  }
   template <class T>
   static void write(T* to, const std::vector<T>& from) {
     MUST(hipMemcpy(to, from.data(), from.size() * sizeof(T), hipMemcpyHostToDevice));

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Runs the device API's programs between PEs. By hand, for one combination:
+#   LAUNCH=mpirun|xiorun|tcp N=2 ROUTE=direct|rdma|sdma PROGRAMS="rma litmus" tests/mpi/run.sh
+# Without LAUNCH: all that `make check` wants of the set named by the script that calls this one.
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${MPIRUN=}" "${sanitizer=}"
+all='rma shapes atomics signals sync litmus args allpairs'
+failures=0
+runs=0
+has() { grep -q "^#define $1 1" "$builddir/config.h"; }
+
+# A tool that looks at every access takes its time.
+limit=120
+case $sanitizer in '' | no) ;; *) limit=250 ;; esac
+
+tcp() {
+  local n=$1 port rank pids=() status=0
+  shift
+  port=$((20000 + RANDOM % 20000))
+  for ((rank = 0; rank < n; ++rank)); do
+    XIO_BOOTSTRAP=tcp XIO_TCP_ROOT=127.0.0.1:$port XIO_TCP_RANK=$rank XIO_TCP_SIZE=$n \
+      XIO_TCP_KEY='a key for one test run' "$@" &
+    pids+=($!)
+  done
+  for rank in "${pids[@]}"; do wait "$rank" || status=$?; done
+  return $status
+}
+
+launch() {
+  case $1 in
+    mpirun) mpirun_np "${@:2}" ;;
+    xiorun) "$builddir/xiorun" -n "${@:2}" ;;
+    tcp) tcp "${@:2}" ;;
+    *) echo "LAUNCH=$1 is not mpirun, xiorun or tcp" >&2; return 2 ;;
+  esac
+}
+
+can_launch() {
+  case $1 in
+    mpirun) has HAVE_MPI && [ -n "$MPIRUN" ] ;;
+    tcp) has HAVE_SODIUM ;;
+  esac
+}
+
+# suite LAUNCH N ROUTE PROGRAM...
+suite() {
+  local how=$1 n=$2 route=$3 program out start
+  shift 3
+  if ! can_launch "$how"; then
+    echo "not run: $how is not in this build"
+    return
+  fi
+  if [ "$route" != direct ] && [ "$route" != auto ] && ! has XIO_ENABLE_MODEL; then
+    echo "not run: route $route needs the software devices"
+    return
+  fi
+  for program in "$@"; do
+    start=$SECONDS
+    if out=$(XIO_ROUTE=$route launch "$how" "$n" timeout -k 5 $limit "$builddir/tests/mpi/$program" 2>&1); then
+      echo "ok   $how -n $n $route $program ($((SECONDS - start)) s)"
+    else
+      echo "FAIL $how -n $n $route $program: status $?"
+      printf '%s\n' "$out" | tail -n 40 | sed 's/^/  /'
+      failures=$((failures + 1))
+    fi
+    runs=$((runs + 1))
+  done
+}
+
+end() {
+  if [ $runs = 0 ]; then skip 'nothing of this can run here'; fi
+  echo "$runs runs, $failures failed"
+  exit $((failures != 0))
+}
+
+if [ -n "${LAUNCH-}" ] || [ "${0##*/}" = run.sh ]; then
+  for route in ${ROUTE-direct rdma sdma}; do
+    # shellcheck disable=SC2086  # a list
+    suite "${LAUNCH-xiorun}" "${N-2}" "$route" ${PROGRAMS-$all}
+  done
+  end
+fi
