@@ -121,8 +121,10 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
   u32 before = 0;
   u64 total_bytes = bytes;
   if (count > 1) {
-    const bool same = group.ballot(slots == static_cast<u32>(group.first(slots)) &&
-                                   bytes == static_cast<u32>(group.first(bytes))) == group.mask;
+    // Outside the condition: every lane must take part in the shuffle.
+    const u64 both = (static_cast<u64>(slots) << 32) | bytes;
+    const u64 leaders = group.first(both);
+    const bool same = group.ballot(both == leaders) == group.mask;
     if (same) {
       total = slots * count;
       before = slots * rank;
@@ -132,10 +134,10 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
       total_bytes = 0;
       for (u64 left = group.mask; left != 0; left &= left - 1) {
         const u32 lane = lowest_bit(left);
-        const u64 both = group.shuffle((static_cast<u64>(slots) << 32) | bytes, lane);
-        if (lane < lane_id()) before += static_cast<u32>(both >> 32);
-        total += static_cast<u32>(both >> 32);
-        total_bytes += both & 0xffffffffu;
+        const u64 theirs = group.shuffle(both, lane);
+        if (lane < lane_id()) before += static_cast<u32>(theirs >> 32);
+        total += static_cast<u32>(theirs >> 32);
+        total_bytes += theirs & 0xffffffffu;
       }
     }
   }
