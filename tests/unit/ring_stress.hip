@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// The ring under stress: many waves, tiny rings, mixed entries per lane, holes and slow devices, tickets that cross
+// 2^32. The device here is a thread that checks every entry: complete, in order, covered by exactly one doorbell.
+#include <gtest/gtest.h>
+#include <xio/hip.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "xio/device/ring.hpp"
+
+namespace {
+
+using namespace xio::dev;
+
+// Lines that codec, device and test share; what ring_view::completion points to.
+struct shared_words {
+  alignas(128) u64 doorbell;      // tickets below are rung
+  alignas(128) u32 fence;         // low word of: tickets below are complete
+  alignas(128) u32 bad_doorbell;  // announcements that did not continue the one before
+};
+
+XIO_HOST_DEVICE u32 mix(u32 x) {
+  x ^= x >> 16;
+  x *= 0x7feb352du;
+  x ^= x >> 15;
+  x *= 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
+// dw 0,1 ticket; 2 the op; 3 flags; the others follow from the ticket.
+constexpr u32 k_ends_batch = 1;
+XIO_HOST_DEVICE u32 filler(u64 ticket, u32 i) { return static_cast<u32>(ticket) * 16 + i; }
+
+struct test_codec {
+  static constexpr bool k_in_order = true;
+  XIO_DEVICE static void announce(const ring_view& r, u64 from, u64 to) {
+    auto* words = reinterpret_cast<shared_words*>(r.completion);
+    const u64 before = load<scope::system, order::relaxed>(&words->doorbell);
+    if (before != from || to <= from || to - from > r.depth)
+      fetch_add<scope::system, order::relaxed>(&words->bad_doorbell, 1u);
+    store<scope::system, order::release>(&words->doorbell, to);
+  }
+  XIO_DEVICE static void drain(const ring_view& r) {
+    const auto* words = reinterpret_cast<const shared_words*>(r.completion);
+    const u32 fence = load<scope::system, order::acquire>(&words->fence);
+    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
+    const u32 ahead = fence - static_cast<u32>(completed);
+    if (ahead != 0) ring_complete(r, completed + ahead);
+  }
+  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
+};
+
+constexpr u32 k_rings = 2;
+
+struct job {
+  ring_view rings[k_rings];
+  const world_view* world;
+  u32* failures;
+  u32 ops;  // per lane
+  u32 rings_used;
+  u32 most_slots;
+};
+
+// How many entries op `op` takes; the host asks the same.
+XIO_HOST_DEVICE u32 slots_of(u32 op, u32 most) { return 1 + mix(op) % most; }
+XIO_HOST_DEVICE u32 ring_of(u32 op, u32 rings) { return mix(op ^ 0x5bd1e995u) % rings; }
+
+__device__ void dawdle(u32 turns) {
+  for (u32 i = 0; i < turns; ++i) xio::dev::pause();
+}
+
+__global__ void post_kernel(const job* j) {
+  const u32 lane = workgroup_index() * workgroup_size() + thread_in_workgroup();
+  for (u32 i = 0; i < j->ops; ++i) {
+    const u32 op = lane * j->ops + i;
+    const u32 luck = mix(op + 0x9e3779b9u);
+    if (luck % 4 == 0) dawdle(luck % 7);
+    const ring_view& r = j->rings[ring_of(op, j->rings_used)];
+    const u32 slots = slots_of(op, j->most_slots);
+    xio_status_t status = XIO_OK;
+    u64 ticket = 0;
+    u64 first = ~u64{0};
+    for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
+      status = ring_post<test_codec>(group, r, *j->world, slots, 5, &ticket, [&](u64 at, bool last) {
+        first = at;
+        for (u32 s = 0; s < slots; ++s) {
+          entry64 e;
+          e.dw[0] = static_cast<u32>(at + s);
+          e.dw[1] = static_cast<u32>((at + s) >> 32);
+          e.dw[2] = op;
+          e.dw[3] = last && s + 1 == slots ? k_ends_batch : 0;
+          for (u32 k = 4; k < 16; ++k) e.dw[k] = filler(at + s, k);
+          if (luck % 16 == 1) dawdle(luck % 5);  // a hole for the others
+          store_entry(ring_slot(r, at + s, sizeof e), e);
+        }
+      });
+    });
+    bool good = status == XIO_OK && ticket == first + slots - 1;
+    if (good && luck % 8 == 3) good = ring_wait_below<test_codec>(r, ticket + 1, *j->world) == XIO_OK;
+    if (!good) fetch_add<scope::system, order::relaxed>(j->failures, 1u);
+  }
+  for (u32 k = 0; k < j->rings_used; ++k) {
+    if (ring_quiet<test_codec>(j->rings[k], *j->world) != XIO_OK)
+      fetch_add<scope::system, order::relaxed>(j->failures, 1u);
+  }
+}
+
+// One ring's memory, and the thread that consumes it.
+class ring_under_test {
+ public:
+  ring_under_test(u32 depth, u64 start, u32 ops)
+      : state_(sizeof(ring_state), xio::gpu::place::device),
+        sequence_(depth * sizeof(u32), xio::gpu::place::device),
+        slots_(depth * 64, xio::gpu::place::shared),
+        words_(sizeof(shared_words), xio::gpu::place::shared),
+        consumed_(start),
+        start_(start),
+        seen_(ops) {
+    view_.state = state_.as<ring_state>();
+    view_.sequence = sequence_.as<u32>();
+    view_.slots = slots_.as<unsigned char>();
+    view_.completion = words_.as<unsigned char>();
+    view_.depth = depth;
+    view_.depth_log2 = static_cast<u32>(__builtin_ctz(depth));
+    ring_state state{};
+    state.issued = state.published = state.completed = start;
+    state.credits = depth;
+    xio::gpu::put_value(view_.state, state);
+    const std::vector<u32> marks(depth, static_cast<u32>(start / depth));  // the lap before start's is number + 1
+    xio::gpu::copy(view_.sequence, marks.data(), marks.size() * sizeof(u32));
+    words()->doorbell = start;
+    words()->fence = static_cast<u32>(start);
+    thread_ = std::thread([this] { consume(); });
+  }
+  ~ring_under_test() {
+    if (thread_.joinable()) stop();
+  }
+
+  const ring_view& view() const { return view_; }
+  void stop() {
+    stop_ = true;
+    thread_.join();
+  }
+
+  // After stop(): what the device saw must be what was posted.
+  void check(u32 ops, u32 rings, u32 which, u32 most) {
+    ring_state state;
+    xio::gpu::copy(&state, view_.state, sizeof state);
+    EXPECT_EQ(wrong_entries_, 0u);
+    EXPECT_EQ(words()->bad_doorbell, 0u);
+    EXPECT_EQ(state.failed, 0u);
+    u64 slots = 0;
+    u64 posted = 0;
+    for (u32 op = 0; op < ops; ++op) {
+      const u32 wanted = ring_of(op, rings) == which ? slots_of(op, most) : 0;
+      ASSERT_EQ(seen_[op], wanted) << "entries of op " << op;
+      slots += wanted;
+      posted += wanted != 0 ? 1 : 0;
+    }
+    EXPECT_EQ(consumed_, start_ + slots);
+    EXPECT_EQ(state.issued, start_ + slots);
+    EXPECT_EQ(state.published, start_ + slots);
+    EXPECT_EQ(state.completed, start_ + slots);
+    EXPECT_EQ(state.credits, static_cast<i64>(view_.depth));
+    EXPECT_EQ(state.pending, 0u);
+    EXPECT_EQ(state.reaping, 0u);
+    EXPECT_EQ(state.ops, posted);
+    EXPECT_EQ(state.bytes, posted * 5);
+    EXPECT_GE(state.doorbells, slots / view_.depth);
+    EXPECT_LE(state.doorbells, posted);
+  }
+
+ private:
+  shared_words* words() { return words_.as<shared_words>(); }
+
+  void consume() {
+    u32 luck = 1;
+    while (!stop_) {
+      const u64 rung = __atomic_load_n(&words()->doorbell, __ATOMIC_ACQUIRE);
+      luck = mix(luck + 1);
+      if (rung == consumed_ || luck % 8 == 0) {
+        std::this_thread::yield();
+        continue;
+      }
+      for (; consumed_ != rung; ++consumed_) look_at(consumed_, luck % 4 == 0);
+    }
+  }
+
+  void look_at(u64 ticket, bool slowly) {
+    unsigned char* slot = view_.slots + (ticket & (view_.depth - 1)) * 64;
+    entry64 e;
+    std::memcpy(&e, slot, sizeof e);
+    bool good = e.dw[0] == static_cast<u32>(ticket) && e.dw[1] == static_cast<u32>(ticket >> 32);
+    for (u32 k = 4; k < 16; ++k) good = good && e.dw[k] == filler(ticket, k);
+    if (!good || e.dw[2] >= seen_.size()) {
+      ++wrong_entries_;
+    } else {
+      ++seen_[e.dw[2]];
+    }
+    std::memset(slot, 0xff, 64);  // so that an old entry never passes for a new one
+    if (slowly) std::this_thread::yield();
+    if (e.dw[3] == k_ends_batch) __atomic_store_n(&words()->fence, static_cast<u32>(ticket + 1), __ATOMIC_RELEASE);
+  }
+
+  xio::gpu::buffer state_, sequence_, slots_, words_;
+  ring_view view_{};
+  u64 consumed_;
+  u64 start_;
+  std::vector<u32> seen_;  // entries of each op
+  u32 wrong_entries_ = 0;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+struct shape {
+  u32 depth;
+  u64 start;
+  u32 rings;
+  u32 most_slots;
+};
+
+struct ring_stress : testing::TestWithParam<shape> {};
+
+TEST_P(ring_stress, every_entry_is_rung_once_in_order_and_whole) {
+  const shape s = GetParam();
+  // Threads of the system are dearer than fibers.
+  const char* exec = std::getenv("XIO_HOST_EXEC");
+  const bool many_threads = exec != nullptr && std::string(exec) == "threads";
+  const u32 groups = many_threads ? 2 : 6;
+  const u32 lanes_each = many_threads ? 24 : 160;
+  const u32 ops_each = many_threads ? 10 : 12;
+  const u32 ops = groups * lanes_each * ops_each;
+
+  xio::gpu::buffer world(sizeof(world_view), xio::gpu::place::shared);
+  xio::gpu::buffer failures(sizeof(u32), xio::gpu::place::shared);
+  xio::gpu::buffer work(sizeof(job), xio::gpu::place::shared);
+  world.as<world_view>()->timeout_ticks = xio::gpu::ticks_per_ms() * 60000;
+  std::vector<std::unique_ptr<ring_under_test>> rings;
+  job* j = work.as<job>();
+  for (u32 k = 0; k < s.rings; ++k) {
+    rings.push_back(std::make_unique<ring_under_test>(s.depth, s.start, ops));
+    j->rings[k] = rings[k]->view();
+    j->rings[k].index = k;
+  }
+  j->world = world.as<world_view>();
+  j->failures = failures.as<u32>();
+  j->ops = ops_each;
+  j->rings_used = s.rings;
+  j->most_slots = s.most_slots;
+
+  hipLaunchKernelGGL(post_kernel, dim3(groups), dim3(lanes_each), 0, nullptr, static_cast<const job*>(j));
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  for (auto& r : rings) r->stop();
+  EXPECT_EQ(*failures.as<u32>(), 0u);
+  for (u32 k = 0; k < s.rings; ++k) rings[k]->check(ops, s.rings, k, s.most_slots);
+}
+
+constexpr u64 k_wrap = u64{1} << 32;
+// Laps, not tickets, are 32 bits in the marks: this start makes them wrap.
+constexpr u64 lap_wrap(u32 depth) { return k_wrap * depth - 2 * depth; }
+
+INSTANTIATE_TEST_SUITE_P(sizes, ring_stress,
+                         testing::Values(shape{4, 0, 1, 1}, shape{4, k_wrap - 8, 1, 2}, shape{4, lap_wrap(4), 2, 2},
+                                         shape{8, k_wrap - 8, 2, 3}, shape{64, k_wrap - 64, 2, 2},
+                                         shape{256, lap_wrap(256), 1, 4}),
+                         [](const auto& info) {
+                           const shape& s = info.param;
+                           return "depth" + std::to_string(s.depth) + "_rings" + std::to_string(s.rings) + "_slots" +
+                                  std::to_string(s.most_slots) + "_" + std::to_string(info.index);
+                         });
+
+}  // namespace
