@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// The direct lane and the checks before it, without a library: two heaps in one process make a world of two PEs.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "xio/xio_device.hpp"
+
+namespace {
+
+using namespace xio::dev;
+
+constexpr u64 k_heap = 1 << 16;
+
+// PE 0's view. Every PE is reached by loads and stores.
+class direct_ops : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (auto& h : heap) h.assign(k_heap / 8, 0);
+    w = world_view{};
+    w.my_pe = 0;
+    w.n_pes = 2;
+    w.heap = bytes(0);
+    w.heap_bytes = k_heap;
+    w.ticks_per_ms = 1000000;
+    w.timeout_ticks = 20 * w.ticks_per_ms;
+    for (u32 pe = 0; pe < 2; ++pe) {
+      peers[pe] = peer_view{};
+      peers[pe].direct = bytes(pe);
+      peers[pe].small = peers[pe].bulk = peers[pe].atomic = route::direct;
+    }
+    c = ctx_view{};
+    c.world = &w;
+    c.peers = peers;
+    c.bulk_bytes = ~u64{0};
+    c.pool_index = ~0u;
+    ctx = xio_ctx_t{&c, 1};
+  }
+
+  unsigned char* bytes(int pe) { return reinterpret_cast<unsigned char*>(heap[pe].data()); }
+  // The first symmetric byte after the head, here and there.
+  unsigned char* mine() { return bytes(0) + sizeof(heap_head); }
+  unsigned char* theirs() { return bytes(1) + sizeof(heap_head); }
+
+  std::vector<u64> heap[2];
+  world_view w;
+  peer_view peers[2];
+  ctx_view c;
+  xio_ctx_t ctx;
+};
+
+TEST_F(direct_ops, the_whole_heap_behind_its_head_is_symmetric_and_nothing_else) {
+  const u64 all = k_heap - sizeof(heap_head);
+  std::vector<unsigned char> source(all, 7);
+  EXPECT_EQ(xio_put(ctx, mine(), source.data(), all, 1), XIO_OK);
+  EXPECT_EQ(theirs()[0], 7);
+  EXPECT_EQ(theirs()[all - 1], 7);
+  EXPECT_EQ(bytes(1)[sizeof(heap_head) - 1], 0);
+  EXPECT_EQ(xio_put(ctx, mine() - 1, source.data(), 1, 1), XIO_ERR_NOT_SYMMETRIC);
+  EXPECT_EQ(xio_put(ctx, mine() + 1, source.data(), all, 1), XIO_ERR_NOT_SYMMETRIC);
+  EXPECT_EQ(xio_put(ctx, mine() + all, source.data(), 1, 1), XIO_ERR_NOT_SYMMETRIC);
+  EXPECT_EQ(xio_put(ctx, mine(), source.data(), ~size_t{0}, 1), XIO_ERR_NOT_SYMMETRIC);
+  EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NOT_SYMMETRIC);
+  EXPECT_EQ(xio_quiet(ctx), XIO_OK);
+}
+
+TEST_F(direct_ops, strides_that_overflow_are_refused_and_the_last_that_fits_is_not) {
+  auto* dst = reinterpret_cast<u64*>(mine());
+  const u64 source[4] = {1, 2, 3, 4};
+  const std::ptrdiff_t last = (k_heap - sizeof(heap_head)) / 8 - 1;
+  EXPECT_EQ(xio_iput(ctx, dst, source, last, 1, 2, 1), XIO_OK);
+  EXPECT_EQ(heap[1].back(), 2u);
+  EXPECT_EQ(xio_iput(ctx, dst, source, last + 1, 1, 2, 1), XIO_ERR_NOT_SYMMETRIC);
+  EXPECT_EQ(xio_iput(ctx, dst, source, PTRDIFF_MAX / 8, 1, ~size_t{0}, 1), XIO_ERR_ARG);
+  EXPECT_EQ(xio_iput(ctx, dst, source, PTRDIFF_MAX, 1, 1, 1), XIO_ERR_ARG);
+  EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NOT_SYMMETRIC);
+}
+
+TEST_F(direct_ops, a_refused_request_answers_its_error) {
+  const u64 value = 1;
+  const xio_req_t request = xio_put_nbi(ctx, mine(), &value, 8, 2);
+  EXPECT_NE(request, 0u);
+  EXPECT_EQ(xio_wait(ctx, request), XIO_ERR_PE);
+  EXPECT_EQ(xio_test(ctx, request), XIO_ERR_PE);
+  EXPECT_EQ(xio_wait(ctx, xio_put_nbi(ctx, mine(), &value, 8, 1)), XIO_OK);
+}
+
+TEST_F(direct_ops, a_route_that_is_not_there_is_an_error_and_not_a_crash) {
+  const u64 value = 1;
+  for (const route r : {route::none, route::rdma, route::sdma}) {
+    peers[1].small = peers[1].bulk = peers[1].atomic = r;
+    EXPECT_EQ(xio_put(ctx, mine(), &value, 8, 1), XIO_ERR_NO_ROUTE);
+    EXPECT_EQ(xio_put_signal(ctx, mine(), &value, 8, reinterpret_cast<u64*>(mine()), 1, XIO_SIGNAL_SET, 1),
+              XIO_ERR_NO_ROUTE);
+    EXPECT_EQ(xio_signal_op(ctx, reinterpret_cast<u64*>(mine()), 1, XIO_SIGNAL_SET, 1), XIO_ERR_NO_ROUTE);
+    EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NO_ROUTE);
+  }
+}
+
+TEST_F(direct_ops, a_copy_engine_chosen_for_size_alone_leaves_unregistered_memory_to_stores) {
+  ring_state state{};
+  ring_view ring{};
+  ring.state = &state;
+  ring.kind = ring_kind::sdma;
+  peers[1].sdma = &ring;
+  peers[1].bulk = route::sdma;
+  c.bulk_bytes = 64;
+  std::vector<unsigned char> source(128, 9);
+  EXPECT_EQ(xio_put_nbi(ctx, mine(), source.data(), source.size(), 1), 0u);
+  EXPECT_EQ(std::memcmp(theirs(), source.data(), source.size()), 0);
+  // Forced, it is an error.
+  peers[1].small = route::sdma;
+  EXPECT_EQ(xio_wait(ctx, xio_put_nbi(ctx, mine(), source.data(), source.size(), 1)), XIO_ERR_NOT_REGISTERED);
+  EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NOT_REGISTERED);
+}
+
+TEST_F(direct_ops, fence_asks_for_completion_only_where_ops_can_overtake) {
+  EXPECT_FALSE(takes_several_ways(peers[1]));
+  peers[1].small = peers[1].bulk = peers[1].atomic = route::rdma;
+  EXPECT_FALSE(takes_several_ways(peers[1]));
+  peers[1].small = route::direct;
+  EXPECT_TRUE(takes_several_ways(peers[1]));
+  // Scalars leave the copy engine's queue whatever the routes say.
+  peers[1].small = peers[1].bulk = peers[1].atomic = route::sdma;
+  EXPECT_TRUE(takes_several_ways(peers[1]));
+}
+
+TEST_F(direct_ops, waits_end_with_the_deadline_and_not_before) {
+  auto* word = reinterpret_cast<u64*>(mine());
+  const u64 start = wall_clock();
+  EXPECT_EQ(xio_wait_until(ctx, word, XIO_CMP_NE, 0), XIO_ERR_TIMEOUT);
+  EXPECT_GE(wall_clock() - start, w.timeout_ticks);
+  std::thread later([&] { store<scope::system, order::release>(word, u64{5}); });
+  EXPECT_EQ(xio_wait_until(ctx, word, XIO_CMP_EQ, 5), XIO_OK);
+  later.join();
+  // A deadline of 0 is none: the word is there already, so this ends.
+  w.timeout_ticks = 0;
+  EXPECT_EQ(xio_wait_until(ctx, word, XIO_CMP_EQ, 5), XIO_OK);
+}
+
+TEST_F(direct_ops, pool_contexts_are_taken_once_each_and_can_be_given_back) {
+  constexpr u32 count = 70;  // more than one word of marks
+  std::vector<ctx_view> pool(count, c);
+  u64 used[2] = {0, ~u64{0} << (count - 64)};
+  c.pool = pool.data();
+  c.pool_used = used;
+  c.pool_count = count;
+  std::vector<xio_ctx_t> taken(count);
+  std::vector<bool> seen(count);
+  for (auto& own : taken) {
+    ASSERT_EQ(xio_wg_ctx_create(ctx, &own), XIO_OK);
+    const auto place = static_cast<std::size_t>(static_cast<ctx_view*>(own.view) - pool.data());
+    ASSERT_LT(place, count);
+    EXPECT_FALSE(seen[place]);
+    seen[place] = true;
+  }
+  xio_ctx_t more{};
+  EXPECT_EQ(xio_wg_ctx_create(ctx, &more), XIO_ERR_NO_MEMORY);
+  EXPECT_EQ(more.view, nullptr);
+  void* const given = taken[66].view;
+  EXPECT_EQ(xio_wg_ctx_destroy(ctx, &taken[66]), XIO_OK);
+  EXPECT_EQ(taken[66].view, nullptr);
+  EXPECT_EQ(xio_wg_ctx_create(ctx, &more), XIO_OK);
+  EXPECT_EQ(more.view, given);
+  // The ctx itself is not one of its pool.
+  xio_ctx_t self = ctx;
+  EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NO_MEMORY);
+  EXPECT_EQ(xio_wg_ctx_destroy(ctx, &self), XIO_ERR_ARG);
+}
+
+}  // namespace
