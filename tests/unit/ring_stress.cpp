@@ -2,7 +2,6 @@
 // The ring under stress: many waves, tiny rings, mixed entries per lane, holes and slow devices, tickets that cross
 // 2^32. The device here is a thread that checks every entry: complete, in order, covered by exactly one doorbell.
 #include <gtest/gtest.h>
-#include <xio/hip.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -13,104 +12,14 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "xio/device/ring.hpp"
+#include "ring_stress.hpp"
 
 namespace {
 
-using namespace xio::dev;
-
-// Lines that codec, device and test share; what ring_view::completion points to.
-struct shared_words {
-  alignas(128) u64 doorbell;      // tickets below are rung
-  alignas(128) u32 fence;         // low word of: tickets below are complete
-  alignas(128) u32 bad_doorbell;  // announcements that did not continue the one before
-};
-
-XIO_HOST_DEVICE u32 mix(u32 x) {
-  x ^= x >> 16;
-  x *= 0x7feb352du;
-  x ^= x >> 15;
-  x *= 0x846ca68bu;
-  return x ^ (x >> 16);
-}
-
-// dw 0,1 ticket; 2 the op; 3 flags; the others follow from the ticket.
-constexpr u32 k_ends_batch = 1;
-XIO_HOST_DEVICE u32 filler(u64 ticket, u32 i) { return static_cast<u32>(ticket) * 16 + i; }
-
-struct test_codec {
-  static constexpr bool k_in_order = true;
-  XIO_DEVICE static void announce(const ring_view& r, u64 from, u64 to) {
-    auto* words = reinterpret_cast<shared_words*>(r.completion);
-    const u64 before = load<scope::system, order::relaxed>(&words->doorbell);
-    if (before != from || to <= from || to - from > r.depth)
-      fetch_add<scope::system, order::relaxed>(&words->bad_doorbell, 1u);
-    store<scope::system, order::release>(&words->doorbell, to);
-  }
-  XIO_DEVICE static void drain(const ring_view& r) {
-    const auto* words = reinterpret_cast<const shared_words*>(r.completion);
-    const u32 fence = load<scope::system, order::acquire>(&words->fence);
-    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
-    const u32 ahead = fence - static_cast<u32>(completed);
-    if (ahead != 0) ring_complete(r, completed + ahead);
-  }
-  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
-};
-
-constexpr u32 k_rings = 2;
-
-struct job {
-  ring_view rings[k_rings];
-  const world_view* world;
-  u32* failures;
-  u32 ops;  // per lane
-  u32 rings_used;
-  u32 most_slots;
-};
-
-// How many entries op `op` takes; the host asks the same.
-XIO_HOST_DEVICE u32 slots_of(u32 op, u32 most) { return 1 + mix(op) % most; }
-XIO_HOST_DEVICE u32 ring_of(u32 op, u32 rings) { return mix(op ^ 0x5bd1e995u) % rings; }
-
-__device__ void dawdle(u32 turns) {
-  for (u32 i = 0; i < turns; ++i) xio::dev::pause();
-}
-
-__global__ void post_kernel(const job* j) {
-  const u32 lane = workgroup_index() * workgroup_size() + thread_in_workgroup();
-  for (u32 i = 0; i < j->ops; ++i) {
-    const u32 op = lane * j->ops + i;
-    const u32 luck = mix(op + 0x9e3779b9u);
-    if (luck % 4 == 0) dawdle(luck % 7);
-    const ring_view& r = j->rings[ring_of(op, j->rings_used)];
-    const u32 slots = slots_of(op, j->most_slots);
-    xio_status_t status = XIO_OK;
-    u64 ticket = 0;
-    u64 first = ~u64{0};
-    for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-      status = ring_post<test_codec>(group, r, *j->world, slots, 5, &ticket, [&](u64 at, bool last) {
-        first = at;
-        for (u32 s = 0; s < slots; ++s) {
-          entry64 e;
-          e.dw[0] = static_cast<u32>(at + s);
-          e.dw[1] = static_cast<u32>((at + s) >> 32);
-          e.dw[2] = op;
-          e.dw[3] = last && s + 1 == slots ? k_ends_batch : 0;
-          for (u32 k = 4; k < 16; ++k) e.dw[k] = filler(at + s, k);
-          if (luck % 16 == 1) dawdle(luck % 5);  // a hole for the others
-          store_entry(ring_slot(r, at + s, sizeof e), e);
-        }
-      });
-    });
-    bool good = status == XIO_OK && ticket == first + slots - 1;
-    if (good && luck % 8 == 3) good = ring_wait_below<test_codec>(r, ticket + 1, *j->world) == XIO_OK;
-    if (!good) fetch_add<scope::system, order::relaxed>(j->failures, 1u);
-  }
-  for (u32 k = 0; k < j->rings_used; ++k) {
-    if (ring_quiet<test_codec>(j->rings[k], *j->world) != XIO_OK)
-      fetch_add<scope::system, order::relaxed>(j->failures, 1u);
-  }
-}
+using namespace xio::test;
+using xio::dev::ring_state;
+using xio::dev::ring_view;
+using xio::dev::world_view;
 
 // One ring's memory, and the thread that consumes it.
 class ring_under_test {
@@ -168,7 +77,7 @@ class ring_under_test {
     EXPECT_EQ(state.issued, start_ + slots);
     EXPECT_EQ(state.published, start_ + slots);
     EXPECT_EQ(state.completed, start_ + slots);
-    EXPECT_EQ(state.credits, static_cast<i64>(view_.depth));
+    EXPECT_EQ(state.credits, static_cast<std::int64_t>(view_.depth));
     EXPECT_EQ(state.pending, 0u);
     EXPECT_EQ(state.reaping, 0u);
     EXPECT_EQ(state.ops, posted);
@@ -195,18 +104,18 @@ class ring_under_test {
 
   void look_at(u64 ticket, bool slowly) {
     unsigned char* slot = view_.slots + (ticket & (view_.depth - 1)) * 64;
-    entry64 e;
-    std::memcpy(&e, slot, sizeof e);
-    bool good = e.dw[0] == static_cast<u32>(ticket) && e.dw[1] == static_cast<u32>(ticket >> 32);
-    for (u32 k = 4; k < 16; ++k) good = good && e.dw[k] == filler(ticket, k);
-    if (!good || e.dw[2] >= seen_.size()) {
+    u32 e[16];
+    std::memcpy(e, slot, sizeof e);
+    bool good = e[0] == static_cast<u32>(ticket) && e[1] == static_cast<u32>(ticket >> 32);
+    for (u32 k = 4; k < 16; ++k) good = good && e[k] == filler(ticket, k);
+    if (!good || e[2] >= seen_.size()) {
       ++wrong_entries_;
     } else {
-      ++seen_[e.dw[2]];
+      ++seen_[e[2]];
     }
     std::memset(slot, 0xff, 64);  // so that an old entry never passes for a new one
     if (slowly) std::this_thread::yield();
-    if (e.dw[3] == k_ends_batch) __atomic_store_n(&words()->fence, static_cast<u32>(ticket + 1), __ATOMIC_RELEASE);
+    if (e[3] == k_ends_batch) __atomic_store_n(&words()->fence, static_cast<u32>(ticket + 1), __ATOMIC_RELEASE);
   }
 
   xio::gpu::buffer state_, sequence_, slots_, words_;
@@ -255,8 +164,7 @@ TEST_P(ring_stress, every_entry_is_rung_once_in_order_and_whole) {
   j->rings_used = s.rings;
   j->most_slots = s.most_slots;
 
-  hipLaunchKernelGGL(post_kernel, dim3(groups), dim3(lanes_each), 0, nullptr, static_cast<const job*>(j));
-  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  ASSERT_TRUE(post_from_kernel(j, groups, lanes_each));
   for (auto& r : rings) r->stop();
   EXPECT_EQ(*failures.as<u32>(), 0u);
   for (u32 k = 0; k < s.rings; ++k) rings[k]->check(ops, s.rings, k, s.most_slots);
