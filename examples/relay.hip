@@ -290,6 +290,7 @@ class relay {
 
   int close() {
     const int status = *job_.status;
+    check(hipHostFree(job_.status), "status word");
     std::string report;
     if (job_.bytes != 0) {
       report = engines();
