@@ -13,6 +13,11 @@ using namespace xio::dev;
 using u32 = dev::u32;
 using u64 = dev::u64;
 
+// Time for the others to come in between.
+__device__ void dawdle(u32 turns) {
+  for (u32 i = 0; i < turns; ++i) xio::dev::pause();
+}
+
 struct test_codec {
   XIO_DEVICE static void announce(const ring_view& r, u64 from, u64 to) {
     auto* words = reinterpret_cast<shared_words*>(r.completion);
@@ -20,20 +25,18 @@ struct test_codec {
     if (before != from || to <= from || to - from > r.depth)
       fetch_add<scope::system, order::relaxed>(&words->bad_doorbell, 1u);
     store<scope::system, order::release>(&words->doorbell, to);
+    dawdle(mix(static_cast<u32>(to)) % 4);
   }
   XIO_DEVICE static void drain(const ring_view& r) {
     const auto* words = reinterpret_cast<const shared_words*>(r.completion);
     const u32 fence = load<scope::system, order::acquire>(&words->fence);
     const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
     const u32 ahead = fence - static_cast<u32>(completed);
+    dawdle(mix(fence) % 4);
     if (ahead != 0) ring_complete(r, completed + ahead);
   }
   XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
 };
-
-__device__ void dawdle(u32 turns) {
-  for (u32 i = 0; i < turns; ++i) xio::dev::pause();
-}
 
 __global__ void post_kernel(const job* j) {
   const u32 lane = workgroup_index() * workgroup_size() + thread_in_workgroup();
