@@ -1,3 +1,4 @@
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # The executor's tests in every way it can run.
 set -eu

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The ring under stress, with GPU threads as fibers (whole waves post together) and as threads of the system.
 set -eu
+# shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 modes=fibers
 if [ "$gpu" = host ]; then modes='fibers threads'; fi
