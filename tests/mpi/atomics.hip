@@ -37,7 +37,7 @@ __global__ void integers(xio_ctx_t ctx, T* word, T a, T b, int pe, T* old, int* 
   old[k++] = xio_atomic_fetch(ctx, word, pe);
   failed |= xio_atomic_xor(ctx, word, static_cast<T>(~T{0}), pe);
   failed |= xio_quiet(ctx);
-  old[k++] = xio_atomic_compare_swap(ctx, word, static_cast<T>(a + 12345), b, pe);  // differs: stays
+  old[k++] = xio_atomic_compare_swap(ctx, word, static_cast<T>(a ^ 12345), b, pe);  // differs: stays
   old[k++] = xio_atomic_fetch(ctx, word, pe);
   failed |= xio_atomic_set(ctx, word, a, pe);
   failed |= xio_quiet(ctx);
