@@ -38,10 +38,9 @@ XIO_DEVICE xio_status_t change(xio_ctx_t ctx, T* dst, T operand, T compare, int 
     }
     return XIO_OK;
   }
-  if (peer.atomic != route::rdma) return refuse(c, XIO_ERR_NO_ROUTE).status;
   u64 found = 0;
-  status = rdma::atomic(*c, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
-                        bit_copy<bits_of<T>>(compare), Fetch, &found);
+  status = engine_atomic(*c, peer.atomic, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
+                         bit_copy<bits_of<T>>(compare), Fetch, &found);
   if (status != XIO_OK) return refuse(c, status).status;
   if constexpr (Fetch) *old = bit_copy<T>(static_cast<bits_of<T>>(found));
   return XIO_OK;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From a route to its lane, and from a ring to its codec: the only place that lists the engines. Thread scope.
+// What posts and waits is out of line on GPUs: a kernel has one copy of each engine's code, however many ops it calls.
 #pragma once
 #include "xio/device/amo.hpp"
 #include "xio/device/ctx.hpp"
@@ -14,7 +15,7 @@ namespace xio::dev {
 
 // --- Rings of any kind -------------------------------------------------------------------------------
 
-XIO_DEVICE void reap_ring(const ring_view& r) {
+XIO_OUT_OF_LINE void reap_ring(const ring_view& r) {
   if (r.kind == ring_kind::mlx5) {
     ring_reap<mlx5_codec>(r);
   } else if (r.kind == ring_kind::sdma) {
@@ -25,7 +26,7 @@ XIO_DEVICE void reap_ring(const ring_view& r) {
 }
 
 // Completes everything posted so far on a ring of a ctx.
-XIO_DEVICE xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
+XIO_OUT_OF_LINE xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
   if (load<scope::agent, order::acquire>(&r.state->completed) ==
       load<scope::agent, order::relaxed>(&r.state->issued)) {
     return ring_failure(r);
@@ -37,7 +38,7 @@ XIO_DEVICE xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
 
 // --- Requests ----------------------------------------------------------------------------------------
 
-XIO_DEVICE xio_status_t test_request(const ctx_view& c, xio_req_t request) {
+XIO_OUT_OF_LINE xio_status_t test_request(const ctx_view& c, xio_req_t request) {
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
@@ -49,7 +50,7 @@ XIO_DEVICE xio_status_t test_request(const ctx_view& c, xio_req_t request) {
   return status;
 }
 
-XIO_DEVICE xio_status_t wait_request(const ctx_view& c, xio_req_t request) {
+XIO_OUT_OF_LINE xio_status_t wait_request(const ctx_view& c, xio_req_t request) {
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
@@ -67,7 +68,7 @@ XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status
   return status == XIO_ERR_NOT_REGISTERED && way != p.small && p.small == route::direct;
 }
 
-XIO_DEVICE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
+XIO_OUT_OF_LINE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
   posted p{0, XIO_ERR_NO_ROUTE};
   if (way == route::rdma) {
     p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
@@ -81,7 +82,7 @@ XIO_DEVICE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, c
   return p;
 }
 
-XIO_DEVICE posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
+XIO_OUT_OF_LINE posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
   posted p{0, XIO_ERR_NO_ROUTE};
   if (way == route::rdma) {
     p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
@@ -98,7 +99,7 @@ XIO_DEVICE posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u6
 // --- Signals -----------------------------------------------------------------------------------------
 
 // The signal after its data, as one chain on one queue.
-XIO_DEVICE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
+XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
                                     u64 signal_offset, u64 value, int op) {
   posted p{0, XIO_ERR_NO_ROUTE};
   if (way == route::rdma) {
@@ -115,19 +116,22 @@ XIO_DEVICE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 of
   return p;
 }
 
-// A signal of its own, by the way that atomics take. Offsets of the heap's head are allowed.
-XIO_DEVICE posted post_signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op) {
-  const peer_view& peer = c.peers[pe];
+XIO_OUT_OF_LINE posted engine_signal(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, int op) {
   posted p{0, XIO_ERR_NO_ROUTE};
-  if (peer.atomic == route::direct) {
-    direct::signal(reinterpret_cast<u64*>(peer.direct + offset), value, op);
-    p.status = XIO_OK;
-  } else if (peer.atomic == route::rdma) {
+  if (way == route::rdma) {
     p.status = rdma::signal(c, pe, offset, value, op, &p.request);
-  } else if (peer.atomic == route::sdma) {
+  } else if (way == route::sdma) {
     p.status = sdma::signal(c, pe, offset, value, op, &p.request);
   }
   return p;
+}
+
+// A signal of its own, by the way that atomics take. Offsets of the heap's head are allowed.
+XIO_DEVICE posted post_signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op) {
+  const peer_view& peer = c.peers[pe];
+  if (peer.atomic != route::direct) return engine_signal(c, peer.atomic, pe, offset, value, op);
+  direct::signal(reinterpret_cast<u64*>(peer.direct + offset), value, op);
+  return posted{0, XIO_OK};
 }
 
 // --- Scalars -----------------------------------------------------------------------------------------
@@ -135,6 +139,21 @@ XIO_DEVICE posted post_signal(const ctx_view& c, u32 pe, u64 offset, u64 value, 
 // Copy engines have no scalar ops. What they reach is mapped, so loads and stores do these.
 XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
   return way == route::direct || (way == route::sdma && p.direct != nullptr);
+}
+
+XIO_OUT_OF_LINE xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
+  xio_req_t request = 0;
+  return way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : XIO_ERR_NO_ROUTE;
+}
+
+XIO_OUT_OF_LINE xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
+  return way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
+}
+
+XIO_OUT_OF_LINE xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, amo op,
+                                           u64 operand, u64 compare, bool fetch, u64* old) {
+  if (way != route::rdma) return XIO_ERR_NO_ROUTE;
+  return rdma::atomic(c, pe, offset, width, op, operand, compare, fetch, old);
 }
 
 // Whether ops of one kind to this PE may travel beside each other on different engines.

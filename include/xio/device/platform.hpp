@@ -27,7 +27,7 @@
 // Inlined in any case, as on a GPU: the executor tells calls of converged_lanes() apart by where they stand.
 #define XIO_CONVERGENT inline __attribute__((always_inline))
 #define XIO_HOST_DEVICE inline
-#define XIO_NOINLINE
+#define XIO_OUT_OF_LINE inline
 // Memory of a workgroup: XIO_SHARED(int, total); then use total.
 #define XIO_SHARED(type, name)                 \
   static const char xio_shared_tag_##name = 0; \
@@ -36,7 +36,8 @@
 #define XIO_DEVICE __device__ inline __attribute__((always_inline))
 #define XIO_CONVERGENT XIO_DEVICE
 #define XIO_HOST_DEVICE __host__ __device__ inline
-#define XIO_NOINLINE __noinline__
+// For what is long and called from many places, and waits for an engine anyway: one copy per program.
+#define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
 #define XIO_SHARED(type, name) __shared__ type name
 #endif
 

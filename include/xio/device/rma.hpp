@@ -209,9 +209,7 @@ XIO_DEVICE xio_status_t put_scalar(xio_ctx_t ctx, T* dst, T value, int pe) {
     store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(peer.direct + offset), bits);
     return XIO_OK;
   }
-  xio_req_t request = 0;
-  status = peer.small == route::rdma ? rdma::put_value(*c, static_cast<u32>(pe), offset, bits, sizeof(T), &request)
-                                     : XIO_ERR_NO_ROUTE;
+  status = engine_put_value(*c, peer.small, static_cast<u32>(pe), offset, bits, sizeof(T));
   return status == XIO_OK ? status : refuse(c, status).status;
 }
 
@@ -228,8 +226,7 @@ XIO_DEVICE T get_scalar(xio_ctx_t ctx, const T* src, int pe) {
       return bit_copy<T>(load<scope::system, direct::k_flag_load>(at));
     }
     u64 bits = 0;
-    status = peer.small == route::rdma ? rdma::get_value(*c, static_cast<u32>(pe), offset, sizeof(T), &bits)
-                                       : XIO_ERR_NO_ROUTE;
+    status = engine_get_value(*c, peer.small, static_cast<u32>(pe), offset, sizeof(T), &bits);
     if (status == XIO_OK) return bit_copy<T>(static_cast<bits_of<T>>(bits));
   }
   refuse(c, status);
