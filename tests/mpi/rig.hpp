@@ -125,10 +125,10 @@ class team {
 };
 
 // Runs a kernel to its end.
-#define RUN(kernel, blocks, threads, ...)                                                            \
-  do {                                                                                               \
-    hipLaunchKernelGGL(kernel, dim3(blocks), dim3(threads), 0, nullptr, __VA_ARGS__);                \
-    MUST(hipDeviceSynchronize());                                                                    \
+#define RUN(kernel, blocks, threads, ...)                                             \
+  do {                                                                                \
+    hipLaunchKernelGGL(kernel, dim3(blocks), dim3(threads), 0, nullptr, __VA_ARGS__); \
+    MUST(hipDeviceSynchronize());                                                     \
   } while (0)
 
 // --- Judging -----------------------------------------------------------------------------------------

@@ -22,9 +22,8 @@ constexpr uint32_t k_source_bytes = (1 << 20) + 4096;
 
 // Every pair of alignments for small sizes; sixteen, four or two pairs for larger ones.
 std::vector<item> make_items(bool all_pairs) {
-  const std::vector<uint32_t> sizes = {0,  1,  2,  3,  4,   7,   8,   9,    15,   16,   17,   28,        29,
-                                       31, 32, 33, 63, 64,  65,  127, 128,  129,  1000, 4095, 4096,      4097,
-                                       65536 + 3, 1 << 20};
+  const std::vector<uint32_t> sizes = {0,  1,  2,  3,  4,  7,   8,   9,   15,   16,   17,   28,   29,        31,
+                                       32, 33, 63, 64, 65, 127, 128, 129, 1000, 4095, 4096, 4097, 65536 + 3, 1 << 20};
   std::vector<item> items;
   uint32_t at = k_guard;
   for (const uint32_t bytes : sizes) {
@@ -40,7 +39,9 @@ std::vector<item> make_items(bool all_pairs) {
   return items;
 }
 
-uint32_t end_of(const std::vector<item>& items) { return (items.back().dst + items.back().bytes + k_guard + 15) / 16 * 16; }
+uint32_t end_of(const std::vector<item>& items) {
+  return (items.back().dst + items.back().bytes + k_guard + 15) / 16 * 16;
+}
 
 template <scope S>
 __device__ xio_status_t put(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {

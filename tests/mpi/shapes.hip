@@ -113,7 +113,8 @@ __global__ void put_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char*
   xio_status_t got = XIO_OK;
   if constexpr (S == rig::thread) got = xio_put_2d(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
   if constexpr (S == rig::wave) got = xio_put_2d_wave(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
-  if constexpr (S == rig::workgroup) got = xio_put_2d_wg(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  if constexpr (S == rig::workgroup)
+    got = xio_put_2d_wg(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
   const xio_status_t last = xio_quiet(ctx);
   if (got != XIO_OK) *status = got;
   if (last != XIO_OK) *status = last;
@@ -123,8 +124,13 @@ template <scope S>
 void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
   constexpr unsigned threads[] = {1, 32, 96};
   const int to = (t.me + 1) % t.n, writer = (t.me + t.n - 1) % t.n;
-  for (const tile s : {tile{64, 64, 0, 5}, {64, 64, 64, 0}, {64, 64, 64, 9}, {100, 80, 33, 17}, {4097, 4096, 4096, 13},
-                       {13, 11, 7, 1}, {300, 1000, 256, 64}}) {
+  for (const tile s : {tile{64, 64, 0, 5},
+                       {64, 64, 64, 0},
+                       {64, 64, 64, 9},
+                       {100, 80, 33, 17},
+                       {4097, 4096, 4096, 13},
+                       {13, 11, 7, 1},
+                       {300, 1000, 256, 64}}) {
     std::vector<unsigned char> wanted(s.dst_pitch * (s.height + 1) + 64, rig::k_poison);
     rig::team::write(dst, wanted);
     t.barrier();

@@ -87,9 +87,11 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
   check(xio_wait_until(ctx, &a->words[5], XIO_CMP_EQ, static_cast<T>(-3)) == XIO_OK, 10);
   check(xio_wait_until_any(ctx, a->words, k_words, leave_out, XIO_CMP_NE, 0, &index) == XIO_OK && index == 5, 11);
   check(xio_wait_until_some(ctx, a->words, k_words, list, leave_out, XIO_CMP_NE, 0, &count) == XIO_OK && count == 1 &&
-            list[0] == 5, 12);
+            list[0] == 5,
+        12);
   check(xio_test_all(ctx, a->words, k_words, leave_out, XIO_CMP_NE, 0) == XIO_PENDING, 13);
-  check(xio_test_until(ctx, &a->words[5], XIO_CMP_LT, 0) == (static_cast<T>(-1) < static_cast<T>(0) ? XIO_OK : XIO_PENDING),
+  check(xio_test_until(ctx, &a->words[5], XIO_CMP_LT, 0) ==
+            (static_cast<T>(-1) < static_cast<T>(0) ? XIO_OK : XIO_PENDING),
         14);
   // Word 2 is left out; 7 comes.
   next(2), answer(2, 2, 50), answer(2, 7, 50);
@@ -98,9 +100,11 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
   check(xio_wait_until(ctx, &a->words[2], XIO_CMP_NE, 0) == XIO_OK, 17);
   check(xio_wait_until_any(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, 50, &index) == XIO_OK && index == 7, 18);
   check(xio_wait_until_some(ctx, a->words, k_words, list, leave_out, XIO_CMP_NE, 0, &count) == XIO_OK && count == 2 &&
-            list[0] == 5 && list[1] == 7, 19);
+            list[0] == 5 && list[1] == 7,
+        19);
   check(xio_test_some(ctx, a->words, k_words, list, nullptr, XIO_CMP_EQ, 50, &count) == XIO_OK && count == 2 &&
-            list[0] == 2 && list[1] == 7, 20);
+            list[0] == 2 && list[1] == 7,
+        20);
   // All but those left out.
   next(3);
   for (size_t i = 0; i < k_words; ++i)

@@ -13,8 +13,8 @@
 namespace xio::dev {
 
 template <class T>
-constexpr bool k_is_atomic_integer = std::is_integral_v<T> && !std::is_same_v<T, bool> &&
-                                     (sizeof(T) == 4 || sizeof(T) == 8);
+constexpr bool k_is_atomic_integer =
+    std::is_integral_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
 constexpr bool k_is_atomic = k_is_atomic_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 

@@ -27,8 +27,7 @@ XIO_OUT_OF_LINE void reap_ring(const ring_view& r) {
 
 // Completes everything posted so far on a ring of a ctx.
 XIO_OUT_OF_LINE xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
-  if (load<scope::agent, order::acquire>(&r.state->completed) ==
-      load<scope::agent, order::relaxed>(&r.state->issued)) {
+  if (load<scope::agent, order::acquire>(&r.state->completed) == load<scope::agent, order::relaxed>(&r.state->issued)) {
     return ring_failure(r);
   }
   if (r.kind == ring_kind::mlx5) return ring_quiet<mlx5_codec>(r, w);
@@ -100,7 +99,7 @@ XIO_OUT_OF_LINE posted engine_get(const ctx_view& c, route way, u32 pe, void* ds
 
 // The signal after its data, as one chain on one queue.
 XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
-                                    u64 signal_offset, u64 value, int op) {
+                                         u64 signal_offset, u64 value, int op) {
   posted p{0, XIO_ERR_NO_ROUTE};
   if (way == route::rdma) {
     p.status = rdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);

@@ -10,8 +10,8 @@
 // source may be reused (put) or the data is in `dst` and visible to the callers (get). Ops are unordered until
 // xio_fence or xio_quiet (sync.hpp).
 //
-// Errors: XIO_ERR_STATE (null ctx), XIO_ERR_PE, XIO_ERR_ARG (null, misaligned), XIO_ERR_NOT_SYMMETRIC (outside the heap,
-// or leaves it), XIO_ERR_NOT_REGISTERED, XIO_ERR_NO_ROUTE, and failures of the engine. Nothing is moved then, the
+// Errors: XIO_ERR_STATE (null ctx), XIO_ERR_PE, XIO_ERR_ARG (null, misaligned), XIO_ERR_NOT_SYMMETRIC (outside the
+// heap, or leaves it), XIO_ERR_NOT_REGISTERED, XIO_ERR_NO_ROUTE, and failures of the engine. Nothing is moved then, the
 // status comes back at once, and again from the next quiet. `_nbi` forms return a request for xio_wait, xio_test and
 // xio_flush; it need not be used.
 #pragma once
@@ -174,13 +174,14 @@ XIO_DEVICE bool rows_of_elements(std::ptrdiff_t dst_stride, std::ptrdiff_t src_s
 // --- Scalars -----------------------------------------------------------------------------------------
 
 template <class T>
-constexpr bool k_is_scalar = std::is_trivially_copyable_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 ||
-                                                                sizeof(T) == 8);
+constexpr bool k_is_scalar = std::is_trivially_copyable_v<T> &&
+                             (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
 
 // The unsigned type of a scalar's size: scalars move as bits, in one piece.
 template <class T>
-using bits_of = std::conditional_t<sizeof(T) == 1, u8,
-                                   std::conditional_t<sizeof(T) == 2, u16, std::conditional_t<sizeof(T) == 4, u32, u64>>>;
+using bits_of =
+    std::conditional_t<sizeof(T) == 1, u8,
+                       std::conditional_t<sizeof(T) == 2, u16, std::conditional_t<sizeof(T) == 4, u32, u64>>>;
 
 template <class To, class From>
 XIO_DEVICE To bit_copy(const From& from) {

@@ -22,8 +22,8 @@ XIO_DEVICE xio_status_t check_signal(const ctx_view* c, const signal_word& s, in
 }
 
 template <class Group>
-XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes,
-                             const signal_word& s, int pe, bool blocking) {
+XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, const signal_word& s,
+                             int pe, bool blocking) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_copy(c, dst, src, bytes, pe, &offset);
@@ -138,8 +138,7 @@ XIO_DEVICE xio_status_t xio_put_counter(xio_ctx_t ctx, void* dst, const void* sr
 }
 XIO_DEVICE xio_status_t xio_put_signal_counter(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                                uint64_t value, int op, uint64_t* counter, int pe) {
-  return xio::dev::then_count(ctx, counter,
-                              [&] { return xio_put_signal(ctx, dst, src, bytes, sig, value, op, pe); });
+  return xio::dev::then_count(ctx, counter, [&] { return xio_put_signal(ctx, dst, src, bytes, sig, value, op, pe); });
 }
 
 // Waits until the counter is at least `value`.

@@ -124,12 +124,14 @@ template <class Group>
 XIO_DEVICE xio_status_t sync_all(const Group& g, xio_ctx_t ctx, bool with_quiet) {
   const ctx_view* c = view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
-  return by_leader(g, [&] {
-           // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
-           const xio_status_t mine = with_quiet ? quiet_ctx(*c) : XIO_OK;
-           const xio_status_t met = sync_ctx(*c);
-           return posted{0, mine != XIO_OK ? mine : met};
-         }).status;
+  return by_leader(g,
+                   [&] {
+                     // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
+                     const xio_status_t mine = with_quiet ? quiet_ctx(*c) : XIO_OK;
+                     const xio_status_t met = sync_ctx(*c);
+                     return posted{0, mine != XIO_OK ? mine : met};
+                   })
+      .status;
 }
 
 }  // namespace xio::dev

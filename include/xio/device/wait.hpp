@@ -58,9 +58,7 @@ struct watch {
   T value;
 
   XIO_DEVICE bool counts(u64 i) const { return status == nullptr || status[i] == 0; }
-  XIO_DEVICE bool passes(u64 i) const {
-    return holds(load<scope::system, direct::k_flag_load>(&ivars[i]), cmp, value);
-  }
+  XIO_DEVICE bool passes(u64 i) const { return holds(load<scope::system, direct::k_flag_load>(&ivars[i]), cmp, value); }
   XIO_DEVICE bool empty() const {
     for (u64 i = 0; i < count; ++i)
       if (counts(i)) return false;
