@@ -20,13 +20,13 @@ typedef struct xio_world xio_world_t;
 
 /* What a kernel gets, by value. `view` points to memory of the device; `id` names it on the host. */
 typedef struct xio_ctx {
-  void *view;
+  void* view;
   uint64_t id;
 } xio_ctx_t;
 
 /* An opened drive or file, passed to kernels by value. */
 typedef struct xio_storage {
-  void *view;
+  void* view;
   uint64_t id;
 } xio_storage_t;
 
@@ -42,25 +42,27 @@ typedef enum xio_route { XIO_ROUTE_AUTO = 0, XIO_ROUTE_DIRECT, XIO_ROUTE_RDMA, X
  * any other field means: take the environment, then the default. */
 typedef struct xio_init_attr {
   size_t size;
-  const char *bootstrap; /* "mpi", "tcp", "ucx", "local" or null */
+  const char* bootstrap; /* "mpi", "tcp", "ucx", "local" or null */
   size_t heap_bytes;     /* symmetric heap per PE; must be equal on every PE */
   uint32_t timeout_ms;   /* UINT32_MAX = wait for ever */
   uint32_t reserved;
-  const char *tcp_root;  /* with "tcp": host:port, */
-  int tcp_rank;          /* and rank and size if tcp_size > 0 */
+  const char* tcp_root; /* with "tcp": host:port, */
+  int tcp_rank;         /* and rank and size if tcp_size > 0 */
   int tcp_size;
 } xio_init_attr_t;
-#define XIO_INIT_ATTR_INIT {sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0}
+#define XIO_INIT_ATTR_INIT \
+  { sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0 }
 
 typedef struct xio_ctx_attr {
   size_t size;
-  xio_route_t route;     /* forces the way of every op; AUTO: XIO_ROUTE, then per op */
-  uint32_t ring_depth;   /* entries of each RDMA and SDMA ring, a power of two; 0 = XIO_RING_DEPTH */
-  uint32_t pool;         /* contexts for xio_wg_ctx_create; 0 = XIO_CTX_POOL */
+  xio_route_t route;   /* forces the way of every op; AUTO: XIO_ROUTE, then per op */
+  uint32_t ring_depth; /* entries of each RDMA and SDMA ring, a power of two; 0 = XIO_RING_DEPTH */
+  uint32_t pool;       /* contexts for xio_wg_ctx_create; 0 = XIO_CTX_POOL */
   uint32_t reserved;
-  size_t bulk_bytes;     /* with AUTO: non-blocking copies from here on may take a copy engine */
+  size_t bulk_bytes; /* with AUTO: non-blocking copies from here on may take a copy engine */
 } xio_ctx_attr_t;
-#define XIO_CTX_ATTR_INIT {sizeof(xio_ctx_attr_t), XIO_ROUTE_AUTO, 0, 0, 0, 0}
+#define XIO_CTX_ATTR_INIT \
+  { sizeof(xio_ctx_attr_t), XIO_ROUTE_AUTO, 0, 0, 0, 0 }
 
 enum {
   XIO_STORAGE_READ_ONLY = 1, /* writes are refused */
@@ -70,13 +72,14 @@ enum {
 typedef struct xio_storage_attr {
   size_t size;
   uint32_t flags;
-  uint32_t queues;       /* I/O queues, 0 = 1 */
-  uint32_t depth;        /* entries of each, a power of two; 0 = XIO_NVME_DEPTH */
-  uint32_t block_bytes;  /* file: 512 .. 65536, a power of two; 0 = 512 */
-  uint64_t bytes;        /* file: capacity wanted; the file grows to it. 0 = as it is. A file whose size is no
-                            multiple of the block is padded with zeroes in the last block when read */
+  uint32_t queues;      /* I/O queues, 0 = 1 */
+  uint32_t depth;       /* entries of each, a power of two; 0 = XIO_NVME_DEPTH */
+  uint32_t block_bytes; /* file: 512 .. 65536, a power of two; 0 = 512 */
+  uint64_t bytes;       /* file: capacity wanted; the file grows to it. 0 = as it is. A file whose size is no
+                           multiple of the block is padded with zeroes in the last block when read */
 } xio_storage_attr_t;
-#define XIO_STORAGE_ATTR_INIT {sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0}
+#define XIO_STORAGE_ATTR_INIT \
+  { sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0 }
 
 /* Statistics of one engine of a ctx or storage. */
 typedef struct xio_engine_stats {
@@ -88,63 +91,63 @@ typedef struct xio_engine_stats {
 /* What failed first on a ctx. */
 typedef struct xio_error_info {
   xio_status_t status;
-  const char *engine;  /* "rdma", "sdma", "nvme", "device" or "" */
-  uint32_t queue;      /* QPN, SDMA queue or NVMe queue id */
-  uint32_t vendor;     /* the device's own code (CQE syndrome, SCT<<8|SC) */
-  uint64_t ticket;     /* the op, counted from the ring's first */
+  const char* engine; /* "rdma", "sdma", "nvme", "device" or "" */
+  uint32_t queue;     /* QPN, SDMA queue or NVMe queue id */
+  uint32_t vendor;    /* the device's own code (CQE syndrome, SCT<<8|SC) */
+  uint64_t ticket;    /* the op, counted from the ring's first */
 } xio_error_info_t;
 
 /* The sentence of this thread's last failed call; never null, "" if none. */
-XIO_EXPORT const char *xio_last_error(void);
-XIO_EXPORT void xio_version(int *major, int *minor, int *patch);
+XIO_EXPORT const char* xio_last_error(void);
+XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
 /* Collective. attr may be null. */
-XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t *attr, xio_world_t **world);
+XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world);
 /* Collective. Closes what is still open. The world must not be used afterwards, also when the answer is an error (a PE
  * died): what is local was freed all the same. Null is an error. */
-XIO_EXPORT xio_status_t xio_finalize(xio_world_t *world);
-XIO_EXPORT int xio_my_pe(const xio_world_t *world); /* -1 if world is null */
-XIO_EXPORT int xio_n_pes(const xio_world_t *world);
+XIO_EXPORT xio_status_t xio_finalize(xio_world_t* world);
+XIO_EXPORT int xio_my_pe(const xio_world_t* world); /* -1 if world is null */
+XIO_EXPORT int xio_n_pes(const xio_world_t* world);
 
 /* Symmetric memory: collective, the same size on every PE, the same offset everywhere. At least 128-byte
  * aligned. A size of 0 gives null. When one PE has no room every PE gets XIO_ERR_NO_MEMORY; when sizes or alignments
  * differ every PE gets XIO_ERR_NOT_SYMMETRIC, and nothing is allocated. alignment: a power of two, at most that of the
  * heap itself (2 MiB on the host platform). */
-XIO_EXPORT xio_status_t xio_malloc(xio_world_t *world, size_t bytes, void **out);
-XIO_EXPORT xio_status_t xio_calloc(xio_world_t *world, size_t count, size_t bytes, void **out);
-XIO_EXPORT xio_status_t xio_align(xio_world_t *world, size_t alignment, size_t bytes, void **out);
+XIO_EXPORT xio_status_t xio_malloc(xio_world_t* world, size_t bytes, void** out);
+XIO_EXPORT xio_status_t xio_calloc(xio_world_t* world, size_t count, size_t bytes, void** out);
+XIO_EXPORT xio_status_t xio_align(xio_world_t* world, size_t alignment, size_t bytes, void** out);
 /* Collective, the same block on every PE (XIO_ERR_NOT_SYMMETRIC on every PE if not). Null is allowed. XIO_ERR_STATE
  * if it was freed already, XIO_ERR_ARG if it is not a block's start; all else stays as it was. */
-XIO_EXPORT xio_status_t xio_free(xio_world_t *world, void *block);
+XIO_EXPORT xio_status_t xio_free(xio_world_t* world, void* block);
 /* Where PE pe's copy of a symmetric address can be loaded and stored from here, or null. Local. */
-XIO_EXPORT void *xio_ptr(const xio_world_t *world, const void *symmetric, int pe);
+XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe);
 
 /* Local memory that engines may read and write (sources and destinations that are not symmetric). Local. */
-XIO_EXPORT xio_status_t xio_mem_register(xio_world_t *world, void *base, size_t bytes);
-XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t *world, void *base);
+XIO_EXPORT xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes);
+XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 
 /* Collective (queue pairs are exchanged), with the same attributes on every PE. XIO_ERR_NO_ROUTE names the PE that
  * cannot be reached as asked. */
-XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t *world, const xio_ctx_attr_t *attr, xio_ctx_t *ctx);
+XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx);
 /* Collective. No kernel may be using it. */
-XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t *world, xio_ctx_t ctx);
+XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 /* Which way a non-blocking copy of that size to that PE goes: "direct", "rdma", "sdma". Null if ctx or pe is wrong. */
-XIO_EXPORT const char *xio_route_name(xio_world_t *world, xio_ctx_t ctx, int pe, size_t bytes);
+XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes);
 /* Counters since creation; route is XIO_ROUTE_RDMA or XIO_ROUTE_SDMA. */
-XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t *world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t *out);
+XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out);
 /* XIO_OK and info->status = XIO_OK when nothing failed. Does not clear. */
-XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t *world, xio_ctx_t ctx, xio_error_info_t *info);
+XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
 /* Local. name: "file:PATH" (software controller over a file). attr may be null. */
-XIO_EXPORT xio_status_t xio_storage_open(xio_world_t *world, const char *name, const xio_storage_attr_t *attr,
-                                         xio_storage_t *storage);
-XIO_EXPORT xio_status_t xio_storage_close(xio_world_t *world, xio_storage_t storage);
-XIO_EXPORT xio_status_t xio_storage_size(xio_world_t *world, xio_storage_t storage, uint64_t *bytes,
-                                         uint32_t *block_bytes);
-XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t *world, xio_storage_t storage, xio_engine_stats_t *out);
+XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
+                                         xio_storage_t* storage);
+XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
+XIO_EXPORT xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
+                                         uint32_t* block_bytes);
+XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out);
 
 /* Collective; waits for every PE's host thread. Says nothing about ops of kernels. */
-XIO_EXPORT xio_status_t xio_barrier_all(xio_world_t *world);
+XIO_EXPORT xio_status_t xio_barrier_all(xio_world_t* world);
 
 #ifdef __cplusplus
 }

@@ -138,6 +138,7 @@ __global__ void read_after_get(xio_ctx_t ctx, board* b, uint64_t* in, players p,
 
 void clear(const rig::team& t, board* b) {
   MUST(hipMemset(b, 0, sizeof *b));
+  MUST(hipDeviceSynchronize());  // a memset may still be on its way when it returns
   t.barrier();
 }
 

@@ -108,6 +108,8 @@ class team {
   template <class T>
   static void write(T* to, const std::vector<T>& from) {
     MUST(hipMemcpy(to, from.data(), from.size() * sizeof(T), hipMemcpyHostToDevice));
+    // From pageable memory the copy may still be on its way, and a peer is about to write to the same place.
+    MUST(hipDeviceSynchronize());
   }
   template <class T>
   static std::vector<T> read(const T* from, size_t count) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/gpu.hpp"
 #include "xio/xio.h"
 
 namespace {
@@ -30,6 +31,13 @@ xio_world_t* start(std::size_t heap = 1 << 20) {
   xio_world_t* w = nullptr;
   EXPECT_EQ(xio_init(&attr, &w), XIO_OK) << xio_last_error();
   return w;
+}
+
+// The heap may be memory of a GPU.
+char byte_at(const void* heap, std::size_t i) {
+  char c = 0x55;
+  xio::gpu::copy(&c, static_cast<const char*>(heap) + i, 1);
+  return c;
 }
 
 class api : public testing::Test {
@@ -56,14 +64,14 @@ TEST(api_world, several_live_at_once_and_apart) {
   void *in_a = nullptr, *in_b = nullptr;
   ASSERT_EQ(xio_calloc(a, 1000, 1, &in_a), XIO_OK);
   ASSERT_EQ(xio_calloc(b, 1000, 1, &in_b), XIO_OK);
-  std::memset(in_a, 1, 1000);
-  EXPECT_EQ(static_cast<char*>(in_b)[0], 0);
+  xio::gpu::copy(in_a, std::string(1000, '\1').data(), 1000);
+  EXPECT_EQ(byte_at(in_b, 0), 0);
   EXPECT_REFUSED(xio_free(a, in_b), XIO_ERR_NOT_SYMMETRIC, "not in the symmetric heap");
   xio_ctx_t of_a{};
   ASSERT_EQ(xio_ctx_create(a, nullptr, &of_a), XIO_OK);
   EXPECT_REFUSED(xio_ctx_destroy(b, of_a), XIO_ERR_ARG, "not of this world");
   EXPECT_EQ(xio_finalize(a), XIO_OK);
-  EXPECT_EQ(static_cast<char*>(in_b)[999], 0);
+  EXPECT_EQ(byte_at(in_b, 999), 0);
   EXPECT_EQ(xio_free(b, in_b), XIO_OK);
   EXPECT_EQ(xio_finalize(b), XIO_OK);
 }

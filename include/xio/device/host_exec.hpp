@@ -38,7 +38,8 @@ XIO_EXPORT void sync_workgroup();
 #if defined(__clang__)
 __attribute__((convergent))
 #endif
-XIO_EXPORT std::uint64_t converged_lanes();
+XIO_EXPORT std::uint64_t
+converged_lanes();
 
 // All lanes of this wave that have not returned from the kernel. Every one of them must call.
 XIO_EXPORT std::uint64_t whole_wave();
