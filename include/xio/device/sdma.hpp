@@ -2,10 +2,11 @@
 // The SDMA lane: a kernel writes packets into a copy engine's queue by itself. Thread scope; any lanes of a wave may
 // call in any divergence.
 //
-// One ring slot is 64 bytes = 16 dwords: whole packets, then one NOP packet over the rest. The ring size is a multiple
+// One ring slot is 64 bytes = 16 dwords: whole packets, and one NOP packet for the rest. The ring size is a multiple
 // of 64, so no packet straddles its end, and lanes fill their slots in parallel.
-//   copy slot    COPY_LINEAR (7) [FENCE (4)] NOP
-//   signal slot  ATOMIC (8)      [FENCE (4)] NOP
+//   copy slot    COPY_LINEAR (7) NOP [FENCE (4)]
+//   signal slot  ATOMIC (8)      NOP [FENCE (4)]
+// FENCE comes last: with it the slot is free, and an engine must not have anything of it left to read.
 // Serial copies may overlap inside an engine; FENCE and ATOMIC wait for what is before them. So the last slot of a
 // batch carries a FENCE that writes the low word of its ticket + 1, and completion is that word: never the engine's
 // read pointer, which says only what was fetched.
@@ -70,13 +71,13 @@ namespace sdma {
 
 // --- Slots -------------------------------------------------------------------------------------------
 
-// Fills the slot after `used` dwords: with the FENCE if the slot ends a batch, then a NOP.
+// Fills the slot after `used` dwords: with a NOP, then the FENCE if the slot ends a batch.
 template <u32 used>
 XIO_DEVICE void finish_slot(const ring_view& r, u64 ticket, bool fenced, entry64& e) {
   if (fenced) {
-    wire::sdma::encode_fence(e.dw + used, reinterpret_cast<u64>(r.completion), static_cast<u32>(ticket + 1));
-    wire::sdma::encode_nop(e.dw + used + wire::sdma::k_fence_dwords,
-                           k_sdma_slot_dwords - used - wire::sdma::k_fence_dwords);
+    constexpr u32 fence_at = k_sdma_slot_dwords - wire::sdma::k_fence_dwords;
+    wire::sdma::encode_nop(e.dw + used, fence_at - used);
+    wire::sdma::encode_fence(e.dw + fence_at, reinterpret_cast<u64>(r.completion), static_cast<u32>(ticket + 1));
   } else {
     wire::sdma::encode_nop(e.dw + used, k_sdma_slot_dwords - used);
   }
