@@ -76,7 +76,7 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
   const deadline end = deadline::in(w);
   for (;;) {
     if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
-    const i64 had = fetch_add<scope::agent, order::acq_rel>(&r.state->credits, -static_cast<i64>(n));
+    const i64 had = fetch_add<scope::agent, order::acquire>(&r.state->credits, -static_cast<i64>(n));
     if (had >= static_cast<i64>(n) && Codec::may_issue(r)) return XIO_OK;
     fetch_add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));
     ring_reap<Codec>(r);
@@ -146,8 +146,9 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
   if (rank == 0) {
     status = ring_take_credits<Codec>(r, total, w);
     if (status == XIO_OK) {
-      // From here to ring_announce nothing can wait.
-      first = fetch_add<scope::agent, order::relaxed>(&r.state->issued, static_cast<u64>(total));
+      // From here to ring_announce nothing can wait. Who took credits later may take tickets earlier, and then ours are
+      // slots of which only he has seen that they are free: acquire and release hand that on.
+      first = fetch_add<scope::agent, order::acq_rel>(&r.state->issued, static_cast<u64>(total));
       fetch_add<scope::agent, order::relaxed>(&r.state->ops, static_cast<u64>(count));
       fetch_add<scope::agent, order::relaxed>(&r.state->bytes, total_bytes);
     }

@@ -14,7 +14,7 @@ constexpr unsigned k_turn_switches = 4096;
 // How often the lane that opened a group lets others catch up.
 constexpr unsigned k_converging_laps = 4;
 // A lonely lane polls a few times before it offers its core to somebody else.
-constexpr unsigned k_polls_per_yield = 8;
+constexpr unsigned k_polls_per_yield = 64;
 
 void relax() {
 #if defined(__x86_64__)
