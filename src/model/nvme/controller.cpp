@@ -153,10 +153,10 @@ bool controller::take_sq_tail(std::uint32_t qid, std::uint32_t value) {
   const std::uint32_t used = (sq.tail + sq.entries - sq.reported) % sq.entries;
   const std::uint32_t added = (value % sq.entries + sq.entries - sq.tail) % sq.entries;
   if (value >= sq.entries || used + added > sq.entries - 1) {
-    event(w::k_event_invalid_doorbell_value);
-    // Put back what was valid, so that one wrong value is one event.
+    // Put back what was valid, so that one wrong value is one event. Before the event: who has seen that may write again.
     __atomic_store_n(reinterpret_cast<std::uint32_t*>(bar_ + w::sq_tail_doorbell(qid, shape_.doorbell_stride)), sq.tail,
                      __ATOMIC_RELEASE);
+    event(w::k_event_invalid_doorbell_value);
     return true;
   }
   sq.tail = value;
@@ -168,9 +168,9 @@ bool controller::take_cq_head(std::uint32_t qid, std::uint32_t value) {
   const std::uint32_t posted = (cq.tail + cq.entries - cq.head) % cq.entries;
   const std::uint32_t consumed = (value + cq.entries - cq.head) % cq.entries;
   if (value >= cq.entries || consumed > posted) {
-    event(w::k_event_invalid_doorbell_value);
     __atomic_store_n(reinterpret_cast<std::uint32_t*>(bar_ + w::cq_head_doorbell(qid, shape_.doorbell_stride)), cq.head,
                      __ATOMIC_RELEASE);
+    event(w::k_event_invalid_doorbell_value);
     return true;
   }
   cq.head = value;
