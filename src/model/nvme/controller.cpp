@@ -153,7 +153,8 @@ bool controller::take_sq_tail(std::uint32_t qid, std::uint32_t value) {
   const std::uint32_t used = (sq.tail + sq.entries - sq.reported) % sq.entries;
   const std::uint32_t added = (value % sq.entries + sq.entries - sq.tail) % sq.entries;
   if (value >= sq.entries || used + added > sq.entries - 1) {
-    // Put back what was valid, so that one wrong value is one event. Before the event: who has seen that may write again.
+    // Put back what was valid, so that one wrong value is one event, and do it first: who has seen the event may write
+    // again.
     __atomic_store_n(reinterpret_cast<std::uint32_t*>(bar_ + w::sq_tail_doorbell(qid, shape_.doorbell_stride)), sq.tail,
                      __ATOMIC_RELEASE);
     event(w::k_event_invalid_doorbell_value);
