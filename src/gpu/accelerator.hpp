@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/heap_handle.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/hip.h"
 
@@ -193,20 +194,6 @@ buffer::buffer(std::size_t bytes, place where, std::size_t alignment) : bytes_(b
   }
 }
 
-buffer::buffer(buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      where_(other.where_),
-      raw_(std::exchange(other.raw_, nullptr)) {}
-
-buffer& buffer::operator=(buffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(where_, other.where_);
-  std::swap(raw_, other.raw_);
-  return *this;
-}
-
 buffer::~buffer() {
   if (raw_ != nullptr) (void)(where_ == place::device ? hipFree(raw_) : hipHostFree(raw_));
 }
@@ -295,13 +282,7 @@ std::unique_ptr<heap> make_heap(std::size_t bytes) {
 }
 
 std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes) {
-  heap_handle h{};
-  if (handle.size() != sizeof h)
-    fail(XIO_ERR_PEER, "a peer's heap handle has {} bytes, not {}; is it the same XIO?", handle.size(), sizeof h);
-  std::memcpy(&h, handle.data(), sizeof h);
-  if (h.magic != k_magic || h.bytes != bytes)
-    fail(XIO_ERR_PEER, "a peer's heap handle is for {} bytes, expected {}; give every PE the same XIO_HEAP_SIZE",
-         h.bytes, bytes);
+  const auto h = checked_handle<heap_handle>(handle, k_magic, bytes);
   return std::make_unique<peer_heap>(h);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/payload.hpp"
@@ -23,8 +24,18 @@ class buffer {
  public:
   buffer() = default;
   buffer(std::size_t bytes, place where, std::size_t alignment = 256);  // zeroed; throws XIO_ERR_NO_MEMORY
-  buffer(buffer&& other) noexcept;
-  buffer& operator=(buffer&& other) noexcept;
+  buffer(buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        where_(other.where_),
+        raw_(std::exchange(other.raw_, nullptr)) {}
+  buffer& operator=(buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(where_, other.where_);
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
   ~buffer();
   void* data() const { return data_; }
   std::size_t size() const { return bytes_; }

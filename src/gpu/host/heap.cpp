@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/heap_handle.hpp"
 
 namespace xio::gpu {
 
@@ -175,13 +176,7 @@ std::unique_ptr<heap> make_heap(std::size_t bytes) {
 }
 
 std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes) {
-  heap_handle h{};
-  if (handle.size() != sizeof h)
-    fail(XIO_ERR_PEER, "a peer's heap handle has {} bytes, not {}; is it the same XIO?", handle.size(), sizeof h);
-  std::memcpy(&h, handle.data(), sizeof h);
-  if (h.magic != k_magic || h.bytes != bytes)
-    fail(XIO_ERR_PEER, "a peer's heap handle is for {} bytes, expected {}; give every PE the same XIO_HEAP_SIZE",
-         h.bytes, bytes);
+  const auto h = checked_handle<heap_handle>(handle, k_magic, bytes);
   const std::string path = fmt::format("/proc/{}/fd/{}", h.pid, h.fd);
   const descriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (fd.get() < 0)

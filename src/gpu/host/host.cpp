@@ -24,20 +24,6 @@ buffer::buffer(std::size_t bytes, place where, std::size_t alignment) : bytes_(b
   data_ = raw_;
 }
 
-buffer::buffer(buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      where_(other.where_),
-      raw_(std::exchange(other.raw_, nullptr)) {}
-
-buffer& buffer::operator=(buffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(where_, other.where_);
-  std::swap(raw_, other.raw_);
-  return *this;
-}
-
 buffer::~buffer() { std::free(raw_); }
 
 void copy(void* to, const void* from, std::size_t bytes) {
