@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+#   tests/vm/rdma.sh [loop] [pair]
+#
+# XIO on a real RDMA device, as far as one can be had without hardware: the Linux kernel's rxe, in one guest (loop) and
+# between two guests on one network (pair). Others' programs use the same link in the same boot. A program that loses data
+# or a completion, or that goes around the device, fails; times are emulated and only printed. `make check-vm-rdma`.
+#   PROGRAMS=...  of tests/mpi     FAMILIES=...  of XIO_NIC_FAMILY     ROUNDS=5  alternations with perftest
+set -uo pipefail
+# shellcheck source=/dev/null
+. "${XIO_TEST_BUILDDIR:?}/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}" "${sanitizer=}"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/vm/packages.sh
+. "$here/packages.sh"
+key='a key for one test run'
+provider=/etc/libibverbs.d/rxe.driver
+need ibv_devinfo=ibverbs-utils ib_write_lat=perftest $provider=ibverbs-providers
+# An unix socket's path is short.
+work=$(mktemp -d /tmp/xio-vm.XXXXXX) || exit 125
+guests=()
+# shellcheck disable=SC2317  # called by the trap
+finish() {
+  if [ ${#guests[@]} -gt 0 ]; then kill "${guests[@]}" 2>/dev/null; fi
+  wait
+  rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# share NAME FAMILIES PROGRAMS: a folder for a guest's eyes.
+share() {
+  local program
+  mkdir -p "$work/$1"
+  cp "$here/rdma_guest.sh" "$work/$1/"
+  cat >"$work/$1/plan" <<PLAN
+builddir='$builddir'
+key='$key'
+families='$2'
+programs='$3'
+rounds='${ROUNDS-5}'
+PLAN
+  for program in ibv_devinfo ibv_rc_pingpong ib_write_lat ib_write_bw ib_atomic_lat; do
+    "$here/carry" "$work/$1/root" "$(command -v $program)" || exit 125
+  done
+  "$here/carry" "$work/$1/root" $provider /usr/lib/*/libibverbs/librxe-rdmav*.so || exit 125
+  for program in $3; do "$here/carry" "$work/$1/root" "$builddir/tests/mpi/$program" || exit 125; done
+  if [ -x "$builddir/bench/rdma_link" ]; then "$here/carry" "$work/$1/root" "$builddir/bench/rdma_link" || exit 125; fi
+}
+
+# ratios LOG...: medians of what was measured, ours over perftest's.
+ratios() {
+  cat "$@" | tr -d '\r' | awk '
+    function median(who, what,   a, n, i, j, t) {
+      n = split(values[who, what], a, " ")
+      for (i = 2; i <= n; ++i) for (j = i; j > 1 && a[j - 1] + 0 > a[j] + 0; --j) { t = a[j]; a[j] = a[j - 1]; a[j - 1] = t }
+      return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
+    }
+    $1 == "measured" { values[$2, $3 " " $4] = values[$2, $3 " " $4] " " $5; whos[$2]; whats[$3 " " $4] }
+    END {
+      for (what in whats) {
+        if (!(("perftest", what) in values)) continue
+        base = median("perftest", what)
+        printf "  emulated %-16s perftest %.1f", what, base
+        for (who in whos) if (who != "perftest" && (who, what) in values) {
+          own = median(who, what)
+          printf ", %s %.1f, ratio %.2f", who, own, base ? own / base : 0
+        }
+        print ""
+      }
+    }'
+}
+
+# told NAME STATUS LOG
+told() {
+  if [ "$2" = 0 ]; then
+    grep -aE '^(ok|ran|perftest|counter|vm:)' "$3" | tr -d '\r' | sed "s/^/  $1: /"
+    return 0
+  fi
+  tr -d '\r' <"$3" | sed "s/^/  $1: /"
+  echo "FAIL $1: its guest ended with status $2 (124: hung, 125: not set up, 126: died)"
+  return 1
+}
+
+loop() {
+  local status=0
+  share loop "$families" "$programs"
+  VM_TIMEOUT=150 VM_SMP=2 VM_APPEND='role=loop' "$here/run" "$work/loop" rdma_guest.sh >"$work/loop.log" 2>&1 || status=$?
+  told loop $status "$work/loop.log" || return 1
+  ratios "$work/loop.log"
+}
+
+# guest NAME OTHER MAC: one of two guests on a network that is a pair of unix sockets. Over a TCP socket it is 40 times slower.
+guest() {
+  VM_TIMEOUT=150 VM_SMP=1 VM_APPEND="role=$1" exec "$here/run" "$work/pair" rdma_guest.sh \
+    -netdev "dgram,id=n0,local.type=unix,local.path=$work/$1.sock,remote.type=unix,remote.path=$work/$2.sock" \
+    -device "virtio-net-pci,netdev=n0,mac=52:54:00:00:00:$3,host_mtu=9000" >"$work/$1.log" 2>&1
+}
+
+pair() {
+  local status_a=0 status_b=0 bad=0
+  share pair "$families" "${PROGRAMS-$pair_programs}"
+  "$here/image" >/dev/null || exit 125
+  guest a b 01 &
+  guests=($!)
+  guest b a 02 &
+  guests+=($!)
+  wait "${guests[0]}" || status_a=$?
+  wait "${guests[1]}" || status_b=$?
+  guests=()
+  told a $status_a "$work/a.log" || bad=1
+  told b $status_b "$work/b.log" || bad=1
+  ratios "$work/a.log" "$work/b.log"
+  return $bad
+}
+
+families=${FAMILIES-proxy mlx5 bnxt ionic}
+programs=${PROGRAMS-rma shapes atomics signals sync}
+pair_programs='rma atomics signals'
+if [ $# = 0 ]; then set -- loop pair; fi
+bad=0
+for part in "$@"; do
+  begin=$SECONDS
+  case $part in
+    loop) loop || bad=1 ;;
+    pair) pair || bad=1 ;;
+    *)
+      echo "tests/vm/rdma.sh knows loop and pair, not $part" >&2
+      exit 2
+      ;;
+  esac
+  echo "$part: $((SECONDS - begin)) s"
+done
+exit $bad
