@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Real RDMA devices, through rdma-core: chooses ports and opens a fabric on each. Peers are met, memory registered and
+// queue pairs connected through the fabric.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+#include "base/payload.hpp"
+#include "model/nic/fabric.hpp"
+
+namespace xio::rdma {
+
+// A write with immediate has come for queue pair `number`. False: it cannot be taken now; it is offered again, and
+// meanwhile the peer is held up.
+using immediate_taker = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
+
+// What the platform knows of its GPU; all of it may be missing.
+struct verbs_surroundings {
+  std::string gpu_bus_id;  // "0000:3b:00.0"; NICs near it are preferred
+  // Exports the dma-buf that [base, base + bytes) lies in: answers its file descriptor, which the callee owns, and sets
+  // *offset; -1 if that is no GPU memory.
+  std::function<int(void* base, std::size_t bytes, std::uint64_t* offset)> export_memory;
+};
+
+// One fabric per NIC that this PE uses: the nearest, or those that XIO_HCA_LIST names, nearest first, at most
+// dev::k_max_nics. Throws when there is none, or when one that was named cannot be used.
+std::vector<std::unique_ptr<model::rdma::fabric>> open_verbs(const options& o, const payload_agent& payload, int rank,
+                                                             int local_rank, immediate_taker taker,
+                                                             const verbs_surroundings& where = {});
+
+// "" if open_verbs would find a device, or the sentence why not. Opens devices for a moment, keeps nothing.
+std::string why_no_verbs(const options& o);
+
+}  // namespace xio::rdma
