@@ -6,7 +6,7 @@
 # XIO on a real RDMA device, as far as one can be had without hardware: the Linux kernel's rxe, in one guest (loop) and
 # between two guests on one network (pair). Others' programs use the same link in the same boot. A program that loses data
 # or a completion, or that goes around the device, fails; times are emulated and only printed. `make check-vm-rdma`.
-#   PROGRAMS=...  of tests/mpi     FAMILIES=...  of XIO_NIC_FAMILY     ROUNDS=5  alternations with perftest
+#   PROGRAMS=...  of tests/mpi     FAMILIES=...  of XIO_NIC_FAMILY     MEASURED=...  families beside perftest, ROUNDS=5 times
 set -uo pipefail
 # shellcheck source=/dev/null
 . "${XIO_TEST_BUILDDIR:?}/tests/env.sh" || exit 1
@@ -38,6 +38,7 @@ share() {
 builddir='$builddir'
 key='$key'
 families='$2'
+measured='${MEASURED-proxy mlx5}'
 programs='$3'
 rounds='${ROUNDS-5}'
 PLAN

@@ -3,10 +3,10 @@
 # What tests/vm/rdma.sh runs in a guest. role (a word of the kernel's command line) is loop: both PEs here, over rxe on a
 # dummy device; or a, b: one PE here, over rxe on the virtio network between two guests. Both guests go through the same
 # list in step: every part has a port of its own, whoever comes first waits.
-# /share/plan sets builddir, programs, families, rounds, key.
+# /share/plan sets builddir, programs, families, measured (families too), rounds, key.
 # shellcheck source=/dev/null
 . /share/plan
-: "${role:?}" "${builddir:?}" "${programs:?}" "${families:?}" "${rounds:?}" "${key:?}"
+: "${role:?}" "${builddir:?}" "${programs:?}" "${families:?}" "${measured?}" "${rounds:?}" "${key:?}"
 failures=0
 port=20000
 device=rxe0
@@ -135,18 +135,19 @@ suite() {
 }
 
 # ---- side by side -------------------------------------------------------------------------------------------------
-# measure FAMILY: `rounds` alternations of perftest and of bench/rdma_link, whose PE 0 prints lat_us SIZE VALUE and
-# bw_mbs SIZE VALUE (10^6 octets per second; perftest's MB are 2^20). Emulated, hence printed and not judged; that
-# doorbells are fewer than posts is judged by the program itself.
+# `rounds` alternations of perftest and of bench/rdma_link, whose PE 0 prints lat_us SIZE VALUE and bw_mbs SIZE VALUE (10^6
+# octets per second; perftest's MB are 2^20). Emulated, hence printed and not judged.
 measure() {
-  local round=0
+  local round=0 family
   while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
     both - 20 ib_write_lat -d $device -x "$gid" -F -s 8 -n 500
     echo "$said" | awk '$1 == 8 && NF >= 5 {print "measured perftest lat_us 8 " $5}'
     both - 20 ib_write_bw -d $device -x "$gid" -F -s 65536 -n 100
     echo "$said" | awk '$1 == 65536 && NF >= 4 {print "measured perftest bw_mbs 65536 " $4 * 1.048576}'
-    if [ -x "$builddir/bench/rdma_link" ]; then ours "$1"; fi
+    if [ -x "$builddir/bench/rdma_link" ]; then
+      for family in $measured; do ours "$family"; done
+    fi
   done
 }
 
@@ -171,10 +172,7 @@ others
 for family in $families; do
   for program in $programs; do suite "$family" "$program"; done
 done
-for family in $families; do
-  measure "$family"
-  break
-done
+measure
 for counter in "$state"/hw_counters/*_err "$state"/hw_counters/*_retry*; do
   if [ "$(cat "$counter" 2>/dev/null || echo 0)" != 0 ]; then echo "counter ${counter##*/} $(cat "$counter")"; fi
 done
