@@ -47,6 +47,7 @@ PLAN
   done
   "$here/carry" "$work/$1/root" $provider /usr/lib/*/libibverbs/librxe-rdmav*.so || exit 125
   for program in $3; do "$here/carry" "$work/$1/root" "$builddir/tests/mpi/$program" || exit 125; done
+  "$here/carry" "$work/$1/root" "$builddir/tests/rdma/lost_peer" || exit 125
   if [ -x "$builddir/bench/rdma_link" ]; then "$here/carry" "$work/$1/root" "$builddir/bench/rdma_link" || exit 125; fi
 }
 

@@ -134,6 +134,26 @@ suite() {
   fi
 }
 
+# lost FAMILY: the link goes in mid-transfer and stays away; retries run out, and lost_peer judges what then comes. Only
+# between two guests, and the last that they do.
+lost() {
+  local status=0 begin log=/tmp/lost
+  begin=$(clock)
+  (
+    waited=0
+    while ! grep -q '^moving' $log.* 2>/dev/null && [ $waited -lt 200 ]; do
+      sleep 0.1
+      waited=$((waited + 1))
+    done
+    sleep 0.5
+    if [ "$role" = b ]; then /usr/sbin/ip link set "$netdev" down; fi
+  ) &
+  XIO_TIMEOUT_MS=5000 XIO_ROUTE=rdma XIO_NIC_EXECUTOR=verbs XIO_NIC_FAMILY=$1 pes 80 $log "$builddir/tests/rdma/lost_peer" ||
+    status=$?
+  if [ $status != 0 ]; then fail "$1 link cut: status $status"; else echo "ok   $1 link cut ($(since "$begin"))"; fi
+  tail -n 20 $log.* | sed 's/^/  /'
+}
+
 # ---- side by side -------------------------------------------------------------------------------------------------
 # `rounds` alternations of perftest and of bench/rdma_link, whose PE 0 prints lat_us SIZE VALUE and bw_mbs SIZE VALUE (10^6
 # octets per second; perftest's MB are 2^20). Emulated, hence printed and not judged.
@@ -173,6 +193,7 @@ for family in $families; do
   for program in $programs; do suite "$family" "$program"; done
 done
 measure
+if [ "$role" != loop ]; then lost "${families##* }"; fi
 for counter in "$state"/hw_counters/*_err "$state"/hw_counters/*_retry*; do
   if [ "$(cat "$counter" 2>/dev/null || echo 0)" != 0 ]; then echo "counter ${counter##*/} $(cat "$counter")"; fi
 done
