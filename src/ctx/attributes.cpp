@@ -91,6 +91,7 @@ ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
          o.ticket_start, c.depth);
   c.pool = a.pool != 0 ? a.pool : static_cast<std::uint32_t>(o.ctx_pool);
   if (c.pool > 1024) fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.pool is {}; use at most 1024", c.pool);
+  c.queues = o.rdma_queues == 0 ? 0 : power_of_two("XIO_RDMA_QUEUES", o.rdma_queues, 1, 16);
   c.bulk_bytes = a.bulk_bytes != 0 ? a.bulk_bytes : o.sdma_threshold;
   return c;
 }

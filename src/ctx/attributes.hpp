@@ -38,11 +38,12 @@ options init_options(const xio_init_attr_t* attr);
 // What is left of it when init_options throws: enough to tell the other PEs.
 options fallback_options(const xio_init_attr_t* attr);
 
-// Checked and complete. depth and pool are final, bulk_bytes 0 = never.
+// Checked and complete. depth and pool are final, bulk_bytes 0 = never, queues (to each PE) 0 = as many as NICs.
 struct ctx_choice {
   xio_route_t route;
   std::uint32_t depth;
   std::uint32_t pool;
+  std::uint32_t queues;
   std::uint64_t bulk_bytes;
 };
 ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o);

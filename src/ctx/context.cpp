@@ -26,7 +26,7 @@ context::context(const ctx_choice& choice, route_plan plan, dev::world_view* wor
     : choice_(choice), plan_(std::move(plan)), world_(world), peers_(peers), ticket_start_(ticket_start) {
   uses_rdma_ = plan_.uses(dev::route::rdma);
   rings_per_lane_ = plan_.uses(dev::route::sdma) ? 1 : 0;
-  for (const way& w : plan_.to) rings_per_lane_ += w.uses(dev::route::rdma) ? 1 : 0;
+  for (const way& w : plan_.to) rings_per_lane_ += w.uses(dev::route::rdma) ? choice_.queues : 0;
 }
 
 context::~context() {
@@ -55,7 +55,7 @@ void context::prepare(engines& e) {
   if (uses_rdma_) {
     // Host memory: the NIC's completion and its result then travel the same way and cannot overtake each other.
     scratch_ = gpu::buffer(lanes() * k_scratch_words * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size());
-    scratch_lkey_ = e.open_rdma().register_memory(scratch_.data(), scratch_.size()).lkey;
+    scratch_keys_ = e.open_rdma().register_memory(scratch_.data(), scratch_.size());
     scratch_owner_ = &e;
     std::vector<std::uint64_t> used(lanes() * k_bitmap_words);
     for (std::uint32_t lane = 0; lane < lanes(); ++lane) used[lane * k_bitmap_words] = 1;
@@ -73,7 +73,8 @@ void context::connect(engines& e) {
   for (const way& w : plan_.to) request.peers.push_back(w.uses(dev::route::rdma));
   request.depth = choice_.depth;
   request.ticket_start = ticket_start_;
-  request.scratch_lkey = scratch_lkey_;
+  request.scratch = scratch_keys_;
+  request.per_peer = choice_.queues;
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) queue_pairs_.push_back(e.open_rdma().create_queues(request));
 }
 
@@ -84,11 +85,12 @@ void context::collect_rings(std::uint32_t lane) {
     rings_.push_back(ring);
   };
   for (std::size_t pe = 0; pe < n_pes(); ++pe)
-    if (plan_.to[pe].uses(dev::route::rdma)) add(queue_pairs_[lane]->view(static_cast<int>(pe)));
+    for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::rdma) && which < choice_.queues; ++which)
+      add(queue_pairs_[lane]->view(static_cast<int>(pe), which));
   if (plan_.uses(dev::route::sdma)) add(copy_queues_[lane]->view());
 }
 
-void context::fill_peers(std::uint32_t lane, engines& e) {
+void context::fill_peers(std::uint32_t lane) {
   auto* rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
   dev::ring_view* copy_queue = plan_.uses(dev::route::sdma) ? rings + rings_per_lane_ - 1 : nullptr;
   std::vector<dev::peer_view> rows;
@@ -102,9 +104,9 @@ void context::fill_peers(std::uint32_t lane, engines& e) {
     p.atomic = w.atomic;
     p.routes_used = w.used();
     if (w.uses(dev::route::rdma)) {
-      p.remote_heap = e.open_rdma().remote_heap(pe);
-      p.rkey = e.open_rdma().rkey(pe);
-      p.rdma = rings++;
+      p.rdma = rings;
+      p.rdma_count = choice_.queues;
+      rings += choice_.queues;
     }
     if (w.uses(dev::route::sdma)) p.sdma = copy_queue;
     rows.push_back(p);
@@ -135,17 +137,22 @@ void context::fill_view(std::uint32_t lane) {
   gpu::put_value(view() + lane, v);
 }
 
-void context::publish(engines& e) {
+void context::publish() {
   rings_.clear();
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
     if (has_rings()) collect_rings(lane);
-    if (has_rings() || lane == 0) fill_peers(lane, e);
+    if (has_rings() || lane == 0) fill_peers(lane);
     fill_view(lane);
   }
   if (has_rings()) write_all(ring_rows_, rings_);
 }
 
-void context::stats(dev::ring_kind kind, xio_engine_stats_t& out) const { add_stats(rings_, kind, out); }
+void context::stats(dev::route way, xio_engine_stats_t& out) const {
+  std::vector<dev::ring_view> some;
+  for (const auto& ring : rings_)
+    if (route_of(ring.kind) == way) some.push_back(ring);
+  add_stats(some, out);
+}
 
 bool context::failure(xio_error_info_t& info) const {
   if (find_failure(rings_, info)) return true;

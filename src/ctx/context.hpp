@@ -26,13 +26,13 @@ class context {
 
   void prepare(engines& e);
   void connect(engines& e);
-  void publish(engines& e);
+  void publish();
 
   dev::ctx_view* view() const { return views_.as<dev::ctx_view>(); }
   const route_plan& plan() const { return plan_; }
 
-  // Adds the counters of its rings of that kind, the pool's included.
-  void stats(dev::ring_kind kind, xio_engine_stats_t& out) const;
+  // Adds the counters of its rings of that way, the pool's included.
+  void stats(dev::route way, xio_engine_stats_t& out) const;
   // What failed first on a ring, else what device code found wrong since the last quiet; false if nothing.
   bool failure(xio_error_info_t& info) const;
   // Bit per storage slot that kernels posted to through this ctx.
@@ -43,7 +43,7 @@ class context {
   std::size_t n_pes() const { return plan_.to.size(); }
   bool has_rings() const { return rings_per_lane_ != 0; }
   void collect_rings(std::uint32_t lane);
-  void fill_peers(std::uint32_t lane, engines& e);
+  void fill_peers(std::uint32_t lane);
   void fill_view(std::uint32_t lane);
 
   ctx_choice choice_;
@@ -55,7 +55,7 @@ class context {
   bool uses_rdma_;
   std::uint32_t rings_per_lane_;
   engines* scratch_owner_ = nullptr;
-  std::uint32_t scratch_lkey_ = 0;
+  rdma::memory_keys scratch_keys_{};
 
   gpu::buffer views_;         // ctx_view, one per lane
   gpu::buffer peer_rows_;     // peer_view, n_pes per lane; one set for all lanes if there are no rings

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/engines.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
 
@@ -9,6 +11,10 @@ namespace xio {
 namespace {
 
 void* start(const dev::region_view& row) { return reinterpret_cast<void*>(row.base); }
+
+void adopt_keys(dev::region_view& row, const rdma::memory_keys& keys) {
+  std::copy(std::begin(keys.lkey), std::end(keys.lkey), row.lkey);
+}
 
 // Cleaning up after a failure must not hide it.
 template <class Step>
@@ -23,9 +29,9 @@ void quietly(Step&& step) noexcept {
 }  // namespace
 
 engines::engines(const options& o, bootstrap::channel& channel, gpu::heap& heap, const direct::peers& peers,
-                 dev::region_view* regions)
-    : options_(o), channel_(channel), heap_(heap), peers_(peers), device_rows_(regions) {
-  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), 0, 0, 1};
+                 dev::region_view* regions, int local_rank)
+    : options_(o), channel_(channel), heap_(heap), peers_(peers), device_rows_(regions), local_rank_(local_rank) {
+  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), 0, {}, 1, 0};
   gpu::put_value(&device_rows_[0], regions_.row(0));
 }
 
@@ -41,6 +47,7 @@ rdma::endpoint& engines::open_rdma() {
   s.machine = &machine();
   s.payload = &gpu::payload();
   s.channel = &channel_;
+  s.local_rank = local_rank_;
   s.heap = heap_.data();
   s.heap_bytes = heap_.size();
   for (unsigned char* base : peers_.bases()) s.peer_heaps.push_back(base);
@@ -48,8 +55,8 @@ rdma::endpoint& engines::open_rdma() {
   for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) {
     auto& row = regions_.row(i);
     if (row.live == 0) continue;
-    row.lkey = i == 0 ? endpoint->heap_keys().lkey : endpoint->register_memory(start(row), row.bytes).lkey;
-    gpu::put_value(&device_rows_[i].lkey, row.lkey);
+    adopt_keys(row, i == 0 ? endpoint->heap_keys() : endpoint->register_memory(start(row), row.bytes));
+    gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
   }
   rdma_ = std::move(endpoint);
   log::info("rdma: {}", rdma_->backend());
@@ -82,7 +89,7 @@ void engines::reach(dev::region_view& row) {
   std::size_t mapped = 0;
   bool keyed = false, copied = false;
   try {
-    if (rdma_ != nullptr) row.lkey = rdma_->register_memory(start(row), row.bytes).lkey, keyed = true;
+    if (rdma_ != nullptr) adopt_keys(row, rdma_->register_memory(start(row), row.bytes)), keyed = true;
     if (sdma_ != nullptr) sdma_->map(start(row), row.bytes), copied = true;
     for (; mapped < controllers_.size();) {
       const std::uint64_t bus = controllers_[mapped]->map(start(row), row.bytes);

@@ -21,7 +21,7 @@ class engines {
  public:
   // regions: the rows of world_view in device memory; the heap becomes row 0. Everything given must outlive this.
   engines(const options& o, bootstrap::channel& channel, gpu::heap& heap, const direct::peers& peers,
-          dev::region_view* regions);
+          dev::region_view* regions, int local_rank);
 
   model::machine& machine();
   rdma::endpoint& open_rdma();  // the first time collective
@@ -46,6 +46,7 @@ class engines {
   gpu::heap& heap_;
   const direct::peers& peers_;
   dev::region_view* device_rows_;
+  const int local_rank_;
   memory::registration regions_;
   // In the order in which they have to go, last first: the devices run on the machine's threads.
   std::unique_ptr<model::machine> machine_;

@@ -39,7 +39,7 @@ hello make_hello(const options& o) {
   h.pid = static_cast<std::uint32_t>(getpid());
   put_text(h.platform, gpu::name());
   put_text(h.route, o.route);
-  put_text(h.machine, gpu::machine_identity());
+  put_text(h.machine, o.machine.empty() ? gpu::machine_identity() : o.machine);
   return h;
 }
 

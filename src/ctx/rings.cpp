@@ -8,13 +8,11 @@ namespace xio {
 namespace {
 
 const char* engine_name(dev::ring_kind kind) {
-  switch (kind) {
-    case dev::ring_kind::mlx5: return "rdma";
-    case dev::ring_kind::sdma: return "sdma";
-    case dev::ring_kind::nvme: return "nvme";
-    case dev::ring_kind::none: break;
+  switch (route_of(kind)) {
+    case dev::route::rdma: return "rdma";
+    case dev::route::sdma: return "sdma";
+    default: return kind == dev::ring_kind::nvme ? "nvme" : "";
   }
-  return "";
 }
 
 // Kernels may be changing it: each word is a value it once had, not all of the same moment.
@@ -26,9 +24,22 @@ dev::ring_state state_of(const dev::ring_view& ring) {
 
 }  // namespace
 
-void add_stats(const std::vector<dev::ring_view>& rings, dev::ring_kind kind, xio_engine_stats_t& out) {
+dev::route route_of(dev::ring_kind kind) {
+  switch (kind) {
+    case dev::ring_kind::mlx5:
+    case dev::ring_kind::bnxt:
+    case dev::ring_kind::ionic:
+    case dev::ring_kind::ernic:
+    case dev::ring_kind::proxy: return dev::route::rdma;
+    case dev::ring_kind::sdma: return dev::route::sdma;
+    case dev::ring_kind::nvme:
+    case dev::ring_kind::none: break;
+  }
+  return dev::route::none;
+}
+
+void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out) {
   for (const auto& ring : rings) {
-    if (ring.kind != kind) continue;
     const auto s = state_of(ring);
     out.ops += s.ops;
     out.doorbells += s.doorbells;

@@ -8,8 +8,11 @@
 
 namespace xio {
 
-// Adds the counters of the rings of this kind.
-void add_stats(const std::vector<dev::ring_view>& rings, dev::ring_kind kind, xio_engine_stats_t& out);
+// The way that a ring serves; none for storage.
+dev::route route_of(dev::ring_kind kind);
+
+// Adds the counters of these rings.
+void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out);
 
 // Fills *info with the first failure among the rings; false if there is none.
 bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& info);

@@ -100,7 +100,7 @@ void world::publish_world() {
     v.timeout_ticks = options_.timeout_ms * v.ticks_per_ms;
     auto* at = view_.as<dev::world_view>();
     gpu::put_value(at, v);
-    engines_ = std::make_unique<engines>(options_, *channel_, *heap_, *peers_, at->regions);
+    engines_ = std::make_unique<engines>(options_, *channel_, *heap_, *peers_, at->regions, place_.local_rank);
   });
 }
 
@@ -234,14 +234,16 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
     plan = plan_routes(choice, mapped, me_);
     return arguments{{"the route", static_cast<std::uint64_t>(choice.route)},
                      {"ring_depth", choice.depth},
+                     {"the queue pairs to each PE (XIO_RDMA_QUEUES)", choice.queues},
                      {"pool", choice.pool},
                      {"bulk_bytes", choice.bulk_bytes}};
   });
   // Every PE comes here with the same plan in kind: if one needs RDMA, all do.
-  auto c = std::make_unique<context>(choice, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);
   const auto opened = attempt([&] {
     if (plan.uses(dev::route::rdma)) engines_->open_rdma();
   });
+  if (choice.queues == 0) choice.queues = engines_->rdma_is_open() ? std::bit_ceil(engines_->open_rdma().nics()) : 1;
+  auto c = std::make_unique<context>(choice, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);
   agreement_.each(call::ctx_create, [&] {
     if (opened) std::rethrow_exception(opened);
     for (int pe = 0; pe < n_; ++pe)
@@ -256,7 +258,7 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
   const auto connected = attempt([&] { c->connect(*engines_); });
   agreement_.each(call::ctx_create, [&] {
     if (connected) std::rethrow_exception(connected);
-    c->publish(*engines_);
+    c->publish();
   });
   return c;
 }
@@ -288,7 +290,7 @@ xio_engine_stats_t world::ctx_stats(xio_ctx_t ctx, xio_route_t route) const {
     fail(XIO_ERR_ARG, "xio_ctx_stats: route {} has no rings to count; ask for XIO_ROUTE_RDMA or XIO_ROUTE_SDMA",
          static_cast<int>(route));
   xio_engine_stats_t out{};
-  contexts_.get(ctx.id).stats(route == XIO_ROUTE_RDMA ? dev::ring_kind::mlx5 : dev::ring_kind::sdma, out);
+  contexts_.get(ctx.id).stats(route == XIO_ROUTE_RDMA ? dev::route::rdma : dev::route::sdma, out);
   return out;
 }
 
@@ -323,7 +325,7 @@ void world::close_storage(xio_storage_t s) {
 
 xio_engine_stats_t world::storage_stats(xio_storage_t s) const {
   xio_engine_stats_t out{};
-  add_stats(storages_.get(s.id).rings(), dev::ring_kind::nvme, out);
+  add_stats(storages_.get(s.id).rings(), out);
   return out;
 }
 

@@ -245,7 +245,7 @@ TEST_F(NicLane, SeveralThreadsOnOneTinyRing) {
 // --- Failures ----------------------------------------------------------------------------------------
 
 TEST_F(NicLane, AWrongRemoteKeyFailsTheRingAndNoOther) {
-  const_cast<peer_view&>(c().peers[1]).rkey ^= 0x100;
+  c().peers[1].rdma->remote_key ^= 0x100;
   xio_req_t request;
   ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &request), XIO_OK);
   EXPECT_EQ(wait(1, request), XIO_ERR_TRANSPORT);

@@ -10,7 +10,7 @@
 
 #include "../unit/thread_channel.hpp"
 #include "gpu/gpu.hpp"
-#include "transport/rdma/model_endpoint.hpp"
+#include "transport/rdma/nic_endpoint.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::test {
@@ -22,6 +22,7 @@ struct nic_rig_shape {
   std::uint32_t scratch_words = 64;
   std::uint32_t timeout_ms = 10000;
   std::size_t heap_bytes = 1 << 20;
+  std::string family = "mlx5";
 };
 
 class nic_rig {
@@ -34,21 +35,23 @@ class nic_rig {
     std::unique_ptr<rdma::endpoint> endpoint;
     std::unique_ptr<rdma::queue_set> queues;
     gpu::buffer scratch, scratch_used, rings, peers, world, ctx;
-    std::uint32_t scratch_key = 0;
+    rdma::memory_keys scratch_keys{};
 
     const dev::ctx_view* view() const { return ctx.as<dev::ctx_view>(); }
-    model::rdma::nic& nic() const { return static_cast<rdma::model_endpoint&>(*endpoint).nic(); }
+    model::rdma::nic& nic() const { return static_cast<rdma::nic_endpoint&>(*endpoint).nic(); }
   };
 
   explicit nic_rig(const nic_rig_shape& shape = {}) : shape_(shape), machine_(1), group_(2) {
     gpu::init(0);
+    options_.nic_family = shape.family;
+    options_.backend = "model";
     for (int i = 0; i < 2; ++i) {
       pes[i].channel = group_.channel(i);
       pes[i].heap = gpu::make_heap(shape.heap_bytes);
     }
     for (int i = 0; i < 2; ++i) prepare(i);
     both([this](int i) { pes[i].endpoint = rdma::open(pes[i].setup); });
-    for (auto& p : pes) p.scratch_key = p.endpoint->register_memory(p.scratch.data(), p.scratch.size()).lkey;
+    for (auto& p : pes) p.scratch_keys = p.endpoint->register_memory(p.scratch.data(), p.scratch.size());
     both([this](int i) { pes[i].queues = pes[i].endpoint->create_queues(request(i)); });
     for (int i = 0; i < 2; ++i) fill_views(i);
   }
@@ -72,7 +75,7 @@ class nic_rig {
   }
 
   rdma::queue_request request(int i) const {
-    return {std::vector<bool>{true, true}, shape_.depth, shape_.ticket_start, pes[i].scratch_key};
+    return {std::vector<bool>{true, true}, shape_.depth, shape_.ticket_start, pes[i].scratch_keys, 1};
   }
 
   // Makes memory known as row 1 of PE i's table.
@@ -80,14 +83,14 @@ class nic_rig {
     dev::region_view row{};
     row.base = reinterpret_cast<std::uint64_t>(base);
     row.bytes = bytes;
-    row.lkey = pes[i].endpoint->register_memory(base, bytes).lkey;
+    row.lkey[0] = pes[i].endpoint->register_memory(base, bytes).lkey[0];
     row.live = 1;
     gpu::put_value(&pes[i].world.as<dev::world_view>()->regions[1], row);
   }
 
   dev::ring_state state(int from, int to) const {
     dev::ring_state s;
-    gpu::copy(&s, pes[from].queues->view(to).state, sizeof s);
+    gpu::copy(&s, pes[from].queues->view(to, 0).state, sizeof s);
     return s;
   }
 
@@ -113,13 +116,12 @@ class nic_rig {
     p.world = gpu::buffer(sizeof(dev::world_view), gpu::place::device);
     p.ctx = gpu::buffer(sizeof(dev::ctx_view), gpu::place::device);
     for (int to = 0; to < 2; ++to) {
-      dev::ring_view ring = p.queues->view(to);
+      dev::ring_view ring = p.queues->view(to, 0);
       ring.index = static_cast<std::uint32_t>(to);
       ring.chunk = shape_.chunk;
       gpu::put_value(p.rings.as<dev::ring_view>() + to, ring);
       dev::peer_view peer{};
-      peer.remote_heap = p.endpoint->remote_heap(to);
-      peer.rkey = p.endpoint->rkey(to);
+      peer.rdma_count = 1;
       peer.small = peer.bulk = peer.atomic = dev::route::rdma;
       peer.rdma = p.rings.as<dev::ring_view>() + to;
       gpu::put_value(p.peers.as<dev::peer_view>() + to, peer);
@@ -131,8 +133,8 @@ class nic_rig {
     world->heap_bytes = shape_.heap_bytes;
     world->ticks_per_ms = gpu::ticks_per_ms();
     world->timeout_ticks = shape_.timeout_ms * gpu::ticks_per_ms();
-    world->regions[0] = {reinterpret_cast<std::uint64_t>(p.heap->data()), shape_.heap_bytes, 0,
-                         p.endpoint->heap_keys().lkey, 1};
+    world->regions[0] = {
+        reinterpret_cast<std::uint64_t>(p.heap->data()), shape_.heap_bytes, 0, {p.endpoint->heap_keys().lkey[0]}, 1, 0};
     gpu::put_value(p.world.as<dev::world_view>(), *world);
     dev::ctx_view ctx{};
     ctx.world = p.world.as<dev::world_view>();

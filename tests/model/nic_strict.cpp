@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "gpu/gpu.hpp"
+#include "model/nic/mlx5_queue.hpp"
 #include "model/nic/nic.hpp"
+#include "model/nic/shm_executor.hpp"
 
 namespace {
 
@@ -34,28 +36,33 @@ std::uint32_t get32(const unsigned char* at) {
 class NicStrict : public testing::Test {
  protected:
   static constexpr std::uint32_t k_depth = 8;
+  static constexpr std::uint64_t k_longest = 4096;
   static constexpr std::uint64_t k_far_address = 0x7000'0000'0000;
   static constexpr std::uint32_t k_far_key = 0xabc00;
 
-  explicit NicStrict(std::uint64_t start = 0, bool cover = false) : nic_(xio::gpu::payload(), limits()), next_(start) {
+  explicit NicStrict(std::uint64_t start = 0, bool cover = false) : nic_(make_fabric(), 5), next_(start) {
     std::memset(cqe_, 0xff, sizeof cqe_);
     std::memset(far_, 0x11, sizeof far_);
     for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
-    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write);
-    read_only_key_ = nic_.register_memory(near_, sizeof near_, m::local_read);
-    auto opened = std::make_shared<m::key_table>(0);
-    opened->adopt(k_far_key, {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
-    opened->adopt(k_far_key + 1, {k_far_address, sizeof far_, far_, m::remote_read});
-    number_ = nic_.create_queue({reinterpret_cast<std::uint32_t*>(slots_), k_depth, &record_[1], &doorbell_,
-                                 reinterpret_cast<std::uint32_t*>(cqe_), start, cover});
-    nic_.connect(number_, opened);
+    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
+    read_only_key_ = nic_.register_memory(near_, sizeof near_, m::local_read).lkey;
+    fabric_->adopt(0, k_far_key,
+                   {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
+    fabric_->adopt(0, k_far_key + 1, {k_far_address, sizeof far_, far_, m::remote_read});
+    number_ = create(cqe_, start, cover);
+    nic_.connect(number_, 0, {}, 1);
   }
 
-  static m::nic_limits limits() {
-    m::nic_limits l;
-    l.max_message = 4096;
-    l.seed = 5;
-    return l;
+  std::unique_ptr<m::fabric> make_fabric() {
+    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), k_longest, 5);
+    fabric_ = f.get();
+    return f;
+  }
+  std::uint32_t create(unsigned char* cqe, std::uint64_t start, bool cover) {
+    const m::mlx5_memory memory{reinterpret_cast<std::uint32_t*>(slots_), k_depth, &record_[1], &doorbell_,
+                                reinterpret_cast<std::uint32_t*>(cqe),    start,   cover};
+    return nic_.create_queue(
+        [&](std::uint32_t number) { return std::make_unique<m::mlx5_queue>(memory, number, k_longest); });
   }
 
   unsigned char* slot(std::uint64_t i) { return slots_ + (i % k_depth) * 64; }
@@ -136,6 +143,7 @@ class NicStrict : public testing::Test {
     return v;
   }
 
+  m::shm_fabric* fabric_ = nullptr;  // before the NIC, which owns it
   m::nic nic_;
   std::uint64_t next_;
   std::uint32_t number_ = 0, key_ = 0, read_only_key_ = 0;
@@ -379,10 +387,10 @@ TEST_F(NicStrict, ResultsNeedTheRightToWriteLocally) {
 }
 
 TEST_F(NicStrict, AnOldKeyOpensNothing) {
-  ASSERT_TRUE(nic_.unregister_memory(key_));
-  EXPECT_FALSE(nic_.unregister_memory(key_));
+  nic_.unregister_memory({key_, key_});
+  nic_.unregister_memory({key_, key_});
   const std::uint32_t old = key_;
-  key_ = nic_.register_memory(near_, sizeof near_, m::local_read);
+  key_ = nic_.register_memory(near_, sizeof near_, m::local_read).lkey;
   EXPECT_NE(key_, old);
   put32(write(0, 8) + 36, old);
   go();
@@ -427,8 +435,7 @@ TEST_F(NicStrict, RecordBehindTheDoorbell) {
 TEST_F(NicStrict, RingingBeforeTheConnection) {
   unsigned char other[64];
   std::memset(other, 0xff, sizeof other);
-  const std::uint32_t number = nic_.create_queue({reinterpret_cast<std::uint32_t*>(slots_), k_depth, &record_[1],
-                                                  &doorbell_, reinterpret_cast<std::uint32_t*>(other), 0, false});
+  const std::uint32_t number = create(other, 0, false);
   nic_.destroy_queue(number_);
   number_ = number;
   write(0, 8);

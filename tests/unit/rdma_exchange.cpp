@@ -34,7 +34,8 @@ class liar final : public xio::bootstrap::channel {
   std::function<void(unsigned char*)> spoil_;
 };
 
-const rdma::identity k_mine{0x10000, 1 << 20, 0x100, 1 << 30};
+const rdma::identity k_mine{0x10000, 1 << 20, 1, 1 << 30, {0x100}, {}};
+const std::vector<rdma::queue_card> k_queues{{64, {}}, {65, {}}};
 
 template <class Body>
 std::string sentence_of(Body&& body, xio_status_t want) {
@@ -53,14 +54,17 @@ std::string identity_answer(std::function<void(unsigned char*)> spoil) {
   return sentence_of([&] { rdma::exchange_identities(c, k_mine, XIO_OK); }, XIO_ERR_PEER);
 }
 
-// Offsets of the message: magic 0, version 4, kind 6, status 8, count 12, heap base 16, bytes 24, rkey 32, limit 36.
+// Offsets of the message: magic 0, version 4, kind 6, status 8, count 12, heap base 16, bytes 24, NICs 32, limit 36,
+// keys 40.
 TEST(RdmaExchange, HonestPeersAgree) {
   liar c([](unsigned char*) {});
   const auto all = rdma::exchange_identities(c, k_mine, XIO_OK);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[1].heap_base, 0x10000u);
-  const auto numbers = rdma::exchange_queues(c, {64, 65}, XIO_OK);
-  EXPECT_EQ(numbers, (std::vector<std::uint32_t>{64, 64}));
+  const auto queues = rdma::exchange_queues(c, k_queues, 1, XIO_OK);
+  ASSERT_EQ(queues.size(), 2u);
+  EXPECT_EQ(queues[0].number, 64u);
+  EXPECT_EQ(queues[1].number, 64u);
 }
 
 TEST(RdmaExchange, EveryLieNamesThePe) {
@@ -70,7 +74,7 @@ TEST(RdmaExchange, EveryLieNamesThePe) {
   EXPECT_THAT(identity_answer([](unsigned char* m) { m[12] = 2; }), HasSubstr("PE 1 is at another step"));
   EXPECT_THAT(identity_answer([](unsigned char* m) { m[25] ^= 1; }), HasSubstr("PE 1 has a heap of"));
   EXPECT_THAT(identity_answer([](unsigned char* m) { std::memset(m + 16, 0xff, 8); }), HasSubstr("cannot be"));
-  EXPECT_THAT(identity_answer([](unsigned char* m) { std::memset(m + 32, 0, 4); }), HasSubstr("cannot be"));
+  EXPECT_THAT(identity_answer([](unsigned char* m) { m[32] = 2; }), HasSubstr("PE 1 uses 2 NICs"));
   EXPECT_THAT(identity_answer([](unsigned char* m) { m[36] ^= 1; }), HasSubstr("PE 1's NIC takes messages"));
 }
 
@@ -84,14 +88,10 @@ TEST(RdmaExchange, AFailureElsewhereIsNamed) {
 
 TEST(RdmaExchange, QueuesMustBeWantedByBoth) {
   liar lacks([](unsigned char* m) { std::memset(m + 16, 0, 4); });
-  EXPECT_THAT(sentence_of(
-                  [&] {
-                    rdma::exchange_queues(lacks, {64, 65}, XIO_OK);
-                  },
-                  XIO_ERR_PEER),
+  EXPECT_THAT(sentence_of([&] { rdma::exchange_queues(lacks, k_queues, 1, XIO_OK); }, XIO_ERR_PEER),
               HasSubstr("PE 1 lacks a queue pair"));
   liar wide([](unsigned char* m) { m[19] = 1; });
-  EXPECT_THAT(sentence_of([&] { rdma::exchange_queues(wide, {64, 65}, XIO_OK); }, XIO_ERR_PEER), HasSubstr("PE 1"));
+  EXPECT_THAT(sentence_of([&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }, XIO_ERR_PEER), HasSubstr("PE 1"));
 }
 
 TEST(RdmaOpen, HardwareIsRefusedWithTheCure) {
@@ -99,7 +99,9 @@ TEST(RdmaOpen, HardwareIsRefusedWithTheCure) {
   o.backend = "hw";
   rdma::setup s{};
   s.opts = &o;
-  EXPECT_THAT(sentence_of([&] { rdma::open(s); }, XIO_ERR_UNSUPPORTED), HasSubstr("XIO_BACKEND=auto"));
+  liar alone([](unsigned char*) {});
+  s.channel = &alone;
+  EXPECT_THAT(sentence_of([&] { rdma::open(s); }, XIO_ERR_UNSUPPORTED), HasSubstr("XIO_BACKEND=hw"));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ __global__ void post_kernel(const job* j) {
     u64 ticket = 0;
     u64 first = ~u64{0};
     for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-      status = ring_post<test_codec>(group, r, *j->world, slots, 5, &ticket, [&](u64 at, bool last) {
+      status = ring_post<test_codec>(group, r, *j->world, ring_claim{slots, 0, 5}, &ticket, [&](u64 at, bool last) {
         first = at;
         for (u32 s = 0; s < slots; ++s) {
           entry64 e;

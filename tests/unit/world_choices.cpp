@@ -138,7 +138,7 @@ TEST(attributes, of_init_are_checked) {
 // --- Routes ------------------------------------------------------------------------------------------
 
 xio::route_plan plan(xio_route_t wanted, std::vector<bool> mapped, std::uint64_t bulk_bytes = 0) {
-  return xio::plan_routes({wanted, 256, 0, bulk_bytes}, mapped, 0);
+  return xio::plan_routes({wanted, 256, 0, 1, bulk_bytes}, mapped, 0);
 }
 
 void expect_way(const xio::way& w, route small, route bulk, route atomic) {
@@ -194,7 +194,7 @@ void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 TEST(registration, refuses_overlap_of_any_kind) {
   xio::memory::registration r;
-  r.row(0) = {0x100000, 0x10000, 0, 0, 1};
+  r.row(0) = {0x100000, 0x10000, 0, {}, 1, 0};
   const auto row = r.add(at(0x10000), 0x1000);
   EXPECT_NE(row, 0u);
   for (const auto& [base, bytes] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
@@ -214,7 +214,7 @@ TEST(registration, refuses_what_is_no_buffer) {
 
 TEST(registration, knows_its_rows_and_its_limit) {
   xio::memory::registration r;
-  r.row(0) = {0x100000, 0x10000, 0, 0, 1};
+  r.row(0) = {0x100000, 0x10000, 0, {}, 1, 0};
   for (std::uint64_t i = 1; i < xio::dev::k_max_regions; ++i) {
     const auto row = r.add(at(i), 1);
     EXPECT_EQ(r.find(at(i)), row);

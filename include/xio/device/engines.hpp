@@ -16,8 +16,8 @@ namespace xio::dev {
 // --- Rings of any kind -------------------------------------------------------------------------------
 
 XIO_OUT_OF_LINE void reap_ring(const ring_view& r) {
-  if (r.kind == ring_kind::mlx5) {
-    ring_reap<mlx5_codec>(r);
+  if (rdma::is_nic(r.kind)) {
+    rdma::with_family(r, [&](auto family) { ring_reap<decltype(family)>(r); });
   } else if (r.kind == ring_kind::sdma) {
     ring_reap<sdma_codec>(r);
   } else if (r.kind == ring_kind::nvme) {
@@ -30,7 +30,9 @@ XIO_OUT_OF_LINE xio_status_t quiet_ring(const ring_view& r, const world_view& w)
   if (load<scope::agent, order::acquire>(&r.state->completed) == load<scope::agent, order::relaxed>(&r.state->issued)) {
     return ring_failure(r);
   }
-  if (r.kind == ring_kind::mlx5) return ring_quiet<mlx5_codec>(r, w);
+  if (rdma::is_nic(r.kind)) {
+    return rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w); });
+  }
   if (r.kind == ring_kind::sdma) return ring_quiet<sdma_codec>(r, w);
   return XIO_OK;
 }
@@ -56,7 +58,7 @@ XIO_OUT_OF_LINE xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
   if (r == nullptr) return XIO_ERR_ARG;
   if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
   const u64 ticket = request_ticket(*r, request);
-  if (r->kind == ring_kind::mlx5) return ring_wait_below<mlx5_codec>(*r, ticket + 1, *c.world);
+  if (rdma::is_nic(r->kind)) return rdma::wait_below(*r, ticket + 1, *c.world);
   return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
 }
 
@@ -155,10 +157,21 @@ XIO_OUT_OF_LINE xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe,
   return rdma::atomic(c, pe, offset, width, op, operand, compare, fetch, old);
 }
 
-// Whether ops of one kind to this PE may travel beside each other on different engines.
+// All queue pairs to a PE.
+XIO_DEVICE xio_status_t quiet_queue_pairs(const peer_view& p, const world_view& w) {
+  xio_status_t failure = XIO_OK;
+  for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) {
+    const xio_status_t one = quiet_ring(p.rdma[i], w);
+    if (failure == XIO_OK) failure = one;
+  }
+  return failure;
+}
+
+// Whether ops of one kind to this PE may travel beside each other on different engines or queues.
 XIO_DEVICE bool takes_several_ways(const peer_view& p) {
   const bool copies = p.small == route::sdma || p.bulk == route::sdma || p.atomic == route::sdma;
-  return copies || p.small != p.bulk || p.small != p.atomic;
+  const bool queues = p.rdma != nullptr && p.rdma_count > 1;
+  return queues || copies || p.small != p.bulk || p.small != p.atomic;
 }
 
 }  // namespace xio::dev

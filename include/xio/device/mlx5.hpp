@@ -5,6 +5,7 @@
 #include "xio/device/platform.hpp"
 #include "xio/device/ring.hpp"
 #include "xio/device/view.hpp"
+#include "xio/device/work.hpp"
 #include "xio/wire/mlx5.hpp"
 
 namespace xio::dev {
@@ -14,6 +15,7 @@ namespace xio::dev {
 // flight, so a new CQE never looks like the last one.
 struct mlx5_codec {
   static constexpr bool k_in_order = true;
+  static constexpr u32 k_slot_bytes = wire::mlx5::k_block_bytes;
   // Codes of ours in ring_state::vendor: the NIC wrote what no NIC writes.
   static constexpr u32 k_strange_opcode = 0x10000;
   static constexpr u32 k_strange_counter = 0x20000;
@@ -51,7 +53,103 @@ struct mlx5_codec {
     }
   }
 
+  // --- Entries (work.hpp) ---
+
+  XIO_DEVICE static u32 slots(const rdma::work& w) {
+    if (w.from != rdma::payload::memory && !rdma::is_atomic(w.what))
+      return wire::mlx5::blocks(wire::mlx5::inline_segments(w.bytes));
+    return is_masked_swap_8(w) ? 2 : 1;
+  }
+  XIO_DEVICE static u32 packets(const ring_view&, const rdma::work&) { return 0; }
+
+  XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64, bool ask, const rdma::work& w) {
+    entry64 e;
+    for (u32& dw : e.dw) dw = 0;
+    wire::mlx5::put_control(e.dw, opcode_of(w), opmod_of(w), static_cast<u32>(ticket), r.id, segments_of(w),
+                            ask ? wire::mlx5::k_ask_completion : 0, w.what == rdma::verb::write_imm ? w.immediate : 0);
+    wire::mlx5::put_remote(e.dw + 4, w.remote, w.rkey);
+    if (rdma::is_atomic(w.what)) {
+      put_atomic(r, ticket, e, w);
+    } else if (w.from == rdma::payload::memory) {
+      wire::mlx5::put_data(e.dw + 8, w.bytes, w.lkey, w.local);
+    } else {
+      e.dw[8] = wire::mlx5::inline_header(w.bytes);
+      if (w.from == rdma::payload::gathered) return put_head(r, ticket, e);
+      put_inline(r, ticket, e, w);
+    }
+    store_entry(ring_slot(r, ticket, k_slot_bytes), e);
+  }
+
+  // Payload begins at dword 9 of the first block and goes on with the next block's first.
+  XIO_DEVICE static unsigned char* inline_at(const ring_view& r, u64 ticket, u32 i) {
+    const u32 at = 36 + i;
+    return ring_slot(r, ticket + at / k_slot_bytes, k_slot_bytes) + at % k_slot_bytes;
+  }
+
  private:
+  XIO_DEVICE static bool is_masked_swap_8(const rdma::work& w) {
+    return w.what == rdma::verb::masked_swap && w.bytes == 8;
+  }
+
+  XIO_DEVICE static u32 opcode_of(const rdma::work& w) {
+    switch (w.what) {
+      case rdma::verb::write: return wire::mlx5::op_rdma_write;
+      case rdma::verb::write_imm: return wire::mlx5::op_rdma_write_imm;
+      case rdma::verb::read: return wire::mlx5::op_rdma_read;
+      case rdma::verb::fetch_add: return wire::mlx5::op_atomic_fa;
+      case rdma::verb::compare_swap: return wire::mlx5::op_atomic_cs;
+      case rdma::verb::masked_add: return wire::mlx5::op_masked_fa;
+      case rdma::verb::masked_swap: break;
+    }
+    return wire::mlx5::op_masked_cs;
+  }
+
+  XIO_DEVICE static u32 opmod_of(const rdma::work& w) {
+    if (w.what < rdma::verb::masked_add) return 0;
+    return w.bytes == 4 ? wire::mlx5::k_opmod_masked_4 : wire::mlx5::k_opmod_masked_8;
+  }
+
+  XIO_DEVICE static u32 segments_of(const rdma::work& w) {
+    if (rdma::is_atomic(w.what)) return is_masked_swap_8(w) ? 5 : 4;
+    return w.from == rdma::payload::memory ? 3 : wire::mlx5::inline_segments(w.bytes);
+  }
+
+  XIO_DEVICE static void put_atomic(const ring_view& r, u64 ticket, entry64& e, const rdma::work& w) {
+    u32* operands = e.dw + 8;
+    if (is_masked_swap_8(w)) {
+      wire::mlx5::put_masked_cs_8(operands, w.first, w.second, w.swap_mask, w.compare_mask);
+      entry64 more;
+      for (u32& dw : more.dw) dw = 0;
+      wire::mlx5::put_data(more.dw, 8, w.lkey, w.local);
+      store_entry(ring_slot(r, ticket + 1, k_slot_bytes), more);
+      return;
+    }
+    using wire::mlx5::low;
+    if (w.bytes == 8) {
+      wire::mlx5::put_pair_64(operands, w.first, w.second);
+    } else if (w.what == rdma::verb::masked_add) {
+      wire::mlx5::put_masked_fa_4(operands, low(w.first), low(w.second));
+    } else {
+      wire::mlx5::put_masked_cs_4(operands, low(w.first), low(w.second), low(w.swap_mask), low(w.compare_mask));
+    }
+    wire::mlx5::put_data(e.dw + 12, w.bytes, w.lkey, w.local);
+  }
+
+  XIO_DEVICE static void put_inline(const ring_view& r, u64 ticket, entry64& e, const rdma::work& w) {
+    for (u32 i = 0; i < 7; ++i) e.dw[9 + i] = rdma::inline_word(w, 4 * i);
+    for (u32 at = wire::mlx5::k_inline_in_block, block = 1; at < w.bytes; at += k_slot_bytes, ++block) {
+      entry64 more;
+      for (u32 i = 0; i < 16; ++i) more.dw[i] = rdma::inline_word(w, at + 4 * i);
+      store_entry(ring_slot(r, ticket + block, k_slot_bytes), more);
+    }
+  }
+
+  // Everything but the payload, which other lanes are writing.
+  XIO_DEVICE static void put_head(const ring_view& r, u64 ticket, const entry64& e) {
+    u32* slot = reinterpret_cast<u32*>(ring_slot(r, ticket, k_slot_bytes));
+    for (u32 i = 0; i < 9; ++i) slot[i] = e.dw[i];
+  }
+
   // A WQE has up to 4 segments per slot; its control segment says how many. The slot is not reused before its
   // completion was consumed.
   XIO_DEVICE static u32 slots_of(const ring_view& r, u64 ticket) {

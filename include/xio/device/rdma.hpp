@@ -2,63 +2,89 @@
 // The RDMA lane: a kernel writes work queue entries of the NIC by itself. Thread scope; any lanes of a wave may call in
 // any divergence: lanes that meet on one queue are posted together, with one completion and one doorbell.
 //
-// One queue pair per PE, and it works in order (RC): a signal that follows its data on the queue is visible after it,
-// and the request of an op's last entry stands for the whole op. `offset` is a place in the peer's heap that the
-// caller has checked. A request of 0 means that there was nothing to do.
+// A queue pair works in order (RC): a signal that follows its data on the queue is visible after it, and the request of
+// an op's last entry stands for the whole op. With several queue pairs to a PE the workgroup chooses one, always the
+// same. `offset` is a place in the peer's heap that the caller has checked. A request of 0 means that there was nothing
+// to do.
 #pragma once
 #include "xio/device/amo.hpp"
-#include "xio/device/mlx5.hpp"
+#include "xio/device/families.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/request.hpp"
 #include "xio/device/ring.hpp"
 #include "xio/device/view.hpp"
-#include "xio/wire/mlx5.hpp"
+#include "xio/device/work.hpp"
+#include "xio/wire/endian.hpp"
 #include "xio/xio.h"
 
 namespace xio::dev::rdma {
-
-namespace wq = wire::mlx5;
 
 // Where results go that nobody asked for. Never handed out.
 constexpr u32 k_dummy_word = 0;
 
 // --- Posting -----------------------------------------------------------------------------------------
 
-// What one lane posts: a WQE in one slot, a WQE in two, or two WQEs of one slot each that stay together.
-enum class shape { one, wide, chain };
+// The caller's queue pair to a peer that has any.
+XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
+  return p.rdma[p.rdma_count == 1 ? 0 : workgroup_index() & (p.rdma_count - 1)];
+}
 
-// Control segments come without index and flags: both depend on where and with whom the lane is posted.
-template <shape S>
-struct entries {
-  entry64 slot[S == shape::one ? 1 : 2];
+// One op, or two that stay together: data and its signal.
+struct job {
+  work op[2];
+  u32 count;
 };
 
-XIO_DEVICE void place(const ring_view& r, u64 ticket, bool ask, entry64& e) {
-  e.dw[0] |= wq::control_index(ticket);
-  if (ask) e.dw[2] |= wq::control_flags(wq::k_ask_completion);
-  store_entry(ring_slot(r, ticket, wq::k_block_bytes), e);
+template <class Family>
+XIO_DEVICE ring_claim claim_of(const ring_view& r, const job& j) {
+  ring_claim claim{Family::slots(j.op[0]), Family::packets(r, j.op[0]), j.op[0].bytes};
+  if (j.count == 2) {
+    claim.slots += Family::slots(j.op[1]);
+    claim.packets += Family::packets(r, j.op[1]);
+    claim.bytes += j.op[1].bytes;
+  }
+  return claim;
 }
 
-template <shape S>
-XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, u32 bytes, entries<S>& e, u64* ticket) {
-  constexpr u32 slots = S == shape::one ? 1 : 2;
-  xio_status_t status = XIO_OK;
-  for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-    status = ring_post<mlx5_codec>(group, r, *c.world, slots, bytes, ticket, [&](u64 first, bool last) {
-      place(r, first, last && S != shape::chain, e.slot[0]);
-      if constexpr (S == shape::chain) place(r, first + 1, last, e.slot[1]);
-      if constexpr (S == shape::wide) store_entry(ring_slot(r, first + 1, wq::k_block_bytes), e.slot[1]);
+template <class Family>
+XIO_DEVICE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const job& j) {
+  Family::encode(r, ticket, serial, last && j.count == 1, j.op[0]);
+  if (j.count == 2)
+    Family::encode(r, ticket + Family::slots(j.op[0]), (serial + Family::packets(r, j.op[0])) & 0xffffff, last,
+                   j.op[1]);
+}
+
+// Out of line: one copy of every family's code in a kernel, however many ops it calls.
+XIO_OUT_OF_LINE xio_status_t post_job(const world_view& w, const ring_view& r, const job& j, u64* ticket) {
+  return with_family(r, [&](auto family) {
+    using family_codec = decltype(family);
+    xio_status_t status = XIO_OK;
+    const ring_claim claim = claim_of<family_codec>(r, j);
+    for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
+      status = ring_post<family_codec>(group, r, w, claim, ticket, [&](u64 at, bool last, u64 serial = 0) {
+        encode_job<family_codec>(r, at, serial, last, j);
+      });
     });
+    return status;
   });
-  return status;
 }
 
-template <shape S>
-XIO_DEVICE xio_status_t post_for(const ctx_view& c, const ring_view& r, u32 bytes, entries<S>& e, xio_req_t* out) {
+XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
+  job j;
+  j.op[0] = w;
+  j.count = 1;
+  return post_job(*c.world, r, j, ticket);
+}
+
+XIO_DEVICE xio_status_t post_for(const ctx_view& c, const ring_view& r, const job& j, xio_req_t* out) {
   u64 ticket = 0;
-  const xio_status_t status = post(c, r, bytes, e, &ticket);
+  const xio_status_t status = post_job(*c.world, r, j, &ticket);
   *out = status == XIO_OK ? make_request(r, ticket) : 0;
   return status;
+}
+
+XIO_DEVICE xio_status_t wait_below(const ring_view& r, u64 upto, const world_view& w) {
+  return with_family(r, [&](auto family) { return ring_wait_below<decltype(family)>(r, upto, w); });
 }
 
 // --- Local memory ------------------------------------------------------------------------------------
@@ -68,102 +94,105 @@ XIO_DEVICE bool region_holds(const region_view& row, u64 at, u64 bytes) {
          bytes <= row.bytes - (at - row.base);
 }
 
-// The key for [p, p + bytes). The heap is row 0 and nearly always the answer.
-XIO_DEVICE xio_status_t find_key(const world_view& w, const void* p, u64 bytes, u32* lkey) {
+// The key of NIC `nic` for [p, p + bytes). The heap is row 0 and nearly always the answer.
+XIO_DEVICE xio_status_t find_key(const world_view& w, u32 nic, const void* p, u64 bytes, u32* lkey) {
   const u64 at = reinterpret_cast<u64>(p);
   for (u32 i = 0; i < k_max_regions; ++i) {
     if (!region_holds(w.regions[i], at, bytes)) continue;
-    *lkey = w.regions[i].lkey;
+    *lkey = w.regions[i].lkey[nic];
     return XIO_OK;
   }
   return XIO_ERR_NOT_REGISTERED;
 }
 
-// --- Entries -----------------------------------------------------------------------------------------
+// --- Ops ---------------------------------------------------------------------------------------------
 
-// Bytes i .. i+3 of a source of n bytes, zeroes beyond its end. No alignment is asked of the source.
-XIO_DEVICE u32 source_word(const unsigned char* from, u32 i, u32 n) {
-  u32 word = 0;
-  if (i + 4 <= n) {
-    __builtin_memcpy(&word, from + i, 4);
-  } else {
-    for (u32 k = 0; k < 3; ++k)
-      if (i + k < n) word |= static_cast<u32>(from[i + k]) << (8 * k);
-  }
-  return word;
-}
-
-XIO_DEVICE void clear(entry64& e) {
-  for (u32& dw : e.dw) dw = 0;
-}
-
-// n <= 28 bytes that travel in the entry itself: the source is free at once and needs no key.
-XIO_DEVICE void write_inline(entry64& e, const ring_view& r, const peer_view& p, u64 offset, const void* src, u32 n) {
-  wq::put_control(e.dw, wq::op_rdma_write, 0, 0, r.id, wq::inline_segments(n), 0);
-  wq::put_remote(e.dw + 4, p.remote_heap + offset, p.rkey);
-  e.dw[8] = wq::inline_header(n);
-  for (u32 i = 0; i < 7; ++i) e.dw[9 + i] = source_word(static_cast<const unsigned char*>(src), 4 * i, n);
-}
-
-XIO_DEVICE void write_inline_value(entry64& e, const ring_view& r, const peer_view& p, u64 offset, u64 value, u32 n) {
-  wq::put_control(e.dw, wq::op_rdma_write, 0, 0, r.id, wq::inline_segments(n), 0);
-  wq::put_remote(e.dw + 4, p.remote_heap + offset, p.rkey);
-  e.dw[8] = wq::inline_header(n);
-  const u64 kept = n >= 8 ? value : value & ((u64{1} << (8 * n)) - 1);
-  e.dw[9] = wq::low(kept);
-  e.dw[10] = wq::high(kept);
+XIO_DEVICE work make_work(const ring_view& r, verb what, u64 offset, u32 bytes) {
+  work w{};
+  w.what = what;
+  w.from = payload::memory;
+  w.bytes = bytes;
+  w.remote = r.remote_heap + offset;
+  w.rkey = r.remote_key;
+  return w;
 }
 
 // WRITE from, or READ to, local memory.
-XIO_DEVICE void transfer(entry64& e, const ring_view& r, const peer_view& p, u32 opcode, u64 offset, const void* local,
-                         u32 bytes, u32 lkey) {
-  wq::put_control(e.dw, opcode, 0, 0, r.id, 3, 0);
-  wq::put_remote(e.dw + 4, p.remote_heap + offset, p.rkey);
-  wq::put_data(e.dw + 8, bytes, lkey, reinterpret_cast<u64>(local));
+XIO_DEVICE work transfer(const ring_view& r, verb what, u64 offset, const void* local, u32 bytes, u32 lkey) {
+  work w = make_work(r, what, offset, bytes);
+  w.local = reinterpret_cast<u64>(local);
+  w.lkey = lkey;
+  if (what != verb::read && bytes <= r.inline_bytes) w.from = payload::inlined;
+  return w;
 }
 
-XIO_DEVICE void write_some(entry64& e, const ring_view& r, const peer_view& p, u64 offset, const void* src, u32 bytes,
-                           u32 lkey) {
-  if (bytes <= wq::k_inline_in_block) {
-    write_inline(e, r, p, offset, src, bytes);
-  } else {
-    transfer(e, r, p, wq::op_rdma_write, offset, src, bytes, lkey);
-  }
+XIO_DEVICE work write_value(const ring_view& r, u64 offset, u64 value, u32 width) {
+  work w = make_work(r, verb::write, offset, width);
+  w.from = payload::value;
+  w.first = value;
+  return w;
 }
 
-XIO_DEVICE void fetch_add_8(entry64& e, const ring_view& r, const peer_view& p, u64 offset, u64 add, u64* result) {
-  wq::put_control(e.dw, wq::op_atomic_fa, 0, 0, r.id, 4, 0);
-  wq::put_remote(e.dw + 4, p.remote_heap + offset, p.rkey);
-  wq::put_atomic_fa(e.dw + 8, add);
-  wq::put_data(e.dw + 12, 8, r.scratch_lkey, reinterpret_cast<u64>(result));
+XIO_DEVICE work atomic_work(const ring_view& r, verb what, u64 offset, u32 width, u64 first, u64 second, u64* result) {
+  work w = make_work(r, what, offset, width);
+  w.local = reinterpret_cast<u64>(result);
+  w.lkey = r.scratch_lkey;
+  w.first = first;
+  w.second = second;
+  return w;
 }
 
-XIO_DEVICE void signal_entry(entry64& e, const ctx_view& c, const ring_view& r, const peer_view& p, u64 offset,
-                             u64 value, int op) {
-  if (op == XIO_SIGNAL_ADD) {
-    fetch_add_8(e, r, p, offset, value, c.scratch + k_dummy_word);
-  } else {
-    write_inline_value(e, r, p, offset, value, 8);
-  }
+XIO_DEVICE work signal_work(const ctx_view& c, const ring_view& r, u64 offset, u64 value, int op) {
+  if (op == XIO_SIGNAL_ADD) return atomic_work(r, verb::fetch_add, offset, 8, value, 0, c.scratch + k_dummy_word);
+  return write_value(r, offset, value, 8);
 }
 
 // --- put, get ----------------------------------------------------------------------------------------
 
+// A copy between local memory and a peer's heap, as it is cut into messages.
+struct copy_job {
+  verb what;
+  u64 offset;
+  const unsigned char* local;
+  u64 bytes;
+  u32 lkey;
+};
+
+// Needs a key unless all of it travels in an entry.
+XIO_DEVICE xio_status_t find_copy_key(const ctx_view& c, const ring_view& r, copy_job* j) {
+  if (j->what != verb::read && j->bytes <= r.inline_bytes && j->bytes <= r.chunk) return XIO_OK;
+  return find_key(*c.world, r.nic, j->local, j->bytes, &j->lkey);
+}
+
 // Posts what is above the chunk and leaves the rest, 1 .. chunk bytes, to the caller.
-XIO_DEVICE xio_status_t post_chunks(const ctx_view& c, const ring_view& r, const peer_view& p, u32 opcode, u64* offset,
-                                    const unsigned char** local, u64* bytes, u32 lkey) {
-  while (*bytes > r.chunk) {
-    entries<shape::one> e;
-    clear(e.slot[0]);
-    transfer(e.slot[0], r, p, opcode, *offset, *local, r.chunk, lkey);
+XIO_DEVICE xio_status_t post_chunks(const ctx_view& c, const ring_view& r, copy_job* j) {
+  while (j->bytes > r.chunk) {
     u64 ticket;
-    const xio_status_t status = post(c, r, r.chunk, e, &ticket);
+    const verb what = j->what == verb::write_imm ? verb::write : j->what;
+    const xio_status_t status = post(c, r, transfer(r, what, j->offset, j->local, r.chunk, j->lkey), &ticket);
     if (status != XIO_OK) return status;
-    *offset += r.chunk;
-    *local += r.chunk;
-    *bytes -= r.chunk;
+    j->offset += r.chunk;
+    j->local += r.chunk;
+    j->bytes -= r.chunk;
   }
   return XIO_OK;
+}
+
+// The whole copy, then `after` (a signal) in one reservation with its last message.
+XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_job j, const work* after, u32 immediate,
+                                  xio_req_t* request) {
+  xio_status_t status = find_copy_key(c, r, &j);
+  if (status == XIO_OK) status = post_chunks(c, r, &j);
+  if (status != XIO_OK) return status;
+  job last;
+  last.op[0] = transfer(r, j.what, j.offset, j.local, static_cast<u32>(j.bytes), j.lkey);
+  last.op[0].immediate = immediate;
+  last.count = 1;
+  if (after != nullptr) {
+    last.op[1] = *after;
+    last.count = 2;
+  }
+  return post_for(c, r, last, request);
 }
 
 // The source may be reused when the request is complete.
@@ -172,17 +201,8 @@ XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* s
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
-  const ring_view& r = *p.rdma;
-  u32 lkey = 0;
-  xio_status_t status = XIO_OK;
-  const auto* from = static_cast<const unsigned char*>(src);
-  if (bytes > wq::k_inline_in_block || bytes > r.chunk) status = find_key(*c.world, src, bytes, &lkey);
-  if (status == XIO_OK) status = post_chunks(c, r, p, wq::op_rdma_write, &offset, &from, &bytes, lkey);
-  if (status != XIO_OK) return status;
-  entries<shape::one> e;
-  clear(e.slot[0]);
-  write_some(e.slot[0], r, p, offset, from, static_cast<u32>(bytes), lkey);
-  return post_for(c, r, static_cast<u32>(bytes), e, request);
+  const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
+  return post_copy(c, queue_to(p), j, nullptr, 0, request);
 }
 
 // The destination holds the data when the request is complete.
@@ -191,27 +211,83 @@ XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u6
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
-  const ring_view& r = *p.rdma;
-  u32 lkey = 0;
-  const auto* to = static_cast<const unsigned char*>(dst);
-  xio_status_t status = find_key(*c.world, dst, bytes, &lkey);
-  if (status == XIO_OK) status = post_chunks(c, r, p, wq::op_rdma_read, &offset, &to, &bytes, lkey);
-  if (status != XIO_OK) return status;
-  entries<shape::one> e;
-  clear(e.slot[0]);
-  transfer(e.slot[0], r, p, wq::op_rdma_read, offset, to, static_cast<u32>(bytes), lkey);
-  return post_for(c, r, static_cast<u32>(bytes), e, request);
+  const copy_job j{verb::read, offset, static_cast<const unsigned char*>(dst), bytes, 0};
+  return post_copy(c, queue_to(p), j, nullptr, 0, request);
 }
 
-// Writes the low `width` (1, 2, 4, 8) bytes of value.
-XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 value, u32 width, xio_req_t* request) {
+// A put whose arrival the peer's receive queue tells, with 32 bits of the sender's. No bytes are allowed: the
+// immediate travels alone.
+XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u32 immediate,
+                                      xio_req_t* request) {
   *request = 0;
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
-  entries<shape::one> e;
-  clear(e.slot[0]);
-  write_inline_value(e.slot[0], *p.rdma, p, offset, value, width);
-  return post_for(c, *p.rdma, width, e, request);
+  const copy_job j{verb::write_imm, offset, static_cast<const unsigned char*>(src), bytes, 0};
+  return post_copy(c, queue_to(p), j, nullptr, immediate, request);
+}
+
+// --- One value ---------------------------------------------------------------------------------------
+
+// Values of lanes that lie side by side at the peer travel in as few entries as the family allows: each lane writes its
+// own bytes into the entry. `per` lanes to an entry.
+template <class Family>
+XIO_DEVICE xio_status_t post_gathered(const world_view& w, const lanes& group, const ring_view& r, u64 offset,
+                                      u64 value, u32 width, u32 per, u64* ticket) {
+  xio_status_t status = XIO_OK;
+  const u32 count = group.count();
+  const u32 rank = group.rank();
+  for (u32 base = 0; base < count; base += per) {
+    const bool now = rank >= base && rank < base + per;
+    const lanes turn{group.ballot(now)};
+    if (!now) continue;
+    work all = make_work(r, verb::write, turn.first(offset), width * turn.count());
+    all.from = payload::gathered;
+    const ring_claim claim{Family::slots(all), Family::packets(r, all), all.bytes};
+    const u32 at = (rank - base) * width;
+    status = ring_post_together<Family>(turn, r, w, claim, ticket, [&](u64 first, u64 serial) {
+      if (turn.rank() == 0) Family::encode(r, first, serial, true, all);
+      if (width < 4) {
+        unsigned char* to = Family::inline_at(r, first, at & ~3u) + (at & 3);
+        for (u32 i = 0; i < width; ++i) to[i] = static_cast<unsigned char>(value >> (8 * i));
+      } else {
+        for (u32 i = 0; i < width; i += 4)
+          *reinterpret_cast<u32*>(Family::inline_at(r, first, at + i)) = static_cast<u32>(value >> (8 * i));
+      }
+    });
+  }
+  return status;
+}
+
+// Whether all lanes of the group write values of one width, one beside the other in the order of the lanes.
+XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, u64 offset, u32 width) {
+  // Both before they are used: every lane must take part in every shuffle.
+  const u64 first = group.first(offset);
+  const u64 common = group.first(width);
+  const bool all = group.ballot(offset == first + group.rank() * width && width == common) == group.mask;
+  return all && r.gather_bytes >= 2 * width && r.gather_bytes / 64 < r.depth / 4;
+}
+
+// Writes the low `width` (1, 2, 4, 8) bytes of value.
+XIO_OUT_OF_LINE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 value, u32 width,
+                                       xio_req_t* request) {
+  *request = 0;
+  const peer_view& p = c.peers[pe];
+  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const ring_view& r = queue_to(p);
+  xio_status_t status = XIO_OK;
+  u64 ticket = 0;
+  bool merged = false;
+  for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
+    if (group.count() == 1) return;
+    merged = is_one_row(group, r, offset, width);
+    if (!merged) return;
+    status = with_family(r, [&](auto family) {
+      return post_gathered<decltype(family)>(*c.world, group, r, offset, value, width, r.gather_bytes / width, &ticket);
+    });
+  });
+  if (!merged) status = post(c, r, write_value(r, offset, value, width), &ticket);
+  *request = status == XIO_OK ? make_request(r, ticket) : 0;
+  return status;
 }
 
 // --- Signals -----------------------------------------------------------------------------------------
@@ -220,10 +296,11 @@ XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, u64 offset, u64 value,
   *request = 0;
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
-  entries<shape::one> e;
-  clear(e.slot[0]);
-  signal_entry(e.slot[0], c, *p.rdma, p, offset, value, op);
-  return post_for(c, *p.rdma, 8, e, request);
+  const ring_view& r = queue_to(p);
+  job j;
+  j.op[0] = signal_work(c, r, offset, value, op);
+  j.count = 1;
+  return post_for(c, r, j, request);
 }
 
 // Data and signal are one reservation on one queue, which works in order: nothing waits in between.
@@ -233,19 +310,10 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const 
   *request = 0;
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
-  const ring_view& r = *p.rdma;
-  u32 lkey = 0;
-  xio_status_t status = XIO_OK;
-  const auto* from = static_cast<const unsigned char*>(src);
-  if (bytes > wq::k_inline_in_block || bytes > r.chunk) status = find_key(*c.world, src, bytes, &lkey);
-  if (status == XIO_OK) status = post_chunks(c, r, p, wq::op_rdma_write, &offset, &from, &bytes, lkey);
-  if (status != XIO_OK) return status;
-  entries<shape::chain> e;
-  clear(e.slot[0]);
-  clear(e.slot[1]);
-  write_some(e.slot[0], r, p, offset, from, static_cast<u32>(bytes), lkey);
-  signal_entry(e.slot[1], c, r, p, signal_offset, value, op);
-  return post_for(c, r, static_cast<u32>(bytes) + 8, e, request);
+  const ring_view& r = queue_to(p);
+  const work after = signal_work(c, r, signal_offset, value, op);
+  const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
+  return post_copy(c, r, j, &after, 0, request);
 }
 
 // --- Results -----------------------------------------------------------------------------------------
@@ -285,7 +353,7 @@ XIO_DEVICE xio_status_t with_result(const ctx_view& c, const ring_view& r, u64* 
     if (take_word(c, &word)) {
       u64 ticket = 0;
       status = post_with(c.scratch + word, &ticket);
-      if (status == XIO_OK) status = ring_wait_below<mlx5_codec>(r, ticket + 1, *c.world);
+      if (status == XIO_OK) status = wait_below(r, ticket + 1, *c.world);
       if (status == XIO_OK) *value = load<scope::system, order::relaxed>(c.scratch + word);
       // After a timeout the NIC may still write there: the word stays taken.
       if (status != XIO_ERR_TIMEOUT) give_word(c, word);
@@ -305,12 +373,9 @@ XIO_DEVICE u64 low_bytes(u64 value, u32 width) { return width >= 8 ? value : val
 XIO_DEVICE xio_status_t get_value(const ctx_view& c, u32 pe, u64 offset, u32 width, u64* value) {
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
-  const ring_view& r = *p.rdma;
+  const ring_view& r = queue_to(p);
   const xio_status_t status = with_result(c, r, value, [&](u64* word, u64* ticket) {
-    entries<shape::one> e;
-    clear(e.slot[0]);
-    transfer(e.slot[0], r, p, wq::op_rdma_read, offset, word, width, r.scratch_lkey);
-    return post(c, r, width, e, ticket);
+    return post(c, r, transfer(r, verb::read, offset, word, width, r.scratch_lkey), ticket);
   });
   if (status == XIO_OK) *value = low_bytes(*value, width);
   return status;
@@ -343,74 +408,84 @@ XIO_DEVICE masked_form form_of(amo op, u64 operand, u64 compare) {
   return masked_form{false, operand, compare, all, all};
 }
 
-XIO_DEVICE void atomic_4(entry64& e, const ring_view& r, const peer_view& p, u64 offset, const masked_form& f,
-                         u64* result) {
-  wq::put_control(e.dw, f.is_add ? wq::op_masked_fa : wq::op_masked_cs, wq::k_opmod_masked_4, 0, r.id, 4, 0);
-  wq::put_remote(e.dw + 4, p.remote_heap + offset, p.rkey);
-  if (f.is_add) {
-    wq::put_masked_fa_4(e.dw + 8, wq::low(f.first), wq::low(f.second));
-  } else {
-    wq::put_masked_cs_4(e.dw + 8, wq::low(f.first), wq::low(f.second), wq::low(f.swap_mask), wq::low(f.compare_mask));
-  }
-  wq::put_data(e.dw + 12, 4, r.scratch_lkey, reinterpret_cast<u64>(result));
-}
-
-// Eight bytes in one slot: everything but the masked compare-swap.
-XIO_DEVICE void atomic_8(entry64& e, const ring_view& r, const peer_view& p, u64 offset, amo op, const masked_form& f,
-                         u64* result) {
-  const bool masked = op == amo::bit_xor;
-  const u32 opcode = masked ? wq::op_masked_fa : f.is_add ? wq::op_atomic_fa : wq::op_atomic_cs;
-  wq::put_control(e.dw, opcode, masked ? wq::k_opmod_masked_8 : 0, 0, r.id, 4, 0);
-  wq::put_remote(e.dw + 4, p.remote_heap + offset, p.rkey);
-  wq::put_pair_64(e.dw + 8, f.first, f.second);
-  wq::put_data(e.dw + 12, 8, r.scratch_lkey, reinterpret_cast<u64>(result));
-}
-
-XIO_DEVICE void masked_swap_8(entries<shape::wide>& e, const ring_view& r, const peer_view& p, u64 offset,
-                              const masked_form& f, u64* result) {
-  u32* dw = e.slot[0].dw;
-  wq::put_control(dw, wq::op_masked_cs, wq::k_opmod_masked_8, 0, r.id, 5, 0);
-  wq::put_remote(dw + 4, p.remote_heap + offset, p.rkey);
-  wq::put_masked_cs_8(dw + 8, f.first, f.second, f.swap_mask, f.compare_mask);
-  wq::put_data(e.slot[1].dw, 8, r.scratch_lkey, reinterpret_cast<u64>(result));
-}
-
-// One WQE, whatever the op: nothing is retried from here.
-XIO_DEVICE xio_status_t post_atomic(const ctx_view& c, const ring_view& r, const peer_view& p, u64 offset, u32 width,
-                                    amo op, u64 operand, u64 compare, u64* result, u64* ticket) {
+// One entry, whatever the op: nothing is retried from here.
+XIO_DEVICE xio_status_t post_atomic(const ctx_view& c, const ring_view& r, u64 offset, u32 width, amo op, u64 operand,
+                                    u64 compare, u64* result, u64* ticket) {
   const masked_form f = form_of(op, operand, compare);
-  if (width == 8 && !f.is_add && op != amo::compare_swap) {
-    entries<shape::wide> e;
-    clear(e.slot[0]);
-    clear(e.slot[1]);
-    masked_swap_8(e, r, p, offset, f, result);
-    return post(c, r, width, e, ticket);
-  }
-  entries<shape::one> e;
-  clear(e.slot[0]);
-  if (width == 4) {
-    atomic_4(e.slot[0], r, p, offset, f, result);
-  } else {
-    atomic_8(e.slot[0], r, p, offset, op, f, result);
-  }
-  return post(c, r, width, e, ticket);
+  const bool masked = width == 4 || op == amo::bit_xor || (!f.is_add && op != amo::compare_swap);
+  const verb what =
+      f.is_add ? (masked ? verb::masked_add : verb::fetch_add) : (masked ? verb::masked_swap : verb::compare_swap);
+  work w = atomic_work(r, what, offset, width, f.first, f.second, result);
+  w.swap_mask = f.swap_mask;
+  w.compare_mask = f.compare_mask;
+  return post(c, r, w, ticket);
 }
 
-// width is 4 or 8. With `fetch` waits and gives the old value; else *old is not touched and nothing is waited for.
+// What a word becomes.
+XIO_DEVICE u64 changed(amo op, u64 old, u64 operand, u64 compare) {
+  switch (op) {
+    case amo::fetch: return old;
+    case amo::set: return operand;
+    case amo::compare_swap: return old == compare ? operand : old;
+    case amo::add: return old + operand;
+    case amo::bit_and: return old & operand;
+    case amo::bit_or: return old | operand;
+    case amo::bit_xor: break;
+  }
+  return old ^ operand;
+}
+
+// The atomics that a NIC lacks, by its 8-byte compare-and-swap until nobody came in between. Words of 4 bytes are half
+// of 8 aligned ones, where the NIC keeps the other half safe.
+XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, u64 offset, u32 width, amo op,
+                                        u64 operand, u64 compare, u64* old) {
+  if (width == 4 && (r.atomics & nic_four_in_eight) == 0) return XIO_ERR_UNSUPPORTED;
+  const u32 shift = width == 4 ? 8 * (static_cast<u32>(offset) & 4) : 0;
+  const u64 mask = (width == 4 ? u64{0xffffffff} : ~u64{0}) << shift;
+  const u64 at = offset & ~u64{7};
+  const deadline end = deadline::in(*c.world);
+  u64 guess = 0;
+  xio_status_t status = with_result(c, r, &guess, [&](u64* word, u64* ticket) {
+    return post(c, r, atomic_work(r, verb::fetch_add, at, 8, 0, 0, word), ticket);
+  });
+  while (status == XIO_OK) {
+    *old = (guess & mask) >> shift;
+    const u64 want = (guess & ~mask) | ((changed(op, *old, operand, compare) << shift) & mask);
+    if (want == guess) break;
+    u64 found = 0;
+    status = with_result(c, r, &found, [&](u64* word, u64* ticket) {
+      return post(c, r, atomic_work(r, verb::compare_swap, at, 8, want, guess, word), ticket);
+    });
+    if (status != XIO_OK || found == guess) break;
+    guess = found;
+    if (end.passed()) status = XIO_ERR_TIMEOUT;
+  }
+  return status;
+}
+
+XIO_DEVICE bool nic_has(const ring_view& r, amo op, u32 width) {
+  if (width == 4) return (r.atomics & nic_native_4) != 0;
+  const bool plain = op == amo::fetch || op == amo::add || op == amo::compare_swap;
+  return plain || (r.atomics & nic_masked) != 0;
+}
+
+// width is 4 or 8. With `fetch` waits and gives the old value; else *old is not to be used, and what the NIC has in one
+// entry is not waited for.
 XIO_DEVICE xio_status_t atomic(const ctx_view& c, u32 pe, u64 offset, u32 width, amo op, u64 operand, u64 compare,
                                bool fetch, u64* old) {
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
-  const ring_view& r = *p.rdma;
+  const ring_view& r = queue_to(p);
+  if (!nic_has(r, op, width)) return atomic_by_swaps(c, r, offset, width, op, operand, compare, old);
   if (!fetch) {
     u64 ticket = 0;
-    return post_atomic(c, r, p, offset, width, op, operand, compare, c.scratch + k_dummy_word, &ticket);
+    return post_atomic(c, r, offset, width, op, operand, compare, c.scratch + k_dummy_word, &ticket);
   }
   const xio_status_t status = with_result(c, r, old, [&](u64* word, u64* ticket) {
-    return post_atomic(c, r, p, offset, width, op, operand, compare, word, ticket);
+    return post_atomic(c, r, offset, width, op, operand, compare, word, ticket);
   });
-  // Results of 4 bytes come big endian, those of 8 in the host's order (NVSHMEM, ibgda_device.cuh).
-  if (status == XIO_OK && width == 4) *old = wire::be32(wq::low(*old));
+  // ConnectX puts results of 4 bytes big endian, those of 8 in the host's order (NVSHMEM, ibgda_device.cuh).
+  if (status == XIO_OK && width == 4 && r.kind == ring_kind::mlx5) *old = wire::be32(static_cast<u32>(*old));
   return status;
 }
 

@@ -18,6 +18,8 @@
 //   static void drain(const ring_view&)                  consume completions: advance state->completed, give
 //                                                        credits back, record failures (single caller)
 //   static bool may_issue(const ring_view&)              a further gate before tickets are taken
+//   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
+//                                                        them (bnxt: the PSN), see ring_take_tickets
 #pragma once
 #include "xio/device/platform.hpp"
 #include "xio/device/view.hpp"
@@ -110,83 +112,166 @@ XIO_DEVICE void ring_announce(const ring_view& r) {
   }
 }
 
-// Posts for the lanes of `group`, which fits the ring whole. fill(ticket, last) writes the lane's `slots` entries;
-// `last` says that the lane's last entry ends the batch and must ask for a completion.
-template <class Codec, class Fill>
-XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, const world_view& w, u32 slots,
-                                        u32 bytes, u64* ticket, Fill& fill) {
-  const u32 rank = group.rank();
+template <class Codec>
+constexpr bool k_ring_is_serial = requires {
+  Codec::k_serial;
+};
+
+// Takes n tickets; nothing can wait from here to ring_announce. Who took credits later may take tickets earlier, and
+// then these are slots of which only he has seen that they are free: acquire and release hand that on.
+//
+// Where entries are numbered by something that each of them uses up (packets), that number and the ticket are taken in
+// one step from ring_state::serial: 40 bits of ticket below, 24 bits of number above. A carry out of the ticket adds 1
+// to the number every 2^40 tickets, and is taken off again here.
+template <class Codec>
+XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* serial) {
+  ring_state* s = r.state;
+  if constexpr (!k_ring_is_serial<Codec>) {
+    return fetch_add<scope::agent, order::acq_rel>(&s->issued, static_cast<u64>(n));
+  } else {
+    const u64 word = fetch_add<scope::agent, order::acq_rel>(&s->serial, (packets << 40) + n);
+    const u64 done = load<scope::agent, order::relaxed>(&s->completed);
+    const u64 ticket = done + ((word - done) & ((u64{1} << 40) - 1));
+    *serial = ((word >> 40) - (ticket >> 40)) & 0xffffff;
+    u64 issued = load<scope::agent, order::relaxed>(&s->issued);
+    while (issued < ticket + n && !compare_exchange<scope::agent, order::acq_rel>(&s->issued, issued, ticket + n)) {
+    }
+    return ticket;
+  }
+}
+
+// What one lane wants of a ring.
+struct ring_claim {
+  u32 slots;    // at most 255
+  u32 packets;  // of a serial ring, 24 bits; else 0
+  u32 bytes;    // of payload, for statistics
+};
+
+// What a group of lanes wants together, and what the lanes before the caller want of it.
+struct ring_share {
+  u32 slots, slots_before;
+  u64 packets, packets_before;
+  u64 bytes;
+};
+
+XIO_DEVICE ring_share ring_sum(const lanes& group, const ring_claim& mine) {
   const u32 count = group.count();
-  u32 total = slots;
-  u32 before = 0;
-  u64 total_bytes = bytes;
-  if (count > 1) {
-    // Outside the condition: every lane must take part in the shuffle.
-    const u64 both = (static_cast<u64>(slots) << 32) | bytes;
-    const u64 leaders = group.first(both);
-    const bool same = group.ballot(both == leaders) == group.mask;
-    if (same) {
-      total = slots * count;
-      before = slots * rank;
-      total_bytes = static_cast<u64>(bytes) * count;
-    } else {
-      total = 0;
-      total_bytes = 0;
-      for (u64 left = group.mask; left != 0; left &= left - 1) {
-        const u32 lane = lowest_bit(left);
-        const u64 theirs = group.shuffle(both, lane);
-        if (lane < lane_id()) before += static_cast<u32>(theirs >> 32);
-        total += static_cast<u32>(theirs >> 32);
-        total_bytes += theirs & 0xffffffffu;
-      }
-    }
+  if (count == 1) return ring_share{mine.slots, 0, mine.packets, 0, mine.bytes};
+  // Outside the condition: every lane must take part in the shuffle.
+  const u64 claim = (static_cast<u64>(mine.slots) << 56) | (static_cast<u64>(mine.packets) << 32) | mine.bytes;
+  const u64 leaders = group.first(claim);
+  if (group.ballot(claim == leaders) == group.mask) {
+    const u32 rank = group.rank();
+    return ring_share{mine.slots * count, mine.slots * rank, static_cast<u64>(mine.packets) * count,
+                      static_cast<u64>(mine.packets) * rank, static_cast<u64>(mine.bytes) * count};
   }
+  ring_share sum{0, 0, 0, 0, 0};
+  for (u64 left = group.mask; left != 0; left &= left - 1) {
+    const u32 lane = lowest_bit(left);
+    const u64 theirs = group.shuffle(claim, lane);
+    const u32 slots = static_cast<u32>(theirs >> 56);
+    const u64 packets = (theirs >> 32) & 0xffffff;
+    if (lane < lane_id()) {
+      sum.slots_before += slots;
+      sum.packets_before += packets;
+    }
+    sum.slots += slots;
+    sum.packets += packets;
+    sum.bytes += theirs & 0xffffffffu;
+  }
+  return sum;
+}
+
+// Credits, then tickets, by the leader for all; every lane gets the first ticket and number.
+template <class Codec>
+XIO_DEVICE xio_status_t ring_reserve(const lanes& group, const ring_view& r, const world_view& w, const ring_share& sum,
+                                     u32 ops, u64* first, u64* serial) {
   xio_status_t status = XIO_OK;
-  u64 first = 0;
-  if (rank == 0) {
-    status = ring_take_credits<Codec>(r, total, w);
+  if (group.rank() == 0) {
+    status = ring_take_credits<Codec>(r, sum.slots, w);
     if (status == XIO_OK) {
-      // From here to ring_announce nothing can wait. Who took credits later may take tickets earlier, and then ours are
-      // slots of which only he has seen that they are free: acquire and release hand that on.
-      first = fetch_add<scope::agent, order::acq_rel>(&r.state->issued, static_cast<u64>(total));
-      fetch_add<scope::agent, order::relaxed>(&r.state->ops, static_cast<u64>(count));
-      fetch_add<scope::agent, order::relaxed>(&r.state->bytes, total_bytes);
+      *first = ring_take_tickets<Codec>(r, sum.slots, sum.packets, serial);
+      fetch_add<scope::agent, order::relaxed>(&r.state->ops, static_cast<u64>(ops));
+      fetch_add<scope::agent, order::relaxed>(&r.state->bytes, sum.bytes);
     }
   }
-  if (count > 1) {
-    status = static_cast<xio_status_t>(static_cast<int>(group.first(static_cast<u64>(static_cast<int>(status)))));
-    first = group.first(first);
-  }
-  if (status != XIO_OK) return status;
-  const u64 mine = first + before;
-  fill(mine, rank == count - 1);
+  if (group.count() == 1) return status;
+  status = static_cast<xio_status_t>(static_cast<int>(group.first(static_cast<u64>(static_cast<int>(status)))));
+  *first = group.first(*first);
+  if constexpr (k_ring_is_serial<Codec>) *serial = group.first(*serial);
+  return status;
+}
+
+XIO_DEVICE void ring_mark(const ring_view& r, u64 ticket, u32 slots) {
   for (u32 i = 0; i < slots; ++i)
-    store<scope::agent, order::release>(&r.sequence[(mine + i) & (r.depth - 1)], ring_lap(r, mine + i));
+    store<scope::agent, order::release>(&r.sequence[(ticket + i) & (r.depth - 1)], ring_lap(r, ticket + i));
+}
+
+// Posts for the lanes of `group`, which fits the ring whole. fill(ticket, last) writes the lane's `slots` entries;
+// `last` says that the lane's last entry ends the batch and must ask for a completion. On a serial ring it is
+// fill(ticket, last, number).
+template <class Codec, class Fill>
+XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, const world_view& w,
+                                        const ring_claim& mine, u64* ticket, Fill& fill) {
+  const ring_share sum = ring_sum(group, mine);
+  u64 first = 0, serial = 0;
+  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, group.count(), &first, &serial);
+  if (status != XIO_OK) return status;
+  const u64 at = first + sum.slots_before;
+  const bool last = group.rank() == group.count() - 1;
+  if constexpr (k_ring_is_serial<Codec>) {
+    fill(at, last, serial + sum.packets_before);
+  } else {
+    fill(at, last);
+  }
+  ring_mark(r, at, mine.slots);
   group.sync();
-  if (rank == 0) ring_announce<Codec>(r);
-  *ticket = mine + slots - 1;
+  if (group.rank() == 0) ring_announce<Codec>(r);
+  *ticket = at + mine.slots - 1;
   return XIO_OK;
 }
 
-// Posts `slots` entries (at most depth/2) with `bytes` of payload for each lane of `group`, all lanes to the same ring.
-// Gives the ticket of the lane's last entry. Blocks only for free slots, with the world's deadline.
+// Posts one claim for each lane of `group`, all lanes to the same ring and each claim at most depth/2 slots. Gives the
+// ticket of the lane's last entry. Blocks only for free slots, with the world's deadline.
 template <class Codec, class Fill>
-XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const world_view& w, u32 slots, u32 bytes,
+XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const world_view& w, const ring_claim& mine,
                                   u64* ticket, Fill&& fill) {
   // A wave wider than the ring goes in rounds, so that it cannot starve behind single lanes.
   const u32 cap = r.depth / 2;
   const u32 count = group.count();
-  if (count == 1 || count * 2 <= cap) return ring_post_batch<Codec>(group, r, w, slots, bytes, ticket, fill);
-  u32 per_round = cap / 2;
+  if (count == 1) return ring_post_batch<Codec>(group, r, w, mine, ticket, fill);
+  const u32 most = group.ballot(mine.slots <= 2) == group.mask ? 2 : cap;
+  if (count * most <= cap) return ring_post_batch<Codec>(group, r, w, mine, ticket, fill);
+  u32 per_round = cap / most;
   if (per_round == 0) per_round = 1;
   xio_status_t status = XIO_OK;
   for (u32 base = 0; base < count; base += per_round) {
     const u32 rank = group.rank();
-    const bool mine = rank >= base && rank < base + per_round;
-    const lanes now{group.ballot(mine)};
-    if (mine) status = ring_post_batch<Codec>(now, r, w, slots, bytes, ticket, fill);
+    const bool now = rank >= base && rank < base + per_round;
+    const lanes turn{group.ballot(now)};
+    if (now) status = ring_post_batch<Codec>(turn, r, w, mine, ticket, fill);
   }
   return status;
+}
+
+// Posts one claim for the whole group: fill(ticket, number) is called by every lane and together they write the entry.
+// Every lane gets the ticket of its last slot.
+template <class Codec, class Fill>
+XIO_DEVICE xio_status_t ring_post_together(const lanes& group, const ring_view& r, const world_view& w,
+                                           const ring_claim& all, u64* ticket, Fill&& fill) {
+  const ring_share sum{all.slots, 0, all.packets, 0, all.bytes};
+  u64 first = 0, serial = 0;
+  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, group.count(), &first, &serial);
+  if (status != XIO_OK) return status;
+  fill(first, serial);
+  // The leader's marks release what all lanes have written: sync orders their stores before it.
+  group.sync();
+  if (group.rank() == 0) {
+    ring_mark(r, first, all.slots);
+    ring_announce<Codec>(r);
+  }
+  *ticket = first + all.slots - 1;
+  return XIO_OK;
 }
 
 // Whether a ticket of an in-order ring is complete: XIO_OK, XIO_PENDING, or the failure that took it.

@@ -139,10 +139,12 @@ XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const chain&
     const u32 signals = k_signals && now == left ? 1 : 0;
     xio_status_t status = XIO_OK;
     for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-      status = ring_post<sdma_codec>(group, r, *c.world, copies + signals, now, &ticket, [&](u64 at, bool last) {
-        if (copies != 0) fill_copy(r, at, last && signals == 0, op.dst + done, op.src + done, now);
-        if (signals != 0) fill_signal(r, at + copies, last, op.word, op.value, op.op);
-      });
+      status = ring_post<sdma_codec>(group, r, *c.world, ring_claim{copies + signals, 0, now}, &ticket,
+                                     [&](u64 at, bool last) {
+                                       if (copies != 0)
+                                         fill_copy(r, at, last && signals == 0, op.dst + done, op.src + done, now);
+                                       if (signals != 0) fill_signal(r, at + copies, last, op.word, op.value, op.op);
+                                     });
     });
     if (status != XIO_OK) return status;
     done += now;

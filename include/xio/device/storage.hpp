@@ -125,9 +125,10 @@ XIO_DEVICE xio_status_t post_split(const ctx_view& c, const ring_view& r, const 
     const u64 covered = (at + n == total ? t.bytes : (at + n) * t.storage->transfer_bytes) - at * r.chunk;
     u64 last = 0;
     one_by_one([&](const lanes& me) {
-      status = ring_post<nvme_codec>(me, r, *c.world, n, static_cast<u32>(covered), &last, [&](u64 ticket, bool) {
-        for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, t, at + i);
-      });
+      status = ring_post<nvme_codec>(me, r, *c.world, ring_claim{n, 0, static_cast<u32>(covered)}, &last,
+                                     [&](u64 ticket, bool) {
+                                       for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, t, at + i);
+                                     });
     });
     xio_status_t earlier = XIO_OK;
     if (before_count != 0) earlier = nvme_codec::wait(r, *c.world, before, before_count);
@@ -160,7 +161,7 @@ XIO_DEVICE xio_status_t storage_post(xio_ctx_t ctx, wire::nvme::opcode op, const
   } else {
     u64 ticket = 0;
     for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-      status = ring_post<nvme_codec>(group, r, *c.world, 1, static_cast<u32>(bytes), &ticket,
+      status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, static_cast<u32>(bytes)}, &ticket,
                                      [&](u64 mine, bool) { write_command(r, mine, t, 0); });
     });
     if (status == XIO_OK) *request = make_storage_request(r, ticket, 1);
@@ -213,7 +214,7 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
   mark_storage_used(c, s);
   u64 ticket = 0;
   for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-    status = ring_post<nvme_codec>(group, r, *c.world, 1, 0, &ticket, [&](u64 mine, bool) {
+    status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, 0}, &ticket, [&](u64 mine, bool) {
       const wire::nvme::sqe sqe =
           wire::nvme::make_command(static_cast<u8>(wire::nvme::opcode::flush), nvme_codec::cid(r, mine), s.nsid, 0, 0);
       entry64 e;

@@ -13,12 +13,11 @@ namespace xio::dev {
 
 // --- Fence -------------------------------------------------------------------------------------------
 
-// One queue keeps its order by itself. Only where ops to a PE can overtake each other on different engines must
-// the earlier ones be complete first.
+// One queue keeps its order by itself. Only where ops to a PE can overtake each other on different engines or queues
+// must the earlier ones be complete first.
 XIO_DEVICE xio_status_t fence_peer(const ctx_view& c, const peer_view& p) {
   if (!takes_several_ways(p)) return XIO_OK;
-  xio_status_t status = XIO_OK;
-  if (p.rdma != nullptr) status = quiet_ring(*p.rdma, *c.world);
+  xio_status_t status = quiet_queue_pairs(p, *c.world);
   if (p.sdma != nullptr) {
     const xio_status_t other = quiet_ring(*p.sdma, *c.world);
     if (status == XIO_OK) status = other;
@@ -67,8 +66,7 @@ XIO_DEVICE xio_status_t quiet_ctx(const ctx_view& c) {
 }
 
 XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
-  xio_status_t failure = XIO_OK;
-  if (p.rdma != nullptr) failure = quiet_ring(*p.rdma, *c.world);
+  xio_status_t failure = quiet_queue_pairs(p, *c.world);
   if (p.sdma != nullptr) {
     const xio_status_t one = quiet_ring(*p.sdma, *c.world);
     if (failure == XIO_OK) failure = one;
@@ -95,7 +93,9 @@ XIO_DEVICE xio_status_t barrier_round(const ctx_view& c, u32 round, u64 epoch) {
   const posted p = post_signal(c, to, offset, epoch, XIO_SIGNAL_SET);
   if (p.status != XIO_OK) return p.status;
   const peer_view& peer = c.peers[to];
-  const ring_view* ring = peer.atomic == route::rdma ? peer.rdma : peer.atomic == route::sdma ? peer.sdma : nullptr;
+  const ring_view* ring = peer.atomic == route::rdma   ? &rdma::queue_to(peer)
+                          : peer.atomic == route::sdma ? peer.sdma
+                                                       : nullptr;
   const u64* mine = &reinterpret_cast<const heap_head*>(w.heap)->barrier[round];
   xio_status_t failure = XIO_OK;
   const xio_status_t status = poll(w, [&] {

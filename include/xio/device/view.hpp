@@ -9,12 +9,22 @@ namespace xio::dev {
 
 // --- The ring ----------------------------------------------------------------------------------------
 
-enum class ring_kind : std::uint32_t { none = 0, mlx5 = 1, sdma = 2, nvme = 3 };
+enum class ring_kind : std::uint32_t {
+  none = 0,
+  mlx5 = 1,
+  sdma = 2,
+  nvme = 3,
+  bnxt = 4,
+  ionic = 5,
+  ernic = 6,
+  proxy = 7
+};
 
 // Words that the device changes. Each group on lines of its own, so that posters, the ringer, the reaper and
 // readers of errors do not fight over one. Tickets are 64-bit and never wrap; slot = ticket & (depth-1).
 struct alignas(128) ring_state {
   alignas(128) std::uint64_t issued;     // next ticket to hand out
+  std::uint64_t serial;                  // bnxt: next ticket and next PSN in one word, see bnxt.hpp
   alignas(128) std::int64_t credits;     // free slots; may dip below 0 for a moment
   alignas(128) std::uint32_t pending;    // waves that have published and may not be rung yet
   alignas(128) std::uint64_t published;  // every ticket below was covered by a doorbell; ringer only
@@ -58,11 +68,29 @@ struct ring_view {
   unsigned char* list_pages;  // nvme: one page of PRP list per slot
   std::uint64_t list_pages_bus;
 
-  // mlx5: results of fetching ops land in scratch words of the ctx; see ctx_view::scratch.
-  std::uint32_t scratch_lkey;
+  // RDMA. The queue pair's peer, as its NIC sees it, and what this NIC can.
+  std::uint64_t remote_heap;   // address of the peer's heap
+  std::uint32_t remote_key;    // its rkey
+  std::uint32_t scratch_lkey;  // results of fetching ops land in scratch words of the ctx; see ctx_view::scratch
+  std::uint32_t nic;           // which of region_view::lkey
+  std::uint32_t atomics;       // bits of nic_atomics
+  std::uint32_t inline_bytes;  // most bytes that one lane's put carries in its entry
+  std::uint32_t gather_bytes;  // most bytes that a wave's merged put carries in one entry
+  std::uint32_t path_mtu;      // bnxt: payload bytes of one packet
+  std::uint32_t personality;   // of the family: ionic firmware version; see the family's header
+  std::uint32_t cq_id;         // bnxt, ionic: the completion queue's number
   std::uint32_t pad0;
+  unsigned char* side;  // bnxt: MSN table; ernic: ring page
 };
-static_assert(sizeof(ring_view) == 128);
+static_assert(sizeof(ring_view) == 176);
+
+// What a NIC's atomics can do; 8-byte compare-swap and fetch-add always. The rest is done by compare-swap in a loop.
+enum nic_atomics : std::uint32_t {
+  nic_masked = 1,        // 8-byte masked forms: or, and, xor, set in one entry
+  nic_native_4 = 2,      // 4-byte masked forms
+  nic_four_in_eight = 4  // 4-byte ops may be a compare-swap of the 8 bytes around: nobody's change of the other half
+                         // can be lost
+};
 
 // --- Peers, memory, storage --------------------------------------------------------------------------
 
@@ -70,27 +98,29 @@ enum class route : std::uint8_t { none = 0, direct = 1, rdma = 2, sdma = 3 };
 
 // One per PE of the world.
 struct peer_view {
-  unsigned char* direct;      // the peer's heap in this address space, or null
-  std::uint64_t remote_heap;  // the peer's heap in the NIC's address space
-  std::uint32_t rkey;
+  unsigned char* direct;     // the peer's heap in this address space, or null
   route small;               // blocking, scalar and fetching ops
   route bulk;                // non-blocking copies of at least ctx_view::bulk_bytes
   route atomic;              // atomics and signals
   std::uint8_t routes_used;  // bit per route that any of the three can be: fence waits only if several
-  ring_view* rdma;           // the queue pair to that PE, or null
+  std::uint32_t rdma_count;  // queue pairs to that PE, a power of two; the workgroup chooses
+  ring_view* rdma;           // the first of them, or null
   ring_view* sdma;           // the copy queue for that PE, or null
 };
-static_assert(sizeof(peer_view) == 40);
+static_assert(sizeof(peer_view) == 32);
+
+constexpr std::uint32_t k_max_nics = 4;
 
 // Local memory that engines may reach: the heap and what xio_mem_register added.
 struct region_view {
   std::uint64_t base;
   std::uint64_t bytes;
   std::uint64_t bus;  // address of base as the NVMe controller sees it; contiguous
-  std::uint32_t lkey;
+  std::uint32_t lkey[k_max_nics];
   std::uint32_t live;  // 0: empty row
+  std::uint32_t pad0;
 };
-static_assert(sizeof(region_view) == 32);
+static_assert(sizeof(region_view) == 48);
 
 struct storage_view {
   ring_view* queues;

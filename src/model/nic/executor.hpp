@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Carries neutral ops to the memory behind a queue pair.
+// Carries the neutral ops of one queue pair to its peer. Ops begin and end in order; how many are under way at once is
+// the executor's own affair.
 #pragma once
 #include <cstdint>
 
@@ -7,20 +8,17 @@
 
 namespace xio::model::rdma {
 
-// How far an op has come.
-struct progress {
-  std::uint64_t moved = 0;
-  bool checked = false;
-};
-
 class executor {
  public:
   virtual ~executor() = default;
 
-  enum class step { busy, done, failed };
-  // Goes on with an op that is at `p`, by about `budget` bytes; never waits. busy: call again. After `done` its
-  // effects are in memory, for everybody who sees its completion. One op at a time.
-  virtual step advance(const op& o, progress& p, std::uint64_t budget, failure* why) = 0;
+  // Takes an op over; false: no room now, offer it again. `o` is the caller's again on return.
+  virtual bool begin(const op& o) = 0;
+  // Goes on by about `budget` bytes and never waits. Answers the bytes that it moved, at least 1 if it did anything.
+  virtual std::uint64_t advance(std::uint64_t budget) = 0;
+  // Whether the oldest op not reported yet has ended, and how; called until it answers false. After an `ok` the op's
+  // effects are in memory for everybody who sees its completion.
+  virtual bool ended(failure* how) = 0;
 };
 
 }  // namespace xio::model::rdma

@@ -23,6 +23,8 @@ std::uint32_t syndrome_of(outcome what) {
     case outcome::remote_access: return w::remote_access;
     case outcome::remote_operation: return w::remote_operation;
     case outcome::retry_exceeded: return w::transport_retry_exceeded;
+    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
+    case outcome::bad_response: return w::bad_response;
   }
   return w::local_qp_operation;
 }
@@ -37,8 +39,7 @@ mlx5_queue::mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uin
       max_message_(max_message),
       word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
       rung_(memory.start),
-      next_(memory.start),
-      first_(memory.start) {}
+      next_(memory.start) {}
 
 failure mlx5_queue::look() {
   const std::uint64_t word = __atomic_load_n(memory_.doorbell, __ATOMIC_ACQUIRE);
@@ -63,10 +64,12 @@ const std::uint32_t* mlx5_queue::slot(std::uint64_t ticket) const {
 }
 
 failure mlx5_queue::take(op& out) {
-  first_ = next_;
+  out.first = next_;
+  out.slots = 1;
   out.what = verb::nop;
   out.signalled = false;
   out.is_inline = false;
+  out.has_immediate = false;
   out.bytes = 0;
   out.span_count = 0;
   std::memcpy(entry_, slot(next_), w::k_block_bytes);
@@ -78,10 +81,12 @@ failure mlx5_queue::take(op& out) {
   for (std::uint32_t i = 1; i < blocks; ++i)
     std::memcpy(entry_ + i * (w::k_block_bytes / 4), slot(next_ + i), w::k_block_bytes);
   next_ += blocks;
+  out.slots = blocks;
   out.signalled = (c.flags & w::k_ask_completion) != 0;
-  if (const failure f = check_control(c)) return f;
+  if (const failure f = check_control(c, out.first)) return f;
   switch (c.op) {
     case w::op_nop: return c.segments == 1 ? failure{} : broken(rule::entry_segments);
+    case w::op_rdma_write_imm: out.has_immediate = true; [[fallthrough]];
     case w::op_rdma_write:
     case w::op_rdma_read: return take_copy(c, out);
     case w::op_atomic_cs:
@@ -92,11 +97,11 @@ failure mlx5_queue::take(op& out) {
   }
 }
 
-failure mlx5_queue::check_control(const control& c) const {
+failure mlx5_queue::check_control(const control& c, std::uint64_t first) const {
   const bool masked = c.op == w::op_masked_cs || c.op == w::op_masked_fa;
-  if (c.index != (first_ & 0xffff)) return broken(rule::entry_index);
+  if (c.index != (first & 0xffff)) return broken(rule::entry_index);
   if (c.qpn != number_) return broken(rule::entry_queue);
-  if (c.reserved != 0 || c.immediate != 0) return broken(rule::entry_reserved);
+  if (c.reserved != 0 || (c.immediate != 0 && c.op != w::op_rdma_write_imm)) return broken(rule::entry_reserved);
   if ((c.flags & ~k_flags) != 0) return broken(rule::entry_flags);
   if (masked ? c.opmod != w::k_opmod_masked_4 && c.opmod != w::k_opmod_masked_8 : c.opmod != 0)
     return broken(rule::entry_modifier);
@@ -126,7 +131,8 @@ failure mlx5_queue::take_spans(const std::uint32_t* dw, std::uint32_t count, op&
 failure mlx5_queue::take_copy(const control& c, op& out) const {
   if (c.segments < 2) return broken(rule::entry_segments);
   if (const failure f = take_remote(out)) return f;
-  out.what = c.op == w::op_rdma_write ? verb::write : verb::read;
+  out.what = c.op == w::op_rdma_read ? verb::read : verb::write;
+  out.immediate = c.immediate;
   const std::uint32_t head = w::get_data(entry_ + 8).bytes;
   if (c.segments == 2 || (head & w::k_inline_flag) == 0) return take_spans(entry_ + 8, c.segments - 2, out);
   const std::uint32_t bytes = head & ~w::k_inline_flag;
@@ -182,10 +188,10 @@ failure mlx5_queue::take_masked(const control& c, const std::uint32_t* dw, op& o
 // --- Completions -------------------------------------------------------------------------------------
 
 // The last dword goes last, with release: who sees its opcode and counter sees the rest, and the op's data.
-void mlx5_queue::tell(const op& o, std::uint32_t cqe_opcode, std::uint32_t syndromes) {
-  const bool returns_data = o.what == verb::read || o.what == verb::atomic;
+void mlx5_queue::tell(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes) {
+  const bool returns_data = r.what == verb::read || r.what == verb::atomic;
   std::uint32_t dw[w::k_cqe_dwords] = {};
-  dw[w::k_cqe_bytes_at] = wire::be32(returns_data ? static_cast<std::uint32_t>(o.bytes) : 0);
+  dw[w::k_cqe_bytes_at] = wire::be32(returns_data ? static_cast<std::uint32_t>(r.bytes) : 0);
   if (cqe_opcode == w::cqe_request) {
     const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
     dw[12] = wire::be32(w::high(now));
@@ -193,29 +199,33 @@ void mlx5_queue::tell(const op& o, std::uint32_t cqe_opcode, std::uint32_t syndr
   } else {
     dw[w::k_cqe_syndrome_at] = syndromes;
   }
-  dw[w::k_cqe_qpn_at] = w::cqe_send_opcode_qpn(o.wire_opcode, number_);
+  dw[w::k_cqe_qpn_at] = w::cqe_send_opcode_qpn(r.wire_opcode, number_);
   for (std::uint32_t i = 0; i < w::k_cqe_state_at; ++i) __atomic_store_n(&memory_.cqe[i], dw[i], __ATOMIC_RELAXED);
   __atomic_store_n(&memory_.cqe[w::k_cqe_state_at],
-                   w::cqe_state(static_cast<std::uint32_t>(first_) & 0xffff, cqe_opcode), __ATOMIC_RELEASE);
+                   w::cqe_state(static_cast<std::uint32_t>(r.first) & 0xffff, cqe_opcode), __ATOMIC_RELEASE);
 }
 
-void mlx5_queue::complete(const op& o) {
-  if (o.signalled) tell(o, w::cqe_request, 0);
+void mlx5_queue::complete(const receipt& r) {
+  if (r.signalled) tell(r, w::cqe_request, 0);
 }
 
-void mlx5_queue::complete_in_error(const op& o, failure f) {
-  tell(o, w::cqe_request_error, w::cqe_syndromes(syndrome_of(f.what), static_cast<std::uint32_t>(f.why)));
+void mlx5_queue::complete_in_error(const receipt& r, failure f) {
+  tell(r, w::cqe_request_error, w::cqe_syndromes(syndrome_of(f.what), static_cast<std::uint32_t>(f.why)));
+}
+
+void mlx5_queue::drop(const receipt& r) {
+  if (memory_.flushes_cover_error)
+    tell(r, w::cqe_request_error, w::cqe_syndromes(w::flushed, static_cast<std::uint32_t>(rule::none)));
 }
 
 void mlx5_queue::flush() {
-  op dropped;
   while (next_ != rung_) {
     const std::uint32_t blocks = w::blocks(w::get_control(slot(next_)).segments);
-    first_ = next_;
+    receipt dropped;
+    dropped.first = next_;
     // What follows an error is not to be trusted, not even its length.
     next_ += blocks == 0 || blocks > rung_ - next_ ? 1 : blocks;
-    if (memory_.flushes_cover_error)
-      tell(dropped, w::cqe_request_error, w::cqe_syndromes(w::flushed, static_cast<std::uint32_t>(rule::none)));
+    drop(dropped);
   }
 }
 

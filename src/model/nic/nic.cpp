@@ -3,13 +3,18 @@
 
 #include <algorithm>
 
-#include "model/nic/shm_executor.hpp"
-
 namespace xio::model::rdma {
 
-// Queue numbers have 24 bits; those below 64 are hardware's own.
-nic::nic(const payload_agent& payload, const nic_limits& limits)
-    : payload_(payload), limits_(limits), keys_(limits.seed), next_number_(64 + ((limits.seed & 0xff) << 16)) {}
+namespace {
+
+// The narrowest queue number of all families (bnxt_re: 20 bits); those below 64 are hardware's own.
+constexpr std::uint32_t k_number_mask = 0xfffff;
+constexpr std::uint32_t k_first_number = 64;
+
+}  // namespace
+
+nic::nic(std::unique_ptr<fabric> far, std::uint32_t seed)
+    : fabric_(std::move(far)), next_number_(k_first_number + ((seed & 0xff) << 11)) {}
 
 nic::~nic() = default;
 
@@ -20,33 +25,55 @@ std::unique_lock<std::mutex> nic::visit() {
   return hold;
 }
 
-std::uint32_t nic::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
-  const auto hold = visit();
-  return keys_.add(region{reinterpret_cast<std::uint64_t>(base), bytes, static_cast<unsigned char*>(base), allowed});
+queue_pair* nic::find(std::uint32_t number) const {
+  for (const auto& q : queues_)
+    if (q->number() == number) return q.get();
+  return nullptr;
 }
 
-bool nic::unregister_memory(std::uint32_t key) {
+key_pair nic::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
   const auto hold = visit();
-  return keys_.remove(key);
+  return fabric_->register_memory(base, bytes, allowed);
 }
 
-std::uint32_t nic::create_queue(const mlx5_memory& memory) {
+void nic::unregister_memory(const key_pair& keys) {
   const auto hold = visit();
-  const std::uint32_t number = next_number_++ & 0xffffff;
-  auto queue = std::make_unique<mlx5_queue>(memory, number, limits_.max_message);
-  queues_.push_back(std::make_unique<queue_pair>(number, std::move(queue)));
+  fabric_->unregister_memory(keys);
+}
+
+card nic::introduce() {
+  const auto hold = visit();
+  return fabric_->introduce();
+}
+
+void nic::meet(const std::vector<card>& all) {
+  const auto hold = visit();
+  fabric_->meet(all);
+}
+
+std::uint32_t nic::create_queue(const queue_maker& make) {
+  const auto hold = visit();
+  while (next_number_ < k_first_number || find(next_number_) != nullptr)
+    next_number_ = (next_number_ + 1) & k_number_mask;
+  const std::uint32_t number = next_number_;
+  next_number_ = (next_number_ + 1) & k_number_mask;
+  queues_.push_back(std::make_unique<queue_pair>(number, make(number)));
   return number;
 }
 
-void nic::connect(std::uint32_t number, std::shared_ptr<const key_table> far) {
+card nic::introduce(std::uint32_t number, int pe) {
   const auto hold = visit();
-  for (auto& q : queues_)
-    if (q->number() == number) q->connect(std::make_unique<shm_executor>(payload_, keys_, far));
+  return fabric_->introduce(number, pe);
+}
+
+void nic::connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) {
+  const auto hold = visit();
+  if (queue_pair* q = find(number)) q->connect(fabric_->connect(number, pe, far, far_number));
 }
 
 void nic::destroy_queue(std::uint32_t number) {
   const auto hold = visit();
-  std::erase_if(queues_, [&](const auto& q) { return q->number() == number; });
+  if (std::erase_if(queues_, [&](const auto& q) { return q->number() == number; }) != 0) fabric_->forget(number);
 }
 
 void nic::set_faults(fault_plan* faults) {
@@ -57,7 +84,7 @@ void nic::set_faults(fault_plan* faults) {
 bool nic::poll() {
   if (visitors_.load(std::memory_order_acquire) != 0) return true;
   const std::unique_lock hold(lock_);
-  bool worked = false;
+  bool worked = fabric_->poll();
   for (auto& q : queues_) worked |= q->turn(faults_);
   return worked;
 }

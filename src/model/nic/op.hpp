@@ -19,6 +19,8 @@ enum class outcome : std::uint8_t {
   remote_access,
   remote_operation,
   retry_exceeded,
+  rnr_retry_exceeded,
+  bad_response,
 };
 
 // Which rule was broken: the vendor's part of an error. Numbers are this model's own, and stable.
@@ -46,6 +48,11 @@ enum class rule : std::uint8_t {
   atomic_alignment = 20,
   not_connected = 21,
   injected = 22,
+  doorbell_phase = 23,  // epoch or colour of another lap
+  entry_phase = 24,
+  entry_sequence = 25,  // PSN or message number that does not follow the one before
+  link_lost = 26,
+  peer_refused = 27,  // the peer's NIC answered an error that names no rule
 };
 
 struct failure {
@@ -75,13 +82,21 @@ struct atomic_change {
   bool big_endian_result;  // how the old value is put into local memory
 };
 
-struct op {
+// What is left of an op while it is under way: all that its completion needs.
+struct receipt {
   verb what = verb::nop;
   bool signalled = false;
   std::uint8_t wire_opcode = 0;  // the dialect's, for its completion
+  std::uint32_t slots = 0;       // of the ring, from `first` on
+  std::uint64_t first = 0;       // ticket
+  std::uint64_t bytes = 0;
+};
+
+struct op : receipt {
   std::uint64_t remote = 0;
   std::uint32_t remote_key = 0;
-  std::uint64_t bytes = 0;
+  bool has_immediate = false;  // of a write: the peer's receive queue gets a completion with `immediate`
+  std::uint32_t immediate = 0;
   // Either `inlined` bytes of the entry itself, or spans.
   bool is_inline = false;
   std::array<unsigned char, k_max_inline> inlined;

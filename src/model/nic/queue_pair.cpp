@@ -14,8 +14,11 @@ constexpr int k_turn_ops = 64;
 }  // namespace
 
 bool queue_pair::turn(fault_plan* faults) {
-  if (const failure f = queue_->look(); f && stage_ != stage::error) stop(f);
-  if (stage_ == stage::lost) return false;
+  if (const failure f = queue_->look(); f && stage_ < stage::broken) {
+    // A wrong doorbell names no entry: the failure is told of the one that was taken last.
+    broken_ = f;
+    stage_ = stage::broken;
+  }
   if (stage_ == stage::error) {
     const bool any = queue_->waiting();
     queue_->flush();
@@ -23,27 +26,42 @@ bool queue_pair::turn(fault_plan* faults) {
   }
   bool worked = false;
   std::uint64_t budget = k_turn_bytes;
-  for (int i = 0; i < k_turn_ops && budget != 0; ++i) {
-    if (stage_ == stage::idle && !begin(faults)) break;
-    if (stage_ == stage::waiting) {
-      if (clock::now() < not_before_) break;
-      stage_ = stage::running;
+  for (int i = 0; i < k_turn_ops && budget != 0 && stage_ != stage::error; ++i) {
+    bool some = fill(faults);
+    if (far_ != nullptr && !under_way_.empty()) {
+      const std::uint64_t moved = far_->advance(budget);
+      budget -= std::min(budget, moved);
+      some |= moved != 0;
     }
+    some |= collect();
+    if (!some) break;
     worked = true;
-    if (stage_ != stage::running || !go_on(&budget)) break;
   }
   return worked;
 }
 
-// False if there is nothing to begin with.
+// Hands entries to the executor. True if any went.
+bool queue_pair::fill(fault_plan* faults) {
+  if (stage_ == stage::idle && !begin(faults)) return false;
+  if (stage_ == stage::waiting && clock::now() >= not_before_) stage_ = stage::ready;
+  if (stage_ == stage::broken && under_way_.empty()) {
+    stop(op_, broken_);
+    return true;
+  }
+  if (stage_ != stage::ready || !far_->begin(op_)) return false;
+  under_way_.push_back(op_);
+  stage_ = stage::idle;
+  return true;
+}
+
+// Takes the next entry. False if there is none.
 bool queue_pair::begin(fault_plan* faults) {
   if (!queue_->waiting()) return false;
-  failure f = queue_->take(op_);
-  if (!f && far_ == nullptr) f = {outcome::local_qp_operation, rule::not_connected};
-  progress_ = {};
-  stage_ = stage::running;
+  broken_ = queue_->take(op_);
+  if (!broken_ && far_ == nullptr) broken_ = {outcome::local_qp_operation, rule::not_connected};
+  stage_ = stage::ready;
   const std::uint64_t nth = taken_++;
-  if (!f && faults != nullptr) {
+  if (!broken_ && faults != nullptr) {
     const injected_fault fault = faults->next(number_, nth, op_);
     switch (fault.what) {
       case injected_fault::kind::none: break;
@@ -51,32 +69,38 @@ bool queue_pair::begin(fault_plan* faults) {
         stage_ = stage::waiting;
         not_before_ = clock::now() + fault.wait;
         break;
-      case injected_fault::kind::fail: f = fault.how; break;
+      case injected_fault::kind::fail: broken_ = fault.how; break;
       case injected_fault::kind::lose: stage_ = stage::lost; break;
     }
   }
-  if (f) stop(f);
+  if (broken_) stage_ = stage::broken;
   return true;
 }
 
-// True if the op is done and the next may begin.
-bool queue_pair::go_on(std::uint64_t* budget) {
-  const std::uint64_t before = progress_.moved;
-  failure why;
-  const auto step = op_.what == verb::nop ? executor::step::done : far_->advance(op_, progress_, *budget, &why);
-  *budget -= std::min(*budget, progress_.moved - before);
-  if (step == executor::step::busy) return progress_.moved != before;
-  if (step == executor::step::failed) {
-    stop(why);
-    return false;
+// Completes what the executor has ended.
+bool queue_pair::collect() {
+  bool any = false;
+  failure how;
+  while (!under_way_.empty() && far_ != nullptr && far_->ended(&how)) {
+    const receipt r = under_way_.front();
+    under_way_.pop_front();
+    any = true;
+    if (how) {
+      stop(r, how);
+      return true;
+    }
+    queue_->complete(r);
   }
-  queue_->complete(op_);
-  stage_ = stage::idle;
-  return true;
+  return any;
 }
 
-void queue_pair::stop(failure f) {
-  queue_->complete_in_error(op_, f);
+// What is under way behind the failure, and the entry that was taken and not begun, are dropped.
+void queue_pair::stop(const receipt& r, failure f) {
+  const bool holds_one = stage_ == stage::waiting || stage_ == stage::ready || stage_ == stage::lost;
+  queue_->complete_in_error(r, f);
+  for (const receipt& later : under_way_) queue_->drop(later);
+  under_way_.clear();
+  if (holds_one) queue_->drop(op_);
   stage_ = stage::error;
 }
 

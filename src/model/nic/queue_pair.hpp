@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A queue pair: takes ops off its wire queue one by one and in order, has them carried out, completes them. After
-// the first failure it is in error for good and drops what comes.
+// A queue pair: takes ops off its wire queue one by one and in order, has them carried out, completes them in order.
+// After the first failure it is in error for good and drops what comes.
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 
 #include "model/nic/executor.hpp"
@@ -20,21 +21,32 @@ class queue_pair {
   void connect(std::unique_ptr<executor> far) { far_ = std::move(far); }
   // One bounded turn; true if it did anything.
   bool turn(fault_plan* faults);
+  // A peer's write with immediate; see wire_queue.
+  bool deliver(std::uint32_t immediate, std::uint64_t bytes) { return queue_->deliver(immediate, bytes); }
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class stage { idle, waiting, running, lost, error };
+  enum class stage {
+    idle,     // ready for the next entry
+    waiting,  // holds one until not_before_
+    ready,    // holds one that the executor had no room for
+    lost,     // never goes on
+    broken,   // a failure stands behind what is under way
+    error
+  };
 
+  bool fill(fault_plan* faults);
   bool begin(fault_plan* faults);
-  bool go_on(std::uint64_t* budget);
-  void stop(failure f);
+  bool collect();
+  void stop(const receipt& r, failure f);
 
   const std::uint32_t number_;
   std::unique_ptr<wire_queue> queue_;
   std::unique_ptr<executor> far_;
   stage stage_ = stage::idle;
   op op_;
-  progress progress_;
+  failure broken_;  // why op_ fails once all before it are complete
+  std::deque<receipt> under_way_;
   clock::time_point not_before_{};
   std::uint64_t taken_ = 0;
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Both ends' memory is mapped in this process: ops are copies and atomics.
+// Both ends' memory is mapped in this process: ops are copies and atomics, one at a time.
 #pragma once
+#include <map>
 #include <memory>
 
 #include "base/payload.hpp"
-#include "model/nic/executor.hpp"
+#include "model/nic/fabric.hpp"
 #include "model/nic/keys.hpp"
+#include "model/nic/memory_ops.hpp"
 
 namespace xio::model::rdma {
 
@@ -15,19 +17,53 @@ class shm_executor final : public executor {
   shm_executor(const payload_agent& payload, const key_table& local, std::shared_ptr<const key_table> far)
       : payload_(payload), local_(local), far_(std::move(far)) {}
 
-  step advance(const op& o, progress& p, std::uint64_t budget, failure* why) override;
+  bool begin(const op& o) override;
+  std::uint64_t advance(std::uint64_t budget) override;
+  bool ended(failure* how) override;
 
  private:
-  failure check(const op& o) const;
-  failure near(const span_ref& s, std::uint32_t wanted, unsigned char** place) const;
-  failure distant(const op& o, std::uint32_t wanted, unsigned char** place) const;
-  failure write_inline(const op& o);
-  failure move(const op& o, progress& p, std::uint64_t budget);
-  failure change(const op& o);
+  enum class stage { idle, running, over };
+  failure check() const;
+  failure distant(std::uint32_t wanted, unsigned char** place) const;
+  failure step(std::uint64_t budget);
+  failure write_inline();
+  failure move(std::uint64_t budget);
+  failure change();
 
   const payload_agent& payload_;
   const key_table& local_;
   std::shared_ptr<const key_table> far_;
+  op op_;
+  stage stage_ = stage::idle;
+  std::uint64_t moved_ = 0;
+  failure how_;
+};
+
+// NICs of one machine whose owners have each other's memory mapped.
+class shm_fabric final : public fabric {
+ public:
+  shm_fabric(const payload_agent& payload, std::uint64_t max_message, std::uint32_t seed)
+      : payload_(payload), max_message_(max_message), keys_(seed) {}
+
+  // What PE `pe` has opened under `rkey`, and where that is mapped here.
+  void adopt(int pe, std::uint32_t rkey, const region& what);
+
+  const char* name() const override { return "shm"; }
+  std::uint64_t max_message() const override { return max_message_; }
+  key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override;
+  void unregister_memory(const key_pair& keys) override { keys_.remove(keys.lkey); }
+  card introduce() override { return {}; }
+  void meet(const std::vector<card>&) override {}
+  card introduce(std::uint32_t, int) override { return {}; }
+  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) override;
+  void forget(std::uint32_t) override {}
+  bool poll() override { return false; }
+
+ private:
+  const payload_agent& payload_;
+  const std::uint64_t max_message_;
+  key_table keys_;
+  std::map<int, std::shared_ptr<key_table>> far_;
 };
 
 }  // namespace xio::model::rdma

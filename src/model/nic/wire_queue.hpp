@@ -14,14 +14,20 @@ class wire_queue {
   virtual failure look() = 0;
   // Whether the doorbell has announced entries that were not taken.
   virtual bool waiting() const = 0;
-  // Takes and decodes the next entry. On failure `out` holds what completion needs.
+  // Takes and decodes the next entry. On failure the receipt in `out` holds what completion needs.
   virtual failure take(op& out) = 0;
 
-  // Completions of the entry taken last.
-  virtual void complete(const op& o) = 0;
-  virtual void complete_in_error(const op& o, failure f) = 0;
-  // Drops everything announced, after an error.
+  // Completions, in the order in which entries were taken; several may be under way.
+  virtual void complete(const receipt& r) = 0;
+  virtual void complete_in_error(const receipt& r, failure f) = 0;
+  // An entry that was taken before another one failed.
+  virtual void drop(const receipt& r) = 0;
+  // Drops everything announced and not taken, after an error.
   virtual void flush() = 0;
+
+  // A write with immediate has come for this queue pair: uses up a posted receive entry and tells its completion.
+  // False if none is posted.
+  virtual bool deliver(std::uint32_t /*immediate*/, std::uint64_t /*bytes*/) { return false; }
 };
 
 }  // namespace xio::model::rdma

@@ -12,7 +12,7 @@ namespace xio::rdma {
 namespace {
 
 constexpr std::uint32_t k_magic = 0x4f495852;  // "RXIO"
-constexpr std::uint16_t k_version = 1;
+constexpr std::uint16_t k_version = 2;
 
 enum class message : std::uint16_t { identity = 1, queues = 2 };
 
@@ -29,7 +29,7 @@ struct identity_message {
   header head;
   identity what;
 };
-static_assert(sizeof(identity_message) == 40);
+static_assert(sizeof(identity_message) == 1080);
 
 header make_header(message kind, xio_status_t status, std::uint32_t count) {
   return header{k_magic, k_version, kind, static_cast<std::int32_t>(status), count};
@@ -56,11 +56,12 @@ void check_identity(const identity& theirs, const identity& mine, int pe) {
   if (theirs.heap_bytes != mine.heap_bytes)
     fail(XIO_ERR_PEER, "PE {} has a heap of {} bytes and this PE one of {}; set XIO_HEAP_SIZE alike everywhere", pe,
          theirs.heap_bytes, mine.heap_bytes);
-  if (theirs.heap_rkey == 0 || theirs.heap_base == 0 || theirs.heap_base + theirs.heap_bytes < theirs.heap_base)
-    fail(XIO_ERR_PEER,
-         "PE {} described its heap by address {:#x} and key {:#x}, which cannot be; run the same XIO on every "
-         "PE",
-         pe, theirs.heap_base, theirs.heap_rkey);
+  if (theirs.nics != mine.nics)
+    fail(XIO_ERR_PEER, "PE {} uses {} NICs and this PE {}; name as many on every PE (XIO_HCA_LIST, XIO_MODEL_NICS)", pe,
+         theirs.nics, mine.nics);
+  if (theirs.heap_base == 0 || theirs.heap_base + theirs.heap_bytes < theirs.heap_base)
+    fail(XIO_ERR_PEER, "PE {} described its heap by address {:#x}, which cannot be; run the same XIO on every PE", pe,
+         theirs.heap_base);
   if (theirs.max_message != mine.max_message)
     fail(XIO_ERR_PEER, "PE {}'s NIC takes messages of {} bytes and this PE's {}; use the same kind of NIC on every PE",
          pe, theirs.max_message, mine.max_message);
@@ -81,28 +82,33 @@ std::vector<identity> exchange_identities(bootstrap::channel& c, const identity&
   return out;
 }
 
-std::vector<std::uint32_t> exchange_queues(bootstrap::channel& c, const std::vector<std::uint32_t>& numbers,
-                                           xio_status_t status) {
+std::vector<queue_card> exchange_queues(bootstrap::channel& c, const std::vector<queue_card>& mine,
+                                        std::uint32_t per_peer, xio_status_t status) {
   const auto n = static_cast<std::size_t>(c.size());
-  std::vector<std::byte> mine(sizeof(header) + n * sizeof(std::uint32_t));
-  const header h = make_header(message::queues, status, static_cast<std::uint32_t>(n));
-  std::memcpy(mine.data(), &h, sizeof h);
-  std::memcpy(mine.data() + sizeof h, numbers.data(), std::min(numbers.size(), n) * sizeof(std::uint32_t));
-  const auto all = c.allgather(mine);
-  std::vector<std::uint32_t> out;
+  const std::size_t count = n * per_peer;
+  std::vector<std::byte> bytes(sizeof(header) + count * sizeof(queue_card));
+  const header h = make_header(message::queues, status, static_cast<std::uint32_t>(count));
+  std::memcpy(bytes.data(), &h, sizeof h);
+  if (status == XIO_OK) std::memcpy(bytes.data() + sizeof h, mine.data(), count * sizeof(queue_card));
+  const auto all = c.allgather(bytes);
+  std::vector<queue_card> out;
   if (status != XIO_OK) return out;
   for (std::size_t pe = 0; pe < n; ++pe) {
-    const std::byte* from = all.data() + pe * mine.size();
+    const std::byte* from = all.data() + pe * bytes.size();
     header theirs;
     std::memcpy(&theirs, from, sizeof theirs);
-    check_header(theirs, message::queues, static_cast<std::uint32_t>(n), static_cast<int>(pe));
-    std::uint32_t number;
-    std::memcpy(&number, from + sizeof theirs + static_cast<std::size_t>(c.rank()) * sizeof number, sizeof number);
-    if ((number != 0) != (numbers[pe] != 0) || number > 0xffffff)
-      fail(XIO_ERR_PEER,
-           "PE {} {} a queue pair to this PE, which {}; create contexts with the same attributes on every PE", pe,
-           number != 0 ? "has" : "lacks", numbers[pe] != 0 ? "has one to it" : "has none to it");
-    out.push_back(number);
+    check_header(theirs, message::queues, static_cast<std::uint32_t>(count), static_cast<int>(pe));
+    for (std::uint32_t which = 0; which < per_peer; ++which) {
+      queue_card q;
+      const std::size_t place = static_cast<std::size_t>(c.rank()) * per_peer + which;
+      std::memcpy(&q, from + sizeof theirs + place * sizeof q, sizeof q);
+      const std::uint32_t here = mine[pe * per_peer + which].number;
+      if ((q.number != 0) != (here != 0) || q.number > 0xffffff)
+        fail(XIO_ERR_PEER,
+             "PE {} {} a queue pair to this PE, which {}; create contexts with the same attributes on every PE", pe,
+             q.number != 0 ? "has" : "lacks", here != 0 ? "has one to it" : "has none to it");
+      out.push_back(q);
+    }
   }
   return out;
 }

@@ -1,27 +1,40 @@
 // SPDX-License-Identifier: MIT
 // What PEs tell each other about RDMA, and the checks of what the others say. All of it is collective.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
+#include "model/nic/fabric.hpp"
+#include "xio/device/view.hpp"
 
 namespace xio::rdma {
+
+using model::rdma::card;
 
 // Of one PE's endpoint.
 struct identity {
   std::uint64_t heap_base;  // as the NIC addresses it
   std::uint64_t heap_bytes;
-  std::uint32_t heap_rkey;
+  std::uint32_t nics;
   std::uint32_t max_message;
+  std::uint32_t heap_rkey[dev::k_max_nics];
+  card nic_cards[dev::k_max_nics];
 };
 
 // status: XIO_OK, or why this PE has no endpoint; every PE then throws, naming it.
 std::vector<identity> exchange_identities(bootstrap::channel& c, const identity& mine, xio_status_t status);
 
-// numbers: my queue pair for each PE, 0 = none. Answers the queue pair that each PE has for me; where I have one, the
-// other has one too, or this throws.
-std::vector<std::uint32_t> exchange_queues(bootstrap::channel& c, const std::vector<std::uint32_t>& numbers,
-                                           xio_status_t status);
+// One queue pair as its maker describes it to the PE at the other end; number 0: there is none.
+struct queue_card {
+  std::uint32_t number;
+  card what;
+};
+
+// mine: `per_peer` queue pairs for each PE, PE by PE. Answers those that each PE has for me, in the same order; where I
+// have one the other has one too, or this throws.
+std::vector<queue_card> exchange_queues(bootstrap::channel& c, const std::vector<queue_card>& mine,
+                                        std::uint32_t per_peer, xio_status_t status);
 
 }  // namespace xio::rdma

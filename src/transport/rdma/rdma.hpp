@@ -18,19 +18,22 @@ namespace xio::rdma {
 class queue_set {
  public:
   virtual ~queue_set() = default;
-  // Filled but for `index`; ring_kind::none when this set has no queue to that PE.
-  virtual dev::ring_view view(int pe) const = 0;
+  // Queue pair `which` to a PE: filled but for `index`; ring_kind::none when this set has no queue to that PE.
+  virtual dev::ring_view view(int pe, std::uint32_t which) const = 0;
+};
+
+// Of local memory, by NIC.
+struct memory_keys {
+  std::uint32_t lkey[dev::k_max_nics];
+  std::uint32_t rkey[dev::k_max_nics];
 };
 
 struct queue_request {
   std::vector<bool> peers;  // to which PEs; symmetric: if a wants b then b wants a
   std::uint32_t depth;      // entries, a power of two
   std::uint64_t ticket_start;
-  std::uint32_t scratch_lkey;
-};
-
-struct memory_keys {
-  std::uint32_t lkey, rkey;
+  memory_keys scratch;
+  std::uint32_t per_peer;  // queue pairs to each, a power of two
 };
 
 struct setup {
@@ -42,15 +45,15 @@ struct setup {
   std::size_t heap_bytes;
   // Peers' heaps in this address space, null where not mapped (another machine).
   std::vector<void*> peer_heaps;
+  int local_rank;
 };
 
 class endpoint {
  public:
   virtual ~endpoint() = default;
-  virtual const char* backend() const = 0;  // "model mlx5", later "mlx5_0"
+  virtual const char* backend() const = 0;  // "mlx5 over shm (model)", "proxy over rxe0"
+  virtual std::uint32_t nics() const = 0;   // 1 .. k_max_nics, the same on every PE
   virtual memory_keys heap_keys() const = 0;
-  virtual std::uint64_t remote_heap(int pe) const = 0;  // address of PE's heap as put on the wire
-  virtual std::uint32_t rkey(int pe) const = 0;
   virtual bool reaches(int pe) const = 0;
   virtual memory_keys register_memory(void* base, std::size_t bytes) = 0;
   virtual void unregister_memory(void* base) = 0;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Broadcom bnxt_re (Thor2) on the software NIC.
+#include "model/nic/bnxt_queue.hpp"
+#include "transport/rdma/family.hpp"
+#include "xio/wire/bnxt.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+namespace w = wire::bnxt;
+
+// Completions tell 16 bits of an index, and 0xffff is none.
+constexpr std::uint32_t k_most_depth = 32768;
+// 8-byte compare-swap and fetch-add alone: bnxt_re-abi.h has no other opcodes.
+constexpr std::uint32_t k_atomics = 0;
+// CQ entries per send queue entry; see device/bnxt.hpp.
+constexpr std::uint32_t k_cq_factor_log2 = 1;
+
+std::size_t completion_bytes(std::uint32_t depth) { return (std::size_t{depth} << k_cq_factor_log2) * w::k_cqe_bytes; }
+
+std::size_t side_bytes(std::uint32_t depth) { return std::size_t{depth} * sizeof(std::uint64_t); }
+
+// A completion queue's number is its own and not the queue pair's, or one in the other's place would go unnoticed.
+std::uint32_t cq_number(const dev::ring_view& v) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(v.completion) / w::k_cqe_bytes) & w::k_queue_mask;
+}
+
+void prepare(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
+  v.cq_depth = v.depth << k_cq_factor_log2;
+  v.cq_depth_log2 = v.depth_log2 + k_cq_factor_log2;
+  v.cq_id = cq_number(v);
+  v.path_mtu = plan.path_mtu;
+  // Ticket and PSN in one word; see ring_take_tickets.
+  constexpr unsigned k_ticket_bits = 40;
+  const std::uint64_t psn = plan.first_psn + (plan.ticket_start >> k_ticket_bits);
+  state.serial = (psn << k_ticket_bits) | (plan.ticket_start & ((std::uint64_t{1} << k_ticket_bits) - 1));
+}
+
+std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
+  model::rdma::bnxt_memory m{};
+  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  m.msns = reinterpret_cast<const std::uint64_t*>(v.side);
+  m.depth_log2 = v.depth_log2;
+  m.doorbell = v.doorbell;
+  m.cqes = reinterpret_cast<std::uint32_t*>(v.completion);
+  m.cq_depth_log2 = v.cq_depth_log2;
+  m.cq_doorbell = reinterpret_cast<const std::uint64_t*>(v.cq_doorbell);
+  m.cq_number = v.cq_id;
+  m.start = plan.ticket_start;
+  m.first_psn = plan.first_psn;
+  m.path_mtu = plan.path_mtu;
+  return std::make_unique<model::rdma::bnxt_queue>(m, number, plan.max_message);
+}
+
+}  // namespace
+
+const family& bnxt_family() {
+  static const family row{"bnxt",           dev::ring_kind::bnxt, w::k_wqe_bytes,    4,
+                          k_most_depth,     w::k_inline_bytes,    w::k_inline_bytes, k_atomics,
+                          completion_bytes, side_bytes,           prepare,           decode};
+  return row;
+}
+
+}  // namespace xio::rdma

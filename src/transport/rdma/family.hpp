@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What the host must know of a NIC family to lay a queue pair out in memory. One file per family fills one of these;
+// the rows are listed in family.cpp.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "model/nic/wire_queue.hpp"
+#include "xio/device/view.hpp"
+
+namespace xio::rdma {
+
+// Of one queue pair on the software NIC.
+struct queue_plan {
+  std::uint64_t ticket_start;  // a multiple of the depth
+  std::uint64_t max_message;
+  std::uint32_t path_mtu;
+  std::uint32_t first_psn;  // 24 bits
+};
+
+struct family {
+  const char* name;  // as XIO_NIC_FAMILY names it
+  dev::ring_kind kind;
+  std::uint32_t slot_bytes;
+  std::uint32_t least_depth, most_depth;
+  std::uint32_t inline_bytes, gather_bytes;  // see dev::ring_view
+  std::uint32_t atomics;                     // dev::nic_atomics
+  // Host memory beside the slots: the completion queue (or word), and what ring_view::side points to. A doorbell, a
+  // doorbell record and a CQ doorbell of 8 bytes each exist always.
+  std::size_t (*completion_bytes)(std::uint32_t depth);
+  std::size_t (*side_bytes)(std::uint32_t depth);
+  // Memory stands, all of it zero, and so does the view but for the family's own fields: fills those (cq_depth,
+  // cq_depth_log2, personality ...) and writes what the driver would write before the first use. `state` becomes the
+  // ring's; issued, completed and credits are set.
+  void (*prepare)(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan);
+  // The decoder over that memory.
+  std::unique_ptr<model::rdma::wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan,
+                                                     std::uint32_t number);
+};
+
+// Throws XIO_ERR_CONFIG for a name that is none.
+const family& find_family(const std::string& name);
+
+const family& mlx5_family();
+const family& bnxt_family();
+const family& ionic_family();     // firmware v2 opcodes
+const family& ionic_v1_family();  // firmware v1
+const family& ernic_family();     // the legacy personality
+const family& proxy_family();
+
+}  // namespace xio::rdma

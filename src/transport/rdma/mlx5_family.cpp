@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include <cstring>
+
+#include "model/nic/mlx5_queue.hpp"
+#include "transport/rdma/family.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+// Indices on the wire have 16 bits; half of that may be in flight.
+constexpr std::uint32_t k_most_depth = 32768;
+// 64 lanes of 8 bytes: nine basic blocks. mlx5 devices take up to 16 (mlx5dv max_wqe 1024 bytes).
+constexpr std::uint32_t k_gather_bytes = 512;
+
+std::size_t completion_bytes(std::uint32_t) { return wire::mlx5::k_cqe_dwords * 4; }
+std::size_t side_bytes(std::uint32_t) { return 0; }
+
+void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan&) {
+  std::memset(v.completion, 0xff, completion_bytes(v.depth));  // opcode 15: nothing yet
+}
+
+std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
+  model::rdma::mlx5_memory m{};
+  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  m.depth = v.depth;
+  m.record = v.record;
+  m.doorbell = v.doorbell;
+  m.cqe = reinterpret_cast<std::uint32_t*>(v.completion);
+  m.start = plan.ticket_start;
+  return std::make_unique<model::rdma::mlx5_queue>(m, number, plan.max_message);
+}
+
+}  // namespace
+
+const family& mlx5_family() {
+  static const family row{"mlx5",
+                          dev::ring_kind::mlx5,
+                          wire::mlx5::k_block_bytes,
+                          4,
+                          k_most_depth,
+                          wire::mlx5::k_inline_in_block,
+                          k_gather_bytes,
+                          dev::nic_masked | dev::nic_native_4,
+                          completion_bytes,
+                          side_bytes,
+                          prepare,
+                          decode};
+  return row;
+}
+
+}  // namespace xio::rdma

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// RDMA on software NICs: rings of any family in shared memory, carried to the peers by a fabric. Over verbs this is
+// also how a real device serves kernels that cannot reach its own queues (proxy).
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/nic/nic.hpp"
+#include "model/nic/shm_executor.hpp"
+#include "transport/rdma/exchange.hpp"
+#include "transport/rdma/nic_queues.hpp"
+#include "transport/rdma/rdma.hpp"
+
+namespace xio::rdma {
+
+struct nic_choice {
+  const rdma::family* family;
+  std::vector<std::unique_ptr<model::rdma::fabric>> fabrics;  // one per NIC
+  std::vector<model::rdma::shm_fabric*> mapped;               // those of them that need the peers' mappings
+  std::uint32_t atomics;                                      // of dev::nic_atomics, what the fabric can
+  std::unique_ptr<model::rdma::fault_plan> faults;            // or null
+  bool is_model;
+};
+
+class nic_endpoint final : public endpoint {
+ public:
+  nic_endpoint(const setup& s, nic_choice choice);
+  ~nic_endpoint() override;
+
+  const char* backend() const override { return name_.c_str(); }
+  std::uint32_t nics() const override { return static_cast<std::uint32_t>(nics_.size()); }
+  memory_keys heap_keys() const override { return heap_keys_; }
+  bool reaches(int pe) const override { return !needs_mapping_ || heaps_[static_cast<std::size_t>(pe)] != nullptr; }
+  memory_keys register_memory(void* base, std::size_t bytes) override;
+  void unregister_memory(void* base) override;
+  std::unique_ptr<queue_set> create_queues(const queue_request& request) override;
+
+  // For tests: faults on purpose.
+  model::rdma::nic& nic(std::size_t which = 0) { return **nics_[which]; }
+
+ private:
+  memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed);
+  void unregister_on_all(const memory_keys& keys);
+  void meet(const setup& s, const std::vector<model::rdma::shm_fabric*>& mapped);
+  void fill_remote(dev::ring_view& v, std::size_t pe) const;
+
+  bootstrap::channel& channel_;
+  std::vector<void*> heaps_;
+  std::unique_ptr<model::rdma::fault_plan> faults_;
+  nic_list nics_;
+  queue_style style_{};
+  bool needs_mapping_ = false;
+  std::string name_;
+  memory_keys heap_keys_{};
+  std::vector<identity> peers_;
+  std::multimap<void*, memory_keys> registered_;
+};
+
+}  // namespace xio::rdma

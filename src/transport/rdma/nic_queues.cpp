@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/nic_queues.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+// What is written by different parties lies on lines of its own.
+constexpr std::size_t k_line = 128;
+// PSNs begin near the end of their 24 bits, so that every queue pair sees them wrap.
+constexpr std::uint32_t k_first_psn = 0xfffff0;
+
+std::size_t whole_lines(std::size_t bytes) { return (bytes + k_line - 1) / k_line * k_line; }
+
+// Where the parts of one queue pair's host memory begin.
+struct layout {
+  std::size_t completion, side, record, doorbell, cq_doorbell, bytes;
+  layout(const family& f, std::uint32_t depth) {
+    completion = whole_lines(depth * std::size_t{f.slot_bytes});
+    side = completion + whole_lines(f.completion_bytes(depth));
+    record = side + whole_lines(f.side_bytes(depth));
+    doorbell = record + k_line;
+    cq_doorbell = doorbell + k_line;
+    bytes = (cq_doorbell + k_line + 255) / 256 * 256;
+  }
+};
+
+std::size_t device_bytes(std::uint32_t depth) {
+  return whole_lines(sizeof(dev::ring_state) + depth * sizeof(std::uint32_t));
+}
+
+void check(const queue_request& r, const family& f) {
+  if (!std::has_single_bit(r.depth) || r.depth < f.least_depth || r.depth > f.most_depth)
+    fail(XIO_ERR_CONFIG,
+         "an RDMA ring of {} entries: the depth of a {} queue must be a power of two from {} to {}; set "
+         "XIO_RING_DEPTH or ring_depth",
+         r.depth, f.name, f.least_depth, f.most_depth);
+  if (r.ticket_start % r.depth != 0)
+    fail(XIO_ERR_CONFIG,
+         "tickets of an RDMA ring of {} entries cannot start at {}; XIO_TICKET_START must be a multiple of the "
+         "depth",
+         r.depth, r.ticket_start);
+}
+
+}  // namespace
+
+nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const queue_request& request,
+                       const queue_style& style)
+    : nics_(std::move(nics)), per_peer_(request.per_peer), views_(wanted.size() * request.per_peer, dev::ring_view{}) {
+  check(request, *style.family);
+  const auto count = static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true)) * per_peer_;
+  shared_ = gpu::buffer(count * layout(*style.family, request.depth).bytes, gpu::place::shared);
+  device_ = gpu::buffer(count * device_bytes(request.depth), gpu::place::device);
+  std::size_t place = 0;
+  try {
+    for (std::size_t pe = 0; pe < wanted.size(); ++pe)
+      for (std::uint32_t which = 0; wanted[pe] && which < per_peer_; ++which)
+        view_at(static_cast<int>(pe), which) = make(place++, which, request, style);
+  } catch (...) {
+    take_down();
+    throw;
+  }
+}
+
+nic_queues::~nic_queues() { take_down(); }
+
+void nic_queues::take_down() {
+  for (std::size_t i = 0; i < views_.size(); ++i)
+    if (views_[i].kind != dev::ring_kind::none)
+      nic_of(static_cast<std::uint32_t>(i % per_peer_)).destroy_queue(views_[i].id);
+}
+
+dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const queue_request& request,
+                                const queue_style& style) {
+  const family& f = *style.family;
+  const layout at(f, request.depth);
+  unsigned char* host = shared_.as<unsigned char>() + place * at.bytes;
+  unsigned char* words = device_.as<unsigned char>() + place * device_bytes(request.depth);
+  dev::ring_view v{};
+  v.state = reinterpret_cast<dev::ring_state*>(words);
+  v.sequence = reinterpret_cast<std::uint32_t*>(words + sizeof(dev::ring_state));
+  v.slots = host;
+  v.depth = request.depth;
+  v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
+  v.kind = f.kind;
+  v.chunk = style.chunk;
+  v.completion = host + at.completion;
+  v.side = host + at.side;
+  v.record = reinterpret_cast<std::uint32_t*>(host + at.record) + 1;  // mlx5: [0] is the receive queue's
+  v.doorbell = reinterpret_cast<std::uint64_t*>(host + at.doorbell);
+  v.cq_doorbell = reinterpret_cast<std::uint32_t*>(host + at.cq_doorbell);
+  v.nic = which % static_cast<std::uint32_t>(nics_.size());
+  v.scratch_lkey = request.scratch.lkey[v.nic];
+  v.atomics = style.atomics;
+  v.inline_bytes = f.inline_bytes;
+  v.gather_bytes = f.gather_bytes;
+  v.path_mtu = style.path_mtu;
+
+  const queue_plan plan{request.ticket_start, style.chunk, style.path_mtu, k_first_psn};
+  dev::ring_state state{};
+  state.issued = state.published = state.completed = request.ticket_start;
+  state.credits = request.depth;
+  f.prepare(v, state, plan);
+  gpu::put_value(v.state, state);
+  // A slot's mark says for which lap it is complete: not for the first one.
+  const auto before = static_cast<std::uint32_t>(request.ticket_start >> v.depth_log2);
+  const std::vector<std::uint32_t> marks(request.depth, before);
+  gpu::copy(v.sequence, marks.data(), marks.size() * sizeof(std::uint32_t));
+  v.id = nic_of(which).create_queue([&](std::uint32_t number) { return f.decode(v, plan, number); });
+  return v;
+}
+
+}  // namespace xio::rdma

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Memory of the queue pairs of one ctx on software NICs, and their views. One allocation of each kind for all.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "model/nic/nic.hpp"
+#include "transport/rdma/family.hpp"
+#include "transport/rdma/rdma.hpp"
+
+namespace xio::rdma {
+
+// Keeps a NIC running on the machine's threads as long as anyone has a part of it.
+class running_nic {
+ public:
+  running_nic(model::machine& m, std::unique_ptr<model::rdma::fabric> far, std::uint32_t seed)
+      : machine_(m), nic_(std::move(far), seed) {
+    machine_.add(&nic_);
+  }
+  ~running_nic() { machine_.remove(&nic_); }
+  running_nic(const running_nic&) = delete;
+  running_nic& operator=(const running_nic&) = delete;
+  model::rdma::nic& operator*() { return nic_; }
+  model::rdma::nic* operator->() { return &nic_; }
+
+ private:
+  model::machine& machine_;
+  model::rdma::nic nic_;
+};
+
+using nic_list = std::vector<std::shared_ptr<running_nic>>;
+
+// What all queue pairs of a set have in common.
+struct queue_style {
+  const rdma::family* family;
+  std::uint32_t chunk;  // most bytes of one message
+  std::uint32_t path_mtu;
+  std::uint32_t atomics;  // of dev::nic_atomics, what fabric and family can
+};
+
+class nic_queues final : public queue_set {
+ public:
+  nic_queues(nic_list nics, const std::vector<bool>& wanted, const queue_request& request, const queue_style& style);
+  ~nic_queues() override;
+
+  dev::ring_view view(int pe, std::uint32_t which) const override { return views_[place_of(pe, which)]; }
+  // The view as endpoint fills in what the peer has said; the number is its `id`, 0 where there is no queue pair.
+  dev::ring_view& view_at(int pe, std::uint32_t which) { return views_[place_of(pe, which)]; }
+  model::rdma::nic& nic_of(std::uint32_t which) { return **nics_[which % nics_.size()]; }
+
+ private:
+  std::size_t place_of(int pe, std::uint32_t which) const { return static_cast<std::size_t>(pe) * per_peer_ + which; }
+  void take_down();
+  dev::ring_view make(std::size_t place, std::uint32_t which, const queue_request& request, const queue_style& style);
+
+  nic_list nics_;
+  std::uint32_t per_peer_;
+  gpu::buffer shared_;  // slots, completions, side tables, records and doorbells of each queue
+  gpu::buffer device_;  // state and sequence of each queue
+  std::vector<dev::ring_view> views_;
+};
+
+}  // namespace xio::rdma

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// The bytes of bnxt_re entries, doorbells and completions, against values written by hand from the structs and masks in
+// rdma-core's providers/bnxt_re/bnxt_re-abi.h (all little endian) and from what verbs.c, db.c and memory.h do with
+// them.
+#include "xio/wire/bnxt.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace {
+
+namespace w = xio::wire::bnxt;
+using bytes = std::vector<unsigned>;
+
+bytes bytes_of(const void* p, std::size_t n) {
+  const auto* b = static_cast<const unsigned char*>(p);
+  return bytes(b, b + n);
+}
+
+// struct bnxt_re_bsqe: rsv_ws_fl_wt {type 7:0, flags 15:8, size 23:16}, key_immd, lhdr.
+TEST(BnxtWire, Header) {
+  std::uint32_t dw[4];
+  w::put_header(dw, 0x0b, 0x01, 3, 0xa1b2c3d4, 0x1122334455667788);
+  EXPECT_EQ(bytes_of(dw, 16), (bytes{0x0b, 0x01, 0x03, 0x00,  //
+                                     0xd4, 0xc3, 0xb2, 0xa1,  //
+                                     0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}));
+  const w::header h = w::get_header(dw);
+  EXPECT_EQ(h.op, 0x0bu);
+  EXPECT_EQ(h.flags, 1u);
+  EXPECT_EQ(h.slots, 3u);
+  EXPECT_EQ(h.key_or_immediate, 0xa1b2c3d4u);
+  EXPECT_EQ(h.lower, 0x1122334455667788u);
+  EXPECT_EQ(h.reserved, 0u);
+  dw[0] |= 0x01000000;
+  EXPECT_NE(w::get_header(dw).reserved, 0u);
+}
+
+// struct bnxt_re_rdma {rva, rkey, rsvd}, bnxt_re_atomic {swp_dt, cmp_dt}, bnxt_re_sge {pa, lkey, length}.
+TEST(BnxtWire, SecondHeadersAndSges) {
+  std::uint32_t dw[4];
+  w::put_remote(dw, 0x0102030405060708, 0x11121314);
+  EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0, 0, 0}));
+  EXPECT_EQ(w::get_remote(dw).address, 0x0102030405060708u);
+  EXPECT_EQ(w::get_remote(dw).rkey, 0x11121314u);
+  dw[3] = 1;
+  EXPECT_NE(w::get_remote(dw).reserved, 0u);
+  w::put_atomic(dw, 0x0102030405060708, 0x1112131415161718);
+  EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11}));
+  EXPECT_EQ(w::get_atomic(dw).swap_or_add, 0x0102030405060708u);
+  EXPECT_EQ(w::get_atomic(dw).compare, 0x1112131415161718u);
+  w::put_sge(dw, 0x0102030405060708, 0x11121314, 0x21222324);
+  EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21}));
+  EXPECT_EQ(w::get_sge(dw).address, 0x0102030405060708u);
+  EXPECT_EQ(w::get_sge(dw).lkey, 0x11121314u);
+  EXPECT_EQ(w::get_sge(dw).bytes, 0x21222324u);
+}
+
+// enum bnxt_re_wr_opcode, enum bnxt_re_wr_flags; main.h and bnxt_re-abi.h for the sizes.
+TEST(BnxtWire, Numbers) {
+  EXPECT_EQ(w::op_send, 0x00u);
+  EXPECT_EQ(w::op_send_imm, 0x01u);
+  EXPECT_EQ(w::op_send_invalidate, 0x02u);
+  EXPECT_EQ(w::op_rdma_write, 0x04u);
+  EXPECT_EQ(w::op_rdma_write_imm, 0x05u);
+  EXPECT_EQ(w::op_rdma_read, 0x06u);
+  EXPECT_EQ(w::op_atomic_cs, 0x08u);
+  EXPECT_EQ(w::op_atomic_fa, 0x0bu);
+  EXPECT_EQ(w::op_local_invalidate, 0x0cu);
+  EXPECT_EQ(w::op_bind, 0x0eu);
+  EXPECT_EQ(w::op_receive, 0x80u);
+  EXPECT_EQ(w::k_signaled, 0x01u);
+  EXPECT_EQ(w::k_read_fence, 0x02u);
+  EXPECT_EQ(w::k_fence, 0x04u);
+  EXPECT_EQ(w::k_solicited, 0x08u);
+  EXPECT_EQ(w::k_inline, 0x10u);
+  EXPECT_EQ(w::k_wqe_bytes, 128u);
+  EXPECT_EQ(w::k_inline_bytes, 0x60u);
+  EXPECT_EQ(w::k_header_slots + w::k_max_sges, w::k_wqe_slots);
+  EXPECT_EQ(w::k_inline_at + w::k_inline_bytes, w::k_wqe_bytes);
+}
+
+// verbs.c, bnxt_re_required_slots: two header slots and the payload rounded up to 16 bytes.
+TEST(BnxtWire, InlineSlots) {
+  EXPECT_EQ(w::inline_slots(0), 2u);
+  EXPECT_EQ(w::inline_slots(1), 3u);
+  EXPECT_EQ(w::inline_slots(16), 3u);
+  EXPECT_EQ(w::inline_slots(17), 4u);
+  EXPECT_EQ(w::inline_slots(96), 8u);
+}
+
+// enum bnxt_re_msns_mask: start PSN 23:0, next PSN 47:24, start index 63:48. verbs.h, bnxt_re_update_msn_tbl masks.
+TEST(BnxtWire, MsnEntry) {
+  const std::uint64_t e = w::msn_entry(0x010203, 0x111213, 0x2122);
+  EXPECT_EQ(bytes_of(&e, 8), (bytes{3, 2, 1, 0x13, 0x12, 0x11, 0x22, 0x21}));
+  EXPECT_EQ(w::get_msn(e).start_psn, 0x010203u);
+  EXPECT_EQ(w::get_msn(e).next_psn, 0x111213u);
+  EXPECT_EQ(w::get_msn(e).start_index, 0x2122u);
+  const std::uint64_t wraps = w::msn_entry(0xffffff, 0x1000001, 0x10003);
+  EXPECT_EQ(bytes_of(&wraps, 8), (bytes{0xff, 0xff, 0xff, 1, 0, 0, 3, 0}));
+}
+
+// struct bnxt_re_psns and bnxt_re_psns_ext; enum bnxt_re_psns_mask.
+TEST(BnxtWire, PsnSearchEntry) {
+  std::uint32_t dw[4] = {~0u, ~0u, ~0u, ~0u};
+  w::put_psn_search(dw, 0x04, 0xff010203, 0x111213);
+  EXPECT_EQ(bytes_of(dw, 8), (bytes{3, 2, 1, 0x04, 0x13, 0x12, 0x11, 0}));
+  EXPECT_EQ(dw[2], ~0u);
+  w::put_psn_search_ext(dw, 0x0b, 1, 2, 0x2122);
+  EXPECT_EQ(bytes_of(dw, 16), (bytes{1, 0, 0, 0x0b, 2, 0, 0, 0, 0x22, 0x21, 0, 0, 0, 0, 0, 0}));
+}
+
+// verbs.c, bnxt_re_fill_psns_for_msntbl.
+TEST(BnxtWire, Packets) {
+  EXPECT_EQ(w::packets_of(0, 1024), 1u);
+  EXPECT_EQ(w::packets_of(1, 1024), 1u);
+  EXPECT_EQ(w::packets_of(1024, 1024), 1u);
+  EXPECT_EQ(w::packets_of(1025, 1024), 2u);
+  EXPECT_EQ(w::packets_of(std::uint64_t{1} << 31, 256), 1u << 23);
+}
+
+// struct bnxt_re_db_hdr {indx, typ_qid}; enum bnxt_re_db_mask: index 23:0, epoch 24, toggle 25, queue 19:0, valid 26,
+// type 31:28.
+TEST(BnxtWire, Doorbell) {
+  const std::uint64_t cq = w::doorbell_value(w::bell_cq, 0xabcde, 0x010203, 1);
+  EXPECT_EQ(bytes_of(&cq, 8), (bytes{0x03, 0x02, 0x01, 0x01, 0xde, 0xbc, 0x0a, 0x44}));
+  const std::uint64_t sq = w::doorbell_value(w::bell_sq, 0x40, 5, 0);
+  EXPECT_EQ(bytes_of(&sq, 8), (bytes{5, 0, 0, 0, 0x40, 0, 0, 0x04}));
+  const std::uint64_t arm = w::doorbell_value(w::bell_cq_arm, 0x40, 5, 0, 1);
+  EXPECT_EQ(bytes_of(&arm, 8), (bytes{5, 0, 0, 0x02, 0x40, 0, 0, 0x64}));
+  const w::doorbell d = w::get_doorbell(cq);
+  EXPECT_EQ(d.type, 4u);
+  EXPECT_EQ(d.queue, 0xabcdeu);
+  EXPECT_EQ(d.index, 0x010203u);
+  EXPECT_EQ(d.epoch, 1u);
+  EXPECT_EQ(d.toggle, 0u);
+  EXPECT_EQ(d.valid, 1u);
+  EXPECT_EQ(d.reserved, 0u);
+  EXPECT_EQ(w::get_doorbell(arm).toggle, 1u);
+  // Every bit belongs to one field.
+  for (int bit = 0; bit < 64; ++bit) {
+    const w::doorbell one = w::get_doorbell(std::uint64_t{1} << bit);
+    const int fields = (one.type != 0) + (one.queue != 0) + (one.index != 0) + one.epoch + one.toggle + one.valid;
+    EXPECT_EQ(fields + (one.reserved != 0), 1) << bit;
+  }
+}
+
+// memory.h, bnxt_re_incr_tail: the epoch begins with 0 and flips when the index wraps.
+TEST(BnxtWire, EpochIsTheLapsParity) {
+  const auto at = [](std::uint64_t count) { return w::get_doorbell(w::doorbell_at(w::bell_sq, 1, count, 3)); };
+  EXPECT_EQ(at(7).index, 7u);
+  EXPECT_EQ(at(7).epoch, 0u);
+  EXPECT_EQ(at(8).index, 0u);
+  EXPECT_EQ(at(8).epoch, 1u);
+  EXPECT_EQ(at(16).epoch, 0u);
+  EXPECT_EQ(at((std::uint64_t{1} << 40) + 9).index, 1u);
+  EXPECT_EQ(at((std::uint64_t{1} << 40) + 9).epoch, 1u);
+}
+
+// struct bnxt_re_req_cqe {qp_handle, con_indx, rsvd} and bnxt_re_bcqe {flg_st_typ_ph, qphi_rwrid}, laid down by hand;
+// enum bnxt_re_bcqe_mask: phase 0, type 4:1, toggle 6:5, status 15:8, flags 31:16.
+TEST(BnxtWire, Completion) {
+  unsigned char cqe[32] = {};
+  cqe[8] = 0x34, cqe[9] = 0x12, cqe[10] = 0x78;        // con_indx has 16 bits
+  cqe[24] = 0x01 | 0xe << 1 | 3 << 5, cqe[25] = 0x0a;  // phase, type, toggle, status
+  cqe[26] = 0xff, cqe[27] = 0xff;                      // flags
+  std::uint32_t dw[w::k_cqe_dwords];
+  static_assert(sizeof dw == sizeof cqe && sizeof dw == w::k_cqe_bytes);
+  std::memcpy(dw, cqe, sizeof dw);
+  EXPECT_EQ(w::cqe_consumer(dw[w::k_cqe_consumer_at]), 0x1234u);
+  EXPECT_EQ(w::cqe_state_phase(dw[w::k_cqe_state_at]), 1u);
+  EXPECT_EQ(w::cqe_state_type(dw[w::k_cqe_state_at]), static_cast<unsigned>(w::cqe_terminal));
+  EXPECT_EQ(w::cqe_state_status(dw[w::k_cqe_state_at]), 0x0au);
+  const std::uint32_t state = w::cqe_state(1, w::cqe_terminal, 0x0a);
+  EXPECT_EQ(bytes_of(&state, 4), (bytes{0x1d, 0x0a, 0, 0}));
+}
+
+// enum bnxt_re_wc_type, enum bnxt_re_req_wc_status.
+TEST(BnxtWire, CompletionNumbers) {
+  EXPECT_EQ(w::cqe_request, 0x0u);
+  EXPECT_EQ(w::cqe_receive_rc, 0x1u);
+  EXPECT_EQ(w::cqe_terminal, 0xeu);
+  EXPECT_EQ(w::cqe_cut_off, 0xfu);
+  EXPECT_EQ(w::bad_response, 0x1u);
+  EXPECT_EQ(w::local_length, 0x2u);
+  EXPECT_EQ(w::local_qp_operation, 0x3u);
+  EXPECT_EQ(w::local_protection, 0x4u);
+  EXPECT_EQ(w::memory_management, 0x5u);
+  EXPECT_EQ(w::remote_invalid_request, 0x6u);
+  EXPECT_EQ(w::remote_access, 0x7u);
+  EXPECT_EQ(w::remote_operation, 0x8u);
+  EXPECT_EQ(w::rnr_retry_exceeded, 0x9u);
+  EXPECT_EQ(w::transport_retry_exceeded, 0xau);
+  EXPECT_EQ(w::flushed, 0xbu);
+}
+
+// main.h, bnxt_re_change_cq_phase; the first phase is 1 (BNXT_RE_QUEUE_START_PHASE).
+TEST(BnxtWire, PhaseOfALap) {
+  EXPECT_EQ(w::cqe_phase_of(0, 3), 1u);
+  EXPECT_EQ(w::cqe_phase_of(7, 3), 1u);
+  EXPECT_EQ(w::cqe_phase_of(8, 3), 0u);
+  EXPECT_EQ(w::cqe_phase_of(16, 3), 1u);
+}
+
+}  // namespace
