@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/verbs/inventory.hpp"
+
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+// "0000:3b:00.0", or empty: software devices hang off no PCI function.
+std::string bus_id_of(const char* device) {
+  std::error_code err;
+  const auto target = std::filesystem::read_symlink(std::string("/sys/class/infiniband/") + device + "/device", err);
+  const std::string name = err ? "" : target.filename().string();
+  return name.size() == 12 && name[4] == ':' && name[7] == ':' && name[10] == '.' ? name : "";
+}
+
+port_facts read_port(ibv_context* context, std::uint8_t number) {
+  port_facts p;
+  p.number = number;
+  ibv_port_attr a{};
+  if (const int err = ibv_query_port(context, number, &a); err != 0) {
+    p.state = "not readable: " + errno_text(err);
+    return p;
+  }
+  p.active = a.state == IBV_PORT_ACTIVE;
+  p.state = ibv_port_state_str(a.state);
+  if (a.link_layer == IBV_LINK_LAYER_INFINIBAND) p.link = link_layer::infiniband;
+  if (a.link_layer == IBV_LINK_LAYER_ETHERNET) p.link = link_layer::ethernet;
+  p.active_mtu = static_cast<std::uint8_t>(a.active_mtu);
+  p.lid = a.lid;
+  p.needs_grh = (a.flags & IBV_QPF_GRH_REQUIRED) != 0;
+  p.max_message = a.max_msg_sz;
+  p.gid_count = static_cast<std::uint32_t>(std::max(a.gid_tbl_len, 0));
+  p.pkey_count = a.pkey_tbl_len;
+  return p;
+}
+
+void read_gids(ibv_context* context, std::vector<port_facts>& ports) {
+  std::size_t count = 0;
+  for (const port_facts& p : ports) count += p.gid_count;
+  if (count == 0) return;
+  std::vector<ibv_gid_entry> table(count);
+  const ssize_t found = ibv_query_gid_table(context, table.data(), table.size(), 0);
+  for (ssize_t i = 0; i < found; ++i) {
+    const ibv_gid_entry& e = table[static_cast<std::size_t>(i)];
+    gid_row row{e.gid_index, static_cast<gid_kind>(e.gid_type), {}};
+    std::memcpy(row.address.data(), e.gid.raw, row.address.size());
+    for (port_facts& p : ports)
+      if (p.number == e.port_num && e.gid_type <= IBV_GID_TYPE_ROCE_V2) p.gids.push_back(row);
+  }
+}
+
+opened_device read_device(ibv_device* device) {
+  opened_device d;
+  device_facts& f = d.facts;
+  f.name = ibv_get_device_name(device);
+  f.bus_id = bus_id_of(f.name.c_str());
+  f.is_iwarp = device->transport_type != IBV_TRANSPORT_IB;
+  errno = 0;
+  d.context = std::shared_ptr<ibv_context>(ibv_open_device(device), [](ibv_context* c) {
+    if (c != nullptr) ibv_close_device(c);
+  });
+  ibv_device_attr a{};
+  if (d.context == nullptr) {
+    f.closed = errno_text(errno != 0 ? errno : EIO);
+    return d;
+  }
+  if (const int err = ibv_query_device(d.context.get(), &a); err != 0) {
+    f.closed = errno_text(err);
+    d.context = nullptr;
+    return d;
+  }
+  // The port's news are looked at now and then, never waited for.
+  const int flags = fcntl(d.context->async_fd, F_GETFL);
+  fcntl(d.context->async_fd, F_SETFL, flags | O_NONBLOCK);
+  f.has_atomics = a.atomic_cap != IBV_ATOMIC_NONE;
+  f.max_wr = static_cast<std::uint32_t>(std::max(a.max_qp_wr, 0));
+  f.max_sge = static_cast<std::uint32_t>(std::max(a.max_sge, 0));
+  f.max_cqe = static_cast<std::uint32_t>(std::max(a.max_cqe, 0));
+  f.responder_depth = static_cast<std::uint8_t>(std::clamp(a.max_qp_rd_atom, 0, 255));
+  f.initiator_depth = static_cast<std::uint8_t>(std::clamp(a.max_qp_init_rd_atom, 0, 255));
+  for (std::uint8_t n = 1; n <= a.phys_port_cnt && n != 0; ++n) f.ports.push_back(read_port(d.context.get(), n));
+  read_gids(d.context.get(), f.ports);
+  return d;
+}
+
+}  // namespace
+
+std::vector<opened_device> read_devices() {
+  std::vector<opened_device> all;
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  // Null where the kernel knows no RDMA at all.
+  if (list == nullptr) return all;
+  for (int i = 0; i < count; ++i) all.push_back(read_device(list[i]));
+  ibv_free_device_list(list);
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.facts.name < b.facts.name; });
+  return all;
+}
+
+}  // namespace xio::rdma

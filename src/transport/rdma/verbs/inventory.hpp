@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The machine's RDMA devices as plain descriptions, so that choosing among them is pure; and how they are read.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/nic/verbs_card.hpp"
+
+struct ibv_context;
+
+namespace xio::rdma {
+
+using model::rdma::gid;
+using model::rdma::gid_kind;
+using model::rdma::link_layer;
+
+struct gid_row {
+  std::uint32_t index;
+  gid_kind kind;
+  gid address;
+};
+
+struct port_facts {
+  std::uint8_t number = 1;
+  bool active = false;
+  std::string state;  // "PORT_DOWN", as the driver's library says it
+  link_layer link = link_layer::unspecified;
+  std::uint8_t active_mtu = 0;  // enum ibv_mtu
+  std::uint16_t lid = 0;
+  bool needs_grh = false;
+  std::uint64_t max_message = 0;
+  std::uint32_t gid_count = 0;  // of the table; only those in use are in `gids`
+  std::uint32_t pkey_count = 0;
+  std::vector<gid_row> gids;
+};
+
+struct device_facts {
+  std::string name;
+  std::string closed;  // why it cannot be opened; empty if it can
+  std::string bus_id;  // "0000:3b:00.0", empty for what is no PCI function
+  bool is_iwarp = false;
+  bool has_atomics = false;
+  std::uint32_t max_wr = 0, max_sge = 0, max_cqe = 0;
+  std::uint8_t responder_depth = 0, initiator_depth = 0;  // reads and atomics of one queue pair
+  std::vector<port_facts> ports;
+};
+
+struct opened_device {
+  device_facts facts;
+  std::shared_ptr<ibv_context> context;  // null if facts.closed
+};
+
+// All of them, in the order of their names.
+std::vector<opened_device> read_devices();
+
+}  // namespace xio::rdma
