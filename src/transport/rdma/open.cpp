@@ -11,6 +11,7 @@
 #ifdef XIO_ENABLE_MODEL
 #include "model/nic/shm_executor.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
+#include "transport/rdma/verbs/verbs.hpp"
 #endif
 
 namespace xio::rdma {
@@ -20,7 +21,15 @@ namespace {
 
 constexpr std::uint64_t k_model_message = std::uint64_t{1} << 30;  // mlx5: log_max_msg 30
 
-std::string no_verbs_here(const options&) { return "this build has no code for RDMA devices yet"; }
+// Queue pairs whose owner takes no immediates hold their peers up until those give up.
+bool take_none(std::uint32_t, std::uint32_t, std::uint64_t) { return false; }
+
+// Real devices do what every verbs device can, and their atomics know only each other: a plain store to the other half
+// of a word could be lost. Software NICs change words by the CPU's own atomics.
+std::uint32_t atomics_of(const family& f, carrier way, const options& o) {
+  if (way != carrier::verbs) return f.atomics | dev::nic_four_in_eight;
+  return o.rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0;
+}
 
 void add_shm(const setup& s, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
@@ -31,19 +40,31 @@ void add_shm(const setup& s, nic_choice& c) {
   }
 }
 
+nic_choice choose_nics(const setup& s, carrier way) {
+  nic_choice c{};
+  c.family = &find_family(family_name(*s.opts, way));
+  c.is_model = way != carrier::verbs;
+  c.atomics = atomics_of(*c.family, way, *s.opts);
+  switch (way) {
+    case carrier::shm: add_shm(s, c); break;
+    case carrier::verbs: c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, take_none); break;
+    case carrier::tcp: fail(XIO_ERR_UNSUPPORTED, "RDMA over {} is not in this build", name_of(way));
+  }
+  return c;
+}
+
 }  // namespace
 
 std::unique_ptr<endpoint> open(const setup& s) {
   const bool mapped = std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
-  const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, no_verbs_here(*s.opts));
+  const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
   nic_choice c{};
-  c.family = &find_family(family_name(*s.opts, way));
-  c.is_model = way != carrier::verbs;
-  c.atomics = c.family->atomics | dev::nic_four_in_eight;
-  switch (way) {
-    case carrier::shm: add_shm(s, c); break;
-    case carrier::tcp:
-    case carrier::verbs: fail(XIO_ERR_UNSUPPORTED, "RDMA over {} is not in this build", name_of(way));
+  try {
+    c = choose_nics(s, way);
+  } catch (...) {
+    // The others are on their way to the exchange: they must hear of it.
+    exchange_identities(*s.channel, {}, status_of_current_exception());
+    throw;
   }
   return std::make_unique<nic_endpoint>(s, std::move(c));
 }
