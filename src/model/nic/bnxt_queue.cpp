@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "model/nic/bnxt_queue.hpp"
+
+#include <cstring>
+
+namespace xio::model::rdma {
+
+namespace w = wire::bnxt;
+
+namespace {
+
+failure broken(rule why) { return {outcome::local_qp_operation, why}; }
+failure wrong_length() { return {outcome::local_length, rule::data_length}; }
+
+std::uint32_t status_of(outcome what) {
+  switch (what) {
+    case outcome::ok: return w::ok;
+    case outcome::local_length: return w::local_length;
+    case outcome::local_qp_operation: return w::local_qp_operation;
+    case outcome::local_protection: return w::local_protection;
+    case outcome::flushed: return w::flushed;
+    case outcome::remote_invalid_request: return w::remote_invalid_request;
+    case outcome::remote_access: return w::remote_access;
+    case outcome::remote_operation: return w::remote_operation;
+    case outcome::retry_exceeded: return w::transport_retry_exceeded;
+    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
+    case outcome::bad_response: return w::bad_response;
+  }
+  return w::local_qp_operation;
+}
+
+constexpr std::uint32_t k_flags = w::k_signaled | w::k_read_fence | w::k_fence | w::k_solicited | w::k_inline;
+
+// How far a doorbell of a queue of 2^log2 entries goes beyond `last`. Index and epoch together count to twice the
+// depth, so that a full queue is not an empty one; one of another lap comes out as more than the depth.
+std::uint64_t fresh(const w::doorbell& bell, std::uint64_t last, std::uint32_t log2) {
+  const std::uint64_t place = (std::uint64_t{bell.epoch} << log2) | bell.index;
+  return (place - last) & ((std::uint64_t{2} << log2) - 1);
+}
+
+failure check_doorbell(const w::doorbell& bell, std::uint32_t type, std::uint32_t number, std::uint32_t log2) {
+  if (bell.reserved != 0 || bell.valid != 1 || bell.toggle != 0) return broken(rule::doorbell_reserved);
+  if (bell.type != type || bell.queue != number) return broken(rule::doorbell_queue);
+  return bell.index >> log2 == 0 ? failure{} : broken(rule::doorbell_range);
+}
+
+}  // namespace
+
+bnxt_queue::bnxt_queue(const bnxt_memory& memory, std::uint32_t number, std::uint64_t max_message)
+    : memory_(memory),
+      number_(number),
+      max_message_(max_message),
+      word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
+      cq_word_(__atomic_load_n(memory.cq_doorbell, __ATOMIC_RELAXED)),
+      rung_(memory.start),
+      next_(memory.start),
+      done_(memory.start),
+      psn_(memory.first_psn & w::k_psn_mask) {}
+
+// --- Doorbells ---------------------------------------------------------------------------------------
+
+failure bnxt_queue::look() {
+  if (const failure f = look_at_sq()) return f;
+  return look_at_cq();
+}
+
+failure bnxt_queue::look_at_sq() {
+  const std::uint64_t word = __atomic_load_n(memory_.doorbell, __ATOMIC_ACQUIRE);
+  if (word == word_) return {};
+  word_ = word;
+  const w::doorbell bell = w::get_doorbell(word);
+  if (const failure f = check_doorbell(bell, w::bell_sq, number_, memory_.depth_log2)) return f;
+  const std::uint64_t more = fresh(bell, rung_, memory_.depth_log2);
+  const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
+  if (more > depth) return broken(rule::doorbell_phase);
+  if (rung_ + more - done_ > depth) return broken(rule::doorbell_range);
+  rung_ += more;
+  return {};
+}
+
+failure bnxt_queue::look_at_cq() {
+  const std::uint64_t word = __atomic_load_n(memory_.cq_doorbell, __ATOMIC_ACQUIRE);
+  if (word == cq_word_) return {};
+  cq_word_ = word;
+  const w::doorbell bell = w::get_doorbell(word);
+  if (const failure f = check_doorbell(bell, w::bell_cq, memory_.cq_number, memory_.cq_depth_log2)) return f;
+  const std::uint64_t more = fresh(bell, read_, memory_.cq_depth_log2);
+  if (more > std::uint64_t{1} << memory_.cq_depth_log2) return broken(rule::doorbell_phase);
+  if (more > told_ - read_) return broken(rule::doorbell_range);
+  read_ += more;
+  return {};
+}
+
+// --- Entries -----------------------------------------------------------------------------------------
+
+failure bnxt_queue::take(op& out) {
+  static_cast<receipt&>(out) = receipt{};
+  out.first = next_;
+  out.slots = 1;
+  out.is_inline = false;
+  out.has_immediate = false;
+  out.span_count = 0;
+  const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
+  std::memcpy(entry_, memory_.slots + index * (w::k_wqe_bytes / 4), w::k_wqe_bytes);
+  const header h = w::get_header(entry_);
+  out.wire_opcode = static_cast<std::uint8_t>(h.op);
+  out.signalled = (h.flags & w::k_signaled) != 0;
+  ++next_;
+  if (const failure f = check_header(h)) return f;
+  const bool atomic = h.op == w::op_atomic_cs || h.op == w::op_atomic_fa;
+  if (const failure f = atomic ? take_atomic(h, out) : take_copy(h, out)) return f;
+  return take_sequence(out.first, out.bytes);
+}
+
+failure bnxt_queue::check_header(const header& h) const {
+  switch (h.op) {
+    case w::op_rdma_write:
+    case w::op_rdma_write_imm:
+    case w::op_rdma_read:
+    case w::op_atomic_cs:
+    case w::op_atomic_fa: break;
+    default: return broken(rule::entry_opcode);
+  }
+  if (h.reserved != 0) return broken(rule::entry_reserved);
+  if ((h.flags & ~k_flags) != 0) return broken(rule::entry_flags);
+  if (h.slots < w::k_header_slots || h.slots > w::k_wqe_slots) return broken(rule::entry_segments);
+  return {};
+}
+
+failure bnxt_queue::take_copy(const header& h, op& out) const {
+  const w::remote r = w::get_remote(entry_ + w::k_slot_dwords);
+  if (r.reserved != 0) return broken(rule::entry_reserved);
+  out.what = h.op == w::op_rdma_read ? verb::read : verb::write;
+  out.remote = r.address;
+  out.remote_key = r.rkey;
+  out.has_immediate = h.op == w::op_rdma_write_imm;
+  out.immediate = h.key_or_immediate;
+  if (!out.has_immediate && h.key_or_immediate != 0) return broken(rule::entry_reserved);
+  if (h.lower > max_message_) return wrong_length();
+  out.bytes = h.lower;
+  if ((h.flags & w::k_inline) == 0) return take_spans(h, out);
+  if (out.what != verb::write) return broken(rule::entry_flags);
+  if (h.lower > w::k_inline_bytes) return wrong_length();
+  if (h.slots != w::inline_slots(static_cast<std::uint32_t>(h.lower))) return broken(rule::entry_segments);
+  out.is_inline = true;
+  std::memcpy(out.inlined.data(), reinterpret_cast<const unsigned char*>(entry_) + w::k_inline_at, out.bytes);
+  return {};
+}
+
+// As many as the header's size leaves room for; together they are as long as it says. Empty ones name no memory.
+failure bnxt_queue::take_spans(const header& h, op& out) const {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t slot = w::k_header_slots; slot < h.slots; ++slot) {
+    const w::sge s = w::get_sge(entry_ + slot * w::k_slot_dwords);
+    bytes += s.bytes;
+    if (s.bytes != 0) out.spans[out.span_count++] = span_ref{s.address, s.bytes, s.lkey};
+  }
+  return bytes == out.bytes ? failure{} : wrong_length();
+}
+
+failure bnxt_queue::take_atomic(const header& h, op& out) const {
+  if ((h.flags & w::k_inline) != 0) return broken(rule::entry_flags);
+  if (h.slots != w::k_header_slots + 1) return broken(rule::entry_segments);
+  const w::atomic a = w::get_atomic(entry_ + w::k_slot_dwords);
+  const std::uint64_t all = ~std::uint64_t{0};
+  if (h.op == w::op_atomic_fa && a.compare != 0) return broken(rule::entry_reserved);
+  out.what = verb::atomic;
+  out.remote = h.lower;
+  out.remote_key = h.key_or_immediate;
+  out.bytes = 8;
+  if (h.op == w::op_atomic_fa)
+    out.change = atomic_change{true, 8, a.swap_or_add, 0, 0, 0, 0, false};
+  else
+    out.change = atomic_change{false, 8, a.swap_or_add, 0, a.compare, all, all, false};
+  return take_spans(h, out);
+}
+
+// The MSN entry is what hardware finds the WQE by when a packet must be sent again.
+failure bnxt_queue::take_sequence(std::uint64_t first, std::uint64_t bytes) {
+  const std::uint64_t index = first & ((std::uint64_t{1} << memory_.depth_log2) - 1);
+  const w::msn entry = w::get_msn(__atomic_load_n(&memory_.msns[index], __ATOMIC_RELAXED));
+  const std::uint32_t after = (psn_ + w::packets_of(bytes, memory_.path_mtu)) & w::k_psn_mask;
+  if (entry.start_index != index) return broken(rule::entry_index);
+  if (entry.start_psn != psn_ || entry.next_psn != after) return broken(rule::entry_sequence);
+  psn_ = after;
+  return {};
+}
+
+// --- Completions -------------------------------------------------------------------------------------
+
+// The dword with the phase goes last, with release: who sees it sees the rest, and the op's data. A full CQ loses what
+// comes, as hardware's does.
+void bnxt_queue::tell(std::uint32_t type, std::uint32_t status, std::uint64_t upto) {
+  const std::uint64_t depth = std::uint64_t{1} << memory_.cq_depth_log2;
+  if (told_ - read_ >= depth) return;
+  std::uint32_t* cqe = memory_.cqes + (told_ & (depth - 1)) * w::k_cqe_dwords;
+  std::uint32_t dw[w::k_cqe_dwords] = {};
+  dw[w::k_cqe_handle_at] = number_;
+  dw[w::k_cqe_consumer_at] = static_cast<std::uint32_t>(upto) & ((1u << memory_.depth_log2) - 1);
+  for (std::uint32_t i = 0; i < w::k_cqe_dwords; ++i)
+    if (i != w::k_cqe_state_at) __atomic_store_n(&cqe[i], dw[i], __ATOMIC_RELAXED);
+  __atomic_store_n(&cqe[w::k_cqe_state_at], w::cqe_state(w::cqe_phase_of(told_, memory_.cq_depth_log2), type, status),
+                   __ATOMIC_RELEASE);
+  ++told_;
+}
+
+void bnxt_queue::complete(const receipt& r) {
+  done_ = r.first + 1;
+  if (r.signalled) tell(w::cqe_request, w::ok, done_);
+}
+
+// A failure that names no entry (a wrong doorbell) is told of one that has ended or never was: the queue pair is in
+// error all the same.
+void bnxt_queue::complete_in_error(const receipt& r, failure f) {
+  if (r.slots == 0 || r.first < done_) return tell(w::cqe_terminal, w::ok, done_);
+  done_ = r.first + 1;
+  tell(w::cqe_request, status_of(f.what), done_);
+}
+
+void bnxt_queue::drop(const receipt& r) {
+  done_ = r.first + 1;
+  tell(w::cqe_request, w::flushed, done_);
+}
+
+void bnxt_queue::flush() {
+  for (; next_ != rung_; ++next_) {
+    receipt dropped;
+    dropped.first = next_;
+    drop(dropped);
+  }
+}
+
+}  // namespace xio::model::rdma
