@@ -46,6 +46,28 @@ XIO_DEVICE xio_status_t check_copy(const ctx_view* c, const void* symmetric, con
   return check_target(*c, symmetric, bytes, pe, offset);
 }
 
+// Bytes that one lane of a wave posts at least when a copy is cut over the lanes: enough that the entry costs nothing
+// beside its data.
+constexpr u64 k_piece_bytes = 64 << 10;
+
+// A NIC's copy by a group goes out from many lanes at once, as one batch with one doorbell; other engines, and what is
+// too small to be cut, from one lane. post(at, n) posts n bytes from byte `at` on.
+template <class Group, class Post>
+XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 bytes, bool blocking, Post&& post) {
+  u64 pieces = bytes / k_piece_bytes;
+  const u64 most = g.count() < wave_size() ? g.count() : wave_size();
+  if (pieces > most) pieces = most;
+  if (way != route::rdma || pieces < 2) {
+    return by_leader(g, [&] { return settle(c, post(u64{0}, bytes), blocking); });
+  }
+  const u64 each = bytes / pieces / 128 * 128;
+  const posted p = by_lanes(g, static_cast<u32>(pieces), [&](u32 i) {
+    const u64 at = i * each;
+    return post(at, i + 1 == pieces ? bytes - at : each);
+  });
+  return by_leader(g, [&] { return settle(c, p, blocking); });
+}
+
 template <class Group>
 XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   const ctx_view* c = view_of(ctx);
@@ -55,8 +77,11 @@ XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src,
   if (bytes == 0) return posted{0, XIO_OK};
   const u32 to = static_cast<u32>(pe);
   const route way = choose(*c, to, bytes, !blocking);
-  if (way != route::direct)
-    return by_leader(g, [&] { return settle(*c, engine_put(*c, way, to, offset, src, bytes), blocking); });
+  if (way != route::direct) {
+    const auto* from = static_cast<const unsigned char*>(src);
+    return post_cut(g, *c, way, bytes, blocking,
+                    [&](u64 at, u64 n) { return engine_put(*c, way, to, offset + at, from + at, n); });
+  }
   g.sync();
   direct::copy(g, c->peers[to].direct + offset, src, bytes);
   g.sync();
@@ -72,8 +97,11 @@ XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src,
   if (bytes == 0) return posted{0, XIO_OK};
   const u32 from = static_cast<u32>(pe);
   const route way = choose(*c, from, bytes, !blocking);
-  if (way != route::direct)
-    return by_leader(g, [&] { return settle(*c, engine_get(*c, way, from, dst, offset, bytes), blocking); });
+  if (way != route::direct) {
+    auto* into = static_cast<unsigned char*>(dst);
+    return post_cut(g, *c, way, bytes, blocking,
+                    [&](u64 at, u64 n) { return engine_get(*c, way, from, into + at, offset + at, n); });
+  }
   g.sync();
   direct::copy(g, dst, c->peers[from].direct + offset, bytes);
   g.sync();

@@ -21,6 +21,7 @@ struct thread_group {
   XIO_DEVICE bool leader() const { return true; }
   XIO_DEVICE void sync() const {}
   XIO_DEVICE posted broadcast(const posted& mine) const { return mine; }
+  XIO_DEVICE bool in_first_wave() const { return true; }
 };
 
 struct wave_group {
@@ -38,6 +39,7 @@ struct wave_group {
     members.sync();
     return out;
   }
+  XIO_DEVICE bool in_first_wave() const { return true; }
 };
 
 struct workgroup_group {
@@ -61,6 +63,7 @@ struct workgroup_group {
     const posted out = word;
     return out;
   }
+  XIO_DEVICE bool in_first_wave() const { return thread_in_workgroup() < wave_size(); }
 };
 
 // Runs `body`, which answers a posted, on one thread for all.
@@ -69,6 +72,33 @@ XIO_DEVICE posted by_leader(const Group& g, Body&& body) {
   posted p{0, XIO_OK};
   g.sync();
   if (g.leader()) p = body();
+  return g.broadcast(p);
+}
+
+// Runs body(i), which answers a posted of one ring, for i < pieces on as many lanes of the group's first wave (at least
+// that many are there). Answers the first failure, or the newest request: on a ring that works in order it stands for
+// all. When this returns every piece was posted.
+template <class Group, class Body>
+XIO_DEVICE posted by_lanes(const Group& g, u32 pieces, Body&& body) {
+  posted p{0, XIO_OK};
+  g.sync();
+  if (g.in_first_wave()) {
+    const lanes wave = whole_wave();
+    if (wave.rank() < pieces) p = body(wave.rank());
+    wave.sync();
+    posted all{0, XIO_OK};
+    for (u64 left = wave.mask; left != 0; left &= left - 1) {
+      const u32 from = lowest_bit(left);
+      const auto status = static_cast<xio_status_t>(
+          static_cast<int>(static_cast<u32>(wave.shuffle(static_cast<u32>(static_cast<int>(p.status)), from))));
+      const xio_req_t request = wave.shuffle(p.request, from);
+      if (all.status == XIO_OK) all.status = status;
+      // Tickets have 48 bits here, and few are in flight: the newer one is ahead by little.
+      const bool newer = ((request - all.request) << 16) >> 63 == 0;
+      if (request != 0 && (all.request == 0 || newer)) all.request = request;
+    }
+    p = all;
+  }
   return g.broadcast(p);
 }
 

@@ -35,6 +35,14 @@ XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const voi
     return by_leader(g, [&] { return settle(*c, post_signal(*c, to, signal_offset, s.value, s.op), blocking); });
   }
   const route way = choose(*c, to, bytes, !blocking);
+  if (way == route::rdma && bytes >= 2 * k_piece_bytes && g.count() > 1) {
+    // Every piece is posted when the signal is, on the same queue, which works in order.
+    const auto* from = static_cast<const unsigned char*>(src);
+    const posted data = post_cut(g, *c, way, bytes, false,
+                                 [&](u64 at, u64 n) { return engine_put(*c, way, to, offset + at, from + at, n); });
+    if (data.status != XIO_OK) return data;
+    return by_leader(g, [&] { return settle(*c, engine_signal(*c, way, to, signal_offset, s.value, s.op), blocking); });
+  }
   if (way != route::direct) {
     return by_leader(g, [&] {
       return settle(*c, engine_put_signal(*c, way, to, offset, src, bytes, signal_offset, s.value, s.op), blocking);
