@@ -14,6 +14,12 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/vm/packages.sh
 . "$here/packages.sh"
+for part in XIO_ENABLE_MODEL HAVE_VERBS HAVE_SODIUM; do
+  if ! grep -q "^#define $part 1" "$builddir/config.h"; then
+    echo "tests/vm/rdma.sh wants a build with $part (the software NIC, libibverbs, libsodium)" >&2
+    exit 125
+  fi
+done
 key='a key for one test run'
 provider=/etc/libibverbs.d/rxe.driver
 need ibv_devinfo=ibverbs-utils ib_write_lat=perftest $provider=ibverbs-providers
@@ -47,7 +53,7 @@ PLAN
   done
   "$here/carry" "$work/$1/root" $provider /usr/lib/*/libibverbs/librxe-rdmav*.so || exit 125
   for program in $3; do "$here/carry" "$work/$1/root" "$builddir/tests/mpi/$program" || exit 125; done
-  "$here/carry" "$work/$1/root" "$builddir/tests/rdma/lost_peer" || exit 125
+  "$here/carry" "$work/$1/root" "$builddir/tests/rdma/lost_peer" "$builddir/tests/rdma/verbs_probe" || exit 125
   if [ -x "$builddir/bench/rdma_link" ]; then "$here/carry" "$work/$1/root" "$builddir/bench/rdma_link" || exit 125; fi
 }
 
