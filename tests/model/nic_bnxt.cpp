@@ -7,7 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <vector>
+#include <ostream>
 
 #include "gpu/gpu.hpp"
 #include "model/nic/bnxt_queue.hpp"
@@ -349,6 +349,8 @@ struct wrong_entry {
   std::function<void(unsigned char* wqe, unsigned char* msn)> spoil;
 };
 
+void PrintTo(const wrong_entry& t, std::ostream* out) { *out << t.what; }
+
 class NicBnxtEntry : public NicBnxt {
  protected:
   // Lays down a good entry, spoils it, and one behind it. Nothing may move.
@@ -553,6 +555,8 @@ struct wrong_bell {
   rule why;
   std::uint64_t flip;  // bits, of the right doorbell
 };
+void PrintTo(const wrong_bell& t, std::ostream* out) { *out << t.what; }
+
 class NicBnxtSqBell : public NicBnxtBell, public testing::WithParamInterface<wrong_bell> {};
 class NicBnxtCqBell : public NicBnxtBell, public testing::WithParamInterface<wrong_bell> {};
 

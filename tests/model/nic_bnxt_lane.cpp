@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <ostream>
 #include <thread>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct shape {
   u32 mtu = 256;
   u32 timeout_ms = 10000;
 };
+
+void PrintTo(const shape& s, std::ostream* out) {
+  *out << "depth " << s.depth << " from " << s.ticket_start << ", PSN " << s.first_psn << ", MTU " << s.mtu;
+}
 
 // One queue to a peer whose heap has an address of its own.
 class lane_rig {
