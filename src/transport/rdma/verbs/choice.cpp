@@ -121,7 +121,8 @@ std::vector<chosen_port> choose_ports(const std::vector<device_facts>& devices, 
     const auto wanted = [&](std::uint32_t port) {
       return w.list.entries.empty() || w.list.names(device.name, port) != w.list.excludes;
     };
-    if (!device.closed.empty() && wanted(0) && first.empty()) first = complaint(device, port_facts{}, w);
+    if (!device.closed.empty() && first.empty() && (named ? w.list.names(device.name) : wanted(0)))
+      first = complaint(device, port_facts{}, w);
     for (std::size_t p = 0; p < device.ports.size(); ++p) {
       const port_facts& port = device.ports[p];
       if (!wanted(port.number)) continue;

@@ -34,6 +34,10 @@ bool hca_list::names(const std::string& device, std::uint32_t port) const {
                      [&](const entry& e) { return e.name == device && (e.port == 0 || e.port == port); });
 }
 
+bool hca_list::names(const std::string& device) const {
+  return std::any_of(entries.begin(), entries.end(), [&](const entry& e) { return e.name == device; });
+}
+
 hca_list parse_hca_list(const std::string& text) {
   hca_list list;
   if (text.empty()) return list;

@@ -18,6 +18,7 @@ struct hca_list {
   std::vector<entry> entries;
 
   bool names(const std::string& device, std::uint32_t port) const;
+  bool names(const std::string& device) const;  // any port of it
 };
 
 // Throws XIO_ERR_CONFIG for what is no such list.

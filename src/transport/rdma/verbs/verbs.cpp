@@ -100,9 +100,12 @@ verbs_port open_port(const opened_device& d, const chosen_port& c) {
 
 std::vector<chosen_port> choose(const options& o, const std::vector<device_facts>& facts, int local_rank,
                                 const std::string& gpu) {
-  const machine_map machine;
-  std::vector<int> distances;
-  for (const device_facts& f : facts) distances.push_back(machine.distance(f.bus_id, gpu));
+  std::vector<int> distances(facts.size(), k_far);
+  // Reading the machine's tree takes a while; one device has no rival.
+  if (facts.size() > 1) {
+    const machine_map machine;
+    for (std::size_t i = 0; i < facts.size(); ++i) distances[i] = machine.distance(facts[i].bus_id, gpu);
+  }
   return choose_ports(facts, wishes_of(o), distances, local_rank, dev::k_max_nics);
 }
 

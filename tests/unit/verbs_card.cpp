@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// What ports and queue pairs of real RDMA devices say of themselves, and which two can talk.
+#include "model/nic/verbs_card.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "base/error.hpp"
+
+namespace xio::model::rdma {
+namespace {
+
+gid ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, last}; }
+
+verbs_card roce(const char* device, std::uint8_t last, std::uint32_t qpn) {
+  verbs_card c;
+  c.device = device;
+  c.port = 1;
+  c.link = link_layer::ethernet;
+  c.kind = gid_kind::roce_v2;
+  c.mtu = 5;
+  c.gid_index = 3;
+  c.address = ipv4(last);
+  c.responder_depth = 16;
+  c.qpn = qpn;
+  c.psn = qpn != 0 ? 0xabcdef : 0;
+  return c;
+}
+
+// The sentence that body throws.
+template <class Body>
+std::string refusal(Body&& body) {
+  try {
+    body();
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+void expect_words(const std::string& sentence, std::initializer_list<const char*> words) {
+  for (const char* w : words) EXPECT_NE(sentence.find(w), std::string::npos) << w << " is missing in: " << sentence;
+}
+
+TEST(VerbsCard, ArrivesAsItWasSent) {
+  const verbs_card sent = roce("mlx5_11", 2, 0x123456);
+  const verbs_card got = unpack(pack(sent), 3, true);
+  EXPECT_EQ(got.device, "mlx5_11");
+  EXPECT_EQ(got.port, 1);
+  EXPECT_EQ(got.link, link_layer::ethernet);
+  EXPECT_EQ(got.kind, gid_kind::roce_v2);
+  EXPECT_EQ(got.mtu, 5);
+  EXPECT_EQ(got.gid_index, 3);
+  EXPECT_EQ(got.address, ipv4(2));
+  EXPECT_EQ(got.responder_depth, 16);
+  EXPECT_EQ(got.qpn, 0x123456u);
+  EXPECT_EQ(got.psn, 0xabcdefu);
+  EXPECT_EQ(text_of(got), "mlx5_11:1 gid[3] ::ffff:10.77.0.2 qpn 1193046");
+}
+
+TEST(VerbsCard, APeerWithoutRdmaIsNamed) {
+  expect_words(refusal([] { unpack(card{}, 7, false); }), {"PE 7", "no RDMA device"});
+}
+
+TEST(VerbsCard, NonsenseIsRefused) {
+  const card good = pack(roce("rxe0", 2, 17));
+  struct spoiled {
+    const char* what;
+    std::size_t at;
+    int value;
+  };
+  // Offsets: magic 0, version 4, link 6, GID type 7, port 8, MTU 9, qpn 16, psn 20, GID 24, device 40.
+  for (const spoiled s : {spoiled{"magic", 0, 'Y'},
+                          {"version", 4, 2},
+                          {"no link layer", 6, 0},
+                          {"a third link", 6, 3},
+                          {"InfiniBand GID on Ethernet", 7, 0},
+                          {"GID type", 7, 3},
+                          {"port 0", 8, 0},
+                          {"MTU 0", 9, 0},
+                          {"MTU 6", 9, 6},
+                          {"a qpn of 25 bits", 19, 1},
+                          {"a psn of 25 bits", 23, 1},
+                          {"no name", 40, 0},
+                          {"an unprintable name", 41, 7}}) {
+    card bad = good;
+    bad[s.at] = static_cast<std::byte>(s.value);
+    expect_words(refusal([&] { unpack(bad, 5, true); }), {"PE 5"});
+  }
+  card endless = good;
+  std::memset(&endless[40], 'x', 64);
+  EXPECT_NE(refusal([&] { unpack(endless, 5, true); }), "");
+  card no_address = good;
+  std::memset(&no_address[24], 0, 16);
+  EXPECT_NE(refusal([&] { unpack(no_address, 5, true); }), "");
+  EXPECT_NE(refusal([&] { unpack(pack(roce("rxe0", 2, 0)), 5, true); }), "") << "a port is no queue pair";
+  EXPECT_NE(refusal([&] { unpack(pack(roce("rxe0", 2, 17)), 5, false); }), "") << "a queue pair is no port";
+  EXPECT_NE(refusal([&] { unpack(pack(roce("rxe0", 2, 1)), 5, true); }), "") << "queue pairs 0 and 1 are management's";
+}
+
+TEST(VerbsCard, RandomBytesAreNeverTaken) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    card noise;
+    for (std::byte& b : noise) b = static_cast<std::byte>(random());
+    if (i % 2 == 0) std::memcpy(noise.data(), pack(roce("rxe0", 2, 17)).data(), 6);
+    const std::string said = refusal([&] { unpack(noise, 1, true); });
+    EXPECT_NE(said, "");
+  }
+}
+
+TEST(VerbsPair, UnequalPortsAreRefusedByNameOfBothEnds) {
+  const verbs_card mine = roce("mlx5_0", 1, 10);
+  verbs_card far = roce("mlx5_3", 2, 20);
+  EXPECT_EQ(refusal([&] { check_pair(mine, far, 4); }), "");
+  far.link = link_layer::infiniband;
+  far.kind = gid_kind::ib;
+  far.lid = 9;
+  expect_words(refusal([&] { check_pair(mine, far, 4); }),
+               {"mlx5_0:1", "mlx5_3:1", "lid 9", "PE 4", "Ethernet", "InfiniBand", "XIO_HCA_LIST"});
+  far = roce("mlx5_3", 2, 20);
+  far.kind = gid_kind::roce_v1;
+  expect_words(refusal([&] { check_pair(mine, far, 4); }), {"mlx5_0:1", "mlx5_3:1", "RoCE v1", "XIO_RDMA_GID_INDEX"});
+  far = roce("mlx5_3", 2, 20);
+  far.address = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+  expect_words(refusal([&] { check_pair(mine, far, 4); }), {"IPv4", "IPv6", "fe80:0:0:0:102:304:506:708"});
+}
+
+TEST(VerbsPair, TheSmallerMtuIsTaken) {
+  verbs_card mine = roce("mlx5_0", 1, 10), far = roce("mlx5_3", 2, 20);
+  far.mtu = 3;
+  EXPECT_EQ(agree_mtu(mine, far, 4, 0), 3);
+  EXPECT_EQ(agree_mtu(far, mine, 4, 0), 3);
+  EXPECT_EQ(agree_mtu(mine, far, 4, 2), 2);
+  expect_words(refusal([&] { agree_mtu(mine, far, 4, 5); }),
+               {"XIO_RDMA_MTU=4096", "mlx5_0:1", "mlx5_3:1", "PE 4", "at most 1024"});
+}
+
+// enum ibv_mtu: IBV_MTU_256 is 1, IBV_MTU_4096 is 5.
+TEST(VerbsPair, MtuCodes) {
+  EXPECT_EQ(mtu_bytes(1), 256u);
+  EXPECT_EQ(mtu_bytes(3), 1024u);
+  EXPECT_EQ(mtu_bytes(5), 4096u);
+}
+
+}  // namespace
+}  // namespace xio::model::rdma

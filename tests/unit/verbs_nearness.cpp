@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Distances of NICs in a machine of two packages, described as hwloc's XML: package 0 has a switch with a GPU and a NIC
+// and a second NIC on a root port of its own; package 1 has a GPU and a NIC behind one switch.
+#include "transport/rdma/verbs/nearness.hpp"
+
+#include <gtest/gtest.h>
+
+namespace xio::rdma {
+namespace {
+
+std::string pci(const char* bus_id, const char* type, const char* inside = "") {
+  return std::string("<object type=\"PCIDev\" gp_index=\"") + std::to_string(bus_id[5] * 100 + bus_id[6]) +
+         "\" pci_busid=\"" + bus_id + "\" pci_type=\"" + type + "\" pci_link_speed=\"0\">" + inside + "</object>";
+}
+
+std::string bridge(int index, const char* kind, const char* bus, const std::string& inside) {
+  return "<object type=\"Bridge\" gp_index=\"" + std::to_string(index) + "\" bridge_type=\"" + kind +
+         "\" depth=\"0\" " + bus + ">" + inside + "</object>";
+}
+
+constexpr const char* k_gpu = "0302 [10de:2330] [10de:16c1] a1";
+constexpr const char* k_nic = "0207 [15b3:1021] [15b3:0023] 00";
+
+std::string package(int index, const char* cpus, const std::string& devices) {
+  const std::string n = std::to_string(index);
+  const std::string sets = std::string(" cpuset=\"") + cpus + "\" complete_cpuset=\"" + cpus + "\" nodeset=\"" + cpus +
+                           "\" complete_nodeset=\"" + cpus + "\"";
+  return "<object type=\"Package\" os_index=\"" + n + "\"" + sets + " gp_index=\"" + std::to_string(10 + index) +
+         "\"><object type=\"NUMANode\" os_index=\"" + n + "\"" + sets + " gp_index=\"" + std::to_string(20 + index) +
+         "\" local_memory=\"1073741824\"/>" + "<object type=\"Core\" os_index=\"" + n + "\"" + sets + " gp_index=\"" +
+         std::to_string(30 + index) + "\"><object type=\"PU\" os_index=\"" + n + "\"" + sets + " gp_index=\"" +
+         std::to_string(40 + index) + "\"/></object>" + devices + "</object>";
+}
+
+std::string two_packages() {
+  const std::string left = bridge(50, "0-1", "bridge_pci=\"0000:[10-1f]\"",
+                                  bridge(51, "1-1",
+                                         "bridge_pci=\"0000:[11-13]\" pci_busid=\"0000:10:01.0\" pci_type=\"0604 "
+                                         "[8086:347a] [0000:0000] 04\" pci_link_speed=\"0\"",
+                                         pci("0000:11:00.0", k_gpu) + pci("0000:12:00.0", k_nic)) +
+                                      bridge(52, "1-1",
+                                             "bridge_pci=\"0000:[14-14]\" pci_busid=\"0000:10:02.0\" pci_type=\"0604 "
+                                             "[8086:347a] [0000:0000] 04\" pci_link_speed=\"0\"",
+                                             pci("0000:14:00.0", k_nic)));
+  const std::string right = bridge(53, "0-1", "bridge_pci=\"0000:[80-8f]\"",
+                                   bridge(54, "1-1",
+                                          "bridge_pci=\"0000:[81-83]\" pci_busid=\"0000:80:01.0\" pci_type=\"0604 "
+                                          "[8086:347a] [0000:0000] 04\" pci_link_speed=\"0\"",
+                                          pci("0000:81:00.0", k_gpu) + pci("0000:82:00.0", k_nic)));
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\"><topology version=\"2.0\">"
+         "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x00000003\" complete_cpuset=\"0x00000003\" "
+         "allowed_cpuset=\"0x00000003\" nodeset=\"0x00000003\" complete_nodeset=\"0x00000003\" "
+         "allowed_nodeset=\"0x00000003\" gp_index=\"1\">" +
+         package(0, "0x00000001", left) + package(1, "0x00000002", right) + "</object></topology>";
+}
+
+TEST(Nearness, OneSwitchIsNearerThanOnePackageIsNearerThanAnother) {
+  const machine_map m(two_packages());
+  const int same_switch = m.distance("0000:12:00.0", "0000:11:00.0");
+  const int same_package = m.distance("0000:14:00.0", "0000:11:00.0");
+  const int other_package = m.distance("0000:82:00.0", "0000:11:00.0");
+  EXPECT_EQ(same_switch, 2) << "up to the switch and down";
+  EXPECT_EQ(same_package, 4) << "over the host bridge";
+  EXPECT_EQ(other_package, 8) << "over the machine";
+  EXPECT_EQ(m.distance("0000:82:00.0", "0000:81:00.0"), 2);
+}
+
+TEST(Nearness, WhatIsNotThereIsFar) {
+  const machine_map m(two_packages());
+  EXPECT_EQ(m.distance("", "0000:11:00.0"), k_far) << "a software device";
+  EXPECT_EQ(m.distance("0000:77:00.0", "0000:11:00.0"), k_far);
+  EXPECT_EQ(m.distance("nonsense", "0000:11:00.0"), k_far);
+  EXPECT_EQ(m.distance("0000:12:00.0", "0000:77:00.0"), 0) << "an unknown GPU: no preference in a foreign machine";
+  EXPECT_EQ(machine_map("no xml").distance("0000:12:00.0", "0000:11:00.0"), k_far);
+}
+
+TEST(Nearness, ThisMachineAnswers) {
+  const machine_map m;
+  EXPECT_EQ(m.distance("ffff:ff:1f.7", ""), k_far);
+}
+
+}  // namespace
+}  // namespace xio::rdma
