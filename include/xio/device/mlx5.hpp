@@ -75,7 +75,7 @@ struct mlx5_codec {
     } else {
       e.dw[8] = wire::mlx5::inline_header(w.bytes);
       if (w.from == rdma::payload::gathered) return put_head(r, ticket, e);
-      put_inline(r, ticket, e, w);
+      return put_inline(r, ticket, e, w);
     }
     store_entry(ring_slot(r, ticket, k_slot_bytes), e);
   }
@@ -135,13 +135,21 @@ struct mlx5_codec {
     wire::mlx5::put_data(e.dw + 12, w.bytes, w.lkey, w.local);
   }
 
-  XIO_DEVICE static void put_inline(const ring_view& r, u64 ticket, entry64& e, const rdma::work& w) {
-    for (u32 i = 0; i < 7; ++i) e.dw[9 + i] = rdma::inline_word(w, 4 * i);
-    for (u32 at = wire::mlx5::k_inline_in_block, block = 1; at < w.bytes; at += k_slot_bytes, ++block) {
-      entry64 more;
-      for (u32 i = 0; i < 16; ++i) more.dw[i] = rdma::inline_word(w, at + 4 * i);
-      store_entry(ring_slot(r, ticket + block, k_slot_bytes), more);
+  // 16 bytes at a time: unrolled over all blocks of the longest payload this would be the bulk of a kernel.
+  XIO_DEVICE static void put_inline(const ring_view& r, u64 ticket, const entry64& e, const rdma::work& w) {
+    unsigned char* slot = ring_slot(r, ticket, k_slot_bytes);
+    store_part(slot, e.dw);
+    store_part(slot + 16, e.dw + 4);
+    const u32 end = 9 + (w.bytes + 3) / 4;
+    for (u32 at = 8; at < end; at += 4) {
+      u32 part[4];
+      for (u32 i = 0; i < 4; ++i) part[i] = at + i < 9 ? e.dw[8] : rdma::inline_word(w, 4 * (at + i - 9));
+      store_part(ring_slot(r, ticket + at / 16, k_slot_bytes) + 4 * (at % 16), part);
     }
+  }
+
+  XIO_DEVICE static void store_part(void* to, const u32* dw) {
+    *static_cast<vec16*>(to) = vec16{dw[0], dw[1], dw[2], dw[3]};
   }
 
   // Everything but the payload, which other lanes are writing.

@@ -46,12 +46,14 @@ XIO_DEVICE ring_claim claim_of(const ring_view& r, const job& j) {
   return claim;
 }
 
+// Out of line: a ring fills from several places, and what a family writes is long.
 template <class Family>
-XIO_DEVICE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const job& j) {
-  Family::encode(r, ticket, serial, last && j.count == 1, j.op[0]);
-  if (j.count == 2)
-    Family::encode(r, ticket + Family::slots(j.op[0]), (serial + Family::packets(r, j.op[0])) & 0xffffff, last,
-                   j.op[1]);
+XIO_OUT_OF_LINE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const job& j) {
+  for (u32 i = 0; i < j.count; ++i) {
+    Family::encode(r, ticket, serial, last && i + 1 == j.count, j.op[i]);
+    ticket += Family::slots(j.op[i]);
+    serial = (serial + Family::packets(r, j.op[i])) & 0xffffff;
+  }
 }
 
 // Out of line: one copy of every family's code in a kernel, however many ops it calls.
@@ -164,35 +166,39 @@ XIO_DEVICE xio_status_t find_copy_key(const ctx_view& c, const ring_view& r, cop
   return find_key(*c.world, r.nic, j->local, j->bytes, &j->lkey);
 }
 
-// Posts what is above the chunk and leaves the rest, 1 .. chunk bytes, to the caller.
-XIO_DEVICE xio_status_t post_chunks(const ctx_view& c, const ring_view& r, copy_job* j) {
-  while (j->bytes > r.chunk) {
-    u64 ticket;
-    const verb what = j->what == verb::write_imm ? verb::write : j->what;
-    const xio_status_t status = post(c, r, transfer(r, what, j->offset, j->local, r.chunk, j->lkey), &ticket);
-    if (status != XIO_OK) return status;
-    j->offset += r.chunk;
-    j->local += r.chunk;
-    j->bytes -= r.chunk;
-  }
-  return XIO_OK;
-}
+// A signal behind a copy, or none.
+struct signal_job {
+  bool wanted;
+  u64 offset;
+  u64 value;
+  int op;
+};
 
-// The whole copy, then `after` (a signal) in one reservation with its last message.
-XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_job j, const work* after, u32 immediate,
-                                  xio_req_t* request) {
-  xio_status_t status = find_copy_key(c, r, &j);
-  if (status == XIO_OK) status = post_chunks(c, r, &j);
-  if (status != XIO_OK) return status;
-  job last;
-  last.op[0] = transfer(r, j.what, j.offset, j.local, static_cast<u32>(j.bytes), j.lkey);
-  last.op[0].immediate = immediate;
-  last.count = 1;
-  if (after != nullptr) {
-    last.op[1] = *after;
-    last.count = 2;
+// The whole copy, then the signal in one reservation with its last message. One job for all of it: a job lies in
+// scratch memory.
+XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_job copy, const signal_job& after,
+                                  u32 immediate, xio_req_t* request) {
+  const verb what = copy.what == verb::write_imm ? verb::write : copy.what;
+  u64 ticket = 0;
+  job j;
+  j.count = 1;
+  xio_status_t status = find_copy_key(c, r, &copy);
+  for (bool last = false; status == XIO_OK && !last;) {
+    last = copy.bytes <= r.chunk;
+    const u32 bytes = last ? static_cast<u32>(copy.bytes) : r.chunk;
+    j.op[0] = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
+    j.op[0].immediate = immediate;
+    if (last && after.wanted) {
+      j.op[1] = signal_work(c, r, after.offset, after.value, after.op);
+      j.count = 2;
+    }
+    status = post_job(*c.world, r, j, &ticket);
+    copy.offset += bytes;
+    copy.local += bytes;
+    copy.bytes -= bytes;
   }
-  return post_for(c, r, last, request);
+  if (status == XIO_OK) *request = make_request(r, ticket);
+  return status;
 }
 
 // The source may be reused when the request is complete.
@@ -202,7 +208,7 @@ XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* s
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
   const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
-  return post_copy(c, queue_to(p), j, nullptr, 0, request);
+  return post_copy(c, queue_to(p), j, signal_job{}, 0, request);
 }
 
 // The destination holds the data when the request is complete.
@@ -212,7 +218,7 @@ XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u6
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
   const copy_job j{verb::read, offset, static_cast<const unsigned char*>(dst), bytes, 0};
-  return post_copy(c, queue_to(p), j, nullptr, 0, request);
+  return post_copy(c, queue_to(p), j, signal_job{}, 0, request);
 }
 
 // A put whose arrival the peer's receive queue tells, with 32 bits of the sender's. No bytes are allowed: the
@@ -223,7 +229,7 @@ XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, u64 offset, con
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const copy_job j{verb::write_imm, offset, static_cast<const unsigned char*>(src), bytes, 0};
-  return post_copy(c, queue_to(p), j, nullptr, immediate, request);
+  return post_copy(c, queue_to(p), j, signal_job{}, immediate, request);
 }
 
 // --- One value ---------------------------------------------------------------------------------------
@@ -268,8 +274,7 @@ XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, u64 offset, u
 }
 
 // Writes the low `width` (1, 2, 4, 8) bytes of value.
-XIO_OUT_OF_LINE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 value, u32 width,
-                                       xio_req_t* request) {
+XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 value, u32 width, xio_req_t* request) {
   *request = 0;
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
@@ -311,9 +316,8 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const 
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
-  const work after = signal_work(c, r, signal_offset, value, op);
   const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
-  return post_copy(c, r, j, &after, 0, request);
+  return post_copy(c, r, j, signal_job{true, signal_offset, value, op}, 0, request);
 }
 
 // --- Results -----------------------------------------------------------------------------------------
