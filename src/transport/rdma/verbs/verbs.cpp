@@ -5,140 +5,30 @@
 #include "config.h"
 #endif
 
-#include "base/error.hpp"
-#include "base/log.hpp"
-#include "xio/device/view.hpp"
-
 #if HAVE_VERBS
 
-#include <algorithm>
-#include <cerrno>
-
 #include "model/nic/verbs_fabric.hpp"
-#include "transport/rdma/verbs/choice.hpp"
-#include "transport/rdma/verbs/nearness.hpp"
+#include "transport/rdma/verbs/ports.hpp"
 
 namespace xio::rdma {
-
-namespace {
-
-// Entries and spans count bytes in 31 or 32 bits, and 2 GiB is 0 in some (rdma-core providers/mlx5/wqe.h: byte_count).
-constexpr std::uint64_t k_most_message = 1u << 30;
-
-using model::rdma::verbs_path;
-using model::rdma::verbs_port;
-
-// 256 is 1 and 4096 is 5 (rdma-core libibverbs/verbs.h: enum ibv_mtu); auto is 0.
-std::uint8_t mtu_code(const std::string& text) {
-  std::uint8_t code = 1;
-  for (const char* known : {"256", "512", "1024", "2048", "4096"}) {
-    if (text == known) return code;
-    ++code;
-  }
-  return 0;
-}
-
-port_wishes wishes_of(const options& o) {
-  port_wishes w;
-  w.list = parse_hca_list(o.hca_list);
-  w.gid_index = parse_gid_index(o.rdma_gid_index);
-  w.pkey_index = static_cast<std::uint32_t>(o.rdma_pkey_index);
-  w.depth = static_cast<std::uint32_t>(o.ring_depth);
-  w.mtu = mtu_code(o.rdma_mtu);
-  return w;
-}
-
-verbs_path path_of(const options& o) {
-  verbs_path p{};
-  p.depth = static_cast<std::uint32_t>(o.ring_depth);
-  p.pkey_index = static_cast<std::uint16_t>(o.rdma_pkey_index);
-  p.traffic_class = static_cast<std::uint8_t>(o.rdma_traffic_class);
-  p.sl = static_cast<std::uint8_t>(o.rdma_sl);
-  p.hop_limit = static_cast<std::uint8_t>(o.rdma_hop_limit);
-  p.mtu = mtu_code(o.rdma_mtu);
-  p.timeout = static_cast<std::uint8_t>(o.rdma_timeout);
-  p.retry = static_cast<std::uint8_t>(o.rdma_retry);
-  p.rnr_retry = static_cast<std::uint8_t>(o.rdma_rnr_retry);
-  p.relaxed_ordering = o.rdma_relaxed_ordering != 0;
-  return p;
-}
-
-std::vector<device_facts> facts_of(const std::vector<opened_device>& devices) {
-  std::vector<device_facts> facts;
-  for (const opened_device& d : devices) facts.push_back(d.facts);
-  return facts;
-}
-
-verbs_port open_port(const opened_device& d, const chosen_port& c) {
-  const port_facts& p = d.facts.ports[c.port];
-  verbs_port port{};
-  port.context = d.context;
-  // The deleter's copy keeps the device open as long as anything made in the domain.
-  port.domain = std::shared_ptr<ibv_pd>(ibv_alloc_pd(d.context.get()), [keep = d.context](ibv_pd* pd) {
-    if (pd != nullptr) ibv_dealloc_pd(pd);
-  });
-  if (port.domain == nullptr)
-    fail(XIO_ERR_IO, "RDMA device {} gives no protection domain: {}; end other users of the device", d.facts.name,
-         errno_text(errno));
-  port.identity.device = d.facts.name;
-  port.identity.port = p.number;
-  port.identity.link = p.link;
-  port.identity.kind = c.gid.kind;
-  port.identity.mtu = p.active_mtu;
-  port.identity.lid = p.lid;
-  port.identity.gid_index = static_cast<std::uint16_t>(c.gid.index);
-  port.identity.address = c.gid.address;
-  port.identity.responder_depth = d.facts.responder_depth;
-  port.needs_grh = p.needs_grh;
-  port.max_message = std::min(p.max_message, k_most_message);
-  port.max_wr = d.facts.max_wr;
-  port.max_sge = d.facts.max_sge;
-  port.max_cqe = d.facts.max_cqe;
-  port.initiator_depth = d.facts.initiator_depth;
-  return port;
-}
-
-std::vector<chosen_port> choose(const options& o, const std::vector<device_facts>& facts, int local_rank,
-                                const std::string& gpu) {
-  std::vector<int> distances(facts.size(), k_far);
-  // Reading the machine's tree takes a while; one device has no rival.
-  if (facts.size() > 1) {
-    const machine_map machine;
-    for (std::size_t i = 0; i < facts.size(); ++i) distances[i] = machine.distance(facts[i].bus_id, gpu);
-  }
-  return choose_ports(facts, wishes_of(o), distances, local_rank, dev::k_max_nics);
-}
-
-}  // namespace
 
 std::vector<std::unique_ptr<model::rdma::fabric>> open_verbs(const options& o, const payload_agent&, int rank,
                                                              int local_rank, immediate_taker taker,
                                                              const verbs_surroundings& where) {
-  const std::vector<opened_device> devices = read_devices();
-  const std::vector<device_facts> facts = facts_of(devices);
   std::vector<std::unique_ptr<model::rdma::fabric>> fabrics;
-  for (const chosen_port& c : choose(o, facts, local_rank, where.gpu_bus_id)) {
-    verbs_port port = open_port(devices[c.device], c);
-    log::info("PE {} uses RDMA device {}, an {} port, {}", rank, text_of(port.identity), text_of(port.identity.link),
-              text_of(port.identity.kind));
+  for (model::rdma::verbs_port& port : open_ports(o, rank, local_rank, where.gpu_bus_id))
     fabrics.push_back(
         std::make_unique<model::rdma::verbs_fabric>(std::move(port), path_of(o), taker, where.export_memory));
-  }
   return fabrics;
 }
 
-std::string why_no_verbs(const options& o) {
-  try {
-    choose(o, facts_of(read_devices()), 0, "");
-    return "";
-  } catch (const error& e) {
-    return e.what();
-  }
-}
+std::string why_no_verbs(const options& o) { return why_no_ports(o); }
 
 }  // namespace xio::rdma
 
 #else
+
+#include "base/error.hpp"
 
 namespace xio::rdma {
 
