@@ -17,12 +17,7 @@ __global__ void gate_announce_nvme(ring_view r, u64 from, u64 to) { nvme_codec::
 // --- Entries: 64 bytes leave in four 16-byte stores ----------------------------------------------------------------
 
 __global__ void gate_entry(void* slot, entry64 entry) { store_entry(slot, entry); }
-__global__ void gate_entry_mlx5(ring_view r, u64 ticket, u64 offset, const void* from, u32 bytes, peer_view p) {
-  entry64 e;
-  rdma::clear(e);
-  rdma::transfer(e, r, p, xio::wire::mlx5::op_rdma_write, offset, from, bytes, p.rkey);
-  rdma::place(r, ticket, true, e);
-}
+__global__ void gate_entry_mlx5(ring_view r, u64 ticket, rdma::work w) { mlx5_codec::encode(r, ticket, 0, true, w); }
 __global__ void gate_entry_sdma(ring_view r, u64 ticket, u64 dst, u64 src, u32 bytes) {
   sdma::fill_copy(r, ticket, true, dst, src, bytes);
 }

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# Compares two tables of cost.awk, the kept one first. A rise of more than 10 % is an error, a fall is a hint.
+BEGIN { split("instructions VGPRs AGPRs SGPRs scratch-bytes", what, " ") }
+$1 != "op" { next }
+FNR == NR {
+  kept[$2] = $0
+  next
+}
+{
+  seen[$2] = 1
+  if (!($2 in kept)) {
+    printf "%s: not in the kept table; add it by tests/device/cost.sh --update\n", $2
+    bad = 1
+    next
+  }
+  split(kept[$2], old, " ")
+  for (i = 1; i <= 5; i++) {
+    before = old[i + 2]
+    now = $(i + 2)
+    if (now * 10 > before * 11) {
+      printf "%s: %s rose from %d to %d\n", $2, what[i], before, now
+      bad = 1
+    } else if (now * 11 < before * 10) {
+      fell = fell sprintf("%s: %s fell from %d to %d\n", $2, what[i], before, now)
+    }
+  }
+}
+END {
+  for (op in kept)
+    if (!(op in seen)) {
+      printf "%s: in the kept table, and no kernel of cost.hip\n", op
+      bad = 1
+    }
+  if (fell) printf "%s(keep the better figures: tests/device/cost.sh --update)\n", fell
+  exit bad
+}
