@@ -8,6 +8,8 @@
 namespace {
 
 constexpr size_t k_bytes = 4096;
+// More than any NIC carries in the entry itself, where the source needs no key.
+constexpr size_t k_foreign = 512;
 
 struct place {
   unsigned char *sym, *local, *foreign;  // symmetric; symmetric source; device memory that is not symmetric
@@ -116,8 +118,8 @@ __global__ void mistakes_together(xio_ctx_t ctx, place p, int* bad) {
 
 // Local memory that is not symmetric: load/store takes it, engines ask for its registration.
 __global__ void use_foreign(xio_ctx_t ctx, place p, int pe, int* put, int* get, int* quiet) {
-  *put = xio_put(ctx, p.sym, p.foreign, 64, pe);
-  *get = xio_get(ctx, p.foreign + 64, p.local, 64, pe);
+  *put = xio_put(ctx, p.sym, p.foreign, k_foreign, pe);
+  *get = xio_get(ctx, p.foreign + k_foreign, p.local, k_foreign, pe);
   *quiet = xio_quiet(ctx);
 }
 
@@ -126,7 +128,7 @@ void registration(const rig::team& t, const place& p, const rig::device_array<un
   const rig::device_array<int> answers(3);
   const int to = (t.me + 1) % t.n;
   for (const bool registered : {false, true}) {
-    if (registered) MUST(xio_mem_register(t.world(), foreign.data(), 128));
+    if (registered) MUST(xio_mem_register(t.world(), foreign.data(), 2 * k_foreign));
     rig::team::write(p.sym, std::vector<unsigned char>(k_bytes, rig::k_poison));
     t.barrier();
     RUN(use_foreign, 1, 1, t.ctx, p, to, answers.data(), answers.data() + 1, answers.data() + 2);
@@ -138,7 +140,7 @@ void registration(const rig::team& t, const place& p, const rig::device_array<un
     rig::expect_status(static_cast<xio_status_t>(got[2]), wanted, "quiet after it");
     if (registered) MUST(xio_mem_unregister(t.world(), foreign.data()));
     std::vector<unsigned char> image(k_bytes, rig::k_poison);
-    for (int i = 0; i < 64 && wanted == XIO_OK; ++i) image[i] = static_cast<unsigned char>(i + 1);
+    for (size_t i = 0; i < k_foreign && wanted == XIO_OK; ++i) image[i] = static_cast<unsigned char>(i + 1);
     rig::expect_same(rig::team::read(p.sym, k_bytes), image, "put from foreign memory");
   }
   t.barrier();
@@ -152,8 +154,8 @@ int main() {
   p.sym = t.symmetric<unsigned char>(k_bytes);
   p.local = t.symmetric<unsigned char>(k_bytes);
   p.word = t.symmetric<uint64_t>(1);
-  std::vector<unsigned char> start(128);
-  for (int i = 0; i < 128; ++i) start[i] = static_cast<unsigned char>(i + 1);
+  std::vector<unsigned char> start(2 * k_foreign);
+  for (size_t i = 0; i < start.size(); ++i) start[i] = static_cast<unsigned char>(i + 1);
   const rig::device_array<unsigned char> foreign(start);
   p.foreign = foreign.data();
   p.n = t.n;

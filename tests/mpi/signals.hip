@@ -10,7 +10,7 @@ using rig::scope;
 
 namespace {
 
-constexpr uint32_t k_most = 65536 + 8;
+constexpr uint32_t k_most = 300008;
 constexpr unsigned k_threads_of[] = {1, 32, 96};
 
 template <scope S>
@@ -66,7 +66,7 @@ __global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rou
 
 template <scope S>
 void relays(const rig::team& t, const ring_of_pes& p) {
-  for (const uint32_t bytes : {0u, 1u, 8u, 27u, 28u, 29u, 64u, 1000u, 4097u, 65536u + 3u}) {
+  for (const uint32_t bytes : {0u, 1u, 8u, 27u, 28u, 29u, 64u, 1000u, 4097u, 65536u + 3u, 300001u}) {
     for (const int op : {XIO_SIGNAL_SET, XIO_SIGNAL_ADD}) {
       const bool nbi = op == XIO_SIGNAL_ADD;
       rig::team::write(p.data, std::vector<uint64_t>{0});

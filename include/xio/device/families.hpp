@@ -3,6 +3,7 @@
 // and per reap, the same for all lanes of a ring. (Pointers to device functions would cost more: the compiler must then
 // assume the most registers of all.)
 #pragma once
+#include "xio/device/bnxt.hpp"
 #include "xio/device/mlx5.hpp"
 #include "xio/device/view.hpp"
 
@@ -14,6 +15,7 @@ XIO_DEVICE bool is_nic(ring_kind kind) { return kind == ring_kind::mlx5 || kind 
 template <class Body>
 XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
   switch (r.kind) {
+    case ring_kind::bnxt: return body(bnxt_codec{});
     default: return body(mlx5_codec{});
   }
 }
