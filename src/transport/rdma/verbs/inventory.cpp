@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/verbs/inventory.hpp"
 
+#if HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#if HAVE_MLX5DV
+#include <infiniband/mlx5dv.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -59,6 +66,18 @@ void read_gids(ibv_context* context, std::vector<port_facts>& ports) {
   }
 }
 
+// A ConnectX is opened so that firmware commands of ours may make its queues (DEVX), where that is allowed.
+ibv_context* open_device(ibv_device* device) {
+#if HAVE_MLX5DV
+  if (mlx5dv_is_supported(device)) {
+    mlx5dv_context_attr wanted{};
+    wanted.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
+    if (ibv_context* c = mlx5dv_open_device(device, &wanted)) return c;
+  }
+#endif
+  return ibv_open_device(device);
+}
+
 opened_device read_device(ibv_device* device) {
   opened_device d;
   device_facts& f = d.facts;
@@ -66,7 +85,7 @@ opened_device read_device(ibv_device* device) {
   f.bus_id = bus_id_of(f.name.c_str());
   f.is_iwarp = device->transport_type != IBV_TRANSPORT_IB;
   errno = 0;
-  d.context = std::shared_ptr<ibv_context>(ibv_open_device(device), [](ibv_context* c) {
+  d.context = std::shared_ptr<ibv_context>(open_device(device), [](ibv_context* c) {
     if (c != nullptr) ibv_close_device(c);
   });
   ibv_device_attr a{};
