@@ -6,7 +6,8 @@
 # XIO on a real RDMA device, as far as one can be had without hardware: the Linux kernel's rxe, in one guest (loop) and
 # between two guests on one network (pair). Others' programs use the same link in the same boot. A program that loses data
 # or a completion, or that goes around the device, fails; times are emulated and only printed. `make check-vm-rdma`.
-#   PROGRAMS=...  of tests/mpi     FAMILIES=...  of XIO_NIC_FAMILY     MEASURED=...  families beside perftest, ROUNDS=5 times
+#   CASES='mlx5:rma ...'  families of XIO_NIC_FAMILY and programs of tests/mpi
+#   MEASURED='proxy ...'  families beside perftest, ROUNDS=5 times
 set -uo pipefail
 # shellcheck source=/dev/null
 . "${XIO_TEST_BUILDDIR:?}/tests/env.sh" || exit 1
@@ -35,7 +36,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# share NAME FAMILIES PROGRAMS: a folder for a guest's eyes.
+# share NAME CASES: a folder for a guest's eyes.
 share() {
   local program
   mkdir -p "$work/$1"
@@ -43,16 +44,17 @@ share() {
   cat >"$work/$1/plan" <<PLAN
 builddir='$builddir'
 key='$key'
-families='$2'
+cases='$2'
 measured='${MEASURED-proxy mlx5}'
-programs='$3'
 rounds='${ROUNDS-5}'
 PLAN
   for program in ibv_devinfo ibv_rc_pingpong ib_write_lat ib_write_bw ib_atomic_lat; do
     "$here/carry" "$work/$1/root" "$(command -v $program)" || exit 125
   done
   "$here/carry" "$work/$1/root" $provider /usr/lib/*/libibverbs/librxe-rdmav*.so || exit 125
-  for program in $3; do "$here/carry" "$work/$1/root" "$builddir/tests/mpi/$program" || exit 125; done
+  for program in $(tr ' ' '\n' <<<"$2" | sed -n 's/.*://p' | sort -u); do
+    "$here/carry" "$work/$1/root" "$builddir/tests/mpi/$program" || exit 125
+  done
   "$here/carry" "$work/$1/root" "$builddir/tests/rdma/lost_peer" "$builddir/tests/rdma/verbs_probe" || exit 125
   if [ -x "$builddir/bench/rdma_link" ]; then "$here/carry" "$work/$1/root" "$builddir/bench/rdma_link" || exit 125; fi
 }
@@ -93,22 +95,22 @@ told() {
 
 loop() {
   local status=0
-  share loop "$families" "$programs"
-  VM_TIMEOUT=150 VM_SMP=2 VM_APPEND='role=loop' "$here/run" "$work/loop" rdma_guest.sh >"$work/loop.log" 2>&1 || status=$?
+  share loop "${CASES-$loop_cases}"
+  VM_TIMEOUT=200 VM_SMP=2 VM_APPEND='role=loop' "$here/run" "$work/loop" rdma_guest.sh >"$work/loop.log" 2>&1 || status=$?
   told loop $status "$work/loop.log" || return 1
   ratios "$work/loop.log"
 }
 
 # guest NAME OTHER MAC: one of two guests on a network that is a pair of unix sockets. Over a TCP socket it is 40 times slower.
 guest() {
-  VM_TIMEOUT=150 VM_SMP=1 VM_APPEND="role=$1" exec "$here/run" "$work/pair" rdma_guest.sh \
+  VM_TIMEOUT=200 VM_SMP=1 VM_APPEND="role=$1" exec "$here/run" "$work/pair" rdma_guest.sh \
     -netdev "dgram,id=n0,local.type=unix,local.path=$work/$1.sock,remote.type=unix,remote.path=$work/$2.sock" \
     -device "virtio-net-pci,netdev=n0,mac=52:54:00:00:00:$3,host_mtu=9000" >"$work/$1.log" 2>&1
 }
 
 pair() {
   local status_a=0 status_b=0 bad=0
-  share pair "$families" "${PROGRAMS-$pair_programs}"
+  share pair "${CASES-$pair_cases}"
   "$here/image" >/dev/null || exit 125
   guest a b 01 &
   guests=($!)
@@ -123,9 +125,13 @@ pair() {
   return $bad
 }
 
-families=${FAMILIES-proxy mlx5 bnxt ionic}
-programs=${PROGRAMS-rma shapes atomics signals sync}
-pair_programs='rma atomics signals'
+# Each family in every program; between guests, where a round trip takes ten times as long, one family in the longest.
+loop_cases=
+pair_cases=proxy:atomics
+for family in proxy mlx5 bnxt ionic; do
+  for program in rma shapes atomics signals sync; do loop_cases+=" $family:$program"; done
+  for program in rma signals; do pair_cases+=" $family:$program"; done
+done
 if [ $# = 0 ]; then set -- loop pair; fi
 bad=0
 for part in "$@"; do
