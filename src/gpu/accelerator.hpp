@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cctype>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -303,6 +304,41 @@ std::uint32_t wave_size() {
   check(hipDeviceGetAttribute(&lanes, hipDeviceAttributeWarpSize, g_device), "the wave size of device {}",
         g_device.load());
   return static_cast<std::uint32_t>(lanes);
+}
+
+std::string bus_id() {
+  char text[32] = {};
+  if (hw::get_bus_id(text, sizeof text, g_device) != hipSuccess) {
+    (void)hipGetLastError();
+    return "";
+  }
+  // CUDA writes capitals; hwloc and the kernel do not.
+  std::string id(text);
+  for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return id;
+}
+
+int export_memory(void* base, std::size_t bytes, std::uint64_t* offset) {
+  const on_device here;
+  return hw::in_device_memory(base) ? hw::export_dmabuf(base, bytes, offset) : -1;
+}
+
+void* map_registers(void* page, std::size_t bytes) {
+  const on_device here;
+  void* mapped = nullptr;
+  if (hw::register_io(page, bytes) != hipSuccess) {
+    (void)hipGetLastError();
+    return nullptr;
+  }
+  if (hw::device_address(&mapped, page) == hipSuccess) return mapped;
+  (void)hipGetLastError();
+  unmap_registers(page);
+  return nullptr;
+}
+
+void unmap_registers(void* page) {
+  const on_device here;
+  if (hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
 }
 
 void init(int local_rank) {

@@ -87,6 +87,16 @@ std::uint64_t ticks_per_ms();  // of dev::wall_clock()
 std::uint32_t wave_size();
 std::size_t page_size();  // of the system
 
+// --- For NICs: all of it may be missing ---
+// "0000:3b:00.0" of this process's device; empty on the host.
+std::string bus_id();
+// The dma-buf that device memory at base lies in: its descriptor, the caller's to close, and the place in it. -1: it is
+// no device memory, or the driver exports none.
+int export_memory(void* base, std::size_t bytes, std::uint64_t* offset);
+// A page of a NIC's registers, mapped in this process, as kernels may store to it; null if they cannot.
+void* map_registers(void* page, std::size_t bytes);
+void unmap_registers(void* page);  // what was given to map_registers
+
 // Checks that a device is usable and selects one for this PE (local rank modulo devices).
 void init(int local_rank);
 

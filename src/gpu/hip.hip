@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gpu.hpp for HIP.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <hip/hip_ext.h>
 #include <hip/hip_runtime.h>
@@ -43,6 +44,22 @@ bool in_device_memory(const void* p) {
 #else
   return a.memoryType == hipMemoryTypeDevice;
 #endif
+}
+
+hipError_t get_bus_id(char* out, int bytes, int device) { return hipDeviceGetPCIBusId(out, bytes, device); }
+hipError_t register_io(void* page, std::size_t bytes) {
+  return hipHostRegister(page, bytes, hipHostRegisterMapped | hipHostRegisterIoMemory);
+}
+hipError_t unregister_io(void* page) { return hipHostUnregister(page); }
+hipError_t device_address(void** out, void* page) { return hipHostGetDevicePointer(out, page, 0); }
+
+// The HSA runtime under HIP has had it since ROCm 5.6 (hsa_ext_amd.h); older ones are used without. It exports whole
+// allocations and answers where base lies in its own.
+int export_dmabuf(void* base, std::size_t bytes, std::uint64_t* offset) {
+  using call = int (*)(const void*, std::size_t, int*, std::uint64_t*);
+  static const auto exporter = reinterpret_cast<call>(dlsym(RTLD_DEFAULT, "hsa_amd_portable_export_dmabuf"));
+  int fd = -1;
+  return exporter != nullptr && exporter(base, bytes, &fd, offset) == 0 ? fd : -1;
 }
 
 std::string why_no_device(hipError_t e) {
