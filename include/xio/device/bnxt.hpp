@@ -69,20 +69,15 @@ struct bnxt_codec {
     const u32 index = static_cast<u32>(ticket) & (r.depth - 1);
     const u32 psn = static_cast<u32>(serial);
     reinterpret_cast<u64*>(r.side)[index] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index);
-    entry64 e;
-    for (u32& dw : e.dw) dw = 0;
-    put_heads(e, ask, w);
+    unsigned char* slot = ring_slot(r, ticket, k_slot_bytes);
+    put_heads(slot, ask, w);
     if (w.from == rdma::payload::memory || rdma::is_atomic(w.what)) {
-      wire::bnxt::put_sge(e.dw + 8, w.local, w.lkey, w.bytes);
-    } else if (w.from == rdma::payload::gathered) {
-      // Other lanes are writing the payload.
-      u32* slot = reinterpret_cast<u32*>(ring_slot(r, ticket, k_slot_bytes));
-      for (u32 i = 0; i < 8; ++i) slot[i] = e.dw[i];
-      return;
-    } else {
-      put_inline(r, ticket, e, w);
+      u32 sge[4];
+      wire::bnxt::put_sge(sge, w.local, w.lkey, w.bytes);
+      store_part(slot + wire::bnxt::k_inline_at, sge);
+    } else if (w.from != rdma::payload::gathered) {
+      put_inline(slot + wire::bnxt::k_inline_at, w);
     }
-    store_entry(ring_slot(r, ticket, k_slot_bytes), e);
   }
 
   XIO_DEVICE static unsigned char* inline_at(const ring_view& r, u64 ticket, u32 i) {
@@ -135,29 +130,37 @@ struct bnxt_codec {
     return wire::bnxt::op_atomic_cs;
   }
 
-  XIO_DEVICE static void put_heads(entry64& e, bool ask, const rdma::work& w) {
+  XIO_DEVICE static void put_heads(unsigned char* slot, bool ask, const rdma::work& w) {
+    u32 head[4], second[4];
     u32 flags = ask ? wire::bnxt::k_signaled : 0;
-    if (rdma::is_atomic(w.what)) {
-      wire::bnxt::put_header(e.dw, opcode_of(w), flags, wire::bnxt::k_header_slots + 1, w.rkey, w.remote);
-      wire::bnxt::put_atomic(e.dw + 4, w.first, w.what == rdma::verb::fetch_add ? 0 : w.second);
-      return;
-    }
     u32 used = wire::bnxt::k_header_slots + 1;
-    if (w.from != rdma::payload::memory) {
-      flags |= wire::bnxt::k_inline;
-      used = wire::bnxt::inline_slots(w.bytes);
+    if (rdma::is_atomic(w.what)) {
+      wire::bnxt::put_header(head, opcode_of(w), flags, used, w.rkey, w.remote);
+      wire::bnxt::put_atomic(second, w.first, w.what == rdma::verb::fetch_add ? 0 : w.second);
+    } else {
+      if (w.from != rdma::payload::memory) {
+        flags |= wire::bnxt::k_inline;
+        used = wire::bnxt::inline_slots(w.bytes);
+      }
+      wire::bnxt::put_header(head, opcode_of(w), flags, used, w.what == rdma::verb::write_imm ? w.immediate : 0,
+                             w.bytes);
+      wire::bnxt::put_remote(second, w.remote, w.rkey);
     }
-    wire::bnxt::put_header(e.dw, opcode_of(w), flags, used, w.what == rdma::verb::write_imm ? w.immediate : 0, w.bytes);
-    wire::bnxt::put_remote(e.dw + 4, w.remote, w.rkey);
+    store_part(slot, head);
+    store_part(slot + 16, second);
   }
 
-  // The first 32 bytes go into e, the others into the second half of the slot.
-  XIO_DEVICE static void put_inline(const ring_view& r, u64 ticket, entry64& e, const rdma::work& w) {
-    for (u32 i = 0; i < 8; ++i) e.dw[8 + i] = rdma::inline_word(w, 4 * i);
-    if (w.bytes <= 32) return;
-    entry64 more;
-    for (u32 i = 0; i < 16; ++i) more.dw[i] = rdma::inline_word(w, 32 + 4 * i);
-    store_entry(ring_slot(r, ticket, k_slot_bytes) + sizeof e, more);
+  // 16 bytes at a time: unrolled this would be the bulk of a kernel.
+  XIO_DEVICE static void put_inline(unsigned char* to, const rdma::work& w) {
+    for (u32 at = 0; at < w.bytes; at += 16) {
+      u32 part[4];
+      for (u32 i = 0; i < 4; ++i) part[i] = rdma::inline_word(w, at + 4 * i);
+      store_part(to + at, part);
+    }
+  }
+
+  XIO_DEVICE static void store_part(void* to, const u32* dw) {
+    *static_cast<vec16*>(to) = vec16{dw[0], dw[1], dw[2], dw[3]};
   }
 };
 
