@@ -6,11 +6,13 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "gpu/gpu.hpp"
 #include "transport/rdma/choice.hpp"
 #include "transport/rdma/rdma.hpp"
 #ifdef XIO_ENABLE_MODEL
 #include "model/nic/shm_executor.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
+#include "transport/rdma/verbs/mlx5_endpoint.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
 #endif
 
@@ -47,7 +49,10 @@ nic_choice choose_nics(const setup& s, carrier way) {
   c.atomics = atomics_of(*c.family, way, *s.opts);
   switch (way) {
     case carrier::shm: add_shm(s, c); break;
-    case carrier::verbs: c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, take_none); break;
+    case carrier::verbs:
+      c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, take_none,
+                             {gpu::bus_id(), gpu::export_memory});
+      break;
     case carrier::tcp: fail(XIO_ERR_UNSUPPORTED, "RDMA over {} is not in this build", name_of(way));
   }
   return c;
@@ -58,6 +63,8 @@ nic_choice choose_nics(const setup& s, carrier way) {
 std::unique_ptr<endpoint> open(const setup& s) {
   const bool mapped = std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
+  if (way == carrier::verbs)
+    if (auto direct = try_open_mlx5(s)) return direct;
   nic_choice c{};
   try {
     c = choose_nics(s, way);

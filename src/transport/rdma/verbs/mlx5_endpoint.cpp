@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/verbs/mlx5_endpoint.hpp"
+
+#if HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#if HAVE_VERBS && HAVE_MLX5DV
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "model/nic/keys.hpp"
+#include "model/nic/verbs_fabric.hpp"
+#include "transport/rdma/exchange.hpp"
+#include "transport/rdma/family.hpp"
+#include "transport/rdma/verbs/mlx5_direct.hpp"
+#include "transport/rdma/verbs/ports.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+using page_list = std::vector<std::shared_ptr<mlx5_doorbell_page>>;
+using model::rdma::verbs_card;
+
+constexpr std::uint32_t k_local = model::rdma::local_read | model::rdma::local_write;
+constexpr std::uint32_t k_remote = model::rdma::remote_read | model::rdma::remote_write | model::rdma::remote_atomic;
+constexpr std::uint64_t k_most_message = 1u << 30;
+// The device counts slots in 16 bits, from 0.
+constexpr std::uint64_t k_count_from = 1u << 16;
+constexpr std::size_t k_line = 128;
+
+std::size_t state_bytes(std::uint32_t depth) {
+  return (sizeof(dev::ring_state) + depth * sizeof(std::uint32_t) + k_line - 1) / k_line * k_line;
+}
+
+class mlx5_queues final : public queue_set {
+ public:
+  mlx5_queues(const page_list& pages, const queue_request& request, std::uint32_t chunk, std::uint32_t atomics)
+      : per_peer_(request.per_peer),
+        queues_(request.peers.size() * per_peer_),
+        views_(queues_.size(), dev::ring_view{}) {
+    if (request.ticket_start % k_count_from != 0)
+      fail(XIO_ERR_CONFIG,
+           "tickets of a queue on mlx5 hardware cannot start at {}; use a multiple of {} or 0 as "
+           "XIO_TICKET_START",
+           request.ticket_start, k_count_from);
+    const auto count = static_cast<std::size_t>(std::count(request.peers.begin(), request.peers.end(), true));
+    states_ = gpu::buffer(std::max<std::size_t>(count * per_peer_, 1) * state_bytes(request.depth), gpu::place::device);
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+      if (!request.peers[i / per_peer_]) continue;
+      const auto nic = static_cast<std::uint32_t>(i % per_peer_ % pages.size());
+      queues_[i] = std::make_unique<mlx5_send_queue>(pages[nic], request.depth);
+      fill(views_[i], *queues_[i], states_.as<unsigned char>() + place++ * state_bytes(request.depth), request, nic);
+      views_[i].chunk = chunk;
+      views_[i].atomics = atomics;
+    }
+  }
+  dev::ring_view view(int pe, std::uint32_t which) const override {
+    return views_[static_cast<std::size_t>(pe) * per_peer_ + which];
+  }
+  // By PE, and then as wanted for each.
+  std::size_t size() const { return queues_.size(); }
+  mlx5_send_queue* queue(std::size_t i) { return queues_[i].get(); }
+  dev::ring_view& view(std::size_t i) { return views_[i]; }
+
+ private:
+  static void fill(dev::ring_view& v, const mlx5_send_queue& q, unsigned char* words, const queue_request& request,
+                   std::uint32_t nic) {
+    q.fill(v);
+    v.state = reinterpret_cast<dev::ring_state*>(words);
+    v.sequence = reinterpret_cast<std::uint32_t*>(words + sizeof(dev::ring_state));
+    v.nic = nic;
+    v.scratch_lkey = request.scratch.lkey[nic];
+    v.inline_bytes = mlx5_family().inline_bytes;
+    v.gather_bytes = mlx5_family().gather_bytes;
+    dev::ring_state state{};
+    state.issued = state.published = state.completed = request.ticket_start;
+    state.credits = request.depth;
+    gpu::put_value(v.state, state);
+    // A slot's mark says for which lap it is complete: not for the first one.
+    const std::vector<std::uint32_t> marks(request.depth,
+                                           static_cast<std::uint32_t>(request.ticket_start >> v.depth_log2));
+    gpu::copy(v.sequence, marks.data(), marks.size() * sizeof(std::uint32_t));
+  }
+
+  const std::uint32_t per_peer_;
+  std::vector<std::unique_ptr<mlx5_send_queue>> queues_;
+  std::vector<dev::ring_view> views_;
+  gpu::buffer states_;
+};
+
+class mlx5_endpoint final : public endpoint {
+ public:
+  mlx5_endpoint(const setup& s, page_list pages)
+      : channel_(*s.channel),
+        path_(path_of(*s.opts)),
+        atomics_(s.opts->rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0),
+        pages_(std::move(pages)) {
+    name_ = "mlx5 on";
+    chunk_ = k_most_message;
+    for (const auto& p : pages_) {
+      // Memory and introductions are those of any verbs device.
+      fabrics_.push_back(std::make_unique<model::rdma::verbs_fabric>(p->port(), path_, nullptr, gpu::export_memory));
+      name_ += " " + p->port().identity.device;
+      chunk_ = std::min(chunk_, p->port().max_message);
+    }
+    meet(s);
+  }
+  ~mlx5_endpoint() override {
+    for (const auto& [base, keys] : registered_) unregister_on_all(keys);
+    unregister_on_all(heap_keys_);
+  }
+
+  const char* backend() const override { return name_.c_str(); }
+  std::uint32_t nics() const override { return static_cast<std::uint32_t>(pages_.size()); }
+  memory_keys heap_keys() const override { return heap_keys_; }
+  bool reaches(int) const override { return true; }
+
+  memory_keys register_memory(void* base, std::size_t bytes) override {
+    const memory_keys keys = register_on_all(base, bytes, k_local);
+    registered_.emplace(base, keys);
+    return keys;
+  }
+  void unregister_memory(void* base) override {
+    const auto found = registered_.find(base);
+    if (found == registered_.end())
+      fail(XIO_ERR_NOT_REGISTERED, "no memory at {} is registered with {}; give the address that was registered", base,
+           name_);
+    unregister_on_all(found->second);
+    registered_.erase(found);
+  }
+
+  std::unique_ptr<queue_set> create_queues(const queue_request& wanted) override {
+    queue_request request = wanted;
+    request.peers.resize(static_cast<std::size_t>(channel_.size()));
+    std::unique_ptr<mlx5_queues> queues;
+    std::vector<queue_card> mine;
+    try {
+      queues = std::make_unique<mlx5_queues>(pages_, request, static_cast<std::uint32_t>(chunk_), atomics_);
+      for (std::size_t i = 0; i < queues->size(); ++i) {
+        queue_card q{};
+        if (const mlx5_send_queue* one = queues->queue(i)) q = {one->identity().qpn, pack(one->identity())};
+        mine.push_back(q);
+      }
+    } catch (...) {
+      // The others are on their way to the exchange: they must hear of it.
+      exchange_queues(channel_, {}, request.per_peer, status_of_current_exception());
+      throw;
+    }
+    const auto theirs = exchange_queues(channel_, mine, request.per_peer, XIO_OK);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (mine[i].number == 0) continue;
+      const std::size_t pe = i / request.per_peer;
+      const verbs_card far = model::rdma::unpack(theirs[i].what, static_cast<int>(pe), true);
+      queues->queue(i)->connect(far, static_cast<int>(pe), path_);
+      dev::ring_view& v = queues->view(i);
+      v.remote_heap = peers_[pe].heap_base;
+      v.remote_key = peers_[pe].heap_rkey[v.nic];
+    }
+    return queues;
+  }
+
+ private:
+  void meet(const setup& s) {
+    identity mine{};
+    try {
+      heap_keys_ = register_on_all(s.heap, s.heap_bytes, k_local | k_remote);
+      mine.heap_base = reinterpret_cast<std::uint64_t>(s.heap);
+      mine.heap_bytes = s.heap_bytes;
+      mine.nics = nics();
+      mine.max_message = static_cast<std::uint32_t>(chunk_);
+      std::copy(std::begin(heap_keys_.rkey), std::end(heap_keys_.rkey), mine.heap_rkey);
+      for (std::size_t i = 0; i < fabrics_.size(); ++i) mine.nic_cards[i] = fabrics_[i]->introduce();
+    } catch (...) {
+      exchange_identities(channel_, mine, status_of_current_exception());
+      throw;
+    }
+    peers_ = exchange_identities(channel_, mine, XIO_OK);
+    for (std::size_t i = 0; i < fabrics_.size(); ++i) {
+      std::vector<card> cards;
+      for (const identity& p : peers_) cards.push_back(p.nic_cards[i]);
+      fabrics_[i]->meet(cards);
+    }
+  }
+
+  memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed) {
+    memory_keys keys{};
+    std::size_t i = 0;
+    try {
+      for (; i < fabrics_.size(); ++i) {
+        const auto pair = fabrics_[i]->register_memory(base, bytes, allowed);
+        keys.lkey[i] = pair.lkey;
+        keys.rkey[i] = pair.rkey;
+      }
+    } catch (...) {
+      while (i-- > 0) fabrics_[i]->unregister_memory({keys.lkey[i], keys.rkey[i]});
+      throw;
+    }
+    return keys;
+  }
+  void unregister_on_all(const memory_keys& keys) {
+    for (std::size_t i = 0; i < fabrics_.size(); ++i) fabrics_[i]->unregister_memory({keys.lkey[i], keys.rkey[i]});
+  }
+
+  bootstrap::channel& channel_;
+  const model::rdma::verbs_path path_;
+  const std::uint32_t atomics_;
+  const page_list pages_;
+  std::vector<std::unique_ptr<model::rdma::verbs_fabric>> fabrics_;
+  std::string name_;
+  std::uint64_t chunk_ = 0;
+  memory_keys heap_keys_{};
+  std::vector<identity> peers_;
+  std::multimap<void*, memory_keys> registered_;
+};
+
+}  // namespace
+
+std::unique_ptr<endpoint> try_open_mlx5(const setup& s) {
+  const options& o = *s.opts;
+  // Who names an executor wants the software NIC in front of it.
+  if (o.nic_executor != "auto" || !wants_mlx5_direct(o.nic_family, o.backend)) return nullptr;
+  mlx5_hooks hooks;
+  hooks.map_registers = gpu::map_registers;
+  hooks.unmap_registers = gpu::unmap_registers;
+  page_list pages;
+  try {
+    for (const model::rdma::verbs_port& port : open_ports(o, s.channel->rank(), s.local_rank, gpu::bus_id())) {
+      pages.push_back(try_mlx5_direct(port, hooks));
+      if (pages.back() == nullptr) return nullptr;
+    }
+  } catch (const error&) {
+    return nullptr;  // the way that is tried next says the same
+  }
+  if (pages.empty()) return nullptr;
+  return std::make_unique<mlx5_endpoint>(s, std::move(pages));
+}
+
+}  // namespace xio::rdma
+
+#else
+
+namespace xio::rdma {
+
+std::unique_ptr<endpoint> try_open_mlx5(const setup&) { return nullptr; }
+
+}  // namespace xio::rdma
+
+#endif
