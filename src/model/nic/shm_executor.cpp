@@ -7,9 +7,27 @@
 
 namespace xio::model::rdma {
 
+namespace {
+
+// All of an op but the room for payload and spans that it does not use: that would be most of the work of a small one.
+void copy_used(op& to, const op& from) {
+  static_cast<receipt&>(to) = from;
+  to.remote = from.remote;
+  to.remote_key = from.remote_key;
+  to.has_immediate = from.has_immediate;
+  to.immediate = from.immediate;
+  to.is_inline = from.is_inline;
+  if (from.is_inline) std::copy_n(from.inlined.data(), from.bytes, to.inlined.data());
+  to.span_count = from.span_count;
+  std::copy_n(from.spans.data(), from.span_count, to.spans.data());
+  to.change = from.change;
+}
+
+}  // namespace
+
 bool shm_executor::begin(const op& o) {
   if (stage_ != stage::idle) return false;
-  op_ = o;
+  copy_used(op_, o);
   moved_ = 0;
   how_ = check();
   stage_ = how_ ? stage::over : stage::running;
