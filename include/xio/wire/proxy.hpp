@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Entries of XIO's own neutral format, for a host thread that posts them through any verbs device. There is no doorbell
+// and no head: every entry says by itself that it is there. Little endian, 64 bytes:
+//
+//   dword  write, read                          atomic
+//   0      head: verb 7:0, flags 15:8, 0        the same
+//   1      bytes                                local address, low
+//   2-3    remote address                       the same
+//   4      rkey                                 the same
+//   5      lkey, or immediate                   lkey
+//   6-7    local address                        first: what to add, or to swap in
+//   8      immediate                            second: boundary, or what to compare with (8-9)
+//   10-11  0                                    swap mask
+//   12-13  0                                    compare mask
+//   14     0                                    local address, high
+//   15     generation                           the same
+//
+// With flag k_inline the payload lies in dwords 6 to 14 and dword 5 is the immediate; without it dword 8 is. An op that
+// moves no bytes is inline. The generation is the lap number of the slot plus 1, so that what an earlier lap left is
+// not taken for news; it is written last, with release.
+//
+// Completion: 16 bytes. A 64-bit count: the entries below it have ended, and well; then a status and the carrier's own
+// code of the first that did not, which is the entry at the count. The status is written after the count.
+#pragma once
+#include <cstdint>
+
+#include "xio/wire/endian.hpp"
+
+namespace xio::wire::proxy {
+
+constexpr std::uint32_t k_entry_bytes = 64;
+constexpr std::uint32_t k_entry_dwords = 16;
+constexpr std::uint32_t k_generation_at = 15;
+constexpr std::uint32_t k_inline_at = 6;
+constexpr std::uint32_t k_inline_bytes = 36;
+constexpr std::uint32_t k_completion_bytes = 16;
+
+enum opcode : std::uint32_t {
+  op_write = 1,
+  op_write_imm = 2,
+  op_read = 3,
+  op_fetch_add = 4,
+  op_compare_swap = 5,
+  op_masked_add = 6,
+  op_masked_swap = 7,
+};
+
+constexpr std::uint32_t k_signaled = 1;
+constexpr std::uint32_t k_inline = 2;
+constexpr std::uint32_t k_narrow = 4;  // an atomic of 4 bytes
+
+// The words of the InfiniBand specification (11.6.2).
+enum status : std::uint32_t {
+  ok = 0,
+  local_length = 1,
+  local_qp_operation = 2,
+  local_protection = 3,
+  flushed = 4,
+  remote_invalid_request = 5,
+  remote_access = 6,
+  remote_operation = 7,
+  retry_exceeded = 8,
+  rnr_retry_exceeded = 9,
+  bad_response = 10,
+};
+
+XIO_WIRE std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
+XIO_WIRE std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
+XIO_WIRE std::uint64_t join(std::uint32_t lo, std::uint32_t hi) { return (static_cast<std::uint64_t>(hi) << 32) | lo; }
+
+XIO_WIRE std::uint32_t generation(std::uint64_t ticket, std::uint32_t depth_log2) {
+  return static_cast<std::uint32_t>(ticket >> depth_log2) + 1;
+}
+XIO_WIRE std::uint32_t head(std::uint32_t op, std::uint32_t flags) { return op | (flags << 8); }
+XIO_WIRE std::uint32_t head_op(std::uint32_t dw) { return dw & 0xff; }
+XIO_WIRE std::uint32_t head_flags(std::uint32_t dw) { return (dw >> 8) & 0xff; }
+XIO_WIRE std::uint32_t head_reserved(std::uint32_t dw) { return dw >> 16; }
+
+XIO_WIRE std::uint64_t failure_word(std::uint32_t why, std::uint32_t vendor) { return join(why, vendor); }
+
+}  // namespace xio::wire::proxy
