@@ -15,6 +15,9 @@
 
 namespace xio::test {
 
+// All that XIO_NIC_FAMILY knows.
+inline constexpr const char* k_families[] = {"mlx5", "bnxt", "proxy"};
+
 struct nic_rig_shape {
   std::uint32_t depth = 64;
   std::uint64_t ticket_start = 0;

@@ -95,10 +95,19 @@ TEST_P(NicWave, SignalsAndTheirData) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, NicWave,
-                         testing::Values(nic_rig_shape{256, 0, 1u << 30, 1024, 30000, 1 << 20},
-                                         nic_rig_shape{4, (u64{1} << 32) - 8, 1u << 30, 64, 30000, 1 << 20},
-                                         nic_rig_shape{16, (u64{1} << 16) - 16, 16, 2, 30000, 1 << 20}),
-                         [](const auto& info) { return "depth_" + std::to_string(info.param.depth); });
+// Every family, in rings that are roomy, tiny and with little scratch memory.
+std::vector<nic_rig_shape> shapes() {
+  std::vector<nic_rig_shape> all;
+  for (const char* family : k_families) {
+    all.push_back({256, 0, 1u << 30, 1024, 30000, 1 << 20, family});
+    all.push_back({4, (u64{1} << 32) - 8, 1u << 30, 64, 30000, 1 << 20, family});
+    all.push_back({16, (u64{1} << 16) - 16, 16, 2, 30000, 1 << 20, family});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, NicWave, testing::ValuesIn(shapes()), [](const auto& info) {
+  return info.param.family + "_depth_" + std::to_string(info.param.depth);
+});
 
 }  // namespace

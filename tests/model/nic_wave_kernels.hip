@@ -14,7 +14,12 @@ using namespace xio::dev;
 __device__ xio_status_t wait_for(const ctx_view& c, u32 pe, xio_req_t request) {
   if (request == 0) return XIO_OK;
   const ring_view& r = *c.peers[pe].rdma;
-  return ring_wait_below<mlx5_codec>(r, request_ticket(r, request) + 1, *c.world);
+  return rdma::wait_below(r, request_ticket(r, request) + 1, *c.world);
+}
+
+__device__ xio_status_t quiet(const ctx_view& c, u32 pe) {
+  const ring_view& r = *c.peers[pe].rdma;
+  return rdma::wait_below(r, load<scope::agent, order::relaxed>(&r.state->issued), *c.world);
 }
 
 __device__ void note(u32* bad, xio_status_t status) {
@@ -30,7 +35,7 @@ __global__ void put_kernel(const ctx_view* c, unsigned char* source, u32* bad) {
     note(bad, rdma::put(*c, me % 2, at, source + at, (me + round * 5) % 65, &request));
     if (round % 4 == me % 4) note(bad, wait_for(*c, me % 2, request));
   }
-  note(bad, ring_quiet<mlx5_codec>(*c->peers[me % 2].rdma, *c->world));
+  note(bad, quiet(*c, me % 2));
 }
 
 __global__ void add_kernel(const ctx_view* c, u64* seen, u32* bad) {
@@ -53,7 +58,7 @@ __global__ void signal_kernel(const ctx_view* c, unsigned char* source, u32* bad
          rdma::put_signal(*c, 1, data, source + data, 1 + (me + round) % 100, flag, round, XIO_SIGNAL_SET, &request));
     if (me % 2 == 1) note(bad, rdma::atomic(*c, 1, flag, 8, amo::bit_or, u64{1} << 40, 0, false, nullptr));
   }
-  note(bad, ring_quiet<mlx5_codec>(*c->peers[1].rdma, *c->world));
+  note(bad, quiet(*c, 1));
 }
 
 bool ended() { return hipDeviceSynchronize() == hipSuccess; }

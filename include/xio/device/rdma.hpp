@@ -480,7 +480,12 @@ XIO_DEVICE xio_status_t atomic(const ctx_view& c, u32 pe, u64 offset, u32 width,
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
-  if (!nic_has(r, op, width)) return atomic_by_swaps(c, r, offset, width, op, operand, compare, old);
+  if (!nic_has(r, op, width)) {
+    u64 found = 0;
+    const xio_status_t status = atomic_by_swaps(c, r, offset, width, op, operand, compare, &found);
+    if (fetch) *old = found;
+    return status;
+  }
   if (!fetch) {
     u64 ticket = 0;
     return post_atomic(c, r, offset, width, op, operand, compare, c.scratch + k_dummy_word, &ticket);
