@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// The neutral dialect, entry by entry: what it does with right ones and how it answers wrong ones. Entries are written
+// dword by dword as include/xio/wire/proxy.hpp's table says, not by its functions.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "gpu/gpu.hpp"
+#include "model/nic/nic.hpp"
+#include "model/nic/proxy_queue.hpp"
+#include "model/nic/shm_executor.hpp"
+
+namespace {
+
+namespace m = xio::model::rdma;
+using m::rule;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+constexpr u32 k_write = 1, k_read = 3, k_add = 4, k_swap = 5, k_masked_add = 6, k_masked_swap = 7;
+constexpr u32 k_asks = 1 << 8, k_inline = 2 << 8, k_narrow = 4 << 8;
+constexpr u32 k_local_length = 1, k_local_qp = 2, k_local_protection = 3, k_remote_access = 6;
+
+// One queue of 8 entries; the peer's heap is `far`, under an address of its own.
+class proxy_rig {
+ public:
+  static constexpr u32 k_depth_log2 = 3, k_depth = 8;
+  static constexpr u64 k_far_address = 0x7000'0000'0000;
+  static constexpr u32 k_far_key = 0xabc00;
+
+  explicit proxy_rig(u64 start = 0) : nic_(make_fabric(), 5), next_(start) {
+    std::memset(far_, 0x11, sizeof far_);
+    for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
+    for (auto& e : slots_) e[15] = static_cast<u32>(start >> k_depth_log2);
+    done_[0] = start;
+    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
+    fabric_->adopt(0, k_far_key,
+                   {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
+    number_ = nic_.create_queue([&](u32) {
+      return std::make_unique<m::proxy_queue>(m::proxy_memory{&slots_[0][0], k_depth_log2, done_, start}, 4096);
+    });
+    nic_.connect(number_, 0, {}, 1);
+  }
+  std::unique_ptr<m::fabric> make_fabric() {
+    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), 4096, 5);
+    fabric_ = f.get();
+    return f;
+  }
+
+  static u32 low(u64 v) { return static_cast<u32>(v); }
+  static u32 high(u64 v) { return static_cast<u32>(v >> 32); }
+
+  // Everything but the generation.
+  u32* entry(u32 head, u32 bytes, u64 remote, u64 local) {
+    u32* e = slots_[next_ % k_depth];
+    std::memset(e, 0, 60);
+    e[0] = head;
+    e[1] = bytes;
+    e[2] = low(k_far_address + remote);
+    e[3] = high(k_far_address + remote);
+    e[4] = k_far_key;
+    e[5] = key_;
+    const u64 at = reinterpret_cast<u64>(near_) + local;
+    e[6] = low(at);
+    e[7] = high(at);
+    return e;
+  }
+  u32* atomic(u32 head, u64 remote, u64 first, u64 second) {
+    u32* e = entry(head, 0, remote, 0);
+    const u64 at = reinterpret_cast<u64>(near_);
+    e[1] = low(at);
+    e[14] = high(at);
+    e[6] = low(first);
+    e[7] = high(first);
+    e[8] = low(second);
+    e[9] = high(second);
+    return e;
+  }
+  void post() {
+    u32* e = slots_[next_ % k_depth];
+    __atomic_store_n(e + 15, static_cast<u32>(next_ >> k_depth_log2) + 1, __ATOMIC_RELEASE);
+    ++next_;
+  }
+  void run() {
+    while (nic_.poll()) {
+    }
+  }
+  void go() {
+    post();
+    run();
+  }
+  void expect_done() {
+    EXPECT_EQ(done_[0], next_);
+    EXPECT_EQ(done_[1], 0u);
+  }
+  void expect_error(u64 at, u32 why, rule which) {
+    EXPECT_EQ(done_[0], at);
+    EXPECT_EQ(low(done_[1]), why);
+    EXPECT_EQ(high(done_[1]), static_cast<u32>(which));
+  }
+  u64 far_word(std::size_t at) const {
+    u64 v;
+    std::memcpy(&v, far_ + at, 8);
+    return v;
+  }
+  u64 result() const {
+    u64 v;
+    std::memcpy(&v, near_, 8);
+    return v;
+  }
+
+  m::shm_fabric* fabric_ = nullptr;
+  m::nic nic_;
+  u64 next_;
+  u32 number_ = 0, key_ = 0;
+  alignas(64) u32 slots_[k_depth][16] = {};
+  alignas(16) u64 done_[2] = {};
+  alignas(64) unsigned char near_[4096], far_[4096];
+};
+
+class NicProxy : public testing::Test, protected proxy_rig {};
+
+TEST_F(NicProxy, WritesAndReads) {
+  entry(k_write | k_asks, 100, 8, 16);
+  go();
+  expect_done();
+  EXPECT_EQ(std::memcmp(far_ + 8, near_ + 16, 100), 0);
+  EXPECT_EQ(far_[108], 0x11);
+  std::memset(far_ + 512, 0x77, 64);
+  entry(k_read | k_asks, 64, 512, 1024);
+  go();
+  expect_done();
+  EXPECT_EQ(near_[1024], 0x77);
+  EXPECT_EQ(near_[1087], 0x77);
+  EXPECT_EQ(near_[1088], static_cast<unsigned char>(1088 * 7 + 1));
+}
+
+TEST_F(NicProxy, CarriesEveryInlineLength) {
+  for (u32 n = 0; n <= 36; ++n) {
+    std::memset(far_, 0x11, sizeof far_);
+    u32* e = entry(k_write | k_asks | k_inline, n, 4, 0);
+    e[5] = 0;
+    std::memset(e + 6, 0, 36);
+    for (u32 i = 0; i < n; ++i) reinterpret_cast<unsigned char*>(e + 6)[i] = static_cast<unsigned char>(i + 1);
+    go();
+    expect_done();
+    for (u32 i = 0; i < 64; ++i) ASSERT_EQ(far_[4 + i], i < n ? i + 1 : 0x11) << n << " " << i;
+  }
+}
+
+TEST_F(NicProxy, ChangesWords) {
+  std::memset(far_, 0, 64);
+  atomic(k_add | k_asks, 8, 5, 0);
+  go();
+  EXPECT_EQ(far_word(8), 5u);
+  EXPECT_EQ(result(), 0u);
+  atomic(k_swap | k_asks, 8, 77, 5);
+  go();
+  EXPECT_EQ(far_word(8), 77u);
+  EXPECT_EQ(result(), 5u);
+  // No carry leaves the low 32 bits.
+  atomic(k_masked_add | k_asks, 8, 0xffffffffu, 1u << 31);
+  go();
+  EXPECT_EQ(far_word(8), 76u);
+  u32* e = atomic(k_masked_swap | k_asks, 8, 0xf0, 0);
+  e[10] = 0xff;
+  go();
+  EXPECT_EQ(far_word(8), 0xf0u);
+  EXPECT_EQ(result(), 76u);
+  expect_done();
+}
+
+TEST_F(NicProxy, ChangesWordsOfFourBytes) {
+  std::memset(far_, 0xff, 64);
+  atomic(k_masked_add | k_asks | k_narrow, 12, 1, 0);
+  go();
+  expect_done();
+  EXPECT_EQ(far_word(8), 0x00000000ffffffffu);
+  EXPECT_EQ(result() & 0xffffffffu, 0xffffffffu);
+}
+
+TEST_F(NicProxy, CountsOnlyWhereAsked) {
+  entry(k_write, 8, 0, 0);
+  go();
+  EXPECT_EQ(done_[0], 0u);
+  entry(k_write | k_asks, 8, 8, 8);
+  go();
+  EXPECT_EQ(done_[0], 2u);
+}
+
+TEST_F(NicProxy, AnEntryWaitsForTheOnesBeforeIt) {
+  entry(k_write | k_asks, 8, 0, 0);
+  ++next_;
+  entry(k_write | k_asks, 8, 8, 8);
+  go();
+  EXPECT_EQ(done_[0], 0u);
+  EXPECT_EQ(far_[8], 0x11);
+  next_ = 0;
+  go();
+  EXPECT_EQ(done_[0], 2u);
+}
+
+TEST_F(NicProxy, RefusesWhatTheTableDoesNotSay) {
+  struct {
+    const char* what;
+    u32 head, dword, value, why;
+    rule which;
+  } const cases[] = {
+      {"no verb", k_asks, 0, k_asks, k_local_qp, rule::entry_opcode},
+      {"a verb beyond the last", 8 | k_asks, 0, 8 | k_asks, k_local_qp, rule::entry_opcode},
+      {"a flag of nobody", k_write | k_asks, 0, k_write | k_asks | 8 << 8, k_local_qp, rule::entry_flags},
+      {"a narrow write", k_write | k_asks, 0, k_write | k_asks | k_narrow, k_local_qp, rule::entry_flags},
+      {"bits above the flags", k_write | k_asks, 0, k_write | k_asks | 1 << 16, k_local_qp, rule::entry_reserved},
+      {"an immediate of a plain write", k_write | k_asks, 8, 1, k_local_qp, rule::entry_reserved},
+      {"a dword that must be zero", k_write | k_asks, 14, 1, k_local_qp, rule::entry_reserved},
+      {"no bytes", k_write | k_asks, 1, 0, k_local_length, rule::data_length},
+      {"too many bytes", k_write | k_asks, 1, 4097, k_local_length, rule::data_length},
+      {"another lkey", k_write | k_asks, 5, 0x1234500, k_local_protection, rule::local_key},
+      {"another rkey", k_write | k_asks, 4, 0xabd00, k_remote_access, rule::remote_key},
+      {"a place outside", k_write | k_asks, 2, 0xfff, k_remote_access, rule::remote_range},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.what);
+    proxy_rig one;
+    one.entry(c.head, 16, 0, 0)[c.dword] = c.value;
+    one.go();
+    one.expect_error(0, c.why, c.which);
+    EXPECT_EQ(one.far_[0], 0x11);
+  }
+}
+
+TEST_F(NicProxy, RefusesInlineOfReadsAndBeyondTheEntry) {
+  for (const u32 head : {k_write | k_asks | k_inline, k_read | k_asks | k_inline}) {
+    proxy_rig one;
+    u32* e = one.entry(head, (head & 0xff) == k_write ? 37 : 8, 0, 0);
+    e[5] = 0;
+    one.go();
+    one.expect_error(0, k_local_length, rule::data_length);
+  }
+}
+
+TEST_F(NicProxy, RefusesWrongAtomics) {
+  struct {
+    u32 head, dword, value;
+    rule which;
+  } const cases[] = {
+      {k_add | k_asks | k_narrow, 6, 1, rule::entry_modifier}, {k_add | k_asks, 8, 1, rule::entry_reserved},
+      {k_swap | k_asks, 10, 1, rule::entry_reserved},          {k_masked_add | k_asks, 12, 1, rule::entry_reserved},
+      {k_add | k_asks | k_inline, 6, 1, rule::entry_flags},
+  };
+  for (const auto& c : cases) {
+    proxy_rig one;
+    one.atomic(c.head, 0, 1, 0)[c.dword] = c.value;
+    one.go();
+    one.expect_error(0, k_local_qp, c.which);
+  }
+  proxy_rig odd;
+  odd.atomic(k_add | k_asks, 4, 1, 0);
+  odd.go();
+  odd.expect_error(0, 5, rule::atomic_alignment);
+}
+
+TEST_F(NicProxy, AStrangeGenerationStopsTheQueue) {
+  entry(k_write | k_asks, 8, 0, 0)[15] = 7;
+  run();
+  EXPECT_EQ(low(done_[1]), k_local_qp);
+  EXPECT_EQ(high(done_[1]), static_cast<u32>(rule::entry_phase));
+}
+
+TEST_F(NicProxy, WhatFollowsAFailureIsDropped) {
+  entry(k_write | k_asks, 8, 0, 0);
+  post();
+  entry(k_write | k_asks, 8, 8, 8)[4] = 1;
+  post();
+  entry(k_write | k_asks, 8, 16, 16);
+  go();
+  expect_error(1, k_remote_access, rule::remote_key);
+  EXPECT_EQ(far_[0], near_[0]);
+  EXPECT_EQ(far_[16], 0x11);
+}
+
+TEST(NicProxyLaps, GenerationsWrapWithTheir32Bits) {
+  proxy_rig r((u64{0xfffffffe} << 3));
+  for (int i = 0; i < 40; ++i) {
+    r.entry(k_write | k_asks, 8, 0, 0);
+    r.go();
+    ASSERT_EQ(r.done_[0], r.next_);
+    ASSERT_EQ(r.done_[1], 0u);
+  }
+}
+
+}  // namespace
