@@ -28,6 +28,8 @@ bool queue_pair::turn(fault_plan* faults) {
   std::uint64_t budget = k_turn_bytes;
   for (int i = 0; i < k_turn_ops && budget != 0 && stage_ != stage::error; ++i) {
     bool some = fill(faults);
+    // As many as the executor takes: it may send them on together.
+    while (some && i < k_turn_ops && fill(faults)) ++i;
     if (far_ != nullptr && !under_way_.empty()) {
       const std::uint64_t moved = far_->advance(budget);
       budget -= std::min(budget, moved);
