@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "model/nic/tcp_meeting.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.hpp"
+
+namespace xio::model::rdma::tcp {
+
+namespace {
+
+// One address: a host that swallows packets must not keep the caller from the next.
+constexpr std::chrono::seconds k_place_patience{3};
+
+}  // namespace
+
+step short_message::receive(int fd, void* to, std::size_t bytes) {
+  while (got_ < bytes) {
+    const ssize_t n = recv(fd, static_cast<unsigned char*>(to) + got_, bytes - got_, 0);
+    if (n > 0)
+      got_ += static_cast<std::size_t>(n);
+    else if (n < 0 && errno == EINTR)
+      continue;
+    else
+      return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? step::pending : step::failed;
+  }
+  got_ = 0;
+  return step::done;
+}
+
+bool send_short(int fd, const void* from, std::size_t bytes) {
+  return send(fd, from, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
+}
+
+// --- Calling -----------------------------------------------------------------------------------------
+
+caller::caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target,
+               std::vector<place> places)
+    : key_(key), me_(me), them_(them), target_(target), places_(std::move(places)) {}
+
+std::string caller::tried() const {
+  std::string out;
+  for (const place& p : places_) out += (out.empty() ? "" : ", ") + p.text();
+  return out;
+}
+
+step caller::next_place() {
+  if (fd_) {
+    log::debug("PE {} does not answer as itself at {}", them_, places_[at_].text());
+    fd_ = {};
+    ++at_;
+  }
+  for (; at_ < places_.size(); ++at_) {
+    fd_ = call(places_[at_]);
+    greeted_ = false;
+    incoming_ = {};
+    until_ = clock::now() + k_place_patience;
+    if (fd_) return step::pending;
+  }
+  return step::failed;
+}
+
+step caller::go_on() {
+  if (!fd_) return next_place();
+  if (clock::now() > until_) return next_place();
+  if (!greeted_) {
+    const int state = call_state(fd_.get());
+    if (state == 0) return step::pending;
+    hello_ = make_hello(me_, them_, target_);
+    if (state < 0 || !send_short(fd_.get(), &hello_, sizeof hello_)) return next_place();
+    greeted_ = true;
+  }
+  const step got = incoming_.receive(fd_.get(), &answer_, sizeof answer_);
+  if (got == step::pending) return got;
+  if (got == step::failed || !is_proven(key_, hello_, answer_)) return next_place();
+  const proof p = make_proof(key_, hello_, answer_);
+  return send_short(fd_.get(), &p, sizeof p) ? step::done : next_place();
+}
+
+unique_fd caller::take(seal& out, seal& in) {
+  out.derive(key_, hello_, answer_, true);
+  in.derive(key_, hello_, answer_, false);
+  return std::move(fd_);
+}
+
+// --- Being called ------------------------------------------------------------------------------------
+
+step visitor::go_on(std::uint32_t me, const identity& mine) {
+  if (clock::now() > until_) return step::failed;
+  if (!answered_) {
+    if (const step got = incoming_.receive(fd_.get(), &hello_, sizeof hello_); got != step::done) return got;
+    if (!is_hello(hello_) || hello_.callee != me || hello_.caller >= me ||
+        std::memcmp(hello_.target, mine.data(), mine.size()) != 0)
+      return step::failed;
+    answer_ = make_answer(key_, hello_);
+    if (!send_short(fd_.get(), &answer_, sizeof answer_)) return step::failed;
+    answered_ = true;
+  }
+  const step got = incoming_.receive(fd_.get(), &proof_, sizeof proof_);
+  if (got != step::done) return got;
+  return is_proven(key_, hello_, answer_, proof_) ? step::done : step::failed;
+}
+
+unique_fd visitor::take(seal& out, seal& in) {
+  out.derive(key_, hello_, answer_, false);
+  in.derive(key_, hello_, answer_, true);
+  return std::move(fd_);
+}
+
+}  // namespace xio::model::rdma::tcp

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// How a connection comes to be: who calls goes through the callee's addresses until one proves to be it, who is called
+// takes proofs. Both in steps that never wait. A stranger gets no further than the first message that it cannot make.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "model/nic/tcp_proof.hpp"
+#include "model/nic/tcp_socket.hpp"
+
+namespace xio::model::rdma::tcp {
+
+using clock = std::chrono::steady_clock;
+enum class step { pending, done, failed };
+
+// Exactly `bytes` of a stream, in pieces.
+class short_message {
+ public:
+  step receive(int fd, void* to, std::size_t bytes);
+
+ private:
+  std::size_t got_ = 0;
+};
+// Short messages always fit into an empty socket.
+bool send_short(int fd, const void* from, std::size_t bytes);
+
+class caller {
+ public:
+  caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target, std::vector<place> places);
+  step go_on();
+  // After `done`.
+  unique_fd take(seal& out, seal& in);
+  std::string tried() const;
+
+ private:
+  step next_place();
+  const tcp_key& key_;
+  const std::uint32_t me_, them_;
+  const identity target_;
+  const std::vector<place> places_;
+  std::size_t at_ = 0;
+  unique_fd fd_;
+  bool greeted_ = false;
+  clock::time_point until_{};
+  hello hello_{};
+  answer answer_{};
+  short_message incoming_;
+};
+
+class visitor {
+ public:
+  visitor(const tcp_key& key, unique_fd fd, clock::time_point until) : key_(key), fd_(std::move(fd)), until_(until) {}
+  // Failed: not for this NIC, or no proof.
+  step go_on(std::uint32_t me, const identity& mine);
+  std::uint32_t who() const { return hello_.caller; }
+  unique_fd take(seal& out, seal& in);
+
+ private:
+  const tcp_key& key_;
+  unique_fd fd_;
+  const clock::time_point until_;
+  bool answered_ = false;
+  hello hello_{};
+  answer answer_{};
+  proof proof_{};
+  short_message incoming_;
+};
+
+}  // namespace xio::model::rdma::tcp
