@@ -10,10 +10,12 @@ namespace {
 
 constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
 
-std::uint32_t wanted_of(const std::string& name) {
+std::uint32_t wanted_of(const options& o) {
   for (const carrier c : {carrier::shm, carrier::tcp, carrier::verbs})
-    if (name == name_of(c)) return static_cast<std::uint32_t>(c);
-  return k_auto;
+    if (o.nic_executor == name_of(c)) return static_cast<std::uint32_t>(c);
+  // Who names a device or an entry of its GID table wants that one and no other.
+  const bool named = !o.hca_list.empty() || o.rdma_gid_index != "auto";
+  return named && o.backend != "model" ? static_cast<std::uint32_t>(carrier::verbs) : k_auto;
 }
 
 carrier check_shm(const std::vector<carrier_offer>& all) {
@@ -58,7 +60,7 @@ carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std:
   }
   const carrier_offer& o = all[0];
   if (o.wanted == static_cast<std::uint32_t>(carrier::verbs))
-    return check_verbs(all, me, why_not, "XIO_NIC_EXECUTOR=verbs");
+    return check_verbs(all, me, why_not, "XIO_NIC_EXECUTOR=verbs, XIO_HCA_LIST or XIO_RDMA_GID_INDEX");
   if (o.wanted == static_cast<std::uint32_t>(carrier::shm)) return check_shm(all);
   if (o.wanted == static_cast<std::uint32_t>(carrier::tcp)) return carrier::tcp;
   if (o.backend == k_hw) return check_verbs(all, me, why_not, "XIO_BACKEND=hw");
@@ -68,7 +70,7 @@ carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std:
 
 carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, const std::string& why_no_verbs) {
   carrier_offer mine{};
-  mine.wanted = wanted_of(o.nic_executor);
+  mine.wanted = wanted_of(o);
   mine.backend = o.backend == "hw" ? k_hw : o.backend == "model" ? k_model : k_auto;
   mine.mapped = mapped ? 1 : 0;
   mine.verbs = why_no_verbs.empty() ? 1 : 0;

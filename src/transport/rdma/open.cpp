@@ -2,7 +2,10 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
+#include <sys/random.h>
+
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -11,6 +14,7 @@
 #include "transport/rdma/rdma.hpp"
 #ifdef XIO_ENABLE_MODEL
 #include "model/nic/shm_executor.hpp"
+#include "model/nic/tcp_fabric.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
 #include "transport/rdma/verbs/mlx5_endpoint.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
@@ -42,7 +46,38 @@ void add_shm(const setup& s, nic_choice& c) {
   }
 }
 
-nic_choice choose_nics(const setup& s, carrier way) {
+model::rdma::tcp_settings tcp_settings_of(const setup& s, const model::rdma::tcp_key& key) {
+  model::rdma::tcp_settings t;
+  t.pe = s.channel->rank();
+  t.pes = s.channel->size();
+  t.key = key;
+  t.address = s.opts->nic_tcp_address;
+  t.max_message = k_model_message;
+  t.ack_timeout = std::chrono::milliseconds(s.opts->nic_tcp_ack_ms);
+  t.retries = static_cast<unsigned>(s.opts->rdma_retry);
+  t.rnr_retries = static_cast<unsigned>(s.opts->rdma_rnr_retry);
+  t.connect_timeout = std::chrono::milliseconds(s.opts->timeout_ms);
+  return t;
+}
+
+void add_tcp(const setup& s, const model::rdma::tcp_key& key, nic_choice& c) {
+  for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
+    model::rdma::tcp_settings t = tcp_settings_of(s, key);
+    t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
+    t.take = take_none;
+    c.fabrics.push_back(std::make_unique<model::rdma::tcp_fabric>(*s.payload, t));
+  }
+}
+
+// Bytes of PE 0's that all PEs then share. Collective.
+model::rdma::tcp_key share_key(bootstrap::channel& c) {
+  model::rdma::tcp_key mine{};
+  if (getrandom(mine.data(), mine.size(), 0) != static_cast<ssize_t>(mine.size()))
+    mine = {};  // refused below, on every PE alike
+  return bootstrap::allgather_value(c, mine)[0];
+}
+
+nic_choice choose_nics(const setup& s, carrier way, const model::rdma::tcp_key& key) {
   nic_choice c{};
   c.family = &find_family(family_name(*s.opts, way));
   c.is_model = way != carrier::verbs;
@@ -53,7 +88,11 @@ nic_choice choose_nics(const setup& s, carrier way) {
       c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, take_none,
                              {gpu::bus_id(), gpu::export_memory});
       break;
-    case carrier::tcp: fail(XIO_ERR_UNSUPPORTED, "RDMA over {} is not in this build", name_of(way));
+    case carrier::tcp:
+      if (key == model::rdma::tcp_key{})
+        fail(XIO_ERR_IO, "PE 0's kernel gave no random bytes for the key of the TCP carrier; see getrandom(2) there");
+      add_tcp(s, key, c);
+      break;
   }
   return c;
 }
@@ -65,9 +104,10 @@ std::unique_ptr<endpoint> open(const setup& s) {
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
   if (way == carrier::verbs)
     if (auto direct = try_open_mlx5(s)) return direct;
+  const auto key = way == carrier::tcp ? share_key(*s.channel) : model::rdma::tcp_key{};
   nic_choice c{};
   try {
-    c = choose_nics(s, way);
+    c = choose_nics(s, way, key);
   } catch (...) {
     // The others are on their way to the exchange: they must hear of it.
     exchange_identities(*s.channel, {}, status_of_current_exception());
