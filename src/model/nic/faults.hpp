@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// XIO_MODEL_FAULTS: what a software NIC does wrong on purpose. docs/faults.md has the grammar.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/nic/fault_plan.hpp"
+#include "model/nic/frame_faults.hpp"
+
+namespace xio::model::rdma {
+
+// Where drop, dup, delay and reorder act: on a fabric's frames, or on ops where there are none.
+enum class fault_level { ops, frames };
+
+struct fault_rule {
+  enum class kind { drop, twice, swap, delay, error, down } what = kind::drop;
+  double chance = 0;
+  std::chrono::microseconds wait{0};
+  std::uint64_t nth = 0;  // error, down
+  outcome how = outcome::ok;
+  int pe = -1;              // -1: every
+  std::int64_t queue = -1;  // the kth made on its NIC; -1: every
+};
+
+struct fault_rules {
+  std::uint64_t seed = 1;
+  std::vector<fault_rule> rules;
+};
+
+// Throws XIO_ERR_CONFIG naming the place in `text`.
+fault_rules parse_faults(const std::string& text);
+
+class faults final : public fault_plan, public frame_faults {
+ public:
+  faults(fault_rules rules, int pe, fault_level level);
+  injected_fault next(std::uint32_t number, std::uint64_t nth, const op& o) override;
+  frame_fate next_frame(std::uint32_t number) override;
+
+ private:
+  bool applies(const fault_rule& r, std::uint32_t number) const;
+  bool strikes(std::size_t rule, std::uint32_t number, std::uint64_t count, std::uint64_t turn) const;
+  injected_fault delayed(std::uint32_t number, std::uint64_t nth) const;
+
+  const fault_rules rules_;
+  const int pe_;
+  const fault_level level_;
+  std::map<std::uint32_t, std::uint64_t> frames_;  // of each queue pair, so far
+};
+
+// Null for an empty text. For nic::set_faults and, of the level `frames`, for tcp_settings::faults.
+std::unique_ptr<faults> make_faults(const std::string& text, int pe, fault_level level = fault_level::ops);
+
+}  // namespace xio::model::rdma

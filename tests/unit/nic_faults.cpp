@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// The grammar of XIO_MODEL_FAULTS and what comes of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.hpp"
+#include "model/nic/faults.hpp"
+
+namespace {
+
+namespace m = xio::model::rdma;
+using kind = m::fault_rule::kind;
+using injected = m::injected_fault::kind;
+
+TEST(Faults, EveryItem) {
+  const m::fault_rules f = m::parse_faults(
+      "drop=0.25,dup=1,reorder=.5/pe3,delay=0.01:2ms,error@1000=remote_access/queue2/pe1,down@5000,seed=7");
+  EXPECT_EQ(f.seed, 7u);
+  ASSERT_EQ(f.rules.size(), 6u);
+  EXPECT_EQ(f.rules[0].what, kind::drop);
+  EXPECT_DOUBLE_EQ(f.rules[0].chance, 0.25);
+  EXPECT_EQ(f.rules[1].what, kind::twice);
+  EXPECT_EQ(f.rules[2].what, kind::swap);
+  EXPECT_EQ(f.rules[2].pe, 3);
+  EXPECT_EQ(f.rules[2].queue, -1);
+  EXPECT_EQ(f.rules[3].wait, std::chrono::milliseconds(2));
+  EXPECT_EQ(f.rules[4].nth, 1000u);
+  EXPECT_EQ(f.rules[4].how, m::outcome::remote_access);
+  EXPECT_EQ(f.rules[4].pe, 1);
+  EXPECT_EQ(f.rules[4].queue, 2);
+  EXPECT_EQ(f.rules[5].what, kind::down);
+  EXPECT_EQ(f.rules[5].nth, 5000u);
+}
+
+TEST(Faults, MistakesAreNamedWithTheirPlace) {
+  const struct {
+    const char* text;
+    int at;
+  } cases[] = {
+      {"drop", 1},
+      {"drop=", 6},
+      {"drop=2", 6},
+      {"drop=-0.1", 6},
+      {"drop=nan", 6},
+      {"drop=0.1,", 10},
+      {"drop=0.1;dup=1", 9},
+      {"drop=0.1 ", 9},
+      {"delay=0.1", 10},
+      {"delay=0.1:2", 12},
+      {"delay=0.1:0ms", 14},
+      {"error@=remote_access", 7},
+      {"error@1=oops", 9},
+      {"error@1=remote_accessx", 22},
+      {"down@x", 6},
+      {"drop=1/pe", 10},
+      {"drop=1/pe1/pe2", 12},
+      {"drop=1/where", 8},
+      {"seed=1/pe1", 7},
+      {"seed=99999999999999999999999", 6},
+      {"delay=1:61s", 12},
+      {" drop=1", 1},
+      {"drop=1/queue2048", 17},
+  };
+  for (const auto& c : cases) {
+    try {
+      (void)m::parse_faults(c.text);
+      ADD_FAILURE() << c.text;
+    } catch (const xio::error& e) {
+      EXPECT_EQ(e.status(), XIO_ERR_CONFIG);
+      EXPECT_NE(std::string(e.what()).find("at character " + std::to_string(c.at) + ";"), std::string::npos)
+          << c.text << ": " << e.what();
+    }
+  }
+}
+
+TEST(Faults, NoTextNoFaults) { EXPECT_EQ(m::make_faults("", 0), nullptr); }
+
+TEST(Faults, ErrorAndDownCountOps) {
+  const auto f = m::make_faults("error@3=remote_operation,down@5/queue1", 0);
+  const m::op o{};
+  EXPECT_EQ(f->next(64, 2, o).what, injected::none);
+  const m::injected_fault hit = f->next(64, 3, o);
+  EXPECT_EQ(hit.what, injected::fail);
+  EXPECT_EQ(hit.how.what, m::outcome::remote_operation);
+  EXPECT_EQ(hit.how.why, m::rule::injected);
+  EXPECT_EQ(f->next(64, 9, o).what, injected::none);
+  EXPECT_EQ(f->next(65, 9, o).how.what, m::outcome::retry_exceeded);
+}
+
+TEST(Faults, ScopeByPe) {
+  const m::op o{};
+  EXPECT_EQ(m::make_faults("down@0/pe1", 0)->next(64, 0, o).what, injected::none);
+  EXPECT_EQ(m::make_faults("down@0/pe1", 1)->next(64, 0, o).what, injected::fail);
+}
+
+TEST(Faults, SameSeedSameFaultsAndTheChanceIsKept) {
+  const auto draw = [](const char* text, std::uint32_t number) {
+    const auto f = m::make_faults(text, 0, m::fault_level::frames);
+    std::string out;
+    for (int i = 0; i < 20'000; ++i) out += f->next_frame(number).drop ? '1' : '0';
+    return out;
+  };
+  const std::string one = draw("drop=0.1,seed=5", 64);
+  EXPECT_EQ(one, draw("drop=0.1,seed=5", 64));
+  EXPECT_NE(one, draw("drop=0.1,seed=6", 64));
+  EXPECT_NE(one, draw("drop=0.1,seed=5", 65));
+  const auto hits = std::count(one.begin(), one.end(), '1');
+  EXPECT_GT(hits, 1800);  // 2000, five standard deviations
+  EXPECT_LT(hits, 2200);
+}
+
+TEST(Faults, OpsAreLateOrLostForGood) {
+  const m::op o{};
+  const auto always = m::make_faults("drop=1", 0);
+  EXPECT_EQ(always->next(64, 0, o).how.what, m::outcome::retry_exceeded);
+  const m::injected_fault late = m::make_faults("delay=1:2ms", 0)->next(64, 0, o);
+  EXPECT_EQ(late.what, injected::delay);
+  EXPECT_EQ(late.wait, std::chrono::milliseconds(2));
+  // Frames take those over.
+  EXPECT_EQ(m::make_faults("drop=1", 0, m::fault_level::frames)->next(64, 0, o).what, injected::none);
+}
+
+}  // namespace
