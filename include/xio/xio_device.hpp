@@ -4,6 +4,7 @@
 //   rma.hpp      put, get, scalars, strided and tiled copies
 //   atomic.hpp   atomics
 //   signal.hpp   put with signal, signals, local completion counters
+//   immediate.hpp put with immediate, and taking immediates
 //   wait.hpp     waiting for words that peers change
 //   sync.hpp     fence, quiet, requests, barrier, sync, workgroup contexts
 //   storage.hpp  read, write, flush
@@ -12,6 +13,7 @@
 #pragma once
 #include "xio/device/atomic.hpp"
 #include "xio/device/ctx.hpp"
+#include "xio/device/immediate.hpp"
 #include "xio/device/pool.hpp"
 #include "xio/device/rma.hpp"
 #include "xio/device/signal.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "xio/device/view.hpp"
+#include "xio/wire/inbox.hpp"
 
 namespace xio {
 
@@ -79,7 +80,6 @@ options fallback_options(const xio_init_attr_t* attr) {
 
 ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
   const xio_ctx_attr_t a = read_attr(attr, "xio_ctx_attr_t");
-  if (a.reserved != 0) fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.reserved is {}; set it to 0", a.reserved);
   if (a.route < XIO_ROUTE_AUTO || a.route > XIO_ROUTE_SDMA)
     fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.route is {}; use one of the xio_route_t values", static_cast<int>(a.route));
   ctx_choice c{};
@@ -92,6 +92,9 @@ ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
   c.pool = a.pool != 0 ? a.pool : static_cast<std::uint32_t>(o.ctx_pool);
   if (c.pool > 1024) fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.pool is {}; use at most 1024", c.pool);
   c.queues = o.rdma_queues == 0 ? 0 : power_of_two("XIO_RDMA_QUEUES", o.rdma_queues, 1, 16);
+  if (a.immediates != 0)
+    c.immediates = power_of_two("xio_ctx_attr_t.immediates", a.immediates, wire::inbox::k_least_entries,
+                                wire::inbox::k_most_entries);
   c.bulk_bytes = a.bulk_bytes != 0 ? a.bulk_bytes : o.sdma_threshold;
   return c;
 }

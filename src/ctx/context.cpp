@@ -75,6 +75,8 @@ void context::connect(engines& e) {
   request.ticket_start = ticket_start_;
   request.scratch = scratch_keys_;
   request.per_peer = choice_.queues;
+  request.inboxes = inboxes_;
+  request.immediates = choice_.immediates;
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) queue_pairs_.push_back(e.open_rdma().create_queues(request));
 }
 
@@ -119,6 +121,8 @@ void context::fill_view(std::uint32_t lane) {
   v.world = world_;
   v.peers = peer_rows_.as<dev::peer_view>() + (has_rings() ? lane * n_pes() : 0);
   v.bulk_bytes = plan_.bulk_bytes;
+  v.inboxes = inboxes_;
+  v.inbox_entries = choice_.immediates;
   if (has_rings()) {
     v.rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
     v.ring_count = rings_per_lane_;

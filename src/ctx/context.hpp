@@ -24,12 +24,15 @@ class context {
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
+  // Where its inboxes lie in every heap; zeroed. Before connect.
+  void place_inboxes(std::uint64_t offset) { inboxes_ = offset; }
   void prepare(engines& e);
   void connect(engines& e);
   void publish();
 
   dev::ctx_view* view() const { return views_.as<dev::ctx_view>(); }
   const route_plan& plan() const { return plan_; }
+  std::uint64_t inboxes() const { return inboxes_; }  // 0: none
 
   // Adds the counters of its rings of that way, the pool's included.
   void stats(dev::route way, xio_engine_stats_t& out) const;
@@ -51,6 +54,8 @@ class context {
   dev::world_view* world_;
   const direct::peers& peers_;
   std::uint64_t ticket_start_;
+
+  std::uint64_t inboxes_ = 0;
 
   bool uses_rdma_;
   std::uint32_t rings_per_lane_;

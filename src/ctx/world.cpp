@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "ctx/hello.hpp"
 #include "ctx/rings.hpp"
+#include "xio/wire/inbox.hpp"
 
 namespace xio {
 
@@ -223,7 +224,34 @@ void* world::reach(const void* symmetric, int pe) const {
 
 // --- Contexts ----------------------------------------------------------------------------------------
 
-std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out) {
+// One for each PE, in the symmetric heap; 0: none are wanted.
+std::uint64_t world::take_inboxes(std::uint32_t immediates) {
+  if (immediates == 0) return 0;
+  const std::size_t bytes = static_cast<std::size_t>(n_) * wire::inbox::bytes(immediates);
+  const std::uint64_t offset = take({"xio_ctx_create", 1, bytes});
+  gpu::fill_zero(heap_->data() + offset, bytes);
+  return offset;
+}
+
+void world::check_reach(const ctx_choice& choice, const route_plan& plan) {
+  for (int pe = 0; pe < n_; ++pe) {
+    if (!plan.to[static_cast<std::size_t>(pe)].uses(dev::route::rdma)) continue;
+    rdma::endpoint& e = engines_->open_rdma();
+    if (!e.reaches(pe))
+      fail(XIO_ERR_NO_ROUTE,
+           "PE {} is reached neither by load and store nor by {}; run its PEs on one machine, or give both machines an "
+           "RDMA device",
+           pe, e.backend());
+    if (choice.immediates != 0 && !e.takes_immediates())
+      fail(XIO_ERR_UNSUPPORTED,
+           "a ctx with immediates: {} does not hand immediates to kernels; set XIO_NIC_FAMILY=proxy, or immediates to "
+           "0",
+           e.backend());
+  }
+}
+
+// *inboxes is the caller's to release, whatever comes of the rest.
+std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes) {
   ctx_choice choice{};
   route_plan plan;
   agreement_.vote(call::ctx_create, [&] {
@@ -244,16 +272,13 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
   });
   if (choice.queues == 0) choice.queues = engines_->rdma_is_open() ? std::bit_ceil(engines_->open_rdma().nics()) : 1;
   auto c = std::make_unique<context>(choice, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);
-  agreement_.each(call::ctx_create, [&] {
+  agreement_.vote(call::ctx_create, [&] {
     if (opened) std::rethrow_exception(opened);
-    for (int pe = 0; pe < n_; ++pe)
-      if (plan.to[static_cast<std::size_t>(pe)].uses(dev::route::rdma) && !engines_->open_rdma().reaches(pe))
-        fail(XIO_ERR_NO_ROUTE,
-             "PE {} is reached neither by load and store nor by {}; run its PEs on one machine, or give both machines "
-             "an "
-             "RDMA device",
-             pe, engines_->open_rdma().backend());
+    check_reach(choice, plan);
+    *inboxes = take_inboxes(choice.immediates);
+    c->place_inboxes(*inboxes);
     c->prepare(*engines_);
+    return arguments{{"immediates", choice.immediates}, {"the offset of its inboxes in the heap", *inboxes}};
   });
   const auto connected = attempt([&] { c->connect(*engines_); });
   agreement_.each(call::ctx_create, [&] {
@@ -265,7 +290,14 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
 
 void world::create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   if (out != nullptr) *out = {};
-  auto c = make_context(attr, out);
+  std::uint64_t inboxes = 0;
+  std::unique_ptr<context> c;
+  try {
+    c = make_context(attr, out, &inboxes);
+  } catch (...) {
+    if (inboxes != 0) allocator_->release(inboxes);
+    throw;
+  }
   dev::ctx_view* view = c->view();
   *out = xio_ctx_t{view, contexts_.add(std::move(c))};
 }
@@ -275,7 +307,12 @@ void world::destroy_ctx(xio_ctx_t ctx) {
     contexts_.get(ctx.id);
     return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
   });
+  const std::uint64_t inboxes = contexts_.get(ctx.id).inboxes();
   contexts_.remove(ctx.id);
+  if (inboxes == 0) return;
+  // Until its queue pairs are gone a peer may still be putting an immediate there.
+  agreement_.each(call::ctx_destroy, [] {});
+  allocator_->release(inboxes);
 }
 
 dev::route world::route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const {

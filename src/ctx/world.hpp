@@ -68,7 +68,9 @@ class world {
   std::uint64_t take(const allocation& wanted);
   std::optional<std::uint64_t> offset_of(const void* p) const;
   std::uint64_t live_block_at(const void* block) const;
-  std::unique_ptr<context> make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out);
+  std::unique_ptr<context> make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes);
+  std::uint64_t take_inboxes(std::uint32_t immediates);
+  void check_reach(const ctx_choice& choice, const route_plan& plan);
   void close_all();
 
   options options_;

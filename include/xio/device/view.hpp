@@ -177,6 +177,8 @@ struct alignas(128) ctx_view {
   std::uint64_t* pool_used;     // one bit per pool context
   std::uint32_t pool_count;
   std::uint32_t pool_index;          // place in the parent's pool; ~0 for a ctx created by the host
+  std::uint64_t inboxes;             // offset in every heap of n_pes inboxes, by sender; shared with the pool
+  std::uint32_t inbox_entries;       // of each; 0: there are none
   alignas(128) std::uint32_t error;  // first device-side error since the last quiet, an xio_status
   std::uint32_t storages_used;       // bit per storage that this ctx has posted to
 };

@@ -10,11 +10,13 @@ namespace {
 // The narrowest queue number of all families (bnxt_re: 20 bits); those below 64 are hardware's own.
 constexpr std::uint32_t k_number_mask = 0xfffff;
 constexpr std::uint32_t k_first_number = 64;
+// NICs of one owner, whose seeds follow each other, never have a number in common.
+constexpr std::uint32_t k_number_step = 4;
 
 }  // namespace
 
 nic::nic(std::unique_ptr<fabric> far, std::uint32_t seed)
-    : fabric_(std::move(far)), next_number_(k_first_number + ((seed & 0xff) << 11)) {}
+    : fabric_(std::move(far)), next_number_(k_first_number + ((seed & 0xff) << 11) + seed % k_number_step) {}
 
 nic::~nic() = default;
 
@@ -54,9 +56,9 @@ void nic::meet(const std::vector<card>& all) {
 std::uint32_t nic::create_queue(const queue_maker& make) {
   const auto hold = visit();
   while (next_number_ < k_first_number || find(next_number_) != nullptr)
-    next_number_ = (next_number_ + 1) & k_number_mask;
+    next_number_ = (next_number_ + k_number_step) & k_number_mask;
   const std::uint32_t number = next_number_;
-  next_number_ = (next_number_ + 1) & k_number_mask;
+  next_number_ = (next_number_ + k_number_step) & k_number_mask;
   queues_.push_back(std::make_unique<queue_pair>(number, make(number)));
   return number;
 }

@@ -9,6 +9,9 @@ namespace xio::model::rdma {
 
 namespace {
 
+constexpr unsigned k_rnr_for_ever = 7;
+constexpr std::chrono::microseconds k_rnr_timer{640};  // code 12, as verbs_queue.cpp asks of devices
+
 // All of an op but the room for payload and spans that it does not use: that would be most of the work of a small one.
 void copy_used(op& to, const op& from) {
   static_cast<receipt&>(to) = from;
@@ -47,8 +50,7 @@ failure shm_executor::check() const {
       return f;
   if (op_.what == verb::atomic && (op_.remote & (op_.change.width - 1u)) != 0)
     return {outcome::remote_invalid_request, rule::atomic_alignment};
-  // There is no way to the peer's receive queue through memory alone.
-  if (op_.has_immediate) return {outcome::rnr_retry_exceeded, rule::not_connected};
+  if (op_.has_immediate && !tell_) return {outcome::rnr_retry_exceeded, rule::not_connected};
   // An op without bytes names no memory.
   return op_.bytes == 0 ? failure{} : distant(remote_right(op_.what), &place);
 }
@@ -95,13 +97,28 @@ failure shm_executor::step(std::uint64_t budget) {
   return op_.is_inline ? write_inline() : move(budget);
 }
 
+// The data is there: now the peer's reader hears of it.
+void shm_executor::tell() {
+  if (!tell_(op_.immediate, op_.bytes)) {
+    if (rnr_retries_ == k_rnr_for_ever || clock::now() - told_from_ <= rnr_retries_ * k_rnr_timer) return;
+    how_ = {outcome::rnr_retry_exceeded, rule::none};
+  }
+  stage_ = stage::over;
+}
+
 std::uint64_t shm_executor::advance(std::uint64_t budget) {
-  if (stage_ != stage::running) return 0;
+  if (stage_ == stage::telling) tell();
+  if (stage_ == stage::over || stage_ == stage::idle || stage_ == stage::telling) return 0;
   const std::uint64_t before = moved_;
   how_ = step(budget);
   if (how_ || moved_ >= op_.bytes) {
     if (!how_) payload_.fence();
     stage_ = stage::over;
+    if (!how_ && op_.has_immediate) {
+      stage_ = stage::telling;
+      told_from_ = clock::now();
+      tell();
+    }
   }
   return std::max<std::uint64_t>(moved_ - before, 1);
 }
@@ -133,9 +150,13 @@ key_pair shm_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
   return {key, key};
 }
 
-std::unique_ptr<executor> shm_fabric::connect(std::uint32_t, int pe, const card&, std::uint32_t) {
+std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const card&, std::uint32_t) {
   const auto far = far_.find(pe);
-  return std::make_unique<shm_executor>(payload_, keys_, far == far_.end() ? nullptr : far->second);
+  shm_executor::teller tell;
+  if (taker_)
+    tell = [this, number](std::uint32_t immediate, std::uint64_t bytes) { return taker_(number, immediate, bytes); };
+  return std::make_unique<shm_executor>(payload_, keys_, far == far_.end() ? nullptr : far->second, std::move(tell),
+                                        rnr_retries_);
 }
 
 }  // namespace xio::model::rdma

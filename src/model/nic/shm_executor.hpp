@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Both ends' memory is mapped in this process: ops are copies and atomics, one at a time.
 #pragma once
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 
 #include "base/payload.hpp"
 #include "model/nic/fabric.hpp"
+#include "model/nic/immediate_desk.hpp"
 #include "model/nic/keys.hpp"
 #include "model/nic/memory_ops.hpp"
 
@@ -14,36 +17,50 @@ namespace xio::model::rdma {
 class shm_executor final : public executor {
  public:
   // far: what the peer has opened, by its own keys and addresses.
-  shm_executor(const payload_agent& payload, const key_table& local, std::shared_ptr<const key_table> far)
-      : payload_(payload), local_(local), far_(std::move(far)) {}
+  // tell: puts an immediate into the peer's inbox, false if there is no room; null: the peer takes none. rnr_retries
+  // times 0.64 ms is waited for room, 7 is for ever, as in InfiniBand (9.7.5.2.8).
+  using teller = std::function<bool(std::uint32_t immediate, std::uint64_t bytes)>;
+  shm_executor(const payload_agent& payload, const key_table& local, std::shared_ptr<const key_table> far,
+               teller tell = {}, unsigned rnr_retries = 7)
+      : payload_(payload), local_(local), far_(std::move(far)), tell_(std::move(tell)), rnr_retries_(rnr_retries) {}
 
   bool begin(const op& o) override;
   std::uint64_t advance(std::uint64_t budget) override;
   bool ended(failure* how) override;
 
  private:
-  enum class stage { idle, running, over };
+  using clock = std::chrono::steady_clock;
+  enum class stage { idle, running, telling, over };
   failure check() const;
   failure distant(std::uint32_t wanted, unsigned char** place) const;
   failure step(std::uint64_t budget);
   failure write_inline();
   failure move(std::uint64_t budget);
   failure change();
+  void tell();
 
   const payload_agent& payload_;
   const key_table& local_;
   std::shared_ptr<const key_table> far_;
+  const teller tell_;
+  const unsigned rnr_retries_;
   op op_;
   stage stage_ = stage::idle;
   std::uint64_t moved_ = 0;
   failure how_;
+  clock::time_point told_from_{};  // since when there is something to tell
 };
 
 // NICs of one machine whose owners have each other's memory mapped.
 class shm_fabric final : public fabric {
  public:
-  shm_fabric(const payload_agent& payload, std::uint64_t max_message, std::uint32_t seed)
-      : payload_(payload), max_message_(max_message), keys_(seed) {}
+  shm_fabric(const payload_agent& payload, std::uint64_t max_message, std::uint32_t seed, immediate_taker taker = {},
+             unsigned rnr_retries = 7)
+      : payload_(payload),
+        max_message_(max_message),
+        keys_(seed),
+        taker_(std::move(taker)),
+        rnr_retries_(rnr_retries) {}
 
   // What PE `pe` has opened under `rkey`, and where that is mapped here.
   void adopt(int pe, std::uint32_t rkey, const region& what);
@@ -63,6 +80,8 @@ class shm_fabric final : public fabric {
   const payload_agent& payload_;
   const std::uint64_t max_message_;
   key_table keys_;
+  const immediate_taker taker_;  // by the number of the sending queue pair: no other NIC takes part
+  const unsigned rnr_retries_;
   std::map<int, std::shared_ptr<key_table>> far_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "xio/wire/inbox.hpp"
 
 namespace xio::rdma {
 
@@ -19,7 +20,11 @@ constexpr std::uint32_t k_path_mtu = 4096;
 }  // namespace
 
 nic_endpoint::nic_endpoint(const setup& s, nic_choice choice)
-    : channel_(*s.channel), heaps_(s.peer_heaps), faults_(std::move(choice.faults)) {
+    : channel_(*s.channel),
+      heap_(static_cast<unsigned char*>(s.heap)),
+      desk_(std::move(choice.desk)),
+      heaps_(s.peer_heaps),
+      faults_(std::move(choice.faults)) {
   heaps_.resize(static_cast<std::size_t>(channel_.size()));
   needs_mapping_ = !choice.mapped.empty();
   std::uint64_t longest = k_max_message;
@@ -110,6 +115,16 @@ void nic_endpoint::fill_remote(dev::ring_view& v, std::size_t pe) const {
   v.remote_key = peers_[pe].heap_rkey[v.nic];
 }
 
+// What a queue pair to `pe` fills: where NICs are joined by memory the sender's puts it straight into the peer's inbox;
+// else it is the receiver's that puts it into its own.
+model::rdma::inbox nic_endpoint::inbox_for(const queue_request& request, int pe) const {
+  const auto them = static_cast<std::size_t>(pe);
+  const auto me = static_cast<std::size_t>(channel_.rank());
+  unsigned char* heap = needs_mapping_ ? static_cast<unsigned char*>(heaps_[them]) : heap_;
+  const std::uint64_t from = needs_mapping_ ? me : them;
+  return {heap + request.inboxes + from * wire::inbox::bytes(request.immediates), request.immediates};
+}
+
 std::unique_ptr<queue_set> nic_endpoint::create_queues(const queue_request& request) {
   std::unique_ptr<nic_queues> queues;
   std::vector<queue_card> mine;
@@ -135,6 +150,8 @@ std::unique_ptr<queue_set> nic_endpoint::create_queues(const queue_request& requ
     const std::size_t pe = i / request.per_peer;
     const auto which = static_cast<std::uint32_t>(i % request.per_peer);
     fill_remote(queues->view_at(static_cast<int>(pe), which), pe);
+    if (desk_ != nullptr && request.immediates != 0)
+      queues->take_immediates(desk_, mine[i].number, inbox_for(request, static_cast<int>(pe)));
     queues->nic_of(which).connect(mine[i].number, static_cast<int>(pe), theirs[i].what, theirs[i].number);
   }
   return queues;

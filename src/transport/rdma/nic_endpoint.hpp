@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/nic/immediate_desk.hpp"
 #include "model/nic/nic.hpp"
 #include "model/nic/shm_executor.hpp"
 #include "transport/rdma/exchange.hpp"
@@ -22,6 +23,7 @@ struct nic_choice {
   std::uint32_t atomics;                                      // of dev::nic_atomics, what the fabric can
   std::unique_ptr<model::rdma::fault_plan> faults;            // or null
   bool is_model;
+  std::shared_ptr<model::rdma::immediate_desk> desk;  // to which the fabrics hand immediates, or null
 };
 
 class nic_endpoint final : public endpoint {
@@ -33,6 +35,7 @@ class nic_endpoint final : public endpoint {
   std::uint32_t nics() const override { return static_cast<std::uint32_t>(nics_.size()); }
   memory_keys heap_keys() const override { return heap_keys_; }
   bool reaches(int pe) const override { return !needs_mapping_ || heaps_[static_cast<std::size_t>(pe)] != nullptr; }
+  bool takes_immediates() const override { return desk_ != nullptr; }
   memory_keys register_memory(void* base, std::size_t bytes) override;
   void unregister_memory(void* base) override;
   std::unique_ptr<queue_set> create_queues(const queue_request& request) override;
@@ -44,9 +47,12 @@ class nic_endpoint final : public endpoint {
   memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed);
   void unregister_on_all(const memory_keys& keys);
   void meet(const setup& s, const std::vector<model::rdma::shm_fabric*>& mapped);
+  model::rdma::inbox inbox_for(const queue_request& request, int pe) const;
   void fill_remote(dev::ring_view& v, std::size_t pe) const;
 
   bootstrap::channel& channel_;
+  unsigned char* heap_;
+  std::shared_ptr<model::rdma::immediate_desk> desk_;
   std::vector<void*> heaps_;
   std::unique_ptr<model::rdma::fault_plan> faults_;
   nic_list nics_;

@@ -71,8 +71,10 @@ nic_queues::~nic_queues() { take_down(); }
 
 void nic_queues::take_down() {
   for (std::size_t i = 0; i < views_.size(); ++i)
-    if (views_[i].kind != dev::ring_kind::none)
+    if (views_[i].kind != dev::ring_kind::none) {
       nic_of(static_cast<std::uint32_t>(i % per_peer_)).destroy_queue(views_[i].id);
+      if (desk_ != nullptr) desk_->forget(views_[i].id);
+    }
 }
 
 dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const queue_request& request,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "model/nic/immediate_desk.hpp"
 #include "model/nic/nic.hpp"
 #include "transport/rdma/family.hpp"
 #include "transport/rdma/rdma.hpp"
@@ -47,6 +48,12 @@ class nic_queues final : public queue_set {
   dev::ring_view view(int pe, std::uint32_t which) const override { return views_[place_of(pe, which)]; }
   // The view as endpoint fills in what the peer has said; the number is its `id`, 0 where there is no queue pair.
   dev::ring_view& view_at(int pe, std::uint32_t which) { return views_[place_of(pe, which)]; }
+  // From now on immediates of that queue pair go there.
+  void take_immediates(const std::shared_ptr<model::rdma::immediate_desk>& desk, std::uint32_t number,
+                       const model::rdma::inbox& to) {
+    desk_ = desk;
+    desk_->enrol(number, to);
+  }
   model::rdma::nic& nic_of(std::uint32_t which) { return **nics_[which % nics_.size()]; }
 
  private:
@@ -55,6 +62,7 @@ class nic_queues final : public queue_set {
   dev::ring_view make(std::size_t place, std::uint32_t which, const queue_request& request, const queue_style& style);
 
   nic_list nics_;
+  std::shared_ptr<model::rdma::immediate_desk> desk_;  // or null
   std::uint32_t per_peer_;
   gpu::buffer shared_;  // slots, completions, side tables, records and doorbells of each queue
   gpu::buffer device_;  // state and sequence of each queue

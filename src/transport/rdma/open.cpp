@@ -27,9 +27,6 @@ namespace {
 
 constexpr std::uint64_t k_model_message = std::uint64_t{1} << 30;  // mlx5: log_max_msg 30
 
-// Queue pairs whose owner takes no immediates hold their peers up until those give up.
-bool take_none(std::uint32_t, std::uint32_t, std::uint64_t) { return false; }
-
 // Real devices do what every verbs device can, and their atomics know only each other: a plain store to the other half
 // of a word could be lost. Software NICs change words by the CPU's own atomics.
 std::uint32_t atomics_of(const family& f, carrier way, const options& o) {
@@ -37,10 +34,17 @@ std::uint32_t atomics_of(const family& f, carrier way, const options& o) {
   return o.rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0;
 }
 
+model::rdma::immediate_taker taker_of(const nic_choice& c) {
+  return [desk = c.desk](std::uint32_t number, std::uint32_t immediate, std::uint64_t) {
+    return desk->deliver(number, immediate);
+  };
+}
+
 void add_shm(const setup& s, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     const auto seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
-    auto one = std::make_unique<model::rdma::shm_fabric>(*s.payload, k_model_message, seed);
+    auto one = std::make_unique<model::rdma::shm_fabric>(*s.payload, k_model_message, seed, taker_of(c),
+                                                         static_cast<unsigned>(s.opts->rdma_rnr_retry));
     c.mapped.push_back(one.get());
     c.fabrics.push_back(std::move(one));
   }
@@ -64,7 +68,7 @@ void add_tcp(const setup& s, const model::rdma::tcp_key& key, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     model::rdma::tcp_settings t = tcp_settings_of(s, key);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
-    t.take = take_none;
+    t.take = taker_of(c);
     c.fabrics.push_back(std::make_unique<model::rdma::tcp_fabric>(*s.payload, t));
   }
 }
@@ -80,12 +84,13 @@ model::rdma::tcp_key share_key(bootstrap::channel& c) {
 nic_choice choose_nics(const setup& s, carrier way, const model::rdma::tcp_key& key) {
   nic_choice c{};
   c.family = &find_family(family_name(*s.opts, way));
+  c.desk = std::make_shared<model::rdma::immediate_desk>(*s.payload);
   c.is_model = way != carrier::verbs;
   c.atomics = atomics_of(*c.family, way, *s.opts);
   switch (way) {
     case carrier::shm: add_shm(s, c); break;
     case carrier::verbs:
-      c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, take_none,
+      c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, taker_of(c),
                              {gpu::bus_id(), gpu::export_memory});
       break;
     case carrier::tcp:

@@ -33,7 +33,9 @@ struct queue_request {
   std::uint32_t depth;      // entries, a power of two
   std::uint64_t ticket_start;
   memory_keys scratch;
-  std::uint32_t per_peer;  // queue pairs to each, a power of two
+  std::uint32_t per_peer;        // queue pairs to each, a power of two
+  std::uint64_t inboxes = 0;     // where in every heap the inboxes lie; see wire/inbox.hpp
+  std::uint32_t immediates = 0;  // entries of each, 0: none
 };
 
 struct setup {
@@ -55,6 +57,8 @@ class endpoint {
   virtual std::uint32_t nics() const = 0;   // 1 .. k_max_nics, the same on every PE
   virtual memory_keys heap_keys() const = 0;
   virtual bool reaches(int pe) const = 0;
+  // Whether immediates that come are put into the inboxes of queue_request.
+  virtual bool takes_immediates() const { return false; }
   virtual memory_keys register_memory(void* base, std::size_t bytes) = 0;
   virtual void unregister_memory(void* base) = 0;
   virtual std::unique_ptr<queue_set> create_queues(const queue_request& request) = 0;  // collective

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Put with immediate: data, and behind it 32 bits that the target takes out of an inbox. A ctx has an inbox for each
+// PE when it was made with xio_ctx_attr_t::immediates; all workgroups, queue pairs and pool contexts of it share them.
+//
+// The immediate comes after all the data of its call, on every route, and each is handed out once. Those of one thread
+// come in order if it sends them by the same ctx and waits for each, or if its route is RDMA; others as they arrive. A
+// full inbox holds its senders up until somebody takes: the sender gives up after the world's timeout, its NIC (RDMA)
+// after XIO_RDMA_RNR_RETRY.
+//
+// Scopes, sizes and errors are those of rma.hpp; XIO_ERR_UNSUPPORTED from a ctx without inboxes. With 0 bytes the
+// immediate travels alone and dst and src are not looked at.
+#pragma once
+#include "xio/device/inbox.hpp"
+#include "xio/device/rma.hpp"
+#include "xio/device/wait.hpp"
+
+namespace xio::dev {
+
+// --- Sending -----------------------------------------------------------------------------------------
+
+// By a store: what went before is in the peer's memory already.
+XIO_DEVICE posted tell(const ctx_view& c, u32 pe, u32 immediate) {
+  unsigned char* inbox = c.peers[pe].direct + inbox_offset(c, c.world->my_pe);
+  const xio_status_t status = poll(*c.world, [&] { return inbox_drop(inbox, c.inbox_entries, immediate); });
+  return posted{0, status};
+}
+
+// By one lane. A NIC does it all by itself; behind a copy engine the sender waits and stores.
+XIO_OUT_OF_LINE posted engine_put_immediate(const ctx_view& c, route way, u32 pe, u64 offset, const void* src,
+                                            u64 bytes, u32 immediate) {
+  if (way == route::rdma) {
+    posted p{0, XIO_OK};
+    p.status = rdma::put_immediate(c, pe, offset, src, bytes, immediate, &p.request);
+    return p;
+  }
+  posted p{0, XIO_OK};
+  if (bytes != 0) p = engine_put(c, way, pe, offset, src, bytes);
+  if (p.status == XIO_OK) p.status = wait_request(c, p.request);
+  return p.status == XIO_OK ? tell(c, pe, immediate) : posted{0, p.status};
+}
+
+template <class Group>
+XIO_DEVICE posted put_immediate(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, u32 immediate,
+                                int pe, bool blocking) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  xio_status_t status = check_copy(c, dst, src, bytes, pe, &offset);
+  if (status == XIO_OK && c->inbox_entries == 0) status = XIO_ERR_UNSUPPORTED;
+  if (status != XIO_OK) return refuse(c, status);
+  const u32 to = static_cast<u32>(pe);
+  const route way = choose(*c, to, bytes, !blocking);
+  if (way == route::rdma && bytes >= 2 * k_piece_bytes && g.count() > 1) {
+    // Every piece is posted when the immediate is, on the same queue, which works in order.
+    const auto* from = static_cast<const unsigned char*>(src);
+    const posted data = post_cut(g, *c, way, bytes, false,
+                                 [&](u64 at, u64 n) { return engine_put(*c, way, to, offset + at, from + at, n); });
+    if (data.status != XIO_OK) return data;
+    return by_leader(g,
+                     [&] { return settle(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking); });
+  }
+  if (way != route::direct) {
+    return by_leader(
+        g, [&] { return settle(*c, engine_put_immediate(*c, way, to, offset, src, bytes, immediate), blocking); });
+  }
+  g.sync();
+  if (bytes != 0) direct::copy(g, c->peers[to].direct + offset, src, bytes);
+  return by_leader(g, [&] { return settle(*c, tell(*c, to, immediate), blocking); });
+}
+
+// --- Taking ------------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t check_inbox(const ctx_view* c, int pe, const u32* immediate) {
+  if (c == nullptr) return XIO_ERR_STATE;
+  if (static_cast<u32>(pe) >= c->world->n_pes) return XIO_ERR_PE;
+  if (immediate == nullptr) return XIO_ERR_ARG;
+  return c->inbox_entries == 0 ? XIO_ERR_UNSUPPORTED : XIO_OK;
+}
+
+// The first failure of the queue pairs to a PE.
+XIO_DEVICE xio_status_t link_failure(const peer_view& p) {
+  for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) {
+    reap_ring(p.rdma[i]);
+    if (const xio_status_t failure = ring_failure(p.rdma[i]); failure != XIO_OK) return failure;
+  }
+  return XIO_OK;
+}
+
+XIO_DEVICE xio_status_t take_immediate(xio_ctx_t ctx, int pe, u32* immediate, bool waits) {
+  const ctx_view* c = view_of(ctx);
+  const xio_status_t wrong = check_inbox(c, pe, immediate);
+  if (wrong != XIO_OK) return refuse(c, wrong).status;
+  unsigned char* inbox = c->world->heap + inbox_offset(*c, static_cast<u32>(pe));
+  const auto take = [&] { return inbox_take(inbox, c->inbox_entries, immediate); };
+  if (!waits) return look{}(*c, take);
+  xio_status_t failure = XIO_OK;
+  const xio_status_t status = poll(*c->world, [&] {
+    if (take()) return true;
+    failure = link_failure(c->peers[pe]);
+    return failure != XIO_OK;
+  });
+  return failure != XIO_OK ? failure : status;
+}
+
+}  // namespace xio::dev
+
+// --- put, then immediate -----------------------------------------------------------------------------
+
+// The source may be reused on return.
+XIO_DEVICE xio_status_t xio_put_imm(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
+                                    int pe) {
+  return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_put_imm_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
+                                         int pe) {
+  return xio::dev::put_immediate(xio::dev::wave_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
+}
+XIO_DEVICE xio_status_t xio_put_imm_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
+                                       int pe) {
+  return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
+}
+XIO_DEVICE xio_req_t xio_put_imm_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
+                                     int pe) {
+  return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
+}
+XIO_DEVICE xio_req_t xio_put_imm_nbi_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
+                                          int pe) {
+  return xio::dev::put_immediate(xio::dev::wave_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
+}
+XIO_DEVICE xio_req_t xio_put_imm_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
+                                        int pe) {
+  return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
+}
+
+// --- Taking it out -----------------------------------------------------------------------------------
+
+// The oldest immediate of PE `pe` that nobody has taken; XIO_PENDING if there is none. After XIO_OK the data of its put
+// is visible. Any threads of the ctx and of its pool may call.
+XIO_DEVICE xio_status_t xio_imm_test(xio_ctx_t ctx, int pe, uint32_t* immediate) {
+  return xio::dev::take_immediate(ctx, pe, immediate, false);
+}
+// Waits for one. XIO_ERR_TIMEOUT after the world's timeout; the failure of a queue pair to that PE ends it at once.
+XIO_DEVICE xio_status_t xio_imm_wait(xio_ctx_t ctx, int pe, uint32_t* immediate) {
+  return xio::dev::take_immediate(ctx, pe, immediate, true);
+}
