@@ -13,6 +13,7 @@
 #include "transport/rdma/choice.hpp"
 #include "transport/rdma/rdma.hpp"
 #ifdef XIO_ENABLE_MODEL
+#include "model/nic/faults.hpp"
 #include "model/nic/shm_executor.hpp"
 #include "model/nic/tcp_fabric.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
@@ -64,10 +65,11 @@ model::rdma::tcp_settings tcp_settings_of(const setup& s, const model::rdma::tcp
   return t;
 }
 
-void add_tcp(const setup& s, const model::rdma::tcp_key& key, nic_choice& c) {
+void add_tcp(const setup& s, const model::rdma::tcp_key& key, model::rdma::faults* faults, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     model::rdma::tcp_settings t = tcp_settings_of(s, key);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
+    t.faults = faults;
     t.take = taker_of(c);
     c.fabrics.push_back(std::make_unique<model::rdma::tcp_fabric>(*s.payload, t));
   }
@@ -87,6 +89,8 @@ nic_choice choose_nics(const setup& s, carrier way, const model::rdma::tcp_key& 
   c.desk = std::make_shared<model::rdma::immediate_desk>(*s.payload);
   c.is_model = way != carrier::verbs;
   c.atomics = atomics_of(*c.family, way, *s.opts);
+  const auto level = way == carrier::tcp ? model::rdma::fault_level::frames : model::rdma::fault_level::ops;
+  auto faults = model::rdma::make_faults(s.opts->model_faults, s.channel->rank(), level);
   switch (way) {
     case carrier::shm: add_shm(s, c); break;
     case carrier::verbs:
@@ -96,9 +100,10 @@ nic_choice choose_nics(const setup& s, carrier way, const model::rdma::tcp_key& 
     case carrier::tcp:
       if (key == model::rdma::tcp_key{})
         fail(XIO_ERR_IO, "PE 0's kernel gave no random bytes for the key of the TCP carrier; see getrandom(2) there");
-      add_tcp(s, key, c);
+      add_tcp(s, key, faults.get(), c);
       break;
   }
+  c.faults = std::move(faults);
   return c;
 }
 
