@@ -46,9 +46,8 @@ XIO_DEVICE ring_claim claim_of(const ring_view& r, const job& j) {
   return claim;
 }
 
-// Out of line: a ring fills from several places, and what a family writes is long.
 template <class Family>
-XIO_OUT_OF_LINE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const job& j) {
+XIO_DEVICE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const job& j) {
   for (u32 i = 0; i < j.count; ++i) {
     Family::encode(r, ticket, serial, last && i + 1 == j.count, j.op[i]);
     ticket += Family::slots(j.op[i]);

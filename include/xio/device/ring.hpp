@@ -236,19 +236,18 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const world_view& w, const ring_claim& mine,
                                   u64* ticket, Fill&& fill) {
-  // A wave wider than the ring goes in rounds, so that it cannot starve behind single lanes.
+  // A wave wider than the ring goes in rounds, so that it cannot starve behind single lanes. One call for all of it:
+  // what fill writes is long.
   const u32 cap = r.depth / 2;
   const u32 count = group.count();
-  if (count == 1) return ring_post_batch<Codec>(group, r, w, mine, ticket, fill);
+  const u32 rank = group.rank();
   const u32 most = group.ballot(mine.slots <= 2) == group.mask ? 2 : cap;
-  if (count * most <= cap) return ring_post_batch<Codec>(group, r, w, mine, ticket, fill);
-  u32 per_round = cap / most;
+  u32 per_round = count == 1 || count * most <= cap ? count : cap / most;
   if (per_round == 0) per_round = 1;
   xio_status_t status = XIO_OK;
   for (u32 base = 0; base < count; base += per_round) {
-    const u32 rank = group.rank();
     const bool now = rank >= base && rank < base + per_round;
-    const lanes turn{group.ballot(now)};
+    const lanes turn{per_round == count ? group.mask : group.ballot(now)};
     if (now) status = ring_post_batch<Codec>(turn, r, w, mine, ticket, fill);
   }
   return status;
