@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "model/nic/ionic_queue.hpp"
+
+#include <chrono>
+#include <cstring>
+
+namespace xio::model::rdma {
+
+namespace w = wire::ionic;
+
+namespace {
+
+failure broken(rule why) { return {outcome::local_qp_operation, why}; }
+
+std::uint32_t status_of(outcome what) {
+  switch (what) {
+    case outcome::ok: return w::ok;
+    case outcome::local_length: return w::local_length;
+    case outcome::local_qp_operation: return w::local_qp_operation;
+    case outcome::local_protection: return w::local_protection;
+    case outcome::flushed: return w::flushed;
+    case outcome::remote_invalid_request: return w::remote_invalid_request;
+    case outcome::remote_access: return w::remote_access;
+    case outcome::remote_operation: return w::remote_operation;
+    case outcome::retry_exceeded: return w::retry_exceeded;
+    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
+    case outcome::bad_response: return w::bad_response;
+  }
+  return w::local_qp_operation;
+}
+
+// What the peer or the way to it refused is told by message number; what the NIC itself refused by entry.
+bool is_remote(outcome what) {
+  switch (what) {
+    case outcome::remote_invalid_request:
+    case outcome::remote_access:
+    case outcome::remote_operation:
+    case outcome::retry_exceeded:
+    case outcome::rnr_retry_exceeded:
+    case outcome::bad_response: return true;
+    default: return false;
+  }
+}
+
+constexpr std::uint32_t k_flags = w::flag_fence | w::flag_solicited | w::flag_inline | w::flag_signaled | w::flag_color;
+
+}  // namespace
+
+ionic_queue::ionic_queue(const ionic_memory& memory, std::uint32_t number, std::uint64_t max_message)
+    : memory_(memory),
+      number_(number),
+      max_message_(max_message),
+      word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
+      cq_word_(memory.collapsed ? 0 : __atomic_load_n(memory.cq_doorbell, __ATOMIC_RELAXED)),
+      rung_(memory.start),
+      next_(memory.start),
+      done_(memory.start) {}
+
+// --- Doorbells ---------------------------------------------------------------------------------------
+
+failure ionic_queue::look() {
+  if (const failure f = look_at_sq()) return f;
+  return memory_.collapsed ? failure{} : look_at_cq();
+}
+
+failure ionic_queue::look_at_sq() {
+  const std::uint64_t word = __atomic_load_n(memory_.doorbell, __ATOMIC_ACQUIRE);
+  if (word == word_) return {};
+  word_ = word;
+  const w::doorbell bell = w::get_doorbell(word);
+  const std::uint64_t mask = (std::uint64_t{1} << memory_.depth_log2) - 1;
+  if (bell.reserved != 0) return broken(rule::doorbell_reserved);
+  if (bell.qid != number_) return broken(rule::doorbell_queue);
+  if (bell.index > mask) return broken(rule::doorbell_range);
+  const std::uint64_t more = (bell.index - rung_) & mask;
+  // One entry stays free, or a full ring would look empty.
+  if (rung_ + more - done_ > mask) return broken(rule::doorbell_range);
+  rung_ += more;
+  return {};
+}
+
+failure ionic_queue::look_at_cq() {
+  const std::uint64_t word = __atomic_load_n(memory_.cq_doorbell, __ATOMIC_ACQUIRE);
+  if (word == cq_word_) return {};
+  cq_word_ = word;
+  const w::doorbell bell = w::get_doorbell(word);
+  const std::uint64_t mask = (std::uint64_t{1} << memory_.cq_depth_log2) - 1;
+  if (bell.reserved != 0) return broken(rule::doorbell_reserved);
+  if (bell.qid != memory_.cq_number) return broken(rule::doorbell_queue);
+  const std::uint64_t more = (bell.index - read_) & mask;
+  if (bell.index > mask || more > told_ - read_) return broken(rule::doorbell_range);
+  read_ += more;
+  return {};
+}
+
+// --- Entries -----------------------------------------------------------------------------------------
+
+failure ionic_queue::take(op& out) {
+  static_cast<receipt&>(out) = receipt{};
+  out.first = next_;
+  out.slots = 1;
+  out.is_inline = false;
+  out.has_immediate = false;
+  out.span_count = 0;
+  const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
+  std::memcpy(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
+  ++next_;
+  const base b = w::get_base(entry_);
+  out.wire_opcode = static_cast<std::uint8_t>(b.op);
+  out.signalled = (b.flags & w::flag_signaled) != 0;
+  w::verb what{};
+  if (const failure f = check_base(b, out.first, &what)) return f;
+  out.remote = w::get_64(entry_ + 4);
+  out.remote_key = wire::be32(entry_[6]);
+  switch (what) {
+    case w::verb::read: out.what = verb::read; return take_copy(b, out);
+    case w::verb::write_imm: out.has_immediate = true; [[fallthrough]];
+    case w::verb::write: out.what = verb::write; return take_copy(b, out);
+    case w::verb::compare_swap:
+    case w::verb::fetch_add: break;
+  }
+  out.what = verb::atomic;
+  return take_atomic(b, out);
+}
+
+failure ionic_queue::check_base(const base& b, std::uint64_t position, w::verb* what) const {
+  // An entry of the lap before has the other colour; nothing else of it is looked at.
+  if (((b.flags & w::flag_color) != 0) != w::color_of(position, memory_.depth_log2)) return broken(rule::entry_phase);
+  if (b.index != (position & ((std::uint64_t{1} << memory_.depth_log2) - 1))) return broken(rule::entry_index);
+  if ((b.flags & ~k_flags) != 0) return broken(rule::entry_flags);
+  for (const w::verb v : {w::verb::read, w::verb::write, w::verb::write_imm, w::verb::compare_swap, w::verb::fetch_add})
+    if (b.op == w::opcode(memory_.face, v)) {
+      *what = v;
+      const bool carries = v == w::verb::write || v == w::verb::write_imm;
+      if (!carries && (b.flags & (w::flag_inline | w::flag_solicited)) != 0) return broken(rule::entry_flags);
+      if (v == w::verb::write && (b.flags & w::flag_solicited) != 0) return broken(rule::entry_flags);
+      if (v != w::verb::write_imm && b.immediate != 0) return broken(rule::entry_reserved);
+      return {};
+    }
+  return broken(rule::entry_opcode);
+}
+
+failure ionic_queue::take_copy(const base& b, op& out) const {
+  out.bytes = wire::be32(entry_[7]);
+  out.immediate = b.immediate;
+  if ((b.flags & w::flag_inline) != 0) {
+    if (b.sges != 0) return broken(rule::entry_segments);
+    if (out.bytes > w::k_inline_bytes) return {outcome::local_length, rule::data_length};
+    out.is_inline = true;
+    std::memcpy(out.inlined.data(), entry_ + w::k_payload_at / 4, out.bytes);
+    return {};
+  }
+  if (b.sges < 1 || b.sges > 2) return broken(rule::entry_segments);
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < b.sges; ++i) {
+    const std::uint32_t* sge = entry_ + 8 + 4 * i;
+    const std::uint32_t bytes = wire::be32(sge[2]);
+    if (bytes == 0) return {outcome::local_length, rule::data_length};
+    out.spans[i] = span_ref{w::get_64(sge), bytes, wire::be32(sge[3])};
+    sum += bytes;
+  }
+  out.span_count = b.sges;
+  return sum == out.bytes && sum <= max_message_ ? failure{} : failure{outcome::local_length, rule::data_length};
+}
+
+failure ionic_queue::take_atomic(const base& b, op& out) const {
+  if (b.sges != 1) return broken(rule::entry_segments);
+  const std::uint64_t first = w::get_64(entry_ + 7), compare = w::get_64(entry_ + 9);
+  const std::uint64_t all = ~std::uint64_t{0};
+  const bool add = b.op == w::opcode(memory_.face, w::verb::fetch_add);
+  if (add && compare != 0) return broken(rule::entry_reserved);
+  out.change = add ? atomic_change{true, 8, first, 0, 0, 0, 0, false}
+                   : atomic_change{false, 8, first, 0, compare, all, all, false};
+  out.bytes = 8;
+  if (memory_.face == w::interface::v1) {
+    if (entry_[11] != 0) return broken(rule::entry_reserved);
+    if (wire::be32(entry_[14]) != 8) return {outcome::local_length, rule::data_length};
+    out.spans[0] = span_ref{w::get_64(entry_ + 12), 8, wire::be32(entry_[15])};
+  } else {
+    if (entry_[14] != 0 || entry_[15] != 0) return broken(rule::entry_reserved);
+    out.spans[0] = span_ref{w::get_64(entry_ + 12), 8, wire::be32(entry_[11])};
+  }
+  out.span_count = 1;
+  return {};
+}
+
+// --- Completions -------------------------------------------------------------------------------------
+
+// The last dword goes last, with release, and so does the count: who sees either sees the op's data.
+void ionic_queue::tell(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
+                       std::uint64_t index) {
+  const std::uint32_t cq_log2 = memory_.collapsed ? 0 : memory_.cq_depth_log2;
+  std::uint32_t* dw = memory_.cqes + (told_ & ((std::uint64_t{1} << cq_log2) - 1)) * w::k_cqe_dwords;
+  const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  const std::uint64_t stamp = (now << 16) | (index & 0xffff);
+  __atomic_store_n(dw + w::k_cqe_index_at, w::low(stamp), __ATOMIC_RELAXED);
+  __atomic_store_n(dw + w::k_cqe_index_at + 1, w::high(stamp), __ATOMIC_RELAXED);
+  __atomic_store_n(dw + w::k_cqe_status_at, wire::be32(status_or_length), __ATOMIC_RELAXED);
+  __atomic_store_n(dw + w::k_cqe_msn_at, wire::be32(static_cast<std::uint32_t>(count) & w::k_msn_mask),
+                   __ATOMIC_RELEASE);
+  __atomic_store_n(dw + w::k_cqe_state_at, w::cqe_state(w::color_of(told_, cq_log2), error, type, number_),
+                   __ATOMIC_RELEASE);
+  ++told_;
+}
+
+void ionic_queue::complete(const receipt& r) {
+  done_ = r.first + r.slots;
+  if (r.signalled) tell(w::type_send_msn, false, static_cast<std::uint32_t>(r.bytes), done_, r.first);
+}
+
+// A failed message is counted by its CQE, and before it everything has ended well. In a completion queue one word of a
+// flush follows; a collapsed CQE stays as it is, for nothing would tell the reader of what it covers.
+void ionic_queue::complete_in_error(const receipt& r, failure f) {
+  const bool remote = is_remote(f.what);
+  tell(remote ? w::type_send_msn : w::type_send_npg, true, status_of(f.what), remote ? r.first + r.slots : done_,
+       r.first & ((std::uint64_t{1} << memory_.depth_log2) - 1));
+  if (!memory_.collapsed) tell(w::type_send_npg, true, w::flushed, done_, 0);
+}
+
+}  // namespace xio::model::rdma

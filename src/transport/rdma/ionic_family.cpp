@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// AMD Pensando (ionic) on the software NIC: interface 2 with the collapsed CQE, interface 1 with a completion queue.
+#include "model/nic/ionic_queue.hpp"
+#include "transport/rdma/family.hpp"
+#include "xio/device/ionic.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+namespace w = wire::ionic;
+
+// Indices have 16 bits, and messages under way must be told from those that ended.
+constexpr std::uint32_t k_most_depth = 32768;
+// A completion for every entry, and word of a flush.
+constexpr std::uint32_t k_cq_factor_log2 = 1;
+
+std::size_t collapsed_bytes(std::uint32_t) { return w::k_cqe_bytes; }
+std::size_t queue_bytes(std::uint32_t depth) { return (std::size_t{depth} << k_cq_factor_log2) * w::k_cqe_bytes; }
+std::size_t side_bytes(std::uint32_t) { return 0; }
+
+// A completion queue's number is its own, or one in the queue pair's place would go unnoticed.
+std::uint32_t cq_number(const dev::ring_view& v) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(v.completion) / w::k_cqe_bytes) & 0xffffff;
+}
+
+void prepare_any(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
+  state.credits = v.depth - 1;
+  // A stale entry must have the colour of the lap before.
+  if (w::color_of(plan.ticket_start, v.depth_log2)) return;
+  for (std::uint32_t i = 0; i < v.depth; ++i)
+    w::put_base(reinterpret_cast<std::uint32_t*>(v.slots) + i * w::k_wqe_dwords, 0, 0, 0, w::flag_color, 0);
+}
+
+void prepare_collapsed(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
+  prepare_any(v, state, plan);
+  v.personality = 0;
+  reinterpret_cast<std::uint32_t*>(v.completion)[w::k_cqe_msn_at] =
+      wire::be32(static_cast<std::uint32_t>(plan.ticket_start) & w::k_msn_mask);
+}
+
+void prepare_queue(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
+  prepare_any(v, state, plan);
+  v.personality = dev::k_ionic_v1 | dev::k_ionic_queued_cq;
+  v.cq_depth = v.depth << k_cq_factor_log2;
+  v.cq_depth_log2 = v.depth_log2 + k_cq_factor_log2;
+  v.cq_id = cq_number(v);
+}
+
+std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
+  model::rdma::ionic_memory m{};
+  m.face = (v.personality & dev::k_ionic_v1) != 0 ? w::interface::v1 : w::interface::v2;
+  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  m.depth_log2 = v.depth_log2;
+  m.doorbell = v.doorbell;
+  m.cqes = reinterpret_cast<std::uint32_t*>(v.completion);
+  m.collapsed = (v.personality & dev::k_ionic_queued_cq) == 0;
+  m.cq_depth_log2 = v.cq_depth_log2;
+  m.cq_doorbell = reinterpret_cast<const std::uint64_t*>(v.cq_doorbell);
+  m.cq_number = v.cq_id;
+  m.start = plan.ticket_start;
+  return std::make_unique<model::rdma::ionic_queue>(m, number, plan.max_message);
+}
+
+}  // namespace
+
+const family& ionic_family() {
+  static const family row{"ionic",           dev::ring_kind::ionic,
+                          w::k_wqe_bytes,    4,
+                          k_most_depth,      w::k_inline_bytes,
+                          w::k_inline_bytes, 0,
+                          collapsed_bytes,   side_bytes,
+                          prepare_collapsed, decode};
+  return row;
+}
+
+const family& ionic_v1_family() {
+  static const family row{"ionic_v1",        dev::ring_kind::ionic,
+                          w::k_wqe_bytes,    4,
+                          k_most_depth / 2,  w::k_inline_bytes,
+                          w::k_inline_bytes, 0,
+                          queue_bytes,       side_bytes,
+                          prepare_queue,     decode};
+  return row;
+}
+
+}  // namespace xio::rdma
