@@ -4,6 +4,7 @@
 // assume the most registers of all.)
 #pragma once
 #include "xio/device/bnxt.hpp"
+#include "xio/device/ernic.hpp"
 #include "xio/device/ionic.hpp"
 #include "xio/device/mlx5.hpp"
 #include "xio/device/proxy.hpp"
@@ -19,6 +20,7 @@ XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
   switch (r.kind) {
     case ring_kind::bnxt: return body(bnxt_codec{});
     case ring_kind::ionic: return body(ionic_codec{});
+    case ring_kind::ernic: return body(ernic_codec{});
     case ring_kind::proxy: return body(proxy_codec{});
     default: return body(mlx5_codec{});
   }

@@ -79,8 +79,8 @@ struct ring_view {
   std::uint32_t path_mtu;      // bnxt: payload bytes of one packet
   std::uint32_t personality;   // of the family: ionic firmware version; see the family's header
   std::uint32_t cq_id;         // bnxt, ionic: the completion queue's number
-  std::uint32_t pad0;
-  unsigned char* side;  // bnxt: MSN table; ernic: ring page
+  std::uint32_t slots_lkey;    // ernic: of the slots themselves, where they are registered memory
+  unsigned char* side;         // bnxt: MSN table; ernic: indices
 };
 static_assert(sizeof(ring_view) == 176);
 

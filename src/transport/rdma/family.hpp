@@ -38,6 +38,8 @@ struct family {
   // The decoder over that memory.
   std::unique_ptr<model::rdma::wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan,
                                                      std::uint32_t number);
+  // The NIC takes payload out of the slots as out of any registered memory: ring_view::slots_lkey.
+  bool registered_slots = false;
 };
 
 // Throws XIO_ERR_CONFIG for a name that is none.

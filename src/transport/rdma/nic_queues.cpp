@@ -58,6 +58,7 @@ nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const que
   device_ = gpu::buffer(count * device_bytes(request.depth), gpu::place::device);
   std::size_t place = 0;
   try {
+    if (style.family->registered_slots && count != 0) register_slots();
     for (std::size_t pe = 0; pe < wanted.size(); ++pe)
       for (std::uint32_t which = 0; wanted[pe] && which < per_peer_; ++which)
         view_at(static_cast<int>(pe), which) = make(place++, which, request, style);
@@ -75,6 +76,12 @@ void nic_queues::take_down() {
       nic_of(static_cast<std::uint32_t>(i % per_peer_)).destroy_queue(views_[i].id);
       if (desk_ != nullptr) desk_->forget(views_[i].id);
     }
+  for (std::size_t i = 0; i < slot_keys_.size(); ++i) (*nics_[i])->unregister_memory(slot_keys_[i]);
+}
+
+void nic_queues::register_slots() {
+  for (const auto& nic : nics_)
+    slot_keys_.push_back((*nic)->register_memory(shared_.data(), shared_.size(), model::rdma::local_read));
 }
 
 dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const queue_request& request,
@@ -98,6 +105,7 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
   v.cq_doorbell = reinterpret_cast<std::uint32_t*>(host + at.cq_doorbell);
   v.nic = which % static_cast<std::uint32_t>(nics_.size());
   v.scratch_lkey = request.scratch.lkey[v.nic];
+  if (!slot_keys_.empty()) v.slots_lkey = slot_keys_[v.nic].lkey;
   v.atomics = style.atomics;
   v.inline_bytes = f.inline_bytes;
   v.gather_bytes = f.gather_bytes;

@@ -58,6 +58,7 @@ class nic_queues final : public queue_set {
 
  private:
   std::size_t place_of(int pe, std::uint32_t which) const { return static_cast<std::size_t>(pe) * per_peer_ + which; }
+  void register_slots();
   void take_down();
   dev::ring_view make(std::size_t place, std::uint32_t which, const queue_request& request, const queue_style& style);
 
@@ -66,6 +67,7 @@ class nic_queues final : public queue_set {
   std::uint32_t per_peer_;
   gpu::buffer shared_;  // slots, completions, side tables, records and doorbells of each queue
   gpu::buffer device_;  // state and sequence of each queue
+  std::vector<model::rdma::key_pair> slot_keys_;  // of shared_, one per NIC, for families that want it
   std::vector<dev::ring_view> views_;
 };
 

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "model/nic/ernic_queue.hpp"
+
+#include <cstring>
+
+namespace xio::model::rdma {
+
+namespace w = wire::ernic;
+
+namespace {
+
+failure broken(rule why) { return {outcome::local_qp_operation, why}; }
+failure wrong_length() { return {outcome::local_length, rule::data_length}; }
+
+std::uint32_t status_of(outcome what) {
+  switch (what) {
+    case outcome::ok: return w::ok;
+    case outcome::local_length: return w::local_length;
+    case outcome::local_qp_operation: return w::local_qp_operation;
+    case outcome::local_protection: return w::local_protection;
+    case outcome::flushed: return w::flushed;
+    case outcome::remote_invalid_request: return w::remote_invalid_request;
+    case outcome::remote_access: return w::remote_access;
+    case outcome::remote_operation: return w::remote_operation;
+    case outcome::retry_exceeded: return w::retry_exceeded;
+    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
+    case outcome::bad_response: return w::bad_response;
+  }
+  return w::local_qp_operation;
+}
+
+std::uint32_t completed_op_of(std::uint32_t op) {
+  switch (op) {
+    case w::op_rdma_read: return w::done_read;
+    case w::op_atomic_cs: return w::done_cs;
+    case w::op_atomic_fa: return w::done_fa;
+    default: return w::done_write;
+  }
+}
+
+}  // namespace
+
+ernic_queue::ernic_queue(const ernic_memory& memory, std::uint32_t number, std::uint64_t max_message)
+    : memory_(memory),
+      number_(number),
+      max_message_(max_message),
+      rung_(memory.start),
+      next_(memory.start),
+      done_(memory.start),
+      requests_(std::size_t{1} << memory.depth_log2) {}
+
+// --- Doorbell and indices ----------------------------------------------------------------------------
+
+failure ernic_queue::look() {
+  if (const failure f = look_at_sq()) return f;
+  return look_at_cq();
+}
+
+// All rings of the bell look alike, so it is put back before the tail is read: one that comes now is seen next time.
+failure ernic_queue::look_at_sq() {
+  if (__atomic_load_n(memory_.doorbell, __ATOMIC_RELAXED) == 0) return {};
+  const std::uint32_t word = __atomic_exchange_n(memory_.doorbell, 0, __ATOMIC_ACQ_REL);
+  if ((word & ~w::k_handle_mask) != w::k_send) return broken(rule::doorbell_reserved);
+  if ((word & w::k_handle_mask) != number_) return broken(rule::doorbell_queue);
+  const std::uint32_t tail = __atomic_load_n(memory_.indices + w::k_tx_tail, __ATOMIC_ACQUIRE);
+  if (!w::is_index(tail, memory_.depth_log2)) return broken(rule::doorbell_range);
+  const std::uint64_t more = w::between(rung_, tail, memory_.depth_log2);
+  const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
+  if (more > depth) return broken(rule::doorbell_phase);
+  if (rung_ + more - done_ > depth) return broken(rule::doorbell_range);
+  rung_ += more;
+  return {};
+}
+
+failure ernic_queue::look_at_cq() {
+  const std::uint32_t head = __atomic_load_n(memory_.cq + w::k_rx_head, __ATOMIC_ACQUIRE);
+  if (head == cq_head_) return {};
+  cq_head_ = head;
+  if (!w::is_index(head, memory_.cq_depth_log2)) return broken(rule::doorbell_range);
+  const std::uint64_t more = w::between(read_, head, memory_.cq_depth_log2);
+  if (more > told_ - read_) return broken(rule::doorbell_range);
+  read_ += more;
+  return {};
+}
+
+// --- Entries -----------------------------------------------------------------------------------------
+
+failure ernic_queue::take(op& out) {
+  static_cast<receipt&>(out) = receipt{};
+  out.first = next_;
+  out.slots = 1;
+  out.is_inline = false;
+  out.has_immediate = false;
+  out.span_count = 0;
+  const std::uint64_t index = next_ & (requests_.size() - 1);
+  std::memcpy(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
+  request(next_) = w::join(entry_[0], entry_[1]);
+  ++next_;
+  __atomic_store_n(memory_.indices + w::k_tx_head, w::index_of(next_, memory_.depth_log2), __ATOMIC_RELEASE);
+  const std::uint32_t op = entry_[4], flags = entry_[5];
+  out.wire_opcode = static_cast<std::uint8_t>(op);
+  out.signalled = (flags & w::k_signaled) != 0;
+  switch (op) {
+    case w::op_rdma_write:
+    case w::op_rdma_write_imm:
+    case w::op_rdma_read:
+    case w::op_atomic_cs:
+    case w::op_atomic_fa: break;
+    default: return broken(rule::entry_opcode);
+  }
+  if ((flags & ~(w::k_fence | w::k_signaled | w::k_solicited)) != 0) return broken(rule::entry_flags);
+  if (entry_[7] != 0 || (entry_[6] != 0 && op != w::op_rdma_write_imm)) return broken(rule::entry_reserved);
+  if (entry_[2] > w::k_most_sges) return broken(rule::entry_segments);
+  return op == w::op_atomic_cs || op == w::op_atomic_fa ? take_atomic(out) : take_copy(out);
+}
+
+failure ernic_queue::take_copy(op& out) const {
+  out.what = entry_[4] == w::op_rdma_read ? verb::read : verb::write;
+  out.has_immediate = entry_[4] == w::op_rdma_write_imm;
+  out.immediate = wire::be32(entry_[6]);
+  out.remote = w::join(entry_[8], entry_[9]);
+  out.remote_key = entry_[10];
+  out.bytes = entry_[3];
+  if (entry_[11] != 0) return broken(rule::entry_reserved);
+  if (out.bytes > max_message_) return wrong_length();
+  return take_spans(out);
+}
+
+failure ernic_queue::take_atomic(op& out) const {
+  const std::uint64_t all = ~std::uint64_t{0};
+  const std::uint64_t compare_or_add = w::join(entry_[10], entry_[11]), swap = w::join(entry_[12], entry_[13]);
+  const bool add = entry_[4] == w::op_atomic_fa;
+  out.what = verb::atomic;
+  out.remote = w::join(entry_[8], entry_[9]);
+  out.remote_key = entry_[14];
+  out.bytes = entry_[3];
+  if (entry_[15] != 0 || (add && swap != 0)) return broken(rule::entry_reserved);
+  if (entry_[2] != 1) return broken(rule::entry_segments);
+  if (out.bytes != 8) return wrong_length();
+  if (add)
+    out.change = atomic_change{true, 8, compare_or_add, 0, 0, 0, 0, false};
+  else
+    out.change = atomic_change{false, 8, swap, 0, compare_or_add, all, all, false};
+  return take_spans(out);
+}
+
+// Together they are as long as the entry says. Empty ones name no memory.
+failure ernic_queue::take_spans(op& out) const {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < entry_[2]; ++i) {
+    const std::uint32_t* sge = entry_ + (w::k_sge_at + i * w::k_sge_bytes) / 4;
+    bytes += sge[2];
+    if (sge[2] != 0) out.spans[out.span_count++] = span_ref{w::join(sge[0], sge[1]), sge[2], sge[3]};
+  }
+  return bytes == out.bytes ? failure{} : wrong_length();
+}
+
+// --- Completions -------------------------------------------------------------------------------------
+
+// The tail goes last, with release: who sees it sees the entry, and the op's data. A full CQ loses what comes.
+void ernic_queue::tell(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t bytes, std::uint32_t status, rule why) {
+  const std::uint64_t depth = std::uint64_t{1} << memory_.cq_depth_log2;
+  if (told_ - read_ >= depth) return;
+  std::uint32_t dw[w::k_cqe_dwords] = {};
+  dw[0] = w::low(wr_id);
+  dw[1] = w::high(wr_id);
+  dw[w::k_cqe_qp_at] = number_;
+  dw[w::k_cqe_opcode_at] = opcode;
+  dw[w::k_cqe_status_at] = status;
+  dw[w::k_cqe_bytes_at] = static_cast<std::uint32_t>(bytes);
+  dw[w::k_cqe_vendor_at] = static_cast<std::uint32_t>(why);
+  std::uint32_t* cqe = memory_.cq + w::k_page_bytes / 4 + (told_ & (depth - 1)) * w::k_cqe_dwords;
+  for (std::uint32_t i = 0; i < w::k_cqe_dwords; ++i) __atomic_store_n(&cqe[i], dw[i], __ATOMIC_RELAXED);
+  ++told_;
+  __atomic_store_n(memory_.cq + w::k_rx_tail, w::index_of(told_, memory_.cq_depth_log2), __ATOMIC_RELEASE);
+}
+
+void ernic_queue::tell(const receipt& r, std::uint32_t status, rule why) {
+  done_ = r.first + 1;
+  tell(request(r.first), completed_op_of(r.wire_opcode), r.bytes, status, why);
+}
+
+void ernic_queue::complete(const receipt& r) {
+  done_ = r.first + 1;
+  if (r.signalled) tell(r, w::ok, rule::none);
+}
+
+// A failure that names no entry (a wrong doorbell) is told of one that has ended or never was: the queue pair is in
+// error all the same.
+void ernic_queue::complete_in_error(const receipt& r, failure f) {
+  if (r.slots == 0 || r.first < done_) return tell(0, 0, 0, w::fatal, f.why);
+  tell(r, status_of(f.what), f.why);
+}
+
+void ernic_queue::drop(const receipt& r) { tell(r, w::flushed, rule::none); }
+
+void ernic_queue::flush() {
+  for (; next_ != rung_; ++next_) {
+    const std::uint32_t* slot = memory_.slots + (next_ & (requests_.size() - 1)) * w::k_wqe_dwords;
+    request(next_) = w::join(slot[0], slot[1]);
+    receipt dropped;
+    dropped.first = next_;
+    drop(dropped);
+  }
+}
+
+}  // namespace xio::model::rdma

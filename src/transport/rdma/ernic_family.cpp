@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// AMD's emulated NIC, legacy personality, on the software NIC.
+#include "model/nic/ernic_queue.hpp"
+#include "transport/rdma/family.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+namespace w = wire::ernic;
+
+constexpr std::uint32_t k_most_depth = 32768;
+// A completion for every entry, and word of a wrong doorbell.
+constexpr std::uint32_t k_cq_factor_log2 = 1;
+
+std::size_t completion_bytes(std::uint32_t depth) {
+  return w::k_page_bytes + (std::size_t{depth} << k_cq_factor_log2) * w::k_cqe_bytes;
+}
+
+std::size_t side_bytes(std::uint32_t) { return w::k_indices_bytes; }
+
+void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan& plan) {
+  v.cq_depth = v.depth << k_cq_factor_log2;
+  v.cq_depth_log2 = v.depth_log2 + k_cq_factor_log2;
+  auto* indices = reinterpret_cast<std::uint32_t*>(v.side);
+  indices[w::k_tx_tail] = indices[w::k_tx_head] = w::index_of(plan.ticket_start, v.depth_log2);
+}
+
+std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
+  model::rdma::ernic_memory m{};
+  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  m.indices = reinterpret_cast<std::uint32_t*>(v.side);
+  m.depth_log2 = v.depth_log2;
+  m.doorbell = reinterpret_cast<std::uint32_t*>(v.doorbell);
+  m.cq = reinterpret_cast<std::uint32_t*>(v.completion);
+  m.cq_depth_log2 = v.cq_depth_log2;
+  m.start = plan.ticket_start;
+  return std::make_unique<model::rdma::ernic_queue>(m, number, plan.max_message);
+}
+
+}  // namespace
+
+const family& ernic_family() {
+  static const family row{"ernic",
+                          dev::ring_kind::ernic,
+                          w::k_wqe_bytes,
+                          4,
+                          k_most_depth,
+                          w::k_spare_bytes,
+                          w::k_spare_bytes,
+                          0,
+                          completion_bytes,
+                          side_bytes,
+                          prepare,
+                          decode,
+                          true};
+  return row;
+}
+
+}  // namespace xio::rdma
