@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/error.hpp"
@@ -15,7 +16,9 @@
 #ifdef XIO_ENABLE_MODEL
 #include "model/nic/faults.hpp"
 #include "model/nic/shm_executor.hpp"
+#ifdef HAVE_SODIUM
 #include "model/nic/tcp_fabric.hpp"
+#endif
 #include "transport/rdma/nic_endpoint.hpp"
 #include "transport/rdma/verbs/mlx5_endpoint.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
@@ -51,7 +54,19 @@ void add_shm(const setup& s, nic_choice& c) {
   }
 }
 
-model::rdma::tcp_settings tcp_settings_of(const setup& s, const model::rdma::tcp_key& key) {
+// Shared by every NIC of a world that goes by TCP.
+using carrier_key = std::array<unsigned char, 32>;
+
+// Bytes of PE 0's that all PEs then share. Collective.
+carrier_key share_key(bootstrap::channel& c) {
+  carrier_key mine{};
+  if (getrandom(mine.data(), mine.size(), 0) != static_cast<ssize_t>(mine.size()))
+    mine = {};  // refused later, on every PE alike
+  return bootstrap::allgather_value(c, mine)[0];
+}
+
+#ifdef HAVE_SODIUM
+model::rdma::tcp_settings tcp_settings_of(const setup& s, const carrier_key& key) {
   model::rdma::tcp_settings t;
   t.pe = s.channel->rank();
   t.pes = s.channel->size();
@@ -65,7 +80,9 @@ model::rdma::tcp_settings tcp_settings_of(const setup& s, const model::rdma::tcp
   return t;
 }
 
-void add_tcp(const setup& s, const model::rdma::tcp_key& key, model::rdma::faults* faults, nic_choice& c) {
+void add_tcp(const setup& s, const carrier_key& key, model::rdma::faults* faults, nic_choice& c) {
+  if (key == carrier_key{})
+    fail(XIO_ERR_IO, "PE 0's kernel gave no random bytes for the key of the TCP carrier; see getrandom(2) there");
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     model::rdma::tcp_settings t = tcp_settings_of(s, key);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
@@ -75,15 +92,15 @@ void add_tcp(const setup& s, const model::rdma::tcp_key& key, model::rdma::fault
   }
 }
 
-// Bytes of PE 0's that all PEs then share. Collective.
-model::rdma::tcp_key share_key(bootstrap::channel& c) {
-  model::rdma::tcp_key mine{};
-  if (getrandom(mine.data(), mine.size(), 0) != static_cast<ssize_t>(mine.size()))
-    mine = {};  // refused below, on every PE alike
-  return bootstrap::allgather_value(c, mine)[0];
+#else
+void add_tcp(const setup&, const carrier_key&, model::rdma::faults*, nic_choice&) {
+  fail(XIO_ERR_UNSUPPORTED,
+       "RDMA between machines without a device goes by TCP, and this build cannot prove its peers without libsodium; "
+       "install libsodium-dev and configure again, or give every PE an RDMA device");
 }
+#endif
 
-nic_choice choose_nics(const setup& s, carrier way, const model::rdma::tcp_key& key) {
+nic_choice choose_nics(const setup& s, carrier way, const carrier_key& key) {
   nic_choice c{};
   c.family = &find_family(family_name(*s.opts, way));
   c.desk = std::make_shared<model::rdma::immediate_desk>(*s.payload);
@@ -97,11 +114,7 @@ nic_choice choose_nics(const setup& s, carrier way, const model::rdma::tcp_key& 
       c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, taker_of(c),
                              {gpu::bus_id(), gpu::export_memory});
       break;
-    case carrier::tcp:
-      if (key == model::rdma::tcp_key{})
-        fail(XIO_ERR_IO, "PE 0's kernel gave no random bytes for the key of the TCP carrier; see getrandom(2) there");
-      add_tcp(s, key, faults.get(), c);
-      break;
+    case carrier::tcp: add_tcp(s, key, faults.get(), c); break;
   }
   c.faults = std::move(faults);
   return c;
@@ -114,7 +127,7 @@ std::unique_ptr<endpoint> open(const setup& s) {
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
   if (way == carrier::verbs)
     if (auto direct = try_open_mlx5(s)) return direct;
-  const auto key = way == carrier::tcp ? share_key(*s.channel) : model::rdma::tcp_key{};
+  const auto key = way == carrier::tcp ? share_key(*s.channel) : carrier_key{};
   nic_choice c{};
   try {
     c = choose_nics(s, way, key);
