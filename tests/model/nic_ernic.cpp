@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+// The decoder of the emulated NIC's legacy format against entries laid down byte by byte
+// (linux/include/uapi/rdma/vmw_pvrdma-abi.h): what is right is carried out, and every single wrong field ends in the
+// CQE that it must. The test polls the NIC itself.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "gpu/gpu.hpp"
+#include "model/nic/ernic_queue.hpp"
+#include "model/nic/nic.hpp"
+#include "model/nic/shm_executor.hpp"
+
+namespace {
+
+namespace m = xio::model::rdma;
+using m::rule;
+
+// enum pvrdma_wc_status
+constexpr unsigned k_ok = 0, k_local_length = 1, k_local_qp = 2, k_local_protection = 4, k_flushed = 5,
+                   k_remote_invalid = 9, k_remote_access = 10, k_retry = 12, k_fatal = 19;
+
+void put32(unsigned char* at, std::uint64_t v) {
+  for (int i = 0; i < 4; ++i) at[i] = static_cast<unsigned char>(v >> (8 * i));
+}
+void put64(unsigned char* at, std::uint64_t v) {
+  for (int i = 0; i < 8; ++i) at[i] = static_cast<unsigned char>(v >> (8 * i));
+}
+std::uint64_t get(const unsigned char* at, int n) {
+  std::uint64_t v = 0;
+  for (int i = n; i-- > 0;) v = (v << 8) | at[i];
+  return v;
+}
+
+// One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `far_`, under an address of its own.
+class NicErnic : public testing::Test {
+ protected:
+  static constexpr std::uint32_t k_depth = 8, k_cq_depth = 16, k_max_message = 2048;
+  static constexpr std::uint64_t k_far_address = 0x7000'0000'0000, k_request = 0xabcd'0000'0000'0000;
+  static constexpr std::uint32_t k_far_key = 0xabc00;
+
+  explicit NicErnic(std::uint64_t start = 0) : nic_(fabric(), 5), next_(start) {
+    std::memset(far_, 0x11, sizeof far_);
+    for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
+    std::memset(slots_, 0x99, sizeof slots_);
+    indices_[0] = indices_[1] = start % (2 * k_depth);
+    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
+    read_only_key_ = nic_.register_memory(near_, sizeof near_, m::local_read).lkey;
+    number_ = nic_.create_queue([&](std::uint32_t number) {
+      m::ernic_memory memory{};
+      memory.slots = reinterpret_cast<const std::uint32_t*>(slots_);
+      memory.indices = indices_;
+      memory.depth_log2 = 3;
+      memory.doorbell = &bell_;
+      memory.cq = reinterpret_cast<std::uint32_t*>(cq_);
+      memory.cq_depth_log2 = 4;
+      memory.start = start;
+      return std::make_unique<m::ernic_queue>(memory, number, k_max_message);
+    });
+    nic_.connect(number_, 1, {}, 0);
+  }
+
+  std::unique_ptr<m::fabric> fabric() {
+    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), k_max_message, 5);
+    f->adopt(1, k_far_key, {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
+    f->adopt(1, k_far_key + 1, {k_far_address, sizeof far_, far_, m::remote_read});
+    return f;
+  }
+
+  // What an earlier lap left behind stays where the structure has nothing.
+  unsigned char* begin(unsigned opcode, unsigned sges, std::uint32_t bytes, unsigned flags) {
+    unsigned char* e = slots_ + next_ % k_depth * 128;
+    put64(e, k_request + next_);
+    put32(e + 8, sges);
+    put32(e + 12, bytes);
+    put32(e + 16, opcode);
+    put32(e + 20, flags);
+    put64(e + 24, 0);
+    ++next_;
+    return e;
+  }
+  void sge(unsigned char* e, int i, std::size_t offset, std::uint32_t bytes) {
+    put64(e + 80 + 16 * i, reinterpret_cast<std::uint64_t>(near_ + offset));
+    put32(e + 88 + 16 * i, bytes);
+    put32(e + 92 + 16 * i, key_);
+  }
+  unsigned char* copy(unsigned opcode, std::uint64_t offset, std::uint32_t bytes, unsigned flags = 2) {
+    unsigned char* e = begin(opcode, 1, bytes, flags);
+    put64(e + 32, k_far_address + offset);
+    put32(e + 40, k_far_key);
+    put32(e + 44, 0);
+    sge(e, 0, 0, bytes);
+    return e;
+  }
+  unsigned char* atomic(unsigned opcode, std::uint64_t offset, std::uint64_t compare_or_add, std::uint64_t swap) {
+    unsigned char* e = begin(opcode, 1, 8, 2);
+    put64(e + 32, k_far_address + offset);
+    put64(e + 40, compare_or_add);
+    put64(e + 48, swap);
+    put32(e + 56, k_far_key);
+    put32(e + 60, 0);
+    sge(e, 0, 512, 8);
+    return e;
+  }
+  void run() {
+    for (int i = 0; i < 100 && nic_.poll(); ++i) {
+    }
+  }
+  void ring(std::uint64_t tail) {
+    indices_[0] = static_cast<std::uint32_t>(tail % (2 * k_depth));
+    bell_ = 0x40000000 | number_;
+    run();
+  }
+  void go() { ring(next_); }
+
+  bool has_cqe() const { return get(cq_ + 8, 4) != cq_next_ % (2 * k_cq_depth); }
+  void expect_cqe(unsigned status, rule why, std::uint64_t wr_id, unsigned opcode, unsigned bytes) {
+    ASSERT_TRUE(has_cqe()) << "CQE " << cq_next_;
+    const unsigned char* c = cq_ + 4096 + cq_next_++ % k_cq_depth * 64;
+    EXPECT_EQ(get(c, 8), wr_id);
+    EXPECT_EQ(get(c + 8, 8), number_);
+    EXPECT_EQ(get(c + 16, 4), opcode);
+    EXPECT_EQ(get(c + 20, 4), status);
+    EXPECT_EQ(get(c + 24, 4), bytes);
+    EXPECT_EQ(get(c + 40, 4), static_cast<unsigned>(why));
+    for (const int at : {28, 32, 36, 44, 48, 52, 56, 60}) EXPECT_EQ(get(c + at, 4), 0u) << "offset " << at;
+  }
+  void give_back() {
+    put32(cq_ + 12, cq_next_ % (2 * k_cq_depth));
+    run();
+  }
+  void expect_done(unsigned opcode, unsigned bytes) {
+    expect_cqe(k_ok, rule::none, k_request + next_ - 1, opcode, bytes);
+    EXPECT_FALSE(has_cqe());
+    EXPECT_EQ(indices_[1], next_ % (2 * k_depth));
+    give_back();
+  }
+  void expect_error(unsigned status, rule why) {
+    ASSERT_TRUE(has_cqe());
+    const unsigned char* c = cq_ + 4096 + cq_next_++ % k_cq_depth * 64;
+    EXPECT_EQ(get(c, 8), status == k_fatal ? 0 : k_request + next_ - 1);
+    EXPECT_EQ(get(c + 20, 4), status);
+    EXPECT_EQ(get(c + 40, 4), static_cast<unsigned>(why));
+    EXPECT_FALSE(has_cqe());
+    for (const unsigned char b : far_) ASSERT_EQ(b, 0x11);
+  }
+  std::uint64_t far_word(std::size_t at) const { return get(far_ + at, 8); }
+  std::uint64_t near_word(std::size_t at) const { return get(near_ + at, 8); }
+
+  alignas(64) unsigned char slots_[k_depth * 128];
+  alignas(64) unsigned char cq_[4096 + k_cq_depth * 64] = {};
+  alignas(64) unsigned char near_[4096];
+  alignas(64) unsigned char far_[4096];
+  alignas(16) std::uint32_t indices_[4] = {};
+  std::uint32_t bell_ = 0;
+  std::uint64_t cq_next_ = 0;
+  m::nic nic_;
+  std::uint64_t next_;
+  std::uint32_t number_ = 0, key_ = 0, read_only_key_ = 0;
+};
+
+// --- What is right -----------------------------------------------------------------------------------
+
+TEST_F(NicErnic, WriteMovesTheBytesAndNoOthers) {
+  copy(0, 100, 333);
+  indices_[0] = 1;
+  run();
+  EXPECT_EQ(far_[100], 0x11) << "an entry was taken that no doorbell announced";
+  go();
+  expect_done(1, 333);
+  EXPECT_EQ(std::memcmp(far_ + 100, near_, 333), 0);
+  EXPECT_EQ(far_[99], 0x11);
+  EXPECT_EQ(far_[433], 0x11);
+  EXPECT_EQ(bell_, 0u);
+}
+
+TEST_F(NicErnic, ReadsGathersAndNothing) {
+  std::memset(far_ + 512, 0x77, 64);
+  copy(4, 512, 64);
+  go();
+  expect_done(2, 64);
+  EXPECT_EQ(near_[63], 0x77);
+  EXPECT_EQ(near_[64], static_cast<unsigned char>(64 * 7 + 1));
+  unsigned char* e = copy(0, 8, 60);
+  put32(e + 8, 3);
+  sge(e, 0, 1000, 10);
+  sge(e, 1, 0, 0);
+  sge(e, 2, 2000, 50);
+  go();
+  expect_done(1, 60);
+  EXPECT_EQ(std::memcmp(far_ + 8, near_ + 1000, 10), 0);
+  EXPECT_EQ(std::memcmp(far_ + 18, near_ + 2000, 50), 0);
+  put32(copy(0, 8, 0) + 8, 0);
+  go();
+  expect_done(1, 0);
+}
+
+TEST_F(NicErnic, Atomics) {
+  put64(far_ + 64, 100);
+  atomic(6, 64, 11, 0);
+  go();
+  expect_done(4, 8);
+  EXPECT_EQ(far_word(64), 111u);
+  EXPECT_EQ(near_word(512), 100u);
+  atomic(5, 64, 111, 0x1122334455667788);
+  go();
+  expect_done(3, 8);
+  EXPECT_EQ(far_word(64), 0x1122334455667788u);
+  EXPECT_EQ(near_word(512), 111u);
+  atomic(5, 64, 111, 5);
+  go();
+  expect_done(3, 8);
+  EXPECT_EQ(far_word(64), 0x1122334455667788u);
+}
+
+TEST_F(NicErnic, OnlyAskedForCompletionsAreWritten) {
+  for (unsigned i = 0; i < 3; ++i) copy(0, 8 * i, 8, 0);
+  go();
+  EXPECT_EQ(std::memcmp(far_ + 16, near_, 8), 0);
+  EXPECT_FALSE(has_cqe());
+  copy(0, 24, 8);
+  go();
+  expect_done(1, 8);
+}
+
+TEST_F(NicErnic, AFullRingAndManyLaps) {
+  for (int lap = 0; lap < 20; ++lap) {
+    for (unsigned i = 0; i < k_depth; ++i) copy(0, 8 * i, 8, i + 1 == k_depth ? 2 : 0);
+    go();
+    expect_done(1, 8);
+  }
+}
+
+class NicErnicLate : public NicErnic {
+ protected:
+  NicErnicLate() : NicErnic((std::uint64_t{1} << 32) - 8) {}
+};
+TEST_F(NicErnicLate, CountsAcross32Bits) {
+  for (int i = 0; i < 50; ++i) {
+    copy(0, 8, 8);
+    go();
+    expect_done(1, 8);
+  }
+}
+
+// --- What is not -------------------------------------------------------------------------------------
+
+struct wrong {
+  const char* name;
+  unsigned opcode;  // of the entry that is spoilt
+  std::function<void(unsigned char*)> spoil;
+  unsigned status;
+  rule why;
+};
+void PrintTo(const wrong& w, std::ostream* out) { *out << w.name; }
+
+class NicErnicWrong : public NicErnic, public testing::WithParamInterface<wrong> {};
+
+TEST_P(NicErnicWrong, IsFound) {
+  const wrong& row = GetParam();
+  unsigned char* e = row.opcode < 5 ? copy(row.opcode, 64, 100) : atomic(row.opcode, 64, 1, 0);
+  row.spoil(e);
+  go();
+  expect_error(row.status, row.why);
+  // The queue pair is in error from now on.
+  copy(0, 0, 8);
+  go();
+  expect_cqe(k_flushed, rule::none, k_request + next_ - 1, 1, 0);
+  EXPECT_EQ(far_[0], 0x11);
+}
+
+const wrong k_wrong[] = {
+    {"Send", 0, [](auto* e) { e[16] = 2; }, k_local_qp, rule::entry_opcode},
+    {"MaskedSwap", 5, [](auto* e) { e[16] = 12; }, k_local_qp, rule::entry_opcode},
+    {"OpcodeHighByte", 0, [](auto* e) { e[19] = 1; }, k_local_qp, rule::entry_opcode},
+    {"Inline", 0, [](auto* e) { e[20] |= 8; }, k_local_qp, rule::entry_flags},
+    {"StrangeFlag", 0, [](auto* e) { e[22] = 1; }, k_local_qp, rule::entry_flags},
+    {"Reserved", 0, [](auto* e) { e[28] = 1; }, k_local_qp, rule::entry_reserved},
+    {"ImmediateOfAWrite", 0, [](auto* e) { e[24] = 1; }, k_local_qp, rule::entry_reserved},
+    {"BehindTheKey", 4, [](auto* e) { e[47] = 1; }, k_local_qp, rule::entry_reserved},
+    {"BehindTheAtomicsKey", 6, [](auto* e) { e[60] = 1; }, k_local_qp, rule::entry_reserved},
+    {"SwapOfAnAdd", 6, [](auto* e) { e[48] = 1; }, k_local_qp, rule::entry_reserved},
+    {"FourSges", 0, [](auto* e) { e[8] = 4; }, k_local_qp, rule::entry_segments},
+    {"NoSgeOfAnAtomic", 6, [](auto* e) { e[8] = 0; }, k_local_qp, rule::entry_segments},
+    {"TotalTooLong", 0, [](auto* e) { ++e[12]; }, k_local_length, rule::data_length},
+    {"AtomicOf4", 5, [](auto* e) { e[12] = e[88] = 4; }, k_local_length, rule::data_length},
+    {"AtomicResultOf16", 5, [](auto* e) { e[88] = 16; }, k_local_length, rule::data_length},
+    {"MessageLimit", 0, [](auto* e) { put32(e + 12, 2049), put32(e + 88, 2049); }, k_local_length, rule::data_length},
+    {"LocalKey", 0, [](auto* e) { e[93] ^= 0x40; }, k_local_protection, rule::local_key},
+    {"LocalRange", 0, [](auto* e) { put64(e + 80, get(e + 80, 8) + 4000); }, k_local_protection, rule::local_range},
+    {"RemoteKey", 0, [](auto* e) { e[42] ^= 0x40; }, k_remote_access, rule::remote_key},
+    {"RemoteRange", 0, [](auto* e) { e[33] = 0x10; }, k_remote_access, rule::remote_range},
+    {"RemoteRights", 0, [](auto* e) { ++e[40]; }, k_remote_access, rule::remote_rights},
+    {"AtomicAlignment", 6, [](auto* e) { e[32] += 4; }, k_remote_invalid, rule::atomic_alignment},
+};
+INSTANTIATE_TEST_SUITE_P(Fields, NicErnicWrong, testing::ValuesIn(k_wrong),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(NicErnic, AReadOnlyBufferTakesNoRead) {
+  put32(copy(4, 0, 8) + 92, read_only_key_);
+  go();
+  expect_error(k_local_protection, rule::local_rights);
+}
+
+TEST_F(NicErnic, AnotherQueuesDoorbell) {
+  copy(0, 0, 8);
+  indices_[0] = 1;
+  bell_ = 0x40000000 | (number_ ^ 1);
+  run();
+  expect_error(k_fatal, rule::doorbell_queue);
+}
+
+TEST_F(NicErnic, ADoorbellOfReceives) {
+  copy(0, 0, 8);
+  indices_[0] = 1;
+  bell_ = 0x80000000 | number_;
+  run();
+  expect_error(k_fatal, rule::doorbell_reserved);
+}
+
+TEST_F(NicErnic, ADoorbellWithAStrangeBit) {
+  copy(0, 0, 8);
+  indices_[0] = 1;
+  bell_ = 0x41000000 | number_;
+  run();
+  expect_error(k_fatal, rule::doorbell_reserved);
+}
+
+TEST_F(NicErnic, TailsThatCannotBe) {
+  copy(0, 0, 8);
+  indices_[0] = 2 * k_depth;
+  bell_ = 0x40000000 | number_;
+  run();
+  expect_error(k_fatal, rule::doorbell_range);
+}
+
+TEST_F(NicErnic, ATailThatGoesBack) {
+  ring(2 * k_depth - 1);
+  expect_error(k_fatal, rule::doorbell_phase);
+}
+
+struct scripted : m::fault_plan {
+  m::injected_fault fault;
+  m::injected_fault next(std::uint32_t, std::uint64_t, const m::op&) override { return fault; }
+};
+
+TEST_F(NicErnic, MoreThanARingFullOfUnfinished) {
+  scripted plan;
+  plan.fault.what = m::injected_fault::kind::lose;
+  nic_.set_faults(&plan);
+  for (unsigned i = 0; i < k_depth; ++i) copy(0, 8 * i, 8);
+  go();
+  EXPECT_FALSE(has_cqe());
+  copy(0, 0, 8);
+  go();
+  ASSERT_TRUE(has_cqe());
+  EXPECT_EQ(get(cq_ + 4096 + 20, 4), k_local_qp);
+  EXPECT_EQ(get(cq_ + 4096 + 40, 4), static_cast<unsigned>(rule::doorbell_range));
+  nic_.set_faults(nullptr);
+}
+
+TEST_F(NicErnic, CompletionsThatWereNotWrittenCannotBeGivenBack) {
+  cq_next_ = 1;
+  give_back();
+  cq_next_ = 0;
+  expect_error(k_fatal, rule::doorbell_range);
+}
+
+TEST_F(NicErnic, AFullCompletionQueueLosesWhatComes) {
+  for (unsigned i = 0; i < k_cq_depth + 3; ++i) {
+    copy(0, 0, 8);
+    go();
+  }
+  for (unsigned i = 0; i < k_cq_depth; ++i) expect_cqe(k_ok, rule::none, k_request + i, 1, 8);
+  EXPECT_FALSE(has_cqe());
+}
+
+TEST_F(NicErnic, WhatComesAfterAFailureIsFlushed) {
+  scripted plan;
+  plan.fault.what = m::injected_fault::kind::fail;
+  plan.fault.how = {m::outcome::retry_exceeded, rule::injected};
+  nic_.set_faults(&plan);
+  for (unsigned i = 0; i < 4; ++i) copy(0, 8 * i, 8, 0);
+  go();
+  expect_cqe(k_retry, rule::injected, k_request, 1, 8);
+  for (unsigned i = 1; i < 4; ++i) expect_cqe(k_flushed, rule::none, k_request + i, 1, 0);
+  EXPECT_FALSE(has_cqe());
+  nic_.set_faults(nullptr);
+}
+
+}  // namespace
