@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Posting to a queue of the emulated NIC's legacy format, with GPU threads as fibers (whole waves post together) and as threads of the system.
+# Posting in the legacy format of the emulated NIC, with GPU threads as fibers (whole waves post together) and as threads
+# of the system.
 set -eu
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
