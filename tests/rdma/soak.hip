@@ -10,8 +10,6 @@
 namespace {
 
 constexpr uint32_t k_block_max = 1 << 20;
-constexpr uint32_t k_sizes[] = {8, 1 << 20, 4096, 65536, 65537, 1, 262144, 100003, 31, 524288, 1023, 786433};
-constexpr uint32_t k_size_count = sizeof k_sizes / sizeof k_sizes[0];
 constexpr uint32_t k_blocks_per_kernel = 64;
 
 uint64_t bytes_wanted() {
@@ -42,7 +40,11 @@ XIO_HOST_DEVICE uint32_t crc_of(const crc_table& t, const unsigned char* at, uin
   return ~c;
 }
 
-XIO_HOST_DEVICE uint32_t size_of(uint64_t block) { return k_sizes[block % k_size_count]; }
+XIO_HOST_DEVICE uint32_t size_of(uint64_t block) {
+  // Here and not outside: device code has no host arrays.
+  const uint32_t sizes[] = {8, 1 << 20, 4096, 65536, 65537, 1, 262144, 100003, 31, 524288, 1023, 786433};
+  return sizes[block % (sizeof sizes / sizeof sizes[0])];
+}
 // Where in the sender's source a block begins: no two neighbours share data.
 XIO_HOST_DEVICE uint32_t offset_of(uint64_t block) { return static_cast<uint32_t>(block * 4099 % k_block_max); }
 
