@@ -60,7 +60,7 @@ typedef struct xio_ctx_attr {
   uint32_t pool;       /* contexts for xio_wg_ctx_create; 0 = XIO_CTX_POOL */
   uint32_t immediates; /* of each PE that the ctx holds for xio_imm_test, a power of two 2 .. 65536; 0 = no immediates.
                           Takes (256 + 8 * immediates) bytes of the symmetric heap for each PE */
-  size_t bulk_bytes; /* with AUTO: non-blocking copies from here on may take a copy engine */
+  size_t bulk_bytes;   /* with AUTO: non-blocking copies from here on may take a copy engine */
 } xio_ctx_attr_t;
 #define XIO_CTX_ATTR_INIT \
   { sizeof(xio_ctx_attr_t), XIO_ROUTE_AUTO, 0, 0, 0, 0 }
