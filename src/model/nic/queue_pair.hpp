@@ -21,8 +21,6 @@ class queue_pair {
   void connect(std::unique_ptr<executor> far) { far_ = std::move(far); }
   // One bounded turn; true if it did anything.
   bool turn(fault_plan* faults);
-  // A peer's write with immediate; see wire_queue.
-  bool deliver(std::uint32_t immediate, std::uint64_t bytes) { return queue_->deliver(immediate, bytes); }
 
  private:
   using clock = std::chrono::steady_clock;

@@ -24,10 +24,6 @@ class wire_queue {
   virtual void drop(const receipt& r) = 0;
   // Drops everything announced and not taken, after an error.
   virtual void flush() = 0;
-
-  // A write with immediate has come for this queue pair: uses up a posted receive entry and tells its completion.
-  // False if none is posted.
-  virtual bool deliver(std::uint32_t /*immediate*/, std::uint64_t /*bytes*/) { return false; }
 };
 
 }  // namespace xio::model::rdma
