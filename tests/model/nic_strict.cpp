@@ -59,8 +59,15 @@ class NicStrict : public testing::Test {
     return f;
   }
   std::uint32_t create(unsigned char* cqe, std::uint64_t start, bool cover) {
-    const m::mlx5_memory memory{reinterpret_cast<std::uint32_t*>(slots_), k_depth, &record_[1], &doorbell_,
-                                reinterpret_cast<std::uint32_t*>(cqe),    start,   cover};
+    const m::mlx5_memory memory{reinterpret_cast<std::uint32_t*>(slots_),
+                                k_depth,
+                                &record_[1],
+                                &doorbell_,
+                                reinterpret_cast<std::uint32_t*>(cqe),
+                                start,
+                                cover,
+                                false,
+                                0};
     return nic_.create_queue(
         [&](std::uint32_t number) { return std::make_unique<m::mlx5_queue>(memory, number, k_longest); });
   }
@@ -457,6 +464,40 @@ TEST_F(NicCovered, FlushedEntriesCoverTheError) {
   go();
   expect_error(2, k_flushed, rule::none);
   EXPECT_TRUE(far_is(0x11));
+}
+
+// An ordinary completion queue: entry by entry, and the owner bit turns with every lap (cq.c, get_sw_cqe).
+TEST_F(NicStrict, AnOrdinaryCompletionQueueGoesRound) {
+  constexpr unsigned k_entries = 8;
+  alignas(64) static unsigned char cq[k_entries][64];
+  std::memset(cq, 0xff, sizeof cq);
+  const m::mlx5_memory memory{reinterpret_cast<std::uint32_t*>(slots_),
+                              k_depth,
+                              &record_[1],
+                              &doorbell_,
+                              reinterpret_cast<std::uint32_t*>(cq),
+                              0,
+                              false,
+                              true,
+                              3};
+  nic_.destroy_queue(number_);
+  number_ = nic_.create_queue(
+      [&](std::uint32_t number) { return std::make_unique<m::mlx5_queue>(memory, number, k_longest); });
+  nic_.connect(number_, 0, {}, 1);
+  for (unsigned i = 0; i < 3 * k_entries; ++i) {
+    write(0, 8);
+    go();
+    const unsigned char* cqe = cq[i % k_entries];
+    ASSERT_EQ(cqe[63], (i / k_entries) & 1) << i;  // opcode 0, owner
+    ASSERT_EQ(cqe[60] << 8 | cqe[61], static_cast<int>(i));
+  }
+  write(0, 8)[3] = 0x7f;
+  write(8, 8);
+  go();
+  EXPECT_EQ(cq[0][63] >> 4, 13);
+  EXPECT_EQ(cq[0][55], 0x02);  // local QP operation
+  EXPECT_EQ(cq[1][63] >> 4, 13);
+  EXPECT_EQ(cq[1][55], 0x05);  // flushed
 }
 
 class NicWrap : public NicStrict {

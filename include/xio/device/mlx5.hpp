@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ConnectX send queues on the ring: slots are 64-byte basic blocks, completions come in order through one collapsed CQE
-// that every completion overwrites (CQ created with cc = 1, oi = 1).
+// that every completion overwrites (CQ created with cc = 1, oi = 1), or in an ordinary completion queue.
 #pragma once
 #include "xio/device/platform.hpp"
 #include "xio/device/ring.hpp"
@@ -9,6 +9,9 @@
 #include "xio/wire/mlx5.hpp"
 
 namespace xio::dev {
+
+// ring_view::personality: a completion queue (created with oi = 1), else the collapsed CQE.
+constexpr u32 k_mlx5_queued_cq = 1;
 
 // state->cq_head holds the counter of the CQE that was consumed last, plus 1: an old CQE says nothing new, and the
 // slot that it names may belong to another WQE by now. Counters repeat after 65536 slots and at most 32768 are in
@@ -28,6 +31,14 @@ struct mlx5_codec {
   }
 
   XIO_DEVICE static void drain(const ring_view& r) {
+    if ((r.personality & k_mlx5_queued_cq) != 0) {
+      drain_queue(r);
+    } else {
+      drain_collapsed(r);
+    }
+  }
+
+  XIO_DEVICE static void drain_collapsed(const ring_view& r) {
     const u32* cqe = reinterpret_cast<const u32*>(r.completion);
     ring_state* s = r.state;
     // One aligned load: opcode and counter belong together.
@@ -51,6 +62,25 @@ struct mlx5_codec {
     } else {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_opcode | opcode, completed);
     }
+  }
+
+  // A completion queue of more entries than the ring, so that ignoring its overrun (oi = 1) never loses one; nobody is
+  // told how far it was read.
+  XIO_DEVICE static void drain_queue(const ring_view& r) {
+    ring_state* s = r.state;
+    const u64 before = load<scope::agent, order::relaxed>(&s->cq_head);
+    u64 head = before;
+    for (bool more = true; more && head - before < r.cq_depth;) {
+      const u32* cqe =
+          reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * wire::mlx5::k_cqe_dwords;
+      const u32 word = load<scope::system, order::acquire>(cqe + wire::mlx5::k_cqe_state_at);
+      const u32 opcode = wire::mlx5::cqe_state_opcode(word);
+      const u32 lap = wire::mlx5::cqe_owner_of(head, r.cq_depth_log2);
+      if (opcode == wire::mlx5::cqe_invalid || wire::mlx5::cqe_state_owner(word) != lap) break;
+      more = take(r, cqe, word, opcode);
+      ++head;
+    }
+    if (head != before) store<scope::agent, order::relaxed>(&s->cq_head, head);
   }
 
   // --- Entries (work.hpp) ---
@@ -87,6 +117,27 @@ struct mlx5_codec {
   }
 
  private:
+  // One entry of a completion queue; false after a failure.
+  XIO_DEVICE static bool take(const ring_view& r, const u32* cqe, u32 word, u32 opcode) {
+    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
+    const u64 flying = load<scope::agent, order::relaxed>(&r.state->issued) - completed;
+    const u32 counter = wire::mlx5::cqe_state_counter(word);
+    const u64 first = completed + ((counter - static_cast<u32>(completed)) & 0xffff);
+    if (opcode == wire::mlx5::cqe_request) {
+      const u64 upto = first + slots_of(r, first);
+      if (upto - completed <= flying) {
+        ring_complete(r, upto);
+        return true;
+      }
+      ring_fail(r, XIO_ERR_TRANSPORT, k_strange_counter | counter, completed);
+    } else if (opcode == wire::mlx5::cqe_request_error || opcode == wire::mlx5::cqe_response_error) {
+      fail(r, cqe, word, completed, first - completed < flying ? first : completed);
+    } else {
+      ring_fail(r, XIO_ERR_TRANSPORT, k_strange_opcode | opcode, completed);
+    }
+    return false;
+  }
+
   XIO_DEVICE static bool is_masked_swap_8(const rdma::work& w) {
     return w.what == rdma::verb::masked_swap && w.bytes == 8;
   }

@@ -217,6 +217,11 @@ XIO_WIRE std::uint32_t cqe_state(std::uint32_t counter, std::uint32_t op, std::u
   return be16(static_cast<std::uint16_t>(counter)) | (((op << 4) | (owner & 1)) << 24);
 }
 XIO_WIRE std::uint32_t cqe_state_opcode(std::uint32_t dw) { return dw >> 28; }
+XIO_WIRE std::uint32_t cqe_state_owner(std::uint32_t dw) { return (dw >> 24) & 1; }
+// Of the entry at `position` of a completion queue: whether it is of this lap (rdma-core, providers/mlx5/cq.c).
+XIO_WIRE std::uint32_t cqe_owner_of(std::uint64_t position, std::uint32_t depth_log2) {
+  return static_cast<std::uint32_t>(position >> depth_log2) & 1;
+}
 XIO_WIRE std::uint32_t cqe_state_counter(std::uint32_t dw) { return be16(static_cast<std::uint16_t>(dw)); }
 
 // Offset 52: hardware's own two bytes (0), vendor syndrome, syndrome.

@@ -200,9 +200,13 @@ void mlx5_queue::tell(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t 
     dw[w::k_cqe_syndrome_at] = syndromes;
   }
   dw[w::k_cqe_qpn_at] = w::cqe_send_opcode_qpn(r.wire_opcode, number_);
-  for (std::uint32_t i = 0; i < w::k_cqe_state_at; ++i) __atomic_store_n(&memory_.cqe[i], dw[i], __ATOMIC_RELAXED);
-  __atomic_store_n(&memory_.cqe[w::k_cqe_state_at],
-                   w::cqe_state(static_cast<std::uint32_t>(r.first) & 0xffff, cqe_opcode), __ATOMIC_RELEASE);
+  const std::uint32_t log2 = memory_.queued_cq ? memory_.cq_depth_log2 : 0;
+  std::uint32_t* cqe = memory_.cqe + (told_ & ((std::uint64_t{1} << log2) - 1)) * w::k_cqe_dwords;
+  const std::uint32_t owner = memory_.queued_cq ? w::cqe_owner_of(told_, log2) : 0;
+  ++told_;
+  for (std::uint32_t i = 0; i < w::k_cqe_state_at; ++i) __atomic_store_n(&cqe[i], dw[i], __ATOMIC_RELAXED);
+  __atomic_store_n(&cqe[w::k_cqe_state_at],
+                   w::cqe_state(static_cast<std::uint32_t>(r.first) & 0xffff, cqe_opcode, owner), __ATOMIC_RELEASE);
 }
 
 void mlx5_queue::complete(const receipt& r) {
@@ -214,7 +218,7 @@ void mlx5_queue::complete_in_error(const receipt& r, failure f) {
 }
 
 void mlx5_queue::drop(const receipt& r) {
-  if (memory_.flushes_cover_error)
+  if (memory_.flushes_cover_error || memory_.queued_cq)
     tell(r, w::cqe_request_error, w::cqe_syndromes(w::flushed, static_cast<std::uint32_t>(rule::none)));
 }
 

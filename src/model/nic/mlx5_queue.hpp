@@ -20,6 +20,9 @@ struct mlx5_memory {
   // A collapsed CQ shows the newest CQE only, so those of flushed entries cover the one that says why. Off: the first
   // error stays to be read, which hardware does not promise. On: as bad as it gets.
   bool flushes_cover_error;
+  // An ordinary completion queue of 1 << cq_depth_log2 entries in the collapsed one's place. Its overrun is ignored.
+  bool queued_cq;
+  std::uint32_t cq_depth_log2;
 };
 
 class mlx5_queue final : public wire_queue {
@@ -48,9 +51,10 @@ class mlx5_queue final : public wire_queue {
   const mlx5_memory memory_;
   const std::uint32_t number_;
   const std::uint64_t max_message_;
-  std::uint64_t word_;  // the doorbell as it was last
-  std::uint64_t rung_;  // entries below were announced
-  std::uint64_t next_;  // the next entry to take
+  std::uint64_t word_;      // the doorbell as it was last
+  std::uint64_t rung_;      // entries below were announced
+  std::uint64_t next_;      // the next entry to take
+  std::uint64_t told_ = 0;  // CQEs written
   // The entry being decoded, out of the ring: it may wrap, and the ring is the device's to change.
   std::uint32_t entry_[wire::mlx5::k_max_segments * wire::mlx5::k_segment_dwords + 4];
 };

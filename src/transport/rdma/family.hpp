@@ -46,6 +46,7 @@ struct family {
 const family& find_family(const std::string& name);
 
 const family& mlx5_family();
+const family& mlx5_cq_family();  // with an ordinary completion queue
 const family& bnxt_family();
 const family& ionic_family();     // firmware v2 opcodes
 const family& ionic_v1_family();  // firmware v1

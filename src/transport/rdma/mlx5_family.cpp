@@ -3,6 +3,7 @@
 
 #include "model/nic/mlx5_queue.hpp"
 #include "transport/rdma/family.hpp"
+#include "xio/device/mlx5.hpp"
 
 namespace xio::rdma {
 
@@ -13,11 +14,23 @@ constexpr std::uint32_t k_most_depth = 32768;
 // 64 lanes of 8 bytes: nine basic blocks. mlx5 devices take up to 16 (mlx5dv max_wqe 1024 bytes).
 constexpr std::uint32_t k_gather_bytes = 512;
 
-std::size_t completion_bytes(std::uint32_t) { return wire::mlx5::k_cqe_dwords * 4; }
+constexpr std::size_t k_cqe_bytes = wire::mlx5::k_cqe_dwords * 4;
+
+std::size_t completion_bytes(std::uint32_t) { return k_cqe_bytes; }
 std::size_t side_bytes(std::uint32_t) { return 0; }
 
 void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan&) {
   std::memset(v.completion, 0xff, completion_bytes(v.depth));  // opcode 15: nothing yet
+}
+
+// As many CQEs again for what is flushed after an error.
+std::size_t queue_bytes(std::uint32_t depth) { return std::size_t{2} * depth * k_cqe_bytes; }
+
+void prepare_queue(dev::ring_view& v, dev::ring_state&, const queue_plan&) {
+  v.personality = dev::k_mlx5_queued_cq;
+  v.cq_depth = 2 * v.depth;
+  v.cq_depth_log2 = v.depth_log2 + 1;
+  std::memset(v.completion, 0xff, queue_bytes(v.depth));
 }
 
 std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
@@ -28,6 +41,8 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
   m.doorbell = v.doorbell;
   m.cqe = reinterpret_cast<std::uint32_t*>(v.completion);
   m.start = plan.ticket_start;
+  m.queued_cq = (v.personality & dev::k_mlx5_queued_cq) != 0;
+  m.cq_depth_log2 = v.cq_depth_log2;
   return std::make_unique<model::rdma::mlx5_queue>(m, number, plan.max_message);
 }
 
@@ -46,6 +61,17 @@ const family& mlx5_family() {
                           side_bytes,
                           prepare,
                           decode};
+  return row;
+}
+
+const family& mlx5_cq_family() {
+  static const family row = [] {
+    family f = mlx5_family();
+    f.name = "mlx5_cq";
+    f.completion_bytes = queue_bytes;
+    f.prepare = prepare_queue;
+    return f;
+  }();
   return row;
 }
 
