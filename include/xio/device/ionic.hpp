@@ -92,41 +92,49 @@ struct ionic_codec {
     return true;
   }
 
-  // An error CQE: of a message by its number, of an entry by its index; or word of a flush, which names neither.
-  XIO_DEVICE static void fail(const ring_view& r, u32 state, u32 why, u32 msn, u32 index) {
+  // An error CQE: of a message by its number, of an entry by its index; or word of a flush or of a wrong doorbell,
+  // which name none of ours. An entry can fail before messages in front of it have ended (ionic_comp_npg leaves those
+  // to the count), so only what is counted has ended well.
+  XIO_DEVICE static void fail(const ring_view& r, const u32* cqe, u32 state) {
+    const u32 why = wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_status_at));
+    const u32 index = load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_index_at) & 0xffff;
+    const u64 counted = ahead_of(r, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at)));
     const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
-    u64 ahead = 0;
-    if (why != wire::ionic::flushed) {
-      ahead = wire::ionic::cqe_state_type(state) == wire::ionic::type_send_msn
-                  ? (ahead_of(r, msn) - 1) & 0xffff
-                  : (index - static_cast<u32>(completed)) & (r.depth - 1);
+    u64 ahead = 0, good = 0;
+    if (why == wire::ionic::flushed) {
+      // What was not told before is lost.
+    } else if (wire::ionic::cqe_state_type(state) == wire::ionic::type_send_msn) {
+      ahead = good = (counted - 1) & 0xffff;
+    } else {
+      ahead = (index - static_cast<u32>(completed)) & (r.depth - 1);
+      good = counted <= ahead ? counted : 0;
     }
-    if (advance(r, ahead)) ring_fail(r, XIO_ERR_TRANSPORT, why, completed + ahead);
+    if (ahead >= load<scope::agent, order::relaxed>(&r.state->issued) - completed) ahead = good = 0;
+    if (good != 0) ring_complete(r, completed + good);
+    ring_fail(r, XIO_ERR_TRANSPORT, why, completed + ahead);
   }
 
+  // The count first: if the state that is read after it tells of no error, then nothing that it counts has failed. An
+  // error stays as it is.
   XIO_DEVICE static void drain_collapsed(const ring_view& r) {
     const u32* cqe = reinterpret_cast<const u32*>(r.completion);
-    // After an error the entry stays as it is.
-    const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
     const u32 msn = wire::be32(load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_msn_at));
-    if (!wire::ionic::cqe_state_error(state)) {
-      advance(r, ahead_of(r, msn));
-    } else {
-      fail(r, state, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_status_at)), msn,
-           load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_index_at) & 0xffff);
-    }
+    const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
+    // No type: nothing yet, or it is being overwritten.
+    if (wire::ionic::cqe_state_type(state) != 0) take(r, cqe, state, msn);
   }
 
-  // Takes all that is there, then gives the room back.
+  // Takes what is there, then gives the room back: at most as many as the ring holds, so that those, as many under way
+  // and word of a flush fit into the queue.
   XIO_DEVICE static void drain_queue(const ring_view& r) {
     const u64 first = load<scope::agent, order::relaxed>(&r.state->cq_head);
     u64 head = first;
-    for (bool more = true; more && head - first < r.cq_depth;) {
+    for (bool more = true; more && head - first < r.depth - 1;) {
       const u32* cqe =
           reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * wire::ionic::k_cqe_dwords;
       const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
       if (wire::ionic::cqe_state_color(state) != wire::ionic::color_of(head, r.cq_depth_log2)) break;
-      more = take(r, cqe, state);
+      more = take(r, cqe, state, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at)));
       ++head;
     }
     if (head == first) return;
@@ -136,16 +144,15 @@ struct ionic_codec {
         wire::ionic::doorbell_value(r.cq_id, static_cast<u32>(head) & (r.cq_depth - 1)));
   }
 
-  XIO_DEVICE static bool take(const ring_view& r, const u32* cqe, u32 state) {
+  // False after a failure.
+  XIO_DEVICE static bool take(const ring_view& r, const u32* cqe, u32 state, u32 msn) {
     const u32 type = wire::ionic::cqe_state_type(state);
-    const u32 msn = wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at));
     if (type != wire::ionic::type_send_msn && type != wire::ionic::type_send_npg) {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_type | type, load<scope::agent, order::relaxed>(&r.state->completed));
       return false;
     }
     if (!wire::ionic::cqe_state_error(state)) return advance(r, ahead_of(r, msn));
-    fail(r, state, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_status_at)), msn,
-         load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_index_at) & 0xffff);
+    fail(r, cqe, state);
     return false;
   }
 

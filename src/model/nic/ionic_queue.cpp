@@ -186,11 +186,17 @@ failure ionic_queue::take_atomic(const base& b, op& out) const {
 
 // --- Completions -------------------------------------------------------------------------------------
 
-// The last dword goes last, with release, and so does the count: who sees either sees the op's data.
+// The last dword goes last, with release: who sees it sees the rest, and the op's data. Hardware writes an entry at
+// once; here a collapsed one has no type while its parts change, or a failed message's count could be taken with the
+// state before it. A completion queue holds one less than its entries (ionic_queue.h, mask); a full one loses what
+// comes.
 void ionic_queue::tell(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
                        std::uint64_t index) {
   const std::uint32_t cq_log2 = memory_.collapsed ? 0 : memory_.cq_depth_log2;
-  std::uint32_t* dw = memory_.cqes + (told_ & ((std::uint64_t{1} << cq_log2) - 1)) * w::k_cqe_dwords;
+  const std::uint64_t cq_mask = (std::uint64_t{1} << cq_log2) - 1;
+  if (!memory_.collapsed && told_ - read_ >= cq_mask) return;
+  std::uint32_t* dw = memory_.cqes + (told_ & cq_mask) * w::k_cqe_dwords;
+  if (memory_.collapsed) __atomic_store_n(dw + w::k_cqe_state_at, 0u, __ATOMIC_RELAXED);
   const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   const std::uint64_t stamp = (now << 16) | (index & 0xffff);
   __atomic_store_n(dw + w::k_cqe_index_at, w::low(stamp), __ATOMIC_RELAXED);
