@@ -107,7 +107,7 @@ void context::fill_peers(std::uint32_t lane) {
     p.routes_used = w.used();
     if (w.uses(dev::route::rdma)) {
       p.rdma = rings;
-      p.rdma_count = choice_.queues;
+      p.rdma_count = static_cast<std::uint16_t>(choice_.queues);
       rings += choice_.queues;
     }
     if (w.uses(dev::route::sdma)) p.sdma = copy_queue;

@@ -306,6 +306,8 @@ std::uint32_t wave_size() {
   return static_cast<std::uint32_t>(lanes);
 }
 
+std::string arch() { return hw::get_arch(g_device); }
+
 std::string bus_id() {
   char text[32] = {};
   if (hw::get_bus_id(text, sizeof text, g_device) != hipSuccess) {

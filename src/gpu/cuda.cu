@@ -44,6 +44,12 @@ bool in_device_memory(const void* p) {
   return false;
 }
 
+std::string get_arch(int device) {
+  int major = 0, minor = 0;
+  (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  return fmt::format("sm_{}{}", major, minor);
+}
 cudaError_t get_bus_id(char* out, int bytes, int device) { return cudaDeviceGetPCIBusId(out, bytes, device); }
 cudaError_t register_io(void* page, std::size_t bytes) {
   return cudaHostRegister(page, bytes, cudaHostRegisterMapped | cudaHostRegisterIoMemory);

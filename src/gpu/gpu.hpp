@@ -87,6 +87,9 @@ std::uint64_t ticks_per_ms();  // of dev::wall_clock()
 std::uint32_t wave_size();
 std::size_t page_size();  // of the system
 
+// The device's processor, as "gfx90a:sramecc+:xnack-" or "sm_90"; "host" on the host.
+std::string arch();
+
 // --- For NICs: all of it may be missing ---
 // "0000:3b:00.0" of this process's device; empty on the host.
 std::string bus_id();

@@ -46,6 +46,12 @@ bool in_device_memory(const void* p) {
 #endif
 }
 
+std::string get_arch(int device) {
+  hipDeviceProp_t p{};
+  if (hipGetDeviceProperties(&p, device) == hipSuccess) return p.gcnArchName;
+  (void)hipGetLastError();
+  return "";
+}
 hipError_t get_bus_id(char* out, int bytes, int device) { return hipDeviceGetPCIBusId(out, bytes, device); }
 hipError_t register_io(void* page, std::size_t bytes) {
   return hipHostRegister(page, bytes, hipHostRegisterMapped | hipHostRegisterIoMemory);

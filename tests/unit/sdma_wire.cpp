@@ -39,7 +39,7 @@ TEST(sdma_wire, copy_linear_takes_its_whole_count_field) {
 
 TEST(sdma_wire, fence) {
   auto dw = poisoned<5>();
-  wire::encode_fence(dw.data(), 0x0000123456789abc, 0x87654321);
+  wire::encode_fence(dw.data(), wire::gen_9_0a, 0x0000123456789abc, 0x87654321);
   EXPECT_EQ(dw, (std::array<u32, 5>{0x00000005, 0x56789abc, 0x00001234, 0x87654321, 0xdeadbeef}));
 }
 
@@ -93,7 +93,7 @@ TEST(sdma_wire, write_timestamp_and_trap) {
 TEST(sdma_wire, packets_are_constant_expressions) {
   constexpr auto dw = [] {
     std::array<u32, 4> out{};
-    wire::encode_fence(out.data(), 0x100000004, 9);
+    wire::encode_fence(out.data(), wire::gen_9_0a, 0x100000004, 9);
     return out;
   }();
   static_assert(dw[0] == 5 && dw[1] == 4 && dw[2] == 1 && dw[3] == 9);

@@ -77,7 +77,8 @@ XIO_DEVICE void finish_slot(const ring_view& r, u64 ticket, bool fenced, entry64
   if (fenced) {
     constexpr u32 fence_at = k_sdma_slot_dwords - wire::sdma::k_fence_dwords;
     wire::sdma::encode_nop(e.dw + used, fence_at - used);
-    wire::sdma::encode_fence(e.dw + fence_at, reinterpret_cast<u64>(r.completion), static_cast<u32>(ticket + 1));
+    wire::sdma::encode_fence(e.dw + fence_at, r.personality, reinterpret_cast<u64>(r.completion),
+                             static_cast<u32>(ticket + 1));
   } else {
     wire::sdma::encode_nop(e.dw + used, k_sdma_slot_dwords - used);
   }

@@ -77,12 +77,15 @@ struct ring_view {
   std::uint32_t inline_bytes;  // most bytes that one lane's put carries in its entry
   std::uint32_t gather_bytes;  // most bytes that a wave's merged put carries in one entry
   std::uint32_t path_mtu;      // bnxt: payload bytes of one packet
-  std::uint32_t personality;   // of the family: ionic firmware version; see the family's header
+  std::uint32_t personality;   // of the family: ionic firmware version, sdma generation; see the family's header
   std::uint32_t cq_id;         // bnxt, ionic: the completion queue's number
   std::uint32_t slots_lkey;    // ernic: of the slots themselves, where they are registered memory
   unsigned char* side;         // bnxt: MSN table; ernic: indices
+  std::uint32_t alone;         // 1: one thread at a time posts and waits here; see ring_post_alone
+  std::uint32_t granule;       // sdma: what addresses and lengths of copies are multiples of, 1 or 4; loads and stores
+                               // move the rest
 };
-static_assert(sizeof(ring_view) == 176);
+static_assert(sizeof(ring_view) == 184);
 
 // What a NIC's atomics can do; 8-byte compare-swap and fetch-add always. The rest is done by compare-swap in a loop.
 enum nic_atomics : std::uint32_t {
@@ -103,9 +106,10 @@ struct peer_view {
   route bulk;                // non-blocking copies of at least ctx_view::bulk_bytes
   route atomic;              // atomics and signals
   std::uint8_t routes_used;  // bit per route that any of the three can be: fence waits only if several
-  std::uint32_t rdma_count;  // queue pairs to that PE, a power of two; the workgroup chooses
+  std::uint16_t rdma_count;  // queue pairs to that PE, a power of two; the workgroup chooses
+  std::uint16_t sdma_count;  // copy queues for that PE, likewise
   ring_view* rdma;           // the first of them, or null
-  ring_view* sdma;           // the copy queue for that PE, or null
+  ring_view* sdma;           // the first of them, or null
 };
 static_assert(sizeof(peer_view) == 32);
 
@@ -143,6 +147,18 @@ constexpr std::uint32_t k_max_storages = 16;
 constexpr std::uint32_t k_max_storage_queues = 64;
 constexpr std::uint32_t k_barrier_rounds = 32;
 
+// How what other devices wrote into this GPU's memory becomes visible to its kernels, see hdp.hpp.
+enum class hdp_way : std::uint32_t { none = 0, device = 1, host = 2, sdma = 3, rdma_read = 4, readback = 5 };
+
+struct hdp_view {
+  std::uint32_t* flush;  // device: the flush register as kernels may store to it
+  std::uint64_t* asked;  // host, readback: in host memory; kernels add 1, and wait for as much
+  std::uint64_t* done;   // in the word that the progress thread writes
+  hdp_way way;
+  std::uint32_t pad0;
+};
+static_assert(sizeof(hdp_view) == 32);
+
 // --- World and ctx -----------------------------------------------------------------------------------
 
 // At the start of every PE's heap, before what xio_malloc hands out. Offsets are the same on every PE.
@@ -161,6 +177,7 @@ struct alignas(128) world_view {
   std::uint64_t timeout_ticks;         // 0 = none
   region_view regions[k_max_regions];  // row 0 is the heap
   storage_view storages[k_max_storages];
+  hdp_view hdp;
   alignas(128) std::uint64_t barrier_epoch;
 };
 

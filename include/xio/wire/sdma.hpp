@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Packets of AMD's SDMA engines, generation gfx9 (gfx900..90a, 942, 950): pure functions from fields to dwords and
-// back. A packet is a run of little-endian dwords; dw0 holds the op in [7:0] and the sub-op in [15:8].
-// Layouts: linux drivers/gpu/drm/amd/amdgpu/vega10_sdma_pkt_open.h; the same in ROCR core/inc/sdma_registers.h.
+// Packets of AMD's SDMA engines, generations gfx9 to gfx12: pure functions from fields to dwords and back. A packet is
+// a run of little-endian dwords; dw0 holds the op in [7:0] and the sub-op in [15:8]. Layouts: linux
+// drivers/gpu/drm/amd/amdgpu/vega10_sdma_pkt_open.h; the same in ROCR core/inc/sdma_registers.h.
 #pragma once
 #include <cstdint>
 
 #include "xio/wire/endian.hpp"
 
 namespace xio::wire::sdma {
+
+// What differs: the width of counts, cache bits, the tile's fields.
+enum generation : std::uint32_t {
+  gen_none = 0,
+  gen_9_0 = 1,   // SDMA 4.0 to 4.2: gfx900 to gfx909
+  gen_9_0a = 2,  // SDMA 4.4: gfx90a
+  gen_9_4 = 3,   // SDMA 4.4.2 and 4.4.5: gfx940 to gfx942, gfx950
+  gen_10_1 = 4,  // SDMA 5.0: gfx1010 to gfx1013
+  gen_10_3 = 5,  // SDMA 5.2: gfx1030 to gfx1036
+  gen_11 = 6,    // SDMA 6: gfx11
+  gen_12 = 7     // SDMA 7: gfx12
+};
 
 enum op : std::uint32_t {
   op_nop = 0,
@@ -46,7 +58,10 @@ constexpr std::uint32_t k_timestamp_dwords = 3;
 // Most bytes of one copy. The count field holds bytes - 1; its width differs by engine.
 constexpr std::uint64_t k_copy_bytes_22 = std::uint64_t{1} << 22;  // SDMA 4.0..4.2 (gfx900, 906, 908)
 constexpr std::uint64_t k_copy_bytes_30 = std::uint64_t{1} << 30;  // SDMA 4.4 and newer (gfx90a, 942, 950)
-constexpr std::uint32_t k_nop_extra_max = (1u << 14) - 1;          // dwords that one NOP skips
+XIO_WIRE std::uint64_t copy_bytes_max(std::uint32_t generation) {
+  return generation == gen_9_0 || generation == gen_10_1 ? k_copy_bytes_22 : k_copy_bytes_30;
+}
+constexpr std::uint32_t k_nop_extra_max = (1u << 14) - 1;  // dwords that one NOP skips
 constexpr std::uint32_t k_fill_bytes_max = 1u << 22;
 constexpr std::uint32_t k_write_dwords_max = 1u << 20;
 constexpr std::uint32_t k_poll_for_ever = 0xfff;  // retry count
@@ -93,9 +108,10 @@ XIO_WIRE void encode_copy_linear(std::uint32_t* dw, std::uint64_t dst, std::uint
   dw[6] = high(dst);
 }
 
-// Writes value when everything before it in the queue is done. address: a multiple of 4.
-XIO_WIRE void encode_fence(std::uint32_t* dw, std::uint64_t address, std::uint32_t value) {
-  dw[0] = header(op_fence, 0);
+// Writes value when everything before it in the queue is done. address: a multiple of 4. From gfx10 on the store says
+// how caches take it: mtype 3, uncached, in [18:16].
+XIO_WIRE void encode_fence(std::uint32_t* dw, std::uint32_t generation, std::uint64_t address, std::uint32_t value) {
+  dw[0] = header(op_fence, 0) | (generation >= gen_10_1 ? 3u << 16 : 0);
   dw[1] = low(address);
   dw[2] = high(address);
   dw[3] = value;
@@ -112,6 +128,35 @@ XIO_WIRE void encode_atomic(std::uint32_t* dw, std::uint32_t code, std::uint64_t
   dw[5] = low(compare);
   dw[6] = high(compare);
   dw[7] = 0;  // loop interval
+}
+
+// A rectangle of elements of 2^element_log2 bytes, 0 .. 4. Pitches, width and height in elements; both addresses are
+// multiples of the element.
+struct tile {
+  std::uint64_t dst, src;
+  std::uint32_t dst_pitch, src_pitch;
+  std::uint32_t width, height;
+  std::uint32_t element_log2;
+};
+// Most of width and height, and of a pitch.
+XIO_WIRE std::uint32_t tile_extent_max(std::uint32_t generation) { return generation == gen_12 ? 1u << 16 : 1u << 14; }
+XIO_WIRE std::uint32_t tile_pitch_max(std::uint32_t generation) { return generation == gen_12 ? 1u << 16 : 1u << 19; }
+
+XIO_WIRE void encode_tile(std::uint32_t* dw, std::uint32_t generation, const tile& t) {
+  const std::uint32_t pitch_at = generation == gen_12 ? 16 : 13;
+  dw[0] = header(op_copy, k_copy_sub_window) | (t.element_log2 << 29);
+  dw[1] = low(t.src);
+  dw[2] = high(t.src);
+  dw[3] = 0;  // x and y of the source's corner: its address says it
+  dw[4] = (t.src_pitch - 1) << pitch_at;
+  dw[5] = 0;  // one slice
+  dw[6] = low(t.dst);
+  dw[7] = high(t.dst);
+  dw[8] = 0;
+  dw[9] = (t.dst_pitch - 1) << pitch_at;
+  dw[10] = 0;
+  dw[11] = (t.width - 1) | ((t.height - 1) << 16);
+  dw[12] = 0;
 }
 
 // Waits until (*address & mask) `function` reference holds. interval: clocks between looks; retries: looks, or
@@ -153,6 +198,16 @@ XIO_WIRE void encode_timestamp(std::uint32_t* dw, std::uint64_t address) {
 XIO_WIRE void encode_trap(std::uint32_t* dw, std::uint32_t context) {
   dw[0] = header(op_trap, 0);
   dw[1] = context & 0x0fffffffu;
+}
+
+// Writes out what the host data path holds back: a poll of no register (microcode 0x1a5 and newer).
+XIO_WIRE void encode_hdp_flush(std::uint32_t* dw) {
+  dw[0] = header(op_poll_regmem, 0);
+  dw[1] = 0;
+  dw[2] = 0x80000000u;
+  dw[3] = 0;
+  dw[4] = 0;
+  dw[5] = 0;
 }
 
 // --- Decode -----------------------------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ queue_buffers::queue_buffers(std::uint32_t depth, std::uint64_t ticket_start, st
   view_.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth));
   view_.kind = dev::ring_kind::sdma;
   view_.chunk = chunk;
+  view_.granule = 1;
+  view_.personality = wire::sdma::gen_9_0a;
   view_.completion = words + k_completion_line * k_line;
   view_.record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
   view_.doorbell = reinterpret_cast<std::uint64_t*>(words + k_doorbell_line * k_line);
