@@ -92,6 +92,7 @@ ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
   c.pool = a.pool != 0 ? a.pool : static_cast<std::uint32_t>(o.ctx_pool);
   if (c.pool > 1024) fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.pool is {}; use at most 1024", c.pool);
   c.queues = o.rdma_queues == 0 ? 0 : power_of_two("XIO_RDMA_QUEUES", o.rdma_queues, 1, 16);
+  c.copy_queues = power_of_two("XIO_SDMA_QUEUES", o.sdma_queues, 1, 8);
   if (a.immediates != 0)
     c.immediates = power_of_two("xio_ctx_attr_t.immediates", a.immediates, wire::inbox::k_least_entries,
                                 wire::inbox::k_most_entries);

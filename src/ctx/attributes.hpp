@@ -44,7 +44,8 @@ struct ctx_choice {
   std::uint32_t depth;
   std::uint32_t pool;
   std::uint32_t queues;
-  std::uint32_t immediates;  // of each PE, 0 = none
+  std::uint32_t copy_queues;  // to each PE
+  std::uint32_t immediates;   // of each PE, 0 = none
   std::uint64_t bulk_bytes;
 };
 ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o);

@@ -25,8 +25,11 @@ context::context(const ctx_choice& choice, route_plan plan, dev::world_view* wor
                  std::uint64_t ticket_start)
     : choice_(choice), plan_(std::move(plan)), world_(world), peers_(peers), ticket_start_(ticket_start) {
   uses_rdma_ = plan_.uses(dev::route::rdma);
-  rings_per_lane_ = plan_.uses(dev::route::sdma) ? 1 : 0;
-  for (const way& w : plan_.to) rings_per_lane_ += w.uses(dev::route::rdma) ? choice_.queues : 0;
+  rings_per_lane_ = 0;
+  for (const way& w : plan_.to) {
+    rings_per_lane_ += w.uses(dev::route::rdma) ? choice_.queues : 0;
+    rings_per_lane_ += w.uses(dev::route::sdma) ? choice_.copy_queues : 0;
+  }
 }
 
 context::~context() {
@@ -62,9 +65,11 @@ void context::prepare(engines& e) {
     scratch_used_ = gpu::buffer(used.size() * sizeof(std::uint64_t), device);
     write_all(scratch_used_, used);
   }
-  if (plan_.uses(dev::route::sdma))
-    for (std::uint32_t lane = 0; lane < lanes(); ++lane)
-      copy_queues_.push_back(e.open_sdma().create_queue(choice_.depth, ticket_start_));
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane)
+    for (std::size_t pe = 0; pe < n_pes(); ++pe)
+      for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < choice_.copy_queues; ++which)
+        copy_queues_.push_back(
+            e.open_sdma().create_queue({choice_.depth, ticket_start_, static_cast<int>(pe), which, false}));
 }
 
 void context::connect(engines& e) {
@@ -89,12 +94,13 @@ void context::collect_rings(std::uint32_t lane) {
   for (std::size_t pe = 0; pe < n_pes(); ++pe)
     for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::rdma) && which < choice_.queues; ++which)
       add(queue_pairs_[lane]->view(static_cast<int>(pe), which));
-  if (plan_.uses(dev::route::sdma)) add(copy_queues_[lane]->view());
+  const std::size_t copies = copy_queues_.size() / lanes();
+  for (std::size_t i = 0; i < copies; ++i) add(copy_queues_[lane * copies + i]->view());
 }
 
 void context::fill_peers(std::uint32_t lane) {
   auto* rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
-  dev::ring_view* copy_queue = plan_.uses(dev::route::sdma) ? rings + rings_per_lane_ - 1 : nullptr;
+  dev::ring_view* copies = rings + rings_per_lane_ - copy_queues_.size() / lanes();
   std::vector<dev::peer_view> rows;
   for (std::size_t i = 0; i < n_pes(); ++i) {
     const int pe = static_cast<int>(i);
@@ -110,7 +116,11 @@ void context::fill_peers(std::uint32_t lane) {
       p.rdma_count = static_cast<std::uint16_t>(choice_.queues);
       rings += choice_.queues;
     }
-    if (w.uses(dev::route::sdma)) p.sdma = copy_queue;
+    if (w.uses(dev::route::sdma)) {
+      p.sdma = copies;
+      p.sdma_count = static_cast<std::uint16_t>(choice_.copy_queues);
+      copies += choice_.copy_queues;
+    }
     rows.push_back(p);
   }
   gpu::copy(peer_rows_.as<dev::peer_view>() + lane * n_pes(), rows.data(), rows.size() * sizeof(dev::peer_view));

@@ -37,7 +37,7 @@ struct node {
     engine->map(heap.data(), heap.size());
     engine->map(local.data(), local.size());
     for (std::size_t i = 0; i < local.size(); ++i) local[i] = static_cast<unsigned char>((i * 2654435761u) >> 13);
-    queue = engine->create_queue(depth, ticket_start);
+    queue = engine->create_queue({depth, ticket_start, -1, 0, false});
     ring = queue->view();
     if (chunk != 0) ring.chunk = chunk;
     world.n_pes = 1;
@@ -46,6 +46,7 @@ struct node {
     world.regions[7] = dev::region_view{reinterpret_cast<u64>(local.data()), local.size(), 0, {}, 1, 0};
     peer.direct = heap.data();
     peer.sdma = &ring;
+    peer.sdma_count = 1;
     ctx.world = &world;
     ctx.peers = &peer;
     ctx.rings = &ring;
@@ -223,11 +224,11 @@ TEST(sdma_open, says_what_is_wrong) {
   o.backend = "model";
   auto engine = sdma::open(o, machine, gpu::payload());
   EXPECT_STREQ(engine->backend(), "model gfx90a");
-  EXPECT_THROW(engine->create_queue(3, 0), error);
-  EXPECT_THROW(engine->create_queue(2, 0), error);
-  EXPECT_THROW(engine->create_queue(8, 4), error);
+  EXPECT_THROW(engine->create_queue({3, 0, -1, 0, false}), error);
+  EXPECT_THROW(engine->create_queue({2, 0, -1, 0, false}), error);
+  EXPECT_THROW(engine->create_queue({8, 4, -1, 0, false}), error);
   EXPECT_THROW(engine->map(nullptr, 0), error);
-  auto queue = engine->create_queue(8, 16);
+  auto queue = engine->create_queue({8, 16, -1, 0, false});
   engine.reset();  // a queue may outlive it
   EXPECT_EQ(queue->view().depth, 8u);
 }

@@ -81,9 +81,11 @@ struct ring_view {
   std::uint32_t cq_id;         // bnxt, ionic: the completion queue's number
   std::uint32_t slots_lkey;    // ernic: of the slots themselves, where they are registered memory
   unsigned char* side;         // bnxt: MSN table; ernic: indices
-  std::uint32_t alone;         // 1: one thread at a time posts and waits here; see ring_post_alone
-  std::uint32_t granule;       // sdma: what addresses and lengths of copies are multiples of, 1 or 4; loads and stores
+  std::uint16_t alone;         // 1: one thread at a time posts and waits here; see ring_post_alone
+  std::uint16_t granule;       // sdma: what addresses and lengths of copies are multiples of, 1 or 4; loads and stores
                                // move the rest
+  std::uint16_t least_slots;   // sdma: slots that are posted at least at once, 1 or 4
+  std::uint16_t pad0;
 };
 static_assert(sizeof(ring_view) == 184);
 

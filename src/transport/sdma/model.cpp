@@ -32,8 +32,8 @@ struct running {
 
 class model_queue : public queue {
  public:
-  model_queue(std::shared_ptr<running> engine, std::uint32_t depth, std::uint64_t ticket_start)
-      : engine_(std::move(engine)), buffers_(depth, ticket_start, static_cast<std::uint32_t>(k_copy_bytes)) {
+  model_queue(std::shared_ptr<running> engine, const queue_request& request)
+      : engine_(std::move(engine)), buffers_(request, wire::sdma::gen_9_0a, static_cast<std::uint32_t>(k_copy_bytes)) {
     const dev::ring_view& v = buffers_.view();
     // The FENCE writes here.
     engine_->device.map(v.completion, sizeof(dev::sdma_completion), memory_kind::host);
@@ -74,8 +74,8 @@ class model_engine : public engine {
   }
   void unmap(void* base) override { running_->device.unmap(base); }
 
-  std::unique_ptr<queue> create_queue(std::uint32_t depth, std::uint64_t ticket_start) override {
-    return std::make_unique<model_queue>(running_, depth, ticket_start);
+  std::unique_ptr<queue> create_queue(const queue_request& request) override {
+    return std::make_unique<model_queue>(running_, request);
   }
 
  private:

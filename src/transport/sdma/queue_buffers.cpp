@@ -18,10 +18,14 @@ constexpr std::size_t k_wptr_line = 1;
 constexpr std::size_t k_doorbell_line = 2;
 constexpr std::size_t k_lines = 3;
 
-void check(std::uint32_t depth, std::uint64_t ticket_start) {
-  if (depth < 4 || !std::has_single_bit(depth)) {
-    fail(XIO_ERR_CONFIG, "SDMA ring of {} entries: the depth must be a power of two of 4 and more; see XIO_RING_DEPTH",
-         depth);
+// ROCR pads what it submits to 256 bytes on these (amd_blit_sdma.cpp).
+std::uint32_t least_slots_of(std::uint32_t generation) { return generation == wire::sdma::gen_9_0 ? 4 : 1; }
+
+void check(std::uint32_t depth, std::uint64_t ticket_start, std::uint32_t generation) {
+  const std::uint32_t least = 4 * least_slots_of(generation);
+  if (depth < least || !std::has_single_bit(depth)) {
+    fail(XIO_ERR_CONFIG, "SDMA ring of {} entries: the depth must be a power of two of {} and more; see XIO_RING_DEPTH",
+         depth, least);
   }
   if (ticket_start % depth != 0) {
     fail(XIO_ERR_CONFIG, "SDMA ring of {} entries: first ticket {} is no multiple of the depth; see XIO_TICKET_START",
@@ -31,9 +35,11 @@ void check(std::uint32_t depth, std::uint64_t ticket_start) {
 
 }  // namespace
 
-queue_buffers::queue_buffers(std::uint32_t depth, std::uint64_t ticket_start, std::uint32_t chunk)
-    : ticket_start_(ticket_start) {
-  check(depth, ticket_start);
+queue_buffers::queue_buffers(const queue_request& request, std::uint32_t generation, std::uint32_t chunk)
+    : ticket_start_(request.ticket_start) {
+  const std::uint32_t depth = request.depth;
+  const std::uint64_t ticket_start = request.ticket_start;
+  check(depth, ticket_start, generation);
   ring_ = gpu::buffer(std::size_t{depth} * dev::k_sdma_slot_bytes, gpu::place::shared);
   words_ = gpu::buffer(k_lines * k_line, gpu::place::shared);
   state_ = gpu::buffer(sizeof(dev::ring_state), gpu::place::device);
@@ -48,7 +54,9 @@ queue_buffers::queue_buffers(std::uint32_t depth, std::uint64_t ticket_start, st
   view_.kind = dev::ring_kind::sdma;
   view_.chunk = chunk;
   view_.granule = 1;
-  view_.personality = wire::sdma::gen_9_0a;
+  view_.personality = generation;
+  view_.alone = request.alone ? 1 : 0;
+  view_.least_slots = static_cast<std::uint16_t>(least_slots_of(generation));
   view_.completion = words + k_completion_line * k_line;
   view_.record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
   view_.doorbell = reinterpret_cast<std::uint64_t*>(words + k_doorbell_line * k_line);

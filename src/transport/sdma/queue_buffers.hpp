@@ -4,15 +4,15 @@
 #include <cstdint>
 
 #include "gpu/gpu.hpp"
+#include "transport/sdma/sdma.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::sdma {
 
 class queue_buffers {
  public:
-  // depth: slots, a power of two of 4 and more. ticket_start: a multiple of depth. Throws XIO_ERR_CONFIG if not.
-  // chunk: most bytes of one copy.
-  queue_buffers(std::uint32_t depth, std::uint64_t ticket_start, std::uint32_t chunk);
+  // Throws XIO_ERR_CONFIG if the request's depth or first ticket cannot be. chunk: most bytes of one copy.
+  queue_buffers(const queue_request& request, std::uint32_t generation, std::uint32_t chunk);
 
   // Filled but for `id` and `index`.
   const dev::ring_view& view() const { return view_; }

@@ -11,6 +11,14 @@
 
 namespace xio::sdma {
 
+struct queue_request {
+  std::uint32_t depth;         // slots, a power of two of 4 and more
+  std::uint64_t ticket_start;  // a multiple of depth
+  int peer;                    // whose memory it mostly copies to or from; -1: nobody's in particular
+  std::uint32_t which;         // of several queues for that peer
+  bool alone;                  // one thread at a time posts and waits
+};
+
 class queue {
  public:
   virtual ~queue() = default;               // takes the queue from the engine
@@ -24,7 +32,7 @@ class engine {
   // Memory that packets may name; the model refuses others. The heap, peers' heaps and registered buffers.
   virtual void map(void* base, std::size_t bytes) = 0;
   virtual void unmap(void* base) = 0;
-  virtual std::unique_ptr<queue> create_queue(std::uint32_t depth, std::uint64_t ticket_start) = 0;
+  virtual std::unique_ptr<queue> create_queue(const queue_request& request) = 0;
 };
 
 std::unique_ptr<engine> open(const options& o, model::machine& machine, const payload_agent& payload);
