@@ -97,21 +97,53 @@ XIO_OUT_OF_LINE posted engine_get(const ctx_view& c, route way, u32 pe, void* ds
   return p;
 }
 
+// A tile by a copy engine; `rows` but for its addresses, and the bytes that it covers on the local side.
+XIO_OUT_OF_LINE posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* local, u64 span, bool to_peer,
+                                   const sdma::area& rows) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  p.status = sdma::tile(c, pe, offset, local, span, to_peer, rows, &p.request);
+  if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
+    unsigned char* remote = c.peers[pe].direct + offset;
+    auto* mine = static_cast<unsigned char*>(local);
+    unsigned char* out = to_peer ? remote : mine;
+    const unsigned char* in = to_peer ? mine : remote;
+    for (u64 i = 0; i < rows.height; ++i)
+      direct::copy(thread_group::here(), out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
 // --- Signals -----------------------------------------------------------------------------------------
 
-// The signal after its data, as one chain on one queue.
+// The signal after its data, as one chain on one queue. counter: a local word that a copy engine adds 1 to behind them,
+// or null.
 XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
-                                         u64 signal_offset, u64 value, int op) {
+                                         u64 signal_offset, u64 value, int op, u64* counter = nullptr) {
   posted p{0, XIO_ERR_NO_ROUTE};
   if (way == route::rdma) {
     p.status = rdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);
   } else if (way == route::sdma) {
-    p.status = sdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);
+    p.status = sdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, counter, &p.request);
   }
   unsigned char* heap = c.peers[pe].direct;
   if (may_fall_back(c.peers[pe], way, p.status)) {
     direct::copy(thread_group::here(), heap + offset, src, bytes);
     direct::signal(reinterpret_cast<u64*>(heap + signal_offset), value, op);
+    if (counter != nullptr) fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+// A put by a copy engine that adds 1 to a local word when it is done.
+XIO_OUT_OF_LINE posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes,
+                                          u64* counter) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  p.status = sdma::put_counter(c, pe, offset, src, bytes, counter, &p.request);
+  if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
+    direct::copy(thread_group::here(), c.peers[pe].direct + offset, src, bytes);
+    fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
     return posted{0, XIO_OK};
   }
   return p;
@@ -157,11 +189,15 @@ XIO_OUT_OF_LINE xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe,
   return rdma::atomic(c, pe, offset, width, op, operand, compare, fetch, old);
 }
 
-// All queue pairs to a PE.
-XIO_DEVICE xio_status_t quiet_queue_pairs(const peer_view& p, const world_view& w) {
+// All queue pairs and copy queues of a PE.
+XIO_DEVICE xio_status_t quiet_queues(const peer_view& p, const world_view& w) {
   xio_status_t failure = XIO_OK;
   for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) {
     const xio_status_t one = quiet_ring(p.rdma[i], w);
+    if (failure == XIO_OK) failure = one;
+  }
+  for (u32 i = 0; p.sdma != nullptr && i < p.sdma_count; ++i) {
+    const xio_status_t one = quiet_ring(p.sdma[i], w);
     if (failure == XIO_OK) failure = one;
   }
   return failure;

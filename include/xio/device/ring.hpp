@@ -253,6 +253,40 @@ XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const 
   return status;
 }
 
+// Posts one claim where one thread at a time posts and waits (ring_view::alone): tickets and free slots are plain
+// arithmetic, and the caller itself rings. fill(ticket, true) writes the entries.
+template <class Codec, class Fill>
+XIO_DEVICE xio_status_t ring_post_alone(const ring_view& r, const world_view& w, const ring_claim& mine, u64* ticket,
+                                        Fill&& fill) {
+  static_assert(!k_ring_is_serial<Codec>);
+  ring_state* s = r.state;
+  const u64 at = load<scope::agent, order::relaxed>(&s->issued);
+  if (ring_failure(r) != XIO_OK) return ring_failure(r);
+  if (at + mine.slots - load<scope::agent, order::acquire>(&s->completed) > r.depth) {
+    const deadline end = deadline::in(w);
+    for (;;) {
+      ring_reap<Codec>(r);
+      if (ring_failure(r) != XIO_OK) return ring_failure(r);
+      if (at + mine.slots - load<scope::agent, order::acquire>(&s->completed) <= r.depth) break;
+      pause();
+      if (end.passed()) {
+        ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&s->completed));
+        return XIO_ERR_TIMEOUT;
+      }
+    }
+  }
+  fill(at, true);
+  const u64 to = at + mine.slots;
+  store<scope::agent, order::relaxed>(&s->issued, to);
+  store<scope::agent, order::relaxed>(&s->published, to);
+  store<scope::agent, order::relaxed>(&s->ops, load<scope::agent, order::relaxed>(&s->ops) + 1);
+  store<scope::agent, order::relaxed>(&s->bytes, load<scope::agent, order::relaxed>(&s->bytes) + mine.bytes);
+  store<scope::agent, order::relaxed>(&s->doorbells, load<scope::agent, order::relaxed>(&s->doorbells) + 1);
+  Codec::announce(r, at, to);
+  *ticket = to - 1;
+  return XIO_OK;
+}
+
 // Posts one claim for the whole group: fill(ticket, number) is called by every lane and together they write the entry.
 // Every lane gets the ticket of its last slot.
 template <class Codec, class Fill>

@@ -132,6 +132,14 @@ XIO_DEVICE xio_status_t check_rows(const ctx_view* c, const void* symmetric, u64
   return check_copy(c, symmetric, local, span, pe, offset);
 }
 
+// What the choice of a route looks at: all of a tile for a copy engine, one row for whoever posts them one by one.
+XIO_DEVICE u64 tile_bytes(const ctx_view& c, u32 pe, const rows& r) {
+  return c.peers[pe].bulk == route::sdma && r.count <= ~u64{0} / r.width ? r.width * r.count : r.width;
+}
+// Bytes from the first row's start to the last one's end, which check_rows has seen to be a number.
+XIO_DEVICE u64 span_of(u64 pitch, const rows& r) { return (r.count - 1) * pitch + r.width; }
+XIO_DEVICE sdma::area area_of(const rows& r) { return sdma::area{0, r.dst_pitch, 0, r.src_pitch, r.width, r.count}; }
+
 // Rows on one engine, in order: the last one's request stands for all.
 template <class PostRow>
 XIO_DEVICE posted post_rows(const ctx_view& c, const rows& r, bool blocking, PostRow&& post) {
@@ -150,7 +158,14 @@ XIO_DEVICE posted put_rows(const Group& g, xio_ctx_t ctx, void* dst, const void*
   if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
   const auto* in = static_cast<const unsigned char*>(src);
   const u32 to = static_cast<u32>(pe);
-  const route way = choose(*c, to, r.width, !blocking);
+  // A copy engine takes a tile as one.
+  const route way = choose(*c, to, tile_bytes(*c, to, r), !blocking);
+  if (way == route::sdma) {
+    return by_leader(g, [&] {
+      return settle(*c, engine_tile(*c, to, offset, const_cast<void*>(src), span_of(r.src_pitch, r), true, area_of(r)),
+                    blocking);
+    });
+  }
   if (way != route::direct) {
     return by_leader(g, [&] {
       return post_rows(*c, r, blocking, [&](u64 i) {
@@ -175,7 +190,12 @@ XIO_DEVICE posted get_rows(const Group& g, xio_ctx_t ctx, void* dst, const void*
   if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
   auto* out = static_cast<unsigned char*>(dst);
   const u32 from = static_cast<u32>(pe);
-  const route way = choose(*c, from, r.width, !blocking);
+  const route way = choose(*c, from, tile_bytes(*c, from, r), !blocking);
+  if (way == route::sdma) {
+    return by_leader(g, [&] {
+      return settle(*c, engine_tile(*c, from, offset, dst, span_of(r.dst_pitch, r), false, area_of(r)), blocking);
+    });
+  }
   if (way != route::direct) {
     return by_leader(g, [&] {
       return post_rows(*c, r, blocking, [&](u64 i) {

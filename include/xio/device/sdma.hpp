@@ -4,16 +4,19 @@
 //
 // One ring slot is 64 bytes = 16 dwords: whole packets, and one NOP packet for the rest. The ring size is a multiple
 // of 64, so no packet straddles its end, and lanes fill their slots in parallel.
-//   copy slot    COPY_LINEAR (7) NOP [FENCE (4)]
-//   signal slot  ATOMIC (8)      NOP [FENCE (4)]
+//   copy slot              COPY_LINEAR (7) NOP [FENCE (4)]
+//   signal, counter slot   ATOMIC (8)      NOP [FENCE (4)]
+//   tile slot              sub-window (13) NOP, and behind it always a slot of its own: NOP [FENCE (4)]
 // FENCE comes last: with it the slot is free, and an engine must not have anything of it left to read.
 // Serial copies may overlap inside an engine; FENCE and ATOMIC wait for what is before them. So the last slot of a
 // batch carries a FENCE that writes the low word of its ticket + 1, and completion is that word: never the engine's
 // read pointer, which says only what was fetched.
 #pragma once
+#include "xio/device/direct.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/request.hpp"
 #include "xio/device/ring.hpp"
+#include "xio/device/scope.hpp"
 #include "xio/device/view.hpp"
 #include "xio/wire/sdma.hpp"
 #include "xio/xio.h"
@@ -85,17 +88,28 @@ XIO_DEVICE void finish_slot(const ring_view& r, u64 ticket, bool fenced, entry64
   store_entry(ring_slot(r, ticket, k_sdma_slot_bytes), e);
 }
 
+// Nothing, or what ends a batch.
+XIO_DEVICE void fill_end(const ring_view& r, u64 ticket, bool fenced) {
+  entry64 e{};
+  finish_slot<0>(r, ticket, fenced, e);
+}
+
 XIO_DEVICE void fill_copy(const ring_view& r, u64 ticket, bool fenced, u64 dst, u64 src, u32 bytes) {
   entry64 e{};
   wire::sdma::encode_copy_linear(e.dw, dst, src, bytes);
   finish_slot<wire::sdma::k_copy_linear_dwords>(r, ticket, fenced, e);
 }
 
-XIO_DEVICE void fill_signal(const ring_view& r, u64 ticket, bool fenced, u64 address, u64 value, int op) {
+XIO_DEVICE void fill_atomic(const ring_view& r, u64 ticket, bool fenced, u32 code, u64 address, u64 value) {
   entry64 e{};
-  const u32 code = op == XIO_SIGNAL_ADD ? wire::sdma::add_64 : wire::sdma::swap_64;
   wire::sdma::encode_atomic(e.dw, code, address, value, 0);
   finish_slot<wire::sdma::k_atomic_dwords>(r, ticket, fenced, e);
+}
+
+XIO_DEVICE void fill_tile(const ring_view& r, u64 ticket, const wire::sdma::tile& t) {
+  entry64 e{};
+  wire::sdma::encode_tile(e.dw, r.personality, t);
+  finish_slot<wire::sdma::k_copy_sub_window_dwords>(r, ticket, false, e);
 }
 
 // --- Checks ------------------------------------------------------------------------------------------
@@ -119,49 +133,162 @@ XIO_DEVICE bool signal_fits(u64 offset, int op) {
 
 // --- Posting -----------------------------------------------------------------------------------------
 
-// What one op posts: copies of at most a chunk, then perhaps a signal.
+// fill(ticket, last) writes `slots` slots. Lanes that are here and go to the same ring post as one.
+template <class Fill>
+XIO_DEVICE xio_status_t post_slots(const world_view& w, const ring_view& r, u32 slots, u32 bytes, u64* ticket,
+                                   Fill&& fill) {
+  const u32 pad = slots < r.least_slots ? r.least_slots - slots : 0;
+  const ring_claim claim{slots + pad, 0, bytes};
+  const auto all = [&](u64 at, bool last) {
+    for (u32 i = 0; i < pad; ++i) fill_end(r, at + i, false);
+    fill(at + pad, last);
+  };
+  if (r.alone != 0) return ring_post_alone<sdma_codec>(r, w, claim, ticket, all);
+  xio_status_t status = XIO_OK;
+  for_each_key(reinterpret_cast<u64>(&r),
+               [&](const lanes& group) { status = ring_post<sdma_codec>(group, r, w, claim, ticket, all); });
+  return status;
+}
+
+// What one op posts: a copy, in pieces of at most a chunk, then perhaps a signal, then perhaps a count. 0: none.
 struct chain {
   u64 dst, src, bytes;
-  u64 word, value;
+  u64 signal, value;
+  u64 counter;
   int op;
 };
 
-// Copies are one slot each; the last one and the signal take theirs together. Lanes that are here and go to the same
-// ring post as one, each its own chain. The request is that of the last packet: when it is complete, all are.
-template <bool k_signals>
-XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const chain& op, xio_req_t* request) {
+// The head and the tail that the engine does not take, or all of a copy whose ends never fit together, go by loads and
+// stores: here and now, so before a signal, whose doorbell releases them.
+XIO_DEVICE void trim(const ring_view& r, chain& op) {
+  if (r.granule == 1 || ((op.dst | op.src | op.bytes) & 3) == 0) return;
+  const auto move = [&](u64 at, u64 bytes) {
+    direct::copy(thread_group::here(), reinterpret_cast<void*>(op.dst + at), reinterpret_cast<const void*>(op.src + at),
+                 bytes);
+  };
+  u64 head = (4 - (op.dst & 3)) & 3;
+  if (((op.dst ^ op.src) & 3) != 0 || op.bytes < head + 4) head = op.bytes;
+  const u64 whole = (op.bytes - head) & ~u64{3};
+  move(0, head);
+  move(head + whole, op.bytes - head - whole);
+  op.dst += head;
+  op.src += head;
+  op.bytes = whole;
+}
+
+// The request is that of the last slot: when it is complete, all are. 0 if loads and stores have done it all.
+XIO_OUT_OF_LINE xio_status_t post(const world_view& w, const ring_view& r, chain op, xio_req_t* request) {
   if (overlap(op.dst, op.src, op.bytes)) return XIO_ERR_ARG;
+  trim(r, op);
   u64 ticket = 0;
-  u64 done = 0;
+  // A ring of four has no room for three slots beside others'; then the count goes by itself.
+  const bool count_along = r.depth >= 8;
+  bool count_left = op.counter != 0;
+  if (op.bytes == 0 && op.signal == 0 && !count_left) return XIO_OK;
   do {
-    const u64 left = op.bytes - done;
-    const u32 now = left < r.chunk ? static_cast<u32>(left) : r.chunk;
+    const u32 now = op.bytes < r.chunk ? static_cast<u32>(op.bytes) : r.chunk;
     const u32 copies = now != 0 ? 1 : 0;
-    const u32 signals = k_signals && now == left ? 1 : 0;
-    xio_status_t status = XIO_OK;
-    for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-      status = ring_post<sdma_codec>(group, r, *c.world, ring_claim{copies + signals, 0, now}, &ticket,
-                                     [&](u64 at, bool last) {
-                                       if (copies != 0)
-                                         fill_copy(r, at, last && signals == 0, op.dst + done, op.src + done, now);
-                                       if (signals != 0) fill_signal(r, at + copies, last, op.word, op.value, op.op);
-                                     });
+    const bool ends = now == op.bytes;
+    const u32 signals = ends && op.signal != 0 ? 1 : 0;
+    const u32 counts = ends && count_left && (count_along || copies + signals == 0) ? 1 : 0;
+    const xio_status_t status = post_slots(w, r, copies + signals + counts, now, &ticket, [&](u64 at, bool last) {
+      if (copies != 0) fill_copy(r, at, last && signals + counts == 0, op.dst, op.src, now);
+      const u32 code = op.op == XIO_SIGNAL_ADD ? wire::sdma::add_64 : wire::sdma::swap_64;
+      if (signals != 0) fill_atomic(r, at + copies, last && counts == 0, code, op.signal, op.value);
+      if (counts != 0) fill_atomic(r, at + copies + signals, last, wire::sdma::add_64, op.counter, 1);
     });
     if (status != XIO_OK) return status;
-    done += now;
-  } while (done < op.bytes);
+    op.dst += now;
+    op.src += now;
+    op.bytes -= now;
+    if (signals != 0) op.signal = 0;
+    if (counts != 0) count_left = false;
+  } while (op.bytes != 0 || op.signal != 0 || count_left);
+  if (request != nullptr) *request = make_request(r, ticket);
+  return XIO_OK;
+}
+
+// --- Tiles -------------------------------------------------------------------------------------------
+
+// `height` rows of `width` bytes, `pitch` bytes apart.
+struct area {
+  u64 dst, dst_pitch, src, src_pitch, width, height;
+};
+
+// Rows of one lie in rows of the other. Where pitches differ nobody can say it in a line: then the whole spans count.
+XIO_DEVICE bool overlap(const area& a) {
+  const u64 dst_end = a.dst + (a.height - 1) * a.dst_pitch + a.width;
+  const u64 src_end = a.src + (a.height - 1) * a.src_pitch + a.width;
+  if (a.dst >= src_end || a.src >= dst_end) return false;
+  if (a.dst_pitch != a.src_pitch || a.dst_pitch == 0) return true;
+  const u64 shift = (a.dst > a.src ? a.dst - a.src : a.src - a.dst) % a.dst_pitch;
+  return shift < a.width || a.dst_pitch - shift < a.width;
+}
+
+// The widest element that everything is a multiple of, as a power of two: 0 .. 4.
+XIO_DEVICE u32 element_of(const area& a) {
+  const u64 all = a.dst | a.src | a.dst_pitch | a.src_pitch | a.width | 16;
+  return lowest_bit(all);
+}
+
+XIO_DEVICE xio_status_t post_one_tile(const world_view& w, const ring_view& r, const wire::sdma::tile& t, u64* ticket) {
+  const u64 bytes = (static_cast<u64>(t.width) << t.element_log2) * t.height;
+  return post_slots(w, r, 2, bytes < ~u32{0} ? static_cast<u32>(bytes) : ~u32{0}, ticket, [&](u64 at, bool last) {
+    fill_tile(r, at, t);
+    fill_end(r, at + 1, last);
+  });
+}
+
+// Cut to what one packet can say; a linear copy for each row where the rows are too far apart for any. Answers the last
+// packet's request.
+XIO_OUT_OF_LINE xio_status_t post_tile(const world_view& w, const ring_view& r, area a, xio_req_t* request) {
+  if (overlap(a)) return XIO_ERR_ARG;
+  const u32 log2 = element_of(a);
+  const u64 pitch = (a.dst_pitch > a.src_pitch ? a.dst_pitch : a.src_pitch) >> log2;
+  if (pitch > wire::sdma::tile_pitch_max(r.personality) || (u32{1} << log2) < r.granule) {
+    for (; a.height != 0; --a.height) {
+      const xio_status_t status = post(w, r, chain{a.dst, a.src, a.width, 0, 0, 0, 0}, request);
+      if (status != XIO_OK) return status;
+      a.dst += a.dst_pitch;
+      a.src += a.src_pitch;
+    }
+    return XIO_OK;
+  }
+  const u64 most = wire::sdma::tile_extent_max(r.personality);
+  const u64 columns = a.width >> log2;
+  u64 ticket = 0;
+  for (u64 y = 0; y < a.height; y += most) {
+    for (u64 x = 0; x < columns; x += most) {
+      const u64 wide = columns - x < most ? columns - x : most;
+      const u64 high = a.height - y < most ? a.height - y : most;
+      const wire::sdma::tile t{a.dst + y * a.dst_pitch + (x << log2),
+                               a.src + y * a.src_pitch + (x << log2),
+                               static_cast<u32>(a.dst_pitch >> log2),
+                               static_cast<u32>(a.src_pitch >> log2),
+                               static_cast<u32>(wide),
+                               static_cast<u32>(high),
+                               log2};
+      const xio_status_t status = post_one_tile(w, r, t, &ticket);
+      if (status != XIO_OK) return status;
+    }
+  }
   if (request != nullptr) *request = make_request(r, ticket);
   return XIO_OK;
 }
 
 // --- The lane ----------------------------------------------------------------------------------------
 
+// The caller's queue for a peer that has any.
+XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
+  return p.sdma[p.sdma_count == 1 ? 0 : workgroup_index() & (p.sdma_count - 1u)];
+}
+
 // Copies between any two addresses that the engine reaches, of any length and alignment. 0 bytes: nothing.
 XIO_DEVICE xio_status_t copy(const ctx_view& c, const ring_view& r, void* dst, const void* src, u64 bytes,
                              xio_req_t* request) {
   if (request != nullptr) *request = 0;
   if (bytes == 0) return XIO_OK;
-  return post<false>(c, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0}, request);
+  return post(*c.world, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, 0}, request);
 }
 
 // Local src to `offset` of the peer's heap, whose bounds the caller has checked.
@@ -169,20 +296,20 @@ XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* s
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
-  return copy(c, *p.sdma, p.direct + offset, src, bytes, request);
+  return copy(c, queue_to(p), p.direct + offset, src, bytes, request);
 }
 
 XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u64 bytes, xio_req_t* request) {
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes != 0 && !reachable(*c.world, dst, bytes)) return XIO_ERR_NOT_REGISTERED;
-  return copy(c, *p.sdma, dst, p.direct + offset, bytes, request);
+  return copy(c, queue_to(p), dst, p.direct + offset, bytes, request);
 }
 
-// put, then a set or add of a 64-bit word of the same heap. The signal becomes visible after the data: both are in one
-// queue, and ATOMIC waits for the copies before it.
+// put, then a set or add of a 64-bit word of the same heap, then 1 more on a local 64-bit counter, or null. Signal and
+// count become visible after the data: all are in one queue, and ATOMIC waits for what is before it.
 XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u64 signal_offset,
-                                   u64 value, int op, xio_req_t* request) {
+                                   u64 value, int op, u64* counter, xio_req_t* request) {
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
   if (!signal_fits(signal_offset, op)) return XIO_ERR_ARG;
@@ -192,13 +319,42 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const 
                   bytes,
                   reinterpret_cast<u64>(p.direct + signal_offset),
                   value,
+                  reinterpret_cast<u64>(counter),
                   op};
-  return post<true>(c, *p.sdma, all, request);
+  return post(*c.world, queue_to(p), all, request);
+}
+
+// put, then 1 more on a local counter that engines reach.
+XIO_DEVICE xio_status_t put_counter(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u64* counter,
+                                    xio_req_t* request) {
+  const peer_view& p = c.peers[pe];
+  if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
+  if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
+  const chain all{reinterpret_cast<u64>(p.direct + offset),
+                  reinterpret_cast<u64>(src),
+                  bytes,
+                  0,
+                  0,
+                  reinterpret_cast<u64>(counter),
+                  0};
+  return post(*c.world, queue_to(p), all, request);
 }
 
 // The signal alone, after everything that was posted to the ring before.
 XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op, xio_req_t* request) {
-  return put_signal(c, pe, 0, nullptr, 0, offset, value, op, request);
+  return put_signal(c, pe, 0, nullptr, 0, offset, value, op, nullptr, request);
+}
+
+// A tile between local memory and the peer's heap; rows.{dst,src} are set but for the peer's base. `span`: bytes that
+// the local side covers.
+XIO_DEVICE xio_status_t tile(const ctx_view& c, u32 pe, u64 offset, void* local, u64 span, bool to_peer, area rows,
+                             xio_req_t* request) {
+  const peer_view& p = c.peers[pe];
+  if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
+  if (!reachable(*c.world, local, span)) return XIO_ERR_NOT_REGISTERED;
+  rows.dst = reinterpret_cast<u64>(to_peer ? static_cast<void*>(p.direct + offset) : local);
+  rows.src = reinterpret_cast<u64>(to_peer ? local : static_cast<void*>(p.direct + offset));
+  return post_tile(*c.world, queue_to(p), rows, request);
 }
 
 }  // namespace sdma

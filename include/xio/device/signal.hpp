@@ -70,16 +70,43 @@ XIO_DEVICE xio_status_t check_counter(const ctx_view* c, const u64* counter) {
   return counter != nullptr && (reinterpret_cast<u64>(counter) & 7) == 0 ? XIO_OK : XIO_ERR_ARG;
 }
 
-// Runs `op`, a blocking op, and counts it if it went well. No engine counts local completions by itself yet, and a
-// counter that moves before the source is free would be a lie: so the op waits for its source here.
-template <class Op>
-XIO_DEVICE xio_status_t then_count(xio_ctx_t ctx, u64* counter, Op&& op) {
-  const ctx_view* c = view_of(ctx);
-  xio_status_t status = check_counter(c, counter);
-  if (status != XIO_OK) return refuse(c, status).status;
-  status = op();
+// Whether a copy engine takes this put and can reach its counter: then it counts by itself, and nobody waits.
+XIO_DEVICE bool engine_counts(const ctx_view& c, u32 pe, u64 bytes, const u64* counter) {
+  return choose(c, pe, bytes, true) == route::sdma && sdma::reachable(*c.world, counter, sizeof *counter);
+}
+
+// Elsewhere a counter that moves before the source is free would be a lie: so the op, a blocking one, has waited.
+XIO_DEVICE xio_status_t then_count(xio_status_t status, u64* counter) {
   if (status == XIO_OK) fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
   return status;
+}
+
+XIO_DEVICE xio_status_t put_counter(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, u64* counter, int pe) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  xio_status_t status = check_counter(c, counter);
+  if (status == XIO_OK) status = check_copy(c, dst, src, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(c, status).status;
+  const u32 to = static_cast<u32>(pe);
+  if (bytes != 0 && engine_counts(*c, to, bytes, counter))
+    return settle(*c, engine_put_counter(*c, to, offset, src, bytes, counter), false).status;
+  return then_count(put(thread_group::here(), ctx, dst, src, bytes, pe, true).status, counter);
+}
+
+XIO_DEVICE xio_status_t put_signal_counter(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, const signal_word& s,
+                                           u64* counter, int pe) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0, signal_offset = 0;
+  xio_status_t status = check_counter(c, counter);
+  if (status == XIO_OK) status = check_copy(c, dst, src, bytes, pe, &offset);
+  if (status == XIO_OK) status = check_signal(c, s, pe, &signal_offset);
+  if (status != XIO_OK) return refuse(c, status).status;
+  const u32 to = static_cast<u32>(pe);
+  if (bytes != 0 && engine_counts(*c, to, bytes, counter)) {
+    const posted p = engine_put_signal(*c, route::sdma, to, offset, src, bytes, signal_offset, s.value, s.op, counter);
+    return settle(*c, p, false).status;
+  }
+  return then_count(put_signal(thread_group::here(), ctx, dst, src, bytes, s, pe, true).status, counter);
 }
 
 }  // namespace xio::dev
@@ -140,13 +167,16 @@ XIO_DEVICE xio_status_t xio_signal_wait_until(xio_ctx_t ctx, const uint64_t* sig
 // --- Counters ----------------------------------------------------------------------------------------
 
 // Puts, and adds 1 to the local word *counter (8-byte aligned, any memory of the device) when `src` may be reused.
+// Posted like xio_put_nbi where a copy engine does it and reaches the counter (heap or registered memory); elsewhere it
+// returns when it has counted.
 XIO_DEVICE xio_status_t xio_put_counter(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* counter,
                                         int pe) {
-  return xio::dev::then_count(ctx, counter, [&] { return xio_put(ctx, dst, src, bytes, pe); });
+  return xio::dev::put_counter(ctx, dst, src, bytes, counter, pe);
 }
 XIO_DEVICE xio_status_t xio_put_signal_counter(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                                uint64_t value, int op, uint64_t* counter, int pe) {
-  return xio::dev::then_count(ctx, counter, [&] { return xio_put_signal(ctx, dst, src, bytes, sig, value, op, pe); });
+  const xio::dev::signal_word s{sig, value, op};
+  return xio::dev::put_signal_counter(ctx, dst, src, bytes, s, counter, pe);
 }
 
 // Waits until the counter is at least `value`.

@@ -17,12 +17,7 @@ namespace xio::dev {
 // must the earlier ones be complete first.
 XIO_DEVICE xio_status_t fence_peer(const ctx_view& c, const peer_view& p) {
   if (!takes_several_ways(p)) return XIO_OK;
-  xio_status_t status = quiet_queue_pairs(p, *c.world);
-  if (p.sdma != nullptr) {
-    const xio_status_t other = quiet_ring(*p.sdma, *c.world);
-    if (status == XIO_OK) status = other;
-  }
-  return status;
+  return quiet_queues(p, *c.world);
 }
 
 XIO_DEVICE xio_status_t fence_all(xio_ctx_t ctx) {
@@ -66,11 +61,7 @@ XIO_DEVICE xio_status_t quiet_ctx(const ctx_view& c) {
 }
 
 XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
-  xio_status_t failure = quiet_queue_pairs(p, *c.world);
-  if (p.sdma != nullptr) {
-    const xio_status_t one = quiet_ring(*p.sdma, *c.world);
-    if (failure == XIO_OK) failure = one;
-  }
+  const xio_status_t failure = quiet_queues(p, *c.world);
   fence<scope::system, order::seq_cst>();
   const xio_status_t kept = ctx_take_error(c);
   return kept != XIO_OK ? kept : failure;
@@ -94,7 +85,7 @@ XIO_DEVICE xio_status_t barrier_round(const ctx_view& c, u32 round, u64 epoch) {
   if (p.status != XIO_OK) return p.status;
   const peer_view& peer = c.peers[to];
   const ring_view* ring = peer.atomic == route::rdma   ? &rdma::queue_to(peer)
-                          : peer.atomic == route::sdma ? peer.sdma
+                          : peer.atomic == route::sdma ? &sdma::queue_to(peer)
                                                        : nullptr;
   const u64* mine = &reinterpret_cast<const heap_head*>(w.heap)->barrier[round];
   xio_status_t failure = XIO_OK;
