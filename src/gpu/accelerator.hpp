@@ -306,6 +306,9 @@ std::uint32_t wave_size() {
   return static_cast<std::uint32_t>(lanes);
 }
 
+// Through a large BAR it may be so, but slowly and not coherently: nobody counts on it.
+bool host_reads_device_memory() { return false; }
+
 std::string arch() { return hw::get_arch(g_device); }
 
 std::string bus_id() {

@@ -138,7 +138,7 @@ TEST(attributes, of_init_are_checked) {
 // --- Routes ------------------------------------------------------------------------------------------
 
 xio::route_plan plan(xio_route_t wanted, std::vector<bool> mapped, std::uint64_t bulk_bytes = 0) {
-  return xio::plan_routes({wanted, 256, 0, 1, 0, bulk_bytes}, mapped, 0);
+  return xio::plan_routes({wanted, 256, 0, 1, 1, 0, bulk_bytes}, mapped, 0);
 }
 
 void expect_way(const xio::way& w, route small, route bulk, route atomic) {

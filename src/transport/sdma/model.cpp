@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/model.hpp"
 
+#include <string>
+#include <vector>
+
 #include "base/error.hpp"
+#include "memory/mode.hpp"
 #include "model/sdma/engine.hpp"
 #include "transport/sdma/queue_buffers.hpp"
 #include "xio/device/sdma.hpp"
@@ -13,13 +17,12 @@ namespace {
 
 using model::sdma::memory_kind;
 
-// gfx90a: counts of 30 bits.
-constexpr std::uint64_t k_copy_bytes = wire::sdma::k_copy_bytes_30;
 constexpr std::uint64_t k_seed = 0x5d3a;
 
-// The engine while the machine runs it. Queues share it, so that they may go in any order.
+// An engine while the machine runs it. Queues share it, so that they may go in any order.
 struct running {
-  running(model::machine& m, const payload_agent& payload) : machine(m), device(payload, k_copy_bytes, k_seed) {
+  running(model::machine& m, const payload_agent& payload, std::uint64_t seed)
+      : machine(m), device(payload, wire::sdma::k_copy_bytes_30, seed) {
     machine.add(&device);
   }
   ~running() { machine.remove(&device); }
@@ -32,8 +35,9 @@ struct running {
 
 class model_queue : public queue {
  public:
-  model_queue(std::shared_ptr<running> engine, const queue_request& request)
-      : engine_(std::move(engine)), buffers_(request, wire::sdma::gen_9_0a, static_cast<std::uint32_t>(k_copy_bytes)) {
+  model_queue(std::shared_ptr<running> engine, const queue_request& request, std::uint32_t engine_number,
+              const queue_style& style)
+      : engine_(std::move(engine)), buffers_(request, style) {
     const dev::ring_view& v = buffers_.view();
     // The FENCE writes here.
     engine_->device.map(v.completion, sizeof(dev::sdma_completion), memory_kind::host);
@@ -41,6 +45,7 @@ class model_queue : public queue {
         reinterpret_cast<const std::uint32_t*>(v.slots), buffers_.ring_bytes(),
         reinterpret_cast<const std::uint64_t*>(v.record), v.doorbell,
         &reinterpret_cast<dev::sdma_completion*>(v.completion)->fault, buffers_.start_bytes()});
+    id_ = (engine_number << 16) | number_;
   }
 
   ~model_queue() override {
@@ -50,7 +55,7 @@ class model_queue : public queue {
 
   dev::ring_view view() const override {
     dev::ring_view v = buffers_.view();
-    v.id = number_;
+    v.id = id_;
     return v;
   }
 
@@ -58,34 +63,61 @@ class model_queue : public queue {
   std::shared_ptr<running> engine_;
   queue_buffers buffers_;
   std::uint32_t number_ = 0;
+  std::uint32_t id_ = 0;
 };
 
-class model_engine : public engine {
- public:
-  model_engine(model::machine& machine, const payload_agent& payload)
-      : running_(std::make_shared<running>(machine, payload)) {}
+queue_style style_of(const options& o) {
+  const auto mode = memory::mode::parse(o.memory_mode);
+  const auto can = memory::of_software_device();
+  const char* who = "software copy engines";
+  if (o.sdma_granule != 1 && o.sdma_granule != 4)
+    fail(XIO_ERR_CONFIG, "XIO_SDMA_GRANULE={} cannot be; use 1 or 4", o.sdma_granule);
+  queue_style style{};
+  style.generation = wire::sdma::gen_9_0a;
+  style.chunk = static_cast<std::uint32_t>(wire::sdma::k_copy_bytes_30);
+  style.granule = static_cast<std::uint16_t>(o.sdma_granule);
+  style.ring = mode.place(memory::part::submission, who, can);
+  style.completion = mode.place(memory::part::completion, who, can);
+  style.doorbell = mode.place(memory::part::doorbell, who, can);
+  return style;
+}
 
-  const char* backend() const override { return "model gfx90a"; }
+class model_engines : public engine {
+ public:
+  model_engines(const options& o, model::machine& machine, const payload_agent& payload)
+      : style_(style_of(o)), name_("model gfx90a") {
+    for (std::uint64_t i = 0; i < o.model_engines; ++i)
+      engines_.push_back(std::make_shared<running>(machine, payload, k_seed + i));
+  }
+
+  const char* backend() const override { return name_.c_str(); }
 
   void map(void* base, std::size_t bytes) override {
-    if (!running_->device.map(base, bytes, memory_kind::payload)) {
-      fail(XIO_ERR_ARG, "SDMA: {} bytes at {} cannot be mapped: the range is empty or wraps around", bytes, base);
-    }
+    for (const auto& e : engines_)
+      if (!e->device.map(base, bytes, memory_kind::payload))
+        fail(XIO_ERR_ARG, "SDMA: {} bytes at {} cannot be mapped: the range is empty or wraps around", bytes, base);
   }
-  void unmap(void* base) override { running_->device.unmap(base); }
+  void unmap(void* base) override {
+    for (const auto& e : engines_) e->device.unmap(base);
+  }
 
+  // Queues of one peer go to different engines.
   std::unique_ptr<queue> create_queue(const queue_request& request) override {
-    return std::make_unique<model_queue>(running_, request);
+    const auto number =
+        (static_cast<std::uint32_t>(request.peer + 1) + request.which) % static_cast<std::uint32_t>(engines_.size());
+    return std::make_unique<model_queue>(engines_[number], request, number, style_);
   }
 
  private:
-  std::shared_ptr<running> running_;
+  queue_style style_;
+  std::string name_;
+  std::vector<std::shared_ptr<running>> engines_;
 };
 
 }  // namespace
 
-std::unique_ptr<engine> open_model(model::machine& machine, const payload_agent& payload) {
-  return std::make_unique<model_engine>(machine, payload);
+std::unique_ptr<engine> open_model(const options& o, model::machine& machine, const payload_agent& payload) {
+  return std::make_unique<model_engines>(o, machine, payload);
 }
 
 }  // namespace xio::sdma

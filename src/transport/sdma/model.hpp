@@ -6,7 +6,7 @@
 
 namespace xio::sdma {
 
-// The software engine of generation gfx90a, run by `machine`, which must outlive it.
-std::unique_ptr<engine> open_model(model::machine& machine, const payload_agent& payload);
+// Software engines of the generation that XIO_MODEL_GPU names, run by `machine`, which must outlive them.
+std::unique_ptr<engine> open_model(const options& o, model::machine& machine, const payload_agent& payload);
 
 }  // namespace xio::sdma

@@ -16,7 +16,7 @@ std::unique_ptr<engine> open(const options& o, model::machine& machine, const pa
          "XIO_ROUTE=direct");
   }
 #if defined(XIO_ENABLE_MODEL)
-  auto made = open_model(machine, payload);
+  auto made = open_model(o, machine, payload);
   log::info("SDMA: {}, since queues of the GPU itself are not in this build", made->backend());
   return made;
 #else

@@ -13,10 +13,9 @@ namespace {
 
 // Lines of words_.
 constexpr std::size_t k_line = 128;
-constexpr std::size_t k_completion_line = 0;
-constexpr std::size_t k_wptr_line = 1;
-constexpr std::size_t k_doorbell_line = 2;
-constexpr std::size_t k_lines = 3;
+constexpr std::size_t k_wptr_line = 0;
+constexpr std::size_t k_doorbell_line = 1;
+constexpr std::size_t k_lines = 2;
 
 // ROCR pads what it submits to 256 bytes on these (amd_blit_sdma.cpp).
 std::uint32_t least_slots_of(std::uint32_t generation) { return generation == wire::sdma::gen_9_0 ? 4 : 1; }
@@ -35,13 +34,14 @@ void check(std::uint32_t depth, std::uint64_t ticket_start, std::uint32_t genera
 
 }  // namespace
 
-queue_buffers::queue_buffers(const queue_request& request, std::uint32_t generation, std::uint32_t chunk)
+queue_buffers::queue_buffers(const queue_request& request, const queue_style& style)
     : ticket_start_(request.ticket_start) {
   const std::uint32_t depth = request.depth;
   const std::uint64_t ticket_start = request.ticket_start;
-  check(depth, ticket_start, generation);
-  ring_ = gpu::buffer(std::size_t{depth} * dev::k_sdma_slot_bytes, gpu::place::shared);
-  words_ = gpu::buffer(k_lines * k_line, gpu::place::shared);
+  check(depth, ticket_start, style.generation);
+  ring_ = gpu::buffer(std::size_t{depth} * dev::k_sdma_slot_bytes, style.ring);
+  fence_ = gpu::buffer(sizeof(dev::sdma_completion), style.completion);
+  words_ = gpu::buffer(k_lines * k_line, style.doorbell);
   state_ = gpu::buffer(sizeof(dev::ring_state), gpu::place::device);
   sequence_ = gpu::buffer(depth * sizeof(std::uint32_t), gpu::place::device);
 
@@ -52,18 +52,19 @@ queue_buffers::queue_buffers(const queue_request& request, std::uint32_t generat
   view_.depth = depth;
   view_.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth));
   view_.kind = dev::ring_kind::sdma;
-  view_.chunk = chunk;
-  view_.granule = 1;
-  view_.personality = generation;
+  view_.chunk = style.chunk;
+  view_.granule = style.granule;
+  view_.personality = style.generation;
   view_.alone = request.alone ? 1 : 0;
-  view_.least_slots = static_cast<std::uint16_t>(least_slots_of(generation));
-  view_.completion = words + k_completion_line * k_line;
+  view_.least_slots = static_cast<std::uint16_t>(least_slots_of(style.generation));
+  view_.completion = fence_.as<unsigned char>();
   view_.record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
   view_.doorbell = reinterpret_cast<std::uint64_t*>(words + k_doorbell_line * k_line);
 
-  reinterpret_cast<dev::sdma_completion*>(view_.completion)->fence = static_cast<std::uint32_t>(ticket_start);
-  *reinterpret_cast<std::uint64_t*>(view_.record) = start_bytes();
-  *view_.doorbell = start_bytes();
+  gpu::put_value(fence_.as<dev::sdma_completion>(),
+                 dev::sdma_completion{static_cast<std::uint32_t>(ticket_start), 0, 0, 0});
+  gpu::put_value(reinterpret_cast<std::uint64_t*>(view_.record), start_bytes());
+  gpu::put_value(view_.doorbell, start_bytes());
 
   dev::ring_state state{};
   state.issued = state.published = state.completed = ticket_start;

@@ -9,10 +9,20 @@
 
 namespace xio::sdma {
 
+// What an engine wants of its queues.
+struct queue_style {
+  std::uint32_t generation;  // wire::sdma::generation
+  std::uint32_t chunk;       // most bytes of one copy
+  std::uint16_t granule;     // 1 or 4, see dev::ring_view
+  gpu::place ring = gpu::place::shared;
+  gpu::place completion = gpu::place::shared;
+  gpu::place doorbell = gpu::place::shared;  // and the write pointer
+};
+
 class queue_buffers {
  public:
-  // Throws XIO_ERR_CONFIG if the request's depth or first ticket cannot be. chunk: most bytes of one copy.
-  queue_buffers(const queue_request& request, std::uint32_t generation, std::uint32_t chunk);
+  // Throws XIO_ERR_CONFIG if the request's depth or first ticket cannot be.
+  queue_buffers(const queue_request& request, const queue_style& style);
 
   // Filled but for `id` and `index`.
   const dev::ring_view& view() const { return view_; }
@@ -22,7 +32,8 @@ class queue_buffers {
  private:
   std::uint64_t ticket_start_;
   gpu::buffer ring_;      // engine and GPU
-  gpu::buffer words_;     // engine and GPU: completion, write pointer, doorbell, a line each
+  gpu::buffer fence_;     // engine and GPU: completion
+  gpu::buffer words_;     // engine and GPU: write pointer and doorbell, a line each
   gpu::buffer state_;     // GPU alone
   gpu::buffer sequence_;  // GPU alone
   dev::ring_view view_{};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The memory mode: which parts of a transport lie in GPU memory and which in host memory. Each transport says what it
+// can, and what it cannot is refused with the reason: nothing is moved silently.
+#pragma once
+#include <string>
+
+#include "gpu/gpu.hpp"
+
+namespace xio::memory {
+
+// Bits of the mode.
+enum class part : unsigned {
+  submission = 1,  // rings of descriptors
+  completion = 2,  // CQ entries, fence words
+  doorbell = 4,    // doorbell words and records
+  data = 8         // the symmetric heap
+};
+
+// What a transport does with a part.
+struct ability {
+  gpu::place own;       // where it lies when nobody asks
+  const char* why_not;  // why it can be nowhere else; null: it can
+};
+
+class mode {
+ public:
+  mode() = default;  // auto
+  // "auto" or "0" .. "15". Throws XIO_ERR_CONFIG.
+  static mode parse(const std::string& text);
+
+  // Where `who` puts a part. Throws XIO_ERR_UNSUPPORTED when it is asked for what it cannot.
+  gpu::place place(part p, const char* who, const ability& can) const;
+
+ private:
+  int bits_ = -1;  // -1: auto
+};
+
+// Of a software device, whose thread reads and writes rings as host memory.
+ability of_software_device();
+
+}  // namespace xio::memory
