@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "ctx/hello.hpp"
 #include "ctx/rings.hpp"
+#include "memory/mode.hpp"
 #include "xio/wire/inbox.hpp"
 
 namespace xio {
@@ -22,6 +23,14 @@ constexpr std::uint64_t k_head_bytes = k_page;
 static_assert(sizeof(dev::heap_head) <= k_head_bytes);
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
+
+// Whether the symmetric heap can lie where the memory mode wants it.
+void check_heap_place(const options& o) {
+  memory::ability can{gpu::place::device, "a symmetric heap is made of GPU memory on this platform"};
+  // Both are the same memory there.
+  if (gpu::host_reads_device_memory()) can.why_not = nullptr;
+  memory::mode::parse(o.memory_mode).place(memory::part::data, "the symmetric heap", can);
+}
 
 std::uint32_t next_world_number() {
   static std::atomic<std::uint32_t> last{0};
@@ -71,6 +80,7 @@ void world::share_heap() {
   heap_offer mine{};
   agreement_.each(call::init, [&] {
     gpu::init(place_.local_rank);
+    check_heap_place(options_);
     heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size));
     mine = make_offer(*heap_);
   });

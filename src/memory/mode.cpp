@@ -42,6 +42,13 @@ gpu::place mode::place(part p, const char* who, const ability& can) const {
       bits_, name_of(p), device ? "GPU" : "host", who, can.why_not, device ? "leave out" : "add", bit);
 }
 
+ring_places place_rings(const std::string& text, const char* who, const ability& submission, const ability& completion,
+                        const ability& doorbell) {
+  const mode m = mode::parse(text);
+  return {m.place(part::submission, who, submission), m.place(part::completion, who, completion),
+          m.place(part::doorbell, who, doorbell)};
+}
+
 ability of_software_device() {
   return {gpu::place::shared,
           gpu::host_reads_device_memory() ? nullptr : "a software device reads and writes it as host memory"};

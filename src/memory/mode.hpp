@@ -35,6 +35,15 @@ class mode {
   int bits_ = -1;  // -1: auto
 };
 
+// Where the parts of a ring lie.
+struct ring_places {
+  gpu::place submission = gpu::place::shared;
+  gpu::place completion = gpu::place::shared;
+  gpu::place doorbell = gpu::place::shared;
+};
+ring_places place_rings(const std::string& mode, const char* who, const ability& submission, const ability& completion,
+                        const ability& doorbell);
+
 // Of a software device, whose thread reads and writes rings as host memory.
 ability of_software_device();
 

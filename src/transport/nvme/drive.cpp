@@ -30,8 +30,8 @@ void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
 
 }  // namespace
 
-drive_memory::drive_memory(bus& b, std::size_t bytes)
-    : bus_(b), memory_((bytes + k_page - 1) / k_page * k_page, gpu::place::shared, k_page) {
+drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where)
+    : bus_(b), memory_((bytes + k_page - 1) / k_page * k_page, where, k_page) {
   address_ = bus_.map_queue(memory_.data(), memory_.size());
 }
 

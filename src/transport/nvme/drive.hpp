@@ -22,7 +22,7 @@ class bus {
 // Page-aligned zeroed memory that host, GPU and drive share.
 class drive_memory {
  public:
-  drive_memory(bus& b, std::size_t bytes);
+  drive_memory(bus& b, std::size_t bytes, gpu::place where = gpu::place::shared);
   ~drive_memory();
   drive_memory(const drive_memory&) = delete;
   drive_memory& operator=(const drive_memory&) = delete;

@@ -48,10 +48,13 @@ file_controller::file_controller(const std::string& path, const xio_storage_attr
     const std::string name = "file:" + path;
     drive_ = std::make_unique<drive>(name, registers_.data(), static_cast<bus&>(*this),
                                      std::chrono::milliseconds(o.timeout_ms));
+    const auto can = memory::of_software_device();
+    const auto where = memory::place_rings(o.memory_mode, "an NVMe controller", can, can,
+                                           {gpu::place::shared, "its doorbells are registers of the controller"});
     const std::uint32_t wanted = shape_.max_queues;
     const std::uint32_t queues = drive_->request_queues(wanted);
     for (std::uint32_t qid = 1; qid <= queues; ++qid)
-      queues_.push_back(std::make_unique<io_queue>(*drive_, qid, depth_, o.ticket_start));
+      queues_.push_back(std::make_unique<io_queue>(*drive_, qid, depth_, o.ticket_start, where));
     log::debug("{}: {} queues of {} entries, {} blocks of {} bytes, {}", name, queues, depth_, drive_->facts().blocks,
                drive_->facts().block_bytes, backend_);
   } catch (...) {

@@ -26,15 +26,16 @@ std::uint32_t cq_entries(const drive& d, std::uint32_t depth) {
 
 }  // namespace
 
-io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start)
+io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start,
+                   const memory::ring_places& where)
     : drive_(d),
       qid_(qid),
       depth_(depth),
       cq_depth_(cq_entries(d, depth)),
       op_count_(dev::op_count_for(depth)),
-      sq_(d.memory_bus(), depth * sizeof(w::sqe)),
-      cq_(d.memory_bus(), cq_depth_ * sizeof(w::cqe)),
-      lists_(d.memory_bus(), list_bytes(d, op_count_)),
+      sq_(d.memory_bus(), depth * sizeof(w::sqe), where.submission),
+      cq_(d.memory_bus(), cq_depth_ * sizeof(w::cqe), where.completion),
+      lists_(d.memory_bus(), list_bytes(d, op_count_), where.submission),
       state_(sizeof(dev::ring_state), gpu::place::device),
       sequence_(depth * sizeof(std::uint32_t), gpu::place::device),
       op_words_(dev::op_words_bytes(op_count_), gpu::place::device) {

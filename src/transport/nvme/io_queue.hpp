@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "memory/mode.hpp"
 #include "transport/nvme/drive.hpp"
 #include "xio/device/view.hpp"
 
@@ -11,7 +12,8 @@ namespace xio::nvme {
 class io_queue {
  public:
   // qid from 1. depth is a power of two; ticket_start is rounded down to a multiple of it.
-  io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start);
+  io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start,
+           const memory::ring_places& where = {});
   ~io_queue();
   io_queue(const io_queue&) = delete;
   io_queue& operator=(const io_queue&) = delete;

@@ -17,18 +17,20 @@ constexpr std::uint32_t k_first_psn = 0xfffff0;
 
 std::size_t whole_lines(std::size_t bytes) { return (bytes + k_line - 1) / k_line * k_line; }
 
-// Where the parts of one queue pair's host memory begin.
+std::size_t whole_blocks(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// Bytes of the parts of one queue pair's memory, and where the side table begins among the slots.
 struct layout {
-  std::size_t completion, side, record, doorbell, cq_doorbell, bytes;
+  std::size_t side, slots, completion;
   layout(const family& f, std::uint32_t depth) {
-    completion = whole_lines(depth * std::size_t{f.slot_bytes});
-    side = completion + whole_lines(f.completion_bytes(depth));
-    record = side + whole_lines(f.side_bytes(depth));
-    doorbell = record + k_line;
-    cq_doorbell = doorbell + k_line;
-    bytes = (cq_doorbell + k_line + 255) / 256 * 256;
+    side = whole_lines(depth * std::size_t{f.slot_bytes});
+    slots = whole_blocks(side + f.side_bytes(depth));
+    completion = whole_blocks(f.completion_bytes(depth));
   }
 };
+
+// Lines of the words: doorbell record, doorbell, CQ doorbell.
+constexpr std::size_t k_word_lines = 3;
 
 std::size_t device_bytes(std::uint32_t depth) {
   return whole_lines(sizeof(dev::ring_state) + depth * sizeof(std::uint32_t));
@@ -54,7 +56,10 @@ nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const que
     : nics_(std::move(nics)), per_peer_(request.per_peer), views_(wanted.size() * request.per_peer, dev::ring_view{}) {
   check(request, *style.family);
   const auto count = static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true)) * per_peer_;
-  shared_ = gpu::buffer(count * layout(*style.family, request.depth).bytes, gpu::place::shared);
+  const layout each(*style.family, request.depth);
+  slots_ = gpu::buffer(count * each.slots, style.where.submission);
+  completions_ = gpu::buffer(count * each.completion, style.where.completion);
+  words_ = gpu::buffer(count * k_word_lines * k_line, style.where.doorbell);
   device_ = gpu::buffer(count * device_bytes(request.depth), gpu::place::device);
   std::size_t place = 0;
   try {
@@ -81,28 +86,29 @@ void nic_queues::take_down() {
 
 void nic_queues::register_slots() {
   for (const auto& nic : nics_)
-    slot_keys_.push_back((*nic)->register_memory(shared_.data(), shared_.size(), model::rdma::local_read));
+    slot_keys_.push_back((*nic)->register_memory(slots_.data(), slots_.size(), model::rdma::local_read));
 }
 
 dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const queue_request& request,
                                 const queue_style& style) {
   const family& f = *style.family;
   const layout at(f, request.depth);
-  unsigned char* host = shared_.as<unsigned char>() + place * at.bytes;
+  unsigned char* slots = slots_.as<unsigned char>() + place * at.slots;
+  unsigned char* bells = words_.as<unsigned char>() + place * k_word_lines * k_line;
   unsigned char* words = device_.as<unsigned char>() + place * device_bytes(request.depth);
   dev::ring_view v{};
   v.state = reinterpret_cast<dev::ring_state*>(words);
   v.sequence = reinterpret_cast<std::uint32_t*>(words + sizeof(dev::ring_state));
-  v.slots = host;
+  v.slots = slots;
   v.depth = request.depth;
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
   v.kind = f.kind;
   v.chunk = style.chunk;
-  v.completion = host + at.completion;
-  v.side = host + at.side;
-  v.record = reinterpret_cast<std::uint32_t*>(host + at.record) + 1;  // mlx5: [0] is the receive queue's
-  v.doorbell = reinterpret_cast<std::uint64_t*>(host + at.doorbell);
-  v.cq_doorbell = reinterpret_cast<std::uint32_t*>(host + at.cq_doorbell);
+  v.completion = completions_.as<unsigned char>() + place * at.completion;
+  v.side = slots + at.side;
+  v.record = reinterpret_cast<std::uint32_t*>(bells) + 1;  // mlx5: [0] is the receive queue's
+  v.doorbell = reinterpret_cast<std::uint64_t*>(bells + k_line);
+  v.cq_doorbell = reinterpret_cast<std::uint32_t*>(bells + 2 * k_line);
   v.nic = which % static_cast<std::uint32_t>(nics_.size());
   v.scratch_lkey = request.scratch.lkey[v.nic];
   if (!slot_keys_.empty()) v.slots_lkey = slot_keys_[v.nic].lkey;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "memory/mode.hpp"
 #include "model/nic/immediate_desk.hpp"
 #include "model/nic/nic.hpp"
 #include "transport/rdma/family.hpp"
@@ -38,6 +39,7 @@ struct queue_style {
   std::uint32_t chunk;  // most bytes of one message
   std::uint32_t path_mtu;
   std::uint32_t atomics;  // of dev::nic_atomics, what fabric and family can
+  memory::ring_places where;
 };
 
 class nic_queues final : public queue_set {
@@ -65,9 +67,11 @@ class nic_queues final : public queue_set {
   nic_list nics_;
   std::shared_ptr<model::rdma::immediate_desk> desk_;  // or null
   std::uint32_t per_peer_;
-  gpu::buffer shared_;  // slots, completions, side tables, records and doorbells of each queue
-  gpu::buffer device_;  // state and sequence of each queue
-  std::vector<model::rdma::key_pair> slot_keys_;  // of shared_, one per NIC, for families that want it
+  gpu::buffer slots_;                             // slots and side table of each queue
+  gpu::buffer completions_;                       // of each queue
+  gpu::buffer words_;                             // record and doorbells of each queue
+  gpu::buffer device_;                            // state and sequence of each queue
+  std::vector<model::rdma::key_pair> slot_keys_;  // of slots_, one per NIC, for families that want it
   std::vector<dev::ring_view> views_;
 };
 

@@ -67,18 +67,14 @@ class model_queue : public queue {
 };
 
 queue_style style_of(const options& o) {
-  const auto mode = memory::mode::parse(o.memory_mode);
-  const auto can = memory::of_software_device();
-  const char* who = "software copy engines";
   if (o.sdma_granule != 1 && o.sdma_granule != 4)
     fail(XIO_ERR_CONFIG, "XIO_SDMA_GRANULE={} cannot be; use 1 or 4", o.sdma_granule);
   queue_style style{};
   style.generation = wire::sdma::gen_9_0a;
   style.chunk = static_cast<std::uint32_t>(wire::sdma::k_copy_bytes_30);
   style.granule = static_cast<std::uint16_t>(o.sdma_granule);
-  style.ring = mode.place(memory::part::submission, who, can);
-  style.completion = mode.place(memory::part::completion, who, can);
-  style.doorbell = mode.place(memory::part::doorbell, who, can);
+  const auto can = memory::of_software_device();
+  style.where = memory::place_rings(o.memory_mode, "software copy engines", can, can, can);
   return style;
 }
 

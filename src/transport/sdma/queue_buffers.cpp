@@ -39,9 +39,9 @@ queue_buffers::queue_buffers(const queue_request& request, const queue_style& st
   const std::uint32_t depth = request.depth;
   const std::uint64_t ticket_start = request.ticket_start;
   check(depth, ticket_start, style.generation);
-  ring_ = gpu::buffer(std::size_t{depth} * dev::k_sdma_slot_bytes, style.ring);
-  fence_ = gpu::buffer(sizeof(dev::sdma_completion), style.completion);
-  words_ = gpu::buffer(k_lines * k_line, style.doorbell);
+  ring_ = gpu::buffer(std::size_t{depth} * dev::k_sdma_slot_bytes, style.where.submission);
+  fence_ = gpu::buffer(sizeof(dev::sdma_completion), style.where.completion);
+  words_ = gpu::buffer(k_lines * k_line, style.where.doorbell);
   state_ = gpu::buffer(sizeof(dev::ring_state), gpu::place::device);
   sequence_ = gpu::buffer(depth * sizeof(std::uint32_t), gpu::place::device);
 

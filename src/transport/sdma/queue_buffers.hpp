@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gpu/gpu.hpp"
+#include "memory/mode.hpp"
 #include "transport/sdma/sdma.hpp"
 #include "xio/device/view.hpp"
 
@@ -14,9 +15,7 @@ struct queue_style {
   std::uint32_t generation;  // wire::sdma::generation
   std::uint32_t chunk;       // most bytes of one copy
   std::uint16_t granule;     // 1 or 4, see dev::ring_view
-  gpu::place ring = gpu::place::shared;
-  gpu::place completion = gpu::place::shared;
-  gpu::place doorbell = gpu::place::shared;  // and the write pointer
+  memory::ring_places where;
 };
 
 class queue_buffers {

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "memory/mode.hpp"
 #include "model/nic/keys.hpp"
 #include "model/nic/verbs_fabric.hpp"
 #include "transport/rdma/exchange.hpp"
@@ -220,6 +221,18 @@ class mlx5_endpoint final : public endpoint {
   std::multimap<void*, memory_keys> registered_;
 };
 
+// Ring, completion and doorbell record lie in one registered buffer.
+gpu::place place_of_rings(const options& o) {
+  const memory::ability can{gpu::place::shared, nullptr};
+  const auto where = memory::place_rings(o.memory_mode, "mlx5 queues", can, can, can);
+  if (where.submission != where.completion || where.submission != where.doorbell)
+    fail(XIO_ERR_UNSUPPORTED,
+         "XIO_MEMORY_MODE={} parts the ring of an mlx5 queue from its completions or doorbell record, which lie in one "
+         "registered buffer; ask for all three (7) or none (0)",
+         o.memory_mode);
+  return where.submission;
+}
+
 }  // namespace
 
 std::unique_ptr<endpoint> try_open_mlx5(const setup& s) {
@@ -229,8 +242,10 @@ std::unique_ptr<endpoint> try_open_mlx5(const setup& s) {
   mlx5_hooks hooks;
   hooks.map_registers = gpu::map_registers;
   hooks.unmap_registers = gpu::unmap_registers;
+  hooks.export_memory = gpu::export_memory;
   page_list pages;
   try {
+    hooks.rings = place_of_rings(o);
     for (const model::rdma::verbs_port& port : open_ports(o, s.channel->rank(), s.local_rank, gpu::bus_id())) {
       pages.push_back(try_mlx5_direct(port, hooks));
       if (pages.back() == nullptr) return nullptr;
