@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cctype>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -310,23 +309,6 @@ std::uint32_t wave_size() {
 bool host_reads_device_memory() { return false; }
 
 std::string arch() { return hw::get_arch(g_device); }
-
-std::string bus_id() {
-  char text[32] = {};
-  if (hw::get_bus_id(text, sizeof text, g_device) != hipSuccess) {
-    (void)hipGetLastError();
-    return "";
-  }
-  // CUDA writes capitals; hwloc and the kernel do not.
-  std::string id(text);
-  for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return id;
-}
-
-int export_memory(void* base, std::size_t bytes, std::uint64_t* offset) {
-  const on_device here;
-  return hw::in_device_memory(base) ? hw::export_dmabuf(base, bytes, offset) : -1;
-}
 
 void* map_registers(void* page, std::size_t bytes) {
   const on_device here;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gpu.hpp for CUDA.
 #include <cuda_runtime.h>
-#include <unistd.h>
 
 // fmt 9 thinks that nvcc knows no constexpr, and then asks for it all the same.
 #define FMT_USE_CONSTEXPR 1
@@ -57,27 +56,6 @@ cudaError_t register_io(void* page, std::size_t bytes) {
 cudaError_t unregister_io(void* page) { return cudaHostUnregister(page); }
 cudaError_t device_address(void** out, void* page) { return cudaHostGetDevicePointer(out, page, 0); }
 
-// cuMemGetHandleForAddressRange, of the driver (CUDA 11.7): whole pages of one allocation. 1 is
-// CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD (cuda.h).
-int export_dmabuf(void* base, std::size_t bytes, std::uint64_t* offset) {
-  using call = int (*)(void*, unsigned long long, std::size_t, int, unsigned long long);
-  static const call exporter = [] {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult how{};
-    const cudaError_t e =
-        cudaGetDriverEntryPointByVersion("cuMemGetHandleForAddressRange", &found, 11070, cudaEnableDefault, &how);
-    if (e != cudaSuccess) (void)cudaGetLastError();
-    return e == cudaSuccess && how == cudaDriverEntryPointSuccess ? reinterpret_cast<call>(found) : nullptr;
-  }();
-  if (exporter == nullptr) return -1;
-  const auto page = static_cast<unsigned long long>(sysconf(_SC_PAGESIZE));
-  const auto from = reinterpret_cast<unsigned long long>(base);
-  const unsigned long long first = from & ~(page - 1), end = (from + bytes + page - 1) & ~(page - 1);
-  int fd = -1;
-  *offset = from - first;
-  return exporter(&fd, first, end - first, 1, 0) == 0 ? fd : -1;
-}
-
 std::string why_no_device(cudaError_t e) {
   int driver = 0, runtime = 0;
   (void)cudaDriverGetVersion(&driver);
@@ -97,7 +75,10 @@ std::string why_no_device(cudaError_t e) {
 
 }  // namespace xio::gpu::hw
 
-#include "gpu/accelerator.hpp"
+#include "gpu/cuda_memory.hpp"
+
+// Over what stands above.
+#include "gpu/accelerator_memory.hpp"
 
 namespace xio::gpu {
 

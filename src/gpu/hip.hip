@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // gpu.hpp for HIP.
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <hip/hip_ext.h>
 #include <hip/hip_runtime.h>
@@ -59,15 +58,6 @@ hipError_t register_io(void* page, std::size_t bytes) {
 hipError_t unregister_io(void* page) { return hipHostUnregister(page); }
 hipError_t device_address(void** out, void* page) { return hipHostGetDevicePointer(out, page, 0); }
 
-// The HSA runtime under HIP has had it since ROCm 5.6 (hsa_ext_amd.h); older ones are used without. It exports whole
-// allocations and answers where base lies in its own.
-int export_dmabuf(void* base, std::size_t bytes, std::uint64_t* offset) {
-  using call = int (*)(const void*, std::size_t, int*, std::uint64_t*);
-  static const auto exporter = reinterpret_cast<call>(dlsym(RTLD_DEFAULT, "hsa_amd_portable_export_dmabuf"));
-  int fd = -1;
-  return exporter != nullptr && exporter(base, bytes, &fd, offset) == 0 ? fd : -1;
-}
-
 std::string why_no_device(hipError_t e) {
   return fmt::format(
       "no AMD GPU can be used ({}); check that /dev/kfd is there and open to you (group render), HIP_VISIBLE_DEVICES, "
@@ -79,7 +69,10 @@ std::string why_no_device(hipError_t e) {
 
 }  // namespace xio::gpu::hw
 
-#include "gpu/accelerator.hpp"
+#include "gpu/hip_memory.hpp"
+
+// Over what stands above.
+#include "gpu/accelerator_memory.hpp"
 
 namespace xio::gpu {
 

@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/heap_handle.hpp"
+#include "gpu/host_pages.hpp"
 
 namespace xio::gpu {
 
@@ -91,18 +92,6 @@ class mapped {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
-
-// Bytes that the machine could still give: free and reclaimable memory, and swap.
-std::uint64_t available_bytes() {
-  std::ifstream in("/proc/meminfo");
-  std::string key, rest;
-  std::uint64_t value = 0, sum = 0;
-  while (in >> key >> value) {
-    std::getline(in, rest);
-    if (key == "MemAvailable:" || key == "SwapFree:") sum += value * 1024;
-  }
-  return sum;
-}
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + page_size() - 1) / page_size() * page_size(); }
 

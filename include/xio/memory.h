@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory by kind, where it lives, and dma-bufs of it. Plain C; needs no world. Every call may be made by several
+ * threads at once. docs/memory.md says what each kind is on each platform. */
+#ifndef XIO_MEMORY_H
+#define XIO_MEMORY_H
+
+#include "xio/xio.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A platform that has no such memory refuses the kind (XIO_ERR_UNSUPPORTED); another is never taken in its place. */
+typedef enum xio_mem_kind {
+  XIO_MEM_NONE = 0,                   /* in answers: not of xio_mem_alloc */
+  XIO_MEM_HOST_MAPPED = 1,            /* pinned, and the GPU has it mapped */
+  XIO_MEM_HOST_COHERENT = 2,          /* mapped, and neither side caches what the other writes */
+  XIO_MEM_HOST_PINNED = 3,            /* ordinary pages, locked and registered with the GPU afterwards */
+  XIO_MEM_HOST_PLAIN = 4,             /* ordinary pages; the GPU does not know them */
+  XIO_MEM_HOST_DEFAULT = 5,           /* what the platform's host allocation gives without a flag */
+  XIO_MEM_DEVICE_FINE_GRAINED = 16,   /* peers, engines and NICs see stores while kernels run */
+  XIO_MEM_DEVICE_COARSE_GRAINED = 17, /* others may see stores only when the kernel has ended */
+  XIO_MEM_DEVICE_UNCACHED = 18,       /* no GPU cache keeps it: for flags and completions that devices write */
+  XIO_MEM_DEVICE_VMEM = 19,           /* addresses reserved, memory created, mapped and made accessible; exportable */
+  XIO_MEM_DEVICE_HIP = 20             /* plain hipMalloc or cudaMalloc */
+} xio_mem_kind_t;
+
+/* Set `size` to sizeof the struct (or use the _INIT macro). */
+typedef struct xio_mem_attr {
+  size_t size;
+  size_t alignment; /* of the block's start, a power of two, at most 1 GiB; 0 and what is below: a page of the system */
+} xio_mem_attr_t;
+#define XIO_MEM_ATTR_INIT \
+  { sizeof(xio_mem_attr_t), 0 }
+
+/* "HOST_MAPPED"; "NONE" for 0 and what is no kind. Never null. */
+XIO_EXPORT const char* xio_mem_kind_name(xio_mem_kind_t kind);
+/* XIO_OK if this platform has memory of that kind; else xio_last_error() says why not. */
+XIO_EXPORT xio_status_t xio_mem_supports(xio_mem_kind_t kind);
+
+/* A block of at least bytes (> 0), which reads as zeroes. It shares no page with another block. Device kinds are of the
+ * GPU that xio_init chose, or GPU 0 before. attr may be null. XIO_ERR_NO_MEMORY when there is not as much. */
+XIO_EXPORT xio_status_t xio_mem_alloc(xio_mem_kind_t kind, size_t bytes, const xio_mem_attr_t* attr, void** out);
+/* Tells the engines of every world, also of other threads, to forget the block, then gives it back: a kernel's op that
+ * names it afterwards answers XIO_ERR_NOT_REGISTERED. No op on it may be under way. Null is allowed. XIO_ERR_STATE if
+ * it was freed already or is none of xio_mem_alloc, XIO_ERR_ARG if it is not a block's start; nothing is freed then. */
+XIO_EXPORT xio_status_t xio_mem_free(void* block);
+
+/* The same bytes twice, in memory of the host and of the device. Filled in by xio_mem_pair_alloc; do not change it. */
+typedef struct xio_mem_pair {
+  void* host;
+  void* device;
+  size_t bytes;
+} xio_mem_pair_t;
+
+/* Both or neither. */
+XIO_EXPORT xio_status_t xio_mem_pair_alloc(xio_mem_kind_t host, xio_mem_kind_t device, size_t bytes,
+                                           const xio_mem_attr_t* attr, xio_mem_pair_t* out);
+/* Copy [offset, offset + bytes) to the other side, finished on return. XIO_ERR_ARG if that leaves the pair. */
+XIO_EXPORT xio_status_t xio_mem_pair_to_device(const xio_mem_pair_t* pair, size_t offset, size_t bytes);
+XIO_EXPORT xio_status_t xio_mem_pair_to_host(const xio_mem_pair_t* pair, size_t offset, size_t bytes);
+/* Frees both sides and empties *pair. An empty pair is allowed. */
+XIO_EXPORT xio_status_t xio_mem_pair_free(xio_mem_pair_t* pair);
+
+typedef enum xio_mem_side {
+  XIO_MEM_ON_UNKNOWN = 0, /* nothing is mapped there */
+  XIO_MEM_ON_HOST = 1,
+  XIO_MEM_ON_DEVICE = 2,
+  XIO_MEM_ON_BOTH = 3 /* managed: pages move between host and device */
+} xio_mem_side_t;
+
+/* What the GPU's runtime and the kernel say of one address now. -1 in an int: not known, or it has none. */
+typedef struct xio_mem_place {
+  size_t size;
+  xio_mem_side_t side;
+  xio_mem_kind_t kind; /* as it was asked of xio_mem_alloc, or XIO_MEM_NONE */
+  void* base;          /* of the block, else of the runtime's allocation, else of the kernel's mapping around it */
+  size_t bytes;
+  size_t page_bytes; /* of the kernel's mapping; 0 for memory of a device */
+  int device;        /* number of the GPU */
+  int numa_node;     /* of the page at the address */
+  int resident;      /* 1: the page at the address is in memory, 0: not yet, or no more */
+  int locked;        /* 1: the kernel or the GPU's driver keeps the whole block in memory */
+  int as_asked;      /* 1: it lives where its kind says, 0: elsewhere, see why; -1: not of xio_mem_alloc */
+  char bus_id[16];   /* of the GPU, "0000:3b:00.0", or "" */
+  char why[160];     /* what is not as asked, or "" */
+} xio_mem_place_t;
+#define XIO_MEM_PLACE_INIT \
+  { sizeof(xio_mem_place_t), XIO_MEM_ON_UNKNOWN, XIO_MEM_NONE, NULL, 0, 0, -1, -1, -1, -1, -1, "", "" }
+
+/* Looks; touches nothing at the address. Set out->size. XIO_OK also for addresses where nothing is. */
+XIO_EXPORT xio_status_t xio_mem_where(const void* address, xio_mem_place_t* out);
+
+enum {
+  XIO_DMABUF_PCIE = 1 /* importers reach it through the PCIe BAR, not by a private link */
+};
+/* A dma-buf that [address, address + bytes) lies in, which must be inside one allocation: a file descriptor, to be
+ * closed by xio_mem_close_dmabuf, and where address is in it. The memory outlives xio_mem_free while importers hold it.
+ * XIO_ERR_UNSUPPORTED when memory of that kind, or this driver, has none. */
+XIO_EXPORT xio_status_t xio_mem_export_dmabuf(void* address, size_t bytes, unsigned flags, int* fd, uint64_t* offset);
+XIO_EXPORT xio_status_t xio_mem_close_dmabuf(int fd);
+
+/* How often xio_mem_register found what engines know of a block still there, see XIO_REGISTRATIONS. */
+typedef struct xio_mem_cache_stats {
+  uint64_t hits;      /* no engine was asked */
+  uint64_t misses;    /* engines registered memory */
+  uint64_t evictions; /* forgotten to make room */
+  uint64_t forgotten; /* forgotten because the block was freed */
+  uint64_t kept;      /* now known to engines with nothing registered */
+} xio_mem_cache_stats_t;
+/* Since xio_init. */
+XIO_EXPORT xio_status_t xio_mem_cache_stats(xio_world_t* world, xio_mem_cache_stats_t* out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

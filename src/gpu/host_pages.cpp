@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "gpu/host_pages.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "gpu/gpu.hpp"
+#include "memory/pages.hpp"
+
+namespace xio::gpu {
+
+std::uint64_t available_bytes() {
+  std::ifstream in("/proc/meminfo");
+  std::string key, rest;
+  std::uint64_t value = 0, sum = 0;
+  while (in >> key >> value) {
+    std::getline(in, rest);
+    if (key == "MemAvailable:" || key == "SwapFree:") sum += value * 1024;
+  }
+  return sum;
+}
+
+void check_available(std::size_t bytes, const char* what) {
+  if (const std::uint64_t have = available_bytes(); have != 0 && bytes > have)
+    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: the machine has {} bytes available; ask for less", bytes, what, have);
+}
+
+void* reserve_pages(std::size_t bytes, std::size_t alignment, const char* what) {
+  // A page has room for itself; what is aligned more gets room to move, which goes back.
+  const std::size_t spare = alignment > page_size() ? alignment : 0;
+  if (bytes > SIZE_MAX - spare)
+    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}, aligned to {}, are more than an address can count; ask for less", bytes,
+         what, alignment);
+  void* got = mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED)
+    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: the system has no addresses for it ({}); ask for less", bytes, what,
+         errno_text(errno));
+  if (spare == 0) return got;
+  const auto start = reinterpret_cast<std::uintptr_t>(got);
+  const auto at = memory::align_up(start, alignment).value_or(start);
+  unmap_pages(got, at - start);
+  unmap_pages(reinterpret_cast<void*>(at + bytes), start + spare - at);
+  return reinterpret_cast<void*>(at);
+}
+
+void fill_pages(void* at, std::size_t bytes, const char* what) {
+  check_available(bytes, what);
+  if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: {}; ask for less", bytes, what, errno_text(errno));
+}
+
+void unmap_pages(void* at, std::size_t bytes) noexcept {
+  if (bytes != 0 && munmap(at, bytes) != 0) log::warn("unmapping {} bytes at {}: {}", bytes, at, errno_text(errno));
+}
+
+}  // namespace xio::gpu

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Ordinary pages of the host, on every platform.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace xio::gpu {
+
+// Bytes that the machine could still give: free and reclaimable memory, and swap. 0 if the kernel does not say.
+std::uint64_t available_bytes();
+
+// Throws XIO_ERR_NO_MEMORY if the machine has not that many: pages are taken when they are touched, when it is too late
+// to refuse.
+void check_available(std::size_t bytes, const char* what);
+
+// Addresses only, at a multiple of alignment, which is a power of two of a page at least; bytes are whole pages.
+// Touching them is a fault.
+void* reserve_pages(std::size_t bytes, std::size_t alignment, const char* what);
+// Puts zeroed memory there.
+void fill_pages(void* at, std::size_t bytes, const char* what);
+void unmap_pages(void* at, std::size_t bytes) noexcept;
+
+}  // namespace xio::gpu

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "memory/dmabuf.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "memory/blocks.hpp"
+
+namespace xio::memory {
+
+namespace {
+
+constexpr const char* k_export = "xio_mem_export_dmabuf";
+constexpr const char* k_close = "xio_mem_close_dmabuf";
+
+// One allocation: pages of the next have nothing to do with it, and a dma-buf does not hold them.
+void check_inside(void* address, std::size_t bytes, const void* base, std::size_t whole) {
+  const auto offset =
+      static_cast<std::uint64_t>(static_cast<unsigned char*>(address) - static_cast<const unsigned char*>(base));
+  if (offset > whole || bytes > whole - offset)
+    fail(XIO_ERR_ARG, "{}: {} bytes at {} leave the allocation of {} bytes at {}; export less", k_export, bytes,
+         address, whole, base);
+}
+
+}  // namespace
+
+dmabuf export_dmabuf(void* address, std::size_t bytes, unsigned flags) {
+  if (address == nullptr) fail(XIO_ERR_ARG, "{}: address is null; give memory", k_export);
+  if (bytes == 0) fail(XIO_ERR_ARG, "{}: bytes is 0; export one at least", k_export);
+  if ((flags & ~unsigned{XIO_DMABUF_PCIE}) != 0)
+    fail(XIO_ERR_ARG, "{}: flags {:#x} are not known; use 0 or XIO_DMABUF_PCIE", k_export, flags);
+  const auto ours = blocks::all().find(address);
+  if (ours) {
+    check_inside(address, bytes, ours->base, ours->bytes);
+  } else if (const gpu::location l = gpu::locate(address); l.base != nullptr) {
+    check_inside(address, bytes, l.base, l.bytes);
+  }
+  dmabuf out;
+  try {
+    out.fd = gpu::export_dmabuf(ours ? &*ours : nullptr, address, bytes, (flags & XIO_DMABUF_PCIE) != 0, &out.offset);
+  } catch (const error& e) {
+    fail(e.status(), "{}: {}", k_export, e.what());
+  }
+  return out;
+}
+
+void close_dmabuf(int fd) {
+  char target[64] = {};
+  const ssize_t got = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target, sizeof target - 1);
+  if (got < 0) fail(XIO_ERR_ARG, "{}: {} is no open file descriptor; give the one that {} made", k_close, fd, k_export);
+  // "/dmabuf:", and "anon_inode:dmabuf" before Linux 5.3 (drivers/dma-buf/dma-buf.c).
+  if (std::string_view(target).find("dmabuf") == std::string_view::npos)
+    fail(XIO_ERR_ARG, "{}: descriptor {} is '{}', no dma-buf; give the one that {} made", k_close, fd, target,
+         k_export);
+  if (close(fd) != 0) fail(XIO_ERR_IO, "{}: closing descriptor {}: {}", k_close, fd, errno_text(errno));
+}
+
+}  // namespace xio::memory

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// xio_mem_where against what the kernel says by other calls, and against memory that was moved, unlocked or unmapped
+// behind its back. What this machine cannot show is put into the mouths of the runtime and of the kernel.
+#include "memory/where.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "xio/memory.h"
+
+namespace {
+
+using xio::gpu::block;
+using xio::gpu::side;
+using xio::memory::evidence;
+using xio::memory::mapping;
+using xio::memory::not_as_asked;
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+xio_mem_place_t look(const void* p) {
+  xio_mem_place_t place = XIO_MEM_PLACE_INIT;
+  EXPECT_EQ(xio_mem_where(p, &place), XIO_OK) << xio_last_error();
+  return place;
+}
+
+// --- Real memory -------------------------------------------------------------------------------------
+
+TEST(where, an_address_where_nothing_is) {
+  for (const std::uintptr_t at : {std::uintptr_t{0}, std::uintptr_t{8}, UINTPTR_MAX, UINTPTR_MAX - 5}) {
+    const auto place = look(reinterpret_cast<void*>(at));
+    EXPECT_EQ(place.side, XIO_MEM_ON_UNKNOWN);
+    EXPECT_EQ(place.kind, XIO_MEM_NONE);
+    EXPECT_EQ(place.base, nullptr);
+    EXPECT_EQ(place.as_asked, -1);
+    EXPECT_EQ(place.resident, -1);
+    EXPECT_EQ(place.numa_node, -1);
+  }
+}
+
+TEST(where, memory_of_others) {
+  int on_stack = 0;
+  const auto place = look(&on_stack);
+  EXPECT_EQ(place.side, XIO_MEM_ON_HOST);
+  EXPECT_EQ(place.kind, XIO_MEM_NONE);
+  EXPECT_EQ(place.as_asked, -1);
+  EXPECT_EQ(place.resident, 1);
+  EXPECT_EQ(place.device, -1);
+  EXPECT_STREQ(place.bus_id, "");
+  EXPECT_EQ(place.page_bytes, page());
+  EXPECT_LE(static_cast<void*>(place.base), static_cast<void*>(&on_stack));
+  EXPECT_GT(static_cast<char*>(place.base) + place.bytes, reinterpret_cast<char*>(&on_stack));
+}
+
+TEST(where, pages_come_when_they_are_touched) {
+  void* p = nullptr;
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 4 * page(), nullptr, &p), XIO_OK);
+  auto* bytes = static_cast<volatile unsigned char*>(p);
+  EXPECT_EQ(look(p).resident, 0) << "nobody has touched it";
+  bytes[2 * page()] = 1;
+  EXPECT_EQ(look(p).resident, 0);
+  const auto place = look(static_cast<char*>(p) + 2 * page() + 77);
+  EXPECT_EQ(place.resident, 1);
+  EXPECT_EQ(place.base, p);
+  EXPECT_EQ(place.bytes, 4 * page());
+  EXPECT_EQ(place.kind, XIO_MEM_HOST_PLAIN);
+  EXPECT_EQ(place.as_asked, 1) << place.why;
+  EXPECT_EQ(place.locked, xio::gpu::has_device_memory() ? place.locked : 0);
+  // The node is one that this machine has; containers may forbid the question.
+  if (place.numa_node >= 0) {
+    EXPECT_EQ(access(("/sys/devices/system/node/node" + std::to_string(place.numa_node)).c_str(), F_OK), 0);
+  }
+  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+}
+
+#if defined(XIO_PLATFORM_HOST)
+struct expectation {
+  xio_mem_kind_t kind;
+  int resident, locked;
+};
+
+TEST(where, kinds_differ_in_what_the_kernel_does) {
+  for (const auto& want : {expectation{XIO_MEM_HOST_MAPPED, 1, 0},
+                           {XIO_MEM_HOST_COHERENT, 1, 0},
+                           {XIO_MEM_HOST_PINNED, 1, 1},
+                           {XIO_MEM_HOST_PLAIN, 0, 0},
+                           {XIO_MEM_HOST_DEFAULT, 1, 0},
+                           {XIO_MEM_DEVICE_FINE_GRAINED, 0, 0},
+                           {XIO_MEM_DEVICE_COARSE_GRAINED, 0, 0},
+                           {XIO_MEM_DEVICE_VMEM, 0, 0},
+                           {XIO_MEM_DEVICE_HIP, 0, 0}}) {
+    void* p = nullptr;
+    ASSERT_EQ(xio_mem_alloc(want.kind, 10 * page(), nullptr, &p), XIO_OK) << xio_last_error();
+    for (const std::size_t at : {std::size_t{0}, 5 * page(), 10 * page() - 1}) {
+      const auto place = look(static_cast<char*>(p) + at);
+      EXPECT_EQ(place.side, XIO_MEM_ON_HOST);
+      EXPECT_EQ(place.kind, want.kind);
+      EXPECT_EQ(place.base, p);
+      EXPECT_EQ(place.resident, want.resident) << xio_mem_kind_name(want.kind);
+      EXPECT_EQ(place.locked, want.locked) << xio_mem_kind_name(want.kind);
+      EXPECT_EQ(place.as_asked, 1) << xio_mem_kind_name(want.kind) << ": " << place.why;
+      EXPECT_EQ(place.page_bytes, page());
+    }
+    EXPECT_EQ(xio_mem_free(p), XIO_OK);
+    EXPECT_EQ(look(p).kind, XIO_MEM_NONE);
+  }
+}
+
+TEST(where, notices_what_happens_behind_its_back) {
+  void *pinned = nullptr, *plain = nullptr, *virt = nullptr;
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_PINNED, 4 * page(), nullptr, &pinned), XIO_OK) << xio_last_error();
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 4 * page(), nullptr, &plain), XIO_OK);
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_VMEM, 4 * page(), nullptr, &virt), XIO_OK);
+
+  ASSERT_EQ(munlock(static_cast<char*>(pinned) + 2 * page(), page()), 0);
+  EXPECT_EQ(look(pinned).as_asked, 0);
+  EXPECT_EQ(look(pinned).locked, 0);
+  EXPECT_PRED2(says, look(pinned).why, "not locked in memory, or not all of it");
+  ASSERT_EQ(mlock(pinned, 4 * page()), 0);
+  EXPECT_EQ(look(pinned).as_asked, 1) << look(pinned).why;
+
+  ASSERT_EQ(munmap(static_cast<char*>(plain) + page(), page()), 0);
+  EXPECT_EQ(look(plain).as_asked, 0);
+  EXPECT_PRED2(says, look(plain).why, "no longer mapped");
+  EXPECT_EQ(look(static_cast<char*>(plain) + page()).side, XIO_MEM_ON_UNKNOWN);
+  EXPECT_EQ(look(static_cast<char*>(plain) + page()).kind, XIO_MEM_HOST_PLAIN) << "it was asked for as that";
+
+  ASSERT_NE(mmap(virt, page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), MAP_FAILED);
+  EXPECT_EQ(look(virt).as_asked, 0);
+  EXPECT_PRED2(says, look(virt).why, "something else is mapped over it");
+
+  for (void* p : {pinned, plain, virt}) EXPECT_EQ(xio_mem_free(p), XIO_OK);
+}
+
+TEST(where, guards_of_virtual_memory_hold_nothing) {
+  void* p = nullptr;
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_VMEM, page(), nullptr, &p), XIO_OK);
+  EXPECT_EQ(look(static_cast<char*>(p) - 1).side, XIO_MEM_ON_UNKNOWN);
+  EXPECT_EQ(look(static_cast<char*>(p) + page()).side, XIO_MEM_ON_UNKNOWN);
+  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+}
+#endif
+
+TEST(where, callers_of_other_versions) {
+  int there = 0;
+  xio_mem_place_t place = XIO_MEM_PLACE_INIT;
+  place.size = 0;
+  EXPECT_EQ(xio_mem_where(&there, &place), XIO_ERR_CONFIG);
+  EXPECT_PRED2(says, xio_last_error(), "xio_mem_place_t.size is 0");
+  EXPECT_EQ(xio_mem_where(&there, nullptr), XIO_ERR_ARG);
+  // One that ends behind `bytes`: what follows is not written.
+  place = XIO_MEM_PLACE_INIT;
+  place.size = offsetof(xio_mem_place_t, page_bytes);
+  place.device = 12345;
+  place.page_bytes = 777;
+  EXPECT_EQ(xio_mem_where(&there, &place), XIO_OK);
+  EXPECT_EQ(place.side, XIO_MEM_ON_HOST);
+  EXPECT_EQ(place.page_bytes, 777u);
+  EXPECT_EQ(place.device, 12345);
+  EXPECT_EQ(place.size, offsetof(xio_mem_place_t, page_bytes));
+}
+
+// --- The kernel's text -------------------------------------------------------------------------------
+
+// As Linux 6.1 writes it (fs/proc/task_mmu.c), shortened.
+constexpr const char* k_smaps =
+    "55d0c0000000-55d0c0002000 r--p 00000000 fe:00 1234                       /usr/bin/a name with spaces\n"
+    "Size:                  8 kB\n"
+    "KernelPageSize:        4 kB\n"
+    "MMUPageSize:           4 kB\n"
+    "Locked:                0 kB\n"
+    "VmFlags: rd mr mw me \n"
+    "7f0000000000-7f0000200000 rw-p 00000000 00:10 99                         /anon_hugepage (deleted)\n"
+    "KernelPageSize:     2048 kB\n"
+    "VmFlags: rd wr mr mw me ht lo \n"
+    "7f0000200000-7f0000201000 ---p 00000000 00:00 0 \n"
+    "KernelPageSize:       64 kB\n"
+    "VmFlags: mr mw me nr \n"
+    "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
+    "VmFlags: ex \n";
+
+std::vector<mapping> read(const std::string& text, std::uint64_t first, std::uint64_t last) {
+  std::istringstream in(text);
+  return xio::memory::read_mappings(in, first, last);
+}
+
+TEST(where_text, reads_what_the_kernel_writes) {
+  const auto all = read(k_smaps, 0, ~std::uint64_t{0});
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].begin, 0x55d0c0000000u);
+  EXPECT_EQ(all[0].end, 0x55d0c0002000u);
+  EXPECT_EQ(all[0].name, "/usr/bin/a name with spaces");
+  EXPECT_EQ(all[0].page_bytes, 4096u);
+  EXPECT_TRUE(all[0].readable);
+  EXPECT_FALSE(all[0].locked);
+  EXPECT_EQ(all[1].page_bytes, 2u << 20);
+  EXPECT_TRUE(all[1].locked);
+  EXPECT_FALSE(all[2].readable);
+  EXPECT_EQ(all[2].page_bytes, 65536u);
+  EXPECT_EQ(all[2].name, "");
+  EXPECT_EQ(all[3].name, "[vsyscall]");
+
+  ASSERT_EQ(read(k_smaps, 0x7f00001fffff, 0x7f0000200001).size(), 2u);
+  ASSERT_EQ(read(k_smaps, 0x7f0000200000, 0x7f0000200001).size(), 1u);
+  EXPECT_EQ(read(k_smaps, 0x55d0c0002000, 0x7f0000000000).size(), 0u);
+}
+
+TEST(where_text, holes_are_seen) {
+  const auto all = read(k_smaps, 0x7f0000000000, 0x7f0000201000);
+  EXPECT_TRUE(xio::memory::cover(all, 0x7f0000000000, 0x7f0000201000));
+  EXPECT_TRUE(xio::memory::cover(all, 0x7f0000000001, 0x7f0000200002));
+  EXPECT_FALSE(xio::memory::cover(all, 0x7effffffffff, 0x7f0000201000));
+  EXPECT_FALSE(xio::memory::cover(all, 0x7f0000000000, 0x7f0000201001));
+  EXPECT_FALSE(xio::memory::cover(read(k_smaps, 0, ~std::uint64_t{0}), 0x55d0c0000000, 0x7f0000000001));
+  EXPECT_FALSE(xio::memory::cover({}, 1, 2));
+}
+
+TEST(where_text, nonsense_is_not_believed) {
+  for (const char* text : {"", "\n\n", "7f-", "7f0000000000-7f0000000000 rw-p 0 0 0\n", "9-1 rw-p 0 0:0 0\n",
+                           "zz-zz rw-p 0 0:0 0\n", "VmFlags: lo\nKernelPageSize: 4 kB\n", "-\0-", "1-2\n"})
+    EXPECT_EQ(read(text, 0, ~std::uint64_t{0}).size(), 0u) << text;
+  const auto cut = read("1000-2000 rw-p 0 0:0 0\nKernelPageSize: x kB\nVmFlags", 0, 0x3000);
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_EQ(cut[0].page_bytes, 0u);
+  EXPECT_FALSE(cut[0].locked);
+}
+
+// --- What other machines would say -------------------------------------------------------------------
+
+block fake(xio_mem_kind_t kind) {
+  block b;
+  b.kind = kind;
+  b.base = reinterpret_cast<void*>(0x10000);
+  b.bytes = 0x2000;
+  b.device = 1;
+  return b;
+}
+
+evidence on_gpu_machine(side where, int device = 1) {
+  evidence e;
+  e.has_device_memory = true;
+  e.runtime.where = where;
+  e.runtime.device = device;
+  e.runtime.registered = where == side::host;
+  e.mapped = {mapping{0x10000, 0x12000, true, false, 4096, ""}};
+  return e;
+}
+
+TEST(where_judges, device_memory_that_is_elsewhere) {
+  for (const auto kind : {XIO_MEM_DEVICE_FINE_GRAINED, XIO_MEM_DEVICE_COARSE_GRAINED, XIO_MEM_DEVICE_UNCACHED,
+                          XIO_MEM_DEVICE_VMEM, XIO_MEM_DEVICE_HIP}) {
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::device)), "");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::host)), "it is in host memory");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::device, 3)), "it is in the memory of device 3, not 1");
+    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(side::both)), "managed");
+    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(side::unknown)), "does not know");
+  }
+}
+
+TEST(where_judges, host_memory_that_is_elsewhere) {
+  for (const auto kind : {XIO_MEM_HOST_MAPPED, XIO_MEM_HOST_COHERENT, XIO_MEM_HOST_PINNED, XIO_MEM_HOST_DEFAULT}) {
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::host)), "");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::device)), "it is in the memory of device 1");
+    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(side::both)), "managed");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::unknown)), "the GPU's runtime does not hold it");
+    auto hole = on_gpu_machine(side::host);
+    hole.mapped[0].end -= 0x1000;
+    EXPECT_EQ(not_as_asked(fake(kind), hole), "part of it is no longer mapped");
+  }
+  EXPECT_EQ(not_as_asked(fake(XIO_MEM_HOST_PLAIN), on_gpu_machine(side::unknown)), "");
+  EXPECT_NE(not_as_asked(fake(XIO_MEM_HOST_PLAIN), on_gpu_machine(side::device)), "");
+}
+
+}  // namespace
