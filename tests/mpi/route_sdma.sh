@@ -8,4 +8,16 @@
 suite mpirun 2 sdma $all
 # shellcheck disable=SC2086
 suite mpirun 4 sdma $all
+# Engines, queues, formats and places of other kinds. Nothing but the copies themselves may differ.
+some='rma shapes signals storm'
+with() {
+  local setting=$1
+  echo "== $setting"
+  # shellcheck disable=SC2086,SC2163  # lists
+  (export ${setting?}; suite xiorun 2 sdma $some; exit $((failures != 0))) || failures=$((failures + 1))
+}
+with 'XIO_SDMA_QUEUES=4 XIO_MODEL_ENGINES=2 XIO_MODEL_THREADS=2'
+with XIO_SDMA_GRANULE=4
+with XIO_MEMORY_MODE=15
+for gpu in gfx900 gfx942 gfx1010 gfx1030 gfx1100 gfx1201; do with "XIO_MODEL_GPU=$gpu"; done
 end

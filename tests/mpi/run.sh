@@ -6,7 +6,7 @@
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${builddir:?}" "${MPIRUN=}" "${sanitizer=}"
-all='rma shapes atomics signals immediate sync litmus args allpairs'
+all='rma shapes atomics signals immediate sync litmus args allpairs storm'
 failures=0
 runs=0
 has() { grep -q "^#define $1 1" "$builddir/config.h"; }

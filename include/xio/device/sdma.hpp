@@ -231,7 +231,7 @@ XIO_DEVICE u32 element_of(const area& a) {
   return lowest_bit(all);
 }
 
-XIO_DEVICE xio_status_t post_one_tile(const world_view& w, const ring_view& r, const wire::sdma::tile& t, u64* ticket) {
+XIO_DEVICE xio_status_t post_tile(const world_view& w, const ring_view& r, const wire::sdma::tile& t, u64* ticket) {
   const u64 bytes = (static_cast<u64>(t.width) << t.element_log2) * t.height;
   return post_slots(w, r, 2, bytes < ~u32{0} ? static_cast<u32>(bytes) : ~u32{0}, ticket, [&](u64 at, bool last) {
     fill_tile(r, at, t);
@@ -239,36 +239,48 @@ XIO_DEVICE xio_status_t post_one_tile(const world_view& w, const ring_view& r, c
   });
 }
 
-// Cut to what one packet can say; a linear copy for each row where the rows are too far apart for any. Answers the last
-// packet's request.
-XIO_OUT_OF_LINE xio_status_t post_tile(const world_view& w, const ring_view& r, area a, xio_req_t* request) {
+// The block of an area that begins at column x and row y, of at most as many of either as one packet takes.
+XIO_DEVICE wire::sdma::tile block_of(const area& a, u32 log2, u64 x, u64 y, u64 most) {
+  const u64 wide = (a.width >> log2) - x < most ? (a.width >> log2) - x : most;
+  const u64 high = a.height - y < most ? a.height - y : most;
+  return wire::sdma::tile{a.dst + y * a.dst_pitch + (x << log2),
+                          a.src + y * a.src_pitch + (x << log2),
+                          static_cast<u32>(a.dst_pitch >> log2),
+                          static_cast<u32>(a.src_pitch >> log2),
+                          static_cast<u32>(wide),
+                          static_cast<u32>(high),
+                          log2};
+}
+
+// Whether engines take the area as tiles: pitches of more than 32 bits of elements are nobody's, and if the first block
+// fits, then so do all.
+XIO_DEVICE bool fits_tiles(const ring_view& r, const area& a, u32 log2) {
+  if (((a.dst_pitch | a.src_pitch) >> log2) > ~u32{0} || (u32{1} << log2) < r.granule) return false;
+  return wire::sdma::tile_fits(r.personality, block_of(a, log2, 0, 0, wire::sdma::tile_extent_max(r.personality)));
+}
+
+XIO_DEVICE xio_status_t post_rows(const world_view& w, const ring_view& r, area a, xio_req_t* request) {
+  for (; a.height != 0; --a.height) {
+    const xio_status_t status = post(w, r, chain{a.dst, a.src, a.width, 0, 0, 0, 0}, request);
+    if (status != XIO_OK) return status;
+    a.dst += a.dst_pitch;
+    a.src += a.src_pitch;
+  }
+  return XIO_OK;
+}
+
+// As tiles, cut to what one packet can say, or as linear copies of its rows. Answers the last packet's request.
+XIO_OUT_OF_LINE xio_status_t post_area(const world_view& w, const ring_view& r, const area& a, xio_req_t* request) {
+  if (a.dst_pitch == a.width && a.src_pitch == a.width)
+    return post(w, r, chain{a.dst, a.src, a.width * a.height, 0, 0, 0, 0}, request);
   if (overlap(a)) return XIO_ERR_ARG;
   const u32 log2 = element_of(a);
-  const u64 pitch = (a.dst_pitch > a.src_pitch ? a.dst_pitch : a.src_pitch) >> log2;
-  if (pitch > wire::sdma::tile_pitch_max(r.personality) || (u32{1} << log2) < r.granule) {
-    for (; a.height != 0; --a.height) {
-      const xio_status_t status = post(w, r, chain{a.dst, a.src, a.width, 0, 0, 0, 0}, request);
-      if (status != XIO_OK) return status;
-      a.dst += a.dst_pitch;
-      a.src += a.src_pitch;
-    }
-    return XIO_OK;
-  }
+  if (a.height == 1 || !fits_tiles(r, a, log2)) return post_rows(w, r, a, request);
   const u64 most = wire::sdma::tile_extent_max(r.personality);
-  const u64 columns = a.width >> log2;
   u64 ticket = 0;
   for (u64 y = 0; y < a.height; y += most) {
-    for (u64 x = 0; x < columns; x += most) {
-      const u64 wide = columns - x < most ? columns - x : most;
-      const u64 high = a.height - y < most ? a.height - y : most;
-      const wire::sdma::tile t{a.dst + y * a.dst_pitch + (x << log2),
-                               a.src + y * a.src_pitch + (x << log2),
-                               static_cast<u32>(a.dst_pitch >> log2),
-                               static_cast<u32>(a.src_pitch >> log2),
-                               static_cast<u32>(wide),
-                               static_cast<u32>(high),
-                               log2};
-      const xio_status_t status = post_one_tile(w, r, t, &ticket);
+    for (u64 x = 0; x < a.width >> log2; x += most) {
+      const xio_status_t status = post_tile(w, r, block_of(a, log2, x, y, most), &ticket);
       if (status != XIO_OK) return status;
     }
   }
@@ -354,7 +366,7 @@ XIO_DEVICE xio_status_t tile(const ctx_view& c, u32 pe, u64 offset, void* local,
   if (!reachable(*c.world, local, span)) return XIO_ERR_NOT_REGISTERED;
   rows.dst = reinterpret_cast<u64>(to_peer ? static_cast<void*>(p.direct + offset) : local);
   rows.src = reinterpret_cast<u64>(to_peer ? local : static_cast<void*>(p.direct + offset));
-  return post_tile(*c.world, queue_to(p), rows, request);
+  return post_area(*c.world, queue_to(p), rows, request);
 }
 
 }  // namespace sdma
