@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// SDMA packets, dword by dword. Expected values are written by hand from the gfx9 layouts: linux
-// drivers/gpu/drm/amd/amdgpu/vega10_sdma_pkt_open.h, and ROCR core/inc/sdma_registers.h which agrees.
+// SDMA packets, dword by dword. Expected values are written by hand from the layouts: linux
+// drivers/gpu/drm/amd/amdgpu/{vega10,navi10}_sdma_pkt_open.h and sdma_v6_0_0_pkt_open.h, ROCR
+// core/inc/sdma_registers.h.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
 
-#include "xio/wire/sdma.hpp"
+#include "xio/wire/sdma_decode.hpp"
 
 namespace {
 
@@ -71,10 +72,20 @@ TEST(sdma_wire, poll_memory) {
   EXPECT_EQ(dw, (std::array<u32, 7>{0xd0000008, 0x56789abc, 0x00001234, 5, 0xffff, 0x0fff000a, 0xdeadbeef}));
 }
 
+// Filled bytes less 4: kfdtest writes that on gfx12 (SDMAPacket.cpp), ROCR everywhere (BuildFillCommand).
 TEST(sdma_wire, const_fill_of_dwords) {
   auto dw = poisoned<6>();
   wire::encode_const_fill(dw.data(), 0x0000123456789abc, 0xa5a5a5a5, 4096);
-  EXPECT_EQ(dw, (std::array<u32, 6>{0x8000000b, 0x56789abc, 0x00001234, 0xa5a5a5a5, 4095, 0xdeadbeef}));
+  EXPECT_EQ(dw, (std::array<u32, 6>{0x8000000b, 0x56789abc, 0x00001234, 0xa5a5a5a5, 4092, 0xdeadbeef}));
+  EXPECT_EQ(wire::fill_bytes(4092, 2), 4096u);
+  EXPECT_EQ(wire::fill_bytes(4095, 2), 4096u);
+}
+
+TEST(sdma_wire, const_fill_of_bytes) {
+  auto dw = poisoned<6>();
+  wire::encode_byte_fill(dw.data(), 0x0000123456789abd, 0xa5, 4095);
+  EXPECT_EQ(dw, (std::array<u32, 6>{0x0000000b, 0x56789abd, 0x00001234, 0xa5, 4094, 0xdeadbeef}));
+  EXPECT_EQ(wire::fill_bytes(4094, 0), 4095u);
 }
 
 TEST(sdma_wire, write_timestamp_and_trap) {
@@ -88,6 +99,280 @@ TEST(sdma_wire, write_timestamp_and_trap) {
   wire::encode_trap(dw.data(), 7);
   EXPECT_EQ(dw[0], 6u);
   EXPECT_EQ(dw[1], 7u);
+}
+
+// From gfx10 on mtype, [18:16], is 3: uncached (sdma_v5_0_ring_emit_fence and its successors).
+TEST(sdma_wire, fence_of_newer_generations_says_uncached) {
+  for (const u32 g : {wire::gen_9_0, wire::gen_9_0a, wire::gen_9_4}) {
+    auto dw = poisoned<4>();
+    wire::encode_fence(dw.data(), g, 0x0000123456789abc, 1);
+    EXPECT_EQ(dw[0], 0x00000005u) << g;
+  }
+  for (const u32 g : {wire::gen_10_1, wire::gen_10_3, wire::gen_11, wire::gen_12}) {
+    auto dw = poisoned<5>();
+    wire::encode_fence(dw.data(), g, 0x0000123456789abc, 0x87654321);
+    EXPECT_EQ(dw, (std::array<u32, 5>{0x00030005, 0x56789abc, 0x00001234, 0x87654321, 0xdeadbeef})) << g;
+  }
+}
+
+// The packet that ROCR's sdma_registers.h spells out as hdp_flush_cmd.
+TEST(sdma_wire, hdp_flush) {
+  auto dw = poisoned<7>();
+  wire::encode_hdp_flush(dw.data());
+  EXPECT_EQ(dw, (std::array<u32, 7>{0x8, 0, 0x80000000, 0, 0, 0, 0xdeadbeef}));
+  EXPECT_TRUE(wire::has_hdp_flush(wire::gen_9_0));
+  EXPECT_FALSE(wire::has_hdp_flush(wire::gen_10_1));
+  EXPECT_TRUE(wire::has_hdp_flush(wire::gen_10_3));
+}
+
+// SDMA_PKT_GCR in ROCR's sdma_registers.h: in dword 2 GLK_WB 22, GLK_INV 23, GLV_INV 24, GL1_INV 25, GL2_INV 30,
+// GL2_WB 31; sub-op 1.
+TEST(sdma_wire, gcr) {
+  auto dw = poisoned<6>();
+  wire::encode_gcr(dw.data(), wire::k_gcr_write_back);
+  EXPECT_EQ(dw, (std::array<u32, 6>{0x00000111, 0, 0x80400000, 0, 0, 0xdeadbeef}));
+  wire::encode_gcr(dw.data(), wire::k_gcr_write_back | wire::k_gcr_invalidate);
+  EXPECT_EQ(dw[2], 0xc3c00000u);
+  // SDMA_GCR_SEQ(2) and SDMA_GCR_RANGE_IS_PA: [18:16] of the control stand in dword 3.
+  wire::encode_gcr(dw.data(), 0x00060001);
+  EXPECT_EQ(dw[2], 0x00010000u);
+  EXPECT_EQ(dw[3], 0x00000006u);
+  EXPECT_EQ(wire::gcr_control(dw.data()), 0x00060001u);
+}
+
+// --- Limits: copy_max_bytes and fill_max_bytes of linux sdma_v4_0.c, v4_4_2, v5_0, v5_2, v6_0 and v7_0 -----------
+
+TEST(sdma_wire, counts_by_generation) {
+  for (const u32 g : {wire::gen_9_0, wire::gen_10_1}) {
+    EXPECT_EQ(wire::copy_bytes_max(g), 0x400000u) << g;
+    EXPECT_EQ(wire::fill_bytes_max(g), 0x400000u) << g;
+  }
+  for (const u32 g : {wire::gen_9_0a, wire::gen_9_4, wire::gen_11, wire::gen_12}) {
+    EXPECT_EQ(wire::copy_bytes_max(g), 0x40000000u) << g;
+    EXPECT_EQ(wire::fill_bytes_max(g), 0x40000000u) << g;
+  }
+  EXPECT_EQ(wire::copy_bytes_max(wire::gen_10_3), 0x40000000u);
+  EXPECT_EQ(wire::fill_bytes_max(wire::gen_10_3), 0x400000u);
+}
+
+// --- Tiles ------------------------------------------------------------------------------------------------------
+
+// 4-byte elements, 100 x 50, pitches 1000 and 2000. SDMA_PKT_COPY_LINEAR_RECT: element [31:29] of the header, pitch - 1
+// from bit 13 of dwords 4 and 9, the rectangle's x - 1 and y - 1 in dword 11.
+TEST(sdma_wire, tile_before_gfx12) {
+  const wire::tile t{0x00007f1122334450, 0x00007eaabbccdde0, 2000, 1000, 100, 50, 2};
+  for (const u32 g : {wire::gen_9_0, wire::gen_9_0a, wire::gen_9_4, wire::gen_10_1, wire::gen_10_3, wire::gen_11}) {
+    auto dw = poisoned<14>();
+    wire::encode_tile(dw.data(), g, t);
+    EXPECT_EQ(dw, (std::array<u32, 14>{0x40000401, 0xbbccdde0, 0x00007eaa, 0, 999u << 13, 0, 0x22334450, 0x00007f11, 0,
+                                       1999u << 13, 0, 99 | 49u << 16, 0, 0xdeadbeef}))
+        << g;
+  }
+}
+
+// SDMA_PKT_COPY_LINEAR_RECT_TAG_GFX12: the pitch from bit 16 on.
+TEST(sdma_wire, tile_of_gfx12) {
+  const wire::tile t{0x00007f1122334450, 0x00007eaabbccdde0, 0x10000, 1000, 0x10000, 50, 4};
+  auto dw = poisoned<14>();
+  wire::encode_tile(dw.data(), wire::gen_12, t);
+  EXPECT_EQ(dw, (std::array<u32, 14>{0x80000401, 0xbbccdde0, 0x00007eaa, 0, 999u << 16, 0, 0x22334450, 0x00007f11, 0,
+                                     0xffff0000, 0, 0x0000ffff | 49u << 16, 0, 0xdeadbeef}));
+}
+
+// The base is a multiple of 4 and x, in elements, says the rest (BuildCopyRectCommand).
+TEST(sdma_wire, tile_between_dwords) {
+  auto dw = poisoned<13>();
+  wire::encode_tile(dw.data(), wire::gen_9_0a, wire::tile{0x1003, 0x2001, 16, 16, 5, 5, 0});
+  EXPECT_EQ(dw[1], 0x2000u);
+  EXPECT_EQ(dw[3], 1u);
+  EXPECT_EQ(dw[6], 0x1000u);
+  EXPECT_EQ(dw[8], 3u);
+  wire::encode_tile(dw.data(), wire::gen_9_0a, wire::tile{0x1002, 0x2000, 16, 16, 5, 5, 1});
+  EXPECT_EQ(dw[3], 0u);
+  EXPECT_EQ(dw[8], 1u);
+}
+
+TEST(sdma_wire, tiles_that_fit_one_packet) {
+  const wire::tile good{0x1000, 0x2000, 64, 64, 61, 10, 0};
+  const auto fits = [&](u32 g, auto change) {
+    wire::tile t = good;
+    change(t);
+    return wire::tile_fits(g, t);
+  };
+  for (const u32 g : {wire::gen_9_0, wire::gen_11, wire::gen_12}) {
+    const u32 extent = g == wire::gen_12 ? 65536 : 16384;
+    const u32 pitch = g == wire::gen_12 ? 65536 : 524288;
+    EXPECT_EQ(wire::tile_extent_max(g), extent);
+    EXPECT_EQ(wire::tile_pitch_max(g), pitch);
+    EXPECT_TRUE(fits(g, [](wire::tile&) {}));
+    EXPECT_FALSE(fits(g, [](wire::tile& t) { t.width = 0; }));
+    EXPECT_FALSE(fits(g, [](wire::tile& t) { t.height = 0; }));
+    EXPECT_TRUE(fits(g, [&](wire::tile& t) { t.height = extent; }));
+    EXPECT_FALSE(fits(g, [&](wire::tile& t) { t.height = extent + 1; }));
+    EXPECT_TRUE(fits(g, [&](wire::tile& t) { t.src_pitch = pitch; }));
+    EXPECT_FALSE(fits(g, [&](wire::tile& t) { t.src_pitch = pitch + 4; }));
+    EXPECT_FALSE(fits(g, [&](wire::tile& t) { t.dst_pitch = pitch + 4; }));
+    // Pitches in dwords: 63 bytes are none, 63 halves neither, 63 dwords are.
+    EXPECT_FALSE(fits(g, [](wire::tile& t) { t.dst_pitch = 63; }));
+    EXPECT_FALSE(fits(g, [](wire::tile& t) { t.src_pitch = 63, t.element_log2 = 1; }));
+    EXPECT_TRUE(fits(g, [](wire::tile& t) { t.src_pitch = 63, t.element_log2 = 2; }));
+    // 3 bytes before the row and 61 of it are 64; one more runs into the next row.
+    EXPECT_TRUE(fits(g, [](wire::tile& t) { t.src += 3; }));
+    EXPECT_FALSE(fits(g, [](wire::tile& t) { t.src += 3, t.width = 62; }));
+    EXPECT_FALSE(fits(g, [](wire::tile& t) { t.dst += 3, t.width = 62; }));
+    EXPECT_FALSE(fits(g, [](wire::tile& t) { t.width = 65; }));
+  }
+}
+
+// SDMA_PKT_COPY_LINEAR_SUBWIN_LARGE in sdma_v6_0_0_pkt_open.h; bytes, as rocm-xio's CreateLargeSubWindowCopyPacket.
+TEST(sdma_wire, large_tile) {
+  auto dw = poisoned<21>();
+  wire::encode_tile_large(dw.data(), wire::tile{0x00007f1122334455, 0x00007eaabbccddee, 2000, 1000, 100, 50, 0});
+  EXPECT_EQ(dw, (std::array<u32, 21>{0x00002401, 0xbbccddee, 0x00007eaa, 0,    0, 0, 999, 0,  0, 0x22334455, 0x00007f11,
+                                     0,          0,          0,          1999, 0, 0, 99,  49, 0, 0xdeadbeef}));
+  wire::encode_tile_large(dw.data(), wire::tile{0, 0, 2000, 1000, 100, 50, 2});
+  EXPECT_EQ(dw[6], 3999u);
+  EXPECT_EQ(dw[14], 7999u);
+  EXPECT_EQ(dw[17], 399u);
+}
+
+// --- Reading ----------------------------------------------------------------------------------------------------
+
+TEST(sdma_decode, windows_field_by_field) {
+  const u32 dw[13] = {0x60000401, 0x22334450, 0x7f11,       0x3ffe3fff, 0xffffe7ff, 0x0fffffff, 0x55667788,
+                      0x7eaa,     0x00050004, 3u << 13 | 7, 11,         0x00210012, 0x000007ff};
+  const wire::window w = wire::decode_window(wire::gen_9_0, dw);
+  EXPECT_EQ(w.element_log2, 3u);
+  EXPECT_EQ(w.src.base, 0x7f1122334450u);
+  EXPECT_EQ(w.src.x, 0x3fffu);
+  EXPECT_EQ(w.src.y, 0x3ffeu);
+  EXPECT_EQ(w.src.z, 0x7ffu);
+  EXPECT_EQ(w.src.pitch, 0x80000u);
+  EXPECT_EQ(w.src.slice, 0x10000000u);
+  EXPECT_EQ(w.dst.base, 0x7eaa55667788u);
+  EXPECT_EQ(w.dst.x, 4u);
+  EXPECT_EQ(w.dst.y, 5u);
+  EXPECT_EQ(w.dst.z, 7u);
+  EXPECT_EQ(w.dst.pitch, 4u);
+  EXPECT_EQ(w.dst.slice, 12u);
+  EXPECT_EQ(w.width, 0x13u);
+  EXPECT_EQ(w.height, 0x22u);
+  EXPECT_EQ(w.depth, 0x800u);
+}
+
+TEST(sdma_decode, windows_of_gfx12_are_wider) {
+  const u32 dw[13] = {0x60000401, 0x22334450, 0x7f11,       0xfffefffd, 0xffff3fff, 0xffffffff, 0x55667788,
+                      0x7eaa,     0x00050004, 3u << 16 | 7, 11,         0xffff8000, 0x00003fff};
+  const wire::window w = wire::decode_window(wire::gen_12, dw);
+  EXPECT_EQ(w.src.x, 0xfffdu);
+  EXPECT_EQ(w.src.y, 0xfffeu);
+  EXPECT_EQ(w.src.z, 0x3fffu);
+  EXPECT_EQ(w.src.pitch, 0x10000u);
+  EXPECT_EQ(w.src.slice, 0x100000000u);
+  EXPECT_EQ(w.dst.pitch, 4u);
+  EXPECT_EQ(w.dst.z, 7u);
+  EXPECT_EQ(w.width, 0x8001u);
+  EXPECT_EQ(w.height, 0x10000u);
+  EXPECT_EQ(w.depth, 0x4000u);
+}
+
+TEST(sdma_decode, large_windows) {
+  u32 dw[20];
+  for (u32 i = 0; i < 20; ++i) dw[i] = 100 + i;
+  const wire::window w = wire::decode_window_large(dw);
+  EXPECT_EQ(w.src.base, 0x6600000065u);
+  EXPECT_EQ(w.src.x, 103u);
+  EXPECT_EQ(w.src.y, 104u);
+  EXPECT_EQ(w.src.z, 105u);
+  EXPECT_EQ(w.src.pitch, 107u);
+  EXPECT_EQ(w.src.slice, 0x6c0000006cu);
+  EXPECT_EQ(w.dst.base, 0x6e0000006du);
+  EXPECT_EQ(w.dst.x, 111u);
+  EXPECT_EQ(w.dst.pitch, 115u);
+  EXPECT_EQ(w.dst.slice, 0x7400000074u);
+  EXPECT_EQ(w.width, 118u);
+  EXPECT_EQ(w.height, 119u);
+  EXPECT_EQ(w.depth, 120u);
+  EXPECT_EQ(w.element_log2, 0u);
+}
+
+// Fields in the headers named at the top of sdma.hpp, packet by packet: gfx9, gfx10.1, gfx11, gfx12.
+TEST(sdma_decode, defined_bits_of_headers) {
+  struct row {
+    u32 dw0, gfx9, gfx10, gfx11, gfx12;
+  };
+  const row rows[] = {
+      {0x00000000, 0x3fffffff, 0x3fffffff, 0x3fffffff, 0x3fffffff},  // NOP
+      {0x00000001, 0x0805ffff, 0x0a05ffff, 0x0a0dffff, 0x0a0dffff},  // COPY_LINEAR
+      {0x00000401, 0xe004ffff, 0xe004ffff, 0xe00cffff, 0xe00cffff},  // COPY_LINEAR_SUBWIN
+      {0x00000002, 0x0005ffff, 0x0005ffff, 0x1005ffff, 0x0005ffff},  // WRITE_UNTILED
+      {0x00000005, 0x0000ffff, 0x03dfffff, 0x17dfffff, 0x03dfffff},  // FENCE
+      {0x00000006, 0x0000ffff, 0x0000ffff, 0x0000ffff, 0x0000ffff},  // TRAP
+      {0x00000008, 0xf400ffff, 0xf400ffff, 0xf570ffff, 0xf400ffff},  // POLL_REGMEM
+      {0x0000000a, 0xfe05ffff, 0xfe05ffff, 0xff75ffff, 0xfe05ffff},  // ATOMIC
+      {0x0000000b, 0xc003ffff, 0xc003ffff, 0xd703ffff, 0xc003ffff},  // CONSTANT_FILL
+      {0x0000000d, 0x0000ffff, 0x0000ffff, 0x0000ffff, 0x0000ffff},  // TIMESTAMP_SET
+      {0x0000020d, 0x0000ffff, 0x0000ffff, 0x1700ffff, 0x0000ffff},  // TIMESTAMP_GET_GLOBAL
+      {0x00000111, 0x0000ffff, 0x0000ffff, 0x0000ffff, 0x0000ffff},  // GCR
+  };
+  for (const row& r : rows) {
+    EXPECT_EQ(wire::defined_header(wire::gen_9_0a, r.dw0), r.gfx9) << r.dw0;
+    EXPECT_EQ(wire::defined_header(wire::gen_10_1, r.dw0), r.gfx10) << r.dw0;
+    EXPECT_EQ(wire::defined_header(wire::gen_11, r.dw0), r.gfx11) << r.dw0;
+    EXPECT_EQ(wire::defined_header(wire::gen_12, r.dw0), r.gfx12) << r.dw0;
+  }
+}
+
+TEST(sdma_decode, defined_bits_behind_headers) {
+  struct row {
+    u32 dw0, dword, gfx9, gfx10, gfx11, gfx12;
+  };
+  const row rows[] = {
+      {0x00000001, 2, 0x03030000, 0x03030000, 0x1f1f0000, 0x03030000},
+      {0x00000401, 3, 0x3fff3fff, 0x3fff3fff, 0x3fff3fff, 0xffffffff},
+      {0x00000401, 4, 0xffffe7ff, 0xffffffff, 0xffffffff, 0xffff3fff},
+      {0x00000401, 5, 0x0fffffff, 0x0fffffff, 0x0fffffff, 0xffffffff},
+      {0x00000401, 8, 0x3fff3fff, 0x3fff3fff, 0x3fff3fff, 0xffffffff},
+      {0x00000401, 9, 0xffffe7ff, 0xffffffff, 0xffffffff, 0xffff3fff},
+      {0x00000401, 10, 0x0fffffff, 0x0fffffff, 0x0fffffff, 0xffffffff},
+      {0x00000401, 11, 0x3fff3fff, 0x3fff3fff, 0x3fff3fff, 0xffffffff},
+      {0x00000401, 12, 0x030307ff, 0x03031fff, 0x1f1f1fff, 0x70703fff},
+      {0x00002401, 8, 0x0000ffff, 0x0000ffff, 0x0000ffff, 0x0000ffff},
+      {0x00002401, 16, 0x0303ffff, 0x0303ffff, 0x1f1fffff, 0x0303ffff},
+      {0x00000002, 3, 0x030fffff, 0x030fffff, 0x1f0fffff, 0x030fffff},
+      {0x00000006, 1, 0x0fffffff, 0x0fffffff, 0x0fffffff, 0x0fffffff},
+      {0x00000008, 5, 0x0fffffff, 0x0fffffff, 0x0fffffff, 0x0fffffff},
+      {0x0000000a, 7, 0x00001fff, 0x00001fff, 0x00001fff, 0x00001fff},
+      {0x00000111, 1, 0xffffff80, 0xffffff80, 0xffffff80, 0xffffff80},
+      {0x00000111, 3, 0xffffff87, 0xffffff87, 0xffffff87, 0xffffff87},
+      {0x00000111, 4, 0x0f00ffff, 0x0f00ffff, 0x0f00ffff, 0x0f00ffff},
+      {0x00000005, 1, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+  };
+  for (const row& r : rows) {
+    EXPECT_EQ(wire::defined_bits(wire::gen_9_0a, r.dw0, r.dword), r.gfx9) << r.dw0 << " " << r.dword;
+    EXPECT_EQ(wire::defined_bits(wire::gen_10_1, r.dw0, r.dword), r.gfx10) << r.dw0 << " " << r.dword;
+    EXPECT_EQ(wire::defined_bits(wire::gen_11, r.dw0, r.dword), r.gfx11) << r.dw0 << " " << r.dword;
+    EXPECT_EQ(wire::defined_bits(wire::gen_12, r.dw0, r.dword), r.gfx12) << r.dw0 << " " << r.dword;
+  }
+}
+
+TEST(sdma_decode, packets_of_a_generation) {
+  struct row {
+    u32 dw0, dwords;
+  };
+  for (const row& r :
+       {row{0x00000000, 1}, {0x00080000, 9}, {0x00000001, 7}, {0x00000401, 13}, {0x00000002, 4}, {0x00000005, 4},
+        {0x00000006, 2},    {0x00000008, 6}, {0x0000000a, 8}, {0x0000000b, 5},  {0x0000000d, 3}, {0x0000010d, 3},
+        {0x0000020d, 3},    {0x0000030d, 0}, {0x00000101, 0}, {0x00000102, 0},  {0x00000105, 0}, {0x00000108, 0},
+        {0x00000004, 0},    {0x00000007, 0}, {0x00000009, 0}, {0x0000000c, 0},  {0x000000ff, 0}, {0x00000011, 0}})
+    for (const u32 g : {wire::gen_9_0, wire::gen_10_3, wire::gen_12})
+      EXPECT_EQ(wire::packet_dwords(g, r.dw0), r.dwords) << g << " " << r.dw0;
+  EXPECT_EQ(wire::packet_dwords(wire::gen_9_4, 0x00000111), 0u);
+  EXPECT_EQ(wire::packet_dwords(wire::gen_10_1, 0x00000111), 5u);
+  EXPECT_EQ(wire::packet_dwords(wire::gen_9_0a, 0x00002401), 0u);
+  EXPECT_EQ(wire::packet_dwords(wire::gen_9_4, 0x00002401), 20u);
+  EXPECT_EQ(wire::packet_dwords(wire::gen_11, 0x00002401), 20u);
+  EXPECT_EQ(wire::packet_dwords(wire::gen_12, 0x00002401), 0u);
 }
 
 TEST(sdma_wire, packets_are_constant_expressions) {

@@ -5,8 +5,9 @@
 
 namespace xio::model::sdma {
 
-engine::engine(const payload_agent& payload, std::uint64_t copy_bytes, std::uint64_t seed)
-    : payload_(payload), copy_bytes_(copy_bytes), seed_(seed) {}
+engine::engine(const payload_agent& payload, wire::sdma::generation generation, std::uint64_t seed,
+               std::uint32_t granule)
+    : payload_(payload), generation_(generation), granule_(granule), seed_(seed) {}
 
 engine::~engine() = default;
 
@@ -44,7 +45,7 @@ bool engine::poll() {
   if (visitors_.load(std::memory_order_acquire) != 0) return false;
   std::unique_lock hold(lock_, std::try_to_lock);
   if (!hold) return false;
-  const surroundings around{payload_, map_, copy_bytes_};
+  const surroundings around{payload_, map_, generation_, granule_, events_, local_time_};
   bool worked = false;
   for (auto& q : queues_) worked |= q->turn(around);
   return worked;

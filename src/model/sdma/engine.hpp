@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A software SDMA engine, generation gfx9: executes the packets of its queues and refuses what the generation does not
-// define. As strict as hardware is unforgiving: copies between fences run interleaved and in any order, so a program
-// that trusts order without a FENCE or ATOMIC gets wrong data here and not one day on silicon.
+// A software SDMA engine of one generation, gfx9 to gfx12: executes the packets of its queues and refuses what the
+// generation does not define. As strict as hardware is unforgiving: copies between fences run interleaved and in any
+// order, so a program that trusts order without a FENCE or ATOMIC gets wrong data here and not one day on silicon.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "base/payload.hpp"
 #include "model/machine.hpp"
 #include "model/sdma/memory_map.hpp"
+#include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
 
@@ -29,10 +30,20 @@ struct queue_memory {
   std::uint64_t start;  // value of wptr and doorbell at creation
 };
 
+// Packets whose work leaves no trace in memory, counted when they are done.
+struct event_counts {
+  std::atomic<std::uint64_t> hdp_flushes{0}, cache_controls{0}, traps{0};
+};
+
+// Engines share nothing: each may be polled by a thread of its own.
 class engine : public model::device {
  public:
-  // copy_bytes: most bytes of one copy, 2^22 or 2^30. seed: order of copies between fences.
-  engine(const payload_agent& payload, std::uint64_t copy_bytes, std::uint64_t seed);
+  // seed: order of copies between fences. granule: 1, or 4 for an engine that refuses linear copies whose addresses or
+  // count are no multiples of 4.
+  engine(const payload_agent& payload, wire::sdma::generation generation, std::uint64_t seed,
+         std::uint32_t granule = 1);
+  engine(const payload_agent& payload, std::uint64_t copy_bytes, std::uint64_t seed)
+      : engine(payload, copy_bytes > wire::sdma::k_copy_bytes_22 ? wire::sdma::gen_9_0a : wire::sdma::gen_9_0, seed) {}
   ~engine() override;
 
   // False if the range is empty or wraps.
@@ -44,6 +55,8 @@ class engine : public model::device {
   std::uint32_t add_queue(const queue_memory& memory);
   void remove_queue(std::uint32_t number);
 
+  const event_counts& events() const { return events_; }
+
   bool poll() override;
 
  private:
@@ -51,9 +64,12 @@ class engine : public model::device {
   std::unique_lock<std::mutex> visit();
 
   const payload_agent& payload_;
-  const std::uint64_t copy_bytes_;
+  const wire::sdma::generation generation_;
+  const std::uint32_t granule_;
   std::uint64_t seed_;
   memory_map map_;
+  event_counts events_;
+  std::uint64_t local_time_ = 0;  // added to the clock: what TIMESTAMP sets
   std::vector<std::unique_ptr<queue>> queues_;
   std::uint32_t next_number_ = 1;
   std::atomic<int> visitors_{0};

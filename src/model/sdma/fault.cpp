@@ -15,10 +15,12 @@ const char* text_of(fault f) {
     case fault::bad_count: return "the count is beyond the engine's limit";
     case fault::straddle: return "the packet goes over the ring's end";
     case fault::cut_short: return "the doorbell was rung in the middle of the packet";
-    case fault::unaligned: return "an address is not aligned";
+    case fault::unaligned: return "an address, a pitch or a count is not aligned";
     case fault::not_mapped: return "an address is not mapped";
     case fault::overlap: return "source and destination overlap";
     case fault::poll_gave_up: return "the polled word never got its value";
+    case fault::unsupported: return "the packet asks for what the model does not do";
+    case fault::bad_pitch: return "a tile's rows or slices run into each other";
   }
   return "unknown fault";
 }

@@ -19,14 +19,24 @@ bool memory_map::remove(std::uint64_t base) {
   return true;
 }
 
-const memory_kind* memory_map::find(std::uint64_t address, std::uint64_t bytes) const {
-  if (last_ < ranges_.size() && ranges_[last_].holds(address, bytes)) return &ranges_[last_].kind;
+const memory_map::range* memory_map::look(std::uint64_t address, std::uint64_t bytes) const {
+  if (last_ < ranges_.size() && ranges_[last_].holds(address, bytes)) return &ranges_[last_];
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     if (!ranges_[i].holds(address, bytes)) continue;
     last_ = i;
-    return &ranges_[i].kind;
+    return &ranges_[i];
   }
   return nullptr;
+}
+
+const memory_kind* memory_map::find(std::uint64_t address, std::uint64_t bytes) const {
+  const range* r = look(address, bytes);
+  return r == nullptr ? nullptr : &r->kind;
+}
+
+std::uint64_t memory_map::bytes_from(std::uint64_t address, std::uint64_t at_least) const {
+  const range* r = look(address, at_least);
+  return r == nullptr ? 0 : r->bytes - (address - r->base);
 }
 
 }  // namespace xio::model::sdma

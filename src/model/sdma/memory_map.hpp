@@ -21,6 +21,8 @@ class memory_map {
   bool remove(std::uint64_t base);
   // The kind of a range that holds all of [address, address + bytes), or null.
   const memory_kind* find(std::uint64_t address, std::uint64_t bytes) const;
+  // Bytes from address to the end of a range that holds at least that many there, or 0.
+  std::uint64_t bytes_from(std::uint64_t address, std::uint64_t at_least) const;
 
  private:
   struct range {
@@ -31,6 +33,8 @@ class memory_map {
       return address - base < bytes && n <= bytes - (address - base);
     }
   };
+  const range* look(std::uint64_t address, std::uint64_t bytes) const;
+
   std::vector<range> ranges_;
   mutable std::size_t last_ = 0;
 };

@@ -15,6 +15,7 @@ constexpr std::uint64_t k_bytes_a_turn = 1u << 20;
 // Moves that may run beside each other, and how much of one runs before another may.
 constexpr std::size_t k_window = 8;
 constexpr std::uint64_t k_slice = 256u << 10;
+constexpr std::uint64_t k_row_cost = 64;  // bytes that a short row counts as
 
 std::uint64_t read_acquire(const std::uint64_t* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 
@@ -91,23 +92,32 @@ std::uint64_t queue::run_slice(const surroundings& around) {
   random_ ^= random_ << 17;
   const std::size_t pick = random_ % window_.size();
   move& m = window_[pick];
-  const std::uint64_t at = m.done;
-  std::uint64_t bytes = std::min(k_slice, m.bytes - at);
-  if (!m.data.empty()) bytes = std::min<std::uint64_t>(bytes, m.data.size() * 4);
-  // Looked up again: it may have been unmapped since the packet was read.
-  if (around.map.find(m.dst + at, bytes) == nullptr || (m.data.empty() && !around.map.find(m.src + at, bytes))) {
-    stop(fault::not_mapped, m.dword, m.dst + at);
-    return 0;
+  const std::uint64_t rows = m.size.height * m.size.depth;
+  const bool reads = m.data.empty();
+  std::uint64_t cost = 0;
+  while (m.row != rows && cost < k_slice) {
+    const std::uint64_t to = m.dst.row(m.row, m.size) + m.done;
+    const std::uint64_t from = m.src.row(m.row, m.size) + m.done;
+    const std::uint64_t bytes = std::min(reads ? k_slice : m.data.size() * 4, m.size.width - m.done);
+    // Looked up again: it may have been unmapped since the packet was read.
+    if (around.map.find(to, bytes) == nullptr || (reads && around.map.find(from, bytes) == nullptr)) {
+      stop(fault::not_mapped, m.dword, to);
+      return cost;
+    }
+    const void* data = reads ? reinterpret_cast<const void*>(from) : m.data.data();
+    if (!reads || from != to) around.payload.copy(reinterpret_cast<void*>(to), data, bytes);
+    cost += std::max(bytes, k_row_cost);
+    m.done += bytes;
+    if (m.done == m.size.width) {
+      m.done = 0;
+      ++m.row;
+    }
   }
-  const void* from = m.data.empty() ? reinterpret_cast<const void*>(m.src + at) : m.data.data();
-  auto* to = reinterpret_cast<void*>(m.dst + at);
-  if (from != to) around.payload.copy(to, from, bytes);
-  m.done += bytes;
-  if (m.done == m.bytes) {
+  if (m.row == rows) {
     std::swap(m, window_.back());
     window_.pop_back();
   }
-  return bytes;
+  return cost;
 }
 
 queue::outcome queue::stop(fault f, std::uint64_t dword, std::uint64_t value) {
@@ -124,6 +134,10 @@ queue::outcome queue::stop(fault f, std::uint64_t dword, std::uint64_t value) {
   return outcome::stopped;
 }
 
+queue::outcome queue::refuse(const std::uint32_t* dw, verdict v) {
+  return window_.empty() ? stop(v.what, next_dword() + v.dword, dw[v.dword]) : outcome::drain;
+}
+
 fault queue::whole(std::uint64_t dwords) const {
   const std::uint64_t bytes = dwords * 4;
   if ((next_ & (memory_.ring_bytes - 1)) + bytes > memory_.ring_bytes) return fault::straddle;
@@ -134,6 +148,7 @@ fault queue::whole(std::uint64_t dwords) const {
 queue::outcome queue::finish(std::uint64_t dwords) {
   next_ += dwords * 4;
   poll_looks_ = 0;
+  next_look_ = {};
   return outcome::done;
 }
 

@@ -2,6 +2,7 @@
 // One queue of the software SDMA engine: fetches packets, keeps a window of copies that may run in any order, and
 // stops at the first packet that is wrong.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "model/sdma/engine.hpp"
 #include "model/sdma/fault.hpp"
 #include "model/sdma/memory_map.hpp"
+#include "model/sdma/pitched.hpp"
+#include "xio/wire/sdma_decode.hpp"
 
 namespace xio::model::sdma {
 
@@ -16,7 +19,10 @@ namespace xio::model::sdma {
 struct surroundings {
   const payload_agent& payload;
   const memory_map& map;
-  std::uint64_t copy_bytes;
+  wire::sdma::generation generation;
+  std::uint32_t granule;
+  event_counts& events;
+  std::uint64_t& local_time;
 };
 
 class queue {
@@ -37,36 +43,46 @@ class queue {
   };
   // A packet that moves data and that no FENCE has closed yet.
   struct move {
-    std::uint64_t dst, src, bytes;
-    std::uint64_t done;
+    pitched dst, src;
+    extent size;
     std::vector<std::uint32_t> data;  // WRITE and CONST_FILL: what to store, over and over; src is unused
     std::uint64_t dword;              // of its packet, for a fault
+    std::uint64_t row = 0, done = 0;  // rows, and bytes of the next one
+  };
+  // What is wrong with a packet, and with which of its dwords.
+  struct verdict {
+    fault what = fault::none;
+    std::uint32_t dword = 0;
   };
 
   // False if the doorbell breaks a rule.
   bool look_at_doorbell();
   outcome issue(const surroundings& around);
   outcome stop(fault f, std::uint64_t dword, std::uint64_t value = 0);
+  // A fault, like a FENCE, comes after what is before it.
+  outcome refuse(const std::uint32_t* dw, verdict v);
   outcome finish(std::uint64_t dwords);
   outcome keep(move m, std::uint64_t dwords);
   // Runs up to a slice of one of the window's moves and answers the bytes moved.
   std::uint64_t run_slice(const surroundings& around);
 
-  // One kind of packet each, at dw; packets.cpp.
-  outcome do_nop(const std::uint32_t* dw);
+  // Bits that the generation does not define, and features that the model does not have; packets.cpp.
+  static verdict check_bits(const surroundings& around, const std::uint32_t* dw, std::uint32_t dwords);
+  // One kind of packet each, at dw. Those that move data: moves.cpp.
   outcome do_copy(const surroundings& around, const std::uint32_t* dw);
+  outcome do_tile(const surroundings& around, const std::uint32_t* dw);
   outcome do_write(const surroundings& around, const std::uint32_t* dw);
   outcome do_fill(const surroundings& around, const std::uint32_t* dw);
+  // Those that wait for the moves before them: packets.cpp.
   outcome do_fence(const surroundings& around, const std::uint32_t* dw);
   outcome do_atomic(const surroundings& around, const std::uint32_t* dw);
   outcome do_poll(const surroundings& around, const std::uint32_t* dw);
   outcome do_timestamp(const surroundings& around, const std::uint32_t* dw);
-  outcome do_trap(const std::uint32_t* dw);
+  outcome do_trap(const surroundings& around);
+  outcome do_gcr(const surroundings& around, const std::uint32_t* dw);
 
   // none if the packet at next_ has that many dwords before the ring's end and the doorbell.
   fault whole(std::uint64_t dwords) const;
-  // A store that completes what is before it: visible after all of that.
-  void store_word(const surroundings& around, std::uint64_t address, std::uint32_t value) const;
   std::uint64_t next_dword() const { return next_ / 4; }
 
   const std::uint32_t number_;
@@ -78,6 +94,7 @@ class queue {
   bool draining_ = false;
   bool stopped_ = false;
   std::uint32_t poll_looks_ = 0;
+  std::chrono::steady_clock::time_point next_look_{};
 };
 
 }  // namespace xio::model::sdma
