@@ -42,8 +42,6 @@ class engine : public model::device {
   // count are no multiples of 4.
   engine(const payload_agent& payload, wire::sdma::generation generation, std::uint64_t seed,
          std::uint32_t granule = 1);
-  engine(const payload_agent& payload, std::uint64_t copy_bytes, std::uint64_t seed)
-      : engine(payload, copy_bytes > wire::sdma::k_copy_bytes_22 ? wire::sdma::gen_9_0a : wire::sdma::gen_9_0, seed) {}
   ~engine() override;
 
   // False if the range is empty or wraps.

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "memory/mode.hpp"
 #include "model/sdma/engine.hpp"
+#include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
 #include "xio/device/sdma.hpp"
 #include "xio/wire/sdma.hpp"
@@ -21,8 +22,9 @@ constexpr std::uint64_t k_seed = 0x5d3a;
 
 // An engine while the machine runs it. Queues share it, so that they may go in any order.
 struct running {
-  running(model::machine& m, const payload_agent& payload, std::uint64_t seed)
-      : machine(m), device(payload, wire::sdma::k_copy_bytes_30, seed) {
+  running(model::machine& m, const payload_agent& payload, wire::sdma::generation g, std::uint64_t seed,
+          std::uint32_t granule)
+      : machine(m), device(payload, g, seed, granule) {
     machine.add(&device);
   }
   ~running() { machine.remove(&device); }
@@ -70,8 +72,8 @@ queue_style style_of(const options& o) {
   if (o.sdma_granule != 1 && o.sdma_granule != 4)
     fail(XIO_ERR_CONFIG, "XIO_SDMA_GRANULE={} cannot be; use 1 or 4", o.sdma_granule);
   queue_style style{};
-  style.generation = wire::sdma::gen_9_0a;
-  style.chunk = static_cast<std::uint32_t>(wire::sdma::k_copy_bytes_30);
+  style.generation = generation_of(o.model_gpu);
+  style.chunk = chunk_of(style.generation);
   style.granule = static_cast<std::uint16_t>(o.sdma_granule);
   const auto can = memory::of_software_device();
   style.where = memory::place_rings(o.memory_mode, "software copy engines", can, can, can);
@@ -81,9 +83,9 @@ queue_style style_of(const options& o) {
 class model_engines : public engine {
  public:
   model_engines(const options& o, model::machine& machine, const payload_agent& payload)
-      : style_(style_of(o)), name_("model gfx90a") {
+      : style_(style_of(o)), name_("model " + o.model_gpu) {
     for (std::uint64_t i = 0; i < o.model_engines; ++i)
-      engines_.push_back(std::make_shared<running>(machine, payload, k_seed + i));
+      engines_.push_back(std::make_shared<running>(machine, payload, style_.generation, k_seed + i, style_.granule));
   }
 
   const char* backend() const override { return name_.c_str(); }
