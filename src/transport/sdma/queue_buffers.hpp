@@ -7,14 +7,15 @@
 #include "memory/mode.hpp"
 #include "transport/sdma/sdma.hpp"
 #include "xio/device/view.hpp"
+#include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
 
 // What an engine wants of its queues.
 struct queue_style {
-  std::uint32_t generation;  // wire::sdma::generation
-  std::uint32_t chunk;       // most bytes of one copy
-  std::uint16_t granule;     // 1 or 4, see dev::ring_view
+  wire::sdma::generation generation;
+  std::uint32_t chunk;    // most bytes of one copy
+  std::uint16_t granule;  // 1 or 4, see dev::ring_view
   memory::ring_places where;
 };
 
