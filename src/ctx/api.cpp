@@ -14,6 +14,7 @@
 #include "config.h"
 #include "ctx/attributes.hpp"
 #include "ctx/world.hpp"
+#include "xio/memory.h"
 
 struct xio_world {
   xio_world(xio::options o, std::unique_ptr<xio::bootstrap::channel> c) : impl(std::move(o), std::move(c)) {}
@@ -170,6 +171,13 @@ xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes) {
 
 xio_status_t xio_mem_unregister(xio_world_t* world, void* base) {
   return in_world(world, __func__, [&](xio::world& w) { w.unregister_memory(base); });
+}
+
+xio_status_t xio_mem_cache_stats(xio_world_t* world, xio_mem_cache_stats_t* out) {
+  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+    not_null(out, function, "out");
+    *out = w.cache_stats();
+  });
 }
 
 // --- Contexts ----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include "ctx/engines.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -30,10 +31,19 @@ void quietly(Step&& step) noexcept {
 
 engines::engines(const options& o, bootstrap::channel& channel, gpu::heap& heap, const direct::peers& peers,
                  dev::region_view* regions, int local_rank)
-    : options_(o), channel_(channel), heap_(heap), peers_(peers), device_rows_(regions), local_rank_(local_rank) {
+    : options_(o),
+      channel_(channel),
+      heap_(heap),
+      peers_(peers),
+      device_rows_(regions),
+      local_rank_(local_rank),
+      known_(*this, o.registrations) {
   regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), 0, {}, 1, 0};
   gpu::put_value(&device_rows_[0], regions_.row(0));
+  memory::blocks::all().watch(*this);
 }
+
+engines::~engines() { memory::blocks::all().unwatch(*this); }
 
 model::machine& engines::machine() {
   if (machine_ == nullptr) machine_ = std::make_unique<model::machine>(static_cast<unsigned>(options_.model_threads));
@@ -52,12 +62,10 @@ rdma::endpoint& engines::open_rdma() {
   s.heap_bytes = heap_.size();
   for (unsigned char* base : peers_.bases()) s.peer_heaps.push_back(base);
   auto endpoint = rdma::open(s);
-  for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) {
-    auto& row = regions_.row(i);
-    if (row.live == 0) continue;
-    adopt_keys(row, i == 0 ? endpoint->heap_keys() : endpoint->register_memory(start(row), row.bytes));
-    gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
-  }
+  const std::lock_guard hold(lock_);
+  adopt_keys(regions_.row(0), endpoint->heap_keys());
+  known_.each([&](auto& s) { adopt_keys(s.known, endpoint->register_memory(start(s.known), s.known.bytes)); });
+  for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) show_row(i);
   rdma_ = std::move(endpoint);
   log::info("rdma: {}", rdma_->backend());
   return *rdma_;
@@ -68,8 +76,8 @@ sdma::engine& engines::open_sdma() {
   auto engine = sdma::open(options_, machine(), gpu::payload());
   for (unsigned char* base : peers_.bases())
     if (base != nullptr) engine->map(base, heap_.size());
-  for (std::uint32_t i = 1; i < dev::k_max_regions; ++i)
-    if (const auto& row = regions_.row(i); row.live != 0) engine->map(start(row), row.bytes);
+  const std::lock_guard hold(lock_);
+  known_.each([&](auto& s) { engine->map(start(s.known), s.known.bytes); });
   sdma_ = std::move(engine);
   log::info("sdma: {}", sdma_->backend());
   return *sdma_;
@@ -104,59 +112,102 @@ void engines::reach(dev::region_view& row) {
   }
 }
 
-void engines::unreach(dev::region_view& row) {
+void engines::unreach(dev::region_view& row) noexcept {
   for (nvme::controller* c : controllers_) quietly([&] { c->unmap(start(row)); });
   if (sdma_ != nullptr) quietly([&] { sdma_->unmap(start(row)); });
   if (rdma_ != nullptr) quietly([&] { rdma_->unregister_memory(start(row)); });
 }
 
+// --- Registered memory -------------------------------------------------------------------------------
+
+void engines::show_row(std::uint32_t i) {
+  auto& row = regions_.row(i);
+  if (row.live == 0) return;
+  if (i != 0) {
+    const dev::region_view& known = spans_[i]->known;
+    std::copy(std::begin(known.lkey), std::end(known.lkey), row.lkey);
+    row.bus = known.bus == 0 ? 0 : known.bus + (row.base - known.base);
+  }
+  gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
+  gpu::put_value(&device_rows_[i].bus, row.bus);
+}
+
 void engines::register_memory(void* base, std::size_t bytes) {
+  const std::lock_guard hold(lock_);
   const std::uint32_t i = regions_.add(base, bytes);
   auto& row = regions_.row(i);
   try {
-    reach(row);
+    const auto block = memory::blocks::all().around(base, bytes, "xio_mem_register");
+    spans_[i] = &known_.acquire(row.base, row.bytes, block ? &*block : nullptr);
     // A kernel may be looking through the rows: it must find this one whole or not at all.
     dev::region_view hidden = row;
     hidden.live = 0;
     gpu::put_value(&device_rows_[i], hidden);
+    show_row(i);
     gpu::put_value(&device_rows_[i].live, row.live);
   } catch (...) {
+    if (spans_[i] != nullptr) known_.release(*std::exchange(spans_[i], nullptr));
     regions_.remove(i);
     throw;
   }
 }
 
-void engines::unregister_memory(void* base) {
-  const std::uint32_t i = regions_.find(base);
+void engines::drop_row(std::uint32_t i) {
   gpu::put_value(&device_rows_[i].live, std::uint32_t{0});
-  unreach(regions_.row(i));
+  known_.release(*std::exchange(spans_[i], nullptr));
   regions_.remove(i);
 }
 
+void engines::unregister_memory(void* base) {
+  const std::lock_guard hold(lock_);
+  drop_row(regions_.find(base));
+}
+
+void engines::forget(const gpu::block& b) noexcept {
+  quietly([&] {
+    const std::lock_guard hold(lock_);
+    const auto first = reinterpret_cast<std::uint64_t>(b.base);
+    for (std::uint32_t i = 1; i < dev::k_max_regions; ++i)
+      if (const auto& row = regions_.row(i);
+          row.live != 0 && row.base < first + b.bytes && first < row.base + row.bytes)
+        drop_row(i);
+    known_.forget(first, b.bytes);
+  });
+}
+
+xio_mem_cache_stats_t engines::cache_stats() const {
+  const std::lock_guard hold(lock_);
+  return known_.stats();
+}
+
+// --- Storage controllers -----------------------------------------------------------------------------
+
 void engines::attach(nvme::controller& c) {
-  std::vector<std::uint32_t> mapped;
+  const std::lock_guard hold(lock_);
+  std::vector<void*> mapped;
+  const auto map = [&](dev::region_view& known) {
+    // Without another controller no one holds an older address.
+    if (controllers_.empty()) known.bus = 0;
+    const std::uint64_t bus = c.map(start(known), known.bytes);
+    mapped.push_back(start(known));
+    adopt_bus(known, bus);
+  };
   try {
-    for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) {
-      auto& row = regions_.row(i);
-      if (row.live == 0) continue;
-      // Without another controller no one holds an older address.
-      if (controllers_.empty()) row.bus = 0;
-      const std::uint64_t bus = c.map(start(row), row.bytes);
-      mapped.push_back(i);
-      adopt_bus(row, bus);
-      gpu::put_value(&device_rows_[i].bus, row.bus);
-    }
+    map(regions_.row(0));
+    known_.each([&](auto& s) { map(s.known); });
+    for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) show_row(i);
   } catch (...) {
-    for (const std::uint32_t i : mapped) quietly([&] { c.unmap(start(regions_.row(i))); });
+    for (void* base : mapped) quietly([&] { c.unmap(base); });
     throw;
   }
   controllers_.push_back(&c);
 }
 
 void engines::detach(nvme::controller& c) {
+  const std::lock_guard hold(lock_);
   std::erase(controllers_, &c);
-  for (std::uint32_t i = 0; i < dev::k_max_regions; ++i)
-    if (const auto& row = regions_.row(i); row.live != 0) quietly([&] { c.unmap(start(row)); });
+  quietly([&] { c.unmap(start(regions_.row(0))); });
+  known_.each([&](auto& s) { quietly([&] { c.unmap(start(s.known)); }); });
 }
 
 }  // namespace xio

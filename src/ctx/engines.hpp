@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The engines of a world, opened when something needs them, and the local memory that all of them may reach.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "gpu/gpu.hpp"
+#include "memory/blocks.hpp"
+#include "memory/cache.hpp"
 #include "memory/registration.hpp"
 #include "model/machine.hpp"
 #include "transport/direct/peers.hpp"
@@ -17,11 +21,14 @@
 
 namespace xio {
 
-class engines {
+class engines : memory::engine_side, memory::watcher {
  public:
   // regions: the rows of world_view in device memory; the heap becomes row 0. Everything given must outlive this.
   engines(const options& o, bootstrap::channel& channel, gpu::heap& heap, const direct::peers& peers,
           dev::region_view* regions, int local_rank);
+  engines(const engines&) = delete;
+  engines& operator=(const engines&) = delete;
+  ~engines();
 
   model::machine& machine();
   rdma::endpoint& open_rdma();  // the first time collective
@@ -31,14 +38,18 @@ class engines {
   // Makes local memory known to every engine that is open; later ones learn of it when they open.
   void register_memory(void* base, std::size_t bytes);
   void unregister_memory(void* base);
+  xio_mem_cache_stats_t cache_stats() const;
 
   // Maps all registered memory into a new controller; detach before it is closed.
   void attach(nvme::controller& c);
   void detach(nvme::controller& c);
 
  private:
-  void reach(dev::region_view& row);    // every open engine; all or nothing
-  void unreach(dev::region_view& row);  // every open engine; never throws
+  void reach(dev::region_view& row) override;             // every open engine; all or nothing
+  void unreach(dev::region_view& row) noexcept override;  // every open engine
+  void forget(const gpu::block& b) noexcept override;     // by whichever thread frees it
+  void drop_row(std::uint32_t i);
+  void show_row(std::uint32_t i);  // to kernels: what engines know of it by now
   void adopt_bus(dev::region_view& row, std::uint64_t bus);
 
   const options& options_;
@@ -47,7 +58,11 @@ class engines {
   const direct::peers& peers_;
   dev::region_view* device_rows_;
   const int local_rank_;
+  // xio_mem_free of any thread changes what engines know: from here to spans_, and the engines' own books.
+  mutable std::mutex lock_;
   memory::registration regions_;
+  memory::registration_cache known_;
+  std::array<memory::registration_cache::span*, dev::k_max_regions> spans_{};  // of each row but the heap's
   // In the order in which they have to go, last first: the devices run on the machine's threads.
   std::unique_ptr<model::machine> machine_;
   std::unique_ptr<rdma::endpoint> rdma_;

@@ -49,6 +49,7 @@ class world {
 
   void register_memory(void* base, std::size_t bytes) { engines_->register_memory(base, bytes); }
   void unregister_memory(void* base) { engines_->unregister_memory(base); }
+  xio_mem_cache_stats_t cache_stats() const { return engines_->cache_stats(); }
 
   void create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out);
   void destroy_ctx(xio_ctx_t ctx);

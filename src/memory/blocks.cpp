@@ -72,6 +72,20 @@ std::optional<gpu::block> blocks::find(const void* address) const {
   return found->second.memory.block();
 }
 
+std::optional<gpu::block> blocks::around(const void* base, std::size_t bytes, const char* function) const {
+  const std::lock_guard hold(lock_);
+  auto found = holding(base);
+  if (found == rows_.end()) found = rows_.lower_bound(number(base));
+  if (found == rows_.end() || found->second.going ||
+      (found->first > number(base) && found->first - number(base) >= bytes))
+    return {};
+  const gpu::block& b = found->second.memory.block();
+  if (found->first > number(base) || number(base) - found->first > b.bytes - bytes || bytes > b.bytes)
+    fail(XIO_ERR_ARG, "{}: {} bytes at {} leave the block of {} bytes at {}; stay inside one block", function, bytes,
+         base, b.bytes, b.base);
+  return b;
+}
+
 gpu::block blocks::at(const void* start, const char* function) const {
   const std::lock_guard hold(lock_);
   return starting(start, function)->second.memory.block();

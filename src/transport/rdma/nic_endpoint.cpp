@@ -99,11 +99,13 @@ void nic_endpoint::unregister_on_all(const memory_keys& keys) {
 
 memory_keys nic_endpoint::register_memory(void* base, std::size_t bytes) {
   const memory_keys keys = register_on_all(base, bytes, k_local);
+  const std::lock_guard hold(lock_);
   registered_.emplace(base, keys);
   return keys;
 }
 
 void nic_endpoint::unregister_memory(void* base) {
+  const std::lock_guard hold(lock_);
   const auto found = registered_.find(base);
   if (found == registered_.end())
     fail(XIO_ERR_NOT_REGISTERED, "no memory at {} is registered with {}; give the address that was registered", base,

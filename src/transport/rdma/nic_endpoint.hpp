@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ class nic_endpoint final : public endpoint {
   std::string name_;
   memory_keys heap_keys_{};
   std::vector<identity> peers_;
+  std::mutex lock_;  // of registered_: xio_mem_free may be any thread's
   std::multimap<void*, memory_keys> registered_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "base/error.hpp"
@@ -124,11 +125,13 @@ class mlx5_endpoint final : public endpoint {
   bool reaches(int) const override { return true; }
 
   memory_keys register_memory(void* base, std::size_t bytes) override {
+    const std::lock_guard hold(lock_);
     const memory_keys keys = register_on_all(base, bytes, k_local);
     registered_.emplace(base, keys);
     return keys;
   }
   void unregister_memory(void* base) override {
+    const std::lock_guard hold(lock_);
     const auto found = registered_.find(base);
     if (found == registered_.end())
       fail(XIO_ERR_NOT_REGISTERED, "no memory at {} is registered with {}; give the address that was registered", base,
@@ -218,6 +221,7 @@ class mlx5_endpoint final : public endpoint {
   std::uint64_t chunk_ = 0;
   memory_keys heap_keys_{};
   std::vector<identity> peers_;
+  std::mutex lock_;  // of registered_ and the fabrics' own books: xio_mem_free may be any thread's
   std::multimap<void*, memory_keys> registered_;
 };
 

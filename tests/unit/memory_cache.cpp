@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+// The registration cache, against an engine that counts, and through worlds and the real engines' books.
+#include "memory/cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+#include "memory/blocks.hpp"
+#include "xio/memory.h"
+
+namespace {
+
+using xio::dev::region_view;
+using xio::gpu::block;
+using xio::memory::registration_cache;
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+#define EXPECT_REFUSED(call, wanted, words)      \
+  do {                                           \
+    EXPECT_EQ(call, wanted) << xio_last_error(); \
+    EXPECT_PRED2(says, xio_last_error(), words); \
+  } while (false)
+
+// --- An engine that counts ---------------------------------------------------------------------------
+
+// Refuses what overlaps memory that it knows, as engines may.
+class counting_engine final : public xio::memory::engine_side {
+ public:
+  void reach(region_view& known) override {
+    ++asked;
+    if (now.size() >= room) xio::fail(XIO_ERR_NO_MEMORY, "no room");
+    for (const auto& [base, bytes] : now)
+      if (known.base < base + bytes && base < known.base + known.bytes) xio::fail(XIO_ERR_ARG, "overlap");
+    now[known.base] = known.bytes;
+    known.lkey[0] = next_key++;
+  }
+  void unreach(region_view& known) noexcept override {
+    ++left;
+    EXPECT_EQ(now.erase(known.base), 1u);
+  }
+
+  std::map<std::uint64_t, std::uint64_t> now;
+  std::size_t room = 100;
+  unsigned asked = 0, left = 0, next_key = 100;
+};
+
+block block_at(std::uint64_t base, std::size_t bytes = 0x10000) {
+  block b;
+  b.base = reinterpret_cast<void*>(base);
+  b.bytes = bytes;
+  return b;
+}
+
+TEST(cache, the_same_block_again_asks_no_engine) {
+  counting_engine e;
+  registration_cache c(e, 4);
+  const block b = block_at(0x100000);
+  auto& first = c.acquire(0x101000, 0x1000, &b);
+  EXPECT_EQ(first.known.base, 0x100000u) << "engines know the whole block";
+  EXPECT_EQ(first.known.bytes, 0x10000u);
+  c.release(first);
+  EXPECT_EQ(e.left, 0u);
+  for (const std::uint64_t at : {0x101000, 0x100000, 0x10f000}) {
+    auto& again = c.acquire(at, 0x1000, &b);
+    EXPECT_EQ(again.known.lkey[0], 100u);
+    c.release(again);
+  }
+  EXPECT_EQ(e.asked, 1u);
+  EXPECT_EQ(e.left, 0u);
+  EXPECT_EQ(c.stats().hits, 3u);
+  EXPECT_EQ(c.stats().misses, 1u);
+  EXPECT_EQ(c.stats().kept, 1u);
+}
+
+TEST(cache, two_parts_of_a_block_are_one_registration) {
+  counting_engine e;
+  registration_cache c(e, 1);
+  const block b = block_at(0x100000), other = block_at(0x200000);
+  auto& low = c.acquire(0x100000, 0x1000, &b);
+  auto& high = c.acquire(0x108000, 0x1000, &b);
+  EXPECT_EQ(&low, &high);
+  c.release(low);
+  EXPECT_EQ(c.stats().kept, 0u) << "the other part still uses it";
+  for (int i = 0; i < 3; ++i) c.release(c.acquire(0x200000, 1, &other));
+  EXPECT_EQ(e.now.size(), 2u);
+  c.release(high);
+  EXPECT_EQ(e.now.size(), 1u) << "one without use is kept, the newest";
+  EXPECT_EQ(e.now.count(0x100000), 1u);
+}
+
+TEST(cache, the_least_recently_used_makes_room) {
+  counting_engine e;
+  registration_cache c(e, 2);
+  const block a = block_at(0x100000), b = block_at(0x200000), d = block_at(0x300000);
+  c.release(c.acquire(0x100000, 1, &a));
+  c.release(c.acquire(0x200000, 1, &b));
+  c.release(c.acquire(0x100000, 1, &a));  // b is the oldest now
+  c.release(c.acquire(0x300000, 1, &d));
+  EXPECT_EQ(c.stats().evictions, 1u);
+  EXPECT_EQ(c.stats().kept, 2u);
+  EXPECT_EQ(e.now.count(0x200000), 0u);
+  EXPECT_EQ(e.now.count(0x100000), 1u);
+  EXPECT_EQ(e.now.count(0x300000), 1u);
+  c.release(c.acquire(0x200000, 1, &b));
+  EXPECT_EQ(e.asked, 4u);
+  EXPECT_EQ(e.now.count(0x100000), 0u);
+}
+
+TEST(cache, what_is_in_use_is_never_evicted) {
+  counting_engine e;
+  registration_cache c(e, 1);
+  std::vector<block> blocks;
+  std::vector<registration_cache::span*> spans;
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    blocks.push_back(block_at(i << 20));
+    spans.push_back(&c.acquire(i << 20, 1, &blocks.back()));
+  }
+  EXPECT_EQ(e.now.size(), 5u);
+  for (auto* s : spans) c.release(*s);
+  EXPECT_EQ(e.now.size(), 1u);
+  EXPECT_EQ(e.now.count(5 << 20), 1u);
+}
+
+TEST(cache, memory_of_others_is_not_kept) {
+  counting_engine e;
+  registration_cache c(e, 4);
+  for (int i = 0; i < 3; ++i) {
+    auto& s = c.acquire(0x5000, 0x123, nullptr);
+    EXPECT_EQ(s.known.base, 0x5000u);
+    EXPECT_EQ(s.known.bytes, 0x123u);
+    c.release(s);
+    EXPECT_TRUE(e.now.empty());
+  }
+  EXPECT_EQ(e.asked, 3u);
+  EXPECT_EQ(c.stats().hits, 0u);
+  EXPECT_EQ(c.stats().misses, 3u);
+}
+
+TEST(cache, keeps_nothing_when_told_to) {
+  counting_engine e;
+  registration_cache c(e, 0);
+  const block b = block_at(0x100000);
+  auto& s = c.acquire(0x101000, 0x1000, &b);
+  EXPECT_EQ(s.known.base, 0x101000u);
+  EXPECT_EQ(s.known.bytes, 0x1000u);
+  c.release(s);
+  EXPECT_TRUE(e.now.empty());
+}
+
+TEST(cache, forgets_a_block_that_goes_and_no_other) {
+  counting_engine e;
+  registration_cache c(e, 8);
+  const block a = block_at(0x100000), b = block_at(0x110000);
+  c.release(c.acquire(0x100000, 1, &a));
+  c.release(c.acquire(0x110000, 1, &b));
+  c.forget(0x100000, 0x10000);
+  EXPECT_EQ(e.now.count(0x100000), 0u);
+  EXPECT_EQ(e.now.count(0x110000), 1u);
+  EXPECT_EQ(c.stats().forgotten, 1u);
+  c.release(c.acquire(0x100000, 1, &a));
+  EXPECT_EQ(e.asked, 3u) << "the next block at that address is another";
+}
+
+TEST(cache, gives_up_what_it_keeps_when_engines_are_full) {
+  counting_engine e;
+  e.room = 3;
+  registration_cache c(e, 8);
+  const block a = block_at(0x100000), b = block_at(0x200000), d = block_at(0x300000);
+  c.release(c.acquire(0x100000, 1, &a));
+  c.release(c.acquire(0x200000, 1, &b));
+  auto& used = c.acquire(0x300000, 1, &d);
+  auto& mine = c.acquire(0x5000, 1, nullptr);
+  EXPECT_EQ(e.now.size(), 2u);
+  EXPECT_EQ(c.stats().evictions, 2u);
+  e.room = 2;
+  EXPECT_THROW(c.acquire(0x6000, 1, nullptr), xio::error) << "there is nothing left to give up";
+  c.release(used);
+  c.release(mine);
+}
+
+// --- Blocks and those who watch them -----------------------------------------------------------------
+
+class noting final : public xio::memory::watcher {
+ public:
+  void forget(const block& b) noexcept override {
+    seen.push_back(b.base);
+    bytes_there = *static_cast<volatile unsigned char*>(b.base);
+  }
+  std::vector<void*> seen;
+  int bytes_there = -1;
+};
+
+TEST(blocks, watchers_hear_of_a_block_while_it_is_still_there) {
+  noting watcher;
+  auto& all = xio::memory::blocks::all();
+  all.watch(watcher);
+  void *p = nullptr, *q = nullptr;
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 100, nullptr, &p), XIO_OK);
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 100, nullptr, &q), XIO_OK);
+  *static_cast<unsigned char*>(p) = 42;
+  EXPECT_NE(xio_mem_free(static_cast<char*>(p) + 1), XIO_OK);
+  EXPECT_TRUE(watcher.seen.empty());
+  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+  EXPECT_EQ(watcher.seen, std::vector<void*>{p});
+  EXPECT_EQ(watcher.bytes_there, 42);
+  all.unwatch(watcher);
+  EXPECT_EQ(xio_mem_free(q), XIO_OK);
+  EXPECT_EQ(watcher.seen, std::vector<void*>{p});
+}
+
+TEST(blocks, ranges_lie_in_one_block_or_in_none) {
+  auto& all = xio::memory::blocks::all();
+  const std::size_t n = 4 * xio::gpu::page_size();
+  void* p = nullptr;
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_HIP, n, nullptr, &p), XIO_OK);
+  auto* at = static_cast<unsigned char*>(p);
+  EXPECT_EQ(all.around(p, n, "test")->base, p);
+  EXPECT_EQ(all.around(at + n - 1, 1, "test")->base, p);
+  EXPECT_THROW((void)all.around(at + n - 1, 2, "test"), xio::error);
+  EXPECT_THROW((void)all.around(at, n + 1, "test"), xio::error);
+  EXPECT_THROW((void)all.around(at, SIZE_MAX, "test"), xio::error);
+  EXPECT_THROW((void)all.around(at - 1, 2, "test"), xio::error) << "it ends in the block";
+  EXPECT_THROW((void)all.around(at - 1, n + 2, "test"), xio::error) << "it is around the block";
+  EXPECT_FALSE(all.around(at - 16, 16, "test"));
+  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+  EXPECT_FALSE(all.around(p, n, "test"));
+}
+
+// --- Worlds ------------------------------------------------------------------------------------------
+
+class cached : public testing::Test {
+ protected:
+  void SetUp() override { w_ = start(); }
+  void TearDown() override { EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error(); }
+
+  static xio_world_t* start(const char* keep = nullptr) {
+    if (keep != nullptr) setenv("XIO_REGISTRATIONS", keep, 1);
+    xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+    attr.bootstrap = "local";
+    attr.heap_bytes = 1 << 20;
+    xio_world_t* w = nullptr;
+    EXPECT_EQ(xio_init(&attr, &w), XIO_OK) << xio_last_error();
+    unsetenv("XIO_REGISTRATIONS");
+    return w;
+  }
+  static void* take(xio_mem_kind_t kind = XIO_MEM_DEVICE_HIP, std::size_t bytes = 65536) {
+    void* p = nullptr;
+    EXPECT_EQ(xio_mem_alloc(kind, bytes, nullptr, &p), XIO_OK) << xio_last_error();
+    return p;
+  }
+  static xio_mem_cache_stats_t stats(xio_world_t* w) {
+    xio_mem_cache_stats_t s{};
+    EXPECT_EQ(xio_mem_cache_stats(w, &s), XIO_OK) << xio_last_error();
+    return s;
+  }
+  static void use(xio_world_t* w, void* p, std::size_t bytes) {
+    EXPECT_EQ(xio_mem_register(w, p, bytes), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_mem_unregister(w, p), XIO_OK) << xio_last_error();
+  }
+  xio_world_t* w_ = nullptr;
+};
+
+TEST_F(cached, registering_again_is_a_hit) {
+  void* p = take();
+  for (int i = 0; i < 5; ++i) use(w_, p, 65536);
+  use(w_, static_cast<char*>(p) + 100, 1000);
+  EXPECT_EQ(stats(w_).misses, 1u);
+  EXPECT_EQ(stats(w_).hits, 5u);
+  EXPECT_EQ(stats(w_).kept, 1u);
+  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+  EXPECT_EQ(stats(w_).kept, 0u);
+  EXPECT_EQ(stats(w_).forgotten, 1u);
+}
+
+TEST_F(cached, memory_of_the_program_is_registered_each_time) {
+  std::vector<char> mine(65536);
+  for (int i = 0; i < 3; ++i) use(w_, mine.data(), mine.size());
+  EXPECT_EQ(stats(w_).misses, 3u);
+  EXPECT_EQ(stats(w_).hits, 0u);
+  EXPECT_EQ(stats(w_).kept, 0u);
+}
+
+TEST_F(cached, the_oldest_goes_when_too_many_are_kept) {
+  xio_world_t* small = start("2");
+  void* p[3] = {take(), take(), take()};
+  for (void* b : p) use(small, b, 65536);
+  EXPECT_EQ(stats(small).evictions, 1u);
+  EXPECT_EQ(stats(small).kept, 2u);
+  use(small, p[2], 65536);
+  use(small, p[0], 65536);
+  EXPECT_EQ(stats(small).hits, 1u);
+  EXPECT_EQ(stats(small).misses, 4u);
+  xio_world_t* none = start("0");
+  for (int i = 0; i < 2; ++i) use(none, p[0], 65536);
+  EXPECT_EQ(stats(none).misses, 2u);
+  EXPECT_EQ(stats(none).kept, 0u);
+  EXPECT_EQ(xio_finalize(none), XIO_OK);
+  EXPECT_EQ(xio_finalize(small), XIO_OK);
+  for (void* b : p) EXPECT_EQ(xio_mem_free(b), XIO_OK);
+}
+
+TEST_F(cached, a_free_is_heard_in_every_world) {
+  xio_world_t* other = start();
+  void* p = take();
+  EXPECT_EQ(xio_mem_register(w_, p, 100), XIO_OK);
+  use(other, p, 65536);
+  EXPECT_EQ(stats(other).kept, 1u);
+  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+  EXPECT_EQ(stats(w_).forgotten, 1u);
+  EXPECT_EQ(stats(other).forgotten, 1u);
+  EXPECT_EQ(stats(w_).kept + stats(other).kept, 0u);
+  EXPECT_REFUSED(xio_mem_unregister(w_, p), XIO_ERR_NOT_REGISTERED, "not the start of a registered buffer");
+  EXPECT_EQ(xio_finalize(other), XIO_OK);
+  void* q = take();
+  EXPECT_EQ(xio_mem_free(q), XIO_OK) << "a world that is gone is not told";
+}
+
+TEST_F(cached, ranges_that_leave_a_block_are_refused) {
+  void* p = take();
+  EXPECT_REFUSED(xio_mem_register(w_, p, 65537), XIO_ERR_ARG, "leave the block of 65536 bytes");
+  EXPECT_REFUSED(xio_mem_register(w_, static_cast<char*>(p) + 65535, 2), XIO_ERR_ARG, "stay inside one block");
+  EXPECT_EQ(xio_mem_register(w_, p, 4096), XIO_OK);
+  EXPECT_REFUSED(xio_mem_register(w_, static_cast<char*>(p) + 4095, 2), XIO_ERR_ARG, "overlap");
+  EXPECT_EQ(xio_mem_register(w_, static_cast<char*>(p) + 4096, 2), XIO_OK);
+  EXPECT_EQ(stats(w_).misses, 1u);
+  EXPECT_EQ(stats(w_).hits, 1u);
+  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+  EXPECT_REFUSED(xio_mem_cache_stats(w_, nullptr), XIO_ERR_ARG, "out is null");
+  EXPECT_REFUSED(xio_mem_cache_stats(nullptr, nullptr), XIO_ERR_ARG, "world is null");
+}
+
+// More rows than a world has, if freed blocks left theirs behind.
+TEST_F(cached, a_freed_block_leaves_its_row) {
+  for (int i = 0; i < 200; ++i) {
+    void* p = take();
+    ASSERT_EQ(xio_mem_register(w_, p, 65536), XIO_OK) << xio_last_error();
+    ASSERT_EQ(xio_mem_free(p), XIO_OK) << xio_last_error();
+  }
+  EXPECT_EQ(stats(w_).forgotten, 200u);
+}
+
+TEST_F(cached, threads_free_while_the_world_registers) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 200; ++i) EXPECT_EQ(xio_mem_free(take(XIO_MEM_HOST_PLAIN)), XIO_OK);
+    });
+  void* p = take();
+  for (int i = 0; i < 300; ++i) use(w_, p, 65536);
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(stats(w_).misses, 1u);
+  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+}
+
+}  // namespace
