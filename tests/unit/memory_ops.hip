@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Kernels on memory of xio_mem_alloc, by every engine: registered in parts, registered again out of the cache, and
+// after it was freed.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "xio/hip.h"
+#include "xio/memory.h"
+#include "xio/xio_device.hpp"
+
+namespace {
+
+#define MUST(call) ASSERT_EQ(call, XIO_OK) << xio_last_error()
+
+constexpr std::size_t k_part = 4096;
+constexpr std::size_t k_block = 16 * k_part;
+
+__global__ void there_and_back(xio_ctx_t ctx, unsigned char* sym, unsigned char* from, unsigned char* to,
+                               xio_status_t* answers) {
+  answers[0] = xio_put(ctx, sym, from, k_part, 0);
+  answers[1] = xio_quiet(ctx);
+  answers[2] = xio_get(ctx, to, sym, k_part, 0);
+  answers[3] = xio_quiet(ctx);
+}
+
+__global__ void write_and_read(xio_ctx_t ctx, xio_storage_t storage, unsigned char* from, unsigned char* to,
+                               xio_status_t* answers) {
+  answers[0] = xio_write(ctx, from, storage, 8192, k_part);
+  answers[1] = xio_quiet(ctx);
+  answers[2] = xio_read(ctx, to, storage, 8192, k_part);
+  answers[3] = xio_quiet(ctx);
+}
+
+class memory_ops : public testing::Test {
+ protected:
+  void SetUp() override {
+    xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+    attr.bootstrap = "local";
+    attr.heap_bytes = 1 << 20;
+    MUST(xio_init(&attr, &w_));
+    void* p = nullptr;
+    MUST(xio_malloc(w_, k_part, &p));
+    sym_ = static_cast<unsigned char*>(p);
+    MUST(xio_mem_alloc(XIO_MEM_HOST_COHERENT, 4096, nullptr, &p));
+    answers_ = static_cast<xio_status_t*>(p);
+  }
+  void TearDown() override {
+    EXPECT_EQ(xio_mem_free(answers_), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error();
+  }
+
+  unsigned char* take() {
+    void* p = nullptr;
+    EXPECT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_FINE_GRAINED, k_block, nullptr, &p), XIO_OK) << xio_last_error();
+    return static_cast<unsigned char*>(p);
+  }
+  xio_ctx_t ctx(xio_route_t route) {
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = route;
+    xio_ctx_t c{};
+    EXPECT_EQ(xio_ctx_create(w_, &attr, &c), XIO_OK) << xio_last_error();
+    return c;
+  }
+  static std::vector<unsigned char> pattern(unsigned seed) {
+    std::vector<unsigned char> out(k_part);
+    for (std::size_t i = 0; i < k_part; ++i) out[i] = static_cast<unsigned char>(i * 13 + seed);
+    return out;
+  }
+  static void put(void* to, const std::vector<unsigned char>& data) {
+    ASSERT_EQ(hipMemcpy(to, data.data(), data.size(), hipMemcpyDefault), hipSuccess);
+  }
+  static std::vector<unsigned char> get(const void* from) {
+    std::vector<unsigned char> out(k_part);
+    EXPECT_EQ(hipMemcpy(out.data(), from, k_part, hipMemcpyDefault), hipSuccess);
+    return out;
+  }
+  // What the four steps answered.
+  void run(xio_ctx_t c, unsigned char* from, unsigned char* to) {
+    hipLaunchKernelGGL(there_and_back, dim3(1), dim3(1), 0, nullptr, c, sym_, from, to, answers_);
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  }
+  void run(xio_ctx_t c, xio_storage_t s, unsigned char* from, unsigned char* to) {
+    hipLaunchKernelGGL(write_and_read, dim3(1), dim3(1), 0, nullptr, c, s, from, to, answers_);
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  }
+  void expect_answers(xio_status_t wanted) {
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(answers_[i], wanted) << "step " << i;
+  }
+  std::uint64_t hits() {
+    xio_mem_cache_stats_t s{};
+    EXPECT_EQ(xio_mem_cache_stats(w_, &s), XIO_OK);
+    return s.hits;
+  }
+
+  // Parts of a block in turn, then the block again, then freed: the same for every engine. op(from, to).
+  template <class Op>
+  void parts_and_their_end(const Op& op) {
+    unsigned char* p = take();
+    unsigned char *from = p + 3 * k_part, *to = p + 9 * k_part;
+    put(from, pattern(1));
+    op(from, to);
+    expect_answers(XIO_ERR_NOT_REGISTERED);
+    EXPECT_EQ(get(to), std::vector<unsigned char>(k_part, 0));
+
+    MUST(xio_mem_register(w_, from, k_part));
+    op(from, to);
+    EXPECT_EQ(answers_[0], XIO_OK);
+    EXPECT_EQ(answers_[2], XIO_ERR_NOT_REGISTERED) << "engines know the block, but this part is not registered";
+    MUST(xio_mem_register(w_, to, k_part));
+    EXPECT_EQ(hits(), 1u);
+    op(from, to);
+    expect_answers(XIO_OK);
+    EXPECT_EQ(get(to), pattern(1));
+    MUST(xio_mem_unregister(w_, from));
+    op(from, to);
+    EXPECT_EQ(answers_[0], XIO_ERR_NOT_REGISTERED);
+    MUST(xio_mem_unregister(w_, to));
+
+    MUST(xio_mem_register(w_, p, k_block));
+    EXPECT_EQ(hits(), 2u);
+    put(from, pattern(2));
+    op(from, to);
+    expect_answers(XIO_OK);
+    EXPECT_EQ(get(to), pattern(2));
+
+    MUST(xio_mem_free(p));
+    op(from, to);
+    expect_answers(XIO_ERR_NOT_REGISTERED);
+
+    // What gets these addresses next is other memory, known to nobody yet.
+    unsigned char* next = take();
+    op(next, next + k_part);
+    expect_answers(XIO_ERR_NOT_REGISTERED);
+    MUST(xio_mem_register(w_, next, k_block));
+    EXPECT_EQ(hits(), 2u);
+    put(next, pattern(3));
+    op(next, next + k_part);
+    expect_answers(XIO_OK);
+    EXPECT_EQ(get(next + k_part), pattern(3));
+    MUST(xio_mem_free(next));
+  }
+
+  xio_world_t* w_ = nullptr;
+  unsigned char* sym_ = nullptr;
+  xio_status_t* answers_ = nullptr;
+};
+
+TEST_F(memory_ops, by_rdma) {
+  const xio_ctx_t c = ctx(XIO_ROUTE_RDMA);
+  parts_and_their_end([&](unsigned char* from, unsigned char* to) { run(c, from, to); });
+  EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
+}
+
+TEST_F(memory_ops, by_copy_engine) {
+  const xio_ctx_t c = ctx(XIO_ROUTE_SDMA);
+  parts_and_their_end([&](unsigned char* from, unsigned char* to) { run(c, from, to); });
+  EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
+}
+
+TEST_F(memory_ops, by_drive) {
+  char path[] = "/tmp/xio_memory_XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, 1 << 20), 0);
+  close(fd);
+  const xio_ctx_t c = ctx(XIO_ROUTE_DIRECT);
+  xio_storage_t s{};
+  MUST(xio_storage_open(w_, (std::string("file:") + path).c_str(), nullptr, &s));
+  parts_and_their_end([&](unsigned char* from, unsigned char* to) { run(c, s, from, to); });
+  EXPECT_EQ(xio_storage_close(w_, s), XIO_OK);
+  EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
+  unlink(path);
+}
+
+// Engines that open later learn of blocks that are registered in part, and of those that are only kept.
+TEST_F(memory_ops, by_engines_that_open_late) {
+  char path[] = "/tmp/xio_memory_XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, 1 << 20), 0);
+  close(fd);
+  unsigned char *p = take(), *kept = take();
+  MUST(xio_mem_register(w_, p + k_part, 2 * k_part));
+  MUST(xio_mem_register(w_, kept, k_block));
+  MUST(xio_mem_unregister(w_, kept));
+
+  xio_storage_t s{};
+  MUST(xio_storage_open(w_, (std::string("file:") + path).c_str(), nullptr, &s));
+  const xio_ctx_t rdma = ctx(XIO_ROUTE_RDMA), sdma = ctx(XIO_ROUTE_SDMA), direct = ctx(XIO_ROUTE_DIRECT);
+  MUST(xio_mem_register(w_, kept + 5 * k_part, 2 * k_part));
+  EXPECT_EQ(hits(), 1u);
+  unsigned seed = 10;
+  for (unsigned char* base : {p + k_part, kept + 5 * k_part}) {
+    const auto check = [&] {
+      expect_answers(XIO_OK);
+      EXPECT_EQ(get(base + k_part), pattern(seed));
+      put(base, pattern(++seed));
+    };
+    put(base, pattern(seed));
+    run(rdma, base, base + k_part), check();
+    run(sdma, base, base + k_part), check();
+    run(direct, s, base, base + k_part), check();
+  }
+  // While all of them know it.
+  MUST(xio_mem_free(p));
+  MUST(xio_mem_free(kept));
+  EXPECT_EQ(xio_storage_close(w_, s), XIO_OK);
+  for (const xio_ctx_t& c : {rdma, sdma, direct}) EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
+  unlink(path);
+}
+
+}  // namespace
