@@ -42,8 +42,9 @@ XIO_EXPORT xio_status_t xio_mem_supports(xio_mem_kind_t kind);
  * GPU that xio_init chose, or GPU 0 before. attr may be null. XIO_ERR_NO_MEMORY when there is not as much. */
 XIO_EXPORT xio_status_t xio_mem_alloc(xio_mem_kind_t kind, size_t bytes, const xio_mem_attr_t* attr, void** out);
 /* Tells the engines of every world, also of other threads, to forget the block, then gives it back: a kernel's op that
- * names it afterwards answers XIO_ERR_NOT_REGISTERED. No op on it may be under way. Null is allowed. XIO_ERR_STATE if
- * it was freed already or is none of xio_mem_alloc, XIO_ERR_ARG if it is not a block's start; nothing is freed then. */
+ * names it afterwards answers XIO_ERR_NOT_REGISTERED. No op on it may be under way; with a GPU it may wait for kernels
+ * that run. Null is allowed. XIO_ERR_STATE if it was freed already or is none of xio_mem_alloc, XIO_ERR_ARG if it is
+ * not a block's start; nothing is freed then. */
 XIO_EXPORT xio_status_t xio_mem_free(void* block);
 
 /* The same bytes twice, in memory of the host and of the device. Filled in by xio_mem_pair_alloc; do not change it. */

@@ -32,6 +32,18 @@ void vmem_step(hipError_t e, const char* what, const block& b) {
        none ? "ask for less" : "this GPU or driver has no virtual memory management, use another kind");
 }
 
+bool on_host(xio_mem_kind_t kind) { return kind < XIO_MEM_DEVICE_FINE_GRAINED; }
+
+// Runtimes call sizes that no machine has by several names.
+void check_size(const block& b) {
+  if (on_host(b.kind)) return check_available(b.bytes, xio_mem_kind_name(b.kind));
+  std::size_t total = 0;
+  check(hw::memory_bytes(&total), "the size of device {}'s memory", b.device);
+  if (b.bytes > total)
+    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: device {} has {}; ask for less", b.bytes, xio_mem_kind_name(b.kind),
+         b.device, total);
+}
+
 void drop_vmem(const block& b, int steps) noexcept {
   if (steps >= 3) warn_of(hw::vmem_unmap(b), "unmapping", b);
   if (steps >= 2) warn_of(hw::vmem_release(b), "releasing", b);
@@ -73,8 +85,6 @@ void take_pages(block& b, std::size_t alignment) {
   }
 }
 
-bool on_host(xio_mem_kind_t kind) { return kind < XIO_MEM_DEVICE_FINE_GRAINED; }
-
 // The allocators align to 256 at least, but not always to pages.
 void take_allocated(block& b, std::size_t alignment) {
   if (b.bytes > SIZE_MAX - alignment)
@@ -104,6 +114,7 @@ block take(xio_mem_kind_t kind, std::size_t bytes, std::size_t alignment) {
   b.kind = kind;
   b.bytes = *whole;
   b.device = g_device;
+  check_size(b);
   if (kind == XIO_MEM_HOST_PLAIN || kind == XIO_MEM_HOST_PINNED) {
     take_pages(b, alignment);
     return b;

@@ -26,6 +26,11 @@ std::string lacks(xio_mem_kind_t kind) {
   return "";
 }
 
+hipError_t memory_bytes(std::size_t* total) {
+  std::size_t free = 0;
+  return hipMemGetInfo(&free, total);
+}
+
 hipError_t take_host(void** out, std::size_t bytes, xio_mem_kind_t kind) {
   unsigned flags = hipHostMallocDefault;
   if (kind == XIO_MEM_HOST_MAPPED) flags = hipHostMallocPortable | hipHostMallocMapped;
