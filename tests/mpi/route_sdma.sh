@@ -14,10 +14,12 @@ with() {
   local setting=$1
   echo "== $setting"
   # shellcheck disable=SC2086,SC2163  # lists
-  (export ${setting?}; suite xiorun 2 sdma $some; exit $((failures != 0))) || failures=$((failures + 1))
+  (export ${setting?}; failures=0; suite xiorun 2 sdma $some; exit $((failures != 0))) || failures=$((failures + 1))
 }
 with 'XIO_SDMA_QUEUES=4 XIO_MODEL_ENGINES=2 XIO_MODEL_THREADS=2'
 with XIO_SDMA_GRANULE=4
 with XIO_MEMORY_MODE=15
-for gpu in gfx900 gfx942 gfx1010 gfx1030 gfx1100 gfx1201; do with "XIO_MODEL_GPU=$gpu"; done
+# Rings of this one hold 16 entries at least.
+with 'XIO_MODEL_GPU=gfx900 XIO_RING_DEPTH=16'
+for gpu in gfx942 gfx1010 gfx1030 gfx1100 gfx1201; do with "XIO_MODEL_GPU=$gpu"; done
 end
