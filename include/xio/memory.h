@@ -10,8 +10,15 @@
 extern "C" {
 #endif
 
+/* In C++ whatever a program passes is then a value, if a wrong one. */
+#ifdef __cplusplus
+#define XIO_ENUM_OF_INT : int
+#else
+#define XIO_ENUM_OF_INT
+#endif
+
 /* A platform that has no such memory refuses the kind (XIO_ERR_UNSUPPORTED); another is never taken in its place. */
-typedef enum xio_mem_kind {
+typedef enum xio_mem_kind XIO_ENUM_OF_INT {
   XIO_MEM_NONE = 0,                   /* in answers: not of xio_mem_alloc */
   XIO_MEM_HOST_MAPPED = 1,            /* pinned, and the GPU has it mapped */
   XIO_MEM_HOST_COHERENT = 2,          /* mapped, and neither side caches what the other writes */
@@ -24,6 +31,7 @@ typedef enum xio_mem_kind {
   XIO_MEM_DEVICE_VMEM = 19,           /* addresses reserved, memory created, mapped and made accessible; exportable */
   XIO_MEM_DEVICE_HIP = 20             /* plain hipMalloc or cudaMalloc */
 } xio_mem_kind_t;
+#undef XIO_ENUM_OF_INT
 
 /* Set `size` to sizeof the struct (or use the _INIT macro). */
 typedef struct xio_mem_attr {

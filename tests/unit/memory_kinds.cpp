@@ -167,10 +167,10 @@ TEST(memory, virtual_memory_has_guards_on_both_sides) {
   void* p = nullptr;
   ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_VMEM, page(), nullptr, &p), XIO_OK);
   auto* at = static_cast<volatile unsigned char*>(p);
-  EXPECT_EXIT(at[page()] = 1, testing::KilledBySignal(SIGSEGV), "");
-  EXPECT_EXIT(at[-1] = 1, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_DEATH(at[page()] = 1, "");
+  EXPECT_DEATH(at[-1] = 1, "");
   EXPECT_EQ(xio_mem_free(p), XIO_OK);
-  EXPECT_EXIT(at[0] = 1, testing::KilledBySignal(SIGSEGV), "") << "addresses went with the memory";
+  EXPECT_DEATH(at[0] = 1, "") << "addresses went with the memory";
 }
 
 // Without the right to lock memory, pinned memory is refused and says how to get the right.
