@@ -328,6 +328,8 @@ void unmap_registers(void* page) {
   if (hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
 }
 
+hdp_hardware hdp() { return hw::hdp(g_device); }
+
 void init(int local_rank) {
   int count = 0;
   if (const hipError_t e = hipGetDeviceCount(&count); e != hipSuccess || count == 0) {
@@ -336,6 +338,7 @@ void init(int local_rank) {
   }
   g_device = (local_rank < 0 ? 0 : local_rank) % count;
   check(hipSetDevice(g_device), "selecting device {} of {}", g_device.load(), count);
+  hw::check_device(g_device);
   // Its first use loads a kernel, which would wait for kernels that run; do that before there are any.
   buffer word(sizeof(std::uint64_t), place::device);
   if (payload_atomic(word.data(), 8, atomic_op::add, 1, 0) != 0 ||

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "gpu/gpu.hpp"
+
 namespace xio::gpu::hw {
 
 namespace {
@@ -55,6 +57,9 @@ cudaError_t register_io(void* page, std::size_t bytes) {
 }
 cudaError_t unregister_io(void* page) { return cudaHostUnregister(page); }
 cudaError_t device_address(void** out, void* page) { return cudaHostGetDevicePointer(out, page, 0); }
+
+hdp_hardware hdp(int) { return {}; }
+void check_device(int) {}
 
 std::string why_no_device(cudaError_t e) {
   int driver = 0, runtime = 0;

@@ -101,6 +101,15 @@ int export_memory(void* base, std::size_t bytes, std::uint64_t* offset);
 void* map_registers(void* page, std::size_t bytes);
 void unmap_registers(void* page);  // what was given to map_registers
 
+// --- For the HDP, see memory/hdp.hpp ---
+struct hdp_hardware {
+  bool amd = false;                // a GPU of the kind that has one
+  bool integrated = false;         // an APU
+  bool large_bar = false;          // the CPU reads and writes all of its memory
+  std::uint32_t* flush = nullptr;  // the flush register, the same address for this process and for kernels
+};
+hdp_hardware hdp();
+
 // Checks that a device is usable and selects one for this PE (local rank modulo devices).
 void init(int local_rank);
 

@@ -5,7 +5,13 @@
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
+
+#include "base/error.hpp"
+#include "gpu/fine_grain.hpp"
+#include "gpu/gpu.hpp"
+#include "topology/kfd_node.hpp"
 
 namespace xio::gpu::hw {
 
@@ -57,6 +63,48 @@ hipError_t register_io(void* page, std::size_t bytes) {
 }
 hipError_t unregister_io(void* page) { return hipHostUnregister(page); }
 hipError_t device_address(void** out, void* page) { return hipHostGetDevicePointer(out, page, 0); }
+
+bool attribute_holds(hipDeviceAttribute_t what, int device) {
+  int value = 0;
+  if (hipDeviceGetAttribute(&value, what, device) == hipSuccess) return value != 0;
+  (void)hipGetLastError();
+  return false;
+}
+
+// The attribute's answer is an address: HIP writes a pointer where it is given an int's (clr hipamd, hip_device.cpp).
+std::uint32_t* flush_register(int device) {
+  union {
+    std::uint32_t* address;
+    int first;
+  } answer{nullptr};
+  if (hipDeviceGetAttribute(&answer.first, hipDeviceAttributeHdpMemFlushCntl, device) == hipSuccess)
+    return answer.address;
+  (void)hipGetLastError();
+  return nullptr;
+}
+
+hdp_hardware hdp(int device) {
+  return {true, attribute_holds(hipDeviceAttributeIntegrated, device),
+          attribute_holds(hipDeviceAttributeIsLargeBar, device), flush_register(device)};
+}
+
+// Before the first kernel: what the heap needs.
+void check_device(int device) {
+  fine_grain_facts f;
+  f.arch = get_arch(device);
+  f.integrated = attribute_holds(hipDeviceAttributeIntegrated, device);
+  char bus_id[32] = {};
+  if (get_bus_id(bus_id, sizeof bus_id, device) != hipSuccess) (void)hipGetLastError();
+  if (const auto node = topology::find_kfd_node(topology::k_kfd_topology, bus_id)) f.hive = node->hive;
+  if (const char* forced = std::getenv("HSA_FORCE_FINE_GRAIN_PCIE")) f.forced = forced;
+  void* some = nullptr;
+  f.allocates = alloc_heap(&some, 4096) == hipSuccess;
+  if (f.allocates)
+    (void)hipFree(some);
+  else
+    (void)hipGetLastError();
+  if (const auto obstacle = fine_grain_obstacle(f)) fail(XIO_ERR_UNSUPPORTED, "{}", *obstacle);
+}
 
 std::string why_no_device(hipError_t e) {
   return fmt::format(

@@ -46,6 +46,8 @@ int export_memory(void*, std::size_t, std::uint64_t*) { return -1; }
 void* map_registers(void* page, std::size_t) { return page; }
 void unmap_registers(void*) {}
 
+hdp_hardware hdp() { return {}; }
+
 void init(int) { host_exec::config(); }
 
 namespace {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Whether the runtime has fine-grained memory on a GPU, and what the kernel says of that GPU: ROCR's rule
+// (amd_gpu_agent.cpp, InitRegionList), and nodes as linux amdkfd kfd_topology.c prints them.
+#include "gpu/fine_grain.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "topology/kfd_node.hpp"
+
+namespace {
+
+using xio::gpu::fine_grain_facts;
+using xio::gpu::fine_grain_obstacle;
+using xio::topology::find_kfd_node;
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+fine_grain_facts radeon(const std::string& arch, const std::string& forced = "") {
+  fine_grain_facts f;
+  f.arch = arch;
+  f.hive = 0;
+  f.forced = forced;
+  return f;
+}
+
+TEST(fine_grain, is_missing_on_radeon_cards_until_the_variable_is_1) {
+  for (const char* arch : {"gfx1010", "gfx1030:xnack-", "gfx1036", "gfx1100", "gfx1102", "gfx1151", "gfx1201"}) {
+    const auto no = fine_grain_obstacle(radeon(arch));
+    ASSERT_TRUE(no) << arch;
+    EXPECT_TRUE(says(*no, "set HSA_FORCE_FINE_GRAIN_PCIE=1 in the environment of every PE")) << *no;
+    EXPECT_FALSE(says(*no, "xnack")) << *no;
+    EXPECT_FALSE(fine_grain_obstacle(radeon(arch, "1"))) << arch;
+  }
+}
+
+TEST(fine_grain, says_that_only_1_counts) {
+  for (const char* value : {"0", "true", "yes", " 1", "11"}) {
+    const auto no = fine_grain_obstacle(radeon("gfx1100", value));
+    ASSERT_TRUE(no) << value;
+    EXPECT_TRUE(says(*no, std::string("'") + value + "' is not 1")) << *no;
+  }
+}
+
+TEST(fine_grain, is_no_matter_for_apus) {
+  fine_grain_facts f = radeon("gfx1103");
+  f.integrated = true;
+  EXPECT_FALSE(fine_grain_obstacle(f));
+}
+
+TEST(fine_grain, is_there_on_instinct_cards_unless_the_runtime_has_none) {
+  fine_grain_facts f = radeon("gfx90a:sramecc+");
+  f.hive = 0x1234;
+  EXPECT_FALSE(fine_grain_obstacle(f));
+  f.hive = 0;
+  EXPECT_FALSE(fine_grain_obstacle(f)) << "it gave some, so it has some";
+  f.allocates = false;
+  ASSERT_TRUE(fine_grain_obstacle(f));
+  EXPECT_TRUE(says(*fine_grain_obstacle(f), "set HSA_FORCE_FINE_GRAIN_PCIE=1"));
+  f.forced = "1";
+  ASSERT_TRUE(fine_grain_obstacle(f));
+  EXPECT_TRUE(says(*fine_grain_obstacle(f), "although HSA_FORCE_FINE_GRAIN_PCIE is 1"));
+  f.hive.reset();
+  f.forced = "";
+  EXPECT_TRUE(fine_grain_obstacle(f));
+}
+
+TEST(fine_grain, names_no_radeon_that_is_none) {
+  for (const char* arch : {"gfx908", "gfx942", "gfx1300", "gfx11", "gfx11000", ""}) {
+    fine_grain_facts f;
+    f.arch = arch;
+    EXPECT_FALSE(fine_grain_obstacle(f)) << arch;
+  }
+}
+
+// --- The kernel's nodes ------------------------------------------------------------------------------
+
+class kfd_nodes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = std::filesystem::temp_directory_path() / ("xio_kfd_" + std::to_string(getpid()));
+    std::filesystem::remove_all(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::string& where, const std::string& text) {
+    const auto folder = root_ / "nodes" / where;
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "properties") << text;
+  }
+  auto find(const std::string& bus_id) { return find_kfd_node(root_.string(), bus_id); }
+
+  std::filesystem::path root_;
+};
+
+// 0x4308 is bus 0x43, device 1, function 0.
+constexpr const char* k_cpu = "cpu_cores_count 64\nsimd_count 0\nlocation_id 0\ndomain 0\n";
+constexpr const char* k_gpu = "cpu_cores_count 0\nsimd_count 440\nlocation_id 17160\ndomain 1\nhive_id 77\n";
+
+TEST_F(kfd_nodes, finds_a_gpu_by_its_place_on_the_bus) {
+  write("0", k_cpu);
+  write("1", k_gpu);
+  write("1/io_links/0", "type 2\nnode_from 1\nnode_to 0\n");
+  const auto node = find("0001:43:01.0");
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->hive, 77u);
+  EXPECT_FALSE(node->has_cpu);
+  EXPECT_FALSE(node->cpu_by_xgmi);
+  EXPECT_FALSE(find("0000:43:01.0")) << "another domain";
+  EXPECT_FALSE(find("0001:43:00.0"));
+}
+
+TEST_F(kfd_nodes, tells_xgmi_to_cpus_from_xgmi_to_gpus) {
+  write("0", k_cpu);
+  write("1", k_gpu);
+  write("2", "cpu_cores_count 0\nsimd_count 440\nlocation_id 512\n");
+  write("1/io_links/0", "type 11\nnode_from 1\nnode_to 2\n");
+  EXPECT_FALSE(find("0001:43:01.0")->cpu_by_xgmi);
+  write("1/io_links/1", "type 11\nnode_from 1\nnode_to 0\n");
+  EXPECT_TRUE(find("0001:43:01.0")->cpu_by_xgmi);
+}
+
+TEST_F(kfd_nodes, sees_an_apu) {
+  write("0", "cpu_cores_count 16\nsimd_count 24\nlocation_id 1536\ndomain 0\n");
+  ASSERT_TRUE(find("0000:06:00.0"));
+  EXPECT_TRUE(find("0000:06:00.0")->has_cpu);
+}
+
+TEST_F(kfd_nodes, survives_what_no_kernel_writes) {
+  EXPECT_FALSE(find("0000:06:00.0")) << "no folder";
+  write("0", "");
+  write("1", std::string(100000, 'x') + "\nsimd_count\nsimd_count -1\nsimd_count 99999999999999999999999\n\n \n");
+  write("2", "simd_count 4\nlocation_id 1536\n");
+  write("2/io_links/0", "type 11\nnode_to 18446744073709551615\n");
+  for (const char* id : {"", "x", "0000:06", "zz:zz:zz.z", "0000:06:00"}) EXPECT_FALSE(find(id)) << id;
+  ASSERT_TRUE(find("0000:06:00.0"));
+  EXPECT_FALSE(find("0000:06:00.0")->cpu_by_xgmi);
+}
+
+}  // namespace
