@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/context.hpp"
 
+#include <bit>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "ctx/rings.hpp"
@@ -35,6 +37,8 @@ context::context(const ctx_choice& choice, route_plan plan, dev::world_view* wor
 context::~context() {
   queue_pairs_.clear();
   copy_queues_.clear();
+  flush_pairs_.reset();
+  flush_queue_.reset();
   if (scratch_owner_ == nullptr) return;
   try {
     scratch_owner_->open_rdma().unregister_memory(scratch_.data());
@@ -55,7 +59,7 @@ void context::prepare(engines& e) {
     write_all(pool_used_, used);
   }
   if (has_rings()) ring_rows_ = gpu::buffer(lanes() * rings_per_lane_ * sizeof(dev::ring_view), device);
-  if (uses_rdma_) {
+  if (plan_.needs(dev::route::rdma)) {
     // Host memory: the NIC's completion and its result then travel the same way and cannot overtake each other.
     scratch_ = gpu::buffer(lanes() * k_scratch_words * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size());
     scratch_keys_ = e.open_rdma().register_memory(scratch_.data(), scratch_.size());
@@ -65,6 +69,8 @@ void context::prepare(engines& e) {
     scratch_used_ = gpu::buffer(used.size() * sizeof(std::uint64_t), device);
     write_all(scratch_used_, used);
   }
+  if (plan_.flush == dev::route::sdma)
+    flush_queue_ = e.open_sdma().create_queue({choice_.depth, ticket_start_, plan_.self, 0, false});
   for (std::uint32_t lane = 0; lane < lanes(); ++lane)
     for (std::size_t pe = 0; pe < n_pes(); ++pe)
       for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < choice_.copy_queues; ++which)
@@ -72,7 +78,21 @@ void context::prepare(engines& e) {
             e.open_sdma().create_queue({choice_.depth, ticket_start_, static_cast<int>(pe), which, false}));
 }
 
+// One queue pair to oneself by each NIC.
+void context::connect_flush_pairs(engines& e) {
+  rdma::queue_request request{};
+  request.peers.resize(n_pes());
+  request.peers[static_cast<std::size_t>(plan_.self)] = true;
+  request.depth = choice_.depth;
+  request.ticket_start = ticket_start_;
+  request.scratch = scratch_keys_;
+  request.per_peer = std::bit_ceil(e.open_rdma().nics());
+  flush_ring_count_ = request.per_peer;
+  flush_pairs_ = e.open_rdma().create_queues(request);
+}
+
 void context::connect(engines& e) {
+  if (plan_.flush == dev::route::rdma) connect_flush_pairs(e);
   if (!uses_rdma_) return;
   rdma::queue_request request{};
   for (const way& w : plan_.to) request.peers.push_back(w.uses(dev::route::rdma));
@@ -137,7 +157,9 @@ void context::fill_view(std::uint32_t lane) {
     v.rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
     v.ring_count = rings_per_lane_;
   }
-  if (uses_rdma_) {
+  v.flush_rings = flush_rows_.as<dev::ring_view>();
+  v.flush_ring_count = flush_ring_count_;
+  if (scratch_owner_ != nullptr) {
     v.scratch = scratch_.as<std::uint64_t>() + lane * k_scratch_words;
     v.scratch_used = scratch_used_.as<std::uint64_t>() + lane * k_bitmap_words;
     v.scratch_count = k_scratch_words;
@@ -151,8 +173,20 @@ void context::fill_view(std::uint32_t lane) {
   gpu::put_value(view() + lane, v);
 }
 
+void context::fill_flush_rings() {
+  std::vector<dev::ring_view> rows;
+  if (flush_queue_ != nullptr) rows.push_back(flush_queue_->view());
+  for (std::uint32_t i = 0; flush_pairs_ != nullptr && i < flush_ring_count_; ++i)
+    rows.push_back(flush_pairs_->view(plan_.self, i));
+  if (rows.empty()) return;
+  flush_ring_count_ = static_cast<std::uint32_t>(rows.size());
+  flush_rows_ = gpu::buffer(rows.size() * sizeof(dev::ring_view), gpu::place::device);
+  write_all(flush_rows_, rows);
+}
+
 void context::publish() {
   rings_.clear();
+  fill_flush_rings();
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
     if (has_rings()) collect_rings(lane);
     if (has_rings() || lane == 0) fill_peers(lane);

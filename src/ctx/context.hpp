@@ -48,6 +48,8 @@ class context {
   void collect_rings(std::uint32_t lane);
   void fill_peers(std::uint32_t lane);
   void fill_view(std::uint32_t lane);
+  void connect_flush_pairs(engines& e);
+  void fill_flush_rings();
 
   ctx_choice choice_;
   route_plan plan_;
@@ -71,6 +73,11 @@ class context {
   std::vector<dev::ring_view> rings_;  // what ring_rows_ holds
   std::vector<std::unique_ptr<rdma::queue_set>> queue_pairs_;
   std::vector<std::unique_ptr<sdma::queue>> copy_queues_;
+  // To flush the HDP by, for all lanes: see route_plan::flush.
+  gpu::buffer flush_rows_;
+  std::uint32_t flush_ring_count_ = 0;
+  std::unique_ptr<rdma::queue_set> flush_pairs_;
+  std::unique_ptr<sdma::queue> flush_queue_;
 };
 
 }  // namespace xio

@@ -43,6 +43,7 @@ bool route_plan::uses(route r) const {
 
 route_plan plan_routes(const ctx_choice& choice, const std::vector<bool>& mapped, int me) {
   route_plan plan;
+  plan.self = me;
   for (std::size_t pe = 0; pe < mapped.size(); ++pe)
     plan.to.push_back(way_to(choice, mapped[pe], pe == static_cast<std::size_t>(me), pe));
   if (choice.route == XIO_ROUTE_AUTO) plan.bulk_bytes = choice.bulk_bytes != 0 ? choice.bulk_bytes : UINT64_MAX;

@@ -20,10 +20,15 @@ struct way {
 
 struct route_plan {
   std::vector<way> to;  // by PE
+  int self = 0;         // this PE
   // What ctx_view::bulk_bytes is set to: where no copy engine is wanted no copy is large enough.
   std::uint64_t bulk_bytes = 0;
+  // The engine by which kernels flush the HDP, or none. It gets rings of its own: behind an op that waits for this PE a
+  // flush would wait for itself.
+  dev::route flush = dev::route::none;
 
-  bool uses(dev::route r) const;
+  bool uses(dev::route r) const;  // for ops
+  bool needs(dev::route r) const { return flush == r || uses(r); }
 };
 
 // mapped: by PE, whether its heap is in this address space. Does not ask whether a NIC reaches a PE. Throws

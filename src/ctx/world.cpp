@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "ctx/hdp.hpp"
 #include "ctx/hello.hpp"
 #include "ctx/rings.hpp"
 #include "memory/mode.hpp"
@@ -112,6 +113,8 @@ void world::publish_world() {
     auto* at = view_.as<dev::world_view>();
     gpu::put_value(at, v);
     engines_ = std::make_unique<engines>(options_, *channel_, *heap_, *peers_, at->regions, place_.local_rank);
+    hdp_ = open_hdp(options_, *engines_, *heap_);
+    gpu::put_value(&at->hdp, hdp_->view());
   });
 }
 
@@ -121,6 +124,7 @@ void world::close_all() {
   for (const auto& [id, s] : storages_.live()) log::debug("xio_finalize closes {}", s->name());
   storages_.clear();
   engines_.reset();
+  hdp_.reset();
   peers_.reset();
 }
 
@@ -270,15 +274,17 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
     std::vector<bool> mapped;
     for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
     plan = plan_routes(choice, mapped, me_);
+    plan.flush = flush_route(hdp_->decision());
     return arguments{{"the route", static_cast<std::uint64_t>(choice.route)},
                      {"ring_depth", choice.depth},
                      {"the queue pairs to each PE (XIO_RDMA_QUEUES)", choice.queues},
                      {"pool", choice.pool},
-                     {"bulk_bytes", choice.bulk_bytes}};
+                     {"bulk_bytes", choice.bulk_bytes},
+                     {"whether NICs flush the HDP (XIO_HDP)", plan.flush == dev::route::rdma}};
   });
   // Every PE comes here with the same plan in kind: if one needs RDMA, all do.
   const auto opened = attempt([&] {
-    if (plan.uses(dev::route::rdma)) engines_->open_rdma();
+    if (plan.needs(dev::route::rdma)) engines_->open_rdma();
   });
   if (choice.queues == 0) choice.queues = engines_->rdma_is_open() ? std::bit_ceil(engines_->open_rdma().nics()) : 1;
   auto c = std::make_unique<context>(choice, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);

@@ -17,6 +17,7 @@
 #include "ctx/storage.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/allocator.hpp"
+#include "memory/hdp_flusher.hpp"
 #include "topology/placement.hpp"
 #include "transport/direct/peers.hpp"
 #include "xio/xio.h"
@@ -87,6 +88,7 @@ class world {
   std::unique_ptr<direct::peers> peers_;
   std::optional<memory::allocator> allocator_;
   gpu::buffer view_;
+  std::unique_ptr<memory::hdp_flusher> hdp_;
   std::unique_ptr<engines> engines_;
   handles<storage> storages_;
   handles<context> contexts_;

@@ -6,6 +6,7 @@
 #include "xio/device/ctx.hpp"
 #include "xio/device/direct.hpp"
 #include "xio/device/rdma.hpp"
+#include "xio/device/reap.hpp"
 #include "xio/device/request.hpp"
 #include "xio/device/ring.hpp"
 #include "xio/device/sdma.hpp"
@@ -14,16 +15,6 @@
 namespace xio::dev {
 
 // --- Rings of any kind -------------------------------------------------------------------------------
-
-XIO_OUT_OF_LINE void reap_ring(const ring_view& r) {
-  if (rdma::is_nic(r.kind)) {
-    rdma::with_family(r, [&](auto family) { ring_reap<decltype(family)>(r); });
-  } else if (r.kind == ring_kind::sdma) {
-    ring_reap<sdma_codec>(r);
-  } else if (r.kind == ring_kind::nvme) {
-    ring_reap<nvme_codec>(r);
-  }
-}
 
 // Completes everything posted so far on a ring of a ctx.
 XIO_OUT_OF_LINE xio_status_t quiet_ring(const ring_view& r, const world_view& w) {

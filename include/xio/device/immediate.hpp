@@ -21,7 +21,7 @@ namespace xio::dev {
 // By a store: what went before is in the peer's memory already.
 XIO_DEVICE posted tell(const ctx_view& c, u32 pe, u32 immediate) {
   unsigned char* inbox = c.peers[pe].direct + inbox_offset(c, c.world->my_pe);
-  const xio_status_t status = poll(*c.world, [&] { return inbox_drop(inbox, c.inbox_entries, immediate); });
+  const xio_status_t status = poll_flag(c, [&] { return inbox_drop(inbox, c.inbox_entries, immediate); });
   return posted{0, status};
 }
 
@@ -93,7 +93,7 @@ XIO_DEVICE xio_status_t take_immediate(xio_ctx_t ctx, int pe, u32* immediate, bo
   const auto take = [&] { return inbox_take(inbox, c->inbox_entries, immediate); };
   if (!waits) return look{}(*c, take);
   xio_status_t failure = XIO_OK;
-  const xio_status_t status = poll(*c->world, [&] {
+  const xio_status_t status = poll(*c, [&] {
     if (take()) return true;
     failure = link_failure(c->peers[pe]);
     return failure != XIO_OK;

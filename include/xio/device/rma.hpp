@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "xio/device/engines.hpp"
+#include "xio/device/hdp.hpp"
 #include "xio/device/scope.hpp"
 
 namespace xio::dev {
@@ -35,6 +36,13 @@ XIO_DEVICE posted settle(const ctx_view& c, posted p, bool blocking) {
     p.request = 0;
   }
   return p.status == XIO_OK ? p : refuse(&c, p.status);
+}
+
+// After a blocking get by way of a NIC: what it wrote becomes visible. Collective, like what answered `p`.
+template <class Group>
+XIO_DEVICE posted landed(const Group& g, const ctx_view& c, route way, bool blocking, const posted& p) {
+  if (!hdp_is_on(c) || !blocking || way != route::rdma || p.status != XIO_OK) return p;
+  return by_leader(g, [&] { return settle(c, posted{0, hdp_flush(c)}, false); });
 }
 
 // What put and get check alike.
@@ -99,8 +107,10 @@ XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src,
   const route way = choose(*c, from, bytes, !blocking);
   if (way != route::direct) {
     auto* into = static_cast<unsigned char*>(dst);
-    return post_cut(g, *c, way, bytes, blocking,
-                    [&](u64 at, u64 n) { return engine_get(*c, way, from, into + at, offset + at, n); });
+    const posted p = post_cut(g, *c, way, bytes, blocking, [&](u64 at, u64 n) {
+      return engine_get(*c, way, from, into + at, offset + at, n);
+    });
+    return landed(g, *c, way, blocking, p);
   }
   g.sync();
   direct::copy(g, dst, c->peers[from].direct + offset, bytes);
@@ -197,11 +207,12 @@ XIO_DEVICE posted get_rows(const Group& g, xio_ctx_t ctx, void* dst, const void*
     });
   }
   if (way != route::direct) {
-    return by_leader(g, [&] {
+    const posted p = by_leader(g, [&] {
       return post_rows(*c, r, blocking, [&](u64 i) {
         return engine_get(*c, way, from, out + i * r.dst_pitch, offset + i * r.src_pitch, r.width);
       });
     });
+    return landed(g, *c, way, blocking, p);
   }
   g.sync();
   const unsigned char* in = c->peers[from].direct + offset;

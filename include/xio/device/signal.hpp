@@ -154,7 +154,7 @@ XIO_DEVICE xio_status_t xio_signal_op(xio_ctx_t ctx, uint64_t* sig, uint64_t val
 // Reads an own signal word; 0 and an error for quiet if sig is null or misaligned.
 XIO_DEVICE uint64_t xio_signal_fetch(xio_ctx_t ctx, const uint64_t* sig) {
   uint64_t found = 0;
-  xio::dev::until<xio::dev::look, uint64_t>(ctx, sig, XIO_CMP_GE, 0, &found);
+  xio::dev::until<xio::dev::newest, uint64_t>(ctx, sig, XIO_CMP_GE, 0, &found);
   return found;
 }
 

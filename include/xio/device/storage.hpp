@@ -8,6 +8,7 @@
 // Errors of the drive (XIO_ERR_STORAGE) come back from the op itself, from its wait, and once from a quiet.
 #pragma once
 #include "xio/device/ctx.hpp"
+#include "xio/device/hdp.hpp"
 #include "xio/device/nvme.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/request.hpp"
@@ -185,7 +186,8 @@ XIO_DEVICE xio_status_t storage_transfer(xio_ctx_t ctx, wire::nvme::opcode op, c
   const ctx_view& c = ctx_of(ctx);
   // The buffer is the drive's until every command of it is done, so wait even if a part could not be posted.
   const xio_status_t status = storage_wait(*request_ring(c, request), *c.world, request);
-  return posted != XIO_OK ? posted : status;
+  if (posted != XIO_OK) return posted;
+  return status == XIO_OK && op == wire::nvme::opcode::read ? hdp_flush_storage(c) : status;
 }
 
 // Every queue of every storage that this ctx has posted to.

@@ -6,6 +6,7 @@
 // Failures of engines are sticky: every later quiet says them again. Errors that the ctx kept (wrong arguments) are
 // answered once, by one quiet.
 #pragma once
+#include "xio/device/hdp.hpp"
 #include "xio/device/pool.hpp"
 #include "xio/device/signal.hpp"
 
@@ -50,8 +51,13 @@ XIO_DEVICE xio_status_t quiet_ctx(const ctx_view& c) {
     const xio_status_t one = quiet_ring(c.rings[i], *c.world);
     if (failure == XIO_OK) failure = one;
   }
-  if (load<scope::agent, order::relaxed>(&c.storages_used) != 0) {
+  const bool drives = load<scope::agent, order::relaxed>(&c.storages_used) != 0;
+  if (drives) {
     const xio_status_t one = storage_quiet(c);
+    if (failure == XIO_OK) failure = one;
+  }
+  if (hdp_is_on(c)) {
+    const xio_status_t one = hdp_flush_all(c, drives);
     if (failure == XIO_OK) failure = one;
   }
   // Sequentially consistent: what the caller reads from now on is read after its stores can be seen.
@@ -61,7 +67,8 @@ XIO_DEVICE xio_status_t quiet_ctx(const ctx_view& c) {
 }
 
 XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
-  const xio_status_t failure = quiet_queues(p, *c.world);
+  xio_status_t failure = quiet_queues(p, *c.world);
+  if (failure == XIO_OK && p.rdma != nullptr) failure = hdp_flush(c);
   fence<scope::system, order::seq_cst>();
   const xio_status_t kept = ctx_take_error(c);
   return kept != XIO_OK ? kept : failure;
@@ -89,7 +96,7 @@ XIO_DEVICE xio_status_t barrier_round(const ctx_view& c, u32 round, u64 epoch) {
                                                        : nullptr;
   const u64* mine = &reinterpret_cast<const heap_head*>(w.heap)->barrier[round];
   xio_status_t failure = XIO_OK;
-  const xio_status_t status = poll(w, [&] {
+  const xio_status_t status = poll_flag(c, [&] {
     // Epochs only grow, and a peer may be one barrier ahead.
     if (static_cast<i64>(load<scope::system, direct::k_flag_load>(mine) - epoch) >= 0) return true;
     if (ring == nullptr) return false;
@@ -108,7 +115,8 @@ XIO_DEVICE xio_status_t sync_ctx(const ctx_view& c) {
     const xio_status_t status = barrier_round(c, round, epoch);
     if (status != XIO_OK) return status;
   }
-  return XIO_OK;
+  // What the others put before they came.
+  return hdp_flush(c);
 }
 
 template <class Group>
@@ -152,11 +160,15 @@ XIO_DEVICE xio_status_t xio_quiet_pe(xio_ctx_t ctx, int pe) {
 
 // Waits for one op. XIO_OK for the request 0. XIO_ERR_ARG for what is no request of this ctx.
 XIO_DEVICE xio_status_t xio_wait(xio_ctx_t ctx, xio_req_t request) {
-  return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::wait_request(xio::dev::ctx_of(ctx), request);
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  const xio_status_t status = xio::dev::wait_request(xio::dev::ctx_of(ctx), request);
+  return status != XIO_OK ? status : xio::dev::hdp_flush_for(xio::dev::ctx_of(ctx), request);
 }
 // XIO_OK, XIO_PENDING or the op's failure.
 XIO_DEVICE xio_status_t xio_test(xio_ctx_t ctx, xio_req_t request) {
-  return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::test_request(xio::dev::ctx_of(ctx), request);
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  const xio_status_t status = xio::dev::test_request(xio::dev::ctx_of(ctx), request);
+  return status != XIO_OK ? status : xio::dev::hdp_flush_for(xio::dev::ctx_of(ctx), request);
 }
 // Waits until the source of a put or write may be reused. The engines of today say that when the op is complete.
 XIO_DEVICE xio_status_t xio_flush(xio_ctx_t ctx, xio_req_t request) { return xio_wait(ctx, request); }

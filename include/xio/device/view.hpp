@@ -154,10 +154,10 @@ enum class hdp_way : std::uint32_t { none = 0, device = 1, host = 2, sdma = 3, r
 
 struct hdp_view {
   std::uint32_t* flush;  // device: the flush register as kernels may store to it
-  std::uint64_t* asked;  // host, readback: in host memory; kernels add 1, and wait for as much
-  std::uint64_t* done;   // in the word that the progress thread writes
+  std::uint64_t* asked;  // host, readback: in host memory; kernels store the newest number that they have taken
+  std::uint64_t* done;   // likewise; the progress thread's answer: every number up to this is served
   hdp_way way;
-  std::uint32_t pad0;
+  hdp_way storage;  // after writes of drives; differs from `way` where that works by a NIC
 };
 static_assert(sizeof(hdp_view) == 32);
 
@@ -167,6 +167,8 @@ static_assert(sizeof(hdp_view) == 32);
 struct alignas(128) heap_head {
   // Dissemination barrier: in round r PE p writes the epoch to PE (p + 2^r) mod n.
   std::uint64_t barrier[k_barrier_rounds];
+  // What flushes of the HDP read or write, see hdp.hpp. Nobody's data.
+  alignas(128) unsigned char hdp_line[128];
 };
 
 // Shared by every ctx of a world.
@@ -181,6 +183,7 @@ struct alignas(128) world_view {
   storage_view storages[k_max_storages];
   hdp_view hdp;
   alignas(128) std::uint64_t barrier_epoch;
+  alignas(128) std::uint64_t hdp_numbers;  // of requests to the HDP's progress thread, handed out so far
 };
 
 struct alignas(128) ctx_view {
@@ -198,6 +201,8 @@ struct alignas(128) ctx_view {
   std::uint32_t pool_index;          // place in the parent's pool; ~0 for a ctx created by the host
   std::uint64_t inboxes;             // offset in every heap of n_pes inboxes, by sender; shared with the pool
   std::uint32_t inbox_entries;       // of each; 0: there are none
+  std::uint32_t flush_ring_count;    // of flush_rings
+  ring_view* flush_rings;            // to oneself, for hdp_way::sdma (one) and rdma_read (one by each NIC at least)
   alignas(128) std::uint32_t error;  // first device-side error since the last quiet, an xio_status
   std::uint32_t storages_used;       // bit per storage that this ctx has posted to
 };

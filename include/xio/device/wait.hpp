@@ -10,22 +10,33 @@
 #include <type_traits>
 
 #include "xio/device/atomic.hpp"
+#include "xio/device/hdp.hpp"
 
 namespace xio::dev {
 
-// Polls until done() or the deadline. The clock costs more than a look, so it is read only now and then.
+// Polls until done() or the deadline. The clock costs more than a look, so it is read only now and then, and so is the
+// HDP flushed, where the flag itself may wait.
 template <class Done>
-XIO_DEVICE xio_status_t poll(const world_view& w, Done&& done) {
+XIO_DEVICE xio_status_t poll_flag(const ctx_view& c, Done&& done) {
   if (!done()) {
-    const deadline end = deadline::in(w);
+    const deadline end = deadline::in(*c.world);
     for (u32 turn = 1;; ++turn) {
       pause();
       if (done()) break;
+      if (turn % 16 != 0) continue;
+      if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
       if (turn % 64 == 0 && end.passed()) return XIO_ERR_TIMEOUT;
     }
   }
   fence<scope::system, order::acquire>();
   return XIO_OK;
+}
+
+// The same, and then the data that came with the flag.
+template <class Done>
+XIO_DEVICE xio_status_t poll(const ctx_view& c, Done&& done) {
+  const xio_status_t status = poll_flag(c, done);
+  return status != XIO_OK ? status : hdp_flush(c);
 }
 
 template <class T>
@@ -93,16 +104,31 @@ struct watch {
 // One look, or polling: what the two families differ in.
 struct look {
   template <class Done>
-  XIO_DEVICE xio_status_t operator()(const ctx_view&, Done&& done) const {
-    if (!done()) return XIO_PENDING;
+  XIO_DEVICE xio_status_t operator()(const ctx_view& c, Done&& done) const {
+    if (!done()) {
+      // How often the caller looks is not known here, so every look that fails flushes.
+      if (!hdp_is_on(c)) return XIO_PENDING;
+      if (const xio_status_t status = hdp_flush(c); status != XIO_OK) return status;
+      if (!done()) return XIO_PENDING;
+    }
     fence<scope::system, order::acquire>();
-    return XIO_OK;
+    return hdp_flush(c);
   }
 };
 struct stay {
   template <class Done>
   XIO_DEVICE xio_status_t operator()(const ctx_view& c, Done&& done) const {
-    return poll(*c.world, done);
+    return poll(c, done);
+  }
+};
+// Whatever is there now: for reads that compare nothing.
+struct newest {
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const ctx_view& c, Done&& done) const {
+    if (const xio_status_t status = hdp_flush(c); status != XIO_OK) return status;
+    done();
+    fence<scope::system, order::acquire>();
+    return hdp_flush(c);
   }
 };
 
@@ -211,6 +237,12 @@ XIO_DEVICE xio_deadline_t xio_deadline(xio_ctx_t ctx) {
   return ctx.view == nullptr ? xio_deadline_t{} : xio_deadline_t::in(*xio::dev::ctx_of(ctx).world);
 }
 XIO_DEVICE bool xio_deadline_passed(const xio_deadline_t& d) { return d.passed(); }
+
+// Loops that look at memory by themselves call this after the flag and before the data, and now and then while the flag
+// does not come: on some GPUs what peers and drives write waits in between (docs/hdp.md), on others this is nothing.
+XIO_DEVICE xio_status_t xio_hdp_flush(xio_ctx_t ctx) {
+  return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::hdp_flush(xio::dev::ctx_of(ctx));
+}
 
 // Gives the memory system and other waves some air; on the host platform lets the other lanes run.
 XIO_DEVICE void xio_pause() { xio::dev::pause(); }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/hdp.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "base/log.hpp"
+#include "memory/hdp_facts.hpp"
+
+namespace xio {
+
+namespace {
+
+static_assert(sizeof(dev::heap_head::hdp_line) >= memory::k_readback_bytes);
+
+// A packet that the software engine takes flushes no real HDP.
+bool has_own_copy_queue(engines& e) {
+  try {
+    return std::string(e.open_sdma().backend()).rfind("model", 0) != 0;
+  } catch (const std::exception& x) {
+    log::debug("no copy queue for the HDP: {}", x.what());
+    return false;
+  }
+}
+
+bool has_rdma_device() {
+  std::error_code error;
+  return !std::filesystem::is_empty("/sys/class/infiniband", error) && !error;
+}
+
+// On the model machine software devices stand in.
+void add_engines(memory::hdp_facts& f, const options& o, engines& e) {
+  if (f.link == memory::hdp_link::none) {
+    f.nic = true;
+    f.sdma = o.backend != "hw" && o.model_gpu.rfind("gfx101", 0) != 0;
+    return;
+  }
+  f.nic = has_rdma_device();
+  const bool asked = o.hdp == "sdma" || (o.hdp == "auto" && !f.kernels_store && f.link == memory::hdp_link::pcie);
+  f.sdma = asked && has_own_copy_queue(e);
+}
+
+}  // namespace
+
+std::unique_ptr<memory::hdp_flusher> open_hdp(const options& o, engines& e, const gpu::heap& heap) {
+  memory::hdp_facts f = memory::hdp_facts_here();
+  add_engines(f, o, e);
+  auto d = memory::decide_hdp(f, o.hdp);
+  log::info("HDP: {} ({})", memory::hdp_way_name(d.way), d.reason);
+  const bool real = f.link != memory::hdp_link::none;
+  unsigned char* line = real ? heap.data() + offsetof(dev::heap_head, hdp_line) : nullptr;
+  return std::make_unique<memory::hdp_flusher>(std::move(d), gpu::hdp().flush, line);
+}
+
+dev::route flush_route(const memory::hdp_decision& d) {
+  switch (d.way) {
+    case dev::hdp_way::sdma: return dev::route::sdma;
+    case dev::hdp_way::rdma_read: return dev::route::rdma;
+    default: return dev::route::none;
+  }
+}
+
+}  // namespace xio

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// The facts of this process's GPU that decide_hdp() wants. Only after gpu::init.
+#pragma once
+#include "memory/hdp.hpp"
+
+namespace xio::memory {
+
+// All but `nic` and `sdma`, which whoever has engines knows.
+hdp_facts hdp_facts_here();
+
+}  // namespace xio::memory

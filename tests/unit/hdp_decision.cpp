@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// Who flushes the host data path: the table of docs/hdp.md, GPU by GPU.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "base/error.hpp"
+#include "memory/hdp.hpp"
+
+namespace {
+
+using xio::dev::hdp_way;
+using xio::memory::decide_hdp;
+using xio::memory::hdp_facts;
+using xio::memory::hdp_link;
+
+// A card in a PC of today, with all that could flush it.
+hdp_facts card(const std::string& arch, hdp_link link = hdp_link::pcie) {
+  hdp_facts f;
+  f.arch = arch;
+  f.link = link;
+  f.register_mapped = f.kernels_store = f.large_bar = f.nic = f.sdma = true;
+  return f;
+}
+
+hdp_way automatic(const hdp_facts& f) { return decide_hdp(f, "auto").way; }
+
+std::string why(const hdp_facts& f, const std::string& wish = "auto") { return decide_hdp(f, wish).reason; }
+
+std::string refusal(const hdp_facts& f, const std::string& wish, xio_status_t status = XIO_ERR_UNSUPPORTED) {
+  try {
+    decide_hdp(f, wish);
+  } catch (const xio::error& e) {
+    EXPECT_EQ(e.status(), status) << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << wish << " was taken";
+  return "";
+}
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+// linux amdgpu_device.c, amdgpu_device_flush_hdp; RCCL for gfx90a and newer.
+TEST(hdp_decision, knows_which_gpus_hold_writes_back) {
+  for (const char* arch : {"gfx900", "gfx906:sramecc+:xnack-", "gfx908", "gfx1010", "gfx1030", "gfx1036", "gfx1100",
+                           "gfx1151", "gfx1200", "gfx1201", "gfx950"})
+    EXPECT_EQ(automatic(card(arch)), hdp_way::device) << arch;
+  for (const char* arch : {"gfx90a", "gfx90a:sramecc+:xnack-", "gfx940", "gfx941", "gfx942:sramecc+"})
+    EXPECT_EQ(automatic(card(arch)), hdp_way::none) << arch;
+  EXPECT_TRUE(says(why(card("gfx942:sramecc+")), "gfx942 does not hold back"));
+  EXPECT_TRUE(says(why(card("gfx1030")), "gfx1030 on PCIe holds back what comes through its BAR"));
+}
+
+TEST(hdp_decision, flushes_what_it_does_not_know) {
+  for (const char* arch : {"gfx1300", "gfx9", "gfx", "", "gfxzz0", "gfx123456"})
+    EXPECT_EQ(automatic(card(arch)), hdp_way::device) << arch;
+}
+
+TEST(hdp_decision, leaves_memory_alone_that_no_bar_leads_to) {
+  for (const char* arch : {"gfx90a", "gfx908", "gfx950"}) {
+    EXPECT_EQ(automatic(card(arch, hdp_link::xgmi)), hdp_way::none) << arch;
+    EXPECT_TRUE(says(why(card(arch, hdp_link::xgmi)), "xGMI"));
+  }
+  for (const char* arch : {"gfx942", "gfx1103", "gfx902"})
+    EXPECT_EQ(automatic(card(arch, hdp_link::apu)), hdp_way::none) << arch;
+  hdp_facts guest = card("gfx1103", hdp_link::apu);
+  guest.virtual_machine = true;
+  EXPECT_EQ(automatic(guest), hdp_way::device);
+  EXPECT_TRUE(says(why(guest), "passed through"));
+  // A card in a virtual machine is a card.
+  guest = card("gfx90a");
+  guest.virtual_machine = true;
+  EXPECT_EQ(automatic(guest), hdp_way::none);
+}
+
+TEST(hdp_decision, has_nothing_to_flush_without_such_a_gpu) {
+  for (const char* arch : {"host", "sm_90", "sm_100"}) {
+    hdp_facts f;
+    f.arch = arch;
+    EXPECT_EQ(automatic(f), hdp_way::none);
+    EXPECT_TRUE(says(why(f), std::string(arch) + " has no host data path")) << why(f);
+  }
+}
+
+TEST(hdp_decision, falls_back_in_order) {
+  hdp_facts f = card("gfx1100");
+  EXPECT_EQ(automatic(f), hdp_way::device);
+  f.kernels_store = false;
+  EXPECT_EQ(automatic(f), hdp_way::sdma);
+  EXPECT_TRUE(says(why(f), "not device since kernels may not store to its register")) << why(f);
+  f.sdma = false;
+  EXPECT_EQ(automatic(f), hdp_way::rdma_read);
+  f.nic = false;
+  EXPECT_EQ(automatic(f), hdp_way::host);
+  f.register_mapped = false;
+  EXPECT_EQ(automatic(f), hdp_way::readback);
+  f.large_bar = false;
+  const std::string no = refusal(f, "auto");
+  EXPECT_TRUE(says(no, "XIO_HDP=none")) << no;
+  EXPECT_TRUE(says(no, "not readback since the CPU does not see all")) << no;
+}
+
+// linux kfd_chardev.c: no MMIO_REMAP where PAGE_SIZE is above 4096.
+TEST(hdp_decision, reads_back_where_pages_are_not_4_k) {
+  for (const std::uint64_t page : {16384u, 65536u}) {
+    hdp_facts f = card("gfx906");
+    f.page_bytes = page;
+    f.register_mapped = f.kernels_store = false;
+    EXPECT_EQ(automatic(f), hdp_way::readback);
+    EXPECT_TRUE(says(why(f), "pages of " + std::to_string(page))) << why(f);
+    f.large_bar = false;
+    EXPECT_EQ(automatic(f), hdp_way::sdma);
+    // A GPU that needs none needs none there either.
+    f.arch = "gfx90a";
+    EXPECT_EQ(automatic(f), hdp_way::none);
+    // Should a kernel give the register after all, it is used.
+    f = card("gfx906");
+    f.page_bytes = page;
+    EXPECT_EQ(automatic(f), hdp_way::device);
+  }
+}
+
+TEST(hdp_decision, takes_every_way_that_is_asked_for_and_can_be) {
+  for (const auto& [wish, way] : {std::pair{"none", hdp_way::none},
+                                  {"device", hdp_way::device},
+                                  {"host", hdp_way::host},
+                                  {"sdma", hdp_way::sdma},
+                                  {"rdma-read", hdp_way::rdma_read},
+                                  {"readback", hdp_way::readback}}) {
+    EXPECT_EQ(decide_hdp(card("gfx1030"), wish).way, way);
+    EXPECT_EQ(decide_hdp(card("gfx942"), wish).way, way) << "not needed, and asked for all the same";
+    EXPECT_TRUE(says(why(card("gfx942"), wish), std::string("XIO_HDP=") + wish + " asks for it"));
+  }
+}
+
+TEST(hdp_decision, refuses_what_cannot_be) {
+  hdp_facts f;
+  f.arch = "gfx1030";
+  f.link = hdp_link::pcie;
+  EXPECT_TRUE(says(refusal(f, "device"), "the driver has not mapped its register"));
+  EXPECT_TRUE(says(refusal(f, "host"), "the driver has not mapped its register"));
+  EXPECT_TRUE(says(refusal(f, "readback"), "no large BAR"));
+  EXPECT_TRUE(says(refusal(f, "sdma"), "no copy queue"));
+  EXPECT_TRUE(says(refusal(f, "rdma-read"), "no RDMA device"));
+  for (const char* wish : {"device", "host", "readback", "sdma", "rdma-read"})
+    EXPECT_TRUE(says(refusal(f, wish), std::string("XIO_HDP=") + wish + " cannot be on gfx1030"));
+  f.page_bytes = 65536;
+  EXPECT_TRUE(says(refusal(f, "device"), "pages of 65536 bytes"));
+  f.register_mapped = true;
+  EXPECT_TRUE(says(refusal(f, "device"), "kernels may not store"));
+  EXPECT_EQ(decide_hdp(f, "host").way, hdp_way::host);
+  for (const char* wish : {"", "Device", "rdma_read", "auto "}) refusal(f, wish, XIO_ERR_CONFIG);
+}
+
+// Stand-ins for the register and the line make every branch one that can be run anywhere.
+TEST(hdp_decision, forces_ways_without_such_a_gpu) {
+  hdp_facts f;
+  f.nic = f.sdma = true;
+  for (const char* wish : {"device", "host", "readback", "sdma", "rdma-read"})
+    EXPECT_STREQ(xio::memory::hdp_way_name(decide_hdp(f, wish).way), wish);
+  f.nic = f.sdma = false;
+  EXPECT_TRUE(says(refusal(f, "sdma"), "no copy queue"));
+}
+
+// What a NIC reads pushes what that NIC wrote. A drive's writes come another way.
+TEST(hdp_decision, has_a_way_of_its_own_for_drives_behind_a_nics_read) {
+  hdp_facts f = card("gfx1100");
+  EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::device);
+  f.kernels_store = false;
+  EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::host);
+  f.register_mapped = false;
+  EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::readback);
+  f.large_bar = false;
+  EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::rdma_read);
+  for (const char* wish : {"device", "host", "sdma", "none"})
+    EXPECT_EQ(decide_hdp(card("gfx1100"), wish).storage, decide_hdp(card("gfx1100"), wish).way);
+}
+
+}  // namespace
