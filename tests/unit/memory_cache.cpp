@@ -360,4 +360,32 @@ TEST_F(cached, threads_free_while_the_world_registers) {
   EXPECT_EQ(xio_mem_free(p), XIO_OK);
 }
 
+// Engines forget blocks in one thread while another opens contexts, whose scratch words they learn of.
+TEST_F(cached, threads_free_registered_blocks_while_contexts_come_and_go) {
+  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+  attr.route = XIO_ROUTE_RDMA;
+  xio_ctx_t first{};
+  ASSERT_EQ(xio_ctx_create(w_, &attr, &first), XIO_OK) << xio_last_error();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 60; ++i) {
+    blocks.push_back(take());
+    ASSERT_EQ(xio_mem_register(w_, blocks.back(), 65536), XIO_OK) << xio_last_error();
+    if (i % 2 != 0) {
+      ASSERT_EQ(xio_mem_unregister(w_, blocks.back()), XIO_OK);
+    }
+  }
+  std::thread other([&] {
+    for (void* p : blocks) EXPECT_EQ(xio_mem_free(p), XIO_OK) << xio_last_error();
+  });
+  for (int i = 0; i < 5; ++i) {
+    xio_ctx_t c{};
+    EXPECT_EQ(xio_ctx_create(w_, &attr, &c), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK) << xio_last_error();
+  }
+  other.join();
+  EXPECT_EQ(stats(w_).forgotten, 60u);
+  EXPECT_EQ(stats(w_).kept, 0u);
+  EXPECT_EQ(xio_ctx_destroy(w_, first), XIO_OK);
+}
+
 }  // namespace
