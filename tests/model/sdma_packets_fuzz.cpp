@@ -8,8 +8,8 @@
 #include <memory>
 #include <random>
 
+#include "model/sdma/decode.hpp"
 #include "sdma_rig.hpp"
-#include "xio/wire/sdma_decode.hpp"
 
 extern "C" void __sanitizer_set_report_fd(void* fd) __attribute__((weak));
 

@@ -14,7 +14,6 @@
 
 namespace xio::model::sdma {
 
-namespace wire = xio::wire::sdma;
 using dwords = std::vector<std::uint32_t>;
 
 constexpr std::initializer_list<wire::generation> k_generations = {

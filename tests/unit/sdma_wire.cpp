@@ -7,10 +7,12 @@
 #include <array>
 #include <cstdint>
 
-#include "xio/wire/sdma_decode.hpp"
+#include "model/sdma/decode.hpp"
+#include "xio/wire/sdma.hpp"
 
 namespace {
 
+namespace model = xio::model::sdma;
 namespace wire = xio::wire::sdma;
 using u32 = std::uint32_t;
 
@@ -241,7 +243,7 @@ TEST(sdma_wire, large_tile) {
 TEST(sdma_decode, windows_field_by_field) {
   const u32 dw[13] = {0x60000401, 0x22334450, 0x7f11,       0x3ffe3fff, 0xffffe7ff, 0x0fffffff, 0x55667788,
                       0x7eaa,     0x00050004, 3u << 13 | 7, 11,         0x00210012, 0x000007ff};
-  const wire::window w = wire::decode_window(wire::gen_9_0, dw);
+  const model::window w = model::decode_window(wire::gen_9_0, dw);
   EXPECT_EQ(w.element_log2, 3u);
   EXPECT_EQ(w.src.base, 0x7f1122334450u);
   EXPECT_EQ(w.src.x, 0x3fffu);
@@ -263,7 +265,7 @@ TEST(sdma_decode, windows_field_by_field) {
 TEST(sdma_decode, windows_of_gfx12_are_wider) {
   const u32 dw[13] = {0x60000401, 0x22334450, 0x7f11,       0xfffefffd, 0xffff3fff, 0xffffffff, 0x55667788,
                       0x7eaa,     0x00050004, 3u << 16 | 7, 11,         0xffff8000, 0x00003fff};
-  const wire::window w = wire::decode_window(wire::gen_12, dw);
+  const model::window w = model::decode_window(wire::gen_12, dw);
   EXPECT_EQ(w.src.x, 0xfffdu);
   EXPECT_EQ(w.src.y, 0xfffeu);
   EXPECT_EQ(w.src.z, 0x3fffu);
@@ -279,7 +281,7 @@ TEST(sdma_decode, windows_of_gfx12_are_wider) {
 TEST(sdma_decode, large_windows) {
   u32 dw[20];
   for (u32 i = 0; i < 20; ++i) dw[i] = 100 + i;
-  const wire::window w = wire::decode_window_large(dw);
+  const model::window w = model::decode_window_large(dw);
   EXPECT_EQ(w.src.base, 0x6600000065u);
   EXPECT_EQ(w.src.x, 103u);
   EXPECT_EQ(w.src.y, 104u);
@@ -316,10 +318,10 @@ TEST(sdma_decode, defined_bits_of_headers) {
       {0x00000111, 0x0000ffff, 0x0000ffff, 0x0000ffff, 0x0000ffff},  // GCR
   };
   for (const row& r : rows) {
-    EXPECT_EQ(wire::defined_header(wire::gen_9_0a, r.dw0), r.gfx9) << r.dw0;
-    EXPECT_EQ(wire::defined_header(wire::gen_10_1, r.dw0), r.gfx10) << r.dw0;
-    EXPECT_EQ(wire::defined_header(wire::gen_11, r.dw0), r.gfx11) << r.dw0;
-    EXPECT_EQ(wire::defined_header(wire::gen_12, r.dw0), r.gfx12) << r.dw0;
+    EXPECT_EQ(model::defined_header(wire::gen_9_0a, r.dw0), r.gfx9) << r.dw0;
+    EXPECT_EQ(model::defined_header(wire::gen_10_1, r.dw0), r.gfx10) << r.dw0;
+    EXPECT_EQ(model::defined_header(wire::gen_11, r.dw0), r.gfx11) << r.dw0;
+    EXPECT_EQ(model::defined_header(wire::gen_12, r.dw0), r.gfx12) << r.dw0;
   }
 }
 
@@ -349,10 +351,10 @@ TEST(sdma_decode, defined_bits_behind_headers) {
       {0x00000005, 1, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
   };
   for (const row& r : rows) {
-    EXPECT_EQ(wire::defined_bits(wire::gen_9_0a, r.dw0, r.dword), r.gfx9) << r.dw0 << " " << r.dword;
-    EXPECT_EQ(wire::defined_bits(wire::gen_10_1, r.dw0, r.dword), r.gfx10) << r.dw0 << " " << r.dword;
-    EXPECT_EQ(wire::defined_bits(wire::gen_11, r.dw0, r.dword), r.gfx11) << r.dw0 << " " << r.dword;
-    EXPECT_EQ(wire::defined_bits(wire::gen_12, r.dw0, r.dword), r.gfx12) << r.dw0 << " " << r.dword;
+    EXPECT_EQ(model::defined_bits(wire::gen_9_0a, r.dw0, r.dword), r.gfx9) << r.dw0 << " " << r.dword;
+    EXPECT_EQ(model::defined_bits(wire::gen_10_1, r.dw0, r.dword), r.gfx10) << r.dw0 << " " << r.dword;
+    EXPECT_EQ(model::defined_bits(wire::gen_11, r.dw0, r.dword), r.gfx11) << r.dw0 << " " << r.dword;
+    EXPECT_EQ(model::defined_bits(wire::gen_12, r.dw0, r.dword), r.gfx12) << r.dw0 << " " << r.dword;
   }
 }
 
@@ -366,13 +368,13 @@ TEST(sdma_decode, packets_of_a_generation) {
         {0x0000020d, 3},    {0x0000030d, 0}, {0x00000101, 0}, {0x00000102, 0},  {0x00000105, 0}, {0x00000108, 0},
         {0x00000004, 0},    {0x00000007, 0}, {0x00000009, 0}, {0x0000000c, 0},  {0x000000ff, 0}, {0x00000011, 0}})
     for (const u32 g : {wire::gen_9_0, wire::gen_10_3, wire::gen_12})
-      EXPECT_EQ(wire::packet_dwords(g, r.dw0), r.dwords) << g << " " << r.dw0;
-  EXPECT_EQ(wire::packet_dwords(wire::gen_9_4, 0x00000111), 0u);
-  EXPECT_EQ(wire::packet_dwords(wire::gen_10_1, 0x00000111), 5u);
-  EXPECT_EQ(wire::packet_dwords(wire::gen_9_0a, 0x00002401), 0u);
-  EXPECT_EQ(wire::packet_dwords(wire::gen_9_4, 0x00002401), 20u);
-  EXPECT_EQ(wire::packet_dwords(wire::gen_11, 0x00002401), 20u);
-  EXPECT_EQ(wire::packet_dwords(wire::gen_12, 0x00002401), 0u);
+      EXPECT_EQ(model::packet_dwords(g, r.dw0), r.dwords) << g << " " << r.dw0;
+  EXPECT_EQ(model::packet_dwords(wire::gen_9_4, 0x00000111), 0u);
+  EXPECT_EQ(model::packet_dwords(wire::gen_10_1, 0x00000111), 5u);
+  EXPECT_EQ(model::packet_dwords(wire::gen_9_0a, 0x00002401), 0u);
+  EXPECT_EQ(model::packet_dwords(wire::gen_9_4, 0x00002401), 20u);
+  EXPECT_EQ(model::packet_dwords(wire::gen_11, 0x00002401), 20u);
+  EXPECT_EQ(model::packet_dwords(wire::gen_12, 0x00002401), 0u);
 }
 
 TEST(sdma_wire, packets_are_constant_expressions) {

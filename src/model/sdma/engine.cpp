@@ -5,8 +5,7 @@
 
 namespace xio::model::sdma {
 
-engine::engine(const payload_agent& payload, wire::sdma::generation generation, std::uint64_t seed,
-               std::uint32_t granule)
+engine::engine(const payload_agent& payload, wire::generation generation, std::uint64_t seed, std::uint32_t granule)
     : payload_(payload), generation_(generation), granule_(granule), seed_(seed) {}
 
 engine::~engine() = default;

@@ -16,6 +16,8 @@
 
 namespace xio::model::sdma {
 
+namespace wire = xio::wire::sdma;
+
 class queue;
 
 // What a driver tells an engine when it creates a queue. Plain host memory that outlives the queue.
@@ -40,8 +42,7 @@ class engine : public model::device {
  public:
   // seed: order of copies between fences. granule: 1, or 4 for an engine that refuses linear copies whose addresses or
   // count are no multiples of 4.
-  engine(const payload_agent& payload, wire::sdma::generation generation, std::uint64_t seed,
-         std::uint32_t granule = 1);
+  engine(const payload_agent& payload, wire::generation generation, std::uint64_t seed, std::uint32_t granule = 1);
   ~engine() override;
 
   // False if the range is empty or wraps.
@@ -62,7 +63,7 @@ class engine : public model::device {
   std::unique_lock<std::mutex> visit();
 
   const payload_agent& payload_;
-  const wire::sdma::generation generation_;
+  const wire::generation generation_;
   const std::uint32_t granule_;
   std::uint64_t seed_;
   memory_map map_;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Packets that move data: what each must not say, and the move that it becomes. Layouts: xio/wire/sdma.hpp.
+#include "model/sdma/decode.hpp"
 #include "model/sdma/queue.hpp"
-#include "xio/wire/sdma_decode.hpp"
+#include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
-
-namespace wire = xio::wire::sdma;
 
 queue::outcome queue::do_copy(const surroundings& around, const std::uint32_t* dw) {
   const std::uint64_t bytes = std::uint64_t{dw[1]} + 1;
@@ -40,7 +39,7 @@ struct side_in_bytes {
   std::uint32_t field = 0;  // 0 base, 3 pitch, 4 slice: dwords behind the base's in the 13-dword form
 };
 
-side_in_bytes in_bytes(const wire::window_side& s, const wire::window& w, std::uint32_t log2, bool large) {
+side_in_bytes in_bytes(const window_side& s, const window& w, std::uint32_t log2, bool large) {
   side_in_bytes out;
   const auto wrong = [&](fault f, std::uint32_t field) {
     out.what = f;
@@ -73,7 +72,7 @@ side_in_bytes in_bytes(const wire::window_side& s, const wire::window& w, std::u
 
 queue::outcome queue::do_tile(const surroundings& around, const std::uint32_t* dw) {
   const bool large = wire::sub_op_of(dw[0]) == wire::k_copy_sub_window_large;
-  const wire::window w = large ? wire::decode_window_large(dw) : wire::decode_window(around.generation, dw);
+  const window w = large ? decode_window_large(dw) : decode_window(around.generation, dw);
   if (w.element_log2 > 4) return refuse(dw, {fault::reserved_bit, 0});
   const auto dword = [&](std::uint32_t first, std::uint32_t field) {
     // The 20-dword form: base 0 and 1, x, y, z, pitch 5, slice 6 and 7.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Which packet it is, the bits that it must not set, and the packets that wait for the moves before them. Layouts and
 // their source: xio/wire/sdma.hpp.
+#include "model/sdma/decode.hpp"
 #include "model/sdma/queue.hpp"
 #include "model/sdma/words.hpp"
-#include "xio/wire/sdma_decode.hpp"
+#include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
-
-namespace wire = xio::wire::sdma;
 
 namespace {
 
@@ -57,7 +56,7 @@ bool holds(std::uint32_t function, std::uint32_t found, std::uint32_t wanted) {
 queue::verdict queue::check_bits(const surroundings& around, const std::uint32_t* dw, std::uint32_t dwords) {
   for (std::uint32_t i = 0; i < dwords; ++i) {
     const std::uint32_t defined =
-        i == 0 ? wire::defined_header(around.generation, dw[0]) : wire::defined_bits(around.generation, dw[0], i);
+        i == 0 ? defined_header(around.generation, dw[0]) : defined_bits(around.generation, dw[0], i);
     if ((dw[i] & ~defined) != 0) return {fault::reserved_bit, i};
     if ((dw[i] & unsupported_bits(around.generation, dw[0], i)) != 0) return {fault::unsupported, i};
   }
@@ -66,7 +65,7 @@ queue::verdict queue::check_bits(const surroundings& around, const std::uint32_t
 
 queue::outcome queue::issue(const surroundings& around) {
   const std::uint32_t* dw = memory_.ring + (next_ & (memory_.ring_bytes - 1)) / 4;
-  const std::uint32_t dwords = wire::packet_dwords(around.generation, dw[0]);
+  const std::uint32_t dwords = packet_dwords(around.generation, dw[0]);
   if (dwords == 0) return refuse(dw, {fault::bad_op, 0});
   if (const verdict v = check_bits(around, dw, 1); v.what != fault::none) return refuse(dw, v);
   if (const fault f = whole(dwords); f != fault::none) return refuse(dw, {f, 0});

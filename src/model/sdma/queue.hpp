@@ -11,7 +11,6 @@
 #include "model/sdma/fault.hpp"
 #include "model/sdma/memory_map.hpp"
 #include "model/sdma/pitched.hpp"
-#include "xio/wire/sdma_decode.hpp"
 
 namespace xio::model::sdma {
 
@@ -19,7 +18,7 @@ namespace xio::model::sdma {
 struct surroundings {
   const payload_agent& payload;
   const memory_map& map;
-  wire::sdma::generation generation;
+  wire::generation generation;
   std::uint32_t granule;
   event_counts& events;
   std::uint64_t& local_time;
