@@ -47,6 +47,7 @@ constexpr hipError_t hipErrorInvalidDevice = cudaErrorInvalidDevice;
 constexpr hipError_t hipErrorInvalidHandle = cudaErrorInvalidResourceHandle;
 constexpr hipError_t hipErrorNotReady = cudaErrorNotReady;
 constexpr hipError_t hipErrorLaunchFailure = cudaErrorLaunchFailure;
+constexpr hipError_t hipErrorPeerAccessAlreadyEnabled = cudaErrorPeerAccessAlreadyEnabled;
 constexpr hipError_t hipErrorUnknown = cudaErrorUnknown;
 
 inline const char* hipGetErrorString(hipError_t error) { return cudaGetErrorString(error); }
@@ -54,6 +55,10 @@ inline const char* hipGetErrorName(hipError_t error) { return cudaGetErrorName(e
 inline hipError_t hipGetLastError() { return cudaGetLastError(); }
 inline hipError_t hipPeekAtLastError() { return cudaPeekAtLastError(); }
 inline hipError_t hipGetDeviceCount(int* count) { return cudaGetDeviceCount(count); }
+inline hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
+  return cudaDeviceCanAccessPeer(can, device, peer);
+}
+inline hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) { return cudaDeviceEnablePeerAccess(peer, flags); }
 inline hipError_t hipSetDevice(int device) { return cudaSetDevice(device); }
 inline hipError_t hipGetDevice(int* device) { return cudaGetDevice(device); }
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* out, int device) {

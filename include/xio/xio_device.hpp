@@ -8,6 +8,7 @@
 //   wait.hpp     waiting for words that peers change
 //   sync.hpp     fence, quiet, requests, barrier, sync, workgroup contexts
 //   storage.hpp  read, write, flush
+//   sdma_queue.hpp copy engine queues without a world (xio/sdma.h)
 //
 // Everything public starts with xio_; names in xio::dev are the inside.
 #pragma once
@@ -16,6 +17,7 @@
 #include "xio/device/immediate.hpp"
 #include "xio/device/pool.hpp"
 #include "xio/device/rma.hpp"
+#include "xio/device/sdma_queue.hpp"
 #include "xio/device/signal.hpp"
 #include "xio/device/storage.hpp"
 #include "xio/device/sync.hpp"

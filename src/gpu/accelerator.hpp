@@ -20,6 +20,7 @@ namespace xio::gpu {
 namespace {
 
 std::atomic<int> g_device{0};  // chosen by init()
+std::atomic<bool> g_selected{false};
 
 template <class... Args>
 void check(hipError_t e, fmt::format_string<Args...> what, Args&&... args) {
@@ -330,6 +331,32 @@ void unmap_registers(void* page) {
 
 hdp_hardware hdp() { return hw::hdp(g_device); }
 
+int device_count() {
+  int count = 0;
+  if (hipGetDeviceCount(&count) == hipSuccess) return count;
+  (void)hipGetLastError();
+  return 0;
+}
+
+int selected_device() { return g_selected ? g_device.load() : -1; }
+
+void reach_peer(int device) {
+  const on_device here;
+  int can = 0;
+  if (hipDeviceCanAccessPeer(&can, g_device, device) != hipSuccess || can == 0) {
+    (void)hipGetLastError();
+    fail(XIO_ERR_UNSUPPORTED,
+         "device {} cannot reach the memory of device {}; they are not linked, or peer access is turned off",
+         g_device.load(), device);
+  }
+  const hipError_t e = hipDeviceEnablePeerAccess(device, 0);
+  if (e == hipErrorPeerAccessAlreadyEnabled) {
+    (void)hipGetLastError();
+    return;
+  }
+  check(e, "access of device {} to the memory of device {}", g_device.load(), device);
+}
+
 void init(int local_rank) {
   int count = 0;
   if (const hipError_t e = hipGetDeviceCount(&count); e != hipSuccess || count == 0) {
@@ -338,6 +365,7 @@ void init(int local_rank) {
   }
   g_device = (local_rank < 0 ? 0 : local_rank) % count;
   check(hipSetDevice(g_device), "selecting device {} of {}", g_device.load(), count);
+  g_selected = true;
   hw::check_device(g_device);
   // Its first use loads a kernel, which would wait for kernels that run; do that before there are any.
   buffer word(sizeof(std::uint64_t), place::device);

@@ -110,6 +110,11 @@ struct hdp_hardware {
 };
 hdp_hardware hdp();
 
+int device_count();     // 0: none can be used
+int selected_device();  // by init(); -1: not yet
+// Lets kernels and engines of the selected device reach another one's memory. Throws if they cannot.
+void reach_peer(int device);
+
 // Checks that a device is usable and selects one for this PE (local rank modulo devices).
 void init(int local_rank);
 

@@ -208,4 +208,11 @@ struct alignas(128) ctx_view {
 };
 static_assert(sizeof(ctx_view) == 256);
 
+// A copy engine queue of xio/sdma.h. Of `world` only the clock and the timeout are set.
+struct sdma_queue_view {
+  ring_view ring;
+  world_view* world;
+};
+static_assert(sizeof(sdma_queue_view) == 192);
+
 }  // namespace xio::dev

@@ -48,6 +48,10 @@ void unmap_registers(void*) {}
 
 hdp_hardware hdp() { return {}; }
 
+int device_count() { return 1; }
+int selected_device() { return 0; }
+void reach_peer(int) {}
+
 void init(int) { host_exec::config(); }
 
 namespace {

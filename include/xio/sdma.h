@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Queues of copy engines for a program's own kernels, without a world: connect two places, create queues, pass one to
+ * a kernel by value (device calls: xio/device/sdma_queue.hpp), destroy it. Also copies that the host itself gives to an
+ * engine. Addresses are any that the engine reaches: memory of the source device, of a peer device, pinned host memory.
+ *
+ * Environment as for worlds: XIO_BACKEND, XIO_MODEL_GPU, XIO_MODEL_ENGINES, XIO_SDMA_ENGINES, XIO_MEMORY_MODE ... All
+ * links and worlds of a process use the same source device. Calls may come from several threads, but for one link
+ * create, destroy and disconnect only from one at a time. */
+#ifndef XIO_SDMA_H
+#define XIO_SDMA_H
+
+#include "xio/xio.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A pair of places between which engines copy. */
+typedef struct xio_sdma_link xio_sdma_link_t;
+
+/* What a kernel gets, by value. `view` points to memory of the device; `id` names it on the host. */
+typedef struct xio_sdma_queue {
+  void* view;
+  uint64_t id;
+} xio_sdma_queue_t;
+
+/* Instead of a destination device. */
+enum { XIO_SDMA_SAME_DEVICE = -1, XIO_SDMA_HOST = -2 };
+
+/* Set `size` to sizeof the struct (or use the _INIT macro). */
+typedef struct xio_sdma_link_attr {
+  size_t size;
+  int src_device;      /* whose engines copy, and whose kernels post */
+  int dst_device;      /* a device, XIO_SDMA_SAME_DEVICE or XIO_SDMA_HOST */
+  uint32_t timeout_ms; /* of every wait; 0 = XIO_TIMEOUT_MS, UINT32_MAX = for ever */
+  uint32_t reserved;
+  const char* engines; /* as XIO_SDMA_ENGINES; null = that */
+} xio_sdma_link_attr_t;
+#define XIO_SDMA_LINK_ATTR_INIT \
+  { sizeof(xio_sdma_link_attr_t), 0, XIO_SDMA_SAME_DEVICE, 0, 0, NULL }
+
+typedef struct xio_sdma_queue_attr {
+  size_t size;
+  uint32_t ring_bytes; /* a power of two, 256 .. 2 MiB; an op takes 64 to 192. 0 = 16 KiB */
+  uint32_t alone;      /* 1: one thread at a time posts and waits: cheaper, and wrong for more */
+} xio_sdma_queue_attr_t;
+#define XIO_SDMA_QUEUE_ATTR_INIT \
+  { sizeof(xio_sdma_queue_attr_t), 0, 0 }
+
+/* attr may be null. XIO_ERR_ARG for a device that is not there, XIO_ERR_UNSUPPORTED when nothing can play the engine,
+ * XIO_ERR_STATE when the process is on another source device already. */
+XIO_EXPORT xio_status_t xio_sdma_connect(const xio_sdma_link_attr_t* attr, xio_sdma_link_t** link);
+/* Destroys what queues it still has. The link must not be used afterwards. */
+XIO_EXPORT xio_status_t xio_sdma_disconnect(xio_sdma_link_t* link);
+
+/* Memory that copies may name. On hardware the engine reaches all that its device reaches, and this only checks; the
+ * software engine refuses what was not mapped. Not while ops on it are under way: unmap. */
+XIO_EXPORT xio_status_t xio_sdma_map(xio_sdma_link_t* link, void* base, size_t bytes);
+XIO_EXPORT xio_status_t xio_sdma_unmap(xio_sdma_link_t* link, void* base);
+
+/* attr may be null. */
+XIO_EXPORT xio_status_t xio_sdma_queue_create(xio_sdma_link_t* link, const xio_sdma_queue_attr_t* attr,
+                                              xio_sdma_queue_t* queue);
+/* Gives the queue back to the engine. No kernel may be using it. */
+XIO_EXPORT xio_status_t xio_sdma_queue_destroy(xio_sdma_link_t* link, xio_sdma_queue_t queue);
+XIO_EXPORT xio_status_t xio_sdma_queue_stats(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_engine_stats_t* out);
+/* XIO_OK and info->status = XIO_OK when nothing failed. */
+XIO_EXPORT xio_status_t xio_sdma_queue_error(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_error_info_t* info);
+
+/* A copy by the engine that the host asks for: any length and alignment; waits. Areas must not overlap. */
+XIO_EXPORT xio_status_t xio_sdma_copy(xio_sdma_link_t* link, void* dst, const void* src, size_t bytes);
+/* The same without waiting; copies of one link end in the order in which they were started. */
+XIO_EXPORT xio_status_t xio_sdma_copy_start(xio_sdma_link_t* link, void* dst, const void* src, size_t bytes,
+                                            xio_req_t* request);
+/* Waits for it. XIO_ERR_TIMEOUT after the link's timeout, XIO_ERR_TRANSPORT when the engine stopped. */
+XIO_EXPORT xio_status_t xio_sdma_copy_wait(xio_sdma_link_t* link, xio_req_t request);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

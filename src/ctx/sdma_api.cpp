@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// The C boundary of xio/sdma.h.
+#include "xio/sdma.h"
+
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "base/error.hpp"
+#include "ctx/rings.hpp"
+#include "ctx/sdma_link.hpp"
+
+struct xio_sdma_link {
+  explicit xio_sdma_link(const xio_sdma_link_attr_t* attr) : impl(attr) {}
+  xio::sdma_link impl;
+};
+
+namespace {
+
+using xio::fail;
+using xio::guard;
+
+// Links between connect and disconnect: a pointer that is not here is refused before it is followed.
+class live_links {
+ public:
+  void add(xio_sdma_link_t* l) {
+    const std::lock_guard hold(lock_);
+    all_.insert(l);
+  }
+  bool has(const xio_sdma_link_t* l) {
+    const std::lock_guard hold(lock_);
+    return all_.count(l) != 0;
+  }
+  void remove(const xio_sdma_link_t* l) {
+    const std::lock_guard hold(lock_);
+    all_.erase(l);
+  }
+
+ private:
+  std::mutex lock_;
+  std::set<const xio_sdma_link_t*> all_;
+};
+
+live_links& links() {
+  // Never destroyed: programs may call from destructors of their own statics.
+  static auto* one = new live_links;
+  return *one;
+}
+
+template <class Body>
+xio_status_t on_link(xio_sdma_link_t* l, const char* function, Body&& body) noexcept {
+  return guard([&] {
+    if (l == nullptr) fail(XIO_ERR_ARG, "{}: link is null; give the one that xio_sdma_connect made", function);
+    if (!links().has(l))
+      fail(XIO_ERR_STATE, "{}: the link {} is not connected or was disconnected; call xio_sdma_connect first", function,
+           static_cast<void*>(l));
+    body(l->impl);
+  });
+}
+
+template <class T>
+void not_null(const T* p, const char* function, const char* parameter) {
+  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
+}
+
+}  // namespace
+
+extern "C" {
+
+xio_status_t xio_sdma_connect(const xio_sdma_link_attr_t* attr, xio_sdma_link_t** link) {
+  return guard([&, function = __func__] {
+    not_null(link, function, "link");
+    *link = nullptr;
+    auto made = std::make_unique<xio_sdma_link_t>(attr);
+    links().add(made.get());
+    *link = made.release();
+  });
+}
+
+xio_status_t xio_sdma_disconnect(xio_sdma_link_t* link) {
+  return on_link(link, __func__, [&](xio::sdma_link&) {
+    links().remove(link);
+    const std::unique_ptr<xio_sdma_link_t> last(link);
+  });
+}
+
+xio_status_t xio_sdma_map(xio_sdma_link_t* link, void* base, size_t bytes) {
+  return on_link(link, __func__, [&](xio::sdma_link& l) { l.map(base, bytes); });
+}
+
+xio_status_t xio_sdma_unmap(xio_sdma_link_t* link, void* base) {
+  return on_link(link, __func__, [&](xio::sdma_link& l) { l.unmap(base); });
+}
+
+xio_status_t xio_sdma_queue_create(xio_sdma_link_t* link, const xio_sdma_queue_attr_t* attr, xio_sdma_queue_t* queue) {
+  return on_link(link, __func__, [&, function = __func__](xio::sdma_link& l) {
+    not_null(queue, function, "queue");
+    *queue = {};
+    *queue = l.create_queue(attr);
+  });
+}
+
+xio_status_t xio_sdma_queue_destroy(xio_sdma_link_t* link, xio_sdma_queue_t queue) {
+  return on_link(link, __func__, [&](xio::sdma_link& l) { l.destroy_queue(queue); });
+}
+
+xio_status_t xio_sdma_queue_stats(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_engine_stats_t* out) {
+  return on_link(link, __func__, [&, function = __func__](xio::sdma_link& l) {
+    not_null(out, function, "out");
+    *out = {};
+    xio::add_stats({l.queue(queue).ring()}, *out);
+  });
+}
+
+xio_status_t xio_sdma_queue_error(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_error_info_t* info) {
+  return on_link(link, __func__, [&, function = __func__](xio::sdma_link& l) {
+    not_null(info, function, "info");
+    *info = xio_error_info_t{XIO_OK, "", 0, 0, 0};
+    xio::find_failure({l.queue(queue).ring()}, *info);
+  });
+}
+
+xio_status_t xio_sdma_copy(xio_sdma_link_t* link, void* dst, const void* src, size_t bytes) {
+  return on_link(link, __func__, [&](xio::sdma_link& l) { l.wait_copy(l.start_copy(dst, src, bytes)); });
+}
+
+xio_status_t xio_sdma_copy_start(xio_sdma_link_t* link, void* dst, const void* src, size_t bytes, xio_req_t* request) {
+  return on_link(link, __func__, [&, function = __func__](xio::sdma_link& l) {
+    not_null(request, function, "request");
+    *request = 0;
+    *request = l.start_copy(dst, src, bytes);
+  });
+}
+
+xio_status_t xio_sdma_copy_wait(xio_sdma_link_t* link, xio_req_t request) {
+  return on_link(link, __func__, [&](xio::sdma_link& l) { l.wait_copy(request); });
+}
+
+}  // extern "C"

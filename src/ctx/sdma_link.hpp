@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Copy engines without a world: what xio/sdma.h connects.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/options.hpp"
+#include "ctx/handles.hpp"
+#include "gpu/gpu.hpp"
+#include "model/machine.hpp"
+#include "transport/sdma/host_copier.hpp"
+#include "transport/sdma/sdma.hpp"
+#include "xio/sdma.h"
+
+namespace xio {
+
+// A queue and what its kernels read.
+class bare_queue {
+ public:
+  bare_queue(sdma::engine& e, const sdma::queue_request& request, dev::world_view* world);
+  void* view() const { return view_.data(); }
+  const dev::ring_view& ring() const { return ring_; }
+
+ private:
+  std::unique_ptr<sdma::queue> queue_;
+  dev::ring_view ring_;
+  gpu::buffer view_;
+};
+
+class sdma_link {
+ public:
+  explicit sdma_link(const xio_sdma_link_attr_t* attr);
+
+  void map(void* base, std::size_t bytes);
+  void unmap(void* base);
+  xio_sdma_queue_t create_queue(const xio_sdma_queue_attr_t* attr);
+  void destroy_queue(xio_sdma_queue_t q);
+  const bare_queue& queue(xio_sdma_queue_t q) const { return queues_.get(q.id); }
+  std::uint64_t start_copy(void* dst, const void* src, std::size_t bytes);
+  void wait_copy(std::uint64_t ticket);
+
+ private:
+  sdma::host_copier& copier();
+
+  options options_;
+  int peer_;  // what the engine is chosen for: destination device, or -1
+  gpu::buffer world_;
+  // Later members use earlier ones; they go in reverse.
+  std::unique_ptr<model::machine> machine_;
+  std::unique_ptr<sdma::engine> engine_;
+  std::mutex lock_;  // of copier_'s making
+  std::unique_ptr<sdma::host_copier> copier_;
+  handles<bare_queue> queues_;
+};
+
+}  // namespace xio

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "transport/sdma/host_copier.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include "base/error.hpp"
+#include "xio/device/sdma.hpp"
+#include "xio/wire/sdma.hpp"
+
+namespace xio::sdma {
+
+namespace w = wire::sdma;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::uint32_t k_depth = 64;
+// Looks before the thread sleeps between them: about what a short copy takes.
+constexpr int k_eager_looks = 2000;
+
+}  // namespace
+
+host_copier::host_copier(engine& e, std::chrono::milliseconds timeout)
+    : timeout_(timeout), queue_(e.create_queue({k_depth, 0, -1, 0, true})), ring_(queue_->view()) {}
+
+std::uint64_t host_copier::start(void* dst, const void* src, std::size_t bytes) {
+  const auto to = reinterpret_cast<std::uint64_t>(dst), from = reinterpret_cast<std::uint64_t>(src);
+  if (bytes != 0 && (dst == nullptr || src == nullptr))
+    fail(XIO_ERR_ARG, "a copy of {} bytes from {} to {}: give two addresses", bytes, src, dst);
+  if (to + bytes < to || from + bytes < from)
+    fail(XIO_ERR_ARG, "a copy of {} bytes from {} to {} goes past the end of the address space", bytes, src, dst);
+  if (to != from && to < from + bytes && from < to + bytes)
+    fail(XIO_ERR_ARG, "a copy of {} bytes from {} to {}: they overlap, and engines copy in any order", bytes, src, dst);
+  if (ring_.granule != 1 && ((to | from | bytes) & (ring_.granule - 1u)) != 0)
+    fail(XIO_ERR_ARG, "a copy of {} bytes from {} to {}: this engine takes multiples of {}; see XIO_SDMA_GRANULE",
+         bytes, src, dst, ring_.granule);
+  const std::lock_guard hold(lock_);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const auto now = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - done, ring_.chunk));
+    post(to + done, from + done, now);
+    done += now;
+  }
+  return issued_;
+}
+
+// Slots as in xio/device/sdma.hpp, each with its FENCE: a host thread has time for it.
+void host_copier::post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes) {
+  const std::uint64_t slots = std::max<std::uint64_t>(1, ring_.least_slots);
+  if (issued_ + slots - completed() > k_depth) wait_below(issued_ + slots - k_depth);
+  constexpr std::uint32_t fence_at = dev::k_sdma_slot_dwords - w::k_fence_dwords;
+  for (std::uint64_t i = 1; i <= slots; ++i, ++issued_) {
+    auto* dw = reinterpret_cast<std::uint32_t*>(ring_.slots + issued_ % k_depth * dev::k_sdma_slot_bytes);
+    if (i != slots) {
+      w::encode_nop(dw, dev::k_sdma_slot_dwords);
+      continue;
+    }
+    w::encode_copy_linear(dw, dst, src, bytes);
+    w::encode_nop(dw + w::k_copy_linear_dwords, fence_at - w::k_copy_linear_dwords);
+    w::encode_fence(dw + fence_at, ring_.personality, reinterpret_cast<std::uint64_t>(ring_.completion),
+                    static_cast<std::uint32_t>(issued_ + 1));
+  }
+  const std::uint64_t written = issued_ * dev::k_sdma_slot_bytes;
+  // The engine sees the packets, then the pointer, then the doorbell.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(ring_.record), written, __ATOMIC_RELEASE);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  __atomic_store_n(ring_.doorbell, written, __ATOMIC_RELEASE);
+}
+
+std::uint64_t host_copier::completed() {
+  const auto* block = reinterpret_cast<const dev::sdma_completion*>(ring_.completion);
+  const std::uint32_t fault = __atomic_load_n(&block->fault, __ATOMIC_ACQUIRE);
+  const std::uint32_t ahead = __atomic_load_n(&block->fence, __ATOMIC_ACQUIRE) - static_cast<std::uint32_t>(completed_);
+  if (ahead > k_depth)
+    fail(XIO_ERR_INTERNAL,
+         "SDMA queue {:#x}: its fence word holds a value that was never asked for; something wrote "
+         "over it",
+         queue_->view().id);
+  completed_ += ahead;
+  if (fault != 0 && completed_ < issued_)
+    fail(XIO_ERR_TRANSPORT,
+         "SDMA queue {:#x}: the engine stopped with code {} at dword {}; check that both areas of the copy are mapped "
+         "(xio_sdma_map), and connect again",
+         queue_->view().id, fault, block->fault_dword);
+  return completed_;
+}
+
+void host_copier::wait(std::uint64_t ticket) {
+  const std::lock_guard hold(lock_);
+  if (ticket > issued_) fail(XIO_ERR_ARG, "copy {} was never started; give what xio_sdma_copy_start answered", ticket);
+  wait_below(ticket);
+}
+
+void host_copier::wait_below(std::uint64_t upto) {
+  const auto end = clock::now() + timeout_;
+  for (int look = 0; completed() < upto; ++look) {
+    if (look < k_eager_looks) {
+      std::this_thread::yield();
+      continue;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (timeout_.count() != 0 && clock::now() > end)
+      fail(XIO_ERR_TIMEOUT,
+           "SDMA queue {:#x}: {} of {} copies did not end within {} ms; the engine hangs, or give it more time",
+           queue_->view().id, upto - completed_, upto, timeout_.count());
+  }
+}
+
+}  // namespace xio::sdma

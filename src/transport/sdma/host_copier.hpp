@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Copies that host threads give to a copy engine: a queue whose producer is the host.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "transport/sdma/sdma.hpp"
+
+namespace xio::sdma {
+
+class host_copier {
+ public:
+  // timeout of every wait; 0: none.
+  host_copier(engine& e, std::chrono::milliseconds timeout);
+
+  // Answers the ticket of the last piece; ends in the order of the calls. Waits for room only. From any thread.
+  std::uint64_t start(void* dst, const void* src, std::size_t bytes);
+  // Throws XIO_ERR_TIMEOUT, or XIO_ERR_TRANSPORT when the engine stopped.
+  void wait(std::uint64_t ticket);
+
+ private:
+  void post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes);
+  void wait_below(std::uint64_t upto);
+  std::uint64_t completed();
+
+  const std::chrono::milliseconds timeout_;
+  std::unique_ptr<queue> queue_;
+  dev::ring_view ring_;
+  std::mutex lock_;
+  std::uint64_t issued_ = 0;
+  std::uint64_t completed_ = 0;
+};
+
+}  // namespace xio::sdma

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The examples do what their first lines say, and check it themselves.
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${MPIRUN=}"
+if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'no software devices in this build'; fi
+examples=$builddir/examples
+failures=0
+
+try() {
+  if out=$(timeout 100 "$@" 2>&1); then
+    echo "ok   $*"
+  else
+    echo "FAIL $*: status $?"
+    printf '%s\n' "$out" | tail -n 20
+    failures=$((failures + 1))
+  fi
+}
+
+for where in same host; do
+  for bytes in 1 65536 4194311; do try "$examples/sdma_p2p" "$bytes" "$where"; done
+done
+# Nobody is told that it worked when it did not.
+if "$examples/sdma_p2p" 100 99 >/dev/null 2>&1; then echo 'FAIL a device that is not there' && failures=1; fi
+for n in 1 2 4; do
+  for bytes in 1 1000003; do
+    try "$builddir/xiorun" -n "$n" "$examples/sdma_allgather" "$bytes"
+    if [ -n "$MPIRUN" ] && grep -q '^#define HAVE_MPI 1' "$builddir/config.h"; then
+      try mpirun_np "$n" "$examples/sdma_allgather" "$bytes"
+    fi
+  done
+done
+exit $((failures != 0))
