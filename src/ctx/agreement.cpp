@@ -17,7 +17,7 @@ struct ballot {
   std::uint32_t what;
   std::int32_t status;
   std::uint64_t values[k_max_arguments];
-  char sentence[208];
+  char sentence[200];
 };
 static_assert(sizeof(ballot) == 256);
 

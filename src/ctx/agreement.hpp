@@ -26,7 +26,7 @@ struct argument {
   std::uint64_t value;
 };
 using arguments = std::vector<argument>;
-constexpr std::size_t k_max_arguments = 5;
+constexpr std::size_t k_max_arguments = 6;
 
 class agreement {
  public:

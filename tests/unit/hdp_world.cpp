@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// The host data path's ways in whole worlds, whose PEs are threads: what a world decides, the rings that a ctx gets for
+// it, and that waits and completions go through them.
+#include "config.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "ctx/world.hpp"
+#include "thread_channel.hpp"
+#include "xio/xio_device.hpp"
+
+namespace {
+
+using xio::options;
+using xio::world;
+using namespace xio::dev;
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+std::string in_worlds(const std::string& way, const std::function<void(int, world&, xio_ctx_t)>& body,
+                      const std::function<void(int, options&)>& tune = {}, xio_status_t expected = XIO_OK) {
+  std::string sentence;
+  xio::test::run_pes(2, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
+    const xio_status_t status = xio::guard([&] {
+      options o = options::defaults();
+      o.heap_size = 1 << 20;
+      o.timeout_ms = 10000;
+      o.hdp = way;
+      if (tune) tune(pe, o);
+      world w(o, std::move(channel));
+      xio_ctx_t ctx{};
+      w.create_ctx(nullptr, &ctx);
+      body(pe, w, ctx);
+      w.barrier();
+      w.destroy_ctx(ctx);
+      w.finalize();
+    });
+    EXPECT_EQ(status, expected) << way << ", PE " << pe << ": " << xio::last_error();
+    if (pe == 0 && status != XIO_OK) sentence = xio::last_error();
+  });
+  return sentence;
+}
+
+u64 flushes(const ctx_view& c) { return load<scope::agent, order::relaxed>(&c.flush_rings[0].state->issued); }
+
+// Each PE signals the other, and waits for the other's.
+void signal_each_other(int pe, world& w, xio_ctx_t ctx) {
+  void* block = nullptr;
+  w.allocate({"test", 1, 128, 64, true}, &block);
+  auto* words = static_cast<uint64_t*>(block);
+  w.barrier();
+  uint64_t value = 40 + static_cast<uint64_t>(pe);
+  EXPECT_EQ(xio_put_signal(ctx, words + 8, &value, 8, words, 1, XIO_SIGNAL_SET, 1 - pe), XIO_OK);
+  EXPECT_EQ(xio_signal_wait_until(ctx, words, XIO_CMP_EQ, 1), XIO_OK);
+  EXPECT_EQ(words[8], 41 - static_cast<uint64_t>(pe));
+  w.barrier();
+  w.release(block);
+}
+
+TEST(hdp_world, has_nothing_to_flush_on_the_host) {
+  for (const char* way : {"auto", "none"})
+    in_worlds(way, [](int pe, world& w, xio_ctx_t ctx) {
+      const ctx_view& c = ctx_of(ctx);
+      EXPECT_EQ(c.world->hdp.way, hdp_way::none);
+      EXPECT_EQ(c.flush_ring_count, 0u);
+      EXPECT_EQ(c.ring_count, 0u);
+      signal_each_other(pe, w, ctx);
+    });
+}
+
+TEST(hdp_world, stores_to_a_stand_in_for_the_register) {
+  in_worlds("device", [](int pe, world& w, xio_ctx_t ctx) {
+    u32* flush = ctx_of(ctx).world->hdp.flush;
+    ASSERT_NE(flush, nullptr);
+    EXPECT_EQ(*flush, 0u);
+    signal_each_other(pe, w, ctx);
+    EXPECT_EQ(*flush, 1u);
+    EXPECT_EQ(ctx_of(ctx).flush_ring_count, 0u);
+  });
+}
+
+TEST(hdp_world, asks_its_thread) {
+  for (const char* way : {"host", "readback"})
+    in_worlds(way, [](int pe, world& w, xio_ctx_t ctx) {
+      world_view& view = *ctx_of(ctx).world;
+      signal_each_other(pe, w, ctx);
+      const u64 before = view.hdp_numbers;
+      EXPECT_GE(before, 1u);
+      EXPECT_EQ(xio_hdp_flush(ctx), XIO_OK);
+      EXPECT_EQ(view.hdp_numbers, before + 1);
+      EXPECT_EQ((load<scope::system, order::acquire>(view.hdp.done)), before + 1);
+    });
+}
+
+#if defined(XIO_ENABLE_MODEL)
+
+TEST(hdp_world, has_a_ring_to_itself_for_an_engine) {
+  for (const char* way : {"sdma", "rdma-read"})
+    in_worlds(way, [&](int pe, world& w, xio_ctx_t ctx) {
+      const ctx_view& c = ctx_of(ctx);
+      ASSERT_EQ(c.flush_ring_count, 1u) << way;
+      EXPECT_EQ(c.ring_count, 0u) << "every op is loads and stores";
+      EXPECT_EQ(c.flush_rings[0].kind == ring_kind::sdma, std::string(way) == "sdma");
+      const u64 before = flushes(c);
+      EXPECT_EQ(xio_hdp_flush(ctx), XIO_OK);
+      EXPECT_EQ(flushes(c), before + 1);
+      signal_each_other(pe, w, ctx);
+      EXPECT_GE(flushes(c), before + 2);
+      EXPECT_EQ(c.flush_rings[0].state->failed, 0u);
+      // Nothing of it counts as an op of the user's.
+      for (const xio_route_t route : {XIO_ROUTE_RDMA, XIO_ROUTE_SDMA}) EXPECT_EQ(w.ctx_stats(ctx, route).ops, 0u);
+    });
+}
+
+// Where entries are numbered by packets, and where one entry is several slots.
+TEST(hdp_world, reads_back_by_every_family) {
+  for (const char* family : {"mlx5", "bnxt", "ionic", "ernic", "proxy"})
+    in_worlds(
+        "rdma-read",
+        [&](int pe, world& w, xio_ctx_t ctx) {
+          for (int i = 0; i < 100; ++i) ASSERT_EQ(xio_hdp_flush(ctx), XIO_OK) << family << ' ' << i;
+          signal_each_other(pe, w, ctx);
+        },
+        [&](int, options& o) {
+          o.nic_family = family;
+          o.ring_depth = 16;
+        });
+}
+
+TEST(hdp_world, reads_back_by_every_nic) {
+  in_worlds(
+      "rdma-read",
+      [](int pe, world& w, xio_ctx_t ctx) {
+        const ctx_view& c = ctx_of(ctx);
+        ASSERT_EQ(c.flush_ring_count, 4u);
+        EXPECT_EQ(xio_hdp_flush(ctx), XIO_OK);
+        u64 on[3] = {};
+        for (u32 i = 0; i < 4; ++i)
+          on[c.flush_rings[i].nic] += load<scope::agent, order::relaxed>(&c.flush_rings[i].state->issued);
+        for (const u64 n : on) EXPECT_EQ(n, 1u);
+        signal_each_other(pe, w, ctx);
+      },
+      [](int, options& o) { o.model_nics = 3; });
+}
+
+TEST(hdp_world, pool_contexts_share_the_ring) {
+  in_worlds(
+      "sdma",
+      [](int, world&, xio_ctx_t ctx) {
+        const ctx_view& c = ctx_of(ctx);
+        ASSERT_EQ(c.pool_count, 2u);
+        for (u32 i = 0; i < 2; ++i) {
+          EXPECT_EQ(c.pool[i].flush_rings, c.flush_rings);
+          EXPECT_EQ(hdp_flush(c.pool[i]), XIO_OK);
+        }
+        EXPECT_EQ(flushes(c), 2u);
+      },
+      [](int, options& o) { o.ctx_pool = 2; });
+}
+
+TEST(hdp_world, refuses_a_copy_engine_without_the_packet) {
+  const std::string no = in_worlds(
+      "sdma", [](int, world&, xio_ctx_t) {}, [](int, options& o) { o.model_gpu = "gfx1010"; }, XIO_ERR_UNSUPPORTED);
+  EXPECT_TRUE(says(no, "XIO_HDP=sdma cannot be")) << no;
+}
+
+TEST(hdp_world, wants_one_answer_where_queue_pairs_are_exchanged) {
+  const std::string no = in_worlds(
+      "auto", [](int, world&, xio_ctx_t) {},
+      [](int pe, options& o) {
+        if (pe == 1) o.hdp = "rdma-read";
+      },
+      XIO_ERR_ARG);
+  EXPECT_TRUE(says(no, "XIO_HDP")) << no;
+}
+
+#endif
+
+}  // namespace
