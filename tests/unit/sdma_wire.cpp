@@ -358,6 +358,15 @@ TEST(sdma_decode, defined_bits_behind_headers) {
   }
 }
 
+// Whatever has bits that no generation defines is looked at.
+TEST(sdma_decode, fielded_dwords_are_all_that_have_reserved_bits) {
+  for (const u32 dw0 : {0x00000000u, 0x00000001u, 0x00000401u, 0x00002401u, 0x00000002u, 0x00000005u, 0x00000006u,
+                        0x00000008u, 0x0000000au, 0x0000000bu, 0x0000000du, 0x0000020du, 0x00000111u})
+    for (u32 i = 1; i < 20; ++i)
+      for (const u32 g : {wire::gen_9_0, wire::gen_10_1, wire::gen_11, wire::gen_12})
+        EXPECT_TRUE(model::defined_bits(g, dw0, i) == ~0u || (model::fielded_dwords(dw0) >> i & 1) != 0) << dw0 << i;
+}
+
 TEST(sdma_decode, packets_of_a_generation) {
   struct row {
     u32 dw0, dwords;

@@ -101,7 +101,21 @@ constexpr std::uint32_t defined_header(std::uint32_t generation, std::uint32_t d
   }
 }
 
-// The same of the dwords behind it.
+// The dwords behind it that are no plain numbers, a bit for each.
+constexpr std::uint32_t fielded_dwords(std::uint32_t dw0) {
+  const std::uint32_t sub_op = wire::sub_op_of(dw0);
+  switch (wire::op_of(dw0)) {
+    case wire::op_copy:
+      return sub_op == wire::k_copy_linear ? 0x4 : sub_op == wire::k_copy_sub_window ? 0x1f38 : 0x10100;
+    case wire::op_write: return 1u << 3;
+    case wire::op_trap: return 1u << 1;
+    case wire::op_poll_regmem: return 1u << 5;
+    case wire::op_atomic: return 1u << 7;
+    case wire::op_gcr: return 0x1a;
+    default: return 0;
+  }
+}
+// The bits that the generation defines in them.
 constexpr std::uint32_t defined_in_tile(std::uint32_t generation, std::uint32_t dword, std::uint32_t swaps) {
   const bool wide = generation == wire::gen_12;
   switch (dword) {

@@ -53,11 +53,16 @@ bool holds(std::uint32_t function, std::uint32_t found, std::uint32_t wanted) {
 
 }  // namespace
 
-queue::verdict queue::check_bits(const surroundings& around, const std::uint32_t* dw, std::uint32_t dwords) {
-  for (std::uint32_t i = 0; i < dwords; ++i) {
-    const std::uint32_t defined =
-        i == 0 ? defined_header(around.generation, dw[0]) : defined_bits(around.generation, dw[0], i);
-    if ((dw[i] & ~defined) != 0) return {fault::reserved_bit, i};
+queue::verdict queue::check_header(const surroundings& around, std::uint32_t dw0) {
+  if ((dw0 & ~defined_header(around.generation, dw0)) != 0) return {fault::reserved_bit, 0};
+  if ((dw0 & unsupported_bits(around.generation, dw0, 0)) != 0) return {fault::unsupported, 0};
+  return {};
+}
+
+queue::verdict queue::check_fields(const surroundings& around, const std::uint32_t* dw) {
+  for (std::uint32_t left = fielded_dwords(dw[0]); left != 0; left &= left - 1) {
+    const auto i = static_cast<std::uint32_t>(__builtin_ctz(left));
+    if ((dw[i] & ~defined_bits(around.generation, dw[0], i)) != 0) return {fault::reserved_bit, i};
     if ((dw[i] & unsupported_bits(around.generation, dw[0], i)) != 0) return {fault::unsupported, i};
   }
   return {};
@@ -67,12 +72,12 @@ queue::outcome queue::issue(const surroundings& around) {
   const std::uint32_t* dw = memory_.ring + (next_ & (memory_.ring_bytes - 1)) / 4;
   const std::uint32_t dwords = packet_dwords(around.generation, dw[0]);
   if (dwords == 0) return refuse(dw, {fault::bad_op, 0});
-  if (const verdict v = check_bits(around, dw, 1); v.what != fault::none) return refuse(dw, v);
+  if (const verdict v = check_header(around, dw[0]); v.what != fault::none) return refuse(dw, v);
   if (const fault f = whole(dwords); f != fault::none) return refuse(dw, {f, 0});
 
   const std::uint32_t op = wire::op_of(dw[0]);
   if (op == wire::op_nop) return finish(dwords);
-  if (const verdict v = check_bits(around, dw, dwords); v.what != fault::none) return refuse(dw, v);
+  if (const verdict v = check_fields(around, dw); v.what != fault::none) return refuse(dw, v);
   switch (op) {
     case wire::op_copy:
       return wire::sub_op_of(dw[0]) == wire::k_copy_linear ? do_copy(around, dw) : do_tile(around, dw);

@@ -15,6 +15,7 @@ struct pitched {
   std::uint64_t start, pitch, slice;
 
   std::uint64_t row(std::uint64_t number, const extent& e) const {
+    if (number < e.height) return start + number * pitch;
     return start + number / e.height * slice + number % e.height * pitch;
   }
 };

@@ -114,7 +114,7 @@ std::uint64_t queue::run_slice(const surroundings& around) {
     }
   }
   if (m.row == rows) {
-    std::swap(m, window_.back());
+    if (&m != &window_.back()) m = std::move(window_.back());
     window_.pop_back();
   }
   return cost;
@@ -152,7 +152,7 @@ queue::outcome queue::finish(std::uint64_t dwords) {
   return outcome::done;
 }
 
-queue::outcome queue::keep(move m, std::uint64_t dwords) {
+queue::outcome queue::keep(move&& m, std::uint64_t dwords) {
   window_.push_back(std::move(m));
   return finish(dwords);
 }

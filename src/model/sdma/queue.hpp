@@ -61,12 +61,13 @@ class queue {
   // A fault, like a FENCE, comes after what is before it.
   outcome refuse(const std::uint32_t* dw, verdict v);
   outcome finish(std::uint64_t dwords);
-  outcome keep(move m, std::uint64_t dwords);
+  outcome keep(move&& m, std::uint64_t dwords);
   // Runs up to a slice of one of the window's moves and answers the bytes moved.
   std::uint64_t run_slice(const surroundings& around);
 
   // Bits that the generation does not define, and features that the model does not have; packets.cpp.
-  static verdict check_bits(const surroundings& around, const std::uint32_t* dw, std::uint32_t dwords);
+  static verdict check_header(const surroundings& around, std::uint32_t dw0);
+  static verdict check_fields(const surroundings& around, const std::uint32_t* dw);
   // One kind of packet each, at dw. Those that move data: moves.cpp.
   outcome do_copy(const surroundings& around, const std::uint32_t* dw);
   outcome do_tile(const surroundings& around, const std::uint32_t* dw);

@@ -66,7 +66,12 @@ std::uint64_t word::load() const { return apply(atomic_op::fetch, 0, 0); }
 
 void word::store(std::uint64_t value) const {
   payload.fence();
-  apply(atomic_op::swap, value, 0);
+  if (kind == memory_kind::payload)
+    apply(atomic_op::swap, value, 0);
+  else if (width == 8)
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(address), value, __ATOMIC_RELEASE);
+  else
+    __atomic_store_n(reinterpret_cast<std::uint32_t*>(address), static_cast<std::uint32_t>(value), __ATOMIC_RELEASE);
 }
 
 bool word::change(std::uint32_t code, std::uint64_t operand, std::uint64_t compare) const {
