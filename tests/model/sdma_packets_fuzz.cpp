@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <random>
 
@@ -55,21 +56,29 @@ const payload_agent k_watched{[](void* to, const void* from, std::size_t bytes) 
                               },
                               [] {}};
 
-// A line for every stopped queue is too much here. What a sanitizer says still comes through.
+// A line for every stopped queue is too much here. What a sanitizer says still comes through: to its log, or where
+// standard error was.
 struct hushed {
   int before = dup(2);
+  bool reports = __sanitizer_set_report_fd != nullptr;
 
   hushed() {
+    for (const char* name : {"ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+      const char* set = getenv(name);
+      if (set != nullptr && std::strstr(set, "log_path") != nullptr) reports = false;
+    }
+    report_to(before);
     const int nothing = open("/dev/null", O_WRONLY);
-    if (__sanitizer_set_report_fd != nullptr)
-      __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<std::intptr_t>(before)));
     dup2(nothing, 2);
     close(nothing);
   }
   ~hushed() {
     dup2(before, 2);
-    if (__sanitizer_set_report_fd != nullptr) __sanitizer_set_report_fd(reinterpret_cast<void*>(std::intptr_t{2}));
+    report_to(2);
     close(before);
+  }
+  void report_to(int fd) const {
+    if (reports) __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
   }
 };
 
