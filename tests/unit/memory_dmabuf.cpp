@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,34 @@ TEST_F(dmabuf, memory_can_be_given_to_udmabuf) {
   ASSERT_GE(seals, 0);
   EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_GROW), F_SEAL_SHRINK | F_SEAL_GROW);
   EXPECT_EQ(seals & F_SEAL_WRITE, 0);
+}
+#endif
+
+#if !defined(XIO_PLATFORM_HOST)
+// Drivers that export give the place in the page; the others a reason.
+TEST_F(dmabuf, of_device_memory_or_the_reason_why_not) {
+  void* plain = nullptr;
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_HIP, k_bytes, nullptr, &plain), XIO_OK) << xio_last_error();
+  for (unsigned char* base : {at(0), static_cast<unsigned char*>(plain)})
+    for (const unsigned flags : {0u, unsigned{XIO_DMABUF_PCIE}}) {
+      const xio_status_t status = xio_mem_export_dmabuf(base + page() + 100, 50, flags, &fd_, &offset_);
+      if (status != XIO_OK) {
+        EXPECT_EQ(status, XIO_ERR_UNSUPPORTED);
+        EXPECT_PRED2(says, xio_last_error(), "a dma-buf of ");
+        EXPECT_EQ(fd_, -1);
+        std::cout << xio_last_error() << "\n";
+        continue;
+      }
+      EXPECT_EQ(offset_ % page(), 100u);
+      EXPECT_GE(lseek(fd_, 0, SEEK_END), static_cast<off_t>(offset_ + 50));
+      EXPECT_EQ(xio_mem_close_dmabuf(fd_), XIO_OK) << xio_last_error();
+      EXPECT_EQ(fcntl(fd_, F_GETFD), -1);
+    }
+  EXPECT_EQ(xio_mem_free(plain), XIO_OK);
+  void* host = nullptr;
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_MAPPED, 1, nullptr, &host), XIO_OK) << xio_last_error();
+  EXPECT_REFUSED(xio_mem_export_dmabuf(host, 1, 0, &fd_, &offset_), XIO_ERR_UNSUPPORTED, "it is host memory");
+  EXPECT_EQ(xio_mem_free(host), XIO_OK);
 }
 #endif
 

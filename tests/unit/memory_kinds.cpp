@@ -65,7 +65,7 @@ TEST_P(each_kind, holds_data_to_its_last_byte) {
   if (!there_) {
     p = &p;
     EXPECT_REFUSED(xio_mem_alloc(GetParam(), n, nullptr, &p), XIO_ERR_UNSUPPORTED, xio_mem_kind_name(GetParam()));
-    EXPECT_PRED2(says, xio_last_error(), "use DEVICE_FINE_GRAINED");
+    EXPECT_PRED2(says, xio_last_error(), "uncached memory") << "all that a platform may lack";
     EXPECT_EQ(p, nullptr);
     return;
   }

@@ -181,6 +181,29 @@ TEST(where, guards_of_virtual_memory_hold_nothing) {
 }
 #endif
 
+#if !defined(XIO_PLATFORM_HOST)
+TEST(where, kinds_are_where_the_runtime_says) {
+  for (int k = XIO_MEM_HOST_MAPPED; k <= XIO_MEM_DEVICE_HIP; ++k) {
+    const auto kind = static_cast<xio_mem_kind_t>(k);
+    if (xio_mem_supports(kind) != XIO_OK) continue;
+    void* p = nullptr;
+    ASSERT_EQ(xio_mem_alloc(kind, 10 * page(), nullptr, &p), XIO_OK) << xio_last_error();
+    const auto place = look(static_cast<char*>(p) + 5 * page());
+    const bool on_host = kind <= XIO_MEM_HOST_DEFAULT;
+    EXPECT_EQ(place.side, on_host ? XIO_MEM_ON_HOST : XIO_MEM_ON_DEVICE) << xio_mem_kind_name(kind);
+    EXPECT_EQ(place.as_asked, 1) << xio_mem_kind_name(kind) << ": " << place.why;
+    EXPECT_EQ(place.base, p);
+    EXPECT_EQ(place.bytes, 10 * page());
+    EXPECT_EQ(place.bus_id, on_host ? std::string() : xio::gpu::bus_id()) << xio_mem_kind_name(kind);
+    EXPECT_EQ(place.device >= 0, !on_host);
+    if (on_host && kind != XIO_MEM_HOST_PLAIN) {
+      EXPECT_EQ(place.locked, 1) << xio_mem_kind_name(kind);
+    }
+    EXPECT_EQ(xio_mem_free(p), XIO_OK);
+  }
+}
+#endif
+
 TEST(where, callers_of_other_versions) {
   int there = 0;
   xio_mem_place_t place = XIO_MEM_PLACE_INIT;

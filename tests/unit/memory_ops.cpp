@@ -8,32 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "xio/hip.h"
+#include "gpu/gpu.hpp"
+#include "memory_ops.hpp"
 #include "xio/memory.h"
-#include "xio/xio_device.hpp"
 
 namespace {
 
 #define MUST(call) ASSERT_EQ(call, XIO_OK) << xio_last_error()
 
-constexpr std::size_t k_part = 4096;
+using xio::test::k_part;
+
 constexpr std::size_t k_block = 16 * k_part;
-
-__global__ void there_and_back(xio_ctx_t ctx, unsigned char* sym, unsigned char* from, unsigned char* to,
-                               xio_status_t* answers) {
-  answers[0] = xio_put(ctx, sym, from, k_part, 0);
-  answers[1] = xio_quiet(ctx);
-  answers[2] = xio_get(ctx, to, sym, k_part, 0);
-  answers[3] = xio_quiet(ctx);
-}
-
-__global__ void write_and_read(xio_ctx_t ctx, xio_storage_t storage, unsigned char* from, unsigned char* to,
-                               xio_status_t* answers) {
-  answers[0] = xio_write(ctx, from, storage, 8192, k_part);
-  answers[1] = xio_quiet(ctx);
-  answers[2] = xio_read(ctx, to, storage, 8192, k_part);
-  answers[3] = xio_quiet(ctx);
-}
 
 class memory_ops : public testing::Test {
  protected:
@@ -70,22 +55,17 @@ class memory_ops : public testing::Test {
     for (std::size_t i = 0; i < k_part; ++i) out[i] = static_cast<unsigned char>(i * 13 + seed);
     return out;
   }
-  static void put(void* to, const std::vector<unsigned char>& data) {
-    ASSERT_EQ(hipMemcpy(to, data.data(), data.size(), hipMemcpyDefault), hipSuccess);
-  }
+  static void put(void* to, const std::vector<unsigned char>& data) { xio::gpu::copy(to, data.data(), data.size()); }
   static std::vector<unsigned char> get(const void* from) {
     std::vector<unsigned char> out(k_part);
-    EXPECT_EQ(hipMemcpy(out.data(), from, k_part, hipMemcpyDefault), hipSuccess);
+    xio::gpu::copy(out.data(), from, k_part);
     return out;
   }
-  // What the four steps answered.
   void run(xio_ctx_t c, unsigned char* from, unsigned char* to) {
-    hipLaunchKernelGGL(there_and_back, dim3(1), dim3(1), 0, nullptr, c, sym_, from, to, answers_);
-    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    ASSERT_TRUE(xio::test::put_and_get(c, sym_, from, to, answers_));
   }
   void run(xio_ctx_t c, xio_storage_t s, unsigned char* from, unsigned char* to) {
-    hipLaunchKernelGGL(write_and_read, dim3(1), dim3(1), 0, nullptr, c, s, from, to, answers_);
-    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    ASSERT_TRUE(xio::test::write_and_read(c, s, from, to, answers_));
   }
   void expect_answers(xio_status_t wanted) {
     for (int i = 0; i < 4; ++i) EXPECT_EQ(answers_[i], wanted) << "step " << i;

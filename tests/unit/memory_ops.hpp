@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Kernels for the test of memory. GoogleTest and the kernels' compiler do not meet.
+#pragma once
+#include <cstddef>
+
+#include "xio/xio.h"
+
+namespace xio::test {
+
+constexpr std::size_t k_part = 4096;  // bytes of every op
+
+// One thread, four steps; what each answered, in memory that host and device see. False: the kernel failed.
+bool put_and_get(xio_ctx_t ctx, unsigned char* symmetric, unsigned char* from, unsigned char* to,
+                 xio_status_t* answers);
+bool write_and_read(xio_ctx_t ctx, xio_storage_t storage, unsigned char* from, unsigned char* to,
+                    xio_status_t* answers);
+
+}  // namespace xio::test
