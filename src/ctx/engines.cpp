@@ -74,6 +74,7 @@ rdma::endpoint& engines::open_rdma() {
 sdma::engine& engines::open_sdma() {
   if (sdma_ != nullptr) return *sdma_;
   auto engine = sdma::open(options_, machine(), gpu::payload());
+  engine->set_peers(gpus_);
   for (unsigned char* base : peers_.bases())
     if (base != nullptr) engine->map(base, heap_.size());
   const std::lock_guard hold(lock_);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/options.hpp"
@@ -29,6 +31,9 @@ class engines : memory::engine_side, memory::watcher {
   engines(const engines&) = delete;
   engines& operator=(const engines&) = delete;
   ~engines();
+
+  // Where the GPU of each PE is, as hello.hpp's bus_ids. Before any engine is opened.
+  void place_gpus(std::vector<std::string> bus_ids) { gpus_ = std::move(bus_ids); }
 
   model::machine& machine();
   rdma::endpoint& open_rdma();  // the first time collective
@@ -58,6 +63,7 @@ class engines : memory::engine_side, memory::watcher {
   const direct::peers& peers_;
   dev::region_view* device_rows_;
   const int local_rank_;
+  std::vector<std::string> gpus_;
   // xio_mem_free of any thread changes what engines know: from here to spans_, and the engines' own books.
   mutable std::mutex lock_;
   memory::registration regions_;

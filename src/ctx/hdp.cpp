@@ -29,23 +29,24 @@ bool has_rdma_device() {
   return !std::filesystem::is_empty("/sys/class/infiniband", error) && !error;
 }
 
-// On the model machine software devices stand in.
-void add_engines(memory::hdp_facts& f, const options& o, engines& e) {
+}  // namespace
+
+memory::hdp_facts find_hdp_facts(const options& o, const std::function<bool()>& own_copy_queue) {
+  memory::hdp_facts f = memory::hdp_facts_here();
   if (f.link == memory::hdp_link::none) {
+    // On the model machine software devices stand in. gfx10.1 has no such packet.
     f.nic = true;
     f.sdma = o.backend != "hw" && o.model_gpu.rfind("gfx101", 0) != 0;
-    return;
+    return f;
   }
   f.nic = has_rdma_device();
   const bool asked = o.hdp == "sdma" || (o.hdp == "auto" && !f.kernels_store && f.link == memory::hdp_link::pcie);
-  f.sdma = asked && has_own_copy_queue(e);
+  f.sdma = asked && own_copy_queue();
+  return f;
 }
 
-}  // namespace
-
 std::unique_ptr<memory::hdp_flusher> open_hdp(const options& o, engines& e, const gpu::heap& heap) {
-  memory::hdp_facts f = memory::hdp_facts_here();
-  add_engines(f, o, e);
+  const memory::hdp_facts f = find_hdp_facts(o, [&] { return has_own_copy_queue(e); });
   auto d = memory::decide_hdp(f, o.hdp);
   log::info("HDP: {} ({})", memory::hdp_way_name(d.way), d.reason);
   const bool real = f.link != memory::hdp_link::none;

@@ -25,7 +25,7 @@ struct hello {
 static_assert(sizeof(hello) == 256);
 
 constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
-constexpr std::uint32_t k_hello_version = 1;
+constexpr std::uint32_t k_hello_version = 2;
 
 hello make_hello(const options& o);
 
@@ -37,11 +37,15 @@ struct heap_offer {
   std::uint32_t wave_size;
   std::uint32_t handle_bytes;
   std::uint64_t alignment;  // largest power of two that divides the heap's address
+  char bus_id[16];          // of the GPU, as gpu::bus_id
   std::byte handle[256];    // see gpu::heap::handle
 };
-static_assert(sizeof(heap_offer) == 272);
+static_assert(sizeof(heap_offer) == 288);
 
 heap_offer make_offer(const gpu::heap& heap);
+
+// Of every PE on this machine; "" for the others.
+std::vector<std::string> bus_ids(const std::vector<heap_offer>& all, const std::vector<bool>& together);
 
 // Throws like check_hellos.
 void check_offers(const std::vector<heap_offer>& all);

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "ctx/attributes.hpp"
+#include "gpu/memory.hpp"
 #include "xio/device/sdma.hpp"
 
 namespace xio {
@@ -64,14 +65,17 @@ sdma_link::sdma_link(const xio_sdma_link_attr_t* attr) : queues_("queue", "destr
   options_ = link_options(chosen);
   check_devices(chosen);
   gpu::init(chosen.src_device);
-  peer_ = chosen.dst_device >= 0 && chosen.dst_device != chosen.src_device ? chosen.dst_device : -1;
-  if (peer_ >= 0) gpu::reach_peer(peer_);
+  const int other = chosen.dst_device != chosen.src_device ? chosen.dst_device : -1;
+  peer_ = other >= 0 ? 0 : -1;
+  if (other >= 0) gpu::reach_peer(other);
   world_ = gpu::buffer(sizeof(dev::world_view), gpu::place::device);
   auto* world = world_.as<dev::world_view>();
   gpu::put_value(&world->ticks_per_ms, gpu::ticks_per_ms());
   gpu::put_value(&world->timeout_ticks, options_.timeout_ms * gpu::ticks_per_ms());
   machine_ = std::make_unique<model::machine>(static_cast<unsigned>(options_.model_threads));
   engine_ = sdma::open(options_, *machine_, gpu::payload());
+  // Peer 0 of the engine is the other device.
+  if (other >= 0) engine_->set_peers({gpu::bus_id_of(other)});
   log::info("sdma link: {}", engine_->backend());
 }
 

@@ -44,7 +44,7 @@ class sdma_link {
   sdma::host_copier& copier();
 
   options options_;
-  int peer_;  // what the engine is chosen for: destination device, or -1
+  int peer_;  // of the engine: 0 is the other device, -1 none
   gpu::buffer world_;
   // Later members use earlier ones; they go in reverse.
   std::unique_ptr<model::machine> machine_;

@@ -87,6 +87,7 @@ void world::share_heap() {
   });
   const auto all = bootstrap::allgather_value(*channel_, mine);
   check_offers(all);
+  gpus_ = bus_ids(all, place_.together);
   agreement_.each(call::init, [&] {
     peers_ = std::make_unique<direct::peers>(n_, me_, *heap_);
     base_alignment_ = mine.alignment;
@@ -113,6 +114,7 @@ void world::publish_world() {
     auto* at = view_.as<dev::world_view>();
     gpu::put_value(at, v);
     engines_ = std::make_unique<engines>(options_, *channel_, *heap_, *peers_, at->regions, place_.local_rank);
+    engines_->place_gpus(gpus_);
     hdp_ = open_hdp(options_, *engines_, *heap_);
     gpu::put_value(&at->hdp, hdp_->view());
   });

@@ -81,6 +81,7 @@ class world {
   int me_;
   int n_;
   topology::placement place_;
+  std::vector<std::string> gpus_;     // bus ids by PE, see hello.hpp
   std::uint64_t base_alignment_ = 0;  // what every PE's heap address is a multiple of
 
   // Later members use earlier ones; they go in reverse.

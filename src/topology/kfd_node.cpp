@@ -63,6 +63,11 @@ bool links_to_cpu_by_xgmi(const std::string& topology, std::uint64_t n) {
 
 }  // namespace
 
+std::uint64_t recommended_engines(const std::string& topology, std::uint32_t node, std::uint32_t link) {
+  const std::string folder = node_folder(topology, node) + "/io_links/" + std::to_string(link);
+  return get(read_properties(folder + "/properties"), "recommended_sdma_engine_id_mask");
+}
+
 std::optional<kfd_node> find_kfd_node(const std::string& topology, const std::string& bus_id) {
   unsigned domain = 0, bus = 0, device = 0, function = 0;
   if (std::sscanf(bus_id.c_str(), "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4) return {};

@@ -18,4 +18,7 @@ struct kfd_node {
 // The node of the GPU at "0000:3b:00.0"; nothing if there is none or it cannot be read.
 std::optional<kfd_node> find_kfd_node(const std::string& topology, const std::string& bus_id);
 
+// The copy engines that the kernel recommends for link `link` of node `node`, a bit for each; 0: it does not say.
+std::uint64_t recommended_engines(const std::string& topology, std::uint32_t node, std::uint32_t link);
+
 }  // namespace xio::topology

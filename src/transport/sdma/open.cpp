@@ -1,31 +1,57 @@
 // SPDX-License-Identifier: MIT
-// Which backend plays the copy engine.
+// Which backend plays the copy engine: the GPU's own where it can, else the software engine, and says which and why.
 #include "config.h"
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "gpu/gpu.hpp"
+#include "transport/sdma/kfd_engine.hpp"
 #include "transport/sdma/model.hpp"
 #include "transport/sdma/sdma.hpp"
 
 namespace xio::sdma {
 
-std::unique_ptr<engine> open(const options& o, model::machine& machine, const payload_agent& payload) {
-  if (o.backend == "hw") {
-    fail(XIO_ERR_UNSUPPORTED,
-         "XIO_BACKEND=hw: SDMA queues of the GPU itself are not in this build; set XIO_BACKEND=auto or model, or "
-         "XIO_ROUTE=direct");
-  }
+namespace {
+
+// Throws why the GPU's own engines cannot be had.
+std::unique_ptr<engine> open_hardware(const options& o) {
+  if (std::string(gpu::name()) != "hip")
+    fail(XIO_ERR_UNSUPPORTED, "only AMD GPUs give their copy engines to user queues, and this is the {} platform",
+         gpu::name());
+  return open_kfd_engine(o, open_kfd(), {gpu::arch(), gpu::bus_id()});
+}
+
+std::unique_ptr<engine> open_software(const options& o, model::machine& machine, const payload_agent& payload,
+                                      const std::string& why) {
 #if defined(XIO_ENABLE_MODEL)
   auto made = open_model(o, machine, payload);
-  log::info("SDMA: {}, since queues of the GPU itself are not in this build", made->backend());
+  log::info("SDMA: {}, since {}", made->backend(), why);
   return made;
 #else
+  static_cast<void>(o);
   static_cast<void>(machine);
   static_cast<void>(payload);
   fail(XIO_ERR_UNSUPPORTED,
-       "SDMA: this build has neither GPU queues nor the software engine; configure without --disable-model, or set "
-       "XIO_ROUTE=direct");
+       "SDMA: {}, and this build has no software engine; configure without --disable-model, or set XIO_ROUTE=direct",
+       why);
 #endif
+}
+
+}  // namespace
+
+std::unique_ptr<engine> open(const options& o, model::machine& machine, const payload_agent& payload) {
+  if (o.backend == "model") return open_software(o, machine, payload, "XIO_BACKEND=model asks for it");
+  try {
+    auto made = open_hardware(o);
+    log::info("SDMA: {}", made->backend());
+    return made;
+  } catch (const error& e) {
+    if (o.backend == "hw")
+      fail(e.status(), "XIO_BACKEND=hw: {}; or set XIO_BACKEND=auto or model, or XIO_ROUTE=direct", e.what());
+    // What the user asked for and cannot be is no reason to do something else.
+    if (e.status() == XIO_ERR_CONFIG) throw;
+    return open_software(o, machine, payload, e.what());
+  }
 }
 
 }  // namespace xio::sdma

@@ -34,44 +34,58 @@ void check(std::uint32_t depth, std::uint64_t ticket_start, std::uint32_t genera
 
 }  // namespace
 
-queue_buffers::queue_buffers(const queue_request& request, const queue_style& style)
+queue_buffers::queue_buffers(const queue_request& request, const queue_style& style, const queue_parts& made)
     : ticket_start_(request.ticket_start) {
-  const std::uint32_t depth = request.depth;
-  const std::uint64_t ticket_start = request.ticket_start;
-  check(depth, ticket_start, style.generation);
-  ring_ = gpu::buffer(std::size_t{depth} * dev::k_sdma_slot_bytes, style.where.submission);
-  fence_ = gpu::buffer(sizeof(dev::sdma_completion), style.where.completion);
-  words_ = gpu::buffer(k_lines * k_line, style.where.doorbell);
-  state_ = gpu::buffer(sizeof(dev::ring_state), gpu::place::device);
-  sequence_ = gpu::buffer(depth * sizeof(std::uint32_t), gpu::place::device);
-
-  auto* words = words_.as<unsigned char>();
-  view_.state = state_.as<dev::ring_state>();
-  view_.sequence = sequence_.as<std::uint32_t>();
-  view_.slots = ring_.as<unsigned char>();
-  view_.depth = depth;
-  view_.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth));
+  check(request.depth, request.ticket_start, style.generation);
+  view_.depth = request.depth;
+  view_.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
   view_.kind = dev::ring_kind::sdma;
   view_.chunk = style.chunk;
   view_.granule = style.granule;
   view_.personality = style.generation;
   view_.alone = request.alone ? 1 : 0;
   view_.least_slots = static_cast<std::uint16_t>(least_slots_of(style.generation));
-  view_.completion = fence_.as<unsigned char>();
+  if (made.ring != nullptr) {
+    view_.slots = made.ring;
+    view_.record = reinterpret_cast<std::uint32_t*>(made.wptr);
+    view_.doorbell = made.doorbell;
+  } else {
+    make_parts(style);
+  }
+  make_completion(style);
+  make_state();
+}
+
+// Ring, write pointer and doorbell of a software engine.
+void queue_buffers::make_parts(const queue_style& style) {
+  ring_ = gpu::buffer(ring_bytes(), style.where.submission);
+  words_ = gpu::buffer(k_lines * k_line, style.where.doorbell);
+  auto* words = words_.as<unsigned char>();
+  view_.slots = ring_.as<unsigned char>();
   view_.record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
   view_.doorbell = reinterpret_cast<std::uint64_t*>(words + k_doorbell_line * k_line);
-
-  gpu::put_value(fence_.as<dev::sdma_completion>(),
-                 dev::sdma_completion{static_cast<std::uint32_t>(ticket_start), 0, 0, 0});
   gpu::put_value(reinterpret_cast<std::uint64_t*>(view_.record), start_bytes());
   gpu::put_value(view_.doorbell, start_bytes());
+}
 
+void queue_buffers::make_completion(const queue_style& style) {
+  fence_ = gpu::buffer(sizeof(dev::sdma_completion), style.where.completion);
+  view_.completion = fence_.as<unsigned char>();
+  gpu::put_value(fence_.as<dev::sdma_completion>(),
+                 dev::sdma_completion{static_cast<std::uint32_t>(ticket_start_), 0, 0, 0});
+}
+
+void queue_buffers::make_state() {
+  state_ = gpu::buffer(sizeof(dev::ring_state), gpu::place::device);
+  sequence_ = gpu::buffer(view_.depth * sizeof(std::uint32_t), gpu::place::device);
+  view_.state = state_.as<dev::ring_state>();
+  view_.sequence = sequence_.as<std::uint32_t>();
   dev::ring_state state{};
-  state.issued = state.published = state.completed = ticket_start;
-  state.credits = depth;
+  state.issued = state.published = state.completed = ticket_start_;
+  state.credits = view_.depth;
   gpu::put_value(view_.state, state);
   // The lap before the first: no slot is complete yet.
-  const std::vector<std::uint32_t> before(depth, dev::ring_lap(view_, ticket_start) - 1);
+  const std::vector<std::uint32_t> before(view_.depth, dev::ring_lap(view_, ticket_start_) - 1);
   gpu::copy(view_.sequence, before.data(), before.size() * sizeof before[0]);
 }
 

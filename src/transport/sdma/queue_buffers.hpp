@@ -19,10 +19,17 @@ struct queue_style {
   memory::ring_places where;
 };
 
+// What a driver has made already.
+struct queue_parts {
+  unsigned char* ring = nullptr;
+  std::uint64_t* wptr = nullptr;
+  std::uint64_t* doorbell = nullptr;
+};
+
 class queue_buffers {
  public:
   // Throws XIO_ERR_CONFIG if the request's depth or first ticket cannot be.
-  queue_buffers(const queue_request& request, const queue_style& style);
+  queue_buffers(const queue_request& request, const queue_style& style, const queue_parts& made = {});
 
   // Filled but for `id` and `index`.
   const dev::ring_view& view() const { return view_; }
@@ -30,6 +37,10 @@ class queue_buffers {
   std::uint64_t start_bytes() const;  // what write pointer and doorbell hold at first
 
  private:
+  void make_parts(const queue_style& style);
+  void make_completion(const queue_style& style);
+  void make_state();
+
   std::uint64_t ticket_start_;
   gpu::buffer ring_;      // engine and GPU
   gpu::buffer fence_;     // engine and GPU: completion

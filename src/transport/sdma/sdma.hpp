@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/options.hpp"
 #include "base/payload.hpp"
@@ -14,7 +16,7 @@ namespace xio::sdma {
 struct queue_request {
   std::uint32_t depth;         // slots, a power of two of 4 and more
   std::uint64_t ticket_start;  // a multiple of depth
-  int peer;                    // whose memory it mostly copies to or from; -1: nobody's in particular
+  int peer;                    // whose memory it copies to or from, as in set_peers; -1: nobody's in particular
   std::uint32_t which;         // of several queues for that peer
   bool alone;                  // one thread at a time posts and waits
 };
@@ -32,6 +34,8 @@ class engine {
   // Memory that packets may name; the model refuses others. The heap, peers' heaps and registered buffers.
   virtual void map(void* base, std::size_t bytes) = 0;
   virtual void unmap(void* base) = 0;
+  // Where the GPU of each peer is, for the choice of engines; "" where there is none or it is not known.
+  virtual void set_peers(const std::vector<std::string>& bus_ids) { static_cast<void>(bus_ids); }
   virtual std::unique_ptr<queue> create_queue(const queue_request& request) = 0;
 };
 

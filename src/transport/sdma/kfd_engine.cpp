@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "transport/sdma/kfd_engine.hpp"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "memory/mode.hpp"
+#include "transport/sdma/generation.hpp"
+#include "transport/sdma/queue_buffers.hpp"
+#include "xio/device/sdma.hpp"
+
+namespace xio::sdma {
+
+namespace {
+
+// What the queues of one engine share, and who outlives whom: a queue may outlive its engine.
+struct device {
+  device(const options& o, std::unique_ptr<kfd_driver> d, kfd_gpu g, const queue_style& s)
+      : driver(std::move(d)),
+        gpu(std::move(g)),
+        style(s),
+        chooser(gpu.bus_id, gpu.facts, parse_engines(o.sdma_engines)) {}
+
+  const std::unique_ptr<kfd_driver> driver;
+  const kfd_gpu gpu;
+  const queue_style style;
+  std::mutex lock;  // of chooser
+  engine_chooser chooser;
+};
+
+// An engine chosen, a ring and a queue on it; given back in reverse, however far it came.
+class user_queue {
+ public:
+  user_queue(std::shared_ptr<device> d, const link_facts& link, std::uint32_t which, std::size_t ring_bytes)
+      : device_(std::move(d)), bytes_(ring_bytes) {
+    {
+      const std::lock_guard hold(device_->lock);
+      choice_ = device_->chooser.take(link, which);
+    }
+    try {
+      ring_ = device_->driver->allocate_ring(device_->gpu.node, bytes_, device_->style.where.submission);
+      queue_ = device_->driver->create_queue(device_->gpu.node, choice_, ring_, bytes_);
+      if (queue_.doorbell == nullptr || queue_.wptr == nullptr) {
+        device_->driver->destroy_queue(queue_.id);
+        fail(XIO_ERR_IO, "the compute driver made copy queue {} without a doorbell; dmesg may say why", queue_.id);
+      }
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~user_queue() {
+    device_->driver->destroy_queue(queue_.id);
+    release();
+  }
+  user_queue(const user_queue&) = delete;
+  user_queue& operator=(const user_queue&) = delete;
+
+  queue_parts parts() const { return {static_cast<unsigned char*>(ring_), queue_.wptr, queue_.doorbell}; }
+  std::uint32_t id() const { return static_cast<std::uint32_t>(queue_.id); }
+  const queue_style& style() const { return device_->style; }
+
+ private:
+  void release() noexcept {
+    if (ring_ != nullptr) device_->driver->free_ring(ring_, bytes_);
+    const std::lock_guard hold(device_->lock);
+    device_->chooser.give_back(choice_);
+  }
+
+  const std::shared_ptr<device> device_;
+  const std::size_t bytes_;
+  engine_choice choice_{};
+  void* ring_ = nullptr;
+  kfd_queue queue_{};
+};
+
+class kfd_copy_queue final : public queue {
+ public:
+  kfd_copy_queue(const std::shared_ptr<device>& d, const link_facts& link, const queue_request& request)
+      : user_(d, link, request.which, std::size_t{request.depth} * dev::k_sdma_slot_bytes),
+        buffers_(request, user_.style(), user_.parts()) {}
+
+  dev::ring_view view() const override {
+    dev::ring_view v = buffers_.view();
+    v.id = user_.id();
+    return v;
+  }
+
+ private:
+  user_queue user_;
+  queue_buffers buffers_;
+};
+
+class kfd_engine final : public engine {
+ public:
+  kfd_engine(const options& o, std::unique_ptr<kfd_driver> driver, std::vector<kfd_gpu> gpus, const kfd_gpu& mine,
+             const kfd_place& place, const queue_style& style)
+      : gpus_(std::move(gpus)),
+        device_(std::make_shared<device>(o, std::move(driver), mine, style)),
+        name_("KFD " + place.arch + " at " + place.bus_id) {}
+
+  const char* backend() const override { return name_.c_str(); }
+
+  // All that this process has mapped for the GPU is in the engine's address space, too: they have one page table.
+  void map(void*, std::size_t) override {}
+  void unmap(void*) override {}
+
+  void set_peers(const std::vector<std::string>& bus_ids) override {
+    peers_.clear();
+    for (const std::string& id : bus_ids) peers_.push_back(link_to(id));
+  }
+
+  std::unique_ptr<queue> create_queue(const queue_request& request) override {
+    const auto peer = static_cast<std::size_t>(request.peer);
+    const link_facts link = request.peer >= 0 && peer < peers_.size() ? peers_[peer] : link_facts{};
+    if (request.ticket_start != 0)
+      fail(XIO_ERR_UNSUPPORTED,
+           "XIO_TICKET_START={} is for software engines: a queue of the GPU's own begins at 0; leave it unset",
+           request.ticket_start);
+    const std::size_t bytes = std::size_t{request.depth} * dev::k_sdma_slot_bytes;
+    // The driver maps rings in whole pages and wants them exactly as long as it is told.
+    if (bytes % gpu::page_size() != 0)
+      fail(XIO_ERR_CONFIG,
+           "an SDMA ring of {} entries is {} bytes, no whole page of {}; set XIO_RING_DEPTH (or ring_bytes) to {} "
+           "entries "
+           "or more",
+           request.depth, bytes, gpu::page_size(), gpu::page_size() / dev::k_sdma_slot_bytes);
+    return std::make_unique<kfd_copy_queue>(device_, link, request);
+  }
+
+ private:
+  // Of a peer that is no GPU of this machine, or this one: what engines for PCIe do.
+  link_facts link_to(const std::string& bus_id) const {
+    for (const kfd_gpu& g : gpus_) {
+      if (g.bus_id != bus_id || g.node == device_->gpu.node) continue;
+      for (const auto& l : device_->gpu.links)
+        if (l.to_node == g.node) return l.facts;
+    }
+    return {};
+  }
+
+  const std::vector<kfd_gpu> gpus_;
+  const std::shared_ptr<device> device_;
+  const std::string name_;
+  std::vector<link_facts> peers_;
+};
+
+queue_style style_of(const options& o, const std::string& arch) {
+  if (o.sdma_granule != 1 && o.sdma_granule != 4)
+    fail(XIO_ERR_CONFIG, "XIO_SDMA_GRANULE={} cannot be; use 1 or 4", o.sdma_granule);
+  queue_style style{};
+  style.generation = generation_of(arch);
+  style.chunk = chunk_of(style.generation);
+  style.granule = static_cast<std::uint16_t>(o.sdma_granule);
+  style.where = memory::place_rings(
+      o.memory_mode, "copy engines", {gpu::place::shared, nullptr}, {gpu::place::shared, nullptr},
+      {gpu::place::shared, "the doorbell is a register, and the driver takes the write pointer from host memory"});
+  return style;
+}
+
+}  // namespace
+
+std::unique_ptr<engine> open_kfd_engine(const options& o, std::unique_ptr<kfd_driver> driver, const kfd_place& place) {
+  const queue_style style = style_of(o, place.arch);
+  std::vector<kfd_gpu> gpus = driver->gpus();
+  for (const kfd_gpu& g : gpus)
+    if (g.bus_id == place.bus_id) {
+      const kfd_gpu mine = g;
+      return std::make_unique<kfd_engine>(o, std::move(driver), std::move(gpus), mine, place, style);
+    }
+  fail(XIO_ERR_UNSUPPORTED,
+       "the GPU at {} is none of the {} that the compute driver knows; is it hidden from this process (cgroup, "
+       "container)?",
+       place.bus_id, gpus.size());
+}
+
+}  // namespace xio::sdma

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Which copy engine a queue is for. Machines: MI300X (8 GPUs by xGMI; 2 engines for PCIe and 14 for xGMI, 8 queues
+// each, masks per link), MI210 by PCIe (2 and 3 engines), a Radeon (2 engines), and nonsense.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "base/error.hpp"
+#include "transport/sdma/engine_choice.hpp"
+
+namespace xio::sdma {
+namespace {
+
+using engines = std::vector<std::uint32_t>;
+
+template <class Body>
+std::string refused(xio_status_t status, Body&& body) {
+  try {
+    body();
+  } catch (const error& e) {
+    EXPECT_EQ(e.status(), status) << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return "";
+}
+
+bool says(const std::string& sentence, const char* word) { return sentence.find(word) != std::string::npos; }
+
+TEST(sdma_engines, the_users_list_is_numbers_or_a_mask) {
+  EXPECT_EQ(parse_engines(""), engines{});
+  EXPECT_EQ(parse_engines("3"), engines{3});
+  EXPECT_EQ(parse_engines("2,0,2"), (engines{2, 0, 2}));
+  EXPECT_EQ(parse_engines("0xc"), (engines{2, 3}));
+  EXPECT_EQ(parse_engines("0x8000000000000001"), (engines{0, 63}));
+  for (const char* text :
+       {"x", "0,", ",0", "0 1", "-1", "0x", "0xg", "1,x", "4294967296", "0x1ffffffffffffffff", " 1", "1 "})
+    EXPECT_TRUE(says(refused(XIO_ERR_CONFIG, [&] { parse_engines(text); }), text)) << text;
+  EXPECT_TRUE(says(refused(XIO_ERR_CONFIG, [&] { parse_engines("0x0"); }), "no engine"));
+  std::string many = "0";
+  for (int i = 0; i < 64; ++i) many += ",0";
+  refused(XIO_ERR_CONFIG, [&] { parse_engines(many); });
+}
+
+TEST(sdma_engines, what_the_kernel_recommends_for_a_link_comes_first) {
+  engine_chooser c("mi300x", {2, 14, 8, true}, {});
+  const link_facts link{true, 0b1100};
+  const auto first = c.take(link, 0), second = c.take(link, 1), third = c.take(link, 2);
+  EXPECT_EQ(first.kind, queue_kind::by_engine);
+  EXPECT_EQ(first.engine, 2u);
+  EXPECT_EQ(second.engine, 3u);
+  EXPECT_EQ(third.engine, 2u);
+  // Bits of engines that do not exist are nothing.
+  EXPECT_EQ(c.take({true, std::uint64_t{1} << 40}, 0).kind, queue_kind::xgmi);
+}
+
+TEST(sdma_engines, without_a_recommendation_the_kernel_places_by_kind_of_link) {
+  engine_chooser c("mi210", {2, 3, 8, true}, {});
+  EXPECT_EQ(c.take({true, 0}, 0).kind, queue_kind::xgmi);
+  EXPECT_EQ(c.take({false, 0}, 0).kind, queue_kind::pcie);
+  engine_chooser old("mi300x", {2, 14, 8, false}, {});
+  EXPECT_EQ(old.take({true, 0b1100}, 0).kind, queue_kind::xgmi);
+  engine_chooser radeon("gfx1030", {2, 0, 8, false}, {});
+  EXPECT_EQ(radeon.take({true, 0}, 0).kind, queue_kind::pcie);
+  engine_chooser strange("only xgmi", {0, 4, 2, false}, {});
+  EXPECT_EQ(strange.take({false, 0}, 0).kind, queue_kind::xgmi);
+}
+
+TEST(sdma_engines, the_user_overrides_all_of_it) {
+  engine_chooser c("mi300x", {2, 14, 8, true}, {5, 1});
+  EXPECT_EQ(c.take({true, 0b1100}, 0).engine, 5u);
+  EXPECT_EQ(c.take({true, 0b1100}, 1).engine, 1u);
+  EXPECT_EQ(c.take({false, 0}, 2).engine, 5u);
+  EXPECT_TRUE(says(refused(XIO_ERR_CONFIG, [] { engine_chooser("mi210", {2, 3, 8, true}, {5}); }), "engines 0 to 4"));
+  EXPECT_TRUE(says(refused(XIO_ERR_UNSUPPORTED,
+                           [] {
+                             engine_chooser("mi210", {2, 3, 8, false}, {0});
+                           }),
+                   "libhsakmt 6.1"));
+}
+
+TEST(sdma_engines, full_engines_give_way_to_others_and_then_say_so) {
+  engine_chooser c("mi210", {1, 1, 2, true}, {});
+  std::vector<engine_choice> taken;
+  // Recommended engine 1: two queues; then both kinds that the kernel places itself, two each.
+  for (int i = 0; i < 6; ++i) taken.push_back(c.take({true, 0b10}, 0));
+  EXPECT_EQ(taken[1].kind, queue_kind::by_engine);
+  EXPECT_EQ(taken[2].kind, queue_kind::xgmi);
+  EXPECT_EQ(taken[4].kind, queue_kind::pcie);
+  const std::string full = refused(XIO_ERR_NO_MEMORY, [&] { c.take({true, 0b10}, 0); });
+  EXPECT_TRUE(says(full, "no free queue") && says(full, "mi210")) << full;
+  c.give_back(taken[1]);
+  EXPECT_EQ(c.take({true, 0b10}, 0).kind, queue_kind::by_engine);
+  refused(XIO_ERR_NO_MEMORY, [&] { c.take({true, 0b10}, 0); });
+}
+
+TEST(sdma_engines, gpus_without_any_or_with_too_many_are_refused) {
+  EXPECT_TRUE(says(refused(XIO_ERR_UNSUPPORTED, [] { engine_chooser("apu", {0, 0, 8, true}, {}); }), "apu"));
+  EXPECT_TRUE(says(refused(XIO_ERR_UNSUPPORTED, [] { engine_chooser("broken", {60, 60, 8, true}, {}); }), "120"));
+}
+
+}  // namespace
+}  // namespace xio::sdma

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Queues of the GPU's own copy engines, over a driver that is not there: what is asked of it, in which order, and that
+// everything goes back whatever fails. On a machine without /dev/kfd also that the real one says so.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+#include "topology/kfd_node.hpp"
+#include "transport/sdma/kfd_engine.hpp"
+#include "transport/sdma/sdma.hpp"
+#include "xio/wire/sdma.hpp"
+
+namespace xio::sdma {
+namespace {
+
+constexpr const char* k_mine = "0000:c1:00.0";
+constexpr const char* k_peer = "0000:c6:00.0";
+
+// What outlives the driver.
+struct ledger {
+  std::vector<std::string> calls;
+  std::map<void*, std::size_t> rings;
+  std::map<std::uint64_t, engine_choice> queues;
+  int fail_at = -1;  // the call that fails, counted from 0
+  int count = 0;
+  bool no_doorbell = false;
+  gpu::place ring_place = gpu::place::shared;
+  std::uint64_t words[64] = {};
+
+  void step(const char* name) {
+    calls.emplace_back(name);
+    if (count++ == fail_at) fail(XIO_ERR_NO_MEMORY, "call {} fails on purpose", name);
+  }
+};
+
+class fake_driver final : public kfd_driver {
+ public:
+  explicit fake_driver(ledger& l) : l_(l) {}
+  ~fake_driver() override { l_.calls.emplace_back("close"); }
+  std::vector<kfd_gpu> gpus() override {
+    l_.step("gpus");
+    const engine_facts facts{2, 14, 2, true};
+    return {{4, k_mine, facts, {{0, {false, 0}}, {5, {true, 0b1010000}}}}, {5, k_peer, facts, {{4, {true, 0b100}}}}};
+  }
+  void* allocate_ring(std::uint32_t node, std::size_t bytes, gpu::place where) override {
+    l_.step("allocate");
+    EXPECT_EQ(node, 4u);
+    l_.ring_place = where;
+    void* p = std::aligned_alloc(gpu::page_size(), bytes);
+    l_.rings[p] = bytes;
+    return p;
+  }
+  void free_ring(void* ring, std::size_t bytes) noexcept override {
+    EXPECT_EQ(l_.rings.count(ring), 1u);
+    EXPECT_EQ(l_.rings[ring], bytes);
+    l_.rings.erase(ring);
+    std::free(ring);
+    l_.calls.emplace_back("free");
+  }
+  kfd_queue create_queue(std::uint32_t node, const engine_choice& engine, void* ring, std::size_t bytes) override {
+    l_.step("create");
+    EXPECT_EQ(node, 4u);
+    EXPECT_EQ(l_.rings[ring], bytes);
+    const std::uint64_t id = 100 + l_.queues.size();
+    l_.queues[id] = engine;
+    return {id, l_.no_doorbell ? nullptr : &l_.words[2 * (id - 100)], &l_.words[2 * (id - 100) + 1]};
+  }
+  void destroy_queue(std::uint64_t id) noexcept override {
+    EXPECT_EQ(l_.queues.erase(id), 1u);
+    l_.calls.emplace_back("destroy");
+  }
+
+ private:
+  ledger& l_;
+};
+
+std::unique_ptr<engine> open_fake(ledger& l, const options& o = options::defaults(), const char* arch = "gfx942",
+                                  const char* bus_id = k_mine) {
+  return open_kfd_engine(o, std::make_unique<fake_driver>(l), {arch, bus_id});
+}
+
+// A ring of one page of the system at least.
+std::uint32_t depth() { return static_cast<std::uint32_t>(gpu::page_size() / 64); }
+
+TEST(sdma_kfd, a_queue_is_made_of_the_drivers_parts_and_goes_back) {
+  ledger l;
+  auto e = open_fake(l);
+  EXPECT_STREQ(e->backend(), "KFD gfx942 at 0000:c1:00.0");
+  e->set_peers({k_mine, k_peer, ""});
+  auto q = e->create_queue({depth(), 0, 1, 1, false});
+  ASSERT_EQ(l.queues.size(), 1u);
+  EXPECT_EQ(l.queues[100].kind, queue_kind::by_engine);
+  EXPECT_EQ(l.queues[100].engine, 6u);  // the second of 0b1010000
+  const dev::ring_view v = q->view();
+  EXPECT_EQ(v.slots, l.rings.begin()->first);
+  EXPECT_EQ(v.doorbell, &l.words[0]);
+  EXPECT_EQ(reinterpret_cast<std::uint64_t*>(v.record), &l.words[1]);
+  EXPECT_EQ(v.id, 100u);
+  EXPECT_EQ(v.depth, depth());
+  EXPECT_EQ(v.personality, wire::sdma::gen_9_4);
+  EXPECT_EQ(v.chunk, (1u << 22) - 32);
+  EXPECT_EQ(l.words[0], 0u);  // no doorbell before there is work
+  // To itself, to another machine's PE, to nobody: engines for PCIe.
+  auto own = e->create_queue({depth(), 0, 0, 0, false});
+  auto far = e->create_queue({depth(), 0, 2, 0, false});
+  auto any = e->create_queue({depth(), 0, -1, 0, true});
+  for (const std::uint64_t id : {101u, 102u, 103u}) EXPECT_EQ(l.queues[id].kind, queue_kind::pcie);
+  EXPECT_EQ(any->view().alone, 1u);
+  // Queues may outlive the engine, and the driver outlives them.
+  e.reset();
+  EXPECT_NE(l.calls.back(), "close");
+  l.calls.clear();
+  any.reset();
+  EXPECT_EQ(l.calls, (std::vector<std::string>{"destroy", "free"}));
+  own.reset(), far.reset(), q.reset();
+  EXPECT_TRUE(l.rings.empty() && l.queues.empty());
+  EXPECT_EQ(l.calls.back(), "close");
+}
+
+TEST(sdma_kfd, whatever_fails_everything_goes_back) {
+  for (int at = 0; at < 3; ++at) {
+    ledger l;
+    l.fail_at = at;
+    EXPECT_THROW(
+        {
+          auto e = open_fake(l);
+          e->create_queue({depth(), 0, -1, 0, false});
+        },
+        error)
+        << at;
+    EXPECT_TRUE(l.rings.empty() && l.queues.empty()) << at;
+    EXPECT_EQ(l.calls.back(), "close") << at;
+  }
+  ledger l;
+  l.no_doorbell = true;
+  auto e = open_fake(l);
+  EXPECT_THROW(e->create_queue({depth(), 0, -1, 0, false}), error);
+  EXPECT_TRUE(l.rings.empty() && l.queues.empty());
+  // The place on the engine went back as well: 2 engines for PCIe of 2 queues each are all free.
+  l.no_doorbell = false;
+  std::vector<std::unique_ptr<queue>> all;
+  for (int i = 0; i < 4; ++i) all.push_back(e->create_queue({depth(), 0, -1, 0, false}));
+  EXPECT_THROW(e->create_queue({depth(), 0, -1, 0, false}), error);
+  all.pop_back();
+  EXPECT_NO_THROW(e->create_queue({depth(), 0, -1, 0, false}));
+}
+
+template <class Body>
+std::string refused(xio_status_t status, Body&& body) {
+  try {
+    body();
+  } catch (const error& e) {
+    EXPECT_EQ(e.status(), status) << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return "";
+}
+
+TEST(sdma_kfd, what_hardware_cannot_is_refused) {
+  ledger l;
+  auto e = open_fake(l);
+  const auto says = [&](const queue_request& r, xio_status_t status, const char* word) {
+    const std::string sentence = refused(status, [&] { e->create_queue(r); });
+    EXPECT_NE(sentence.find(word), std::string::npos) << sentence;
+  };
+  says({4, 0, -1, 0, false}, XIO_ERR_CONFIG, "whole page");
+  says({depth() * 2 - 1, 0, -1, 0, false}, XIO_ERR_CONFIG, "whole page");
+  says({depth(), depth(), -1, 0, false}, XIO_ERR_UNSUPPORTED, "XIO_TICKET_START");
+  EXPECT_TRUE(l.rings.empty() && l.queues.empty());
+  refused(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, options::defaults(), "gfx1250"); });
+  refused(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, options::defaults(), "gfx942", "0000:00:00.0"); });
+  options o = options::defaults();
+  o.sdma_engines = "16";
+  refused(XIO_ERR_CONFIG, [&] { open_fake(l, o); });
+  o = options::defaults();
+  o.memory_mode = "4";
+  EXPECT_NE(refused(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, o); }).find("doorbell is a register"), std::string::npos);
+  o.memory_mode = "1";
+  e = open_fake(l, o);
+  auto q = e->create_queue({depth(), 0, -1, 0, false});
+  EXPECT_EQ(l.ring_place, gpu::place::device);
+}
+
+TEST(sdma_kfd, the_real_driver_says_what_is_missing) {
+  if (access("/dev/kfd", R_OK | W_OK) == 0) {
+    EXPECT_NO_THROW(open_kfd());
+    return;
+  }
+  const std::string sentence = refused(XIO_ERR_UNSUPPORTED, [] { open_kfd(); });
+  const bool built = sentence.find("/dev/kfd") != std::string::npos;
+  EXPECT_TRUE(built || sentence.find("libhsakmt-dev") != std::string::npos) << sentence;
+  // One sentence: no line break, and it ends without a second one.
+  EXPECT_EQ(sentence.find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace xio::sdma
