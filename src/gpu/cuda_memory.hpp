@@ -4,12 +4,12 @@
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <string>
 
 #include "base/error.hpp"
+#include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "memory/pages.hpp"
 
@@ -166,8 +166,7 @@ int export_dmabuf(const block*, void* base, std::size_t bytes, bool pcie, std::u
     fail(XIO_ERR_UNSUPPORTED,
          "a dma-buf of the memory at {}: the NVIDIA driver has no call for it; install one of CUDA 11.7 or newer",
          base);
-  const auto span = memory::pages_of(reinterpret_cast<std::uintptr_t>(base), bytes,
-                                     static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
+  const auto span = memory::pages_of(reinterpret_cast<std::uintptr_t>(base), bytes, page_size());
   if (!span) fail(XIO_ERR_ARG, "a dma-buf of {} bytes at {} leaves the address space; check the length", bytes, base);
   int fd = -1;
   const CUresult r = exporter(&fd, span->first, span->bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, pcie ? 1 : 0);

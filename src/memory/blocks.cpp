@@ -74,13 +74,14 @@ std::optional<gpu::block> blocks::find(const void* address) const {
 
 std::optional<gpu::block> blocks::around(const void* base, std::size_t bytes, const char* function) const {
   const std::lock_guard hold(lock_);
-  auto found = holding(base);
-  if (found == rows_.end()) found = rows_.lower_bound(number(base));
-  if (found == rows_.end() || found->second.going ||
-      (found->first > number(base) && found->first - number(base) >= bytes))
-    return {};
+  const std::uint64_t first = number(base);
+  auto found = rows_.upper_bound(first);
+  if (found != rows_.begin() && first - std::prev(found)->first < std::prev(found)->second.memory.size()) --found;
+  if (found == rows_.end() || (found->first > first && found->first - first >= bytes)) return {};
+  if (found->second.going)
+    fail(XIO_ERR_STATE, "{}: the block at {} is being freed", function, found->second.memory.data());
   const gpu::block& b = found->second.memory.block();
-  if (found->first > number(base) || number(base) - found->first > b.bytes - bytes || bytes > b.bytes)
+  if (found->first > first || bytes > b.bytes || first - found->first > b.bytes - bytes)
     fail(XIO_ERR_ARG, "{}: {} bytes at {} leave the block of {} bytes at {}; stay inside one block", function, bytes,
          base, b.bytes, b.base);
   return b;

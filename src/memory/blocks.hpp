@@ -30,7 +30,8 @@ class blocks {
   void release(void* start, const char* function);
   // The block that holds this address, unless it is being released.
   std::optional<gpu::block> find(const void* address) const;
-  // The block that [base, base + bytes) is in; nothing if it touches none. Throws XIO_ERR_ARG if it leaves one.
+  // The block that [base, base + bytes) is in; nothing if it touches none. Throws XIO_ERR_ARG if it leaves one,
+  // XIO_ERR_STATE if that one is being released.
   std::optional<gpu::block> around(const void* base, std::size_t bytes, const char* function) const;
   // The block that starts there. Throws as release() does.
   gpu::block at(const void* start, const char* function) const;

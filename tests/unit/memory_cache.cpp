@@ -193,9 +193,15 @@ class noting final : public xio::memory::watcher {
   void forget(const block& b) noexcept override {
     seen.push_back(b.base);
     bytes_there = *static_cast<volatile unsigned char*>(b.base);
+    try {
+      (void)xio::memory::blocks::all().around(b.base, 1, "test");
+    } catch (const xio::error& e) {
+      late = e.status();
+    }
   }
   std::vector<void*> seen;
   int bytes_there = -1;
+  xio_status_t late = XIO_OK;
 };
 
 TEST(blocks, watchers_hear_of_a_block_while_it_is_still_there) {
@@ -211,6 +217,7 @@ TEST(blocks, watchers_hear_of_a_block_while_it_is_still_there) {
   EXPECT_EQ(xio_mem_free(p), XIO_OK);
   EXPECT_EQ(watcher.seen, std::vector<void*>{p});
   EXPECT_EQ(watcher.bytes_there, 42);
+  EXPECT_EQ(watcher.late, XIO_ERR_STATE) << "nobody builds on it any more";
   all.unwatch(watcher);
   EXPECT_EQ(xio_mem_free(q), XIO_OK);
   EXPECT_EQ(watcher.seen, std::vector<void*>{p});
