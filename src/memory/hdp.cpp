@@ -73,7 +73,8 @@ struct need {
 need who_needs(const hdp_facts& f) {
   const std::string name = f.arch.substr(0, f.arch.find(':'));
   if (f.link == hdp_link::none)
-    return {false, fmt::format("{} has no host data path: other devices' writes are in memory at once", name)};
+    return {false,
+            fmt::format("the GPU ({}) has no host data path: other devices' writes are in memory at once", name)};
   if (f.link == hdp_link::xgmi) return {false, fmt::format("{} is linked to its CPUs by xGMI, past the HDP", name)};
   if (f.link == hdp_link::apu) {
     if (!f.virtual_machine) return {false, fmt::format("{} is an APU: its memory is the CPUs', past the HDP", name)};

@@ -79,7 +79,7 @@ TEST(hdp_decision, has_nothing_to_flush_without_such_a_gpu) {
     hdp_facts f;
     f.arch = arch;
     EXPECT_EQ(automatic(f), hdp_way::none);
-    EXPECT_TRUE(says(why(f), std::string(arch) + " has no host data path")) << why(f);
+    EXPECT_TRUE(says(why(f), "(" + std::string(arch) + ") has no host data path")) << why(f);
   }
 }
 

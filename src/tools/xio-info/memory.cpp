@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The kinds of memory that this platform has.
+#include "xio/memory.h"
+#include "tools/xio-info/section.hpp"
+
+namespace xio::info {
+
+section memory_section(bool gpu_ready) {
+  section s{"memory", "Memory kinds (xio_mem_alloc)", {}};
+  for (const xio_mem_kind_t kind : {XIO_MEM_HOST_MAPPED, XIO_MEM_HOST_COHERENT, XIO_MEM_HOST_PINNED, XIO_MEM_HOST_PLAIN,
+                                    XIO_MEM_HOST_DEFAULT, XIO_MEM_DEVICE_FINE_GRAINED, XIO_MEM_DEVICE_COARSE_GRAINED,
+                                    XIO_MEM_DEVICE_UNCACHED, XIO_MEM_DEVICE_VMEM, XIO_MEM_DEVICE_HIP}) {
+    const bool there = gpu_ready && xio_mem_supports(kind) == XIO_OK;
+    s.rows.push_back({xio_mem_kind_name(kind), there, there ? "" : gpu_ready ? xio_last_error() : "no GPU"});
+  }
+  return s;
+}
+
+}  // namespace xio::info

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The environment's variables: the table of src/base/options.def, printed.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tools/xio-info/section.hpp"
+
+namespace xio::info {
+
+namespace {
+
+// "CHOICE" with "auto|none" is said as "auto|none", "UINT" with "1..8" as "number 1..8".
+std::string type_of(const option_row& r) {
+  if (std::strcmp(r.kind, "CHOICE") == 0) return r.limits;
+  if (std::strcmp(r.kind, "TEXT") == 0) return "text";
+  return fmt::format("{} {}", std::strcmp(r.kind, "SIZE") == 0 ? "size" : "number", r.limits);
+}
+
+// Keys are told to nobody.
+bool is_secret(const option_row& r) { return std::strcmp(r.variable, "XIO_TCP_KEY") == 0; }
+
+}  // namespace
+
+std::string options_as_text() {
+  std::size_t count = 0;
+  const option_row* rows = option_rows(&count);
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const option_row& r = rows[i];
+    out += fmt::format("{} ({}; default {})\n    {}\n", r.variable, type_of(r),
+                       r.fallback[0] == '\0' ? "empty" : r.fallback, r.text);
+    const char* set = std::getenv(r.variable);
+    if (set != nullptr) out += fmt::format("    now: {}\n", is_secret(r) ? "set" : set);
+  }
+  return out;
+}
+
+std::string options_as_json() {
+  std::size_t count = 0;
+  const option_row* rows = option_rows(&count);
+  auto all = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < count; ++i) {
+    const option_row& r = rows[i];
+    nlohmann::ordered_json one{{"variable", r.variable},
+                               {"type", r.kind},
+                               {"allowed", r.limits},
+                               {"default", r.fallback},
+                               {"meaning", r.text}};
+    const char* set = std::getenv(r.variable);
+    if (set != nullptr) one["now"] = is_secret(r) ? "set" : set;
+    all.push_back(std::move(one));
+  }
+  return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace xio::info

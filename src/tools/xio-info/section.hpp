@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What xio-info prints: sections of rows, once as text for people and once as JSON for programs.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/options.hpp"
+
+namespace xio::info {
+
+using value = std::variant<bool, std::uint64_t, std::string>;
+
+struct row {
+  std::string name;  // "page_bytes": a key of the JSON
+  value is;
+  std::string note;  // behind the value, for people; empty: none
+};
+
+struct section {
+  std::string name;   // "hdp": a key of the JSON
+  std::string title;  // for people
+  std::vector<row> rows;
+};
+
+// Each finds out by itself and never throws for what is not there: that is an answer. Those that follow the first want
+// `gpu_ready`, its answer to whether a GPU can be used.
+section platform_section(bool* gpu_ready);
+section memory_section(bool gpu_ready);
+section hdp_section(const options& o, bool gpu_ready);
+section sdma_section(const options& o, bool gpu_ready);
+
+std::string as_text(const std::vector<section>& sections);
+std::string as_json(const std::vector<section>& sections);
+
+// Every variable of the environment: name, type, default, meaning.
+std::string options_as_text();
+std::string options_as_json();
+
+}  // namespace xio::info
