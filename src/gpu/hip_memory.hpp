@@ -11,7 +11,6 @@
 
 #include "base/error.hpp"
 #include "gpu/memory.hpp"
-#include "memory/pages.hpp"
 
 namespace xio::gpu::hw {
 
