@@ -2,11 +2,13 @@
 #include "ctx/hdp.hpp"
 
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "base/log.hpp"
 #include "memory/hdp_facts.hpp"
+#include "memory/mode.hpp"
 
 namespace xio {
 
@@ -27,6 +29,16 @@ bool has_own_copy_queue(engines& e) {
 bool has_rdma_device() {
   std::error_code error;
   return !std::filesystem::is_empty("/sys/class/infiniband", error) && !error;
+}
+
+// Rings are polled without flushing.
+void warn_of_completions(const options& o) {
+  const int mode = std::atoi(o.memory_mode.c_str());
+  if ((mode & static_cast<int>(memory::part::completion)) != 0)
+    log::warn(
+        "XIO_MEMORY_MODE={} puts completions into GPU memory, where this GPU's HDP may hold them back from kernels; "
+        "leave 2 out of it",
+        o.memory_mode);
 }
 
 }  // namespace
@@ -50,6 +62,7 @@ std::unique_ptr<memory::hdp_flusher> open_hdp(const options& o, engines& e, cons
   auto d = memory::decide_hdp(f, o.hdp);
   log::info("HDP: {} ({})", memory::hdp_way_name(d.way), d.reason);
   const bool real = f.link != memory::hdp_link::none;
+  if (real && d.way != dev::hdp_way::none) warn_of_completions(o);
   unsigned char* line = real ? heap.data() + offsetof(dev::heap_head, hdp_line) : nullptr;
   return std::make_unique<memory::hdp_flusher>(std::move(d), gpu::hdp().flush, line);
 }
