@@ -305,7 +305,7 @@ TEST(world, contexts_asked_for_differently_are_refused_on_every_pe) {
 
 // What the rings of a ctx have to look like, whatever device is behind them.
 void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma) {
-  EXPECT_EQ(c.ring_count, static_cast<unsigned>((rdma ? n : 0) + (sdma ? 1 : 0)));
+  EXPECT_EQ(c.ring_count, static_cast<unsigned>((rdma ? n : 0) + (sdma ? n : 0)));
   for (unsigned i = 0; i < c.ring_count; ++i) {
     EXPECT_EQ(c.rings[i].index, i);
     EXPECT_EQ(c.rings[i].depth, 64u);
@@ -322,7 +322,8 @@ void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma) {
       EXPECT_EQ(p.rdma->kind, xio::dev::ring_kind::mlx5);
     }
     if (sdma) {
-      EXPECT_EQ(p.sdma, c.rings + c.ring_count - 1);
+      EXPECT_EQ(p.sdma, c.rings + (rdma ? n : 0) + pe);
+      EXPECT_EQ(p.sdma_count, 1u);
     }
     if (sdma) {
       EXPECT_EQ(p.sdma->kind, xio::dev::ring_kind::sdma);
