@@ -3,8 +3,12 @@
 // it, and that waits and completions go through them.
 #include "config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 
@@ -115,9 +119,40 @@ TEST(hdp_world, has_a_ring_to_itself_for_an_engine) {
     });
 }
 
+// A drive writes past the NICs: behind a NIC's read it still gets a flush of its own.
+TEST(hdp_world, flushes_after_reads_of_a_drive) {
+  for (const char* way : {"device", "rdma-read"})
+    in_worlds(way, [&](int pe, world& w, xio_ctx_t ctx) {
+      const std::string file = std::filesystem::temp_directory_path() / fmt::format("xio_hdp_{}_{}", getpid(), pe);
+      { std::ofstream(file) << std::string(65536, 'd'); }
+      const xio_storage_t s = w.open_storage(("file:" + file).c_str(), nullptr);
+      void* block = nullptr;
+      w.allocate({"test", 1, 4096, 4096, true}, &block);
+      u32* flush = ctx_of(ctx).world->hdp.flush;
+      const auto flushed = [&] { return exchange<scope::system, order::relaxed>(flush, 0u) == 1; };
+      flushed();
+      EXPECT_EQ(xio_read(ctx, block, s, 0, 4096), XIO_OK);
+      EXPECT_EQ(static_cast<const char*>(block)[4095], 'd');
+      EXPECT_TRUE(flushed()) << way;
+      EXPECT_EQ(xio_write(ctx, block, s, 0, 4096), XIO_OK);
+      EXPECT_FALSE(flushed()) << "nothing was read";
+      const xio_req_t request = xio_read_nbi(ctx, block, s, 4096, 4096);
+      EXPECT_FALSE(flushed()) << "nothing has come";
+      EXPECT_EQ(xio_wait(ctx, request), XIO_OK);
+      EXPECT_TRUE(flushed()) << way;
+      xio_read_nbi(ctx, block, s, 4096, 4096);
+      EXPECT_EQ(xio_quiet(ctx), XIO_OK);
+      EXPECT_TRUE(flushed()) << way;
+      w.barrier();
+      w.release(block);
+      w.close_storage(s);
+      std::filesystem::remove(file);
+    });
+}
+
 // Where entries are numbered by packets, and where one entry is several slots.
 TEST(hdp_world, reads_back_by_every_family) {
-  for (const char* family : {"mlx5", "bnxt", "ionic", "ernic", "proxy"})
+  for (const char* family : {"mlx5", "mlx5_cq", "bnxt", "ionic", "ionic_v1", "ernic", "proxy"})
     in_worlds(
         "rdma-read",
         [&](int pe, world& w, xio_ctx_t ctx) {
