@@ -107,9 +107,8 @@ XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src,
   const route way = choose(*c, from, bytes, !blocking);
   if (way != route::direct) {
     auto* into = static_cast<unsigned char*>(dst);
-    const posted p = post_cut(g, *c, way, bytes, blocking, [&](u64 at, u64 n) {
-      return engine_get(*c, way, from, into + at, offset + at, n);
-    });
+    const posted p = post_cut(g, *c, way, bytes, blocking,
+                              [&](u64 at, u64 n) { return engine_get(*c, way, from, into + at, offset + at, n); });
     return landed(g, *c, way, blocking, p);
   }
   g.sync();
