@@ -18,6 +18,10 @@ struct payload_agent {
   void (*fence)();
   // The payload is host memory: pointers to it may be handed to the operating system.
   bool direct = false;
+  // Where copies travel by themselves: one that may be under way when the call returns, and what waits for all that the
+  // calling thread has begun so. Null where nothing is won by it.
+  void (*copy_later)(void* to, const void* from, std::size_t bytes) = nullptr;
+  void (*finish)() = nullptr;
 };
 
 }  // namespace xio

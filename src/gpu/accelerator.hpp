@@ -73,9 +73,13 @@ class lane_of_thread {
   }
 
   void copy(void* to, const void* from, std::size_t bytes) {
-    check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "a copy of {} bytes", bytes);
+    begin(to, from, bytes);
     finish("a copy");
   }
+  void begin(void* to, const void* from, std::size_t bytes) {
+    check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "a copy of {} bytes", bytes);
+  }
+  void finish_all() { finish("copies"); }
   void zero(void* to, std::size_t bytes) {
     check(hipMemsetAsync(to, 0, bytes, stream_), "clearing {} bytes", bytes);
     finish("clearing memory");
@@ -151,7 +155,16 @@ std::uint64_t payload_atomic(void* address, unsigned width, atomic_op op, std::u
 // Copies are finished when copy() returns; what is left is the order of this thread's own stores.
 void payload_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-constexpr payload_agent k_payload{&copy, &payload_atomic, &payload_fence};
+void payload_copy_later(void* to, const void* from, std::size_t bytes) {
+  if (!hw::in_device_memory(to) && !hw::in_device_memory(from))
+    std::memcpy(to, from, bytes);
+  else
+    lane_of_thread::mine().begin(to, from, bytes);
+}
+
+void payload_finish() { lane_of_thread::mine().finish_all(); }
+
+constexpr payload_agent k_payload{&copy, &payload_atomic, &payload_fence, false, &payload_copy_later, &payload_finish};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "model/machine.hpp"
 #include "sdma_rig.hpp"
@@ -224,6 +225,65 @@ TEST(sdma_engines, lose_queues_that_wait_for_ever) {
     works.ring_doorbell();
     ASSERT_TRUE(comes_true([&] { return __atomic_load_n(&words[1], __ATOMIC_ACQUIRE) == std::uint64_t(i) + 1; }));
   }
+}
+
+// --- Copies that travel by themselves -----------------------------------------------------------------------------
+
+struct journey {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+std::vector<journey> g_under_way;
+
+// Nothing arrives before it is waited for, and then the last begun comes first.
+const payload_agent& travelling_memory() {
+  static const payload_agent agent{plain_memory().copy,
+                                   &change_any,
+                                   [] {},
+                                   false,
+                                   [](void* to, const void* from, std::size_t bytes) {
+                                     g_under_way.push_back({to, from, bytes});
+                                   },
+                                   [] {
+                                     for (; !g_under_way.empty(); g_under_way.pop_back()) {
+                                       const journey& j = g_under_way.back();
+                                       std::memcpy(j.to, j.from, j.bytes);
+                                     }
+                                   }};
+  return agent;
+}
+
+TEST(sdma_travelling, every_packet_that_waits_finds_them_arrived) {
+  const char* const waiting[] = {"fence", "atomic", "poll"};
+  for (std::size_t which = 0; which < 3; ++which) {
+    engine device{travelling_memory(), wire::gen_9_0a, 1};
+    arena m{device};
+    hand_queue q{device, 256};
+    q.write(copy(m.dst, m.src, 512));
+    q.write(tile(wire::gen_9_0a, 2, corner{m.src, 0, 0, 0, 16, 1}, corner{m.dst + 1024, 0, 0, 0, 16, 1}, 16, 8));
+    if (which == 0) q.write(fence(&m.words[0], 1));
+    if (which == 1) q.write(atomic(0x2f, &m.words[0], 1));
+    if (which == 2) q.write(poll(3, &m.words[1], 0));
+    q.write(copy(m.dst + 2048, m.dst, 512));
+    q.submit(fence(&m.words[2], 1));
+    EXPECT_EQ(q.stopped_by(), fault::none) << waiting[which];
+    EXPECT_EQ(m.words[2], 1u);
+    for (const std::size_t at : {0, 1024, 2048})
+      EXPECT_EQ(std::memcmp(m.dst + at, m.src, 512), 0) << waiting[which] << " " << at;
+  }
+}
+
+// Who unmaps memory after the engine's turn finds nothing under way to it.
+TEST(sdma_travelling, none_outlives_its_turn) {
+  engine device{travelling_memory(), wire::gen_9_0a, 1};
+  arena m{device};
+  hand_queue q{device, 1024};
+  // More than a turn takes, so that it ends with copies begun.
+  for (int i = 0; i < 100; ++i) q.write(copy(m.dst + i * 32, m.src, 32));
+  q.ring_doorbell();
+  for (int turn = 0; turn < 100 && device.poll(); ++turn) EXPECT_TRUE(g_under_way.empty()) << turn;
+  EXPECT_EQ(std::memcmp(m.dst + 99 * 32, m.src, 32), 0);
 }
 
 }  // namespace

@@ -9,7 +9,12 @@
 
 namespace {
 
+#if defined(XIO_ON_HOST)
 constexpr unsigned k_storm_blocks = 4, k_storm_threads = 130, k_ops = 6;
+#else
+// PEs may share a GPU in turns, and a ring of four then moves four ops a turn.
+constexpr unsigned k_storm_blocks = 3, k_storm_threads = 70, k_ops = 5;
+#endif
 constexpr unsigned k_lanes = k_storm_blocks * k_storm_threads;
 constexpr size_t k_slot = 512;
 constexpr size_t k_area = k_lanes * k_ops * k_slot;

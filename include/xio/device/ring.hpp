@@ -76,13 +76,18 @@ XIO_DEVICE void ring_complete(const ring_view& r, u64 upto) {
 template <class Codec>
 XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w) {
   const deadline end = deadline::in(w);
-  for (;;) {
+  const i64 wanted = static_cast<i64>(n);
+  // The first time without a look, which would cost as much. Later only what may be had is taken: or many that take and
+  // give back keep the number so low that nobody finds enough.
+  for (bool enough = true;; enough = load<scope::agent, order::relaxed>(&r.state->credits) >= wanted) {
     if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
-    const i64 had = fetch_add<scope::agent, order::acquire>(&r.state->credits, -static_cast<i64>(n));
-    if (had >= static_cast<i64>(n) && Codec::may_issue(r)) return XIO_OK;
-    fetch_add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));
+    if (enough) {
+      const i64 had = fetch_add<scope::agent, order::acquire>(&r.state->credits, -wanted);
+      if (had >= wanted && Codec::may_issue(r)) return XIO_OK;
+      fetch_add<scope::agent, order::relaxed>(&r.state->credits, wanted);
+    }
     ring_reap<Codec>(r);
-    if (load<scope::agent, order::relaxed>(&r.state->credits) < static_cast<i64>(n) || !Codec::may_issue(r)) pause();
+    if (load<scope::agent, order::relaxed>(&r.state->credits) < wanted || !Codec::may_issue(r)) pause();
     if (end.passed()) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
       return XIO_ERR_TIMEOUT;

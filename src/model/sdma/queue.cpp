@@ -15,6 +15,9 @@ constexpr std::uint64_t k_bytes_a_turn = 1u << 20;
 // Moves that may run beside each other, and how much of one runs before another may.
 constexpr std::size_t k_window = 8;
 constexpr std::uint64_t k_slice = 256u << 10;
+// Of copies that travel by themselves, where a turn waits for them once.
+constexpr std::uint64_t k_travelling_slice = 64u << 20;
+constexpr std::uint64_t k_travelling_row_cost = 16u << 10;
 constexpr std::uint64_t k_row_cost = 64;  // bytes that a short row counts as
 
 std::uint64_t read_acquire(const std::uint64_t* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
@@ -54,10 +57,26 @@ bool queue::turn(const surroundings& around) {
   if (stopped_) return false;
   if (window_.empty() && next_ == rung_ && read_acquire(memory_.doorbell) == rung_) return false;
   if (!look_at_doorbell()) return true;
+  const bool worked = work(around);
+  // Who unmaps memory waits for turns, and for nothing that they have begun.
+  settle(around);
+  return worked;
+}
+
+void queue::settle(const surroundings& around) {
+  if (!travelling_) return;
+  around.payload.finish();
+  travelling_ = false;
+}
+
+bool queue::work(const surroundings& around) {
+  const std::uint64_t most = around.payload.copy_later == nullptr ? k_bytes_a_turn : 2 * k_travelling_slice;
   bool worked = false;
   unsigned packets = 0;
   std::uint64_t bytes = 0;
-  while (packets < k_packets_a_turn && bytes < k_bytes_a_turn) {
+  while (packets < k_packets_a_turn && bytes < most) {
+    // What waits for earlier moves runs when none is left.
+    if (window_.empty()) settle(around);
     // Read ahead, so that copies that could overlap do.
     bool waits = false;
     while (!draining_ && next_ != rung_ && window_.size() < k_window && packets < k_packets_a_turn) {
@@ -94,19 +113,23 @@ std::uint64_t queue::run_slice(const surroundings& around) {
   move& m = window_[pick];
   const std::uint64_t rows = m.size.height * m.size.depth;
   const bool reads = m.data.empty();
+  const bool travels = reads && around.payload.copy_later != nullptr;
+  const std::uint64_t slice = travels ? k_travelling_slice : k_slice;
+  const auto copy = travels ? around.payload.copy_later : around.payload.copy;
+  travelling_ |= travels;
   std::uint64_t cost = 0;
-  while (m.row != rows && cost < k_slice) {
+  while (m.row != rows && cost < slice) {
     const std::uint64_t to = m.dst.row(m.row, m.size) + m.done;
     const std::uint64_t from = m.src.row(m.row, m.size) + m.done;
-    const std::uint64_t bytes = std::min(reads ? k_slice : m.data.size() * 4, m.size.width - m.done);
+    const std::uint64_t bytes = std::min(reads ? slice : m.data.size() * 4, m.size.width - m.done);
     // Looked up again: it may have been unmapped since the packet was read.
     if (around.map.find(to, bytes) == nullptr || (reads && around.map.find(from, bytes) == nullptr)) {
       stop(fault::not_mapped, m.dword, to);
       return cost;
     }
     const void* data = reads ? reinterpret_cast<const void*>(from) : m.data.data();
-    if (!reads || from != to) around.payload.copy(reinterpret_cast<void*>(to), data, bytes);
-    cost += std::max(bytes, k_row_cost);
+    if (!reads || from != to) copy(reinterpret_cast<void*>(to), data, bytes);
+    cost += std::max(bytes, travels ? k_travelling_row_cost : k_row_cost);
     m.done += bytes;
     if (m.done == m.size.width) {
       m.done = 0;

@@ -62,6 +62,9 @@ class queue {
   outcome refuse(const std::uint32_t* dw, verdict v);
   outcome finish(std::uint64_t dwords);
   outcome keep(move&& m, std::uint64_t dwords);
+  bool work(const surroundings& around);
+  // Waits for copies that travel by themselves.
+  void settle(const surroundings& around);
   // Runs up to a slice of one of the window's moves and answers the bytes moved.
   std::uint64_t run_slice(const surroundings& around);
 
@@ -92,6 +95,7 @@ class queue {
   std::uint64_t next_;  // bytes, of the next packet
   std::vector<move> window_;
   bool draining_ = false;
+  bool travelling_ = false;  // copies were begun that may not be finished
   bool stopped_ = false;
   std::uint32_t poll_looks_ = 0;
   std::chrono::steady_clock::time_point next_look_{};
