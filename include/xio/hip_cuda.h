@@ -58,7 +58,9 @@ inline hipError_t hipGetDeviceCount(int* count) { return cudaGetDeviceCount(coun
 inline hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
   return cudaDeviceCanAccessPeer(can, device, peer);
 }
-inline hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) { return cudaDeviceEnablePeerAccess(peer, flags); }
+inline hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  return cudaDeviceEnablePeerAccess(peer, flags);
+}
 inline hipError_t hipSetDevice(int device) { return cudaSetDevice(device); }
 inline hipError_t hipGetDevice(int* device) { return cudaGetDevice(device); }
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* out, int device) {

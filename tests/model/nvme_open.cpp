@@ -93,6 +93,22 @@ TEST(nvme_open, shapes) {
   EXPECT_EQ(f.size(), 4096u);
 }
 
+// Queues go where the mode says; doorbells cannot.
+TEST(nvme_open, memory_modes) {
+  scratch_file f(1 << 20);
+  const auto mode = [&](const char* m) {
+    return open_as("file:" + f.path, with(0), [&](options& o) { o.memory_mode = m; });
+  };
+  expect(mode("4"), XIO_ERR_UNSUPPORTED, "its doorbells are registers of the controller");
+  expect(mode("15"), XIO_ERR_UNSUPPORTED, "leave out 4");
+  for (const char* m : {"auto", "0", "8"}) expect(mode(m), XIO_OK, "");
+  if (gpu::host_reads_device_memory()) {
+    for (const char* m : {"1", "2", "3", "11"}) expect(mode(m), XIO_OK, "");
+  } else {
+    expect(mode("1"), XIO_ERR_UNSUPPORTED, "a software device reads and writes it as host memory");
+  }
+}
+
 TEST(nvme_open, sizes) {
   scratch_file f(1000);
   EXPECT_EQ(open_as("file:" + f.path, with(0, 3000)).status, XIO_OK);

@@ -11,15 +11,18 @@ suite mpirun 4 sdma $all
 # Engines, queues, formats and places of other kinds. Nothing but the copies themselves may differ.
 some='rma shapes signals storm'
 with() {
-  local setting=$1
-  echo "== $setting"
-  # shellcheck disable=SC2086,SC2163  # lists
-  (export ${setting?}; failures=0; suite xiorun 2 sdma $some; exit $((failures != 0))) || failures=$((failures + 1))
+  echo "== $*"
+  # Each setting for this suite only.
+  local setting
+  for setting in "$@"; do export "${setting?}"; done
+  # shellcheck disable=SC2086  # a list
+  suite xiorun 2 sdma $some
+  for setting in "$@"; do unset "${setting%%=*}"; done
 }
-with 'XIO_SDMA_QUEUES=4 XIO_MODEL_ENGINES=2 XIO_MODEL_THREADS=2'
+with XIO_SDMA_QUEUES=4 XIO_MODEL_ENGINES=2 XIO_MODEL_THREADS=2
 with XIO_SDMA_GRANULE=4
 with XIO_MEMORY_MODE=15
 # Rings of this one hold 16 entries at least.
-with 'XIO_MODEL_GPU=gfx900 XIO_RING_DEPTH=16'
+with XIO_MODEL_GPU=gfx900 XIO_RING_DEPTH=16
 for gpu in gfx942 gfx1010 gfx1030 gfx1100 gfx1201; do with "XIO_MODEL_GPU=$gpu"; done
 end
