@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "gpu/memory.hpp"
 #include "memory/mode.hpp"
 #include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
@@ -103,8 +104,16 @@ class kfd_engine final : public engine {
 
   const char* backend() const override { return name_.c_str(); }
 
-  // All that this process has mapped for the GPU is in the engine's address space, too: they have one page table.
-  void map(void*, std::size_t) override {}
+  // What this process has mapped for the GPU is in the engine's address space, too: they have one page table. A packet
+  // that names anything else would fault, and take the process with it.
+  void map(void* base, std::size_t bytes) override {
+    const gpu::location at = gpu::locate(base);
+    if (at.where == gpu::side::unknown && !at.registered)
+      fail(XIO_ERR_UNSUPPORTED,
+           "the {} bytes at {} are not mapped for the GPU, so its copy engines cannot reach them; allocate them by "
+           "xio_mem_alloc or the HIP runtime, or call hipHostRegister first",
+           bytes, base);
+  }
   void unmap(void*) override {}
 
   void set_peers(const std::vector<std::string>& bus_ids) override {
