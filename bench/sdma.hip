@@ -111,7 +111,7 @@ struct bench {
           "hipMemset");
   }
   ~bench() {
-    hipHostFree(status);
+    (void)hipHostFree(status);
     xio_finalize(world);
   }
 

@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   }
   std::printf("PE %d of %d: %zu blocks of %zu bytes, %zu bytes wrong\n", me, n, static_cast<size_t>(n), bytes, wrong);
   check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
-  hipHostFree(j.status);
+  (void)hipHostFree(j.status);
   check(xio_finalize(world) == XIO_OK, "xio_finalize");
   return wrong == 0 ? 0 : 1;
 }
