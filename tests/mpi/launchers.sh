@@ -21,6 +21,7 @@ suite xiorun 32 direct allpairs
 free_kb=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
 if [ "${free_kb:-0}" -ge $((12 << 20)) ] && [ "${sanitizer:-no}" = no ]; then
   limit=250 suite xiorun 1 direct big
+  limit=250 suite xiorun 1 sdma big
 else
   echo 'not run: big wants 12 GiB of free memory and no sanitizer'
 fi
