@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "tools/command_line.hpp"
+
+#include <cstdio>
+#include <vector>
+
+#include "tools/near_miss.hpp"
+#include "tools/size_text.hpp"
+
+namespace xio::tools {
+
+namespace {
+
+void take_unknown_words(CLI::App& app) {
+  app.allow_extras();
+  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) take_unknown_words(*sub);
+}
+
+// The subcommand that the line had got to, and all that may stand there.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto subs = app.get_subcommands();
+  return subs.empty() ? app : innermost(*subs.back());
+}
+
+std::vector<std::string> flags_of(const CLI::App* app) {
+  std::vector<std::string> all;
+  for (; app != nullptr; app = app->get_parent())
+    for (const CLI::Option* o : app->get_options())
+      for (const std::string& name : o->get_lnames()) all.push_back("--" + name);
+  return all;
+}
+
+std::vector<std::string> subcommands_of(const CLI::App& app) {
+  std::vector<std::string> all;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) all.push_back(sub->get_name());
+  return all;
+}
+
+std::string path_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : path_of(*app.get_parent()) + " " + app.get_name();
+}
+
+// The words that were left over, in the sentence for the first that is an option, else for the first.
+int refuse_words(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App& at = innermost(app);
+  const std::string command = path_of(at);
+  for (const std::string& word : words)
+    if (word.size() > 1 && word[0] == '-')
+      return refuse(command, "the option " + word + " is not known" + did_you_mean(word, flags_of(&at)));
+  const auto subs = subcommands_of(at);
+  if (subs.empty()) return refuse(command, "'" + words.front() + "' is not expected");
+  return refuse(command, "'" + words.front() + "' is not known" + did_you_mean(words.front(), subs));
+}
+
+}  // namespace
+
+int refuse(const std::string& command, const std::string& sentence) {
+  const std::string tool = command.substr(0, command.find(' '));
+  std::fprintf(stderr, "%s: %s; see %s --help\n", tool.c_str(), sentence.c_str(), command.c_str());
+  return k_exit_usage;
+}
+
+CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& value, const std::string& text,
+                      std::uint64_t low, std::uint64_t high) {
+  const auto take = [&value, flags, low, high](const std::string& given) {
+    const auto size = size_of_text(given);
+    const std::string name = flags.substr(flags.rfind(',') == std::string::npos ? 0 : flags.rfind(',') + 1);
+    if (!size) throw CLI::ValidationError(name, "'" + given + "' is no size; give bytes as 65536, 64k, 16M or 1G");
+    if (*size < low || *size > high)
+      throw CLI::ValidationError(name, given + " is not in " + text_of_size(low) + " .. " + text_of_size(high));
+    value = *size;
+  };
+  return app.add_option_function<std::string>(flags, take, text)->type_name("SIZE")->default_str(text_of_size(value));
+}
+
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  take_unknown_words(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    // A misspelt option is the likelier cause than whatever followed from it.
+    const auto words = app.remaining(true);
+    if (!words.empty() && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr) return refuse_words(app, words);
+    return refuse(path_of(innermost(app)), e.what());
+  }
+  const auto words = app.remaining(true);
+  if (!words.empty()) return refuse_words(app, words);
+  return std::nullopt;
+}
+
+}  // namespace xio::tools

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Words that were probably meant, sizes as people write them, and lines of progress.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/near_miss.hpp"
+#include "tools/progress.hpp"
+#include "tools/size_text.hpp"
+
+namespace {
+
+using namespace xio::tools;
+
+TEST(near_miss, finds_what_fingers_did) {
+  const std::vector<std::string> known{"--env", "--json", "--iterations", "--read-io", "--write-io", "nvme-ep"};
+  EXPECT_EQ(near_miss("--jsn", known), "--json");
+  EXPECT_EQ(near_miss("--evn", known), "--env");
+  EXPECT_EQ(near_miss("--iteratoins=5", known), "--iterations");
+  EXPECT_EQ(near_miss("-json", known), "--json");
+  EXPECT_EQ(near_miss("--iter", known), "--iterations");
+  EXPECT_EQ(near_miss("--raed-io", known), "--read-io");
+  EXPECT_EQ(near_miss("nvme", known), "nvme-ep");
+}
+
+TEST(near_miss, says_nothing_rather_than_nonsense) {
+  const std::vector<std::string> known{"--env", "--json"};
+  for (const char* far : {"--frobnicate", "", "--", "-", "=", "--e", "x"}) EXPECT_EQ(near_miss(far, known), "") << far;
+  EXPECT_EQ(near_miss("--json", {}), "");
+  EXPECT_EQ(did_you_mean("--zzzzzz", known), "");
+  EXPECT_EQ(did_you_mean("--jsno", known), "; did you mean --json?");
+}
+
+TEST(size_text, reads_units_of_1024) {
+  EXPECT_EQ(size_of_text("0"), 0u);
+  EXPECT_EQ(size_of_text("4096"), 4096u);
+  for (const char* four : {"4k", "4K", "4kB", "4KiB"}) EXPECT_EQ(size_of_text(four), 4096u) << four;
+  EXPECT_EQ(size_of_text("17B"), 17u);
+  EXPECT_EQ(size_of_text("1M"), 1048576u);
+  EXPECT_EQ(size_of_text("3g"), std::uint64_t{3} << 30);
+  EXPECT_EQ(size_of_text("2T"), std::uint64_t{2} << 40);
+  EXPECT_EQ(size_of_text("18446744073709551615"), UINT64_MAX);
+}
+
+TEST(size_text, refuses_all_else) {
+  for (const char* wrong : {"", "k", "-1", "+1", " 1", "1 ", "1.5k", "1kk", "1kb4", "1x", "1e3", "0x10",
+                            "18446744073709551616", "16777216T", "99999999999999999999k"})
+    EXPECT_EQ(size_of_text(wrong), std::nullopt) << wrong;
+}
+
+TEST(size_text, writes_what_it_reads) {
+  EXPECT_EQ(text_of_size(0), "0");
+  EXPECT_EQ(text_of_size(4097), "4097");
+  for (const char* text : {"512", "4k", "1M", "3G", "2T", "1025k"}) EXPECT_EQ(text_of_size(*size_of_text(text)), text);
+  EXPECT_EQ(rounded_size(17), "17 B");
+  EXPECT_EQ(rounded_size(1536), "1.5 KiB");
+  EXPECT_EQ(rounded_size(double(std::uint64_t{5} << 40)), "5.0 TiB");
+}
+
+TEST(progress, says_share_rate_and_time_left) {
+  const progress p("nvme-ep write", "ops", 1000, 4096);
+  EXPECT_EQ(p.line(500, 5), "nvme-ep write: 50% 500/1000 ops, 100 ops/s, 400.0 KiB/s, 5 s left");
+  EXPECT_EQ(p.line(1000, 5), "nvme-ep write: 100% 1000/1000 ops, 200 ops/s, 800.0 KiB/s, 0 s left");
+  EXPECT_EQ(p.line(1, 3600), "nvme-ep write: 0% 1/1000 ops, 0 ops/s, 1 B/s, 999.0 h left");
+  EXPECT_EQ(p.line(0, 0), "nvme-ep write: 0% 0/1000 ops, 0 ops/s, 0 B/s");
+  const progress endless("run", "ops", 0);
+  EXPECT_EQ(endless.line(7, 2), "run: 7 ops, 4 ops/s");
+}
+
+// A log gets a line after ten seconds, and then ever fewer; nothing before.
+TEST(progress, is_rare_in_a_log) {
+  testing::internal::CaptureStderr();
+  {
+    progress p("run", "ops", 100);
+    const auto start = progress::clock::now();
+    for (int s = 0; s <= 100; ++s) p.update(static_cast<std::uint64_t>(s), start + std::chrono::seconds(s));
+  }
+  const std::string text = testing::internal::GetCapturedStderr();
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  EXPECT_GE(lines, 3) << text;
+  EXPECT_LE(lines, 6) << text;
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+}
+
+}  // namespace
