@@ -124,3 +124,79 @@ TEST(nvme_wire, prp_pages) {
   EXPECT_EQ(n::prp_entry(0x1e00, 256, 4096), 0x101000u);
   EXPECT_EQ(n::prp_list_bytes(1 << 20, 4096), 2048u);  // 256 entries of 8 bytes
 }
+
+// 4.1.1: the last entry of a list page points to the next page if more than one page of data is left.
+TEST(nvme_wire, chained_prp_lists) {
+  // 512 entries fit in one page; the 513th needs a second, whose first entry is the 512th.
+  EXPECT_EQ(n::prp_list_pages(1, 4096), 1u);
+  EXPECT_EQ(n::prp_list_pages(512, 4096), 1u);
+  EXPECT_EQ(n::prp_list_pages(513, 4096), 2u);
+  EXPECT_EQ(n::prp_list_pages(511 + 512, 4096), 2u);
+  EXPECT_EQ(n::prp_list_pages(511 + 513, 4096), 3u);
+  EXPECT_EQ(n::prp_list_slot(511, 512, 4096), 511u);
+  EXPECT_EQ(n::prp_list_slot(510, 513, 4096), 510u);
+  EXPECT_EQ(n::prp_list_slot(511, 513, 4096), 512u);
+  EXPECT_EQ(n::prp_list_slot(512, 513, 4096), 513u);
+  EXPECT_EQ(n::prp_list_slot(1022, 1023, 4096), 1023u);
+  EXPECT_EQ(n::prp_list_slot(1022, 1024, 4096), 1024u);
+  EXPECT_EQ(n::prp_list_link(0, 4096), 511u);
+  EXPECT_EQ(n::prp_list_link(1, 4096), 1023u);
+}
+
+// 4.1.2: address in bytes 0-7, length in 8-11, type in bits 7:4 and sub type in 3:0 of byte 15. PSDT is bits 15:14 of
+// dw0; the descriptor of the command is dw6 to dw9.
+TEST(nvme_wire, sgl_descriptors) {
+  const n::sgl_descriptor d = n::make_sgl(n::sgl::last_segment, 0x1122334455667788, 0x12345670);
+  const std::vector<unsigned> want = {0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
+                                      0x70, 0x56, 0x34, 0x12, 0,    0,    0,    0x30};
+  EXPECT_EQ(bytes_of(&d, 16), want);
+  EXPECT_EQ(n::make_sgl(n::sgl::segment, 0, 0).dw[3], 0x20000000u);
+  EXPECT_EQ(n::sgl_type({{0, 0, 0, 0x3a000000}}), 3u);
+  EXPECT_EQ(n::sgl_subtype({{0, 0, 0, 0x3a000000}}), 10u);
+  const n::sqe e = n::with_sgl(n::make_io(n::opcode::compare, 5, 1, 0, 0, 0, 1), d);
+  EXPECT_EQ(e.dw[0], 0x00054005u);
+  EXPECT_EQ(bytes_of(&e.dw[6], 16), want);
+  EXPECT_EQ(n::sgl_address(n::sgl_of(e)), 0x1122334455667788u);
+  EXPECT_EQ(n::sgl_bytes(n::sgl_of(e)), 0x12345670u);
+  EXPECT_FALSE(n::sgls_supported(0));
+  EXPECT_TRUE(n::sgls_supported(1));
+  EXPECT_TRUE(n::sgls_supported(0x40002));
+  EXPECT_FALSE(n::sgls_supported(3));
+  EXPECT_TRUE(n::sgls_dwords_only(2));
+  EXPECT_FALSE(n::sgls_dwords_only(1));
+}
+
+// Base 2.0, 5.8 (PRP1 shadow, PRP2 EventIdx) and B.5: a doorbell is wanted when EventIdx lies in [before, now).
+TEST(nvme_wire, shadow_doorbells) {
+  const n::sqe e = n::make_doorbell_buffer_config(0x7000, 0x8000);
+  EXPECT_EQ(e.dw[0], 0x7cu);
+  EXPECT_EQ(e.dw[6], 0x7000u);
+  EXPECT_EQ(e.dw[8], 0x8000u);
+  EXPECT_EQ(n::shadow_sq_tail(1, 0), 0x8u);
+  EXPECT_EQ(n::shadow_cq_head(1, 0), 0xcu);
+  EXPECT_EQ(n::shadow_cq_head(2, 1), 0x28u);
+  EXPECT_TRUE(n::shadow_wants_doorbell(1, 0, 0));
+  EXPECT_TRUE(n::shadow_wants_doorbell(9, 4, 4));
+  EXPECT_TRUE(n::shadow_wants_doorbell(9, 4, 8));
+  EXPECT_FALSE(n::shadow_wants_doorbell(9, 4, 9));
+  EXPECT_FALSE(n::shadow_wants_doorbell(9, 4, 3));
+  // Around the end of a queue of 256: from 250 to 2.
+  EXPECT_TRUE(n::shadow_wants_doorbell(2, 250, 250));
+  EXPECT_TRUE(n::shadow_wants_doorbell(2, 250, 1));
+  EXPECT_FALSE(n::shadow_wants_doorbell(2, 250, 249));
+  EXPECT_FALSE(n::shadow_wants_doorbell(2, 250, 2));
+}
+
+// Base 2.0, 5.16 (LID 7:0, RAE 15, NUMDL 31:16 of dw10; NUMDU 15:0 of dw11), 5.1 (SQID 15:0, CID 31:16), 5.15.
+TEST(nvme_wire, log_pages_events_aborts) {
+  const n::sqe log = n::make_get_log_page(n::log_page::error_information, 64, true, 0x3000);
+  EXPECT_EQ(log.dw[0], 0x02u);
+  EXPECT_EQ(log.dw[6], 0x3000u);
+  EXPECT_EQ(log.dw[10], 0x000f8001u);
+  EXPECT_EQ(n::make_get_log_page(n::log_page::health, 512, false, 0).dw[10], 0x007f0002u);
+  EXPECT_EQ(n::make_async_event().dw[0], 0x0cu);
+  EXPECT_EQ(n::make_abort(3, 0x1234).dw[0], 0x08u);
+  EXPECT_EQ(n::make_abort(3, 0x1234).dw[10], 0x12340003u);
+  EXPECT_EQ(n::make_get_features(n::feature::volatile_write_cache).dw[0], 0x0au);
+  EXPECT_EQ(n::make_get_features(n::feature::volatile_write_cache).dw[10], 0x06u);
+}

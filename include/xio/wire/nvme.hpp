@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // NVMe as bytes: registers, submission and completion queue entries, opcodes, status codes, PRP arithmetic.
 // Sources: NVM Express Base Specification 2.0 (registers: 3.1.3, SQE: 3.3.3.1, CQE: 3.3.3.2, status: 3.3.3.2.1,
-// PRP: 4.1.1, admin commands: 5, features: 5.27) and NVM Command Set Specification 1.0 (3.2). Pure: no state.
+// PRP: 4.1.1, SGL: 4.1.2, admin commands: 5, features: 5.27, shadow doorbells: 5.8 and B.5) and NVM Command Set
+// Specification 1.0 (3.2). Pure: no state.
 #pragma once
 #include <cstdint>
 
@@ -35,6 +36,7 @@ XIO_WIRE std::uint32_t cq_head_doorbell(std::uint32_t qid, std::uint32_t dstrd) 
 XIO_WIRE std::uint32_t cap_mqes(std::uint64_t cap) { return static_cast<std::uint32_t>(cap & 0xffff); }  // 0-based
 XIO_WIRE bool cap_cqr(std::uint64_t cap) { return (cap >> 16) & 1; }
 XIO_WIRE std::uint32_t cap_to(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 24) & 0xff; }  // 500 ms
+XIO_WIRE bool cap_nssrs(std::uint64_t cap) { return (cap >> 36) & 1; }
 XIO_WIRE std::uint32_t cap_dstrd(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 32) & 0xf; }
 XIO_WIRE std::uint32_t cap_css(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 37) & 0xff; }
 XIO_WIRE std::uint32_t cap_mpsmin(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 48) & 0xf; }
@@ -96,8 +98,20 @@ enum class admin : std::uint8_t {
   doorbell_buffer_config = 0x7c,
 };
 
-enum class feature : std::uint8_t { arbitration = 0x01, volatile_write_cache = 0x06, number_of_queues = 0x07 };
-enum class cns : std::uint8_t { name_space = 0, controller = 1, active_namespaces = 2 };
+enum class feature : std::uint8_t {  // 5.27.1
+  arbitration = 0x01,
+  power_management = 0x02,
+  temperature_threshold = 0x04,
+  error_recovery = 0x05,
+  volatile_write_cache = 0x06,
+  number_of_queues = 0x07,
+  interrupt_coalescing = 0x08,
+  interrupt_vector = 0x09,
+  write_atomicity = 0x0a,
+  async_event_configuration = 0x0b,
+};
+enum class cns : std::uint8_t { name_space = 0, controller = 1, active_namespaces = 2, namespace_descriptors = 3 };
+enum class log_page : std::uint8_t { error_information = 0x01, health = 0x02, firmware_slot = 0x03 };  // 5.16.1
 
 constexpr std::uint32_t k_broadcast_nsid = 0xffffffff;
 
@@ -148,6 +162,38 @@ XIO_WIRE sqe make_identify(cns what, std::uint32_t nsid, std::uint64_t page) {
   return e;
 }
 
+// Shadow doorbells (5.8): two pages that controller and driver share, laid out as the doorbells are.
+XIO_WIRE sqe make_doorbell_buffer_config(std::uint64_t shadow, std::uint64_t event_index) {
+  return make_command(static_cast<std::uint8_t>(admin::doorbell_buffer_config), 0, 0, shadow, event_index);
+}
+// Offset of a queue's word in both pages.
+XIO_WIRE std::uint32_t shadow_sq_tail(std::uint32_t qid, std::uint32_t dstrd) {
+  return sq_tail_doorbell(qid, dstrd) - k_reg_doorbells;
+}
+XIO_WIRE std::uint32_t shadow_cq_head(std::uint32_t qid, std::uint32_t dstrd) {
+  return cq_head_doorbell(qid, dstrd) - k_reg_doorbells;
+}
+// B.5: after the shadow word went from `before` to `now`, does the register want to be written? Only if the
+// controller's EventIdx was passed on the way.
+XIO_WIRE bool shadow_wants_doorbell(std::uint32_t now, std::uint32_t before, std::uint32_t event_index) {
+  return static_cast<std::uint16_t>(now - event_index - 1) < static_cast<std::uint16_t>(now - before);
+}
+
+// `bytes` is a multiple of 4; retain leaves the asynchronous event of that page masked (5.16).
+XIO_WIRE sqe make_get_log_page(log_page page, std::uint32_t bytes, bool retain, std::uint64_t prp1) {
+  sqe e = make_command(static_cast<std::uint8_t>(admin::get_log_page), 0, 0xffffffff, prp1, 0);
+  const std::uint32_t dwords = bytes / 4 - 1;
+  e.dw[10] = static_cast<std::uint32_t>(page) | (retain ? 1u << 15 : 0) | (dwords & 0xffff) << 16;
+  e.dw[11] = dwords >> 16;
+  return e;
+}
+XIO_WIRE sqe make_async_event() { return make_command(static_cast<std::uint8_t>(admin::async_event), 0, 0, 0, 0); }
+XIO_WIRE sqe make_abort(std::uint32_t sqid, std::uint32_t cid) {
+  sqe e = make_command(static_cast<std::uint8_t>(admin::abort), 0, 0, 0, 0);
+  e.dw[10] = (sqid & 0xffff) | (cid << 16);
+  return e;
+}
+
 // Physically contiguous queues, no interrupts.
 XIO_WIRE sqe make_create_cq(std::uint32_t qid, std::uint32_t entries, std::uint64_t base) {
   sqe e = make_command(static_cast<std::uint8_t>(admin::create_cq), 0, 0, base, 0);
@@ -170,6 +216,11 @@ XIO_WIRE sqe make_set_features(feature f, std::uint32_t dw11) {
   sqe e = make_command(static_cast<std::uint8_t>(admin::set_features), 0, 0, 0, 0);
   e.dw[10] = static_cast<std::uint32_t>(f);
   e.dw[11] = dw11;
+  return e;
+}
+XIO_WIRE sqe make_get_features(feature f) {
+  sqe e = make_command(static_cast<std::uint8_t>(admin::get_features), 0, 0, 0, 0);
+  e.dw[10] = static_cast<std::uint32_t>(f);
   return e;
 }
 // Number of Queues, in the command and in the answer: counts, not 0-based.
@@ -200,7 +251,7 @@ XIO_WIRE cqe make_cqe(std::uint32_t result, std::uint32_t sqhd, std::uint32_t sq
   return cqe{{result, 0, (sqhd & 0xffff) | (sqid << 16), (cid & 0xffff) | (phase << 16) | (status << 17)}};
 }
 
-// SCT<<8 | SC
+// SCT<<8 | SC (base 2.0, 3.3.3.2.1; from 0x80 in the low byte: NVM command set 1.0, 2.1)
 enum : std::uint32_t {
   k_ok = 0x000,
   k_invalid_opcode = 0x001,
@@ -212,7 +263,14 @@ enum : std::uint32_t {
   k_aborted_sq_deletion = 0x008,
   k_invalid_namespace = 0x00b,
   k_command_sequence_error = 0x00c,
+  k_invalid_sgl_segment = 0x00d,
+  k_invalid_sgl_count = 0x00e,
+  k_invalid_sgl_length = 0x00f,
+  k_invalid_sgl_type = 0x011,
   k_invalid_prp_offset = 0x013,
+  k_invalid_sgl_granularity = 0x01e,
+  k_namespace_write_protected = 0x020,
+  k_transient_transport_error = 0x022,
   k_lba_out_of_range = 0x080,
   k_capacity_exceeded = 0x081,
   k_namespace_not_ready = 0x082,
@@ -221,8 +279,10 @@ enum : std::uint32_t {
   k_invalid_queue_size = 0x102,
   k_event_limit_exceeded = 0x105,
   k_invalid_interrupt_vector = 0x108,
+  k_invalid_log_page = 0x109,
   k_invalid_queue_deletion = 0x10c,
-  k_namespace_write_protected = 0x020,
+  k_feature_not_saveable = 0x10d,
+  k_feature_not_changeable = 0x10e,
   k_write_fault = 0x280,
   k_unrecovered_read = 0x281,
   k_compare_failure = 0x285,
@@ -237,20 +297,32 @@ constexpr std::uint32_t k_event_invalid_doorbell_value = 0x01 << 8 | 0x01 << 16;
 constexpr std::uint32_t k_identify_bytes = 4096;
 // Controller
 constexpr std::uint32_t k_id_vid = 0;
-constexpr std::uint32_t k_id_sn = 4;     // 20 characters
-constexpr std::uint32_t k_id_mn = 24;    // 40 characters
-constexpr std::uint32_t k_id_fr = 64;    // 8 characters
-constexpr std::uint32_t k_id_mdts = 77;  // log2 of pages of CAP.MPSMIN; 0 = no limit
+constexpr std::uint32_t k_id_sn = 4;           // 20 characters
+constexpr std::uint32_t k_id_mn = 24;          // 40 characters
+constexpr std::uint32_t k_id_fr = 64;          // 8 characters
+constexpr std::uint32_t k_id_mdts = 77;        // log2 of pages of CAP.MPSMIN; 0 = no limit
+constexpr std::uint32_t k_id_ver = 80;         // as the register VS
+constexpr std::uint32_t k_id_cntrltype = 111;  // 1: I/O controller
 constexpr std::uint32_t k_id_oacs = 256;
+constexpr std::uint32_t k_id_acl = 258;   // 0-based
 constexpr std::uint32_t k_id_aerl = 259;  // 0-based
+constexpr std::uint32_t k_id_elpe = 262;  // 0-based
 constexpr std::uint32_t k_id_sqes = 512;
 constexpr std::uint32_t k_id_cqes = 513;
 constexpr std::uint32_t k_id_nn = 516;
 constexpr std::uint32_t k_id_oncs = 520;
 constexpr std::uint32_t k_id_vwc = 525;
 constexpr std::uint32_t k_id_sgls = 536;
+constexpr std::uint32_t k_id_subnqn = 768;  // 256 characters
+constexpr std::uint16_t k_oacs_doorbell_buffer_config = 1 << 8;
 constexpr std::uint16_t k_oncs_compare = 1 << 0;
+constexpr std::uint16_t k_oncs_dataset_management = 1 << 2;
 constexpr std::uint16_t k_oncs_write_zeroes = 1 << 3;
+constexpr std::uint8_t k_vwc_present = 1 << 0;
+constexpr std::uint8_t k_vwc_flush_all = 3 << 1;  // Flush takes the broadcast NSID
+// SGLS 1:0: 1 = SGLs in I/O commands, any alignment; 2 = data blocks in whole dwords
+XIO_WIRE bool sgls_supported(std::uint32_t sgls) { return (sgls & 3) == 1 || (sgls & 3) == 2; }
+XIO_WIRE bool sgls_dwords_only(std::uint32_t sgls) { return (sgls & 3) == 2; }
 // Namespace
 constexpr std::uint32_t k_id_nsze = 0;  // in blocks
 constexpr std::uint32_t k_id_ncap = 8;
@@ -275,6 +347,53 @@ XIO_WIRE std::uint64_t prp_entry(std::uint64_t bus, std::uint64_t i, std::uint64
 // Bytes of the list of the longest transfer at the worst offset: pages of it, PRP1 being the first of one more.
 XIO_WIRE std::uint64_t prp_list_bytes(std::uint64_t transfer_bytes, std::uint64_t page) {
   return transfer_bytes / page * 8;
+}
+
+// A list of n entries (pages after the first) in contiguous list pages: every page but the last gives its last entry to
+// the bus address of the next (4.1.1).
+XIO_WIRE std::uint64_t prp_list_pages(std::uint64_t n, std::uint64_t page) {
+  const std::uint64_t all = page / 8;
+  return n <= all ? 1 : (n - 1 + all - 2) / (all - 1);
+}
+// Where entry i (from 0) of the n is, in entries from the start of the first list page.
+XIO_WIRE std::uint64_t prp_list_slot(std::uint64_t i, std::uint64_t n, std::uint64_t page) {
+  const std::uint64_t all = page / 8;
+  const std::uint64_t last = prp_list_pages(n, page) - 1;
+  const std::uint64_t at = i / (all - 1) < last ? i / (all - 1) : last;
+  return at * all + (i - at * (all - 1));
+}
+// Where list page p (from 0, not the last) points to the next.
+XIO_WIRE std::uint64_t prp_list_link(std::uint64_t p, std::uint64_t page) { return (p + 1) * (page / 8) - 1; }
+
+// --- SGL (4.1.2) -------------------------------------------------------------------------------------
+
+// Bytes 0-7 address, 8-11 length, 15 type 7:4 and sub type 3:0.
+struct alignas(16) sgl_descriptor {
+  std::uint32_t dw[4];
+};
+static_assert(sizeof(sgl_descriptor) == 16);
+
+enum class sgl : std::uint8_t { data_block = 0, bit_bucket = 1, segment = 2, last_segment = 3 };
+
+XIO_WIRE sgl_descriptor make_sgl(sgl type, std::uint64_t bus, std::uint32_t bytes) {
+  return sgl_descriptor{{static_cast<std::uint32_t>(bus), static_cast<std::uint32_t>(bus >> 32), bytes,
+                         static_cast<std::uint32_t>(type) << 28}};
+}
+XIO_WIRE std::uint64_t sgl_address(const sgl_descriptor& d) {
+  return d.dw[0] | (static_cast<std::uint64_t>(d.dw[1]) << 32);
+}
+XIO_WIRE std::uint32_t sgl_bytes(const sgl_descriptor& d) { return d.dw[2]; }
+XIO_WIRE std::uint32_t sgl_type(const sgl_descriptor& d) { return d.dw[3] >> 28; }
+XIO_WIRE std::uint32_t sgl_subtype(const sgl_descriptor& d) { return d.dw[3] >> 24 & 0xf; }
+
+constexpr std::uint32_t k_psdt_sgl = 1u << 14;  // dw0 15:14 = 01b: the data pointer is an SGL descriptor
+
+XIO_WIRE sgl_descriptor sgl_of(const sqe& e) { return sgl_descriptor{{e.dw[6], e.dw[7], e.dw[8], e.dw[9]}}; }
+// The command's data pointer becomes that descriptor.
+XIO_WIRE sqe with_sgl(sqe e, const sgl_descriptor& d) {
+  e.dw[0] |= k_psdt_sgl;
+  for (int i = 0; i < 4; ++i) e.dw[6 + i] = d.dw[i];
+  return e;
 }
 
 }  // namespace xio::wire::nvme
