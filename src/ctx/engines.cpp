@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/backends.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 
@@ -67,7 +68,7 @@ rdma::endpoint& engines::open_rdma() {
   known_.each([&](auto& s) { adopt_keys(s.known, endpoint->register_memory(start(s.known), s.known.bytes)); });
   for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) show_row(i);
   rdma_ = std::move(endpoint);
-  log::info("rdma: {}", rdma_->backend());
+  note_backend("rdma", rdma_->backend());
   return *rdma_;
 }
 
@@ -80,7 +81,7 @@ sdma::engine& engines::open_sdma() {
   const std::lock_guard hold(lock_);
   known_.each([&](auto& s) { engine->map(start(s.known), s.known.bytes); });
   sdma_ = std::move(engine);
-  log::info("sdma: {}", sdma_->backend());
+  note_backend("sdma", sdma_->backend());
   return *sdma_;
 }
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <bit>
 
+#include "base/backends.hpp"
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "ctx/attributes.hpp"
 #include "gpu/memory.hpp"
 #include "xio/device/sdma.hpp"
@@ -76,7 +76,7 @@ sdma_link::sdma_link(const xio_sdma_link_attr_t* attr) : queues_("queue", "destr
   engine_ = sdma::open(options_, *machine_, gpu::payload());
   // Peer 0 of the engine is the other device.
   if (other >= 0) engine_->set_peers({gpu::bus_id_of(other)});
-  log::info("sdma link: {}", engine_->backend());
+  note_backend("sdma link", engine_->backend());
 }
 
 void sdma_link::map(void* base, std::size_t bytes) {

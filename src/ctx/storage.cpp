@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/storage.hpp"
 
+#include "base/backends.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "xio/device/request.hpp"
@@ -32,7 +33,7 @@ storage::storage(engines& e, const options& o, const std::string& name, const xi
     e.detach(*controller_);
     throw;
   }
-  log::info("storage {}: {}", name, controller_->backend());
+  note_backend("storage " + name, controller_->backend());
 }
 
 storage::~storage() {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What plays each engine in this process, as whoever opened it noted: for tools, which say where their figures are
+// from.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace xio {
+
+// engine: "rdma", "sdma", "storage file:x". backend: "mlx5 over shm (model)". The newest note of an engine counts, and
+// goes to the log as well. Thread safe.
+void note_backend(const std::string& engine, const std::string& backend);
+
+// In the order of the first notes.
+std::vector<std::pair<std::string, std::string>> noted_backends();
+
+// Whether software stands in for a device.
+bool is_model(const std::string& backend);
+
+}  // namespace xio
