@@ -31,6 +31,11 @@ section memory_section(bool gpu_ready);
 section hdp_section(const options& o, bool gpu_ready);
 section sdma_section(const options& o, bool gpu_ready);
 
+// PCIe AtomicOps of one device, or of every GPU and NIC if bus_id is empty; see topology/pci_reader.hpp for dump.
+std::vector<section> atomics_sections(const std::string& dump, const std::string& bus_id);
+// Lets a device send them, if they would arrive. Answers what was done; throws if they would not, or it could not.
+std::string enable_atomics(const std::string& bus_id);
+
 std::string as_text(const std::vector<section>& sections);
 std::string as_json(const std::vector<section>& sections);
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "topology/pci_dump.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <fstream>
+#include <set>
+
+#include "base/error.hpp"
+#include "topology/pci_tree.hpp"
+
+namespace xio::topology {
+
+namespace {
+
+constexpr std::size_t k_config_bytes = 4096;
+constexpr std::size_t k_line_bytes = 16;
+constexpr std::size_t k_line_most = 4096;
+constexpr std::size_t k_file_most = 64u << 20;
+
+bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
+
+// How many hexadecimal digits stand before `end` at the line's begin; 0 if anything else does.
+std::size_t digits_before(const std::string& line, char end) {
+  std::size_t n = 0;
+  while (n < line.size() && is_hex(line[n])) ++n;
+  return n < line.size() && line[n] == end ? n : 0;
+}
+
+class copier {
+ public:
+  explicit copier(const std::string& file) : file_(file) {}
+
+  void take(const std::string& line) {
+    ++number_;
+    if (line.size() > k_line_most) complain("is too long");
+    if (line.empty()) {
+      inside_ = false;
+    } else if (digits_before(line, ' ') == 0 && is_head(line)) {
+      head(line.substr(0, line.find(' ')));
+    } else if (inside_ && digits_before(line, ':') != 0 && line.find(": ") == digits_before(line, ':')) {
+      bytes(line);
+    }
+    // Everything else is for people: what lspci -v says of the device.
+  }
+
+  std::string finish() const {
+    if (seen_.empty())
+      fail(XIO_ERR_ARG, "{} describes no PCI function; give what 'lspci -D -xxxx' wrote as root", file_);
+    return out_;
+  }
+
+ private:
+  [[noreturn]] void complain(const std::string& what) const {
+    fail(XIO_ERR_ARG, "{} line {} {}; give what 'lspci -D -xxxx' wrote", file_, number_, what);
+  }
+
+  static bool is_head(const std::string& line) {
+    const std::size_t colon = digits_before(line, ':');
+    return (colon == 2 || colon == 4 || colon == 5) && line.find('.') < line.find(' ') && line.find(' ') != line.npos;
+  }
+
+  void head(const std::string& text) {
+    std::string id;
+    if (guard([&] { id = full_bus_id(text); }) != XIO_OK) complain("begins with '" + text + "', which is no address");
+    if (!seen_.insert(id).second) complain("describes " + id + " a second time");
+    inside_ = true;
+    out_ += id + " function\n";
+  }
+
+  void bytes(const std::string& line) {
+    const std::size_t colon = line.find(':');
+    const std::size_t offset = colon > 3 ? k_config_bytes : std::stoul(line.substr(0, colon), nullptr, 16);
+    std::size_t n = 0;
+    for (std::size_t at = colon + 1; at < line.size(); at += 3, ++n)
+      if (at + 2 >= line.size() || line[at] != ' ' || !is_hex(line[at + 1]) || !is_hex(line[at + 2]))
+        complain("is no row of bytes");
+    if (n > k_line_bytes || offset + n > k_config_bytes) complain("reaches beyond the 4096 bytes of a function");
+    out_ += line + "\n";
+  }
+
+  const std::string& file_;
+  std::size_t number_ = 0;
+  bool inside_ = false;
+  std::set<std::string> seen_;
+  std::string out_;
+};
+
+std::string checked_copy(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) fail(XIO_ERR_ARG, "{} cannot be read: {}; give what 'lspci -D -xxxx' wrote", file, errno_text(errno));
+  copier c(file);
+  std::size_t bytes = 0;
+  for (std::string line; std::getline(in, line); c.take(line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    bytes += line.size() + 1;
+    if (bytes > k_file_most) fail(XIO_ERR_ARG, "{} has more than {} bytes and is no dump of lspci", file, k_file_most);
+  }
+  return c.finish();
+}
+
+}  // namespace
+
+checked_dump::checked_dump(const std::string& file) {
+  const std::string text = checked_copy(file);
+  fd_ = memfd_create("xio-pci-dump", MFD_CLOEXEC);
+  for (std::size_t done = 0; fd_ >= 0 && done < text.size();) {
+    const ssize_t n = write(fd_, text.data() + done, text.size() - done);
+    if (n <= 0) {
+      close(fd_);
+      fd_ = -1;
+      break;
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  if (fd_ < 0) fail(XIO_ERR_IO, "no memory for a copy of {}: {}", file, errno_text(errno));
+}
+
+checked_dump::~checked_dump() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string checked_dump::path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+}  // namespace xio::topology
