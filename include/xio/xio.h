@@ -78,9 +78,10 @@ typedef struct xio_storage_attr {
   uint32_t block_bytes; /* file: 512 .. 65536, a power of two; 0 = 512 */
   uint64_t bytes;       /* file: capacity wanted; the file grows to it. 0 = as it is. A file whose size is no
                            multiple of the block is padded with zeroes in the last block when read */
+  uint64_t stripe_bytes; /* several controllers: bytes of a stripe, a power of two from a block up; 0 = 64 KiB */
 } xio_storage_attr_t;
 #define XIO_STORAGE_ATTR_INIT \
-  { sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0 }
+  { sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0, 0 }
 
 /* Statistics of one engine of a ctx or storage. */
 typedef struct xio_engine_stats {
@@ -139,7 +140,9 @@ XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_rou
 /* XIO_OK and info->status = XIO_OK when nothing failed. Does not clear. */
 XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
-/* Local. name: "file:PATH" (software controller over a file). attr may be null. */
+/* Local. name: "file:PATH" (software controller over a file), "nvme:BDF/NSID" (a drive bound to vfio-pci),
+ * "kmod:/dev/nvmeXnY" (by XIO's kernel module), or up to 8 such names with commas between: one storage in stripes over
+ * all of them (see stripe_bytes). attr may be null. */
 XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
                                          xio_storage_t* storage);
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);

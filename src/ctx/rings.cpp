@@ -42,7 +42,7 @@ void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out
   for (const auto& ring : rings) {
     const auto s = state_of(ring);
     out.ops += s.ops;
-    out.doorbells += s.doorbells;
+    out.doorbells += s.doorbells + s.cq_doorbells;
     out.bytes += s.bytes;
   }
 }

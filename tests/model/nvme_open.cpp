@@ -44,9 +44,9 @@ void expect(const answer& a, xio_status_t status, const std::string& part) {
 TEST(nvme_open, names) {
   expect(open_as("nvme:0000:01:00.0/1", with(0)), XIO_ERR_UNSUPPORTED, "use file:PATH");
   expect(open_as("kmod:/dev/nvme0n1", with(0)), XIO_ERR_UNSUPPORTED, "use file:PATH");
-  expect(open_as("ftp:there", with(0)), XIO_ERR_ARG, "must begin with file:");
-  expect(open_as("plain", with(0)), XIO_ERR_ARG, "must begin with file:");
-  expect(open_as("", with(0)), XIO_ERR_ARG, "must begin with file:");
+  expect(open_as("ftp:there", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");
+  expect(open_as("plain", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");
+  expect(open_as("", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");
   expect(open_as("file:", with(0)), XIO_ERR_ARG, "no path");
   expect(open_as("file:/x", with(0), [](options& o) { o.backend = "hw"; }), XIO_ERR_UNSUPPORTED, "XIO_BACKEND");
 }

@@ -51,10 +51,17 @@ struct nvme_codec {
     return load<scope::agent, order::relaxed>(&r.state->issued) - low <= r.op_count - 2 * r.depth;
   }
 
-  XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
+  // Whether a register was written: with shadow doorbells (NVMe base 2.0, B.5) only where the drive asks for it.
+  XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
     // Cumulative: covers the entries of every lane whose mark the caller has acquired.
     fence<scope::system, order::release>();
-    store<scope::system, order::release>(reinterpret_cast<u32*>(r.doorbell), static_cast<u32>(to) & (r.depth - 1));
+    const u32 mask = r.depth - 1;
+    const u32 tail = static_cast<u32>(to) & mask;
+    if (r.record != nullptr &&
+        !shadow_asks(r.record, reinterpret_cast<const u32*>(r.side), static_cast<u32>(from) & mask, tail, mask))
+      return false;
+    store<scope::system, order::release>(reinterpret_cast<u32*>(r.doorbell), tail);
+    return true;
   }
 
   // One lap of the CQ at most.
@@ -156,6 +163,17 @@ struct nvme_codec {
   }
 
  private:
+  // Tells the drive, or the host thread that watches for it (then there is no event word), by memory. True: the drive
+  // wants its register written too, because the value passes the one that it named. Either it sees the new word when it
+  // looks for the last time before it goes to sleep, or the fence lets us see the event that it wrote before.
+  XIO_DEVICE static bool shadow_asks(u32* word, const u32* event, u32 old, u32 now, u32 mask) {
+    store<scope::system, order::release>(word, now);
+    if (event == nullptr) return false;
+    fence<scope::system, order::seq_cst>();
+    const u32 at = load<scope::system, order::relaxed>(event);
+    return ((now - at - 1) & mask) < ((now - old) & mask);
+  }
+
   XIO_DEVICE static const u32* entry(const ring_view& r, u64 head) {
     return reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * 4;
   }
@@ -203,9 +221,23 @@ struct nvme_codec {
 
   // A quarter of the CQ may lag behind: the drive can then always post 3/4, and those trigger the next ring.
   XIO_DEVICE static void ring_cq(const ring_view& r, u64 head) {
-    if (head - load<scope::agent, order::relaxed>(&r.state->cq_rung) < r.cq_depth / 4) return;
-    store<scope::system, order::release>(r.cq_doorbell, static_cast<u32>(head) & (r.cq_depth - 1));
+    const u64 rung = load<scope::agent, order::relaxed>(&r.state->cq_rung);
+    if (head - rung < r.cq_depth / 4) return;
     store<scope::agent, order::relaxed>(&r.state->cq_rung, head);
+    const u32 mask = r.cq_depth - 1;
+    const u32 now = static_cast<u32>(head) & mask;
+    if (r.side != nullptr) {
+      // The words of the CQ lie as far behind those of the SQ as its register does. Where the host rings,
+      // cq_doorbell is the word that it watches.
+      const i64 behind = r.cq_doorbell - reinterpret_cast<u32*>(r.doorbell);
+      if (!shadow_asks(r.record + behind, reinterpret_cast<const u32*>(r.side) + behind, static_cast<u32>(rung) & mask,
+                       now, mask))
+        return;
+    }
+    store<scope::system, order::release>(r.cq_doorbell, now);
+    if (r.doorbell != nullptr)
+      store<scope::agent, order::relaxed>(&r.state->cq_doorbells,
+                                          load<scope::agent, order::relaxed>(&r.state->cq_doorbells) + 1);
   }
 
   // After the entries, never among them: retire() rebuilds tickets from the low mark.

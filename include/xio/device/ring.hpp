@@ -14,7 +14,8 @@
 //
 // A Codec knows one format:
 //   static constexpr bool k_in_order                     completions come in ticket order
-//   static void announce(const ring_view&, u64 from, u64 to)   entries [from,to) are published: doorbell
+//   static void announce(const ring_view&, u64 from, u64 to)   entries [from,to) are published: doorbell; or bool,
+//                                                        false where the device looks without one
 //   static void drain(const ring_view&)                  consume completions: advance state->completed, give
 //                                                        credits back, record failures (single caller)
 //   static bool may_issue(const ring_view&)              a further gate before tickets are taken
@@ -95,6 +96,17 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
   }
 }
 
+// How many doorbells it took: a codec that knows says whether any.
+template <class Codec>
+XIO_DEVICE u64 ring_tell(const ring_view& r, u64 from, u64 to) {
+  if constexpr (requires { static_cast<bool>(Codec::announce(r, from, to)); }) {
+    return Codec::announce(r, from, to) ? 1 : 0;
+  } else {
+    Codec::announce(r, from, to);
+    return 1;
+  }
+}
+
 // Rings for every entry that is complete, unless somebody who must look again is already at it.
 template <class Codec>
 XIO_DEVICE void ring_announce(const ring_view& r) {
@@ -107,9 +119,9 @@ XIO_DEVICE void ring_announce(const ring_view& r) {
     // At most depth steps: credits bound what can be marked.
     while (load<scope::agent, order::acquire>(&r.sequence[to & (r.depth - 1)]) == ring_lap(r, to)) ++to;
     if (to != from) {
-      Codec::announce(r, from, to);
+      const u64 rung = ring_tell<Codec>(r, from, to);
       store<scope::agent, order::relaxed>(&s->published, to);
-      store<scope::agent, order::relaxed>(&s->doorbells, load<scope::agent, order::relaxed>(&s->doorbells) + 1);
+      store<scope::agent, order::relaxed>(&s->doorbells, load<scope::agent, order::relaxed>(&s->doorbells) + rung);
     }
     u32 expected = seen;
     if (compare_exchange<scope::agent, order::acq_rel>(&s->pending, expected, 0u)) return;

@@ -89,7 +89,7 @@ XIO_DEVICE void write_command(const ring_view& r, u64 ticket, const transfer& t,
     for (u64 page = 1; page < pages; ++page) list[page - 1] = wire::nvme::prp_entry(bus, page, s.page_bytes);
     prp2 = r.list_pages_bus + at;
   }
-  const wire::nvme::sqe sqe = wire::nvme::make_io(t.op, cid, s.nsid, bus, prp2, t.lba + (done >> s.block_log2),
+  const wire::nvme::sqe sqe = wire::nvme::make_io(t.op, cid, r.personality, bus, prp2, t.lba + (done >> s.block_log2),
                                                   static_cast<u32>(bytes >> s.block_log2));
   entry64 e;
   for (int k = 0; k < 16; ++k) e.dw[k] = sqe.dw[k];
@@ -218,7 +218,7 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
   for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
     status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, 0}, &ticket, [&](u64 mine, bool) {
       const wire::nvme::sqe sqe =
-          wire::nvme::make_command(static_cast<u8>(wire::nvme::opcode::flush), nvme_codec::cid(r, mine), s.nsid, 0, 0);
+          wire::nvme::make_command(static_cast<u8>(wire::nvme::opcode::flush), nvme_codec::cid(r, mine), r.personality, 0, 0);
       entry64 e;
       for (int k = 0; k < 16; ++k) e.dw[k] = sqe.dw[k];
       store_entry(ring_slot(r, mine, sizeof e), e);

@@ -33,6 +33,7 @@ struct alignas(128) ring_state {
   alignas(128) std::uint64_t completed;  // every ticket below is complete; reaper only
   std::uint64_t cq_head;                 // CQEs consumed (rings with a CQ of their own index)
   std::uint64_t cq_rung;                 // last CQ head told to the device
+  std::uint64_t cq_doorbells;            // how often it was told by a register
   alignas(128) std::uint32_t failed;     // 0, or the xio_status of the first failure: the ring refuses work
   std::uint32_t vendor;                  // the device's own code of that failure
   std::uint64_t failed_ticket;           // the op that failed; later ones were flushed
@@ -55,7 +56,8 @@ struct ring_view {
   std::uint32_t chunk;  // most payload bytes of one entry
 
   std::uint64_t* doorbell;     // mlx5: UAR + 0x800; sdma: KFD doorbell; nvme: 32-bit SQ tail register
-  std::uint32_t* record;       // mlx5: send word of the doorbell record; sdma: 64-bit wptr memory
+  std::uint32_t* record;       // mlx5: send word of the doorbell record; sdma: 64-bit wptr memory; nvme: shadow SQ
+                               // tail, null where the registers are written directly
   unsigned char* completion;   // mlx5: collapsed CQE; sdma: 32-bit fence word; nvme: CQ entries
   std::uint32_t* cq_doorbell;  // nvme: CQ head register
   std::uint32_t cq_depth;      // nvme: CQ entries, a power of two
@@ -65,7 +67,7 @@ struct ring_view {
   std::uint32_t* op_words;
   std::uint32_t op_count;  // command ids, a power of two, >= 4 * depth
   std::uint32_t op_count_log2;
-  unsigned char* list_pages;  // nvme: one page of PRP list per slot
+  unsigned char* list_pages;  // nvme: room for the longest PRP list per command id, or null where SGLs name the data
   std::uint64_t list_pages_bus;
 
   // RDMA. The queue pair's peer, as its NIC sees it, and what this NIC can.
@@ -77,14 +79,14 @@ struct ring_view {
   std::uint32_t inline_bytes;  // most bytes that one lane's put carries in its entry
   std::uint32_t gather_bytes;  // most bytes that a wave's merged put carries in one entry
   std::uint32_t path_mtu;      // bnxt: payload bytes of one packet
-  std::uint32_t personality;   // of the family: ionic firmware version, sdma generation; see the family's header
+  std::uint32_t personality;   // of the family: ionic firmware version, sdma generation, nvme namespace; see its header
   std::uint32_t cq_id;         // bnxt, ionic: the completion queue's number
   std::uint32_t slots_lkey;    // ernic: of the slots themselves, where they are registered memory
-  unsigned char* side;         // bnxt: MSN table; ernic: indices
-  std::uint16_t alone;         // 1: one thread at a time posts and waits here; see ring_post_alone
-  std::uint16_t granule;       // sdma: what addresses and lengths of copies are multiples of, 1 or 4; loads and stores
-                               // move the rest
-  std::uint16_t least_slots;   // sdma: slots that are posted at least at once, 1 or 4
+  unsigned char* side;    // bnxt: MSN table; ernic: indices; nvme: EventIdx of the SQ tail, null where the host rings
+  std::uint16_t alone;    // 1: one thread at a time posts and waits here; see ring_post_alone
+  std::uint16_t granule;  // sdma: what addresses and lengths of copies are multiples of, 1 or 4; loads and stores
+                          // move the rest
+  std::uint16_t least_slots;  // sdma: slots that are posted at least at once, 1 or 4
   std::uint16_t pad0;
 };
 static_assert(sizeof(ring_view) == 184);
@@ -128,11 +130,15 @@ struct region_view {
 };
 static_assert(sizeof(region_view) == 48);
 
+// What commands beyond reading, writing and flushing the storage takes.
+enum storage_feature : std::uint32_t { storage_compares = 1, storage_zeroes = 2, storage_sgls = 4 };
+
+// One namespace, or several of equal shape with stripes that go round: stripe s lies on member s % members.
 struct storage_view {
-  ring_view* queues;
-  std::uint32_t queue_count;  // the queue is chosen by workgroup
-  std::uint32_t nsid;
-  std::uint64_t bytes;        // of the namespace
+  ring_view* queues;          // of the first member, then of the next; every member has as many
+  std::uint32_t queue_count;  // of all members together; the workgroup chooses among those of a member
+  std::uint32_t members;
+  std::uint64_t bytes;        // of all members together
   std::uint32_t block_bytes;  // a power of two
   std::uint32_t block_log2;
   std::uint32_t transfer_bytes;  // most bytes of one command (MDTS)
@@ -140,9 +146,11 @@ struct storage_view {
   std::uint32_t slot;            // place in world_view::storages
   std::uint32_t live;
   std::uint32_t read_only;
-  std::uint32_t pad0;
+  std::uint32_t features;       // bits of storage_feature, of every member
+  std::uint32_t member_queues;  // queue_count / members
+  std::uint32_t stripe_log2;    // of the bytes of a stripe, a multiple of the block; of one member any
 };
-static_assert(sizeof(storage_view) == 56);
+static_assert(sizeof(storage_view) == 64);
 
 constexpr std::uint32_t k_max_regions = 64;
 constexpr std::uint32_t k_max_storages = 16;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint32_t k_admin_entries = 16;
 constexpr std::size_t k_page = 4096;
+constexpr std::uint32_t k_oacs_doorbell_buffer = 1u << 8;  // 5.17.2.1, OACS
 
 template <class T>
 T field(const unsigned char* page, std::uint32_t offset) {
@@ -30,14 +31,28 @@ void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
 
 }  // namespace
 
-drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where)
-    : bus_(b), memory_((bytes + k_page - 1) / k_page * k_page, where, k_page) {
-  address_ = bus_.map_queue(memory_.data(), memory_.size());
+drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where) : bus_(b) {
+  const std::size_t whole = (bytes + k_page - 1) / k_page * k_page;
+  base_ = bus_.lend(whole);
+  lent_ = base_ != nullptr;
+  if (!lent_) {
+    memory_ = gpu::buffer(whole, where, k_page);
+    base_ = memory_.data();
+  }
+  try {
+    address_ = bus_.map_queue(base_, whole);
+  } catch (...) {
+    if (lent_) bus_.take_back(base_);
+    throw;
+  }
 }
 
-drive_memory::~drive_memory() { bus_.unmap_queue(memory_.data()); }
+drive_memory::~drive_memory() {
+  bus_.unmap_queue(base_);
+  if (lent_) bus_.take_back(base_);
+}
 
-drive::drive(std::string name, void* registers, bus& b, std::chrono::milliseconds timeout)
+drive::drive(std::string name, void* registers, bus& b, std::chrono::milliseconds timeout, std::uint32_t nsid)
     : name_(std::move(name)),
       registers_(static_cast<unsigned char*>(registers)),
       bus_(b),
@@ -45,6 +60,7 @@ drive::drive(std::string name, void* registers, bus& b, std::chrono::millisecond
       sq_(b, k_admin_entries * sizeof(w::sqe)),
       cq_(b, k_admin_entries * sizeof(w::cqe)),
       page_(b, k_page) {
+  facts_.nsid = nsid;
   try {
     enable();
     identify();
@@ -107,6 +123,7 @@ void drive::enable() {
   ready_timeout_ = std::chrono::milliseconds(500) * std::max(1u, w::cap_to(cap));
   facts_.stride = w::cap_dstrd(cap);
   facts_.max_entries = w::cap_mqes(cap) + 1;
+  facts_.contiguous = w::cap_cqr(cap);
   if ((w::cap_css(cap) & 1) == 0)
     fail(XIO_ERR_UNSUPPORTED, "{} has no NVM command set (CAP {:#x}); use another drive", name_, cap);
   if (w::cap_mpsmin(cap) != 0)
@@ -124,13 +141,15 @@ void drive::identify() {
   const auto* page = page_.as<unsigned char>();
   admin(w::make_identify(w::cns::controller, 0, page_.address()), "Identify Controller");
   const std::uint32_t mdts = field<std::uint8_t>(page, w::k_id_mdts);
-  const std::uint32_t one_list = facts_.page_bytes / 8 * facts_.page_bytes;
-  facts_.transfer_bytes = mdts == 0 || mdts >= 9 ? one_list : facts_.page_bytes << mdts;
+  facts_.transfer_bytes = mdts == 0 || mdts >= 11 ? k_most_transfer : facts_.page_bytes << mdts;
   facts_.write_cache = (field<std::uint8_t>(page, w::k_id_vwc) & 1) != 0;
-
-  admin(w::make_identify(w::cns::active_namespaces, 0, page_.address()), "Identify Active Namespaces");
-  facts_.nsid = field<std::uint32_t>(page, 0);
-  if (facts_.nsid == 0) fail(XIO_ERR_IO, "{} has no active namespace; create one", name_);
+  const std::uint32_t oncs = field<std::uint16_t>(page, w::k_id_oncs);
+  facts_.compares = (oncs & w::k_oncs_compare) != 0;
+  facts_.zeroes = (oncs & w::k_oncs_write_zeroes) != 0;
+  // 1:0 is 1: data of any alignment; 2: dwords only, which is what PRPs ask of buffers too.
+  facts_.sgls = (field<std::uint32_t>(page, w::k_id_sgls) & 3) != 0;
+  facts_.shadow_doorbells = (field<std::uint16_t>(page, w::k_id_oacs) & k_oacs_doorbell_buffer) != 0;
+  choose_namespace();
 
   admin(w::make_identify(w::cns::name_space, facts_.nsid, page_.address()), "Identify Namespace");
   facts_.blocks = field<std::uint64_t>(page, w::k_id_nsze);
@@ -145,6 +164,27 @@ void drive::identify() {
     fail(XIO_ERR_UNSUPPORTED, "namespace {} of {} has blocks of 2^{} bytes; format it with 512 to 65536", facts_.nsid,
          name_, lbads);
   facts_.block_bytes = 1u << lbads;
+}
+
+void drive::choose_namespace() {
+  const auto* page = page_.as<unsigned char>();
+  const std::uint32_t wanted = facts_.nsid;
+  admin(w::make_identify(w::cns::active_namespaces, 0, page_.address()), "Identify Active Namespaces");
+  for (std::uint32_t i = 0; i < w::k_identify_bytes / 4; ++i) {
+    const std::uint32_t nsid = field<std::uint32_t>(page, 4 * i);
+    if (nsid == 0) break;
+    facts_.nsid = nsid;
+    if (wanted == 0 || wanted == nsid) return;
+  }
+  if (wanted == 0) fail(XIO_ERR_IO, "{} has no active namespace; create one", name_);
+  fail(XIO_ERR_ARG, "{} has no active namespace {}; name one that it has", name_, wanted);
+}
+
+void drive::use_shadow_doorbells(std::uint32_t* shadow, std::uint64_t shadow_address, std::uint64_t event_address) {
+  admin(
+      w::make_command(static_cast<std::uint8_t>(w::admin::doorbell_buffer_config), 0, 0, shadow_address, event_address),
+      "Doorbell Buffer Config");
+  shadow_ = shadow;
 }
 
 std::uint32_t drive::request_queues(std::uint32_t wanted) {
@@ -166,13 +206,19 @@ void drive::delete_queues(std::uint32_t qid) {
   admin(w::make_delete_queue(w::admin::delete_cq, qid), "Delete I/O Completion Queue");
 }
 
+// The shadow of the admin queue is kept and its register always rung: set-up needs no economy.
+void drive::ring_admin(std::uint32_t* doorbell, std::uint32_t value) const {
+  if (shadow_ != nullptr) __atomic_store_n(shadow_ + (doorbell - sq_doorbell(0)), value, __ATOMIC_SEQ_CST);
+  __atomic_store_n(doorbell, value, __ATOMIC_RELEASE);
+}
+
 // One at a time: set-up is not a hot path.
 std::uint32_t drive::admin(w::sqe command, const char* what) {
   const std::uint16_t cid = next_cid_++;
   command.dw[0] |= static_cast<std::uint32_t>(cid) << 16;
   sq_.as<w::sqe>()[sq_tail_] = command;
   sq_tail_ = (sq_tail_ + 1) % k_admin_entries;
-  __atomic_store_n(sq_doorbell(0), sq_tail_, __ATOMIC_RELEASE);
+  ring_admin(sq_doorbell(0), sq_tail_);
   auto* entry = cq_.as<w::cqe>() + cq_head_;
   const auto end = clock::now() + timeout_;
   std::uint32_t dw3 = 0;
@@ -188,7 +234,7 @@ std::uint32_t drive::admin(w::sqe command, const char* what) {
   const std::uint32_t result = entry->dw[0];
   cq_head_ = (cq_head_ + 1) % k_admin_entries;
   if (cq_head_ == 0) phase_ ^= 1;
-  __atomic_store_n(cq_doorbell(0), cq_head_, __ATOMIC_RELEASE);
+  ring_admin(cq_doorbell(0), cq_head_);
   if (w::cqe_cid(dw3) != cid) {
     lost_ = true;
     fail(XIO_ERR_IO, "{} answered command {} when {} ({}) was asked; reset it", name_, w::cqe_cid(dw3), cid, what);

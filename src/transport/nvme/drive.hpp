@@ -17,6 +17,10 @@ class bus {
   virtual ~bus() = default;
   virtual std::uint64_t map_queue(void* base, std::size_t bytes) = 0;  // answers the bus address, contiguous
   virtual void unmap_queue(void* base) = 0;
+  // Memory of the bus's own for queues and lists, zeroed and page-aligned, where there is such (that of another PCI
+  // device, for one). Null: take the platform's. Goes through map_queue like any other.
+  virtual void* lend(std::size_t /*bytes*/) { return nullptr; }
+  virtual void take_back(void* /*base*/) {}
 };
 
 // Page-aligned zeroed memory that host, GPU and drive share.
@@ -28,32 +32,43 @@ class drive_memory {
   drive_memory& operator=(const drive_memory&) = delete;
   template <class T>
   T* as() const {
-    return memory_.as<T>();
+    return static_cast<T*>(base_);
   }
   std::uint64_t address() const { return address_; }
 
  private:
   bus& bus_;
-  gpu::buffer memory_;
+  gpu::buffer memory_;  // empty where the bus lent it
+  void* base_ = nullptr;
+  bool lent_ = false;
   std::uint64_t address_ = 0;
 };
 
 struct drive_facts {
   std::uint32_t stride = 0;          // CAP.DSTRD
-  std::uint32_t max_entries = 0;     // of an I/O queue
+  std::uint32_t max_entries = 0;     // of an I/O queue: CAP.MQES + 1
+  bool contiguous = true;            // CAP.CQR; queues always are
   std::uint32_t page_bytes = 4096;   // CC.MPS
-  std::uint32_t transfer_bytes = 0;  // MDTS; never more than one list page can name
-  bool write_cache = false;
+  std::uint32_t transfer_bytes = 0;  // MDTS, at most k_most_transfer
+  bool write_cache = false;          // VWC
+  bool compares = false;             // ONCS
+  bool zeroes = false;               // ONCS: write zeroes
+  bool sgls = false;                 // SGLS: data blocks at any dword
+  bool shadow_doorbells = false;     // OACS: Doorbell Buffer Config
   std::uint32_t nsid = 1;
   std::uint64_t blocks = 0;
   std::uint32_t block_bytes = 0;
   bool read_only = false;
 };
 
+// Longer transfers are split even where the drive would take them: every command id has room for its list.
+constexpr std::uint32_t k_most_transfer = 8u << 20;
+
 class drive {
  public:
-  // Resets the controller, enables it, reads what it is. Throws with `name` in the sentence.
-  drive(std::string name, void* registers, bus& b, std::chrono::milliseconds timeout);
+  // Resets the controller, enables it, reads what it is. nsid 0: the first active namespace. Throws with `name` in the
+  // sentence.
+  drive(std::string name, void* registers, bus& b, std::chrono::milliseconds timeout, std::uint32_t nsid = 0);
   ~drive();  // shut down and disabled
   drive(const drive&) = delete;
   drive& operator=(const drive&) = delete;
@@ -69,6 +84,9 @@ class drive {
   void create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
                      std::uint32_t cq_entries);
   void delete_queues(std::uint32_t qid);
+  // Doorbell Buffer Config (NVMe base 2.0, 5.8): two pages, shadow and EventIdx, that must outlive the drive's being
+  // enabled. shadow: as the host sees it.
+  void use_shadow_doorbells(std::uint32_t* shadow, std::uint64_t shadow_address, std::uint64_t event_address);
 
  private:
   std::uint32_t read32(std::uint32_t offset) const;
@@ -78,6 +96,8 @@ class drive {
   void wait_status(std::uint32_t mask, std::uint32_t value, std::chrono::milliseconds limit, const char* what) const;
   void enable();
   void identify();
+  void choose_namespace();
+  void ring_admin(std::uint32_t* doorbell, std::uint32_t value) const;
   std::uint32_t admin(wire::nvme::sqe command, const char* what);  // dw0 of the answer
 
   std::string name_;
@@ -90,6 +110,7 @@ class drive {
   std::uint32_t cq_head_ = 0;
   std::uint32_t phase_ = 1;
   std::uint16_t next_cid_ = 0;
+  std::uint32_t* shadow_ = nullptr;
   bool lost_ = false;  // an admin command got no answer: nothing more can be asked
   drive_facts facts_;
 };

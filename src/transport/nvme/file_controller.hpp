@@ -3,12 +3,11 @@
 #pragma once
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "model/nvme/controller.hpp"
 #include "transport/nvme/drive.hpp"
-#include "transport/nvme/io_queue.hpp"
 #include "transport/nvme/nvme.hpp"
+#include "transport/nvme/queue_set.hpp"
 
 namespace xio::nvme {
 
@@ -19,9 +18,9 @@ class file_controller : public controller, private bus {
   ~file_controller() override;
 
   const char* backend() const override { return backend_.c_str(); }
-  dev::storage_view view() const override;
-  dev::ring_view queue_view(std::uint32_t queue) const override;
-  std::uint32_t queue_count() const override { return static_cast<std::uint32_t>(queues_.size()); }
+  dev::storage_view view() const override { return queues_->view(); }
+  dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
+  std::uint32_t queue_count() const override { return queues_->count(); }
   std::uint64_t map(void* base, std::size_t bytes) override;
   void unmap(void* base) override;
 
@@ -33,13 +32,12 @@ class file_controller : public controller, private bus {
 
   model::machine& machine_;
   std::string backend_;
-  std::uint32_t depth_;
   model::nvme::shape shape_;
   model::nvme::file file_;
   gpu::buffer registers_;
   std::unique_ptr<model::nvme::controller> device_;
   std::unique_ptr<drive> drive_;
-  std::vector<std::unique_ptr<io_queue>> queues_;
+  std::unique_ptr<queue_set> queues_;
 };
 
 }  // namespace xio::nvme

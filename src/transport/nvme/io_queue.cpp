@@ -72,10 +72,9 @@ dev::ring_view io_queue::view() const {
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
   v.kind = dev::ring_kind::nvme;
   v.id = qid_;
+  v.personality = drive_.facts().nsid;
   v.chunk = drive_.facts().transfer_bytes;
-  v.doorbell = reinterpret_cast<std::uint64_t*>(drive_.sq_doorbell(qid_));
   v.completion = cq_.as<unsigned char>();
-  v.cq_doorbell = drive_.cq_doorbell(qid_);
   v.cq_depth = cq_depth_;
   v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
   v.op_words = op_words_.as<std::uint32_t>();

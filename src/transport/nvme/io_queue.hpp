@@ -18,7 +18,7 @@ class io_queue {
   io_queue(const io_queue&) = delete;
   io_queue& operator=(const io_queue&) = delete;
 
-  dev::ring_view view() const;  // filled but for `index`
+  dev::ring_view view() const;  // filled but for `index` and what doorbells::show fills
 
  private:
   void start_at(std::uint64_t ticket);

@@ -16,18 +16,36 @@ namespace xio::nvme {
 class controller {
  public:
   virtual ~controller() = default;  // clean shutdown
+  // For the log: what it is and how its doorbells are rung, as "model io_uring, doorbells bar".
   virtual const char* backend() const = 0;
-  // Filled but for `queues` and `slot`.
+  // Filled but for `queues` and `slot`; see queue_set::view.
   virtual dev::storage_view view() const = 0;
   virtual dev::ring_view queue_view(std::uint32_t queue) const = 0;  // filled but for `index`
   virtual std::uint32_t queue_count() const = 0;
-  // Memory that commands may name; answers its bus address, contiguous over `bytes`.
+  // Memory that commands may name; answers its bus address, contiguous over `bytes`. Controllers that can be open at
+  // the same time in one world must answer the same address for the same memory, so those of one kind share an address
+  // space.
   virtual std::uint64_t map(void* base, std::size_t bytes) = 0;
   virtual void unmap(void* base) = 0;
 };
 
-// name: "file:PATH".
+// What a controller is opened from. Everything outlives it but the name and attributes.
+struct opening {
+  const std::string& name;  // whole, for sentences
+  std::string rest;         // behind the scheme's colon, not empty
+  const xio_storage_attr_t& attr;
+  const options& opts;
+  model::machine& machine;
+  const payload_agent& payload;
+};
+
+// name: "file:PATH", "nvme:BDF/NSID" or "kmod:/dev/nvmeXnY".
 std::unique_ptr<controller> open(const std::string& name, const xio_storage_attr_t& attr, const options& o,
                                  model::machine& machine, const payload_agent& payload);
+
+// One for each scheme, in a file of its own.
+std::unique_ptr<controller> open_file(const opening& what);  // file_open.cpp
+std::unique_ptr<controller> open_vfio(const opening& what);  // vfio_open.cpp
+std::unique_ptr<controller> open_kmod(const opening& what);  // kmod_open.cpp
 
 }  // namespace xio::nvme

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/doorbells.hpp"
+
+#include "base/error.hpp"
+#include "transport/nvme/doorbell_keeper.hpp"
+#include "transport/nvme/mmio_bridge.hpp"
+
+namespace xio::nvme {
+
+namespace w = wire::nvme;
+
+const char* name_of(doorbell_way way) {
+  switch (way) {
+    case doorbell_way::bar: return "bar";
+    case doorbell_way::shadow: return "shadow";
+    case doorbell_way::host: return "host";
+    case doorbell_way::bridge: return "bridge";
+  }
+  return "";
+}
+
+doorbell_way choose_doorbells(const std::string& wish, const drive_facts& facts, const doorbell_reach& can,
+                              const std::string& name) {
+  const bool reached = can.registers != nullptr;
+  if (wish == "host") return doorbell_way::host;
+  if (wish == "bridge") return doorbell_way::bridge;
+  if (wish == "bar") {
+    if (!reached)
+      fail(XIO_ERR_UNSUPPORTED,
+           "{}: kernels cannot write the doorbells of this drive, as XIO_NVME_DOORBELL=bar asks; use host or auto",
+           name);
+    return doorbell_way::bar;
+  }
+  if (wish == "shadow") {
+    if (!facts.shadow_doorbells)
+      fail(XIO_ERR_UNSUPPORTED,
+           "{} has no shadow doorbells (OACS bit 8), as XIO_NVME_DOORBELL=shadow asks; use bar, host or auto", name);
+    if (!reached)
+      fail(XIO_ERR_UNSUPPORTED,
+           "{}: shadow doorbells ask for the registers now and then, and kernels cannot write them; use host or auto",
+           name);
+    return doorbell_way::shadow;
+  }
+  if (!reached) return doorbell_way::host;
+  return facts.shadow_doorbells && !can.software ? doorbell_way::shadow : doorbell_way::bar;
+}
+
+doorbells::doorbells(drive& d, const options& o, model::machine& m, const doorbell_reach& can, std::uint32_t queues)
+    : drive_(d), machine_(m), can_(can), way_(choose_doorbells(o.nvme_doorbell, d.facts(), can, d.name())) {
+  if (way_ == doorbell_way::bar) return;
+  const drive_facts& f = d.facts();
+  const std::uint32_t bytes = w::cq_head_doorbell(queues, f.stride) + 4 - w::k_reg_doorbells;
+  if (way_ == doorbell_way::shadow && bytes > f.page_bytes)
+    fail(XIO_ERR_UNSUPPORTED, "{}: the shadow doorbells of {} queues do not fit a page; ask for fewer or use bar",
+         d.name(), queues);
+  shadow_ = std::make_unique<drive_memory>(d.memory_bus(), bytes);
+  if (way_ == doorbell_way::shadow) {
+    events_ = std::make_unique<drive_memory>(d.memory_bus(), bytes);
+    d.use_shadow_doorbells(shadow_->as<std::uint32_t>(), shadow_->address(), events_->address());
+    return;
+  }
+  std::unique_ptr<register_writer> writer;
+  if (way_ == doorbell_way::bridge)
+    writer = open_bridge(o.nvme_bridge, m, can, d.name());
+  else
+    writer = std::make_unique<plain_writer>(can.host_registers);
+  keeper_ = std::make_unique<doorbell_keeper>(shadow_->as<std::uint32_t>(), f.stride, queues, std::move(writer));
+  machine_.add(keeper_.get());
+}
+
+doorbells::~doorbells() {
+  if (keeper_ != nullptr) machine_.remove(keeper_.get());
+}
+
+void doorbells::prepare(std::uint32_t qid) {
+  if (way_ == doorbell_way::bar) return;
+  const std::uint32_t sq = (w::sq_tail_doorbell(qid, drive_.facts().stride) - w::k_reg_doorbells) / 4;
+  const std::uint32_t cq = (w::cq_head_doorbell(qid, drive_.facts().stride) - w::k_reg_doorbells) / 4;
+  for (const drive_memory* page : {shadow_.get(), events_.get()}) {
+    if (page == nullptr) continue;
+    __atomic_store_n(page->as<std::uint32_t>() + sq, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(page->as<std::uint32_t>() + cq, 0, __ATOMIC_SEQ_CST);
+  }
+  if (keeper_ != nullptr) keeper_->restart(qid);
+}
+
+void doorbells::show(std::uint32_t qid, dev::ring_view& v) const {
+  const std::uint32_t sq = w::sq_tail_doorbell(qid, drive_.facts().stride);
+  const std::uint32_t cq = w::cq_head_doorbell(qid, drive_.facts().stride);
+  if (can_.registers != nullptr) {
+    auto* registers = static_cast<unsigned char*>(can_.registers);
+    v.doorbell = reinterpret_cast<std::uint64_t*>(registers + sq);
+    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(registers + cq);
+  }
+  v.record = nullptr;
+  v.side = nullptr;
+  if (way_ == doorbell_way::bar) return;
+  v.record = shadow_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4;
+  if (events_ != nullptr) {
+    v.side = reinterpret_cast<unsigned char*>(events_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4);
+    return;
+  }
+  // Kernels ring the completion side in the same memory, never in a register.
+  v.doorbell = nullptr;
+  v.cq_doorbell = shadow_->as<std::uint32_t>() + (cq - w::k_reg_doorbells) / 4;
+}
+
+}  // namespace xio::nvme

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/mmio_bridge.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "gpu/gpu.hpp"
+#include "xio/wire/mmio_bridge.hpp"
+#if HAVE_CONFIG_H
+#include "config.h"
+#endif
+#if XIO_ENABLE_MODEL
+#include "model/mmio_bridge.hpp"
+#endif
+
+namespace xio::nvme {
+
+namespace w = wire::mmio_bridge;
+
+namespace {
+
+constexpr std::size_t k_mapped = 4096;
+
+// One asker of a bridge. It keeps a ring's worth of commands back at most, whether or not the bridge tells how far it
+// is: a slot is free when its own command has an answer.
+class bridge_writer : public register_writer {
+ public:
+  bridge_writer(std::byte* ring, std::size_t bytes, std::uint32_t bdf, std::string name)
+      : ring_(ring), bdf_(bdf), name_(std::move(name)) {
+    const std::uint32_t most = w::depth_of(bytes);
+    depth_ = __atomic_load_n(&meta()->depth, __ATOMIC_ACQUIRE);
+    if (depth_ == 0 || depth_ > most)
+      fail(XIO_ERR_UNSUPPORTED,
+           "{}: the bridge's ring says {} commands and {} fit it; point XIO_NVME_BRIDGE at a bridge", name_, depth_,
+           most);
+    next_ = __atomic_load_n(&meta()->producer, __ATOMIC_ACQUIRE);
+    used_.resize(depth_);
+  }
+
+  bool write(std::uint32_t offset, std::uint32_t value) override {
+    auto* c = reinterpret_cast<w::command*>(ring_ + w::slot_of(next_, depth_));
+    const std::uint32_t slot = next_ % depth_;
+    if (used_[slot] && __atomic_load_n(&c->status, __ATOMIC_ACQUIRE) == w::k_pending) return false;
+    if (used_[slot] && c->status == w::k_error && !told_) {
+      told_ = true;
+      log::error("{}: the PCI MMIO bridge could not write the drive's registers; is it behind the same bridge?", name_);
+    }
+    used_[slot] = true;
+    c->bdf = static_cast<std::uint16_t>(bdf_);
+    c->bar = 0;
+    c->offset = offset;
+    c->value = value;
+    c->what = w::k_write;
+    c->size = 4;
+    c->sequence = next_;
+    __atomic_store_n(&c->status, w::k_pending, __ATOMIC_RELEASE);
+    __atomic_store_n(&meta()->producer, ++next_, __ATOMIC_RELEASE);
+    return true;
+  }
+
+ private:
+  w::meta* meta() const { return reinterpret_cast<w::meta*>(ring_); }
+
+  std::byte* ring_;
+  std::uint32_t bdf_;
+  std::string name_;
+  std::uint32_t depth_ = 0;
+  std::uint32_t next_ = 0;
+  std::vector<bool> used_;
+  bool told_ = false;
+};
+
+class mapped_bridge : public register_writer {
+ public:
+  mapped_bridge(const std::string& path, std::uint32_t bdf, const std::string& name) {
+    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+      fail(XIO_ERR_IO, "{}: cannot open the bridge {}: {}; see XIO_NVME_BRIDGE", name, path, errno_text(errno));
+    ring_ = mmap(nullptr, k_mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const int why = errno;
+    close(fd);
+    if (ring_ == MAP_FAILED) {
+      ring_ = nullptr;
+      fail(XIO_ERR_IO, "{}: cannot map the bridge {}: {}; see XIO_NVME_BRIDGE", name, path, errno_text(why));
+    }
+    try {
+      writer_ = std::make_unique<bridge_writer>(static_cast<std::byte*>(ring_), k_mapped, bdf, name);
+    } catch (...) {
+      munmap(ring_, k_mapped);
+      throw;
+    }
+  }
+  ~mapped_bridge() override { munmap(ring_, k_mapped); }
+  mapped_bridge(const mapped_bridge&) = delete;
+  mapped_bridge& operator=(const mapped_bridge&) = delete;
+  bool write(std::uint32_t offset, std::uint32_t value) override { return writer_->write(offset, value); }
+
+ private:
+  void* ring_ = nullptr;
+  std::unique_ptr<bridge_writer> writer_;
+};
+
+#if XIO_ENABLE_MODEL
+class software_bridge : public register_writer {
+ public:
+  software_bridge(model::machine& m, const doorbell_reach& can, const std::string& name)
+      : machine_(m), ring_(k_mapped), bridge_(ring_.data(), ring_.size(), can.bdf, can.host_registers) {
+    writer_ = std::make_unique<bridge_writer>(ring_.data(), ring_.size(), can.bdf, name);
+    machine_.add(&bridge_);
+  }
+  ~software_bridge() override { machine_.remove(&bridge_); }
+  software_bridge(const software_bridge&) = delete;
+  software_bridge& operator=(const software_bridge&) = delete;
+  bool write(std::uint32_t offset, std::uint32_t value) override { return writer_->write(offset, value); }
+
+ private:
+  model::machine& machine_;
+  std::vector<std::byte> ring_;
+  model::mmio_bridge bridge_;
+  std::unique_ptr<bridge_writer> writer_;
+};
+#endif
+
+}  // namespace
+
+std::unique_ptr<register_writer> open_bridge(const std::string& path, model::machine& m, const doorbell_reach& can,
+                                             const std::string& name) {
+  if (!path.empty()) return std::make_unique<mapped_bridge>(path, can.bdf, name);
+#if XIO_ENABLE_MODEL
+  if (can.software) return std::make_unique<software_bridge>(m, can, name);
+#else
+  (void)m;
+#endif
+  fail(XIO_ERR_CONFIG,
+       "{}: XIO_NVME_DOORBELL=bridge needs to know where the bridge's ring is; set XIO_NVME_BRIDGE, or use host", name);
+}
+
+}  // namespace xio::nvme

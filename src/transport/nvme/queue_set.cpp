@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/queue_set.hpp"
+
+#include <bit>
+
+#include "base/error.hpp"
+
+namespace xio::nvme {
+namespace {
+
+std::uint32_t depth_that_fits(std::uint32_t depth, const drive& d) {
+  if (depth > d.facts().max_entries)
+    fail(XIO_ERR_ARG, "{} has queues of at most {} entries (CAP.MQES), {} were asked for; set a smaller depth",
+         d.name(), d.facts().max_entries, depth);
+  return depth;
+}
+
+}  // namespace
+
+std::uint32_t checked_depth(const xio_storage_attr_t& attr, const options& o) {
+  const std::uint64_t depth = attr.depth != 0 ? attr.depth : o.nvme_depth;
+  if (depth < 4 || depth > 4096 || !std::has_single_bit(depth))
+    fail(XIO_ERR_ARG, "an NVMe queue of {} entries cannot be; use a power of two from 4 to 4096", depth);
+  return static_cast<std::uint32_t>(depth);
+}
+
+std::uint32_t checked_queues(const xio_storage_attr_t& attr) {
+  if (attr.queues > dev::k_max_storage_queues)
+    fail(XIO_ERR_ARG, "{} queues were asked for; a storage has at most {}", attr.queues, dev::k_max_storage_queues);
+  return attr.queues == 0 ? 1 : attr.queues;
+}
+
+queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, model::machine& m,
+                     const doorbell_reach& can, const memory::ring_places& where)
+    : drive_(d),
+      depth_(depth_that_fits(checked_depth(attr, o), d)),
+      granted_(d.request_queues(checked_queues(attr))),
+      doorbells_(d, o, m, can, granted_) {
+  for (std::uint32_t qid = 1; qid <= granted_; ++qid) {
+    doorbells_.prepare(qid);
+    queues_.push_back(std::make_unique<io_queue>(drive_, qid, depth_, o.ticket_start, where));
+  }
+}
+
+dev::storage_view queue_set::view() const {
+  const drive_facts& f = drive_.facts();
+  dev::storage_view v{};
+  v.queue_count = v.member_queues = count();
+  v.members = 1;
+  v.bytes = f.blocks * f.block_bytes;
+  v.block_bytes = f.block_bytes;
+  v.block_log2 = static_cast<std::uint32_t>(std::countr_zero(f.block_bytes));
+  v.transfer_bytes = f.transfer_bytes;
+  v.page_bytes = f.page_bytes;
+  v.live = 1;
+  v.read_only = f.read_only ? 1 : 0;
+  v.features = (f.compares ? dev::storage_compares : 0u) | (f.zeroes ? dev::storage_zeroes : 0u) |
+               (f.sgls ? dev::storage_sgls : 0u);
+  v.stripe_log2 = 63;
+  return v;
+}
+
+dev::ring_view queue_set::queue_view(std::uint32_t queue) const {
+  dev::ring_view v = queues_.at(queue)->view();
+  doorbells_.show(v.id, v);
+  return v;
+}
+
+}  // namespace xio::nvme

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The I/O queues of a drive, the same for every kind of controller: how many, how deep, where, rung how.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/options.hpp"
+#include "memory/mode.hpp"
+#include "transport/nvme/doorbells.hpp"
+#include "transport/nvme/drive.hpp"
+#include "transport/nvme/io_queue.hpp"
+#include "xio/device/view.hpp"
+#include "xio/xio.h"
+
+namespace xio::nvme {
+
+// Of a storage's attributes and options; throw one sentence. Before anything of the drive is touched.
+std::uint32_t checked_depth(const xio_storage_attr_t& attr, const options& o);
+std::uint32_t checked_queues(const xio_storage_attr_t& attr);
+
+class queue_set {
+ public:
+  // depth must fit the drive (facts().max_entries), or this throws. Fewer queues than asked for where the drive has no
+  // more.
+  queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, model::machine& m, const doorbell_reach& can,
+            const memory::ring_places& where);
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(queues_.size()); }
+  std::uint32_t depth() const { return depth_; }
+  doorbell_way way() const { return doorbells_.way(); }
+  // As controller::view and queue_view.
+  dev::storage_view view() const;
+  dev::ring_view queue_view(std::uint32_t queue) const;
+
+ private:
+  drive& drive_;
+  std::uint32_t depth_;
+  std::uint32_t granted_;
+  doorbells doorbells_;
+  std::vector<std::unique_ptr<io_queue>> queues_;
+};
+
+}  // namespace xio::nvme
