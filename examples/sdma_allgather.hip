@@ -5,13 +5,9 @@
 //
 // What it teaches: a workgroup for each peer posts one put_signal and is free at once; the signal rides behind the data
 // on the same queue, so whoever sees it sees the block. No kernel copies a byte, and no processor either on hardware.
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
-#include "xio/hip.h"
-#include "xio/xio.h"
-#include "xio/xio_device.hpp"
+#include "arguments.hpp"
 
 namespace {
 
@@ -42,60 +38,51 @@ unsigned char pattern(int pe, size_t at) {
   return static_cast<unsigned char>(x >> 56);
 }
 
-void check(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "sdma_allgather: %s: %s\n", what, xio_last_error());
-  std::exit(1);
-}
-
 void* symmetric(xio_world_t* world, size_t bytes) {
   void* block = nullptr;
-  check(xio_calloc(world, 1, bytes, &block) == XIO_OK, "xio_calloc");
+  check(xio_calloc(world, 1, bytes, &block), "xio_calloc");
   return block;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const size_t bytes = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1000003;
-  if (bytes == 0 || bytes > (size_t{1} << 30)) {
-    std::fprintf(stderr, "sdma_allgather: a block of %s bytes; give 1 to 1073741824\n", argv[1]);
-    return 2;
-  }
+  arguments given(argc, argv, "sdma_allgather [BYTES]");
+  const size_t bytes = given.number("BYTES", 1000003, 1, 1 << 30);
+  given.end();
   xio_world_t* world = nullptr;
-  check(xio_init(nullptr, &world) == XIO_OK, "xio_init");
+  check(xio_init(nullptr, &world), "xio_init");
   const int n = xio_n_pes(world), me = xio_my_pe(world);
   xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
   attr.route = XIO_ROUTE_SDMA;
   job j{};
-  check(xio_ctx_create(world, &attr, &j.ctx) == XIO_OK, "xio_ctx_create");
+  check(xio_ctx_create(world, &attr, &j.ctx), "xio_ctx_create");
   j.bytes = bytes;
   j.blocks = static_cast<unsigned char*>(symmetric(world, bytes * static_cast<size_t>(n)));
   j.arrived = static_cast<uint64_t*>(symmetric(world, sizeof(uint64_t) * static_cast<size_t>(n)));
   const int peers = n > 1 ? n - 1 : 1;
-  check(hipHostMalloc(reinterpret_cast<void**>(&j.status), sizeof(int) * static_cast<size_t>(peers), 0) == hipSuccess,
+  check(hipHostMalloc(reinterpret_cast<void**>(&j.status), sizeof(int) * static_cast<size_t>(peers), 0),
         "hipHostMalloc");
 
   std::vector<unsigned char> block(bytes);
   for (size_t i = 0; i < bytes; ++i) block[i] = pattern(me, i);
   unsigned char* mine = j.blocks + static_cast<size_t>(me) * bytes;
-  check(hipMemcpy(mine, block.data(), bytes, hipMemcpyHostToDevice) == hipSuccess, "hipMemcpy");
-  check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
+  check(hipMemcpy(mine, block.data(), bytes, hipMemcpyHostToDevice), "hipMemcpy");
+  check(xio_barrier_all(world), "xio_barrier_all");
 
   hipLaunchKernelGGL(allgather, dim3(static_cast<unsigned>(peers)), dim3(64), 0, nullptr, j);
-  check(hipDeviceSynchronize() == hipSuccess, "allgather");
-  for (int i = 0; i < peers; ++i) check(j.status[i] == XIO_OK, xio_status_name(static_cast<xio_status_t>(j.status[i])));
+  check(hipDeviceSynchronize(), "allgather");
+  for (int i = 0; i < peers; ++i) check(static_cast<xio_status_t>(j.status[i]), "allgather");
 
   size_t wrong = 0;
   for (int pe = 0; pe < n; ++pe) {
-    check(
-        hipMemcpy(block.data(), j.blocks + static_cast<size_t>(pe) * bytes, bytes, hipMemcpyDeviceToHost) == hipSuccess,
-        "hipMemcpy");
+    check(hipMemcpy(block.data(), j.blocks + static_cast<size_t>(pe) * bytes, bytes, hipMemcpyDeviceToHost),
+          "hipMemcpy");
     for (size_t i = 0; i < bytes; ++i) wrong += block[i] != pattern(pe, i) ? 1 : 0;
   }
   std::printf("PE %d of %d: %zu blocks of %zu bytes, %zu bytes wrong\n", me, n, static_cast<size_t>(n), bytes, wrong);
-  check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
+  check(xio_barrier_all(world), "xio_barrier_all");
   (void)hipHostFree(j.status);
-  check(xio_finalize(world) == XIO_OK, "xio_finalize");
+  check(xio_finalize(world), "xio_finalize");
   return wrong == 0 ? 0 : 1;
 }

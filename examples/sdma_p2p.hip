@@ -5,14 +5,11 @@
 //
 // What it teaches: xio_sdma_connect, xio_sdma_queue_create, a kernel that posts its copies in pieces and signals behind
 // them, xio_sdma_queue_destroy. No world, no other process.
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <string>
 #include <vector>
 
-#include "xio/hip.h"
+#include "arguments.hpp"
 #include "xio/sdma.h"
-#include "xio/xio_device.hpp"
 
 namespace {
 
@@ -43,64 +40,65 @@ __global__ void send(xio_sdma_queue_t queue, unsigned char* dst, const unsigned 
   if (threadIdx.x == 0) *status = xio_sdma_wait_signal(queue, arrived, pieces);
 }
 
-void check(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "sdma_p2p: %s: %s\n", what, xio_last_error());
-  std::exit(1);
+int destination(const std::string& where) {
+  if (where == "same") return XIO_SDMA_SAME_DEVICE;
+  if (where == "host") return XIO_SDMA_HOST;
+  if (where.size() > 4 || where.find_first_not_of("0123456789") != std::string::npos)
+    leave(2, "DESTINATION is '%s', but wants same, host or the number of a device", where.c_str());
+  return std::atoi(where.c_str());
 }
 
 void* memory(bool on_host, size_t bytes) {
   void* p = nullptr;
-  check((on_host ? hipHostMalloc(&p, bytes, 0) : hipMalloc(&p, bytes)) == hipSuccess, "memory");
+  check(on_host ? hipHostMalloc(&p, bytes, 0) : hipMalloc(&p, bytes), "memory");
   return p;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const size_t bytes = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : (size_t{4} << 20) + 7;
-  const char* where = argc > 2 ? argv[2] : "same";
-  if (bytes == 0 || bytes > (size_t{4} << 30)) {
-    std::fprintf(stderr, "sdma_p2p: %s bytes; give 1 to 4294967296\n", argv[1]);
-    return 2;
-  }
-  const bool to_host = std::strcmp(where, "host") == 0;
+  arguments given(argc, argv, "sdma_p2p [BYTES [same|host|DEVICE]]");
+  const size_t bytes = given.number("BYTES", (4 << 20) + 7, 1, uint64_t{4} << 30);
+  const std::string where = given.text("DESTINATION", "same");
   xio_sdma_link_attr_t attr = XIO_SDMA_LINK_ATTR_INIT;
-  attr.dst_device = to_host ? XIO_SDMA_HOST : std::strcmp(where, "same") == 0 ? XIO_SDMA_SAME_DEVICE : std::atoi(where);
+  attr.dst_device = destination(where);
+  given.end();
+  const bool to_host = attr.dst_device == XIO_SDMA_HOST;
   xio_sdma_link_t* link = nullptr;
   xio_sdma_queue_t queue{};
-  check(xio_sdma_connect(&attr, &link) == XIO_OK, "xio_sdma_connect");
-  check(xio_sdma_queue_create(link, nullptr, &queue) == XIO_OK, "xio_sdma_queue_create");
+  check(xio_sdma_connect(&attr, &link), "xio_sdma_connect");
+  check(xio_sdma_queue_create(link, nullptr, &queue), "xio_sdma_queue_create");
 
   auto* src = static_cast<unsigned char*>(memory(false, bytes));
-  if (attr.dst_device >= 0) check(hipSetDevice(attr.dst_device) == hipSuccess, "hipSetDevice");
+  if (attr.dst_device >= 0) check(hipSetDevice(attr.dst_device), "hipSetDevice");
   auto* dst = static_cast<unsigned char*>(memory(to_host, bytes));
-  check(hipMemset(dst, 0, bytes) == hipSuccess, "hipMemset");
-  check(hipSetDevice(attr.src_device) == hipSuccess, "hipSetDevice");
+  check(hipMemset(dst, 0, bytes), "hipMemset");
+  check(hipSetDevice(attr.src_device), "hipSetDevice");
   auto* arrived = static_cast<uint64_t*>(memory(true, sizeof(uint64_t)));
   auto* status = static_cast<int*>(memory(true, sizeof(int)));
   *arrived = 0;
-  check(xio_sdma_map(link, src, bytes) == XIO_OK, "xio_sdma_map");
-  check(xio_sdma_map(link, dst, bytes) == XIO_OK, "xio_sdma_map");
-  check(xio_sdma_map(link, arrived, sizeof(uint64_t)) == XIO_OK, "xio_sdma_map");
+  check(xio_sdma_map(link, src, bytes), "xio_sdma_map");
+  check(xio_sdma_map(link, dst, bytes), "xio_sdma_map");
+  check(xio_sdma_map(link, arrived, sizeof(uint64_t)), "xio_sdma_map");
 
   std::vector<unsigned char> data(bytes);
   lfsr out(k_seed);
   for (auto& b : data) b = out.next();
-  check(hipMemcpy(src, data.data(), bytes, hipMemcpyHostToDevice) == hipSuccess, "hipMemcpy");
-  check(hipDeviceSynchronize() == hipSuccess, "hipDeviceSynchronize");
+  check(hipMemcpy(src, data.data(), bytes, hipMemcpyHostToDevice), "hipMemcpy");
+  check(hipDeviceSynchronize(), "hipDeviceSynchronize");
 
   hipLaunchKernelGGL(send, dim3(1), dim3(64), 0, nullptr, queue, dst, src, bytes, arrived, status);
-  check(hipDeviceSynchronize() == hipSuccess && *status == XIO_OK, "the kernel");
+  check(hipDeviceSynchronize(), "the kernel");
+  check(static_cast<xio_status_t>(*status), "the kernel");
 
-  check(hipMemcpy(data.data(), dst, bytes, hipMemcpyDeviceToHost) == hipSuccess, "hipMemcpy");
+  check(hipMemcpy(data.data(), dst, bytes, hipMemcpyDeviceToHost), "hipMemcpy");
   size_t wrong = 0;
   lfsr in(k_seed);
   for (const unsigned char b : data) wrong += b != in.next() ? 1 : 0;
-  std::printf("%zu bytes to %s: %zu wrong\n", bytes, where, wrong);
+  std::printf("%zu bytes to %s: %zu wrong\n", bytes, where.c_str(), wrong);
 
-  check(xio_sdma_queue_destroy(link, queue) == XIO_OK, "xio_sdma_queue_destroy");
-  check(xio_sdma_disconnect(link) == XIO_OK, "xio_sdma_disconnect");
+  check(xio_sdma_queue_destroy(link, queue), "xio_sdma_queue_destroy");
+  check(xio_sdma_disconnect(link), "xio_sdma_disconnect");
   for (void* p : {static_cast<void*>(src), static_cast<void*>(to_host ? nullptr : dst)}) (void)hipFree(p);
   for (void* p : {static_cast<void*>(to_host ? dst : nullptr), static_cast<void*>(arrived), static_cast<void*>(status)})
     (void)hipHostFree(p);

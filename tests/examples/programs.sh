@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The examples check their own data; here they are started as their first lines say, and every PE's answer is read.
+# shellcheck source=tests/env.sh.in
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${MPIRUN=}"
+if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'no software devices in this build'; fi
+data=$builddir/tests/examples/data
+rm -rf "$data"
+mkdir -p "$data" || exit 1
+failures=0
+runs=0
+
+fail() {
+  echo "FAIL $1"
+  failures=$((failures + 1))
+}
+
+can_mpirun() { [ -n "$MPIRUN" ] && grep -q '^#define HAVE_MPI 1' "$builddir/config.h"; }
+launch() {
+  local how=$1 n=$2
+  shift 2
+  if [ "$how" = xiorun ]; then timeout -k 5 100 "$builddir/xiorun" -n "$n" "$@"; else mpirun_np "$n" timeout -k 5 100 "$@"; fi
+}
+
+# right HOW N WORDS PROGRAM ARGUMENT...: exits with 0, and each PE says WORDS (a regular expression).
+right() {
+  local how=$1 n=$2 words=$3 out status
+  shift 3
+  if [ "$how" = mpirun ] && ! can_mpirun; then
+    echo "not run: mpirun is not in this build"
+    return
+  fi
+  out=$(launch "$how" "$n" "$builddir/examples/$1" "${@:2}" 2>&1)
+  status=$?
+  runs=$((runs + 1))
+  if [ $status = 0 ] && [ "$(grep -cE "$words" <<<"$out")" = "$n" ]; then
+    echo "ok   ${XIO_ROUTE:+XIO_ROUTE=$XIO_ROUTE }$how -n $n $*"
+    return
+  fi
+  fail "${XIO_ROUTE:+XIO_ROUTE=$XIO_ROUTE }$how -n $n $*: status $status, and each PE was to say '$words'"
+  tail -n 20 <<<"$out" | sed 's/^/  /'
+}
+
+# all HOW N: every example but relay on N PEs, with numbers that divide badly where that is allowed.
+all() {
+  local how=$1 n=$2
+  right "$how" "$n" '^PE ([0-9]+) of [0-9]+ got: hello from PE [0-9]+$' hello_put
+  right "$how" "$n" ' 0 cells differ from the serial run$' halo 24 11
+  right "$how" "$n" '^PE [0-9]+: 0 of 1000 words wrong$' gups 1000 3000
+  right "$how" "$n" ' 0 values wrong$' moe_alltoall 37 33
+  right "$how" "$n" ' 0 bytes wrong$' kv_fetch "$data/cache" 70 1536
+  if [ -e "$data/cache" ]; then fail 'kv_fetch leaves its file behind'; fi
+  if [ "$n" = 2 ]; then right "$how" 2 ' 0 words wrong$' ping_pong 1000 200; fi
+}
+all xiorun 1
+all xiorun 2
+all xiorun 4
+all mpirun 2
+right mpirun 4 ' 0 cells differ from the serial run$' halo 24 11
+for XIO_ROUTE in rdma sdma; do
+  export XIO_ROUTE
+  all xiorun 2
+done
+unset XIO_ROUTE
+
+# relay: with sizes that are no multiple of a block, and none at all. PE 0 says how long it took.
+for bytes in 0 1 300001; do
+  head -c $bytes /dev/urandom >"$data/in"
+  for how in xiorun mpirun; do
+    if [ $how = mpirun ] && ! can_mpirun; then continue; fi
+    rm -f "$data/out"
+    out=$(launch $how 2 "$builddir/examples/relay/relay" --in "$data/in" --out "$data/out" --chunk 4096 --slots 5 2>&1)
+    status=$?
+    runs=$((runs + 1))
+    if [ $status = 0 ] && grep -q "^relay: $bytes bytes in " <<<"$out" && cmp "$data/in" "$data/out"; then
+      echo "ok   $how -n 2 relay, $bytes bytes"
+    else
+      fail "$how -n 2 relay, $bytes bytes: status $status: $out"
+    fi
+  done
+done
+
+# ---- called wrongly ----------------------------------------------------------------------------------------------
+# wrong WORDS PROGRAM ARGUMENT...: status 2, before anything is started, and a sentence with WORDS.
+wrong() {
+  local words=$1 out status
+  shift
+  out=$(timeout -k 5 60 "$builddir/examples/$1" "${@:2}" 2>&1)
+  status=$?
+  runs=$((runs + 1))
+  if [ $status = 2 ] && grep -qF -- "$words" <<<"$out"; then
+    echo "ok   refused: $*"
+  else
+    fail "$*: status $status, not 2, or no word of '$words': $out"
+  fi
+}
+wrong "'now' is one argument too many" hello_put now
+wrong "BYTES is 'x'" ping_pong x
+wrong 'multiple of 8' ping_pong 12
+wrong "ROUNDS is '-1'" ping_pong 64 -1
+wrong '1 PEs, but this needs 2' ping_pong
+wrong "SIDE is '0'" halo 0
+wrong "STEPS is '1e3'" halo 8 1e3
+wrong "WORDS is '99999999999999999999999'" gups 99999999999999999999999
+wrong "UPDATES is ''" gups 8 ''
+wrong "HIDDEN is '0'" moe_alltoall 8 0
+wrong 'FILE is missing' kv_fetch
+wrong "PAGES is '0x10'" kv_fetch "$data/cache" 0x10
+wrong 'multiple of 512' kv_fetch "$data/cache" 4 1000
+wrong '--in and --out are needed' relay/relay
+wrong "--chunk wants a number, not '4k'" relay/relay --in a --out b --chunk 4k
+wrong '--chunk must be a multiple of 4096' relay/relay --in a --out b --chunk 4097
+wrong '--slots must be 1 to 64' relay/relay --in a --out b --slots 65
+wrong "unexpected argument 'c'" relay/relay --in a --out b c
+wrong 'unknown or incomplete option' relay/relay --in a --out b --fast
+wrong "BYTES is '0'" sdma_allgather 0
+wrong "BYTES is 'many'" sdma_p2p many
+wrong "DESTINATION is 'there'" sdma_p2p 8 there
+# What is there stays as it was.
+echo 'not a cache' >"$data/cache"
+wrong "'$data/cache' exists" kv_fetch "$data/cache"
+[ "$(cat "$data/cache")" = 'not a cache' ] || fail 'kv_fetch wrote into a file that was there'
+out=$(launch xiorun 3 "$builddir/examples/halo" 16 2>&1)
+if [ $? != 2 ] || ! grep -q '3 PEs cannot share it evenly' <<<"$out"; then fail "halo 16 on 3 PEs: $out"; fi
+
+rm -rf "$data"
+echo "$runs runs, $failures failed"
+exit $((failures != 0))
