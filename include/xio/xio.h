@@ -18,10 +18,22 @@ extern "C" {
 /* PEs that talk to each other: a bootstrap, a symmetric heap and its contexts. Several may live at once. */
 typedef struct xio_world xio_world_t;
 
-/* What a kernel gets, by value. `view` points to memory of the device; `id` names it on the host. */
+/* What a kernel gets, by value. `view` points to memory of the device; `id` names it on the host. The rest repeats what
+ * every op looks at, so that a kernel has it among its arguments and loads nothing: it is not for programs, which leave
+ * it as xio_ctx_create filled it. */
+#define XIO_CTX_NEAR 8
 typedef struct xio_ctx {
   void* view;
   uint64_t id;
+  void* world; /* its view on the device */
+  void* heap;
+  uint64_t heap_bytes;
+  uint64_t bulk_bytes;
+  uint32_t my_pe;
+  uint32_t n_pes;
+  uint32_t flags;
+  uint32_t reserved;
+  void* near[XIO_CTX_NEAR]; /* heap of PE i if loads and stores are its way for all that is not bulk, else null */
 } xio_ctx_t;
 
 /* An opened drive or file, passed to kernels by value. */

@@ -5,6 +5,7 @@
 //   atomic.hpp   atomics
 //   signal.hpp   put with signal, signals, local completion counters
 //   immediate.hpp put with immediate, and taking immediates
+//   packet.hpp   small messages that carry their own flags
 //   wait.hpp     waiting for words that peers change
 //   sync.hpp     fence, quiet, requests, barrier, sync, workgroup contexts
 //   storage.hpp  read, write, flush
@@ -15,6 +16,7 @@
 #include "xio/device/atomic.hpp"
 #include "xio/device/ctx.hpp"
 #include "xio/device/immediate.hpp"
+#include "xio/device/packet.hpp"
 #include "xio/device/pool.hpp"
 #include "xio/device/rma.hpp"
 #include "xio/device/sdma_queue.hpp"

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "ctx/ctx_value.hpp"
 #include "ctx/rings.hpp"
 
 namespace xio {
@@ -193,6 +194,16 @@ void context::publish() {
     fill_view(lane);
   }
   if (has_rings()) write_all(ring_rows_, rings_);
+}
+
+xio_ctx_t context::value(std::uint64_t id) const {
+  dev::ctx_view c;
+  dev::world_view w;
+  std::vector<dev::peer_view> peers(n_pes());
+  gpu::copy(&c, view(), sizeof c);
+  gpu::copy(&w, world_, sizeof w);
+  gpu::copy(peers.data(), c.peers, peers.size() * sizeof(dev::peer_view));
+  return ctx_value(view(), id, c, w, peers.data());
 }
 
 void context::stats(dev::route way, xio_engine_stats_t& out) const {

@@ -30,6 +30,8 @@ class context {
   void connect(engines& e);
   void publish();
 
+  // What kernels get; after publish.
+  xio_ctx_t value(std::uint64_t id) const;
   dev::ctx_view* view() const { return views_.as<dev::ctx_view>(); }
   const route_plan& plan() const { return plan_; }
   std::uint64_t inboxes() const { return inboxes_; }  // 0: none

@@ -316,8 +316,8 @@ void world::create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
     if (inboxes != 0) allocator_->release(inboxes);
     throw;
   }
-  dev::ctx_view* view = c->view();
-  *out = xio_ctx_t{view, contexts_.add(std::move(c))};
+  const std::uint64_t id = contexts_.add(std::move(c));
+  *out = contexts_.get(id).value(id);
 }
 
 void world::destroy_ctx(xio_ctx_t ctx) {

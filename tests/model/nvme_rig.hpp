@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "ctx/ctx_value.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/nvme/file_controller.hpp"
 #include "xio/device/storage.hpp"
@@ -121,7 +122,7 @@ class rig {
     drive_.reset();
   }
   unsigned char* heap() const { return heap_.as<unsigned char>(); }
-  xio_ctx_t ctx() { return {ctx_.get(), 1}; }
+  xio_ctx_t ctx() { return ctx_value(ctx_.get(), 1, *ctx_, *world_, nullptr); }
   xio_storage_t storage() { return {&world_->storages[0], 1}; }
   dev::world_view& world() { return *world_; }
   dev::ctx_view& view() { return *ctx_; }

@@ -114,6 +114,21 @@ __global__ void source_reuse(xio_ctx_t ctx, board* b, uint64_t* out, players p, 
       if (look(&b->data[part * words + i]) != part * 5000 + i) *bad = 5;
 }
 
+// fresh get: who gets a word again and again comes to see that its owner changed it, without any other op between.
+__global__ void fresh_get(xio_ctx_t ctx, board* b, uint64_t* in, players p, int* bad) {
+  for (uint64_t turn = 1; turn <= 20; ++turn) {
+    *static_cast<volatile uint64_t*>(&b->x) = turn;
+    if (xio_fence(ctx) != XIO_OK) *bad = 1;
+    const xio_deadline_t end = xio_deadline(ctx);
+    do {
+      if (xio_get(ctx, in, &b->x, sizeof *in, p.right) != XIO_OK) *bad = 2;
+      xio_pause();
+    } while (look(in) < turn && !xio_deadline_passed(end));
+    if (look(in) < turn) *bad = 3;
+    if (xio_barrier_all(ctx) != XIO_OK) *bad = 4;
+  }
+}
+
 // read after get: a blocking get and a fetching atomic are visible to the caller, a non-blocking get after its wait.
 __global__ void read_after_get(xio_ctx_t ctx, board* b, uint64_t* in, players p, int* bad) {
   constexpr uint32_t words = 512;
@@ -166,7 +181,7 @@ void all(const rig::team& t, const char* how) {
   }
 
   clear(t, b);
-  const rig::device_array<int> bad(4);
+  const rig::device_array<int> bad(5);
   const rig::device_array<uint32_t> wrong(1);
   // The window is a store buffer wide: many turns where a turn is cheap. Two processes on one GPU take turns of
   // milliseconds.
@@ -200,10 +215,12 @@ void all(const rig::team& t, const char* how) {
   RUN(source_reuse, 1, 1, t.ctx, b, out, p, bad.data() + 2);
   clear(t, b);
   RUN(read_after_get, 1, 1, t.ctx, b, out, p, bad.data() + 3);
+  clear(t, b);
+  RUN(fresh_get, 1, 1, t.ctx, b, out, p, bad.data() + 4);
   t.barrier();
-  const char* names[] = {"store buffering", "passing on", "source reuse", "read after get"};
+  const char* names[] = {"store buffering", "passing on", "source reuse", "read after get", "fresh get"};
   const std::vector<int> steps = bad.get();
-  for (int i = 0; i < 4; ++i) rig::expect(steps[i] == 0, "%s (%s): step %d failed", names[i], how, steps[i]);
+  for (int i = 0; i < 5; ++i) rig::expect(steps[i] == 0, "%s (%s): step %d failed", names[i], how, steps[i]);
 }
 
 }  // namespace

@@ -89,6 +89,91 @@ void relays(const rig::team& t, const ring_of_pes& p) {
   }
 }
 
+// --- Packets -----------------------------------------------------------------------------------------
+
+constexpr uint32_t k_packet = 64, k_packet_turns = 50;
+
+struct packets {
+  uint64_t *slots, *taken;  // symmetric: two packets in turn, and one that says that the right has read
+  int left, right, me;
+};
+
+// Every PE sends to its right; a slot is used again once its packet was read. Every third turn looks instead of
+// waiting.
+__global__ void pass_packets(xio_ctx_t ctx, packets p, uint32_t bytes, int* bad) {
+  unsigned char out[k_packet + 4], in[k_packet + 4];
+  auto* mine = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(out) + 3) & ~uintptr_t{3});
+  auto* theirs = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(in) + 3) & ~uintptr_t{3});
+  for (uint32_t turn = 1; turn <= k_packet_turns; ++turn) {
+    uint64_t* slot = p.slots + turn % 2 * (k_packet / 4);
+    for (uint32_t i = 0; i < bytes; ++i) mine[i] = sent(p.me, turn, i);
+    for (uint32_t i = 0; i < k_packet; ++i) theirs[i] = rig::k_poison;
+    if (xio_put_packet(ctx, slot, mine, bytes, turn, p.right) != XIO_OK) *bad = 1;
+    const xio_deadline_t end = xio_deadline(ctx);
+    xio_status_t status = XIO_PENDING;
+    if (turn % 3 != 0) status = xio_wait_packet(ctx, theirs, slot, bytes, turn);
+    while (status == XIO_PENDING && !xio_deadline_passed(end)) {
+      status = xio_test_packet(ctx, theirs, slot, bytes, turn);
+      if (status == XIO_PENDING && theirs[0] != rig::k_poison) *bad = 2;
+      xio_pause();
+    }
+    if (status != XIO_OK) *bad = 3;
+    for (uint32_t i = 0; i < k_packet; ++i)
+      if (theirs[i] != (i < bytes ? sent(p.left, turn, i) : rig::k_poison)) *bad = 4;
+    const uint32_t word = turn;
+    uint32_t told = 0;
+    if (xio_put_packet(ctx, p.taken, &word, sizeof word, turn, p.left) != XIO_OK) *bad = 5;
+    if (xio_wait_packet(ctx, &told, p.taken, sizeof told, turn) != XIO_OK || told != turn) *bad = 6;
+    if (xio_quiet(ctx) != XIO_OK) *bad = 7;
+  }
+}
+
+__global__ void refuse_packets(xio_ctx_t ctx, packets p, int n, int* bad) {
+  uint32_t words[k_packet / 4 + 2] = {};
+  auto* odd = reinterpret_cast<unsigned char*>(words) + 1;
+  const auto wrong = [&](xio_status_t status, xio_status_t wanted, int step) {
+    if (status != wanted || xio_quiet(ctx) != wanted) *bad = step;
+  };
+  wrong(xio_put_packet(ctx, p.slots, words, 0, 1, p.right), XIO_ERR_ARG, 1);
+  wrong(xio_put_packet(ctx, p.slots, words, 3, 1, p.right), XIO_ERR_ARG, 2);
+  wrong(xio_put_packet(ctx, p.slots, words, k_packet + 4, 1, p.right), XIO_ERR_ARG, 3);
+  wrong(xio_put_packet(ctx, p.slots, odd, 4, 1, p.right), XIO_ERR_ARG, 4);
+  wrong(xio_put_packet(ctx, p.slots, nullptr, 4, 1, p.right), XIO_ERR_ARG, 5);
+  wrong(xio_put_packet(ctx, reinterpret_cast<uint32_t*>(p.slots) + 1, words, 4, 1, p.right), XIO_ERR_ARG, 6);
+  wrong(xio_put_packet(ctx, words, words, 4, 1, p.right), XIO_ERR_NOT_SYMMETRIC, 7);
+  wrong(xio_put_packet(ctx, p.slots, words, 4, 1, n), XIO_ERR_PE, 8);
+  wrong(xio_wait_packet(ctx, nullptr, p.slots, 4, 1), XIO_ERR_ARG, 9);
+  wrong(xio_wait_packet(ctx, words, nullptr, 4, 1), XIO_ERR_ARG, 10);
+  wrong(xio_test_packet(ctx, words, p.slots, 6, 1), XIO_ERR_ARG, 11);
+  // No packet has that flag: nothing is there, and nothing is taken.
+  if (xio_test_packet(ctx, words, p.slots, 4, 0x7fffffff) != XIO_PENDING) *bad = 12;
+}
+
+void pass_all_packets(const rig::team& t, const ring_of_pes& ring) {
+  packets p{};
+  p.slots = t.symmetric<uint64_t>(2 * k_packet / 4);
+  p.taken = t.symmetric<uint64_t>(1);
+  p.left = ring.left;
+  p.right = ring.right;
+  p.me = ring.me;
+  for (const uint32_t bytes : {4u, 8u, 28u, 64u}) {
+    const rig::device_array<int> bad(1);
+    rig::team::write(p.slots, std::vector<uint64_t>(2 * k_packet / 4));
+    rig::team::write(p.taken, std::vector<uint64_t>(1));
+    t.barrier();
+    RUN(pass_packets, 1, 1, t.ctx, p, bytes, bad.data());
+    t.barrier();
+    rig::expect(bad.get()[0] == 0, "packets of %u bytes: step %d failed", bytes, bad.get()[0]);
+    const std::vector<uint64_t> slots = rig::team::read(p.slots, 2 * k_packet / 4);
+    for (uint32_t i = bytes / 4; i < k_packet / 4; ++i)
+      rig::expect(slots[i] == 0 && slots[i + k_packet / 4] == 0, "packets of %u bytes: word %u changed", bytes, i);
+  }
+  const rig::device_array<int> bad(1);
+  RUN(refuse_packets, 1, 1, t.ctx, p, t.n, bad.data());
+  rig::expect(bad.get()[0] == 0, "wrong packets: step %d failed", bad.get()[0]);
+  t.barrier();
+}
+
 // --- Many adders -------------------------------------------------------------------------------------
 
 __global__ void add_everywhere(xio_ctx_t ctx, uint64_t* sig, int n, int* bad) {
@@ -159,5 +244,6 @@ int main() {
   t.barrier();
   rig::expect(bad.get()[0] == 0, "adding everywhere: step %d failed", bad.get()[0]);
   counters(t);
+  pass_all_packets(t, p);
   return rig::verdict("signals", t);
 }

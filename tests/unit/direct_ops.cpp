@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "ctx/ctx_value.hpp"
 #include "xio/xio_device.hpp"
 
 namespace {
@@ -36,8 +37,9 @@ class direct_ops : public ::testing::Test {
     c.peers = peers;
     c.bulk_bytes = ~u64{0};
     c.pool_index = ~0u;
-    ctx = xio_ctx_t{&c, 1};
+    take_ctx();
   }
+  void take_ctx() { ctx = xio::ctx_value(&c, 1, c, w, peers); }
 
   unsigned char* bytes(int pe) { return reinterpret_cast<unsigned char*>(heap[pe].data()); }
   // The first symmetric byte after the head, here and there.
@@ -91,6 +93,7 @@ TEST_F(direct_ops, a_route_that_is_not_there_is_an_error_and_not_a_crash) {
   const u64 value = 1;
   for (const route r : {route::none, route::rdma, route::sdma}) {
     peers[1].small = peers[1].bulk = peers[1].atomic = r;
+    take_ctx();
     EXPECT_EQ(xio_put(ctx, mine(), &value, 8, 1), XIO_ERR_NO_ROUTE);
     EXPECT_EQ(xio_put_signal(ctx, mine(), &value, 8, reinterpret_cast<u64*>(mine()), 1, XIO_SIGNAL_SET, 1),
               XIO_ERR_NO_ROUTE);
@@ -107,11 +110,13 @@ TEST_F(direct_ops, a_copy_engine_chosen_for_size_alone_leaves_unregistered_memor
   peers[1].sdma = &ring;
   peers[1].bulk = route::sdma;
   c.bulk_bytes = 64;
+  take_ctx();
   std::vector<unsigned char> source(128, 9);
   EXPECT_EQ(xio_put_nbi(ctx, mine(), source.data(), source.size(), 1), 0u);
   EXPECT_EQ(std::memcmp(theirs(), source.data(), source.size()), 0);
   // Forced, it is an error.
   peers[1].small = route::sdma;
+  take_ctx();
   EXPECT_EQ(xio_wait(ctx, xio_put_nbi(ctx, mine(), source.data(), source.size(), 1)), XIO_ERR_NOT_REGISTERED);
   EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NOT_REGISTERED);
 }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "ctx/ctx_value.hpp"
 #include "memory/hdp_thread.hpp"
 #include "trapped_page.hpp"
 #include "xio/xio_device.hpp"
@@ -44,7 +45,7 @@ class hdp_flush_test : public ::testing::Test {
     w->hdp.asked = &asked;
     w->hdp.done = &done;
   }
-  xio_ctx_t ctx() { return xio_ctx_t{&c, 1}; }
+  xio_ctx_t ctx() { return xio::ctx_value(&c, 1, c, *w, &self); }
 
   alignas(128) unsigned char heap[4096] = {};
   u64* const flag = reinterpret_cast<u64*>(heap + 1024);

@@ -19,6 +19,12 @@ XIO_DEVICE xio_status_t ctx_fail(const ctx_view& c, xio_status_t status) {
   return status;
 }
 
+// Tells quiet that there are rings to look at. Nobody takes it back.
+XIO_DEVICE void mark_rings_used(const ctx_view& c) {
+  u32* used = const_cast<u32*>(&c.rings_used);
+  if (load<scope::agent, order::relaxed>(used) == 0) store<scope::agent, order::relaxed>(used, 1u);
+}
+
 // Returns the kept error and forgets it.
 XIO_DEVICE xio_status_t ctx_take_error(const ctx_view& c) {
   u32* error = const_cast<u32*>(&c.error);
@@ -27,18 +33,36 @@ XIO_DEVICE xio_status_t ctx_take_error(const ctx_view& c) {
 }
 
 // Place of [p, p + bytes) in the symmetric heap. False if any of it is outside what xio_malloc hands out.
-XIO_DEVICE bool heap_offset(const world_view& w, const void* p, u64 bytes, u64* offset) {
-  const u64 at = reinterpret_cast<u64>(p) - reinterpret_cast<u64>(w.heap);
+XIO_DEVICE bool heap_offset(const xio_ctx_t& ctx, const void* p, u64 bytes, u64* offset) {
+  const u64 at = reinterpret_cast<u64>(p) - reinterpret_cast<u64>(ctx.heap);
   *offset = at;
-  return at >= sizeof(heap_head) && at <= w.heap_bytes && bytes <= w.heap_bytes - at;
+  return at >= sizeof(heap_head) && at <= ctx.heap_bytes && bytes <= ctx.heap_bytes - at;
 }
 
 // Checks the two things that every remote op names. Does not record; see ctx_fail.
-XIO_DEVICE xio_status_t check_target(const ctx_view& c, const void* symmetric, u64 bytes, int pe, u64* offset) {
-  if (static_cast<u32>(pe) >= c.world->n_pes) return XIO_ERR_PE;
-  if (heap_offset(*c.world, symmetric, bytes, offset)) return XIO_OK;
+XIO_DEVICE xio_status_t check_target(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe, u64* offset) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  if (static_cast<u32>(pe) >= ctx.n_pes) return XIO_ERR_PE;
+  if (heap_offset(ctx, symmetric, bytes, offset)) return XIO_OK;
   return symmetric == nullptr ? XIO_ERR_ARG : XIO_ERR_NOT_SYMMETRIC;
 }
+
+// The PE's heap if all but bulk copies to it are loads and stores; null says: look at its row. A chain and not an
+// index, which would move the whole ctx from the kernel's arguments to memory.
+XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe) {
+  void* heap = nullptr;
+#if !defined(XIO_ON_HOST)
+#pragma unroll
+#endif
+  for (u32 i = 0; i < XIO_CTX_NEAR; ++i) heap = pe == i ? ctx.near[i] : heap;
+  return static_cast<unsigned char*>(heap);
+}
+XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe, u64 bytes, bool nbi) {
+  return nbi && bytes >= ctx.bulk_bytes ? nullptr : near_heap(ctx, pe);
+}
+
+XIO_DEVICE world_view& world_of(const ctx_view& c) { return *c.world; }
+XIO_DEVICE world_view& world_of(const xio_ctx_t& ctx) { return *static_cast<world_view*>(ctx.world); }
 
 // The way of a copy of that size. Fixed per PE when the ctx was made but for the size.
 XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
@@ -49,23 +73,20 @@ XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
 XIO_DEVICE const ctx_view* view_of(xio_ctx_t ctx) { return static_cast<const ctx_view*>(ctx.view); }
 
 XIO_DEVICE void* peer_address(xio_ctx_t ctx, const void* symmetric, int pe) {
-  const ctx_view* c = view_of(ctx);
   u64 offset;
-  if (c == nullptr || check_target(*c, symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
-  return c->peers[pe].direct == nullptr ? nullptr : c->peers[pe].direct + offset;
+  if (check_target(ctx, symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
+  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
+  if (heap == nullptr) heap = view_of(ctx)->peers[pe].direct;
+  return heap == nullptr ? nullptr : heap + offset;
 }
 
 }  // namespace xio::dev
 
 // --- The API: who am I -------------------------------------------------------------------------------
 
-XIO_DEVICE int xio_my_pe(xio_ctx_t ctx) {
-  return ctx.view == nullptr ? -1 : static_cast<int>(xio::dev::ctx_of(ctx).world->my_pe);
-}
+XIO_DEVICE int xio_my_pe(xio_ctx_t ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.my_pe); }
 
-XIO_DEVICE int xio_n_pes(xio_ctx_t ctx) {
-  return ctx.view == nullptr ? -1 : static_cast<int>(xio::dev::ctx_of(ctx).world->n_pes);
-}
+XIO_DEVICE int xio_n_pes(xio_ctx_t ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.n_pes); }
 
 // Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be, or if the
 // address is not symmetric. Records no error.

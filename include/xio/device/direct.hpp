@@ -19,22 +19,54 @@ constexpr order k_flag_store = order::relaxed;
 constexpr order k_flag_load = order::relaxed;
 constexpr order k_flag_change = order::relaxed;
 #endif
+// Order of the loads of a waiting loop. An acquire load costs NVIDIA GPUs less than a fence behind the loop, which
+// waits for the thread's own stores too (docs/performance.md); on AMD each would empty caches, so one fence follows.
+#if defined(XIO_ON_HIP)
+constexpr order k_watch_load = order::relaxed;
+#else
+constexpr order k_watch_load = order::acquire;
+#endif
 
 // --- Copies ------------------------------------------------------------------------------------------
 
+// Where a copy's source lies. A peer's memory may have changed since a cache line of it was loaded, and no acquire of
+// the caller's need have come between: so a get reads past the caches that do not see the peer's writes.
+enum class source : u32 { own, peer };
+
 #if !defined(XIO_ON_HOST)
-// Loads that are under way before the first store needs its value.
+// Loads that are under way before the first store needs its value (docs/performance.md).
+#if defined(XIO_ON_CUDA)
+constexpr u32 k_in_flight = 16;
+#else
 constexpr u32 k_in_flight = 8;
+#endif
+
+#if defined(XIO_ON_CUDA)
+template <class Word>
+XIO_DEVICE Word load_past_caches(const Word* p) {
+  return __ldcv(p);
+}
+XIO_DEVICE u64 load_past_caches(const u64* p) { return __ldcv(reinterpret_cast<const unsigned long long*>(p)); }
+#endif
 
 // Accesses memory of any type as a Word: the compiler must not think that a Word and a float never meet.
-template <class Word>
+template <source From, class Word>
 XIO_DEVICE Word load_word(const unsigned char* p) {
 #if defined(XIO_ON_HIP)
-  Word v;
-  __builtin_memcpy(&v, __builtin_assume_aligned(p, sizeof(Word)), sizeof(Word));
-  return v;
+  if constexpr (From == source::peer) {
+    typedef Word any __attribute__((may_alias));
+    return __builtin_nontemporal_load(reinterpret_cast<const any*>(p));
+  } else {
+    Word v;
+    __builtin_memcpy(&v, __builtin_assume_aligned(p, sizeof(Word)), sizeof(Word));
+    return v;
+  }
 #else
-  return *reinterpret_cast<const Word*>(p);
+  if constexpr (From == source::peer) {
+    return load_past_caches(reinterpret_cast<const Word*>(p));
+  } else {
+    return *reinterpret_cast<const Word*>(p);
+  }
 #endif
 }
 
@@ -47,55 +79,105 @@ XIO_DEVICE void store_word(unsigned char* p, Word v) {
 #endif
 }
 
-template <class Word>
-XIO_DEVICE void copy_words(unsigned char* to, const unsigned char* from, u64 words, u64 rank, u64 count) {
-  u64 i = rank;
-  for (; i + (k_in_flight - 1) * count < words; i += k_in_flight * count) {
-    Word v[k_in_flight];
+// A span of words that `count` threads copy, every count-th by each, from word i on.
+struct strip {
+  unsigned char* to;
+  const unsigned char* from;
+  u64 words, i, count;
+};
+
+// Batches of N words a thread while they last, then of half as many, down to one.
+template <u32 N, source From, class Word>
+XIO_DEVICE void copy_batches(strip& s) {
+  for (; s.i + (N - 1) * s.count < s.words; s.i += N * s.count) {
+    Word v[N];
 #pragma unroll
-    for (u32 k = 0; k < k_in_flight; ++k) v[k] = load_word<Word>(from + (i + k * count) * sizeof(Word));
+    for (u32 k = 0; k < N; ++k) v[k] = load_word<From, Word>(s.from + (s.i + k * s.count) * sizeof(Word));
 #pragma unroll
-    for (u32 k = 0; k < k_in_flight; ++k) store_word<Word>(to + (i + k * count) * sizeof(Word), v[k]);
+    for (u32 k = 0; k < N; ++k) store_word<Word>(s.to + (s.i + k * s.count) * sizeof(Word), v[k]);
   }
-  for (; i < words; i += count) store_word<Word>(to + i * sizeof(Word), load_word<Word>(from + i * sizeof(Word)));
+  if constexpr (N > 1) copy_batches<N / 2, From, Word>(s);
 }
 
 // `to` and `from` are equal modulo the word: single bytes up to the first whole word, and after the last.
-template <class Word>
+template <source From, class Word>
 XIO_DEVICE void copy_by(unsigned char* to, const unsigned char* from, u64 bytes, u64 rank, u64 count) {
   u64 head = (sizeof(Word) - (reinterpret_cast<u64>(to) & (sizeof(Word) - 1))) & (sizeof(Word) - 1);
   if (head > bytes) head = bytes;
   const u64 words = (bytes - head) / sizeof(Word);
   const u64 tail = head + words * sizeof(Word);
-  for (u64 i = rank; i < head; i += count) to[i] = from[i];
-  copy_words<Word>(to + head, from + head, words, rank, count);
-  for (u64 i = tail + rank; i < bytes; i += count) to[i] = from[i];
+  for (u64 i = rank; i < head; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+  strip s{to + head, from + head, words, rank, count};
+  copy_batches<k_in_flight, From, Word>(s);
+  for (u64 i = tail + rank; i < bytes; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+}
+
+// The 4 bytes from byte `shift / 8` of two words on.
+XIO_DEVICE u32 funnel(u32 low, u32 high, u32 shift) { return static_cast<u32>(((u64{high} << 32) | low) >> shift); }
+
+// `to` and `from` differ modulo 4: whole words are stored, each made of two that are loaded. Both lie inside the
+// source.
+template <source From>
+XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 bytes, u64 rank, u64 count) {
+  constexpr u32 batch = k_in_flight / 2;
+  u64 head = (4 - (reinterpret_cast<u64>(to) & 3)) & 3;
+  if ((reinterpret_cast<u64>(from + head) & 3) > head) head += 4;  // the first word starts at or after the source
+  const u64 words = bytes < head + 8 ? 0 : (bytes - head - 4) / 4;
+  const u64 tail = words == 0 ? 0 : head + words * 4;
+  if (words == 0) head = 0;
+  for (u64 i = rank; i < head; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+  const u32 skew = static_cast<u32>(reinterpret_cast<u64>(from + head) & 3);
+  const unsigned char* in = from + head - skew;
+  for (u64 i = rank; i < words; i += batch * count) {
+    u32 low[batch], high[batch];
+#pragma unroll
+    for (u32 k = 0; k < batch; ++k) {
+      const u64 at = i + k * count < words ? i + k * count : i;
+      low[k] = load_word<From, u32>(in + at * 4);
+      high[k] = load_word<From, u32>(in + at * 4 + 4);
+    }
+#pragma unroll
+    for (u32 k = 0; k < batch; ++k)
+      if (i + k * count < words) store_word<u32>(to + head + (i + k * count) * 4, funnel(low[k], high[k], 8 * skew));
+  }
+  for (u64 i = tail + rank; i < bytes; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+}
+
+template <source From, class Group>
+XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
+  const u64 off = reinterpret_cast<u64>(out) ^ reinterpret_cast<u64>(in);
+  const u64 rank = g.rank(), count = g.count();
+  if ((off & 15) == 0) {
+    copy_by<From, vec16>(out, in, bytes, rank, count);
+  } else if ((off & 7) == 0) {
+    copy_by<From, u64>(out, in, bytes, rank, count);
+  } else if ((off & 3) == 0) {
+    copy_by<From, u32>(out, in, bytes, rank, count);
+  } else {
+    copy_askew<From>(out, in, bytes, rank, count);
+  }
 }
 #endif
 
 // Collective over g, without the syncs before and after. The areas do not overlap.
-template <class Group>
-XIO_DEVICE void copy(const Group& g, void* to, const void* from, u64 bytes) {
+template <source From, class Group>
+XIO_DEVICE void move(const Group& g, void* to, const void* from, u64 bytes) {
 #if defined(XIO_ON_HOST)
   // A workgroup shares one CPU: splitting the work would only cost switches.
   if (g.leader()) std::memcpy(to, from, bytes);
 #else
-  auto* out = static_cast<unsigned char*>(to);
-  const auto* in = static_cast<const unsigned char*>(from);
-  const u64 off = reinterpret_cast<u64>(out) ^ reinterpret_cast<u64>(in);
-  const u64 rank = g.rank(), count = g.count();
-  if ((off & 15) == 0) {
-    copy_by<vec16>(out, in, bytes, rank, count);
-  } else if ((off & 7) == 0) {
-    copy_by<u64>(out, in, bytes, rank, count);
-  } else if ((off & 3) == 0) {
-    copy_by<u32>(out, in, bytes, rank, count);
-  } else if ((off & 1) == 0) {
-    copy_by<u16>(out, in, bytes, rank, count);
-  } else {
-    copy_by<u8>(out, in, bytes, rank, count);
-  }
+  copy_from<From>(g, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
 #endif
+}
+// To anywhere, from memory of this PE that the caller has the right to read.
+template <class Group>
+XIO_DEVICE void copy(const Group& g, void* to, const void* from, u64 bytes) {
+  move<source::own>(g, to, from, bytes);
+}
+// From a peer.
+template <class Group>
+XIO_DEVICE void fetch(const Group& g, void* to, const void* from, u64 bytes) {
+  move<source::peer>(g, to, from, bytes);
 }
 
 // --- Atomics -----------------------------------------------------------------------------------------
@@ -121,12 +203,13 @@ XIO_DEVICE T atomic(T* at, T operand, T compare) {
   }
 }
 
-// Changes a signal word after everything that the caller has stored.
+// Changes a signal word. order::release: after everything that the caller has stored.
+template <order Order>
 XIO_DEVICE void signal(u64* at, u64 value, int op) {
   if (op == XIO_SIGNAL_SET) {
-    store<scope::system, order::release>(at, value);
+    store<scope::system, Order == order::acq_rel ? order::release : Order>(at, value);
   } else {
-    fetch_add<scope::system, order::release>(at, value);
+    fetch_add<scope::system, Order>(at, value);
   }
 }
 

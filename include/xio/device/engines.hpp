@@ -62,6 +62,7 @@ XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status
 
 XIO_OUT_OF_LINE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
   posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
   if (way == route::rdma) {
     p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
   } else if (way == route::sdma) {
@@ -76,13 +77,14 @@ XIO_OUT_OF_LINE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offs
 
 XIO_OUT_OF_LINE posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
   posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
   if (way == route::rdma) {
     p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
   } else if (way == route::sdma) {
     p.status = sdma::get(c, pe, dst, offset, bytes, &p.request);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
-    direct::copy(thread_group::here(), dst, c.peers[pe].direct + offset, bytes);
+    direct::fetch(thread_group::here(), dst, c.peers[pe].direct + offset, bytes);
     return posted{0, XIO_OK};
   }
   return p;
@@ -92,14 +94,17 @@ XIO_OUT_OF_LINE posted engine_get(const ctx_view& c, route way, u32 pe, void* ds
 XIO_OUT_OF_LINE posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* local, u64 span, bool to_peer,
                                    const sdma::area& rows) {
   posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
   p.status = sdma::tile(c, pe, offset, local, span, to_peer, rows, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
     unsigned char* remote = c.peers[pe].direct + offset;
     auto* mine = static_cast<unsigned char*>(local);
     unsigned char* out = to_peer ? remote : mine;
     const unsigned char* in = to_peer ? mine : remote;
-    for (u64 i = 0; i < rows.height; ++i)
-      direct::copy(thread_group::here(), out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
+    for (u64 i = 0; i < rows.height; ++i) {
+      if (to_peer) direct::copy(thread_group::here(), out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
+      if (!to_peer) direct::fetch(thread_group::here(), out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
+    }
     return posted{0, XIO_OK};
   }
   return p;
@@ -112,6 +117,7 @@ XIO_OUT_OF_LINE posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* 
 XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
                                          u64 signal_offset, u64 value, int op, u64* counter = nullptr) {
   posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
   if (way == route::rdma) {
     p.status = rdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);
   } else if (way == route::sdma) {
@@ -120,7 +126,7 @@ XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u
   unsigned char* heap = c.peers[pe].direct;
   if (may_fall_back(c.peers[pe], way, p.status)) {
     direct::copy(thread_group::here(), heap + offset, src, bytes);
-    direct::signal(reinterpret_cast<u64*>(heap + signal_offset), value, op);
+    direct::signal<order::release>(reinterpret_cast<u64*>(heap + signal_offset), value, op);
     if (counter != nullptr) fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
     return posted{0, XIO_OK};
   }
@@ -131,6 +137,7 @@ XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u
 XIO_OUT_OF_LINE posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes,
                                           u64* counter) {
   posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
   p.status = sdma::put_counter(c, pe, offset, src, bytes, counter, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
     direct::copy(thread_group::here(), c.peers[pe].direct + offset, src, bytes);
@@ -142,6 +149,7 @@ XIO_OUT_OF_LINE posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset,
 
 XIO_OUT_OF_LINE posted engine_signal(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, int op) {
   posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
   if (way == route::rdma) {
     p.status = rdma::signal(c, pe, offset, value, op, &p.request);
   } else if (way == route::sdma) {
@@ -150,11 +158,16 @@ XIO_OUT_OF_LINE posted engine_signal(const ctx_view& c, route way, u32 pe, u64 o
   return p;
 }
 
-// A signal of its own, by the way that atomics take. Offsets of the heap's head are allowed.
-XIO_DEVICE posted post_signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op) {
-  const peer_view& peer = c.peers[pe];
-  if (peer.atomic != route::direct) return engine_signal(c, peer.atomic, pe, offset, value, op);
-  direct::signal(reinterpret_cast<u64*>(peer.direct + offset), value, op);
+// A signal of its own, by the way that atomics take. Offsets of the heap's head are allowed. Unordered, as an atomic.
+XIO_DEVICE posted post_signal(const xio_ctx_t& ctx, u32 pe, u64 offset, u64 value, int op) {
+  unsigned char* heap = near_heap(ctx, pe);
+  if (heap == nullptr) {
+    const ctx_view& c = ctx_of(ctx);
+    const peer_view& peer = c.peers[pe];
+    if (peer.atomic != route::direct) return engine_signal(c, peer.atomic, pe, offset, value, op);
+    heap = peer.direct;
+  }
+  direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(heap + offset), value, op);
   return posted{0, XIO_OK};
 }
 
@@ -167,16 +180,19 @@ XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
 
 XIO_OUT_OF_LINE xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
   xio_req_t request = 0;
+  mark_rings_used(c);
   return way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : XIO_ERR_NO_ROUTE;
 }
 
 XIO_OUT_OF_LINE xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
+  mark_rings_used(c);
   return way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
 }
 
 XIO_OUT_OF_LINE xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, amo op,
                                            u64 operand, u64 compare, bool fetch, u64* old) {
   if (way != route::rdma) return XIO_ERR_NO_ROUTE;
+  mark_rings_used(c);
   return rdma::atomic(c, pe, offset, width, op, operand, compare, fetch, old);
 }
 

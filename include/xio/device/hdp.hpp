@@ -24,6 +24,7 @@
 namespace xio::dev {
 
 XIO_DEVICE bool hdp_is_on(const ctx_view& c) { return c.world->hdp.way != hdp_way::none; }
+XIO_DEVICE bool hdp_is_on(const xio_ctx_t& ctx) { return (ctx.flags & ctx_flushes_hdp) != 0; }
 
 // --- The register ------------------------------------------------------------------------------------
 
@@ -226,5 +227,9 @@ XIO_DEVICE xio_status_t hdp_flush_all(const ctx_view& c, bool drives) {
 XIO_DEVICE xio_status_t hdp_nudge(const ctx_view& c) {
   return hdp_is_on(c) ? hdp_flush_by_way(c, c.world->hdp.way, false) : XIO_OK;
 }
+
+// The same for callers that hold the ctx itself: nothing is loaded to learn that nothing is to do.
+XIO_DEVICE xio_status_t hdp_flush(const xio_ctx_t& ctx) { return hdp_is_on(ctx) ? hdp_flush(ctx_of(ctx)) : XIO_OK; }
+XIO_DEVICE xio_status_t hdp_nudge(const xio_ctx_t& ctx) { return hdp_is_on(ctx) ? hdp_nudge(ctx_of(ctx)) : XIO_OK; }
 
 }  // namespace xio::dev

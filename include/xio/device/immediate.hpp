@@ -30,6 +30,7 @@ XIO_OUT_OF_LINE posted engine_put_immediate(const ctx_view& c, route way, u32 pe
                                             u64 bytes, u32 immediate) {
   if (way == route::rdma) {
     posted p{0, XIO_OK};
+    mark_rings_used(c);
     p.status = rdma::put_immediate(c, pe, offset, src, bytes, immediate, &p.request);
     return p;
   }
@@ -44,7 +45,7 @@ XIO_DEVICE posted put_immediate(const Group& g, xio_ctx_t ctx, void* dst, const 
                                 int pe, bool blocking) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  xio_status_t status = check_copy(c, dst, src, bytes, pe, &offset);
+  xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
   if (status == XIO_OK && c->inbox_entries == 0) status = XIO_ERR_UNSUPPORTED;
   if (status != XIO_OK) return refuse(c, status);
   const u32 to = static_cast<u32>(pe);
@@ -91,9 +92,9 @@ XIO_DEVICE xio_status_t take_immediate(xio_ctx_t ctx, int pe, u32* immediate, bo
   if (wrong != XIO_OK) return refuse(c, wrong).status;
   unsigned char* inbox = c->world->heap + inbox_offset(*c, static_cast<u32>(pe));
   const auto take = [&] { return inbox_take(inbox, c->inbox_entries, immediate); };
-  if (!waits) return look{}(*c, take);
+  if (!waits) return look{}(ctx, take);
   xio_status_t failure = XIO_OK;
-  const xio_status_t status = poll(*c, [&] {
+  const xio_status_t status = poll(ctx, [&] {
     if (take()) return true;
     failure = link_failure(c->peers[pe]);
     return failure != XIO_OK;

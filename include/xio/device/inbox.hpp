@@ -37,7 +37,7 @@ XIO_DEVICE bool inbox_take(unsigned char* inbox, u32 entries, u32* immediate) {
   u64 place = load<scope::system, order::relaxed>(head);
   for (;;) {
     const u64 found =
-        load<scope::system, direct::k_flag_load>(inbox_word(inbox, wire::inbox::entry_at(place, entries)));
+        load<scope::system, direct::k_watch_load>(inbox_word(inbox, wire::inbox::entry_at(place, entries)));
     const u32 value = static_cast<u32>(found);
     if (found == wire::inbox::entry(place, entries, value)) {
       // The head only grows: if it is still there the entry has been this one all the time.

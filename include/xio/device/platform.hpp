@@ -401,6 +401,13 @@ XIO_DEVICE u64 wall_clock() {
 #endif
 }
 
+// Whether even the first turns of a waiting loop must give way: on the host platform lanes share threads.
+#if defined(XIO_ON_HOST)
+constexpr bool k_pauses_at_once = true;
+#else
+constexpr bool k_pauses_at_once = false;
+#endif
+
 // One turn of a waiting loop: gives the memory system and the other waves some air.
 XIO_DEVICE void pause() {
 #if defined(XIO_ON_HIP)

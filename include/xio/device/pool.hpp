@@ -23,8 +23,7 @@ XIO_DEVICE u32 take_place(const ctx_view& c) {
 
 template <class Group>
 XIO_DEVICE xio_status_t take_ctx(const Group& g, xio_ctx_t parent, xio_ctx_t* own) {
-  own->view = nullptr;
-  own->id = 0;
+  *own = xio_ctx_t{};
   if (parent.view == nullptr) return XIO_ERR_STATE;
   const ctx_view& c = ctx_of(parent);
   const posted p = by_leader(g, [&] {
@@ -32,8 +31,8 @@ XIO_DEVICE xio_status_t take_ctx(const Group& g, xio_ctx_t parent, xio_ctx_t* ow
     return place == c.pool_count ? posted{0, ctx_fail(c, XIO_ERR_NO_MEMORY)} : posted{place, XIO_OK};
   });
   if (p.status != XIO_OK) return p.status;
+  *own = parent;  // the same heaps, other queues
   own->view = &c.pool[p.request];
-  own->id = parent.id;
   return XIO_OK;
 }
 

@@ -28,6 +28,7 @@ XIO_DEVICE posted refuse(const ctx_view* c, xio_status_t status) {
   if (c != nullptr) ctx_fail(*c, status);
   return posted{failed_request(status), status};
 }
+XIO_DEVICE posted refuse(const xio_ctx_t& ctx, xio_status_t status) { return refuse(view_of(ctx), status); }
 
 // Finishes what an engine answered: waits if the op blocks, and keeps a failure.
 XIO_DEVICE posted settle(const ctx_view& c, posted p, bool blocking) {
@@ -46,12 +47,12 @@ XIO_DEVICE posted landed(const Group& g, const ctx_view& c, route way, bool bloc
 }
 
 // What put and get check alike.
-XIO_DEVICE xio_status_t check_copy(const ctx_view* c, const void* symmetric, const void* local, u64 bytes, int pe,
+XIO_DEVICE xio_status_t check_copy(const xio_ctx_t& ctx, const void* symmetric, const void* local, u64 bytes, int pe,
                                    u64* offset) {
-  if (c == nullptr) return XIO_ERR_STATE;
-  if (bytes == 0) return static_cast<u32>(pe) < c->world->n_pes ? XIO_OK : XIO_ERR_PE;
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  if (bytes == 0) return static_cast<u32>(pe) < ctx.n_pes ? XIO_OK : XIO_ERR_PE;
   if (local == nullptr) return XIO_ERR_ARG;
-  return check_target(*c, symmetric, bytes, pe, offset);
+  return check_target(ctx, symmetric, bytes, pe, offset);
 }
 
 // Bytes that one lane of a wave posts at least when a copy is cut over the lanes: enough that the entry costs nothing
@@ -78,41 +79,49 @@ XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 byt
 
 template <class Group>
 XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
-  const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  const xio_status_t status = check_copy(c, dst, src, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(c, status);
+  const xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status);
   if (bytes == 0) return posted{0, XIO_OK};
   const u32 to = static_cast<u32>(pe);
-  const route way = choose(*c, to, bytes, !blocking);
-  if (way != route::direct) {
-    const auto* from = static_cast<const unsigned char*>(src);
-    return post_cut(g, *c, way, bytes, blocking,
-                    [&](u64 at, u64 n) { return engine_put(*c, way, to, offset + at, from + at, n); });
+  unsigned char* heap = near_heap(ctx, to, bytes, !blocking);
+  if (heap == nullptr) {
+    const ctx_view& c = ctx_of(ctx);
+    const route way = choose(c, to, bytes, !blocking);
+    if (way != route::direct) {
+      const auto* from = static_cast<const unsigned char*>(src);
+      return post_cut(g, c, way, bytes, blocking,
+                      [&](u64 at, u64 n) { return engine_put(c, way, to, offset + at, from + at, n); });
+    }
+    heap = c.peers[to].direct;
   }
   g.sync();
-  direct::copy(g, c->peers[to].direct + offset, src, bytes);
+  direct::copy(g, heap + offset, src, bytes);
   g.sync();
   return posted{0, XIO_OK};
 }
 
 template <class Group>
 XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
-  const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  const xio_status_t status = check_copy(c, src, dst, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(c, status);
+  const xio_status_t status = check_copy(ctx, src, dst, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status);
   if (bytes == 0) return posted{0, XIO_OK};
   const u32 from = static_cast<u32>(pe);
-  const route way = choose(*c, from, bytes, !blocking);
-  if (way != route::direct) {
-    auto* into = static_cast<unsigned char*>(dst);
-    const posted p = post_cut(g, *c, way, bytes, blocking,
-                              [&](u64 at, u64 n) { return engine_get(*c, way, from, into + at, offset + at, n); });
-    return landed(g, *c, way, blocking, p);
+  const unsigned char* heap = near_heap(ctx, from, bytes, !blocking);
+  if (heap == nullptr) {
+    const ctx_view& c = ctx_of(ctx);
+    const route way = choose(c, from, bytes, !blocking);
+    if (way != route::direct) {
+      auto* into = static_cast<unsigned char*>(dst);
+      const posted p = post_cut(g, c, way, bytes, blocking,
+                                [&](u64 at, u64 n) { return engine_get(c, way, from, into + at, offset + at, n); });
+      return landed(g, c, way, blocking, p);
+    }
+    heap = c.peers[from].direct;
   }
   g.sync();
-  direct::copy(g, dst, c->peers[from].direct + offset, bytes);
+  direct::fetch(g, dst, heap + offset, bytes);
   g.sync();
   return posted{0, XIO_OK};
 }
@@ -133,12 +142,12 @@ struct rows {
   u64 dst_pitch, src_pitch, width, count;
 };
 
-XIO_DEVICE xio_status_t check_rows(const ctx_view* c, const void* symmetric, u64 symmetric_pitch, const void* local,
+XIO_DEVICE xio_status_t check_rows(const xio_ctx_t& ctx, const void* symmetric, u64 symmetric_pitch, const void* local,
                                    const rows& r, int pe, u64* offset) {
   u64 span;
   const bool overlap = r.count > 1 && (r.dst_pitch < r.width || r.src_pitch < r.width);
   if (overlap || !span_of_rows(symmetric_pitch, r.width, r.count, &span)) return XIO_ERR_ARG;
-  return check_copy(c, symmetric, local, span, pe, offset);
+  return check_copy(ctx, symmetric, local, span, pe, offset);
 }
 
 // What the choice of a route looks at: all of a tile for a copy engine, one row for whoever posts them one by one.
@@ -162,7 +171,7 @@ XIO_DEVICE posted put_rows(const Group& g, xio_ctx_t ctx, void* dst, const void*
                            bool blocking) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  const xio_status_t status = check_rows(c, dst, r.dst_pitch, src, r, pe, &offset);
+  const xio_status_t status = check_rows(ctx, dst, r.dst_pitch, src, r, pe, &offset);
   if (status != XIO_OK) return refuse(c, status);
   if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
   const auto* in = static_cast<const unsigned char*>(src);
@@ -194,7 +203,7 @@ XIO_DEVICE posted get_rows(const Group& g, xio_ctx_t ctx, void* dst, const void*
                            bool blocking) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  const xio_status_t status = check_rows(c, src, r.src_pitch, dst, r, pe, &offset);
+  const xio_status_t status = check_rows(ctx, src, r.src_pitch, dst, r, pe, &offset);
   if (status != XIO_OK) return refuse(c, status);
   if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
   auto* out = static_cast<unsigned char*>(dst);
@@ -215,7 +224,7 @@ XIO_DEVICE posted get_rows(const Group& g, xio_ctx_t ctx, void* dst, const void*
   }
   g.sync();
   const unsigned char* in = c->peers[from].direct + offset;
-  for (u64 i = 0; i < r.count; ++i) direct::copy(g, out + i * r.dst_pitch, in + i * r.src_pitch, r.width);
+  for (u64 i = 0; i < r.count; ++i) direct::fetch(g, out + i * r.dst_pitch, in + i * r.src_pitch, r.width);
   g.sync();
   return posted{0, XIO_OK};
 }
@@ -249,46 +258,51 @@ XIO_DEVICE To bit_copy(const From& from) {
   return to;
 }
 
-XIO_DEVICE xio_status_t check_scalar(const ctx_view* c, const void* symmetric, u64 bytes, int pe, u64* offset) {
-  if (c == nullptr) return XIO_ERR_STATE;
-  const xio_status_t status = check_target(*c, symmetric, bytes, pe, offset);
+XIO_DEVICE xio_status_t check_scalar(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe, u64* offset) {
+  const xio_status_t status = check_target(ctx, symmetric, bytes, pe, offset);
   return status == XIO_OK && (*offset & (bytes - 1)) != 0 ? XIO_ERR_ARG : status;
 }
 
 template <class T>
 XIO_DEVICE xio_status_t put_scalar(xio_ctx_t ctx, T* dst, T value, int pe) {
   static_assert(k_is_scalar<T>, "xio_p moves values of 1, 2, 4 or 8 bytes; use xio_put");
-  const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  xio_status_t status = check_scalar(c, dst, sizeof(T), pe, &offset);
-  if (status != XIO_OK) return refuse(c, status).status;
-  const peer_view& peer = c->peers[pe];
+  xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status).status;
   const auto bits = bit_copy<bits_of<T>>(value);
-  if (scalar_is_direct(peer, peer.small)) {
-    store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(peer.direct + offset), bits);
-    return XIO_OK;
+  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
+  if (heap == nullptr) {
+    const ctx_view& c = ctx_of(ctx);
+    const peer_view& peer = c.peers[pe];
+    if (!scalar_is_direct(peer, peer.small)) {
+      status = engine_put_value(c, peer.small, static_cast<u32>(pe), offset, bits, sizeof(T));
+      return status == XIO_OK ? status : refuse(ctx, status).status;
+    }
+    heap = peer.direct;
   }
-  status = engine_put_value(*c, peer.small, static_cast<u32>(pe), offset, bits, sizeof(T));
-  return status == XIO_OK ? status : refuse(c, status).status;
+  store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(heap + offset), bits);
+  return XIO_OK;
 }
 
 template <class T>
 XIO_DEVICE T get_scalar(xio_ctx_t ctx, const T* src, int pe) {
   static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
-  const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  xio_status_t status = check_scalar(c, src, sizeof(T), pe, &offset);
+  xio_status_t status = check_scalar(ctx, src, sizeof(T), pe, &offset);
   if (status == XIO_OK) {
-    const peer_view& peer = c->peers[pe];
-    if (scalar_is_direct(peer, peer.small)) {
-      const auto* at = reinterpret_cast<const bits_of<T>*>(peer.direct + offset);
+    const unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
+    if (heap == nullptr && scalar_is_direct(ctx_of(ctx).peers[pe], ctx_of(ctx).peers[pe].small))
+      heap = ctx_of(ctx).peers[pe].direct;
+    if (heap != nullptr) {
+      const auto* at = reinterpret_cast<const bits_of<T>*>(heap + offset);
       return bit_copy<T>(load<scope::system, direct::k_flag_load>(at));
     }
     u64 bits = 0;
-    status = engine_get_value(*c, peer.small, static_cast<u32>(pe), offset, sizeof(T), &bits);
+    const ctx_view& c = ctx_of(ctx);
+    status = engine_get_value(c, c.peers[pe].small, static_cast<u32>(pe), offset, sizeof(T), &bits);
     if (status == XIO_OK) return bit_copy<T>(static_cast<bits_of<T>>(bits));
   }
-  refuse(c, status);
+  refuse(ctx, status);
   return T{};
 }
 

@@ -16,51 +16,72 @@ struct signal_word {
   int op;
 };
 
-XIO_DEVICE xio_status_t check_signal(const ctx_view* c, const signal_word& s, int pe, u64* offset) {
-  if (c != nullptr && s.op != XIO_SIGNAL_SET && s.op != XIO_SIGNAL_ADD) return XIO_ERR_ARG;
-  return check_scalar(c, s.at, sizeof(u64), pe, offset);
+XIO_DEVICE xio_status_t check_signal(const xio_ctx_t& ctx, const signal_word& s, int pe, u64* offset) {
+  if (ctx.view != nullptr && s.op != XIO_SIGNAL_SET && s.op != XIO_SIGNAL_ADD) return XIO_ERR_ARG;
+  return check_scalar(ctx, s.at, sizeof(u64), pe, offset);
+}
+
+// A checked put, and the signal behind it.
+struct engine_copy {
+  u64 offset;
+  const void* src;
+  u64 bytes;
+};
+struct engine_word {
+  u64 offset;
+  u64 value;
+  int op;
+};
+
+template <class Group>
+XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route way, u32 to, const engine_copy& data,
+                                       const engine_word& s, bool blocking) {
+  if (way == route::rdma && data.bytes >= 2 * k_piece_bytes && g.count() > 1) {
+    // Every piece is posted when the signal is, on the same queue, which works in order.
+    const auto* from = static_cast<const unsigned char*>(data.src);
+    const posted sent = post_cut(g, c, way, data.bytes, false,
+                                 [&](u64 at, u64 n) { return engine_put(c, way, to, data.offset + at, from + at, n); });
+    if (sent.status != XIO_OK) return sent;
+    return by_leader(g, [&] { return settle(c, engine_signal(c, way, to, s.offset, s.value, s.op), blocking); });
+  }
+  return by_leader(g, [&] {
+    return settle(c, engine_put_signal(c, way, to, data.offset, data.src, data.bytes, s.offset, s.value, s.op),
+                  blocking);
+  });
 }
 
 template <class Group>
 XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, const signal_word& s,
                              int pe, bool blocking) {
-  const ctx_view* c = view_of(ctx);
   u64 offset = 0, signal_offset = 0;
-  xio_status_t status = check_copy(c, dst, src, bytes, pe, &offset);
-  if (status == XIO_OK) status = check_signal(c, s, pe, &signal_offset);
-  if (status != XIO_OK) return refuse(c, status);
+  xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  if (status == XIO_OK) status = check_signal(ctx, s, pe, &signal_offset);
+  if (status != XIO_OK) return refuse(ctx, status);
   const u32 to = static_cast<u32>(pe);
-  const peer_view& peer = c->peers[to];
+  const ctx_view& c = ctx_of(ctx);
   if (bytes == 0) {
-    return by_leader(g, [&] { return settle(*c, post_signal(*c, to, signal_offset, s.value, s.op), blocking); });
+    return by_leader(g, [&] { return settle(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking); });
   }
-  const route way = choose(*c, to, bytes, !blocking);
-  if (way == route::rdma && bytes >= 2 * k_piece_bytes && g.count() > 1) {
-    // Every piece is posted when the signal is, on the same queue, which works in order.
-    const auto* from = static_cast<const unsigned char*>(src);
-    const posted data = post_cut(g, *c, way, bytes, false,
-                                 [&](u64 at, u64 n) { return engine_put(*c, way, to, offset + at, from + at, n); });
-    if (data.status != XIO_OK) return data;
-    return by_leader(g, [&] { return settle(*c, engine_signal(*c, way, to, signal_offset, s.value, s.op), blocking); });
-  }
-  if (way != route::direct) {
-    return by_leader(g, [&] {
-      return settle(*c, engine_put_signal(*c, way, to, offset, src, bytes, signal_offset, s.value, s.op), blocking);
-    });
+  unsigned char* heap = near_heap(ctx, to, bytes, !blocking);
+  if (heap == nullptr) {
+    const route way = choose(c, to, bytes, !blocking);
+    if (way != route::direct) {
+      return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking);
+    }
+    heap = c.peers[to].direct;
   }
   g.sync();
-  direct::copy(g, peer.direct + offset, src, bytes);
+  direct::copy(g, heap + offset, src, bytes);
   g.sync();
-  if (g.leader()) direct::signal(reinterpret_cast<u64*>(peer.direct + signal_offset), s.value, s.op);
+  if (g.leader()) direct::signal<order::release>(reinterpret_cast<u64*>(heap + signal_offset), s.value, s.op);
   return posted{0, XIO_OK};
 }
 
 XIO_DEVICE xio_status_t signal_alone(xio_ctx_t ctx, const signal_word& s, int pe) {
-  const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  const xio_status_t status = check_signal(c, s, pe, &offset);
-  if (status != XIO_OK) return refuse(c, status).status;
-  return settle(*c, post_signal(*c, static_cast<u32>(pe), offset, s.value, s.op), false).status;
+  const xio_status_t status = check_signal(ctx, s, pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status).status;
+  return settle(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), false).status;
 }
 
 // --- Counters ----------------------------------------------------------------------------------------
@@ -85,7 +106,7 @@ XIO_DEVICE xio_status_t put_counter(xio_ctx_t ctx, void* dst, const void* src, u
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
   xio_status_t status = check_counter(c, counter);
-  if (status == XIO_OK) status = check_copy(c, dst, src, bytes, pe, &offset);
+  if (status == XIO_OK) status = check_copy(ctx, dst, src, bytes, pe, &offset);
   if (status != XIO_OK) return refuse(c, status).status;
   const u32 to = static_cast<u32>(pe);
   if (bytes != 0 && engine_counts(*c, to, bytes, counter))
@@ -98,8 +119,8 @@ XIO_DEVICE xio_status_t put_signal_counter(xio_ctx_t ctx, void* dst, const void*
   const ctx_view* c = view_of(ctx);
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_counter(c, counter);
-  if (status == XIO_OK) status = check_copy(c, dst, src, bytes, pe, &offset);
-  if (status == XIO_OK) status = check_signal(c, s, pe, &signal_offset);
+  if (status == XIO_OK) status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  if (status == XIO_OK) status = check_signal(ctx, s, pe, &signal_offset);
   if (status != XIO_OK) return refuse(c, status).status;
   const u32 to = static_cast<u32>(pe);
   if (bytes != 0 && engine_counts(*c, to, bytes, counter)) {

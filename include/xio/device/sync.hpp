@@ -45,9 +45,10 @@ XIO_DEVICE xio_status_t fence_one(xio_ctx_t ctx, int pe) {
 
 // --- Quiet -------------------------------------------------------------------------------------------
 
-XIO_DEVICE xio_status_t quiet_ctx(const ctx_view& c) {
+XIO_DEVICE xio_status_t quiet_engines(const ctx_view& c) {
   xio_status_t failure = XIO_OK;
-  for (u32 i = 0; i < c.ring_count; ++i) {
+  const bool rings = load<scope::agent, order::relaxed>(&c.rings_used) != 0;
+  for (u32 i = 0; rings && i < c.ring_count; ++i) {
     const xio_status_t one = quiet_ring(c.rings[i], *c.world);
     if (failure == XIO_OK) failure = one;
   }
@@ -60,6 +61,19 @@ XIO_DEVICE xio_status_t quiet_ctx(const ctx_view& c) {
     const xio_status_t one = hdp_flush_all(c, drives);
     if (failure == XIO_OK) failure = one;
   }
+  return failure;
+}
+
+XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
+  const ctx_view& c = ctx_of(ctx);
+  // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
+  const u32 used = load<scope::agent, order::relaxed>(&c.rings_used) |
+                   load<scope::agent, order::relaxed>(&c.storages_used) | load<scope::agent, order::relaxed>(&c.error);
+  if ((ctx.flags & ctx_all_near) != 0) {
+    fence<scope::system, order::seq_cst>();
+    if (used == 0) return XIO_OK;
+  }
+  const xio_status_t failure = quiet_engines(c);
   // Sequentially consistent: what the caller reads from now on is read after its stores can be seen.
   fence<scope::system, order::seq_cst>();
   const xio_status_t kept = ctx_take_error(c);
@@ -76,29 +90,31 @@ XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
 
 template <class Group>
 XIO_DEVICE xio_status_t quiet(const Group& g, xio_ctx_t ctx) {
-  const ctx_view* c = view_of(ctx);
-  if (c == nullptr) return XIO_ERR_STATE;
-  return by_leader(g, [&] { return posted{0, quiet_ctx(*c)}; }).status;
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  return by_leader(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
 }
 
 // --- Barrier -----------------------------------------------------------------------------------------
 
-// Tells a peer that this PE has come to round `round` of barrier `epoch`, and waits for the one that tells us.
-XIO_DEVICE xio_status_t barrier_round(const ctx_view& c, u32 round, u64 epoch) {
-  const world_view& w = *c.world;
-  const u32 to = (w.my_pe + (1u << round)) % w.n_pes;
-  const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
-  const posted p = post_signal(c, to, offset, epoch, XIO_SIGNAL_SET);
-  if (p.status != XIO_OK) return p.status;
+// The ring that the flags to a PE travel on, or null.
+XIO_DEVICE const ring_view* flag_ring(const ctx_view& c, u32 to) {
   const peer_view& peer = c.peers[to];
-  const ring_view* ring = peer.atomic == route::rdma   ? &rdma::queue_to(peer)
-                          : peer.atomic == route::sdma ? &sdma::queue_to(peer)
-                                                       : nullptr;
-  const u64* mine = &reinterpret_cast<const heap_head*>(w.heap)->barrier[round];
+  if (peer.atomic == route::rdma) return &rdma::queue_to(peer);
+  return peer.atomic == route::sdma ? &sdma::queue_to(peer) : nullptr;
+}
+
+// Tells a peer that this PE has come to round `round` of barrier `epoch`, and waits for the one that tells us.
+XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch) {
+  const u32 to = (ctx.my_pe + (1u << round)) % ctx.n_pes;
+  const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
+  const posted p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
+  if (p.status != XIO_OK) return p.status;
+  const ring_view* ring = near_heap(ctx, to) != nullptr ? nullptr : flag_ring(ctx_of(ctx), to);
+  const u64* mine = &static_cast<const heap_head*>(ctx.heap)->barrier[round];
   xio_status_t failure = XIO_OK;
-  const xio_status_t status = poll_flag(c, [&] {
+  const xio_status_t status = poll_flag(ctx, [&] {
     // Epochs only grow, and a peer may be one barrier ahead.
-    if (static_cast<i64>(load<scope::system, direct::k_flag_load>(mine) - epoch) >= 0) return true;
+    if (static_cast<i64>(load<scope::system, direct::k_watch_load>(mine) - epoch) >= 0) return true;
     if (ring == nullptr) return false;
     reap_ring(*ring);
     failure = ring_failure(*ring);
@@ -107,27 +123,30 @@ XIO_DEVICE xio_status_t barrier_round(const ctx_view& c, u32 round, u64 epoch) {
   return failure != XIO_OK ? failure : status;
 }
 
-XIO_DEVICE xio_status_t sync_ctx(const ctx_view& c) {
-  const u64 epoch = fetch_add<scope::agent, order::relaxed>(&c.world->barrier_epoch, u64{1}) + 1;
+// fenced: the caller's stores are visible already.
+XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx, bool fenced) {
+  // One thread of a PE at a time is in a barrier, so this needs no read-modify-write.
+  u64* last = &world_of(ctx).barrier_epoch;
+  const u64 epoch = load<scope::agent, order::relaxed>(last) + 1;
+  store<scope::agent, order::relaxed>(last, epoch);
   // Whatever route the flags take, and whatever is not a flag: ordinary stores first.
-  fence<scope::system, order::release>();
-  for (u32 round = 0; (u64{1} << round) < c.world->n_pes; ++round) {
-    const xio_status_t status = barrier_round(c, round, epoch);
+  if (!fenced) fence<scope::system, order::release>();
+  for (u32 round = 0; (u64{1} << round) < ctx.n_pes; ++round) {
+    const xio_status_t status = barrier_round(ctx, round, epoch);
     if (status != XIO_OK) return status;
   }
   // What the others put before they came.
-  return hdp_flush(c);
+  return hdp_flush(ctx);
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t sync_all(const Group& g, xio_ctx_t ctx, bool with_quiet) {
-  const ctx_view* c = view_of(ctx);
-  if (c == nullptr) return XIO_ERR_STATE;
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
   return by_leader(g,
                    [&] {
                      // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
-                     const xio_status_t mine = with_quiet ? quiet_ctx(*c) : XIO_OK;
-                     const xio_status_t met = sync_ctx(*c);
+                     const xio_status_t mine = with_quiet ? quiet_ctx(ctx) : XIO_OK;
+                     const xio_status_t met = sync_ctx(ctx, with_quiet);
                      return posted{0, mine != XIO_OK ? mine : met};
                    })
       .status;

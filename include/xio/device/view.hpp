@@ -213,8 +213,15 @@ struct alignas(128) ctx_view {
   ring_view* flush_rings;            // to oneself, for hdp_way::sdma (one) and rdma_read (one by each NIC at least)
   alignas(128) std::uint32_t error;  // first device-side error since the last quiet, an xio_status
   std::uint32_t storages_used;       // bit per storage that this ctx has posted to
+  std::uint32_t rings_used;          // 1 once anything was posted to a ring of this ctx
 };
 static_assert(sizeof(ctx_view) == 256);
+
+// Bits of xio_ctx::flags.
+enum ctx_flags : std::uint32_t {
+  ctx_flushes_hdp = 1,  // world_view::hdp has a way
+  ctx_all_near = 2,     // loads and stores are the way of all but bulk copies, to every PE
+};
 
 // A copy engine queue of xio/sdma.h. Of `world` only the clock and the timeout are set.
 struct sdma_queue_view {

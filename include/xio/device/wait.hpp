@@ -14,27 +14,39 @@
 
 namespace xio::dev {
 
-// Polls until done() or the deadline. The clock costs more than a look, so it is read only now and then, and so is the
-// HDP flushed, where the flag itself may wait.
-template <class Done>
-XIO_DEVICE xio_status_t poll_flag(const ctx_view& c, Done&& done) {
-  if (!done()) {
-    const deadline end = deadline::in(*c.world);
-    for (u32 turn = 1;; ++turn) {
-      pause();
-      if (done()) break;
-      if (turn % 16 != 0) continue;
-      if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
-      if (turn % 64 == 0 && end.passed()) return XIO_ERR_TIMEOUT;
-    }
+// After flags that were looked at with direct::k_watch_load: what their writers did before is visible.
+XIO_DEVICE void watched() {
+  if constexpr (direct::k_watch_load == order::relaxed) fence<scope::system, order::acquire>();
+}
+
+// Polls until done() or the deadline; `c` is a ctx or its view. The clock costs more than a look, so it is read only
+// now and then, first when the flag has not come for a while, and so is the HDP flushed, where the flag itself may
+// wait.
+template <class Ctx, class Done>
+XIO_DEVICE xio_status_t poll_bare(const Ctx& c, Done&& done) {
+  deadline end{};
+  for (u32 turn = 1; !done(); ++turn) {
+    // A flag that is on its way comes within the first few looks.
+    if (k_pauses_at_once || turn > 32) pause();
+    if (turn % 16 != 0) continue;
+    if (turn == 16) end = deadline::in(world_of(c));
+    if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
+    if (turn % 64 == 0 && end.passed()) return XIO_ERR_TIMEOUT;
   }
-  fence<scope::system, order::acquire>();
   return XIO_OK;
 }
 
-// The same, and then the data that came with the flag.
-template <class Done>
-XIO_DEVICE xio_status_t poll(const ctx_view& c, Done&& done) {
+// The same, and then what its writer did before the flag.
+template <class Ctx, class Done>
+XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
+  const xio_status_t status = poll_bare(c, done);
+  if (status == XIO_OK) watched();
+  return status;
+}
+
+// And the data that came with it.
+template <class Ctx, class Done>
+XIO_DEVICE xio_status_t poll(const Ctx& c, Done&& done) {
   const xio_status_t status = poll_flag(c, done);
   return status != XIO_OK ? status : hdp_flush(c);
 }
@@ -52,9 +64,9 @@ XIO_DEVICE bool holds(T found, int cmp, T value) {
 }
 
 template <class T>
-XIO_DEVICE xio_status_t check_ivar(const ctx_view* c, const T* ivar, int cmp) {
+XIO_DEVICE xio_status_t check_ivar(const xio_ctx_t& ctx, const T* ivar, int cmp) {
   static_assert(k_is_atomic_integer<T>, "waits look at integers of 4 or 8 bytes");
-  if (c == nullptr) return XIO_ERR_STATE;
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
   const bool known = cmp >= XIO_CMP_EQ && cmp <= XIO_CMP_LE;
   return ivar != nullptr && known && (reinterpret_cast<u64>(ivar) & (sizeof(T) - 1)) == 0 ? XIO_OK : XIO_ERR_ARG;
 }
@@ -69,7 +81,9 @@ struct watch {
   T value;
 
   XIO_DEVICE bool counts(u64 i) const { return status == nullptr || status[i] == 0; }
-  XIO_DEVICE bool passes(u64 i) const { return holds(load<scope::system, direct::k_flag_load>(&ivars[i]), cmp, value); }
+  XIO_DEVICE bool passes(u64 i) const {
+    return holds(load<scope::system, direct::k_watch_load>(&ivars[i]), cmp, value);
+  }
   XIO_DEVICE bool empty() const {
     for (u64 i = 0; i < count; ++i)
       if (counts(i)) return false;
@@ -95,49 +109,48 @@ struct watch {
       if (counts(i) && passes(i)) indices[(*found)++] = i;
     return *found != 0;
   }
-  XIO_DEVICE xio_status_t check(const ctx_view* c) const {
-    if (c != nullptr && count == 0) return XIO_OK;
-    return check_ivar(c, ivars, cmp);
+  XIO_DEVICE xio_status_t check(const xio_ctx_t& ctx) const {
+    if (ctx.view != nullptr && count == 0) return XIO_OK;
+    return check_ivar(ctx, ivars, cmp);
   }
 };
 
 // One look, or polling: what the two families differ in.
 struct look {
   template <class Done>
-  XIO_DEVICE xio_status_t operator()(const ctx_view& c, Done&& done) const {
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
     if (!done()) {
       // How often the caller looks is not known here, so every look that fails flushes.
       if (!hdp_is_on(c)) return XIO_PENDING;
       if (const xio_status_t status = hdp_flush(c); status != XIO_OK) return status;
       if (!done()) return XIO_PENDING;
     }
-    fence<scope::system, order::acquire>();
+    watched();
     return hdp_flush(c);
   }
 };
 struct stay {
   template <class Done>
-  XIO_DEVICE xio_status_t operator()(const ctx_view& c, Done&& done) const {
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
     return poll(c, done);
   }
 };
 // Whatever is there now: for reads that compare nothing.
 struct newest {
   template <class Done>
-  XIO_DEVICE xio_status_t operator()(const ctx_view& c, Done&& done) const {
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
     if (const xio_status_t status = hdp_flush(c); status != XIO_OK) return status;
     done();
-    fence<scope::system, order::acquire>();
+    watched();
     return hdp_flush(c);
   }
 };
 
 template <class How, class T>
 XIO_DEVICE xio_status_t until(xio_ctx_t ctx, const T* ivar, int cmp, T value, T* found) {
-  const ctx_view* c = view_of(ctx);
-  if (const xio_status_t status = check_ivar(c, ivar, cmp); status != XIO_OK) return refuse(c, status).status;
-  return How{}(*c, [&] {
-    const T now = load<scope::system, direct::k_flag_load>(ivar);
+  if (const xio_status_t status = check_ivar(ctx, ivar, cmp); status != XIO_OK) return refuse(ctx, status).status;
+  return How{}(ctx, [&] {
+    const T now = load<scope::system, direct::k_watch_load>(ivar);
     if (found != nullptr) *found = now;
     return holds(now, cmp, value);
   });
@@ -145,32 +158,29 @@ XIO_DEVICE xio_status_t until(xio_ctx_t ctx, const T* ivar, int cmp, T value, T*
 
 template <class How, class T>
 XIO_DEVICE xio_status_t until_all(xio_ctx_t ctx, const watch<T>& w) {
-  const ctx_view* c = view_of(ctx);
-  if (const xio_status_t status = w.check(c); status != XIO_OK) return refuse(c, status).status;
+  if (const xio_status_t status = w.check(ctx); status != XIO_OK) return refuse(ctx, status).status;
   u64 from = 0;
-  return How{}(*c, [&] { return w.all(&from); });
+  return How{}(ctx, [&] { return w.all(&from); });
 }
 
 template <class How, class T>
 XIO_DEVICE xio_status_t until_any(xio_ctx_t ctx, const watch<T>& w, size_t* index) {
-  const ctx_view* c = view_of(ctx);
-  xio_status_t status = w.check(c);
+  xio_status_t status = w.check(ctx);
   if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
-  if (status != XIO_OK) return refuse(c, status).status;
+  if (status != XIO_OK) return refuse(ctx, status).status;
   u64 at = ~u64{0};
-  if (!w.empty()) status = How{}(*c, [&] { return w.any(&at); });
+  if (!w.empty()) status = How{}(ctx, [&] { return w.any(&at); });
   *index = static_cast<size_t>(at);
   return status;
 }
 
 template <class How, class T>
 XIO_DEVICE xio_status_t until_some(xio_ctx_t ctx, const watch<T>& w, size_t* indices, size_t* count) {
-  const ctx_view* c = view_of(ctx);
-  xio_status_t status = w.check(c);
+  xio_status_t status = w.check(ctx);
   if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
-  if (status != XIO_OK) return refuse(c, status).status;
+  if (status != XIO_OK) return refuse(ctx, status).status;
   u64 found = 0;
-  if (!w.empty()) status = How{}(*c, [&] { return w.some(indices, &found); });
+  if (!w.empty()) status = How{}(ctx, [&] { return w.some(indices, &found); });
   *count = static_cast<size_t>(found);
   return status;
 }
@@ -234,14 +244,14 @@ using xio_deadline_t = xio::dev::deadline;
 
 // The world's timeout from now.
 XIO_DEVICE xio_deadline_t xio_deadline(xio_ctx_t ctx) {
-  return ctx.view == nullptr ? xio_deadline_t{} : xio_deadline_t::in(*xio::dev::ctx_of(ctx).world);
+  return ctx.view == nullptr ? xio_deadline_t{} : xio_deadline_t::in(xio::dev::world_of(ctx));
 }
 XIO_DEVICE bool xio_deadline_passed(const xio_deadline_t& d) { return d.passed(); }
 
 // Loops that look at memory by themselves call this after the flag and before the data, and now and then while the flag
 // does not come: on some GPUs what peers and drives write waits in between (docs/hdp.md), on others this is nothing.
 XIO_DEVICE xio_status_t xio_hdp_flush(xio_ctx_t ctx) {
-  return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::hdp_flush(xio::dev::ctx_of(ctx));
+  return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::hdp_flush(ctx);
 }
 
 // Gives the memory system and other waves some air; on the host platform lets the other lanes run.

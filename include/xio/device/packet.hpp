@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Packets: messages of up to 64 bytes that need no signal, because every word carries its own flag. A put_signal costs
+// the sender a wait between data and signal; a packet costs one way of the link.
+//
+// A packet of n bytes takes 2 n bytes of symmetric memory, 8-byte aligned: words of 8 bytes, data in the low half, the
+// flag in the high half. `flag` is whatever that memory does not hold in its high halves yet, such as the number of the
+// message; memory that xio_calloc gave holds 0. n is a multiple of 4, at most 64, and the local side is 4-byte aligned.
+// On every route a word arrives in one piece; words arrive in any order, and packets are unordered with other ops.
+//
+// Thread scope. Errors are those of rma.hpp.
+#pragma once
+#include "xio/device/rma.hpp"
+#include "xio/device/wait.hpp"
+
+namespace xio::dev {
+
+constexpr u32 k_packet_bytes = 64;
+constexpr u32 k_packet_words = k_packet_bytes / 4;
+
+XIO_DEVICE bool is_packet(const void* packet, const void* local, u64 bytes) {
+  return bytes != 0 && bytes <= k_packet_bytes && (bytes & 3) == 0 && (reinterpret_cast<u64>(packet) & 7) == 0 &&
+         local != nullptr && (reinterpret_cast<u64>(local) & 3) == 0;
+}
+
+XIO_DEVICE u32 packet_data(const void* local, u32 i) {
+  u32 v;
+  __builtin_memcpy(&v, static_cast<const unsigned char*>(local) + i * sizeof v, sizeof v);
+  return v;
+}
+
+XIO_DEVICE xio_status_t put_packet(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, u32 flag, int pe) {
+  u64 offset = 0;
+  xio_status_t status = check_target(ctx, dst, 2 * bytes, pe, &offset);
+  if (status == XIO_OK && !is_packet(dst, src, bytes)) status = XIO_ERR_ARG;
+  if (status != XIO_OK) return refuse(ctx, status).status;
+  const u32 words = static_cast<u32>(bytes / 4);
+  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
+  auto* out = heap == nullptr ? static_cast<u64*>(dst) : reinterpret_cast<u64*>(heap + offset);
+  for (u32 i = 0; i < words && status == XIO_OK; ++i) {
+    const u64 word = (u64{flag} << 32) | packet_data(src, i);
+    if (heap != nullptr) {
+      store<scope::system, direct::k_flag_store>(out + i, word);
+    } else {
+      status = put_scalar<u64>(ctx, out + i, word, pe);
+    }
+  }
+  return status;
+}
+
+template <class How>
+XIO_DEVICE xio_status_t take_packet(xio_ctx_t ctx, void* dst, const void* packet, u64 bytes, u32 flag) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  if (packet == nullptr || !is_packet(packet, dst, bytes)) return refuse(ctx, XIO_ERR_ARG).status;
+  const auto* in = static_cast<const u64*>(packet);
+  const u32 words = static_cast<u32>(bytes / 4);
+  u64 found[k_packet_words];
+  const xio_status_t status = How{}(ctx, [&] {
+    bool all = true;
+#if !defined(XIO_ON_HOST)
+#pragma unroll
+#endif
+    for (u32 i = 0; i < k_packet_words; ++i) {
+      if (i >= words) break;
+      found[i] = load<scope::system, direct::k_flag_load>(in + i);
+      all = all && static_cast<u32>(found[i] >> 32) == flag;
+    }
+    return all;
+  });
+  if (status != XIO_OK) return status;
+  for (u32 i = 0; i < words; ++i) {
+    const u32 v = static_cast<u32>(found[i]);
+    __builtin_memcpy(static_cast<unsigned char*>(dst) + i * sizeof v, &v, sizeof v);
+  }
+  return XIO_OK;
+}
+
+// How a packet is waited for: what it says is in its words, so nothing else need become visible.
+struct packet_stay {
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done) const {
+    return poll_bare(ctx, done);
+  }
+};
+struct packet_look {
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done) const {
+    if (done()) return XIO_OK;
+    if (!hdp_is_on(ctx)) return XIO_PENDING;
+    if (const xio_status_t status = hdp_flush(ctx); status != XIO_OK) return status;
+    return done() ? XIO_OK : XIO_PENDING;
+  }
+};
+
+}  // namespace xio::dev
+
+// Sends `bytes` from src as a packet to dst at PE `pe`. The source may be reused on return.
+XIO_DEVICE xio_status_t xio_put_packet(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t flag, int pe) {
+  return xio::dev::put_packet(ctx, dst, src, bytes, flag, pe);
+}
+
+// Waits until the packet of that flag is here and copies what it carries to dst. Says nothing about other ops of the
+// sender. XIO_ERR_TIMEOUT after the world's timeout.
+XIO_DEVICE xio_status_t xio_wait_packet(xio_ctx_t ctx, void* dst, const void* packet, size_t bytes, uint32_t flag) {
+  return xio::dev::take_packet<xio::dev::packet_stay>(ctx, dst, packet, bytes, flag);
+}
+// The same, but answers XIO_PENDING if it is not here yet; dst is then as it was.
+XIO_DEVICE xio_status_t xio_test_packet(xio_ctx_t ctx, void* dst, const void* packet, size_t bytes, uint32_t flag) {
+  return xio::dev::take_packet<xio::dev::packet_look>(ctx, dst, packet, bytes, flag);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What a kernel gets of a ctx by value: the words that every op looks at, taken from the views on the device.
+#pragma once
+#include <cstdint>
+
+#include "xio/device/view.hpp"
+#include "xio/xio.h"
+
+namespace xio {
+
+// `view` is where the ctx lies on the device; the rest are copies that the host can read, peers one row for each PE.
+inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx_view& c, const dev::world_view& w,
+                           const dev::peer_view* peers) {
+  xio_ctx_t ctx{};
+  ctx.view = view;
+  ctx.id = id;
+  ctx.world = c.world;
+  ctx.heap = w.heap;
+  ctx.heap_bytes = w.heap_bytes;
+  ctx.bulk_bytes = c.bulk_bytes;
+  ctx.my_pe = w.my_pe;
+  ctx.n_pes = w.n_pes;
+  ctx.flags = dev::ctx_all_near;
+  if (w.hdp.way != dev::hdp_way::none) ctx.flags |= dev::ctx_flushes_hdp;
+  for (std::uint32_t pe = 0; pe < w.n_pes; ++pe) {
+    const dev::peer_view& p = peers[pe];
+    if (p.direct == nullptr || p.small != dev::route::direct || p.atomic != dev::route::direct) {
+      ctx.flags &= ~std::uint32_t{dev::ctx_all_near};
+    } else if (pe < XIO_CTX_NEAR) {
+      ctx.near[pe] = p.direct;
+    }
+  }
+  return ctx;
+}
+
+}  // namespace xio
