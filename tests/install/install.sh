@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Installs into an empty folder and builds two programs against that by pkg-config alone: what a user does.
+# Installs into an empty folder and builds programs and every example against that, by pkg-config alone and by CMake
+# alone: what a user does.
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
@@ -26,24 +27,63 @@ if [ "$sanitizer" != no ]; then sanitize=("-fsanitize=$sanitizer"); fi
 # The program in README.md is a whole one.
 awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$srcdir/README.md" >"$root/readme.hip"
 
-# Word splitting is the point: these are lists of flags.
+# Words of a list are flags: splitting is the point. Not optimised: whether it builds is what is asked.
 # shellcheck disable=SC2046
-{
-  $CC -std=c99 -Wall -Wextra -Wpedantic -Werror "${sanitize[@]}" "$srcdir/tests/install/plain.c" -o "$root/plain" \
-    $("$PKG_CONFIG" --cflags --libs xio)
-  for program in "$srcdir/tests/install/hello" "$root/readme"; do
-    name=${program##*/}
-    $("$PKG_CONFIG" --variable=device_compiler xio) $("$PKG_CONFIG" --variable=device_flags xio) \
-      $("$PKG_CONFIG" --cflags xio) -c "$program.hip" -o "$root/$name.o"
-    $CXX "${sanitize[@]}" "$root/$name.o" -o "$root/$name" $("$PKG_CONFIG" --libs xio)
-  done
+device_program() {
+  local source=$1 out=$2
+  $("$PKG_CONFIG" --variable=device_compiler xio) $("$PKG_CONFIG" --variable=device_flags xio) \
+    $("$PKG_CONFIG" --cflags xio) -O0 -Wall -Wextra -Werror -c "$source" -o "$out.o"
+  $CXX "${sanitize[@]}" "$out.o" -o "$out" $("$PKG_CONFIG" --libs xio)
 }
+# shellcheck disable=SC2046
+$CC -std=c99 -Wall -Wextra -Wpedantic -Werror "${sanitize[@]}" "$srcdir/tests/install/plain.c" -o "$root/plain" \
+  $("$PKG_CONFIG" --cflags --libs xio)
+device_program "$srcdir/tests/install/hello.hip" "$root/hello"
+device_program "$root/readme.hip" "$root/readme"
+examples=(hello_put ping_pong halo gups moe_alltoall kv_fetch relay/relay sdma_allgather sdma_p2p)
+mkdir "$root/by-pkg-config" "$root/by-pkg-config/relay"
+for example in "${examples[@]}"; do
+  device_program "$srcdir/examples/$example.hip" "$root/by-pkg-config/$example"
+done
+echo "pkg-config: ${#examples[@]} examples built"
+
+# CMake finds it by the prefix, refuses a version that this is not, and builds the same.
+by_cmake() {
+  local prefix=${pc%/lib/*} log=$root.log
+  if ! command -v cmake >/dev/null; then
+    echo 'not tried: find_package(xio), for want of cmake'
+    return
+  fi
+  if [ "$gpu" != host ]; then
+    echo "not tried: find_package(xio) on platform $gpu"
+    return
+  fi
+  for version in 9 0.2; do
+    echo "find_package(xio $version PATHS $prefix QUIET)
+      if(xio_FOUND)
+        message(FATAL_ERROR \"find_package(xio $version) takes this XIO\")
+      endif()" >"$root/version.cmake"
+    cmake -P "$root/version.cmake"
+  done
+  {
+    CXX=$CXX CXXFLAGS="-O0 -Wall -Wextra -Werror ${sanitize[*]}" cmake -S "$srcdir/examples" -B "$root/by-cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
+      cmake --build "$root/by-cmake" -j 2
+  } >>"$log" 2>&1 || {
+    tail -n 30 "$log"
+    return 1
+  }
+  for example in "${examples[@]}"; do test -x "$root/by-cmake/${example##*/}"; done
+  echo "CMake: ${#examples[@]} examples built"
+}
+by_cmake
+
 "$root/plain"
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then
   echo "built; not run: no AMD GPU here"
 else
   "$root/hello"
   "$builddir/xiorun" -n 2 "$root/readme"
+  for by in "$root"/by-*; do "$builddir/xiorun" -n 2 "$by/halo" 8 3; done
 fi
 
 # Nothing of src/ may be needed, and every header of the device API stands on its own.
@@ -64,6 +104,7 @@ if [ -n "$strangers" ]; then
 fi
 
 # An uninstall leaves no file.
+rm -rf "$root"/by-*
 make -s -C "$builddir" uninstall DESTDIR="$root" >>"$root.log" 2>&1
 left=$(find "$root" -mindepth 2 -type f -o -mindepth 2 -type l)
 if [ -n "$left" ]; then
