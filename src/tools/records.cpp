@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "tools/records.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace xio::tools {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// Four significant digits, and as many as it takes before the point.
+std::string text_of(double v) {
+  const double size = v < 0 ? -v : v;
+  if (size >= 1000) return fmt::format("{:.0f}", v);
+  return fmt::format("{:.{}f}", v, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
+}
+
+std::string text_of(const cell& c) {
+  if (const auto* s = std::get_if<std::string>(&c)) return *s;
+  if (const auto* n = std::get_if<std::uint64_t>(&c)) return std::to_string(*n);
+  if (const auto* d = std::get_if<double>(&c)) return text_of(*d);
+  return "";
+}
+
+std::string csv_of(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+json json_of(const cell& c) {
+  if (const auto* s = std::get_if<std::string>(&c)) return *s;
+  if (const auto* n = std::get_if<std::uint64_t>(&c)) return *n;
+  if (const auto* d = std::get_if<double>(&c)) return *d;
+  return nullptr;
+}
+
+}  // namespace
+
+struct records::state {
+  record_format format;
+  facts about;
+  std::FILE* to;
+  bool fine = true;
+  bool begun = false;
+  json rows = json::array();
+
+  void write(const std::string& text) {
+    fine = std::fwrite(text.data(), 1, text.size(), to) == text.size() && std::fflush(to) == 0 && fine;
+  }
+
+  // Columns are as wide as their heads, and wide enough for what usually stands there.
+  static std::size_t width_of(const field& f) {
+    return std::max<std::size_t>(f.name.size(), std::holds_alternative<std::string>(f.is) ? 7 : 9);
+  }
+
+  void table_row(const std::vector<field>& row, bool head) {
+    std::string line;
+    for (const field& f : row) {
+      if (!f.in_table) continue;
+      const std::string text = head ? f.name : text_of(f.is);
+      line += std::holds_alternative<std::string>(f.is) ? fmt::format("{:<{}}  ", text, width_of(f))
+                                                        : fmt::format("{:>{}}  ", text, width_of(f));
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    write(line + "\n");
+  }
+
+  void csv_row(const std::vector<field>& row, bool head) {
+    std::string line;
+    for (const field& f : row) line += (line.empty() ? "" : ",") + csv_of(head ? f.name : text_of(f.is));
+    for (const auto& [name, is] : about) line += "," + csv_of(head ? name : is);
+    write(line + "\n");
+  }
+
+  void begin_table() {
+    for (const auto& [name, is] : about)
+      if (!is.empty()) write(fmt::format("# {}: {}\n", name, is));
+  }
+};
+
+records::records(record_format format, facts about, std::FILE* to) : state_(std::make_unique<state>()) {
+  state_->format = format;
+  state_->about = std::move(about);
+  state_->to = to;
+}
+
+records::~records() = default;
+
+void records::add(const std::vector<field>& row) {
+  state& s = *state_;
+  if (s.format == record_format::json) {
+    json one = json::object();
+    for (const field& f : row) one[f.name] = json_of(f.is);
+    s.rows.push_back(std::move(one));
+    return;
+  }
+  const bool csv = s.format == record_format::csv;
+  if (!s.begun && !csv) s.begin_table();
+  for (const bool head : {true, false})
+    if (!head || !s.begun) csv ? s.csv_row(row, head) : s.table_row(row, head);
+  s.begun = true;
+}
+
+bool records::finish() {
+  state& s = *state_;
+  if (s.format == record_format::json) {
+    json all = json::object();
+    for (const auto& [name, is] : s.about) all[name] = is;
+    all["results"] = std::move(s.rows);
+    s.write(all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  }
+  return s.fine;
+}
+
+}  // namespace xio::tools

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Results as a table for people, as CSV and as JSON: rows of the same fields, and facts that hold for all of them.
+#pragma once
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace xio::tools {
+
+// monostate: nothing to say; an empty cell, null in JSON.
+using cell = std::variant<std::monostate, std::string, std::uint64_t, double>;
+
+struct field {
+  std::string name;  // "median_us": head of the column, key of the JSON
+  cell is;
+  bool in_table = true;  // false: a detail for programs
+};
+
+using facts = std::vector<std::pair<std::string, std::string>>;
+
+enum class record_format { table, csv, json };
+
+// Rows come out as they are added, but for JSON, which is one object: {facts..., "results": [rows]}. A table begins
+// with a line "# name: value" for each fact; CSV (RFC 4180) has them as its last columns.
+class records {
+ public:
+  records(record_format format, facts about, std::FILE* to);
+  ~records();
+  records(const records&) = delete;
+  records& operator=(const records&) = delete;
+
+  void add(const std::vector<field>& row);  // the same names in every row
+  // Writes what is left. False if anything could not be written.
+  bool finish();
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace xio::tools

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Many workgroups that put or get parts of one buffer again and again, and wait for the end only.
+#include "tools/xio-perf/timing.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+// The caller's part of w.bytes: whole cache lines, so that no line has two writers.
+template <class Scope>
+XIO_DEVICE std::size_t part_of(const work& w, std::size_t* at) {
+  const std::size_t count = group_count(Scope{});
+  const std::size_t each = ((w.bytes + count - 1) / count + 127) / 128 * 128;
+  *at = each * group_index(Scope{});
+  if (*at >= w.bytes) return 0;
+  return w.bytes - *at < each ? w.bytes - *at : each;
+}
+
+template <class Scope>
+__global__ void put_bandwidth(work w) {
+  std::size_t at = 0;
+  const std::size_t bytes = part_of<Scope>(w, &at);
+  if (bytes == 0) at = 0;
+  streamed(w, [&](std::uint32_t) { Scope::put_nbi(w, at, bytes); });
+}
+
+template <class Scope>
+__global__ void get_bandwidth(work w) {
+  std::size_t at = 0;
+  const std::size_t bytes = part_of<Scope>(w, &at);
+  if (bytes == 0) at = 0;
+  streamed(w, [&](std::uint32_t) { Scope::get_nbi(w, at, bytes); });
+}
+
+__global__ void fetch(work w) { keep(w, xio_get(w.ctx, w.dst, w.src, w.bytes, w.peer)); }
+
+}  // namespace
+
+void launch_put_bandwidth(scope s, dim3 grid, dim3 block, const work& w) {
+  switch (s) {
+    case scope::thread: hipLaunchKernelGGL(put_bandwidth<by_thread>, grid, block, 0, nullptr, w); break;
+    case scope::wave: hipLaunchKernelGGL(put_bandwidth<by_wave>, grid, block, 0, nullptr, w); break;
+    case scope::block: hipLaunchKernelGGL(put_bandwidth<by_block>, grid, block, 0, nullptr, w); break;
+  }
+}
+
+void launch_get_bandwidth(scope s, dim3 grid, dim3 block, const work& w) {
+  switch (s) {
+    case scope::thread: hipLaunchKernelGGL(get_bandwidth<by_thread>, grid, block, 0, nullptr, w); break;
+    case scope::wave: hipLaunchKernelGGL(get_bandwidth<by_wave>, grid, block, 0, nullptr, w); break;
+    case scope::block: hipLaunchKernelGGL(get_bandwidth<by_block>, grid, block, 0, nullptr, w); break;
+  }
+}
+
+void launch_fetch(const work& w) { hipLaunchKernelGGL(fetch, dim3(1), dim3(1), 0, nullptr, w); }
+
+}  // namespace xio::perf

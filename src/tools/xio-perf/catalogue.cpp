@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-perf/catalogue.hpp"
+
+namespace xio::perf {
+
+namespace {
+constexpr std::uint64_t k_k = 1024;
+constexpr std::uint64_t k_m = k_k * k_k;
+}  // namespace
+
+const std::vector<test>& catalogue() {
+  using enum test_id;
+  static const std::vector<test> all{
+      {put_lat, "put_lat", "put and quiet", shape::latency, true, true, 8, 4 * k_m},
+      {get_lat, "get_lat", "blocking get", shape::latency, true, true, 8, 4 * k_m},
+      {p_lat, "p_lat", "values stored one by one by a workgroup, and quiet", shape::latency, true, false, 8, 64 * k_k},
+      {g_lat, "g_lat", "one value fetched", shape::latency, false, false, 8, 8},
+      {atomic_lat, "atomic_lat", "one atomic; quiet where it fetches nothing", shape::latency, false, false, 8, 8},
+      {put_bw, "put_bw", "puts by many workgroups", shape::bandwidth, true, true, k_k, 4 * k_m},
+      {get_bw, "get_bw", "gets by many workgroups", shape::bandwidth, true, true, k_k, 4 * k_m},
+      {p_bw, "p_bw", "values stored by all threads, each on its own", shape::bandwidth, true, false, k_k, 4 * k_m},
+      {g_bw, "g_bw", "values fetched by all threads, each on its own", shape::bandwidth, true, false, k_k, 4 * k_m},
+      {atomic_bw, "atomic_bw", "atomics by all threads, each on words of its own", shape::bandwidth, true, false, k_k,
+       k_m},
+      {p_pingpong, "p_pingpong", "a value stored, back and forth", shape::pingpong, false, false, 8, 8},
+      {put_pingpong, "put_pingpong", "put, fence and a stored flag, back and forth", shape::pingpong, true, true, 8,
+       64 * k_k},
+      {signal_pingpong, "signal_pingpong", "a signal, back and forth", shape::pingpong, false, false, 8, 8},
+      {put_signal_pingpong, "put_signal_pingpong", "put with signal, back and forth", shape::pingpong, true, true, 8,
+       64 * k_k},
+      {barrier, "barrier", "a barrier of all PEs", shape::barrier, false, true, 0, 0},
+      {nvme_read, "nvme_read", "reads of a drive into the heap", shape::storage, true, true, 4 * k_k, 64 * k_k},
+      {nvme_write, "nvme_write", "writes from the heap to a drive", shape::storage, true, true, 4 * k_k, 64 * k_k},
+      {sdma_copy, "sdma_copy", "copies by a copy engine; alone, within the heap", shape::bandwidth, true, false,
+       64 * k_k, 4 * k_m}};
+  return all;
+}
+
+const test* find_test(const std::string& name) {
+  for (const test& t : catalogue())
+    if (name == t.name) return &t;
+  return nullptr;
+}
+
+std::vector<std::string> test_names() {
+  std::vector<std::string> names;
+  for (const test& t : catalogue()) names.emplace_back(t.name);
+  return names;
+}
+
+}  // namespace xio::perf

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The tests that there are.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace xio::perf {
+
+enum class test_id {
+  put_lat,
+  get_lat,
+  p_lat,
+  g_lat,
+  atomic_lat,
+  put_bw,
+  get_bw,
+  p_bw,
+  g_bw,
+  atomic_bw,
+  p_pingpong,
+  put_pingpong,
+  signal_pingpong,
+  put_signal_pingpong,
+  barrier,
+  nvme_read,
+  nvme_write,
+  sdma_copy
+};
+
+// What a sample is the time of.
+enum class shape {
+  latency,    // one op, complete
+  bandwidth,  // an iteration of all workgroups, in a launch of many
+  pingpong,   // a round trip of two PEs
+  barrier,    // a barrier of all PEs
+  storage     // one op of one of many groups
+};
+
+struct test {
+  test_id id;
+  const char* name;
+  const char* text;
+  shape how;
+  bool sized;                       // runs over sizes; else one value
+  bool scoped;                      // differs by scope
+  std::uint64_t smallest, largest;  // where nothing else was asked for
+};
+
+const std::vector<test>& catalogue();
+const test* find_test(const std::string& name);  // null: there is none
+std::vector<std::string> test_names();
+
+}  // namespace xio::perf

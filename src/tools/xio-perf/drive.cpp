@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-perf/drive.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "tools/size_text.hpp"
+#include "tools/xio-perf/data.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+constexpr std::uint64_t k_piece = std::uint64_t{1} << 20;
+
+}  // namespace
+
+// Holds the pattern of nobody (PE -1), so that what reads bring differs from all that is in the heap.
+void drive::make_file(std::uint64_t bytes) {
+  const char* folder = std::getenv("TMPDIR");
+  path_ = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/xio-perf-XXXXXX";
+  const int fd = mkstemp(path_.data());
+  if (fd < 0)
+    fail(XIO_ERR_IO, "xio-perf: cannot make a file {} to test: {}; set TMPDIR or give --storage", path_,
+         errno_text(errno));
+  own_ = true;
+  int failed = 0;
+  std::vector<unsigned char> piece(std::min(bytes, k_piece));
+  for (std::uint64_t at = 0; at < bytes && failed == 0; at += piece.size()) {
+    const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), bytes - at));
+    for (std::size_t i = 0; i < n; ++i) piece[i] = pattern(-1, at + i);
+    const ssize_t put = pwrite(fd, piece.data(), n, static_cast<off_t>(at));
+    if (put != static_cast<ssize_t>(n)) failed = put < 0 ? errno : ENOSPC;
+  }
+  ::close(fd);
+  if (failed == 0) return;
+  unlink(path_.c_str());
+  fail(XIO_ERR_IO, "xio-perf: cannot write {} bytes to {}: {}; set TMPDIR or give --storage", bytes, path_,
+       errno_text(failed));
+}
+
+drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint32_t queues, bool writes)
+    : session_(s), name_(name), bytes_(bytes) {
+  if (name_.empty()) {
+    make_file(bytes);
+    name_ = "file:" + path_;
+  } else if (name_.starts_with("file:")) {
+    path_ = name_.substr(5);
+  }
+  xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+  attr.queues = queues;
+  if (!writes) attr.flags = XIO_STORAGE_READ_ONLY;
+  try {
+    checked(xio_storage_open(s.world(), name_.c_str(), &attr, &storage_), "xio_storage_open");
+    checked(xio_storage_size(s.world(), storage_, &size_, &block_), "xio_storage_size");
+    if (size_ < bytes_)
+      fail(XIO_ERR_ARG,
+           "xio-perf: {} has {} bytes and the test wants {}; take fewer workgroups (-c), threads (-t) or smaller sizes "
+           "(-e)",
+           name_, size_, bytes_);
+  } catch (...) {
+    if (own_) unlink(path_.c_str());
+    throw;
+  }
+}
+
+drive::~drive() {
+  (void)xio_storage_close(session_.world(), storage_);
+  if (own_) unlink(path_.c_str());
+}
+
+void drive::check_size(std::uint64_t bytes) const {
+  if (bytes % block_ != 0)
+    fail(XIO_ERR_ARG, "xio-perf: {} is no multiple of the {} bytes of a block of {}; choose other sizes (-b, -f)",
+         tools::text_of_size(bytes), block_, name_);
+}
+
+std::vector<unsigned char> drive::content(std::uint64_t offset, std::uint64_t bytes, xio_route_t route) const {
+  std::vector<unsigned char> all(bytes);
+  if (!path_.empty()) {
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    const ssize_t got = fd < 0 ? -1 : pread(fd, all.data(), bytes, static_cast<off_t>(offset));
+    const int why = errno;
+    if (fd >= 0) ::close(fd);
+    if (got != static_cast<ssize_t>(bytes))
+      fail(XIO_ERR_IO, "xio-perf: cannot read {} bytes of {} to compare: {}", bytes, path_,
+           got < 0 ? errno_text(why) : "it is shorter");
+    return all;
+  }
+  work w = session_.blank(route);
+  w.storage = storage_;
+  w.bytes = bytes;
+  w.stored = bytes_;
+  w.iterations = 1;
+  w.first = offset / bytes;
+  session_.answer.prepare(w, 1, 1);
+  launch_storage(scope::thread, false, dim3(1), dim3(1), w);
+  session_.answer.collect("reading the drive to compare");
+  return copy_of(w.dst, bytes);
+}
+
+}  // namespace xio::perf

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-perf/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+#include "tools/xio-perf/data.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+using enum test_id;
+
+// Whose data a test leaves where.
+enum class effect { put, get, atomics, nothing };
+
+effect effect_of(test_id id) {
+  switch (id) {
+    case put_lat:
+    case p_lat:
+    case put_bw:
+    case p_bw:
+    case put_pingpong:
+    case put_signal_pingpong:
+    case sdma_copy: return effect::put;
+    case get_lat:
+    case g_lat:
+    case get_bw:
+    case g_bw: return effect::get;
+    case atomic_lat:
+    case atomic_bw: return effect::atomics;
+    default: return effect::nothing;
+  }
+}
+
+// By copies, not value by value.
+bool moves_blocks(test_id id) {
+  return id == put_lat || id == get_lat || id == put_bw || id == get_bw || id == put_pingpong ||
+         id == put_signal_pingpong || id == sdma_copy;
+}
+// By blocking calls, whose way may differ from the others'.
+bool waits(test_id id) { return id == get_lat; }
+
+double us_per_tick() { return 1e3 / static_cast<double>(gpu::ticks_per_ms()); }
+
+// What the workgroups took together.
+double us_of(const std::vector<span>& spans) {
+  std::uint64_t begin = ~std::uint64_t{0}, end = 0;
+  for (const span& s : spans) {
+    begin = std::min(begin, s.begin);
+    end = std::max(end, s.end);
+  }
+  return static_cast<double>(end - begin) * us_per_tick();
+}
+
+// Samples are ticks of a clock whose rate only the wall clock tells.
+double us_per_sample_tick(const span& s) {
+  if (s.last == s.first) return us_per_tick();
+  return static_cast<double>(s.end - s.begin) * us_per_tick() / static_cast<double>(s.last - s.first);
+}
+
+// One measurement: prepare, run, check.
+class run {
+ public:
+  run(session& s, const plan& p, std::uint64_t bytes, const machine_shape& m, drive* d)
+      : s_(s), p_(p), bytes_(bytes), m_(m), d_(d), name_(fmt::format("{} of {} bytes", p.what->name, bytes)) {}
+
+  result go() {
+    prepare();
+    s_.barrier();
+    switch (p_.what->how) {
+      case shape::latency: one_by_one(); break;
+      case shape::bandwidth: streams(); break;
+      case shape::pingpong:
+      case shape::barrier: together(); break;
+      case shape::storage: storage(); break;
+    }
+    s_.barrier();
+    check();
+    out_.bytes = bytes_;
+    out_.us = tools::statistics_of(us_);
+    rates();
+    out_.route = route();
+    return std::move(out_);
+  }
+
+ private:
+  bool sends(int pe) const { return pe == 0 || p_.bidirectional || p_.what->how == shape::pingpong; }
+  int writer() const { return (s_.me() + s_.n_pes() - 1) % s_.n_pes(); }
+  bool alone() const { return s_.n_pes() == 1; }
+
+  void prepare() {
+    if (p_.what->how == shape::storage) return;
+    fill_poison(s_.dst, bytes_ + k_guard);
+    if (effect_of(p_.what->id) == effect::atomics) fill_words(s_.dst, bytes_, p_.element);
+  }
+
+  work blank() {
+    work w = s_.blank(p_.route);
+    w.bytes = bytes_;
+    w.element = p_.element;
+    w.atomic = p_.op;
+    w.warm_up = p_.warm_up;
+    w.iterations = p_.iterations;
+    return w;
+  }
+
+  void keep_samples() {
+    const double scale = us_per_sample_tick(s_.answer.spans.front());
+    for (const std::uint64_t t : s_.answer.samples) us_.push_back(static_cast<double>(t) * scale);
+  }
+
+  void one_by_one() {
+    work w = blank();
+    done_ = std::uint64_t{p_.warm_up} + p_.iterations;
+    if (!sends(s_.me())) return;
+    s_.answer.prepare(w, p_.iterations, 1);
+    switch (p_.what->id) {
+      case put_lat: launch_put_latency(p_.who, p_.threads, w); break;
+      case get_lat: launch_get_latency(p_.who, p_.threads, w); break;
+      case p_lat: launch_scalar_latency(false, p_.threads, w); break;
+      case g_lat: launch_scalar_latency(true, 1, w); break;
+      default: launch_atomic_latency(w);
+    }
+    s_.answer.collect(name_.c_str());
+    keep_samples();
+  }
+
+  void launch_stream(const work& w) {
+    const dim3 grid(p_.ctas), block(p_.threads);
+    switch (p_.what->id) {
+      case put_bw:
+      case sdma_copy: launch_put_bandwidth(p_.who, grid, block, w); break;
+      case get_bw: launch_get_bandwidth(p_.who, grid, block, w); break;
+      case p_bw: launch_scalar_bandwidth(false, grid, block, w); break;
+      case g_bw: launch_scalar_bandwidth(true, grid, block, w); break;
+      default: launch_atomic_bandwidth(grid, block, w);
+    }
+  }
+
+  void streams() {
+    for (std::uint32_t i = 0; i <= p_.repeat; ++i) {
+      work w = blank();
+      // The first one warms up.
+      if (i == 0) w.iterations = std::max(1u, p_.warm_up);
+      w.first = done_;
+      w.lockstep = p_.lockstep ? 1 : 0;
+      done_ += w.iterations;
+      if (p_.bidirectional) s_.barrier();
+      if (!sends(s_.me())) continue;
+      s_.answer.prepare(w, 0, p_.ctas);
+      launch_stream(w);
+      s_.answer.collect(name_.c_str());
+      if (i != 0) us_.push_back(us_of(s_.answer.spans) / w.iterations);
+    }
+    if (p_.bidirectional && !alone()) us_ = s_.slowest(p_.route, us_);
+  }
+
+  void together() {
+    // Flags count on from run to run, so that none has to be cleared.
+    static std::uint64_t base = 0;
+    if (p_.what->how == shape::pingpong && s_.n_pes() != 2)
+      fail(XIO_ERR_ARG, "{}: {} PEs; a ping-pong wants two: mpirun -np 2 or xiorun -n 2", p_.what->name, s_.n_pes());
+    work w = blank();
+    w.base = base;
+    base += std::uint64_t{p_.warm_up} + p_.iterations + 1024;
+    s_.answer.prepare(w, p_.iterations, 1);
+    switch (p_.what->id) {
+      case p_pingpong: launch_flag_pingpong(false, w); break;
+      case signal_pingpong: launch_flag_pingpong(true, w); break;
+      case put_pingpong: launch_put_pingpong(p_.who, p_.threads, w); break;
+      case put_signal_pingpong: launch_put_signal_pingpong(p_.who, p_.threads, w); break;
+      default: launch_barrier(p_.who, p_.threads, w);
+    }
+    s_.answer.collect(name_.c_str());
+    keep_samples();
+  }
+
+  void storage() {
+    const bool write = p_.what->id == nvme_write;
+    if (s_.me() != 0) return;
+    d_->check_size(bytes_);
+    const std::uint32_t groups = p_.groups(m_.wave);
+    for (const bool warm : {true, false}) {
+      work w = blank();
+      w.storage = d_->handle();
+      w.stored = stored_bytes(p_, bytes_, m_);
+      w.first = done_;
+      if (warm) w.iterations = std::max(1u, p_.warm_up);
+      done_ += w.iterations;
+      fill_poison(s_.dst, groups * bytes_ + k_guard);
+      s_.answer.prepare(w, std::size_t{groups} * w.iterations, p_.ctas);
+      launch_storage(p_.who, write, dim3(p_.ctas), dim3(p_.threads), w);
+      s_.answer.collect(name_.c_str());
+    }
+    keep_samples();
+    all_us_ = us_of(s_.answer.spans);
+    check_storage(write, groups);
+  }
+
+  // The last op of every group, and of writes all that lies where they were.
+  void check_storage(bool write, std::uint32_t groups) {
+    const std::uint64_t round = groups * bytes_;
+    const std::uint64_t rounds = stored_bytes(p_, bytes_, m_) / round;
+    if (!write) {
+      const auto found = copy_of(s_.dst, round + k_guard);
+      const std::uint64_t at = (done_ - 1) % rounds * round;
+      for (std::uint64_t g = 0; g < groups; ++g) {
+        const auto there = d_->content(at + g * bytes_, bytes_, p_.route);
+        if (!std::equal(there.begin(), there.end(), found.begin() + static_cast<std::ptrdiff_t>(g * bytes_)))
+          fail(XIO_ERR_STORAGE, "{}: what op {} read is not what lies at byte {} of {}", name_, g, at + g * bytes_,
+               d_->name());
+      }
+      check_guard(found, round, name_.c_str());
+      return;
+    }
+    for (std::uint64_t at = 0; at < std::min(done_, rounds) * round; at += bytes_)
+      check_pattern(d_->content(at, bytes_, p_.route), bytes_, s_.me(), at, name_.c_str());
+  }
+
+  void check() {
+    switch (effect_of(p_.what->id)) {
+      case effect::put:
+        if (sends(writer())) check_copy(writer());
+        break;
+      case effect::get:
+        if (sends(s_.me())) check_copy((s_.me() + 1) % s_.n_pes());
+        break;
+      case effect::atomics:
+        if (sends(writer())) check_words(s_.dst, bytes_, p_.element, p_.op, done_, name_.c_str());
+        break;
+      case effect::nothing: break;
+    }
+  }
+
+  void check_copy(int owner) {
+    const auto found = copy_of(s_.dst, bytes_ + k_guard);
+    check_pattern(found, bytes_, owner, 0, name_.c_str());
+    check_guard(found, bytes_, name_.c_str());
+  }
+
+  // Messages of one iteration.
+  double messages() const {
+    const test_id id = p_.what->id;
+    if (id == p_lat || id == p_bw || id == g_bw || id == atomic_bw) return static_cast<double>(bytes_ / p_.element);
+    if (p_.what->how != shape::bandwidth) return 1;
+    // As the kernel cuts it: whole cache lines for each group.
+    const std::uint64_t groups = p_.groups(m_.wave);
+    const std::uint64_t each = ((bytes_ + groups - 1) / groups + 127) / 128 * 128;
+    return static_cast<double>((bytes_ + each - 1) / each);
+  }
+
+  void rates() {
+    if (us_.empty() || p_.what->how == shape::pingpong || p_.what->how == shape::barrier) return;
+    if (p_.what->how == shape::storage) {
+      const double ops = static_cast<double>(us_.size());
+      out_.gb_per_s = ops * static_cast<double>(bytes_) / all_us_ / 1e3;
+      out_.million_per_s = ops / all_us_;
+      return;
+    }
+    const double senders = p_.bidirectional ? s_.n_pes() : 1;
+    if (out_.us.median <= 0) return;
+    out_.gb_per_s = senders * static_cast<double>(bytes_) / out_.us.median / 1e3;
+    out_.million_per_s = senders * messages() / out_.us.median;
+  }
+
+  std::string route() {
+    if (p_.what->how == shape::storage) return "nvme";
+    const xio_ctx_t ctx = s_.ctx(p_.route);
+    const int peer = (s_.me() + 1) % s_.n_pes();
+    const char* name =
+        xio_route_name(s_.world(), ctx, peer, moves_blocks(p_.what->id) && !waits(p_.what->id) ? bytes_ : 0);
+    const std::string way = name == nullptr ? "" : name;
+    // Copy engines are not asked for single words.
+    return way == "sdma" && !moves_blocks(p_.what->id) ? "direct" : way;
+  }
+
+  session& s_;
+  const plan& p_;
+  std::uint64_t bytes_;
+  const machine_shape& m_;
+  drive* d_;
+  std::string name_;
+  std::vector<double> us_;
+  double all_us_ = 0;
+  std::uint64_t done_ = 0;  // iterations so far
+  result out_;
+};
+
+}  // namespace
+
+result measure(session& s, const plan& p, std::uint64_t bytes, const machine_shape& m, drive* d) {
+  return run(s, p, bytes, m, d).go();
+}
+
+}  // namespace xio::perf

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Runs one test at one size and says what it took. All of it is collective: every PE comes with the same arguments.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/statistics.hpp"
+#include "tools/xio-perf/drive.hpp"
+#include "tools/xio-perf/session.hpp"
+#include "tools/xio-perf/settings.hpp"
+
+namespace xio::perf {
+
+// One test as it is run on this platform: nothing is left to be chosen but the size.
+struct plan {
+  const test* what = nullptr;
+  scope who = scope::thread;
+  atomic_op op = atomic_op::fetch_add;
+  std::uint32_t ctas = 1;
+  std::uint32_t threads = 1;  // of each
+  std::uint32_t iterations = 0;
+  std::uint32_t warm_up = 0;
+  std::uint32_t repeat = 1;
+  std::uint32_t element = 8;
+  bool bidirectional = false;
+  bool lockstep = false;
+  xio_route_t route = XIO_ROUTE_AUTO;
+  std::vector<std::uint64_t> sizes;
+
+  std::uint32_t groups(std::uint32_t wave) const;  // that call, on all workgroups
+};
+
+struct machine_shape {
+  bool host;  // kernels run on CPU threads
+  std::uint32_t wave;
+  std::uint32_t workgroups;  // that surely run at the same time
+};
+
+// Everything that was asked for, in order. Throws xio::error (XIO_ERR_ARG) for what cannot be.
+std::vector<plan> plans_of(const settings& s, const machine_shape& m);
+heap_need need_of(const std::vector<plan>& plans, const machine_shape& m);
+// That a test of storage is spread over, from offset 0 on.
+std::uint64_t stored_bytes(const plan& p, std::uint64_t bytes, const machine_shape& m);
+
+struct result {
+  std::uint64_t bytes = 0;
+  tools::statistics us;
+  std::optional<double> gb_per_s;
+  std::optional<double> million_per_s;  // messages
+  std::string route;
+};
+
+// The drive is null but for tests of storage. Throws xio::error when anything went wrong, data included.
+result measure(session& s, const plan& p, std::uint64_t bytes, const machine_shape& m, drive* d);
+
+}  // namespace xio::perf

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Two PEs in turn, and barriers of all. A sample is a round trip.
+#include "tools/xio-perf/timing.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+XIO_DEVICE void await(const work& w, std::uint64_t value) {
+  keep(w, xio_signal_wait_until(w.ctx, &w.shared->flag, XIO_CMP_EQ, value));
+}
+
+// PE 0 calls, the other one answers.
+template <class Call, class Wait>
+XIO_DEVICE void in_turn(const work& w, Call&& call, Wait&& wait) {
+  timed(w, [&](std::uint32_t i) {
+    const std::uint64_t value = w.base + i + 1;
+    if (w.me == 0) call(value);
+    wait(value);
+    if (w.me != 0) call(value);
+  });
+}
+
+__global__ void p_pingpong(work w) {
+  in_turn(
+      w, [&](std::uint64_t v) { keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->flag, v, w.peer)); },
+      [&](std::uint64_t v) { await(w, v); });
+  keep(w, xio_quiet(w.ctx));
+}
+
+__global__ void signal_pingpong(work w) {
+  in_turn(
+      w, [&](std::uint64_t v) { keep(w, xio_signal_op(w.ctx, &w.shared->flag, v, XIO_SIGNAL_SET, w.peer)); },
+      [&](std::uint64_t v) { await(w, v); });
+  keep(w, xio_quiet(w.ctx));
+}
+
+// One of the group waits for all.
+template <class Group>
+XIO_DEVICE void await_together(const Group& g, const work& w, std::uint64_t value) {
+  if (g.leader()) await(w, value);
+  g.sync();
+}
+
+template <class Scope>
+__global__ void put_pingpong(work w) {
+  const auto g = Scope::group::here();
+  in_turn(
+      w,
+      [&](std::uint64_t v) {
+        Scope::put_nbi(w, 0, w.bytes);
+        if (g.leader()) {
+          keep(w, xio_fence(w.ctx));
+          keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->flag, v, w.peer));
+        }
+        g.sync();
+      },
+      [&](std::uint64_t v) { await_together(g, w, v); });
+  keep(w, Scope::quiet(w));
+}
+
+template <class Scope>
+__global__ void put_signal_pingpong(work w) {
+  const auto g = Scope::group::here();
+  in_turn(
+      w, [&](std::uint64_t v) { Scope::put_signal_nbi(w, v); }, [&](std::uint64_t v) { await_together(g, w, v); });
+  keep(w, Scope::quiet(w));
+}
+
+constexpr std::uint64_t k_checked_barriers = 8;
+
+template <class Scope>
+__global__ void barrier(work w) {
+  timed(w, [&](std::uint32_t) { keep(w, Scope::barrier(w)); });
+  // Whether they are barriers: what was put before one is there after it.
+  const auto g = Scope::group::here();
+  for (std::uint64_t i = 1; i <= k_checked_barriers; ++i) {
+    if (g.leader()) keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->mark, w.base + i, w.peer));
+    keep(w, Scope::barrier(w));
+    const auto seen = dev::load<dev::scope::system, dev::order::relaxed>(&w.shared->mark);
+    if (g.leader() && seen != w.base + i) *w.bad += 1;
+    keep(w, Scope::barrier(w));
+  }
+}
+
+}  // namespace
+
+void launch_flag_pingpong(bool signal, const work& w) {
+  if (signal) {
+    hipLaunchKernelGGL(signal_pingpong, dim3(1), dim3(1), 0, nullptr, w);
+  } else {
+    hipLaunchKernelGGL(p_pingpong, dim3(1), dim3(1), 0, nullptr, w);
+  }
+}
+
+void launch_put_pingpong(scope s, unsigned threads, const work& w) {
+  switch (s) {
+    case scope::thread: hipLaunchKernelGGL(put_pingpong<by_thread>, dim3(1), dim3(1), 0, nullptr, w); break;
+    case scope::wave: hipLaunchKernelGGL(put_pingpong<by_wave>, dim3(1), dim3(threads), 0, nullptr, w); break;
+    case scope::block: hipLaunchKernelGGL(put_pingpong<by_block>, dim3(1), dim3(threads), 0, nullptr, w); break;
+  }
+}
+
+void launch_put_signal_pingpong(scope s, unsigned threads, const work& w) {
+  switch (s) {
+    case scope::thread: hipLaunchKernelGGL(put_signal_pingpong<by_thread>, dim3(1), dim3(1), 0, nullptr, w); break;
+    case scope::wave: hipLaunchKernelGGL(put_signal_pingpong<by_wave>, dim3(1), dim3(threads), 0, nullptr, w); break;
+    case scope::block: hipLaunchKernelGGL(put_signal_pingpong<by_block>, dim3(1), dim3(threads), 0, nullptr, w); break;
+  }
+}
+
+void launch_barrier(scope s, unsigned threads, const work& w) {
+  switch (s) {
+    case scope::thread: hipLaunchKernelGGL(barrier<by_thread>, dim3(1), dim3(1), 0, nullptr, w); break;
+    case scope::wave: hipLaunchKernelGGL(barrier<by_wave>, dim3(1), dim3(threads), 0, nullptr, w); break;
+    case scope::block: hipLaunchKernelGGL(barrier<by_block>, dim3(1), dim3(threads), 0, nullptr, w); break;
+  }
+}
+
+}  // namespace xio::perf

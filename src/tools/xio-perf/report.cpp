@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-perf/report.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/backends.hpp"
+#include "base/error.hpp"
+#include "config.h"
+#include "gpu/gpu.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+std::string host_name() {
+  char name[256] = "";
+  if (gethostname(name, sizeof name - 1) != 0) return "unknown";
+  return name;
+}
+
+std::string now() {
+  const std::time_t t = std::time(nullptr);
+  std::tm utc{};
+  char text[32] = "";
+  if (gmtime_r(&t, &utc) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string gpu_name() {
+  int device = 0;
+  hipDeviceProp_t about{};
+  if (hipGetDevice(&device) != hipSuccess || hipGetDeviceProperties(&about, device) != hipSuccess) return gpu::arch();
+  return about.name;
+}
+
+bool is_atomic(const plan& p) { return p.what->id == test_id::atomic_lat || p.what->id == test_id::atomic_bw; }
+
+tools::cell cell_of(const std::optional<double>& v) { return v ? tools::cell(*v) : tools::cell(); }
+
+}  // namespace
+
+tools::facts facts_of(const machine_shape& m, int n_pes) {
+  return {{"version", PACKAGE_VERSION},   {"machine", host_name()},
+          {"platform", gpu::name()},      {"gpu", m.host ? "none: kernels run on CPU threads, emulated" : gpu_name()},
+          {"pes", std::to_string(n_pes)}, {"time", now()}};
+}
+
+carrier carrier_of(const std::string& route, const machine_shape& m) {
+  carrier c{route == "direct" ? "load/store" : route, m.host};
+  for (const auto& [engine, backend] : noted_backends()) {
+    const bool storage = route == "nvme" && engine.starts_with("storage ");
+    if (engine != route && !storage) continue;
+    c.backend = backend;
+    c.emulated = c.emulated || is_model(backend);
+  }
+  return c;
+}
+
+std::vector<tools::field> row_of(const plan& p, const result& r, const machine_shape& m, bool message_rate) {
+  const carrier by = carrier_of(r.route, m);
+  std::vector<tools::field> row{{"test", std::string(p.what->name)}};
+  row.push_back({"op", is_atomic(p) ? std::string(name_of(p.op)) : std::string(), is_atomic(p)});
+  row.push_back({"scope", std::string(p.what->scoped ? name_of(p.who) : "thread")});
+  row.push_back({"bytes", r.bytes});
+  row.push_back({"ctas", std::uint64_t{p.ctas}, false});
+  row.push_back({"threads", std::uint64_t{p.threads}, false});
+  row.push_back({"iterations", std::uint64_t{p.iterations}, false});
+  row.push_back({"samples", std::uint64_t{r.us.count}, false});
+  row.push_back({"min_us", r.us.min});
+  row.push_back({"median_us", r.us.median});
+  row.push_back({"p99_us", r.us.p99});
+  row.push_back({"max_us", r.us.max});
+  row.push_back({"mean_us", r.us.mean, false});
+  row.push_back({"GB_per_s", cell_of(r.gb_per_s)});
+  row.push_back({"Mmsg_per_s", cell_of(r.million_per_s), message_rate});
+  row.push_back({"route", r.route});
+  row.push_back({"backend", by.backend, false});
+  row.push_back({"emulated", std::string(by.emulated ? "emulated" : "")});
+  return row;
+}
+
+void plotter::add(const plan& p, const result& r) {
+  std::string name = p.what->name;
+  if (is_atomic(p)) name += std::string(" ") + name_of(p.op);
+  if (p.what->scoped) name += std::string(" ") + name_of(p.who);
+  if (lines_.empty() || lines_.back().name != name)
+    lines_.push_back({name, p.what->how == shape::bandwidth || p.what->how == shape::storage, {}});
+  lines_.back().results.push_back(r);
+}
+
+void plotter::draw(const std::string& file, const tools::facts& about, bool emulated) const {
+  const bool rates = std::all_of(lines_.begin(), lines_.end(), [](const line& l) { return l.bandwidth; });
+  picture p{"xio-perf", rates ? "bandwidth, GB/s" : "median, us", {}};
+  for (const auto& [name, is] : about)
+    if (name == "version" || name == "machine" || name == "platform") p.title += (name == "version" ? " " : ", ") + is;
+  if (emulated) p.title += ", emulated";
+  for (const line& l : lines_) {
+    curve c{l.name, {}};
+    for (const result& r : l.results)
+      c.points.emplace_back(std::max<std::uint64_t>(r.bytes, 1), rates ? r.gb_per_s.value_or(0) : r.us.median);
+    p.curves.push_back(std::move(c));
+  }
+  perf::draw(p, file);
+}
+
+}  // namespace xio::perf

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What is told about results: on what they were measured, by whom each was carried, and the picture of them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/records.hpp"
+#include "tools/xio-perf/measure.hpp"
+#include "tools/xio-perf/plot.hpp"
+
+namespace xio::perf {
+
+// Version, machine, platform, GPU, PEs, and when.
+tools::facts facts_of(const machine_shape& m, int n_pes);
+
+// What carries a route, and whether any of it is software that stands in for a device.
+struct carrier {
+  std::string backend;
+  bool emulated;
+};
+carrier carrier_of(const std::string& route, const machine_shape& m);
+
+std::vector<tools::field> row_of(const plan& p, const result& r, const machine_shape& m, bool message_rate);
+
+// Curves of tests over sizes: times, or bandwidths if all are tests of bandwidth.
+class plotter {
+ public:
+  void add(const plan& p, const result& r);
+  // about: stands in the title.
+  void draw(const std::string& file, const tools::facts& about, bool emulated) const;
+
+ private:
+  struct line {
+    std::string name;
+    bool bandwidth;
+    std::vector<result> results;
+  };
+  std::vector<line> lines_;
+};
+
+}  // namespace xio::perf

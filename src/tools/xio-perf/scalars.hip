@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Single values: p, g and atomics, of 4 and 8 bytes. What an op does to a word does not depend on the sign.
+#include "tools/xio-perf/timing.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+template <class T>
+XIO_DEVICE T* values(char* p) {
+  return reinterpret_cast<T*>(p);
+}
+template <class T>
+XIO_DEVICE const T* values(const char* p) {
+  return reinterpret_cast<const T*>(p);
+}
+
+// Op number k on a word; what it fetched, if it fetches, is compared.
+template <class T>
+XIO_DEVICE void change(const work& w, T* word, std::uint64_t k) {
+  constexpr T bits = static_cast<T>(0x5a5a5a5a5a5a5a5aULL);
+  constexpr T base = static_cast<T>(k_word_base);
+  const T now = static_cast<T>(base + static_cast<T>(k));
+  const T next = static_cast<T>(now + 1);
+  T old = value_after<T>(w.atomic, base, k);
+  const T expected = old;
+  switch (w.atomic) {
+    case atomic_op::inc: xio_atomic_inc<T>(w.ctx, word, w.peer); break;
+    case atomic_op::add: xio_atomic_add<T>(w.ctx, word, T{3}, w.peer); break;
+    case atomic_op::set: xio_atomic_set<T>(w.ctx, word, next, w.peer); break;
+    case atomic_op::bit_and: xio_atomic_and<T>(w.ctx, word, bits, w.peer); break;
+    case atomic_op::bit_or: xio_atomic_or<T>(w.ctx, word, bits, w.peer); break;
+    case atomic_op::bit_xor: xio_atomic_xor<T>(w.ctx, word, bits, w.peer); break;
+    case atomic_op::fetch: old = xio_atomic_fetch<T>(w.ctx, word, w.peer); break;
+    case atomic_op::swap: old = xio_atomic_swap<T>(w.ctx, word, next, w.peer); break;
+    case atomic_op::compare_swap: old = xio_atomic_compare_swap<T>(w.ctx, word, now, next, w.peer); break;
+    case atomic_op::fetch_inc: old = xio_atomic_fetch_inc<T>(w.ctx, word, w.peer); break;
+    case atomic_op::fetch_add: old = xio_atomic_fetch_add<T>(w.ctx, word, T{3}, w.peer); break;
+    case atomic_op::fetch_and: old = xio_atomic_fetch_and<T>(w.ctx, word, bits, w.peer); break;
+    case atomic_op::fetch_or: old = xio_atomic_fetch_or<T>(w.ctx, word, bits, w.peer); break;
+    case atomic_op::fetch_xor: old = xio_atomic_fetch_xor<T>(w.ctx, word, bits, w.peer); break;
+  }
+  if (old != expected) dev::fetch_add<dev::scope::agent, dev::order::relaxed>(w.bad, std::uint64_t{1});
+}
+
+XIO_DEVICE bool fetches(atomic_op op) { return op >= atomic_op::fetch; }
+
+template <class T>
+__global__ void put_scalar_latency(work w) {
+  const std::size_t count = w.bytes / sizeof(T);
+  timed(w, [&](std::uint32_t) {
+    for (std::size_t e = threadIdx.x; e < count; e += blockDim.x)
+      xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
+    keep(w, xio_quiet_wg(w.ctx));
+  });
+}
+
+template <class T>
+__global__ void get_scalar_latency(work w) {
+  T sum = 0;
+  timed(w, [&](std::uint32_t) { sum ^= xio_g<T>(w.ctx, values<T>(w.src), w.peer); });
+  // One value was fetched again and again: an odd number of times leaves it, an even one nothing.
+  const bool odd = ((w.warm_up + w.iterations) & 1) != 0;
+  T value = xio_g<T>(w.ctx, values<T>(w.src), w.peer);
+  values<T>(w.dst)[0] = value;
+  if (sum != (odd ? value : T{0})) *w.bad += 1;
+  keep(w, xio_quiet(w.ctx));
+}
+
+template <class T>
+__global__ void atomic_latency(work w) {
+  T* word = values<T>(w.dst);
+  const bool answers = fetches(w.atomic);
+  timed(w, [&](std::uint32_t i) {
+    change<T>(w, word, w.first + i);
+    if (!answers) keep(w, xio_quiet(w.ctx));
+  });
+  keep(w, xio_quiet(w.ctx));
+}
+
+template <class T>
+__global__ void put_scalar_bandwidth(work w) {
+  const std::size_t count = w.bytes / sizeof(T);
+  streamed(w, [&](std::uint32_t) {
+    for (std::size_t e = group_index(by_thread{}); e < count; e += group_count(by_thread{}))
+      xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
+  });
+}
+
+template <class T>
+__global__ void get_scalar_bandwidth(work w) {
+  const std::size_t count = w.bytes / sizeof(T);
+  streamed(w, [&](std::uint32_t) {
+    for (std::size_t e = group_index(by_thread{}); e < count; e += group_count(by_thread{}))
+      values<T>(w.dst)[e] = xio_g<T>(w.ctx, values<T>(w.src) + e, w.peer);
+  });
+}
+
+template <class T>
+__global__ void atomic_bandwidth(work w) {
+  const std::size_t count = w.bytes / sizeof(T);
+  streamed(w, [&](std::uint32_t i) {
+    for (std::size_t e = group_index(by_thread{}); e < count; e += group_count(by_thread{}))
+      change<T>(w, values<T>(w.dst) + e, w.first + i);
+  });
+}
+
+}  // namespace
+
+#define XIO_PERF_BY_SIZE(kernel, grid, block)                              \
+  if (w.element == 4) {                                                    \
+    hipLaunchKernelGGL(kernel<std::uint32_t>, grid, block, 0, nullptr, w); \
+  } else {                                                                 \
+    hipLaunchKernelGGL(kernel<std::uint64_t>, grid, block, 0, nullptr, w); \
+  }
+
+void launch_scalar_latency(bool fetching, unsigned threads, const work& w) {
+  if (fetching) {
+    XIO_PERF_BY_SIZE(get_scalar_latency, dim3(1), dim3(1))
+  } else {
+    XIO_PERF_BY_SIZE(put_scalar_latency, dim3(1), dim3(threads))
+  }
+}
+
+void launch_atomic_latency(const work& w) { XIO_PERF_BY_SIZE(atomic_latency, dim3(1), dim3(1)) }
+
+void launch_scalar_bandwidth(bool fetching, dim3 grid, dim3 block, const work& w) {
+  if (fetching) {
+    XIO_PERF_BY_SIZE(get_scalar_bandwidth, grid, block)
+  } else {
+    XIO_PERF_BY_SIZE(put_scalar_bandwidth, grid, block)
+  }
+}
+
+void launch_atomic_bandwidth(dim3 grid, dim3 block, const work& w) { XIO_PERF_BY_SIZE(atomic_bandwidth, grid, block) }
+
+}  // namespace xio::perf

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-perf/session.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "tools/xio-perf/data.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+// Most times that are exchanged at once.
+constexpr std::size_t k_exchanged = 1024;
+constexpr std::size_t k_slack = std::size_t{4} << 20;
+
+void checked(hipError_t e, const char* what) {
+  if (e != hipSuccess)
+    fail(XIO_ERR_TRANSPORT, "{}: {}; with fewer threads (-t) or workgroups (-c) it may fit", what,
+         hipGetErrorString(e));
+}
+
+template <class T>
+T* symmetric(xio_world_t* world, std::size_t bytes) {
+  void* block = nullptr;
+  xio::perf::checked(xio_calloc(world, 1, bytes, &block), "xio_calloc");
+  return static_cast<T*>(block);
+}
+
+}  // namespace
+
+void checked(xio_status_t status, const char* what) {
+  if (status == XIO_OK) return;
+  const std::string why = xio_last_error();
+  fail(status, "{}: {}", what, why);
+}
+
+// --- What kernels answer -----------------------------------------------------------------------------
+
+namespace {
+// Before the samples: status, bad values, the gate, each on a line of its own.
+constexpr std::size_t k_line = 128;
+constexpr std::size_t k_head = 3 * k_line;
+}  // namespace
+
+answers::~answers() {
+  if (block_ != nullptr) (void)hipFree(block_);
+}
+
+void answers::prepare(work& w, std::size_t n_samples, std::size_t n_spans) {
+  const std::size_t need = k_head + n_samples * sizeof(std::uint64_t) + n_spans * sizeof(span);
+  if (need > bytes_) {
+    if (block_ != nullptr) (void)hipFree(block_);
+    block_ = nullptr;
+    bytes_ = 0;
+    checked(hipMalloc(&block_, need), "room for samples");
+    bytes_ = need;
+  }
+  checked(hipMemset(block_, 0, need), "clearing samples");
+  checked(hipDeviceSynchronize(), "clearing samples");
+  auto* at = static_cast<unsigned char*>(block_);
+  w.status = reinterpret_cast<int*>(at);
+  w.bad = reinterpret_cast<std::uint64_t*>(at + k_line);
+  w.gate = reinterpret_cast<std::uint64_t*>(at + 2 * k_line);
+  w.samples = reinterpret_cast<std::uint64_t*>(at + k_head);
+  w.spans = reinterpret_cast<span*>(at + k_head + n_samples * sizeof(std::uint64_t));
+  samples.resize(n_samples);
+  spans.resize(n_spans);
+}
+
+void answers::collect(const char* what) {
+  checked(hipGetLastError(), what);
+  checked(hipDeviceSynchronize(), what);
+  const auto* at = static_cast<const unsigned char*>(block_);
+  int status = XIO_OK;
+  std::uint64_t bad = 0;
+  checked(hipMemcpy(&status, at, sizeof status, hipMemcpyDeviceToHost), what);
+  checked(hipMemcpy(&bad, at + k_line, sizeof bad, hipMemcpyDeviceToHost), what);
+  if (status != XIO_OK)
+    fail(static_cast<xio_status_t>(status), "{}: an op answered {}", what,
+         xio_status_name(static_cast<xio_status_t>(status)));
+  if (bad != 0) fail(XIO_ERR_TRANSPORT, "{}: {} values were not what they had to be", what, bad);
+  const std::size_t sample_bytes = samples.size() * sizeof(std::uint64_t);
+  if (sample_bytes != 0) checked(hipMemcpy(samples.data(), at + k_head, sample_bytes, hipMemcpyDeviceToHost), what);
+  checked(hipMemcpy(spans.data(), at + k_head + sample_bytes, spans.size() * sizeof(span), hipMemcpyDeviceToHost),
+          what);
+}
+
+// --- The world ---------------------------------------------------------------------------------------
+
+session::session(const heap_need& need) {
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.heap_bytes = need.src + need.dst + 2 * k_guard + k_slack;
+  checked(xio_init(&attr, &world_), "xio_init");
+  me_ = xio_my_pe(world_);
+  n_ = xio_n_pes(world_);
+  src = symmetric<char>(world_, need.src + k_guard);
+  dst = symmetric<char>(world_, need.dst + k_guard);
+  words_ = symmetric<words>(world_, sizeof(words));
+  exchange_ = symmetric<char>(world_, 2 * k_exchanged * sizeof(double));
+  fill_pattern(src, me_, need.src);
+}
+
+// An exception ends the process: others may wait for this PE, and finalize would wait for them.
+session::~session() = default;
+
+void session::close() {
+  checked(xio_finalize(world_), "xio_finalize");
+  world_ = nullptr;
+}
+
+xio_ctx_t session::ctx(xio_route_t route) {
+  const auto at = contexts_.find(route);
+  if (at != contexts_.end()) return at->second;
+  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+  attr.route = route;
+  xio_ctx_t made{};
+  checked(xio_ctx_create(world_, &attr, &made), "xio_ctx_create");
+  contexts_[route] = made;
+  return made;
+}
+
+work session::blank(xio_route_t route) {
+  work w{};
+  w.ctx = ctx(route);
+  w.me = me_;
+  w.peer = (me_ + 1) % n_;
+  w.dst = dst;
+  w.src = src;
+  w.shared = words_;
+  w.element = 8;
+  return w;
+}
+
+std::vector<double> session::slowest(xio_route_t route, const std::vector<double>& mine) {
+  std::vector<double> all = mine;
+  all.resize(std::min(all.size(), k_exchanged));
+  const std::size_t bytes = all.size() * sizeof(double);
+  char* fetched = exchange_ + k_exchanged * sizeof(double);
+  checked(hipMemcpy(exchange_, all.data(), bytes, hipMemcpyHostToDevice), "telling the times");
+  barrier();
+  for (int pe = 0; pe < n_; ++pe) {
+    if (pe == me_) continue;
+    work w = blank(route);
+    w.src = exchange_;
+    w.dst = fetched;
+    w.bytes = bytes;
+    w.peer = pe;
+    answer.prepare(w, 0, 1);
+    launch_fetch(w);
+    answer.collect("fetching the times of the others");
+    std::vector<double> theirs(all.size());
+    checked(hipMemcpy(theirs.data(), fetched, bytes, hipMemcpyDeviceToHost), "fetching the times of the others");
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::max(all[i], theirs[i]);
+  }
+  barrier();
+  return all;
+}
+
+}  // namespace xio::perf

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The world that tests run in: contexts by route, memory in the heap, and what kernels answer by.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/xio-perf/settings.hpp"
+#include "tools/xio-perf/work.hpp"
+
+namespace xio::perf {
+
+// Throws xio::error, with xio_last_error()'s sentence.
+void checked(xio_status_t status, const char* what);
+
+// Device memory that kernels write and the host reads after them.
+class answers {
+ public:
+  answers() = default;
+  ~answers();
+  answers(const answers&) = delete;
+  answers& operator=(const answers&) = delete;
+
+  // Room, zeroed, and the pointers into it.
+  void prepare(work& w, std::size_t samples, std::size_t spans);
+  // Waits for the kernel and fetches what it left. Throws what failed. what: "put_lat of 8 bytes".
+  void collect(const char* what);
+
+  std::vector<std::uint64_t> samples;
+  std::vector<span> spans;
+
+ private:
+  void* block_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+struct heap_need {
+  std::size_t src = 0, dst = 0;
+};
+
+class session {
+ public:
+  explicit session(const heap_need& need);
+  ~session();
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+
+  int me() const { return me_; }
+  int n_pes() const { return n_; }
+  xio_world_t* world() const { return world_; }
+  xio_ctx_t ctx(xio_route_t route);  // collective the first time that a route is asked for
+  void barrier() { checked(xio_barrier_all(world_), "xio_barrier_all"); }
+  // Filled but for what a test sets; who the peer is: the next PE.
+  work blank(xio_route_t route);
+  // Collective. The longest that any PE took, time by time. No more than the first 1024 of them.
+  std::vector<double> slowest(xio_route_t route, const std::vector<double>& mine);
+  void close();  // collective
+
+  char* src = nullptr;
+  char* dst = nullptr;
+  answers answer;
+
+ private:
+  xio_world_t* world_ = nullptr;
+  int me_ = 0;
+  int n_ = 0;
+  std::map<xio_route_t, xio_ctx_t> contexts_;
+  words* words_ = nullptr;
+  char* exchange_ = nullptr;  // two arrays of k_exchanged: own, and fetched
+};
+
+}  // namespace xio::perf

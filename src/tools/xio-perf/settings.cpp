@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-perf/settings.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "config.h"
+#include "tools/command_line.hpp"
+#include "tools/near_miss.hpp"
+#include "tools/size_text.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+// Names in the order in which they are told, the preferred one of a value first.
+template <class T>
+using names = std::vector<std::pair<std::string, T>>;
+
+const names<scope>& scopes() {
+  static const names<scope> all{{"thread", scope::thread},
+                                {"wave", scope::wave},
+                                {"block", scope::block},
+                                {"warp", scope::wave},
+                                {"workgroup", scope::block}};
+  return all;
+}
+
+const names<atomic_op>& atomics() {
+  using enum atomic_op;
+  static const names<atomic_op> all{{"inc", inc},
+                                    {"add", add},
+                                    {"set", set},
+                                    {"and", bit_and},
+                                    {"or", bit_or},
+                                    {"xor", bit_xor},
+                                    {"fetch", fetch},
+                                    {"swap", swap},
+                                    {"compare_swap", compare_swap},
+                                    {"fetch_inc", fetch_inc},
+                                    {"fetch_add", fetch_add},
+                                    {"fetch_and", fetch_and},
+                                    {"fetch_or", fetch_or},
+                                    {"fetch_xor", fetch_xor}};
+  return all;
+}
+
+struct value_type {
+  std::uint32_t bytes;
+  bool floating;
+};
+
+const names<value_type>& value_types() {
+  static const names<value_type> all{{"int", {4, false}},      {"uint", {4, false}},      {"int32", {4, false}},
+                                     {"uint32", {4, false}},   {"int32_t", {4, false}},   {"uint32_t", {4, false}},
+                                     {"float", {4, true}},     {"long", {8, false}},      {"ulong", {8, false}},
+                                     {"longlong", {8, false}}, {"ulonglong", {8, false}}, {"int64", {8, false}},
+                                     {"uint64", {8, false}},   {"int64_t", {8, false}},   {"uint64_t", {8, false}},
+                                     {"size", {8, false}},     {"ptrdiff", {8, false}},   {"double", {8, true}}};
+  return all;
+}
+
+const names<xio_route_t>& routes() {
+  static const names<xio_route_t> all{
+      {"auto", XIO_ROUTE_AUTO}, {"direct", XIO_ROUTE_DIRECT}, {"rdma", XIO_ROUTE_RDMA}, {"sdma", XIO_ROUTE_SDMA}};
+  return all;
+}
+
+const names<tools::record_format>& formats() {
+  static const names<tools::record_format> all{
+      {"table", tools::record_format::table}, {"csv", tools::record_format::csv}, {"json", tools::record_format::json}};
+  return all;
+}
+
+// NVSHMEM's, of its tests of reductions.
+const names<int>& reductions() {
+  static const names<int> all{{"sum", 0}, {"prod", 0}, {"min", 0}, {"max", 0}, {"and", 0}, {"or", 0}, {"xor", 0}};
+  return all;
+}
+
+template <class T>
+std::string list_of(const names<T>& all) {
+  std::string text;
+  for (const auto& [name, value] : all) text += (text.empty() ? "" : "|") + name;
+  return text;
+}
+
+// An option that takes one of some names, or several of them with commas.
+template <class T>
+void add_choice(CLI::App& app, const std::string& flags, const names<T>& all, const std::string& text, bool several,
+                std::function<void(const std::string&, const T&)> take) {
+  const auto choose = [&all, flags, several, take](const std::string& given) {
+    std::vector<std::string> known;
+    for (const auto& [name, value] : all) known.push_back(name);
+    for (std::size_t from = 0; from <= given.size();) {
+      const auto comma = several ? std::min(given.find(',', from), given.size()) : given.size();
+      const std::string word = given.substr(from, comma - from);
+      const auto at = std::find(known.begin(), known.end(), word);
+      if (at == known.end())
+        throw CLI::ValidationError(flags.substr(flags.rfind(',') + 1),
+                                   "'" + word + "' is not one of " + list_of(all) + tools::did_you_mean(word, known));
+      take(word, all[static_cast<std::size_t>(at - known.begin())].second);
+      from = comma + 1;
+    }
+  };
+  app.add_option_function<std::string>(flags, choose, text + " (" + list_of(all) + ")")->type_name("NAME");
+}
+
+void add_number(CLI::App& app, const std::string& flags, const std::string& text, std::uint32_t low, std::uint32_t high,
+                std::function<void(std::uint32_t)> take) {
+  const auto read = [flags, low, high, take](const std::string& given) {
+    const auto n = given.find_first_not_of("0123456789") == std::string::npos && given.size() < 11
+                       ? std::strtoull(given.c_str(), nullptr, 10)
+                       : ~0ULL;
+    const std::string name = flags.substr(flags.rfind(',') + 1);
+    if (given.empty() || n < low || n > high)
+      throw CLI::ValidationError(name, fmt::format("'{}' is not a number in {} .. {}", given, low, high));
+    take(static_cast<std::uint32_t>(n));
+  };
+  app.add_option_function<std::string>(flags, read, text)->type_name("NUMBER");
+}
+
+void add_shape(CLI::App& app, settings& s) {
+  tools::add_size(app, "-b,--min_size", s.smallest, "smallest size; of a drive's tests a multiple of its block", 1,
+                  k_most_bytes)
+      ->default_str("");
+  tools::add_size(app, "-e,--max_size", s.largest, "largest size", 1, k_most_bytes)->default_str("");
+  add_number(app, "-f,--step", "each size is the last one times this", 2, 1024, [&](auto n) { s.factor = n; });
+  add_number(app, "-n,--iters", "iterations; of bandwidth tests, of each launch", 1, 10000000,
+             [&](auto n) { s.iterations = n; });
+  add_number(app, "-w,--warmup_iters", "iterations before those that count", 0, 10000000,
+             [&](auto n) { s.warm_up = n; });
+  add_number(app, "-r,--repeat", "launches of a bandwidth test; each is a sample", 1, 100000,
+             [&](auto n) { s.repeat = n; });
+  add_number(app, "-c,--ctas", "workgroups of bandwidth and drive tests", 1, 65535, [&](auto n) { s.ctas = n; });
+  add_number(app, "-t,--threads_per_cta", "threads of each workgroup", 1, 1024, [&](auto n) { s.threads = n; });
+  add_choice<scope>(app, "-s,--scope", scopes(), "who calls; several with commas", true,
+                    [&](const auto&, scope v) { s.scopes.push_back(v); });
+}
+
+void add_ops(CLI::App& app, settings& s) {
+  add_choice<value_type>(app, "-d,--datatype", value_types(), "type of the values of p, g and atomics", false,
+                         [&](const auto&, const value_type& v) {
+                           s.element = v.bytes;
+                           s.floating = v.floating;
+                         });
+  auto with_all = atomics();
+  with_all.emplace_back("all", atomic_op::inc);
+  static const names<atomic_op> known = with_all;
+  add_choice<atomic_op>(app, "-a,--atomic_op", known, "which atomic; several with commas", true,
+                        [&](const std::string& name, atomic_op v) {
+                          if (name != "all") s.atomics.push_back(v);
+                          for (const auto& [each, op] : atomics())
+                            if (name == "all") s.atomics.push_back(op);
+                        });
+  add_choice<int>(
+      app, "-o,--reduce_op", reductions(), "taken for the sake of command lines that have it: no test reduces", false,
+      [](const std::string&, int) { std::fputs("xio-perf: -o is without effect: no test reduces\n", stderr); });
+  app.add_flag("--bidir", s.bidirectional, "every PE sends at the same time")->disable_flag_override();
+  app.add_flag("--report_msgrate", s.message_rate, "messages per second as well")->disable_flag_override();
+  app.add_flag("--lockstep", s.lockstep, "bandwidth tests: workgroups wait for each other after every iteration")
+      ->disable_flag_override();
+}
+
+void add_ways(CLI::App& app, settings& s) {
+  add_choice<xio_route_t>(app, "--route", routes(), "forces the way of all ops; otherwise XIO_ROUTE", false,
+                          [&](const auto&, xio_route_t v) { s.route = v; });
+  app.add_option("--storage", s.storage,
+                 "drive of nvme_read and nvme_write, as \"file:PATH\"; otherwise a file of its own")
+      ->type_name("NAME");
+  app.add_flag("--i-know", s.i_know, "nvme_write may write over what is on that drive")->disable_flag_override();
+  add_choice<tools::record_format>(app, "--format", formats(), "what is printed", false,
+                                   [&](const auto&, tools::record_format v) { s.format = v; });
+  app.add_option("--plot", s.plot, "draws the medians into this PNG file, by gnuplot")->type_name("FILE.png");
+}
+
+bool is_on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  for (std::size_t from = 0; from <= rest.size();) {
+    const auto colon = std::min(rest.find(':', from), rest.size());
+    if (access((rest.substr(from, colon - from) + "/" + program).c_str(), X_OK) == 0) return true;
+    from = colon + 1;
+  }
+  return false;
+}
+
+// What is wrong with the whole, or empty.
+std::string objection(const settings& s) {
+  if (s.smallest != 0 && s.largest != 0 && s.smallest > s.largest)
+    return fmt::format("--min_size {} is above --max_size {}", tools::text_of_size(s.smallest),
+                       tools::text_of_size(s.largest));
+  const auto asked = [&](auto&& which) { return std::any_of(s.tests.begin(), s.tests.end(), which); };
+  const bool atomic = asked([](auto* t) { return t->id == test_id::atomic_lat || t->id == test_id::atomic_bw; });
+  const bool storage = asked([](auto* t) { return t->how == shape::storage; });
+  if (!s.atomics.empty() && !atomic) return "--atomic_op goes with atomic_lat and atomic_bw";
+  if (s.floating && atomic)
+    return "--datatype float and double are not for atomic_lat and atomic_bw; atomics of other than whole numbers "
+           "would measure the same";
+  if (!s.storage.empty() && !storage) return "--storage goes with nvme_read and nvme_write";
+  if (s.i_know && !asked([](auto* t) { return t->id == test_id::nvme_write; })) return "--i-know goes with nvme_write";
+  if (s.bidirectional && asked([](auto* t) { return t->how == shape::pingpong || t->how == shape::barrier; }))
+    return "--bidir is for tests in which one PE sends";
+  if (s.bidirectional && storage) return "--bidir is for tests in which one PE sends to another";
+  if (s.lockstep && !asked([](auto* t) { return t->how == shape::bandwidth; }))
+    return "--lockstep goes with bandwidth tests";
+  if (s.repeat != 0 && !asked([](auto* t) { return t->how == shape::bandwidth; }))
+    return "--repeat goes with bandwidth tests";
+  if (s.route != XIO_ROUTE_AUTO && s.route != XIO_ROUTE_SDMA &&
+      asked([](auto* t) { return t->id == test_id::sdma_copy; }))
+    return "sdma_copy goes by --route sdma and no other";
+  if (s.plot.empty()) return "";
+  const auto folder = std::filesystem::path(s.plot).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
+    return fmt::format("--plot {}: its folder is not there or not writable", s.plot);
+  if (!is_on_path("gnuplot")) return "--plot needs gnuplot, which is not on PATH; install it (Debian: gnuplot-nox)";
+  return "";
+}
+
+std::string footer() {
+  std::string text = "Tests:\n";
+  for (const test& t : catalogue()) text += fmt::format("  {:<20} {}\n", t.name, t.text);
+  return text +
+         "\nRun it with two PEs: mpirun -np 2 xio-perf put_lat, or xiorun -n 2 xio-perf put_lat. nvme_read, "
+         "nvme_write\n"
+         "and sdma_copy run alone. The manual is xio-perf(1).";
+}
+
+}  // namespace
+
+const char* name_of(scope s) { return scopes()[static_cast<std::size_t>(s)].first.c_str(); }
+const char* name_of(atomic_op op) { return atomics()[static_cast<std::size_t>(op)].first.c_str(); }
+bool fetches(atomic_op op) { return op >= atomic_op::fetch; }
+
+std::optional<int> parse(int argc, char** argv, settings& s) {
+  CLI::App app("Measures XIO: latency, bandwidth and message rate of its ops, called by kernels.", "xio-perf");
+  app.footer(footer());
+  app.set_version_flag("--version", std::string("xio-perf of XIO ") + PACKAGE_VERSION);
+  std::vector<std::string> wanted;
+  app.add_option("test", wanted, "one or more of those below");
+  add_shape(app, s);
+  add_ops(app, s);
+  add_ways(app, s);
+  if (const auto status = tools::parse(app, argc, argv)) return status;
+  if (wanted.empty()) return tools::refuse("xio-perf", "no test was named");
+  for (const std::string& name : wanted) {
+    const test* t = find_test(name);
+    if (t == nullptr)
+      return tools::refuse("xio-perf", "there is no test '" + name + "'" + tools::did_you_mean(name, test_names()));
+    s.tests.push_back(t);
+  }
+  if (const std::string wrong = objection(s); !wrong.empty()) return tools::refuse("xio-perf", wrong);
+  return std::nullopt;
+}
+
+}  // namespace xio::perf

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What the command line asks for.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/records.hpp"
+#include "tools/xio-perf/catalogue.hpp"
+#include "tools/xio-perf/work.hpp"
+
+namespace xio::perf {
+
+constexpr std::uint64_t k_most_bytes = std::uint64_t{4} << 30;
+
+// 0 and empty: whatever suits test and platform.
+struct settings {
+  std::vector<const test*> tests;
+  std::uint64_t smallest = 0;  // -b
+  std::uint64_t largest = 0;   // -e
+  std::uint64_t factor = 2;    // -f
+  std::uint32_t iterations = 0;
+  std::optional<std::uint32_t> warm_up;
+  std::uint32_t repeat = 0;  // launches of a bandwidth test
+  std::uint32_t ctas = 0;
+  std::uint32_t threads = 0;
+  std::vector<scope> scopes;
+  std::uint32_t element = 8;
+  bool floating = false;  // the values are of a floating-point type
+  std::vector<atomic_op> atomics;
+  bool bidirectional = false;
+  bool message_rate = false;
+  bool lockstep = false;
+  xio_route_t route = XIO_ROUTE_AUTO;
+  std::string storage;
+  bool i_know = false;
+  tools::record_format format = tools::record_format::table;
+  std::string plot;
+};
+
+const char* name_of(scope s);
+const char* name_of(atomic_op op);
+bool fetches(atomic_op op);
+
+// Answers the status to exit with, or nothing to go on.
+std::optional<int> parse(int argc, char** argv, settings& s);
+
+}  // namespace xio::perf

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Reads and writes of a drive: every group has one op in flight, so that there are as many as groups.
+#include "tools/xio-perf/timing.hpp"
+
+namespace xio::perf {
+
+namespace {
+
+// Group g's op number i is the (i * groups + g)-th piece of the range, around and around: no two groups are ever at the
+// same one. The host expects what this leaves behind.
+template <class Scope, bool k_write>
+__global__ void storage(work w) {
+  const std::uint64_t group = group_index(Scope{});
+  const std::uint64_t groups = group_count(Scope{});
+  const std::uint64_t pieces = w.stored / w.bytes;
+  char* buffer = w.dst + group * w.bytes;
+  const auto g = Scope::group::here();
+  span all{dev::wall_clock(), 0, stamp(), 0};
+  std::uint64_t last = all.first;
+  for (std::uint32_t i = 0; i < w.iterations; ++i) {
+    const std::uint64_t offset = (w.first + i) * groups % pieces + group;
+    if constexpr (k_write) {
+      keep(w, Scope::write(w, w.src + offset * w.bytes, offset * w.bytes));
+    } else {
+      keep(w, Scope::read(w, buffer, offset * w.bytes));
+    }
+    const std::uint64_t now = stamp();
+    if (g.leader()) w.samples[group * w.iterations + i] = now - last;
+    last = now;
+  }
+  keep(w, xio_quiet_wg(w.ctx));
+  all.last = last;
+  all.end = dev::wall_clock();
+  if (threadIdx.x == 0) w.spans[blockIdx.x] = all;
+}
+
+}  // namespace
+
+void launch_storage(scope s, bool write, dim3 grid, dim3 block, const work& w) {
+  switch (s) {
+    case scope::thread:
+      if (write) {
+        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_thread, true>), grid, block, 0, nullptr, w);
+      } else {
+        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_thread, false>), grid, block, 0, nullptr, w);
+      }
+      break;
+    case scope::wave:
+      if (write) {
+        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_wave, true>), grid, block, 0, nullptr, w);
+      } else {
+        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_wave, false>), grid, block, 0, nullptr, w);
+      }
+      break;
+    case scope::block:
+      if (write) {
+        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_block, true>), grid, block, 0, nullptr, w);
+      } else {
+        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_block, false>), grid, block, 0, nullptr, w);
+      }
+      break;
+  }
+}
+
+}  // namespace xio::perf

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Device code that all measuring kernels share: stamps, samples, failures, and who does what.
+#pragma once
+#include "tools/xio-perf/work.hpp"
+#include "xio/xio_device.hpp"
+
+namespace xio::perf {
+
+// Of samples. On NVIDIA GPUs the wall clock moves in steps that are longer than what is measured: cycles, which the
+// host scales by the wall clock's view of all of them.
+XIO_DEVICE std::uint64_t stamp() {
+#if defined(XIO_ON_CUDA)
+  std::uint64_t cycles;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles)::"memory");
+  return cycles;
+#else
+  return dev::wall_clock();
+#endif
+}
+
+XIO_DEVICE void keep(const work& w, xio_status_t status) {
+  if (status != XIO_OK) dev::store<dev::scope::agent, dev::order::relaxed>(w.status, static_cast<int>(status));
+}
+
+// How one kind of caller calls.
+#define XIO_PERF_SCOPE(name, suffix, group_type)                                                                       \
+  struct name {                                                                                                        \
+    using group = dev::group_type;                                                                                     \
+    XIO_DEVICE static xio_req_t put_nbi(const work& w, std::size_t at, std::size_t bytes) {                            \
+      return xio_put_nbi##suffix(w.ctx, w.dst + at, w.src + at, bytes, w.peer);                                        \
+    }                                                                                                                  \
+    XIO_DEVICE static xio_req_t get_nbi(const work& w, std::size_t at, std::size_t bytes) {                            \
+      return xio_get_nbi##suffix(w.ctx, w.dst + at, w.src + at, bytes, w.peer);                                        \
+    }                                                                                                                  \
+    XIO_DEVICE static xio_status_t get(const work& w) {                                                                \
+      return xio_get##suffix(w.ctx, w.dst, w.src, w.bytes, w.peer);                                                    \
+    }                                                                                                                  \
+    XIO_DEVICE static xio_req_t put_signal_nbi(const work& w, std::uint64_t value) {                                   \
+      return xio_put_signal_nbi##suffix(w.ctx, w.dst, w.src, w.bytes, &w.shared->flag, value, XIO_SIGNAL_SET, w.peer); \
+    }                                                                                                                  \
+    XIO_DEVICE static xio_status_t quiet(const work& w) { return xio_quiet##suffix(w.ctx); }                           \
+    XIO_DEVICE static xio_status_t barrier(const work& w) { return xio_barrier_all##suffix(w.ctx); }                   \
+    XIO_DEVICE static xio_status_t read(const work& w, char* to, std::uint64_t offset) {                               \
+      return xio_read##suffix(w.ctx, to, w.storage, offset, w.bytes);                                                  \
+    }                                                                                                                  \
+    XIO_DEVICE static xio_status_t write(const work& w, const char* from, std::uint64_t offset) {                      \
+      return xio_write##suffix(w.ctx, from, w.storage, offset, w.bytes);                                               \
+    }                                                                                                                  \
+  };
+XIO_PERF_SCOPE(by_thread, , thread_group)
+XIO_PERF_SCOPE(by_wave, _wave, wave_group)
+XIO_PERF_SCOPE(by_block, _wg, workgroup_group)
+#undef XIO_PERF_SCOPE
+
+// Which group of the whole grid the caller is in, and how many there are.
+XIO_DEVICE unsigned group_index(const by_thread&) { return blockIdx.x * blockDim.x + threadIdx.x; }
+XIO_DEVICE unsigned group_count(const by_thread&) { return gridDim.x * blockDim.x; }
+XIO_DEVICE unsigned group_index(const by_wave&) {
+  return blockIdx.x * (blockDim.x / dev::wave_size()) + threadIdx.x / dev::wave_size();
+}
+XIO_DEVICE unsigned group_count(const by_wave&) { return gridDim.x * (blockDim.x / dev::wave_size()); }
+XIO_DEVICE unsigned group_index(const by_block&) { return blockIdx.x; }
+XIO_DEVICE unsigned group_count(const by_block&) { return gridDim.x; }
+
+// Runs body(i) one after another, first those that warm up, and keeps what each of the others took. For grids of one
+// workgroup; `body` is collective over whoever calls.
+template <class Body>
+XIO_DEVICE void timed(const work& w, Body&& body) {
+  for (std::uint32_t i = 0; i < w.warm_up; ++i) body(i);
+  const bool keeps = threadIdx.x == 0;
+  span all;
+  all.begin = dev::wall_clock();
+  all.first = stamp();
+  std::uint64_t last = all.first;
+  for (std::uint32_t i = 0; i < w.iterations; ++i) {
+    body(w.warm_up + i);
+    const std::uint64_t now = stamp();
+    if (keeps) w.samples[i] = now - last;
+    last = now;
+  }
+  all.last = last;
+  all.end = dev::wall_clock();
+  if (keeps) w.spans[0] = all;
+}
+
+// Waits until every workgroup has come to the end of iteration i. False, for all of the workgroup, when one did not
+// come in time.
+XIO_DEVICE bool meet(const work& w, std::uint32_t i) {
+  XIO_SHARED(int, came);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const std::uint64_t all = static_cast<std::uint64_t>(gridDim.x) * (i + 1);
+    const xio_deadline_t end = xio_deadline(w.ctx);
+    bool late = false;
+    dev::fetch_add<dev::scope::agent, dev::order::acq_rel>(w.gate, std::uint64_t{1});
+    while (!late && dev::load<dev::scope::agent, dev::order::acquire>(w.gate) < all) {
+      xio_pause();
+      late = xio_deadline_passed(end);
+    }
+    if (late) keep(w, XIO_ERR_TIMEOUT);
+    came = late ? 0 : 1;
+  }
+  __syncthreads();
+  return came != 0;
+}
+
+// Runs body() for every iteration on all workgroups, completes what they did, and keeps how long it took.
+template <class Body>
+XIO_DEVICE void streamed(const work& w, Body&& body) {
+  span all{dev::wall_clock(), 0, 0, 0};
+  for (std::uint32_t i = 0; i < w.iterations; ++i) {
+    body(i);
+    if (w.lockstep != 0 && !meet(w, i)) break;
+  }
+  keep(w, xio_quiet_wg(w.ctx));
+  all.end = dev::wall_clock();
+  if (threadIdx.x == 0) w.spans[blockIdx.x] = all;
+}
+
+}  // namespace xio::perf
