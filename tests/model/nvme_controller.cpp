@@ -163,7 +163,9 @@ TEST(nvme_controller, one_thing_wrong) {
   const wrong all[] = {
       {"opcode", 0x001, [](w::sqe& e) { e.dw[0] = (e.dw[0] & ~0xffu) | 0x7f; }},
       {"fused", 0x002, [](w::sqe& e) { e.dw[0] |= 1 << 8; }},
-      {"SGL", 0x002, [](w::sqe& e) { e.dw[0] |= 1 << 14; }},
+      {"PSDT 11b", 0x002, [](w::sqe& e) { e.dw[0] |= 3 << 14; }},
+      {"reserved bit of dw12", 0x002, [](w::sqe& e) { e.dw[12] |= 1 << 25; }},
+      {"reserved bit of dw13", 0x002, [](w::sqe& e) { e.dw[13] |= 1 << 8; }},
       {"reserved bit of dw0", 0x002, [](w::sqe& e) { e.dw[0] |= 1 << 11; }},
       {"reserved dw2", 0x002, [](w::sqe& e) { e.dw[2] = 1; }},
       {"metadata pointer", 0x002, [](w::sqe& e) { e.dw[4] = 8; }},

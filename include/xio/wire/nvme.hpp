@@ -52,6 +52,7 @@ XIO_WIRE std::uint64_t make_cap(std::uint32_t mqes, bool cqr, std::uint32_t to, 
 constexpr std::uint32_t k_cc_en = 1;
 XIO_WIRE std::uint32_t cc_css(std::uint32_t cc) { return (cc >> 4) & 7; }
 XIO_WIRE std::uint32_t cc_mps(std::uint32_t cc) { return (cc >> 7) & 0xf; }  // page = 4 KiB << mps
+XIO_WIRE std::uint32_t cc_ams(std::uint32_t cc) { return (cc >> 11) & 7; }
 XIO_WIRE std::uint32_t cc_shn(std::uint32_t cc) { return (cc >> 14) & 3; }
 XIO_WIRE std::uint32_t cc_iosqes(std::uint32_t cc) { return (cc >> 16) & 0xf; }
 XIO_WIRE std::uint32_t cc_iocqes(std::uint32_t cc) { return (cc >> 20) & 0xf; }
@@ -59,6 +60,8 @@ XIO_WIRE std::uint32_t cc_iocqes(std::uint32_t cc) { return (cc >> 20) & 0xf; }
 XIO_WIRE std::uint32_t make_cc(std::uint32_t mps) { return k_cc_en | (mps << 7) | (6u << 16) | (4u << 20); }
 constexpr std::uint32_t k_cc_shn_mask = 3u << 14;
 constexpr std::uint32_t k_cc_shn_normal = 1u << 14;
+constexpr std::uint32_t k_cc_fixed_mask = 7u << 4 | 0xfu << 7 | 7u << 11;  // CSS, MPS, AMS: not while enabled
+constexpr std::uint32_t k_cc_reserved = 0xfe00000e;
 
 // CSTS
 constexpr std::uint32_t k_csts_rdy = 1;
@@ -67,6 +70,7 @@ constexpr std::uint32_t k_csts_shst_mask = 3u << 2;
 constexpr std::uint32_t k_csts_shst_complete = 2u << 2;
 
 // AQA; entries are counts.
+constexpr std::uint32_t k_aqa_reserved = 0xf000f000;
 XIO_WIRE std::uint32_t make_aqa(std::uint32_t sq_entries, std::uint32_t cq_entries) {
   return (sq_entries - 1) | ((cq_entries - 1) << 16);
 }
@@ -133,6 +137,8 @@ XIO_WIRE std::uint64_t prp2_of(const sqe& e) { return e.dw[8] | (static_cast<std
 XIO_WIRE std::uint64_t slba_of(const sqe& e) { return e.dw[10] | (static_cast<std::uint64_t>(e.dw[11]) << 32); }
 XIO_WIRE std::uint32_t blocks_of(const sqe& e) { return (e.dw[12] & 0xffff) + 1; }
 
+constexpr std::uint32_t k_force_unit_access = 1u << 30;  // dw12 of a read or write
+
 // Everything but dw10 and up; PRPs, no fusing, no metadata.
 XIO_WIRE sqe make_command(std::uint8_t op, std::uint32_t cid, std::uint32_t nsid, std::uint64_t prp1,
                           std::uint64_t prp2) {
@@ -183,10 +189,11 @@ XIO_WIRE bool shadow_wants_doorbell(std::uint32_t now, std::uint32_t before, std
 XIO_WIRE sqe make_get_log_page(log_page page, std::uint32_t bytes, bool retain, std::uint64_t prp1) {
   sqe e = make_command(static_cast<std::uint8_t>(admin::get_log_page), 0, 0xffffffff, prp1, 0);
   const std::uint32_t dwords = bytes / 4 - 1;
-  e.dw[10] = static_cast<std::uint32_t>(page) | (retain ? 1u << 15 : 0) | (dwords & 0xffff) << 16;
+  e.dw[10] = static_cast<std::uint32_t>(page) | (retain ? 1u << 15 : 0u) | (dwords & 0xffff) << 16;
   e.dw[11] = dwords >> 16;
   return e;
 }
+constexpr std::uint32_t k_log_retain = 1u << 15;
 XIO_WIRE sqe make_async_event() { return make_command(static_cast<std::uint8_t>(admin::async_event), 0, 0, 0, 0); }
 XIO_WIRE sqe make_abort(std::uint32_t sqid, std::uint32_t cid) {
   sqe e = make_command(static_cast<std::uint8_t>(admin::abort), 0, 0, 0, 0);
@@ -223,6 +230,7 @@ XIO_WIRE sqe make_get_features(feature f) {
   e.dw[10] = static_cast<std::uint32_t>(f);
   return e;
 }
+constexpr std::uint32_t k_feature_save = 1u << 31;  // dw10 of Set Features
 // Number of Queues, in the command and in the answer: counts, not 0-based.
 XIO_WIRE std::uint32_t make_queue_counts(std::uint32_t sqs, std::uint32_t cqs) {
   return ((sqs - 1) & 0xffff) | ((cqs - 1) << 16);
@@ -306,6 +314,7 @@ constexpr std::uint32_t k_id_cntrltype = 111;  // 1: I/O controller
 constexpr std::uint32_t k_id_oacs = 256;
 constexpr std::uint32_t k_id_acl = 258;   // 0-based
 constexpr std::uint32_t k_id_aerl = 259;  // 0-based
+constexpr std::uint32_t k_id_lpa = 261;
 constexpr std::uint32_t k_id_elpe = 262;  // 0-based
 constexpr std::uint32_t k_id_sqes = 512;
 constexpr std::uint32_t k_id_cqes = 513;
@@ -315,6 +324,7 @@ constexpr std::uint32_t k_id_vwc = 525;
 constexpr std::uint32_t k_id_sgls = 536;
 constexpr std::uint32_t k_id_subnqn = 768;  // 256 characters
 constexpr std::uint16_t k_oacs_doorbell_buffer_config = 1 << 8;
+constexpr std::uint8_t k_lpa_extended = 1 << 2;  // Get Log Page takes offsets and long lengths
 constexpr std::uint16_t k_oncs_compare = 1 << 0;
 constexpr std::uint16_t k_oncs_dataset_management = 1 << 2;
 constexpr std::uint16_t k_oncs_write_zeroes = 1 << 3;

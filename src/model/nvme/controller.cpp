@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Registers, doorbells, fetching and completing (NVMe base 2.0, 3.1 to 3.3).
+// Registers, fetching and completing (NVMe base 2.0, 3.1 to 3.3).
 #include "model/nvme/controller.hpp"
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 // Commands taken from one queue in one turn, so that no queue starves the others.
 constexpr std::uint32_t k_fetch_at_once = 64;
-constexpr std::size_t k_events_kept = 8;
+constexpr std::uint32_t k_version = 0x00020000;
 
 }  // namespace
 
@@ -24,50 +24,58 @@ std::size_t controller::bar_bytes(const shape& s) {
 }
 
 controller::controller(void* bar, const shape& s, file& backing, const payload_agent& payload)
-    : bar_(static_cast<std::byte*>(bar)), shape_(s), file_(backing), payload_(payload) {
+    : regs_(bar), shape_(s), file_(backing), payload_(payload) {
   engine_ = s.plain_io ? make_plain_engine(backing.fd()) : make_file_engine(backing.fd());
-  const std::uint64_t cap = w::make_cap(s.max_entries - 1, true, 20, s.doorbell_stride, 0, 0);
-  __atomic_store_n(reinterpret_cast<std::uint64_t*>(bar_ + w::k_reg_cap), cap, __ATOMIC_RELEASE);
-  __atomic_store_n(reinterpret_cast<std::uint32_t*>(bar_ + w::k_reg_vs), 0x00020000u, __ATOMIC_RELEASE);
+  cap_ = w::make_cap(s.max_entries - 1, s.contiguous, 20, s.doorbell_stride, 0, s.max_page_shift);
+  regs_.write64(w::k_reg_cap, cap_);
+  regs_.write32(w::k_reg_vs, k_version);
 }
 
 // The engine ends what is in flight before the jobs and their buffers go.
 controller::~controller() { engine_.reset(); }
 
+void controller::inject(const fault_plan& plan) {
+  faults_.seed(plan.seed);
+  for (const fault& f : plan.faults) faults_.add(f);
+  if (plan.shuffle) shuffle(plan.seed == 0 ? 1 : plan.seed);
+}
+
 void controller::shuffle(std::uint64_t seed) { shuffle_seed_.store(seed, std::memory_order_relaxed); }
-
-std::uint32_t controller::read32(std::uint32_t offset) const {
-  return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(bar_ + offset), __ATOMIC_ACQUIRE);
-}
-
-std::uint64_t controller::read64(std::uint32_t offset) const {
-  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(bar_ + offset), __ATOMIC_ACQUIRE);
-}
-
-void controller::write_csts(std::uint32_t value) {
-  __atomic_store_n(reinterpret_cast<std::uint32_t*>(bar_ + w::k_reg_csts), value, __ATOMIC_RELEASE);
-}
 
 bool controller::poll() {
   bool worked = check_registers();
   worked |= reap_file();
-  if (!enabled_ || dead_) return worked;
+  if (!ready_ || dead_ || shut_down_) return worked;
+  if (kill_.exchange(false, std::memory_order_acq_rel)) die("it was told to");
   for (const std::uint32_t qid : dead_queues_) sqs_.erase(qid);
   dead_queues_.clear();
   worked |= check_doorbells();
   for (auto& [qid, sq] : sqs_)
-    if (enabled_ && !dead_) worked |= fetch(qid);
-  worked |= start_late();
+    if (!dead_) worked |= fetch(qid, sq);
+  if (!dead_) worked |= start_late();
   engine_->kick();
   worked |= reap_file();
-  worked |= post_answers();
+  if (!dead_) worked |= post_answers();
   return worked;
 }
 
 // --- Registers ---------------------------------------------------------------------------------------
 
+void controller::write_csts(std::uint32_t value) {
+  csts_ = value;
+  regs_.write32(w::k_reg_csts, value);
+}
+
+// A driver's write to a register that it may only read does nothing.
+void controller::publish_registers() {
+  if (regs_.read32(w::k_reg_csts) != csts_) regs_.write32(w::k_reg_csts, csts_);
+  if (regs_.read64(w::k_reg_cap) != cap_) regs_.write64(w::k_reg_cap, cap_);
+  if (regs_.read32(w::k_reg_vs) != k_version) regs_.write32(w::k_reg_vs, k_version);
+}
+
 bool controller::check_registers() {
-  const std::uint32_t cc = read32(w::k_reg_cc);
+  publish_registers();
+  const std::uint32_t cc = regs_.read32(w::k_reg_cc);
   const bool want = (cc & w::k_cc_en) != 0;
   if (want != enabled_) {
     if (want) {
@@ -80,9 +88,16 @@ bool controller::check_registers() {
     }
     return true;
   }
-  if (enabled_ && !dead_ && w::cc_shn(cc) != 0 && !shut_down_ && in_file_ == 0) {
+  if (!enabled_ || dead_) return false;
+  if (!ready_) return become_ready();
+  // AMS, MPS and CSS stay as they are while the drive is enabled (3.1.3.5).
+  if (((cc ^ cc_) & w::k_cc_fixed_mask) != 0) {
+    die("CC was changed while it is enabled");
+    return true;
+  }
+  if (w::cc_shn(cc) != 0 && !shut_down_ && in_file_ == 0) {
     shut_down_ = true;
-    write_csts(read32(w::k_reg_csts) | w::k_csts_shst_complete);
+    write_csts(csts_ | w::k_csts_shst_complete);
     return true;
   }
   return false;
@@ -90,127 +105,87 @@ bool controller::check_registers() {
 
 void controller::enable(std::uint32_t cc) {
   enabled_ = true;
-  const std::uint32_t aqa = read32(w::k_reg_aqa);
+  cc_ = cc;
+  page_ = k_page << w::cc_mps(cc);
+  const std::uint32_t aqa = regs_.read32(w::k_reg_aqa);
   const std::uint32_t sq_entries = w::aqa_sq_entries(aqa);
   const std::uint32_t cq_entries = w::aqa_cq_entries(aqa);
-  const std::uint64_t asq = read64(w::k_reg_asq);
-  const std::uint64_t acq = read64(w::k_reg_acq);
-  const std::byte* sq = dma_.host(asq, std::uint64_t{sq_entries} * sizeof(w::sqe));
+  const std::uint64_t asq = regs_.read64(w::k_reg_asq);
+  const std::uint64_t acq = regs_.read64(w::k_reg_acq);
+  std::byte* sq = dma_.host(asq, std::uint64_t{sq_entries} * sizeof(w::sqe));
   std::byte* cq = dma_.host(acq, std::uint64_t{cq_entries} * sizeof(w::cqe));
-  const bool sound = w::cc_css(cc) == 0 && w::cc_mps(cc) == 0 && sq_entries >= 2 && cq_entries >= 2 &&
-                     asq % k_page == 0 && acq % k_page == 0 && sq != nullptr && cq != nullptr;
+  const bool sound = (cc & w::k_cc_reserved) == 0 && w::cc_css(cc) == 0 && w::cc_ams(cc) == 0 && w::cc_shn(cc) == 0 &&
+                     w::cc_mps(cc) <= shape_.max_page_shift && (aqa & w::k_aqa_reserved) == 0 && sq_entries >= 2 &&
+                     cq_entries >= 2 && asq % page_ == 0 && acq % page_ == 0 && sq != nullptr && cq != nullptr;
   if (!sound) {
     log::warn("NVMe model: enabled with CC {:#x}, AQA {:#x}, ASQ {:#x}, ACQ {:#x}, which cannot be", cc, aqa, asq, acq);
-    die();
+    die("it was enabled wrongly");
     return;
   }
-  cqs_[0].base = cq;
+  cqs_[0].memory = queue_memory(cq);
   cqs_[0].entries = cq_entries;
   cqs_[0].users = 1;
-  sqs_[0].base = sq;
+  sqs_[0].memory = queue_memory(sq);
   sqs_[0].entries = sq_entries;
-  write_csts(w::k_csts_rdy);
+  for (std::uint32_t qid = 0; qid <= shape_.max_queues; ++qid) {
+    regs_.forget(w::sq_tail_doorbell(qid, shape_.doorbell_stride));
+    regs_.forget(w::cq_head_doorbell(qid, shape_.doorbell_stride));
+  }
+  ready_at_ = clock::now() + shape_.enabling;
+  become_ready();
 }
 
+bool controller::become_ready() {
+  if (shape_.enabling.count() != 0 && clock::now() < ready_at_) return false;
+  ready_ = true;
+  write_csts(w::k_csts_rdy);
+  return true;
+}
+
+// What a reset leaves are the file, the error log and what the shape says.
 void controller::forget_everything() {
-  enabled_ = dead_ = shut_down_ = false;
+  enabled_ = ready_ = dead_ = shut_down_ = false;
   granted_sqs_ = granted_cqs_ = 0;
+  settings_.clear();
+  shadow_ = event_index_ = nullptr;
   dead_queues_.clear();
   sqs_.clear();
   cqs_.clear();
-  event_requests_.clear();
-  events_.clear();
+  events_.reset();
   answers_.clear();
   held_.clear();
+  lost_.clear();
   late_.clear();
-  std::memset(bar_ + w::k_reg_doorbells, 0, bar_bytes(shape_) - w::k_reg_doorbells);
+  kill_.store(false, std::memory_order_release);
 }
 
-void controller::die() {
+void controller::die(const char* why) {
+  log::warn("NVMe model: the controller reports a fatal error (CSTS.CFS): {}", why);
   dead_ = true;
-  write_csts(read32(w::k_reg_csts) | w::k_csts_cfs);
-}
-
-// --- Doorbells ---------------------------------------------------------------------------------------
-
-// Plain memory: a second write of the same value cannot be seen. Everything else that is forbidden is.
-bool controller::check_doorbells() {
-  bool changed = false;
-  for (auto& [qid, sq] : sqs_) {
-    const std::uint32_t value = read32(w::sq_tail_doorbell(qid, shape_.doorbell_stride));
-    if (!sq.deleting && value != sq.tail) changed |= take_sq_tail(qid, value);
-  }
-  for (auto& [qid, cq] : cqs_) {
-    const std::uint32_t value = read32(w::cq_head_doorbell(qid, shape_.doorbell_stride));
-    if (value != cq.head) changed |= take_cq_head(qid, value);
-  }
-  return changed;
-}
-
-bool controller::take_sq_tail(std::uint32_t qid, std::uint32_t value) {
-  submission_queue& sq = sqs_[qid];
-  // Free are the entries that the driver can know to be fetched: SQHD of the completions posted so far.
-  const std::uint32_t used = (sq.tail + sq.entries - sq.reported) % sq.entries;
-  const std::uint32_t added = (value % sq.entries + sq.entries - sq.tail) % sq.entries;
-  if (value >= sq.entries || used + added > sq.entries - 1) {
-    // Put back what was valid, so that one wrong value is one event, and do it first: who has seen the event may write
-    // again.
-    __atomic_store_n(reinterpret_cast<std::uint32_t*>(bar_ + w::sq_tail_doorbell(qid, shape_.doorbell_stride)), sq.tail,
-                     __ATOMIC_RELEASE);
-    event(w::k_event_invalid_doorbell_value);
-    return true;
-  }
-  sq.tail = value;
-  return true;
-}
-
-bool controller::take_cq_head(std::uint32_t qid, std::uint32_t value) {
-  completion_queue& cq = cqs_[qid];
-  const std::uint32_t posted = (cq.tail + cq.entries - cq.head) % cq.entries;
-  const std::uint32_t consumed = (value + cq.entries - cq.head) % cq.entries;
-  if (value >= cq.entries || consumed > posted) {
-    __atomic_store_n(reinterpret_cast<std::uint32_t*>(bar_ + w::cq_head_doorbell(qid, shape_.doorbell_stride)), cq.head,
-                     __ATOMIC_RELEASE);
-    event(w::k_event_invalid_doorbell_value);
-    return true;
-  }
-  cq.head = value;
-  return true;
-}
-
-void controller::event(std::uint32_t dw0) {
-  invalid_doorbells_.fetch_add(1, std::memory_order_relaxed);
-  log::warn("NVMe model: a doorbell was written with a value that cannot be");
-  if (events_.size() < k_events_kept) events_.push_back(dw0);
-  if (event_requests_.empty()) return;
-  const std::uint16_t cid = event_requests_.front();
-  event_requests_.pop_front();
-  finish(0, cid, w::k_ok, events_.front());
-  events_.pop_front();
+  write_csts(csts_ | w::k_csts_cfs);
 }
 
 // --- Commands in, completions out --------------------------------------------------------------------
 
-bool controller::fetch(std::uint32_t qid) {
-  submission_queue& sq = sqs_[qid];
+bool controller::fetch(std::uint32_t qid, submission_queue& sq) {
   std::uint32_t n = 0;
-  while (sq.head != sq.tail && n < k_fetch_at_once && !engine_->full() && !sq.deleting) {
+  while (sq.head != sq.tail && n < k_fetch_at_once && !engine_->full() && !sq.deleting && !dead_) {
     sqe command;
-    std::memcpy(&command, sq.base + std::size_t{sq.head} * sizeof command, sizeof command);
+    std::memcpy(&command, sq.memory.entry(sq.head, sizeof command), sizeof command);
     sq.head = sq.head + 1 == sq.entries ? 0 : sq.head + 1;
     ++n;
     commands_.fetch_add(1, std::memory_order_relaxed);
     const std::uint16_t cid = w::cid_of(command);
     if (sq.taken[cid]) {
       // Answered at once and not counted as in flight: the id belongs to the other command.
-      answers_.push_back(answer{qid, cid, w::k_cid_conflict | w::k_status_dnr, 0});
+      answers_.push_back(answer{qid, cid, w::k_cid_conflict | w::k_status_dnr, 0, false});
       continue;
     }
     sq.taken[cid] = true;
     if (qid == 0)
       execute_admin(command);
     else
-      execute_io(qid, command);
+      execute_io(qid, sq, command);
   }
   return n != 0;
 }
@@ -255,12 +230,12 @@ bool controller::post(const answer& a) {
   submission_queue& sq = sqs_[a.sqid];
   completion_queue& cq = cqs_[sq.cqid];
   const std::uint32_t next = cq.tail + 1 == cq.entries ? 0 : cq.tail + 1;
-  if (next == cq.head) return false;
+  if (next == cq.head && !make_room(sq.cqid, cq)) return false;
   const w::cqe e = w::make_cqe(a.result, sq.head, a.sqid, a.cid, cq.phase, a.status);
   // Before the driver can see the completion and take the id again.
-  if (w::status_code(a.status) != w::k_cid_conflict) sq.taken[a.cid] = false;
+  if (a.frees) sq.taken[a.cid] = false;
   sq.reported = sq.head;
-  auto* out = reinterpret_cast<std::uint32_t*>(cq.base + std::size_t{cq.tail} * sizeof e);
+  auto* out = reinterpret_cast<std::uint32_t*>(cq.memory.entry(cq.tail, sizeof e));
   for (int i = 0; i < 3; ++i) __atomic_store_n(&out[i], e.dw[i], __ATOMIC_RELAXED);
   // The phase tag last; everything before it, data included, is visible with it.
   __atomic_store_n(&out[3], e.dw[3], __ATOMIC_RELEASE);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What can be made to go wrong with I/O commands.
+// What can be made to go wrong with I/O commands: by a test, or by XIO_MODEL_FAULTS.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "xio/wire/nvme.hpp"
@@ -16,37 +18,61 @@ struct fault {
     status,  // completes with `status`, nothing is transferred
     delay,   // is not looked at before `delay` has gone by
     hold,    // does not complete until release()
+    lose,    // never completes
+    die,     // the controller reports a fatal error (CSTS.CFS) and does nothing more until it is reset
+    file,    // the file refuses it with `error`
   } what = kind::status;
-  std::uint8_t opcode = static_cast<std::uint8_t>(wire::nvme::opcode::read);
+  std::optional<std::uint8_t> opcode = static_cast<std::uint8_t>(wire::nvme::opcode::read);  // nothing: any
   std::uint64_t first_lba = 0;
   std::uint64_t last_lba = ~std::uint64_t{0};
   std::uint32_t times = 1;                                // commands that it hits
   std::uint32_t status = wire::nvme::k_unrecovered_read;  // 15 bits: SCT<<8 | SC, and DNR
-  std::chrono::milliseconds delay{0};
+  std::chrono::microseconds delay{0};
+  int error = 0;                                      // errno
+  double chance = 1;                                  // of each command that fits
+  std::optional<std::uint64_t> nth = std::nullopt;    // only this command of its queue, from 0
+  std::optional<std::uint32_t> queue = std::nullopt;  // only of this I/O queue, from 0
+};
+
+// What a whole drive is told to do wrong.
+struct fault_plan {
+  std::vector<fault> faults;
+  std::uint64_t seed = 1;
+  bool shuffle = false;  // completions go out in random order
+};
+
+// Of a text in the grammar of XIO_MODEL_FAULTS (docs/faults.md). Throws XIO_ERR_CONFIG naming the place.
+fault_plan plan_faults(const std::string& text);
+
+// An I/O command as a fault sees it.
+struct occasion {
+  std::uint32_t queue;  // from 0
+  std::uint64_t nth;    // of its queue
+  std::uint8_t opcode;
+  std::uint64_t lba;
+  std::uint64_t blocks;
 };
 
 // Thread safe.
 class fault_list {
  public:
-  void add(const fault& f) {
-    std::lock_guard hold(lock_);
-    faults_.push_back(f);
-  }
+  void add(const fault& f);
+  void seed(std::uint64_t s);
 
   // The first that fits uses itself up.
-  std::optional<fault> hit(std::uint8_t opcode, std::uint64_t lba, std::uint64_t blocks) {
-    std::lock_guard hold(lock_);
-    for (fault& f : faults_) {
-      if (f.times == 0 || f.opcode != opcode || lba > f.last_lba || lba + blocks <= f.first_lba) continue;
-      --f.times;
-      return f;
-    }
-    return std::nullopt;
+  std::optional<fault> hit(const occasion& o) {
+    if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+    return find(o);
   }
 
  private:
+  std::optional<fault> find(const occasion& o);
+  bool strikes(std::size_t index, const occasion& o) const;
+
+  std::atomic<bool> any_{false};
   std::mutex lock_;
   std::vector<fault> faults_;
+  std::uint64_t seed_ = 1;
 };
 
 }  // namespace xio::model::nvme

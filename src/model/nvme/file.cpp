@@ -82,6 +82,22 @@ void file::open_file(std::uint32_t flags) {
   fail(XIO_ERR_IO, "cannot open {}: {}", path_, errno_text(err));
 }
 
+bool file::whole() {
+  if (block_device_ || cut_) return !cut_;
+  struct stat now {};
+  if (fstat(fd_, &now) != 0) return true;
+  if (now.st_nlink == 0 && !removed_) {
+    removed_ = true;
+    log::warn("{} was removed while it is in use as a drive; what is written to it is gone when it is closed", path_);
+  }
+  if (static_cast<std::uint64_t>(now.st_size) >= exact_bytes_) return true;
+  cut_ = true;
+  log::warn(
+      "{} was made shorter, from {} to {} bytes, while it is in use as a drive; nothing is written to it any more",
+      path_, exact_bytes_, now.st_size);
+  return false;
+}
+
 std::uint64_t file::measure() {
   struct stat info {};
   if (fstat(fd_, &info) != 0) fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));

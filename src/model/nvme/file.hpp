@@ -24,6 +24,9 @@ class file {
   std::uint64_t capacity() const { return capacity_; }
   // What the file held when it was opened, or was made to hold.
   std::uint64_t bytes() const { return exact_bytes_; }
+  // False once somebody has made the file shorter: what is written now would lie behind a hole that nobody wrote.
+  // Stays so. Asks the operating system.
+  bool whole();
 
  private:
   void open_file(std::uint32_t flags);
@@ -38,6 +41,8 @@ class file {
   // Whole blocks are written, so the last may reach beyond the size asked for; closing cuts that off.
   bool trim_ = false;
   std::uint64_t exact_bytes_ = 0;
+  bool cut_ = false;
+  bool removed_ = false;
 };
 
 }  // namespace xio::model::nvme

@@ -2,12 +2,21 @@
 #include "model/nvme/file_engine.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 namespace xio::model::nvme {
+namespace {
+
+// What is written where a file system cannot zero a range by itself.
+constexpr std::size_t k_zero_bytes = 64 << 10;
+const std::byte k_zeroes[k_zero_bytes] = {};
+
+}  // namespace
 
 bool file_job::advance(std::size_t bytes) {
   offset += bytes;
@@ -28,6 +37,7 @@ void file_job::zero_rest() {
 
 bool file_job::take(long result) {
   if (result == -EINTR || result == -EAGAIN) return false;
+  if (what == kind::zero) return take_zeroing(result);
   if (result < 0) {
     error = static_cast<int>(-result);
     return true;
@@ -41,6 +51,21 @@ bool file_job::take(long result) {
   else
     zero_rest();
   return true;
+}
+
+bool file_job::take_zeroing(long result) {
+  if (result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL || result == -ENODEV) {
+    what = kind::write;
+    for (std::uint64_t at = 0; at < bytes; at += k_zero_bytes)
+      parts.push_back(iovec{const_cast<std::byte*>(k_zeroes), std::min<std::uint64_t>(k_zero_bytes, bytes - at)});
+    return false;
+  }
+  if (result < 0) {
+    error = static_cast<int>(-result);
+    return true;
+  }
+  what = kind::sync;  // there is no zeroing with a flag
+  return !durable;
 }
 
 namespace {
@@ -74,10 +99,12 @@ class plain_engine : public file_engine {
     long result = 0;
     if (job.what == file_job::kind::sync)
       result = fdatasync(fd_);
+    else if (job.what == file_job::kind::zero)
+      result = fallocate(fd_, FALLOC_FL_ZERO_RANGE, offset, static_cast<off_t>(job.bytes));
     else if (job.what == file_job::kind::read)
       result = preadv(fd_, parts, count, offset);
     else
-      result = pwritev(fd_, parts, count, offset);
+      result = pwritev2(fd_, parts, count, offset, job.durable ? RWF_DSYNC : 0);
     return result < 0 ? -errno : result;
   }
 

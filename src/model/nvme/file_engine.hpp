@@ -11,9 +11,11 @@ namespace xio::model::nvme {
 
 // Stays where it is from start() until reap() hands it back.
 struct file_job {
-  enum class kind { read, write, sync } what;
+  enum class kind { read, write, sync, zero } what;
+  bool durable = false;  // a write or zeroing that is on the medium when it is over
   std::uint64_t offset = 0;
-  std::uint64_t end = 0;  // from here on it is no error that a file has ended: the padding of its last block
+  std::uint64_t bytes = 0;  // of zero
+  std::uint64_t end = 0;    // from here on it is no error that a file has ended: the padding of its last block
   std::vector<iovec> parts;
   std::size_t part = 0;  // the first that is not finished
   int error = 0;         // errno
@@ -22,8 +24,12 @@ struct file_job {
   bool advance(std::size_t bytes);
   // The rest of a read lies behind the end of the file.
   void zero_rest();
-  // Takes in a result as read() gives it, or a negative errno. True: the job is over.
+  // Takes in a result as read() gives it, or a negative errno. True: the job is over; else it has changed and wants
+  // another turn.
   bool take(long result);
+
+ private:
+  bool take_zeroing(long result);
 };
 
 class file_engine {

@@ -1,50 +1,84 @@
 // SPDX-License-Identifier: MIT
 // I/O commands (NVM command set 1.0, 3.2).
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "model/nvme/controller.hpp"
+#include "model/nvme/prp.hpp"
+#include "model/nvme/sgl.hpp"
 
 namespace xio::model::nvme {
 
 namespace w = wire::nvme;
 
-void controller::execute_io(std::uint32_t sqid, const sqe& command) {
+namespace {
+
+constexpr std::chrono::milliseconds k_look_at_file{1};
+constexpr std::uint32_t k_most_complaints = 16;
+
+w::opcode opcode(const w::sqe& command) { return static_cast<w::opcode>(w::opcode_of(command)); }
+
+// Reserved bits of dw12 and dw13, by command. A write has no directives (dw12 23:20).
+std::uint32_t check_reserved(const w::sqe& command) {
+  switch (opcode(command)) {
+    case w::opcode::read:
+    case w::opcode::write:
+      return (command.dw[12] & 0x02ff0000) == 0 && (command.dw[13] & 0xff00) == 0 ? w::k_ok : w::k_invalid_field;
+    case w::opcode::compare: return (command.dw[12] & 0x02ff0000) == 0 ? w::k_ok : w::k_invalid_field;
+    case w::opcode::write_zeroes: return (command.dw[12] & 0x00ff0000) == 0 ? w::k_ok : w::k_invalid_field;
+    default: return w::k_ok;
+  }
+}
+
+}  // namespace
+
+void controller::execute_io(std::uint32_t sqid, submission_queue& sq, const sqe& command) {
   const std::uint16_t cid = w::cid_of(command);
-  const std::uint8_t op = w::opcode_of(command);
+  const std::uint64_t nth = sq.fetched++;
   if (const std::uint32_t bad = check_common(command); bad != w::k_ok) {
     finish(sqid, cid, bad | w::k_status_dnr);
     return;
   }
-  const bool whole = op == static_cast<std::uint8_t>(w::opcode::flush);
-  const auto f = faults_.hit(op, whole ? 0 : w::slba_of(command), whole ? 1 : w::blocks_of(command));
-  if (f && f->what == fault::kind::status)
-    finish(sqid, cid, f->status);
-  else if (f && f->what == fault::kind::delay)
-    late_.push_back(late_command{sqid, command, clock::now() + f->delay});
-  else
-    perform(sqid, command, f && f->what == fault::kind::hold);
+  const bool whole_drive = opcode(command) == w::opcode::flush;
+  const auto f = faults_.hit(occasion{sqid - 1, nth, w::opcode_of(command), whole_drive ? 0 : w::slba_of(command),
+                                      whole_drive ? 1 : w::blocks_of(command)});
+  if (!f) {
+    perform(sqid, command, orders{});
+    return;
+  }
+  switch (f->what) {
+    case fault::kind::status:
+      events_.record(sqid, cid, f->status, w::slba_of(command), w::nsid_of(command));
+      finish(sqid, cid, f->status);
+      break;
+    case fault::kind::delay: late_.push_back(late_command{sqid, command, clock::now() + f->delay}); break;
+    case fault::kind::hold: perform(sqid, command, orders{true, 0}); break;
+    case fault::kind::lose: lost_.push_back(answer{sqid, cid, 0, 0}); break;
+    case fault::kind::die: die("a fault asked for it"); break;
+    case fault::kind::file: perform(sqid, command, orders{false, f->error}); break;
+  }
 }
 
-void controller::perform(std::uint32_t sqid, const sqe& command, bool hold) {
-  std::uint32_t status = w::k_ok;
-  switch (static_cast<w::opcode>(w::opcode_of(command))) {
+void controller::perform(std::uint32_t sqid, const sqe& command, orders o) {
+  std::uint32_t status = w::k_invalid_opcode;
+  switch (opcode(command)) {
     case w::opcode::read:
-    case w::opcode::write:
-      status = start_transfer(sqid, command, hold);
-      if (status == w::k_ok) return;
+    case w::opcode::write: status = start_transfer(sqid, command, o); break;
+    case w::opcode::compare:
+      if (shape_.compare) status = start_transfer(sqid, command, o);
       break;
-    case w::opcode::flush: start_flush(sqid, command, hold); return;
-    case w::opcode::write_zeroes: status = write_zeroes(command); break;
-    default: status = w::k_invalid_opcode; break;
+    case w::opcode::write_zeroes:
+      if (shape_.write_zeroes) status = start_zeroing(sqid, command, o);
+      break;
+    case w::opcode::flush: start_flush(sqid, command, o); return;
+    default: break;
   }
-  finish(sqid, w::cid_of(command), status == w::k_ok ? status : status | w::k_status_dnr);
+  if (status != w::k_ok) finish(sqid, w::cid_of(command), status | w::k_status_dnr);
 }
 
 bool controller::start_late() {
@@ -54,7 +88,7 @@ bool controller::start_late() {
   for (std::size_t i = 0; i < late_.size(); ++i) {
     const late_command l = late_[i];
     if (l.when <= now && !engine_->full())
-      perform(l.sqid, l.command, false);
+      perform(l.sqid, l.command, orders{});
     else
       late_[kept++] = l;
   }
@@ -65,24 +99,30 @@ bool controller::start_late() {
 
 // Reserved bits must be 0: dw0 13:10, dw2, dw3. There is no metadata, so MPTR must be 0.
 std::uint32_t controller::check_common(const sqe& command) const {
-  if (w::fuse_of(command) != 0 || w::psdt_of(command) != 0 || (command.dw[0] >> 10 & 0xf) != 0)
-    return w::k_invalid_field;
+  const std::uint32_t psdt = w::psdt_of(command);
+  if (w::fuse_of(command) != 0 || (command.dw[0] >> 10 & 0xf) != 0) return w::k_invalid_field;
+  if (psdt == 3 || (psdt != 0 && shape_.sgls == 0)) return w::k_invalid_field;
   if (command.dw[2] != 0 || command.dw[3] != 0 || w::mptr_of(command) != 0) return w::k_invalid_field;
-  const bool flush = w::opcode_of(command) == static_cast<std::uint8_t>(w::opcode::flush);
-  if (w::nsid_of(command) != k_nsid && !(flush && w::nsid_of(command) == w::k_broadcast_nsid))
-    return w::k_invalid_namespace;
-  return w::k_ok;
+  const std::uint32_t nsid = w::nsid_of(command);
+  const bool all = opcode(command) == w::opcode::flush && nsid == w::k_broadcast_nsid;
+  if (!all && (nsid == 0 || nsid > shape_.namespaces)) return w::k_invalid_namespace;
+  return check_reserved(command);
 }
 
 std::uint32_t controller::check_range(const sqe& command) const {
-  const std::uint64_t blocks = file_.capacity() / file_.block_bytes();
   const std::uint64_t slba = w::slba_of(command);
-  if (slba > blocks || w::blocks_of(command) > blocks - slba) return w::k_lba_out_of_range;
-  const bool read = w::opcode_of(command) == static_cast<std::uint8_t>(w::opcode::read);
-  return !read && file_.read_only() ? static_cast<std::uint32_t>(w::k_namespace_write_protected) : w::k_ok;
+  if (slba > blocks() || w::blocks_of(command) > blocks() - slba) return w::k_lba_out_of_range;
+  if (shape_.metadata_bytes != 0) return w::k_namespace_not_ready;
+  const bool changes = opcode(command) == w::opcode::write || opcode(command) == w::opcode::write_zeroes;
+  return changes && file_.read_only() ? static_cast<std::uint32_t>(w::k_namespace_write_protected) : w::k_ok;
 }
 
-controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, bool hold) {
+std::uint32_t controller::gather(const sqe& command, std::uint64_t bytes, std::vector<segment>& out) const {
+  return w::psdt_of(command) == 0 ? follow_prps(command, bytes, page_, dma_, out)
+                                  : follow_sgl(command, bytes, w::sgls_dwords_only(shape_.sgls), dma_, out);
+}
+
+controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, orders o) {
   if (spare_.empty()) {
     works_.push_back(std::make_unique<work>());
     spare_.push_back(works_.back().get());
@@ -92,65 +132,93 @@ controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, b
   one.job.parts.clear();
   one.job.part = 0;
   one.job.error = 0;
+  one.job.durable = false;
+  one.job.end = file_.bytes();
   one.sqid = sqid;
   one.cid = w::cid_of(command);
-  one.opcode = w::opcode_of(command);
+  one.nsid = w::nsid_of(command);
+  one.lba = w::slba_of(command);
+  one.opcode = opcode(command);
   one.data.clear();
   one.bounce.clear();
-  one.hold = hold;
+  one.hold = o.hold;
+  const std::uint64_t first = one.opcode == w::opcode::flush ? 0 : (one.nsid - 1) * blocks() + one.lba;
+  one.job.offset = first * file_.block_bytes();
   return one;
 }
 
-std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command, bool hold) {
+std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command, orders o) {
   if (const std::uint32_t bad = check_range(command); bad != w::k_ok) return bad;
   const std::uint64_t bytes = std::uint64_t{w::blocks_of(command)} * file_.block_bytes();
-  if (bytes > shape_.mdts_bytes) return w::k_invalid_field;
-  work& one = new_work(sqid, command, hold);
-  if (const std::uint32_t bad = follow_prps(command, bytes, page_, dma_, one.data); bad != w::k_ok) {
+  if (shape_.mdts_bytes != 0 && bytes > shape_.mdts_bytes) return w::k_invalid_field;
+  work& one = new_work(sqid, command, o);
+  std::uint32_t bad = gather(command, bytes, one.data);
+  if (bad == w::k_ok && one.opcode == w::opcode::write && !whole()) bad = w::k_write_fault;
+  if (bad != w::k_ok) {
     spare_.push_back(&one);
     return bad;
   }
-  const bool read = one.opcode == static_cast<std::uint8_t>(w::opcode::read);
-  one.job.what = read ? file_job::kind::read : file_job::kind::write;
-  one.job.offset = w::slba_of(command) * file_.block_bytes();
-  one.job.end = file_.bytes();
+  aim(one, bytes);
+  one.job.durable =
+      one.opcode == w::opcode::write && ((command.dw[12] & w::k_force_unit_access) != 0 || !write_cache_on());
+  start(one, o);
+  return w::k_ok;
+}
+
+// Where the file's data come from or go to.
+void controller::aim(work& one, std::uint64_t bytes) {
+  const bool write = one.opcode == w::opcode::write;
+  one.job.what = write ? file_job::kind::write : file_job::kind::read;
   const bool direct = payload_.direct || std::all_of(one.data.begin(), one.data.end(),
                                                      [](const segment& s) { return s.kind == dma_map::memory::host; });
-  if (direct) {
+  if (direct && one.opcode != w::opcode::compare) {
     for (const segment& s : one.data) one.job.parts.push_back(iovec{s.at, s.bytes});
-  } else {
-    one.bounce.resize(bytes);
-    std::byte* at = one.bounce.data();
-    for (const segment& s : one.data) {
-      if (!read) payload_.copy(at, s.at, s.bytes);
-      at += s.bytes;
-    }
-    one.job.parts.push_back(iovec{one.bounce.data(), bytes});
+    return;
   }
-  ++sqs_[sqid].file_jobs;
-  ++in_file_;
-  engine_->start(one.job);
-  return w::k_ok;
+  one.bounce.resize(bytes);
+  std::byte* at = one.bounce.data();
+  for (const segment& s : one.data) {
+    if (write) payload_.copy(at, s.at, s.bytes);
+    at += s.bytes;
+  }
+  one.job.parts.push_back(iovec{one.bounce.data(), bytes});
 }
 
-void controller::start_flush(std::uint32_t sqid, const sqe& command, bool hold) {
-  work& one = new_work(sqid, command, hold);
+void controller::start_flush(std::uint32_t sqid, const sqe& command, orders o) {
+  work& one = new_work(sqid, command, o);
   one.job.what = file_job::kind::sync;
-  ++sqs_[sqid].file_jobs;
-  ++in_file_;
-  engine_->start(one.job);
+  start(one, whole() ? o : orders{o.hold, EIO});
 }
 
-std::uint32_t controller::write_zeroes(const sqe& command) {
+std::uint32_t controller::start_zeroing(std::uint32_t sqid, const sqe& command, orders o) {
   if (const std::uint32_t bad = check_range(command); bad != w::k_ok) return bad;
-  const off_t offset = static_cast<off_t>(w::slba_of(command) * file_.block_bytes());
-  const off_t bytes = static_cast<off_t>(w::blocks_of(command)) * file_.block_bytes();
-  if (fallocate(file_.fd(), FALLOC_FL_ZERO_RANGE, offset, bytes) == 0) return w::k_ok;
-  const std::vector<std::byte> zeroes(file_.block_bytes());
-  for (off_t at = 0; at < bytes; at += file_.block_bytes())
-    if (pwrite(file_.fd(), zeroes.data(), zeroes.size(), offset + at) != static_cast<ssize_t>(zeroes.size()))
-      return w::k_write_fault;
+  if (!whole()) return w::k_write_fault;
+  work& one = new_work(sqid, command, o);
+  one.job.what = file_job::kind::zero;
+  one.job.bytes = std::uint64_t{w::blocks_of(command)} * file_.block_bytes();
+  one.job.durable = (command.dw[12] & w::k_force_unit_access) != 0 || !write_cache_on();
+  start(one, o);
   return w::k_ok;
+}
+
+void controller::start(work& one, orders o) {
+  ++sqs_[one.sqid].file_jobs;
+  ++in_file_;
+  if (o.error == 0) {
+    engine_->start(one.job);
+    return;
+  }
+  one.job.error = o.error;
+  refused_.push_back(&one);
+}
+
+// Not asked for every command: a call each would cost more than the rest of the turn.
+bool controller::whole() {
+  const auto now = clock::now();
+  if (now - looked_at_file_ < k_look_at_file) return file_whole_;
+  looked_at_file_ = now;
+  file_whole_ = file_.whole();
+  return file_whole_;
 }
 
 bool controller::reap_file() {
@@ -160,27 +228,16 @@ bool controller::reap_file() {
   // The job is the first member of its work.
   static_assert(offsetof(work, job) == 0);
   for (file_job* job : done_) end_work(*reinterpret_cast<work*>(job));
-  return !done_.empty();
+  const bool some = !done_.empty() || !refused_.empty();
+  for (work* one : refused_) end_work(*one);
+  refused_.clear();
+  return some;
 }
 
 void controller::end_work(work& one) {
   --in_file_;
-  std::uint32_t status = w::k_ok;
-  if (one.job.error != 0) {
-    const bool read = one.job.what == file_job::kind::read;
-    status = read                                    ? w::k_unrecovered_read
-             : one.job.what == file_job::kind::write ? w::k_write_fault
-                                                     : w::k_internal_error;
-    log::warn("NVMe model: {} {} at byte {}: {}", read ? "reading" : "writing", file_.path(), one.job.offset,
-              errno_text(one.job.error));
-  } else if (!one.bounce.empty() && one.job.what == file_job::kind::read) {
-    const std::byte* at = one.bounce.data();
-    for (const segment& s : one.data) {
-      payload_.copy(s.at, at, s.bytes);
-      at += s.bytes;
-    }
-    payload_.fence();
-  }
+  const std::uint32_t status = outcome(one);
+  if (status != w::k_ok) events_.record(one.sqid, one.cid, status, one.lba, one.nsid);
   spare_.push_back(&one);
   submission_queue& sq = sqs_[one.sqid];
   --sq.file_jobs;
@@ -191,6 +248,45 @@ void controller::end_work(work& one) {
   } else {
     finish(one.sqid, one.cid, status);
   }
+}
+
+std::uint32_t controller::outcome(work& one) {
+  const bool reads = one.opcode == w::opcode::read || one.opcode == w::opcode::compare;
+  if (one.job.error != 0) {
+    if (complaints_++ < k_most_complaints)
+      log::warn("NVMe model: {} {} at byte {}: {}",
+                reads                            ? "reading"
+                : one.opcode == w::opcode::flush ? "flushing"
+                                                 : "writing",
+                file_.path(), one.job.offset, errno_text(one.job.error));
+    return reads ? w::k_unrecovered_read : w::k_write_fault;
+  }
+  if (one.opcode == w::opcode::compare) return same(one) ? w::k_ok : w::k_compare_failure;
+  if (!one.bounce.empty() && reads) {
+    const std::byte* at = one.bounce.data();
+    for (const segment& s : one.data) {
+      payload_.copy(s.at, at, s.bytes);
+      at += s.bytes;
+    }
+    payload_.fence();
+  }
+  return w::k_ok;
+}
+
+bool controller::same(const work& one) {
+  std::vector<std::byte> theirs;
+  const std::byte* at = one.bounce.data();
+  for (const segment& s : one.data) {
+    const std::byte* data = s.at;
+    if (!payload_.direct && s.kind != dma_map::memory::host) {
+      theirs.resize(s.bytes);
+      payload_.copy(theirs.data(), s.at, s.bytes);
+      data = theirs.data();
+    }
+    if (std::memcmp(at, data, s.bytes) != 0) return false;
+    at += s.bytes;
+  }
+  return true;
 }
 
 }  // namespace xio::model::nvme

@@ -9,47 +9,10 @@ namespace {
 
 namespace w = wire::nvme;
 
-class gatherer {
- public:
-  gatherer(const dma_map& dma, std::vector<segment>& out) : dma_(dma), out_(out) {}
-
-  std::uint32_t add(std::uint64_t bus, std::uint64_t bytes) {
-    while (bytes != 0) {
-      if (bus == next_ && room_ != 0) {
-        const std::uint64_t n = std::min(bytes, room_);
-        out_.back().bytes += n;
-        step(bus, bytes, n);
-        continue;
-      }
-      const dma_map::target t = dma_.find(bus);
-      if (t.bytes == 0) return w::k_data_transfer_error;
-      const std::uint64_t n = std::min(bytes, t.bytes);
-      out_.push_back(segment{t.at, n, t.kind});
-      room_ = t.bytes;
-      next_ = bus;
-      step(bus, bytes, n);
-    }
-    return w::k_ok;
-  }
-
- private:
-  void step(std::uint64_t& bus, std::uint64_t& bytes, std::uint64_t n) {
-    bus += n;
-    bytes -= n;
-    room_ -= n;
-    next_ = bus;
-  }
-
-  const dma_map& dma_;
-  std::vector<segment>& out_;
-  std::uint64_t next_ = 0;  // bus address after the last segment
-  std::uint64_t room_ = 0;  // what its range still holds
-};
-
 std::uint32_t follow_list(std::uint64_t list, std::uint64_t bytes, std::uint64_t page, const dma_map& dma,
                           gatherer& data) {
+  if (list % 8 != 0) return w::k_invalid_prp_offset;
   while (bytes != 0) {
-    if (list % 8 != 0) return w::k_invalid_prp_offset;
     const std::uint64_t entries = (page - list % page) / 8;
     const std::uint64_t wanted = (bytes + page - 1) / page;
     const bool chained = wanted > entries;
@@ -64,7 +27,10 @@ std::uint32_t follow_list(std::uint64_t list, std::uint64_t bytes, std::uint64_t
       if (const std::uint32_t bad = data.add(entry, n); bad != w::k_ok) return bad;
       bytes -= n;
     }
-    if (chained) std::memcpy(&list, memory + here * 8, 8);
+    if (!chained) break;
+    std::memcpy(&list, memory + here * 8, 8);
+    // Only the first list may begin inside a page. A list of one entry could otherwise lead to itself for ever.
+    if (list % page != 0) return w::k_invalid_prp_offset;
   }
   return w::k_ok;
 }
@@ -86,6 +52,13 @@ std::uint32_t follow_prps(const w::sqe& command, std::uint64_t bytes, std::uint6
   if (bytes > page) return follow_list(prp2, bytes, page, dma, data);
   if (prp2 % page != 0) return w::k_invalid_prp_offset;
   return data.add(prp2, bytes);
+}
+
+std::uint32_t follow_prp_list(std::uint64_t list, std::uint64_t bytes, std::uint64_t page, const dma_map& dma,
+                              std::vector<segment>& out) {
+  out.clear();
+  gatherer data(dma, out);
+  return follow_list(list, bytes, page, dma, data);
 }
 
 }  // namespace xio::model::nvme

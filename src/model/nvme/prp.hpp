@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "model/nvme/dma.hpp"
+#include "model/nvme/segments.hpp"
 #include "xio/wire/nvme.hpp"
 
 namespace xio::model::nvme {
 
-struct segment {
-  std::byte* at;
-  std::uint64_t bytes;
-  dma_map::memory kind;
-};
-
-// Gathers `bytes` of the command's data; neighbours on the bus become one segment. Answers SCT<<8 | SC.
+// Gathers `bytes` of the command's data. Answers SCT<<8 | SC.
 std::uint32_t follow_prps(const wire::nvme::sqe& command, std::uint64_t bytes, std::uint64_t page, const dma_map& dma,
                           std::vector<segment>& out);
+
+// The same of a list by itself, as a queue in pieces has one.
+std::uint32_t follow_prp_list(std::uint64_t list, std::uint64_t bytes, std::uint64_t page, const dma_map& dma,
+                              std::vector<segment>& out);
 
 }  // namespace xio::model::nvme

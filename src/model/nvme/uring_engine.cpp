@@ -6,7 +6,9 @@
 #endif
 
 #if HAVE_URING
+#include <fcntl.h>
 #include <liburing.h>
+#include <linux/falloc.h>
 
 #include <algorithm>
 
@@ -77,10 +79,13 @@ class uring_engine : public file_engine {
     const unsigned count = static_cast<unsigned>(std::min(job.parts.size() - job.part, k_parts_at_once));
     if (job.what == file_job::kind::sync)
       io_uring_prep_fsync(sqe, fd_, IORING_FSYNC_DATASYNC);
+    else if (job.what == file_job::kind::zero)
+      io_uring_prep_fallocate(sqe, fd_, FALLOC_FL_ZERO_RANGE, static_cast<off_t>(job.offset),
+                              static_cast<off_t>(job.bytes));
     else if (job.what == file_job::kind::read)
       io_uring_prep_readv(sqe, fd_, parts, count, job.offset);
     else
-      io_uring_prep_writev(sqe, fd_, parts, count, job.offset);
+      io_uring_prep_writev2(sqe, fd_, parts, count, job.offset, job.durable ? RWF_DSYNC : 0);
     io_uring_sqe_set_data(sqe, &job);
   }
 
