@@ -122,7 +122,7 @@ class rig {
     drive_.reset();
   }
   unsigned char* heap() const { return heap_.as<unsigned char>(); }
-  xio_ctx_t ctx() { return ctx_value(ctx_.get(), 1, *ctx_, *world_, nullptr); }
+  xio_ctx_t ctx() { return ctx_value(ctx_.get(), 1, *ctx_, *world_, &alone_); }
   xio_storage_t storage() { return {&world_->storages[0], 1}; }
   dev::world_view& world() { return *world_; }
   dev::ctx_view& view() { return *ctx_; }
@@ -139,6 +139,7 @@ class rig {
   xio_status_t quiet() { return dev::storage_quiet(*ctx_); }
 
  private:
+  const dev::peer_view alone_{};  // no route but storage
   gpu::buffer heap_;
   model::machine machine_{1};
   std::unique_ptr<nvme::file_controller> drive_;

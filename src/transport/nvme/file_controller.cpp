@@ -33,9 +33,11 @@ file_controller::file_controller(const std::string& path, const xio_storage_attr
     : machine_(machine),
       // Everything that can be wrong with the arguments comes before the file: TRUNCATE empties it.
       shape_(checked_shape(attr, o)),
+      faults_(model::nvme::plan_faults(o.model_faults)),
       file_(path, attr) {
   registers_ = gpu::buffer(model::nvme::controller::bar_bytes(shape_), gpu::place::shared, 4096);
   device_ = std::make_unique<model::nvme::controller>(registers_.data(), shape_, file_, payload);
+  device_->inject(faults_);
   backend_ = std::string("model ") + device_->io_engine();
   machine_.add(device_.get());
   try {

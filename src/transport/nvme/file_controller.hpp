@@ -33,6 +33,7 @@ class file_controller : public controller, private bus {
   model::machine& machine_;
   std::string backend_;
   model::nvme::shape shape_;
+  model::nvme::fault_plan faults_;
   model::nvme::file file_;
   gpu::buffer registers_;
   std::unique_ptr<model::nvme::controller> device_;
