@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// The kernels of plain_cuda.cu: each does what its op must and nothing else.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace plain {
+
+constexpr int k_in_flight = 16;  // vectors of 16 bytes that a thread loads before it stores
+
+struct span {
+  uint64_t begin, end, first, last;
+};
+
+struct work {
+  char* dst;
+  const char* src;
+  uint64_t* mine;    // flag on this GPU
+  uint64_t* theirs;  // flag on the other one
+  size_t bytes;
+  unsigned iterations, warm_up;
+  int first_to_call;
+  uint64_t* samples;
+  span* spans;
+  uint64_t* sum;
+};
+
+__device__ uint64_t now_ns() {
+  uint64_t t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
+  return t;
+}
+__device__ uint64_t now_cycles() {
+  uint64_t t;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
+  return t;
+}
+__device__ void store_relaxed(uint64_t* p, uint64_t v) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+__device__ void store_release(uint64_t* p, uint64_t v) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+__device__ uint64_t load_relaxed(const uint64_t* p) {
+  uint64_t v;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ uint64_t load_acquire(const uint64_t* p) {
+  uint64_t v;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+
+enum class scope { thread, wave, block };
+const char* name_of(scope s) { return s == scope::thread ? "thread" : s == scope::wave ? "wave" : "block"; }
+
+template <scope S>
+__device__ void sync() {
+  if constexpr (S == scope::wave) __syncwarp();
+  if constexpr (S == scope::block) __syncthreads();
+}
+
+// From the other GPU nothing may come out of a cache; what is stored here is read from wherever it is.
+template <bool k_remote>
+__device__ uint4 load16(const uint4* p) {
+  return k_remote ? __ldcv(p) : *p;
+}
+
+// By `count` threads of which the caller is number `rank`.
+template <bool k_get>
+__device__ void copy(char* dst, const char* src, size_t bytes, unsigned rank, unsigned count) {
+  auto* to = reinterpret_cast<uint4*>(dst);
+  const auto* from = reinterpret_cast<const uint4*>(src);
+  const size_t vectors = bytes / 16;
+  size_t at = rank;
+  for (; at + size_t{k_in_flight - 1} * count < vectors; at += size_t{k_in_flight} * count) {
+    uint4 v[k_in_flight];
+#pragma unroll
+    for (int k = 0; k < k_in_flight; ++k) v[k] = load16<k_get>(from + at + size_t(k) * count);
+#pragma unroll
+    for (int k = 0; k < k_in_flight; ++k) to[at + size_t(k) * count] = v[k];
+  }
+#pragma unroll 4
+  for (; at < vectors; at += count) to[at] = load16<k_get>(from + at);
+  if (rank == 0 && bytes % 16 != 0) {
+    const size_t words = bytes / 8 - 1;
+    reinterpret_cast<uint64_t*>(dst)[words] = __ldcv(reinterpret_cast<const unsigned long long*>(src) + words);
+  }
+}
+
+template <class Body>
+__device__ void timed(const work& w, Body body) {
+  for (unsigned i = 0; i < w.warm_up; ++i) body(i);
+  span all;
+  all.begin = now_ns();
+  all.first = now_cycles();
+  uint64_t last = all.first;
+  for (unsigned i = 0; i < w.iterations; ++i) {
+    body(w.warm_up + i);
+    const uint64_t t = now_cycles();
+    if (threadIdx.x == 0) w.samples[i] = t - last;
+    last = t;
+  }
+  all.last = last;
+  all.end = now_ns();
+  if (threadIdx.x == 0) w.spans[0] = all;
+}
+
+template <scope S>
+__global__ void put_latency(work w) {
+  timed(w, [&](unsigned) {
+    copy<false>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
+    sync<S>();
+    if (threadIdx.x == 0) __threadfence_system();
+    sync<S>();
+  });
+}
+
+template <scope S>
+__global__ void get_latency(work w) {
+  timed(w, [&](unsigned) {
+    copy<true>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
+    sync<S>();
+  });
+}
+
+__global__ void load_latency(work w) {
+  uint64_t sum = 0;
+  timed(w, [&](unsigned) { sum += load_relaxed(w.theirs) + (sum & 1); });
+  *w.sum = sum;
+}
+
+__global__ void atomic_latency(work w) {
+  uint64_t sum = 0;
+  timed(w, [&](unsigned) {
+    sum += atomicAdd_system(reinterpret_cast<unsigned long long*>(w.theirs), 1ull + (sum >> 63));
+  });
+  *w.sum = sum;
+}
+
+__global__ void flag_pingpong(work w) {
+  timed(w, [&](unsigned i) {
+    if (w.first_to_call) store_relaxed(w.theirs, i + 1);
+    while (load_relaxed(w.mine) != i + 1) {
+    }
+    if (!w.first_to_call) store_relaxed(w.theirs, i + 1);
+  });
+}
+
+template <scope S>
+__global__ void put_pingpong(work w) {
+  const auto call = [&](uint64_t v) {
+    copy<false>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
+    sync<S>();
+    if (threadIdx.x == 0) store_release(w.theirs, v);
+  };
+  timed(w, [&](unsigned i) {
+    if (w.first_to_call) call(i + 1);
+    if (threadIdx.x == 0)
+      while (load_acquire(w.mine) != i + 1) {
+      }
+    sync<S>();
+    if (!w.first_to_call) call(i + 1);
+  });
+}
+
+template <scope S>
+__global__ void barrier(work w) {
+  timed(w, [&](unsigned i) {
+    sync<S>();
+    if (threadIdx.x == 0) {
+      store_release(w.theirs, i + 1);
+      while (load_acquire(w.mine) < i + 1) {
+      }
+    }
+    sync<S>();
+  });
+}
+
+template <bool k_get>
+__global__ void bandwidth(work w) {
+  const size_t each = ((w.bytes + gridDim.x - 1) / gridDim.x + 127) / 128 * 128;
+  const size_t at = each * blockIdx.x;
+  const size_t bytes = at >= w.bytes ? 0 : w.bytes - at < each ? w.bytes - at : each;
+  span all{now_ns(), 0, 0, 0};
+  for (unsigned i = 0; i < w.iterations; ++i) {
+    copy<k_get>(w.dst + at, w.src + at, bytes, threadIdx.x, blockDim.x);
+    asm volatile("" ::: "memory");  // every iteration moves it all
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence_system();
+    all.end = now_ns();
+    w.spans[blockIdx.x] = all;
+  }
+}
+
+}  // namespace plain
