@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* Queue memory: pages that a device reaches under one contiguous address, and that a process maps. */
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+
+#include "xio.h"
+
+struct memory {
+  struct xio_object object;
+  struct page* pages;
+  dma_addr_t address;
+  size_t bytes;
+};
+
+static struct memory* memory_of(struct xio_object* object) { return container_of(object, struct memory, object); }
+
+static void give_back(struct memory* memory, struct pci_dev* pdev) {
+  dma_free_pages(&pdev->dev, memory->bytes, memory->pages, memory->address, DMA_BIDIRECTIONAL);
+}
+
+static void memory_retire(struct xio_object* object) {
+  struct memory* memory = memory_of(object);
+
+  give_back(memory, object->pdev);
+  object->owner->memory -= memory->bytes;
+}
+
+static unsigned long memory_pfn(struct xio_object* object, unsigned long page) {
+  return page_to_pfn(memory_of(object)->pages) + page;
+}
+
+static void memory_free(struct xio_object* object) { kfree(memory_of(object)); }
+
+const struct xio_kind xio_memory_kind = {
+    .retire = memory_retire,
+    .pfn = memory_pfn,
+    .free = memory_free,
+};
+
+u64 xio_memory_address(const struct xio_object* object) { return container_of(object, struct memory, object)->address; }
+u64 xio_memory_bytes(const struct xio_object* object) { return container_of(object, struct memory, object)->bytes; }
+
+/*
+ * Pages and not dma_alloc_coherent, whose memory has no page numbers to hand to a fault. They are cached; where the
+ * device does not snoop caches they would not do, and are refused. All DMA of x86 snoops; 6.1 cannot tell for a device
+ * behind an IOMMU.
+ */
+static int allocate(struct memory* memory, struct pci_dev* pdev) {
+  memory->pages = dma_alloc_pages(&pdev->dev, memory->bytes, &memory->address, DMA_BIDIRECTIONAL,
+                                  GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+  if (!memory->pages) return -ENOMEM;
+  if (IS_ENABLED(CONFIG_X86) || !dma_need_sync(&pdev->dev, memory->address)) return 0;
+  give_back(memory, pdev);
+  return -EOPNOTSUPP;
+}
+
+static int allocate_for(struct xio_open* open, struct memory* memory, struct pci_dev* pdev, struct xio_kmod_memory* a) {
+  int status = -ENOSPC;
+
+  mutex_lock(&xio_lock);
+  if (memory->bytes > XIO_MAX_MEMORY - open->memory) goto unlock;
+  status = allocate(memory, pdev);
+  if (status) goto unlock;
+  memory->object.map_bytes = memory->bytes;
+  status = xio_object_add(&memory->object, &xio_memory_kind, open, pdev);
+  if (status) {
+    give_back(memory, pdev);
+    goto unlock;
+  }
+  open->memory += memory->bytes;
+  /* Once the lock is free another thread may have released it. */
+  a->handle = memory->object.handle;
+  a->address = memory->address;
+  a->offset = xio_object_offset(&memory->object);
+  a->state = xio_device_translated(pdev) ? XIO_KMOD_PINNED_TRANSLATED : 0;
+unlock:
+  mutex_unlock(&xio_lock);
+  return status;
+}
+
+long xio_memory(struct xio_open* open, void* argument) {
+  struct xio_kmod_memory* a = argument;
+  struct memory* memory;
+  struct pci_dev* pdev;
+  int status;
+
+  if (a->reserved[0] || a->reserved[1] || !a->bytes || a->bytes % PAGE_SIZE || a->bytes > XIO_MAX_BLOCK) return -EINVAL;
+  memory = kzalloc(sizeof(*memory), GFP_KERNEL);
+  if (!memory) return -ENOMEM;
+  memory->bytes = a->bytes;
+  pdev = xio_device_claim(&a->device);
+  if (IS_ERR(pdev)) {
+    kfree(memory);
+    return PTR_ERR(pdev);
+  }
+  status = allocate_for(open, memory, pdev, a);
+  if (status) kfree(memory);
+  xio_device_unclaim(pdev);
+  return status;
+}

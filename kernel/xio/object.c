@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* Objects: handles, owners, mappings, and their end. */
+#include <linux/version.h>
+#include <linux/xarray.h>
+
+#include "xio.h"
+
+DEFINE_MUTEX(xio_lock);
+/* One table for all opens: a handle is then also the place in the file, and no two opens share one. */
+static DEFINE_XARRAY_ALLOC1(objects);
+static u32 next_handle;
+#define HANDLE_LIMIT XA_LIMIT(1, (1u << 30) - 1)
+
+static void object_end(struct kref* refs) {
+  struct xio_object* object = container_of(refs, struct xio_object, refs);
+
+  pci_dev_put(object->pdev);
+  mutex_destroy(&object->map_lock);
+  object->kind->free(object);
+}
+
+void xio_object_put(struct xio_object* object) { kref_put(&object->refs, object_end); }
+
+/* Where it fails, the object is as before: the caller's, without references. */
+int xio_object_add(struct xio_object* object, const struct xio_kind* kind, struct xio_open* owner,
+                   struct pci_dev* pdev) {
+  int status;
+
+  lockdep_assert_held(&xio_lock);
+  if (owner->objects >= XIO_MAX_OBJECTS) return -ENOSPC;
+  kref_init(&object->refs);
+  mutex_init(&object->map_lock);
+  object->kind = kind;
+  object->owner = owner;
+  object->pdev = pdev;
+  object->alive = true;
+  /* Numbers come round late: a handle kept for too long is no other's for a while. */
+  status = xa_alloc_cyclic(&objects, &object->handle, object, HANDLE_LIMIT, &next_handle, GFP_KERNEL);
+  if (status < 0) {
+    mutex_destroy(&object->map_lock);
+    return status;
+  }
+  pci_dev_get(pdev);
+  owner->objects++;
+  return 0;
+}
+
+/* kind NULL: any. The answer is referenced. */
+struct xio_object* xio_object_find(struct xio_open* owner, u32 handle, const struct xio_kind* kind) {
+  struct xio_object* object;
+
+  xa_lock(&objects);
+  object = xa_load(&objects, handle);
+  if (object && object->owner == owner && (!kind || object->kind == kind))
+    kref_get(&object->refs);
+  else
+    object = NULL;
+  xa_unlock(&objects);
+  return object;
+}
+
+void xio_object_retire(struct xio_object* object) {
+  lockdep_assert_held(&xio_lock);
+  mutex_lock(&object->map_lock);
+  if (!object->alive) {
+    mutex_unlock(&object->map_lock);
+    return;
+  }
+  object->alive = false;
+  mutex_unlock(&object->map_lock);
+  /* From here on faults end in SIGBUS. */
+  if (object->map_bytes)
+    unmap_mapping_range(object->owner->mapping, (loff_t)xio_object_offset(object), (loff_t)object->map_bytes, 1);
+  object->kind->retire(object);
+}
+
+static void release(struct xio_object* object) {
+  xio_object_retire(object);
+  object->owner->objects--;
+  xa_erase(&objects, object->handle);
+  xio_object_put(object);
+}
+
+int xio_object_release(struct xio_open* owner, u32 handle) {
+  struct xio_object* object = xio_object_find(owner, handle, NULL);
+  int status = 0;
+
+  lockdep_assert_held(&xio_lock);
+  if (!object) return -ENOENT;
+  if (object->users)
+    status = -EBUSY;
+  else
+    release(object);
+  xio_object_put(object);
+  return status;
+}
+
+/* Queue pairs end before the memory that their controllers write to. */
+void xio_objects_release_all(struct xio_open* owner) {
+  struct xio_object* object;
+  unsigned long handle;
+  int pass;
+
+  lockdep_assert_held(&xio_lock);
+  for (pass = 0; pass < 2; ++pass)
+    xa_for_each(&objects, handle, object) if (object->owner == owner && (pass == 1 || object->kind->first))
+        release(object);
+}
+
+void xio_objects_retire_device(struct pci_dev* pdev) {
+  struct xio_object* object;
+  unsigned long handle;
+  int pass;
+
+  lockdep_assert_held(&xio_lock);
+  for (pass = 0; pass < 2; ++pass)
+    xa_for_each(&objects, handle, object) if (object->pdev == pdev && (pass == 1 || object->kind->first))
+        xio_object_retire(object);
+}
+
+/* ---- mappings -------------------------------------------------------------------------------------------------- */
+
+static void mapping_open(struct vm_area_struct* vma) {
+  struct xio_object* object = vma->vm_private_data;
+
+  kref_get(&object->refs);
+}
+
+static void mapping_close(struct vm_area_struct* vma) { xio_object_put(vma->vm_private_data); }
+
+/* Page by page and not at once in mmap: a mapping that is being made is not yet found by unmap_mapping_range. */
+static vm_fault_t mapping_fault(struct vm_fault* fault) {
+  struct xio_object* object = fault->vma->vm_private_data;
+  unsigned long page = fault->pgoff - (unsigned long)(xio_object_offset(object) >> PAGE_SHIFT);
+  vm_fault_t answer = VM_FAULT_SIGBUS;
+
+  mutex_lock(&object->map_lock);
+  if (object->alive && page < object->map_bytes >> PAGE_SHIFT)
+    answer = vmf_insert_pfn(fault->vma, fault->address, object->kind->pfn(object, page));
+  mutex_unlock(&object->map_lock);
+  return answer;
+}
+
+static const struct vm_operations_struct mapping_operations = {
+    .open = mapping_open,
+    .close = mapping_close,
+    .fault = mapping_fault,
+};
+
+static void set_flags(struct vm_area_struct* vma) {
+  /* Not copied to a child: the device would go on writing to the parent's queues only. */
+  const vm_flags_t set = VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+  vm_flags_mod(vma, set, VM_MAYEXEC);
+#else
+  vma->vm_flags = (vma->vm_flags | set) & ~VM_MAYEXEC;
+#endif
+}
+
+int xio_object_mmap(struct xio_open* owner, struct vm_area_struct* vma) {
+  const unsigned int shift = XIO_OFFSET_SHIFT - PAGE_SHIFT;
+  const unsigned long handle = vma->vm_pgoff >> shift;
+  const unsigned long first = vma->vm_pgoff & ((1ul << shift) - 1);
+  struct xio_object* object;
+
+  /* A private mapping would be of copies. */
+  if (!(vma->vm_flags & VM_SHARED)) return -EINVAL;
+  if (vma->vm_flags & VM_EXEC) return -EACCES;
+  if (handle > U32_MAX) return -ENOENT;
+  object = xio_object_find(owner, (u32)handle, NULL);
+  if (!object) return -ENOENT;
+  if (first + vma_pages(vma) > object->map_bytes >> PAGE_SHIFT) {
+    xio_object_put(object);
+    return -EINVAL;
+  }
+  set_flags(vma);
+  if (object->uncached) vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+  vma->vm_private_data = object;
+  vma->vm_ops = &mapping_operations;
+  return 0;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* I/O queue pairs, their doorbell page, and what their holder has to know of the drive. */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "controller.h"
+#include "xio.h"
+
+struct queue_pair {
+  struct xio_object object;
+  struct xio_controller* controller;
+  struct xio_object *sq, *cq; /* memory, referenced */
+  unsigned int qid;
+};
+
+static struct queue_pair* pair_of(struct xio_object* object) { return container_of(object, struct queue_pair, object); }
+
+static void pair_retire(struct xio_object* object) {
+  struct queue_pair* pair = pair_of(object);
+
+  xio_controller_delete(pair->controller, pair->qid);
+  pair->sq->users--;
+  pair->cq->users--;
+}
+
+static unsigned long pair_pfn(struct xio_object* object, unsigned long page) {
+  const struct queue_pair* pair = pair_of(object);
+
+  return (unsigned long)(xio_controller_sq_doorbell(pair->controller, pair->qid) >> PAGE_SHIFT) + page;
+}
+
+static void pair_free(struct xio_object* object) {
+  struct queue_pair* pair = pair_of(object);
+
+  xio_object_put(pair->sq);
+  xio_object_put(pair->cq);
+  kfree(pair);
+}
+
+static const struct xio_kind pair_kind = {
+    .first = true,
+    .retire = pair_retire,
+    .pfn = pair_pfn,
+    .free = pair_free,
+};
+
+/* Live memory of the device with room for the entries; each piece holds one queue. */
+static int check_memory(const struct xio_object* memory, const struct pci_dev* pdev, u32 entries, u32 entry_bytes) {
+  if (!memory->alive) return -ENODEV;
+  if (memory->pdev != pdev || (u64)entries * entry_bytes > xio_memory_bytes(memory)) return -EINVAL;
+  return memory->users ? -EBUSY : 0;
+}
+
+/* xio_lock and the device's are held. */
+static int create(struct xio_open* open, struct queue_pair* pair, struct pci_dev* pdev, struct xio_kmod_queue_pair* a) {
+  u64 sq_doorbell, cq_doorbell;
+  int status;
+
+  if (!pair->sq || !pair->cq) return -ENOENT;
+  status = check_memory(pair->sq, pdev, a->sq_entries, 64);
+  if (!status) status = check_memory(pair->cq, pdev, a->cq_entries, 16);
+  if (status) return status;
+  if (pair->sq == pair->cq) return -EINVAL;
+  status = xio_controller_create(pair->controller, xio_memory_address(pair->sq), a->sq_entries,
+                                 xio_memory_address(pair->cq), a->cq_entries);
+  if (status < 0) return status;
+  pair->qid = status;
+  sq_doorbell = xio_controller_sq_doorbell(pair->controller, pair->qid);
+  cq_doorbell = xio_controller_cq_doorbell(pair->controller, pair->qid);
+  pair->object.map_bytes = PAGE_SIZE;
+  pair->object.uncached = true;
+  /* With a stride of a page or more there is no one page. */
+  status = sq_doorbell >> PAGE_SHIFT == cq_doorbell >> PAGE_SHIFT ? 0 : -EOPNOTSUPP;
+  if (!status) status = xio_object_add(&pair->object, &pair_kind, open, pdev);
+  if (status) {
+    xio_controller_delete(pair->controller, pair->qid);
+    return status;
+  }
+  pair->sq->users++;
+  pair->cq->users++;
+  a->handle = pair->object.handle;
+  a->queue = pair->qid;
+  a->offset = xio_object_offset(&pair->object);
+  a->sq_doorbell = offset_in_page(sq_doorbell);
+  a->cq_doorbell = offset_in_page(cq_doorbell);
+  return 0;
+}
+
+static int create_for(struct xio_open* open, struct queue_pair* pair, struct xio_kmod_queue_pair* a) {
+  struct pci_dev* pdev = xio_device_claim_raw(&a->device);
+  int status;
+
+  if (IS_ERR(pdev)) return PTR_ERR(pdev);
+  pair->controller = xio_controller_of(pdev);
+  /*
+   * A driver would have to lend a queue. That of Linux (drivers/nvme) exports nothing of the kind; taking one behind
+   * its back would have two owners complete each other's commands.
+   */
+  if (!pair->controller) {
+    status = -EOPNOTSUPP;
+  } else {
+    mutex_lock(&xio_lock);
+    status = create(open, pair, pdev, a);
+    mutex_unlock(&xio_lock);
+  }
+  xio_device_unclaim(pdev);
+  return status;
+}
+
+long xio_queue_pair(struct xio_open* open, void* argument) {
+  struct xio_kmod_queue_pair* a = argument;
+  struct queue_pair* pair;
+  int status;
+
+  if (a->reserved[0] || a->reserved[1]) return -EINVAL;
+  pair = kzalloc(sizeof(*pair), GFP_KERNEL);
+  if (!pair) return -ENOMEM;
+  pair->sq = xio_object_find(open, a->sq_memory, &xio_memory_kind);
+  pair->cq = xio_object_find(open, a->cq_memory, &xio_memory_kind);
+  status = create_for(open, pair, a);
+  if (!status) return 0;
+  if (pair->sq) xio_object_put(pair->sq);
+  if (pair->cq) xio_object_put(pair->cq);
+  kfree(pair);
+  return status;
+}
+
+long xio_identify(struct xio_open* open, void* argument) {
+  struct xio_kmod_identify* a = argument;
+  struct xio_controller* controller;
+  struct pci_dev* pdev;
+  void* data;
+  int status;
+
+  if (a->reserved || a->cns > 2) return -EINVAL;
+  data = (void*)__get_free_page(GFP_KERNEL);
+  if (!data) return -ENOMEM;
+  pdev = xio_device_claim_raw(&a->device);
+  if (IS_ERR(pdev)) {
+    status = PTR_ERR(pdev);
+    goto free;
+  }
+  controller = xio_controller_of(pdev);
+  status = -EOPNOTSUPP;
+  if (controller) {
+    mutex_lock(&xio_lock);
+    a->cap = xio_controller_cap(controller);
+    status = xio_controller_identify(controller, a->cns, a->nsid, data);
+    mutex_unlock(&xio_lock);
+  }
+  xio_device_unclaim(pdev);
+  if (!status && copy_to_user(u64_to_user_ptr(a->data), data, 4096)) status = -EFAULT;
+free:
+  free_page((unsigned long)data);
+  return status;
+}
