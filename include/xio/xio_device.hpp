@@ -2,6 +2,7 @@
 // Device API: all that a kernel includes. Header-only; a ctx is passed to the kernel by value.
 //
 //   rma.hpp      put, get, scalars, strided and tiled copies
+//   staged.hpp   copies by one thread through shared memory
 //   atomic.hpp   atomics
 //   signal.hpp   put with signal, signals, local completion counters
 //   immediate.hpp put with immediate, and taking immediates
@@ -21,6 +22,7 @@
 #include "xio/device/rma.hpp"
 #include "xio/device/sdma_queue.hpp"
 #include "xio/device/signal.hpp"
+#include "xio/device/staged.hpp"
 #include "xio/device/storage.hpp"
 #include "xio/device/sync.hpp"
 #include "xio/device/wait.hpp"

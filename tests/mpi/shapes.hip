@@ -148,6 +148,53 @@ void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
   }
 }
 
+// --- Staged ------------------------------------------------------------------------------------------
+
+constexpr uint32_t k_stage = 8192;
+
+// One thread of several; the others show that the stage is theirs again afterwards.
+__global__ void staged(xio_ctx_t ctx, unsigned char* dst, unsigned char* src, uint32_t bytes, bool puts, int pe,
+                       int* status) {
+  HIP_DYNAMIC_SHARED(unsigned char, memory)
+  auto* stage = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(memory) + 127) & ~uintptr_t{127});
+  if (threadIdx.x == 0) {
+    *status = puts ? xio_put_staged(ctx, dst, src, bytes, pe, stage, k_stage)
+                   : xio_get_staged(ctx, dst, src, bytes, pe, stage, k_stage);
+    const xio_status_t last = xio_quiet(ctx);
+    if (*status == XIO_OK) *status = last;
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < k_stage; i += blockDim.x) stage[i] = rig::k_poison;
+}
+
+// By the bulk copy unit where there is one: more than its stages hold, ends that it cannot take, sides that disagree.
+void staged_copies(const rig::team& t, unsigned char* dst, unsigned char* src) {
+  struct row {
+    uint32_t bytes, dst_at, src_at;
+  };
+  for (const row& r : {row{16, 0, 0}, row{512, 0, 0}, row{1024, 16, 48}, row{4099, 5, 5}, row{65536, 0, 0},
+                       row{100003, 13, 29}, row{3000, 1, 2}}) {
+    for (const bool puts : {true, false}) {
+      const int right = (t.me + 1) % t.n, left = (t.me + t.n - 1) % t.n;
+      std::vector<unsigned char> wanted(r.bytes + 256, rig::k_poison);
+      rig::team::write(dst, wanted);
+      t.barrier();
+      const rig::device_array<int> status(1);
+      hipLaunchKernelGGL(staged, dim3(1), dim3(64), k_stage + 128, nullptr, t.ctx, dst + r.dst_at, src + r.src_at,
+                         r.bytes, puts, right, status.data());
+      MUST(hipDeviceSynchronize());
+      t.barrier();
+      const std::vector<unsigned char> from = rig::source_of(puts ? left : right, k_bytes);
+      std::memcpy(wanted.data() + r.dst_at, from.data() + r.src_at, r.bytes);
+      char what[96];
+      std::snprintf(what, sizeof what, "staged %s of %u bytes", puts ? "put" : "get", r.bytes);
+      rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, what);
+      rig::expect_same(rig::team::read(dst, wanted.size()), wanted, what);
+      t.barrier();
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -169,5 +216,6 @@ int main() {
   tiles<rig::thread>(t, dst, src);
   tiles<rig::wave>(t, dst, src);
   tiles<rig::workgroup>(t, dst, src);
+  staged_copies(t, dst, src);
   return rig::verdict("shapes", t);
 }
