@@ -10,6 +10,8 @@ namespace xio::perf {
 enum class test_id {
   put_lat,
   get_lat,
+  put_staged_lat,
+  get_staged_lat,
   p_lat,
   g_lat,
   atomic_lat,
@@ -22,6 +24,7 @@ enum class test_id {
   put_pingpong,
   signal_pingpong,
   put_signal_pingpong,
+  packet_pingpong,
   barrier,
   nvme_read,
   nvme_write,

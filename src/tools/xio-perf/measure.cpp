@@ -21,6 +21,7 @@ enum class effect { put, get, atomics, nothing };
 effect effect_of(test_id id) {
   switch (id) {
     case put_lat:
+    case put_staged_lat:
     case p_lat:
     case put_bw:
     case p_bw:
@@ -28,6 +29,7 @@ effect effect_of(test_id id) {
     case put_signal_pingpong:
     case sdma_copy: return effect::put;
     case get_lat:
+    case get_staged_lat:
     case g_lat:
     case get_bw:
     case g_bw: return effect::get;
@@ -39,11 +41,11 @@ effect effect_of(test_id id) {
 
 // By copies, not value by value.
 bool moves_blocks(test_id id) {
-  return id == put_lat || id == get_lat || id == put_bw || id == get_bw || id == put_pingpong ||
-         id == put_signal_pingpong || id == sdma_copy;
+  return id == put_lat || id == get_lat || id == put_staged_lat || id == get_staged_lat || id == put_bw ||
+         id == get_bw || id == put_pingpong || id == put_signal_pingpong || id == sdma_copy;
 }
 // By blocking calls, whose way may differ from the others'.
-bool waits(test_id id) { return id == get_lat; }
+bool waits(test_id id) { return id == get_lat || id == put_staged_lat || id == get_staged_lat; }
 
 double us_per_tick() { return 1e3 / static_cast<double>(gpu::ticks_per_ms()); }
 
@@ -122,6 +124,8 @@ class run {
     switch (p_.what->id) {
       case put_lat: launch_put_latency(p_.who, p_.threads, w); break;
       case get_lat: launch_get_latency(p_.who, p_.threads, w); break;
+      case put_staged_lat: launch_staged_latency(true, w); break;
+      case get_staged_lat: launch_staged_latency(false, w); break;
       case p_lat: launch_scalar_latency(false, p_.threads, w); break;
       case g_lat: launch_scalar_latency(true, 1, w); break;
       default: launch_atomic_latency(w);
@@ -172,6 +176,7 @@ class run {
     switch (p_.what->id) {
       case p_pingpong: launch_flag_pingpong(false, w); break;
       case signal_pingpong: launch_flag_pingpong(true, w); break;
+      case packet_pingpong: launch_packet_pingpong(w); break;
       case put_pingpong: launch_put_pingpong(p_.who, p_.threads, w); break;
       case put_signal_pingpong: launch_put_signal_pingpong(p_.who, p_.threads, w); break;
       default: launch_barrier(p_.who, p_.threads, w);

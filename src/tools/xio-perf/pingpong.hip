@@ -35,6 +35,24 @@ __global__ void signal_pingpong(work w) {
   keep(w, xio_quiet(w.ctx));
 }
 
+// The flag is the number of the turn; what comes is compared.
+__global__ void packet_pingpong(work w) {
+  std::uint32_t out[16], in[16];
+  for (std::uint32_t& word : in) word = 0;
+  in_turn(
+      w,
+      [&](std::uint64_t v) {
+        for (std::uint32_t i = 0; i < 16; ++i) out[i] = static_cast<std::uint32_t>(v) * 17 + i;
+        keep(w, xio_put_packet(w.ctx, w.shared->packet, out, w.bytes, static_cast<std::uint32_t>(v), w.peer));
+      },
+      [&](std::uint64_t v) {
+        keep(w, xio_wait_packet(w.ctx, in, w.shared->packet, w.bytes, static_cast<std::uint32_t>(v)));
+        const std::uint32_t last = static_cast<std::uint32_t>(w.bytes / 4 - 1);
+        if (in[0] != static_cast<std::uint32_t>(v) * 17 || in[last] != in[0] + last) *w.bad += 1;
+      });
+  keep(w, xio_quiet(w.ctx));
+}
+
 // One of the group waits for all.
 template <class Group>
 XIO_DEVICE void await_together(const Group& g, const work& w, std::uint64_t value) {
@@ -92,6 +110,8 @@ void launch_flag_pingpong(bool signal, const work& w) {
     hipLaunchKernelGGL(p_pingpong, dim3(1), dim3(1), 0, nullptr, w);
   }
 }
+
+void launch_packet_pingpong(const work& w) { hipLaunchKernelGGL(packet_pingpong, dim3(1), dim3(1), 0, nullptr, w); }
 
 void launch_put_pingpong(scope s, unsigned threads, const work& w) {
   switch (s) {

@@ -59,6 +59,10 @@ void check(const plan& p, const machine_shape& m) {
   if (p.lockstep && p.ctas > m.workgroups)
     fail(XIO_ERR_ARG, "{}: --lockstep with {} workgroups, of which {} run at the same time; give fewer with -c",
          p.what->name, p.ctas, m.workgroups);
+  for (const std::uint64_t bytes : p.sizes)
+    if (p.what->id == test_id::packet_pingpong && (bytes % 4 != 0 || bytes > 64))
+      fail(XIO_ERR_ARG, "{}: a packet of {} bytes cannot be; give multiples of 4 up to 64 (-b, -e)", p.what->name,
+           bytes);
   const std::uint64_t kept = std::uint64_t{p.iterations} * (p.what->how == shape::storage ? p.groups(m.wave) : 1);
   if (kept > (std::uint64_t{1} << 27))
     fail(XIO_ERR_ARG, "{}: {} samples do not fit; give fewer iterations (-n)", p.what->name, kept);
@@ -83,7 +87,8 @@ plan plan_of(const settings& s, const test& t, scope who, atomic_op op, const ma
     p.lockstep = s.lockstep;
   } else if (t.how != shape::storage) {
     p.ctas = 1;
-    if (t.id == test_id::g_lat || t.id == test_id::atomic_lat || (t.how == shape::pingpong && !t.scoped) ||
+    if (t.id == test_id::g_lat || t.id == test_id::atomic_lat || t.id == test_id::put_staged_lat ||
+        t.id == test_id::get_staged_lat || (t.how == shape::pingpong && !t.scoped) ||
         (t.scoped && who == scope::thread))
       p.threads = 1;
     else if (who == scope::wave && t.scoped)

@@ -38,6 +38,7 @@ struct span {
 struct words {
   alignas(128) std::uint64_t flag;
   alignas(128) std::uint64_t mark;
+  alignas(128) std::uint64_t packet[16];
 };
 
 struct work {
@@ -94,6 +95,8 @@ constexpr std::uint64_t k_word_base = 0x0123456789abcdefULL;  // every word of a
 // Each starts one kernel on the default stream; hipGetLastError() tells what came of it.
 void launch_put_latency(scope s, unsigned threads, const work& w);
 void launch_get_latency(scope s, unsigned threads, const work& w);
+// By one thread, through shared memory.
+void launch_staged_latency(bool put, const work& w);
 void launch_scalar_latency(bool fetching, unsigned threads, const work& w);
 void launch_atomic_latency(const work& w);
 void launch_put_bandwidth(scope s, dim3 grid, dim3 block, const work& w);
@@ -101,6 +104,7 @@ void launch_get_bandwidth(scope s, dim3 grid, dim3 block, const work& w);
 void launch_scalar_bandwidth(bool fetching, dim3 grid, dim3 block, const work& w);
 void launch_atomic_bandwidth(dim3 grid, dim3 block, const work& w);
 void launch_flag_pingpong(bool signal, const work& w);
+void launch_packet_pingpong(const work& w);
 void launch_put_pingpong(scope s, unsigned threads, const work& w);
 void launch_put_signal_pingpong(scope s, unsigned threads, const work& w);
 void launch_barrier(scope s, unsigned threads, const work& w);
