@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The manual is made of headers and docs without a warning, and what a user looks for is in it.
+set -euo pipefail
+# shellcheck source=tests/env.sh.in
+. "$XIO_TEST_BUILDDIR/tests/env.sh"
+if ! command -v doxygen >/dev/null; then skip 'no doxygen: the manual is not made'; fi
+out=$builddir/tests/docs/manual
+rm -rf "$out"
+mkdir -p "$out"
+cd "$srcdir"
+XIO_HTML=$out doxygen Doxyfile
+
+# says PAGE WORDS: the page is there and has them in its text.
+says() {
+  local text
+  text=$(sed 's/<[^>]*>//g' "$out/html/$1")
+  if ! grep -qF -- "$2" <<<"$text"; then echo "$1 does not say: $2" && exit 1; fi
+}
+says rma_8hpp.html 'xio_put_nbi_wave (xio_ctx_t ctx, void *dst, const void *src, size_t bytes, int pe)'
+says rma_8hpp.html 'Remote memory access: put, get, scalars, strided and tiled copies.'
+says storage_8hpp.html 'xio_read_wg (xio_ctx_t ctx, void *buf, xio_storage_t storage'
+says xio_8h.html 's copy of a symmetric address can be loaded and stored from here, or null.'
+says structxio__ctx__attr.html 'forces the way of every op'
+says status_8h.html 'a local buffer that an engine must reach is not registered'
+says md_docs_ordering.html 'store buffering'
+says index.html 'What has run where'
+if grep -rqs 'fetch_change' "$out/html/atomic_8hpp.html"; then echo 'the inside shows' && exit 1; fi
+echo "$(find "$out/html" -name '*.html' | wc -l) pages"
+rm -rf "$out"
