@@ -112,7 +112,8 @@ xio_storage_attr_t choose_storage(const xio_storage_attr_t* attr, const options&
     fail(XIO_ERR_CONFIG, "xio_storage_attr_t.queues is {}; use 1 to {}", a.queues, dev::k_max_storage_queues);
   a.depth = a.depth != 0 ? power_of_two("xio_storage_attr_t.depth", a.depth, 4, 4096)
                          : power_of_two("XIO_NVME_DEPTH", o.nvme_depth, 4, 4096);
-  a.block_bytes = a.block_bytes != 0 ? power_of_two("xio_storage_attr_t.block_bytes", a.block_bytes, 512, 65536) : 512;
+  // 0 stays: a drive has blocks of its own, and a file chooses.
+  if (a.block_bytes != 0) power_of_two("xio_storage_attr_t.block_bytes", a.block_bytes, 512, 65536);
   return a;
 }
 

@@ -42,7 +42,7 @@ void expect(const answer& a, xio_status_t status, const std::string& part) {
 }  // namespace
 
 TEST(nvme_open, names) {
-  expect(open_as("nvme:0000:01:00.0/1", with(0)), XIO_ERR_UNSUPPORTED, "use file:PATH");
+  expect(open_as("nvme:ffff:01:00.0/1", with(0)), XIO_ERR_ARG, "no PCI function ffff:01:00.0");
   expect(open_as("kmod:/dev/nvme0n1", with(0)), XIO_ERR_UNSUPPORTED, "use file:PATH");
   expect(open_as("ftp:there", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");
   expect(open_as("plain", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");

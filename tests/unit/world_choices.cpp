@@ -104,7 +104,7 @@ TEST(attributes, of_storage_are_completed_and_checked) {
   const auto plain = xio::choose_storage(nullptr, options::defaults());
   EXPECT_EQ(plain.queues, 1u);
   EXPECT_EQ(plain.depth, 256u);
-  EXPECT_EQ(plain.block_bytes, 512u);
+  EXPECT_EQ(plain.block_bytes, 0u);  // a drive has its own, a file chooses
   const auto refuses = [](auto change, const char* word) {
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
     change(attr);

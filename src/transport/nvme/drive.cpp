@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint32_t k_admin_entries = 16;
 constexpr std::size_t k_page = 4096;
+constexpr std::uint32_t k_gone = ~0u;                      // of any register that no device answers for
 constexpr std::uint32_t k_oacs_doorbell_buffer = 1u << 8;  // 5.17.2.1, OACS
 
 template <class T>
@@ -108,6 +109,8 @@ void drive::wait_status(std::uint32_t mask, std::uint32_t value, std::chrono::mi
   const auto end = clock::now() + limit;
   for (;;) {
     const std::uint32_t csts = read32(w::k_reg_csts);
+    if (csts == k_gone)
+      fail(XIO_ERR_IO, "{} did not {}: it is gone from the bus; put it back and open it again", name_, what);
     if ((csts & mask) == value) return;
     if ((csts & w::k_csts_cfs) != 0 && value != 0)
       fail(XIO_ERR_IO, "{} did not {}: it reports a fatal error (CSTS {:#x}); reset it", name_, what, csts);
@@ -225,7 +228,8 @@ std::uint32_t drive::admin(w::sqe command, const char* what) {
   while (dw3 = __atomic_load_n(&entry->dw[3], __ATOMIC_ACQUIRE), w::cqe_phase(dw3) != phase_) {
     const std::uint32_t csts = read32(w::k_reg_csts);
     const bool late = timeout_.count() != 0 && clock::now() > end;
-    if (late || (csts & w::k_csts_cfs) != 0) {
+    // Not ready: somebody else has reset it, or it is gone.
+    if (late || (csts & w::k_csts_cfs) != 0 || (csts & w::k_csts_rdy) == 0) {
       lost_ = true;
       fail(late ? XIO_ERR_TIMEOUT : XIO_ERR_IO, "{} did not answer {} (CSTS {:#x}); reset it", name_, what, csts);
     }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/vfio_controller.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "gpu/memory.hpp"
+#include "memory/pages.hpp"
+
+namespace xio::nvme {
+
+namespace w = wire::nvme;
+
+namespace {
+
+// Of the process's memory the IOMMU pins only what is the host's.
+memory::ring_places places(const options& o) {
+  const memory::ability rings{gpu::place::shared,
+                              gpu::has_device_memory() ? "vfio cannot pin memory of the GPU for a drive" : nullptr};
+  return memory::place_rings(o.memory_mode, "an NVMe controller by vfio", rings, rings,
+                             {gpu::place::shared, "its doorbells are registers of the controller"});
+}
+
+}  // namespace
+
+vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
+                                 model::machine& machine)
+    : name_(name), place_(parse_vfio_name(name)), read_only_((attr.flags & XIO_STORAGE_READ_ONLY) != 0) {
+  // Everything that can be wrong with the arguments comes before the drive: opening resets it.
+  checked_depth(attr, o);
+  const std::uint32_t wanted = checked_queues(attr);
+  const memory::ring_places where = places(o);
+  const std::uint32_t group = find_vfio_group("", place_.bdf, name);
+  if (!o.nvme_queue_bar.empty()) lender_ = std::make_unique<vfio_lender>(o.nvme_queue_bar);
+  device_ = std::make_unique<vfio_device>(name, place_.bdf, group);
+  try {
+    drive_ = std::make_unique<drive>(name, device_->registers(), static_cast<bus&>(*this),
+                                     std::chrono::milliseconds(o.timeout_ms), place_.nsid);
+    check(attr);
+    queues_ = std::make_unique<queue_set>(*drive_, attr, o, machine, show_doorbells(wanted), where);
+    watch_ = std::make_unique<vfio_watch>(*device_, [this](const auto& what, auto csts) { lose(what, csts); });
+  } catch (...) {
+    close();
+    throw;
+  }
+  const drive_facts& f = drive_->facts();
+  backend_ = std::string("vfio, doorbells ") + name_of(queues_->way());
+  if (queues_->count() < wanted)
+    log::warn("{} has {} I/O queues and not the {} that were asked for", name, queues_->count(), wanted);
+  log::debug("{}: {} queues of {} entries, {} blocks of {} bytes, {} bytes a command, {}, {}", name, queues_->count(),
+             queues_->depth(), f.blocks, f.block_bytes, f.transfer_bytes,
+             f.write_cache ? "a volatile cache" : "no volatile cache", backend_);
+}
+
+vfio_controller::~vfio_controller() { close(); }
+
+void vfio_controller::close() noexcept {
+  watch_.reset();
+  queues_.reset();
+  drive_.reset();
+  if (kernel_page_ != nullptr) gpu::unmap_registers(device_->registers() + w::k_reg_doorbells);
+  device_.reset();
+}
+
+// What the namespace must be for what was asked.
+void vfio_controller::check(const xio_storage_attr_t& attr) const {
+  const drive_facts& f = drive_->facts();
+  if ((attr.flags & (XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE)) != 0)
+    fail(XIO_ERR_ARG, "cannot open {}: only files are created or emptied; leave both flags out", name_);
+  if (attr.block_bytes != 0 && attr.block_bytes != f.block_bytes)
+    fail(XIO_ERR_ARG, "cannot open {}: its blocks have {} bytes and not {}; ask for 0 or for what it has", name_,
+         f.block_bytes, attr.block_bytes);
+  if (f.blocks == 0 || f.blocks > ~std::uint64_t{0} / f.block_bytes)
+    fail(XIO_ERR_IO, "cannot open {}: it claims {} blocks of {} bytes, which cannot be; use another drive", name_,
+         f.blocks, f.block_bytes);
+  if (f.transfer_bytes < f.block_bytes)
+    fail(XIO_ERR_UNSUPPORTED, "cannot open {}: its commands carry {} bytes and its blocks have {}; use another drive",
+         name_, f.transfer_bytes, f.block_bytes);
+  if (f.blocks * f.block_bytes < attr.bytes)
+    fail(XIO_ERR_ARG, "cannot open {}: it has {} bytes and {} were asked for; ask for less, or use a larger drive",
+         name_, f.blocks * f.block_bytes, attr.bytes);
+  if (f.read_only && !read_only_)
+    fail(XIO_ERR_ARG, "cannot open {}: the namespace is write protected; open it with XIO_STORAGE_READ_ONLY", name_);
+}
+
+// Kernels get the doorbells and nothing else of the controller.
+doorbell_reach vfio_controller::show_doorbells(std::uint32_t queues) {
+  unsigned char* page = device_->registers() + w::k_reg_doorbells;
+  const std::size_t room = device_->register_bytes() - w::k_reg_doorbells;
+  const std::size_t end = w::cq_head_doorbell(queues, drive_->facts().stride) + 4 - w::k_reg_doorbells;
+  if (end > room)
+    fail(XIO_ERR_ARG, "cannot open {}: the doorbells of {} queues are {} bytes, and it has {}; ask for fewer", name_,
+         queues, end, room);
+  const std::size_t whole = memory::align_up(end, gpu::page_size()).value_or(room);
+  kernel_page_ = gpu::map_registers(page, std::min(whole, room));
+  doorbell_reach can;
+  if (kernel_page_ != nullptr) can.registers = static_cast<unsigned char*>(kernel_page_) - w::k_reg_doorbells;
+  can.bdf = place_.bus_devfn;
+  can.host_registers = device_->registers();
+  return can;
+}
+
+dev::storage_view vfio_controller::view() const {
+  dev::storage_view v = queues_->view();
+  if (read_only_) v.read_only = 1;
+  return v;
+}
+
+// By the watch's thread. The first failure of a ring stays: it says more.
+void vfio_controller::lose(const std::string& what, std::uint32_t csts) {
+  log::warn("{}: {} (CSTS {:#x})", name_, what, csts);
+  for (std::uint32_t i = 0; i < queues_->count(); ++i) {
+    dev::ring_state* state = queues_->queue_view(i).state;
+    std::uint32_t failed = 0;
+    gpu::copy(&failed, &state->failed, sizeof failed);
+    if (failed != 0) continue;
+    gpu::copy(&state->failed_ticket, &state->completed, sizeof state->completed);
+    gpu::put_value(&state->vendor, csts);
+    gpu::put_value(&state->failed, static_cast<std::uint32_t>(XIO_ERR_TRANSPORT));
+  }
+}
+
+}  // namespace xio::nvme

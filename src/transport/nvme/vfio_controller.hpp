@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// "nvme:BDF/NSID": a real drive behind an IOMMU, taken from the kernel by vfio.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "transport/nvme/drive.hpp"
+#include "transport/nvme/nvme.hpp"
+#include "transport/nvme/queue_set.hpp"
+#include "transport/nvme/vfio_device.hpp"
+#include "transport/nvme/vfio_function.hpp"
+#include "transport/nvme/vfio_lender.hpp"
+#include "transport/nvme/vfio_watch.hpp"
+
+namespace xio::nvme {
+
+class vfio_controller : public controller, private bus {
+ public:
+  vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o, model::machine& machine);
+  ~vfio_controller() override;
+
+  const char* backend() const override { return backend_.c_str(); }
+  dev::storage_view view() const override;
+  dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
+  std::uint32_t queue_count() const override { return queues_->count(); }
+  std::uint64_t map(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
+  void unmap(void* base) override { device_->space().unmap(base); }
+
+ private:
+  std::uint64_t map_queue(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
+  void unmap_queue(void* base) override { device_->space().unmap(base); }
+  void* lend(std::size_t bytes) override { return lender_ == nullptr ? nullptr : lender_->lend(bytes); }
+  void take_back(void* base) override { lender_->take_back(base); }
+
+  void check(const xio_storage_attr_t& attr) const;
+  doorbell_reach show_doorbells(std::uint32_t queues);
+  void lose(const std::string& what, std::uint32_t csts);
+  void close() noexcept;
+
+  std::string name_;
+  vfio_name place_;
+  std::string backend_;
+  bool read_only_;
+  std::unique_ptr<vfio_lender> lender_;
+  std::unique_ptr<vfio_device> device_;
+  std::unique_ptr<drive> drive_;
+  void* kernel_page_ = nullptr;  // the doorbells as kernels store to them
+  std::unique_ptr<queue_set> queues_;
+  std::unique_ptr<vfio_watch> watch_;
+};
+
+}  // namespace xio::nvme

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// A PCI function opened by vfio: its registers, and what the kernel says of it afterwards.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "transport/nvme/vfio_space.hpp"
+
+namespace xio::nvme {
+
+// Closes what it holds.
+class descriptor {
+ public:
+  explicit descriptor(int fd = -1) : fd_(fd) {}
+  ~descriptor();
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class vfio_device {
+ public:
+  // group: of find_vfio_group. Throws the reason and the cure.
+  vfio_device(const std::string& name, const std::string& bdf, std::uint32_t group);
+  ~vfio_device();
+  vfio_device(const vfio_device&) = delete;
+  vfio_device& operator=(const vfio_device&) = delete;
+
+  vfio_space& space() const { return *space_; }
+  unsigned char* registers() const { return registers_; }
+  std::size_t register_bytes() const { return register_bytes_; }
+  // Become readable when the kernel wants the device back, and when it has seen a PCIe error of it. -1: it never says.
+  int wanted_back() const { return wanted_back_.get(); }
+  int broken() const { return broken_.get(); }
+
+ private:
+  void map_registers(const std::string& name);
+  void enable_dma(const std::string& name);
+  void listen(std::uint32_t index, int event);
+
+  std::shared_ptr<vfio_space> space_;
+  // The device goes before its group, the group before the domain.
+  descriptor group_;
+  std::unique_ptr<descriptor> device_;
+  descriptor wanted_back_, broken_;
+  unsigned char* registers_ = nullptr;
+  std::size_t register_bytes_ = 0;
+};
+
+}  // namespace xio::nvme

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/vfio_function.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <vector>
+
+#include "base/error.hpp"
+#include "transport/nvme/holders.hpp"
+
+namespace xio::nvme {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// PCI Code and ID Assignment 1.11: mass storage, non-volatile memory, NVM Express I/O controller.
+constexpr std::uint32_t k_nvme_class = 0x010802;
+constexpr std::uint32_t k_no_group = ~0u;
+
+// The last part of what a link points to, or "".
+std::string target_name(const fs::path& link) {
+  std::error_code ec;
+  return fs::read_symlink(link, ec).filename().string();
+}
+
+std::uint32_t number_in(const std::string& text, int base, std::uint32_t otherwise) {
+  std::uint32_t value = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return ec == std::errc{} && end == text.data() + text.size() ? value : otherwise;
+}
+
+std::uint32_t class_of(const fs::path& function) {
+  std::ifstream in(function / "class");
+  std::string text;
+  in >> text;
+  return text.starts_with("0x") ? number_in(text.substr(2), 16, 0) : 0;
+}
+
+std::string how_to_bind(const std::string& bdf) {
+  return fmt::format(
+      "modprobe vfio-pci; driverctl set-override {0} vfio-pci (or: echo vfio-pci > "
+      "/sys/bus/pci/devices/{0}/driver_override; echo {0} > /sys/bus/pci/devices/{0}/driver/unbind; echo {0} > "
+      "/sys/bus/pci/drivers_probe)",
+      bdf);
+}
+
+}  // namespace
+
+vfio_name parse_vfio_name(const std::string& name) {
+  static const std::regex pattern("nvme:(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[01][0-9a-fA-F]\\.[0-7])(?:/([0-9]+))?");
+  std::smatch part;
+  if (!std::regex_match(name, part, pattern))
+    fail(XIO_ERR_ARG, "cannot open storage \"{}\": write it as nvme:BDF/NSID, as in nvme:0000:3b:00.0/1", name);
+  vfio_name out;
+  out.bdf = (part[1].matched ? part.str(1) : "0000") + ":" + part.str(2);
+  std::transform(out.bdf.begin(), out.bdf.end(), out.bdf.begin(),
+                 [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  out.bus_devfn = number_in(out.bdf.substr(5, 2), 16, 0) << 8 | number_in(out.bdf.substr(8, 2), 16, 0) << 3 |
+                  number_in(out.bdf.substr(11, 1), 16, 0);
+  if (part[3].matched) out.nsid = number_in(part.str(3), 10, 0);
+  // NVMe base 2.0, 3.2.1.2: 0 names none and ffffffffh all.
+  if (out.nsid == 0 || out.nsid == ~0u)
+    fail(XIO_ERR_ARG, "cannot open storage \"{}\": a namespace has a number from 1 to 4294967294", name);
+  return out;
+}
+
+std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, const std::string& name) {
+  const fs::path function = fs::path(root + "/sys/bus/pci/devices") / bdf;
+  std::error_code ec;
+  if (!fs::exists(function, ec))
+    fail(XIO_ERR_ARG, "cannot open {}: there is no PCI function {}; lspci -D -d ::0108 lists the NVMe controllers",
+         name, bdf);
+  if (const std::uint32_t code = class_of(function); code != k_nvme_class)
+    fail(XIO_ERR_ARG,
+         "cannot open {}: {} is no NVMe controller (PCI class {:06x}); lspci -D -d ::0108 lists those there are", name,
+         bdf, code);
+  const std::string driver = target_name(function / "driver");
+  if (driver != "vfio-pci") {
+    if (const std::string who = holder_of_disks(root, disks_of(root, bdf)); !who.empty())
+      fail(XIO_ERR_STATE, "cannot open {}: {}; free it first, or use another drive", name, who);
+    fail(XIO_ERR_STATE, "cannot open {}: {} is bound to {} and not to vfio-pci, so bind it: {}", name, bdf,
+         driver.empty() ? "no driver" : "the driver " + driver, how_to_bind(bdf));
+  }
+  const std::uint32_t group = number_in(target_name(function / "iommu_group"), 10, k_no_group);
+  if (group == k_no_group)
+    fail(XIO_ERR_UNSUPPORTED,
+         "cannot open {}: {} is behind no IOMMU; switch it on in the firmware (VT-d, AMD-Vi) and boot Linux with "
+         "intel_iommu=on or amd_iommu=on",
+         name, bdf);
+  return group;
+}
+
+std::string others_in_group(const std::string& root, std::uint32_t group) {
+  std::vector<std::string> found;
+  std::error_code ec;
+  const fs::path folder = root + fmt::format("/sys/kernel/iommu_groups/{}/devices", group);
+  for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec)) {
+    const std::string driver = target_name(it->path() / "driver");
+    // A group is viable while no driver but vfio's own, the stub's and that of bridges works in it.
+    if (!driver.empty() && driver != "vfio-pci" && driver != "pci-stub" && driver != "pcieport")
+      found.push_back(fmt::format("{} ({})", it->path().filename().string(), driver));
+  }
+  std::sort(found.begin(), found.end());
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
+}  // namespace xio::nvme

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// A PCI function by its address, as sysfs tells of it: whether it is an NVMe controller that vfio may take.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace xio::nvme {
+
+// "nvme:[DOMAIN:]BUS:DEVICE.FUNCTION[/NSID]", taken apart.
+struct vfio_name {
+  std::string bdf;              // "0000:3b:00.0"
+  std::uint32_t nsid = 1;       // 1 .. 0xfffffffe
+  std::uint32_t bus_devfn = 0;  // BUS << 8 | DEVICE << 3 | FUNCTION
+};
+vfio_name parse_vfio_name(const std::string& name);  // throws XIO_ERR_ARG
+
+// The IOMMU group of a controller that is ready to be opened by vfio; throws the reason and the cure where it is not.
+// name: for sentences. root: "" or a folder that stands for it.
+std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, const std::string& name);
+
+// "0000:03:00.1 (e1000e)" for each function of the group that another driver has; "" if there is none.
+std::string others_in_group(const std::string& root, std::uint32_t group);
+
+}  // namespace xio::nvme
