@@ -124,7 +124,7 @@ void print(row r) {
     std::puts(
         "test,op,scope,bytes,ctas,threads,iterations,samples,min_us,median_us,p99_us,max_us,mean_us,GB_per_s,Mmsg_per_"
         "s,"
-        "route,backend,emulated,gpu");
+        "route,emulated,backend,gpu");
   headed = true;
   std::sort(r.us.begin(), r.us.end());
   const size_t n = r.us.size();
@@ -136,7 +136,7 @@ void print(row r) {
   std::printf("%s,%s,%s,%zu,%u,%u,%u,%zu,%.4f,%.4f,%.4f,%.4f,%.4f,", r.test, r.op, r.scope, r.bytes, r.ctas, r.threads,
               g_set.iterations, n, r.us[0], median, r.us[(n * 99 + 99) / 100 - 1], r.us[n - 1], sum / double(n));
   if (r.rate) std::printf("%.4f", double(r.bytes) / median / 1e3);
-  std::printf(",,direct,plain CUDA,,%s\n", about.name);
+  std::printf(",,direct,,plain CUDA,%s\n", about.name);
   std::fflush(stdout);
 }
 

@@ -12,11 +12,12 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Four significant digits, and as many as it takes before the point.
+// Four significant digits, and never less than stands before the point.
 std::string text_of(double v) {
-  const double size = v < 0 ? -v : v;
-  if (size >= 1000) return fmt::format("{:.0f}", v);
-  return fmt::format("{:.{}f}", v, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
+  int digits = 3;
+  for (double size = v < 0 ? -v : v; digits > 0 && size >= 10; size /= 10) --digits;
+  for (double size = v < 0 ? -v : v; digits < 9 && size > 0 && size < 1; size *= 10) ++digits;
+  return fmt::format("{:.{}f}", v, digits);
 }
 
 std::string text_of(const cell& c) {

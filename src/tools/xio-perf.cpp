@@ -3,7 +3,8 @@
 // The options are those of NVSHMEM's tests; what was moved is compared after every measurement. The manual is
 // xio-perf(1).
 //
-// Exit status: 0; 1 if something failed, wrong data included; 2 for a wrong command line.
+// Exit status: 0; 1 if something failed, wrong data included; 2 for a wrong command line, also where only the world
+// tells that it is.
 #include <cstdio>
 #include <memory>
 #include <set>
@@ -39,15 +40,18 @@ std::unique_ptr<drive> open_drive(session& s, const settings& set, const plan& p
 
 void run_all(const settings& set, const std::vector<plan>& plans, const machine_shape& m) {
   session s(need_of(plans, m));
+  for (const plan& p : plans)
+    if (p.what->how == shape::pingpong && s.n_pes() != 2)
+      fail(XIO_ERR_ARG, "{}: {} PEs, and it takes two: mpirun -np 2 or xiorun -n 2", p.what->name, s.n_pes());
   const tools::facts about = facts_of(m, s.n_pes());
   tools::records out(set.format, about, stdout);
   plotter picture;
   std::set<std::string> backends;
   bool emulated = false;
   for (const plan& p : plans) {
-    const auto drive = open_drive(s, set, p, m);
+    const auto storage = open_drive(s, set, p, m);
     for (const std::uint64_t bytes : p.sizes) {
-      const result r = measure(s, p, bytes, m, drive.get());
+      const result r = measure(s, p, bytes, m, storage.get());
       if (s.me() != 0) continue;
       out.add(row_of(p, r, m, set.message_rate));
       picture.add(p, r);
@@ -77,9 +81,10 @@ int main(int argc, char** argv) {
         need_of(plans, m);
       }) != XIO_OK)
     return tools::refuse("xio-perf", last_error());
-  if (xio::guard([&] { run_all(set, plans, m); }) == XIO_OK) return 0;
+  const xio_status_t status = xio::guard([&] { run_all(set, plans, m); });
+  if (status == XIO_OK) return 0;
   std::fprintf(stderr, "xio-perf: %s\n", last_error());
   std::fflush(nullptr);
   // The other PEs may be waiting for this one: no way back through what waits for them.
-  std::_Exit(k_exit_failed);
+  std::_Exit(status == XIO_ERR_ARG ? tools::k_exit_usage : k_exit_failed);
 }

@@ -100,7 +100,7 @@ std::vector<unsigned char> drive::content(std::uint64_t offset, std::uint64_t by
   w.first = offset / bytes;
   session_.answer.prepare(w, 1, 1);
   launch_storage(scope::thread, false, dim3(1), dim3(1), w);
-  session_.answer.collect("reading the drive to compare");
+  session_.collect("reading the drive to compare", w);
   return copy_of(w.dst, bytes);
 }
 

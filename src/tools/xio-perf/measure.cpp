@@ -130,7 +130,7 @@ class run {
       case g_lat: launch_scalar_latency(true, 1, w); break;
       default: launch_atomic_latency(w);
     }
-    s_.answer.collect(name_.c_str());
+    s_.collect(name_.c_str(), w);
     keep_samples();
   }
 
@@ -158,7 +158,7 @@ class run {
       if (!sends(s_.me())) continue;
       s_.answer.prepare(w, 0, p_.ctas);
       launch_stream(w);
-      s_.answer.collect(name_.c_str());
+      s_.collect(name_.c_str(), w);
       if (i != 0) us_.push_back(us_of(s_.answer.spans) / w.iterations);
     }
     if (p_.bidirectional && !alone()) us_ = s_.slowest(p_.route, us_);
@@ -167,8 +167,6 @@ class run {
   void together() {
     // Flags count on from run to run, so that none has to be cleared.
     static std::uint64_t base = 0;
-    if (p_.what->how == shape::pingpong && s_.n_pes() != 2)
-      fail(XIO_ERR_ARG, "{}: {} PEs; a ping-pong wants two: mpirun -np 2 or xiorun -n 2", p_.what->name, s_.n_pes());
     work w = blank();
     w.base = base;
     base += std::uint64_t{p_.warm_up} + p_.iterations + 1024;
@@ -181,7 +179,7 @@ class run {
       case put_signal_pingpong: launch_put_signal_pingpong(p_.who, p_.threads, w); break;
       default: launch_barrier(p_.who, p_.threads, w);
     }
-    s_.answer.collect(name_.c_str());
+    s_.collect(name_.c_str(), w);
     keep_samples();
   }
 
@@ -200,7 +198,7 @@ class run {
       fill_poison(s_.dst, groups * bytes_ + k_guard);
       s_.answer.prepare(w, std::size_t{groups} * w.iterations, p_.ctas);
       launch_storage(p_.who, write, dim3(p_.ctas), dim3(p_.threads), w);
-      s_.answer.collect(name_.c_str());
+      s_.collect(name_.c_str(), w);
     }
     keep_samples();
     all_us_ = us_of(s_.answer.spans);

@@ -38,9 +38,18 @@ void checked(xio_status_t status, const char* what) {
 // --- What kernels answer -----------------------------------------------------------------------------
 
 namespace {
+
 // Before the samples: status, bad values, the gate, each on a line of its own.
 constexpr std::size_t k_line = 128;
 constexpr std::size_t k_head = 3 * k_line;
+
+// Which engine failed and what it calls that, or nothing.
+std::string engine_of(xio_world_t* world, xio_ctx_t ctx) {
+  xio_error_info_t info{};
+  if (xio_ctx_error(world, ctx, &info) != XIO_OK || info.status == XIO_OK || *info.engine == '\0') return "";
+  return fmt::format(" ({} queue {}, its own code {:#x}, op {})", info.engine, info.queue, info.vendor, info.ticket);
+}
+
 }  // namespace
 
 answers::~answers() {
@@ -68,7 +77,7 @@ void answers::prepare(work& w, std::size_t n_samples, std::size_t n_spans) {
   spans.resize(n_spans);
 }
 
-void answers::collect(const char* what) {
+void answers::collect(const char* what, xio_world_t* world, xio_ctx_t ctx) {
   checked(hipGetLastError(), what);
   checked(hipDeviceSynchronize(), what);
   const auto* at = static_cast<const unsigned char*>(block_);
@@ -77,8 +86,8 @@ void answers::collect(const char* what) {
   checked(hipMemcpy(&status, at, sizeof status, hipMemcpyDeviceToHost), what);
   checked(hipMemcpy(&bad, at + k_line, sizeof bad, hipMemcpyDeviceToHost), what);
   if (status != XIO_OK)
-    fail(static_cast<xio_status_t>(status), "{}: an op answered {}", what,
-         xio_status_name(static_cast<xio_status_t>(status)));
+    fail(static_cast<xio_status_t>(status), "{}: an op answered {}{}", what,
+         xio_status_name(static_cast<xio_status_t>(status)), engine_of(world, ctx));
   if (bad != 0) fail(XIO_ERR_TRANSPORT, "{}: {} values were not what they had to be", what, bad);
   const std::size_t sample_bytes = samples.size() * sizeof(std::uint64_t);
   if (sample_bytes != 0) checked(hipMemcpy(samples.data(), at + k_head, sample_bytes, hipMemcpyDeviceToHost), what);
@@ -148,7 +157,7 @@ std::vector<double> session::slowest(xio_route_t route, const std::vector<double
     w.peer = pe;
     answer.prepare(w, 0, 1);
     launch_fetch(w);
-    answer.collect("fetching the times of the others");
+    collect("fetching the times of the others", w);
     std::vector<double> theirs(all.size());
     checked(hipMemcpy(theirs.data(), fetched, bytes, hipMemcpyDeviceToHost), "fetching the times of the others");
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::max(all[i], theirs[i]);

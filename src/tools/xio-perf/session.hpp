@@ -24,8 +24,9 @@ class answers {
 
   // Room, zeroed, and the pointers into it.
   void prepare(work& w, std::size_t samples, std::size_t spans);
-  // Waits for the kernel and fetches what it left. Throws what failed. what: "put_lat of 8 bytes".
-  void collect(const char* what);
+  // Waits for the kernel and fetches what it left. Throws what failed; world and ctx tell more of it. what: "put_lat of
+  // 8 bytes".
+  void collect(const char* what, xio_world_t* world, xio_ctx_t ctx);
 
   std::vector<std::uint64_t> samples;
   std::vector<span> spans;
@@ -55,6 +56,7 @@ class session {
   work blank(xio_route_t route);
   // Collective. The longest that any PE took, time by time. No more than the first 1024 of them.
   std::vector<double> slowest(xio_route_t route, const std::vector<double>& mine);
+  void collect(const char* what, const work& w) { answer.collect(what, world_, w.ctx); }
   void close();  // collective
 
   char* src = nullptr;

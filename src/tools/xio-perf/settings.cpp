@@ -205,7 +205,10 @@ std::string objection(const settings& s) {
     return "--datatype float and double are not for atomic_lat and atomic_bw; atomics of other than whole numbers "
            "would measure the same";
   if (!s.storage.empty() && !storage) return "--storage goes with nvme_read and nvme_write";
-  if (s.i_know && !asked([](auto* t) { return t->id == test_id::nvme_write; })) return "--i-know goes with nvme_write";
+  const bool writes = asked([](auto* t) { return t->id == test_id::nvme_write; });
+  if (writes && !s.storage.empty() && !s.i_know)
+    return fmt::format("nvme_write would write over what is on {}; say --i-know if that may be", s.storage);
+  if (s.i_know && !writes) return "--i-know goes with nvme_write";
   if (s.bidirectional && asked([](auto* t) { return t->how == shape::pingpong || t->how == shape::barrier; }))
     return "--bidir is for tests in which one PE sends";
   if (s.bidirectional && storage) return "--bidir is for tests in which one PE sends to another";

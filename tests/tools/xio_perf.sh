@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What xio-perf measures and prints: every test with two PEs or alone, every route, three formats, a picture.
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+perf=$builddir/xio-perf
+run=$builddir/xiorun
+if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
+if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+checks=0
+failures=0
+unset "${!XIO_RUN_@}" XIO_ROUTE XIO_BACKEND 2>/dev/null
+export XIO_TIMEOUT_MS=60000 TMPDIR=$scratch
+
+wrong() {
+  echo "FAIL $1"
+  printf '%s\n' "$out" | head -n 30 | sed 's/^/  /'
+  failures=$((failures + 1))
+}
+# passes COMMAND...: $out is what it printed.
+passes() {
+  out=$(timeout -k 5 120 "$@" 2>&1)
+  local got=$?
+  checks=$((checks + 1))
+  [ $got = 0 ] || wrong "status $got: $*"
+}
+says() {
+  checks=$((checks + 1))
+  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
+}
+# Rows of the CSV in $out, and what has to hold in each: min <= median <= p99 <= max, the mean among them, and the
+# bandwidth that follows from bytes and median. Of quoted cells only the last columns have any.
+rows() {
+  local problem
+  problem=$(awk -F, -v wanted="$1" -v senders="${2:-1}" '
+    NR == 1 {for (i = 1; i <= NF; ++i) at[$i] = i; next}
+    {++n; min = $at["min_us"]; med = $at["median_us"]; p99 = $at["p99_us"]; max = $at["max_us"]; mean = $at["mean_us"]
+     if (!(min > 0 && min <= med && med <= p99 && p99 <= max && mean >= min && mean <= max)) print "times of row " n ": " $0
+     gb = $at["GB_per_s"]
+     if (gb != "" && $at["route"] != "nvme") {is = senders * $at["bytes"] / med / 1000
+       if (gb - is > is / 50 + 0.0002 || is - gb > is / 50 + 0.0002) print "row " n ": " gb " GB/s and not " is}
+     if ($at["samples"] + 0 < 1) print "row " n " has no samples"}
+    END {if (n != wanted) print n + 0 " rows and not " wanted}' <<<"$out")
+  checks=$((checks + 1))
+  [ -z "$problem" ] || wrong "$problem"
+}
+# How many rows have that in a column.
+column() {
+  local got
+  got=$(awk -F, -v name="$1" -v is="$2" 'NR == 1 {for (i = 1; i <= NF; ++i) if ($i == name) c = i; next} $c == is {++n}
+    END {print n + 0}' <<<"$out")
+  checks=$((checks + 1))
+  [ "$got" = "$3" ] || wrong "$got rows and not $3 have $2 as $1"
+}
+
+# --- Every test with two PEs ---
+small=(-n 5 -w 1 --format csv)
+streams=("${small[@]}" -r 2)
+passes "$run" -n 2 "$perf" put_lat get_lat -b 1 -e 4097 -f 64 -s thread,wave,block "${small[@]}"
+rows 18
+column scope wave 6
+column ctas 1 18
+passes "$run" -n 2 "$perf" p_lat g_lat put_bw get_bw p_bw g_bw atomic_bw -b 100 -e 70000 -f 700 -c 3 -t 64 "${streams[@]}"
+rows 13
+passes "$run" -n 2 "$perf" put_bw get_bw -b 4k -e 4k -s thread,wave,block -c 2 -t 128 --lockstep "${streams[@]}"
+rows 6
+passes "$run" -n 2 "$perf" put_lat put_bw g_bw atomic_bw -b 4k -e 4k --bidir "${streams[@]}"
+rows 4 2
+passes "$run" -n 2 "$perf" p_pingpong signal_pingpong put_pingpong put_signal_pingpong barrier -e 4k -f 512 \
+  -s thread,wave,block "${small[@]}"
+rows 17
+column test barrier 3
+passes "$run" -n 2 "$perf" put_staged_lat get_staged_lat -b 100 -e 70000 -f 700 "${small[@]}"
+rows 4
+passes "$run" -n 2 "$perf" packet_pingpong "${small[@]}"
+rows 5
+for type in int uint64; do
+  passes "$run" -n 2 "$perf" atomic_lat atomic_bw -a all -d $type -b 256 -e 256 "${small[@]}"
+  rows 28
+done
+column op compare_swap 2
+
+# --- Every route; what carried it is said ---
+for route in rdma sdma; do
+  passes "$run" -n 2 "$perf" put_lat get_lat put_bw get_bw p_lat g_lat atomic_lat put_signal_pingpong barrier \
+    -b 256 -e 1k -f 4 --route $route "${streams[@]}"
+  rows 15
+  column test g_lat 1
+done
+column route sdma 10
+column route direct 5
+if [ "$gpu" = host ]; then
+  column emulated emulated 15
+  column backend 'model gfx90a' 10
+fi
+
+# --- Alone ---
+passes "$perf" nvme_read nvme_write -b 512 -e 32k -f 64 -c 2 -t 8 "${small[@]}"
+rows 4
+column route nvme 4
+column emulated emulated 4
+passes "$perf" nvme_read nvme_write -b 4k -e 4k -s wave,block -c 2 -t 128 "${small[@]}"
+rows 4
+passes "$perf" sdma_copy -b 4k -e 1M -f 16 "${streams[@]}"
+rows 3
+column route sdma 3
+checks=$((checks + 1))
+[ -z "$(ls -A "$scratch")" ] || wrong "files were left: $(ls "$scratch")"
+# A file of the user's: read as it is; written over where that was said.
+head -c 1M /dev/urandom >"$scratch/drive"
+sum=$(sha256sum <"$scratch/drive")
+passes "$perf" nvme_read --storage "file:$scratch/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
+rows 1
+checks=$((checks + 1))
+[ "$sum" = "$(sha256sum <"$scratch/drive")" ] || wrong 'nvme_read changed the file'
+passes "$perf" nvme_write --i-know --storage "file:$scratch/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
+checks=$((checks + 1))
+[ "$sum" != "$(sha256sum <"$scratch/drive")" ] || wrong 'nvme_write wrote nothing'
+
+# --- Under mpirun ---
+if [ -n "$MPIRUN" ]; then
+  out=$(mpirun_np 2 timeout -k 5 120 "$perf" put_lat signal_pingpong -e 64 "${small[@]}" 2>/dev/null)
+  rows 5
+  column test put_lat 4
+fi
+
+# --- For people, for programs, and as a picture ---
+passes "$run" -n 2 "$perf" put_bw -b 1k -e 4k -n 3 --report_msgrate
+says '^# version: [0-9]+\.[0-9]+\.[0-9]+'
+says '^# machine: .'
+says "^# platform: $gpu\$"
+says '^# pes: 2$'
+says '^test +scope +bytes +min_us +median_us +p99_us +max_us +GB_per_s +Mmsg_per_s +route +emulated$'
+says '^put_bw +block +1024 '
+says '^# direct: load/store$'
+if [ "$gpu" = host ]; then says '^put_bw.* direct +emulated$'; fi
+if command -v python3 >/dev/null; then
+  out=$(timeout -k 5 120 "$run" -n 2 "$perf" put_lat -e 64 -n 5 --format json 2>/dev/null)
+  checks=$((checks + 1))
+  python3 -c '
+import json, sys
+all = json.load(sys.stdin)
+assert all["platform"] == sys.argv[1] and all["version"] and all["machine"] and all["pes"] == "2", all
+rows = all["results"]
+assert [r["bytes"] for r in rows] == [8, 16, 32, 64], rows
+for r in rows:
+    assert r["samples"] == 5 and 0 < r["min_us"] <= r["median_us"] <= r["max_us"] and r["route"] == "direct", r
+    assert (r["emulated"] == "emulated") == (sys.argv[1] == "host"), r
+' "$gpu" <<<"$out" || wrong 'the JSON is not what it has to be'
+fi
+if command -v gnuplot >/dev/null; then
+  passes "$perf" put_lat get_lat -e 1k -n 5 --plot "$scratch/it's \"one\".png"
+  checks=$((checks + 1))
+  [ "$(head -c 4 "$scratch/it's \"one\".png" | tail -c 3)" = PNG ] || wrong '--plot drew no PNG'
+else
+  echo 'no gnuplot: --plot is not tried'
+fi
+
+echo "$checks checks, $failures failures"
+[ $failures = 0 ]

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What xio-perf refuses, with which sentence, and how it ends when something fails.
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+perf=$builddir/xio-perf
+run=$builddir/xiorun
+if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
+if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+checks=0
+failures=0
+unset "${!XIO_@}" 2>/dev/null
+export XIO_TIMEOUT_MS=60000
+
+wrong() {
+  echo "FAIL $1"
+  printf '%s\n' "$out" | head -n 20 | sed 's/^/  /'
+  failures=$((failures + 1))
+}
+# ends STATUS SENTENCE COMMAND...
+ends() {
+  local expected=$1 sentence=$2 got
+  shift 2
+  out=$(timeout -k 5 120 "$@" 2>&1)
+  got=$?
+  checks=$((checks + 2))
+  [ $got = "$expected" ] || wrong "status $got and not $expected: $*"
+  grep -qE -- "$sentence" <<<"$out" || wrong "not said by $*: $sentence"
+}
+refuses() {
+  local sentence=$1
+  shift
+  ends 2 "$sentence" "$perf" "$@"
+  checks=$((checks + 1))
+  [ "$(wc -l <<<"$out")" = 1 ] || wrong "more than one line: $*"
+}
+
+# --- Words ---
+refuses 'no test was named; see xio-perf --help'
+refuses "there is no test 'put_lta'; did you mean put_lat\?" put_lta
+refuses "there is no test 'fly'" fly
+refuses 'the option --itres is not known; did you mean --iters\?' put_lat --itres 5
+refuses 'the option -q is not known' put_lat -q
+# --- Numbers and sizes ---
+for flag in -n -c -t -r; do
+  for bad in 0 -1 x 1.5 '' 99999999999999999999 1e3; do refuses "'$bad' is not a number in 1 \.\. " put_bw "$flag" "$bad"; done
+done
+refuses "'-1' is not a number in 0 \.\. " put_lat -w -1
+refuses "'1' is not a number in 2 \.\. " put_lat -f 1
+refuses "'1025' is not a number in 1 \.\. 1024" put_lat -t 1025
+for flag in -b -e; do
+  refuses "'x' is no size; give bytes as" put_lat $flag x
+  refuses "'-8' is no size" put_lat $flag -8
+  refuses '0 is not in 1 \.\. 4G' put_lat $flag 0
+  refuses '5G is not in 1 \.\. 4G' put_lat $flag 5G
+done
+refuses '--min_size 2k is above --max_size 1k' put_lat -b 2k -e 1k
+refuses '--iters: 1 required' put_lat -n
+# --- Names ---
+refuses "'blok' is not one of thread\|wave\|block.*; did you mean block\?" put_lat -s blok
+refuses "'' is not one of" put_lat -s thread,
+refuses "'fetch_ad' is not one of .*; did you mean fetch_add\?" atomic_lat -a fetch_ad
+refuses "'flot' is not one of .*; did you mean float\?" p_lat -d flot
+refuses "'char' is not one of" p_lat -d char
+refuses "'some' is not one of" put_lat -o some
+refuses "'driect' is not one of .*; did you mean direct\?" put_lat --route driect
+refuses "'xml' is not one of table\|csv\|json" put_lat --format xml
+# --- Combinations ---
+refuses '--atomic_op goes with' put_lat -a add
+refuses 'float and double are not for' atomic_lat -d double
+refuses '--storage goes with' put_lat --storage file:x
+refuses '--i-know goes with' nvme_read --i-know
+refuses '--bidir is for tests in which one PE sends' barrier --bidir
+refuses '--bidir is for tests in which one PE sends' nvme_read --bidir
+refuses '--lockstep goes with' put_lat --lockstep
+refuses '--repeat goes with' put_lat -r 3
+refuses 'sdma_copy goes by' sdma_copy --route rdma
+refuses 'a packet of 6 bytes cannot be' packet_pingpong -b 6 -e 6
+refuses 'are no whole waves of' put_bw -s wave -t 33
+refuses 'of which [0-9]+ run at the same time' put_bw -c 65535 --lockstep
+refuses 'samples do not fit' put_lat -n 10000000 -s block nvme_read -c 1024 -t 1024
+refuses 'take more than 4G of memory' nvme_read -b 1G -e 1G
+refuses 'its folder is not there' put_lat --plot "$scratch/none/x.png"
+out=$(PATH=/nowhere "$perf" put_lat --plot "$scratch/x.png" 2>&1)
+checks=$((checks + 1))
+grep -q 'needs gnuplot' <<<"$out" || wrong 'a missing gnuplot is not named'
+# A drive is not written over unasked.
+head -c 64k /dev/urandom >"$scratch/drive"
+sum=$(sha256sum <"$scratch/drive")
+refuses 'would write over what is on file:.*/drive; say --i-know' nvme_write --storage "file:$scratch/drive"
+# What only the world, or the drive, tells.
+refuses '1 PEs, and it takes two' put_pingpong
+refuses 'has 65536 bytes and the test wants' nvme_read --storage "file:$scratch/drive" -b 4k -e 4k -t 64
+refuses '100 is no multiple of the 512 bytes of a block' nvme_read -b 100 -e 100
+checks=$((checks + 1))
+[ "$sum" = "$(sha256sum <"$scratch/drive")" ] || wrong 'the drive was touched'
+ends 2 '4 PEs, and it takes two' "$run" -n 4 "$perf" p_pingpong
+# -o of NVSHMEM's command lines is taken, and said to be nothing.
+ends 0 '-o is without effect' "$perf" put_lat -e 8 -n 2 -o sum
+
+# --- Failures are told, with the engine's own words ---
+ends 1 'cannot open .*none' "$perf" nvme_read --storage "file:$scratch/none"
+if [ "$gpu" = host ]; then
+  ends 1 'put_lat of 8 bytes: an op answered XIO_ERR_TRANSPORT \(rdma queue' \
+    env XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" put_lat --route rdma -e 8
+fi
+# shellcheck disable=SC2016  # for the inner shell
+ends 1 'results could not be written' sh -c '"$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf"
+
+echo "$checks checks, $failures failures"
+[ $failures = 0 ]
