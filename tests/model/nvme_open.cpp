@@ -43,7 +43,8 @@ void expect(const answer& a, xio_status_t status, const std::string& part) {
 
 TEST(nvme_open, names) {
   expect(open_as("nvme:ffff:01:00.0/1", with(0)), XIO_ERR_ARG, "no PCI function ffff:01:00.0");
-  expect(open_as("kmod:/dev/nvme0n1", with(0)), XIO_ERR_UNSUPPORTED, "use file:PATH");
+  expect(open_as("kmod:/dev/sda", with(0)), XIO_ERR_ARG, "wants a whole namespace as /dev/nvme0n1");
+  expect(open_as("kmod:/dev/nvme99n99", with(0)), XIO_ERR_IO, "Linux knows no drive /dev/nvme99n99");
   expect(open_as("ftp:there", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");
   expect(open_as("plain", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");
   expect(open_as("", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");

@@ -39,7 +39,7 @@ guest() {
   mkdir -p "$share"
   cp "$here/kmod_guest.sh" "$share/"
   strip --strip-debug -o "$share/xio.ko" "$work/6.12/xio.ko"
-  "$here/carry" "$share/root" "$kmod" || exit 125
+  "$here/carry" "$share/root" "$kmod" "$kmod"_open || exit 125
   cat >"$share/plan" <<PLAN
 kmod='$kmod'
 translated=$2
@@ -63,7 +63,7 @@ PLAN
   return 1
 }
 
-if [ ! -x "$kmod" ]; then
+if [ ! -x "$kmod" ] || [ ! -x "$kmod"_open ]; then
   echo "no $kmod; make check-vm-kmod builds it" >&2
   exit 125
 fi

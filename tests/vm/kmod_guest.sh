@@ -71,6 +71,11 @@ insmod /share/xio.ko || { fail 'the module does not load' && dmesg | tail -n 20 
 
 # ---- beside another driver
 try calls "$drive" "$translated"
+if "$kmod"_open kmod:/dev/nvme0n1 >/tmp/out 2>&1 && grep -q "driver lends none of its queues; bind $drive to vfio-pci and open nvme:$drive/1" /tmp/out; then
+  echo "ok   kmod:/dev/nvme0n1 says what to do instead"
+else
+  fail "kmod:/dev/nvme0n1 says: $(cat /tmp/out)"
+fi
 chgrp 44 /dev/xio
 chmod o+rw /dev/udmabuf
 try unprivileged "$drive" "$translated"

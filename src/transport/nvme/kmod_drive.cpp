@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/kmod_drive.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <regex>
+
+#include "../../../kernel/xio/xio_uapi.h"
+#include "base/error.hpp"
+
+namespace xio::nvme {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_word(const fs::path& file) {
+  std::ifstream in(file);
+  std::string word;
+  in >> word;
+  return word;
+}
+
+const std::regex& bdf_form() {
+  static const std::regex form("([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\\.([0-7])");
+  return form;
+}
+
+// The controller behind a block device: its `device`, or, where several controllers may lead to one namespace (native
+// multipath), a child of it.
+std::optional<fs::path> controller_of(const fs::path& block) {
+  std::error_code none;
+  const fs::path device = block / "device";
+  if (fs::exists(device / "address", none)) return device;
+  for (const auto& child : fs::directory_iterator(device, none))
+    if (fs::exists(child.path() / "address", none)) return child.path();
+  return std::nullopt;
+}
+
+std::uint32_t hex(const std::string& digits) {
+  std::uint32_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  return value;
+}
+
+xio_kmod_pci device_of(const std::string& bdf) {
+  std::smatch part;
+  xio_kmod_pci d{};
+  if (!std::regex_match(bdf, part, bdf_form())) return d;
+  d.domain = hex(part[1]);
+  d.bus = static_cast<__u8>(hex(part[2]));
+  d.slot = static_cast<__u8>(hex(part[3]));
+  d.function = static_cast<__u8>(hex(part[4]));
+  return d;
+}
+
+class open_file {
+ public:
+  explicit open_file(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
+  open_file(const open_file&) = delete;
+  open_file& operator=(const open_file&) = delete;
+  ~open_file() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+kmod_drive find_kmod_drive(const std::string& name, const std::string& path, const kmod_places& where) {
+  static const std::regex form("/dev/(nvme[0-9]+n[0-9]+)");
+  std::smatch part;
+  if (!std::regex_match(path, part, form))
+    fail(XIO_ERR_ARG, "cannot open storage \"{}\": kmod: wants a whole namespace as /dev/nvme0n1", name);
+  const fs::path block = fs::path(where.sysfs) / "class" / "block" / part[1].str();
+  std::error_code none;
+  if (!fs::exists(block, none))
+    fail(XIO_ERR_IO, "cannot open {}: Linux knows no drive {}; `lsblk` lists those that it has", name, path);
+  const auto controller = controller_of(block);
+  kmod_drive drive;
+  if (controller) drive.bdf = first_word(*controller / "address");
+  const std::string nsid = first_word(block / "nsid");
+  const auto end = std::from_chars(nsid.data(), nsid.data() + nsid.size(), drive.nsid);
+  if (!controller || !std::regex_match(drive.bdf, bdf_form()) || nsid.empty() || end.ec != std::errc{})
+    fail(XIO_ERR_UNSUPPORTED, "cannot open {}: {} is no drive on PCI Express, and no GPU reaches another; use file:{}",
+         name, path, path);
+  return drive;
+}
+
+std::string why_no_queue(const kmod_drive& drive, const kmod_places& where) {
+  const open_file module(where.module);
+  if (module.fd() < 0)
+    return fmt::format("{}: {}, and where the kernel module xio is loaded, Linux' nvme driver lends it no queue",
+                       where.module, errno_text(errno));
+  xio_kmod_info info{};
+  if (ioctl(module.fd(), XIO_KMOD_INFO, &info) != 0 || info.version != XIO_KMOD_VERSION)
+    return fmt::format("{} is not of the kernel module xio that this version knows", where.module);
+  xio_kmod_queue_pair pair{};
+  pair.device = device_of(drive.bdf);
+  // No handle is 0: the answer is about the drive, and nothing comes of it.
+  ioctl(module.fd(), XIO_KMOD_QUEUE_PAIR, &pair);
+  if (errno == EPERM)
+    return "queues of a drive are given to CAP_SYS_RAWIO only, and Linux' nvme driver lends none anyway";
+  if (errno == EOPNOTSUPP) return "Linux' nvme driver lends none of its queues";
+  return fmt::format("the kernel module gives no queue of {}: {}", drive.bdf, errno_text(errno));
+}
+
+}  // namespace xio::nvme
