@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# That bash completes every option of every tool's --help, the words of its lists, and the names that options take.
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}"
+# shellcheck source=completion/xio-tools.bash
+. "$srcdir/completion/xio-tools.bash" || exit 1
+PATH=$builddir:$PATH
+checks=0
+failures=0
+
+# completes WORDS... EXPECTED: the last word but one is what was typed so far.
+completes() {
+  local expected=${!#} command
+  COMP_WORDS=("${@:1:$#-1}")
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  command=_xio_tool
+  if [ "$1" = xiorun ]; then command=_xio_run; fi
+  COMPREPLY=()
+  $command "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+  checks=$((checks + 1))
+  case " ${COMPREPLY[*]} " in
+    *" $expected "*) ;;
+    *)
+      echo "FAIL '${COMP_WORDS[*]}' gives '${COMPREPLY[*]}' and not '$expected'"
+      failures=$((failures + 1))
+      ;;
+  esac
+}
+# Everything that looks like an option at the beginning of a line of the help.
+flags_of() { "$@" --help | grep -E '^ +-' | sed -E 's/^ +//; s/ .*//; s/:.*//' | tr ',' '\n'; }
+
+for tool in xio-info xio-tester xio-perf xiorun; do
+  if ! command -v "$tool" >/dev/null; then
+    echo "no $tool in this build"
+    continue
+  fi
+  found=0
+  while read -r flag; do
+    completes "$tool" "${flag:0:${#flag}-1}" "$flag"
+    found=$((found + 1))
+  done < <(flags_of "$tool")
+  if [ $found -lt 4 ]; then
+    echo "FAIL only $found options in the help of $tool"
+    failures=$((failures + 1))
+  fi
+  checks=$((checks + 1))
+  complete -p "$tool" >/dev/null || failures=$((failures + 1))
+done
+
+if command -v xio-perf >/dev/null; then
+  completes xio-perf put_l put_lat
+  completes xio-perf put_lat --bidir sdma_c sdma_copy
+  completes xio-perf put_lat --route d direct
+  completes xio-perf put_lat -s wa wave
+  completes xio-perf put_lat -s thread,bl thread,block
+  completes xio-perf --format '' json
+  completes xiorun -n 2 xio-perf --form --format
+  completes xiorun -n 2 xio-perf put_lat --rou --route
+fi
+if command -v xio-tester >/dev/null; then
+  for sub in $(_xio_words "$(_xio_help xio-tester)"); do
+    completes xio-tester "${sub:0:${#sub}-1}" "$sub"
+    while read -r flag; do completes xio-tester "$sub" "${flag:0:${#flag}-1}" "$flag"; done < <(flags_of xio-tester "$sub")
+  done
+fi
+completes xiorun -n 2 bas bash
+completes xiorun --tag-output --time --timeout
+
+echo "$checks checks, $failures failures"
+[ $failures = 0 ]
