@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// xio-tester: tries one engine at a time by the device API and checks what came of it.
+//
+//   xio-tester [FLAGS] test-ep|nvme-ep|rdma-ep|sdma-ep [FLAGS]
+//
+// Exit status: 0; 1 if data or an engine was wrong (the sentence says which); 2 for a wrong command line, and then
+// nothing was touched; 130 if a signal ended what has an end.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "base/error.hpp"
+#include "config.h"
+#include "tools/command_line.hpp"
+#include "tools/xio-tester/settings.hpp"
+
+namespace {
+
+using namespace xio::tester;
+
+struct settings {
+  shared_settings shared;
+  dump_settings dump;
+  echo_settings echo;
+  nvme_settings nvme;
+  rdma_settings rdma;
+  sdma_settings sdma;
+};
+
+void add_shared(CLI::App& app, settings& all) {
+  shared_settings& s = all.shared;
+  dump_settings& d = all.dump;
+  app.add_flag("-i,--info", s.info, "print what devices are here")->disable_flag_override();
+  app.add_flag("-l,--list-endpoints", s.list, "list the endpoints")->disable_flag_override();
+  app.add_option("-t,--threads", s.threads, "of the GPU and of the host, for test-ep, 1 to 32")
+      ->check(CLI::Range(1, 32))
+      ->capture_default_str();
+  app.add_option("--delay", s.delay_ns, "nanoseconds before an answer, for test-ep; negative: fixed, positive: random")
+      ->capture_default_str();
+  app.add_option("-m,--memory-mode", s.memory_mode,
+                 "what lies in GPU memory: 1 submission queues, 2 completions, 4 doorbells, 8 data; a sum")
+      ->check(CLI::Range(0, 15))
+      ->capture_default_str();
+  app.add_flag("-v,--verbose", s.verbose, "say more")->disable_flag_override();
+  app.add_flag("--histogram", s.histogram, "print a histogram of latencies")->disable_flag_override();
+  app.add_flag("--less-timing", s.less_timing, "keep sums, and not the time of each op")->disable_flag_override();
+  app.add_flag("--substep-timing", s.substep_timing, "print where the time of an op goes")->disable_flag_override();
+  app.add_flag("--pci-mmio-bridge", s.mmio_bridge, "send the doorbells of an emulated drive through QEMU's bridge")
+      ->disable_flag_override();
+  app.add_option("--dump-pattern", d.path, "write the test pattern to this file, and end");
+  app.add_option("--dump-pattern-seed", d.seed, "its seed")->capture_default_str();
+  xio::tools::add_size(app, "--dump-pattern-size", d.bytes, "its bytes (needed)", 1, std::uint64_t{1} << 44);
+  xio::tools::add_size(app, "--dump-pattern-block-size", d.block_bytes, "bytes of its blocks", 8,
+                       std::uint64_t{1} << 30);
+  xio::tools::add_size(app, "--dump-pattern-offset", d.offset, "where it begins", 0, std::uint64_t{1} << 60);
+}
+
+int refuse(const std::string& sentence) { return xio::tools::refuse("xio-tester", sentence); }
+
+// Everything but the endpoints.
+int run_alone(const CLI::App& app, const settings& s) {
+  if (!s.dump.path.empty()) {
+    if (s.dump.bytes == 0) return refuse("--dump-pattern wants --dump-pattern-size");
+    if (s.dump.block_bytes % 8 != 0) return refuse("--dump-pattern-block-size is no multiple of 8");
+    return run_dump(s.dump);
+  }
+  for (const char* flag :
+       {"--dump-pattern-seed", "--dump-pattern-size", "--dump-pattern-block-size", "--dump-pattern-offset"})
+    if (app.count(flag) != 0) return refuse(std::string(flag) + " goes with --dump-pattern");
+  if (s.shared.list) return run_list();
+  if (s.shared.info) return run_info(s.shared);
+  return refuse("give an endpoint: test-ep, nvme-ep, rdma-ep or sdma-ep");
+}
+
+// What is for one endpoint and was given to another.
+std::string misplaced(const std::string& endpoint, const CLI::App& app, const shared_settings& s) {
+  if (endpoint != "test-ep" && s.delay_ns != 0) return "--delay is for test-ep";
+  if (endpoint != "nvme-ep" && s.mmio_bridge) return "--pci-mmio-bridge is for nvme-ep";
+  for (const char* flag : {"--info", "--list-endpoints", "--dump-pattern"})
+    if (app.count(flag) != 0) return std::string(flag) + " goes without an endpoint";
+  return "";
+}
+
+int run(const CLI::App& app, settings& s) {
+  const auto endpoints = app.get_subcommands();
+  if (endpoints.empty()) return run_alone(app, s);
+  if (endpoints.size() > 1) return refuse("one endpoint at a time");
+  const CLI::App& at = *endpoints.front();
+  const std::string name = at.get_name();
+  s.shared.memory_mode_given = app.count("--memory-mode") != 0;
+  std::string wrong = misplaced(name, app, s.shared);
+  if (wrong.empty() && name == "test-ep") wrong = wrong_echo(at, s.shared, s.echo);
+  if (wrong.empty() && name == "nvme-ep") wrong = wrong_nvme(at, s.shared, s.nvme);
+  if (wrong.empty() && name == "rdma-ep") wrong = wrong_rdma(at, s.shared, s.rdma);
+  if (wrong.empty() && name == "sdma-ep") wrong = wrong_sdma(at, s.shared, s.sdma);
+  if (!wrong.empty()) return xio::tools::refuse("xio-tester " + name, wrong);
+  if (name == "test-ep") return run_echo(s.shared, s.echo);
+  if (name == "nvme-ep") return run_nvme(s.shared, s.nvme);
+  if (name == "rdma-ep") return run_rdma(s.shared, s.rdma);
+  const std::string test = at.get_subcommands().front()->get_name();
+  return run_sdma(s.shared, s.sdma,
+                  test == "p2p"         ? sdma_test::p2p
+                  : test == "ping-pong" ? sdma_test::ping_pong
+                                        : sdma_test::buffer_reuse);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  settings s;
+  CLI::App app("Tries one engine at a time by the device API and checks what came of it.", "xio-tester");
+  app.set_version_flag("--version", std::string("xio-tester of XIO ") + PACKAGE_VERSION);
+  add_shared(app, s);
+  for (CLI::App* at : {add_echo(app, s.echo), add_nvme(app, s.nvme), add_rdma(app, s.rdma), add_sdma(app, s.sdma)})
+    at->fallthrough();
+  if (const auto status = xio::tools::parse(app, argc, argv)) return *status;
+  int status = k_exit_failed;
+  if (xio::guard([&] { status = run(app, s); }) != XIO_OK) {
+    std::fprintf(stderr, "xio-tester: %s\n", xio::last_error());
+    return k_exit_failed;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return k_exit_failed;
+  return status;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-tester/device.hpp"
+
+#include "xio/hip.h"
+
+namespace xio::tester {
+
+namespace {
+
+const char* answer(hipError_t e) { return e == hipSuccess ? nullptr : hipGetErrorString(e); }
+
+}  // namespace
+
+const char* list_devices(std::vector<device_facts>& out) {
+  int count = 0;
+  if (const char* wrong = answer(hipGetDeviceCount(&count))) return wrong;
+  for (int i = 0; i < count; ++i) {
+    hipDeviceProp_t p{};
+    if (const char* wrong = answer(hipGetDeviceProperties(&p, i))) return wrong;
+    device_facts f;
+    f.name = p.name;
+#if defined(XIO_PLATFORM_CUDA)
+    f.arch = "sm_" + std::to_string(p.major) + std::to_string(p.minor);
+#else
+    f.arch = p.gcnArchName;
+#endif
+    f.memory_bytes = p.totalGlobalMem;
+    f.compute_units = p.multiProcessorCount;
+    f.wave_lanes = p.warpSize;
+    f.threads_per_block = p.maxThreadsPerBlock;
+    f.shared_bytes = p.sharedMemPerBlock;
+    out.push_back(f);
+  }
+  return nullptr;
+}
+
+bool kernels_are_done() { return hipStreamQuery(nullptr) != hipErrorNotReady; }
+
+const char* finish_kernels() { return answer(hipDeviceSynchronize()); }
+
+const char* allocate_on(int device, std::size_t bytes, void** out) {
+  int before = 0;
+  if (const char* wrong = answer(hipGetDevice(&before))) return wrong;
+  if (const char* wrong = answer(hipSetDevice(device))) return wrong;
+  const char* wrong = answer(hipMalloc(out, bytes));
+  const char* back = answer(hipSetDevice(before));
+  return wrong != nullptr ? wrong : back;
+}
+
+const char* allocate_pinned(std::size_t bytes, void** out) {
+  return answer(hipHostMalloc(out, bytes, hipHostMallocMapped | hipHostMallocPortable));
+}
+
+void free_device(void* block) { static_cast<void>(hipFree(block)); }
+void free_pinned(void* block) { static_cast<void>(hipHostFree(block)); }
+const char* select_device(int device) { return answer(hipSetDevice(device)); }
+
+const char* copy_bytes(void* to, const void* from, std::size_t bytes) {
+  return answer(hipMemcpy(to, from, bytes, hipMemcpyDefault));
+}
+
+}  // namespace xio::tester

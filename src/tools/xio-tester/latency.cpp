@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-tester/latency.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace xio::tester {
+
+namespace {
+
+constexpr std::uint64_t k_bar = 50;
+
+// The least value that at least that share of the values does not exceed.
+std::uint64_t quantile(const std::vector<std::uint64_t>& sorted, std::uint64_t hundredths) {
+  const std::uint64_t rank = (sorted.size() * hundredths + 99) / 100;
+  return sorted[rank == 0 ? 0 : rank - 1];
+}
+
+}  // namespace
+
+latencies summarize(const std::vector<std::uint64_t>& stamps, double us_per_tick) {
+  latencies l;
+  l.count = stamps.size();
+  if (stamps.empty()) return l;
+  std::vector<std::uint64_t> sorted = stamps;
+  std::sort(sorted.begin(), sorted.end());
+  double sum = 0;
+  for (const std::uint64_t s : sorted) sum += static_cast<double>(s);
+  const auto us = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * us_per_tick; };
+  l.least = us(sorted.front());
+  l.median = us(quantile(sorted, 50));
+  l.p99 = us(quantile(sorted, 99));
+  l.most = us(sorted.back());
+  l.mean = sum / static_cast<double>(sorted.size()) * us_per_tick;
+  l.has_quantiles = true;
+  return l;
+}
+
+latencies summarize(const std::vector<const lane_record*>& lanes, double us_per_tick) {
+  latencies l;
+  std::uint64_t least = ~std::uint64_t{0}, most = 0;
+  double sum = 0;
+  for (const lane_record* r : lanes) {
+    for (const u64 n : r->buckets) l.count += n;
+    least = std::min(least, r->least);
+    most = std::max(most, r->most);
+    sum += static_cast<double>(r->sum);
+  }
+  if (l.count == 0) return l;
+  l.least = static_cast<double>(least) * us_per_tick;
+  l.most = static_cast<double>(most) * us_per_tick;
+  l.mean = sum / static_cast<double>(l.count) * us_per_tick;
+  return l;
+}
+
+std::string histogram(const std::vector<const lane_record*>& lanes, double us_per_tick) {
+  std::array<std::uint64_t, k_buckets> counts{};
+  for (const lane_record* r : lanes)
+    for (u32 b = 0; b < k_buckets; ++b) counts[b] += r->buckets[b];
+  const std::uint64_t tallest = *std::max_element(counts.begin(), counts.end());
+  if (tallest == 0) return "";
+  u32 first = 0, last = k_buckets - 1;
+  while (counts[first] == 0) ++first;
+  while (counts[last] == 0) --last;
+  std::string text;
+  for (u32 b = first; b <= last; ++b) {
+    const double low = b == 0 ? 0 : static_cast<double>(std::uint64_t{1} << b) * us_per_tick;
+    const double high = static_cast<double>(std::uint64_t{2} << b) * us_per_tick;
+    // Whoever is there at all has a mark.
+    const std::uint64_t bar = (counts[b] * k_bar + tallest - 1) / tallest;
+    text += fmt::format("  {:>12.3f} .. {:<12.3f} us {:>10}  {}\n", low, high, counts[b], std::string(bar, '#'));
+  }
+  return text;
+}
+
+}  // namespace xio::tester

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-tester/nvme_target.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+
+#include "base/error.hpp"
+#include "transport/nvme/holders.hpp"
+
+namespace xio::tester {
+
+namespace {
+
+// What a link such as /dev/disk/by-id/nvme-... leads to.
+std::string resolved(const std::string& path) {
+  std::error_code wrong;
+  const auto full = std::filesystem::canonical(path, wrong);
+  return wrong ? path : full.string();
+}
+
+nvme_target file_target(const std::string& path, bool was_named) {
+  nvme_target t;
+  t.name = "file:" + path;
+  t.is_file = true;
+  t.was_named = was_named;
+  struct stat st {};
+  if (path.empty()) fail(XIO_ERR_ARG, "--controller file: has no path behind it; give file:PATH");
+  if (stat(path.c_str(), &st) != 0) {
+    if (errno != ENOENT)
+      fail(XIO_ERR_ARG, "--controller: {} cannot be looked at: {}; give a path that you may read", path,
+           errno_text(errno));
+    return t;
+  }
+  if (!S_ISREG(st.st_mode))
+    fail(XIO_ERR_ARG, "--controller: {} is no file and no NVMe device; give file:PATH, nvme:BDF/NSID or /dev/nvmeXnY",
+         path);
+  t.exists = true;
+  t.bytes = static_cast<std::uint64_t>(st.st_size);
+  return t;
+}
+
+nvme_target drive_target(const std::string& name) {
+  nvme_target t;
+  t.name = name;
+  t.exists = true;
+  return t;
+}
+
+// A node of the kernel's driver, which therefore holds the drive.
+nvme_target node_target(const std::string& path, std::uint32_t nsid) {
+  static const std::regex node("/dev/nvme[0-9]+(n[0-9]+)?");
+  const std::string full = resolved(path);
+  std::smatch found;
+  if (!std::regex_match(full, found, node))
+    fail(XIO_ERR_ARG, "--controller: {} is no NVMe controller or namespace; give one as /dev/nvme0 or /dev/nvme0n1",
+         path);
+  const std::string space = found[1].matched ? full : full + "n" + std::to_string(nsid);
+  struct stat st {};
+  if (stat(space.c_str(), &st) != 0)
+    fail(XIO_ERR_ARG, "--controller: {} cannot be looked at: {}; see `nvme list`, or xio-info", space,
+         errno_text(errno));
+  return drive_target("kmod:" + space);
+}
+
+std::string disk_of(const std::string& name) {
+  static const std::regex kmod("kmod:/dev/(nvme[0-9]+n[0-9]+)");
+  std::smatch found;
+  return std::regex_match(name, found, kmod) ? found[1].str() : "";
+}
+
+std::string bdf_of(const std::string& name) {
+  static const std::regex nvme("nvme:([0-9a-fA-F:.]+)(/[0-9]+)?");
+  std::smatch found;
+  return std::regex_match(name, found, nvme) ? found[1].str() : "";
+}
+
+}  // namespace
+
+nvme_target find_target(const nvme_settings& s) {
+  static const std::regex bdf("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
+  const std::string& c = s.controller;
+  if (c.rfind("file:", 0) == 0) return file_target(c.substr(5), true);
+  if (c.rfind("nvme:", 0) == 0 || c.rfind("kmod:", 0) == 0) return drive_target(c);
+  if (std::regex_match(c, bdf))
+    return drive_target("nvme:" + (c.size() < 12 ? "0000:" + c : c) + "/" + std::to_string(s.nsid));
+  if (c.rfind("/dev/", 0) == 0) return node_target(c, s.nsid);
+  nvme_target t = file_target(c, false);
+  if (!t.exists) fail(XIO_ERR_ARG, "--controller: there is no {}; to make a file of that name, give file:{}", c, c);
+  return t;
+}
+
+void check_writable(const nvme_target& t, const nvme_settings& s) {
+  if (t.is_file) {
+    if (t.exists && t.bytes != 0 && !t.was_named && !s.i_know)
+      fail(XIO_ERR_ARG, "{} has {} bytes, which writes would replace; give it as file:{}, or add --i-know",
+           t.name.substr(5), t.bytes, t.name.substr(5));
+    return;
+  }
+  const std::string disk = disk_of(t.name);
+  const std::string holder =
+      nvme::holder_of_disks("", disk.empty() ? nvme::disks_of("", bdf_of(t.name)) : std::vector<std::string>{disk});
+  if (!holder.empty()) fail(XIO_ERR_ARG, "{} is in use: {}; writes are refused until that is over", t.name, holder);
+  if (!s.i_know)
+    fail(XIO_ERR_ARG, "{} is a drive, and writes replace what is on it; add --i-know if that is meant", t.name);
+}
+
+}  // namespace xio::tester

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What --controller names, and whether it may be written.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "tools/xio-tester/settings.hpp"
+
+namespace xio::tester {
+
+struct nvme_target {
+  std::string name;         // for xio_storage_open
+  bool is_file = false;     // else a drive
+  bool was_named = false;   // as file:PATH, so the user knows what it is
+  bool exists = false;      // of files
+  std::uint64_t bytes = 0;  // of files
+};
+
+// Takes file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY, the path of a controller, a namespace or a link to one, a BDF, or
+// the path of a file. Touches nothing. Throws XIO_ERR_ARG.
+nvme_target find_target(const nvme_settings& settings);
+
+// Throws XIO_ERR_ARG with the reason if writing would destroy what somebody may want to keep.
+void check_writable(const nvme_target& target, const nvme_settings& settings);
+
+}  // namespace xio::tester

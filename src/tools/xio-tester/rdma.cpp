@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// rdma-ep: puts of a PE to itself through a NIC, or ping-pong between two nodes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/options.hpp"
+#include "bootstrap/launcher.hpp"
+#include "tools/command_line.hpp"
+#include "tools/near_miss.hpp"
+#include "tools/xio-tester/rdma_kernels.hpp"
+#include "tools/xio-tester/run.hpp"
+#include "tools/xio-tester/world.hpp"
+#include "transport/rdma/verbs/verbs.hpp"
+
+namespace xio::tester {
+
+namespace {
+
+constexpr std::uint32_t k_threads_max = 256;
+constexpr std::uint32_t k_queues_max = 16;
+constexpr std::uint64_t k_transfer_max = std::uint64_t{1} << 30;
+constexpr std::uint64_t k_heap_slack = std::uint64_t{4} << 20;
+
+// The names that people give the families, and the library's own.
+const std::map<std::string, std::string>& providers() {
+  static const std::map<std::string, std::string> all{
+      {"bnxt", "bnxt"},   {"bnxt_re", "bnxt"},     {"mlx5", "mlx5"},        {"ionic", "ionic"}, {"pensando", "ionic"},
+      {"ernic", "ernic"}, {"rocm_ernic", "ernic"}, {"rocm-ernic", "ernic"}, {"proxy", "proxy"}};
+  return all;
+}
+
+std::vector<std::string> provider_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, family] : providers()) names.push_back(name);
+  return names;
+}
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+bool is_pair(const rdma_settings& s) {
+  if (s.server || s.client) return true;
+  return !s.loopback && (bootstrap::started_by_mpirun() || bootstrap::started_by_xiorun());
+}
+
+void set_environment(const shared_settings& shared, const rdma_settings& s) {
+  use_memory_mode(shared, 15);
+  if (!s.provider.empty()) {
+    setenv("XIO_NIC_FAMILY", providers().at(s.provider).c_str(), 1);
+  } else if (!is_set("XIO_NIC_FAMILY") && !rdma::why_no_verbs(options::from_environment()).empty()) {
+    // A real device says by itself what it is; the software NIC can be any.
+    setenv("XIO_NIC_FAMILY", "bnxt", 1);
+  }
+  if (!s.device.empty()) setenv("XIO_HCA_LIST", s.device.c_str(), 1);
+  setenv("XIO_RDMA_QUEUES", std::to_string(std::bit_ceil(s.queues)).c_str(), 1);
+  if (s.relaxed_ordering) setenv("XIO_RDMA_RELAXED_ORDERING", "1", 1);
+  if (s.traffic_class != 0) setenv("XIO_RDMA_TRAFFIC_CLASS", std::to_string(s.traffic_class).c_str(), 1);
+  if (s.gpu != 0)
+    for (const char* variable : {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
+      setenv(variable, std::to_string(s.gpu).c_str(), 1);
+}
+
+int run_loopback(const shared_settings& shared, const rdma_settings& s) {
+  const std::uint64_t stride = (s.transfer_bytes + 127) / 128 * 128;
+  const std::uint64_t batch = std::max<std::uint64_t>(s.batch, 1), ops = s.infinite ? 0 : s.iterations;
+  const std::uint64_t area = s.queues * batch * stride;
+  world_settings ws;
+  ws.heap_bytes = 2 * area + k_heap_slack;
+  ws.route = XIO_ROUTE_RDMA;
+  ws.ring_depth = s.sq_depth;
+  const world w(ws);
+  const auto threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, k_threads_max));
+  const gpu::buffer posted(s.queues * batch * sizeof(xio_req_t), gpu::place::device);
+  const gpu::buffer begun(s.queues * batch * sizeof(u64), gpu::place::device);
+  run r(shared, {"rdma-ep put", std::uint64_t{s.queues} * threads, ops * s.queues, s.transfer_bytes});
+  rdma_job job{};
+  job.ctx = w.ctx();
+  job.record = r.view();
+  job.dst = static_cast<u8*>(w.allocate(area));
+  job.src = static_cast<u8*>(w.allocate(area));
+  job.posted = posted.as<xio_req_t>();
+  job.begun = begun.as<u64>();
+  job.stride = stride;
+  job.bytes = s.transfer_bytes;
+  job.ops = ops;
+  job.batch = batch;
+  job.seed = static_cast<u64>(s.seed);
+  job.pe = w.my_pe();
+  job.verify = s.verify ? 1 : 0;
+  std::printf("rdma-ep: loopback, %u queue%s of %u entries, %s\n", s.queues, s.queues == 1 ? "" : "s", s.sq_depth,
+              backend_text("rdma").c_str());
+  r.start([&] { return launch_rdma_loopback(job, s.queues, threads); });
+  if (!r.print(s.verify)) return k_exit_failed;
+  if (shared.verbose) {
+    xio_engine_stats_t stats{};
+    must(xio_ctx_stats(w.get(), w.ctx(), XIO_ROUTE_RDMA, &stats));
+    std::printf("  %llu work requests, %llu doorbells\n", static_cast<unsigned long long>(stats.ops),
+                static_cast<unsigned long long>(stats.doorbells));
+  }
+  return was_interrupted() && ops != 0 ? k_exit_interrupted : 0;
+}
+
+int run_pair(const shared_settings& shared, const rdma_settings& s) {
+  world_settings ws;
+  ws.heap_bytes = 2 * s.pingpong_bytes + k_heap_slack;
+  ws.route = XIO_ROUTE_RDMA;
+  ws.ring_depth = s.sq_depth;
+  ws.bootstrap = "auto";
+  if (s.server || s.client) {
+    ws.bootstrap = "tcp";
+    ws.tcp_root = fmt::format("{}:{}", s.client ? s.server_host : "0.0.0.0", s.port);
+    ws.tcp_rank = s.client ? 1 : 0;
+    ws.tcp_size = 2;
+  }
+  const world w(ws);
+  if (w.n_pes() < 2) fail(XIO_ERR_ARG, "rdma-ep: ping-pong wants two PEs and there is one; start it with mpirun -np 2");
+  pingpong_job job{};
+  job.ctx = w.ctx();
+  job.ball = static_cast<u8*>(w.allocate(s.pingpong_bytes));
+  job.mine = static_cast<u8*>(w.allocate(s.pingpong_bytes));
+  job.signal = static_cast<u64*>(w.allocate(sizeof(u64)));
+  job.bytes = s.pingpong_bytes;
+  job.rounds = s.pingpong_iterations;
+  job.seed = static_cast<u64>(s.seed);
+  job.verify = s.verify ? 1 : 0;
+  bool right = true;
+  if (w.my_pe() < 2) {
+    run r(shared, {"rdma-ep ping-pong", 1, s.pingpong_iterations, s.pingpong_bytes});
+    job.record = r.view();
+    r.start([&] { return launch_rdma_pingpong(job); });
+    // The one who throws first has the round trip; the other's times contain the waiting for it.
+    if (w.my_pe() == 0)
+      std::printf("rdma-ep: ping-pong of 2 PEs, round trips, %s\n", backend_text("rdma").c_str());
+    else
+      std::printf("rdma-ep: ping-pong, the other side, %s\n", backend_text("rdma").c_str());
+    right = r.print(s.verify);
+  }
+  must(xio_barrier_all(w.get()));
+  if (!right) return k_exit_failed;
+  return was_interrupted() ? k_exit_interrupted : 0;
+}
+
+std::string wrong_pair(const CLI::App& at, const rdma_settings& s) {
+  if (s.server && s.client) return "--server and --client do not go together; start one on each node";
+  const bool pair = s.server || s.client;
+  if (pair && s.loopback) return "--loopback does not go with --server and --client";
+  if (s.client && s.server_host.empty())
+    return "--client wants --server-host, the name or address of the server's node";
+  if (!s.client && !s.server_host.empty()) return "--server-host goes with --client";
+  if (!pair && at.count("--port") != 0) return "--port goes with --server and --client";
+  if (s.port == 0 || s.port > 65535) return fmt::format("--port {} cannot be; give 1 to 65535", s.port);
+  if (s.loopback && s.no_loopback) return "--loopback and --no-loopback do not go together";
+  if (s.no_loopback && !is_pair(s)) return "--no-loopback wants another PE: --server and --client, or mpirun -np 2";
+  if (pair && (at.count("--batch-size") != 0 || at.count("--num-queues") != 0))
+    return "--batch-size and --num-queues are for loopback";
+  if (pair && s.infinite) return "--infinite is for loopback; ping-pong takes --pingpong-iters";
+  if (pair && !is_set("XIO_TCP_KEY") && !is_set("XIO_TCP_KEY_FILE"))
+    return "the nodes prove to each other who they are: set the same XIO_TCP_KEY, or XIO_TCP_KEY_FILE, on both "
+           "(a key: openssl rand -hex 32)";
+  return "";
+}
+
+std::string wrong_numbers(const rdma_settings& s) {
+  if (!s.provider.empty() && providers().count(s.provider) == 0)
+    return fmt::format("--provider '{}' is not known{}", s.provider, tools::did_you_mean(s.provider, provider_names()));
+  if (s.sq_depth < 4 || s.sq_depth > 32768 || !std::has_single_bit(s.sq_depth))
+    return fmt::format("--sq-depth {} cannot be; give a power of two from 4 to 32768", s.sq_depth);
+  if (s.batch >= s.sq_depth)
+    return fmt::format("--batch-size {} does not fit a queue of --sq-depth {}; give less", s.batch, s.sq_depth);
+  if (s.queues == 0 || s.queues > k_queues_max)
+    return fmt::format("--num-queues {} cannot be; give 1 to {}", s.queues, k_queues_max);
+  if (s.pingpong_bytes % 8 != 0) return fmt::format("--pingpong-size {} is no multiple of 8", s.pingpong_bytes);
+  if (s.pingpong_iterations == 0) return "--pingpong-iters 0 cannot be; give 1 or more";
+  if (s.traffic_class > 255) return fmt::format("--traffic-class {} cannot be; give 0 to 255", s.traffic_class);
+  if (s.gpu < 0) return fmt::format("--gpu-device {} cannot be; give 0 or more", s.gpu);
+  if (s.gpu > 0 && std::string(gpu::name()) == "host")
+    return fmt::format("--gpu-device {}: this platform has device 0 alone", s.gpu);
+  return "";
+}
+
+}  // namespace
+
+CLI::App* add_rdma(CLI::App& app, rdma_settings& s) {
+  CLI::App* at = app.add_subcommand("rdma-ep", "puts through an RDMA NIC to itself, or ping-pong between two nodes");
+  at->add_option("-n,--iterations", s.iterations, "puts of each queue; 0: until Ctrl-C")->capture_default_str();
+  at->add_option("--provider", s.provider,
+                 "bnxt, bnxt_re, mlx5, ionic, pensando, ernic, rocm_ernic, rocm-ernic or proxy (default: what the "
+                 "device is; bnxt on the software NIC)");
+  at->add_option("--device", s.device, "RDMA device, by name (default: the closest)");
+  at->add_option("--sq-depth", s.sq_depth, "entries of a send queue, a power of two")->capture_default_str();
+  at->add_option("--cq-depth", s.cq_depth, "taken, and without effect: a send queue has one completion entry")
+      ->capture_default_str();
+  tools::add_size(*at, "--transfer-size", s.transfer_bytes, "bytes of a put", 1, k_transfer_max);
+  at->add_option("--inline-threshold", s.inline_threshold, "taken, and without effect: each family has its own")
+      ->capture_default_str();
+  at->add_flag("--loopback", s.loopback, "queue pairs to itself (default without a second PE)")
+      ->disable_flag_override();
+  at->add_flag("--no-loopback", s.no_loopback, "refuse to run without a second PE")->disable_flag_override();
+  at->add_flag("--server", s.server, "first of two nodes")->disable_flag_override();
+  at->add_flag("--client", s.client, "second of two nodes")->disable_flag_override();
+  at->add_option("--server-host", s.server_host, "name or address of the first node");
+  at->add_option("--port", s.port, "where the first node listens")->capture_default_str();
+  tools::add_size(*at, "--pingpong-size", s.pingpong_bytes, "bytes of the ball, a multiple of 8", 16,
+                  std::uint64_t{16} << 20);
+  at->add_option("--pingpong-iters", s.pingpong_iterations, "round trips")->capture_default_str();
+  at->add_option("--batch-size", s.batch, "puts that share a doorbell; 0 is 1")->capture_default_str();
+  at->add_option("--num-queues", s.queues, "queue pairs, a workgroup each")->capture_default_str();
+  at->add_flag("--infinite", s.infinite, "until Ctrl-C")->disable_flag_override();
+  at->add_option("--gpu-device", s.gpu, "number of the GPU")->capture_default_str();
+  at->add_flag("--pcie-relaxed-ordering", s.relaxed_ordering, "let PCIe reorder the NIC's writes")
+      ->disable_flag_override();
+  at->add_option("--traffic-class", s.traffic_class, "of the packets")->capture_default_str();
+  at->add_flag("--verify", s.verify, "check what every op brought")->disable_flag_override();
+  at->add_option("--seed", s.seed, "of the data's pattern")->capture_default_str();
+  return at;
+}
+
+std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_settings& s) {
+  if (shared.threads != 1) return "--threads is for test-ep; rdma-ep takes --num-queues and --batch-size";
+  if (s.infinite && at.count("--iterations") != 0 && s.iterations != 0)
+    return "--infinite and --iterations do not go together";
+  if (s.iterations == 0) s.infinite = true;
+  if (std::string wrong = wrong_numbers(s); !wrong.empty()) return wrong;
+  if (std::string wrong = wrong_pair(at, s); !wrong.empty()) return wrong;
+  for (const char* flag : {"--cq-depth", "--inline-threshold"})
+    if (at.count(flag) != 0) std::fprintf(stderr, "xio-tester: note: %s has no effect\n", flag);
+  return "";
+}
+
+int run_rdma(const shared_settings& shared, const rdma_settings& s) {
+  set_environment(shared, s);
+  return is_pair(s) ? run_pair(shared, s) : run_loopback(shared, s);
+}
+
+}  // namespace xio::tester

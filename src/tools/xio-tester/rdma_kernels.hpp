@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// rdma-ep: puts to the PE itself, or ping-pong between two PEs, by the device API.
+#pragma once
+#include "tools/xio-tester/recorder.hpp"
+#include "xio/xio.h"
+
+namespace xio::tester {
+
+struct rdma_job {
+  xio_ctx_t ctx;
+  recorder record;
+  // Symmetric; a place for each op of a batch, of each queue.
+  u8* dst;
+  u8* src;
+  xio_req_t* posted;
+  u64* begun;
+  u64 stride;  // from place to place
+  u64 bytes;
+  u64 ops;  // of each queue; 0: until told to stop
+  u64 batch;
+  u64 seed;
+  int pe;
+  u32 verify;
+};
+
+// A workgroup for each queue.
+const char* launch_rdma_loopback(const rdma_job& job, unsigned queues, unsigned threads);
+
+struct pingpong_job {
+  xio_ctx_t ctx;
+  recorder record;
+  u8* ball;  // symmetric: where it arrives
+  u8* mine;  // where it is thrown from
+  u64* signal;
+  u64 bytes;
+  u64 rounds;
+  u64 seed;
+  u32 verify;
+};
+
+// By PEs 0 and 1, one thread each.
+const char* launch_rdma_pingpong(const pingpong_job& job);
+
+}  // namespace xio::tester

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// What lanes of a test kernel write down while they work, in memory that the host reads at the same time. A lane has a
+// record of its own, so nothing here is contended.
+#pragma once
+#include "tools/xio-tester/pattern.hpp"
+#include "xio/device/platform.hpp"
+#include "xio/status.h"
+
+namespace xio::tester {
+
+constexpr u32 k_buckets = 48;  // powers of two of ticks
+
+struct alignas(128) lane_record {
+  u64 done;  // ops; the only word that the host reads while the kernel runs
+  u64 least, most, sum;
+  u64 began, ended;  // by the clock of the device
+  // Sub-steps, sums of ticks: making the data or poisoning its place, posting, waiting, checking.
+  u64 fill, post, wait, check;
+  u64 verdicts[4];  // blocks, by verdict
+  // The first block that was not good.
+  u64 wrong_block, wrong_found;
+  u32 wrong_verdict;
+  // The first op that failed.
+  int status;
+  u64 failed_op;
+  u64 buckets[k_buckets];
+
+  XIO_HOST_DEVICE void begin(u64 now) {
+    least = ~u64{0};
+    began = now;
+  }
+  XIO_HOST_DEVICE void end(u64 now) { ended = now; }
+
+  XIO_HOST_DEVICE void keep(u64 ticks) {
+    if (ticks < least) least = ticks;
+    if (ticks > most) most = ticks;
+    sum += ticks;
+    u32 bucket = 0;
+    while (bucket + 1 < k_buckets && (ticks >> bucket) > 1) ++bucket;
+    ++buckets[bucket];
+  }
+
+  XIO_HOST_DEVICE void fail(xio_status_t what, u64 op) {
+    if (what == XIO_OK || status != XIO_OK) return;
+    status = what;
+    failed_op = op;
+  }
+
+  XIO_HOST_DEVICE void judge(const pattern& p, const u8* data, u64 bytes, u64 block, u64 end) {
+    for (u64 at = 0; at < bytes; at += p.block_bytes, ++block) {
+      u64 found = block;
+      const u64 n = bytes - at < p.block_bytes ? bytes - at : p.block_bytes;
+      const verdict v = p.judge(data + at, n, block, end, &found);
+      note(v, block, found);
+    }
+  }
+  XIO_HOST_DEVICE void note(verdict v, u64 block, u64 found) {
+    ++verdicts[static_cast<u32>(v)];
+    if (v == verdict::good || wrong_verdict != 0) return;
+    wrong_block = block;
+    wrong_found = found;
+    wrong_verdict = static_cast<u32>(v);
+  }
+
+  XIO_DEVICE void count(u64 ops) { dev::store<dev::scope::system, dev::order::relaxed>(&done, done + ops); }
+};
+
+struct recorder {
+  lane_record* lanes;
+  u64* stamps;      // ticks of each op, by its number; null: lanes keep sums alone
+  const u32* stop;  // becomes 1 when the user has had enough
+
+  XIO_DEVICE bool stopped() const { return dev::load<dev::scope::system, dev::order::relaxed>(stop) != 0; }
+  XIO_HOST_DEVICE void keep(lane_record& mine, u64 op, u64 ticks) const {
+    mine.keep(ticks);
+    if (stamps != nullptr) stamps[op] = ticks;
+  }
+};
+
+}  // namespace xio::tester

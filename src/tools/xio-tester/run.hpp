@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// One kernel of a test from its launch to its summary: records, progress, Ctrl-C.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "gpu/gpu.hpp"
+#include "tools/xio-tester/recorder.hpp"
+#include "tools/xio-tester/settings.hpp"
+#include "tools/xio-tester/stop.hpp"
+
+namespace xio::tester {
+
+// More stamps than this are not kept: 64 MiB.
+constexpr std::uint64_t k_stamps_max = std::uint64_t{8} << 20;
+
+struct run_plan {
+  std::string what;              // "nvme-ep write"
+  std::uint64_t lanes = 1;       // that keep records
+  std::uint64_t ops = 0;         // of all lanes; 0: until Ctrl-C
+  std::uint64_t bytes_each = 0;  // 0: ops that carry none
+};
+
+class run {
+ public:
+  run(const shared_settings& shared, run_plan plan);
+
+  // For the kernel. The records are reset.
+  recorder view() const;
+
+  // After launch() has answered: waits until the kernel has ended. Throws if it could not be launched or died.
+  template <class Launch>
+  void start(Launch&& launch) {
+    begin();
+    finish(launch());
+  }
+  // For a test whose other side is threads of the host: begin, then finish with what the launch answered.
+  void begin();
+  void finish(const char* launch_error);
+
+  // Prints what was measured and what was wrong. False if anything was.
+  bool print(bool verified) const;
+
+  std::uint64_t done() const;
+  double seconds() const { return seconds_; }
+
+ private:
+  const lane_record& lane(std::uint64_t i) const { return lanes_.as<lane_record>()[i]; }
+  void print_speed() const;
+  void print_latency() const;
+  void print_substeps() const;
+  bool print_verdicts(bool verified) const;
+  bool print_failure() const;
+
+  shared_settings shared_;
+  run_plan plan_;
+  bool keeps_stamps_;
+  gpu::buffer lanes_;
+  gpu::buffer stamps_;
+  gpu::buffer stop_;
+  std::optional<stop_on_signal> watch_;
+  double seconds_ = 0;
+};
+
+// "emulated (model io_uring)", "proxy over rxe0": what plays the engine whose note begins with `engine`, and, where
+// kernels run on CPU threads, that too.
+std::string backend_text(const std::string& engine);
+
+}  // namespace xio::tester

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// sdma-ep: copies by a copy engine that a kernel drives.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "base/error.hpp"
+#include "tools/command_line.hpp"
+#include "tools/xio-tester/device.hpp"
+#include "tools/xio-tester/run.hpp"
+#include "tools/xio-tester/sdma_kernels.hpp"
+#include "tools/xio-tester/sdma_places.hpp"
+#include "tools/xio-tester/world.hpp"
+
+namespace xio::tester {
+
+namespace {
+
+constexpr std::uint64_t k_transfer_max = std::uint64_t{16} << 30;
+constexpr std::uint64_t k_reuse_slots = 16;
+
+void works(const char* wrong, const char* what) {
+  if (wrong != nullptr) fail(XIO_ERR_NO_MEMORY, "sdma-ep: {}: {}", what, wrong);
+}
+
+// A buffer of a device, or pinned host memory, that a link knows.
+class area {
+ public:
+  area(xio_sdma_link_t* link, int device, bool on_host, std::uint64_t bytes) : on_host_(on_host) {
+    works(on_host ? allocate_pinned(bytes, &base_) : allocate_on(device, bytes, &base_), "no buffer");
+    if (const xio_status_t status = xio_sdma_map(link, base_, bytes); status != XIO_OK) {
+      release();
+      throw error(status, xio_last_error());
+    }
+  }
+  ~area() { release(); }
+  area(const area&) = delete;
+  area& operator=(const area&) = delete;
+  u8* base() const { return static_cast<u8*>(base_); }
+
+ private:
+  void release() {
+    if (on_host_)
+      free_pinned(base_);
+    else
+      free_device(base_);
+  }
+  void* base_ = nullptr;
+  bool on_host_;
+};
+
+struct devices {
+  int src, dst;
+};
+
+devices chosen_devices(const sdma_settings& s) {
+  std::vector<device_facts> all;
+  works(list_devices(all), "no device");
+  const int count = static_cast<int>(all.size());
+  devices d{s.src_gpu < 0 ? 0 : s.src_gpu, s.dst_gpu < 0 ? 1 : s.dst_gpu};
+  if (d.src >= count)
+    fail(XIO_ERR_ARG, "--src-gpu {} is not there; this machine has {} device{}", d.src, count, count == 1 ? "" : "s");
+  if (s.dst_gpu >= count)
+    fail(XIO_ERR_ARG, "--dst-gpu {} is not there; this machine has {} device{}", d.dst, count, count == 1 ? "" : "s");
+  if (d.dst >= count && !s.to_host) {
+    std::fprintf(stderr, "xio-tester: note: there is one device, so copies stay within it\n");
+    d.dst = d.src;
+  }
+  return d;
+}
+
+class link {
+ public:
+  link(const devices& d, bool to_host) {
+    xio_sdma_link_attr_t attr = XIO_SDMA_LINK_ATTR_INIT;
+    attr.src_device = d.src;
+    attr.dst_device = to_host ? static_cast<int>(XIO_SDMA_HOST) : d.dst == d.src ? XIO_SDMA_SAME_DEVICE : d.dst;
+    must(xio_sdma_connect(&attr, &link_));
+  }
+  ~link() { xio_sdma_disconnect(link_); }
+  link(const link&) = delete;
+  link& operator=(const link&) = delete;
+  xio_sdma_link_t* get() const { return link_; }
+  xio_sdma_queue_t queue() const {
+    xio_sdma_queue_t q{};
+    must(xio_sdma_queue_create(link_, nullptr, &q));
+    return q;
+  }
+
+ private:
+  xio_sdma_link_t* link_ = nullptr;
+};
+
+// What the last ops left in their places, as the host reads it. False if any of it is wrong.
+bool check_places(const sdma_job& job, const u8* places, std::uint64_t slots, std::uint64_t done, bool same_data) {
+  const pattern p = pattern::of(job.seed, k_sdma_block);
+  std::vector<u8> copy(job.bytes);
+  lane_record found{};
+  std::uint64_t checked = 0;
+  for (std::uint64_t slot = 0; slot < std::min(slots, done); ++slot) {
+    works(copy_bytes(copy.data(), places + slot * job.bytes, job.bytes), "the data cannot be read back");
+    const std::uint64_t last = same_data ? 0 : (done - 1 - slot) / slots * slots + slot;
+    found.judge(p, copy.data(), job.bytes, sdma_block_of(last, job.bytes), ~u64{0});
+    ++checked;
+  }
+  const u64 wrong = found.verdicts[1] + found.verdicts[2] + found.verdicts[3];
+  std::printf("  verified: %llu blocks good, %llu astray, %llu missing, %llu corrupt\n",
+              static_cast<unsigned long long>(found.verdicts[0]), static_cast<unsigned long long>(found.verdicts[1]),
+              static_cast<unsigned long long>(found.verdicts[2]), static_cast<unsigned long long>(found.verdicts[3]));
+  return wrong == 0 && (checked != 0 || done == 0);
+}
+
+const char* name_of(sdma_test t) {
+  switch (t) {
+    case sdma_test::p2p: return "p2p";
+    case sdma_test::ping_pong: return "ping-pong";
+    case sdma_test::buffer_reuse: return "buffer-reuse";
+  }
+  return "";
+}
+
+local_completion how_of(const sdma_settings& s) {
+  if (s.use_counter) return local_completion::counter;
+  return s.use_flush ? local_completion::flush : local_completion::quiet;
+}
+
+const char* name_of(local_completion how) {
+  switch (how) {
+    case local_completion::quiet: return "quiet";
+    case local_completion::counter: return "counter";
+    case local_completion::flush: return "flush";
+  }
+  return "";
+}
+
+void fill_source(const sdma_job& job) {
+  std::vector<u8> data(job.bytes);
+  pattern::of(job.seed, k_sdma_block).fill(data.data(), job.bytes, 0);
+  works(copy_bytes(job.src, data.data(), job.bytes), "the source cannot be written");
+}
+
+void poison_places(u8* places, std::uint64_t bytes) {
+  const std::vector<u8> data(std::min(bytes, std::uint64_t{1} << 20), static_cast<u8>(k_poison));
+  for (std::uint64_t at = 0; at < bytes; at += data.size())
+    works(copy_bytes(places + at, data.data(), std::min<std::uint64_t>(data.size(), bytes - at)),
+          "the destination cannot be written");
+}
+
+}  // namespace
+
+CLI::App* add_sdma(CLI::App& app, sdma_settings& s) {
+  CLI::App* at = app.add_subcommand("sdma-ep", "copies by a copy engine that a kernel drives");
+  at->add_option("-n,--iterations", s.iterations, "copies")->capture_default_str();
+  tools::add_size(*at, "-s,--transfer-size", s.transfer_bytes, "bytes of a copy, a multiple of 4", 4, k_transfer_max);
+  at->add_option("--src-gpu", s.src_gpu, "whose engine copies, and from (default: 0)");
+  at->add_option("--dst-gpu", s.dst_gpu, "where to (default: 1 if it is there)");
+  CLI::App* p2p = at->add_subcommand("p2p", "from device to device, or to the host");
+  p2p->add_flag("--to-host", s.to_host, "to pinned memory of the host")->disable_flag_override();
+  p2p->add_flag("--verify", s.verify, "check the data at the end")->disable_flag_override();
+  CLI::App* pingpong = at->add_subcommand("ping-pong", "there and back, with signals");
+  CLI::App* reuse = at->add_subcommand("buffer-reuse", "the source is written anew as soon as it may be");
+  for (CLI::App* one : {pingpong, reuse}) {
+    one->add_flag("--use-counter", s.use_counter, "a local counter says that the source is free (default: quiet)")
+        ->disable_flag_override();
+    one->add_flag("--use-flush", s.use_flush, "the op's request says it")->disable_flag_override();
+  }
+  for (CLI::App* one : {p2p, pingpong, reuse}) one->fallthrough();
+  return at;
+}
+
+std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_settings& s) {
+  if (at.get_subcommands().size() != 1) return "give one of p2p, ping-pong and buffer-reuse";
+  if (shared.threads != 1) return "--threads is for test-ep";
+  if (s.iterations == 0 || s.iterations > std::uint64_t{1} << 40) return "--iterations must be 1 or more";
+  if (s.transfer_bytes % 4 != 0) return fmt::format("--transfer-size {} is no multiple of 4", s.transfer_bytes);
+  if (s.use_counter && s.use_flush) return "--use-counter and --use-flush do not go together";
+  if (s.to_host && s.dst_gpu >= 0) return "--to-host and --dst-gpu do not go together";
+  for (const auto& [flag, value] : {std::pair{"--src-gpu", s.src_gpu}, std::pair{"--dst-gpu", s.dst_gpu}})
+    if (value < 0 && at.count(flag) != 0 && value != -1) return fmt::format("{} {} cannot be", flag, value);
+  if (shared.memory_mode != 0) std::fprintf(stderr, "xio-tester: note: sdma-ep ignores --memory-mode\n");
+  return "";
+}
+
+int run_sdma(const shared_settings& shared, const sdma_settings& s, sdma_test test) {
+  devices d{};
+  try {
+    d = chosen_devices(s);
+  } catch (const error& e) {
+    return tools::refuse("xio-tester sdma-ep", e.what());
+  }
+  const link connection(d, s.to_host);
+  const bool reuse = test == sdma_test::buffer_reuse, pingpong = test == sdma_test::ping_pong;
+  sdma_job job{};
+  job.bytes = s.transfer_bytes;
+  job.ops = s.iterations;
+  job.slots = reuse ? std::min(s.iterations, k_reuse_slots) : 1;
+  job.seed = 1;
+  job.how = how_of(s);
+  const area src(connection.get(), d.src, false, job.bytes * (pingpong ? 2 : 1));
+  const area dst(connection.get(), d.dst, s.to_host, job.bytes * job.slots);
+  const area words(connection.get(), d.src, true, k_sdma_words * sizeof(u64));
+  job.src = src.base();
+  job.dst = dst.base();
+  job.words = reinterpret_cast<u64*>(words.base());
+  std::fill_n(job.words, k_sdma_words, u64{0});
+  fill_source(job);
+  poison_places(job.dst, job.bytes * job.slots);
+  if (pingpong) poison_places(job.src + job.bytes, job.bytes);
+  job.queue = connection.queue();
+  if (pingpong) job.other_queue = connection.queue();
+  run r(shared, {fmt::format("sdma-ep {}", name_of(test)), pingpong ? 2u : 1u, job.ops, job.bytes});
+  job.record = r.view();
+  std::printf("sdma-ep: device %d to %s, %s%s\n", d.src,
+              s.to_host ? "the host" : fmt::format("device {}", d.dst).c_str(), backend_text("sdma link").c_str(),
+              test == sdma_test::p2p ? "" : fmt::format(", local completion by {}", name_of(job.how)).c_str());
+  r.start([&] { return pingpong ? launch_sdma_pingpong(job) : launch_sdma_copies(job, reuse); });
+  bool right = r.print(false);
+  if (right && r.done() != 0) {
+    if (reuse || (s.verify && !pingpong)) right = check_places(job, job.dst, job.slots, r.done(), !reuse);
+    if (pingpong) right = check_places(job, job.src + job.bytes, 1, r.done(), false);
+  }
+  if (!right) return k_exit_failed;
+  return was_interrupted() ? k_exit_interrupted : 0;
+}
+
+}  // namespace xio::tester

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// sdma-ep: copies by queues of copy engines, by the device API of xio/sdma.h.
+#pragma once
+#include "tools/xio-tester/recorder.hpp"
+#include "xio/sdma.h"
+
+namespace xio::tester {
+
+enum class local_completion : u32 { quiet, counter, flush };
+
+struct sdma_job {
+  xio_sdma_queue_t queue;
+  xio_sdma_queue_t other_queue;  // ping-pong: of the one who throws back
+  recorder record;
+  u8* src;
+  u8* dst;
+  u64* words;  // counter, signals: one for each 128 bytes
+  u64 bytes;
+  u64 ops;
+  u64 slots;  // places at dst, `bytes` apart
+  u64 seed;
+  local_completion how;
+};
+
+// One thread. p2p: copies one after another. buffer_reuse: the source is made anew after every local completion.
+const char* launch_sdma_copies(const sdma_job& job, bool reuse);
+// Two workgroups of one thread, each with a queue: src to dst and back.
+const char* launch_sdma_pingpong(const sdma_job& job);
+
+}  // namespace xio::tester

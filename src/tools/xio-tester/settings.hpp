@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// What the command line of xio-tester says, by endpoint, and who does it.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+namespace xio::tester {
+
+constexpr int k_exit_failed = 1;         // something was wrong: data, an engine, the environment
+constexpr int k_exit_interrupted = 130;  // Ctrl-C before the end
+
+// Flags that stand before or after the endpoint's name.
+struct shared_settings {
+  bool info = false;
+  bool list = false;
+  int threads = 1;
+  std::int64_t delay_ns = 0;
+  int memory_mode = 0;
+  bool memory_mode_given = false;
+  bool verbose = false;
+  bool histogram = false;
+  bool less_timing = false;
+  bool substep_timing = false;
+  bool mmio_bridge = false;
+};
+
+struct dump_settings {
+  std::string path;
+  std::int64_t seed = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t block_bytes = 512;
+  std::uint64_t offset = 0;
+};
+
+struct echo_settings {
+  std::uint64_t iterations = 128;
+  std::uint32_t doorbell = 0;  // entries of the queue; 0: no doorbell
+  bool emulate = false;
+  bool verify = false;
+  std::int64_t seed = 1;
+};
+
+struct nvme_settings {
+  std::string controller;
+  std::string access = "random";
+  std::uint64_t buffer_bytes = std::uint64_t{1} << 20;
+  std::uint64_t base_lba = 0;
+  std::int64_t seed = 0;
+  std::int64_t reads = 0;
+  std::int64_t writes = 0;
+  std::uint32_t queue_id = 0;
+  std::uint32_t queue_length = 1024;
+  std::uint32_t queues = 1;
+  std::uint32_t nsid = 1;
+  std::uint32_t lbas_per_io = 1;
+  bool infinite = false;
+  std::uint64_t batch = 1;  // 0: everything at once
+  bool verify = false;
+  bool written = false;
+  bool i_know = false;
+  std::uint64_t file_bytes = std::uint64_t{64} << 20;
+  std::uint32_t block_bytes = 512;
+};
+
+struct rdma_settings {
+  std::uint64_t iterations = 128;  // 0: without end
+  std::string provider;
+  std::string device;
+  std::uint32_t sq_depth = 256;
+  std::uint32_t cq_depth = 256;
+  std::uint64_t transfer_bytes = 4096;
+  std::uint32_t inline_threshold = 28;
+  bool loopback = false;
+  bool no_loopback = false;
+  bool server = false;
+  bool client = false;
+  std::string server_host;
+  std::uint32_t port = 18515;
+  std::uint64_t pingpong_bytes = 64;
+  std::uint64_t pingpong_iterations = 100;
+  std::uint64_t batch = 1;
+  std::uint32_t queues = 1;
+  bool infinite = false;
+  int gpu = 0;
+  bool relaxed_ordering = false;
+  std::uint32_t traffic_class = 0;
+  bool verify = false;
+  std::int64_t seed = 1;
+};
+
+enum class sdma_test { p2p, ping_pong, buffer_reuse };
+
+struct sdma_settings {
+  std::uint64_t iterations = 128;
+  std::uint64_t transfer_bytes = 4096;
+  int src_gpu = -1;
+  int dst_gpu = -1;
+  bool to_host = false;
+  bool verify = false;
+  bool use_counter = false;
+  bool use_flush = false;
+};
+
+// Each adds its subcommand with its flags. `settings` must outlive the app.
+CLI::App* add_echo(CLI::App& app, echo_settings& settings);
+CLI::App* add_nvme(CLI::App& app, nvme_settings& settings);
+CLI::App* add_rdma(CLI::App& app, rdma_settings& settings);
+CLI::App* add_sdma(CLI::App& app, sdma_settings& settings);
+
+// The sentence that says which flags do not go together, or empty. `at`: the subcommand as it was parsed, which knows
+// what was given.
+std::string wrong_echo(const CLI::App& at, const shared_settings& shared, echo_settings& settings);
+std::string wrong_nvme(const CLI::App& at, const shared_settings& shared, nvme_settings& settings);
+std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_settings& settings);
+std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_settings& settings);
+
+// Each answers the exit status. Throws xio::error for what the library refuses.
+int run_info(const shared_settings& shared);
+int run_list();
+int run_dump(const dump_settings& settings);
+int run_echo(const shared_settings& shared, const echo_settings& settings);
+int run_nvme(const shared_settings& shared, const nvme_settings& settings);
+int run_rdma(const shared_settings& shared, const rdma_settings& settings);
+int run_sdma(const shared_settings& shared, const sdma_settings& settings, sdma_test test);
+
+}  // namespace xio::tester

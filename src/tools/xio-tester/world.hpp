@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The world of a test, with one context, and what a test sets in the environment before there is one.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "gpu/gpu.hpp"
+#include "tools/xio-tester/settings.hpp"
+#include "xio/xio.h"
+
+namespace xio::tester {
+
+// Throws the library's sentence.
+void must(xio_status_t status);
+
+struct world_settings {
+  const char* bootstrap = "local";
+  std::size_t heap_bytes = std::size_t{4} << 20;
+  xio_route_t route = XIO_ROUTE_AUTO;
+  std::uint32_t ring_depth = 0;
+  std::string tcp_root;  // with bootstrap "tcp"
+  int tcp_rank = 0;
+  int tcp_size = 0;
+};
+
+class world {
+ public:
+  explicit world(const world_settings& settings);
+  ~world();
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  xio_world_t* get() const { return world_; }
+  xio_ctx_t ctx() const { return ctx_; }
+  int my_pe() const { return xio_my_pe(world_); }
+  int n_pes() const { return xio_n_pes(world_); }
+  // Symmetric memory that lives as long as the world.
+  void* allocate(std::size_t bytes) const;
+
+ private:
+  xio_world_t* world_ = nullptr;
+  xio_ctx_t ctx_{};
+};
+
+class registered_memory {
+ public:
+  registered_memory(const world& w, void* base, std::size_t bytes);
+  ~registered_memory();
+  registered_memory(const registered_memory&) = delete;
+  registered_memory& operator=(const registered_memory&) = delete;
+
+ private:
+  const world& world_;
+  void* base_;
+};
+
+// A variable that the user did not set.
+void set_if_unset(const char* variable, const std::string& value);
+
+// XIO_MEMORY_MODE by --memory-mode, of which `mask` means something here.
+void use_memory_mode(const shared_settings& shared, int mask);
+// Doorbells by --pci-mmio-bridge. Throws if this build knows none.
+void use_bridge(const shared_settings& shared);
+
+gpu::place place_of_data(const shared_settings& shared);
+
+}  // namespace xio::tester
