@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace xio::tester {
 
@@ -12,45 +13,29 @@ namespace {
 
 constexpr std::uint64_t k_bar = 50;
 
-// The least value that at least that share of the values does not exceed.
-std::uint64_t quantile(const std::vector<std::uint64_t>& sorted, std::uint64_t hundredths) {
-  const std::uint64_t rank = (sorted.size() * hundredths + 99) / 100;
-  return sorted[rank == 0 ? 0 : rank - 1];
-}
-
 }  // namespace
 
-latencies summarize(const std::vector<std::uint64_t>& stamps, double us_per_tick) {
-  latencies l;
-  l.count = stamps.size();
-  if (stamps.empty()) return l;
-  std::vector<std::uint64_t> sorted = stamps;
-  std::sort(sorted.begin(), sorted.end());
-  double sum = 0;
-  for (const std::uint64_t s : sorted) sum += static_cast<double>(s);
-  const auto us = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * us_per_tick; };
-  l.least = us(sorted.front());
-  l.median = us(quantile(sorted, 50));
-  l.p99 = us(quantile(sorted, 99));
-  l.most = us(sorted.back());
-  l.mean = sum / static_cast<double>(sorted.size()) * us_per_tick;
-  l.has_quantiles = true;
-  return l;
+tools::statistics summarize(const u64* stamps, std::uint64_t count, double us_per_tick) {
+  std::vector<double> us;
+  us.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) us.push_back(static_cast<double>(stamps[i]) * us_per_tick);
+  return tools::statistics_of(std::move(us));
 }
 
-latencies summarize(const std::vector<const lane_record*>& lanes, double us_per_tick) {
-  latencies l;
+tools::statistics summarize(const std::vector<const lane_record*>& lanes, double us_per_tick) {
+  tools::statistics l;
   std::uint64_t least = ~std::uint64_t{0}, most = 0;
   double sum = 0;
   for (const lane_record* r : lanes) {
     for (const u64 n : r->buckets) l.count += n;
+    if (r->most == 0) continue;  // a lane that only helps another one
     least = std::min(least, r->least);
     most = std::max(most, r->most);
     sum += static_cast<double>(r->sum);
   }
   if (l.count == 0) return l;
-  l.least = static_cast<double>(least) * us_per_tick;
-  l.most = static_cast<double>(most) * us_per_tick;
+  l.min = static_cast<double>(least) * us_per_tick;
+  l.max = static_cast<double>(most) * us_per_tick;
   l.mean = sum / static_cast<double>(l.count) * us_per_tick;
   return l;
 }

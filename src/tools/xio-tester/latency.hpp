@@ -5,18 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "tools/statistics.hpp"
 #include "tools/xio-tester/recorder.hpp"
 
 namespace xio::tester {
 
-struct latencies {
-  std::uint64_t count = 0;
-  double least = 0, median = 0, p99 = 0, most = 0, mean = 0;  // microseconds
-  bool has_quantiles = false;                                 // of stamps only
-};
-
-latencies summarize(const std::vector<std::uint64_t>& stamps, double us_per_tick);
-latencies summarize(const std::vector<const lane_record*>& lanes, double us_per_tick);
+// Microseconds, of `count` stamps.
+tools::statistics summarize(const u64* stamps, std::uint64_t count, double us_per_tick);
+// Of sums: without median and p99.
+tools::statistics summarize(const std::vector<const lane_record*>& lanes, double us_per_tick);
 
 // Rows "  8.2 .. 16.4 us  120  ########" from the first to the last that is not empty.
 std::string histogram(const std::vector<const lane_record*>& lanes, double us_per_tick);

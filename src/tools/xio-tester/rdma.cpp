@@ -13,6 +13,7 @@
 #include "bootstrap/launcher.hpp"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
+#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/rdma_kernels.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"
@@ -25,6 +26,7 @@ namespace {
 constexpr std::uint32_t k_threads_max = 256;
 constexpr std::uint32_t k_queues_max = 16;
 constexpr std::uint64_t k_transfer_max = std::uint64_t{1} << 30;
+constexpr std::uint64_t k_ball_max = std::uint64_t{16} << 20;
 constexpr std::uint64_t k_heap_slack = std::uint64_t{4} << 20;
 
 // The names that people give the families, and the library's own.
@@ -108,9 +110,39 @@ int run_loopback(const shared_settings& shared, const rdma_settings& s) {
   return was_interrupted() && ops != 0 ? k_exit_interrupted : 0;
 }
 
+// Both sides stop here if they were told different things: else one would wait for a ball that never comes.
+void check_terms(const world& w, const pingpong_terms& mine) {
+  auto* said = static_cast<pingpong_terms*>(w.allocate(sizeof mine));
+  auto* heard = static_cast<pingpong_terms*>(w.allocate(sizeof mine));
+  const gpu::buffer status(sizeof(int), gpu::place::shared);
+  const int other = w.my_pe() == 0 ? 1 : 0;
+  gpu::copy(said, &mine, sizeof mine);
+  must(xio_barrier_all(w.get()));
+  const char* wrong = launch_rdma_terms(w.ctx(), heard, said, other, status.as<int>());
+  if (const char* ended = finish_kernels(); wrong == nullptr) wrong = ended;
+  if (wrong != nullptr)
+    fail(XIO_ERR_INTERNAL, "rdma-ep: the kernel that asks PE {} for its settings died: {}", other, wrong);
+  if (*status.as<int>() != XIO_OK)
+    fail(static_cast<xio_status_t>(*status.as<int>()), "rdma-ep: PE {} cannot be asked for its settings: {}", other,
+         xio_status_name(static_cast<xio_status_t>(*status.as<int>())));
+  pingpong_terms theirs{};
+  gpu::copy(&theirs, heard, sizeof theirs);
+  must(xio_barrier_all(w.get()));
+  if (theirs.bytes != mine.bytes || theirs.rounds != mine.rounds || theirs.seed != mine.seed ||
+      theirs.verify != mine.verify)
+    fail(XIO_ERR_ARG,
+         "rdma-ep: this side has --pingpong-size {} --pingpong-iters {} --seed {}{}, and the other side has {}, {}, "
+         "{}{}; give "
+         "both "
+         "the same",
+         mine.bytes, mine.rounds, mine.seed, mine.verify != 0 ? " --verify" : "", theirs.bytes, theirs.rounds,
+         theirs.seed, theirs.verify != 0 ? " --verify" : "");
+}
+
 int run_pair(const shared_settings& shared, const rdma_settings& s) {
   world_settings ws;
-  ws.heap_bytes = 2 * s.pingpong_bytes + k_heap_slack;
+  // The same on both sides, whatever they were told: check_terms says what differs.
+  ws.heap_bytes = 2 * k_ball_max + k_heap_slack;
   ws.route = XIO_ROUTE_RDMA;
   ws.ring_depth = s.sq_depth;
   ws.bootstrap = "auto";
@@ -123,14 +155,12 @@ int run_pair(const shared_settings& shared, const rdma_settings& s) {
   const world w(ws);
   if (w.n_pes() < 2) fail(XIO_ERR_ARG, "rdma-ep: ping-pong wants two PEs and there is one; start it with mpirun -np 2");
   pingpong_job job{};
+  job.terms = {s.pingpong_bytes, s.pingpong_iterations, static_cast<u64>(s.seed), s.verify ? 1u : 0u};
+  check_terms(w, job.terms);
   job.ctx = w.ctx();
   job.ball = static_cast<u8*>(w.allocate(s.pingpong_bytes));
   job.mine = static_cast<u8*>(w.allocate(s.pingpong_bytes));
   job.signal = static_cast<u64*>(w.allocate(sizeof(u64)));
-  job.bytes = s.pingpong_bytes;
-  job.rounds = s.pingpong_iterations;
-  job.seed = static_cast<u64>(s.seed);
-  job.verify = s.verify ? 1 : 0;
   bool right = true;
   if (w.my_pe() < 2) {
     run r(shared, {"rdma-ep ping-pong", 1, s.pingpong_iterations, s.pingpong_bytes});
@@ -208,8 +238,7 @@ CLI::App* add_rdma(CLI::App& app, rdma_settings& s) {
   at->add_flag("--client", s.client, "second of two nodes")->disable_flag_override();
   at->add_option("--server-host", s.server_host, "name or address of the first node");
   at->add_option("--port", s.port, "where the first node listens")->capture_default_str();
-  tools::add_size(*at, "--pingpong-size", s.pingpong_bytes, "bytes of the ball, a multiple of 8", 16,
-                  std::uint64_t{16} << 20);
+  tools::add_size(*at, "--pingpong-size", s.pingpong_bytes, "bytes of the ball, a multiple of 8", 16, k_ball_max);
   at->add_option("--pingpong-iters", s.pingpong_iterations, "round trips")->capture_default_str();
   at->add_option("--batch-size", s.batch, "puts that share a doorbell; 0 is 1")->capture_default_str();
   at->add_option("--num-queues", s.queues, "queue pairs, a workgroup each")->capture_default_str();

@@ -80,24 +80,26 @@ __global__ void loopback(rdma_job job) {
 // PE 0 throws first. A ball says its round, so that an old one is seen to be old.
 __global__ void pingpong(pingpong_job job) {
   lane_record& mine = job.record.lanes[0];
-  const pattern p = pattern::of(job.seed, k_block_bytes);
+  const pattern p = pattern::of(job.terms.seed, k_block_bytes);
   const int me = xio_my_pe(job.ctx), other = 1 - me;
   mine.begin(wall_clock());
-  for (u64 round = 0; round < job.rounds && mine.status == XIO_OK && !job.record.stopped(); ++round) {
-    const u64 block = first_block(round, job.bytes);
-    if (job.verify != 0 && me == 0) p.fill(job.mine, job.bytes, block);
+  for (u64 round = 0; round < job.terms.rounds && mine.status == XIO_OK && !job.record.stopped(); ++round) {
+    const u64 block = first_block(round, job.terms.bytes);
+    if (job.terms.verify != 0 && me == 0) p.fill(job.mine, job.terms.bytes, block);
     const u64 start = wall_clock();
     xio_status_t status = XIO_OK;
     if (me == 0)
-      status = xio_put_signal(job.ctx, job.ball, job.mine, job.bytes, job.signal, round + 1, XIO_SIGNAL_SET, other);
+      status =
+          xio_put_signal(job.ctx, job.ball, job.mine, job.terms.bytes, job.signal, round + 1, XIO_SIGNAL_SET, other);
     const u64 thrown = wall_clock();
     if (status == XIO_OK) status = xio_signal_wait_until(job.ctx, job.signal, XIO_CMP_GE, round + 1);
     const u64 caught = wall_clock();
-    if (status == XIO_OK && job.verify != 0) mine.judge(p, job.ball, job.bytes, block, ~u64{0});
+    if (status == XIO_OK && job.terms.verify != 0) mine.judge(p, job.ball, job.terms.bytes, block, ~u64{0});
     if (status == XIO_OK && me == 1) {
       // What came goes back, and not what was meant to come.
-      if (job.verify != 0) memcpy(job.mine, job.ball, job.bytes);
-      status = xio_put_signal(job.ctx, job.ball, job.mine, job.bytes, job.signal, round + 1, XIO_SIGNAL_SET, other);
+      if (job.terms.verify != 0) memcpy(job.mine, job.ball, job.terms.bytes);
+      status =
+          xio_put_signal(job.ctx, job.ball, job.mine, job.terms.bytes, job.signal, round + 1, XIO_SIGNAL_SET, other);
     }
     mine.fail(status, round);
     if (status != XIO_OK) break;
@@ -107,8 +109,12 @@ __global__ void pingpong(pingpong_job job) {
     mine.check += wall_clock() - caught;
     mine.count(1);
   }
-  mine.fail(xio_quiet(job.ctx), job.rounds);
+  mine.fail(xio_quiet(job.ctx), job.terms.rounds);
   mine.end(wall_clock());
+}
+
+__global__ void fetch_terms(xio_ctx_t ctx, pingpong_terms* mine, const pingpong_terms* theirs, int pe, int* status) {
+  *status = xio_get(ctx, mine, theirs, sizeof *mine, pe);
 }
 
 const char* launched() {
@@ -120,6 +126,11 @@ const char* launched() {
 
 const char* launch_rdma_loopback(const rdma_job& job, unsigned queues, unsigned threads) {
   hipLaunchKernelGGL(loopback, dim3(queues), dim3(threads), 0, nullptr, job);
+  return launched();
+}
+
+const char* launch_rdma_terms(xio_ctx_t ctx, pingpong_terms* mine, const pingpong_terms* theirs, int pe, int* status) {
+  hipLaunchKernelGGL(fetch_terms, dim3(1), dim3(1), 0, nullptr, ctx, mine, theirs, pe, status);
   return launched();
 }
 

@@ -26,16 +26,20 @@ struct rdma_job {
 // A workgroup for each queue.
 const char* launch_rdma_loopback(const rdma_job& job, unsigned queues, unsigned threads);
 
+// What both PEs of a ping-pong must have been told alike.
+struct pingpong_terms {
+  u64 bytes, rounds, seed, verify;
+};
+// A PE's, into `mine`, which is symmetric too; the answer of the kernel goes to *status.
+const char* launch_rdma_terms(xio_ctx_t ctx, pingpong_terms* mine, const pingpong_terms* theirs, int pe, int* status);
+
 struct pingpong_job {
   xio_ctx_t ctx;
   recorder record;
   u8* ball;  // symmetric: where it arrives
   u8* mine;  // where it is thrown from
   u64* signal;
-  u64 bytes;
-  u64 rounds;
-  u64 seed;
-  u32 verify;
+  pingpong_terms terms;
 };
 
 // By PEs 0 and 1, one thread each.

@@ -68,6 +68,9 @@ void run::begin() {
   // An earlier phase may have been told to stop.
   *stop_.as<std::uint32_t>() = was_interrupted() ? 1 : 0;
   watch_.emplace(stop_.as<std::uint32_t>());
+  if (shared_.verbose) std::printf("%s: begins\n", plan_.what.c_str());
+  // What is known already is not to be lost with whatever happens.
+  std::fflush(stdout);
 }
 
 void run::finish(const char* launch_error) {
@@ -120,19 +123,15 @@ void run::print_speed() const {
 
 void run::print_latency() const {
   const auto lanes = all_lanes(lanes_, plan_.lanes);
-  latencies l;
-  if (keeps_stamps_ && done() == plan_.ops) {
-    const u64* from = stamps_.as<u64>();
-    l = summarize(std::vector<std::uint64_t>(from, from + plan_.ops), us_per_tick());
-  } else {
-    l = summarize(lanes, us_per_tick());
-  }
+  const bool all = keeps_stamps_ && done() == plan_.ops;
+  const tools::statistics l =
+      all ? summarize(stamps_.as<u64>(), plan_.ops, us_per_tick()) : summarize(lanes, us_per_tick());
   if (l.count == 0) return;
-  if (l.has_quantiles)
-    std::printf("  latency us: min %.3f median %.3f p99 %.3f max %.3f mean %.3f\n", l.least, l.median, l.p99, l.most,
+  if (all)
+    std::printf("  latency us: min %.3f median %.3f p99 %.3f max %.3f mean %.3f\n", l.min, l.median, l.p99, l.max,
                 l.mean);
   else
-    std::printf("  latency us: min %.3f max %.3f mean %.3f\n", l.least, l.most, l.mean);
+    std::printf("  latency us: min %.3f max %.3f mean %.3f\n", l.min, l.max, l.mean);
 }
 
 void run::print_substeps() const {

@@ -1,0 +1,190 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# xio-tester: every endpoint on software devices, what it finds when data is wrong, and what it refuses.
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'xio-tester is tried on software devices'; fi
+unset "${!XIO_NVME@}" "${!XIO_NIC@}" "${!XIO_RDMA@}" "${!XIO_SDMA@}" "${!XIO_MODEL@}" XIO_ROUTE XIO_MEMORY_MODE 2>/dev/null
+export XIO_BACKEND=model XIO_TIMEOUT_MS=60000
+tester=$builddir/xio-tester
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+checks=0
+failures=0
+
+wrong() {
+  echo "FAIL $1"
+  printf '%s\n' "$out" | head -n 20 | sed 's/^/  /'
+  failures=$((failures + 1))
+}
+# status EXPECTED ARGUMENT...: runs it; $out is all that it printed.
+status() {
+  local expected=$1 got
+  shift
+  out=$(timeout -k 5 120 "$tester" "$@" 2>&1)
+  got=$?
+  checks=$((checks + 1))
+  [ "$got" = "$expected" ] || wrong "status $got and not $expected: xio-tester $*"
+}
+says() {
+  checks=$((checks + 1))
+  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
+}
+
+# --- Without an endpoint ---
+status 0 --list-endpoints
+for name in test-ep nvme-ep rdma-ep sdma-ep; do says "^$name "; done
+status 0 --info
+says "platform $gpu"
+status 0 --version
+says '^xio-tester of XIO [0-9]'
+status 0 nvme-ep --help
+says '--access-pattern'
+
+# --- The pattern, by another program ---
+status 0 --dump-pattern "$work/pattern" --dump-pattern-seed 7 --dump-pattern-size 10001 --dump-pattern-offset 1030
+if command -v python3 >/dev/null; then
+  checks=$((checks + 1))
+  out=$(python3 - "$work/pattern" <<'PY' 2>&1
+import sys
+mask = (1 << 64) - 1
+def mix(x):
+    x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & mask
+    x = ((x ^ (x >> 27)) * 0x94d049bb133111eb) & mask
+    return x ^ (x >> 31)
+def block(seed, number, size):
+    key = mix((seed + 0x9e3779b97f4a7c15) & mask)
+    x, data = mix((number + key) & mask), b''
+    while len(data) < size:
+        data += x.to_bytes(8, 'little')
+        x = x or key | 1
+        x ^= (x << 13) & mask
+        x ^= x >> 7
+        x ^= (x << 17) & mask
+    return data
+whole = b''.join(block(7, n, 512) for n in range(30))
+sys.exit(open(sys.argv[1], 'rb').read() != whole[1030:11031])
+PY
+  ) || wrong 'the dumped pattern is not the documented one'
+fi
+
+# --- test-ep ---
+for how in '' '--doorbell 1' '--doorbell 64' --emulate '--emulate --doorbell 8'; do
+  # shellcheck disable=SC2086
+  status 0 -t 2 test-ep --verify -n 200 $how
+  says 'verified: 400 blocks good, 0 astray, 0 missing, 0 corrupt'
+done
+status 0 test-ep -n 20 --delay -1000 --seed 9 --verify
+status 0 test-ep -n 20 --delay 1000 --emulate
+
+# --- nvme-ep ---
+file=$work/drive
+status 0 nvme-ep --controller "file:$file" --file-size 2M --write-io 4096 --access-pattern sequential --lfsr-seed 5 \
+  --batch-size 0 --verbose
+says 'emulated \(model'
+says '^nvme-ep write: 4096 ops of 512 bytes'
+status 0 --dump-pattern "$work/whole" --dump-pattern-seed 5 --dump-pattern-size 2M
+checks=$((checks + 1))
+cmp "$file" "$work/whole" || wrong 'the file does not hold the pattern'
+for batch in 0 1 4 16 128; do
+  for queues in 1 3; do
+    status 0 nvme-ep --controller "file:$file" --write-io 150 --read-io 150 --verify --batch-size "$batch" \
+      --num-queues "$queues" --lfsr-seed "$batch" --less-timing
+    says "verified: $((150 * queues)) blocks good, 0 astray, 0 missing, 0 corrupt"
+  done
+done
+status 0 --histogram --substep-timing nvme-ep --controller "file:$file" --write-io -20 --read-io 10 --verify \
+  --lbas-per-io 32 --queue-length 16 --batch-size 8 --base-lba 100 --access-pattern sequential
+says 'verified: 320 blocks good'
+says 'sub-steps us/op'
+says '#'
+says 'negative counts are taken as positive'
+status 0 nvme-ep --controller "file:$work/wide" --file-size 4M --file-block-size 4096 --write-io 30 --read-io 30 --verify \
+  --data-buffer-size 256k --batch-size 0
+says '1024 blocks of 4096 bytes'
+status 0 nvme-ep --controller "file:$file" --read-io 10 --pci-mmio-bridge --queue-id 3
+says 'bridge'
+says '--queue-id has no effect'
+
+# --- What --verify finds: the same blocks, read again ---
+again() { status "$1" nvme-ep --controller "file:$file" --read-io 64 --verify --written --access-pattern sequential --lfsr-seed 6; }
+status 0 nvme-ep --controller "file:$file" --write-io 64 --access-pattern sequential --lfsr-seed 6
+again 0
+says 'verified: 64 blocks good'
+cp "$file" "$work/good"
+dd if="$work/good" of="$file" bs=512 skip=9 seek=20 count=1 conv=notrunc status=none
+again 1
+says 'verified: 63 blocks good, 1 astray, 0 missing, 0 corrupt'
+says 'block 20 is astray: the data of block 9'
+dd if=/dev/zero of="$file" bs=512 seek=20 count=2 conv=notrunc status=none
+again 1
+says 'verified: 62 blocks good, 0 astray, 2 missing, 0 corrupt'
+cp "$work/good" "$file"
+printf 'x' | dd of="$file" bs=1 seek=5000 conv=notrunc status=none
+again 1
+says 'verified: 63 blocks good, 0 astray, 0 missing, 1 corrupt'
+says 'block 9 is corrupt'
+
+# --- rdma-ep ---
+for provider in bnxt_re mlx5 pensando rocm-ernic proxy; do
+  status 0 rdma-ep --provider $provider --verify -n 40 --transfer-size 3001 --batch-size 7 --num-queues 3
+  says 'verified: 720 blocks good, 0 astray, 0 missing, 0 corrupt'
+done
+status 0 rdma-ep --verify --verbose --histogram
+says '^rdma-ep put: 128 ops of 4096 bytes'
+says 'emulated \(bnxt'
+status 0 rdma-ep --transfer-size 1 --batch-size 0 --sq-depth 4 -n 20 --verify --cq-depth 7 --inline-threshold 3
+says '--cq-depth has no effect'
+
+# --- sdma-ep ---
+status 0 sdma-ep p2p --verify
+says 'verified: 8 blocks good'
+status 0 sdma-ep -s 1M -n 5 p2p --to-host --verify
+says 'to the host'
+for how in '' --use-counter --use-flush; do
+  # shellcheck disable=SC2086
+  status 0 sdma-ep -n 50 ping-pong $how
+  says 'verified: 8 blocks good'
+  # shellcheck disable=SC2086
+  status 0 sdma-ep -n 50 buffer-reuse $how -s 1k
+  says 'verified: 32 blocks good'
+done
+
+# --- Memory modes ---
+if [ "$gpu" = host ]; then
+  for mode in $(seq 0 15); do
+    status 0 -m "$mode" test-ep -n 20 --verify --doorbell 4
+    status 0 nvme-ep --controller "file:$file" --write-io 20 --read-io 20 --verify -m "$mode"
+    status 0 rdma-ep --verify -n 20 -m "$mode"
+  done
+fi
+
+# --- Ctrl-C leaves a summary ---
+interrupted() {
+  local expected=$1 pid got
+  shift
+  "$tester" --verbose "$@" >"$work/log" 2>&1 &
+  pid=$!
+  for _ in $(seq 600); do
+    if grep -q ': begins$' "$work/log" || ! kill -0 $pid 2>/dev/null; then break; fi
+    sleep 0.1
+  done
+  kill -INT $pid
+  wait $pid
+  got=$?
+  out=$(cat "$work/log")
+  checks=$((checks + 1))
+  [ $got = "$expected" ] || wrong "status $got and not $expected after SIGINT: $*"
+  says 'ended by a signal'
+}
+# A shell starts what runs in the background with SIGINT ignored, and the tester handles it all the same.
+interrupted 0 nvme-ep --controller "file:$file" --read-io 1 --infinite
+interrupted 0 nvme-ep --controller "file:$file" --write-io 1 --infinite --batch-size 16 --num-queues 2
+interrupted 130 nvme-ep --controller "file:$file" --read-io 1000000000
+interrupted 0 rdma-ep --infinite
+interrupted 130 sdma-ep -n 1000000000 ping-pong
+
+echo "$checks checks, $failures failed"
+exit $((failures != 0))

@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What xio-tester refuses: a sentence, exit status 2, and nothing touched.
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}"
+if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'xio-tester is tried on software devices'; fi
+unset "${!XIO_@}" 2>/dev/null
+export XIO_BACKEND=model
+tester=$builddir/xio-tester
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+checks=0
+failures=0
+
+# refused SENTENCE ARGUMENT...
+refused() {
+  local sentence=$1 out got
+  shift
+  out=$(timeout -k 5 60 "$tester" "$@" 2>&1)
+  got=$?
+  checks=$((checks + 1))
+  if [ "$got" = 2 ] && grep -qE -- "$sentence" <<<"$out" && [ "$(wc -l <<<"$out")" = 1 ] &&
+    grep -q '^xio-tester: .*; see xio-tester .*--help$' <<<"$out"; then return; fi
+  echo "FAIL status $got: xio-tester $*"
+  printf '%s\n' "$out" | head -n 10 | sed 's/^/  /'
+  failures=$((failures + 1))
+}
+
+new=$work/new
+drive=(nvme-ep --controller "file:$new")
+printf 'precious' >"$work/precious"
+
+# --- Words ---
+refused 'give an endpoint'
+refused "'nvme-pe' is not known; did you mean nvme-ep\?" nvme-pe
+refused 'the option --controler is not known; did you mean --controller\?' nvme-ep --controler x --write-io 1
+refused 'the option --bach-size is not known; did you mean --batch-size\?' "${drive[@]}" --write-io 1 --bach-size 2
+refused 'the option --histogramm is not known; did you mean --histogram\?' --histogramm test-ep
+refused "'pingpong' is not known; did you mean ping-pong\?" sdma-ep pingpong
+refused 'the option --use-flush is not known' sdma-ep p2p --use-flush
+refused "'5' is not expected|'5' is not known" test-ep 5
+refused 'one endpoint at a time' test-ep nvme-ep
+refused "'mlx55' is not known; did you mean mlx5\?" rdma-ep --provider mlx55
+refused "'randon' is not known; give random or sequential" "${drive[@]}" --write-io 1 --access-pattern randon
+
+# --- Types and ranges ---
+refused '--read-io = abc' "${drive[@]}" --read-io abc
+refused '--read-io = 1k' "${drive[@]}" --read-io 1k
+refused '--lbas-per-io = -5' "${drive[@]}" --write-io 1 --lbas-per-io -5
+refused "'1q' is no size" "${drive[@]}" --write-io 1 --data-buffer-size 1q
+refused "'-1' is no size" rdma-ep --transfer-size -1
+refused 'not in range 1 to 32' -t 33 test-ep
+refused 'not in range 1 to 32' test-ep --threads 0
+refused 'not in range 0 to 15' test-ep -m 16
+refused 'not in range 0 to 15' -m -1 test-ep
+refused '--queue-length 1000 cannot be' "${drive[@]}" --write-io 1 --queue-length 1000
+refused '--queue-length 65536 cannot be' "${drive[@]}" --write-io 1 --queue-length 65536
+refused '--num-queues 0 cannot be' "${drive[@]}" --write-io 1 --num-queues 0
+refused '--num-queues 1000 cannot be' "${drive[@]}" --write-io 1 --num-queues 1000
+refused '--namespace 0 cannot be' "${drive[@]}" --write-io 1 --namespace 0
+refused '--batch-size 1024 does not fit a queue' "${drive[@]}" --write-io 1 --batch-size 1024
+refused '--batch-size 600 with 2048 bytes an op wants' "${drive[@]}" --write-io 1 --batch-size 600 --lbas-per-io 4
+refused 'does not fit --data-buffer-size 512' "${drive[@]}" --write-io 1 --lbas-per-io 2 --data-buffer-size 512
+refused 'leave the 131072 blocks' "${drive[@]}" --write-io 1 --base-lba 131072
+refused 'leave the 131072 blocks' "${drive[@]}" --write-io 1 --base-lba 18446744073709551615
+refused '--file-block-size 1000 cannot be' "${drive[@]}" --write-io 1 --file-block-size 1000
+refused '--doorbell 3 is no power of two' test-ep --doorbell 3
+refused '--iterations is 0' test-ep -n 0
+refused '--sq-depth 100 cannot be' rdma-ep --sq-depth 100
+refused '--batch-size 256 does not fit' rdma-ep --batch-size 256
+refused '--num-queues 17 cannot be' rdma-ep --num-queues 17
+refused '--transfer-size: 0 is not in' rdma-ep --transfer-size 0
+refused '--pingpong-size 20 is no multiple of 8' rdma-ep --pingpong-size 20
+refused '--pingpong-size: 8 is not in 16' rdma-ep --pingpong-size 8
+refused '--pingpong-iters 0' rdma-ep --pingpong-iters 0
+refused '--traffic-class 256' rdma-ep --traffic-class 256
+refused '--gpu-device' rdma-ep --gpu-device -1
+refused '--transfer-size 6 is no multiple of 4' sdma-ep p2p -s 6
+refused '--src-gpu 99 is not there' sdma-ep p2p --src-gpu 99
+refused '--dst-gpu 99 is not there' sdma-ep p2p --dst-gpu 99
+refused '--src-gpu -2 cannot be' sdma-ep p2p --src-gpu -2
+refused '--iterations must be 1 or more' sdma-ep p2p -n 0
+
+# --- What does not go together ---
+refused '--controller is needed' nvme-ep --write-io 1
+refused 'nothing is to be done' "${drive[@]}"
+refused '--threads is for test-ep' -t 2 "${drive[@]}" --write-io 1
+refused '--threads is for test-ep' rdma-ep -t 2
+refused '--delay is for test-ep' --delay 5 "${drive[@]}" --write-io 1
+refused '--pci-mmio-bridge is for nvme-ep' test-ep --pci-mmio-bridge
+refused 'exactly one of --read-io and --write-io' "${drive[@]}" --infinite --read-io 1 --write-io 1
+refused '--verify and --infinite' "${drive[@]}" --infinite --read-io 1 --verify
+refused '--verify checks what --write-io wrote' "${drive[@]}" --read-io 1 --verify
+refused '--verify checks what --read-io reads' "${drive[@]}" --write-io 1 --verify
+refused 'cannot check 3 reads of 2 writes' "${drive[@]}" --write-io 2 --read-io 3 --verify
+refused '--written goes with --verify' "${drive[@]}" --read-io 1 --written
+refused '--infinite and --iterations' rdma-ep --infinite -n 5
+refused '--server and --client do not go together' rdma-ep --server --client --server-host x
+refused '--client wants --server-host' rdma-ep --client
+refused '--server-host goes with --client' rdma-ep --server --server-host x
+refused '--port goes with' rdma-ep --port 5
+refused '--loopback does not go with' rdma-ep --loopback --server
+refused '--loopback and --no-loopback' rdma-ep --loopback --no-loopback
+refused '--no-loopback wants another PE' rdma-ep --no-loopback
+refused '--batch-size and --num-queues are for loopback' rdma-ep --server --batch-size 4
+refused 'set the same XIO_TCP_KEY' rdma-ep --server
+refused 'give one of p2p, ping-pong and buffer-reuse' sdma-ep
+refused '--use-counter and --use-flush' sdma-ep ping-pong --use-counter --use-flush
+refused '--to-host and --dst-gpu' sdma-ep p2p --to-host --dst-gpu 0
+refused '--list-endpoints goes without an endpoint' --list-endpoints test-ep
+refused '--dump-pattern wants --dump-pattern-size' --dump-pattern "$new"
+refused '--dump-pattern-size goes with --dump-pattern' --dump-pattern-size 4k
+refused 'is no multiple of 8' --dump-pattern "$new" --dump-pattern-size 4k --dump-pattern-block-size 12
+
+# --- What must not be written ---
+refused 'precious has 8 bytes, which writes would replace' nvme-ep --controller "$work/precious" --write-io 1
+refused 'there is no .*; to make a file of that name, give file:' nvme-ep --controller "$work/nothing" --write-io 1
+refused 'is no file and no NVMe device' nvme-ep --controller "$work" --read-io 1
+refused 'is no NVMe controller or namespace' nvme-ep --controller /dev/null --write-io 1
+refused '/dev/nvme4095n3 cannot be looked at' nvme-ep --controller /dev/nvme4095 --namespace 3 --read-io 1
+refused 'is a drive, and writes replace what is on it; add --i-know' nvme-ep --controller nvme:ffff:1f:1f.7/1 --write-io 1
+refused 'is a drive' nvme-ep --controller ffff:1f:1f.7 --write-io 1
+refused 'has no path behind it' nvme-ep --controller file: --write-io 1
+
+checks=$((checks + 1))
+if [ "$(cat "$work/precious")" != precious ] || [ "$(find "$work" -type f | wc -l)" != 1 ]; then
+  echo "FAIL something was touched:"
+  ls -l "$work"
+  failures=$((failures + 1))
+fi
+# With the user's word for it, a file is written.
+if ! "$tester" nvme-ep --controller "$work/precious" --i-know --write-io 1 >/dev/null 2>"$work/why"; then
+  # It is smaller than a block, so there is one to write.
+  echo "FAIL --i-know: $(cat "$work/why")"
+  failures=$((failures + 1))
+fi
+
+echo "$checks checks, $failures failed"
+exit $((failures != 0))
