@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "model/nvme/controller.hpp"
-#include "nvme_rig.hpp"
+#include "scratch_file.hpp"
 
 namespace xio::test {
 

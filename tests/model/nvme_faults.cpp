@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// What can go wrong with a drive: faults by a struct and by the text of XIO_MODEL_FAULTS, and files that fail under it.
+#include <sys/resource.h>
+
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include "base/error.hpp"
+#include "model/fault_text.hpp"
+#include "nvme_hand.hpp"
+
+using namespace xio;
+using namespace xio::test;
+namespace w = xio::wire::nvme;
+using model::nvme::fault;
+using kind = model::nvme::fault::kind;
+
+namespace {
+
+w::sqe command(w::opcode op, std::uint32_t cid, hand& h, std::uint64_t lba = 0, std::uint32_t blocks = 1) {
+  const bool data = op != w::opcode::write_zeroes && op != w::opcode::flush;
+  return w::make_io(op, cid, 1, data ? h.data_bus() : 0, 0, lba, blocks);
+}
+
+model::nvme::fault_plan plan(const char* text) { return model::nvme::plan_faults(text); }
+
+}  // namespace
+
+TEST(nvme_fault_text, every_item) {
+  const auto p = plan(
+      "nvme_error@3=unrecovered_read/read/queue1,nvme_error=0.5:0x286,nvme_delay=0.25:3ms/write,nvme_lose@9/lba8-15,"
+      "nvme_die@100,nvme_file=1:no_space/write_zeroes,nvme_file@2=io_error/flush,nvme_shuffle,seed=9,drop=0.5");
+  EXPECT_EQ(p.seed, 9u);
+  EXPECT_TRUE(p.shuffle);
+  ASSERT_EQ(p.faults.size(), 7u);
+  EXPECT_EQ(p.faults[0].what, kind::status);
+  EXPECT_EQ(p.faults[0].nth, 3u);
+  EXPECT_EQ(p.faults[0].times, 1u);
+  EXPECT_EQ(p.faults[0].status, 0x281u);
+  EXPECT_EQ(p.faults[0].opcode, 0x02);
+  EXPECT_EQ(p.faults[0].queue, 1u);
+  EXPECT_EQ(p.faults[1].status, 0x286u);
+  EXPECT_EQ(p.faults[1].chance, 0.5);
+  EXPECT_FALSE(p.faults[1].opcode.has_value());
+  EXPECT_GT(p.faults[1].times, 1000000u);
+  EXPECT_EQ(p.faults[2].what, kind::delay);
+  EXPECT_EQ(p.faults[2].delay, std::chrono::milliseconds(3));
+  EXPECT_EQ(p.faults[2].opcode, 0x01);
+  EXPECT_EQ(p.faults[3].what, kind::lose);
+  EXPECT_EQ(p.faults[3].first_lba, 8u);
+  EXPECT_EQ(p.faults[3].last_lba, 15u);
+  EXPECT_EQ(p.faults[4].what, kind::die);
+  EXPECT_EQ(p.faults[5].error, ENOSPC);
+  EXPECT_EQ(p.faults[5].opcode, 0x08);
+  EXPECT_EQ(p.faults[6].error, EIO);
+  EXPECT_EQ(p.faults[6].opcode, 0x00);
+  EXPECT_TRUE(plan("").faults.empty());
+}
+
+TEST(nvme_fault_text, mistakes_have_a_place) {
+  const struct {
+    const char* text;
+    int at;
+  } cases[] = {
+      {"nvme_", 6},
+      {"nvme_oops@1", 6},
+      {"nvme_error", 11},
+      {"nvme_error@1", 13},
+      {"nvme_error@1=oops", 14},
+      {"nvme_error@1=0x0", 17},
+      {"nvme_error@1=0x800", 19},
+      {"nvme_error=0.5", 15},
+      {"nvme_error=2:write_fault", 12},
+      {"nvme_delay=1:2", 15},
+      {"nvme_lose@", 11},
+      {"nvme_lose@1/lba9-8", 19},
+      {"nvme_lose@1/read/write", 18},
+      {"nvme_lose@1/queue1/queue2", 20},
+      {"nvme_lose@1/pe1", 13},
+      {"nvme_file@1=oops", 13},
+      {"nvme_shuffle/read", 13},
+      {"drop=0.5,nvme_die", 18},
+  };
+  for (const auto& c : cases) {
+    try {
+      (void)plan(c.text);
+      ADD_FAILURE() << c.text;
+    } catch (const error& e) {
+      EXPECT_EQ(e.status(), XIO_ERR_CONFIG);
+      EXPECT_NE(std::string(e.what()).find("at character " + std::to_string(c.at) + ";"), std::string::npos)
+          << c.text << ": " << e.what();
+    }
+  }
+}
+
+// A chosen status for a chosen command, and nothing is moved.
+TEST(nvme_faults, a_status_for_one_command) {
+  hand h;
+  h.make_queues();
+  h.device().inject(plan("nvme_error@2=write_fault,nvme_error=1:0x3a1/read/lba100-107"));
+  stamp(h.data(), 0, 512, 3);
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 0)), 0u);
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 1)), 0u);
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 2)), 0x280u);
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 3)), 0u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 99, 2)), 0x3a1u);
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 107)), 0x3a1u);
+  EXPECT_TRUE(stamped(h.data(), 0, 512, 3));
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 108)), 0u);
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 100)), 0u);
+  const auto file = h.file().read();
+  EXPECT_TRUE(stamped(file.data() + 512, 0, 512, 3));
+  EXPECT_TRUE(stamped(file.data() + 1024, 1024, 512));
+  // The error log names them: the last read first.
+  ASSERT_EQ(h.admin(w::make_get_log_page(w::log_page::error_information, 64, false, h.data_bus())), 0u);
+  EXPECT_EQ(h.identified<std::uint16_t>(12), 0x3a1u << 1);
+  EXPECT_EQ(h.identified<std::uint64_t>(16), 107u);
+}
+
+// The same seed gives the same faults; about as many as the chance says.
+TEST(nvme_faults, chances_repeat) {
+  const auto run = [](const char* text) {
+    hand h;
+    h.make_queues();
+    h.device().inject(plan(text));
+    std::set<int> failed;
+    for (int i = 0; i < 400; ++i)
+      if (h.io(command(w::opcode::read, 0, h)) != 0) failed.insert(i);
+    return failed;
+  };
+  const auto first = run("nvme_error=0.25:write_fault,seed=5");
+  EXPECT_GT(first.size(), 60u);
+  EXPECT_LT(first.size(), 140u);
+  EXPECT_EQ(first, run("nvme_error=0.25:write_fault,seed=5"));
+  EXPECT_NE(first, run("nvme_error=0.25:write_fault,seed=6"));
+}
+
+TEST(nvme_faults, delayed_and_lost) {
+  hand h;
+  h.make_queues();
+  h.device().inject(plan("nvme_delay=1:20ms/lba5,nvme_lose@1"));
+  auto& q = h.io_queue();
+  const auto begin = std::chrono::steady_clock::now();
+  h.put(q, command(w::opcode::read, 10, h, 5));
+  h.put(q, command(w::opcode::read, 11, h, 6));
+  h.put(q, command(w::opcode::read, 12, h, 7));
+  h.ring(q);
+  EXPECT_EQ(w::cqe_cid(h.next(q).dw[3]), 12);
+  EXPECT_EQ(w::cqe_cid(h.next(q).dw[3]), 10);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(20));
+  h.device().release();
+  h.turn(1000);
+  EXPECT_FALSE(h.ready(q));  // never, unless its queue goes
+  EXPECT_EQ(h.admin(w::make_delete_queue(w::admin::delete_sq, 1)), 0u);
+  EXPECT_EQ(h.admin(w::make_delete_queue(w::admin::delete_cq, 1)), 0u);
+  h.make_queues();
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0u);
+}
+
+// Completions in random order: all come, each once, and not in the order of the commands.
+TEST(nvme_faults, random_order) {
+  hand h;
+  h.make_queues(64);
+  h.device().inject(plan("nvme_shuffle,seed=3"));
+  auto& q = h.io_queue();
+  bool turned = false;
+  for (int round = 0; round < 20; ++round) {
+    for (std::uint32_t i = 0; i < 60; ++i) h.put(q, w::make_io(w::opcode::read, i, 1, h.data_bus(i * 512), 0, i, 1));
+    h.ring(q);
+    std::set<std::uint32_t> came;
+    for (std::uint32_t i = 0; i < 60; ++i) {
+      const w::cqe e = h.next(q);
+      ASSERT_EQ(h.status(e), 0u);
+      const std::uint32_t cid = w::cqe_cid(e.dw[3]);
+      turned = turned || cid != i;
+      EXPECT_TRUE(came.insert(cid).second);
+      ASSERT_TRUE(stamped(h.data() + cid * 512, cid * 512, 512));
+    }
+    EXPECT_EQ(came.size(), 60u);
+    h.consume(q);
+    h.turn();
+  }
+  EXPECT_TRUE(turned);
+  EXPECT_EQ(h.device().invalid_doorbells(), 0u);
+}
+
+TEST(nvme_faults, dies_at_a_command) {
+  hand h;
+  h.make_queues();
+  h.device().inject(plan("nvme_die@1"));
+  auto& q = h.io_queue();
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0u);
+  for (std::uint32_t i = 0; i < 3; ++i) h.put(q, command(w::opcode::read, i, h));
+  h.ring(q);
+  EXPECT_TRUE(h.until([&] { return h.csts() == 3; }));
+  h.turn(500);
+  EXPECT_FALSE(h.ready(q));
+  h.reset();
+  h.enable(0x00460001);
+  h.make_queues();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0u);  // it dies once
+}
+
+TEST(nvme_faults, the_file_refuses) {
+  hand h;
+  h.make_queues();
+  h.device().inject(
+      plan("nvme_file@0=no_space/write,nvme_file@1=io_error/read,nvme_file@2=io_error/flush,nvme_file@3=no_space"));
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0x280u);
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0x281u);
+  EXPECT_EQ(h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u);
+  EXPECT_EQ(h.io(command(w::opcode::write_zeroes, 0, h)), 0x280u);
+  EXPECT_EQ(h.io(command(w::opcode::compare, 0, h)), 0x285u);
+  EXPECT_EQ(h.file().read(), stamped_data(1 << 20));
+}
+
+// A file that is made shorter under the drive: reads of what is left go on, nothing is written behind the hole.
+TEST(nvme_faults, a_file_that_is_cut) {
+  hand h;
+  h.make_queues();
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  ASSERT_EQ(truncate(h.file().path.c_str(), 65536), 0);
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 1000)), 0x280u);
+  EXPECT_EQ(h.io(command(w::opcode::write_zeroes, 0, h, 1000)), 0x280u);
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0x280u);
+  EXPECT_EQ(h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u);
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 1000)), 0x281u);
+  EXPECT_EQ(h.io(command(w::opcode::compare, 0, h, 1000)), 0x281u);
+  EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), h.data_bus(4096), 127, 2)), 0x002u);
+  EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), 0, 127, 2)), 0x281u);  // half of it is there
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 127)), 0u);
+  EXPECT_TRUE(stamped(h.data(), 127 * 512, 512));
+  EXPECT_EQ(h.file().size(), 65536u);
+}
+
+// The operating system's limit stands for a full disk: the part that fits is written, the rest is an error.
+TEST(nvme_faults, a_disk_that_is_full) {
+  for (const bool plain : {false, true}) {
+    hand h({.shape = {.plain_io = plain}, .file_bytes = 65536});
+    h.make_queues();
+    rlimit old{};
+    getrlimit(RLIMIT_FSIZE, &old);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{32768, old.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    stamp(h.data(), 0, 4096, 7);
+    EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 64)), 0x280u);
+    EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 60, 8)), 0x280u);
+    EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 0, 8)), 0u);
+    setrlimit(RLIMIT_FSIZE, &old);
+    std::signal(SIGXFSZ, handler);
+    EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 64)), 0u);
+    const auto file = h.file().read();
+    EXPECT_TRUE(stamped(file.data(), 0, 4096, 7));
+    EXPECT_TRUE(stamped(file.data() + 4096, 4096, 60 * 512 - 4096));
+    EXPECT_TRUE(stamped(file.data() + 60 * 512, 0, 2048, 7));  // up to the limit
+    EXPECT_TRUE(stamped(file.data() + 65 * 512, 65 * 512, 65536 - 65 * 512));
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// A file for one test, and data that say where they belong.
+#pragma once
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace xio::test {
+
+// Removed when it goes.
+class scratch_file {
+ public:
+  explicit scratch_file(std::uint64_t bytes = 0) {
+    std::string name = testing::TempDir() + "/xio_nvme_XXXXXX";
+    const int fd = mkstemp(name.data());
+    if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) ADD_FAILURE() << "no scratch file in " << name;
+    close(fd);
+    path = name;
+  }
+  ~scratch_file() { unlink(path.c_str()); }
+  scratch_file(const scratch_file&) = delete;
+  scratch_file& operator=(const scratch_file&) = delete;
+
+  void write(const std::vector<unsigned char>& data) const {
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
+  }
+  std::vector<unsigned char> read() const {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::uint64_t size() const {
+    struct stat s {};
+    return stat(path.c_str(), &s) == 0 ? static_cast<std::uint64_t>(s.st_size) : ~std::uint64_t{0};
+  }
+
+  std::string path;
+};
+
+// Every 8 bytes say where in the file they belong, so that a misplaced block is seen.
+inline void stamp(void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t salt = 0) {
+  auto* out = static_cast<unsigned char*>(to);
+  for (std::uint64_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t word = (offset + i) * 0x9e3779b97f4a7c15u + salt;
+    std::memcpy(out + i, &word, 8);
+  }
+}
+inline bool stamped(const void* at, std::uint64_t offset, std::uint64_t bytes, std::uint64_t salt = 0) {
+  std::vector<unsigned char> want(bytes);
+  stamp(want.data(), offset, bytes, salt);
+  return std::memcmp(at, want.data(), bytes) == 0;
+}
+inline std::vector<unsigned char> stamped_data(std::uint64_t bytes, std::uint64_t salt = 0) {
+  std::vector<unsigned char> data((bytes + 7) / 8 * 8);
+  stamp(data.data(), 0, data.size(), salt);
+  data.resize(bytes);
+  return data;
+}
+
+}  // namespace xio::test
