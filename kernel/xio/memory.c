@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* Queue memory: pages that a device reaches under one contiguous address, and that a process maps. */
 #include <linux/dma-mapping.h>
+#include <linux/gfp.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 
 #include "xio.h"
 
 struct memory {
   struct xio_object object;
-  struct page* pages;
+  void* pages;
   dma_addr_t address;
   size_t bytes;
 };
 
 static struct memory* memory_of(struct xio_object* object) { return container_of(object, struct memory, object); }
 
+/* Of all opens together: nothing else limits those of a user who may open many files. */
+static unsigned int queue_memory_mib = 1024;
+module_param(queue_memory_mib, uint, 0644);
+MODULE_PARM_DESC(queue_memory_mib, "most MiB of queue memory that programs may hold together");
+static u64 total; /* under xio_lock */
+
+/* A page that somebody else holds on to, such as a GPU's driver, is freed when he lets go. */
 static void give_back(struct memory* memory, struct pci_dev* pdev) {
-  dma_free_pages(&pdev->dev, memory->bytes, memory->pages, memory->address, DMA_BIDIRECTIONAL);
+  dma_unmap_page(&pdev->dev, memory->address, memory->bytes, DMA_BIDIRECTIONAL);
+  free_pages_exact(memory->pages, memory->bytes);
 }
 
 static void memory_retire(struct xio_object* object) {
@@ -23,17 +33,19 @@ static void memory_retire(struct xio_object* object) {
 
   give_back(memory, object->pdev);
   object->owner->memory -= memory->bytes;
+  total -= memory->bytes;
 }
 
-static unsigned long memory_pfn(struct xio_object* object, unsigned long page) {
-  return page_to_pfn(memory_of(object)->pages) + page;
+static vm_fault_t memory_show(struct xio_object* object, struct vm_fault* fault, unsigned long page) {
+  return vmf_insert_page(fault->vma, fault->address, virt_to_page(memory_of(object)->pages + (page << PAGE_SHIFT)));
 }
 
 static void memory_free(struct xio_object* object) { kfree(memory_of(object)); }
 
 const struct xio_kind xio_memory_kind = {
     .retire = memory_retire,
-    .pfn = memory_pfn,
+    .flags = VM_MIXEDMAP,
+    .show = memory_show,
     .free = memory_free,
 };
 
@@ -41,14 +53,18 @@ u64 xio_memory_address(const struct xio_object* object) { return container_of(ob
 u64 xio_memory_bytes(const struct xio_object* object) { return container_of(object, struct memory, object)->bytes; }
 
 /*
- * Pages and not dma_alloc_coherent, whose memory has no page numbers to hand to a fault. They are cached; where the
- * device does not snoop caches they would not do, and are refused. All DMA of x86 snoops; 6.1 cannot tell for a device
- * behind an IOMMU.
+ * Single pages, and not what dma_alloc_coherent gives: a fault hands them out one by one, and a GPU's driver can take
+ * hold of them like of any memory of the process. They are cached; where the device does not snoop caches they would
+ * not do, and are refused. All DMA of x86 snoops; 6.1 cannot tell for a device behind an IOMMU.
  */
 static int allocate(struct memory* memory, struct pci_dev* pdev) {
-  memory->pages = dma_alloc_pages(&pdev->dev, memory->bytes, &memory->address, DMA_BIDIRECTIONAL,
-                                  GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+  memory->pages = alloc_pages_exact(memory->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
   if (!memory->pages) return -ENOMEM;
+  memory->address = dma_map_page(&pdev->dev, virt_to_page(memory->pages), 0, memory->bytes, DMA_BIDIRECTIONAL);
+  if (dma_mapping_error(&pdev->dev, memory->address)) {
+    free_pages_exact(memory->pages, memory->bytes);
+    return -ENOMEM;
+  }
   if (IS_ENABLED(CONFIG_X86) || !dma_need_sync(&pdev->dev, memory->address)) return 0;
   give_back(memory, pdev);
   return -EOPNOTSUPP;
@@ -59,6 +75,7 @@ static int allocate_for(struct xio_open* open, struct memory* memory, struct pci
 
   mutex_lock(&xio_lock);
   if (memory->bytes > XIO_MAX_MEMORY - open->memory) goto unlock;
+  if (total + memory->bytes > (u64)queue_memory_mib << 20) goto unlock;
   status = allocate(memory, pdev);
   if (status) goto unlock;
   memory->object.map_bytes = memory->bytes;
@@ -68,6 +85,7 @@ static int allocate_for(struct xio_open* open, struct memory* memory, struct pci
     goto unlock;
   }
   open->memory += memory->bytes;
+  total += memory->bytes;
   /* Once the lock is free another thread may have released it. */
   a->handle = memory->object.handle;
   a->address = memory->address;
@@ -85,7 +103,7 @@ long xio_memory(struct xio_open* open, void* argument) {
   int status;
 
   if (a->reserved[0] || a->reserved[1] || !a->bytes || a->bytes % PAGE_SIZE || a->bytes > XIO_MAX_BLOCK) return -EINVAL;
-  memory = kzalloc(sizeof(*memory), GFP_KERNEL);
+  memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
   if (!memory) return -ENOMEM;
   memory->bytes = a->bytes;
   pdev = xio_device_claim(&a->device);

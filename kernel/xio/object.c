@@ -135,8 +135,7 @@ static vm_fault_t mapping_fault(struct vm_fault* fault) {
   vm_fault_t answer = VM_FAULT_SIGBUS;
 
   mutex_lock(&object->map_lock);
-  if (object->alive && page < object->map_bytes >> PAGE_SHIFT)
-    answer = vmf_insert_pfn(fault->vma, fault->address, object->kind->pfn(object, page));
+  if (object->alive && page < object->map_bytes >> PAGE_SHIFT) answer = object->kind->show(object, fault, page);
   mutex_unlock(&object->map_lock);
   return answer;
 }
@@ -147,9 +146,9 @@ static const struct vm_operations_struct mapping_operations = {
     .fault = mapping_fault,
 };
 
-static void set_flags(struct vm_area_struct* vma) {
+static void set_flags(struct vm_area_struct* vma, unsigned long kinds) {
   /* Not copied to a child: the device would go on writing to the parent's queues only. */
-  const vm_flags_t set = VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY;
+  const vm_flags_t set = kinds | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY;
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
   vm_flags_mod(vma, set, VM_MAYEXEC);
@@ -174,7 +173,7 @@ int xio_object_mmap(struct xio_open* owner, struct vm_area_struct* vma) {
     xio_object_put(object);
     return -EINVAL;
   }
-  set_flags(vma);
+  set_flags(vma, object->kind->flags);
   if (object->uncached) vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
   vma->vm_private_data = object;
   vma->vm_ops = &mapping_operations;

@@ -146,7 +146,7 @@ long xio_pin(struct xio_open* open, void* argument) {
   int status;
 
   if ((a->flags & ~XIO_KMOD_PIN_DEVICE) || a->reserved0 || a->reserved[0] || a->reserved[1]) return -EINVAL;
-  pin = kzalloc(sizeof(*pin), GFP_KERNEL);
+  pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
   if (!pin) return -ENOMEM;
   pin->dmabuf = dma_buf_get(a->dmabuf);
   if (IS_ERR(pin->dmabuf)) {

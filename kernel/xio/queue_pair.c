@@ -23,10 +23,11 @@ static void pair_retire(struct xio_object* object) {
   pair->cq->users--;
 }
 
-static unsigned long pair_pfn(struct xio_object* object, unsigned long page) {
+static vm_fault_t pair_show(struct xio_object* object, struct vm_fault* fault, unsigned long page) {
   const struct queue_pair* pair = pair_of(object);
+  const u64 first = xio_controller_sq_doorbell(pair->controller, pair->qid) >> PAGE_SHIFT;
 
-  return (unsigned long)(xio_controller_sq_doorbell(pair->controller, pair->qid) >> PAGE_SHIFT) + page;
+  return vmf_insert_pfn(fault->vma, fault->address, (unsigned long)first + page);
 }
 
 static void pair_free(struct xio_object* object) {
@@ -40,7 +41,8 @@ static void pair_free(struct xio_object* object) {
 static const struct xio_kind pair_kind = {
     .first = true,
     .retire = pair_retire,
-    .pfn = pair_pfn,
+    .flags = VM_PFNMAP | VM_IO,
+    .show = pair_show,
     .free = pair_free,
 };
 
@@ -69,8 +71,8 @@ static int create(struct xio_open* open, struct queue_pair* pair, struct pci_dev
   cq_doorbell = xio_controller_cq_doorbell(pair->controller, pair->qid);
   pair->object.map_bytes = PAGE_SIZE;
   pair->object.uncached = true;
-  /* With a stride of a page or more there is no one page. */
-  status = sq_doorbell >> PAGE_SHIFT == cq_doorbell >> PAGE_SHIFT ? 0 : -EOPNOTSUPP;
+  /* With a stride of a page or more there is no one page; and in a larger page there are registers beside doorbells. */
+  status = PAGE_SIZE == 4096 && sq_doorbell >> PAGE_SHIFT == cq_doorbell >> PAGE_SHIFT ? 0 : -EOPNOTSUPP;
   if (!status) status = xio_object_add(&pair->object, &pair_kind, open, pdev);
   if (status) {
     xio_controller_delete(pair->controller, pair->qid);
@@ -113,7 +115,7 @@ long xio_queue_pair(struct xio_open* open, void* argument) {
   int status;
 
   if (a->reserved[0] || a->reserved[1]) return -EINVAL;
-  pair = kzalloc(sizeof(*pair), GFP_KERNEL);
+  pair = kzalloc(sizeof(*pair), GFP_KERNEL_ACCOUNT);
   if (!pair) return -ENOMEM;
   pair->sq = xio_object_find(open, a->sq_memory, &xio_memory_kind);
   pair->cq = xio_object_find(open, a->cq_memory, &xio_memory_kind);

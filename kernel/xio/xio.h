@@ -37,8 +37,9 @@ struct xio_kind {
   bool first; /* retired before the others, which it uses */
   /* Gives back all that the device knows of; xio_lock held, the device still there, no user mapping left. */
   void (*retire)(struct xio_object* object);
-  /* The page of that number in a mapping, map_lock held and the object alive. */
-  unsigned long (*pfn)(struct xio_object* object, unsigned long page);
+  /* Puts the page of that number into a mapping; map_lock held and the object alive. */
+  vm_fault_t (*show)(struct xio_object* object, struct vm_fault* fault, unsigned long page);
+  unsigned long flags; /* of such a mapping */
   void (*free)(struct xio_object* object);
 };
 

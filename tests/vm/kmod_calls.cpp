@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls on a device that another driver has: what they give, and what they refuse.
 #include <grp.h>
+#include <sys/uio.h>
 
 #include <map>
 #include <set>
@@ -138,6 +139,10 @@ void memory(const xio_kmod_pci& device, bool translated) {
   for (std::size_t i = 0; i < 3 * k_page; ++i)
     if (p[i] != 0) return CHECK(!"queue memory is zeroed");
   std::memset(p, 0xa5, 3 * k_page);
+  // The kernel takes hold of them as of the process's own, as a GPU's driver does.
+  unsigned char copy[16] = {};
+  const iovec here{copy, sizeof copy}, there{p + 100, sizeof copy};
+  CHECK(process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 16 && copy[15] == 0xa5);
   // The same pages again, and a part of them.
   auto* q = static_cast<unsigned char*>(map(fd, a.offset + 2 * k_page, k_page));
   CHECK(q != MAP_FAILED && q[17] == 0xa5);

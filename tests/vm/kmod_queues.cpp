@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "kmod_queue.hpp"
@@ -223,9 +224,19 @@ void try_loss(const std::string& bdf, const std::string& action) {
   queue_pair q(fd, device);
   CHECK(q.status == 0 && q.run({}) == 0);
   CHECK(!faults(static_cast<unsigned char*>(memory.memory)) && !faults(q.doorbells));
+  // What another holds on to while it is taken away is not given to somebody else.
+  int hold[2];
+  CHECK(pipe(hold) == 0);
+  std::memset(memory.memory, 0x77, k_page);
+  const iovec held{memory.memory, k_page};
+  CHECK(vmsplice(hold[1], &held, 1, 0) == static_cast<ssize_t>(k_page));
   take_away(bdf, action);
   CHECK(faults(static_cast<unsigned char*>(memory.memory)));
   CHECK(faults(q.doorbells));
+  unsigned char kept[k_page] = {};
+  CHECK(read(hold[0], kept, k_page) == static_cast<ssize_t>(k_page) && kept[0] == 0x77 && kept[k_page - 1] == 0x77);
+  close(hold[0]);
+  close(hold[1]);
   CHECK(map(fd, memory.a.offset, k_page) == MAP_FAILED ||
         faults(static_cast<unsigned char*>(map(fd, memory.a.offset, k_page))));
   xio_kmod_segment room[4];
