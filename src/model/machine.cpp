@@ -2,11 +2,25 @@
 #include "model/machine.hpp"
 
 #include <sched.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
 
 namespace xio::model {
+
+namespace {
+
+// The application's signals are not for a device. Above all SIGXFSZ: a drive that meets the file-size limit has a
+// status for that, and the process shall live.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
 
 machine::machine(unsigned threads) {
   for (unsigned i = 0; i < std::max(1u, threads); ++i) runners_.push_back(std::make_unique<runner>());
@@ -19,6 +33,7 @@ machine::~machine() {
 }
 
 void machine::run(runner& r) {
+  block_signals();
   unsigned idle = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
     bool worked = false;

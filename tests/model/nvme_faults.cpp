@@ -2,12 +2,14 @@
 // What can go wrong with a drive: faults by a struct and by the text of XIO_MODEL_FAULTS, and files that fail under it.
 #include <sys/resource.h>
 
+#include <atomic>
 #include <csignal>
 #include <set>
 #include <thread>
 
 #include "base/error.hpp"
 #include "model/fault_text.hpp"
+#include "model/machine.hpp"
 #include "nvme_hand.hpp"
 
 using namespace xio;
@@ -258,4 +260,35 @@ TEST(nvme_faults, a_disk_that_is_full) {
     EXPECT_TRUE(stamped(file.data() + 60 * 512, 0, 2048, 7));  // up to the limit
     EXPECT_TRUE(stamped(file.data() + 65 * 512, 65 * 512, 65536 - 65 * 512));
   }
+}
+
+namespace {
+
+std::atomic<int> signals{0};
+
+}  // namespace
+
+// The signal of the file-size limit must not reach the program because of a drive.
+TEST(nvme_faults, a_full_disk_is_no_signal) {
+  hand h({.file_bytes = 65536});
+  h.make_queues();
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const auto handler = std::signal(SIGXFSZ, [](int) { signals.fetch_add(1); });
+  const rlimit small{32768, old.rlim_max};
+  model::machine machine(1);
+  setrlimit(RLIMIT_FSIZE, &small);
+  machine.add(&h.device());
+  auto& q = h.io_queue();
+  h.put(q, command(w::opcode::write, 1, h, 64));
+  __atomic_store_n(h.tail_doorbell(q), q.tail, __ATOMIC_RELEASE);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto* dw3 = reinterpret_cast<const std::uint32_t*>(q.cq) + 3;
+  while (w::cqe_phase(__atomic_load_n(dw3, __ATOMIC_ACQUIRE)) == 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  machine.remove(&h.device());
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(h.status(h.next(q)), 0x280u);
+  EXPECT_EQ(signals.load(), 0);
 }
