@@ -220,6 +220,11 @@ void on_both(Kernel kernel, const char* test, const char* s, size_t bytes, unsig
   }
   finish();
   if (!std::strcmp(test, "put_signal_pingpong")) compare(true, bytes);
+  if (!std::strcmp(test, "packet_pingpong")) {
+    uint64_t wrong = 1;
+    check(cudaMemcpy(&wrong, g_side[0].sum, 8, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(wrong == 0, "packet_pingpong: wrong data arrived");
+  }
   print({test, "", s, bytes, 1, threads, samples(), false});
 }
 
@@ -303,6 +308,8 @@ int main(int argc, char** argv) {
   latencies<scope::block>();
   words();
   on_both(flag_pingpong, "p_pingpong", "thread", 8, 1);
+  for (const size_t bytes : {size_t{4}, size_t{16}, size_t{64}})
+    on_both(packet_pingpong, "packet_pingpong", "thread", bytes, 1);
   pingpongs<scope::thread>();
   pingpongs<scope::wave>();
   pingpongs<scope::block>();

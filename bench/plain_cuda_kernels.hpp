@@ -167,6 +167,26 @@ __global__ void put_pingpong(work w) {
   });
 }
 
+// Data that carries its own flags: 4 bytes of each beside 4 bytes of the other, stored as one.
+__global__ void packet_pingpong(work w) {
+  const unsigned words = static_cast<unsigned>(w.bytes / 4);
+  const auto call = [&](uint64_t v) {
+    for (unsigned k = 0; k < words; ++k) store_relaxed(w.theirs + k, (v + k) << 32 | v);
+  };
+  uint64_t wrong = 0;
+  timed(w, [&](unsigned i) {
+    const uint64_t v = i + 1;
+    if (w.first_to_call) call(v);
+    for (unsigned k = 0; k < words; ++k) {
+      uint64_t got = load_relaxed(w.mine + k);
+      while (static_cast<uint32_t>(got) != v) got = load_relaxed(w.mine + k);
+      wrong += got >> 32 != v + k ? 1 : 0;
+    }
+    if (!w.first_to_call) call(v);
+  });
+  *w.sum = wrong;
+}
+
 template <scope S>
 __global__ void barrier(work w) {
   timed(w, [&](unsigned i) {

@@ -132,6 +132,7 @@ fi
 passes "$run" -n 2 "$perf" put_bw -b 1k -e 4k -n 3 --report_msgrate
 says '^# version: [0-9]+\.[0-9]+\.[0-9]+'
 says '^# machine: .'
+says '^# cpu: .*, [0-9]+ cores$'
 says "^# platform: $gpu\$"
 says '^# pes: 2$'
 says '^test +scope +bytes +min_us +median_us +p99_us +max_us +GB_per_s +Mmsg_per_s +route +emulated$'

@@ -246,15 +246,15 @@ class run {
     check_guard(found, bytes_, name_.c_str());
   }
 
-  // Messages of one iteration.
-  double messages() const {
+  // Of one iteration.
+  std::uint64_t messages() const {
     const test_id id = p_.what->id;
-    if (id == p_lat || id == p_bw || id == g_bw || id == atomic_bw) return static_cast<double>(bytes_ / p_.element);
+    if (id == p_lat || id == p_bw || id == g_bw || id == atomic_bw) return bytes_ / p_.element;
     if (p_.what->how != shape::bandwidth) return 1;
     // As the kernel cuts it: whole cache lines for each group.
     const std::uint64_t groups = p_.groups(m_.wave);
     const std::uint64_t each = ((bytes_ + groups - 1) / groups + 127) / 128 * 128;
-    return static_cast<double>((bytes_ + each - 1) / each);
+    return (bytes_ + each - 1) / each;
   }
 
   void rates() {
@@ -268,7 +268,7 @@ class run {
     const double senders = p_.bidirectional ? s_.n_pes() : 1;
     if (out_.us.median <= 0) return;
     out_.gb_per_s = senders * static_cast<double>(bytes_) / out_.us.median / 1e3;
-    out_.million_per_s = senders * messages() / out_.us.median;
+    out_.million_per_s = senders * static_cast<double>(messages()) / out_.us.median;
   }
 
   std::string route() {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <fstream>
 
 #include "base/backends.hpp"
 #include "base/error.hpp"
@@ -20,6 +21,18 @@ std::string host_name() {
   char name[256] = "";
   if (gethostname(name, sizeof name - 1) != 0) return "unknown";
   return name;
+}
+
+// "AMD EPYC 7B13, 2 cores", as far as the system tells.
+std::string cpu_name() {
+  std::ifstream about("/proc/cpuinfo");
+  std::string model = "unknown";
+  for (std::string line; std::getline(about, line);)
+    if (const auto colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos) {
+      model = line.substr(colon + 2);
+      break;
+    }
+  return fmt::format("{}, {} cores", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 std::string now() {
@@ -44,9 +57,13 @@ tools::cell cell_of(const std::optional<double>& v) { return v ? tools::cell(*v)
 }  // namespace
 
 tools::facts facts_of(const machine_shape& m, int n_pes) {
-  return {{"version", PACKAGE_VERSION},   {"machine", host_name()},
-          {"platform", gpu::name()},      {"gpu", m.host ? "none: kernels run on CPU threads, emulated" : gpu_name()},
-          {"pes", std::to_string(n_pes)}, {"time", now()}};
+  return {{"version", PACKAGE_VERSION},
+          {"machine", host_name()},
+          {"cpu", cpu_name()},
+          {"platform", gpu::name()},
+          {"gpu", m.host ? "none: kernels run on CPU threads, emulated" : gpu_name()},
+          {"pes", std::to_string(n_pes)},
+          {"time", now()}};
 }
 
 carrier carrier_of(const std::string& route, const machine_shape& m) {
