@@ -6,9 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "topology/machine_map.hpp"
 #include "transport/rdma/verbs/choice.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
-#include "transport/rdma/verbs/nearness.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::rdma {
@@ -78,10 +78,10 @@ verbs_port open_port(const opened_device& d, const chosen_port& c) {
 
 std::vector<chosen_port> choose(const options& o, const std::vector<device_facts>& facts, int local_rank,
                                 const std::string& gpu) {
-  std::vector<int> distances(facts.size(), k_far);
+  std::vector<int> distances(facts.size(), topology::k_far);
   // Reading the machine's tree takes a while; one device has no rival.
   if (facts.size() > 1) {
-    const machine_map machine;
+    const topology::machine_map machine;
     for (std::size_t i = 0; i < facts.size(); ++i) distances[i] = machine.distance(facts[i].bus_id, gpu);
   }
   return choose_ports(facts, wishes_of(o), distances, local_rank, dev::k_max_nics);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Distances of NICs in a machine of two packages, described as hwloc's XML: package 0 has a switch with a GPU and a NIC
 // and a second NIC on a root port of its own; package 1 has a GPU and a NIC behind one switch.
-#include "transport/rdma/verbs/nearness.hpp"
+#include "topology/machine_map.hpp"
 
 #include <gtest/gtest.h>
 
-namespace xio::rdma {
+namespace xio::topology {
 namespace {
 
 std::string pci(const char* bus_id, const char* type, const char* inside = "") {
@@ -54,7 +54,7 @@ std::string two_packages() {
          package(0, "0x00000001", left) + package(1, "0x00000002", right) + "</object></topology>";
 }
 
-TEST(Nearness, OneSwitchIsNearerThanOnePackageIsNearerThanAnother) {
+TEST(MachineMap, OneSwitchIsNearerThanOnePackageIsNearerThanAnother) {
   const machine_map m(two_packages());
   const int same_switch = m.distance("0000:12:00.0", "0000:11:00.0");
   const int same_package = m.distance("0000:14:00.0", "0000:11:00.0");
@@ -65,7 +65,49 @@ TEST(Nearness, OneSwitchIsNearerThanOnePackageIsNearerThanAnother) {
   EXPECT_EQ(m.distance("0000:82:00.0", "0000:81:00.0"), 2);
 }
 
-TEST(Nearness, WhatIsNotThereIsFar) {
+TEST(MachineMap, NicsOfAGpuNearestFirst) {
+  const machine_map m(two_packages());
+  std::vector<std::string> order;
+  for (const placed_device& d : m.nearest(device_role::nic, "0000:81:00.0")) order.push_back(d.bus_id);
+  EXPECT_EQ(order, (std::vector<std::string>{"0000:82:00.0", "0000:12:00.0", "0000:14:00.0"}));
+  const auto of_left = m.nearest(device_role::nic, "0000:11:00.0");
+  ASSERT_EQ(of_left.size(), 3u);
+  EXPECT_EQ(of_left[0].bus_id, "0000:12:00.0");
+  EXPECT_EQ(of_left[0].distance, 2);
+  EXPECT_EQ(of_left[1].distance, 4);
+  EXPECT_EQ(m.nearest(device_role::gpu, "0000:11:00.0").size(), 1u) << "it is no neighbour of itself";
+  EXPECT_TRUE(m.nearest(device_role::drive, "0000:11:00.0").empty());
+}
+
+TEST(MachineMap, SaysWhatTwoHaveInCommon) {
+  const machine_map m(two_packages());
+  EXPECT_EQ(m.common("0000:12:00.0", "0000:11:00.0"), "one PCIe bridge");
+  EXPECT_EQ(m.common("0000:14:00.0", "0000:11:00.0"), "one host bridge");
+  EXPECT_EQ(m.common("0000:82:00.0", "0000:11:00.0"), "one machine");
+  EXPECT_EQ(m.common("0000:82:00.0", "0000:77:00.0"), "");
+}
+
+TEST(MachineMap, ListsDevicesWithTheirNode) {
+  const auto all = machine_map(two_packages()).devices();
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(all[0].bus_id, "0000:11:00.0");
+  EXPECT_EQ(all[0].role, device_role::gpu);
+  EXPECT_EQ(all[0].numa_node, 0);
+  EXPECT_EQ(all[4].bus_id, "0000:82:00.0");
+  EXPECT_EQ(all[4].role, device_role::nic);
+  EXPECT_EQ(all[4].numa_node, 1);
+}
+
+TEST(MachineMap, AMachineInShortFormHasNoDevices) {
+  const machine_map m("package:2 numa:1 core:4 pu:1");
+  EXPECT_TRUE(m.known());
+  EXPECT_TRUE(m.devices().empty());
+  EXPECT_EQ(m.distance("0000:12:00.0", ""), k_far);
+  EXPECT_FALSE(machine_map("package:").known());
+  EXPECT_FALSE(machine_map("").known());
+}
+
+TEST(MachineMap, WhatIsNotThereIsFar) {
   const machine_map m(two_packages());
   EXPECT_EQ(m.distance("", "0000:11:00.0"), k_far) << "a software device";
   EXPECT_EQ(m.distance("0000:77:00.0", "0000:11:00.0"), k_far);
@@ -74,10 +116,10 @@ TEST(Nearness, WhatIsNotThereIsFar) {
   EXPECT_EQ(machine_map("no xml").distance("0000:12:00.0", "0000:11:00.0"), k_far);
 }
 
-TEST(Nearness, ThisMachineAnswers) {
+TEST(MachineMap, ThisMachineAnswers) {
   const machine_map m;
   EXPECT_EQ(m.distance("ffff:ff:1f.7", ""), k_far);
 }
 
 }  // namespace
-}  // namespace xio::rdma
+}  // namespace xio::topology
