@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // xio-info: what XIO would do on this machine, and why. Without options: platform and GPU, memory kinds, the host data
-// path, copy engines. Options ask for one subject instead; --json prints any of it for programs.
+// path, copy engines, NICs, drives, and what the machine lacks. Options ask for one subject instead; --json prints any
+// of it for programs.
 //
 // Exit status: 0; 1 if the environment is wrong or the machine does not let it (the sentence says what); 2 for a wrong
 // command line, files and devices that it names included.
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,19 +23,29 @@ constexpr int k_exit_environment = 1;
 using xio::info::section;
 using xio::info::settings;
 
-std::vector<section> overview() {
+void append(std::vector<section>& to, std::vector<section> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+std::vector<section> overview(const settings& s) {
   const auto o = xio::options::from_environment();
   bool gpu_ready = false;
   std::vector<section> sections{xio::info::platform_section(&gpu_ready)};
   sections.push_back(xio::info::memory_section(gpu_ready));
   sections.push_back(xio::info::hdp_section(o, gpu_ready));
   sections.push_back(xio::info::sdma_section(o, gpu_ready));
+  append(sections, xio::info::nic_sections(o));
+  append(sections, xio::info::drive_sections(s.root));
+  sections.push_back(xio::info::preflight_section(o, s.root, ""));
   return sections;
 }
 
 std::vector<section> sections_of(const settings& s) {
   if (s.atomics) return xio::info::atomics_sections(s.dump, s.device);
-  return overview();
+  if (s.topology) return xio::info::topology_sections(s.xml);
+  if (s.world) return xio::info::world_sections();
+  if (s.preflight) return {xio::info::preflight_section(xio::options::from_environment(), s.root, s.dump)};
+  return overview(s);
 }
 
 std::string report(const settings& s) {

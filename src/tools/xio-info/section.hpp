@@ -31,6 +31,15 @@ section memory_section(bool gpu_ready);
 section hdp_section(const options& o, bool gpu_ready);
 section sdma_section(const options& o, bool gpu_ready);
 
+// First a section that counts them, then one for each.
+std::vector<section> nic_sections(const options& o);
+// root: in front of /sys, /proc, /dev and /boot, "" for this machine; dump: see topology/pci_reader.hpp.
+std::vector<section> drive_sections(const std::string& root);
+section preflight_section(const options& o, const std::string& root, const std::string& dump);
+// By hwloc; of a file of lstopo's XML, or of this machine if `file` is empty.
+std::vector<section> topology_sections(const std::string& file);
+// Of this PE's view of a world. Collective.
+std::vector<section> world_sections();
 // PCIe AtomicOps of one device, or of every GPU and NIC if bus_id is empty; see topology/pci_reader.hpp for dump.
 std::vector<section> atomics_sections(const std::string& dump, const std::string& bus_id);
 // Lets a device send them, if they would arrive. Answers what was done; throws if they would not, or it could not.

@@ -12,7 +12,12 @@ struct settings {
   bool atomics = false;
   std::string device;  // of --atomics; empty: every GPU and NIC
   bool enable = false;
+  bool topology = false;
+  bool preflight = false;
+  bool world = false;
   std::string dump;  // lspci -xxxx of another machine
+  std::string xml;   // lstopo --of xml of another machine
+  std::string root;  // /sys, /proc, /dev and /boot of another machine lie below it
 };
 
 // Answers an exit status, or nothing to go on.

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// NVMe controllers, and who has them.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tools/xio-info/section.hpp"
+#include "transport/nvme/holders.hpp"
+
+namespace xio::info {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* k_devices = "/sys/bus/pci/devices";
+
+std::string first_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+// Class 010802: PCI Code and ID Assignment Specification 1.11, section 1.2.
+std::vector<std::string> controllers(const std::string& root) {
+  std::vector<std::string> all;
+  std::error_code error;
+  for (fs::directory_iterator at(root + k_devices, error), end; !error && at != end; at.increment(error))
+    if (first_line(at->path() / "class") == "0x010802") all.push_back(at->path().filename().string());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::string model_of(const fs::path& device) {
+  std::error_code error;
+  for (fs::directory_iterator at(device / "nvme", error), end; !error && at != end; at.increment(error))
+    return first_line(at->path() / "model");
+  return "";
+}
+
+section section_of(const std::string& root, const std::string& bus_id) {
+  const fs::path device = fs::path(root + k_devices) / bus_id;
+  section s{"nvme_" + bus_id, "NVMe controller " + bus_id, {}};
+  std::error_code error;
+  const fs::path link = fs::read_symlink(device / "driver", error);
+  const std::string driver = error ? "none" : link.filename().string();
+  const auto disks = nvme::disks_of(root, bus_id);
+  const std::string holder = nvme::holder_of_disks(root, disks);
+  if (const std::string model = model_of(device); !model.empty()) s.rows.push_back({"model", model, ""});
+  s.rows.push_back({"driver", driver, ""});
+  for (const std::string& d : disks)
+    s.rows.push_back({d, first_line(fs::path(root + "/sys/block") / d / "size"), "512-byte sectors"});
+  s.rows.push_back({"held", !holder.empty(), holder});
+  std::string use = "bind it to vfio-pci: driverctl set-override " + bus_id + " vfio-pci";
+  if (driver == "vfio-pci") use = "xio_storage_open \"nvme:" + bus_id + "/1\"";
+  if (!holder.empty()) use = "none while it is held";
+  s.rows.push_back({"use", use, ""});
+  return s;
+}
+
+}  // namespace
+
+std::vector<section> drive_sections(const std::string& root) {
+  std::vector<section> all;
+  for (const std::string& bus_id : controllers(root)) all.push_back(section_of(root, bus_id));
+  section first{"nvme", "NVMe controllers", {}};
+  first.rows.push_back(
+      {"controllers", std::uint64_t{all.size()}, all.empty() ? "the software controller takes files: file:PATH" : ""});
+  all.insert(all.begin(), std::move(first));
+  return all;
+}
+
+}  // namespace xio::info

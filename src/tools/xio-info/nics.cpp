@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// RDMA devices: ports, GIDs, and who can write their work queues.
+#if HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "tools/xio-info/section.hpp"
+#if HAVE_VERBS && defined XIO_ENABLE_MODEL
+#include "transport/rdma/verbs/choice.hpp"
+#include "transport/rdma/verbs/hca_list.hpp"
+#include "transport/rdma/verbs/inventory.hpp"
+#endif
+
+namespace xio::info {
+
+#if HAVE_VERBS && defined XIO_ENABLE_MODEL
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string driver_of(const std::string& device) {
+  std::error_code error;
+  const fs::path link = fs::read_symlink("/sys/class/infiniband/" + device + "/device/driver", error);
+  return error ? "" : link.filename().string();
+}
+
+struct posting {
+  std::string family;
+  bool by_kernels;
+  std::string why;
+};
+
+// What transport/rdma does with a device of that driver.
+posting posting_of(const std::string& driver) {
+  if (driver == "mlx5_core") {
+#if HAVE_MLX5DV
+    return {"mlx5", true, "where driver and firmware allow DEVX and the GPU maps its doorbells"};
+#else
+    return {"mlx5", false, "this build has no mlx5dv; a host thread posts for kernels"};
+#endif
+  }
+  const char* thread = "rdma-core gives no queues of its driver to programs; a host thread posts for kernels";
+  if (driver == "bnxt_en" || driver == "bnxt_re") return {"bnxt", false, thread};
+  if (driver == "ionic" || driver == "ionic_rdma") return {"ionic", false, thread};
+  return {"proxy", false, "a host thread posts for kernels"};
+}
+
+void add_port(section& s, const rdma::device_facts& d, const rdma::port_facts& p, const rdma::port_wishes& w) {
+  const std::string name = fmt::format("port{}", p.number);
+  s.rows.push_back({name, p.active, p.state});
+  s.rows.push_back({name + "_link", std::string(model::rdma::text_of(p.link)), ""});
+  s.rows.push_back({name + "_mtu", std::uint64_t{model::rdma::mtu_bytes(p.active_mtu)}, ""});
+  const rdma::gid_row* best = rdma::best_gid(p);
+  for (const rdma::gid_row& g : p.gids)
+    s.rows.push_back({fmt::format("{}_gid{}", name, g.index), model::rdma::text_of(g.address),
+                      fmt::format("{}{}", model::rdma::text_of(g.kind),
+                                  best != nullptr && best->index == g.index ? ", taken by auto" : "")});
+  const std::string why = rdma::complaint(d, p, w);
+  s.rows.push_back({name + "_usable", why.empty(), why});
+}
+
+section device_section(const rdma::device_facts& d, const rdma::port_wishes& w) {
+  section s{"nic_" + d.name, "RDMA device " + d.name, {}};
+  const std::string driver = driver_of(d.name);
+  const posting how = posting_of(driver);
+  if (!d.bus_id.empty()) s.rows.push_back({"bus_id", d.bus_id, ""});
+  s.rows.push_back({"driver", driver.empty() ? std::string("software") : driver, ""});
+  s.rows.push_back({"family", how.family, ""});
+  s.rows.push_back({"kernels_post", how.by_kernels, how.why});
+  if (!d.closed.empty()) s.rows.push_back({"opens", false, d.closed});
+  for (const rdma::port_facts& p : d.ports) add_port(s, d, p, w);
+  return s;
+}
+
+}  // namespace
+
+std::vector<section> nic_sections(const options& o) {
+  std::vector<section> all;
+  rdma::port_wishes w;
+  const auto status = guard([&] {
+    w.list = rdma::parse_hca_list(o.hca_list);
+    w.gid_index = rdma::parse_gid_index(o.rdma_gid_index);
+    w.pkey_index = static_cast<std::uint32_t>(o.rdma_pkey_index);
+    w.depth = static_cast<std::uint32_t>(o.ring_depth);
+  });
+  section first{"nics", "RDMA devices (NICs)", {}};
+  if (status != XIO_OK) first.rows.push_back({"options", std::string("error"), last_error()});
+  for (const auto& d : rdma::read_devices()) all.push_back(device_section(d.facts, w));
+  first.rows.insert(first.rows.begin(), {"devices", std::uint64_t{all.size()},
+                                         all.empty() ? "software NICs carry RDMA: XIO_NIC_EXECUTOR" : ""});
+  all.insert(all.begin(), std::move(first));
+  return all;
+}
+
+#else
+
+std::vector<section> nic_sections(const options&) {
+  return {
+      {"nics",
+       "RDMA devices (NICs)",
+       {{"devices", std::string("unknown"), "this build has no verbs or no software NIC to carry a device's work"}}}};
+}
+
+#endif
+
+}  // namespace xio::info

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What the machine has to have, what of it is missing, and the cure.
+#include "topology/preflight.hpp"
+
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "tools/xio-info/section.hpp"
+#include "topology/pci_reader.hpp"
+
+namespace xio::info {
+
+section preflight_section(const options& o, const std::string& root, const std::string& dump) {
+  topology::surroundings s;
+  s.root = root;
+  s.heap_bytes = o.heap_size;
+  if (const char* forced = std::getenv("HSA_FORCE_FINE_GRAIN_PCIE")) s.forced_fine_grain = forced;
+  section out{"preflight", "Preflight", {}};
+  // A dump that was asked for has to be one; a machine that cannot be looked into is an answer.
+  if (!dump.empty())
+    s.pci = topology::read_pci_tree(dump);
+  else if (guard([&] { s.pci = topology::read_pci_tree(""); }) != XIO_OK)
+    out.rows.push_back({"pci", std::string("unknown"), last_error()});
+  for (const topology::piece& p : topology::preflight(s)) {
+    out.rows.push_back({p.name, std::string(topology::state_name(p.is)), p.what});
+    if (!p.cure.empty()) out.rows.push_back({p.name + "_cure", p.cure, ""});
+  }
+  return out;
+}
+
+}  // namespace xio::info

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// The route table of a world: started as its PEs, each says which way its ops would go to every other.
+#include "base/backends.hpp"
+#include "base/error.hpp"
+#include "tools/size_text.hpp"
+#include "tools/xio-info/section.hpp"
+#include "xio/xio.h"
+
+namespace xio::info {
+
+namespace {
+
+constexpr std::size_t k_sizes[] = {8, 4096, 1u << 20, 1u << 28};
+
+void check(xio_status_t status) {
+  if (status != XIO_OK) fail(status, "{}", xio_last_error());
+}
+
+// Closed whatever happens.
+class member {
+ public:
+  member() {
+    check(xio_init(nullptr, &world_));
+    const xio_status_t made = xio_ctx_create(world_, nullptr, &ctx_);
+    if (made == XIO_OK) return;
+    const std::string why = xio_last_error();
+    xio_finalize(world_);
+    fail(made, "{}", why);
+  }
+  ~member() {
+    if (world_ == nullptr) return;
+    xio_ctx_destroy(world_, ctx_);
+    xio_finalize(world_);
+  }
+  member(const member&) = delete;
+  member& operator=(const member&) = delete;
+
+  int me() const { return xio_my_pe(world_); }
+  int size() const { return xio_n_pes(world_); }
+  std::string route(int pe, std::size_t bytes) const {
+    const char* name = xio_route_name(world_, ctx_, pe, bytes);
+    return name == nullptr ? "none" : name;
+  }
+
+ private:
+  xio_world_t* world_ = nullptr;
+  xio_ctx_t ctx_{};
+};
+
+}  // namespace
+
+std::vector<section> world_sections() {
+  const member m;
+  section s{fmt::format("pe{}", m.me()), fmt::format("Routes of PE {} of {}", m.me(), m.size()), {}};
+  for (int pe = 0; pe < m.size(); ++pe)
+    for (const std::size_t bytes : k_sizes)
+      s.rows.push_back({fmt::format("pe{}_{}", pe, tools::text_of_size(bytes)), m.route(pe, bytes), ""});
+  for (const auto& [engine, backend] : noted_backends()) s.rows.push_back({engine, backend, ""});
+  return {s};
+}
+
+}  // namespace xio::info

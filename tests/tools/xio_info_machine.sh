@@ -1,0 +1,260 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# xio-info on machines that files describe: topology from lstopo's XML, preflight and drives from a tree of sysfs and
+# proc; and the route table of a world.
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+info=$builddir/xio-info
+if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
+unset "${!XIO_@}" HSA_FORCE_FINE_GRAIN_PCIE 2>/dev/null
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+checks=0
+failures=0
+
+wrong() {
+  echo "FAIL $1"
+  printf '%s\n' "$out" | head -n 40 | sed 's/^/  /'
+  failures=$((failures + 1))
+}
+# run STATUS COMMAND...: $out is all that it printed.
+run() {
+  local expected=$1 got
+  shift
+  out=$(timeout -k 5 120 "$@" 2>&1)
+  got=$?
+  checks=$((checks + 1))
+  [ "$got" = "$expected" ] || wrong "status $got and not $expected: $*"
+}
+says() {
+  checks=$((checks + 1))
+  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
+}
+silent() {
+  checks=$((checks + 1))
+  ! grep -qE -- "$1" <<<"$out" || wrong "said: $1"
+}
+has() { grep -q "^#define $1 1" "$builddir/config.h"; }
+
+# --- Topology ---
+# One package: a switch with a GPU and a NIC, a drive on a root port of its own; another: a NIC.
+cat >"$work/machine.xml" <<'END'
+<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+ <object type="Machine" os_index="0" cpuset="0x00000003" complete_cpuset="0x00000003" allowed_cpuset="0x00000003" nodeset="0x00000003" complete_nodeset="0x00000003" allowed_nodeset="0x00000003" gp_index="1">
+  <object type="Package" os_index="0" cpuset="0x00000001" complete_cpuset="0x00000001" nodeset="0x00000001" complete_nodeset="0x00000001" gp_index="10">
+   <object type="NUMANode" os_index="0" cpuset="0x00000001" complete_cpuset="0x00000001" nodeset="0x00000001" complete_nodeset="0x00000001" gp_index="20" local_memory="1073741824"/>
+   <object type="PU" os_index="0" cpuset="0x00000001" complete_cpuset="0x00000001" nodeset="0x00000001" complete_nodeset="0x00000001" gp_index="30"/>
+   <object type="Bridge" gp_index="50" bridge_type="0-1" depth="0" bridge_pci="0000:[10-1f]">
+    <object type="Bridge" gp_index="51" bridge_type="1-1" depth="1" bridge_pci="0000:[11-13]" pci_busid="0000:10:01.0" pci_type="0604 [1022:14ab] [0000:0000] 04" pci_link_speed="0">
+     <object type="PCIDev" gp_index="60" pci_busid="0000:11:00.0" pci_type="0302 [1002:740f] [0000:0000] 02" pci_link_speed="0"/>
+     <object type="PCIDev" gp_index="61" pci_busid="0000:12:00.0" pci_type="0207 [15b3:1021] [0000:0000] 00" pci_link_speed="0">
+      <object type="OSDev" gp_index="70" name="mlx5_0" osdev_type="3"/>
+     </object>
+    </object>
+    <object type="PCIDev" gp_index="62" pci_busid="0000:10:05.0" pci_type="0108 [144d:a80a] [0000:0000] 00" pci_link_speed="0">
+     <object type="OSDev" gp_index="71" name="nvme0n1" osdev_type="0"/>
+    </object>
+   </object>
+  </object>
+  <object type="Package" os_index="1" cpuset="0x00000002" complete_cpuset="0x00000002" nodeset="0x00000002" complete_nodeset="0x00000002" gp_index="11">
+   <object type="NUMANode" os_index="1" cpuset="0x00000002" complete_cpuset="0x00000002" nodeset="0x00000002" complete_nodeset="0x00000002" gp_index="21" local_memory="1073741824"/>
+   <object type="PU" os_index="1" cpuset="0x00000002" complete_cpuset="0x00000002" nodeset="0x00000002" complete_nodeset="0x00000002" gp_index="31"/>
+   <object type="Bridge" gp_index="53" bridge_type="0-1" depth="0" bridge_pci="0000:[80-8f]">
+    <object type="PCIDev" gp_index="63" pci_busid="0000:80:03.0" pci_type="0200 [15b3:1017] [0000:0000] 00" pci_link_speed="0">
+     <object type="OSDev" gp_index="72" name="mlx5_1" osdev_type="3"/>
+    </object>
+   </object>
+  </object>
+ </object>
+</topology>
+END
+if has HAVE_HWLOC; then
+  run 0 "$info" --topology --xml "$work/machine.xml"
+  says '^From GPU 0000:11:00\.0 \(NUMA node 0\)'
+  says '0000:12:00\.0 +2 \(steps to NIC mlx5_0, one PCIe bridge, nearest\)'
+  says '0000:80:03\.0 +[0-9]+ \(steps to NIC mlx5_1, one machine\)'
+  says 'nic +0000:12:00\.0 \(nearest\)'
+  says 'drive +0000:10:05\.0 \(nearest\)'
+  says 'steps to drive nvme0n1, one host bridge'
+  # Without the near NIC the far one is the nearest.
+  grep -v 'mlx5_0' "$work/machine.xml" | sed 's/pci_type="0207 [^"]*"/pci_type="0880 [15b3:1021] [0000:0000] 00"/' >"$work/far.xml"
+  run 0 "$info" --topology --xml "$work/far.xml"
+  says 'nic +0000:80:03\.0 \(nearest\)'
+  # A NIC like the first beside it: both, in turns.
+  sed 's/10:05\.0" pci_type="0108/10:05.0" pci_type="0207/; s/0000:12:00\.0" pci_type="0207/0000:12:00.0" pci_type="0108/' \
+    "$work/machine.xml" | sed 's/80:03\.0/10:06.0/' >"$work/turns.xml"
+  run 0 "$info" --topology --xml "$work/turns.xml"
+  says 'drive +0000:12:00\.0'
+  echo 'package:2 numa:1 core:2 pu:1' >"$work/short"
+  run 0 "$info" --topology --xml "$work/short"
+  says 'no GPU'
+  says 'nic +none'
+  echo '<topology' >"$work/broken.xml"
+  run 2 "$info" --topology --xml "$work/broken.xml"
+  says 'describes no machine'
+  run 2 "$info" --topology --xml "$work/nowhere"
+  says 'cannot be read as a machine'
+  run 0 "$info" --topology
+fi
+run 2 "$info" --xml "$work/machine.xml"
+says 'goes with --topology'
+
+# --- Preflight ---
+# A machine whose GPU, NIC and switch are in a dump and whose kernel speaks through files.
+machine=$work/machine
+mkdir -p "$machine"/{dev/dri,dev/infiniband,boot,proc/self,proc/sys/kernel,sys/class/iommu/dmar0,sys/class/infiniband/mlx5_0}
+gpu_folder=$machine/sys/bus/pci/devices/0000:03:00.0
+node=$machine/sys/class/kfd/kfd/topology/nodes/0
+mkdir -p "$gpu_folder" "$node"
+: >"$machine/dev/kfd"
+: >"$machine/dev/dri/renderD128"
+: >"$machine/dev/infiniband/uverbs0"
+echo 68702699520 >"$gpu_folder/mem_info_vram_total"
+echo 68702699520 >"$gpu_folder/mem_info_vis_vram_total"
+printf 'simd_count 440\ncpu_cores_count 0\ndomain 0\nlocation_id 768\nhive_id 77\n' >"$node/properties"
+echo 6.12.0-test >"$machine/proc/sys/kernel/osrelease"
+printf 'CONFIG_PCI_P2PDMA=y\nCONFIG_DMABUF_MOVE_NOTIFY=y\nCONFIG_HSA_AMD_P2P=y\n' >"$machine/boot/config-6.12.0-test"
+echo 'Max locked memory         unlimited            unlimited            bytes' >"$machine/proc/self/limits"
+printf 'Name:\tx\nCapEff:\t0000000000000000\n' >"$machine/proc/self/status"
+# pci ROOT-CAP2 ACS: its PCI functions.
+pci() {
+  awk -f "$srcdir/tests/tools/pci_dump.awk" >"$work/pci" <<END
+0000:00:01.0 id=1022:14ab class=0604 header=01 bus=00,01,08 type=4 cap2=$1
+0000:01:00.0 id=11f8:4000 class=0604 header=01 bus=01,02,08 type=5 cap2=40
+0000:02:00.0 id=11f8:4000 class=0604 header=01 bus=02,03,03 type=6 cap2=40 acs=$2
+0000:03:00.0 id=1002:740f class=0302 type=0 cap2=180 ctl2=40
+END
+}
+look() { run 0 "$info" --preflight --root "$machine" --dump "$work/pci"; }
+if has HAVE_LIBPCI; then
+  pci 180 0
+  look
+  for name in gpu_driver render_access large_bar pcie_atomics iommu acs dma_buf memlock rdma_access; do
+    says "^  $name +ok"
+  done
+  says '^  fine_grain +not needed'
+  says '^  vfio_access +not needed'
+  silent '_cure'
+
+  # Each piece taken away is named with its cure, and nothing else is.
+  # lacks NAME CURE: after a change.
+  lacks() {
+    look
+    says "^  $1 +missing"
+    says "^  $1_cure +.*$2"
+    checks=$((checks + 1))
+    [ "$(grep -c ' missing ' <<<"$out")" = 1 ] || wrong "more than $1 is missing"
+  }
+  pci 80 0
+  lacks pcie_atomics 'another root port'
+  pci 180 4
+  lacks acs 'setpci -s 0000:02:00\.0 ECAP_ACS\+6\.w=0:4'
+  pci 180 0
+  echo 268435456 >"$gpu_folder/mem_info_vis_vram_total"
+  lacks large_bar 'Resizable BAR'
+  echo 68702699520 >"$gpu_folder/mem_info_vis_vram_total"
+  sed -i 's/hive_id 77/hive_id 0/' "$node/properties"
+  lacks fine_grain 'HSA_FORCE_FINE_GRAIN_PCIE=1'
+  run 0 env HSA_FORCE_FINE_GRAIN_PCIE=1 "$info" --preflight --root "$machine" --dump "$work/pci"
+  says '^  fine_grain +ok'
+  sed -i 's/hive_id 0/hive_id 77/' "$node/properties"
+  rmdir "$machine/sys/class/iommu/dmar0"
+  lacks iommu 'amd_iommu=on'
+  mkdir "$machine/sys/class/iommu/dmar0"
+  sed -i 's/CONFIG_HSA_AMD_P2P=y/# CONFIG_HSA_AMD_P2P is not set/' "$machine/boot/config-6.12.0-test"
+  lacks dma_buf 'a kernel with them'
+  says 'made without CONFIG_HSA_AMD_P2P'
+  sed -i 's/# CONFIG_HSA_AMD_P2P is not set/CONFIG_HSA_AMD_P2P=y/' "$machine/boot/config-6.12.0-test"
+  echo 5.10.0-old >"$machine/proc/sys/kernel/osrelease"
+  lacks dma_buf '5\.12 or later'
+  echo 6.12.0-test >"$machine/proc/sys/kernel/osrelease"
+  echo 'Max locked memory         8388608              8388608              bytes' >"$machine/proc/self/limits"
+  lacks memlock 'limits\.d'
+  says '8388608 bytes may be locked, and the heap has 67108864'
+  printf 'CapEff:\t0000000000004000\n' >"$machine/proc/self/status"
+  look
+  says '^  memlock +ok \(no limit: CAP_IPC_LOCK\)'
+  rm "$machine/dev/kfd"
+  lacks gpu_driver 'modprobe amdgpu'
+  : >"$machine/dev/kfd"
+  rm "$machine/dev/infiniband/uverbs0"
+  lacks rdma_access 'modprobe ib_uverbs'
+  : >"$machine/dev/infiniband/uverbs0"
+  if [ "$(id -u)" != 0 ]; then
+    chmod 0 "$machine/dev/kfd"
+    lacks gpu_driver 'root'
+    chmod 600 "$machine/dev/kfd"
+  else
+    echo 'as root: what a file denies cannot be seen'
+  fi
+  # A kernel that says nothing is not one that lacks something.
+  rm "$machine/proc/sys/kernel/osrelease"
+  look
+  says '^  dma_buf +unknown'
+  mkdir "$work/nothing"
+  run 0 "$info" --preflight --root "$work/nothing" --dump "$work/pci"
+  says '^  gpu_driver +missing'
+  says '^  memlock +unknown'
+  : >"$work/no_dump"
+  run 2 "$info" --preflight --dump "$work/no_dump"
+fi
+run 0 "$info" --preflight
+run 2 "$info" --preflight --root "$work/nowhere"
+says 'is no folder'
+run 2 "$info" --preflight --world
+says 'one at a time'
+run 2 "$info" --topology --root "$work"
+
+# --- Drives ---
+drive() { # BDF DRIVER
+  mkdir -p "$machine/sys/bus/pci/devices/$1" "$machine/sys/bus/pci/drivers/$2"
+  echo 0x010802 >"$machine/sys/bus/pci/devices/$1/class"
+  ln -s "../../../../bus/pci/drivers/$2" "$machine/sys/bus/pci/devices/$1/driver"
+}
+drive 0000:05:00.0 vfio-pci
+drive 0000:06:00.0 nvme
+mkdir -p "$machine/sys/bus/pci/devices/0000:06:00.0/nvme/nvme0/nvme0n1" "$machine/sys/block/nvme0n1"
+echo 'A Drive   ' >"$machine/sys/bus/pci/devices/0000:06:00.0/nvme/nvme0/model"
+echo 259:0 >"$machine/sys/block/nvme0n1/dev"
+echo 1000 >"$machine/sys/block/nvme0n1/size"
+: >"$machine/proc/self/mountinfo"
+run 0 "$info" --root "$machine"
+says 'controllers +2'
+says '^NVMe controller 0000:05:00\.0'
+says 'use +xio_storage_open "nvme:0000:05:00\.0/1"'
+says 'model +A Drive$'
+says 'nvme0n1 +1000 \(512-byte sectors\)'
+says 'use +bind it to vfio-pci: driverctl set-override 0000:06:00\.0 vfio-pci'
+echo '36 35 259:0 / /data rw,noatime shared:1 - ext4 /dev/nvme0n1 rw' >"$machine/proc/self/mountinfo"
+run 0 "$info" --root "$machine"
+says 'held +yes \(nvme0n1 is mounted on /data\)'
+says 'use +none while it is held'
+
+# --- A world ---
+run 0 "$info" --world
+says '^Routes of PE 0 of 1'
+says 'pe0_8 +direct'
+if has HAVE_SODIUM; then
+  run 0 "$builddir/xiorun" -n 2 "$info" --world
+  says '^Routes of PE 0 of 2'
+  says '^Routes of PE 1 of 2'
+  says 'pe1_4k +direct'
+  if [ "$gpu" = host ] && has XIO_ENABLE_MODEL; then
+    run 0 env XIO_SDMA_THRESHOLD=1M "$builddir/xiorun" -n 2 "$info" --world
+    says 'pe1_4k +direct'
+    says 'pe1_1M +sdma'
+    says '^  sdma +model'
+    run 0 env XIO_ROUTE=rdma "$builddir/xiorun" -n 2 "$info" --world --json
+    says '"pe1_8": "rdma"'
+    says '"rdma": ".*\(model\)"'
+  fi
+fi
+run 1 env XIO_HEAP_SIZE=nonsense "$info" --world
+says 'XIO_HEAP_SIZE'
+
+echo "$checks checks, $failures failed"
+exit $((failures != 0))
