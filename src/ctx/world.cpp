@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "ctx/hdp.hpp"
 #include "ctx/hello.hpp"
+#include "ctx/peer_atomics.hpp"
 #include "ctx/rings.hpp"
 #include "memory/mode.hpp"
 #include "xio/wire/inbox.hpp"
@@ -62,6 +63,7 @@ world::world(options o, std::unique_ptr<bootstrap::channel> channel)
   log::set_pe(me_);
   meet();
   share_heap();
+  atomics_obstacle_ = find_atomics_obstacle(agreement_, *channel_, options_, gpus_, place_);
   publish_world();
   log::info("PE {} of {} by {}, {} platform, heap {} bytes at {}", me_, n_, channel_->name(), gpu::name(),
             heap_->size(), static_cast<void*>(heap_->data()));
@@ -273,6 +275,7 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
   agreement_.vote(call::ctx_create, [&] {
     if (out == nullptr) fail(XIO_ERR_ARG, "xio_ctx_create: ctx is null; give a pointer");
     choice = choose_ctx(attr, options_);
+    if (!atomics_obstacle_.empty()) avoid_peer_atomics(choice, atomics_obstacle_);
     std::vector<bool> mapped;
     for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
     plan = plan_routes(choice, mapped, me_);

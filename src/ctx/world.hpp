@@ -82,6 +82,7 @@ class world {
   int n_;
   topology::placement place_;
   std::vector<std::string> gpus_;     // bus ids by PE, see hello.hpp
+  std::string atomics_obstacle_;      // between GPUs of this world; see peer_atomics.hpp
   std::uint64_t base_alignment_ = 0;  // what every PE's heap address is a multiple of
 
   // Later members use earlier ones; they go in reverse.

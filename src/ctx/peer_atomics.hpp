@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Whether kernels may change the heaps of other GPUs of this machine by atomics over loads and stores. Where PCIe does
+// not carry AtomicOps such an atomic is lost without a word, so a world that has one such pair goes another way.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "ctx/agreement.hpp"
+#include "ctx/attributes.hpp"
+#include "topology/placement.hpp"
+
+namespace xio {
+
+// "" or why not: device, port, bit, cure; on another PE's word only that it found something. gpus: by PE, bus ids of
+// those on this machine. Collective; throws on every PE or on none.
+std::string find_atomics_obstacle(agreement& all, bootstrap::channel& channel, const options& o,
+                                  const std::vector<std::string>& gpus, const topology::placement& place);
+
+// What is made of a choice in a world with such an obstacle. A word is atomic by one route only, so all PEs change
+// theirs: auto becomes rdma. Throws XIO_ERR_UNSUPPORTED for a route that was asked for and needs AtomicOps.
+void avoid_peer_atomics(ctx_choice& choice, const std::string& obstacle);
+
+}  // namespace xio

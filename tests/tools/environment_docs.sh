@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# docs/environment.md says what xio-info --env says. After a change of src/base/options.def:
+#   XIO_TEST_BUILDDIR=build tests/tools/environment_docs.sh --update
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}"
+info=$builddir/xio-info
+page=$srcdir/docs/environment.md
+if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
+unset "${!XIO_@}" 2>/dev/null
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# The page as it should be: its text up to the table, then the table.
+{
+  sed '/^| Variable /,$d' "$page"
+  echo '| Variable | Type | Default | Meaning |'
+  echo '| --- | --- | --- | --- |'
+  "$info" --env | awk '
+    /^XIO_/ {
+      name = $1
+      at = match($0, /; default [^;]*\)$/)
+      type = substr($0, length(name) + 3, at - length(name) - 3)
+      fallback = substr($0, at + 10, length($0) - at - 10)
+      gsub(/\|/, ", ", type)
+      next
+    }
+    {
+      sub(/^ +/, "")
+      gsub(/\|/, "\\|")
+      gsub(/</, "\\&lt;")
+      printf "| `%s` | %s | %s | %s |\n", name, type, fallback == "empty" ? "" : "`" fallback "`", $0
+    }'
+} >"$work/page" || exit 1
+
+if [ "${1:-}" = --update ]; then
+  cp "$work/page" "$page"
+elif ! diff -u "$page" "$work/page"; then
+  echo 'docs/environment.md is not what xio-info --env says; tests/tools/environment_docs.sh --update writes it anew'
+  exit 1
+fi
+rows=$(grep -c '^| `XIO_' "$page")
+echo "$rows variables"
+[ "$rows" = "$(grep -c '^XIO_OPTION(' "$srcdir/src/base/options.def")" ]
