@@ -60,7 +60,7 @@ wait_for() {
 # What an object that is not given back would be counted in.
 kept() { awk '$1 ~ /^kmalloc/ {sum += $2} END {print sum}' /proc/slabinfo; }
 free_kb() { awk '$1 == "MemFree:" {print $2}' /proc/meminfo; }
-dmabufs() { awk '/^Total/ {print $2}' /sys/kernel/debug/dma_buf/bufinfo; }
+dmabufs() { awk '/^Total.*objects/ {n = $2} END {print n}' /sys/kernel/debug/dma_buf/bufinfo; }
 
 modprobe nvme
 mount -t debugfs debugfs /sys/kernel/debug
