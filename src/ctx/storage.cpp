@@ -4,6 +4,7 @@
 #include "base/backends.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "ctx/stripes.hpp"
 #include "xio/device/request.hpp"
 
 namespace xio {
@@ -11,29 +12,43 @@ namespace xio {
 storage::storage(engines& e, const options& o, const std::string& name, const xio_storage_attr_t& attr,
                  dev::storage_view* row, std::uint32_t slot)
     : engines_(e), name_(name), row_(row) {
-  controller_ = nvme::open(name, attr, o, e.machine(), gpu::payload());
-  view_ = controller_->view();
-  view_.queue_count = controller_->queue_count();
+  const std::vector<std::string> names = member_names(name);
+  const xio_storage_attr_t share = member_attr(attr, static_cast<std::uint32_t>(names.size()));
+  std::vector<dev::storage_view> views;
+  for (const std::string& one : names) {
+    members_.push_back(nvme::open(one, share, o, e.machine(), gpu::payload()));
+    views.push_back(members_.back()->view());
+  }
+  view_ = stripe(names, views, attr);
   view_.slot = slot;
   view_.live = 1;
   if (view_.queue_count == 0 || view_.queue_count > dev::k_max_storage_queues)
     fail(XIO_ERR_INTERNAL, "{} came with {} queues; this is a bug of XIO", name, view_.queue_count);
-  for (std::uint32_t q = 0; q < view_.queue_count; ++q) {
-    dev::ring_view ring = controller_->queue_view(q);
-    ring.index = dev::k_storage_ring_base + slot * dev::k_max_storage_queues + q;
-    rings_.push_back(ring);
+  show_rings();
+  try {
+    for (; attached_ < members_.size(); ++attached_) e.attach(*members_[attached_]);
+    gpu::put_value(row_, view_);
+  } catch (...) {
+    detach();
+    throw;
   }
+  for (std::size_t m = 0; m < names.size(); ++m) log::info("storage {}: {}", names[m], members_[m]->backend());
+}
+
+void storage::show_rings() {
+  for (std::uint32_t m = 0; m < view_.members; ++m)
+    for (std::uint32_t q = 0; q < view_.member_queues; ++q) {
+      dev::ring_view ring = members_[m]->queue_view(q);
+      ring.index = dev::k_storage_ring_base + view_.slot * dev::k_max_storage_queues + m * view_.member_queues + q;
+      rings_.push_back(ring);
+    }
   ring_rows_ = gpu::buffer(rings_.size() * sizeof(dev::ring_view), gpu::place::device);
   gpu::copy(ring_rows_.data(), rings_.data(), rings_.size() * sizeof(dev::ring_view));
   view_.queues = ring_rows_.as<dev::ring_view>();
-  e.attach(*controller_);
-  try {
-    gpu::put_value(row_, view_);
-  } catch (...) {
-    e.detach(*controller_);
-    throw;
-  }
-  note_backend("storage " + name, controller_->backend());
+}
+
+void storage::detach() noexcept {
+  while (attached_ > 0) engines_.detach(*members_[--attached_]);
 }
 
 storage::~storage() {
@@ -42,7 +57,7 @@ storage::~storage() {
   } catch (const std::exception& e) {
     log::debug("while closing {}: {}", name_, e.what());
   }
-  engines_.detach(*controller_);
+  detach();
 }
 
 }  // namespace xio

@@ -29,11 +29,15 @@ class storage {
   const std::vector<dev::ring_view>& rings() const { return rings_; }
 
  private:
+  void show_rings();
+  void detach() noexcept;
+
   engines& engines_;
   std::string name_;
   dev::storage_view* row_;
   dev::storage_view view_{};
-  std::unique_ptr<nvme::controller> controller_;
+  std::vector<std::unique_ptr<nvme::controller>> members_;
+  std::size_t attached_ = 0;  // of members_
   std::vector<dev::ring_view> rings_;
   gpu::buffer ring_rows_;
 };

@@ -88,7 +88,7 @@ TEST(nvme_open, shapes) {
     return open_as("file:" + f.path, attr, [&](options& o) { o.nvme_mdts = bytes; });
   };
   expect(mdts(12288, 0), XIO_ERR_CONFIG, "power of two");
-  expect(mdts(4096, 0), XIO_ERR_CONFIG, "8k to 2M");
+  expect(mdts(4096, 0), XIO_ERR_CONFIG, "8k to 8M");
   expect(mdts(16384, 65536), XIO_ERR_CONFIG, "less than a block");
   // Refused before anything was done to the file.
   EXPECT_EQ(f.size(), 4096u);

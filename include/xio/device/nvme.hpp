@@ -32,6 +32,13 @@ XIO_HOST_DEVICE constexpr u64 op_words_bytes(u64 op_count) {
 // Command ids of a queue: 4 depths leave room for a command that takes very long while others come and go.
 XIO_HOST_DEVICE constexpr u32 op_count_for(u32 depth) { return 4 * depth; }
 
+// Bytes that a command id has for its PRP list, for transfers of at most `chunk` bytes at any offset: whole pages where
+// lists are chained, for every page but the first must begin one.
+XIO_HOST_DEVICE constexpr u64 prp_room(u64 chunk, u64 page_bytes) {
+  const u64 list = wire::nvme::prp_list_bytes(chunk, page_bytes);
+  return list <= page_bytes ? list : wire::nvme::prp_list_pages(list / 8, page_bytes) * page_bytes;
+}
+
 struct nvme_codec {
   static constexpr bool k_in_order = false;
   static constexpr u32 k_done = 0x8000;
@@ -147,6 +154,13 @@ struct nvme_codec {
     while (seen < count)
       if (compare_exchange<scope::agent, order::acq_rel>(&r.state->op_errors_seen, seen, count)) return XIO_ERR_STORAGE;
     return XIO_OK;
+  }
+
+  // SCT<<8 | SC of a command that is complete, as far as it is still known; 0 where it succeeded.
+  XIO_DEVICE static u32 code(const ring_view& r, u64 ticket) {
+    const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    const bool mine = (word >> 16) == generation(r, ticket) && (word & k_done) != 0;
+    return wire::nvme::status_code(mine ? word & (k_done - 1) : logged(r, ticket));
   }
 
   // The status of a failed op if the log still has it, else 0.

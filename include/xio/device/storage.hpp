@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Storage: blocks between a drive or file and memory that is symmetric or registered.
+// Storage: blocks between a drive or file, or stripes over several, and memory that is symmetric or registered.
 //
 // offset and bytes are multiples of the storage's block, within its size; the buffer may start at any multiple of
 // 4 bytes. Longer transfers than one command can carry are split. Ops complete in any order; a read is visible to
@@ -13,21 +13,11 @@
 #include "xio/device/platform.hpp"
 #include "xio/device/request.hpp"
 #include "xio/device/scope.hpp"
+#include "xio/device/storage_command.hpp"
 #include "xio/device/view.hpp"
 #include "xio/xio.h"
 
 namespace xio::dev {
-
-// One checked transfer, ready to become commands.
-struct transfer {
-  const storage_view* storage;
-  wire::nvme::opcode op;
-  u64 bus;  // of the buffer, as the drive sees it
-  u64 lba;
-  u64 bytes;
-
-  XIO_DEVICE u64 commands() const { return (bytes + storage->transfer_bytes - 1) / storage->transfer_bytes; }
-};
 
 // Bus address of [p, p + bytes), or 0 if no single registered region holds it.
 XIO_DEVICE u64 bus_address(const world_view& w, const void* p, u64 bytes) {
@@ -45,8 +35,9 @@ XIO_DEVICE const storage_view* storage_of(xio_storage_t handle) {
   return s == nullptr || load<scope::system, order::relaxed>(&s->live) == 0 ? nullptr : s;
 }
 
-XIO_DEVICE const ring_view& storage_queue(const storage_view& s) {
-  return s.queues[s.queue_count == 1 ? 0 : workgroup_index() % s.queue_count];
+XIO_DEVICE const ring_view& storage_queue(const storage_view& s, u32 member) {
+  const u32 queues = s.member_queues;
+  return s.queues[member * queues + (queues == 1 ? 0 : workgroup_index() % queues)];
 }
 
 XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
@@ -55,45 +46,31 @@ XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
   if ((load<scope::agent, order::relaxed>(used) & bit) == 0) fetch_or<scope::agent, order::relaxed>(used, bit);
 }
 
+// What the storage must be able to do for a command, besides reading, writing and flushing.
+XIO_DEVICE u32 needed_feature(wire::nvme::opcode op) {
+  if (op == wire::nvme::opcode::compare) return storage_compares;
+  if (op == wire::nvme::opcode::write_zeroes) return storage_zeroes;
+  return 0;
+}
+
+XIO_DEVICE bool changes_blocks(wire::nvme::opcode op) {
+  return op == wire::nvme::opcode::write || op == wire::nvme::opcode::write_zeroes;
+}
+
 XIO_DEVICE xio_status_t check_transfer(const ctx_view& c, wire::nvme::opcode op, const void* buffer,
                                        xio_storage_t handle, u64 offset, u64 bytes, transfer* out) {
   const storage_view* s = storage_of(handle);
   if (s == nullptr) return XIO_ERR_STATE;
-  if (op == wire::nvme::opcode::write && s->read_only != 0) return XIO_ERR_ARG;
+  if (changes_blocks(op) && s->read_only != 0) return XIO_ERR_ARG;
+  if (const u32 needed = needed_feature(op); (s->features & needed) != needed) return XIO_ERR_UNSUPPORTED;
   if (((offset | bytes) & (s->block_bytes - 1)) != 0 || offset > s->bytes || bytes > s->bytes - offset)
     return XIO_ERR_ARG;
-  *out = transfer{s, op, 0, offset >> s->block_log2, bytes};
-  if (bytes == 0) return XIO_OK;
+  *out = transfer{s, op, 0, offset, bytes};
+  if (bytes == 0 || op == wire::nvme::opcode::write_zeroes) return XIO_OK;
   if (buffer == nullptr) return XIO_ERR_ARG;
   out->bus = bus_address(*c.world, buffer, bytes);
   if (out->bus == 0) return XIO_ERR_NOT_REGISTERED;
   return out->bus % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
-}
-
-// Writes the SQE of command `i` of a transfer, and its PRP list if it needs one. Registered memory is contiguous on
-// the bus, so pages are computed and not looked up.
-XIO_DEVICE void write_command(const ring_view& r, u64 ticket, const transfer& t, u64 i) {
-  const storage_view& s = *t.storage;
-  const u64 done = i * s.transfer_bytes;
-  const u64 bytes = t.bytes - done < s.transfer_bytes ? t.bytes - done : s.transfer_bytes;
-  const u64 bus = t.bus + done;
-  const u32 cid = nvme_codec::cid(r, ticket);
-  const u64 pages = wire::nvme::prp_pages(bus, bytes, s.page_bytes);
-  u64 prp2 = 0;
-  if (pages == 2) {
-    prp2 = wire::nvme::prp_entry(bus, 1, s.page_bytes);
-  } else if (pages > 2) {
-    // By command id and not by slot: a slow command may still need its list when its slot is in use again.
-    const u64 at = cid * wire::nvme::prp_list_bytes(r.chunk, s.page_bytes);
-    auto* list = reinterpret_cast<u64*>(r.list_pages + at);
-    for (u64 page = 1; page < pages; ++page) list[page - 1] = wire::nvme::prp_entry(bus, page, s.page_bytes);
-    prp2 = r.list_pages_bus + at;
-  }
-  const wire::nvme::sqe sqe = wire::nvme::make_io(t.op, cid, r.personality, bus, prp2, t.lba + (done >> s.block_log2),
-                                                  static_cast<u32>(bytes >> s.block_log2));
-  entry64 e;
-  for (int k = 0; k < 16; ++k) e.dw[k] = sqe.dw[k];
-  store_entry(ring_slot(r, ticket, sizeof e), e);
 }
 
 // Runs post(lanes) for each converged lane alone, one after another: a lane that has slots never waits for a lane
@@ -114,33 +91,80 @@ XIO_DEVICE u64 batch_limit(const ring_view& r) {
   return most < by_bytes ? most : by_bytes;
 }
 
-// More than one command. Batch i+1 is posted before batch i is waited for; the request names the last batch.
-XIO_DEVICE xio_status_t post_split(const ctx_view& c, const ring_view& r, const transfer& t, xio_req_t* request) {
-  const u64 total = t.commands();
+// Commands with consecutive tickets on one queue that nobody has waited for yet.
+struct batch {
+  const ring_view* ring;
+  u64 last;
+  u32 count;  // 0: none
+};
+
+XIO_DEVICE xio_status_t wait_batch(const world_view& w, const batch& b) {
+  return b.count == 0 ? XIO_OK : nvme_codec::wait(*b.ring, w, b.last, b.count);
+}
+
+// Commands [at, at + batch limit) of a part; *b becomes them.
+XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, const transfer& t, const member_part& part,
+                                   u64 at, batch* b) {
   const u64 limit = batch_limit(r);
+  const u32 n = static_cast<u32>(part.commands - at < limit ? part.commands - at : limit);
+  u64 bytes = 0;
+  for (u32 i = 0; i < n; ++i) bytes += piece_of(t, part, at + i).bytes;
+  u64 last = 0;
   xio_status_t status = XIO_OK;
-  u64 before = 0;
-  u32 before_count = 0;
-  for (u64 at = 0; at < total && status == XIO_OK;) {
-    const u32 n = static_cast<u32>(total - at < limit ? total - at : limit);
-    const u64 covered = (at + n == total ? t.bytes : (at + n) * t.storage->transfer_bytes) - at * r.chunk;
-    u64 last = 0;
-    one_by_one([&](const lanes& me) {
-      status = ring_post<nvme_codec>(me, r, *c.world, ring_claim{n, 0, static_cast<u32>(covered)}, &last,
-                                     [&](u64 ticket, bool) {
-                                       for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, t, at + i);
-                                     });
+  one_by_one([&](const lanes& me) {
+    status = ring_post<nvme_codec>(me, r, w, ring_claim{n, 0, static_cast<u32>(bytes)}, &last, [&](u64 ticket, bool) {
+      for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, t, piece_of(t, part, at + i));
     });
-    xio_status_t earlier = XIO_OK;
-    if (before_count != 0) earlier = nvme_codec::wait(r, *c.world, before, before_count);
-    if (status == XIO_OK) {
-      before = last;
-      before_count = n;
-      at += n;
-      status = earlier;
+  });
+  if (status == XIO_OK) *b = batch{&r, last, n};
+  return status;
+}
+
+// More than one command. On each member batch i+1 is posted before batch i is waited for, and all members work at the
+// same time; the request names the last batch of all, and those of the other members are waited for here.
+XIO_DEVICE xio_status_t post_split(const ctx_view& c, const transfer& t, xio_req_t* request) {
+  const storage_view& s = *t.storage;
+  batch open[k_max_storage_members];
+  for (u32 m = 0; m < s.members; ++m) open[m] = batch{nullptr, 0, 0};
+  xio_status_t status = XIO_OK;
+  u32 newest = 0;
+  bool more = true;
+  for (u64 round = 0; more && status == XIO_OK; ++round) {
+    more = false;
+    for (u32 m = 0; m < s.members && status == XIO_OK; ++m) {
+      const member_part part = part_of(t, m);
+      const ring_view& r = storage_queue(s, m);
+      const u64 at = round * batch_limit(r);
+      if (at >= part.commands) continue;
+      const batch before = open[m];
+      status = post_batch(*c.world, r, t, part, at, &open[m]);
+      if (status != XIO_OK) break;
+      newest = m;
+      more = more || part.commands - at > batch_limit(r);
+      status = wait_batch(*c.world, before);
     }
   }
-  *request = before_count == 0 ? 0 : make_storage_request(r, before, before_count);
+  for (u32 m = 0; m < s.members; ++m) {
+    if (m == newest) continue;
+    const xio_status_t one = wait_batch(*c.world, open[m]);
+    if (status == XIO_OK) status = one;
+  }
+  const batch& last = open[newest];
+  *request = last.count == 0 ? 0 : make_storage_request(*last.ring, last.last, last.count);
+  return status;
+}
+
+XIO_DEVICE xio_status_t post_single(const ctx_view& c, const transfer& t, xio_req_t* request) {
+  const u32 member = member_of(*t.storage, t.offset);
+  const ring_view& r = storage_queue(*t.storage, member);
+  const piece all = piece_of(t, part_of(t, member), 0);
+  u64 ticket = 0;
+  xio_status_t status = XIO_OK;
+  for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
+    status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, static_cast<u32>(t.bytes)}, &ticket,
+                                   [&](u64 mine, bool) { write_command(r, mine, t, all); });
+  });
+  if (status == XIO_OK) *request = make_storage_request(r, ticket, 1);
   return status;
 }
 
@@ -155,18 +179,8 @@ XIO_DEVICE xio_status_t storage_post(xio_ctx_t ctx, wire::nvme::opcode op, const
   xio_status_t status = check_transfer(c, op, buffer, storage, offset, bytes, &t);
   if (status != XIO_OK) return ctx_fail(c, status);
   if (bytes == 0) return XIO_OK;
-  const ring_view& r = storage_queue(*t.storage);
   mark_storage_used(c, *t.storage);
-  if (bytes > t.storage->transfer_bytes) {
-    status = post_split(c, r, t, request);
-  } else {
-    u64 ticket = 0;
-    for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-      status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, static_cast<u32>(bytes)}, &ticket,
-                                     [&](u64 mine, bool) { write_command(r, mine, t, 0); });
-    });
-    if (status == XIO_OK) *request = make_storage_request(r, ticket, 1);
-  }
+  status = is_one_command(t) ? post_single(c, t, request) : post_split(c, t, request);
   return status == XIO_OK ? status : ctx_fail(c, status);
 }
 
@@ -176,6 +190,17 @@ XIO_DEVICE xio_status_t storage_wait(const ring_view& r, const world_view& w, xi
 
 XIO_DEVICE xio_status_t storage_test(const ring_view& r, xio_req_t request) {
   return nvme_codec::test(r, request_ticket(r, request), request_commands(request));
+}
+
+// SCT<<8 | SC of the first command of a request that failed, 0 if none did.
+XIO_DEVICE u32 storage_code(const ctx_view& c, xio_req_t request) {
+  if (request == 0 || is_failed_request(request) || !is_storage_request(request)) return 0;
+  const ring_view* r = request_ring(c, request);
+  if (r == nullptr) return 0;
+  const u64 last = request_ticket(*r, request);
+  for (u32 i = request_commands(request); i-- > 0;)
+    if (const u32 code = nvme_codec::code(*r, last - i); code != 0) return code;
+  return 0;
 }
 
 XIO_DEVICE xio_status_t storage_transfer(xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer,
@@ -204,7 +229,7 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
   return status;
 }
 
-// Flush of one lane; there is one command for the whole namespace, whatever queue wrote.
+// Flush of one lane; there is one command for a whole namespace, whatever queue wrote.
 XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) {
   xio_status_t status = XIO_OK;
   for (u32 q = 0; q < s.queue_count; ++q) {
@@ -212,19 +237,27 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
     if (status == XIO_OK) status = one;
   }
   if (status != XIO_OK || s.read_only != 0) return status;
-  const ring_view& r = storage_queue(s);
   mark_storage_used(c, s);
-  u64 ticket = 0;
-  for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-    status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, 0}, &ticket, [&](u64 mine, bool) {
-      const wire::nvme::sqe sqe =
-          wire::nvme::make_command(static_cast<u8>(wire::nvme::opcode::flush), nvme_codec::cid(r, mine), r.personality, 0, 0);
-      entry64 e;
-      for (int k = 0; k < 16; ++k) e.dw[k] = sqe.dw[k];
-      store_entry(ring_slot(r, mine, sizeof e), e);
+  batch open[k_max_storage_members];
+  for (u32 m = 0; m < s.members; ++m) {
+    const ring_view& r = storage_queue(s, m);
+    open[m] = batch{&r, 0, 0};
+    xio_status_t posted = XIO_OK;
+    for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
+      posted = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, 0}, &open[m].last, [&](u64 mine, bool) {
+        store_sqe(r, mine,
+                  wire::nvme::make_command(static_cast<u8>(wire::nvme::opcode::flush), nvme_codec::cid(r, mine),
+                                           r.personality, 0, 0));
+      });
     });
-  });
-  return status != XIO_OK ? status : nvme_codec::wait(r, *c.world, ticket);
+    if (posted == XIO_OK) open[m].count = 1;
+    if (status == XIO_OK) status = posted;
+  }
+  for (u32 m = 0; m < s.members; ++m) {
+    const xio_status_t one = wait_batch(*c.world, open[m]);
+    if (status == XIO_OK) status = one;
+  }
+  return status;
 }
 
 // --- For one thread, a wave or a workgroup: one lane posts what all have prepared, all get its answer --
@@ -266,29 +299,39 @@ XIO_DEVICE xio_status_t storage_flush_op(const Group& group, xio_ctx_t ctx, xio_
 // Blocking forms answer the op's own status. The _nbi forms answer a request, 0 if there was nothing to do; waiting
 // for the request of a refused op answers why it was refused. The buffer is the drive's until the op is complete.
 // _wave and _wg forms are called by every lane of the wave or thread of the workgroup with the same arguments and do
-// the op once. xio_storage_flush completes everything that anybody posted to the storage, then makes it durable;
+// the op once. A transfer that is too long for one queue, or that crosses stripes, may wait in an _nbi form for its
+// earlier parts. xio_storage_flush completes everything that anybody posted to the storage, then makes it durable;
 // XIO_ERR_STORAGE if one of those ops or the flush itself failed.
+//
+// xio_compare answers XIO_ERR_STORAGE where the blocks are not what the buffer holds; both it and xio_write_zeroes
+// answer XIO_ERR_UNSUPPORTED where the drive has no such command (Identify, ONCS).
+// xio_storage_code: once a request is complete, the drive's own word for what went wrong with it (SCT << 8 | SC, as
+// 0x285 for a comparison that found a difference); 0 if nothing did, or if 64 later ops have failed since.
 
+#define XIO_STORAGE_OP(name, suffix, group, pointer, opcode_name)                                                     \
+  XIO_DEVICE xio_status_t name##suffix(xio_ctx_t ctx, pointer buf, xio_storage_t storage, uint64_t offset,            \
+                                       uint64_t bytes) {                                                              \
+    return xio::dev::storage_op(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::opcode_name, buf, storage,     \
+                                offset, bytes);                                                                       \
+  }                                                                                                                   \
+  XIO_DEVICE xio_req_t name##_nbi##suffix(xio_ctx_t ctx, pointer buf, xio_storage_t storage, uint64_t offset,         \
+                                          uint64_t bytes) {                                                           \
+    return xio::dev::storage_op_nbi(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::opcode_name, buf, storage, \
+                                    offset, bytes);                                                                   \
+  }
 #define XIO_STORAGE_API(suffix, group)                                                                                 \
-  XIO_DEVICE xio_status_t xio_read##suffix(xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset,           \
-                                           uint64_t bytes) {                                                           \
-    return xio::dev::storage_op(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::read, buf, storage, offset,     \
-                                bytes);                                                                                \
+  XIO_STORAGE_OP(xio_read, suffix, group, void*, read)                                                                 \
+  XIO_STORAGE_OP(xio_write, suffix, group, const void*, write)                                                         \
+  XIO_STORAGE_OP(xio_compare, suffix, group, const void*, compare)                                                     \
+  XIO_DEVICE xio_status_t xio_write_zeroes##suffix(xio_ctx_t ctx, xio_storage_t storage, uint64_t offset,              \
+                                                   uint64_t bytes) {                                                   \
+    return xio::dev::storage_op(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::write_zeroes, nullptr, storage, \
+                                offset, bytes);                                                                        \
   }                                                                                                                    \
-  XIO_DEVICE xio_status_t xio_write##suffix(xio_ctx_t ctx, const void* buf, xio_storage_t storage, uint64_t offset,    \
-                                            uint64_t bytes) {                                                          \
-    return xio::dev::storage_op(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::write, buf, storage, offset,    \
-                                bytes);                                                                                \
-  }                                                                                                                    \
-  XIO_DEVICE xio_req_t xio_read_nbi##suffix(xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset,          \
-                                            uint64_t bytes) {                                                          \
-    return xio::dev::storage_op_nbi(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::read, buf, storage, offset, \
-                                    bytes);                                                                            \
-  }                                                                                                                    \
-  XIO_DEVICE xio_req_t xio_write_nbi##suffix(xio_ctx_t ctx, const void* buf, xio_storage_t storage, uint64_t offset,   \
-                                             uint64_t bytes) {                                                         \
-    return xio::dev::storage_op_nbi(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::write, buf, storage,        \
-                                    offset, bytes);                                                                    \
+  XIO_DEVICE xio_req_t xio_write_zeroes_nbi##suffix(xio_ctx_t ctx, xio_storage_t storage, uint64_t offset,             \
+                                                    uint64_t bytes) {                                                  \
+    return xio::dev::storage_op_nbi(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::write_zeroes, nullptr,      \
+                                    storage, offset, bytes);                                                           \
   }                                                                                                                    \
   XIO_DEVICE xio_status_t xio_storage_flush##suffix(xio_ctx_t ctx, xio_storage_t storage) {                            \
     return xio::dev::storage_flush_op(xio::dev::group::here(), ctx, storage);                                          \
@@ -297,3 +340,8 @@ XIO_STORAGE_API(, thread_group)
 XIO_STORAGE_API(_wave, wave_group)
 XIO_STORAGE_API(_wg, workgroup_group)
 #undef XIO_STORAGE_API
+#undef XIO_STORAGE_OP
+
+XIO_DEVICE uint32_t xio_storage_code(xio_ctx_t ctx, xio_req_t request) {
+  return ctx.view == nullptr ? 0 : xio::dev::storage_code(xio::dev::ctx_of(ctx), request);
+}

@@ -131,7 +131,7 @@ struct region_view {
 static_assert(sizeof(region_view) == 48);
 
 // What commands beyond reading, writing and flushing the storage takes.
-enum storage_feature : std::uint32_t { storage_compares = 1, storage_zeroes = 2, storage_sgls = 4 };
+enum storage_feature : std::uint32_t { storage_compares = 1, storage_zeroes = 2 };
 
 // One namespace, or several of equal shape with stripes that go round: stripe s lies on member s % members.
 struct storage_view {
@@ -155,6 +155,7 @@ static_assert(sizeof(storage_view) == 64);
 constexpr std::uint32_t k_max_regions = 64;
 constexpr std::uint32_t k_max_storages = 16;
 constexpr std::uint32_t k_max_storage_queues = 64;
+constexpr std::uint32_t k_max_storage_members = 8;
 constexpr std::uint32_t k_barrier_rounds = 32;
 
 // How what other devices wrote into this GPU's memory becomes visible to its kernels, see hdp.hpp.

@@ -17,8 +17,7 @@ namespace {
 
 constexpr std::uint32_t k_admin_entries = 16;
 constexpr std::size_t k_page = 4096;
-constexpr std::uint32_t k_gone = ~0u;                      // of any register that no device answers for
-constexpr std::uint32_t k_oacs_doorbell_buffer = 1u << 8;  // 5.17.2.1, OACS
+constexpr std::uint32_t k_gone = ~0u;  // of any register that no device answers for
 
 template <class T>
 T field(const unsigned char* page, std::uint32_t offset) {
@@ -149,9 +148,9 @@ void drive::identify() {
   const std::uint32_t oncs = field<std::uint16_t>(page, w::k_id_oncs);
   facts_.compares = (oncs & w::k_oncs_compare) != 0;
   facts_.zeroes = (oncs & w::k_oncs_write_zeroes) != 0;
-  // 1:0 is 1: data of any alignment; 2: dwords only, which is what PRPs ask of buffers too.
-  facts_.sgls = (field<std::uint32_t>(page, w::k_id_sgls) & 3) != 0;
-  facts_.shadow_doorbells = (field<std::uint16_t>(page, w::k_id_oacs) & k_oacs_doorbell_buffer) != 0;
+  // Dwords only is what PRPs ask of buffers too.
+  facts_.sgls = w::sgls_supported(field<std::uint32_t>(page, w::k_id_sgls));
+  facts_.shadow_doorbells = (field<std::uint16_t>(page, w::k_id_oacs) & w::k_oacs_doorbell_buffer_config) != 0;
   choose_namespace();
 
   admin(w::make_identify(w::cns::name_space, facts_.nsid, page_.address()), "Identify Namespace");

@@ -11,8 +11,8 @@ namespace {
 
 std::uint32_t checked_mdts(std::uint32_t block_bytes, const options& o) {
   // Identify says log2 of pages, and 0 there means no limit: one page cannot be said.
-  if (!std::has_single_bit(o.nvme_mdts) || o.nvme_mdts < 8192 || o.nvme_mdts > (2u << 20))
-    fail(XIO_ERR_CONFIG, "XIO_NVME_MDTS={} is not a power of two from 8k to 2M; set it to one", o.nvme_mdts);
+  if (!std::has_single_bit(o.nvme_mdts) || o.nvme_mdts < 8192 || o.nvme_mdts > k_most_transfer)
+    fail(XIO_ERR_CONFIG, "XIO_NVME_MDTS={} is not a power of two from 8k to 8M; set it to one", o.nvme_mdts);
   if (o.nvme_mdts < block_bytes)
     fail(XIO_ERR_CONFIG, "XIO_NVME_MDTS={} is less than a block of {} bytes; raise it", o.nvme_mdts, block_bytes);
   return static_cast<std::uint32_t>(o.nvme_mdts);

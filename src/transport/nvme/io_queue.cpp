@@ -16,7 +16,7 @@ namespace w = wire::nvme;
 namespace {
 
 std::size_t list_bytes(const drive& d, std::uint32_t op_count) {
-  return op_count * w::prp_list_bytes(d.facts().transfer_bytes, d.facts().page_bytes);
+  return op_count * dev::prp_room(d.facts().transfer_bytes, d.facts().page_bytes);
 }
 
 // Twice the SQ, so that the lag of the CQ doorbell is never felt; less where the drive has no such queues.
@@ -26,7 +26,7 @@ std::uint32_t cq_entries(const drive& d, std::uint32_t depth) {
 
 }  // namespace
 
-io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start,
+io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
                    const memory::ring_places& where)
     : drive_(d),
       qid_(qid),
@@ -35,10 +35,10 @@ io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64
       op_count_(dev::op_count_for(depth)),
       sq_(d.memory_bus(), depth * sizeof(w::sqe), where.submission),
       cq_(d.memory_bus(), cq_depth_ * sizeof(w::cqe), where.completion),
-      lists_(d.memory_bus(), list_bytes(d, op_count_), where.submission),
       state_(sizeof(dev::ring_state), gpu::place::device),
       sequence_(depth * sizeof(std::uint32_t), gpu::place::device),
       op_words_(dev::op_words_bytes(op_count_), gpu::place::device) {
+  if (!sgls) lists_.emplace(d.memory_bus(), list_bytes(d, op_count_), where.submission);
   start_at(ticket_start & ~std::uint64_t{depth - 1});
   drive_.create_queues(qid, sq_.address(), depth, cq_.address(), cq_depth_);
 }
@@ -80,8 +80,10 @@ dev::ring_view io_queue::view() const {
   v.op_words = op_words_.as<std::uint32_t>();
   v.op_count = op_count_;
   v.op_count_log2 = static_cast<std::uint32_t>(std::countr_zero(op_count_));
-  v.list_pages = lists_.as<unsigned char>();
-  v.list_pages_bus = lists_.address();
+  if (lists_) {
+    v.list_pages = lists_->as<unsigned char>();
+    v.list_pages_bus = lists_->address();
+  }
   return v;
 }
 

@@ -2,6 +2,7 @@
 // An I/O queue pair and the memory of the ring over it.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "memory/mode.hpp"
 #include "transport/nvme/drive.hpp"
@@ -11,8 +12,9 @@ namespace xio::nvme {
 
 class io_queue {
  public:
-  // qid from 1. depth is a power of two; ticket_start is rounded down to a multiple of it.
-  io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start,
+  // qid from 1. depth is a power of two; ticket_start is rounded down to a multiple of it. sgls: commands name their data
+  // by descriptors, so there are no PRP lists.
+  io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
            const memory::ring_places& where = {});
   ~io_queue();
   io_queue(const io_queue&) = delete;
@@ -28,7 +30,8 @@ class io_queue {
   std::uint32_t depth_;
   std::uint32_t cq_depth_;
   std::uint32_t op_count_;
-  drive_memory sq_, cq_, lists_;
+  drive_memory sq_, cq_;
+  std::optional<drive_memory> lists_;
   gpu::buffer state_, sequence_, op_words_;
 };
 

@@ -36,9 +36,10 @@ queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const options& o,
       depth_(depth_that_fits(checked_depth(attr, o), d)),
       granted_(d.request_queues(checked_queues(attr))),
       doorbells_(d, o, m, can, granted_) {
+  const bool sgls = d.facts().sgls && o.nvme_sgl != 0;
   for (std::uint32_t qid = 1; qid <= granted_; ++qid) {
     doorbells_.prepare(qid);
-    queues_.push_back(std::make_unique<io_queue>(drive_, qid, depth_, o.ticket_start, where));
+    queues_.push_back(std::make_unique<io_queue>(drive_, qid, depth_, o.ticket_start, sgls, where));
   }
 }
 
@@ -54,9 +55,8 @@ dev::storage_view queue_set::view() const {
   v.page_bytes = f.page_bytes;
   v.live = 1;
   v.read_only = f.read_only ? 1 : 0;
-  v.features = (f.compares ? dev::storage_compares : 0u) | (f.zeroes ? dev::storage_zeroes : 0u) |
-               (f.sgls ? dev::storage_sgls : 0u);
-  v.stripe_log2 = 63;
+  v.features = (f.compares ? dev::storage_compares : 0u) | (f.zeroes ? dev::storage_zeroes : 0u);
+  v.stripe_log2 = 63;  // one stripe
   return v;
 }
 

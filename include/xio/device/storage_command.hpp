@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// From a checked transfer to the NVMe commands that do it: cut at what one command can carry and at the edges of
+// stripes, with data pointers computed from the buffer's bus address.
+#pragma once
+#include "xio/device/ctx.hpp"
+#include "xio/device/nvme.hpp"
+#include "xio/device/platform.hpp"
+#include "xio/device/view.hpp"
+#include "xio/xio.h"
+
+namespace xio::dev {
+
+// One checked transfer.
+struct transfer {
+  const storage_view* storage;
+  wire::nvme::opcode op;
+  u64 bus;     // of the buffer, as the drive sees it; 0 where there is none
+  u64 offset;  // in the storage
+  u64 bytes;
+};
+
+// What one command of a transfer does.
+struct piece {
+  u64 done;  // bytes of the transfer before it
+  u64 lba;   // on the member
+  u64 bytes;
+};
+
+// The commands that a transfer sends to one member, in order of address.
+struct member_part {
+  u64 commands;
+  u64 stripe;  // the first of its stripes that the transfer touches
+  u64 skip;    // cells of that stripe before the transfer
+};
+
+// Stripes are cut into cells of what one command carries. Both are powers of two.
+XIO_DEVICE u32 cell_log2(const storage_view& s) {
+  const u32 command = lowest_bit(s.transfer_bytes);
+  return command < s.stripe_log2 ? command : s.stripe_log2;
+}
+
+XIO_DEVICE u32 member_of(const storage_view& s, u64 offset) {
+  return s.members == 1 ? 0 : static_cast<u32>((offset >> s.stripe_log2) % s.members);
+}
+
+// Whether one command does all of it. bytes is not 0.
+XIO_DEVICE bool is_one_command(const transfer& t) {
+  const storage_view& s = *t.storage;
+  if (s.members == 1) return t.bytes <= s.transfer_bytes;
+  const u32 cell = cell_log2(s);
+  return t.offset >> cell == (t.offset + t.bytes - 1) >> cell;
+}
+
+XIO_DEVICE member_part part_of(const transfer& t, u32 member) {
+  const storage_view& s = *t.storage;
+  if (s.members == 1) return member_part{(t.bytes + s.transfer_bytes - 1) / s.transfer_bytes, 0, 0};
+  const u32 cell = cell_log2(s);
+  const u64 cells = u64{1} << (s.stripe_log2 - cell);
+  const u64 first = t.offset >> s.stripe_log2;
+  const u64 last_byte = t.offset + t.bytes - 1;
+  const u64 last = last_byte >> s.stripe_log2;
+  const u64 mine = first + (member + s.members - first % s.members) % s.members;
+  if (mine > last) return member_part{0, mine, 0};
+  const u64 skip = mine == first ? (t.offset >> cell) & (cells - 1) : 0;
+  const u64 rounds = (last - mine) / s.members;
+  const u64 in_last = mine + rounds * s.members == last ? ((last_byte >> cell) & (cells - 1)) + 1 : cells;
+  return member_part{rounds * cells + in_last - skip, mine, skip};
+}
+
+XIO_DEVICE piece piece_of(const transfer& t, const member_part& part, u64 i) {
+  const storage_view& s = *t.storage;
+  if (s.members == 1) {
+    const u64 done = i * s.transfer_bytes;
+    const u64 left = t.bytes - done;
+    return piece{done, (t.offset + done) >> s.block_log2, left < s.transfer_bytes ? left : s.transfer_bytes};
+  }
+  const u32 cell = cell_log2(s);
+  const u32 cells_log2 = s.stripe_log2 - cell;
+  const u64 flat = part.skip + i;
+  const u64 stripe = part.stripe + (flat >> cells_log2) * s.members;
+  const u64 in_stripe = (flat & ((u64{1} << cells_log2) - 1)) << cell;
+  u64 from = (stripe << s.stripe_log2) + in_stripe;
+  u64 to = from + (u64{1} << cell);
+  u64 on_member = (stripe / s.members << s.stripe_log2) + in_stripe;
+  if (from < t.offset) {
+    on_member += t.offset - from;
+    from = t.offset;
+  }
+  if (to > t.offset + t.bytes) to = t.offset + t.bytes;
+  return piece{from - t.offset, on_member >> s.block_log2, to - from};
+}
+
+// Writes the PRP list of a command that touches `pages` pages, more than two; answers its bus address. By command id
+// and not by slot: a slow command may still need its list when its slot is in use again. Registered memory is
+// contiguous on the bus, so pages are computed and not looked up.
+XIO_DEVICE u64 write_prp_list(const ring_view& r, u32 cid, u64 bus, u64 pages, u64 page_bytes) {
+  const u64 at = cid * prp_room(r.chunk, page_bytes);
+  auto* list = reinterpret_cast<u64*>(r.list_pages + at);
+  const u64 list_bus = r.list_pages_bus + at;
+  const u64 entries = page_bytes / 8;  // of a list page; the last leads to the next page if more than one is left
+  u64 slot = 0;
+  for (u64 page = 1; page < pages; ++page, ++slot) {
+    if ((slot & (entries - 1)) == entries - 1 && page + 1 < pages) {
+      list[slot] = list_bus + (slot + 1) * 8;
+      ++slot;
+    }
+    list[slot] = wire::nvme::prp_entry(bus, page, page_bytes);
+  }
+  return list_bus;
+}
+
+XIO_DEVICE void store_sqe(const ring_view& r, u64 ticket, const wire::nvme::sqe& sqe) {
+  entry64 e;
+  for (int k = 0; k < 16; ++k) e.dw[k] = sqe.dw[k];
+  store_entry(ring_slot(r, ticket, sizeof e), e);
+}
+
+// Writes the SQE of one command of a transfer, and its PRP list if it needs one.
+XIO_DEVICE void write_command(const ring_view& r, u64 ticket, const transfer& t, const piece& p) {
+  const storage_view& s = *t.storage;
+  const u32 cid = nvme_codec::cid(r, ticket);
+  const u32 blocks = static_cast<u32>(p.bytes >> s.block_log2);
+  if (t.bus == 0) {
+    store_sqe(r, ticket, wire::nvme::make_io(t.op, cid, r.personality, 0, 0, p.lba, blocks));
+    return;
+  }
+  const u64 bus = t.bus + p.done;
+  if (r.list_pages == nullptr) {
+    const wire::nvme::sgl_descriptor data =
+        wire::nvme::make_sgl(wire::nvme::sgl::data_block, bus, static_cast<u32>(p.bytes));
+    store_sqe(r, ticket,
+              wire::nvme::with_sgl(wire::nvme::make_io(t.op, cid, r.personality, 0, 0, p.lba, blocks), data));
+    return;
+  }
+  const u64 pages = wire::nvme::prp_pages(bus, p.bytes, s.page_bytes);
+  u64 prp2 = 0;
+  if (pages == 2) prp2 = wire::nvme::prp_entry(bus, 1, s.page_bytes);
+  if (pages > 2) prp2 = write_prp_list(r, cid, bus, pages, s.page_bytes);
+  store_sqe(r, ticket, wire::nvme::make_io(t.op, cid, r.personality, bus, prp2, p.lba, blocks));
+}
+
+}  // namespace xio::dev
