@@ -233,10 +233,11 @@ struct nvme_codec {
     store<scope::agent, order::release>(&s->op_errors, count + 1);
   }
 
-  // A quarter of the CQ may lag behind: the drive can then always post 3/4, and those trigger the next ring.
+  // Half of the CQ may lag behind: the drive can then always post the other half, and those trigger the next ring. A CQ
+  // of two SQs has room for all that is in flight besides.
   XIO_DEVICE static void ring_cq(const ring_view& r, u64 head) {
     const u64 rung = load<scope::agent, order::relaxed>(&r.state->cq_rung);
-    if (head - rung < r.cq_depth / 4) return;
+    if (head - rung < r.cq_depth / 2) return;
     store<scope::agent, order::relaxed>(&r.state->cq_rung, head);
     const u32 mask = r.cq_depth - 1;
     const u32 now = static_cast<u32>(head) & mask;
