@@ -67,8 +67,11 @@ __global__ void steps(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, uin
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t at = next_random(random) % blocks * k_block;
     const u64 t0 = wall_clock();
-    transfer t;
-    if (check_transfer(c, op, memory, s, at, k_block, &t) != XIO_OK) *wrong = 1;
+    transfer t{};
+    if (check_transfer(c, op, memory, s, at, k_block, &t) != XIO_OK) {
+      *wrong = 1;
+      return;
+    }
     const ring_view& r = storage_queue(*t.storage, member_of(*t.storage, at));
     const piece all = piece_of(t, part_of(t, member_of(*t.storage, at)), 0);
     const u64 t1 = wall_clock();

@@ -71,7 +71,7 @@ __global__ void jobs_of_groups(xio_ctx_t ctx, xio_storage_t s, unsigned char* me
   if (all.op == op_compare) status = xio_compare_wg(ctx, memory + all.buffer, s, all.offset, all.bytes);
   if (all.op == op_zero) status = xio_write_zeroes_wg(ctx, s, all.offset, all.bytes);
   if (threadIdx.x == 0) results[2 * blockIdx.x] = result{status, 0};
-  if (threadIdx.x < warpSize) {
+  if (static_cast<int>(threadIdx.x) < warpSize) {
     const job mine = jobs[2 * blockIdx.x + 1];
     xio_req_t r = 0;
     if (mine.op == op_read) r = xio_read_nbi_wave(ctx, memory + mine.buffer, s, mine.offset, mine.bytes);
@@ -95,6 +95,7 @@ __global__ void in_step(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, u
   for (uint32_t i = 0; i < rounds; ++i) {
     const uint64_t at = (i * 64 + threadIdx.x) % blocks * 4096;
     if (xio_read(ctx, memory + threadIdx.x * 4096, s, at, 4096) != XIO_OK) *wrong = 1;
+    __syncthreads();
   }
 }
 

@@ -17,7 +17,7 @@ try() {
     echo "ok   $what ($((SECONDS - start)) s): $(sed -n 's/^doorbells per/doorbells per/p' <<<"$out")"
   else
     echo "FAIL $what: status $?"
-    tail -n 30 <<<"$out" | sed 's/^/  /'
+    grep -v ' info: ' <<<"$out" | tail -n 30 | sed 's/^/  /'
     failures=$((failures + 1))
   fi
   if ! grep -q "doorbells $way" <<<"$out"; then

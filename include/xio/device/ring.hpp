@@ -258,7 +258,9 @@ XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const 
   const u32 cap = r.depth / 2;
   const u32 count = group.count();
   const u32 rank = group.rank();
-  const u32 most = group.ballot(mine.slots <= 2) == group.mask ? 2 : cap;
+  const bool ones = group.ballot(mine.slots <= 1) == group.mask;
+  const bool twos = group.ballot(mine.slots <= 2) == group.mask;
+  const u32 most = ones ? 1 : twos ? 2 : cap;
   u32 per_round = count == 1 || count * most <= cap ? count : cap / most;
   if (per_round == 0) per_round = 1;
   xio_status_t status = XIO_OK;

@@ -53,10 +53,10 @@ doorbells::doorbells(drive& d, const options& o, model::machine& m, const doorbe
   if (way_ == doorbell_way::shadow && bytes > f.page_bytes)
     fail(XIO_ERR_UNSUPPORTED, "{}: the shadow doorbells of {} queues do not fit a page; ask for fewer or use bar",
          d.name(), queues);
-  shadow_ = std::make_unique<drive_memory>(d.memory_bus(), bytes);
+  shadow_ = std::make_shared<drive_memory>(d.memory_bus(), bytes);
   if (way_ == doorbell_way::shadow) {
-    events_ = std::make_unique<drive_memory>(d.memory_bus(), bytes);
-    d.use_shadow_doorbells(shadow_->as<std::uint32_t>(), shadow_->address(), events_->address());
+    events_ = std::make_shared<drive_memory>(d.memory_bus(), bytes);
+    d.use_shadow_doorbells(shadow_, events_);
     return;
   }
   std::unique_ptr<register_writer> writer;

@@ -56,7 +56,7 @@ class doorbells {
   model::machine& machine_;
   doorbell_reach can_;
   doorbell_way way_;
-  std::unique_ptr<drive_memory> shadow_, events_;
+  std::shared_ptr<drive_memory> shadow_, events_;
   std::unique_ptr<doorbell_keeper> keeper_;
 };
 

@@ -182,11 +182,10 @@ void drive::choose_namespace() {
   fail(XIO_ERR_ARG, "{} has no active namespace {}; name one that it has", name_, wanted);
 }
 
-void drive::use_shadow_doorbells(std::uint32_t* shadow, std::uint64_t shadow_address, std::uint64_t event_address) {
-  admin(
-      w::make_command(static_cast<std::uint8_t>(w::admin::doorbell_buffer_config), 0, 0, shadow_address, event_address),
-      "Doorbell Buffer Config");
-  shadow_ = shadow;
+void drive::use_shadow_doorbells(std::shared_ptr<drive_memory> shadow, std::shared_ptr<drive_memory> events) {
+  events_ = std::move(events);
+  admin(w::make_doorbell_buffer_config(shadow->address(), events_->address()), "Doorbell Buffer Config");
+  shadow_ = std::move(shadow);
 }
 
 std::uint32_t drive::request_queues(std::uint32_t wanted) {
@@ -210,7 +209,8 @@ void drive::delete_queues(std::uint32_t qid) {
 
 // The shadow of the admin queue is kept and its register always rung: set-up needs no economy.
 void drive::ring_admin(std::uint32_t* doorbell, std::uint32_t value) const {
-  if (shadow_ != nullptr) __atomic_store_n(shadow_ + (doorbell - sq_doorbell(0)), value, __ATOMIC_SEQ_CST);
+  if (shadow_ != nullptr)
+    __atomic_store_n(shadow_->as<std::uint32_t>() + (doorbell - sq_doorbell(0)), value, __ATOMIC_SEQ_CST);
   __atomic_store_n(doorbell, value, __ATOMIC_RELEASE);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "gpu/gpu.hpp"
@@ -84,9 +85,9 @@ class drive {
   void create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
                      std::uint32_t cq_entries);
   void delete_queues(std::uint32_t qid);
-  // Doorbell Buffer Config (NVMe base 2.0, 5.8): two pages, shadow and EventIdx, that must outlive the drive's being
-  // enabled. shadow: as the host sees it.
-  void use_shadow_doorbells(std::uint32_t* shadow, std::uint64_t shadow_address, std::uint64_t event_address);
+  // Doorbell Buffer Config (NVMe base 2.0, 5.8): a page of shadows and one of EventIdx. The drive keeps them: the
+  // controller may look at them until it is disabled.
+  void use_shadow_doorbells(std::shared_ptr<drive_memory> shadow, std::shared_ptr<drive_memory> events);
 
  private:
   std::uint32_t read32(std::uint32_t offset) const;
@@ -110,7 +111,7 @@ class drive {
   std::uint32_t cq_head_ = 0;
   std::uint32_t phase_ = 1;
   std::uint16_t next_cid_ = 0;
-  std::uint32_t* shadow_ = nullptr;
+  std::shared_ptr<drive_memory> shadow_, events_;
   bool lost_ = false;  // an admin command got no answer: nothing more can be asked
   drive_facts facts_;
 };

@@ -12,8 +12,8 @@ namespace xio::nvme {
 
 class io_queue {
  public:
-  // qid from 1. depth is a power of two; ticket_start is rounded down to a multiple of it. sgls: commands name their data
-  // by descriptors, so there are no PRP lists.
+  // qid from 1. depth is a power of two; ticket_start is rounded down to a multiple of it. sgls: commands name their
+  // data by descriptors, so there are no PRP lists.
   io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
            const memory::ring_places& where = {});
   ~io_queue();
