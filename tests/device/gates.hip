@@ -21,7 +21,7 @@ __global__ void gate_entry_mlx5(ring_view r, u64 ticket, rdma::work w) { mlx5_co
 __global__ void gate_entry_sdma(ring_view r, u64 ticket, u64 dst, u64 src, u32 bytes) {
   sdma::fill_copy(r, ticket, true, dst, src, bytes);
 }
-__global__ void gate_entry_nvme(ring_view r, u64 ticket, transfer t) { write_command(r, ticket, t, 0); }
+__global__ void gate_entry_nvme(ring_view r, u64 ticket, transfer t, piece p) { write_command(r, ticket, t, p); }
 
 // --- The API: every op compiles ------------------------------------------------------------------------------------
 

@@ -119,24 +119,24 @@ XIO_DEVICE void store_sqe(const ring_view& r, u64 ticket, const wire::nvme::sqe&
 XIO_DEVICE void write_command(const ring_view& r, u64 ticket, const transfer& t, const piece& p) {
   const storage_view& s = *t.storage;
   const u32 cid = nvme_codec::cid(r, ticket);
-  const u32 blocks = static_cast<u32>(p.bytes >> s.block_log2);
-  if (t.bus == 0) {
-    store_sqe(r, ticket, wire::nvme::make_io(t.op, cid, r.personality, 0, 0, p.lba, blocks));
-    return;
-  }
-  const u64 bus = t.bus + p.done;
-  if (r.list_pages == nullptr) {
+  const u64 bus = t.bus == 0 ? 0 : t.bus + p.done;
+  u64 second = 0;
+  u32 kind = 0;
+  if (r.list_pages == nullptr && bus != 0) {
+    // One descriptor in the place of both PRPs: address, length, and a type that is 0 for a block of data.
     const wire::nvme::sgl_descriptor data =
         wire::nvme::make_sgl(wire::nvme::sgl::data_block, bus, static_cast<u32>(p.bytes));
-    store_sqe(r, ticket,
-              wire::nvme::with_sgl(wire::nvme::make_io(t.op, cid, r.personality, 0, 0, p.lba, blocks), data));
-    return;
+    second = data.dw[2] | static_cast<u64>(data.dw[3]) << 32;
+    kind = wire::nvme::k_psdt_sgl;
+  } else if (bus != 0) {
+    const u64 pages = wire::nvme::prp_pages(bus, p.bytes, s.page_bytes);
+    if (pages == 2) second = wire::nvme::prp_entry(bus, 1, s.page_bytes);
+    if (pages > 2) second = write_prp_list(r, cid, bus, pages, s.page_bytes);
   }
-  const u64 pages = wire::nvme::prp_pages(bus, p.bytes, s.page_bytes);
-  u64 prp2 = 0;
-  if (pages == 2) prp2 = wire::nvme::prp_entry(bus, 1, s.page_bytes);
-  if (pages > 2) prp2 = write_prp_list(r, cid, bus, pages, s.page_bytes);
-  store_sqe(r, ticket, wire::nvme::make_io(t.op, cid, r.personality, bus, prp2, p.lba, blocks));
+  wire::nvme::sqe sqe =
+      wire::nvme::make_io(t.op, cid, r.personality, bus, second, p.lba, static_cast<u32>(p.bytes >> s.block_log2));
+  sqe.dw[0] |= kind;
+  store_sqe(r, ticket, sqe);
 }
 
 }  // namespace xio::dev

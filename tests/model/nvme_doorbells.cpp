@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// How doorbells are rung: when a shadow asks for the register too (NVMe base 2.0, B.5), what the host thread carries,
+// what goes through a PCI MMIO bridge, and which way is chosen.
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "base/error.hpp"
+#include "model/mmio_bridge.hpp"
+#include "nvme_rig.hpp"
+#include "transport/nvme/doorbell_keeper.hpp"
+#include "transport/nvme/doorbells.hpp"
+#include "transport/nvme/mmio_bridge.hpp"
+#include "xio/wire/mmio_bridge.hpp"
+
+using namespace xio;
+using namespace xio::test;
+
+namespace {
+
+constexpr std::uint32_t k_untouched = 0xdeadbeef;
+
+// A queue of 16 whose doorbells are plain words.
+struct words {
+  std::uint32_t doorbell = k_untouched, shadow = 0, event = 0;
+
+  // Tells of tickets [from, to); answers whether the register was written.
+  bool tell(std::uint64_t from, std::uint64_t to, std::uint32_t event_index, bool watched = true) {
+    dev::ring_view r{};
+    r.depth = 16;
+    r.depth_log2 = 4;
+    r.doorbell = reinterpret_cast<std::uint64_t*>(&doorbell);
+    r.record = &shadow;
+    r.side = watched ? reinterpret_cast<unsigned char*>(&event) : nullptr;
+    doorbell = k_untouched;
+    event = event_index;
+    const bool rung = dev::nvme_codec::announce(r, from, to);
+    EXPECT_EQ(shadow, to & 15);
+    EXPECT_EQ(event, event_index);
+    EXPECT_EQ(doorbell, rung ? to & 15 : k_untouched);
+    return rung;
+  }
+};
+
+class recorder : public nvme::register_writer {
+ public:
+  bool write(std::uint32_t offset, std::uint32_t value) override {
+    if (busy) return false;
+    seen.emplace_back(offset, value);
+    return true;
+  }
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> seen;
+  bool busy = false;
+};
+
+std::string refusal(const std::string& wish, const nvme::drive_facts& facts, const nvme::doorbell_reach& can) {
+  try {
+    nvme::choose_doorbells(wish, facts, can, "nvme:x");
+    return "";
+  } catch (const error& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+// The controller names the value that it wants to hear of once it is passed.
+TEST(nvme_doorbells, a_shadow_asks_when_the_event_index_is_passed) {
+  words w;
+  EXPECT_TRUE(w.tell(3, 5, 3));
+  EXPECT_TRUE(w.tell(3, 5, 4));
+  EXPECT_FALSE(w.tell(3, 5, 5));  // reached and not passed
+  EXPECT_FALSE(w.tell(3, 5, 2));
+  EXPECT_FALSE(w.tell(3, 5, 12));
+  // Over the end of the queue, and laps later.
+  EXPECT_TRUE(w.tell(14, 18, 14));
+  EXPECT_TRUE(w.tell(14, 18, 15));
+  EXPECT_TRUE(w.tell(14, 18, 1));
+  EXPECT_FALSE(w.tell(14, 18, 2));
+  EXPECT_FALSE(w.tell(14, 18, 13));
+  const std::uint64_t far = (std::uint64_t{1} << 40) + 15;
+  EXPECT_TRUE(w.tell(far, far + 1, 15));
+  EXPECT_FALSE(w.tell(far, far + 1, 0));
+  // The most that can be told at once.
+  EXPECT_TRUE(w.tell(0, 15, 14));
+  EXPECT_FALSE(w.tell(0, 15, 15));
+}
+
+TEST(nvme_doorbells, where_the_host_rings_no_register_is_touched) {
+  words w;
+  for (std::uint32_t event = 0; event < 16; ++event) EXPECT_FALSE(w.tell(7, 9, event, false));
+}
+
+TEST(nvme_doorbells, the_keeper_carries_what_changed_and_nothing_twice) {
+  // DSTRD 1: 8 bytes apart.
+  std::array<std::uint32_t, 2 * 2 * 3> memory{};
+  auto writer = std::make_unique<recorder>();
+  recorder& out = *writer;
+  nvme::doorbell_keeper keeper(memory.data(), 1, 2, std::move(writer));
+  memory[0] = 9;  // the admin queue's are not its business
+  EXPECT_FALSE(keeper.poll());
+  memory[2 * 2] = 3;            // SQ 1
+  memory[(2 * 2 + 1) * 2] = 4;  // CQ 2
+  EXPECT_TRUE(keeper.poll());
+  using entry = std::pair<std::uint32_t, std::uint32_t>;
+  const std::vector<entry> once{{0x1000 + 2 * 8, 3}, {0x1000 + 5 * 8, 4}};
+  EXPECT_EQ(out.seen, once);
+  EXPECT_FALSE(keeper.poll());
+  EXPECT_EQ(out.seen, once);
+  // Not now: the newest value goes out later.
+  out.busy = true;
+  memory[2 * 2] = 5;
+  EXPECT_TRUE(keeper.poll());
+  memory[2 * 2] = 6;
+  out.busy = false;
+  EXPECT_TRUE(keeper.poll());
+  EXPECT_EQ(out.seen.size(), 3u);
+  EXPECT_EQ(out.seen.back(), entry(0x1000 + 2 * 8, 6));
+  // A queue that begins anew is at 0 without being told.
+  memory[2 * 2] = 0;
+  keeper.restart(1);
+  EXPECT_FALSE(keeper.poll());
+  EXPECT_EQ(keeper.rung(), 3u);
+}
+
+TEST(nvme_doorbells, which_way) {
+  std::uint32_t registers = 0;
+  nvme::drive_facts plain, emulated;
+  emulated.shadow_doorbells = true;
+  const nvme::doorbell_reach near{&registers, 0, &registers, false};
+  const nvme::doorbell_reach far{nullptr, 0, &registers, false};
+  const nvme::doorbell_reach model{&registers, 0, &registers, true};
+  const auto way = [](const char* wish, const auto& facts, const auto& can) {
+    return nvme::choose_doorbells(wish, facts, can, "nvme:x");
+  };
+  EXPECT_EQ(way("auto", plain, near), nvme::doorbell_way::bar);
+  EXPECT_EQ(way("auto", emulated, near), nvme::doorbell_way::shadow);
+  EXPECT_EQ(way("auto", plain, far), nvme::doorbell_way::host);
+  EXPECT_EQ(way("auto", emulated, far), nvme::doorbell_way::host);
+  EXPECT_EQ(way("auto", emulated, model), nvme::doorbell_way::bar);
+  EXPECT_EQ(way("bar", emulated, near), nvme::doorbell_way::bar);
+  EXPECT_EQ(way("bridge", plain, far), nvme::doorbell_way::bridge);
+  EXPECT_NE(refusal("bar", plain, far).find("cannot write the doorbells"), std::string::npos);
+  EXPECT_NE(refusal("shadow", plain, near).find("no shadow doorbells"), std::string::npos);
+  EXPECT_NE(refusal("shadow", emulated, far).find("use host"), std::string::npos);
+}
+
+// A ring in a file, as a device of the monitor would map it; the bridge is polled by hand.
+TEST(nvme_doorbells, a_mapped_bridge) {
+  scratch_file f(4096);
+  std::array<std::uint32_t, 2048> registers{};
+  model::machine machine(1);
+  const int fd = open(f.path.c_str(), O_RDWR);
+  ASSERT_GE(fd, 0);
+  auto* ring = static_cast<std::byte*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  close(fd);
+  ASSERT_NE(static_cast<void*>(ring), MAP_FAILED);
+  const nvme::doorbell_reach can{nullptr, 0x0108, nullptr, false};
+  EXPECT_THROW(nvme::open_bridge(f.path, machine, can, "nvme:x"), error) << "a ring of no commands";
+  EXPECT_THROW(nvme::open_bridge("/no/such/bridge", machine, can, "nvme:x"), error);
+  EXPECT_THROW(nvme::open_bridge("", machine, can, "nvme:x"), error) << "hardware without a bridge";
+
+  model::mmio_bridge bridge(ring, 4096, 0x0108, registers.data(), sizeof registers);
+  const auto writer = nvme::open_bridge(f.path, machine, can, "nvme:x");
+  // 4096 / 24 slots, the first of which is the metadata.
+  constexpr std::uint32_t depth = 169;
+  std::uint32_t meta_depth = 0;
+  std::memcpy(&meta_depth, ring + 8, 4);
+  EXPECT_EQ(meta_depth, depth);
+  for (std::uint32_t i = 0; i < depth; ++i) ASSERT_TRUE(writer->write(0x1008, i + 1));
+  EXPECT_FALSE(writer->write(0x1008, 1000)) << "the ring is full";
+  // Byte by byte as the bridge's header lays it out: bdf, bar, offset, value, command, size.
+  const unsigned char first[20] = {0x08, 0x01, 0, 0, 0x08, 0x10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0};
+  EXPECT_EQ(std::memcmp(ring + 24, first, sizeof first), 0);
+  EXPECT_TRUE(bridge.poll());
+  EXPECT_EQ(registers[0x1008 / 4], depth);
+  for (std::uint32_t lap = 0; lap < 5; ++lap) {
+    for (std::uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(writer->write(0x100c, lap * 100 + i));
+    EXPECT_TRUE(bridge.poll());
+    EXPECT_EQ(registers[0x100c / 4], lap * 100 + 99);
+  }
+  EXPECT_FALSE(bridge.poll());
+  EXPECT_EQ(bridge.writes(), depth + 500u);
+  // Outside of the registers: an error of the bridge, and nothing written.
+  ASSERT_TRUE(writer->write(sizeof registers, 1));
+  EXPECT_TRUE(bridge.poll());
+  EXPECT_EQ(bridge.errors(), 1u);
+  munmap(ring, 4096);
+}
+
+// Every cut of a transfer, against the definition: byte b is in stripe b / stripe, on member stripe % members.
+TEST(nvme_doorbells, pieces_of_stripes) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 3000; ++round) {
+    dev::storage_view s{};
+    s.block_bytes = 512;
+    s.block_log2 = 9;
+    s.members = 1 + random() % 8;
+    s.stripe_log2 = 9 + random() % 6;
+    s.transfer_bytes = 8192u << random() % 3;
+    const std::uint64_t stripe = std::uint64_t{1} << s.stripe_log2;
+    const std::uint64_t bytes = (1 + random() % 200) * 512;
+    const dev::transfer t{&s, wire::nvme::opcode::read, 0, random() % 1000 * 512, bytes};
+    std::vector<int> covered(bytes / 512);
+    std::uint64_t commands = 0;
+    for (std::uint32_t m = 0; m < s.members; ++m) {
+      const dev::member_part part = dev::part_of(t, m);
+      for (std::uint64_t i = 0; i < part.commands; ++i, ++commands) {
+        const dev::piece p = dev::piece_of(t, part, i);
+        ASSERT_GT(p.bytes, 0u);
+        ASSERT_LE(p.bytes, s.transfer_bytes);
+        ASSERT_LE(p.done + p.bytes, bytes);
+        for (std::uint64_t at = 0; at < p.bytes; at += 512) {
+          const std::uint64_t byte = t.offset + p.done + at;
+          ++covered[(p.done + at) / 512];
+          if (s.members == 1) {
+            ASSERT_EQ(p.lba * 512 + at, byte);
+          } else {
+            ASSERT_EQ(byte / stripe % s.members, m);
+            ASSERT_EQ(p.lba * 512 + at, byte / stripe / s.members * stripe + byte % stripe);
+          }
+        }
+      }
+    }
+    for (const int times : covered) ASSERT_EQ(times, 1);
+    ASSERT_EQ(dev::is_one_command(t), commands == 1);
+  }
+}
