@@ -163,18 +163,20 @@ fi
 
 # --- Ctrl-C leaves a summary ---
 interrupted() {
-  local expected=$1 pid got
+  local expected=$1 pid got log=$work/log.$checks
   shift
-  "$tester" --verbose "$@" >"$work/log" 2>&1 &
+  # A log of its own: what an earlier run said is not to be taken for this one's beginning.
+  : >"$log"
+  "$tester" --verbose "$@" >"$log" 2>&1 &
   pid=$!
   for _ in $(seq 600); do
-    if grep -q ': begins$' "$work/log" || ! kill -0 $pid 2>/dev/null; then break; fi
+    if grep -q ': begins$' "$log" || ! kill -0 $pid 2>/dev/null; then break; fi
     sleep 0.1
   done
   kill -INT $pid
   wait $pid
   got=$?
-  out=$(cat "$work/log")
+  out=$(cat "$log")
   checks=$((checks + 1))
   [ $got = "$expected" ] || wrong "status $got and not $expected after SIGINT: $*"
   says 'ended by a signal'

@@ -132,7 +132,6 @@ if [ "$(cat "$work/precious")" != precious ] || [ "$(find "$work" -type f | wc -
 fi
 # With the user's word for it, a file is written.
 if ! "$tester" nvme-ep --controller "$work/precious" --i-know --write-io 1 >/dev/null 2>"$work/why"; then
-  # It is smaller than a block, so there is one to write.
   echo "FAIL --i-know: $(cat "$work/why")"
   failures=$((failures + 1))
 fi
