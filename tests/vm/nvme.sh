@@ -63,7 +63,7 @@ guest() {
     -drive "file=$work/large.img,if=none,id=large,format=raw" \
     -device "nvme,id=c1,serial=large,addr=11.0,mdts=7,max_ioqpairs=64" \
     -device "nvme-ns,drive=large,bus=c1,nsid=3,logical_block_size=4096,physical_block_size=4096" \
-    -blockdev "$faulty" -device "nvme,id=c2,serial=faulty,addr=12.0,drive=faulty" \
+    -blockdev "$faulty" -device "nvme,id=c2,serial=faulty,addr=12.0,mdts=0,drive=faulty" \
     -drive "file=$work/shared.img,if=none,id=shared,format=raw" \
     -device "nvme,id=c4,serial=shared,addr=13.0,multifunction=on,drive=shared" \
     -device "virtio-rng-pci,addr=13.1" \

@@ -1,77 +1,45 @@
 // SPDX-License-Identifier: MIT
 // What tests/vm/nvme.sh does to drives: kernels by XIO, and plain reads and writes by the kernel's driver.
 //
-//   refused NAME...           each is refused; the sentences are printed
-//   asked NAME                so are attributes that the drive cannot have
-//   move NAME OUTER OLD NEW QUEUES   blocks carry OUTER, in the middle half OLD; there they get NEW, in every size
-//   faults NAME READ WRITE    the block READ cannot be read and WRITE not be written: who asked for them is told,
-//   nobody else endless NAME              reads until somebody takes the drive away, which ends everything in time
-//   stamp DISK SALT           writes every block of a block device
-//   verify DISK OUTER MIDDLE  every block carries OUTER, those of the middle half MIDDLE
+//   refused NAME...
+//       each is refused; the sentences are printed
+//   asked NAME
+//       so are attributes that the drive cannot have
+//   move NAME OUTER OLD NEW QUEUES
+//       blocks carry OUTER, in the middle half OLD; there they get NEW, by pieces of every size
+//   copy FROM TO
+//       the first quarter, between two drives that are open at the same time
+//   zero NAME
+//       compares and zeroes the second quarter, then writes it as it was
+//   faults NAME READ WRITE
+//       block READ cannot be read and WRITE not be written: who asked for them is told, nobody else
+//   endless NAME
+//       reads until somebody takes the drive away, which ends everything in time
+//   stamp DISK SALT
+//       writes every block of a disk of the kernel's driver
+//   verify DISK OUTER MIDDLE
+//       every block carries OUTER, those of the middle half MIDDLE
 //
 // Every 8 bytes say where on the drive they belong. XIO_TEST_WINDOW: a file whose second half is the memory of kernels,
 // in place of the heap.
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <linux/fs.h>
-
 #include <chrono>
 
 #include "../mpi/rig.hpp"
+#include "nvme_disk.hpp"
 
 namespace {
 
-constexpr size_t k_guard = 4096;
-constexpr size_t k_piece = 64 << 10;
+using nvme_disk::k_piece;
+using nvme_disk::stamp_of;
 
-__host__ __device__ uint64_t stamp_of(uint64_t offset, uint64_t salt) {
-  return (offset + salt * 0x100000001b3u) * 0x9e3779b97f4a7c15u;
-}
+constexpr size_t k_guard = 4096;
 
 uint64_t number(const char* text) { return std::strtoull(text, nullptr, 0); }
-
-// ---- by the kernel's driver ---------------------------------------------------------------------------------------
-
-struct disk {
-  explicit disk(const char* path) : fd(open(path, O_RDWR | O_DIRECT)) {
-    if (fd < 0 || ioctl(fd, BLKGETSIZE64, &bytes) != 0) rig::give_up(path, "cannot be opened");
-    if (posix_memalign(reinterpret_cast<void**>(&words), 4096, k_piece) != 0) rig::give_up(path, "no memory");
-  }
-  int fd;
-  uint64_t bytes = 0;
-  uint64_t* words = nullptr;
-};
-
-int stamp(const char* path, uint64_t salt) {
-  const disk d(path);
-  for (uint64_t at = 0; at < d.bytes; at += k_piece) {
-    for (uint64_t i = 0; i < k_piece; i += 8) d.words[i / 8] = stamp_of(at + i, salt);
-    if (pwrite(d.fd, d.words, k_piece, static_cast<off_t>(at)) != static_cast<ssize_t>(k_piece))
-      rig::give_up(path, "cannot be written");
-  }
-  if (fsync(d.fd) != 0) rig::give_up(path, "cannot be flushed");
-  return 0;
-}
-
-int verify(const char* path, uint64_t outer, uint64_t inner) {
-  const disk d(path);
-  for (uint64_t at = 0; at < d.bytes; at += k_piece) {
-    if (pread(d.fd, d.words, k_piece, static_cast<off_t>(at)) != static_cast<ssize_t>(k_piece))
-      rig::give_up(path, "cannot be read");
-    for (uint64_t i = 0; i < k_piece; i += 8) {
-      const bool middle = at + i >= d.bytes / 4 && at + i < d.bytes / 4 * 3;
-      if (d.words[i / 8] == stamp_of(at + i, middle ? inner : outer)) continue;
-      std::printf("FAIL %s: byte %llu holds %016llx\n", path, static_cast<unsigned long long>(at + i),
-                  static_cast<unsigned long long>(d.words[i / 8]));
-      return 1;
-    }
-  }
-  return 0;
-}
 
 // ---- refusals -----------------------------------------------------------------------------------------------------
 
@@ -172,6 +140,7 @@ __global__ void read_all(job j) {
          [&](uint64_t at, uint64_t size) { blame(j, xio_read(j.ctx, j.buffer + at, j.storage, j.first + at, size)); });
 }
 
+__global__ void quiet(job j, int* status) { *status = xio_quiet(j.ctx); }
 __global__ void flush(job j) { blame(j, xio_storage_flush(j.ctx, j.storage)); }
 
 struct drive {
@@ -235,6 +204,76 @@ void move(const rig::team& t, const char* name, uint64_t outer, uint64_t old_sal
               static_cast<unsigned long long>(stats.doorbells));
 }
 
+// ---- two drives, and commands beside reading and writing --------------------------------------------------------
+
+__global__ void one_op(job j, bool write) {
+  blame(j, write ? xio_write(j.ctx, j.buffer, j.storage, j.first, j.bytes)
+                 : xio_read(j.ctx, j.buffer, j.storage, j.first, j.bytes));
+}
+
+// The same memory has one address for both. The second is opened last and closed first.
+void copy(const rig::team& t, const char* from, const char* to) {
+  const drive source(t, from, 1);
+  const uint64_t bytes = source.bytes / 4;
+  auto* memory = arena(t, 2 * (bytes + 2 * k_guard));
+  const rig::device_array<int> wrong(1);
+  job j{t.ctx, source.storage, memory + k_guard + 4, 0, bytes, 0, 0, wrong.data()};
+  {
+    const drive target(t, to, 2);
+    // Both carry the same stamps: away with those of the target first.
+    std::memset(j.buffer, 0x5a, bytes);
+    j.storage = target.storage;
+    RUN(one_op, 1, 1, j, true);
+    j.storage = source.storage;
+    RUN(one_op, 1, 1, j, false);
+    j.storage = target.storage;
+    RUN(one_op, 1, 1, j, true);
+    RUN(flush, 1, 1, j);
+    j.buffer += bytes + 2 * k_guard;
+    RUN(one_op, 1, 1, j, false);
+    rig::expect(std::memcmp(j.buffer, memory + k_guard + 4, bytes) == 0, "%s holds something else than %s", to, from);
+  }
+  std::memset(j.buffer, 0xee, bytes);
+  j.storage = source.storage;
+  RUN(one_op, 1, 1, j, false);
+  rig::expect(std::memcmp(j.buffer, memory + k_guard + 4, bytes) == 0, "%s reads differently once %s is closed", from,
+              to);
+  rig::expect(wrong.get()[0] == 0, "%d ops failed", wrong.get()[0]);
+}
+
+__global__ void compare(job j, int* status) { *status = xio_compare(j.ctx, j.buffer, j.storage, j.first, j.bytes); }
+__global__ void zero(job j, int* status) { *status = xio_write_zeroes(j.ctx, j.storage, j.first, j.bytes); }
+
+void zero_and_compare(const rig::team& t, const char* name) {
+  const drive d(t, name, 1);
+  // As much as one command may: what is longer is cut.
+  const uint64_t bytes = d.bytes / 4;
+  auto* memory = arena(t, 2 * bytes);
+  auto* other = memory + bytes;
+  const rig::device_array<int> wrong(1), status(1);
+  job j{t.ctx, d.storage, memory, bytes, bytes, d.block, 0, wrong.data()};
+  RUN(one_op, 1, 1, j, false);
+  RUN(compare, 1, 1, j, status.data());
+  rig::expect(status.get()[0] == XIO_OK, "a compare with what is there says %d", status.get()[0]);
+  memory[bytes - 1] ^= 1;
+  RUN(compare, 1, 1, j, status.data());
+  rig::expect(status.get()[0] == XIO_ERR_STORAGE, "a compare with something else says %d", status.get()[0]);
+  memory[bytes - 1] ^= 1;
+  RUN(quiet, 1, 1, j, status.data());
+  RUN(zero, 1, 1, j, status.data());
+  rig::expect(status.get()[0] == XIO_OK, "writing zeroes says %d", status.get()[0]);
+  j.buffer = other;
+  std::memset(other, 0xee, bytes);
+  RUN(one_op, 1, 1, j, false);
+  uint64_t left = 0;
+  for (uint64_t i = 0; i < bytes; ++i) left += other[i] != 0;
+  rig::expect(left == 0, "%llu bytes are not zero", static_cast<unsigned long long>(left));
+  j.buffer = memory;
+  RUN(one_op, 1, 1, j, true);
+  RUN(flush, 1, 1, j);
+  rig::expect(wrong.get()[0] == 0, "%d ops failed", wrong.get()[0]);
+}
+
 // ---- errors of the medium -----------------------------------------------------------------------------------------
 
 __global__ void each_its_block(job j, bool write, int* statuses) {
@@ -242,8 +281,6 @@ __global__ void each_its_block(job j, bool write, int* statuses) {
   statuses[threadIdx.x] = write ? xio_write(j.ctx, j.buffer + at, j.storage, j.first + at, j.block)
                                 : xio_read(j.ctx, j.buffer + at, j.storage, j.first + at, j.block);
 }
-
-__global__ void quiet(job j, int* status) { *status = xio_quiet(j.ctx); }
 
 // 64 lanes a block each, of which one is bad. NVM command set 1.0, figure 12: what the drive then says.
 void fault(const rig::team& t, const char* name, uint64_t bad, bool write, uint32_t code) {
@@ -326,8 +363,8 @@ void endless(const rig::team& t, const char* name) {
 
 int main(int argc, char** argv) {
   const std::string verb = argc > 2 ? argv[1] : "";
-  if (verb == "stamp" && argc == 4) return stamp(argv[2], number(argv[3]));
-  if (verb == "verify" && argc == 5) return verify(argv[2], number(argv[3]), number(argv[4]));
+  if (verb == "stamp" && argc == 4) return nvme_disk::stamp(argv[2], number(argv[3]));
+  if (verb == "verify" && argc == 5) return nvme_disk::verify(argv[2], number(argv[3]), number(argv[4]));
   // A drive that is gone may make the end of its ctx an error.
   auto& t = *new rig::team();
   if (verb == "refused") {
@@ -336,6 +373,10 @@ int main(int argc, char** argv) {
     asked(t.world(), argv[2]);
   } else if (verb == "move" && argc == 7) {
     move(t, argv[2], number(argv[3]), number(argv[4]), number(argv[5]), static_cast<uint32_t>(number(argv[6])));
+  } else if (verb == "copy" && argc == 4) {
+    copy(t, argv[2], argv[3]);
+  } else if (verb == "zero") {
+    zero_and_compare(t, argv[2]);
   } else if (verb == "faults" && argc == 5) {
     fault(t, argv[2], number(argv[3]), false, 0x281);
     fault(t, argv[2], number(argv[4]), true, 0x280);

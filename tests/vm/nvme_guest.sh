@@ -115,6 +115,10 @@ XIO_NVME_DOORBELL=host run 'mdts 7, blocks of 4096, doorbells by the host' move 
 XIO_NVME_DOORBELL=bar XIO_NVME_QUEUE_BAR=$window/2 XIO_TEST_WINDOW=$devices/$window/resource2 \
   run 'queues, lists and data in the memory of another device' move nvme:$large/3 1 3 4 2
 
+run 'two drives at the same time' copy nvme:$small/1 nvme:$large/3
+run 'compare and write zeroes' zero nvme:$large/3
+run 'the same on one that takes any length at once' zero nvme:$faulty/1
+
 # ---- errors of the medium -----------------------------------------------------------------------------------------
 run 'errors reach who asked' faults nvme:$faulty/1 1000 2000
 sed -n 's/^fault/  fault/p' /tmp/said
