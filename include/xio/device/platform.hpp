@@ -385,8 +385,8 @@ XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
 // A clock that runs at the same rate everywhere on the device; its rate is in the ctx (ticks per ms).
 XIO_DEVICE u64 wall_clock() {
 #if defined(XIO_ON_HIP)
-#if __has_builtin(__builtin_readsteadycounter)
-  return __builtin_readsteadycounter();
+#if defined(__GFX11__) || defined(__GFX12__)
+  return __builtin_amdgcn_s_sendmsg_rtnl(0x83);  // GET_REALTIME: these have no s_memrealtime
 #else
   return __builtin_amdgcn_s_memrealtime();
 #endif

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# suite.sh SUITE: builds everything in a Debian of that suite, with its compilers and its HIP, HSA, libhsakmt and rdma-core.
+# Root only, and the suite is bootstrapped once: XIO_SUITES (default ~/.cache/xio-suites), XIO_DEBIAN_MIRROR.
+set -euo pipefail
+# shellcheck source=tests/env.sh.in
+. "$XIO_TEST_BUILDDIR/tests/env.sh"
+# shellcheck source=tests/suites/tree.sh
+. "$srcdir/tests/suites/tree.sh"
+suite=${1:?suite.sh wants the name of a Debian suite}
+case $suite in *[!a-z]*) echo "'$suite' is no name of a suite" && exit 2 ;; esac
+mirror=${XIO_DEBIAN_MIRROR-http://deb.debian.org/debian}
+root=${XIO_SUITES-$HOME/.cache/xio-suites}/$suite
+if [ "$(id -u)" != 0 ]; then skip 'only root can bootstrap a Debian and enter it'; fi
+if ! command -v debootstrap >/dev/null; then skip 'no debootstrap: apt-get install debootstrap'; fi
+
+unmount() {
+  local at
+  for at in proc dev/shm dev/pts dev; do
+    if mountpoint -q "$root/$at"; then umount "$root/$at"; fi
+  done
+}
+trap unmount EXIT
+inside() {
+  chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive "$@"
+}
+
+begin=$SECONDS
+if [ ! -e "$root/bootstrapped" ]; then
+  rm -rf --one-file-system "$root"
+  mkdir -p "$root"
+  # A mirror's copy may be older than its signature wants: the date is not looked at, the signature is.
+  debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || {
+    tail -n 20 "$root.log"
+    exit 1
+  }
+  echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/70xio"
+  touch "$root/bootstrapped"
+fi
+if [ -e /etc/resolv.conf ]; then cp -L /etc/resolv.conf "$root/etc/resolv.conf"; fi
+mount -t proc proc "$root/proc"
+mount --bind /dev "$root/dev"
+mkdir -p "$root/dev/shm"
+mount -t tmpfs -o size=1g tmpfs "$root/dev/shm"
+echo "$suite: bootstrapped ($((SECONDS - begin)) s)"
+rm -rf "$root/src"
+copy_tree "$root/src"
+inside nice bash /src/tests/suites/inside.sh "$suite"
