@@ -12,7 +12,7 @@ lap() { printf '%s: %-52s %5d s\n' "$suite" "$1" $((SECONDS - begin)) && begin=$
 begin=$SECONDS
 
 # The packages that quickstart wants of Debian 12; a name that is gone here is told, and configure says what that costs.
-wanted=$(sed -n '/^host_packages=(/,/)/p; /^hip_packages=(/,/)/p' quickstart | sed 's/^[a-z_]*=(//; s/)$//' | tr '\n' ' ')
+wanted=$(awk '/^(host|hip)_packages=\(/ {on = 1} on {print} on && /\)/ {on = 0}' quickstart | sed 's/^[a-z_]*=(//; s/).*//' | tr '\n' ' ')
 apt-get update -qq
 clang=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
 packages=()
