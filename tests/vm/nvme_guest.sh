@@ -118,6 +118,7 @@ XIO_NVME_DOORBELL=bar XIO_NVME_QUEUE_BAR=$window/2 XIO_TEST_WINDOW=$devices/$win
 run 'two drives at the same time' copy nvme:$small/1 nvme:$large/3
 run 'compare and write zeroes' zero nvme:$large/3
 run 'the same on one that takes any length at once' zero nvme:$faulty/1
+run 'the same on stripes over two drives' zero "nvme:$small/1,nvme:$plugged/1"
 
 # ---- errors of the medium -----------------------------------------------------------------------------------------
 run 'errors reach who asked' faults nvme:$faulty/1 1000 2000
