@@ -148,8 +148,8 @@ TEST(nvme_faults, delayed_and_lost) {
   h.put(q, command(w::opcode::read, 11, h, 6));
   h.put(q, command(w::opcode::read, 12, h, 7));
   h.ring(q);
-  EXPECT_EQ(w::cqe_cid(h.next(q).dw[3]), 12);
-  EXPECT_EQ(w::cqe_cid(h.next(q).dw[3]), 10);
+  const std::set<std::uint32_t> came = {w::cqe_cid(h.next(q).dw[3]), w::cqe_cid(h.next(q).dw[3])};
+  EXPECT_EQ(came, (std::set<std::uint32_t>{10, 12}));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(20));
   h.device().release();
   h.turn(1000);

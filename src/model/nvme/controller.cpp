@@ -132,11 +132,11 @@ void controller::enable(std::uint32_t cc) {
     regs_.forget(w::cq_head_doorbell(qid, shape_.doorbell_stride));
   }
   ready_at_ = clock::now() + shape_.enabling;
-  become_ready();
+  if (shape_.enabling.count() == 0) become_ready();
 }
 
 bool controller::become_ready() {
-  if (shape_.enabling.count() != 0 && clock::now() < ready_at_) return false;
+  if (clock::now() < ready_at_) return false;
   ready_ = true;
   write_csts(w::k_csts_rdy);
   return true;
