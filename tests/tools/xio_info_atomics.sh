@@ -210,6 +210,8 @@ ask user 01:00.0
 says 'to_host +unknown'
 says 'cannot be read'
 says 'run as root'
+checks=$((checks + 1))
+! grep -q 'requester_enabled' <<<"$out" || wrong 'says what it cannot have read'
 
 # --- JSON ---
 if command -v python3 >/dev/null; then

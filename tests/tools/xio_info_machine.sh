@@ -199,6 +199,10 @@ if has HAVE_LIBPCI; then
   run 0 "$info" --preflight --root "$work/nothing" --dump "$work/pci"
   says '^  gpu_driver +missing'
   says '^  memlock +unknown'
+  awk -f "$srcdir/tests/tools/pci_dump.awk" >"$work/user" <<<'0000:03:00.0 id=1002:740f class=0302 type=0 bytes=64'
+  run 0 "$info" --preflight --root "$machine" --dump "$work/user"
+  says '^  acs +unknown'
+  says '^  pcie_atomics +unknown'
   : >"$work/no_dump"
   run 2 "$info" --preflight --dump "$work/no_dump"
 fi

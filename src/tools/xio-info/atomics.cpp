@@ -62,8 +62,10 @@ section section_of(const pci_tree& t, const pci_function& f) {
   if (physical != nullptr) s.rows.push_back({"virtual_function_of", physical->bus_id, "whose enable bit counts"});
   for (const pci_function* p : t.above(f)) s.rows.push_back({p->bus_id, port_text(*p), ""});
   const pci_function& speaker = physical != nullptr ? *physical : f;
-  s.rows.push_back({"requester_enabled", (speaker.control2 & topology::k_atomic_requester) != 0, "DevCtl2 bit 6"});
-  s.rows.push_back({"completes", topology::widths_text(f.capabilities2), "what others ask of it"});
+  if (speaker.readable) {
+    s.rows.push_back({"requester_enabled", (speaker.control2 & topology::k_atomic_requester) != 0, "DevCtl2 bit 6"});
+    s.rows.push_back({"completes", topology::widths_text(f.capabilities2), "what others ask of it"});
+  }
   add_verdict(s, "to_host", topology::atomics_to_host(t, f));
   for (const pci_function& g : t.functions())
     if (topology::role_of(g) == device_role::gpu && &g != &f)
