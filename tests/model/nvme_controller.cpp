@@ -361,3 +361,26 @@ TEST(nvme_controller, plain_calls_do_what_io_uring_does) {
     for (std::size_t i = 4096; i < two.size(); ++i) ASSERT_EQ(two[i], 0) << engine->name();
   }
 }
+
+// XIO_MODEL_FAULTS reaches the drive of a file, and a mistake in it is found before the file is touched.
+TEST(nvme_controller, faults_asked_for_by_text) {
+  scratch_file f;
+  f.write(stamped_data(65536));
+  model::machine machine(1);
+  options o = options::defaults();
+  xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+  attr.flags = XIO_STORAGE_TRUNCATE;
+  o.model_faults = "nvme_oops@1";
+  EXPECT_THROW(nvme::file_controller(f.path, attr, o, machine, gpu::payload()), error);
+  EXPECT_EQ(f.size(), 65536u);
+  attr.flags = 0;
+  o.model_faults = "nvme_error@0=0x286/flush";
+  nvme::file_controller drive(f.path, attr, o, machine, gpu::payload());
+  const dev::ring_view q = drive.queue_view(0);
+  const w::sqe flush = w::make_command(0x00, 1, 1, 0, 0);
+  std::memcpy(q.slots, &flush, sizeof flush);
+  __atomic_store_n(reinterpret_cast<std::uint32_t*>(q.doorbell), 1u, __ATOMIC_RELEASE);
+  const auto* dw3 = reinterpret_cast<const std::uint32_t*>(q.completion) + 3;
+  EXPECT_TRUE(soon([&] { return w::cqe_phase(__atomic_load_n(dw3, __ATOMIC_ACQUIRE)) == 1; }));
+  EXPECT_EQ(w::status_code(w::cqe_status(__atomic_load_n(dw3, __ATOMIC_ACQUIRE))), 0x286u);
+}

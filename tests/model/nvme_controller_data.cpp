@@ -52,6 +52,18 @@ TEST(nvme_data, chained_prp_lists) {
   }
 }
 
+// Two entries are left in the page of the list, and two are needed: the last of them is data, not a link.
+TEST(nvme_data, a_prp_list_that_just_fits) {
+  hand h;
+  h.make_queues();
+  const std::uint64_t entries[] = {h.data_bus(8192), h.data_bus(4096)};
+  std::memcpy(h.memory() + 0x80000 + 4080, entries, sizeof entries);
+  ASSERT_EQ(h.io(read_of(0, 24, h.data_bus(), h.bus(0x80000 + 4080))), 0u);
+  EXPECT_TRUE(stamped(h.data(), 0, 4096));
+  EXPECT_TRUE(stamped(h.data() + 8192, 4096, 4096));
+  EXPECT_TRUE(stamped(h.data() + 4096, 8192, 4096));
+}
+
 // A list in one entry that leads to itself must end, and not by the end of time.
 TEST(nvme_data, a_prp_list_that_leads_nowhere) {
   hand h;
@@ -126,6 +138,7 @@ TEST(nvme_data, sgls_one_thing_wrong) {
   EXPECT_EQ(one(w::make_sgl(w::sgl::last_segment, 0x1000, 16)), 0x004u);
   EXPECT_EQ(listed(w::sgl::last_segment, {good(1000)}), 0x00fu);
   EXPECT_EQ(listed(w::sgl::last_segment, {good(1000), good(25)}), 0x00fu);
+  EXPECT_EQ(listed(w::sgl::last_segment, {good(1024), good(1)}), 0x00fu);
   const auto more = w::make_sgl(w::sgl::segment, h.bus(0x90000), 16);
   const auto last = w::make_sgl(w::sgl::last_segment, h.bus(0x90000), 16);
   EXPECT_EQ(listed(w::sgl::last_segment, {good(512), more}), 0x00du);
