@@ -32,7 +32,7 @@ storage::storage(engines& e, const options& o, const std::string& name, const xi
     detach();
     throw;
   }
-  for (std::size_t m = 0; m < names.size(); ++m) log::info("storage {}: {}", names[m], members_[m]->backend());
+  for (std::size_t m = 0; m < names.size(); ++m) note_backend("storage " + names[m], members_[m]->backend());
 }
 
 void storage::show_rings() {
