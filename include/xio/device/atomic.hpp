@@ -23,14 +23,16 @@ template <amo Op, bool Fetch, class T>
 XIO_DEVICE xio_status_t change(xio_ctx_t ctx, T* dst, T operand, T compare, int pe, T* old) {
   constexpr bool any_type = Op == amo::fetch || Op == amo::set;
   static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
+  unsigned char* near = near_scalar<T>(ctx, dst, pe);
   u64 offset = 0;
-  xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status).status;
-  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
-  if (heap == nullptr && scalar_is_direct(ctx_of(ctx).peers[pe], ctx_of(ctx).peers[pe].atomic))
-    heap = ctx_of(ctx).peers[pe].direct;
-  if (heap != nullptr) {
-    T* at = reinterpret_cast<T*>(heap + offset);
+  if (near == nullptr) {
+    const xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
+    if (status != XIO_OK) return refuse(ctx, status).status;
+    const peer_view& peer = ctx_of(ctx).peers[pe];
+    if (scalar_is_direct(peer, peer.atomic)) near = peer.direct + offset;
+  }
+  if (near != nullptr) {
+    T* at = reinterpret_cast<T*>(near);
     if constexpr (Op == amo::set && !Fetch) {
       store<scope::system, direct::k_flag_store>(at, operand);
     } else {
@@ -41,8 +43,9 @@ XIO_DEVICE xio_status_t change(xio_ctx_t ctx, T* dst, T operand, T compare, int 
   }
   u64 found = 0;
   const ctx_view& c = ctx_of(ctx);
-  status = engine_atomic(c, c.peers[pe].atomic, static_cast<u32>(pe), offset, sizeof(T), Op,
-                         bit_copy<bits_of<T>>(operand), bit_copy<bits_of<T>>(compare), Fetch, &found);
+  const xio_status_t status =
+      engine_atomic(c, c.peers[pe].atomic, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
+                    bit_copy<bits_of<T>>(compare), Fetch, &found);
   if (status != XIO_OK) return refuse(ctx, status).status;
   if constexpr (Fetch) *old = bit_copy<T>(static_cast<bits_of<T>>(found));
   return XIO_OK;

@@ -51,14 +51,22 @@ XIO_DEVICE xio_status_t check_target(const xio_ctx_t& ctx, const void* symmetric
 // index, which would move the whole ctx from the kernel's arguments to memory.
 XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe) {
   void* heap = nullptr;
-#if !defined(XIO_ON_HOST)
-#pragma unroll
-#endif
-  for (u32 i = 0; i < XIO_CTX_NEAR; ++i) heap = pe == i ? ctx.near[i] : heap;
+  XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) heap = pe == i ? ctx.near[i] : heap;
   return static_cast<unsigned char*>(heap);
 }
 XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe, u64 bytes, bool nbi) {
   return nbi && bytes >= ctx.bulk_bytes ? nullptr : near_heap(ctx, pe);
+}
+
+// Where a PE's copy of [symmetric, symmetric + bytes) lies, if loads and stores are the way there and all of it is what
+// xio_malloc hands out. Null says: look closer; then the op may go another way, or be refused. A ctx that is null knows
+// no PE, so one look is enough.
+XIO_DEVICE unsigned char* near_address(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe) {
+  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
+  const u64 room = ctx.heap_bytes - sizeof(heap_head);
+  const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.heap) - sizeof(heap_head);
+  const bool inside = bytes <= room && at <= room - bytes;
+  return inside && heap != nullptr ? heap + sizeof(heap_head) + at : nullptr;
 }
 
 XIO_DEVICE world_view& world_of(const ctx_view& c) { return *c.world; }

@@ -99,17 +99,44 @@ XIO_DEVICE void copy_batches(strip& s) {
   if constexpr (N > 1) copy_batches<N / 2, From, Word>(s);
 }
 
-// `to` and `from` are equal modulo the word: single bytes up to the first whole word, and after the last.
+template <source From>
+XIO_DEVICE void copy_bytes(unsigned char* to, const unsigned char* from, u64 bytes, u64 rank, u64 count) {
+  for (u64 i = rank; i < bytes; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+}
+
+// Less than 16 bytes, by one thread, as at most one piece of each size: rising sizes up to a boundary, or falling sizes
+// from one on, so that every piece is aligned. All loads are under way before the first store.
+template <source From, bool Rising>
+XIO_DEVICE void copy_pieces(unsigned char* to, const unsigned char* from, u32 bytes) {
+  const u32 at8 = Rising ? bytes & 7 : 0, at4 = Rising ? bytes & 3 : bytes & 8;
+  const u32 at2 = Rising ? bytes & 1 : bytes & 12, at1 = Rising ? 0 : bytes & 14;
+  u64 v8 = 0;
+  u32 v4 = 0;
+  u16 v2 = 0;
+  u8 v1 = 0;
+  if ((bytes & 8) != 0) v8 = load_word<From, u64>(from + at8);
+  if ((bytes & 4) != 0) v4 = load_word<From, u32>(from + at4);
+  if ((bytes & 2) != 0) v2 = load_word<From, u16>(from + at2);
+  if ((bytes & 1) != 0) v1 = load_word<From, u8>(from + at1);
+  if ((bytes & 8) != 0) store_word<u64>(to + at8, v8);
+  if ((bytes & 4) != 0) store_word<u32>(to + at4, v4);
+  if ((bytes & 2) != 0) store_word<u16>(to + at2, v2);
+  if ((bytes & 1) != 0) store_word<u8>(to + at1, v1);
+}
+
+// `to` and `from` are equal modulo the word: pieces up to the first whole word, and after the last.
 template <source From, class Word>
 XIO_DEVICE void copy_by(unsigned char* to, const unsigned char* from, u64 bytes, u64 rank, u64 count) {
-  u64 head = (sizeof(Word) - (reinterpret_cast<u64>(to) & (sizeof(Word) - 1))) & (sizeof(Word) - 1);
-  if (head > bytes) head = bytes;
+  const u32 head =
+      static_cast<u32>((sizeof(Word) - (reinterpret_cast<u64>(to) & (sizeof(Word) - 1))) & (sizeof(Word) - 1));
+  if (bytes < head) return copy_bytes<From>(to, from, bytes, rank, count);
   const u64 words = (bytes - head) / sizeof(Word);
   const u64 tail = head + words * sizeof(Word);
-  for (u64 i = rank; i < head; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+  if (head != 0 && rank == 0) copy_pieces<From, true>(to, from, head);
   strip s{to + head, from + head, words, rank, count};
-  copy_batches<k_in_flight, From, Word>(s);
-  for (u64 i = tail + rank; i < bytes; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+  if (rank < words) copy_batches<k_in_flight, From, Word>(s);
+  if (tail != bytes && rank == count - 1)
+    copy_pieces<From, false>(to + tail, from + tail, static_cast<u32>(bytes - tail));
 }
 
 // The 4 bytes from byte `shift / 8` of two words on.
@@ -125,7 +152,7 @@ XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 byt
   const u64 words = bytes < head + 8 ? 0 : (bytes - head - 4) / 4;
   const u64 tail = words == 0 ? 0 : head + words * 4;
   if (words == 0) head = 0;
-  for (u64 i = rank; i < head; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+  copy_bytes<From>(to, from, head, rank, count);
   const u32 skew = static_cast<u32>(reinterpret_cast<u64>(from + head) & 3);
   const unsigned char* in = from + head - skew;
   for (u64 i = rank; i < words; i += batch * count) {
@@ -140,7 +167,7 @@ XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 byt
     for (u32 k = 0; k < batch; ++k)
       if (i + k * count < words) store_word<u32>(to + head + (i + k * count) * 4, funnel(low[k], high[k], 8 * skew));
   }
-  for (u64 i = tail + rank; i < bytes; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));
+  copy_bytes<From>(to + tail, from + tail, bytes - tail, rank, count);
 }
 
 template <source From, class Group>

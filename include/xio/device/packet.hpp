@@ -22,30 +22,50 @@ XIO_DEVICE bool is_packet(const void* packet, const void* local, u64 bytes) {
          local != nullptr && (reinterpret_cast<u64>(local) & 3) == 0;
 }
 
-XIO_DEVICE u32 packet_data(const void* local, u32 i) {
-  u32 v;
-  __builtin_memcpy(&v, static_cast<const unsigned char*>(local) + i * sizeof v, sizeof v);
-  return v;
-}
-
 XIO_DEVICE xio_status_t put_packet(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, u32 flag, int pe) {
+  unsigned char* near = near_address(ctx, dst, 2 * bytes, pe);
   u64 offset = 0;
-  xio_status_t status = check_target(ctx, dst, 2 * bytes, pe, &offset);
+  xio_status_t status = near != nullptr ? XIO_OK : check_target(ctx, dst, 2 * bytes, pe, &offset);
   if (status == XIO_OK && !is_packet(dst, src, bytes)) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status).status;
+  auto* out = reinterpret_cast<u64*>(near == nullptr ? dst : near);
+  const auto* in = static_cast<const u32*>(src);
   const u32 words = static_cast<u32>(bytes / 4);
-  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
-  auto* out = heap == nullptr ? static_cast<u64*>(dst) : reinterpret_cast<u64*>(heap + offset);
-  for (u32 i = 0; i < words && status == XIO_OK; ++i) {
-    const u64 word = (u64{flag} << 32) | packet_data(src, i);
-    if (heap != nullptr) {
-      store<scope::system, direct::k_flag_store>(out + i, word);
-    } else {
-      status = put_scalar<u64>(ctx, out + i, word, pe);
+  if (near == nullptr) {
+    for (u32 i = 0; i < words && status == XIO_OK; ++i)
+      status = put_scalar<u64>(ctx, out + i, (u64{flag} << 32) | in[i], pe);
+    return status;
+  }
+  u32 data[k_packet_words];
+  XIO_UNROLL for (u32 i = 0; i < k_packet_words; ++i) data[i] = in[i < words ? i : 0];
+  XIO_UNROLL for (u32 i = 0; i < k_packet_words; ++i) if (i < words)
+      store<scope::system, direct::k_flag_store>(out + i, (u64{flag} << 32) | data[i]);
+  return XIO_OK;
+}
+
+// The words of a packet, four at a time: loads of a batch are under way together, and nothing looks at them before the
+// last one was asked for.
+struct packet_words {
+  u64 at[k_packet_words];
+
+  XIO_DEVICE void load_from(const u64* in, u32 words) {
+    XIO_UNROLL for (u32 base = 0; base < k_packet_words; base += 4) {
+      if (base >= words) break;
+      XIO_UNROLL for (u32 k = 0; k < 4; ++k) {
+        const u32 i = base + k < words ? base + k : base;
+        at[base + k] = load<scope::system, direct::k_flag_load>(in + i);
+      }
     }
   }
-  return status;
-}
+  XIO_DEVICE bool carry(u32 flag, u32 words) const {
+    u32 wrong = 0;
+    XIO_UNROLL for (u32 i = 0; i < k_packet_words; ++i) if (i < words) wrong |= static_cast<u32>(at[i] >> 32) ^ flag;
+    return wrong == 0;
+  }
+  XIO_DEVICE void store_to(u32* out, u32 words) const {
+    XIO_UNROLL for (u32 i = 0; i < k_packet_words; ++i) if (i < words) out[i] = static_cast<u32>(at[i]);
+  }
+};
 
 template <class How>
 XIO_DEVICE xio_status_t take_packet(xio_ctx_t ctx, void* dst, const void* packet, u64 bytes, u32 flag) {
@@ -53,25 +73,13 @@ XIO_DEVICE xio_status_t take_packet(xio_ctx_t ctx, void* dst, const void* packet
   if (packet == nullptr || !is_packet(packet, dst, bytes)) return refuse(ctx, XIO_ERR_ARG).status;
   const auto* in = static_cast<const u64*>(packet);
   const u32 words = static_cast<u32>(bytes / 4);
-  u64 found[k_packet_words];
+  packet_words found;
   const xio_status_t status = How{}(ctx, [&] {
-    bool all = true;
-#if !defined(XIO_ON_HOST)
-#pragma unroll
-#endif
-    for (u32 i = 0; i < k_packet_words; ++i) {
-      if (i >= words) break;
-      found[i] = load<scope::system, direct::k_flag_load>(in + i);
-      all = all && static_cast<u32>(found[i] >> 32) == flag;
-    }
-    return all;
+    found.load_from(in, words);
+    return found.carry(flag, words);
   });
-  if (status != XIO_OK) return status;
-  for (u32 i = 0; i < words; ++i) {
-    const u32 v = static_cast<u32>(found[i]);
-    __builtin_memcpy(static_cast<unsigned char*>(dst) + i * sizeof v, &v, sizeof v);
-  }
-  return XIO_OK;
+  if (status == XIO_OK) found.store_to(static_cast<u32*>(dst), words);
+  return status;
 }
 
 // How a packet is waited for: what it says is in its words, so nothing else need become visible.

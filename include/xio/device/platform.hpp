@@ -41,6 +41,13 @@
 #define XIO_SHARED(type, name) __shared__ type name
 #endif
 
+// Before a loop whose arrays must stay in registers.
+#if defined(XIO_ON_HOST)
+#define XIO_UNROLL
+#else
+#define XIO_UNROLL _Pragma("unroll")
+#endif
+
 namespace xio::dev {
 
 using u8 = std::uint8_t;

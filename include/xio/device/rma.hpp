@@ -79,38 +79,38 @@ XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 byt
 
 template <class Group>
 XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
-  u64 offset = 0;
-  const xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status);
-  if (bytes == 0) return posted{0, XIO_OK};
-  const u32 to = static_cast<u32>(pe);
-  unsigned char* heap = near_heap(ctx, to, bytes, !blocking);
-  if (heap == nullptr) {
+  unsigned char* near = near_address(ctx, dst, bytes, pe);
+  if (near == nullptr || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) {
+    u64 offset = 0;
+    const xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+    if (status != XIO_OK) return refuse(ctx, status);
+    if (bytes == 0) return posted{0, XIO_OK};
     const ctx_view& c = ctx_of(ctx);
+    const u32 to = static_cast<u32>(pe);
     const route way = choose(c, to, bytes, !blocking);
     if (way != route::direct) {
       const auto* from = static_cast<const unsigned char*>(src);
       return post_cut(g, c, way, bytes, blocking,
                       [&](u64 at, u64 n) { return engine_put(c, way, to, offset + at, from + at, n); });
     }
-    heap = c.peers[to].direct;
+    near = c.peers[to].direct + offset;
   }
   g.sync();
-  direct::copy(g, heap + offset, src, bytes);
+  direct::copy(g, near, src, bytes);
   g.sync();
   return posted{0, XIO_OK};
 }
 
 template <class Group>
 XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
-  u64 offset = 0;
-  const xio_status_t status = check_copy(ctx, src, dst, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status);
-  if (bytes == 0) return posted{0, XIO_OK};
-  const u32 from = static_cast<u32>(pe);
-  const unsigned char* heap = near_heap(ctx, from, bytes, !blocking);
-  if (heap == nullptr) {
+  const unsigned char* near = near_address(ctx, src, bytes, pe);
+  if (near == nullptr || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) {
+    u64 offset = 0;
+    const xio_status_t status = check_copy(ctx, src, dst, bytes, pe, &offset);
+    if (status != XIO_OK) return refuse(ctx, status);
+    if (bytes == 0) return posted{0, XIO_OK};
     const ctx_view& c = ctx_of(ctx);
+    const u32 from = static_cast<u32>(pe);
     const route way = choose(c, from, bytes, !blocking);
     if (way != route::direct) {
       auto* into = static_cast<unsigned char*>(dst);
@@ -118,10 +118,10 @@ XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src,
                                 [&](u64 at, u64 n) { return engine_get(c, way, from, into + at, offset + at, n); });
       return landed(g, c, way, blocking, p);
     }
-    heap = c.peers[from].direct;
+    near = c.peers[from].direct + offset;
   }
   g.sync();
-  direct::fetch(g, dst, heap + offset, bytes);
+  direct::fetch(g, dst, near, bytes);
   g.sync();
   return posted{0, XIO_OK};
 }
@@ -263,47 +263,52 @@ XIO_DEVICE xio_status_t check_scalar(const xio_ctx_t& ctx, const void* symmetric
   return status == XIO_OK && (*offset & (bytes - 1)) != 0 ? XIO_ERR_ARG : status;
 }
 
+// near_address of a scalar; null also where it is misaligned.
+template <class T>
+XIO_DEVICE unsigned char* near_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
+  const bool aligned = (reinterpret_cast<u64>(symmetric) & (sizeof(T) - 1)) == 0;
+  return aligned ? near_address(ctx, symmetric, sizeof(T), pe) : nullptr;
+}
+
 template <class T>
 XIO_DEVICE xio_status_t put_scalar(xio_ctx_t ctx, T* dst, T value, int pe) {
   static_assert(k_is_scalar<T>, "xio_p moves values of 1, 2, 4 or 8 bytes; use xio_put");
-  u64 offset = 0;
-  xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status).status;
   const auto bits = bit_copy<bits_of<T>>(value);
-  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
-  if (heap == nullptr) {
+  unsigned char* near = near_scalar<T>(ctx, dst, pe);
+  if (near == nullptr) {
+    u64 offset = 0;
+    xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
+    if (status != XIO_OK) return refuse(ctx, status).status;
     const ctx_view& c = ctx_of(ctx);
     const peer_view& peer = c.peers[pe];
     if (!scalar_is_direct(peer, peer.small)) {
       status = engine_put_value(c, peer.small, static_cast<u32>(pe), offset, bits, sizeof(T));
       return status == XIO_OK ? status : refuse(ctx, status).status;
     }
-    heap = peer.direct;
+    near = peer.direct + offset;
   }
-  store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(heap + offset), bits);
+  store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(near), bits);
   return XIO_OK;
 }
 
 template <class T>
 XIO_DEVICE T get_scalar(xio_ctx_t ctx, const T* src, int pe) {
   static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
-  u64 offset = 0;
-  xio_status_t status = check_scalar(ctx, src, sizeof(T), pe, &offset);
-  if (status == XIO_OK) {
-    const unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
-    if (heap == nullptr && scalar_is_direct(ctx_of(ctx).peers[pe], ctx_of(ctx).peers[pe].small))
-      heap = ctx_of(ctx).peers[pe].direct;
-    if (heap != nullptr) {
-      const auto* at = reinterpret_cast<const bits_of<T>*>(heap + offset);
-      return bit_copy<T>(load<scope::system, direct::k_flag_load>(at));
-    }
-    u64 bits = 0;
+  const unsigned char* near = near_scalar<T>(ctx, src, pe);
+  if (near == nullptr) {
+    u64 offset = 0;
+    xio_status_t status = check_scalar(ctx, src, sizeof(T), pe, &offset);
+    if (status != XIO_OK) return refuse(ctx, status), T{};
     const ctx_view& c = ctx_of(ctx);
-    status = engine_get_value(c, c.peers[pe].small, static_cast<u32>(pe), offset, sizeof(T), &bits);
-    if (status == XIO_OK) return bit_copy<T>(static_cast<bits_of<T>>(bits));
+    const peer_view& peer = c.peers[pe];
+    if (!scalar_is_direct(peer, peer.small)) {
+      u64 bits = 0;
+      status = engine_get_value(c, peer.small, static_cast<u32>(pe), offset, sizeof(T), &bits);
+      return status == XIO_OK ? bit_copy<T>(static_cast<bits_of<T>>(bits)) : (refuse(ctx, status), T{});
+    }
+    near = peer.direct + offset;
   }
-  refuse(ctx, status);
-  return T{};
+  return bit_copy<T>(load<scope::system, direct::k_flag_load>(reinterpret_cast<const bits_of<T>*>(near)));
 }
 
 // Strides are in elements and at least 1.

@@ -16,8 +16,10 @@ struct signal_word {
   int op;
 };
 
+XIO_DEVICE bool is_signal_op(int op) { return op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD; }
+
 XIO_DEVICE xio_status_t check_signal(const xio_ctx_t& ctx, const signal_word& s, int pe, u64* offset) {
-  if (ctx.view != nullptr && s.op != XIO_SIGNAL_SET && s.op != XIO_SIGNAL_ADD) return XIO_ERR_ARG;
+  if (ctx.view != nullptr && !is_signal_op(s.op)) return XIO_ERR_ARG;
   return check_scalar(ctx, s.at, sizeof(u64), pe, offset);
 }
 
@@ -51,8 +53,24 @@ XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route 
 }
 
 template <class Group>
+XIO_DEVICE posted put_signal_near(const Group& g, unsigned char* to, const void* src, u64 bytes, unsigned char* sig,
+                                  const signal_word& s) {
+  g.sync();
+  direct::copy(g, to, src, bytes);
+  g.sync();
+  if (g.leader()) direct::signal<order::release>(reinterpret_cast<u64*>(sig), s.value, s.op);
+  return posted{0, XIO_OK};
+}
+
+template <class Group>
 XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, const signal_word& s,
                              int pe, bool blocking) {
+  unsigned char* near = near_address(ctx, dst, bytes, pe);
+  unsigned char* near_sig = near_scalar<u64>(ctx, s.at, pe);
+  const bool bulk = !blocking && bytes >= ctx.bulk_bytes;
+  if (near != nullptr && near_sig != nullptr && src != nullptr && bytes != 0 && !bulk && is_signal_op(s.op))
+    return put_signal_near(g, near, src, bytes, near_sig, s);
+
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
   if (status == XIO_OK) status = check_signal(ctx, s, pe, &signal_offset);
@@ -62,22 +80,19 @@ XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const voi
   if (bytes == 0) {
     return by_leader(g, [&] { return settle(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking); });
   }
-  unsigned char* heap = near_heap(ctx, to, bytes, !blocking);
-  if (heap == nullptr) {
-    const route way = choose(c, to, bytes, !blocking);
-    if (way != route::direct) {
-      return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking);
-    }
-    heap = c.peers[to].direct;
-  }
-  g.sync();
-  direct::copy(g, heap + offset, src, bytes);
-  g.sync();
-  if (g.leader()) direct::signal<order::release>(reinterpret_cast<u64*>(heap + signal_offset), s.value, s.op);
-  return posted{0, XIO_OK};
+  const route way = choose(c, to, bytes, !blocking);
+  if (way != route::direct)
+    return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking);
+  unsigned char* heap = c.peers[to].direct;
+  return put_signal_near(g, heap + offset, src, bytes, heap + signal_offset, s);
 }
 
 XIO_DEVICE xio_status_t signal_alone(xio_ctx_t ctx, const signal_word& s, int pe) {
+  unsigned char* near = near_scalar<u64>(ctx, s.at, pe);
+  if (near != nullptr && is_signal_op(s.op)) {
+    direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(near), s.value, s.op);
+    return XIO_OK;
+  }
   u64 offset = 0;
   const xio_status_t status = check_signal(ctx, s, pe, &offset);
   if (status != XIO_OK) return refuse(ctx, status).status;

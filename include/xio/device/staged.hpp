@@ -4,8 +4,8 @@
 // routes and for what the unit cannot take, these are xio_put and xio_get, and the memory is not touched.
 //
 // `stage` is shared memory of the caller's workgroup, 128-byte aligned, `stage_bytes` of it; the call's own until it
-// returns. From 2 KiB on it is used; 32 KiB is enough for full speed. Sizes, errors and completion are those of
-// rma.hpp.
+// returns. From 4 KiB on it is used; what lies in it is on the link together, so 64 KiB and more are the fastest.
+// Sizes, errors and completion are those of rma.hpp.
 #pragma once
 #include "xio/device/rma.hpp"
 
@@ -16,7 +16,7 @@ namespace xio::dev {
 // PTX ISA 8.0: mbarrier, cp.async.bulk, and the order of the async proxy's accesses and ordinary ones.
 namespace bulk {
 
-constexpr u32 k_stages = 4;
+constexpr u32 k_stages = 8;
 constexpr u32 k_head_bytes = 128;  // the stages' barriers
 
 XIO_DEVICE u32 shared_address(const void* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
@@ -98,18 +98,20 @@ XIO_DEVICE xio_status_t copy(const world_view& w, unsigned char* to, const unsig
                              unsigned char* stage, u64 stage_bytes) {
   auto* barriers = reinterpret_cast<u64*>(stage);
   const u32 piece = static_cast<u32>((stage_bytes - k_head_bytes) / k_stages / 128 * 128);
-  for (u32 i = 0; i < k_stages; ++i) barrier_init(barriers + i);
+  const pipe p{to, from, bytes, stage + k_head_bytes, barriers, piece < 32768 ? piece : 32768};
+  const u32 used = p.count() < k_stages ? static_cast<u32>(p.count()) : k_stages;
+  for (u32 i = 0; i < used; ++i) barrier_init(barriers + i);
   between_proxies();
-  const bool done = pipe{to, from, bytes, stage + k_head_bytes, barriers, piece < 32768 ? piece : 32768}.run(w);
+  const bool done = p.run(w);
   between_proxies();
   // Of a unit that does not answer nothing is taken back: its barriers stay what they are.
-  for (u32 i = 0; done && i < k_stages; ++i) barrier_end(barriers + i);
+  for (u32 i = 0; done && i < used; ++i) barrier_end(barriers + i);
   return done ? XIO_OK : XIO_ERR_TIMEOUT;
 }
 
 }  // namespace bulk
 
-constexpr u64 k_least_stage = 2048;
+constexpr u64 k_least_stage = 4096;
 
 template <direct::source From>
 XIO_DEVICE xio_status_t staged_copy(const xio_ctx_t& ctx, unsigned char* to, const unsigned char* from, u64 bytes,

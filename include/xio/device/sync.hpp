@@ -221,6 +221,6 @@ XIO_DEVICE xio_status_t xio_sync_all_wg(xio_ctx_t ctx) {
 XIO_DEVICE xio_status_t xio_wg_ctx_destroy(xio_ctx_t ctx, xio_ctx_t* own) {
   const xio_status_t status = xio_quiet_wg(*own);
   const xio_status_t back = xio::dev::give_back(xio::dev::workgroup_group::here(), ctx, *own);
-  own->view = nullptr;
+  *own = xio_ctx_t{};
   return status != XIO_OK ? status : back;
 }
