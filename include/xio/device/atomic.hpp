@@ -25,13 +25,13 @@ XIO_DEVICE xio_status_t change(xio_ctx_t ctx, T* dst, T operand, T compare, int 
   static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
   unsigned char* near = near_scalar<T>(ctx, dst, pe);
   u64 offset = 0;
-  if (near == nullptr) {
+  if (near == nullptr) [[unlikely]] {
     const xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
     if (status != XIO_OK) return refuse(ctx, status).status;
     const peer_view& peer = ctx_of(ctx).peers[pe];
     if (scalar_is_direct(peer, peer.atomic)) near = peer.direct + offset;
   }
-  if (near != nullptr) {
+  if (near != nullptr) [[likely]] {
     T* at = reinterpret_cast<T*>(near);
     if constexpr (Op == amo::set && !Fetch) {
       store<scope::system, direct::k_flag_store>(at, operand);

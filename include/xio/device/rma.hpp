@@ -80,7 +80,7 @@ XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 byt
 template <class Group>
 XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   unsigned char* near = near_address(ctx, dst, bytes, pe);
-  if (near == nullptr || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) {
+  if (near == nullptr || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]] {
     u64 offset = 0;
     const xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
     if (status != XIO_OK) return refuse(ctx, status);
@@ -104,7 +104,7 @@ XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src,
 template <class Group>
 XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   const unsigned char* near = near_address(ctx, src, bytes, pe);
-  if (near == nullptr || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) {
+  if (near == nullptr || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]] {
     u64 offset = 0;
     const xio_status_t status = check_copy(ctx, src, dst, bytes, pe, &offset);
     if (status != XIO_OK) return refuse(ctx, status);
@@ -275,7 +275,7 @@ XIO_DEVICE xio_status_t put_scalar(xio_ctx_t ctx, T* dst, T value, int pe) {
   static_assert(k_is_scalar<T>, "xio_p moves values of 1, 2, 4 or 8 bytes; use xio_put");
   const auto bits = bit_copy<bits_of<T>>(value);
   unsigned char* near = near_scalar<T>(ctx, dst, pe);
-  if (near == nullptr) {
+  if (near == nullptr) [[unlikely]] {
     u64 offset = 0;
     xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
     if (status != XIO_OK) return refuse(ctx, status).status;
@@ -295,7 +295,7 @@ template <class T>
 XIO_DEVICE T get_scalar(xio_ctx_t ctx, const T* src, int pe) {
   static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
   const unsigned char* near = near_scalar<T>(ctx, src, pe);
-  if (near == nullptr) {
+  if (near == nullptr) [[unlikely]] {
     u64 offset = 0;
     xio_status_t status = check_scalar(ctx, src, sizeof(T), pe, &offset);
     if (status != XIO_OK) return refuse(ctx, status), T{};

@@ -68,7 +68,7 @@ XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const voi
   unsigned char* near = near_address(ctx, dst, bytes, pe);
   unsigned char* near_sig = near_scalar<u64>(ctx, s.at, pe);
   const bool bulk = !blocking && bytes >= ctx.bulk_bytes;
-  if (near != nullptr && near_sig != nullptr && src != nullptr && bytes != 0 && !bulk && is_signal_op(s.op))
+  if (near != nullptr && near_sig != nullptr && src != nullptr && bytes != 0 && !bulk && is_signal_op(s.op)) [[likely]]
     return put_signal_near(g, near, src, bytes, near_sig, s);
 
   u64 offset = 0, signal_offset = 0;
@@ -89,7 +89,7 @@ XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const voi
 
 XIO_DEVICE xio_status_t signal_alone(xio_ctx_t ctx, const signal_word& s, int pe) {
   unsigned char* near = near_scalar<u64>(ctx, s.at, pe);
-  if (near != nullptr && is_signal_op(s.op)) {
+  if (near != nullptr && is_signal_op(s.op)) [[likely]] {
     direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(near), s.value, s.op);
     return XIO_OK;
   }

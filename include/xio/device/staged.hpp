@@ -17,6 +17,9 @@ namespace xio::dev {
 namespace bulk {
 
 constexpr u32 k_stages = 8;
+constexpr u32 k_most_piece = 8192;
+// Loads from a peer are far away; loads from own memory only keep stores waiting behind them.
+constexpr u32 k_ahead_of_peer = k_stages - 1, k_ahead_of_own = 3;
 constexpr u32 k_head_bytes = 128;  // the stages' barriers
 
 XIO_DEVICE u32 shared_address(const void* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
@@ -66,6 +69,7 @@ struct pipe {
   unsigned char* stages;
   u64* barriers;
   u32 piece;
+  u32 ahead;  // pieces loaded before the first is stored: one unit does both, in the order in which it is asked
 
   XIO_DEVICE u64 count() const { return (bytes + piece - 1) / piece; }
   XIO_DEVICE u32 size(u64 i) const { return static_cast<u32>(bytes - i * piece < piece ? bytes - i * piece : piece); }
@@ -76,7 +80,7 @@ struct pipe {
   XIO_DEVICE bool run(const world_view& w) const {
     const u64 n = count();
     u64 asked = 0;
-    for (; asked < n && asked < k_stages - 1; ++asked) load(asked);
+    for (; asked < n && asked < ahead; ++asked) load(asked);
     for (u64 i = 0; i < n; ++i) {
       if (!loaded(barriers + i % k_stages, static_cast<u32>(i / k_stages & 1))) {
         const deadline end = deadline::in(w);
@@ -95,10 +99,10 @@ struct pipe {
 
 // The 16-byte aligned middle of a copy whose sides agree modulo 16; the caller does the ends.
 XIO_DEVICE xio_status_t copy(const world_view& w, unsigned char* to, const unsigned char* from, u64 bytes,
-                             unsigned char* stage, u64 stage_bytes) {
+                             unsigned char* stage, u64 stage_bytes, u32 ahead) {
   auto* barriers = reinterpret_cast<u64*>(stage);
   const u32 piece = static_cast<u32>((stage_bytes - k_head_bytes) / k_stages / 128 * 128);
-  const pipe p{to, from, bytes, stage + k_head_bytes, barriers, piece < 32768 ? piece : 32768};
+  const pipe p{to, from, bytes, stage + k_head_bytes, barriers, piece < k_most_piece ? piece : k_most_piece, ahead};
   const u32 used = p.count() < k_stages ? static_cast<u32>(p.count()) : k_stages;
   for (u32 i = 0; i < used; ++i) barrier_init(barriers + i);
   between_proxies();
@@ -127,7 +131,8 @@ XIO_DEVICE xio_status_t staged_copy(const xio_ctx_t& ctx, unsigned char* to, con
   const u64 middle = (bytes - head) / 16 * 16;
   direct::move<From>(me, to, from, head);
   direct::move<From>(me, to + head + middle, from + head + middle, bytes - head - middle);
-  return bulk::copy(world_of(ctx), to + head, from + head, middle, static_cast<unsigned char*>(stage), stage_bytes);
+  return bulk::copy(world_of(ctx), to + head, from + head, middle, static_cast<unsigned char*>(stage), stage_bytes,
+                    From == direct::source::peer ? bulk::k_ahead_of_peer : bulk::k_ahead_of_own);
 }
 
 XIO_DEVICE xio_status_t put_staged(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,

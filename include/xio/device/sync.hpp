@@ -71,7 +71,8 @@ XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
                    load<scope::agent, order::relaxed>(&c.storages_used) | load<scope::agent, order::relaxed>(&c.error);
   if ((ctx.flags & ctx_all_near) != 0) {
     fence<scope::system, order::seq_cst>();
-    if (used == 0) return XIO_OK;
+    if (used == 0) [[likely]]
+      return XIO_OK;
   }
   const xio_status_t failure = quiet_engines(c);
   // Sequentially consistent: what the caller reads from now on is read after its stores can be seen.

@@ -28,7 +28,8 @@ XIO_DEVICE xio_status_t poll_bare(const Ctx& c, Done&& done) {
   for (u32 turn = 1; !done(); ++turn) {
     // A flag that is on its way comes within the first few looks.
     if (k_pauses_at_once || turn > 32) pause();
-    if (turn % 16 != 0) continue;
+    if (turn % 16 != 0) [[likely]]
+      continue;
     if (turn == 16) end = deadline::in(world_of(c));
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
     if (turn % 64 == 0 && end.passed()) return XIO_ERR_TIMEOUT;
@@ -148,7 +149,8 @@ struct newest {
 
 template <class How, class T>
 XIO_DEVICE xio_status_t until(xio_ctx_t ctx, const T* ivar, int cmp, T value, T* found) {
-  if (const xio_status_t status = check_ivar(ctx, ivar, cmp); status != XIO_OK) return refuse(ctx, status).status;
+  if (const xio_status_t status = check_ivar(ctx, ivar, cmp); status != XIO_OK) [[unlikely]]
+    return refuse(ctx, status).status;
   return How{}(ctx, [&] {
     const T now = load<scope::system, direct::k_watch_load>(ivar);
     if (found != nullptr) *found = now;
