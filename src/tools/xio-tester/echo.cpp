@@ -122,7 +122,7 @@ class asker {
       for (u64 number = at + 1; number <= end && take(number, start); ++number) {
       }
     }
-    mine_.end(now());
+    mine_.ended = now();
   }
 
  private:

@@ -24,9 +24,9 @@ __device__ void post(const echo_job& job, const echo_queue& q, u64 number) {
 __device__ xio_status_t wait(const echo_job& job, const echo_queue& q, u64 number, u64* check) {
   const echo_answer* slot = &q.answers[(number - 1) & (q.entries - 1)];
   const u64 start = wall_clock();
-  while (load<scope::system, order::acquire>(&slot->number) != number) {
+  for (u64 turn = 1; load<scope::system, order::acquire>(&slot->number) != number; ++turn) {
     pause();
-    if (job.record.stopped()) return XIO_PENDING;
+    if (job.record.stopped(turn)) return XIO_PENDING;
     if (job.timeout_ticks != 0 && wall_clock() - start > job.timeout_ticks) return XIO_ERR_TIMEOUT;
   }
   *check = load<scope::system, order::relaxed>(&slot->check);
@@ -46,10 +46,10 @@ __device__ u64 expected_check(const echo_job& job, u64 number) {
 __global__ void echo(echo_job job) {
   const u64 me = blockIdx.x * u64{blockDim.x} + threadIdx.x;
   const echo_queue q = job.queues[me];
-  lane_record& mine = job.record.lanes[me];
+  lane_record mine = {};
   const u64 window = q.doorbell != nullptr ? q.entries : 1;
   mine.begin(wall_clock());
-  for (u64 at = 0; at < job.rounds && mine.status == XIO_OK && !job.record.stopped(); at += window) {
+  for (u64 at = 0; at < job.rounds && mine.status == XIO_OK && !job.record.stopped(at / window); at += window) {
     const u64 n = job.rounds - at < window ? job.rounds - at : window;
     const u64 start = wall_clock();
     for (u64 i = 1; i <= n; ++i) post(job, q, at + i);
@@ -68,9 +68,9 @@ __global__ void echo(echo_job job) {
       mine.note(check == expected_check(job, at + i) ? verdict::good : verdict::corrupt, at + i, at + i);
     }
     mine.wait += wall_clock() - posted;
-    mine.count(answered);
+    job.record.count(me, mine, answered);
   }
-  mine.end(wall_clock());
+  job.record.end(me, mine);
 }
 
 }  // namespace

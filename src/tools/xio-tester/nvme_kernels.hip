@@ -54,7 +54,7 @@ __device__ void post_round(const nvme_job& job, const round& r, lane_record& min
 }
 
 // Waits for every op of the share, also after one that failed: its buffer is the drive's until then.
-__device__ void finish_round(const nvme_job& job, const round& r, lane_record& mine) {
+__device__ void finish_round(const nvme_job& job, const round& r, u64 lane, lane_record& mine) {
   const pattern p = pattern::of(job.seed, job.block_bytes);
   const u64 bytes = u64{job.lbas_per_io} * job.block_bytes;
   for (u64 slot = threadIdx.x; slot < r.count; slot += blockDim.x) {
@@ -71,12 +71,13 @@ __device__ void finish_round(const nvme_job& job, const round& r, lane_record& m
       mine.judge(p, data_of(job, slot, bytes), bytes, lba_of(job, number_of(r.first + slot)), end);
       mine.check += wall_clock() - now;
     }
-    mine.count(1);
+    job.record.count(lane, mine, 1);
   }
 }
 
 __global__ void nvme(nvme_job job) {
-  lane_record& mine = job.record.lanes[blockIdx.x * blockDim.x + threadIdx.x];
+  const u64 lane = blockIdx.x * u64{blockDim.x} + threadIdx.x;
+  lane_record mine = {};
   XIO_SHARED(u32, failed);
   XIO_SHARED(u32, ended);
   mine.begin(wall_clock());
@@ -84,15 +85,15 @@ __global__ void nvme(nvme_job job) {
   for (u64 at = 0; job.ops == 0 || at < job.ops; at += job.batch) {
     __syncthreads();
     // One looks for all, and only here, so that all leave together.
-    if (threadIdx.x == 0) ended = failed | (job.record.stopped() ? 1 : 0);
+    if (threadIdx.x == 0) ended = failed | (job.record.stopped(at / job.batch) ? 1 : 0);
     __syncthreads();
     if (ended != 0) break;
     const round r{at, job.ops != 0 && job.ops - at < job.batch ? job.ops - at : job.batch};
     post_round(job, r, mine);
-    finish_round(job, r, mine);
+    finish_round(job, r, lane, mine);
     if (mine.status != XIO_OK) xio::dev::store<xio::dev::scope::workgroup, xio::dev::order::relaxed>(&failed, 1u);
   }
-  mine.end(wall_clock());
+  job.record.end(lane, mine);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ __device__ void post_round(const rdma_job& job, u64 first, u64 count, lane_recor
   }
 }
 
-__device__ void finish_round(const rdma_job& job, u64 first, u64 count, lane_record& mine) {
+__device__ void finish_round(const rdma_job& job, u64 first, u64 count, u64 lane, lane_record& mine) {
   const pattern p = pattern::of(job.seed, k_block_bytes);
   for (u64 slot = threadIdx.x; slot < count; slot += blockDim.x) {
     const u64 at = blockIdx.x * job.batch + slot, number = number_of(first + slot);
@@ -53,12 +53,13 @@ __device__ void finish_round(const rdma_job& job, u64 first, u64 count, lane_rec
       mine.judge(p, job.dst + at * job.stride, job.bytes, first_block(number, job.bytes), ~u64{0});
       mine.check += wall_clock() - now;
     }
-    mine.count(1);
+    job.record.count(lane, mine, 1);
   }
 }
 
 __global__ void loopback(rdma_job job) {
-  lane_record& mine = job.record.lanes[blockIdx.x * blockDim.x + threadIdx.x];
+  const u64 lane = blockIdx.x * u64{blockDim.x} + threadIdx.x;
+  lane_record mine = {};
   XIO_SHARED(u32, failed);
   XIO_SHARED(u32, ended);
   mine.begin(wall_clock());
@@ -66,24 +67,24 @@ __global__ void loopback(rdma_job job) {
   for (u64 at = 0; job.ops == 0 || at < job.ops; at += job.batch) {
     __syncthreads();
     // One looks for all, and only here, so that all leave together.
-    if (threadIdx.x == 0) ended = failed | (job.record.stopped() ? 1 : 0);
+    if (threadIdx.x == 0) ended = failed | (job.record.stopped(at / job.batch) ? 1 : 0);
     __syncthreads();
     if (ended != 0) break;
     const u64 count = job.ops != 0 && job.ops - at < job.batch ? job.ops - at : job.batch;
     post_round(job, at, count, mine);
-    finish_round(job, at, count, mine);
+    finish_round(job, at, count, lane, mine);
     if (mine.status != XIO_OK) xio::dev::store<xio::dev::scope::workgroup, xio::dev::order::relaxed>(&failed, 1u);
   }
-  mine.end(wall_clock());
+  job.record.end(lane, mine);
 }
 
 // PE 0 throws first. A ball says its round, so that an old one is seen to be old.
 __global__ void pingpong(pingpong_job job) {
-  lane_record& mine = job.record.lanes[0];
+  lane_record mine = {};
   const pattern p = pattern::of(job.terms.seed, k_block_bytes);
   const int me = xio_my_pe(job.ctx), other = 1 - me;
   mine.begin(wall_clock());
-  for (u64 round = 0; round < job.terms.rounds && mine.status == XIO_OK && !job.record.stopped(); ++round) {
+  for (u64 round = 0; round < job.terms.rounds && mine.status == XIO_OK && !job.record.stopped(round); ++round) {
     const u64 block = first_block(round, job.terms.bytes);
     if (job.terms.verify != 0 && me == 0) p.fill(job.mine, job.terms.bytes, block);
     const u64 start = wall_clock();
@@ -107,10 +108,10 @@ __global__ void pingpong(pingpong_job job) {
     mine.post += thrown - start;
     mine.wait += caught - thrown;
     mine.check += wall_clock() - caught;
-    mine.count(1);
+    job.record.count(0, mine, 1);
   }
   mine.fail(xio_quiet(job.ctx), job.terms.rounds);
-  mine.end(wall_clock());
+  job.record.end(0, mine);
 }
 
 __global__ void fetch_terms(xio_ctx_t ctx, pingpong_terms* mine, const pingpong_terms* theirs, int pe, int* status) {

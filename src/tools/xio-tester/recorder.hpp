@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What lanes of a test kernel write down while they work, in memory that the host reads at the same time. A lane has a
-// record of its own, so nothing here is contended.
+// What lanes of a test kernel write down while they work. A lane has a record of its own, so nothing here is contended,
+// and keeps it to itself until the end, but for the count of ops that the host watches: on a GPU the host's memory is
+// far away.
 #pragma once
 #include "tools/xio-tester/pattern.hpp"
 #include "xio/device/platform.hpp"
@@ -9,9 +10,10 @@
 namespace xio::tester {
 
 constexpr u32 k_buckets = 48;  // powers of two of ticks
+constexpr u64 k_look_every = 16;
 
 struct alignas(128) lane_record {
-  u64 done;  // ops; the only word that the host reads while the kernel runs
+  u64 done;  // ops
   u64 least, most, sum;
   u64 began, ended;  // by the clock of the device
   // Sub-steps, sums of ticks: making the data or poisoning its place, posting, waiting, checking.
@@ -29,7 +31,6 @@ struct alignas(128) lane_record {
     least = ~u64{0};
     began = now;
   }
-  XIO_HOST_DEVICE void end(u64 now) { ended = now; }
 
   XIO_HOST_DEVICE void keep(u64 ticks) {
     if (ticks < least) least = ticks;
@@ -61,8 +62,6 @@ struct alignas(128) lane_record {
     wrong_found = found;
     wrong_verdict = static_cast<u32>(v);
   }
-
-  XIO_DEVICE void count(u64 ops) { dev::store<dev::scope::system, dev::order::relaxed>(&done, done + ops); }
 };
 
 struct recorder {
@@ -70,7 +69,17 @@ struct recorder {
   u64* stamps;      // ticks of each op, by its number; null: lanes keep sums alone
   const u32* stop;  // becomes 1 when the user has had enough
 
+  // Looks at the host's memory only now and then; `turn` counts the calls.
+  XIO_DEVICE bool stopped(u64 turn) const { return turn % k_look_every == 0 && stopped(); }
   XIO_DEVICE bool stopped() const { return dev::load<dev::scope::system, dev::order::relaxed>(stop) != 0; }
+  XIO_DEVICE void count(u64 lane, lane_record& mine, u64 ops) const {
+    mine.done += ops;
+    dev::store<dev::scope::system, dev::order::relaxed>(&lanes[lane].done, mine.done);
+  }
+  XIO_DEVICE void end(u64 lane, lane_record& mine) const {
+    mine.ended = dev::wall_clock();
+    lanes[lane] = mine;
+  }
   XIO_HOST_DEVICE void keep(lane_record& mine, u64 op, u64 ticks) const {
     mine.keep(ticks);
     if (stamps != nullptr) stamps[op] = ticks;

@@ -31,10 +31,10 @@ __device__ xio_status_t copy_once(const sdma_job& job, u8* dst, u64 number) {
 }
 
 __global__ void copies(sdma_job job, bool reuse) {
-  lane_record& mine = job.record.lanes[0];
+  lane_record mine = {};
   const pattern p = pattern::of(job.seed, k_sdma_block);
   mine.begin(wall_clock());
-  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.record.stopped(); ++op) {
+  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.record.stopped(op); ++op) {
     const u64 start = wall_clock();
     if (reuse) p.fill(job.src, job.bytes, sdma_block_of(op, job.bytes));
     const u64 filled = wall_clock();
@@ -45,10 +45,10 @@ __global__ void copies(sdma_job job, bool reuse) {
     job.record.keep(mine, op, now - filled);
     mine.fill += filled - start;
     mine.wait += now - filled;
-    mine.count(1);
+    job.record.count(0, mine, 1);
   }
   mine.fail(xio_sdma_quiet(job.queue), job.ops);
-  mine.end(wall_clock());
+  job.record.end(0, mine);
 }
 
 __device__ xio_status_t throw_ball(const sdma_job& job, u64 number) {
@@ -68,10 +68,10 @@ __device__ xio_status_t throw_ball(const sdma_job& job, u64 number) {
 }
 
 __device__ void ping(const sdma_job& job) {
-  lane_record& mine = job.record.lanes[0];
+  lane_record mine = {};
   const pattern p = pattern::of(job.seed, k_sdma_block);
   mine.begin(wall_clock());
-  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.record.stopped(); ++op) {
+  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.record.stopped(op); ++op) {
     p.fill(job.src, job.bytes, sdma_block_of(op, job.bytes));
     const u64 start = wall_clock();
     xio_status_t status = throw_ball(job, op + 1);
@@ -83,16 +83,16 @@ __device__ void ping(const sdma_job& job) {
     job.record.keep(mine, op, caught - start);
     mine.post += thrown - start;
     mine.wait += caught - thrown;
-    mine.count(1);
+    job.record.count(0, mine, 1);
   }
   // The other one must not wait for a ball that never comes.
   xio_sdma_signal(job.queue, job.words + k_there_word, ~u64{0}, XIO_SIGNAL_SET);
   mine.fail(xio_sdma_quiet(job.queue), job.ops);
-  mine.end(wall_clock());
+  job.record.end(0, mine);
 }
 
 __device__ void pong(const sdma_job& job) {
-  lane_record& mine = job.record.lanes[1];
+  lane_record& mine = job.record.lanes[1];  // only what failed, if anything
   u64* there = job.words + k_there_word;
   for (u64 op = 0; op < job.ops; ++op) {
     xio_status_t status = xio_sdma_wait_signal(job.other_queue, there, op + 1);
