@@ -108,6 +108,9 @@ status 0 nvme-ep --controller "file:$file" --read-io 10 --pci-mmio-bridge --queu
 says 'bridge'
 says '--queue-id has no effect'
 
+status 0 nvme-ep --controller "file:$work/a,file:$work/b" --file-size 2M --write-io 400 --read-io 400 --verify --batch-size 8
+says 'verified: 400 blocks good'
+
 # --- What --verify finds: the same blocks, read again ---
 again() { status "$1" nvme-ep --controller "file:$file" --read-io 64 --verify --written --access-pattern sequential --lfsr-seed 6; }
 status 0 nvme-ep --controller "file:$file" --write-io 64 --access-pattern sequential --lfsr-seed 6

@@ -122,6 +122,8 @@ refused 'is no NVMe controller or namespace' nvme-ep --controller /dev/null --wr
 refused '/dev/nvme4095n3 cannot be looked at' nvme-ep --controller /dev/nvme4095 --namespace 3 --read-io 1
 refused 'is a drive, and writes replace what is on it; add --i-know' nvme-ep --controller nvme:ffff:1f:1f.7/1 --write-io 1
 refused 'is a drive' nvme-ep --controller ffff:1f:1f.7 --write-io 1
+refused 'is a drive' nvme-ep --controller "file:$new,nvme:ffff:1f:1f.7/1" --write-io 1
+refused 'is named twice' nvme-ep --controller "file:$new,file:$new" --write-io 1
 refused 'has no path behind it' nvme-ep --controller file: --write-io 1
 
 checks=$((checks + 1))

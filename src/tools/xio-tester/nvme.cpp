@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <vector>
 
 #include "base/error.hpp"
 #include "tools/command_line.hpp"
@@ -204,9 +205,9 @@ std::string wrong_pair(const nvme_settings& s) {
 CLI::App* add_nvme(CLI::App& app, nvme_settings& s) {
   CLI::App* at =
       app.add_subcommand("nvme-ep", "reads and writes of a drive, or of a file behind a software controller");
-  at->add_option(
-      "--controller", s.controller,
-      "file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY, or the path of a controller, namespace or file (needed)");
+  at->add_option("--controller", s.controller,
+                 "file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY, or the path of a controller, namespace or file; "
+                 "several, with commas, are striped (needed)");
   at->add_option("--access-pattern", s.access, "order of LBAs: random or sequential")->capture_default_str();
   tools::add_size(*at, "--data-buffer-size", s.buffer_bytes, "buffer of each queue", 512, std::uint64_t{16} << 30);
   at->add_option("--base-lba", s.base_lba, "first LBA")->capture_default_str();
@@ -246,9 +247,12 @@ std::string wrong_nvme(const CLI::App& at, const shared_settings& shared, nvme_s
 int run_nvme(const shared_settings& shared, const nvme_settings& s) {
   nvme_target target;
   try {
-    target = find_target(s);
-    if (s.writes != 0) check_writable(target, s);
-    if (target.is_file && (s.writes != 0 || target.exists)) {
+    const std::vector<nvme_target> members = find_targets(s);
+    for (const nvme_target& one : members)
+      if (s.writes != 0) check_writable(one, s);
+    target = striped(members);
+    // Of a stripe the library says how much there is.
+    if (members.size() == 1 && target.is_file && (s.writes != 0 || target.exists)) {
       const std::uint64_t bytes = target.bytes != 0 ? target.bytes : s.file_bytes;
       check_extent({(bytes + s.block_bytes - 1) / s.block_bytes * s.block_bytes, s.block_bytes}, s);
     }

@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "base/error.hpp"
+#include "ctx/stripes.hpp"
 #include "transport/nvme/holders.hpp"
 
 namespace xio::tester {
@@ -91,6 +92,27 @@ nvme_target find_target(const nvme_settings& s) {
   nvme_target t = file_target(c, false);
   if (!t.exists) fail(XIO_ERR_ARG, "--controller: there is no {}; to make a file of that name, give file:{}", c, c);
   return t;
+}
+
+std::vector<nvme_target> find_targets(const nvme_settings& s) {
+  std::vector<nvme_target> all;
+  for (const std::string& name : member_names(s.controller)) {
+    nvme_settings one = s;
+    one.controller = name;
+    all.push_back(find_target(one));
+  }
+  return all;
+}
+
+nvme_target striped(const std::vector<nvme_target>& targets) {
+  nvme_target whole = targets.front();
+  for (std::size_t i = 1; i < targets.size(); ++i) {
+    whole.name += "," + targets[i].name;
+    whole.is_file = whole.is_file && targets[i].is_file;
+    whole.exists = whole.exists && targets[i].exists;
+    whole.bytes += targets[i].bytes;
+  }
+  return whole;
 }
 
 void check_writable(const nvme_target& t, const nvme_settings& s) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tools/xio-tester/settings.hpp"
 
@@ -19,6 +20,12 @@ struct nvme_target {
 // Takes file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY, the path of a controller, a namespace or a link to one, a BDF, or
 // the path of a file. Touches nothing. Throws XIO_ERR_ARG.
 nvme_target find_target(const nvme_settings& settings);
+
+// Of each controller of a stripe, as in "file:a,file:b".
+std::vector<nvme_target> find_targets(const nvme_settings& settings);
+
+// All of them as one storage.
+nvme_target striped(const std::vector<nvme_target>& targets);
 
 // Throws XIO_ERR_ARG with the reason if writing would destroy what somebody may want to keep.
 void check_writable(const nvme_target& target, const nvme_settings& settings);
