@@ -45,7 +45,6 @@ bool controller::look_at_shadow(submission_queue& sq, std::uint32_t qid) {
   if (value == sq.tail && ++s.idle > shape_.shadow_turns) {
     // To sleep: the driver that moves on from here shall ring. It may have moved before it could see that.
     __atomic_store_n(s.event_index, sq.tail, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     value = __atomic_load_n(s.value, __ATOMIC_SEQ_CST);
     s.awake = value != sq.tail;
     s.idle = 0;
@@ -82,7 +81,6 @@ bool controller::make_room(std::uint32_t qid, completion_queue& cq) {
   std::uint32_t value = __atomic_load_n(s.value, __ATOMIC_ACQUIRE);
   if (value == cq.head && ++s.idle > shape_.shadow_turns) {
     __atomic_store_n(s.event_index, cq.head, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     value = __atomic_load_n(s.value, __ATOMIC_SEQ_CST);
     s.awake = value != cq.head;
     s.idle = 0;
