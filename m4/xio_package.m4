@@ -31,7 +31,8 @@ AC_DEFUN([XIO_PACKAGE], [
   AS_IF([test "x$AS_TR_SH([with_$2])" != xno], [
     AS_IF([test -n "$3" && $PKG_CONFIG --exists "$3" 2>/dev/null],
           [$1_CFLAGS=`$PKG_CONFIG --cflags "$3"`
-           $1_LIBS=`$PKG_CONFIG --libs "$3"`
+           # Debian 13's libhsakmt.pc names a folder without its leading slash, which libtool refuses.
+           $1_LIBS=`$PKG_CONFIG --libs "$3" | sed 's,-L@<:@^/ @:>@@<:@^ @:>@*,,g'`
            xio_where=`$PKG_CONFIG --modversion "$3" | head -n 1`],
           [$1_CFLAGS=
            $1_LIBS="$6"
