@@ -35,7 +35,9 @@ done
 
 # holds PACKAGE FILE: a file that its users count on.
 holds() {
-  if ! dpkg-deb -c "$1"_*.deb | grep -qE " \./$2\$"; then echo "$1 lacks $2" && exit 1; fi
+  local files
+  files=$(dpkg-deb -c "$1"_*.deb)
+  if ! grep -qE " \./$2\$" <<<"$files"; then echo "$1 lacks $2" && exit 1; fi
 }
 holds libxio1 'usr/lib/[^/]*/libxio\.so\.1 -> .*'
 holds libxio-dev 'usr/include/xio/xio_device\.hpp'
