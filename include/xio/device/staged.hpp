@@ -17,7 +17,7 @@ namespace xio::dev {
 namespace bulk {
 
 constexpr u32 k_stages = 8;
-constexpr u32 k_most_piece = 8192;
+constexpr u32 k_most_piece = 16384;
 // Loads from a peer are far away; loads from own memory only keep stores waiting behind them.
 constexpr u32 k_ahead_of_peer = k_stages - 1, k_ahead_of_own = 3;
 constexpr u32 k_head_bytes = 128;  // the stages' barriers
