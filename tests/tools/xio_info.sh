@@ -5,17 +5,11 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+# shellcheck source=tests/tools/said.sh
+. "$srcdir/tests/tools/said.sh"
 info=$builddir/xio-info
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
-checks=0
-failures=0
 unset "${!XIO_@}" 2>/dev/null
-
-wrong() {
-  echo "FAIL $1"
-  printf '%s\n' "$out" | head -n 40 | sed 's/^/  /'
-  failures=$((failures + 1))
-}
 
 # status EXPECTED NAME=VALUE... -- ARGUMENT...: runs it; $out is all that it printed.
 status() {
@@ -27,10 +21,6 @@ status() {
   got=$?
   checks=$((checks + 1))
   [ "$got" = "$expected" ] || wrong "status $got and not $expected: ${settings[*]} xio-info $*"
-}
-says() {
-  checks=$((checks + 1))
-  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
 }
 # A value of the JSON, by keys.
 value() {

@@ -5,20 +5,15 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}"
+# shellcheck source=tests/tools/said.sh
+. "$srcdir/tests/tools/said.sh"
 info=$builddir/xio-info
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
 if ! grep -q '^#define HAVE_LIBPCI 1' "$builddir/config.h"; then skip 'this build has no libpci'; fi
 unset "${!XIO_@}" 2>/dev/null
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-checks=0
-failures=0
 
-wrong() {
-  echo "FAIL $1"
-  printf '%s\n' "$out" | head -n 40 | sed 's/^/  /'
-  failures=$((failures + 1))
-}
 # run STATUS ARGUMENT...: $out is all that xio-info printed.
 run() {
   local expected=$1 got
@@ -27,10 +22,6 @@ run() {
   got=$?
   checks=$((checks + 1))
   [ "$got" = "$expected" ] || wrong "status $got and not $expected: xio-info $*"
-}
-says() {
-  checks=$((checks + 1))
-  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
 }
 # machine NAME: makes a dump of the lines on standard input. The machine's name is for messages.
 machine() { awk -f "$srcdir/tests/tools/pci_dump.awk" >"$work/$1"; }

@@ -6,19 +6,14 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+# shellcheck source=tests/tools/said.sh
+. "$srcdir/tests/tools/said.sh"
 info=$builddir/xio-info
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
 unset "${!XIO_@}" HSA_FORCE_FINE_GRAIN_PCIE 2>/dev/null
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-checks=0
-failures=0
 
-wrong() {
-  echo "FAIL $1"
-  printf '%s\n' "$out" | head -n 40 | sed 's/^/  /'
-  failures=$((failures + 1))
-}
 # run STATUS COMMAND...: $out is all that it printed.
 run() {
   local expected=$1 got
@@ -27,10 +22,6 @@ run() {
   got=$?
   checks=$((checks + 1))
   [ "$got" = "$expected" ] || wrong "status $got and not $expected: $*"
-}
-says() {
-  checks=$((checks + 1))
-  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
 }
 silent() {
   checks=$((checks + 1))

@@ -6,6 +6,8 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+# shellcheck source=tests/tools/said.sh
+. "$srcdir/tests/tools/said.sh"
 info=$builddir/xio-info
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
 has() { grep -q "^#define $1 1" "$builddir/config.h"; }
@@ -16,14 +18,7 @@ if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
 unset "${!XIO_@}" 2>/dev/null
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-checks=0
-failures=0
 
-wrong() {
-  echo "FAIL $1"
-  printf '%s\n' "$out" | head -n 40 | sed 's/^/  /'
-  failures=$((failures + 1))
-}
 # run STATUS SETTING... -- PROGRAM...: with two PEs; $out is all that they printed.
 run() {
   local expected=$1 got settings=()
@@ -34,10 +29,6 @@ run() {
   got=$?
   checks=$((checks + 1))
   [ "$got" = "$expected" ] || wrong "status $got and not $expected: ${settings[*]} $*"
-}
-says() {
-  checks=$((checks + 1))
-  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
 }
 silent() {
   checks=$((checks + 1))

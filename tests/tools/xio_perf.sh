@@ -5,32 +5,23 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+# shellcheck source=tests/tools/said.sh
+. "$srcdir/tests/tools/said.sh"
 perf=$builddir/xio-perf
 run=$builddir/xiorun
 if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-checks=0
-failures=0
 unset "${!XIO_RUN_@}" XIO_ROUTE XIO_BACKEND 2>/dev/null
 export XIO_TIMEOUT_MS=60000 TMPDIR=$scratch
 
-wrong() {
-  echo "FAIL $1"
-  printf '%s\n' "$out" | head -n 30 | sed 's/^/  /'
-  failures=$((failures + 1))
-}
 # passes COMMAND...: $out is what it printed.
 passes() {
   out=$(timeout -k 5 120 "$@" 2>&1)
   local got=$?
   checks=$((checks + 1))
   [ $got = 0 ] || wrong "status $got: $*"
-}
-says() {
-  checks=$((checks + 1))
-  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
 }
 # Rows of the CSV in $out, and what has to hold in each: min <= median <= p99 <= max, the mean among them, and the
 # bandwidth that follows from bytes and median. Of quoted cells only the last columns have any.

@@ -5,22 +5,17 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+# shellcheck source=tests/tools/said.sh
+. "$srcdir/tests/tools/said.sh"
 perf=$builddir/xio-perf
 run=$builddir/xiorun
 if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-checks=0
-failures=0
 unset "${!XIO_@}" 2>/dev/null
 export XIO_TIMEOUT_MS=60000
 
-wrong() {
-  echo "FAIL $1"
-  printf '%s\n' "$out" | head -n 20 | sed 's/^/  /'
-  failures=$((failures + 1))
-}
 # ends STATUS SENTENCE COMMAND...
 ends() {
   local expected=$1 sentence=$2 got

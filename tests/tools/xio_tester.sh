@@ -5,20 +5,15 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+# shellcheck source=tests/tools/said.sh
+. "$srcdir/tests/tools/said.sh"
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'xio-tester is tried on software devices'; fi
 unset "${!XIO_NVME@}" "${!XIO_NIC@}" "${!XIO_RDMA@}" "${!XIO_SDMA@}" "${!XIO_MODEL@}" XIO_ROUTE XIO_MEMORY_MODE 2>/dev/null
 export XIO_BACKEND=model XIO_TIMEOUT_MS=60000
 tester=$builddir/xio-tester
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-checks=0
-failures=0
 
-wrong() {
-  echo "FAIL $1"
-  printf '%s\n' "$out" | head -n 20 | sed 's/^/  /'
-  failures=$((failures + 1))
-}
 # status EXPECTED ARGUMENT...: runs it; $out is all that it printed.
 status() {
   local expected=$1 got
@@ -27,10 +22,6 @@ status() {
   got=$?
   checks=$((checks + 1))
   [ "$got" = "$expected" ] || wrong "status $got and not $expected: xio-tester $*"
-}
-says() {
-  checks=$((checks + 1))
-  grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
 }
 
 # --- Without an endpoint ---
