@@ -2,6 +2,7 @@
 #include "ctx/context.hpp"
 
 #include <bit>
+#include <cstddef>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -198,10 +199,12 @@ void context::publish() {
 
 xio_ctx_t context::value(std::uint64_t id) const {
   dev::ctx_view c;
-  dev::world_view w;
+  dev::world_view w{};
   std::vector<dev::peer_view> peers(n_pes());
   gpu::copy(&c, view(), sizeof c);
-  gpu::copy(&w, world_, sizeof w);
+  // What never changes: not the regions, which other threads may be changing.
+  gpu::copy(&w, world_, offsetof(dev::world_view, regions));
+  gpu::copy(&w.hdp, &world_->hdp, sizeof w.hdp);
   gpu::copy(peers.data(), c.peers, peers.size() * sizeof(dev::peer_view));
   return ctx_value(view(), id, c, w, peers.data());
 }
