@@ -85,6 +85,8 @@ class drive {
   void create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
                      std::uint32_t cq_entries);
   void delete_queues(std::uint32_t qid);
+  // It cannot reach memory any more, so it is asked nothing: its registers alone are set back at the end.
+  void abandon() { lost_ = true; }
   // Doorbell Buffer Config (NVMe base 2.0, 5.8): a page of shadows and one of EventIdx. The drive keeps them: the
   // controller may look at them until it is disabled.
   void use_shadow_doorbells(std::shared_ptr<drive_memory> shadow, std::shared_ptr<drive_memory> events);

@@ -57,6 +57,7 @@ vfio_controller::~vfio_controller() { close(); }
 
 void vfio_controller::close() noexcept {
   watch_.reset();
+  if (cut_off_ && drive_ != nullptr) drive_->abandon();
   queues_.reset();
   drive_.reset();
   if (kernel_page_ != nullptr) gpu::unmap_registers(device_->registers() + w::k_reg_doorbells);
@@ -110,6 +111,9 @@ dev::storage_view vfio_controller::view() const {
 // By the watch's thread. The first failure of a ring stays: it says more.
 void vfio_controller::lose(const std::string& what, std::uint32_t csts) {
   log::warn("{}: {} (CSTS {:#x})", name_, what, csts);
+  // Before anybody hears of it: what its commands name may be used for something else, or be unmapped, from then on.
+  cut_off_ = true;
+  if (!device_->cut_off()) log::debug("{}: its DMA could not be ended", name_);
   for (std::uint32_t i = 0; i < queues_->count(); ++i) {
     dev::ring_state* state = queues_->queue_view(i).state;
     std::uint32_t failed = 0;

@@ -44,6 +44,7 @@ class vfio_controller : public controller, private bus {
   std::unique_ptr<vfio_lender> lender_;
   std::unique_ptr<vfio_device> device_;
   std::unique_ptr<drive> drive_;
+  bool cut_off_ = false;         // by the watch; looked at when that has ended
   void* kernel_page_ = nullptr;  // the doorbells as kernels store to them
   std::unique_ptr<queue_set> queues_;
   std::unique_ptr<vfio_watch> watch_;

@@ -108,11 +108,18 @@ void vfio_device::enable_dma(const std::string& name) {
   config.index = VFIO_PCI_CONFIG_REGION_INDEX;
   std::uint16_t command = 0;
   bool good = ioctl(device_->get(), VFIO_DEVICE_GET_REGION_INFO, &config) == 0;
-  const auto at = static_cast<off_t>(config.offset + PCI_COMMAND);
-  good = good && pread(device_->get(), &command, sizeof command, at) == sizeof command;
+  command_at_ = static_cast<off_t>(config.offset + PCI_COMMAND);
+  good = good && pread(device_->get(), &command, sizeof command, command_at_) == sizeof command;
   command |= PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_INTX_DISABLE;
-  good = good && pwrite(device_->get(), &command, sizeof command, at) == sizeof command;
+  good = good && pwrite(device_->get(), &command, sizeof command, command_at_) == sizeof command;
   if (!good) fail(XIO_ERR_IO, "cannot open {}: its configuration space: {}", name, errno_text(errno));
+}
+
+bool vfio_device::cut_off() const {
+  std::uint16_t command = 0;
+  if (pread(device_->get(), &command, sizeof command, command_at_) != sizeof command) return false;
+  command &= static_cast<std::uint16_t>(~PCI_COMMAND_MASTER);
+  return pwrite(device_->get(), &command, sizeof command, command_at_) == sizeof command;
 }
 
 // Kernels and devices differ in what they tell of; whoever says nothing is found out by its registers.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A PCI function opened by vfio: its registers, and what the kernel says of it afterwards.
 #pragma once
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,6 +36,8 @@ class vfio_device {
   vfio_space& space() const { return *space_; }
   unsigned char* registers() const { return registers_; }
   std::size_t register_bytes() const { return register_bytes_; }
+  // Ends its DMA, whatever it is doing; false if the kernel does not let it be told. Any thread.
+  bool cut_off() const;
   // Become readable when the kernel wants the device back, and when it has seen a PCIe error of it. -1: it never says.
   int wanted_back() const { return wanted_back_.get(); }
   int broken() const { return broken_.get(); }
@@ -50,6 +54,7 @@ class vfio_device {
   descriptor wanted_back_, broken_;
   unsigned char* registers_ = nullptr;
   std::size_t register_bytes_ = 0;
+  off_t command_at_ = 0;  // of PCI_COMMAND in its configuration space
 };
 
 }  // namespace xio::nvme
