@@ -54,9 +54,6 @@ XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe) {
   XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) heap = pe == i ? ctx.near[i] : heap;
   return static_cast<unsigned char*>(heap);
 }
-XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe, u64 bytes, bool nbi) {
-  return nbi && bytes >= ctx.bulk_bytes ? nullptr : near_heap(ctx, pe);
-}
 
 // Where a PE's copy of [symmetric, symmetric + bytes) lies, if loads and stores are the way there and all of it is what
 // xio_malloc hands out. Null says: look closer; then the op may go another way, or be refused. A ctx that is null knows
