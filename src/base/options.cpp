@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "base/options.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <set>
 #include <vector>
 
+#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 
@@ -66,21 +66,6 @@ options read(const char* (*value_of)(const char*)) {
 #include "base/options.def"
 #undef XIO_OPTION
   return o;
-}
-
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t up = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = up;
-    }
-  }
-  return row[b.size()];
 }
 
 void warn_of_unknown_variables() {

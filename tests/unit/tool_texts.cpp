@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/edit_distance.hpp"
 #include "tools/near_miss.hpp"
 #include "tools/progress.hpp"
 #include "tools/size_text.hpp"
@@ -14,6 +16,19 @@
 namespace {
 
 using namespace xio::tools;
+
+TEST(edit_distance, counts_what_fingers_do) {
+  struct pair {
+    const char *a, *b;
+    std::size_t edits;
+  };
+  for (const pair& p : {pair{"", "", 0}, pair{"", "abc", 3}, pair{"json", "json", 0}, pair{"json", "jsn", 1},
+                        pair{"json", "jason", 1}, pair{"json", "jxon", 1}, pair{"json", "josn", 1},
+                        pair{"kitten", "sitting", 3}, pair{"abcd", "badc", 2}, pair{"ca", "abc", 3}}) {
+    EXPECT_EQ(xio::edit_distance(p.a, p.b), p.edits) << p.a << " " << p.b;
+    EXPECT_EQ(xio::edit_distance(p.b, p.a), p.edits) << p.b << " " << p.a;
+  }
+}
 
 TEST(near_miss, finds_what_fingers_did) {
   const std::vector<std::string> known{"--env", "--json", "--iterations", "--read-io", "--write-io", "nvme-ep"};
