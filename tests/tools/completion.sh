@@ -7,6 +7,8 @@ set -uo pipefail
 : "${srcdir:?}" "${builddir:?}"
 # shellcheck source=completion/xio-tools.bash
 . "$srcdir/completion/xio-tools.bash" || exit 1
+# shellcheck source=tests/tools/helps.sh
+. "$srcdir/tests/tools/helps.sh" || exit 1
 PATH=$builddir:$PATH
 checks=0
 failures=0
@@ -29,8 +31,6 @@ completes() {
       ;;
   esac
 }
-# Everything that looks like an option at the beginning of a line of the help.
-flags_of() { "$@" --help | grep -E '^ +-' | sed -E 's/^ +//; s/ .*//; s/:.*//' | tr ',' '\n'; }
 
 for tool in xio-info xio-tester xio-perf xiorun; do
   if ! command -v "$tool" >/dev/null; then
@@ -38,10 +38,13 @@ for tool in xio-info xio-tester xio-perf xiorun; do
     continue
   fi
   found=0
-  while read -r flag; do
-    completes "$tool" "${flag:0:${#flag}-1}" "$flag"
-    found=$((found + 1))
-  done < <(flags_of "$tool")
+  while read -r -a words; do
+    if [ ${#words[@]} -gt 1 ]; then completes "${words[@]:0:${#words[@]}-1}" "${words[-1]:0:${#words[-1]}-1}" "${words[-1]}"; fi
+    while read -r flag; do
+      completes "${words[@]}" "${flag:0:${#flag}-1}" "$flag"
+      found=$((found + 1))
+    done < <(flags_of "${words[@]}")
+  done < <(commands_of "$tool")
   if [ $found -lt 4 ]; then
     echo "FAIL only $found options in the help of $tool"
     failures=$((failures + 1))
@@ -59,12 +62,6 @@ if command -v xio-perf >/dev/null; then
   completes xio-perf --format '' json
   completes xiorun -n 2 xio-perf --form --format
   completes xiorun -n 2 xio-perf put_lat --rou --route
-fi
-if command -v xio-tester >/dev/null; then
-  for sub in $(_xio_words "$(_xio_help xio-tester)"); do
-    completes xio-tester "${sub:0:${#sub}-1}" "$sub"
-    while read -r flag; do completes xio-tester "$sub" "${flag:0:${#flag}-1}" "$flag"; done < <(flags_of xio-tester "$sub")
-  done
 fi
 completes xiorun -n 2 bas bash
 completes xiorun --tag-output --time --timeout
