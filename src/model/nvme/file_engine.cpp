@@ -68,20 +68,38 @@ bool file_job::take_zeroing(long result) {
   return !durable;
 }
 
-namespace {
-
 // readv and writev take this many parts at once.
 constexpr std::size_t k_parts_at_once = 1024;
+
+long call(int fd, const file_job& job, int flags) {
+  const iovec* parts = job.parts.data() + job.part;
+  const int count = static_cast<int>(std::min(job.parts.size() - job.part, k_parts_at_once));
+  const off_t offset = static_cast<off_t>(job.offset);
+  long result = 0;
+  if (job.what == file_job::kind::sync)
+    result = fdatasync(fd);
+  else if (job.what == file_job::kind::zero)
+    result = fallocate(fd, FALLOC_FL_ZERO_RANGE, offset, static_cast<off_t>(job.bytes));
+  else if (job.what == file_job::kind::read)
+    result = preadv2(fd, parts, count, offset, flags);
+  else
+    result = pwritev2(fd, parts, count, offset, flags | (job.durable ? RWF_DSYNC : 0));
+  return result < 0 ? -errno : result;
+}
+
+namespace {
+
+constexpr std::size_t k_at_once = 16;
 
 class plain_engine : public file_engine {
  public:
   explicit plain_engine(int fd) : fd_(fd) {}
   const char* name() const override { return "plain"; }
-  bool full() const override { return done_.size() >= 16; }
+  std::size_t room() const override { return done_.size() < k_at_once ? k_at_once - done_.size() : 0; }
   void kick() override {}
 
   void start(file_job& job) override {
-    while (!job.take(once(job))) {
+    while (!job.take(call(fd_, job, 0))) {
     }
     done_.push_back(&job);
   }
@@ -92,22 +110,6 @@ class plain_engine : public file_engine {
   }
 
  private:
-  long once(const file_job& job) const {
-    const iovec* parts = job.parts.data() + job.part;
-    const int count = static_cast<int>(std::min(job.parts.size() - job.part, k_parts_at_once));
-    const off_t offset = static_cast<off_t>(job.offset);
-    long result = 0;
-    if (job.what == file_job::kind::sync)
-      result = fdatasync(fd_);
-    else if (job.what == file_job::kind::zero)
-      result = fallocate(fd_, FALLOC_FL_ZERO_RANGE, offset, static_cast<off_t>(job.bytes));
-    else if (job.what == file_job::kind::read)
-      result = preadv(fd_, parts, count, offset);
-    else
-      result = pwritev2(fd_, parts, count, offset, job.durable ? RWF_DSYNC : 0);
-    return result < 0 ? -errno : result;
-  }
-
   int fd_;
   std::vector<file_job*> done_;
 };
@@ -118,7 +120,7 @@ std::unique_ptr<file_engine> make_plain_engine(int fd) { return std::make_unique
 
 std::unique_ptr<file_engine> make_file_engine(int fd) {
   auto engine = make_uring_engine(fd);
-  return engine != nullptr ? std::move(engine) : make_plain_engine(fd);
+  return engine != nullptr ? make_cache_engine(fd, std::move(engine)) : make_plain_engine(fd);
 }
 
 }  // namespace xio::model::nvme

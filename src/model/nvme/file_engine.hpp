@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Reading and writing the file behind a drive, some jobs at a time: io_uring where it is there, else plain calls.
+// Reading and writing the file behind a drive, some jobs at a time: io_uring where it is there, else plain calls. What
+// is in the page cache is moved by a plain call in either case: one costs less than a job's way through io_uring.
 #pragma once
 #include <sys/uio.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,14 +39,26 @@ class file_engine {
  public:
   virtual ~file_engine() = default;  // nothing is in flight any more
   virtual const char* name() const = 0;
-  virtual bool full() const = 0;
+  virtual std::size_t room() const = 0;  // jobs that may be started before others are over
+  bool full() const { return room() == 0; }
   virtual void start(file_job& job) = 0;
   virtual void kick() = 0;  // after some start()
   virtual void reap(std::vector<file_job*>& done) = 0;
 };
 
+// What one system call makes of a job's next part: as read() gives it, or a negative errno. flags are preadv2's.
+long call(int fd, const file_job& job, int flags);
+
 std::unique_ptr<file_engine> make_plain_engine(int fd);
 std::unique_ptr<file_engine> make_uring_engine(int fd);  // null if this build or this kernel has none
-std::unique_ptr<file_engine> make_file_engine(int fd);   // the best there is
+// How a thread that also serves others tries calls that may wait: one that took longer than `prompt` has waited for a
+// disk, a journal or another writer, and there is none for `rest` times as long.
+struct trying {
+  std::chrono::microseconds prompt{500};
+  int rest = 10;
+};
+// Does at once what the page cache can do at once, and gives the rest to `patient`.
+std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how = {});
+std::unique_ptr<file_engine> make_file_engine(int fd);  // the best there is
 
 }  // namespace xio::model::nvme

@@ -38,7 +38,7 @@ class uring_engine : public file_engine {
 
   bool usable() const { return usable_; }
   const char* name() const override { return "io_uring"; }
-  bool full() const override { return in_flight_ >= k_entries; }
+  std::size_t room() const override { return k_entries - in_flight_; }
 
   void start(file_job& job) override {
     ++in_flight_;

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// What a drive's file engines do at once and what they leave to the kernel's threads.
+#include <errno.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "model/nvme/file_engine.hpp"
+#include "scratch_file.hpp"
+
+namespace {
+
+using namespace xio::test;
+using xio::model::nvme::file_engine;
+using xio::model::nvme::file_job;
+
+constexpr std::size_t k_block = 4096;
+constexpr std::size_t k_blocks = 64;
+constexpr int k_ext4 = 0xef53;  // linux/magic.h
+constexpr int k_tmpfs = 0x01021994;
+
+// Takes jobs and does nothing about them.
+class ledger : public file_engine {
+ public:
+  ledger(std::size_t most, std::vector<file_job*>& taken) : most_(most), taken_(taken) {}
+  const char* name() const override { return "ledger"; }
+  std::size_t room() const override { return most_ - taken_.size(); }
+  void start(file_job& job) override { taken_.push_back(&job); }
+  void kick() override {}
+  void reap(std::vector<file_job*>&) override {}
+
+ private:
+  std::size_t most_;
+  std::vector<file_job*>& taken_;
+};
+
+class engines : public testing::Test {
+ protected:
+  engines() {
+    file.write(contents());
+    fd = open(file.path.c_str(), O_RDWR);
+    jobs.resize(k_blocks);
+    memory.assign(k_blocks * k_block, 0xee);
+  }
+  ~engines() override { close(fd); }
+
+  static std::vector<unsigned char> contents() {
+    std::vector<unsigned char> data(k_blocks * k_block);
+    stamp(data.data(), 0, data.size());
+    return data;
+  }
+  std::unique_ptr<file_engine> over_ledger(xio::model::nvme::trying how = {.prompt = std::chrono::seconds(100)}) {
+    return make_cache_engine(fd, std::make_unique<ledger>(16, patient), how);
+  }
+  // The i-th job moves the i-th block.
+  file_job& job(std::size_t i, file_job::kind what) {
+    file_job& j = jobs[i];
+    j.what = what;
+    j.offset = i * k_block;
+    j.end = k_blocks * k_block;
+    j.parts = {{memory.data() + i * k_block, k_block}};
+    return j;
+  }
+  std::vector<file_job*> over(file_engine& e) {
+    std::vector<file_job*> done;
+    e.kick();
+    e.reap(done);
+    return done;
+  }
+  // A file system whose writes are tried without RWF_NOWAIT, see cache_engine.cpp.
+  bool seldom_waits() const {
+    struct statfs fs {};
+    return fstatfs(fd, &fs) == 0 && (fs.f_type == k_ext4 || fs.f_type == k_tmpfs);
+  }
+
+  scratch_file file;
+  int fd = -1;
+  std::vector<file_job> jobs;
+  std::vector<unsigned char> memory;
+  std::vector<file_job*> patient;
+};
+
+TEST_F(engines, a_cached_block_is_read_at_once) {
+  const auto e = over_ledger();
+  e->start(job(3, file_job::kind::read));
+  EXPECT_EQ(over(*e), std::vector<file_job*>{&jobs[3]});
+  EXPECT_TRUE(patient.empty());
+  EXPECT_EQ(jobs[3].error, 0);
+  EXPECT_TRUE(stamped(memory.data() + 3 * k_block, 3 * k_block, k_block));
+  EXPECT_EQ(memory[2 * k_block], 0xee);
+  EXPECT_TRUE(over(*e).empty());  // told once
+}
+
+TEST_F(engines, what_lies_behind_the_end_reads_as_zeroes) {
+  const auto e = over_ledger();
+  file_job& j = job(k_blocks - 1, file_job::kind::read);
+  unsigned char behind[512];
+  std::memset(behind, 0xee, sizeof behind);
+  j.parts.push_back({behind, sizeof behind});
+  e->start(j);
+  if (over(*e).empty()) {  // the part that is there at once, the rest by the other engine
+    ASSERT_EQ(patient.size(), 1u);
+    EXPECT_TRUE(j.take(0));
+  }
+  EXPECT_EQ(j.error, 0);
+  EXPECT_TRUE(stamped(memory.data() + (k_blocks - 1) * k_block, (k_blocks - 1) * k_block, k_block));
+  for (const unsigned char byte : behind) ASSERT_EQ(byte, 0);
+}
+
+// The call that asks whether a block is cached tells what must become of it.
+TEST_F(engines, a_block_that_is_not_cached_is_left_to_the_kernel) {
+  fsync(fd);
+  posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  iovec probe{memory.data(), 1};
+  const bool cold = preadv2(fd, &probe, 1, 5 * k_block, RWF_NOWAIT) < 0 && errno == EAGAIN;
+  const auto e = over_ledger();
+  e->start(job(5, file_job::kind::read));
+  EXPECT_EQ(over(*e).empty(), cold);
+  EXPECT_EQ(patient.empty(), !cold);
+  EXPECT_EQ(memory[5 * k_block], cold ? 0xee : contents()[5 * k_block]);
+}
+
+TEST_F(engines, a_write_is_in_the_cache_at_once) {
+  const auto e = over_ledger();
+  for (std::size_t i = 0; i < 12; ++i) {
+    file_job& j = job(i, file_job::kind::write);
+    stamp(memory.data() + i * k_block, i * k_block, k_block, 9);
+    e->start(j);
+  }
+  const std::size_t done = over(*e).size();
+  EXPECT_EQ(done + patient.size(), 12u);
+  if (seldom_waits()) {
+    EXPECT_EQ(done, 12u);
+  }
+  const auto now = file.read();
+  for (std::size_t i = 0; i < done; ++i) EXPECT_TRUE(stamped(now.data() + i * k_block, i * k_block, k_block, 9)) << i;
+}
+
+TEST_F(engines, what_must_reach_the_medium_is_left_to_the_kernel) {
+  const auto e = over_ledger();
+  job(0, file_job::kind::write).durable = true;
+  e->start(jobs[0]);
+  e->start(job(1, file_job::kind::sync));
+  job(2, file_job::kind::zero).bytes = k_block;
+  e->start(jobs[2]);
+  EXPECT_TRUE(over(*e).empty());
+  EXPECT_EQ(patient, (std::vector<file_job*>{&jobs[0], &jobs[1], &jobs[2]}));
+  EXPECT_EQ(file.read(), contents());
+}
+
+// io_uring takes many reads in one call.
+TEST_F(engines, many_reads_go_together) {
+  const auto e = over_ledger();
+  for (std::size_t i = 0; i < 16; ++i) e->start(job(i, file_job::kind::read));
+  EXPECT_EQ(over(*e).size() + patient.size(), 16u);
+  struct statfs fs {};
+  ASSERT_EQ(fstatfs(fd, &fs), 0);
+  if (fs.f_type != k_tmpfs) {
+    EXPECT_EQ(patient.size(), 16u);
+  }
+}
+
+TEST_F(engines, there_is_room_for_what_the_other_engine_takes) {
+  const auto e = over_ledger();
+  EXPECT_EQ(e->room(), 16u);
+  for (std::size_t i = 0; i < 16; ++i) e->start(job(i, file_job::kind::sync));
+  EXPECT_EQ(e->room(), 0u);
+  EXPECT_TRUE(e->full());
+  e->kick();
+  EXPECT_EQ(e->room(), 0u);
+}
+
+// Every call counts as one that waited.
+TEST_F(engines, after_a_write_that_waited_others_wait) {
+  if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
+  const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 100000000});
+  e->start(job(0, file_job::kind::write));
+  EXPECT_EQ(over(*e).size(), 1u);
+  e->start(job(1, file_job::kind::write));
+  EXPECT_TRUE(over(*e).empty());
+  EXPECT_EQ(patient, std::vector<file_job*>{&jobs[1]});
+}
+
+// And then it is tried again.
+TEST_F(engines, the_rest_has_an_end) {
+  if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
+  const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 10});
+  e->start(job(0, file_job::kind::write));
+  EXPECT_EQ(over(*e).size(), 1u);
+  bool again = false;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!again && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    e->start(job(9, file_job::kind::write));
+    again = !over(*e).empty();
+    patient.clear();
+  }
+  EXPECT_TRUE(again);
+}
+
+}  // namespace
