@@ -30,7 +30,11 @@ static void moved(struct dma_buf_attachment* attachment) {
 
 static const struct dma_buf_attach_ops importer = {
     .allow_peer2peer = true,
+#ifdef XIO_MOVES_INVALIDATE /* by Kbuild, from the kernel's own header */
+    .invalidate_mappings = moved,
+#else
     .move_notify = moved,
+#endif
 };
 
 static void unmap_and_unpin(struct pin* pin) {
