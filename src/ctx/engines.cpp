@@ -39,7 +39,7 @@ engines::engines(const options& o, bootstrap::channel& channel, gpu::heap& heap,
       device_rows_(regions),
       local_rank_(local_rank),
       known_(*this, o.registrations) {
-  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), 0, {}, 1, 0};
+  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {}, {}, 1, 0};
   gpu::put_value(&device_rows_[0], regions_.row(0));
   memory::blocks::all().watch(*this);
 }
@@ -85,14 +85,12 @@ sdma::engine& engines::open_sdma() {
   return *sdma_;
 }
 
-void engines::adopt_bus(dev::region_view& row, std::uint64_t bus) {
-  if (row.bus != 0 && row.bus != bus)
-    fail(
-        XIO_ERR_UNSUPPORTED,
-        "two storage controllers see the memory at {} at different addresses ({:#x} and {:#x}); open one at a time, or "
-        "put both into one IOMMU group",
-        start(row), row.bus, bus);
-  row.bus = bus;
+void engines::adopt_bus(dev::region_view& row, dev::bus_space space, std::uint64_t bus) {
+  std::uint64_t& known = row.bus[static_cast<std::uint32_t>(space)];
+  if (known != 0 && known != bus)
+    fail(XIO_ERR_INTERNAL, "two drives see the memory at {} at {:#x} and {:#x}; this is a bug of XIO", start(row),
+         known, bus);
+  known = bus;
 }
 
 void engines::reach(dev::region_view& row) {
@@ -102,9 +100,10 @@ void engines::reach(dev::region_view& row) {
     if (rdma_ != nullptr) adopt_keys(row, rdma_->register_memory(start(row), row.bytes)), keyed = true;
     if (sdma_ != nullptr) sdma_->map(start(row), row.bytes), copied = true;
     for (; mapped < controllers_.size();) {
-      const std::uint64_t bus = controllers_[mapped]->map(start(row), row.bytes);
+      nvme::controller& c = *controllers_[mapped];
+      const std::uint64_t bus = c.map(start(row), row.bytes);
       ++mapped;
-      adopt_bus(row, bus);
+      adopt_bus(row, c.space(), bus);
     }
   } catch (...) {
     while (mapped-- > 0) quietly([&] { controllers_[mapped]->unmap(start(row)); });
@@ -128,10 +127,11 @@ void engines::show_row(std::uint32_t i) {
   if (i != 0) {
     const dev::region_view& known = spans_[i]->known;
     std::copy(std::begin(known.lkey), std::end(known.lkey), row.lkey);
-    row.bus = known.bus == 0 ? 0 : known.bus + (row.base - known.base);
+    for (std::uint32_t s = 0; s < dev::k_bus_spaces; ++s)
+      row.bus[s] = known.bus[s] == 0 ? 0 : known.bus[s] + (row.base - known.base);
   }
   gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
-  gpu::put_value(&device_rows_[i].bus, row.bus);
+  gpu::copy(device_rows_[i].bus, row.bus, sizeof row.bus);
 }
 
 void engines::register_memory(void* base, std::size_t bytes) {
@@ -187,12 +187,14 @@ xio_mem_cache_stats_t engines::cache_stats() const {
 void engines::attach(nvme::controller& c) {
   const std::lock_guard hold(lock_);
   std::vector<void*> mapped;
+  const bool first =
+      std::none_of(controllers_.begin(), controllers_.end(), [&](auto* other) { return other->space() == c.space(); });
   const auto map = [&](dev::region_view& known) {
-    // Without another controller no one holds an older address.
-    if (controllers_.empty()) known.bus = 0;
+    // Without another controller there no one holds an older address.
+    if (first) known.bus[static_cast<std::uint32_t>(c.space())] = 0;
     const std::uint64_t bus = c.map(start(known), known.bytes);
     mapped.push_back(start(known));
-    adopt_bus(known, bus);
+    adopt_bus(known, c.space(), bus);
   };
   try {
     map(regions_.row(0));

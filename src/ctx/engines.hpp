@@ -45,7 +45,7 @@ class engines : memory::engine_side, memory::watcher {
   void unregister_memory(void* base);
   xio_mem_cache_stats_t cache_stats() const;
 
-  // Maps all registered memory into a new controller; detach before it is closed.
+  // Maps all registered memory into a new controller; detach once it has stopped, before it is closed.
   void attach(nvme::controller& c);
   void detach(nvme::controller& c);
 
@@ -55,7 +55,7 @@ class engines : memory::engine_side, memory::watcher {
   void forget(const gpu::block& b) noexcept override;     // by whichever thread frees it
   void drop_row(std::uint32_t i);
   void show_row(std::uint32_t i);  // to kernels: what engines know of it by now
-  void adopt_bus(dev::region_view& row, std::uint64_t bus);
+  void adopt_bus(dev::region_view& row, dev::bus_space space, std::uint64_t bus);
 
   const options& options_;
   bootstrap::channel& channel_;

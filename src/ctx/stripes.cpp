@@ -69,6 +69,12 @@ dev::storage_view stripe(const std::vector<std::string>& names, const std::vecto
   const std::uint64_t bytes = stripe_bytes(attr);
   for (std::size_t m = 0; m < views.size(); ++m) {
     const dev::storage_view& v = views[m];
+    if (v.space != all.space)
+      fail(
+          XIO_ERR_UNSUPPORTED,
+          "{} and {} are drives of different kinds, which see memory at different addresses; put stripes over files or "
+          "over drives, or open each by itself",
+          names[0], names[m]);
     if (v.block_bytes != all.block_bytes || v.page_bytes != all.page_bytes)
       fail(XIO_ERR_ARG, "{} has blocks of {} bytes and {} of {}; stripes need equal blocks", names[m], v.block_bytes,
            names[0], all.block_bytes);

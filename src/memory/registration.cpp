@@ -29,7 +29,7 @@ std::uint32_t registration::add(void* base, std::uint64_t bytes) {
   if (empty == dev::k_max_regions)
     fail(XIO_ERR_NO_MEMORY, "xio_mem_register: {} buffers are registered and that is the most; unregister one",
          dev::k_max_regions - 1);
-  rows_[empty] = dev::region_view{at, bytes, 0, {}, 1, 0};
+  rows_[empty] = dev::region_view{at, bytes, {}, {}, 1, 0};
   return empty;
 }
 

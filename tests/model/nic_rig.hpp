@@ -136,8 +136,12 @@ class nic_rig {
     world->heap_bytes = shape_.heap_bytes;
     world->ticks_per_ms = gpu::ticks_per_ms();
     world->timeout_ticks = shape_.timeout_ms * gpu::ticks_per_ms();
-    world->regions[0] = {
-        reinterpret_cast<std::uint64_t>(p.heap->data()), shape_.heap_bytes, 0, {p.endpoint->heap_keys().lkey[0]}, 1, 0};
+    world->regions[0] = {reinterpret_cast<std::uint64_t>(p.heap->data()),
+                         shape_.heap_bytes,
+                         {},
+                         {p.endpoint->heap_keys().lkey[0]},
+                         1,
+                         0};
     gpu::put_value(p.world.as<dev::world_view>(), *world);
     dev::ctx_view ctx{};
     ctx.world = p.world.as<dev::world_view>();

@@ -19,12 +19,14 @@
 
 namespace xio::dev {
 
-// Bus address of [p, p + bytes), or 0 if no single registered region holds it.
-XIO_DEVICE u64 bus_address(const world_view& w, const void* p, u64 bytes) {
+// Address of [p, p + bytes) for drives of that space, or 0 if no single registered region holds it.
+XIO_DEVICE u64 bus_address(const world_view& w, bus_space space, const void* p, u64 bytes) {
   for (u32 i = 0; i < k_max_regions; ++i) {
     const region_view& g = w.regions[i];
     const u64 at = reinterpret_cast<u64>(p) - g.base;
-    if (g.live != 0 && at < g.bytes && bytes <= g.bytes - at) return g.bus == 0 ? 0 : g.bus + at;
+    if (g.live == 0 || at >= g.bytes || bytes > g.bytes - at) continue;
+    const u64 bus = g.bus[static_cast<u32>(space)];
+    return bus == 0 ? 0 : bus + at;
   }
   return 0;
 }
@@ -68,7 +70,7 @@ XIO_DEVICE xio_status_t check_transfer(const ctx_view& c, wire::nvme::opcode op,
   *out = transfer{s, op, 0, offset, bytes};
   if (bytes == 0 || op == wire::nvme::opcode::write_zeroes) return XIO_OK;
   if (buffer == nullptr) return XIO_ERR_ARG;
-  out->bus = bus_address(*c.world, buffer, bytes);
+  out->bus = bus_address(*c.world, s->space, buffer, bytes);
   if (out->bus == 0) return XIO_ERR_NOT_REGISTERED;
   return out->bus % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
 }

@@ -119,16 +119,20 @@ static_assert(sizeof(peer_view) == 32);
 
 constexpr std::uint32_t k_max_nics = 4;
 
+// Where a drive's addresses mean something: software drives have their own, those of vfio the IOMMU's.
+enum class bus_space : std::uint16_t { software = 0, iommu = 1 };
+constexpr std::uint32_t k_bus_spaces = 2;
+
 // Local memory that engines may reach: the heap and what xio_mem_register added.
 struct region_view {
   std::uint64_t base;
   std::uint64_t bytes;
-  std::uint64_t bus;  // address of base as the NVMe controller sees it; contiguous
+  std::uint64_t bus[k_bus_spaces];  // address of base as NVMe controllers see it, contiguous; 0: they do not
   std::uint32_t lkey[k_max_nics];
   std::uint32_t live;  // 0: empty row
   std::uint32_t pad0;
 };
-static_assert(sizeof(region_view) == 48);
+static_assert(sizeof(region_view) == 56);
 
 // What commands beyond reading, writing and flushing the storage takes.
 enum storage_feature : std::uint32_t { storage_compares = 1, storage_zeroes = 2 };
@@ -145,7 +149,8 @@ struct storage_view {
   std::uint32_t page_bytes;      // CC.MPS
   std::uint32_t slot;            // place in world_view::storages
   std::uint32_t live;
-  std::uint32_t read_only;
+  std::uint16_t read_only;
+  bus_space space;              // of every member
   std::uint32_t features;       // bits of storage_feature, of every member
   std::uint32_t member_queues;  // queue_count / members
   std::uint32_t stripe_log2;    // of the bytes of a stripe, a multiple of the block; of one member any

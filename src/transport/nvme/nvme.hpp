@@ -22,9 +22,9 @@ class controller {
   virtual dev::storage_view view() const = 0;
   virtual dev::ring_view queue_view(std::uint32_t queue) const = 0;  // filled but for `index`
   virtual std::uint32_t queue_count() const = 0;
-  // Memory that commands may name; answers its bus address, contiguous over `bytes`. Controllers that can be open at
-  // the same time in one world must answer the same address for the same memory, so those of one kind share an address
-  // space.
+  // Memory that commands may name; answers its bus address, contiguous over `bytes`. Controllers of one space answer the
+  // same address for the same memory, so that one registration serves all that are open in a world.
+  virtual dev::bus_space space() const = 0;
   virtual std::uint64_t map(void* base, std::size_t bytes) = 0;
   virtual void unmap(void* base) = 0;
 };

@@ -104,6 +104,7 @@ doorbell_reach vfio_controller::show_doorbells(std::uint32_t queues) {
 
 dev::storage_view vfio_controller::view() const {
   dev::storage_view v = queues_->view();
+  v.space = space();
   if (read_only_) v.read_only = 1;
   return v;
 }

@@ -23,6 +23,7 @@ class vfio_controller : public controller, private bus {
   dev::storage_view view() const override;
   dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
   std::uint32_t queue_count() const override { return queues_->count(); }
+  dev::bus_space space() const override { return dev::bus_space::iommu; }
   std::uint64_t map(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
   void unmap(void* base) override { device_->space().unmap(base); }
 
