@@ -157,6 +157,8 @@ XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_err
  * all of them (see stripe_bytes). attr may be null. */
 XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
                                          xio_storage_t* storage);
+/* Local. No kernel may be using it any more. Ops that nobody waited for are ended, carried out or not, before this
+ * returns, and their memory is free for other use. */
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
 XIO_EXPORT xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
                                          uint32_t* block_bytes);

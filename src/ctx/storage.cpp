@@ -57,6 +57,8 @@ storage::~storage() {
   } catch (const std::exception& e) {
     log::debug("while closing {}: {}", name_, e.what());
   }
+  // Commands end before the memory that they name goes.
+  for (const auto& m : members_) m->stop();
   detach();
 }
 

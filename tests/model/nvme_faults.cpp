@@ -160,6 +160,55 @@ TEST(nvme_faults, delayed_and_lost) {
   EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0u);
 }
 
+// Memory that goes while a command has it: behind an IOMMU the drive would be stopped, and here it is told of.
+TEST(nvme_faults, memory_goes_before_the_command) {
+  hand::how apart;
+  apart.direct = false;
+  hand h(apart);
+  h.make_queues();
+  h.device().inject(plan("nvme_delay=1:20ms"));
+  std::memset(h.data(), 0x77, 512);
+  auto& q = h.io_queue();
+  h.put(q, command(w::opcode::read, 1, h));
+  h.ring(q);
+  h.turn();
+  h.device().dma().remove(h.data());
+  EXPECT_EQ(hand::status(h.next(q)), w::k_data_transfer_error);
+  EXPECT_EQ(h.device().dma_faults(), 1u);
+  EXPECT_EQ(h.data()[0], 0x77);
+}
+
+TEST(nvme_faults, memory_goes_under_the_command) {
+  static hand* now;
+  hand::how apart;
+  apart.direct = false;
+  apart.copy = [](void* to, const void* from, std::size_t n) {
+    std::memcpy(to, from, n);
+    now->device().dma().remove(now->data());
+  };
+  hand h(apart);
+  now = &h;
+  h.make_queues();
+  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), w::k_data_transfer_error);
+  EXPECT_EQ(h.device().dma_faults(), 1u);
+}
+
+// What else is unmapped harms nobody; queues are missed at once.
+TEST(nvme_faults, memory_of_queues_goes) {
+  hand::how apart;
+  apart.direct = false;
+  hand h(apart);
+  h.make_queues();
+  h.device().dma().remove(h.data());
+  h.turn(2);
+  EXPECT_EQ(h.io(command(w::opcode::flush, 0, h)), 0u);
+  EXPECT_EQ(h.device().dma_faults(), 0u);
+  h.device().dma().remove(h.memory());
+  h.turn();
+  EXPECT_EQ(h.csts() & w::k_csts_cfs, w::k_csts_cfs);
+  EXPECT_EQ(h.device().dma_faults(), 1u);
+}
+
 // Completions in random order: all come, each once, and not in the order of the commands.
 TEST(nvme_faults, random_order) {
   hand h;

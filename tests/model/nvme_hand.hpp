@@ -28,6 +28,9 @@ class hand {
     std::uint64_t file_bytes = 1 << 20;
     std::uint32_t block = 512;
     bool direct = true;  // the file may read and write the data itself
+    void (*copy)(void*, const void*, std::size_t) = [](void* to, const void* from, std::size_t n) {
+      std::memcpy(to, from, n);
+    };
     bool enabled = true;
     std::uint32_t cc = 0x00460001;  // EN, IOSQES 6, IOCQES 4
   };
@@ -44,7 +47,7 @@ class hand {
     const std::size_t bar_bytes = (model::nvme::controller::bar_bytes(shape_) + 4095) / 4096 * 4096;
     bar_.reset(static_cast<unsigned char*>(aligned_alloc(4096, bar_bytes)));
     std::memset(bar_.get(), 0, bar_bytes);
-    agent_.copy = [](void* to, const void* from, std::size_t n) { std::memcpy(to, from, n); };
+    agent_.copy = h.copy;
     agent_.fence = [] {};  // the completion is a release already
     agent_.direct = h.direct;
     device_ = std::make_unique<model::nvme::controller>(bar_.get(), shape_, *file_, agent_);

@@ -20,6 +20,11 @@ try() {
     grep -v ' info: ' <<<"$out" | tail -n 30 | sed 's/^/  /'
     failures=$((failures + 1))
   fi
+  # A drive that reaches for memory which was taken away from it.
+  if grep 'in memory that is not mapped' <<<"$out"; then
+    echo "FAIL $what: memory was unmapped before its commands ended"
+    failures=$((failures + 1))
+  fi
   if ! grep -q "doorbells $way" <<<"$out"; then
     echo "FAIL $what: nothing says that doorbells are rung by $way"
     failures=$((failures + 1))

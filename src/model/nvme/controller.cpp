@@ -49,6 +49,14 @@ bool controller::poll() {
   if (kill_.exchange(false, std::memory_order_acq_rel)) die("it was told to");
   for (const std::uint32_t qid : dead_queues_) sqs_.erase(qid);
   dead_queues_.clear();
+  if (dma_.removals() != removals_) {
+    removals_ = dma_.removals();
+    if (!has_its_memory()) {
+      note_dma_fault("a queue or its shadows");
+      die("memory of its queues was unmapped");
+      return true;
+    }
+  }
   worked |= check_doorbells();
   for (auto& [qid, sq] : sqs_)
     if (!dead_) worked |= fetch(qid, sq);
@@ -163,6 +171,15 @@ void controller::die(const char* why) {
   log::warn("NVMe model: the controller reports a fatal error (CSTS.CFS): {}", why);
   dead_ = true;
   write_csts(csts_ | w::k_csts_cfs);
+}
+
+bool controller::has_its_memory() const {
+  const auto holds = [&](const std::byte* at, std::uint64_t bytes) { return dma_.holds(at, bytes); };
+  for (const auto& [qid, sq] : sqs_)
+    if (!sq.deleting && !sq.memory.all(std::uint64_t{sq.entries} * sizeof(w::sqe), holds)) return false;
+  for (const auto& [qid, cq] : cqs_)
+    if (!cq.memory.all(std::uint64_t{cq.entries} * sizeof(w::cqe), holds)) return false;
+  return shadow_ == nullptr || (holds(shadow_, page_) && holds(event_index_, page_));
 }
 
 // --- Commands in, completions out --------------------------------------------------------------------

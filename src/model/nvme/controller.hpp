@@ -71,6 +71,8 @@ class controller : public device {
   // Since it was made; thread safe.
   std::uint64_t commands() const { return commands_.load(std::memory_order_relaxed); }
   std::uint64_t invalid_doorbells() const { return invalid_doorbells_.load(std::memory_order_relaxed); }
+  // Of memory that is not mapped, or was taken away while a command or a queue had it: an IOMMU would have stopped it.
+  std::uint64_t dma_faults() const { return dma_faults_.load(std::memory_order_relaxed); }
   std::uint64_t doorbells() const { return doorbells_.load(std::memory_order_relaxed); }  // seen written in the BAR
 
  private:
@@ -131,6 +133,7 @@ class controller : public device {
     std::uint64_t lba;
     wire::nvme::opcode opcode;
     std::vector<segment> data;
+    std::uint64_t removals = 0;  // of the DMA map when `data` was found
     std::vector<std::byte>
         bounce;  // what a compare reads, and when the payload is not memory that the kernel can reach
     bool hold = false;
@@ -150,6 +153,7 @@ class controller : public device {
   bool become_ready();
   void forget_everything();
   void die(const char* why);
+  bool has_its_memory() const;
   bool fetch(std::uint32_t qid, submission_queue& sq);
   void finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t status, std::uint32_t result = 0);
   bool post_answers();
@@ -208,6 +212,8 @@ class controller : public device {
   bool reap_file();
   void end_work(work& w);
   std::uint32_t outcome(work& w);
+  bool still_mapped(const work& w) const;
+  void note_dma_fault(const char* what);
   bool same(const work& w);
 
   registers regs_;
@@ -243,6 +249,7 @@ class controller : public device {
   std::vector<std::unique_ptr<work>> works_;  // in flight and spare
   std::vector<work*> spare_;
   std::size_t in_file_ = 0;
+  std::uint64_t removals_ = 0;  // of the DMA map when the queues' memory was last looked for
   std::vector<file_job*> done_;
   std::vector<work*> refused_;  // by a fault, in the file's name
   clock::time_point looked_at_file_{};
@@ -257,6 +264,7 @@ class controller : public device {
   std::atomic<std::uint64_t> commands_{0};
   std::atomic<std::uint64_t> invalid_doorbells_{0};
   std::atomic<std::uint64_t> doorbells_{0};
+  std::atomic<std::uint64_t> dma_faults_{0};
 };
 
 }  // namespace xio::model::nvme

@@ -15,7 +15,9 @@ std::uint64_t dma_map::add(void* base, std::size_t bytes, memory kind) {
 void dma_map::remove(const void* base) {
   std::lock_guard hold(lock_);
   const auto it = std::find_if(ranges_.begin(), ranges_.end(), [&](const range& r) { return r.base == base; });
-  if (it != ranges_.end()) ranges_.erase(it);
+  if (it == ranges_.end()) return;
+  ranges_.erase(it);
+  removals_.fetch_add(1, std::memory_order_release);
 }
 
 // Ranges may overlap (a registered part of the heap); the one that reaches farthest serves longest.
@@ -28,6 +30,17 @@ dma_map::target dma_map::find(std::uint64_t bus) const {
     if (r.bytes - at > best.bytes) best = target{r.base + at, r.bytes - at, r.kind};
   }
   return best;
+}
+
+bool dma_map::holds(const std::byte* at, std::uint64_t bytes) const {
+  while (bytes != 0) {
+    const target t = find(reinterpret_cast<std::uint64_t>(at) + k_bus_offset);
+    if (t.bytes == 0) return false;
+    const std::uint64_t n = std::min(bytes, t.bytes);
+    at += n;
+    bytes -= n;
+  }
+  return true;
 }
 
 std::byte* dma_map::host(std::uint64_t bus, std::uint64_t bytes) const {

@@ -2,6 +2,7 @@
 // What the drive may reach: ranges of bus addresses. They differ from the process's addresses, as behind an IOMMU, so
 // that an address that nobody translated is found out.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -27,6 +28,10 @@ class dma_map {
   std::uint64_t add(void* base, std::size_t bytes, memory kind);
   void remove(const void* base);
   target find(std::uint64_t bus) const;
+  // Whether all of that memory is still mapped, once somebody has kept its address.
+  bool holds(const std::byte* at, std::uint64_t bytes) const;
+  // How often something was taken away: while it stays, so does everything that was found.
+  std::uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
   // Host memory of at least that many bytes, or null.
   std::byte* host(std::uint64_t bus, std::uint64_t bytes) const;
 
@@ -39,6 +44,7 @@ class dma_map {
   };
   mutable std::mutex lock_;
   std::vector<range> ranges_;
+  std::atomic<std::uint64_t> removals_{0};
 };
 
 }  // namespace xio::model::nvme

@@ -152,7 +152,9 @@ std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command,
   const std::uint64_t bytes = std::uint64_t{w::blocks_of(command)} * file_.block_bytes();
   if (shape_.mdts_bytes != 0 && bytes > shape_.mdts_bytes) return w::k_invalid_field;
   work& one = new_work(sqid, command, o);
+  one.removals = dma_.removals();
   std::uint32_t bad = gather(command, bytes, one.data);
+  if (bad == w::k_data_transfer_error) note_dma_fault("a command");
   if (bad == w::k_ok && one.opcode == w::opcode::write && !whole()) bad = w::k_write_fault;
   if (bad != w::k_ok) {
     spare_.push_back(&one);
@@ -261,6 +263,10 @@ std::uint32_t controller::outcome(work& one) {
                 file_.path(), one.job.offset, errno_text(one.job.error));
     return reads ? w::k_unrecovered_read : w::k_write_fault;
   }
+  if (!still_mapped(one)) {
+    note_dma_fault("a command's data");
+    return w::k_data_transfer_error;
+  }
   if (one.opcode == w::opcode::compare) return same(one) ? w::k_ok : w::k_compare_failure;
   if (!one.bounce.empty() && reads) {
     const std::byte* at = one.bounce.data();
@@ -271,6 +277,18 @@ std::uint32_t controller::outcome(work& one) {
     payload_.fence();
   }
   return w::k_ok;
+}
+
+// What the file was read into, or written from, may have been taken away meanwhile.
+bool controller::still_mapped(const work& one) const {
+  return one.removals == dma_.removals() ||
+         std::all_of(one.data.begin(), one.data.end(), [&](const segment& s) { return dma_.holds(s.at, s.bytes); });
+}
+
+void controller::note_dma_fault(const char* what) {
+  dma_faults_.fetch_add(1, std::memory_order_relaxed);
+  if (complaints_++ < k_most_complaints)
+    log::warn("NVMe model: {} is in memory that is not mapped for the drive", what);
 }
 
 bool controller::same(const work& one) {

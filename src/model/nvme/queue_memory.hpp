@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where the entries of a queue are: in one piece, or in pages that a PRP list names.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,6 +23,13 @@ class queue_memory {
   std::byte* entry(std::uint32_t index, std::size_t bytes) const {
     const std::uint64_t offset = std::uint64_t{index} * bytes;
     return base_ != nullptr ? base_ + offset : pages_[offset / page_] + offset % page_;
+  }
+
+  // Whether holds(at, bytes) says so of all of them.
+  template <class Holds>
+  bool all(std::uint64_t bytes, Holds&& holds) const {
+    if (base_ != nullptr) return holds(base_, bytes);
+    return std::all_of(pages_.begin(), pages_.end(), [&](const std::byte* page) { return holds(page, page_); });
   }
 
  private:

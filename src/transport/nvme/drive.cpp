@@ -65,7 +65,7 @@ drive::drive(std::string name, void* registers, bus& b, std::chrono::millisecond
     enable();
     identify();
   } catch (...) {
-    write32(w::k_reg_cc, 0);
+    halt();
     throw;
   }
 }
@@ -80,6 +80,7 @@ drive::~drive() {
     wait_status(w::k_csts_rdy, 0, ready_timeout_, "stop");
   } catch (const error& e) {
     log::warn("{}", e.what());
+    bus_.cut_off();
   }
 }
 
@@ -182,6 +183,25 @@ void drive::choose_namespace() {
   fail(XIO_ERR_ARG, "{} has no active namespace {}; name one that it has", name_, wanted);
 }
 
+void check_namespace(const drive_facts& f, const xio_storage_attr_t& attr, const std::string& name) {
+  if ((attr.flags & (XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE)) != 0)
+    fail(XIO_ERR_ARG, "cannot open {}: only files are created or emptied; leave both flags out", name);
+  if (attr.block_bytes != 0 && attr.block_bytes != f.block_bytes)
+    fail(XIO_ERR_ARG, "cannot open {}: its blocks have {} bytes and not {}; ask for 0 or for what it has", name,
+         f.block_bytes, attr.block_bytes);
+  if (f.blocks == 0 || f.blocks > ~std::uint64_t{0} / f.block_bytes)
+    fail(XIO_ERR_IO, "cannot open {}: it claims {} blocks of {} bytes, which cannot be; use another drive", name,
+         f.blocks, f.block_bytes);
+  if (f.transfer_bytes < f.block_bytes)
+    fail(XIO_ERR_UNSUPPORTED, "cannot open {}: its commands carry {} bytes and its blocks have {}; use another drive",
+         name, f.transfer_bytes, f.block_bytes);
+  if (f.blocks * f.block_bytes < attr.bytes)
+    fail(XIO_ERR_ARG, "cannot open {}: it has {} bytes and {} were asked for; ask for less, or use a larger drive",
+         name, f.blocks * f.block_bytes, attr.bytes);
+  if (f.read_only && (attr.flags & XIO_STORAGE_READ_ONLY) == 0)
+    fail(XIO_ERR_ARG, "cannot open {}: the namespace is write protected; open it with XIO_STORAGE_READ_ONLY", name);
+}
+
 void drive::use_shadow_doorbells(std::shared_ptr<drive_memory> shadow, std::shared_ptr<drive_memory> events) {
   events_ = std::move(events);
   admin(w::make_doorbell_buffer_config(shadow->address(), events_->address()), "Doorbell Buffer Config");
@@ -201,10 +221,28 @@ void drive::create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_
   admin(w::make_create_sq(qid, sq_entries, sq, qid), "Create I/O Submission Queue");
 }
 
-void drive::delete_queues(std::uint32_t qid) {
-  if (lost_) return;
-  admin(w::make_delete_queue(w::admin::delete_sq, qid), "Delete I/O Submission Queue");
-  admin(w::make_delete_queue(w::admin::delete_cq, qid), "Delete I/O Completion Queue");
+void drive::delete_queues(std::uint32_t qid) noexcept {
+  if (halted_) return;
+  try {
+    if (lost_) return halt();
+    admin(w::make_delete_queue(w::admin::delete_sq, qid), "Delete I/O Submission Queue");
+    admin(w::make_delete_queue(w::admin::delete_cq, qid), "Delete I/O Completion Queue");
+  } catch (const error& e) {
+    log::warn("{}", e.what());
+    halt();
+  }
+}
+
+// A reset ends commands wherever they are (NVMe base 2.0, 3.7.2).
+void drive::halt() noexcept {
+  lost_ = halted_ = true;
+  try {
+    write32(w::k_reg_cc, 0);
+    wait_status(w::k_csts_rdy, 0, ready_timeout_, "stop");
+  } catch (const error& e) {
+    log::warn("{}", e.what());
+    bus_.cut_off();
+  }
 }
 
 // The shadow of the admin queue is kept and its register always rung: set-up needs no economy.

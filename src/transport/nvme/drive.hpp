@@ -9,6 +9,7 @@
 
 #include "gpu/gpu.hpp"
 #include "xio/wire/nvme.hpp"
+#include "xio/xio.h"
 
 namespace xio::nvme {
 
@@ -18,6 +19,8 @@ class bus {
   virtual ~bus() = default;
   virtual std::uint64_t map_queue(void* base, std::size_t bytes) = 0;  // answers the bus address, contiguous
   virtual void unmap_queue(void* base) = 0;
+  // Ends the drive's DMA where it does not stop when it is told to.
+  virtual void cut_off() {}
   // Memory of the bus's own for queues and lists, zeroed and page-aligned, where there is such (that of another PCI
   // device, for one). Null: take the platform's. Goes through map_queue like any other.
   virtual void* lend(std::size_t /*bytes*/) { return nullptr; }
@@ -62,6 +65,9 @@ struct drive_facts {
   bool read_only = false;
 };
 
+// What the namespace must be for what was asked; throws one sentence.
+void check_namespace(const drive_facts& f, const xio_storage_attr_t& attr, const std::string& name);
+
 // Longer transfers are split even where the drive would take them: every command id has room for its list.
 constexpr std::uint32_t k_most_transfer = 8u << 20;
 
@@ -84,9 +90,10 @@ class drive {
   std::uint32_t request_queues(std::uint32_t wanted);
   void create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
                      std::uint32_t cq_entries);
-  void delete_queues(std::uint32_t qid);
+  // Afterwards no command of theirs touches memory: a drive that does not delete them is disabled, all of it.
+  void delete_queues(std::uint32_t qid) noexcept;
   // It cannot reach memory any more, so it is asked nothing: its registers alone are set back at the end.
-  void abandon() { lost_ = true; }
+  void abandon() { lost_ = halted_ = true; }
   // Doorbell Buffer Config (NVMe base 2.0, 5.8): a page of shadows and one of EventIdx. The drive keeps them: the
   // controller may look at them until it is disabled.
   void use_shadow_doorbells(std::shared_ptr<drive_memory> shadow, std::shared_ptr<drive_memory> events);
@@ -98,6 +105,7 @@ class drive {
   void write64(std::uint32_t offset, std::uint64_t value) const;
   void wait_status(std::uint32_t mask, std::uint32_t value, std::chrono::milliseconds limit, const char* what) const;
   void enable();
+  void halt() noexcept;
   void identify();
   void choose_namespace();
   void ring_admin(std::uint32_t* doorbell, std::uint32_t value) const;
@@ -114,7 +122,8 @@ class drive {
   std::uint32_t phase_ = 1;
   std::uint16_t next_cid_ = 0;
   std::shared_ptr<drive_memory> shadow_, events_;
-  bool lost_ = false;  // an admin command got no answer: nothing more can be asked
+  bool lost_ = false;    // an admin command got no answer: nothing more can be asked
+  bool halted_ = false;  // it does no DMA any more
   drive_facts facts_;
 };
 

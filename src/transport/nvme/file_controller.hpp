@@ -21,6 +21,7 @@ class file_controller : public controller, private bus {
   dev::storage_view view() const override { return queues_->view(); }
   dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
   std::uint32_t queue_count() const override { return queues_->count(); }
+  void stop() noexcept override { queues_->stop(); }
   dev::bus_space space() const override { return dev::bus_space::software; }
   std::uint64_t map(void* base, std::size_t bytes) override;
   void unmap(void* base) override;

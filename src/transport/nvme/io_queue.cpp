@@ -5,8 +5,6 @@
 #include <bit>
 #include <vector>
 
-#include "base/error.hpp"
-#include "base/log.hpp"
 #include "xio/device/nvme.hpp"
 
 namespace xio::nvme {
@@ -43,12 +41,21 @@ io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64
   drive_.create_queues(qid, sq_.address(), depth, cq_.address(), cq_depth_);
 }
 
-io_queue::~io_queue() {
-  try {
-    drive_.delete_queues(qid_);
-  } catch (const error& e) {
-    log::warn("{}", e.what());
-  }
+io_queue::~io_queue() { stop(); }
+
+void io_queue::stop() noexcept {
+  if (!stopped_) drive_.delete_queues(qid_);
+  stopped_ = true;
+}
+
+void io_queue::fail(xio_status_t status, std::uint32_t vendor) const {
+  auto* state = state_.as<dev::ring_state>();
+  std::uint32_t failed = 0;
+  gpu::copy(&failed, &state->failed, sizeof failed);
+  if (failed != 0) return;
+  gpu::copy(&state->failed_ticket, &state->completed, sizeof state->completed);
+  gpu::put_value(&state->vendor, vendor);
+  gpu::put_value(&state->failed, static_cast<std::uint32_t>(status));
 }
 
 void io_queue::start_at(std::uint64_t ticket) {

@@ -7,6 +7,7 @@
 #include "memory/mode.hpp"
 #include "transport/nvme/drive.hpp"
 #include "xio/device/view.hpp"
+#include "xio/xio.h"
 
 namespace xio::nvme {
 
@@ -21,6 +22,11 @@ class io_queue {
   io_queue& operator=(const io_queue&) = delete;
 
   dev::ring_view view() const;  // filled but for `index` and what doorbells::show fills
+  // The ring takes no more work, and who waits for it hears that status. The first failure of a ring stays: it says
+  // more.
+  void fail(xio_status_t status, std::uint32_t vendor) const;
+  // Deletes the queues, which ends their commands. The ring's own memory stays.
+  void stop() noexcept;
 
  private:
   void start_at(std::uint64_t ticket);
@@ -30,6 +36,7 @@ class io_queue {
   std::uint32_t depth_;
   std::uint32_t cq_depth_;
   std::uint32_t op_count_;
+  bool stopped_ = false;
   drive_memory sq_, cq_;
   std::optional<drive_memory> lists_;
   gpu::buffer state_, sequence_, op_words_;

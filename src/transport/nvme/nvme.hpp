@@ -22,6 +22,9 @@ class controller {
   virtual dev::storage_view view() const = 0;
   virtual dev::ring_view queue_view(std::uint32_t queue) const = 0;  // filled but for `index`
   virtual std::uint32_t queue_count() const = 0;
+  // Ends what the queues still do: from then on no command touches memory, and none is taken. Before the memory that
+  // commands name is unmapped; the views above stay as they are.
+  virtual void stop() noexcept = 0;
   // Memory that commands may name; answers its bus address, contiguous over `bytes`. Controllers of one space answer the
   // same address for the same memory, so that one registration serves all that are open in a world.
   virtual dev::bus_space space() const = 0;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace xio::nvme {
 namespace {
@@ -58,6 +59,19 @@ dev::storage_view queue_set::view() const {
   v.features = (f.compares ? dev::storage_compares : 0u) | (f.zeroes ? dev::storage_zeroes : 0u);
   v.stripe_log2 = 63;  // one stripe
   return v;
+}
+
+void queue_set::fail(xio_status_t status, std::uint32_t vendor) const {
+  for (const auto& q : queues_) q->fail(status, vendor);
+}
+
+void queue_set::stop() noexcept {
+  try {
+    fail(XIO_ERR_STATE, 0);
+  } catch (const std::exception& e) {
+    log::debug("while closing {}: {}", drive_.name(), e.what());
+  }
+  for (const auto& q : queues_) q->stop();
 }
 
 dev::ring_view queue_set::queue_view(std::uint32_t queue) const {

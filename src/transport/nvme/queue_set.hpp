@@ -32,6 +32,9 @@ class queue_set {
   // As controller::view and queue_view.
   dev::storage_view view() const;
   dev::ring_view queue_view(std::uint32_t queue) const;
+  // As io_queue's, of every queue.
+  void fail(xio_status_t status, std::uint32_t vendor) const;
+  void stop() noexcept;  // the rings fail with XIO_ERR_STATE
 
  private:
   drive& drive_;

@@ -37,7 +37,7 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
   try {
     drive_ = std::make_unique<drive>(name, device_->registers(), static_cast<bus&>(*this),
                                      std::chrono::milliseconds(o.timeout_ms), place_.nsid);
-    check(attr);
+    check_namespace(drive_->facts(), attr, name);
     queues_ = std::make_unique<queue_set>(*drive_, attr, o, machine, show_doorbells(wanted), where);
     watch_ = std::make_unique<vfio_watch>(*device_, [this](const auto& what, auto csts) { lose(what, csts); });
   } catch (...) {
@@ -55,34 +55,19 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
 
 vfio_controller::~vfio_controller() { close(); }
 
-void vfio_controller::close() noexcept {
+// The watch goes first: what it would see from here on is our own doing.
+void vfio_controller::stop() noexcept {
   watch_.reset();
   if (cut_off_ && drive_ != nullptr) drive_->abandon();
+  if (queues_ != nullptr) queues_->stop();
+}
+
+void vfio_controller::close() noexcept {
+  stop();
   queues_.reset();
   drive_.reset();
   if (kernel_page_ != nullptr) gpu::unmap_registers(device_->registers() + w::k_reg_doorbells);
   device_.reset();
-}
-
-// What the namespace must be for what was asked.
-void vfio_controller::check(const xio_storage_attr_t& attr) const {
-  const drive_facts& f = drive_->facts();
-  if ((attr.flags & (XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE)) != 0)
-    fail(XIO_ERR_ARG, "cannot open {}: only files are created or emptied; leave both flags out", name_);
-  if (attr.block_bytes != 0 && attr.block_bytes != f.block_bytes)
-    fail(XIO_ERR_ARG, "cannot open {}: its blocks have {} bytes and not {}; ask for 0 or for what it has", name_,
-         f.block_bytes, attr.block_bytes);
-  if (f.blocks == 0 || f.blocks > ~std::uint64_t{0} / f.block_bytes)
-    fail(XIO_ERR_IO, "cannot open {}: it claims {} blocks of {} bytes, which cannot be; use another drive", name_,
-         f.blocks, f.block_bytes);
-  if (f.transfer_bytes < f.block_bytes)
-    fail(XIO_ERR_UNSUPPORTED, "cannot open {}: its commands carry {} bytes and its blocks have {}; use another drive",
-         name_, f.transfer_bytes, f.block_bytes);
-  if (f.blocks * f.block_bytes < attr.bytes)
-    fail(XIO_ERR_ARG, "cannot open {}: it has {} bytes and {} were asked for; ask for less, or use a larger drive",
-         name_, f.blocks * f.block_bytes, attr.bytes);
-  if (f.read_only && !read_only_)
-    fail(XIO_ERR_ARG, "cannot open {}: the namespace is write protected; open it with XIO_STORAGE_READ_ONLY", name_);
 }
 
 // Kernels get the doorbells and nothing else of the controller.
@@ -109,21 +94,13 @@ dev::storage_view vfio_controller::view() const {
   return v;
 }
 
-// By the watch's thread. The first failure of a ring stays: it says more.
+// By the watch's thread.
 void vfio_controller::lose(const std::string& what, std::uint32_t csts) {
   log::warn("{}: {} (CSTS {:#x})", name_, what, csts);
   // Before anybody hears of it: what its commands name may be used for something else, or be unmapped, from then on.
   cut_off_ = true;
   if (!device_->cut_off()) log::debug("{}: its DMA could not be ended", name_);
-  for (std::uint32_t i = 0; i < queues_->count(); ++i) {
-    dev::ring_state* state = queues_->queue_view(i).state;
-    std::uint32_t failed = 0;
-    gpu::copy(&failed, &state->failed, sizeof failed);
-    if (failed != 0) continue;
-    gpu::copy(&state->failed_ticket, &state->completed, sizeof state->completed);
-    gpu::put_value(&state->vendor, csts);
-    gpu::put_value(&state->failed, static_cast<std::uint32_t>(XIO_ERR_TRANSPORT));
-  }
+  queues_->fail(XIO_ERR_TRANSPORT, csts);
 }
 
 }  // namespace xio::nvme

@@ -23,6 +23,7 @@ class vfio_controller : public controller, private bus {
   dev::storage_view view() const override;
   dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
   std::uint32_t queue_count() const override { return queues_->count(); }
+  void stop() noexcept override;
   dev::bus_space space() const override { return dev::bus_space::iommu; }
   std::uint64_t map(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
   void unmap(void* base) override { device_->space().unmap(base); }
@@ -30,10 +31,10 @@ class vfio_controller : public controller, private bus {
  private:
   std::uint64_t map_queue(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
   void unmap_queue(void* base) override { device_->space().unmap(base); }
+  void cut_off() override { device_->cut_off(); }
   void* lend(std::size_t bytes) override { return lender_ == nullptr ? nullptr : lender_->lend(bytes); }
   void take_back(void* base) override { lender_->take_back(base); }
 
-  void check(const xio_storage_attr_t& attr) const;
   doorbell_reach show_doorbells(std::uint32_t queues);
   void lose(const std::string& what, std::uint32_t csts);
   void close() noexcept;
