@@ -120,6 +120,20 @@ TEST_F(function, has_no_iommu) {
   remove("/sys/bus/pci/devices/0000:3b:00.0/iommu_group");
   const std::string why = refused(XIO_ERR_UNSUPPORTED);
   EXPECT_TRUE(has(why, "behind no IOMMU") && has(why, "intel_iommu=on")) << why;
+  // Nor is one sent to bind a drive that vfio-pci would not take.
+  driver("nvme");
+  EXPECT_EQ(refused(XIO_ERR_UNSUPPORTED), why);
+  remove("/sys/bus/pci/devices/0000:3b:00.0/driver");
+  EXPECT_EQ(refused(XIO_ERR_UNSUPPORTED), why);
+}
+
+// vfio's mode without an IOMMU: its group is made up, and its drive would reach everything.
+TEST_F(function, has_a_group_without_iommu) {
+  t.file("/sys/kernel/iommu_groups/17/name", "vfio-noiommu\n");
+  const std::string why = refused(XIO_ERR_UNSUPPORTED);
+  EXPECT_TRUE(has(why, "behind no IOMMU") && has(why, "intel_iommu=on")) << why;
+  t.file("/sys/kernel/iommu_groups/17/name", "other\n");
+  EXPECT_EQ(find_vfio_group(t.root, k_bdf, k_name), 17u);
 }
 
 TEST_F(function, tells_who_else_is_in_the_group) {

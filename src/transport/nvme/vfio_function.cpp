@@ -36,10 +36,15 @@ std::uint32_t number_in(const std::string& text, int base, std::uint32_t otherwi
   return ec == std::errc{} && end == text.data() + text.size() ? value : otherwise;
 }
 
-std::uint32_t class_of(const fs::path& function) {
-  std::ifstream in(function / "class");
+std::string first_word(const fs::path& file) {
+  std::ifstream in(file);
   std::string text;
   in >> text;
+  return text;
+}
+
+std::uint32_t class_of(const fs::path& function) {
+  const std::string text = first_word(function / "class");
   return text.starts_with("0x") ? number_in(text.substr(2), 16, 0) : 0;
 }
 
@@ -49,6 +54,13 @@ std::string how_to_bind(const std::string& bdf) {
       "/sys/bus/pci/devices/{0}/driver_override; echo {0} > /sys/bus/pci/devices/{0}/driver/unbind; echo {0} > "
       "/sys/bus/pci/drivers_probe)",
       bdf);
+}
+
+[[noreturn]] void no_iommu(const std::string& name, const std::string& bdf) {
+  fail(XIO_ERR_UNSUPPORTED,
+       "cannot open {}: {} is behind no IOMMU, and would reach all memory; switch it on in the firmware (VT-d, AMD-Vi) "
+       "and boot Linux with intel_iommu=on or amd_iommu=on",
+       name, bdf);
 }
 
 }  // namespace
@@ -85,15 +97,15 @@ std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, c
   if (driver != "vfio-pci") {
     if (const std::string who = holder_of_disks(root, disks_of(root, bdf)); !who.empty())
       fail(XIO_ERR_STATE, "cannot open {}: {}; free it first, or use another drive", name, who);
+    // vfio-pci would not take it.
+    if (!fs::exists(fs::symlink_status(function / "iommu_group", ec))) no_iommu(name, bdf);
     fail(XIO_ERR_STATE, "cannot open {}: {} is bound to {} and not to vfio-pci, so bind it: {}", name, bdf,
          driver.empty() ? "no driver" : "the driver " + driver, how_to_bind(bdf));
   }
   const std::uint32_t group = number_in(target_name(function / "iommu_group"), 10, k_no_group);
-  if (group == k_no_group)
-    fail(XIO_ERR_UNSUPPORTED,
-         "cannot open {}: {} is behind no IOMMU; switch it on in the firmware (VT-d, AMD-Vi) and boot Linux with "
-         "intel_iommu=on or amd_iommu=on",
-         name, bdf);
+  // vfio's mode without an IOMMU makes up a group of this name (Linux, drivers/vfio/group.c).
+  const fs::path group_name = root + fmt::format("/sys/kernel/iommu_groups/{}/name", group);
+  if (group == k_no_group || first_word(group_name) == "vfio-noiommu") no_iommu(name, bdf);
   return group;
 }
 
