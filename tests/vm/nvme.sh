@@ -53,6 +53,8 @@ guest() {
   for disk in small large faulty plugged shared labelled; do
     rm -f "$work/$disk.img" && truncate -s 4M "$work/$disk.img" || return 125
   done
+  head -c 1M /dev/zero | tr '\0' s >"$work/sealed.img" || return 125
+  rm -f "$work/bare.img" && truncate -s 1M "$work/bare.img" || return 125
   rm -f "$work/window" && truncate -s 16M "$work/window" || return 125
   VM_IOMMU=1 VM_MEM=1536 VM_TIMEOUT=420 "$here/run" "$work/share" nvme_guest.sh \
     -chardev "pipe,id=qmp,path=$work/qmp" -mon "chardev=qmp,mode=control" \
@@ -63,6 +65,8 @@ guest() {
     -drive "file=$work/large.img,if=none,id=large,format=raw" \
     -device "nvme,id=c1,serial=large,addr=11.0,mdts=7,max_ioqpairs=64" \
     -device "nvme-ns,drive=large,bus=c1,nsid=3,logical_block_size=4096,physical_block_size=4096" \
+    -drive "file=$work/sealed.img,if=none,id=sealed,format=raw,readonly=on" \
+    -device "nvme-ns,drive=sealed,bus=c1,nsid=4,logical_block_size=4096,physical_block_size=4096" \
     -blockdev "$faulty" -device "nvme,id=c2,serial=faulty,addr=12.0,mdts=0,drive=faulty" \
     -drive "file=$work/shared.img,if=none,id=shared,format=raw" \
     -device "nvme,id=c4,serial=shared,addr=13.0,multifunction=on,drive=shared" \
@@ -71,7 +75,11 @@ guest() {
     -drive "file=$work/plugged.img,if=none,id=plugged,format=raw" \
     -device "nvme,id=c3,serial=plugged,bus=rootport,drive=plugged" \
     -object "memory-backend-file,id=window,share=on,mem-path=$work/window,size=16M" \
-    -device "ivshmem-plain,memdev=window,addr=0a.0"
+    -device "ivshmem-plain,memdev=window,addr=0a.0" \
+    -device "pxb-pcie,id=pxb,bus_nr=0x40,bus=pcie.0,addr=14.0,bypass_iommu=on" \
+    -drive "file=$work/bare.img,if=none,id=bare,format=raw" \
+    -device "pcie-root-port,id=bareport,bus=pxb,chassis=2,slot=2" \
+    -device "nvme,serial=bare,bus=bareport,drive=bare"
 }
 
 # Whether QEMU itself died of a signal, which the shell says: its translator does that now and then where vfio is at work.

@@ -13,6 +13,10 @@
 //       compares and zeroes the second quarter, then writes it as it was
 //   faults NAME READ WRITE
 //       block READ cannot be read and WRITE not be written: who asked for them is told, nobody else
+//   leave NAME
+//       closed with its queue full of reads: from then on the memory is nobody's but ours
+//   sealed NAME
+//       a namespace whose medium cannot be written: it can be read, and a write ends in a status
 //   endless NAME
 //       reads until somebody takes the drive away, which ends everything in time
 //   stamp DISK SALT
@@ -310,6 +314,59 @@ void fault(const rig::team& t, const char* name, uint64_t bad, bool write, uint3
               static_cast<unsigned long long>(bad), info.vendor);
 }
 
+// ---- closing with work under way ----------------------------------------------------------------------------------
+
+__global__ void leave_reads(job j, uint32_t rounds) {
+  for (uint32_t i = 0; i < rounds; ++i)
+    xio_read_nbi(j.ctx, j.buffer + threadIdx.x * j.bytes, j.storage, threadIdx.x * j.bytes, j.bytes);
+}
+
+void leave(const rig::team& t, const char* name) {
+  constexpr uint32_t k_lanes = 32;
+  constexpr uint64_t k_each = 64 << 10;
+  auto* memory = arena(t, k_lanes * k_each);
+  // Again and again: where in its commands a drive is caught is luck.
+  for (int round = 0; round < 5; ++round) {
+    {
+      const drive d(t, name, 1);
+      const job j{t.ctx, d.storage, memory, 0, k_each, d.block, 0, nullptr};
+      RUN(leave_reads, 1, k_lanes, j, 4u);
+    }
+    std::memset(memory, 0xa5, k_lanes * k_each);
+    usleep(100000);
+    size_t wrong = 0;
+    for (size_t i = 0; i < k_lanes * k_each; ++i) wrong += memory[i] != 0xa5;
+    rig::expect(wrong == 0, "%zu bytes were read after the drive was closed", wrong);
+  }
+}
+
+// ---- media that cannot be written ---------------------------------------------------------------------------------
+
+void sealed(const rig::team& t, const char* name) {
+  const rig::device_array<int> statuses(1), wrong(1);
+  auto* memory = arena(t, 4096);
+  for (const bool said : {true, false}) {
+    xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+    attr.flags = said ? XIO_STORAGE_READ_ONLY : 0;
+    xio_storage_t storage{};
+    MUST(xio_storage_open(t.world(), name, &attr, &storage));
+    std::memset(memory, 0xee, 4096);
+    const job j{t.ctx, storage, memory, 0, 4096, 4096, 0, wrong.data()};
+    RUN(one_op, 1, 1, j, false);
+    rig::expect(memory[0] == 's' && memory[4095] == 's', "%s reads as %02x", name, memory[0]);
+    RUN(each_its_block, 1, 1, j, true, statuses.data());
+    // What is opened as read-only is not even asked.
+    const int told = statuses.get()[0];
+    rig::expect(told == (said ? XIO_ERR_ARG : XIO_ERR_STORAGE), "a write says %d", told);
+    xio_error_info_t info{};
+    MUST(xio_ctx_error(t.world(), t.ctx, &info));
+    if (!said) std::printf("sealed %s: a write failed with 0x%x\n", name, info.vendor);
+    RUN(quiet, 1, 1, j, statuses.data());
+    MUST(xio_storage_close(t.world(), storage));
+  }
+  rig::expect(wrong.get()[0] == 0, "%d reads failed", wrong.get()[0]);
+}
+
 // ---- drives that go away ------------------------------------------------------------------------------------------
 
 __global__ void keep_reading(job j, int* status) {
@@ -380,6 +437,10 @@ int main(int argc, char** argv) {
   } else if (verb == "faults" && argc == 5) {
     fault(t, argv[2], number(argv[3]), false, 0x281);
     fault(t, argv[2], number(argv[4]), true, 0x280);
+  } else if (verb == "leave") {
+    leave(t, argv[2]);
+  } else if (verb == "sealed") {
+    sealed(t, argv[2]);
   } else if (verb == "endless") {
     endless(t, argv[2]);
   } else {

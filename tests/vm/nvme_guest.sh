@@ -65,6 +65,9 @@ bind() {
 }
 driver_is() { [ "$(driver "$1")" = "$2" ]; }
 
+# On a bus that the IOMMU leaves out, where interrupts get lost: the kernel's driver would wait for them.
+bare=$(cd "$devices/0000:40:00.0" && echo 0000:*:00.0)
+echo vfio-pci >"$devices/$bare/driver_override"
 modprobe nvme
 plugged=$(cd "$devices/0000:00:1c.0" && echo 0000:*:00.0)
 for drive in $small $large $faulty $shared "$plugged"; do
@@ -89,7 +92,14 @@ for drive in $small $large; do run "the kernel writes $drive" stamp "/dev/$(disk
 modprobe vfio-pci && modprobe vfio_iommu_type1
 for drive in $small $large $faulty $shared "$plugged"; do bind "$drive" vfio-pci; done
 
-run 'refused by vfio and by drives' refused nvme:$small/9 nvme:$small/2 nvme:$shared/1
+# vfio-pci does not take what it cannot guard.
+echo "$bare" >/sys/bus/pci/drivers_probe
+if [ -e "$devices/$bare/driver" ]; then fail "$bare has the driver $(driver "$bare")"; fi
+truncate -s 1M /tmp/file
+run 'refused by vfio and by drives' refused nvme:$small/9 nvme:$small/2 nvme:$shared/1 "nvme:$bare/1" \
+  file:/tmp/file,nvme:$small/1
+said "refused nvme:$bare/1.*$bare is behind no IOMMU.*intel_iommu=on" 'no IOMMU'
+said 'refused file:/tmp/file,nvme.*different kinds.*open each by itself' 'stripes over a file and a drive'
 said "refused nvme:$small/9.*no active namespace 9" 'no such namespace'
 said "refused nvme:$small/2.*8 bytes of metadata" 'metadata'
 said "refused nvme:$shared/1.*not viable.*$other (virtio-pci)" 'a group with others in it'
@@ -116,6 +126,12 @@ XIO_NVME_DOORBELL=bar XIO_NVME_QUEUE_BAR=$window/2 XIO_TEST_WINDOW=$devices/$win
   run 'queues, lists and data in the memory of another device' move nvme:$large/3 1 3 4 2
 
 run 'two drives at the same time' copy nvme:$small/1 nvme:$large/3
+truncate -s 4M /tmp/file
+run 'a drive and a file at the same time' copy nvme:$small/1 file:/tmp/file
+run 'a file and a drive at the same time' copy file:/tmp/file nvme:$large/3
+run 'a drive closed with its queue full' leave nvme:$large/3
+run 'a medium that cannot be written' sealed nvme:$large/4
+sed -n 's/^sealed/  sealed/p' /tmp/said
 run 'compare and write zeroes' zero nvme:$large/3
 run 'the same on one that takes any length at once' zero nvme:$faulty/1
 run 'the same on stripes over two drives' zero "nvme:$small/1,nvme:$plugged/1"
