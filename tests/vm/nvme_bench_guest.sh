@@ -42,6 +42,11 @@ theirs() {
 
 file=$(disk 0000:00:11.0) null=$(disk 0000:00:13.0)
 if [ ! -b "$file" ] || [ ! -b "$null" ]; then echo "no disks of the kernel" && exit 1; fi
+# The parts of an op, one at a time: steps WHAT BDF OP WAY
+steps() {
+  XIO_NVME_DOORBELL=$4 timeout 60 "$builddir/bench/nvme" steps "nvme:$2/1" "$3" 2000 >/tmp/steps || exit 1
+  sed -n "s/^steps [a-z]*/steps $1-$4/p" /tmp/steps
+}
 while [ "$rounds" -gt 0 ]; do
   for op in read write; do
     ours "file-$op-1" 0000:00:10.0 $op 1 auto ''
@@ -52,5 +57,11 @@ while [ "$rounds" -gt 0 ]; do
     theirs "null-$op-64" "$null" $op 64 io_uring
   done
   rounds=$((rounds - 1))
+done
+for op in read write; do
+  for way in bar shadow; do
+    steps "file-$op" 0000:00:10.0 $op $way
+    steps "null-$op" 0000:00:12.0 $op $way
+  done
 done
 exit 0

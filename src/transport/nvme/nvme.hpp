@@ -25,8 +25,8 @@ class controller {
   // Ends what the queues still do: from then on no command touches memory, and none is taken. Before the memory that
   // commands name is unmapped; the views above stay as they are.
   virtual void stop() noexcept = 0;
-  // Memory that commands may name; answers its bus address, contiguous over `bytes`. Controllers of one space answer the
-  // same address for the same memory, so that one registration serves all that are open in a world.
+  // Memory that commands may name; answers its bus address, contiguous over `bytes`. Controllers of one space answer
+  // the same address for the same memory, so that one registration serves all that are open in a world.
   virtual dev::bus_space space() const = 0;
   virtual std::uint64_t map(void* base, std::size_t bytes) = 0;
   virtual void unmap(void* base) = 0;
