@@ -112,6 +112,8 @@ class parser {
       out_.seed = number();
     else if (take("nvme_"))
       drive_item();
+    else if (take("sdma_skip@"))
+      out_.lost_moves.push_back(number());
     else
       nic_item();
   }
@@ -158,6 +160,15 @@ class parser {
     } else if (take("down@")) {
       r.what = kind::down;
       r.nth = number();
+    } else if (take("skip@")) {
+      r.what = kind::skip;
+      r.nth = number();
+    } else if (take("astray@")) {
+      r.what = kind::astray;
+      r.nth = number();
+      expect('=');
+      const bool before = take("-");
+      r.by = before ? 0 - number() : number();
     } else {
       bad("no known fault");
     }
@@ -229,6 +240,13 @@ class parser {
       f.what = kind::file;
       drive_when(f, ':');
       f.error = one_of(k_file_errors, "neither no_space nor io_error nor too_big");
+    } else if (take("skip")) {
+      f.what = kind::skip;
+      drive_when(f, '\0');
+    } else if (take("astray")) {
+      f.what = kind::astray;
+      drive_when(f, ':');
+      f.lba = number();
     } else {
       bad("no known fault of a drive");
     }

@@ -14,7 +14,8 @@ struct fault_rules {
   std::uint64_t seed = 1;
   std::vector<rdma::fault_rule> nic;
   std::vector<nvme::fault> drive;
-  bool shuffle = false;  // nvme_shuffle
+  bool shuffle = false;                   // nvme_shuffle
+  std::vector<std::uint64_t> lost_moves;  // sdma_skip
 };
 
 // Throws XIO_ERR_CONFIG naming the place in `text`.

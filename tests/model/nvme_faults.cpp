@@ -82,6 +82,10 @@ TEST(nvme_fault_text, mistakes_have_a_place) {
       {"nvme_lose@1/pe1", 13},
       {"nvme_file@1=oops", 13},
       {"nvme_shuffle/read", 13},
+      {"nvme_skip", 10},
+      {"nvme_astray@1", 14},
+      {"nvme_astray@1=x", 15},
+      {"nvme_astray=0.5", 16},
       {"drop=0.5,nvme_die", 18},
   };
   for (const auto& c : cases) {
@@ -94,6 +98,26 @@ TEST(nvme_fault_text, mistakes_have_a_place) {
           << c.text << ": " << e.what();
     }
   }
+}
+
+// A drive that says that all is well and lies: only whoever knows the data can see it.
+TEST(nvme_faults, commands_that_only_seem_done) {
+  hand h;
+  h.make_queues();
+  h.device().inject(plan("nvme_skip@1,nvme_astray@2=7/write,nvme_astray@4=1"));
+  for (std::uint64_t lba = 0; lba < 3; ++lba) {
+    stamp(h.data(), lba * 512, 512, 3);
+    EXPECT_EQ(h.io(command(w::opcode::write, 0, h, lba)), 0u);
+  }
+  const auto file = h.file().read();
+  EXPECT_TRUE(stamped(file.data(), 0, 512, 3));
+  for (const std::size_t untouched : {1, 2})
+    EXPECT_FALSE(stamped(file.data() + untouched * 512, untouched * 512, 512, 3));
+  EXPECT_TRUE(stamped(file.data() + 7 * 512, 2 * 512, 512, 3));
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 7)), 0u);
+  EXPECT_TRUE(stamped(h.data(), 2 * 512, 512, 3));
+  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 7)), 0u);
+  EXPECT_FALSE(stamped(h.data(), 2 * 512, 512, 3));
 }
 
 // A chosen status for a chosen command, and nothing is moved.

@@ -62,6 +62,9 @@ TEST(Faults, MistakesAreNamedWithTheirPlace) {
       {"delay=1:61s", 12},
       {" drop=1", 1},
       {"drop=1/queue2048", 17},
+      {"skip@", 6},
+      {"astray@1", 9},
+      {"astray@1=x", 10},
   };
   for (const auto& c : cases) {
     try {
@@ -87,6 +90,18 @@ TEST(Faults, ErrorAndDownCountOps) {
   EXPECT_EQ(hit.how.why, m::rule::injected);
   EXPECT_EQ(f->next(64, 9, o).what, injected::none);
   EXPECT_EQ(f->next(65, 9, o).how.what, m::outcome::retry_exceeded);
+}
+
+TEST(Faults, OpsThatOnlySeemDone) {
+  const auto f = m::make_faults("skip@3,astray@4=4096/queue1", 0);
+  const m::op o{};
+  EXPECT_EQ(f->next(64, 2, o).what, injected::none);
+  EXPECT_EQ(f->next(64, 3, o).what, injected::skip);
+  EXPECT_EQ(f->next(64, 4, o).what, injected::none);
+  const m::injected_fault hit = f->next(65, 4, o);
+  EXPECT_EQ(hit.what, injected::astray);
+  EXPECT_EQ(hit.by, 4096u);
+  EXPECT_EQ(m::parse_faults("astray@4=-8").rules[0].by, ~std::uint64_t{7});
 }
 
 TEST(Faults, ScopeByPe) {

@@ -13,10 +13,13 @@ struct injected_fault {
     none,
     delay,  // carried out after `wait`
     fail,   // completes with `how`
-    lose    // neither carried out nor completed, and nothing behind it on its queue
+    lose,   // neither carried out nor completed, and nothing behind it on its queue
+    skip,   // completes, and its data have not moved
+    astray  // carried out `by` bytes beyond the remote place that it names
   } what = kind::none;
   std::chrono::milliseconds wait{0};
   failure how{};
+  std::uint64_t by = 0;
 };
 
 class fault_plan {

@@ -80,6 +80,8 @@ injected_fault faults::next(std::uint32_t number, std::uint64_t nth, const op&) 
       return {injected_fault::kind::fail, {}, {r.how, rule::injected}};
     if (r.what == fault_rule::kind::down && nth >= r.nth)
       return {injected_fault::kind::fail, {}, {outcome::retry_exceeded, rule::link_lost}};
+    if (r.what == fault_rule::kind::skip && nth == r.nth) return {injected_fault::kind::skip, {}, {}};
+    if (r.what == fault_rule::kind::astray && nth == r.nth) return {injected_fault::kind::astray, {}, {}, r.by};
   }
   return level_ == fault_level::frames ? injected_fault{} : delayed(number, nth);
 }

@@ -17,10 +17,11 @@ namespace xio::model::rdma {
 enum class fault_level { ops, frames };
 
 struct fault_rule {
-  enum class kind { drop, twice, swap, delay, error, down } what = kind::drop;
+  enum class kind { drop, twice, swap, delay, error, down, skip, astray } what = kind::drop;
   double chance = 0;
   std::chrono::microseconds wait{0};
-  std::uint64_t nth = 0;  // error, down
+  std::uint64_t nth = 0;  // error, down, skip, astray
+  std::uint64_t by = 0;   // bytes that it goes astray; wraps
   outcome how = outcome::ok;
   int pe = -1;              // -1: every
   std::int64_t queue = -1;  // the kth made on its NIC; -1: every

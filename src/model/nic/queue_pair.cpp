@@ -11,6 +11,14 @@ namespace {
 constexpr std::uint64_t k_turn_bytes = 1 << 20;
 constexpr int k_turn_ops = 64;
 
+// An op without bytes names no memory, and completes like any other. Atomics always have theirs.
+void forget_data(op& o) {
+  if (o.what == verb::atomic) return;
+  o.bytes = 0;
+  o.span_count = 0;
+  o.is_inline = false;
+}
+
 }  // namespace
 
 bool queue_pair::turn(fault_plan* faults) {
@@ -73,6 +81,8 @@ bool queue_pair::begin(fault_plan* faults) {
         break;
       case injected_fault::kind::fail: broken_ = fault.how; break;
       case injected_fault::kind::lose: stage_ = stage::lost; break;
+      case injected_fault::kind::skip: forget_data(op_); break;
+      case injected_fault::kind::astray: op_.remote += fault.by; break;
     }
   }
   if (broken_) stage_ = stage::broken;

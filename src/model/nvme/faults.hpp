@@ -21,6 +21,8 @@ struct fault {
     lose,    // never completes
     die,     // the controller reports a fatal error (CSTS.CFS) and does nothing more until it is reset
     file,    // the file refuses it with `error`
+    skip,    // completes as if it had been done
+    astray,  // is done to the blocks from `lba` on, in place of those that it names
   } what = kind::status;
   std::optional<std::uint8_t> opcode = static_cast<std::uint8_t>(wire::nvme::opcode::read);  // nothing: any
   std::uint64_t first_lba = 0;
@@ -29,6 +31,7 @@ struct fault {
   std::uint32_t status = wire::nvme::k_unrecovered_read;  // 15 bits: SCT<<8 | SC, and DNR
   std::chrono::microseconds delay{0};
   int error = 0;                                      // errno
+  std::uint64_t lba = 0;                              // of what goes astray
   double chance = 1;                                  // of each command that fits
   std::optional<std::uint64_t> nth = std::nullopt;    // only this command of its queue, from 0
   std::optional<std::uint32_t> queue = std::nullopt;  // only of this I/O queue, from 0

@@ -35,6 +35,12 @@ std::uint32_t check_reserved(const w::sqe& command) {
   }
 }
 
+w::sqe moved(w::sqe command, std::uint64_t lba) {
+  command.dw[10] = static_cast<std::uint32_t>(lba);
+  command.dw[11] = static_cast<std::uint32_t>(lba >> 32);
+  return command;
+}
+
 }  // namespace
 
 void controller::execute_io(std::uint32_t sqid, submission_queue& sq, const sqe& command) {
@@ -61,6 +67,8 @@ void controller::execute_io(std::uint32_t sqid, submission_queue& sq, const sqe&
     case fault::kind::lose: lost_.push_back(answer{sqid, cid, 0, 0}); break;
     case fault::kind::die: die("a fault asked for it"); break;
     case fault::kind::file: perform(sqid, command, orders{false, f->error}); break;
+    case fault::kind::skip: finish(sqid, cid, w::k_ok); break;
+    case fault::kind::astray: perform(sqid, moved(command, f->lba), orders{}); break;
   }
 }
 

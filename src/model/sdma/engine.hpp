@@ -50,6 +50,8 @@ class engine : public model::device {
   // On return no packet touches the range (unless it is mapped a second time).
   bool unmap(void* base);
 
+  // Of queues that are added later: these packets that move data, counted from 0, only seem to do it.
+  void lose_moves(std::vector<std::uint64_t> numbers);
   // Answers the queue's number. On return of remove_queue none of its memory is touched any more.
   std::uint32_t add_queue(const queue_memory& memory);
   void remove_queue(std::uint32_t number);
@@ -66,6 +68,7 @@ class engine : public model::device {
   const wire::generation generation_;
   const std::uint32_t granule_;
   std::uint64_t seed_;
+  std::vector<std::uint64_t> lost_moves_;
   memory_map map_;
   event_counts events_;
   std::uint64_t local_time_ = 0;  // added to the clock: what TIMESTAMP sets

@@ -2,6 +2,7 @@
 #include "model/sdma/queue.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -24,8 +25,14 @@ std::uint64_t read_acquire(const std::uint64_t* p) { return __atomic_load_n(p, _
 
 }  // namespace
 
-queue::queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed)
-    : number_(number), memory_(memory), random_(seed | 1), rung_(memory.start), next_(memory.start) {
+queue::queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed,
+             std::vector<std::uint64_t> lost_moves)
+    : number_(number),
+      memory_(memory),
+      random_(seed | 1),
+      rung_(memory.start),
+      next_(memory.start),
+      lost_moves_(std::move(lost_moves)) {
   window_.reserve(k_window);
 }
 
@@ -176,7 +183,7 @@ queue::outcome queue::finish(std::uint64_t dwords) {
 }
 
 queue::outcome queue::keep(move&& m, std::uint64_t dwords) {
-  window_.push_back(std::move(m));
+  if (std::find(lost_moves_.begin(), lost_moves_.end(), moves_++) == lost_moves_.end()) window_.push_back(std::move(m));
   return finish(dwords);
 }
 

@@ -26,7 +26,7 @@ struct surroundings {
 
 class queue {
  public:
-  queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed);
+  queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed, std::vector<std::uint64_t> lost_moves);
 
   std::uint32_t number() const { return number_; }
   // One bounded turn; true if it did anything.
@@ -94,6 +94,8 @@ class queue {
   std::uint64_t rung_;  // bytes, as the doorbell said last
   std::uint64_t next_;  // bytes, of the next packet
   std::vector<move> window_;
+  const std::vector<std::uint64_t> lost_moves_;
+  std::uint64_t moves_ = 0;  // so far
   bool draining_ = false;
   bool travelling_ = false;  // copies were begun that may not be finished
   bool stopped_ = false;

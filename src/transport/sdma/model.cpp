@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "memory/mode.hpp"
+#include "model/fault_text.hpp"
 #include "model/sdma/engine.hpp"
 #include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
@@ -86,6 +87,8 @@ class model_engines : public engine {
       : style_(style_of(o)), name_("model " + o.model_gpu) {
     for (std::uint64_t i = 0; i < o.model_engines; ++i)
       engines_.push_back(std::make_shared<running>(machine, payload, style_.generation, k_seed + i, style_.granule));
+    if (o.model_faults.empty()) return;
+    for (const auto& e : engines_) e->device.lose_moves(model::parse_faults(o.model_faults).lost_moves);
   }
 
   const char* backend() const override { return name_.c_str(); }
