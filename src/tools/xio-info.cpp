@@ -31,7 +31,8 @@ std::vector<section> overview(const settings& s) {
   const auto o = xio::options::from_environment();
   bool gpu_ready = false;
   std::vector<section> sections{xio::info::platform_section(&gpu_ready)};
-  sections.push_back(xio::info::memory_section(gpu_ready));
+  if (gpu_ready) append(sections, xio::info::gpu_sections());
+  sections.push_back(xio::info::memory_section(o, gpu_ready));
   sections.push_back(xio::info::hdp_section(o, gpu_ready));
   sections.push_back(xio::info::sdma_section(o, gpu_ready));
   append(sections, xio::info::nic_sections(o));

@@ -67,8 +67,9 @@ int run_alone(const CLI::App& app, const settings& s) {
   for (const char* flag :
        {"--dump-pattern-seed", "--dump-pattern-size", "--dump-pattern-block-size", "--dump-pattern-offset"})
     if (app.count(flag) != 0) return refuse(std::string(flag) + " goes with --dump-pattern");
-  if (s.shared.list) return run_list();
-  if (s.shared.info) return run_info(s.shared);
+  if (s.shared.list) run_list();
+  if (s.shared.info) run_info(s.shared);
+  if (s.shared.list || s.shared.info) return 0;
   return refuse("give an endpoint: test-ep, nvme-ep, rdma-ep or sdma-ep");
 }
 

@@ -42,7 +42,10 @@ equals() {
 status 0 --
 says "^Platform"
 says "platform +$gpu\$"
-says "^Memory kinds"
+says '^GPU 0$'
+says 'compute_units +[1-9]'
+says "^Memory: symmetric heap, and kinds"
+says 'heap_bytes +67108864'
 says "^Host data path"
 says "^Copy engines"
 if [ "$gpu" = host ]; then
@@ -57,6 +60,11 @@ fi
 if command -v python3 >/dev/null; then
   status 0 -- --json
   equals "$gpu" platform platform
+  equals 67108864 memory heap_bytes
+  checks=$((checks + 1))
+  [ "$(value gpu0 memory_bytes)" -gt 0 ] || wrong 'GPU 0 has no memory'
+  status 0 XIO_HEAP_SIZE=2M -- --json
+  equals 2097152 memory heap_bytes
   if [ "$gpu" = host ]; then
     equals none hdp way
     equals 'SDMA 4.4' sdma generation

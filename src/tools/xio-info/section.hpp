@@ -27,7 +27,8 @@ struct section {
 // Each finds out by itself and never throws for what is not there: that is an answer. Those that follow the first want
 // `gpu_ready`, its answer to whether a GPU can be used.
 section platform_section(bool* gpu_ready);
-section memory_section(bool gpu_ready);
+std::vector<section> gpu_sections();  // one for each that this process can use
+section memory_section(const options& o, bool gpu_ready);
 section hdp_section(const options& o, bool gpu_ready);
 section sdma_section(const options& o, bool gpu_ready);
 

@@ -11,29 +11,6 @@ const char* answer(hipError_t e) { return e == hipSuccess ? nullptr : hipGetErro
 
 }  // namespace
 
-const char* list_devices(std::vector<device_facts>& out) {
-  int count = 0;
-  if (const char* wrong = answer(hipGetDeviceCount(&count))) return wrong;
-  for (int i = 0; i < count; ++i) {
-    hipDeviceProp_t p{};
-    if (const char* wrong = answer(hipGetDeviceProperties(&p, i))) return wrong;
-    device_facts f;
-    f.name = p.name;
-#if defined(XIO_PLATFORM_CUDA)
-    f.arch = "sm_" + std::to_string(p.major) + std::to_string(p.minor);
-#else
-    f.arch = p.gcnArchName;
-#endif
-    f.memory_bytes = p.totalGlobalMem;
-    f.compute_units = p.multiProcessorCount;
-    f.wave_lanes = p.warpSize;
-    f.threads_per_block = p.maxThreadsPerBlock;
-    f.shared_bytes = p.sharedMemPerBlock;
-    out.push_back(f);
-  }
-  return nullptr;
-}
-
 bool kernels_are_done() { return hipStreamQuery(nullptr) != hipErrorNotReady; }
 
 const char* finish_kernels() { return answer(hipDeviceSynchronize()); }

@@ -2,18 +2,8 @@
 // The few calls of the GPU's runtime that the tester makes itself. Answers are null, or what went wrong.
 #pragma once
 #include <cstddef>
-#include <string>
-#include <vector>
 
 namespace xio::tester {
-
-struct device_facts {
-  std::string name, arch;
-  std::size_t memory_bytes = 0;
-  int compute_units = 0, wave_lanes = 0, threads_per_block = 0;
-  std::size_t shared_bytes = 0;  // of a workgroup
-};
-const char* list_devices(std::vector<device_facts>& out);
 
 // Of what was launched on the default stream.
 bool kernels_are_done();

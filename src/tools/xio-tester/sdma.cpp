@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "tools/command_line.hpp"
+#include "tools/gpus.hpp"
 #include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/sdma_kernels.hpp"
@@ -56,8 +57,8 @@ struct devices {
 };
 
 devices chosen_devices(const sdma_settings& s) {
-  std::vector<device_facts> all;
-  works(list_devices(all), "no device");
+  std::vector<tools::gpu_facts> all;
+  works(tools::list_gpus(all), "no device");
   const int count = static_cast<int>(all.size());
   devices d{s.src_gpu < 0 ? 0 : s.src_gpu, s.dst_gpu < 0 ? 1 : s.dst_gpu};
   if (d.src >= count)

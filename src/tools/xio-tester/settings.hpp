@@ -115,9 +115,9 @@ std::string wrong_nvme(const CLI::App& at, const shared_settings& shared, nvme_s
 std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_settings& settings);
 std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_settings& settings);
 
-// Each answers the exit status. Throws xio::error for what the library refuses.
-int run_info(const shared_settings& shared);
-int run_list();
+void run_list();
+// All throw xio::error for what the library refuses; the others answer the exit status.
+void run_info(const shared_settings& shared);
 int run_dump(const dump_settings& settings);
 int run_echo(const shared_settings& shared, const echo_settings& settings);
 int run_nvme(const shared_settings& shared, const nvme_settings& settings);
