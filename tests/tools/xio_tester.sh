@@ -29,6 +29,9 @@ status 0 --list-endpoints
 for name in test-ep nvme-ep rdma-ep sdma-ep; do says "^$name "; done
 status 0 --info
 says "platform $gpu"
+status 0 -l -i
+says '^sdma-ep '
+says "platform $gpu"
 status 0 --version
 says '^xio-tester of XIO [0-9]'
 status 0 nvme-ep --help
@@ -121,6 +124,33 @@ again 1
 says 'verified: 63 blocks good, 0 astray, 0 missing, 1 corrupt'
 says 'block 9 is corrupt'
 
+status 0 nvme-ep --controller "file:$file" --read-io 1 --file-size 3M
+says 'note: --file-size has no effect'
+
+# A drive that lies: it says that commands are done, and did nothing, or elsewhere.
+lies() {
+  local faults=$1
+  shift
+  rm -f "$work/lied"
+  export XIO_MODEL_FAULTS=$faults
+  status 1 nvme-ep --controller "file:$work/lied" --file-size 1M --write-io 64 --read-io 64 --access-pattern sequential \
+    --verify "$@"
+  unset XIO_MODEL_FAULTS
+}
+lies nvme_skip@5/write
+says 'verified: 63 blocks good, 0 astray, 1 missing, 0 corrupt'
+says 'first: block 5 is missing'
+lies nvme_astray@50=9/write
+says 'verified: 62 blocks good, 1 astray, 1 missing, 0 corrupt'
+says 'first: block 9 is astray: the data of block 50 is in its place'
+lies nvme_skip@70
+says 'verified: 63 blocks good, 0 astray, 1 missing, 0 corrupt'
+lies nvme_astray@71=20 --batch-size 16
+says 'verified: 63 blocks good, 1 astray, 0 missing, 0 corrupt'
+says 'is astray: the data of block 20 is in its place'
+lies nvme_skip@3/write/queue1 --num-queues 2 --lbas-per-io 4
+says 'verified: 508 blocks good, 0 astray, 4 missing, 0 corrupt'
+
 # --- rdma-ep ---
 for provider in bnxt_re mlx5 pensando rocm-ernic proxy; do
   status 0 rdma-ep --provider $provider --verify -n 40 --transfer-size 3001 --batch-size 7 --num-queues 3
@@ -132,6 +162,19 @@ says 'emulated \(bnxt'
 status 0 rdma-ep --transfer-size 1 --batch-size 0 --sq-depth 4 -n 20 --verify --cq-depth 7 --inline-threshold 3
 says '--cq-depth has no effect'
 
+# A NIC that lies.
+for provider in bnxt mlx5 ionic ernic proxy; do
+  export XIO_MODEL_FAULTS=skip@5
+  status 1 rdma-ep --provider $provider --transfer-size 512 --verify
+  says 'verified: 127 blocks good, 0 astray, 1 missing, 0 corrupt'
+  export XIO_MODEL_FAULTS=astray@6=-512
+  status 1 rdma-ep --provider $provider --transfer-size 512 --batch-size 8 --verify
+  says 'verified: 126 blocks good, 1 astray, 1 missing, 0 corrupt'
+done
+unset XIO_MODEL_FAULTS
+status 0 rdma-ep -n 5 --pingpong-iters 3
+says 'note: --pingpong-iters has no effect on a loopback'
+
 # --- sdma-ep ---
 status 0 sdma-ep p2p --verify
 says 'verified: 8 blocks good'
@@ -140,11 +183,24 @@ says 'to the host'
 for how in '' --use-counter --use-flush; do
   # shellcheck disable=SC2086
   status 0 sdma-ep -n 50 ping-pong $how
-  says 'verified: 8 blocks good'
+  says 'verified: 400 blocks good'
   # shellcheck disable=SC2086
   status 0 sdma-ep -n 50 buffer-reuse $how -s 1k
   says 'verified: 32 blocks good'
 done
+
+# A copy engine that lies.
+export XIO_MODEL_FAULTS=sdma_skip@0
+status 1 sdma-ep -n 1 p2p --verify
+says 'verified: 0 blocks good, 0 astray, 8 missing, 0 corrupt'
+export XIO_MODEL_FAULTS=sdma_skip@37
+status 1 sdma-ep -n 40 -s 1k buffer-reuse
+says 'verified: 30 blocks good, 2 astray, 0 missing, 0 corrupt'
+export XIO_MODEL_FAULTS=sdma_skip@3
+status 1 sdma-ep -n 40 -s 1k ping-pong
+says 'verified: 78 blocks good, 2 astray, 0 missing, 0 corrupt'
+says 'first: block 6 is astray: the data of block 4 is in its place'
+unset XIO_MODEL_FAULTS
 
 # --- Memory modes ---
 if [ "$gpu" = host ]; then
@@ -181,6 +237,8 @@ interrupted 0 nvme-ep --controller "file:$file" --write-io 1 --infinite --batch-
 interrupted 130 nvme-ep --controller "file:$file" --read-io 1000000000
 interrupted 0 rdma-ep --infinite
 interrupted 130 sdma-ep -n 1000000000 ping-pong
+interrupted 130 test-ep -n 8000000000
+interrupted 130 -t 2 test-ep -n 8000000000 --emulate --doorbell 4
 
 echo "$checks checks, $failures failed"
 exit $((failures != 0))

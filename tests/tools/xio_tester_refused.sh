@@ -77,6 +77,8 @@ refused '--pingpong-size: 8 is not in 16' rdma-ep --pingpong-size 8
 refused '--pingpong-iters 0' rdma-ep --pingpong-iters 0
 refused '--traffic-class 256' rdma-ep --traffic-class 256
 refused '--gpu-device' rdma-ep --gpu-device -1
+refused '--device nosuch is not there; this machine has: ' rdma-ep --device nosuch
+XIO_BACKEND=auto refused 'cannot open nvme:ffff:1f:1f.7/1: there is no PCI function' nvme-ep --controller ffff:1f:1f.7 --read-io 1
 refused '--transfer-size 6 is no multiple of 4' sdma-ep p2p -s 6
 refused '--src-gpu 99 is not there' sdma-ep p2p --src-gpu 99
 refused '--dst-gpu 99 is not there' sdma-ep p2p --dst-gpu 99
@@ -106,6 +108,10 @@ refused '--loopback and --no-loopback' rdma-ep --loopback --no-loopback
 refused '--no-loopback wants another PE' rdma-ep --no-loopback
 refused '--batch-size and --num-queues are for loopback' rdma-ep --server --batch-size 4
 refused 'set the same XIO_TCP_KEY' rdma-ep --server
+export XIO_RUN_PE=0
+refused '--batch-size and --num-queues are for loopback' rdma-ep --batch-size 4
+refused '--infinite is for loopback' rdma-ep --infinite
+unset XIO_RUN_PE
 refused 'give one of p2p, ping-pong and buffer-reuse' sdma-ep
 refused '--use-counter and --use-flush' sdma-ep ping-pong --use-counter --use-flush
 refused '--to-host and --dst-gpu' sdma-ep p2p --to-host --dst-gpu 0

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -232,15 +233,20 @@ int run_echo(const shared_settings& shared, const echo_settings& s) {
     for (std::uint64_t i = 0; i < lanes; ++i)
       answering.add([&, i, stop = answering.stop()] { answer(memory.queue(i), shared.delay_ns, i + 1, stop); });
     if (s.emulate) {
-      std::vector<std::thread> asking;
-      for (std::uint64_t i = 0; i < lanes; ++i) asking.emplace_back([&job, i] { asker(job, i).ask_all(); });
-      for (auto& t : asking) t.join();
-      r.finish(nullptr);
+      std::atomic<std::uint64_t> ended{0};
+      workers asking;
+      for (std::uint64_t i = 0; i < lanes; ++i)
+        asking.add([&job, &ended, i] {
+          asker(job, i).ask_all();
+          ++ended;
+        });
+      r.finish(nullptr, [&] { return ended == lanes; });
     } else {
       r.finish(launch_echo(job, static_cast<unsigned>(lanes)));
     }
   }
-  return r.print(verify) ? 0 : k_exit_failed;
+  if (!r.print(verify)) return k_exit_failed;
+  return was_interrupted() ? k_exit_interrupted : 0;
 }
 
 }  // namespace xio::tester

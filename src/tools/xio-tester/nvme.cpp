@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -163,6 +164,13 @@ class nvme_test {
 
 void note(const std::string& sentence) { std::fprintf(stderr, "xio-tester: note: %s\n", sentence.c_str()); }
 
+void note_idle_sizes(const nvme_target& t, const nvme_settings& s) {
+  if (s.file_bytes != nvme_settings().file_bytes && (!t.is_file || t.bytes != 0))
+    note("--file-size has no effect: it is for a file that is made");
+  if (s.block_bytes != nvme_settings().block_bytes && !t.is_file)
+    note("--file-block-size has no effect: a drive has blocks of its own");
+}
+
 std::string wrong_numbers(const nvme_settings& s) {
   if (s.access != "random" && s.access != "sequential")
     return fmt::format("--access-pattern '{}' is not known; give random or sequential", s.access);
@@ -256,13 +264,22 @@ int run_nvme(const shared_settings& shared, const nvme_settings& s) {
       const std::uint64_t bytes = target.bytes != 0 ? target.bytes : s.file_bytes;
       check_extent({(bytes + s.block_bytes - 1) / s.block_bytes * s.block_bytes, s.block_bytes}, s);
     }
+    note_idle_sizes(target, s);
     use_bridge(shared);
   } catch (const error& e) {
     return tools::refuse("xio-tester nvme-ep", e.what());
   }
   // Doorbells of drives are registers: only test-ep has any in memory.
   use_memory_mode(shared, ~4);
-  nvme_test test(shared, s, target);
+  std::optional<nvme_test> opened;
+  try {
+    opened.emplace(shared, s, target);
+  } catch (const error& e) {
+    // The drive that was named is not there, or has no such blocks.
+    if (e.status() != XIO_ERR_ARG) throw;
+    return tools::refuse("xio-tester nvme-ep", e.what());
+  }
+  nvme_test& test = *opened;
   bool right = true;
   if (s.writes != 0) right = test.phase(true);
   if (s.reads != 0 && right && !was_interrupted()) right = test.phase(false);

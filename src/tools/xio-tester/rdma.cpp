@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // rdma-ep: puts of a PE to itself through a NIC, or ping-pong between two nodes.
+#if HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/options.hpp"
@@ -18,6 +23,9 @@
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
+#if HAVE_VERBS && defined XIO_ENABLE_MODEL
+#include "transport/rdma/verbs/inventory.hpp"
+#endif
 
 namespace xio::tester {
 
@@ -189,12 +197,35 @@ std::string wrong_pair(const CLI::App& at, const rdma_settings& s) {
   if (s.port == 0 || s.port > 65535) return fmt::format("--port {} cannot be; give 1 to 65535", s.port);
   if (s.loopback && s.no_loopback) return "--loopback and --no-loopback do not go together";
   if (s.no_loopback && !is_pair(s)) return "--no-loopback wants another PE: --server and --client, or mpirun -np 2";
-  if (pair && (at.count("--batch-size") != 0 || at.count("--num-queues") != 0))
+  if (is_pair(s) && (at.count("--batch-size") != 0 || at.count("--num-queues") != 0))
     return "--batch-size and --num-queues are for loopback";
-  if (pair && s.infinite) return "--infinite is for loopback; ping-pong takes --pingpong-iters";
+  if (is_pair(s) && s.infinite) return "--infinite is for loopback; ping-pong takes --pingpong-iters";
   if (pair && !is_set("XIO_TCP_KEY") && !is_set("XIO_TCP_KEY_FILE"))
     return "the nodes prove to each other who they are: set the same XIO_TCP_KEY, or XIO_TCP_KEY_FILE, on both "
            "(a key: openssl rand -hex 32)";
+  return "";
+}
+
+void note_idle(const CLI::App& at, const std::vector<const char*>& flags, const char* where) {
+  for (const char* flag : flags)
+    if (at.count(flag) != 0) std::fprintf(stderr, "xio-tester: note: %s has no effect%s\n", flag, where);
+}
+
+// As XIO_HCA_LIST has it: names, or name:port, with commas; those behind a ^ are left out and need not be there.
+std::string wrong_device([[maybe_unused]] const rdma_settings& s) {
+#if HAVE_VERBS && defined XIO_ENABLE_MODEL
+  if (s.device.empty() || s.device.front() == '^') return "";
+  std::vector<std::string> there;
+  std::string list;
+  for (const auto& d : rdma::read_devices()) {
+    there.push_back(d.facts.name);
+    list += (list.empty() ? "" : ", ") + d.facts.name;
+  }
+  const std::string name = s.device.substr(0, s.device.find_first_of(":,"));
+  if (std::find(there.begin(), there.end(), name) == there.end())
+    return fmt::format("--device {} is not there; this machine has: {}{}", name, list.empty() ? "none" : list,
+                       tools::did_you_mean(name, there));
+#endif
   return "";
 }
 
@@ -259,12 +290,18 @@ std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_s
   if (s.iterations == 0) s.infinite = true;
   if (std::string wrong = wrong_numbers(s); !wrong.empty()) return wrong;
   if (std::string wrong = wrong_pair(at, s); !wrong.empty()) return wrong;
-  for (const char* flag : {"--cq-depth", "--inline-threshold"})
-    if (at.count(flag) != 0) std::fprintf(stderr, "xio-tester: note: %s has no effect\n", flag);
+  note_idle(at, {"--cq-depth", "--inline-threshold"}, "");
+  if (is_pair(s))
+    note_idle(at, {"--iterations", "--transfer-size"},
+              " on a ping-pong, which has --pingpong-iters and --pingpong-size");
+  else
+    note_idle(at, {"--pingpong-iters", "--pingpong-size"},
+              " on a loopback, which has --iterations and --transfer-size");
   return "";
 }
 
 int run_rdma(const shared_settings& shared, const rdma_settings& s) {
+  if (const std::string wrong = wrong_device(s); !wrong.empty()) return tools::refuse("xio-tester rdma-ep", wrong);
   set_environment(shared, s);
   return is_pair(s) ? run_pair(shared, s) : run_loopback(shared, s);
 }

@@ -15,7 +15,6 @@
 #include "base/error.hpp"
 #include "tools/progress.hpp"
 #include "tools/size_text.hpp"
-#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/latency.hpp"
 
 namespace xio::tester {
@@ -73,11 +72,11 @@ void run::begin() {
   std::fflush(stdout);
 }
 
-void run::finish(const char* launch_error) {
+void run::finish(const char* launch_error, const std::function<bool()>& is_over) {
   if (launch_error != nullptr) fail(XIO_ERR_INTERNAL, "{}: the kernel did not start: {}", plan_.what, launch_error);
   {
     tools::progress shown(plan_.what, "ops", plan_.ops, plan_.bytes_each);
-    while (!kernels_are_done()) {
+    while (!is_over()) {
       std::this_thread::sleep_for(k_look_pause);
       shown.update(done());
     }

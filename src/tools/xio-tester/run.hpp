@@ -2,10 +2,12 @@
 // One kernel of a test from its launch to its summary: records, progress, Ctrl-C.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "gpu/gpu.hpp"
+#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/recorder.hpp"
 #include "tools/xio-tester/settings.hpp"
 #include "tools/xio-tester/stop.hpp"
@@ -37,7 +39,8 @@ class run {
   }
   // For a test whose other side is threads of the host: begin, then finish with what the launch answered.
   void begin();
-  void finish(const char* launch_error);
+  void finish(const char* launch_error) { finish(launch_error, kernels_are_done); }
+  void finish(const char* launch_error, const std::function<bool()>& is_over);
 
   // Prints what was measured and what was wrong. False if anything was.
   bool print(bool verified) const;

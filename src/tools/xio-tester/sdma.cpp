@@ -217,11 +217,9 @@ int run_sdma(const shared_settings& shared, const sdma_settings& s, sdma_test te
               s.to_host ? "the host" : fmt::format("device {}", d.dst).c_str(), backend_text("sdma link").c_str(),
               test == sdma_test::p2p ? "" : fmt::format(", local completion by {}", name_of(job.how)).c_str());
   r.start([&] { return pingpong ? launch_sdma_pingpong(job) : launch_sdma_copies(job, reuse); });
-  bool right = r.print(false);
-  if (right && r.done() != 0) {
-    if (reuse || (s.verify && !pingpong)) right = check_places(job, job.dst, job.slots, r.done(), !reuse);
-    if (pingpong) right = check_places(job, job.src + job.bytes, 1, r.done(), false);
-  }
+  bool right = r.print(pingpong);
+  if (right && r.done() != 0 && (reuse || (s.verify && !pingpong)))
+    right = check_places(job, job.dst, job.slots, r.done(), !reuse);
   if (!right) return k_exit_failed;
   return was_interrupted() ? k_exit_interrupted : 0;
 }

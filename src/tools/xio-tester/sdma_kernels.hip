@@ -81,8 +81,10 @@ __device__ void ping(const sdma_job& job) {
     mine.fail(status, op);
     if (status != XIO_OK) break;
     job.record.keep(mine, op, caught - start);
+    mine.judge(p, job.src + job.bytes, job.bytes, sdma_block_of(op, job.bytes), ~u64{0});
     mine.post += thrown - start;
     mine.wait += caught - thrown;
+    mine.check += wall_clock() - caught;
     job.record.count(0, mine, 1);
   }
   // The other one must not wait for a ball that never comes.
