@@ -57,7 +57,7 @@ struct records::state {
 
   // Columns are as wide as their heads, and wide enough for what usually stands there.
   static std::size_t width_of(const field& f) {
-    return std::max<std::size_t>(f.name.size(), std::holds_alternative<std::string>(f.is) ? 7 : 9);
+    return std::max<std::size_t>({f.name.size(), f.width, std::holds_alternative<std::string>(f.is) ? 7u : 9u});
   }
 
   void table_row(const std::vector<field>& row, bool head) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Results as a table for people, as CSV and as JSON: rows of the same fields, and facts that hold for all of them.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -17,7 +18,8 @@ using cell = std::variant<std::monostate, std::string, std::uint64_t, double>;
 struct field {
   std::string name;  // "median_us": head of the column, key of the JSON
   cell is;
-  bool in_table = true;  // false: a detail for programs
+  bool in_table = true;   // false: a detail for programs; the same in every row
+  std::size_t width = 0;  // of its column in a table, at least; the same in every row
 };
 
 using facts = std::vector<std::pair<std::string, std::string>>;

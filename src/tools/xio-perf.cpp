@@ -45,6 +45,7 @@ void run_all(const settings& set, const std::vector<plan>& plans, const machine_
       fail(XIO_ERR_ARG, "{}: {} PEs, and it takes two: mpirun -np 2 or xiorun -n 2", p.what->name, s.n_pes());
   const tools::facts about = facts_of(m, s.n_pes());
   tools::records out(set.format, about, stdout);
+  const table_shape table = shape_of(plans, set.message_rate);
   plotter picture;
   std::set<std::string> backends;
   bool emulated = false;
@@ -53,7 +54,7 @@ void run_all(const settings& set, const std::vector<plan>& plans, const machine_
     for (const std::uint64_t bytes : p.sizes) {
       const result r = measure(s, p, bytes, m, storage.get());
       if (s.me() != 0) continue;
-      out.add(row_of(p, r, m, set.message_rate));
+      out.add(row_of(p, r, m, table));
       picture.add(p, r);
       const carrier by = carrier_of(r.route, m);
       backends.insert(r.route + ": " + by.backend);

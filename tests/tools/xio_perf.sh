@@ -57,6 +57,15 @@ column scope wave 6
 column ctas 1 18
 passes "$run" -n 2 "$perf" p_lat g_lat put_bw get_bw p_bw g_bw atomic_bw -b 100 -e 70000 -f 700 -c 3 -t 64 "${streams[@]}"
 rows 13
+passes "$run" -n 2 "$perf" put_lat get_lat -b 8 -e 8 -s all "${small[@]}"
+rows 6
+column scope wave 2
+for type in fp16 bf16 float double; do
+  passes "$run" -n 2 "$perf" p_lat g_lat p_bw g_bw -d $type -b 63 -e 63 -n 5 -w 1 --repetitions 2 --format csv
+  rows 4
+done
+passes "$run" -n 2 "$perf" put_bw p_lat --dir write --msgrate -e 1k -n 2
+says 'Mmsg_per_s'
 passes "$run" -n 2 "$perf" put_bw get_bw -b 4k -e 4k -s thread,wave,block -c 2 -t 128 --lockstep "${streams[@]}"
 rows 6
 passes "$run" -n 2 "$perf" put_lat put_bw g_bw atomic_bw -b 4k -e 4k --bidir "${streams[@]}"
@@ -130,6 +139,12 @@ says '^test +scope +bytes +min_us +median_us +p99_us +max_us +GB_per_s +Mmsg_per
 says '^put_bw +block +1024 '
 says '^# direct: load/store$'
 if [ "$gpu" = host ]; then says '^put_bw.* direct +emulated$'; fi
+# Columns stand below their heads, also where names are long and only some tests have an op.
+passes "$run" -n 2 "$perf" put_lat atomic_lat put_signal_pingpong -e 8 -n 2 -w 0 -a compare_swap,inc
+says '^test +op +scope +bytes '
+checks=$((checks + 1))
+[ "$(grep -v '^#' <<<"$out" | awk '{print match($0, /scope|thread/)}' | sort -u | wc -l)" = 1 ] ||
+  wrong 'scope does not stand in one column'
 if command -v python3 >/dev/null; then
   out=$(timeout -k 5 120 "$run" -n 2 "$perf" put_lat -e 64 -n 5 --format json 2>/dev/null)
   checks=$((checks + 1))

@@ -66,7 +66,11 @@ refuses "'driect' is not one of .*; did you mean direct\?" put_lat --route driec
 refuses "'xml' is not one of table\|csv\|json" put_lat --format xml
 # --- Combinations ---
 refuses '--atomic_op goes with' put_lat -a add
-refuses 'float and double are not for' atomic_lat -d double
+refuses 'fractions are not for' atomic_lat -d double
+refuses 'fractions are not for' atomic_bw -d fp16
+refuses 'put_bw does not read; --dir goes with get, g and nvme_read' get_bw put_bw --dir read
+refuses 'get_lat does not write' get_lat --dir write
+refuses "'raed' is not one of write\|read; did you mean read\?" get_lat --dir raed
 refuses '--storage goes with' put_lat --storage file:x
 refuses '--i-know goes with' nvme_read --i-know
 refuses '--bidir is for tests in which one PE sends' barrier --bidir

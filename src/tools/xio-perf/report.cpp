@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 
@@ -77,10 +78,20 @@ carrier carrier_of(const std::string& route, const machine_shape& m) {
   return c;
 }
 
-std::vector<tools::field> row_of(const plan& p, const result& r, const machine_shape& m, bool message_rate) {
+table_shape shape_of(const std::vector<plan>& all, bool message_rate) {
+  table_shape t;
+  t.message_rate = message_rate;
+  for (const plan& p : all) {
+    t.test_width = std::max(t.test_width, std::strlen(p.what->name));
+    if (is_atomic(p)) t.op_width = std::max(t.op_width, std::strlen(name_of(p.op)));
+  }
+  return t;
+}
+
+std::vector<tools::field> row_of(const plan& p, const result& r, const machine_shape& m, const table_shape& t) {
   const carrier by = carrier_of(r.route, m);
-  std::vector<tools::field> row{{"test", std::string(p.what->name)}};
-  row.push_back({"op", is_atomic(p) ? std::string(name_of(p.op)) : std::string(), is_atomic(p)});
+  std::vector<tools::field> row{{"test", std::string(p.what->name), true, t.test_width}};
+  row.push_back({"op", is_atomic(p) ? std::string(name_of(p.op)) : std::string(), t.op_width != 0, t.op_width});
   row.push_back({"scope", std::string(p.what->scoped ? name_of(p.who) : "thread")});
   row.push_back({"bytes", r.bytes});
   row.push_back({"ctas", std::uint64_t{p.ctas}, false});
@@ -93,7 +104,7 @@ std::vector<tools::field> row_of(const plan& p, const result& r, const machine_s
   row.push_back({"max_us", r.us.max});
   row.push_back({"mean_us", r.us.mean, false});
   row.push_back({"GB_per_s", cell_of(r.gb_per_s)});
-  row.push_back({"Mmsg_per_s", cell_of(r.million_per_s), message_rate});
+  row.push_back({"Mmsg_per_s", cell_of(r.million_per_s), t.message_rate});
   row.push_back({"route", r.route});
   row.push_back({"emulated", std::string(by.emulated ? "emulated" : "")});
   row.push_back({"backend", by.backend, false});

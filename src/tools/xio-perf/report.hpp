@@ -20,7 +20,15 @@ struct carrier {
 };
 carrier carrier_of(const std::string& route, const machine_shape& m);
 
-std::vector<tools::field> row_of(const plan& p, const result& r, const machine_shape& m, bool message_rate);
+// What the rows of a table have in common: all that will be measured decides it.
+struct table_shape {
+  bool message_rate = false;
+  std::size_t test_width = 0;
+  std::size_t op_width = 0;  // 0: no atomics, no column
+};
+table_shape shape_of(const std::vector<plan>& all, bool message_rate);
+
+std::vector<tools::field> row_of(const plan& p, const result& r, const machine_shape& m, const table_shape& t);
 
 // Curves of tests over sizes: times, or bandwidths if all are tests of bandwidth.
 class plotter {

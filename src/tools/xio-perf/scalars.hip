@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Single values: p, g and atomics, of 4 and 8 bytes. What an op does to a word does not depend on the sign.
+// Single values: p and g of 2, 4 and 8 bytes, atomics of 4 and 8. What an op does to a word does not depend on the
+// sign.
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
@@ -114,11 +115,18 @@ __global__ void atomic_bandwidth(work w) {
     hipLaunchKernelGGL(kernel<std::uint64_t>, grid, block, 0, nullptr, w); \
   }
 
+#define XIO_PERF_BY_ANY_SIZE(kernel, grid, block)                          \
+  if (w.element == 2) {                                                    \
+    hipLaunchKernelGGL(kernel<std::uint16_t>, grid, block, 0, nullptr, w); \
+  } else {                                                                 \
+    XIO_PERF_BY_SIZE(kernel, grid, block)                                  \
+  }
+
 void launch_scalar_latency(bool fetching, unsigned threads, const work& w) {
   if (fetching) {
-    XIO_PERF_BY_SIZE(get_scalar_latency, dim3(1), dim3(1))
+    XIO_PERF_BY_ANY_SIZE(get_scalar_latency, dim3(1), dim3(1))
   } else {
-    XIO_PERF_BY_SIZE(put_scalar_latency, dim3(1), dim3(threads))
+    XIO_PERF_BY_ANY_SIZE(put_scalar_latency, dim3(1), dim3(threads))
   }
 }
 
@@ -126,9 +134,9 @@ void launch_atomic_latency(const work& w) { XIO_PERF_BY_SIZE(atomic_latency, dim
 
 void launch_scalar_bandwidth(bool fetching, dim3 grid, dim3 block, const work& w) {
   if (fetching) {
-    XIO_PERF_BY_SIZE(get_scalar_bandwidth, grid, block)
+    XIO_PERF_BY_ANY_SIZE(get_scalar_bandwidth, grid, block)
   } else {
-    XIO_PERF_BY_SIZE(put_scalar_bandwidth, grid, block)
+    XIO_PERF_BY_ANY_SIZE(put_scalar_bandwidth, grid, block)
   }
 }
 

@@ -58,12 +58,12 @@ struct value_type {
 };
 
 const names<value_type>& value_types() {
-  static const names<value_type> all{{"int", {4, false}},      {"uint", {4, false}},      {"int32", {4, false}},
-                                     {"uint32", {4, false}},   {"int32_t", {4, false}},   {"uint32_t", {4, false}},
-                                     {"float", {4, true}},     {"long", {8, false}},      {"ulong", {8, false}},
-                                     {"longlong", {8, false}}, {"ulonglong", {8, false}}, {"int64", {8, false}},
-                                     {"uint64", {8, false}},   {"int64_t", {8, false}},   {"uint64_t", {8, false}},
-                                     {"size", {8, false}},     {"ptrdiff", {8, false}},   {"double", {8, true}}};
+  static const names<value_type> all{
+      {"int", {4, false}},     {"uint", {4, false}},     {"int32", {4, false}},     {"uint32", {4, false}},
+      {"int32_t", {4, false}}, {"uint32_t", {4, false}}, {"float", {4, true}},      {"long", {8, false}},
+      {"ulong", {8, false}},   {"longlong", {8, false}}, {"ulonglong", {8, false}}, {"int64", {8, false}},
+      {"uint64", {8, false}},  {"int64_t", {8, false}},  {"uint64_t", {8, false}},  {"size", {8, false}},
+      {"ptrdiff", {8, false}}, {"double", {8, true}},    {"fp16", {2, true}},       {"bf16", {2, true}}};
   return all;
 }
 
@@ -76,6 +76,12 @@ const names<xio_route_t>& routes() {
 const names<tools::record_format>& formats() {
   static const names<tools::record_format> all{
       {"table", tools::record_format::table}, {"csv", tools::record_format::csv}, {"json", tools::record_format::json}};
+  return all;
+}
+
+// NVSHMEM's, whose put tests can also get.
+const names<bool>& directions() {
+  static const names<bool> all{{"write", false}, {"read", true}};
   return all;
 }
 
@@ -137,12 +143,18 @@ void add_shape(CLI::App& app, settings& s) {
              [&](auto n) { s.iterations = n; });
   add_number(app, "-w,--warmup_iters", "iterations before those that count", 0, 10000000,
              [&](auto n) { s.warm_up = n; });
-  add_number(app, "-r,--repeat", "launches of a bandwidth test; each is a sample", 1, 100000,
+  add_number(app, "-r,--repetitions,--repeat", "launches of a bandwidth test; each is a sample", 1, 100000,
              [&](auto n) { s.repeat = n; });
   add_number(app, "-c,--ctas", "workgroups of bandwidth and drive tests", 1, 65535, [&](auto n) { s.ctas = n; });
   add_number(app, "-t,--threads_per_cta", "threads of each workgroup", 1, 1024, [&](auto n) { s.threads = n; });
-  add_choice<scope>(app, "-s,--scope", scopes(), "who calls; several with commas", true,
-                    [&](const auto&, scope v) { s.scopes.push_back(v); });
+  auto with_all = scopes();
+  with_all.emplace_back("all", scope::thread);
+  static const names<scope> known = with_all;
+  add_choice<scope>(app, "-s,--scope", known, "who calls; several with commas", true,
+                    [&](const std::string& name, scope v) {
+                      if (name != "all") s.scopes.push_back(v);
+                      if (name == "all") s.scopes.insert(s.scopes.end(), {scope::thread, scope::wave, scope::block});
+                    });
 }
 
 void add_ops(CLI::App& app, settings& s) {
@@ -163,8 +175,10 @@ void add_ops(CLI::App& app, settings& s) {
   add_choice<int>(
       app, "-o,--reduce_op", reductions(), "taken for the sake of command lines that have it: no test reduces", false,
       [](const std::string&, int) { std::fputs("xio-perf: -o is without effect: no test reduces\n", stderr); });
+  add_choice<bool>(app, "--dir", directions(), "refuses tests that go the other way", false,
+                   [&](const auto&, bool reads) { s.reads = reads; });
   app.add_flag("--bidir", s.bidirectional, "every PE sends at the same time")->disable_flag_override();
-  app.add_flag("--report_msgrate", s.message_rate, "messages per second as well")->disable_flag_override();
+  app.add_flag("--report_msgrate,--msgrate", s.message_rate, "messages per second as well")->disable_flag_override();
   app.add_flag("--lockstep", s.lockstep, "bandwidth tests: workgroups wait for each other after every iteration")
       ->disable_flag_override();
 }
@@ -192,6 +206,12 @@ bool is_on_path(const std::string& program) {
   return false;
 }
 
+bool is_read(const test& t) {
+  using enum test_id;
+  return t.id == get_lat || t.id == get_staged_lat || t.id == g_lat || t.id == get_bw || t.id == g_bw ||
+         t.id == nvme_read;
+}
+
 // What is wrong with the whole, or empty.
 std::string objection(const settings& s) {
   if (s.smallest != 0 && s.largest != 0 && s.smallest > s.largest)
@@ -202,13 +222,17 @@ std::string objection(const settings& s) {
   const bool storage = asked([](auto* t) { return t->how == shape::storage; });
   if (!s.atomics.empty() && !atomic) return "--atomic_op goes with atomic_lat and atomic_bw";
   if (s.floating && atomic)
-    return "--datatype float and double are not for atomic_lat and atomic_bw; atomics of other than whole numbers "
+    return "--datatype fractions are not for atomic_lat and atomic_bw; atomics of other than whole numbers "
            "would measure the same";
   if (!s.storage.empty() && !storage) return "--storage goes with nvme_read and nvme_write";
   const bool writes = asked([](auto* t) { return t->id == test_id::nvme_write; });
   if (writes && !s.storage.empty() && !s.i_know)
     return fmt::format("nvme_write would write over what is on {}; say --i-know if that may be", s.storage);
   if (s.i_know && !writes) return "--i-know goes with nvme_write";
+  for (const test* t : s.tests)
+    if (s.reads && is_read(*t) != *s.reads)
+      return fmt::format("{} does not {}; --dir goes with {}", t->name, *s.reads ? "read" : "write",
+                         *s.reads ? "get, g and nvme_read" : "the tests that put, store or write");
   if (s.bidirectional && asked([](auto* t) { return t->how == shape::pingpong || t->how == shape::barrier; }))
     return "--bidir is for tests in which one PE sends";
   if (s.bidirectional && storage) return "--bidir is for tests in which one PE sends to another";

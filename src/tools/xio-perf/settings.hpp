@@ -29,6 +29,7 @@ struct settings {
   std::uint32_t element = 8;
   bool floating = false;  // the values are of a floating-point type
   std::vector<atomic_op> atomics;
+  std::optional<bool> reads;  // --dir
   bool bidirectional = false;
   bool message_rate = false;
   bool lockstep = false;

@@ -55,7 +55,7 @@ struct work {
   std::uint64_t base;   // what flags have been counted up to by earlier runs
   std::uint64_t first;  // atomics: how many ops of earlier runs each word has seen
   atomic_op atomic;
-  std::uint32_t element;   // bytes of one value: 4 or 8
+  std::uint32_t element;   // bytes of one value: 2, 4 or 8
   std::uint32_t lockstep;  // 1: workgroups wait for each other after every iteration
   std::uint64_t stored;    // storage: bytes that ops are spread over, from offset 0 on
   // Answers, in device memory.
