@@ -3,14 +3,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
+#include <set>
+#include <system_error>
 
 #include "base/error.hpp"
+#include "transport/nvme/file_name.hpp"
 
 namespace xio {
 namespace {
 
 constexpr std::uint64_t k_stripe = 64 << 10;
 constexpr std::uint64_t k_most_stripe = std::uint64_t{1} << 40;
+constexpr std::uint64_t k_most_bytes = std::uint64_t{1} << 63;
 
 bool begins_with_scheme(const std::string& text, std::size_t at) {
   for (const char* scheme : {"file:", "nvme:", "kmod:"})
@@ -27,6 +32,16 @@ std::uint64_t stripe_bytes(const xio_storage_attr_t& attr) {
   return bytes;
 }
 
+// Equal for two names of one file. Two links to it are not found out.
+std::string identity(const std::string& name) {
+  constexpr const char* k_file = "file:";
+  if (!name.starts_with(k_file)) return name;
+  std::error_code none;
+  const std::string path = nvme::parse_file_name(name.substr(5), name).path;
+  const auto full = std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
+  return k_file + (none ? path : full.string());
+}
+
 }  // namespace
 
 std::vector<std::string> member_names(const std::string& names) {
@@ -41,9 +56,11 @@ std::vector<std::string> member_names(const std::string& names) {
   if (out.size() > dev::k_max_storage_members)
     fail(XIO_ERR_ARG, "cannot open {}: {} controllers were named and a storage has at most {}", names, out.size(),
          dev::k_max_storage_members);
-  for (auto one = out.begin(); one != out.end(); ++one)
-    if (std::find(out.begin(), one, *one) != one)
-      fail(XIO_ERR_ARG, "cannot open {}: {} is named twice; name each controller once", names, *one);
+  if (out.size() == 1) return out;
+  std::set<std::string> seen;
+  for (const std::string& one : out)
+    if (!seen.insert(identity(one)).second)
+      fail(XIO_ERR_ARG, "cannot open {}: {} is named twice; name each controller once", names, one);
   return out;
 }
 
@@ -87,7 +104,11 @@ dev::storage_view stripe(const std::vector<std::string>& names, const std::vecto
     all.features &= v.features;
     all.read_only |= v.read_only;
   }
-  all.bytes = all.bytes / bytes * bytes * members;
+  all.bytes = all.bytes / bytes * bytes;
+  if (all.bytes > k_most_bytes / members)
+    fail(XIO_ERR_ARG, "cannot put stripes over {} and others: {} bytes of each of {} are more than {}; use fewer",
+         names[0], all.bytes, members, k_most_bytes);
+  all.bytes *= members;
   if (all.bytes == 0)
     fail(XIO_ERR_ARG,
          "cannot put stripes of {} bytes over {}: the smallest has less than one; choose a smaller "

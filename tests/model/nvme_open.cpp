@@ -2,7 +2,9 @@
 // Opening: one sentence for each thing that can be wrong, and the file as it was.
 #include <functional>
 
+#include "ctx/stripes.hpp"
 #include "nvme_rig.hpp"
+#include "transport/nvme/file_name.hpp"
 
 using namespace xio;
 using namespace xio::test;
@@ -138,5 +140,78 @@ TEST(nvme_open, queues_have_what_they_were_asked) {
     EXPECT_EQ(v.id, q + 1);
     EXPECT_GE(v.op_count, 4 * v.depth);
     EXPECT_EQ(v.state->credits, 31);
+  }
+}
+
+// file:PATH?block=BYTES&size=BYTES goes before the attributes.
+TEST(nvme_open, settings_in_the_name) {
+  scratch_file f(1000);
+  const std::string name = "file:" + f.path;
+  EXPECT_EQ(open_as(name + "?size=8k", with(0, 3000)).status, XIO_OK);
+  EXPECT_EQ(f.size(), 8192u);
+  expect(open_as(name + "?size=9000", with(XIO_STORAGE_READ_ONLY)), XIO_ERR_IO, "too short: it has 8192 bytes");
+  expect(open_as(name + "?block=1000", with(0)), XIO_ERR_ARG, "power of two");
+  expect(open_as(name + "?block=4096&size=1x", with(0)), XIO_ERR_ARG, "size='1x' is not a size");
+  expect(open_as(name + "?size=", with(0)), XIO_ERR_ARG, "is not a size");
+  expect(open_as(name + "?size=4k&", with(0)), XIO_OK, "");
+  expect(open_as(name + "?blok=512", with(XIO_STORAGE_CREATE)), XIO_ERR_ARG, "\"blok=512\" is neither");
+  expect(open_as(name + "?size=1&direct", with(0)), XIO_ERR_ARG, "\"direct\" is neither");
+  expect(open_as("file:?size=1M", with(XIO_STORAGE_CREATE)), XIO_ERR_ARG, "no path after file:");
+  EXPECT_EQ(f.size(), 8192u);
+
+  xio_storage_attr_t attr = with(0);
+  attr.block_bytes = 512;
+  const auto said = nvme::with_name(nvme::parse_file_name("a?block=65536&size=3M", ""), attr);
+  EXPECT_EQ(said.block_bytes, 65536u);
+  EXPECT_EQ(said.bytes, 3u << 20);
+  EXPECT_EQ(nvme::with_name(nvme::parse_file_name("a", ""), attr).block_bytes, 512u);
+}
+
+// Paths may have question marks.
+TEST(nvme_open, question_marks_of_paths) {
+  const struct {
+    const char* name;
+    const char* path;
+    std::uint64_t bytes;
+  } cases[] = {{"a", "a", 0},
+               {"why?", "why", 0},
+               {"why??", "why?", 0},
+               {"a?b", "a?b", 0},
+               {"a?=1", "a?=1", 0},
+               {"a?B=1", "a?B=1", 0},
+               {"a?size=1", "a", 1},
+               {"a?size=1?", "a?size=1", 0},
+               {"a?size=1?size=2", "a?size=1", 2},
+               {"/x?y/size=1", "/x?y/size=1", 0}};
+  for (const auto& c : cases) {
+    const nvme::file_name n = nvme::parse_file_name(c.name, c.name);
+    EXPECT_EQ(n.path, c.path) << c.name;
+    EXPECT_EQ(n.bytes, c.bytes) << c.name;
+  }
+}
+
+TEST(nvme_open, stripes_together_have_a_size_of_64_bits) {
+  dev::storage_view one{};
+  one.block_bytes = 512;
+  one.page_bytes = 4096;
+  one.transfer_bytes = 1 << 20;
+  one.queue_count = one.member_queues = one.members = 1;
+  xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+  attr.stripe_bytes = 65536;
+  const auto together = [&](std::uint64_t bytes, std::size_t members) {
+    one.bytes = bytes;
+    const std::vector<std::string> names(members, "file:x");
+    return stripe(names, std::vector<dev::storage_view>(members, one), attr).bytes;
+  };
+  EXPECT_EQ(together((std::uint64_t{1} << 60) + 512, 8), std::uint64_t{1} << 63);
+  EXPECT_EQ(together(65536 * 3 + 65024, 2), 65536u * 6);
+  for (const std::size_t members : {std::size_t{4}, std::size_t{8}}) {
+    try {
+      (void)together((std::uint64_t{1} << 62) + 65536, members);
+      ADD_FAILURE() << members;
+    } catch (const error& e) {
+      EXPECT_EQ(e.status(), XIO_ERR_ARG);
+      EXPECT_NE(std::string(e.what()).find("cannot put stripes over file:x and others"), std::string::npos) << e.what();
+    }
   }
 }

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-perf/data.hpp"
+#include "transport/nvme/file_name.hpp"
 
 namespace xio::perf {
 
@@ -50,7 +51,7 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
     make_file(bytes);
     name_ = "file:" + path_;
   } else if (name_.starts_with("file:")) {
-    path_ = name_.substr(5);
+    path_ = nvme::parse_file_name(name_.substr(5), name_).path;
   }
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   attr.queues = queues;

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "ctx/stripes.hpp"
+#include "transport/nvme/file_name.hpp"
 #include "transport/nvme/holders.hpp"
 
 namespace xio::tester {
@@ -23,9 +24,10 @@ std::string resolved(const std::string& path) {
   return wrong ? path : full.string();
 }
 
-nvme_target file_target(const std::string& path, bool was_named) {
+nvme_target file_target(const std::string& name, bool was_named) {
   nvme_target t;
-  t.name = "file:" + path;
+  t.name = "file:" + name;
+  const std::string path = was_named ? nvme::parse_file_name(name, t.name).path : name;
   t.is_file = true;
   t.was_named = was_named;
   struct stat st {};

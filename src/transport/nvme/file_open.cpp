@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/error.hpp"
+#include "transport/nvme/file_name.hpp"
 #include "transport/nvme/nvme.hpp"
 
 #if HAVE_CONFIG_H
@@ -16,7 +17,9 @@ std::unique_ptr<controller> open_file(const opening& what) {
     fail(XIO_ERR_UNSUPPORTED, "cannot open {}: a file has no hardware behind it; set XIO_BACKEND=auto or model",
          what.name);
 #if XIO_ENABLE_MODEL
-  return std::make_unique<file_controller>(what.rest, what.attr, what.opts, what.machine, what.payload);
+  const file_name name = parse_file_name(what.rest, what.name);
+  return std::make_unique<file_controller>(name.path, with_name(name, what.attr), what.opts, what.machine,
+                                           what.payload);
 #else
   fail(XIO_ERR_UNSUPPORTED, "cannot open {}: XIO was built with --disable-model; build it without", what.name);
 #endif

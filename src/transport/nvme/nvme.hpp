@@ -42,7 +42,7 @@ struct opening {
   const payload_agent& payload;
 };
 
-// name: "file:PATH", "nvme:BDF/NSID" or "kmod:/dev/nvmeXnY".
+// name: "file:PATH[?block=BYTES&size=BYTES]", "nvme:BDF/NSID" or "kmod:/dev/nvmeXnY".
 std::unique_ptr<controller> open(const std::string& name, const xio_storage_attr_t& attr, const options& o,
                                  model::machine& machine, const payload_agent& payload);
 
