@@ -167,6 +167,15 @@ TEST(nvme_wire, sgl_descriptors) {
 }
 
 // Base 2.0, 5.8 (PRP1 shadow, PRP2 EventIdx) and B.5: a doorbell is wanted when EventIdx lies in [before, now).
+// NVM command set 1.0, 4.1.5.1: FLBAS 3:0 and, of more than 16 formats (NLBAF is 0-based), 6:5 above them.
+TEST(nvme_wire, formatted_lba_size) {
+  EXPECT_EQ(n::format_in_use(0x00, 0), 0u);
+  EXPECT_EQ(n::format_in_use(0x13, 4), 3u);    // bit 4: where metadata are
+  EXPECT_EQ(n::format_in_use(0x63, 15), 3u);   // 16 formats
+  EXPECT_EQ(n::format_in_use(0x23, 16), 19u);  // 17
+  EXPECT_EQ(n::format_in_use(0x7f, 63), 63u);
+}
+
 TEST(nvme_wire, shadow_doorbells) {
   const n::sqe e = n::make_doorbell_buffer_config(0x7000, 0x8000);
   EXPECT_EQ(e.dw[0], 0x7cu);

@@ -338,9 +338,15 @@ constexpr std::uint32_t k_id_nsze = 0;  // in blocks
 constexpr std::uint32_t k_id_ncap = 8;
 constexpr std::uint32_t k_id_nuse = 16;
 constexpr std::uint32_t k_id_nlbaf = 25;
-constexpr std::uint32_t k_id_flbas = 26;   // 3:0 index of the format in use
+constexpr std::uint32_t k_id_flbas = 26;   // 3:0 index of the format in use, 6:5 its upper bits
 constexpr std::uint32_t k_id_nsattr = 99;  // bit 0: write protected
 constexpr std::uint32_t k_id_lbaf = 128;   // 4 bytes each: MS 15:0, LBADS 23:16
+
+// Index of the format in use (NVM command set 1.0, 4.1.5.1). Drives of up to 16 formats may have anything in the upper
+// bits.
+XIO_WIRE std::uint32_t format_in_use(std::uint32_t flbas, std::uint32_t nlbaf) {
+  return (flbas & 0xf) | (nlbaf > 15 ? (flbas >> 5 & 3) << 4 : 0);
+}
 
 // --- PRP ---------------------------------------------------------------------------------------------
 

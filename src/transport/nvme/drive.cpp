@@ -157,7 +157,8 @@ void drive::identify() {
   admin(w::make_identify(w::cns::name_space, facts_.nsid, page_.address()), "Identify Namespace");
   facts_.blocks = field<std::uint64_t>(page, w::k_id_nsze);
   facts_.read_only = (field<std::uint8_t>(page, w::k_id_nsattr) & 1) != 0;
-  const std::uint32_t format = field<std::uint8_t>(page, w::k_id_flbas) & 0xf;
+  const std::uint32_t format =
+      w::format_in_use(field<std::uint8_t>(page, w::k_id_flbas), field<std::uint8_t>(page, w::k_id_nlbaf));
   const std::uint32_t lbaf = field<std::uint32_t>(page, w::k_id_lbaf + 4 * format);
   const std::uint32_t lbads = (lbaf >> 16) & 0xff;
   if ((lbaf & 0xffff) != 0)
@@ -172,7 +173,9 @@ void drive::identify() {
 void drive::choose_namespace() {
   const auto* page = page_.as<unsigned char>();
   const std::uint32_t wanted = facts_.nsid;
-  admin(w::make_identify(w::cns::active_namespaces, 0, page_.address()), "Identify Active Namespaces");
+  // The list holds the 1024 that follow the number that is given (NVMe base 2.0, 5.17.2.2).
+  admin(w::make_identify(w::cns::active_namespaces, wanted == 0 ? 0 : wanted - 1, page_.address()),
+        "Identify Active Namespaces");
   for (std::uint32_t i = 0; i < w::k_identify_bytes / 4; ++i) {
     const std::uint32_t nsid = field<std::uint32_t>(page, 4 * i);
     if (nsid == 0) break;

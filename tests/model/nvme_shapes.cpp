@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// Drives of other shapes than the file controller's own, set up and driven as any drive: what Identify and CAP say is
+// honoured, and what XIO cannot do with a drive is one sentence.
+#include <functional>
+
+#include "nvme_rig.hpp"
+
+using namespace xio;
+using namespace xio::test;
+
+namespace {
+
+// A drive of any shape over a stamped file of 1 MiB, brought up as src/transport/nvme does it.
+class any_drive : public nvme::bus {
+ public:
+  explicit any_drive(const model::nvme::shape& s, std::uint32_t flags = 0) {
+    scratch_.write(stamped_data(1 << 20));
+    xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+    attr.flags = flags;
+    file_ = std::make_unique<model::nvme::file>(scratch_.path, attr);
+    bar_ = gpu::buffer(model::nvme::controller::bar_bytes(s), gpu::place::shared, 4096);
+    device_ = std::make_unique<model::nvme::controller>(bar_.data(), s, *file_, gpu::payload());
+    machine_.add(device_.get());
+  }
+  ~any_drive() override {
+    queues_.reset();
+    drive_.reset();
+    machine_.remove(device_.get());
+  }
+  any_drive(const any_drive&) = delete;
+  any_drive& operator=(const any_drive&) = delete;
+
+  nvme::drive& bring_up(std::uint32_t nsid = 0) {
+    drive_.reset();
+    drive_ = std::make_unique<nvme::drive>("nvme:x", bar_.data(), *this, std::chrono::milliseconds(5000), nsid);
+    return *drive_;
+  }
+  nvme::queue_set& make_queues(std::uint32_t depth, std::uint32_t queues) {
+    xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+    attr.depth = depth;
+    attr.queues = queues;
+    const nvme::doorbell_reach can{bar_.data(), 0, bar_.data(), true};
+    queues_ =
+        std::make_unique<nvme::queue_set>(*drive_, attr, options::defaults(), machine_, can, memory::ring_places{});
+    return *queues_;
+  }
+  model::nvme::controller& device() { return *device_; }
+
+  std::uint64_t map_queue(void* base, std::size_t bytes) override {
+    return device_->dma().add(base, bytes, model::nvme::dma_map::memory::host);
+  }
+  void unmap_queue(void* base) override { device_->dma().remove(base); }
+
+ private:
+  scratch_file scratch_;
+  std::unique_ptr<model::nvme::file> file_;
+  gpu::buffer bar_;
+  model::machine machine_{1};
+  std::unique_ptr<model::nvme::controller> device_;
+  std::unique_ptr<nvme::drive> drive_;
+  std::unique_ptr<nvme::queue_set> queues_;
+};
+
+std::string refusal(xio_status_t status, const std::function<void()>& what) {
+  try {
+    what();
+    ADD_FAILURE() << "was not refused";
+    return "";
+  } catch (const error& e) {
+    EXPECT_EQ(e.status(), status) << e.what();
+    return e.what();
+  }
+}
+
+bool says(const std::string& sentence, const char* part) { return sentence.find(part) != std::string::npos; }
+
+// Reads all of the drive's first 64 KiB by commands of 4 KiB, several laps of the queue.
+void read_through(any_drive& d, nvme::queue_set& queues) {
+  gpu::buffer heap(64 << 10, gpu::place::shared, 4096);
+  const std::uint64_t bus = d.device().dma().add(heap.data(), heap.size(), model::nvme::dma_map::memory::payload);
+  auto world = std::make_unique<dev::world_view>();
+  world->n_pes = 1;
+  world->ticks_per_ms = gpu::ticks_per_ms();
+  world->timeout_ticks = 10000 * world->ticks_per_ms;
+  world->regions[0] = {reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {bus, 0}, {}, 1, 0};
+  std::vector<dev::ring_view> rings;
+  for (std::uint32_t q = 0; q < queues.count(); ++q) {
+    rings.push_back(queues.queue_view(q));
+    rings.back().index = dev::k_storage_ring_base + q;
+  }
+  world->storages[0] = queues.view();
+  world->storages[0].queues = rings.data();
+  dev::ctx_view view{};
+  view.world = world.get();
+  const dev::peer_view none{};
+  const xio_ctx_t ctx = ctx_value(&view, 1, view, *world, &none);
+  for (int round = 0; round < 12; ++round) {
+    std::memset(heap.data(), 0, heap.size());
+    for (std::uint64_t at = 0; at < heap.size(); at += 4096)
+      (void)xio_read_nbi(ctx, heap.as<unsigned char>() + at, {&world->storages[0], 1}, at, 4096);
+    ASSERT_EQ(dev::storage_quiet(view), XIO_OK) << round;
+    ASSERT_TRUE(stamped(heap.data(), 0, heap.size())) << round;
+  }
+  EXPECT_EQ(d.device().invalid_doorbells(), 0u);
+  d.device().dma().remove(heap.data());
+}
+
+}  // namespace
+
+// CAP.MQES bounds both queues; where the completion queue cannot be twice as long it is as long as it may be.
+TEST(nvme_shapes, short_queues) {
+  const struct {
+    std::uint32_t most, depth, cq_depth;
+  } cases[] = {{4, 4, 4}, {5, 4, 4}, {7, 4, 4}, {8, 4, 8}, {16, 16, 16}, {31, 16, 16}, {32, 16, 32}};
+  for (const auto& c : cases) {
+    any_drive d({.max_entries = c.most});
+    EXPECT_EQ(d.bring_up().facts().max_entries, c.most);
+    nvme::queue_set& queues = d.make_queues(c.depth, 1);
+    EXPECT_EQ(queues.queue_view(0).cq_depth, c.cq_depth) << c.most;
+    read_through(d, queues);
+  }
+}
+
+TEST(nvme_shapes, queues_beyond_mqes) {
+  for (const std::uint32_t most : {2u, 3u, 16u, 31u}) {
+    any_drive d({.max_entries = most});
+    d.bring_up();
+    const std::string why = refusal(XIO_ERR_ARG, [&] { d.make_queues(32, 1); });
+    EXPECT_TRUE(says(why, "at most") && says(why, "CAP.MQES") && says(why, "set a smaller depth")) << why;
+  }
+}
+
+TEST(nvme_shapes, fewer_queues_than_asked_for) {
+  any_drive d({.max_queues = 3});
+  d.bring_up();
+  nvme::queue_set& queues = d.make_queues(16, 8);
+  EXPECT_EQ(queues.count(), 3u);
+  EXPECT_EQ(queues.view().member_queues, 3u);
+  read_through(d, queues);
+}
+
+TEST(nvme_shapes, strides_and_limits) {
+  any_drive d({.mdts_bytes = 16 << 10, .doorbell_stride = 5});
+  const nvme::drive_facts& f = d.bring_up().facts();
+  EXPECT_EQ(f.stride, 5u);
+  EXPECT_EQ(f.transfer_bytes, 16u << 10);
+  read_through(d, d.make_queues(16, 2));
+  any_drive any({.mdts_bytes = 0});
+  EXPECT_EQ(any.bring_up().facts().transfer_bytes, nvme::k_most_transfer);
+}
+
+// ONCS, VWC, SGLS, OACS.
+TEST(nvme_shapes, abilities) {
+  any_drive none({.write_cache = false, .compare = false, .write_zeroes = false, .sgls = 0, .doorbell_buffers = false});
+  const nvme::drive_facts& f = none.bring_up().facts();
+  EXPECT_FALSE(f.compares || f.zeroes || f.sgls || f.shadow_doorbells || f.write_cache);
+  nvme::queue_set& queues = none.make_queues(16, 1);
+  EXPECT_EQ(queues.view().features, 0u);
+  EXPECT_NE(queues.queue_view(0).list_pages, nullptr);
+  read_through(none, queues);
+  any_drive compares({.write_zeroes = false, .sgls = 2});
+  compares.bring_up();
+  nvme::queue_set& by_sgl = compares.make_queues(16, 1);
+  EXPECT_EQ(by_sgl.view().features, dev::storage_compares);
+  EXPECT_EQ(by_sgl.queue_view(0).list_pages, nullptr);
+  read_through(compares, by_sgl);
+}
+
+TEST(nvme_shapes, namespaces) {
+  any_drive d({.namespaces = 4});
+  EXPECT_EQ(d.bring_up(3).facts().nsid, 3u);
+  EXPECT_EQ(d.bring_up(0).facts().nsid, 1u);
+  const std::string why = refusal(XIO_ERR_ARG, [&] { d.bring_up(5); });
+  EXPECT_TRUE(says(why, "has no active namespace 5")) << why;
+  // The list of active ones is 1024 long.
+  any_drive many({.namespaces = 1030});
+  EXPECT_EQ(many.bring_up(1029).facts().nsid, 1029u);
+  EXPECT_TRUE(says(refusal(XIO_ERR_ARG, [&] { many.bring_up(1031); }), "has no active namespace 1031"));
+}
+
+TEST(nvme_shapes, metadata) {
+  any_drive d({.metadata_bytes = 8});
+  const std::string why = refusal(XIO_ERR_UNSUPPORTED, [&] { d.bring_up(); });
+  EXPECT_TRUE(says(why, "namespace 1 of nvme:x is formatted with 8 bytes of metadata; format it without")) << why;
+}
+
+TEST(nvme_shapes, write_protected) {
+  any_drive d({}, XIO_STORAGE_READ_ONLY);
+  EXPECT_TRUE(d.bring_up().facts().read_only);
+  EXPECT_EQ(d.make_queues(16, 1).view().read_only, 1u);
+}
