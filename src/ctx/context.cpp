@@ -239,4 +239,9 @@ std::uint32_t context::storages_used() const {
   return all;
 }
 
+void context::forget_storage(std::uint32_t slot) {
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane)
+    gpu::put_value(&view()[lane].storage_errors[slot], std::uint32_t{0});
+}
+
 }  // namespace xio

@@ -42,6 +42,8 @@ class context {
   bool failure(xio_error_info_t& info) const;
   // Bit per storage slot that kernels posted to through this ctx.
   std::uint32_t storages_used() const;
+  // Another storage is about to take that slot.
+  void forget_storage(std::uint32_t slot);
 
  private:
   std::uint32_t lanes() const { return choice_.pool + 1; }

@@ -17,6 +17,8 @@ class handles {
   // kind and undo are words for sentences: "ctx", "destroyed". world: distinct per world of this process.
   handles(const char* kind, const char* undo, std::uint32_t world) : kind_(kind), undo_(undo), world_(world) {}
 
+  // What the next add() will answer.
+  std::uint64_t next() const { return id_of(last_ + 1); }
   std::uint64_t add(std::unique_ptr<T> object) {
     const std::uint64_t id = id_of(++last_);
     live_.emplace(id, std::move(object));

@@ -10,7 +10,7 @@
 namespace xio {
 
 storage::storage(engines& e, const options& o, const std::string& name, const xio_storage_attr_t& attr,
-                 dev::storage_view* row, std::uint32_t slot)
+                 dev::storage_view* row, std::uint32_t slot, std::uint32_t serial)
     : engines_(e), name_(name), row_(row) {
   const std::vector<std::string> names = member_names(name);
   const xio_storage_attr_t share = member_attr(attr, static_cast<std::uint32_t>(names.size()));
@@ -21,7 +21,7 @@ storage::storage(engines& e, const options& o, const std::string& name, const xi
   }
   view_ = stripe(names, views, attr);
   view_.slot = slot;
-  view_.live = 1;
+  view_.live = serial;
   if (view_.queue_count == 0 || view_.queue_count > dev::k_max_storage_queues)
     fail(XIO_ERR_INTERNAL, "{} came with {} queues; this is a bug of XIO", name, view_.queue_count);
   show_rings();

@@ -373,7 +373,9 @@ xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* at
     fail(XIO_ERR_NO_MEMORY, "xio_storage_open: {} storages are open and that is the most; close one before '{}'",
          dev::k_max_storages, name);
   dev::storage_view* row = &view_.as<dev::world_view>()->storages[slot];
-  return xio_storage_t{row, storages_.add(std::make_unique<storage>(*engines_, options_, name, a, row, slot))};
+  for (const auto& [id, c] : contexts_.live()) c->forget_storage(slot);
+  const auto serial = static_cast<std::uint32_t>(storages_.serial(storages_.next()));
+  return xio_storage_t{row, storages_.add(std::make_unique<storage>(*engines_, options_, name, a, row, slot, serial))};
 }
 
 void world::close_storage(xio_storage_t s) {

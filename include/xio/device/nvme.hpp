@@ -145,17 +145,6 @@ struct nvme_codec {
     return status;
   }
 
-  // Waits for everything issued so far, by whatever ctx, and reports errors that no quiet has reported yet.
-  XIO_DEVICE static xio_status_t quiet(const ring_view& r, const world_view& w) {
-    const xio_status_t status = ring_quiet<nvme_codec>(r, w);
-    if (status != XIO_OK) return status;
-    const u64 count = load<scope::agent, order::acquire>(&r.state->op_errors);
-    u64 seen = load<scope::agent, order::relaxed>(&r.state->op_errors_seen);
-    while (seen < count)
-      if (compare_exchange<scope::agent, order::acq_rel>(&r.state->op_errors_seen, seen, count)) return XIO_ERR_STORAGE;
-    return XIO_OK;
-  }
-
   // SCT<<8 | SC of a command that is complete, as far as it is still known; 0 where it succeeded.
   XIO_DEVICE static u32 code(const ring_view& r, u64 ticket) {
     const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);

@@ -28,9 +28,10 @@ XIO_DEVICE u32 request_commands(xio_req_t request) {
   return is_storage_request(request) ? (static_cast<u32>(request >> 40) & 0xff) + 1 : 1;
 }
 
-// What an op that was refused gives back: all ones where a ring's number would be, and the status.
-XIO_DEVICE xio_req_t failed_request(xio_status_t status) {
-  return (u64{0xffff} << 48) | static_cast<u32>(-static_cast<int>(status));
+// What an op that was refused gives back: all ones where a ring's number would be, the device's own code (16 bits), and
+// the status.
+XIO_DEVICE xio_req_t failed_request(xio_status_t status, u32 code = 0) {
+  return (u64{0xffff} << 48) | code << 16 | static_cast<u32>(-static_cast<int>(status));
 }
 
 XIO_DEVICE bool is_failed_request(xio_req_t request) { return request >> 48 == 0xffff; }
@@ -38,6 +39,8 @@ XIO_DEVICE bool is_failed_request(xio_req_t request) { return request >> 48 == 0
 XIO_DEVICE xio_status_t failed_request_status(xio_req_t request) {
   return static_cast<xio_status_t>(-static_cast<int>(request & 0xffff));
 }
+
+XIO_DEVICE u32 failed_request_code(xio_req_t request) { return static_cast<u32>(request >> 16) & 0xffff; }
 
 // The ring of a request, or null if there is none of that number.
 XIO_DEVICE const ring_view* request_ring(const ctx_view& c, xio_req_t request) {

@@ -31,10 +31,12 @@ XIO_DEVICE u64 bus_address(const world_view& w, bus_space space, const void* p, 
   return 0;
 }
 
-// The storage of a handle, or null if it is closed or was never open.
+// The storage of a handle, or null if it is closed or was never open. Another storage may have its place by now.
 XIO_DEVICE const storage_view* storage_of(xio_storage_t handle) {
   const auto* s = static_cast<const storage_view*>(handle.view);
-  return s == nullptr || load<scope::system, order::relaxed>(&s->live) == 0 ? nullptr : s;
+  const u32 number = static_cast<u32>(handle.id);
+  if (s == nullptr || number == 0) return nullptr;
+  return load<scope::system, order::relaxed>(&s->live) == number ? s : nullptr;
 }
 
 XIO_DEVICE const ring_view& storage_queue(const storage_view& s, u32 member) {
@@ -42,10 +44,40 @@ XIO_DEVICE const ring_view& storage_queue(const storage_view& s, u32 member) {
   return s.queues[member * queues + (queues == 1 ? 0 : workgroup_index() % queues)];
 }
 
+// 1 + the ops that failed on it so far, whoever posted them.
+XIO_DEVICE u32 count_errors(const storage_view& s) {
+  u64 sum = 0;
+  for (u32 q = 0; q < s.queue_count; ++q) sum += load<scope::agent, order::acquire>(&s.queues[q].state->op_errors);
+  return static_cast<u32>(sum % 0x7fffffff) + 1;
+}
+
+// Before the first op of a ctx on a storage: what failed there until now is not its own.
 XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
-  u32* used = const_cast<u32*>(&c.storages_used);
-  const u32 bit = 1u << s.slot;
-  if ((load<scope::agent, order::relaxed>(used) & bit) == 0) fetch_or<scope::agent, order::relaxed>(used, bit);
+  u32* told = const_cast<u32*>(&c.storage_errors[s.slot]);
+  if (load<scope::agent, order::acquire>(told) != 0) return;
+  fetch_or<scope::agent, order::relaxed>(const_cast<u32*>(&c.storages_used), 1u << s.slot);
+  u32 none = 0;
+  compare_exchange<scope::agent, order::acq_rel>(told, none, count_errors(s));
+}
+
+// Whether ops failed that this ctx was not told of. Of several that ask, one is told.
+XIO_DEVICE bool has_new_errors(const ctx_view& c, const storage_view& s) {
+  u32* told = const_cast<u32*>(&c.storage_errors[s.slot]);
+  u32 before = load<scope::agent, order::relaxed>(told);
+  const u32 now = count_errors(s);
+  while (before != 0 && before < now)
+    if (compare_exchange<scope::agent, order::acq_rel>(told, before, now)) return true;
+  return false;
+}
+
+// Waits for everything issued to a storage so far, by whatever ctx.
+XIO_DEVICE xio_status_t quiet_queues_of(const ctx_view& c, const storage_view& s) {
+  xio_status_t status = XIO_OK;
+  for (u32 q = 0; q < s.queue_count; ++q) {
+    const xio_status_t one = ring_quiet<nvme_codec>(s.queues[q], *c.world);
+    if (status == XIO_OK) status = one;
+  }
+  return status == XIO_OK && has_new_errors(c, s) ? XIO_ERR_STORAGE : status;
 }
 
 // What the storage must be able to do for a command, besides reading, writing and flushing.
@@ -104,6 +136,26 @@ XIO_DEVICE xio_status_t wait_batch(const world_view& w, const batch& b) {
   return b.count == 0 ? XIO_OK : nvme_codec::wait(*b.ring, w, b.last, b.count);
 }
 
+// SCT<<8 | SC of the first of some commands that failed, 0 if none did.
+XIO_DEVICE u32 code_of(const ring_view& r, u64 last, u32 count) {
+  for (u32 i = count; i-- > 0;)
+    if (const u32 code = nvme_codec::code(r, last - i); code != 0) return code;
+  return 0;
+}
+
+// How a transfer of several batches stands: its first failure.
+struct verdict {
+  xio_status_t status;
+  u32 code;
+
+  XIO_DEVICE void take(const world_view& w, const batch& b) {
+    const xio_status_t one = wait_batch(w, b);
+    if (status != XIO_OK || one == XIO_OK) return;
+    status = one;
+    if (one == XIO_ERR_STORAGE) code = code_of(*b.ring, b.last, b.count);
+  }
+};
+
 // Commands [at, at + batch limit) of a part; *b becomes them.
 XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, const transfer& t, const member_part& part,
                                    u64 at, batch* b) {
@@ -123,37 +175,40 @@ XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, cons
 }
 
 // More than one command. On each member batch i+1 is posted before batch i is waited for, and all members work at the
-// same time; the request names the last batch of all, and those of the other members are waited for here.
+// same time; the request names the last batch of all, and those of the other members are waited for here. After a
+// failure everything is: nothing of the buffer is the drive's any more.
 XIO_DEVICE xio_status_t post_split(const ctx_view& c, const transfer& t, xio_req_t* request) {
   const storage_view& s = *t.storage;
   batch open[k_max_storage_members];
   for (u32 m = 0; m < s.members; ++m) open[m] = batch{nullptr, 0, 0};
-  xio_status_t status = XIO_OK;
+  verdict all{XIO_OK, 0};
   u32 newest = 0;
   bool more = true;
-  for (u64 round = 0; more && status == XIO_OK; ++round) {
+  for (u64 round = 0; more && all.status == XIO_OK; ++round) {
     more = false;
-    for (u32 m = 0; m < s.members && status == XIO_OK; ++m) {
+    for (u32 m = 0; m < s.members && all.status == XIO_OK; ++m) {
       const member_part part = part_of(t, m);
       const ring_view& r = storage_queue(s, m);
       const u64 at = round * batch_limit(r);
       if (at >= part.commands) continue;
       const batch before = open[m];
-      status = post_batch(*c.world, r, t, part, at, &open[m]);
-      if (status != XIO_OK) break;
+      all.status = post_batch(*c.world, r, t, part, at, &open[m]);
+      if (all.status != XIO_OK) break;
       newest = m;
       more = more || part.commands - at > batch_limit(r);
-      status = wait_batch(*c.world, before);
+      all.take(*c.world, before);
     }
   }
-  for (u32 m = 0; m < s.members; ++m) {
-    if (m == newest) continue;
-    const xio_status_t one = wait_batch(*c.world, open[m]);
-    if (status == XIO_OK) status = one;
-  }
+  for (u32 m = 0; m < s.members; ++m)
+    if (m != newest) all.take(*c.world, open[m]);
   const batch& last = open[newest];
-  *request = last.count == 0 ? 0 : make_storage_request(*last.ring, last.last, last.count);
-  return status;
+  if (all.status == XIO_OK) {
+    *request = make_storage_request(*last.ring, last.last, last.count);
+    return XIO_OK;
+  }
+  all.take(*c.world, last);
+  *request = failed_request(all.status, all.code);
+  return all.status;
 }
 
 XIO_DEVICE xio_status_t post_single(const ctx_view& c, const transfer& t, xio_req_t* request) {
@@ -166,19 +221,20 @@ XIO_DEVICE xio_status_t post_single(const ctx_view& c, const transfer& t, xio_re
     status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, static_cast<u32>(t.bytes)}, &ticket,
                                    [&](u64 mine, bool) { write_command(r, mine, t, all); });
   });
-  if (status == XIO_OK) *request = make_storage_request(r, ticket, 1);
+  *request = status == XIO_OK ? make_storage_request(r, ticket, 1) : failed_request(status);
   return status;
 }
 
-// Posts a transfer; *request is 0 if there is nothing to wait for. An error before the last batch is the answer, and
-// what was posted by then is still waited for by quiet.
+// Posts a transfer; *request is 0 if there is nothing to do, and says why if it was refused or failed before its last
+// batch was posted.
 XIO_DEVICE xio_status_t storage_post(xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer, xio_storage_t storage,
                                      u64 offset, u64 bytes, xio_req_t* request) {
-  *request = 0;
+  *request = failed_request(XIO_ERR_ARG);
   if (ctx.view == nullptr) return XIO_ERR_ARG;
   const ctx_view& c = ctx_of(ctx);
   transfer t;
   xio_status_t status = check_transfer(c, op, buffer, storage, offset, bytes, &t);
+  *request = status == XIO_OK ? 0 : failed_request(status);
   if (status != XIO_OK) return ctx_fail(c, status);
   if (bytes == 0) return XIO_OK;
   mark_storage_used(c, *t.storage);
@@ -186,34 +242,36 @@ XIO_DEVICE xio_status_t storage_post(xio_ctx_t ctx, wire::nvme::opcode op, const
   return status == XIO_OK ? status : ctx_fail(c, status);
 }
 
+// A request of a storage that was closed may name one that came into its place, whose tickets are not that far yet.
+XIO_DEVICE bool was_issued(const ring_view& r, u64 ticket) {
+  return ticket < load<scope::agent, order::relaxed>(&r.state->issued);
+}
+
 XIO_DEVICE xio_status_t storage_wait(const ring_view& r, const world_view& w, xio_req_t request) {
-  return nvme_codec::wait(r, w, request_ticket(r, request), request_commands(request));
+  const u64 last = request_ticket(r, request);
+  return was_issued(r, last) ? nvme_codec::wait(r, w, last, request_commands(request)) : XIO_ERR_ARG;
 }
 
 XIO_DEVICE xio_status_t storage_test(const ring_view& r, xio_req_t request) {
-  return nvme_codec::test(r, request_ticket(r, request), request_commands(request));
+  const u64 last = request_ticket(r, request);
+  return was_issued(r, last) ? nvme_codec::test(r, last, request_commands(request)) : XIO_ERR_ARG;
 }
 
 // SCT<<8 | SC of the first command of a request that failed, 0 if none did.
 XIO_DEVICE u32 storage_code(const ctx_view& c, xio_req_t request) {
-  if (request == 0 || is_failed_request(request) || !is_storage_request(request)) return 0;
+  if (request == 0 || !is_storage_request(request)) return 0;
+  if (is_failed_request(request)) return failed_request_code(request);
   const ring_view* r = request_ring(c, request);
-  if (r == nullptr) return 0;
-  const u64 last = request_ticket(*r, request);
-  for (u32 i = request_commands(request); i-- > 0;)
-    if (const u32 code = nvme_codec::code(*r, last - i); code != 0) return code;
-  return 0;
+  return r == nullptr ? 0 : code_of(*r, request_ticket(*r, request), request_commands(request));
 }
 
 XIO_DEVICE xio_status_t storage_transfer(xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer,
                                          xio_storage_t storage, u64 offset, u64 bytes) {
   xio_req_t request;
   const xio_status_t posted = storage_post(ctx, op, buffer, storage, offset, bytes, &request);
-  if (request == 0) return posted;
+  if (posted != XIO_OK || request == 0) return posted;
   const ctx_view& c = ctx_of(ctx);
-  // The buffer is the drive's until every command of it is done, so wait even if a part could not be posted.
   const xio_status_t status = storage_wait(*request_ring(c, request), *c.world, request);
-  if (posted != XIO_OK) return posted;
   return status == XIO_OK && op == wire::nvme::opcode::read ? hdp_flush_storage(c) : status;
 }
 
@@ -223,23 +281,17 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
   for (u32 left = load<scope::agent, order::relaxed>(&c.storages_used); left != 0; left &= left - 1) {
     const storage_view& s = c.world->storages[lowest_bit(left)];
     if (load<scope::system, order::relaxed>(&s.live) == 0) continue;
-    for (u32 q = 0; q < s.queue_count; ++q) {
-      const xio_status_t one = nvme_codec::quiet(s.queues[q], *c.world);
-      if (status == XIO_OK) status = one;
-    }
+    const xio_status_t one = quiet_queues_of(c, s);
+    if (status == XIO_OK) status = one;
   }
   return status;
 }
 
 // Flush of one lane; there is one command for a whole namespace, whatever queue wrote.
 XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) {
-  xio_status_t status = XIO_OK;
-  for (u32 q = 0; q < s.queue_count; ++q) {
-    const xio_status_t one = nvme_codec::quiet(s.queues[q], *c.world);
-    if (status == XIO_OK) status = one;
-  }
-  if (status != XIO_OK || s.read_only != 0) return status;
   mark_storage_used(c, s);
+  xio_status_t status = quiet_queues_of(c, s);
+  if (status != XIO_OK || s.read_only != 0) return status;
   batch open[k_max_storage_members];
   for (u32 m = 0; m < s.members; ++m) {
     const ring_view& r = storage_queue(s, m);
@@ -277,7 +329,6 @@ XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, xio_ctx_t ctx, wire::nvm
                    [&] {
                      posted p{0, XIO_OK};
                      p.status = storage_post(ctx, op, buffer, storage, offset, bytes, &p.request);
-                     if (p.status != XIO_OK) p.request = failed_request(p.status);
                      return p;
                    })
       .request;
@@ -307,6 +358,8 @@ XIO_DEVICE xio_status_t storage_flush_op(const Group& group, xio_ctx_t ctx, xio_
 //
 // xio_compare answers XIO_ERR_STORAGE where the blocks are not what the buffer holds; both it and xio_write_zeroes
 // answer XIO_ERR_UNSUPPORTED where the drive has no such command (Identify, ONCS).
+// Errors of the drive are counted for the storage as a whole: every ctx that has posted to it is told once, by a quiet
+// or a flush, also of ops that another ctx posted.
 // xio_storage_code: once a request is complete, the drive's own word for what went wrong with it (SCT << 8 | SC, as
 // 0x285 for a comparison that found a difference); 0 if nothing did, or if 64 later ops have failed since.
 

@@ -40,7 +40,6 @@ struct alignas(128) ring_state {
   alignas(128) std::uint64_t ops;        // user ops posted (statistics)
   std::uint64_t bytes;                   // payload bytes posted (statistics)
   std::uint64_t op_errors;               // ops that completed with an error of their own (rings out of order)
-  std::uint64_t op_errors_seen;          // of those, already reported by quiet
 };
 static_assert(sizeof(ring_state) == 8 * 128);
 
@@ -148,7 +147,7 @@ struct storage_view {
   std::uint32_t transfer_bytes;  // most bytes of one command (MDTS)
   std::uint32_t page_bytes;      // CC.MPS
   std::uint32_t slot;            // place in world_view::storages
-  std::uint32_t live;
+  std::uint32_t live;            // the low half of the handle that is open here; 0: none
   std::uint16_t read_only;
   bus_space space;              // of every member
   std::uint32_t features;       // bits of storage_feature, of every member
@@ -220,6 +219,8 @@ struct alignas(128) ctx_view {
   alignas(128) std::uint32_t error;  // first device-side error since the last quiet, an xio_status
   std::uint32_t storages_used;       // bit per storage that this ctx has posted to
   std::uint32_t rings_used;          // 1 once anything was posted to a ring of this ctx
+  // By storage: 0, or 1 + its failed ops that this ctx was told of, or that were there before its first op on it.
+  std::uint32_t storage_errors[k_max_storages];
 };
 static_assert(sizeof(ctx_view) == 256);
 
