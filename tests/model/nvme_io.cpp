@@ -22,10 +22,11 @@ struct stamped_file : scratch_file {
 
 }  // namespace
 
-// Sizes below, at and above one page, two pages, a list, MDTS; offsets in the page from 0 to the last dword.
-TEST(nvme_io, reads_at_every_page_offset) {
+namespace {
+
+void read_everywhere(std::uint64_t sgl) {
   stamped_file f;
-  rig r(f.path, {.mdts = 128 << 10});
+  rig r(f.path, {.mdts = 128 << 10, .sgl = sgl});
   const std::uint64_t sizes[] = {
       512, 4096, 4608, 8192, 12288, (128 << 10), (128 << 10) + 512, 640 << 10, (1 << 20) + 1536};
   const std::uint64_t offsets[] = {0, 4, 512, 2048, 4092};
@@ -41,6 +42,12 @@ TEST(nvme_io, reads_at_every_page_offset) {
   }
   EXPECT_EQ(r.quiet(), XIO_OK);
 }
+
+}  // namespace
+
+// Sizes below, at and above one page, two pages, a list, MDTS; offsets in the page from 0 to the last dword.
+TEST(nvme_io, reads_at_every_page_offset_by_sgls) { read_everywhere(1); }
+TEST(nvme_io, reads_at_every_page_offset_by_prps) { read_everywhere(0); }
 
 TEST(nvme_io, writes_reach_the_file_and_nothing_else) {
   scratch_file f;
@@ -211,7 +218,8 @@ TEST(nvme_io, a_slow_command_keeps_its_id) {
 // Its list too: lists are by command id, so younger commands do not write over the one of a slow command.
 TEST(nvme_io, a_delayed_command_with_a_list) {
   stamped_file f;
-  rig r(f.path, {.depth = 4});
+  rig r(f.path, {.depth = 4, .sgl = 0});
+  ASSERT_NE(r.ring().list_pages, nullptr);
   r.device().inject({.what = model::nvme::fault::kind::delay, .delay = std::chrono::milliseconds(100)});
   const xio_req_t slow = xio_read_nbi(r.ctx(), r.heap() + (1 << 20), r.storage(), 0, 256 << 10);
   for (std::uint64_t i = 0; i < 6; ++i)
@@ -257,6 +265,140 @@ TEST(nvme_io, any_part_of_a_split_transfer_can_fail_it) {
   EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 1 << 20), XIO_ERR_STORAGE);
   EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 1 << 20), XIO_OK);
   EXPECT_TRUE(stamped(r.heap(), 0, 1 << 20));
+}
+
+// The part that failed may be over long before the last is posted: its code stays with the request, and nothing is in
+// flight any more when the failure is known.
+TEST(nvme_io, an_early_part_that_fails_leaves_nothing_behind) {
+  stamped_file f;
+  for (const std::uint64_t bad : {std::uint64_t{8}, std::uint64_t{500}, std::uint64_t{1010}}) {
+    rig r(f.path, {.depth = 8, .mdts = 8192});
+    r.device().inject({.first_lba = bad, .last_lba = bad, .status = 0x286});
+    const xio_req_t request = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 0, 1 << 20);
+    ASSERT_NE(request, 0u);
+    if (dev::is_failed_request(request)) {
+      EXPECT_EQ(r.ring().state->completed, r.ring().state->issued);
+    }
+    EXPECT_EQ(r.wait(request), XIO_ERR_STORAGE) << bad;
+    EXPECT_EQ(xio_storage_code(r.ctx(), request), 0x286u) << bad;
+    EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
+    EXPECT_EQ(r.quiet(), XIO_OK);
+  }
+}
+
+// What one ctx is told of is not lost to another.
+TEST(nvme_io, every_ctx_is_told_of_errors) {
+  stamped_file f;
+  rig r(f.path, {.queues = 2});
+  dev::ctx_view second{}, late{};
+  second.world = late.world = &r.world();
+  const dev::peer_view none{};
+  const xio_ctx_t two = ctx_value(&second, 2, second, r.world(), &none);
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_OK);
+  EXPECT_EQ(xio_read(two, r.heap(), r.storage(), 0, 512), XIO_OK);
+  r.device().inject({.first_lba = 9, .last_lba = 9});
+  (void)xio_read_nbi(two, r.heap(), r.storage(), 9 * 512, 512);
+  EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
+  EXPECT_EQ(dev::storage_quiet(second), XIO_ERR_STORAGE);
+  EXPECT_EQ(r.quiet(), XIO_OK);
+  EXPECT_EQ(dev::storage_quiet(second), XIO_OK);
+  // A flush tells its own ctx.
+  r.device().inject({.first_lba = 9, .last_lba = 9});
+  (void)xio_read_nbi(two, r.heap(), r.storage(), 9 * 512, 512);
+  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STORAGE);
+  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+  EXPECT_EQ(r.quiet(), XIO_OK);
+  EXPECT_EQ(dev::storage_quiet(second), XIO_ERR_STORAGE);
+  // What was over before a ctx came is not its affair.
+  EXPECT_EQ(dev::storage_quiet(late), XIO_OK);
+  EXPECT_EQ(xio_read(ctx_value(&late, 3, late, r.world(), &none), r.heap(), r.storage(), 0, 512), XIO_OK);
+  EXPECT_EQ(dev::storage_quiet(late), XIO_OK);
+}
+
+// Another storage may have the place of a closed one: its handle and its requests do nothing there.
+TEST(nvme_io, handles_and_requests_do_not_outlive_their_storage) {
+  stamped_file f;
+  rig r(f.path, {.timeout_ms = 300});
+  xio_req_t old = 0;
+  for (int i = 0; i < 5; ++i) old = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 0, 512);
+  EXPECT_EQ(r.wait(old), XIO_OK);
+  const xio_storage_t closed = r.storage();
+  ASSERT_EQ(r.quiet(), XIO_OK);
+  // As the world does it, with an empty ring in the place.
+  r.world().storages[0].live = 2;
+  dev::ring_state& state = *r.ring().state;
+  state.issued = state.published = state.completed = 0;
+  EXPECT_EQ(xio_write(r.ctx(), r.heap(), closed, 0, 512), XIO_ERR_STATE);
+  EXPECT_EQ(xio_storage_flush(r.ctx(), closed), XIO_ERR_STATE);
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), {closed.view, 0}, 0, 512), XIO_ERR_STATE);
+  EXPECT_EQ(r.test(old), XIO_ERR_ARG);
+  EXPECT_EQ(r.wait(old), XIO_ERR_ARG);
+  EXPECT_EQ(state.failed, 0u);
+  EXPECT_EQ(state.issued, 0u);
+}
+
+TEST(nvme_io, commands_that_the_drive_does_not_have) {
+  stamped_file f;
+  rig r(f.path, {});
+  r.world().storages[0].features = dev::storage_zeroes;
+  EXPECT_EQ(xio_compare(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_ERR_UNSUPPORTED);
+  EXPECT_EQ(r.wait(xio_compare_nbi(r.ctx(), r.heap(), r.storage(), 0, 512)), XIO_ERR_UNSUPPORTED);
+  EXPECT_EQ(r.view().error, static_cast<std::uint32_t>(XIO_ERR_UNSUPPORTED));
+  EXPECT_EQ(xio_write_zeroes(r.ctx(), r.storage(), 0, 512), XIO_OK);
+  r.world().storages[0].features = dev::storage_compares;
+  EXPECT_EQ(xio_write_zeroes(r.ctx(), r.storage(), 512, 512), XIO_ERR_UNSUPPORTED);
+  std::memset(r.heap(), 0, 512);
+  EXPECT_EQ(xio_compare(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_OK);
+  std::vector<unsigned char> want = stamped_data(k_file);
+  std::memset(want.data(), 0, 512);
+  EXPECT_EQ(f.read(), want);
+}
+
+// More zeroes than a command could carry as data, and more than one command can name (65536 blocks).
+TEST(nvme_io, zeroes_beyond_one_command) {
+  scratch_file f;
+  constexpr std::uint64_t total = 80 << 20;
+  rig r(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = total, .mdts = 8 << 20});
+  std::memset(r.heap(), 0x77, 1 << 20);
+  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{40} << 20, total - 1024})
+    ASSERT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), at, 1024), XIO_OK);
+  ASSERT_EQ(xio_write_zeroes(r.ctx(), r.storage(), 512, total - 1024), XIO_OK);
+  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{40} << 20, total - 1024}) {
+    ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), at, 1024), XIO_OK);
+    for (std::uint64_t i = 0; i < 1024; ++i)
+      ASSERT_EQ(r.heap()[i], at + i < 512 || at + i >= total - 512 ? 0x77 : 0) << at + i;
+  }
+}
+
+// Places that are only just there, where offset + length would not fit 64 bits, or a block number 32.
+TEST(nvme_io, offsets_far_out) {
+  const std::string path = "/dev/shm/xio_nvme_far_" + std::to_string(getpid());
+  constexpr std::uint64_t total = (std::uint64_t{1} << 62) + (1 << 20);
+  {
+    rig r(path, {.flags = XIO_STORAGE_CREATE, .bytes = total, .mdts = 8192});
+    ASSERT_EQ(r.world().storages[0].bytes, total);
+    for (const std::uint64_t at : {std::uint64_t{1} << 41, std::uint64_t{1} << 62, total - 65536}) {
+      stamp(r.heap(), at, 65536);
+      ASSERT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), at, 65536), XIO_OK) << at;
+      std::memset(r.heap(), 0, 65536);
+      ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), at, 65536), XIO_OK) << at;
+      EXPECT_TRUE(stamped(r.heap(), at, 65536)) << at;
+    }
+    const std::uint64_t places[][2] = {{total, 512},
+                                       {total - 512, 1024},
+                                       {std::uint64_t{1} << 63, 512},
+                                       {(std::uint64_t{1} << 63) - 512, 1024},
+                                       {0 - std::uint64_t{512}, 512},
+                                       {0 - std::uint64_t{512}, 1024},
+                                       {512, 0 - std::uint64_t{512}},
+                                       {1 << 20, 0 - std::uint64_t{512}}};
+    for (const auto& p : places) {
+      EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), p[0], p[1]), XIO_ERR_ARG) << p[0] << " " << p[1];
+      EXPECT_EQ(xio_write_zeroes(r.ctx(), r.storage(), p[0], p[1]), XIO_ERR_ARG) << p[0] << " " << p[1];
+    }
+    EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), total, 0), XIO_OK);
+  }
+  unlink(path.c_str());
 }
 
 TEST(nvme_io, a_flush_that_fails_says_so) {

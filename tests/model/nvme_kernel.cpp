@@ -70,7 +70,43 @@ __global__ void together(args a) {
     dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
 }
 
+// Every lane has a block of its own that it turns over: read, changed, written, read again. Even lanes leave the write
+// to the wait of the read behind it and then to quiet, odd ones wait.
+__global__ void crowd(args a) {
+  const std::uint64_t at = global_thread() * k_block;
+  unsigned char* block = a.heap + at;
+  bool good = xio_read(a.ctx, block, a.storage, at, k_block) == XIO_OK && stamped(block, at, k_block);
+  stamp(block, at, k_block, 5);
+  const xio_req_t write = xio_write_nbi(a.ctx, block, a.storage, at, k_block);
+  if (threadIdx.x % 2 == 1) good = finish(a, write) == XIO_OK && good;
+  if (!good) dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
+}
+
 struct kernel_test : testing::Test {
+  // Thousands of lanes, far more than the queue has entries.
+  void launch_crowd(unsigned groups, unsigned threads, std::uint32_t depth, std::uint64_t shuffle) {
+    const std::uint64_t lanes = std::uint64_t{groups} * threads;
+    scratch_file f;
+    f.write(stamped_data(lanes * k_block));
+    rig r(f.path, {.depth = depth, .timeout_ms = 120000});
+    r.device().shuffle(shuffle);
+    int wrong = 0;
+    const args a{r.ctx(), r.storage(), r.heap(), &wrong};
+    hipLaunchKernelGGL(crowd, dim3(groups), dim3(threads), 0, nullptr, a);
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(r.quiet(), XIO_OK);
+    const dev::ring_state& s = *r.ring().state;
+    EXPECT_EQ(s.issued, 2 * lanes);
+    EXPECT_EQ(s.completed, s.issued);
+    EXPECT_EQ(s.credits, depth - 1);
+    EXPECT_EQ(r.device().invalid_doorbells(), 0u);
+    const auto data = f.read();
+    ASSERT_EQ(data.size(), lanes * k_block);
+    for (std::uint64_t i = 0; i < lanes; ++i)
+      ASSERT_TRUE(stamped(data.data() + i * k_block, i * k_block, k_block, 5)) << i;
+  }
+
   void launch_mixed(const rig::how& h, unsigned groups, unsigned threads, int rounds, std::uint64_t shuffle) {
     scratch_file f(std::uint64_t{groups} * threads * 16 * k_block);
     rig r(f.path, h);
@@ -83,6 +119,7 @@ struct kernel_test : testing::Test {
     EXPECT_EQ(r.quiet(), XIO_OK);
     EXPECT_EQ(r.device().invalid_doorbells(), 0u);
     for (std::uint32_t q = 0; q < r.drive().queue_count(); ++q) {
+      EXPECT_GT(r.ring(q).state->issued, 0u) << "nothing went by queue " << q;
       EXPECT_EQ(r.ring(q).state->issued, r.ring(q).state->completed);
       EXPECT_EQ(r.ring(q).state->credits, h.depth - 1);
       EXPECT_EQ(r.ring(q).state->issued, r.ring(q).state->published);
@@ -97,6 +134,9 @@ TEST_F(kernel_test, a_wave_wider_than_the_queue) { launch_mixed({.depth = 4}, 1,
 TEST_F(kernel_test, splits_in_every_lane) { launch_mixed({.depth = 16, .mdts = 8192}, 2, 64, 2, 5); }
 TEST_F(kernel_test, many_workgroups_on_one_queue) { launch_mixed({.depth = 64}, 4, 128, 2, 9); }
 TEST_F(kernel_test, queues_by_workgroup) { launch_mixed({.depth = 64, .queues = 3}, 5, 64, 2, 0); }
+
+TEST_F(kernel_test, thousands_of_lanes_on_four_entries) { launch_crowd(64, 64, 4, 0); }
+TEST_F(kernel_test, thousands_of_lanes_on_sixteen_entries) { launch_crowd(16, 256, 16, 3); }
 
 TEST_F(kernel_test, waves_and_workgroups) {
   scratch_file f;

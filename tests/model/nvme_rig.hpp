@@ -35,12 +35,14 @@ class rig {
     std::uint64_t ticket_start = 0;
     std::uint64_t timeout_ms = 20000;
     std::uint64_t heap_bytes = 8 << 20;
+    std::uint64_t sgl = 1;  // 0: data are named by PRPs
   };
 
   rig(const std::string& path, const how& h) : heap_(h.heap_bytes, gpu::place::shared, 4096) {
     options o = options::defaults();
     o.nvme_mdts = h.mdts;
     o.ticket_start = h.ticket_start;
+    o.nvme_sgl = h.sgl;
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
     attr.flags = h.flags;
     attr.queues = h.queues;

@@ -293,7 +293,12 @@ void compares(rig::team& t, unsigned char* memory, const std::string& directory)
     rig::expect(r.code == 0x285, "compare: code %#x, expected 0x285", r.code);
     one.take_errors(b);
   }
+  // Over several stripes some parts are over before there is a request: it has their code all the same.
   rig::expect_status(one.one(b, {op_compare, 0, 512, 0, 12288}).status, XIO_ERR_STORAGE, "compare: different stripes");
+  one.take_errors(b);
+  const result r = one.one(b, {op_compare, 1, 512, 0, 12288});
+  rig::expect_status(r.status, XIO_ERR_STORAGE, "compare: different stripes, _nbi");
+  rig::expect(r.code == 0x285, "compare of stripes: code %#x, expected 0x285", r.code);
   one.take_errors(b);
 }
 
@@ -329,6 +334,7 @@ void refusals(rig::team& t, unsigned char* memory, const std::string& directory)
   const std::string a = "file:" + directory + "/xio_storage_refused_a",
                     c = "file:" + directory + "/xio_storage_refused_c";
   refused(a + "," + a, 0, 1, "named twice");
+  refused(a + ",file:" + directory + "/./xio_storage_refused_a?block=512", 0, 1, "named twice");
   refused(a + "," + c, 3000, 1, "power of two");
   refused(a + "," + c, 256, 1, "512 at least");
   refused(a + "," + c, 0, 33, "at most 64");
@@ -338,6 +344,72 @@ void refusals(rig::team& t, unsigned char* memory, const std::string& directory)
   refused(many, 0, 1, "at most 8");
   unlink((directory + "/xio_storage_refused_a").c_str());
   unlink((directory + "/xio_storage_refused_c").c_str());
+}
+
+// The smallest member says how many whole stripes there are; what is behind them in any file stays as it was.
+void unequal(rig::team& t, unsigned char* memory, const std::string& directory) {
+  constexpr uint64_t stripe = 64u << 10, usable = 2 * 3 * stripe;
+  const std::string paths[] = {directory + "/xio_storage_long", directory + "/xio_storage_short"};
+  const uint64_t sizes[] = {300u << 10, 200u << 10};
+  std::string names;
+  for (int m = 0; m < 2; ++m) {
+    std::ofstream(paths[m], std::ios::binary) << std::string(sizes[m], '\xee');
+    names += (m == 0 ? "file:" : ",file:") + paths[m] + "?block=512";
+  }
+  xio_storage_t s{};
+  MUST(xio_storage_open(t.world(), names.c_str(), nullptr, &s));
+  uint64_t bytes = 0;
+  MUST(xio_storage_size(t.world(), s, &bytes, nullptr));
+  rig::expect(bytes == usable, "unequal: %llu bytes, expected %llu", static_cast<unsigned long long>(bytes),
+              static_cast<unsigned long long>(usable));
+  std::vector<unsigned char> data(k_memory);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = rig::pattern(4000, i);
+  rig::team::write(memory, data);
+  const auto one = [&](const job& j) {
+    rig::device_array<job> table(std::vector<job>{j});
+    rig::device_array<result> out(1);
+    RUN(jobs_of_threads, 1, 1, t.ctx, s, memory, table.data(), 1u, out.data());
+    return out.get()[0].status;
+  };
+  rig::expect_status(one({op_write, 0, 0, 0, usable}), XIO_OK, "unequal: all of it");
+  rig::expect_status(one({op_write, 0, 0, usable, 512}), XIO_ERR_ARG, "unequal: past the end");
+  rig::expect_status(one({op_zero, 0, 0, usable - 512, 1024}), XIO_ERR_ARG, "unequal: over the end");
+  rig::device_array<result> taken(2);
+  RUN(end_all, 1, 1, t.ctx, s, taken.data());
+  MUST(xio_storage_close(t.world(), s));
+  for (uint64_t m = 0; m < 2; ++m) {
+    std::vector<unsigned char> wanted(sizes[m], 0xee);
+    for (uint64_t i = 0; i < 3; ++i)
+      std::copy_n(data.begin() + static_cast<long>((2 * i + m) * stripe), stripe,
+                  wanted.begin() + static_cast<long>(i * stripe));
+    std::ifstream in(paths[m], std::ios::binary);
+    rig::expect_same({std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}, wanted, "unequal: a file");
+    unlink(paths[m].c_str());
+  }
+}
+
+// A handle that has outlived its storage does nothing to the one that has its place now.
+void outlived(rig::team& t, unsigned char* memory, const std::string& directory) {
+  xio_storage_t old{};
+  trial one(t, memory);
+  one.fill(3000);
+  {
+    bench first(t, directory, 1, 0, 64u << 10, 1, 16);
+    one.run(first, {{op_write, 0, 0, 0, 4096}}, false, true, "before it closes");
+    old = first.storage;
+  }
+  bench b(t, directory, 1, 0, 64u << 10, 1, 16);
+  const xio_storage_t now = b.storage;
+  rig::expect(now.view == old.view, "the place was not taken again");
+  b.storage = old;
+  for (const int op : {op_read, op_write, op_compare, op_zero}) {
+    rig::expect_status(one.one(b, {op, 0, 0, 0, 4096}).status, XIO_ERR_STATE, "a closed handle");
+    rig::expect_status(one.one(b, {op, 1, 0, 0, 4096}).status, XIO_ERR_STATE, "a closed handle, _nbi");
+  }
+  b.storage = now;
+  one.take_errors(b);
+  rig::expect_same(b.held(), b.wanted, "after a closed handle");
+  one.run(b, {{op_write, 0, 0, 0, 4096}}, false, true, "in its place");
 }
 
 // What doorbells cost: 64 lanes in step on a queue of 64.
@@ -383,6 +455,8 @@ int main(int argc, char** argv) {
   long_transfers(t, memory, argv[1]);
   compares(t, memory, argv[1]);
   refusals(t, memory, argv[1]);
+  unequal(t, memory, argv[1]);
+  outlived(t, memory, argv[1]);
   doorbells(t, memory, argv[1]);
   closed_with_work(t, memory, argv[1]);
   return rig::verdict("storage", t, false);
