@@ -216,8 +216,7 @@ void context::stats(dev::route way, xio_engine_stats_t& out) const {
   add_stats(some, out);
 }
 
-bool context::failure(xio_error_info_t& info) const {
-  if (find_failure(rings_, info)) return true;
+bool context::device_error(xio_error_info_t& info) const {
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
     std::uint32_t error = 0;
     gpu::copy(&error, &view()[lane].error, sizeof error);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ctx/engines.hpp"
+#include "ctx/rings.hpp"
 #include "ctx/route.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/device/view.hpp"
@@ -38,8 +39,10 @@ class context {
 
   // Adds the counters of its rings of that way, the pool's included.
   void stats(dev::route way, xio_engine_stats_t& out) const;
-  // What failed first on a ring, else what device code found wrong since the last quiet; false if nothing.
-  bool failure(xio_error_info_t& info) const;
+  // What failed first on a ring; false if nothing.
+  bool ring_failure(xio_error_info_t& info) const { return find_failure(rings_, info); }
+  // What device code found wrong since the last quiet; false if nothing.
+  bool device_error(xio_error_info_t& info) const;
   // Bit per storage slot that kernels posted to through this ctx.
   std::uint32_t storages_used() const;
   // Another storage is about to take that slot.

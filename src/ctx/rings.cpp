@@ -47,12 +47,14 @@ void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out
   }
 }
 
-bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& info) {
+namespace {
+
+bool find(const std::vector<dev::ring_view>& rings, bool stopped_only, xio_error_info_t& info) {
   for (const auto& ring : rings) {
     const auto s = state_of(ring);
     // A ring that completes out of order goes on after an op has failed, and only counts it.
     const bool stopped = s.failed != 0;
-    if (!stopped && s.op_errors == 0) continue;
+    if (!stopped && (stopped_only || s.op_errors == 0)) continue;
     info.status = stopped ? static_cast<xio_status_t>(static_cast<std::int32_t>(s.failed)) : XIO_ERR_STORAGE;
     info.engine = engine_name(ring.kind);
     info.queue = ring.id;
@@ -62,5 +64,11 @@ bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& in
   }
   return false;
 }
+
+}  // namespace
+
+bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& info) { return find(rings, false, info); }
+
+bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info) { return find(rings, true, info); }
 
 }  // namespace xio

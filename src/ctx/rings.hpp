@@ -16,5 +16,7 @@ void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out
 
 // Fills *info with the first failure among the rings; false if there is none.
 bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& info);
+// The same of those that take no more work: a ring that completes out of order goes on after failed ops.
+bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info);
 
 }  // namespace xio

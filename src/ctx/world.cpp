@@ -355,10 +355,15 @@ xio_engine_stats_t world::ctx_stats(xio_ctx_t ctx, xio_route_t route) const {
 xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
   const context& c = contexts_.get(ctx.id);
   xio_error_info_t info{XIO_OK, "", 0, 0, 0};
-  if (c.failure(info)) return info;
+  if (c.ring_failure(info)) return info;
   const std::uint32_t used = c.storages_used();
-  for (const auto& [id, s] : storages_.live())
-    if ((used >> s->slot() & 1) != 0 && find_failure(s->rings(), info)) break;
+  const auto of_storages = [&](auto find) {
+    for (const auto& [id, s] : storages_.live())
+      if ((used >> s->slot() & 1) != 0 && find(s->rings(), info)) return true;
+    return false;
+  };
+  // A queue that has stopped says more than the calls that found it so, and those more than ops that failed long ago.
+  if (!of_storages(find_stopped) && !c.device_error(info)) of_storages(find_failure);
   return info;
 }
 

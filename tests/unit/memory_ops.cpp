@@ -156,6 +156,57 @@ TEST_F(memory_ops, by_drive) {
   unlink(path);
 }
 
+// The first command of a queue fails, the fourth is lost.
+class drives_that_err : public memory_ops {
+ protected:
+  void SetUp() override {
+    setenv("XIO_MODEL_FAULTS", "nvme_error@0=write_fault,nvme_lose@3", 1);
+    setenv("XIO_TIMEOUT_MS", "300", 1);
+    memory_ops::SetUp();
+  }
+  void TearDown() override {
+    memory_ops::TearDown();
+    unsetenv("XIO_MODEL_FAULTS");
+    unsetenv("XIO_TIMEOUT_MS");
+  }
+};
+
+// Of what has failed the ctx tells what says most: the op of a drive, then the queue that has stopped.
+TEST_F(drives_that_err, are_named_by_their_ctx) {
+  char path[] = "/tmp/xio_memory_XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, 1 << 20), 0);
+  close(fd);
+  const xio_ctx_t c = ctx(XIO_ROUTE_DIRECT);
+  xio_storage_t s{};
+  MUST(xio_storage_open(w_, (std::string("file:") + path).c_str(), nullptr, &s));
+  xio_error_info_t info{};
+  const auto expect = [&](xio_status_t status, const char* engine, std::uint32_t vendor, std::uint64_t ticket) {
+    ASSERT_EQ(xio_ctx_error(w_, c, &info), XIO_OK);
+    EXPECT_EQ(info.status, status);
+    EXPECT_STREQ(info.engine, engine);
+    EXPECT_EQ(info.vendor, vendor);
+    EXPECT_EQ(info.ticket, ticket);
+  };
+  expect(XIO_OK, "", 0, 0);
+  run(c, s, sym_, sym_);  // command 0 fails, 1 does not
+  EXPECT_EQ(answers_[0], XIO_ERR_STORAGE);
+  EXPECT_EQ(answers_[1], XIO_ERR_STORAGE);
+  EXPECT_EQ(answers_[2], XIO_OK);
+  expect(XIO_ERR_STORAGE, "nvme", 0x280, 0);
+  run(c, s, sym_, sym_);  // command 2 does not, 3 is lost
+  EXPECT_EQ(answers_[0], XIO_OK);
+  EXPECT_EQ(answers_[2], XIO_ERR_TIMEOUT);
+  expect(XIO_ERR_TIMEOUT, "nvme", 0, 3);
+  run(c, s, sym_, sym_);  // refused
+  EXPECT_EQ(answers_[0], XIO_ERR_TIMEOUT);
+  expect(XIO_ERR_TIMEOUT, "nvme", 0, 3);
+  EXPECT_EQ(xio_storage_close(w_, s), XIO_OK);
+  EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
+  unlink(path);
+}
+
 // Engines that open later learn of blocks that are registered in part, and of those that are only kept.
 TEST_F(memory_ops, by_engines_that_open_late) {
   char path[] = "/tmp/xio_memory_XXXXXX";
