@@ -54,10 +54,15 @@ by_cmake() {
     echo 'not tried: find_package(xio), for want of cmake'
     return
   fi
-  if [ "$gpu" != host ]; then
-    echo "not tried: find_package(xio) on platform $gpu"
-    return
-  fi
+  local compiler=$CXX how="-O0 -Wall -Wextra -Werror ${sanitize[*]}"
+  case $gpu in
+    host) ;;
+    hip) compiler=$HIPCC ;;
+    *)
+      echo "not tried: find_package(xio) on platform $gpu"
+      return
+      ;;
+  esac
   for version in 9 0.2; do
     echo "find_package(xio $version PATHS $prefix QUIET)
       if(xio_FOUND)
@@ -66,7 +71,7 @@ by_cmake() {
     cmake -P "$root/version.cmake"
   done
   {
-    CXX=$CXX CXXFLAGS="-O0 -Wall -Wextra -Werror ${sanitize[*]}" cmake -S "$srcdir/examples" -B "$root/by-cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
+    CXX=$compiler CXXFLAGS=$how cmake -S "$srcdir/examples" -B "$root/by-cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
       cmake --build "$root/by-cmake" -j 2
   } >>"$log" 2>&1 || {
     tail -n 30 "$log"
