@@ -14,7 +14,7 @@ AC_DEFUN([XIO_CHECK_VERBS], [
   XIO_PACKAGE([MLX5DV], [mlx5dv], [libmlx5], [infiniband/mlx5dv.h], [return mlx5dv_is_supported(nullptr);], [-lmlx5 -libverbs],
     [NVIDIA NICs driven by the GPU])
   dnl rdma-core 61
-  XIO_PACKAGE([IONICDV], [ionicdv], [libionic], [infiniband/ionic_dv.h], [return ionic_dv_is_ionic_ctx(nullptr);],
+  XIO_PACKAGE([IONICDV], [ionicdv], [libionic], [infiniband/ionic_dv.h], [return ionic_dv_ctx_get_udma_count(nullptr);],
     [-lionic -libverbs], [AMD Pensando NICs driven by the GPU])
   dnl rdma-core of 2026
   XIO_PACKAGE([BNXTREDV], [bnxt_re_dv], [libbnxt_re], [infiniband/bnxt_re_dv.h],

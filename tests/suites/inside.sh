@@ -1,62 +1,58 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Runs inside a Debian of the suite, on the tree in /src: installs what quickstart names, builds library, tools, examples,
-# benchmarks and tests for the host, then the AMD platform as far as the suite's hipcc goes, and device code by its newest
-# clang for GPUs that hipcc does not know. Errors of any of it are errors.
+# Runs inside a Debian of the suite, on the tree in /src: installs what quickstart names, builds the kernel module, device
+# code for GPUs newer than Debian 12's hipcc knows, then library, tools, examples, benchmarks and tests for the host and for
+# AMD GPUs as far as the suite's hipcc goes. Errors of any of it are errors.
 set -euo pipefail
 suite=${1:?}
 cd /src
 jobs=$(nproc)
 failures=0
-lap() { printf '%s: %-52s %5d s\n' "$suite" "$1" $((SECONDS - begin)) && begin=$SECONDS; }
+lap() { printf '%s: %-64s %5d s\n' "$suite" "$1" $((SECONDS - begin)) && begin=$SECONDS; }
 begin=$SECONDS
+
+# fails WHAT LOG: what a log says of errors.
+fails() {
+  grep -m 10 -iE '(error:|fatal error|\*\*\*|warning:)' "$2" || tail -n 20 "$2"
+  echo "$suite: $1 failed"
+  failures=$((failures + 1))
+  begin=$SECONDS
+}
 
 # The packages that quickstart wants of Debian 12; a name that is gone here is told, and configure says what that costs.
 wanted=$(awk '/^(host|hip)_packages=\(/ {on = 1} on {print} on && /\)/ {on = 0}' quickstart | sed 's/^[a-z_]*=(//; s/).*//' | tr '\n' ' ')
 apt-get update -qq
 clang=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
 packages=()
-for package in $wanted "clang-$clang" "lld-$clang" ca-certificates libdrm-dev; do
+for package in $wanted "clang-$clang" "lld-$clang" ca-certificates libdrm-dev ccache linux-headers-amd64 kmod; do
   if [ -n "$(apt-cache madison "$package" 2>/dev/null)" ]; then packages+=("$package"); else echo "$suite has no $package"; fi
 done
 apt-get install -y -qq --no-install-recommends "${packages[@]}" >/packages.log 2>&1 || {
   tail -n 20 /packages.log
   exit 1
 }
-lap "${#packages[@]} packages, clang $clang"
+lap "${#packages[@]} packages"
+version_of() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo none; }
+echo "  g++ $(version_of g++), clang $clang, hipcc $(version_of hipcc), libhsa-runtime-dev $(version_of libhsa-runtime-dev)"
+echo "  libhsakmt-dev $(version_of libhsakmt-dev), libibverbs-dev $(version_of libibverbs-dev)"
+# What did not change since the last run is not compiled again.
+export CCACHE_DIR=/ccache CCACHE_NOHASHDIR=1 PATH=/usr/lib/ccache:$PATH
 
-# build FOLDER OPTION...: all of make, and the programs of make check.
-build() {
-  local folder=$1
-  shift
-  rm -rf "$folder"
-  mkdir -p "$folder"
-  if (cd "$folder" && /src/configure "$@" && make -j"$jobs" && make -j"$jobs" check TESTS=) >"$folder.log" 2>&1; then
-    if grep -E 'warning:' "$folder.log" | sort | uniq -c | head -n 20; then :; fi
-    lap "built with $*"
-  else
-    grep -m 10 -E '(: error|: fatal error|\*\*\*|error:)' "$folder.log" || tail -n 20 "$folder.log"
-    echo "$suite: the build with $* failed"
-    failures=$((failures + 1))
-    begin=$SECONDS
-  fi
-}
-./autogen.sh >/autogen.log 2>&1
-build /build-host --with-gpu=host
-if [ -x /build-host/xiorun ]; then
-  for example in hello_put 'halo 16 3' 'gups 100 200'; do
-    # shellcheck disable=SC2086  # a command and its arguments
-    timeout 100 /build-host/xiorun -n 2 /build-host/examples/$example || failures=$((failures + 1))
-  done
-  timeout 300 /build-host/tests/unit/allocator >/dev/null || failures=$((failures + 1))
-  lap 'examples and a unit test'
+# ---- the kernel module, for the suite's kernel -------------------------------------------------------------------
+headers=$(find /lib/modules -maxdepth 2 -name build | sort -V | tail -n 1)
+rm -rf /build-kmod
+cp -r kernel/xio /build-kmod
+if make -s -C /build-kmod KDIR="$headers" W=1 >/build-kmod.log 2>&1 && ! grep -qi 'warning:' /build-kmod.log; then
+  lap "kernel module for $(modinfo -F vermagic /build-kmod/xio.ko | cut -d' ' -f1)"
+else
+  fails 'the kernel module' /build-kmod.log
 fi
 
-# ---- AMD ---------------------------------------------------------------------------------------------------------
+# ---- device code for each GPU ------------------------------------------------------------------------------------
 # Each with the lanes of its waves: HIP's headers ask for a macro that clang stopped to define in version 20.
 targets=(gfx942/64 gfx950/64 gfx1100/32 gfx1201/32)
 source=tests/device/gates.hip
-flags=(-x hip -std=c++20 -O2 -Wall -Wextra -Werror -Wno-unused-command-line-argument -DXIO_PLATFORM_HIP=1 -Iinclude
+flags=(-x hip -std=c++20 -O1 -Wall -Wextra -Werror -Wno-unused-command-line-argument -DXIO_PLATFORM_HIP=1 -Iinclude
   --cuda-device-only -S -o /dev/null)
 known=()
 for entry in "${targets[@]}"; do
@@ -70,11 +66,52 @@ for entry in "${targets[@]}"; do
     lap "$target: device code by clang $clang alone"
     echo "  for hipcc says: $(grep -m 1 error "/$target.log" | cut -c1-100)"
   else
-    grep -m 5 error "/$target.clang.log" "/$target.log" || true
-    echo "$suite: no compiler makes device code for $target"
-    failures=$((failures + 1))
+    fails "device code for $target by hipcc" "/$target.log"
+    fails "device code for $target by clang $clang" "/$target.clang.log"
   fi
 done
-if [ ${#known[@]} -gt 0 ]; then build /build-hip --with-gpu=hip "XIO_HIP_ARCH=${known[*]}"; fi
+
+# ---- everything --------------------------------------------------------------------------------------------------
+# configured FOLDER OPTION...: no debug information, for nobody looks; libtool by the shell that is quickest.
+configured() {
+  rm -rf "$1"
+  mkdir -p "$1"
+  if (cd "$1" && CONFIG_SHELL=/bin/sh /bin/sh /src/configure --cache-file=/config.cache "${@:2}" CFLAGS='-O1 -Wall -Wextra' CXXFLAGS='-O1 -Wall -Wextra') \
+    >"$1.log" 2>&1; then
+    sed -n '/^XIO .*, into/,/^$/p' "$1.log" | grep -E '(: no; lost|^  (platform|verbs|ionicdv|hsa|hsakmt):)' || true
+  else
+    fails "configure ${*:2}" "$1.log"
+    return 1
+  fi
+}
+# made FOLDER WHAT ARGUMENT...: make, and what it warned of.
+made() {
+  local log=$1.${2//[ ,]/-}.log
+  if make -C "$1" -j"$jobs" "${@:3}" >"$log" 2>&1; then
+    grep -E 'warning:' "$log" | sort | uniq -c | head -n 20 || true
+    lap "${1#/build-}: $2, $(grep -cE '^  (CC|CXX|DEVICE) ' "$log") sources, $(grep -cE '^  CXXLD ' "$log") linked"
+  else
+    fails "${1#/build-}: $2" "$log"
+    return 1
+  fi
+}
+begin=$SECONDS
+rm -f /config.cache
+./autogen.sh >/autogen.log 2>&1 || fails autogen.sh /autogen.log
+if configured /build-host --with-gpu=host && made /build-host 'library, tools, examples'; then
+  for example in hello_put 'halo 16 3' 'gups 100 200'; do
+    # shellcheck disable=SC2086  # a command and its arguments
+    timeout 100 /build-host/xiorun -n 2 /build-host/examples/$example || failures=$((failures + 1))
+  done
+  lap 'host: three examples run'
+fi
+if [ ${#known[@]} -gt 0 ] && configured /build-hip --with-gpu=hip "XIO_HIP_ARCH=${known[*]}"; then
+  made /build-hip "library, tools, examples for ${known[*]}" || true
+fi
+# Programs of the tests, for the host: those of the AMD platform are the same sources, and want a GPU to run.
+if [ -e /build-host/Makefile ] && made /build-host 'test programs' check TESTS=; then
+  timeout 300 /build-host/tests/unit/allocator >/dev/null || failures=$((failures + 1))
+  lap 'host: a unit test run'
+fi
 echo "$suite: $failures failed"
 exit $((failures != 0))

@@ -36,6 +36,8 @@ if [ ! -e "$root/bootstrapped" ]; then
     exit 1
   }
   echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/70xio"
+  # A machine that falls over makes it anew: nothing need reach the disk before the next package.
+  echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/70xio"
   touch "$root/bootstrapped"
 fi
 if [ -e /etc/resolv.conf ]; then cp -L /etc/resolv.conf "$root/etc/resolv.conf"; fi
@@ -46,4 +48,4 @@ mount -t tmpfs -o size=1g tmpfs "$root/dev/shm"
 echo "$suite: bootstrapped ($((SECONDS - begin)) s)"
 rm -rf "$root/src"
 copy_tree "$root/src"
-inside nice bash /src/tests/suites/inside.sh "$suite"
+inside bash /src/tests/suites/inside.sh "$suite"
