@@ -78,7 +78,7 @@ refuses '--bidir is for tests in which one PE sends' nvme_read --bidir
 refuses '--lockstep goes with' put_lat --lockstep
 refuses '--repeat goes with' put_lat -r 3
 refuses 'sdma_copy goes by' sdma_copy --route rdma
-refuses 'a packet of 6 bytes cannot be' packet_pingpong -b 6 -e 6
+refuses 'packets of 6 bytes are not measured' packet_pingpong -b 6 -e 6
 refuses 'are no whole waves of' put_bw -s wave -t 33
 refuses 'of which [0-9]+ run at the same time' put_bw -c 65535 --lockstep
 refuses 'samples do not fit' put_lat -n 10000000 -s block nvme_read -c 1024 -t 1024

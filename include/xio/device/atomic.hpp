@@ -18,48 +18,62 @@ constexpr bool k_is_atomic_integer =
 template <class T>
 constexpr bool k_is_atomic = k_is_atomic_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-// Runs one atomic. *old is set only if Fetch.
+// By loads and stores, to where the word lies here. Answers what was there, if Fetch.
 template <amo Op, bool Fetch, class T>
-XIO_DEVICE xio_status_t change(xio_ctx_t ctx, T* dst, T operand, T compare, int pe, T* old) {
+XIO_DEVICE T change_at(unsigned char* near, T operand, T compare) {
+  T* at = reinterpret_cast<T*>(near);
+  if constexpr (Op == amo::set && !Fetch) {
+    store<scope::system, direct::k_flag_store>(at, operand);
+    return T{};
+  } else {
+    return direct::atomic<Op>(at, operand, compare);
+  }
+}
+
+template <amo Op, bool Fetch, class T>
+XIO_FAR xio_status_t change_far(xio_ctx_t ctx, T* dst, T operand, T compare, int pe, T* old) {
+  u64 offset = 0, found = 0;
+  xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status).status;
+  const ctx_view& c = ctx_of(ctx);
+  const peer_view& peer = c.peers[pe];
+  if (scalar_is_direct(peer, peer.atomic)) {
+    *old = change_at<Op, Fetch>(peer.direct + offset, operand, compare);
+    return XIO_OK;
+  }
+  status = engine_atomic(c, peer.atomic, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
+                         bit_copy<bits_of<T>>(compare), Fetch, &found);
+  if (status != XIO_OK) return refuse(ctx, status).status;
+  *old = bit_copy<T>(static_cast<bits_of<T>>(found));
+  return XIO_OK;
+}
+
+// Runs one atomic. *old is what was there, if Fetch.
+template <amo Op, bool Fetch, class T>
+XIO_DEVICE xio_status_t change(const xio_ctx_t& ctx, T* dst, T operand, T compare, int pe, T* old) {
   constexpr bool any_type = Op == amo::fetch || Op == amo::set;
   static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
   unsigned char* near = near_scalar<T>(ctx, dst, pe);
-  u64 offset = 0;
   if (near == nullptr) [[unlikely]] {
-    const xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
-    if (status != XIO_OK) return refuse(ctx, status).status;
-    const peer_view& peer = ctx_of(ctx).peers[pe];
-    if (scalar_is_direct(peer, peer.atomic)) near = peer.direct + offset;
+    // By a variable of its own: one whose address leaves would not be kept in a register.
+    T found{};
+    const xio_status_t status = change_far<Op, Fetch>(ctx, dst, operand, compare, pe, &found);
+    if (status == XIO_OK) *old = found;
+    return status;
   }
-  if (near != nullptr) [[likely]] {
-    T* at = reinterpret_cast<T*>(near);
-    if constexpr (Op == amo::set && !Fetch) {
-      store<scope::system, direct::k_flag_store>(at, operand);
-    } else {
-      const T found = direct::atomic<Op>(at, operand, compare);
-      if constexpr (Fetch) *old = found;
-    }
-    return XIO_OK;
-  }
-  u64 found = 0;
-  const ctx_view& c = ctx_of(ctx);
-  const xio_status_t status =
-      engine_atomic(c, c.peers[pe].atomic, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
-                    bit_copy<bits_of<T>>(compare), Fetch, &found);
-  if (status != XIO_OK) return refuse(ctx, status).status;
-  if constexpr (Fetch) *old = bit_copy<T>(static_cast<bits_of<T>>(found));
+  *old = change_at<Op, Fetch>(near, operand, compare);
   return XIO_OK;
 }
 
 template <amo Op, class T>
-XIO_DEVICE T fetch_change(xio_ctx_t ctx, T* dst, T operand, T compare, int pe) {
+XIO_DEVICE T fetch_change(const xio_ctx_t& ctx, T* dst, T operand, T compare, int pe) {
   T old{};
   change<Op, true>(ctx, dst, operand, compare, pe, &old);
   return old;
 }
 
 template <amo Op, class T>
-XIO_DEVICE xio_status_t just_change(xio_ctx_t ctx, T* dst, T operand, int pe) {
+XIO_DEVICE xio_status_t just_change(const xio_ctx_t& ctx, T* dst, T operand, int pe) {
   T unused{};
   return change<Op, false>(ctx, dst, operand, T{}, pe, &unused);
 }
@@ -69,15 +83,15 @@ XIO_DEVICE xio_status_t just_change(xio_ctx_t ctx, T* dst, T operand, int pe) {
 // --- Any type ----------------------------------------------------------------------------------------
 
 template <class T>
-XIO_DEVICE T xio_atomic_fetch(xio_ctx_t ctx, const T* src, int pe) {
+XIO_DEVICE T xio_atomic_fetch(const xio_ctx_t& ctx, const T* src, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::fetch, T>(ctx, const_cast<T*>(src), T{}, T{}, pe);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_atomic_set(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE xio_status_t xio_atomic_set(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::set, T>(ctx, dst, value, pe);
 }
 template <class T>
-XIO_DEVICE T xio_atomic_swap(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE T xio_atomic_swap(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::set, T>(ctx, dst, value, T{}, pe);
 }
 
@@ -85,49 +99,49 @@ XIO_DEVICE T xio_atomic_swap(xio_ctx_t ctx, T* dst, std::type_identity_t<T> valu
 
 // Stores value if the word equals `expected`. Returns the word as it was.
 template <class T>
-XIO_DEVICE T xio_atomic_compare_swap(xio_ctx_t ctx, T* dst, std::type_identity_t<T> expected,
+XIO_DEVICE T xio_atomic_compare_swap(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> expected,
                                      std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::compare_swap, T>(ctx, dst, value, expected, pe);
 }
 
 template <class T>
-XIO_DEVICE xio_status_t xio_atomic_add(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE xio_status_t xio_atomic_add(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, value, pe);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_atomic_inc(xio_ctx_t ctx, T* dst, int pe) {
+XIO_DEVICE xio_status_t xio_atomic_inc(const xio_ctx_t& ctx, T* dst, int pe) {
   return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, T{1}, pe);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_atomic_and(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE xio_status_t xio_atomic_and(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::bit_and, T>(ctx, dst, value, pe);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_atomic_or(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE xio_status_t xio_atomic_or(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::bit_or, T>(ctx, dst, value, pe);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_atomic_xor(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE xio_status_t xio_atomic_xor(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::bit_xor, T>(ctx, dst, value, pe);
 }
 
 template <class T>
-XIO_DEVICE T xio_atomic_fetch_add(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE T xio_atomic_fetch_add(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::add, T>(ctx, dst, value, T{}, pe);
 }
 template <class T>
-XIO_DEVICE T xio_atomic_fetch_inc(xio_ctx_t ctx, T* dst, int pe) {
+XIO_DEVICE T xio_atomic_fetch_inc(const xio_ctx_t& ctx, T* dst, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::add, T>(ctx, dst, T{1}, T{}, pe);
 }
 template <class T>
-XIO_DEVICE T xio_atomic_fetch_and(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE T xio_atomic_fetch_and(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::bit_and, T>(ctx, dst, value, T{}, pe);
 }
 template <class T>
-XIO_DEVICE T xio_atomic_fetch_or(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE T xio_atomic_fetch_or(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::bit_or, T>(ctx, dst, value, T{}, pe);
 }
 template <class T>
-XIO_DEVICE T xio_atomic_fetch_xor(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE T xio_atomic_fetch_xor(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::bit_xor, T>(ctx, dst, value, T{}, pe);
 }

@@ -8,7 +8,7 @@
 
 namespace xio::dev {
 
-XIO_DEVICE ctx_view& ctx_of(xio_ctx_t ctx) { return *static_cast<ctx_view*>(ctx.view); }
+XIO_DEVICE ctx_view& ctx_of(const xio_ctx_t& ctx) { return *static_cast<ctx_view*>(ctx.view); }
 
 // Keeps the first error since the last quiet, and hands the status back.
 XIO_DEVICE xio_status_t ctx_fail(const ctx_view& c, xio_status_t status) {
@@ -47,12 +47,19 @@ XIO_DEVICE xio_status_t check_target(const xio_ctx_t& ctx, const void* symmetric
   return symmetric == nullptr ? XIO_ERR_ARG : XIO_ERR_NOT_SYMMETRIC;
 }
 
-// The PE's heap if all but bulk copies to it are loads and stores; null says: look at its row. A chain and not an
-// index, which would move the whole ctx from the kernel's arguments to memory.
+// The PE's heap if all but bulk copies to it are loads and stores; null says: look at its row.
 XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe) {
+#if defined(XIO_ON_CUDA)
+  // Kernels' arguments can be indexed; a choice among eight loads took a tenth of a microsecond (docs/performance.md).
+  static_assert((XIO_CTX_NEAR & (XIO_CTX_NEAR - 1)) == 0);
+  void* heap = ctx.near[pe & (XIO_CTX_NEAR - 1)];
+  return pe < XIO_CTX_NEAR ? static_cast<unsigned char*>(heap) : nullptr;
+#else
+  // A choice and not an index, which would move the whole ctx from the kernel's arguments to memory.
   void* heap = nullptr;
   XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) heap = pe == i ? ctx.near[i] : heap;
   return static_cast<unsigned char*>(heap);
+#endif
 }
 
 // Where a PE's copy of [symmetric, symmetric + bytes) lies, if loads and stores are the way there and all of it is what
@@ -75,9 +82,9 @@ XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
   return nbi && bytes >= c.bulk_bytes ? p.bulk : p.small;
 }
 
-XIO_DEVICE const ctx_view* view_of(xio_ctx_t ctx) { return static_cast<const ctx_view*>(ctx.view); }
+XIO_DEVICE const ctx_view* view_of(const xio_ctx_t& ctx) { return static_cast<const ctx_view*>(ctx.view); }
 
-XIO_DEVICE void* peer_address(xio_ctx_t ctx, const void* symmetric, int pe) {
+XIO_DEVICE void* peer_address(const xio_ctx_t& ctx, const void* symmetric, int pe) {
   u64 offset;
   if (check_target(ctx, symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
   unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
@@ -89,12 +96,12 @@ XIO_DEVICE void* peer_address(xio_ctx_t ctx, const void* symmetric, int pe) {
 
 // --- The API: who am I -------------------------------------------------------------------------------
 
-XIO_DEVICE int xio_my_pe(xio_ctx_t ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.my_pe); }
+XIO_DEVICE int xio_my_pe(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.my_pe); }
 
-XIO_DEVICE int xio_n_pes(xio_ctx_t ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.n_pes); }
+XIO_DEVICE int xio_n_pes(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.n_pes); }
 
 // Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be, or if the
 // address is not symmetric. Records no error.
-XIO_DEVICE void* xio_ptr(xio_ctx_t ctx, const void* symmetric, int pe) {
+XIO_DEVICE void* xio_ptr(const xio_ctx_t& ctx, const void* symmetric, int pe) {
   return xio::dev::peer_address(ctx, symmetric, pe);
 }

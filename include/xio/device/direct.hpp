@@ -86,17 +86,28 @@ struct strip {
   u64 words, i, count;
 };
 
-// Batches of N words a thread while they last, then of half as many, down to one.
+template <u32 N, source From, class Word>
+XIO_DEVICE void copy_batch(strip& s) {
+  Word v[N];
+#pragma unroll
+  for (u32 k = 0; k < N; ++k) v[k] = load_word<From, Word>(s.from + (s.i + k * s.count) * sizeof(Word));
+#pragma unroll
+  for (u32 k = 0; k < N; ++k) store_word<Word>(s.to + (s.i + k * s.count) * sizeof(Word), v[k]);
+  s.i += N * s.count;
+}
+
+// What is left when no 2 N words a thread are.
+template <u32 N, source From, class Word>
+XIO_DEVICE void copy_rest(strip& s) {
+  if (s.i + (N - 1) * s.count < s.words) copy_batch<N, From, Word>(s);
+  if constexpr (N > 1) copy_rest<N / 2, From, Word>(s);
+}
+
+// Batches of N words a thread while they last, then at most one of each half as many.
 template <u32 N, source From, class Word>
 XIO_DEVICE void copy_batches(strip& s) {
-  for (; s.i + (N - 1) * s.count < s.words; s.i += N * s.count) {
-    Word v[N];
-#pragma unroll
-    for (u32 k = 0; k < N; ++k) v[k] = load_word<From, Word>(s.from + (s.i + k * s.count) * sizeof(Word));
-#pragma unroll
-    for (u32 k = 0; k < N; ++k) store_word<Word>(s.to + (s.i + k * s.count) * sizeof(Word), v[k]);
-  }
-  if constexpr (N > 1) copy_batches<N / 2, From, Word>(s);
+  while (s.i + (N - 1) * s.count < s.words) copy_batch<N, From, Word>(s);
+  copy_rest<N / 2, From, Word>(s);
 }
 
 template <source From>
@@ -170,10 +181,10 @@ XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 byt
   copy_bytes<From>(to + tail, from + tail, bytes - tail, rank, count);
 }
 
-template <source From, class Group>
-XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
+// What is not whole words of 16 bytes on both sides, but may be smaller ones.
+template <source From>
+XIO_OUT_OF_LINE void copy_unaligned(unsigned char* out, const unsigned char* in, u64 bytes, u64 rank, u64 count) {
   const u64 off = reinterpret_cast<u64>(out) ^ reinterpret_cast<u64>(in);
-  const u64 rank = g.rank(), count = g.count();
   if ((off & 15) == 0) {
     copy_by<From, vec16>(out, in, bytes, rank, count);
   } else if ((off & 7) == 0) {
@@ -183,6 +194,23 @@ XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned cha
   } else {
     copy_askew<From>(out, in, bytes, rank, count);
   }
+}
+
+template <source From, class Group>
+XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
+  const u64 rank = g.rank(), count = g.count();
+  // Less than a word needs no more than what its pieces are aligned to.
+  const u64 grain = bytes < 16 ? 7 : 15;
+  if (((reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in)) & grain) != 0) [[unlikely]]
+    return copy_unaligned<From>(out, in, bytes, rank, count);
+  // The end first: a small copy is nothing else.
+  const u64 words = bytes / 16;
+  const u32 rest = static_cast<u32>(bytes) & 15;
+  if (rest != 0 && rank == count - 1) copy_pieces<From, false>(out + words * 16, in + words * 16, rest);
+  if (rank >= words) return;
+  if (words <= count) return store_word<vec16>(out + rank * 16, load_word<From, vec16>(in + rank * 16));
+  strip s{out, in, words, rank, count};
+  copy_batches<k_in_flight, From, vec16>(s);
 }
 #endif
 
@@ -196,15 +224,35 @@ XIO_DEVICE void move(const Group& g, void* to, const void* from, u64 bytes) {
   copy_from<From>(g, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
 #endif
 }
-// To anywhere, from memory of this PE that the caller has the right to read.
+// To a heap, from memory of this PE that the caller has the right to read.
 template <class Group>
 XIO_DEVICE void copy(const Group& g, void* to, const void* from, u64 bytes) {
-  move<source::own>(g, to, from, bytes);
+  move<source::own>(g, in_device_memory(to), from, bytes);
 }
-// From a peer.
+// From a heap.
 template <class Group>
 XIO_DEVICE void fetch(const Group& g, void* to, const void* from, u64 bytes) {
-  move<source::peer>(g, to, from, bytes);
+  move<source::peer>(g, to, in_device_memory(from), bytes);
+}
+
+// --- One value ---------------------------------------------------------------------------------------
+
+// Of 1, 2, 4 or 8 bytes, naturally aligned, in one piece.
+XIO_DEVICE void store_bits(unsigned char* at, u64 bits, u32 bytes) {
+  switch (bytes) {
+    case 1: return store<scope::system, k_flag_store>(reinterpret_cast<u8*>(at), static_cast<u8>(bits));
+    case 2: return store<scope::system, k_flag_store>(reinterpret_cast<u16*>(at), static_cast<u16>(bits));
+    case 4: return store<scope::system, k_flag_store>(reinterpret_cast<u32*>(at), static_cast<u32>(bits));
+    default: return store<scope::system, k_flag_store>(reinterpret_cast<u64*>(at), bits);
+  }
+}
+XIO_DEVICE u64 load_bits(const unsigned char* at, u32 bytes) {
+  switch (bytes) {
+    case 1: return load<scope::system, k_flag_load>(reinterpret_cast<const u8*>(at));
+    case 2: return load<scope::system, k_flag_load>(reinterpret_cast<const u16*>(at));
+    case 4: return load<scope::system, k_flag_load>(reinterpret_cast<const u32*>(at));
+    default: return load<scope::system, k_flag_load>(reinterpret_cast<const u64*>(at));
+  }
 }
 
 // --- Atomics -----------------------------------------------------------------------------------------

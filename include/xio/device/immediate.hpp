@@ -41,8 +41,8 @@ XIO_OUT_OF_LINE posted engine_put_immediate(const ctx_view& c, route way, u32 pe
 }
 
 template <class Group>
-XIO_DEVICE posted put_immediate(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, u32 immediate,
-                                int pe, bool blocking) {
+XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
+                                u32 immediate, int pe, bool blocking) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
   xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
@@ -86,7 +86,7 @@ XIO_DEVICE xio_status_t link_failure(const peer_view& p) {
   return XIO_OK;
 }
 
-XIO_DEVICE xio_status_t take_immediate(xio_ctx_t ctx, int pe, u32* immediate, bool waits) {
+XIO_DEVICE xio_status_t take_immediate(const xio_ctx_t& ctx, int pe, u32* immediate, bool waits) {
   const ctx_view* c = view_of(ctx);
   const xio_status_t wrong = check_inbox(c, pe, immediate);
   if (wrong != XIO_OK) return refuse(c, wrong).status;
@@ -107,28 +107,28 @@ XIO_DEVICE xio_status_t take_immediate(xio_ctx_t ctx, int pe, u32* immediate, bo
 // --- put, then immediate -----------------------------------------------------------------------------
 
 // The source may be reused on return.
-XIO_DEVICE xio_status_t xio_put_imm(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
+XIO_DEVICE xio_status_t xio_put_imm(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
                                     int pe) {
   return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_put_imm_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
-                                         int pe) {
+XIO_DEVICE xio_status_t xio_put_imm_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                         uint32_t immediate, int pe) {
   return xio::dev::put_immediate(xio::dev::wave_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_put_imm_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
-                                       int pe) {
+XIO_DEVICE xio_status_t xio_put_imm_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                       uint32_t immediate, int pe) {
   return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
 }
-XIO_DEVICE xio_req_t xio_put_imm_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
+XIO_DEVICE xio_req_t xio_put_imm_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
                                      int pe) {
   return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
 }
-XIO_DEVICE xio_req_t xio_put_imm_nbi_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
-                                          int pe) {
+XIO_DEVICE xio_req_t xio_put_imm_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                          uint32_t immediate, int pe) {
   return xio::dev::put_immediate(xio::dev::wave_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
 }
-XIO_DEVICE xio_req_t xio_put_imm_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
-                                        int pe) {
+XIO_DEVICE xio_req_t xio_put_imm_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                        uint32_t immediate, int pe) {
   return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
 }
 
@@ -136,10 +136,10 @@ XIO_DEVICE xio_req_t xio_put_imm_nbi_wg(xio_ctx_t ctx, void* dst, const void* sr
 
 // The oldest immediate of PE `pe` that nobody has taken; XIO_PENDING if there is none. After XIO_OK the data of its put
 // is visible. Any threads of the ctx and of its pool may call.
-XIO_DEVICE xio_status_t xio_imm_test(xio_ctx_t ctx, int pe, uint32_t* immediate) {
+XIO_DEVICE xio_status_t xio_imm_test(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
   return xio::dev::take_immediate(ctx, pe, immediate, false);
 }
 // Waits for one. XIO_ERR_TIMEOUT after the world's timeout; the failure of a queue pair to that PE ends it at once.
-XIO_DEVICE xio_status_t xio_imm_wait(xio_ctx_t ctx, int pe, uint32_t* immediate) {
+XIO_DEVICE xio_status_t xio_imm_wait(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
   return xio::dev::take_immediate(ctx, pe, immediate, true);
 }

@@ -13,7 +13,6 @@
 #include <hip/hip_runtime.h>
 #elif defined(__CUDACC__)
 #define XIO_ON_CUDA 1
-#include <cuda/atomic>
 #else
 #define XIO_ON_HOST 1
 #include <sched.h>
@@ -28,6 +27,7 @@
 #define XIO_CONVERGENT inline __attribute__((always_inline))
 #define XIO_HOST_DEVICE inline
 #define XIO_OUT_OF_LINE inline
+#define XIO_FAR inline
 // Memory of a workgroup: XIO_SHARED(int, total); then use total.
 #define XIO_SHARED(type, name)                 \
   static const char xio_shared_tag_##name = 0; \
@@ -38,14 +38,24 @@
 #define XIO_HOST_DEVICE __host__ __device__ inline
 // For what is long and called from many places, and waits for an engine anyway: one copy per program.
 #define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
+// For what an op does when it cannot be done by loads and stores. On NVIDIA GPUs out of line, so that what is done
+// often stays close together: instructions are fetched in lines (docs/performance.md). On AMD it may use memory of the
+// workgroup, which is better known to compilers in kernels than in functions.
+#if defined(XIO_ON_CUDA)
+#define XIO_FAR XIO_OUT_OF_LINE
+#else
+#define XIO_FAR XIO_DEVICE
+#endif
 #define XIO_SHARED(type, name) __shared__ type name
 #endif
 
-// Before a loop whose arrays must stay in registers.
+// Before a loop whose arrays must stay in registers, and before one whose copies would only take room.
 #if defined(XIO_ON_HOST)
 #define XIO_UNROLL
+#define XIO_ROLLED
 #else
 #define XIO_UNROLL _Pragma("unroll")
+#define XIO_ROLLED _Pragma("unroll 1")
 #endif
 
 namespace xio::dev {
@@ -59,26 +69,18 @@ using i64 = std::int64_t;
 enum class scope { workgroup, agent, system };  // agent = this GPU
 enum class order { relaxed, acquire, release, acq_rel, seq_cst };
 
-// --- Scoped atomics ----------------------------------------------------------------------------------
+}  // namespace xio::dev
 
 #if defined(XIO_ON_CUDA)
-template <scope S>
-constexpr cuda::thread_scope k_scope = S == scope::workgroup ? cuda::thread_scope_block
-                                       : S == scope::agent   ? cuda::thread_scope_device
-                                                             : cuda::thread_scope_system;
-template <order O>
-constexpr cuda::memory_order k_order = O == order::relaxed   ? cuda::memory_order_relaxed
-                                       : O == order::acquire ? cuda::memory_order_acquire
-                                       : O == order::release ? cuda::memory_order_release
-                                       : O == order::acq_rel ? cuda::memory_order_acq_rel
-                                                             : cuda::memory_order_seq_cst;
-template <order O>
-constexpr cuda::memory_order k_failure = O == order::relaxed || O == order::release ? cuda::memory_order_relaxed
-                                         : O == order::seq_cst                      ? cuda::memory_order_seq_cst
-                                                                                    : cuda::memory_order_acquire;
-template <scope S, class T>
-using ref = cuda::atomic_ref<T, k_scope<S>>;
-#else
+#include "xio/device/ptx.hpp"
+#endif
+
+namespace xio::dev {
+
+// --- Scoped atomics ----------------------------------------------------------------------------------
+// Of agent and system scope on memory of the device; of workgroup scope on any.
+
+#if !defined(XIO_ON_CUDA)
 template <order O>
 constexpr int k_order = O == order::relaxed   ? __ATOMIC_RELAXED
                         : O == order::acquire ? __ATOMIC_ACQUIRE
@@ -100,7 +102,7 @@ constexpr int k_scope = S == scope::workgroup ? __HIP_MEMORY_SCOPE_WORKGROUP
 template <scope S, order O, class T>
 XIO_DEVICE T load(const T* p) {
 #if defined(XIO_ON_CUDA)
-  return ref<S, T>(*const_cast<T*>(p)).load(k_order<O>);
+  return ptx::load<S, O>(p);
 #elif defined(XIO_ON_HIP)
   return __hip_atomic_load(const_cast<T*>(p), k_order<O>, k_scope<S>);
 #else
@@ -113,7 +115,7 @@ XIO_DEVICE T load(const T* p) {
 template <scope S, order O, class T>
 XIO_DEVICE void store(T* p, T value) {
 #if defined(XIO_ON_CUDA)
-  ref<S, T>(*p).store(value, k_order<O>);
+  ptx::store<S, O>(p, value);
 #elif defined(XIO_ON_HIP)
   __hip_atomic_store(p, value, k_order<O>, k_scope<S>);
 #else
@@ -124,7 +126,7 @@ XIO_DEVICE void store(T* p, T value) {
 template <scope S, order O, class T>
 XIO_DEVICE T exchange(T* p, T value) {
 #if defined(XIO_ON_CUDA)
-  return ref<S, T>(*p).exchange(value, k_order<O>);
+  return ptx::exchange<S, O>(p, value);
 #elif defined(XIO_ON_HIP)
   return __hip_atomic_exchange(p, value, k_order<O>, k_scope<S>);
 #else
@@ -138,7 +140,7 @@ XIO_DEVICE T exchange(T* p, T value) {
 template <scope S, order O, class T>
 XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
 #if defined(XIO_ON_CUDA)
-  return ref<S, T>(*p).compare_exchange_strong(expected, desired, k_order<O>, k_failure<O>);
+  return ptx::compare_exchange<S, O>(p, expected, desired);
 #elif defined(XIO_ON_HIP)
   return __hip_atomic_compare_exchange_strong(p, &expected, desired, k_order<O>, k_failure<O>, k_scope<S>);
 #else
@@ -147,10 +149,10 @@ XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
 }
 
 #if defined(XIO_ON_CUDA)
-#define XIO_RMW(name, hip_builtin, host_builtin)  \
-  template <scope S, order O, class T>            \
-  XIO_DEVICE T name(T* p, T value) {              \
-    return ref<S, T>(*p).name(value, k_order<O>); \
+#define XIO_RMW(name, hip_builtin, host_builtin) \
+  template <scope S, order O, class T>           \
+  XIO_DEVICE T name(T* p, T value) {             \
+    return ptx::name<S, O>(p, value);            \
   }
 #elif defined(XIO_ON_HIP)
 #define XIO_RMW(name, hip_builtin, host_builtin)          \
@@ -174,7 +176,7 @@ XIO_RMW(fetch_xor, __hip_atomic_fetch_xor, __atomic_fetch_xor)
 template <scope S, order O>
 XIO_DEVICE void fence() {
 #if defined(XIO_ON_CUDA)
-  cuda::atomic_thread_fence(k_order<O>, k_scope<S>);
+  ptx::fence<S, O>();
 #elif defined(XIO_ON_HIP)
   if constexpr (S == scope::system)
     __builtin_amdgcn_fence(k_order<O>, "");
@@ -192,6 +194,28 @@ XIO_DEVICE void fence() {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
+#endif
+}
+
+// The same pointer, and the compiler may know that it is neither to memory of a workgroup nor of a thread. Accesses
+// that could be to any need more instructions, atomics above all.
+template <class T>
+XIO_DEVICE T* in_device_memory(T* p) {
+#if defined(XIO_ON_CUDA)
+  return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
+#else
+  return p;
+#endif
+}
+
+// What was loaded is not looked at, and so not waited for, before this point of the program.
+XIO_DEVICE void not_before(u32& loaded) {
+#if defined(XIO_ON_CUDA)
+  asm volatile("" : "+r"(loaded)::"memory");
+#elif defined(XIO_ON_HIP)
+  asm volatile("" : "+v"(loaded)::"memory");
+#else
+  (void)loaded;
 #endif
 }
 

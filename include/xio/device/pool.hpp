@@ -51,6 +51,6 @@ XIO_DEVICE xio_status_t give_back(const Group& g, xio_ctx_t parent, xio_ctx_t ow
 
 // Takes a ctx for the calling workgroup out of ctx's pool (xio_ctx_attr_t::pool). All of its threads call; *own is
 // per thread. XIO_ERR_NO_MEMORY when all are in use. xio_wg_ctx_destroy (sync.hpp) gives it back.
-XIO_DEVICE xio_status_t xio_wg_ctx_create(xio_ctx_t ctx, xio_ctx_t* own) {
+XIO_DEVICE xio_status_t xio_wg_ctx_create(const xio_ctx_t& ctx, xio_ctx_t* own) {
   return xio::dev::take_ctx(xio::dev::workgroup_group::here(), ctx, own);
 }

@@ -77,24 +77,33 @@ XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 byt
   return by_leader(g, [&] { return settle(c, p, blocking); });
 }
 
+// What is no mere loads and stores to a PE that the ctx knows itself, or is wrong.
 template <class Group>
-XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
-  unsigned char* near = near_address(ctx, dst, bytes, pe);
-  if (near == nullptr || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]] {
-    u64 offset = 0;
-    const xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
-    if (status != XIO_OK) return refuse(ctx, status);
-    if (bytes == 0) return posted{0, XIO_OK};
-    const ctx_view& c = ctx_of(ctx);
-    const u32 to = static_cast<u32>(pe);
-    const route way = choose(c, to, bytes, !blocking);
-    if (way != route::direct) {
-      const auto* from = static_cast<const unsigned char*>(src);
-      return post_cut(g, c, way, bytes, blocking,
-                      [&](u64 at, u64 n) { return engine_put(c, way, to, offset + at, from + at, n); });
-    }
-    near = c.peers[to].direct + offset;
+XIO_FAR posted put_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
+  u64 offset = 0;
+  const xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status);
+  if (bytes == 0) return posted{0, XIO_OK};
+  const ctx_view& c = ctx_of(ctx);
+  const u32 to = static_cast<u32>(pe);
+  const route way = choose(c, to, bytes, !blocking);
+  if (way != route::direct) {
+    const auto* from = static_cast<const unsigned char*>(src);
+    return post_cut(g, c, way, bytes, blocking,
+                    [&](u64 at, u64 n) { return engine_put(c, way, to, offset + at, from + at, n); });
   }
+  g.sync();
+  direct::copy(g, c.peers[to].direct + offset, src, bytes);
+  g.sync();
+  return posted{0, XIO_OK};
+}
+
+template <class Group>
+XIO_DEVICE posted put(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe,
+                      bool blocking) {
+  unsigned char* near = near_address(ctx, dst, bytes, pe);
+  if (near == nullptr || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
+    return put_far(g, ctx, dst, src, bytes, pe, blocking);
   g.sync();
   direct::copy(g, near, src, bytes);
   g.sync();
@@ -102,24 +111,32 @@ XIO_DEVICE posted put(const Group& g, xio_ctx_t ctx, void* dst, const void* src,
 }
 
 template <class Group>
-XIO_DEVICE posted get(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
-  const unsigned char* near = near_address(ctx, src, bytes, pe);
-  if (near == nullptr || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]] {
-    u64 offset = 0;
-    const xio_status_t status = check_copy(ctx, src, dst, bytes, pe, &offset);
-    if (status != XIO_OK) return refuse(ctx, status);
-    if (bytes == 0) return posted{0, XIO_OK};
-    const ctx_view& c = ctx_of(ctx);
-    const u32 from = static_cast<u32>(pe);
-    const route way = choose(c, from, bytes, !blocking);
-    if (way != route::direct) {
-      auto* into = static_cast<unsigned char*>(dst);
-      const posted p = post_cut(g, c, way, bytes, blocking,
-                                [&](u64 at, u64 n) { return engine_get(c, way, from, into + at, offset + at, n); });
-      return landed(g, c, way, blocking, p);
-    }
-    near = c.peers[from].direct + offset;
+XIO_FAR posted get_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
+  u64 offset = 0;
+  const xio_status_t status = check_copy(ctx, src, dst, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status);
+  if (bytes == 0) return posted{0, XIO_OK};
+  const ctx_view& c = ctx_of(ctx);
+  const u32 from = static_cast<u32>(pe);
+  const route way = choose(c, from, bytes, !blocking);
+  if (way != route::direct) {
+    auto* into = static_cast<unsigned char*>(dst);
+    const posted p = post_cut(g, c, way, bytes, blocking,
+                              [&](u64 at, u64 n) { return engine_get(c, way, from, into + at, offset + at, n); });
+    return landed(g, c, way, blocking, p);
   }
+  g.sync();
+  direct::fetch(g, dst, c.peers[from].direct + offset, bytes);
+  g.sync();
+  return posted{0, XIO_OK};
+}
+
+template <class Group>
+XIO_DEVICE posted get(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe,
+                      bool blocking) {
+  const unsigned char* near = near_address(ctx, src, bytes, pe);
+  if (near == nullptr || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
+    return get_far(g, ctx, dst, src, bytes, pe, blocking);
   g.sync();
   direct::fetch(g, dst, near, bytes);
   g.sync();
@@ -167,7 +184,7 @@ XIO_DEVICE posted post_rows(const ctx_view& c, const rows& r, bool blocking, Pos
 }
 
 template <class Group>
-XIO_DEVICE posted put_rows(const Group& g, xio_ctx_t ctx, void* dst, const void* src, const rows& r, int pe,
+XIO_DEVICE posted put_rows(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, const rows& r, int pe,
                            bool blocking) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
@@ -199,7 +216,7 @@ XIO_DEVICE posted put_rows(const Group& g, xio_ctx_t ctx, void* dst, const void*
 }
 
 template <class Group>
-XIO_DEVICE posted get_rows(const Group& g, xio_ctx_t ctx, void* dst, const void* src, const rows& r, int pe,
+XIO_DEVICE posted get_rows(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, const rows& r, int pe,
                            bool blocking) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
@@ -270,50 +287,55 @@ XIO_DEVICE unsigned char* near_scalar(const xio_ctx_t& ctx, const void* symmetri
   return aligned ? near_address(ctx, symmetric, sizeof(T), pe) : nullptr;
 }
 
+XIO_FAR xio_status_t put_scalar_far(xio_ctx_t ctx, void* dst, u64 bits, u32 bytes, int pe) {
+  u64 offset = 0;
+  xio_status_t status = check_scalar(ctx, dst, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status).status;
+  const ctx_view& c = ctx_of(ctx);
+  const peer_view& peer = c.peers[pe];
+  if (scalar_is_direct(peer, peer.small)) {
+    direct::store_bits(peer.direct + offset, bits, bytes);
+    return XIO_OK;
+  }
+  status = engine_put_value(c, peer.small, static_cast<u32>(pe), offset, bits, bytes);
+  return status == XIO_OK ? status : refuse(ctx, status).status;
+}
+
 template <class T>
-XIO_DEVICE xio_status_t put_scalar(xio_ctx_t ctx, T* dst, T value, int pe) {
+XIO_DEVICE xio_status_t put_scalar(const xio_ctx_t& ctx, T* dst, T value, int pe) {
   static_assert(k_is_scalar<T>, "xio_p moves values of 1, 2, 4 or 8 bytes; use xio_put");
   const auto bits = bit_copy<bits_of<T>>(value);
   unsigned char* near = near_scalar<T>(ctx, dst, pe);
-  if (near == nullptr) [[unlikely]] {
-    u64 offset = 0;
-    xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
-    if (status != XIO_OK) return refuse(ctx, status).status;
-    const ctx_view& c = ctx_of(ctx);
-    const peer_view& peer = c.peers[pe];
-    if (!scalar_is_direct(peer, peer.small)) {
-      status = engine_put_value(c, peer.small, static_cast<u32>(pe), offset, bits, sizeof(T));
-      return status == XIO_OK ? status : refuse(ctx, status).status;
-    }
-    near = peer.direct + offset;
-  }
+  if (near == nullptr) [[unlikely]]
+    return put_scalar_far(ctx, dst, bits, sizeof(T), pe);
   store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(near), bits);
   return XIO_OK;
 }
 
+// 0 and a kept status where it cannot be had.
+XIO_FAR u64 get_scalar_far(xio_ctx_t ctx, const void* src, u32 bytes, int pe) {
+  u64 offset = 0, bits = 0;
+  xio_status_t status = check_scalar(ctx, src, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status), 0;
+  const ctx_view& c = ctx_of(ctx);
+  const peer_view& peer = c.peers[pe];
+  if (scalar_is_direct(peer, peer.small)) return direct::load_bits(peer.direct + offset, bytes);
+  status = engine_get_value(c, peer.small, static_cast<u32>(pe), offset, bytes, &bits);
+  return status == XIO_OK ? bits : (refuse(ctx, status), 0);
+}
+
 template <class T>
-XIO_DEVICE T get_scalar(xio_ctx_t ctx, const T* src, int pe) {
+XIO_DEVICE T get_scalar(const xio_ctx_t& ctx, const T* src, int pe) {
   static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
   const unsigned char* near = near_scalar<T>(ctx, src, pe);
-  if (near == nullptr) [[unlikely]] {
-    u64 offset = 0;
-    xio_status_t status = check_scalar(ctx, src, sizeof(T), pe, &offset);
-    if (status != XIO_OK) return refuse(ctx, status), T{};
-    const ctx_view& c = ctx_of(ctx);
-    const peer_view& peer = c.peers[pe];
-    if (!scalar_is_direct(peer, peer.small)) {
-      u64 bits = 0;
-      status = engine_get_value(c, peer.small, static_cast<u32>(pe), offset, sizeof(T), &bits);
-      return status == XIO_OK ? bit_copy<T>(static_cast<bits_of<T>>(bits)) : (refuse(ctx, status), T{});
-    }
-    near = peer.direct + offset;
-  }
+  if (near == nullptr) [[unlikely]]
+    return bit_copy<T>(static_cast<bits_of<T>>(get_scalar_far(ctx, src, sizeof(T), pe)));
   return bit_copy<T>(load<scope::system, direct::k_flag_load>(reinterpret_cast<const bits_of<T>*>(near)));
 }
 
 // Strides are in elements and at least 1.
 template <class T>
-XIO_DEVICE xio_status_t put_strided(xio_ctx_t ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+XIO_DEVICE xio_status_t put_strided(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
                                     std::ptrdiff_t src_stride, u64 count, int pe) {
   rows r{};
   if (!rows_of_elements(dst_stride, src_stride, sizeof(T), count, &r)) return refuse(view_of(ctx), XIO_ERR_ARG).status;
@@ -321,7 +343,7 @@ XIO_DEVICE xio_status_t put_strided(xio_ctx_t ctx, T* dst, const T* src, std::pt
 }
 
 template <class T>
-XIO_DEVICE xio_status_t get_strided(xio_ctx_t ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+XIO_DEVICE xio_status_t get_strided(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
                                     std::ptrdiff_t src_stride, u64 count, int pe) {
   rows r{};
   if (!rows_of_elements(dst_stride, src_stride, sizeof(T), count, &r)) return refuse(view_of(ctx), XIO_ERR_ARG).status;
@@ -332,41 +354,41 @@ XIO_DEVICE xio_status_t get_strided(xio_ctx_t ctx, T* dst, const T* src, std::pt
 
 // --- put, get ----------------------------------------------------------------------------------------
 
-XIO_DEVICE xio_status_t xio_put(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_status_t xio_put(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::put(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_put_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_status_t xio_put_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::put(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_put_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_status_t xio_put_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::put(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, true).status;
 }
-XIO_DEVICE xio_req_t xio_put_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_req_t xio_put_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::put(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, false).request;
 }
-XIO_DEVICE xio_req_t xio_put_nbi_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_req_t xio_put_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::put(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, false).request;
 }
-XIO_DEVICE xio_req_t xio_put_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_req_t xio_put_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::put(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, false).request;
 }
 
-XIO_DEVICE xio_status_t xio_get(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_status_t xio_get(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::get(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_get_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_status_t xio_get_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::get(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_get_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_status_t xio_get_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::get(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, true).status;
 }
-XIO_DEVICE xio_req_t xio_get_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_req_t xio_get_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::get(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, false).request;
 }
-XIO_DEVICE xio_req_t xio_get_nbi_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_req_t xio_get_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::get(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, false).request;
 }
-XIO_DEVICE xio_req_t xio_get_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
+XIO_DEVICE xio_req_t xio_get_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
   return xio::dev::get(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, false).request;
 }
 
@@ -374,13 +396,13 @@ XIO_DEVICE xio_req_t xio_get_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, s
 
 // Stores one value of 1, 2, 4 or 8 bytes, naturally aligned, in one piece: it may serve as a flag after xio_fence.
 template <class T>
-XIO_DEVICE xio_status_t xio_p(xio_ctx_t ctx, T* dst, std::type_identity_t<T> value, int pe) {
+XIO_DEVICE xio_status_t xio_p(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::put_scalar<T>(ctx, dst, value, pe);
 }
 
 // Fetches one value of 1, 2, 4 or 8 bytes, naturally aligned, in one piece. T{} if it cannot be had: see quiet.
 template <class T>
-XIO_DEVICE T xio_g(xio_ctx_t ctx, const T* src, int pe) {
+XIO_DEVICE T xio_g(const xio_ctx_t& ctx, const T* src, int pe) {
   return xio::dev::get_scalar<T>(ctx, src, pe);
 }
 
@@ -388,29 +410,29 @@ XIO_DEVICE T xio_g(xio_ctx_t ctx, const T* src, int pe) {
 
 // `count` elements, every dst_stride-th of dst from every src_stride-th of src; strides in elements, at least 1.
 template <class T>
-XIO_DEVICE xio_status_t xio_iput(xio_ctx_t ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+XIO_DEVICE xio_status_t xio_iput(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
                                  std::ptrdiff_t src_stride, size_t count, int pe) {
   return xio::dev::put_strided<T>(ctx, dst, src, dst_stride, src_stride, count, pe);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_iget(xio_ctx_t ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+XIO_DEVICE xio_status_t xio_iget(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
                                  std::ptrdiff_t src_stride, size_t count, int pe) {
   return xio::dev::get_strided<T>(ctx, dst, src, dst_stride, src_stride, count, pe);
 }
 
 // A tile of `height` rows of `width` bytes; rows are `pitch` bytes apart (at least width).
-XIO_DEVICE xio_status_t xio_put_2d(xio_ctx_t ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
+XIO_DEVICE xio_status_t xio_put_2d(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
                                    size_t width, size_t height, int pe) {
   const xio::dev::rows r{dst_pitch, src_pitch, width, height};
   return xio::dev::put_rows(xio::dev::thread_group::here(), ctx, dst, src, r, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_put_2d_wave(xio_ctx_t ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
-                                        size_t width, size_t height, int pe) {
+XIO_DEVICE xio_status_t xio_put_2d_wave(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
+                                        size_t src_pitch, size_t width, size_t height, int pe) {
   const xio::dev::rows r{dst_pitch, src_pitch, width, height};
   return xio::dev::put_rows(xio::dev::wave_group::here(), ctx, dst, src, r, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_put_2d_wg(xio_ctx_t ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
-                                      size_t width, size_t height, int pe) {
+XIO_DEVICE xio_status_t xio_put_2d_wg(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
+                                      size_t src_pitch, size_t width, size_t height, int pe) {
   const xio::dev::rows r{dst_pitch, src_pitch, width, height};
   return xio::dev::put_rows(xio::dev::workgroup_group::here(), ctx, dst, src, r, pe, true).status;
 }

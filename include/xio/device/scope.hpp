@@ -55,9 +55,9 @@ struct workgroup_group {
 #endif
     sync_workgroup();
   }
+  // After a sync of the caller's, behind which everybody has read what was broadcast last.
   XIO_DEVICE posted broadcast(const posted& mine) const {
     XIO_SHARED(posted, word);
-    sync();  // everybody has read the last one
     if (leader()) word = mine;
     sync();
     const posted out = word;

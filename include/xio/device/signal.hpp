@@ -63,14 +63,8 @@ XIO_DEVICE posted put_signal_near(const Group& g, unsigned char* to, const void*
 }
 
 template <class Group>
-XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, const signal_word& s,
-                             int pe, bool blocking) {
-  unsigned char* near = near_address(ctx, dst, bytes, pe);
-  unsigned char* near_sig = near_scalar<u64>(ctx, s.at, pe);
-  const bool bulk = !blocking && bytes >= ctx.bulk_bytes;
-  if (near != nullptr && near_sig != nullptr && src != nullptr && bytes != 0 && !bulk && is_signal_op(s.op)) [[likely]]
-    return put_signal_near(g, near, src, bytes, near_sig, s);
-
+XIO_FAR posted put_signal_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, signal_word s, int pe,
+                              bool blocking) {
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
   if (status == XIO_OK) status = check_signal(ctx, s, pe, &signal_offset);
@@ -87,16 +81,31 @@ XIO_DEVICE posted put_signal(const Group& g, xio_ctx_t ctx, void* dst, const voi
   return put_signal_near(g, heap + offset, src, bytes, heap + signal_offset, s);
 }
 
-XIO_DEVICE xio_status_t signal_alone(xio_ctx_t ctx, const signal_word& s, int pe) {
-  unsigned char* near = near_scalar<u64>(ctx, s.at, pe);
-  if (near != nullptr && is_signal_op(s.op)) [[likely]] {
-    direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(near), s.value, s.op);
-    return XIO_OK;
-  }
+template <class Group>
+XIO_DEVICE posted put_signal(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
+                             const signal_word& s, int pe, bool blocking) {
+  unsigned char* near = near_address(ctx, dst, bytes, pe);
+  unsigned char* near_sig = near_scalar<u64>(ctx, s.at, pe);
+  const bool bulk = !blocking && bytes >= ctx.bulk_bytes;
+  if (near == nullptr || near_sig == nullptr || src == nullptr || bytes == 0 || bulk || !is_signal_op(s.op))
+      [[unlikely]]
+    return put_signal_far(g, ctx, dst, src, bytes, s, pe, blocking);
+  return put_signal_near(g, near, src, bytes, near_sig, s);
+}
+
+XIO_FAR xio_status_t signal_far(xio_ctx_t ctx, signal_word s, int pe) {
   u64 offset = 0;
   const xio_status_t status = check_signal(ctx, s, pe, &offset);
   if (status != XIO_OK) return refuse(ctx, status).status;
   return settle(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), false).status;
+}
+
+XIO_DEVICE xio_status_t signal_alone(const xio_ctx_t& ctx, const signal_word& s, int pe) {
+  unsigned char* near = near_scalar<u64>(ctx, s.at, pe);
+  if (near == nullptr || !is_signal_op(s.op)) [[unlikely]]
+    return signal_far(ctx, s, pe);
+  direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(near), s.value, s.op);
+  return XIO_OK;
 }
 
 // --- Counters ----------------------------------------------------------------------------------------
@@ -117,7 +126,7 @@ XIO_DEVICE xio_status_t then_count(xio_status_t status, u64* counter) {
   return status;
 }
 
-XIO_DEVICE xio_status_t put_counter(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, u64* counter, int pe) {
+XIO_DEVICE xio_status_t put_counter(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u64* counter, int pe) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
   xio_status_t status = check_counter(c, counter);
@@ -129,8 +138,8 @@ XIO_DEVICE xio_status_t put_counter(xio_ctx_t ctx, void* dst, const void* src, u
   return then_count(put(thread_group::here(), ctx, dst, src, bytes, pe, true).status, counter);
 }
 
-XIO_DEVICE xio_status_t put_signal_counter(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, const signal_word& s,
-                                           u64* counter, int pe) {
+XIO_DEVICE xio_status_t put_signal_counter(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
+                                           const signal_word& s, u64* counter, int pe) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_counter(c, counter);
@@ -149,33 +158,33 @@ XIO_DEVICE xio_status_t put_signal_counter(xio_ctx_t ctx, void* dst, const void*
 
 // --- put, then signal --------------------------------------------------------------------------------
 
-XIO_DEVICE xio_status_t xio_put_signal(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+XIO_DEVICE xio_status_t xio_put_signal(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                        uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, dst, src, bytes, s, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_put_signal_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
-                                            uint64_t value, int op, int pe) {
+XIO_DEVICE xio_status_t xio_put_signal_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                            uint64_t* sig, uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, dst, src, bytes, s, pe, true).status;
 }
-XIO_DEVICE xio_status_t xio_put_signal_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+XIO_DEVICE xio_status_t xio_put_signal_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                           uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, s, pe, true).status;
 }
-XIO_DEVICE xio_req_t xio_put_signal_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+XIO_DEVICE xio_req_t xio_put_signal_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                         uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, dst, src, bytes, s, pe, false).request;
 }
-XIO_DEVICE xio_req_t xio_put_signal_nbi_wave(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
-                                             uint64_t value, int op, int pe) {
+XIO_DEVICE xio_req_t xio_put_signal_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                             uint64_t* sig, uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, dst, src, bytes, s, pe, false).request;
 }
-XIO_DEVICE xio_req_t xio_put_signal_nbi_wg(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
-                                           uint64_t value, int op, int pe) {
+XIO_DEVICE xio_req_t xio_put_signal_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                           uint64_t* sig, uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, s, pe, false).request;
 }
@@ -183,19 +192,19 @@ XIO_DEVICE xio_req_t xio_put_signal_nbi_wg(xio_ctx_t ctx, void* dst, const void*
 // --- Signals alone -----------------------------------------------------------------------------------
 
 // Changes a signal word of a peer. Unordered among other ops, like an atomic: xio_fence before it if it must follow.
-XIO_DEVICE xio_status_t xio_signal_op(xio_ctx_t ctx, uint64_t* sig, uint64_t value, int op, int pe) {
+XIO_DEVICE xio_status_t xio_signal_op(const xio_ctx_t& ctx, uint64_t* sig, uint64_t value, int op, int pe) {
   return xio::dev::signal_alone(ctx, {sig, value, op}, pe);
 }
 
 // Reads an own signal word; 0 and an error for quiet if sig is null or misaligned.
-XIO_DEVICE uint64_t xio_signal_fetch(xio_ctx_t ctx, const uint64_t* sig) {
+XIO_DEVICE uint64_t xio_signal_fetch(const xio_ctx_t& ctx, const uint64_t* sig) {
   uint64_t found = 0;
   xio::dev::until<xio::dev::newest, uint64_t>(ctx, sig, XIO_CMP_GE, 0, &found);
   return found;
 }
 
 // Waits until `*sig cmp value` holds; then the data of the put_signal is visible. `seen`, if not null, gets the value.
-XIO_DEVICE xio_status_t xio_signal_wait_until(xio_ctx_t ctx, const uint64_t* sig, int cmp, uint64_t value,
+XIO_DEVICE xio_status_t xio_signal_wait_until(const xio_ctx_t& ctx, const uint64_t* sig, int cmp, uint64_t value,
                                               uint64_t* seen = nullptr) {
   return xio::dev::until<xio::dev::stay, uint64_t>(ctx, sig, cmp, value, seen);
 }
@@ -205,17 +214,17 @@ XIO_DEVICE xio_status_t xio_signal_wait_until(xio_ctx_t ctx, const uint64_t* sig
 // Puts, and adds 1 to the local word *counter (8-byte aligned, any memory of the device) when `src` may be reused.
 // Posted like xio_put_nbi where a copy engine does it and reaches the counter (heap or registered memory); elsewhere it
 // returns when it has counted.
-XIO_DEVICE xio_status_t xio_put_counter(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* counter,
-                                        int pe) {
+XIO_DEVICE xio_status_t xio_put_counter(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                        uint64_t* counter, int pe) {
   return xio::dev::put_counter(ctx, dst, src, bytes, counter, pe);
 }
-XIO_DEVICE xio_status_t xio_put_signal_counter(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
-                                               uint64_t value, int op, uint64_t* counter, int pe) {
+XIO_DEVICE xio_status_t xio_put_signal_counter(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                               uint64_t* sig, uint64_t value, int op, uint64_t* counter, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal_counter(ctx, dst, src, bytes, s, counter, pe);
 }
 
 // Waits until the counter is at least `value`.
-XIO_DEVICE xio_status_t xio_wait_counter(xio_ctx_t ctx, const uint64_t* counter, uint64_t value) {
+XIO_DEVICE xio_status_t xio_wait_counter(const xio_ctx_t& ctx, const uint64_t* counter, uint64_t value) {
   return xio::dev::until<xio::dev::stay, uint64_t>(ctx, counter, XIO_CMP_GE, value, nullptr);
 }

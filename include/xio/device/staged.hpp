@@ -135,7 +135,7 @@ XIO_DEVICE xio_status_t staged_copy(const xio_ctx_t& ctx, unsigned char* to, con
                     From == direct::source::peer ? bulk::k_ahead_of_peer : bulk::k_ahead_of_own);
 }
 
-XIO_DEVICE xio_status_t put_staged(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
+XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
                                    u64 stage_bytes) {
   u64 offset = 0;
   unsigned char* heap = nullptr;
@@ -147,7 +147,7 @@ XIO_DEVICE xio_status_t put_staged(xio_ctx_t ctx, void* dst, const void* src, u6
   return status == XIO_OK ? status : refuse(ctx, status).status;
 }
 
-XIO_DEVICE xio_status_t get_staged(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
+XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
                                    u64 stage_bytes) {
   u64 offset = 0;
   unsigned char* heap = nullptr;
@@ -161,10 +161,10 @@ XIO_DEVICE xio_status_t get_staged(xio_ctx_t ctx, void* dst, const void* src, u6
 
 #else
 
-XIO_DEVICE xio_status_t put_staged(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, void*, u64) {
+XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void*, u64) {
   return put(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
 }
-XIO_DEVICE xio_status_t get_staged(xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, void*, u64) {
+XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void*, u64) {
   return get(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
 }
 
@@ -172,11 +172,11 @@ XIO_DEVICE xio_status_t get_staged(xio_ctx_t ctx, void* dst, const void* src, u6
 
 }  // namespace xio::dev
 
-XIO_DEVICE xio_status_t xio_put_staged(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe, void* stage,
-                                       size_t stage_bytes) {
+XIO_DEVICE xio_status_t xio_put_staged(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe,
+                                       void* stage, size_t stage_bytes) {
   return xio::dev::put_staged(ctx, dst, src, bytes, pe, stage, stage_bytes);
 }
-XIO_DEVICE xio_status_t xio_get_staged(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe, void* stage,
-                                       size_t stage_bytes) {
+XIO_DEVICE xio_status_t xio_get_staged(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe,
+                                       void* stage, size_t stage_bytes) {
   return xio::dev::get_staged(ctx, dst, src, bytes, pe, stage, stage_bytes);
 }

@@ -227,8 +227,8 @@ XIO_DEVICE xio_status_t post_single(const ctx_view& c, const transfer& t, xio_re
 
 // Posts a transfer; *request is 0 if there is nothing to do, and says why if it was refused or failed before its last
 // batch was posted.
-XIO_DEVICE xio_status_t storage_post(xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer, xio_storage_t storage,
-                                     u64 offset, u64 bytes, xio_req_t* request) {
+XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
+                                     xio_storage_t storage, u64 offset, u64 bytes, xio_req_t* request) {
   *request = failed_request(XIO_ERR_ARG);
   if (ctx.view == nullptr) return XIO_ERR_ARG;
   const ctx_view& c = ctx_of(ctx);
@@ -265,7 +265,7 @@ XIO_DEVICE u32 storage_code(const ctx_view& c, xio_req_t request) {
   return r == nullptr ? 0 : code_of(*r, request_ticket(*r, request), request_commands(request));
 }
 
-XIO_DEVICE xio_status_t storage_transfer(xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer,
+XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
                                          xio_storage_t storage, u64 offset, u64 bytes) {
   xio_req_t request;
   const xio_status_t posted = storage_post(ctx, op, buffer, storage, offset, bytes, &request);
@@ -317,13 +317,13 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
 // --- For one thread, a wave or a workgroup: one lane posts what all have prepared, all get its answer --
 
 template <class Group>
-XIO_DEVICE xio_status_t storage_op(const Group& group, xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer,
+XIO_DEVICE xio_status_t storage_op(const Group& group, const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
                                    xio_storage_t storage, u64 offset, u64 bytes) {
   return by_leader(group, [&] { return posted{0, storage_transfer(ctx, op, buffer, storage, offset, bytes)}; }).status;
 }
 
 template <class Group>
-XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, xio_ctx_t ctx, wire::nvme::opcode op, const void* buffer,
+XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
                                     xio_storage_t storage, u64 offset, u64 bytes) {
   return by_leader(group,
                    [&] {
@@ -335,7 +335,7 @@ XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, xio_ctx_t ctx, wire::nvm
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t storage_flush_op(const Group& group, xio_ctx_t ctx, xio_storage_t storage) {
+XIO_DEVICE xio_status_t storage_flush_op(const Group& group, const xio_ctx_t& ctx, xio_storage_t storage) {
   return by_leader(group,
                    [&] {
                      if (ctx.view == nullptr) return posted{0, XIO_ERR_ARG};
@@ -364,12 +364,12 @@ XIO_DEVICE xio_status_t storage_flush_op(const Group& group, xio_ctx_t ctx, xio_
 // 0x285 for a comparison that found a difference); 0 if nothing did, or if 64 later ops have failed since.
 
 #define XIO_STORAGE_OP(name, suffix, group, pointer, opcode_name)                                                     \
-  XIO_DEVICE xio_status_t name##suffix(xio_ctx_t ctx, pointer buf, xio_storage_t storage, uint64_t offset,            \
+  XIO_DEVICE xio_status_t name##suffix(const xio_ctx_t& ctx, pointer buf, xio_storage_t storage, uint64_t offset,     \
                                        uint64_t bytes) {                                                              \
     return xio::dev::storage_op(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::opcode_name, buf, storage,     \
                                 offset, bytes);                                                                       \
   }                                                                                                                   \
-  XIO_DEVICE xio_req_t name##_nbi##suffix(xio_ctx_t ctx, pointer buf, xio_storage_t storage, uint64_t offset,         \
+  XIO_DEVICE xio_req_t name##_nbi##suffix(const xio_ctx_t& ctx, pointer buf, xio_storage_t storage, uint64_t offset,  \
                                           uint64_t bytes) {                                                           \
     return xio::dev::storage_op_nbi(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::opcode_name, buf, storage, \
                                     offset, bytes);                                                                   \
@@ -378,17 +378,17 @@ XIO_DEVICE xio_status_t storage_flush_op(const Group& group, xio_ctx_t ctx, xio_
   XIO_STORAGE_OP(xio_read, suffix, group, void*, read)                                                                 \
   XIO_STORAGE_OP(xio_write, suffix, group, const void*, write)                                                         \
   XIO_STORAGE_OP(xio_compare, suffix, group, const void*, compare)                                                     \
-  XIO_DEVICE xio_status_t xio_write_zeroes##suffix(xio_ctx_t ctx, xio_storage_t storage, uint64_t offset,              \
+  XIO_DEVICE xio_status_t xio_write_zeroes##suffix(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset,       \
                                                    uint64_t bytes) {                                                   \
     return xio::dev::storage_op(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::write_zeroes, nullptr, storage, \
                                 offset, bytes);                                                                        \
   }                                                                                                                    \
-  XIO_DEVICE xio_req_t xio_write_zeroes_nbi##suffix(xio_ctx_t ctx, xio_storage_t storage, uint64_t offset,             \
+  XIO_DEVICE xio_req_t xio_write_zeroes_nbi##suffix(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset,      \
                                                     uint64_t bytes) {                                                  \
     return xio::dev::storage_op_nbi(xio::dev::group::here(), ctx, xio::wire::nvme::opcode::write_zeroes, nullptr,      \
                                     storage, offset, bytes);                                                           \
   }                                                                                                                    \
-  XIO_DEVICE xio_status_t xio_storage_flush##suffix(xio_ctx_t ctx, xio_storage_t storage) {                            \
+  XIO_DEVICE xio_status_t xio_storage_flush##suffix(const xio_ctx_t& ctx, xio_storage_t storage) {                     \
     return xio::dev::storage_flush_op(xio::dev::group::here(), ctx, storage);                                          \
   }
 XIO_STORAGE_API(, thread_group)
@@ -397,6 +397,6 @@ XIO_STORAGE_API(_wg, workgroup_group)
 #undef XIO_STORAGE_API
 #undef XIO_STORAGE_OP
 
-XIO_DEVICE uint32_t xio_storage_code(xio_ctx_t ctx, xio_req_t request) {
+XIO_DEVICE uint32_t xio_storage_code(const xio_ctx_t& ctx, xio_req_t request) {
   return ctx.view == nullptr ? 0 : xio::dev::storage_code(xio::dev::ctx_of(ctx), request);
 }

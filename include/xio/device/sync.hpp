@@ -21,7 +21,7 @@ XIO_DEVICE xio_status_t fence_peer(const ctx_view& c, const peer_view& p) {
   return quiet_queues(p, *c.world);
 }
 
-XIO_DEVICE xio_status_t fence_all(xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t fence_all(const xio_ctx_t& ctx) {
   const ctx_view* c = view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
   xio_status_t status = XIO_OK;
@@ -34,7 +34,7 @@ XIO_DEVICE xio_status_t fence_all(xio_ctx_t ctx) {
   return status;
 }
 
-XIO_DEVICE xio_status_t fence_one(xio_ctx_t ctx, int pe) {
+XIO_DEVICE xio_status_t fence_one(const xio_ctx_t& ctx, int pe) {
   const ctx_view* c = view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
   if (static_cast<u32>(pe) >= c->world->n_pes) return ctx_fail(*c, XIO_ERR_PE);
@@ -64,21 +64,25 @@ XIO_DEVICE xio_status_t quiet_engines(const ctx_view& c) {
   return failure;
 }
 
-XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
-  const ctx_view& c = ctx_of(ctx);
-  // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
-  const u32 used = load<scope::agent, order::relaxed>(&c.rings_used) |
-                   load<scope::agent, order::relaxed>(&c.storages_used) | load<scope::agent, order::relaxed>(&c.error);
-  if ((ctx.flags & ctx_all_near) != 0) {
-    fence<scope::system, order::seq_cst>();
-    if (used == 0) [[likely]]
-      return XIO_OK;
-  }
+// With rings, drives, or an error that was kept.
+XIO_FAR xio_status_t quiet_far(const ctx_view& c) {
   const xio_status_t failure = quiet_engines(c);
   // Sequentially consistent: what the caller reads from now on is read after its stores can be seen.
   fence<scope::system, order::seq_cst>();
   const xio_status_t kept = ctx_take_error(c);
   return kept != XIO_OK ? kept : failure;
+}
+
+XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
+  const ctx_view& c = ctx_of(ctx);
+  if ((ctx.flags & ctx_all_near) == 0) return quiet_far(c);
+  // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
+  u32 rings = load<scope::agent, order::relaxed>(&c.rings_used);
+  u32 drives = load<scope::agent, order::relaxed>(&c.storages_used);
+  u32 error = load<scope::agent, order::relaxed>(&c.error);
+  fence<scope::system, order::seq_cst>();
+  not_before(rings), not_before(drives), not_before(error);
+  return (rings | drives | error) == 0 ? XIO_OK : quiet_far(c);
 }
 
 XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
@@ -90,7 +94,7 @@ XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t quiet(const Group& g, xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t quiet(const Group& g, const xio_ctx_t& ctx) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   return by_leader(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
 }
@@ -124,14 +128,16 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   return failure != XIO_OK ? failure : status;
 }
 
-// fenced: the caller's stores are visible already.
-XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx, bool fenced) {
-  // One thread of a PE at a time is in a barrier, so this needs no read-modify-write.
+// The number of the barrier that begins. One thread of a PE at a time is in one, so this needs no read-modify-write.
+XIO_DEVICE u64 next_epoch(const xio_ctx_t& ctx) {
   u64* last = &world_of(ctx).barrier_epoch;
   const u64 epoch = load<scope::agent, order::relaxed>(last) + 1;
   store<scope::agent, order::relaxed>(last, epoch);
-  // Whatever route the flags take, and whatever is not a flag: ordinary stores first.
-  if (!fenced) fence<scope::system, order::release>();
+  return epoch;
+}
+
+// After a fence: whatever route the flags take, and whatever is not a flag, ordinary stores come first.
+XIO_DEVICE xio_status_t meet_all(const xio_ctx_t& ctx, u64 epoch) {
   for (u32 round = 0; (u64{1} << round) < ctx.n_pes; ++round) {
     const xio_status_t status = barrier_round(ctx, round, epoch);
     if (status != XIO_OK) return status;
@@ -140,17 +146,25 @@ XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx, bool fenced) {
   return hdp_flush(ctx);
 }
 
+XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
+  // Asked for first: it comes while quiet's fence waits.
+  const u64 epoch = next_epoch(ctx);
+  // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
+  const xio_status_t mine = quiet_ctx(ctx);
+  const xio_status_t met = meet_all(ctx, epoch);
+  return mine != XIO_OK ? mine : met;
+}
+
+XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx) {
+  const u64 epoch = next_epoch(ctx);
+  fence<scope::system, order::release>();
+  return meet_all(ctx, epoch);
+}
+
 template <class Group>
-XIO_DEVICE xio_status_t sync_all(const Group& g, xio_ctx_t ctx, bool with_quiet) {
+XIO_DEVICE xio_status_t sync_all(const Group& g, const xio_ctx_t& ctx, bool with_quiet) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  return by_leader(g,
-                   [&] {
-                     // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
-                     const xio_status_t mine = with_quiet ? quiet_ctx(ctx) : XIO_OK;
-                     const xio_status_t met = sync_ctx(ctx, with_quiet);
-                     return posted{0, mine != XIO_OK ? mine : met};
-                   })
-      .status;
+  return by_leader(g, [&] { return posted{0, with_quiet ? barrier_ctx(ctx) : sync_ctx(ctx)}; }).status;
 }
 
 }  // namespace xio::dev
@@ -159,19 +173,23 @@ XIO_DEVICE xio_status_t sync_all(const Group& g, xio_ctx_t ctx, bool with_quiet)
 
 // Puts, atomics and signals of this ctx to a PE before the fence come before those after it, whatever their routes.
 // Waits only where several engines serve one PE. The _pe form is for one PE.
-XIO_DEVICE xio_status_t xio_fence(xio_ctx_t ctx) { return xio::dev::fence_all(ctx); }
-XIO_DEVICE xio_status_t xio_fence_pe(xio_ctx_t ctx, int pe) { return xio::dev::fence_one(ctx, pe); }
+XIO_DEVICE xio_status_t xio_fence(const xio_ctx_t& ctx) { return xio::dev::fence_all(ctx); }
+XIO_DEVICE xio_status_t xio_fence_pe(const xio_ctx_t& ctx, int pe) { return xio::dev::fence_one(ctx, pe); }
 
 // --- Completion --------------------------------------------------------------------------------------
 
 // Completes every outstanding op of the ctx, on every engine, storage included, and makes its effects visible.
 // Answers the first error that the ctx kept since the last quiet (and forgets it), else the failure of an engine.
-XIO_DEVICE xio_status_t xio_quiet(xio_ctx_t ctx) { return xio::dev::quiet(xio::dev::thread_group::here(), ctx); }
-XIO_DEVICE xio_status_t xio_quiet_wave(xio_ctx_t ctx) { return xio::dev::quiet(xio::dev::wave_group::here(), ctx); }
-XIO_DEVICE xio_status_t xio_quiet_wg(xio_ctx_t ctx) { return xio::dev::quiet(xio::dev::workgroup_group::here(), ctx); }
+XIO_DEVICE xio_status_t xio_quiet(const xio_ctx_t& ctx) { return xio::dev::quiet(xio::dev::thread_group::here(), ctx); }
+XIO_DEVICE xio_status_t xio_quiet_wave(const xio_ctx_t& ctx) {
+  return xio::dev::quiet(xio::dev::wave_group::here(), ctx);
+}
+XIO_DEVICE xio_status_t xio_quiet_wg(const xio_ctx_t& ctx) {
+  return xio::dev::quiet(xio::dev::workgroup_group::here(), ctx);
+}
 
 // The same for the ops to one PE; storage is not included.
-XIO_DEVICE xio_status_t xio_quiet_pe(xio_ctx_t ctx, int pe) {
+XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
   const xio::dev::ctx_view* c = xio::dev::view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
   if (static_cast<xio::dev::u32>(pe) >= c->world->n_pes) return xio::dev::ctx_fail(*c, XIO_ERR_PE);
@@ -179,47 +197,47 @@ XIO_DEVICE xio_status_t xio_quiet_pe(xio_ctx_t ctx, int pe) {
 }
 
 // Waits for one op. XIO_OK for the request 0. XIO_ERR_ARG for what is no request of this ctx.
-XIO_DEVICE xio_status_t xio_wait(xio_ctx_t ctx, xio_req_t request) {
+XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const xio_status_t status = xio::dev::wait_request(xio::dev::ctx_of(ctx), request);
   return status != XIO_OK ? status : xio::dev::hdp_flush_for(xio::dev::ctx_of(ctx), request);
 }
 // XIO_OK, XIO_PENDING or the op's failure.
-XIO_DEVICE xio_status_t xio_test(xio_ctx_t ctx, xio_req_t request) {
+XIO_DEVICE xio_status_t xio_test(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const xio_status_t status = xio::dev::test_request(xio::dev::ctx_of(ctx), request);
   return status != XIO_OK ? status : xio::dev::hdp_flush_for(xio::dev::ctx_of(ctx), request);
 }
 // Waits until the source of a put or write may be reused. The engines of today say that when the op is complete.
-XIO_DEVICE xio_status_t xio_flush(xio_ctx_t ctx, xio_req_t request) { return xio_wait(ctx, request); }
+XIO_DEVICE xio_status_t xio_flush(const xio_ctx_t& ctx, xio_req_t request) { return xio_wait(ctx, request); }
 
 // --- Everybody ---------------------------------------------------------------------------------------
 
 // Every PE calls, by one thread, wave or workgroup, with a ctx of the same world. Barrier: quiet, then sync. Sync: all
 // have come and their ordinary stores are visible; says nothing about puts.
-XIO_DEVICE xio_status_t xio_barrier_all(xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t xio_barrier_all(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::thread_group::here(), ctx, true);
 }
-XIO_DEVICE xio_status_t xio_barrier_all_wave(xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t xio_barrier_all_wave(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::wave_group::here(), ctx, true);
 }
-XIO_DEVICE xio_status_t xio_barrier_all_wg(xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t xio_barrier_all_wg(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::workgroup_group::here(), ctx, true);
 }
-XIO_DEVICE xio_status_t xio_sync_all(xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t xio_sync_all(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::thread_group::here(), ctx, false);
 }
-XIO_DEVICE xio_status_t xio_sync_all_wave(xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t xio_sync_all_wave(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::wave_group::here(), ctx, false);
 }
-XIO_DEVICE xio_status_t xio_sync_all_wg(xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t xio_sync_all_wg(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::workgroup_group::here(), ctx, false);
 }
 
 // --- Workgroup contexts ------------------------------------------------------------------------------
 
 // Completes what the workgroup did on its ctx and gives it back; see pool.hpp. Answers as quiet does.
-XIO_DEVICE xio_status_t xio_wg_ctx_destroy(xio_ctx_t ctx, xio_ctx_t* own) {
+XIO_DEVICE xio_status_t xio_wg_ctx_destroy(const xio_ctx_t& ctx, xio_ctx_t* own) {
   const xio_status_t status = xio_quiet_wg(*own);
   const xio_status_t back = xio::dev::give_back(xio::dev::workgroup_group::here(), ctx, *own);
   *own = xio_ctx_t{};

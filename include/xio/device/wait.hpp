@@ -19,22 +19,22 @@ XIO_DEVICE void watched() {
   if constexpr (direct::k_watch_load == order::relaxed) fence<scope::system, order::acquire>();
 }
 
-// Polls until done() or the deadline; `c` is a ctx or its view. The clock costs more than a look, so it is read only
-// now and then, first when the flag has not come for a while, and so is the HDP flushed, where the flag itself may
-// wait.
+// Polls until done() or the deadline; `c` is a ctx or its view. A flag that is on its way comes within the first few
+// looks, so nothing stands between these. The clock costs more than a look, so it is read only now and then, first when
+// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait.
 template <class Ctx, class Done>
 XIO_DEVICE xio_status_t poll_bare(const Ctx& c, Done&& done) {
+  constexpr u32 looks = 32, eager = k_pauses_at_once ? 0 : 1;
   deadline end{};
-  for (u32 turn = 1; !done(); ++turn) {
-    // A flag that is on its way comes within the first few looks.
-    if (k_pauses_at_once || turn > 32) pause();
-    if (turn % 16 != 0) [[likely]]
-      continue;
-    if (turn == 16) end = deadline::in(world_of(c));
+  XIO_ROLLED for (u32 round = 0;; ++round) {
+    XIO_ROLLED for (u32 look = 0; look < looks; ++look) {
+      if (done()) return XIO_OK;
+      if (round >= eager) pause();
+    }
+    if (round == 0) end = deadline::in(world_of(c));
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
-    if (turn % 64 == 0 && end.passed()) return XIO_ERR_TIMEOUT;
+    if (round % 2 == 1 && end.passed()) return XIO_ERR_TIMEOUT;
   }
-  return XIO_OK;
 }
 
 // The same, and then what its writer did before the flag.
@@ -148,7 +148,7 @@ struct newest {
 };
 
 template <class How, class T>
-XIO_DEVICE xio_status_t until(xio_ctx_t ctx, const T* ivar, int cmp, T value, T* found) {
+XIO_DEVICE xio_status_t until(const xio_ctx_t& ctx, const T* ivar, int cmp, T value, T* found) {
   if (const xio_status_t status = check_ivar(ctx, ivar, cmp); status != XIO_OK) [[unlikely]]
     return refuse(ctx, status).status;
   return How{}(ctx, [&] {
@@ -159,14 +159,14 @@ XIO_DEVICE xio_status_t until(xio_ctx_t ctx, const T* ivar, int cmp, T value, T*
 }
 
 template <class How, class T>
-XIO_DEVICE xio_status_t until_all(xio_ctx_t ctx, const watch<T>& w) {
+XIO_DEVICE xio_status_t until_all(const xio_ctx_t& ctx, const watch<T>& w) {
   if (const xio_status_t status = w.check(ctx); status != XIO_OK) return refuse(ctx, status).status;
   u64 from = 0;
   return How{}(ctx, [&] { return w.all(&from); });
 }
 
 template <class How, class T>
-XIO_DEVICE xio_status_t until_any(xio_ctx_t ctx, const watch<T>& w, size_t* index) {
+XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T>& w, size_t* index) {
   xio_status_t status = w.check(ctx);
   if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status).status;
@@ -177,7 +177,7 @@ XIO_DEVICE xio_status_t until_any(xio_ctx_t ctx, const watch<T>& w, size_t* inde
 }
 
 template <class How, class T>
-XIO_DEVICE xio_status_t until_some(xio_ctx_t ctx, const watch<T>& w, size_t* indices, size_t* count) {
+XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T>& w, size_t* indices, size_t* count) {
   xio_status_t status = w.check(ctx);
   if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status).status;
@@ -193,11 +193,11 @@ XIO_DEVICE xio_status_t until_some(xio_ctx_t ctx, const watch<T>& w, size_t* ind
 
 // Waits until `*ivar cmp value` holds (XIO_CMP_*).
 template <class T>
-XIO_DEVICE xio_status_t xio_wait_until(xio_ctx_t ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
+XIO_DEVICE xio_status_t xio_wait_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
   return xio::dev::until<xio::dev::stay, T>(ctx, ivar, cmp, value, nullptr);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_test_until(xio_ctx_t ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
+XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
   return xio::dev::until<xio::dev::look, T>(ctx, ivar, cmp, value, nullptr);
 }
 
@@ -205,37 +205,37 @@ XIO_DEVICE xio_status_t xio_test_until(xio_ctx_t ctx, const T* ivar, int cmp, st
 
 // All of them.
 template <class T>
-XIO_DEVICE xio_status_t xio_wait_until_all(xio_ctx_t ctx, const T* ivars, size_t count, const int* status, int cmp,
-                                           std::type_identity_t<T> value) {
+XIO_DEVICE xio_status_t xio_wait_until_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
+                                           int cmp, std::type_identity_t<T> value) {
   return xio::dev::until_all<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value});
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_test_all(xio_ctx_t ctx, const T* ivars, size_t count, const int* status, int cmp,
+XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value) {
   return xio::dev::until_all<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value});
 }
 
 // At least one; *index is one of those that hold.
 template <class T>
-XIO_DEVICE xio_status_t xio_wait_until_any(xio_ctx_t ctx, const T* ivars, size_t count, const int* status, int cmp,
-                                           std::type_identity_t<T> value, size_t* index) {
+XIO_DEVICE xio_status_t xio_wait_until_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
+                                           int cmp, std::type_identity_t<T> value, size_t* index) {
   return xio::dev::until_any<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value}, index);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_test_any(xio_ctx_t ctx, const T* ivars, size_t count, const int* status, int cmp,
+XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value, size_t* index) {
   return xio::dev::until_any<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value}, index);
 }
 
 // At least one; `indices` (room for `count`) gets all that hold, *found how many.
 template <class T>
-XIO_DEVICE xio_status_t xio_wait_until_some(xio_ctx_t ctx, const T* ivars, size_t count, size_t* indices,
+XIO_DEVICE xio_status_t xio_wait_until_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                             const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
   return xio::dev::until_some<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
 }
 template <class T>
-XIO_DEVICE xio_status_t xio_test_some(xio_ctx_t ctx, const T* ivars, size_t count, size_t* indices, const int* status,
-                                      int cmp, std::type_identity_t<T> value, size_t* found) {
+XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
+                                      const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
   return xio::dev::until_some<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
 }
 
@@ -245,14 +245,14 @@ XIO_DEVICE xio_status_t xio_test_some(xio_ctx_t ctx, const T* ivars, size_t coun
 using xio_deadline_t = xio::dev::deadline;
 
 // The world's timeout from now.
-XIO_DEVICE xio_deadline_t xio_deadline(xio_ctx_t ctx) {
+XIO_DEVICE xio_deadline_t xio_deadline(const xio_ctx_t& ctx) {
   return ctx.view == nullptr ? xio_deadline_t{} : xio_deadline_t::in(xio::dev::world_of(ctx));
 }
 XIO_DEVICE bool xio_deadline_passed(const xio_deadline_t& d) { return d.passed(); }
 
 // Loops that look at memory by themselves call this after the flag and before the data, and now and then while the flag
 // does not come: on some GPUs what peers and drives write waits in between (docs/hdp.md), on others this is nothing.
-XIO_DEVICE xio_status_t xio_hdp_flush(xio_ctx_t ctx) {
+XIO_DEVICE xio_status_t xio_hdp_flush(const xio_ctx_t& ctx) {
   return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::hdp_flush(ctx);
 }
 

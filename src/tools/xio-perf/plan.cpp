@@ -60,8 +60,8 @@ void check(const plan& p, const machine_shape& m) {
     fail(XIO_ERR_ARG, "{}: --lockstep with {} workgroups, of which {} run at the same time; give fewer with -c",
          p.what->name, p.ctas, m.workgroups);
   for (const std::uint64_t bytes : p.sizes)
-    if (p.what->id == test_id::packet_pingpong && (bytes % 4 != 0 || bytes > 64))
-      fail(XIO_ERR_ARG, "{}: a packet of {} bytes cannot be; give multiples of 4 up to 64 (-b, -e)", p.what->name,
+    if (p.what->id == test_id::packet_pingpong && (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0))
+      fail(XIO_ERR_ARG, "{}: packets of {} bytes are not measured; give 4, 8, 16, 32 or 64 (-b, -e)", p.what->name,
            bytes);
   const std::uint64_t kept = std::uint64_t{p.iterations} * (p.what->how == shape::storage ? p.groups(m.wave) : 1);
   if (kept > (std::uint64_t{1} << 27))

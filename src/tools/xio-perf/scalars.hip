@@ -16,16 +16,18 @@ XIO_DEVICE const T* values(const char* p) {
   return reinterpret_cast<const T*>(p);
 }
 
-// Op number k on a word; what it fetched, if it fetches, is compared.
-template <class T>
-XIO_DEVICE void change(const work& w, T* word, std::uint64_t k) {
+// Op number k on a word; answers what was wrong with what it fetched, 0 if nothing. `wrong` is what earlier ops
+// answered: the compiler does not know that it is 0 in every lane, and so does not join the lanes' adds to one, which
+// takes longer than the add of one lane.
+template <atomic_op Op, class T>
+XIO_DEVICE T change(const work& w, T* word, std::uint64_t k, T wrong) {
   constexpr T bits = static_cast<T>(0x5a5a5a5a5a5a5a5aULL);
   constexpr T base = static_cast<T>(k_word_base);
   const T now = static_cast<T>(base + static_cast<T>(k));
   const T next = static_cast<T>(now + 1);
-  T old = value_after<T>(w.atomic, base, k);
+  T old = value_after<T>(Op, base, k);
   const T expected = old;
-  switch (w.atomic) {
+  switch (Op) {
     case atomic_op::inc: xio_atomic_inc<T>(w.ctx, word, w.peer); break;
     case atomic_op::add: xio_atomic_add<T>(w.ctx, word, T{3}, w.peer); break;
     case atomic_op::set: xio_atomic_set<T>(w.ctx, word, next, w.peer); break;
@@ -36,15 +38,44 @@ XIO_DEVICE void change(const work& w, T* word, std::uint64_t k) {
     case atomic_op::swap: old = xio_atomic_swap<T>(w.ctx, word, next, w.peer); break;
     case atomic_op::compare_swap: old = xio_atomic_compare_swap<T>(w.ctx, word, now, next, w.peer); break;
     case atomic_op::fetch_inc: old = xio_atomic_fetch_inc<T>(w.ctx, word, w.peer); break;
-    case atomic_op::fetch_add: old = xio_atomic_fetch_add<T>(w.ctx, word, T{3}, w.peer); break;
+    case atomic_op::fetch_add: old = xio_atomic_fetch_add<T>(w.ctx, word, static_cast<T>(T{3} + wrong), w.peer); break;
     case atomic_op::fetch_and: old = xio_atomic_fetch_and<T>(w.ctx, word, bits, w.peer); break;
     case atomic_op::fetch_or: old = xio_atomic_fetch_or<T>(w.ctx, word, bits, w.peer); break;
     case atomic_op::fetch_xor: old = xio_atomic_fetch_xor<T>(w.ctx, word, bits, w.peer); break;
   }
-  if (old != expected) dev::fetch_add<dev::scope::agent, dev::order::relaxed>(w.bad, std::uint64_t{1});
+  return static_cast<T>(old ^ expected);
 }
 
-XIO_DEVICE bool fetches(atomic_op op) { return op >= atomic_op::fetch; }
+XIO_DEVICE void tell(const work& w, bool bad) {
+  if (bad) dev::fetch_add<dev::scope::agent, dev::order::relaxed>(w.bad, std::uint64_t{1});
+}
+
+constexpr bool fetches(atomic_op op) { return op >= atomic_op::fetch; }
+
+// Calls body with the op as a type: what is measured is the op, not the choice among fourteen.
+template <atomic_op Op>
+struct fixed {
+  static constexpr atomic_op op = Op;
+};
+template <class Body>
+XIO_DEVICE void with_op(atomic_op op, Body&& body) {
+  switch (op) {
+    case atomic_op::inc: return body(fixed<atomic_op::inc>{});
+    case atomic_op::add: return body(fixed<atomic_op::add>{});
+    case atomic_op::set: return body(fixed<atomic_op::set>{});
+    case atomic_op::bit_and: return body(fixed<atomic_op::bit_and>{});
+    case atomic_op::bit_or: return body(fixed<atomic_op::bit_or>{});
+    case atomic_op::bit_xor: return body(fixed<atomic_op::bit_xor>{});
+    case atomic_op::fetch: return body(fixed<atomic_op::fetch>{});
+    case atomic_op::swap: return body(fixed<atomic_op::swap>{});
+    case atomic_op::compare_swap: return body(fixed<atomic_op::compare_swap>{});
+    case atomic_op::fetch_inc: return body(fixed<atomic_op::fetch_inc>{});
+    case atomic_op::fetch_add: return body(fixed<atomic_op::fetch_add>{});
+    case atomic_op::fetch_and: return body(fixed<atomic_op::fetch_and>{});
+    case atomic_op::fetch_or: return body(fixed<atomic_op::fetch_or>{});
+    case atomic_op::fetch_xor: return body(fixed<atomic_op::fetch_xor>{});
+  }
+}
 
 template <class T>
 __global__ void put_scalar_latency(work w) {
@@ -70,11 +101,14 @@ __global__ void get_scalar_latency(work w) {
 
 template <class T>
 __global__ void atomic_latency(work w) {
-  T* word = values<T>(w.dst);
-  const bool answers = fetches(w.atomic);
-  timed(w, [&](std::uint32_t i) {
-    change<T>(w, word, w.first + i);
-    if (!answers) keep(w, xio_quiet(w.ctx));
+  with_op(w.atomic, [&](auto with) {
+    constexpr atomic_op op = decltype(with)::op;
+    T wrong = 0;
+    timed(w, [&](std::uint32_t i) {
+      wrong |= change<op>(w, values<T>(w.dst), w.first + i, wrong);
+      if (!fetches(op)) keep(w, xio_quiet(w.ctx));
+    });
+    tell(w, wrong != 0);
   });
   keep(w, xio_quiet(w.ctx));
 }
@@ -100,9 +134,13 @@ __global__ void get_scalar_bandwidth(work w) {
 template <class T>
 __global__ void atomic_bandwidth(work w) {
   const std::size_t count = w.bytes / sizeof(T);
-  streamed(w, [&](std::uint32_t i) {
-    for (std::size_t e = group_index(by_thread{}); e < count; e += group_count(by_thread{}))
-      change<T>(w, values<T>(w.dst) + e, w.first + i);
+  with_op(w.atomic, [&](auto with) {
+    T wrong = 0;
+    streamed(w, [&](std::uint32_t i) {
+      for (std::size_t e = group_index(by_thread{}); e < count; e += group_count(by_thread{}))
+        wrong |= change<decltype(with)::op>(w, values<T>(w.dst) + e, w.first + i, wrong);
+    });
+    tell(w, wrong != 0);
   });
 }
 

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// Scoped atomics of NVIDIA GPUs, for platform.hpp alone. Those of agent and system scope name the global state space,
+// which is all memory that other workgroups and devices reach: through pointers that could be to anything a load takes
+// longer, and an atomic is a branch among three (PTX ISA, ld, st, atom, fence; docs/performance.md).
+#pragma once
+#include <cstdint>
+
+namespace xio::dev::ptx {
+
+// Calls F(scope and state space, ...) with the text for S.
+#define XIO_PTX_BY_SCOPE(F, ...)            \
+  if constexpr (S == scope::workgroup) {    \
+    F(".cta", __VA_ARGS__);                 \
+  } else if constexpr (S == scope::agent) { \
+    F(".gpu.global", __VA_ARGS__);          \
+  } else {                                  \
+    F(".sys.global", __VA_ARGS__);          \
+  }
+
+// The unsigned integer of `Bytes` that holds the value in registers; PTX has none of one byte.
+template <std::size_t Bytes>
+struct word;
+template <>
+struct word<1> {
+  using type = std::uint16_t;
+};
+template <>
+struct word<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct word<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct word<8> {
+  using type = unsigned long long;
+};
+template <class T>
+using word_of = typename word<sizeof(T)>::type;
+
+template <class T>
+__device__ inline __attribute__((always_inline)) word_of<T> to_word(T value) {
+  word_of<T> w = 0;
+  __builtin_memcpy(&w, &value, sizeof value);
+  return w;
+}
+template <class T>
+__device__ inline __attribute__((always_inline)) T of_word(word_of<T> w) {
+  T value;
+  __builtin_memcpy(&value, &w, sizeof value);
+  return value;
+}
+
+#define XIO_PTX_FENCE(where, order) asm volatile("fence" order where ";" ::: "memory")
+#define XIO_PTX_FENCE_BY_SCOPE(order)       \
+  if constexpr (S == scope::workgroup) {    \
+    XIO_PTX_FENCE(".cta", order);           \
+  } else if constexpr (S == scope::agent) { \
+    XIO_PTX_FENCE(".gpu", order);           \
+  } else {                                  \
+    XIO_PTX_FENCE(".sys", order);           \
+  }
+template <scope S, order O>
+__device__ inline __attribute__((always_inline)) void fence() {
+  if constexpr (O == order::seq_cst) {
+    XIO_PTX_FENCE_BY_SCOPE(".sc")
+#if __CUDA_ARCH__ >= 900 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 7))
+  } else if constexpr (O == order::acquire) {
+    // One that does not wait for the thread's own stores: PTX ISA 8.6 (CUDA 12.7), sm_90 and newer.
+    XIO_PTX_FENCE_BY_SCOPE(".acquire")
+#endif
+  } else if constexpr (O != order::relaxed) {
+    XIO_PTX_FENCE_BY_SCOPE(".acq_rel")
+  }
+}
+#undef XIO_PTX_FENCE_BY_SCOPE
+#undef XIO_PTX_FENCE
+
+// Sequentially consistent ops are a fence and the op (PTX ISA, memory consistency model; the mapping of C++).
+template <scope S, order O>
+__device__ inline __attribute__((always_inline)) void fence_before() {
+  if constexpr (O == order::seq_cst) fence<S, O>();
+}
+
+#define XIO_PTX_LOAD(where, order, type, reg) \
+  asm volatile("ld" order where "." type " %0, [%1];" : "=" reg(w) : "l"(p) : "memory")
+#define XIO_PTX_STORE(where, order, type, reg) \
+  asm volatile("st" order where "." type " [%0], %1;" ::"l"(p), reg(w) : "memory")
+#define XIO_PTX_RMW(where, order, op, type, reg) \
+  asm volatile("atom" order where op type " %0, [%1], %2;" : "=" reg(old) : "l"(p), reg(w) : "memory")
+#define XIO_PTX_COMPARE(where, order, type) "atom" order where ".cas." type " %0, [%1], %2, %3;"
+#define XIO_PTX_CAS(where, order, type, reg) \
+  asm volatile(XIO_PTX_COMPARE(where, order, type) : "=" reg(old) : "l"(p), reg(e), reg(w) : "memory")
+#define XIO_PTX_BY_SIZE(what, order)          \
+  if constexpr (sizeof(T) == 1) {             \
+    XIO_PTX_BY_SCOPE(what, order, "b8", "h")  \
+  } else if constexpr (sizeof(T) == 2) {      \
+    XIO_PTX_BY_SCOPE(what, order, "b16", "h") \
+  } else if constexpr (sizeof(T) == 4) {      \
+    XIO_PTX_BY_SCOPE(what, order, "b32", "r") \
+  } else {                                    \
+    XIO_PTX_BY_SCOPE(what, order, "b64", "l") \
+  }
+
+template <scope S, order O, class T>
+__device__ inline __attribute__((always_inline)) T load(const T* p) {
+  static_assert(O == order::relaxed || O == order::acquire || O == order::seq_cst);
+  fence_before<S, O>();
+  word_of<T> w;
+  if constexpr (O != order::relaxed) {
+    XIO_PTX_BY_SIZE(XIO_PTX_LOAD, ".acquire")
+  } else {
+    XIO_PTX_BY_SIZE(XIO_PTX_LOAD, ".relaxed")
+  }
+  return of_word<T>(w);
+}
+
+template <scope S, order O, class T>
+__device__ inline __attribute__((always_inline)) void store(T* p, T value) {
+  static_assert(O == order::relaxed || O == order::release || O == order::seq_cst);
+  fence_before<S, O>();
+  const word_of<T> w = to_word(value);
+  if constexpr (O != order::relaxed) {
+    XIO_PTX_BY_SIZE(XIO_PTX_STORE, ".release")
+  } else {
+    XIO_PTX_BY_SIZE(XIO_PTX_STORE, ".relaxed")
+  }
+}
+
+// Read-modify-write of 4 or 8 bytes: `op` with its dots, types for 4 and 8 bytes.
+#define XIO_PTX_ATOM(order, op, type4, type8)            \
+  if constexpr (sizeof(T) == 4) {                        \
+    XIO_PTX_BY_SCOPE(XIO_PTX_RMW, order, op, type4, "r") \
+  } else {                                               \
+    XIO_PTX_BY_SCOPE(XIO_PTX_RMW, order, op, type8, "l") \
+  }
+#define XIO_PTX_CHANGE(name, op, type4, type8)                             \
+  template <scope S, order O, class T>                                     \
+  __device__ inline __attribute__((always_inline)) T name(T* p, T value) { \
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);                       \
+    fence_before<S, O>();                                                  \
+    const word_of<T> w = to_word(value);                                   \
+    word_of<T> old;                                                        \
+    if constexpr (O == order::relaxed) {                                   \
+      XIO_PTX_ATOM(".relaxed", op, type4, type8)                           \
+    } else if constexpr (O == order::acquire) {                            \
+      XIO_PTX_ATOM(".acquire", op, type4, type8)                           \
+    } else if constexpr (O == order::release) {                            \
+      XIO_PTX_ATOM(".release", op, type4, type8)                           \
+    } else {                                                               \
+      XIO_PTX_ATOM(".acq_rel", op, type4, type8)                           \
+    }                                                                      \
+    return of_word<T>(old);                                                \
+  }
+XIO_PTX_CHANGE(exchange, ".exch.", "b32", "b64")
+XIO_PTX_CHANGE(fetch_add, ".add.", "u32", "u64")
+XIO_PTX_CHANGE(fetch_and, ".and.", "b32", "b64")
+XIO_PTX_CHANGE(fetch_or, ".or.", "b32", "b64")
+XIO_PTX_CHANGE(fetch_xor, ".xor.", "b32", "b64")
+
+template <scope S, order O, class T>
+__device__ inline __attribute__((always_inline)) bool compare_exchange(T* p, T& expected, T desired) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  fence_before<S, O>();
+  const word_of<T> e = to_word(expected), w = to_word(desired);
+  word_of<T> old;
+  if constexpr (O == order::relaxed) {
+    XIO_PTX_BY_SIZE(XIO_PTX_CAS, ".relaxed")
+  } else if constexpr (O == order::acquire) {
+    XIO_PTX_BY_SIZE(XIO_PTX_CAS, ".acquire")
+  } else if constexpr (O == order::release) {
+    XIO_PTX_BY_SIZE(XIO_PTX_CAS, ".release")
+  } else {
+    XIO_PTX_BY_SIZE(XIO_PTX_CAS, ".acq_rel")
+  }
+  if (old == e) return true;
+  expected = of_word<T>(old);
+  return false;
+}
+
+#undef XIO_PTX_CHANGE
+#undef XIO_PTX_ATOM
+#undef XIO_PTX_BY_SIZE
+#undef XIO_PTX_CAS
+#undef XIO_PTX_COMPARE
+#undef XIO_PTX_RMW
+#undef XIO_PTX_STORE
+#undef XIO_PTX_LOAD
+#undef XIO_PTX_BY_SCOPE
+
+}  // namespace xio::dev::ptx
