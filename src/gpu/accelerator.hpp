@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "gpu/chore.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/heap_handle.hpp"
 #include "xio/device/platform.hpp"
@@ -169,6 +170,9 @@ constexpr payload_agent k_payload{&copy, &payload_atomic, &payload_fence, false,
 }  // namespace
 
 const payload_agent& payload() { return k_payload; }
+
+void add_chore(chore&) {}
+void remove_chore(chore&) {}
 
 void copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;

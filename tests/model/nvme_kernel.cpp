@@ -2,6 +2,14 @@
 // The storage API from kernels: waves in every divergence, workgroups on queues of their own, cooperative forms.
 #include "xio/hip.h"
 
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
 #include "nvme_rig.hpp"
 
 using namespace xio;
@@ -82,6 +90,52 @@ __global__ void crowd(args a) {
   if (!good) dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
 }
 
+// One thread writes blocks and reads them again.
+__global__ void alone(args a, int blocks, xio_status_t* status) {
+  for (int i = 0; i < blocks && *status == XIO_OK; ++i) {
+    stamp(a.heap, i * k_block, k_block, 3);
+    *status = xio_write(a.ctx, a.heap, a.storage, i * k_block, k_block);
+    if (*status != XIO_OK) return;
+    *status = xio_read(a.ctx, a.heap + k_block, a.storage, i * k_block, k_block);
+    if (!stamped(a.heap + k_block, i * k_block, k_block, 3)) *a.wrong = 1;
+  }
+}
+
+// A device that does not end its turn: its machine's thread does nothing else meanwhile.
+class hog : public model::device {
+ public:
+  explicit hog(model::machine& m) : machine_(m) {
+    machine_.add(this);
+    EXPECT_TRUE(until([this] { return has_it_.load(); }));
+  }
+  ~hog() {
+    let_go();
+    machine_.remove(this);
+  }
+  bool poll() override {
+    has_it_ = true;
+    until([this] { return over_.load(); });
+    return false;
+  }
+  void let_go() { over_ = true; }
+
+ private:
+  template <class F>
+  static bool until(F f) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!f() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return f();
+  }
+  model::machine& machine_;
+  std::atomic<bool> has_it_{false}, over_{false};
+};
+
+// With OS threads for lanes, ThreadSanitizer's way to run, the machine takes every turn.
+bool lanes_help() {
+  const char* exec = std::getenv("XIO_HOST_EXEC");
+  return exec == nullptr || std::string(exec) != "threads";
+}
+
 struct kernel_test : testing::Test {
   // Thousands of lanes, far more than the queue has entries.
   void launch_crowd(unsigned groups, unsigned threads, std::uint32_t depth, std::uint64_t shuffle) {
@@ -148,4 +202,53 @@ TEST_F(kernel_test, waves_and_workgroups) {
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(r.quiet(), XIO_OK);
+}
+
+// The thread of a lane that waits alone takes the drive's turns: nothing goes to the machine's thread and back.
+TEST_F(kernel_test, a_lane_that_waits_alone_needs_no_other_thread) {
+  scratch_file f(64 * k_block);
+  rig r(f.path, {.timeout_ms = 5000});
+  hog h(r.machine());
+  if (!lanes_help()) h.let_go();
+  int wrong = 0;
+  xio_status_t status = XIO_OK;
+  hipLaunchKernelGGL(alone, dim3(1), dim3(1), 0, nullptr, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(status, XIO_OK);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_TRUE(stamped(f.read().data() + 63 * k_block, 63 * k_block, k_block, 3));
+  h.let_go();
+}
+
+TEST_F(kernel_test, nor_does_a_wave) {
+  scratch_file f(64 * 16 * k_block);
+  rig r(f.path, {.timeout_ms = 5000});
+  hog h(r.machine());
+  if (!lanes_help()) h.let_go();
+  int wrong = 0;
+  hipLaunchKernelGGL(mixed, dim3(1), dim3(64), 0, nullptr, args{r.ctx(), r.storage(), r.heap(), &wrong}, 1);
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(wrong, 0);
+  h.let_go();
+}
+
+// Nor does the signal of the file-size limit reach the program by that way.
+TEST_F(kernel_test, a_lane_meets_a_full_disk) {
+  scratch_file f(64 * k_block);
+  rig r(f.path, {.timeout_ms = 5000});
+  hog h(r.machine());
+  if (!lanes_help()) h.let_go();
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit small{32 * k_block, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  int wrong = 0;
+  xio_status_t status = XIO_OK;
+  hipLaunchKernelGGL(alone, dim3(1), dim3(1), 0, nullptr, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
+  const hipError_t ended = hipDeviceSynchronize();
+  setrlimit(RLIMIT_FSIZE, &old);
+  ASSERT_EQ(ended, hipSuccess);
+  EXPECT_EQ(status, XIO_ERR_STORAGE);
+  EXPECT_EQ(wrong, 0);
+  h.let_go();
 }

@@ -82,6 +82,7 @@ class rig {
   const dev::ring_view& ring(std::uint32_t q = 0) const { return rings_[q]; }
   model::nvme::controller& device() { return drive_->device(); }
   nvme::file_controller& drive() { return *drive_; }
+  model::machine& machine() { return machine_; }
 
   xio_status_t wait(xio_req_t request) {
     if (request == 0) return XIO_OK;

@@ -10,6 +10,7 @@
 #include <cpuid.h>
 #endif
 
+#include "gpu/host/chores.hpp"
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
@@ -134,7 +135,7 @@ void fiber_workgroup::next_turn() {
     if (++turn_ < waves_.size()) continue;
     turn_ = 0;
     // Every lane has had its turn and somebody waits for the outside: let it run.
-    if (paused_) yield_thread();
+    if (paused_ && !do_chores()) yield_thread();
     paused_ = false;
   } while (waves_[turn_].ready_count == 0);
   turn_left_ = waves_[turn_].ready_count;
@@ -170,7 +171,10 @@ void fiber_workgroup::block(lane_state& me) {
 
 void fiber_workgroup::pause(lane_state& me) {
   if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_, nullptr);
-  if (ready_ == 0) return yield_thread();
+  if (ready_ == 0) {
+    if (!do_chores()) yield_thread();
+    return;
+  }
   paused_ = true;
   make_ready(me);
   lane_state* next = pick();

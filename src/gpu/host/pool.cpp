@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -61,7 +62,17 @@ bool pool::await(worker& me) {
   return !me.stop;
 }
 
+// Chores (chores.hpp) write files. One that meets the file-size limit has an errno for that, and the process shall
+// live.
+void block_file_size_signal() {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &one, nullptr);
+}
+
 void pool::serve(worker& me) {
+  block_file_size_signal();
   while (await(me)) {
     const std::shared_ptr<job> j = std::move(me.todo);
     j->task(me.index);

@@ -39,7 +39,9 @@ file_controller::file_controller(const std::string& path, const xio_storage_attr
   device_ = std::make_unique<model::nvme::controller>(registers_.data(), shape_, file_, payload);
   device_->inject(faults_);
   backend_ = std::string("model ") + device_->io_engine();
-  machine_.add(device_.get());
+  turns_ = std::make_unique<model::shared_turns>(*device_);
+  machine_.add(turns_.get());
+  gpu::add_chore(*this);
   try {
     const std::string name = "file:" + path;
     drive_ = std::make_unique<drive>(name, registers_.data(), static_cast<bus&>(*this),
@@ -55,7 +57,7 @@ file_controller::file_controller(const std::string& path, const xio_storage_attr
   } catch (...) {
     queues_.reset();
     drive_.reset();
-    machine_.remove(device_.get());
+    stop_device();
     throw;
   }
 }
@@ -63,9 +65,14 @@ file_controller::file_controller(const std::string& path, const xio_storage_attr
 file_controller::~file_controller() {
   queues_.reset();
   drive_.reset();
-  machine_.remove(device_.get());
+  stop_device();
   // Ends what is with the file before the file closes.
   device_.reset();
+}
+
+void file_controller::stop_device() {
+  gpu::remove_chore(*this);
+  machine_.remove(turns_.get());
 }
 
 std::uint64_t file_controller::map(void* base, std::size_t bytes) {

@@ -4,14 +4,16 @@
 #include <memory>
 #include <string>
 
+#include "gpu/chore.hpp"
 #include "model/nvme/controller.hpp"
+#include "model/shared_turns.hpp"
 #include "transport/nvme/drive.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
 
 namespace xio::nvme {
 
-class file_controller : public controller, private bus {
+class file_controller : public controller, private bus, private gpu::chore {
  public:
   file_controller(const std::string& path, const xio_storage_attr_t& attr, const options& o, model::machine& machine,
                   const payload_agent& payload);
@@ -31,6 +33,8 @@ class file_controller : public controller, private bus {
  private:
   std::uint64_t map_queue(void* base, std::size_t bytes) override;
   void unmap_queue(void* base) override;
+  bool work() override { return turns_->help(); }
+  void stop_device();
 
   model::machine& machine_;
   std::string backend_;
@@ -39,6 +43,7 @@ class file_controller : public controller, private bus {
   model::nvme::file file_;
   gpu::buffer registers_;
   std::unique_ptr<model::nvme::controller> device_;
+  std::unique_ptr<model::shared_turns> turns_;
   std::unique_ptr<drive> drive_;
   std::unique_ptr<queue_set> queues_;
 };

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// A device whose turns may also be taken by whoever waits for it: work that one thread gives and waits for need not go
+// to another thread and back.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+
+#include "model/machine.hpp"
+
+namespace xio::model {
+
+class shared_turns : public device {
+ public:
+  // How long a machine leaves the device to those who help.
+  static constexpr std::chrono::microseconds k_away{200};
+
+  explicit shared_turns(device& d) : device_(d) {}
+
+  // A machine's turn: none while somebody else has one, or had one lately.
+  bool poll() override;
+  // Anybody's turn, if the device has none at the moment. True if there was work. Thread safe.
+  bool help();
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  device& device_;
+  std::mutex turn_;
+  std::atomic<std::uint32_t> helped_{0};
+  std::uint32_t seen_ = 0;  // of helped_, by the machine
+  clock::time_point away_until_{};
+};
+
+}  // namespace xio::model
