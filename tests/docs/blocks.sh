@@ -8,7 +8,7 @@
 # and nothing else is allowed. Files that a page names are there, and so is what it links to.
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${MPIRUN=}" "${gpu:?}" "${PKG_CONFIG=}"
+: "${srcdir:?}" "${builddir:?}" "${start:?}" "${gpu:?}" "${PKG_CONFIG=}"
 out=$builddir/tests/docs/blocks
 rm -rf "$out"
 mkdir -p "$out" || exit 1
@@ -47,22 +47,22 @@ languages() {
 }
 
 # ---- cpp ---------------------------------------------------------------------------------------------------------
-read -ra compiler <<<"$(sed -n 's/^device_compiler=//p' "$builddir/xio.pc")"
 read -ra flags <<<"$(sed -n 's/^device_flags=//p' "$builddir/xio.pc") $(sed -n 's/^Cflags: [^ ]* //p' "$builddir/xio.pc")"
 sanitize=()
 if [ "$sanitizer" != no ]; then sanitize=("-fsanitize=$sanitizer"); fi
-compile() { "${compiler[@]}" "${flags[@]}" -O0 -Wall -Wextra -Werror -Iinclude -c "$1" -o "$2"; }
+read -ra libs <<<"$(sed -n 's/^Libs: [^ ]* //p' "$builddir/xio.pc")"
+compile() { device_compile "${flags[@]}" -O0 -Wall -Wextra -Werror -Iinclude -c "$1" -o "$2"; }
 
 programs() {
   local block page
   for block in "$out"/*.cpp; do
     if [ -e "$block" ] && grep -q '^int main' "$block"; then
       if ! { compile "$block" "$block.o" &&
-        $CXX "${sanitize[@]}" "$block.o" -o "$block.run" -L"$builddir/.libs" -lxio -Wl,-rpath,"$builddir/.libs"; }; then
+        $CXX "${sanitize[@]}" "$block.o" -o "$block.run" -L"$builddir/.libs" "${libs[@]}" -Wl,-rpath,"$builddir/.libs"; }; then
         fail "${block##*/} does not build" && continue
       fi
       if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then ok "${block##*/} (built; no AMD GPU to run it)" && continue; fi
-      if timeout -k 5 100 "$builddir/xiorun" -n 2 "$block.run"; then ok "${block##*/}"; else fail "${block##*/} by two PEs: status $?"; fi
+      if timeout -k 5 100 "$start" -n 2 "$block.run"; then ok "${block##*/}"; else fail "${block##*/} by two PEs: status $?"; fi
     fi
   done
   for page in "${pages[@]}"; do
@@ -89,7 +89,7 @@ commands() {
   local block
   for block in "$out"/*.sh; do
     [ -e "$block" ] || continue
-    if grep -q mpirun "$block" && { [ -z "$MPIRUN" ] || ! grep -q '^#define HAVE_MPI 1' "$builddir/config.h"; }; then
+    if grep -q mpirun "$block" && ! can_mpirun; then
       echo "not run: ${block##*/}, for want of MPI" && continue
     fi
     if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then
@@ -102,7 +102,8 @@ commands() {
       printf '. %q\n' "$builddir/tests/env.sh"
       # shellcheck disable=SC2016  # for the block
       echo 'mpirun() { mpirun_np "$2" "${@:3}"; }'
-      cat "$block"
+      # shellcheck disable=SC2016  # likewise
+      if has HAVE_SODIUM; then cat "$block"; else sed 's|build/xiorun|"$start"|' "$block"; fi
     } >"$block.whole"
     if (cd "$block.in" && timeout -k 5 100 bash -eu -o pipefail "$block.whole") >"$block.log" 2>&1; then
       ok "${block##*/}"

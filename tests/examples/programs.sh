@@ -3,7 +3,7 @@
 # The examples check their own data; here they are started as their first lines say, and every PE's answer is read.
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}"
+: "${builddir:?}" "${start:?}"
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'no software devices in this build'; fi
 data=$builddir/tests/examples/data
 rm -rf "$data"
@@ -16,11 +16,10 @@ fail() {
   failures=$((failures + 1))
 }
 
-can_mpirun() { [ -n "$MPIRUN" ] && grep -q '^#define HAVE_MPI 1' "$builddir/config.h"; }
 launch() {
   local how=$1 n=$2
   shift 2
-  if [ "$how" = xiorun ]; then timeout -k 5 100 "$builddir/xiorun" -n "$n" "$@"; else mpirun_np "$n" timeout -k 5 100 "$@"; fi
+  if [ "$how" = any ]; then timeout -k 5 100 "$start" -n "$n" "$@"; else mpirun_np "$n" timeout -k 5 100 "$@"; fi
 }
 
 # right HOW N WORDS PROGRAM ARGUMENT...: exits with 0, and each PE says WORDS (a regular expression).
@@ -53,21 +52,21 @@ all() {
   if [ -e "$data/cache" ]; then fail 'kv_fetch leaves its file behind'; fi
   if [ "$n" = 2 ]; then right "$how" 2 ' 0 words wrong$' ping_pong 1000 200; fi
 }
-all xiorun 1
-all xiorun 2
-all xiorun 4
+all any 1
+all any 2
+all any 4
 all mpirun 2
 right mpirun 4 ' 0 cells differ from the serial run$' halo 24 11
 for XIO_ROUTE in rdma sdma; do
   export XIO_ROUTE
-  all xiorun 2
+  all any 2
 done
 unset XIO_ROUTE
 
 # relay: with sizes that are no multiple of a block, and none at all. PE 0 says how long it took.
 for bytes in 0 1 300001; do
   head -c $bytes /dev/urandom >"$data/in"
-  for how in xiorun mpirun; do
+  for how in any mpirun; do
     if [ $how = mpirun ] && ! can_mpirun; then continue; fi
     rm -f "$data/out"
     out=$(launch $how 2 "$builddir/examples/relay/relay" --in "$data/in" --out "$data/out" --chunk 4096 --slots 5 2>&1)
@@ -121,7 +120,7 @@ wrong "DESTINATION is 'there'" sdma_p2p 8 there
 echo 'not a cache' >"$data/cache"
 wrong "'$data/cache' exists" kv_fetch "$data/cache"
 [ "$(cat "$data/cache")" = 'not a cache' ] || fail 'kv_fetch wrote into a file that was there'
-out=$(launch xiorun 3 "$builddir/examples/halo" 16 2>&1)
+out=$(launch any 3 "$builddir/examples/halo" 16 2>&1)
 if [ $? != 2 ] || ! grep -q '3 PEs cannot share it evenly' <<<"$out"; then fail "halo 16 on 3 PEs: $out"; fi
 
 rm -rf "$data"

@@ -16,10 +16,12 @@ make -s -C "$builddir" install DESTDIR="$root" >"$root.log" 2>&1 || {
   exit 1
 }
 
-# The folder plays the root of the file system: pkg-config puts it before every path.
+# XIO's own folders are below this one; those of other libraries that it names, as CUDA's, are where they are.
 pc=$(find "$root" -name xio.pc)
-export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root
+export PKG_CONFIG_PATH=${pc%/*}
 libdir=$(dirname "$(find "$root" -name libxio.so)")
+include=$(dirname "$(dirname "$(find "$root" -name xio.h)")")
+pkg_config() { "$PKG_CONFIG" --define-variable=libdir="$libdir" --define-variable=includedir="$include" "$@" xio; }
 export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 sanitize=()
 if [ "$sanitizer" != no ]; then sanitize=("-fsanitize=$sanitizer"); fi
@@ -31,13 +33,12 @@ awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$srcdir/README.md" >"$root/
 # shellcheck disable=SC2046
 device_program() {
   local source=$1 out=$2
-  $("$PKG_CONFIG" --variable=device_compiler xio) $("$PKG_CONFIG" --variable=device_flags xio) \
-    $("$PKG_CONFIG" --cflags xio) -O0 -Wall -Wextra -Werror -c "$source" -o "$out.o"
-  $CXX "${sanitize[@]}" "$out.o" -o "$out" $("$PKG_CONFIG" --libs xio)
+  device_compile $(pkg_config --variable=device_flags) $(pkg_config --cflags) -O0 -Wall -Wextra -Werror -c "$source" -o "$out.o"
+  $CXX "${sanitize[@]}" "$out.o" -o "$out" $(pkg_config --libs)
 }
 # shellcheck disable=SC2046
 $CC -std=c99 -Wall -Wextra -Wpedantic -Werror "${sanitize[@]}" "$srcdir/tests/install/plain.c" -o "$root/plain" \
-  $("$PKG_CONFIG" --cflags --libs xio)
+  $(pkg_config --cflags --libs)
 device_program "$srcdir/tests/install/hello.hip" "$root/hello"
 device_program "$root/readme.hip" "$root/readme"
 examples=(hello_put ping_pong halo gups moe_alltoall kv_fetch relay/relay sdma_allgather sdma_p2p)
@@ -87,12 +88,11 @@ if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then
   echo "built; not run: no AMD GPU here"
 else
   "$root/hello"
-  "$builddir/xiorun" -n 2 "$root/readme"
-  for by in "$root"/by-*; do "$builddir/xiorun" -n 2 "$by/halo" 8 3; done
+  "$start" -n 2 "$root/readme"
+  for by in "$root"/by-*; do "$start" -n 2 "$by/halo" 8 3; done
 fi
 
 # Nothing of src/ may be needed, and every header of the device API stands on its own.
-include=$(dirname "$(find "$root" -name xio.h)")/..
 if [ "$gpu" = host ]; then
   find "$include/xio" -name '*.hpp' | while read -r header; do
     echo "#include \"$header\"" | $CXX -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I"$include" -x c++ -

@@ -139,7 +139,9 @@ TEST(nvme_open, queues_have_what_they_were_asked) {
     EXPECT_EQ(v.cq_depth, 64u);
     EXPECT_EQ(v.id, q + 1);
     EXPECT_GE(v.op_count, 4 * v.depth);
-    EXPECT_EQ(v.state->credits, 31);
+    dev::ring_state state{};
+    gpu::copy(&state.credits, &v.state->credits, sizeof state.credits);
+    EXPECT_EQ(state.credits, 31);
   }
 }
 

@@ -10,7 +10,6 @@ xiorun=$builddir/xiorun
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failures=0
-has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
 
 # expect STATUS 'PATTERN ON STANDARD OUTPUT' COMMAND...
 expect() {
@@ -27,7 +26,7 @@ expect() {
 run() { local n=$1; shift; XIO_TEST_SIZE=$n timeout -k 5 60 "$xiorun" --grace 10 -n "$n" "$@"; }
 mpi() { local n=$1; shift; XIO_TEST_SIZE=$n mpirun_np "$n" timeout -k 5 60 "$@"; }
 
-if has SODIUM; then
+if has HAVE_SODIUM; then
   unset XIO_BOOTSTRAP
   for n in 1 2 8; do expect 0 '' run $n "$probe" worlds tcp; done
   export XIO_BOOTSTRAP=tcp XIO_TIMEOUT_MS=2000
@@ -36,7 +35,7 @@ if has SODIUM; then
   expect 3 'XIO_ERR_ARG: rank 1 .* gave 16 bytes' run 2 "$probe" mismatch
   expect 3 'XIO_ERR_CONFIG: XIO_TCP_ROOT is not set' "$probe" worlds tcp
   unset XIO_TIMEOUT_MS
-  if has UCX; then
+  if has HAVE_UCX; then
     export XIO_BOOTSTRAP=ucx
     for n in 1 2 5; do expect 0 '' run $n "$probe" worlds ucx; done
     expect 3 'XIO_ERR_CONFIG: the UCX bootstrap has no way' "$probe" worlds ucx
@@ -48,7 +47,7 @@ if has SODIUM; then
   fi
 fi
 
-if has MPI && [ -n "$MPIRUN" ]; then
+if has HAVE_MPI && [ -n "$MPIRUN" ]; then
   unset XIO_BOOTSTRAP
   for n in 2 4; do
     expect 0 '' mpi $n "$probe" worlds mpi
@@ -59,7 +58,7 @@ if has MPI && [ -n "$MPIRUN" ]; then
   expect 3 'XIO_ERR_ARG: rank [01] gave another number' mpi 2 "$probe" mismatch
   expect 3 'XIO_ERR_CONFIG: the MPI bootstrap needs a launcher' "$probe" worlds mpi
   unset XIO_TIMEOUT_MS
-  if has UCX; then
+  if has HAVE_UCX; then
     export XIO_BOOTSTRAP=ucx
     expect 0 '' mpi 2 "$probe" worlds ucx
   fi
@@ -67,7 +66,7 @@ fi
 
 # What this build cannot do is said, never replaced by something else.
 for kind in TCP:SODIUM MPI:MPI UCX:UCX; do
-  if ! has "${kind#*:}"; then
+  if ! has "HAVE_${kind#*:}"; then
     name=$(echo "${kind%:*}" | tr '[:upper:]' '[:lower:]')
     XIO_BOOTSTRAP=$name expect 3 "XIO_ERR_UNSUPPORTED: this libxio has no ${kind%:*} bootstrap" "$probe" worlds "$name"
   fi

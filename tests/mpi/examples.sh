@@ -3,7 +3,7 @@
 # The examples do what their first lines say, and check it themselves.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}"
+: "${builddir:?}" "${start:?}"
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'no software devices in this build'; fi
 examples=$builddir/examples
 failures=0
@@ -25,8 +25,8 @@ done
 if "$examples/sdma_p2p" 100 99 >/dev/null 2>&1; then echo 'FAIL a device that is not there' && failures=1; fi
 for n in 1 2 4; do
   for bytes in 1 1000003; do
-    try timeout 100 "$builddir/xiorun" -n "$n" "$examples/sdma_allgather" "$bytes"
-    if [ -n "$MPIRUN" ] && grep -q '^#define HAVE_MPI 1' "$builddir/config.h"; then
+    try timeout 100 "$start" -n "$n" "$examples/sdma_allgather" "$bytes"
+    if can_mpirun; then
       try mpirun_np "$n" timeout 100 "$examples/sdma_allgather" "$bytes"
     fi
   done

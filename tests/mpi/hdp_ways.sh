@@ -7,7 +7,7 @@ has XIO_ENABLE_MODEL && ways='device host readback sdma rdma-read' || ways='devi
 for way in $ways; do
   for route in direct rdma sdma; do
     echo "== XIO_HDP=$way"
-    (export XIO_HDP=$way; suite xiorun 2 $route signals; [ $route != rdma ] || suite xiorun 2 $route immediate
+    (export XIO_HDP=$way; suite any 2 $route signals; [ $route != rdma ] || suite any 2 $route immediate
      exit $((failures != 0))) || failures=$((failures + 1))
     runs=$((runs + 1))
   done

@@ -8,7 +8,6 @@
 
 namespace {
 
-constexpr uint32_t k_turns = 200;
 constexpr uint32_t k_words = 2048;  // 16 KiB: above the copy engine's threshold below
 
 struct board {
@@ -18,6 +17,7 @@ struct board {
 
 struct players {
   int me, left, right, n;
+  uint64_t turns;
 };
 
 __device__ inline uint64_t look(const uint64_t* p) { return *static_cast<const volatile uint64_t*>(p); }
@@ -34,7 +34,7 @@ constexpr const char* k_flag_names[] = {"xio_p", "put", "atomic", "signal"};
 // message passing: put data; fence; flag. Who sees the flag sees the data.
 __global__ void message_passing(xio_ctx_t ctx, board* b, uint64_t* out, uint32_t words, int kind, bool one_pe,
                                 players p, uint32_t* wrong, int* bad) {
-  for (uint64_t turn = 1; turn <= k_turns; ++turn) {
+  for (uint64_t turn = 1; turn <= p.turns; ++turn) {
     for (uint32_t i = 0; i < words; ++i) out[i] = turn * 1000 + i;
     out[k_words] = turn;
     xio_put_nbi(ctx, b->data, out, words * sizeof *out, p.right);
@@ -55,11 +55,11 @@ __global__ void message_passing(xio_ctx_t ctx, board* b, uint64_t* out, uint32_t
 }
 
 // store buffering: put x to the other; quiet; get y from the other. They cannot both miss.
-__global__ void store_buffering(xio_ctx_t ctx, board* b, players p, uint64_t turns, uint64_t* results, int* bad) {
+__global__ void store_buffering(xio_ctx_t ctx, board* b, players p, uint64_t* results, int* bad) {
   // Pairs: an even PE with the one after it.
   const int other = p.me ^ 1;
   if (other >= p.n) return;
-  for (uint64_t turn = 1; turn <= turns; ++turn) {
+  for (uint64_t turn = 1; turn <= p.turns; ++turn) {
     // x is what the even PE writes, y what the odd one writes; each word lies with the other.
     uint64_t* mine = p.me % 2 == 0 ? &b->x : &b->y;
     uint64_t* theirs = p.me % 2 == 0 ? &b->y : &b->x;
@@ -77,7 +77,7 @@ __global__ void store_buffering(xio_ctx_t ctx, board* b, players p, uint64_t tur
 // passing on: A puts to C, quiet, tells B; B tells C; C sees A's data. A = me, B = right, C = right of right.
 __global__ void passing_on(xio_ctx_t ctx, board* b, uint64_t* out, players p, uint32_t* wrong, int* bad) {
   const int after = (p.right + 1) % p.n;
-  for (uint64_t turn = 1; turn <= k_turns; ++turn) {
+  for (uint64_t turn = 1; turn <= p.turns; ++turn) {
     for (uint32_t i = 0; i < 64; ++i) out[i] = turn * 77 + i;
     xio_put_nbi(ctx, b->data, out, 64 * sizeof *out, after);
     if (xio_quiet(ctx) != XIO_OK) *bad = 1;
@@ -165,7 +165,8 @@ void clear(const rig::team& t, board* b) {
 void all(const rig::team& t, const char* how) {
   auto* b = t.symmetric<board>(1);
   auto* out = t.symmetric<uint64_t>(k_words + 1);
-  const players p{t.me, (t.me + t.n - 1) % t.n, (t.me + 1) % t.n, t.n};
+  const uint64_t turns = rig::shared_gpus(t) ? 30 : 200;
+  const players p{t.me, (t.me + t.n - 1) % t.n, (t.me + 1) % t.n, t.n, turns};
   for (const uint32_t words : {1u, 3u, 500u, k_words}) {
     for (const int kind : {by_p, by_put, by_atomic, by_signal}) {
       clear(t, b);
@@ -183,26 +184,27 @@ void all(const rig::team& t, const char* how) {
   clear(t, b);
   const rig::device_array<int> bad(5);
   const rig::device_array<uint32_t> wrong(1);
-  // The window is a store buffer wide: many turns where a turn is cheap. Two processes on one GPU take turns of
-  // milliseconds.
+  // The window is a store buffer wide: many turns where a turn is cheap.
 #if defined(XIO_ON_HOST)
-  const uint64_t turns = t.route == "direct" ? 100 * k_turns : k_turns;
+  const uint64_t many = t.route == "direct" ? 100 * turns : turns;
 #else
-  const uint64_t turns = k_turns;
+  const uint64_t many = turns;
 #endif
-  const rig::device_array<uint64_t> results(turns);
-  RUN(store_buffering, 1, 1, t.ctx, b, p, turns, results.data(), bad.data());
-  auto* all_results = t.symmetric<uint64_t>(turns);
-  auto* fetched = t.symmetric<uint64_t>(turns);
+  players pairs = p;
+  pairs.turns = many;
+  const rig::device_array<uint64_t> results(many);
+  RUN(store_buffering, 1, 1, t.ctx, b, pairs, results.data(), bad.data());
+  auto* all_results = t.symmetric<uint64_t>(many);
+  auto* fetched = t.symmetric<uint64_t>(many);
   rig::team::write(all_results, results.get());
   t.barrier();
   if (t.me % 2 == 1) {
-    RUN(fetch, 1, 1, t.ctx, fetched, all_results, turns * sizeof *fetched, t.me - 1, bad.data() + 3);
+    RUN(fetch, 1, 1, t.ctx, fetched, all_results, many * sizeof *fetched, t.me - 1, bad.data() + 3);
     if (rig::expect(bad.get()[3] == 0, "store buffering: the partner's results did not come")) {
-      const std::vector<uint64_t> theirs = rig::team::read(fetched, turns);
+      const std::vector<uint64_t> theirs = rig::team::read(fetched, many);
       const std::vector<uint64_t> mine = results.get();
       uint32_t both = 0;
-      for (uint64_t i = 0; i < turns; ++i) both += mine[i] == 0 && theirs[i] == 0;
+      for (uint64_t i = 0; i < many; ++i) both += mine[i] == 0 && theirs[i] == 0;
       rig::expect(both == 0, "store buffering (%s): both missed %u times", how, both);
     }
   }

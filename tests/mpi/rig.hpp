@@ -126,6 +126,19 @@ class team {
   xio_world_t* world_ = nullptr;
 };
 
+// More PEs than GPUs: who waits for another PE then waits for time slices of milliseconds, so that tests that are many
+// such waits do fewer.
+inline bool shared_gpus(const team& t) {
+#if defined(XIO_ON_HOST)
+  (void)t;
+  return false;
+#else
+  int devices = 0;
+  MUST(hipGetDeviceCount(&devices));
+  return t.n > devices;
+#endif
+}
+
 // Runs a kernel to its end.
 #define RUN(kernel, blocks, threads, ...)                                             \
   do {                                                                                \

@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Runs the device API's programs between PEs. By hand, for one combination:
-#   LAUNCH=mpirun|xiorun|tcp N=2 ROUTE=direct|rdma|sdma PROGRAMS="rma litmus" tests/mpi/run.sh
-# Without LAUNCH: all that `make check` wants of the set named by the script that calls this one.
+#   LAUNCH=any|mpirun|xiorun|tcp N=2 ROUTE=direct|rdma|sdma PROGRAMS="rma litmus" tests/mpi/run.sh
+# any is what this build has. Without LAUNCH: all that `make check` wants of the set named by the script that calls this one.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}" "${sanitizer=}"
+: "${builddir:?}" "${start:?}" "${sanitizer=}"
 all='rma shapes atomics signals immediate sync litmus args allpairs storm'
 failures=0
 runs=0
-has() { grep -q "^#define $1 1" "$builddir/config.h"; }
 
 # A tool that looks at every access takes its time.
 limit=120
@@ -30,17 +29,19 @@ tcp() {
 
 launch() {
   case $1 in
+    any) "$start" -n "${@:2}" ;;
     mpirun) mpirun_np "${@:2}" ;;
     xiorun) "$builddir/xiorun" -n "${@:2}" ;;
     tcp) tcp "${@:2}" ;;
-    *) echo "LAUNCH=$1 is not mpirun, xiorun or tcp" >&2; return 2 ;;
+    *) echo "LAUNCH=$1 is not any, mpirun, xiorun or tcp" >&2; return 2 ;;
   esac
 }
 
 can_launch() {
   case $1 in
-    mpirun) has HAVE_MPI && [ -n "$MPIRUN" ] ;;
-    tcp) has HAVE_SODIUM ;;
+    any) can_start ;;
+    mpirun) can_mpirun ;;
+    tcp | xiorun) has HAVE_SODIUM ;;
   esac
 }
 
@@ -78,7 +79,7 @@ end() {
 if [ -n "${LAUNCH-}" ] || [ "${0##*/}" = run.sh ]; then
   for route in ${ROUTE-direct rdma sdma}; do
     # shellcheck disable=SC2086  # a list
-    suite "${LAUNCH-xiorun}" "${N-2}" "$route" ${PROGRAMS-$all}
+    suite "${LAUNCH-any}" "${N-2}" "$route" ${PROGRAMS-$all}
   done
   end
 fi

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "xio/hip.h"
 #include "xio/xio.h"
 
 namespace {
@@ -40,22 +42,31 @@ xio_world_t* start(std::size_t heap_bytes = 4 << 20) {
   return w;
 }
 
-// Every PE writes to every PE; all check what they got.
+// Every PE writes to every PE; all check what they got. By the runtime's copies, for a heap may lie where no host
+// thread can look.
 void exchange(xio_world_t* w, unsigned salt) {
   const int me = xio_my_pe(w), n = xio_n_pes(w);
-  constexpr int k_words = 100;
+  constexpr std::size_t k_words = 100;
+  const auto word = [salt](int from, int to, std::size_t i) {
+    return salt + static_cast<unsigned>(1000 * from + 7 * to) + static_cast<unsigned>(i);
+  };
   void* block = nullptr;
   REQUIRE_OK(xio_calloc(w, static_cast<std::size_t>(n) * k_words, sizeof(unsigned), &block));
   for (int pe = 0; pe < n; ++pe) {
     auto* there = static_cast<unsigned*>(xio_ptr(w, block, pe));
     REQUIRE(there != nullptr);
-    for (int i = 0; i < k_words; ++i) there[me * k_words + i] = salt + static_cast<unsigned>(1000 * me + 7 * pe + i);
+    std::vector<unsigned> words(k_words);
+    for (std::size_t i = 0; i < k_words; ++i) words[i] = word(me, pe, i);
+    REQUIRE(hipMemcpy(there + static_cast<std::size_t>(me) * k_words, words.data(), k_words * sizeof(unsigned),
+                      hipMemcpyDefault) == hipSuccess);
   }
+  REQUIRE(hipDeviceSynchronize() == hipSuccess);
   REQUIRE_OK(xio_barrier_all(w));
-  const auto* mine = static_cast<unsigned*>(block);
+  std::vector<unsigned> mine(static_cast<std::size_t>(n) * k_words);
+  REQUIRE(hipMemcpy(mine.data(), block, mine.size() * sizeof(unsigned), hipMemcpyDefault) == hipSuccess);
   for (int from = 0; from < n; ++from)
-    for (int i = 0; i < k_words; ++i)
-      REQUIRE(mine[from * k_words + i] == salt + static_cast<unsigned>(1000 * from + 7 * me + i));
+    for (std::size_t i = 0; i < k_words; ++i)
+      REQUIRE(mine[static_cast<std::size_t>(from) * k_words + i] == word(from, me, i));
   REQUIRE_OK(xio_free(w, block));
 }
 

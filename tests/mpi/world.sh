@@ -9,8 +9,6 @@ xiorun=$builddir/xiorun
 unset XIO_BOOTSTRAP XIO_HEAP_SIZE XIO_ROUTE
 failures=0
 ran=0
-has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
-built() { grep -q "^#define XIO_ENABLE_$1 1" "$builddir/config.h"; }
 
 # expect STATUS COMMAND...
 expect() {
@@ -26,8 +24,8 @@ expect() {
 }
 
 modes='life heap mismatch'
-if built MODEL; then modes="$modes contexts"; fi
-if has SODIUM; then
+if has XIO_ENABLE_MODEL; then modes="$modes contexts"; fi
+if has HAVE_SODIUM; then
   for mode in $modes; do
     for n in 2 4; do expect 0 "$xiorun" -n $n "$world" "$mode"; done
   done
@@ -36,7 +34,7 @@ if has SODIUM; then
   expect 137 "$xiorun" --grace 20 -n 3 "$world" death
   unset XIO_TIMEOUT_MS
 fi
-if has MPI && [ -n "$MPIRUN" ]; then
+if has HAVE_MPI && [ -n "$MPIRUN" ]; then
   export -f mpirun_np
   export MPIRUN
   for mode in $modes; do

@@ -6,7 +6,6 @@
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${sanitizer=}"
-has() { grep -q "^#define $1 1" "$builddir/config.h"; }
 if ! has XIO_ENABLE_MODEL || ! has HAVE_SODIUM; then skip 'two nodes want the software NIC and the TCP bootstrap'; fi
 # shellcheck source=tests/rdma/nodes.sh
 . "$srcdir/tests/rdma/nodes.sh" || exit 1

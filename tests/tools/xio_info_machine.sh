@@ -5,7 +5,7 @@
 set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${start:?}"
 # shellcheck source=tests/tools/said.sh
 . "$srcdir/tests/tools/said.sh"
 info=$builddir/xio-info
@@ -27,7 +27,6 @@ silent() {
   checks=$((checks + 1))
   ! grep -qE -- "$1" <<<"$out" || wrong "said: $1"
 }
-has() { grep -q "^#define $1 1" "$builddir/config.h"; }
 
 # --- Topology ---
 # One package: a switch with a GPU and a NIC, a drive on a root port of its own; another: a NIC.
@@ -249,17 +248,17 @@ says 'use +none while it is held'
 run 0 "$info" --world
 says '^Routes of PE 0 of 1'
 says 'pe0_8 +direct'
-if has HAVE_SODIUM; then
-  run 0 "$builddir/xiorun" -n 2 "$info" --world
+if can_start; then
+  run 0 "$start" -n 2 "$info" --world
   says '^Routes of PE 0 of 2'
   says '^Routes of PE 1 of 2'
   says 'pe1_4k +direct'
   if [ "$gpu" = host ] && has XIO_ENABLE_MODEL; then
-    run 0 env XIO_SDMA_THRESHOLD=1M "$builddir/xiorun" -n 2 "$info" --world
+    run 0 env XIO_SDMA_THRESHOLD=1M "$start" -n 2 "$info" --world
     says 'pe1_4k +direct'
     says 'pe1_1M +sdma'
     says '^  sdma +model'
-    run 0 env XIO_ROUTE=rdma "$builddir/xiorun" -n 2 "$info" --world --json
+    run 0 env XIO_ROUTE=rdma "$start" -n 2 "$info" --world --json
     says '"pe1_8": "rdma"'
     says '"rdma": ".*\(model\)"'
   fi

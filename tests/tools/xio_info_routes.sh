@@ -5,15 +5,14 @@
 set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${start:?}"
 # shellcheck source=tests/tools/said.sh
 . "$srcdir/tests/tools/said.sh"
 info=$builddir/xio-info
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
-has() { grep -q "^#define $1 1" "$builddir/config.h"; }
 if ! has HAVE_LIBPCI; then skip 'this build has no libpci'; fi
 if ! has XIO_ENABLE_MODEL; then skip 'this build has no software NIC to go by'; fi
-if ! has HAVE_SODIUM; then skip 'xiorun starts worlds by the TCP bootstrap, which wants libsodium'; fi
+if ! can_start; then skip 'nothing starts PEs: neither libsodium nor MPI is in this build'; fi
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
 unset "${!XIO_@}" 2>/dev/null
 work=$(mktemp -d) || exit 1
@@ -25,7 +24,7 @@ run() {
   shift
   while [ "$1" != -- ]; do settings+=("$1"); shift; done
   shift
-  out=$(env "${settings[@]}" timeout -k 5 120 "$builddir/xiorun" -n 2 "$@" 2>&1)
+  out=$(env "${settings[@]}" timeout -k 5 120 "$start" -n 2 "$@" 2>&1)
   got=$?
   checks=$((checks + 1))
   [ "$got" = "$expected" ] || wrong "status $got and not $expected: ${settings[*]} $*"

@@ -4,11 +4,11 @@
 set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${start:?}"
 # shellcheck source=tests/tools/said.sh
 . "$srcdir/tests/tools/said.sh"
 perf=$builddir/xio-perf
-run=$builddir/xiorun
+run=$start
 if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
 scratch=$(mktemp -d) || exit 1

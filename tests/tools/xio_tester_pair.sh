@@ -5,7 +5,6 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${builddir:?}"
-has() { grep -q "^#define $1 1" "$builddir/config.h"; }
 if ! has XIO_ENABLE_MODEL || ! has HAVE_SODIUM; then skip 'two nodes want the software NIC and the TCP bootstrap'; fi
 unset "${!XIO_@}" 2>/dev/null
 export XIO_BACKEND=model XIO_TIMEOUT_MS=60000

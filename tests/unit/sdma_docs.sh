@@ -12,7 +12,7 @@ test -s "$out.hip"
 make -s -C "$builddir" -f - sdma_docs <<MAKE
 include Makefile
 sdma_docs:
-	\$(DEVICE_CXX) \$(DEVICE_FLAGS) -std=c++20 \$(XIO_PLATFORM_CPPFLAGS) \$(GPU_CFLAGS) \$(CXXFLAGS) -I"$srcdir/include" -c "$out.hip" -o "$out.o"
+	\$(DEVICE_COMPILER) \$(DEVICE_FLAGS) -std=c++20 \$(XIO_PLATFORM_CPPFLAGS) \$(GPU_CFLAGS) \$(CXXFLAGS) -I"$srcdir/include" -c "$out.hip" -o "$out.o"
 	./libtool --silent --tag=CXX --mode=link \$(CXX) \$(CXXFLAGS) "$out.o" libxio.la \$(GPU_LIBS) -o "$out"
 MAKE
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip "built; not run: no AMD GPU here"; fi

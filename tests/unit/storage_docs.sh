@@ -14,7 +14,7 @@ test -s "$out/program.hip"
 make -s -C "$builddir" -f - storage_docs <<MAKE
 include Makefile
 storage_docs:
-	\$(DEVICE_CXX) \$(DEVICE_FLAGS) -std=c++20 \$(XIO_PLATFORM_CPPFLAGS) \$(GPU_CFLAGS) \$(CXXFLAGS) -I"$srcdir/include" -c "$out/program.hip" -o "$out/program.o"
+	\$(DEVICE_COMPILER) \$(DEVICE_FLAGS) -std=c++20 \$(XIO_PLATFORM_CPPFLAGS) \$(GPU_CFLAGS) \$(CXXFLAGS) -I"$srcdir/include" -c "$out/program.hip" -o "$out/program.o"
 	./libtool --silent --tag=CXX --mode=link \$(CXX) \$(CXXFLAGS) "$out/program.o" libxio.la \$(GPU_LIBS) -o "$out/program"
 MAKE
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip "built; not run: no AMD GPU here"; fi
