@@ -39,6 +39,7 @@ hello make_hello(const options& o) {
   h.pid = static_cast<std::uint32_t>(getpid());
   put_text(h.platform, gpu::name());
   put_text(h.route, o.route);
+  put_text(h.heap_kind, o.heap_kind);
   put_text(h.machine, o.machine.empty() ? gpu::machine_identity() : o.machine);
   return h;
 }
@@ -55,6 +56,8 @@ void check_hellos(const std::vector<hello>& all) {
     must_be_equal("the heap's size (XIO_HEAP_SIZE or attr.heap_bytes)", all[0].heap_bytes, all[pe].heap_bytes, pe,
                   "give the same size on every PE");
     must_be_equal("XIO_ROUTE", text_of(all[0].route), text_of(all[pe].route), pe, "set it alike on every PE");
+    must_be_equal("XIO_HEAP_KIND", text_of(all[0].heap_kind), text_of(all[pe].heap_kind), pe,
+                  "set it alike on every PE");
     must_be_equal("XIO_TICKET_START", all[0].ticket_start, all[pe].ticket_start, pe, "set it alike on every PE");
   }
 }
@@ -79,6 +82,19 @@ std::vector<std::string> bus_ids(const std::vector<heap_offer>& all, const std::
   for (std::size_t pe = 0; pe < all.size(); ++pe)
     out.emplace_back(together[pe] ? text_of(all[pe].bus_id) : std::string_view{});
   return out;
+}
+
+// By the GPUs' own names, for each PE may number those that it sees from 0.
+void check_sharing(const options& o, const std::vector<std::string>& gpus, int devices) {
+  if (o.gpu_sharing == "yes") return;
+  for (std::size_t pe = 0; pe < gpus.size(); ++pe)
+    for (std::size_t other = pe + 1; !gpus[pe].empty() && other < gpus.size(); ++other)
+      if (gpus[pe] == gpus[other])
+        fail(XIO_ERR_CONFIG,
+             "PE {} and PE {} have the same GPU, {}, and XIO_GPU_SHARING=no; {} can be seen here: start no more PEs "
+             "than "
+             "that on this machine, or set XIO_GPU_SHARING=yes",
+             pe, other, gpus[pe], devices);
 }
 
 void check_offers(const std::vector<heap_offer>& all) {

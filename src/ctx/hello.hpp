@@ -20,12 +20,13 @@ struct hello {
   std::uint64_t ticket_start;
   char platform[16];
   char route[16];
-  char machine[192];
+  char heap_kind[8];
+  char machine[184];
 };
 static_assert(sizeof(hello) == 256);
 
 constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
-constexpr std::uint32_t k_hello_version = 3;
+constexpr std::uint32_t k_hello_version = 4;
 
 hello make_hello(const options& o);
 
@@ -46,6 +47,9 @@ heap_offer make_offer(const gpu::heap& heap);
 
 // Of every PE on this machine; "" for the others.
 std::vector<std::string> bus_ids(const std::vector<heap_offer>& all, const std::vector<bool>& together);
+
+// Throws if several PEs of this machine have the same GPU and XIO_GPU_SHARING forbids it.
+void check_sharing(const options& o, const std::vector<std::string>& gpus, int devices);
 
 // Throws like check_hellos.
 void check_offers(const std::vector<heap_offer>& all);

@@ -76,20 +76,25 @@ std::string obstacle_here(const options& o, const std::vector<std::string>& gpus
 
 }  // namespace
 
-std::string find_atomics_obstacle(agreement& all, bootstrap::channel& channel, const options& o,
-                                  const std::vector<std::string>& gpus, const topology::placement& place) {
-  std::string mine;
-  all.each(call::init, [&] { mine = obstacle_here(o, gpus, place, static_cast<std::size_t>(channel.rank())); });
+std::string find_direct_obstacle(agreement& all, bootstrap::channel& channel, const options& o,
+                                 const std::vector<std::string>& gpus, const topology::placement& place,
+                                 const std::string& known) {
+  std::string mine = known;
+  all.each(call::init, [&] {
+    if (mine.empty()) mine = obstacle_here(o, gpus, place, static_cast<std::size_t>(channel.rank()));
+  });
   const auto found = bootstrap::allgather_value(channel, static_cast<std::uint8_t>(!mine.empty()));
-  if (!mine.empty()) log::warn("{}; until then copies, atomics and signals of this world go by RDMA", mine);
+  const bool asked = o.peer_access == "off";
+  if (!mine.empty() && !asked) log::warn("{}; until then copies, atomics and signals of this world go by RDMA", mine);
   for (std::size_t pe = 0; pe < found.size() && mine.empty(); ++pe)
     if (found[pe] != 0) mine = fmt::format("PE {} found an obstacle, which its log names", pe);
   return mine;
 }
 
-void avoid_peer_atomics(ctx_choice& choice, const std::string& obstacle) {
+void avoid_direct(ctx_choice& choice, const std::string& obstacle) {
   if (choice.route == XIO_ROUTE_DIRECT || choice.route == XIO_ROUTE_SDMA)
-    fail(XIO_ERR_UNSUPPORTED, "route {} wants PCIe AtomicOps between GPUs: {}; or set XIO_ROUTE=auto or rdma",
+    fail(XIO_ERR_UNSUPPORTED,
+         "route {} wants heaps that kernels of all PEs read and change: {}; or set XIO_ROUTE=auto or rdma",
          choice.route == XIO_ROUTE_DIRECT ? "direct" : "sdma", obstacle);
   choice.route = XIO_ROUTE_RDMA;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/world.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -26,11 +27,17 @@ static_assert(sizeof(dev::heap_head) <= k_head_bytes);
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
 
-// Whether the symmetric heap can lie where the memory mode wants it.
+gpu::heap_kind kind_of_heap(const options& o) {
+  if (o.heap_kind == "host") return gpu::heap_kind::host;
+  return o.heap_kind == "managed" ? gpu::heap_kind::managed : gpu::heap_kind::device;
+}
+
+// Whether the symmetric heap lies where the memory mode wants it.
 void check_heap_place(const options& o) {
-  memory::ability can{gpu::place::device, "a symmetric heap is made of GPU memory on this platform"};
-  // Both are the same memory there.
-  if (gpu::host_reads_device_memory()) can.why_not = nullptr;
+  memory::ability can{gpu::place::device, "XIO_HEAP_KIND=device makes the symmetric heap of GPU memory"};
+  if (o.heap_kind == "host") can = {gpu::place::shared, "XIO_HEAP_KIND=host makes the symmetric heap of host memory"};
+  // There both are the same memory; managed memory moves.
+  if (gpu::host_reads_device_memory() || o.heap_kind == "managed") can.why_not = nullptr;
   memory::mode::parse(o.memory_mode).place(memory::part::data, "the symmetric heap", can);
 }
 
@@ -63,7 +70,7 @@ world::world(options o, std::unique_ptr<bootstrap::channel> channel)
   log::set_pe(me_);
   meet();
   share_heap();
-  atomics_obstacle_ = find_atomics_obstacle(agreement_, *channel_, options_, gpus_, place_);
+  direct_obstacle_ = find_direct_obstacle(agreement_, *channel_, options_, gpus_, place_, direct_obstacle_);
   publish_world();
   log::info("PE {} of {} by {}, {} platform, heap {} bytes at {}", me_, n_, channel_->name(), gpu::name(),
             heap_->size(), static_cast<void*>(heap_->data()));
@@ -84,22 +91,41 @@ void world::share_heap() {
   agreement_.each(call::init, [&] {
     gpu::init(place_.local_rank);
     check_heap_place(options_);
-    heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size));
+    heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size), kind_of_heap(options_));
     mine = make_offer(*heap_);
   });
   const auto all = bootstrap::allgather_value(*channel_, mine);
   check_offers(all);
   gpus_ = bus_ids(all, place_.together);
   agreement_.each(call::init, [&] {
+    check_sharing(options_, gpus_, gpu::device_count());
     peers_ = std::make_unique<direct::peers>(n_, me_, *heap_);
     base_alignment_ = mine.alignment;
     for (std::size_t pe = 0; pe < all.size(); ++pe) {
       base_alignment_ = std::min(base_alignment_, all[pe].alignment);
-      if (!place_.together[pe] || static_cast<int>(pe) == me_) continue;
-      peers_->map(static_cast<int>(pe), {all[pe].handle, all[pe].handle + all[pe].handle_bytes}, heap_->size());
+      if (place_.together[pe] && static_cast<int>(pe) != me_)
+        map_peer(static_cast<int>(pe), {all[pe].handle, all[pe].handle + all[pe].handle_bytes});
     }
     allocator_.emplace(k_head_bytes, heap_->size());
   });
+  const auto& my_gpu = gpus_[static_cast<std::size_t>(me_)];
+  const bool one_gpu = std::all_of(gpus_.begin(), gpus_.end(), [&](const std::string& id) { return id == my_gpu; });
+  if (direct_obstacle_.empty())
+    direct_obstacle_ = gpu::heap_atomics_obstacle(kind_of_heap(options_), n_ == 1 || (!my_gpu.empty() && one_gpu));
+}
+
+// What cannot be mapped is an obstacle of the direct route, and no error: another route may serve.
+void world::map_peer(int pe, const std::vector<std::byte>& handle) {
+  if (options_.peer_access == "off") {
+    direct_obstacle_ = "XIO_PEER_ACCESS=off keeps PEs from mapping each other's heaps";
+    return;
+  }
+  try {
+    peers_->map(pe, handle, heap_->size(), kind_of_heap(options_));
+  } catch (const error& e) {
+    if (e.status() != XIO_ERR_UNSUPPORTED) throw;
+    direct_obstacle_ = e.what();
+  }
 }
 
 void world::publish_world() {
@@ -275,7 +301,7 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
   agreement_.vote(call::ctx_create, [&] {
     if (out == nullptr) fail(XIO_ERR_ARG, "xio_ctx_create: ctx is null; give a pointer");
     choice = choose_ctx(attr, options_);
-    if (!atomics_obstacle_.empty()) avoid_peer_atomics(choice, atomics_obstacle_);
+    if (!direct_obstacle_.empty()) avoid_direct(choice, direct_obstacle_);
     std::vector<bool> mapped;
     for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
     plan = plan_routes(choice, mapped, me_);

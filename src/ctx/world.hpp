@@ -64,8 +64,9 @@ class world {
   xio_engine_stats_t storage_stats(xio_storage_t s) const;
 
  private:
-  void meet();           // who is there
-  void share_heap();     // heap and peers' heaps
+  void meet();        // who is there
+  void share_heap();  // heap and peers' heaps
+  void map_peer(int pe, const std::vector<std::byte>& handle);
   void publish_world();  // what kernels read
   std::uint64_t take(const allocation& wanted);
   std::optional<std::uint64_t> offset_of(const void* p) const;
@@ -82,7 +83,7 @@ class world {
   int n_;
   topology::placement place_;
   std::vector<std::string> gpus_;     // bus ids by PE, see hello.hpp
-  std::string atomics_obstacle_;      // between GPUs of this world; see peer_atomics.hpp
+  std::string direct_obstacle_;       // between GPUs of this world; see peer_atomics.hpp
   std::uint64_t base_alignment_ = 0;  // what every PE's heap address is a multiple of
 
   // Later members use earlier ones; they go in reverse.

@@ -32,6 +32,38 @@ cudaError_t alloc_heap(void** out, std::size_t bytes) { return cudaMalloc(out, b
 cudaError_t alloc_shared(void** out, std::size_t bytes) {
   return cudaHostAlloc(out, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
 }
+// For a heap that host threads read and write while kernels run.
+cudaError_t alloc_managed(void** out, std::size_t bytes) { return cudaMallocManaged(out, bytes); }
+cudaError_t memory_left(std::size_t* free, std::size_t* total) { return cudaMemGetInfo(free, total); }
+
+bool attribute_holds(cudaDeviceAttr what, int device) {
+  int value = 0;
+  if (cudaDeviceGetAttribute(&value, what, device) == cudaSuccess) return value != 0;
+  (void)cudaGetLastError();
+  return false;
+}
+bool shares_managed_memory(int device) { return attribute_holds(cudaDevAttrConcurrentManagedAccess, device); }
+
+// Whether what a kernel changes in host memory by an atomic is one for the host and other GPUs: by a link that has them
+// all, or, where CUDA 13 says so op by op, as PCIe carries them. Among kernels of one GPU it always is.
+bool atomics_hold_in_host_memory(int device, bool one_gpu) {
+  if (one_gpu || attribute_holds(cudaDevAttrHostNativeAtomicSupported, device)) return true;
+#if CUDART_VERSION >= 13000
+  const cudaAtomicOperation needed[] = {cudaAtomicOperationIntegerAdd, cudaAtomicOperationAnd,
+                                        cudaAtomicOperationOr,         cudaAtomicOperationXOR,
+                                        cudaAtomicOperationExchange,   cudaAtomicOperationCAS};
+  constexpr unsigned k_widths = cudaAtomicCapabilityScalar32 | cudaAtomicCapabilityScalar64;
+  unsigned has[6] = {};
+  if (cudaDeviceGetHostAtomicCapabilities(has, needed, 6, device) == cudaSuccess) {
+    bool all = true;
+    for (const unsigned capabilities : has) all = all && (capabilities & k_widths) == k_widths;
+    return all;
+  }
+  (void)cudaGetLastError();
+#endif
+  return false;
+}
+
 cudaError_t ipc_export(ipc_handle* out, void* p) { return cudaIpcGetMemHandle(out, p); }
 cudaError_t ipc_import(void** out, const ipc_handle& h) {
   return cudaIpcOpenMemHandle(out, h, cudaIpcMemLazyEnablePeerAccess);
@@ -52,6 +84,10 @@ std::string get_arch(int device) {
   return fmt::format("sm_{}{}", major, minor);
 }
 cudaError_t get_bus_id(char* out, int bytes, int device) { return cudaDeviceGetPCIBusId(out, bytes, device); }
+cudaError_t device_at(int* out, const char* bus_id) { return cudaDeviceGetByPCIBusId(out, bus_id); }
+bool means_out_of_reach(cudaError_t e) {
+  return e == cudaErrorPeerAccessUnsupported || e == cudaErrorTooManyPeers || e == cudaErrorNotSupported;
+}
 cudaError_t register_io(void* page, std::size_t bytes) {
   return cudaHostRegister(page, bytes, cudaHostRegisterMapped | cudaHostRegisterIoMemory);
 }

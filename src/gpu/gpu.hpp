@@ -60,6 +60,13 @@ void put_value(T* to, const T& value) {
   copy(to, &value, sizeof value);
 }
 
+// What the symmetric heap is made of (XIO_HEAP_KIND). On the host platform all are the same memory.
+enum class heap_kind {
+  device,   // the GPU's memory; the host reaches it through copy() only
+  host,     // host memory that the GPUs of all PEs of this machine have registered
+  managed,  // memory that moves between host and GPU; no other process can map it
+};
+
 // A symmetric heap: memory that peers on this machine can map.
 class heap {
  public:
@@ -69,7 +76,8 @@ class heap {
   // A blob (the same size on every PE, at most 256 bytes) that lets a peer process map this heap.
   virtual std::vector<std::byte> handle() const = 0;
 };
-std::unique_ptr<heap> make_heap(std::size_t bytes);  // zeroed; throws XIO_ERR_NO_MEMORY with the cure
+// Zeroed. Throws XIO_ERR_NO_MEMORY with the cure, and XIO_ERR_UNSUPPORTED where the device has no such memory.
+std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind kind = heap_kind::device);
 
 // A peer's heap in this address space.
 class mapping {
@@ -77,7 +85,13 @@ class mapping {
   virtual ~mapping() = default;
   virtual unsigned char* data() const = 0;
 };
-std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes);
+// kind: of both PEs' heaps. Throws XIO_ERR_UNSUPPORTED where this PE's device cannot reach such a heap.
+std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes,
+                                  heap_kind kind = heap_kind::device);
+
+// Why what kernels change by atomics in heaps of that kind is lost on others, "" where it is not. one_gpu: the kernels
+// of all PEs run on this process's device.
+std::string heap_atomics_obstacle(heap_kind kind, bool one_gpu);
 
 // True when this process can map heaps of a peer with that identity (same machine, device reachable).
 std::string machine_identity();  // equal on PEs that share a machine

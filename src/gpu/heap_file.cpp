@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The symmetric heap on the host platform: a memfd that peers on this machine open through /proc and map.
+#include "gpu/heap_file.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -10,12 +11,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
-#include "gpu/gpu.hpp"
 #include "gpu/heap_handle.hpp"
 #include "gpu/host_pages.hpp"
 
@@ -159,12 +158,9 @@ class peer_heap final : public mapping {
 
 }  // namespace
 
-std::unique_ptr<heap> make_heap(std::size_t bytes) {
-  if (bytes == 0) fail(XIO_ERR_CONFIG, "a heap of 0 bytes; set XIO_HEAP_SIZE to what the program allocates");
-  return std::make_unique<shared_heap>(bytes);
-}
+std::unique_ptr<heap> make_file_heap(std::size_t bytes) { return std::make_unique<shared_heap>(bytes); }
 
-std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes) {
+std::unique_ptr<mapping> map_file_heap(const std::vector<std::byte>& handle, std::size_t bytes) {
   const auto h = checked_handle<heap_handle>(handle, k_magic, bytes);
   const std::string path = fmt::format("/proc/{}/fd/{}", h.pid, h.fd);
   const descriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
@@ -179,14 +175,6 @@ std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::siz
       st.st_dev != h.device || st.st_ino != h.inode || static_cast<std::uint64_t>(st.st_size) != whole_pages(bytes))
     fail(XIO_ERR_PEER, "{} is not the heap that process {} announced; has that process restarted?", path, h.pid);
   return std::make_unique<peer_heap>(fd.get(), bytes);
-}
-
-std::string machine_identity() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  char space[64] = {};
-  if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = '?';
-  return fmt::format("{} {} {}", boot, space, getuid());
 }
 
 }  // namespace xio::gpu

@@ -32,6 +32,8 @@ hipError_t alloc_heap(void** out, std::size_t bytes) {
 hipError_t alloc_shared(void** out, std::size_t bytes) {
   return hipHostMalloc(out, bytes, hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent);
 }
+hipError_t alloc_managed(void** out, std::size_t bytes) { return hipMallocManaged(out, bytes, hipMemAttachGlobal); }
+hipError_t memory_left(std::size_t* free, std::size_t* total) { return hipMemGetInfo(free, total); }
 hipError_t ipc_export(ipc_handle* out, void* p) { return hipIpcGetMemHandle(out, p); }
 hipError_t ipc_import(void** out, const ipc_handle& h) {
   return hipIpcOpenMemHandle(out, h, hipIpcMemLazyEnablePeerAccess);
@@ -58,6 +60,8 @@ std::string get_arch(int device) {
   return "";
 }
 hipError_t get_bus_id(char* out, int bytes, int device) { return hipDeviceGetPCIBusId(out, bytes, device); }
+hipError_t device_at(int* out, const char* bus_id) { return hipDeviceGetByPCIBusId(out, bus_id); }
+bool means_out_of_reach(hipError_t e) { return e == hipErrorPeerAccessUnsupported || e == hipErrorNotSupported; }
 hipError_t register_io(void* page, std::size_t bytes) {
   return hipHostRegister(page, bytes, hipHostRegisterMapped | hipHostRegisterIoMemory);
 }
@@ -70,6 +74,11 @@ bool attribute_holds(hipDeviceAttribute_t what, int device) {
   (void)hipGetLastError();
   return false;
 }
+
+bool shares_managed_memory(int device) { return attribute_holds(hipDeviceAttributeConcurrentManagedAccess, device); }
+// Fine-grained host memory takes fetch-add, swap and compare-swap as PCIe AtomicOps; the other atomics of a card change
+// nothing there, whoever else is there or not.
+bool atomics_hold_in_host_memory(int device, bool) { return attribute_holds(hipDeviceAttributeIntegrated, device); }
 
 // The attribute's answer is an address: HIP writes a pointer where it is given an int's (clr hipamd, hip_device.cpp).
 std::uint32_t* flush_register(int device) {

@@ -68,7 +68,7 @@ silent 'atomics of GPU 0000:02:00\.0 do not reach'
 # What was asked for and cannot be is an error, on the PE that sees the obstacle and on the other.
 for route in direct sdma; do
   run 1 "XIO_PCIE_DUMP=$work/blind" "$gpus" XIO_ROUTE=$route -- "$info" --world
-  says "route $route wants PCIe AtomicOps between GPUs: atomics of GPU 0000:01:00\.0 do not reach"
+  says "route $route wants heaps that kernels of all PEs read and change: atomics of GPU 0000:01:00\.0 do not reach"
   says 'XIO_ROUTE=auto or rdma'
 done
 run 0 "XIO_PCIE_DUMP=$work/blind" "$gpus" XIO_ROUTE=rdma -- "$info" --world

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "ctx/attributes.hpp"
+#include "ctx/hello.hpp"
 #include "ctx/route.hpp"
 #include "memory/registration.hpp"
 #include "topology/placement.hpp"
@@ -224,6 +225,28 @@ TEST(registration, knows_its_rows_and_its_limit) {
   refused(XIO_ERR_NOT_REGISTERED, [&] { r.find(at(7)); });
   refused(XIO_ERR_NOT_REGISTERED, [&] { r.find(at(0x100000)); });  // the heap is not the user's to remove
   r.add(at(0x500), 1);
+}
+
+// --- PEs and GPUs ------------------------------------------------------------------------------------
+
+TEST(gpu_sharing, is_refused_only_when_it_was_forbidden) {
+  // PE 1 is on another machine, whose GPU may have the same name.
+  const std::vector<std::string> shared{"0000:3b:00.0", "", "0000:5e:00.0", "0000:3b:00.0"};
+  options o = options::defaults();
+  xio::check_sharing(o, shared, 2);
+  o.gpu_sharing = "no";
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::check_sharing(o, shared, 2); }),
+               "PE 0 and PE 3 have the same GPU, 0000:3b:00.0, and XIO_GPU_SHARING=no; 2 can be seen here");
+}
+
+TEST(gpu_sharing, is_none_where_each_pe_has_its_own_or_none_is_named) {
+  options o = options::defaults();
+  o.gpu_sharing = "no";
+  xio::check_sharing(o, {"0000:3b:00.0", "0000:5e:00.0"}, 2);
+  // Each PE sees one GPU and calls it number 0.
+  xio::check_sharing(o, {"0000:3b:00.0", "0000:5e:00.0"}, 1);
+  // Other machines, and the host platform.
+  xio::check_sharing(o, {"", "", "0000:3b:00.0"}, 1);
 }
 
 }  // namespace

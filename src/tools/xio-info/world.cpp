@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-info/section.hpp"
+#include "xio/memory.h"
 #include "xio/xio.h"
 
 namespace xio::info {
@@ -41,6 +42,22 @@ class member {
     const char* name = xio_route_name(world_, ctx_, pe, bytes);
     return name == nullptr ? "none" : name;
   }
+  // Where symmetric memory is, as the system says and not as it was asked.
+  std::string heap_side() const {
+    void* block = nullptr;
+    check(xio_malloc(world_, 64, &block));
+    xio_mem_place_t place = XIO_MEM_PLACE_INIT;
+    const xio_status_t looked = xio_mem_where(block, &place);
+    check(xio_free(world_, block));
+    check(looked);
+    switch (place.side) {
+      case XIO_MEM_ON_HOST: return "host memory";
+      case XIO_MEM_ON_DEVICE: return "memory of the GPU";
+      case XIO_MEM_ON_BOTH: return "memory that moves between host and GPU";
+      case XIO_MEM_ON_UNKNOWN: break;
+    }
+    return "nobody says where";
+  }
 
  private:
   xio_world_t* world_ = nullptr;
@@ -55,6 +72,7 @@ std::vector<section> world_sections() {
   for (int pe = 0; pe < m.size(); ++pe)
     for (const std::size_t bytes : k_sizes)
       s.rows.push_back({fmt::format("pe{}_{}", pe, tools::text_of_size(bytes)), m.route(pe, bytes), ""});
+  s.rows.push_back({"heap", m.heap_side(), ""});
   for (const auto& [engine, backend] : noted_backends()) s.rows.push_back({engine, backend, ""});
   return {s};
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// The symmetric heap by kind. Where XIO_HEAP_KIND lets host code touch it (host, managed, and all kinds on the host
+// platform), the host writes what kernels send and reads what they got, and both change words while the other looks.
+//   heap touched    the host uses plain loads and stores
+//   heap copied     the host uses the runtime's copies, which do for every kind
+// Atomics of all PEs meet in one word in either case.
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "rig.hpp"
+
+namespace {
+
+constexpr size_t k_words = 3000;
+
+bool g_touch = false;
+
+void write_words(uint64_t* to, const std::vector<uint64_t>& from) {
+  if (g_touch)
+    std::memcpy(to, from.data(), from.size() * sizeof *to);
+  else
+    rig::team::write(to, from);
+}
+
+std::vector<uint64_t> read_words(const uint64_t* from, size_t count) {
+  return g_touch ? std::vector<uint64_t>(from, from + count) : rig::team::read(from, count);
+}
+
+__global__ void send(xio_ctx_t ctx, uint64_t* in, const uint64_t* out, int to, int* bad) {
+  xio_put_wg(ctx, in, out, k_words * sizeof *in, to);
+  const xio_status_t s = xio_quiet_wg(ctx);
+  if (s != XIO_OK) *bad = s;
+}
+
+__global__ void fetch(xio_ctx_t ctx, uint64_t* in, const uint64_t* out, int from, int* bad) {
+  const xio_status_t s = xio_get_wg(ctx, in, out, k_words * sizeof *in, from);
+  if (s != XIO_OK) *bad = s;
+}
+
+__global__ void change(xio_ctx_t ctx, uint64_t* words, int pe, int* bad) {
+  xio_status_t s = xio_atomic_add(ctx, &words[0], uint64_t{3}, pe);
+  if (s != XIO_OK) *bad = s;
+  s = xio_atomic_xor(ctx, &words[1], uint64_t{1} << (threadIdx.x % 64), pe);
+  if (s != XIO_OK) *bad = s;
+  s = xio_atomic_or(ctx, &words[2], uint64_t{1} << (threadIdx.x % 64), pe);
+  if (s != XIO_OK) *bad = s;
+  s = xio_quiet(ctx);
+  if (s != XIO_OK) *bad = s;
+}
+
+// Waits for the host's word and answers it, while the host looks.
+__global__ void answer(xio_ctx_t ctx, uint64_t* question, uint64_t* reply, uint64_t turns, int* bad) {
+  for (uint64_t turn = 1; turn <= turns; ++turn) {
+    const xio_status_t s = xio_wait_until(ctx, question, XIO_CMP_GE, turn);
+    if (s != XIO_OK) *bad = s;
+    __threadfence_system();
+    *static_cast<volatile uint64_t*>(reply) = turn * 5;
+    __threadfence_system();
+  }
+}
+
+std::vector<uint64_t> words_of(int pe, uint64_t round) {
+  std::vector<uint64_t> words(k_words);
+  for (size_t i = 0; i < k_words; ++i) words[i] = round * 1000000007u + static_cast<uint64_t>(pe) * 1000003u + i;
+  return words;
+}
+
+void between_kernels(const rig::team& t) {
+  auto* out = t.symmetric<uint64_t>(k_words);
+  auto* in = t.symmetric<uint64_t>(k_words);
+  const int right = (t.me + 1) % t.n, left = (t.me + t.n - 1) % t.n;
+  for (uint64_t round = 1; round <= 4; ++round) {
+    const rig::device_array<int> bad(1);
+    write_words(out, words_of(t.me, round));
+    write_words(in, std::vector<uint64_t>(k_words, 0));
+    t.barrier();
+    if (round % 2 == 0)
+      RUN(send, 1, 128, t.ctx, in, out, right, bad.data());
+    else
+      RUN(fetch, 1, 128, t.ctx, in, out, left, bad.data());
+    t.barrier();
+    rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "a kernel");
+    rig::expect(read_words(in, k_words) == words_of(left, round), "round %d: what came is not what was sent",
+                static_cast<int>(round));
+    t.barrier();
+  }
+}
+
+void atomics(const rig::team& t) {
+  auto* words = t.symmetric<uint64_t>(3);
+  t.barrier();
+  const rig::device_array<int> bad(1);
+  constexpr unsigned k_groups = 3, k_threads = 64;
+  for (int pe = 0; pe < t.n; ++pe) RUN(change, k_groups, k_threads, t.ctx, words, pe, bad.data());
+  t.barrier();
+  rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "atomics");
+  const std::vector<uint64_t> got = read_words(words, 3);
+  const auto n = static_cast<uint64_t>(t.n);
+  rig::expect(got[0] == 3 * n * k_groups * k_threads, "the sum is %llu", static_cast<unsigned long long>(got[0]));
+  rig::expect(got[1] == (n * k_groups % 2 == 0 ? 0 : ~uint64_t{0}), "xor gives %llx",
+              static_cast<unsigned long long>(got[1]));
+  rig::expect(got[2] == ~uint64_t{0}, "or gives %llx", static_cast<unsigned long long>(got[2]));
+}
+
+void during_a_kernel(const rig::team& t) {
+  constexpr uint64_t k_turns = 50;
+  auto* question = t.symmetric<uint64_t>(1);
+  auto* reply = t.symmetric<uint64_t>(64) + 32;
+  const rig::device_array<int> bad(1);
+  hipStream_t stream;
+  MUST(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  hipLaunchKernelGGL(answer, dim3(1), dim3(1), 0, stream, t.ctx, question, reply, k_turns, bad.data());
+  MUST(hipGetLastError());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  uint64_t answered = 0;
+  for (uint64_t turn = 1; turn <= k_turns; ++turn) {
+    __atomic_store_n(question, turn, __ATOMIC_RELEASE);
+    while (__atomic_load_n(reply, __ATOMIC_ACQUIRE) != turn * 5 && std::chrono::steady_clock::now() < end) {
+    }
+    answered += __atomic_load_n(reply, __ATOMIC_ACQUIRE) == turn * 5 ? 1 : 0;
+  }
+  // Whatever was missed, the kernel ends.
+  __atomic_store_n(question, k_turns, __ATOMIC_RELEASE);
+  MUST(hipStreamSynchronize(stream));
+  MUST(hipStreamDestroy(stream));
+  rig::expect(answered == k_turns, "%llu of %llu words were answered", static_cast<unsigned long long>(answered),
+              static_cast<unsigned long long>(k_turns));
+  rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "a kernel that the host speaks with");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  g_touch = argc > 1 && std::strcmp(argv[1], "touched") == 0;
+  const rig::team t;
+  between_kernels(t);
+  atomics(t);
+  if (g_touch) during_a_kernel(t);
+  return rig::verdict("heap", t);
+}
