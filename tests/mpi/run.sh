@@ -6,7 +6,7 @@
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${builddir:?}" "${start:?}" "${sanitizer=}"
-all='rma shapes atomics signals immediate sync litmus args allpairs storm'
+all='rma shapes atomics signals immediate sync litmus args allpairs storm crowd timeout'
 failures=0
 runs=0
 
@@ -45,9 +45,9 @@ can_launch() {
   esac
 }
 
-# suite LAUNCH N ROUTE PROGRAM...
+# suite LAUNCH N ROUTE PROGRAM..., each with its arguments
 suite() {
-  local how=$1 n=$2 route=$3 program out start
+  local how=$1 n=$2 route=$3 program words out begin
   shift 3
   if ! can_launch "$how"; then
     echo "not run: $how is not in this build"
@@ -58,9 +58,10 @@ suite() {
     return
   fi
   for program in "$@"; do
-    start=$SECONDS
-    if out=$(XIO_ROUTE=$route launch "$how" "$n" timeout -k 5 $limit "$builddir/tests/mpi/$program" 2>&1); then
-      echo "ok   $how -n $n $route $program ($((SECONDS - start)) s)"
+    begin=$SECONDS
+    read -ra words <<<"$program"
+    if out=$(XIO_ROUTE=$route launch "$how" "$n" timeout -k 5 $limit "$builddir/tests/mpi/${words[0]}" "${words[@]:1}" 2>&1); then
+      echo "ok   $how -n $n $route $program ($((SECONDS - begin)) s)"
     else
       echo "FAIL $how -n $n $route $program: status $?"
       printf '%s\n' "$out" | tail -n 40 | sed 's/^/  /'
