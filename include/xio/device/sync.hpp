@@ -75,14 +75,17 @@ XIO_FAR xio_status_t quiet_far(const ctx_view& c) {
 
 XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
   const ctx_view& c = ctx_of(ctx);
-  if ((ctx.flags & ctx_all_near) == 0) return quiet_far(c);
-  // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
-  u32 rings = load<scope::agent, order::relaxed>(&c.rings_used);
-  u32 drives = load<scope::agent, order::relaxed>(&c.storages_used);
-  u32 error = load<scope::agent, order::relaxed>(&c.error);
-  fence<scope::system, order::seq_cst>();
-  not_before(rings), not_before(drives), not_before(error);
-  return (rings | drives | error) == 0 ? XIO_OK : quiet_far(c);
+  if ((ctx.flags & ctx_all_near) != 0) [[likely]] {
+    // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
+    u32 rings = load<scope::agent, order::relaxed>(&c.rings_used);
+    u32 drives = load<scope::agent, order::relaxed>(&c.storages_used);
+    u32 error = load<scope::agent, order::relaxed>(&c.error);
+    fence<scope::system, order::seq_cst>();
+    not_before(rings), not_before(drives), not_before(error);
+    if ((rings | drives | error) == 0) [[likely]]
+      return XIO_OK;
+  }
+  return quiet_far(c);
 }
 
 XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
