@@ -44,7 +44,7 @@ __device__ xio_status_t post(const ring_target& t, u64 op, u64* ticket) {
 }
 
 __device__ xio_status_t quiet(const ring_target& t) {
-  if (is_storage(t)) return nvme_codec::quiet(*t.ring, *t.world);
+  if (is_storage(t)) return ring_quiet<nvme_codec>(*t.ring, *t.world);
   return rdma::wait_below(*t.ring, load<scope::agent, order::relaxed>(&t.ring->state->issued), *t.world);
 }
 
