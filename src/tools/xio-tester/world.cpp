@@ -59,6 +59,10 @@ void use_memory_mode(const shared_settings& shared, int mask) {
     setenv("XIO_MEMORY_MODE", mode.c_str(), 1);
   else
     set_if_unset("XIO_MEMORY_MODE", mode);
+  // The data lies in the symmetric heap, which is of one kind: 8 in the mode is GPU memory.
+  const char* wanted = std::getenv("XIO_MEMORY_MODE");
+  if (wanted != nullptr && std::strcmp(wanted, "auto") != 0)
+    set_if_unset("XIO_HEAP_KIND", (std::strtoul(wanted, nullptr, 0) & 8) != 0 ? "device" : "host");
 }
 
 void use_bridge(const shared_settings& shared) {
