@@ -11,8 +11,8 @@ for family in ${FAMILIES-mlx5_cq bnxt ionic ionic_v1 ernic proxy}; do
   # shellcheck disable=SC2086  # a list
   suite any 2 rdma $all
   # 2^16, 2^32 and 2^40 entries are near.
-  for start in 65528 4294967288 1099511627768; do
-    XIO_RING_DEPTH=8 XIO_TICKET_START=$start suite any 2 rdma rma atomics signals
+  for ticket in 65528 4294967288 1099511627768; do
+    XIO_RING_DEPTH=8 XIO_TICKET_START=$ticket suite any 2 rdma rma atomics signals
   done
   XIO_RDMA_QUEUES=4 XIO_MODEL_NICS=2 suite any 3 rdma rma signals litmus
 done

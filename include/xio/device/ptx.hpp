@@ -2,7 +2,9 @@
 // Scoped atomics of NVIDIA GPUs, for platform.hpp alone. Those of agent and system scope name the global state space,
 // which is all memory that other workgroups and devices reach: through pointers that could be to anything a load takes
 // longer, and an atomic is a branch among three (PTX ISA, ld, st, atom, fence; docs/performance.md).
-#pragma once
+#if defined(XIO_ON_CUDA) && !defined(XIO_DEVICE_PTX_HPP)
+#define XIO_DEVICE_PTX_HPP
+#include <cstddef>
 #include <cstdint>
 
 namespace xio::dev::ptx {
@@ -190,3 +192,4 @@ __device__ inline __attribute__((always_inline)) bool compare_exchange(T* p, T& 
 #undef XIO_PTX_BY_SCOPE
 
 }  // namespace xio::dev::ptx
+#endif
