@@ -17,9 +17,9 @@ says() {
   text=$(sed 's/<[^>]*>//g' "$out/html/$1")
   if ! grep -qF -- "$2" <<<"$text"; then echo "$1 does not say: $2" && exit 1; fi
 }
-says rma_8hpp.html 'xio_put_nbi_wave (xio_ctx_t ctx, void *dst, const void *src, size_t bytes, int pe)'
+says rma_8hpp.html 'xio_put_nbi_wave (const xio_ctx_t &amp;ctx, void *dst, const void *src, size_t bytes, int pe)'
 says rma_8hpp.html 'Remote memory access: put, get, scalars, strided and tiled copies.'
-says storage_8hpp.html 'xio_read_wg (xio_ctx_t ctx, void *buf, xio_storage_t storage'
+says storage_8hpp.html 'xio_read_wg (const xio_ctx_t &amp;ctx, void *buf, xio_storage_t storage'
 says xio_8h.html 's copy of a symmetric address can be loaded and stored from here, or null.'
 says structxio__ctx__attr.html 'forces the way of every op'
 says status_8h.html 'a local buffer that an engine must reach is not registered'

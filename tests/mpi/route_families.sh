@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The device API between PEs by route rdma in the format of every NIC family, on the software NIC: all of it once, tiny
-# rings across the wraps of every counter, and several queue pairs over several NICs.
+# rings across the wraps of every counter, and several queue pairs over several NICs. What looks at rings of any kind and
+# not at a format (crowd, timeout) is in route_rdma.sh.
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1
 : "${all:?}"
@@ -9,7 +10,7 @@ for family in ${FAMILIES-mlx5_cq bnxt ionic ionic_v1 ernic proxy}; do
   echo "family $family"
   export XIO_NIC_FAMILY=$family
   # shellcheck disable=SC2086  # a list
-  suite any 2 rdma $all
+  suite any 2 rdma ${all% crowd timeout}
   # 2^16, 2^32 and 2^40 entries are near.
   for ticket in 65528 4294967288 1099511627768; do
     XIO_RING_DEPTH=8 XIO_TICKET_START=$ticket suite any 2 rdma rma atomics signals
