@@ -96,14 +96,14 @@ told() {
 loop() {
   local status=0
   share loop "${CASES-$loop_cases}"
-  VM_TIMEOUT=400 VM_SMP=2 VM_APPEND='role=loop' "$here/run" "$work/loop" rdma_guest.sh >"$work/loop.log" 2>&1 || status=$?
+  VM_TIMEOUT=700 VM_SMP=2 VM_APPEND='role=loop' "$here/run" "$work/loop" rdma_guest.sh >"$work/loop.log" 2>&1 || status=$?
   told loop $status "$work/loop.log" || return 1
   ratios "$work/loop.log"
 }
 
 # guest NAME OTHER MAC: one of two guests on a network that is a pair of unix sockets. Over a TCP socket it is 40 times slower.
 guest() {
-  VM_TIMEOUT=400 VM_SMP=1 VM_APPEND="role=$1" exec "$here/run" "$work/pair" rdma_guest.sh \
+  VM_TIMEOUT=700 VM_SMP=1 VM_APPEND="role=$1" exec "$here/run" "$work/pair" rdma_guest.sh \
     -netdev "dgram,id=n0,local.type=unix,local.path=$work/$1.sock,remote.type=unix,remote.path=$work/$2.sock" \
     -device "virtio-net-pci,netdev=n0,mac=52:54:00:00:00:$3,host_mtu=9000" >"$work/$1.log" 2>&1
 }

@@ -3,13 +3,6 @@
 
 #include <sched.h>
 
-#include <cstdint>
-#include <cstring>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include "gpu/host/chores.hpp"
 #include "gpu/host/settings.hpp"
 
@@ -24,21 +17,9 @@ constexpr unsigned k_converging_laps = 4;
 // A lonely lane polls a few times before it offers its core to somebody else.
 constexpr unsigned k_polls_per_yield = 64;
 
-#if defined(__x86_64__)
-// QEMU's translator leaves the guest at each PAUSE and then wants the lock that its devices work under: who waits for a
-// device would hold it up. It says who it is where hypervisors do (CPUID 1, ECX 31, and 40000000h).
-bool is_translated() {
-  std::uint32_t word[4] = {};
-  if (__get_cpuid(1, &word[0], &word[1], &word[2], &word[3]) == 0 || word[2] >> 31 == 0) return false;
-  __cpuid(0x40000000, word[0], word[1], word[2], word[3]);
-  return std::memcmp(&word[1], "TCGTCGTCGTCG", 12) == 0;
-}
-#endif
-
 void relax() {
 #if defined(__x86_64__)
-  static const bool translated = is_translated();
-  if (!translated) __builtin_ia32_pause();
+  __builtin_ia32_pause();
 #endif
 }
 
