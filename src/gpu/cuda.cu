@@ -119,6 +119,7 @@ std::string why_no_device(cudaError_t e) {
 #include "gpu/cuda_memory.hpp"
 
 // Over what stands above.
+#include "gpu/accelerator_heap.hpp"
 #include "gpu/accelerator_memory.hpp"
 
 namespace xio::gpu {

@@ -129,6 +129,7 @@ std::string why_no_device(hipError_t e) {
 #include "gpu/hip_memory.hpp"
 
 // Over what stands above.
+#include "gpu/accelerator_heap.hpp"
 #include "gpu/accelerator_memory.hpp"
 
 namespace xio::gpu {

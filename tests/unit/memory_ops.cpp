@@ -2,12 +2,12 @@
 // Kernels on memory of xio_mem_alloc, by every engine: registered in parts, registered again out of the cache, and
 // after it was freed.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "../model/scratch_file.hpp"
 #include "gpu/gpu.hpp"
 #include "memory_ops.hpp"
 #include "xio/memory.h"
@@ -142,18 +142,13 @@ TEST_F(memory_ops, by_copy_engine) {
 }
 
 TEST_F(memory_ops, by_drive) {
-  char path[] = "/tmp/xio_memory_XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  ASSERT_EQ(ftruncate(fd, 1 << 20), 0);
-  close(fd);
+  const xio::test::scratch_file f(1 << 20);
   const xio_ctx_t c = ctx(XIO_ROUTE_DIRECT);
   xio_storage_t s{};
-  MUST(xio_storage_open(w_, (std::string("file:") + path).c_str(), nullptr, &s));
+  MUST(xio_storage_open(w_, ("file:" + f.path).c_str(), nullptr, &s));
   parts_and_their_end([&](unsigned char* from, unsigned char* to) { run(c, s, from, to); });
   EXPECT_EQ(xio_storage_close(w_, s), XIO_OK);
   EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
-  unlink(path);
 }
 
 // The first command of a queue fails, the fourth is lost.
@@ -173,14 +168,10 @@ class drives_that_err : public memory_ops {
 
 // Of what has failed the ctx tells what says most: the op of a drive, then the queue that has stopped.
 TEST_F(drives_that_err, are_named_by_their_ctx) {
-  char path[] = "/tmp/xio_memory_XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  ASSERT_EQ(ftruncate(fd, 1 << 20), 0);
-  close(fd);
+  const xio::test::scratch_file f(1 << 20);
   const xio_ctx_t c = ctx(XIO_ROUTE_DIRECT);
   xio_storage_t s{};
-  MUST(xio_storage_open(w_, (std::string("file:") + path).c_str(), nullptr, &s));
+  MUST(xio_storage_open(w_, ("file:" + f.path).c_str(), nullptr, &s));
   xio_error_info_t info{};
   const auto expect = [&](xio_status_t status, const char* engine, std::uint32_t vendor, std::uint64_t ticket) {
     ASSERT_EQ(xio_ctx_error(w_, c, &info), XIO_OK);
@@ -204,23 +195,18 @@ TEST_F(drives_that_err, are_named_by_their_ctx) {
   expect(XIO_ERR_TIMEOUT, "nvme", 0, 3);
   EXPECT_EQ(xio_storage_close(w_, s), XIO_OK);
   EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
-  unlink(path);
 }
 
 // Engines that open later learn of blocks that are registered in part, and of those that are only kept.
 TEST_F(memory_ops, by_engines_that_open_late) {
-  char path[] = "/tmp/xio_memory_XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  ASSERT_EQ(ftruncate(fd, 1 << 20), 0);
-  close(fd);
+  const xio::test::scratch_file f(1 << 20);
   unsigned char *p = take(), *kept = take();
   MUST(xio_mem_register(w_, p + k_part, 2 * k_part));
   MUST(xio_mem_register(w_, kept, k_block));
   MUST(xio_mem_unregister(w_, kept));
 
   xio_storage_t s{};
-  MUST(xio_storage_open(w_, (std::string("file:") + path).c_str(), nullptr, &s));
+  MUST(xio_storage_open(w_, ("file:" + f.path).c_str(), nullptr, &s));
   const xio_ctx_t rdma = ctx(XIO_ROUTE_RDMA), sdma = ctx(XIO_ROUTE_SDMA), direct = ctx(XIO_ROUTE_DIRECT);
   MUST(xio_mem_register(w_, kept + 5 * k_part, 2 * k_part));
   EXPECT_EQ(hits(), 1u);
@@ -241,7 +227,6 @@ TEST_F(memory_ops, by_engines_that_open_late) {
   MUST(xio_mem_free(kept));
   EXPECT_EQ(xio_storage_close(w_, s), XIO_OK);
   for (const xio_ctx_t& c : {rdma, sdma, direct}) EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
-  unlink(path);
 }
 
 }  // namespace

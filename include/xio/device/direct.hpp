@@ -224,7 +224,7 @@ XIO_DEVICE void move(const Group& g, void* to, const void* from, u64 bytes) {
   copy_from<From>(g, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
 #endif
 }
-// To a heap, from memory of this PE that the caller has the right to read.
+// To memory of a device (a heap, or a registered buffer), from memory of this PE that the caller has the right to read.
 template <class Group>
 XIO_DEVICE void copy(const Group& g, void* to, const void* from, u64 bytes) {
   move<source::own>(g, in_device_memory(to), from, bytes);

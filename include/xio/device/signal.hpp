@@ -211,9 +211,9 @@ XIO_DEVICE xio_status_t xio_signal_wait_until(const xio_ctx_t& ctx, const uint64
 
 // --- Counters ----------------------------------------------------------------------------------------
 
-// Puts, and adds 1 to the local word *counter (8-byte aligned, any memory of the device) when `src` may be reused.
-// Posted like xio_put_nbi where a copy engine does it and reaches the counter (heap or registered memory); elsewhere it
-// returns when it has counted.
+// Puts, and adds 1 to the local word *counter (8-byte aligned, any memory of the device but a workgroup's own) when
+// `src` may be reused. Posted like xio_put_nbi where a copy engine does it and reaches the counter (heap or registered
+// memory); elsewhere it returns when it has counted.
 XIO_DEVICE xio_status_t xio_put_counter(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                         uint64_t* counter, int pe) {
   return xio::dev::put_counter(ctx, dst, src, bytes, counter, pe);

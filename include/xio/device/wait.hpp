@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Waiting for words of one's own memory that peers change: by put, xio_p, an atomic or a signal. Thread scope.
 //
-// `ivar` and `ivars` are integers of 4 or 8 bytes in memory of the device, usually symmetric. `status` is null or one
-// int for each element: elements with a value other than 0 are left out. With nothing left to wait for the answer is
-// XIO_OK at once, and the index SIZE_MAX or the count 0. After XIO_OK the caller also sees everything that the peer
-// ordered before the change (xio_fence, put_signal). Waits answer XIO_ERR_TIMEOUT after the world's timeout; tests
-// answer XIO_PENDING.
+// `ivar` and `ivars` are integers of 4 or 8 bytes in memory of the device, usually symmetric, not a workgroup's own.
+// `status` is null or one int for each element: elements with a value other than 0 are left out. With nothing left to
+// wait for the answer is XIO_OK at once, and the index SIZE_MAX or the count 0. After XIO_OK the caller also sees
+// everything that the peer ordered before the change (xio_fence, put_signal). Waits answer XIO_ERR_TIMEOUT after the
+// world's timeout; tests answer XIO_PENDING.
 #pragma once
 #include <type_traits>
 
