@@ -2,14 +2,14 @@
 // Which way RDMA goes in a world, by what every PE offers.
 #include "transport/rdma/choice.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
 
 namespace {
 
-using testing::HasSubstr;
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
 using xio::rdma::carrier;
 using xio::rdma::carrier_offer;
 
@@ -49,24 +49,25 @@ TEST(RdmaChoice, AnExecutorThatWasAskedForIsTakenOrRefused) {
   EXPECT_EQ(chosen({offer(tcp, k_auto, true, true)}), carrier::tcp);
   EXPECT_EQ(chosen({offer(verbs, k_model, true, true)}), carrier::verbs);
   EXPECT_EQ(chosen({offer(shm, k_hw, true, true)}), carrier::shm);
-  EXPECT_THAT(refused({offer(shm, k_auto, true, true), offer(shm, k_auto, false, true)}, XIO_ERR_CONFIG),
-              HasSubstr("PE 1 has peers on another machine"));
-  EXPECT_THAT(refused({offer(verbs, k_auto, true, false), offer(verbs, k_auto, true, true)}, XIO_ERR_UNSUPPORTED),
-              HasSubstr("no device is here"));
-  EXPECT_THAT(refused({offer(verbs, k_auto, true, true), offer(verbs, k_auto, true, false)}, XIO_ERR_PEER),
-              HasSubstr("PE 1 has none"));
+  EXPECT_PRED2(says, refused({offer(shm, k_auto, true, true), offer(shm, k_auto, false, true)}, XIO_ERR_CONFIG),
+               "PE 1 has peers on another machine");
+  EXPECT_PRED2(says,
+               refused({offer(verbs, k_auto, true, false), offer(verbs, k_auto, true, true)}, XIO_ERR_UNSUPPORTED),
+               "no device is here");
+  EXPECT_PRED2(says, refused({offer(verbs, k_auto, true, true), offer(verbs, k_auto, true, false)}, XIO_ERR_PEER),
+               "PE 1 has none");
 }
 
 TEST(RdmaChoice, HardwareThatIsMissingIsNeverReplaced) {
-  EXPECT_THAT(refused({offer(0, k_hw, true, false)}, XIO_ERR_UNSUPPORTED), HasSubstr("XIO_BACKEND=hw"));
-  EXPECT_THAT(refused({offer(0, k_hw, true, true), offer(0, k_hw, true, false)}, XIO_ERR_PEER), HasSubstr("PE 1"));
+  EXPECT_PRED2(says, refused({offer(0, k_hw, true, false)}, XIO_ERR_UNSUPPORTED), "XIO_BACKEND=hw");
+  EXPECT_PRED2(says, refused({offer(0, k_hw, true, true), offer(0, k_hw, true, false)}, XIO_ERR_PEER), "PE 1");
 }
 
 TEST(RdmaChoice, PesMustAskForTheSame) {
-  EXPECT_THAT(refused({offer(0, k_auto, true, true), offer(2, k_auto, true, true)}, XIO_ERR_CONFIG),
-              HasSubstr("between PE 0 and PE 1"));
-  EXPECT_THAT(refused({offer(0, k_auto, true, true), offer(0, k_model, true, true)}, XIO_ERR_CONFIG),
-              HasSubstr("XIO_BACKEND"));
+  EXPECT_PRED2(says, refused({offer(0, k_auto, true, true), offer(2, k_auto, true, true)}, XIO_ERR_CONFIG),
+               "between PE 0 and PE 1");
+  EXPECT_PRED2(says, refused({offer(0, k_auto, true, true), offer(0, k_model, true, true)}, XIO_ERR_CONFIG),
+               "XIO_BACKEND");
 }
 
 TEST(RdmaChoice, TheFamilyFollowsTheCarrier) {

@@ -2,7 +2,6 @@
 // What an honest PE says when another one sends nonsense while RDMA is set up.
 #include "transport/rdma/exchange.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +12,8 @@
 
 namespace {
 
-using testing::HasSubstr;
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
 namespace rdma = xio::rdma;
 
 // PE 0 of two; PE 1 answers with this PE's own message after `spoil` was at it.
@@ -68,30 +68,30 @@ TEST(RdmaExchange, HonestPeersAgree) {
 }
 
 TEST(RdmaExchange, EveryLieNamesThePe) {
-  EXPECT_THAT(identity_answer([](unsigned char* m) { m[0] ^= 1; }), HasSubstr("PE 1 sent no RDMA"));
-  EXPECT_THAT(identity_answer([](unsigned char* m) { m[4] = 9; }), HasSubstr("PE 1 speaks version 9"));
-  EXPECT_THAT(identity_answer([](unsigned char* m) { m[6] = 2; }), HasSubstr("PE 1 is at another step"));
-  EXPECT_THAT(identity_answer([](unsigned char* m) { m[12] = 2; }), HasSubstr("PE 1 is at another step"));
-  EXPECT_THAT(identity_answer([](unsigned char* m) { m[25] ^= 1; }), HasSubstr("PE 1 has a heap of"));
-  EXPECT_THAT(identity_answer([](unsigned char* m) { std::memset(m + 16, 0xff, 8); }), HasSubstr("cannot be"));
-  EXPECT_THAT(identity_answer([](unsigned char* m) { m[32] = 2; }), HasSubstr("PE 1 uses 2 NICs"));
-  EXPECT_THAT(identity_answer([](unsigned char* m) { m[36] ^= 1; }), HasSubstr("PE 1's NIC takes messages"));
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[0] ^= 1; }), "PE 1 sent no RDMA");
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[4] = 9; }), "PE 1 speaks version 9");
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[6] = 2; }), "PE 1 is at another step");
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[12] = 2; }), "PE 1 is at another step");
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[25] ^= 1; }), "PE 1 has a heap of");
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { std::memset(m + 16, 0xff, 8); }), "cannot be");
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[32] = 2; }), "PE 1 uses 2 NICs");
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[36] ^= 1; }), "PE 1's NIC takes messages");
 }
 
 TEST(RdmaExchange, AFailureElsewhereIsNamed) {
-  EXPECT_THAT(identity_answer([](unsigned char* m) {
-                const std::int32_t status = XIO_ERR_NO_MEMORY;
-                std::memcpy(m + 8, &status, 4);
-              }),
-              HasSubstr("PE 1 could not set up RDMA (XIO_ERR_NO_MEMORY)"));
+  EXPECT_PRED2(says, identity_answer([](unsigned char* m) {
+                 const std::int32_t status = XIO_ERR_NO_MEMORY;
+                 std::memcpy(m + 8, &status, 4);
+               }),
+               "PE 1 could not set up RDMA (XIO_ERR_NO_MEMORY)");
 }
 
 TEST(RdmaExchange, QueuesMustBeWantedByBoth) {
   liar lacks([](unsigned char* m) { std::memset(m + 16, 0, 4); });
-  EXPECT_THAT(sentence_of([&] { rdma::exchange_queues(lacks, k_queues, 1, XIO_OK); }, XIO_ERR_PEER),
-              HasSubstr("PE 1 lacks a queue pair"));
+  EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(lacks, k_queues, 1, XIO_OK); }, XIO_ERR_PEER),
+               "PE 1 lacks a queue pair");
   liar wide([](unsigned char* m) { m[19] = 1; });
-  EXPECT_THAT(sentence_of([&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }, XIO_ERR_PEER), HasSubstr("PE 1"));
+  EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }, XIO_ERR_PEER), "PE 1");
 }
 
 TEST(RdmaOpen, HardwareIsRefusedWithTheCure) {
@@ -101,7 +101,7 @@ TEST(RdmaOpen, HardwareIsRefusedWithTheCure) {
   s.opts = &o;
   liar alone([](unsigned char*) {});
   s.channel = &alone;
-  EXPECT_THAT(sentence_of([&] { rdma::open(s); }, XIO_ERR_UNSUPPORTED), HasSubstr("XIO_BACKEND=hw"));
+  EXPECT_PRED2(says, sentence_of([&] { rdma::open(s); }, XIO_ERR_UNSUPPORTED), "XIO_BACKEND=hw");
 }
 
 }  // namespace
