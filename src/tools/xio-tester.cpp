@@ -91,7 +91,7 @@ int run(const CLI::App& app, settings& s) {
   s.shared.memory_mode_given = app.count("--memory-mode") != 0;
   std::string wrong = misplaced(name, app, s.shared);
   if (wrong.empty() && name == "test-ep") wrong = wrong_echo(at, s.shared, s.echo);
-  if (wrong.empty() && name == "nvme-ep") wrong = wrong_nvme(at, s.shared, s.nvme);
+  if (wrong.empty() && name == "nvme-ep") wrong = wrong_nvme(s.shared, s.nvme);
   if (wrong.empty() && name == "rdma-ep") wrong = wrong_rdma(at, s.shared, s.rdma);
   if (wrong.empty() && name == "sdma-ep") wrong = wrong_sdma(at, s.shared, s.sdma);
   if (!wrong.empty()) return xio::tools::refuse("xio-tester " + name, wrong);

@@ -56,7 +56,7 @@ class lane_rig {
         state_(sizeof(ring_state), place::device),
         sequence_(s.depth * sizeof(u32), place::device),
         slots_(s.depth * std::size_t{family_.slot_bytes}, place::shared),
-        completion_(family_.completion_bytes(s.depth), place::shared),
+        completion_(family_.completion_bytes(xio::rdma::completion_depth(family_, s.depth, 0)), place::shared),
         bells_(2 * 128, place::shared),
         machine_(1) {
     lkey_ = nic_.register_memory(near_.data(), k_bytes, m::local_read | m::local_write).lkey;
@@ -101,6 +101,8 @@ class lane_rig {
     view_.slots = slots_.as<unsigned char>();
     view_.depth = s.depth;
     view_.depth_log2 = lowest_bit(s.depth);
+    view_.cq_depth = xio::rdma::completion_depth(family_, s.depth, 0);
+    view_.cq_depth_log2 = view_.cq_depth == 0 ? 0 : lowest_bit(view_.cq_depth);
     view_.kind = family_.kind;
     view_.doorbell = bells_.as<u64>();
     view_.cq_doorbell = reinterpret_cast<u32*>(bells_.as<u64>() + 16);

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <thread>
 
+#include "base/error.hpp"
 #include "nic_rig.hpp"
+#include "transport/rdma/family.hpp"
 #include "xio/device/rdma.hpp"
 
 namespace {
@@ -178,6 +180,23 @@ TEST_F(NicLane, LocalMemoryMustBeRegistered) {
   rig->pes[0].endpoint->unregister_memory(buffer.data());
 }
 
+// What travels in the entry needs no key, and what does not needs one.
+TEST_F(NicLane, TheInlineLimitIsWhatWasAskedFor) {
+  const xio::gpu::buffer unknown(4096, xio::gpu::place::shared);
+  for (const char* family : xio::test::k_families)
+    for (const u32 limit : {0u, 1u, 8u, 28u}) {
+      nic_rig_shape shape;
+      shape.family = family;
+      shape.inline_bytes = std::to_string(limit);
+      start(shape);
+      xio_req_t request;
+      EXPECT_EQ(rdma::put(c(), 1, 4096, unknown.as<unsigned char>(), limit, &request), XIO_OK)
+          << family << ' ' << limit;
+      EXPECT_EQ(rdma::put(c(), 1, 4096, unknown.as<unsigned char>(), limit + 1, &request), XIO_ERR_NOT_REGISTERED)
+          << family << ' ' << limit;
+    }
+}
+
 TEST_F(NicLane, TicketsWrapOnATinyRing) {
   for (const u64 start_at : {(u64{1} << 32) - 8, (u64{1} << 16) - 4, u64{0}}) {
     nic_rig_shape shape;
@@ -301,6 +320,46 @@ TEST_F(NicLane, ALostOpIsATimeout) {
 }
 
 // A CQE of a flushed entry says nothing about where the failure was: nothing may count as complete.
+// The sentence of a refusal, "" for none.
+template <class Body>
+std::string refusal(Body&& body) {
+  return xio::guard(body) == XIO_OK ? "" : xio::last_error();
+}
+
+TEST(NicFamily, CompletionQueuesAreAsDeepAsAskedForOrRefused) {
+  using xio::rdma::completion_depth;
+  for (const char* name : {"bnxt", "ionic_v1", "ernic", "mlx5_cq"}) {
+    const xio::rdma::family& f = xio::rdma::find_family(name);
+    EXPECT_EQ(completion_depth(f, 64, 0), 128u) << name;
+    EXPECT_EQ(completion_depth(f, 64, 128), 128u) << name;
+    EXPECT_EQ(completion_depth(f, 64, f.most_cq_depth), f.most_cq_depth) << name;
+    // The deepest send queue's fit.
+    EXPECT_EQ(completion_depth(f, f.most_depth, 0), 2 * f.most_depth) << name;
+    EXPECT_LE(2 * f.most_depth, f.most_cq_depth) << name;
+    for (const u64 wrong : {u64{64}, u64{192}, u64{2} * f.most_cq_depth, u64{1} << 40})
+      EXPECT_NE(refusal([&] { completion_depth(f, 64, wrong); }).find("power of two from 128 to"), std::string::npos);
+  }
+  for (const char* name : {"mlx5", "ionic", "proxy"}) {
+    const xio::rdma::family& f = xio::rdma::find_family(name);
+    EXPECT_EQ(completion_depth(f, 64, 0), 0u) << name;
+    EXPECT_NE(refusal([&] { completion_depth(f, 64, 128); }).find("its last completion alone"), std::string::npos)
+        << name;
+  }
+}
+
+TEST(NicFamily, InlineLimitsAreNumbersThatTheEntryHolds) {
+  for (const char* name : xio::test::k_families) {
+    const xio::rdma::family& f = xio::rdma::find_family(name);
+    EXPECT_EQ(xio::rdma::inline_limit(f, "auto"), f.inline_bytes) << name;
+    EXPECT_EQ(xio::rdma::inline_limit(f, "0"), 0u) << name;
+    EXPECT_EQ(xio::rdma::inline_limit(f, std::to_string(f.inline_bytes)), f.inline_bytes) << name;
+    const std::string more = std::to_string(f.inline_bytes + 1);
+    EXPECT_NE(refusal([&] { xio::rdma::inline_limit(f, more); }).find("at most"), std::string::npos) << name;
+    for (const char* wrong : {"", "-1", "x", "3x", "99999999999"})
+      EXPECT_NE(refusal([&] { xio::rdma::inline_limit(f, wrong); }).find("is no number"), std::string::npos) << wrong;
+  }
+}
+
 TEST(NicCodec, AFlushedEntryCompletesNothing) {
   ring_state state{};
   state.issued = state.published = 6;

@@ -26,6 +26,8 @@ struct nic_rig_shape {
   std::uint32_t timeout_ms = 10000;
   std::size_t heap_bytes = 1 << 20;
   std::string family = "mlx5";
+  std::uint64_t cq_depth = 0;
+  std::string inline_bytes = "auto";
 };
 
 class nic_rig {
@@ -48,6 +50,8 @@ class nic_rig {
     gpu::init(0);
     options_.nic_family = shape.family;
     options_.backend = "model";
+    options_.rdma_cq_depth = shape.cq_depth;
+    options_.rdma_inline = shape.inline_bytes;
     for (int i = 0; i < 2; ++i) {
       pes[i].channel = group_.channel(i);
       pes[i].heap = gpu::make_heap(shape.heap_bytes);

@@ -35,13 +35,14 @@ class any_drive : public nvme::bus {
     drive_ = std::make_unique<nvme::drive>("nvme:x", bar_.data(), *this, std::chrono::milliseconds(5000), nsid);
     return *drive_;
   }
-  nvme::queue_set& make_queues(std::uint32_t depth, std::uint32_t queues) {
+  nvme::queue_set& make_queues(std::uint32_t depth, std::uint32_t queues, std::uint32_t last = 0) {
+    options o = options::defaults();
+    o.nvme_queue_id = last;
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
     attr.depth = depth;
     attr.queues = queues;
     const nvme::doorbell_reach can{bar_.data(), 0, bar_.data(), true};
-    queues_ =
-        std::make_unique<nvme::queue_set>(*drive_, attr, options::defaults(), machine_, can, memory::ring_places{});
+    queues_ = std::make_unique<nvme::queue_set>(*drive_, attr, o, machine_, can, memory::ring_places{});
     return *queues_;
   }
   model::nvme::controller& device() { return *device_; }
@@ -137,6 +138,23 @@ TEST(nvme_shapes, fewer_queues_than_asked_for) {
   EXPECT_EQ(queues.count(), 3u);
   EXPECT_EQ(queues.view().member_queues, 3u);
   read_through(d, queues);
+}
+
+// XIO_NVME_QUEUE_ID
+TEST(nvme_shapes, queues_that_end_at_an_identifier) {
+  any_drive d({.max_queues = 9});
+  d.bring_up();
+  nvme::queue_set& queues = d.make_queues(16, 3, 7);
+  ASSERT_EQ(queues.count(), 3u);
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(queues.queue_view(i).id, 5 + i);
+  read_through(d, queues);
+  EXPECT_EQ(d.device().invalid_doorbells(), 0u);
+  any_drive few({.max_queues = 3});
+  few.bring_up();
+  const std::string beyond = refusal(XIO_ERR_ARG, [&] { few.make_queues(16, 1, 4); });
+  EXPECT_TRUE(says(beyond, "has no I/O queue 4: it gives 3")) << beyond;
+  const std::string before = refusal(XIO_ERR_ARG, [&] { few.make_queues(16, 3, 2); });
+  EXPECT_TRUE(says(before, "3 queues cannot end at identifier 2")) << before;
 }
 
 TEST(nvme_shapes, strides_and_limits) {

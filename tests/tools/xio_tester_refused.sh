@@ -59,6 +59,8 @@ refused '--queue-length 1000 cannot be' "${drive[@]}" --write-io 1 --queue-lengt
 refused '--queue-length 65536 cannot be' "${drive[@]}" --write-io 1 --queue-length 65536
 refused '--num-queues 0 cannot be' "${drive[@]}" --write-io 1 --num-queues 0
 refused '--num-queues 1000 cannot be' "${drive[@]}" --write-io 1 --num-queues 1000
+refused '--queue-id 2 cannot be the last of 3 queues' "${drive[@]}" --write-io 1 --num-queues 3 --queue-id 2
+refused '--queue-id 65536 cannot be' "${drive[@]}" --write-io 1 --queue-id 65536
 refused '--namespace 0 cannot be' "${drive[@]}" --write-io 1 --namespace 0
 refused '--batch-size 1024 does not fit a queue' "${drive[@]}" --write-io 1 --batch-size 1024
 refused '--batch-size 600 with 2048 bytes an op wants' "${drive[@]}" --write-io 1 --batch-size 600 --lbas-per-io 4
@@ -70,6 +72,12 @@ refused '--doorbell 3 is no power of two' test-ep --doorbell 3
 refused '--iterations is 0' test-ep -n 0
 refused '--sq-depth 100 cannot be' rdma-ep --sq-depth 100
 refused '--batch-size 256 does not fit' rdma-ep --batch-size 256
+refused '--cq-depth 7 cannot be' rdma-ep --cq-depth 7
+refused '--cq-depth 131072 cannot be' rdma-ep --cq-depth 131072
+refused 'completion queue of 256 entries: .* from 512 to 65536 \(bnxt\)' rdma-ep --provider bnxt --cq-depth 256
+refused 'completion queue of 1024 entries: mlx5 has none' rdma-ep --provider mlx5 --cq-depth 1024
+refused 'an entry of mlx5 holds 28 at most' rdma-ep --provider mlx5 --inline-threshold 29
+refused 'an entry of bnxt holds 96 at most' rdma-ep --provider bnxt --inline-threshold 97
 refused '--num-queues 17 cannot be' rdma-ep --num-queues 17
 refused '--transfer-size: 0 is not in' rdma-ep --transfer-size 0
 refused '--pingpong-size 20 is no multiple of 8' rdma-ep --pingpong-size 20

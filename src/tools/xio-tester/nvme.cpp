@@ -178,6 +178,9 @@ std::string wrong_numbers(const nvme_settings& s) {
     return fmt::format("--queue-length {} cannot be; give a power of two from 4 to 4096", s.queue_length);
   if (s.queues == 0 || s.queues > dev::k_max_storage_queues)
     return fmt::format("--num-queues {} cannot be; give 1 to {}", s.queues, dev::k_max_storage_queues);
+  if (s.queue_id > 65535 || (s.queue_id != 0 && s.queue_id < s.queues))
+    return fmt::format("--queue-id {} cannot be the last of {} queues; give {} to 65535, or 0", s.queue_id, s.queues,
+                       s.queues);
   if (s.lbas_per_io == 0 || s.lbas_per_io > k_lbas_max)
     return fmt::format("--lbas-per-io {} cannot be; give 1 to {}", s.lbas_per_io, k_lbas_max);
   if (s.nsid == 0) return "--namespace 0 cannot be; namespaces count from 1";
@@ -222,7 +225,8 @@ CLI::App* add_nvme(CLI::App& app, nvme_settings& s) {
   at->add_option("--lfsr-seed", s.seed, "of the data's pattern and of the random order")->capture_default_str();
   at->add_option("--read-io", s.reads, "reads of each queue; they come after the writes")->capture_default_str();
   at->add_option("--write-io", s.writes, "writes of each queue")->capture_default_str();
-  at->add_option("--queue-id", s.queue_id, "taken, and without effect: XIO's queues are its own")
+  at->add_option("--queue-id", s.queue_id,
+                 "identifier of the last queue, which has the others before it; 0: they count from 1")
       ->capture_default_str();
   at->add_option("--queue-length", s.queue_length, "entries of a queue, a power of two, 4 to 4096")
       ->capture_default_str();
@@ -242,13 +246,12 @@ CLI::App* add_nvme(CLI::App& app, nvme_settings& s) {
   return at;
 }
 
-std::string wrong_nvme(const CLI::App& at, const shared_settings& shared, nvme_settings& s) {
+std::string wrong_nvme(const shared_settings& shared, nvme_settings& s) {
   if (s.controller.empty()) return "--controller is needed: file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY or a path";
   if (shared.threads != 1) return "--threads is for test-ep; nvme-ep takes --num-queues and --batch-size";
   if (std::string wrong = wrong_numbers(s); !wrong.empty()) return wrong;
   if (std::string wrong = wrong_pair(s); !wrong.empty()) return wrong;
   if (s.reads < 0 || s.writes < 0) note("negative counts are taken as positive");
-  if (at.count("--queue-id") != 0) note("--queue-id has no effect: a test has a controller or queues of its own");
   return "";
 }
 
@@ -266,6 +269,7 @@ int run_nvme(const shared_settings& shared, const nvme_settings& s) {
     }
     note_idle_sizes(target, s);
     use_bridge(shared);
+    if (s.queue_id != 0) setenv("XIO_NVME_QUEUE_ID", std::to_string(s.queue_id).c_str(), 1);
   } catch (const error& e) {
     return tools::refuse("xio-tester nvme-ep", e.what());
   }

@@ -72,6 +72,8 @@ void set_environment(const shared_settings& shared, const rdma_settings& s) {
   if (!s.device.empty()) setenv("XIO_HCA_LIST", s.device.c_str(), 1);
   setenv("XIO_RDMA_QUEUES", std::to_string(std::bit_ceil(s.queues)).c_str(), 1);
   if (s.relaxed_ordering) setenv("XIO_RDMA_RELAXED_ORDERING", "1", 1);
+  if (s.cq_depth) setenv("XIO_RDMA_CQ_DEPTH", std::to_string(*s.cq_depth).c_str(), 1);
+  if (s.inline_threshold) setenv("XIO_RDMA_INLINE", std::to_string(*s.inline_threshold).c_str(), 1);
   if (s.traffic_class != 0) setenv("XIO_RDMA_TRAFFIC_CLASS", std::to_string(s.traffic_class).c_str(), 1);
   if (s.gpu != 0)
     for (const char* variable : {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
@@ -240,6 +242,8 @@ std::string wrong_numbers(const rdma_settings& s) {
     return fmt::format("--num-queues {} cannot be; give 1 to {}", s.queues, k_queues_max);
   if (s.pingpong_bytes % 8 != 0) return fmt::format("--pingpong-size {} is no multiple of 8", s.pingpong_bytes);
   if (s.pingpong_iterations == 0) return "--pingpong-iters 0 cannot be; give 1 or more";
+  if (s.cq_depth && (*s.cq_depth == 0 || *s.cq_depth > 65536 || !std::has_single_bit(*s.cq_depth)))
+    return fmt::format("--cq-depth {} cannot be; give a power of two up to 65536", *s.cq_depth);
   if (s.traffic_class > 255) return fmt::format("--traffic-class {} cannot be; give 0 to 255", s.traffic_class);
   if (s.gpu < 0) return fmt::format("--gpu-device {} cannot be; give 0 or more", s.gpu);
   if (s.gpu > 0 && std::string(gpu::name()) == "host")
@@ -257,11 +261,12 @@ CLI::App* add_rdma(CLI::App& app, rdma_settings& s) {
                  "device is; bnxt on the software NIC)");
   at->add_option("--device", s.device, "RDMA device, by name (default: the closest)");
   at->add_option("--sq-depth", s.sq_depth, "entries of a send queue, a power of two")->capture_default_str();
-  at->add_option("--cq-depth", s.cq_depth, "taken, and without effect: a send queue has one completion entry")
-      ->capture_default_str();
+  at->add_option("--cq-depth", s.cq_depth,
+                 "entries of a completion queue, a power of two; not for families that keep one completion alone "
+                 "(default: twice --sq-depth)");
   tools::add_size(*at, "--transfer-size", s.transfer_bytes, "bytes of a put", 1, k_transfer_max);
-  at->add_option("--inline-threshold", s.inline_threshold, "taken, and without effect: each family has its own")
-      ->capture_default_str();
+  at->add_option("--inline-threshold", s.inline_threshold,
+                 "most bytes of a put that travel in its entry (default: what the family's entries hold)");
   at->add_flag("--loopback", s.loopback, "queue pairs to itself (default without a second PE)")
       ->disable_flag_override();
   at->add_flag("--no-loopback", s.no_loopback, "refuse to run without a second PE")->disable_flag_override();
@@ -290,7 +295,6 @@ std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_s
   if (s.iterations == 0) s.infinite = true;
   if (std::string wrong = wrong_numbers(s); !wrong.empty()) return wrong;
   if (std::string wrong = wrong_pair(at, s); !wrong.empty()) return wrong;
-  note_idle(at, {"--cq-depth", "--inline-threshold"}, "");
   if (is_pair(s))
     note_idle(at, {"--iterations", "--transfer-size"},
               " on a ping-pong, which has --pingpong-iters and --pingpong-size");
@@ -303,7 +307,13 @@ std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_s
 int run_rdma(const shared_settings& shared, const rdma_settings& s) {
   if (const std::string wrong = wrong_device(s); !wrong.empty()) return tools::refuse("xio-tester rdma-ep", wrong);
   set_environment(shared, s);
-  return is_pair(s) ? run_pair(shared, s) : run_loopback(shared, s);
+  try {
+    return is_pair(s) ? run_pair(shared, s) : run_loopback(shared, s);
+  } catch (const error& e) {
+    // Depths and sizes that the family, known by now, does not have.
+    if (e.status() != XIO_ERR_CONFIG) throw;
+    return tools::refuse("xio-tester rdma-ep", e.what());
+  }
 }
 
 }  // namespace xio::tester

@@ -3,6 +3,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace xio::tester {
@@ -68,9 +69,9 @@ struct rdma_settings {
   std::string provider;
   std::string device;
   std::uint32_t sq_depth = 256;
-  std::uint32_t cq_depth = 256;
+  std::optional<std::uint32_t> cq_depth;  // none: as many as the send queue wants
   std::uint64_t transfer_bytes = 4096;
-  std::uint32_t inline_threshold = 28;
+  std::optional<std::uint32_t> inline_threshold;  // none: the family's
   bool loopback = false;
   bool no_loopback = false;
   bool server = false;
@@ -111,7 +112,7 @@ CLI::App* add_sdma(CLI::App& app, sdma_settings& settings);
 // The sentence that says which flags do not go together, or empty. `at`: the subcommand as it was parsed, which knows
 // what was given.
 std::string wrong_echo(const CLI::App& at, const shared_settings& shared, echo_settings& settings);
-std::string wrong_nvme(const CLI::App& at, const shared_settings& shared, nvme_settings& settings);
+std::string wrong_nvme(const shared_settings& shared, nvme_settings& settings);
 std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_settings& settings);
 std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_settings& settings);
 

@@ -22,7 +22,7 @@ model::nvme::shape checked_shape(const xio_storage_attr_t& attr, const options& 
   model::nvme::shape s;
   checked_depth(attr, o);
   s.mdts_bytes = checked_mdts(attr.block_bytes, o);
-  s.max_queues = checked_queues(attr);
+  s.max_queues = checked_last_queue(attr, o);
   return s;
 }
 

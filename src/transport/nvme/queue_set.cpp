@@ -16,6 +16,15 @@ std::uint32_t depth_that_fits(std::uint32_t depth, const drive& d) {
   return depth;
 }
 
+// Identifiers count from 1 to as many queues as the drive gives, so the one asked for is there or it is not.
+std::uint32_t granted(std::uint32_t last, const options& o, drive& d) {
+  const std::uint32_t there = d.request_queues(last);
+  if (o.nvme_queue_id != 0 && there < last)
+    fail(XIO_ERR_ARG, "{} has no I/O queue {}: it gives {}; set XIO_NVME_QUEUE_ID to that or less, or to 0", d.name(),
+         last, there);
+  return there;
+}
+
 }  // namespace
 
 std::uint32_t checked_depth(const xio_storage_attr_t& attr, const options& o) {
@@ -31,14 +40,25 @@ std::uint32_t checked_queues(const xio_storage_attr_t& attr) {
   return attr.queues == 0 ? 1 : attr.queues;
 }
 
+std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const options& o) {
+  const std::uint32_t queues = checked_queues(attr);
+  if (o.nvme_queue_id == 0) return queues;
+  if (o.nvme_queue_id < queues)
+    fail(XIO_ERR_ARG,
+         "{} queues cannot end at identifier {}, for they count from 1; set XIO_NVME_QUEUE_ID to {} or more", queues,
+         o.nvme_queue_id, queues);
+  return static_cast<std::uint32_t>(o.nvme_queue_id);
+}
+
 queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, model::machine& m,
                      const doorbell_reach& can, const memory::ring_places& where)
     : drive_(d),
       depth_(depth_that_fits(checked_depth(attr, o), d)),
-      granted_(d.request_queues(checked_queues(attr))),
-      doorbells_(d, o, m, can, granted_) {
+      last_(granted(checked_last_queue(attr, o), o, d)),
+      doorbells_(d, o, m, can, last_) {
   const bool sgls = d.facts().sgls && o.nvme_sgl != 0;
-  for (std::uint32_t qid = 1; qid <= granted_; ++qid) {
+  const std::uint32_t before = o.nvme_queue_id == 0 ? 0 : last_ - checked_queues(attr);
+  for (std::uint32_t qid = before + 1; qid <= last_; ++qid) {
     doorbells_.prepare(qid);
     queues_.push_back(std::make_unique<io_queue>(drive_, qid, depth_, o.ticket_start, sgls, where));
   }

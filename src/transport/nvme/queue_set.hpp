@@ -18,11 +18,13 @@ namespace xio::nvme {
 // Of a storage's attributes and options; throw one sentence. Before anything of the drive is touched.
 std::uint32_t checked_depth(const xio_storage_attr_t& attr, const options& o);
 std::uint32_t checked_queues(const xio_storage_attr_t& attr);
+// Identifier of the last queue, of as many as were asked for: that count, or options::nvme_queue_id.
+std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const options& o);
 
 class queue_set {
  public:
-  // depth must fit the drive (facts().max_entries), or this throws. Fewer queues than asked for where the drive has no
-  // more.
+  // depth must fit the drive (facts().max_entries), or this throws, and so must options::nvme_queue_id. Fewer queues
+  // than asked for where the drive has no more.
   queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, model::machine& m, const doorbell_reach& can,
             const memory::ring_places& where);
 
@@ -39,7 +41,7 @@ class queue_set {
  private:
   drive& drive_;
   std::uint32_t depth_;
-  std::uint32_t granted_;
+  std::uint32_t last_;  // identifier of the last queue
   doorbells doorbells_;
   std::vector<std::unique_ptr<io_queue>> queues_;
 };

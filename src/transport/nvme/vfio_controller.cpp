@@ -29,7 +29,7 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
     : name_(name), place_(parse_vfio_name(name)), read_only_((attr.flags & XIO_STORAGE_READ_ONLY) != 0) {
   // Everything that can be wrong with the arguments comes before the drive: opening resets it.
   checked_depth(attr, o);
-  const std::uint32_t wanted = checked_queues(attr);
+  const std::uint32_t wanted = checked_queues(attr), last = checked_last_queue(attr, o);
   const memory::ring_places where = places(o);
   const std::uint32_t group = find_vfio_group("", place_.bdf, name);
   if (!o.nvme_queue_bar.empty()) lender_ = std::make_unique<vfio_lender>(o.nvme_queue_bar);
@@ -38,7 +38,7 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
     drive_ = std::make_unique<drive>(name, device_->registers(), static_cast<bus&>(*this),
                                      std::chrono::milliseconds(o.timeout_ms), place_.nsid);
     check_namespace(drive_->facts(), attr, name);
-    queues_ = std::make_unique<queue_set>(*drive_, attr, o, machine, show_doorbells(wanted), where);
+    queues_ = std::make_unique<queue_set>(*drive_, attr, o, machine, show_doorbells(last), where);
     watch_ = std::make_unique<vfio_watch>(*device_, [this](const auto& what, auto csts) { lose(what, csts); });
   } catch (...) {
     close();

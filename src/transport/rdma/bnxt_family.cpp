@@ -14,10 +14,9 @@ namespace w = wire::bnxt;
 constexpr std::uint32_t k_most_depth = 32768;
 // 8-byte compare-swap and fetch-add alone: bnxt_re-abi.h has no other opcodes.
 constexpr std::uint32_t k_atomics = 0;
-// CQ entries per send queue entry; see device/bnxt.hpp.
-constexpr std::uint32_t k_cq_factor_log2 = 1;
+constexpr std::uint32_t k_most_cq_depth = 65536;
 
-std::size_t completion_bytes(std::uint32_t depth) { return (std::size_t{depth} << k_cq_factor_log2) * w::k_cqe_bytes; }
+std::size_t completion_bytes(std::uint32_t cq_depth) { return std::size_t{cq_depth} * w::k_cqe_bytes; }
 
 std::size_t side_bytes(std::uint32_t depth) { return std::size_t{depth} * sizeof(std::uint64_t); }
 
@@ -27,8 +26,6 @@ std::uint32_t cq_number(const dev::ring_view& v) {
 }
 
 void prepare(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
-  v.cq_depth = v.depth << k_cq_factor_log2;
-  v.cq_depth_log2 = v.depth_log2 + k_cq_factor_log2;
   v.cq_id = cq_number(v);
   v.path_mtu = plan.path_mtu;
   // Ticket and PSN in one word; see ring_take_tickets.
@@ -56,9 +53,10 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
 }  // namespace
 
 const family& bnxt_family() {
-  static const family row{"bnxt",           dev::ring_kind::bnxt, w::k_wqe_bytes,    4,
-                          k_most_depth,     w::k_inline_bytes,    w::k_inline_bytes, k_atomics,
-                          completion_bytes, side_bytes,           prepare,           decode};
+  static const family row{"bnxt",          dev::ring_kind::bnxt, w::k_wqe_bytes,    4,
+                          k_most_depth,    w::k_inline_bytes,    w::k_inline_bytes, k_atomics,
+                          k_most_cq_depth, completion_bytes,     side_bytes,        prepare,
+                          decode};
   return row;
 }
 

@@ -10,18 +10,15 @@ namespace {
 namespace w = wire::ernic;
 
 constexpr std::uint32_t k_most_depth = 32768;
-// A completion for every entry, and word of a wrong doorbell.
-constexpr std::uint32_t k_cq_factor_log2 = 1;
+constexpr std::uint32_t k_most_cq_depth = 65536;
 
-std::size_t completion_bytes(std::uint32_t depth) {
-  return w::k_page_bytes + (std::size_t{depth} << k_cq_factor_log2) * w::k_cqe_bytes;
+std::size_t completion_bytes(std::uint32_t cq_depth) {
+  return w::k_page_bytes + std::size_t{cq_depth} * w::k_cqe_bytes;
 }
 
 std::size_t side_bytes(std::uint32_t) { return w::k_indices_bytes; }
 
 void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan& plan) {
-  v.cq_depth = v.depth << k_cq_factor_log2;
-  v.cq_depth_log2 = v.depth_log2 + k_cq_factor_log2;
   auto* indices = reinterpret_cast<std::uint32_t*>(v.side);
   indices[w::k_tx_tail] = indices[w::k_tx_head] = w::index_of(plan.ticket_start, v.depth_log2);
 }
@@ -41,19 +38,9 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
 }  // namespace
 
 const family& ernic_family() {
-  static const family row{"ernic",
-                          dev::ring_kind::ernic,
-                          w::k_wqe_bytes,
-                          4,
-                          k_most_depth,
-                          w::k_spare_bytes,
-                          w::k_spare_bytes,
-                          0,
-                          completion_bytes,
-                          side_bytes,
-                          prepare,
-                          decode,
-                          true};
+  static const family row{
+      "ernic", dev::ring_kind::ernic, w::k_wqe_bytes,   4,          k_most_depth, w::k_spare_bytes, w::k_spare_bytes,
+      0,       k_most_cq_depth,       completion_bytes, side_bytes, prepare,      decode,           true};
   return row;
 }
 

@@ -1,15 +1,56 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/family.hpp"
 
+#include <bit>
+#include <charconv>
+
 #include "base/error.hpp"
 
 namespace xio::rdma {
+
+namespace {
+
+// A completion for every entry of the send queue, and room for word of an error.
+constexpr std::uint32_t k_completions_per_entry = 2;
+
+}  // namespace
 
 const family& find_family(const std::string& name) {
   for (const auto* row : {&mlx5_family(), &mlx5_cq_family(), &bnxt_family(), &ionic_family(), &ionic_v1_family(),
                           &ernic_family(), &proxy_family()})
     if (name == row->name) return *row;
   fail(XIO_ERR_CONFIG, "there is no NIC family '{}'; set XIO_NIC_FAMILY to one that `xio-info --env` lists", name);
+}
+
+std::uint32_t completion_depth(const family& f, std::uint32_t depth, std::uint64_t wanted) {
+  const std::uint32_t least = depth * k_completions_per_entry;
+  if (f.most_cq_depth == 0 && wanted != 0)
+    fail(XIO_ERR_CONFIG,
+         "a completion queue of {} entries: {} has none, its last completion alone is kept; leave XIO_RDMA_CQ_DEPTH at "
+         "0",
+         wanted, f.name);
+  if (f.most_cq_depth == 0) return 0;
+  if (wanted == 0) return least;
+  if (!std::has_single_bit(wanted) || wanted < least || wanted > f.most_cq_depth)
+    fail(XIO_ERR_CONFIG,
+         "a completion queue of {} entries: for a send queue of {} it must be a power of two from {} to {} ({}); set "
+         "XIO_RDMA_CQ_DEPTH",
+         wanted, depth, least, f.most_cq_depth, f.name);
+  return static_cast<std::uint32_t>(wanted);
+}
+
+std::uint32_t inline_limit(const family& f, const std::string& wanted) {
+  if (wanted == "auto") return f.inline_bytes;
+  std::uint32_t bytes = 0;
+  const char* end = wanted.data() + wanted.size();
+  const auto [stop, wrong] = std::from_chars(wanted.data(), end, bytes);
+  if (wrong != std::errc() || stop != end)
+    fail(XIO_ERR_CONFIG, "XIO_RDMA_INLINE='{}' is no number of bytes; use auto or 0 to {}", wanted, f.inline_bytes);
+  if (bytes > f.inline_bytes)
+    fail(XIO_ERR_CONFIG,
+         "puts of {} bytes inline: an entry of {} holds {} at most; set XIO_RDMA_INLINE to that or less", bytes, f.name,
+         f.inline_bytes);
+  return bytes;
 }
 
 }  // namespace xio::rdma

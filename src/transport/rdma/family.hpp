@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/options.hpp"
 #include "model/nic/wire_queue.hpp"
 #include "xio/device/view.hpp"
 
@@ -27,13 +28,15 @@ struct family {
   std::uint32_t least_depth, most_depth;
   std::uint32_t inline_bytes, gather_bytes;  // see dev::ring_view
   std::uint32_t atomics;                     // dev::nic_atomics
+  // Of a completion queue; 0 where the last completion alone is kept, in one place.
+  std::uint32_t most_cq_depth;
   // Host memory beside the slots: the completion queue (or word), and what ring_view::side points to. A doorbell, a
   // doorbell record and a CQ doorbell of 8 bytes each exist always.
-  std::size_t (*completion_bytes)(std::uint32_t depth);
+  std::size_t (*completion_bytes)(std::uint32_t cq_depth);
   std::size_t (*side_bytes)(std::uint32_t depth);
-  // Memory stands, all of it zero, and so does the view but for the family's own fields: fills those (cq_depth,
-  // cq_depth_log2, personality ...) and writes what the driver would write before the first use. `state` becomes the
-  // ring's; issued, completed and credits are set.
+  // Memory stands, all of it zero, and so does the view but for the family's own fields: fills those (cq_id,
+  // personality ...) and writes what the driver would write before the first use. `state` becomes the ring's; issued,
+  // completed and credits are set.
   void (*prepare)(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan);
   // The decoder over that memory.
   std::unique_ptr<model::rdma::wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan,
@@ -44,6 +47,12 @@ struct family {
 
 // Throws XIO_ERR_CONFIG for a name that is none.
 const family& find_family(const std::string& name);
+
+// Entries of the completion queue of a send queue of `depth`: `wanted`, or as many as are needed where that is 0; 0 for
+// a family that has none. Throws XIO_ERR_CONFIG for what cannot be.
+std::uint32_t completion_depth(const family& f, std::uint32_t depth, std::uint64_t wanted);
+// Most bytes that a put carries in its entry, by options::rdma_inline. Throws XIO_ERR_CONFIG.
+std::uint32_t inline_limit(const family& f, const std::string& wanted);
 
 const family& mlx5_family();
 const family& mlx5_cq_family();  // with an ordinary completion queue

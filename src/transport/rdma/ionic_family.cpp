@@ -12,11 +12,11 @@ namespace w = wire::ionic;
 
 // Indices have 16 bits, and messages under way must be told from those that ended.
 constexpr std::uint32_t k_most_depth = 32768;
-// A completion for every entry, and word of a flush.
-constexpr std::uint32_t k_cq_factor_log2 = 1;
+// model::rdma::ionic_memory counts as far.
+constexpr std::uint32_t k_most_cq_depth = 32768;
 
 std::size_t collapsed_bytes(std::uint32_t) { return w::k_cqe_bytes; }
-std::size_t queue_bytes(std::uint32_t depth) { return (std::size_t{depth} << k_cq_factor_log2) * w::k_cqe_bytes; }
+std::size_t queue_bytes(std::uint32_t cq_depth) { return std::size_t{cq_depth} * w::k_cqe_bytes; }
 std::size_t side_bytes(std::uint32_t) { return 0; }
 
 // A completion queue's number is its own, or one in the queue pair's place would go unnoticed.
@@ -42,8 +42,6 @@ void prepare_collapsed(dev::ring_view& v, dev::ring_state& state, const queue_pl
 void prepare_queue(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
   prepare_any(v, state, plan);
   v.personality = dev::k_ionic_v1 | dev::k_ionic_queued_cq;
-  v.cq_depth = v.depth << k_cq_factor_log2;
-  v.cq_depth_log2 = v.depth_log2 + k_cq_factor_log2;
   v.cq_id = cq_number(v);
 }
 
@@ -65,22 +63,36 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
 }  // namespace
 
 const family& ionic_family() {
-  static const family row{"ionic",           dev::ring_kind::ionic,
-                          w::k_wqe_bytes,    4,
-                          k_most_depth,      w::k_inline_bytes,
-                          w::k_inline_bytes, 0,
-                          collapsed_bytes,   side_bytes,
-                          prepare_collapsed, decode};
+  static const family row{"ionic",
+                          dev::ring_kind::ionic,
+                          w::k_wqe_bytes,
+                          4,
+                          k_most_depth,
+                          w::k_inline_bytes,
+                          w::k_inline_bytes,
+                          0,
+                          0,
+                          collapsed_bytes,
+                          side_bytes,
+                          prepare_collapsed,
+                          decode};
   return row;
 }
 
 const family& ionic_v1_family() {
-  static const family row{"ionic_v1",        dev::ring_kind::ionic,
-                          w::k_wqe_bytes,    4,
-                          k_most_depth / 2,  w::k_inline_bytes,
-                          w::k_inline_bytes, 0,
-                          queue_bytes,       side_bytes,
-                          prepare_queue,     decode};
+  static const family row{"ionic_v1",
+                          dev::ring_kind::ionic,
+                          w::k_wqe_bytes,
+                          4,
+                          k_most_depth / 2,
+                          w::k_inline_bytes,
+                          w::k_inline_bytes,
+                          0,
+                          k_most_cq_depth,
+                          queue_bytes,
+                          side_bytes,
+                          prepare_queue,
+                          decode};
   return row;
 }
 

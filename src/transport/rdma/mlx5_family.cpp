@@ -20,17 +20,16 @@ std::size_t completion_bytes(std::uint32_t) { return k_cqe_bytes; }
 std::size_t side_bytes(std::uint32_t) { return 0; }
 
 void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan&) {
-  std::memset(v.completion, 0xff, completion_bytes(v.depth));  // opcode 15: nothing yet
+  std::memset(v.completion, 0xff, completion_bytes(0));  // opcode 15: nothing yet
 }
 
-// As many CQEs again for what is flushed after an error.
-std::size_t queue_bytes(std::uint32_t depth) { return std::size_t{2} * depth * k_cqe_bytes; }
+constexpr std::uint32_t k_most_cq_depth = 65536;
+
+std::size_t queue_bytes(std::uint32_t cq_depth) { return cq_depth * k_cqe_bytes; }
 
 void prepare_queue(dev::ring_view& v, dev::ring_state&, const queue_plan&) {
   v.personality = dev::k_mlx5_queued_cq;
-  v.cq_depth = 2 * v.depth;
-  v.cq_depth_log2 = v.depth_log2 + 1;
-  std::memset(v.completion, 0xff, queue_bytes(v.depth));
+  std::memset(v.completion, 0xff, queue_bytes(v.cq_depth));
 }
 
 std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
@@ -57,6 +56,7 @@ const family& mlx5_family() {
                           wire::mlx5::k_inline_in_block,
                           k_gather_bytes,
                           dev::nic_masked | dev::nic_native_4,
+                          0,
                           completion_bytes,
                           side_bytes,
                           prepare,
@@ -68,6 +68,7 @@ const family& mlx5_cq_family() {
   static const family row = [] {
     family f = mlx5_family();
     f.name = "mlx5_cq";
+    f.most_cq_depth = k_most_cq_depth;
     f.completion_bytes = queue_bytes;
     f.prepare = prepare_queue;
     return f;

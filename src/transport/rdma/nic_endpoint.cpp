@@ -29,7 +29,9 @@ nic_endpoint::nic_endpoint(const setup& s, nic_choice choice)
   needs_mapping_ = !choice.mapped.empty();
   std::uint64_t longest = k_max_message;
   for (const auto& f : choice.fabrics) longest = std::min(longest, f->max_message());
-  style_ = queue_style{choice.family, static_cast<std::uint32_t>(longest), k_path_mtu, choice.atomics, {}};
+  style_ = queue_style{
+      choice.family,      static_cast<std::uint32_t>(longest), k_path_mtu, choice.atomics, {}, s.opts->rdma_cq_depth,
+      choice.inline_bytes};
   const auto can = memory::of_software_device();
   style_.where = memory::place_rings(s.opts->memory_mode, "queue pairs that a host thread works off", can, can, can);
   name_ = std::string(choice.family->name) + " over " + choice.fabrics[0]->name() + (choice.is_model ? " (model)" : "");

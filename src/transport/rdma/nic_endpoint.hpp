@@ -22,6 +22,7 @@ struct nic_choice {
   std::vector<std::unique_ptr<model::rdma::fabric>> fabrics;  // one per NIC
   std::vector<model::rdma::shm_fabric*> mapped;               // those of them that need the peers' mappings
   std::uint32_t atomics;                                      // of dev::nic_atomics, what the fabric can
+  std::uint32_t inline_bytes;                                 // see dev::ring_view
   std::unique_ptr<model::rdma::fault_plan> faults;            // or null
   bool is_model;
   std::shared_ptr<model::rdma::immediate_desk> desk;  // to which the fabrics hand immediates, or null

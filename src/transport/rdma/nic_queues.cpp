@@ -22,10 +22,10 @@ std::size_t whole_blocks(std::size_t bytes) { return (bytes + 255) / 256 * 256; 
 // Bytes of the parts of one queue pair's memory, and where the side table begins among the slots.
 struct layout {
   std::size_t side, slots, completion;
-  layout(const family& f, std::uint32_t depth) {
+  layout(const family& f, std::uint32_t depth, std::uint32_t cq_depth) {
     side = whole_lines(depth * std::size_t{f.slot_bytes});
     slots = whole_blocks(side + f.side_bytes(depth));
-    completion = whole_blocks(f.completion_bytes(depth));
+    completion = whole_blocks(f.completion_bytes(cq_depth));
   }
 };
 
@@ -56,7 +56,7 @@ nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const que
     : nics_(std::move(nics)), per_peer_(request.per_peer), views_(wanted.size() * request.per_peer, dev::ring_view{}) {
   check(request, *style.family);
   const auto count = static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true)) * per_peer_;
-  const layout each(*style.family, request.depth);
+  const layout each(*style.family, request.depth, completion_depth(*style.family, request.depth, style.cq_depth));
   slots_ = gpu::buffer(count * each.slots, style.where.submission);
   completions_ = gpu::buffer(count * each.completion, style.where.completion);
   words_ = gpu::buffer(count * k_word_lines * k_line, style.where.doorbell);
@@ -92,7 +92,8 @@ void nic_queues::register_slots() {
 dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const queue_request& request,
                                 const queue_style& style) {
   const family& f = *style.family;
-  const layout at(f, request.depth);
+  const std::uint32_t cq_depth = completion_depth(f, request.depth, style.cq_depth);
+  const layout at(f, request.depth, cq_depth);
   unsigned char* slots = slots_.as<unsigned char>() + place * at.slots;
   unsigned char* bells = words_.as<unsigned char>() + place * k_word_lines * k_line;
   unsigned char* words = device_.as<unsigned char>() + place * device_bytes(request.depth);
@@ -104,6 +105,10 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
   v.kind = f.kind;
   v.chunk = style.chunk;
+  if (cq_depth != 0) {
+    v.cq_depth = cq_depth;
+    v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth));
+  }
   v.completion = completions_.as<unsigned char>() + place * at.completion;
   v.side = slots + at.side;
   v.record = reinterpret_cast<std::uint32_t*>(bells) + 1;  // mlx5: [0] is the receive queue's
@@ -113,7 +118,7 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
   v.scratch_lkey = request.scratch.lkey[v.nic];
   if (!slot_keys_.empty()) v.slots_lkey = slot_keys_[v.nic].lkey;
   v.atomics = style.atomics;
-  v.inline_bytes = f.inline_bytes;
+  v.inline_bytes = style.inline_bytes;
   v.gather_bytes = f.gather_bytes;
   v.path_mtu = style.path_mtu;
 

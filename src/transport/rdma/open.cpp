@@ -106,6 +106,7 @@ nic_choice choose_nics(const setup& s, carrier way, const carrier_key& key) {
   c.desk = std::make_shared<model::rdma::immediate_desk>(*s.payload);
   c.is_model = way != carrier::verbs;
   c.atomics = atomics_of(*c.family, way, *s.opts);
+  c.inline_bytes = inline_limit(*c.family, s.opts->rdma_inline);
   const auto level = way == carrier::tcp ? model::rdma::fault_level::frames : model::rdma::fault_level::ops;
   auto faults = model::rdma::make_faults(s.opts->model_faults, s.channel->rank(), level);
   switch (way) {

@@ -36,12 +36,19 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
 }  // namespace
 
 const family& proxy_family() {
-  static const family row{"proxy",          dev::ring_kind::proxy,
-                          w::k_entry_bytes, 4,
-                          k_most_depth,     w::k_inline_bytes,
-                          k_gather_bytes,   dev::nic_masked | dev::nic_native_4,
-                          completion_bytes, side_bytes,
-                          prepare,          decode};
+  static const family row{"proxy",
+                          dev::ring_kind::proxy,
+                          w::k_entry_bytes,
+                          4,
+                          k_most_depth,
+                          w::k_inline_bytes,
+                          k_gather_bytes,
+                          dev::nic_masked | dev::nic_native_4,
+                          0,
+                          completion_bytes,
+                          side_bytes,
+                          prepare,
+                          decode};
   return row;
 }
 

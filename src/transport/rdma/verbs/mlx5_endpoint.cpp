@@ -42,7 +42,8 @@ std::size_t state_bytes(std::uint32_t depth) {
 
 class mlx5_queues final : public queue_set {
  public:
-  mlx5_queues(const page_list& pages, const queue_request& request, std::uint32_t chunk, std::uint32_t atomics)
+  mlx5_queues(const page_list& pages, const queue_request& request, std::uint32_t chunk, std::uint32_t atomics,
+              std::uint32_t inline_bytes)
       : per_peer_(request.per_peer),
         queues_(request.peers.size() * per_peer_),
         views_(queues_.size(), dev::ring_view{}) {
@@ -61,6 +62,7 @@ class mlx5_queues final : public queue_set {
       fill(views_[i], *queues_[i], states_.as<unsigned char>() + place++ * state_bytes(request.depth), request, nic);
       views_[i].chunk = chunk;
       views_[i].atomics = atomics;
+      views_[i].inline_bytes = inline_bytes;
     }
   }
   dev::ring_view view(int pe, std::uint32_t which) const override {
@@ -79,7 +81,6 @@ class mlx5_queues final : public queue_set {
     v.sequence = reinterpret_cast<std::uint32_t*>(words + sizeof(dev::ring_state));
     v.nic = nic;
     v.scratch_lkey = request.scratch.lkey[nic];
-    v.inline_bytes = mlx5_family().inline_bytes;
     v.gather_bytes = mlx5_family().gather_bytes;
     dev::ring_state state{};
     state.issued = state.published = state.completed = request.ticket_start;
@@ -103,6 +104,8 @@ class mlx5_endpoint final : public endpoint {
       : channel_(*s.channel),
         path_(path_of(*s.opts)),
         atomics_(s.opts->rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0),
+        cq_depth_(s.opts->rdma_cq_depth),
+        inline_(s.opts->rdma_inline),
         pages_(std::move(pages)) {
     name_ = "mlx5 on";
     chunk_ = k_most_message;
@@ -146,7 +149,10 @@ class mlx5_endpoint final : public endpoint {
     std::unique_ptr<mlx5_queues> queues;
     std::vector<queue_card> mine;
     try {
-      queues = std::make_unique<mlx5_queues>(pages_, request, static_cast<std::uint32_t>(chunk_), atomics_);
+      // Its firmware keeps the last completion alone, as the family on the software NIC does.
+      completion_depth(mlx5_family(), request.depth, cq_depth_);
+      queues = std::make_unique<mlx5_queues>(pages_, request, static_cast<std::uint32_t>(chunk_), atomics_,
+                                             inline_limit(mlx5_family(), inline_));
       for (std::size_t i = 0; i < queues->size(); ++i) {
         queue_card q{};
         if (const mlx5_send_queue* one = queues->queue(i)) q = {one->identity().qpn, pack(one->identity())};
@@ -215,6 +221,8 @@ class mlx5_endpoint final : public endpoint {
   bootstrap::channel& channel_;
   const model::rdma::verbs_path path_;
   const std::uint32_t atomics_;
+  const std::uint64_t cq_depth_;  // as options::rdma_cq_depth
+  const std::string inline_;      // as options::rdma_inline
   const page_list pages_;
   std::vector<std::unique_ptr<model::rdma::verbs_fabric>> fabrics_;
   std::string name_;
