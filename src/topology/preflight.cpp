@@ -134,8 +134,13 @@ piece dma_buf(const surroundings& s) {
   if (major < 5 || (major == 5 && minor < 12))
     return {"dma_buf", piece_state::missing, fmt::format("kernel {} has no dma-bufs for NICs", release),
             "use kernel 5.12 or later"};
+  // Debian's place, and Fedora's.
   std::ifstream in(s.root + "/boot/config-" + release);
-  if (!in) return {"dma_buf", piece_state::unknown, fmt::format("/boot/config-{} cannot be read", release), ""};
+  if (!in) in.open(s.root + "/lib/modules/" + release + "/config");
+  if (!in)
+    return {"dma_buf", piece_state::unknown,
+            fmt::format("neither /boot/config-{} nor /lib/modules/{}/config can be read", release, release),
+            "look for CONFIG_PCI_P2PDMA, CONFIG_DMABUF_MOVE_NOTIFY and CONFIG_HSA_AMD_P2P in zcat /proc/config.gz"};
   std::string text((std::istreambuf_iterator<char>(in)), {}), lacks;
   for (const char* option : {"CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY", "CONFIG_HSA_AMD_P2P"})
     if (("\n" + text).find(std::string("\n") + option + "=y\n") == std::string::npos)

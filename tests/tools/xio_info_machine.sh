@@ -159,6 +159,16 @@ if has HAVE_LIBPCI; then
   lacks dma_buf 'a kernel with them'
   says 'made without CONFIG_HSA_AMD_P2P'
   sed -i 's/# CONFIG_HSA_AMD_P2P is not set/CONFIG_HSA_AMD_P2P=y/' "$machine/boot/config-6.12.0-test"
+  # Fedora keeps it with the modules; where nobody keeps it, the kernel itself may say.
+  mkdir -p "$machine/lib/modules/6.12.0-test"
+  mv "$machine/boot/config-6.12.0-test" "$machine/lib/modules/6.12.0-test/config"
+  look
+  says '^  dma_buf +ok'
+  mv "$machine/lib/modules/6.12.0-test/config" "$work/config"
+  look
+  says '^  dma_buf +unknown'
+  says '^  dma_buf_cure +.*zcat /proc/config.gz'
+  mv "$work/config" "$machine/boot/config-6.12.0-test"
   echo 5.10.0-old >"$machine/proc/sys/kernel/osrelease"
   lacks dma_buf '5\.12 or later'
   echo 6.12.0-test >"$machine/proc/sys/kernel/osrelease"
