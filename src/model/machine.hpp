@@ -17,6 +17,10 @@ class device {
   virtual ~device() = default;
   // One short turn: look at the doorbells, do some work. True if there was any. Called by one thread at a time.
   virtual bool poll() = 0;
+  // Part of the turn that another thread has at the moment, where it can be shared. True if there was any. Thread safe.
+  virtual bool assist() { return false; }
+  // Whether the last turn with work had much that nobody can assist with. Called by who has the turn.
+  virtual bool heavy() const { return false; }
 };
 
 // Runs devices on a few threads until they are removed. Thread safe.

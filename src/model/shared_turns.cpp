@@ -8,21 +8,22 @@ bool shared_turns::poll() {
   if (helped != seen_) {
     seen_ = helped;
     away_until_ = clock::now() + k_away;
-    return false;
+    return device_.assist();
   }
   if (away_until_ != clock::time_point{}) {
-    if (clock::now() < away_until_) return false;
+    if (clock::now() < away_until_) return device_.assist();
     away_until_ = {};
   }
   const std::unique_lock hold(turn_, std::try_to_lock);
-  return hold.owns_lock() && device_.poll();
+  return hold.owns_lock() ? device_.poll() : device_.assist();
 }
 
 bool shared_turns::help() {
   const std::unique_lock hold(turn_, std::try_to_lock);
-  if (!hold.owns_lock()) return false;
-  helped_.fetch_add(1, std::memory_order_relaxed);
-  return device_.poll();
+  if (!hold.owns_lock()) return device_.assist();
+  const bool worked = device_.poll();
+  if (!device_.heavy()) helped_.fetch_add(1, std::memory_order_relaxed);
+  return worked;
 }
 
 }  // namespace xio::model

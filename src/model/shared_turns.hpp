@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A device whose turns may also be taken by whoever waits for it: work that one thread gives and waits for need not go
-// to another thread and back.
+// to another thread and back. Who comes second assists. Where there is much to do that nobody can assist with, the
+// machine keeps its turns: those who wait can give more meanwhile.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -18,9 +19,9 @@ class shared_turns : public device {
 
   explicit shared_turns(device& d) : device_(d) {}
 
-  // A machine's turn: none while somebody else has one, or had one lately.
+  // A machine's turn: none while somebody else has one, or had a light one lately. Then it assists.
   bool poll() override;
-  // Anybody's turn, if the device has none at the moment. True if there was work. Thread safe.
+  // Anybody's turn, or assistance if somebody has one at the moment. True if there was work. Thread safe.
   bool help();
 
  private:
@@ -28,8 +29,8 @@ class shared_turns : public device {
 
   device& device_;
   std::mutex turn_;
-  std::atomic<std::uint32_t> helped_{0};
-  std::uint32_t seen_ = 0;  // of helped_, by the machine
+  std::atomic<std::uint32_t> helped_{0};  // light turns
+  std::uint32_t seen_ = 0;                // of helped_, by the machine
   clock::time_point away_until_{};
 };
 

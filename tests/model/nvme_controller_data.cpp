@@ -275,3 +275,26 @@ TEST(nvme_data, copies_where_the_file_cannot_reach) {
   EXPECT_TRUE(stamped(got.data(), 4096, 4096));
   EXPECT_TRUE(all_are(h.data() + 8196, 4096, 0xee));
 }
+
+// Writes keep each other out of one file, so the machine keeps a drive that has many of them. Reads are shared in a
+// turn.
+TEST(nvme_data, a_turn_with_many_writes_is_heavy) {
+  hand h;
+  h.make_queues(64);
+  const auto is_heavy_after = [&](w::opcode op, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) h.put(h.io_queue(), w::make_io(op, i, 1, h.data_bus(i * 512), 0, i, 1));
+    h.ring(h.io_queue());
+    h.turn();
+    const bool heavy = h.device().heavy();
+    for (std::uint32_t i = 0; i < count; ++i) EXPECT_EQ(hand::status(h.next(h.io_queue())), 0u);
+    h.consume(h.io_queue());
+    h.turn();
+    EXPECT_EQ(h.device().heavy(), heavy);  // a turn without commands says nothing
+    return heavy;
+  };
+  EXPECT_TRUE(is_heavy_after(w::opcode::write, 16));
+  EXPECT_FALSE(is_heavy_after(w::opcode::write, 15));
+  EXPECT_TRUE(is_heavy_after(w::opcode::write, 48));
+  EXPECT_FALSE(is_heavy_after(w::opcode::read, 48));
+  EXPECT_FALSE(is_heavy_after(w::opcode::write, 1));
+}

@@ -7,6 +7,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -156,16 +158,40 @@ TEST_F(engines, what_must_reach_the_medium_is_left_to_the_kernel) {
   EXPECT_EQ(file.read(), contents());
 }
 
-// io_uring takes many reads in one call.
-TEST_F(engines, many_reads_go_together) {
+// Each by one of the two, and told once.
+TEST_F(engines, another_thread_assists_with_many_reads) {
+  const auto e = over_ledger();
+  std::atomic<int> assisted{0};
+  std::jthread other([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) assisted += e->assist() ? 1 : 0;
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  int rounds = 0;
+  for (; (rounds < 200 || assisted < 20) && std::chrono::steady_clock::now() < end; ++rounds) {
+    std::memset(memory.data(), 0xee, memory.size());
+    jobs.assign(k_blocks, file_job{});
+    for (std::size_t i = 0; i < k_blocks; ++i) e->start(job(i, file_job::kind::read));
+    std::vector<file_job*> done = over(*e);
+    while (done.size() < k_blocks && std::chrono::steady_clock::now() < end) e->reap(done);
+    std::sort(done.begin(), done.end());
+    ASSERT_EQ(done.size(), k_blocks);
+    for (std::size_t i = 0; i < k_blocks; ++i) ASSERT_EQ(done[i], &jobs[i]);
+    ASSERT_EQ(memory, contents());
+  }
+  other.request_stop();
+  other.join();
+  EXPECT_GE(rounds, 200);
+  EXPECT_GE(assisted, 20);
+  EXPECT_TRUE(patient.empty());
+  EXPECT_FALSE(e->assist());
+}
+
+TEST_F(engines, many_reads_of_a_full_ledger_find_room_again) {
   const auto e = over_ledger();
   for (std::size_t i = 0; i < 16; ++i) e->start(job(i, file_job::kind::read));
-  EXPECT_EQ(over(*e).size() + patient.size(), 16u);
-  struct statfs fs {};
-  ASSERT_EQ(fstatfs(fd, &fs), 0);
-  if (fs.f_type != k_tmpfs) {
-    EXPECT_EQ(patient.size(), 16u);
-  }
+  EXPECT_EQ(e->room(), 0u);
+  EXPECT_EQ(over(*e).size(), 16u);
+  EXPECT_EQ(e->room(), 16u);
 }
 
 TEST_F(engines, there_is_room_for_what_the_other_engine_takes) {
@@ -178,23 +204,45 @@ TEST_F(engines, there_is_room_for_what_the_other_engine_takes) {
   EXPECT_EQ(e->room(), 0u);
 }
 
-// Every call counts as one that waited.
-TEST_F(engines, after_a_write_that_waited_others_wait) {
+// Every call counts as one that took long, and every look at the thread as one that finds that it has slept since.
+long sleeps_each_time() {
+  static long times = 0;
+  return ++times;
+}
+long never_sleeps() { return 7; }
+
+TEST_F(engines, after_writes_that_waited_others_wait) {
   if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
-  const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 100000000});
-  e->start(job(0, file_job::kind::write));
-  EXPECT_EQ(over(*e).size(), 1u);
-  e->start(job(1, file_job::kind::write));
+  const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 100000000, .sleeps = sleeps_each_time});
+  // The first makes it watch, the second is seen to sleep.
+  for (std::size_t i = 0; i < 2; ++i) {
+    e->start(job(i, file_job::kind::write));
+    EXPECT_EQ(over(*e).size(), 1u);
+  }
+  e->start(job(2, file_job::kind::write));
   EXPECT_TRUE(over(*e).empty());
-  EXPECT_EQ(patient, std::vector<file_job*>{&jobs[1]});
+  EXPECT_EQ(patient, std::vector<file_job*>{&jobs[2]});
+}
+
+// Another process had the core.
+TEST_F(engines, writes_that_lost_their_core_stop_nobody) {
+  if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
+  const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 100000000, .sleeps = never_sleeps});
+  for (std::size_t i = 0; i < 8; ++i) {
+    e->start(job(i, file_job::kind::write));
+    EXPECT_EQ(over(*e).size(), 1u);
+  }
+  EXPECT_TRUE(patient.empty());
 }
 
 // And then it is tried again.
 TEST_F(engines, the_rest_has_an_end) {
   if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
-  const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 10});
-  e->start(job(0, file_job::kind::write));
-  EXPECT_EQ(over(*e).size(), 1u);
+  const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 10, .sleeps = sleeps_each_time});
+  for (std::size_t i = 0; i < 2; ++i) {
+    e->start(job(i, file_job::kind::write));
+    EXPECT_EQ(over(*e).size(), 1u);
+  }
   bool again = false;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!again && std::chrono::steady_clock::now() < end) {
@@ -204,6 +252,16 @@ TEST_F(engines, the_rest_has_an_end) {
     patient.clear();
   }
   EXPECT_TRUE(again);
+}
+
+TEST(sleeps, are_counted_and_work_is_not) {
+  const long before = xio::model::nvme::sleeps();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  EXPECT_EQ(xio::model::nvme::sleeps(), before);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_GT(xio::model::nvme::sleeps(), before);
 }
 
 }  // namespace

@@ -45,6 +45,52 @@ TEST(shared_turns, a_machine_leaves_the_device_to_those_who_help) {
   EXPECT_EQ(c.turns, 3);
 }
 
+// A turn lasts as long as the test likes.
+struct slow : device {
+  bool poll() override {
+    ++turns;
+    began = true;
+    while (!may_end) std::this_thread::yield();
+    return true;
+  }
+  bool assist() override { return ++assists % 2 == 0; }
+  std::atomic<bool> began{false}, may_end{false};
+  std::atomic<int> turns{0}, assists{0};
+};
+
+TEST(shared_turns, who_comes_second_assists) {
+  slow d;
+  shared_turns s(d);
+  std::thread first([&] { s.help(); });
+  while (!d.began) std::this_thread::yield();
+  EXPECT_FALSE(s.help());
+  EXPECT_TRUE(s.help());
+  EXPECT_FALSE(s.poll());
+  EXPECT_TRUE(s.poll());
+  EXPECT_EQ(d.assists, 4);
+  EXPECT_EQ(d.turns, 1);
+  d.may_end = true;
+  first.join();
+  // The machine is still away: it looks for something to assist with.
+  EXPECT_FALSE(s.poll());
+  EXPECT_EQ(d.assists, 5);
+  EXPECT_EQ(d.turns, 1);
+}
+
+struct heavy_counter : counter {
+  bool heavy() const override { return true; }
+};
+
+TEST(shared_turns, a_machine_keeps_a_heavy_device) {
+  heavy_counter c;
+  shared_turns s(c);
+  EXPECT_TRUE(s.help());
+  EXPECT_TRUE(s.poll());
+  EXPECT_TRUE(s.help());
+  EXPECT_TRUE(s.poll());
+  EXPECT_EQ(c.turns, 4);
+}
+
 TEST(shared_turns, one_at_a_time) {
   counter c;
   shared_turns s(c);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 
 #include <utility>
 
 #include "model/nvme/file_engine.hpp"
+#include "model/nvme/shared_calls.hpp"
 
 namespace xio::model::nvme {
 namespace {
 
-// More reads than this go through io_uring, which takes them all in one call and does at once what it can.
+// More reads than this are worth a second thread.
 constexpr std::size_t k_few = 8;
 
 // Local file systems that know no RWF_NOWAIT for some calls (ext4: for writes that go to the page cache; tmpfs: for
@@ -24,25 +26,35 @@ bool seldom_waits(int fd) {
 class cache_engine : public file_engine {
  public:
   cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how)
-      : fd_(fd), how_(how), tries_(seldom_waits(fd)), patient_(std::move(patient)) {}
+      : fd_(fd), how_(how), tries_(seldom_waits(fd)), shared_(fd), patient_(std::move(patient)) {}
 
   const char* name() const override { return patient_->name(); }
-  std::size_t room() const override { return patient_->room() - started_.size(); }
+  std::size_t room() const override { return patient_->room() - started_.size() - shared_.with_helper(); }
   void start(file_job& job) override { started_.push_back(&job); }
+  bool assist() override { return shared_.help(); }
 
   void kick() override {
-    const bool few = started_.size() <= k_few;
+    now_ = {};
+    const bool many = started_.size() > k_few;
     for (file_job* job : started_) {
-      if (fit(*job, few) && at_once(*job))
+      if (many && job->what == file_job::kind::read)
+        reads_.push_back(job);
+      else if (fit(*job) && at_once(*job))
         done_.push_back(job);
       else
         patient_->start(*job);
     }
     started_.clear();
+    if (!reads_.empty()) make_reads();
     patient_->kick();
   }
 
   void reap(std::vector<file_job*>& done) override {
+    if (shared_.with_helper() != 0) {
+      shared_.collect(results_);
+      take_results();
+      patient_->kick();
+    }
     patient_->reap(done);
     done.insert(done.end(), done_.begin(), done_.end());
     done_.clear();
@@ -51,9 +63,8 @@ class cache_engine : public file_engine {
  private:
   using clock = std::chrono::steady_clock;
 
-  bool fit(const file_job& job, bool few) const {
-    if (job.what == file_job::kind::read) return few || !reads_know_nowait_;
-    return job.what == file_job::kind::write && !job.durable;
+  static bool fit(const file_job& job) {
+    return job.what == file_job::kind::read || (job.what == file_job::kind::write && !job.durable);
   }
 
   // True: the job is over.
@@ -64,16 +75,47 @@ class cache_engine : public file_engine {
       if (result != -EOPNOTSUPP) return job.take(result);
       knows_nowait = false;
     }
-    return tries_ && timed(job);
+    bool over = false;
+    timed([&] { over = job.take(call(fd_, job, 0)); });
+    return over;
   }
 
-  bool timed(file_job& job) {
-    const auto start = clock::now();
+  // Many reads, with whoever helps. Writes of one file keep each other out: nobody could help there.
+  void make_reads() {
+    if (reads_know_nowait_)
+      shared_.make(reads_, RWF_NOWAIT, results_);
+    else if (!timed([&] { shared_.make(reads_, 0, results_); }))
+      for (file_job* job : reads_) patient_->start(*job);
+    reads_.clear();
+    take_results();
+  }
+
+  void take_results() {
+    for (const shared_calls::result& r : results_) {
+      if (r.value == -EOPNOTSUPP && r.flags == RWF_NOWAIT) reads_know_nowait_ = false;
+      const bool over = (r.value != -EOPNOTSUPP || r.flags != RWF_NOWAIT) && r.job->take(r.value);
+      if (over)
+        done_.push_back(r.job);
+      else
+        patient_->start(*r.job);
+    }
+    results_.clear();
+  }
+
+  // Calls without RWF_NOWAIT, unless they would wait now as others did. True: it has been called.
+  template <class Calls>
+  bool timed(Calls&& calls) {
+    if (!tries_) return false;
+    // In a kick one call's end is the next one's start.
+    const auto start = now_ == clock::time_point{} ? clock::now() : now_;
     if (start < rests_until_) return false;
-    const long result = call(fd_, job, 0);
-    const auto end = clock::now();
-    if (end - start > how_.prompt) rests_until_ = end + how_.rest * (end - start);
-    return job.take(result);
+    const bool watched = start < watched_until_;
+    const long slept = watched ? how_.sleeps() : 0;
+    calls();
+    const auto end = now_ = clock::now();
+    if (end - start > how_.prompt)
+      (watched && how_.sleeps() != slept ? rests_until_ : watched_until_) = end + how_.rest * (end - start);
+    return true;
   }
 
   int fd_;
@@ -81,13 +123,24 @@ class cache_engine : public file_engine {
   bool tries_;
   bool reads_know_nowait_ = true;
   bool writes_know_nowait_ = true;
+  clock::time_point now_{};  // the end of this kick's last timed call
+  clock::time_point watched_until_{};
   clock::time_point rests_until_{};
+  shared_calls shared_;
   std::unique_ptr<file_engine> patient_;
   std::vector<file_job*> started_;
+  std::vector<file_job*> reads_;
+  std::vector<shared_calls::result> results_;
   std::vector<file_job*> done_;
 };
 
 }  // namespace
+
+long sleeps() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
+}
 
 std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how) {
   return std::make_unique<cache_engine>(fd, std::move(patient), how);

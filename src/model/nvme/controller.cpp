@@ -3,6 +3,7 @@
 #include "model/nvme/controller.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -58,8 +59,12 @@ bool controller::poll() {
     }
   }
   worked |= check_doorbells();
+  const std::uint32_t before = std::exchange(alone_, 0);
+  bool fetched = false;
   for (auto& [qid, sq] : sqs_)
-    if (!dead_) worked |= fetch(qid, sq);
+    if (!dead_) fetched |= fetch(qid, sq);
+  if (!fetched) alone_ = before;
+  worked |= fetched;
   if (!dead_) worked |= start_late();
   engine_->kick();
   worked |= reap_file();

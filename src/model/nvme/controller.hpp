@@ -50,12 +50,15 @@ class controller : public device {
   // Registers, and doorbells of every queue.
   static std::size_t bar_bytes(const shape& s);
   static constexpr std::uint32_t k_page = 4096;
+  static constexpr std::uint32_t k_heavy = 16;  // commands in a turn that one thread must do
 
   // bar: zeroed memory of bar_bytes() that outlives the controller; the driver writes there.
   controller(void* bar, const shape& s, file& backing, const payload_agent& payload);
   ~controller() override;
 
   bool poll() override;
+  bool assist() override { return engine_->assist(); }
+  bool heavy() const override { return alone_ >= k_heavy; }
 
   // Memory that commands and queues may name. Thread safe.
   dma_map& dma() { return dma_; }
@@ -238,6 +241,7 @@ class controller : public device {
   std::byte* shadow_ = nullptr;
   std::byte* event_index_ = nullptr;
   std::uint32_t turn_ = 0;
+  std::uint32_t alone_ = 0;  // commands of the last turn with any that are not reads
   std::map<std::uint32_t, submission_queue> sqs_;
   std::map<std::uint32_t, completion_queue> cqs_;
   std::vector<std::uint32_t> dead_queues_;  // deleted, to be taken out of sqs_

@@ -80,6 +80,9 @@ long call(int fd, const file_job& job, int flags) {
     result = fdatasync(fd);
   else if (job.what == file_job::kind::zero)
     result = fallocate(fd, FALLOC_FL_ZERO_RANGE, offset, static_cast<off_t>(job.bytes));
+  else if (count == 1 && flags == 0 && !job.durable)  // one part needs no list
+    result = job.what == file_job::kind::read ? pread(fd, parts->iov_base, parts->iov_len, offset)
+                                              : pwrite(fd, parts->iov_base, parts->iov_len, offset);
   else if (job.what == file_job::kind::read)
     result = preadv2(fd, parts, count, offset, flags);
   else

@@ -44,6 +44,9 @@ class file_engine {
   virtual void start(file_job& job) = 0;
   virtual void kick() = 0;  // after some start()
   virtual void reap(std::vector<file_job*>& done) = 0;
+  // By another thread that has nothing to do, at any time: carries out some of what is being kicked. True if there was
+  // any.
+  virtual bool assist() { return false; }
 };
 
 // What one system call makes of a job's next part: as read() gives it, or a negative errno. flags are preadv2's.
@@ -51,11 +54,15 @@ long call(int fd, const file_job& job, int flags);
 
 std::unique_ptr<file_engine> make_plain_engine(int fd);
 std::unique_ptr<file_engine> make_uring_engine(int fd);  // null if this build or this kernel has none
-// How a thread that also serves others tries calls that may wait: one that took longer than `prompt` has waited for a
-// disk, a journal or another writer, and there is none for `rest` times as long.
+// How often the calling thread has slept in the kernel since it began, which is not how often it lost its core.
+long sleeps();
+// How a thread that also serves others tries calls that may wait. After one that took longer than `prompt`, calls are
+// watched for `rest` times as long: it may only have lost its core. If one of them takes as long and has slept, for a
+// disk, a journal or another writer, there is none for `rest` times as long.
 struct trying {
   std::chrono::microseconds prompt{500};
   int rest = 10;
+  long (*sleeps)() = &nvme::sleeps;
 };
 // Does at once what the page cache can do at once, and gives the rest to `patient`.
 std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how = {});

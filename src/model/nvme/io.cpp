@@ -214,6 +214,7 @@ std::uint32_t controller::start_zeroing(std::uint32_t sqid, const sqe& command, 
 void controller::start(work& one, orders o) {
   ++sqs_[one.sqid].file_jobs;
   ++in_file_;
+  if (one.job.what != file_job::kind::read) ++alone_;
   if (o.error == 0) {
     engine_->start(one.job);
     return;
