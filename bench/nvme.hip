@@ -23,6 +23,7 @@ namespace {
 using namespace xio::dev;
 
 constexpr uint64_t k_block = 4096;
+constexpr uint32_t k_most_ops = 1u << 30;  // of a thread
 
 [[noreturn]] void give_up(const char* what, const char* why) {
   std::fprintf(stderr, "bench/nvme: %s: %s\n", what, why);
@@ -149,12 +150,12 @@ int rate(const char* name, bool write, uint32_t threads, uint32_t queues, uint32
     must(hipDeviceSynchronize(), "the kernel");
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  // Warm, then as many as take about that long.
-  const uint32_t some = threads < 1000 ? 2000 / threads + 1 : 2;
-  run(some);
-  const double once = run(some);
+  // Warm, and more each time until a tenth of that long; then as many as take that long.
+  uint32_t some = threads < 1000 ? 2000 / threads + 1 : 2;
+  double once = run(some);
+  while (once < seconds / 10 && some < k_most_ops) once = run(some *= 2);
   const double wanted = some * seconds / once;
-  const uint32_t count = wanted < 1 ? 1 : static_cast<uint32_t>(wanted);
+  const uint32_t count = wanted < 1 ? 1 : wanted > k_most_ops ? k_most_ops : static_cast<uint32_t>(wanted);
   const xio_engine_stats_t before = b.stats();
   const double took = run(count);
   const xio_engine_stats_t after = b.stats();
