@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "gpu/chore.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/polled_device.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/hip.h"
 
@@ -172,6 +173,8 @@ const payload_agent& payload() { return k_payload; }
 
 void add_chore(chore&) {}
 void remove_chore(chore&) {}
+polled_device::polled_device() = default;
+polled_device::~polled_device() = default;
 
 void copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;

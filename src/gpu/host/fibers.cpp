@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "gpu/host/chores.hpp"
+#include "gpu/host/relax.hpp"
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
@@ -16,12 +17,6 @@ constexpr unsigned k_turn_switches = 4096;
 constexpr unsigned k_converging_laps = 4;
 // A lonely lane polls a few times before it offers its core to somebody else.
 constexpr unsigned k_polls_per_yield = 64;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "gpu/polled_device.hpp"
 #include "transport/nvme/drive.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
@@ -49,6 +50,7 @@ class vfio_controller : public controller, private bus {
   bool cut_off_ = false;         // by the watch; looked at when that has ended
   void* kernel_page_ = nullptr;  // the doorbells as kernels store to them
   std::unique_ptr<queue_set> queues_;
+  gpu::polled_device polled_;
   std::unique_ptr<vfio_watch> watch_;
 };
 
