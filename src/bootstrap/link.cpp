@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sodium.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "bootstrap/bytes.hpp"
 #include "bootstrap/link.hpp"

@@ -12,6 +12,7 @@
 #define OMPI_SKIP_MPICXX 1  // only the C interface is used
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <mutex>

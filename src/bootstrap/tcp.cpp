@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 

@@ -8,6 +8,7 @@
 #ifdef HAVE_SODIUM
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <map>

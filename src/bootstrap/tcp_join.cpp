@@ -4,6 +4,7 @@
 #ifdef HAVE_SODIUM
 #include <poll.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.hpp"

@@ -8,6 +8,7 @@
 #ifdef HAVE_UCX
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
 #include <optional>
 #include <thread>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sub-window copies of the software SDMA engine against the plain loops that they stand for, element by element.
+#include <algorithm>
 #include <random>
 #include <set>
 
