@@ -38,8 +38,9 @@ class nic_ring {
     fabric->adopt(0, k_key, {base, far_.size(), far_.as<unsigned char>(), model::rdma::remote_write});
     nics_.push_back(std::make_shared<rdma::running_nic>(machine_, std::move(fabric), 1));
     const rdma::queue_request request{{true}, depth, 0, {}, 1};
+    const rdma::family& mlx5 = rdma::mlx5_family();
     queues_ = std::make_unique<rdma::nic_queues>(nics_, request.peers, request,
-                                                 rdma::queue_style{&rdma::mlx5_family(), k_chunk, 4096, 0, {}});
+                                                 rdma::queue_style{&mlx5, k_chunk, 4096, 0, {}, 0, mlx5.inline_bytes});
     dev::ring_view& v = queues_->view_at(0, 0);
     v.remote_heap = base;
     v.remote_key = k_key;
