@@ -15,10 +15,15 @@ bool shared_turns::poll() {
     away_until_ = {};
   }
   const std::unique_lock hold(turn_, std::try_to_lock);
-  return hold.owns_lock() ? device_.poll() : device_.assist();
+  if (!hold.owns_lock()) return device_.assist();
+  const bool worked = device_.poll();
+  if (worked && device_.heavy()) kept_until_.store(clock::now() + k_away, std::memory_order_relaxed);
+  return worked;
 }
 
 bool shared_turns::help() {
+  const clock::time_point kept_until = kept_until_.load(std::memory_order_relaxed);
+  if (kept_until != clock::time_point{} && clock::now() < kept_until) return device_.assist();
   const std::unique_lock hold(turn_, std::try_to_lock);
   if (!hold.owns_lock()) return device_.assist();
   const bool worked = device_.poll();
