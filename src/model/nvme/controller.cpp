@@ -15,6 +15,8 @@ namespace {
 
 // Commands taken from one queue in one turn, so that no queue starves the others.
 constexpr std::uint32_t k_fetch_at_once = 64;
+// And of those that one thread does alone: whoever gave 64 has the answers of the first half while the second is done.
+constexpr std::uint32_t k_alone_at_once = 32;
 constexpr std::uint32_t k_version = 0x00020000;
 
 }  // namespace
@@ -191,7 +193,9 @@ bool controller::has_its_memory() const {
 
 bool controller::fetch(std::uint32_t qid, submission_queue& sq) {
   std::uint32_t n = 0;
-  while (sq.head != sq.tail && n < k_fetch_at_once && !engine_->full() && !sq.deleting && !dead_) {
+  const std::uint32_t alone_end = alone_ + k_alone_at_once;
+  while (sq.head != sq.tail && n < k_fetch_at_once && alone_ < alone_end && !engine_->full() && !sq.deleting &&
+         !dead_) {
     sqe command;
     std::memcpy(&command, sq.memory.entry(sq.head, sizeof command), sizeof command);
     sq.head = sq.head + 1 == sq.entries ? 0 : sq.head + 1;
