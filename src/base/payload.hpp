@@ -22,6 +22,13 @@ struct payload_agent {
   // calling thread has begun so. Null where nothing is won by it.
   void (*copy_later)(void* to, const void* from, std::size_t bytes) = nullptr;
   void (*finish)() = nullptr;
+  // Where such copies of a thread arrive in the order in which they were begun: a number for all begun so far, and
+  // whether these have arrived. Few numbers are out at a time (k_marks), and they are asked for in order. Null where
+  // only finish() says so.
+  std::uint64_t (*mark)() = nullptr;
+  bool (*reached)(std::uint64_t mark) = nullptr;
+
+  static constexpr std::uint64_t k_marks = 32;
 };
 
 }  // namespace xio

@@ -60,6 +60,7 @@ class lane_of_thread {
     void* p = nullptr;
     check(hw::alloc_shared(&p, sizeof(std::uint64_t)), "memory for the result of an atomic");
     answer_ = static_cast<std::uint64_t*>(p);
+    for (hipEvent_t& e : marks_) check(hipEventCreateWithFlags(&e, hipEventDisableTiming), "an event behind copies");
   }
   lane_of_thread(const lane_of_thread&) = delete;
   lane_of_thread& operator=(const lane_of_thread&) = delete;
@@ -67,6 +68,7 @@ class lane_of_thread {
   ~lane_of_thread() {
     (void)hipStreamDestroy(stream_);
     (void)hipHostFree(answer_);
+    for (const hipEvent_t e : marks_) (void)hipEventDestroy(e);
   }
   static lane_of_thread& mine() {
     static thread_local lane_of_thread lane;
@@ -78,9 +80,24 @@ class lane_of_thread {
     finish("a copy");
   }
   void begin(void* to, const void* from, std::size_t bytes) {
+    under_way_ = true;
     check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "a copy of {} bytes", bytes);
   }
-  void finish_all() { finish("copies"); }
+  void finish_all() {
+    if (under_way_) finish("copies");
+  }
+  // Events of the stream, used round and round.
+  std::uint64_t mark() {
+    const on_device here;
+    check(hipEventRecord(marks_[marked_ % payload_agent::k_marks], stream_), "marking copies");
+    return marked_++;
+  }
+  bool reached(std::uint64_t mark) {
+    const hipError_t e = hipEventQuery(marks_[mark % payload_agent::k_marks]);
+    if (e == hipErrorNotReady) return false;
+    check(e, "copies on device {}", g_device.load());
+    return true;
+  }
   void zero(void* to, std::size_t bytes) {
     check(hipMemsetAsync(to, 0, bytes, stream_), "clearing {} bytes", bytes);
     finish("clearing memory");
@@ -94,10 +111,16 @@ class lane_of_thread {
   }
 
  private:
-  void finish(const char* what) { check(hipStreamSynchronize(stream_), "{} on device {}", what, g_device.load()); }
+  void finish(const char* what) {
+    check(hipStreamSynchronize(stream_), "{} on device {}", what, g_device.load());
+    under_way_ = false;
+  }
 
   hipStream_t stream_ = nullptr;
   std::uint64_t* answer_ = nullptr;
+  hipEvent_t marks_[payload_agent::k_marks] = {};
+  std::uint64_t marked_ = 0;
+  bool under_way_ = false;
 };
 
 template <class T>
@@ -157,15 +180,19 @@ std::uint64_t payload_atomic(void* address, unsigned width, atomic_op op, std::u
 void payload_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 void payload_copy_later(void* to, const void* from, std::size_t bytes) {
-  if (!hw::in_device_memory(to) && !hw::in_device_memory(from))
-    std::memcpy(to, from, bytes);
-  else
-    lane_of_thread::mine().begin(to, from, bytes);
+  if (hw::in_device_memory(to) || hw::in_device_memory(from)) return lane_of_thread::mine().begin(to, from, bytes);
+  // Copies arrive in the order in which they were begun.
+  lane_of_thread::mine().finish_all();
+  std::memcpy(to, from, bytes);
 }
 
 void payload_finish() { lane_of_thread::mine().finish_all(); }
 
-constexpr payload_agent k_payload{&copy, &payload_atomic, &payload_fence, false, &payload_copy_later, &payload_finish};
+std::uint64_t payload_mark() { return lane_of_thread::mine().mark(); }
+bool payload_reached(std::uint64_t mark) { return lane_of_thread::mine().reached(mark); }
+
+constexpr payload_agent k_payload{&copy,           &payload_atomic, &payload_fence,  false, &payload_copy_later,
+                                  &payload_finish, &payload_mark,   &payload_reached};
 
 }  // namespace
 

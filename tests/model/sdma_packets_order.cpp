@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Order: what an engine promises and what it does not, within a queue, between queues and between engines.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -272,6 +273,93 @@ TEST(sdma_travelling, every_packet_that_waits_finds_them_arrived) {
     for (const std::size_t at : {0, 1024, 2048})
       EXPECT_EQ(std::memcmp(m.dst + at, m.src, 512), 0) << waiting[which] << " " << at;
   }
+}
+
+// As above, but in order, and one copy arrives at each look.
+std::uint64_t g_begun = 0, g_arrived = 0, g_most_under_way = 0;
+
+// A word that fences count up, one for each copy.
+const std::uint64_t* g_counted = nullptr;
+
+void arrive() {
+  if (g_counted != nullptr) EXPECT_LE(*g_counted, g_arrived);
+  const journey j = g_under_way.front();
+  g_under_way.erase(g_under_way.begin());
+  std::memcpy(j.to, j.from, j.bytes);
+  ++g_arrived;
+}
+
+const payload_agent& marking_memory() {
+  static const payload_agent agent{plain_memory().copy,
+                                   &change_any,
+                                   [] {},
+                                   false,
+                                   [](void* to, const void* from, std::size_t bytes) {
+                                     g_under_way.push_back({to, from, bytes});
+                                     ++g_begun;
+                                     g_most_under_way = std::max(g_most_under_way, g_begun - g_arrived);
+                                   },
+                                   [] {
+                                     while (!g_under_way.empty()) arrive();
+                                   },
+                                   [] { return g_begun; },
+                                   [](std::uint64_t mark) {
+                                     if (g_arrived < mark) arrive();
+                                     return g_arrived >= mark;
+                                   }};
+  return agent;
+}
+
+struct marking_bench {
+  engine device{marking_memory(), wire::gen_9_0a, 1};
+  arena m{device};
+  hand_queue q{device, 1024};
+  marking_bench() {
+    g_begun = g_arrived = g_most_under_way = 0;
+    g_counted = &m.words[0];
+  }
+  ~marking_bench() { g_counted = nullptr; }
+};
+
+// A chain: each copy needs the one before it, and is begun before that has arrived.
+TEST(sdma_travelling, a_fence_comes_behind_its_copies_and_holds_nobody_up) {
+  marking_bench b;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    b.q.write(copy(b.m.dst + i * 32, i == 0 ? b.m.src : b.m.dst + (i - 1) * 32, 32));
+    b.q.write(fence(&b.m.words[0], i + 1));
+  }
+  b.q.ring_doorbell();
+  for (int turn = 0; turn < 1000 && b.device.poll(); ++turn) EXPECT_TRUE(g_under_way.empty()) << turn;
+  EXPECT_EQ(b.q.stopped_by(), fault::none);
+  EXPECT_EQ(b.m.words[0], 40u);
+  EXPECT_GE(g_most_under_way, 2u);
+  EXPECT_EQ(std::memcmp(b.m.dst + 39 * 32, b.m.src, 32), 0);
+}
+
+// What does not travel would overtake.
+TEST(sdma_travelling, what_is_done_at_once_waits_behind_a_fence) {
+  for (const bool by_write : {true, false}) {
+    marking_bench b;
+    b.q.write(copy(b.m.dst, b.m.src, 512));
+    b.q.write(fence(&b.m.words[0], 1));
+    if (by_write) b.q.write({0x00000002, lo(b.m.dst), hi(b.m.dst), 0, 0x22222222});
+    if (!by_write) b.q.write(atomic(0x2f, b.m.dst, 0));
+    b.q.submit(fence(&b.m.words[1], 1));
+    EXPECT_EQ(b.q.stopped_by(), fault::none);
+    EXPECT_EQ(b.m.words[1], 1u);
+    if (by_write) EXPECT_EQ(b.m.dst[0], 0x22);
+    EXPECT_EQ(std::memcmp(b.m.dst + 4, b.m.src + 4, 508), 0);
+  }
+}
+
+TEST(sdma_travelling, a_fault_comes_behind_the_fences_before_it) {
+  marking_bench b;
+  b.q.write(copy(b.m.dst, b.m.src, 512));
+  b.q.write(fence(&b.m.words[0], 1));
+  b.q.submit({0x000000ff});
+  EXPECT_EQ(b.q.stopped_by(), fault::bad_op);
+  EXPECT_EQ(b.m.words[0], 1u);
+  EXPECT_EQ(std::memcmp(b.m.dst, b.m.src, 512), 0);
 }
 
 // Who unmaps memory after the engine's turn finds nothing under way to it.

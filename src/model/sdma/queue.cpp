@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "model/sdma/words.hpp"
 
 namespace xio::model::sdma {
 
@@ -16,8 +17,10 @@ constexpr std::uint64_t k_bytes_a_turn = 1u << 20;
 // Moves that may run beside each other, and how much of one runs before another may.
 constexpr std::size_t k_window = 8;
 constexpr std::uint64_t k_slice = 256u << 10;
-// Of copies that travel by themselves, where a turn waits for them once.
+// Of copies that travel by themselves, where a turn waits for them once; so long that the wait is nothing beside it.
 constexpr std::uint64_t k_travelling_slice = 64u << 20;
+constexpr std::uint64_t k_travelling_bytes_a_turn = 512u << 20;
+constexpr unsigned k_travelling_packets_a_turn = 256;
 constexpr std::uint64_t k_travelling_row_cost = 16u << 10;
 constexpr std::uint64_t k_row_cost = 64;  // bytes that a short row counts as
 
@@ -52,7 +55,7 @@ bool queue::look_at_doorbell() {
   }
   if (f != fault::none) {
     // What was rung before the mistake still counts.
-    if (!window_.empty() || next_ != rung_) return true;
+    if (!window_.empty() || next_ != rung_ || !fences_.empty()) return true;
     stop(f, rung_ / 4, rung);
     return false;
   }
@@ -72,24 +75,41 @@ bool queue::turn(const surroundings& around) {
 
 void queue::settle(const surroundings& around) {
   if (!travelling_) return;
+  while (!fences_.empty()) store_fences(around);
   around.payload.finish();
   travelling_ = false;
 }
 
+void queue::store_fences(const surroundings& around) {
+  for (; !fences_.empty() && around.payload.reached(fences_.front().mark); fences_.pop_front()) {
+    const late_fence& f = fences_.front();
+    word{around.payload, f.kind, f.address, 4}.store(f.value);
+  }
+}
+
+bool queue::watch_travellers(const surroundings& around) {
+  store_fences(around);
+  if (fences_.empty()) return false;
+  // Whoever saw the last word may have posted more, which should not wait for all that is under way.
+  return look_at_doorbell();
+}
+
 bool queue::work(const surroundings& around) {
-  const std::uint64_t most = around.payload.copy_later == nullptr ? k_bytes_a_turn : 2 * k_travelling_slice;
+  const bool travels = around.payload.copy_later != nullptr;
+  const std::uint64_t most_bytes = travels ? k_travelling_bytes_a_turn : k_bytes_a_turn;
+  const unsigned most_packets = travels ? k_travelling_packets_a_turn : k_packets_a_turn;
   bool worked = false;
   unsigned packets = 0;
   std::uint64_t bytes = 0;
-  while (packets < k_packets_a_turn && bytes < most) {
-    // What waits for earlier moves runs when none is left.
-    if (window_.empty()) settle(around);
+  while (packets < most_packets && bytes < most_bytes) {
+    store_fences(around);
     // Read ahead, so that copies that could overlap do.
     bool waits = false;
-    while (!draining_ && next_ != rung_ && window_.size() < k_window && packets < k_packets_a_turn) {
+    while (!draining_ && next_ != rung_ && window_.size() < k_window && packets < most_packets) {
       const outcome o = issue(around);
       if (o == outcome::stopped) return true;
       if (o == outcome::drain) draining_ = true;
+      if (o == outcome::settle) settle(around);
       waits = o == outcome::waits;
       if (o != outcome::done) break;
       ++packets;
@@ -101,7 +121,8 @@ bool queue::work(const surroundings& around) {
         around.payload.fence();
         continue;
       }
-      if (waits || next_ == rung_) break;
+      if (waits) break;
+      if (next_ == rung_ && !watch_travellers(around)) break;
       continue;
     }
     bytes += run_slice(around);
@@ -124,6 +145,8 @@ std::uint64_t queue::run_slice(const surroundings& around) {
   const std::uint64_t slice = travels ? k_travelling_slice : k_slice;
   const auto copy = travels ? around.payload.copy_later : around.payload.copy;
   travelling_ |= travels;
+  // Of moves behind a fence only those that travel come after those before it by themselves.
+  if (!travels && !fences_.empty()) settle(around);
   std::uint64_t cost = 0;
   while (m.row != rows && cost < slice) {
     const std::uint64_t to = m.dst.row(m.row, m.size) + m.done;
@@ -131,6 +154,7 @@ std::uint64_t queue::run_slice(const surroundings& around) {
     const std::uint64_t bytes = std::min(reads ? slice : m.data.size() * 4, m.size.width - m.done);
     // Looked up again: it may have been unmapped since the packet was read.
     if (around.map.find(to, bytes) == nullptr || (reads && around.map.find(from, bytes) == nullptr)) {
+      settle(around);
       stop(fault::not_mapped, m.dword, to);
       return cost;
     }
@@ -165,7 +189,8 @@ queue::outcome queue::stop(fault f, std::uint64_t dword, std::uint64_t value) {
 }
 
 queue::outcome queue::refuse(const std::uint32_t* dw, verdict v) {
-  return window_.empty() ? stop(v.what, next_dword() + v.dword, dw[v.dword]) : outcome::drain;
+  if (!window_.empty()) return outcome::drain;
+  return travelling_ ? outcome::settle : stop(v.what, next_dword() + v.dword, dw[v.dword]);
 }
 
 fault queue::whole(std::uint64_t dwords) const {

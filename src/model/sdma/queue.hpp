@@ -4,6 +4,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "base/payload.hpp"
@@ -38,6 +39,7 @@ class queue {
     done,    // executed or put into the window; next_ is behind it
     drain,   // it waits for the copies before it
     waits,   // it polls for a value that is not there yet
+    settle,  // it waits for copies that travel
     stopped  // fault
   };
   // A packet that moves data and that no FENCE has closed yet.
@@ -47,6 +49,14 @@ class queue {
     std::vector<std::uint32_t> data;  // WRITE and CONST_FILL: what to store, over and over; src is unused
     std::uint64_t dword;              // of its packet, for a fault
     std::uint64_t row = 0, done = 0;  // rows, and bytes of the next one
+  };
+  // A FENCE behind copies that still travel: the word is stored when they have arrived. Packets behind it go on, as
+  // copies arrive in order and nothing else is done before all have.
+  struct late_fence {
+    std::uint64_t mark;
+    std::uint64_t address;
+    std::uint32_t value;
+    memory_kind kind;
   };
   // What is wrong with a packet, and with which of its dwords.
   struct verdict {
@@ -63,8 +73,12 @@ class queue {
   outcome finish(std::uint64_t dwords);
   outcome keep(move&& m, std::uint64_t dwords);
   bool work(const surroundings& around);
-  // Waits for copies that travel by themselves.
+  // Waits for copies that travel by themselves, and for the fences behind them.
   void settle(const surroundings& around);
+  // Stores the words of fences whose copies have arrived.
+  void store_fences(const surroundings& around);
+  // All packets are read: true if there is more to do before the turn ends, because copies still travel.
+  bool watch_travellers(const surroundings& around);
   // Runs up to a slice of one of the window's moves and answers the bytes moved.
   std::uint64_t run_slice(const surroundings& around);
 
@@ -98,6 +112,7 @@ class queue {
   std::uint64_t moves_ = 0;  // so far
   bool draining_ = false;
   bool travelling_ = false;  // copies were begun that may not be finished
+  std::deque<late_fence> fences_;
   bool stopped_ = false;
   std::uint32_t poll_looks_ = 0;
   std::chrono::steady_clock::time_point next_look_{};
