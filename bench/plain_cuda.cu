@@ -318,6 +318,7 @@ int main(int argc, char** argv) {
       stream(bandwidth<false>, "put_bw", true, bytes, ctas);
       stream(bandwidth<true>, "get_bw", false, bytes, ctas);
     }
+  for (const unsigned ctas : {32u, 132u}) stream(word_bandwidth, "p_bw", true, size_t{4} << 20, ctas);
   for (const size_t bytes : {size_t{1} << 20, size_t{4} << 20, k_most}) copy_engine(bytes);
   return 0;
 }

@@ -200,6 +200,31 @@ __global__ void barrier(work w) {
   });
 }
 
+// Words stored one by one, of which a thread loads some before it stores the first.
+__global__ void word_bandwidth(work w) {
+  constexpr unsigned k_ahead = 4;
+  const size_t words = w.bytes / 8, step = size_t{gridDim.x} * blockDim.x;
+  const auto* from = reinterpret_cast<const uint64_t*>(w.src);
+  auto* to = reinterpret_cast<uint64_t*>(w.dst);
+  span all{now_ns(), 0, 0, 0};
+  for (unsigned i = 0; i < w.iterations; ++i) {
+    for (size_t at = size_t{blockIdx.x} * blockDim.x + threadIdx.x; at < words; at += k_ahead * step) {
+      uint64_t v[k_ahead];
+#pragma unroll
+      for (unsigned k = 0; k < k_ahead; ++k) v[k] = from[at + k * step < words ? at + k * step : at];
+#pragma unroll
+      for (unsigned k = 0; k < k_ahead; ++k)
+        if (at + k * step < words) store_relaxed(to + at + k * step, v[k]);
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence_system();
+    all.end = now_ns();
+    w.spans[blockIdx.x] = all;
+  }
+}
+
 template <bool k_get>
 __global__ void bandwidth(work w) {
   const size_t each = ((w.bytes + gridDim.x - 1) / gridDim.x + 127) / 128 * 128;

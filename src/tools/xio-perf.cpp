@@ -22,6 +22,7 @@ using namespace xio::perf;
 constexpr int k_exit_failed = 1;
 
 machine_shape look_at_machine() {
+  if (gpu::device_count() == 0) gpu::init(-1);  // which says why
   machine_shape m{std::string(gpu::name()) == "host", gpu::wave_size(), 1};
   int device = 0;
   hipDeviceProp_t about{};
@@ -76,7 +77,11 @@ int main(int argc, char** argv) {
   settings set;
   if (const auto status = parse(argc, argv, set)) return *status;
   std::vector<plan> plans;
-  const machine_shape m = look_at_machine();
+  machine_shape m{};
+  if (xio::guard([&] { m = look_at_machine(); }) != XIO_OK) {
+    std::fprintf(stderr, "xio-perf: %s\n", last_error());
+    return k_exit_failed;
+  }
   if (xio::guard([&] {
         plans = plans_of(set, m);
         need_of(plans, m);

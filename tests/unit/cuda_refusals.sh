@@ -35,6 +35,8 @@ fake 1 XIO_TEST_FAKE_NO_GPU=1 -- "$info" --world
 says 'no NVIDIA GPU can be used \(.*\); check nvidia-smi and CUDA_VISIBLE_DEVICES'
 run 1 CUDA_VISIBLE_DEVICES= -- "$info" --world
 says 'no NVIDIA GPU can be used'
+run 1 CUDA_VISIBLE_DEVICES= -- "$builddir/xio-perf" put_lat
+says 'xio-perf: no NVIDIA GPU can be used'
 
 gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
 if [ "$gpus" = 0 ]; then echo 'not tried: what wants a GPU, for there is none'; fi
