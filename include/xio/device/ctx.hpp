@@ -64,12 +64,13 @@ XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe) {
 
 // Where a PE's copy of [symmetric, symmetric + bytes) lies, if loads and stores are the way there and all of it is what
 // xio_malloc hands out. Null says: look closer; then the op may go another way, or be refused. A ctx that is null knows
-// no PE, so one look is enough.
-XIO_DEVICE unsigned char* near_address(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe) {
+// no PE, so one look is enough. `fits` is what else must hold: one test for all of it.
+XIO_DEVICE unsigned char* near_address(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe,
+                                       bool fits = true) {
   unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
   const u64 room = ctx.heap_bytes - sizeof(heap_head);
   const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.heap) - sizeof(heap_head);
-  const bool inside = bytes <= room && at <= room - bytes;
+  const bool inside = static_cast<int>(bytes <= room) & static_cast<int>(at <= room - bytes) & static_cast<int>(fits);
   return inside && heap != nullptr ? heap + sizeof(heap_head) + at : nullptr;
 }
 

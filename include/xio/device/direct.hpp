@@ -19,9 +19,9 @@ constexpr order k_flag_store = order::relaxed;
 constexpr order k_flag_load = order::relaxed;
 constexpr order k_flag_change = order::relaxed;
 #endif
-// Order of the loads of a waiting loop. An acquire load costs NVIDIA GPUs less than a fence behind the loop, which
-// waits for the thread's own stores too (docs/performance.md); on AMD each would empty caches, so one fence follows.
-#if defined(XIO_ON_HIP)
+// Order of the loads of a waiting loop. An acquire load empties caches each time, so one fence follows the loop; but a
+// fence that waits for the thread's own stores too costs NVIDIA GPUs more than those loads (docs/performance.md).
+#if defined(XIO_ON_HIP) || defined(XIO_PTX_ONE_WAY_FENCES)
 constexpr order k_watch_load = order::relaxed;
 #else
 constexpr order k_watch_load = order::acquire;

@@ -316,9 +316,14 @@ struct lanes {
   XIO_DEVICE u32 rank() const { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
   XIO_DEVICE bool leader() const { return lane_id() == lowest_bit(mask); }
   XIO_DEVICE bool alone() const { return (mask & (mask - 1)) == 0; }
+#if defined(XIO_ON_CUDA)
+  // NVIDIA GPUs look up who is in a mask at every use, unless it is a constant (docs/performance.md).
+  XIO_DEVICE bool whole() const { return static_cast<u32>(mask) == 0xffffffffu; }
+#endif
 
   XIO_DEVICE void sync() const {
 #if defined(XIO_ON_CUDA)
+    if (whole()) return __syncwarp();
     __syncwarp(static_cast<u32>(mask));
 #elif defined(XIO_ON_HIP)
     // Lanes of a wave run in lockstep; this only stops the compiler from moving memory operations.
@@ -331,6 +336,7 @@ struct lanes {
 
   XIO_DEVICE u64 ballot(bool predicate) const {
 #if defined(XIO_ON_CUDA)
+    if (whole()) return __ballot_sync(0xffffffffu, predicate);
     return __ballot_sync(static_cast<u32>(mask), predicate);
 #elif defined(XIO_ON_HIP)
     return __ballot(predicate) & mask;
@@ -343,7 +349,9 @@ struct lanes {
   // The value that lane `from` (a lane id in the mask) holds.
   XIO_DEVICE u64 shuffle(u64 value, u32 from) const {
 #if defined(XIO_ON_CUDA)
-    return __shfl_sync(static_cast<u32>(mask), static_cast<unsigned long long>(value), static_cast<int>(from));
+    const auto bits = static_cast<unsigned long long>(value);
+    if (whole()) return __shfl_sync(0xffffffffu, bits, static_cast<int>(from));
+    return __shfl_sync(static_cast<u32>(mask), bits, static_cast<int>(from));
 #elif defined(XIO_ON_HIP)
     const int at = static_cast<int>(from) << 2;
     const u32 low = static_cast<u32>(__builtin_amdgcn_ds_bpermute(at, static_cast<int>(value)));

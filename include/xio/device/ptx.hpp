@@ -54,6 +54,11 @@ __device__ inline __attribute__((always_inline)) T of_word(word_of<T> w) {
   return value;
 }
 
+// fence.acquire and fence.release: PTX ISA 8.6 (CUDA 12.7), sm_90 and newer.
+#if __CUDA_ARCH__ >= 900 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 7))
+#define XIO_PTX_ONE_WAY_FENCES 1
+#endif
+
 #define XIO_PTX_FENCE(where, order) asm volatile("fence" order where ";" ::: "memory")
 #define XIO_PTX_FENCE_BY_SCOPE(order)       \
   if constexpr (S == scope::workgroup) {    \
@@ -67,10 +72,13 @@ template <scope S, order O>
 __device__ inline __attribute__((always_inline)) void fence() {
   if constexpr (O == order::seq_cst) {
     XIO_PTX_FENCE_BY_SCOPE(".sc")
-#if __CUDA_ARCH__ >= 900 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 7))
+#if defined(XIO_PTX_ONE_WAY_FENCES)
   } else if constexpr (O == order::acquire) {
-    // One that does not wait for the thread's own stores: PTX ISA 8.6 (CUDA 12.7), sm_90 and newer.
+    // Does not wait for the thread's own stores.
     XIO_PTX_FENCE_BY_SCOPE(".acquire")
+  } else if constexpr (O == order::release) {
+    // Leaves the caches as they are.
+    XIO_PTX_FENCE_BY_SCOPE(".release")
 #endif
   } else if constexpr (O != order::relaxed) {
     XIO_PTX_FENCE_BY_SCOPE(".acq_rel")

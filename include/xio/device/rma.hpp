@@ -284,7 +284,7 @@ XIO_DEVICE xio_status_t check_scalar(const xio_ctx_t& ctx, const void* symmetric
 template <class T>
 XIO_DEVICE unsigned char* near_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
   const bool aligned = (reinterpret_cast<u64>(symmetric) & (sizeof(T) - 1)) == 0;
-  return aligned ? near_address(ctx, symmetric, sizeof(T), pe) : nullptr;
+  return near_address(ctx, symmetric, sizeof(T), pe, aligned);
 }
 
 XIO_FAR xio_status_t put_scalar_far(xio_ctx_t ctx, void* dst, u64 bits, u32 bytes, int pe) {

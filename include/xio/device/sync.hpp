@@ -73,6 +73,8 @@ XIO_FAR xio_status_t quiet_far(const ctx_view& c) {
   return kept != XIO_OK ? kept : failure;
 }
 
+// Order: of its fence. Who meets the other PEs behind it needs no more than that his stores come first.
+template <order Order = order::seq_cst>
 XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
   const ctx_view& c = ctx_of(ctx);
   if ((ctx.flags & ctx_all_near) != 0) [[likely]] {
@@ -80,7 +82,7 @@ XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
     u32 rings = load<scope::agent, order::relaxed>(&c.rings_used);
     u32 drives = load<scope::agent, order::relaxed>(&c.storages_used);
     u32 error = load<scope::agent, order::relaxed>(&c.error);
-    fence<scope::system, order::seq_cst>();
+    fence<scope::system, Order>();
     not_before(rings), not_before(drives), not_before(error);
     if ((rings | drives | error) == 0) [[likely]]
       return XIO_OK;
@@ -111,18 +113,53 @@ XIO_DEVICE const ring_view* flag_ring(const ctx_view& c, u32 to) {
   return peer.atomic == route::sdma ? &sdma::queue_to(peer) : nullptr;
 }
 
+// A flag of the barrier. On NVIDIA GPUs two loads are under way in turn: what comes is seen sooner by half of what a
+// load takes.
+class watched_epoch {
+ public:
+  XIO_DEVICE watched_epoch(const u64* at, u64 epoch) : at_(at), epoch_(epoch) {
+#if defined(XIO_ON_CUDA)
+    first_ = now();
+    second_ = now();
+#endif
+  }
+  XIO_DEVICE bool has_come() {
+#if defined(XIO_ON_CUDA)
+    if (reached(first_)) return true;
+    first_ = now();
+    if (reached(second_)) return true;
+    second_ = now();
+    return false;
+#else
+    return reached(now());
+#endif
+  }
+
+ private:
+  XIO_DEVICE u64 now() const { return load<scope::system, direct::k_watch_load>(at_); }
+  // Epochs only grow, and a peer may be one barrier ahead.
+  XIO_DEVICE bool reached(u64 found) const { return static_cast<i64>(found - epoch_) >= 0; }
+
+  const u64* at_;
+  u64 epoch_;
+#if defined(XIO_ON_CUDA)
+  u64 first_, second_;
+#endif
+};
+
 // Tells a peer that this PE has come to round `round` of barrier `epoch`, and waits for the one that tells us.
 XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch) {
-  const u32 to = (ctx.my_pe + (1u << round)) % ctx.n_pes;
+  const u32 ahead = ctx.my_pe + (1u << round);
+  const u32 to = ahead < ctx.n_pes ? ahead : ahead - ctx.n_pes;  // both are below n_pes
   const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
   const posted p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
   if (p.status != XIO_OK) return p.status;
   const ring_view* ring = near_heap(ctx, to) != nullptr ? nullptr : flag_ring(ctx_of(ctx), to);
   const u64* mine = &static_cast<const heap_head*>(ctx.heap)->barrier[round];
   xio_status_t failure = XIO_OK;
+  watched_epoch flag(mine, epoch);
   const xio_status_t status = poll_flag(ctx, [&] {
-    // Epochs only grow, and a peer may be one barrier ahead.
-    if (static_cast<i64>(load<scope::system, direct::k_watch_load>(mine) - epoch) >= 0) return true;
+    if (flag.has_come()) return true;
     if (ring == nullptr) return false;
     reap_ring(*ring);
     failure = ring_failure(*ring);
@@ -131,16 +168,16 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   return failure != XIO_OK ? failure : status;
 }
 
-// The number of the barrier that begins. One thread of a PE at a time is in one, so this needs no read-modify-write.
-XIO_DEVICE u64 next_epoch(const xio_ctx_t& ctx) {
-  u64* last = &world_of(ctx).barrier_epoch;
-  const u64 epoch = load<scope::agent, order::relaxed>(last) + 1;
-  store<scope::agent, order::relaxed>(last, epoch);
-  return epoch;
+// The number of the barrier that was last. One thread of a PE at a time is in one, so counting needs no
+// read-modify-write.
+XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
+  return load<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch);
 }
 
-// After a fence: whatever route the flags take, and whatever is not a flag, ordinary stores come first.
+// After a fence: whatever route the flags take, and whatever is not a flag, ordinary stores come first. The number is
+// kept behind the fence, which would wait for that too.
 XIO_DEVICE xio_status_t meet_all(const xio_ctx_t& ctx, u64 epoch) {
+  store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, epoch);
   for (u32 round = 0; (u64{1} << round) < ctx.n_pes; ++round) {
     const xio_status_t status = barrier_round(ctx, round, epoch);
     if (status != XIO_OK) return status;
@@ -150,18 +187,20 @@ XIO_DEVICE xio_status_t meet_all(const xio_ctx_t& ctx, u64 epoch) {
 }
 
 XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
-  // Asked for first: it comes while quiet's fence waits.
-  const u64 epoch = next_epoch(ctx);
+  // Asked for first: it comes together with what quiet looks at.
+  const u64 last = last_epoch(ctx);
   // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
-  const xio_status_t mine = quiet_ctx(ctx);
-  const xio_status_t met = meet_all(ctx, epoch);
+  const xio_status_t mine = quiet_ctx<order::release>(ctx);
+  const xio_status_t met = meet_all(ctx, last + 1);
+  // With nobody to meet this is a quiet.
+  if (ctx.n_pes == 1) fence<scope::system, order::seq_cst>();
   return mine != XIO_OK ? mine : met;
 }
 
 XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx) {
-  const u64 epoch = next_epoch(ctx);
+  const u64 last = last_epoch(ctx);
   fence<scope::system, order::release>();
-  return meet_all(ctx, epoch);
+  return meet_all(ctx, last + 1);
 }
 
 template <class Group>
