@@ -29,7 +29,8 @@ XIO_DEVICE void barrier_init(u64* b) {
 }
 XIO_DEVICE void barrier_end(u64* b) { asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(b))); }
 
-// What one side wrote by ordinary stores is seen by the copy unit, and the other way round.
+// What was written by ordinary stores is seen by the copy unit. The other way round its completion is enough (PTX ISA,
+// "Async Proxy").
 XIO_DEVICE void between_proxies() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
 XIO_DEVICE void load_into(void* stage, const void* from, u32 bytes, u64* b) {
@@ -106,8 +107,8 @@ XIO_DEVICE xio_status_t copy(const world_view& w, unsigned char* to, const unsig
   const u32 used = p.count() < k_stages ? static_cast<u32>(p.count()) : k_stages;
   for (u32 i = 0; i < used; ++i) barrier_init(barriers + i);
   between_proxies();
+  // What the unit wrote is seen by ordinary loads, and by fences behind this, once it is known to be done.
   const bool done = p.run(w);
-  between_proxies();
   // Of a unit that does not answer nothing is taken back: its barriers stay what they are.
   for (u32 i = 0; done && i < used; ++i) barrier_end(barriers + i);
   return done ? XIO_OK : XIO_ERR_TIMEOUT;
