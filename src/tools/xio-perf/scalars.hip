@@ -113,20 +113,12 @@ __global__ void atomic_latency(work w) {
   keep(w, xio_quiet(w.ctx));
 }
 
-// Values that a thread loads before it stores the first of them: one by one, loads are what is waited for.
-constexpr unsigned k_values_ahead = 4;
-
 template <class T>
 __global__ void put_scalar_bandwidth(work w) {
-  const std::size_t count = w.bytes / sizeof(T), step = group_count(by_thread{});
-  const T* from = values<T>(w.src);
+  const std::size_t count = w.bytes / sizeof(T);
   streamed(w, [&](std::uint32_t) {
-    for (std::size_t e = group_index(by_thread{}); e < count; e += k_values_ahead * step) {
-      T v[k_values_ahead];
-      XIO_UNROLL for (unsigned k = 0; k < k_values_ahead; ++k) v[k] = from[e + k * step < count ? e + k * step : e];
-      XIO_UNROLL for (unsigned k = 0; k < k_values_ahead; ++k) if (e + k * step < count)
-          xio_p<T>(w.ctx, values<T>(w.dst) + e + k * step, v[k], w.peer);
-    }
+    for (std::size_t e = group_index(by_thread{}); e < count; e += group_count(by_thread{}))
+      xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
   });
 }
 
