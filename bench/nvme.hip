@@ -79,10 +79,10 @@ __global__ void steps(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, uin
     u64 ticket = 0, serial = 0;
     if (ring_reserve<nvme_codec>(lanes{1}, r, *c.world, ring_share{1, 0, 0, 0, k_block}, 1, &ticket, &serial) != XIO_OK)
       *wrong = 1;
+    const ring_turn turn = ring_try_turn(r);
     write_command(r, ticket, t, all);
-    ring_mark(r, ticket, 1);
     const u64 t2 = wall_clock();
-    ring_announce<nvme_codec>(r);
+    ring_publish<nvme_codec>(r, ticket, 1, turn);
     const u64 t3 = wall_clock();
     if (nvme_codec::wait(r, *c.world, ticket) != XIO_OK) *wrong = 1;
     const u64 t4 = wall_clock();

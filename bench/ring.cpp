@@ -6,8 +6,9 @@
 // A ring that a software device reads lies in pinned host memory; "done" is the same ops until all are complete, which
 // is the device's speed. A ring that nobody reads may lie in either memory; its entries are checked after each round.
 // latency: one lane posts one op and waits for it. Beside it a GPU and a host thread that pass a number to and fro
-// through pinned host memory, in the same rounds. RDMA: 8 bytes that travel in the entry; NVMe: reads of 512 bytes of a
-// file in /dev/shm. primitives: what the steps are made of. Medians of the rounds. One PE, no launcher.
+// through pinned host memory, in the same rounds, also after 64 bytes and a release as any queue needs them. RDMA: 8
+// bytes that travel in the entry; NVMe: reads of 512 bytes of a file in /dev/shm. primitives: what the steps are made
+// of. Medians of the rounds. One PE, no launcher.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -146,10 +147,10 @@ class echo {
   std::thread thread_;
 };
 
-double to_and_fro() {
-  xio::gpu::buffer words(1024, xio::gpu::place::shared), ticks(8, xio::gpu::place::shared);
+double to_and_fro(bool queue) {
+  xio::gpu::buffer words(1 << 18, xio::gpu::place::shared), ticks(8, xio::gpu::place::shared);
   const echo host(words.as<std::uint64_t>());
-  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, k_turns, ticks.as<std::uint64_t>()),
+  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, queue, k_turns, ticks.as<std::uint64_t>()),
         "the ping-pong's kernel");
   check(*ticks.as<std::uint64_t>() != 0, "the ping-pong's host thread");
   return us(*ticks.as<std::uint64_t>()) / k_turns;
@@ -163,28 +164,35 @@ op_times lone_ops(const ring_target& t, bool split) {
   return all;
 }
 
-void latencies(const settings& s, const ring_target& nic, const ring_target& drive) {
-  const ring_target* rings[] = {&nic, &drive};
-  const char* names[] = {"RDMA", "NVMe"};
-  std::vector<double> plain, whole[2], part[2][parts];
+struct timed_ring {
+  const char* name;
+  ring_target target;
+  std::vector<double> whole, part[parts];
+};
+
+void latencies(const settings& s, std::vector<timed_ring> rings) {
+  std::vector<double> plain, queue;
   for (unsigned i = 0; i <= s.rounds; ++i) {
-    const double turn = to_and_fro();
+    const double turn = to_and_fro(false), queue_turn = to_and_fro(true);
     if (i != 0) plain.push_back(turn);
-    for (int k = 0; k < 2; ++k) {
-      const op_times one = lone_ops(*rings[k], false);
-      const op_times split = lone_ops(*rings[k], true);
+    if (i != 0) queue.push_back(queue_turn);
+    for (timed_ring& r : rings) {
+      const op_times one = lone_ops(r.target, false);
+      const op_times split = lone_ops(r.target, true);
       if (i == 0) continue;  // warms up
-      whole[k].push_back(us(one.all) / k_turns);
-      for (int p = 0; p < parts; ++p) part[k][p].push_back(us(split.part[p]) / k_turns);
+      r.whole.push_back(us(one.all) / k_turns);
+      for (int p = 0; p < parts; ++p) r.part[p].push_back(us(split.part[p]) / k_turns);
     }
   }
   std::puts(
-      "\n| us | one op | beside the ping-pong | reserve | fill | mark | announce | wait "
-      "|\n|---|---|---|---|---|---|---|---|");
-  std::printf("| ping-pong | %.2f | 1 | | | | | |\n", median(plain));
-  for (int k = 0; k < 2; ++k) {
-    std::printf("| %s | %.2f | %.2f |", names[k], median(whole[k]), median(whole[k]) / median(plain));
-    for (const auto& p : part[k]) std::printf(" %.2f |", median(p));
+      "\n| us | one op | beside the ping-pong | reserve | fill | announce | wait |\n|---|---|---|---|---|---|---|");
+  const double unit = median(plain);
+  std::printf("| ping-pong | %.2f | 1 | | | | |\n", unit);
+  std::printf("| ping-pong after 64 bytes and a release | %.2f | %.2f | | | | |\n", median(queue),
+              median(queue) / unit);
+  for (const timed_ring& r : rings) {
+    std::printf("| %s | %.2f | %.2f |", r.name, median(r.whole), median(r.whole) / unit);
+    for (const auto& p : r.part) std::printf(" %.2f |", median(p));
     std::puts("");
   }
 }
@@ -225,7 +233,7 @@ settings parse(int argc, char** argv) {
 int main(int argc, char** argv) try {
   const settings s = parse(argc, argv);
   xio::gpu::init(0);
-  const nic_ring nic(k_nic_depth);
+  const nic_ring nic(xio::rdma::mlx5_family(), k_nic_depth), recordless(xio::rdma::mlx5_nodbr_family(), k_nic_depth);
   const drive_ring drive(k_drive_depth);
   if (s.wants("post")) {
     std::puts(
@@ -234,7 +242,10 @@ int main(int argc, char** argv) try {
     post_to(s, "RDMA", nic.target(), k_nic_depth, k_nic_depth);
     post_to(s, "NVMe", drive.target(), k_drive_depth, k_unread_drive_depth);
   }
-  if (s.wants("latency")) latencies(s, nic.target(), drive.target());
+  if (s.wants("latency"))
+    latencies(s, {{"RDMA", nic.target(), {}, {}},
+                  {"RDMA without a doorbell record", recordless.target(), {}, {}},
+                  {"NVMe", drive.target(), {}, {}}});
   if (s.wants("primitives")) primitives(s);
   return 0;
 } catch (const std::exception& e) {

@@ -29,8 +29,9 @@ __device__ xio_status_t post_read(const ring_target& t, u64 op, u64* ticket) {
   const piece all = piece_of(what, part_of(what, 0), 0);
   xio_status_t status = XIO_OK;
   for_each_key(reinterpret_cast<u64>(t.ring), [&](const lanes& group) {
-    status = ring_post<nvme_codec>(group, *t.ring, *t.world, ring_claim{1, 0, t.block_bytes}, ticket,
-                                   [&](u64 mine, bool) { write_command(*t.ring, mine, what, all); });
+    held_ring r = *t.ring;
+    status = ring_post<nvme_codec>(group, r, *t.world, ring_claim{1, 0, t.block_bytes}, ticket,
+                                   [&](u64 mine, bool) { write_command(r, mine, what, all); });
   });
   return status;
 }
@@ -89,17 +90,16 @@ __global__ void whole_ops(ring_target t, unsigned iterations, op_times* answer) 
 // The steps of ring_post_batch for one lane.
 template <class Codec, class Write, class Wait>
 __device__ void split_op(const ring_target& t, op_times* sum, const ring_share& share, Write&& write, Wait&& wait) {
-  const ring_view& r = *t.ring;
+  held_ring r = *t.ring;
   u64 clock[parts + 1], ticket = 0, serial = 0;
   clock[reserve] = wall_clock();
   sum->status = ring_reserve<Codec>(lanes{1}, r, *t.world, share, 1, &ticket, &serial);
   if (sum->status != XIO_OK) return;
+  const ring_turn turn = ring_try_turn(r);
   clock[fill] = wall_clock();
   write(ticket);
-  clock[mark] = wall_clock();
-  ring_mark(r, ticket, share.slots);
   clock[announce] = wall_clock();
-  ring_announce<Codec>(r);
+  ring_publish<Codec>(r, ticket, share.slots, turn);
   clock[complete] = wall_clock();
   sum->status = wait(ticket);
   clock[parts] = wall_clock();
@@ -131,11 +131,23 @@ __global__ void split_ops(ring_target t, unsigned iterations, op_times* answer) 
   *answer = sum;
 }
 
-__global__ void ping_pong_kernel(u64* ping, const u64* pong, unsigned iterations, u64* ticks) {
+// A line of its own for each turn, or one store would wait for the one before.
+__device__ void store_line(unsigned char* host, unsigned i) {
+  entry64 e;
+  for (u32& dw : e.dw) dw = i;
+  store_entry(host + 4096 + (i & 1023) * 64, e);
+}
+
+__global__ void ping_pong_kernel(u64* ping, const u64* pong, bool queue, unsigned iterations, u64* ticks) {
   const u64 start = wall_clock();
   u64 turn = 0;
   for (unsigned i = 1; i <= iterations; ++i) {
-    store<scope::system, order::relaxed>(ping, u64{i});
+    if (queue) {
+      store_line(reinterpret_cast<unsigned char*>(ping), i);
+      store<scope::system, order::release>(ping, u64{i});
+    } else {
+      store<scope::system, order::relaxed>(ping, u64{i});
+    }
     while (load<scope::system, order::relaxed>(pong) != i) {
       // A host that never answers ends the kernel, with no time at all.
       if (++turn > 100000000u) return;
@@ -143,13 +155,6 @@ __global__ void ping_pong_kernel(u64* ping, const u64* pong, unsigned iterations
     }
   }
   *ticks = wall_clock() - start;
-}
-
-// A line of its own for each turn, or one store would wait for the one before.
-__device__ void store_line(unsigned char* host, unsigned i) {
-  entry64 e;
-  for (u32& dw : e.dw) dw = i;
-  store_entry(host + 4096 + (i & 1023) * 64, e);
 }
 
 template <class Body>
@@ -189,6 +194,7 @@ __global__ void primitives_kernel(unsigned char* host, unsigned char* device, un
     store<scope::system, order::release>(far + 64, u64{i});
     store<scope::system, order::release>(far + 128, u64{i});
   });
+  ticks[11] = time_of(n, [&](unsigned i) { store<scope::system, order::release>(far + 64, u64{i}); });
   near[192] = at + add;
 }
 
@@ -211,8 +217,8 @@ bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_ti
   return ended();
 }
 
-bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, unsigned iterations, std::uint64_t* ticks) {
-  hipLaunchKernelGGL(ping_pong_kernel, dim3(1), dim3(1), 0, nullptr, ping, pong, iterations, ticks);
+bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, bool queue, unsigned iterations, std::uint64_t* ticks) {
+  hipLaunchKernelGGL(ping_pong_kernel, dim3(1), dim3(1), 0, nullptr, ping, pong, queue, iterations, ticks);
   return ended();
 }
 

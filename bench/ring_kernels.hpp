@@ -32,7 +32,7 @@ bool post_ops(const ring_target& to, unsigned waves, unsigned lanes, unsigned it
               wave_times* answer);
 
 // One lane posts one op and waits for it, again and again.
-enum part { reserve, fill, mark, announce, complete, parts };
+enum part { reserve, fill, announce, complete, parts };
 struct op_times {
   std::uint64_t part[parts];
   std::uint64_t all;
@@ -43,10 +43,11 @@ bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_ti
 
 // The GPU counts `ping` up, the host answers in `pong`: no more than a post and its completion must do. `ticks` for
 // all.
-bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, unsigned iterations, std::uint64_t* ticks);
+// queue: each time after 64 bytes more and a release, as any queue in host memory asks for.
+bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, bool queue, unsigned iterations, std::uint64_t* ticks);
 
 // What a ring's steps are made of, each `iterations` times by one lane: see primitive_names.
-constexpr unsigned k_primitives = 11;
+constexpr unsigned k_primitives = 12;
 inline constexpr const char* primitive_names[k_primitives] = {
     "load, GPU memory",
     "load acquire, GPU memory, agent",
@@ -59,6 +60,7 @@ inline constexpr const char* primitive_names[k_primitives] = {
     "the same, add acquire-release, GPU memory, agent",
     "the same, release store, host memory, system",
     "the same, two release stores, host memory, system",
+    "release store, host memory, system, and nothing before it",
 };
 bool time_primitives(unsigned char* host, unsigned char* device, unsigned iterations, std::uint64_t* ticks);
 

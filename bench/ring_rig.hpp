@@ -31,16 +31,16 @@ inline void must(xio_status_t status, const char* what) {
 // A queue pair of the software NIC, in pinned host memory; what it writes to is pinned host memory too.
 class nic_ring {
  public:
-  explicit nic_ring(std::uint32_t depth) : machine_(1), world_(sizeof(dev::world_view), gpu::place::device) {
+  nic_ring(const rdma::family& family, std::uint32_t depth)
+      : machine_(1), world_(sizeof(dev::world_view), gpu::place::device) {
     far_ = gpu::buffer(k_places * 8, gpu::place::shared);
     auto fabric = std::make_unique<model::rdma::shm_fabric>(gpu::payload(), k_chunk, 1);
     const auto base = reinterpret_cast<std::uint64_t>(far_.data());
     fabric->adopt(0, k_key, {base, far_.size(), far_.as<unsigned char>(), model::rdma::remote_write});
     nics_.push_back(std::make_shared<rdma::running_nic>(machine_, std::move(fabric), 1));
     const rdma::queue_request request{{true}, depth, 0, {}, 1};
-    const rdma::family& mlx5 = rdma::mlx5_family();
-    queues_ = std::make_unique<rdma::nic_queues>(nics_, request.peers, request,
-                                                 rdma::queue_style{&mlx5, k_chunk, 4096, 0, {}, 0, mlx5.inline_bytes});
+    queues_ = std::make_unique<rdma::nic_queues>(
+        nics_, request.peers, request, rdma::queue_style{&family, k_chunk, 4096, 0, {}, 0, family.inline_bytes});
     dev::ring_view& v = queues_->view_at(0, 0);
     v.remote_heap = base;
     v.remote_key = k_key;
@@ -120,7 +120,7 @@ class unread_ring {
   unread_ring(const ring_target& like, std::uint32_t depth, gpu::place where)
       : target_(like),
         state_(sizeof(dev::ring_state), gpu::place::device),
-        sequence_(depth * sizeof(std::uint32_t), gpu::place::device),
+        marks_(depth * sizeof(std::uint64_t), gpu::place::device),
         slots_(depth * std::size_t{64}, where),
         words_(256, gpu::place::shared),
         view_(sizeof(dev::ring_view), gpu::place::device) {
@@ -128,7 +128,7 @@ class unread_ring {
     gpu::copy(&v, like.ring, sizeof v);
     is_storage_ = v.kind == dev::ring_kind::nvme;
     v.state = state_.as<dev::ring_state>();
-    v.sequence = sequence_.as<std::uint32_t>();
+    v.marks = marks_.as<std::uint64_t>();
     v.slots = slots_.as<unsigned char>();
     v.depth = depth;
     v.depth_log2 = static_cast<std::uint32_t>(__builtin_ctz(depth));
@@ -177,7 +177,7 @@ class unread_ring {
 
  private:
   ring_target target_;
-  gpu::buffer state_, sequence_, slots_, words_, op_words_, view_;
+  gpu::buffer state_, marks_, slots_, words_, op_words_, view_;
   dev::ring_view wanted_;
   bool is_storage_;
 };

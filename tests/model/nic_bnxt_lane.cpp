@@ -53,7 +53,7 @@ class lane_rig {
         nic_(fabric(), 5),
         family_(xio::rdma::bnxt_family()),
         state_(sizeof(ring_state), place::device),
-        sequence_(s.depth * sizeof(u32), place::device),
+        marks_(s.depth * sizeof(u64), place::device),
         slots_(s.depth * std::size_t{family_.slot_bytes}, place::shared),
         completion_(family_.completion_bytes(xio::rdma::completion_depth(family_, s.depth, 0)), place::shared),
         side_(family_.side_bytes(s.depth), place::shared),
@@ -97,7 +97,7 @@ class lane_rig {
 
   void lay_out(const shape& s) {
     view_.state = state_.as<ring_state>();
-    view_.sequence = sequence_.as<u32>();
+    view_.marks = marks_.as<u64>();
     view_.slots = slots_.as<unsigned char>();
     view_.depth = s.depth;
     view_.depth_log2 = lowest_bit(s.depth);
@@ -108,7 +108,6 @@ class lane_rig {
     view_.cq_doorbell = reinterpret_cast<u32*>(bells_.as<u64>() + 16);
     view_.completion = completion_.as<unsigned char>();
     view_.side = side_.as<unsigned char>();
-    for (u32 i = 0; i < s.depth; ++i) view_.sequence[i] = static_cast<u32>(s.ticket_start / s.depth);
     ring_state& state = this->state();
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
@@ -121,7 +120,7 @@ class lane_rig {
   buffer near_, far_;
   m::nic nic_;
   const xio::rdma::family& family_;
-  buffer state_, sequence_, slots_, completion_, side_, bells_;
+  buffer state_, marks_, slots_, completion_, side_, bells_;
   ring_view view_{};
   world_view world_{};
   u32 lkey_ = 0;

@@ -54,7 +54,7 @@ class lane_rig {
         nic_(fabric(), 5),
         family_(s.queued ? xio::rdma::ionic_v1_family() : xio::rdma::ionic_family()),
         state_(sizeof(ring_state), place::device),
-        sequence_(s.depth * sizeof(u32), place::device),
+        marks_(s.depth * sizeof(u64), place::device),
         slots_(s.depth * std::size_t{family_.slot_bytes}, place::shared),
         completion_(family_.completion_bytes(xio::rdma::completion_depth(family_, s.depth, 0)), place::shared),
         bells_(2 * 128, place::shared),
@@ -97,7 +97,7 @@ class lane_rig {
 
   void lay_out(const shape& s) {
     view_.state = state_.as<ring_state>();
-    view_.sequence = sequence_.as<u32>();
+    view_.marks = marks_.as<u64>();
     view_.slots = slots_.as<unsigned char>();
     view_.depth = s.depth;
     view_.depth_log2 = lowest_bit(s.depth);
@@ -107,7 +107,6 @@ class lane_rig {
     view_.doorbell = bells_.as<u64>();
     view_.cq_doorbell = reinterpret_cast<u32*>(bells_.as<u64>() + 16);
     view_.completion = completion_.as<unsigned char>();
-    for (u32 i = 0; i < s.depth; ++i) view_.sequence[i] = static_cast<u32>(s.ticket_start / s.depth);
     ring_state& state = this->state();
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
@@ -121,7 +120,7 @@ class lane_rig {
   buffer near_, far_;
   m::nic nic_;
   const xio::rdma::family& family_;
-  buffer state_, sequence_, slots_, completion_, bells_;
+  buffer state_, marks_, slots_, completion_, bells_;
   ring_view view_{};
   world_view world_{};
   u32 lkey_ = 0;

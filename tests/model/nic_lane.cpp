@@ -3,6 +3,7 @@
 // this runs on the host platform only; nic_wave does it with kernels.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -368,8 +369,10 @@ TEST(NicCodec, AFlushedEntryCompletesNothing) {
   cqe[55] = 0x05;
   cqe[61] = 4;
   cqe[63] = 13 << 4;
+  u64 marks[8] = {};
   ring_view r{};
   r.state = &state;
+  r.marks = marks;
   r.slots = slots;
   r.depth = 8;
   r.depth_log2 = 3;
@@ -385,8 +388,10 @@ TEST(NicCodec, ANonsenseCompletionIsAnError) {
   state.issued = state.published = 2;
   alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
   for (int i = 0; i < 8; ++i) slots[64 * i + 7] = 3;
+  u64 marks[8] = {};
   ring_view r{};
   r.state = &state;
+  r.marks = marks;
   r.slots = slots;
   r.depth = 8;
   r.depth_log2 = 3;
@@ -396,6 +401,57 @@ TEST(NicCodec, ANonsenseCompletionIsAnError) {
   EXPECT_EQ(state.completed, 0u);
   EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
   EXPECT_EQ(state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter);
+}
+
+// How long an entry is comes from beside it, not from the slot, which may lie in memory that is slow to read; and what
+// lies there is nobody's mark.
+TEST(NicCodec, TheLengthOfAnEntryIsKeptBesideIt) {
+  ring_state state{};
+  state.issued = state.published = 6;
+  alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
+  u64 marks[8] = {};
+  ring_view r{};
+  r.state = &state;
+  r.marks = marks;
+  r.slots = slots;
+  r.depth = 8;
+  r.depth_log2 = 3;
+  r.completion = cqe;
+  rdma::work w{};
+  w.what = rdma::verb::write;
+  w.from = rdma::payload::gathered;
+  w.bytes = 64;
+  ASSERT_EQ(mlx5_codec::slots(w), 2u);
+  mlx5_codec::encode(r, 3, 0, true, w);
+  EXPECT_EQ(ring_scan(r, 3), 3u);
+  EXPECT_EQ(ring_kept_length(r, 3), 2u);
+  EXPECT_EQ(ring_kept_length(r, 11), 0u) << "of the lap before";
+  std::memset(slots, 0x3f, sizeof slots);
+  cqe[61] = 3;
+  mlx5_codec::drain(r);
+  EXPECT_EQ(state.completed, 5u);
+  EXPECT_EQ(state.failed, 0u);
+}
+
+// Ticket, length; the ring's end; a hole; the lap before; memory of zeroes.
+TEST(NicCodec, AScanEndsAtTheFirstBatchThatIsNotMarked) {
+  u64 marks[16] = {};
+  ring_view r{};
+  r.marks = marks;
+  r.depth = 16;
+  for (const u64 base : {u64{0}, u64{1} << 40, (u64{1} << 47) - 16}) {
+    std::fill_n(marks, 16, u64{0});
+    EXPECT_EQ(ring_scan(r, base), base);
+    marks[3] = ring_mark_of(base + 3, 9);
+    marks[12] = ring_mark_of(base + 12, 1);
+    marks[13] = ring_mark_of(base + 13, 6);  // to slot 2 of the next lap
+    marks[4] = ring_mark_of(base + 4, 1);    // inside a batch: nobody looks
+    EXPECT_EQ(ring_scan(r, base), base);
+    EXPECT_EQ(ring_scan(r, base + 3), base + 19);
+    EXPECT_EQ(ring_scan(r, base + 19), base + 19) << "the mark of the lap before";
+    marks[3] = ring_mark_of(base + 19, 1);
+    EXPECT_EQ(ring_scan(r, base + 13), base + 20);
+  }
 }
 
 }  // namespace

@@ -7,8 +7,9 @@
  * wait, which spin reports as an invalid end state); credits never exceed the depth.
  *
  * One step here is one atomic access there, under sequential consistency: that acquire and release suffice is for
- * ThreadSanitizer and tests/unit/ring_stress to say. A lap's mark is one bit here and 32 bits there: if one bit that
- * wraps all the time is enough, 32 are. A loop that spins is a wait for what would end it.
+ * ThreadSanitizer and tests/unit/ring_stress to say. A mark's ticket has 8 bits here and 47 there, and neither comes
+ * round. Marks that are looked at together there are looked at in turn here: all looks come after the count that the
+ * ringer compares with, so a wave that it counts is seen in any order. A loop that spins is a wait for what would end it.
  *
  * -DBROKEN=n makes a mistake that the proof must find; ring_pml.sh checks that it does. */
 
@@ -28,13 +29,7 @@
 #define BROKEN 0
 #endif
 
-/* Marks start as 0; the first lap's is 1. */
-#if BROKEN == 6 /* 6: the marks of a fresh ring look like this lap's */
-#define START DEPTH
-#else
 #define START (2 * DEPTH)
-#endif
-#define LAP(t) ((((t) / DEPTH) + 1) % 2)
 #define AT(t) ((t) % DEPTH)
 
 /* ring_state */
@@ -44,7 +39,14 @@ byte pending = 0;
 byte published = START;
 bit reaping = 0;
 byte completed = START;
-bit sequence[DEPTH];
+/* A batch's mark, at its first slot: its ticket + 1, and how many slots it has. */
+#if BROKEN == 6 /* 6: a fresh ring looks marked */
+byte marked[DEPTH] = START + 1;
+byte length[DEPTH] = 1;
+#else
+byte marked[DEPTH];
+byte length[DEPTH];
+#endif
 
 /* what the device sees */
 byte slots[DEPTH];   /* ticket + 1 of a whole entry; 0: none, or half written */
@@ -126,38 +128,95 @@ inline ring_doorbell() {
   }
 }
 
-/* ring_announce */
-inline announce() {
-  atomic { had = (pending != 0); pending++ }
-  if
-  :: !had ->
-    seen = 1;
+/* ring_serve: [from, to) is complete */
+inline serve() {
+  seen = 1;
+  do
+  :: if
+    :: to != from ->
+      ring_doorbell();
+      published = to
+    :: else
+    fi;
+    from = to;
     do
-    :: atomic { from = published; to = from };
-      do
-      :: atomic { sequence[AT(to)] == LAP(to) -> to++ }
-      :: atomic { sequence[AT(to)] != LAP(to) -> break }
-      od;
-      if
-      :: to != from ->
-        ring_doorbell();
-        published = to
-      :: else
-      fi;
+    :: atomic { marked[AT(to)] == to + 1 -> to = to + length[AT(to)] }
+    :: atomic { marked[AT(to)] != to + 1 -> break }
+    od;
+    if
+    :: to != from
+    :: else ->
       atomic {
-        from = 0;
-        to = 0;
         if
 #if BROKEN == 2 /* 2: leaves without looking whether somebody came */
-        :: true -> pending = 0; seen = 0; break
+        :: true -> pending = 0; seen = 0; from = 0; to = 0; break
 #else
-        :: pending == seen -> pending = 0; seen = 0; break
+        :: pending == seen -> pending = 0; seen = 0; from = 0; to = 0; break
         :: else -> seen = pending
 #endif
         fi
       }
-    od
-  :: else -> had = 0
+    fi
+  od
+}
+
+/* ring_try_turn */
+inline try_turn() {
+  atomic {
+    mine = (pending == 0);
+    if
+    :: mine -> pending = 1
+    :: else
+    fi
+  };
+  before = published
+}
+
+inline mark() {
+  atomic { marked[AT(t)] = t + 1; length[AT(t)] = n }
+}
+
+/* ring_publish without the mark of who is not next: serves, or counts and leaves the serving to the ringer. */
+inline count() {
+  if
+  :: mine -> atomic { mine = 0; before = 0; from = published; to = from }; serve()
+  :: else ->
+    atomic { had = (pending != 0); pending++; before = 0 };
+    if
+    :: !had -> atomic { from = published; to = from }; serve()
+    :: else -> had = 0
+    fi
+  fi
+}
+
+/* ring_publish */
+inline publish() {
+  if
+#if BROKEN == 8 /* 8: the ringer does not ask what is before its own batch */
+  :: mine ->
+#else
+  :: mine && before == t ->
+#endif
+    atomic { mine = 0; before = 0; from = t; to = t + n };
+#if BROKEN == 7 /* 7: the ringer leaves after its own batch unless somebody has counted meanwhile */
+    ring_doorbell();
+    published = to;
+    atomic {
+      from = to;
+      had = (pending == 1);
+      if
+      :: had -> pending = 0; from = 0; to = 0
+      :: else
+      fi
+    };
+    if
+    :: had -> had = 0
+    :: else -> serve()
+    fi
+#else
+    serve()
+#endif
+  :: else -> mark(); count()
   fi
 }
 
@@ -176,18 +235,11 @@ inline fill() {
   }
 }
 
-inline mark() {
-  sequence[AT(t)] = LAP(t);
-  if
-  :: n == 2 -> sequence[AT(t + 1)] = LAP(t + 1)
-  :: else
-  fi
-}
-
 /* ring_post_batch, OPS times, and ring_quiet */
 active [POSTERS] proctype poster() {
   byte ops = 0, n = 1, t, i, seen, from, to;
-  bit had, got;
+  byte before;
+  bit had, got, mine;
   do
   :: ops < OPS ->
     if
@@ -198,12 +250,13 @@ active [POSTERS] proctype poster() {
     fi;
     take_credits();
     atomic { t = issued; issued = issued + n };
+    try_turn();
 #if BROKEN == 1 /* 1: counts before it marks */
-    fill(); announce(); mark();
+    fill(); count(); mark();
 #elif BROKEN == 4 /* 4: marks before it fills */
-    mark(); fill(); announce();
+    mark(); fill(); count();
 #else
-    fill(); mark(); announce();
+    fill(); publish();
 #endif
     atomic { ops++; t = 0; n = 1 }
   :: else -> break

@@ -6,7 +6,7 @@
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1
 : "${all:?}"
-for family in ${FAMILIES-mlx5_cq bnxt ionic ionic_v1 ernic proxy}; do
+for family in ${FAMILIES-mlx5_cq mlx5_nodbr bnxt ionic ionic_v1 ernic proxy}; do
   echo "family $family"
   export XIO_NIC_FAMILY=$family
   # shellcheck disable=SC2086  # a list

@@ -290,7 +290,7 @@ struct copy_queue {
   copy_queue() {
     state.credits = k_depth;
     view.state = &state;
-    view.sequence = sequence;
+    view.marks = marks;
     view.slots = reinterpret_cast<unsigned char*>(slots);
     view.depth = k_depth;
     view.depth_log2 = 3;
@@ -302,7 +302,7 @@ struct copy_queue {
     view.personality = xio::wire::sdma::gen_9_0a;
   }
   ring_state state{};
-  u32 sequence[k_depth] = {};
+  u64 marks[k_depth] = {};
   u32 slots[k_depth][16] = {};
   alignas(8) u64 doorbell = 0;
   alignas(8) u64 written = 0;

@@ -152,7 +152,7 @@ TEST(hdp_world, flushes_after_reads_of_a_drive) {
 
 // Where entries are numbered by packets, and where one entry is several slots.
 TEST(hdp_world, reads_back_by_every_family) {
-  for (const char* family : {"mlx5", "mlx5_cq", "bnxt", "ionic", "ionic_v1", "ernic", "proxy"})
+  for (const char* family : {"mlx5", "mlx5_cq", "mlx5_nodbr", "bnxt", "ionic", "ionic_v1", "ernic", "proxy"})
     in_worlds(
         "rdma-read",
         [&](int pe, world& w, xio_ctx_t ctx) {

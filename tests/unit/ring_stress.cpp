@@ -26,14 +26,14 @@ class ring_under_test {
  public:
   ring_under_test(u32 depth, u64 start, u32 ops)
       : state_(sizeof(ring_state), xio::gpu::place::device),
-        sequence_(depth * sizeof(u32), xio::gpu::place::device),
+        marks_(depth * sizeof(u64), xio::gpu::place::device),
         slots_(depth * 64, xio::gpu::place::shared),
         words_(sizeof(shared_words), xio::gpu::place::shared),
         consumed_(start),
         start_(start),
         seen_(ops) {
     view_.state = state_.as<ring_state>();
-    view_.sequence = sequence_.as<u32>();
+    view_.marks = marks_.as<u64>();
     view_.slots = slots_.as<unsigned char>();
     view_.completion = words_.as<unsigned char>();
     view_.depth = depth;
@@ -42,8 +42,6 @@ class ring_under_test {
     state.issued = state.published = state.completed = start;
     state.credits = depth;
     xio::gpu::put_value(view_.state, state);
-    const std::vector<u32> marks(depth, static_cast<u32>(start / depth));  // the lap before start's is number + 1
-    xio::gpu::copy(view_.sequence, marks.data(), marks.size() * sizeof(u32));
     words()->doorbell = start;
     words()->fence = static_cast<u32>(start);
     thread_ = std::thread([this] { consume(); });
@@ -118,7 +116,7 @@ class ring_under_test {
     if (e[3] == k_ends_batch) __atomic_store_n(&words()->fence, static_cast<u32>(ticket + 1), __ATOMIC_RELEASE);
   }
 
-  xio::gpu::buffer state_, sequence_, slots_, words_;
+  xio::gpu::buffer state_, marks_, slots_, words_;
   ring_view view_{};
   u64 consumed_;
   u64 start_;

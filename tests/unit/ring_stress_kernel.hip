@@ -33,7 +33,7 @@ struct test_codec {
     const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
     const u32 ahead = fence - static_cast<u32>(completed);
     dawdle(mix(fence) % 4);
-    if (ahead != 0) ring_complete(r, completed + ahead);
+    if (ahead != 0) ring_complete(r, completed, completed + ahead);
   }
   XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
 };

@@ -108,8 +108,7 @@ XIO_OUT_OF_LINE xio_status_t hdp_wait_below(const ring_view& r, u64 upto, const 
 
 template <class Codec>
 XIO_DEVICE void hdp_announce(const ring_view& r, u64 ticket, u32 slots) {
-  ring_mark(r, ticket, slots);
-  ring_announce<Codec>(r);
+  ring_publish<Codec>(r, ticket, slots, ring_turn{});
 }
 
 // The FENCE behind the packet says that it is done.
@@ -138,8 +137,7 @@ XIO_DEVICE rdma::work hdp_line_read(const ring_view& r, const ctx_view& c) {
 XIO_OUT_OF_LINE void hdp_post_read(const ctx_view& c, const ring_view& r, u64 ticket, u64 serial, u32 slots) {
   rdma::with_family(r, [&](auto family) {
     decltype(family)::encode(r, ticket, serial, true, hdp_line_read(r, c));
-    ring_mark(r, ticket, slots);
-    ring_announce<decltype(family)>(r);
+    ring_publish<decltype(family)>(r, ticket, slots, ring_turn{});
   });
 }
 

@@ -88,7 +88,7 @@ struct ionic_codec {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_count, completed);
       return false;
     }
-    if (ahead != 0) ring_complete(r, completed + ahead);
+    if (ahead != 0) ring_complete(r, completed, completed + ahead);
     return true;
   }
 
@@ -110,7 +110,7 @@ struct ionic_codec {
       good = counted <= ahead ? counted : 0;
     }
     if (ahead >= load<scope::agent, order::relaxed>(&r.state->issued) - completed) ahead = good = 0;
-    if (good != 0) ring_complete(r, completed + good);
+    if (good != 0) ring_complete(r, completed, completed + good);
     ring_fail(r, XIO_ERR_TRANSPORT, why, completed + ahead);
   }
 

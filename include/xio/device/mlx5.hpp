@@ -25,8 +25,9 @@ struct mlx5_codec {
 
   XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
 
+  // A queue pair may have been made without a doorbell record (QPC send_dbr_mode = NO_DBR_EXT): one release less.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    store<scope::system, order::release>(r.record, wire::mlx5::record_value(to));
+    if (r.record != nullptr) store<scope::system, order::release>(r.record, wire::mlx5::record_value(to));
     store<scope::system, order::release>(r.doorbell, wire::mlx5::doorbell_value(to, r.id));
   }
 
@@ -41,14 +42,15 @@ struct mlx5_codec {
   XIO_DEVICE static void drain_collapsed(const ring_view& r) {
     const u32* cqe = reinterpret_cast<const u32*>(r.completion);
     ring_state* s = r.state;
+    // Before the CQE, which takes longer.
+    const u64 before = load<scope::agent, order::relaxed>(&s->cq_head);
+    const u64 completed = load<scope::agent, order::relaxed>(&s->completed);
     // One aligned load: opcode and counter belong together.
     const u32 word = load<scope::system, order::acquire>(cqe + wire::mlx5::k_cqe_state_at);
     const u32 opcode = wire::mlx5::cqe_state_opcode(word);
     if (opcode == wire::mlx5::cqe_invalid) return;
     const u32 counter = wire::mlx5::cqe_state_counter(word);
-    if (opcode == wire::mlx5::cqe_request && load<scope::agent, order::relaxed>(&s->cq_head) == counter + u64{1})
-      return;
-    const u64 completed = load<scope::agent, order::relaxed>(&s->completed);
+    if (opcode == wire::mlx5::cqe_request && before == counter + u64{1}) return;
     const u64 flying = load<scope::agent, order::relaxed>(&s->issued) - completed;
     // The counter names the WQE's first slot: it is the first ticket from `completed` on with those 16 bits.
     const u64 first = completed + ((counter - static_cast<u32>(completed)) & 0xffff);
@@ -56,7 +58,7 @@ struct mlx5_codec {
       const u64 upto = first + slots_of(r, first);
       if (upto - completed > flying) return ring_fail(r, XIO_ERR_TRANSPORT, k_strange_counter | counter, completed);
       store<scope::agent, order::relaxed>(&s->cq_head, counter + u64{1});
-      ring_complete(r, upto);
+      ring_complete(r, completed, upto);
     } else if (opcode == wire::mlx5::cqe_request_error || opcode == wire::mlx5::cqe_response_error) {
       fail(r, cqe, word, completed, first - completed < flying ? first : completed);
     } else {
@@ -93,6 +95,7 @@ struct mlx5_codec {
   XIO_DEVICE static u32 packets(const ring_view&, const rdma::work&) { return 0; }
 
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64, bool ask, const rdma::work& w) {
+    if (ask) ring_keep_length(r, ticket, slots(w));
     entry64 e;
     for (u32& dw : e.dw) dw = 0;
     wire::mlx5::put_control(e.dw, opcode_of(w), opmod_of(w), static_cast<u32>(ticket), r.id, segments_of(w),
@@ -126,7 +129,7 @@ struct mlx5_codec {
     if (opcode == wire::mlx5::cqe_request) {
       const u64 upto = first + slots_of(r, first);
       if (upto - completed <= flying) {
-        ring_complete(r, upto);
+        ring_complete(r, completed, upto);
         return true;
       }
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_counter | counter, completed);
@@ -209,9 +212,10 @@ struct mlx5_codec {
     for (u32 i = 0; i < 9; ++i) slot[i] = e.dw[i];
   }
 
-  // A WQE has up to 4 segments per slot; its control segment says how many. The slot is not reused before its
-  // completion was consumed.
+  // As it was kept; a CQE that nobody asked for names another WQE, whose control segment says how many segments it has:
+  // up to 4 per slot. The slot is not reused before its completion was consumed.
   XIO_DEVICE static u32 slots_of(const ring_view& r, u64 ticket) {
+    if (const u32 kept = ring_kept_length(r, ticket); kept != 0) return kept;
     const u32* dw = reinterpret_cast<const u32*>(ring_slot(r, ticket, wire::mlx5::k_block_bytes));
     return wire::mlx5::blocks(wire::be32(load<scope::system, order::relaxed>(dw + 1)) & 0x3f);
   }
@@ -225,7 +229,7 @@ struct mlx5_codec {
     if (load<scope::system, order::relaxed>(cqe + wire::mlx5::k_cqe_state_at) != word) return;
     const u32 code = wire::mlx5::cqe_syndrome(why);
     if (code == wire::mlx5::flushed) failed = completed;
-    if (failed != completed) ring_complete(r, failed);
+    if (failed != completed) ring_complete(r, completed, failed);
     ring_fail(r, XIO_ERR_TRANSPORT, code | (wire::mlx5::cqe_vendor_syndrome(why) << 8), failed);
   }
 };

@@ -60,8 +60,6 @@ struct nvme_codec {
 
   // Whether a register was written: with shadow doorbells (NVMe base 2.0, B.5) only where the drive asks for it.
   XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
-    // Cumulative: covers the entries of every lane whose mark the caller has acquired.
-    fence<scope::system, order::release>();
     const u32 mask = r.depth - 1;
     const u32 tail = static_cast<u32>(to) & mask;
     if (r.record != nullptr &&
@@ -73,24 +71,37 @@ struct nvme_codec {
 
   // One lap of the CQ at most.
   XIO_DEVICE static void drain(const ring_view& r) {
+    constexpr u32 together = 4;
     ring_state* s = r.state;
-    u64 head = load<scope::agent, order::relaxed>(&s->cq_head);
-    const u64 end = head + r.cq_depth;
+    const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
+    u64 head = first;
     bool sound = true;
-    while (sound && head < end) {
-      u64 to = head;
-      while (to < end && ready(r, to)) ++to;
-      if (to == head) break;
-      // The phases first, then the rest of the entries and the data that they stand for: entries are written in
-      // order, so one acquire of the last covers all.
-      load<scope::system, order::acquire>(entry(r, to - 1) + 3);
-      const i64 run = static_cast<i64>(to - head);
-      for (; sound && head < to; ++head) sound = retire(r, entry(r, head));
+    while (sound && head - first < r.cq_depth) {
+      u32 word[together];
+      XIO_UNROLL
+      for (u32 i = 0; i < together; ++i)
+        word[i] = load<scope::system, k_acquire_by_fence>(entry(r, head + i) + k_state_at);
+      u32 run = 0;
+      XIO_UNROLL
+      for (u32 i = 0; i < together; ++i)
+        if (run == i && is_new(r, head + i, word[i])) ++run;
+      if (run == 0) break;
+      // The phases first, then the rest of the entries and the data that they stand for.
+      fence_after_loads<scope::system>();
+      fence_before_stores<scope::agent>();
+      XIO_ROLLED
+      for (u32 i = 0; i < run && sound; ++i) {
+        sound = retire(r, entry(r, head + i), word[0]);
+        XIO_UNROLL
+        for (u32 k = 1; k < together; ++k) word[k - 1] = word[k];  // an index would put them into scratch memory
+      }
+      head += run;
       store<scope::agent, order::relaxed>(&s->cq_head, head);
-      fetch_add<scope::agent, order::release>(&s->credits, run);
+      fetch_add<scope::agent, k_release_by_fence>(&s->credits, static_cast<i64>(run));
       ring_cq(r, head);
+      if (run < together) break;  // a look at host memory takes a microsecond
     }
-    advance(r);
+    if (head != first) advance(r);
   }
 
   // Of one command: XIO_OK, XIO_PENDING, XIO_ERR_STORAGE, or the failure of the queue.
@@ -110,11 +121,13 @@ struct nvme_codec {
   }
 
   // Waits for one command. The caller sees what the drive wrote.
-  XIO_DEVICE static xio_status_t wait(const ring_view& r, const world_view& w, u64 ticket) {
+  XIO_DEVICE static xio_status_t wait(const ring_view& ring, const world_view& w, u64 ticket) {
+    held_ring r = ring;
     const deadline end = deadline::in(w);
     xio_status_t status;
-    while ((status = test(r, ticket)) == XIO_PENDING) {
-      ring_reap<nvme_codec>(r);
+    for (bool first = true; (status = test(r, ticket)) == XIO_PENDING; first = false) {
+      if (first || load<scope::agent, order::relaxed>(&r.state->reaping) == 0)
+        (void)ring_reap_until<nvme_codec>(r, [&] { return is_done(r, ticket); });
       if ((status = test(r, ticket)) != XIO_PENDING) break;
       pause();
       if (!end.passed()) continue;
@@ -181,16 +194,22 @@ struct nvme_codec {
     return reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * 4;
   }
 
+  // The dword that holds phase, command id and status.
+  static constexpr u32 k_state_at = 3;
+
   // The phase tag of the first lap is 1 on a zeroed CQ and turns with every lap.
-  XIO_DEVICE static bool ready(const ring_view& r, u64 head) {
-    const u32 want = static_cast<u32>(~(head >> r.cq_depth_log2)) & 1;
-    return wire::nvme::cqe_phase(load<scope::system, order::relaxed>(entry(r, head) + 3)) == want;
+  XIO_DEVICE static bool is_new(const ring_view& r, u64 head, u32 dw3) {
+    return wire::nvme::cqe_phase(dw3) == (static_cast<u32>(~(head >> r.cq_depth_log2)) & 1);
   }
 
-  // False: the drive named a command that is not in flight.
-  XIO_DEVICE static bool retire(const ring_view& r, const u32* cqe) {
+  XIO_DEVICE static bool is_done(const ring_view& r, u64 ticket) {
+    const u32 word = load<scope::agent, order::relaxed>(&r.op_words[cid(r, ticket)]);
+    return (word & ~(k_done - 1)) == ((generation(r, ticket) << 16) | k_done);
+  }
+
+  // False: the drive named a command that is not in flight. Behind a fence_before_stores.
+  XIO_DEVICE static bool retire(const ring_view& r, const u32* cqe, u32 dw3) {
     ring_state* s = r.state;
-    const u32 dw3 = load<scope::system, order::relaxed>(cqe + 3);
     const u32 id = wire::nvme::cqe_cid(dw3);
     const u32 status = wire::nvme::cqe_status(dw3);
     const u64 low = load<scope::agent, order::relaxed>(&s->completed);
@@ -201,8 +220,11 @@ struct nvme_codec {
       ring_fail(r, XIO_ERR_TRANSPORT, dw3, ticket);
       return false;
     }
-    if (status != 0) record(r, ticket, status, load<scope::system, order::relaxed>(cqe));
-    store<scope::agent, order::release>(&r.op_words[id], done | status);
+    if (status != 0) {
+      record(r, ticket, status, load<scope::system, order::relaxed>(cqe));
+      fence_before_stores<scope::agent>();
+    }
+    store<scope::agent, k_release_by_fence>(&r.op_words[id], done | status);
     return true;
   }
 
@@ -248,9 +270,7 @@ struct nvme_codec {
   XIO_DEVICE static void advance(const ring_view& r) {
     const u64 from = load<scope::agent, order::relaxed>(&r.state->completed);
     u64 low = from;
-    while ((load<scope::agent, order::relaxed>(&r.op_words[cid(r, low)]) & ~(k_done - 1)) ==
-           ((generation(r, low) << 16) | k_done))
-      ++low;
+    while (is_done(r, low)) ++low;
     if (low != from) store<scope::agent, order::release>(&r.state->completed, low);
   }
 };

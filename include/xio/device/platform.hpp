@@ -197,6 +197,24 @@ XIO_DEVICE void fence() {
 #endif
 }
 
+// Several accesses that share one fence: loads, then fence_after_loads; fence_before_stores, then stores. On the host,
+// where orders are free and ThreadSanitizer knows nothing of fences, each has its own order.
+#if defined(XIO_ON_HOST)
+constexpr order k_acquire_by_fence = order::acquire;
+constexpr order k_release_by_fence = order::release;
+#else
+constexpr order k_acquire_by_fence = order::relaxed;
+constexpr order k_release_by_fence = order::relaxed;
+#endif
+template <scope S>
+XIO_DEVICE void fence_after_loads() {
+  if constexpr (k_acquire_by_fence == order::relaxed) fence<S, order::acquire>();
+}
+template <scope S>
+XIO_DEVICE void fence_before_stores() {
+  if constexpr (k_release_by_fence == order::relaxed) fence<S, order::release>();
+}
+
 // The same pointer, and the compiler may know that it is neither to memory of a workgroup nor of a thread. Accesses
 // that could be to any need more instructions, atomics above all.
 template <class T>

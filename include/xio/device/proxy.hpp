@@ -27,7 +27,7 @@ struct proxy_codec {
     const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
     if (count - completed > load<scope::agent, order::relaxed>(&r.state->issued) - completed)
       return ring_fail(r, XIO_ERR_TRANSPORT, k_strange_count, completed);
-    if (count != completed) ring_complete(r, count);
+    if (count != completed) ring_complete(r, completed, count);
     if (failure != 0)
       ring_fail(r, XIO_ERR_TRANSPORT, static_cast<u32>(failure) | (static_cast<u32>(failure >> 32) << 8), count);
   }

@@ -56,12 +56,13 @@ XIO_DEVICE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last
 }
 
 // Out of line: one copy of every family's code in a kernel, however many ops it calls.
-XIO_OUT_OF_LINE xio_status_t post_job(const world_view& w, const ring_view& r, const job& j, u64* ticket) {
+XIO_OUT_OF_LINE xio_status_t post_job(const world_view& w, const ring_view& ring, const job& j, u64* ticket) {
+  held_ring r = ring;
   return with_family(r, [&](auto family) {
     using family_codec = decltype(family);
     xio_status_t status = XIO_OK;
     const ring_claim claim = claim_of<family_codec>(r, j);
-    for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
+    for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
       status = ring_post<family_codec>(group, r, w, claim, ticket, [&](u64 at, bool last, u64 serial = 0) {
         encode_job<family_codec>(r, at, serial, last, j);
       });
@@ -84,7 +85,8 @@ XIO_DEVICE xio_status_t post_for(const ctx_view& c, const ring_view& r, const jo
   return status;
 }
 
-XIO_DEVICE xio_status_t wait_below(const ring_view& r, u64 upto, const world_view& w) {
+XIO_DEVICE xio_status_t wait_below(const ring_view& ring, u64 upto, const world_view& w) {
+  held_ring r = ring;
   return with_family(r, [&](auto family) { return ring_wait_below<decltype(family)>(r, upto, w); });
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The ring: one lock-free queue of fixed-size entries with a doorbell, for every engine.
 //
-// post:   take credits (a credit is a free slot) -> take tickets -> lanes fill their slots in parallel ->
-//         mark each slot's lap -> one of the posters rings for everybody.
+// post:   take credits (a credit is a free slot) -> take tickets -> try to become the ringer -> lanes fill their slots
+//         in parallel -> the ringer rings, for its own batch at once if nothing is missing before it; others mark
+//         theirs and count, and the ringer rings for everybody.
 // reap:   whoever waits drains completions, try-only.
 //
 // Nobody waits for another poster: a lane waits only for the device (credits, completion), and helps reap
-// while it does. Why every published entry is rung exactly once: a wave marks its slots before it adds 1 to
+// while it does. Why every published entry is rung exactly once: a wave marks its batch before it adds 1 to
 // `pending`; the ringer leaves only by a compare-exchange of the very count it saw before its last scan, so
 // that scan saw every wave that counted. A hole (a wave that has tickets but has not marked) ends the scan;
-// its owner adds to `pending` later and becomes the ringer or keeps the present one scanning.
+// its owner adds to `pending` later and becomes the ringer or keeps the present one scanning. A ringer scans
+// behind its own batch too before it leaves: that batch may have been the hole at which the last one left.
 // docs/architecture.md tells the whole story; tests/model/ring.pml is the proof by exhaustion.
 //
 // A Codec knows one format:
@@ -26,6 +28,14 @@
 #include "xio/device/view.hpp"
 
 namespace xio::dev {
+
+// A ring as an op holds it. NVIDIA's compiler would read the view again after every acquire: there the op has a copy,
+// whose fields are registers.
+#if defined(XIO_ON_CUDA)
+using held_ring = const ring_view;
+#else
+using held_ring = const ring_view&;
+#endif
 
 // A point in time after which waiting is an error.
 struct deadline {
@@ -51,38 +61,70 @@ XIO_DEVICE xio_status_t ring_failure(const ring_view& r) {
   return static_cast<xio_status_t>(static_cast<int>(load<scope::agent, order::acquire>(&r.state->failed)));
 }
 
-XIO_DEVICE u32 ring_lap(const ring_view& r, u64 ticket) { return static_cast<u32>(ticket >> r.depth_log2) + 1; }
+// A batch is marked at its first slot: the ticket, by 47 bits, and how many slots there are, by 16. A batch of none
+// does not exist, so memory of all zeroes marks nothing.
+constexpr u64 k_mark_ends_batch = u64{1} << 63;
+XIO_DEVICE u64 ring_mark_of(u64 ticket, u32 slots) { return ((ticket << 16) & ~k_mark_ends_batch) | slots; }
+// The slots of the batch that begins with `ticket`, if `mark` is its mark; else 0.
+XIO_DEVICE u32 ring_marked(u64 mark, u64 ticket) {
+  const u64 slots = mark ^ ring_mark_of(ticket, 0);
+  return slots <= 0xffff ? static_cast<u32>(slots) : 0;
+}
+XIO_DEVICE u64* ring_mark_at(const ring_view& r, u64 ticket) { return &r.marks[ticket & (r.depth - 1)]; }
+
+// For codecs whose completions name an entry and not how long it is. The entry that asks for a completion leaves that
+// beside itself; it is no batch's mark. If the batch is this entry alone its mark may lie here instead.
+XIO_DEVICE void ring_keep_length(const ring_view& r, u64 ticket, u32 slots) {
+  store<scope::agent, order::relaxed>(ring_mark_at(r, ticket), ring_mark_of(ticket, slots) | k_mark_ends_batch);
+}
+XIO_DEVICE u32 ring_kept_length(const ring_view& r, u64 ticket) {
+  return ring_marked(load<scope::agent, order::relaxed>(ring_mark_at(r, ticket)) & ~k_mark_ends_batch, ticket);
+}
 
 XIO_DEVICE unsigned char* ring_slot(const ring_view& r, u64 ticket, u32 slot_bytes) {
   return r.slots + (ticket & (r.depth - 1)) * static_cast<u64>(slot_bytes);
 }
 
-// Drains completions if nobody else is at it.
+// How often a waiter looks before it lets others drain: on the host lanes share threads, so one that waits gives way.
+constexpr u32 k_ring_looks = k_pauses_at_once ? 1 : 16;
+
+// Drains completions if nobody else is at it, until done() or k_ring_looks times. True: done() held when the caller had
+// drained, and it sees what the device wrote.
+template <class Codec, class Done>
+XIO_DEVICE bool ring_reap_until(const ring_view& r, Done&& done) {
+  ring_state* s = r.state;
+  if (exchange<scope::agent, order::acquire>(&s->reaping, 1u) != 0) return false;
+  bool good = false;
+  for (u32 i = 0; i < k_ring_looks && !good; ++i) {
+    Codec::drain(r);
+    good = done();
+    if (load<scope::agent, order::relaxed>(&s->failed) != 0) break;
+  }
+  store<scope::agent, order::release>(&s->reaping, 0u);
+  return good;
+}
+
 template <class Codec>
 XIO_DEVICE void ring_reap(const ring_view& r) {
-  if (load<scope::agent, order::relaxed>(&r.state->reaping) != 0) return;
-  if (exchange<scope::agent, order::acquire>(&r.state->reaping, 1u) != 0) return;
-  Codec::drain(r);
-  store<scope::agent, order::release>(&r.state->reaping, 0u);
+  if (load<scope::agent, order::relaxed>(&r.state->reaping) == 0) (void)ring_reap_until<Codec>(r, [] { return true; });
 }
 
-// For codecs: all tickets below `upto` are complete. Called from drain only.
-XIO_DEVICE void ring_complete(const ring_view& r, u64 upto) {
-  const u64 from = load<scope::agent, order::relaxed>(&r.state->completed);
-  store<scope::agent, order::release>(&r.state->completed, upto);
-  fetch_add<scope::agent, order::release>(&r.state->credits, static_cast<i64>(upto - from));
+// For codecs: all tickets below `upto` are complete, after those below `from` were. Called from drain only.
+XIO_DEVICE void ring_complete(const ring_view& r, u64 from, u64 upto) {
+  fence_before_stores<scope::agent>();
+  store<scope::agent, k_release_by_fence>(&r.state->completed, upto);
+  fetch_add<scope::agent, k_release_by_fence>(&r.state->credits, static_cast<i64>(upto - from));
 }
 
-// Takes n slots, or says why not. One lane of a wave at a time.
+// Waits for n slots, or says why not. One lane of a wave at a time.
 template <class Codec>
-XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w) {
+XIO_DEVICE xio_status_t ring_wait_credits(const ring_view& r, u32 n, const world_view& w) {
   const deadline end = deadline::in(w);
   const i64 wanted = static_cast<i64>(n);
-  // The first time without a look, which would cost as much. Later only what may be had is taken: or many that take and
-  // give back keep the number so low that nobody finds enough.
-  for (bool enough = true;; enough = load<scope::agent, order::relaxed>(&r.state->credits) >= wanted) {
+  for (;;) {
     if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
-    if (enough) {
+    // Only what may be had is taken: or many that take and give back keep the number so low that nobody finds enough.
+    if (load<scope::agent, order::relaxed>(&r.state->credits) >= wanted) {
       const i64 had = fetch_add<scope::agent, order::acquire>(&r.state->credits, -wanted);
       if (had >= wanted && Codec::may_issue(r)) return XIO_OK;
       fetch_add<scope::agent, order::relaxed>(&r.state->credits, wanted);
@@ -96,6 +138,19 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
   }
 }
 
+// Takes n slots, or says why not. The first time without a look whether they are there, which would cost as much.
+template <class Codec>
+XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w) {
+  const i64 wanted = static_cast<i64>(n);
+  const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
+  const i64 had = fetch_add<scope::agent, order::acquire>(&r.state->credits, -wanted);
+  if (had >= wanted && failed == 0 && Codec::may_issue(r)) return XIO_OK;
+  fetch_add<scope::agent, order::relaxed>(&r.state->credits, wanted);
+  return ring_wait_credits<Codec>(r, n, w);
+}
+
+// --- Ringing -----------------------------------------------------------------------------------------
+
 // How many doorbells it took: a codec that knows says whether any.
 template <class Codec>
 XIO_DEVICE u64 ring_tell(const ring_view& r, u64 from, u64 to) {
@@ -107,35 +162,96 @@ XIO_DEVICE u64 ring_tell(const ring_view& r, u64 from, u64 to) {
   }
 }
 
-// Rings for every entry that is complete, unless somebody who must look again is already at it.
+// Where the complete entries from `from` on end. Several marks are looked at together, for a look takes long; at most
+// depth steps, because credits bound what can be marked.
+#if defined(XIO_ON_HIP)
+constexpr u32 k_marks_together = 4;  // registers that every op would have to have are dearer there
+#else
+constexpr u32 k_marks_together = 8;
+#endif
+XIO_DEVICE u64 ring_scan(const ring_view& r, u64 from) {
+  constexpr u32 together = k_marks_together;
+  const u64* marks = r.marks;
+  const u32 mask = r.depth - 1;
+  u64 to = from;
+  for (u64 start = ~from; start != to;) {
+    start = to;
+    u64 mark[together];
+    XIO_UNROLL
+    for (u32 i = 0; i < together; ++i) mark[i] = load<scope::agent, k_acquire_by_fence>(&marks[(start + i) & mask]);
+    XIO_UNROLL
+    for (u32 i = 0; i < together; ++i)
+      if (to == start + i) to += ring_marked(mark[i], to);
+    if (to - start < together) break;
+  }
+  if (to != from) fence_after_loads<scope::agent>();
+  return to;
+}
+
+// By the ringer: rings for [from, to), which is complete, and for every entry behind it that is, until nobody has come
+// in between.
 template <class Codec>
-XIO_DEVICE void ring_announce(const ring_view& r) {
+XIO_DEVICE void ring_serve(const ring_view& r, u64 from, u64 to) {
   ring_state* s = r.state;
-  if (fetch_add<scope::agent, order::acq_rel>(&s->pending, 1u) != 0) return;
   u32 seen = 1;
   for (;;) {
-    const u64 from = load<scope::agent, order::relaxed>(&s->published);
-    u64 to = from;
-    // At most depth steps: credits bound what can be marked.
-    while (load<scope::agent, order::acquire>(&r.sequence[to & (r.depth - 1)]) == ring_lap(r, to)) ++to;
     if (to != from) {
       const u64 rung = ring_tell<Codec>(r, from, to);
       store<scope::agent, order::relaxed>(&s->published, to);
       store<scope::agent, order::relaxed>(&s->doorbells, load<scope::agent, order::relaxed>(&s->doorbells) + rung);
     }
+    from = to;
+    to = ring_scan(r, from);
+    if (to != from) continue;
     u32 expected = seen;
     if (compare_exchange<scope::agent, order::acq_rel>(&s->pending, expected, 0u)) return;
     seen = expected;
   }
 }
 
+// What a poster knows of the ringing before it fills its slots.
+struct ring_turn {
+  bool mine;      // it is the ringer
+  u64 published;  // of some time before; a poster that finds its own first ticket here is next for sure
+};
+
+// Asked early, because the answer takes as long as filling does. By one lane, between tickets and ring_publish.
+XIO_DEVICE ring_turn ring_try_turn(const ring_view& r) {
+  u32 none = 0;
+  const bool mine = compare_exchange<scope::agent, order::acquire>(&r.state->pending, none, 1u);
+  return ring_turn{mine, load<scope::agent, order::relaxed>(&r.state->published)};
+}
+
+// The `slots` entries from `first` on are complete, and the caller's own or seen by it through lanes::sync.
+template <class Codec>
+XIO_DEVICE void ring_publish(const ring_view& r, u64 first, u32 slots, const ring_turn& turn) {
+  u64 from = first, to = first + slots;
+  if (!turn.mine || turn.published != first) {
+    store<scope::agent, order::release>(ring_mark_at(r, first), ring_mark_of(first, slots));
+    if (!turn.mine && fetch_add<scope::agent, order::acq_rel>(&r.state->pending, 1u) != 0) return;
+    from = to = load<scope::agent, order::relaxed>(&r.state->published);
+  }
+  ring_serve<Codec>(r, from, to);
+}
+
+// --- Posting -----------------------------------------------------------------------------------------
+
+#if defined(XIO_ON_CUDA)
+constexpr order k_handed_on = order::relaxed;
+#else
+constexpr order k_handed_on = order::acq_rel;
+#endif
+
 template <class Codec>
 constexpr bool k_ring_is_serial = requires {
   Codec::k_serial;
 };
 
-// Takes n tickets; nothing can wait from here to ring_announce. Who took credits later may take tickets earlier, and
+// Takes n tickets; nothing can wait from here to ring_publish. Who took credits later may take tickets earlier, and
 // then these are slots of which only he has seen that they are free: acquire and release hand that on.
+//
+// NVIDIA GPUs take a quarter of a microsecond for that release, and need it not: what is handed on is that a device has
+// read a slot, and no store of a GPU is made before a load or an atomic on which it depends has returned.
 //
 // Where entries are numbered by something that each of them uses up (packets), that number and the ticket are taken in
 // one step from ring_state::serial: 40 bits of ticket below, 24 bits of number above. A carry out of the ticket adds 1
@@ -144,7 +260,7 @@ template <class Codec>
 XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* serial) {
   ring_state* s = r.state;
   if constexpr (!k_ring_is_serial<Codec>) {
-    return fetch_add<scope::agent, order::acq_rel>(&s->issued, static_cast<u64>(n));
+    return fetch_add<scope::agent, k_handed_on>(&s->issued, static_cast<u64>(n));
   } else {
     const u64 word = fetch_add<scope::agent, order::acq_rel>(&s->serial, (packets << 40) + n);
     const u64 done = load<scope::agent, order::relaxed>(&s->completed);
@@ -219,11 +335,6 @@ XIO_DEVICE xio_status_t ring_reserve(const lanes& group, const ring_view& r, con
   return status;
 }
 
-XIO_DEVICE void ring_mark(const ring_view& r, u64 ticket, u32 slots) {
-  for (u32 i = 0; i < slots; ++i)
-    store<scope::agent, order::release>(&r.sequence[(ticket + i) & (r.depth - 1)], ring_lap(r, ticket + i));
-}
-
 // Posts for the lanes of `group`, which fits the ring whole. fill(ticket, last) writes the lane's `slots` entries;
 // `last` says that the lane's last entry ends the batch and must ask for a completion. On a serial ring it is
 // fill(ticket, last, number).
@@ -234,6 +345,8 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
   u64 first = 0, serial = 0;
   const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, group.count(), &first, &serial);
   if (status != XIO_OK) return status;
+  const bool leads = group.rank() == 0;
+  const ring_turn turn = leads ? ring_try_turn(r) : ring_turn{};
   const u64 at = first + sum.slots_before;
   const bool last = group.rank() == group.count() - 1;
   if constexpr (k_ring_is_serial<Codec>) {
@@ -241,9 +354,8 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
   } else {
     fill(at, last);
   }
-  ring_mark(r, at, mine.slots);
   group.sync();
-  if (group.rank() == 0) ring_announce<Codec>(r);
+  if (leads) ring_publish<Codec>(r, first, sum.slots, turn);
   *ticket = at + mine.slots - 1;
   return XIO_OK;
 }
@@ -255,14 +367,16 @@ XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const 
                                   u64* ticket, Fill&& fill) {
   // A wave wider than the ring goes in rounds, so that it cannot starve behind single lanes. One call for all of it:
   // what fill writes is long.
-  const u32 cap = r.depth / 2;
   const u32 count = group.count();
   const u32 rank = group.rank();
-  const bool ones = group.ballot(mine.slots <= 1) == group.mask;
-  const bool twos = group.ballot(mine.slots <= 2) == group.mask;
-  const u32 most = ones ? 1 : twos ? 2 : cap;
-  u32 per_round = count == 1 || count * most <= cap ? count : cap / most;
-  if (per_round == 0) per_round = 1;
+  u32 per_round = count;
+  if (count != 1) {
+    const u32 cap = r.depth / 2;
+    const bool ones = group.ballot(mine.slots <= 1) == group.mask;
+    const bool twos = group.ballot(mine.slots <= 2) == group.mask;
+    const u32 most = ones ? 1 : twos ? 2 : cap;
+    if (count * most > cap) per_round = cap / most == 0 ? 1 : cap / most;
+  }
   xio_status_t status = XIO_OK;
   for (u32 base = 0; base < count; base += per_round) {
     const bool now = rank >= base && rank < base + per_round;
@@ -315,13 +429,11 @@ XIO_DEVICE xio_status_t ring_post_together(const lanes& group, const ring_view& 
   u64 first = 0, serial = 0;
   const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, group.count(), &first, &serial);
   if (status != XIO_OK) return status;
+  const bool leads = group.rank() == 0;
+  const ring_turn turn = leads ? ring_try_turn(r) : ring_turn{};
   fill(first, serial);
-  // The leader's marks release what all lanes have written: sync orders their stores before it.
   group.sync();
-  if (group.rank() == 0) {
-    ring_mark(r, first, all.slots);
-    ring_announce<Codec>(r);
-  }
+  if (leads) ring_publish<Codec>(r, first, all.slots, turn);
   *ticket = first + all.slots - 1;
   return XIO_OK;
 }
@@ -336,10 +448,14 @@ XIO_DEVICE xio_status_t ring_test(const ring_view& r, u64 ticket) {
 template <class Codec>
 XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const world_view& w) {
   const deadline end = deadline::in(w);
+  const auto done = [&] { return load<scope::agent, order::relaxed>(&r.state->completed) >= upto; };
   xio_status_t status = XIO_OK;
-  while (load<scope::agent, order::acquire>(&r.state->completed) < upto) {
-    if (status = ring_failure(r); status != XIO_OK) break;
-    ring_reap<Codec>(r);
+  for (bool first = true;; first = false) {
+    const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
+    const bool busy = !first && load<scope::agent, order::relaxed>(&r.state->reaping) != 0;
+    if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
+    if (failed != 0) return ring_failure(r);
+    if (!busy && ring_reap_until<Codec>(r, done)) return XIO_OK;
     if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
     pause();
     if (end.passed()) {

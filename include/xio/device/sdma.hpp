@@ -58,7 +58,7 @@ struct sdma_codec {
       ring_fail(r, XIO_ERR_INTERNAL, static_cast<u32>(both), completed);
       return;
     }
-    if (ahead != 0) ring_complete(r, completed + ahead);
+    if (ahead != 0) ring_complete(r, completed, completed + ahead);
     if (fault != 0) {
       const auto* block = reinterpret_cast<const sdma_completion*>(r.completion);
       const u32 slot = load<scope::system, order::relaxed>(&block->fault_dword) / k_sdma_slot_dwords;

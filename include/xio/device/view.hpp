@@ -23,10 +23,11 @@ enum class ring_kind : std::uint32_t {
 // Words that the device changes. Each group on lines of its own, so that posters, the ringer, the reaper and
 // readers of errors do not fight over one. Tickets are 64-bit and never wrap; slot = ticket & (depth-1).
 struct alignas(128) ring_state {
-  alignas(128) std::uint64_t issued;     // next ticket to hand out
-  std::uint64_t serial;                  // bnxt: next ticket and next PSN in one word, see bnxt.hpp
-  alignas(128) std::int64_t credits;     // free slots; may dip below 0 for a moment
-  alignas(128) std::uint32_t pending;    // waves that have published and may not be rung yet
+  alignas(128) std::uint64_t issued;  // next ticket to hand out
+  std::uint64_t serial;               // bnxt: next ticket and next PSN in one word, see bnxt.hpp
+  alignas(128) std::int64_t credits;  // free slots; may dip below 0 for a moment
+  alignas(
+      128) std::uint32_t pending;  // 0: nobody rings; else 1 for the ringer and 1 for each batch since, see ring.hpp
   alignas(128) std::uint64_t published;  // every ticket below was covered by a doorbell; ringer only
   std::uint64_t doorbells;               // doorbells rung; ringer only
   alignas(128) std::uint32_t reaping;    // 1 while somebody drains completions
@@ -45,9 +46,9 @@ static_assert(sizeof(ring_state) == 8 * 128);
 
 struct ring_view {
   ring_state* state;
-  std::uint32_t* sequence;  // per slot: lap number + 1 once the entry of that lap is complete
-  unsigned char* slots;     // depth * slot_bytes, the ring that the device reads
-  std::uint32_t depth;      // slots, a power of two
+  std::uint64_t* marks;  // per slot: which batch begins there and is complete, see ring_mark_of
+  unsigned char* slots;  // depth * slot_bytes, the ring that the device reads
+  std::uint32_t depth;   // slots, a power of two
   std::uint32_t depth_log2;
   ring_kind kind;
   std::uint32_t id;     // the device's name for it: QPN, SDMA queue id, NVMe queue id

@@ -51,12 +51,15 @@ failure mlx5_queue::look() {
   const std::uint32_t fresh = (bell.producer - static_cast<std::uint32_t>(rung_)) & 0xffff;
   const std::uint64_t rung = rung_ + fresh;
   if (rung - next_ > memory_.depth) return broken(rule::doorbell_range);
-  // The record is written first, so it is never behind; a later post may have moved it on.
-  const std::uint32_t record = w::record_producer(__atomic_load_n(memory_.record, __ATOMIC_ACQUIRE));
-  const std::uint32_t ahead = (record - bell.producer) & 0xffff;
-  if (record > 0xffff || ahead > memory_.depth) return broken(rule::doorbell_record);
+  if (memory_.record != nullptr && !record_covers(bell.producer)) return broken(rule::doorbell_record);
   rung_ = rung;
   return {};
+}
+
+// The record is written first, so it is never behind; a later post may have moved it on.
+bool mlx5_queue::record_covers(std::uint32_t producer) const {
+  const std::uint32_t record = w::record_producer(__atomic_load_n(memory_.record, __ATOMIC_ACQUIRE));
+  return record <= 0xffff && ((record - producer) & 0xffff) <= memory_.depth;
 }
 
 const std::uint32_t* mlx5_queue::slot(std::uint64_t ticket) const {

@@ -12,7 +12,7 @@ namespace xio::model::rdma {
 struct mlx5_memory {
   const std::uint32_t* slots;     // depth entries of 64 bytes
   std::uint32_t depth;            // a power of two, at most 32768
-  const std::uint32_t* record;    // send word of the doorbell record
+  const std::uint32_t* record;    // send word of the doorbell record, or null: the queue pair has none
   const std::uint64_t* doorbell;  // the 8 bytes of the UAR that this queue rings
   std::uint32_t* cqe;             // 64 bytes; op_own invalid to begin with
   // Index of the first entry. Hardware starts at 0; tests start near a wrap.
@@ -45,6 +45,7 @@ class mlx5_queue final : public wire_queue {
   failure take_masked(const control& c, const std::uint32_t* dw, op& out) const;
   failure take_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const;
   failure take_remote(op& out) const;
+  bool record_covers(std::uint32_t producer) const;
   const std::uint32_t* slot(std::uint64_t ticket) const;
   void tell(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes);
 

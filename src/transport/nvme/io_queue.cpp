@@ -34,7 +34,7 @@ io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64
       sq_(d.memory_bus(), depth * sizeof(w::sqe), where.submission),
       cq_(d.memory_bus(), cq_depth_ * sizeof(w::cqe), where.completion),
       state_(sizeof(dev::ring_state), gpu::place::device),
-      sequence_(depth * sizeof(std::uint32_t), gpu::place::device),
+      marks_(depth * sizeof(std::uint64_t), gpu::place::device),
       op_words_(dev::op_words_bytes(op_count_), gpu::place::device) {
   if (!sgls) lists_.emplace(d.memory_bus(), list_bytes(d, op_count_), where.submission);
   start_at(ticket_start & ~std::uint64_t{depth - 1});
@@ -65,15 +65,12 @@ void io_queue::start_at(std::uint64_t ticket) {
   // At the start of an even lap, where the phase of a zeroed CQ is 1.
   s.cq_head = s.cq_rung = ticket & ~std::uint64_t{2 * cq_depth_ - 1};
   gpu::put_value(state_.as<dev::ring_state>(), s);
-  // No slot carries the mark of the first lap, which is ticket / depth + 1.
-  const std::vector<std::uint32_t> before(depth_, static_cast<std::uint32_t>(ticket / depth_));
-  gpu::copy(sequence_.data(), before.data(), before.size() * sizeof before[0]);
 }
 
 dev::ring_view io_queue::view() const {
   dev::ring_view v{};
   v.state = state_.as<dev::ring_state>();
-  v.sequence = sequence_.as<std::uint32_t>();
+  v.marks = marks_.as<std::uint64_t>();
   v.slots = sq_.as<unsigned char>();
   v.depth = depth_;
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));

@@ -39,7 +39,7 @@ class io_queue {
   bool stopped_ = false;
   drive_memory sq_, cq_;
   std::optional<drive_memory> lists_;
-  gpu::buffer state_, sequence_, op_words_;
+  gpu::buffer state_, marks_, op_words_;
 };
 
 }  // namespace xio::nvme

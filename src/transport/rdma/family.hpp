@@ -55,7 +55,8 @@ std::uint32_t completion_depth(const family& f, std::uint32_t depth, std::uint64
 std::uint32_t inline_limit(const family& f, const std::string& wanted);
 
 const family& mlx5_family();
-const family& mlx5_cq_family();  // with an ordinary completion queue
+const family& mlx5_cq_family();     // with an ordinary completion queue
+const family& mlx5_nodbr_family();  // without a doorbell record: QPC send_dbr_mode = 1, NO_DBR_EXT
 const family& bnxt_family();
 const family& ionic_family();     // firmware v2 opcodes
 const family& ionic_v1_family();  // firmware v1

@@ -32,6 +32,12 @@ void prepare_queue(dev::ring_view& v, dev::ring_state&, const queue_plan&) {
   std::memset(v.completion, 0xff, queue_bytes(v.cq_depth));
 }
 
+// Without a doorbell record.
+void prepare_recordless(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
+  prepare(v, state, plan);
+  v.record = nullptr;
+}
+
 std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   model::rdma::mlx5_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
@@ -61,6 +67,16 @@ const family& mlx5_family() {
                           side_bytes,
                           prepare,
                           decode};
+  return row;
+}
+
+const family& mlx5_nodbr_family() {
+  static const family row = [] {
+    family f = mlx5_family();
+    f.name = "mlx5_nodbr";
+    f.prepare = prepare_recordless;
+    return f;
+  }();
   return row;
 }
 

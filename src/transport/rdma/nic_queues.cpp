@@ -33,7 +33,7 @@ struct layout {
 constexpr std::size_t k_word_lines = 3;
 
 std::size_t device_bytes(std::uint32_t depth) {
-  return whole_lines(sizeof(dev::ring_state) + depth * sizeof(std::uint32_t));
+  return whole_lines(sizeof(dev::ring_state) + depth * sizeof(std::uint64_t));
 }
 
 void check(const queue_request& r, const family& f) {
@@ -99,7 +99,7 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
   unsigned char* words = device_.as<unsigned char>() + place * device_bytes(request.depth);
   dev::ring_view v{};
   v.state = reinterpret_cast<dev::ring_state*>(words);
-  v.sequence = reinterpret_cast<std::uint32_t*>(words + sizeof(dev::ring_state));
+  v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
   v.slots = slots;
   v.depth = request.depth;
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
@@ -128,10 +128,6 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
   state.credits = request.depth;
   f.prepare(v, state, plan);
   gpu::put_value(v.state, state);
-  // A slot's mark says for which lap it is complete: not for the first one.
-  const auto before = static_cast<std::uint32_t>(request.ticket_start >> v.depth_log2);
-  const std::vector<std::uint32_t> marks(request.depth, before);
-  gpu::copy(v.sequence, marks.data(), marks.size() * sizeof(std::uint32_t));
   v.id = nic_of(which).create_queue([&](std::uint32_t number) { return f.decode(v, plan, number); });
   return v;
 }

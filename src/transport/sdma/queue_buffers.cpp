@@ -77,16 +77,13 @@ void queue_buffers::make_completion(const queue_style& style) {
 
 void queue_buffers::make_state() {
   state_ = gpu::buffer(sizeof(dev::ring_state), gpu::place::device);
-  sequence_ = gpu::buffer(view_.depth * sizeof(std::uint32_t), gpu::place::device);
+  marks_ = gpu::buffer(view_.depth * sizeof(std::uint64_t), gpu::place::device);
   view_.state = state_.as<dev::ring_state>();
-  view_.sequence = sequence_.as<std::uint32_t>();
+  view_.marks = marks_.as<std::uint64_t>();
   dev::ring_state state{};
   state.issued = state.published = state.completed = ticket_start_;
   state.credits = view_.depth;
   gpu::put_value(view_.state, state);
-  // The lap before the first: no slot is complete yet.
-  const std::vector<std::uint32_t> before(view_.depth, dev::ring_lap(view_, ticket_start_) - 1);
-  gpu::copy(view_.sequence, before.data(), before.size() * sizeof before[0]);
 }
 
 std::uint64_t queue_buffers::ring_bytes() const { return std::uint64_t{view_.depth} * dev::k_sdma_slot_bytes; }

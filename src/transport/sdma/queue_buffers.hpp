@@ -42,11 +42,11 @@ class queue_buffers {
   void make_state();
 
   std::uint64_t ticket_start_;
-  gpu::buffer ring_;      // engine and GPU
-  gpu::buffer fence_;     // engine and GPU: completion
-  gpu::buffer words_;     // engine and GPU: write pointer and doorbell, a line each
-  gpu::buffer state_;     // GPU alone
-  gpu::buffer sequence_;  // GPU alone
+  gpu::buffer ring_;   // engine and GPU
+  gpu::buffer fence_;  // engine and GPU: completion
+  gpu::buffer words_;  // engine and GPU: write pointer and doorbell, a line each
+  gpu::buffer state_;  // GPU alone
+  gpu::buffer marks_;  // GPU alone
   dev::ring_view view_{};
 };
 

@@ -37,7 +37,7 @@ constexpr std::uint64_t k_count_from = 1u << 16;
 constexpr std::size_t k_line = 128;
 
 std::size_t state_bytes(std::uint32_t depth) {
-  return (sizeof(dev::ring_state) + depth * sizeof(std::uint32_t) + k_line - 1) / k_line * k_line;
+  return (sizeof(dev::ring_state) + depth * sizeof(std::uint64_t) + k_line - 1) / k_line * k_line;
 }
 
 class mlx5_queues final : public queue_set {
@@ -78,7 +78,7 @@ class mlx5_queues final : public queue_set {
                    std::uint32_t nic) {
     q.fill(v);
     v.state = reinterpret_cast<dev::ring_state*>(words);
-    v.sequence = reinterpret_cast<std::uint32_t*>(words + sizeof(dev::ring_state));
+    v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
     v.nic = nic;
     v.scratch_lkey = request.scratch.lkey[nic];
     v.gather_bytes = mlx5_family().gather_bytes;
@@ -86,10 +86,6 @@ class mlx5_queues final : public queue_set {
     state.issued = state.published = state.completed = request.ticket_start;
     state.credits = request.depth;
     gpu::put_value(v.state, state);
-    // A slot's mark says for which lap it is complete: not for the first one.
-    const std::vector<std::uint32_t> marks(request.depth,
-                                           static_cast<std::uint32_t>(request.ticket_start >> v.depth_log2));
-    gpu::copy(v.sequence, marks.data(), marks.size() * sizeof(std::uint32_t));
   }
 
   const std::uint32_t per_peer_;
