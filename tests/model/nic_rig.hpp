@@ -16,7 +16,8 @@
 namespace xio::test {
 
 // All that XIO_NIC_FAMILY knows.
-inline constexpr const char* k_families[] = {"mlx5", "mlx5_cq", "mlx5_nodbr", "bnxt", "ionic", "ionic_v1", "ernic", "proxy"};
+inline constexpr const char* k_families[] = {"mlx5",  "mlx5_cq",  "mlx5_nodbr", "bnxt",
+                                             "ionic", "ionic_v1", "ernic",      "proxy"};
 
 struct nic_rig_shape {
   std::uint32_t depth = 64;
