@@ -282,7 +282,9 @@ std::uint64_t g_begun = 0, g_arrived = 0, g_most_under_way = 0;
 const std::uint64_t* g_counted = nullptr;
 
 void arrive() {
-  if (g_counted != nullptr) EXPECT_LE(*g_counted, g_arrived);
+  if (g_counted != nullptr) {
+    EXPECT_LE(*g_counted, g_arrived);
+  }
   const journey j = g_under_way.front();
   g_under_way.erase(g_under_way.begin());
   std::memcpy(j.to, j.from, j.bytes);
@@ -347,7 +349,9 @@ TEST(sdma_travelling, what_is_done_at_once_waits_behind_a_fence) {
     b.q.submit(fence(&b.m.words[1], 1));
     EXPECT_EQ(b.q.stopped_by(), fault::none);
     EXPECT_EQ(b.m.words[1], 1u);
-    if (by_write) EXPECT_EQ(b.m.dst[0], 0x22);
+    if (by_write) {
+      EXPECT_EQ(b.m.dst[0], 0x22);
+    }
     EXPECT_EQ(std::memcmp(b.m.dst + 4, b.m.src + 4, 508), 0);
   }
 }
