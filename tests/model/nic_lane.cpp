@@ -320,7 +320,6 @@ TEST_F(NicLane, ALostOpIsATimeout) {
   rig->pes[0].nic().set_faults(nullptr);
 }
 
-// A CQE of a flushed entry says nothing about where the failure was: nothing may count as complete.
 // The sentence of a refusal, "" for none.
 template <class Body>
 std::string refusal(Body&& body) {
@@ -361,76 +360,64 @@ TEST(NicFamily, InlineLimitsAreNumbersThatTheEntryHolds) {
   }
 }
 
-TEST(NicCodec, AFlushedEntryCompletesNothing) {
+// Eight slots that no NIC reads; the test writes the CQE.
+struct codec_ring {
+  explicit codec_ring(u64 posted) {
+    state.issued = state.published = posted;
+    state.credits = 8 - static_cast<std::int64_t>(posted);
+    r.state = &state;
+    r.marks = marks;
+    r.slots = slots;
+    r.depth = 8;
+    r.depth_log2 = 3;
+    r.completion = cqe;
+  }
   ring_state state{};
-  state.issued = state.published = 6;
-  state.credits = 2;
-  alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
-  cqe[55] = 0x05;
-  cqe[61] = 4;
-  cqe[63] = 13 << 4;
-  u64 marks[8] = {};
   ring_view r{};
-  r.state = &state;
-  r.marks = marks;
-  r.slots = slots;
-  r.depth = 8;
-  r.depth_log2 = 3;
-  r.completion = cqe;
-  mlx5_codec::drain(r);
-  EXPECT_EQ(state.completed, 0u);
-  EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(state.vendor, 0x05u);
+  u64 marks[8] = {};
+  alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
+};
+
+// A CQE of a flushed entry says nothing about where the failure was: nothing may count as complete.
+TEST(NicCodec, AFlushedEntryCompletesNothing) {
+  codec_ring ring(6);
+  ring.cqe[55] = 0x05;
+  ring.cqe[61] = 4;
+  ring.cqe[63] = 13 << 4;
+  mlx5_codec::drain(ring.r);
+  EXPECT_EQ(ring.state.completed, 0u);
+  EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(ring.state.vendor, 0x05u);
 }
 
 TEST(NicCodec, ANonsenseCompletionIsAnError) {
-  ring_state state{};
-  state.issued = state.published = 2;
-  alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
-  for (int i = 0; i < 8; ++i) slots[64 * i + 7] = 3;
-  u64 marks[8] = {};
-  ring_view r{};
-  r.state = &state;
-  r.marks = marks;
-  r.slots = slots;
-  r.depth = 8;
-  r.depth_log2 = 3;
-  r.completion = cqe;
-  cqe[61] = 2;  // only 0 and 1 were posted
-  mlx5_codec::drain(r);
-  EXPECT_EQ(state.completed, 0u);
-  EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter);
+  codec_ring ring(2);
+  for (int i = 0; i < 8; ++i) ring.slots[64 * i + 7] = 3;
+  ring.cqe[61] = 2;  // only 0 and 1 were posted
+  mlx5_codec::drain(ring.r);
+  EXPECT_EQ(ring.state.completed, 0u);
+  EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(ring.state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter);
 }
 
 // How long an entry is comes from beside it, not from the slot, which may lie in memory that is slow to read; and what
 // lies there is nobody's mark.
 TEST(NicCodec, TheLengthOfAnEntryIsKeptBesideIt) {
-  ring_state state{};
-  state.issued = state.published = 6;
-  alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
-  u64 marks[8] = {};
-  ring_view r{};
-  r.state = &state;
-  r.marks = marks;
-  r.slots = slots;
-  r.depth = 8;
-  r.depth_log2 = 3;
-  r.completion = cqe;
+  codec_ring ring(6);
   rdma::work w{};
   w.what = rdma::verb::write;
   w.from = rdma::payload::gathered;
   w.bytes = 64;
   ASSERT_EQ(mlx5_codec::slots(w), 2u);
-  mlx5_codec::encode(r, 3, 0, true, w);
-  EXPECT_EQ(ring_scan(r, 3), 3u);
-  EXPECT_EQ(ring_kept_length(r, 3), 2u);
-  EXPECT_EQ(ring_kept_length(r, 11), 0u) << "of the lap before";
-  std::memset(slots, 0x3f, sizeof slots);
-  cqe[61] = 3;
-  mlx5_codec::drain(r);
-  EXPECT_EQ(state.completed, 5u);
-  EXPECT_EQ(state.failed, 0u);
+  mlx5_codec::encode(ring.r, 3, 0, true, w);
+  EXPECT_EQ(ring_scan(ring.r, 3), 3u);
+  EXPECT_EQ(ring_kept_length(ring.r, 3), 2u);
+  EXPECT_EQ(ring_kept_length(ring.r, 11), 0u) << "of the lap before";
+  std::memset(ring.slots, 0x3f, sizeof ring.slots);
+  ring.cqe[61] = 3;
+  mlx5_codec::drain(ring.r);
+  EXPECT_EQ(ring.state.completed, 5u);
+  EXPECT_EQ(ring.state.failed, 0u);
 }
 
 // Ticket, length; the ring's end; a hole; the lap before; memory of zeroes.
