@@ -17,9 +17,10 @@
 #include "base/error.hpp"
 #include "base/options.hpp"
 #include "config.h"
+#include "transport/nvme/iova.hpp"
 #include "transport/nvme/kmod_drive.hpp"
 #include "transport/nvme/vfio_function.hpp"
-#include "transport/nvme/vfio_space.hpp"
+#include "transport/nvme/vfio_type1.hpp"
 #if XIO_ENABLE_MODEL
 #include "model/fault_text.hpp"
 #endif

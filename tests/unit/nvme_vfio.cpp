@@ -9,32 +9,23 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "refusal.hpp"
 #include "sysfs_tree.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/vfio_function.hpp"
 #include "transport/nvme/vfio_lender.hpp"
 #include "transport/nvme/vfio_space.hpp"
+#include "transport/nvme/vfio_type1.hpp"
 #include "transport/nvme/vfio_watch.hpp"
 
 namespace xio::nvme {
 namespace {
 
+using test::refusal;
 using test::sysfs_tree;
 
 constexpr const char* k_bdf = "0000:3b:00.0";
 const std::string k_name = "nvme:0000:3b:00.0/1";
-
-template <class Call>
-std::string refusal(xio_status_t status, Call&& call) {
-  try {
-    call();
-  } catch (const error& e) {
-    EXPECT_EQ(e.status(), status) << e.what();
-    return e.what();
-  }
-  ADD_FAILURE() << "not refused";
-  return "";
-}
 
 // --- Names -------------------------------------------------------------------------------------------
 

@@ -31,9 +31,10 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
   checked_depth(attr, o);
   const std::uint32_t wanted = checked_queues(attr), last = checked_last_queue(attr, o);
   const memory::ring_places where = places(o);
-  const std::uint32_t group = find_vfio_group("", place_.bdf, name);
+  const vfio_place place{name, place_.bdf, find_vfio_group("", place_.bdf, name), find_vfio_cdev("", place_.bdf)};
+  const vfio_choice choice = choose_vfio_way(o, "", place);
   if (!o.nvme_queue_bar.empty()) lender_ = std::make_unique<vfio_lender>(o.nvme_queue_bar);
-  device_ = std::make_unique<vfio_device>(name, place_.bdf, group);
+  device_ = std::make_unique<vfio_device>(place, choice);
   try {
     drive_ = std::make_unique<drive>(name, device_->registers(), static_cast<bus&>(*this),
                                      std::chrono::milliseconds(o.timeout_ms), place_.nsid);
@@ -45,7 +46,7 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
     throw;
   }
   const drive_facts& f = drive_->facts();
-  backend_ = std::string("vfio, doorbells ") + name_of(queues_->way());
+  backend_ = std::string("vfio ") + name_of(device_->space().way()) + ", doorbells " + name_of(queues_->way());
   if (queues_->count() < wanted)
     log::warn("{} has {} I/O queues and not the {} that were asked for", name, queues_->count(), wanted);
   log::debug("{}: {} queues of {} entries, {} blocks of {} bytes, {} bytes a command, {}, {}", name, queues_->count(),

@@ -12,23 +12,10 @@
 
 namespace xio::nvme {
 
-// Closes what it holds.
-class descriptor {
- public:
-  explicit descriptor(int fd = -1) : fd_(fd) {}
-  ~descriptor();
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 class vfio_device {
  public:
-  // group: of find_vfio_group. Throws the reason and the cure.
-  vfio_device(const std::string& name, const std::string& bdf, std::uint32_t group);
+  // Throws the reason and the cure.
+  vfio_device(const vfio_place& place, const vfio_choice& choice);
   ~vfio_device();
   vfio_device(const vfio_device&) = delete;
   vfio_device& operator=(const vfio_device&) = delete;
@@ -48,9 +35,7 @@ class vfio_device {
   void listen(std::uint32_t index, int event);
 
   std::shared_ptr<vfio_space> space_;
-  // The device goes before its group, the group before the domain.
-  descriptor group_;
-  std::unique_ptr<descriptor> device_;
+  vfio_handles handles_;  // go before the space
   descriptor wanted_back_, broken_;
   unsigned char* registers_ = nullptr;
   std::size_t register_bytes_ = 0;

@@ -109,6 +109,20 @@ std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, c
   return group;
 }
 
+// Linux, drivers/vfio/vfio_main.c: a device of the class vfio-dev, named by its index, is the function's child.
+std::string find_vfio_cdev(const std::string& root, const std::string& bdf) {
+  const fs::path folder = root + "/sys/bus/pci/devices/" + bdf + "/vfio-dev";
+  std::error_code ec;
+  for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec)) {
+    const std::string child = it->path().filename().string();
+    // Without CONFIG_VFIO_DEVICE_CDEV the child has no number of a device file.
+    if (child.starts_with("vfio") && number_in(child.substr(4), 10, k_no_group) != k_no_group &&
+        fs::exists(it->path() / "dev", ec))
+      return "/dev/vfio/devices/" + child;
+  }
+  return "";
+}
+
 std::string others_in_group(const std::string& root, std::uint32_t group) {
   std::vector<std::string> found;
   std::error_code ec;

@@ -14,9 +14,20 @@ struct vfio_name {
 };
 vfio_name parse_vfio_name(const std::string& name);  // throws XIO_ERR_ARG
 
+// What vfio knows a function by.
+struct vfio_place {
+  std::string name;  // of the storage, for sentences
+  std::string bdf;
+  std::uint32_t group = 0;  // of its IOMMU
+  std::string cdev;         // "/dev/vfio/devices/vfio0"; "" where the kernel has no such files
+};
+
 // The IOMMU group of a controller that is ready to be opened by vfio; throws the reason and the cure where it is not.
 // name: for sentences. root: "" or a folder that stands for it.
 std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, const std::string& name);
+
+// The file that iommufd's way opens for a function that vfio-pci has, or "".
+std::string find_vfio_cdev(const std::string& root, const std::string& bdf);
 
 // "0000:03:00.1 (e1000e)" for each function of the group that another driver has; "" if there is none.
 std::string others_in_group(const std::string& root, std::uint32_t group);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The two system calls by which the kernel is asked for a device and for its IOMMU, so that a test can be the kernel.
+#pragma once
+#include <string>
+
+namespace xio::nvme {
+
+class vfio_calls {
+ public:
+  virtual ~vfio_calls() = default;
+  // As open(2), for reading and writing, and ioctl(2): below 0 and errno.
+  virtual int open(const std::string& path);
+  virtual int control(int fd, unsigned long request, unsigned long argument);
+
+  template <class T>
+  int control(int fd, unsigned long request, T* argument) {
+    return control(fd, request, reinterpret_cast<unsigned long>(argument));
+  }
+};
+
+vfio_calls& kernel_calls();
+
+}  // namespace xio::nvme

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: MIT
+// Both ways to an address space of drives behind vfio, over a kernel that is played: what it is asked, in which order,
+// and what is said when it refuses. Requests and layouts are those of Linux 6.12, include/uapi/linux/{vfio,iommufd}.h,
+// written as numbers. tests/vm/nvme.sh has the drives.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "base/error.hpp"
+#include "refusal.hpp"
+#include "sysfs_tree.hpp"
+#include "transport/nvme/iommufd_abi.hpp"
+#include "transport/nvme/vfio_iommufd.hpp"
+#include "transport/nvme/vfio_space.hpp"
+#include "transport/nvme/vfio_type1.hpp"
+#include "transport/nvme/vfio_way.hpp"
+#if __has_include(<linux/iommufd.h>)
+#include <linux/iommufd.h>
+#include <linux/vfio.h>
+#endif
+
+namespace xio::nvme {
+namespace {
+
+using test::refusal;
+using test::sysfs_tree;
+
+constexpr const char* k_container = "/dev/vfio/vfio";
+constexpr const char* k_iommu = "/dev/iommu";
+constexpr const char* k_group = "/dev/vfio/17";
+constexpr const char* k_cdev = "/dev/vfio/devices/vfio3";
+
+// _IO(';', number): no size, no direction.
+enum : unsigned long {
+  get_api_version = 0x3b64,
+  check_extension = 0x3b65,
+  set_iommu = 0x3b66,
+  group_get_status = 0x3b67,
+  group_set_container = 0x3b68,
+  group_get_device_fd = 0x3b6a,
+  type1_get_info = 0x3b70,
+  type1_map_dma = 0x3b71,
+  type1_unmap_dma = 0x3b72,
+  device_bind_iommufd = 0x3b76,
+  device_attach_pt = 0x3b77,
+  ioas_alloc = 0x3b81,
+  ioas_iova_ranges = 0x3b84,
+  ioas_map = 0x3b85,
+  ioas_unmap = 0x3b86,
+};
+
+template <class T>
+T at(unsigned long argument, std::size_t offset) {
+  T value;
+  std::memcpy(&value, reinterpret_cast<const char*>(argument) + offset, sizeof value);
+  return value;
+}
+template <class T>
+void put(unsigned long argument, std::size_t offset, T value) {
+  std::memcpy(reinterpret_cast<char*>(argument) + offset, &value, sizeof value);
+}
+constexpr auto u32 = at<std::uint32_t>;
+constexpr auto u64 = at<std::uint64_t>;
+
+// Descriptors are real ones, so that it shows who closes them.
+class played : public vfio_calls {
+ public:
+  played() {
+    answers[get_api_version] = [](int, unsigned long) { return 0; };
+    answers[check_extension] = [](int, unsigned long type) { return type == 3 ? 1 : 0; };  // VFIO_TYPE1v2_IOMMU
+    answers[set_iommu] = [](int, unsigned long type) { return type == 3 ? 0 : -EINVAL; };
+    answers[group_get_status] = [](int, unsigned long a) {
+      put<std::uint32_t>(a, 4, 1);  // viable
+      return 0;
+    };
+    answers[group_set_container] = [this](int, unsigned long a) {
+      return opened[at<int>(a, 0)] == k_container ? 0 : -EBADF;
+    };
+    answers[group_get_device_fd] = [this](int, unsigned long a) { return give(reinterpret_cast<const char*>(a)); };
+    answers[type1_map_dma] = answers[type1_unmap_dma] = [](int, unsigned long) { return 0; };
+    answers[ioas_alloc] = [](int, unsigned long a) {
+      put<std::uint32_t>(a, 8, 42);
+      return u32(a, 0) == 12 && u32(a, 4) == 0 ? 0 : -EINVAL;
+    };
+    answers[device_bind_iommufd] = [this](int, unsigned long a) {
+      return u32(a, 0) == 16 && u32(a, 4) == 0 && opened[at<int>(a, 8)] == k_iommu ? 0 : -EINVAL;
+    };
+    answers[device_attach_pt] = [](int, unsigned long a) {
+      const bool good = u32(a, 0) == 12 && u32(a, 4) == 0 && u32(a, 8) == 42;
+      put<std::uint32_t>(a, 8, 43);  // the page table, which is not the address space
+      return good ? 0 : -ENOENT;
+    };
+    answers[ioas_map] = answers[ioas_unmap] = [](int, unsigned long) { return 0; };
+    answers[type1_get_info] = [](int, unsigned long) { return 0; };
+    answers[ioas_iova_ranges] = [](int, unsigned long a) {
+      put<std::uint32_t>(a, 8, 1);
+      put<std::uint64_t>(a, 24, 4096);
+      put<std::uint64_t>(u64(a, 16), 0, 0x10000);
+      put<std::uint64_t>(u64(a, 16), 8, 0xffffffff);
+      return 0;
+    };
+  }
+
+  int open(const std::string& path) override {
+    asked.push_back(path);
+    if (absent.count(path) == 0) return give(path);
+    errno = absent[path];
+    return -1;
+  }
+  int control(int fd, unsigned long request, unsigned long argument) override {
+    asked.push_back(opened[fd] + " " + std::to_string(request));
+    const auto it = answers.find(request);
+    const int result = it == answers.end() ? -ENOTTY : it->second(fd, argument);
+    if (result >= 0) return result;
+    errno = -result;
+    return -1;
+  }
+  void refuse(unsigned long request, int why) {
+    answers[request] = [why](int, unsigned long) { return -why; };
+  }
+  std::size_t still_open() const {
+    std::size_t n = 0;
+    for (const auto& one : opened) n += fcntl(one.first, F_GETFD) >= 0 ? 1 : 0;
+    return n;
+  }
+
+  std::map<unsigned long, std::function<int(int, unsigned long)>> answers;
+  std::map<std::string, int> absent;
+  std::map<int, std::string> opened;
+  std::vector<std::string> asked;
+
+ private:
+  int give(const std::string& path) {
+    const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    opened[fd] = path;
+    return fd;
+  }
+};
+
+std::string line(const char* file, unsigned long request) { return std::string(file) + " " + std::to_string(request); }
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const vfio_place k_place{"nvme:0000:3b:00.0/1", "0000:3b:00.0", 17, k_cdev};
+const std::string k_name = k_place.name;
+
+// --- What the kernel is asked ------------------------------------------------------------------------
+
+TEST(type1, asks_in_vfios_order) {
+  played k;
+  vfio_type1 t(k, k_name);
+  EXPECT_EQ(k.asked, (std::vector<std::string>{k_container, line(k_container, get_api_version),
+                                               line(k_container, check_extension)}));
+  k.asked.clear();
+  const std::vector<std::string> group{k_group, line(k_group, group_get_status), line(k_group, group_set_container)};
+  {
+    const vfio_handles h = t.admit(k_place);
+    std::vector<std::string> expected = group;
+    expected.push_back(line(k_container, set_iommu));
+    expected.push_back(line(k_group, group_get_device_fd));
+    EXPECT_EQ(k.asked, expected);
+    EXPECT_EQ(k.opened[h.device.get()], "0000:3b:00.0");
+    EXPECT_EQ(k.still_open(), 3u);
+    // The domain is there already for the second.
+    k.asked.clear();
+    const vfio_handles second = t.admit(k_place);
+    expected = group;
+    expected.push_back(line(k_group, group_get_device_fd));
+    EXPECT_EQ(k.asked, expected);
+  }
+  EXPECT_EQ(k.still_open(), 1u);
+}
+
+// struct vfio_iommu_type1_dma_map: argsz 0, flags 4 (read 1, write 2), vaddr 8, iova 16, size 24; unmap: argsz 0, flags
+// 4, iova 8, size 16.
+TEST(type1, maps_and_unmaps) {
+  played k;
+  vfio_type1 t(k, k_name);
+  k.answers[type1_map_dma] = [&](int fd, unsigned long a) {
+    EXPECT_EQ(k.opened[fd], k_container);
+    return u32(a, 0) == 32 && u32(a, 4) == 3 && u64(a, 8) == 0x7f0000001000 && u64(a, 16) == 0x40000 &&
+                   u64(a, 24) == 0x3000
+               ? 0
+               : -EINVAL;
+  };
+  k.answers[type1_unmap_dma] = [&](int, unsigned long a) {
+    return u32(a, 0) == 24 && u32(a, 4) == 0 && u64(a, 8) == 0x40000 && u64(a, 16) == 0x3000 ? 0 : -EINVAL;
+  };
+  t.map(0x7f0000001000, 0x3000, 0x40000);
+  EXPECT_EQ(t.unmap(0x40000, 0x3000), 0);
+  k.refuse(type1_unmap_dma, EFAULT);
+  EXPECT_EQ(t.unmap(0x40000, 0x3000), EFAULT);
+}
+
+// struct vfio_iommu_type1_info: argsz 0, flags 4 (capabilities 2), page sizes 8, first capability 16. Capability 1 has
+// ranges.
+TEST(type1, reads_a_long_answer_at_the_second_try) {
+  played k;
+  vfio_type1 t(k, k_name);
+  k.answers[type1_get_info] = [](int, unsigned long a) {
+    const bool room = u32(a, 0) >= 64;
+    put<std::uint32_t>(a, 0, 64);
+    if (!room) return 0;
+    put<std::uint32_t>(a, 4, 2);
+    put<std::uint32_t>(a, 16, 32);
+    put<std::uint16_t>(a, 32, 1);
+    put<std::uint16_t>(a, 34, 1);
+    put<std::uint32_t>(a, 36, 0);
+    put<std::uint32_t>(a, 40, 1);
+    put<std::uint64_t>(a, 48, 0x1000);
+    put<std::uint64_t>(a, 56, 0x7fffff);
+    return 0;
+  };
+  const auto r = t.ranges(k_place);
+  ASSERT_EQ(r.size(), 1u);
+  EXPECT_EQ(r[0].first, 0x1000u);
+  EXPECT_EQ(r[0].last, 0x7fffffu);
+}
+
+TEST(iommufd_way, asks_in_iommufds_order) {
+  played k;
+  vfio_iommufd t(k, k_name);
+  EXPECT_EQ(k.asked, (std::vector<std::string>{k_iommu, line(k_iommu, ioas_alloc)}));
+  k.asked.clear();
+  {
+    const vfio_handles h = t.admit(k_place);
+    EXPECT_EQ(k.asked,
+              (std::vector<std::string>{k_cdev, line(k_cdev, device_bind_iommufd), line(k_cdev, device_attach_pt)}));
+    EXPECT_EQ(k.opened[h.device.get()], k_cdev);
+    EXPECT_LT(h.group.get(), 0);
+    // The address space is there already for the second.
+    const vfio_handles second = t.admit({"nvme:0000:3c:00.0/1", "0000:3c:00.0", 18, "/dev/vfio/devices/vfio4"});
+    EXPECT_EQ(k.opened[second.device.get()], "/dev/vfio/devices/vfio4");
+    EXPECT_EQ(k.still_open(), 3u);
+  }
+  EXPECT_EQ(k.still_open(), 1u);
+}
+
+// struct iommu_ioas_map: size 0, flags 4 (fixed 1, write 2, read 4), ioas 8, reserved 12, address 16, length 24, iova
+// 32; unmap: size 0, ioas 4, iova 8, length 16.
+TEST(iommufd_way, maps_and_unmaps) {
+  played k;
+  vfio_iommufd t(k, k_name);
+  k.answers[ioas_map] = [&](int fd, unsigned long a) {
+    EXPECT_EQ(k.opened[fd], k_iommu);
+    return u32(a, 0) == 40 && u32(a, 4) == 7 && u32(a, 8) == 42 && u32(a, 12) == 0 && u64(a, 16) == 0x7f0000001000 &&
+                   u64(a, 24) == 0x3000 && u64(a, 32) == 0x40000
+               ? 0
+               : -EINVAL;
+  };
+  k.answers[ioas_unmap] = [&](int, unsigned long a) {
+    return u32(a, 0) == 24 && u32(a, 4) == 42 && u64(a, 8) == 0x40000 && u64(a, 16) == 0x3000 ? 0 : -ENOENT;
+  };
+  t.map(0x7f0000001000, 0x3000, 0x40000);
+  EXPECT_EQ(t.unmap(0x40000, 0x3000), 0);
+  EXPECT_EQ(t.unmap(0x40000, 0x2000), ENOENT);
+}
+
+// struct iommu_ioas_iova_ranges: size 0, ioas 4, number 8, reserved 12, address of the list 16, alignment 24.
+TEST(iommufd_way, reads_as_many_addresses_as_there_are) {
+  played k;
+  vfio_iommufd t(k, k_name);
+  constexpr std::uint32_t there = 50;
+  k.answers[ioas_iova_ranges] = [&](int, unsigned long a) {
+    EXPECT_TRUE(u32(a, 0) == 32 && u32(a, 4) == 42 && u32(a, 12) == 0);
+    const std::uint32_t room = u32(a, 8);
+    put<std::uint32_t>(a, 8, there);
+    put<std::uint64_t>(a, 24, 4096);
+    for (std::uint32_t i = 0; i < std::min(room, there); ++i) {
+      put<std::uint64_t>(u64(a, 16), i * 16, i * 0x10000);
+      put<std::uint64_t>(u64(a, 16), i * 16 + 8, i == 7 ? 0 : i * 0x10000 + 0xfff);  // the eighth is none
+    }
+    return room < there ? -EMSGSIZE : 0;
+  };
+  const auto r = t.ranges(k_place);
+  ASSERT_EQ(r.size(), there - 1);
+  EXPECT_EQ(r[0].first, 0u);
+  EXPECT_EQ(r.back().first, 49 * 0x10000u);
+  EXPECT_EQ(r.back().last, 49 * 0x10000u + 0xfff);
+}
+
+TEST(iommufd_way, does_not_believe_every_answer) {
+  played k;
+  vfio_iommufd t(k, k_name);
+  int calls = 0;
+  std::uint32_t number = 0xffffffff;
+  int status = -EMSGSIZE;
+  k.answers[ioas_iova_ranges] = [&](int, unsigned long a) {
+    ++calls;
+    put<std::uint32_t>(a, 8, number);
+    return status;
+  };
+  EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { t.ranges(k_place); }), "does not tell which addresses"));
+  EXPECT_EQ(calls, 1);
+  number = 17;  // and one more than there is room for, for ever
+  k.answers[ioas_iova_ranges] = [&](int, unsigned long a) {
+    ++calls;
+    put<std::uint32_t>(a, 8, u32(a, 8) + 1);
+    return -EMSGSIZE;
+  };
+  refusal(XIO_ERR_IO, [&] { t.ranges(k_place); });
+  EXPECT_EQ(calls, 3);
+  k.answers[ioas_iova_ranges] = [](int, unsigned long a) {
+    put<std::uint32_t>(a, 8, 1000);
+    return 0;
+  };
+  EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { t.ranges(k_place); }), "more than there is room for"));
+  k.answers[ioas_iova_ranges] = [](int, unsigned long a) {
+    put<std::uint32_t>(a, 8, 0);
+    put<std::uint64_t>(a, 24, 1 << 21);
+    return 0;
+  };
+  EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED, [&] { t.ranges(k_place); }), "2097152 bytes"));
+}
+
+// Numbers and layouts, where the machine's own headers have them.
+TEST(iommufd_way, has_the_kernels_numbers) {
+  EXPECT_EQ(iommufd::k_ioas_alloc, ioas_alloc);
+  EXPECT_EQ(iommufd::k_ioas_iova_ranges, ioas_iova_ranges);
+  EXPECT_EQ(iommufd::k_ioas_map, ioas_map);
+  EXPECT_EQ(iommufd::k_ioas_unmap, ioas_unmap);
+  EXPECT_EQ(iommufd::k_device_bind, device_bind_iommufd);
+  EXPECT_EQ(iommufd::k_device_attach, device_attach_pt);
+#ifdef IOMMU_IOAS_MAP
+  EXPECT_EQ(iommufd::k_ioas_alloc, IOMMU_IOAS_ALLOC);
+  EXPECT_EQ(iommufd::k_ioas_iova_ranges, IOMMU_IOAS_IOVA_RANGES);
+  EXPECT_EQ(iommufd::k_ioas_map, IOMMU_IOAS_MAP);
+  EXPECT_EQ(iommufd::k_ioas_unmap, IOMMU_IOAS_UNMAP);
+  EXPECT_EQ(sizeof(iommufd::ioas_alloc), sizeof(iommu_ioas_alloc));
+  EXPECT_EQ(sizeof(iommufd::ioas_iova_ranges), sizeof(iommu_ioas_iova_ranges));
+  EXPECT_EQ(sizeof(iommufd::ioas_map), sizeof(iommu_ioas_map));
+  EXPECT_EQ(sizeof(iommufd::ioas_unmap), sizeof(iommu_ioas_unmap));
+#endif
+#if defined IOMMU_IOAS_MAP && defined VFIO_DEVICE_BIND_IOMMUFD
+  EXPECT_EQ(iommufd::k_device_bind, VFIO_DEVICE_BIND_IOMMUFD);
+  EXPECT_EQ(iommufd::k_device_attach, VFIO_DEVICE_ATTACH_IOMMUFD_PT);
+  EXPECT_EQ(sizeof(iommufd::device_bind), sizeof(vfio_device_bind_iommufd));
+  EXPECT_EQ(sizeof(iommufd::device_attach), sizeof(vfio_device_attach_iommufd_pt));
+#endif
+}
+
+// --- What is said when it refuses --------------------------------------------------------------------
+
+// No machine has the group whose other devices are looked for.
+const vfio_place k_alone{k_name, "0000:3b:00.0", 999999, k_cdev};
+
+// What is said to a device that is not admitted, after which nothing of it is open.
+template <class Way>
+std::string not_admitted(xio_status_t status, const std::function<void(played&)>& change,
+                         const vfio_place& place = k_place) {
+  played k;
+  change(k);
+  Way way(k, k_name);
+  const std::string why = refusal(status, [&] { way.admit(place); });
+  EXPECT_EQ(k.still_open(), 1u) << why;
+  EXPECT_TRUE(has(why, k_name)) << why;
+  return why;
+}
+std::string not_bound(xio_status_t status, int why) {
+  return not_admitted<vfio_iommufd>(
+      status, [why](auto& k) { k.refuse(device_bind_iommufd, why); }, k_alone);
+}
+
+TEST(type1, refuses_in_one_sentence) {
+  played k;
+  k.absent[k_container] = ENOENT;
+  EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED, [&] { vfio_type1 t(k, k_name); }), "modprobe vfio-pci"));
+  k.absent.clear();
+  k.answers[check_extension] = [](int, unsigned long) { return 0; };
+  EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED, [&] { vfio_type1 t(k, k_name); }), "modprobe vfio_iommu_type1"));
+  EXPECT_EQ(k.still_open(), 0u);
+
+  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_IO, [](auto& o) { o.absent[k_group] = EACCES; }),
+                  "no permission for /dev/vfio/17; chown"));
+  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_STATE, [](auto& o) { o.absent[k_group] = EBUSY; }),
+                  "open in another process"));
+  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_UNSUPPORTED, [](auto& o) { o.absent[k_group] = ENOENT; }),
+                  "there is no /dev/vfio/17"));
+  EXPECT_TRUE(
+      has(not_admitted<vfio_type1>(XIO_ERR_STATE,
+                                   [](auto& o) { o.answers[group_get_status] = [](int, unsigned long) { return 0; }; }),
+          "IOMMU group 17 is not viable"));
+  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_IO, [](auto& o) { o.refuse(group_set_container, EINVAL); }),
+                  "open it alone"));
+  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_UNSUPPORTED, [](auto& o) { o.refuse(set_iommu, EPERM); }),
+                  "remap interrupts"));
+  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_IO, [](auto& o) { o.refuse(group_get_device_fd, ENODEV); }),
+                  "does not give 0000:3b:00.0"));
+}
+
+TEST(iommufd_way, refuses_in_one_sentence) {
+  played k;
+  k.absent[k_iommu] = ENOENT;
+  EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED, [&] { vfio_iommufd t(k, k_name); }),
+                  "there is no /dev/iommu; modprobe iommufd"));
+  k.absent[k_iommu] = EACCES;
+  EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { vfio_iommufd t(k, k_name); }), "no permission for /dev/iommu; chown"));
+  k.absent.clear();
+  k.refuse(ioas_alloc, ENOMEM);
+  EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { vfio_iommufd t(k, k_name); }), "gives no address space"));
+  EXPECT_EQ(k.still_open(), 0u);
+
+  EXPECT_TRUE(has(not_admitted<vfio_iommufd>(XIO_ERR_IO, [](auto& o) { o.absent[k_cdev] = EACCES; }),
+                  "no permission for /dev/vfio/devices/vfio3"));
+  EXPECT_TRUE(has(not_admitted<vfio_iommufd>(XIO_ERR_UNSUPPORTED, [](auto& o) { o.absent[k_cdev] = ENOENT; }),
+                  "XIO_VFIO_IOMMU=type1"));
+  EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EBUSY), "open in another process"));
+  EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EINVAL), "open in another process"));
+  EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EPERM), "interrupt remapping"));
+  EXPECT_TRUE(has(not_bound(XIO_ERR_IO, ENODEV), "cannot be bound"));
+  EXPECT_TRUE(has(not_admitted<vfio_iommufd>(XIO_ERR_IO, [](auto& o) { o.refuse(device_attach_pt, EADDRINUSE); }),
+                  "open it alone"));
+
+  played other;
+  vfio_iommufd t(other, k_name);
+  EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED,
+                          [&] {
+                            t.admit({k_name, "0000:3b:00.0", 17, ""});
+                          }),
+                  "CONFIG_VFIO_DEVICE_CDEV"));
+}
+
+TEST(both_ways, say_why_memory_is_not_pinned) {
+  played k;
+  vfio_type1 a(k, k_name);
+  vfio_iommufd b(k, k_name);
+  for (vfio_iommu* way : std::initializer_list<vfio_iommu*>{&a, &b}) {
+    const auto refused = [&](xio_status_t status, int why) {
+      k.refuse(type1_map_dma, why);
+      k.refuse(ioas_map, why);
+      return refusal(status, [&] { way->map(0x1000, 0x1000, 0x40000); });
+    };
+    EXPECT_TRUE(has(refused(XIO_ERR_NO_MEMORY, ENOMEM), "ulimit -l"));
+    EXPECT_TRUE(has(refused(XIO_ERR_IO, EFAULT), "take memory that this process may write"));
+  }
+  EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { b.map(0x1000, 0x1000, 0x40000); }), "XIO_VFIO_IOMMU=type1"));
+}
+
+// --- One domain for a process ------------------------------------------------------------------------
+
+std::unique_ptr<vfio_iommu> made(vfio_way way, played& k) { return make_iommu(way, k, k_name); }
+
+struct space : testing::TestWithParam<vfio_way> {
+  space() : s(made(GetParam(), k)), handles(s.admit(k_place)) {}
+  unsigned long map_request() const { return GetParam() == vfio_way::type1 ? type1_map_dma : ioas_map; }
+  unsigned long unmap_request() const { return GetParam() == vfio_way::type1 ? type1_unmap_dma : ioas_unmap; }
+  long count(unsigned long request) const {
+    const std::string end = " " + std::to_string(request);
+    return std::count_if(k.asked.begin(), k.asked.end(), [&](const auto& line) { return line.ends_with(end); });
+  }
+  played k;
+  vfio_space s;
+  vfio_handles handles;
+  alignas(4096) char memory[4 * 4096] = {};
+};
+
+TEST_P(space, maps_what_is_the_same_once) {
+  const std::uint64_t first = s.map(memory + 100, 5000);
+  EXPECT_EQ(first % 4096, 100u);
+  EXPECT_EQ(s.map(memory + 100, 5000), first);
+  EXPECT_EQ(count(map_request()), 1);
+  EXPECT_NE(s.map(memory + 100, 200), first);
+  s.unmap(memory + 100);  // the shortest
+  s.unmap(memory + 100);
+  EXPECT_EQ(count(unmap_request()), 1);
+  s.unmap(memory + 100);
+  EXPECT_EQ(count(unmap_request()), 2);
+  s.unmap(memory + 100);  // once more than mapped
+  EXPECT_EQ(count(unmap_request()), 2);
+}
+
+TEST_P(space, gives_addresses_back_and_keeps_those_that_the_kernel_holds) {
+  const std::uint64_t address = s.map(memory, 4096);
+  s.unmap(memory);
+  const auto map = k.answers[map_request()];
+  k.refuse(map_request(), EFAULT);
+  refusal(XIO_ERR_IO, [&] { s.map(memory, 4096); });
+  k.answers[map_request()] = map;
+  EXPECT_EQ(s.map(memory, 4096), address);
+  k.refuse(unmap_request(), EIO);
+  s.unmap(memory);
+  EXPECT_NE(s.map(memory, 4096), address);
+}
+
+// Memory has one address for all drives of a process, so there is one way at a time.
+TEST(one_space, is_shared_until_nobody_holds_it) {
+  played k;
+  auto first = vfio_space::get({vfio_way::type1, "", true}, k_name, k);
+  EXPECT_EQ(vfio_space::get({vfio_way::iommufd, ""}, k_name, k), first);
+  EXPECT_EQ(vfio_space::get({vfio_way::type1, "", true}, k_name, k), first);
+  const std::string why = refusal(XIO_ERR_STATE, [&] { vfio_space::get({vfio_way::iommufd, "", true}, k_name, k); });
+  EXPECT_TRUE(has(why, "other drives are open by type 1") && has(why, "asks for iommufd")) << why;
+  EXPECT_EQ(k.still_open(), 1u);
+  first.reset();
+  EXPECT_EQ(k.still_open(), 0u);
+  first = vfio_space::get({vfio_way::iommufd, "", true}, k_name, k);
+  EXPECT_EQ(first->way(), vfio_way::iommufd);
+}
+
+INSTANTIATE_TEST_SUITE_P(both_ways, space, testing::Values(vfio_way::type1, vfio_way::iommufd),
+                         [](const auto& p) { return p.param == vfio_way::type1 ? "type1" : "iommufd"; });
+
+// --- Which way ---------------------------------------------------------------------------------------
+
+struct way : testing::Test {
+  way() {
+    for (const char* file : {k_iommu, k_cdev, k_group}) t.file(file, "");
+  }
+  vfio_choice choose(const std::string& wanted, const std::string& cdev = k_cdev) {
+    o.vfio_iommu = wanted;
+    return choose_vfio_way(o, t.root, {k_name, "0000:3b:00.0", 17, cdev});
+  }
+  void remove(const char* path) const { std::filesystem::remove_all(t.root + path); }
+  sysfs_tree t;
+  options o = options::defaults();
+};
+
+TEST_F(way, auto_is_iommufd_where_it_is_whole) {
+  EXPECT_EQ(options::defaults().vfio_iommu, "auto");
+  EXPECT_EQ(choose("auto").way, vfio_way::iommufd);
+  EXPECT_EQ(choose("auto").why, "");
+  EXPECT_EQ(choose("auto", "").way, vfio_way::type1);
+  EXPECT_TRUE(has(choose("auto", "").why, "no file in /dev/vfio/devices"));
+  remove(k_iommu);
+  EXPECT_EQ(choose("auto").way, vfio_way::type1);
+  EXPECT_EQ(choose("auto").why, "there is no /dev/iommu");
+  EXPECT_FALSE(choose("auto").forced);
+}
+
+// Memory of a PCI device is nothing that iommufd pins.
+TEST_F(way, auto_is_type_1_for_queues_in_a_device) {
+  o.nvme_queue_bar = "0000:0a:00.0/2";
+  EXPECT_EQ(choose("auto").way, vfio_way::type1);
+  EXPECT_TRUE(has(choose("auto").why, "XIO_NVME_QUEUE_BAR"));
+}
+
+TEST_F(way, auto_is_what_may_be_opened) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may open everything";
+  std::filesystem::permissions(t.root + k_cdev, std::filesystem::perms::none);
+  EXPECT_EQ(choose("auto").way, vfio_way::type1);
+  EXPECT_TRUE(has(choose("auto").why, "may not open /dev/vfio/devices/vfio3"));
+}
+
+TEST_F(way, auto_is_iommufd_where_there_are_no_groups) {
+  remove(k_iommu);
+  remove(k_group);
+  EXPECT_EQ(choose("auto").way, vfio_way::iommufd);
+  EXPECT_EQ(choose("auto", "").way, vfio_way::type1);
+}
+
+TEST_F(way, is_forced) {
+  EXPECT_EQ(choose("type1").way, vfio_way::type1);
+  remove(k_iommu);
+  EXPECT_EQ(choose("iommufd").way, vfio_way::iommufd);
+  EXPECT_TRUE(choose("iommufd").forced && choose("type1").forced);
+}
+
+TEST_F(way, finds_the_file_of_a_device) {
+  const std::string folder = "/sys/bus/pci/devices/0000:3b:00.0/vfio-dev/";
+  EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), "");
+  t.folder(folder + "vfio3");
+  EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), "");  // a kernel with groups only
+  t.file(folder + "vfio3/dev", "244:3\n");
+  EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), k_cdev);
+  remove((folder + "vfio3").c_str());
+  for (const char* odd : {"vfio", "vfio-1", "vfio3x", "other3", "vfio99999999999"})
+    t.file(folder + odd + "/dev", "1:1\n");
+  EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), "");
+}
+
+}  // namespace
+}  // namespace xio::nvme
