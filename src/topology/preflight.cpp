@@ -196,11 +196,17 @@ piece rdma_access(const surroundings& s) {
   return device_access(s.root, "rdma_access", files);
 }
 
+// A device has a file of its group and, where the kernel has iommufd, one of its own; either way in will do.
 piece vfio_access(const surroundings& s) {
-  std::vector<std::string> files;
+  std::vector<std::string> files, own = files_like(s.root, "/dev/vfio/devices", "vfio");
   for (const std::string& f : files_like(s.root, "/dev/vfio", ""))
     if (f != "/dev/vfio/vfio" && f != "/dev/vfio/devices") files.push_back(f);
-  if (files.empty()) return none("vfio_access", "no device is bound to vfio");
+  if (files.empty() && own.empty()) return none("vfio_access", "no device is bound to vfio");
+  if (!own.empty()) {
+    own.push_back("/dev/iommu");
+    piece by_iommufd = device_access(s.root, "vfio_access", own);
+    if (by_iommufd.is == piece_state::ok || files.empty()) return by_iommufd;
+  }
   return device_access(s.root, "vfio_access", files);
 }
 

@@ -200,6 +200,23 @@ if has HAVE_LIBPCI; then
       says '^  gpu_driver_cure +as root: usermod -aG [a-z0-9]+ USER; then log in again'
     fi
     chmod 666 "$machine/dev/kfd"
+    # A drive may be reached by its group or by its own file.
+    mkdir -p "$machine/dev/vfio/devices"
+    : >"$machine/dev/vfio/vfio"
+    : >"$machine/dev/vfio/17"
+    : >"$machine/dev/vfio/devices/vfio3"
+    : >"$machine/dev/iommu"
+    chmod 666 "$machine/dev/vfio/17"
+    chmod 0 "$machine/dev/vfio/devices/vfio3"
+    run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
+    says '^  vfio_access +ok \(/dev/vfio/17\)'
+    chmod 0 "$machine/dev/vfio/17"
+    run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
+    says '^  vfio_access +missing \(this process may not read and write /dev/vfio/17\)'
+    chmod 666 "$machine/dev/vfio/devices/vfio3" "$machine/dev/iommu"
+    run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
+    says '^  vfio_access +ok \(/dev/vfio/devices/vfio3 and 1 more\)'
+    rm -r "$machine/dev/vfio" "$machine/dev/iommu"
     # Nothing else of this tool wants root either, and what needs it says so.
     run 0 "${plain[@]}"
     run 0 "${plain[@]}" --atomics --dump "$work/pci"
@@ -236,6 +253,7 @@ drive() { # BDF DRIVER
   ln -s "../../../../bus/pci/drivers/$2" "$machine/sys/bus/pci/devices/$1/driver"
 }
 drive 0000:05:00.0 vfio-pci
+ln -s ../../../kernel/iommu_groups/17 "$machine/sys/bus/pci/devices/0000:05:00.0/iommu_group"
 drive 0000:06:00.0 nvme
 mkdir -p "$machine/sys/bus/pci/devices/0000:06:00.0/nvme/nvme0/nvme0n1" "$machine/sys/block/nvme0n1"
 echo 'A Drive   ' >"$machine/sys/bus/pci/devices/0000:06:00.0/nvme/nvme0/model"
@@ -246,6 +264,7 @@ run 0 "$info" --root "$machine"
 says 'controllers +2'
 says '^NVMe controller 0000:05:00\.0'
 says 'use +xio_storage_open "nvme:0000:05:00\.0/1"'
+says 'addresses +by type 1 \(there is no /dev/iommu\)'
 says 'model +A Drive$'
 says 'nvme0n1 +1000 \(512-byte sectors\)'
 says 'use +bind it to vfio-pci: driverctl set-override 0000:06:00\.0 vfio-pci'
@@ -253,6 +272,18 @@ echo '36 35 259:0 / /data rw,noatime shared:1 - ext4 /dev/nvme0n1 rw' >"$machine
 run 0 "$info" --root "$machine"
 says 'held +yes \(nvme0n1 is mounted on /data\)'
 says 'use +none while it is held'
+# With the files of iommufd, and without an IOMMU.
+mkdir -p "$machine/dev/vfio/devices" "$machine/sys/bus/pci/devices/0000:05:00.0/vfio-dev/vfio3"
+: >"$machine/dev/iommu"
+: >"$machine/dev/vfio/devices/vfio3"
+echo 244:3 >"$machine/sys/bus/pci/devices/0000:05:00.0/vfio-dev/vfio3/dev"
+run 0 "$info" --root "$machine"
+says 'addresses +by iommufd$'
+run 0 env XIO_VFIO_IOMMU=type1 "$info" --root "$machine"
+says 'addresses +by type 1 \(XIO_VFIO_IOMMU\)'
+rm "$machine/sys/bus/pci/devices/0000:05:00.0/iommu_group"
+run 0 "$info" --root "$machine"
+says 'addresses +none \(.*behind no IOMMU'
 
 # --- A world ---
 run 0 "$info" --world

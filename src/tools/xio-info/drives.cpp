@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.hpp"
 #include "tools/xio-info/section.hpp"
 #include "transport/nvme/holders.hpp"
+#include "transport/nvme/vfio_way.hpp"
 
 namespace xio::info {
 
@@ -40,7 +42,21 @@ std::string model_of(const fs::path& device) {
   return "";
 }
 
-section section_of(const std::string& root, const std::string& bus_id) {
+// What a drive of vfio-pci is good for, by which way it is given addresses, and why not by the better one.
+std::string use_by_vfio(const options& o, const std::string& root, const std::string& bus_id, std::vector<row>* rows) {
+  try {
+    const nvme::vfio_place place{"", bus_id, nvme::find_vfio_group(root, bus_id, bus_id),
+                                 nvme::find_vfio_cdev(root, bus_id)};
+    const nvme::vfio_choice by = nvme::choose_vfio_way(o, root, place);
+    rows->push_back({"addresses", std::string("by ") + name_of(by.way), by.forced ? "XIO_VFIO_IOMMU" : by.why});
+    return "xio_storage_open \"nvme:" + bus_id + "/1\"";
+  } catch (const error& e) {
+    rows->push_back({"addresses", std::string("none"), e.what()});
+    return "none";
+  }
+}
+
+section section_of(const options& o, const std::string& root, const std::string& bus_id) {
   const fs::path device = fs::path(root + k_devices) / bus_id;
   section s{"nvme_" + bus_id, "NVMe controller " + bus_id, {}};
   std::error_code error;
@@ -54,7 +70,7 @@ section section_of(const std::string& root, const std::string& bus_id) {
     s.rows.push_back({d, first_line(fs::path(root + "/sys/block") / d / "size"), "512-byte sectors"});
   s.rows.push_back({"held", !holder.empty(), holder});
   std::string use = "bind it to vfio-pci: driverctl set-override " + bus_id + " vfio-pci";
-  if (driver == "vfio-pci") use = "xio_storage_open \"nvme:" + bus_id + "/1\"";
+  if (driver == "vfio-pci") use = use_by_vfio(o, root, bus_id, &s.rows);
   if (!holder.empty()) use = "none while it is held";
   s.rows.push_back({"use", use, ""});
   return s;
@@ -62,9 +78,9 @@ section section_of(const std::string& root, const std::string& bus_id) {
 
 }  // namespace
 
-std::vector<section> drive_sections(const std::string& root) {
+std::vector<section> drive_sections(const options& o, const std::string& root) {
   std::vector<section> all;
-  for (const std::string& bus_id : controllers(root)) all.push_back(section_of(root, bus_id));
+  for (const std::string& bus_id : controllers(root)) all.push_back(section_of(o, root, bus_id));
   section first{"nvme", "NVMe controllers", {}};
   first.rows.push_back(
       {"controllers", std::uint64_t{all.size()}, all.empty() ? "the software controller takes files: file:PATH" : ""});

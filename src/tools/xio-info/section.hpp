@@ -35,7 +35,7 @@ section sdma_section(const options& o, bool gpu_ready);
 // First a section that counts them, then one for each.
 std::vector<section> nic_sections(const options& o);
 // root: in front of /sys, /proc, /dev and /boot, "" for this machine; dump: see topology/pci_reader.hpp.
-std::vector<section> drive_sections(const std::string& root);
+std::vector<section> drive_sections(const options& o, const std::string& root);
 section preflight_section(const options& o, const std::string& root, const std::string& dump);
 // By hwloc; of a file of lstopo's XML, or of this machine if `file` is empty.
 std::vector<section> topology_sections(const std::string& file);
