@@ -1,14 +1,14 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: MIT
 # What tests/vm/nvme.sh runs in the guest. Data carries its place on the drive: written by the kernel's driver and read by
-# XIO, written by XIO and read by the kernel's driver. /share/plan sets builddir.
+# XIO, written by XIO and read by the kernel's driver. /share/plan sets builddir, kernel and XIO_VFIO_IOMMU.
 # shellcheck source=/dev/null
 . /share/plan
-: "${builddir:?}"
+: "${builddir:?}" "${kernel?}"
 program=$builddir/tests/vm/nvme_drive
 devices=/sys/bus/pci/devices
 small=0000:00:10.0 large=0000:00:11.0 faulty=0000:00:12.0 shared=0000:00:13.0 other=0000:00:13.1 window=0000:00:0a.0
-export XIO_BOOTSTRAP=local XIO_HEAP_SIZE=12M XIO_TIMEOUT_MS=60000 XIO_LOG_LEVEL=info
+export XIO_BOOTSTRAP=local XIO_HEAP_SIZE=12M XIO_TIMEOUT_MS=60000 XIO_LOG_LEVEL=info XIO_VFIO_IOMMU
 failures=0
 
 fail() {
@@ -89,8 +89,17 @@ swapoff "$swap"
 for drive in $small $large; do run "the kernel writes $drive" stamp "/dev/$(disk "$drive")" 1; done
 
 # ---- XIO reads and writes -----------------------------------------------------------------------------------------
-modprobe vfio-pci && modprobe vfio_iommu_type1
+modprobe vfio-pci
+if [ "$kernel" != iommufd-compat ]; then modprobe vfio_iommu_type1; fi
 for drive in $small $large $faulty $shared "$plugged"; do bind "$drive" vfio-pci; done
+
+# How addresses are to be had: the stock kernel has no iommufd.
+way='type 1' pins_devices=yes
+case $kernel in
+  iommufd*) if [ "$XIO_VFIO_IOMMU" != type1 ]; then way=iommufd; fi ;;
+  *) if [ -e /dev/iommu ]; then fail 'the stock kernel has iommufd by now'; fi ;;
+esac
+if [ "$XIO_VFIO_IOMMU" = iommufd ] || [ "$kernel" = iommufd-compat ]; then pins_devices=no; fi
 
 # vfio-pci does not take what it cannot guard.
 echo "$bare" >/sys/bus/pci/drivers_probe
@@ -111,7 +120,22 @@ said 'block:.*blocks have 4096 bytes' 'another block'
 
 echo 'nobody:x:65534:65534::/:/bin/sh' >>/etc/passwd
 su -s /bin/sh nobody -c "$program refused nvme:$small/1" >/tmp/said 2>&1 || fail 'nobody opened a drive'
-said 'no permission for /dev/vfio/' 'no permission'
+said 'no permission for /dev/\(vfio/\|iommu\)' 'no permission'
+
+# An ordinary user whose files they are, with and without leave to lock memory.
+files="/dev/vfio/$(basename "$(readlink "$devices/$small/iommu_group")") /dev/iommu"
+for file in $files /dev/vfio/devices/"$(ls "$devices/$small/vfio-dev")"; do
+  if [ -e "$file" ]; then chown nobody "$file"; fi
+done
+su -s /bin/sh nobody -c "ulimit -l 4096; $program refused nvme:$small/1" >/tmp/said 2>&1 || fail 'a heap beyond the limit'
+said 'raise the limit of locked memory' 'memory that may not be locked'
+begin=$(clock)
+if su -s /bin/sh nobody -c "$program move nvme:$small/1 1 1 1 1" >/tmp/said 2>&1; then
+  echo "ok   an ordinary user ($(since "$begin"))"
+else
+  fail 'an ordinary user'
+fi
+said "nvme:$small/1: addresses by $way" 'the way to the IOMMU'
 
 # 8 KiB a command, one queue where four are asked for.
 XIO_NVME_DOORBELL=bar run 'mdts 1, blocks of 512, 1 queue, doorbells in the BAR' move nvme:$small/1 1 1 2 4
@@ -122,8 +146,14 @@ XIO_NVME_DOORBELL=shadow run 'mdts 7, blocks of 4096, 4 queues, shadow doorbells
 sed -n 's/^moved/  moved/p' /tmp/said
 XIO_NVME_DOORBELL=host run 'mdts 7, blocks of 4096, doorbells by the host' move nvme:$large/3 1 2 3 2
 # Rings that wrap at once, in the memory of another device, and the data too.
-XIO_NVME_DOORBELL=bar XIO_NVME_QUEUE_BAR=$window/2 XIO_TEST_WINDOW=$devices/$window/resource2 \
-  run 'queues, lists and data in the memory of another device' move nvme:$large/3 1 3 4 2
+if [ $pins_devices = yes ]; then
+  XIO_NVME_DOORBELL=bar XIO_NVME_QUEUE_BAR=$window/2 XIO_TEST_WINDOW=$devices/$window/resource2 \
+    run 'queues, lists and data in the memory of another device' move nvme:$large/3 1 3 4 2
+else
+  XIO_NVME_QUEUE_BAR=$window/2 run 'queues in the memory of another device, refused by iommufd' refused nvme:$large/3
+  said "refused nvme:$large/3.*cannot be pinned for a drive" 'memory of a device'
+  XIO_NVME_DOORBELL=bar run 'rings that wrap at once' move nvme:$large/3 1 3 4 2
+fi
 
 run 'two drives at the same time' copy nvme:$small/1 nvme:$large/3
 truncate -s 4M /tmp/file
