@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What can go wrong with a drive: faults by a struct and by the text of XIO_MODEL_FAULTS, and files that fail under it.
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "full_disk.hpp"
 #include "model/fault_text.hpp"
 #include "model/machine.hpp"
 #include "nvme_hand.hpp"
@@ -342,29 +342,13 @@ TEST(nvme_faults, a_disk_that_is_full) {
 
 namespace {
 
-// A file system of 1.25 MiB that only this process sees; "" where the system does not let it be made.
-std::string small_file_system() {
-  if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) return "";
-  std::string place = testing::TempDir() + "/xio_full_XXXXXX";
-  if (mkdtemp(place.data()) == nullptr || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "";
-  return mount("xio", place.c_str(), "tmpfs", 0, "size=1280k") == 0 ? place : "";
-}
-
-// Writes until nothing fits any more.
-void fill_up(int fd) {
-  const std::vector<unsigned char> page(4096, 1);
-  while (write(fd, page.data(), page.size()) == static_cast<ssize_t>(page.size())) {
-  }
-  EXPECT_EQ(errno, ENOSPC);
-}
-
 void write_to_a_full_disk(const std::string& place, bool plain) {
   hand h({.shape = {.plain_io = plain}});
   h.make_queues();
   const int hole = open(h.file().path.c_str(), O_RDWR);
   const int filler = open((place + "/filler").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600);
   ASSERT_EQ(fallocate(hole, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 512 << 10, 512 << 10), 0);
-  fill_up(filler);
+  full_disk::fill_up(filler);
   const auto write_at = [&](std::uint64_t lba) {
     return h.io(w::make_io(w::opcode::write, 0, 1, h.data_bus(), h.data_bus(4096), lba, 16));
   };
@@ -397,20 +381,13 @@ void write_to_a_full_disk(const std::string& place, bool plain) {
 
 // In a process of its own, for the file system is the process's.
 TEST(nvme_faults, a_file_system_that_is_full) {
-  constexpr int k_cannot = 77;
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string place = small_file_system();
-    if (place.empty()) _exit(k_cannot);
+  const int status = full_disk::in_a_child([](const std::string& place) {
     setenv("TEST_TMPDIR", place.c_str(), 1);
     for (const bool plain : {false, true}) write_to_a_full_disk(place, plain);
-    _exit(HasFailure() ? 1 : 0);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == k_cannot)
+  });
+  if (status == full_disk::k_cannot)
     GTEST_SKIP() << "no file system can be mounted here; a_disk_that_is_full does the same with a limit";
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(status, 0);
 }
 
 namespace {

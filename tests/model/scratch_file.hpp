@@ -18,8 +18,8 @@ namespace xio::test {
 // Removed when it goes.
 class scratch_file {
  public:
-  explicit scratch_file(std::uint64_t bytes = 0) {
-    std::string name = testing::TempDir() + "/xio_nvme_XXXXXX";
+  explicit scratch_file(std::uint64_t bytes = 0, const std::string& directory = testing::TempDir()) {
+    std::string name = directory + "/xio_nvme_XXXXXX";
     const int fd = mkstemp(name.data());
     if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) ADD_FAILURE() << "no scratch file in " << name;
     close(fd);

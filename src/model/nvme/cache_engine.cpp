@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "model/nvme/file_engine.hpp"
+#include "model/nvme/mapped_file.hpp"
 #include "model/nvme/shared_calls.hpp"
 
 namespace xio::model::nvme {
 namespace {
 
-// More reads than this are worth a second thread.
+// More jobs than this are worth a second thread, or a call for many of them.
 constexpr std::size_t k_few = 8;
 
 // Local file systems that know no RWF_NOWAIT for some calls (ext4: for writes that go to the page cache; tmpfs: for
@@ -26,7 +27,9 @@ bool seldom_waits(int fd) {
 class cache_engine : public file_engine {
  public:
   cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how)
-      : fd_(fd), how_(how), tries_(seldom_waits(fd)), shared_(fd), patient_(std::move(patient)) {}
+      : fd_(fd), how_(how), tries_(seldom_waits(fd)), shared_(fd), patient_(std::move(patient)) {
+    if (tries_) pages_ = std::make_unique<mapped_file>(fd);
+  }
 
   const char* name() const override { return patient_->name(); }
   std::size_t room() const override { return patient_->room() - started_.size() - shared_.with_helper(); }
@@ -39,12 +42,13 @@ class cache_engine : public file_engine {
     for (file_job* job : started_) {
       if (many && job->what == file_job::kind::read)
         reads_.push_back(job);
-      else if (fit(*job) && at_once(*job))
-        done_.push_back(job);
+      else if (many && pages_ != nullptr && !writes_know_nowait_ && pages_->fits(*job))
+        writes_.push_back(job);
       else
-        patient_->start(*job);
+        make(*job);
     }
     started_.clear();
+    if (!writes_.empty()) make_writes();
     if (!reads_.empty()) make_reads();
     patient_->kick();
   }
@@ -55,7 +59,9 @@ class cache_engine : public file_engine {
       take_results();
       patient_->kick();
     }
+    const std::size_t before = done.size();
     patient_->reap(done);
+    for (std::size_t i = before; i < done.size(); ++i) changes_ -= done[i]->what != file_job::kind::read;
     done.insert(done.end(), done_.begin(), done_.end());
     done_.clear();
   }
@@ -65,6 +71,36 @@ class cache_engine : public file_engine {
 
   static bool fit(const file_job& job) {
     return job.what == file_job::kind::read || (job.what == file_job::kind::write && !job.durable);
+  }
+
+  void be_patient(file_job& job) {
+    changes_ += job.what != file_job::kind::read;
+    patient_->start(job);
+  }
+
+  void make(file_job& job) {
+    const std::uint64_t from = job.offset;
+    if (!fit(job) || !at_once(job)) {
+      be_patient(job);
+      return;
+    }
+    done_.push_back(&job);
+    if (pages_ != nullptr && job.what == file_job::kind::write) pages_->written(from, job.offset - from);
+  }
+
+  // Many writes. No other thread takes part: two writes of one block must not mix, which calls see to themselves. So
+  // while the kernel's threads may be writing, calls it is.
+  void make_writes() {
+    std::size_t moved = 0;
+    if (changes_ == 0) timed([&] { moved = pages_->move(writes_); });
+    for (std::size_t i = 0; i < writes_.size(); ++i) {
+      file_job& job = *writes_[i];
+      if (i < moved && job.take(static_cast<long>(job.parts[job.part].iov_len)))
+        done_.push_back(&job);
+      else
+        make(job);
+    }
+    writes_.clear();
   }
 
   // True: the job is over.
@@ -83,9 +119,9 @@ class cache_engine : public file_engine {
   // Many reads, with whoever helps. Writes of one file keep each other out: nobody could help there.
   void make_reads() {
     if (reads_know_nowait_)
-      shared_.make(reads_, RWF_NOWAIT, results_);
-    else if (!timed([&] { shared_.make(reads_, 0, results_); }))
-      for (file_job* job : reads_) patient_->start(*job);
+      shared_.make(reads_, RWF_NOWAIT, nullptr, results_);
+    else if (!timed([&] { shared_.make(reads_, 0, pages_.get(), results_); }))
+      for (file_job* job : reads_) be_patient(*job);
     reads_.clear();
     take_results();
   }
@@ -97,7 +133,7 @@ class cache_engine : public file_engine {
       if (over)
         done_.push_back(r.job);
       else
-        patient_->start(*r.job);
+        be_patient(*r.job);
     }
     results_.clear();
   }
@@ -113,8 +149,10 @@ class cache_engine : public file_engine {
     const long slept = watched ? how_.sleeps() : 0;
     calls();
     const auto end = now_ = clock::now();
-    if (end - start > how_.prompt)
-      (watched && how_.sleeps() != slept ? rests_until_ : watched_until_) = end + how_.rest * (end - start);
+    if (end - start <= how_.prompt) return true;
+    const bool waited = watched && how_.sleeps() != slept;
+    (waited ? rests_until_ : watched_until_) = end + how_.rest * (end - start);
+    if (waited && pages_ != nullptr) pages_->forget();  // it may have been for pages that were dropped
     return true;
   }
 
@@ -127,9 +165,12 @@ class cache_engine : public file_engine {
   clock::time_point watched_until_{};
   clock::time_point rests_until_{};
   shared_calls shared_;
+  std::unique_ptr<mapped_file> pages_;  // null where calls say whether they would wait
   std::unique_ptr<file_engine> patient_;
+  std::size_t changes_ = 0;  // jobs of patient_ that are not reads
   std::vector<file_job*> started_;
   std::vector<file_job*> reads_;
+  std::vector<file_job*> writes_;
   std::vector<shared_calls::result> results_;
   std::vector<file_job*> done_;
 };

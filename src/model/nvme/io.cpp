@@ -197,6 +197,7 @@ void controller::aim(work& one, std::uint64_t bytes) {
 void controller::start_flush(std::uint32_t sqid, const sqe& command, orders o) {
   work& one = new_work(sqid, command, o);
   one.job.what = file_job::kind::sync;
+  looked_at_file_ = {};  // what went behind the end of a file that was cut is told here at the latest
   start(one, whole() ? o : orders{o.hold, EIO});
 }
 

@@ -8,6 +8,8 @@ namespace {
 
 // How often the owner looks for the helper's last call, which takes as long as one of its own: some microseconds.
 constexpr int k_looks = 200;
+// One call for fewer costs more than it saves by having both threads at work.
+constexpr std::size_t k_few = 8;
 
 void relax() {
 #if defined(__x86_64__)
@@ -17,40 +19,78 @@ void relax() {
 
 }  // namespace
 
-void shared_calls::make(const std::vector<file_job*>& jobs, int flags, std::vector<result>& out) {
-  for (std::size_t at = 0; at < jobs.size(); at += k_slots)
-    make_some(jobs.data() + at, std::min(k_slots, jobs.size() - at), flags, out);
-}
-
-void shared_calls::make_some(file_job* const* jobs, std::size_t count, int flags, std::vector<result>& out) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (slots_[i].lent) continue;  // its last job has not come back
-    slots_[i].flags = flags;
-    slots_[i].open.store(jobs[i], std::memory_order_release);
-  }
-  offered_.store(count, std::memory_order_release);
-  for (std::size_t i = 0; i < count; ++i) {
-    slot& s = slots_[i];
-    if (s.lent || s.open.exchange(nullptr, std::memory_order_acq_rel) != nullptr) {
-      out.push_back(result{jobs[i], call(fd_, *jobs[i], flags), flags});
-    } else {
-      s.lent = true;
-      lent_.push_back(loan{&s, jobs[i]});
+void shared_calls::make(const std::vector<file_job*>& jobs, int flags, mapped_file* pages, std::vector<result>& out) {
+  for (std::size_t at = 0; at < jobs.size();) {
+    const std::size_t next = offer(jobs, at, flags, pages);
+    if (next == at) {  // the helper has all slots
+      out.push_back(result{jobs[at], call(fd_, *jobs[at], flags), flags});
+      ++at;
+      continue;
     }
+    at = next;
+    take_back(out);
   }
-  offered_.store(0, std::memory_order_relaxed);
   for (int looks = 0; looks < k_looks && !lent_.empty(); ++looks) {
     collect(out);
     relax();
   }
 }
 
+// Gives the first job that found no slot.
+std::size_t shared_calls::offer(const std::vector<file_job*>& jobs, std::size_t at, int flags, mapped_file* pages) {
+  const std::size_t group = std::clamp((jobs.size() + 1) / 2, k_few, k_group);
+  std::size_t used = 0;
+  for (; used < k_slots && at < jobs.size(); ++used) {
+    slot& s = slots_[used];
+    if (s.lent) continue;  // its last jobs have not come back
+    s.flags = flags;
+    s.pages = pages != nullptr && pages->fits(*jobs[at]) ? pages : nullptr;
+    s.count = 0;
+    do {
+      s.jobs[s.count++] = jobs[at++];
+    } while (s.pages != nullptr && s.count < group && at < jobs.size() && pages->fits(*jobs[at]));
+    s.open.store(true, std::memory_order_release);
+  }
+  offered_.store(used, std::memory_order_release);
+  return at;
+}
+
+void shared_calls::take_back(std::vector<result>& out) {
+  const std::size_t used = offered_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < used; ++i) {
+    slot& s = slots_[i];
+    if (s.lent) continue;
+    if (s.open.exchange(false, std::memory_order_acq_rel)) {
+      carry_out(s);
+      give(s, out);
+    } else {
+      s.lent = true;
+      lent_.push_back(&s);
+      lent_jobs_ += s.count;
+    }
+  }
+  offered_.store(0, std::memory_order_relaxed);
+}
+
+void shared_calls::carry_out(slot& s) const {
+  const std::size_t moved = s.pages != nullptr ? s.pages->move({s.jobs.data(), s.count}) : 0;
+  for (std::size_t i = 0; i < s.count; ++i) {
+    const file_job& job = *s.jobs[i];
+    s.values[i] = i < moved ? static_cast<long>(job.parts[job.part].iov_len) : call(fd_, job, s.flags);
+  }
+}
+
+void shared_calls::give(const slot& s, std::vector<result>& out) {
+  for (std::size_t i = 0; i < s.count; ++i) out.push_back(result{s.jobs[i], s.values[i], s.flags});
+}
+
 void shared_calls::collect(std::vector<result>& out) {
-  std::erase_if(lent_, [&](const loan& l) {
-    if (!l.from->ended.load(std::memory_order_acquire)) return false;
-    l.from->ended.store(false, std::memory_order_relaxed);
-    l.from->lent = false;
-    out.push_back(result{l.job, l.from->value, l.from->flags});
+  std::erase_if(lent_, [&](slot* s) {
+    if (!s->ended.load(std::memory_order_acquire)) return false;
+    s->ended.store(false, std::memory_order_relaxed);
+    s->lent = false;
+    lent_jobs_ -= s->count;
+    give(*s, out);
     return true;
   });
 }
@@ -60,10 +100,8 @@ bool shared_calls::help() {
   bool some = false;
   for (std::size_t i = offered_.load(std::memory_order_acquire); i-- > 0;) {
     slot& s = slots_[i];
-    if (s.open.load(std::memory_order_relaxed) == nullptr) continue;
-    const file_job* job = s.open.exchange(nullptr, std::memory_order_acq_rel);
-    if (job == nullptr) continue;
-    s.value = call(fd_, *job, s.flags);
+    if (!s.open.load(std::memory_order_relaxed) || !s.open.exchange(false, std::memory_order_acq_rel)) continue;
+    carry_out(s);
     s.ended.store(true, std::memory_order_release);
     some = true;
   }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// A file system of 1.25 MiB that only one process sees, for tests that need it full.
+#pragma once
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace xio::test::full_disk {
+
+constexpr int k_cannot = 77;
+
+// "" where the system does not let it be made.
+inline std::string make() {
+  if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) return "";
+  std::string place = testing::TempDir() + "/xio_full_XXXXXX";
+  if (mkdtemp(place.data()) == nullptr || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "";
+  return mount("xio", place.c_str(), "tmpfs", 0, "size=1280k") == 0 ? place : "";
+}
+
+// Writes until nothing fits any more.
+inline void fill_up(int fd) {
+  const std::vector<unsigned char> page(4096, 1);
+  while (write(fd, page.data(), page.size()) == static_cast<ssize_t>(page.size())) {
+  }
+  EXPECT_EQ(errno, ENOSPC);
+}
+
+// In a process of its own, for the file system is the process's: k_cannot, 0, or 1 for a test that failed there.
+inline int in_a_child(const std::function<void(const std::string& place)>& test) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string place = make();
+    if (place.empty()) _exit(k_cannot);
+    test(place);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace xio::test::full_disk
