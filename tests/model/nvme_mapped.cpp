@@ -167,6 +167,19 @@ TEST_P(mapped, what_does_not_fit) {
   EXPECT_FALSE(pages.fits(job(kind::read, ~std::uint64_t{511}, memory.data(), 512)));
 }
 
+// Of a sparse file larger than the process's memory only the beginning is mapped.
+TEST_P(mapped, a_huge_file) {
+  constexpr std::uint64_t k_huge = std::uint64_t{15} << 40;
+  const stamped_file f(place());
+  if (ftruncate(f.fd, static_cast<off_t>(k_huge)) != 0) GTEST_SKIP() << "this file system has no such files";
+  mapped_file pages(f.fd);
+  std::vector<file_job> jobs{job(kind::read, 512, memory.data(), 512)};
+  EXPECT_EQ(move(pages, jobs), 1u);
+  EXPECT_TRUE(stamped(memory.data(), 512, 512));
+  ASSERT_EQ(pwrite(f.fd, memory.data(), 512, k_huge - 4096), 512);
+  EXPECT_FALSE(pages.fits(job(kind::write, k_huge - 4096, memory.data(), 512)));
+}
+
 TEST_P(mapped, a_file_opened_for_less) {
   const stamped_file reads(place(), k_bytes, O_RDONLY), writes(place(), k_bytes, O_WRONLY), none(place(), 4000);
   mapped_file read_only(reads.fd), write_only(writes.fd), empty(none.fd), closed(-1);

@@ -24,7 +24,7 @@ mapped_file::mapped_file(int fd) : fd_(fd), page_(static_cast<std::uint64_t>(sys
   if (how < 0 || (how & O_ACCMODE) == O_WRONLY || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) return;
   writable_ = (how & O_ACCMODE) == O_RDWR;
   // What is stored behind the end of a file, in its last page, is lost.
-  bytes_ = static_cast<std::uint64_t>(now.st_size) / page_ * page_;
+  bytes_ = std::min(static_cast<std::uint64_t>(now.st_size) / page_ * page_, k_most_mapped);
   if (bytes_ == 0) return;
   forget();
   if (regions_ == nullptr) return;
@@ -68,7 +68,7 @@ void mapped_file::written(std::uint64_t offset, std::uint64_t bytes) {
     if (region& r = regions_[page / k_region_pages]; r.asked) r.cached |= std::uint64_t{1} << page % k_region_pages;
 }
 
-// calloc gives memory that costs nothing before it is used: a file may be of terabytes.
+// calloc gives memory that costs nothing before it is used.
 void mapped_file::forget() {
   const std::uint64_t region_bytes = k_region_pages * page_;
   regions_.reset();

@@ -36,6 +36,7 @@ class mapped_file {
   std::size_t move(std::span<file_job* const> jobs);
 
  private:
+  static constexpr std::uint64_t k_most_mapped = std::uint64_t{1} << 40;  // a sparse file may be larger than memory
   static constexpr std::uint64_t k_region_pages = 64;
   static constexpr std::uint32_t k_most_shorts = 16;
   static constexpr std::size_t k_at_once = 64;  // jobs of one system call
