@@ -74,12 +74,12 @@ __global__ void steps(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, uin
       return;
     }
     const ring_view& r = storage_queue(*t.storage, member_of(*t.storage, at));
-    const piece all = piece_of(t, part_of(t, member_of(*t.storage, at)), 0);
+    const piece all = only_piece(t);
     const u64 t1 = wall_clock();
     u64 ticket = 0, serial = 0;
-    if (ring_reserve<nvme_codec>(lanes{1}, r, *c.world, ring_share{1, 0, 0, 0, k_block}, 1, &ticket, &serial) != XIO_OK)
-      *wrong = 1;
-    const ring_turn turn = ring_try_turn(r);
+    ring_turn turn{};
+    const ring_share share{1, 0, 0, 0, k_block};
+    if (ring_reserve<nvme_codec>(lanes{1}, r, *c.world, share, &ticket, &serial, &turn) != XIO_OK) *wrong = 1;
     write_command(r, ticket, t, all);
     const u64 t2 = wall_clock();
     ring_publish<nvme_codec>(r, ticket, 1, turn);

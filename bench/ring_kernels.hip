@@ -26,7 +26,7 @@ __device__ bool read_of(const ring_target& t, u64 op, transfer* out) {
 __device__ xio_status_t post_read(const ring_target& t, u64 op, u64* ticket) {
   transfer what;
   if (!read_of(t, op, &what)) return XIO_ERR_ARG;
-  const piece all = piece_of(what, part_of(what, 0), 0);
+  const piece all = only_piece(what);
   xio_status_t status = XIO_OK;
   for_each_key(reinterpret_cast<u64>(t.ring), [&](const lanes& group) {
     held_ring r = *t.ring;
@@ -93,9 +93,9 @@ __device__ void split_op(const ring_target& t, op_times* sum, const ring_share& 
   held_ring r = *t.ring;
   u64 clock[parts + 1], ticket = 0, serial = 0;
   clock[reserve] = wall_clock();
-  sum->status = ring_reserve<Codec>(lanes{1}, r, *t.world, share, 1, &ticket, &serial);
+  ring_turn turn{};
+  sum->status = ring_reserve<Codec>(lanes{1}, r, *t.world, share, &ticket, &serial, &turn);
   if (sum->status != XIO_OK) return;
-  const ring_turn turn = ring_try_turn(r);
   clock[fill] = wall_clock();
   write(ticket);
   clock[announce] = wall_clock();
@@ -116,7 +116,7 @@ __global__ void split_ops(ring_target t, unsigned iterations, op_times* answer) 
         sum.status = XIO_ERR_ARG;
         break;
       }
-      const piece one = piece_of(what, part_of(what, 0), 0);
+      const piece one = only_piece(what);
       split_op<nvme_codec>(
           t, &sum, ring_share{1, 0, 0, 0, t.block_bytes}, [&](u64 at) { write_command(*t.ring, at, what, one); },
           [&](u64 at) { return wait_for(t, at); });

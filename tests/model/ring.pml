@@ -85,8 +85,58 @@ inline reap() {
   fi
 }
 
-/* ring_take_credits; waits for credits, or for completions that nobody drains */
-inline take_credits() {
+/* sdma_codec::announce and the like */
+inline ring_doorbell() {
+  atomic {
+    assert(doorbell == from); /* none twice, none left out */
+    assert(to - from <= DEPTH);
+    i = from;
+    do
+    :: i < to ->
+      assert(slots[AT(i)] == i + 1); /* complete, and of this lap */
+      i++
+    :: else -> break
+    od;
+    doorbell = to;
+    i = 0
+  }
+}
+
+/* ring_serve: [from, to) is complete; lone: no ticket behind it had been taken when the turn began */
+inline serve() {
+  seen = 1;
+  do
+  :: if
+    :: to != from ->
+      ring_doorbell();
+      published = to
+    :: else
+    fi;
+    from = to;
+    do
+    :: atomic { lone -> lone = 0; break }
+    :: atomic { !lone && marked[AT(to)] == to + 1 -> to = to + length[AT(to)] }
+    :: atomic { !lone && marked[AT(to)] != to + 1 -> break }
+    od;
+    if
+    :: to != from
+    :: else ->
+      atomic {
+        if
+#if BROKEN == 2 /* 2: leaves without looking whether somebody came */
+        :: true -> pending = 0; seen = 0; from = 0; to = 0; break
+#else
+        :: pending == seen -> pending = 0; seen = 0; from = 0; to = 0; break
+        :: else -> seen = pending
+#endif
+        fi
+      }
+    fi
+  od
+}
+
+/* ring_wait_credits; waits for credits, or for completions that nobody drains */
+inline wait_credits() {
   do
   :: atomic {
       had = (credits >= n);
@@ -111,56 +161,6 @@ inline take_credits() {
   od
 }
 
-/* sdma_codec::announce and the like */
-inline ring_doorbell() {
-  atomic {
-    assert(doorbell == from); /* none twice, none left out */
-    assert(to - from <= DEPTH);
-    i = from;
-    do
-    :: i < to ->
-      assert(slots[AT(i)] == i + 1); /* complete, and of this lap */
-      i++
-    :: else -> break
-    od;
-    doorbell = to;
-    i = 0
-  }
-}
-
-/* ring_serve: [from, to) is complete */
-inline serve() {
-  seen = 1;
-  do
-  :: if
-    :: to != from ->
-      ring_doorbell();
-      published = to
-    :: else
-    fi;
-    from = to;
-    do
-    :: atomic { marked[AT(to)] == to + 1 -> to = to + length[AT(to)] }
-    :: atomic { marked[AT(to)] != to + 1 -> break }
-    od;
-    if
-    :: to != from
-    :: else ->
-      atomic {
-        if
-#if BROKEN == 2 /* 2: leaves without looking whether somebody came */
-        :: true -> pending = 0; seen = 0; from = 0; to = 0; break
-#else
-        :: pending == seen -> pending = 0; seen = 0; from = 0; to = 0; break
-        :: else -> seen = pending
-#endif
-        fi
-      }
-    fi
-  od
-}
-
-/* ring_try_turn */
 inline try_turn() {
   atomic {
     mine = (pending == 0);
@@ -168,8 +168,33 @@ inline try_turn() {
     :: mine -> pending = 1
     :: else
     fi
+  }
+}
+
+/* ring_take_credits: credits, and the turn */
+inline take_credits() {
+  atomic {
+    had = (credits >= n);
+#if BROKEN == 3
+    had = (credits >= n - 1);
+#endif
+    credits = credits - n
   };
-  before = published
+#if BROKEN != 7
+  try_turn();
+#endif
+  if
+  :: had -> had = 0
+  :: else ->
+    credits = credits + n;
+#if BROKEN != 9 /* 9: the ringer waits for credits */
+    if
+    :: mine -> atomic { mine = 0; from = published; to = from }; serve()
+    :: else
+    fi;
+#endif
+    wait_credits()
+  fi
 }
 
 inline mark() {
@@ -179,9 +204,9 @@ inline mark() {
 /* ring_publish without the mark of who is not next: serves, or counts and leaves the serving to the ringer. */
 inline count() {
   if
-  :: mine -> atomic { mine = 0; before = 0; from = published; to = from }; serve()
+  :: mine -> atomic { mine = 0; before = 0; lone = 0; from = published; to = from }; serve()
   :: else ->
-    atomic { had = (pending != 0); pending++; before = 0 };
+    atomic { had = (pending != 0); pending++; before = 0; lone = 0 };
     if
     :: !had -> atomic { from = published; to = from }; serve()
     :: else -> had = 0
@@ -197,25 +222,9 @@ inline publish() {
 #else
   :: mine && before == t ->
 #endif
-    atomic { mine = 0; before = 0; from = t; to = t + n };
-#if BROKEN == 7 /* 7: the ringer leaves after its own batch unless somebody has counted meanwhile */
-    ring_doorbell();
-    published = to;
-    atomic {
-      from = to;
-      had = (pending == 1);
-      if
-      :: had -> pending = 0; from = 0; to = 0
-      :: else
-      fi
-    };
-    if
-    :: had -> had = 0
-    :: else -> serve()
-    fi
-#else
+    /* ring_serve's `last` */
+    atomic { lone = 1; mine = 0; before = 0; from = t; to = t + n };
     serve()
-#endif
   :: else -> mark(); count()
   fi
 }
@@ -239,7 +248,7 @@ inline fill() {
 active [POSTERS] proctype poster() {
   byte ops = 0, n = 1, t, i, seen, from, to;
   byte before;
-  bit had, got, mine;
+  bit had, got, mine, lone;
   do
   :: ops < OPS ->
     if
@@ -249,8 +258,14 @@ active [POSTERS] proctype poster() {
 #endif
     fi;
     take_credits();
+#if BROKEN == 7 /* 7: the turn begins after the tickets were taken */
     atomic { t = issued; issued = issued + n };
     try_turn();
+    before = published;
+#else
+    before = published;
+    atomic { t = issued; issued = issued + n };
+#endif
 #if BROKEN == 1 /* 1: counts before it marks */
     fill(); count(); mark();
 #elif BROKEN == 4 /* 4: marks before it fills */

@@ -33,7 +33,7 @@ for size in '-DDEPTH=2 -DPOSTERS=2 -DOPS=3' '-DDEPTH=2 -DPOSTERS=3 -DOPS=1' '-DD
   echo "right: $size:$(grep 'states, stored' pan.out)"
 done
 
-for mistake in 1 2 3 4 5 6 7 8; do
+for mistake in 1 2 3 4 5 6 7 8 9; do
   explore -DDEPTH=2 -DPOSTERS=2 -DOPS=3 -DBROKEN=$mistake
   if ! grep -q '^pan:1:' pan.out; then
     echo "FAILED: mistake $mistake was not found"

@@ -32,7 +32,7 @@ struct bnxt_codec {
   }
 
   // Takes all CQEs that are there, then rings the CQ's doorbell once: for the CQ's room, and only then for the ring's.
-  XIO_DEVICE static void drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r) {
     ring_state* s = r.state;
     const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
     const u64 completed = load<scope::agent, order::relaxed>(&s->completed);
@@ -46,12 +46,13 @@ struct bnxt_codec {
       take(r, word, load<scope::system, order::relaxed>(cqe + wire::bnxt::k_cqe_consumer_at), p);
       ++head;
     }
-    if (head == first) return;
+    if (head == first) return completed;
     store<scope::agent, order::relaxed>(&s->cq_head, head);
     store<scope::system, order::release>(reinterpret_cast<u64*>(r.cq_doorbell),
                                          wire::bnxt::doorbell_at(wire::bnxt::bell_cq, r.cq_id, head, r.cq_depth_log2));
     if (p.upto != completed) ring_complete(r, completed, p.upto);
     if (p.failed) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
+    return p.upto;
   }
 
   // --- Entries (work.hpp) ---

@@ -17,12 +17,14 @@ XIO_DEVICE bool is_nic(ring_kind kind) { return kind == ring_kind::mlx5 || kind 
 // body(codec), a value of the family's codec type, which is empty.
 template <class Body>
 XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
+  // A jump by a table waits for the table.
+  if (r.kind == ring_kind::mlx5) [[likely]]
+    return body(mlx5_codec{});
   switch (r.kind) {
     case ring_kind::bnxt: return body(bnxt_codec{});
     case ring_kind::ionic: return body(ionic_codec{});
     case ring_kind::ernic: return body(ernic_codec{});
-    case ring_kind::proxy: return body(proxy_codec{});
-    default: return body(mlx5_codec{});
+    default: return body(proxy_codec{});
   }
 }
 

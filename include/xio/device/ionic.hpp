@@ -31,12 +31,13 @@ struct ionic_codec {
                                          wire::ionic::doorbell_value(r.id, static_cast<u32>(to) & (r.depth - 1)));
   }
 
-  XIO_DEVICE static void drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r) {
     if ((r.personality & k_ionic_queued_cq) != 0) {
       drain_queue(r);
     } else {
       drain_collapsed(r);
     }
+    return load<scope::agent, order::relaxed>(&r.state->completed);
   }
 
   // --- Entries (work.hpp) ---

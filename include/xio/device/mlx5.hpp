@@ -31,44 +31,49 @@ struct mlx5_codec {
     store<scope::system, order::release>(r.doorbell, wire::mlx5::doorbell_value(to, r.id));
   }
 
-  XIO_DEVICE static void drain(const ring_view& r) {
-    if ((r.personality & k_mlx5_queued_cq) != 0) {
-      drain_queue(r);
-    } else {
-      drain_collapsed(r);
-    }
+  XIO_DEVICE static u64 drain(const ring_view& r) {
+    return (r.personality & k_mlx5_queued_cq) != 0 ? drain_queue(r) : drain_collapsed(r);
   }
 
-  XIO_DEVICE static void drain_collapsed(const ring_view& r) {
+  XIO_DEVICE static u64 drain_collapsed(const ring_view& r) {
     const u32* cqe = reinterpret_cast<const u32*>(r.completion);
     ring_state* s = r.state;
-    // Before the CQE, which takes longer.
+    // One aligned load: opcode and counter belong together. It takes longest, so the others are under way with it.
+    const u32 word = load<scope::system, k_acquire_by_fence>(cqe + wire::mlx5::k_cqe_state_at);
     const u64 before = load<scope::agent, order::relaxed>(&s->cq_head);
     const u64 completed = load<scope::agent, order::relaxed>(&s->completed);
-    // One aligned load: opcode and counter belong together.
-    const u32 word = load<scope::system, order::acquire>(cqe + wire::mlx5::k_cqe_state_at);
+    // Most often it is the oldest entry that is complete. A length says whose it is, so it may be loaded before.
+    const u64 oldest = load<scope::agent, order::relaxed>(ring_mark_at(r, completed));
+    const u64 issued = load<scope::agent, order::relaxed>(&s->issued);
     const u32 opcode = wire::mlx5::cqe_state_opcode(word);
-    if (opcode == wire::mlx5::cqe_invalid) return;
+    if (opcode == wire::mlx5::cqe_invalid) return completed;
     const u32 counter = wire::mlx5::cqe_state_counter(word);
-    if (opcode == wire::mlx5::cqe_request && before == counter + u64{1}) return;
-    const u64 flying = load<scope::agent, order::relaxed>(&s->issued) - completed;
+    if (opcode == wire::mlx5::cqe_request && before == counter + u64{1}) return completed;
+    fence_after_loads<scope::system>();
     // The counter names the WQE's first slot: it is the first ticket from `completed` on with those 16 bits.
     const u64 first = completed + ((counter - static_cast<u32>(completed)) & 0xffff);
+    const u32 kept = first == completed ? ring_length_in(oldest, first) : 0;
     if (opcode == wire::mlx5::cqe_request) {
-      const u64 upto = first + slots_of(r, first);
-      if (upto - completed > flying) return ring_fail(r, XIO_ERR_TRANSPORT, k_strange_counter | counter, completed);
+      const u64 upto = first + (kept != 0 ? kept : slots_of(r, first));
+      if (upto - completed > issued - completed && !is_flying(r, completed, upto)) {
+        ring_fail(r, XIO_ERR_TRANSPORT, k_strange_counter | counter, completed);
+        return completed;
+      }
       store<scope::agent, order::relaxed>(&s->cq_head, counter + u64{1});
       ring_complete(r, completed, upto);
-    } else if (opcode == wire::mlx5::cqe_request_error || opcode == wire::mlx5::cqe_response_error) {
-      fail(r, cqe, word, completed, first - completed < flying ? first : completed);
+      return upto;
+    }
+    if (opcode == wire::mlx5::cqe_request_error || opcode == wire::mlx5::cqe_response_error) {
+      fail(r, cqe, word, completed, is_flying(r, completed, first + 1) ? first : completed);
     } else {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_opcode | opcode, completed);
     }
+    return load<scope::agent, order::relaxed>(&s->completed);
   }
 
   // A completion queue of more entries than the ring, so that ignoring its overrun (oi = 1) never loses one; nobody is
   // told how far it was read.
-  XIO_DEVICE static void drain_queue(const ring_view& r) {
+  XIO_DEVICE static u64 drain_queue(const ring_view& r) {
     ring_state* s = r.state;
     const u64 before = load<scope::agent, order::relaxed>(&s->cq_head);
     u64 head = before;
@@ -83,6 +88,7 @@ struct mlx5_codec {
       ++head;
     }
     if (head != before) store<scope::agent, order::relaxed>(&s->cq_head, head);
+    return load<scope::agent, order::relaxed>(&s->completed);
   }
 
   // --- Entries (work.hpp) ---
@@ -108,7 +114,8 @@ struct mlx5_codec {
     } else {
       e.dw[8] = wire::mlx5::inline_header(w.bytes);
       if (w.from == rdma::payload::gathered) return put_head(r, ticket, e);
-      return put_inline(r, ticket, e, w);
+      if (w.from == rdma::payload::inlined) return put_inline(r, ticket, e, w);
+      for (u32 i = 0; i < 2; ++i) e.dw[9 + i] = rdma::value_word(w, 4 * i);
     }
     store_entry(ring_slot(r, ticket, k_slot_bytes), e);
   }
@@ -120,21 +127,25 @@ struct mlx5_codec {
   }
 
  private:
+  // Whether the tickets below `upto` had all been taken: what is complete must be.
+  XIO_DEVICE static bool is_flying(const ring_view& r, u64 completed, u64 upto) {
+    return upto - completed <= load<scope::agent, order::relaxed>(&r.state->issued) - completed;
+  }
+
   // One entry of a completion queue; false after a failure.
   XIO_DEVICE static bool take(const ring_view& r, const u32* cqe, u32 word, u32 opcode) {
     const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
-    const u64 flying = load<scope::agent, order::relaxed>(&r.state->issued) - completed;
     const u32 counter = wire::mlx5::cqe_state_counter(word);
     const u64 first = completed + ((counter - static_cast<u32>(completed)) & 0xffff);
     if (opcode == wire::mlx5::cqe_request) {
       const u64 upto = first + slots_of(r, first);
-      if (upto - completed <= flying) {
+      if (is_flying(r, completed, upto)) {
         ring_complete(r, completed, upto);
         return true;
       }
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_counter | counter, completed);
     } else if (opcode == wire::mlx5::cqe_request_error || opcode == wire::mlx5::cqe_response_error) {
-      fail(r, cqe, word, completed, first - completed < flying ? first : completed);
+      fail(r, cqe, word, completed, is_flying(r, completed, first + 1) ? first : completed);
     } else {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_opcode | opcode, completed);
     }
@@ -145,17 +156,17 @@ struct mlx5_codec {
     return w.what == rdma::verb::masked_swap && w.bytes == 8;
   }
 
+  static constexpr u64 coded(rdma::verb what, u32 opcode) { return u64{opcode} << (8 * static_cast<u32>(what)); }
   XIO_DEVICE static u32 opcode_of(const rdma::work& w) {
-    switch (w.what) {
-      case rdma::verb::write: return wire::mlx5::op_rdma_write;
-      case rdma::verb::write_imm: return wire::mlx5::op_rdma_write_imm;
-      case rdma::verb::read: return wire::mlx5::op_rdma_read;
-      case rdma::verb::fetch_add: return wire::mlx5::op_atomic_fa;
-      case rdma::verb::compare_swap: return wire::mlx5::op_atomic_cs;
-      case rdma::verb::masked_add: return wire::mlx5::op_masked_fa;
-      case rdma::verb::masked_swap: break;
-    }
-    return wire::mlx5::op_masked_cs;
+    // By arithmetic: a GPU waits for a jump by a table.
+    constexpr u64 opcodes = coded(rdma::verb::write, wire::mlx5::op_rdma_write) |
+                            coded(rdma::verb::write_imm, wire::mlx5::op_rdma_write_imm) |
+                            coded(rdma::verb::read, wire::mlx5::op_rdma_read) |
+                            coded(rdma::verb::fetch_add, wire::mlx5::op_atomic_fa) |
+                            coded(rdma::verb::compare_swap, wire::mlx5::op_atomic_cs) |
+                            coded(rdma::verb::masked_add, wire::mlx5::op_masked_fa) |
+                            coded(rdma::verb::masked_swap, wire::mlx5::op_masked_cs);
+    return static_cast<u32>(opcodes >> (8 * static_cast<u32>(w.what))) & 0xff;
   }
 
   XIO_DEVICE static u32 opmod_of(const rdma::work& w) {
@@ -197,7 +208,7 @@ struct mlx5_codec {
     const u32 end = 9 + (w.bytes + 3) / 4;
     for (u32 at = 8; at < end; at += 4) {
       u32 part[4];
-      for (u32 i = 0; i < 4; ++i) part[i] = at + i < 9 ? e.dw[8] : rdma::inline_word(w, 4 * (at + i - 9));
+      for (u32 i = 0; i < 4; ++i) part[i] = at + i < 9 ? e.dw[8] : rdma::source_word(w, 4 * (at + i - 9));
       store_part(ring_slot(r, ticket + at / 16, k_slot_bytes) + 4 * (at % 16), part);
     }
   }

@@ -54,8 +54,10 @@ struct nvme_codec {
   // Passed after the credits and before the tickets: those who passed hold at most depth-1 credits together, so
   // issued - completed stays below op_count. The other depth is slack for stale loads.
   XIO_DEVICE static bool may_issue(const ring_view& r) {
-    const u64 low = load<scope::agent, order::acquire>(&r.state->completed);
-    return load<scope::agent, order::relaxed>(&r.state->issued) - low <= r.op_count - 2 * r.depth;
+    const u64 low = load<scope::agent, k_acquire_by_fence>(&r.state->completed);
+    const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
+    fence_after_loads<scope::agent>();
+    return issued - low <= r.op_count - 2 * r.depth;
   }
 
   // Whether a register was written: with shadow doorbells (NVMe base 2.0, B.5) only where the drive asks for it.
@@ -69,67 +71,88 @@ struct nvme_codec {
     return true;
   }
 
-  // One lap of the CQ at most.
-  XIO_DEVICE static void drain(const ring_view& r) {
+  // One lap of the CQ at most. The first entry by itself: where several are in one line of host memory a GPU's loads of
+  // them take a microsecond each, one after the other.
+  XIO_DEVICE static u64 drain(const ring_view& r) {
     constexpr u32 together = 4;
     ring_state* s = r.state;
     const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
+    const u64 low = load<scope::agent, order::relaxed>(&s->completed);
+    const u64 issued = load<scope::agent, order::relaxed>(&s->issued);
     u64 head = first;
-    bool sound = true;
+    bool sound = true, known = true;  // known: all that came are of the tickets that had been taken by then
+    u32 wanted = 1;
     while (sound && head - first < r.cq_depth) {
-      u32 word[together];
+      u32 word[together] = {};
       XIO_UNROLL
       for (u32 i = 0; i < together; ++i)
-        word[i] = load<scope::system, k_acquire_by_fence>(entry(r, head + i) + k_state_at);
+        if (i < wanted) word[i] = load<scope::system, k_acquire_by_fence>(entry(r, head + i) + k_state_at);
       u32 run = 0;
       XIO_UNROLL
       for (u32 i = 0; i < together; ++i)
-        if (run == i && is_new(r, head + i, word[i])) ++run;
+        if (i < wanted && run == i && is_new(r, head + i, word[i])) ++run;
       if (run == 0) break;
       // The phases first, then the rest of the entries and the data that they stand for.
       fence_after_loads<scope::system>();
-      fence_before_stores<scope::agent>();
+      ring_hand_on();
       XIO_ROLLED
       for (u32 i = 0; i < run && sound; ++i) {
-        sound = retire(r, entry(r, head + i), word[0]);
+        const u64 ticket = ticket_of(r, low, word[0]);
+        known = known && ticket < issued;
+        sound = retire(r, ticket, entry(r, head + i), word[0], ticket < issued || was_taken(r, ticket));
         XIO_UNROLL
         for (u32 k = 1; k < together; ++k) word[k - 1] = word[k];  // an index would put them into scratch memory
       }
       head += run;
       store<scope::agent, order::relaxed>(&s->cq_head, head);
-      fetch_add<scope::agent, k_release_by_fence>(&s->credits, static_cast<i64>(run));
+      add<scope::agent, k_release_by_fence>(&s->credits, static_cast<i64>(run));
       ring_cq(r, head);
-      if (run < together) break;  // a look at host memory takes a microsecond
+      // No more than may be in flight of what was when this began.
+      const u64 left = issued - low <= head - first ? 0 : issued - low - (head - first);
+      if (run < wanted || left == 0) break;
+      wanted = left < together ? static_cast<u32>(left) : together;
     }
-    if (head != first) advance(r);
+    if (head == first) return low;
+    const bool all = sound && known && issued - low == head - first;
+    return advance(r, low, all ? issued : first_pending(r, low));
   }
 
-  // Of one command: XIO_OK, XIO_PENDING, XIO_ERR_STORAGE, or the failure of the queue.
+  // Of one command: XIO_OK, XIO_PENDING, XIO_ERR_STORAGE, or the failure of the queue. Three loads in one look, because
+  // each takes as long as all.
   XIO_DEVICE static xio_status_t test(const ring_view& r, u64 ticket) {
-    const u64 low = load<scope::agent, order::acquire>(&r.state->completed);
-    const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
-    const bool mine = (word >> 16) == generation(r, ticket) && (word & k_done) != 0;
-    if (ticket >= low) {
-      // In the window of op_count tickets, so the generation cannot be one of 65536 ago.
-      if (mine) return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE;
-      const xio_status_t failure = ring_failure(r);
-      return failure == XIO_OK ? XIO_PENDING : failure;
-    }
-    if (mine && low - ticket < (u64{0x8000} << r.op_count_log2))
-      return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE;
+    const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
+    const u64 low = load<scope::agent, k_acquire_by_fence>(&r.state->completed);
+    u32 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
+    fence_after_loads<scope::agent>();
+    // In the window of op_count tickets, so the generation cannot be one of 65536 ago.
+    if (ticket >= low && is_done(r, ticket, word)) return status_in(word);
+    if (ticket >= low) return failed == 0 ? XIO_PENDING : ring_failure(r);
+    // The word may have been loaded before the low mark.
+    if (!is_done(r, ticket, word)) word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    if (is_done(r, ticket, word) && low - ticket < (u64{0x8000} << r.op_count_log2)) return status_in(word);
     return logged(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
 
   // Waits for one command. The caller sees what the drive wrote.
   XIO_DEVICE static xio_status_t wait(const ring_view& ring, const world_view& w, u64 ticket) {
     held_ring r = ring;
-    const deadline end = deadline::in(w);
-    xio_status_t status;
-    for (bool first = true; (status = test(r, ticket)) == XIO_PENDING; first = false) {
-      if (first || load<scope::agent, order::relaxed>(&r.state->reaping) == 0)
-        (void)ring_reap_until<nvme_codec>(r, [&] { return is_done(r, ticket); });
-      if ((status = test(r, ticket)) != XIO_PENDING) break;
+    deadline end{};
+    xio_status_t status = XIO_PENDING;
+    for (bool first = true;; first = false) {
+      // In one look with the test: who has just come tries to drain without asking whether somebody does.
+      const bool tries = first || load<scope::agent, order::relaxed>(&r.state->reaping) == 0;
+      const bool reaping = tries && ring_try_reaping<k_acquire_by_fence>(r);
+      status = test(r, ticket);
+      if (reaping) {
+        if (status == XIO_PENDING) {
+          status = reap_for(r, ticket);
+        } else {
+          ring_end_reaping(r);
+        }
+      }
+      if (status != XIO_PENDING) break;
       pause();
+      if (first) end = deadline::in(w);
       if (!end.passed()) continue;
       ring_fail(r, XIO_ERR_TIMEOUT, 0, ticket);
       status = XIO_ERR_TIMEOUT;
@@ -161,8 +184,7 @@ struct nvme_codec {
   // SCT<<8 | SC of a command that is complete, as far as it is still known; 0 where it succeeded.
   XIO_DEVICE static u32 code(const ring_view& r, u64 ticket) {
     const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
-    const bool mine = (word >> 16) == generation(r, ticket) && (word & k_done) != 0;
-    return wire::nvme::status_code(mine ? word & (k_done - 1) : logged(r, ticket));
+    return wire::nvme::status_code(is_done(r, ticket, word) ? word & (k_done - 1) : logged(r, ticket));
   }
 
   // The status of a failed op if the log still has it, else 0.
@@ -202,21 +224,39 @@ struct nvme_codec {
     return wire::nvme::cqe_phase(dw3) == (static_cast<u32>(~(head >> r.cq_depth_log2)) & 1);
   }
 
-  XIO_DEVICE static bool is_done(const ring_view& r, u64 ticket) {
-    const u32 word = load<scope::agent, order::relaxed>(&r.op_words[cid(r, ticket)]);
+  XIO_DEVICE static bool is_done(const ring_view& r, u64 ticket, u32 word) {
     return (word & ~(k_done - 1)) == ((generation(r, ticket) << 16) | k_done);
   }
+  XIO_DEVICE static u32 op_word(const ring_view& r, u64 ticket) {
+    return load<scope::agent, order::relaxed>(&r.op_words[cid(r, ticket)]);
+  }
+  XIO_DEVICE static xio_status_t status_in(u32 word) { return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE; }
 
-  // False: the drive named a command that is not in flight. Behind a fence_before_stores.
-  XIO_DEVICE static bool retire(const ring_view& r, const u32* cqe, u32 dw3) {
-    ring_state* s = r.state;
+  // By whoever may drain.
+  XIO_DEVICE static xio_status_t reap_for(const ring_view& r, u64 ticket) {
+    u32 word = 0;
+    const bool done = ring_reap_until<nvme_codec>(r, [&](u64) {
+      word = op_word(r, ticket);
+      return is_done(r, ticket, word);
+    });
+    return done ? status_in(word) : XIO_PENDING;
+  }
+
+  XIO_DEVICE static bool was_taken(const ring_view& r, u64 ticket) {
+    return ticket < load<scope::agent, order::relaxed>(&r.state->issued);
+  }
+
+  // The ticket that a completion names, if it names any: those in flight are less than op_count above the low mark.
+  XIO_DEVICE static u64 ticket_of(const ring_view& r, u64 low, u32 dw3) {
+    return low + ((wire::nvme::cqe_cid(dw3) - static_cast<u32>(low)) & (r.op_count - 1));
+  }
+
+  // False: the drive named a command that is not in flight. Behind a ring_hand_on.
+  XIO_DEVICE static bool retire(const ring_view& r, u64 ticket, const u32* cqe, u32 dw3, bool taken) {
     const u32 id = wire::nvme::cqe_cid(dw3);
     const u32 status = wire::nvme::cqe_status(dw3);
-    const u64 low = load<scope::agent, order::relaxed>(&s->completed);
-    const u64 ticket = low + ((id - static_cast<u32>(low)) & (r.op_count - 1));
     const u32 done = (generation(r, ticket) << 16) | k_done;
-    if (id >= r.op_count || ticket >= load<scope::agent, order::relaxed>(&s->issued) ||
-        (load<scope::agent, order::relaxed>(&r.op_words[id]) & ~(k_done - 1)) == done) {
+    if (id >= r.op_count || !taken || (load<scope::agent, order::relaxed>(&r.op_words[id]) & ~(k_done - 1)) == done) {
       ring_fail(r, XIO_ERR_TRANSPORT, dw3, ticket);
       return false;
     }
@@ -266,12 +306,15 @@ struct nvme_codec {
                                           load<scope::agent, order::relaxed>(&r.state->cq_doorbells) + 1);
   }
 
+  XIO_DEVICE static u64 first_pending(const ring_view& r, u64 low) {
+    while (is_done(r, low, op_word(r, low))) ++low;
+    return low;
+  }
+
   // After the entries, never among them: retire() rebuilds tickets from the low mark.
-  XIO_DEVICE static void advance(const ring_view& r) {
-    const u64 from = load<scope::agent, order::relaxed>(&r.state->completed);
-    u64 low = from;
-    while (is_done(r, low)) ++low;
+  XIO_DEVICE static u64 advance(const ring_view& r, u64 from, u64 low) {
     if (low != from) store<scope::agent, order::release>(&r.state->completed, low);
+    return low;
   }
 };
 

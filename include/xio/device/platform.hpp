@@ -173,6 +173,15 @@ XIO_RMW(fetch_or, __hip_atomic_fetch_or, __atomic_fetch_or)
 XIO_RMW(fetch_xor, __hip_atomic_fetch_xor, __atomic_fetch_xor)
 #undef XIO_RMW
 
+// Adds, and nobody waits for what was there: a fetch_add where that makes no difference.
+template <scope S, order O, class T>
+XIO_DEVICE void add(T* p, T value) {
+#if defined(XIO_ON_CUDA)
+  if constexpr (O == order::relaxed) return ptx::add<S>(p, value);
+#endif
+  (void)fetch_add<S, O>(p, value);
+}
+
 template <scope S, order O>
 XIO_DEVICE void fence() {
 #if defined(XIO_ON_CUDA)
@@ -421,7 +430,9 @@ template <class Body>
 XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
 #if defined(XIO_ON_CUDA)
   const u32 here = __activemask();
-  body(lanes{static_cast<u64>(__match_any_sync(here, static_cast<unsigned long long>(key)))});
+  u32 same = here;
+  if ((here & (here - 1)) != 0) same = __match_any_sync(here, static_cast<unsigned long long>(key));
+  body(lanes{same});
 #elif defined(XIO_ON_HIP)
   for (bool done = false; !done;) {
     const u32 low = static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(key)));

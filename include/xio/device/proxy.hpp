@@ -19,17 +19,20 @@ struct proxy_codec {
   XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
   XIO_DEVICE static void announce(const ring_view&, u64, u64) {}
 
-  XIO_DEVICE static void drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r) {
     const u64* words = reinterpret_cast<const u64*>(r.completion);
     // The status comes after its count: who sees it sees the last count there will be.
     const u64 failure = load<scope::system, order::acquire>(words + 1);
     const u64 count = load<scope::system, order::acquire>(words);
     const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
-    if (count - completed > load<scope::agent, order::relaxed>(&r.state->issued) - completed)
-      return ring_fail(r, XIO_ERR_TRANSPORT, k_strange_count, completed);
+    if (count - completed > load<scope::agent, order::relaxed>(&r.state->issued) - completed) {
+      ring_fail(r, XIO_ERR_TRANSPORT, k_strange_count, completed);
+      return completed;
+    }
     if (count != completed) ring_complete(r, completed, count);
     if (failure != 0)
       ring_fail(r, XIO_ERR_TRANSPORT, static_cast<u32>(failure) | (static_cast<u32>(failure >> 32) << 8), count);
+    return count;
   }
 
   // --- Entries (work.hpp) ---

@@ -99,6 +99,8 @@ __device__ inline __attribute__((always_inline)) void fence_before() {
   asm volatile("st" order where "." type " [%0], %1;" ::"l"(p), reg(w) : "memory")
 #define XIO_PTX_RMW(where, order, op, type, reg) \
   asm volatile("atom" order where op type " %0, [%1], %2;" : "=" reg(old) : "l"(p), reg(w) : "memory")
+#define XIO_PTX_RED(where, op, type, reg) \
+  asm volatile("red.relaxed" where op type " [%0], %1;" ::"l"(p), reg(w) : "memory")
 #define XIO_PTX_COMPARE(where, order, type) "atom" order where ".cas." type " %0, [%1], %2, %3;"
 #define XIO_PTX_CAS(where, order, type, reg) \
   asm volatile(XIO_PTX_COMPARE(where, order, type) : "=" reg(old) : "l"(p), reg(e), reg(w) : "memory")
@@ -138,6 +140,16 @@ __device__ inline __attribute__((always_inline)) void store(T* p, T value) {
   }
 }
 
+// Two words that lie side by side, 16-byte aligned, in one access: each of them whole, and relaxed, at system scope
+// (PTX ISA: a vector access is one of each element, in no order).
+__device__ inline __attribute__((always_inline)) void store_pair(std::uint64_t* p, std::uint64_t a, std::uint64_t b) {
+  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
+}
+__device__ inline __attribute__((always_inline)) void load_pair(const std::uint64_t* p, std::uint64_t& a,
+                                                                std::uint64_t& b) {
+  asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
+}
+
 // Read-modify-write of 4 or 8 bytes: `op` with its dots, types for 4 and 8 bytes.
 #define XIO_PTX_ATOM(order, op, type4, type8)            \
   if constexpr (sizeof(T) == 4) {                        \
@@ -169,6 +181,18 @@ XIO_PTX_CHANGE(fetch_and, ".and.", "b32", "b64")
 XIO_PTX_CHANGE(fetch_or, ".or.", "b32", "b64")
 XIO_PTX_CHANGE(fetch_xor, ".xor.", "b32", "b64")
 
+// Adds, and nobody waits for what was there.
+template <scope S, class T>
+__device__ inline __attribute__((always_inline)) void add(T* p, T value) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  const word_of<T> w = to_word(value);
+  if constexpr (sizeof(T) == 4) {
+    XIO_PTX_BY_SCOPE(XIO_PTX_RED, ".add.", "u32", "r")
+  } else {
+    XIO_PTX_BY_SCOPE(XIO_PTX_RED, ".add.", "u64", "l")
+  }
+}
+
 template <scope S, order O, class T>
 __device__ inline __attribute__((always_inline)) bool compare_exchange(T* p, T& expected, T desired) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
@@ -194,6 +218,7 @@ __device__ inline __attribute__((always_inline)) bool compare_exchange(T* p, T& 
 #undef XIO_PTX_BY_SIZE
 #undef XIO_PTX_CAS
 #undef XIO_PTX_COMPARE
+#undef XIO_PTX_RED
 #undef XIO_PTX_RMW
 #undef XIO_PTX_STORE
 #undef XIO_PTX_LOAD

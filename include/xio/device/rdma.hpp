@@ -29,6 +29,13 @@ XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
   return p.rdma[p.rdma_count == 1 ? 0 : workgroup_index() & (p.rdma_count - 1)];
 }
 
+// An op as it is held while slots are taken, for the same reason as held_ring.
+#if defined(XIO_ON_CUDA)
+using held_work = const work;
+#else
+using held_work = const work&;
+#endif
+
 // One op, or two that stay together: data and its signal.
 struct job {
   work op[2];
@@ -46,12 +53,15 @@ XIO_DEVICE ring_claim claim_of(const ring_view& r, const job& j) {
   return claim;
 }
 
+// first: j.op[0].
 template <class Family>
-XIO_DEVICE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const job& j) {
+XIO_DEVICE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const work& first, const job& j) {
+  work w = first;
   for (u32 i = 0; i < j.count; ++i) {
-    Family::encode(r, ticket, serial, last && i + 1 == j.count, j.op[i]);
-    ticket += Family::slots(j.op[i]);
-    serial = (serial + Family::packets(r, j.op[i])) & 0xffffff;
+    if (i != 0) w = j.op[i];
+    Family::encode(r, ticket, serial, last && i + 1 == j.count, w);
+    ticket += Family::slots(w);
+    serial = (serial + Family::packets(r, w)) & 0xffffff;
   }
 }
 
@@ -61,10 +71,11 @@ XIO_OUT_OF_LINE xio_status_t post_job(const world_view& w, const ring_view& ring
   return with_family(r, [&](auto family) {
     using family_codec = decltype(family);
     xio_status_t status = XIO_OK;
+    held_work first = j.op[0];
     const ring_claim claim = claim_of<family_codec>(r, j);
     for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
       status = ring_post<family_codec>(group, r, w, claim, ticket, [&](u64 at, bool last, u64 serial = 0) {
-        encode_job<family_codec>(r, at, serial, last, j);
+        encode_job<family_codec>(r, at, serial, last, first, j);
       });
     });
     return status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The ring: one lock-free queue of fixed-size entries with a doorbell, for every engine.
 //
-// post:   take credits (a credit is a free slot) -> take tickets -> try to become the ringer -> lanes fill their slots
+// post:   take credits (a credit is a free slot), try to become the ringer -> take tickets -> lanes fill their slots
 //         in parallel -> the ringer rings, for its own batch at once if nothing is missing before it; others mark
 //         theirs and count, and the ringer rings for everybody.
 // reap:   whoever waits drains completions, try-only.
@@ -18,8 +18,9 @@
 //   static constexpr bool k_in_order                     completions come in ticket order
 //   static void announce(const ring_view&, u64 from, u64 to)   entries [from,to) are published: doorbell; or bool,
 //                                                        false where the device looks without one
-//   static void drain(const ring_view&)                  consume completions: advance state->completed, give
-//                                                        credits back, record failures (single caller)
+//   static u64 drain(const ring_view&)                   consume completions: advance state->completed, give
+//                                                        credits back, record failures (single caller); answers
+//                                                        what state->completed is, if k_in_order
 //   static bool may_issue(const ring_view&)              a further gate before tickets are taken
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
@@ -77,8 +78,9 @@ XIO_DEVICE u64* ring_mark_at(const ring_view& r, u64 ticket) { return &r.marks[t
 XIO_DEVICE void ring_keep_length(const ring_view& r, u64 ticket, u32 slots) {
   store<scope::agent, order::relaxed>(ring_mark_at(r, ticket), ring_mark_of(ticket, slots) | k_mark_ends_batch);
 }
+XIO_DEVICE u32 ring_length_in(u64 mark, u64 ticket) { return ring_marked(mark & ~k_mark_ends_batch, ticket); }
 XIO_DEVICE u32 ring_kept_length(const ring_view& r, u64 ticket) {
-  return ring_marked(load<scope::agent, order::relaxed>(ring_mark_at(r, ticket)) & ~k_mark_ends_batch, ticket);
+  return ring_length_in(load<scope::agent, order::relaxed>(ring_mark_at(r, ticket)), ticket);
 }
 
 XIO_DEVICE unsigned char* ring_slot(const ring_view& r, u64 ticket, u32 slot_bytes) {
@@ -88,32 +90,52 @@ XIO_DEVICE unsigned char* ring_slot(const ring_view& r, u64 ticket, u32 slot_byt
 // How often a waiter looks before it lets others drain: on the host lanes share threads, so one that waits gives way.
 constexpr u32 k_ring_looks = k_pauses_at_once ? 1 : 16;
 
-// Drains completions if nobody else is at it, until done() or k_ring_looks times. True: done() held when the caller had
-// drained, and it sees what the device wrote.
+// Who drains: one at a time. `O` is the order of the attempt, for callers that have a fence behind it.
+template <order O = order::acquire>
+XIO_DEVICE bool ring_try_reaping(const ring_view& r) {
+  return exchange<scope::agent, O>(&r.state->reaping, 1u) == 0;
+}
+XIO_DEVICE void ring_end_reaping(const ring_view& r) { store<scope::agent, order::release>(&r.state->reaping, 0u); }
+
+// By whoever may drain: does, until done(completed) or k_ring_looks times, and lets others. True: done() held, and the
+// caller sees what the device wrote.
 template <class Codec, class Done>
 XIO_DEVICE bool ring_reap_until(const ring_view& r, Done&& done) {
-  ring_state* s = r.state;
-  if (exchange<scope::agent, order::acquire>(&s->reaping, 1u) != 0) return false;
   bool good = false;
   for (u32 i = 0; i < k_ring_looks && !good; ++i) {
-    Codec::drain(r);
-    good = done();
-    if (load<scope::agent, order::relaxed>(&s->failed) != 0) break;
+    good = done(Codec::drain(r));
+    if (!good && load<scope::agent, order::relaxed>(&r.state->failed) != 0) break;
   }
-  store<scope::agent, order::release>(&s->reaping, 0u);
+  ring_end_reaping(r);
   return good;
 }
 
 template <class Codec>
 XIO_DEVICE void ring_reap(const ring_view& r) {
-  if (load<scope::agent, order::relaxed>(&r.state->reaping) == 0) (void)ring_reap_until<Codec>(r, [] { return true; });
+  if (load<scope::agent, order::relaxed>(&r.state->reaping) != 0 || !ring_try_reaping(r)) return;
+  (void)Codec::drain(r);
+  ring_end_reaping(r);
+}
+
+// What is handed on by words that say that a device has read a slot, or written what was asked for.
+//
+// NVIDIA GPUs take a quarter of a microsecond for a release, and need none here: what is handed on is what was loaded
+// before, and no store of a GPU is made before a load or an atomic on which it depends has returned.
+#if defined(XIO_ON_CUDA)
+constexpr order k_handed_on = order::relaxed;
+#else
+constexpr order k_handed_on = order::acq_rel;
+#endif
+
+XIO_DEVICE void ring_hand_on() {
+  if constexpr (k_handed_on != order::relaxed) fence_before_stores<scope::agent>();
 }
 
 // For codecs: all tickets below `upto` are complete, after those below `from` were. Called from drain only.
 XIO_DEVICE void ring_complete(const ring_view& r, u64 from, u64 upto) {
-  fence_before_stores<scope::agent>();
+  ring_hand_on();
   store<scope::agent, k_release_by_fence>(&r.state->completed, upto);
-  fetch_add<scope::agent, k_release_by_fence>(&r.state->credits, static_cast<i64>(upto - from));
+  add<scope::agent, k_release_by_fence>(&r.state->credits, static_cast<i64>(upto - from));
 }
 
 // Waits for n slots, or says why not. One lane of a wave at a time.
@@ -127,7 +149,7 @@ XIO_DEVICE xio_status_t ring_wait_credits(const ring_view& r, u32 n, const world
     if (load<scope::agent, order::relaxed>(&r.state->credits) >= wanted) {
       const i64 had = fetch_add<scope::agent, order::acquire>(&r.state->credits, -wanted);
       if (had >= wanted && Codec::may_issue(r)) return XIO_OK;
-      fetch_add<scope::agent, order::relaxed>(&r.state->credits, wanted);
+      add<scope::agent, order::relaxed>(&r.state->credits, wanted);
     }
     ring_reap<Codec>(r);
     if (load<scope::agent, order::relaxed>(&r.state->credits) < wanted || !Codec::may_issue(r)) pause();
@@ -136,17 +158,6 @@ XIO_DEVICE xio_status_t ring_wait_credits(const ring_view& r, u32 n, const world
       return XIO_ERR_TIMEOUT;
     }
   }
-}
-
-// Takes n slots, or says why not. The first time without a look whether they are there, which would cost as much.
-template <class Codec>
-XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w) {
-  const i64 wanted = static_cast<i64>(n);
-  const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
-  const i64 had = fetch_add<scope::agent, order::acquire>(&r.state->credits, -wanted);
-  if (had >= wanted && failed == 0 && Codec::may_issue(r)) return XIO_OK;
-  fetch_add<scope::agent, order::relaxed>(&r.state->credits, wanted);
-  return ring_wait_credits<Codec>(r, n, w);
 }
 
 // --- Ringing -----------------------------------------------------------------------------------------
@@ -188,70 +199,84 @@ XIO_DEVICE u64 ring_scan(const ring_view& r, u64 from) {
   return to;
 }
 
+// Who leaves hands on what was rung; who must stay sees the marks of those who counted.
+constexpr order k_leave = k_acquire_by_fence == order::relaxed ? order::release : order::acq_rel;
+
 // By the ringer: rings for [from, to), which is complete, and for every entry behind it that is, until nobody has come
-// in between.
+// in between. last: when it became the ringer no ticket from `to` on had been taken, so that whoever marks one counts
+// later, and there is nothing to look for unless somebody has counted.
 template <class Codec>
-XIO_DEVICE void ring_serve(const ring_view& r, u64 from, u64 to) {
+XIO_DEVICE void ring_serve(const ring_view& r, u64 from, u64 to, bool last) {
   ring_state* s = r.state;
   u32 seen = 1;
-  for (;;) {
+  for (;; last = false) {
     if (to != from) {
       const u64 rung = ring_tell<Codec>(r, from, to);
       store<scope::agent, order::relaxed>(&s->published, to);
-      store<scope::agent, order::relaxed>(&s->doorbells, load<scope::agent, order::relaxed>(&s->doorbells) + rung);
+      // One thread at a time, but nobody waits for what an atomic adds.
+      add<scope::agent, order::relaxed>(&s->doorbells, rung);
     }
     from = to;
-    to = ring_scan(r, from);
+    if (!last) to = ring_scan(r, from);
     if (to != from) continue;
     u32 expected = seen;
-    if (compare_exchange<scope::agent, order::acq_rel>(&s->pending, expected, 0u)) return;
+    if (compare_exchange<scope::agent, k_leave>(&s->pending, expected, 0u)) return;
+    fence_after_loads<scope::agent>();
     seen = expected;
   }
 }
 
 // What a poster knows of the ringing before it fills its slots.
 struct ring_turn {
-  bool mine;      // it is the ringer
+  bool mine;      // it is the ringer, and was before it took its tickets
   u64 published;  // of some time before; a poster that finds its own first ticket here is next for sure
 };
-
-// Asked early, because the answer takes as long as filling does. By one lane, between tickets and ring_publish.
-XIO_DEVICE ring_turn ring_try_turn(const ring_view& r) {
-  u32 none = 0;
-  const bool mine = compare_exchange<scope::agent, order::acquire>(&r.state->pending, none, 1u);
-  return ring_turn{mine, load<scope::agent, order::relaxed>(&r.state->published)};
-}
 
 // The `slots` entries from `first` on are complete, and the caller's own or seen by it through lanes::sync.
 template <class Codec>
 XIO_DEVICE void ring_publish(const ring_view& r, u64 first, u32 slots, const ring_turn& turn) {
   u64 from = first, to = first + slots;
+  bool last = true;
   if (!turn.mine || turn.published != first) {
     store<scope::agent, order::release>(ring_mark_at(r, first), ring_mark_of(first, slots));
     if (!turn.mine && fetch_add<scope::agent, order::acq_rel>(&r.state->pending, 1u) != 0) return;
     from = to = load<scope::agent, order::relaxed>(&r.state->published);
+    last = false;
   }
-  ring_serve<Codec>(r, from, to);
+  ring_serve<Codec>(r, from, to, last);
 }
 
 // --- Posting -----------------------------------------------------------------------------------------
-
-#if defined(XIO_ON_CUDA)
-constexpr order k_handed_on = order::relaxed;
-#else
-constexpr order k_handed_on = order::acq_rel;
-#endif
 
 template <class Codec>
 constexpr bool k_ring_is_serial = requires {
   Codec::k_serial;
 };
 
+// Takes n slots, or says why not, and tries to become the ringer: both in one step, for each takes as long as both. The
+// first time without a look whether there are slots, which would cost as much. `mine` as in ring_turn.
+template <class Codec>
+XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w, bool* mine) {
+  ring_state* s = r.state;
+  const i64 wanted = static_cast<i64>(n);
+  u32 none = 0;
+  const u32 failed = load<scope::agent, order::relaxed>(&s->failed);
+  const i64 had = fetch_add<scope::agent, k_acquire_by_fence>(&s->credits, -wanted);
+  *mine = compare_exchange<scope::agent, k_acquire_by_fence>(&s->pending, none, 1u);
+  fence_after_loads<scope::agent>();
+  if (had >= wanted && failed == 0 && Codec::may_issue(r)) return XIO_OK;
+  add<scope::agent, order::relaxed>(&s->credits, wanted);
+  // Who waits must not be the ringer: what it waits for is rung by him.
+  if (*mine) {
+    const u64 at = load<scope::agent, order::relaxed>(&s->published);
+    ring_serve<Codec>(r, at, at, false);
+  }
+  *mine = false;
+  return ring_wait_credits<Codec>(r, n, w);
+}
+
 // Takes n tickets; nothing can wait from here to ring_publish. Who took credits later may take tickets earlier, and
-// then these are slots of which only he has seen that they are free: acquire and release hand that on.
-//
-// NVIDIA GPUs take a quarter of a microsecond for that release, and need it not: what is handed on is that a device has
-// read a slot, and no store of a GPU is made before a load or an atomic on which it depends has returned.
+// then these are slots of which only he has seen that they are free: k_handed_on hands that on.
 //
 // Where entries are numbered by something that each of them uses up (packets), that number and the ticket are taken in
 // one step from ring_state::serial: 40 bits of ticket below, 24 bits of number above. A carry out of the ticket adds 1
@@ -315,17 +340,16 @@ XIO_DEVICE ring_share ring_sum(const lanes& group, const ring_claim& mine) {
   return sum;
 }
 
-// Credits, then tickets, by the leader for all; every lane gets the first ticket and number.
+// Credits, then tickets, by the leader for all; every lane gets the first ticket and number, the leader also its turn.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_reserve(const lanes& group, const ring_view& r, const world_view& w, const ring_share& sum,
-                                     u32 ops, u64* first, u64* serial) {
+                                     u64* first, u64* serial, ring_turn* turn) {
   xio_status_t status = XIO_OK;
   if (group.rank() == 0) {
-    status = ring_take_credits<Codec>(r, sum.slots, w);
+    status = ring_take_credits<Codec>(r, sum.slots, w, &turn->mine);
     if (status == XIO_OK) {
+      turn->published = load<scope::agent, order::relaxed>(&r.state->published);
       *first = ring_take_tickets<Codec>(r, sum.slots, sum.packets, serial);
-      fetch_add<scope::agent, order::relaxed>(&r.state->ops, static_cast<u64>(ops));
-      fetch_add<scope::agent, order::relaxed>(&r.state->bytes, sum.bytes);
     }
   }
   if (group.count() == 1) return status;
@@ -333,6 +357,12 @@ XIO_DEVICE xio_status_t ring_reserve(const lanes& group, const ring_view& r, con
   *first = group.first(*first);
   if constexpr (k_ring_is_serial<Codec>) *serial = group.first(*serial);
   return status;
+}
+
+// Statistics, when the device is at work.
+XIO_DEVICE void ring_count(const ring_view& r, u32 ops, u64 bytes) {
+  add<scope::agent, order::relaxed>(&r.state->ops, u64{ops});
+  add<scope::agent, order::relaxed>(&r.state->bytes, bytes);
 }
 
 // Posts for the lanes of `group`, which fits the ring whole. fill(ticket, last) writes the lane's `slots` entries;
@@ -343,10 +373,10 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
                                         const ring_claim& mine, u64* ticket, Fill& fill) {
   const ring_share sum = ring_sum(group, mine);
   u64 first = 0, serial = 0;
-  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, group.count(), &first, &serial);
+  ring_turn turn{};
+  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, &first, &serial, &turn);
   if (status != XIO_OK) return status;
   const bool leads = group.rank() == 0;
-  const ring_turn turn = leads ? ring_try_turn(r) : ring_turn{};
   const u64 at = first + sum.slots_before;
   const bool last = group.rank() == group.count() - 1;
   if constexpr (k_ring_is_serial<Codec>) {
@@ -355,7 +385,10 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
     fill(at, last);
   }
   group.sync();
-  if (leads) ring_publish<Codec>(r, first, sum.slots, turn);
+  if (leads) {
+    ring_publish<Codec>(r, first, sum.slots, turn);
+    ring_count(r, group.count(), sum.bytes);
+  }
   *ticket = at + mine.slots - 1;
   return XIO_OK;
 }
@@ -427,13 +460,16 @@ XIO_DEVICE xio_status_t ring_post_together(const lanes& group, const ring_view& 
                                            const ring_claim& all, u64* ticket, Fill&& fill) {
   const ring_share sum{all.slots, 0, all.packets, 0, all.bytes};
   u64 first = 0, serial = 0;
-  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, group.count(), &first, &serial);
+  ring_turn turn{};
+  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, &first, &serial, &turn);
   if (status != XIO_OK) return status;
   const bool leads = group.rank() == 0;
-  const ring_turn turn = leads ? ring_try_turn(r) : ring_turn{};
   fill(first, serial);
   group.sync();
-  if (leads) ring_publish<Codec>(r, first, all.slots, turn);
+  if (leads) {
+    ring_publish<Codec>(r, first, all.slots, turn);
+    ring_count(r, group.count(), all.bytes);
+  }
   *ticket = first + all.slots - 1;
   return XIO_OK;
 }
@@ -444,20 +480,42 @@ XIO_DEVICE xio_status_t ring_test(const ring_view& r, u64 ticket) {
   return ring_failure(r) == XIO_OK ? XIO_PENDING : ring_failure(r);
 }
 
+// What a waiter finds, in one look because each takes as long as all.
+struct ring_look {
+  bool reaping;  // the caller may drain
+  u32 failed;
+  u64 completed;
+};
+
+// first: who has just come tries to drain without asking whether somebody does.
+XIO_DEVICE ring_look ring_look_and_try(const ring_view& r, bool first) {
+  ring_state* s = r.state;
+  ring_look now{};
+  const bool tries = first || load<scope::agent, order::relaxed>(&s->reaping) == 0;
+  now.failed = load<scope::agent, order::relaxed>(&s->failed);
+  if (tries) now.reaping = ring_try_reaping<k_acquire_by_fence>(r);
+  now.completed = load<scope::agent, k_acquire_by_fence>(&s->completed);
+  fence_after_loads<scope::agent>();
+  return now;
+}
+
 // Waits until every ticket below `upto` is complete. The caller sees what the device wrote.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const world_view& w) {
-  const deadline end = deadline::in(w);
-  const auto done = [&] { return load<scope::agent, order::relaxed>(&r.state->completed) >= upto; };
+  deadline end{};
   xio_status_t status = XIO_OK;
   for (bool first = true;; first = false) {
-    const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
-    const bool busy = !first && load<scope::agent, order::relaxed>(&r.state->reaping) != 0;
-    if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
-    if (failed != 0) return ring_failure(r);
-    if (!busy && ring_reap_until<Codec>(r, done)) return XIO_OK;
+    const ring_look now = ring_look_and_try(r, first);
+    if (now.completed >= upto || now.failed != 0) {
+      if (now.reaping) ring_end_reaping(r);
+      if (now.completed < upto) return ring_failure(r);
+      break;
+    }
+    if (now.reaping && ring_reap_until<Codec>(r, [&](u64 completed) { return completed >= upto; })) return XIO_OK;
     if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
     pause();
+    // What is there at once needs no clock.
+    if (first) end = deadline::in(w);
     if (end.passed()) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
       status = XIO_ERR_TIMEOUT;

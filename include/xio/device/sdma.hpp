@@ -47,7 +47,7 @@ struct sdma_codec {
     store<scope::system, order::release>(r.doorbell, written);
   }
 
-  XIO_DEVICE static void drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r) {
     // Fence and fault in one load, so that no fence that was written before the fault is missed.
     const u64 both = load<scope::system, order::acquire>(reinterpret_cast<const u64*>(r.completion));
     const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
@@ -56,7 +56,7 @@ struct sdma_codec {
     if (ahead > r.depth) {
       // Not a value that this ring ever asked for: the word was overwritten.
       ring_fail(r, XIO_ERR_INTERNAL, static_cast<u32>(both), completed);
-      return;
+      return completed;
     }
     if (ahead != 0) ring_complete(r, completed, completed + ahead);
     if (fault != 0) {
@@ -65,6 +65,7 @@ struct sdma_codec {
       const u32 behind = (slot - static_cast<u32>(completed)) & (0xffffffffu / k_sdma_slot_dwords);
       ring_fail(r, XIO_ERR_TRANSPORT, fault, completed + behind);
     }
+    return completed + ahead;
   }
 
   XIO_DEVICE static bool may_issue(const ring_view&) { return true; }

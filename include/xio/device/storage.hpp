@@ -23,9 +23,11 @@ namespace xio::dev {
 XIO_DEVICE u64 bus_address(const world_view& w, bus_space space, const void* p, u64 bytes) {
   for (u32 i = 0; i < k_max_regions; ++i) {
     const region_view& g = w.regions[i];
+    // All at once: a row comes in one look.
+    const u32 live = g.live;
+    const u64 room = g.bytes, bus = g.bus[static_cast<u32>(space)];
     const u64 at = reinterpret_cast<u64>(p) - g.base;
-    if (g.live == 0 || at >= g.bytes || bytes > g.bytes - at) continue;
-    const u64 bus = g.bus[static_cast<u32>(space)];
+    if (static_cast<int>(live == 0) | static_cast<int>(at >= room) | static_cast<int>(bytes > room - at)) continue;
     return bus == 0 ? 0 : bus + at;
   }
   return 0;
@@ -93,16 +95,21 @@ XIO_DEVICE bool changes_blocks(wire::nvme::opcode op) {
 
 XIO_DEVICE xio_status_t check_transfer(const ctx_view& c, wire::nvme::opcode op, const void* buffer,
                                        xio_storage_t handle, u64 offset, u64 bytes, transfer* out) {
+  if (handle.view == nullptr) return XIO_ERR_STATE;
+  // Before it is known whether the handle is good, so that all comes in one look.
+  const auto& view = *static_cast<const storage_view*>(handle.view);
+  const u32 read_only = view.read_only, features = view.features;
+  const u64 block_mask = view.block_bytes - 1, size = view.bytes;
+  const bus_space space = view.space;
   const storage_view* s = storage_of(handle);
   if (s == nullptr) return XIO_ERR_STATE;
-  if (changes_blocks(op) && s->read_only != 0) return XIO_ERR_ARG;
-  if (const u32 needed = needed_feature(op); (s->features & needed) != needed) return XIO_ERR_UNSUPPORTED;
-  if (((offset | bytes) & (s->block_bytes - 1)) != 0 || offset > s->bytes || bytes > s->bytes - offset)
-    return XIO_ERR_ARG;
+  if (changes_blocks(op) && read_only != 0) return XIO_ERR_ARG;
+  if (const u32 needed = needed_feature(op); (features & needed) != needed) return XIO_ERR_UNSUPPORTED;
+  if (((offset | bytes) & block_mask) != 0 || offset > size || bytes > size - offset) return XIO_ERR_ARG;
   *out = transfer{s, op, 0, offset, bytes};
   if (bytes == 0 || op == wire::nvme::opcode::write_zeroes) return XIO_OK;
   if (buffer == nullptr) return XIO_ERR_ARG;
-  out->bus = bus_address(*c.world, s->space, buffer, bytes);
+  out->bus = bus_address(*c.world, space, buffer, bytes);
   if (out->bus == 0) return XIO_ERR_NOT_REGISTERED;
   return out->bus % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
 }
@@ -212,12 +219,12 @@ XIO_DEVICE xio_status_t post_split(const ctx_view& c, const transfer& t, xio_req
 }
 
 XIO_DEVICE xio_status_t post_single(const ctx_view& c, const transfer& t, xio_req_t* request) {
-  const u32 member = member_of(*t.storage, t.offset);
-  const ring_view& r = storage_queue(*t.storage, member);
-  const piece all = piece_of(t, part_of(t, member), 0);
+  const ring_view& ring = storage_queue(*t.storage, member_of(*t.storage, t.offset));
+  held_ring r = ring;
+  const piece all = only_piece(t);
   u64 ticket = 0;
   xio_status_t status = XIO_OK;
-  for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
+  for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
     status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, static_cast<u32>(t.bytes)}, &ticket,
                                    [&](u64 mine, bool) { write_command(r, mine, t, all); });
   });

@@ -51,6 +51,15 @@ XIO_DEVICE bool is_one_command(const transfer& t) {
   return t.offset >> cell == (t.offset + t.bytes - 1) >> cell;
 }
 
+// What a transfer that is_one_command does.
+XIO_DEVICE piece only_piece(const transfer& t) {
+  const storage_view& s = *t.storage;
+  if (s.members == 1) return piece{0, t.offset >> s.block_log2, t.bytes};
+  const u64 stripe = t.offset >> s.stripe_log2;
+  const u64 in_stripe = t.offset & ((u64{1} << s.stripe_log2) - 1);
+  return piece{0, ((stripe / s.members << s.stripe_log2) + in_stripe) >> s.block_log2, t.bytes};
+}
+
 XIO_DEVICE member_part part_of(const transfer& t, u32 member) {
   const storage_view& s = *t.storage;
   if (s.members == 1) return member_part{(t.bytes + s.transfer_bytes - 1) / s.transfer_bytes, 0, 0};

@@ -61,13 +61,22 @@ XIO_DEVICE u32 source_word(const unsigned char* from, u32 i, u32 n) {
   return word;
 }
 
-// Bytes i .. i+3 of an inline payload, in memory order; i is a multiple of 4.
-XIO_DEVICE u32 inline_word(const work& w, u32 i) {
-  if (w.from == payload::inlined) return source_word(reinterpret_cast<const unsigned char*>(w.local), i, w.bytes);
+// Bytes i .. i+3 of a payload that is a value, in memory order, zeroes beyond its end; i is a multiple of 4.
+XIO_DEVICE u32 value_word(const work& w, u32 i) {
   const u32 word = i == 0 ? static_cast<u32>(w.first) : i == 4 ? static_cast<u32>(w.first >> 32) : 0;
   if (i >= w.bytes) return 0;
   const u32 left = w.bytes - i;
   return left >= 4 ? word : word & ((1u << (8 * left)) - 1);
+}
+
+// The same of one that lies in memory.
+XIO_DEVICE u32 source_word(const work& w, u32 i) {
+  return source_word(reinterpret_cast<const unsigned char*>(w.local), i, w.bytes);
+}
+
+// Of either.
+XIO_DEVICE u32 inline_word(const work& w, u32 i) {
+  return w.from == payload::inlined ? source_word(w, i) : value_word(w, i);
 }
 
 }  // namespace xio::dev::rdma
