@@ -199,6 +199,11 @@ XIO_OUT_OF_LINE void copy_unaligned(unsigned char* out, const unsigned char* in,
 template <source From, class Group>
 XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
   const u64 rank = g.rank(), count = g.count();
+  // What most small messages are.
+  if (bytes == 8 && ((reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in)) & 7) == 0) {
+    if (rank == 0) store_word<u64>(out, load_word<From, u64>(in));
+    return;
+  }
   // Less than a word needs no more than what its pieces are aligned to.
   const u64 grain = bytes < 16 ? 7 : 15;
   if (((reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in)) & grain) != 0) [[unlikely]]

@@ -42,6 +42,34 @@ XIO_FAR xio_status_t put_packet_far(xio_ctx_t ctx, void* dst, packet_data data, 
   return status;
 }
 
+// Whether words go two at a time: fewer accesses, each word still whole.
+XIO_DEVICE bool packet_pairs(const u64* at) {
+#if defined(XIO_ON_CUDA)
+  return (reinterpret_cast<u64>(at) & 15) == 0;
+#else
+  (void)at;
+  return false;
+#endif
+}
+
+// Words i and i+1 of a packet, as far as they are there.
+XIO_DEVICE void store_packet_words(u64* out, u32 i, u32 words, bool pairs, const u64* data) {
+#if defined(XIO_ON_CUDA)
+  if (pairs && i + 1 < words) return ptx::store_pair(out + i, data[0], data[1]);
+#endif
+  (void)pairs;
+  if (i < words) store<scope::system, direct::k_flag_store>(out + i, data[0]);
+  if (i + 1 < words) store<scope::system, direct::k_flag_store>(out + i + 1, data[1]);
+}
+XIO_DEVICE void load_packet_words(const u64* in, u32 i, u32 words, bool pairs, u64* data) {
+#if defined(XIO_ON_CUDA)
+  if (pairs && i + 1 < words) return ptx::load_pair(in + i, data[0], data[1]);
+#endif
+  (void)pairs;
+  if (i < words) data[0] = load<scope::system, direct::k_flag_load>(in + i);
+  if (i + 1 < words) data[1] = load<scope::system, direct::k_flag_load>(in + i + 1);
+}
+
 XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u32 flag, int pe) {
   unsigned char* near = near_address(ctx, dst, 2 * bytes, pe);
   // The message goes on by value: where it stays in registers it has no address that a function could be given.
@@ -56,13 +84,13 @@ XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* 
   auto* out = reinterpret_cast<u64*>(near);
   const auto* in = static_cast<const u32*>(src);
   const u32 words = static_cast<u32>(bytes / 4);
+  const bool pairs = packet_pairs(out);
   // Four at a time: their loads are under way together.
   XIO_UNROLL for (u32 base = 0; base < k_packet_words; base += 4) {
     if (base >= words) break;
-    u32 data[4];
-    XIO_UNROLL for (u32 k = 0; k < 4; ++k) data[k] = in[base + k < words ? base + k : base];
-    XIO_UNROLL for (u32 k = 0; k < 4; ++k) if (base + k < words)
-        store<scope::system, direct::k_flag_store>(out + base + k, (u64{flag} << 32) | data[k]);
+    u64 data[4];
+    XIO_UNROLL for (u32 k = 0; k < 4; ++k) data[k] = (u64{flag} << 32) | in[base + k < words ? base + k : base];
+    XIO_UNROLL for (u32 k = 0; k < 4; k += 2) store_packet_words(out, base + k, words, pairs, data + k);
   }
   return XIO_OK;
 }
@@ -72,13 +100,10 @@ XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* 
 struct packet_words {
   u64 at[k_packet_words];
 
-  XIO_DEVICE void load_from(const u64* in, u32 words) {
+  XIO_DEVICE void load_from(const u64* in, u32 words, bool pairs) {
     XIO_UNROLL for (u32 base = 0; base < k_packet_words; base += 4) {
       if (base >= words) break;
-      XIO_UNROLL for (u32 k = 0; k < 4; ++k) {
-        const u32 i = base + k < words ? base + k : base;
-        at[base + k] = load<scope::system, direct::k_flag_load>(in + i);
-      }
+      XIO_UNROLL for (u32 k = 0; k < 4; k += 2) load_packet_words(in, base + k, words, pairs, at + base + k);
     }
   }
   XIO_DEVICE bool carry(u32 flag, u32 words) const {
@@ -97,9 +122,10 @@ XIO_DEVICE xio_status_t take_packet(const xio_ctx_t& ctx, void* dst, const void*
   if (packet == nullptr || !is_packet(packet, dst, bytes)) return refuse(ctx, XIO_ERR_ARG).status;
   const auto* in = static_cast<const u64*>(packet);
   const u32 words = static_cast<u32>(bytes / 4);
-  packet_words found;
+  const bool pairs = packet_pairs(in);
+  packet_words found{};
   const xio_status_t status = How{}(ctx, [&] {
-    found.load_from(in, words);
+    found.load_from(in, words, pairs);
     return found.carry(flag, words);
   });
   if (status == XIO_OK) found.store_to(static_cast<u32*>(dst), words);
