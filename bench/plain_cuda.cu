@@ -23,6 +23,7 @@ using namespace plain;
 
 constexpr size_t k_most = size_t{64} << 20;
 constexpr unsigned char k_poison = 0xA5;
+constexpr size_t k_flag_bytes = k_places * k_place_words * 8;
 
 struct settings {
   unsigned iterations = 200, warm_up = 20, repeat = 11, threads = 256;
@@ -60,7 +61,7 @@ void make_side(int gpu) {
   side& s = g_side[gpu];
   check(cudaMalloc(&s.src, k_most), "cudaMalloc");
   check(cudaMalloc(&s.dst, k_most), "cudaMalloc");
-  check(cudaMalloc(&s.flag, 4096), "cudaMalloc");
+  check(cudaMalloc(&s.flag, k_flag_bytes), "cudaMalloc");
   check(cudaMalloc(&s.sum, 4096), "cudaMalloc");
   check(cudaMalloc(&s.samples, g_set.iterations * sizeof(uint64_t)), "cudaMalloc");
   check(cudaMalloc(&s.spans, 1024 * sizeof(span)), "cudaMalloc");
@@ -82,7 +83,7 @@ void prepare(size_t bytes) {
   for (int gpu : {0, 1}) {
     check(cudaSetDevice(gpu), "cudaSetDevice");
     check(cudaMemset(g_side[gpu].dst, k_poison, std::min(k_most, bytes + 256)), "cudaMemset");
-    check(cudaMemset(g_side[gpu].flag, 0, 4096), "cudaMemset");
+    check(cudaMemset(g_side[gpu].flag, 0, k_flag_bytes), "cudaMemset");
   }
   finish();
 }
@@ -308,8 +309,9 @@ int main(int argc, char** argv) {
   latencies<scope::block>();
   words();
   on_both(flag_pingpong, "p_pingpong", "thread", 8, 1);
-  for (const size_t bytes : {size_t{4}, size_t{16}, size_t{64}})
-    on_both(packet_pingpong, "packet_pingpong", "thread", bytes, 1);
+  on_both(packet_pingpong<1>, "packet_pingpong", "thread", 4, 1);
+  on_both(packet_pingpong<4>, "packet_pingpong", "thread", 16, 1);
+  on_both(packet_pingpong<16>, "packet_pingpong", "thread", 64, 1);
   pingpongs<scope::thread>();
   pingpongs<scope::wave>();
   pingpongs<scope::block>();

@@ -91,6 +91,10 @@ __device__ void copy(char* dst, const char* src, size_t bytes, unsigned rank, un
   }
 }
 
+// Each turn to another place: how long a flag takes depends on where it lies.
+constexpr uint64_t k_places = 64, k_place_words = (4096 + 128) / 8;
+__device__ uint64_t* place_of(uint64_t* flags, uint64_t turn) { return flags + turn % k_places * k_place_words; }
+
 template <class Body>
 __device__ void timed(const work& w, Body body) {
   for (unsigned i = 0; i < w.warm_up; ++i) body(i);
@@ -143,10 +147,11 @@ __global__ void atomic_latency(work w) {
 
 __global__ void flag_pingpong(work w) {
   timed(w, [&](unsigned i) {
-    if (w.first_to_call) store_relaxed(w.theirs, i + 1);
-    while (load_relaxed(w.mine) != i + 1) {
+    uint64_t *mine = place_of(w.mine, i), *theirs = place_of(w.theirs, i);
+    if (w.first_to_call) store_relaxed(theirs, i + 1);
+    while (load_relaxed(mine) != i + 1) {
     }
-    if (!w.first_to_call) store_relaxed(w.theirs, i + 1);
+    if (!w.first_to_call) store_relaxed(theirs, i + 1);
   });
 }
 
@@ -155,33 +160,51 @@ __global__ void put_pingpong(work w) {
   const auto call = [&](uint64_t v) {
     copy<false>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
     sync<S>();
-    if (threadIdx.x == 0) store_release(w.theirs, v);
+    if (threadIdx.x == 0) store_release(place_of(w.theirs, v), v);
   };
   timed(w, [&](unsigned i) {
     if (w.first_to_call) call(i + 1);
     if (threadIdx.x == 0)
-      while (load_acquire(w.mine) != i + 1) {
+      while (load_acquire(place_of(w.mine, i + 1)) != i + 1) {
       }
     sync<S>();
     if (!w.first_to_call) call(i + 1);
   });
 }
 
-// Data that carries its own flags: 4 bytes of each beside 4 bytes of the other, stored as one.
+__device__ void store_pair(uint64_t* p, uint64_t a, uint64_t b) {
+  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
+}
+__device__ void load_pair(const uint64_t* p, uint64_t& a, uint64_t& b) {
+  asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
+}
+
+// Data that carries its own flags: 4 bytes of each beside 4 bytes of the other, stored as one, and two of these in one
+// access. All words are asked for before one is looked at.
+template <unsigned k_words>
 __global__ void packet_pingpong(work w) {
-  const unsigned words = static_cast<unsigned>(w.bytes / 4);
   const auto call = [&](uint64_t v) {
-    for (unsigned k = 0; k < words; ++k) store_relaxed(w.theirs + k, (v + k) << 32 | v);
+    uint64_t* to = place_of(w.theirs, v);
+    if (k_words == 1) store_relaxed(to, v << 32 | v);
+#pragma unroll
+    for (unsigned k = 0; k + 1 < k_words; k += 2) store_pair(to + k, (v + k) << 32 | v, (v + k + 1) << 32 | v);
   };
   uint64_t wrong = 0;
   timed(w, [&](unsigned i) {
     const uint64_t v = i + 1;
     if (w.first_to_call) call(v);
-    for (unsigned k = 0; k < words; ++k) {
-      uint64_t got = load_relaxed(w.mine + k);
-      while (static_cast<uint32_t>(got) != v) got = load_relaxed(w.mine + k);
-      wrong += got >> 32 != v + k ? 1 : 0;
+    uint64_t got[k_words + 1];
+    for (bool here = false; !here;) {
+      if (k_words == 1) got[0] = load_relaxed(place_of(w.mine, v));
+#pragma unroll
+      for (unsigned k = 0; k + 1 < k_words; k += 2) load_pair(place_of(w.mine, v) + k, got[k], got[k + 1]);
+      uint32_t other = 0;
+#pragma unroll
+      for (unsigned k = 0; k < k_words; ++k) other |= static_cast<uint32_t>(got[k]) ^ static_cast<uint32_t>(v);
+      here = other == 0;
     }
+#pragma unroll
+    for (unsigned k = 0; k < k_words; ++k) wrong += got[k] >> 32 != v + k ? 1 : 0;
     if (!w.first_to_call) call(v);
   });
   *w.sum = wrong;

@@ -7,7 +7,7 @@ namespace xio::perf {
 namespace {
 
 XIO_DEVICE void await(const work& w, std::uint64_t value) {
-  keep(w, xio_signal_wait_until(w.ctx, &w.shared->flag, XIO_CMP_EQ, value));
+  keep(w, xio_signal_wait_until(w.ctx, &w.shared->of(value).flag, XIO_CMP_EQ, value));
 }
 
 // PE 0 calls, the other one answers.
@@ -23,14 +23,14 @@ XIO_DEVICE void in_turn(const work& w, Call&& call, Wait&& wait) {
 
 __global__ void p_pingpong(work w) {
   in_turn(
-      w, [&](std::uint64_t v) { keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->flag, v, w.peer)); },
+      w, [&](std::uint64_t v) { keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer)); },
       [&](std::uint64_t v) { await(w, v); });
   keep(w, xio_quiet(w.ctx));
 }
 
 __global__ void signal_pingpong(work w) {
   in_turn(
-      w, [&](std::uint64_t v) { keep(w, xio_signal_op(w.ctx, &w.shared->flag, v, XIO_SIGNAL_SET, w.peer)); },
+      w, [&](std::uint64_t v) { keep(w, xio_signal_op(w.ctx, &w.shared->of(v).flag, v, XIO_SIGNAL_SET, w.peer)); },
       [&](std::uint64_t v) { await(w, v); });
   keep(w, xio_quiet(w.ctx));
 }
@@ -45,11 +45,11 @@ __global__ void packet_pingpong(work w) {
       [&](std::uint64_t v) {
         std::uint32_t out[words];
         XIO_UNROLL for (std::uint32_t i = 0; i < words; ++i) out[i] = static_cast<std::uint32_t>(v) * 17 + i;
-        keep(w, xio_put_packet(w.ctx, w.shared->packet, out, Bytes, static_cast<std::uint32_t>(v), w.peer));
+        keep(w, xio_put_packet(w.ctx, w.shared->of(v).packet, out, Bytes, static_cast<std::uint32_t>(v), w.peer));
       },
       [&](std::uint64_t v) {
         std::uint32_t in[words] = {};
-        keep(w, xio_wait_packet(w.ctx, in, w.shared->packet, Bytes, static_cast<std::uint32_t>(v)));
+        keep(w, xio_wait_packet(w.ctx, in, w.shared->of(v).packet, Bytes, static_cast<std::uint32_t>(v)));
         std::uint32_t wrong = 0;
         XIO_UNROLL for (std::uint32_t i = 0; i < words; ++i) wrong |= in[i] ^ (static_cast<std::uint32_t>(v) * 17 + i);
         if (wrong != 0) *w.bad += 1;
@@ -73,7 +73,7 @@ __global__ void put_pingpong(work w) {
         Scope::put_nbi(w, 0, w.bytes);
         if (g.leader()) {
           keep(w, xio_fence(w.ctx));
-          keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->flag, v, w.peer));
+          keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer));
         }
         g.sync();
       },

@@ -116,9 +116,16 @@ __global__ void atomic_latency(work w) {
 template <class T>
 __global__ void put_scalar_bandwidth(work w) {
   const std::size_t count = w.bytes / sizeof(T);
+  const std::size_t step = group_count(by_thread{});
   streamed(w, [&](std::uint32_t) {
-    for (std::size_t e = group_index(by_thread{}); e < count; e += group_count(by_thread{}))
-      xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
+    std::size_t e = group_index(by_thread{});
+    // Two values are loaded before the first is stored.
+    for (; e + step < count; e += 2 * step) {
+      const T first = values<T>(w.src)[e], second = values<T>(w.src)[e + step];
+      xio_p<T>(w.ctx, values<T>(w.dst) + e, first, w.peer);
+      xio_p<T>(w.ctx, values<T>(w.dst) + e + step, second, w.peer);
+    }
+    if (e < count) xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
   });
 }
 

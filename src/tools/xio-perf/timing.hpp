@@ -23,29 +23,30 @@ XIO_DEVICE void keep(const work& w, xio_status_t status) {
 }
 
 // How one kind of caller calls.
-#define XIO_PERF_SCOPE(name, suffix, group_type)                                                                       \
-  struct name {                                                                                                        \
-    using group = dev::group_type;                                                                                     \
-    XIO_DEVICE static xio_req_t put_nbi(const work& w, std::size_t at, std::size_t bytes) {                            \
-      return xio_put_nbi##suffix(w.ctx, w.dst + at, w.src + at, bytes, w.peer);                                        \
-    }                                                                                                                  \
-    XIO_DEVICE static xio_req_t get_nbi(const work& w, std::size_t at, std::size_t bytes) {                            \
-      return xio_get_nbi##suffix(w.ctx, w.dst + at, w.src + at, bytes, w.peer);                                        \
-    }                                                                                                                  \
-    XIO_DEVICE static xio_status_t get(const work& w) {                                                                \
-      return xio_get##suffix(w.ctx, w.dst, w.src, w.bytes, w.peer);                                                    \
-    }                                                                                                                  \
-    XIO_DEVICE static xio_req_t put_signal_nbi(const work& w, std::uint64_t value) {                                   \
-      return xio_put_signal_nbi##suffix(w.ctx, w.dst, w.src, w.bytes, &w.shared->flag, value, XIO_SIGNAL_SET, w.peer); \
-    }                                                                                                                  \
-    XIO_DEVICE static xio_status_t quiet(const work& w) { return xio_quiet##suffix(w.ctx); }                           \
-    XIO_DEVICE static xio_status_t barrier(const work& w) { return xio_barrier_all##suffix(w.ctx); }                   \
-    XIO_DEVICE static xio_status_t read(const work& w, char* to, std::uint64_t offset) {                               \
-      return xio_read##suffix(w.ctx, to, w.storage, offset, w.bytes);                                                  \
-    }                                                                                                                  \
-    XIO_DEVICE static xio_status_t write(const work& w, const char* from, std::uint64_t offset) {                      \
-      return xio_write##suffix(w.ctx, from, w.storage, offset, w.bytes);                                               \
-    }                                                                                                                  \
+#define XIO_PERF_SCOPE(name, suffix, group_type)                                                            \
+  struct name {                                                                                             \
+    using group = dev::group_type;                                                                          \
+    XIO_DEVICE static xio_req_t put_nbi(const work& w, std::size_t at, std::size_t bytes) {                 \
+      return xio_put_nbi##suffix(w.ctx, w.dst + at, w.src + at, bytes, w.peer);                             \
+    }                                                                                                       \
+    XIO_DEVICE static xio_req_t get_nbi(const work& w, std::size_t at, std::size_t bytes) {                 \
+      return xio_get_nbi##suffix(w.ctx, w.dst + at, w.src + at, bytes, w.peer);                             \
+    }                                                                                                       \
+    XIO_DEVICE static xio_status_t get(const work& w) {                                                     \
+      return xio_get##suffix(w.ctx, w.dst, w.src, w.bytes, w.peer);                                         \
+    }                                                                                                       \
+    XIO_DEVICE static xio_req_t put_signal_nbi(const work& w, std::uint64_t value) {                        \
+      std::uint64_t* flag = &w.shared->of(value).flag;                                                      \
+      return xio_put_signal_nbi##suffix(w.ctx, w.dst, w.src, w.bytes, flag, value, XIO_SIGNAL_SET, w.peer); \
+    }                                                                                                       \
+    XIO_DEVICE static xio_status_t quiet(const work& w) { return xio_quiet##suffix(w.ctx); }                \
+    XIO_DEVICE static xio_status_t barrier(const work& w) { return xio_barrier_all##suffix(w.ctx); }        \
+    XIO_DEVICE static xio_status_t read(const work& w, char* to, std::uint64_t offset) {                    \
+      return xio_read##suffix(w.ctx, to, w.storage, offset, w.bytes);                                       \
+    }                                                                                                       \
+    XIO_DEVICE static xio_status_t write(const work& w, const char* from, std::uint64_t offset) {           \
+      return xio_write##suffix(w.ctx, from, w.storage, offset, w.bytes);                                    \
+    }                                                                                                       \
   };
 XIO_PERF_SCOPE(by_thread, , thread_group)
 XIO_PERF_SCOPE(by_wave, _wave, wave_group)

@@ -35,10 +35,20 @@ struct span {
 };
 
 // Words in the symmetric heap that kernels of two PEs tell each other something by; on cache lines of their own.
-struct words {
+//
+// How long a flag takes to and fro depends on where it lies: between two H200s from 1.2 to 1.7 us, line by line
+// (docs/performance.md). So every turn goes to another place than the one before, and a median is one of many places.
+struct place {
   alignas(128) std::uint64_t flag;
-  alignas(128) std::uint64_t mark;
   alignas(128) std::uint64_t packet[16];
+  unsigned char apart[4096 - 128];
+};
+constexpr std::uint64_t k_places = 64;
+struct words {
+  alignas(128) std::uint64_t mark;
+  place places[k_places];
+
+  constexpr place& of(std::uint64_t turn) { return places[turn % k_places]; }
 };
 
 struct work {
