@@ -52,22 +52,45 @@ XIO_DEVICE bool packet_pairs(const u64* at) {
 #endif
 }
 
-// Words i and i+1 of a packet, as far as they are there.
-XIO_DEVICE void store_packet_words(u64* out, u32 i, u32 words, bool pairs, const u64* data) {
+// Four words of a packet from word i on, as far as they are there. `Pairs` where packet_pairs().
+template <bool Pairs>
+XIO_DEVICE void store_packet_words(u64* out, u32 i, u32 words, const u64* data) {
+  XIO_UNROLL for (u32 k = 0; k < 4; k += 2) {
 #if defined(XIO_ON_CUDA)
-  if (pairs && i + 1 < words) return ptx::store_pair(out + i, data[0], data[1]);
+    if constexpr (Pairs) {
+      if (i + k + 1 < words) ptx::store_pair(out + i + k, data[k], data[k + 1]);
+      if (i + k + 1 == words) store<scope::system, direct::k_flag_store>(out + i + k, data[k]);
+      continue;
+    }
 #endif
-  (void)pairs;
-  if (i < words) store<scope::system, direct::k_flag_store>(out + i, data[0]);
-  if (i + 1 < words) store<scope::system, direct::k_flag_store>(out + i + 1, data[1]);
+    if (i + k < words) store<scope::system, direct::k_flag_store>(out + i + k, data[k]);
+    if (i + k + 1 < words) store<scope::system, direct::k_flag_store>(out + i + k + 1, data[k + 1]);
+  }
 }
-XIO_DEVICE void load_packet_words(const u64* in, u32 i, u32 words, bool pairs, u64* data) {
+template <bool Pairs>
+XIO_DEVICE void load_packet_words(const u64* in, u32 i, u32 words, u64* data) {
+  XIO_UNROLL for (u32 k = 0; k < 4; k += 2) {
 #if defined(XIO_ON_CUDA)
-  if (pairs && i + 1 < words) return ptx::load_pair(in + i, data[0], data[1]);
+    if constexpr (Pairs) {
+      if (i + k + 1 < words) ptx::load_pair(in + i + k, data[k], data[k + 1]);
+      if (i + k + 1 == words) data[k] = load<scope::system, direct::k_flag_load>(in + i + k);
+      continue;
+    }
 #endif
-  (void)pairs;
-  if (i < words) data[0] = load<scope::system, direct::k_flag_load>(in + i);
-  if (i + 1 < words) data[1] = load<scope::system, direct::k_flag_load>(in + i + 1);
+    if (i + k < words) data[k] = load<scope::system, direct::k_flag_load>(in + i + k);
+    if (i + k + 1 < words) data[k + 1] = load<scope::system, direct::k_flag_load>(in + i + k + 1);
+  }
+}
+
+// From src, four words at a time: their loads are under way together.
+template <bool Pairs>
+XIO_DEVICE void store_packet(u64* out, const u32* in, u32 words, u32 flag) {
+  XIO_UNROLL for (u32 base = 0; base < k_packet_words; base += 4) {
+    if (base >= words) break;
+    u64 data[4];
+    XIO_UNROLL for (u32 k = 0; k < 4; ++k) data[k] = (u64{flag} << 32) | in[base + k < words ? base + k : base];
+    store_packet_words<Pairs>(out, base, words, data);
+  }
 }
 
 XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u32 flag, int pe) {
@@ -84,13 +107,10 @@ XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* 
   auto* out = reinterpret_cast<u64*>(near);
   const auto* in = static_cast<const u32*>(src);
   const u32 words = static_cast<u32>(bytes / 4);
-  const bool pairs = packet_pairs(out);
-  // Four at a time: their loads are under way together.
-  XIO_UNROLL for (u32 base = 0; base < k_packet_words; base += 4) {
-    if (base >= words) break;
-    u64 data[4];
-    XIO_UNROLL for (u32 k = 0; k < 4; ++k) data[k] = (u64{flag} << 32) | in[base + k < words ? base + k : base];
-    XIO_UNROLL for (u32 k = 0; k < 4; k += 2) store_packet_words(out, base + k, words, pairs, data + k);
+  if (packet_pairs(out)) {
+    store_packet<true>(out, in, words, flag);
+  } else {
+    store_packet<false>(out, in, words, flag);
   }
   return XIO_OK;
 }
@@ -100,10 +120,11 @@ XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* 
 struct packet_words {
   u64 at[k_packet_words];
 
-  XIO_DEVICE void load_from(const u64* in, u32 words, bool pairs) {
+  template <bool Pairs>
+  XIO_DEVICE void load_from(const u64* in, u32 words) {
     XIO_UNROLL for (u32 base = 0; base < k_packet_words; base += 4) {
       if (base >= words) break;
-      XIO_UNROLL for (u32 k = 0; k < 4; k += 2) load_packet_words(in, base + k, words, pairs, at + base + k);
+      load_packet_words<Pairs>(in, base, words, at + base);
     }
   }
   XIO_DEVICE bool carry(u32 flag, u32 words) const {
@@ -125,7 +146,11 @@ XIO_DEVICE xio_status_t take_packet(const xio_ctx_t& ctx, void* dst, const void*
   const bool pairs = packet_pairs(in);
   packet_words found{};
   const xio_status_t status = How{}(ctx, [&] {
-    found.load_from(in, words, pairs);
+    if (pairs) {
+      found.load_from<true>(in, words);
+    } else {
+      found.load_from<false>(in, words);
+    }
     return found.carry(flag, words);
   });
   if (status == XIO_OK) found.store_to(static_cast<u32*>(dst), words);

@@ -24,14 +24,17 @@ XIO_DEVICE void watched() {
 // the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait.
 template <class Ctx, class Done>
 XIO_DEVICE xio_status_t poll_bare(const Ctx& c, Done&& done) {
-  constexpr u32 looks = 32, eager = k_pauses_at_once ? 0 : 1;
-  deadline end{};
+  constexpr u32 looks = 32;
+  if constexpr (!k_pauses_at_once) {
+    // A loop of its own: the less there is in it, the sooner the next look.
+    XIO_ROLLED for (u32 look = 0; look < looks; ++look) if (done()) return XIO_OK;
+  }
+  const deadline end = deadline::in(world_of(c));
   XIO_ROLLED for (u32 round = 0;; ++round) {
     XIO_ROLLED for (u32 look = 0; look < looks; ++look) {
       if (done()) return XIO_OK;
-      if (round >= eager) pause();
+      pause();
     }
-    if (round == 0) end = deadline::in(world_of(c));
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
     if (round % 2 == 1 && end.passed()) return XIO_ERR_TIMEOUT;
   }
