@@ -50,7 +50,7 @@ struct bnxt_codec {
     store<scope::agent, order::relaxed>(&s->cq_head, head);
     store<scope::system, order::release>(reinterpret_cast<u64*>(r.cq_doorbell),
                                          wire::bnxt::doorbell_at(wire::bnxt::bell_cq, r.cq_id, head, r.cq_depth_log2));
-    if (p.upto != completed) ring_complete(r, completed, p.upto);
+    if (p.upto != completed) ring_complete<order::release>(r, completed, p.upto);
     if (p.failed) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
     return p.upto;
   }

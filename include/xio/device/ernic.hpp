@@ -47,7 +47,7 @@ struct ernic_codec {
     store<scope::agent, order::relaxed>(&s->cq_head, head + more);
     store<scope::system, order::release>(page + wire::ernic::k_rx_head,
                                          wire::ernic::index_of(head + more, r.cq_depth_log2));
-    if (p.upto != completed) ring_complete(r, completed, p.upto);
+    if (p.upto != completed) ring_complete<order::release>(r, completed, p.upto);
     if (p.failed) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
     return p.upto;
   }

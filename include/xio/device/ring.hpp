@@ -120,20 +120,24 @@ XIO_DEVICE void ring_reap(const ring_view& r) {
 // What is handed on by words that say that a device has read a slot, or written what was asked for.
 //
 // NVIDIA GPUs take a quarter of a microsecond for a release, and need none here: what is handed on is what was loaded
-// before, and no store of a GPU is made before a load or an atomic on which it depends has returned.
+// before, and no store of a GPU is made before a load or an atomic on which it depends has returned. Who hands on what
+// it has stored (a completion queue's doorbell) does need one.
 #if defined(XIO_ON_CUDA)
 constexpr order k_handed_on = order::relaxed;
 #else
 constexpr order k_handed_on = order::acq_rel;
 #endif
 
+template <order O = k_handed_on>
 XIO_DEVICE void ring_hand_on() {
-  if constexpr (k_handed_on != order::relaxed) fence_before_stores<scope::agent>();
+  if constexpr (O != order::relaxed) fence_before_stores<scope::agent>();
 }
 
-// For codecs: all tickets below `upto` are complete, after those below `from` were. Called from drain only.
+// For codecs: all tickets below `upto` are complete, after those below `from` were. Called from drain only. O: release
+// where the device must see what drain stored before it sees what the new credits let others post.
+template <order O = k_handed_on>
 XIO_DEVICE void ring_complete(const ring_view& r, u64 from, u64 upto) {
-  ring_hand_on();
+  ring_hand_on<O>();
   store<scope::agent, k_release_by_fence>(&r.state->completed, upto);
   add<scope::agent, k_release_by_fence>(&r.state->credits, static_cast<i64>(upto - from));
 }
