@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -418,6 +419,94 @@ TEST(NicCodec, TheLengthOfAnEntryIsKeptBesideIt) {
   mlx5_codec::drain(ring.r);
   EXPECT_EQ(ring.state.completed, 5u);
   EXPECT_EQ(ring.state.failed, 0u);
+}
+
+// A device that does what the test says.
+struct told_codec {
+  static inline u64 upto = 0, rung = 0;
+  static inline bool fails = false;
+  static bool may_issue(const ring_view&) { return true; }
+  static void announce(const ring_view&, u64, u64 to) { rung = to; }
+  static u64 drain(const ring_view& r) {
+    const u64 completed = r.state->completed;
+    if (upto > completed) ring_complete(r, completed, upto);
+    if (fails) ring_fail(r, XIO_ERR_TRANSPORT, 0, r.state->completed);
+    return r.state->completed;
+  }
+  static void are(u64 complete, bool failing) {
+    upto = complete;
+    fails = failing;
+  }
+};
+
+// Or nobody would ever drain again.
+TEST(NicRing, EveryWayOutOfAWaitGivesTheFlagBack) {
+  world_view world{};
+  world.timeout_ticks = 1000;
+  codec_ring ring(6);
+  const auto wait = [&](u64 upto) { return ring_wait_below<told_codec>(ring.r, upto, world); };
+  told_codec::are(2, false);
+  EXPECT_EQ(wait(2), XIO_OK) << "drained by itself";
+  EXPECT_EQ(ring.state.reaping, 0u);
+  EXPECT_EQ(wait(1), XIO_OK) << "complete before";
+  EXPECT_EQ(ring.state.reaping, 0u);
+  told_codec::are(3, true);
+  EXPECT_EQ(wait(3), XIO_OK) << "complete, and the ring failed behind it";
+  EXPECT_EQ(ring.state.reaping, 0u);
+  EXPECT_EQ(wait(5), XIO_ERR_TRANSPORT) << "failed before";
+  EXPECT_EQ(ring.state.reaping, 0u);
+  codec_ring failing(6), slow(6);
+  told_codec::are(0, true);
+  EXPECT_EQ(ring_wait_below<told_codec>(failing.r, 1, world), XIO_ERR_TRANSPORT) << "failed by its own look";
+  EXPECT_EQ(failing.state.reaping, 0u);
+  told_codec::are(0, false);
+  EXPECT_EQ(ring_wait_below<told_codec>(slow.r, 1, world), XIO_ERR_TIMEOUT);
+  EXPECT_EQ(slow.state.reaping, 0u);
+}
+
+// Who finds no slots has become the ringer meanwhile: it rings for whoever has come, and is the ringer no more.
+TEST(NicRing, WhoWaitsForSlotsIsNotTheRinger) {
+  world_view world{};
+  world.timeout_ticks = 1000;
+  codec_ring ring(8);
+  ring.state.published = 6;
+  ring.marks[6] = ring_mark_of(6, 2);
+  told_codec::are(0, false);
+  bool mine = true;
+  EXPECT_EQ(ring_take_credits<told_codec>(ring.r, 1, world, &mine), XIO_ERR_TIMEOUT);
+  EXPECT_FALSE(mine);
+  EXPECT_EQ(told_codec::rung, 8u);
+  EXPECT_EQ(ring.state.pending, 0u);
+  EXPECT_EQ(ring.state.credits, 0);
+  EXPECT_EQ(ring_take_credits<told_codec>(ring.r, 1, world, &mine), XIO_ERR_TIMEOUT) << "of a ring that has failed";
+  EXPECT_EQ(ring.state.pending, 0u);
+}
+
+// Also for who looks while both come.
+TEST(NicRing, WhatIsCompleteStaysSoWhenTheRingFails) {
+  codec_ring ring(2);
+  std::atomic<int> begun = 0, done = 0;
+  constexpr int rounds = 2000;
+  std::thread reaper([&] {
+    for (int i = 1; i <= rounds; ++i) {
+      while (begun != i) std::this_thread::yield();
+      ring_complete(ring.r, 0, 1);
+      ring_fail(ring.r, XIO_ERR_TRANSPORT, 0, 1);
+      done = i;
+    }
+  });
+  int wrong = 0;
+  for (int i = 1; i <= rounds; ++i) {
+    ring.state = {};
+    begun = i;
+    xio_status_t status = XIO_PENDING;
+    while (status == XIO_PENDING) status = ring_test(ring.r, 0);
+    if (status != XIO_OK) ++wrong;
+    while (done != i) std::this_thread::yield();
+    EXPECT_EQ(ring_test(ring.r, 1), XIO_ERR_TRANSPORT);
+  }
+  reaper.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 // Ticket, length; the ring's end; a hole; the lap before; memory of zeroes.

@@ -95,7 +95,7 @@ XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, const world
 XIO_OUT_OF_LINE xio_status_t hdp_wait_below(const ring_view& r, u64 upto, const world_view& w) {
   const deadline end = deadline::in(w);
   while (load<scope::agent, order::acquire>(&r.state->completed) < upto) {
-    if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
+    if (ring_failure(r) != XIO_OK) return ring_failure_below(r, upto);
     reap_ring(r);
     if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
     pause();

@@ -126,7 +126,7 @@ struct nvme_codec {
     fence_after_loads<scope::agent>();
     // In the window of op_count tickets, so the generation cannot be one of 65536 ago.
     if (ticket >= low && is_done(r, ticket, word)) return status_in(word);
-    if (ticket >= low) return failed == 0 ? XIO_PENDING : ring_failure(r);
+    if (ticket >= low) return failed == 0 ? XIO_PENDING : failure_of(r, ticket);
     // The word may have been loaded before the low mark.
     if (!is_done(r, ticket, word)) word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
     if (is_done(r, ticket, word) && low - ticket < (u64{0x8000} << r.op_count_log2)) return status_in(word);
@@ -139,9 +139,8 @@ struct nvme_codec {
     deadline end{};
     xio_status_t status = XIO_PENDING;
     for (bool first = true;; first = false) {
-      // In one look with the test: who has just come tries to drain without asking whether somebody does.
-      const bool tries = first || load<scope::agent, order::relaxed>(&r.state->reaping) == 0;
-      const bool reaping = tries && ring_try_reaping<k_acquire_by_fence>(r);
+      // In one look with the test.
+      const bool reaping = ring_try_reaping_early(r, first);
       status = test(r, ticket);
       if (reaping) {
         if (status == XIO_PENDING) {
@@ -231,6 +230,13 @@ struct nvme_codec {
     return load<scope::agent, order::relaxed>(&r.op_words[cid(r, ticket)]);
   }
   XIO_DEVICE static xio_status_t status_in(u32 word) { return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE; }
+
+  // Of a command that was not seen complete, where the queue has failed. As ring_failure_below.
+  XIO_DEVICE static xio_status_t failure_of(const ring_view& r, u64 ticket) {
+    const xio_status_t failure = ring_failure(r);
+    const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    return is_done(r, ticket, word) ? status_in(word) : failure;
+  }
 
   // By whoever may drain.
   XIO_DEVICE static xio_status_t reap_for(const ring_view& r, u64 ticket) {

@@ -10,8 +10,10 @@
 // while it does. Why every published entry is rung exactly once: a wave marks its batch before it adds 1 to
 // `pending`; the ringer leaves only by a compare-exchange of the very count it saw before its last scan, so
 // that scan saw every wave that counted. A hole (a wave that has tickets but has not marked) ends the scan;
-// its owner adds to `pending` later and becomes the ringer or keeps the present one scanning. A ringer scans
-// behind its own batch too before it leaves: that batch may have been the hole at which the last one left.
+// its owner adds to `pending` later and becomes the ringer or keeps the present one scanning. Who becomes the ringer
+// by counting may itself be the hole at which the last one left, so it scans from where that one ended. Who was the
+// ringer before it took its tickets cannot be one: it rings for its own batch and leaves without a scan if nobody
+// counted.
 // docs/architecture.md tells the whole story; tests/model/ring.pml is the proof by exhaustion.
 //
 // A Codec knows one format:
@@ -20,7 +22,7 @@
 //                                                        false where the device looks without one
 //   static u64 drain(const ring_view&)                   consume completions: advance state->completed, give
 //                                                        credits back, record failures (single caller); answers
-//                                                        what state->completed is, if k_in_order
+//                                                        what state->completed is
 //   static bool may_issue(const ring_view&)              a further gate before tickets are taken
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
@@ -94,6 +96,11 @@ constexpr u32 k_ring_looks = k_pauses_at_once ? 1 : 16;
 template <order O = order::acquire>
 XIO_DEVICE bool ring_try_reaping(const ring_view& r) {
   return exchange<scope::agent, O>(&r.state->reaping, 1u) == 0;
+}
+// The same for who waits, without an order. first: who has just come does not ask whether somebody drains.
+XIO_DEVICE bool ring_try_reaping_early(const ring_view& r, bool first) {
+  const bool tries = first || load<scope::agent, order::relaxed>(&r.state->reaping) == 0;
+  return tries && ring_try_reaping<k_acquire_by_fence>(r);
 }
 XIO_DEVICE void ring_end_reaping(const ring_view& r) { store<scope::agent, order::release>(&r.state->reaping, 0u); }
 
@@ -258,7 +265,8 @@ constexpr bool k_ring_is_serial = requires {
 };
 
 // Takes n slots, or says why not, and tries to become the ringer: both in one step, for each takes as long as both. The
-// first time without a look whether there are slots, which would cost as much. `mine` as in ring_turn.
+// first time without a look whether there are slots, which would cost as much. `mine` as in ring_turn: the fence keeps
+// the try before the tickets too, on which ring_serve's `last` stands.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w, bool* mine) {
   ring_state* s = r.state;
@@ -478,10 +486,17 @@ XIO_DEVICE xio_status_t ring_post_together(const lanes& group, const ring_view& 
   return XIO_OK;
 }
 
+// Of the tickets below `upto` of a ring that has failed: its failure, or XIO_OK if they were complete before.
+// Looks at them after the failure, for both may have come since the caller looked.
+XIO_DEVICE xio_status_t ring_failure_below(const ring_view& r, u64 upto) {
+  const xio_status_t failure = ring_failure(r);
+  return load<scope::agent, order::acquire>(&r.state->completed) >= upto ? XIO_OK : failure;
+}
+
 // Whether a ticket of an in-order ring is complete: XIO_OK, XIO_PENDING, or the failure that took it.
 XIO_DEVICE xio_status_t ring_test(const ring_view& r, u64 ticket) {
   if (load<scope::agent, order::acquire>(&r.state->completed) > ticket) return XIO_OK;
-  return ring_failure(r) == XIO_OK ? XIO_PENDING : ring_failure(r);
+  return ring_failure(r) == XIO_OK ? XIO_PENDING : ring_failure_below(r, ticket + 1);
 }
 
 // What a waiter finds, in one look because each takes as long as all.
@@ -491,13 +506,11 @@ struct ring_look {
   u64 completed;
 };
 
-// first: who has just come tries to drain without asking whether somebody does.
 XIO_DEVICE ring_look ring_look_and_try(const ring_view& r, bool first) {
   ring_state* s = r.state;
   ring_look now{};
-  const bool tries = first || load<scope::agent, order::relaxed>(&s->reaping) == 0;
   now.failed = load<scope::agent, order::relaxed>(&s->failed);
-  if (tries) now.reaping = ring_try_reaping<k_acquire_by_fence>(r);
+  now.reaping = ring_try_reaping_early(r, first);
   now.completed = load<scope::agent, k_acquire_by_fence>(&s->completed);
   fence_after_loads<scope::agent>();
   return now;
@@ -512,7 +525,7 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
     const ring_look now = ring_look_and_try(r, first);
     if (now.completed >= upto || now.failed != 0) {
       if (now.reaping) ring_end_reaping(r);
-      if (now.completed < upto) return ring_failure(r);
+      if (now.completed < upto) status = ring_failure_below(r, upto);
       break;
     }
     if (now.reaping && ring_reap_until<Codec>(r, [&](u64 completed) { return completed >= upto; })) return XIO_OK;
