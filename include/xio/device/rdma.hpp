@@ -53,12 +53,21 @@ XIO_DEVICE ring_claim claim_of(const ring_view& r, const job& j) {
   return claim;
 }
 
+// Op i of a job whose first one is held.
+#if defined(XIO_ON_CUDA)
+XIO_DEVICE work op_of(const work& first, const job& j, u32 i) {
+  if (i == 0) return first;
+  return j.op[i];
+}
+#else
+XIO_DEVICE const work& op_of(const work&, const job& j, u32 i) { return j.op[i]; }
+#endif
+
 // first: j.op[0].
 template <class Family>
 XIO_DEVICE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const work& first, const job& j) {
-  work w = first;
   for (u32 i = 0; i < j.count; ++i) {
-    if (i != 0) w = j.op[i];
+    held_work w = op_of(first, j, i);
     Family::encode(r, ticket, serial, last && i + 1 == j.count, w);
     ticket += Family::slots(w);
     serial = (serial + Family::packets(r, w)) & 0xffffff;

@@ -264,6 +264,14 @@ constexpr bool k_ring_is_serial = requires {
   Codec::k_serial;
 };
 
+// By a ringer with nothing of its own to ring for: seldom, so out of line. Where a view is held in registers, by value:
+// its address would put it into memory.
+template <class Codec>
+XIO_OUT_OF_LINE void ring_end_turn(held_ring r) {
+  const u64 at = load<scope::agent, order::relaxed>(&r.state->published);
+  ring_serve<Codec>(r, at, at, false);
+}
+
 // Takes n slots, or says why not, and tries to become the ringer: both in one step, for each takes as long as both. The
 // first time without a look whether there are slots, which would cost as much. `mine` as in ring_turn: the fence keeps
 // the try before the tickets too, on which ring_serve's `last` stands.
@@ -279,10 +287,7 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
   if (had >= wanted && failed == 0 && Codec::may_issue(r)) return XIO_OK;
   add<scope::agent, order::relaxed>(&s->credits, wanted);
   // Who waits must not be the ringer: what it waits for is rung by him.
-  if (*mine) {
-    const u64 at = load<scope::agent, order::relaxed>(&s->published);
-    ring_serve<Codec>(r, at, at, false);
-  }
+  if (*mine) ring_end_turn<Codec>(r);
   *mine = false;
   return ring_wait_credits<Codec>(r, n, w);
 }
