@@ -156,7 +156,9 @@ struct mlx5_codec {
     return w.what == rdma::verb::masked_swap && w.bytes == 8;
   }
 
-  static constexpr u64 coded(rdma::verb what, u32 opcode) { return u64{opcode} << (8 * static_cast<u32>(what)); }
+  XIO_HOST_DEVICE static constexpr u64 coded(rdma::verb what, u32 opcode) {
+    return u64{opcode} << (8 * static_cast<u32>(what));
+  }
   XIO_DEVICE static u32 opcode_of(const rdma::work& w) {
     // By arithmetic: a GPU waits for a jump by a table.
     constexpr u64 opcodes = coded(rdma::verb::write, wire::mlx5::op_rdma_write) |
