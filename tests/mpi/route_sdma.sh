@@ -3,9 +3,10 @@
 # The device API between PEs, every op by route sdma.
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1
-: "${all:?}"
+: "${all:?}" "${few:?}"
 # shellcheck disable=SC2086  # a list
 suite mpirun 2 sdma $all
+if crowded 4; then all=$few; fi
 # shellcheck disable=SC2086
 suite mpirun 4 sdma $all
 # Engines, queues, formats and places of other kinds. Nothing but the copies themselves may differ.
