@@ -88,7 +88,7 @@ guest() {
 crashed() { [ "$1" != 0 ] && grep -qaE '/run: line [0-9]+: .*(Segmentation fault|Aborted|Bus error|Illegal inst)' "$work/log"; }
 
 # Whether a processor of the guest got no more interrupts of its timer, which its kernel says before it hangs: QEMU's doing
-# too, seen once in some fifty boots.
+# too, seen once.
 stalled() { [ "$1" = 124 ] && grep -qa 'Possible timer handling issue' "$work/log"; }
 
 begin=$SECONDS
