@@ -7,24 +7,15 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "refusal.hpp"
 #include "transport/sdma/engine_choice.hpp"
 
 namespace xio::sdma {
 namespace {
 
-using engines = std::vector<std::uint32_t>;
+using xio::test::refusal;
 
-template <class Body>
-std::string refused(xio_status_t status, Body&& body) {
-  try {
-    body();
-  } catch (const error& e) {
-    EXPECT_EQ(e.status(), status) << e.what();
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return "";
-}
+using engines = std::vector<std::uint32_t>;
 
 bool says(const std::string& sentence, const char* word) { return sentence.find(word) != std::string::npos; }
 
@@ -36,11 +27,11 @@ TEST(sdma_engines, the_users_list_is_numbers_or_a_mask) {
   EXPECT_EQ(parse_engines("0x8000000000000001"), (engines{0, 63}));
   for (const char* text :
        {"x", "0,", ",0", "0 1", "-1", "0x", "0xg", "1,x", "4294967296", "0x1ffffffffffffffff", " 1", "1 "})
-    EXPECT_TRUE(says(refused(XIO_ERR_CONFIG, [&] { parse_engines(text); }), text)) << text;
-  EXPECT_TRUE(says(refused(XIO_ERR_CONFIG, [&] { parse_engines("0x0"); }), "no engine"));
+    EXPECT_TRUE(says(refusal(XIO_ERR_CONFIG, [&] { parse_engines(text); }), text)) << text;
+  EXPECT_TRUE(says(refusal(XIO_ERR_CONFIG, [&] { parse_engines("0x0"); }), "no engine"));
   std::string many = "0";
   for (int i = 0; i < 64; ++i) many += ",0";
-  refused(XIO_ERR_CONFIG, [&] { parse_engines(many); });
+  refusal(XIO_ERR_CONFIG, [&] { parse_engines(many); });
 }
 
 TEST(sdma_engines, what_the_kernel_recommends_for_a_link_comes_first) {
@@ -72,8 +63,8 @@ TEST(sdma_engines, the_user_overrides_all_of_it) {
   EXPECT_EQ(c.take({true, 0b1100}, 0).engine, 5u);
   EXPECT_EQ(c.take({true, 0b1100}, 1).engine, 1u);
   EXPECT_EQ(c.take({false, 0}, 2).engine, 5u);
-  EXPECT_TRUE(says(refused(XIO_ERR_CONFIG, [] { engine_chooser("mi210", {2, 3, 8, true}, {5}); }), "engines 0 to 4"));
-  EXPECT_TRUE(says(refused(XIO_ERR_UNSUPPORTED,
+  EXPECT_TRUE(says(refusal(XIO_ERR_CONFIG, [] { engine_chooser("mi210", {2, 3, 8, true}, {5}); }), "engines 0 to 4"));
+  EXPECT_TRUE(says(refusal(XIO_ERR_UNSUPPORTED,
                            [] {
                              engine_chooser("mi210", {2, 3, 8, false}, {0});
                            }),
@@ -88,16 +79,16 @@ TEST(sdma_engines, full_engines_give_way_to_others_and_then_say_so) {
   EXPECT_EQ(taken[1].kind, queue_kind::by_engine);
   EXPECT_EQ(taken[2].kind, queue_kind::xgmi);
   EXPECT_EQ(taken[4].kind, queue_kind::pcie);
-  const std::string full = refused(XIO_ERR_NO_MEMORY, [&] { c.take({true, 0b10}, 0); });
+  const std::string full = refusal(XIO_ERR_NO_MEMORY, [&] { c.take({true, 0b10}, 0); });
   EXPECT_TRUE(says(full, "no free queue") && says(full, "mi210")) << full;
   c.give_back(taken[1]);
   EXPECT_EQ(c.take({true, 0b10}, 0).kind, queue_kind::by_engine);
-  refused(XIO_ERR_NO_MEMORY, [&] { c.take({true, 0b10}, 0); });
+  refusal(XIO_ERR_NO_MEMORY, [&] { c.take({true, 0b10}, 0); });
 }
 
 TEST(sdma_engines, gpus_without_any_or_with_too_many_are_refused) {
-  EXPECT_TRUE(says(refused(XIO_ERR_UNSUPPORTED, [] { engine_chooser("apu", {0, 0, 8, true}, {}); }), "apu"));
-  EXPECT_TRUE(says(refused(XIO_ERR_UNSUPPORTED, [] { engine_chooser("broken", {60, 60, 8, true}, {}); }), "120"));
+  EXPECT_TRUE(says(refusal(XIO_ERR_UNSUPPORTED, [] { engine_chooser("apu", {0, 0, 8, true}, {}); }), "apu"));
+  EXPECT_TRUE(says(refusal(XIO_ERR_UNSUPPORTED, [] { engine_chooser("broken", {60, 60, 8, true}, {}); }), "120"));
 }
 
 }  // namespace

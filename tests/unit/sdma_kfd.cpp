@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "refusal.hpp"
 #include "topology/kfd_node.hpp"
 #include "transport/sdma/kfd_engine.hpp"
 #include "transport/sdma/sdma.hpp"
@@ -18,6 +19,8 @@
 
 namespace xio::sdma {
 namespace {
+
+using xio::test::refusal;
 
 constexpr const char* k_mine = "0000:c1:00.0";
 constexpr const char* k_peer = "0000:c6:00.0";
@@ -151,23 +154,11 @@ TEST(sdma_kfd, whatever_fails_everything_goes_back) {
   EXPECT_NO_THROW(e->create_queue({depth(), 0, -1, 0, false}));
 }
 
-template <class Body>
-std::string refused(xio_status_t status, Body&& body) {
-  try {
-    body();
-  } catch (const error& e) {
-    EXPECT_EQ(e.status(), status) << e.what();
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return "";
-}
-
 TEST(sdma_kfd, what_hardware_cannot_is_refused) {
   ledger l;
   auto e = open_fake(l);
   const auto says = [&](const queue_request& r, xio_status_t status, const char* word) {
-    const std::string sentence = refused(status, [&] { e->create_queue(r); });
+    const std::string sentence = refusal(status, [&] { e->create_queue(r); });
     EXPECT_NE(sentence.find(word), std::string::npos) << sentence;
   };
   says({4, 0, -1, 0, false}, XIO_ERR_CONFIG, "whole page");
@@ -175,16 +166,16 @@ TEST(sdma_kfd, what_hardware_cannot_is_refused) {
   says({depth(), depth(), -1, 0, false}, XIO_ERR_UNSUPPORTED, "XIO_TICKET_START");
   EXPECT_TRUE(l.rings.empty() && l.queues.empty());
   int mine = 0;  // which no GPU runtime knows
-  EXPECT_NE(refused(XIO_ERR_UNSUPPORTED, [&] { e->map(&mine, sizeof mine); }).find("hipHostRegister"),
+  EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [&] { e->map(&mine, sizeof mine); }).find("hipHostRegister"),
             std::string::npos);
-  refused(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, options::defaults(), "gfx1250"); });
-  refused(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, options::defaults(), "gfx942", "0000:00:00.0"); });
+  refusal(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, options::defaults(), "gfx1250"); });
+  refusal(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, options::defaults(), "gfx942", "0000:00:00.0"); });
   options o = options::defaults();
   o.sdma_engines = "16";
-  refused(XIO_ERR_CONFIG, [&] { open_fake(l, o); });
+  refusal(XIO_ERR_CONFIG, [&] { open_fake(l, o); });
   o = options::defaults();
   o.memory_mode = "4";
-  EXPECT_NE(refused(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, o); }).find("doorbell is a register"), std::string::npos);
+  EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, o); }).find("doorbell is a register"), std::string::npos);
   o.memory_mode = "1";
   e = open_fake(l, o);
   auto q = e->create_queue({depth(), 0, -1, 0, false});
@@ -196,7 +187,7 @@ TEST(sdma_kfd, the_real_driver_says_what_is_missing) {
     EXPECT_NO_THROW(open_kfd());
     return;
   }
-  const std::string sentence = refused(XIO_ERR_UNSUPPORTED, [] { open_kfd(); });
+  const std::string sentence = refusal(XIO_ERR_UNSUPPORTED, [] { open_kfd(); });
   const bool built = sentence.find("/dev/kfd") != std::string::npos;
   EXPECT_TRUE(built || sentence.find("libhsakmt-dev") != std::string::npos) << sentence;
   // One sentence: no line break, and it ends without a second one.

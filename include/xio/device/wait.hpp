@@ -29,12 +29,13 @@ XIO_DEVICE xio_status_t poll_bare(const Ctx& c, Done&& done) {
     // A loop of its own: the less there is in it, the sooner the next look.
     XIO_ROLLED for (u32 look = 0; look < looks; ++look) if (done()) return XIO_OK;
   }
-  const deadline end = deadline::in(world_of(c));
+  deadline end{};
   XIO_ROLLED for (u32 round = 0;; ++round) {
     XIO_ROLLED for (u32 look = 0; look < looks; ++look) {
       if (done()) return XIO_OK;
       pause();
     }
+    if (round == 0) end = deadline::in(world_of(c));
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
     if (round % 2 == 1 && end.passed()) return XIO_ERR_TIMEOUT;
   }
