@@ -33,7 +33,18 @@ machine::machine(unsigned threads) {
 
 machine::~machine() {
   stop_.store(true, std::memory_order_relaxed);
+  for (auto& r : runners_) {
+    // Through the lock, so that who looked before waits by now.
+    std::lock_guard(r->lock);
+    r->wanted.notify_one();
+  }
   for (auto& r : runners_) r->thread.join();
+}
+
+// Real drives need no machine, but a world has one: it costs nothing until there is a software device.
+void machine::wait_for_devices(runner& r) {
+  std::unique_lock hold(r.lock);
+  r.wanted.wait(hold, [&] { return !r.devices.empty() || stop_.load(std::memory_order_relaxed); });
 }
 
 void machine::run(runner& r) {
@@ -41,12 +52,14 @@ void machine::run(runner& r) {
   const unsigned eager = eager_turns();
   unsigned idle = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    bool worked = false;
+    bool worked = false, bare = false;
     if (r.visitors.load(std::memory_order_acquire) == 0) {
       std::lock_guard hold(r.lock);
       for (device* d : r.devices) worked |= d->poll();
+      bare = r.devices.empty();
     }
-    if (worked) {
+    if (bare) wait_for_devices(r);
+    if (worked || bare) {
       idle = 0;
       continue;
     }
@@ -69,6 +82,7 @@ void machine::add(device* d) {
     std::lock_guard hold(r.lock);
     r.devices.push_back(d);
   }
+  r.wanted.notify_one();
   r.visitors.fetch_sub(1, std::memory_order_acq_rel);
 }
 

@@ -3,6 +3,7 @@
 // doorbells that device code writes, like hardware would.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,12 +38,14 @@ class machine {
 
  private:
   struct runner {
-    std::mutex lock;  // held while polling; add and remove take it between turns
+    std::mutex lock;                 // held while polling; add and remove take it between turns
+    std::condition_variable wanted;  // by who has no devices
     std::atomic<int> visitors{0};
     std::vector<device*> devices;
     std::thread thread;
   };
   void run(runner& r);
+  void wait_for_devices(runner& r);
 
   std::atomic<bool> stop_{false};
   std::mutex members_;  // one add or remove at a time: add compares the lengths of all lists

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// The threads that run software devices: they take turns while there are devices, and no processor time without.
+#include "model/machine.hpp"
+
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+using namespace xio::model;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct counter : device {
+  bool poll() override {
+    ++turns;
+    return false;
+  }
+  std::atomic<int> turns{0};
+};
+
+// How often threads of this process other than the caller went to sleep so far.
+long sleeps_of_others() {
+  long sum = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return -1;
+  while (const dirent* task = readdir(tasks)) {
+    if (task->d_name[0] == '.' || std::atol(task->d_name) == gettid()) continue;
+    std::ifstream status("/proc/self/task/" + std::string(task->d_name) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      const std::string key = "voluntary_ctxt_switches:";
+      if (line.rfind(key, 0) == 0) sum += std::atol(line.c_str() + key.size());
+    }
+  }
+  closedir(tasks);
+  return sum;
+}
+
+bool turns_pass(const counter& c, int turns) {
+  const int from = c.turns;
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (c.turns - from < turns && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+  return c.turns - from >= turns;
+}
+
+// A sanitizer's own thread may wake a few times.
+constexpr long k_still = 20;
+
+// Waits until threads that had just been at work lie still, then says how often they woke in 0.2 s.
+long wakings() {
+  std::this_thread::sleep_for(50ms);
+  const long before = sleeps_of_others();
+  std::this_thread::sleep_for(200ms);
+  return sleeps_of_others() - before;
+}
+
+// A drive in a virtual machine answered half as fast while the empty machine beside it woke 5000 times a second.
+TEST(machine, does_not_wake_without_devices) {
+  machine m(3);
+  EXPECT_LE(wakings(), k_still);
+}
+
+TEST(machine, wakes_for_a_device_and_sleeps_when_it_is_gone) {
+  machine m(2);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_LE(wakings(), k_still) << round;
+    counter c;
+    m.add(&c);
+    EXPECT_TRUE(turns_pass(c, 10)) << round;
+    m.remove(&c);
+    const int last = c.turns;
+    EXPECT_LE(wakings(), k_still) << round;
+    EXPECT_EQ(c.turns, last) << round;
+  }
+}
+
+TEST(machine, runs_the_devices_that_are_left) {
+  machine m(2);
+  counter a, b, c;
+  m.add(&a);
+  m.add(&b);
+  m.add(&c);
+  m.remove(&a);
+  EXPECT_TRUE(turns_pass(b, 10));
+  EXPECT_TRUE(turns_pass(c, 10));
+  m.remove(&b);
+  EXPECT_TRUE(turns_pass(c, 10));
+  m.remove(&c);
+}
+
+TEST(machine, ends_from_every_state) {
+  for (int i = 0; i < 200; ++i) {
+    counter c;
+    machine m(2);
+    if (i % 2 == 0) continue;
+    m.add(&c);
+    m.remove(&c);
+  }
+}
+
+}  // namespace
