@@ -17,12 +17,11 @@ namespace xio::test::full_disk {
 
 constexpr int k_cannot = 77;
 
-// "" where the system does not let it be made.
-inline std::string make() {
-  if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) return "";
-  std::string place = testing::TempDir() + "/xio_full_XXXXXX";
-  if (mkdtemp(place.data()) == nullptr || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "";
-  return mount("xio", place.c_str(), "tmpfs", 0, "size=1280k") == 0 ? place : "";
+// Mounted at `place`; false where the system does not let that be.
+inline bool mount_at(const std::string& place) {
+  if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+  return mount("xio", place.c_str(), "tmpfs", 0, "size=1280k") == 0;
 }
 
 // Writes until nothing fits any more.
@@ -35,15 +34,17 @@ inline void fill_up(int fd) {
 
 // In a process of its own, for the file system is the process's: k_cannot, 0, or 1 for a test that failed there.
 inline int in_a_child(const std::function<void(const std::string& place)>& test) {
+  std::string place = testing::TempDir() + "/xio_full_XXXXXX";
+  if (mkdtemp(place.data()) == nullptr) return k_cannot;
   const pid_t child = fork();
   if (child == 0) {
-    const std::string place = make();
-    if (place.empty()) _exit(k_cannot);
+    if (!mount_at(place)) _exit(k_cannot);
     test(place);
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(rmdir(place.c_str()), 0) << place;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
