@@ -394,13 +394,30 @@ struct lanes {
   XIO_DEVICE u64 first(u64 value) const { return shuffle(value, lowest_bit(mask)); }
 };
 
+#if defined(XIO_ON_CUDA)
+// The lanes that are here with the caller and gave the same key.
+//
+// nvcc 13 takes such a mask for the same in all lanes that ever stand side by side. Where two groups meet, and of one not
+// all lanes, it then looks at one mask: lanes of the other pass a sync that one of them has not come to, and that one
+// hangs at it (tests/unit/lane_groups.cpp). What a lane makes of its own number it takes for the lane's own.
+XIO_DEVICE u32 same_here(u64 key) {
+  u32 up_to_me, above_me;
+  asm("mov.u32 %0, %%lanemask_le;" : "=r"(up_to_me));
+  asm("mov.u32 %0, %%lanemask_gt;" : "=r"(above_me));
+  const u32 here = __activemask();
+  u32 same = here;
+  if ((here & (here - 1)) != 0) same = __match_any_sync(here, static_cast<unsigned long long>(key));
+  return same & (up_to_me | above_me);
+}
+#endif
+
 // The lanes that are here with the caller (its execution mask). Which lanes those are is the compiler's and
 // the scheduler's choice; correct code works for any answer that contains the caller.
 XIO_CONVERGENT lanes converged_lanes() {
 #if defined(XIO_ON_HIP)
   return lanes{static_cast<u64>(__ballot(1))};
 #elif defined(XIO_ON_CUDA)
-  return lanes{static_cast<u64>(__activemask())};
+  return lanes{static_cast<u64>(same_here(0))};
 #else
   const auto* me = host_exec::current;
   if (me == nullptr || me->wave_live == 1) return lanes{u64{1} << lane_id()};
@@ -429,10 +446,7 @@ XIO_DEVICE lanes whole_wave() {
 template <class Body>
 XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
 #if defined(XIO_ON_CUDA)
-  const u32 here = __activemask();
-  u32 same = here;
-  if ((here & (here - 1)) != 0) same = __match_any_sync(here, static_cast<unsigned long long>(key));
-  body(lanes{same});
+  body(lanes{same_here(key)});
 #elif defined(XIO_ON_HIP)
   for (bool done = false; !done;) {
     const u32 low = static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(key)));

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Lanes that are at one place act as a group, while others of their wave come and go: every call belongs to exactly one
+// group, all of a group get the leader's answer, and nobody waits for a lane that has left.
+#include "lane_groups.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "gpu/gpu.hpp"
+
+namespace {
+
+using xio::test::call_in_groups;
+using xio::test::lane_counts;
+
+class lane_groups : public testing::Test {
+ protected:
+  // Who hangs at a sync of lanes can be waited for by no deadline.
+  void SetUp() override { alarm(100); }
+  void TearDown() override { alarm(0); }
+
+  static void expect_good(unsigned workgroups, unsigned threads, unsigned rounds, bool together) {
+    lane_counts c{};
+    ASSERT_TRUE(call_in_groups(workgroups, threads, rounds, together, &c));
+    EXPECT_GE(c.called, std::uint64_t{workgroups} * threads * rounds);
+    EXPECT_EQ(c.served, c.called);
+    EXPECT_EQ(c.wrong, 0u);
+  }
+};
+
+TEST_F(lane_groups, of_one_wave) { expect_good(1, 32, 2000, false); }
+TEST_F(lane_groups, of_a_wave_that_meets) { expect_good(1, 32, 2000, true); }
+TEST_F(lane_groups, of_whole_and_short_waves) {
+  expect_good(8, 96, 500, false);
+  expect_good(8, 96, 500, true);
+  expect_good(3, 70, 500, true);
+}
+TEST_F(lane_groups, of_single_lanes) { expect_good(16, 1, 500, true); }
+
+}  // namespace

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "lane_groups.hpp"
+
+#include <xio/hip.h>
+
+#include "xio/device/platform.hpp"
+
+namespace xio::test {
+
+namespace {
+
+using namespace xio::dev;
+
+__device__ u32 next(u32& x) {
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  return x;
+}
+
+// As ops do it: one lane of those that are here works for all of them, while others may come by another call.
+XIO_OUT_OF_LINE u64 answer_of(lane_counts* counts, u32 turns) {
+  const lanes here = converged_lanes();
+  u64 answer = 0;
+  if (here.leader()) {
+    for (u32 i = 0; i < turns; ++i) pause();
+    answer = (u64{1} << 63) | lane_id();
+    add<scope::agent, order::relaxed>(&counts->served, u64{here.count()});
+  }
+  here.sync();
+  const u64 got = here.first(answer);
+  const bool good = got == ((u64{1} << 63) | lowest_bit(here.mask)) && (here.mask >> lane_id() & 1) != 0;
+  if (!good) add<scope::agent, order::relaxed>(&counts->wrong, u64{1});
+  return got;
+}
+
+__global__ void call_kernel(lane_counts* counts, u32 rounds, bool together) {
+  const u32 me = workgroup_index() * workgroup_size() + thread_in_workgroup();
+  u32 x = me * 2654435761u + 1;
+  u64 calls = 0;
+  for (u32 i = 0; i < rounds; ++i) {
+    for (u32 detour = next(x) % 8; detour != 0; --detour) {
+      if (load<scope::agent, order::relaxed>(&counts->wrong) != 0) break;
+    }
+    for (u32 look = next(x) % 4; look != 0; --look, ++calls) answer_of(counts, i % 4);
+    answer_of(counts, 2);
+    if (next(x) % 2 == 0) {
+      answer_of(counts, 0);
+      ++calls;
+    }
+    ++calls;
+    if (together && i % 4 == 0) __syncthreads();
+  }
+  add<scope::agent, order::relaxed>(&counts->called, calls);
+}
+
+}  // namespace
+
+bool call_in_groups(unsigned workgroups, unsigned threads, unsigned rounds, bool together, lane_counts* counts) {
+  lane_counts* there = nullptr;
+  if (hipMalloc(reinterpret_cast<void**>(&there), sizeof *there) != hipSuccess) return false;
+  bool good = hipMemset(there, 0, sizeof *there) == hipSuccess;
+  hipLaunchKernelGGL(call_kernel, dim3(workgroups), dim3(threads), 0, nullptr, there, rounds, together);
+  good = hipDeviceSynchronize() == hipSuccess && good;
+  good = hipMemcpy(counts, there, sizeof *there, hipMemcpyDeviceToHost) == hipSuccess && good;
+  return hipFree(there) == hipSuccess && good;
+}
+
+}  // namespace xio::test
