@@ -35,7 +35,8 @@ machine::~machine() {
   stop_.store(true, std::memory_order_relaxed);
   for (auto& r : runners_) {
     // Through the lock, so that who looked before waits by now.
-    std::lock_guard(r->lock);
+    r->lock.lock();
+    r->lock.unlock();
     r->wanted.notify_one();
   }
   for (auto& r : runners_) r->thread.join();

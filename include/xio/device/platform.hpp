@@ -397,9 +397,9 @@ struct lanes {
 #if defined(XIO_ON_CUDA)
 // The lanes that are here with the caller and gave the same key.
 //
-// nvcc 13 takes such a mask for the same in all lanes that ever stand side by side. Where two groups meet, and of one not
-// all lanes, it then looks at one mask: lanes of the other pass a sync that one of them has not come to, and that one
-// hangs at it (tests/unit/lane_groups.cpp). What a lane makes of its own number it takes for the lane's own.
+// nvcc 13 takes such a mask for the same in all lanes that ever stand side by side. Where two groups meet, and of one
+// not all lanes, it then looks at one mask: lanes of the other pass a sync that one of them has not come to, and that
+// one hangs at it (tests/unit/lane_groups.cpp). What a lane makes of its own number it takes for the lane's own.
 XIO_DEVICE u32 same_here(u64 key) {
   u32 up_to_me, above_me;
   asm("mov.u32 %0, %%lanemask_le;" : "=r"(up_to_me));
