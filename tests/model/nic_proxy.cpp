@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The neutral dialect, entry by entry: what it does with right ones and how it answers wrong ones. Entries are written
-// dword by dword as include/xio/wire/proxy.hpp's table says, not by its functions.
+// word by word as include/xio/wire/proxy.hpp's table says, not by its functions.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -20,6 +20,7 @@ using u64 = std::uint64_t;
 
 constexpr u32 k_write = 1, k_read = 3, k_add = 4, k_swap = 5, k_masked_add = 6, k_masked_swap = 7;
 constexpr u32 k_asks = 1 << 8, k_inline = 2 << 8, k_narrow = 4 << 8;
+constexpr u64 k_failed = u64{1} << 63;
 constexpr u32 k_local_length = 1, k_local_qp = 2, k_local_protection = 3, k_remote_access = 6;
 
 // One queue of 8 entries; the peer's heap is `far`, under an address of its own.
@@ -32,7 +33,8 @@ class proxy_rig {
   explicit proxy_rig(u64 start = 0) : nic_(make_fabric(), 5), next_(start) {
     std::memset(far_, 0x11, sizeof far_);
     for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
-    for (auto& e : slots_) e[15] = static_cast<u32>(start >> k_depth_log2);
+    for (auto& e : slots_)
+      for (u64& word : e) word = (start >> k_depth_log2) << 32;
     done_[0] = start;
     key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
     fabric_->adopt(0, k_far_key,
@@ -51,10 +53,10 @@ class proxy_rig {
   static u32 low(u64 v) { return static_cast<u32>(v); }
   static u32 high(u64 v) { return static_cast<u32>(v >> 32); }
 
-  // Everything but the generation.
+  // The data of the next entry, which post() writes.
   u32* entry(u32 head, u32 bytes, u64 remote, u64 local) {
-    u32* e = slots_[next_ % k_depth];
-    std::memset(e, 0, 60);
+    u32* e = data_[next_ % k_depth];
+    std::memset(e, 0, 64);
     e[0] = head;
     e[1] = bytes;
     e[2] = low(k_far_address + remote);
@@ -77,9 +79,10 @@ class proxy_rig {
     e[9] = high(second);
     return e;
   }
+  u64 word(u32 i) const { return u64{static_cast<u32>((next_ >> k_depth_log2) + 1)} << 32 | data_[next_ % k_depth][i]; }
+  void post_word(u32 i) { __atomic_store_n(&slots_[next_ % k_depth][i], word(i), __ATOMIC_RELEASE); }
   void post() {
-    u32* e = slots_[next_ % k_depth];
-    __atomic_store_n(e + 15, static_cast<u32>(next_ >> k_depth_log2) + 1, __ATOMIC_RELEASE);
+    for (u32 i = 0; i < 16; ++i) post_word(i);
     ++next_;
   }
   void run() {
@@ -95,7 +98,7 @@ class proxy_rig {
     EXPECT_EQ(done_[1], 0u);
   }
   void expect_error(u64 at, u32 why, rule which) {
-    EXPECT_EQ(done_[0], at);
+    EXPECT_EQ(done_[0], at | k_failed);
     EXPECT_EQ(low(done_[1]), why);
     EXPECT_EQ(high(done_[1]), static_cast<u32>(which));
   }
@@ -114,7 +117,8 @@ class proxy_rig {
   m::nic nic_;
   u64 next_;
   u32 number_ = 0, key_ = 0;
-  alignas(64) u32 slots_[k_depth][16] = {};
+  alignas(64) u64 slots_[k_depth][16] = {};
+  u32 data_[k_depth][16] = {};
   alignas(16) u64 done_[2] = {};
   alignas(64) unsigned char near_[4096], far_[4096];
 };
@@ -137,11 +141,11 @@ TEST_F(NicProxy, WritesAndReads) {
 }
 
 TEST_F(NicProxy, CarriesEveryInlineLength) {
-  for (u32 n = 0; n <= 36; ++n) {
+  for (u32 n = 0; n <= 40; ++n) {
     std::memset(far_, 0x11, sizeof far_);
     u32* e = entry(k_write | k_asks | k_inline, n, 4, 0);
     e[5] = 0;
-    std::memset(e + 6, 0, 36);
+    std::memset(e + 6, 0, 40);
     for (u32 i = 0; i < n; ++i) reinterpret_cast<unsigned char*>(e + 6)[i] = static_cast<unsigned char>(i + 1);
     go();
     expect_done();
@@ -201,6 +205,26 @@ TEST_F(NicProxy, AnEntryWaitsForTheOnesBeforeIt) {
   EXPECT_EQ(done_[0], 2u);
 }
 
+TEST_F(NicProxy, AnEntryIsThereWhenEachOfItsWordsIs) {
+  for (u32 late = 0; late < 16; ++late) {
+    SCOPED_TRACE(late);
+    std::memset(far_, 0x11, sizeof far_);
+    u32* e = entry(k_write | k_asks | k_inline, 40, 0, 0);
+    e[5] = 0;
+    for (u32 i = 6; i < 16; ++i) e[i] = 0x01010101 * i;
+    for (u32 i = 0; i < 16; ++i)
+      if (i != late) post_word(i);
+    run();
+    ASSERT_EQ(done_[0], next_);
+    ASSERT_EQ(far_[0], 0x11);
+    post_word(late);
+    ++next_;
+    run();
+    expect_done();
+    for (u32 i = 0; i < 40; ++i) ASSERT_EQ(far_[i], 6 + i / 4) << i;
+  }
+}
+
 TEST_F(NicProxy, RefusesWhatTheTableDoesNotSay) {
   struct {
     const char* what;
@@ -213,7 +237,8 @@ TEST_F(NicProxy, RefusesWhatTheTableDoesNotSay) {
       {"a narrow write", k_write | k_asks, 0, k_write | k_asks | k_narrow, k_local_qp, rule::entry_flags},
       {"bits above the flags", k_write | k_asks, 0, k_write | k_asks | 1 << 16, k_local_qp, rule::entry_reserved},
       {"an immediate of a plain write", k_write | k_asks, 8, 1, k_local_qp, rule::entry_reserved},
-      {"a dword that must be zero", k_write | k_asks, 14, 1, k_local_qp, rule::entry_reserved},
+      {"a word that must be zero", k_write | k_asks, 14, 1, k_local_qp, rule::entry_reserved},
+      {"the last word", k_write | k_asks, 15, 1, k_local_qp, rule::entry_reserved},
       {"no bytes", k_write | k_asks, 1, 0, k_local_length, rule::data_length},
       {"too many bytes", k_write | k_asks, 1, 4097, k_local_length, rule::data_length},
       {"another lkey", k_write | k_asks, 5, 0x1234500, k_local_protection, rule::local_key},
@@ -233,7 +258,7 @@ TEST_F(NicProxy, RefusesWhatTheTableDoesNotSay) {
 TEST_F(NicProxy, RefusesInlineOfReadsAndBeyondTheEntry) {
   for (const u32 head : {k_write | k_asks | k_inline, k_read | k_asks | k_inline}) {
     proxy_rig one;
-    u32* e = one.entry(head, (head & 0xff) == k_write ? 37 : 8, 0, 0);
+    u32* e = one.entry(head, (head & 0xff) == k_write ? 41 : 8, 0, 0);
     e[5] = 0;
     one.go();
     one.expect_error(0, k_local_length, rule::data_length);
@@ -247,7 +272,7 @@ TEST_F(NicProxy, RefusesWrongAtomics) {
   } const cases[] = {
       {k_add | k_asks | k_narrow, 6, 1, rule::entry_modifier}, {k_add | k_asks, 8, 1, rule::entry_reserved},
       {k_swap | k_asks, 10, 1, rule::entry_reserved},          {k_masked_add | k_asks, 12, 1, rule::entry_reserved},
-      {k_add | k_asks | k_inline, 6, 1, rule::entry_flags},
+      {k_add | k_asks | k_inline, 6, 1, rule::entry_flags},    {k_add | k_asks, 15, 1, rule::entry_reserved},
   };
   for (const auto& c : cases) {
     proxy_rig one;
@@ -262,10 +287,15 @@ TEST_F(NicProxy, RefusesWrongAtomics) {
 }
 
 TEST_F(NicProxy, AStrangeGenerationStopsTheQueue) {
-  entry(k_write | k_asks, 8, 0, 0)[15] = 7;
-  run();
-  EXPECT_EQ(low(done_[1]), k_local_qp);
-  EXPECT_EQ(high(done_[1]), static_cast<u32>(rule::entry_phase));
+  for (u32 i = 0; i < 16; ++i) {
+    SCOPED_TRACE(i);
+    proxy_rig one;
+    one.entry(k_write | k_asks, 8, 0, 0);
+    for (u32 k = 0; k < i; ++k) one.post_word(k);
+    one.slots_[0][i] = u64{7} << 32;
+    one.run();
+    one.expect_error(0, k_local_qp, rule::entry_phase);
+  }
 }
 
 TEST_F(NicProxy, WhatFollowsAFailureIsDropped) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The proxy's ring: entries that a host thread reads and posts. Every lane publishes its own entry by its generation,
-// so there is nothing to ring.
+// The proxy's ring: entries that a host thread reads and posts. Every word of an entry says by itself that it is there,
+// so there is nothing to ring, and nothing to wait for between an entry and what tells of it.
 #pragma once
 #include "xio/device/platform.hpp"
 #include "xio/device/ring.hpp"
@@ -21,17 +21,20 @@ struct proxy_codec {
 
   XIO_DEVICE static u64 drain(const ring_view& r) {
     const u64* words = reinterpret_cast<const u64*>(r.completion);
-    // The status comes after its count: who sees it sees the last count there will be.
-    const u64 failure = load<scope::system, order::acquire>(words + 1);
-    const u64 count = load<scope::system, order::acquire>(words);
     const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
-    if (count - completed > load<scope::agent, order::relaxed>(&r.state->issued) - completed) {
-      ring_fail(r, XIO_ERR_TRANSPORT, k_strange_count, completed);
-      return completed;
+    const u64 now = load<scope::system, order::acquire>(words);
+    const u64 count = now & ~wire::proxy::k_has_failed;
+    if (count != completed) {
+      if (count - completed > load<scope::agent, order::relaxed>(&r.state->issued) - completed) {
+        ring_fail(r, XIO_ERR_TRANSPORT, k_strange_count, completed);
+        return completed;
+      }
+      ring_complete(r, completed, count);
     }
-    if (count != completed) ring_complete(r, completed, count);
-    if (failure != 0)
-      ring_fail(r, XIO_ERR_TRANSPORT, static_cast<u32>(failure) | (static_cast<u32>(failure >> 32) << 8), count);
+    if (now != count) {
+      const u64 why = load<scope::system, order::relaxed>(words + 1);
+      ring_fail(r, XIO_ERR_TRANSPORT, static_cast<u32>(why) | (static_cast<u32>(why >> 32) << 8), count);
+    }
     return count;
   }
 
@@ -41,50 +44,64 @@ struct proxy_codec {
   XIO_DEVICE static u32 packets(const ring_view&, const rdma::work&) { return 0; }
 
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64, bool ask, const rdma::work& w) {
-    u32* slot = reinterpret_cast<u32*>(ring_slot(r, ticket, k_slot_bytes));
-    const bool inlined = !rdma::is_atomic(w.what) && (w.from != rdma::payload::memory || w.bytes == 0);
+    const bool atomic = rdma::is_atomic(w.what);
+    const bool inlined = !atomic && (w.from != rdma::payload::memory || w.bytes == 0);
     u32 flags = ask ? wire::proxy::k_signaled : 0;
     if (inlined) flags |= wire::proxy::k_inline;
-    if (rdma::is_atomic(w.what) && w.bytes == 4) flags |= wire::proxy::k_narrow;
-    const u32 head = wire::proxy::head(opcode_of(w), flags);
-    if (rdma::is_atomic(w.what)) {
+    if (atomic && w.bytes == 4) flags |= wire::proxy::k_narrow;
+    entry64 e;
+    for (u32& dw : e.dw) dw = 0;
+    put(e, 0, wire::proxy::head(opcode_of(w), flags), w.bytes, low(w.remote), high(w.remote));
+    if (atomic) {
       const bool masked = w.what == rdma::verb::masked_swap;
       const u64 swap = masked ? w.swap_mask : 0, compare = masked ? w.compare_mask : 0;
-      put(slot, head, low(w.local), low(w.remote), high(w.remote));
-      put(slot + 4, w.rkey, w.lkey, low(w.first), high(w.first));
-      put(slot + 8, low(w.second), high(w.second), low(swap), high(swap));
-      put_tail(slot, low(compare), high(compare), high(w.local));
+      e.dw[1] = low(w.local);
+      put(e, 4, w.rkey, w.lkey, low(w.first), high(w.first));
+      put(e, 8, low(w.second), high(w.second), low(swap), high(swap));
+      put(e, 12, low(compare), high(compare), high(w.local), 0);
+    } else if (inlined) {
+      put(e, 4, w.rkey, w.immediate, rdma::value_word(w, 0), rdma::value_word(w, 4));
+      if (w.from == rdma::payload::inlined)
+        for (u32 i = 0; i < wire::proxy::k_inline_bytes; i += 4)
+          e.dw[wire::proxy::k_inline_at + i / 4] = rdma::source_word(w, i);
     } else {
-      put(slot, head, w.bytes, low(w.remote), high(w.remote));
-      if (inlined) {
-        put(slot + 4, w.rkey, w.immediate, word(w, 0), word(w, 4));
-        put(slot + 8, word(w, 8), word(w, 12), word(w, 16), word(w, 20));
-        put_tail(slot, word(w, 24), word(w, 28), word(w, 32));
-      } else {
-        put(slot + 4, w.rkey, w.lkey, low(w.local), high(w.local));
-        put(slot + 8, w.immediate, 0, 0, 0);
-        put_tail(slot, 0, 0, 0);
-      }
+      put(e, 4, w.rkey, w.lkey, low(w.local), high(w.local));
+      e.dw[8] = w.immediate;
     }
-    store<scope::system, order::release>(slot + wire::proxy::k_generation_at,
-                                         wire::proxy::generation(ticket, r.depth_log2));
+    // What lanes have stored in memory that the NIC reads or writes comes before. An entry that carries its bytes needs
+    // no release, and on GPUs that is most of what it would cost; nor does an atomic: where its result goes lanes load
+    // only, and who loaded has given the word back.
+    if (!inlined && !atomic) fence_before_stores<scope::system>();
+    store_words(reinterpret_cast<u64*>(ring_slot(r, ticket, k_slot_bytes)),
+                wire::proxy::generation(ticket, r.depth_log2), e);
   }
 
-  XIO_DEVICE static unsigned char* inline_at(const ring_view& r, u64 ticket, u32 i) {
-    return ring_slot(r, ticket, k_slot_bytes) + 4 * wire::proxy::k_inline_at + i;
+  // Never asked: a family without gathered entries.
+  XIO_DEVICE static unsigned char* inline_at(const ring_view& r, u64 ticket, u32) {
+    return ring_slot(r, ticket, k_slot_bytes);
   }
 
  private:
   XIO_DEVICE static u32 low(u64 v) { return wire::proxy::low(v); }
   XIO_DEVICE static u32 high(u64 v) { return wire::proxy::high(v); }
-  XIO_DEVICE static u32 word(const rdma::work& w, u32 i) { return rdma::inline_word(w, i); }
 
-  XIO_DEVICE static void put(u32* to, u32 a, u32 b, u32 c, u32 d) { *reinterpret_cast<vec16*>(to) = vec16{a, b, c, d}; }
-  // All but the generation.
-  XIO_DEVICE static void put_tail(u32* slot, u32 a, u32 b, u32 c) {
-    slot[12] = a;
-    slot[13] = b;
-    slot[14] = c;
+  XIO_DEVICE static void put(entry64& e, u32 at, u32 a, u32 b, u32 c, u32 d) {
+    e.dw[at] = a;
+    e.dw[at + 1] = b;
+    e.dw[at + 2] = c;
+    e.dw[at + 3] = d;
+  }
+
+  XIO_DEVICE static void store_words(u64* slot, u32 generation, const entry64& e) {
+    using wire::proxy::word;
+    XIO_UNROLL for (u32 i = 0; i < wire::proxy::k_entry_words; i += 2) {
+#if defined(XIO_ON_CUDA)
+      ptx::store_pair(slot + i, word(generation, e.dw[i]), word(generation, e.dw[i + 1]));
+#else
+      store<scope::system, k_release_by_fence>(slot + i, word(generation, e.dw[i]));
+      store<scope::system, k_release_by_fence>(slot + i + 1, word(generation, e.dw[i + 1]));
+#endif
+    }
   }
 
   XIO_DEVICE static u32 opcode_of(const rdma::work& w) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Entries of XIO's own neutral format, for a host thread that posts them through any verbs device. There is no doorbell
-// and no head: every entry says by itself that it is there. Little endian, 64 bytes:
+// Entries of XIO's own neutral format, for a host thread that posts them through any verbs device. There is no
+// doorbell, no head and no order among the words of an entry: each says by itself that it is there. An entry is 16
+// words of 8 bytes, little endian: 4 bytes of data in the low half, in the high half the generation, which is the lap
+// number of the slot plus 1, so that what an earlier lap left is not taken for news. All words are written in every
+// lap. Data:
 //
-//   dword  write, read                          atomic
+//   word   write, read                          atomic
 //   0      head: verb 7:0, flags 15:8, 0        the same
 //   1      bytes                                local address, low
 //   2-3    remote address                       the same
@@ -13,14 +16,14 @@
 //   10-11  0                                    swap mask
 //   12-13  0                                    compare mask
 //   14     0                                    local address, high
-//   15     generation                           the same
+//   15     0                                    0
 //
-// With flag k_inline the payload lies in dwords 6 to 14 and dword 5 is the immediate; without it dword 8 is. An op that
-// moves no bytes is inline. The generation is the lap number of the slot plus 1, so that what an earlier lap left is
-// not taken for news; it is written last, with release.
+// With flag k_inline the payload lies in words 6 to 15 and word 5 is the immediate; without it word 8 is. An op that
+// moves no bytes is inline. Who posts an op on memory makes that memory visible before he writes the first word.
 //
-// Completion: 16 bytes. A 64-bit count: the entries below it have ended, and well; then a status and the carrier's own
-// code of the first that did not, which is the entry at the count. The status is written after the count.
+// Completion: two words of 64 bits. The first is a count: the entries below it have ended, and well. Its top bit says
+// that the entry at the count has not, and then the second word holds a status and the carrier's own code. It is
+// written before.
 #pragma once
 #include <cstdint>
 
@@ -28,12 +31,12 @@
 
 namespace xio::wire::proxy {
 
-constexpr std::uint32_t k_entry_bytes = 64;
-constexpr std::uint32_t k_entry_dwords = 16;
-constexpr std::uint32_t k_generation_at = 15;
+constexpr std::uint32_t k_entry_words = 16;
+constexpr std::uint32_t k_entry_bytes = k_entry_words * 8;
 constexpr std::uint32_t k_inline_at = 6;
-constexpr std::uint32_t k_inline_bytes = 36;
+constexpr std::uint32_t k_inline_bytes = (k_entry_words - k_inline_at) * 4;
 constexpr std::uint32_t k_completion_bytes = 16;
+constexpr std::uint64_t k_has_failed = std::uint64_t{1} << 63;
 
 enum opcode : std::uint32_t {
   op_write = 1,
@@ -71,6 +74,7 @@ XIO_WIRE std::uint64_t join(std::uint32_t lo, std::uint32_t hi) { return (static
 XIO_WIRE std::uint32_t generation(std::uint64_t ticket, std::uint32_t depth_log2) {
   return static_cast<std::uint32_t>(ticket >> depth_log2) + 1;
 }
+XIO_WIRE std::uint64_t word(std::uint32_t generation, std::uint32_t data) { return join(data, generation); }
 XIO_WIRE std::uint32_t head(std::uint32_t op, std::uint32_t flags) { return op | (flags << 8); }
 XIO_WIRE std::uint32_t head_op(std::uint32_t dw) { return dw & 0xff; }
 XIO_WIRE std::uint32_t head_flags(std::uint32_t dw) { return (dw >> 8) & 0xff; }

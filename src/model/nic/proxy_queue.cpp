@@ -36,18 +36,21 @@ std::uint32_t status_of(outcome what) {
 proxy_queue::proxy_queue(const proxy_memory& memory, std::uint64_t max_message)
     : memory_(memory), max_message_(max_message), rung_(memory.start), next_(memory.start) {}
 
-const std::uint32_t* proxy_queue::slot(std::uint64_t ticket) const {
+const std::uint64_t* proxy_queue::slot(std::uint64_t ticket) const {
   const std::uint64_t mask = (std::uint64_t{1} << memory_.depth_log2) - 1;
-  return memory_.slots + (ticket & mask) * w::k_entry_dwords;
+  return memory_.slots + (ticket & mask) * w::k_entry_words;
 }
 
 failure proxy_queue::look() {
   for (const std::uint64_t end = rung_ + k_most_news; rung_ != end; ++rung_) {
     const std::uint32_t wanted = w::generation(rung_, memory_.depth_log2);
-    const std::uint32_t found = __atomic_load_n(slot(rung_) + w::k_generation_at, __ATOMIC_ACQUIRE);
-    if (found == wanted) continue;
-    // Of the lap before, or of none at all.
-    return found == wanted - 1 || found == 0 ? failure{} : broken(rule::entry_phase);
+    const std::uint64_t* words = slot(rung_);
+    for (std::uint32_t i = 0; i < w::k_entry_words; ++i) {
+      const std::uint32_t found = w::high(__atomic_load_n(words + i, __ATOMIC_ACQUIRE));
+      if (found == wanted) continue;
+      // Of the lap before, or of none at all.
+      return found == wanted - 1 || found == 0 ? failure{} : broken(rule::entry_phase);
+    }
   }
   return {};
 }
@@ -60,7 +63,8 @@ failure proxy_queue::take(op& out) {
   out.has_immediate = false;
   out.bytes = 0;
   out.span_count = 0;
-  std::memcpy(entry_, slot(next_), w::k_entry_bytes);
+  const std::uint64_t* words = slot(next_);
+  for (std::uint32_t i = 0; i < w::k_entry_words; ++i) entry_[i] = w::low(__atomic_load_n(words + i, __ATOMIC_RELAXED));
   ++next_;
   const std::uint32_t op = w::head_op(entry_[0]), flags = w::head_flags(entry_[0]);
   out.signalled = (flags & w::k_signaled) != 0;
@@ -89,7 +93,7 @@ failure proxy_queue::take_copy(op& out) const {
     std::memcpy(out.inlined.data(), entry_ + w::k_inline_at, out.bytes);
     return {};
   }
-  for (std::uint32_t i = 9; i < w::k_generation_at; ++i)
+  for (std::uint32_t i = 9; i < w::k_entry_words; ++i)
     if (entry_[i] != 0) return broken(rule::entry_reserved);
   if (out.bytes == 0 || out.bytes > max_message_) return {outcome::local_length, rule::data_length};
   out.spans[0] = span_ref{w::join(entry_[6], entry_[7]), entry_[1], entry_[5]};
@@ -102,6 +106,7 @@ failure proxy_queue::take_atomic(op& out) const {
   const std::uint64_t first = w::join(entry_[6], entry_[7]), second = w::join(entry_[8], entry_[9]);
   const std::uint64_t swap = w::join(entry_[10], entry_[11]), compare = w::join(entry_[12], entry_[13]);
   const std::uint64_t all = ~std::uint64_t{0};
+  if (entry_[15] != 0) return broken(rule::entry_reserved);
   out.what = verb::atomic;
   out.bytes = width;
   out.spans[0] = span_ref{w::join(entry_[1], entry_[14]), width, entry_[5]};
@@ -126,9 +131,10 @@ void proxy_queue::complete(const receipt& r) {
 
 // Everything before it has ended well, whether it asked for a completion or not.
 void proxy_queue::complete_in_error(const receipt& r, failure f) {
-  if (r.slots != 0) __atomic_store_n(memory_.completion, r.first, __ATOMIC_RELEASE);
   __atomic_store_n(memory_.completion + 1, w::failure_word(status_of(f.what), static_cast<std::uint32_t>(f.why)),
-                   __ATOMIC_RELEASE);
+                   __ATOMIC_RELAXED);
+  const std::uint64_t count = r.slots != 0 ? r.first : __atomic_load_n(memory_.completion, __ATOMIC_RELAXED);
+  __atomic_store_n(memory_.completion, count | w::k_has_failed, __ATOMIC_RELEASE);
 }
 
 }  // namespace xio::model::rdma

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The neutral dialect of include/xio/wire/proxy.hpp: entries with a valid flag of their own, a count for completion.
+// The neutral dialect of include/xio/wire/proxy.hpp: entries whose words are valid each by itself, a count for
+// completion.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +11,7 @@ namespace xio::model::rdma {
 
 // Plain host memory that outlives the queue.
 struct proxy_memory {
-  const std::uint32_t* slots;  // depth entries of 64 bytes
+  const std::uint64_t* slots;  // depth entries of 16 words
   std::uint32_t depth_log2;
   std::uint64_t* completion;  // count and failure
   std::uint64_t start;        // ticket of the first entry
@@ -29,15 +30,15 @@ class proxy_queue final : public wire_queue {
   void flush() override { next_ = rung_; }
 
  private:
-  const std::uint32_t* slot(std::uint64_t ticket) const;
+  const std::uint64_t* slot(std::uint64_t ticket) const;
   failure take_copy(op& out) const;
   failure take_atomic(op& out) const;
 
   const proxy_memory memory_;
   const std::uint64_t max_message_;
-  std::uint64_t rung_;  // entries below are there
-  std::uint64_t next_;  // the next entry to take
-  std::uint32_t entry_[wire::proxy::k_entry_dwords] = {};
+  std::uint64_t rung_;                                    // entries below are there
+  std::uint64_t next_;                                    // the next entry to take
+  std::uint32_t entry_[wire::proxy::k_entry_words] = {};  // the data of the one that is taken
 };
 
 }  // namespace xio::model::rdma

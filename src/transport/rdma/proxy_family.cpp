@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // XIO's neutral entries: what any verbs device can carry.
+#include <algorithm>
+
 #include "model/nic/proxy_queue.hpp"
 #include "transport/rdma/family.hpp"
 
@@ -10,7 +12,7 @@ namespace {
 namespace w = wire::proxy;
 
 constexpr std::uint32_t k_most_depth = 32768;
-// An entry says by itself that it is there, so lanes cannot fill one together.
+// Every word of an entry says by itself that it is there, so lanes that fill one together would have to know words.
 constexpr std::uint32_t k_gather_bytes = 0;
 
 std::size_t completion_bytes(std::uint32_t) { return w::k_completion_bytes; }
@@ -20,13 +22,13 @@ void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan& plan) {
   *reinterpret_cast<std::uint64_t*>(v.completion) = plan.ticket_start;
   // What the lap before the first would have left.
   const std::uint32_t before = w::generation(plan.ticket_start, v.depth_log2) - 1;
-  for (std::uint32_t i = 0; i < v.depth; ++i)
-    reinterpret_cast<std::uint32_t*>(v.slots)[i * w::k_entry_dwords + w::k_generation_at] = before;
+  auto* words = reinterpret_cast<std::uint64_t*>(v.slots);
+  std::fill_n(words, std::size_t{v.depth} * w::k_entry_words, w::word(before, 0));
 }
 
 std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t) {
   model::rdma::proxy_memory m{};
-  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  m.slots = reinterpret_cast<const std::uint64_t*>(v.slots);
   m.depth_log2 = v.depth_log2;
   m.completion = reinterpret_cast<std::uint64_t*>(v.completion);
   m.start = plan.ticket_start;
