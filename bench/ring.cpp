@@ -6,9 +6,9 @@
 // A ring that a software device reads lies in pinned host memory; "done" is the same ops until all are complete, which
 // is the device's speed. A ring that nobody reads may lie in either memory; its entries are checked after each round.
 // latency: one lane posts one op and waits for it. Beside it a GPU and a host thread that pass a number to and fro
-// through pinned host memory, in the same rounds, also after 64 bytes and a release as any queue needs them. RDMA: 8
-// bytes that travel in the entry; NVMe: reads of 512 bytes of a file in /dev/shm. primitives: what the steps are made
-// of. Medians of the rounds. One PE, no launcher.
+// through pinned host memory, in the same rounds, also after 64 bytes and a release as a queue with a doorbell needs
+// them. RDMA: 8 bytes that travel in the entry; NVMe: reads of 512 bytes of a file in /dev/shm. primitives: what the
+// steps are made of. Medians of the rounds. One PE, no launcher.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -234,6 +234,7 @@ int main(int argc, char** argv) try {
   const settings s = parse(argc, argv);
   xio::gpu::init(0);
   const nic_ring nic(xio::rdma::mlx5_family(), k_nic_depth), recordless(xio::rdma::mlx5_nodbr_family(), k_nic_depth);
+  const nic_ring neutral(xio::rdma::proxy_family(), k_nic_depth);
   const drive_ring drive(k_drive_depth);
   if (s.wants("post")) {
     std::puts(
@@ -245,6 +246,7 @@ int main(int argc, char** argv) try {
   if (s.wants("latency"))
     latencies(s, {{"RDMA", nic.target(), {}, {}},
                   {"RDMA without a doorbell record", recordless.target(), {}, {}},
+                  {"RDMA, neutral entries", neutral.target(), {}, {}},
                   {"NVMe", drive.target(), {}, {}}});
   if (s.wants("primitives")) primitives(s);
   return 0;

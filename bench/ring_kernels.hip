@@ -38,10 +38,7 @@ __device__ xio_status_t post_read(const ring_target& t, u64 op, u64* ticket) {
 
 __device__ xio_status_t post(const ring_target& t, u64 op, u64* ticket) {
   if (is_storage(t)) return post_read(t, op, ticket);
-  rdma::job j;
-  j.op[0] = write_of(t, op);
-  j.count = 1;
-  return rdma::post_job(*t.world, *t.ring, j, ticket);
+  return rdma::post_ops(*t.world, *t.ring, write_of(t, op), nullptr, ticket);
 }
 
 __device__ xio_status_t quiet(const ring_target& t) {
@@ -122,9 +119,13 @@ __global__ void split_ops(ring_target t, unsigned iterations, op_times* answer) 
           [&](u64 at) { return wait_for(t, at); });
     } else {
       const rdma::work w = write_of(t, i);
-      split_op<mlx5_codec>(
-          t, &sum, ring_share{1, 0, 0, 0, 8}, [&](u64 at) { mlx5_codec::encode(*t.ring, at, 0, true, w); },
-          [&](u64 at) { return wait_for(t, at); });
+      rdma::with_family(*t.ring, [&](auto family) {
+        using codec = decltype(family);
+        if constexpr (!k_ring_is_serial<codec>)
+          split_op<codec>(
+              t, &sum, ring_share{codec::slots(w), 0, 0, 0, 8}, [&](u64 at) { codec::encode(*t.ring, at, 0, true, w); },
+              [&](u64 at) { return wait_for(t, at); });
+      });
     }
   }
   sum.all = wall_clock() - start;

@@ -351,7 +351,7 @@ struct lanes {
   XIO_DEVICE void sync() const {
 #if defined(XIO_ON_CUDA)
     if (whole()) return __syncwarp();
-    __syncwarp(static_cast<u32>(mask));
+    if (!alone()) __syncwarp(static_cast<u32>(mask));
 #elif defined(XIO_ON_HIP)
     // Lanes of a wave run in lockstep; this only stops the compiler from moving memory operations.
     __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");

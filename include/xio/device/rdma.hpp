@@ -29,80 +29,94 @@ XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
   return p.rdma[p.rdma_count == 1 ? 0 : workgroup_index() & (p.rdma_count - 1)];
 }
 
-// An op as it is held while slots are taken, for the same reason as held_ring.
-#if defined(XIO_ON_CUDA)
-using held_work = const work;
-#else
-using held_work = const work&;
-#endif
-
-// One op, or two that stay together: data and its signal.
-struct job {
-  work op[2];
-  u32 count;
-};
-
+// What one op, or two that stay together (data and its signal), ask of a ring. second: null if there is none.
 template <class Family>
-XIO_DEVICE ring_claim claim_of(const ring_view& r, const job& j) {
-  ring_claim claim{Family::slots(j.op[0]), Family::packets(r, j.op[0]), j.op[0].bytes};
-  if (j.count == 2) {
-    claim.slots += Family::slots(j.op[1]);
-    claim.packets += Family::packets(r, j.op[1]);
-    claim.bytes += j.op[1].bytes;
+XIO_DEVICE ring_claim claim_of(const ring_view& r, const work& first, const work* second) {
+  ring_claim claim{Family::slots(first), Family::packets(r, first), first.bytes};
+  if (second != nullptr) {
+    claim.slots += Family::slots(*second);
+    claim.packets += Family::packets(r, *second);
+    claim.bytes += second->bytes;
   }
   return claim;
 }
 
-// Op i of a job whose first one is held.
+// How an op is held while slots are taken: on NVIDIA in registers, for the same reason as held_ring. On AMD, where a
+// kernel of large workgroups has few registers, where it lies.
 #if defined(XIO_ON_CUDA)
-XIO_DEVICE work op_of(const work& first, const job& j, u32 i) {
-  if (i == 0) return first;
-  return j.op[i];
+using held_work = const work;
+XIO_DEVICE work op_of(const work& first, const work* second, bool of_second) {
+  if (!of_second) return first;
+  return *second;
 }
 #else
-XIO_DEVICE const work& op_of(const work&, const job& j, u32 i) { return j.op[i]; }
+using held_work = const work&;
+XIO_DEVICE const work& op_of(const work& first, const work* second, bool of_second) {
+  return of_second ? *second : first;
+}
 #endif
 
-// first: j.op[0].
 template <class Family>
-XIO_DEVICE void encode_job(const ring_view& r, u64 ticket, u64 serial, bool last, const work& first, const job& j) {
-  for (u32 i = 0; i < j.count; ++i) {
-    held_work w = op_of(first, j, i);
-    Family::encode(r, ticket, serial, last && i + 1 == j.count, w);
+XIO_DEVICE void encode_ops(const ring_view& r, u64 ticket, u64 serial, bool last, const work& first,
+                           const work* second) {
+  const u32 count = second == nullptr ? 1 : 2;
+  for (u32 i = 0; i < count; ++i) {
+    held_work w = op_of(first, second, i != 0);
+    Family::encode(r, ticket, serial, last && i + 1 == count, w);
     ticket += Family::slots(w);
     serial = (serial + Family::packets(r, w)) & 0xffffff;
   }
 }
 
-// Out of line: one copy of every family's code in a kernel, however many ops it calls.
-XIO_OUT_OF_LINE xio_status_t post_job(const world_view& w, const ring_view& ring, const job& j, u64* ticket) {
+struct posted_ops {
+  u64 ticket;
+  xio_status_t status;
+};
+
+XIO_DEVICE posted_ops post_held(const world_view& w, const ring_view& ring, const work& first, const work* second) {
   held_ring r = ring;
   return with_family(r, [&](auto family) {
     using family_codec = decltype(family);
-    xio_status_t status = XIO_OK;
-    held_work first = j.op[0];
-    const ring_claim claim = claim_of<family_codec>(r, j);
+    posted_ops out{0, XIO_OK};
+    const ring_claim claim = claim_of<family_codec>(r, first, second);
     for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
-      status = ring_post<family_codec>(group, r, w, claim, ticket, [&](u64 at, bool last, u64 serial = 0) {
-        encode_job<family_codec>(r, at, serial, last, first, j);
+      out.status = ring_post<family_codec>(group, r, w, claim, &out.ticket, [&](u64 at, bool last, u64 serial = 0) {
+        encode_ops<family_codec>(r, at, serial, last, first, second);
       });
     });
-    return status;
+    return out;
   });
 }
 
-XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
-  job j;
-  j.op[0] = w;
-  j.count = 1;
-  return post_job(*c.world, r, j, ticket);
+// Out of line: one copy of every family's code in a kernel, however many ops it calls.
+#if defined(XIO_ON_CUDA)
+// The first op comes field by field: a structure would come through a thread's own memory, which after every acquire is
+// as far away as all other. That made half a microsecond of an op (docs/performance.md, "Rings on an H200").
+XIO_OUT_OF_LINE posted_ops post_fields(const world_view& w, const ring_view& r, const work* second, verb what,
+                                       payload from, u32 bytes, u64 remote, u32 rkey, u32 lkey, u64 local, u64 operand,
+                                       u64 compare, u64 swap_mask, u64 compare_mask, u32 immediate) {
+  const work first{what, from, bytes, remote, rkey, lkey, local, operand, compare, swap_mask, compare_mask, immediate};
+  return post_held(w, r, first, second);
+}
+XIO_DEVICE posted_ops post_far(const world_view& w, const ring_view& r, const work& first, const work* second) {
+  return post_fields(w, r, second, first.what, first.from, first.bytes, first.remote, first.rkey, first.lkey,
+                     first.local, first.first, first.second, first.swap_mask, first.compare_mask, first.immediate);
+}
+#else
+XIO_OUT_OF_LINE posted_ops post_far(const world_view& w, const ring_view& r, const work& first, const work* second) {
+  return post_held(w, r, first, second);
+}
+#endif
+
+XIO_DEVICE xio_status_t post_ops(const world_view& w, const ring_view& r, const work& first, const work* second,
+                                 u64* ticket) {
+  const posted_ops done = post_far(w, r, first, second);
+  *ticket = done.ticket;
+  return done.status;
 }
 
-XIO_DEVICE xio_status_t post_for(const ctx_view& c, const ring_view& r, const job& j, xio_req_t* out) {
-  u64 ticket = 0;
-  const xio_status_t status = post_job(*c.world, r, j, &ticket);
-  *out = status == XIO_OK ? make_request(r, ticket) : 0;
-  return status;
+XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
+  return post_ops(*c.world, r, w, nullptr, ticket);
 }
 
 XIO_DEVICE xio_status_t wait_below(const ring_view& ring, u64 upto, const world_view& w) {
@@ -195,25 +209,20 @@ struct signal_job {
   int op;
 };
 
-// The whole copy, then the signal in one reservation with its last message. One job for all of it: a job lies in
-// scratch memory.
+// The whole copy, then the signal in one reservation with its last message.
 XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_job copy, const signal_job& after,
                                   u32 immediate, xio_req_t* request) {
   const verb what = copy.what == verb::write_imm ? verb::write : copy.what;
   u64 ticket = 0;
-  job j;
-  j.count = 1;
+  work told;
+  if (after.wanted) told = signal_work(c, r, after.offset, after.value, after.op);
   xio_status_t status = find_copy_key(c, r, &copy);
   for (bool last = false; status == XIO_OK && !last;) {
     last = copy.bytes <= r.chunk;
     const u32 bytes = last ? static_cast<u32>(copy.bytes) : r.chunk;
-    j.op[0] = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
-    j.op[0].immediate = immediate;
-    if (last && after.wanted) {
-      j.op[1] = signal_work(c, r, after.offset, after.value, after.op);
-      j.count = 2;
-    }
-    status = post_job(*c.world, r, j, &ticket);
+    work piece = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
+    piece.immediate = immediate;
+    status = post_ops(*c.world, r, piece, last && after.wanted ? &told : nullptr, &ticket);
     copy.offset += bytes;
     copy.local += bytes;
     copy.bytes -= bytes;
@@ -323,10 +332,10 @@ XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, u64 offset, u64 value,
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
-  job j;
-  j.op[0] = signal_work(c, r, offset, value, op);
-  j.count = 1;
-  return post_for(c, r, j, request);
+  u64 ticket = 0;
+  const xio_status_t status = post(c, r, signal_work(c, r, offset, value, op), &ticket);
+  if (status == XIO_OK) *request = make_request(r, ticket);
+  return status;
 }
 
 // Data and signal are one reservation on one queue, which works in order: nothing waits in between.
