@@ -26,14 +26,14 @@ typedef struct xio_ctx {
   void* view;
   uint64_t id;
   void* world; /* its view on the device */
-  void* heap;
-  uint64_t heap_bytes;
+  void* arena; /* what xio_malloc hands out, and its size */
+  uint64_t arena_bytes;
   uint64_t bulk_bytes;
   uint32_t my_pe;
   uint32_t n_pes;
   uint32_t flags;
   uint32_t reserved;
-  void* near[XIO_CTX_NEAR]; /* heap of PE i if loads and stores are its way for all that is not bulk, else null */
+  void* near[XIO_CTX_NEAR]; /* arena of PE i if loads and stores are its way for all that is not bulk, else null */
 } xio_ctx_t;
 
 /* An opened drive or file, passed to kernels by value. */

@@ -15,8 +15,8 @@ inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx
   ctx.view = view;
   ctx.id = id;
   ctx.world = c.world;
-  ctx.heap = w.heap;
-  ctx.heap_bytes = w.heap_bytes;
+  ctx.arena = w.heap + sizeof(dev::heap_head);
+  ctx.arena_bytes = w.heap_bytes - sizeof(dev::heap_head);
   ctx.bulk_bytes = c.bulk_bytes;
   ctx.my_pe = w.my_pe;
   ctx.n_pes = w.n_pes;
@@ -27,7 +27,7 @@ inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx
     if (p.direct == nullptr || p.small != dev::route::direct || p.atomic != dev::route::direct) {
       ctx.flags &= ~std::uint32_t{dev::ctx_all_near};
     } else if (pe < XIO_CTX_NEAR) {
-      ctx.near[pe] = p.direct;
+      ctx.near[pe] = p.direct + sizeof(dev::heap_head);
     }
   }
   return ctx;

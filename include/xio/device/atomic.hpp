@@ -53,15 +53,15 @@ template <amo Op, bool Fetch, class T>
 XIO_DEVICE xio_status_t change(const xio_ctx_t& ctx, T* dst, T operand, T compare, int pe, T* old) {
   constexpr bool any_type = Op == amo::fetch || Op == amo::set;
   static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
-  unsigned char* near = near_scalar<T>(ctx, dst, pe);
-  if (near == nullptr) [[unlikely]] {
+  const near_place near = near_scalar<T>(ctx, dst, pe);
+  if (!near.there) [[unlikely]] {
     // By a variable of its own: one whose address leaves would not be kept in a register.
     T found{};
     const xio_status_t status = change_far<Op, Fetch>(ctx, dst, operand, compare, pe, &found);
     if (status == XIO_OK) *old = found;
     return status;
   }
-  *old = change_at<Op, Fetch>(near, operand, compare);
+  *old = change_at<Op, Fetch>(near.bytes(), operand, compare);
   return XIO_OK;
 }
 

@@ -34,10 +34,13 @@ XIO_DEVICE xio_status_t ctx_take_error(const ctx_view& c) {
 
 // Place of [p, p + bytes) in the symmetric heap. False if any of it is outside what xio_malloc hands out.
 XIO_DEVICE bool heap_offset(const xio_ctx_t& ctx, const void* p, u64 bytes, u64* offset) {
-  const u64 at = reinterpret_cast<u64>(p) - reinterpret_cast<u64>(ctx.heap);
-  *offset = at;
-  return at >= sizeof(heap_head) && at <= ctx.heap_bytes && bytes <= ctx.heap_bytes - at;
+  const u64 at = reinterpret_cast<u64>(p) - reinterpret_cast<u64>(ctx.arena);
+  *offset = sizeof(heap_head) + at;
+  return at <= ctx.arena_bytes && bytes <= ctx.arena_bytes - at;
 }
+
+// The head of the caller's own heap.
+XIO_DEVICE const heap_head& own_head(const xio_ctx_t& ctx) { return static_cast<const heap_head*>(ctx.arena)[-1]; }
 
 // Checks the two things that every remote op names. Does not record; see ctx_fail.
 XIO_DEVICE xio_status_t check_target(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe, u64* offset) {
@@ -47,31 +50,42 @@ XIO_DEVICE xio_status_t check_target(const xio_ctx_t& ctx, const void* symmetric
   return symmetric == nullptr ? XIO_ERR_ARG : XIO_ERR_NOT_SYMMETRIC;
 }
 
-// The PE's heap if all but bulk copies to it are loads and stores; null says: look at its row.
-XIO_DEVICE unsigned char* near_heap(const xio_ctx_t& ctx, u32 pe) {
+// A place at a PE, if loads and stores are the way of all but bulk copies to it. If not: look at its row.
+struct near_place {
+  u64 at;
+  bool there;
+  XIO_DEVICE unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(at); }
+};
+
+// What xio_malloc hands out at a PE. A ctx that is null knows none.
+XIO_DEVICE near_place near_arena(const xio_ctx_t& ctx, u32 pe) {
 #if defined(XIO_ON_CUDA)
   // Kernels' arguments can be indexed; a choice among eight loads took a tenth of a microsecond (docs/performance.md).
   static_assert((XIO_CTX_NEAR & (XIO_CTX_NEAR - 1)) == 0);
-  void* heap = ctx.near[pe & (XIO_CTX_NEAR - 1)];
-  return pe < XIO_CTX_NEAR ? static_cast<unsigned char*>(heap) : nullptr;
+  const u64 at = reinterpret_cast<u64>(ctx.near[pe & (XIO_CTX_NEAR - 1)]);
+  return {at, static_cast<bool>(static_cast<int>(pe < XIO_CTX_NEAR) & static_cast<int>(at != 0))};
 #else
   // A choice and not an index, which would move the whole ctx from the kernel's arguments to memory.
-  void* heap = nullptr;
-  XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) heap = pe == i ? ctx.near[i] : heap;
-  return static_cast<unsigned char*>(heap);
+  u64 at = 0;
+  XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) at = pe == i ? reinterpret_cast<u64>(ctx.near[i]) : at;
+  return {at, at != 0};
 #endif
 }
 
+// The head of a PE's heap, which lies before that.
+XIO_DEVICE unsigned char* near_head(const near_place& arena) { return arena.bytes() - sizeof(heap_head); }
+
 // Where a PE's copy of [symmetric, symmetric + bytes) lies, if loads and stores are the way there and all of it is what
-// xio_malloc hands out. Null says: look closer; then the op may go another way, or be refused. A ctx that is null knows
-// no PE, so one look is enough. `fits` is what else must hold: one test for all of it.
-XIO_DEVICE unsigned char* near_address(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe,
-                                       bool fits = true) {
-  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
-  const u64 room = ctx.heap_bytes - sizeof(heap_head);
-  const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.heap) - sizeof(heap_head);
-  const bool inside = static_cast<int>(bytes <= room) & static_cast<int>(at <= room - bytes) & static_cast<int>(fits);
-  return inside && heap != nullptr ? heap + sizeof(heap_head) + at : nullptr;
+// xio_malloc hands out. If not there: look closer; then the op may go another way, or be refused. One test for all of
+// it: a lone lane waits for every instruction. `fits` is what else must hold; `last` is the last place where it does.
+XIO_DEVICE near_place near_until(const xio_ctx_t& ctx, const void* symmetric, u64 last, int pe, bool fits) {
+  const near_place arena = near_arena(ctx, static_cast<u32>(pe));
+  const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.arena);
+  const int good = static_cast<int>(at <= last) & static_cast<int>(fits) & static_cast<int>(arena.there);
+  return {arena.at + at, good != 0};
+}
+XIO_DEVICE near_place near_address(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe) {
+  return near_until(ctx, symmetric, ctx.arena_bytes - bytes, pe, bytes <= ctx.arena_bytes);
 }
 
 XIO_DEVICE world_view& world_of(const ctx_view& c) { return *c.world; }
@@ -86,10 +100,10 @@ XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
 XIO_DEVICE const ctx_view* view_of(const xio_ctx_t& ctx) { return static_cast<const ctx_view*>(ctx.view); }
 
 XIO_DEVICE void* peer_address(const xio_ctx_t& ctx, const void* symmetric, int pe) {
+  if (const near_place near = near_address(ctx, symmetric, 1, pe); near.there) return near.bytes();
   u64 offset;
   if (check_target(ctx, symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
-  unsigned char* heap = near_heap(ctx, static_cast<u32>(pe));
-  if (heap == nullptr) heap = view_of(ctx)->peers[pe].direct;
+  unsigned char* heap = view_of(ctx)->peers[pe].direct;
   return heap == nullptr ? nullptr : heap + offset;
 }
 

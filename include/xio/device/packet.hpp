@@ -94,17 +94,17 @@ XIO_DEVICE void store_packet(u64* out, const u32* in, u32 words, u32 flag) {
 }
 
 XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u32 flag, int pe) {
-  unsigned char* near = near_address(ctx, dst, 2 * bytes, pe);
+  const near_place near = near_address(ctx, dst, 2 * bytes, pe);
   // The message goes on by value: where it stays in registers it has no address that a function could be given.
   if (!is_packet(dst, src, bytes)) [[unlikely]]
     return refuse_packet(ctx, dst, bytes, pe);
-  if (near == nullptr) [[unlikely]] {
+  if (!near.there) [[unlikely]] {
     packet_data data{};
     XIO_UNROLL for (u32 i = 0; i < k_packet_words; ++i) if (i < bytes / 4) data.words[i] =
         static_cast<const u32*>(src)[i];
     return put_packet_far(ctx, dst, data, bytes, flag, pe);
   }
-  auto* out = reinterpret_cast<u64*>(near);
+  auto* out = reinterpret_cast<u64*>(near.at);
   const auto* in = static_cast<const u32*>(src);
   const u32 words = static_cast<u32>(bytes / 4);
   if (packet_pairs(out)) {

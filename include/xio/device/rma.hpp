@@ -101,11 +101,11 @@ XIO_FAR posted put_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 b
 template <class Group>
 XIO_DEVICE posted put(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe,
                       bool blocking) {
-  unsigned char* near = near_address(ctx, dst, bytes, pe);
-  if (near == nullptr || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
+  const near_place near = near_address(ctx, dst, bytes, pe);
+  if (!near.there || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
     return put_far(g, ctx, dst, src, bytes, pe, blocking);
   g.sync();
-  direct::copy(g, near, src, bytes);
+  direct::copy(g, near.bytes(), src, bytes);
   g.sync();
   return posted{0, XIO_OK};
 }
@@ -134,11 +134,11 @@ XIO_FAR posted get_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 b
 template <class Group>
 XIO_DEVICE posted get(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe,
                       bool blocking) {
-  const unsigned char* near = near_address(ctx, src, bytes, pe);
-  if (near == nullptr || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
+  const near_place near = near_address(ctx, src, bytes, pe);
+  if (!near.there || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
     return get_far(g, ctx, dst, src, bytes, pe, blocking);
   g.sync();
-  direct::fetch(g, dst, near, bytes);
+  direct::fetch(g, dst, near.bytes(), bytes);
   g.sync();
   return posted{0, XIO_OK};
 }
@@ -280,11 +280,11 @@ XIO_DEVICE xio_status_t check_scalar(const xio_ctx_t& ctx, const void* symmetric
   return status == XIO_OK && (*offset & (bytes - 1)) != 0 ? XIO_ERR_ARG : status;
 }
 
-// near_address of a scalar; null also where it is misaligned.
+// near_address of a scalar; not there also where it is misaligned. No heap is smaller than a scalar.
 template <class T>
-XIO_DEVICE unsigned char* near_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
+XIO_DEVICE near_place near_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
   const bool aligned = (reinterpret_cast<u64>(symmetric) & (sizeof(T) - 1)) == 0;
-  return near_address(ctx, symmetric, sizeof(T), pe, aligned);
+  return near_until(ctx, symmetric, ctx.arena_bytes - sizeof(T), pe, aligned);
 }
 
 XIO_FAR xio_status_t put_scalar_far(xio_ctx_t ctx, void* dst, u64 bits, u32 bytes, int pe) {
@@ -305,10 +305,10 @@ template <class T>
 XIO_DEVICE xio_status_t put_scalar(const xio_ctx_t& ctx, T* dst, T value, int pe) {
   static_assert(k_is_scalar<T>, "xio_p moves values of 1, 2, 4 or 8 bytes; use xio_put");
   const auto bits = bit_copy<bits_of<T>>(value);
-  unsigned char* near = near_scalar<T>(ctx, dst, pe);
-  if (near == nullptr) [[unlikely]]
+  const near_place near = near_scalar<T>(ctx, dst, pe);
+  if (!near.there) [[unlikely]]
     return put_scalar_far(ctx, dst, bits, sizeof(T), pe);
-  store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(near), bits);
+  store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(near.at), bits);
   return XIO_OK;
 }
 
@@ -327,10 +327,10 @@ XIO_FAR u64 get_scalar_far(xio_ctx_t ctx, const void* src, u32 bytes, int pe) {
 template <class T>
 XIO_DEVICE T get_scalar(const xio_ctx_t& ctx, const T* src, int pe) {
   static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
-  const unsigned char* near = near_scalar<T>(ctx, src, pe);
-  if (near == nullptr) [[unlikely]]
+  const near_place near = near_scalar<T>(ctx, src, pe);
+  if (!near.there) [[unlikely]]
     return bit_copy<T>(static_cast<bits_of<T>>(get_scalar_far(ctx, src, sizeof(T), pe)));
-  return bit_copy<T>(load<scope::system, direct::k_flag_load>(reinterpret_cast<const bits_of<T>*>(near)));
+  return bit_copy<T>(load<scope::system, direct::k_flag_load>(reinterpret_cast<const bits_of<T>*>(near.at)));
 }
 
 // Strides are in elements and at least 1.

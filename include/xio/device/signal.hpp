@@ -84,13 +84,12 @@ XIO_FAR posted put_signal_far(Group g, xio_ctx_t ctx, void* dst, const void* src
 template <class Group>
 XIO_DEVICE posted put_signal(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
                              const signal_word& s, int pe, bool blocking) {
-  unsigned char* near = near_address(ctx, dst, bytes, pe);
-  unsigned char* near_sig = near_scalar<u64>(ctx, s.at, pe);
+  const near_place near = near_address(ctx, dst, bytes, pe);
+  const near_place near_sig = near_scalar<u64>(ctx, s.at, pe);
   const bool bulk = !blocking && bytes >= ctx.bulk_bytes;
-  if (near == nullptr || near_sig == nullptr || src == nullptr || bytes == 0 || bulk || !is_signal_op(s.op))
-      [[unlikely]]
+  if (!near.there || !near_sig.there || src == nullptr || bytes == 0 || bulk || !is_signal_op(s.op)) [[unlikely]]
     return put_signal_far(g, ctx, dst, src, bytes, s, pe, blocking);
-  return put_signal_near(g, near, src, bytes, near_sig, s);
+  return put_signal_near(g, near.bytes(), src, bytes, near_sig.bytes(), s);
 }
 
 XIO_FAR xio_status_t signal_far(xio_ctx_t ctx, signal_word s, int pe) {
@@ -101,10 +100,10 @@ XIO_FAR xio_status_t signal_far(xio_ctx_t ctx, signal_word s, int pe) {
 }
 
 XIO_DEVICE xio_status_t signal_alone(const xio_ctx_t& ctx, const signal_word& s, int pe) {
-  unsigned char* near = near_scalar<u64>(ctx, s.at, pe);
-  if (near == nullptr || !is_signal_op(s.op)) [[unlikely]]
+  const near_place near = near_scalar<u64>(ctx, s.at, pe);
+  if (!near.there || !is_signal_op(s.op)) [[unlikely]]
     return signal_far(ctx, s, pe);
-  direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(near), s.value, s.op);
+  direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(near.at), s.value, s.op);
   return XIO_OK;
 }
 

@@ -138,25 +138,21 @@ XIO_DEVICE xio_status_t staged_copy(const xio_ctx_t& ctx, unsigned char* to, con
 
 XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
                                    u64 stage_bytes) {
-  u64 offset = 0;
-  unsigned char* heap = nullptr;
-  if (bytes != 0 && check_copy(ctx, dst, src, bytes, pe, &offset) == XIO_OK)
-    heap = near_heap(ctx, static_cast<u32>(pe));
-  if (heap == nullptr) return put(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
+  const near_place near = near_address(ctx, dst, bytes, pe);
+  if (!near.there || bytes == 0 || src == nullptr)
+    return put(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
   const auto* from = static_cast<const unsigned char*>(src);
-  const xio_status_t status = staged_copy<direct::source::own>(ctx, heap + offset, from, bytes, stage, stage_bytes);
+  const xio_status_t status = staged_copy<direct::source::own>(ctx, near.bytes(), from, bytes, stage, stage_bytes);
   return status == XIO_OK ? status : refuse(ctx, status).status;
 }
 
 XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
                                    u64 stage_bytes) {
-  u64 offset = 0;
-  unsigned char* heap = nullptr;
-  if (bytes != 0 && check_copy(ctx, src, dst, bytes, pe, &offset) == XIO_OK)
-    heap = near_heap(ctx, static_cast<u32>(pe));
-  if (heap == nullptr) return get(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
+  const near_place near = near_address(ctx, src, bytes, pe);
+  if (!near.there || bytes == 0 || dst == nullptr)
+    return get(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
   auto* to = static_cast<unsigned char*>(dst);
-  const xio_status_t status = staged_copy<direct::source::peer>(ctx, to, heap + offset, bytes, stage, stage_bytes);
+  const xio_status_t status = staged_copy<direct::source::peer>(ctx, to, near.bytes(), bytes, stage, stage_bytes);
   return status == XIO_OK ? status : refuse(ctx, status).status;
 }
 

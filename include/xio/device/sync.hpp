@@ -154,8 +154,8 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
   const posted p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
   if (p.status != XIO_OK) return p.status;
-  const ring_view* ring = near_heap(ctx, to) != nullptr ? nullptr : flag_ring(ctx_of(ctx), to);
-  const u64* mine = &static_cast<const heap_head*>(ctx.heap)->barrier[round];
+  const ring_view* ring = near_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
+  const u64* mine = &own_head(ctx).barrier[round];
   xio_status_t failure = XIO_OK;
   watched_epoch flag(mine, epoch);
   const xio_status_t status = poll_flag(ctx, [&] {
