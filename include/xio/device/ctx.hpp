@@ -73,7 +73,9 @@ XIO_DEVICE near_place near_arena(const xio_ctx_t& ctx, u32 pe) {
 }
 
 // The head of a PE's heap, which lies before that.
-XIO_DEVICE unsigned char* near_head(const near_place& arena) { return arena.bytes() - sizeof(heap_head); }
+XIO_DEVICE unsigned char* near_head(const near_place& arena) {
+  return reinterpret_cast<unsigned char*>(arena.at - sizeof(heap_head));
+}
 
 // Where a PE's copy of [symmetric, symmetric + bytes) lies, if loads and stores are the way there and all of it is what
 // xio_malloc hands out. If not there: look closer; then the op may go another way, or be refused. One test for all of
