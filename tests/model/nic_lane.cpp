@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "nic_rig.hpp"
 #include "transport/rdma/family.hpp"
+#include "xio/device/inbox.hpp"
 #include "xio/device/rdma.hpp"
 
 namespace {
@@ -87,6 +88,34 @@ TEST_F(NicLane, LargeOnesInChunks) {
     ASSERT_EQ(rdma::get(c(), 1, mine() + 500100, 700, n, &request), XIO_OK);
     ASSERT_EQ(wait(1, request), XIO_OK);
     expect_only(mine(), 500100, mine(), n);
+  }
+}
+
+// The last message carries the immediate, and it alone: the others are plain writes.
+TEST_F(NicLane, LargeOnesWithAnImmediate) {
+  for (const char* family : xio::test::k_families) {
+    SCOPED_TRACE(family);
+    nic_rig_shape shape;
+    shape.chunk = 1000;
+    shape.family = family;
+    shape.immediates = 16;
+    start(shape);
+    const ring_view& r = *c().peers[1].rdma;
+    unsigned char* inbox = theirs() + rig->inboxes();
+    u32 told = 0;
+    for (const std::size_t n : {0u, 20u, 1000u, 1001u, 2500u}) {
+      std::memset(theirs(), k_poison, 8192);
+      pattern(mine(), n, 5);
+      xio_req_t request;
+      ASSERT_EQ(rdma::put_immediate(c(), 1, 700, mine(), n, 0x1234 + told, &request), XIO_OK);
+      ASSERT_EQ(rdma::wait_below(r, request_ticket(r, request) + 1, *c().world), XIO_OK) << n;
+      expect_only(theirs(), 700, mine(), n);
+      u32 immediate = 0;
+      ASSERT_TRUE(inbox_take(inbox, 16, &immediate)) << n;
+      EXPECT_EQ(immediate, 0x1234 + told);
+      EXPECT_FALSE(inbox_take(inbox, 16, &immediate)) << n;
+      ++told;
+    }
   }
 }
 

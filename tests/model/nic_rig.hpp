@@ -29,6 +29,7 @@ struct nic_rig_shape {
   std::string family = "mlx5";
   std::uint64_t cq_depth = 0;
   std::string inline_bytes = "auto";
+  std::uint32_t immediates = 0;  // entries of each inbox; they lie in the upper half of the heap
 };
 
 class nic_rig {
@@ -83,8 +84,14 @@ class nic_rig {
   }
 
   rdma::queue_request request(int i) const {
-    return {std::vector<bool>{true, true}, shape_.depth, shape_.ticket_start, pes[i].scratch_keys, 1};
+    rdma::queue_request all{std::vector<bool>{true, true}, shape_.depth, shape_.ticket_start, pes[i].scratch_keys, 1};
+    all.inboxes = inboxes();
+    all.immediates = shape_.immediates;
+    return all;
   }
+
+  // Where in a heap its inboxes lie, that for PE 0 first.
+  std::uint64_t inboxes() const { return shape_.heap_bytes / 2; }
 
   // Makes memory known as row 1 of PE i's table.
   void register_memory(int i, void* base, std::size_t bytes) {

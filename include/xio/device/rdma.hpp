@@ -221,7 +221,7 @@ XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_jo
     last = copy.bytes <= r.chunk;
     const u32 bytes = last ? static_cast<u32>(copy.bytes) : r.chunk;
     work piece = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
-    piece.immediate = immediate;
+    if (last) piece.immediate = immediate;
     status = post_ops(*c.world, r, piece, last && after.wanted ? &told : nullptr, &ticket);
     copy.offset += bytes;
     copy.local += bytes;
