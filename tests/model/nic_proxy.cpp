@@ -298,6 +298,17 @@ TEST_F(NicProxy, AStrangeGenerationStopsTheQueue) {
   }
 }
 
+// No entry failed: what has been counted stays counted.
+TEST_F(NicProxy, AStrangeGenerationTakesNothingBack) {
+  entry(k_write | k_asks, 8, 0, 0);
+  go();
+  expect_done();
+  slots_[1][3] = u64{7} << 32;
+  for (const u32 i : {0u, 1u, 2u}) slots_[1][i] = u64{1} << 32;
+  run();
+  expect_error(1, k_local_qp, rule::entry_phase);
+}
+
 TEST_F(NicProxy, WhatFollowsAFailureIsDropped) {
   entry(k_write | k_asks, 8, 0, 0);
   post();

@@ -13,6 +13,7 @@
 //   5      lkey, or immediate                   lkey
 //   6-7    local address                        first: what to add, or to swap in
 //   8      immediate                            second: boundary, or what to compare with (8-9)
+//   9      0
 //   10-11  0                                    swap mask
 //   12-13  0                                    compare mask
 //   14     0                                    local address, high
@@ -21,9 +22,9 @@
 // With flag k_inline the payload lies in words 6 to 15 and word 5 is the immediate; without it word 8 is. An op that
 // moves no bytes is inline. Who posts an op on memory makes that memory visible before he writes the first word.
 //
-// Completion: two words of 64 bits. The first is a count: the entries below it have ended, and well. Its top bit says
-// that the entry at the count has not, and then the second word holds a status and the carrier's own code. It is
-// written before.
+// Completion: two words of 64 bits. The first is a count, which never falls: the entries below it have ended, and well.
+// Its top bit says that nothing behind will, and then the second word holds the status and the carrier's own code of
+// the entry at the count, or of what was found instead of one. It is written before.
 #pragma once
 #include <cstdint>
 

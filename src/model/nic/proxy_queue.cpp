@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/nic/proxy_queue.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace xio::model::rdma {
@@ -133,7 +134,9 @@ void proxy_queue::complete(const receipt& r) {
 void proxy_queue::complete_in_error(const receipt& r, failure f) {
   __atomic_store_n(memory_.completion + 1, w::failure_word(status_of(f.what), static_cast<std::uint32_t>(f.why)),
                    __ATOMIC_RELAXED);
-  const std::uint64_t count = r.slots != 0 ? r.first : __atomic_load_n(memory_.completion, __ATOMIC_RELAXED);
+  // What was counted stays so: a wrong generation names no entry, and the one that was taken last may have ended well.
+  const std::uint64_t counted = __atomic_load_n(memory_.completion, __ATOMIC_RELAXED);
+  const std::uint64_t count = r.slots != 0 ? std::max(r.first, counted) : counted;
   __atomic_store_n(memory_.completion, count | w::k_has_failed, __ATOMIC_RELEASE);
 }
 
