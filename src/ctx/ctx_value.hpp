@@ -15,8 +15,10 @@ inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx
   ctx.view = view;
   ctx.id = id;
   ctx.world = c.world;
-  ctx.arena = w.heap + sizeof(dev::heap_head);
-  ctx.arena_bytes = w.heap_bytes - sizeof(dev::heap_head);
+  if (w.heap != nullptr) {
+    ctx.arena = w.heap + sizeof(dev::heap_head);
+    ctx.arena_bytes = w.heap_bytes - sizeof(dev::heap_head);
+  }
   ctx.bulk_bytes = c.bulk_bytes;
   ctx.my_pe = w.my_pe;
   ctx.n_pes = w.n_pes;
