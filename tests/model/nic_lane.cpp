@@ -310,6 +310,32 @@ TEST_F(NicLane, AWrongRemoteKeyFailsTheRingAndNoOther) {
   EXPECT_EQ(wait(0, request), XIO_OK);
 }
 
+TEST_F(NicLane, EveryFamilyTellsOfAFailure) {
+  for (const char* family : xio::test::k_families) {
+    SCOPED_TRACE(family);
+    nic_rig_shape shape;
+    shape.family = family;
+    start(shape);
+    ring_view& r = *c().peers[1].rdma;
+    const auto ended = [&](xio_req_t request) {
+      return rdma::wait_below(r, request_ticket(r, request) + 1, *c().world);
+    };
+    xio_req_t good, bad;
+    ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &good), XIO_OK);
+    ASSERT_EQ(ended(good), XIO_OK);
+    r.remote_key ^= 0x100;
+    ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &bad), XIO_OK);
+    EXPECT_EQ(ended(bad), XIO_ERR_TRANSPORT);
+    EXPECT_EQ(ended(good), XIO_OK);
+    const auto state = rig->state(0, 1);
+    EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
+    EXPECT_NE(state.vendor & 0xff, 0u);
+    EXPECT_EQ(state.vendor >> 16 & 0xffff, 0u) << "no code of ours: the device said why";
+    r.remote_key ^= 0x100;
+    EXPECT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &bad), XIO_ERR_TRANSPORT);
+  }
+}
+
 struct scripted : xio::model::rdma::fault_plan {
   xio::model::rdma::injected_fault fault;
   std::uint64_t at = 0;
@@ -407,6 +433,29 @@ struct codec_ring {
   u64 marks[8] = {};
   alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
 };
+
+TEST(NicCodec, ANeutralCountOfWhatWasNeverPostedIsAnError) {
+  codec_ring ring(2);
+  ring.cqe[0] = 3;
+  proxy_codec::drain(ring.r);
+  EXPECT_EQ(ring.state.completed, 0u);
+  EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(ring.state.vendor, proxy_codec::k_strange_count);
+}
+
+// Top bit of the count, then status and the carrier's code: remote access, rule 7.
+TEST(NicCodec, ANeutralFailureIsToldAtTheCount) {
+  codec_ring ring(6);
+  ring.cqe[0] = 4;
+  ring.cqe[7] = 0x80;
+  ring.cqe[8] = 6;
+  ring.cqe[12] = 7;
+  EXPECT_EQ(proxy_codec::drain(ring.r), 4u);
+  EXPECT_EQ(ring.state.completed, 4u);
+  EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(ring.state.failed_ticket, 4u);
+  EXPECT_EQ(ring.state.vendor, 6u | 7u << 8);
+}
 
 // A CQE of a flushed entry says nothing about where the failure was: nothing may count as complete.
 TEST(NicCodec, AFlushedEntryCompletesNothing) {
