@@ -10,7 +10,7 @@ if crowded 4; then all=$few; fi
 # shellcheck disable=SC2086
 suite mpirun 4 rdma $all
 # Rings, completions, doorbells and data in what the platform calls GPU memory.
-if grep -q '^#define XIO_GPU_NAME "host"' "$builddir/config.h"; then
+if on_host_platform; then
   export XIO_MEMORY_MODE=15
   suite any 2 rdma rma signals
 fi

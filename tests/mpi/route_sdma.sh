@@ -3,7 +3,7 @@
 # The device API between PEs, every op by route sdma.
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1
-: "${all:?}" "${few:?}" "${builddir:?}"
+: "${all:?}" "${few:?}"
 # shellcheck disable=SC2086  # a list
 suite mpirun 2 sdma $all
 if crowded 4; then all=$few; fi
@@ -23,7 +23,7 @@ with() {
 with XIO_SDMA_QUEUES=4 XIO_MODEL_ENGINES=2 XIO_MODEL_THREADS=2
 with XIO_SDMA_GRANULE=4
 # Queues in what the platform calls GPU memory, which software engines reach on the host platform only.
-if grep -q '^#define XIO_GPU_NAME "host"' "$builddir/config.h"; then with XIO_MEMORY_MODE=15; fi
+if on_host_platform; then with XIO_MEMORY_MODE=15; fi
 # Rings of this one hold 16 entries at least.
 with XIO_MODEL_GPU=gfx900 XIO_RING_DEPTH=16
 for name in gfx942 gfx1010 gfx1030 gfx1100 gfx1201; do with "XIO_MODEL_GPU=$name"; done
