@@ -186,6 +186,15 @@ void latencies() {
   }
 }
 
+void put_and_look() {
+  if (!wanted("put_and_look_lat")) return;
+  prepare(8);
+  put_latency_and_look<<<1, 1, 0, g_side[0].stream>>>(work_of(0, true, 8));
+  finish();
+  compare(true, 8);
+  print({"put_and_look_lat", "", "thread", 8, 1, 1, samples(), true});
+}
+
 void words() {
   const uint64_t ops = g_set.iterations + g_set.warm_up;
   uint64_t sum = 0, last = 0;
@@ -307,6 +316,7 @@ int main(int argc, char** argv) {
   latencies<scope::thread>();
   latencies<scope::wave>();
   latencies<scope::block>();
+  put_and_look();
   words();
   on_both(flag_pingpong, "p_pingpong", "thread", 8, 1);
   on_both(packet_pingpong<1>, "packet_pingpong", "thread", 4, 1);

@@ -123,6 +123,18 @@ __global__ void put_latency(work w) {
   });
 }
 
+// The same, and a look at a word of this GPU's memory that somebody may have changed: whether anything has failed.
+__global__ void put_latency_and_look(work w) {
+  uint64_t changed = 0;
+  timed(w, [&](unsigned) {
+    copy<false>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
+    const uint64_t seen = load_relaxed(w.mine);
+    __threadfence_system();
+    changed |= seen;
+  });
+  *w.sum = changed;
+}
+
 template <scope S>
 __global__ void get_latency(work w) {
   timed(w, [&](unsigned) {

@@ -107,7 +107,7 @@ XIO_DEVICE void copy_rest(strip& s) {
 template <u32 N, source From, class Word>
 XIO_DEVICE void copy_batches(strip& s) {
   while (s.i + (N - 1) * s.count < s.words) copy_batch<N, From, Word>(s);
-  copy_rest<N / 2, From, Word>(s);
+  if (s.i < s.words) copy_rest<N / 2, From, Word>(s);
 }
 
 template <source From>

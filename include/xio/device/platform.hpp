@@ -286,6 +286,11 @@ XIO_DEVICE void sync_workgroup() {
 #endif
 }
 
+#if defined(XIO_ON_CUDA)
+// The same, and whether any of its threads said true.
+XIO_DEVICE bool sync_workgroup_any(bool mine) { return __syncthreads_or(mine ? 1 : 0) != 0; }
+#endif
+
 #if defined(XIO_ON_HOST)
 inline void* workgroup_memory(const void* tag, std::size_t bytes, std::size_t alignment) {
   if (host_exec::current != nullptr) return host_exec::static_shared(tag, bytes, alignment);

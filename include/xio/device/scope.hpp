@@ -12,6 +12,8 @@ namespace xio::dev {
 struct posted {
   xio_req_t request;
   xio_status_t status;
+
+  XIO_DEVICE bool says_nothing() const { return request == 0 && status == XIO_OK; }
 };
 
 struct thread_group {
@@ -32,10 +34,13 @@ struct wave_group {
   XIO_DEVICE u32 count() const { return members.count(); }
   XIO_DEVICE bool leader() const { return members.leader(); }
   XIO_DEVICE void sync() const { members.sync(); }
+  // What loads and stores did, or a quiet, mostly has nothing to say: one vote instead of three words.
   XIO_DEVICE posted broadcast(const posted& mine) const {
-    posted out;
-    out.request = members.first(mine.request);
-    out.status = static_cast<xio_status_t>(static_cast<int>(members.first(static_cast<u32>(mine.status))));
+    posted out{0, XIO_OK};
+    if (members.ballot(leader() && !mine.says_nothing()) != 0) {
+      out.request = members.first(mine.request);
+      out.status = static_cast<xio_status_t>(static_cast<int>(members.first(static_cast<u32>(mine.status))));
+    }
     members.sync();
     return out;
   }
@@ -57,6 +62,10 @@ struct workgroup_group {
   }
   // After a sync of the caller's, behind which everybody has read what was broadcast last.
   XIO_DEVICE posted broadcast(const posted& mine) const {
+#if defined(XIO_ON_CUDA)
+    // Nothing to say goes with the barrier.
+    if (!sync_workgroup_any(leader() && !mine.says_nothing())) return posted{0, XIO_OK};
+#endif
     XIO_SHARED(posted, word);
     if (leader()) word = mine;
     sync();
