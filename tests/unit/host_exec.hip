@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/hip.h"
 

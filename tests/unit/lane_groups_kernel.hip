@@ -3,6 +3,7 @@
 
 #include <xio/hip.h>
 
+#include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 
 namespace xio::test {

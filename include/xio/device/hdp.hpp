@@ -13,6 +13,7 @@
 // hdp_nudge now and then.
 #pragma once
 #include "xio/device/ctx.hpp"
+#include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/rdma.hpp"
 #include "xio/device/reap.hpp"

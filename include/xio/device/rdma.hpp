@@ -9,6 +9,7 @@
 #pragma once
 #include "xio/device/amo.hpp"
 #include "xio/device/families.hpp"
+#include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/request.hpp"
 #include "xio/device/ring.hpp"

@@ -27,6 +27,7 @@
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
 #pragma once
+#include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/view.hpp"
 

@@ -3,6 +3,7 @@
 // three. Every member is collective over the group, and so is every op that takes one: all of its threads call, with
 // the same arguments.
 #pragma once
+#include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/xio.h"
 

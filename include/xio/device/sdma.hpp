@@ -13,6 +13,7 @@
 // read pointer, which says only what was fetched.
 #pragma once
 #include "xio/device/direct.hpp"
+#include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/request.hpp"
 #include "xio/device/ring.hpp"

@@ -9,6 +9,7 @@
 #pragma once
 #include "xio/device/ctx.hpp"
 #include "xio/device/hdp.hpp"
+#include "xio/device/lanes.hpp"
 #include "xio/device/nvme.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/request.hpp"
