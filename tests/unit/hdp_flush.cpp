@@ -245,7 +245,8 @@ TEST_F(hdp_flush_test, a_smaller_number_hides_no_larger_one) {
   std::thread late([this] {
     std::this_thread::sleep_for(milliseconds(5));
     store<scope::system, order::release>(&asked, u64{3});
-    std::this_thread::sleep_for(milliseconds(20));
+    const auto end = steady_clock::now() + milliseconds(10000);  // a busy machine takes its time
+    while (load<scope::system, order::acquire>(&asked) != 6 && steady_clock::now() < end) std::this_thread::yield();
     EXPECT_EQ((load<scope::system, order::acquire>(&asked)), 6u);
     store<scope::system, order::release>(&done, u64{6});
   });
