@@ -37,6 +37,12 @@ expect 42 'a script that fails' status.sh
 expect 123 'a status that is the host'\''s' high.sh
 VM_TIMEOUT=10 expect 124 'a hang' hang.sh
 expect 126 'a panic' panic.sh
+if grep -q 'once more' "$share/log"; then failures=$((failures + 1)) && echo 'FAIL a guest that had started was started again'; fi
+VM_APPEND='rdinit=/none' expect 126 'a kernel that dies before its first process' zero.sh
+if [ "$(grep -c 'once more' "$share/log")" != 2 ]; then
+  failures=$((failures + 1))
+  echo 'FAIL a kernel that died before its first process was not started three times'
+fi
 failed_before=$failures
 "$here/run" "$share" none.sh >"$share/log" 2>&1
 if [ $? != 125 ]; then failures=$((failures + 1)) && echo 'FAIL a script that is not there'; fi
