@@ -5,6 +5,7 @@
 
 #include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
+#include "xio/device/scope.hpp"
 
 namespace xio::test {
 
@@ -55,16 +56,47 @@ __global__ void call_kernel(lane_counts* counts, u32 rounds, bool together) {
   add<scope::agent, order::relaxed>(&counts->called, calls);
 }
 
-}  // namespace
+template <class Group>
+__device__ void answer_for_all(const Group& g, lane_counts* counts, u32 round) {
+  const posted said{round % 2 == 0 ? 0 : u64{round} << 33 | 1, round % 4 < 2 ? XIO_OK : XIO_ERR_TRANSPORT};
+  const posted got = by_leader(g, [&] { return said; });
+  if (got.request != said.request || got.status != said.status)
+    add<scope::agent, order::relaxed>(&counts->wrong, u64{1});
+  add<scope::agent, order::relaxed>(&counts->served, u64{1});
+}
 
-bool call_in_groups(unsigned workgroups, unsigned threads, unsigned rounds, bool together, lane_counts* counts) {
+__global__ void leaders_kernel(lane_counts* counts, u32 rounds) {
+  for (u32 round = 0; round < rounds; ++round) {
+    answer_for_all(wave_group::here(), counts, round);
+    answer_for_all(workgroup_group::here(), counts, round);
+  }
+  add<scope::agent, order::relaxed>(&counts->called, u64{2} * rounds);
+}
+
+// Runs a kernel with counts that are 0, and gives them back. False: it failed.
+template <class Launch>
+bool counted(lane_counts* counts, Launch&& launch) {
   lane_counts* there = nullptr;
   if (hipMalloc(reinterpret_cast<void**>(&there), sizeof *there) != hipSuccess) return false;
   bool good = hipMemset(there, 0, sizeof *there) == hipSuccess;
-  hipLaunchKernelGGL(call_kernel, dim3(workgroups), dim3(threads), 0, nullptr, there, rounds, together);
+  launch(there);
   good = hipDeviceSynchronize() == hipSuccess && good;
   good = hipMemcpy(counts, there, sizeof *there, hipMemcpyDeviceToHost) == hipSuccess && good;
   return hipFree(there) == hipSuccess && good;
+}
+
+}  // namespace
+
+bool answer_by_leaders(unsigned workgroups, unsigned threads, unsigned rounds, lane_counts* counts) {
+  return counted(counts, [&](lane_counts* there) {
+    hipLaunchKernelGGL(leaders_kernel, dim3(workgroups), dim3(threads), 0, nullptr, there, rounds);
+  });
+}
+
+bool call_in_groups(unsigned workgroups, unsigned threads, unsigned rounds, bool together, lane_counts* counts) {
+  return counted(counts, [&](lane_counts* there) {
+    hipLaunchKernelGGL(call_kernel, dim3(workgroups), dim3(threads), 0, nullptr, there, rounds, together);
+  });
 }
 
 }  // namespace xio::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What HIP, CUDA and the host say in different words: fences, scoped atomics, where a thread is, clock, pause, wide
-// stores. Lanes of a wave together are in lanes.hpp. Everything above these two is written once.
+// stores. Lanes of a wave together are in lanes.hpp. Everything above these two is written once, but for shorter ways
+// that one of them has.
 #pragma once
 #include <cstddef>
 #include <cstdint>
