@@ -14,11 +14,12 @@ namespace xio::test {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// Lines that codec, device and test share; what ring_view::completion points to.
+// Lines that codec, device and test share; what ring_view::completion points to. Kernels count in memory of the GPU,
+// for host memory may know no atomics of theirs.
 struct shared_words {
-  alignas(128) u64 doorbell;      // tickets below are rung
-  alignas(128) u32 fence;         // low word of: tickets below are complete
-  alignas(128) u32 bad_doorbell;  // announcements that did not continue the one before
+  alignas(128) u64 doorbell;        // tickets below are rung
+  alignas(128) u32 fence;           // low word of: tickets below are complete
+  alignas(128) u32* bad_doorbells;  // announcements that did not continue the one before
 };
 
 XIO_BOTH u32 mix(u32 x) {
@@ -38,7 +39,7 @@ constexpr u32 k_rings = 2;
 struct job {
   dev::ring_view rings[k_rings];
   const dev::world_view* world;
-  u32* failures;
+  u32* failures;  // as bad_doorbells
   u32 ops;  // per lane
   u32 rings_used;
   u32 most_slots;

@@ -23,7 +23,7 @@ struct test_codec {
     auto* words = reinterpret_cast<shared_words*>(r.completion);
     const u64 before = load<scope::system, order::relaxed>(&words->doorbell);
     if (before != from || to <= from || to - from > r.depth)
-      fetch_add<scope::system, order::relaxed>(&words->bad_doorbell, 1u);
+      fetch_add<scope::agent, order::relaxed>(words->bad_doorbells, 1u);
     store<scope::system, order::release>(&words->doorbell, to);
     dawdle(mix(static_cast<u32>(to)) % 4);
   }
@@ -67,11 +67,11 @@ __global__ void post_kernel(const job* j) {
     });
     bool good = status == XIO_OK && ticket == first + slots - 1;
     if (good && luck % 8 == 3) good = ring_wait_below<test_codec>(r, ticket + 1, *j->world) == XIO_OK;
-    if (!good) fetch_add<scope::system, order::relaxed>(j->failures, 1u);
+    if (!good) fetch_add<scope::agent, order::relaxed>(j->failures, 1u);
   }
   for (u32 k = 0; k < j->rings_used; ++k) {
     if (ring_quiet<test_codec>(j->rings[k], *j->world) != XIO_OK)
-      fetch_add<scope::system, order::relaxed>(j->failures, 1u);
+      fetch_add<scope::agent, order::relaxed>(j->failures, 1u);
   }
 }
 
