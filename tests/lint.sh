@@ -65,7 +65,7 @@ else
 fi
 
 if command -v shellcheck >/dev/null; then
-  { matching '\.sh$'; echo autogen.sh quickstart .ci/run tests/sanitize tests/start.in tests/vm/{run,image,iommufd,headers,carry,init} build-aux/nvcc-as-cxx; } | xargs shellcheck -x || complain 'shellcheck: see above'
+  { matching '\.sh$'; echo autogen.sh quickstart .ci/run tests/sanitize tests/sanitize_gpu tests/start.in tests/vm/{run,image,iommufd,headers,carry,init} build-aux/nvcc-as-cxx; } | xargs shellcheck -x || complain 'shellcheck: see above'
 else
   echo "lint: no shellcheck, skipped"
 fi
