@@ -140,8 +140,8 @@ class run {
       case put_bw:
       case sdma_copy: launch_put_bandwidth(p_.who, grid, block, w); break;
       case get_bw: launch_get_bandwidth(p_.who, grid, block, w); break;
-      case p_bw: launch_scalar_bandwidth(false, grid, block, w); break;
-      case g_bw: launch_scalar_bandwidth(true, grid, block, w); break;
+      case p_bw: launch_put_scalar_bandwidth(grid, block, w); break;
+      case g_bw: launch_get_scalar_bandwidth(grid, block, w); break;
       default: launch_atomic_bandwidth(grid, block, w);
     }
   }

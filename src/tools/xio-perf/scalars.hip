@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Single values: p and g of 2, 4 and 8 bytes, atomics of 4 and 8. What an op does to a word does not depend on the
-// sign.
+// Single values: p and g of 2, 4 and 8 bytes, atomics of 4 and 8; streams of p are in put_values.hip. What an op does
+// to a word does not depend on the sign.
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
 
 namespace {
-
-template <class T>
-XIO_DEVICE T* values(char* p) {
-  return reinterpret_cast<T*>(p);
-}
-template <class T>
-XIO_DEVICE const T* values(const char* p) {
-  return reinterpret_cast<const T*>(p);
-}
 
 // Op number k on a word; answers what was wrong with what it fetched, 0 if nothing. `wrong` is what earlier ops
 // answered: the compiler does not know that it is 0 in every lane, and so does not join the lanes' adds to one, which
@@ -114,22 +105,6 @@ __global__ void atomic_latency(work w) {
 }
 
 template <class T>
-__global__ void put_scalar_bandwidth(work w) {
-  const std::size_t count = w.bytes / sizeof(T);
-  const std::size_t step = group_count(by_thread{});
-  streamed(w, [&](std::uint32_t) {
-    std::size_t e = group_index(by_thread{});
-    // Two values are loaded before the first is stored.
-    for (; e + step < count; e += 2 * step) {
-      const T first = values<T>(w.src)[e], second = values<T>(w.src)[e + step];
-      xio_p<T>(w.ctx, values<T>(w.dst) + e, first, w.peer);
-      xio_p<T>(w.ctx, values<T>(w.dst) + e + step, second, w.peer);
-    }
-    if (e < count) xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
-  });
-}
-
-template <class T>
 __global__ void get_scalar_bandwidth(work w) {
   const std::size_t count = w.bytes / sizeof(T);
   streamed(w, [&](std::uint32_t) {
@@ -153,20 +128,6 @@ __global__ void atomic_bandwidth(work w) {
 
 }  // namespace
 
-#define XIO_PERF_BY_SIZE(kernel, grid, block)                              \
-  if (w.element == 4) {                                                    \
-    hipLaunchKernelGGL(kernel<std::uint32_t>, grid, block, 0, nullptr, w); \
-  } else {                                                                 \
-    hipLaunchKernelGGL(kernel<std::uint64_t>, grid, block, 0, nullptr, w); \
-  }
-
-#define XIO_PERF_BY_ANY_SIZE(kernel, grid, block)                          \
-  if (w.element == 2) {                                                    \
-    hipLaunchKernelGGL(kernel<std::uint16_t>, grid, block, 0, nullptr, w); \
-  } else {                                                                 \
-    XIO_PERF_BY_SIZE(kernel, grid, block)                                  \
-  }
-
 void launch_scalar_latency(bool fetching, unsigned threads, const work& w) {
   if (fetching) {
     XIO_PERF_BY_ANY_SIZE(get_scalar_latency, dim3(1), dim3(1))
@@ -177,12 +138,8 @@ void launch_scalar_latency(bool fetching, unsigned threads, const work& w) {
 
 void launch_atomic_latency(const work& w) { XIO_PERF_BY_SIZE(atomic_latency, dim3(1), dim3(1)) }
 
-void launch_scalar_bandwidth(bool fetching, dim3 grid, dim3 block, const work& w) {
-  if (fetching) {
-    XIO_PERF_BY_ANY_SIZE(get_scalar_bandwidth, grid, block)
-  } else {
-    XIO_PERF_BY_ANY_SIZE(put_scalar_bandwidth, grid, block)
-  }
+void launch_get_scalar_bandwidth(dim3 grid, dim3 block, const work& w) {
+  XIO_PERF_BY_ANY_SIZE(get_scalar_bandwidth, grid, block)
 }
 
 void launch_atomic_bandwidth(dim3 grid, dim3 block, const work& w) { XIO_PERF_BY_SIZE(atomic_bandwidth, grid, block) }

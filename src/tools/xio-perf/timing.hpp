@@ -22,6 +22,16 @@ XIO_DEVICE void keep(const work& w, xio_status_t status) {
   if (status != XIO_OK) dev::store<dev::scope::agent, dev::order::relaxed>(w.status, static_cast<int>(status));
 }
 
+// A PE's bytes as single values.
+template <class T>
+XIO_DEVICE T* values(char* p) {
+  return reinterpret_cast<T*>(p);
+}
+template <class T>
+XIO_DEVICE const T* values(const char* p) {
+  return reinterpret_cast<const T*>(p);
+}
+
 // How one kind of caller calls.
 #define XIO_PERF_SCOPE(name, suffix, group_type)                                                            \
   struct name {                                                                                             \
@@ -119,3 +129,18 @@ XIO_DEVICE void streamed(const work& w, Body&& body) {
 }
 
 }  // namespace xio::perf
+
+// Starts a kernel for values as long as was asked.
+#define XIO_PERF_BY_SIZE(kernel, grid, block)                              \
+  if (w.element == 4) {                                                    \
+    hipLaunchKernelGGL(kernel<std::uint32_t>, grid, block, 0, nullptr, w); \
+  } else {                                                                 \
+    hipLaunchKernelGGL(kernel<std::uint64_t>, grid, block, 0, nullptr, w); \
+  }
+
+#define XIO_PERF_BY_ANY_SIZE(kernel, grid, block)                          \
+  if (w.element == 2) {                                                    \
+    hipLaunchKernelGGL(kernel<std::uint16_t>, grid, block, 0, nullptr, w); \
+  } else {                                                                 \
+    XIO_PERF_BY_SIZE(kernel, grid, block)                                  \
+  }
