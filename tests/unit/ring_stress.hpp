@@ -40,7 +40,7 @@ struct job {
   dev::ring_view rings[k_rings];
   const dev::world_view* world;
   u32* failures;  // as bad_doorbells
-  u32 ops;  // per lane
+  u32 ops;        // per lane
   u32 rings_used;
   u32 most_slots;
 };
