@@ -33,8 +33,7 @@ static __global__ void receive_file(job j) {
       return give_up(j, s, 0);
     }
     if (xio_signal_fetch(j.rdma, &j.mail->failed) != 0) return give_up(j, XIO_ERR_PEER, 0);
-    if (xio_deadline_passed(idle)) return give_up(j, XIO_ERR_TIMEOUT, 0);
-    xio_pause();
+    if (!xio_pause_until(idle)) return give_up(j, XIO_ERR_TIMEOUT, 0);
   }
   xio_status_t s = xio_quiet(j.rdma);
   if (s == XIO_OK) s = xio_quiet(j.sdma);

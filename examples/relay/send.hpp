@@ -34,8 +34,7 @@ static __global__ void send_file(job j) {
       return give_up(j, s, 1);
     }
     if (xio_signal_fetch(j.rdma, &j.mail->failed) != 0) return give_up(j, XIO_ERR_PEER, 1);
-    if (xio_deadline_passed(idle)) return give_up(j, XIO_ERR_TIMEOUT, 1);
-    xio_pause();
+    if (!xio_pause_until(idle)) return give_up(j, XIO_ERR_TIMEOUT, 1);
   }
   if (const xio_status_t s = xio_quiet(j.rdma); s != XIO_OK) give_up(j, s, 1);
 }

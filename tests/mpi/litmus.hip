@@ -122,8 +122,7 @@ __global__ void fresh_get(xio_ctx_t ctx, board* b, uint64_t* in, players p, int*
     const xio_deadline_t end = xio_deadline(ctx);
     do {
       if (xio_get(ctx, in, &b->x, sizeof *in, p.right) != XIO_OK) *bad = 2;
-      xio_pause();
-    } while (look(in) < turn && !xio_deadline_passed(end));
+    } while (look(in) < turn && xio_pause_until(end));
     if (look(in) < turn) *bad = 3;
     if (xio_barrier_all(ctx) != XIO_OK) *bad = 4;
   }

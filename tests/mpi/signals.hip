@@ -112,10 +112,9 @@ __global__ void pass_packets(xio_ctx_t ctx, packets p, uint32_t bytes, int* bad)
     const xio_deadline_t end = xio_deadline(ctx);
     xio_status_t status = XIO_PENDING;
     if (turn % 3 != 0) status = xio_wait_packet(ctx, theirs, slot, bytes, turn);
-    while (status == XIO_PENDING && !xio_deadline_passed(end)) {
+    while (status == XIO_PENDING && xio_pause_until(end)) {
       status = xio_test_packet(ctx, theirs, slot, bytes, turn);
       if (status == XIO_PENDING && theirs[0] != rig::k_poison) *bad = 2;
-      xio_pause();
     }
     if (status != XIO_OK) *bad = 3;
     for (uint32_t i = 0; i < k_packet; ++i)

@@ -13,6 +13,7 @@
 // hdp_nudge now and then.
 #pragma once
 #include "xio/device/ctx.hpp"
+#include "xio/device/deadline.hpp"
 #include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/rdma.hpp"
@@ -56,10 +57,12 @@ XIO_DEVICE xio_status_t hdp_flush_by_host(world_view& w) {
   const u64 number = hdp_ask(w);
   const deadline end = deadline::in(w);
   for (u32 turn = 1; load<scope::system, order::acquire>(w.hdp.done) < number; ++turn) {
-    pause();
-    if (turn % 16 != 0) continue;
+    if (turn % 16 != 0) {
+      pause();
+      continue;
+    }
     hdp_tell(w.hdp, number);
-    if (end.passed()) return XIO_ERR_TIMEOUT;
+    if (!end.wait_more()) return XIO_ERR_TIMEOUT;
   }
   return XIO_OK;
 }
@@ -82,8 +85,7 @@ XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, const world
     if (fetch_add<scope::agent, order::acquire>(&r.state->credits, -static_cast<i64>(slots)) >= slots) break;
     fetch_add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(slots));
     reap_ring(r);
-    pause();
-    if (end.passed()) return XIO_ERR_TIMEOUT;
+    if (!end.wait_more()) return XIO_ERR_TIMEOUT;
   }
   if (r.kind == ring_kind::bnxt) {
     slot->ticket = ring_take_tickets<bnxt_codec>(r, slots, 1, &slot->serial);
@@ -99,8 +101,7 @@ XIO_OUT_OF_LINE xio_status_t hdp_wait_below(const ring_view& r, u64 upto, const 
     if (ring_failure(r) != XIO_OK) return ring_failure_below(r, upto);
     reap_ring(r);
     if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
-    pause();
-    if (!end.passed()) continue;
+    if (end.wait_more()) continue;
     ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
     return XIO_ERR_TIMEOUT;
   }

@@ -8,6 +8,7 @@
 // to do.
 #pragma once
 #include "xio/device/amo.hpp"
+#include "xio/device/deadline.hpp"
 #include "xio/device/families.hpp"
 #include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
@@ -394,8 +395,7 @@ XIO_DEVICE xio_status_t with_result(const ctx_view& c, const ring_view& r, u64* 
       if (status != XIO_ERR_TIMEOUT) give_word(c, word);
       done = true;
     } else {
-      pause();
-      done = end.passed();
+      done = !end.wait_more();
       if (done) status = XIO_ERR_TIMEOUT;
     }
   }

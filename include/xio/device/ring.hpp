@@ -27,6 +27,7 @@
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
 #pragma once
+#include "xio/device/deadline.hpp"
 #include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/view.hpp"
@@ -40,17 +41,6 @@ using held_ring = const ring_view;
 #else
 using held_ring = const ring_view&;
 #endif
-
-// A point in time after which waiting is an error.
-struct deadline {
-  u64 start;
-  u64 ticks;  // 0: never
-
-  XIO_DEVICE static deadline in(const world_view& w) {
-    return deadline{w.timeout_ticks ? wall_clock() : 0, w.timeout_ticks};
-  }
-  XIO_DEVICE bool passed() const { return ticks != 0 && wall_clock() - start > ticks; }
-};
 
 // Keeps the first failure of a ring; later ones are consequences.
 XIO_DEVICE void ring_fail(const ring_view& r, xio_status_t status, u32 vendor, u64 ticket) {
@@ -164,8 +154,8 @@ XIO_DEVICE xio_status_t ring_wait_credits(const ring_view& r, u32 n, const world
       add<scope::agent, order::relaxed>(&r.state->credits, wanted);
     }
     ring_reap<Codec>(r);
-    if (load<scope::agent, order::relaxed>(&r.state->credits) < wanted || !Codec::may_issue(r)) pause();
-    if (end.passed()) {
+    const bool there = load<scope::agent, order::relaxed>(&r.state->credits) >= wanted && Codec::may_issue(r);
+    if (there ? end.passed() : !end.wait_more()) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
       return XIO_ERR_TIMEOUT;
     }
@@ -452,8 +442,7 @@ XIO_DEVICE xio_status_t ring_post_alone(const ring_view& r, const world_view& w,
       ring_reap<Codec>(r);
       if (ring_failure(r) != XIO_OK) return ring_failure(r);
       if (at + mine.slots - load<scope::agent, order::acquire>(&s->completed) <= r.depth) break;
-      pause();
-      if (end.passed()) {
+      if (!end.wait_more()) {
         ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&s->completed));
         return XIO_ERR_TIMEOUT;
       }
@@ -536,10 +525,9 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
     }
     if (now.reaping && ring_reap_until<Codec>(r, [&](u64 completed) { return completed >= upto; })) return XIO_OK;
     if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
-    pause();
     // What is there at once needs no clock.
     if (first) end = deadline::in(w);
-    if (end.passed()) {
+    if (!end.wait_more()) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
       status = XIO_ERR_TIMEOUT;
       break;

@@ -41,8 +41,7 @@ XIO_DEVICE xio_status_t wait_word(xio_sdma_queue_t q, const u64* word, u64 at_le
   while (load<scope::system, order::acquire>(word) < at_least) {
     ring_reap<sdma_codec>(queue->ring);
     if (status = ring_failure(queue->ring); status != XIO_OK) break;
-    pause();
-    if (end.passed()) {
+    if (!end.wait_more()) {
       status = XIO_ERR_TIMEOUT;
       break;
     }

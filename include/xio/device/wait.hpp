@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "xio/device/atomic.hpp"
+#include "xio/device/deadline.hpp"
 #include "xio/device/hdp.hpp"
 
 namespace xio::dev {
@@ -37,7 +38,7 @@ XIO_DEVICE xio_status_t poll_bare(const Ctx& c, Done&& done) {
     }
     if (round == 0) end = deadline::in(world_of(c));
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
-    if (round % 2 == 1 && end.passed()) return XIO_ERR_TIMEOUT;
+    if (round % 2 == 1 && !end.wait_more()) return XIO_ERR_TIMEOUT;
   }
 }
 
@@ -245,7 +246,8 @@ XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size
 
 // --- Waiting loops of one's own ----------------------------------------------------------------------
 
-// For loops that look after several things at once: when to give up, and one turn of waiting.
+// For loops that look after several things at once: when to give up, and one turn of waiting. Prefer xio_pause_until to
+// xio_pause where lanes of one wave may wait for each other: its pauses grow with the wait.
 using xio_deadline_t = xio::dev::deadline;
 
 // The world's timeout from now.
@@ -253,6 +255,9 @@ XIO_DEVICE xio_deadline_t xio_deadline(const xio_ctx_t& ctx) {
   return ctx.view == nullptr ? xio_deadline_t{} : xio_deadline_t::in(xio::dev::world_of(ctx));
 }
 XIO_DEVICE bool xio_deadline_passed(const xio_deadline_t& d) { return d.passed(); }
+
+// Pauses for one turn. False: the deadline has passed.
+XIO_DEVICE bool xio_pause_until(const xio_deadline_t& d) { return d.wait_more(); }
 
 // Loops that look at memory by themselves call this after the flag and before the data, and now and then while the flag
 // does not come: on some GPUs what peers and drives write waits in between (docs/hdp.md), on others this is nothing.

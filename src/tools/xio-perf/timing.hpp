@@ -105,8 +105,7 @@ XIO_DEVICE bool meet(const work& w, std::uint32_t i) {
     bool late = false;
     dev::fetch_add<dev::scope::agent, dev::order::acq_rel>(w.gate, std::uint64_t{1});
     while (!late && dev::load<dev::scope::agent, dev::order::acquire>(w.gate) < all) {
-      xio_pause();
-      late = xio_deadline_passed(end);
+      late = !xio_pause_until(end);
     }
     if (late) keep(w, XIO_ERR_TIMEOUT);
     came = late ? 0 : 1;

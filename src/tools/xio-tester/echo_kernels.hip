@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/echo_kernels.hpp"
 
+#include "xio/device/deadline.hpp"
 #include "xio/hip.h"
 
 namespace xio::tester {
@@ -23,11 +24,11 @@ __device__ void post(const echo_job& job, const echo_queue& q, u64 number) {
 // The answer to one request; XIO_ERR_TIMEOUT, or XIO_PENDING if the user had enough first.
 __device__ xio_status_t wait(const echo_job& job, const echo_queue& q, u64 number, u64* check) {
   const echo_answer* slot = &q.answers[(number - 1) & (q.entries - 1)];
-  const u64 start = wall_clock();
+  const deadline end{wall_clock(), job.timeout_ticks};
   for (u64 turn = 1; load<scope::system, order::acquire>(&slot->number) != number; ++turn) {
-    pause();
+    const bool late = !end.wait_more();
     if (job.record.stopped(turn)) return XIO_PENDING;
-    if (job.timeout_ticks != 0 && wall_clock() - start > job.timeout_ticks) return XIO_ERR_TIMEOUT;
+    if (late) return XIO_ERR_TIMEOUT;
   }
   *check = load<scope::system, order::relaxed>(&slot->check);
   return XIO_OK;
