@@ -172,6 +172,7 @@ class unread_ring {
     gpu::copy(&s, state_.data(), sizeof s);
     s.completed = s.issued;
     s.credits = wanted_.depth - (is_storage_ ? 1 : 0);
+    s.granted = s.issued + static_cast<std::uint64_t>(s.credits);
     gpu::put_value(state_.as<dev::ring_state>(), s);
   }
 

@@ -503,7 +503,6 @@ TEST(NicCodec, TheLengthOfAnEntryIsKeptBesideIt) {
 struct told_codec {
   static inline u64 upto = 0, rung = 0;
   static inline bool fails = false;
-  static bool may_issue(const ring_view&) { return true; }
   static void announce(const ring_view&, u64, u64 to) { rung = to; }
   static u64 drain(const ring_view& r) {
     const u64 completed = r.state->completed;

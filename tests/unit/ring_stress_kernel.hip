@@ -36,7 +36,6 @@ struct test_codec {
     if (ahead != 0) ring_complete(r, completed, completed + ahead);
     return completed + ahead;
   }
-  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
 };
 
 __global__ void post_kernel(const job* j) {

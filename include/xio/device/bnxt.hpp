@@ -24,8 +24,6 @@ struct bnxt_codec {
   static constexpr u32 k_strange_index = 0x20000;
   static constexpr u32 k_terminal = 0x40000;  // the queue pair is in error, for no entry's sake
 
-  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
-
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     store<scope::system, order::release>(r.doorbell,
                                          wire::bnxt::doorbell_at(wire::bnxt::bell_sq, r.id, to, r.depth_log2));

@@ -20,8 +20,6 @@ struct ernic_codec {
   static constexpr u32 k_strange_index = 0x10000;
   static constexpr u32 k_strange_request = 0x20000;
 
-  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
-
   // The NIC may read the tail at any time, for the sake of an earlier doorbell.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     store<scope::system, order::release>(reinterpret_cast<u32*>(r.side) + wire::ernic::k_tx_tail,

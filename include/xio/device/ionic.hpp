@@ -24,8 +24,6 @@ struct ionic_codec {
   static constexpr u32 k_strange_type = 0x10000;
   static constexpr u32 k_strange_count = 0x20000;
 
-  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
-
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     store<scope::system, order::release>(r.doorbell,
                                          wire::ionic::doorbell_value(r.id, static_cast<u32>(to) & (r.depth - 1)));

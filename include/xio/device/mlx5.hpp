@@ -23,8 +23,6 @@ struct mlx5_codec {
   static constexpr u32 k_strange_opcode = 0x10000;
   static constexpr u32 k_strange_counter = 0x20000;
 
-  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
-
   // A queue pair may have been made without a doorbell record (QPC send_dbr_mode = NO_DBR_EXT): one release less.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     if (r.record != nullptr) store<scope::system, order::release>(r.record, wire::mlx5::record_value(to));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // NVMe on the ring: 64-byte SQEs by ticket, completions in any order by command id.
 //
-// CID = ticket mod op_count, so no pool of ids and no lock: may_issue keeps the newest ticket less than op_count
-// above the oldest one in flight, hence a CID that is taken again is idle. A credit is a free slot without anyone
-// reading SQHD: were slot (t mod depth) still unfetched, tickets t-depth .. t-1 would all be incomplete (fetching
-// goes in order), one more than there are credits.
+// CID = ticket mod op_count, so no pool of ids and no lock: the reaper keeps credits back that would let a ticket be
+// taken op_count above the low mark, hence a CID that is taken again is idle. A credit is a free slot
+// without anyone reading SQHD: were slot (t mod depth) still unfetched, tickets t-depth .. t-1 would all be incomplete
+// (fetching goes in order), one more than there are credits.
 //
 // op_words[cid] = generation (ticket / op_count, 16 bits) << 16 | done << 15 | status (15 bits of the CQE), written
 // by the reaper alone. An error log of the last failed ops lies behind the words.
 #pragma once
+#include "xio/device/deadline.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/ring.hpp"
 #include "xio/device/view.hpp"
@@ -51,15 +52,6 @@ struct nvme_codec {
     return reinterpret_cast<op_error*>(r.op_words + r.op_count);
   }
 
-  // Passed after the credits and before the tickets: those who passed hold at most depth-1 credits together, so
-  // issued - completed stays below op_count. The other depth is slack for stale loads.
-  XIO_DEVICE static bool may_issue(const ring_view& r) {
-    const u64 low = load<scope::agent, k_acquire_by_fence>(&r.state->completed);
-    const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
-    fence_after_loads<scope::agent>();
-    return issued - low <= r.op_count - 2 * r.depth;
-  }
-
   // Whether a register was written: with shadow doorbells (NVMe base 2.0, B.5) only where the drive asks for it.
   XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
     const u32 mask = r.depth - 1;
@@ -79,6 +71,7 @@ struct nvme_codec {
     const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
     const u64 low = load<scope::agent, order::relaxed>(&s->completed);
     const u64 issued = load<scope::agent, order::relaxed>(&s->issued);
+    slots_owed owed = slots_owed::of(r, low);
     u64 head = first;
     bool sound = true, known = true;  // known: all that came are of the tickets that had been taken by then
     u32 wanted = 1;
@@ -105,7 +98,7 @@ struct nvme_codec {
       }
       head += run;
       store<scope::agent, order::relaxed>(&s->cq_head, head);
-      add<scope::agent, k_release_by_fence>(&s->credits, static_cast<i64>(run));
+      owed.give(r, run);
       ring_cq(r, head);
       // No more than may be in flight of what was when this began.
       const u64 left = issued - low <= head - first ? 0 : issued - low - (head - first);
@@ -114,7 +107,9 @@ struct nvme_codec {
     }
     if (head == first) return low;
     const bool all = sound && known && issued - low == head - first;
-    return advance(r, low, all ? issued : first_pending(r, low));
+    const u64 now = advance(r, low, all ? issued : first_pending(r, low));
+    owed.end(r, now, now - low);
+    return now;
   }
 
   // Of one command: XIO_OK, XIO_PENDING, XIO_ERR_STORAGE, or the failure of the queue. Three loads in one look, because
@@ -150,9 +145,8 @@ struct nvme_codec {
         }
       }
       if (status != XIO_PENDING) break;
-      pause();
       if (first) end = deadline::in(w);
-      if (!end.passed()) continue;
+      if (end.wait_more()) continue;
       ring_fail(r, XIO_ERR_TIMEOUT, 0, ticket);
       status = XIO_ERR_TIMEOUT;
       break;
@@ -200,6 +194,33 @@ struct nvme_codec {
   }
 
  private:
+  // Slots of completed commands, which the reaper gives back as credits but for those that would let tickets pass
+  // op_count above the low mark. That is seldom: three depths must have come and gone while one command is in flight.
+  struct slots_owed {
+    u32 count;  // of those kept back
+    u32 room;   // tickets that may still be given
+
+    XIO_DEVICE static slots_owed of(const ring_view& r, u64 low) {
+      const u64 granted = load<scope::agent, order::relaxed>(&r.state->granted);
+      return {load<scope::agent, order::relaxed>(&r.state->kept_back), static_cast<u32>(low + r.op_count - granted)};
+    }
+    // Behind a ring_hand_on.
+    XIO_DEVICE void give(const ring_view& r, u32 more) {
+      count += more;
+      const u32 now = count < room ? count : room;
+      count -= now;
+      room -= now;
+      add<scope::agent, k_release_by_fence>(&r.state->credits, i64{now});
+    }
+    // The low mark is `higher` than it was.
+    XIO_DEVICE void end(const ring_view& r, u64 low, u64 higher) {
+      room += static_cast<u32>(higher);
+      if (count != 0) give(r, 0);
+      store<scope::agent, order::relaxed>(&r.state->kept_back, count);
+      store<scope::agent, order::relaxed>(&r.state->granted, low + r.op_count - room);
+    }
+  };
+
   // Tells the drive, or the host thread that watches for it (then there is no event word), by memory. True: the drive
   // wants its register written too, because the value passes the one that it named. Either it sees the new word when it
   // looks for the last time before it goes to sleep, or the fence lets us see the event that it wrote before.

@@ -16,7 +16,6 @@ struct proxy_codec {
   // A code of ours in ring_state::vendor: a count that cannot be.
   static constexpr u32 k_strange_count = 0x20000;
 
-  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
   XIO_DEVICE static void announce(const ring_view&, u64, u64) {}
 
   XIO_DEVICE static u64 drain(const ring_view& r) {

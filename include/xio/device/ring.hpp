@@ -23,7 +23,6 @@
 //   static u64 drain(const ring_view&)                   consume completions: advance state->completed, give
 //                                                        credits back, record failures (single caller); answers
 //                                                        what state->completed is
-//   static bool may_issue(const ring_view&)              a further gate before tickets are taken
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
 #pragma once
@@ -150,11 +149,11 @@ XIO_DEVICE xio_status_t ring_wait_credits(const ring_view& r, u32 n, const world
     // Only what may be had is taken: or many that take and give back keep the number so low that nobody finds enough.
     if (load<scope::agent, order::relaxed>(&r.state->credits) >= wanted) {
       const i64 had = fetch_add<scope::agent, order::acquire>(&r.state->credits, -wanted);
-      if (had >= wanted && Codec::may_issue(r)) return XIO_OK;
+      if (had >= wanted) return XIO_OK;
       add<scope::agent, order::relaxed>(&r.state->credits, wanted);
     }
     ring_reap<Codec>(r);
-    const bool there = load<scope::agent, order::relaxed>(&r.state->credits) >= wanted && Codec::may_issue(r);
+    const bool there = load<scope::agent, order::relaxed>(&r.state->credits) >= wanted;
     if (there ? end.passed() : !end.wait_more()) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
       return XIO_ERR_TIMEOUT;
@@ -275,7 +274,7 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
   const i64 had = fetch_add<scope::agent, k_acquire_by_fence>(&s->credits, -wanted);
   *mine = compare_exchange<scope::agent, k_acquire_by_fence>(&s->pending, none, 1u);
   fence_after_loads<scope::agent>();
-  if (had >= wanted && failed == 0 && Codec::may_issue(r)) return XIO_OK;
+  if (had >= wanted && failed == 0) return XIO_OK;
   add<scope::agent, order::relaxed>(&s->credits, wanted);
   // Who waits must not be the ringer: what it waits for is rung by him.
   if (*mine) ring_end_turn<Codec>(r);

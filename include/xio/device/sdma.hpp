@@ -68,8 +68,6 @@ struct sdma_codec {
     }
     return completed + ahead;
   }
-
-  XIO_DEVICE static bool may_issue(const ring_view&) { return true; }
 };
 
 namespace sdma {

@@ -35,6 +35,8 @@ struct alignas(128) ring_state {
   std::uint64_t cq_head;                 // CQEs consumed (rings with a CQ of their own index)
   std::uint64_t cq_rung;                 // last CQ head told to the device
   std::uint64_t cq_doorbells;            // how often it was told by a register
+  std::uint64_t granted;                 // nvme: tickets below may be taken, credits were given for them; reaper only
+  std::uint32_t kept_back;               // nvme: free slots that are not credits yet, see nvme.hpp; reaper only
   alignas(128) std::uint32_t failed;     // 0, or the xio_status of the first failure: the ring refuses work
   std::uint32_t vendor;                  // the device's own code of that failure
   std::uint64_t failed_ticket;           // the op that failed; later ones were flushed

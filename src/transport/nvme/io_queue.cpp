@@ -62,6 +62,7 @@ void io_queue::start_at(std::uint64_t ticket) {
   dev::ring_state s{};
   s.issued = s.published = s.completed = ticket;
   s.credits = depth_ - 1;
+  s.granted = ticket + depth_ - 1;
   // At the start of an even lap, where the phase of a zeroed CQ is 1.
   s.cq_head = s.cq_rung = ticket & ~std::uint64_t{2 * cq_depth_ - 1};
   gpu::put_value(state_.as<dev::ring_state>(), s);
