@@ -70,11 +70,6 @@ std::vector<socket_address> every_interface(std::uint16_t port) {
 
 }  // namespace
 
-void unique_fd::reset(int fd) {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = fd;
-}
-
 std::string socket_address::text() const {
   char host[INET6_ADDRSTRLEN] = "?";
   if (bytes.ss_family == AF_INET) {

@@ -10,27 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.hpp"
 #include "bootstrap/deadline.hpp"
 
 namespace xio::bootstrap {
-
-class unique_fd {
- public:
-  unique_fd() = default;
-  explicit unique_fd(int fd) : fd_(fd) {}
-  unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  unique_fd& operator=(unique_fd&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~unique_fd() { reset(); }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void reset(int fd = -1);
-
- private:
-  int fd_ = -1;
-};
 
 struct socket_address {
   sockaddr_storage bytes{};

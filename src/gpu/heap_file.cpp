@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/unique_fd.hpp"
 #include "gpu/heap_handle.hpp"
 #include "gpu/host_pages.hpp"
 
@@ -38,20 +39,6 @@ struct heap_handle {
 };
 static_assert(sizeof(heap_handle) == 64);
 constexpr std::uint64_t k_magic = 0x31706165486f6958;  // "XioHeap1"
-
-class descriptor {
- public:
-  explicit descriptor(int fd) : fd_(fd) {}
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  ~descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class mapped {
  public:
@@ -143,7 +130,7 @@ class shared_heap final : public heap {
 
   std::size_t bytes_;
   heap_tag tag_;
-  descriptor fd_;
+  unique_fd fd_;
   mapped memory_;
 };
 
@@ -163,7 +150,7 @@ std::unique_ptr<heap> make_file_heap(std::size_t bytes) { return std::make_uniqu
 std::unique_ptr<mapping> map_file_heap(const std::vector<std::byte>& handle, std::size_t bytes) {
   const auto h = checked_handle<heap_handle>(handle, k_magic, bytes);
   const std::string path = fmt::format("/proc/{}/fd/{}", h.pid, h.fd);
-  const descriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const unique_fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (fd.get() < 0)
     fail(XIO_ERR_PEER, "the heap of process {} ({}): {}; PEs of one machine must run as one user in one PID namespace",
          h.pid, path, errno_text(errno));

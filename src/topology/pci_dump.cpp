@@ -106,23 +106,16 @@ std::string checked_copy(const std::string& file) {
 
 checked_dump::checked_dump(const std::string& file) {
   const std::string text = checked_copy(file);
-  fd_ = memfd_create("xio-pci-dump", MFD_CLOEXEC);
-  for (std::size_t done = 0; fd_ >= 0 && done < text.size();) {
-    const ssize_t n = write(fd_, text.data() + done, text.size() - done);
-    if (n <= 0) {
-      close(fd_);
-      fd_ = -1;
-      break;
-    }
+  fd_.reset(memfd_create("xio-pci-dump", MFD_CLOEXEC));
+  std::size_t done = 0;
+  while (fd_ && done < text.size()) {
+    const ssize_t n = write(fd_.get(), text.data() + done, text.size() - done);
+    if (n <= 0) break;
     done += static_cast<std::size_t>(n);
   }
-  if (fd_ < 0) fail(XIO_ERR_IO, "no memory for a copy of {}: {}", file, errno_text(errno));
+  if (!fd_ || done < text.size()) fail(XIO_ERR_IO, "no memory for a copy of {}: {}", file, errno_text(errno));
 }
 
-checked_dump::~checked_dump() {
-  if (fd_ >= 0) close(fd_);
-}
-
-std::string checked_dump::path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+std::string checked_dump::path() const { return "/proc/self/fd/" + std::to_string(fd_.get()); }
 
 }  // namespace xio::topology

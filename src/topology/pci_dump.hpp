@@ -4,6 +4,8 @@
 #pragma once
 #include <string>
 
+#include "base/unique_fd.hpp"
+
 namespace xio::topology {
 
 // An unlinked file in memory that holds a checked copy, closed with this object.
@@ -11,14 +13,11 @@ class checked_dump {
  public:
   // Throws XIO_ERR_ARG naming file, line and what is wrong with it.
   explicit checked_dump(const std::string& file);
-  ~checked_dump();
-  checked_dump(const checked_dump&) = delete;
-  checked_dump& operator=(const checked_dump&) = delete;
 
   std::string path() const;  // as long as this object lives
 
  private:
-  int fd_ = -1;
+  unique_fd fd_;
 };
 
 }  // namespace xio::topology

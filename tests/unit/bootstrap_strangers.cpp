@@ -209,8 +209,8 @@ class frames : public testing::Test {
     const auto key = key_of(k_key);
     const auto banner = make_banner();
     keys_ = derive_keys(key, banner, make_hello(key, banner, 1, 2));
-    wire_ = unique_fd(fds[0]);
-    root_ = sealed_link(byte_stream(unique_fd(fds[1])), keys_, side::root, "rank 1 (test)");
+    wire_ = xio::unique_fd(fds[0]);
+    root_ = sealed_link(byte_stream(xio::unique_fd(fds[1])), keys_, side::root, "rank 1 (test)");
   }
 
   // The bytes that peer `sender` would put on the wire.
@@ -225,8 +225,8 @@ class frames : public testing::Test {
     if (!peer_.open()) {
       int fds[2];
       EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-      peer_ = sealed_link(byte_stream(unique_fd(fds[0])), keys_, side::peer, "rank 0 (test)");
-      peer_out_ = unique_fd(fds[1]);
+      peer_ = sealed_link(byte_stream(xio::unique_fd(fds[0])), keys_, side::peer, "rank 0 (test)");
+      peer_out_ = xio::unique_fd(fds[1]);
     }
     return sealed(peer_, peer_out_.get(), text);
   }
@@ -248,7 +248,7 @@ class frames : public testing::Test {
   }
 
   session_keys keys_;
-  unique_fd wire_, peer_out_;
+  xio::unique_fd wire_, peer_out_;
   sealed_link root_, peer_;
 };
 
@@ -300,8 +300,8 @@ TEST_F(frames, left_out_are_noticed) {
 TEST_F(frames, sent_back_are_rejected) {
   int fds[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-  sealed_link mirror(byte_stream(unique_fd(fds[0])), keys_, side::root, "mirror");
-  unique_fd out(fds[1]);
+  sealed_link mirror(byte_stream(xio::unique_fd(fds[0])), keys_, side::root, "mirror");
+  xio::unique_fd out(fds[1]);
   expect_rejected(sealed(mirror, out.get(), "what root said"), "a frame of the other direction");
 }
 

@@ -147,7 +147,7 @@ void tcp_fabric::forget(std::uint32_t number) { pairs_.erase(number); }
 
 void tcp_fabric::accept() {
   while (visitors_.size() < k_visitors) {
-    tcp::unique_fd fd = tcp::accept_one(listener_.fd.get());
+    unique_fd fd = tcp::accept_one(listener_.fd.get());
     if (!fd) return;
     visitors_.emplace_back(settings_.key, std::move(fd), clock::now() + k_visit);
   }

@@ -150,10 +150,6 @@ std::uint16_t port_of(int fd) {
 
 }  // namespace
 
-unique_fd::~unique_fd() {
-  if (fd_ >= 0) close(fd_);
-}
-
 std::string place::text() const {
   char host[INET6_ADDRSTRLEN] = "?";
   inet_ntop(family == 4 ? AF_INET : AF_INET6, bytes, host, sizeof host);

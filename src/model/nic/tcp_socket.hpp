@@ -8,24 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.hpp"
+
 namespace xio::model::rdma::tcp {
-
-class unique_fd {
- public:
-  unique_fd() = default;
-  explicit unique_fd(int fd) : fd_(fd) {}
-  unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  unique_fd& operator=(unique_fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~unique_fd();
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // IPv4 or IPv6 by the name of `family`; IPv4 uses the first 4 bytes.
 struct place {

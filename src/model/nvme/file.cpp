@@ -25,34 +25,28 @@ file::file(const std::string& path, const xio_storage_attr_t& attr) : path_(path
     fail(XIO_ERR_ARG, "cannot open {} with blocks of {} bytes; use a power of two from 512 to 65536", path,
          block_bytes_);
   open_file(attr.flags);
-  try {
-    std::uint64_t bytes = measure();
-    if (attr.bytes > bytes) {
-      if (read_only_ || block_device_)
-        fail(XIO_ERR_IO, "{} is too short: it has {} bytes and {} were asked for{}", path, bytes, attr.bytes,
-             block_device_ ? "" : "; open it without READ_ONLY to let it grow");
-      if (ftruncate(fd_, static_cast<off_t>(attr.bytes)) != 0)
-        fail(XIO_ERR_IO, "cannot grow {} to {} bytes: {}; make room or ask for less", path, attr.bytes,
-             errno_text(errno));
-      bytes = attr.bytes;
-    }
-    exact_bytes_ = bytes;
-    trim_ = shapes && attr.bytes != 0 && !block_device_;
-    capacity_ = (bytes + block_bytes_ - 1) & ~std::uint64_t{block_bytes_ - 1};
-  } catch (...) {
-    close(fd_);
-    throw;
+  std::uint64_t bytes = measure();
+  if (attr.bytes > bytes) {
+    if (read_only_ || block_device_)
+      fail(XIO_ERR_IO, "{} is too short: it has {} bytes and {} were asked for{}", path, bytes, attr.bytes,
+           block_device_ ? "" : "; open it without READ_ONLY to let it grow");
+    if (ftruncate(fd_.get(), static_cast<off_t>(attr.bytes)) != 0)
+      fail(XIO_ERR_IO, "cannot grow {} to {} bytes: {}; make room or ask for less", path, attr.bytes,
+           errno_text(errno));
+    bytes = attr.bytes;
   }
+  exact_bytes_ = bytes;
+  trim_ = shapes && attr.bytes != 0 && !block_device_;
+  capacity_ = (bytes + block_bytes_ - 1) & ~std::uint64_t{block_bytes_ - 1};
 }
 
 file::~file() {
   if (trim_) {
     struct stat now {};
-    if (fstat(fd_, &now) == 0 && static_cast<std::uint64_t>(now.st_size) > exact_bytes_ &&
-        ftruncate(fd_, static_cast<off_t>(exact_bytes_)) != 0)
+    if (fstat(fd_.get(), &now) == 0 && static_cast<std::uint64_t>(now.st_size) > exact_bytes_ &&
+        ftruncate(fd_.get(), static_cast<off_t>(exact_bytes_)) != 0)
       log::warn("cannot cut {} to {} bytes: {}; its end is padded with zeroes", path_, exact_bytes_, errno_text(errno));
   }
-  close(fd_);
 }
 
 void file::open_file(std::uint32_t flags) {
@@ -69,8 +63,8 @@ void file::open_file(std::uint32_t flags) {
     // Exclusive on a block device: refused while it is mounted or held by another driver.
     if (!read_only_) how |= O_EXCL;
   }
-  fd_ = open(path_.c_str(), how, 0666);
-  if (fd_ >= 0) return;
+  fd_.reset(open(path_.c_str(), how, 0666));
+  if (fd_) return;
   const int err = errno;
   if (err == ENOENT)
     fail(XIO_ERR_IO, "cannot open {}: {}; check the path, or open it with CREATE", path_, errno_text(err));
@@ -85,7 +79,7 @@ void file::open_file(std::uint32_t flags) {
 bool file::whole() {
   if (block_device_ || cut_) return !cut_;
   struct stat now {};
-  if (fstat(fd_, &now) != 0) return true;
+  if (fstat(fd_.get(), &now) != 0) return true;
   if (now.st_nlink == 0 && !removed_) {
     removed_ = true;
     log::warn("{} was removed while it is in use as a drive; what is written to it is gone when it is closed", path_);
@@ -100,10 +94,10 @@ bool file::whole() {
 
 std::uint64_t file::measure() {
   struct stat info {};
-  if (fstat(fd_, &info) != 0) fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));
+  if (fstat(fd_.get(), &info) != 0) fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));
   if (!block_device_) return static_cast<std::uint64_t>(info.st_size);
   std::uint64_t bytes = 0;
-  if (ioctl(fd_, BLKGETSIZE64, &bytes) != 0)
+  if (ioctl(fd_.get(), BLKGETSIZE64, &bytes) != 0)
     fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));
   return bytes;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/unique_fd.hpp"
 #include "xio/xio.h"
 
 namespace xio::model::nvme {
@@ -16,7 +17,7 @@ class file {
   file(const file&) = delete;
   file& operator=(const file&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
   bool read_only() const { return read_only_; }
   std::uint32_t block_bytes() const { return block_bytes_; }
@@ -33,7 +34,7 @@ class file {
   std::uint64_t measure();
 
   std::string path_;
-  int fd_ = -1;
+  unique_fd fd_;
   bool read_only_ = false;
   bool block_device_ = false;
   std::uint32_t block_bytes_ = 512;

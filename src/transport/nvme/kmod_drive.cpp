@@ -14,6 +14,7 @@
 
 #include "../../../kernel/xio/xio_uapi.h"
 #include "base/error.hpp"
+#include "base/unique_fd.hpp"
 
 namespace xio::nvme {
 namespace {
@@ -60,20 +61,6 @@ xio_kmod_pci device_of(const std::string& bdf) {
   return d;
 }
 
-class open_file {
- public:
-  explicit open_file(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
-  open_file(const open_file&) = delete;
-  open_file& operator=(const open_file&) = delete;
-  ~open_file() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 }  // namespace
 
 kmod_drive find_kmod_drive(const std::string& name, const std::string& path, const kmod_places& where) {
@@ -97,17 +84,17 @@ kmod_drive find_kmod_drive(const std::string& name, const std::string& path, con
 }
 
 std::string why_no_queue(const kmod_drive& drive, const kmod_places& where) {
-  const open_file module(where.module);
-  if (module.fd() < 0)
+  const unique_fd module(::open(where.module.c_str(), O_RDWR | O_CLOEXEC));
+  if (!module)
     return fmt::format("{}: {}, and where the kernel module xio is loaded, Linux' nvme driver lends it no queue",
                        where.module, errno_text(errno));
   xio_kmod_info info{};
-  if (ioctl(module.fd(), XIO_KMOD_INFO, &info) != 0 || info.version != XIO_KMOD_VERSION)
+  if (ioctl(module.get(), XIO_KMOD_INFO, &info) != 0 || info.version != XIO_KMOD_VERSION)
     return fmt::format("{} is not of the kernel module xio that this version knows", where.module);
   xio_kmod_queue_pair pair{};
   pair.device = device_of(drive.bdf);
   // No handle is 0: the answer is about the drive, and nothing comes of it.
-  ioctl(module.fd(), XIO_KMOD_QUEUE_PAIR, &pair);
+  ioctl(module.get(), XIO_KMOD_QUEUE_PAIR, &pair);
   if (errno == EPERM)
     return "queues of a drive are given to CAP_SYS_RAWIO only, and Linux' nvme driver lends none anyway";
   if (errno == EOPNOTSUPP) return "Linux' nvme driver lends none of its queues";

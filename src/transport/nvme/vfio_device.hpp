@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/unique_fd.hpp"
 #include "transport/nvme/vfio_space.hpp"
 
 namespace xio::nvme {
@@ -36,7 +37,7 @@ class vfio_device {
 
   std::shared_ptr<vfio_space> space_;
   vfio_handles handles_;  // go before the space
-  descriptor wanted_back_, broken_;
+  unique_fd wanted_back_, broken_;
   unsigned char* registers_ = nullptr;
   std::size_t register_bytes_ = 0;
   off_t command_at_ = 0;  // of PCI_COMMAND in its configuration space

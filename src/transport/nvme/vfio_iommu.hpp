@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/nvme/descriptor.hpp"
+#include "base/unique_fd.hpp"
 #include "transport/nvme/iova.hpp"
 #include "transport/nvme/vfio_calls.hpp"
 #include "transport/nvme/vfio_function.hpp"
@@ -18,8 +18,8 @@ inline const char* name_of(vfio_way w) { return w == vfio_way::type1 ? "type 1" 
 
 // What holds a device open. The device goes before its group.
 struct vfio_handles {
-  descriptor group;  // of type 1
-  descriptor device;
+  unique_fd group;  // of type 1
+  unique_fd device;
 };
 
 class vfio_iommu {

@@ -37,7 +37,7 @@ vfio_handles vfio_iommufd::admit(const vfio_place& place) {
          "cannot open {}: {} has no file in /dev/vfio/devices, because the kernel was made without "
          "CONFIG_VFIO_DEVICE_CDEV; set XIO_VFIO_IOMMU=type1",
          place.name, place.bdf);
-  descriptor device(
+  unique_fd device(
       open_device_file(calls_, place.name, place.cdev, "pass it into the container, or set XIO_VFIO_IOMMU=type1"));
   bind(device.get(), place);
   // Undone, as the binding is, when the device is closed.
@@ -47,7 +47,7 @@ vfio_handles vfio_iommufd::admit(const vfio_place& place) {
   if (calls_.control(device.get(), abi::k_device_attach, &a) != 0)
     fail(XIO_ERR_IO, "cannot open {}: it cannot join the process's other drives: {}; open it alone", place.name,
          errno_text(errno));
-  return {descriptor(), std::move(device)};
+  return {unique_fd(), std::move(device)};
 }
 
 // The errors are those of Linux 6.12: drivers/vfio/device_cdev.c, vfio_main.c (vfio_df_open) and

@@ -21,7 +21,7 @@ class vfio_iommufd : public vfio_iommu {
   void bind(int device, const vfio_place& place);
 
   vfio_calls& calls_;
-  descriptor iommu_;
+  unique_fd iommu_;
   std::uint32_t space_ = 0;  // the kernel's number for it, of this open file
 };
 

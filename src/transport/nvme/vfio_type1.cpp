@@ -64,15 +64,15 @@ vfio_type1::vfio_type1(vfio_calls& calls, const std::string& name)
 
 vfio_handles vfio_type1::admit(const vfio_place& place) {
   const std::string path = fmt::format("/dev/vfio/{}", place.group);
-  descriptor group(open_device_file(calls_, place.name, path,
-                                    "modprobe vfio-pci, pass it into the container, or, where vfio works without "
-                                    "an IOMMU, switch the IOMMU on"));
+  unique_fd group(open_device_file(calls_, place.name, path,
+                                   "modprobe vfio-pci, pass it into the container, or, where vfio works without "
+                                   "an IOMMU, switch the IOMMU on"));
   check_viable(calls_, place, group.get());
   join(group.get(), place.name);
   const int device = calls_.control(group.get(), VFIO_GROUP_GET_DEVICE_FD, place.bdf.c_str());
   if (device < 0)
     fail(XIO_ERR_IO, "cannot open {}: vfio does not give {}: {}", place.name, place.bdf, errno_text(errno));
-  return {std::move(group), descriptor(device)};
+  return {std::move(group), unique_fd(device)};
 }
 
 void vfio_type1::join(int group, const std::string& name) {

@@ -25,7 +25,7 @@ class vfio_type1 : public vfio_iommu {
   void join(int group, const std::string& name);
 
   vfio_calls& calls_;
-  descriptor container_;
+  unique_fd container_;
   bool set_ = false;  // from the first group on
 };
 

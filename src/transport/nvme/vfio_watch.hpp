@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "base/unique_fd.hpp"
 #include "transport/nvme/vfio_device.hpp"
 
 namespace xio::nvme {
@@ -27,7 +28,7 @@ class vfio_watch {
 
   const vfio_device& device_;
   std::function<void(const std::string&, std::uint32_t)> lost_;
-  descriptor stop_;
+  unique_fd stop_;
   std::thread thread_;
 };
 
