@@ -7,8 +7,12 @@
 // is the device's speed. A ring that nobody reads may lie in either memory; its entries are checked after each round.
 // latency: one lane posts one op and waits for it. Beside it a GPU and a host thread that pass a number to and fro
 // through pinned host memory, in the same rounds, also after 64 bytes and a release as a queue with a doorbell needs
-// them. RDMA: 8 bytes that travel in the entry; NVMe: reads of 512 bytes of a file in /dev/shm. primitives: what the
-// steps are made of. Medians of the rounds. One PE, no launcher.
+// them, and where the host thread reads a file before it answers. RDMA: 8 bytes that travel in the entry; NVMe: reads
+// of 512 bytes of a file in /dev/shm. primitives: what the steps are made of. Medians of the rounds. One PE, no
+// launcher.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -18,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.hpp"
 #include "ring_rig.hpp"
 
 namespace {
@@ -125,14 +130,30 @@ void post_to(const settings& s, const char* name, const ring_target& read, std::
 
 // --- Latency -----------------------------------------------------------------------------------------
 
-// Answers what the GPU stores with the same, at once.
+// A block's worth of a file in memory, and where to read it to.
+class small_file {
+ public:
+  small_file() : file_(open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)), to_(k_block, xio::gpu::place::shared) {
+    check(file_.get() >= 0 && pwrite(file_.get(), to_.data(), k_block, 0) == k_block, "writing a file in /dev/shm");
+  }
+  bool read() const { return pread(file_.get(), to_.data(), k_block, 0) == k_block; }
+
+ private:
+  xio::unique_fd file_;
+  xio::gpu::buffer to_;
+};
+
+enum class turn { word, entry, entry_and_file };
+
+// Answers what the GPU stores with the same, at once or after it has read a file as a drive would.
 class echo {
  public:
-  explicit echo(std::uint64_t* words)
-      : thread_([this, words] {
+  echo(std::uint64_t* words, const small_file* file)
+      : thread_([this, words, file] {
           for (std::uint64_t seen = 0; !stop_.load(std::memory_order_relaxed);) {
             const std::uint64_t now = __atomic_load_n(words, __ATOMIC_RELAXED);
-            if (now != seen) __atomic_store_n(words + 64, seen = now, __ATOMIC_RELAXED);
+            if (now == seen || (file != nullptr && !file->read())) continue;
+            __atomic_store_n(words + 64, seen = now, __ATOMIC_RELEASE);
           }
         }) {}
   ~echo() {
@@ -147,10 +168,11 @@ class echo {
   std::thread thread_;
 };
 
-double to_and_fro(bool queue) {
+double to_and_fro(turn what, const small_file& file) {
   xio::gpu::buffer words(1 << 18, xio::gpu::place::shared), ticks(8, xio::gpu::place::shared);
-  const echo host(words.as<std::uint64_t>());
-  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, queue, k_turns, ticks.as<std::uint64_t>()),
+  const echo host(words.as<std::uint64_t>(), what == turn::entry_and_file ? &file : nullptr);
+  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, what != turn::word, k_turns,
+                  ticks.as<std::uint64_t>()),
         "the ping-pong's kernel");
   check(*ticks.as<std::uint64_t>() != 0, "the ping-pong's host thread");
   return us(*ticks.as<std::uint64_t>()) / k_turns;
@@ -171,11 +193,15 @@ struct timed_ring {
 };
 
 void latencies(const settings& s, std::vector<timed_ring> rings) {
-  std::vector<double> plain, queue;
+  constexpr turn turns[] = {turn::word, turn::entry, turn::entry_and_file};
+  const char* names[] = {"ping-pong", "ping-pong after 64 bytes and a release", "the same, and the host reads a file"};
+  const small_file file;
+  std::vector<double> plain[std::size(turns)];
   for (unsigned i = 0; i <= s.rounds; ++i) {
-    const double turn = to_and_fro(false), queue_turn = to_and_fro(true);
-    if (i != 0) plain.push_back(turn);
-    if (i != 0) queue.push_back(queue_turn);
+    for (std::size_t k = 0; k < std::size(turns); ++k) {
+      const double one = to_and_fro(turns[k], file);
+      if (i != 0) plain[k].push_back(one);
+    }
     for (timed_ring& r : rings) {
       const op_times one = lone_ops(r.target, false);
       const op_times split = lone_ops(r.target, true);
@@ -186,10 +212,9 @@ void latencies(const settings& s, std::vector<timed_ring> rings) {
   }
   std::puts(
       "\n| us | one op | beside the ping-pong | reserve | fill | announce | wait |\n|---|---|---|---|---|---|---|");
-  const double unit = median(plain);
-  std::printf("| ping-pong | %.2f | 1 | | | | |\n", unit);
-  std::printf("| ping-pong after 64 bytes and a release | %.2f | %.2f | | | | |\n", median(queue),
-              median(queue) / unit);
+  const double unit = median(plain[0]);
+  for (std::size_t k = 0; k < std::size(turns); ++k)
+    std::printf("| %s | %.2f | %.2f | | | | |\n", names[k], median(plain[k]), median(plain[k]) / unit);
   for (const timed_ring& r : rings) {
     std::printf("| %s | %.2f | %.2f |", r.name, median(r.whole), median(r.whole) / unit);
     for (const auto& p : r.part) std::printf(" %.2f |", median(p));
