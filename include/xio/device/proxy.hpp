@@ -75,11 +75,6 @@ struct proxy_codec {
                 wire::proxy::generation(ticket, r.depth_log2), e);
   }
 
-  // Never asked: a family without gathered entries.
-  XIO_DEVICE static unsigned char* inline_at(const ring_view& r, u64 ticket, u32) {
-    return ring_slot(r, ticket, k_slot_bytes);
-  }
-
  private:
   XIO_DEVICE static u32 low(u64 v) { return wire::proxy::low(v); }
   XIO_DEVICE static u32 high(u64 v) { return wire::proxy::high(v); }

@@ -266,6 +266,12 @@ XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, u64 offset, con
 
 // --- One value ---------------------------------------------------------------------------------------
 
+// Whether a family has entries into which lanes write their own bytes.
+template <class Family>
+constexpr bool k_gathers = requires(const ring_view& r) {
+  Family::inline_at(r, u64{0}, u32{0});
+};
+
 // Values of lanes that lie side by side at the peer travel in as few entries as the family allows: each lane writes its
 // own bytes into the entry. `per` lanes to an entry.
 template <class Family>
@@ -319,7 +325,12 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
     merged = is_one_row(group, r, offset, width);
     if (!merged) return;
     status = with_family(r, [&](auto family) {
-      return post_gathered<decltype(family)>(*c.world, group, r, offset, value, width, r.gather_bytes / width, &ticket);
+      if constexpr (!k_gathers<decltype(family)>) {
+        return XIO_ERR_UNSUPPORTED;  // its gather_bytes are 0, so nothing is one row
+      } else {
+        const u32 per = r.gather_bytes / width;
+        return post_gathered<decltype(family)>(*c.world, group, r, offset, value, width, per, &ticket);
+      }
     });
   });
   if (!merged) status = post(c, r, write_value(r, offset, value, width), &ticket);
