@@ -252,11 +252,14 @@ struct nvme_codec {
   }
   XIO_DEVICE static xio_status_t status_in(u32 word) { return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE; }
 
-  // Of a command that was not seen complete, where the queue has failed. As ring_failure_below.
+  // Of a command that was not seen complete, where the queue has failed. As ring_failure_below: both may have come
+  // since, and what was complete may have given its id to another command.
   XIO_DEVICE static xio_status_t failure_of(const ring_view& r, u64 ticket) {
     const xio_status_t failure = ring_failure(r);
     const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
-    return is_done(r, ticket, word) ? status_in(word) : failure;
+    if (is_done(r, ticket, word)) return status_in(word);
+    if (load<scope::agent, order::acquire>(&r.state->completed) <= ticket) return failure;
+    return logged(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
 
   // By whoever may drain.

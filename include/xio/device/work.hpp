@@ -10,8 +10,8 @@
 //       writes the whole entry into the slots from `ticket` on, whatever an earlier lap left there. ask: it must
 //       complete with a CQE. serial: see ring_post.
 //   static unsigned char* inline_at(const ring_view&, u64 ticket, u32 i)
-//       where byte i (a multiple of 4) of the inline payload of the entry at `ticket` lies; 4 bytes from there on do
-//       not leave the slot.
+//       optional, for families that gather (k_gathers in rdma.hpp): where byte i (a multiple of 4) of the inline
+//       payload of the entry at `ticket` lies; 4 bytes from there on do not leave the slot.
 #pragma once
 #include "xio/device/platform.hpp"
 #include "xio/device/view.hpp"
