@@ -524,9 +524,9 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
     }
     if (now.reaping && ring_reap_until<Codec>(r, [&](u64 completed) { return completed >= upto; })) return XIO_OK;
     if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
-    // What is there at once needs no clock.
+    // What is there at once needs no clock. Nor does a first pause that takes long leave without a second look.
     if (first) end = deadline::in(w);
-    if (!end.wait_more()) {
+    if (!end.wait_more() && !first) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
       status = XIO_ERR_TIMEOUT;
       break;
