@@ -386,12 +386,12 @@ XIO_DEVICE void pause() {
 // Whether pauses grow with the wait. On NVIDIA GPUs lanes of a wave that have parted take turns, but two paths that
 // wait can hand the turn to each other while a third, for which they wait, gets none: seen under compute-sanitizer, by
 // one wave alone (docs/verified.md). Once both sleep for longer than their turns take the third goes on, so after 100
-// us a pause is a 64th of the wait, up to the 1 ms that PTX allows (nanosleep). No more, because where processes take
-// turns on a GPU who sleeps does not use its own.
+// us a pause is a 64th of the wait, up to 20 us. No more, because where processes take turns on a GPU who sleeps does
+// not use its own.
 #if defined(XIO_ON_CUDA)
 constexpr bool k_pauses_grow = true;
 XIO_DEVICE void pause_after(u64 ns) {
-  constexpr u32 share = 64, shortest = 20, longest = 1000000;
+  constexpr u32 share = 64, shortest = 20, longest = 20000;
   u32 pause = shortest;
   if (ns > 100000) pause = ns < u64{share} * longest ? static_cast<u32>(ns) / share : longest;
   asm volatile("nanosleep.u32 %0;" ::"r"(pause));
