@@ -73,7 +73,7 @@ __global__ void steps(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, uin
       *wrong = 1;
       return;
     }
-    const ring_view& r = storage_queue(*t.storage, member_of(*t.storage, at));
+    const ring_view& r = storage_queue(t.shape, member_of(t.shape, at));
     const piece all = only_piece(t);
     const u64 t1 = wall_clock();
     u64 ticket = 0, serial = 0;

@@ -12,7 +12,7 @@ namespace xio::dev {
 
 // One checked transfer.
 struct transfer {
-  const storage_view* storage;
+  storage_view shape;  // of the storage, all in one look
   wire::nvme::opcode op;
   u64 bus;     // of the buffer, as the drive sees it; 0 where there is none
   u64 offset;  // in the storage
@@ -33,6 +33,13 @@ struct member_part {
   u64 skip;    // cells of that stripe before the transfer
 };
 
+// What does not change while a storage is open; `live` does.
+XIO_DEVICE storage_view shape_of(const storage_view& s) {
+  return {s.queues,     s.queue_count,    s.members,    s.bytes,         s.block_bytes,
+          s.block_log2, s.transfer_bytes, s.page_bytes, s.slot,          0,
+          s.read_only,  s.space,          s.features,   s.member_queues, s.stripe_log2};
+}
+
 // Stripes are cut into cells of what one command carries. Both are powers of two.
 XIO_DEVICE u32 cell_log2(const storage_view& s) {
   const u32 command = lowest_bit(s.transfer_bytes);
@@ -45,7 +52,7 @@ XIO_DEVICE u32 member_of(const storage_view& s, u64 offset) {
 
 // Whether one command does all of it. bytes is not 0.
 XIO_DEVICE bool is_one_command(const transfer& t) {
-  const storage_view& s = *t.storage;
+  const storage_view& s = t.shape;
   if (s.members == 1) return t.bytes <= s.transfer_bytes;
   const u32 cell = cell_log2(s);
   return t.offset >> cell == (t.offset + t.bytes - 1) >> cell;
@@ -53,7 +60,7 @@ XIO_DEVICE bool is_one_command(const transfer& t) {
 
 // What a transfer that is_one_command does.
 XIO_DEVICE piece only_piece(const transfer& t) {
-  const storage_view& s = *t.storage;
+  const storage_view& s = t.shape;
   if (s.members == 1) return piece{0, t.offset >> s.block_log2, t.bytes};
   const u64 stripe = t.offset >> s.stripe_log2;
   const u64 in_stripe = t.offset & ((u64{1} << s.stripe_log2) - 1);
@@ -61,7 +68,7 @@ XIO_DEVICE piece only_piece(const transfer& t) {
 }
 
 XIO_DEVICE member_part part_of(const transfer& t, u32 member) {
-  const storage_view& s = *t.storage;
+  const storage_view& s = t.shape;
   if (s.members == 1) return member_part{(t.bytes + s.transfer_bytes - 1) / s.transfer_bytes, 0, 0};
   const u32 cell = cell_log2(s);
   const u64 cells = u64{1} << (s.stripe_log2 - cell);
@@ -77,7 +84,7 @@ XIO_DEVICE member_part part_of(const transfer& t, u32 member) {
 }
 
 XIO_DEVICE piece piece_of(const transfer& t, const member_part& part, u64 i) {
-  const storage_view& s = *t.storage;
+  const storage_view& s = t.shape;
   if (s.members == 1) {
     const u64 done = i * s.transfer_bytes;
     const u64 left = t.bytes - done;
@@ -126,7 +133,7 @@ XIO_DEVICE void store_sqe(const ring_view& r, u64 ticket, const wire::nvme::sqe&
 
 // Writes the SQE of one command of a transfer, and its PRP list if it needs one.
 XIO_DEVICE void write_command(const ring_view& r, u64 ticket, const transfer& t, const piece& p) {
-  const storage_view& s = *t.storage;
+  const storage_view& s = t.shape;
   const u32 cid = nvme_codec::cid(r, ticket);
   const u64 bus = t.bus == 0 ? 0 : t.bus + p.done;
   u64 second = 0;
