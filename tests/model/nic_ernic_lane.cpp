@@ -162,7 +162,7 @@ class NicErnicLane : public testing::TestWithParam<shape> {
 };
 INSTANTIATE_TEST_SUITE_P(Starts, NicErnicLane,
                          testing::Values(shape{}, shape{4, 4}, shape{8, (u64{1} << 16) - 8},
-                                         shape{64, (u64{1} << 32) - 64}, shape{4, (u64{1} << 63) - 40}));
+                                         shape{64, (u64{1} << 32) - 64}, shape{4, (u64{1} << 62) - 40}));
 
 TEST_P(NicErnicLane, PutsOfAllSizes) {
   fill(rig.near(), 4096, 1);
@@ -422,7 +422,7 @@ class NicErnicCodec : public testing::Test {
     cq[8] = static_cast<unsigned char>((at + 1) % 32);
   }
   void expect_failed(u64 completed, u32 vendor) {
-    ernic_codec::drain(r);
+    ring_reap<ernic_codec>(r);
     EXPECT_EQ(state.completed, completed);
     EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
     EXPECT_EQ(state.vendor, vendor);
@@ -435,7 +435,7 @@ class NicErnicCodec : public testing::Test {
 };
 
 TEST_F(NicErnicCodec, NothingNewChangesNothing) {
-  ernic_codec::drain(r);
+  ring_reap<ernic_codec>(r);
   EXPECT_EQ(state.completed, 16u);
   EXPECT_EQ(state.cq_head, 0u);
   EXPECT_EQ(cq[12], 0);
@@ -444,7 +444,7 @@ TEST_F(NicErnicCodec, NothingNewChangesNothing) {
 TEST_F(NicErnicCodec, AllThatIsThere) {
   cqe(0, 0, 18);
   cqe(1, 0, 19);
-  ernic_codec::drain(r);
+  ring_reap<ernic_codec>(r);
   EXPECT_EQ(state.completed, 20u);
   EXPECT_EQ(state.credits, 6);
   EXPECT_EQ(state.cq_head, 2u);
@@ -456,7 +456,7 @@ TEST_F(NicErnicCodec, TheIndicesSecondLap) {
   state.cq_head = 31;
   cqe(31, 0, 16);
   cqe(32, 0, 17);
-  ernic_codec::drain(r);
+  ring_reap<ernic_codec>(r);
   EXPECT_EQ(state.completed, 18u);
   EXPECT_EQ(state.cq_head, 33u);
   EXPECT_EQ(cq[12], 1);
@@ -466,7 +466,7 @@ TEST_F(NicErnicCodec, OneCompletionForAFullRing) {
   state.issued = 24;
   state.credits = 0;
   cqe(0, 0, 23);
-  ernic_codec::drain(r);
+  ring_reap<ernic_codec>(r);
   EXPECT_EQ(state.completed, 24u);
   EXPECT_EQ(state.credits, 8);
 }
@@ -476,7 +476,7 @@ TEST_F(NicErnicCodec, TheFirstErrorIsTheCause) {
   cqe(1, 10, 19, 3);
   cqe(2, 5, 20);
   expect_failed(19, 10 | 3 << 8);
-  for (int i = 0; i < 5; ++i) ernic_codec::drain(r);
+  for (int i = 0; i < 5; ++i) ring_reap<ernic_codec>(r);
   expect_failed(19, 10 | 3 << 8);
 }
 

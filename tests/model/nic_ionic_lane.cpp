@@ -471,7 +471,7 @@ class NicIonicCodec : public testing::TestWithParam<bool> {
     c[31] = static_cast<unsigned char>(state | color);
   }
   void expect_failed(u64 completed, u64 failed, u32 vendor) {
-    for (int i = 0; i < 3; ++i) ionic_codec::drain(r);
+    for (int i = 0; i < 3; ++i) ring_reap<ionic_codec>(r);
     EXPECT_EQ(state.completed, completed);
     EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
     EXPECT_EQ(state.vendor, vendor);
@@ -487,7 +487,7 @@ INSTANTIATE_TEST_SUITE_P(Both, NicIonicCodec, testing::Bool(),
                          [](const auto& info) { return info.param ? "queue" : "collapsed"; });
 
 TEST_P(NicIonicCodec, NothingNewChangesNothing) {
-  ionic_codec::drain(r);
+  ring_reap<ionic_codec>(r);
   EXPECT_EQ(state.completed, k_first);
   EXPECT_EQ(state.cq_head, 0u);
   EXPECT_EQ(bell, 0u);
@@ -496,10 +496,10 @@ TEST_P(NicIonicCodec, NothingNewChangesNothing) {
 
 TEST_P(NicIonicCodec, CountsMessages) {
   cqe(0, k_msn, 0x12);
-  ionic_codec::drain(r);
+  ring_reap<ionic_codec>(r);
   EXPECT_EQ(state.completed, k_first + 2);
   cqe(1, k_msn, 0x16);
-  ionic_codec::drain(r);
+  ring_reap<ionic_codec>(r);
   EXPECT_EQ(state.completed, k_first + 6);
   EXPECT_EQ(state.credits, 7);
   EXPECT_EQ(state.failed, 0u);
@@ -558,7 +558,7 @@ TEST_P(NicIonicCodec, TheQueuesEndAndItsNextLap) {
   for (u64 i = 0; i < 15; ++i) cqe(i, k_msn, 0x10);  // as the lap left them
   cqe(15, k_msn, 0x11);
   cqe(16, k_msn, 0x12, 0, 0, 0);
-  ionic_codec::drain(r);
+  ring_reap<ionic_codec>(r);
   EXPECT_EQ(state.completed, k_first + 2);
   EXPECT_EQ(state.cq_head, 17u);
   EXPECT_EQ(bell, 0x12345000001u);
@@ -568,7 +568,7 @@ TEST_P(NicIonicCodec, TheQueuesEndAndItsNextLap) {
 TEST_P(NicIonicCodec, RoomIsGivenBackInTime) {
   if (!queued()) GTEST_SKIP() << "there is one CQE";
   for (u64 i = 0; i < 16; ++i) cqe(i, k_msn, 0x16);
-  ionic_codec::drain(r);
+  ring_reap<ionic_codec>(r);
   EXPECT_EQ(state.cq_head, 7u);
   EXPECT_EQ(bell, 0x12345000007u);
 }

@@ -131,6 +131,21 @@ TEST(nvme_shapes, queues_beyond_mqes) {
   }
 }
 
+// Somebody drains while the drive is lost: the ticket that failed is the count alone.
+TEST(nvme_shapes, a_queue_fails_at_what_is_complete) {
+  any_drive d({});
+  d.bring_up();
+  nvme::queue_set& queues = d.make_queues(16, 1);
+  dev::ring_state& state = *queues.queue_view(0).state;
+  const std::uint64_t completed = state.completed;
+  state.completed |= dev::k_reaping;
+  queues.fail(XIO_ERR_TRANSPORT, 3);
+  EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(state.vendor, 3u);
+  EXPECT_EQ(state.failed_ticket, completed);
+  state.completed = completed;
+}
+
 TEST(nvme_shapes, fewer_queues_than_asked_for) {
   any_drive d({.max_queues = 3});
   d.bring_up();

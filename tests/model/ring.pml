@@ -37,7 +37,7 @@ byte issued = START;
 short credits = DEPTH;
 byte pending = 0;
 byte published = START;
-bit reaping = 0;
+bit reaping = 0; /* there the top bit of completed, whose count changes only while it is set */
 byte completed = START;
 /* A batch's mark, at its first slot: its ticket + 1, and how many slots it has. */
 #if BROKEN == 6 /* 6: a fresh ring looks marked */

@@ -85,7 +85,6 @@ class ring_under_test {
     EXPECT_EQ(state.completed, start_ + slots);
     EXPECT_EQ(state.credits, static_cast<std::int64_t>(view_.depth));
     EXPECT_EQ(state.pending, 0u);
-    EXPECT_EQ(state.reaping, 0u);
     EXPECT_EQ(state.ops, posted);
     EXPECT_EQ(state.bytes, posted * 5);
     EXPECT_GE(state.doorbells, slots / view_.depth);

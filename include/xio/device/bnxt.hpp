@@ -30,10 +30,9 @@ struct bnxt_codec {
   }
 
   // Takes all CQEs that are there, then rings the CQ's doorbell once: for the CQ's room, and only then for the ring's.
-  XIO_DEVICE static u64 drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
     ring_state* s = r.state;
     const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
-    const u64 completed = load<scope::agent, order::relaxed>(&s->completed);
     progress p{completed, 0, false};
     u64 head = first;
     while (!p.failed && head - first < r.cq_depth) {
@@ -50,6 +49,7 @@ struct bnxt_codec {
                                          wire::bnxt::doorbell_at(wire::bnxt::bell_cq, r.cq_id, head, r.cq_depth_log2));
     if (p.upto != completed) ring_complete<order::release>(r, completed, p.upto);
     if (p.failed) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
+    ring_keep_stored();
     return p.upto;
   }
 

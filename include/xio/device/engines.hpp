@@ -18,7 +18,7 @@ namespace xio::dev {
 
 // Completes everything posted so far on a ring of a ctx.
 XIO_OUT_OF_LINE xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
-  if (load<scope::agent, order::acquire>(&r.state->completed) == load<scope::agent, order::relaxed>(&r.state->issued)) {
+  if (ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued)) {
     return ring_failure(r);
   }
   if (rdma::is_nic(r.kind)) {

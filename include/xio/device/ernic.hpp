@@ -28,11 +28,10 @@ struct ernic_codec {
   }
 
   // Takes all CQEs that are there, then gives their room back, and only then the ring's.
-  XIO_DEVICE static u64 drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
     u32* page = reinterpret_cast<u32*>(r.completion);
     ring_state* s = r.state;
     const u64 head = load<scope::agent, order::relaxed>(&s->cq_head);
-    const u64 completed = load<scope::agent, order::relaxed>(&s->completed);
     const u32 tail = load<scope::system, order::acquire>(page + wire::ernic::k_rx_tail);
     const u32 more = wire::ernic::between(head, tail, r.cq_depth_log2);
     if (more == 0 && wire::ernic::is_index(tail, r.cq_depth_log2)) return completed;
@@ -47,6 +46,7 @@ struct ernic_codec {
                                          wire::ernic::index_of(head + more, r.cq_depth_log2));
     if (p.upto != completed) ring_complete<order::release>(r, completed, p.upto);
     if (p.failed) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
+    ring_keep_stored();
     return p.upto;
   }
 

@@ -97,12 +97,12 @@ XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, const world
 
 XIO_OUT_OF_LINE xio_status_t hdp_wait_below(const ring_view& r, u64 upto, const world_view& w) {
   const deadline end = deadline::in(w);
-  while (load<scope::agent, order::acquire>(&r.state->completed) < upto) {
+  while (ring_completed(r) < upto) {
     if (ring_failure(r) != XIO_OK) return ring_failure_below(r, upto);
     reap_ring(r);
-    if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
+    if (ring_completed(r) >= upto) break;
     if (end.wait_more()) continue;
-    ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
+    ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
     return XIO_ERR_TIMEOUT;
   }
   return XIO_OK;

@@ -29,13 +29,13 @@ struct ionic_codec {
                                          wire::ionic::doorbell_value(r.id, static_cast<u32>(to) & (r.depth - 1)));
   }
 
-  XIO_DEVICE static u64 drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r, u64) {
     if ((r.personality & k_ionic_queued_cq) != 0) {
       drain_queue(r);
     } else {
       drain_collapsed(r);
     }
-    return load<scope::agent, order::relaxed>(&r.state->completed);
+    return ring_completed<order::relaxed>(r);
   }
 
   // --- Entries (work.hpp) ---
@@ -76,13 +76,13 @@ struct ionic_codec {
  private:
   // Of the messages that have ended 16 bits are enough: fewer than that are under way.
   XIO_DEVICE static u64 ahead_of(const ring_view& r, u32 msn) {
-    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
+    const u64 completed = ring_completed<order::relaxed>(r);
     return (msn - static_cast<u32>(completed)) & 0xffff;
   }
 
   // `upto` messages more have ended, if that many were posted.
   XIO_DEVICE static bool advance(const ring_view& r, u64 ahead) {
-    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
+    const u64 completed = ring_completed<order::relaxed>(r);
     if (ahead > load<scope::agent, order::relaxed>(&r.state->issued) - completed) {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_count, completed);
       return false;
@@ -98,7 +98,7 @@ struct ionic_codec {
     const u32 why = wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_status_at));
     const u32 index = load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_index_at) & 0xffff;
     const u64 counted = ahead_of(r, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at)));
-    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
+    const u64 completed = ring_completed<order::relaxed>(r);
     u64 ahead = 0, good = 0;
     if (why == wire::ionic::flushed) {
       // What was not told before is lost.
@@ -141,13 +141,14 @@ struct ionic_codec {
     store<scope::system, order::release>(
         reinterpret_cast<u64*>(r.cq_doorbell),
         wire::ionic::doorbell_value(r.cq_id, static_cast<u32>(head) & (r.cq_depth - 1)));
+    ring_keep_stored();
   }
 
   // False after a failure.
   XIO_DEVICE static bool take(const ring_view& r, const u32* cqe, u32 state, u32 msn) {
     const u32 type = wire::ionic::cqe_state_type(state);
     if (type != wire::ionic::type_send_msn && type != wire::ionic::type_send_npg) {
-      ring_fail(r, XIO_ERR_TRANSPORT, k_strange_type | type, load<scope::agent, order::relaxed>(&r.state->completed));
+      ring_fail(r, XIO_ERR_TRANSPORT, k_strange_type | type, ring_completed<order::relaxed>(r));
       return false;
     }
     if (!wire::ionic::cqe_state_error(state)) return advance(r, ahead_of(r, msn));

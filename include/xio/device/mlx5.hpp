@@ -13,15 +13,16 @@ namespace xio::dev {
 // ring_view::personality: a completion queue (created with oi = 1), else the collapsed CQE.
 constexpr u32 k_mlx5_queued_cq = 1;
 
-// state->cq_head holds the counter of the CQE that was consumed last, plus 1: an old CQE says nothing new, and the
-// slot that it names may belong to another WQE by now. Counters repeat after 65536 slots and at most 32768 are in
-// flight, so a new CQE never looks like the last one.
+// A CQE that was consumed before says nothing new, and the slot that it names may belong to another WQE by now.
+// Counters repeat after 65536 slots. A CQE names the first slot of a WQE of at most 16 slots, so the one that was
+// consumed last lies at most 16 behind what is complete, and a new one at most 32768, the largest ring, ahead.
 struct mlx5_codec {
   static constexpr bool k_in_order = true;
   static constexpr u32 k_slot_bytes = wire::mlx5::k_block_bytes;
   // Codes of ours in ring_state::vendor: the NIC wrote what no NIC writes.
   static constexpr u32 k_strange_opcode = 0x10000;
   static constexpr u32 k_strange_counter = 0x20000;
+  static constexpr u32 k_behind = 0x10000 - wire::mlx5::k_most_blocks;
 
   // A queue pair may have been made without a doorbell record (QPC send_dbr_mode = NO_DBR_EXT): one release less.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
@@ -29,27 +30,26 @@ struct mlx5_codec {
     store<scope::system, order::release>(r.doorbell, wire::mlx5::doorbell_value(to, r.id));
   }
 
-  XIO_DEVICE static u64 drain(const ring_view& r) {
-    return (r.personality & k_mlx5_queued_cq) != 0 ? drain_queue(r) : drain_collapsed(r);
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
+    return (r.personality & k_mlx5_queued_cq) != 0 ? drain_queue(r) : drain_collapsed(r, completed);
   }
 
-  XIO_DEVICE static u64 drain_collapsed(const ring_view& r) {
+  XIO_DEVICE static u64 drain_collapsed(const ring_view& r, u64 completed) {
     const u32* cqe = reinterpret_cast<const u32*>(r.completion);
     ring_state* s = r.state;
     // One aligned load: opcode and counter belong together. It takes longest, so the others are under way with it.
     const u32 word = load<scope::system, k_acquire_by_fence>(cqe + wire::mlx5::k_cqe_state_at);
-    const u64 before = load<scope::agent, order::relaxed>(&s->cq_head);
-    const u64 completed = load<scope::agent, order::relaxed>(&s->completed);
     // Most often it is the oldest entry that is complete. A length says whose it is, so it may be loaded before.
     const u64 oldest = load<scope::agent, order::relaxed>(ring_mark_at(r, completed));
     const u64 issued = load<scope::agent, order::relaxed>(&s->issued);
     const u32 opcode = wire::mlx5::cqe_state_opcode(word);
     if (opcode == wire::mlx5::cqe_invalid) return completed;
     const u32 counter = wire::mlx5::cqe_state_counter(word);
-    if (opcode == wire::mlx5::cqe_request && before == counter + u64{1}) return completed;
+    const u32 ahead = (counter - static_cast<u32>(completed)) & 0xffff;
+    if (opcode == wire::mlx5::cqe_request && ahead >= k_behind) return completed;
     fence_after_loads<scope::system>();
     // The counter names the WQE's first slot: it is the first ticket from `completed` on with those 16 bits.
-    const u64 first = completed + ((counter - static_cast<u32>(completed)) & 0xffff);
+    const u64 first = completed + ahead;
     const u32 kept = first == completed ? ring_length_in(oldest, first) : 0;
     if (opcode == wire::mlx5::cqe_request) {
       const u64 upto = first + (kept != 0 ? kept : slots_of(r, first));
@@ -57,7 +57,6 @@ struct mlx5_codec {
         ring_fail(r, XIO_ERR_TRANSPORT, k_strange_counter | counter, completed);
         return completed;
       }
-      store<scope::agent, order::relaxed>(&s->cq_head, counter + u64{1});
       ring_complete(r, completed, upto);
       return upto;
     }
@@ -66,7 +65,7 @@ struct mlx5_codec {
     } else {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_opcode | opcode, completed);
     }
-    return load<scope::agent, order::relaxed>(&s->completed);
+    return ring_completed<order::relaxed>(r);
   }
 
   // A completion queue of more entries than the ring, so that ignoring its overrun (oi = 1) never loses one; nobody is
@@ -85,8 +84,11 @@ struct mlx5_codec {
       more = take(r, cqe, word, opcode);
       ++head;
     }
-    if (head != before) store<scope::agent, order::relaxed>(&s->cq_head, head);
-    return load<scope::agent, order::relaxed>(&s->completed);
+    if (head != before) {
+      store<scope::agent, order::relaxed>(&s->cq_head, head);
+      ring_keep_stored();
+    }
+    return ring_completed<order::relaxed>(r);
   }
 
   // --- Entries (work.hpp) ---
@@ -132,7 +134,7 @@ struct mlx5_codec {
 
   // One entry of a completion queue; false after a failure.
   XIO_DEVICE static bool take(const ring_view& r, const u32* cqe, u32 word, u32 opcode) {
-    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
+    const u64 completed = ring_completed<order::relaxed>(r);
     const u32 counter = wire::mlx5::cqe_state_counter(word);
     const u64 first = completed + ((counter - static_cast<u32>(completed)) & 0xffff);
     if (opcode == wire::mlx5::cqe_request) {

@@ -63,23 +63,33 @@ struct nvme_codec {
     return true;
   }
 
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 low) {
+    u32 word = 0;
+    return drain(r, low, k_no_ticket, &word);
+  }
+
   // One lap of the CQ at most. The first entry by itself: where several are in one line of host memory a GPU's loads of
-  // them take a microsecond each, one after the other.
-  XIO_DEVICE static u64 drain(const ring_view& r) {
+  // them take a microsecond each, one after the other. *word_of_it becomes the op word of `awaited` when that
+  // completes.
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 low, u64 awaited, u32* word_of_it) {
     constexpr u32 together = 4;
     ring_state* s = r.state;
     const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
-    const u64 low = load<scope::agent, order::relaxed>(&s->completed);
+    // It takes longest, so the others are under way with it.
+    u32 word[together] = {state_of(r, first)};
     const u64 issued = load<scope::agent, order::relaxed>(&s->issued);
     slots_owed owed = slots_owed::of(r, low);
+    u64 rung = load<scope::agent, order::relaxed>(&s->cq_rung);
+    u32 oldest = op_word(r, low);
     u64 head = first;
     bool sound = true, known = true;  // known: all that came are of the tickets that had been taken by then
     u32 wanted = 1;
     while (sound && head - first < r.cq_depth) {
-      u32 word[together] = {};
-      XIO_UNROLL
-      for (u32 i = 0; i < together; ++i)
-        if (i < wanted) word[i] = load<scope::system, k_acquire_by_fence>(entry(r, head + i) + k_state_at);
+      if (head != first) {
+        XIO_UNROLL
+        for (u32 i = 0; i < together; ++i)
+          if (i < wanted) word[i] = state_of(r, head + i);
+      }
       u32 run = 0;
       XIO_UNROLL
       for (u32 i = 0; i < together; ++i)
@@ -92,14 +102,19 @@ struct nvme_codec {
       for (u32 i = 0; i < run && sound; ++i) {
         const u64 ticket = ticket_of(r, low, word[0]);
         known = known && ticket < issued;
-        sound = retire(r, ticket, entry(r, head + i), word[0], ticket < issued || was_taken(r, ticket));
+        const u32 before = ticket == low ? oldest : op_word(r, ticket);
+        sound = retire(r, ticket, entry(r, head + i), word[0], before, ticket < issued || was_taken(r, ticket));
+        if (ticket == low) oldest = done_word(r, ticket, word[0]);
+        if (ticket == awaited && sound) *word_of_it = done_word(r, ticket, word[0]);
         XIO_UNROLL
         for (u32 k = 1; k < together; ++k) word[k - 1] = word[k];  // an index would put them into scratch memory
       }
       head += run;
       store<scope::agent, order::relaxed>(&s->cq_head, head);
       owed.give(r, run);
-      ring_cq(r, head);
+      // Half of the CQ may lag behind: the drive can then always post the other half, and those trigger the next ring.
+      // A CQ of two SQs has room for all that is in flight besides.
+      if (head - rung >= r.cq_depth / 2) rung = ring_cq(r, rung, head);
       // No more than may be in flight of what was when this began.
       const u64 left = issued - low <= head - first ? 0 : issued - low - (head - first);
       if (run < wanted || left == 0) break;
@@ -107,8 +122,11 @@ struct nvme_codec {
     }
     if (head == first) return low;
     const bool all = sound && known && issued - low == head - first;
-    const u64 now = advance(r, low, all ? issued : first_pending(r, low));
+    const u64 now = all ? issued : first_pending(r, low);
     owed.end(r, now, now - low);
+    // After the entries, never among them: retire() rebuilds tickets from the low mark.
+    ring_hand_on<order::release>();
+    if (now != low) store<scope::agent, k_release_by_fence>(&s->completed, now | k_reaping);
     return now;
   }
 
@@ -116,9 +134,14 @@ struct nvme_codec {
   // each takes as long as all.
   XIO_DEVICE static xio_status_t test(const ring_view& r, u64 ticket) {
     const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
-    const u64 low = load<scope::agent, k_acquire_by_fence>(&r.state->completed);
-    u32 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
+    const u64 low = load<scope::agent, k_acquire_by_fence>(&r.state->completed) & ~k_reaping;
+    const u32 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
     fence_after_loads<scope::agent>();
+    return status_of(r, ticket, failed, low, word);
+  }
+
+  // What those three words say.
+  XIO_DEVICE static xio_status_t status_of(const ring_view& r, u64 ticket, u32 failed, u64 low, u32 word) {
     // In the window of op_count tickets, so the generation cannot be one of 65536 ago.
     if (ticket >= low && is_done(r, ticket, word)) return status_in(word);
     if (ticket >= low) return failed == 0 ? XIO_PENDING : failure_of(r, ticket);
@@ -134,14 +157,18 @@ struct nvme_codec {
     deadline end{};
     xio_status_t status = XIO_PENDING;
     for (bool first = true;; first = false) {
-      // In one look with the test.
-      const bool reaping = ring_try_reaping_early(r, first);
-      status = test(r, ticket);
+      // In one look with what test() looks at.
+      u64 low = 0;
+      const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
+      const bool reaping = ring_try_reaping_early(r, first, &low);
+      const u32 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
+      fence_after_loads<scope::agent>();
+      status = status_of(r, ticket, failed, low, word);
       if (reaping) {
         if (status == XIO_PENDING) {
-          status = reap_for(r, ticket);
+          status = reap_for(r, ticket, low);
         } else {
-          ring_end_reaping(r);
+          ring_end_reaping(r, low);
         }
       }
       if (status != XIO_PENDING) break;
@@ -183,7 +210,10 @@ struct nvme_codec {
   // The status of a failed op if the log still has it, else 0.
   XIO_DEVICE static u32 logged(const ring_view& r, u64 ticket) {
     if (load<scope::agent, order::acquire>(&r.state->op_errors) == 0) return 0;
-    const op_error* log = errors(r);
+    return logged_in(errors(r), ticket);
+  }
+  // Seldom, and long.
+  XIO_OUT_OF_LINE static u32 logged_in(const op_error* log, u64 ticket) {
     for (u32 i = 0; i < k_op_errors_kept; ++i) {
       if (load<scope::agent, order::acquire>(&log[i].ticket) != ticket) continue;
       const u32 status = load<scope::agent, order::relaxed>(&log[i].status);
@@ -232,6 +262,9 @@ struct nvme_codec {
     return ((now - at - 1) & mask) < ((now - old) & mask);
   }
 
+  XIO_DEVICE static u32 state_of(const ring_view& r, u64 head) {
+    return load<scope::system, k_acquire_by_fence>(entry(r, head) + k_state_at);
+  }
   XIO_DEVICE static const u32* entry(const ring_view& r, u64 head) {
     return reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * 4;
   }
@@ -258,17 +291,21 @@ struct nvme_codec {
     const xio_status_t failure = ring_failure(r);
     const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
     if (is_done(r, ticket, word)) return status_in(word);
-    if (load<scope::agent, order::acquire>(&r.state->completed) <= ticket) return failure;
+    if (ring_completed(r) <= ticket) return failure;
     return logged(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
 
-  // By whoever may drain.
-  XIO_DEVICE static xio_status_t reap_for(const ring_view& r, u64 ticket) {
-    u32 word = 0;
-    const bool done = ring_reap_until<nvme_codec>(r, [&](u64) {
-      word = op_word(r, ticket);
-      return is_done(r, ticket, word);
-    });
+  // By whoever may drain, as ring_reap_until.
+  XIO_DEVICE static xio_status_t reap_for(const ring_view& r, u64 ticket, u64 low) {
+    // Somebody may have drained since the caller looked. Not waited for before the look at the queue.
+    u32 word = op_word(r, ticket);
+    bool done = false;
+    for (u32 i = 0; i < k_ring_looks && !done; ++i) {
+      low = drain(r, low, ticket, &word);
+      done = is_done(r, ticket, word);
+      if (!done && load<scope::agent, order::relaxed>(&r.state->failed) != 0) break;
+    }
+    ring_end_reaping(r, low);
     return done ? status_in(word) : XIO_PENDING;
   }
 
@@ -281,12 +318,15 @@ struct nvme_codec {
     return low + ((wire::nvme::cqe_cid(dw3) - static_cast<u32>(low)) & (r.op_count - 1));
   }
 
-  // False: the drive named a command that is not in flight. Behind a ring_hand_on.
-  XIO_DEVICE static bool retire(const ring_view& r, u64 ticket, const u32* cqe, u32 dw3, bool taken) {
+  XIO_DEVICE static u32 done_word(const ring_view& r, u64 ticket, u32 dw3) {
+    return (generation(r, ticket) << 16) | k_done | wire::nvme::cqe_status(dw3);
+  }
+
+  // False: the drive named a command that is not in flight. before: its word. Behind a ring_hand_on.
+  XIO_DEVICE static bool retire(const ring_view& r, u64 ticket, const u32* cqe, u32 dw3, u32 before, bool taken) {
     const u32 id = wire::nvme::cqe_cid(dw3);
     const u32 status = wire::nvme::cqe_status(dw3);
-    const u32 done = (generation(r, ticket) << 16) | k_done;
-    if (id >= r.op_count || !taken || (load<scope::agent, order::relaxed>(&r.op_words[id]) & ~(k_done - 1)) == done) {
+    if (id >= r.op_count || !taken || is_done(r, ticket, before)) {
       ring_fail(r, XIO_ERR_TRANSPORT, dw3, ticket);
       return false;
     }
@@ -294,7 +334,7 @@ struct nvme_codec {
       record(r, ticket, status, load<scope::system, order::relaxed>(cqe));
       fence_before_stores<scope::agent>();
     }
-    store<scope::agent, k_release_by_fence>(&r.op_words[id], done | status);
+    store<scope::agent, k_release_by_fence>(&r.op_words[id], done_word(r, ticket, dw3));
     return true;
   }
 
@@ -314,11 +354,8 @@ struct nvme_codec {
     store<scope::agent, order::release>(&s->op_errors, count + 1);
   }
 
-  // Half of the CQ may lag behind: the drive can then always post the other half, and those trigger the next ring. A CQ
-  // of two SQs has room for all that is in flight besides.
-  XIO_DEVICE static void ring_cq(const ring_view& r, u64 head) {
-    const u64 rung = load<scope::agent, order::relaxed>(&r.state->cq_rung);
-    if (head - rung < r.cq_depth / 2) return;
+  // Tells the drive how far its entries were taken, and answers that.
+  XIO_DEVICE static u64 ring_cq(const ring_view& r, u64 rung, u64 head) {
     store<scope::agent, order::relaxed>(&r.state->cq_rung, head);
     const u32 mask = r.cq_depth - 1;
     const u32 now = static_cast<u32>(head) & mask;
@@ -328,22 +365,17 @@ struct nvme_codec {
       const i64 behind = r.cq_doorbell - reinterpret_cast<u32*>(r.doorbell);
       if (!shadow_asks(r.record + behind, reinterpret_cast<const u32*>(r.side) + behind, static_cast<u32>(rung) & mask,
                        now, mask))
-        return;
+        return head;
     }
     store<scope::system, order::release>(r.cq_doorbell, now);
     if (r.doorbell != nullptr)
       store<scope::agent, order::relaxed>(&r.state->cq_doorbells,
                                           load<scope::agent, order::relaxed>(&r.state->cq_doorbells) + 1);
+    return head;
   }
 
   XIO_DEVICE static u64 first_pending(const ring_view& r, u64 low) {
     while (is_done(r, low, op_word(r, low))) ++low;
-    return low;
-  }
-
-  // After the entries, never among them: retire() rebuilds tickets from the low mark.
-  XIO_DEVICE static u64 advance(const ring_view& r, u64 from, u64 low) {
-    if (low != from) store<scope::agent, order::release>(&r.state->completed, low);
     return low;
   }
 };

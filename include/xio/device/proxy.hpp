@@ -18,9 +18,8 @@ struct proxy_codec {
 
   XIO_DEVICE static void announce(const ring_view&, u64, u64) {}
 
-  XIO_DEVICE static u64 drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
     const u64* words = reinterpret_cast<const u64*>(r.completion);
-    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
     const u64 now = load<scope::system, order::acquire>(words);
     const u64 count = now & ~wire::proxy::k_has_failed;
     if (count != completed) {

@@ -20,9 +20,9 @@
 //   static constexpr bool k_in_order                     completions come in ticket order
 //   static void announce(const ring_view&, u64 from, u64 to)   entries [from,to) are published: doorbell; or bool,
 //                                                        false where the device looks without one
-//   static u64 drain(const ring_view&)                   consume completions: advance state->completed, give
-//                                                        credits back, record failures (single caller); answers
-//                                                        what state->completed is
+//   static u64 drain(const ring_view&, u64 completed)    consume completions: advance state->completed, give credits
+//                                                        back, record failures (single caller); answers what is
+//                                                        complete then; see ring_keep_stored
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
 #pragma once
@@ -41,6 +41,28 @@ using held_ring = const ring_view;
 using held_ring = const ring_view&;
 #endif
 
+// What is handed on by words that say that a device has read a slot, or written what was asked for.
+//
+// NVIDIA GPUs take a quarter of a microsecond for a release, and need none here: what is handed on is what was loaded
+// before, and no store of a GPU is made before a load or an atomic on which it depends has returned. Who hands on what
+// it has stored (a completion queue's doorbell) does need one.
+#if defined(XIO_ON_CUDA)
+constexpr order k_handed_on = order::relaxed;
+#else
+constexpr order k_handed_on = order::acq_rel;
+#endif
+
+template <order O = k_handed_on>
+XIO_DEVICE void ring_hand_on() {
+  if constexpr (O != order::relaxed) fence_before_stores<scope::agent>();
+}
+
+// For codecs whose drain has stored words for the next one, or rung a doorbell of which the next one's must not come
+// before: behind that, unless a release has come since.
+XIO_DEVICE void ring_keep_stored() {
+  if constexpr (k_handed_on == order::relaxed) fence<scope::agent, order::release>();
+}
+
 // Keeps the first failure of a ring; later ones are consequences.
 XIO_DEVICE void ring_fail(const ring_view& r, xio_status_t status, u32 vendor, u64 ticket) {
   u32 none = 0;
@@ -48,6 +70,7 @@ XIO_DEVICE void ring_fail(const ring_view& r, xio_status_t status, u32 vendor, u
   store<scope::agent, order::relaxed>(&r.state->failed_ticket, ticket);
   store<scope::agent, order::relaxed>(&r.state->vendor, vendor);
   compare_exchange<scope::agent, order::release>(&r.state->failed, none, static_cast<u32>(status));
+  ring_keep_stored();
 }
 
 XIO_DEVICE xio_status_t ring_failure(const ring_view& r) {
@@ -82,52 +105,35 @@ XIO_DEVICE unsigned char* ring_slot(const ring_view& r, u64 ticket, u32 slot_byt
 // How often a waiter looks before it lets others drain: on the host lanes share threads, so one that waits gives way.
 constexpr u32 k_ring_looks = k_pauses_at_once ? 1 : 16;
 
-// Who drains: one at a time. `O` is the order of the attempt, for callers that have a fence behind it.
+// --- Reaping -----------------------------------------------------------------------------------------
+
+// Who drains: one at a time, and state->completed has k_reaping meanwhile. So who begins learns in the same step what
+// is complete, and the store that gives the turn back leaves that behind.
 template <order O = order::acquire>
-XIO_DEVICE bool ring_try_reaping(const ring_view& r) {
-  return exchange<scope::agent, O>(&r.state->reaping, 1u) == 0;
+XIO_DEVICE u64 ring_completed(const ring_view& r) {
+  return load<scope::agent, O>(&r.state->completed) & ~k_reaping;
 }
-// The same for who waits, without an order. first: who has just come does not ask whether somebody drains.
-XIO_DEVICE bool ring_try_reaping_early(const ring_view& r, bool first) {
-  const bool tries = first || load<scope::agent, order::relaxed>(&r.state->reaping) == 0;
-  return tries && ring_try_reaping<k_acquire_by_fence>(r);
-}
-XIO_DEVICE void ring_end_reaping(const ring_view& r) { store<scope::agent, order::release>(&r.state->reaping, 0u); }
 
-// By whoever may drain: does, until done(completed) or k_ring_looks times, and lets others. True: done() held, and the
-// caller sees what the device wrote.
-template <class Codec, class Done>
-XIO_DEVICE bool ring_reap_until(const ring_view& r, Done&& done) {
-  bool good = false;
-  for (u32 i = 0; i < k_ring_looks && !good; ++i) {
-    good = done(Codec::drain(r));
-    if (!good && load<scope::agent, order::relaxed>(&r.state->failed) != 0) break;
+// True: the caller may drain. Either way *completed is what is complete. `O` is for callers that have a fence behind
+// it.
+template <order O = order::acquire>
+XIO_DEVICE bool ring_try_reaping(const ring_view& r, u64* completed) {
+  const u64 was = fetch_or<scope::agent, O>(&r.state->completed, k_reaping);
+  *completed = was & ~k_reaping;
+  return (was & k_reaping) == 0;
+}
+// The same for who waits. first: who has just come does not look whether somebody drains.
+XIO_DEVICE bool ring_try_reaping_early(const ring_view& r, bool first, u64* completed) {
+  if (!first) {
+    const u64 word = load<scope::agent, k_acquire_by_fence>(&r.state->completed);
+    *completed = word & ~k_reaping;
+    if (word != *completed) return false;
   }
-  ring_end_reaping(r);
-  return good;
+  return ring_try_reaping<k_acquire_by_fence>(r, completed);
 }
-
-template <class Codec>
-XIO_DEVICE void ring_reap(const ring_view& r) {
-  if (load<scope::agent, order::relaxed>(&r.state->reaping) != 0 || !ring_try_reaping(r)) return;
-  (void)Codec::drain(r);
-  ring_end_reaping(r);
-}
-
-// What is handed on by words that say that a device has read a slot, or written what was asked for.
-//
-// NVIDIA GPUs take a quarter of a microsecond for a release, and need none here: what is handed on is what was loaded
-// before, and no store of a GPU is made before a load or an atomic on which it depends has returned. Who hands on what
-// it has stored (a completion queue's doorbell) does need one.
-#if defined(XIO_ON_CUDA)
-constexpr order k_handed_on = order::relaxed;
-#else
-constexpr order k_handed_on = order::acq_rel;
-#endif
-
-template <order O = k_handed_on>
-XIO_DEVICE void ring_hand_on() {
-  if constexpr (O != order::relaxed) fence_before_stores<scope::agent>();
+XIO_DEVICE void ring_end_reaping(const ring_view& r, u64 completed) {
+  constexpr order o = k_handed_on == order::relaxed ? order::relaxed : order::release;
+  store<scope::agent, o>(&r.state->completed, completed);
 }
 
 // For codecs: all tickets below `upto` are complete, after those below `from` were. Called from drain only. O: release
@@ -135,8 +141,29 @@ XIO_DEVICE void ring_hand_on() {
 template <order O = k_handed_on>
 XIO_DEVICE void ring_complete(const ring_view& r, u64 from, u64 upto) {
   ring_hand_on<O>();
-  store<scope::agent, k_release_by_fence>(&r.state->completed, upto);
+  store<scope::agent, k_release_by_fence>(&r.state->completed, upto | k_reaping);
   add<scope::agent, k_release_by_fence>(&r.state->credits, static_cast<i64>(upto - from));
+}
+
+// By whoever may drain: does, until done(completed) or k_ring_looks times, and lets others. True: done() held, and the
+// caller sees what the device wrote.
+template <class Codec, class Done>
+XIO_DEVICE bool ring_reap_until(const ring_view& r, u64 completed, Done&& done) {
+  bool good = false;
+  for (u32 i = 0; i < k_ring_looks && !good; ++i) {
+    completed = Codec::drain(r, completed);
+    good = done(completed);
+    if (!good && load<scope::agent, order::relaxed>(&r.state->failed) != 0) break;
+  }
+  ring_end_reaping(r, completed);
+  return good;
+}
+
+template <class Codec>
+XIO_DEVICE void ring_reap(const ring_view& r) {
+  u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
+  if ((completed & k_reaping) != 0 || !ring_try_reaping(r, &completed)) return;
+  ring_end_reaping(r, Codec::drain(r, completed));
 }
 
 // Waits for n slots, or says why not. One lane of a wave at a time.
@@ -155,7 +182,7 @@ XIO_DEVICE xio_status_t ring_wait_credits(const ring_view& r, u32 n, const world
     ring_reap<Codec>(r);
     const bool there = load<scope::agent, order::relaxed>(&r.state->credits) >= wanted;
     if (there ? end.passed() : !end.wait_more()) {
-      ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
       return XIO_ERR_TIMEOUT;
     }
   }
@@ -200,7 +227,8 @@ XIO_DEVICE u64 ring_scan(const ring_view& r, u64 from) {
   return to;
 }
 
-// Who leaves hands on what was rung; who must stay sees the marks of those who counted.
+// Who leaves hands on what was rung, and the doorbell itself: a later one must not be written before it. Who must stay
+// sees the marks of those who counted.
 constexpr order k_leave = k_acquire_by_fence == order::relaxed ? order::release : order::acq_rel;
 
 // By the ringer: rings for [from, to), which is complete, and for every entry behind it that is, until nobody has come
@@ -295,7 +323,7 @@ XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* se
     return fetch_add<scope::agent, k_handed_on>(&s->issued, static_cast<u64>(n));
   } else {
     const u64 word = fetch_add<scope::agent, order::acq_rel>(&s->serial, (packets << 40) + n);
-    const u64 done = load<scope::agent, order::relaxed>(&s->completed);
+    const u64 done = ring_completed<order::relaxed>(r);
     const u64 ticket = done + ((word - done) & ((u64{1} << 40) - 1));
     *serial = ((word >> 40) - (ticket >> 40)) & 0xffffff;
     u64 issued = load<scope::agent, order::relaxed>(&s->issued);
@@ -435,14 +463,14 @@ XIO_DEVICE xio_status_t ring_post_alone(const ring_view& r, const world_view& w,
   ring_state* s = r.state;
   const u64 at = load<scope::agent, order::relaxed>(&s->issued);
   if (ring_failure(r) != XIO_OK) return ring_failure(r);
-  if (at + mine.slots - load<scope::agent, order::acquire>(&s->completed) > r.depth) {
+  if (at + mine.slots - ring_completed(r) > r.depth) {
     const deadline end = deadline::in(w);
     for (;;) {
       ring_reap<Codec>(r);
       if (ring_failure(r) != XIO_OK) return ring_failure(r);
-      if (at + mine.slots - load<scope::agent, order::acquire>(&s->completed) <= r.depth) break;
+      if (at + mine.slots - ring_completed(r) <= r.depth) break;
       if (!end.wait_more()) {
-        ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&s->completed));
+        ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
         return XIO_ERR_TIMEOUT;
       }
     }
@@ -484,30 +512,13 @@ XIO_DEVICE xio_status_t ring_post_together(const lanes& group, const ring_view& 
 // Looks at them after the failure, for both may have come since the caller looked.
 XIO_DEVICE xio_status_t ring_failure_below(const ring_view& r, u64 upto) {
   const xio_status_t failure = ring_failure(r);
-  return load<scope::agent, order::acquire>(&r.state->completed) >= upto ? XIO_OK : failure;
+  return ring_completed(r) >= upto ? XIO_OK : failure;
 }
 
 // Whether a ticket of an in-order ring is complete: XIO_OK, XIO_PENDING, or the failure that took it.
 XIO_DEVICE xio_status_t ring_test(const ring_view& r, u64 ticket) {
-  if (load<scope::agent, order::acquire>(&r.state->completed) > ticket) return XIO_OK;
+  if (ring_completed(r) > ticket) return XIO_OK;
   return ring_failure(r) == XIO_OK ? XIO_PENDING : ring_failure_below(r, ticket + 1);
-}
-
-// What a waiter finds, in one look because each takes as long as all.
-struct ring_look {
-  bool reaping;  // the caller may drain
-  u32 failed;
-  u64 completed;
-};
-
-XIO_DEVICE ring_look ring_look_and_try(const ring_view& r, bool first) {
-  ring_state* s = r.state;
-  ring_look now{};
-  now.failed = load<scope::agent, order::relaxed>(&s->failed);
-  now.reaping = ring_try_reaping_early(r, first);
-  now.completed = load<scope::agent, k_acquire_by_fence>(&s->completed);
-  fence_after_loads<scope::agent>();
-  return now;
 }
 
 // Waits until every ticket below `upto` is complete. The caller sees what the device wrote.
@@ -516,18 +527,22 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
   deadline end{};
   xio_status_t status = XIO_OK;
   for (bool first = true;; first = false) {
-    const ring_look now = ring_look_and_try(r, first);
-    if (now.completed >= upto || now.failed != 0) {
-      if (now.reaping) ring_end_reaping(r);
-      if (now.completed < upto) status = ring_failure_below(r, upto);
+    // One look, because each takes as long as all.
+    u64 completed = 0;
+    const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
+    const bool reaping = ring_try_reaping_early(r, first, &completed);
+    fence_after_loads<scope::agent>();
+    if (completed >= upto || failed != 0) {
+      if (reaping) ring_end_reaping(r, completed);
+      if (completed < upto) status = ring_failure_below(r, upto);
       break;
     }
-    if (now.reaping && ring_reap_until<Codec>(r, [&](u64 completed) { return completed >= upto; })) return XIO_OK;
-    if (load<scope::agent, order::acquire>(&r.state->completed) >= upto) break;
+    if (reaping && ring_reap_until<Codec>(r, completed, [&](u64 now) { return now >= upto; })) return XIO_OK;
+    if (ring_completed(r) >= upto) break;
     // What is there at once needs no clock. Nor does a first pause that takes long leave without a second look.
     if (first) end = deadline::in(w);
     if (!end.wait_more() && !first) {
-      ring_fail(r, XIO_ERR_TIMEOUT, 0, load<scope::agent, order::relaxed>(&r.state->completed));
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
       status = XIO_ERR_TIMEOUT;
       break;
     }

@@ -48,10 +48,9 @@ struct sdma_codec {
     store<scope::system, order::release>(r.doorbell, written);
   }
 
-  XIO_DEVICE static u64 drain(const ring_view& r) {
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
     // Fence and fault in one load, so that no fence that was written before the fault is missed.
     const u64 both = load<scope::system, order::acquire>(reinterpret_cast<const u64*>(r.completion));
-    const u64 completed = load<scope::agent, order::relaxed>(&r.state->completed);
     const u32 ahead = static_cast<u32>(both) - static_cast<u32>(completed);
     const u32 fault = static_cast<u32>(both >> 32);
     if (ahead > r.depth) {

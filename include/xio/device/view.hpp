@@ -21,7 +21,7 @@ enum class ring_kind : std::uint32_t {
 };
 
 // Words that the device changes. Each group on lines of its own, so that posters, the ringer, the reaper and
-// readers of errors do not fight over one. Tickets are 64-bit and never wrap; slot = ticket & (depth-1).
+// readers of errors do not fight over one. Tickets have 63 bits and never wrap; slot = ticket & (depth-1).
 struct alignas(128) ring_state {
   alignas(128) std::uint64_t issued;  // next ticket to hand out
   std::uint64_t serial;               // bnxt: next ticket and next PSN in one word, see bnxt.hpp
@@ -30,8 +30,7 @@ struct alignas(128) ring_state {
       128) std::uint32_t pending;  // 0: nobody rings; else 1 for the ringer and 1 for each batch since, see ring.hpp
   alignas(128) std::uint64_t published;  // every ticket below was covered by a doorbell; ringer only
   std::uint64_t doorbells;               // doorbells rung; ringer only
-  alignas(128) std::uint32_t reaping;    // 1 while somebody drains completions
-  alignas(128) std::uint64_t completed;  // every ticket below is complete; reaper only
+  alignas(128) std::uint64_t completed;  // every ticket below is complete; and k_reaping, see ring.hpp
   std::uint64_t cq_head;                 // CQEs consumed (rings with a CQ of their own index)
   std::uint64_t cq_rung;                 // last CQ head told to the device
   std::uint64_t cq_doorbells;            // how often it was told by a register
@@ -44,7 +43,9 @@ struct alignas(128) ring_state {
   std::uint64_t bytes;                   // payload bytes posted (statistics)
   std::uint64_t op_errors;               // ops that completed with an error of their own (rings out of order)
 };
-static_assert(sizeof(ring_state) == 8 * 128);
+static_assert(sizeof(ring_state) == 7 * 128);
+// The bit of ring_state::completed that is no part of the count.
+constexpr std::uint64_t k_reaping = std::uint64_t{1} << 63;
 
 struct ring_view {
   ring_state* state;

@@ -50,6 +50,8 @@ XIO_WIRE std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>
 XIO_WIRE std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
 XIO_WIRE std::uint64_t join(std::uint32_t hi, std::uint32_t lo) { return (static_cast<std::uint64_t>(hi) << 32) | lo; }
 
+// Of a WQE: the control segment counts segments by 6 bits.
+constexpr std::uint32_t k_most_blocks = 16;
 XIO_WIRE std::uint32_t blocks(std::uint32_t segments) {
   return (segments + k_segments_per_block - 1) / k_segments_per_block;
 }

@@ -53,7 +53,9 @@ void io_queue::fail(xio_status_t status, std::uint32_t vendor) const {
   std::uint32_t failed = 0;
   gpu::copy(&failed, &state->failed, sizeof failed);
   if (failed != 0) return;
-  gpu::copy(&state->failed_ticket, &state->completed, sizeof state->completed);
+  std::uint64_t completed = 0;
+  gpu::copy(&completed, &state->completed, sizeof completed);
+  gpu::put_value(&state->failed_ticket, completed & ~dev::k_reaping);
   gpu::put_value(&state->vendor, vendor);
   gpu::put_value(&state->failed, static_cast<std::uint32_t>(status));
 }
