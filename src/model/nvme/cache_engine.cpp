@@ -56,6 +56,7 @@ class cache_engine : public file_engine {
   void reap(std::vector<file_job*>& done) override {
     if (shared_.with_helper() != 0) {
       shared_.collect(results_);
+      now_ = {};
       take_results();
       patient_->kick();
     }
@@ -128,12 +129,14 @@ class cache_engine : public file_engine {
 
   void take_results() {
     for (const shared_calls::result& r : results_) {
-      if (r.value == -EOPNOTSUPP && r.flags == RWF_NOWAIT) reads_know_nowait_ = false;
-      const bool over = (r.value != -EOPNOTSUPP || r.flags != RWF_NOWAIT) && r.job->take(r.value);
-      if (over)
+      if (r.value == -EOPNOTSUPP && r.flags == RWF_NOWAIT) {
+        reads_know_nowait_ = false;
+        make(*r.job);
+      } else if (r.job->take(r.value)) {
         done_.push_back(r.job);
-      else
+      } else {
         be_patient(*r.job);
+      }
     }
     results_.clear();
   }
