@@ -44,6 +44,24 @@ class ledger : public file_engine {
   std::vector<file_job*>& taken_;
 };
 
+// Makes plain calls and counts them.
+class counting : public file_engine {
+ public:
+  counting(int fd, std::size_t& jobs) : plain_(xio::model::nvme::make_plain_engine(fd)), jobs_(jobs) {}
+  const char* name() const override { return "counting"; }
+  std::size_t room() const override { return plain_->room(); }
+  void start(file_job& job) override {
+    ++jobs_;
+    plain_->start(job);
+  }
+  void kick() override { plain_->kick(); }
+  void reap(std::vector<file_job*>& done) override { plain_->reap(done); }
+
+ private:
+  std::unique_ptr<file_engine> plain_;
+  std::size_t& jobs_;
+};
+
 class engines : public testing::Test {
  protected:
   engines() {
@@ -167,9 +185,11 @@ TEST_F(engines, what_must_reach_the_medium_is_left_to_the_kernel) {
   EXPECT_EQ(file.read(), contents());
 }
 
-// Each by one of the two, and told once.
+// Each by one of the two, and told once. The kernel may drop the file's pages meanwhile: a test of many milliseconds
+// cannot count on them.
 TEST_F(engines, another_thread_assists_with_many_reads) {
-  const auto e = over_ledger();
+  std::size_t left = 0;
+  const auto e = make_cache_engine(fd, std::make_unique<counting>(fd, left), {.prompt = std::chrono::seconds(100)});
   std::atomic<int> assisted{0};
   std::jthread other([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) assisted += e->assist() ? 1 : 0;
@@ -191,7 +211,7 @@ TEST_F(engines, another_thread_assists_with_many_reads) {
   other.join();
   EXPECT_GE(rounds, 200);
   EXPECT_GE(assisted, 20);
-  EXPECT_TRUE(patient.empty());
+  EXPECT_LT(left, static_cast<std::size_t>(rounds) * k_blocks / 2);
   EXPECT_FALSE(e->assist());
 }
 
