@@ -6,10 +6,10 @@
 // A ring that a software device reads lies in pinned host memory; "done" is the same ops until all are complete, which
 // is the device's speed. A ring that nobody reads may lie in either memory; its entries are checked after each round.
 // latency: one lane posts one op and waits for it. Beside it a GPU and a host thread that pass a number to and fro
-// through pinned host memory, in the same rounds, also after 64 bytes and a release as a queue with a doorbell needs
-// them, and where the host thread reads a file before it answers. RDMA: 8 bytes that travel in the entry; NVMe: reads
-// of 512 bytes of a file in /dev/shm. primitives: what the steps are made of. Medians of the rounds. One PE, no
-// launcher.
+// through pinned host memory, in the same rounds, also with the releases that the ring's entries need, and where the
+// host thread reads a file before it answers: no more than a queue of one thread must do ("its limit"). RDMA: 8 bytes
+// that travel in the entry; NVMe: reads of 512 bytes of a file in /dev/shm. primitives: what the steps are made of.
+// Medians of the rounds. One PE, no launcher.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -143,7 +143,14 @@ class small_file {
   xio::gpu::buffer to_;
 };
 
-enum class turn { word, entry, entry_and_file };
+// What a ring's op must do at least, row by row of the table.
+enum class turn { word, entry, entry_and_record, entry_and_file, turns };
+constexpr unsigned k_kinds_of_turn = static_cast<unsigned>(turn::turns);
+constexpr const char* turn_names[] = {"ping-pong", "ping-pong after 64 bytes and a release",
+                                      "the same after a second release",
+                                      "after one release, and the host reads a file"};
+static_assert(std::size(turn_names) == k_kinds_of_turn);
+constexpr unsigned k_releases[] = {0, 1, 2, 1};
 
 // Answers what the GPU stores with the same, at once or after it has read a file as a drive would.
 class echo {
@@ -171,8 +178,8 @@ class echo {
 double to_and_fro(turn what, const small_file& file) {
   xio::gpu::buffer words(1 << 18, xio::gpu::place::shared), ticks(8, xio::gpu::place::shared);
   const echo host(words.as<std::uint64_t>(), what == turn::entry_and_file ? &file : nullptr);
-  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, what != turn::word, k_turns,
-                  ticks.as<std::uint64_t>()),
+  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, k_releases[static_cast<unsigned>(what)],
+                  k_turns, ticks.as<std::uint64_t>()),
         "the ping-pong's kernel");
   check(*ticks.as<std::uint64_t>() != 0, "the ping-pong's host thread");
   return us(*ticks.as<std::uint64_t>()) / k_turns;
@@ -189,17 +196,16 @@ op_times lone_ops(const ring_target& t, bool split) {
 struct timed_ring {
   const char* name;
   ring_target target;
+  turn limit;
   std::vector<double> whole, part[parts];
 };
 
 void latencies(const settings& s, std::vector<timed_ring> rings) {
-  constexpr turn turns[] = {turn::word, turn::entry, turn::entry_and_file};
-  const char* names[] = {"ping-pong", "ping-pong after 64 bytes and a release", "the same, and the host reads a file"};
   const small_file file;
-  std::vector<double> plain[std::size(turns)];
+  std::vector<double> plain[k_kinds_of_turn];
   for (unsigned i = 0; i <= s.rounds; ++i) {
-    for (std::size_t k = 0; k < std::size(turns); ++k) {
-      const double one = to_and_fro(turns[k], file);
+    for (unsigned k = 0; k < k_kinds_of_turn; ++k) {
+      const double one = to_and_fro(static_cast<turn>(k), file);
       if (i != 0) plain[k].push_back(one);
     }
     for (timed_ring& r : rings) {
@@ -211,12 +217,15 @@ void latencies(const settings& s, std::vector<timed_ring> rings) {
     }
   }
   std::puts(
-      "\n| us | one op | beside the ping-pong | reserve | fill | announce | wait |\n|---|---|---|---|---|---|---|");
+      "\n| us | one op | beside the ping-pong | beside its limit | reserve | fill | announce | wait |\n"
+      "|---|---|---|---|---|---|---|---|");
   const double unit = median(plain[0]);
-  for (std::size_t k = 0; k < std::size(turns); ++k)
-    std::printf("| %s | %.2f | %.2f | | | | |\n", names[k], median(plain[k]), median(plain[k]) / unit);
+  for (unsigned k = 0; k < k_kinds_of_turn; ++k)
+    std::printf("| %s | %.2f | %.2f | | | | | |\n", turn_names[k], median(plain[k]), median(plain[k]) / unit);
   for (const timed_ring& r : rings) {
-    std::printf("| %s | %.2f | %.2f |", r.name, median(r.whole), median(r.whole) / unit);
+    const double whole = median(r.whole);
+    std::printf("| %s | %.2f | %.2f | %.2f |", r.name, whole, whole / unit,
+                whole / median(plain[static_cast<unsigned>(r.limit)]));
     for (const auto& p : r.part) std::printf(" %.2f |", median(p));
     std::puts("");
   }
@@ -269,10 +278,10 @@ int main(int argc, char** argv) try {
     post_to(s, "NVMe", drive.target(), k_drive_depth, k_unread_drive_depth);
   }
   if (s.wants("latency"))
-    latencies(s, {{"RDMA", nic.target(), {}, {}},
-                  {"RDMA without a doorbell record", recordless.target(), {}, {}},
-                  {"RDMA, neutral entries", neutral.target(), {}, {}},
-                  {"NVMe", drive.target(), {}, {}}});
+    latencies(s, {{"RDMA", nic.target(), turn::entry_and_record, {}, {}},
+                  {"RDMA without a doorbell record", recordless.target(), turn::entry, {}, {}},
+                  {"RDMA, neutral entries", neutral.target(), turn::word, {}, {}},
+                  {"NVMe", drive.target(), turn::entry_and_file, {}, {}}});
   if (s.wants("primitives")) primitives(s);
   return 0;
 } catch (const std::exception& e) {

@@ -139,12 +139,13 @@ __device__ void store_line(unsigned char* host, unsigned i) {
   store_entry(host + 4096 + (i & 1023) * 64, e);
 }
 
-__global__ void ping_pong_kernel(u64* ping, const u64* pong, bool queue, unsigned iterations, u64* ticks) {
+__global__ void ping_pong_kernel(u64* ping, const u64* pong, unsigned releases, unsigned iterations, u64* ticks) {
   const u64 start = wall_clock();
   u64 turn = 0;
   for (unsigned i = 1; i <= iterations; ++i) {
-    if (queue) {
+    if (releases != 0) {
       store_line(reinterpret_cast<unsigned char*>(ping), i);
+      if (releases > 1) store<scope::system, order::release>(ping + 128, u64{i});
       store<scope::system, order::release>(ping, u64{i});
     } else {
       store<scope::system, order::relaxed>(ping, u64{i});
@@ -218,8 +219,8 @@ bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_ti
   return ended();
 }
 
-bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, bool queue, unsigned iterations, std::uint64_t* ticks) {
-  hipLaunchKernelGGL(ping_pong_kernel, dim3(1), dim3(1), 0, nullptr, ping, pong, queue, iterations, ticks);
+bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, unsigned releases, unsigned iterations, std::uint64_t* ticks) {
+  hipLaunchKernelGGL(ping_pong_kernel, dim3(1), dim3(1), 0, nullptr, ping, pong, releases, iterations, ticks);
   return ended();
 }
 

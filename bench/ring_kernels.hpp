@@ -43,8 +43,9 @@ bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_ti
 
 // The GPU counts `ping` up, the host answers in `pong`: no more than a post and its completion must do. `ticks` for
 // all.
-// queue: each time after 64 bytes more and a release, as a queue with a doorbell in host memory asks for.
-bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, bool queue, unsigned iterations, std::uint64_t* ticks);
+// releases: 0, the number alone; 1, each time after 64 bytes more and a release, as a queue with a doorbell in host
+// memory asks for; 2, after a word more and a release of its own, too, as a doorbell record asks for.
+bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, unsigned releases, unsigned iterations, std::uint64_t* ticks);
 
 // What a ring's steps are made of, each `iterations` times by one lane: see primitive_names.
 constexpr unsigned k_primitives = 12;
