@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -388,24 +389,81 @@ TEST_F(NicTcp, WrongKey) {
   EXPECT_EQ(theirs_[0], 0x11);
 }
 
-TEST_F(NicTcp, StrangersAreInNobodysWay) {
-  m::card c = far_->introduce();
-  std::uint16_t port;
-  std::memcpy(&port, c.data() + 12, 2);
-  std::vector<int> fds;
-  for (int i = 0; i < 8; ++i) {
+TEST_F(NicTcp, WithoutATimeoutThereIsNoEnd) {
+  close();
+  auto a = settings_of(0), b = settings_of(1);
+  a.connect_timeout = b.connect_timeout = 0ms;
+  open(a, b);
+  for (int i = 0; i < 10; ++i) turn();
+  expect_ok(run({write(0, 0, 8)}));
+}
+
+// Longer than a caller waits at one address.
+TEST_F(NicTcp, TheCalleeStandsStillFirst) {
+  close();
+  auto a = settings_of(0), b = settings_of(1);
+  a.connect_timeout = b.connect_timeout = 30s;
+  open(a, b);
+  ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
+  for (const auto until = clock_type::now() + 4s; clock_type::now() < until;) near_->poll();
+  m::failure how;
+  for (const auto until = clock_type::now() + 20s; !ask_->ended(&how);) {
+    turn();
+    ASSERT_LT(clock_type::now(), until);
+  }
+  expect_ok(how);
+  EXPECT_EQ(theirs_[0], mine_[0]);
+}
+
+TEST_F(NicTcp, NobodyListensAnyMore) {
+  close();
+  auto a = settings_of(0);
+  a.connect_timeout = 30s;
+  open(a, settings_of(1));
+  back_.reset();
+  far_.reset();
+  expect(run({write(0, 0, 8)}, 5s), m::outcome::retry_exceeded, m::rule::link_lost);
+}
+
+class strangers {
+ public:
+  explicit strangers(const m::card& to) { std::memcpy(&port_, to.data() + 12, 2); }
+  ~strangers() {
+    for (const int fd : fds_) ::close(fd);
+  }
+  strangers(const strangers&) = delete;
+  strangers& operator=(const strangers&) = delete;
+
+  void come(const std::string& words) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
-    to.sin_port = htons(port);
+    to.sin_port = htons(port_);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(0, connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to));
-    const std::vector<char> rubbish(static_cast<std::size_t>(i) * 40, static_cast<char>('A' + i));
-    (void)!send(fd, rubbish.data(), rubbish.size(), MSG_NOSIGNAL);
-    fds.push_back(fd);
+    fds_.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(0, connect(fds_.back(), reinterpret_cast<sockaddr*>(&to), sizeof to));
+    (void)!send(fds_.back(), words.data(), words.size(), MSG_NOSIGNAL);
   }
+
+ private:
+  std::uint16_t port_;
+  std::vector<int> fds_;
+};
+
+TEST_F(NicTcp, StrangersAreInNobodysWay) {
+  strangers some(far_->introduce());
+  for (std::size_t i = 0; i < 8; ++i) some.come(std::string(i * 40, static_cast<char>('A' + i)));
   mix(10);
-  for (const int fd : fds) ::close(fd);
+}
+
+// More than there are places for, before anybody else.
+TEST_F(NicTcp, ManySilentStrangersAreInNobodysWay) {
+  close();
+  auto a = settings_of(0);
+  a.connect_timeout = 1s;
+  open(a, settings_of(1));
+  strangers many(far_->introduce());
+  for (int i = 0; i < 80; ++i) many.come("");
+  mix(10);
 }
 
 TEST_F(NicTcp, ToItself) {

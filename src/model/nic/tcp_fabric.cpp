@@ -121,7 +121,9 @@ std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
     link_to_self();
     return links_[pe];
   }
-  auto way = std::make_shared<tcp::link>(pe, clock::now() + settings_.connect_timeout, settings_.faults);
+  const bool ends = settings_.connect_timeout.count() != 0;
+  const auto until = ends ? clock::now() + settings_.connect_timeout : clock::time_point::max();
+  auto way = std::make_shared<tcp::link>(pe, until, settings_.faults);
   if (settings_.pe < pe) {
     const peer& p = peers_[static_cast<std::size_t>(pe)];
     std::vector<tcp::place> places = p.places;
@@ -145,10 +147,15 @@ std::unique_ptr<executor> tcp_fabric::connect(std::uint32_t number, int pe, cons
 
 void tcp_fabric::forget(std::uint32_t number) { pairs_.erase(number); }
 
+// Who comes when all places are taken has that of the oldest who has said nothing yet that only a PE can say.
 void tcp_fabric::accept() {
-  while (visitors_.size() < k_visitors) {
+  for (std::size_t i = 0; i < k_visitors; ++i) {
+    const bool full = visitors_.size() >= k_visitors;
+    const auto oldest = std::find_if(visitors_.begin(), visitors_.end(), [](const auto& v) { return v.is_stranger(); });
+    if (full && oldest == visitors_.end()) return;
     unique_fd fd = tcp::accept_one(listener_.fd.get());
     if (!fd) return;
+    if (full) visitors_.erase(oldest);
     visitors_.emplace_back(settings_.key, std::move(fd), clock::now() + k_visit);
   }
 }
@@ -161,7 +168,7 @@ void tcp_fabric::look_at_visitors() {
       if (const auto way = link_to(static_cast<int>(v->who())); way->waiting())
         way->open(*v);
       else
-        log::warn("PE {} called a second time; refused", v->who());
+        log::warn("PE {} called a second time, or after the time to connect; refused", v->who());
     }
     v = s == tcp::step::pending ? std::next(v) : visitors_.erase(v);
   }

@@ -57,8 +57,9 @@ void link::connect() {
   } else if (s == step::failed) {
     lose(fmt::format("none of its addresses answers as this world's PE {} ({})", pe_, caller_->tried()));
   } else if (clock::now() > until_) {
-    lose(caller_ != nullptr ? fmt::format("it cannot be reached at {}", caller_->tried())
-                            : "it has not called; its log says why");
+    lose(caller_ != nullptr
+             ? fmt::format("it did not answer as this world's PE {} in time at {}", pe_, caller_->tried())
+             : "it has not called; its log says why");
   }
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 // One address: a host that swallows packets must not keep the caller from the next.
 constexpr std::chrono::seconds k_place_patience{3};
+constexpr std::chrono::milliseconds k_between_rounds{100};
 
 }  // namespace
 
@@ -50,6 +51,7 @@ std::string caller::tried() const {
 step caller::next_place() {
   if (fd_) {
     log::debug("PE {} does not answer as itself at {}", them_, places_[at_].text());
+    heard_ = heard_ || greeted_ || clock::now() > until_;
     fd_ = {};
     ++at_;
   }
@@ -60,12 +62,17 @@ step caller::next_place() {
     until_ = clock::now() + k_place_patience;
     if (fd_) return step::pending;
   }
-  return step::failed;
+  if (!heard_) return step::failed;
+  // Silence passes: a process stood still, or had no room for one more visitor.
+  at_ = 0;
+  heard_ = false;
+  until_ = clock::now() + k_between_rounds;
+  return step::pending;
 }
 
 step caller::go_on() {
-  if (!fd_) return next_place();
   if (clock::now() > until_) return next_place();
+  if (!fd_) return step::pending;
   if (!greeted_) {
     const int state = call_state(fd_.get());
     if (state == 0) return step::pending;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a connection comes to be: who calls goes through the callee's addresses until one proves to be it, who is called
-// takes proofs. Both in steps that never wait. A stranger gets no further than the first message that it cannot make.
+// How a connection comes to be: who calls goes through the callee's addresses, again and again, until one proves to be
+// it, who is called takes proofs. Both in steps that never wait. A stranger gets no further than the first message that
+// it cannot make.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -28,6 +29,7 @@ bool send_short(int fd, const void* from, std::size_t bytes);
 class caller {
  public:
   caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target, std::vector<place> places);
+  // Failed: nobody listens at any of the addresses.
   step go_on();
   // After `done`.
   unique_fd take(seal& out, seal& in);
@@ -42,7 +44,8 @@ class caller {
   std::size_t at_ = 0;
   unique_fd fd_;
   bool greeted_ = false;
-  clock::time_point until_{};
+  bool heard_ = false;         // one of this round's addresses was more than refused
+  clock::time_point until_{};  // of an address, or of the rest between rounds
   hello hello_{};
   answer answer_{};
   short_message incoming_;
@@ -53,6 +56,7 @@ class visitor {
   visitor(const tcp_key& key, unique_fd fd, clock::time_point until) : key_(key), fd_(std::move(fd)), until_(until) {}
   // Failed: not for this NIC, or no proof.
   step go_on(std::uint32_t me, const identity& mine);
+  bool is_stranger() const { return !answered_; }  // as far as is known
   std::uint32_t who() const { return hello_.caller; }
   unique_fd take(seal& out, seal& in);
 

@@ -27,7 +27,7 @@ struct tcp_settings {
   std::chrono::microseconds ack_timeout{250'000};
   unsigned retries = 7;
   unsigned rnr_retries = 7;  // 7: for ever, as in InfiniBand
-  std::chrono::milliseconds connect_timeout{30'000};
+  std::chrono::milliseconds connect_timeout{30'000};  // 0 waits for ever
   immediate_taker take;            // none: no receive is ever posted
   frame_faults* faults = nullptr;  // outlives the fabric
 };
