@@ -47,6 +47,37 @@ void barriers(const rig::team& t) {
   rig::expect(bad.get()[0] == 0, "barrier by a %s: step %d failed", rig::k_scope_names[S], bad.get()[0]);
 }
 
+// --- Barriers by several queues ----------------------------------------------------------------------
+
+constexpr size_t k_backlog = 2 << 20;
+
+// PE 0's first flag waits behind its puts, and the next two overtake it by another ctx's queue. PE 1 comes to the last
+// of the three when the first flag has landed, which must not be later than the others.
+__global__ void overtaken(xio_ctx_t ctx, unsigned char* to, const unsigned char* from, uint64_t* marker, int me,
+                          int* bad) {
+  xio_ctx_t own{};
+  if (xio_wg_ctx_create(ctx, &own) != XIO_OK) *bad = 1;
+  if (me == 0)
+    for (int i = 0; i < 200; ++i) xio_put_nbi(ctx, to, from, k_backlog, 1);
+  if (xio_sync_all(me == 0 ? ctx : own) != XIO_OK) *bad = 2;
+  if (me == 0 && xio_p(ctx, marker, uint64_t{1}, 1) != XIO_OK) *bad = 3;
+  if (xio_sync_all(own) != XIO_OK) *bad = 4;
+  if (me == 1 && xio_wait_until(ctx, marker, XIO_CMP_EQ, 1) != XIO_OK) *bad = 5;
+  if (xio_sync_all(own) != XIO_OK) *bad = 6;
+  if (xio_wg_ctx_destroy(ctx, &own) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 7;
+}
+
+void barriers_by_several_queues(const rig::team& t) {
+  auto* to = t.symmetric<unsigned char>(k_backlog);
+  auto* from = t.symmetric<unsigned char>(k_backlog);
+  auto* marker = t.symmetric<uint64_t>(1);
+  const rig::device_array<int> bad(1);
+  t.barrier();
+  if (t.n > 1) RUN(overtaken, 1, 1, t.ctx, to, from, marker, t.me, bad.data());
+  rig::expect(bad.get()[0] == 0, "a barrier whose flag was overtaken: step %d failed", bad.get()[0]);
+  t.barrier();
+}
+
 // --- wait_until, test --------------------------------------------------------------------------------
 
 constexpr size_t k_words = 8;
@@ -232,6 +263,7 @@ int main() {
   barriers<rig::thread>(t);
   barriers<rig::wave>(t);
   barriers<rig::workgroup>(t);
+  barriers_by_several_queues(t);
   wait_family<int>(t, "int");
   wait_family<uint64_t>(t, "uint64_t");
   workgroup_contexts(t);

@@ -165,7 +165,10 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
     failure = ring_failure(*ring);
     return failure != XIO_OK;
   });
-  return failure != XIO_OK ? failure : status;
+  if (failure != XIO_OK || status != XIO_OK || ring == nullptr) return failure != XIO_OK ? failure : status;
+  // The next barrier's flag may go by another queue. This one, held up behind what was posted before it, must not come
+  // later and put its number over that one's.
+  return wait_request(ctx_of(ctx), p.request);
 }
 
 // The number of the barrier that was last. One thread of a PE at a time is in one, so counting needs no
