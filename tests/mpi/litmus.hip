@@ -31,15 +31,20 @@ __device__ inline bool turn_over(xio_ctx_t ctx, board* b, const players& p, uint
 enum flag_kind { by_p, by_put, by_atomic, by_signal };
 constexpr const char* k_flag_names[] = {"xio_p", "put", "atomic", "signal"};
 
-// message passing: put data; fence; flag. Who sees the flag sees the data.
-__global__ void message_passing(xio_ctx_t ctx, board* b, uint64_t* out, uint32_t words, int kind, bool one_pe,
-                                players p, uint32_t* wrong, int* bad) {
+// message passing: put data; fence, or wait for the put; flag. Who sees the flag sees the data.
+__global__ void message_passing(xio_ctx_t ctx, board* b, uint64_t* out, uint32_t words, int kind, players p,
+                                uint32_t* wrong, int* bad) {
   for (uint64_t turn = 1; turn <= p.turns; ++turn) {
     for (uint32_t i = 0; i < words; ++i) out[i] = turn * 1000 + i;
     out[k_words] = turn;
-    xio_put_nbi(ctx, b->data, out, words * sizeof *out, p.right);
-    if ((one_pe ? xio_fence_pe(ctx, p.right) : xio_fence(ctx)) != XIO_OK) *bad = 1;
+    const xio_req_t sent = xio_put_nbi(ctx, b->data, out, words * sizeof *out, p.right);
     xio_status_t status = XIO_OK;
+    if (turn % 2 == 0 && kind != by_put) {
+      status = xio_wait(ctx, sent);
+    } else {
+      status = kind == by_put ? xio_fence_pe(ctx, p.right) : xio_fence(ctx);
+    }
+    if (status != XIO_OK) *bad = 1;
     if (kind == by_p) status = xio_p(ctx, &b->flag, turn, p.right);
     if (kind == by_put) status = xio_put(ctx, &b->flag, out + k_words, sizeof *out, p.right);
     if (kind == by_atomic) status = xio_atomic_add(ctx, &b->flag, 1, p.right);
@@ -171,7 +176,7 @@ void all(const rig::team& t, const char* how) {
       clear(t, b);
       const rig::device_array<uint32_t> wrong(1);
       const rig::device_array<int> bad(1);
-      RUN(message_passing, 1, 1, t.ctx, b, out, words, kind, kind == by_put, p, wrong.data(), bad.data());
+      RUN(message_passing, 1, 1, t.ctx, b, out, words, kind, p, wrong.data(), bad.data());
       t.barrier();
       rig::expect(bad.get()[0] == 0, "message passing (%s), %u words, flag by %s: step %d failed", how, words,
                   k_flag_names[kind], bad.get()[0]);

@@ -104,6 +104,14 @@ XIO_DEVICE xio_status_t quiet(const Group& g, const xio_ctx_t& ctx) {
   return by_leader(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
 }
 
+// Of a request that is over: what it stands for is complete.
+XIO_DEVICE xio_status_t complete_request(const ctx_view& c, xio_req_t request) {
+  if (request != 0) return hdp_flush_for(c, request);
+  // A flag that the caller sends next may be a relaxed store.
+  fence<scope::system, order::release>();
+  return XIO_OK;
+}
+
 // --- Barrier -----------------------------------------------------------------------------------------
 
 // The ring that the flags to a PE travel on, or null.
@@ -241,20 +249,26 @@ XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
   return xio::dev::quiet_peer(*c, c->peers[pe]);
 }
 
-// Waits for one op. XIO_OK for the request 0. XIO_ERR_ARG for what is no request of this ctx.
+// Waits for one op. XIO_ERR_ARG for what no op of this ctx can have answered; requests of another ctx are not told from
+// its own where the numbers fit. The request 0 says that loads and stores have done it all: XIO_OK, and the caller's
+// stores come before what it sends from now on.
 XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const xio_status_t status = xio::dev::wait_request(xio::dev::ctx_of(ctx), request);
-  return status != XIO_OK ? status : xio::dev::hdp_flush_for(xio::dev::ctx_of(ctx), request);
+  return status != XIO_OK ? status : xio::dev::complete_request(xio::dev::ctx_of(ctx), request);
 }
 // XIO_OK, XIO_PENDING or the op's failure.
 XIO_DEVICE xio_status_t xio_test(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const xio_status_t status = xio::dev::test_request(xio::dev::ctx_of(ctx), request);
-  return status != XIO_OK ? status : xio::dev::hdp_flush_for(xio::dev::ctx_of(ctx), request);
+  return status != XIO_OK ? status : xio::dev::complete_request(xio::dev::ctx_of(ctx), request);
 }
-// Waits until the source of a put or write may be reused. The engines of today say that when the op is complete.
-XIO_DEVICE xio_status_t xio_flush(const xio_ctx_t& ctx, xio_req_t request) { return xio_wait(ctx, request); }
+// Waits until the source of a put or write may be reused: for nothing where loads and stores have read it, else until
+// the op is complete, for the engines of today say no more than that.
+XIO_DEVICE xio_status_t xio_flush(const xio_ctx_t& ctx, xio_req_t request) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  return request == 0 ? XIO_OK : xio_wait(ctx, request);
+}
 
 // --- Everybody ---------------------------------------------------------------------------------------
 
