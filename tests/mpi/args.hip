@@ -14,6 +14,7 @@ constexpr size_t k_foreign = 512;
 struct place {
   unsigned char *sym, *local, *foreign;  // symmetric; symmetric source; device memory that is not symmetric
   size_t heap_left;                      // bytes from sym to the end of the heap
+  size_t endless;                        // ~0, which compilers would warn of
   uint64_t* word;
   int n;
 };
@@ -56,7 +57,7 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   // 12: leaving the heap, at its end, at its start, and around the address space
   mistake(xio_put(ctx, p.sym, p.local, p.heap_left + 1, 0), XIO_ERR_NOT_SYMMETRIC);
   mistake(xio_put(ctx, p.sym + p.heap_left, p.local, 1, 0), XIO_ERR_NOT_SYMMETRIC);
-  mistake(xio_get(ctx, p.local, p.sym, ~size_t{0}, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_get(ctx, p.local, p.sym, p.endless, 0), XIO_ERR_NOT_SYMMETRIC);
   mistake(xio_put(ctx, xio::dev::ctx_of(ctx).world->heap, p.local, 8, 0), XIO_ERR_NOT_SYMMETRIC);
   // 16: requests of refused ops
   request(xio_put_nbi(ctx, p.sym, p.local, 8, p.n), XIO_ERR_PE);
@@ -66,22 +67,27 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   same(xio_wait(ctx, xio_req_t{0x7000} << 48), XIO_ERR_ARG);
   same(xio_test(ctx, (xio_req_t{0x8001} << 48) + 5), XIO_ERR_ARG);
   same(xio_wait(ctx, 0), XIO_OK);
-  // 22: signals
+  // Of a ring that is there, if any, and a ticket that it has not given: refused at once, and it goes on.
+  same(xio_wait(ctx, (xio_req_t{1} << 48) + 1000000), XIO_ERR_ARG);
+  same(xio_test(ctx, (xio_req_t{1} << 48) + 1000000), XIO_ERR_ARG);
+  xio_g(ctx, p.word, p.n - 1);
+  same(xio_quiet(ctx), XIO_OK);
+  // 25: signals
   mistake(xio_signal_op(ctx, p.word, 1, 2, 0), XIO_ERR_ARG);
   mistake(xio_signal_op(ctx, odd, 1, XIO_SIGNAL_ADD, 0), XIO_ERR_ARG);
   mistake(xio_put_signal(ctx, p.sym, p.local, 8, odd, 1, XIO_SIGNAL_SET, 0), XIO_ERR_ARG);
-  // 25: scalars and atomics
+  // 28: scalars and atomics
   mistake(xio_p(ctx, odd, 1, 0), XIO_ERR_ARG);
   mistake(xio_p(ctx, p.word, 1, p.n), XIO_ERR_PE);
   mistake(xio_atomic_add(ctx, odd, 1, 0), XIO_ERR_ARG);
   mistake(xio_atomic_set(ctx, reinterpret_cast<uint64_t*>(p.foreign), 1, 0), XIO_ERR_NOT_SYMMETRIC);
-  // 29: fetching forms have no status of their own
+  // 32: fetching forms have no status of their own
   if (xio_g(ctx, p.word, -5) != 0) *bad = 1000;
   same(xio_quiet(ctx), XIO_ERR_PE);
   if (xio_atomic_fetch_add(ctx, odd, 1, 0) != 0) *bad = 1001;
   same(xio_quiet(ctx), XIO_ERR_ARG);
   same(xio_quiet(ctx), XIO_OK);
-  // 32: strides and tiles
+  // 35: strides and tiles
   const auto* from = reinterpret_cast<const uint64_t*>(p.local);
   mistake(xio_iput(ctx, p.word, from, 0, 1, 4, 0), XIO_ERR_ARG);
   mistake(xio_iput(ctx, p.word, from, 1, -1, 4, 0), XIO_ERR_ARG);
@@ -90,16 +96,17 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   mistake(xio_put_2d(ctx, p.sym, 7, p.local, 8, 8, 2, 0), XIO_ERR_ARG);
   mistake(xio_put_2d(ctx, p.sym, 8, p.local, 7, 8, 2, 0), XIO_ERR_ARG);
   mistake(xio_put_2d(ctx, p.sym, ~size_t{0}, p.local, 8, 8, 3, 0), XIO_ERR_ARG);
-  // 39: PE of fence and quiet
+  mistake(xio_put_2d(ctx, p.sym, 8, p.local, size_t{1} << 63, 8, 3, 0), XIO_ERR_ARG);
+  // 43: PE of fence and quiet
   mistake(xio_fence_pe(ctx, p.n), XIO_ERR_PE);
   mistake(xio_quiet_pe(ctx, -1), XIO_ERR_PE);
-  // 41: no ctx at all
+  // 45: no ctx at all
   const xio_ctx_t none{};
   same(xio_put(none, p.sym, p.local, 8, 0), XIO_ERR_STATE);
   same(xio_quiet(none), XIO_ERR_STATE);
   same(xio_barrier_all(none), XIO_ERR_STATE);
   if (xio_g(none, p.word, 0) != 0 || xio_my_pe(none) != -1 || xio_ptr(none, p.sym, 0) != nullptr) *bad = 1002;
-  // 44: the first mistake is the one that quiet tells
+  // 48: the first mistake is the one that quiet tells
   xio_put(ctx, p.sym, p.local, 8, p.n);
   xio_put(ctx, p.foreign, p.local, 8, 0);
   same(xio_quiet(ctx), XIO_ERR_PE);
@@ -164,6 +171,7 @@ int main() {
   xio::dev::ctx_view c;
   MUST(hipMemcpy(&c, t.ctx.view, sizeof c, hipMemcpyDeviceToHost));
   MUST(hipMemcpy(&w, c.world, sizeof w, hipMemcpyDeviceToHost));
+  p.endless = ~size_t{0};
   p.heap_left = static_cast<size_t>(w.heap + w.heap_bytes - p.sym);
 
   const std::vector<unsigned char> poison(k_bytes, rig::k_poison);

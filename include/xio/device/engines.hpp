@@ -35,9 +35,10 @@ XIO_OUT_OF_LINE xio_status_t test_request(const ctx_view& c, xio_req_t request) 
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
   if (r == nullptr) return XIO_ERR_ARG;
+  u64 ticket;
+  if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
   reap_ring(*r);
-  const xio_status_t status =
-      r->kind == ring_kind::nvme ? storage_test(*r, request) : ring_test(*r, request_ticket(*r, request));
+  const xio_status_t status = r->kind == ring_kind::nvme ? storage_test(*r, request) : ring_test(*r, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
   return status;
 }
@@ -48,7 +49,8 @@ XIO_OUT_OF_LINE xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
   const ring_view* r = request_ring(c, request);
   if (r == nullptr) return XIO_ERR_ARG;
   if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
-  const u64 ticket = request_ticket(*r, request);
+  u64 ticket;
+  if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
   if (rdma::is_nic(r->kind)) return rdma::wait_below(*r, ticket + 1, *c.world);
   return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
 }

@@ -54,11 +54,19 @@ XIO_DEVICE const ring_view* request_ring(const ctx_view& c, xio_req_t request) {
   return s.live != 0 && queue < s.queue_count ? &s.queues[queue] : nullptr;
 }
 
-// The 64-bit ticket (the last, of a split transfer), rebuilt from the ring's newest.
-XIO_DEVICE u64 request_ticket(const ring_view& r, xio_req_t request) {
+// The 64-bit ticket (the last, of a split transfer), rebuilt from the ring's newest. False: the ring has given no such
+// ticket. The request is another ring's then, as that of a storage that was in this one's place.
+XIO_DEVICE bool find_ticket(const ring_view& r, xio_req_t request, u64* ticket) {
   const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
-  const u64 age = (issued - request) & (is_storage_request(request) ? k_storage_ticket_mask : k_ticket_mask);
-  return issued - age;
+  const u64 mask = is_storage_request(request) ? k_storage_ticket_mask : k_ticket_mask;
+  const u64 age = (issued - request) & mask;
+  *ticket = issued - age;
+  return age - 1 < mask / 2;
+}
+XIO_DEVICE u64 request_ticket(const ring_view& r, xio_req_t request) {
+  u64 ticket;
+  find_ticket(r, request, &ticket);
+  return ticket;
 }
 
 }  // namespace xio::dev

@@ -133,7 +133,9 @@ XIO_DEVICE xio_status_t xio_sdma_flush(xio_sdma_queue_t queue, xio_req_t request
   if (q == nullptr) return XIO_ERR_STATE;
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
-  return ring_wait_below<sdma_codec>(q->ring, request_ticket(q->ring, request) + 1, *q->world);
+  u64 ticket;
+  if (!find_ticket(q->ring, request, &ticket)) return XIO_ERR_ARG;
+  return ring_wait_below<sdma_codec>(q->ring, ticket + 1, *q->world);
 }
 
 // XIO_OK, XIO_PENDING or the op's failure.
@@ -143,8 +145,10 @@ XIO_DEVICE xio_status_t xio_sdma_test(xio_sdma_queue_t queue, xio_req_t request)
   if (q == nullptr) return XIO_ERR_STATE;
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
+  u64 ticket;
+  if (!find_ticket(q->ring, request, &ticket)) return XIO_ERR_ARG;
   ring_reap<sdma_codec>(q->ring);
-  const xio_status_t status = ring_test(q->ring, request_ticket(q->ring, request));
+  const xio_status_t status = ring_test(q->ring, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
   return status;
 }

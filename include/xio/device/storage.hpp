@@ -259,19 +259,14 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op
   return status == XIO_OK ? status : ctx_fail(c, status);
 }
 
-// A request of a storage that was closed may name one that came into its place, whose tickets are not that far yet.
-XIO_DEVICE bool was_issued(const ring_view& r, u64 ticket) {
-  return ticket < load<scope::agent, order::relaxed>(&r.state->issued);
-}
-
 XIO_DEVICE xio_status_t storage_wait(const ring_view& r, const world_view& w, xio_req_t request) {
-  const u64 last = request_ticket(r, request);
-  return was_issued(r, last) ? nvme_codec::wait(r, w, last, request_commands(request)) : XIO_ERR_ARG;
+  u64 last;
+  return find_ticket(r, request, &last) ? nvme_codec::wait(r, w, last, request_commands(request)) : XIO_ERR_ARG;
 }
 
 XIO_DEVICE xio_status_t storage_test(const ring_view& r, xio_req_t request) {
-  const u64 last = request_ticket(r, request);
-  return was_issued(r, last) ? nvme_codec::test(r, last, request_commands(request)) : XIO_ERR_ARG;
+  u64 last;
+  return find_ticket(r, request, &last) ? nvme_codec::test(r, last, request_commands(request)) : XIO_ERR_ARG;
 }
 
 // SCT<<8 | SC of the first command of a request that failed, 0 if none did.
