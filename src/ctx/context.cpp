@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "ctx/ctx_value.hpp"
 #include "ctx/rings.hpp"
+#include "xio/device/request.hpp"
 
 namespace xio {
 
@@ -34,6 +35,12 @@ context::context(const ctx_choice& choice, route_plan plan, dev::world_view* wor
     rings_per_lane_ += w.uses(dev::route::rdma) ? choice_.queues : 0;
     rings_per_lane_ += w.uses(dev::route::sdma) ? choice_.copy_queues : 0;
   }
+  // Requests name a ring by 15 bits.
+  if (rings_per_lane_ > dev::k_storage_ring_base)
+    fail(XIO_ERR_CONFIG,
+         "a ctx would have {} queues to {} PEs and can have {}; give it fewer for each by XIO_RDMA_QUEUES or "
+         "XIO_SDMA_QUEUES",
+         rings_per_lane_, plan_.to.size(), dev::k_storage_ring_base);
 }
 
 context::~context() {
@@ -231,9 +238,10 @@ bool context::device_error(xio_error_info_t& info) const {
 std::uint32_t context::storages_used() const {
   std::uint32_t all = 0;
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
-    std::uint32_t bits = 0;
-    gpu::copy(&bits, &view()[lane].storages_used, sizeof bits);
-    all |= bits;
+    // The bits outlive the storages: kernels set them beside each other.
+    std::uint32_t errors[dev::k_max_storages];
+    gpu::copy(errors, &view()[lane].storage_errors, sizeof errors);
+    for (std::uint32_t slot = 0; slot < dev::k_max_storages; ++slot) all |= (errors[slot] != 0 ? 1u : 0u) << slot;
   }
   return all;
 }

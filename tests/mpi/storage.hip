@@ -105,6 +105,12 @@ __global__ void leave_reads(xio_ctx_t ctx, xio_storage_t s, unsigned char* memor
     xio_read_nbi(ctx, memory + threadIdx.x * bytes, s, (i * blockDim.x + threadIdx.x) * bytes, bytes);
 }
 
+// A comparison that finds a difference.
+__global__ void fail_once(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, int* status) {
+  *status = xio_wait(ctx, xio_compare_nbi(ctx, memory, s, 0, 512));
+}
+__global__ void just_quiet(xio_ctx_t ctx, int* status) { *status = xio_quiet(ctx); }
+
 constexpr size_t k_memory = 24u << 20;
 
 class bench {
@@ -412,6 +418,31 @@ void outlived(rig::team& t, unsigned char* memory, const std::string& directory)
   one.run(b, {{op_write, 0, 0, 0, 4096}}, false, true, "in its place");
 }
 
+// What fails on a storage is no matter of a ctx that posted to another one, which had its place before.
+void taken_over(rig::team& t, unsigned char* memory, const std::string& directory) {
+  trial one(t, memory);
+  one.fill(4000);
+  {
+    bench first(t, directory, 1, 0, 64u << 10, 1, 16);
+    one.run(first, {{op_write, 0, 0, 0, 4096}}, false, true, "before its place is taken over");
+  }
+  bench second(t, directory, 1, 0, 64u << 10, 1, 16);
+  rig::team::write(memory, std::vector<unsigned char>(512, 1));
+  xio_ctx_t other{};
+  MUST(xio_ctx_create(t.world(), nullptr, &other));
+  const rig::device_array<int> status(1);
+  RUN(fail_once, 1, 1, other, second.storage, memory, status.data());
+  rig::expect(status.get()[0] == XIO_ERR_STORAGE, "another ctx's comparison: status %d", status.get()[0]);
+  xio_error_info_t info{};
+  MUST(xio_ctx_error(t.world(), other, &info));
+  rig::expect_status(info.status, XIO_ERR_STORAGE, "the ctx that compared");
+  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  rig::expect_status(info.status, XIO_OK, "the ctx that used what was there before");
+  RUN(just_quiet, 1, 1, t.ctx, status.data());
+  rig::expect(status.get()[0] == XIO_OK, "its quiet: status %d", status.get()[0]);
+  MUST(xio_ctx_destroy(t.world(), other));
+}
+
 // What doorbells cost: 64 lanes in step on a queue of 64.
 void doorbells(rig::team& t, unsigned char* memory, const std::string& directory) {
   bench b(t, directory, 1, 0, 4u << 20, 1, 64);
@@ -457,6 +488,7 @@ int main(int argc, char** argv) {
   refusals(t, memory, argv[1]);
   unequal(t, memory, argv[1]);
   outlived(t, memory, argv[1]);
+  taken_over(t, memory, argv[1]);
   doorbells(t, memory, argv[1]);
   closed_with_work(t, memory, argv[1]);
   return rig::verdict("storage", t, false);

@@ -291,7 +291,10 @@ XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, wire::nvme::opcod
 XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
   xio_status_t status = XIO_OK;
   for (u32 left = load<scope::agent, order::relaxed>(&c.storages_used); left != 0; left &= left - 1) {
-    const storage_view& s = c.world->storages[lowest_bit(left)];
+    const u32 slot = lowest_bit(left);
+    const storage_view& s = c.world->storages[slot];
+    // What was closed may have left its slot to a storage that this ctx has nothing to do with.
+    if (load<scope::agent, order::relaxed>(&c.storage_errors[slot]) == 0) continue;
     if (load<scope::system, order::relaxed>(&s.live) == 0) continue;
     const xio_status_t one = quiet_queues_of(c, s);
     if (status == XIO_OK) status = one;
