@@ -34,7 +34,9 @@ struct ledger {
   int count = 0;
   bool no_doorbell = false;
   gpu::place ring_place = gpu::place::shared;
+  std::map<std::uint64_t, dev::ring_view> views;  // of queues whose engine is still at work when they go
   std::uint64_t words[64] = {};
+  dev::ring_state last_state{};
 
   void step(const char* name) {
     calls.emplace_back(name);
@@ -75,6 +77,11 @@ class fake_driver final : public kfd_driver {
     return {id, l_.no_doorbell ? nullptr : &l_.words[2 * (id - 100)], &l_.words[2 * (id - 100) + 1]};
   }
   void destroy_queue(std::uint64_t id) noexcept override {
+    // The last fence of what a kernel left under way.
+    if (const auto at_work = l_.views.find(id); at_work != l_.views.end()) {
+      *reinterpret_cast<volatile std::uint32_t*>(at_work->second.completion) = at_work->second.depth;
+      gpu::copy(&l_.last_state, at_work->second.state, sizeof l_.last_state);
+    }
     EXPECT_EQ(l_.queues.erase(id), 1u);
     l_.calls.emplace_back("destroy");
   }
@@ -124,6 +131,17 @@ TEST(sdma_kfd, a_queue_is_made_of_the_drivers_parts_and_goes_back) {
   own.reset(), far.reset(), q.reset();
   EXPECT_TRUE(l.rings.empty() && l.queues.empty());
   EXPECT_EQ(l.calls.back(), "close");
+}
+
+// AddressSanitizer sees what is written to that has gone.
+TEST(sdma_kfd, an_engine_at_work_ends_before_what_it_writes_to_goes) {
+  ledger l;
+  auto e = open_fake(l);
+  auto q = e->create_queue({depth(), 0, -1, 0, false});
+  l.views[100] = q->view();
+  q.reset();
+  EXPECT_EQ(l.calls.back(), "free");
+  EXPECT_EQ(l.last_state.credits, static_cast<std::int64_t>(depth()));
 }
 
 TEST(sdma_kfd, whatever_fails_everything_goes_back) {

@@ -53,11 +53,18 @@ class user_queue {
     }
   }
   ~user_queue() {
-    device_->driver->destroy_queue(queue_.id);
+    stop();
     release();
   }
   user_queue(const user_queue&) = delete;
   user_queue& operator=(const user_queue&) = delete;
+
+  // The engine does nothing of it any more.
+  void stop() noexcept {
+    if (stopped_) return;
+    stopped_ = true;
+    device_->driver->destroy_queue(queue_.id);
+  }
 
   queue_parts parts() const { return {static_cast<unsigned char*>(ring_), queue_.wptr, queue_.doorbell}; }
   std::uint32_t id() const { return static_cast<std::uint32_t>(queue_.id); }
@@ -75,6 +82,7 @@ class user_queue {
   engine_choice choice_{};
   void* ring_ = nullptr;
   kfd_queue queue_{};
+  bool stopped_ = false;
 };
 
 class kfd_copy_queue final : public queue {
@@ -82,6 +90,8 @@ class kfd_copy_queue final : public queue {
   kfd_copy_queue(const std::shared_ptr<device>& d, const link_facts& link, const queue_request& request)
       : user_(d, link, request.which, std::size_t{request.depth} * dev::k_sdma_slot_bytes),
         buffers_(request, user_.style(), user_.parts()) {}
+  // Before what the engine writes to goes: a kernel may have left ops under way.
+  ~kfd_copy_queue() override { user_.stop(); }
 
   dev::ring_view view() const override {
     dev::ring_view v = buffers_.view();
