@@ -106,7 +106,7 @@ void engines::reach(dev::region_view& row) {
       adopt_bus(row, c.space(), bus);
     }
   } catch (...) {
-    while (mapped-- > 0) quietly([&] { controllers_[mapped]->unmap(start(row)); });
+    while (mapped-- > 0) quietly([&] { controllers_[mapped]->unmap(start(row), row.bytes); });
     if (copied) quietly([&] { sdma_->unmap(start(row)); });
     if (keyed) quietly([&] { rdma_->unregister_memory(start(row)); });
     throw;
@@ -114,7 +114,7 @@ void engines::reach(dev::region_view& row) {
 }
 
 void engines::unreach(dev::region_view& row) noexcept {
-  for (nvme::controller* c : controllers_) quietly([&] { c->unmap(start(row)); });
+  for (nvme::controller* c : controllers_) quietly([&] { c->unmap(start(row), row.bytes); });
   if (sdma_ != nullptr) quietly([&] { sdma_->unmap(start(row)); });
   if (rdma_ != nullptr) quietly([&] { rdma_->unregister_memory(start(row)); });
 }
@@ -186,14 +186,14 @@ xio_mem_cache_stats_t engines::cache_stats() const {
 
 void engines::attach(nvme::controller& c) {
   const std::lock_guard hold(lock_);
-  std::vector<void*> mapped;
+  std::vector<dev::region_view*> mapped;
   const bool first =
       std::none_of(controllers_.begin(), controllers_.end(), [&](auto* other) { return other->space() == c.space(); });
   const auto map = [&](dev::region_view& known) {
     // Without another controller there no one holds an older address.
     if (first) known.bus[static_cast<std::uint32_t>(c.space())] = 0;
     const std::uint64_t bus = c.map(start(known), known.bytes);
-    mapped.push_back(start(known));
+    mapped.push_back(&known);
     adopt_bus(known, c.space(), bus);
   };
   try {
@@ -201,7 +201,7 @@ void engines::attach(nvme::controller& c) {
     known_.each([&](auto& s) { map(s.known); });
     for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) show_row(i);
   } catch (...) {
-    for (void* base : mapped) quietly([&] { c.unmap(base); });
+    for (dev::region_view* row : mapped) quietly([&] { c.unmap(start(*row), row->bytes); });
     throw;
   }
   controllers_.push_back(&c);
@@ -210,8 +210,9 @@ void engines::attach(nvme::controller& c) {
 void engines::detach(nvme::controller& c) {
   const std::lock_guard hold(lock_);
   std::erase(controllers_, &c);
-  quietly([&] { c.unmap(start(regions_.row(0))); });
-  known_.each([&](auto& s) { quietly([&] { c.unmap(start(s.known)); }); });
+  const auto unmap = [&](dev::region_view& known) { quietly([&] { c.unmap(start(known), known.bytes); }); };
+  unmap(regions_.row(0));
+  known_.each([&](auto& s) { unmap(s.known); });
 }
 
 }  // namespace xio

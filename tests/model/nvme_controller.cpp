@@ -50,7 +50,7 @@ class bench : public nvme::bus {
   std::uint64_t map_queue(void* base, std::size_t bytes) override {
     return device_->dma().add(base, bytes, model::nvme::dma_map::memory::host);
   }
-  void unmap_queue(void* base) override { device_->dma().remove(base); }
+  void unmap_queue(void* base, std::size_t) override { device_->dma().remove(base); }
 
   void put(const w::sqe& command) {
     sq_->as<w::sqe>()[tail_] = command;

@@ -50,7 +50,7 @@ class any_drive : public nvme::bus {
   std::uint64_t map_queue(void* base, std::size_t bytes) override {
     return device_->dma().add(base, bytes, model::nvme::dma_map::memory::host);
   }
-  void unmap_queue(void* base) override { device_->dma().remove(base); }
+  void unmap_queue(void* base, std::size_t) override { device_->dma().remove(base); }
 
  private:
   scratch_file scratch_;

@@ -466,25 +466,29 @@ TEST_P(space, maps_what_is_the_same_once) {
   EXPECT_EQ(s.map(memory + 100, 5000), first);
   EXPECT_EQ(count(map_request()), 1);
   EXPECT_NE(s.map(memory + 100, 200), first);
-  s.unmap(memory + 100);  // the shortest
-  s.unmap(memory + 100);
+  // The longer one, by one of its two users and then by the other: the shorter one stays.
+  s.unmap(memory + 100, 5000);
+  EXPECT_EQ(count(unmap_request()), 0);
+  s.unmap(memory + 100, 5000);
   EXPECT_EQ(count(unmap_request()), 1);
-  s.unmap(memory + 100);
-  EXPECT_EQ(count(unmap_request()), 2);
-  s.unmap(memory + 100);  // once more than mapped
+  s.unmap(memory + 100, 5000);  // once more than mapped
+  EXPECT_EQ(count(unmap_request()), 1);
+  EXPECT_EQ(s.map(memory + 100, 5000), first);
+  EXPECT_EQ(count(map_request()), 3);
+  s.unmap(memory + 100, 200);
   EXPECT_EQ(count(unmap_request()), 2);
 }
 
 TEST_P(space, gives_addresses_back_and_keeps_those_that_the_kernel_holds) {
   const std::uint64_t address = s.map(memory, 4096);
-  s.unmap(memory);
+  s.unmap(memory, 4096);
   const auto map = k.answers[map_request()];
   k.refuse(map_request(), EFAULT);
   refusal(XIO_ERR_IO, [&] { s.map(memory, 4096); });
   k.answers[map_request()] = map;
   EXPECT_EQ(s.map(memory, 4096), address);
   k.refuse(unmap_request(), EIO);
-  s.unmap(memory);
+  s.unmap(memory, 4096);
   EXPECT_NE(s.map(memory, 4096), address);
 }
 

@@ -31,16 +31,16 @@ void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
 
 }  // namespace
 
-drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where) : bus_(b) {
-  const std::size_t whole = (bytes + k_page - 1) / k_page * k_page;
-  base_ = bus_.lend(whole);
+drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where)
+    : bus_(b), bytes_((bytes + k_page - 1) / k_page * k_page) {
+  base_ = bus_.lend(bytes_);
   lent_ = base_ != nullptr;
   if (!lent_) {
-    memory_ = gpu::buffer(whole, where, k_page);
+    memory_ = gpu::buffer(bytes_, where, k_page);
     base_ = memory_.data();
   }
   try {
-    address_ = bus_.map_queue(base_, whole);
+    address_ = bus_.map_queue(base_, bytes_);
   } catch (...) {
     if (lent_) bus_.take_back(base_);
     throw;
@@ -48,7 +48,7 @@ drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where) : bus_(b
 }
 
 drive_memory::~drive_memory() {
-  bus_.unmap_queue(base_);
+  bus_.unmap_queue(base_, bytes_);
   if (lent_) bus_.take_back(base_);
 }
 

@@ -18,7 +18,7 @@ class bus {
  public:
   virtual ~bus() = default;
   virtual std::uint64_t map_queue(void* base, std::size_t bytes) = 0;  // answers the bus address, contiguous
-  virtual void unmap_queue(void* base) = 0;
+  virtual void unmap_queue(void* base, std::size_t bytes) = 0;         // what map_queue was given
   // Ends the drive's DMA where it does not stop when it is told to.
   virtual void cut_off() {}
   // Memory of the bus's own for queues and lists, zeroed and page-aligned, where there is such (that of another PCI
@@ -42,7 +42,8 @@ class drive_memory {
 
  private:
   bus& bus_;
-  gpu::buffer memory_;  // empty where the bus lent it
+  const std::size_t bytes_;  // whole pages
+  gpu::buffer memory_;       // empty where the bus lent it
   void* base_ = nullptr;
   bool lent_ = false;
   std::uint64_t address_ = 0;

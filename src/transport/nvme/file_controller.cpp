@@ -78,11 +78,11 @@ void file_controller::stop_device() {
 std::uint64_t file_controller::map(void* base, std::size_t bytes) {
   return device_->dma().add(base, bytes, model::nvme::dma_map::memory::payload);
 }
-void file_controller::unmap(void* base) { device_->dma().remove(base); }
+void file_controller::unmap(void* base, std::size_t) { device_->dma().remove(base); }
 
 std::uint64_t file_controller::map_queue(void* base, std::size_t bytes) {
   return device_->dma().add(base, bytes, model::nvme::dma_map::memory::host);
 }
-void file_controller::unmap_queue(void* base) { device_->dma().remove(base); }
+void file_controller::unmap_queue(void* base, std::size_t) { device_->dma().remove(base); }
 
 }  // namespace xio::nvme

@@ -26,13 +26,13 @@ class file_controller : public controller, private bus, private gpu::chore {
   void stop() noexcept override { queues_->stop(); }
   dev::bus_space space() const override { return dev::bus_space::software; }
   std::uint64_t map(void* base, std::size_t bytes) override;
-  void unmap(void* base) override;
+  void unmap(void* base, std::size_t bytes) override;
 
   model::nvme::controller& device() { return *device_; }  // for tests
 
  private:
   std::uint64_t map_queue(void* base, std::size_t bytes) override;
-  void unmap_queue(void* base) override;
+  void unmap_queue(void* base, std::size_t bytes) override;
   bool work() override { return turns_->help(); }
   void stop_device();
 

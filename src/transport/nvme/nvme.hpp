@@ -29,7 +29,7 @@ class controller {
   // the same address for the same memory, so that one registration serves all that are open in a world.
   virtual dev::bus_space space() const = 0;
   virtual std::uint64_t map(void* base, std::size_t bytes) = 0;
-  virtual void unmap(void* base) = 0;
+  virtual void unmap(void* base, std::size_t bytes) = 0;  // what map() was given
 };
 
 // What a controller is opened from. Everything outlives it but the name and attributes.

@@ -101,7 +101,12 @@ void vfio_controller::lose(const std::string& what, std::uint32_t csts) {
   // Before anybody hears of it: what its commands name may be used for something else, or be unmapped, from then on.
   cut_off_ = true;
   if (!device_->cut_off()) log::debug("{}: its DMA could not be ended", name_);
-  queues_->fail(XIO_ERR_TRANSPORT, csts);
+  // A GPU that has failed refuses copies; its kernels see nothing any more.
+  try {
+    queues_->fail(XIO_ERR_TRANSPORT, csts);
+  } catch (const std::exception& e) {
+    log::warn("{}: its queues could not be told: {}", name_, e.what());
+  }
 }
 
 }  // namespace xio::nvme

@@ -27,11 +27,11 @@ class vfio_controller : public controller, private bus {
   void stop() noexcept override;
   dev::bus_space space() const override { return dev::bus_space::iommu; }
   std::uint64_t map(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
-  void unmap(void* base) override { device_->space().unmap(base); }
+  void unmap(void* base, std::size_t bytes) override { device_->space().unmap(base, bytes); }
 
  private:
   std::uint64_t map_queue(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
-  void unmap_queue(void* base) override { device_->space().unmap(base); }
+  void unmap_queue(void* base, std::size_t bytes) override { device_->space().unmap(base, bytes); }
   void cut_off() override { device_->cut_off(); }
   void* lend(std::size_t bytes) override { return lender_ == nullptr ? nullptr : lender_->lend(bytes); }
   void take_back(void* base) override { lender_->take_back(base); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/vfio_space.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "gpu/gpu.hpp"
@@ -67,12 +69,11 @@ std::uint64_t vfio_space::map(void* base, std::size_t bytes) {
   return iova + span->offset;
 }
 
-void vfio_space::unmap(void* base) {
+void vfio_space::unmap(void* base, std::size_t bytes) {
   const std::lock_guard hold(lock_);
-  auto found = mappings_.end();
-  for (auto it = mappings_.begin(); it != mappings_.end(); ++it)
-    if (it->base == reinterpret_cast<std::uintptr_t>(base) && (found == mappings_.end() || it->bytes < found->bytes))
-      found = it;
+  const auto found = std::find_if(mappings_.begin(), mappings_.end(), [&](const mapping& m) {
+    return m.base == reinterpret_cast<std::uintptr_t>(base) && m.bytes == bytes;
+  });
   if (found == mappings_.end() || --found->users > 0) return;
   // Addresses that the kernel still holds are not handed out again.
   if (const int why = iommu_->unmap(found->iova, found->mapped_bytes); why != 0)

@@ -30,8 +30,8 @@ class vfio_space {
   // Answers the address of base for every device that was admitted. May be given the same range again, by another
   // controller.
   std::uint64_t map(void* base, std::size_t bytes);
-  // Takes back one map() of that base, of the shortest range if several begin there.
-  void unmap(void* base);
+  // Takes back one map() of that range. Another world may have mapped another one that begins there.
+  void unmap(void* base, std::size_t bytes);
 
  private:
   struct mapping {
