@@ -96,7 +96,8 @@ XIO_CONVERGENT lanes converged_lanes() {
 #endif
 }
 
-// All lanes of the wave; every lane that has not left the kernel must call.
+// All lanes of the wave; every lane must call, and none may have left the kernel. On AMD and the host those that left
+// are not missed; NVIDIA's compiler knows who is there without asking only if nobody leaves.
 XIO_DEVICE lanes whole_wave() {
 #if defined(XIO_ON_HIP)
   return lanes{static_cast<u64>(__ballot(1))};

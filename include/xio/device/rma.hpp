@@ -5,10 +5,10 @@
 // side may be any memory of the device; engines other than load/store need it in the heap or registered
 // (xio_mem_register). Sizes are bytes, 0 is allowed and does nothing. Areas must not overlap.
 //
-// Plain names are for one thread. `_wave` and `_wg` are called by all threads of the wave or workgroup with the same
-// arguments, start after all of them have come, and answer all of them the same. Blocking forms return when the
-// source may be reused (put) or the data is in `dst` and visible to the callers (get). Ops are unordered until
-// xio_fence or xio_quiet (sync.hpp).
+// Plain names are for one thread. `_wave` and `_wg` are called by all threads of the wave or workgroup, none of which
+// may have left the kernel, with the same arguments, start after all of them have come, and answer all of them the
+// same. Blocking forms return when the source may be reused (put) or the data is in `dst` and visible to the callers
+// (get). Ops are unordered until xio_fence or xio_quiet (sync.hpp).
 //
 // Errors: XIO_ERR_STATE (null ctx), XIO_ERR_PE, XIO_ERR_ARG (null, misaligned), XIO_ERR_NOT_SYMMETRIC (outside the
 // heap, or leaves it), XIO_ERR_NOT_REGISTERED, XIO_ERR_NO_ROUTE, and failures of the engine. Nothing is moved then, the
@@ -150,9 +150,11 @@ XIO_DEVICE bool span_of_rows(u64 pitch, u64 width, u64 rows, u64* span) {
   *span = 0;
   if (rows == 0 || width == 0) return true;
   const u64 steps = rows - 1;
-  if (pitch != 0 && steps > (~u64{0} - width) / pitch) return false;
+  // Mostly no division, which takes long.
+  const bool small = ((steps | pitch) >> 32) == 0 && width >> 63 == 0;
+  if (!small && pitch != 0 && steps > (~u64{0} - width) / pitch) return false;
   *span = steps * pitch + width;
-  return true;
+  return small ? *span >= width : true;
 }
 
 struct rows {
@@ -161,9 +163,12 @@ struct rows {
 
 XIO_DEVICE xio_status_t check_rows(const xio_ctx_t& ctx, const void* symmetric, u64 symmetric_pitch, const void* local,
                                    const rows& r, int pe, u64* offset) {
-  u64 span;
+  u64 span, local_span;
   const bool overlap = r.count > 1 && (r.dst_pitch < r.width || r.src_pitch < r.width);
-  if (overlap || !span_of_rows(symmetric_pitch, r.width, r.count, &span)) return XIO_ERR_ARG;
+  const u64 local_pitch = r.dst_pitch ^ r.src_pitch ^ symmetric_pitch;  // the other of the two
+  if (overlap || !span_of_rows(symmetric_pitch, r.width, r.count, &span) ||
+      !span_of_rows(local_pitch, r.width, r.count, &local_span))
+    return XIO_ERR_ARG;
   return check_copy(ctx, symmetric, local, span, pe, offset);
 }
 

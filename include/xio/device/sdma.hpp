@@ -158,12 +158,12 @@ struct chain {
 };
 
 // The head and the tail that the engine does not take, or all of a copy whose ends never fit together, go by loads and
-// stores: here and now, so before a signal, whose doorbell releases them.
+// stores: here and now, so before a signal, whose doorbell releases them. Of a get the source is a peer's.
 XIO_DEVICE void trim(const ring_view& r, chain& op) {
   if (r.granule == 1 || ((op.dst | op.src | op.bytes) & 3) == 0) return;
   const auto move = [&](u64 at, u64 bytes) {
-    direct::copy(thread_group::here(), reinterpret_cast<void*>(op.dst + at), reinterpret_cast<const void*>(op.src + at),
-                 bytes);
+    direct::move<direct::source::peer>(thread_group::here(), in_device_memory(reinterpret_cast<void*>(op.dst + at)),
+                                       in_device_memory(reinterpret_cast<const void*>(op.src + at)), bytes);
   };
   u64 head = (4 - (op.dst & 3)) & 3;
   if (((op.dst ^ op.src) & 3) != 0 || op.bytes < head + 4) head = op.bytes;
