@@ -153,9 +153,10 @@ XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_rou
 XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
 /* Local. name: "file:PATH" (software controller over a file; "file:PATH?block=4096&size=1G" says block_bytes and bytes
- * of that file in the name, which goes before attr), "nvme:BDF/NSID" (a drive bound to vfio-pci), "kmod:/dev/nvmeXnY"
- * (by XIO's kernel module), or up to 8 such names with commas between: one storage in stripes over all of them (see
- * stripe_bytes). attr may be null. */
+ * of that file in the name, which goes before attr), "nvme:BDF/NSID" (a drive bound to vfio-pci), or up to 8 such names
+ * with commas between: one storage in stripes over all of them (see stripe_bytes). "kmod:/dev/nvmeXnY" is kept for a
+ * queue of a drive that Linux goes on using, which no kernel of today lends: XIO_ERR_UNSUPPORTED, and the sentence says
+ * what works for that drive. attr may be null. */
 XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
                                          xio_storage_t* storage);
 /* Local. No kernel may be using it any more. Ops that nobody waited for are ended, carried out or not, before this

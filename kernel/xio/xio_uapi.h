@@ -5,12 +5,13 @@
  *
  * Reserved members and unknown flags must be zero (EINVAL). Errors that several calls share:
  *
- *   ENODEV      there is no such PCI device, no driver is bound to it, or it has gone since the handle was made
- *   EBUSY       its IOMMU belongs to somebody else (vfio), or the object is in use by a queue pair
- *   EPERM       without an IOMMU that translates, bus addresses are physical ones: CAP_SYS_RAWIO is needed. For a queue
- * pair always EOPNOTSUPP  DMA of this device may go through a copy (swiotlb); queues and pinned buffers cannot ENOENT
- * this open has no such handle, or it names another kind of object ENOSPC      this open holds as many objects, or as
- * much memory, as it may (struct xio_kmod_info)
+ * - ENODEV: there is no such PCI device, no driver is bound to it, or it has gone since the handle was made
+ * - EBUSY: its IOMMU belongs to somebody else (vfio), or the object is in use by a queue pair
+ * - EPERM: without an IOMMU that translates, bus addresses are physical ones: CAP_SYS_RAWIO is needed; for a queue pair
+ *   always
+ * - EOPNOTSUPP: DMA of this device may go through a copy (swiotlb); queues and pinned buffers cannot
+ * - ENOENT: this open has no such handle, or it names another kind of object
+ * - ENOSPC: this open holds as many objects, or as much memory, as it may (struct xio_kmod_info)
  */
 #ifndef XIO_UAPI_H
 #define XIO_UAPI_H
