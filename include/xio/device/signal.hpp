@@ -4,6 +4,10 @@
 // `sig` is a symmetric, 8-byte aligned word; `op` is XIO_SIGNAL_SET or XIO_SIGNAL_ADD. The target sees the signal only
 // after all the data of the same call, on every route: data and signal are one chain on one queue. Scopes, sizes and
 // errors are those of rma.hpp.
+//
+// XIO_SIGNAL_ADD is an atomic of the route that carries it: a NIC's, a copy engine's and a GPU's additions to one word
+// do not know each other. Senders that reach a target by different routes, or by sizes on either side of bulk_bytes,
+// need a word each.
 #pragma once
 #include "xio/device/rma.hpp"
 #include "xio/device/wait.hpp"
