@@ -94,6 +94,24 @@ TEST(nvme_io, odd_sizes_are_padded_and_cut) {
   }
 }
 
+// Two drives over one file, of which the second asked for more: what it wrote stays when the first closes.
+TEST(nvme_io, closing_cuts_nothing_that_another_drive_wrote) {
+  constexpr std::uint64_t at = 3 << 19;
+  for (const std::uint64_t bytes : {std::uint64_t{1} << 20, (std::uint64_t{1} << 20) - 100}) {
+    scratch_file f;
+    rig a(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = bytes});
+    rig b(f.path, {.bytes = 2 << 20});
+    stamp(b.heap(), at, 512);
+    ASSERT_EQ(xio_write(b.ctx(), b.heap(), b.storage(), at, 512), XIO_OK);
+    ASSERT_EQ(xio_storage_flush(b.ctx(), b.storage()), XIO_OK);
+    a.close();
+    EXPECT_EQ(f.size(), 2u << 20) << bytes;
+    std::memset(b.heap(), 0, 512);
+    EXPECT_EQ(xio_read(b.ctx(), b.heap(), b.storage(), at, 512), XIO_OK) << bytes;
+    EXPECT_TRUE(stamped(b.heap(), at, 512)) << bytes;
+  }
+}
+
 TEST(nvme_io, an_empty_file_opens_and_holds_nothing) {
   scratch_file f;
   rig r(f.path, {});

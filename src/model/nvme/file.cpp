@@ -36,17 +36,22 @@ file::file(const std::string& path, const xio_storage_attr_t& attr) : path_(path
     bytes = attr.bytes;
   }
   exact_bytes_ = bytes;
-  trim_ = shapes && attr.bytes != 0 && !block_device_;
+  trim_ = shapes && attr.bytes != 0 && !block_device_ && bytes % block_bytes_ != 0;
   capacity_ = (bytes + block_bytes_ - 1) & ~std::uint64_t{block_bytes_ - 1};
 }
 
 file::~file() {
-  if (trim_) {
-    struct stat now {};
-    if (fstat(fd_.get(), &now) == 0 && static_cast<std::uint64_t>(now.st_size) > exact_bytes_ &&
-        ftruncate(fd_.get(), static_cast<off_t>(exact_bytes_)) != 0)
-      log::warn("cannot cut {} to {} bytes: {}; its end is padded with zeroes", path_, exact_bytes_, errno_text(errno));
-  }
+  if (trim_) trim();
+}
+
+// What lies behind the last block is not this drive's: another one has made the file longer, and may have written
+// there.
+void file::trim() {
+  struct stat now {};
+  if (fstat(fd_.get(), &now) != 0) return;
+  const auto bytes = static_cast<std::uint64_t>(now.st_size);
+  if (bytes > exact_bytes_ && bytes <= capacity_ && ftruncate(fd_.get(), static_cast<off_t>(exact_bytes_)) != 0)
+    log::warn("cannot cut {} to {} bytes: {}; its end is padded with zeroes", path_, exact_bytes_, errno_text(errno));
 }
 
 void file::open_file(std::uint32_t flags) {

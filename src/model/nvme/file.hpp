@@ -32,6 +32,7 @@ class file {
  private:
   void open_file(std::uint32_t flags);
   std::uint64_t measure();
+  void trim();
 
   std::string path_;
   unique_fd fd_;
