@@ -42,6 +42,7 @@ class hand {
     attr.flags = h.flags;
     attr.block_bytes = h.block;
     file_ = std::make_unique<model::nvme::file>(scratch_.path, attr);
+    file_->commit();
     memory_.reset(static_cast<unsigned char*>(aligned_alloc(65536, k_bytes)));
     std::memset(memory_.get(), 0, k_bytes);
     const std::size_t bar_bytes = (model::nvme::controller::bar_bytes(shape_) + 4095) / 4096 * 4096;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Opening: one sentence for each thing that can be wrong, and the file as it was.
+#include <sys/resource.h>
+
+#include <csignal>
 #include <functional>
 
 #include "ctx/stripes.hpp"
 #include "nvme_rig.hpp"
 #include "transport/nvme/file_name.hpp"
+#include "xio/xio.h"
 
 using namespace xio;
 using namespace xio::test;
@@ -22,7 +26,7 @@ answer open_as(const std::string& name, const xio_storage_attr_t& attr,
   if (change) change(o);
   model::machine machine(1);
   try {
-    nvme::open(name, attr, o, machine, gpu::payload());
+    nvme::open(name, attr, o, machine, gpu::payload())->commit();
     return {XIO_OK, ""};
   } catch (const error& e) {
     return {e.status(), e.what()};
@@ -39,6 +43,38 @@ xio_storage_attr_t with(std::uint32_t flags, std::uint64_t bytes = 0) {
 void expect(const answer& a, xio_status_t status, const std::string& part) {
   EXPECT_EQ(a.status, status) << a.sentence;
   EXPECT_NE(a.sentence.find(part), std::string::npos) << a.sentence;
+}
+
+// Opened by the public call, which puts stripes over several files.
+answer open_in_a_world(const std::string& name, const xio_storage_attr_t& attr) {
+  xio_init_attr_t init = XIO_INIT_ATTR_INIT;
+  init.bootstrap = "local";
+  init.heap_bytes = 2 << 20;
+  xio_world_t* world = nullptr;
+  if (const xio_status_t status = xio_init(&init, &world); status != XIO_OK) return {status, xio_last_error()};
+  xio_storage_t storage;
+  const answer a{xio_storage_open(world, name.c_str(), &attr, &storage), xio_last_error()};
+  EXPECT_EQ(xio_finalize(world), XIO_OK);
+  return a;
+}
+
+// `open` is refused with that sentence however the file would have been shaped. One that was there is as it was, one
+// that was not is not.
+void refused_without_a_trace(const std::function<answer(const std::string& path, const xio_storage_attr_t&)>& open,
+                             xio_status_t status, const std::string& part,
+                             const std::vector<std::uint64_t>& sizes = {0, 3000, 1 << 20}) {
+  const std::vector<unsigned char> before = stamped_data(5000);
+  for (const std::uint32_t flags : {0u, 0u + XIO_STORAGE_CREATE, 0u + XIO_STORAGE_TRUNCATE}) {
+    for (const std::uint64_t bytes : sizes) {
+      scratch_file f;
+      f.write(before);
+      expect(open(f.path, with(flags, bytes)), status, part);
+      EXPECT_TRUE(f.read() == before) << flags << " " << bytes << ": now " << f.size() << " bytes";
+      unlink(f.path.c_str());
+      expect(open(f.path, with(flags | XIO_STORAGE_CREATE, bytes)), status, part);
+      EXPECT_NE(access(f.path.c_str(), F_OK), 0) << flags << " " << bytes;
+    }
+  }
 }
 
 }  // namespace
@@ -126,6 +162,67 @@ TEST(nvme_open, sizes) {
   unlink(f.path.c_str());
   EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_CREATE, 5)).status, XIO_OK);
   EXPECT_EQ(f.size(), 5u);
+}
+
+TEST(nvme_open, refused_for_the_other_stripes) {
+  scratch_file other(1000);
+  refused_without_a_trace(
+      [&](const std::string& path, const xio_storage_attr_t& attr) {
+        return open_in_a_world("file:" + path + "?block=512,file:" + other.path + "?block=4096", attr);
+      },
+      XIO_ERR_ARG, "stripes need equal blocks");
+  EXPECT_EQ(other.size(), 1000u);
+  refused_without_a_trace(
+      [&](const std::string& path, const xio_storage_attr_t& attr) {
+        return open_in_a_world("file:" + path + ",file:/missing/b", attr);
+      },
+      XIO_ERR_IO, "/missing/b");
+}
+
+TEST(nvme_open, refused_for_its_queues) {
+  refused_without_a_trace(
+      [](const std::string& path, const xio_storage_attr_t& attr) {
+        return open_as("file:" + path, attr, [](options& o) { o.memory_mode = "4"; });
+      },
+      XIO_ERR_UNSUPPORTED, "its doorbells are registers of the controller");
+  refused_without_a_trace(
+      [](const std::string& path, const xio_storage_attr_t& attr) {
+        return open_as("file:" + path, attr, [](options& o) {
+          o.nvme_doorbell = "bridge";
+          o.nvme_bridge = "/no/such/bridge";
+        });
+      },
+      XIO_ERR_IO, "cannot open the bridge /no/such/bridge");
+}
+
+// More than the file system gives any file, and more than any has.
+TEST(nvme_open, refused_for_its_size) {
+  refused_without_a_trace(
+      [](const std::string& path, const xio_storage_attr_t& attr) { return open_as("file:" + path, attr); }, XIO_ERR_IO,
+      "cannot grow", {std::uint64_t{1} << 62, std::uint64_t{1} << 63});
+}
+
+// A file that an opening made goes with it, unless it is no longer that opening's alone.
+TEST(nvme_open, nothing_of_others_is_removed) {
+  scratch_file f;
+  const auto uncommitted = [&](const std::function<void()>& meanwhile) {
+    unlink(f.path.c_str());
+    const model::nvme::file opened(f.path, with(XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE, 700));
+    EXPECT_EQ(opened.capacity(), 1024u);
+    EXPECT_EQ(f.size(), 0u);
+    meanwhile();
+  };
+  uncommitted([] {});
+  EXPECT_NE(access(f.path.c_str(), F_OK), 0);
+  uncommitted([&] { f.write(stamped_data(900)); });
+  EXPECT_TRUE(f.read() == stamped_data(900));
+  uncommitted([&] {
+    scratch_file another;
+    EXPECT_EQ(rename(another.path.c_str(), f.path.c_str()), 0);
+  });
+  EXPECT_EQ(access(f.path.c_str(), F_OK), 0);
+  uncommitted([&] { EXPECT_EQ(open_as("file:" + f.path, with(0, 700)).status, XIO_OK); });
+  EXPECT_EQ(f.size(), 700u);
 }
 
 TEST(nvme_open, queues_have_what_they_were_asked) {

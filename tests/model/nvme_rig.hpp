@@ -50,6 +50,7 @@ class rig {
     attr.block_bytes = h.block;
     attr.bytes = h.bytes;
     drive_ = std::make_unique<nvme::file_controller>(path, attr, o, machine_, gpu::payload());
+    drive_->commit();
     world_->n_pes = 1;
     world_->heap = heap_.as<unsigned char>();
     world_->heap_bytes = heap_.size();

@@ -27,9 +27,7 @@ bool seldom_waits(int fd) {
 class cache_engine : public file_engine {
  public:
   cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how)
-      : fd_(fd), how_(how), tries_(seldom_waits(fd)), shared_(fd), patient_(std::move(patient)) {
-    if (tries_) pages_ = std::make_unique<mapped_file>(fd);
-  }
+      : fd_(fd), how_(how), tries_(seldom_waits(fd)), shared_(fd), patient_(std::move(patient)) {}
 
   const char* name() const override { return patient_->name(); }
   std::size_t room() const override { return patient_->room() - started_.size() - shared_.with_helper(); }
@@ -38,6 +36,8 @@ class cache_engine : public file_engine {
 
   void kick() override {
     now_ = {};
+    // Not mapped before there is a job: a file that is being opened is not as long yet as it will be.
+    if (tries_ && pages_ == nullptr && !started_.empty()) pages_ = std::make_unique<mapped_file>(fd_);
     const bool many = started_.size() > k_few;
     for (file_job* job : started_) {
       if (many && job->what == file_job::kind::read)
@@ -168,7 +168,7 @@ class cache_engine : public file_engine {
   clock::time_point watched_until_{};
   clock::time_point rests_until_{};
   shared_calls shared_;
-  std::unique_ptr<mapped_file> pages_;  // null where calls say whether they would wait
+  std::unique_ptr<mapped_file> pages_;  // null before the first job, and where calls say whether they would wait
   std::unique_ptr<file_engine> patient_;
   std::size_t changes_ = 0;  // jobs of patient_ that are not reads
   std::vector<file_job*> started_;

@@ -15,7 +15,8 @@
 
 namespace xio::model::nvme {
 
-file::file(const std::string& path, const xio_storage_attr_t& attr) : path_(path) {
+// Delegates, so that the destructor runs for what is thrown here.
+file::file(const std::string& path, const xio_storage_attr_t& attr) : file(path) {
   read_only_ = (attr.flags & XIO_STORAGE_READ_ONLY) != 0;
   const bool shapes = (attr.flags & (XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE)) != 0;
   if (read_only_ && shapes)
@@ -25,27 +26,55 @@ file::file(const std::string& path, const xio_storage_attr_t& attr) : path_(path
     fail(XIO_ERR_ARG, "cannot open {} with blocks of {} bytes; use a power of two from 512 to 65536", path,
          block_bytes_);
   open_file(attr.flags);
-  std::uint64_t bytes = measure();
-  if (attr.bytes > bytes) {
-    if (read_only_ || block_device_)
-      fail(XIO_ERR_IO, "{} is too short: it has {} bytes and {} were asked for{}", path, bytes, attr.bytes,
-           block_device_ ? "" : "; open it without READ_ONLY to let it grow");
-    if (ftruncate(fd_.get(), static_cast<off_t>(attr.bytes)) != 0)
-      fail(XIO_ERR_IO, "cannot grow {} to {} bytes: {}; make room or ask for less", path, attr.bytes,
-           errno_text(errno));
-    bytes = attr.bytes;
-  }
-  exact_bytes_ = bytes;
-  trim_ = shapes && attr.bytes != 0 && !block_device_ && bytes % block_bytes_ != 0;
-  capacity_ = (bytes + block_bytes_ - 1) & ~std::uint64_t{block_bytes_ - 1};
+  const std::uint64_t there = measure();
+  empties_ = (attr.flags & XIO_STORAGE_TRUNCATE) != 0 && !block_device_;
+  grows_ = attr.bytes > there;
+  if (grows_ && (read_only_ || block_device_))
+    fail(XIO_ERR_IO, "{} is too short: it has {} bytes and {} were asked for{}", path, there, attr.bytes,
+         block_device_ ? "" : "; open it without READ_ONLY to let it grow");
+  if (grows_) check_growth(attr.bytes);
+  exact_bytes_ = grows_ || empties_ ? attr.bytes : there;
+  trim_ = shapes && attr.bytes != 0 && !block_device_ && exact_bytes_ % block_bytes_ != 0;
+  capacity_ = (exact_bytes_ + block_bytes_ - 1) & ~std::uint64_t{block_bytes_ - 1};
 }
 
 file::~file() {
-  if (trim_) trim();
+  if (committed_ && trim_) trim();
+  if (!committed_ && made_) unmake();
 }
 
-// What lies behind the last block is not this drive's: another one has made the file longer, and may have written
-// there.
+// Asked without doing it: no file is longer than what its offset can be set to.
+void file::check_growth(std::uint64_t bytes) {
+  if (lseek(fd_.get(), static_cast<off_t>(bytes), SEEK_SET) < 0)
+    fail(XIO_ERR_IO, "cannot grow {} to {} bytes: its file system has no files of that size; ask for less", path_,
+         bytes);
+}
+
+// Grows first: where that fails after all, what is there stays.
+void file::commit() {
+  if (grows_ && measure() < exact_bytes_) resize(exact_bytes_);
+  if (empties_) {
+    resize(0);
+    resize(exact_bytes_);
+  }
+  committed_ = true;
+}
+
+void file::resize(std::uint64_t bytes) {
+  if (ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0)
+    fail(XIO_ERR_IO, "cannot make {} {} bytes long: {}; make room or ask for less", path_, bytes, errno_text(errno));
+}
+
+// Empty and under its name still: else somebody has begun to use it, or has put another in its place.
+void file::unmake() {
+  struct stat mine {};
+  struct stat named {};
+  if (fstat(fd_.get(), &mine) != 0 || mine.st_size != 0 || lstat(path_.c_str(), &named) != 0) return;
+  if (mine.st_dev == named.st_dev && mine.st_ino == named.st_ino && unlink(path_.c_str()) != 0)
+    log::warn("cannot remove {}, which was made for a drive that is refused: {}", path_, errno_text(errno));
+}
+
+// What lies behind the last block is not this drive's: another one made the file longer, and may have written there.
 void file::trim() {
   struct stat now {};
   if (fstat(fd_.get(), &now) != 0) return;
@@ -61,14 +90,12 @@ void file::open_file(std::uint32_t flags) {
     fail(XIO_ERR_IO, "cannot use {} as storage: it is neither a file nor a block device", path_);
   block_device_ = there && S_ISBLK(info.st_mode);
   int how = (read_only_ ? O_RDONLY : O_RDWR) | O_CLOEXEC;
-  if ((flags & XIO_STORAGE_CREATE) != 0) how |= O_CREAT;
-  if ((flags & XIO_STORAGE_TRUNCATE) != 0 && !block_device_) how |= O_TRUNC;
-  if (block_device_) {
-    how &= ~O_CREAT;
-    // Exclusive on a block device: refused while it is mounted or held by another driver.
-    if (!read_only_) how |= O_EXCL;
-  }
-  fd_.reset(open(path_.c_str(), how, 0666));
+  // Exclusive on a block device: refused while it is mounted or held by another driver.
+  if (block_device_ && !read_only_) how |= O_EXCL;
+  if ((flags & XIO_STORAGE_CREATE) != 0 && !block_device_)
+    open_or_make(how);
+  else
+    fd_.reset(open(path_.c_str(), how));
   if (fd_) return;
   const int err = errno;
   if (err == ENOENT)
@@ -79,6 +106,15 @@ void file::open_file(std::uint32_t flags) {
          read_only_ ? "" : " or open it with READ_ONLY");
   if (err == EBUSY) fail(XIO_ERR_IO, "cannot open {}: it is mounted or in use; unmount it first", path_);
   fail(XIO_ERR_IO, "cannot open {}: {}", path_, errno_text(err));
+}
+
+void file::open_or_make(int how) {
+  fd_.reset(open(path_.c_str(), how));
+  if (fd_ || errno != ENOENT) return;
+  fd_.reset(open(path_.c_str(), how | O_CREAT | O_EXCL, 0666));
+  made_ = static_cast<bool>(fd_);
+  // Somebody has just made it, or it is a link to what is not there yet: not this opening's to remove.
+  if (!fd_ && errno == EEXIST) fd_.reset(open(path_.c_str(), how | O_CREAT, 0666));
 }
 
 bool file::whole() {

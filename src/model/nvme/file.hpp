@@ -11,11 +11,17 @@ namespace xio::model::nvme {
 
 class file {
  public:
-  // Throws one sentence: not there, not a file, no permission, too short, bad block size.
+  // Opens and checks, and leaves the file as it is. Throws one sentence: not there, not a file, no permission, too
+  // short, bad block size, larger than a file can be.
   file(const std::string& path, const xio_storage_attr_t& attr);
+  // Removes a file that was made and never committed.
   ~file();
   file(const file&) = delete;
   file& operator=(const file&) = delete;
+
+  // Empties and grows the file as was asked, before its first block is read or written. Capacity and bytes are known
+  // before, so that this can wait until nothing else may refuse the opening.
+  void commit();
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
@@ -23,21 +29,30 @@ class file {
   std::uint32_t block_bytes() const { return block_bytes_; }
   // Rounded up to a block: what lies behind the end of the file reads as zeroes.
   std::uint64_t capacity() const { return capacity_; }
-  // What the file held when it was opened, or was made to hold.
+  // What the file held when it was opened, or is made to hold by commit().
   std::uint64_t bytes() const { return exact_bytes_; }
   // False once somebody has made the file shorter: what is written now would lie behind a hole that nobody wrote.
   // Stays so. Asks the operating system.
   bool whole();
 
  private:
+  explicit file(const std::string& path) : path_(path) {}
   void open_file(std::uint32_t flags);
+  void open_or_make(int how);
   std::uint64_t measure();
+  void check_growth(std::uint64_t bytes);
+  void resize(std::uint64_t bytes);
   void trim();
+  void unmake();
 
   std::string path_;
   unique_fd fd_;
   bool read_only_ = false;
   bool block_device_ = false;
+  bool made_ = false;  // by this opening
+  bool empties_ = false;
+  bool grows_ = false;
+  bool committed_ = false;
   std::uint32_t block_bytes_ = 512;
   std::uint64_t capacity_ = 0;
   // Whole blocks are written, so the last may reach beyond the size asked for; closing cuts that off.

@@ -31,7 +31,7 @@ model::nvme::shape checked_shape(const xio_storage_attr_t& attr, const options& 
 file_controller::file_controller(const std::string& path, const xio_storage_attr_t& attr, const options& o,
                                  model::machine& machine, const payload_agent& payload)
     : machine_(machine),
-      // Everything that can be wrong with the arguments comes before the file: TRUNCATE empties it.
+      // What can be wrong with the arguments alone comes before the file, which may have to be made.
       shape_(checked_shape(attr, o)),
       faults_(model::nvme::plan_faults(o.model_faults)),
       file_(path, attr) {

@@ -16,6 +16,9 @@ namespace xio::nvme {
 class controller {
  public:
   virtual ~controller() = default;  // clean shutdown
+  // The last step of opening, when nothing else can be refused any more: makes a file as long as it was asked to be.
+  // Without it what is behind the controller stays as it was. Before any command of a user.
+  virtual void commit() {}
   // For the log: what it is and how its doorbells are rung, as "model io_uring, doorbells bar".
   virtual const char* backend() const = 0;
   // Filled but for `queues` and `slot`; see queue_set::view.
