@@ -2,6 +2,7 @@
 // Opening: one sentence for each thing that can be wrong, and the file as it was.
 #include <sys/resource.h>
 
+#include <atomic>
 #include <csignal>
 #include <functional>
 
@@ -200,6 +201,35 @@ TEST(nvme_open, refused_for_its_size) {
   refused_without_a_trace(
       [](const std::string& path, const xio_storage_attr_t& attr) { return open_as("file:" + path, attr); }, XIO_ERR_IO,
       "cannot grow", {std::uint64_t{1} << 62, std::uint64_t{1} << 63});
+}
+
+namespace {
+
+std::atomic<int> signals{0};
+
+}  // namespace
+
+// To grow a file beyond the limit would end the program by a signal.
+TEST(nvme_open, refused_for_a_limit_of_file_size) {
+  scratch_file f;
+  f.write(stamped_data(3 << 20));
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const auto handler = std::signal(SIGXFSZ, [](int) { signals.fetch_add(1); });
+  const rlimit small{1 << 20, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  refused_without_a_trace(
+      [](const std::string& path, const xio_storage_attr_t& attr) { return open_as("file:" + path, attr); }, XIO_ERR_IO,
+      "ulimit -f", {(1 << 20) + 1, 2 << 20});
+  // Shorter than it was, but longer than it may become.
+  expect(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE, 2 << 20)), XIO_ERR_IO, "ulimit -f");
+  EXPECT_TRUE(f.read() == stamped_data(3 << 20));
+  EXPECT_EQ(open_as("file:" + f.path, with(0, 2 << 20)).status, XIO_OK);
+  EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE, 1 << 20)).status, XIO_OK);
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(f.size(), 1u << 20);
+  EXPECT_EQ(signals.load(), 0);
 }
 
 // A file that an opening made goes with it, unless it is no longer that opening's alone.

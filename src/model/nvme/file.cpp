@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ file::file(const std::string& path, const xio_storage_attr_t& attr) : file(path)
   if (grows_ && (read_only_ || block_device_))
     fail(XIO_ERR_IO, "{} is too short: it has {} bytes and {} were asked for{}", path, there, attr.bytes,
          block_device_ ? "" : "; open it without READ_ONLY to let it grow");
-  if (grows_) check_growth(attr.bytes);
+  if (attr.bytes > (empties_ ? 0 : there)) check_growth(attr.bytes);
   exact_bytes_ = grows_ || empties_ ? attr.bytes : there;
   trim_ = shapes && attr.bytes != 0 && !block_device_ && exact_bytes_ % block_bytes_ != 0;
   capacity_ = (exact_bytes_ + block_bytes_ - 1) & ~std::uint64_t{block_bytes_ - 1};
@@ -43,8 +44,13 @@ file::~file() {
   if (!committed_ && made_) unmake();
 }
 
-// Asked without doing it: no file is longer than what its offset can be set to.
+// Asked without doing it: beyond its limit the caller's thread would get SIGXFSZ, which ends the program, and no file
+// is longer than what its offset can be set to.
 void file::check_growth(std::uint64_t bytes) {
+  rlimit most{};
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes)
+    fail(XIO_ERR_IO, "cannot grow {} to {} bytes: this process may make files of {} at most; raise that with ulimit -f",
+         path_, bytes, most.rlim_cur);
   if (lseek(fd_.get(), static_cast<off_t>(bytes), SEEK_SET) < 0)
     fail(XIO_ERR_IO, "cannot grow {} to {} bytes: its file system has no files of that size; ask for less", path_,
          bytes);
