@@ -149,6 +149,20 @@ TEST(nvme_open, memory_modes) {
   }
 }
 
+// Memory behind the end of a file is a signal, so a file that is too short for a ring is none.
+TEST(nvme_open, bridges_have_a_ring) {
+  scratch_file f(4096);
+  for (const std::uint64_t bytes : {0, 100, 4095, 4096, 8192}) {
+    scratch_file ring(bytes);
+    const answer a = open_as("file:" + f.path, with(0), [&](options& o) {
+      o.nvme_doorbell = "bridge";
+      o.nvme_bridge = ring.path;
+    });
+    expect(a, XIO_ERR_UNSUPPORTED, "point XIO_NVME_BRIDGE at a bridge");
+    EXPECT_EQ(ring.size(), bytes);
+  }
+}
+
 TEST(nvme_open, sizes) {
   scratch_file f(1000);
   EXPECT_EQ(open_as("file:" + f.path, with(0, 3000)).status, XIO_OK);

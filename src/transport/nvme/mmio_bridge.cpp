@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/unique_fd.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/wire/mmio_bridge.hpp"
 #if HAVE_CONFIG_H
@@ -77,19 +78,23 @@ class bridge_writer : public register_writer {
   bool told_ = false;
 };
 
+// Pages of a file beyond its end can be mapped, and to touch one ends the program. Device nodes tell no size.
+void check_length(int fd, const std::string& path, const std::string& name) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size >= static_cast<off_t>(k_mapped)) return;
+  fail(XIO_ERR_UNSUPPORTED, "{}: {} has {} bytes and a bridge's ring {}; point XIO_NVME_BRIDGE at a bridge", name, path,
+       info.st_size, k_mapped);
+}
+
 class mapped_bridge : public register_writer {
  public:
   mapped_bridge(const std::string& path, std::uint32_t bdf, const std::string& name) {
-    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-      fail(XIO_ERR_IO, "{}: cannot open the bridge {}: {}; see XIO_NVME_BRIDGE", name, path, errno_text(errno));
-    ring_ = mmap(nullptr, k_mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    const int why = errno;
-    close(fd);
-    if (ring_ == MAP_FAILED) {
-      ring_ = nullptr;
-      fail(XIO_ERR_IO, "{}: cannot map the bridge {}: {}; see XIO_NVME_BRIDGE", name, path, errno_text(why));
-    }
+    const unique_fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!fd) fail(XIO_ERR_IO, "{}: cannot open the bridge {}: {}; see XIO_NVME_BRIDGE", name, path, errno_text(errno));
+    check_length(fd.get(), path, name);
+    ring_ = mmap(nullptr, k_mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    if (ring_ == MAP_FAILED)
+      fail(XIO_ERR_IO, "{}: cannot map the bridge {}: {}; see XIO_NVME_BRIDGE", name, path, errno_text(errno));
     try {
       writer_ = std::make_unique<bridge_writer>(static_cast<std::byte*>(ring_), k_mapped, bdf, name);
     } catch (...) {
