@@ -89,7 +89,8 @@ typedef struct xio_storage_attr {
   uint32_t depth;        /* entries of each, a power of two; 0 = XIO_NVME_DEPTH */
   uint32_t block_bytes;  /* file: 512 .. 65536, a power of two; 0 = 512. Drive: 0, or what it has */
   uint64_t bytes;        /* file: capacity wanted; the file grows to it. 0 = as it is. A file whose size is no
-                            multiple of the block is padded with zeroes in the last block when read */
+                            multiple of the block is padded with zeroes in the last block when read; a block device
+                            has its whole blocks */
   uint64_t stripe_bytes; /* several controllers: bytes of a stripe, a power of two from a block up; 0 = 64 KiB */
 } xio_storage_attr_t;
 #define XIO_STORAGE_ATTR_INIT \

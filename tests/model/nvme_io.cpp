@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The storage API over the model: every byte in its place, whatever the queue, the order and the buffer.
+#include "loop_device.hpp"
 #include "nvme_rig.hpp"
 
 #include <sys/resource.h>
@@ -110,6 +111,31 @@ TEST(nvme_io, closing_cuts_nothing_that_another_drive_wrote) {
     EXPECT_EQ(xio_read(b.ctx(), b.heap(), b.storage(), at, 512), XIO_OK) << bytes;
     EXPECT_TRUE(stamped(b.heap(), at, 512)) << bytes;
   }
+}
+
+// A file's last block is padded, for it can grow. A device cannot: what is no whole block at its end is left out.
+TEST(nvme_io, a_block_device_has_whole_blocks) {
+  scratch_file f(1001 * 512);
+  const loop_device device(f.path);
+  if (device.path().empty()) GTEST_SKIP() << "no loop device can be had here; root has them where /dev/loop-control is";
+  {
+    rig r(device.path(), {.block = 4096});
+    EXPECT_EQ(r.world().storages[0].bytes, 125u * 4096);
+    stamp(r.heap(), 124 * 4096, 4096);
+    EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 124 * 4096, 4096), XIO_OK);
+    EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+    EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 125 * 4096, 4096), XIO_ERR_ARG);
+  }
+  try {
+    const rig r(device.path(), {.block = 4096, .bytes = 1001 * 512});
+    ADD_FAILURE() << "opened";
+  } catch (const error& e) {
+    EXPECT_NE(std::string(e.what()).find("too short: it has 512000 bytes"), std::string::npos) << e.what();
+  }
+  const rig all(device.path(), {.block = 512, .bytes = 1001 * 512});
+  const auto data = f.read();
+  ASSERT_EQ(data.size(), 1001u * 512);
+  EXPECT_TRUE(stamped(data.data() + 124 * 4096, 124 * 4096, 4096));
 }
 
 TEST(nvme_io, an_empty_file_opens_and_holds_nothing) {

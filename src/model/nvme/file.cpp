@@ -146,7 +146,8 @@ std::uint64_t file::measure() {
   std::uint64_t bytes = 0;
   if (ioctl(fd_.get(), BLKGETSIZE64, &bytes) != 0)
     fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));
-  return bytes;
+  // It cannot grow to hold the rest of one more block.
+  return bytes / block_bytes_ * block_bytes_;
 }
 
 }  // namespace xio::model::nvme

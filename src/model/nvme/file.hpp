@@ -27,7 +27,7 @@ class file {
   const std::string& path() const { return path_; }
   bool read_only() const { return read_only_; }
   std::uint32_t block_bytes() const { return block_bytes_; }
-  // Rounded up to a block: what lies behind the end of the file reads as zeroes.
+  // Rounded up to a block: what lies behind the end of the file reads as zeroes. A block device's whole blocks.
   std::uint64_t capacity() const { return capacity_; }
   // What the file held when it was opened, or is made to hold by commit().
   std::uint64_t bytes() const { return exact_bytes_; }
