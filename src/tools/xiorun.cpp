@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -41,19 +42,33 @@ constexpr int k_pes_max = 1024;
   std::exit(1);
 }
 
+mode_t kind_of(const std::string& path) {
+  struct stat s;
+  return stat(path.c_str(), &s) == 0 ? s.st_mode & S_IFMT : 0;
+}
+
+// access(2) alone would take a folder, which may be searched, for a program.
+bool can_run(const std::string& path) { return kind_of(path) == S_IFREG && access(path.c_str(), X_OK) == 0; }
+
 // The program as execvp would find it, or empty. Looked up here so that a wrong name is one message, not N.
 std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  if (name.find('/') != std::string::npos) return can_run(name) ? name : "";
   const char* path = std::getenv("PATH");
   std::string rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
   for (std::size_t from = 0; from <= rest.size();) {
     const auto colon = std::min(rest.find(':', from), rest.size());
     const auto folder = rest.substr(from, colon - from);
     const auto full = (folder.empty() ? "." : folder) + "/" + name;
-    if (access(full.c_str(), X_OK) == 0) return full;
+    if (can_run(full)) return full;
     from = colon + 1;
   }
   return "";
+}
+
+[[noreturn]] void refuse_program(const std::string& name) {
+  if (name.find('/') != std::string::npos && kind_of(name) == S_IFDIR)
+    usage("the program '" + name + "' is a folder; give the path of a program in it");
+  usage("the program '" + name + "' was not found or is not executable; give its path or extend PATH");
 }
 
 std::string fresh_key() {
@@ -117,8 +132,7 @@ job_settings parse(int argc, char** argv) {
     usage("the option " + s.command.front() + " is not known; see xiorun --help");
   if (s.command.empty()) usage("no program was given; use: xiorun -n N program [args...]");
   s.program = find_program(s.command.front());
-  if (s.program.empty())
-    usage("the program '" + s.command.front() + "' was not found or is not executable; give its path or extend PATH");
+  if (s.program.empty()) refuse_program(s.command.front());
   return s;
 }
 

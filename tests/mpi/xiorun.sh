@@ -44,6 +44,11 @@ expect 'no program' 2 'no program was given' "$xiorun" -n 2
 expect 'no program after --' 2 'no program was given' "$xiorun" -n 2 --
 expect 'missing program' 2 "program '/no/such' was not found" "$xiorun" -n 2 /no/such
 expect 'missing program in PATH' 2 "program 'no-such-program' was not found" "$xiorun" -n 2 no-such-program
+# A folder may be searched, and access(2) calls that executable.
+mkdir -p "$work/early/true"
+expect 'a folder of the same name earlier in PATH' 0 '' env PATH="$work/early:$PATH" "$xiorun" -n 1 true
+expect 'a folder as program' 2 "'$work/early' is a folder" "$xiorun" -n 8 "$work/early"
+[ "$(wc -l <"$work/err")" = 1 ] || { echo 'FAIL: a folder as program is more than one message'; failures=$((failures + 1)); }
 expect 'unknown option' 2 'option --bogus is not known' "$xiorun" -n 2 --bogus true
 expect 'options behind the program are its own' 3 'status 3' "$xiorun" -n 1 sh -c 'exit $#' -n -n --bogus 3
 expect 'a time-out' 124 '2 of 2 PEs still run after 0.3 s' "$xiorun" --timeout 0.3 --grace 0.3 -n 2 sleep 60.1234
