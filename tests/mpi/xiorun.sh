@@ -86,6 +86,35 @@ wait $pid 2>/dev/null
 sleep 0.3
 expect_none_left '^sleep 60.5678' 'xiorun killed'
 
+# A shell that becomes xiorun leaves it its children, and children's children that lose their parent meanwhile: they are
+# not of this run. The PEs and what those leave behind are, and go with it.
+bash -c '(sleep 60.6543 & echo $! >"$1/far"; sleep 0.3) & sleep 60.6544 & echo $! >"$1/near"
+  exec "$2" -n 2 sh -c "(setsid sleep 60.6545 &); sleep 0.6; exit 4"' - "$work" "$xiorun" 2>"$work/err"
+got=$?
+[ $got = 4 ] || { echo "FAIL beside older children: status $got, expected 4"; cat "$work/err"; failures=$((failures + 1)); }
+expect_none_left '^sleep 60.6545' 'beside older children'
+for who in near far; do
+  kill "$(cat "$work/$who")" || { echo "FAIL: xiorun killed a process that was there before ($who)"; failures=$((failures + 1)); }
+done
+bash -c 'sleep 60.6546 & echo $! >"$1/near"
+  exec "$2" -n 2 sh -c "trap '"'kill \$!; exit 9'"' TERM; echo ready; sleep 60.6547 & wait"' - "$work" "$xiorun" >"$work/out" &
+pid=$!
+for _ in $(seq 200); do [ "$(grep -c ready "$work/out")" = 2 ] && break; sleep 0.05; done
+kill -TERM $pid
+wait $pid
+got=$?
+[ $got = 9 ] || { echo "FAIL SIGTERM beside older children: status $got, expected 9"; failures=$((failures + 1)); }
+bash -c 'sleep 60.6549 & echo $! >"$1/far"; exec "$2" -n 2 sleep 60.6548' - "$work" "$xiorun" &
+pid=$!
+for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.6548')" = 2 ] && break; sleep 0.05; done
+kill -KILL $pid
+wait $pid 2>/dev/null
+sleep 0.3
+expect_none_left '^sleep 60.654[78]' 'xiorun killed beside older children'
+for who in near far; do
+  kill "$(cat "$work/$who")" || { echo "FAIL: a signal ended a process that was there before ($who)"; failures=$((failures + 1)); }
+done
+
 # What the PEs see.
 XIO_TCP_KEY_FILE=/nowhere "$xiorun" -n 3 sh -c 'echo "$XIO_TCP_RANK $XIO_RUN_PE $XIO_TCP_SIZE $XIO_TCP_ROOT ${#XIO_TCP_KEY} ${XIO_TCP_KEY_FILE-none}"
   [ $XIO_TCP_RANK = 0 ] || [ -z "$XIO_RUN_LISTEN_FD" ] || echo "PE $XIO_TCP_RANK has the socket"' | sort >"$work/out"

@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "tools/xiorun/apart.hpp"
 #include "tools/xiorun/child.hpp"
 #include "tools/xiorun/output.hpp"
 
@@ -235,6 +236,9 @@ class job {
 
 }  // namespace
 
-int run_job(const job_settings& settings) { return job(settings).run(); }
+int run_job(const job_settings& settings) {
+  const auto run = [&] { return job(settings).run(); };
+  return has_children() ? run_apart(run, settings.listen_fd) : run();
+}
 
 }  // namespace xio::run
