@@ -132,5 +132,45 @@ timeout 30 "$xiorun" --tag-output -n 2 --grace 0.3 yes 2>/dev/null | head -n 100
 [ "${PIPESTATUS[0]}" != 124 ] || { echo 'FAIL: PEs go on when nobody reads them'; failures=$((failures + 1)); }
 [ "$(wc -l <"$work/out")" = 100 ] || { echo 'FAIL: tagged output is cut'; failures=$((failures + 1)); }
 
+# A reader that takes his time gets every line whole, however short the grace of the PEs.
+"$xiorun" --tag-output --grace 0.1 -n 3 sh -c 'seq 50000; exit 3' 2>"$work/err" | { sleep 1; cat; } >"$work/out"
+[ "${PIPESTATUS[0]}" = 3 ] || { echo 'FAIL: a slow reader changes the status'; failures=$((failures + 1)); }
+for pe in 0 1 2; do seq 50000 | sed "s/^/[$pe] /"; done | diff -q - <(sort -k 1,1 -s "$work/out") ||
+  { echo 'FAIL: a slow reader misses lines'; failures=$((failures + 1)); }
+"$xiorun" --tag-output -n 2 sh -c 'seq -s " " 8000; seq -s " " 8000 >&2' 2>&1 | { sleep 0.5; sort; } >"$work/out"
+for pe in 0 0 1 1; do echo "[$pe] $(seq -s ' ' 8000)"; done | diff -q - "$work/out" ||
+  { echo 'FAIL: long lines to one pipe are torn'; failures=$((failures + 1)); }
+
+# One that stands still holds up nobody's end. The shell is that reader: it holds the FIFO and takes nothing.
+# expect_end NAME STATUS 'PATTERN ON STANDARD ERROR' SIGNAL COMMAND...
+mkfifo "$work/still"
+expect_end() {
+  local name=$1 status=$2 pattern=$3 signal=$4 pid got
+  shift 4
+  exec 9<>"$work/still"
+  SECONDS=0
+  timeout -k 10 20 "$@" >"$work/still" 2>"$work/err" 9>&- &
+  pid=$!
+  [ -z "$signal" ] || { sleep 1; kill -"$signal" $pid; }
+  wait $pid
+  got=$?
+  exec 9>&-
+  if [ $got != "$status" ] || [ $SECONDS -gt 8 ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/err"; }; then
+    echo "FAIL $name: status $got after $SECONDS s, expected $status soon; standard error, expected /$pattern/:"
+    sed 's/^/  /' "$work/err"
+    failures=$((failures + 1))
+  fi
+}
+tag=("$xiorun" --tag-output --grace 0.3)
+limit=("${tag[@]}" --timeout 1)
+expect_end 'a time-out before a still reader' 124 '2 of 2 PEs still run after 1 s' '' "${limit[@]}" -n 2 yes
+expect_end 'SIGTERM before a still reader' 143 '' TERM "${tag[@]}" -n 2 yes
+expect_end 'SIGINT before a still reader, PEs that stay' 137 '' INT "${tag[@]}" -n 2 sh -c 'trap "" INT TERM; yes'
+expect_end 'a still reader of both outputs' 124 '' '' sh -c 'exec "$@" 2>&1' - "${limit[@]}" -n 2 yes
+expect_end 'a still reader of what the PEs and xiorun write' 124 '' '' \
+  sh -c 'exec "$@" 2>&1' - "$xiorun" --grace 0.3 --timeout 1 -n 1 yes
+expect_end 'the rest of PEs that ended, and a time-out' 124 'bytes .* dropped' '' "${limit[@]}" -n 1 seq 15000
+expect_end 'the rest of PEs that ended, and a signal' 143 'bytes .* dropped' TERM "${tag[@]}" -n 1 seq 15000
+
 [ $failures = 0 ] && echo 'xiorun: all well'
 exit $((failures != 0))

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "tools/xiorun/apart.hpp"
 #include "tools/xiorun/child.hpp"
 #include "tools/xiorun/output.hpp"
+#include "tools/xiorun/sink.hpp"
 
 namespace xio::run {
 
@@ -37,22 +39,35 @@ clock::duration seconds(double s) {
 
 class job {
  public:
-  explicit job(const job_settings& s) : s_(s), pids_(static_cast<std::size_t>(s.pes), -1) {}
+  explicit job(const job_settings& s)
+      : s_(s),
+        pids_(static_cast<std::size_t>(s.pes), -1),
+        err_(same_file(STDOUT_FILENO, STDERR_FILENO) ? out_ : other_err_) {}
 
   int run() {
     become_reaper();
     catch_signals();
-    if (s_.timeout_s > 0) end_at_ = clock::now() + seconds(s_.timeout_s);
+    if (s_.timeout_s > 0) timeout_at_ = end_at_ = clock::now() + seconds(s_.timeout_s);
     if (start_all()) {
       while (running_ > 0) step();
     }
     kill_descendants();  // whatever the PEs have left behind
-    for (auto& o : outputs_) drain(o);
+    flush();
     return status_;
   }
 
  private:
-  enum class phase { running, ending, terminated, killed };
+  enum class phase { running, ending, terminated, killed, flushing };
+
+  // To standard error, without waiting for its reader.
+  [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) {
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    std::vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    err_.put(std::string("xiorun: ") + line + "\n");
+  }
 
   void catch_signals() {
     sigset_t set;
@@ -82,7 +97,7 @@ class job {
   }
 
   bool cannot_start(int pe) {
-    std::fprintf(stderr, "xiorun: PE %d could not be started: %s\n", pe, std::strerror(errno));
+    say("PE %d could not be started: %s", pe, std::strerror(errno));
     status_ = k_exit_cannot_start;
     return false;
   }
@@ -91,41 +106,50 @@ class job {
     if (!s_.tag_output) return true;
     int out[2], err[2];
     if (pipe2(out, O_CLOEXEC) != 0) return false;
-    outputs_.emplace_back(pe, out[0], STDOUT_FILENO);
+    outputs_.emplace_back(pe, out[0], out_);
     output.out = out[1];
     if (pipe2(err, O_CLOEXEC) != 0) return false;
-    outputs_.emplace_back(pe, err[0], STDERR_FILENO);
+    outputs_.emplace_back(pe, err[0], err_);
     output.err = err[1];
     return true;
   }
 
   void step() {
     std::vector<pollfd> polled{{signals_, POLLIN, 0}};
-    for (const auto& o : outputs_) polled.push_back({o.fd(), POLLIN, 0});
+    for (const sink* s : {&out_, &other_err_}) polled.push_back({s->waiting() > 0 ? s->fd() : -1, POLLOUT, 0});
+    const std::size_t first = polled.size();
+    for (const auto& o : outputs_) polled.push_back({o.may_pass_on() ? o.fd() : -1, POLLIN, 0});
     poll(polled.data(), polled.size(), poll_ms());
-    for (std::size_t i = polled.size() - 1; i > 0; --i)
-      if (polled[i].revents != 0 && !outputs_[i - 1].pass_on()) close_output(i - 1);
+    for (sink* s : {&out_, &other_err_}) s->write_some();
+    pass_on(polled.data() + first);
     take_signals();
     reap();
-    if (running_ > 0 && end_at_ && clock::now() >= *end_at_) next_phase();
+    if ((running_ > 0 || phase_ == phase::flushing) && end_at_ && clock::now() >= *end_at_) next_phase();
+  }
+
+  // Begins behind the PE that was served last: one that writes without end leaves the others their turn.
+  void pass_on(const pollfd* polled) {
+    for (std::size_t k = 0, from = turn_; k < outputs_.size(); ++k) {
+      const std::size_t i = (from + k) % outputs_.size();
+      if (polled[i].revents == 0 || !outputs_[i].may_pass_on()) continue;
+      outputs_[i].pass_on();
+      turn_ = i + 1;
+    }
+    bool gone = false;
+    std::erase_if(outputs_, [&](const tagged_output& o) {
+      gone = gone || o.reader_gone();
+      return o.ended() || o.reader_gone();
+    });
+    if (gone && phase_ == phase::running) {
+      remember(128 + SIGPIPE);
+      wait_then_terminate(0);
+    }
   }
 
   int poll_ms() const {
     if (!end_at_) return -1;
     const double left = std::chrono::duration<double, std::milli>(*end_at_ - clock::now()).count();
     return static_cast<int>(std::ceil(std::min(std::max(left, 0.0), 1e6)));
-  }
-
-  void close_output(std::size_t i) {
-    const bool gone = outputs_[i].reader_gone();
-    std::vector<tagged_output> kept;
-    for (std::size_t k = 0; k < outputs_.size(); ++k)
-      if (k != i) kept.push_back(std::move(outputs_[k]));
-    outputs_.swap(kept);
-    if (gone && phase_ == phase::running) {
-      remember(128 + SIGPIPE);
-      wait_then_terminate(0);
-    }
   }
 
   void take_signals() {
@@ -136,8 +160,11 @@ class job {
       // A key at the terminal reaches every process of the foreground group, the PEs among them.
       const bool they_have_it = info.ssi_code == SI_KERNEL;
       if (!they_have_it) signal_all(number);
+      if (ended_by_ == 0) ended_by_ = 128 + number;
       if (phase_ == phase::running) {
         wait_then_terminate(s_.grace_s);
+      } else if (phase_ == phase::flushing && !asked_to_end_) {
+        end_at_ = clock::now() + seconds(s_.grace_s);
       } else if (asked_to_end_) {
         next_phase();  // asked again: do not wait
       }
@@ -175,9 +202,9 @@ class job {
     // Not worth a line each when it ended because it was told to.
     if (phase_ == phase::terminated || phase_ == phase::killed || asked_to_end_) return remember(status);
     if (WIFSIGNALED(how))
-      std::fprintf(stderr, "xiorun: PE %d was killed by signal %d (%s)\n", pe, WTERMSIG(how), strsignal(WTERMSIG(how)));
+      say("PE %d was killed by signal %d (%s)", pe, WTERMSIG(how), strsignal(WTERMSIG(how)));
     else
-      std::fprintf(stderr, "xiorun: PE %d ended with status %d\n", pe, status);
+      say("PE %d ended with status %d", pe, status);
     remember(status);
     if (phase_ == phase::running) wait_then_terminate(s_.grace_s);
   }
@@ -194,12 +221,11 @@ class job {
   void next_phase() {
     switch (phase_) {
       case phase::running:  // only --timeout comes here
-        std::fprintf(stderr, "xiorun: %d of %d PEs still run after %g s; ending them\n", running_, s_.pes,
-                     s_.timeout_s);
-        remember(k_exit_timeout);
+        say("%d of %d PEs still run after %g s; ending them", running_, s_.pes, s_.timeout_s);
+        remember(ended_by_ = k_exit_timeout);
         [[fallthrough]];
       case phase::ending:
-        if (phase_ == phase::ending) std::fprintf(stderr, "xiorun: ending the %d PEs that still run\n", running_);
+        if (phase_ == phase::ending) say("ending the %d PEs that still run", running_);
         phase_ = phase::terminated;
         signal_all(SIGTERM);
         break;
@@ -207,6 +233,10 @@ class job {
       case phase::killed:
         phase_ = phase::killed;
         signal_all(SIGKILL);
+        break;
+      case phase::flushing:
+        if (ended_by_ != 0) return drop_output();
+        ended_by_ = k_exit_timeout;
         break;
     }
     end_at_ = clock::now() + std::max(seconds(s_.grace_s), clock::duration(std::chrono::milliseconds(100)));
@@ -217,20 +247,41 @@ class job {
       if (pid > 0) kill(pid, number);
   }
 
-  static void drain(tagged_output& o) {
-    fcntl(o.fd(), F_SETFL, O_NONBLOCK);
-    pollfd p{o.fd(), POLLIN, 0};
-    while (poll(&p, 1, 0) > 0 && o.pass_on()) continue;
+  // The PEs are gone. Who reads may take his time for what they wrote, unless the run was told to end.
+  void flush() {
+    phase_ = phase::flushing;
+    end_at_ = ended_by_ != 0 ? clock::now() + seconds(s_.grace_s) : timeout_at_;
+    while (output_left()) step();
+  }
+
+  // Looks at what is in the pipes, not whether they are closed: a PE may have handed its end to somebody else.
+  bool output_left() const {
+    std::vector<pollfd> polled;
+    for (const auto& o : outputs_) polled.push_back({o.fd(), POLLIN, 0});
+    return out_.waiting() > 0 || other_err_.waiting() > 0 || poll(polled.data(), polled.size(), 0) > 0;
+  }
+
+  void drop_output() {
+    outputs_.clear();
+    const std::size_t left = out_.waiting() + other_err_.waiting();
+    for (sink* s : {&out_, &other_err_}) s->drop();
+    say("nobody reads the output; %zu bytes of it, and what the PEs' pipes hold, are dropped", left);
+    err_.drop();
+    remember(ended_by_);
   }
 
   const job_settings& s_;
   std::vector<pid_t> pids_;  // by PE; -1 once reaped
+  sink out_{STDOUT_FILENO}, other_err_{STDERR_FILENO};
+  sink& err_;  // out_ where both are one file, so that neither breaks into a line of the other
   std::vector<tagged_output> outputs_;
-  std::optional<clock::time_point> end_at_;
+  std::size_t turn_ = 0;
+  std::optional<clock::time_point> end_at_, timeout_at_;
   phase phase_ = phase::running;
   int signals_ = -1;
   int running_ = 0;
   int status_ = 0;
+  int ended_by_ = 0;  // the status that says so, once --timeout or a signal has ended the run
   bool asked_to_end_ = false;
 };
 

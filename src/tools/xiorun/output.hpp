@@ -3,28 +3,32 @@
 #pragma once
 #include <string>
 
+#include "base/unique_fd.hpp"
+#include "tools/xiorun/sink.hpp"
+
 namespace xio::run {
 
 class tagged_output {
  public:
-  tagged_output(int pe, int from, int to);  // reads from `from`, which it owns; writes to `to`
-  tagged_output(tagged_output&& other) noexcept;
-  tagged_output& operator=(tagged_output&&) = delete;
-  ~tagged_output();
+  tagged_output(int pe, int from, sink& to);  // reads from `from`, which it owns
 
-  int fd() const { return from_; }
-  // Passes on what is there. False when the PE has closed its end or nobody reads ours.
-  bool pass_on();
-  // True once writing has failed: whoever read xiorun's output is gone.
-  bool reader_gone() const { return reader_gone_; }
+  int fd() const { return from_.get(); }
+  // The PE waits as long as what it wrote before has not gone on: nothing is lost, and no more kept than a pipe holds.
+  bool may_pass_on() const { return to_->waiting() == 0; }
+  // Passes on what is there.
+  void pass_on();
+  // The PE has closed its end, and all is passed on.
+  bool ended() const { return ended_; }
+  bool reader_gone() const { return to_->reader_gone(); }
 
  private:
+  std::string tagged(std::size_t from, std::size_t length) const;
   void write_lines(bool all);
-  void write_line(const char* text, std::size_t length);
 
   std::string tag_, line_;
-  int from_, to_;
-  bool reader_gone_ = false;
+  unique_fd from_;
+  sink* to_;
+  bool ended_ = false;
 };
 
 }  // namespace xio::run
