@@ -7,11 +7,14 @@
 #include "config.h"
 #ifdef HAVE_SODIUM
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <deque>
 #include <map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -21,17 +24,36 @@ namespace xio::bootstrap {
 
 namespace {
 
-constexpr std::size_t k_pending_max = 256;  // connections that have not proven the key yet
-constexpr std::uint64_t k_hello_ms = 5000;  // what such a connection has to do it; honest ranks take one round trip
+constexpr std::size_t k_pending_max = 256;   // connections that have not proven the key yet
+constexpr std::uint64_t k_hello_ms = 5000;   // what such a connection has to do it; honest ranks take one round trip
+constexpr std::uint64_t k_crowded_ms = 500;  // the same while others wait for its descriptor
+constexpr int k_full_ms = 10;                // between looks whether a descriptor has become free
 constexpr int k_warnings_max = 16;
 constexpr int k_ranks_listed_max = 16;
 
 struct pending {
   byte_stream stream;
   std::string address;
-  deadline until;
+  deadline until, crowded_until;
   banner_bytes banner;
 };
+
+rlim_t descriptor_limit() {
+  rlimit l{};
+  return getrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur : 0;
+}
+
+// As far as the hard limit lets us. Not just by `more`: what comes after the bootstrap opens files too.
+bool raise_descriptor_limit(int more) {
+  rlimit l{};
+  if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur >= l.rlim_max) return false;
+  const rlim_t before = l.rlim_cur;
+  l.rlim_cur = std::min(l.rlim_max, 2 * before + static_cast<rlim_t>(more));
+  if (setrlimit(RLIMIT_NOFILE, &l) != 0) return false;
+  log::info("rank 0 raised its soft limit of open files from {} to {}, as {} ranks are still to come", before,
+            l.rlim_cur, more);
+  return true;
+}
 
 class assembly {
  public:
@@ -69,8 +91,10 @@ class assembly {
 
   void step() {
     std::vector<pollfd> polled;
-    int wait = until_.poll_ms();
-    for (const int fd : listeners_) polled.push_back({fd, POLLIN, 0});
+    // Who waits at a listener does so until a descriptor is free: it would be ready all the time.
+    const bool full = std::exchange(full_, false);
+    int wait = until_.poll_ms(full ? k_full_ms : INT_MAX);
+    for (const int fd : listeners_) polled.push_back({full ? -1 : fd, POLLIN, 0});
     for (const auto& p : pending_) {
       polled.push_back({p.stream.fd(), static_cast<short>(POLLIN | (p.stream.sending() ? POLLOUT : 0)), 0});
       wait = p.until.poll_ms(wait);
@@ -87,7 +111,7 @@ class assembly {
       if (proven_[rank].open() && proven_[rank].fd() == polled[i].fd) step_proven(proven_[rank], polled[i++].revents);
     std::erase_if(pending_, [](const pending& p) { return p.stream.fd() < 0; });
     for (std::size_t n = 0; n < listeners_.size(); ++n)
-      if (polled[n].revents != 0) accept_all(listeners_[n]);
+      if (full || polled[n].revents != 0) accept_all(listeners_[n]);
   }
 
   void accept_all(int listener) {
@@ -95,11 +119,12 @@ class assembly {
       socket_address from;
       unique_fd fd = accept_one(listener, from);
       if (!fd) {
-        if (errno == EMFILE || errno == ENFILE) make_room("this process has no file descriptor left");
+        if (errno == EMFILE || errno == ENFILE) out_of_descriptors(listener, errno);
         return;
       }
-      if (pending_.size() >= k_pending_max) make_room("too many connections wait to prove the key");
-      pending p{byte_stream(std::move(fd)), from.text(), deadline::in(k_hello_ms), make_banner()};
+      if (pending_.size() >= k_pending_max) drop_oldest("too many connections wait to prove the key");
+      pending p{byte_stream(std::move(fd)), from.text(), deadline::in(k_hello_ms), deadline::in(k_crowded_ms),
+                make_banner()};
       p.stream.queue(p.banner);
       pending_.push_back(std::move(p));
       step_pending(pending_.back(), 0);
@@ -107,12 +132,20 @@ class assembly {
     }
   }
 
-  // The oldest goes: an honest rank proves itself within a round trip and connects again if it was the one.
-  void make_room(const char* why) {
-    if (pending_.empty()) {
-      poll(nullptr, 0, 10);  // nothing to drop: do not spin on the listener
-      return;
-    }
+  // Strangers leave after a while, and honest ranks among those pending prove themselves within a round trip. With
+  // neither, no descriptor will become free.
+  void out_of_descriptors(int listener, int err) {
+    pollfd p{listener, POLLIN, 0};
+    // accept4 takes a descriptor before it looks whether anybody waits.
+    if (missing() == 0 || poll(&p, 1, 0) <= 0) return;
+    if (err == EMFILE && raise_descriptor_limit(missing())) return;
+    if (pending_.empty()) fail_full(err);
+    full_ = true;
+    if (pending_.front().crowded_until.passed()) drop_oldest("this process has no file descriptor left");
+  }
+
+  // An honest rank connects again if it was the one.
+  void drop_oldest(const char* why) {
     drop(pending_.front(), why);
     pending_.pop_front();
   }
@@ -195,6 +228,17 @@ class assembly {
     }
   }
 
+  int missing() const { return s_.size - 1 - present_; }
+
+  [[noreturn]] void fail_full(int err) const {
+    const auto why = err == EMFILE
+                         ? fmt::format("this process may open {} files; raise the limit of open files (ulimit -n)",
+                                       descriptor_limit())
+                         : std::string("this machine has given out all it has; raise the sysctl fs.file-max");
+    fail(XIO_ERR_IO, "rank 0 has no file descriptor left for {} more of the world's {} ranks, one for each: {}",
+         missing(), s_.size, why);
+  }
+
   [[noreturn]] void fail_missing() const {
     std::string ranks, wrong_key;
     int missing = 0;
@@ -235,6 +279,7 @@ class assembly {
   std::map<std::uint32_t, std::string> refused_;
   int present_ = 0;
   int dropped_ = 0;
+  bool full_ = false;  // somebody waits at a listener, and there is no descriptor for him
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The bootstraps among real processes: started by xiorun and mpirun, over TCP, MPI and UCX.
-# shellcheck disable=SC2317  # functions that expect() calls
+# shellcheck disable=SC2016,SC2317  # what PEs expand; functions that expect() calls
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${builddir:?}" "${MPIRUN=}"
@@ -34,7 +34,30 @@ if has HAVE_SODIUM; then
   expect 3 'XIO_ERR_TIMEOUT: .* rank 2 ' run 3 "$probe" silence
   expect 3 'XIO_ERR_ARG: rank 1 .* gave 16 bytes' run 2 "$probe" mismatch
   expect 3 'XIO_ERR_CONFIG: XIO_TCP_ROOT is not set' "$probe" worlds tcp
-  unset XIO_TIMEOUT_MS
+  # Rank 0 with too few file descriptors says so at once; honest ranks are not dropped before; a soft limit is raised.
+  # Limits in between: of the worlds that the probe opens at once, the second does not fit.
+  export XIO_TIMEOUT_MS=20000 XIO_LOG_LEVEL=warn
+  limited() { XIO_TEST_SIZE=20 timeout -k 5 60 "$xiorun" --grace 0.3 -n 20 sh -c "ulimit $1; exec \"\$0\" worlds tcp" "$probe"; }
+  for n in 12 16 24 26; do
+    SECONDS=0
+    expect 3 'XIO_ERR_IO: rank 0 has no file descriptor left for .* more of .* 20 ranks.*ulimit -n' limited "-n $n"
+    if [ $SECONDS -gt 5 ] || grep dropped "$work/err"; then
+      echo "FAIL: $n file descriptors for 20 ranks took $SECONDS s or cost honest ranks their connection"
+      failures=$((failures + 1))
+    fi
+  done
+  expect 0 '' limited '-S -n 16'
+  # Strangers give way: rank 1 brings eight of them, which stay silent, and rank 0 has room for fewer.
+  crowded() {
+    XIO_TEST_SIZE=3 timeout -k 5 60 "$xiorun" --grace 0.3 -n 3 bash -c 'case $XIO_TCP_RANK in
+      0) ulimit -n 12 ;;
+      1) for _ in 1 2 3 4 5 6 7 8; do exec {fd}<>"/dev/tcp/${XIO_TCP_ROOT/://}"; done ;;
+      *) sleep 0.3 ;;
+      esac
+      exec "$0" worlds tcp' "$probe"
+  }
+  expect 0 '' crowded
+  unset XIO_TIMEOUT_MS XIO_LOG_LEVEL
   if has HAVE_UCX; then
     export XIO_BOOTSTRAP=ucx
     for n in 1 2 5; do expect 0 '' run $n "$probe" worlds ucx; done

@@ -37,6 +37,15 @@ clock::duration seconds(double s) {
   return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(s));
 }
 
+const char* cure(int err) {
+  switch (err) {
+    case EMFILE: return "; raise the limit of open files (ulimit -n): --tag-output takes two for each PE";
+    case ENFILE: return "; this machine has given out all files it may open: raise the sysctl fs.file-max";
+    case EAGAIN: return "; raise the limit of processes (ulimit -u)";
+    default: return "";
+  }
+}
+
 class job {
  public:
   explicit job(const job_settings& s)
@@ -97,7 +106,8 @@ class job {
   }
 
   bool cannot_start(int pe) {
-    say("PE %d could not be started: %s", pe, std::strerror(errno));
+    const int err = errno;
+    say("PE %d could not be started: %s%s", pe, std::strerror(err), cure(err));
     status_ = k_exit_cannot_start;
     return false;
   }
