@@ -88,21 +88,19 @@ void context::prepare(engines& e) {
 }
 
 // One queue pair to oneself by each NIC.
-void context::connect_flush_pairs(engines& e) {
+rdma::queue_request context::flush_request(rdma::endpoint& e) {
   rdma::queue_request request{};
   request.peers.resize(n_pes());
   request.peers[static_cast<std::size_t>(plan_.self)] = true;
   request.depth = choice_.depth;
   request.ticket_start = ticket_start_;
   request.scratch = scratch_keys_;
-  request.per_peer = std::bit_ceil(e.open_rdma().nics());
+  request.per_peer = std::bit_ceil(e.nics());
   flush_ring_count_ = request.per_peer;
-  flush_pairs_ = e.open_rdma().create_queues(request);
+  return request;
 }
 
-void context::connect(engines& e) {
-  if (plan_.flush == dev::route::rdma) connect_flush_pairs(e);
-  if (!uses_rdma_) return;
+rdma::queue_request context::lane_request() const {
   rdma::queue_request request{};
   for (const way& w : plan_.to) request.peers.push_back(w.uses(dev::route::rdma));
   request.depth = choice_.depth;
@@ -111,7 +109,20 @@ void context::connect(engines& e) {
   request.per_peer = choice_.queues;
   request.inboxes = inboxes_;
   request.immediates = choice_.immediates;
-  for (std::uint32_t lane = 0; lane < lanes(); ++lane) queue_pairs_.push_back(e.open_rdma().create_queues(request));
+  return request;
+}
+
+void context::connect(engines& e) {
+  const bool flushes = plan_.flush == dev::route::rdma;
+  if (!flushes && !uses_rdma_) return;
+  rdma::endpoint& endpoint = e.open_rdma();
+  std::vector<rdma::queue_request> requests;
+  if (flushes) requests.push_back(flush_request(endpoint));
+  if (uses_rdma_) requests.insert(requests.end(), lanes(), lane_request());
+  queue_pairs_ = rdma::create_all(endpoint, requests);
+  if (!flushes) return;
+  flush_pairs_ = std::move(queue_pairs_.front());
+  queue_pairs_.erase(queue_pairs_.begin());
 }
 
 void context::collect_rings(std::uint32_t lane) {

@@ -55,7 +55,8 @@ class context {
   void collect_rings(std::uint32_t lane);
   void fill_peers(std::uint32_t lane);
   void fill_view(std::uint32_t lane);
-  void connect_flush_pairs(engines& e);
+  rdma::queue_request flush_request(rdma::endpoint& e);
+  rdma::queue_request lane_request() const;
   void fill_flush_rings();
 
   ctx_choice choice_;

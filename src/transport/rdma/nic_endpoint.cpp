@@ -147,7 +147,7 @@ std::unique_ptr<queue_set> nic_endpoint::create_queues(const queue_request& requ
       }
   } catch (...) {
     // The others are on their way to the exchange: they must hear of it.
-    exchange_queues(channel_, {}, request.per_peer, status_of_current_exception());
+    skip_queues(request, status_of_current_exception());
     throw;
   }
   const auto theirs = exchange_queues(channel_, mine, request.per_peer, XIO_OK);

@@ -41,6 +41,9 @@ class nic_endpoint final : public endpoint {
   memory_keys register_memory(void* base, std::size_t bytes) override;
   void unregister_memory(void* base) override;
   std::unique_ptr<queue_set> create_queues(const queue_request& request) override;
+  void skip_queues(const queue_request& request, xio_status_t why) override {
+    exchange_queues(channel_, {}, request.per_peer, why);
+  }
 
   // For tests: faults on purpose.
   model::rdma::nic& nic(std::size_t which = 0) { return **nics_[which]; }

@@ -11,6 +11,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "model/machine.hpp"
 #include "xio/device/view.hpp"
+#include "xio/status.h"
 
 namespace xio::rdma {
 
@@ -62,9 +63,15 @@ class endpoint {
   virtual memory_keys register_memory(void* base, std::size_t bytes) = 0;
   virtual void unregister_memory(void* base) = 0;
   virtual std::unique_ptr<queue_set> create_queues(const queue_request& request) = 0;  // collective
+  // In place of create_queues on a PE that has failed: the others, who are in it, throw. Collective.
+  virtual void skip_queues(const queue_request& request, xio_status_t why) = 0;
 };
 
 // Collective. Throws XIO_ERR_UNSUPPORTED when the backend asked for is not there.
 std::unique_ptr<endpoint> open(const setup& s);
+
+// A set for each request. Collective: whatever fails where, each PE takes part in all that is exchanged, so that the
+// channel can be used afterwards; then the first failure is thrown.
+std::vector<std::unique_ptr<queue_set>> create_all(endpoint& e, const std::vector<queue_request>& requests);
 
 }  // namespace xio::rdma

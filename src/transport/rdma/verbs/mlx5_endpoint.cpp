@@ -156,7 +156,7 @@ class mlx5_endpoint final : public endpoint {
       }
     } catch (...) {
       // The others are on their way to the exchange: they must hear of it.
-      exchange_queues(channel_, {}, request.per_peer, status_of_current_exception());
+      skip_queues(request, status_of_current_exception());
       throw;
     }
     const auto theirs = exchange_queues(channel_, mine, request.per_peer, XIO_OK);
@@ -170,6 +170,9 @@ class mlx5_endpoint final : public endpoint {
       v.remote_key = peers_[pe].heap_rkey[v.nic];
     }
     return queues;
+  }
+  void skip_queues(const queue_request& request, xio_status_t why) override {
+    exchange_queues(channel_, {}, request.per_peer, why);
   }
 
  private:

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Worlds whose RDMA devices fail on one PE while it is set up: every PE hears of it, and the world lives on.
+//
+// This program brings an rdma::open of its own, which the linker takes before the library's.
+#include "config.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ctx/world.hpp"
+#include "model/nic/shm_executor.hpp"
+#include "thread_channel.hpp"
+#include "transport/rdma/family.hpp"
+#include "transport/rdma/nic_endpoint.hpp"
+
+namespace {
+
+using xio::fail;
+using xio::options;
+using xio::world;
+namespace nic = xio::model::rdma;
+
+constexpr int k_pes = 3;
+constexpr int k_bad = 1;  // the PE whose NIC fails
+constexpr int k_never = 1 << 30;
+
+// What the NIC of k_bad still does before it fails.
+struct patience {
+  std::atomic<int> connects{k_never};
+  std::atomic<int> registrations{k_never};
+  void restore() { connects = k_never, registrations = k_never; }
+} g_left;
+
+// A NIC over shared memory; on k_bad it fails as g_left says.
+class brittle_fabric final : public nic::fabric {
+ public:
+  explicit brittle_fabric(const xio::rdma::setup& s)
+      : bad_(s.channel->rank() == k_bad),
+        inner_(*s.payload, std::uint64_t{1} << 30, static_cast<std::uint32_t>(s.channel->rank() * 4 + 1)) {}
+  nic::shm_fabric* inner() { return &inner_; }
+
+  const char* name() const override { return "brittle"; }
+  std::uint64_t max_message() const override { return inner_.max_message(); }
+  nic::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
+    if (bad_ && g_left.registrations-- <= 0) fail(XIO_ERR_NO_MEMORY, "the NIC takes no more memory; give it some");
+    return inner_.register_memory(base, bytes, allowed);
+  }
+  void unregister_memory(const nic::key_pair& keys) override { inner_.unregister_memory(keys); }
+  nic::card introduce() override { return inner_.introduce(); }
+  void meet(const std::vector<nic::card>& all) override { inner_.meet(all); }
+  nic::card introduce(std::uint32_t number, int pe) override { return inner_.introduce(number, pe); }
+  std::unique_ptr<nic::executor> connect(std::uint32_t number, int pe, const nic::card& far,
+                                         std::uint32_t far_number) override {
+    if (bad_ && g_left.connects-- <= 0) fail(XIO_ERR_IO, "no file descriptor is left; close some");
+    return inner_.connect(number, pe, far, far_number);
+  }
+  void forget(std::uint32_t number) override { inner_.forget(number); }
+  bool poll() override { return inner_.poll(); }
+
+ private:
+  const bool bad_;
+  nic::shm_fabric inner_;
+};
+
+bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+
+struct outcome {
+  xio_status_t status = XIO_OK;
+  std::string sentence;
+};
+
+outcome outcome_of(const std::function<void()>& body) {
+  outcome o;
+  o.status = xio::guard(body);
+  if (o.status != XIO_OK) o.sentence = xio::last_error();
+  return o;
+}
+
+options small_world() {
+  options o = options::defaults();
+  o.heap_size = 1 << 20;
+  o.ring_depth = 16;
+  return o;
+}
+
+// body(pe, world) on each PE, then finalize; any exception that leaves body is a failure of the test.
+void in_world(const options& o, const std::function<void(int, world&)>& body) {
+  xio::test::run_pes(k_pes, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
+    const auto out = outcome_of([&] {
+      world w(o, std::move(channel));
+      body(pe, w);
+      w.finalize();
+    });
+    EXPECT_EQ(out.status, XIO_OK) << "PE " << pe << ": " << out.sentence;
+  });
+}
+
+xio_ctx_t create(world& w, std::uint32_t pool) {
+  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+  attr.route = XIO_ROUTE_RDMA;
+  attr.pool = pool;
+  xio_ctx_t ctx{};
+  w.create_ctx(&attr, &ctx);
+  return ctx;
+}
+
+// The bad PE has its own error, the others one that names it; afterwards the world does all that it did before.
+void expect_refused_and_well_again(int pe, world& w, std::uint32_t pool, xio_status_t status, const char* words) {
+  const auto no = outcome_of([&] { create(w, pool); });
+  if (pe == k_bad) {
+    EXPECT_EQ(no.status, status) << no.sentence;
+    EXPECT_PRED2(says, no.sentence, words);
+  } else {
+    EXPECT_TRUE(no.status == status || no.status == XIO_ERR_PEER) << no.sentence;
+    EXPECT_PRED2(says, no.sentence, "PE 1");
+  }
+  w.barrier();
+  if (pe == k_bad) g_left.restore();
+  w.barrier();
+  w.destroy_ctx(create(w, pool));
+}
+
+class brittle_connect : public testing::TestWithParam<int> {};
+
+// Every lane connects a queue pair to each PE, so the parameter says in which lane it ends; the last is pool 2's.
+TEST_P(brittle_connect, is_told_while_others_exchange_the_next_lane) {
+  g_left.connects = GetParam();
+  in_world(small_world(),
+           [](int pe, world& w) { expect_refused_and_well_again(pe, w, 2, XIO_ERR_IO, "no file descriptor is left"); });
+}
+INSTANTIATE_TEST_SUITE_P(connects, brittle_connect, testing::Values(0, 2, 3, 5, 6, 8));
+
+TEST(world, of_which_one_pe_cannot_connect_its_flush_pair_lives_on) {
+  options o = small_world();
+  o.hdp = "rdma-read";
+  g_left.connects = 0;
+  in_world(o,
+           [](int pe, world& w) { expect_refused_and_well_again(pe, w, 0, XIO_ERR_IO, "no file descriptor is left"); });
+}
+
+}  // namespace
+
+std::unique_ptr<xio::rdma::endpoint> xio::rdma::open(const setup& s) {
+  nic_choice c{};
+  c.family = &find_family("mlx5");
+  c.atomics = c.family->atomics;
+  c.is_model = true;
+  auto fabric = std::make_unique<brittle_fabric>(s);
+  c.mapped.push_back(fabric->inner());
+  c.fabrics.push_back(std::move(fabric));
+  return std::make_unique<nic_endpoint>(s, std::move(c));
+}
