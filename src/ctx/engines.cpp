@@ -72,6 +72,16 @@ rdma::endpoint& engines::open_rdma() {
   return *rdma_;
 }
 
+void engines::close_rdma() noexcept {
+  quietly([&] {
+    const std::lock_guard hold(lock_);
+    rdma_.reset();
+    adopt_keys(regions_.row(0), {});
+    known_.each([](auto& s) { adopt_keys(s.known, {}); });
+    for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) show_row(i);
+  });
+}
+
 sdma::engine& engines::open_sdma() {
   if (sdma_ != nullptr) return *sdma_;
   auto engine = sdma::open(options_, machine(), gpu::payload());

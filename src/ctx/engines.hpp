@@ -37,6 +37,8 @@ class engines : memory::engine_side, memory::watcher {
 
   model::machine& machine();
   rdma::endpoint& open_rdma();  // the first time collective
+  // As if it had never been opened; nobody may have anything of it any more.
+  void close_rdma() noexcept;
   sdma::engine& open_sdma();
   bool rdma_is_open() const { return rdma_ != nullptr; }
 

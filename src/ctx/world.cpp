@@ -314,19 +314,27 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
                      {"whether NICs flush the HDP (XIO_HDP)", plan.flush == dev::route::rdma}};
   });
   // Every PE comes here with the same plan in kind: if one needs RDMA, all do.
+  const bool was_open = engines_->rdma_is_open();
   const auto opened = attempt([&] {
     if (plan.needs(dev::route::rdma)) engines_->open_rdma();
   });
   if (choice.queues == 0) choice.queues = engines_->rdma_is_open() ? std::bit_ceil(engines_->open_rdma().nics()) : 1;
   auto c = std::make_unique<context>(choice, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);
-  agreement_.vote(call::ctx_create, [&] {
-    if (opened) std::rethrow_exception(opened);
-    check_reach(choice, plan);
-    *inboxes = take_inboxes(choice.immediates);
-    c->place_inboxes(*inboxes);
-    c->prepare(*engines_);
-    return arguments{{"immediates", choice.immediates}, {"the offset of its inboxes in the heap", *inboxes}};
-  });
+  try {
+    agreement_.vote(call::ctx_create, [&] {
+      if (opened) std::rethrow_exception(opened);
+      check_reach(choice, plan);
+      *inboxes = take_inboxes(choice.immediates);
+      c->place_inboxes(*inboxes);
+      c->prepare(*engines_);
+      return arguments{{"immediates", choice.immediates}, {"the offset of its inboxes in the heap", *inboxes}};
+    });
+  } catch (...) {
+    // Open on some PEs only it would part them at the next ctx, since opening exchanges.
+    c.reset();
+    if (!was_open) engines_->close_rdma();
+    throw;
+  }
   const auto connected = attempt([&] { c->connect(*engines_); });
   agreement_.each(call::ctx_create, [&] {
     if (connected) std::rethrow_exception(connected);

@@ -142,6 +142,17 @@ TEST(world, of_which_one_pe_cannot_connect_its_flush_pair_lives_on) {
            [](int pe, world& w) { expect_refused_and_well_again(pe, w, 0, XIO_ERR_IO, "no file descriptor is left"); });
 }
 
+// There the endpoint is open everywhere before it turns out that one PE cannot use it.
+TEST(world, of_which_one_nic_refuses_registered_memory_lives_on) {
+  g_left.registrations = 1;  // the heap's
+  in_world(small_world(), [](int pe, world& w) {
+    std::vector<char> early(4096);
+    w.register_memory(early.data(), early.size());
+    expect_refused_and_well_again(pe, w, 0, XIO_ERR_NO_MEMORY, "the NIC takes no more memory");
+    w.unregister_memory(early.data());
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<xio::rdma::endpoint> xio::rdma::open(const setup& s) {
