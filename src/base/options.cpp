@@ -55,17 +55,21 @@ void assign(const option_row& row, const std::string& text, std::uint64_t& out) 
   check_range(row, out, text);
 }
 
-options read(const char* (*value_of)(const char*)) {
+// take(row, field) fills in each.
+template <class Take>
+options read(Take&& take) {
   options o;
   std::size_t i = 0;
-#define XIO_OPTION(field, variable, kind, fallback, limits, text)      \
-  {                                                                    \
-    const char* given = value_of(variable);                            \
-    assign(k_rows[i++], given != nullptr ? given : fallback, o.field); \
-  }
+#define XIO_OPTION(field, variable, kind, fallback, limits, text) take(k_rows[i++], o.field);
 #include "base/options.def"
 #undef XIO_OPTION
   return o;
+}
+
+template <class T>
+void assign_from_environment(const option_row& row, T& out) {
+  const char* given = std::getenv(row.variable);
+  assign(row, given != nullptr ? given : row.fallback, out);
 }
 
 void warn_of_unknown_variables() {
@@ -103,13 +107,23 @@ std::uint64_t parse_size(const std::string& text, const std::string& what) {
 }
 
 options options::from_environment() {
-  options o = read([](const char* variable) -> const char* { return std::getenv(variable); });
+  options o = read([](const option_row& row, auto& out) { assign_from_environment(row, out); });
   warn_of_unknown_variables();
   return o;
 }
 
+options options::as_far_as_right() {
+  return read([](const option_row& row, auto& out) {
+    try {
+      assign_from_environment(row, out);
+    } catch (const error&) {
+      assign(row, row.fallback, out);
+    }
+  });
+}
+
 options options::defaults() {
-  return read([](const char*) -> const char* { return nullptr; });
+  return read([](const option_row& row, auto& out) { assign(row, row.fallback, out); });
 }
 
 const option_row* option_rows(std::size_t* count) {

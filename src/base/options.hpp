@@ -22,6 +22,10 @@ struct options {
   // A set XIO_ variable that no row names is reported once as a warning with the nearest name.
   static options from_environment();
 
+  // The same, but each variable that is wrong is as if it were not set, and nothing is reported; for what has to go on
+  // after from_environment threw.
+  static options as_far_as_right();
+
   // Defaults only; for tests and tools.
   static options defaults();
 };

@@ -2,7 +2,6 @@
 #include "ctx/attributes.hpp"
 
 #include <bit>
-#include <cstdlib>
 #include <string>
 
 #include "xio/device/view.hpp"
@@ -15,6 +14,7 @@ namespace {
 constexpr std::uint64_t k_least_heap = std::uint64_t{1} << 20;
 constexpr std::uint64_t k_most_heap = std::uint64_t{1} << 40;
 
+// How to meet the other PEs, and for how long.
 void override_bootstrap(const xio_init_attr_t& a, options& o) {
   if (a.bootstrap != nullptr) o.bootstrap = a.bootstrap;
   if (a.tcp_root != nullptr) o.tcp_root = a.tcp_root;
@@ -22,6 +22,7 @@ void override_bootstrap(const xio_init_attr_t& a, options& o) {
     o.tcp_rank = std::to_string(a.tcp_rank);
     o.tcp_size = std::to_string(a.tcp_size);
   }
+  if (a.timeout_ms != 0) o.timeout_ms = a.timeout_ms == UINT32_MAX ? 0 : a.timeout_ms;
 }
 
 std::uint32_t power_of_two(const char* what, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
@@ -53,23 +54,11 @@ options init_options(const xio_init_attr_t* attr) {
            k_most_heap);
     o.heap_size = a.heap_bytes;
   }
-  if (a.timeout_ms != 0) o.timeout_ms = a.timeout_ms == UINT32_MAX ? 0 : a.timeout_ms;
   return o;
 }
 
 options fallback_options(const xio_init_attr_t* attr) {
-  options o = options::defaults();
-  const auto raw = [](const char* variable, std::string& field) {
-    if (const char* value = std::getenv(variable); value != nullptr) field = value;
-  };
-  raw("XIO_TCP_ROOT", o.tcp_root);
-  raw("XIO_TCP_RANK", o.tcp_rank);
-  raw("XIO_TCP_SIZE", o.tcp_size);
-  raw("XIO_TCP_KEY", o.tcp_key);
-  raw("XIO_TCP_KEY_FILE", o.tcp_key_file);
-  if (const char* value = std::getenv("XIO_BOOTSTRAP"); value != nullptr)
-    for (const char* known : {"mpi", "tcp", "ucx", "local"})
-      if (std::string(value) == known) o.bootstrap = known;
+  options o = options::as_far_as_right();
   try {
     override_bootstrap(read_attr(attr, "xio_init_attr_t"), o);
   } catch (const error&) {

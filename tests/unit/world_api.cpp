@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "bootstrap_rig.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/xio.h"
 
@@ -131,6 +134,29 @@ TEST(api_world, init_says_what_is_wrong_with_the_environment) {
   with("XIO_BOOTSTRAP", "smoke", "XIO_BOOTSTRAP='smoke'");
   with("XIO_LOG_LEVEL", "loud", "XIO_LOG_LEVEL='loud'");
 }
+
+#if HAVE_SODIUM
+// Rank 0 of two, whose other one never comes. It would have joined it to say that its heap is wrong.
+TEST(api_world, init_that_refuses_waits_for_the_others_no_longer_than_it_was_told) {
+  const auto refused_in = [](const char* timeout, std::uint32_t attr_timeout) {
+    const std::string root = "127.0.0.1:" + std::to_string(rig::free_port());
+    const std::vector<std::pair<const char*, const char*>> variables{
+        {"XIO_BOOTSTRAP", "tcp"},   {"XIO_TCP_ROOT", root.c_str()},      {"XIO_TCP_RANK", "0"},
+        {"XIO_TCP_SIZE", "2"},      {"XIO_TCP_KEY", rig::k_key.c_str()}, {"XIO_HEAP_SIZE", "bogus"},
+        {"XIO_TIMEOUT_MS", timeout}};
+    for (const auto& [name, value] : variables) setenv(name, value, 1);
+    xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+    attr.timeout_ms = attr_timeout;
+    xio_world_t* w = nullptr;
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "XIO_HEAP_SIZE='bogus'");
+    for (const auto& v : variables) unsetenv(v.first);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  EXPECT_LT(refused_in("500", 0), 10);
+  EXPECT_LT(refused_in("600000", 500), 10);
+}
+#endif
 
 TEST(api_world, init_says_what_is_wrong_with_its_attributes) {
   xio_world_t* w = nullptr;

@@ -2,9 +2,11 @@
 // What a program asks for: attributes of older and newer callers, options, and the routes that follow.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -134,6 +136,40 @@ TEST(attributes, of_init_are_checked) {
   attr.tcp_size = 4;
   attr.tcp_rank = 4;
   EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "tcp_rank 4 of tcp_size 4");
+}
+
+// --- The environment ---------------------------------------------------------------------------------
+
+// Sets variables as long as it lives.
+class environment {
+ public:
+  explicit environment(std::vector<std::pair<std::string, std::string>> variables) : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~environment() {
+    for (const auto& v : variables_) unsetenv(v.first.c_str());
+  }
+  environment(const environment&) = delete;
+  environment& operator=(const environment&) = delete;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> variables_;
+};
+
+TEST(environment, that_is_wrong_still_says_how_to_reach_the_others) {
+  const environment wrong({{"XIO_HEAP_SIZE", "bogus"}, {"XIO_TIMEOUT_MS", "1000"}, {"XIO_TCP_SIZE", "2"}});
+  EXPECT_EQ(xio::fallback_options(nullptr).timeout_ms, 1000u);
+  EXPECT_EQ(xio::fallback_options(nullptr).tcp_size, "2");
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.timeout_ms = 2000;
+  EXPECT_EQ(xio::fallback_options(&attr).timeout_ms, 2000u);
+  attr.timeout_ms = UINT32_MAX;  // none
+  EXPECT_EQ(xio::fallback_options(&attr).timeout_ms, 0u);
+  attr.size = 3;
+  EXPECT_EQ(xio::fallback_options(&attr).timeout_ms, 1000u);
+  const environment worse({{"XIO_TIMEOUT_MS", "soon"}, {"XIO_BOOTSTRAP", "smoke"}});
+  EXPECT_EQ(xio::fallback_options(nullptr).timeout_ms, options::defaults().timeout_ms);
+  EXPECT_EQ(xio::fallback_options(nullptr).bootstrap, "auto");
 }
 
 // --- Routes ------------------------------------------------------------------------------------------
