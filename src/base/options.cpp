@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <vector>
 
@@ -73,7 +74,10 @@ void assign_from_environment(const option_row& row, T& out) {
 }
 
 void warn_of_unknown_variables() {
+  // Worlds, links and first kernels read the environment in whichever thread they are started.
+  static std::mutex lock;
   static std::set<std::string> seen;
+  const std::lock_guard hold(lock);
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string name(*entry, std::strcspn(*entry, "="));
     // XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* belongs to test programs.
@@ -108,6 +112,7 @@ std::uint64_t parse_size(const std::string& text, const std::string& what) {
 
 options options::from_environment() {
   options o = read([](const option_row& row, auto& out) { assign_from_environment(row, out); });
+  log::set_level(o.log_level);
   warn_of_unknown_variables();
   return o;
 }

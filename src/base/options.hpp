@@ -19,7 +19,8 @@ struct options {
 #undef XIO_OPTION
 
   // Reads and checks every variable; throws XIO_ERR_CONFIG with variable, value, and what is allowed.
-  // A set XIO_ variable that no row names is reported once as a warning with the nearest name.
+  // From then on the log is as its level says. A set XIO_ variable that no row names is reported once as a warning with
+  // the nearest name.
   static options from_environment();
 
   // The same, but each variable that is wrong is as if it were not set, and nothing is reported; for what has to go on

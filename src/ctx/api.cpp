@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "base/error.hpp"
@@ -66,22 +65,14 @@ void not_null(const T* p, const char* function, const char* parameter) {
   if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
 }
 
-void set_log_level(const std::string& name) {
-  using xio::log::level;
-  for (const auto& [word, l] : {std::pair{"error", level::error},
-                                {"warn", level::warn},
-                                {"info", level::info},
-                                {"debug", level::debug},
-                                {"trace", level::trace}})
-    if (name == word) xio::log::set_level(l);
-}
-
 // The environment or the attributes of this PE are wrong. The others must not wait for it in vain: it joins them
 // just to say so.
 [[noreturn]] void refuse_with_all(const xio_init_attr_t* attr, const xio::error& why) {
   xio::log::error("xio_init: {}", why.what());
   try {
-    const auto channel = xio::bootstrap::connect(xio::fallback_options(attr));
+    const xio::options o = xio::fallback_options(attr);
+    xio::log::set_level(o.log_level);
+    const auto channel = xio::bootstrap::connect(o);
     xio::agreement(*channel).each(xio::call::init, [&] { throw why; });
   } catch (const std::exception& e) {
     xio::log::debug("xio_init: the other PEs could not be told: {}", e.what());
@@ -91,9 +82,7 @@ void set_log_level(const std::string& name) {
 
 xio::options read_options(const xio_init_attr_t* attr) {
   try {
-    xio::options o = xio::init_options(attr);
-    set_log_level(o.log_level);
-    return o;
+    return xio::init_options(attr);
   } catch (const xio::error& why) {
     refuse_with_all(attr, why);
   }

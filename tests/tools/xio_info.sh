@@ -56,6 +56,13 @@ if [ "$gpu" = host ]; then
   says "backend +model gfx90a"
 fi
 
+# --- What it logs ---
+status 0 XIO_FLAVOUR=1 --
+says 'XIO_FLAVOUR is not a variable of XIO'
+status 0 XIO_FLAVOUR=1 XIO_LOG_LEVEL=error --
+checks=$((checks + 1))
+if [[ $out == *XIO_FLAVOUR* ]]; then wrong 'XIO_LOG_LEVEL=error silences the warning'; fi
+
 # --- For programs ---
 if command -v python3 >/dev/null; then
   status 0 -- --json

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "ctx/attributes.hpp"
 #include "ctx/hello.hpp"
 #include "ctx/route.hpp"
@@ -148,6 +150,7 @@ class environment {
   }
   ~environment() {
     for (const auto& v : variables_) unsetenv(v.first.c_str());
+    xio::log::set_level(xio::log::level::warn);
   }
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
@@ -155,6 +158,38 @@ class environment {
  private:
   std::vector<std::pair<std::string, std::string>> variables_;
 };
+
+template <class Body>
+std::string logged(Body&& body) {
+  testing::internal::CaptureStderr();
+  body();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(environment, says_what_is_logged_wherever_it_is_read) {
+  {
+    const environment quiet({{"XIO_LOG_LEVEL", "error"}, {"XIO_FLAVOUR", "1"}});
+    EXPECT_EQ(logged([] { options::from_environment(); }), "");
+  }
+  const environment talkative({{"XIO_LOG_LEVEL", "debug"}, {"XIO_COLOUR", "1"}});
+  EXPECT_PRED2(says, logged([] { options::from_environment(); }), "XIO_COLOUR is not a variable of XIO");
+  EXPECT_TRUE(xio::log::enabled(xio::log::level::debug));
+  EXPECT_FALSE(xio::log::enabled(xio::log::level::trace));
+}
+
+TEST(environment, is_read_by_threads_that_warn_once) {
+  const environment odd({{"XIO_ODD_ONE", "1"}, {"XIO_ODD_TWO", "1"}});
+  const std::string all = logged([] {
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 8; ++i) readers.emplace_back([] { options::from_environment(); });
+    for (auto& r : readers) r.join();
+  });
+  for (const std::string name : {"XIO_ODD_ONE", "XIO_ODD_TWO"}) {
+    const auto first = all.find(name);
+    EXPECT_NE(first, std::string::npos) << all;
+    EXPECT_EQ(all.find(name, first + 1), std::string::npos) << all;
+  }
+}
 
 TEST(environment, that_is_wrong_still_says_how_to_reach_the_others) {
   const environment wrong({{"XIO_HEAP_SIZE", "bogus"}, {"XIO_TIMEOUT_MS", "1000"}, {"XIO_TCP_SIZE", "2"}});
