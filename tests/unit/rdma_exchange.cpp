@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
 #include "base/error.hpp"
+#include "thread_channel.hpp"
 #include "transport/rdma/rdma.hpp"
 
 namespace {
@@ -93,6 +95,111 @@ TEST(RdmaExchange, QueuesMustBeWantedByBoth) {
   liar wide([](unsigned char* m) { m[19] = 1; });
   EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }, XIO_ERR_PEER), "PE 1");
 }
+
+// PE 0 of many, all of which say what it says; counts the rounds, and the bytes of the largest.
+class crowd final : public xio::bootstrap::channel {
+ public:
+  explicit crowd(int size) : size_(size) {}
+  int rank() const override { return 0; }
+  int size() const override { return size_; }
+  const char* name() const override { return "crowd"; }
+  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
+    std::vector<std::byte> all;
+    for (int pe = 0; pe < size_; ++pe) all.insert(all.end(), mine.begin(), mine.end());
+    ++rounds;
+    largest = std::max(largest, all.size());
+    return all;
+  }
+  int rounds = 0;
+  std::size_t largest = 0;
+
+ private:
+  const int size_;
+};
+
+crowd exchange_among(int size, std::uint32_t per_peer) {
+  crowd c(size);
+  const std::vector<rdma::queue_card> mine(static_cast<std::size_t>(size) * per_peer, {64, {}});
+  EXPECT_EQ(rdma::exchange_queues(c, mine, per_peer, XIO_OK).size(), mine.size());
+  return c;
+}
+
+TEST(RdmaExchange, SmallWorldsNeedOneRound) {
+  for (const int size : {1, 2, 64}) EXPECT_EQ(exchange_among(size, 1).rounds, 1) << size;
+  EXPECT_EQ(exchange_among(2, 16).rounds, 1);
+}
+
+// A channel takes 256 MiB of all PEs together.
+TEST(RdmaExchange, LargeWorldsSendLittleAtATime) {
+  const crowd many = exchange_among(1100, 1), wide = exchange_among(300, 16);
+  EXPECT_GT(many.rounds, 1);
+  EXPECT_LE(many.largest, std::size_t{16} << 20);
+  EXPECT_GT(wide.rounds, 1);
+  EXPECT_LE(wide.largest, std::size_t{16} << 20);
+}
+
+// Queue `which` from one PE to another: its number and a byte of its card.
+std::uint32_t number_of(int from, int to, std::uint32_t which) {
+  return 1000 + static_cast<std::uint32_t>(from) * 100 + static_cast<std::uint32_t>(to) * 10 + which;
+}
+
+std::vector<rdma::queue_card> cards_of(int pe, int size, std::uint32_t per_peer) {
+  std::vector<rdma::queue_card> mine;
+  for (int to = 0; to < size; ++to)
+    for (std::uint32_t which = 0; which < per_peer; ++which) {
+      rdma::queue_card q{number_of(pe, to, which), {}};
+      std::memset(q.what.data(), static_cast<int>(q.number & 0xff), q.what.size());
+      mine.push_back(q);
+    }
+  return mine;
+}
+
+class rounds : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(rounds, BringEachPeWhatIsForIt) {
+  constexpr int size = 5;
+  constexpr std::uint32_t per_peer = 2;
+  xio::test::run_pes(size, [](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
+    for (int again = 0; again < 2; ++again) {
+      const auto theirs = rdma::exchange_queues(*c, cards_of(pe, size, per_peer), per_peer, XIO_OK, GetParam());
+      ASSERT_EQ(theirs.size(), size * per_peer);
+      for (int from = 0; from < size; ++from)
+        for (std::uint32_t which = 0; which < per_peer; ++which) {
+          const rdma::queue_card& q = theirs[static_cast<std::size_t>(from) * per_peer + which];
+          EXPECT_EQ(q.number, number_of(from, pe, which));
+          EXPECT_EQ(q.what.front(), static_cast<std::byte>(q.number & 0xff));
+          EXPECT_EQ(q.what.back(), static_cast<std::byte>(q.number & 0xff));
+        }
+    }
+  });
+}
+
+TEST_P(rounds, EndTogetherWhereverAPeFails) {
+  constexpr int size = 5;
+  xio::test::run_pes(size, [](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
+    const auto mine = cards_of(pe, size, 1);
+    if (pe == 3) {
+      rdma::exchange_queues(*c, {}, 1, XIO_ERR_NO_MEMORY, GetParam());
+    } else {
+      const auto why = sentence_of([&] { rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()); }, XIO_ERR_PEER);
+      EXPECT_PRED2(says, why, "PE 3 could not set up RDMA (XIO_ERR_NO_MEMORY)");
+    }
+    // One that only PE 4 sees.
+    auto one_less = mine;
+    if (pe == 2) one_less[4].number = 0;
+    if (pe == 4)
+      EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()); }, XIO_ERR_PEER),
+                   "PE 2 lacks a queue pair");
+    else if (pe == 2)
+      EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(*c, one_less, 1, XIO_OK, GetParam()); }, XIO_ERR_PEER),
+                   "PE 4 has a queue pair");
+    else
+      EXPECT_NO_THROW(rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()));
+    EXPECT_NO_THROW(c->barrier());
+  });
+}
+// Bytes of a round: one PE's cards at a time, two or three, and all.
+INSTANTIATE_TEST_SUITE_P(RdmaExchange, rounds, testing::Values(1, 6000, 9000, 1 << 20));
 
 TEST(RdmaOpen, HardwareIsRefusedWithTheCure) {
   auto o = xio::options::defaults();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <span>
 
 #include "base/error.hpp"
@@ -12,7 +13,7 @@ namespace xio::rdma {
 namespace {
 
 constexpr std::uint32_t k_magic = 0x4f495852;  // "RXIO"
-constexpr std::uint16_t k_version = 2;
+constexpr std::uint16_t k_version = 3;
 
 enum class message : std::uint16_t { identity = 1, queues = 2 };
 
@@ -82,35 +83,83 @@ std::vector<identity> exchange_identities(bootstrap::channel& c, const identity&
   return out;
 }
 
-std::vector<queue_card> exchange_queues(bootstrap::channel& c, const std::vector<queue_card>& mine,
-                                        std::uint32_t per_peer, xio_status_t status) {
-  const auto n = static_cast<std::size_t>(c.size());
-  const std::size_t count = n * per_peer;
-  std::vector<std::byte> bytes(sizeof(header) + count * sizeof(queue_card));
-  const header h = make_header(message::queues, status, static_cast<std::uint32_t>(count));
-  std::memcpy(bytes.data(), &h, sizeof h);
-  if (status == XIO_OK) std::memcpy(bytes.data() + sizeof h, mine.data(), count * sizeof(queue_card));
-  const auto all = c.allgather(bytes);
-  std::vector<queue_card> out;
-  if (status != XIO_OK) return out;
-  for (std::size_t pe = 0; pe < n; ++pe) {
-    const std::byte* from = all.data() + pe * bytes.size();
+namespace {
+
+// What PEs gather about the PEs [first, end): a header from each, and its cards for them.
+struct round {
+  std::size_t first, end;
+  std::size_t per_peer;
+  std::size_t cards() const { return (end - first) * per_peer; }
+  std::size_t bytes() const { return sizeof(header) + cards() * sizeof(queue_card); }
+  bool is_about(std::size_t pe) const { return pe >= first && pe < end; }
+};
+
+// PEs of a round: as many as keep what all of the n give together below `bytes`, one at least.
+std::size_t pes_of_a_round(std::size_t n, std::size_t per_peer, std::size_t bytes) {
+  const std::size_t each = bytes / n;
+  const std::size_t fit = each < sizeof(header) ? 0 : (each - sizeof(header)) / (per_peer * sizeof(queue_card));
+  return std::clamp<std::size_t>(fit, 1, n);
+}
+
+std::vector<std::byte> gather(bootstrap::channel& c, const round& r, const header& head,
+                              const std::vector<queue_card>& mine) {
+  std::vector<std::byte> bytes(r.bytes());
+  std::memcpy(bytes.data(), &head, sizeof head);
+  if (head.status == XIO_OK)
+    std::memcpy(bytes.data() + sizeof head, mine.data() + r.first * r.per_peer, r.cards() * sizeof(queue_card));
+  return c.allgather(bytes);
+}
+
+// Checks what all PEs gave, and adds their cards for PE `me` to `out`, if they are in it.
+void take(const std::vector<std::byte>& all, const round& r, std::uint32_t count, std::size_t me,
+          std::vector<queue_card>& out) {
+  const std::size_t bytes = r.bytes();
+  for (std::size_t pe = 0; pe < all.size() / bytes; ++pe) {
+    const std::byte* from = all.data() + pe * bytes;
     header theirs;
     std::memcpy(&theirs, from, sizeof theirs);
-    check_header(theirs, message::queues, static_cast<std::uint32_t>(count), static_cast<int>(pe));
-    for (std::uint32_t which = 0; which < per_peer; ++which) {
-      queue_card q;
-      const std::size_t place = static_cast<std::size_t>(c.rank()) * per_peer + which;
-      std::memcpy(&q, from + sizeof theirs + place * sizeof q, sizeof q);
-      const std::uint32_t here = mine[pe * per_peer + which].number;
-      if ((q.number != 0) != (here != 0) || q.number > 0xffffff)
-        fail(XIO_ERR_PEER,
-             "PE {} {} a queue pair to this PE, which {}; create contexts with the same attributes on every PE", pe,
-             q.number != 0 ? "has" : "lacks", here != 0 ? "has one to it" : "has none to it");
-      out.push_back(q);
+    check_header(theirs, message::queues, count, static_cast<int>(pe));
+    if (!r.is_about(me)) continue;
+    const std::size_t at = out.size();
+    out.resize(at + r.per_peer);
+    std::memcpy(&out[at], from + sizeof theirs + (me - r.first) * r.per_peer * sizeof(queue_card),
+                r.per_peer * sizeof(queue_card));
+  }
+}
+
+void check_cards(const std::vector<queue_card>& theirs, const std::vector<queue_card>& mine, std::uint32_t per_peer) {
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    const std::uint32_t there = theirs[i].number, here = mine[i].number;
+    if ((there != 0) != (here != 0) || there > 0xffffff)
+      fail(XIO_ERR_PEER,
+           "PE {} {} a queue pair to this PE, which {}; create contexts with the same attributes on every PE",
+           i / per_peer, there != 0 ? "has" : "lacks", here != 0 ? "has one to it" : "has none to it");
+  }
+}
+
+}  // namespace
+
+std::vector<queue_card> exchange_queues(bootstrap::channel& c, const std::vector<queue_card>& mine,
+                                        std::uint32_t per_peer, xio_status_t status, std::size_t round_bytes) {
+  const auto n = static_cast<std::size_t>(c.size());
+  const auto count = static_cast<std::uint32_t>(n * per_peer);
+  const header head = make_header(message::queues, status, count);
+  const std::size_t step = pes_of_a_round(n, per_peer, round_bytes);
+  std::vector<queue_card> theirs;
+  std::exception_ptr failure;
+  for (std::size_t first = 0; first < n; first += step) {
+    const round r{first, std::min(first + step, n), per_peer};
+    const auto all = gather(c, r, head, mine);
+    if (status != XIO_OK || failure) continue;
+    try {
+      take(all, r, count, static_cast<std::size_t>(c.rank()), theirs);
+    } catch (const error&) {
+      failure = std::current_exception();  // the others go on to the next round
     }
   }
-  return out;
+  if (failure) std::rethrow_exception(failure);
+  check_cards(theirs, mine, per_peer);
+  return theirs;
 }
 
 }  // namespace xio::rdma

@@ -2,6 +2,7 @@
 // What PEs tell each other about RDMA, and the checks of what the others say. All of it is collective.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,9 +33,14 @@ struct queue_card {
   card what;
 };
 
+// Every PE gives each other its cards alone, but through a channel that brings all to all: in rounds, each of which is
+// about the next few PEs and gathers about this many bytes.
+constexpr std::size_t k_round_bytes = std::size_t{8} << 20;
+
 // mine: `per_peer` queue pairs for each PE, PE by PE. Answers those that each PE has for me, in the same order; where I
-// have one the other has one too, or this throws.
+// have one the other has one too, or this throws. Every PE takes part in every round before it throws.
 std::vector<queue_card> exchange_queues(bootstrap::channel& c, const std::vector<queue_card>& mine,
-                                        std::uint32_t per_peer, xio_status_t status);
+                                        std::uint32_t per_peer, xio_status_t status,
+                                        std::size_t round_bytes = k_round_bytes);
 
 }  // namespace xio::rdma
