@@ -23,7 +23,7 @@
 
 namespace xio {
 
-class engines : memory::engine_side, memory::watcher {
+class engines final : memory::engine_side, memory::watcher {
  public:
   // regions: the rows of world_view in device memory; the heap becomes row 0. Everything given must outlive this.
   engines(const options& o, bootstrap::channel& channel, gpu::heap& heap, const direct::peers& peers,
