@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -70,9 +71,11 @@ class lane_of_thread {
     (void)hipHostFree(answer_);
     for (const hipEvent_t e : marks_) (void)hipEventDestroy(e);
   }
+  // Of our device as it is now: memory may have been asked for before init() chose it.
   static lane_of_thread& mine() {
-    static thread_local lane_of_thread lane;
-    return lane;
+    static thread_local std::optional<lane_of_thread> lane;
+    if (!lane || lane->device_ != g_device) lane.emplace();
+    return *lane;
   }
 
   void copy(void* to, const void* from, std::size_t bytes) {
@@ -116,6 +119,7 @@ class lane_of_thread {
     under_way_ = false;
   }
 
+  const int device_ = g_device;
   hipStream_t stream_ = nullptr;
   std::uint64_t* answer_ = nullptr;
   hipEvent_t marks_[payload_agent::k_marks] = {};
