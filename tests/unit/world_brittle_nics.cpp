@@ -32,7 +32,8 @@ constexpr int k_never = 1 << 30;
 struct patience {
   std::atomic<int> connects{k_never};
   std::atomic<int> registrations{k_never};
-  void restore() { connects = k_never, registrations = k_never; }
+  std::atomic<int> questions{k_never};  // how long a message may be, the first thing that it is asked
+  void restore() { connects = registrations = questions = k_never; }
 } g_left;
 
 // A NIC over shared memory; on k_bad it fails as g_left says.
@@ -44,7 +45,10 @@ class brittle_fabric final : public nic::fabric {
   nic::shm_fabric* inner() { return &inner_; }
 
   const char* name() const override { return "brittle"; }
-  std::uint64_t max_message() const override { return inner_.max_message(); }
+  std::uint64_t max_message() const override {
+    if (bad_ && g_left.questions-- <= 0) fail(XIO_ERR_IO, "the NIC has gone; plug it in again");
+    return inner_.max_message();
+  }
   nic::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
     if (bad_ && g_left.registrations-- <= 0) fail(XIO_ERR_NO_MEMORY, "the NIC takes no more memory; give it some");
     return inner_.register_memory(base, bytes, allowed);
@@ -140,6 +144,12 @@ TEST(world, of_which_one_pe_cannot_connect_its_flush_pair_lives_on) {
   g_left.connects = 0;
   in_world(o,
            [](int pe, world& w) { expect_refused_and_well_again(pe, w, 0, XIO_ERR_IO, "no file descriptor is left"); });
+}
+
+TEST(world, of_which_one_nic_does_not_start_lives_on) {
+  g_left.questions = 0;
+  in_world(small_world(),
+           [](int pe, world& w) { expect_refused_and_well_again(pe, w, 1, XIO_ERR_IO, "the NIC has gone"); });
 }
 
 // There the endpoint is open everywhere before it turns out that one PE cannot use it.

@@ -26,6 +26,17 @@ nic_endpoint::nic_endpoint(const setup& s, nic_choice choice)
       heaps_(s.peer_heaps),
       faults_(std::move(choice.faults)) {
   heaps_.resize(static_cast<std::size_t>(channel_.size()));
+  try {
+    start(s, choice);
+  } catch (...) {
+    // The others are on their way to the exchange: they must hear of it.
+    exchange_identities(channel_, {}, status_of_current_exception());
+    throw;
+  }
+  meet(s, choice.mapped);
+}
+
+void nic_endpoint::start(const setup& s, nic_choice& choice) {
   needs_mapping_ = !choice.mapped.empty();
   std::uint64_t longest = k_max_message;
   for (const auto& f : choice.fabrics) longest = std::min(longest, f->max_message());
@@ -41,7 +52,6 @@ nic_endpoint::nic_endpoint(const setup& s, nic_choice choice)
     nics_.push_back(std::make_shared<running_nic>(*s.machine, std::move(choice.fabrics[i]), seed));
     nic(i).set_faults(faults_.get());
   }
-  meet(s, choice.mapped);
 }
 
 nic_endpoint::~nic_endpoint() {
