@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "model/nic/queue_numbers.hpp"
 
 namespace xio::model {
 namespace {
@@ -128,7 +129,7 @@ class parser {
         r.pe = static_cast<int>(v);
       } else if (r.queue < 0 && take("queue")) {
         const std::uint64_t v = number();
-        if (v > 0x7ff) bad("no queue pair below 2048");
+        if (v >= rdma::k_orders) bad("no queue pair below 512");
         r.queue = static_cast<std::int64_t>(v);
       } else {
         bad("neither /peN nor /queueN");

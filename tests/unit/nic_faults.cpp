@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
+#include "gpu/gpu.hpp"
 #include "model/nic/faults.hpp"
+#include "model/nic/nic.hpp"
+#include "model/nic/shm_executor.hpp"
 
 namespace {
 
@@ -61,7 +66,7 @@ TEST(Faults, MistakesAreNamedWithTheirPlace) {
       {"seed=99999999999999999999999", 6},
       {"delay=1:61s", 12},
       {" drop=1", 1},
-      {"drop=1/queue2048", 17},
+      {"drop=1/queue512", 16},
       {"skip@", 6},
       {"astray@1", 9},
       {"astray@1=x", 10},
@@ -89,7 +94,7 @@ TEST(Faults, ErrorAndDownCountOps) {
   EXPECT_EQ(hit.how.what, m::outcome::remote_operation);
   EXPECT_EQ(hit.how.why, m::rule::injected);
   EXPECT_EQ(f->next(64, 9, o).what, injected::none);
-  EXPECT_EQ(f->next(65, 9, o).how.what, m::outcome::retry_exceeded);
+  EXPECT_EQ(f->next(68, 9, o).how.what, m::outcome::retry_exceeded);
 }
 
 TEST(Faults, OpsThatOnlySeemDone) {
@@ -98,7 +103,7 @@ TEST(Faults, OpsThatOnlySeemDone) {
   EXPECT_EQ(f->next(64, 2, o).what, injected::none);
   EXPECT_EQ(f->next(64, 3, o).what, injected::skip);
   EXPECT_EQ(f->next(64, 4, o).what, injected::none);
-  const m::injected_fault hit = f->next(65, 4, o);
+  const m::injected_fault hit = f->next(68, 4, o);
   EXPECT_EQ(hit.what, injected::astray);
   EXPECT_EQ(hit.by, 4096u);
   EXPECT_EQ(m::parse_faults("astray@4=-8").rules[0].by, ~std::uint64_t{7});
@@ -120,7 +125,7 @@ TEST(Faults, SameSeedSameFaultsAndTheChanceIsKept) {
   const std::string one = draw("drop=0.1,seed=5", 64);
   EXPECT_EQ(one, draw("drop=0.1,seed=5", 64));
   EXPECT_NE(one, draw("drop=0.1,seed=6", 64));
-  EXPECT_NE(one, draw("drop=0.1,seed=5", 65));
+  EXPECT_NE(one, draw("drop=0.1,seed=5", 68));
   const auto hits = std::count(one.begin(), one.end(), '1');
   EXPECT_GT(hits, 1800);  // 2000, five standard deviations
   EXPECT_LT(hits, 2200);
@@ -135,6 +140,20 @@ TEST(Faults, OpsAreLateOrLostForGood) {
   EXPECT_EQ(late.wait, std::chrono::milliseconds(2));
   // Frames take those over.
   EXPECT_EQ(m::make_faults("drop=1", 0, m::fault_level::frames)->next(64, 0, o).what, injected::none);
+}
+
+// As a NIC deals numbers out.
+TEST(Faults, AQueuePairIsTheKthMadeOnItsNic) {
+  const auto f = m::make_faults("down@0/queue1", 0);
+  for (const std::uint32_t seed : {1u, 2u, 3u, 4u, 255u}) {
+    m::nic n(std::make_unique<m::shm_fabric>(xio::gpu::payload(), std::uint64_t{1} << 20, seed), seed);
+    std::vector<std::uint32_t> numbers;
+    for (int i = 0; i < 3; ++i)
+      numbers.push_back(n.create_queue([](std::uint32_t) { return std::unique_ptr<m::wire_queue>(); }));
+    EXPECT_EQ(f->next(numbers[0], 0, m::op{}).what, injected::none) << seed;
+    EXPECT_EQ(f->next(numbers[1], 0, m::op{}).what, injected::fail) << seed;
+    EXPECT_EQ(f->next(numbers[2], 0, m::op{}).what, injected::none) << seed;
+  }
 }
 
 }  // namespace

@@ -156,6 +156,9 @@ TEST(Mlx5Command, ToReceiveOnInfiniBand) {
   EXPECT_EQ(w[84], 0x03010000u) << "sl, port";
   EXPECT_EQ(w.count(80), 0u) << "no UDP";
   EXPECT_EQ(w.count(88), 0u) << "no Ethernet address";
+  path_plan demanding = path();
+  demanding.needs_grh = true;
+  EXPECT_EQ(words(init2rtr(0x10, demanding, mine, far))[52], 0x00801234u) << "a port that wants it always";
   far.address[7] = 1;
   w = words(init2rtr(0x10, path(), mine, far));
   EXPECT_EQ(w[52], 0x00801234u) << "GRH to another subnet";

@@ -400,10 +400,12 @@ XIO_DEVICE xio_status_t with_result(const ctx_view& c, const ring_view& r, u64* 
     if (take_word(c, &word)) {
       u64 ticket = 0;
       status = post_with(c.scratch + word, &ticket);
-      if (status == XIO_OK) status = wait_below(r, ticket + 1, *c.world);
+      const bool is_posted = status == XIO_OK;
+      if (is_posted) status = wait_below(r, ticket + 1, *c.world);
       if (status == XIO_OK) *value = load<scope::system, order::relaxed>(c.scratch + word);
-      // After a timeout the NIC may still write there: the word stays taken.
-      if (status != XIO_ERR_TIMEOUT) give_word(c, word);
+      // After a timeout the NIC may still write there: the word stays taken. Not so of what a ring that has timed out
+      // before does not take.
+      if (!is_posted || status != XIO_ERR_TIMEOUT) give_word(c, word);
       done = true;
     } else {
       done = !end.wait_more();

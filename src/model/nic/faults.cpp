@@ -5,6 +5,7 @@
 
 #include "model/chance.hpp"
 #include "model/fault_text.hpp"
+#include "model/nic/queue_numbers.hpp"
 
 namespace xio::model::rdma {
 
@@ -14,9 +15,6 @@ namespace {
 constexpr std::chrono::milliseconds k_again{10};
 constexpr std::uint64_t k_tries = 8;
 constexpr std::chrono::milliseconds k_reorder{1};
-
-// In which order the queue pair was made on its NIC (nic.cpp).
-std::int64_t order_of(std::uint32_t number) { return (number - 64) & 0x7ff; }
 
 }  // namespace
 
@@ -38,8 +36,13 @@ bool faults::strikes(std::size_t rule, std::uint32_t number, std::uint64_t count
                rules_.rules[rule].chance);
 }
 
+std::uint64_t faults::count_frame(std::uint32_t number) {
+  const std::lock_guard hold(lock_);
+  return frames_[number]++;
+}
+
 frame_fate faults::next_frame(std::uint32_t number) {
-  const std::uint64_t count = frames_[number]++;
+  const std::uint64_t count = count_frame(number);
   frame_fate fate;
   if (level_ != fault_level::frames) return fate;
   for (std::size_t i = 0; i < rules_.rules.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ class faults final : public fault_plan, public frame_faults {
   frame_fate next_frame(std::uint32_t number) override;
 
  private:
+  std::uint64_t count_frame(std::uint32_t number);
   bool applies(const fault_rule& r, std::uint32_t number) const;
   bool strikes(std::size_t rule, std::uint32_t number, std::uint64_t count, std::uint64_t turn) const;
   injected_fault delayed(std::uint32_t number, std::uint64_t nth) const;
@@ -49,6 +51,7 @@ class faults final : public fault_plan, public frame_faults {
   const fault_rules rules_;
   const int pe_;
   const fault_level level_;
+  std::mutex lock_;                                // several NICs, each in a thread, may share this
   std::map<std::uint32_t, std::uint64_t> frames_;  // of each queue pair, so far
 };
 

@@ -35,7 +35,8 @@ bool immediate_desk::drop(const inbox& to, std::uint32_t immediate) const {
   const auto load = [&](std::uint64_t at) { return payload_.atomic(to.at + at, 8, atomic_op::fetch, 0, 0); };
   std::uint64_t place = load(w::k_tail_at);
   for (int i = 0; i < k_attempts; ++i) {
-    if (place - load(w::k_head_at) >= to.entries) return false;
+    // Signed: a tail that others have moved since may lie behind the head by now.
+    if (static_cast<std::int64_t>(place - load(w::k_head_at)) >= static_cast<std::int64_t>(to.entries)) return false;
     const std::uint64_t was = payload_.atomic(to.at + w::k_tail_at, 8, atomic_op::compare_swap, place + 1, place);
     if (was == place) {
       const std::uint64_t at = w::entry_at(place, to.entries);

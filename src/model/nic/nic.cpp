@@ -3,20 +3,11 @@
 
 #include <algorithm>
 
+#include "model/nic/queue_numbers.hpp"
+
 namespace xio::model::rdma {
 
-namespace {
-
-// The narrowest queue number of all families (bnxt_re: 20 bits); those below 64 are hardware's own.
-constexpr std::uint32_t k_number_mask = 0xfffff;
-constexpr std::uint32_t k_first_number = 64;
-// NICs of one owner, whose seeds follow each other, never have a number in common.
-constexpr std::uint32_t k_number_step = 4;
-
-}  // namespace
-
-nic::nic(std::unique_ptr<fabric> far, std::uint32_t seed)
-    : fabric_(std::move(far)), next_number_(k_first_number + ((seed & 0xff) << 11) + seed % k_number_step) {}
+nic::nic(std::unique_ptr<fabric> far, std::uint32_t seed) : fabric_(std::move(far)), next_number_(first_number(seed)) {}
 
 nic::~nic() = default;
 

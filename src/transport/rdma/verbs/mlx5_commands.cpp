@@ -149,7 +149,7 @@ command init2rtr(std::uint32_t qpn, const path_plan& p, const model::rdma::verbs
   for (std::uint32_t i = 0; i < 16; ++i) put(c.data(), {k_far_gid + 8 * i, 8}, far.address[i]);
   if (mine.link == model::rdma::link_layer::infiniband) {
     const bool same_subnet = std::equal(mine.address.begin(), mine.address.begin() + 8, far.address.begin());
-    put(c.data(), f_grh, !same_subnet || far.lid == 0 ? 1 : 0);
+    put(c.data(), f_grh, !same_subnet || far.lid == 0 || p.needs_grh ? 1 : 0);
     put(c.data(), f_far_lid, far.lid);
     put(c.data(), f_sl, p.sl);
     return c;

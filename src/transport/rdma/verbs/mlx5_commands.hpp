@@ -69,6 +69,7 @@ struct path_plan {
   std::uint8_t responder_depth, initiator_depth;  // powers of two are used
   std::uint16_t source_port;                      // UDP, of RoCE v2
   std::array<unsigned char, 6> far_mac;
+  bool needs_grh;  // InfiniBand: the port sends nothing without one (IBV_QPF_GRH_REQUIRED)
 };
 command rst2init(std::uint32_t qpn, const path_plan& p);
 command init2rtr(std::uint32_t qpn, const path_plan& p, const model::rdma::verbs_card& mine,

@@ -41,6 +41,11 @@ std::uint32_t domain_number(ibv_pd* domain) {
   return out.pdn;
 }
 
+// As this process sees it; a GPU may see it elsewhere.
+void* register_page(const mlx5dv_devx_uar& uar) {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(uar.reg_addr) & ~(k_page - 1));
+}
+
 }  // namespace
 
 // --- The doorbell page -------------------------------------------------------------------------------
@@ -58,7 +63,7 @@ mlx5_doorbell_page::mlx5_doorbell_page(const model::rdma::verbs_port& port, mlx5
   if (uar_ == nullptr)
     fail(XIO_ERR_UNSUPPORTED, "RDMA device {} gives no uncached doorbell page: {}", device, errno_text(errno));
   const auto at = reinterpret_cast<std::uintptr_t>(uar_->reg_addr);
-  void* page = reinterpret_cast<void*>(at & ~(k_page - 1));
+  void* page = register_page(*uar_);
   page_ = hooks_.map_registers ? hooks_.map_registers(page, k_page) : page;
   if (page_ == nullptr) {
     mlx5dv_devx_free_uar(uar_);
@@ -68,7 +73,7 @@ mlx5_doorbell_page::mlx5_doorbell_page(const model::rdma::verbs_port& port, mlx5
 }
 
 mlx5_doorbell_page::~mlx5_doorbell_page() {
-  if (hooks_.unmap_registers) hooks_.unmap_registers(page_);
+  if (hooks_.unmap_registers) hooks_.unmap_registers(register_page(*uar_));
   mlx5dv_devx_free_uar(uar_);
 }
 
@@ -186,6 +191,7 @@ void mlx5_send_queue::connect(const model::rdma::verbs_card& far, int pe, const 
   ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(far), pe);
   mlx5::path_plan plan{};
   plan.port = mine_.port;
+  plan.needs_grh = page_->port().needs_grh;
   plan.pkey_index = path.pkey_index;
   plan.mtu = agree_mtu(mine_, far, pe, path.mtu);
   plan.sl = path.sl;
