@@ -26,10 +26,10 @@ struct tcp_settings {
   // Without progress for this long what is under way is sent again, `retries` times. 0 waits for ever.
   std::chrono::microseconds ack_timeout{250'000};
   unsigned retries = 7;
-  unsigned rnr_retries = 7;  // 7: for ever, as in InfiniBand
+  unsigned rnr_retries = 7;                           // 7: for ever, as in InfiniBand
   std::chrono::milliseconds connect_timeout{30'000};  // 0 waits for ever
-  immediate_taker take;            // none: no receive is ever posted
-  frame_faults* faults = nullptr;  // outlives the fabric
+  immediate_taker take;                               // none: no receive is ever posted
+  frame_faults* faults = nullptr;                     // outlives the fabric
 };
 
 }  // namespace xio::model::rdma
