@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -94,6 +95,68 @@ TEST(host_streams, the_default_stream_waits_for_blocking_streams_and_they_for_it
   store<scope::system, order::release>(&stop, 1u);
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(list, (std::vector<u32>{1, 2, 3}));
+}
+
+__global__ void spin_then_fail(u32* flag) {
+  while (load<scope::system, order::acquire>(flag) == 0) xio::dev::pause();
+  throw std::runtime_error("meant to fail");
+}
+
+TEST(host_streams, work_of_a_destroyed_stream_is_waited_for_and_its_failure_reported) {
+  hipStream_t s = nullptr;
+  ASSERT_EQ(hipStreamCreateWithFlags(&s, hipStreamNonBlocking), hipSuccess);
+  u32 stop = 0;
+  hipLaunchKernelGGL(spin_then_fail, dim3(1), dim3(1), 0, s, &stop);
+  ASSERT_EQ(hipStreamDestroy(s), hipSuccess);
+  std::atomic<bool> returned{false};
+  hipError_t said = hipSuccess;
+  std::thread waiter([&] {
+    said = hipDeviceSynchronize();
+    returned = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(returned);
+  store<scope::system, order::release>(&stop, 1u);
+  waiter.join();
+  EXPECT_EQ(said, hipErrorLaunchFailure);
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess) << "a failure is reported once";
+}
+
+TEST(host_streams, a_failure_that_nobody_asked_for_outlives_its_stream) {
+  for (const bool ended_before : {true, false}) {
+    hipStream_t s = nullptr;
+    ASSERT_EQ(hipStreamCreateWithFlags(&s, hipStreamNonBlocking), hipSuccess);
+    u32 stop = ended_before ? 1 : 0;
+    hipEvent_t end;
+    ASSERT_EQ(hipEventCreate(&end), hipSuccess);
+    hipLaunchKernelGGL(spin_then_fail, dim3(1), dim3(1), 0, s, &stop);
+    ASSERT_EQ(hipEventRecord(end, s), hipSuccess);
+    if (ended_before) {
+      ASSERT_EQ(hipEventSynchronize(end), hipSuccess);
+    }
+    ASSERT_EQ(hipStreamDestroy(s), hipSuccess);
+    store<scope::system, order::release>(&stop, 1u);
+    ASSERT_EQ(hipEventSynchronize(end), hipSuccess);
+    EXPECT_EQ(hipDeviceSynchronize(), hipErrorLaunchFailure);
+    EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+    EXPECT_EQ(hipEventDestroy(end), hipSuccess);
+  }
+}
+
+TEST(host_streams, the_default_stream_waits_for_a_destroyed_blocking_stream) {
+  hipStream_t s = nullptr;
+  ASSERT_EQ(hipStreamCreate(&s), hipSuccess);
+  u32 stop = 0, n = 0;
+  std::vector<u32> list(2);
+  hipLaunchKernelGGL(spin_until, dim3(1), dim3(1), 0, s, &stop);
+  hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, s, list.data(), &n, 1);
+  ASSERT_EQ(hipStreamDestroy(s), hipSuccess);
+  hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, nullptr, list.data(), &n, 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ((load<scope::system, order::acquire>(&n)), 0u);
+  store<scope::system, order::release>(&stop, 1u);
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(list, (std::vector<u32>{1, 2}));
 }
 
 TEST(host_streams, events_order_streams_and_tell_time) {

@@ -172,7 +172,7 @@ hipError_t hipDeviceSynchronize() {
     hipError_t first = hipSuccess;
     for (const auto& s : stream::all())
       if (const hipError_t e = join(s); e != hipSuccess) first = e;
-    return first;
+    return stream::take_failure_of_closed().empty() ? first : hipErrorLaunchFailure;
   });
 }
 

@@ -20,7 +20,8 @@ constexpr int k_looks = 200;
 struct registry {
   std::mutex guard;
   std::shared_ptr<stream> standard = std::make_shared<stream>(true);
-  std::vector<std::shared_ptr<stream>> open;
+  std::vector<std::shared_ptr<stream>> open;  // and closed ones whose work runs still
+  std::string failure;                        // of kernels of streams that are gone; empty: none
 };
 
 // Never destroyed: kernels may still finish while the process ends.
@@ -69,10 +70,24 @@ std::shared_ptr<stream> stream::open(bool blocking) {
   return r.open.back();
 }
 
+// Listed until its work is done: whoever waits for the device or goes by the order of streams waits for that work too.
 void stream::close(const std::shared_ptr<stream>& s) {
+  const completion_ptr end = s->last();
+  if (end == nullptr || !end->then([s] { forget(s); })) forget(s);
+}
+
+// One step for who looks: a failure is with its stream or with the registry at all times.
+void stream::forget(const std::shared_ptr<stream>& s) {
   registry& r = streams();
   const std::lock_guard lock(r.guard);
   std::erase(r.open, s);
+  if (std::string why = s->take_failure(); r.failure.empty()) r.failure = std::move(why);
+}
+
+std::string stream::take_failure_of_closed() {
+  registry& r = streams();
+  const std::lock_guard lock(r.guard);
+  return std::exchange(r.failure, {});
 }
 
 std::vector<std::shared_ptr<stream>> stream::all() {

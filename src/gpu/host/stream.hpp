@@ -48,11 +48,12 @@ class stream : public std::enable_shared_from_this<stream> {
   std::string take_failure();                  // of kernels since the last call; empty: none
   bool blocking() const { return blocking_; }  // keeps order with the default stream
 
-  // The default stream, and the others that are open.
+  // The default stream, and the others that are open or closed with work that runs still.
   static std::shared_ptr<stream> standard();
   static std::shared_ptr<stream> open(bool blocking);
   static void close(const std::shared_ptr<stream>& s);
   static std::vector<std::shared_ptr<stream>> all();
+  static std::string take_failure_of_closed();  // of kernels of streams that all() lists no more; empty: none
 
  private:
   struct op {
@@ -62,6 +63,7 @@ class stream : public std::enable_shared_from_this<stream> {
     std::vector<completion_ptr> after;
     completion_ptr done = std::make_shared<completion>();
   };
+  static void forget(const std::shared_ptr<stream>& s);
   completion_ptr add(op o);
   void advance(bool on_callers_thread);
   bool held_up(op& o);
