@@ -143,6 +143,22 @@ TEST(host_streams, a_failure_that_nobody_asked_for_outlives_its_stream) {
   }
 }
 
+TEST(host_streams, freeing_memory_waits_and_leaves_failures_to_their_stream) {
+  const streams s(1);
+  u32 stop = 0, *other = nullptr;
+  ASSERT_EQ(hipMalloc(&other, sizeof *other), hipSuccess);
+  hipLaunchKernelGGL(spin_then_fail, dim3(1), dim3(1), 0, s[0], &stop);
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    store<scope::system, order::release>(&stop, 1u);
+  });
+  EXPECT_EQ(hipFree(other), hipSuccess);
+  EXPECT_EQ(hipStreamQuery(s[0]), hipSuccess) << "no kernel runs when memory goes";
+  EXPECT_EQ(hipStreamSynchronize(s[0]), hipErrorLaunchFailure);
+  EXPECT_EQ(hipStreamSynchronize(s[0]), hipSuccess);
+  release.join();
+}
+
 TEST(host_streams, the_default_stream_waits_for_a_destroyed_blocking_stream) {
   hipStream_t s = nullptr;
   ASSERT_EQ(hipStreamCreate(&s), hipSuccess);

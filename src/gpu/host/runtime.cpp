@@ -57,6 +57,12 @@ hipError_t join(const std::shared_ptr<stream>& s) {
   return s->take_failure().empty() ? hipSuccess : hipErrorLaunchFailure;
 }
 
+// Failures stay with their streams.
+void wait_for_all() {
+  for (const auto& s : stream::all())
+    if (const completion_ptr last = s->last()) last->wait();
+}
+
 completion_ptr recorded(hipEvent_t e) {
   const std::lock_guard lock(e->guard);
   return e->at;
@@ -73,7 +79,6 @@ hipError_t allocate(void** out, std::size_t bytes) {
   });
 }
 
-// Like cudaFree and hipFree: no kernel uses the memory any more when it goes.
 hipError_t release(void* p) {
   if (p == nullptr) return hipSuccess;
   return call([&] {
@@ -180,9 +185,14 @@ hipError_t hipDeviceSynchronize() {
 
 hipError_t hipMalloc(void** out, std::size_t bytes) { return allocate(out, bytes); }
 hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned) { return allocate(out, bytes); }
+// Like cudaFree and hipFree: no kernel uses the memory any more when it goes. Synchronisation alone takes the failures
+// of kernels, so that whoever asks for them gets them.
 hipError_t hipFree(void* p) {
-  if (p != nullptr) hipDeviceSynchronize();
-  return release(p);
+  if (p == nullptr) return hipSuccess;
+  return call([&] {
+    wait_for_all();
+    return release(p);
+  });
 }
 hipError_t hipHostFree(void* p) { return release(p); }
 
