@@ -2,21 +2,52 @@
 // Memory of the host platform: heaps that other processes map, buffers, and what software devices do to payload.
 // The last test is the platform's promise of progress among processes.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <functional>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/host/stacks.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/hip.h"
 
 using namespace xio;
 
 namespace {
+
+constexpr int k_any = -1;
+int guards_allowed = k_any;  // calls of mprotect that succeed from now on
+
+}  // namespace
+
+// Instead of the C library's, as under vm.max_map_count.
+extern "C" int mprotect(void* address, std::size_t bytes, int protection) noexcept {
+  if (guards_allowed == 0) {
+    errno = ENOMEM;
+    return -1;
+  }
+  if (guards_allowed > 0) --guards_allowed;
+  return static_cast<int>(syscall(SYS_mprotect, address, bytes, protection));
+}
+
+namespace {
+
+// Asks the kernel, which answers instead of sending a signal.
+bool readable(const void* byte) {
+  int ends[2];
+  if (pipe(ends) != 0) return false;
+  const bool yes = write(ends[1], byte, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return yes;
+}
 
 // Runs body in a child process; true when it answered true.
 pid_t begin_child(const std::function<bool()>& body) {
@@ -37,6 +68,22 @@ xio_status_t status_of(const std::function<void()>& body, std::string* sentence 
   } catch (const error& e) {
     if (sentence != nullptr) *sentence = e.what();
     return e.status();
+  }
+}
+
+TEST(host_stacks, have_their_guards_also_after_some_could_not_be_made) {
+  host_exec::stack_slabs slabs(16384);
+  for (const int good : {0, 5}) {
+    guards_allowed = good;
+    std::string sentence;
+    EXPECT_EQ(status_of([&] { slabs.make(); }, &sentence), XIO_ERR_NO_MEMORY);
+    EXPECT_NE(sentence.find("guard pages"), std::string::npos) << sentence;
+  }
+  guards_allowed = k_any;
+  for (int i = 0; i < 65; ++i) {  // more than a slab holds
+    const host_exec::stack s = slabs.make();
+    s.bottom[0] = s.bottom[s.bytes - 1] = 1;
+    EXPECT_FALSE(readable(s.bottom - 1)) << "stack " << i;
   }
 }
 

@@ -43,12 +43,22 @@ void stack_slabs::map_slab() {
   if (base == MAP_FAILED)
     fail(XIO_ERR_NO_MEMORY, "{} stacks of {} bytes for GPU threads: {}; lower XIO_HOST_STACK or XIO_HOST_CUS",
          k_per_slab, stack_bytes_, errno_text(errno));
-  slabs_.push_back(slab{static_cast<unsigned char*>(base), bytes});
+  const slab made{static_cast<unsigned char*>(base), bytes};
+  // Nobody gets a stack of a slab that lacks a guard.
+  if (const int why = make_guards(made.base); why != 0) {
+    munmap(base, bytes);
+    fail(XIO_ERR_NO_MEMORY, "guard pages of GPU threads' stacks: {}; raise vm.max_map_count or lower XIO_HOST_CUS",
+         errno_text(why));
+  }
+  slabs_.push_back(made);
   used_ = 0;
+}
+
+// 0, or what mprotect said.
+int stack_slabs::make_guards(unsigned char* base) const {
   for (std::size_t i = 0; i < k_per_slab; ++i)
-    if (mprotect(slabs_.back().base + i * stride_, page(), PROT_NONE) != 0)
-      fail(XIO_ERR_NO_MEMORY, "guard pages of GPU threads' stacks: {}; raise vm.max_map_count or lower XIO_HOST_CUS",
-           errno_text(errno));
+    if (mprotect(base + i * stride_, page(), PROT_NONE) != 0) return errno;
+  return 0;
 }
 
 stack stack_slabs::make() {

@@ -21,6 +21,7 @@ class stack_slabs {
 
  private:
   void map_slab();
+  int make_guards(unsigned char* base) const;
   struct slab {
     unsigned char* base;
     std::size_t bytes;
