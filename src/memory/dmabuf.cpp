@@ -25,6 +25,10 @@ void check_inside(void* address, std::size_t bytes, const void* base, std::size_
          address, whole, base);
 }
 
+// "/dmabuf:" and a name, and "anon_inode:dmabuf" before Linux 5.3 (drivers/dma-buf/dma-buf.c). Files may have the word
+// in their paths.
+bool is_dmabuf(std::string_view target) { return target.starts_with("/dmabuf:") || target == "anon_inode:dmabuf"; }
+
 }  // namespace
 
 dmabuf export_dmabuf(void* address, std::size_t bytes, unsigned flags) {
@@ -51,8 +55,7 @@ void close_dmabuf(int fd) {
   char target[64] = {};
   const ssize_t got = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target, sizeof target - 1);
   if (got < 0) fail(XIO_ERR_ARG, "{}: {} is no open file descriptor; give the one that {} made", k_close, fd, k_export);
-  // "/dmabuf:", and "anon_inode:dmabuf" before Linux 5.3 (drivers/dma-buf/dma-buf.c).
-  if (std::string_view(target).find("dmabuf") == std::string_view::npos)
+  if (!is_dmabuf(target))
     fail(XIO_ERR_ARG, "{}: descriptor {} is '{}', no dma-buf; give the one that {} made", k_close, fd, target,
          k_export);
   if (close(fd) != 0) fail(XIO_ERR_IO, "{}: closing descriptor {}: {}", k_close, fd, errno_text(errno));

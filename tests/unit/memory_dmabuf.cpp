@@ -148,6 +148,16 @@ TEST_F(dmabuf, only_dma_bufs_are_closed) {
   EXPECT_REFUSED(xio_mem_close_dmabuf(file), XIO_ERR_ARG, "'/dev/null', no dma-buf");
   EXPECT_NE(fcntl(file, F_GETFD), -1) << "it is still open";
   close(file);
+  // Names may contain the word.
+  for (const char* name : {"xio-dmabuf.log", "dmabuf:", "anon_inode:dmabuf"}) {
+    const std::string path = testing::TempDir() + name;
+    const int log = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_GE(log, 0);
+    unlink(path.c_str());
+    EXPECT_REFUSED(xio_mem_close_dmabuf(log), XIO_ERR_ARG, "no dma-buf");
+    EXPECT_NE(fcntl(log, F_GETFD), -1) << path << " is still open";
+    close(log);
+  }
 }
 
 }  // namespace
