@@ -36,7 +36,7 @@ class sdma_link {
   void unmap(void* base);
   xio_sdma_queue_t create_queue(const xio_sdma_queue_attr_t* attr);
   void destroy_queue(xio_sdma_queue_t q);
-  const bare_queue& queue(xio_sdma_queue_t q) const { return queues_.get(q.id); }
+  dev::ring_view ring(xio_sdma_queue_t q) const;
   std::uint64_t start_copy(void* dst, const void* src, std::size_t bytes);
   void wait_copy(std::uint64_t ticket);
 
@@ -51,6 +51,7 @@ class sdma_link {
   std::unique_ptr<sdma::engine> engine_;
   std::mutex lock_;  // of copier_'s making
   std::unique_ptr<sdma::host_copier> copier_;
+  mutable std::mutex queues_lock_;  // one thread creates and destroys; others look at queues meanwhile
   handles<bare_queue> queues_;
 };
 

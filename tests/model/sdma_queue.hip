@@ -5,6 +5,7 @@
 #include <xio/sdma.h>
 #include <xio/xio_device.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -276,6 +277,32 @@ void the_host_copies(bench& b) {
   REFUSED(xio_sdma_copy_start(b.link, b.a.dst, b.a.src, 8, nullptr), XIO_ERR_ARG, "request is null");
 }
 
+// One thread creates and destroys; the other looks at a queue that stays all the while.
+void looks_meet_comings_and_goings(bench& b) {
+  xio_sdma_queue_t stays{};
+  EXPECT(xio_sdma_queue_create(b.link, nullptr, &stays) == XIO_OK);
+  std::atomic<bool> looking{false}, over{false};
+  int bad_looks = 0, bad_changes = 0;
+  std::thread looker([&] {
+    for (; !over; looking = true) {
+      xio_engine_stats_t stats{};
+      xio_error_info_t info{};
+      if (xio_sdma_queue_stats(b.link, stays, &stats) != XIO_OK || stats.ops != 0) ++bad_looks;
+      if (xio_sdma_queue_error(b.link, stays, &info) != XIO_OK || info.status != XIO_OK) ++bad_looks;
+    }
+  });
+  while (!looking) std::this_thread::yield();
+  for (int i = 0; i < 100; ++i) {
+    xio_sdma_queue_t q[3] = {};
+    for (auto& one : q) bad_changes += xio_sdma_queue_create(b.link, nullptr, &one) != XIO_OK;
+    for (auto& one : q) bad_changes += xio_sdma_queue_destroy(b.link, one) != XIO_OK;
+  }
+  over = true;
+  looker.join();
+  EXPECT(bad_looks == 0 && bad_changes == 0);
+  EXPECT(xio_sdma_queue_destroy(b.link, stays) == XIO_OK);
+}
+
 void links_refuse(bench& b) {
   xio_sdma_link_t* other = nullptr;
   REFUSED(xio_sdma_connect(nullptr, nullptr), XIO_ERR_ARG, "link is null");
@@ -317,6 +344,7 @@ int main() {
     kernels_post(b);
     wrong_calls_are_refused(b);
     the_host_copies(b);
+    looks_meet_comings_and_goings(b);
     links_refuse(b);
     EXPECT(xio_sdma_disconnect(b.link) == XIO_OK);
     REFUSED(xio_sdma_disconnect(b.link), XIO_ERR_STATE, "disconnected");
