@@ -83,6 +83,35 @@ by_cmake() {
 }
 by_cmake
 
+# A project in C links with it too, also when a part of it that has nothing to do with XIO is in C++.
+c_by_cmake() {
+  if ! command -v cmake >/dev/null; then return; fi
+  local at=$root/c-alone
+  mkdir -p "$at/other"
+  echo "enable_language(CXX)" >"$at/other/CMakeLists.txt"
+  echo "cmake_minimum_required(VERSION 3.21)
+    project(c_alone LANGUAGES C)
+    if(OTHER)
+      add_subdirectory(other)
+    endif()
+    find_package(xio REQUIRED)
+    add_executable(plain $srcdir/tests/install/plain.c)
+    target_link_libraries(plain PRIVATE xio::xio)" >"$at/CMakeLists.txt"
+  local other
+  for other in OFF ON; do
+    {
+      CC=$CC CXX=$CXX CFLAGS="-Wall -Wextra -Wpedantic -Werror ${sanitize[*]}" \
+        cmake -S "$at" -B "$at/$other" -DOTHER=$other -DCMAKE_PREFIX_PATH="${pc%/lib/*}" && cmake --build "$at/$other"
+    } >"$root.log" 2>&1 || {
+      tail -n 30 "$root.log"
+      return 1
+    }
+    "$at/$other/plain"
+  done
+  echo "CMake: a C program built"
+}
+c_by_cmake
+
 "$root/plain"
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then
   echo "built; not run: no AMD GPU here"
@@ -109,7 +138,7 @@ if [ -n "$strangers" ]; then
 fi
 
 # An uninstall leaves no file.
-rm -rf "$root"/by-*
+rm -rf "$root"/by-* "$root/c-alone"
 make -s -C "$builddir" uninstall DESTDIR="$root" >>"$root.log" 2>&1
 left=$(find "$root" -mindepth 2 -type f -o -mindepth 2 -type l)
 if [ -n "$left" ]; then
