@@ -96,6 +96,13 @@ column route direct 5
 if [ "$gpu" = host ]; then
   column emulated emulated 15
   column backend 'model gfx90a' 10
+  # Every workgroup puts its part of the bytes: that is what a threshold is compared with.
+  export XIO_SDMA_THRESHOLD=1M
+  passes "$run" -n 2 "$perf" put_bw get_bw -b 1M -e 1M -c 2 "${streams[@]}"
+  column route direct 2
+  passes "$run" -n 2 "$perf" put_bw get_bw -b 1M -e 1M -c 1 "${streams[@]}"
+  column route sdma 2
+  unset XIO_SDMA_THRESHOLD
 fi
 
 # --- Alone ---

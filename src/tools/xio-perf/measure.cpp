@@ -246,15 +246,19 @@ class run {
     check_guard(found, bytes_, name_.c_str());
   }
 
+  // Of one call; the last one of an iteration may have less. As the kernel cuts it: whole cache lines for each group.
+  std::uint64_t part() const {
+    if (p_.what->how != shape::bandwidth) return bytes_;
+    const std::uint64_t groups = p_.groups(m_.wave);
+    return std::min(bytes_, ((bytes_ + groups - 1) / groups + 127) / 128 * 128);
+  }
+
   // Of one iteration.
   std::uint64_t messages() const {
     const test_id id = p_.what->id;
     if (id == p_lat || id == p_bw || id == g_bw || id == atomic_bw) return bytes_ / p_.element;
     if (p_.what->how != shape::bandwidth) return 1;
-    // As the kernel cuts it: whole cache lines for each group.
-    const std::uint64_t groups = p_.groups(m_.wave);
-    const std::uint64_t each = ((bytes_ + groups - 1) / groups + 127) / 128 * 128;
-    return (bytes_ + each - 1) / each;
+    return (bytes_ + part() - 1) / part();
   }
 
   void rates() {
@@ -275,8 +279,8 @@ class run {
     if (p_.what->how == shape::storage) return "nvme";
     const xio_ctx_t ctx = s_.ctx(p_.route);
     const int peer = (s_.me() + 1) % s_.n_pes();
-    const char* name =
-        xio_route_name(s_.world(), ctx, peer, moves_blocks(p_.what->id) && !waits(p_.what->id) ? bytes_ : 0);
+    const std::uint64_t asked = moves_blocks(p_.what->id) && !waits(p_.what->id) ? part() : 0;
+    const char* name = xio_route_name(s_.world(), ctx, peer, asked);
     const std::string way = name == nullptr ? "" : name;
     // Copy engines are not asked for single words.
     return way == "sdma" && !moves_blocks(p_.what->id) ? "direct" : way;
