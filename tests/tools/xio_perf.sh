@@ -127,6 +127,23 @@ checks=$((checks + 1))
 passes "$perf" nvme_write --i-know --storage "file:$scratch/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
 checks=$((checks + 1))
 [ "$sum" != "$(sha256sum <"$scratch/drive")" ] || wrong 'nvme_write wrote nothing'
+# Two files in stripes, and ops of more than one: what lies there is read back by the device.
+for name in one two; do head -c 2M /dev/urandom >"$scratch/$name"; done
+stripes=file:$scratch/one,file:$scratch/two
+cp "$scratch/one" "$scratch/one.was"
+cp "$scratch/two" "$scratch/two.was"
+passes "$perf" nvme_read --storage "$stripes" -b 4k -e 128k -f 32 -c 1 -t 2 "${small[@]}"
+rows 2
+for name in one two; do
+  checks=$((checks + 1))
+  cmp -s "$scratch/$name" "$scratch/$name.was" || wrong "nvme_read changed file $name of the stripes"
+done
+passes "$perf" nvme_write --i-know --storage "$stripes" -b 4k -e 128k -f 32 -c 1 -t 2 "${small[@]}"
+rows 2
+for name in one two; do
+  checks=$((checks + 1))
+  ! cmp -s "$scratch/$name" "$scratch/$name.was" || wrong "nvme_write wrote nothing to file $name of the stripes"
+done
 
 # --- Under mpirun ---
 if [ -n "$MPIRUN" ]; then

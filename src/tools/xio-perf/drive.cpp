@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "ctx/stripes.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-perf/data.hpp"
 #include "transport/nvme/file_name.hpp"
@@ -18,6 +19,19 @@ namespace xio::perf {
 namespace {
 
 constexpr std::uint64_t k_piece = std::uint64_t{1} << 20;
+
+// As far as the file goes: the kernel moves no more than 2 GiB less a page at once. Answers -1 with errno if it failed.
+std::int64_t read_all(int fd, unsigned char* to, std::uint64_t bytes, std::uint64_t offset) {
+  std::uint64_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = pread(fd, to + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    done += static_cast<std::uint64_t>(got);
+  }
+  return static_cast<std::int64_t>(done);
+}
 
 }  // namespace
 
@@ -50,7 +64,8 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
   if (name_.empty()) {
     make_file(bytes);
     name_ = "file:" + path_;
-  } else if (name_.starts_with("file:")) {
+  } else if (name_.starts_with("file:") && member_names(name_).size() == 1) {
+    // A stripe's bytes lie here and there: those are read as any drive's.
     path_ = nvme::parse_file_name(name_.substr(5), name_).path;
   }
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
@@ -85,10 +100,10 @@ std::vector<unsigned char> drive::content(std::uint64_t offset, std::uint64_t by
   std::vector<unsigned char> all(bytes);
   if (!path_.empty()) {
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    const ssize_t got = fd < 0 ? -1 : pread(fd, all.data(), bytes, static_cast<off_t>(offset));
+    const std::int64_t got = fd < 0 ? -1 : read_all(fd, all.data(), bytes, offset);
     const int why = errno;
     if (fd >= 0) ::close(fd);
-    if (got != static_cast<ssize_t>(bytes))
+    if (got != static_cast<std::int64_t>(bytes))
       fail(XIO_ERR_IO, "xio-perf: cannot read {} bytes of {} to compare: {}", bytes, path_,
            got < 0 ? errno_text(why) : "it is shorter");
     return all;
