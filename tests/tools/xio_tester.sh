@@ -98,6 +98,11 @@ says 'negative counts are taken as positive'
 status 0 nvme-ep --controller "file:$work/wide" --file-size 4M --file-block-size 4096 --write-io 30 --read-io 30 --verify \
   --data-buffer-size 256k --batch-size 0
 says '1024 blocks of 4096 bytes'
+# What the name says of the file goes before the flags.
+status 0 nvme-ep --controller "file:$work/named?size=256M" --write-io 1 --base-lba 200000
+says '524288 blocks of 512 bytes'
+status 0 nvme-ep --controller "file:$work/named?size=257M&block=4096" --write-io 1 --base-lba 65700
+says '65792 blocks of 4096 bytes'
 status 0 nvme-ep --controller "file:$file" --read-io 10 --pci-mmio-bridge --queue-id 3
 says 'bridge'
 

@@ -67,6 +67,8 @@ refused '--batch-size 600 with 2048 bytes an op wants' "${drive[@]}" --write-io 
 refused 'does not fit --data-buffer-size 512' "${drive[@]}" --write-io 1 --lbas-per-io 2 --data-buffer-size 512
 refused 'leave the 131072 blocks' "${drive[@]}" --write-io 1 --base-lba 131072
 refused 'leave the 131072 blocks' "${drive[@]}" --write-io 1 --base-lba 18446744073709551615
+refused 'leave the 2048 blocks' nvme-ep --controller "file:$new?size=1M" --write-io 1 --base-lba 4096
+refused 'leave the 16 blocks' nvme-ep --controller "file:$new?size=64k&block=4k" --write-io 1 --base-lba 16
 refused '--file-block-size 1000 cannot be' "${drive[@]}" --write-io 1 --file-block-size 1000
 refused '--doorbell 3 is no power of two' test-ep --doorbell 3
 refused '--iterations is 0' test-ep -n 0

@@ -53,20 +53,31 @@ void check_extent(const extent& e, const nvme_settings& s) {
          tools::text_of_size(s.buffer_bytes));
 }
 
+xio_storage_attr_t attr_of(const nvme_target& t, const nvme_settings& s) {
+  xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+  attr.queues = s.queues;
+  attr.depth = s.queue_length;
+  if (s.writes == 0) attr.flags |= XIO_STORAGE_READ_ONLY;
+  if (!t.is_file) return attr;
+  attr.block_bytes = s.block_bytes;
+  if (s.writes != 0 && t.bytes == 0) {
+    attr.flags |= XIO_STORAGE_CREATE;
+    attr.bytes = s.file_bytes;
+  }
+  return attr;
+}
+
+// What a file will be once it is opened so.
+extent extent_of(const nvme_target& file, const xio_storage_attr_t& attr) {
+  const xio_storage_attr_t wanted = nvme::with_name(file.said, attr);
+  const std::uint64_t bytes = std::max(file.bytes, wanted.bytes), block = wanted.block_bytes;
+  return {(bytes + block - 1) / block * block, wanted.block_bytes};
+}
+
 class opened_storage {
  public:
   opened_storage(const world& w, const nvme_target& t, const nvme_settings& s) : world_(w) {
-    xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
-    attr.queues = s.queues;
-    attr.depth = s.queue_length;
-    if (s.writes == 0) attr.flags |= XIO_STORAGE_READ_ONLY;
-    if (t.is_file) {
-      attr.block_bytes = s.block_bytes;
-      if (s.writes != 0 && t.bytes == 0) {
-        attr.flags |= XIO_STORAGE_CREATE;
-        attr.bytes = s.file_bytes;
-      }
-    }
+    const xio_storage_attr_t attr = attr_of(t, s);
     must(xio_storage_open(w.get(), t.name.c_str(), &attr, &handle_));
     try {
       must(xio_storage_size(w.get(), handle_, &extent_.bytes, &extent_.block_bytes));
@@ -263,10 +274,8 @@ int run_nvme(const shared_settings& shared, const nvme_settings& s) {
       if (s.writes != 0) check_writable(one, s);
     target = striped(members);
     // Of a stripe the library says how much there is.
-    if (members.size() == 1 && target.is_file && (s.writes != 0 || target.exists)) {
-      const std::uint64_t bytes = target.bytes != 0 ? target.bytes : s.file_bytes;
-      check_extent({(bytes + s.block_bytes - 1) / s.block_bytes * s.block_bytes, s.block_bytes}, s);
-    }
+    if (members.size() == 1 && target.is_file && (s.writes != 0 || target.exists))
+      check_extent(extent_of(target, attr_of(target, s)), s);
     note_idle_sizes(target, s);
     use_bridge(shared);
     if (s.queue_id != 0) setenv("XIO_NVME_QUEUE_ID", std::to_string(s.queue_id).c_str(), 1);

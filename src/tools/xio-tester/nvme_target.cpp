@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "ctx/stripes.hpp"
-#include "transport/nvme/file_name.hpp"
 #include "transport/nvme/holders.hpp"
 
 namespace xio::tester {
@@ -27,7 +26,8 @@ std::string resolved(const std::string& path) {
 nvme_target file_target(const std::string& name, bool was_named) {
   nvme_target t;
   t.name = "file:" + name;
-  const std::string path = was_named ? nvme::parse_file_name(name, t.name).path : name;
+  t.said = was_named ? nvme::parse_file_name(name, t.name) : nvme::file_name{name, 0, 0};
+  const std::string& path = t.said.path;
   t.is_file = true;
   t.was_named = was_named;
   struct stat st {};

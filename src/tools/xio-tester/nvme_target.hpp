@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/xio-tester/settings.hpp"
+#include "transport/nvme/file_name.hpp"
 
 namespace xio::tester {
 
@@ -15,6 +16,7 @@ struct nvme_target {
   bool was_named = false;   // as file:PATH, so the user knows what it is
   bool exists = false;      // of files
   std::uint64_t bytes = 0;  // of files
+  nvme::file_name said;     // of files: what the name says of size and blocks, which goes before the flags
 };
 
 // Takes file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY, the path of a controller, a namespace or a link to one, a BDF, or
