@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -18,6 +19,7 @@
 #include "bootstrap/launcher.hpp"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
+#include "tools/visible_gpus.hpp"
 #include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/rdma_kernels.hpp"
 #include "tools/xio-tester/run.hpp"
@@ -61,6 +63,14 @@ bool is_pair(const rdma_settings& s) {
   return !s.loopback && (bootstrap::started_by_mpirun() || bootstrap::started_by_xiorun());
 }
 
+std::optional<tools::visible_gpu> gpu_of(const rdma_settings& s) {
+  return tools::find_visible_gpu(gpu::name(), s.gpu, [](const std::string& variable) -> std::optional<std::string> {
+    const char* value = std::getenv(variable.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  });
+}
+
 void set_environment(const shared_settings& shared, const rdma_settings& s) {
   use_memory_mode(shared, 15);
   if (!s.provider.empty()) {
@@ -75,9 +85,8 @@ void set_environment(const shared_settings& shared, const rdma_settings& s) {
   if (s.cq_depth) setenv("XIO_RDMA_CQ_DEPTH", std::to_string(*s.cq_depth).c_str(), 1);
   if (s.inline_threshold) setenv("XIO_RDMA_INLINE", std::to_string(*s.inline_threshold).c_str(), 1);
   if (s.traffic_class != 0) setenv("XIO_RDMA_TRAFFIC_CLASS", std::to_string(s.traffic_class).c_str(), 1);
-  if (s.gpu != 0)
-    for (const char* variable : {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
-      setenv(variable, std::to_string(s.gpu).c_str(), 1);
+  if (s.gpu == 0) return;
+  if (const auto shown = gpu_of(s)) setenv(shown->variable.c_str(), shown->entry.c_str(), 1);
 }
 
 int run_loopback(const shared_settings& shared, const rdma_settings& s) {
@@ -248,6 +257,11 @@ std::string wrong_numbers(const rdma_settings& s) {
   if (s.gpu < 0) return fmt::format("--gpu-device {} cannot be; give 0 or more", s.gpu);
   if (s.gpu > 0 && std::string(gpu::name()) == "host")
     return fmt::format("--gpu-device {}: this platform has device 0 alone", s.gpu);
+  if (s.gpu > 0 && !gpu_of(s))
+    return fmt::format(
+        "--gpu-device {} is not among the GPUs that CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES show; give a lower "
+        "number, or show more",
+        s.gpu);
   return "";
 }
 
@@ -279,7 +293,8 @@ CLI::App* add_rdma(CLI::App& app, rdma_settings& s) {
   at->add_option("--batch-size", s.batch, "puts that share a doorbell; 0 is 1")->capture_default_str();
   at->add_option("--num-queues", s.queues, "queue pairs, a workgroup each")->capture_default_str();
   at->add_flag("--infinite", s.infinite, "until Ctrl-C")->disable_flag_override();
-  at->add_option("--gpu-device", s.gpu, "number of the GPU")->capture_default_str();
+  at->add_option("--gpu-device", s.gpu, "number of the GPU, among those that the environment shows")
+      ->capture_default_str();
   at->add_flag("--pcie-relaxed-ordering", s.relaxed_ordering, "let PCIe reorder the NIC's writes")
       ->disable_flag_override();
   at->add_option("--traffic-class", s.traffic_class, "of the packets")->capture_default_str();
