@@ -112,6 +112,13 @@ column route nvme 4
 column emulated emulated 4
 passes "$perf" nvme_read nvme_write -b 4k -e 4k -s wave,block -c 2 -t 128 "${small[@]}"
 rows 4
+# A wave takes part with all its threads, also where nobody says how many.
+passes "$perf" nvme_read -s all -b 4k -e 4k "${small[@]}"
+rows 3
+if [ "$gpu" = host ]; then
+  column threads 64 1
+  column threads 16 2
+fi
 passes "$perf" sdma_copy -b 4k -e 1M -f 16 "${streams[@]}"
 rows 3
 column route sdma 3

@@ -27,6 +27,12 @@ defaults defaults_of(const test& t, bool host) {
   return {1, host ? 64u : 256u, 200, 20, 1};
 }
 
+// Of a wave all threads take part, so that the default becomes whole waves; what was asked for is check()'s to judge.
+std::uint32_t default_threads(const defaults& d, const test& t, scope who, std::uint32_t wave) {
+  if (!t.scoped || who != scope::wave) return d.threads;
+  return (d.threads + wave - 1) / wave * wave;
+}
+
 // Bytes of a drive that one round of all groups covers, and how many rounds are spread over it.
 constexpr std::uint64_t k_drive_bytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t k_drive_rounds = 16;
@@ -75,7 +81,7 @@ plan plan_of(const settings& s, const test& t, scope who, atomic_op op, const ma
   p.who = who;
   p.op = op;
   p.ctas = s.ctas != 0 ? s.ctas : d.ctas;
-  p.threads = s.threads != 0 ? s.threads : d.threads;
+  p.threads = s.threads != 0 ? s.threads : default_threads(d, t, who, m.wave);
   p.iterations = s.iterations != 0 ? s.iterations : d.iterations;
   p.warm_up = s.warm_up.value_or(d.warm_up);
   p.element = s.element;
