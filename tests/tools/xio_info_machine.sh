@@ -88,6 +88,13 @@ if has HAVE_HWLOC; then
   says 'describes no machine'
   run 2 "$info" --topology --xml "$work/nowhere"
   says 'cannot be read as a machine'
+  # A folder has nothing to read, and this has no end: not for so long that memory is gone.
+  for odd in "$work" /dev/zero; do
+    run 2 timeout 20 "$info" --topology --xml "$odd"
+    says "$odd cannot be read as a machine"
+  done
+  run 0 "$info" --topology --xml <(cat "$work/machine.xml")
+  says '^From GPU 0000:11:00\.0'
   run 0 "$info" --topology
 fi
 run 2 "$info" --xml "$work/machine.xml"

@@ -84,6 +84,13 @@ refuses 'of which [0-9]+ run at the same time' put_bw -c 65535 --lockstep
 refuses 'samples do not fit' put_lat -n 10000000 -s block nvme_read -c 1024 -t 1024
 refuses 'take more than 4G of memory' nvme_read -b 1G -e 1G
 refuses 'its folder is not there' put_lat --plot "$scratch/none/x.png"
+mkdir "$scratch/folder"
+refuses '--plot .*/folder: that is no file' put_lat --plot "$scratch/folder"
+mkfifo "$scratch/fifo"
+refuses '--plot .*/fifo: that is no file' put_lat --plot "$scratch/fifo"
+checks=$((checks + 2))
+[ -d "$scratch/folder" ] || wrong '--plot removed a folder'
+[ -p "$scratch/fifo" ] || wrong '--plot removed a pipe'
 out=$(PATH=/nowhere "$perf" put_lat --plot "$scratch/x.png" 2>&1)
 checks=$((checks + 1))
 grep -q 'needs gnuplot' <<<"$out" || wrong 'a missing gnuplot is not named'

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How far NICs and drives are from each GPU, and which a PE there would take.
 #include <fstream>
-#include <iterator>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
@@ -17,12 +16,17 @@ using topology::machine_map;
 using topology::placed_device;
 
 constexpr std::size_t k_file_most = 64u << 20;
+constexpr std::size_t k_piece = 64u << 10;
 
 std::string read_description(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  std::string text;
-  if (in) text.assign(std::istreambuf_iterator<char>(in), {});
-  if (!in || text.empty() || text.size() > k_file_most)
+  std::string text, piece(k_piece, '\0');
+  // By read(), which answers where iterators throw: a folder opens like a file. Some devices have no end.
+  while (text.size() <= k_file_most && in) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text.append(piece, 0, static_cast<std::size_t>(in.gcount()));
+  }
+  if (in.bad() || text.empty() || text.size() > k_file_most)
     fail(XIO_ERR_ARG, "{} cannot be read as a machine; give a file of 'lstopo --of xml'", file);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
   return text;

@@ -247,6 +247,10 @@ std::string objection(const settings& s) {
   const auto folder = std::filesystem::path(s.plot).parent_path();
   if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
     return fmt::format("--plot {}: its folder is not there or not writable", s.plot);
+  // What stands there is replaced.
+  std::error_code none;
+  if (std::filesystem::exists(s.plot, none) && !std::filesystem::is_regular_file(s.plot, none))
+    return fmt::format("--plot {}: that is no file; give the name of a new PNG, or of one to replace", s.plot);
   if (!is_on_path("gnuplot")) return "--plot needs gnuplot, which is not on PATH; install it (Debian: gnuplot-nox)";
   return "";
 }
