@@ -108,6 +108,8 @@ says 'bridge'
 
 status 0 nvme-ep --controller "file:$work/a,file:$work/b" --file-size 2M --write-io 400 --read-io 400 --verify --batch-size 8
 says 'verified: 400 blocks good'
+status 0 nvme-ep --controller "file:$work/c?size=4M,file:$work/d?size=3M" --write-io 1 --base-lba 12287
+says '12288 blocks of 512 bytes'
 
 # --- What --verify finds: the same blocks, read again ---
 again() { status "$1" nvme-ep --controller "file:$file" --read-io 64 --verify --written --access-pattern sequential --lfsr-seed 6; }

@@ -69,6 +69,9 @@ refused 'leave the 131072 blocks' "${drive[@]}" --write-io 1 --base-lba 131072
 refused 'leave the 131072 blocks' "${drive[@]}" --write-io 1 --base-lba 18446744073709551615
 refused 'leave the 2048 blocks' nvme-ep --controller "file:$new?size=1M" --write-io 1 --base-lba 4096
 refused 'leave the 16 blocks' nvme-ep --controller "file:$new?size=64k&block=4k" --write-io 1 --base-lba 16
+refused 'leave the 131072 blocks' nvme-ep --controller "file:$new,file:$work/new2" --write-io 1 --base-lba 131072
+refused 'leave the 6144 blocks' nvme-ep --controller "file:$new?size=2M,file:$work/new2?size=1536k" --write-io 1 --base-lba 6144
+refused 'stripes need equal blocks' nvme-ep --controller "file:$new,file:$work/new2?block=4k" --write-io 1
 refused '--file-block-size 1000 cannot be' "${drive[@]}" --write-io 1 --file-block-size 1000
 refused '--doorbell 3 is no power of two' test-ep --doorbell 3
 refused '--iterations is 0' test-ep -n 0

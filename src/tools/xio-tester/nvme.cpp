@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "ctx/stripes.hpp"
 #include "tools/command_line.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-tester/nvme_kernels.hpp"
@@ -72,6 +73,22 @@ extent extent_of(const nvme_target& file, const xio_storage_attr_t& attr) {
   const xio_storage_attr_t wanted = nvme::with_name(file.said, attr);
   const std::uint64_t bytes = std::max(file.bytes, wanted.bytes), block = wanted.block_bytes;
   return {(bytes + block - 1) / block * block, wanted.block_bytes};
+}
+
+// The same of stripes over files, put together as the library does it. Throws what does not fit together.
+extent extent_of(const std::vector<nvme_target>& files, const xio_storage_attr_t& attr) {
+  const xio_storage_attr_t share = member_attr(attr, static_cast<std::uint32_t>(files.size()));
+  std::vector<std::string> names;
+  std::vector<dev::storage_view> views;
+  for (const nvme_target& file : files) {
+    const extent one = extent_of(file, share);
+    names.push_back(file.name);
+    views.emplace_back();
+    views.back().bytes = one.bytes;
+    views.back().block_bytes = one.block_bytes;
+  }
+  const dev::storage_view whole = stripe(names, views, attr);
+  return {whole.bytes, whole.block_bytes};
 }
 
 class opened_storage {
@@ -273,9 +290,10 @@ int run_nvme(const shared_settings& shared, const nvme_settings& s) {
     for (const nvme_target& one : members)
       if (s.writes != 0) check_writable(one, s);
     target = striped(members);
-    // Of a stripe the library says how much there is.
-    if (members.size() == 1 && target.is_file && (s.writes != 0 || target.exists))
-      check_extent(extent_of(target, attr_of(target, s)), s);
+    // Before files are made. Where one is missing that nobody makes, opening says so.
+    const xio_storage_attr_t attr = attr_of(target, s);
+    if (target.is_file && (target.exists || (attr.flags & XIO_STORAGE_CREATE) != 0))
+      check_extent(extent_of(members, attr), s);
     note_idle_sizes(target, s);
     use_bridge(shared);
     if (s.queue_id != 0) setenv("XIO_NVME_QUEUE_ID", std::to_string(s.queue_id).c_str(), 1);
