@@ -35,12 +35,6 @@ context::context(const ctx_choice& choice, route_plan plan, dev::world_view* wor
     rings_per_lane_ += w.uses(dev::route::rdma) ? choice_.queues : 0;
     rings_per_lane_ += w.uses(dev::route::sdma) ? choice_.copy_queues : 0;
   }
-  // Requests name a ring by 15 bits.
-  if (rings_per_lane_ > dev::k_storage_ring_base)
-    fail(XIO_ERR_CONFIG,
-         "a ctx would have {} queues to {} PEs and can have {}; give it fewer for each by XIO_RDMA_QUEUES or "
-         "XIO_SDMA_QUEUES",
-         rings_per_lane_, plan_.to.size(), dev::k_storage_ring_base);
 }
 
 context::~context() {
@@ -57,6 +51,12 @@ context::~context() {
 }
 
 void context::prepare(engines& e) {
+  // Requests name a ring by 15 bits.
+  if (rings_per_lane_ > dev::k_storage_ring_base)
+    fail(XIO_ERR_CONFIG,
+         "a ctx would have {} queues to {} PEs and can have {}; give it fewer for each by XIO_RDMA_QUEUES or "
+         "XIO_SDMA_QUEUES",
+         rings_per_lane_, plan_.to.size(), dev::k_storage_ring_base);
   constexpr auto device = gpu::place::device;
   views_ = gpu::buffer(lanes() * sizeof(dev::ctx_view), device);
   peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device);
