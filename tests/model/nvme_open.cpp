@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <memory>
 
 #include "ctx/stripes.hpp"
 #include "nvme_rig.hpp"
@@ -99,7 +100,7 @@ TEST(nvme_open, paths) {
   scratch_file f(1000);
   expect(open_as("file:" + f.path, with(XIO_STORAGE_READ_ONLY, 1001)), XIO_ERR_IO, "too short: it has 1000 bytes");
   expect(open_as("file:" + f.path, with(XIO_STORAGE_READ_ONLY | XIO_STORAGE_TRUNCATE)), XIO_ERR_ARG, "READ_ONLY");
-  expect(open_as("file:" + f.path, with(0, std::uint64_t{1} << 62)), XIO_ERR_IO, "cannot grow");
+  expect(open_as("file:" + f.path, with(0, std::uint64_t{1} << 63)), XIO_ERR_IO, "cannot grow");
   EXPECT_EQ(f.size(), 1000u);
   if (geteuid() != 0) {
     chmod(f.path.c_str(), 0400);
@@ -210,11 +211,11 @@ TEST(nvme_open, refused_for_its_queues) {
       XIO_ERR_IO, "cannot open the bridge /no/such/bridge");
 }
 
-// More than the file system gives any file, and more than any has.
+// More than any file system gives a file; some give all below it.
 TEST(nvme_open, refused_for_its_size) {
   refused_without_a_trace(
       [](const std::string& path, const xio_storage_attr_t& attr) { return open_as("file:" + path, attr); }, XIO_ERR_IO,
-      "cannot grow", {std::uint64_t{1} << 62, std::uint64_t{1} << 63});
+      "cannot grow", {std::uint64_t{1} << 63});
 }
 
 namespace {
@@ -267,6 +268,13 @@ TEST(nvme_open, nothing_of_others_is_removed) {
   EXPECT_EQ(access(f.path.c_str(), F_OK), 0);
   uncommitted([&] { EXPECT_EQ(open_as("file:" + f.path, with(0, 700)).status, XIO_OK); });
   EXPECT_EQ(f.size(), 700u);
+  // Another one is between opening and committing.
+  unlink(f.path.c_str());
+  auto maker = std::make_unique<model::nvme::file>(f.path, with(XIO_STORAGE_CREATE, 700));
+  model::nvme::file other(f.path, with(XIO_STORAGE_CREATE, 900));
+  maker.reset();
+  other.commit();
+  EXPECT_EQ(f.size(), 900u);
 }
 
 TEST(nvme_open, queues_have_what_they_were_asked) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -64,6 +65,7 @@ void file::commit() {
     resize(exact_bytes_);
   }
   committed_ = true;
+  (void)flock(fd_.get(), LOCK_UN);
 }
 
 void file::resize(std::uint64_t bytes) {
@@ -71,8 +73,9 @@ void file::resize(std::uint64_t bytes) {
     fail(XIO_ERR_IO, "cannot make {} {} bytes long: {}; make room or ask for less", path_, bytes, errno_text(errno));
 }
 
-// Empty and under its name still: else somebody has begun to use it, or has put another in its place.
+// Empty, under its name and nobody else's still: else somebody has begun to use it, or has put another in its place.
 void file::unmake() {
+  if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) return;
   struct stat mine {};
   struct stat named {};
   if (fstat(fd_.get(), &mine) != 0 || mine.st_size != 0 || lstat(path_.c_str(), &named) != 0) return;
@@ -102,6 +105,8 @@ void file::open_file(std::uint32_t flags) {
     open_or_make(how);
   else
     fd_.reset(open(path_.c_str(), how));
+  // Until it is committed: who has made the file and is refused leaves it to whoever opens it meanwhile.
+  if (fd_ && !block_device_) (void)flock(fd_.get(), LOCK_SH | LOCK_NB);
   if (fd_) return;
   const int err = errno;
   if (err == ENOENT)
