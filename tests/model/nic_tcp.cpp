@@ -458,9 +458,9 @@ TEST_F(NicTcp, StrangersAreInNobodysWay) {
 // More than there are places for, before anybody else.
 TEST_F(NicTcp, ManySilentStrangersAreInNobodysWay) {
   close();
-  auto a = settings_of(0);
-  a.connect_timeout = 1s;
-  open(a, settings_of(1));
+  auto a = settings_of(0), b = settings_of(1);
+  a.connect_timeout = b.connect_timeout = 4s;  // less than silence is borne
+  open(a, b);
   strangers many(far_->introduce());
   for (int i = 0; i < 80; ++i) many.come("");
   mix(10);

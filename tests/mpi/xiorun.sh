@@ -153,11 +153,11 @@ expect_end() {
   SECONDS=0
   timeout -k 10 20 "$@" >"$work/still" 2>"$work/err" 9>&- &
   pid=$!
-  [ -z "$signal" ] || { sleep 1; kill -"$signal" $pid; }
+  [ -z "$signal" ] || { sleep 2; kill -"$signal" $pid; }
   wait $pid
   got=$?
   exec 9>&-
-  if [ $got != "$status" ] || [ $SECONDS -gt 8 ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/err"; }; then
+  if [ $got != "$status" ] || [ $SECONDS -gt 12 ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/err"; }; then
     echo "FAIL $name: status $got after $SECONDS s, expected $status soon; standard error, expected /$pattern/:"
     sed 's/^/  /' "$work/err"
     failures=$((failures + 1))
