@@ -11,9 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "ctx/world.hpp"
 #include "model/nic/shm_executor.hpp"
-#include "thread_channel.hpp"
+#include "thread_worlds.hpp"
 #include "transport/rdma/family.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
 
@@ -22,6 +21,9 @@ namespace {
 using xio::fail;
 using xio::options;
 using xio::world;
+using xio::test::in_world;
+using xio::test::outcome_of;
+using xio::test::says;
 namespace nic = xio::model::rdma;
 
 constexpr int k_pes = 3;
@@ -70,37 +72,11 @@ class brittle_fabric final : public nic::fabric {
   nic::shm_fabric inner_;
 };
 
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
-
-struct outcome {
-  xio_status_t status = XIO_OK;
-  std::string sentence;
-};
-
-outcome outcome_of(const std::function<void()>& body) {
-  outcome o;
-  o.status = xio::guard(body);
-  if (o.status != XIO_OK) o.sentence = xio::last_error();
-  return o;
-}
-
 options small_world() {
   options o = options::defaults();
   o.heap_size = 1 << 20;
   o.ring_depth = 16;
   return o;
-}
-
-// body(pe, world) on each PE, then finalize; any exception that leaves body is a failure of the test.
-void in_world(const options& o, const std::function<void(int, world&)>& body) {
-  xio::test::run_pes(k_pes, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
-    const auto out = outcome_of([&] {
-      world w(o, std::move(channel));
-      body(pe, w);
-      w.finalize();
-    });
-    EXPECT_EQ(out.status, XIO_OK) << "PE " << pe << ": " << out.sentence;
-  });
 }
 
 xio_ctx_t create(world& w, std::uint32_t pool) {
@@ -133,7 +109,7 @@ class brittle_connect : public testing::TestWithParam<int> {};
 // Every lane connects a queue pair to each PE, so the parameter says in which lane it ends; the last is pool 2's.
 TEST_P(brittle_connect, is_told_while_others_exchange_the_next_lane) {
   g_left.connects = GetParam();
-  in_world(small_world(),
+  in_world(k_pes, small_world(),
            [](int pe, world& w) { expect_refused_and_well_again(pe, w, 2, XIO_ERR_IO, "no file descriptor is left"); });
 }
 INSTANTIATE_TEST_SUITE_P(connects, brittle_connect, testing::Values(0, 2, 3, 5, 6, 8));
@@ -142,20 +118,20 @@ TEST(world, of_which_one_pe_cannot_connect_its_flush_pair_lives_on) {
   options o = small_world();
   o.hdp = "rdma-read";
   g_left.connects = 0;
-  in_world(o,
+  in_world(k_pes, o,
            [](int pe, world& w) { expect_refused_and_well_again(pe, w, 0, XIO_ERR_IO, "no file descriptor is left"); });
 }
 
 TEST(world, of_which_one_nic_does_not_start_lives_on) {
   g_left.questions = 0;
-  in_world(small_world(),
+  in_world(k_pes, small_world(),
            [](int pe, world& w) { expect_refused_and_well_again(pe, w, 1, XIO_ERR_IO, "the NIC has gone"); });
 }
 
 // There the endpoint is open everywhere before it turns out that one PE cannot use it.
 TEST(world, of_which_one_nic_refuses_registered_memory_lives_on) {
   g_left.registrations = 1;  // the heap's
-  in_world(small_world(), [](int pe, world& w) {
+  in_world(k_pes, small_world(), [](int pe, world& w) {
     std::vector<char> early(4096);
     w.register_memory(early.data(), early.size());
     expect_refused_and_well_again(pe, w, 0, XIO_ERR_NO_MEMORY, "the NIC takes no more memory");

@@ -10,45 +10,22 @@
 #include <string>
 #include <vector>
 
-#include "ctx/world.hpp"
-#include "thread_channel.hpp"
+#include "thread_worlds.hpp"
 
 namespace {
 
 using xio::options;
 using xio::world;
 using xio::dev::route;
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
-
-struct outcome {
-  xio_status_t status = XIO_OK;
-  std::string sentence;
-};
-
-outcome outcome_of(const std::function<void()>& body) {
-  outcome o;
-  o.status = xio::guard(body);
-  if (o.status != XIO_OK) o.sentence = xio::last_error();
-  return o;
-}
+using xio::test::in_world;
+using xio::test::outcome;
+using xio::test::outcome_of;
+using xio::test::says;
 
 options small_world() {
   options o = options::defaults();
   o.heap_size = 1 << 20;
   return o;
-}
-
-// body(pe, world) on each of n PEs, then finalize; any exception that leaves body is a failure of the test.
-void in_world(int n, const options& o, const std::function<void(int, world&)>& body) {
-  xio::test::run_pes(n, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
-    const auto out = outcome_of([&] {
-      world w(o, std::move(channel));
-      body(pe, w);
-      w.finalize();
-    });
-    EXPECT_EQ(out.status, XIO_OK) << "PE " << pe << ": " << out.sentence;
-  });
 }
 
 void* take(world& w, std::size_t bytes, std::size_t alignment = 1, bool zero = false) {
