@@ -32,7 +32,7 @@ typedef struct xio_ctx {
   uint32_t my_pe;
   uint32_t n_pes;
   uint32_t flags;
-  uint32_t reserved;
+  uint32_t near_mask;       /* bit i: near[i] is not null */
   void* near[XIO_CTX_NEAR]; /* arena of PE i if loads and stores are its way for all that is not bulk, else null */
 } xio_ctx_t;
 

@@ -30,6 +30,7 @@ inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx
       ctx.flags &= ~std::uint32_t{dev::ctx_all_near};
     } else if (pe < XIO_CTX_NEAR) {
       ctx.near[pe] = p.direct + sizeof(dev::heap_head);
+      ctx.near_mask |= 1u << pe;
     }
   }
   return ctx;

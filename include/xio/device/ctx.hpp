@@ -61,9 +61,9 @@ struct near_place {
 XIO_DEVICE near_place near_arena(const xio_ctx_t& ctx, u32 pe) {
 #if defined(XIO_ON_CUDA)
   // Kernels' arguments can be indexed; a choice among eight loads took a tenth of a microsecond (docs/performance.md).
-  static_assert((XIO_CTX_NEAR & (XIO_CTX_NEAR - 1)) == 0);
-  const u64 at = reinterpret_cast<u64>(ctx.near[pe & (XIO_CTX_NEAR - 1)]);
-  return {at, static_cast<bool>(static_cast<int>(pe < XIO_CTX_NEAR) & static_cast<int>(at != 0))};
+  // Whether it is there is asked of the mask beside it, so that nobody waits for the one after the other.
+  static_assert((XIO_CTX_NEAR & (XIO_CTX_NEAR - 1)) == 0 && XIO_CTX_NEAR <= 32);
+  return {reinterpret_cast<u64>(ctx.near[pe & (XIO_CTX_NEAR - 1)]), bit_of(ctx.near_mask, pe)};
 #else
   // A choice and not an index, which would move the whole ctx from the kernel's arguments to memory.
   u64 at = 0;

@@ -236,6 +236,15 @@ XIO_DEVICE T* in_device_memory(T* p) {
 #endif
 }
 
+// Bit i of a mask; of 32 and above none is set.
+XIO_DEVICE bool bit_of(u32 mask, u32 i) {
+#if defined(XIO_ON_CUDA)
+  return (__funnelshift_rc(mask, 0, i) & 1) != 0;  // stops at 32 by itself
+#else
+  return i < 32 && (mask >> i & 1) != 0;
+#endif
+}
+
 // What was loaded is not looked at, and so not waited for, before this point of the program.
 XIO_DEVICE void not_before(u32& loaded) {
 #if defined(XIO_ON_CUDA)
