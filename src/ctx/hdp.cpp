@@ -61,6 +61,9 @@ std::unique_ptr<memory::hdp_flusher> open_hdp(const options& o, engines& e, cons
   const memory::hdp_facts f = find_hdp_facts(o, [&] { return has_own_copy_queue(e); });
   auto d = memory::decide_hdp(f, o.hdp);
   log::info("HDP: {} ({})", memory::hdp_way_name(d.way), d.reason);
+  if (d.way != dev::hdp_way::none && !gpu::hdp().kernels_flush)
+    log::warn("XIO_HDP={}: kernels on this GPU flush nothing, since its kind has no host data path; leave XIO_HDP out",
+              o.hdp);
   const bool real = f.link != memory::hdp_link::none;
   if (real && d.way != dev::hdp_way::none) warn_of_completions(o);
   unsigned char* line = real ? heap.data() + offsetof(dev::heap_head, hdp_line) : nullptr;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "gpu/gpu.hpp"
+#include "xio/device/platform.hpp"
 
 namespace xio::gpu::hw {
 
@@ -94,7 +95,11 @@ cudaError_t register_io(void* page, std::size_t bytes) {
 cudaError_t unregister_io(void* page) { return cudaHostUnregister(page); }
 cudaError_t device_address(void** out, void* page) { return cudaHostGetDevicePointer(out, page, 0); }
 
-hdp_hardware hdp(int) { return {}; }
+hdp_hardware hdp(int) {
+  hdp_hardware none;
+  none.kernels_flush = dev::k_has_hdp;
+  return none;
+}
 void check_device(int) {}
 
 std::string why_no_device(cudaError_t e) {

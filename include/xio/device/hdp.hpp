@@ -25,8 +25,8 @@
 
 namespace xio::dev {
 
-XIO_DEVICE bool hdp_is_on(const ctx_view& c) { return c.world->hdp.way != hdp_way::none; }
-XIO_DEVICE bool hdp_is_on(const xio_ctx_t& ctx) { return (ctx.flags & ctx_flushes_hdp) != 0; }
+XIO_DEVICE bool hdp_is_on(const ctx_view& c) { return k_has_hdp && c.world->hdp.way != hdp_way::none; }
+XIO_DEVICE bool hdp_is_on(const xio_ctx_t& ctx) { return k_has_hdp && (ctx.flags & ctx_flushes_hdp) != 0; }
 
 // --- The register ------------------------------------------------------------------------------------
 
