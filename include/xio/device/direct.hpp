@@ -242,6 +242,17 @@ XIO_DEVICE void fetch(const Group& g, void* to, const void* from, u64 bytes) {
 
 // --- One value ---------------------------------------------------------------------------------------
 
+// Stores a flag where `good`, and says whether it did. On NVIDIA GPUs the store comes before the branch of whoever
+// asks, and is on its way while that is gone through: a branch takes as long as ten other instructions.
+XIO_DEVICE bool store_if(bool good, u64* at, u64 value) {
+#if defined(XIO_ON_CUDA)
+  ptx::store_if(good, at, value);
+#else
+  if (good) store<scope::system, k_flag_store>(at, value);
+#endif
+  return good;
+}
+
 // Of 1, 2, 4 or 8 bytes, naturally aligned, in one piece.
 XIO_DEVICE void store_bits(unsigned char* at, u64 bits, u32 bytes) {
   switch (bytes) {

@@ -17,10 +17,11 @@ namespace xio::dev {
 constexpr u32 k_packet_bytes = 64;
 constexpr u32 k_packet_words = k_packet_bytes / 4;
 
-XIO_DEVICE bool is_packet(const void* packet, const void* local, u64 bytes) {
-  return bytes != 0 && bytes <= k_packet_bytes && (bytes & 3) == 0 && (reinterpret_cast<u64>(packet) & 7) == 0 &&
-         local != nullptr && (reinterpret_cast<u64>(local) & 3) == 0;
+XIO_DEVICE bool is_message(const void* local, u64 bytes) {
+  return bytes != 0 && bytes <= k_packet_bytes && (bytes & 3) == 0 && local != nullptr &&
+         (reinterpret_cast<u64>(local) & 3) == 0;
 }
+XIO_DEVICE bool can_hold_packet(const void* at) { return (reinterpret_cast<u64>(at) & 7) == 0; }
 
 XIO_FAR xio_status_t refuse_packet(xio_ctx_t ctx, const void* dst, u64 bytes, int pe) {
   u64 offset = 0;
@@ -52,19 +53,20 @@ XIO_DEVICE bool packet_pairs(const u64* at) {
 #endif
 }
 
-// Four words of a packet from word i on, as far as they are there. `Pairs` where packet_pairs().
+// Four words of a packet from word i on, as far as they are there. `Pairs` where packet_pairs(); nothing is stored if
+// not `good`.
 template <bool Pairs>
-XIO_DEVICE void store_packet_words(u64* out, u32 i, u32 words, const u64* data) {
+XIO_DEVICE void store_packet_words(bool good, u64* out, u32 i, u32 words, const u64* data) {
   XIO_UNROLL for (u32 k = 0; k < 4; k += 2) {
 #if defined(XIO_ON_CUDA)
     if constexpr (Pairs) {
-      if (i + k + 1 < words) ptx::store_pair(out + i + k, data[k], data[k + 1]);
-      if (i + k + 1 == words) store<scope::system, direct::k_flag_store>(out + i + k, data[k]);
+      if (i + k + 1 < words) ptx::store_pair_if(good, out + i + k, data[k], data[k + 1]);
+      if (i + k + 1 == words) direct::store_if(good, out + i + k, data[k]);
       continue;
     }
 #endif
-    if (i + k < words) store<scope::system, direct::k_flag_store>(out + i + k, data[k]);
-    if (i + k + 1 < words) store<scope::system, direct::k_flag_store>(out + i + k + 1, data[k + 1]);
+    if (i + k < words) direct::store_if(good, out + i + k, data[k]);
+    if (i + k + 1 < words) direct::store_if(good, out + i + k + 1, data[k + 1]);
   }
 }
 template <bool Pairs>
@@ -84,35 +86,38 @@ XIO_DEVICE void load_packet_words(const u64* in, u32 i, u32 words, u64* data) {
 
 // From src, four words at a time: their loads are under way together.
 template <bool Pairs>
-XIO_DEVICE void store_packet(u64* out, const u32* in, u32 words, u32 flag) {
+XIO_DEVICE void store_packet(bool good, u64* out, const u32* in, u32 words, u32 flag) {
+#if !defined(XIO_ON_CUDA)
+  if (!good) return;
+#endif
   XIO_UNROLL for (u32 base = 0; base < k_packet_words; base += 4) {
     if (base >= words) break;
     u64 data[4];
     XIO_UNROLL for (u32 k = 0; k < 4; ++k) data[k] = (u64{flag} << 32) | in[base + k < words ? base + k : base];
-    store_packet_words<Pairs>(out, base, words, data);
+    store_packet_words<Pairs>(good, out, base, words, data);
   }
 }
 
 XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u32 flag, int pe) {
   const near_place near = near_address(ctx, dst, 2 * bytes, pe);
-  // The message goes on by value: where it stays in registers it has no address that a function could be given.
-  if (!is_packet(dst, src, bytes)) [[unlikely]]
+  if (!is_message(src, bytes)) [[unlikely]]
     return refuse_packet(ctx, dst, bytes, pe);
-  if (!near.there) [[unlikely]] {
-    packet_data data{};
-    XIO_UNROLL for (u32 i = 0; i < k_packet_words; ++i) if (i < bytes / 4) data.words[i] =
-        static_cast<const u32*>(src)[i];
-    return put_packet_far(ctx, dst, data, bytes, flag, pe);
-  }
+  const bool good = static_cast<bool>(static_cast<int>(near.there) & static_cast<int>(can_hold_packet(dst)));
   auto* out = reinterpret_cast<u64*>(near.at);
   const auto* in = static_cast<const u32*>(src);
   const u32 words = static_cast<u32>(bytes / 4);
-  if (packet_pairs(out)) {
-    store_packet<true>(out, in, words, flag);
+  if (words > 1 && packet_pairs(out)) {
+    store_packet<true>(good, out, in, words, flag);
   } else {
-    store_packet<false>(out, in, words, flag);
+    store_packet<false>(good, out, in, words, flag);
   }
-  return XIO_OK;
+  if (good) [[likely]]
+    return XIO_OK;
+  if (!can_hold_packet(dst)) return refuse_packet(ctx, dst, bytes, pe);
+  // The message goes on by value: where it stays in registers it has no address that a function could be given.
+  packet_data data{};
+  XIO_UNROLL for (u32 i = 0; i < k_packet_words; ++i) if (i < words) data.words[i] = in[i];
+  return put_packet_far(ctx, dst, data, bytes, flag, pe);
 }
 
 // The words of a packet, four at a time: loads of a batch are under way together, and nothing looks at them before the
@@ -140,37 +145,40 @@ struct packet_words {
 template <class How>
 XIO_DEVICE xio_status_t take_packet(const xio_ctx_t& ctx, void* dst, const void* packet, u64 bytes, u32 flag) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  if (packet == nullptr || !is_packet(packet, dst, bytes)) return refuse(ctx, XIO_ERR_ARG).status;
+  if (packet == nullptr || !can_hold_packet(packet) || !is_message(dst, bytes)) [[unlikely]]
+    return refuse(ctx, XIO_ERR_ARG).status;
   const auto* in = static_cast<const u64*>(packet);
   const u32 words = static_cast<u32>(bytes / 4);
-  const bool pairs = packet_pairs(in);
+  const bool pairs = words > 1 && packet_pairs(in);
   packet_words found{};
-  const xio_status_t status = How{}(ctx, [&] {
+  const auto come = [&] {
     if (pairs) {
       found.load_from<true>(in, words);
     } else {
       found.load_from<false>(in, words);
     }
     return found.carry(flag, words);
+  };
+  return How{}(ctx, come, [&] {
+    found.store_to(static_cast<u32*>(dst), words);
+    return XIO_OK;
   });
-  if (status == XIO_OK) found.store_to(static_cast<u32*>(dst), words);
-  return status;
 }
 
 // How a packet is waited for: what it says is in its words, so nothing else need become visible.
 struct packet_stay {
-  template <class Done>
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done) const {
-    return poll_bare(ctx, done);
+  template <class Done, class Then>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then) const {
+    return poll_then(ctx, done, then);
   }
 };
 struct packet_look {
-  template <class Done>
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done) const {
-    if (done()) return XIO_OK;
+  template <class Done, class Then>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then) const {
+    if (done()) return then();
     if (!hdp_is_on(ctx)) return XIO_PENDING;
     if (const xio_status_t status = hdp_flush(ctx); status != XIO_OK) return status;
-    return done() ? XIO_OK : XIO_PENDING;
+    return done() ? then() : XIO_PENDING;
   }
 };
 

@@ -150,6 +150,30 @@ __device__ inline __attribute__((always_inline)) void load_pair(const std::uint6
   asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
 }
 
+// Where `good` only, by a predicate and not by a branch. Stores are relaxed, at system scope; the load is a plain one
+// of 8 bytes of any memory, and 0 where it is not good.
+__device__ inline __attribute__((always_inline)) void store_if(bool good, std::uint64_t* p, std::uint64_t v) {
+  asm volatile(
+      "{ .reg .pred q; setp.ne.s32 q, %0, 0; @q st.relaxed.sys.global.b64 [%1], %2; }" ::"r"(static_cast<int>(good)),
+      "l"(p), "l"(v)
+      : "memory");
+}
+__device__ inline __attribute__((always_inline)) void store_pair_if(bool good, std::uint64_t* p, std::uint64_t a,
+                                                                    std::uint64_t b) {
+  asm volatile("{ .reg .pred q; setp.ne.s32 q, %0, 0; @q st.relaxed.sys.global.v2.b64 [%1], {%2, %3}; }" ::"r"(
+                   static_cast<int>(good)),
+               "l"(p), "l"(a), "l"(b)
+               : "memory");
+}
+__device__ inline __attribute__((always_inline)) std::uint64_t load_if(bool good, const void* p) {
+  std::uint64_t v;
+  asm volatile("{ .reg .pred q; setp.ne.s32 q, %1, 0; mov.b64 %0, 0; @q ld.b64 %0, [%2]; }"
+               : "=l"(v)
+               : "r"(static_cast<int>(good)), "l"(p)
+               : "memory");
+  return v;
+}
+
 // Read-modify-write of 4 or 8 bytes: `op` with its dots, types for 4 and 8 bytes.
 #define XIO_PTX_ATOM(order, op, type4, type8)            \
   if constexpr (sizeof(T) == 4) {                        \

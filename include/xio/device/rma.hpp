@@ -98,9 +98,31 @@ XIO_FAR posted put_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 b
   return posted{0, XIO_OK};
 }
 
+#if defined(XIO_ON_CUDA)
+// An aligned word by one thread, as most small messages are; false where it is something else, or does not go by loads
+// and stores. All of it by predicates: the word is on its way while the rest is looked at, and the store waits for no
+// branch (docs/performance.md).
+XIO_DEVICE bool put_word(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
+  const u64 addresses = reinterpret_cast<u64>(dst) | reinterpret_cast<u64>(src);
+  const bool peer = bit_of(ctx.near_mask, static_cast<u32>(pe));
+  const int word = static_cast<int>(bytes == 8) & static_cast<int>((addresses & 7) == 0) &
+                   static_cast<int>(src != nullptr) & static_cast<int>(peer);
+  const u64 value = ptx::load_if(word != 0, src);
+  const near_place near = near_address(ctx, dst, bytes, pe);
+  const int small = static_cast<int>(blocking) | static_cast<int>(bytes < ctx.bulk_bytes);
+  return direct::store_if((word & small & static_cast<int>(near.there)) != 0, reinterpret_cast<u64*>(near.at), value);
+}
+#endif
+
 template <class Group>
 XIO_DEVICE posted put(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe,
                       bool blocking) {
+#if defined(XIO_ON_CUDA)
+  if constexpr (std::is_same_v<Group, thread_group>) {
+    if (put_word(ctx, dst, src, bytes, pe, blocking)) [[likely]]
+      return posted{0, XIO_OK};
+  }
+#endif
   const near_place near = near_address(ctx, dst, bytes, pe);
   if (!near.there || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
     return put_far(g, ctx, dst, src, bytes, pe, blocking);

@@ -105,9 +105,11 @@ XIO_FAR xio_status_t signal_far(xio_ctx_t ctx, signal_word s, int pe) {
 
 XIO_DEVICE xio_status_t signal_alone(const xio_ctx_t& ctx, const signal_word& s, int pe) {
   const near_place near = near_scalar<u64>(ctx, s.at, pe);
-  if (!near.there || !is_signal_op(s.op)) [[unlikely]]
-    return signal_far(ctx, s, pe);
-  direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(near.at), s.value, s.op);
+  auto* at = reinterpret_cast<u64*>(near.at);
+  if (s.op == XIO_SIGNAL_SET && direct::store_if(near.there, at, s.value)) [[likely]]
+    return XIO_OK;
+  if (!near.there || s.op != XIO_SIGNAL_ADD) return signal_far(ctx, s, pe);
+  fetch_add<scope::system, direct::k_flag_change>(at, s.value);
   return XIO_OK;
 }
 

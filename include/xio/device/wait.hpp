@@ -22,18 +22,19 @@ XIO_DEVICE void watched() {
 
 // Polls until done() or the deadline; `c` is a ctx or its view. A flag that is on its way comes within the first few
 // looks, so nothing stands between these. The clock costs more than a look, so it is read only now and then, first when
-// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait.
-template <class Ctx, class Done>
-XIO_DEVICE xio_status_t poll_bare(const Ctx& c, Done&& done) {
+// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. then() answers once it
+// has come: at each way out of the loops, so that nobody asks afterwards which one it was.
+template <class Ctx, class Done, class Then>
+XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
   constexpr u32 looks = 32;
   if constexpr (!k_pauses_at_once) {
     // A loop of its own: the less there is in it, the sooner the next look.
-    XIO_ROLLED for (u32 look = 0; look < looks; ++look) if (done()) return XIO_OK;
+    XIO_ROLLED for (u32 look = 0; look < looks; ++look) if (done()) return then();
   }
   deadline end{};
   XIO_ROLLED for (u32 round = 0;; ++round) {
     XIO_ROLLED for (u32 look = 0; look < looks; ++look) {
-      if (done()) return XIO_OK;
+      if (done()) return then();
       pause();
     }
     if (round == 0) end = deadline::in(world_of(c));
@@ -45,16 +46,19 @@ XIO_DEVICE xio_status_t poll_bare(const Ctx& c, Done&& done) {
 // The same, and then what its writer did before the flag.
 template <class Ctx, class Done>
 XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
-  const xio_status_t status = poll_bare(c, done);
-  if (status == XIO_OK) watched();
-  return status;
+  return poll_then(c, done, [] {
+    watched();
+    return XIO_OK;
+  });
 }
 
 // And the data that came with it.
 template <class Ctx, class Done>
 XIO_DEVICE xio_status_t poll(const Ctx& c, Done&& done) {
-  const xio_status_t status = poll_flag(c, done);
-  return status != XIO_OK ? status : hdp_flush(c);
+  return poll_then(c, done, [&] {
+    watched();
+    return hdp_flush(c);
+  });
 }
 
 template <class T>
