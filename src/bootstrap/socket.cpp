@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,7 +33,7 @@ void tune(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-unique_fd listen_on(const socket_address& at, std::string& why) {
+unique_fd listen_on(const socket_address& at, int& err) {
   unique_fd fd(socket(at.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1, off = 0;
   if (fd) {
@@ -41,7 +42,7 @@ unique_fd listen_on(const socket_address& at, std::string& why) {
     if (at.bytes.ss_family == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     if (bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), SOMAXCONN) == 0) return fd;
   }
-  why = errno_text(errno);
+  err = errno;
   return {};
 }
 
@@ -116,6 +117,15 @@ endpoint endpoint::parse(const std::string& text, const std::string& variable) {
   return e;
 }
 
+bool no_descriptor(int err) { return err == EMFILE || err == ENFILE; }
+
+std::string text_of_no_descriptor(int err) {
+  if (err == ENFILE) return "this machine has given out all it has; raise the sysctl fs.file-max";
+  rlimit l{};
+  getrlimit(RLIMIT_NOFILE, &l);
+  return fmt::format("this process may open {} files; raise the limit of open files (ulimit -n)", l.rlim_cur);
+}
+
 std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until) {
   auto addresses = resolve(where, until);
   const bool hidden = name_hides_behind_loopback(where, addresses);
@@ -124,14 +134,18 @@ std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until) {
     addresses = every_interface(where.port);
   }
   std::vector<unique_fd> listeners;
-  std::string why, reasons;
+  std::string reasons;
+  int err = 0;
   for (const auto& a : addresses) {
     if (hidden && !listeners.empty()) break;  // the first, "::", took IPv4 as well
-    if (auto fd = listen_on(a, why))
+    if (auto fd = listen_on(a, err))
       listeners.push_back(std::move(fd));
     else
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : ", ", a.text(), why);
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : ", ", a.text(), errno_text(err));
   }
+  if (listeners.empty() && no_descriptor(err))
+    fail(XIO_ERR_IO, "rank 0 has no file descriptor left to listen at XIO_TCP_ROOT={}:{}: {}", where.host, where.port,
+         text_of_no_descriptor(err));
   if (listeners.empty())
     fail(XIO_ERR_IO,
          "rank 0 cannot listen at XIO_TCP_ROOT={}:{} ({}); choose a free port and an address of the host that runs "
@@ -164,6 +178,9 @@ int inherited_listener(std::uint16_t port) {
 unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why) {
   unique_fd fd(socket(where.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   int err = fd ? 0 : errno;
+  if (no_descriptor(err))
+    fail(XIO_ERR_IO, "no file descriptor is left to connect to rank 0 at {}: {}", where.text(),
+         text_of_no_descriptor(err));
   if (err == 0 && ::connect(fd.get(), where.get(), where.length) != 0) err = errno;
   while (err == EINPROGRESS || err == EINTR) {
     pollfd p{fd.get(), POLLOUT, 0};

@@ -34,13 +34,17 @@ struct endpoint {
 // Every address of the endpoint. A name is looked up without waiting past `until`.
 std::vector<socket_address> resolve(const endpoint& where, const deadline& until);
 
+// Whether err says that no file can be opened any more; and why that is, with the cure.
+bool no_descriptor(int err);
+std::string text_of_no_descriptor(int err);
+
 // Sockets listening at the endpoint; throws XIO_ERR_IO or XIO_ERR_CONFIG with the reason if there is none.
 std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until);
 
 // The listening socket that xiorun bound for rank 0 and handed down, or -1. It stays open for later worlds.
 int inherited_listener(std::uint16_t port);
 
-// One attempt. Returns an fd, or none with the reason in `why`.
+// One attempt. Returns an fd, or none with the reason in `why`. Throws without a file descriptor for it.
 unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why);
 
 // Takes one connection; none when there is no more. Non-blocking.

@@ -38,11 +38,6 @@ struct pending {
   banner_bytes banner;
 };
 
-rlim_t descriptor_limit() {
-  rlimit l{};
-  return getrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur : 0;
-}
-
 // As far as the hard limit lets us. Not just by `more`: what comes after the bootstrap opens files too.
 bool raise_descriptor_limit(int more) {
   rlimit l{};
@@ -119,7 +114,7 @@ class assembly {
       socket_address from;
       unique_fd fd = accept_one(listener, from);
       if (!fd) {
-        if (errno == EMFILE || errno == ENFILE) out_of_descriptors(listener, errno);
+        if (no_descriptor(errno)) out_of_descriptors(listener, errno);
         return;
       }
       if (pending_.size() >= k_pending_max) drop_oldest("too many connections wait to prove the key");
@@ -231,12 +226,8 @@ class assembly {
   int missing() const { return s_.size - 1 - present_; }
 
   [[noreturn]] void fail_full(int err) const {
-    const auto why = err == EMFILE
-                         ? fmt::format("this process may open {} files; raise the limit of open files (ulimit -n)",
-                                       descriptor_limit())
-                         : std::string("this machine has given out all it has; raise the sysctl fs.file-max");
     fail(XIO_ERR_IO, "rank 0 has no file descriptor left for {} more of the world's {} ranks, one for each: {}",
-         missing(), s_.size, why);
+         missing(), s_.size, text_of_no_descriptor(err));
   }
 
   [[noreturn]] void fail_missing() const {
