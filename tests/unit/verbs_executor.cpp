@@ -10,6 +10,17 @@
 #include <deque>
 #include <numeric>
 
+namespace {
+// What queue pairs were told to become. libibverbs has no way to give its own function another device.
+std::vector<ibv_qp_state> g_told;
+}  // namespace
+
+extern "C" int ibv_modify_qp(ibv_qp*, ibv_qp_attr* a, int mask) {
+  EXPECT_EQ(mask, IBV_QP_STATE);
+  g_told.push_back(a->qp_state);
+  return 0;
+}
+
 namespace xio::model::rdma {
 namespace {
 
@@ -29,6 +40,7 @@ struct device {
   std::vector<std::size_t> chains;  // requests of each ibv_post_send
   std::deque<ibv_wc> completions;
   int refuse_at = -1;  // the request that is not posted
+  bool unreadable = false;
 
   device() {
     context.ops.post_send = [](ibv_qp* q, ibv_send_wr* wr, ibv_send_wr** bad) {
@@ -59,6 +71,7 @@ struct device {
     return 0;
   }
   int poll(int n, ibv_wc* wc) {
+    if (unreadable) return -EIO;
     int i = 0;
     for (; i < n && !completions.empty(); ++i) {
       wc[i] = completions.front();
@@ -81,7 +94,9 @@ struct rig {
   verbs_executor e;
 
   explicit rig(std::uint32_t depth = 64, std::uint32_t max_sge = 4, std::uint32_t max_inline = 64)
-      : e({&d.qp, &d.cq, depth, max_sge, max_inline, bounce.data(), 0xb0, 4, 1024, "here <-> there"}) {}
+      : e({&d.qp, &d.cq, depth, max_sge, max_inline, bounce.data(), 0xb0, 4, 1024, "here <-> there"}) {
+    g_told.clear();
+  }
 
   // How many ended well; the first failure.
   int ends(failure* how) {
@@ -345,6 +360,7 @@ TEST(VerbsExecutor, AFailureEndsWhatCameBeforeWellAndTheRestNot) {
   EXPECT_EQ(r.e.vendor(), 0x88u);
   EXPECT_FALSE(r.e.begin(write_of(8)));
   EXPECT_EQ(r.e.advance(1), 0u);
+  EXPECT_TRUE(g_told.empty()) << "the device has seen to that itself";
 }
 
 TEST(VerbsExecutor, ARequestThatCannotBePostedIsAFailure) {
@@ -356,6 +372,7 @@ TEST(VerbsExecutor, ARequestThatCannotBePostedIsAFailure) {
   EXPECT_EQ(r.ends(&how), 0);
   EXPECT_EQ(how.what, outcome::local_qp_operation);
   EXPECT_EQ(r.e.vendor(), static_cast<std::uint32_t>(EINVAL));
+  EXPECT_EQ(g_told, std::vector{IBV_QPS_ERR}) << "request 0 must not move data after its failure";
 }
 
 TEST(VerbsExecutor, CompletionsOfNoRequestAreNotBelieved) {
@@ -371,7 +388,20 @@ TEST(VerbsExecutor, CompletionsOfNoRequestAreNotBelieved) {
     failure how;
     EXPECT_EQ(r.ends(&how), 0);
     EXPECT_EQ(how.what, outcome::local_qp_operation);
+    EXPECT_EQ(g_told, std::vector{IBV_QPS_ERR});
   }
+}
+
+TEST(VerbsExecutor, CompletionsThatCannotBeReadAreAFailure) {
+  rig r;
+  ASSERT_TRUE(r.e.begin(write_of(8)));
+  r.d.unreadable = true;
+  r.e.advance(1);
+  failure how;
+  EXPECT_EQ(r.ends(&how), 0);
+  EXPECT_EQ(how.what, outcome::local_qp_operation);
+  EXPECT_EQ(r.e.vendor(), static_cast<std::uint32_t>(EIO));
+  EXPECT_EQ(g_told, std::vector{IBV_QPS_ERR});
 }
 
 // libibverbs/verbs.h: enum ibv_wc_status; InfiniBand specification 11.6.2.

@@ -180,7 +180,7 @@ void verbs_executor::post() {
   staged_ = 0;
   staged_bytes_ = 0;
   // What was posted before the refused one may never complete by itself, so all of it counts as failed.
-  if (err != 0) stop(done_, {outcome::local_qp_operation, rule::none}, static_cast<std::uint32_t>(err), "not posted");
+  if (err != 0) give_up(static_cast<std::uint32_t>(err), "not posted");
 }
 
 std::uint64_t verbs_executor::advance(std::uint64_t) {
@@ -195,8 +195,7 @@ std::uint64_t verbs_executor::advance(std::uint64_t) {
   while (n == k_poll && !failed_) {
     n = ibv_poll_cq(s_.cq, k_poll, wcs);
     if (n < 0) {
-      stop(done_, {outcome::local_qp_operation, rule::none}, static_cast<std::uint32_t>(-n),
-           "completions cannot be read");
+      give_up(static_cast<std::uint32_t>(-n), "completions cannot be read");
       break;
     }
     for (int i = 0; i < n && !failed_; ++i) collect(wcs[i]);
@@ -208,7 +207,7 @@ std::uint64_t verbs_executor::advance(std::uint64_t) {
 void verbs_executor::collect(const ibv_wc& wc) {
   // What the device says is checked as what a peer says.
   if (wc.wr_id < done_ || wc.wr_id >= posted_) {
-    stop(done_, {outcome::local_qp_operation, rule::none}, wc.vendor_err, "a completion of no request under way");
+    give_up(wc.vendor_err, "a completion of no request under way");
     return;
   }
   if (wc.status != IBV_WC_SUCCESS) {
@@ -226,6 +225,15 @@ void verbs_executor::stop(std::uint64_t at, failure f, std::uint32_t vendor, con
   failed_ = f;
   vendor_ = vendor;
   log::info("{}: request {}: {} (vendor's code {:#x})", s_.ends, at, text, vendor);
+}
+
+// For failures that the device knows nothing of: it would go on with what it has, while its memory may be used anew.
+void verbs_executor::give_up(std::uint32_t vendor, const char* text) {
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_ERR;
+  if (const int err = ibv_modify_qp(s_.qp, &a, IBV_QP_STATE); err != 0)
+    log::warn("{}: failed, and does not go to ERR: {}", s_.ends, errno_text(err));
+  stop(done_, {outcome::local_qp_operation, rule::none}, vendor, text);
 }
 
 bool verbs_executor::ended(failure* how) {

@@ -49,6 +49,7 @@ class verbs_executor final : public executor {
   void stage_atomic(const op& o);
   void post();
   void collect(const ibv_wc& wc);
+  void give_up(std::uint32_t vendor, const char* text);
   void stop(std::uint64_t at, failure f, std::uint32_t vendor, const char* text);
 
   const verbs_sender s_;
