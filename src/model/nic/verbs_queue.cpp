@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace xio::model::rdma {
 
@@ -73,6 +74,28 @@ void verbs_queue::create(ibv_cq* receives) {
     fail(XIO_ERR_IO, "{}: no completion queue of {} entries: {}; {}", text_of(mine_), depth_, errno_text(err),
          hint(err));
   }
+  // A device names its limits one by one and may not have room for all together (rdma-core providers/mlx5/verbs.c:
+  // mlx5_calc_sq_size). Spans of no room go into a further request, and requests of none wait.
+  const std::uint32_t depth = depth_, max_sge = max_sge_;
+  while (!create_pair(receives)) {
+    const int err = errno;
+    if (max_sge_ > 1)
+      max_sge_ /= 2;
+    else if (depth_ / 2 >= k_least_depth)
+      depth_ /= 2;
+    else
+      fail(XIO_ERR_IO,
+           "{}: no queue pair {} with as few as {} send and {} receive requests: {}; {}, or end other users of the "
+           "device",
+           text_of(mine_), number_, depth_, k_receives, errno_text(err), hint(err));
+  }
+  if (max_sge_ != max_sge || depth_ != depth)
+    log::info("{}: room for {} send requests of {} spans instead of {} of {}", text_of(mine_), depth_, max_sge_, depth,
+              max_sge);
+}
+
+// False with errno if the device makes none of this size.
+bool verbs_queue::create_pair(ibv_cq* receives) {
   // Devices do not say how much they take inline; they refuse to make a queue pair.
   for (const std::uint32_t inlined : {256u, 128u, 64u, 0u}) {
     ibv_qp_init_attr wanted{};
@@ -85,16 +108,11 @@ void verbs_queue::create(ibv_cq* receives) {
     wanted.cap.max_recv_sge = 1;
     wanted.cap.max_inline_data = inlined;
     qp_.reset(ibv_create_qp(port_.domain.get(), &wanted));
-    const int err = errno;
-    if (qp_ != nullptr) {
-      max_inline_ = std::min<std::uint32_t>(wanted.cap.max_inline_data, 256);
-      return;
-    }
-    if (inlined == 0)
-      fail(XIO_ERR_IO,
-           "{}: no queue pair {} with {} send and {} receive requests of {} spans: {}; {}, or lower XIO_RING_DEPTH",
-           text_of(mine_), number_, depth_, k_receives, max_sge_, errno_text(err), hint(err));
+    if (qp_ == nullptr) continue;
+    max_inline_ = std::min<std::uint32_t>(wanted.cap.max_inline_data, 256);
+    return true;
   }
+  return false;
 }
 
 int verbs_queue::post_receive() {

@@ -36,6 +36,7 @@ class verbs_queue {
 
   ibv_qp* qp() const { return qp_.get(); }
   ibv_cq* send_cq() const { return send_cq_.get(); }
+  // What the device has room for, at most what was asked for.
   std::uint32_t depth() const { return depth_; }
   std::uint32_t max_sge() const { return max_sge_; }
   std::uint32_t max_inline() const { return max_inline_; }
@@ -46,6 +47,7 @@ class verbs_queue {
 
  private:
   void create(ibv_cq* receives);
+  bool create_pair(ibv_cq* receives);
   void to_init();
   void to_rtr(const verbs_card& far, std::uint8_t mtu);
   void to_rts(const verbs_card& far);

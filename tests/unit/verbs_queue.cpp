@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Queue pairs of devices that have no room for all that they name: what is made instead, and what is said if nothing.
+#include "model/nic/verbs_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace {
+
+// 64-byte units of a send queue in all, and the bytes of a request before its spans or inline bytes.
+struct device {
+  std::uint32_t units, overhead;
+  ibv_qp qp{};
+  ibv_cq cq{};
+  ibv_mr mr{};
+  ibv_qp_cap made{};
+};
+device* g_device = nullptr;
+
+std::uint32_t up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) / to * to; }
+
+// rdma-core providers/mlx5/verbs.c: mlx5_calc_send_wqe, mlx5_calc_sq_size.
+bool fits(const device& d, const ibv_qp_cap& c) {
+  const std::uint32_t inlined = c.max_inline_data != 0 ? up(4 + c.max_inline_data, 16) : 0;
+  const std::uint32_t request = up(d.overhead + std::max(inlined, 16 * c.max_send_sge), 64);
+  std::uint64_t bytes = 64;
+  while (bytes < std::uint64_t{c.max_send_wr} * request) bytes *= 2;
+  return bytes / 64 <= d.units;
+}
+
+}  // namespace
+
+// libibverbs has no way to give its own functions another device.
+extern "C" {
+#undef ibv_reg_mr
+ibv_mr* ibv_reg_mr(ibv_pd*, void*, size_t, int) { return &g_device->mr; }
+int ibv_dereg_mr(ibv_mr*) { return 0; }
+ibv_cq* ibv_create_cq(ibv_context*, int, void*, ibv_comp_channel*, int) { return &g_device->cq; }
+int ibv_destroy_cq(ibv_cq*) { return 0; }
+ibv_qp* ibv_create_qp(ibv_pd*, ibv_qp_init_attr* a) {
+  if (!fits(*g_device, a->cap)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  g_device->made = a->cap;
+  return &g_device->qp;
+}
+int ibv_destroy_qp(ibv_qp*) { return 0; }
+int ibv_modify_qp(ibv_qp*, ibv_qp_attr*, int) { return 0; }
+}
+
+namespace xio::model::rdma {
+namespace {
+
+// The limits that a ConnectX names, each for itself.
+struct rig {
+  device d;
+  ibv_context context{};
+  verbs_port port{};
+  verbs_path path{};
+
+  explicit rig(std::uint32_t units, std::uint32_t depth) : d{units, 192} {
+    g_device = &d;
+    context.ops.post_recv = [](ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) { return 0; };
+    d.qp.context = &context;
+    d.qp.qp_num = 17;
+    port.identity.device = "mlx5_0";
+    port.identity.port = 1;
+    port.max_wr = 32768;
+    port.max_sge = 30;
+    port.max_cqe = 4194303;
+    path.depth = depth;
+  }
+};
+
+TEST(VerbsQueue, WhatHasRoomIsMadeAsItWasAskedFor) {
+  rig r(32768, 2048);
+  const verbs_queue q(r.port, r.path, 1, nullptr);
+  EXPECT_EQ(q.depth(), 2048u);
+  EXPECT_EQ(q.max_sge(), 30u);
+  EXPECT_EQ(q.max_inline(), 256u);
+}
+
+TEST(VerbsQueue, DeepQueuesTakeFewerSpansARequest) {
+  for (const std::uint32_t depth : {4096u, 8192u}) {
+    rig r(32768, depth);
+    const verbs_queue q(r.port, r.path, 1, nullptr);
+    EXPECT_EQ(q.depth(), depth);
+    EXPECT_GE(q.max_sge(), 1u);
+    EXPECT_LT(q.max_sge(), 30u);
+    EXPECT_EQ(q.max_sge(), r.d.made.max_send_sge);
+    EXPECT_EQ(q.max_inline(), r.d.made.max_inline_data);
+  }
+}
+
+TEST(VerbsQueue, TheDeepestHoldWhatTheDeviceHasRoomFor) {
+  for (const std::uint32_t depth : {16384u, 32768u}) {
+    rig r(32768, depth);
+    const verbs_queue q(r.port, r.path, 1, nullptr);
+    EXPECT_EQ(q.depth(), 8192u);
+    EXPECT_EQ(r.d.made.max_send_wr, 8192u);
+  }
+}
+
+TEST(VerbsQueue, ADeviceWithoutRoomIsNamed) {
+  rig r(16, 256);
+  try {
+    const verbs_queue q(r.port, r.path, 5, nullptr);
+    ADD_FAILURE() << "made with " << q.depth();
+  } catch (const error& e) {
+    EXPECT_EQ(e.status(), XIO_ERR_IO);
+    const std::string said = e.what();
+    for (const char* word : {"mlx5_0:1", "queue pair 5", "32 send", "Invalid argument", "other users"})
+      EXPECT_NE(said.find(word), std::string::npos) << word << " is missing in: " << said;
+  }
+}
+
+}  // namespace
+}  // namespace xio::model::rdma
