@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -423,6 +424,27 @@ TEST_F(NicTcp, NobodyListensAnyMore) {
   back_.reset();
   far_.reset();
   expect(run({write(0, 0, 8)}, 5s), m::outcome::retry_exceeded, m::rule::link_lost);
+}
+
+// What the system said is in the sentence, for each address.
+TEST_F(NicTcp, WhyNoAddressAnswers) {
+  const auto gone = m::tcp::listen_at("127.0.0.1").places[0];
+  const auto tried = [&] {
+    const auto key = settings_of(0).key;
+    m::tcp::caller c(key, 0, 1, {}, {gone, gone});
+    const auto until = clock_type::now() + 5s;
+    while (c.go_on() == m::tcp::step::pending && clock_type::now() < until) {
+    }
+    return c.tried();
+  };
+  EXPECT_EQ(tried(), gone.text() + ": Connection refused, " + gone.text() + ": Connection refused");
+  rlimit old{};
+  getrlimit(RLIMIT_NOFILE, &old);
+  const rlimit none{0, old.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const std::string full = tried();
+  setrlimit(RLIMIT_NOFILE, &old);
+  EXPECT_EQ(full, gone.text() + ": Too many open files, " + gone.text() + ": Too many open files");
 }
 
 class strangers {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 
 namespace xio::model::rdma::tcp {
@@ -40,27 +41,30 @@ bool send_short(int fd, const void* from, std::size_t bytes) {
 
 caller::caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target,
                std::vector<place> places)
-    : key_(key), me_(me), them_(them), target_(target), places_(std::move(places)) {}
+    : key_(key), me_(me), them_(them), target_(target), places_(std::move(places)), outcomes_(places_.size()) {}
 
 std::string caller::tried() const {
   std::string out;
-  for (const place& p : places_) out += (out.empty() ? "" : ", ") + p.text();
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    out += (out.empty() ? "" : ", ") + places_[i].text() + ": " + (outcomes_[i].empty() ? "no answer" : outcomes_[i]);
   return out;
 }
 
-step caller::next_place() {
+step caller::next_place(const std::string& why) {
   if (fd_) {
-    log::debug("PE {} does not answer as itself at {}", them_, places_[at_].text());
+    log::debug("PE {} does not answer as itself at {}: {}", them_, places_[at_].text(), why);
     heard_ = heard_ || greeted_ || clock::now() > until_;
     fd_ = {};
-    ++at_;
+    outcomes_[at_++] = why;
   }
   for (; at_ < places_.size(); ++at_) {
-    fd_ = call(places_[at_]);
+    int err = 0;
+    fd_ = call(places_[at_], err);
     greeted_ = false;
     incoming_ = {};
     until_ = clock::now() + k_place_patience;
     if (fd_) return step::pending;
+    outcomes_[at_] = errno_text(err);
   }
   if (!heard_) return step::failed;
   // Silence passes: a process stood still, or had no room for one more visitor.
@@ -71,20 +75,23 @@ step caller::next_place() {
 }
 
 step caller::go_on() {
-  if (clock::now() > until_) return next_place();
+  if (clock::now() > until_) return next_place("no answer");
   if (!fd_) return step::pending;
   if (!greeted_) {
-    const int state = call_state(fd_.get());
+    int err = 0;
+    const int state = call_state(fd_.get(), err);
     if (state == 0) return step::pending;
     hello_ = make_hello(me_, them_, target_);
-    if (state < 0 || !send_short(fd_.get(), &hello_, sizeof hello_)) return next_place();
+    if (state < 0) return next_place(errno_text(err));
+    if (!send_short(fd_.get(), &hello_, sizeof hello_)) return next_place(errno_text(errno));
     greeted_ = true;
   }
   const step got = incoming_.receive(fd_.get(), &answer_, sizeof answer_);
   if (got == step::pending) return got;
-  if (got == step::failed || !is_proven(key_, hello_, answer_)) return next_place();
+  if (got == step::failed) return next_place("it hangs up");
+  if (!is_proven(key_, hello_, answer_)) return next_place("another world or key");
   const proof p = make_proof(key_, hello_, answer_);
-  return send_short(fd_.get(), &p, sizeof p) ? step::done : next_place();
+  return send_short(fd_.get(), &p, sizeof p) ? step::done : next_place(errno_text(errno));
 }
 
 unique_fd caller::take(seal& out, seal& in) {

@@ -33,14 +33,16 @@ class caller {
   step go_on();
   // After `done`.
   unique_fd take(seal& out, seal& in);
+  // Its addresses, and what came of the last call to each.
   std::string tried() const;
 
  private:
-  step next_place();
+  step next_place(const std::string& why);
   const tcp_key& key_;
   const std::uint32_t me_, them_;
   const identity target_;
   const std::vector<place> places_;
+  std::vector<std::string> outcomes_;  // as places_
   std::size_t at_ = 0;
   unique_fd fd_;
   bool greeted_ = false;

@@ -190,20 +190,22 @@ unique_fd accept_one(int listener) {
   return fd;
 }
 
-unique_fd call(const place& where) {
+unique_fd call(const place& where, int& err) {
   sockaddr_storage native;
   const socklen_t length = to_native(where, native);
   unique_fd fd(socket(native.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) return {};
-  tune(fd.get());
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&native), length) != 0 && errno != EINPROGRESS) return {};
-  return fd;
+  if (fd) {
+    tune(fd.get());
+    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&native), length) == 0 || errno == EINPROGRESS) return fd;
+  }
+  err = errno;
+  return {};
 }
 
-int call_state(int fd) {
+int call_state(int fd, int& err) {
   pollfd p{fd, POLLOUT, 0};
   if (poll(&p, 1, 0) <= 0) return 0;
-  int err = 0;
+  err = 0;
   socklen_t length = sizeof err;
   return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &length) == 0 && err == 0 ? 1 : -1;
 }

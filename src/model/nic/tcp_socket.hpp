@@ -30,10 +30,10 @@ listener listen_at(const std::string& address);
 
 // None at the end of what waits.
 unique_fd accept_one(int listener);
-// Begins to connect; none if that failed at once.
-unique_fd call(const place& where);
-// 1: connected, 0: not yet, -1: failed.
-int call_state(int fd);
+// Begins to connect; none with errno in `err` if that failed at once.
+unique_fd call(const place& where, int& err);
+// 1: connected, 0: not yet, -1: failed, with errno in `err`.
+int call_state(int fd, int& err);
 // Two ends of one stream within this process. Throws with the reason.
 std::pair<unique_fd, unique_fd> socket_pair();
 
