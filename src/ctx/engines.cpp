@@ -149,12 +149,12 @@ void engines::register_memory(void* base, std::size_t bytes) {
   const std::uint32_t i = regions_.add(base, bytes);
   auto& row = regions_.row(i);
   try {
-    const auto block = memory::blocks::all().around(base, bytes, "xio_mem_register");
-    spans_[i] = &known_.acquire(row.base, row.bytes, block ? &*block : nullptr);
     // A kernel may be looking through the rows: it must find this one whole or not at all.
     dev::region_view hidden = row;
     hidden.live = 0;
     gpu::put_value(&device_rows_[i], hidden);
+    const auto block = memory::blocks::all().around(base, bytes, "xio_mem_register");
+    spans_[i] = &known_.acquire(row.base, row.bytes, block ? &*block : nullptr);
     show_row(i);
     gpu::put_value(&device_rows_[i].live, row.live);
   } catch (...) {

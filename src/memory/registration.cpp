@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "memory/registration.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 
 namespace xio::memory {
+
+// A kernel that looks for other memory may read one half of a row before and the other after it is given away. Neither
+// mix may then hold what is registered, or that memory would get the keys of this.
+bool registration::would_mix(const dev::region_view& old, std::uint64_t at, std::uint64_t bytes) const {
+  const auto meets = [](const dev::region_view& r, std::uint64_t from, std::uint64_t length) {
+    return from < r.base + r.bytes && (r.base < from || r.base - from < length);
+  };
+  return std::any_of(rows_.begin(), rows_.end(), [&](const dev::region_view& r) {
+    return r.live != 0 && (meets(r, old.base, bytes) || meets(r, at, old.bytes));
+  });
+}
 
 std::uint32_t registration::add(void* base, std::uint64_t bytes) {
   const auto at = reinterpret_cast<std::uint64_t>(base);
@@ -29,6 +42,12 @@ std::uint32_t registration::add(void* base, std::uint64_t bytes) {
   if (empty == dev::k_max_regions)
     fail(XIO_ERR_NO_MEMORY, "xio_mem_register: {} buffers are registered and that is the most; unregister one",
          dev::k_max_regions - 1);
+  // The first rows are found soonest.
+  for (std::uint32_t i = empty; i < dev::k_max_regions; ++i) {
+    if (rows_[i].live != 0 || would_mix(rows_[i], at, bytes)) continue;
+    empty = i;
+    break;
+  }
   rows_[empty] = dev::region_view{at, bytes, {}, {}, 1, 0};
   return empty;
 }

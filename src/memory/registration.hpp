@@ -15,12 +15,15 @@ class registration {
   std::uint32_t add(void* base, std::uint64_t bytes);
   // The row that was added with this very base, not the heap's. Throws if there is none.
   std::uint32_t find(void* base) const;
-  void remove(std::uint32_t row) { rows_[row] = {}; }
+  // Its base and bytes stay, as they do where kernels look.
+  void remove(std::uint32_t row) { rows_[row].live = 0; }
 
   dev::region_view& row(std::uint32_t i) { return rows_[i]; }
   const dev::region_view& row(std::uint32_t i) const { return rows_[i]; }
 
  private:
+  bool would_mix(const dev::region_view& old, std::uint64_t at, std::uint64_t bytes) const;
+
   std::array<dev::region_view, dev::k_max_regions> rows_{};
 };
 
