@@ -11,7 +11,7 @@ namespace xio::model::rdma::tcp {
 
 namespace {
 
-constexpr std::size_t k_slots = 256;
+constexpr std::size_t k_slots = 256, k_first_slots = 8;
 // Frames under way: 8 MiB of writes, 2 MiB of reads. The responder keeps as many atomics' answers.
 constexpr std::uint64_t k_window = 128, k_read_window = 32;
 // What waits for the connection to take it; beyond, queue pairs wait.
@@ -71,7 +71,7 @@ requester::requester(const payload_agent& payload, const key_table& keys, const 
       number_(number),
       far_number_(far_number),
       link_(std::move(way)),
-      slots_(k_slots) {}
+      slots_(k_first_slots) {}
 
 // --- Ops ---------------------------------------------------------------------------------------------
 
@@ -83,8 +83,18 @@ failure requester::check_local(const op& o) const {
   return {};
 }
 
+// A NIC has queue pairs to all PEs, most of them idle.
+bool requester::find_slot() {
+  if (tail_ - head_ < slots_.size()) return true;
+  if (slots_.size() == k_slots) return false;
+  std::vector<slot> more(2 * slots_.size());
+  for (std::uint64_t i = head_; i != tail_; ++i) more[i % more.size()] = at(i);
+  slots_ = std::move(more);
+  return true;
+}
+
 bool requester::begin(const op& o) {
-  if (tail_ - head_ == slots_.size()) return false;
+  if (!find_slot()) return false;
   slot& s = at(tail_);
   copy_used(s.o, o);
   s.first_psn = next_psn_;

@@ -35,6 +35,7 @@ class requester final : public executor {
   };
   slot& at(std::uint64_t index) { return slots_[index % slots_.size()]; }
   const slot& at(std::uint64_t index) const { return slots_[index % slots_.size()]; }
+  bool find_slot();
   bool done(const slot& s) const;
   failure check_local(const op& o) const;
   void look_at_link();
