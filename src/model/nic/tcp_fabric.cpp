@@ -107,8 +107,8 @@ void tcp_fabric::link_to_self() {
   const auto me = static_cast<std::uint32_t>(settings_.pe);
   const tcp::hello h = tcp::make_hello(me, me, id_);
   const tcp::answer a = tcp::make_answer(settings_.key, h);
-  auto near = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults);
-  mirror_ = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults);
+  auto near = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
+  mirror_ = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
   near->open(std::move(one), settings_.key, h, a, true);
   mirror_->open(std::move(other), settings_.key, h, a, false);
   links_[settings_.pe] = near;
@@ -123,7 +123,7 @@ std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
   }
   const bool ends = settings_.connect_timeout.count() != 0;
   const auto until = ends ? clock::now() + settings_.connect_timeout : clock::time_point::max();
-  auto way = std::make_shared<tcp::link>(pe, until, settings_.faults);
+  auto way = std::make_shared<tcp::link>(pe, until, settings_.faults, room_);
   if (settings_.pe < pe) {
     const peer& p = peers_[static_cast<std::size_t>(pe)];
     std::vector<tcp::place> places = p.places;

@@ -58,6 +58,7 @@ class tcp_fabric final : public fabric {
   tcp::identity id_{};
   tcp::listener listener_;
   std::vector<peer> peers_;
+  tcp::link_room room_;
   std::map<int, std::shared_ptr<tcp::link>> links_;
   std::shared_ptr<tcp::link> mirror_;  // where what this PE sends to itself comes out
   std::list<tcp::visitor> visitors_;

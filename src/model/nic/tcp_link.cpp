@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t k_in_bytes = 512 << 10;
 constexpr std::uint64_t k_turn_bytes = 1 << 20;
 constexpr int k_vector = 16;
+// Buffers of each kind that all links together keep.
 constexpr std::size_t k_spare = 16;
 // A frame to be overtaken goes anyway if none follows.
 constexpr std::chrono::milliseconds k_swap_patience{1};
@@ -25,7 +26,8 @@ static_assert(k_in_bytes >= 2 * k_record_max && k_record_max % 8 == 0);
 
 }  // namespace
 
-link::link(int pe, clock::time_point until, frame_faults* faults) : pe_(pe), until_(until), faults_(faults) {}
+link::link(int pe, clock::time_point until, frame_faults* faults, link_room& room)
+    : pe_(pe), until_(until), faults_(faults), room_(room) {}
 
 void link::open(unique_fd fd, const tcp_key& key, const hello& h, const answer& a, bool is_caller) {
   fd_ = std::move(fd);
@@ -43,7 +45,6 @@ void link::lose(const std::string& why) {
   fd_ = {};
   caller_ = nullptr;
   out_.clear();
-  spare_.clear();
   held_.clear();
   backlog_ = 0;
   in_begin_ = in_end_ = 0;
@@ -65,14 +66,18 @@ void link::connect() {
 
 // --- Out ---------------------------------------------------------------------------------------------
 
-link::record& link::open_record(std::uint32_t bytes) {
+void link::put_by(std::unique_ptr<record> r) {
+  if (room_.out.size() < k_spare) room_.out.push_back(std::move(r));
+}
+
+record& link::open_record(std::uint32_t bytes) {
   if (out_.empty() || out_.back()->closed || out_.back()->used + bytes > k_record_max) {
     close_record();
-    if (spare_.empty()) {
+    if (room_.out.empty()) {
       out_.push_back(std::unique_ptr<record>(new record));
     } else {
-      out_.push_back(std::move(spare_.back()));
-      spare_.pop_back();
+      out_.push_back(std::move(room_.out.back()));
+      room_.out.pop_back();
     }
     out_.back()->used = sizeof(record_head);
     out_.back()->closed = false;
@@ -126,7 +131,7 @@ void link::judge(record& r, std::uint32_t bytes) {
   if (goes) release_held(true);
   // A record without frames is none.
   if (!out_.empty() && !out_.back()->closed && out_.back()->used == sizeof(record_head)) {
-    spare_.push_back(std::move(out_.back()));
+    put_by(std::move(out_.back()));
     out_.pop_back();
   }
 }
@@ -180,7 +185,7 @@ std::uint64_t link::send() {
       sent_ += piece;
       if (sent_ != out_.front()->used) break;
       sent_ = 0;
-      if (spare_.size() < k_spare) spare_.push_back(std::move(out_.front()));
+      put_by(std::move(out_.front()));
       out_.pop_front();
     }
   }
@@ -242,10 +247,33 @@ bool link::take_records(const sink& take) {
   }
 }
 
+void link::take_buffer() {
+  if (!in_.empty()) return;
+  if (room_.in.empty()) {
+    in_.resize(k_in_bytes);
+  } else {
+    in_ = std::move(room_.in.back());
+    room_.in.pop_back();
+  }
+}
+
+void link::put_buffer_by() {
+  if (in_begin_ != in_end_) return;
+  if (room_.in.size() < k_spare) room_.in.push_back(std::move(in_));
+  in_ = {};
+  in_begin_ = in_end_ = 0;
+}
+
 std::uint64_t link::receive(const sink& take) {
   if (state_ == state::waiting) connect();
   if (state_ != state::up) return 0;
-  if (in_.empty()) in_.resize(k_in_bytes);
+  take_buffer();
+  const std::uint64_t got = read(take);
+  put_buffer_by();
+  return got;
+}
+
+std::uint64_t link::read(const sink& take) {
   std::uint64_t got = 0;
   while (got < k_turn_bytes) {
     const std::size_t room = in_.size() - in_end_;

@@ -14,10 +14,23 @@
 
 namespace xio::model::rdma::tcp {
 
+// Frames on their way out.
+struct record {
+  alignas(8) unsigned char bytes[k_record_max];
+  std::uint32_t used;
+  bool closed;
+};
+
+// Buffers that no link of a NIC uses now. There are links to all PEs, and few of them have something under way.
+struct link_room {
+  std::vector<std::vector<unsigned char>> in;
+  std::vector<std::unique_ptr<record>> out;
+};
+
 class link {
  public:
-  // Not connected yet; lost if that does not change until `until`.
-  link(int pe, clock::time_point until, frame_faults* faults);
+  // Not connected yet; lost if that does not change until `until`. `room` outlives it while it is in use.
+  link(int pe, clock::time_point until, frame_faults* faults, link_room& room);
   void call(std::unique_ptr<caller> c) { caller_ = std::move(c); }
   // The connection stands.
   template <class Meeting>
@@ -52,11 +65,6 @@ class link {
 
  private:
   enum class state { waiting, up, lost };
-  struct record {
-    alignas(8) unsigned char bytes[k_record_max];
-    std::uint32_t used;
-    bool closed;
-  };
   struct held {
     clock::time_point not_before;
     bool after_next;
@@ -68,23 +76,28 @@ class link {
   void judge(record& r, std::uint32_t bytes);
   void append(const std::vector<unsigned char>& bytes);
   void release_held(bool one_went);
+  void put_by(std::unique_ptr<record> r);
+  void take_buffer();
+  void put_buffer_by();
+  std::uint64_t read(const sink& take);
   bool take_records(const sink& take);
   bool take_frames(const unsigned char* body, std::uint32_t bytes, const sink& take);
 
   const int pe_;
   const clock::time_point until_;
   frame_faults* const faults_;
+  link_room& room_;
   state state_ = state::waiting;
   std::string why_;
   std::unique_ptr<caller> caller_;
   unique_fd fd_;
   seal out_seal_, in_seal_;
-  std::deque<std::unique_ptr<record>> out_, spare_;
+  std::deque<std::unique_ptr<record>> out_;
   std::uint64_t backlog_ = 0;
   std::uint32_t sent_ = 0;   // of the first record
   std::uint32_t begun_ = 0;  // bytes of the frame between begin and put
   std::deque<held> held_;
-  std::vector<unsigned char> in_;
+  std::vector<unsigned char> in_;  // empty if nothing has come of a record
   std::size_t in_begin_ = 0, in_end_ = 0;
 };
 
