@@ -114,6 +114,18 @@ if [ "$gpu" = host ]; then
   ends 1 'put_lat of 8 bytes: an op answered XIO_ERR_TRANSPORT \(rdma queue' \
     env XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" put_lat --route rdma -e 8
 fi
+# A peer that comes to no further turn: one deadline, not one for each of the turns that are left.
+if has HAVE_SODIUM; then
+  export XIO_TIMEOUT_MS=3000
+  for test in p_pingpong packet_pingpong 'put_pingpong -s wave' 'put_signal_pingpong -s block' 'barrier -s block'; do
+    read -ra words <<<"$test"
+    # shellcheck disable=SC2016  # for the inner shell
+    ends 1 "${words[0]} of [0-9]+ bytes: an op answered XIO_ERR_TIMEOUT" "$builddir/xiorun" --grace 100 -n 2 sh -c \
+      'perf=$1; shift; if [ "$XIO_RUN_PE" = 1 ]; then n=5; else n=200; fi; exec "$perf" "$@" -e 8 -w 1 -n $n' \
+      sh "$perf" "${words[@]}"
+  done
+  export XIO_TIMEOUT_MS=60000
+fi
 # shellcheck disable=SC2016  # for the inner shell
 ends 1 'results could not be written' sh -c '"$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf"
 

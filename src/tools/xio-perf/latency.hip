@@ -10,13 +10,13 @@ template <class Scope>
 __global__ void put_latency(work w) {
   timed(w, [&](std::uint32_t) {
     Scope::put_nbi(w, 0, w.bytes);
-    keep(w, Scope::quiet(w));
+    return keep(w, Scope::quiet(w));
   });
 }
 
 template <class Scope>
 __global__ void get_latency(work w) {
-  timed(w, [&](std::uint32_t) { keep(w, Scope::get(w)); });
+  timed(w, [&](std::uint32_t) { return keep(w, Scope::get(w)); });
 }
 
 // Shared memory of the staged tests: what every GPU has, and where the bulk copy unit is, what keeps the link busy.
@@ -34,15 +34,17 @@ __global__ void put_staged_latency(work w) {
   HIP_DYNAMIC_SHARED(unsigned char, memory)
   unsigned char* stage = stage_at(memory);
   timed(w, [&](std::uint32_t) {
-    keep(w, xio_put_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128));
-    keep(w, xio_quiet(w.ctx));
+    return keep(w, xio_put_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128)) &&
+           keep(w, xio_quiet(w.ctx));
   });
 }
 
 __global__ void get_staged_latency(work w) {
   HIP_DYNAMIC_SHARED(unsigned char, memory)
   unsigned char* stage = stage_at(memory);
-  timed(w, [&](std::uint32_t) { keep(w, xio_get_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128)); });
+  timed(w, [&](std::uint32_t) {
+    return keep(w, xio_get_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128));
+  });
 }
 
 }  // namespace

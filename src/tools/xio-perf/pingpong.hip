@@ -6,8 +6,8 @@ namespace xio::perf {
 
 namespace {
 
-XIO_DEVICE void await(const work& w, std::uint64_t value) {
-  keep(w, xio_signal_wait_until(w.ctx, &w.shared->of(value).flag, XIO_CMP_EQ, value));
+XIO_DEVICE bool await(const work& w, std::uint64_t value) {
+  return keep(w, xio_signal_wait_until(w.ctx, &w.shared->of(value).flag, XIO_CMP_EQ, value));
 }
 
 // PE 0 calls, the other one answers.
@@ -16,22 +16,23 @@ XIO_DEVICE void in_turn(const work& w, Call&& call, Wait&& wait) {
   timed(w, [&](std::uint32_t i) {
     const std::uint64_t value = w.base + i + 1;
     if (w.me == 0) call(value);
-    wait(value);
+    if (!wait(value)) return false;
     if (w.me != 0) call(value);
+    return true;
   });
 }
 
 __global__ void p_pingpong(work w) {
   in_turn(
       w, [&](std::uint64_t v) { keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer)); },
-      [&](std::uint64_t v) { await(w, v); });
+      [&](std::uint64_t v) { return await(w, v); });
   keep(w, xio_quiet(w.ctx));
 }
 
 __global__ void signal_pingpong(work w) {
   in_turn(
       w, [&](std::uint64_t v) { keep(w, xio_signal_op(w.ctx, &w.shared->of(v).flag, v, XIO_SIGNAL_SET, w.peer)); },
-      [&](std::uint64_t v) { await(w, v); });
+      [&](std::uint64_t v) { return await(w, v); });
   keep(w, xio_quiet(w.ctx));
 }
 
@@ -49,19 +50,21 @@ __global__ void packet_pingpong(work w) {
       },
       [&](std::uint64_t v) {
         std::uint32_t in[words] = {};
-        keep(w, xio_wait_packet(w.ctx, in, w.shared->of(v).packet, Bytes, static_cast<std::uint32_t>(v)));
+        if (!keep(w, xio_wait_packet(w.ctx, in, w.shared->of(v).packet, Bytes, static_cast<std::uint32_t>(v))))
+          return false;
         std::uint32_t wrong = 0;
         XIO_UNROLL for (std::uint32_t i = 0; i < words; ++i) wrong |= in[i] ^ (static_cast<std::uint32_t>(v) * 17 + i);
         if (wrong != 0) *w.bad += 1;
+        return true;
       });
   keep(w, xio_quiet(w.ctx));
 }
 
-// One of the group waits for all.
+// One of the group waits for all, and all hear whether it came.
 template <class Group>
-XIO_DEVICE void await_together(const Group& g, const work& w, std::uint64_t value) {
-  if (g.leader()) await(w, value);
-  g.sync();
+XIO_DEVICE bool await_together(const Group& g, const work& w, std::uint64_t value) {
+  const auto one = [&] { return dev::posted{0, await(w, value) ? XIO_OK : XIO_ERR_TIMEOUT}; };
+  return dev::by_leader(g, one).status == XIO_OK;
 }
 
 template <class Scope>
@@ -77,7 +80,7 @@ __global__ void put_pingpong(work w) {
         }
         g.sync();
       },
-      [&](std::uint64_t v) { await_together(g, w, v); });
+      [&](std::uint64_t v) { return await_together(g, w, v); });
   keep(w, Scope::quiet(w));
 }
 
@@ -85,7 +88,8 @@ template <class Scope>
 __global__ void put_signal_pingpong(work w) {
   const auto g = Scope::group::here();
   in_turn(
-      w, [&](std::uint64_t v) { Scope::put_signal_nbi(w, v); }, [&](std::uint64_t v) { await_together(g, w, v); });
+      w, [&](std::uint64_t v) { Scope::put_signal_nbi(w, v); },
+      [&](std::uint64_t v) { return await_together(g, w, v); });
   keep(w, Scope::quiet(w));
 }
 
@@ -93,15 +97,15 @@ constexpr std::uint64_t k_checked_barriers = 8;
 
 template <class Scope>
 __global__ void barrier(work w) {
-  timed(w, [&](std::uint32_t) { keep(w, Scope::barrier(w)); });
+  if (!timed(w, [&](std::uint32_t) { return keep(w, Scope::barrier(w)); })) return;
   // Whether they are barriers: what was put before one is there after it.
   const auto g = Scope::group::here();
   for (std::uint64_t i = 1; i <= k_checked_barriers; ++i) {
     if (g.leader()) keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->mark, w.base + i, w.peer));
-    keep(w, Scope::barrier(w));
+    if (!keep(w, Scope::barrier(w))) return;
     const auto seen = dev::load<dev::scope::system, dev::order::relaxed>(&w.shared->mark);
     if (g.leader() && seen != w.base + i) *w.bad += 1;
-    keep(w, Scope::barrier(w));
+    if (!keep(w, Scope::barrier(w))) return;
   }
 }
 

@@ -74,14 +74,17 @@ __global__ void put_scalar_latency(work w) {
   timed(w, [&](std::uint32_t) {
     for (std::size_t e = threadIdx.x; e < count; e += blockDim.x)
       xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
-    keep(w, xio_quiet_wg(w.ctx));
+    return keep(w, xio_quiet_wg(w.ctx));
   });
 }
 
 template <class T>
 __global__ void get_scalar_latency(work w) {
   T sum = 0;
-  timed(w, [&](std::uint32_t) { sum ^= xio_g<T>(w.ctx, values<T>(w.src), w.peer); });
+  timed(w, [&](std::uint32_t) {
+    sum ^= xio_g<T>(w.ctx, values<T>(w.src), w.peer);
+    return true;
+  });
   // One value was fetched again and again: an odd number of times leaves it, an even one nothing.
   const bool odd = ((w.warm_up + w.iterations) & 1) != 0;
   T value = xio_g<T>(w.ctx, values<T>(w.src), w.peer);
@@ -97,7 +100,7 @@ __global__ void atomic_latency(work w) {
     T wrong = 0;
     timed(w, [&](std::uint32_t i) {
       wrong |= change<op>(w, values<T>(w.dst), w.first + i, wrong);
-      if (!fetches(op)) keep(w, xio_quiet(w.ctx));
+      return fetches(op) || keep(w, xio_quiet(w.ctx));
     });
     tell(w, wrong != 0);
   });

@@ -18,8 +18,11 @@ XIO_DEVICE std::uint64_t stamp() {
 #endif
 }
 
-XIO_DEVICE void keep(const work& w, xio_status_t status) {
-  if (status != XIO_OK) dev::store<dev::scope::agent, dev::order::relaxed>(w.status, static_cast<int>(status));
+// Whether it is good; else the host is told.
+XIO_DEVICE bool keep(const work& w, xio_status_t status) {
+  if (status == XIO_OK) return true;
+  dev::store<dev::scope::agent, dev::order::relaxed>(w.status, static_cast<int>(status));
+  return false;
 }
 
 // A PE's bytes as single values.
@@ -74,17 +77,19 @@ XIO_DEVICE unsigned group_index(const by_block&) { return blockIdx.x; }
 XIO_DEVICE unsigned group_count(const by_block&) { return gridDim.x; }
 
 // Runs body(i) one after another, first those that warm up, and keeps what each of the others took. For grids of one
-// workgroup; `body` is collective over whoever calls.
+// workgroup; `body` is collective over whoever calls. It answers whether to go on, and so does this: each wait for a
+// peer that is lost takes a whole deadline.
 template <class Body>
-XIO_DEVICE void timed(const work& w, Body&& body) {
-  for (std::uint32_t i = 0; i < w.warm_up; ++i) body(i);
+XIO_DEVICE bool timed(const work& w, Body&& body) {
+  for (std::uint32_t i = 0; i < w.warm_up; ++i)
+    if (!body(i)) return false;
   const bool keeps = threadIdx.x == 0;
   span all;
   all.begin = dev::wall_clock();
   all.first = stamp();
   std::uint64_t last = all.first;
   for (std::uint32_t i = 0; i < w.iterations; ++i) {
-    body(w.warm_up + i);
+    if (!body(w.warm_up + i)) return false;
     const std::uint64_t now = stamp();
     if (keeps) w.samples[i] = now - last;
     last = now;
@@ -92,6 +97,7 @@ XIO_DEVICE void timed(const work& w, Body&& body) {
   all.last = last;
   all.end = dev::wall_clock();
   if (keeps) w.spans[0] = all;
+  return true;
 }
 
 // Waits until every workgroup has come to the end of iteration i. False, for all of the workgroup, when one did not
