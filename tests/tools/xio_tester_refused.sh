@@ -136,6 +136,14 @@ refused 'is no multiple of 8' --dump-pattern "$new" --dump-pattern-size 4k --dum
 
 # --- What must not be written ---
 refused 'precious has 8 bytes, which writes would replace' nvme-ep --controller "$work/precious" --write-io 1
+# Without file: in front a name says the same: what is opened is the file that was looked at.
+: >"$work/precious?size=1M"
+refused 'precious has 8 bytes, which writes would replace' nvme-ep --controller "$work/precious?size=1M" --write-io 1
+rm "$work/precious?size=1M"
+refused 'precious has 8 bytes, which writes would replace' nvme-ep --controller "$work/precious?block=4k" --write-io 1
+refused 'leave the 2048 blocks' nvme-ep --controller "$work/precious?size=1M" --i-know --write-io 1 --base-lba 4096
+refused 'there is no [^?]*; to make a file of that name, give file:.*[?]size=1M' nvme-ep --controller "$work/nothing?size=1M" --write-io 1
+refused '"si=1M" is neither block=BYTES nor size=BYTES' nvme-ep --controller "$work/precious?si=1M" --read-io 1
 refused 'there is no .*; to make a file of that name, give file:' nvme-ep --controller "$work/nothing" --write-io 1
 refused 'is no file and no NVMe device' nvme-ep --controller "$work" --read-io 1
 refused 'is no NVMe controller or namespace' nvme-ep --controller /dev/null --write-io 1

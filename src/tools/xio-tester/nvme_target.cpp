@@ -26,7 +26,7 @@ std::string resolved(const std::string& path) {
 nvme_target file_target(const std::string& name, bool was_named) {
   nvme_target t;
   t.name = "file:" + name;
-  t.said = was_named ? nvme::parse_file_name(name, t.name) : nvme::file_name{name, 0, 0};
+  t.said = nvme::parse_file_name(name, t.name);  // as opening will read it
   const std::string& path = t.said.path;
   t.is_file = true;
   t.was_named = was_named;
@@ -92,7 +92,8 @@ nvme_target find_target(const nvme_settings& s) {
     return drive_target("nvme:" + (c.size() < 12 ? "0000:" + c : c) + "/" + std::to_string(s.nsid));
   if (c.rfind("/dev/", 0) == 0) return node_target(c, s.nsid);
   nvme_target t = file_target(c, false);
-  if (!t.exists) fail(XIO_ERR_ARG, "--controller: there is no {}; to make a file of that name, give file:{}", c, c);
+  if (!t.exists)
+    fail(XIO_ERR_ARG, "--controller: there is no {}; to make a file of that name, give file:{}", t.said.path, c);
   return t;
 }
 
@@ -120,8 +121,8 @@ nvme_target striped(const std::vector<nvme_target>& targets) {
 void check_writable(const nvme_target& t, const nvme_settings& s) {
   if (t.is_file) {
     if (t.exists && t.bytes != 0 && !t.was_named && !s.i_know)
-      fail(XIO_ERR_ARG, "{} has {} bytes, which writes would replace; give it as file:{}, or add --i-know",
-           t.name.substr(5), t.bytes, t.name.substr(5));
+      fail(XIO_ERR_ARG, "{} has {} bytes, which writes would replace; give it as file:{}, or add --i-know", t.said.path,
+           t.bytes, t.name.substr(5));
     return;
   }
   const std::string disk = disk_of(t.name);
