@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "refusal.hpp"
@@ -167,14 +169,41 @@ TEST(type1, asks_in_vfios_order) {
     EXPECT_EQ(k.asked, expected);
     EXPECT_EQ(k.opened[h.device.get()], "0000:3b:00.0");
     EXPECT_EQ(k.still_open(), 3u);
-    // The domain is there already for the second.
+    // The domain is there already for the second, if the first has not just left.
     k.asked.clear();
     const vfio_handles second = t.admit(k_place);
-    expected = group;
-    expected.push_back(line(k_group, group_get_device_fd));
     EXPECT_EQ(k.asked, expected);
   }
   EXPECT_EQ(k.still_open(), 1u);
+}
+
+// Linux 6.12, drivers/vfio/container.c: the domain goes with the last group, and is set up again by who asks; EINVAL is
+// the answer as long as it is there.
+TEST(type1, sets_its_domain_up_again_after_the_last_group) {
+  played k;
+  vfio_type1 t(k, k_name);
+  const auto groups = [&] {
+    return std::count_if(k.opened.begin(), k.opened.end(),
+                         [](const auto& one) { return one.second == k_group && fcntl(one.first, F_GETFD) >= 0; });
+  };
+  bool is_set = false;
+  k.answers[group_set_container] = [&](int, unsigned long) {
+    is_set = is_set && groups() > 1;
+    return 0;
+  };
+  k.answers[set_iommu] = [&](int, unsigned long) { return std::exchange(is_set, true) ? -EINVAL : 0; };
+  k.answers[group_get_device_fd] = [&](int, unsigned long) {
+    return is_set ? ::open("/dev/null", O_RDWR | O_CLOEXEC) : -EINVAL;
+  };
+  for (int round = 0; round < 2; ++round) {
+    const vfio_handles first = t.admit(k_place);
+    const vfio_handles second = t.admit(k_place);
+    EXPECT_EQ(groups(), 2);
+  }
+  // Another refusal stays one.
+  const vfio_handles first = t.admit(k_place);
+  k.refuse(set_iommu, ENOMEM);
+  EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { t.admit(k_place); }), "the IOMMU cannot be set up"));
 }
 
 // struct vfio_iommu_type1_dma_map: argsz 0, flags 4 (read 1, write 2), vaddr 8, iova 16, size 24; unmap: argsz 0, flags

@@ -80,9 +80,10 @@ void vfio_type1::join(int group, const std::string& name) {
   if (calls_.control(group, VFIO_GROUP_SET_CONTAINER, &container) != 0)
     fail(XIO_ERR_IO, "cannot open {}: its IOMMU group cannot join the process's other drives: {}; open it alone", name,
          errno_text(errno));
-  if (set_) return;
+  // Asked of every group: the domain goes with the last one, which may leave while this one comes.
   if (calls_.control(container, VFIO_SET_IOMMU, static_cast<unsigned long>(VFIO_TYPE1v2_IOMMU)) != 0) {
     const int why = errno;
+    if (why == EINVAL && set_) return;  // it is there still
     fail(why == EPERM ? XIO_ERR_UNSUPPORTED : XIO_ERR_IO, "cannot open {}: the IOMMU cannot be set up: {}{}", name,
          errno_text(why),
          why == EPERM ? "; the platform does not remap interrupts (switch that on in the firmware)" : "");

@@ -26,7 +26,7 @@ class vfio_type1 : public vfio_iommu {
 
   vfio_calls& calls_;
   unique_fd container_;
-  bool set_ = false;  // from the first group on
+  bool set_ = false;  // once, by some group
 };
 
 }  // namespace xio::nvme
