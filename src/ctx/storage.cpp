@@ -28,6 +28,7 @@ storage::storage(engines& e, const options& o, const std::string& name, const xi
   try {
     for (; attached_ < members_.size(); ++attached_) e.attach(*members_[attached_]);
     // Not before all of them are good: what is refused leaves every file as it was.
+    for (const auto& m : members_) m->grow();
     for (const auto& m : members_) m->commit();
     gpu::put_value(row_, view_);
   } catch (...) {

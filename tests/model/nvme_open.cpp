@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Opening: one sentence for each thing that can be wrong, and the file as it was.
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "ctx/stripes.hpp"
 #include "nvme_rig.hpp"
@@ -195,6 +200,20 @@ TEST(nvme_open, refused_for_the_other_stripes) {
       XIO_ERR_IO, "/missing/b");
 }
 
+// No check foresees every refusal to make a file longer: here, of the second one, by a seal.
+TEST(nvme_open, refused_when_another_stripe_does_not_grow) {
+  const int sealed = memfd_create("xio_nvme_open", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(sealed, 512), 0);
+  ASSERT_EQ(fcntl(sealed, F_ADD_SEALS, F_SEAL_GROW), 0);
+  const std::string other = "file:/proc/self/fd/" + std::to_string(sealed);
+  refused_without_a_trace(
+      [&](const std::string& path, const xio_storage_attr_t& attr) {
+        return open_in_a_world("file:" + path + "," + other, attr);
+      },
+      XIO_ERR_IO, "cannot make /proc/self/fd/", {1 << 20});
+  close(sealed);
+}
+
 TEST(nvme_open, refused_for_its_queues) {
   refused_without_a_trace(
       [](const std::string& path, const xio_storage_attr_t& attr) {
@@ -268,6 +287,24 @@ TEST(nvme_open, nothing_of_others_is_removed) {
   EXPECT_EQ(access(f.path.c_str(), F_OK), 0);
   uncommitted([&] { EXPECT_EQ(open_as("file:" + f.path, with(0, 700)).status, XIO_OK); });
   EXPECT_EQ(f.size(), 700u);
+  // Grown already, and then refused for another stripe.
+  const auto grown = [&](const std::function<void()>& meanwhile) {
+    model::nvme::file opened(f.path, with(XIO_STORAGE_CREATE, 2000));
+    opened.grow();
+    EXPECT_EQ(f.size(), 2000u);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a file's clock may have ticks
+    meanwhile();
+  };
+  grown([] {});
+  EXPECT_EQ(f.size(), 700u);
+  grown([&] { EXPECT_EQ(truncate(f.path.c_str(), 3000), 0); });
+  EXPECT_EQ(f.size(), 3000u);
+  EXPECT_EQ(truncate(f.path.c_str(), 700), 0);
+  grown([&] { std::fstream(f.path, std::ios::in | std::ios::out).write("theirs", 6); });
+  EXPECT_EQ(f.size(), 2000u);
+  unlink(f.path.c_str());
+  grown([] {});
+  EXPECT_NE(access(f.path.c_str(), F_OK), 0);
   // Another one is between opening and committing.
   unlink(f.path.c_str());
   auto maker = std::make_unique<model::nvme::file>(f.path, with(XIO_STORAGE_CREATE, 700));

@@ -42,7 +42,7 @@ file::file(const std::string& path, const xio_storage_attr_t& attr) : file(path)
 
 file::~file() {
   if (committed_ && trim_) trim();
-  if (!committed_ && made_) unmake();
+  if (!committed_ && (made_ || grown_)) undo();
 }
 
 // Asked without doing it: beyond its limit the caller's thread would get SIGXFSZ, which ends the program, and no file
@@ -57,9 +57,17 @@ void file::check_growth(std::uint64_t bytes) {
          bytes);
 }
 
+void file::grow() {
+  const std::uint64_t there = measure();
+  if (!grows_ || there >= exact_bytes_) return;
+  resize(exact_bytes_);
+  struct stat now {};
+  if (fstat(fd_.get(), &now) == 0) grown_ = growth{there, now.st_mtim};
+}
+
 // Grows first: where that fails after all, what is there stays.
 void file::commit() {
-  if (grows_ && measure() < exact_bytes_) resize(exact_bytes_);
+  grow();
   if (empties_) {
     resize(0);
     resize(exact_bytes_);
@@ -73,9 +81,20 @@ void file::resize(std::uint64_t bytes) {
     fail(XIO_ERR_IO, "cannot make {} {} bytes long: {}; make room or ask for less", path_, bytes, errno_text(errno));
 }
 
-// Empty, under its name and nobody else's still: else somebody has begun to use it, or has put another in its place.
+// Not where somebody else has begun to use the file.
+void file::undo() {
+  struct stat now {};
+  if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 || fstat(fd_.get(), &now) != 0) return;
+  const auto bytes = static_cast<std::uint64_t>(now.st_size);
+  if (grown_ && bytes == exact_bytes_ && now.st_mtim.tv_sec == grown_->at.tv_sec &&
+      now.st_mtim.tv_nsec == grown_->at.tv_nsec && ftruncate(fd_.get(), static_cast<off_t>(grown_->from)) != 0)
+    log::warn("cannot cut {} to the {} bytes that it had before a drive that is refused: {}", path_, grown_->from,
+              errno_text(errno));
+  if (made_) unmake();
+}
+
+// Empty, under its name and nobody else's still: somebody may have put another in its place.
 void file::unmake() {
-  if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) return;
   struct stat mine {};
   struct stat named {};
   if (fstat(fd_.get(), &mine) != 0 || mine.st_size != 0 || lstat(path_.c_str(), &named) != 0) return;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The file or block device behind a drive: how it is opened, what its capacity is, what size it has in the end.
 #pragma once
+#include <time.h>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/unique_fd.hpp"
@@ -14,12 +17,14 @@ class file {
   // Opens and checks, and leaves the file as it is. Throws one sentence: not there, not a file, no permission, too
   // short, bad block size, larger than a file can be.
   file(const std::string& path, const xio_storage_attr_t& attr);
-  // Removes a file that was made and never committed.
+  // What was never committed is as it was: a file that was made is removed, one that grew is cut back.
   ~file();
   file(const file&) = delete;
   file& operator=(const file&) = delete;
 
-  // Empties and grows the file as was asked, before its first block is read or written. Capacity and bytes are known
+  // Makes the file as long as was asked, which may be refused.
+  void grow();
+  // Grows and empties the file as was asked, before its first block is read or written. Capacity and bytes are known
   // before, so that this can wait until nothing else may refuse the opening.
   void commit();
 
@@ -43,6 +48,7 @@ class file {
   void check_growth(std::uint64_t bytes);
   void resize(std::uint64_t bytes);
   void trim();
+  void undo();
   void unmake();
 
   std::string path_;
@@ -52,6 +58,11 @@ class file {
   bool made_ = false;  // by this opening
   bool empties_ = false;
   bool grows_ = false;
+  struct growth {
+    std::uint64_t from;
+    timespec at;  // whoever writes afterwards makes the file newer
+  };
+  std::optional<growth> grown_;
   bool committed_ = false;
   std::uint32_t block_bytes_ = 512;
   std::uint64_t capacity_ = 0;

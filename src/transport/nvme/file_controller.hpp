@@ -19,6 +19,7 @@ class file_controller : public controller, private bus, private gpu::chore {
                   const payload_agent& payload);
   ~file_controller() override;
 
+  void grow() override { file_.grow(); }
   void commit() override { file_.commit(); }
   const char* backend() const override { return backend_.c_str(); }
   dev::storage_view view() const override { return queues_->view(); }

@@ -16,8 +16,10 @@ namespace xio::nvme {
 class controller {
  public:
   virtual ~controller() = default;  // clean shutdown
-  // The last step of opening, when nothing else can be refused any more: makes a file as long as it was asked to be.
-  // Without it what is behind the controller stays as it was. Before any command of a user.
+  // The last steps of opening, when nothing else can be refused any more: a file becomes as long as it was asked to be,
+  // and then empty where that was asked. Without the second what is behind the controller is as it was in the end.
+  // Before any command of a user.
+  virtual void grow() {}
   virtual void commit() {}
   // For the log: what it is and how its doorbells are rung, as "model io_uring, doorbells bar".
   virtual const char* backend() const = 0;
