@@ -32,11 +32,23 @@ wide() {
   echo "$1: $count wide stores"
 }
 
+# past_caches NAME: it loads from memory, and never without the bit that goes by the caches.
+past_caches() {
+  local loads
+  loads=$(kernel "$1" "$out/gates-gfx90a.s" | grep -E '^[[:space:]]*(global|flat)_load_' || true)
+  if [ -z "$loads" ] || grep -v ' glc' <<<"$loads"; then
+    echo "$1: these of its loads, if any, may be of stale cache lines"
+    return 1
+  fi
+  echo "$1: $(wc -l <<<"$loads") loads past the caches"
+}
+
 # shellcheck disable=SC2153  # from env.sh
 for arch in gfx90a gfx1030; do assembly $arch; done
 wide gate_entry 4
 wide gate_entry_mlx5 4
 wide gate_entry_sdma 4
 wide gate_entry_nvme 4
+past_caches gate_get_ends
 awk -v names="gate_announce_mlx5 gate_announce_sdma gate_announce_nvme" -f "$here/release_order.awk" "$out/gates-gfx90a.s"
 echo "every doorbell follows a system-scope release"

@@ -23,6 +23,13 @@ __global__ void gate_entry_sdma(ring_view r, u64 ticket, u64 dst, u64 src, u32 b
 }
 __global__ void gate_entry_nvme(ring_view r, u64 ticket, transfer t, piece p) { write_command(r, ticket, t, p); }
 
+// --- Gets: what a peer may have written since is read past the caches -----------------------------------------------
+
+__global__ void gate_get_ends(ring_view r, sdma::chain op, u64* left) {
+  sdma::trim(r, op);
+  *left = op.bytes;
+}
+
 // --- The API: every op compiles ------------------------------------------------------------------------------------
 
 __global__ void gate_put(xio_ctx_t c, void* to, const void* from, size_t n, int pe) { xio_put(c, to, from, n, pe); }

@@ -256,6 +256,36 @@ TEST(sdma_lane, moves_head_and_tail_itself_where_the_engine_takes_only_dwords) {
       }
 }
 
+// The same of gets, whose ends are read of a peer, at every alignment within a word: what lies on both sides of either
+// place stays.
+TEST(sdma_lane, gets_head_and_tail_itself_where_the_engine_takes_only_dwords) {
+  node n;
+  n.ring.granule = 4;
+  std::vector<u64> lengths;
+  for (u64 bytes = 0; bytes <= 40; ++bytes) lengths.push_back(bytes);
+  for (u64 bytes = 4090; bytes <= 4102; ++bytes) lengths.push_back(bytes);
+  const std::vector<unsigned char> theirs = n.local;
+  n.heap = theirs;
+  unsigned char* const area = n.local.data() + 8192;
+  std::vector<unsigned char> wanted(8192);
+  for (u64 to = 0; to < 8; ++to)
+    for (u64 from = 0; from < 8; ++from)
+      for (const u64 bytes : lengths) {
+        std::fill(wanted.begin(), wanted.end(), k_poison);
+        std::memcpy(area, wanted.data(), wanted.size());
+        std::memcpy(wanted.data() + 64 + to, theirs.data() + 1024 + from, bytes);
+        const u64 posted = n.ring.state->bytes;
+        ASSERT_EQ(dev::sdma::get(n.ctx, 0, area + 64 + to, 1024 + from, bytes, nullptr), XIO_OK);
+        ASSERT_EQ(n.quiet(), XIO_OK);
+        ASSERT_EQ(std::memcmp(area, wanted.data(), wanted.size()), 0) << to << " " << from << " " << bytes;
+        const u64 by_engine = n.ring.state->bytes - posted;
+        ASSERT_EQ(by_engine % 4, 0u);
+        ASSERT_GE(by_engine, to % 4 == from % 4 && bytes >= 8 ? bytes - 6 : 0) << to << " " << from << " " << bytes;
+        ASSERT_LE(by_engine, to % 4 == from % 4 ? bytes : 0) << to << " " << from << " " << bytes;
+      }
+  EXPECT_TRUE(n.heap == theirs);
+}
+
 // Engines of gfx900 get 256 bytes at least at a time.
 TEST(sdma_lane, pads_what_it_submits) {
   node n(16);
