@@ -8,7 +8,6 @@
 #include "base/log.hpp"
 #include "ctx/ctx_value.hpp"
 #include "ctx/rings.hpp"
-#include "xio/device/request.hpp"
 
 namespace xio {
 
@@ -30,11 +29,6 @@ context::context(const ctx_choice& choice, route_plan plan, dev::world_view* wor
                  std::uint64_t ticket_start)
     : choice_(choice), plan_(std::move(plan)), world_(world), peers_(peers), ticket_start_(ticket_start) {
   uses_rdma_ = plan_.uses(dev::route::rdma);
-  rings_per_lane_ = 0;
-  for (const way& w : plan_.to) {
-    rings_per_lane_ += w.uses(dev::route::rdma) ? choice_.queues : 0;
-    rings_per_lane_ += w.uses(dev::route::sdma) ? choice_.copy_queues : 0;
-  }
 }
 
 context::~context() {
@@ -51,12 +45,7 @@ context::~context() {
 }
 
 void context::prepare(engines& e) {
-  // Requests name a ring by 15 bits.
-  if (rings_per_lane_ > dev::k_storage_ring_base)
-    fail(XIO_ERR_CONFIG,
-         "a ctx would have {} queues to {} PEs and can have {}; give it fewer for each by XIO_RDMA_QUEUES or "
-         "XIO_SDMA_QUEUES",
-         rings_per_lane_, plan_.to.size(), dev::k_storage_ring_base);
+  rings_per_lane_ = count_rings(choice_, plan_);
   constexpr auto device = gpu::place::device;
   views_ = gpu::buffer(lanes() * sizeof(dev::ctx_view), device);
   peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device);

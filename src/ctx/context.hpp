@@ -68,7 +68,7 @@ class context {
   std::uint64_t inboxes_ = 0;
 
   bool uses_rdma_;
-  std::uint32_t rings_per_lane_;
+  std::uint32_t rings_per_lane_ = 0;  // from prepare on
   engines* scratch_owner_ = nullptr;
   rdma::memory_keys scratch_keys_{};
 

@@ -2,6 +2,7 @@
 #include "ctx/route.hpp"
 
 #include "base/error.hpp"
+#include "xio/device/request.hpp"
 
 namespace xio {
 
@@ -48,6 +49,20 @@ route_plan plan_routes(const ctx_choice& choice, const std::vector<bool>& mapped
     plan.to.push_back(way_to(choice, mapped[pe], pe == static_cast<std::size_t>(me), pe));
   if (choice.route == XIO_ROUTE_AUTO) plan.bulk_bytes = choice.bulk_bytes != 0 ? choice.bulk_bytes : UINT64_MAX;
   return plan;
+}
+
+std::uint32_t count_rings(const ctx_choice& choice, const route_plan& plan) {
+  std::uint64_t rings = 0;
+  for (const way& w : plan.to) {
+    rings += w.uses(dev::route::rdma) ? choice.queues : 0;
+    rings += w.uses(dev::route::sdma) ? choice.copy_queues : 0;
+  }
+  if (rings > dev::k_storage_ring_base)
+    fail(XIO_ERR_CONFIG,
+         "a ctx would have {} queues to {} PEs and can have {}; give it fewer for each by XIO_RDMA_QUEUES or "
+         "XIO_SDMA_QUEUES",
+         rings, plan.to.size(), dev::k_storage_ring_base);
+  return static_cast<std::uint32_t>(rings);
 }
 
 const char* route_name(route r) {

@@ -17,6 +17,7 @@
 #include "ctx/route.hpp"
 #include "memory/registration.hpp"
 #include "topology/placement.hpp"
+#include "xio/device/request.hpp"
 
 namespace {
 
@@ -248,6 +249,35 @@ TEST(routes, forced_ones_hold_for_every_pe_and_for_itself) {
 TEST(routes, forced_ones_that_cannot_be_are_refused_by_name) {
   for (const auto wanted : {XIO_ROUTE_DIRECT, XIO_ROUTE_SDMA})
     EXPECT_PRED2(says, refused(XIO_ERR_NO_ROUTE, [&] { plan(wanted, {true, false}); }), "PE 1 is on another machine");
+}
+
+// Requests name a ring by 15 bits, and a storage's queue by what is above.
+TEST(routes, rings_are_as_many_as_requests_can_name) {
+  xio::ctx_choice choice{};
+  choice.route = XIO_ROUTE_RDMA;
+  choice.queues = 16;
+  choice.copy_queues = 8;
+  const std::vector<bool> pes(2048, false);
+  EXPECT_EQ(xio::count_rings(choice, xio::plan_routes(choice, pes, 0)), 32768u);
+  const std::vector<bool> too_many(2049, false);
+  const std::string sentence =
+      refused(XIO_ERR_CONFIG, [&] { xio::count_rings(choice, xio::plan_routes(choice, too_many, 0)); });
+  EXPECT_PRED2(says, sentence, "32784 queues to 2049 PEs and can have 32768");
+  EXPECT_PRED2(says, sentence, "XIO_RDMA_QUEUES or XIO_SDMA_QUEUES");
+  // Copy engines and NICs together; loads and stores take none.
+  choice.route = XIO_ROUTE_AUTO;
+  choice.bulk_bytes = 1;
+  EXPECT_EQ(xio::count_rings(choice, xio::plan_routes(choice, {true, true, true, false}, 0)), 2u * 8 + 16);
+  std::vector<bool> many(4097, true);
+  EXPECT_EQ(xio::count_rings(choice, xio::plan_routes(choice, many, 0)), 32768u);
+  many.push_back(false);
+  refused(XIO_ERR_CONFIG, [&] { xio::count_rings(choice, xio::plan_routes(choice, many, 0)); });
+  // The last one that there may be is no storage's.
+  xio::dev::ring_view ring{};
+  ring.index = 32767;
+  EXPECT_FALSE(xio::dev::is_storage_request(xio::dev::make_request(ring, 0)));
+  ring.index = xio::dev::k_storage_ring_base;
+  EXPECT_TRUE(xio::dev::is_storage_request(xio::dev::make_storage_request(ring, 0, 1)));
 }
 
 // --- Who is where ------------------------------------------------------------------------------------
