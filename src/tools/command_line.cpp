@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <limits>
 #include <vector>
 
 #include "tools/near_miss.hpp"
@@ -14,6 +18,30 @@ namespace {
 void take_unknown_words(CLI::App& app) {
   app.allow_extras();
   for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) take_unknown_words(*sub);
+}
+
+// The text as CLI11 reads it, in any base of C.
+template <class Number, class Read>
+std::string wrong_number(const std::string& text, Read&& read) {
+  using limits = std::numeric_limits<Number>;
+  char* end = nullptr;
+  errno = 0;
+  (void)read(text.c_str(), &end, 0);
+  const bool number = !text.empty() && end == text.c_str() + text.size() && errno == 0;
+  if (number && (limits::is_signed || text.find('-') == std::string::npos)) return "";
+  return "'" + text + "' is not a number in " + std::to_string(limits::min()) + " .. " + std::to_string(limits::max());
+}
+
+// CLI11 takes no text for 0, what is too large for the largest there is, and what is negative for large.
+void take_numbers_only(CLI::App& app) {
+  for (CLI::Option* o : app.get_options()) {
+    const std::string type = o->get_type_name();
+    if (type.rfind("INT", 0) == 0)
+      o->check([](const std::string& text) { return wrong_number<std::int64_t>(text, std::strtoll); }, "");
+    if (type.rfind("UINT", 0) == 0)
+      o->check([](const std::string& text) { return wrong_number<std::uint64_t>(text, std::strtoull); }, "");
+  }
+  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) take_numbers_only(*sub);
 }
 
 // The subcommand that the line had got to, and all that may stand there.
@@ -75,6 +103,7 @@ CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& va
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   take_unknown_words(app);
+  take_numbers_only(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

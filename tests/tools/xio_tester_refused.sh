@@ -46,9 +46,13 @@ refused "'mlx55' is not known; did you mean mlx5\?" rdma-ep --provider mlx55
 refused "'randon' is not known; give random or sequential" "${drive[@]}" --write-io 1 --access-pattern randon
 
 # --- Types and ranges ---
-refused '--read-io = abc' "${drive[@]}" --read-io abc
-refused '--read-io = 1k' "${drive[@]}" --read-io 1k
-refused '--lbas-per-io = -5' "${drive[@]}" --write-io 1 --lbas-per-io -5
+for bad in abc 1k '' 1.5 9223372036854775808 -9223372036854775809; do
+  refused "--read-io: '$bad' is not a number in -9223372036854775808 .. 9223372036854775807" "${drive[@]}" --read-io "$bad"
+done
+for bad in -5 -1 '' 18446744073709551616; do
+  refused "--base-lba: '$bad' is not a number in 0 .. 18446744073709551615" "${drive[@]}" --write-io 1 --base-lba "$bad"
+done
+refused "--lbas-per-io: '-5' is not a number" "${drive[@]}" --write-io 1 --lbas-per-io -5
 refused "'1q' is no size" "${drive[@]}" --write-io 1 --data-buffer-size 1q
 refused "'-1' is no size" rdma-ep --transfer-size -1
 refused 'not in range 1 to 32' -t 33 test-ep
