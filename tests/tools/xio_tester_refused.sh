@@ -53,6 +53,8 @@ for bad in -5 -1 '' 18446744073709551616; do
   refused "--base-lba: '$bad' is not a number in 0 .. 18446744073709551615" "${drive[@]}" --write-io 1 --base-lba "$bad"
 done
 refused "--lbas-per-io: '-5' is not a number" "${drive[@]}" --write-io 1 --lbas-per-io -5
+refused '--delay 10000000001 cannot be' --delay 10000000001 test-ep
+refused '--delay -9223372036854775808 cannot be' test-ep --delay -9223372036854775808
 refused "'1q' is no size" "${drive[@]}" --write-io 1 --data-buffer-size 1q
 refused "'-1' is no size" rdma-ep --transfer-size -1
 refused 'not in range 1 to 32' -t 33 test-ep

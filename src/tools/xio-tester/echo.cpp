@@ -22,6 +22,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+constexpr std::int64_t k_delay_max_ns = 10'000'000'000;  // nothing ends before an answer that is under way
+
 template <class T>
 T get(const T* p) {
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
@@ -205,7 +207,10 @@ CLI::App* add_echo(CLI::App& app, echo_settings& s) {
   return at;
 }
 
-std::string wrong_echo(const CLI::App&, const shared_settings&, echo_settings& s) {
+std::string wrong_echo(const CLI::App&, const shared_settings& shared, echo_settings& s) {
+  if (shared.delay_ns < -k_delay_max_ns || shared.delay_ns > k_delay_max_ns)
+    return fmt::format("--delay {} cannot be; give {} nanoseconds at most, with or without a minus", shared.delay_ns,
+                       k_delay_max_ns);
   if (s.iterations == 0 || s.iterations > k_stamps_max * 1024)
     return fmt::format("--iterations is {}; give 1 .. {}", s.iterations, k_stamps_max * 1024);
   if (s.doorbell > 65536 || (s.doorbell & (s.doorbell - 1)) != 0)
