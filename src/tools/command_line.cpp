@@ -80,6 +80,13 @@ int refuse_words(const CLI::App& app, const std::vector<std::string>& words) {
   return refuse(command, "'" + words.front() + "' is not known" + did_you_mean(words.front(), subs));
 }
 
+// CLI11's sentence for --flag=value names neither the flag as it was written nor the cure.
+std::string sentence_of(const CLI::ParseError& e) {
+  const std::string what = e.what();
+  const std::size_t at = what.find(" was given a disallowed flag override");
+  return at == std::string::npos ? what : "--" + what.substr(0, at) + " takes no value; give it alone, or leave it out";
+}
+
 }  // namespace
 
 int refuse(const std::string& command, const std::string& sentence) {
@@ -112,7 +119,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     // A misspelt option is the likelier cause than whatever followed from it.
     const auto words = app.remaining(true);
     if (!words.empty() && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr) return refuse_words(app, words);
-    return refuse(path_of(innermost(app)), e.what());
+    return refuse(path_of(innermost(app)), sentence_of(e));
   }
   const auto words = app.remaining(true);
   if (!words.empty()) return refuse_words(app, words);

@@ -75,6 +75,7 @@ refuses '--storage goes with' put_lat --storage file:x
 refuses '--i-know goes with' nvme_read --i-know
 refuses '--bidir is for tests in which one PE sends' barrier --bidir
 refuses '--bidir is for tests in which one PE sends' nvme_read --bidir
+for value in no false 2; do refuses '--bidir takes no value' put_lat "--bidir=$value"; done
 refuses '--lockstep goes with' put_lat --lockstep
 refuses '--repeat goes with' put_lat -r 3
 refuses 'sdma_copy goes by' sdma_copy --route rdma
