@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "base/error.hpp"
 #include "topology/pci_tree.hpp"
@@ -20,6 +21,7 @@ constexpr std::size_t k_config_bytes = 4096;
 constexpr std::size_t k_line_bytes = 16;
 constexpr std::size_t k_line_most = 4096;
 constexpr std::size_t k_file_most = 64u << 20;
+constexpr std::size_t k_piece = 64u << 10;
 
 bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 
@@ -89,16 +91,25 @@ class copier {
   std::string out_;
 };
 
-std::string checked_copy(const std::string& file) {
+// In pieces: lines of a device may have no end.
+std::string read_dump(const std::string& file) {
   std::ifstream in(file);
   if (!in) fail(XIO_ERR_ARG, "{} cannot be read: {}; give what 'lspci -D -xxxx' wrote", file, errno_text(errno));
-  copier c(file);
-  std::size_t bytes = 0;
-  for (std::string line; std::getline(in, line); c.take(line)) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    bytes += line.size() + 1;
-    if (bytes > k_file_most) fail(XIO_ERR_ARG, "{} has more than {} bytes and is no dump of lspci", file, k_file_most);
+  std::string text, piece(k_piece, '\0');
+  while (text.size() <= k_file_most && in) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text.append(piece, 0, static_cast<std::size_t>(in.gcount()));
   }
+  if (text.size() > k_file_most)
+    fail(XIO_ERR_ARG, "{} has more than {} bytes and is no dump of lspci", file, k_file_most);
+  return text;
+}
+
+std::string checked_copy(const std::string& file) {
+  std::istringstream in(read_dump(file));
+  copier c(file);
+  for (std::string line; std::getline(in, line); c.take(line))
+    if (!line.empty() && line.back() == '\r') line.pop_back();
   return c.finish();
 }
 

@@ -218,6 +218,10 @@ says 'cannot be read'
 : >"$work/empty"
 run 2 --atomics --dump "$work/empty"
 says 'describes no PCI function'
+# Not for so long that memory is gone.
+out=$(timeout 20 "$info" --atomics --dump /dev/zero 2>&1)
+[ $? = 2 ] || wrong 'a dump without an end was not refused'
+says 'is no dump of lspci'
 # bad NAME SENTENCE: standard input is the dump.
 bad() {
   cat >"$work/$1"
