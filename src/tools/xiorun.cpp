@@ -101,6 +101,17 @@ int listen_on_loopback(std::string& root) {
   return fd;
 }
 
+// CLI11's range has room for what is no number at all.
+CLI::Validator seconds_up_to(int most) {
+  const auto wrong = [most](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double seconds = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == '\0' && seconds >= 0 && seconds <= most) return "";
+    return "'" + text + "' is not a number of seconds in 0 .. " + std::to_string(most);
+  };
+  return {wrong, "0 .. " + std::to_string(most)};
+}
+
 job_settings parse(int argc, char** argv) {
   job_settings s;
   CLI::App app("Starts N processes of a program on this host as the PEs of one XIO world.", "xiorun");
@@ -112,12 +123,12 @@ job_settings parse(int argc, char** argv) {
       ->check(CLI::Range(1, k_pes_max));
   app.add_flag("--tag-output", s.tag_output, "put [pe] before every line that a PE writes");
   app.add_option("--timeout", s.timeout_s, "end the run after this many seconds; 0: never")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(seconds_up_to(1000000000));
   app.add_option("--grace", s.grace_s,
                  "seconds that the other PEs have to end by themselves once one has failed, and again between SIGTERM "
                  "and SIGKILL")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(seconds_up_to(3600));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

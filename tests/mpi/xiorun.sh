@@ -38,6 +38,10 @@ expect 'first failure wins' 7 'PE 1 ended with status 7' "$xiorun" -n 3 sh -c '[
 expect 'death by signal' 139 'PE 0 was killed by signal 11' "$xiorun" -n 2 sh -c '[ "$XIO_TCP_RANK" != 0 ] || kill -SEGV $$'
 expect 'no PEs' 2 'not in range' "$xiorun" -n 0 true
 expect 'too many PEs' 2 'not in range' "$xiorun" -n 100000 true
+for bad in nan inf -1 x 1s ''; do
+  expect 'no time' 2 "'$bad' is not a number of seconds in 0 .. 1000000000" "$xiorun" -n 1 --timeout "$bad" true
+  expect 'no grace' 2 "'$bad' is not a number of seconds in 0 .. 3600" "$xiorun" -n 1 --grace "$bad" true
+done
 expect 'PEs not a number' 2 'xiorun: .*two' "$xiorun" -n two true
 expect 'no -n' 2 'is required' "$xiorun" true
 expect 'no program' 2 'no program was given' "$xiorun" -n 2
