@@ -113,6 +113,37 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   same(xio_quiet(ctx), XIO_OK);
 }
 
+// What is stored before everything was asked on some platforms: words, signals and packets, with PEs whose low bits
+// name one that is there, addresses of no word, and no ctx.
+__global__ void early_mistakes(xio_ctx_t ctx, place p, int* bad) {
+  const int beyond[] = {8, 24, 31, 32, 40, 64, 1 << 30, -8, -2147483647 - 1};
+  int line = 0;
+  const auto mistake = [&](xio_status_t got, xio_status_t wanted) {
+    ++line;
+    const bool again = xio_quiet(ctx) == wanted && xio_quiet(ctx) == XIO_OK;
+    if ((got != wanted || !again) && *bad == 0) *bad = line;
+  };
+  for (const int pe : beyond) {
+    if (pe >= 0 && pe < p.n) continue;
+    mistake(xio_put(ctx, p.sym, p.local, 8, pe), XIO_ERR_PE);
+    mistake(xio_signal_op(ctx, p.word, 1, XIO_SIGNAL_SET, pe), XIO_ERR_PE);
+    mistake(xio_put_packet(ctx, p.sym, p.local, 64, 1, pe), XIO_ERR_PE);
+    mistake(xio_put_packet(ctx, p.sym, p.local, 4, 1, pe), XIO_ERR_PE);
+  }
+  line = 100;
+  mistake(xio_signal_op(ctx, reinterpret_cast<uint64_t*>(p.sym + 4), 1, XIO_SIGNAL_SET, 0), XIO_ERR_ARG);
+  mistake(xio_signal_op(ctx, reinterpret_cast<uint64_t*>(p.foreign), 1, XIO_SIGNAL_SET, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_put_packet(ctx, p.sym + 4, p.local, 8, 1, 0), XIO_ERR_ARG);
+  mistake(xio_put_packet(ctx, p.sym + 4, p.local, 8, 1, p.n), XIO_ERR_PE);
+  mistake(xio_put_packet(ctx, p.foreign + 4, p.local, 8, 1, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_put_packet(ctx, p.sym + p.heap_left - 64, p.local, 64, 1, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_put(ctx, p.sym + p.heap_left - 4, p.local, 8, 0), XIO_ERR_NOT_SYMMETRIC);
+  mistake(xio_put(ctx, p.sym + p.heap_left, p.local, 8, 0), XIO_ERR_NOT_SYMMETRIC);
+  const xio_ctx_t none{};
+  if (xio_signal_op(none, p.word, 1, XIO_SIGNAL_SET, 0) != XIO_ERR_STATE) *bad = 1000;
+  if (xio_put_packet(none, p.sym, p.local, 8, 1, 0) != XIO_ERR_STATE) *bad = 1001;
+}
+
 // By a whole workgroup: every thread gets the same answer.
 __global__ void mistakes_together(xio_ctx_t ctx, place p, int* bad) {
   if (xio_put_wg(ctx, p.foreign, p.local, 8, 0) != XIO_ERR_NOT_SYMMETRIC) *bad = 1;
@@ -178,11 +209,13 @@ int main() {
   rig::team::write(p.sym, poison);
   rig::team::write(p.word, std::vector<uint64_t>{4711});
   t.barrier();
-  const rig::device_array<int> bad(1), bad_together(1);
+  const rig::device_array<int> bad(1), bad_early(1), bad_together(1);
   RUN(mistakes, 1, 1, t.ctx, p, bad.data());
+  RUN(early_mistakes, 1, 1, t.ctx, p, bad_early.data());
   RUN(mistakes_together, 1, 96, t.ctx, p, bad_together.data());
   t.barrier();
   rig::expect(bad.get()[0] == 0, "mistake %d was answered otherwise", bad.get()[0]);
+  rig::expect(bad_early.get()[0] == 0, "early mistake %d was answered otherwise", bad_early.get()[0]);
   rig::expect(bad_together.get()[0] == 0, "mistake %d of a workgroup was answered otherwise", bad_together.get()[0]);
   rig::expect_same(rig::team::read(p.sym, k_bytes), poison, "memory after mistakes");
   rig::expect(rig::team::read(p.word, 1)[0] == 4711, "a word changed by a mistake");

@@ -167,7 +167,7 @@ __device__ inline __attribute__((always_inline)) void store_pair_if(bool good, s
 }
 __device__ inline __attribute__((always_inline)) std::uint64_t load_if(bool good, const void* p) {
   std::uint64_t v;
-  asm volatile("{ .reg .pred q; setp.ne.s32 q, %1, 0; mov.b64 %0, 0; @q ld.b64 %0, [%2]; }"
+  asm volatile("{ .reg .pred q; setp.ne.s32 q, %1, 0; @q ld.b64 %0, [%2]; @!q mov.b64 %0, 0; }"
                : "=l"(v)
                : "r"(static_cast<int>(good)), "l"(p)
                : "memory");

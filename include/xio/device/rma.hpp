@@ -105,12 +105,12 @@ XIO_FAR posted put_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 b
 XIO_DEVICE bool put_word(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   const u64 addresses = reinterpret_cast<u64>(dst) | reinterpret_cast<u64>(src);
   const bool peer = bit_of(ctx.near_mask, static_cast<u32>(pe));
+  const int small = static_cast<int>(blocking) | static_cast<int>(bytes < ctx.bulk_bytes);
   const int word = static_cast<int>(bytes == 8) & static_cast<int>((addresses & 7) == 0) &
-                   static_cast<int>(src != nullptr) & static_cast<int>(peer);
+                   static_cast<int>(src != nullptr) & static_cast<int>(peer) & small;
   const u64 value = ptx::load_if(word != 0, src);
   const near_place near = near_address(ctx, dst, bytes, pe);
-  const int small = static_cast<int>(blocking) | static_cast<int>(bytes < ctx.bulk_bytes);
-  return direct::store_if((word & small & static_cast<int>(near.there)) != 0, reinterpret_cast<u64*>(near.at), value);
+  return direct::store_if((word & static_cast<int>(near.there)) != 0, reinterpret_cast<u64*>(near.at), value);
 }
 #endif
 
