@@ -312,6 +312,15 @@ TEST(nvme_open, nothing_of_others_is_removed) {
   maker.reset();
   other.commit();
   EXPECT_EQ(f.size(), 900u);
+  // Another one has committed, and has written nothing yet.
+  auto grower = std::make_unique<model::nvme::file>(f.path, with(0, 2000));
+  grower->grow();
+  model::nvme::file idle(f.path, with(0));
+  idle.commit();
+  EXPECT_EQ(idle.bytes(), 2000u);
+  grower.reset();
+  EXPECT_EQ(f.size(), 2000u);
+  EXPECT_TRUE(idle.whole());
 }
 
 TEST(nvme_open, queues_have_what_they_were_asked) {

@@ -73,7 +73,6 @@ void file::commit() {
     resize(exact_bytes_);
   }
   committed_ = true;
-  (void)flock(fd_.get(), LOCK_UN);
 }
 
 void file::resize(std::uint64_t bytes) {
@@ -81,7 +80,7 @@ void file::resize(std::uint64_t bytes) {
     fail(XIO_ERR_IO, "cannot make {} {} bytes long: {}; make room or ask for less", path_, bytes, errno_text(errno));
 }
 
-// Not where somebody else has begun to use the file.
+// Not where somebody else has the file open, who has kept his shared lock, or has written to it since.
 void file::undo() {
   struct stat now {};
   if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 || fstat(fd_.get(), &now) != 0) return;
@@ -124,7 +123,7 @@ void file::open_file(std::uint32_t flags) {
     open_or_make(how);
   else
     fd_.reset(open(path_.c_str(), how));
-  // Until it is committed: who has made the file and is refused leaves it to whoever opens it meanwhile.
+  // As long as it is open: who has made the file or let it grow, and is refused, leaves it to whoever else has it.
   if (fd_ && !block_device_) (void)flock(fd_.get(), LOCK_SH | LOCK_NB);
   if (fd_) return;
   const int err = errno;
