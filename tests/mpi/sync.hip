@@ -53,12 +53,12 @@ constexpr size_t k_backlog = 2 << 20;
 
 // PE 0's first flag waits behind its puts, and the next two overtake it by another ctx's queue. PE 1 comes to the last
 // of the three when the first flag has landed, which must not be later than the others.
-__global__ void overtaken(xio_ctx_t ctx, unsigned char* to, const unsigned char* from, uint64_t* marker, int me,
-                          int* bad) {
+__global__ void overtaken(xio_ctx_t ctx, unsigned char* to, const unsigned char* from, uint64_t* marker, int puts,
+                          int me, int* bad) {
   xio_ctx_t own{};
   if (xio_wg_ctx_create(ctx, &own) != XIO_OK) *bad = 1;
   if (me == 0)
-    for (int i = 0; i < 200; ++i) xio_put_nbi(ctx, to, from, k_backlog, 1);
+    for (int i = 0; i < puts; ++i) xio_put_nbi(ctx, to, from, k_backlog, 1);
   if (xio_sync_all(me == 0 ? ctx : own) != XIO_OK) *bad = 2;
   if (me == 0 && xio_p(ctx, marker, uint64_t{1}, 1) != XIO_OK) *bad = 3;
   if (xio_sync_all(own) != XIO_OK) *bad = 4;
@@ -73,7 +73,9 @@ void barriers_by_several_queues(const rig::team& t) {
   auto* marker = t.symmetric<uint64_t>(1);
   const rig::device_array<int> bad(1);
   t.barrier();
-  if (t.n > 1) RUN(overtaken, 1, 1, t.ctx, to, from, marker, t.me, bad.data());
+  // By loads and stores nothing waits behind anything, and one thread's copies take minutes under a checker of memory.
+  const int puts = t.route == "direct" ? 1 : 200;
+  if (t.n > 1) RUN(overtaken, 1, 1, t.ctx, to, from, marker, puts, t.me, bad.data());
   rig::expect(bad.get()[0] == 0, "a barrier whose flag was overtaken: step %d failed", bad.get()[0]);
   t.barrier();
 }
