@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "base/error.hpp"
@@ -19,6 +20,8 @@ struct device {
   ibv_cq cq{};
   ibv_mr mr{};
   ibv_qp_cap made{};
+  int refusal = EINVAL;  // errno where there is no room
+  int refused = 0;
 };
 device* g_device = nullptr;
 
@@ -44,7 +47,8 @@ ibv_cq* ibv_create_cq(ibv_context*, int, void*, ibv_comp_channel*, int) { return
 int ibv_destroy_cq(ibv_cq*) { return 0; }
 ibv_qp* ibv_create_qp(ibv_pd*, ibv_qp_init_attr* a) {
   if (!fits(*g_device, a->cap)) {
-    errno = EINVAL;
+    ++g_device->refused;
+    errno = g_device->refusal;
     return nullptr;
   }
   g_device->made = a->cap;
@@ -104,6 +108,61 @@ TEST(VerbsQueue, TheDeepestHoldWhatTheDeviceHasRoomFor) {
     const verbs_queue q(r.port, r.path, 1, nullptr);
     EXPECT_EQ(q.depth(), 8192u);
     EXPECT_EQ(r.d.made.max_send_wr, 8192u);
+  }
+}
+
+TEST(VerbsQueue, ADeviceThatNamesNoSpansOrOneGetsOne) {
+  for (const std::uint32_t spans : {0u, 1u}) {
+    for (const std::uint32_t depth : {2048u, 32768u}) {
+      rig r(32768, depth);
+      r.port.max_sge = spans;
+      const verbs_queue q(r.port, r.path, 1, nullptr);
+      EXPECT_EQ(q.max_sge(), 1u);
+      EXPECT_EQ(r.d.made.max_send_sge, 1u);
+      EXPECT_EQ(q.depth(), std::min(depth, 8192u));
+    }
+  }
+}
+
+// What was said by a queue pair of `depth`.
+std::string log_of(int refusal, std::uint32_t depth) {
+  rig r(32768, depth);
+  r.d.refusal = refusal;
+  testing::internal::CaptureStderr();
+  const verbs_queue q(r.port, r.path, 1, nullptr);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(VerbsQueue, LessDepthOrMemoryThanWasAskedForIsAWarning) {
+  const std::string none = log_of(EINVAL, 2048), spans = log_of(EINVAL, 8192), depth = log_of(EINVAL, 16384);
+  EXPECT_EQ(none, "");
+  EXPECT_EQ(spans, "");
+  EXPECT_NE(depth.find("mlx5_0:1"), std::string::npos) << depth;
+  EXPECT_NE(depth.find("8192 send requests of 1 spans instead of 16384 of 30"), std::string::npos) << depth;
+  EXPECT_EQ(depth.find("ulimit"), std::string::npos) << depth;
+  for (const std::uint32_t d : {8192u, 16384u}) {
+    const std::string memory = log_of(ENOMEM, d);
+    EXPECT_NE(memory.find("8192 send requests of"), std::string::npos) << memory;
+    EXPECT_NE(memory.find("locked memory (ulimit -l)"), std::string::npos) << memory;
+  }
+}
+
+TEST(VerbsQueue, WhatIsNoMatterOfRoomFailsAtOnce) {
+  for (const int err : {EPERM, ENODEV}) {
+    rig r(16, 256);
+    r.d.refusal = err;
+    try {
+      const verbs_queue q(r.port, r.path, 5, nullptr);
+      ADD_FAILURE() << "made with " << q.depth();
+    } catch (const error& e) {
+      EXPECT_EQ(e.status(), XIO_ERR_IO);
+      const std::string said = e.what();
+      for (const std::string word :
+           {"mlx5_0:1", "queue pair 5", "256 send", static_cast<const char*>(std::strerror(err)),
+            err == EPERM ? "ask for access" : "the device is gone"})
+        EXPECT_NE(said.find(word), std::string::npos) << word << " is missing in: " << said;
+    }
+    EXPECT_EQ(r.d.refused, 4) << "as many as there are sizes of inline payload";
   }
 }
 

@@ -33,13 +33,16 @@ const char* hint(int err) {
     case ETIMEDOUT:
     case ENETUNREACH:
     case EHOSTUNREACH:
-    case ENODEV:
-    case ENXIO:
       return "no way to the peer's address (ah_attr.grh.dgid) was found: check routes and cables, or choose another "
              "XIO_RDMA_GID_INDEX";
+    case ENODEV:
+    case ENXIO: return "the device is gone; see the kernel's log";
     default: return "see the kernel's log";
   }
 }
+
+// The same where a queue pair is led to its peer: without a way there the kernel finds no device for it either.
+const char* hint_on_the_way(int err) { return hint(err == ENODEV || err == ENXIO ? ENETUNREACH : err); }
 
 }  // namespace
 
@@ -77,8 +80,13 @@ void verbs_queue::create(ibv_cq* receives) {
   // A device names its limits one by one and may not have room for all together (rdma-core providers/mlx5/verbs.c:
   // mlx5_calc_sq_size). Spans of no room go into a further request, and requests of none wait.
   const std::uint32_t depth = depth_, max_sge = max_sge_;
+  bool no_memory = false;
   while (!create_pair(receives)) {
     const int err = errno;
+    if (err != EINVAL && err != ENOMEM)
+      fail(XIO_ERR_IO, "{}: no queue pair {} with {} send and {} receive requests: {}; {}", text_of(mine_), number_,
+           depth_, k_receives, errno_text(err), hint(err));
+    no_memory = no_memory || err == ENOMEM;
     if (max_sge_ > 1)
       max_sge_ /= 2;
     else if (depth_ / 2 >= k_least_depth)
@@ -89,9 +97,11 @@ void verbs_queue::create(ibv_cq* receives) {
            "device",
            text_of(mine_), number_, depth_, k_receives, errno_text(err), hint(err));
   }
+  // Fewer spans alone cost little, and deep queues of some devices always have fewer.
   if (max_sge_ != max_sge || depth_ != depth)
-    log::info("{}: room for {} send requests of {} spans instead of {} of {}", text_of(mine_), depth_, max_sge_, depth,
-              max_sge);
+    log::line(no_memory || depth_ != depth ? log::level::warn : log::level::info,
+              "{}: room for {} send requests of {} spans instead of {} of {}{}{}", text_of(mine_), depth_, max_sge_,
+              depth, max_sge, no_memory ? "; " : "", no_memory ? hint(ENOMEM) : "");
 }
 
 // False with errno if the device makes none of this size.
@@ -168,7 +178,7 @@ void verbs_queue::to_rtr(const verbs_card& far, std::uint8_t mtu) {
          "{} does not go from INIT to RTR with path_mtu {}, rq_psn {:#x}, max_dest_rd_atomic {}, min_rnr_timer {}, sl "
          "{}, sgid_index {}, hop_limit {}, traffic_class {}: {}; {}",
          ends_, mtu_bytes(mtu), a.rq_psn, a.max_dest_rd_atomic, a.min_rnr_timer, a.ah_attr.sl, a.ah_attr.grh.sgid_index,
-         a.ah_attr.grh.hop_limit, a.ah_attr.grh.traffic_class, errno_text(err), hint(err));
+         a.ah_attr.grh.hop_limit, a.ah_attr.grh.traffic_class, errno_text(err), hint_on_the_way(err));
 }
 
 void verbs_queue::to_rts(const verbs_card& far) {
