@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 
-#include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "tools/near_miss.hpp"
@@ -20,29 +19,21 @@ void take_unknown_words(CLI::App& app) {
   for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) take_unknown_words(*sub);
 }
 
-// The text as CLI11 reads it, in any base of C.
-template <class Number, class Read>
-std::string wrong_number(const std::string& text, Read&& read) {
-  using limits = std::numeric_limits<Number>;
-  char* end = nullptr;
-  errno = 0;
-  (void)read(text.c_str(), &end, 0);
-  const bool number = !text.empty() && end == text.c_str() + text.size() && errno == 0;
-  if (number && (limits::is_signed || text.find('-') == std::string::npos)) return "";
-  return "'" + text + "' is not a number in " + std::to_string(limits::min()) + " .. " + std::to_string(limits::max());
+// In two's complement, or nothing.
+std::optional<std::uint64_t> number_in(const std::string& text, std::int64_t low, std::uint64_t high) {
+  const std::size_t sign = text.starts_with('-') ? 1 : 0;
+  const bool hex = text.compare(sign, 2, "0x") == 0;
+  const char* end = text.data() + text.size();
+  std::uint64_t n = 0;
+  const auto [rest, wrong] = std::from_chars(text.data() + sign + (hex ? 2 : 0), end, n, hex ? 16 : 10);
+  if (wrong != std::errc{} || rest != end) return std::nullopt;
+  const std::uint64_t lowest = static_cast<std::uint64_t>(low);
+  if (sign != 0) return low < 0 && n <= 0 - lowest ? std::optional(0 - n) : std::nullopt;
+  return n <= high && (low < 0 || n >= lowest) ? std::optional(n) : std::nullopt;
 }
 
-// CLI11 takes no text for 0, what is too large for the largest there is, and what is negative for large.
-void take_numbers_only(CLI::App& app) {
-  for (CLI::Option* o : app.get_options()) {
-    const std::string type = o->get_type_name();
-    if (type.rfind("INT", 0) == 0)
-      o->check([](const std::string& text) { return wrong_number<std::int64_t>(text, std::strtoll); }, "");
-    if (type.rfind("UINT", 0) == 0)
-      o->check([](const std::string& text) { return wrong_number<std::uint64_t>(text, std::strtoull); }, "");
-  }
-  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) take_numbers_only(*sub);
-}
+// As errors name it: the last of an option's names.
+std::string name_of(const std::string& flags) { return flags.substr(flags.rfind(',') + 1); }
 
 // The subcommand that the line had got to, and all that may stand there.
 const CLI::App& innermost(const CLI::App& app) {
@@ -97,9 +88,8 @@ int refuse(const std::string& command, const std::string& sentence) {
 
 CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& value, const std::string& text,
                       std::uint64_t low, std::uint64_t high) {
-  const auto take = [&value, flags, low, high](const std::string& given) {
+  const auto take = [&value, name = name_of(flags), low, high](const std::string& given) {
     const auto size = size_of_text(given);
-    const std::string name = flags.substr(flags.rfind(',') == std::string::npos ? 0 : flags.rfind(',') + 1);
     if (!size) throw CLI::ValidationError(name, "'" + given + "' is no size; give bytes as 65536, 64k, 16M or 1G");
     if (*size < low || *size > high)
       throw CLI::ValidationError(name, given + " is not in " + text_of_size(low) + " .. " + text_of_size(high));
@@ -108,9 +98,20 @@ CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& va
   return app.add_option_function<std::string>(flags, take, text)->type_name("SIZE")->default_str(text_of_size(value));
 }
 
+CLI::Option* add_number_of(CLI::App& app, const std::string& flags, const std::string& text, std::int64_t low,
+                           std::uint64_t high, std::function<void(std::uint64_t)> take) {
+  const auto read = [name = name_of(flags), low, high, take = std::move(take)](const std::string& given) {
+    const auto n = number_in(given, low, high);
+    if (!n)
+      throw CLI::ValidationError(
+          name, "'" + given + "' is not a number in " + std::to_string(low) + " .. " + std::to_string(high));
+    take(*n);
+  };
+  return app.add_option_function<std::string>(flags, read, text)->type_name("NUMBER");
+}
+
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   take_unknown_words(app);
-  take_numbers_only(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What the tools' command lines have in common: sizes as arguments, and how a wrong line is refused: one sentence with
-// the word that was probably meant, exit status 2, nothing done.
+// What the tools' command lines have in common: sizes and numbers as arguments, and how a wrong line is refused: one
+// sentence with the word that was probably meant, exit status 2, nothing done.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 namespace xio::tools {
 
@@ -17,6 +20,28 @@ int refuse(const std::string& command, const std::string& sentence);
 // An option whose argument is a size (size_text.hpp) in low .. high. `value` holds the default.
 CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& value, const std::string& text,
                       std::uint64_t low, std::uint64_t high);
+
+// What add_number is made of. `take` gets the number in two's complement.
+CLI::Option* add_number_of(CLI::App& app, const std::string& flags, const std::string& text, std::int64_t low,
+                           std::uint64_t high, std::function<void(std::uint64_t)> take);
+
+// An option whose argument is a whole number in low .. high, decimal or as 0x10. `value` holds the default. Not
+// CLI11's own, which takes 010 for 8 and no text for 0, and calls what is too large for the type inconvertible.
+template <class Number>
+CLI::Option* add_number(CLI::App& app, const std::string& flags, Number& value, const std::string& text,
+                        std::type_identity_t<Number> low = std::numeric_limits<Number>::min(),
+                        std::type_identity_t<Number> high = std::numeric_limits<Number>::max()) {
+  const auto take = [&value](std::uint64_t n) { value = static_cast<Number>(n); };
+  return add_number_of(app, flags, text, static_cast<std::int64_t>(low), static_cast<std::uint64_t>(high), take)
+      ->default_str(std::to_string(value));
+}
+template <class Number>
+CLI::Option* add_number(CLI::App& app, const std::string& flags, std::optional<Number>& value, const std::string& text,
+                        std::type_identity_t<Number> low = std::numeric_limits<Number>::min(),
+                        std::type_identity_t<Number> high = std::numeric_limits<Number>::max()) {
+  const auto take = [&value](std::uint64_t n) { value = static_cast<Number>(n); };
+  return add_number_of(app, flags, text, static_cast<std::int64_t>(low), static_cast<std::uint64_t>(high), take);
+}
 
 // Parses, of subcommands too. Answers the status to exit with after --help, --version or a wrong line, or nothing. Do
 // not mark options as required: a misspelt one would then be called missing. Words that no option takes are refused.

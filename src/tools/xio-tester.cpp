@@ -32,15 +32,12 @@ void add_shared(CLI::App& app, settings& all) {
   dump_settings& d = all.dump;
   app.add_flag("-i,--info", s.info, "print what devices are here")->disable_flag_override();
   app.add_flag("-l,--list-endpoints", s.list, "list the endpoints")->disable_flag_override();
-  app.add_option("-t,--threads", s.threads, "of the GPU and of the host, for test-ep, 1 to 32")
-      ->check(CLI::Range(1, 32))
-      ->capture_default_str();
-  app.add_option("--delay", s.delay_ns, "nanoseconds before an answer, for test-ep; negative: fixed, positive: random")
-      ->capture_default_str();
-  app.add_option("-m,--memory-mode", s.memory_mode,
-                 "what lies in GPU memory: 1 submission queues, 2 completions, 4 doorbells, 8 data; a sum")
-      ->check(CLI::Range(0, 15))
-      ->capture_default_str();
+  xio::tools::add_number(app, "-t,--threads", s.threads, "of the GPU and of the host, for test-ep, 1 to 32", 1, 32);
+  xio::tools::add_number(app, "--delay", s.delay_ns,
+                         "nanoseconds before an answer, for test-ep; negative: fixed, positive: random");
+  xio::tools::add_number(app, "-m,--memory-mode", s.memory_mode,
+                         "what lies in GPU memory: 1 submission queues, 2 completions, 4 doorbells, 8 data; a sum", 0,
+                         15);
   app.add_flag("-v,--verbose", s.verbose, "say more")->disable_flag_override();
   app.add_flag("--histogram", s.histogram, "print a histogram of latencies")->disable_flag_override();
   app.add_flag("--less-timing", s.less_timing, "keep sums, and not the time of each op")->disable_flag_override();
@@ -48,7 +45,7 @@ void add_shared(CLI::App& app, settings& all) {
   app.add_flag("--pci-mmio-bridge", s.mmio_bridge, "send the doorbells of an emulated drive through QEMU's bridge")
       ->disable_flag_override();
   app.add_option("--dump-pattern", d.path, "write the test pattern to this file, and end");
-  app.add_option("--dump-pattern-seed", d.seed, "its seed")->capture_default_str();
+  xio::tools::add_number(app, "--dump-pattern-seed", d.seed, "its seed");
   xio::tools::add_size(app, "--dump-pattern-size", d.bytes, "its bytes (needed)", 1, std::uint64_t{1} << 44);
   xio::tools::add_size(app, "--dump-pattern-block-size", d.block_bytes, "bytes of its blocks", 8,
                        std::uint64_t{1} << 30);

@@ -52,15 +52,24 @@ done
 for bad in -5 -1 '' 18446744073709551616; do
   refused "--base-lba: '$bad' is not a number in 0 .. 18446744073709551615" "${drive[@]}" --write-io 1 --base-lba "$bad"
 done
-refused "--lbas-per-io: '-5' is not a number" "${drive[@]}" --write-io 1 --lbas-per-io -5
+for bad in -5 4294967296 18446744073709551616 x; do
+  refused "--lbas-per-io: '$bad' is not a number in 0 .. 4294967295" "${drive[@]}" --write-io 1 --lbas-per-io "$bad"
+  refused "--cq-depth: '$bad' is not a number in 0 .. 4294967295" rdma-ep --cq-depth "$bad"
+done
+for bad in 2147483648 -2147483649 0x 0x-1 - --1 ' 1' '1 '; do
+  refused "--gpu-device: '$bad' is not a number in -2147483648 .. 2147483647" rdma-ep --gpu-device "$bad"
+done
+# What begins with 0 is no octal number.
+refused '--queue-length 1000 cannot be' "${drive[@]}" --write-io 1 --queue-length 01000
+refused '--queue-length 255 cannot be' "${drive[@]}" --write-io 1 --queue-length 0xff
 refused '--delay 10000000001 cannot be' --delay 10000000001 test-ep
 refused '--delay -9223372036854775808 cannot be' test-ep --delay -9223372036854775808
 refused "'1q' is no size" "${drive[@]}" --write-io 1 --data-buffer-size 1q
 refused "'-1' is no size" rdma-ep --transfer-size -1
-refused 'not in range 1 to 32' -t 33 test-ep
-refused 'not in range 1 to 32' test-ep --threads 0
-refused 'not in range 0 to 15' test-ep -m 16
-refused 'not in range 0 to 15' -m -1 test-ep
+refused "--threads: '33' is not a number in 1 .. 32" -t 33 test-ep
+refused "--threads: '0' is not a number in 1 .. 32" test-ep --threads 0
+refused "--memory-mode: '16' is not a number in 0 .. 15" test-ep -m 16
+refused "--memory-mode: '-1' is not a number in 0 .. 15" -m -1 test-ep
 refused '--queue-length 1000 cannot be' "${drive[@]}" --write-io 1 --queue-length 1000
 refused '--queue-length 65536 cannot be' "${drive[@]}" --write-io 1 --queue-length 65536
 refused '--num-queues 0 cannot be' "${drive[@]}" --write-io 1 --num-queues 0
@@ -102,7 +111,9 @@ refused '--transfer-size 6 is no multiple of 4' sdma-ep p2p -s 6
 refused '--src-gpu 99 is not there' sdma-ep p2p --src-gpu 99
 refused '--dst-gpu 99 is not there' sdma-ep p2p --dst-gpu 99
 refused '--src-gpu -2 cannot be' sdma-ep p2p --src-gpu -2
-refused '--iterations must be 1 or more' sdma-ep p2p -n 0
+for bad in 0 1099511627777; do
+  refused "--iterations $bad cannot be; give 1 .. 1099511627776" sdma-ep p2p -n $bad
+done
 
 # --- What does not go together ---
 refused '--controller is needed' nvme-ep --write-io 1

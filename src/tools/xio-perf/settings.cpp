@@ -119,34 +119,21 @@ void add_choice(CLI::App& app, const std::string& flags, const names<T>& all, co
   app.add_option_function<std::string>(flags, choose, text + " (" + list_of(all) + ")")->type_name("NAME");
 }
 
-void add_number(CLI::App& app, const std::string& flags, const std::string& text, std::uint32_t low, std::uint32_t high,
-                std::function<void(std::uint32_t)> take) {
-  const auto read = [flags, low, high, take](const std::string& given) {
-    const auto n = given.find_first_not_of("0123456789") == std::string::npos && given.size() < 11
-                       ? std::strtoull(given.c_str(), nullptr, 10)
-                       : ~0ULL;
-    const std::string name = flags.substr(flags.rfind(',') + 1);
-    if (given.empty() || n < low || n > high)
-      throw CLI::ValidationError(name, fmt::format("'{}' is not a number in {} .. {}", given, low, high));
-    take(static_cast<std::uint32_t>(n));
-  };
-  app.add_option_function<std::string>(flags, read, text)->type_name("NUMBER");
-}
-
 void add_shape(CLI::App& app, settings& s) {
   tools::add_size(app, "-b,--min_size", s.smallest, "smallest size; of a drive's tests a multiple of its block", 1,
                   k_most_bytes)
       ->default_str("");
   tools::add_size(app, "-e,--max_size", s.largest, "largest size", 1, k_most_bytes)->default_str("");
-  add_number(app, "-f,--step", "each size is the last one times this", 2, 1024, [&](auto n) { s.factor = n; });
-  add_number(app, "-n,--iters", "iterations; of bandwidth tests, of each launch", 1, 10000000,
-             [&](auto n) { s.iterations = n; });
-  add_number(app, "-w,--warmup_iters", "iterations before those that count", 0, 10000000,
-             [&](auto n) { s.warm_up = n; });
-  add_number(app, "-r,--repetitions,--repeat", "launches of a bandwidth test; each is a sample", 1, 100000,
-             [&](auto n) { s.repeat = n; });
-  add_number(app, "-c,--ctas", "workgroups of bandwidth and drive tests", 1, 65535, [&](auto n) { s.ctas = n; });
-  add_number(app, "-t,--threads_per_cta", "threads of each workgroup", 1, 1024, [&](auto n) { s.threads = n; });
+  tools::add_number(app, "-f,--step", s.factor, "each size is the last one times this", 2, 1024);
+  // Without them it is not 0 that is taken.
+  const auto number = [&](const char* flags, std::uint32_t& value, const char* text, std::uint32_t high) {
+    tools::add_number(app, flags, value, text, 1, high)->default_str("");
+  };
+  number("-n,--iters", s.iterations, "iterations; of bandwidth tests, of each launch", 10000000);
+  tools::add_number(app, "-w,--warmup_iters", s.warm_up, "iterations before those that count", 0, 10000000);
+  number("-r,--repetitions,--repeat", s.repeat, "launches of a bandwidth test; each is a sample", 100000);
+  number("-c,--ctas", s.ctas, "workgroups of bandwidth and drive tests", 65535);
+  number("-t,--threads_per_cta", s.threads, "threads of each workgroup", 1024);
   auto with_all = scopes();
   with_all.emplace_back("all", scope::thread);
   static const names<scope> known = with_all;

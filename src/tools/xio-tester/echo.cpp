@@ -198,12 +198,12 @@ class workers {
 
 CLI::App* add_echo(CLI::App& app, echo_settings& s) {
   CLI::App* at = app.add_subcommand("test-ep", "round trips between GPU and host through memory; needs no device");
-  at->add_option("-n,--iterations", s.iterations, "requests of each thread")->capture_default_str();
-  at->add_option("--doorbell", s.doorbell, "entries of a queue with a doorbell, a power of two; 0: no doorbell")
-      ->capture_default_str();
+  tools::add_number(*at, "-n,--iterations", s.iterations, "requests of each thread");
+  tools::add_number(*at, "--doorbell", s.doorbell,
+                    "entries of a queue with a doorbell, a power of two; 0: no doorbell");
   at->add_flag("--emulate", s.emulate, "threads of the host ask, and not the GPU")->disable_flag_override();
   at->add_flag("--verify", s.verify, "check every request and answer")->disable_flag_override();
-  at->add_option("--seed", s.seed, "of the requests' pattern")->capture_default_str();
+  tools::add_number(*at, "--seed", s.seed, "of the requests' pattern");
   return at;
 }
 

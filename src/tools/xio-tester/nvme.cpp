@@ -249,28 +249,25 @@ CLI::App* add_nvme(CLI::App& app, nvme_settings& s) {
                  "several, with commas, are striped (needed)");
   at->add_option("--access-pattern", s.access, "order of LBAs: random or sequential")->capture_default_str();
   tools::add_size(*at, "--data-buffer-size", s.buffer_bytes, "buffer of each queue", 512, std::uint64_t{16} << 30);
-  at->add_option("--base-lba", s.base_lba, "first LBA")->capture_default_str();
-  at->add_option("--lfsr-seed", s.seed, "of the data's pattern and of the random order")->capture_default_str();
-  at->add_option("--read-io", s.reads, "reads of each queue; they come after the writes")->capture_default_str();
-  at->add_option("--write-io", s.writes, "writes of each queue")->capture_default_str();
-  at->add_option("--queue-id", s.queue_id,
-                 "identifier of the last queue, which has the others before it; 0: they count from 1")
-      ->capture_default_str();
-  at->add_option("--queue-length", s.queue_length, "entries of a queue, a power of two, 4 to 4096")
-      ->capture_default_str();
-  at->add_option("--num-queues", s.queues, "queues, a workgroup each")->capture_default_str();
-  at->add_option("--namespace", s.nsid, "of a controller named by path or BDF")->capture_default_str();
-  at->add_option("--lbas-per-io", s.lbas_per_io, "blocks of an op")->capture_default_str();
+  tools::add_number(*at, "--base-lba", s.base_lba, "first LBA");
+  tools::add_number(*at, "--lfsr-seed", s.seed, "of the data's pattern and of the random order");
+  tools::add_number(*at, "--read-io", s.reads, "reads of each queue; they come after the writes");
+  tools::add_number(*at, "--write-io", s.writes, "writes of each queue");
+  tools::add_number(*at, "--queue-id", s.queue_id,
+                    "identifier of the last queue, which has the others before it; 0: they count from 1");
+  tools::add_number(*at, "--queue-length", s.queue_length, "entries of a queue, a power of two, 4 to 4096");
+  tools::add_number(*at, "--num-queues", s.queues, "queues, a workgroup each");
+  tools::add_number(*at, "--namespace", s.nsid, "of a controller named by path or BDF");
+  tools::add_number(*at, "--lbas-per-io", s.lbas_per_io, "blocks of an op");
   at->add_flag("--infinite", s.infinite, "until Ctrl-C")->disable_flag_override();
-  at->add_option("--batch-size", s.batch, "ops that share a doorbell; 0: all that the buffer holds")
-      ->capture_default_str();
+  tools::add_number(*at, "--batch-size", s.batch, "ops that share a doorbell; 0: all that the buffer holds");
   at->add_flag("--verify", s.verify, "check what is read against what was written")->disable_flag_override();
   at->add_flag("--written", s.written, "with --verify: an earlier run with this seed wrote it")
       ->disable_flag_override();
   at->add_flag("--i-know", s.i_know, "write to a drive, or to a file with data that was not named as file:PATH")
       ->disable_flag_override();
   tools::add_size(*at, "--file-size", s.file_bytes, "of a file that is made", 65536, std::uint64_t{1} << 44);
-  at->add_option("--file-block-size", s.block_bytes, "bytes of a block of a file")->capture_default_str();
+  tools::add_number(*at, "--file-block-size", s.block_bytes, "bytes of a block of a file");
   return at;
 }
 

@@ -269,37 +269,36 @@ std::string wrong_numbers(const rdma_settings& s) {
 
 CLI::App* add_rdma(CLI::App& app, rdma_settings& s) {
   CLI::App* at = app.add_subcommand("rdma-ep", "puts through an RDMA NIC to itself, or ping-pong between two nodes");
-  at->add_option("-n,--iterations", s.iterations, "puts of each queue; 0: until Ctrl-C")->capture_default_str();
+  tools::add_number(*at, "-n,--iterations", s.iterations, "puts of each queue; 0: until Ctrl-C");
   at->add_option("--provider", s.provider,
                  "bnxt, bnxt_re, mlx5, ionic, pensando, ernic, rocm_ernic, rocm-ernic or proxy (default: what the "
                  "device is; bnxt on the software NIC)");
   at->add_option("--device", s.device, "RDMA device, by name (default: the closest)");
-  at->add_option("--sq-depth", s.sq_depth, "entries of a send queue, a power of two")->capture_default_str();
-  at->add_option("--cq-depth", s.cq_depth,
-                 "entries of a completion queue, a power of two; not for families that keep one completion alone "
-                 "(default: twice --sq-depth)");
+  tools::add_number(*at, "--sq-depth", s.sq_depth, "entries of a send queue, a power of two");
+  tools::add_number(*at, "--cq-depth", s.cq_depth,
+                    "entries of a completion queue, a power of two; not for families that keep one completion alone "
+                    "(default: twice --sq-depth)");
   tools::add_size(*at, "--transfer-size", s.transfer_bytes, "bytes of a put", 1, k_transfer_max);
-  at->add_option("--inline-threshold", s.inline_threshold,
-                 "most bytes of a put that travel in its entry (default: what the family's entries hold)");
+  tools::add_number(*at, "--inline-threshold", s.inline_threshold,
+                    "most bytes of a put that travel in its entry (default: what the family's entries hold)");
   at->add_flag("--loopback", s.loopback, "queue pairs to itself (default without a second PE)")
       ->disable_flag_override();
   at->add_flag("--no-loopback", s.no_loopback, "refuse to run without a second PE")->disable_flag_override();
   at->add_flag("--server", s.server, "first of two nodes")->disable_flag_override();
   at->add_flag("--client", s.client, "second of two nodes")->disable_flag_override();
   at->add_option("--server-host", s.server_host, "name or address of the first node");
-  at->add_option("--port", s.port, "where the first node listens")->capture_default_str();
+  tools::add_number(*at, "--port", s.port, "where the first node listens");
   tools::add_size(*at, "--pingpong-size", s.pingpong_bytes, "bytes of the ball, a multiple of 8", 16, k_ball_max);
-  at->add_option("--pingpong-iters", s.pingpong_iterations, "round trips")->capture_default_str();
-  at->add_option("--batch-size", s.batch, "puts that share a doorbell; 0 is 1")->capture_default_str();
-  at->add_option("--num-queues", s.queues, "queue pairs, a workgroup each")->capture_default_str();
+  tools::add_number(*at, "--pingpong-iters", s.pingpong_iterations, "round trips");
+  tools::add_number(*at, "--batch-size", s.batch, "puts that share a doorbell; 0 is 1");
+  tools::add_number(*at, "--num-queues", s.queues, "queue pairs, a workgroup each");
   at->add_flag("--infinite", s.infinite, "until Ctrl-C")->disable_flag_override();
-  at->add_option("--gpu-device", s.gpu, "number of the GPU, among those that the environment shows")
-      ->capture_default_str();
+  tools::add_number(*at, "--gpu-device", s.gpu, "number of the GPU, among those that the environment shows");
   at->add_flag("--pcie-relaxed-ordering", s.relaxed_ordering, "let PCIe reorder the NIC's writes")
       ->disable_flag_override();
-  at->add_option("--traffic-class", s.traffic_class, "of the packets")->capture_default_str();
+  tools::add_number(*at, "--traffic-class", s.traffic_class, "of the packets");
   at->add_flag("--verify", s.verify, "check what every op brought")->disable_flag_override();
-  at->add_option("--seed", s.seed, "of the data's pattern")->capture_default_str();
+  tools::add_number(*at, "--seed", s.seed, "of the data's pattern");
   return at;
 }
 

@@ -20,6 +20,7 @@ namespace xio::tester {
 namespace {
 
 constexpr std::uint64_t k_transfer_max = std::uint64_t{16} << 30;
+constexpr std::uint64_t k_iterations_max = std::uint64_t{1} << 40;
 constexpr std::uint64_t k_reuse_slots = 16;
 
 void works(const char* wrong, const char* what) {
@@ -153,10 +154,10 @@ void poison_places(u8* places, std::uint64_t bytes) {
 
 CLI::App* add_sdma(CLI::App& app, sdma_settings& s) {
   CLI::App* at = app.add_subcommand("sdma-ep", "copies by a copy engine that a kernel drives");
-  at->add_option("-n,--iterations", s.iterations, "copies")->capture_default_str();
+  tools::add_number(*at, "-n,--iterations", s.iterations, "copies");
   tools::add_size(*at, "-s,--transfer-size", s.transfer_bytes, "bytes of a copy, a multiple of 4", 4, k_transfer_max);
-  at->add_option("--src-gpu", s.src_gpu, "whose engine copies, and from (default: 0)");
-  at->add_option("--dst-gpu", s.dst_gpu, "where to (default: 1 if it is there)");
+  tools::add_number(*at, "--src-gpu", s.src_gpu, "whose engine copies, and from (default: 0)");
+  tools::add_number(*at, "--dst-gpu", s.dst_gpu, "where to (default: 1 if it is there)");
   CLI::App* p2p = at->add_subcommand("p2p", "from device to device, or to the host");
   p2p->add_flag("--to-host", s.to_host, "to pinned memory of the host")->disable_flag_override();
   p2p->add_flag("--verify", s.verify, "check the data at the end")->disable_flag_override();
@@ -174,7 +175,8 @@ CLI::App* add_sdma(CLI::App& app, sdma_settings& s) {
 std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_settings& s) {
   if (at.get_subcommands().size() != 1) return "give one of p2p, ping-pong and buffer-reuse";
   if (shared.threads != 1) return "--threads is for test-ep";
-  if (s.iterations == 0 || s.iterations > std::uint64_t{1} << 40) return "--iterations must be 1 or more";
+  if (s.iterations == 0 || s.iterations > k_iterations_max)
+    return fmt::format("--iterations {} cannot be; give 1 .. {}", s.iterations, k_iterations_max);
   if (s.transfer_bytes % 4 != 0) return fmt::format("--transfer-size {} is no multiple of 4", s.transfer_bytes);
   if (s.use_counter && s.use_flush) return "--use-counter and --use-flush do not go together";
   if (s.to_host && s.dst_gpu >= 0) return "--to-host and --dst-gpu do not go together";
