@@ -118,8 +118,8 @@ XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
 /* Collective. attr may be null. */
 XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world);
-/* Collective. Closes what is still open. The world must not be used afterwards, also when the answer is an error (a PE
- * died): what is local was freed all the same. Null is an error. */
+/* Collective. No kernel may be using the world. Closes what is still open. The world must not be used afterwards, also
+ * when the answer is an error (a PE died): what is local was freed all the same. Null is an error. */
 XIO_EXPORT xio_status_t xio_finalize(xio_world_t* world);
 XIO_EXPORT int xio_my_pe(const xio_world_t* world); /* -1 if world is null */
 XIO_EXPORT int xio_n_pes(const xio_world_t* world);
@@ -132,12 +132,14 @@ XIO_EXPORT xio_status_t xio_malloc(xio_world_t* world, size_t bytes, void** out)
 XIO_EXPORT xio_status_t xio_calloc(xio_world_t* world, size_t count, size_t bytes, void** out);
 XIO_EXPORT xio_status_t xio_align(xio_world_t* world, size_t alignment, size_t bytes, void** out);
 /* Collective, the same block on every PE (XIO_ERR_NOT_SYMMETRIC on every PE if not). Null is allowed. XIO_ERR_STATE
- * if it was freed already, XIO_ERR_ARG if it is not a block's start; all else stays as it was. */
+ * if it was freed already, XIO_ERR_ARG if it is not a block's start, XIO_ERR_NOT_SYMMETRIC if it is not in the heap at
+ * all; all else stays as it was. No kernel may be using it. */
 XIO_EXPORT xio_status_t xio_free(xio_world_t* world, void* block);
 /* Where PE pe's copy of a symmetric address can be loaded and stored from here, or null. Local. */
 XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe);
 
-/* Local memory that engines may read and write (sources and destinations that are not symmetric). Local. */
+/* Local memory that engines may read and write (sources and destinations that are not symmetric), at most 63 pieces at
+ * a time; all of it must be there until it is unregistered. Local. */
 XIO_EXPORT xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes);
 XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 
@@ -153,16 +155,17 @@ XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_rou
 /* XIO_OK and info->status = XIO_OK when nothing failed. Does not clear. */
 XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
-/* Local. name: "file:PATH" (software controller over a file; "file:PATH?block=4096&size=1G" says block_bytes and bytes
- * of that file in the name, which goes before attr), "nvme:BDF/NSID" (a drive bound to vfio-pci), or up to 8 such names
- * with commas between: one storage in stripes over all of them (see stripe_bytes). "kmod:/dev/nvmeXnY" is kept for a
- * queue of a drive that Linux goes on using, which no kernel of today lends: XIO_ERR_UNSUPPORTED, and the sentence says
- * what works for that drive. attr may be null. */
+/* Local; at most 16 are open at a time. name: "file:PATH" (software controller over a file;
+ * "file:PATH?block=4096&size=1G" says block_bytes and bytes of that file in the name, which goes before attr),
+ * "nvme:BDF/NSID" (a drive bound to vfio-pci), or up to 8 such names with commas between: one storage in stripes over
+ * all of them (see stripe_bytes). "kmod:/dev/nvmeXnY" is kept for a queue of a drive that Linux goes on using, which no
+ * kernel of today lends: XIO_ERR_UNSUPPORTED, and the sentence says what works for that drive. attr may be null. */
 XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
                                          xio_storage_t* storage);
 /* Local. No kernel may be using it any more. Ops that nobody waited for are ended, carried out or not, before this
  * returns, and their memory is free for other use. */
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
+/* In whole blocks: the last one of a file that ends inside of it counts, and holds zeroes from there on. */
 XIO_EXPORT xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
                                          uint32_t* block_bytes);
 XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out);

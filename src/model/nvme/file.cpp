@@ -128,7 +128,9 @@ void file::open_file(std::uint32_t flags) {
   if (fd_) return;
   const int err = errno;
   if (err == ENOENT)
-    fail(XIO_ERR_IO, "cannot open {}: {}; check the path, or open it with CREATE", path_, errno_text(err));
+    fail(XIO_ERR_IO, "cannot open {}: {}; {}", path_, errno_text(err),
+         (flags & XIO_STORAGE_CREATE) != 0 ? "make its folder first, or check the path"
+                                           : "check the path, or make the file first (XIO_STORAGE_CREATE does)");
   if (err == EACCES || err == EPERM || err == EROFS)
     fail(XIO_ERR_IO, "cannot open {} for {}: {}; change its permissions{}", path_,
          read_only_ ? "reading" : "reading and writing", errno_text(err),
