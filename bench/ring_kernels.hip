@@ -19,8 +19,7 @@ __device__ rdma::work write_of(const ring_target& t, u64 op) {
 // False: the library refuses it.
 __device__ bool read_of(const ring_target& t, u64 op, transfer* out) {
   const u64 at = (op & (t.places - 1)) * t.block_bytes;
-  return check_transfer(ctx_of(t.ctx), wire::nvme::opcode::read, t.buffer + at, t.storage, at, t.block_bytes, out) ==
-         XIO_OK;
+  return check_transfer(t.ctx, wire::nvme::opcode::read, t.buffer + at, t.storage, at, t.block_bytes, out) == XIO_OK;
 }
 
 __device__ xio_status_t post_read(const ring_target& t, u64 op, u64* ticket) {
@@ -76,6 +75,11 @@ __global__ void whole_ops(ring_target t, unsigned iterations, op_times* answer) 
   op_times all{};
   const u64 start = wall_clock();
   for (unsigned i = 0; i < iterations && all.status == XIO_OK; ++i) {
+    if (is_storage(t)) {
+      const u64 at = (i & (t.places - 1)) * t.block_bytes;
+      all.status = xio_read(t.ctx, t.buffer + at, t.storage, at, t.block_bytes);
+      continue;
+    }
     u64 ticket = 0;
     all.status = post(t, i, &ticket);
     if (all.status == XIO_OK) all.status = wait_for(t, ticket);

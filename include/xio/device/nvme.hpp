@@ -67,67 +67,10 @@ struct nvme_codec {
     u32 word = 0;
     return drain(r, low, k_no_ticket, &word);
   }
-
-  // One lap of the CQ at most. The first entry by itself: where several are in one line of host memory a GPU's loads of
-  // them take a microsecond each, one after the other. *word_of_it becomes the op word of `awaited` when that
-  // completes.
+  // *word_of_it becomes the op word of `awaited` when that completes.
   XIO_DEVICE static u64 drain(const ring_view& r, u64 low, u64 awaited, u32* word_of_it) {
-    constexpr u32 together = 4;
-    ring_state* s = r.state;
-    const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
-    // It takes longest, so the others are under way with it.
-    u32 word[together] = {state_of(r, first)};
-    const u64 issued = load<scope::agent, order::relaxed>(&s->issued);
-    slots_owed owed = slots_owed::of(r, low);
-    u64 rung = load<scope::agent, order::relaxed>(&s->cq_rung);
-    u32 oldest = op_word(r, low);
-    u64 head = first;
-    bool sound = true, known = true;  // known: all that came are of the tickets that had been taken by then
-    u32 wanted = 1;
-    while (sound && head - first < r.cq_depth) {
-      if (head != first) {
-        XIO_UNROLL
-        for (u32 i = 0; i < together; ++i)
-          if (i < wanted) word[i] = state_of(r, head + i);
-      }
-      u32 run = 0;
-      XIO_UNROLL
-      for (u32 i = 0; i < together; ++i)
-        if (i < wanted && run == i && is_new(r, head + i, word[i])) ++run;
-      if (run == 0) break;
-      // The phases first, then the rest of the entries and the data that they stand for.
-      fence_after_loads<scope::system>();
-      ring_hand_on();
-      XIO_ROLLED
-      for (u32 i = 0; i < run && sound; ++i) {
-        const u64 ticket = ticket_of(r, low, word[0]);
-        known = known && ticket < issued;
-        const u32 before = ticket == low ? oldest : op_word(r, ticket);
-        sound = retire(r, ticket, entry(r, head + i), word[0], before, ticket < issued || was_taken(r, ticket));
-        if (ticket == low) oldest = done_word(r, ticket, word[0]);
-        if (ticket == awaited && sound) *word_of_it = done_word(r, ticket, word[0]);
-        XIO_UNROLL
-        for (u32 k = 1; k < together; ++k) word[k - 1] = word[k];  // an index would put them into scratch memory
-      }
-      head += run;
-      store<scope::agent, order::relaxed>(&s->cq_head, head);
-      owed.give(r, run);
-      // Half of the CQ may lag behind: the drive can then always post the other half, and those trigger the next ring.
-      // A CQ of two SQs has room for all that is in flight besides.
-      if (head - rung >= r.cq_depth / 2) rung = ring_cq(r, rung, head);
-      // No more than may be in flight of what was when this began.
-      const u64 left = issued - low <= head - first ? 0 : issued - low - (head - first);
-      if (run < wanted || left == 0) break;
-      wanted = left < together ? static_cast<u32>(left) : together;
-    }
-    if (head == first) return low;
-    const bool all = sound && known && issued - low == head - first;
-    const u64 now = all ? issued : first_pending(r, low);
-    owed.end(r, now, now - low);
-    // After the entries, never among them: retire() rebuilds tickets from the low mark.
-    ring_hand_on<order::release>();
-    if (now != low) store<scope::agent, k_release_by_fence>(&s->completed, now | k_reaping);
-    return now;
+    drainer d = drainer::of(r, low);
+    return look(r, d, low, awaited, word_of_it);
   }
 
   // Of one command: XIO_OK, XIO_PENDING, XIO_ERR_STORAGE, or the failure of the queue. Three loads in one look, because
@@ -251,6 +194,82 @@ struct nvme_codec {
     }
   };
 
+  // What only who drains changes: looked at once, however often he looks for completions.
+  struct drainer {
+    u64 head, rung;
+    slots_owed owed;
+    u32 oldest;  // the op word of the low mark
+
+    XIO_DEVICE static drainer of(const ring_view& r, u64 low) {
+      // The first look needs the head, and takes longest: the others are under way with it.
+      const u64 head = load<scope::agent, order::relaxed>(&r.state->cq_head);
+      const slots_owed owed = slots_owed::of(r, low);
+      return {head, load<scope::agent, order::relaxed>(&r.state->cq_rung), owed, op_word(r, low)};
+    }
+  };
+
+  // One lap of the CQ at most. The first entry by itself: where several are in one line of host memory a GPU's loads of
+  // them take a microsecond each, one after the other. d.head becomes what it is then; of the rest of `d` that holds
+  // only where nothing came.
+  XIO_DEVICE static u64 look(const ring_view& r, drainer& d, u64 low, u64 awaited, u32* word_of_it) {
+    constexpr u32 together = 4;
+    ring_state* s = r.state;
+    const u64 first = d.head;
+    u32 word[together] = {state_of(r, first)};
+    const u64 issued = load<scope::agent, order::relaxed>(&s->issued);
+    slots_owed owed = d.owed;
+    u64 rung = d.rung;
+    u32 oldest = d.oldest;
+    u64 head = first;
+    bool sound = true, known = true;  // known: all that came are of the tickets that had been taken by then
+    u32 wanted = 1;
+    while (sound && head - first < r.cq_depth) {
+      if (head != first) {
+        XIO_UNROLL
+        for (u32 i = 0; i < together; ++i)
+          if (i < wanted) word[i] = state_of(r, head + i);
+      }
+      u32 run = 0;
+      XIO_UNROLL
+      for (u32 i = 0; i < together; ++i)
+        if (i < wanted && run == i && is_new(r, head + i, word[i])) ++run;
+      if (run == 0) break;
+      // The phases first, then the rest of the entries and the data that they stand for.
+      fence_after_loads<scope::system>();
+      ring_hand_on();
+      XIO_ROLLED
+      for (u32 i = 0; i < run && sound; ++i) {
+        const u64 ticket = ticket_of(r, low, word[0]);
+        known = known && ticket < issued;
+        const u32 before = ticket == low ? oldest : op_word(r, ticket);
+        sound = retire(r, ticket, entry(r, head + i), word[0], before, ticket < issued || was_taken(r, ticket));
+        if (ticket == low) oldest = done_word(r, ticket, word[0]);
+        if (ticket == awaited && sound) *word_of_it = done_word(r, ticket, word[0]);
+        XIO_UNROLL
+        for (u32 k = 1; k < together; ++k) word[k - 1] = word[k];  // an index would put them into scratch memory
+      }
+      head += run;
+      store<scope::agent, order::relaxed>(&s->cq_head, head);
+      owed.give(r, run);
+      // Half of the CQ may lag behind: the drive can then always post the other half, and those trigger the next ring.
+      // A CQ of two SQs has room for all that is in flight besides.
+      if (head - rung >= r.cq_depth / 2) rung = ring_cq(r, rung, head);
+      // No more than may be in flight of what was when this began.
+      const u64 left = issued - low <= head - first ? 0 : issued - low - (head - first);
+      if (run < wanted || left == 0) break;
+      wanted = left < together ? static_cast<u32>(left) : together;
+    }
+    if (head == first) return low;
+    d.head = head;
+    const bool all = sound && known && issued - low == head - first;
+    const u64 now = all ? issued : first_pending(r, low);
+    owed.end(r, now, now - low);
+    // After the entries, never among them: retire() rebuilds tickets from the low mark.
+    ring_hand_on<order::release>();
+    if (now != low) store<scope::agent, k_release_by_fence>(&s->completed, now | k_reaping);
+    return now;
+  }
+
   // Tells the drive, or the host thread that watches for it (then there is no event word), by memory. True: the drive
   // wants its register written too, because the value passes the one that it named. Either it sees the new word when it
   // looks for the last time before it goes to sleep, or the fence lets us see the event that it wrote before.
@@ -300,10 +319,14 @@ struct nvme_codec {
     // Somebody may have drained since the caller looked. Not waited for before the look at the queue.
     u32 word = op_word(r, ticket);
     bool done = false;
-    for (u32 i = 0; i < k_ring_looks && !done; ++i) {
-      low = drain(r, low, ticket, &word);
+    u32 failed = 0;
+    drainer d = drainer::of(r, low);
+    for (u32 i = 0; i < k_ring_looks && !done && failed == 0; ++i) {
+      const u64 head = d.head;
+      failed = load<scope::agent, order::relaxed>(&r.state->failed);  // in one look with the queue
+      low = look(r, d, low, ticket, &word);
       done = is_done(r, ticket, word);
-      if (!done && load<scope::agent, order::relaxed>(&r.state->failed) != 0) break;
+      if (!done && d.head != head) d = drainer::of(r, low);
     }
     ring_end_reaping(r, low);
     return done ? status_in(word) : XIO_PENDING;

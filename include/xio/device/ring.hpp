@@ -150,10 +150,11 @@ XIO_DEVICE void ring_complete(const ring_view& r, u64 from, u64 upto) {
 template <class Codec, class Done>
 XIO_DEVICE bool ring_reap_until(const ring_view& r, u64 completed, Done&& done) {
   bool good = false;
-  for (u32 i = 0; i < k_ring_looks && !good; ++i) {
+  u32 failed = 0;
+  for (u32 i = 0; i < k_ring_looks && !good && failed == 0; ++i) {
+    failed = load<scope::agent, order::relaxed>(&r.state->failed);  // in one look with what drain looks at
     completed = Codec::drain(r, completed);
     good = done(completed);
-    if (!good && load<scope::agent, order::relaxed>(&r.state->failed) != 0) break;
   }
   ring_end_reaping(r, completed);
   return good;

@@ -20,28 +20,47 @@
 
 namespace xio::dev {
 
-// Address of [p, p + bytes) for drives of that space, or 0 if no single registered region holds it.
-XIO_DEVICE u64 bus_address(const world_view& w, bus_space space, const void* p, u64 bytes) {
-  // Two rows in one look: the heap's, and what most often is asked for besides.
-  constexpr u32 together = 2;
-  static_assert(k_max_regions % together == 0);
-  for (u32 i = 0; i < k_max_regions; i += together) {
-    u64 bus[together], at[together];
-    bool holds[together];
-    XIO_UNROLL
-    for (u32 k = 0; k < together; ++k) {
-      const region_view& g = w.regions[i + k];
-      const u64 room = g.bytes;
-      bus[k] = g.bus[static_cast<u32>(space)];
-      at[k] = reinterpret_cast<u64>(p) - g.base;
-      holds[k] = (static_cast<int>(g.live != 0) & static_cast<int>(at[k] < room) &
-                  static_cast<int>(bytes <= room - at[k])) != 0;
-    }
-    XIO_UNROLL
-    for (u32 k = 0; k < together; ++k)
-      if (holds[k]) return bus[k] == 0 ? 0 : bus[k] + at[k];
+// A row of registered memory, in registers.
+struct region_row {
+  u64 base, bytes, software_bus, iommu_bus;
+  u32 live;
+
+  XIO_DEVICE static region_row of(const region_view& g) {
+    static_assert(k_bus_spaces == 2);
+    return {g.base, g.bytes, g.bus[static_cast<u32>(bus_space::software)], g.bus[static_cast<u32>(bus_space::iommu)],
+            g.live};
   }
-  return 0;
+  XIO_DEVICE bool holds(u64 p, u64 n) const {
+    const u64 from = p - base;
+    return (static_cast<int>(live != 0) & static_cast<int>(from < bytes) & static_cast<int>(n <= bytes - from)) != 0;
+  }
+  // Of p, which it holds, for drives of that space; 0 if they do not see it.
+  XIO_DEVICE u64 address(bus_space space, u64 p) const {
+    const u64 bus = space == bus_space::software ? software_bus : iommu_bus;
+    return bus == 0 ? 0 : bus + (p - base);
+  }
+};
+
+// Two rows in one look: the heap's, and what most often is asked for besides.
+struct region_pair {
+  region_row a, b;
+  XIO_DEVICE static region_pair at(const world_view& w, u32 i) {
+    return {region_row::of(w.regions[i]), region_row::of(w.regions[i + 1])};
+  }
+};
+static_assert(k_max_regions % 2 == 0);
+
+// Address of [p, p + bytes) for drives of that space, or 0 if no single registered region holds it. `rows` are the
+// first two.
+XIO_DEVICE u64 bus_address(const world_view& w, region_pair rows, bus_space space, const void* p, u64 bytes) {
+  const u64 at = reinterpret_cast<u64>(p);
+  for (u32 i = 2;; i += 2) {
+    const bool first = rows.a.holds(at, bytes), second = rows.b.holds(at, bytes);
+    const u64 address = first ? rows.a.address(space, at) : rows.b.address(space, at);
+    if (first || second) return address;
+    if (i == k_max_regions) return 0;
+    rows = region_pair::at(w, i);
+  }
 }
 
 // The storage of a handle, or null if it is closed or was never open. Another storage may have its place by now.
@@ -67,7 +86,7 @@ XIO_DEVICE u32 count_errors(const storage_view& s) {
 // Before the first op of a ctx on a storage: what failed there until now is not its own.
 XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
   u32* told = const_cast<u32*>(&c.storage_errors[s.slot]);
-  if (load<scope::agent, order::acquire>(told) != 0) return;
+  if (load<scope::agent, order::relaxed>(told) != 0) return;
   fetch_or<scope::agent, order::relaxed>(const_cast<u32*>(&c.storages_used), 1u << s.slot);
   u32 none = 0;
   compare_exchange<scope::agent, order::acq_rel>(told, none, count_errors(s));
@@ -104,12 +123,14 @@ XIO_DEVICE bool changes_blocks(wire::nvme::opcode op) {
   return op == wire::nvme::opcode::write || op == wire::nvme::opcode::write_zeroes;
 }
 
-XIO_DEVICE xio_status_t check_transfer(const ctx_view& c, wire::nvme::opcode op, const void* buffer,
+// For a ctx that is not null.
+XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
                                        xio_storage_t handle, u64 offset, u64 bytes, transfer* out) {
   if (handle.view == nullptr) return XIO_ERR_STATE;
-  // Before it is known whether the handle is good, so that all comes in one look.
+  // Before it is known whether the handle is good, or any memory is asked for, so that all comes in one look.
   const storage_view view = shape_of(*static_cast<const storage_view*>(handle.view));
-  const world_view& w = *c.world;
+  const world_view& w = world_of(ctx);
+  const region_pair rows = region_pair::at(w, 0);
   const u64 block_mask = view.block_bytes - 1;
   const storage_view* s = storage_of(handle);
   if (s == nullptr) return XIO_ERR_STATE;
@@ -119,7 +140,7 @@ XIO_DEVICE xio_status_t check_transfer(const ctx_view& c, wire::nvme::opcode op,
   *out = transfer{view, op, 0, offset, bytes};
   if (bytes == 0 || op == wire::nvme::opcode::write_zeroes) return XIO_OK;
   if (buffer == nullptr) return XIO_ERR_ARG;
-  out->bus = bus_address(w, view.space, buffer, bytes);
+  out->bus = bus_address(w, rows, view.space, buffer, bytes);
   if (out->bus == 0) return XIO_ERR_NOT_REGISTERED;
   return out->bus % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
 }
@@ -228,35 +249,48 @@ XIO_DEVICE xio_status_t post_split(const ctx_view& c, const transfer& t, xio_req
   return all.status;
 }
 
-XIO_DEVICE xio_status_t post_single(const ctx_view& c, const transfer& t, xio_req_t* request) {
-  const ring_view& ring = storage_queue(t.shape, member_of(t.shape, t.offset));
-  held_ring r = ring;
+// One command, by the queue of its member.
+XIO_DEVICE xio_status_t post_single(const world_view& w, const ring_view& ring, held_ring r, const transfer& t,
+                                    u64* ticket) {
   const piece all = only_piece(t);
-  u64 ticket = 0;
   xio_status_t status = XIO_OK;
   for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
-    status = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, static_cast<u32>(t.bytes)}, &ticket,
+    status = ring_post<nvme_codec>(group, r, w, ring_claim{1, 0, static_cast<u32>(t.bytes)}, ticket,
                                    [&](u64 mine, bool) { write_command(r, mine, t, all); });
   });
-  *request = status == XIO_OK ? make_storage_request(r, ticket, 1) : failed_request(status);
   return status;
 }
 
 // Posts a transfer; *request is 0 if there is nothing to do, and says why if it was refused or failed before its last
-// batch was posted.
+// batch was posted. With `Wait` a transfer of one command is complete on return, and has no request.
+template <bool Wait>
 XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
                                      xio_storage_t storage, u64 offset, u64 bytes, xio_req_t* request) {
-  *request = failed_request(XIO_ERR_ARG);
-  if (ctx.view == nullptr) return XIO_ERR_ARG;
+  *request = failed_request(XIO_ERR_STATE);
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
   const ctx_view& c = ctx_of(ctx);
   transfer t;
-  xio_status_t status = check_transfer(c, op, buffer, storage, offset, bytes, &t);
+  xio_status_t status = check_transfer(ctx, op, buffer, storage, offset, bytes, &t);
   *request = status == XIO_OK ? 0 : failed_request(status);
   if (status != XIO_OK) return ctx_fail(c, status);
   if (bytes == 0) return XIO_OK;
+  // In one look with what the ctx knows of the storage.
+  const ring_view& ring = storage_queue(t.shape, member_of(t.shape, t.offset));
+  held_ring r = ring;
   mark_storage_used(c, t.shape);
-  status = is_one_command(t) ? post_single(c, t, request) : post_split(c, t, request);
-  return status == XIO_OK ? status : ctx_fail(c, status);
+  if (!is_one_command(t)) {
+    status = post_split(c, t, request);
+    return status == XIO_OK ? status : ctx_fail(c, status);
+  }
+  u64 ticket = 0;
+  status = post_single(world_of(ctx), ring, r, t, &ticket);
+  if (status != XIO_OK) {
+    *request = failed_request(status);
+    return ctx_fail(c, status);
+  }
+  if constexpr (Wait) return nvme_codec::wait(r, world_of(ctx), ticket);
+  *request = make_storage_request(r, ticket, 1);
+  return XIO_OK;
 }
 
 XIO_DEVICE xio_status_t storage_wait(const ring_view& r, const world_view& w, xio_req_t request) {
@@ -280,10 +314,10 @@ XIO_DEVICE u32 storage_code(const ctx_view& c, xio_req_t request) {
 XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
                                          xio_storage_t storage, u64 offset, u64 bytes) {
   xio_req_t request;
-  const xio_status_t posted = storage_post(ctx, op, buffer, storage, offset, bytes, &request);
-  if (posted != XIO_OK || request == 0) return posted;
+  xio_status_t status = storage_post<true>(ctx, op, buffer, storage, offset, bytes, &request);
+  if (status != XIO_OK) return status;
   const ctx_view& c = ctx_of(ctx);
-  const xio_status_t status = storage_wait(*request_ring(c, request), *c.world, request);
+  if (request != 0) status = storage_wait(*request_ring(c, request), *c.world, request);
   return status == XIO_OK && op == wire::nvme::opcode::read ? hdp_flush_storage(c) : status;
 }
 
@@ -343,7 +377,7 @@ XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, const xio_ctx_t& ctx, wi
   return by_leader(group,
                    [&] {
                      posted p{0, XIO_OK};
-                     p.status = storage_post(ctx, op, buffer, storage, offset, bytes, &p.request);
+                     p.status = storage_post<false>(ctx, op, buffer, storage, offset, bytes, &p.request);
                      return p;
                    })
       .request;
@@ -353,7 +387,7 @@ template <class Group>
 XIO_DEVICE xio_status_t storage_flush_op(const Group& group, const xio_ctx_t& ctx, xio_storage_t storage) {
   return by_leader(group,
                    [&] {
-                     if (ctx.view == nullptr) return posted{0, XIO_ERR_ARG};
+                     if (ctx.view == nullptr) return posted{0, XIO_ERR_STATE};
                      const ctx_view& c = ctx_of(ctx);
                      const storage_view* s = storage_of(storage);
                      return posted{0, s == nullptr ? ctx_fail(c, XIO_ERR_STATE) : storage_flush(c, *s)};

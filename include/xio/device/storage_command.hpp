@@ -106,17 +106,17 @@ XIO_DEVICE piece piece_of(const transfer& t, const member_part& part, u64 i) {
   return piece{from - t.offset, on_member >> s.block_log2, to - from};
 }
 
-// Writes the PRP list of a command that touches `pages` pages, more than two; answers its bus address. By command id
-// and not by slot: a slow command may still need its list when its slot is in use again. Registered memory is
-// contiguous on the bus, so pages are computed and not looked up.
-XIO_DEVICE u64 write_prp_list(const ring_view& r, u32 cid, u64 bus, u64 pages, u64 page_bytes) {
+// Writes the PRP list of a command whose data end `end` bytes behind the start of their first page, more than two pages
+// away; answers its bus address. By command id and not by slot: a slow command may still need its list when its slot is
+// in use again. Registered memory is contiguous on the bus, so pages are computed and not looked up.
+XIO_DEVICE u64 write_prp_list(const ring_view& r, u32 cid, u64 bus, u64 end, u64 page_bytes) {
   const u64 at = cid * prp_room(r.chunk, page_bytes);
   auto* list = reinterpret_cast<u64*>(r.list_pages + at);
   const u64 list_bus = r.list_pages_bus + at;
   const u64 entries = page_bytes / 8;  // of a list page; the last leads to the next page if more than one is left
   u64 slot = 0;
-  for (u64 page = 1; page < pages; ++page, ++slot) {
-    if ((slot & (entries - 1)) == entries - 1 && page + 1 < pages) {
+  for (u64 page = 1; page * page_bytes < end; ++page, ++slot) {
+    if ((slot & (entries - 1)) == entries - 1 && (page + 1) * page_bytes < end) {
       list[slot] = list_bus + (slot + 1) * 8;
       ++slot;
     }
@@ -145,9 +145,11 @@ XIO_DEVICE void write_command(const ring_view& r, u64 ticket, const transfer& t,
     second = data.dw[2] | static_cast<u64>(data.dw[3]) << 32;
     kind = wire::nvme::k_psdt_sgl;
   } else if (bus != 0) {
-    const u64 pages = wire::nvme::prp_pages(bus, p.bytes, s.page_bytes);
-    if (pages == 2) second = wire::nvme::prp_entry(bus, 1, s.page_bytes);
-    if (pages > 2) second = write_prp_list(r, cid, bus, pages, s.page_bytes);
+    // No count of pages: a division takes a GPU longer than the rest of the entry.
+    const u64 page = s.page_bytes;
+    const u64 end = (bus & (page - 1)) + p.bytes;
+    if (end > page)
+      second = end <= 2 * page ? wire::nvme::prp_entry(bus, 1, page) : write_prp_list(r, cid, bus, end, page);
   }
   wire::nvme::sqe sqe =
       wire::nvme::make_io(t.op, cid, r.personality, bus, second, p.lba, static_cast<u32>(p.bytes >> s.block_log2));
