@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "bootstrap/resolve.hpp"
@@ -34,15 +34,15 @@ void tune(int fd) {
 }
 
 unique_fd listen_on(const socket_address& at, int& err) {
-  unique_fd fd(socket(at.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  unique_fd fd = stream_socket(at.bytes.ss_family, err);
   const int on = 1, off = 0;
   if (fd) {
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     // "::" shall also take IPv4; a specific IPv6 address is not affected.
     if (at.bytes.ss_family == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     if (bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), SOMAXCONN) == 0) return fd;
+    err = errno;
   }
-  err = errno;
   return {};
 }
 
@@ -117,15 +117,6 @@ endpoint endpoint::parse(const std::string& text, const std::string& variable) {
   return e;
 }
 
-bool no_descriptor(int err) { return err == EMFILE || err == ENFILE; }
-
-std::string text_of_no_descriptor(int err) {
-  if (err == ENFILE) return "this machine has given out all it has; raise the sysctl fs.file-max";
-  rlimit l{};
-  getrlimit(RLIMIT_NOFILE, &l);
-  return fmt::format("this process may open {} files; raise the limit of open files (ulimit -n)", l.rlim_cur);
-}
-
 std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until) {
   auto addresses = resolve(where, until);
   const bool hidden = name_hides_behind_loopback(where, addresses);
@@ -176,8 +167,8 @@ int inherited_listener(std::uint16_t port) {
 }
 
 unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why) {
-  unique_fd fd(socket(where.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  int err = fd ? 0 : errno;
+  int err = 0;
+  unique_fd fd = stream_socket(where.bytes.ss_family, err);
   // That the machine has none (ENFILE) may pass while ranks start.
   if (err == EMFILE)
     fail(XIO_ERR_IO, "no file descriptor is left to connect to rank 0 at {}: {}", where.text(),

@@ -34,10 +34,6 @@ struct endpoint {
 // Every address of the endpoint. A name is looked up without waiting past `until`.
 std::vector<socket_address> resolve(const endpoint& where, const deadline& until);
 
-// Whether err says that no file can be opened any more; and why that is, with the cure.
-bool no_descriptor(int err);
-std::string text_of_no_descriptor(int err);
-
 // Sockets listening at the endpoint; throws XIO_ERR_IO or XIO_ERR_CONFIG with the reason if there is none.
 std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until);
 

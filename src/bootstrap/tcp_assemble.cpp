@@ -7,7 +7,6 @@
 #include "config.h"
 #ifdef HAVE_SODIUM
 #include <poll.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include <map>
 #include <utility>
 
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "bootstrap/tcp.hpp"
@@ -37,18 +37,6 @@ struct pending {
   deadline until, crowded_until;
   banner_bytes banner;
 };
-
-// As far as the hard limit lets us. Not just by `more`: what comes after the bootstrap opens files too.
-bool raise_descriptor_limit(int more) {
-  rlimit l{};
-  if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur >= l.rlim_max) return false;
-  const rlim_t before = l.rlim_cur;
-  l.rlim_cur = std::min(l.rlim_max, 2 * before + static_cast<rlim_t>(more));
-  if (setrlimit(RLIMIT_NOFILE, &l) != 0) return false;
-  log::info("rank 0 raised its soft limit of open files from {} to {}, as {} ranks are still to come", before,
-            l.rlim_cur, more);
-  return true;
-}
 
 class assembly {
  public:
@@ -133,7 +121,8 @@ class assembly {
     pollfd p{listener, POLLIN, 0};
     // accept4 takes a descriptor before it looks whether anybody waits.
     if (missing() == 0 || poll(&p, 1, 0) <= 0) return;
-    if (err == EMFILE && raise_descriptor_limit(missing())) return;
+    if (err == EMFILE && raise_descriptor_limit(fmt::format("{} ranks are still to come", missing()), missing()))
+      return;
     if (pending_.empty()) fail_full(err);
     full_ = true;
     if (pending_.front().crowded_until.passed()) drop_oldest("this process has no file descriptor left");

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The TCP bootstrap among honest ranks: worlds form, data is right, what goes wrong is named.
-#include <fcntl.h>
-#include <sys/resource.h>
-
 #include <atomic>
 
 #include "bootstrap_rig.hpp"
@@ -134,24 +131,6 @@ TEST(bootstrap_tcp, refuses_a_second_rank_0) {
   const auto o = outcome_of([&] { connect_tcp(tcp_options(port, 0, 2)); });
   EXPECT_EQ(o.status, XIO_ERR_IO);
   EXPECT_NE(o.sentence.find("Address already in use"), std::string::npos) << o.sentence;
-}
-
-TEST(bootstrap_tcp, has_a_cure_for_too_few_file_descriptors_on_both_sides) {
-  const int port = free_port();
-  for (const int rank : {0, 1}) {
-    const auto options = tcp_options(port, rank, 2);
-    rlimit old{};
-    getrlimit(RLIMIT_NOFILE, &old);
-    const rlimit none{0, old.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &none);
-    const auto o = outcome_of([&] { connect_tcp(options); });
-    setrlimit(RLIMIT_NOFILE, &old);
-    EXPECT_EQ(o.status, XIO_ERR_IO) << o.sentence;
-    EXPECT_NE(o.sentence.find("127.0.0.1:" + std::to_string(port)), std::string::npos) << o.sentence;
-    EXPECT_NE(o.sentence.find("may open 0 files; raise the limit of open files (ulimit -n)"), std::string::npos)
-        << o.sentence;
-    EXPECT_LT(o.seconds, 5.0) << "waiting brings none";
-  }
 }
 
 TEST(bootstrap_tcp, names_a_rank_with_another_key_on_both_sides) {

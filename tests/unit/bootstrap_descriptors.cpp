@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The TCP bootstrap where files cannot be opened any more: it helps itself or says what is missing.
+#include <sys/resource.h>
+
+#include <cstdio>
+
+#include "base/log.hpp"
+#include "bootstrap_rig.hpp"
+
+namespace {
+
+using namespace rig;
+using xio::bootstrap::connect_tcp;
+
+constexpr int k_other_failure = 42;  // a child's exit status
+
+// In a child of its own, for a hard limit cannot be raised again.
+[[noreturn]] void connect_with(const xio::options& o, rlim_t soft, rlim_t hard) {
+  xio::log::set_level(xio::log::level::info);
+  const rlimit few{soft, hard};
+  if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(k_other_failure);
+  const auto out = outcome_of([&] { connect_tcp(o); });
+  std::fprintf(stderr, "%s\n", out.sentence.c_str());
+  _exit(out.seconds < 5 ? -out.status : k_other_failure);  // waiting brings none
+}
+
+rlim_t hard_limit() {
+  rlimit l{};
+  getrlimit(RLIMIT_NOFILE, &l);
+  return l.rlim_max;
+}
+
+TEST(descriptors, too_few_have_a_cure_on_both_sides) {
+  const int port = free_port();
+  for (const int rank : {0, 1})
+    EXPECT_EXIT(connect_with(tcp_options(port, rank, 2), 0, 0), testing::ExitedWithCode(-XIO_ERR_IO),
+                "127.0.0.1:" + std::to_string(port) + ".*may open 0 files; raise the limit of open files");
+}
+
+// Nobody else comes to these worlds; that shows in time what they had a descriptor for.
+TEST(descriptors, the_soft_limit_is_raised_to_listen_and_to_connect) {
+  for (const int rank : {0, 1})
+    EXPECT_EXIT(connect_with(tcp_options(free_port(), rank, 2, 300), 0, hard_limit()),
+                testing::ExitedWithCode(-XIO_ERR_TIMEOUT),
+                std::string("raised .*soft limit of open files.*") + (rank == 0 ? "rank 1" : "Connection refused"));
+}
+
+}  // namespace
