@@ -2,11 +2,14 @@
 #include "bootstrap/resolve.hpp"
 
 #include <netdb.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "bootstrap/socket.hpp"
 
@@ -77,6 +80,31 @@ int look_up(const endpoint& where, const deadline& until, address_list& out) {
 }
 #endif
 
+// Why no file can be opened now: EMFILE, ENFILE, or 0 if one can.
+int lack_of_descriptors() {
+  const unique_fd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return !probe && no_descriptor(errno) ? errno : 0;
+}
+
+int look_up_again_and_again(const endpoint& where, const deadline& until, address_list& out) {
+  for (;;) {
+    const int rc = look_up(where, until, out);
+    // Without a descriptor for its files and name servers the C library says that there is no such name.
+    const int lack = rc == 0 ? 0 : lack_of_descriptors();
+    if (lack == EMFILE && raise_descriptor_limit("a host name is to be looked up")) continue;
+    // That the machine has none (ENFILE) may pass while ranks start.
+    const bool passes = lack == ENFILE || (lack == 0 && rc == EAI_AGAIN);
+    if (passes && !until.passed()) {
+      usleep(100 * 1000);
+      continue;
+    }
+    if (lack != 0)
+      fail(XIO_ERR_IO, "no file descriptor is left to look up the host '{}' of XIO_TCP_ROOT: {}", where.host,
+           text_of_no_descriptor(lack));
+    return rc;
+  }
+}
+
 }  // namespace
 
 bool is_numeric_host(const std::string& host) {
@@ -96,10 +124,7 @@ std::vector<socket_address> resolve(const endpoint& where, const deadline& until
     rc = getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &raw);
     list.reset(raw);
   } else {
-    do {
-      rc = look_up(where, until, list);
-      if (rc == EAI_AGAIN && !until.passed()) usleep(100 * 1000);
-    } while (rc == EAI_AGAIN && !until.passed());
+    rc = look_up_again_and_again(where, until, list);
   }
   if (rc != 0)
     fail(rc == EAI_AGAIN ? XIO_ERR_TIMEOUT : XIO_ERR_CONFIG,

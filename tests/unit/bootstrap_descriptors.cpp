@@ -37,12 +37,27 @@ TEST(descriptors, too_few_have_a_cure_on_both_sides) {
                 "127.0.0.1:" + std::to_string(port) + ".*may open 0 files; raise the limit of open files");
 }
 
+// The C library has none for its files and name servers then, and says that there is no such name.
+TEST(descriptors, too_few_to_look_up_a_name_are_named_as_the_cause) {
+  for (const int rank : {0, 1}) {
+    auto o = tcp_options(free_port(), rank, 2);
+    o.tcp_root = "localhost:4711";
+    EXPECT_EXIT(connect_with(o, 0, 0), testing::ExitedWithCode(-XIO_ERR_IO),
+                "'localhost' of XIO_TCP_ROOT.*may open 0 files; raise the limit of open files");
+  }
+}
+
 // Nobody else comes to these worlds; that shows in time what they had a descriptor for.
-TEST(descriptors, the_soft_limit_is_raised_to_listen_and_to_connect) {
-  for (const int rank : {0, 1})
-    EXPECT_EXIT(connect_with(tcp_options(free_port(), rank, 2, 300), 0, hard_limit()),
-                testing::ExitedWithCode(-XIO_ERR_TIMEOUT),
-                std::string("raised .*soft limit of open files.*") + (rank == 0 ? "rank 1" : "Connection refused"));
+TEST(descriptors, the_soft_limit_is_raised_to_look_up_to_listen_and_to_connect) {
+  for (const char* host : {"127.0.0.1:", "localhost:"}) {
+    for (const int rank : {0, 1}) {
+      const int port = free_port();
+      auto o = tcp_options(port, rank, 2, 300);
+      o.tcp_root = host + std::to_string(port);
+      EXPECT_EXIT(connect_with(o, 0, hard_limit()), testing::ExitedWithCode(-XIO_ERR_TIMEOUT),
+                  std::string("raised .*soft limit of open files.*") + (rank == 0 ? "rank 1" : "Connection refused"));
+    }
+  }
 }
 
 }  // namespace
