@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: MIT
-// The TCP bootstrap where files cannot be opened any more: it helps itself or says what is missing.
+// The TCP bootstrap where files cannot be opened any more: it helps itself, waits, or says what is missing.
+#include <dlfcn.h>
 #include <sys/resource.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 
 #include "base/log.hpp"
 #include "bootstrap_rig.hpp"
+
+namespace {
+
+std::atomic<int> g_full_table{0};  // so many sockets more are refused, as by a machine without descriptors
+
+}  // namespace
+
+// Stands before the C library's, for the library under test as well.
+extern "C" int socket(int family, int type, int protocol) noexcept {
+  static const auto real = reinterpret_cast<int (*)(int, int, int)>(dlsym(RTLD_NEXT, "socket"));
+  if (g_full_table > 0) {
+    --g_full_table;
+    errno = ENFILE;
+    return -1;
+  }
+  return real(family, type, protocol);
+}
 
 namespace {
 
@@ -58,6 +78,37 @@ TEST(descriptors, the_soft_limit_is_raised_to_look_up_to_listen_and_to_connect) 
                   std::string("raised .*soft limit of open files.*") + (rank == 0 ? "rank 1" : "Connection refused"));
     }
   }
+}
+
+TEST(descriptors, of_a_machine_without_any_are_waited_for) {
+  const auto port = static_cast<std::uint16_t>(free_port());
+  const auto listeners = xio::bootstrap::listen_at({"127.0.0.1", port}, xio::bootstrap::deadline::in(0));
+  g_full_table = 3;
+  const auto o = outcome_of([&] { connect_tcp(tcp_options(port, 1, 2, 500)); });
+  EXPECT_EQ(g_full_table.exchange(0), 0);
+  EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
+  EXPECT_NE(o.sentence.find("took the connection of rank 1"), std::string::npos) << o.sentence;
+}
+
+TEST(descriptors, of_a_machine_without_any_are_not_waited_for_longer_than_asked) {
+  g_full_table = 1 << 30;
+  const auto o = outcome_of([&] { connect_tcp(tcp_options(4711, 1, 2, 300)); });
+  g_full_table = 0;
+  EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
+  EXPECT_NE(o.sentence.find("Too many open files in system"), std::string::npos) << o.sentence;
+  EXPECT_GE(o.seconds, 0.29);
+  EXPECT_LT(o.seconds, 2.0);
+}
+
+TEST(descriptors, of_a_machine_without_any_may_be_why_a_name_is_not_found) {
+  auto options = tcp_options(4711, 1, 2, 300);
+  options.tcp_root = "no-such-host.invalid:4711";
+  g_full_table = 1 << 30;
+  const auto o = outcome_of([&] { connect_tcp(options); });
+  g_full_table = 0;
+  EXPECT_EQ(o.status, XIO_ERR_IO);
+  EXPECT_NE(o.sentence.find("raise the sysctl fs.file-max"), std::string::npos) << o.sentence;
+  EXPECT_LT(o.seconds, 2.0);
 }
 
 }  // namespace
