@@ -447,6 +447,39 @@ TEST_F(NicTcp, WhyNoAddressAnswers) {
   EXPECT_EQ(full, gone.text() + ": Too many open files, " + gone.text() + ": Too many open files");
 }
 
+// Only the soft limit: what the process has stays open.
+void limit_descriptors(rlim_t soft) {
+  rlimit l{};
+  getrlimit(RLIMIT_NOFILE, &l);
+  l.rlim_cur = soft;
+  setrlimit(RLIMIT_NOFILE, &l);
+}
+
+TEST_F(NicTcp, TheLimitOfDescriptorsIsRaisedForWhoCalls) {
+  ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
+  near_->poll();  // has its socket
+  rlimit old{};
+  getrlimit(RLIMIT_NOFILE, &old);
+  limit_descriptors(1);  // poll(2) itself refuses to look at more than that
+  expect_ok(run({write(8, 8, 8)}));
+  limit_descriptors(old.rlim_cur);
+}
+
+// In a child of its own, for a hard limit cannot be raised again.
+[[noreturn]] void poll_without_descriptors(m::tcp_fabric& f) {
+  const rlimit none{1, 1};  // poll(2) itself refuses to look at more than that
+  setrlimit(RLIMIT_NOFILE, &none);
+  for (int i = 0; i < 1000; ++i) f.poll();
+  _exit(0);
+}
+
+TEST_F(NicTcp, ThatNobodyCanCallIsSaidOnce) {
+  EXPECT_EXIT(poll_without_descriptors(*far_), testing::ExitedWithCode(0), "^$") << "nobody has called yet";
+  near_->poll();
+  EXPECT_EXIT(poll_without_descriptors(*far_), testing::ExitedWithCode(0),
+              "^[^\n]*no file descriptor is left[^\n]*raise the limit of open files \\(ulimit -n\\)\n$");
+}
+
 // One buffer for all links that have nothing under way, and what goes out is put by for whoever sends next.
 TEST_F(NicTcp, IdleLinksShareTheirBuffers) {
   m::tcp::link_room room;

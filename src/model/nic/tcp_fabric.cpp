@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 
@@ -153,7 +155,12 @@ void tcp_fabric::accept() {
     const bool full = visitors_.size() >= k_visitors;
     const auto oldest = std::find_if(visitors_.begin(), visitors_.end(), [](const auto& v) { return v.is_stranger(); });
     if (full && oldest == visitors_.end()) return;
-    unique_fd fd = tcp::accept_one(listener_.fd.get());
+    int err = 0;
+    unique_fd fd = tcp::accept_one(listener_.fd.get(), err);
+    // Who calls goes on calling, and is taken when there is one.
+    if (no_descriptor(err) && !std::exchange(said_full_, true))
+      log::warn("no file descriptor is left to take the call of another PE's software NIC: {}",
+                text_of_no_descriptor(err));
     if (!fd) return;
     if (full) visitors_.erase(oldest);
     visitors_.emplace_back(settings_.key, std::move(fd), clock::now() + k_visit);

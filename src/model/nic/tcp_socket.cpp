@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 
 namespace xio::model::rdma::tcp {
@@ -184,10 +185,17 @@ listener listen_at(const std::string& address) {
   return out;
 }
 
-unique_fd accept_one(int listener) {
-  unique_fd fd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (fd) tune(fd.get());
-  return fd;
+unique_fd accept_one(int listener, int& err) {
+  for (;;) {
+    unique_fd fd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    err = fd ? 0 : errno;
+    if (fd) tune(fd.get());
+    if (!no_descriptor(err)) return fd;
+    // accept4 takes a descriptor before it looks whether anybody waits.
+    pollfd p{listener, POLLIN, 0};
+    if (poll(&p, 1, 0) <= 0) err = EAGAIN;
+    if (err != EMFILE || !raise_descriptor_limit("a PE calls the software NIC")) return fd;
+  }
 }
 
 unique_fd call(const place& where, int& err) {

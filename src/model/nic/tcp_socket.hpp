@@ -28,8 +28,8 @@ struct listener {
 // At `address` (numeric, with or without port; empty: every interface). Throws with the reason.
 listener listen_at(const std::string& address);
 
-// None at the end of what waits.
-unique_fd accept_one(int listener);
+// None at the end of what waits, or with errno in `err`, which no_descriptor() knows if it is for want of one.
+unique_fd accept_one(int listener, int& err);
 // Begins to connect; none with errno in `err` if that failed at once.
 unique_fd call(const place& where, int& err);
 // 1: connected, 0: not yet, -1: failed, with errno in `err`.
