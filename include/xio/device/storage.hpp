@@ -86,6 +86,7 @@ XIO_DEVICE u32 count_errors(const storage_view& s) {
 // Before the first op of a ctx on a storage: what failed there until now is not its own.
 XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
   u32* told = const_cast<u32*>(&c.storage_errors[s.slot]);
+  // Relaxed: whoever set it counted before, and nothing else is read behind it.
   if (load<scope::agent, order::relaxed>(told) != 0) return;
   fetch_or<scope::agent, order::relaxed>(const_cast<u32*>(&c.storages_used), 1u << s.slot);
   u32 none = 0;
@@ -315,7 +316,7 @@ XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, wire::nvme::opcod
                                          xio_storage_t storage, u64 offset, u64 bytes) {
   xio_req_t request;
   xio_status_t status = storage_post<true>(ctx, op, buffer, storage, offset, bytes, &request);
-  if (status != XIO_OK) return status;
+  if (status != XIO_OK || bytes == 0) return status;
   const ctx_view& c = ctx_of(ctx);
   if (request != 0) status = storage_wait(*request_ring(c, request), *c.world, request);
   return status == XIO_OK && op == wire::nvme::opcode::read ? hdp_flush_storage(c) : status;
