@@ -283,6 +283,7 @@ std::uint32_t wave_size() {
 
 // Through a large BAR it may be so, but slowly and not coherently: nobody counts on it.
 bool host_reads_device_memory() { return false; }
+bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
 
 std::string arch() { return hw::get_arch(g_device); }
 

@@ -99,8 +99,9 @@ std::string machine_identity();  // equal on PEs that share a machine
 const char* name();            // "host", "hip", "cuda"
 std::uint64_t ticks_per_ms();  // of dev::wall_clock()
 std::uint32_t wave_size();
-std::size_t page_size();          // of the system
-bool host_reads_device_memory();  // host threads may load and store place::device
+std::size_t page_size();               // of the system
+bool host_reads_device_memory();       // host threads may load and store place::device
+bool in_device_memory(const void* p);  // what host threads reach through copy() only
 
 // The device's processor, as "gfx90a:sramecc+:xnack-" or "sm_90"; "host" on the host.
 std::string arch();

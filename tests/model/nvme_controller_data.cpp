@@ -278,6 +278,35 @@ TEST(nvme_data, copies_where_the_file_cannot_reach) {
   EXPECT_TRUE(all_are(h.data() + 8196, 4096, 0xee));
 }
 
+// On a GPU's machine what a kernel registers may be host memory all the same: nothing of it goes through a copy, but
+// for what the drive itself has to say. It is no memory for queues, though.
+TEST(nvme_data, reads_and_writes_host_memory_itself) {
+  static int copies;
+  copies = 0;
+  hand h({.direct = false, .in_the_host = true, .copy = [](void* to, const void* from, std::size_t n) {
+            ++copies;
+            std::memcpy(to, from, n);
+          }});
+  h.make_queues();
+  std::memset(h.data(), 0xee, 16384);
+  ASSERT_EQ(h.io(read_of(8, 8, h.data_bus(4), h.data_bus(8192))), 0u);
+  EXPECT_TRUE(all_are(h.data(), 4, 0xee));
+  std::vector<unsigned char> got(h.data() + 4, h.data() + 4096);
+  got.insert(got.end(), h.data() + 8192, h.data() + 8196);
+  EXPECT_TRUE(stamped(got.data(), 4096, 4096));
+  EXPECT_TRUE(all_are(h.data() + 8196, 4096, 0xee));
+  stamp(h.data(), 0, 4096, 9);
+  ASSERT_EQ(h.io(w::make_io(w::opcode::write, 0, 1, h.data_bus(), 0, 0, 8)), 0u);
+  EXPECT_TRUE(stamped(h.file().read().data(), 0, 4096, 9));
+  EXPECT_EQ(h.io(w::make_io(w::opcode::compare, 0, 1, h.data_bus(), 0, 0, 8)), 0u);
+  h.data()[77] ^= 1;
+  EXPECT_EQ(h.io(w::make_io(w::opcode::compare, 0, 1, h.data_bus(), 0, 0, 8)), 0x285u);
+  EXPECT_EQ(copies, 0);
+  ASSERT_EQ(h.admin(w::make_identify(w::cns::controller, 0, h.data_bus())), 0u);
+  EXPECT_EQ(copies, 1);
+  EXPECT_EQ(h.admin(w::make_create_cq(2, 8, h.data_bus())), 0x004u);
+}
+
 // Writes keep each other out of one file, so the machine keeps a drive that has many of them. Reads are shared in a
 // turn.
 // Of both engines: where there is no io_uring a file is read and written by plain calls, 16 at a time.

@@ -27,7 +27,8 @@ class hand {
     std::uint32_t flags = 0;
     std::uint64_t file_bytes = 1 << 20;
     std::uint32_t block = 512;
-    bool direct = true;  // the file may read and write the data itself
+    bool direct = true;        // the file may read and write the data itself
+    bool in_the_host = false;  // or so it may these, though not all that the agent reaches
     void (*copy)(void*, const void*, std::size_t) = [](void* to, const void* from, std::size_t n) {
       std::memcpy(to, from, n);
     };
@@ -54,7 +55,10 @@ class hand {
     device_ = std::make_unique<model::nvme::controller>(bar_.get(), shape_, *file_, agent_);
     // Queues and lists are host memory. Data are not, when they go through a copy.
     device_->dma().add(memory_.get(), h.direct ? k_bytes : k_data, model::nvme::dma_map::memory::host);
-    if (!h.direct) device_->dma().add(memory_.get() + k_data, k_bytes - k_data, model::nvme::dma_map::memory::payload);
+    using memory = model::nvme::dma_map::memory;
+    if (!h.direct)
+      device_->dma().add(memory_.get() + k_data, k_bytes - k_data,
+                         h.in_the_host ? memory::in_the_host : memory::payload);
     if (h.enabled) enable(h.cc);
   }
 

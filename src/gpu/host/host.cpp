@@ -40,6 +40,7 @@ std::uint32_t wave_size() { return host_exec::config().wave_size; }
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 bool host_reads_device_memory() { return true; }
+bool in_device_memory(const void*) { return false; }
 std::string arch() { return "host"; }
 std::string bus_id() { return ""; }
 int export_memory(void*, std::size_t, std::uint64_t*) { return -1; }

@@ -49,7 +49,7 @@ bool controller::poll() {
   bool worked = check_registers();
   worked |= reap_file();
   if (!ready_ || dead_ || shut_down_) return worked;
-  if (kill_.exchange(false, std::memory_order_acq_rel)) die("it was told to");
+  if (told(kill_)) die("it was told to");
   for (const std::uint32_t qid : dead_queues_) sqs_.erase(qid);
   dead_queues_.clear();
   if (dma_.removals() != removals_) {
@@ -200,7 +200,7 @@ bool controller::fetch(std::uint32_t qid, submission_queue& sq) {
     std::memcpy(&command, sq.memory.entry(sq.head, sizeof command), sizeof command);
     sq.head = sq.head + 1 == sq.entries ? 0 : sq.head + 1;
     ++n;
-    commands_.fetch_add(1, std::memory_order_relaxed);
+    count(commands_);
     const std::uint16_t cid = w::cid_of(command);
     if (sq.taken[cid]) {
       // Answered at once and not counted as in flight: the id belongs to the other command.
@@ -221,7 +221,7 @@ void controller::finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t sta
 }
 
 bool controller::post_answers() {
-  if (release_.exchange(false, std::memory_order_acq_rel)) {
+  if (told(release_)) {
     answers_.insert(answers_.end(), held_.begin(), held_.end());
     held_.clear();
   }

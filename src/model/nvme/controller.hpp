@@ -148,6 +148,15 @@ class controller : public device {
     int error = 0;  // errno that the file gives instead
   };
 
+  // Every turn asks, and nearly never was anything told: a look costs less than an exchange.
+  static bool told(std::atomic<bool>& flag) {
+    return flag.load(std::memory_order_relaxed) && flag.exchange(false, std::memory_order_acq_rel);
+  }
+  // One thread at a time has the device; others only look.
+  static void count(std::atomic<std::uint64_t>& counter) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
   // controller.cpp: registers, commands in, completions out
   void publish_registers();
   void write_csts(std::uint32_t value);

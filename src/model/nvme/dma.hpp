@@ -16,8 +16,9 @@ class dma_map {
   static constexpr std::uint64_t k_bus_offset = std::uint64_t{1} << 60;
 
   enum class memory {
-    host,     // queues and lists: plain host memory
-    payload,  // what payload_agent reaches
+    host,        // queues and lists: plain host memory
+    payload,     // what payload_agent reaches
+    in_the_host  // payload that lies in host memory: the operating system reads and writes it by itself
   };
   struct target {
     std::byte* at;

@@ -28,7 +28,7 @@ bool controller::check_doorbells() {
 
 bool controller::check_tail(std::uint32_t qid, submission_queue& sq) {
   const auto written = regs_.take(w::sq_tail_doorbell(qid, shape_.doorbell_stride));
-  if (written) doorbells_.fetch_add(1, std::memory_order_relaxed);
+  if (written) count(doorbells_);
   if (sq.shadow.value == nullptr) {
     if (written) take_tail(qid, sq, *written);
     return written.has_value();
@@ -64,7 +64,7 @@ bool controller::look_at_shadow(submission_queue& sq, std::uint32_t qid) {
 bool controller::check_head(std::uint32_t qid, completion_queue& cq) {
   const auto written = regs_.take(w::cq_head_doorbell(qid, shape_.doorbell_stride));
   if (!written) return false;
-  doorbells_.fetch_add(1, std::memory_order_relaxed);
+  count(doorbells_);
   if (cq.shadow.value == nullptr) {
     take_head(qid, cq, *written);
   } else {

@@ -179,8 +179,9 @@ std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command,
 void controller::aim(work& one, std::uint64_t bytes) {
   const bool write = one.opcode == w::opcode::write;
   one.job.what = write ? file_job::kind::write : file_job::kind::read;
-  const bool direct = payload_.direct || std::all_of(one.data.begin(), one.data.end(),
-                                                     [](const segment& s) { return s.kind == dma_map::memory::host; });
+  const bool direct = payload_.direct || std::all_of(one.data.begin(), one.data.end(), [](const segment& s) {
+                        return s.kind != dma_map::memory::payload;
+                      });
   if (direct && one.opcode != w::opcode::compare) {
     for (const segment& s : one.data) one.job.parts.push_back(iovec{s.at, s.bytes});
     return;
@@ -306,7 +307,7 @@ bool controller::same(const work& one) {
   const std::byte* at = one.bounce.data();
   for (const segment& s : one.data) {
     const std::byte* data = s.at;
-    if (!payload_.direct && s.kind != dma_map::memory::host) {
+    if (!payload_.direct && s.kind == dma_map::memory::payload) {
       theirs.resize(s.bytes);
       payload_.copy(theirs.data(), s.at, s.bytes);
       data = theirs.data();

@@ -76,7 +76,8 @@ void file_controller::stop_device() {
 }
 
 std::uint64_t file_controller::map(void* base, std::size_t bytes) {
-  return device_->dma().add(base, bytes, model::nvme::dma_map::memory::payload);
+  using memory = model::nvme::dma_map::memory;
+  return device_->dma().add(base, bytes, gpu::in_device_memory(base) ? memory::payload : memory::in_the_host);
 }
 void file_controller::unmap(void* base, std::size_t) { device_->dma().remove(base); }
 
