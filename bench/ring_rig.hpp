@@ -138,7 +138,7 @@ class unread_ring {
       v.op_count = dev::op_count_for(depth);
       v.op_count_log2 = v.depth_log2 + 2;
       op_words_ = gpu::buffer(dev::op_words_bytes(v.op_count), gpu::place::device);
-      v.op_words = op_words_.as<std::uint32_t>();
+      v.op_words = op_words_.as<std::uint64_t>();
     }
     wanted_ = v;
     gpu::put_value(view_.as<dev::ring_view>(), v);

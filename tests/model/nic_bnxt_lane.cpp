@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(Starts, NicBnxtLane,
                                          shape{64, (u64{1} << 32) - 64, 0xffff00, 256},
                                          shape{4, (u64{1} << 40) - 4, 0xfffff0, 4096},
                                          shape{8, (u64{3} << 40) - 16, 0xfffffc, 512},
-                                         shape{4, (u64{1} << 62) - 40, 7, 256}));
+                                         shape{4, (u64{1} << 61) - 40, 7, 256}));
 
 TEST_P(NicBnxtLane, PutsOfAllSizes) {
   fill(rig.near(), 4096, 1);

@@ -533,6 +533,7 @@ TEST(NicCodec, TheLengthOfAnEntryIsKeptBesideIt) {
 
 // A device that does what the test says.
 struct told_codec {
+  static constexpr bool k_in_order = true;
   static inline u64 upto = 0, rung = 0;
   static inline bool fails = false;
   static void announce(const ring_view&, u64, u64 to) { rung = to; }

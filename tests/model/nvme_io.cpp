@@ -184,7 +184,7 @@ void storm(rig& r, int threads, int rounds, std::uint64_t seed) {
   EXPECT_EQ(r.quiet(), XIO_OK);
   EXPECT_EQ(r.device().invalid_doorbells(), 0u);
   const auto& s = *r.ring().state;
-  EXPECT_EQ(s.issued, s.completed);
+  EXPECT_EQ(s.issued, dev::ring_completed(r.ring()));
   EXPECT_EQ(s.credits, r.ring().depth - 1);
 }
 
@@ -199,8 +199,8 @@ TEST(nvme_io, four_entry_queue_wraps) {
 
 TEST(nvme_io, tickets_cross_32_bits) {
   stamped_file f;
-  rig r(f.path, {.depth = 4, .ticket_start = (std::uint64_t{1} << 32) - 8});
-  ASSERT_EQ(r.ring().state->issued, 0xfffffff8u);
+  rig r(f.path, {.depth = 4, .ticket_start = (std::uint64_t{1} << 32) - 16});
+  ASSERT_EQ(r.ring().state->issued, 0xfffffff0u);
   storm(r, 2, 100, 2);
   EXPECT_GT(r.ring().state->issued, std::uint64_t{1} << 32);
 }
@@ -262,7 +262,6 @@ TEST(nvme_io, a_slow_command_keeps_its_id) {
   EXPECT_EQ(r.wait(slow), XIO_OK);
   EXPECT_TRUE(stamped(r.heap(), 4096 * 512, 512));
   EXPECT_EQ(now(&state->credits), 3);
-  EXPECT_EQ(now(&state->granted), 61u + 3);
   EXPECT_EQ(now(&state->kept_back), 0u);
 }
 
@@ -328,7 +327,7 @@ TEST(nvme_io, an_early_part_that_fails_leaves_nothing_behind) {
     const xio_req_t request = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 0, 1 << 20);
     ASSERT_NE(request, 0u);
     if (dev::is_failed_request(request)) {
-      EXPECT_EQ(r.ring().state->completed, r.ring().state->issued);
+      EXPECT_EQ(dev::ring_completed(r.ring()), r.ring().state->issued);
     }
     EXPECT_EQ(r.wait(request), XIO_ERR_STORAGE) << bad;
     EXPECT_EQ(xio_storage_code(r.ctx(), request), 0x286u) << bad;

@@ -19,6 +19,7 @@ __device__ void dawdle(u32 turns) {
 }
 
 struct test_codec {
+  static constexpr bool k_in_order = true;
   XIO_DEVICE static void announce(const ring_view& r, u64 from, u64 to) {
     auto* words = reinterpret_cast<shared_words*>(r.completion);
     const u64 before = load<scope::system, order::relaxed>(&words->doorbell);

@@ -6,8 +6,13 @@
 // without anyone reading SQHD: were slot (t mod depth) still unfetched, tickets t-depth .. t-1 would all be incomplete
 // (fetching goes in order), one more than there are credits.
 //
-// op_words[cid] = generation (ticket / op_count, 16 bits) << 16 | done << 15 | status (15 bits of the CQE), written
-// by the reaper alone. An error log of the last failed ops lies behind the words.
+// op_words[cid] = generation (ticket / op_count) << 16 | done << 15 | status (15 bits of the CQE), written by the
+// reaper alone. An error log of the last failed ops lies behind the words.
+//
+// Where commands come one at a time the count of them says it all: with k_even beside it, all that were taken off the
+// CQ are those below the low mark, their slots are credits, and none of them failed. Whoever drains then keeps nothing
+// else, so that he looks at nothing before the CQ and hands on no more than one word. Commands that are taken off so
+// leave no op word: below the low mark what left none was well, unless the log says otherwise.
 #pragma once
 #include "xio/device/deadline.hpp"
 #include "xio/device/platform.hpp"
@@ -27,7 +32,7 @@ constexpr u64 k_no_ticket = ~u64{0};
 
 // Bytes of the allocation at ring_view::op_words.
 XIO_HOST_DEVICE constexpr u64 op_words_bytes(u64 op_count) {
-  return op_count * 4 + k_op_errors_kept * sizeof(op_error);
+  return op_count * sizeof(u64) + k_op_errors_kept * sizeof(op_error);
 }
 
 // Command ids of a queue: 4 depths leave room for a command that takes very long while others come and go.
@@ -44,9 +49,7 @@ struct nvme_codec {
   static constexpr bool k_in_order = false;
   static constexpr u32 k_done = 0x8000;
 
-  XIO_DEVICE static u32 generation(const ring_view& r, u64 ticket) {
-    return static_cast<u32>(ticket >> r.op_count_log2) & 0xffff;
-  }
+  XIO_DEVICE static u64 generation(const ring_view& r, u64 ticket) { return ticket >> r.op_count_log2; }
   XIO_DEVICE static u32 cid(const ring_view& r, u64 ticket) { return static_cast<u32>(ticket) & (r.op_count - 1); }
   XIO_DEVICE static op_error* errors(const ring_view& r) {
     return reinterpret_cast<op_error*>(r.op_words + r.op_count);
@@ -63,34 +66,34 @@ struct nvme_codec {
     return true;
   }
 
-  XIO_DEVICE static u64 drain(const ring_view& r, u64 low) {
-    u32 word = 0;
-    return drain(r, low, k_no_ticket, &word);
+  // The low mark, with k_even, as all that drain take it and give it.
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
+    u64 word = 0;
+    return drain(r, completed, k_no_ticket, &word);
   }
   // *word_of_it becomes the op word of `awaited` when that completes.
-  XIO_DEVICE static u64 drain(const ring_view& r, u64 low, u64 awaited, u32* word_of_it) {
-    drainer d = drainer::of(r, low);
-    return look(r, d, low, awaited, word_of_it);
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed, u64 awaited, u64* word_of_it) {
+    drainer d = drainer::of(r, completed);
+    return look<false>(r, d, completed, awaited, word_of_it);
   }
 
   // Of one command: XIO_OK, XIO_PENDING, XIO_ERR_STORAGE, or the failure of the queue. Three loads in one look, because
   // each takes as long as all.
   XIO_DEVICE static xio_status_t test(const ring_view& r, u64 ticket) {
     const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
-    const u64 low = load<scope::agent, k_acquire_by_fence>(&r.state->completed) & ~k_reaping;
-    const u32 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
+    const u64 low = ring_completed<k_acquire_by_fence>(r);
+    const u64 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
     fence_after_loads<scope::agent>();
     return status_of(r, ticket, failed, low, word);
   }
 
   // What those three words say.
-  XIO_DEVICE static xio_status_t status_of(const ring_view& r, u64 ticket, u32 failed, u64 low, u32 word) {
-    // In the window of op_count tickets, so the generation cannot be one of 65536 ago.
+  XIO_DEVICE static xio_status_t status_of(const ring_view& r, u64 ticket, u32 failed, u64 low, u64 word) {
     if (ticket >= low && is_done(r, ticket, word)) return status_in(word);
     if (ticket >= low) return failed == 0 ? XIO_PENDING : failure_of(r, ticket);
     // The word may have been loaded before the low mark.
     if (!is_done(r, ticket, word)) word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
-    if (is_done(r, ticket, word) && low - ticket < (u64{0x8000} << r.op_count_log2)) return status_in(word);
+    if (is_done(r, ticket, word)) return status_in(word);
     return logged(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
 
@@ -101,17 +104,18 @@ struct nvme_codec {
     xio_status_t status = XIO_PENDING;
     for (bool first = true;; first = false) {
       // In one look with what test() looks at.
-      u64 low = 0;
+      u64 completed = 0;
       const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
-      const bool reaping = ring_try_reaping_early(r, first, &low);
-      const u32 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
+      const bool reaping = ring_try_reaping_early(r, first, &completed);
+      const u64 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
       fence_after_loads<scope::agent>();
-      status = status_of(r, ticket, failed, low, word);
+      status = status_of(r, ticket, failed, completed & ~k_even, word);
       if (reaping) {
         if (status == XIO_PENDING) {
-          status = reap_for(r, ticket, low);
+          // Who has it from the queue itself sees what the drive wrote.
+          if (reap_for(r, ticket, completed, &status)) return status;
         } else {
-          ring_end_reaping(r, low);
+          ring_end_reaping(r, completed);
         }
       }
       if (status != XIO_PENDING) break;
@@ -146,8 +150,9 @@ struct nvme_codec {
 
   // SCT<<8 | SC of a command that is complete, as far as it is still known; 0 where it succeeded.
   XIO_DEVICE static u32 code(const ring_view& r, u64 ticket) {
-    const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
-    return wire::nvme::status_code(is_done(r, ticket, word) ? word & (k_done - 1) : logged(r, ticket));
+    const u64 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    return wire::nvme::status_code(is_done(r, ticket, word) ? static_cast<u32>(word) & (k_done - 1)
+                                                            : logged(r, ticket));
   }
 
   // The status of a failed op if the log still has it, else 0.
@@ -194,34 +199,49 @@ struct nvme_codec {
     }
   };
 
-  // What only who drains changes: looked at once, however often he looks for completions.
+  // What only who drains changes: looked at once, however often he looks for completions, and not at all where it
+  // follows from the low mark.
   struct drainer {
-    u64 head, rung;
+    u64 head;
     slots_owed owed;
-    u32 oldest;  // the op word of the low mark
+    u64 oldest;  // the op word of the low mark
+    bool well;   // no op has failed yet
 
-    XIO_DEVICE static drainer of(const ring_view& r, u64 low) {
+    XIO_DEVICE static drainer of(const ring_view& r, u64 completed) {
+      const u64 low = completed & ~k_even;
+      if (low != completed) return {low, {0, r.op_count - (r.depth - 1)}, 0, true};
       // The first look needs the head, and takes longest: the others are under way with it.
       const u64 head = load<scope::agent, order::relaxed>(&r.state->cq_head);
       const slots_owed owed = slots_owed::of(r, low);
-      return {head, load<scope::agent, order::relaxed>(&r.state->cq_rung), owed, op_word(r, low)};
+      const u64 errors = load<scope::agent, order::relaxed>(&r.state->op_errors);
+      return {head, owed, op_word(r, low), errors == 0};
     }
   };
 
   // One lap of the CQ at most. The first entry by itself: where several are in one line of host memory a GPU's loads of
   // them take a microsecond each, one after the other. d.head becomes what it is then; of the rest of `d` that holds
-  // only where nothing came.
-  XIO_DEVICE static u64 look(const ring_view& r, drainer& d, u64 low, u64 awaited, u32* word_of_it) {
+  // only where nothing came. Quick: with a short way for one command alone.
+  template <bool Quick>
+  XIO_DEVICE static u64 look(const ring_view& r, drainer& d, u64 completed, u64 awaited, u64* word_of_it) {
     constexpr u32 together = 4;
     ring_state* s = r.state;
+    const u64 low = completed & ~k_even;
     const u64 first = d.head;
     u32 word[together] = {state_of(r, first)};
     const u64 issued = load<scope::agent, order::relaxed>(&s->issued);
+    if (Quick && completed != low && issued - low == 1 && ends_well(r, low, word[0]) && !turns(r, low, low + 1)) {
+      fence_after_loads<scope::system>();
+      ring_hand_on();
+      add<scope::agent, k_release_by_fence>(&s->credits, i64{1});
+      if (low == awaited) *word_of_it = done_word(r, low, word[0]);
+      d.head = low + 1;
+      return completed + 1;
+    }
     slots_owed owed = d.owed;
-    u64 rung = d.rung;
-    u32 oldest = d.oldest;
+    u64 oldest = d.oldest;
     u64 head = first;
-    bool sound = true, known = true;  // known: all that came are of the tickets that had been taken by then
+    bool sound = true, well = d.well;
+    bool known = true;  // all that came are of the tickets that had been taken by then
     u32 wanted = 1;
     while (sound && head - first < r.cq_depth) {
       if (head != first) {
@@ -241,33 +261,45 @@ struct nvme_codec {
       for (u32 i = 0; i < run && sound; ++i) {
         const u64 ticket = ticket_of(r, low, word[0]);
         known = known && ticket < issued;
-        const u32 before = ticket == low ? oldest : op_word(r, ticket);
+        well = well && wire::nvme::cqe_status(word[0]) == 0;
+        const u64 before = ticket == low ? oldest : op_word(r, ticket);
         sound = retire(r, ticket, entry(r, head + i), word[0], before, ticket < issued || was_taken(r, ticket));
         if (ticket == low) oldest = done_word(r, ticket, word[0]);
         if (ticket == awaited && sound) *word_of_it = done_word(r, ticket, word[0]);
         XIO_UNROLL
         for (u32 k = 1; k < together; ++k) word[k - 1] = word[k];  // an index would put them into scratch memory
       }
-      head += run;
-      store<scope::agent, order::relaxed>(&s->cq_head, head);
       owed.give(r, run);
-      // Half of the CQ may lag behind: the drive can then always post the other half, and those trigger the next ring.
-      // A CQ of two SQs has room for all that is in flight besides.
-      if (head - rung >= r.cq_depth / 2) rung = ring_cq(r, rung, head);
+      if (turns(r, head, head + run)) ring_cq(r, head + run);
+      head += run;
       // No more than may be in flight of what was when this began.
       const u64 left = issued - low <= head - first ? 0 : issued - low - (head - first);
       if (run < wanted || left == 0) break;
       wanted = left < together ? static_cast<u32>(left) : together;
     }
-    if (head == first) return low;
+    if (head == first) return completed;
     d.head = head;
+    store<scope::agent, order::relaxed>(&s->cq_head, head);
     const bool all = sound && known && issued - low == head - first;
     const u64 now = all ? issued : first_pending(r, low);
     owed.end(r, now, now - low);
+    const bool even = sound && well && head == now;  // then none is kept back: they are as many ids as four depths
     // After the entries, never among them: retire() rebuilds tickets from the low mark.
     ring_hand_on<order::release>();
     if (now != low) store<scope::agent, k_release_by_fence>(&s->completed, now | k_reaping);
-    return now;
+    return even ? now | k_even : now;
+  }
+
+  // Whether an entry says that the command `ticket` is complete and that nothing was amiss.
+  XIO_DEVICE static bool ends_well(const ring_view& r, u64 ticket, u32 dw3) {
+    return is_new(r, ticket, dw3) && wire::nvme::cqe_status(dw3) == 0 && wire::nvme::cqe_cid(dw3) == cid(r, ticket);
+  }
+
+  // Whether the drive is told how far its entries were taken, when they are taken from `from` to `to`: twice a lap.
+  // Less than half of the CQ lags behind, so the drive can always post the other half, and those trigger the next ring.
+  // A CQ of two SQs has room for all that is in flight besides.
+  XIO_DEVICE static bool turns(const ring_view& r, u64 from, u64 to) {
+    return ((from ^ to) >> (r.cq_depth_log2 - 1)) != 0;
   }
 
   // Tells the drive, or the host thread that watches for it (then there is no event word), by memory. True: the drive
@@ -296,40 +328,42 @@ struct nvme_codec {
     return wire::nvme::cqe_phase(dw3) == (static_cast<u32>(~(head >> r.cq_depth_log2)) & 1);
   }
 
-  XIO_DEVICE static bool is_done(const ring_view& r, u64 ticket, u32 word) {
-    return (word & ~(k_done - 1)) == ((generation(r, ticket) << 16) | k_done);
+  XIO_DEVICE static bool is_done(const ring_view& r, u64 ticket, u64 word) {
+    return (word & ~u64{k_done - 1}) == ((generation(r, ticket) << 16) | k_done);
   }
-  XIO_DEVICE static u32 op_word(const ring_view& r, u64 ticket) {
+  XIO_DEVICE static u64 op_word(const ring_view& r, u64 ticket) {
     return load<scope::agent, order::relaxed>(&r.op_words[cid(r, ticket)]);
   }
-  XIO_DEVICE static xio_status_t status_in(u32 word) { return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE; }
+  XIO_DEVICE static xio_status_t status_in(u64 word) { return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE; }
 
   // Of a command that was not seen complete, where the queue has failed. As ring_failure_below: both may have come
   // since, and what was complete may have given its id to another command.
   XIO_DEVICE static xio_status_t failure_of(const ring_view& r, u64 ticket) {
     const xio_status_t failure = ring_failure(r);
-    const u32 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    const u64 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
     if (is_done(r, ticket, word)) return status_in(word);
     if (ring_completed(r) <= ticket) return failure;
     return logged(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
 
-  // By whoever may drain, as ring_reap_until.
-  XIO_DEVICE static xio_status_t reap_for(const ring_view& r, u64 ticket, u64 low) {
+  // By whoever may drain, as ring_reap_until. True: this one took it off the queue, and *status is that of the command.
+  XIO_DEVICE static bool reap_for(const ring_view& r, u64 ticket, u64 completed, xio_status_t* status) {
     // Somebody may have drained since the caller looked. Not waited for before the look at the queue.
-    u32 word = op_word(r, ticket);
+    const u64 before = (completed & k_even) != 0 ? 0 : op_word(r, ticket);
+    u64 word = before;
     bool done = false;
     u32 failed = 0;
-    drainer d = drainer::of(r, low);
+    drainer d = drainer::of(r, completed);
     for (u32 i = 0; i < k_ring_looks && !done && failed == 0; ++i) {
       const u64 head = d.head;
       failed = load<scope::agent, order::relaxed>(&r.state->failed);  // in one look with the queue
-      low = look(r, d, low, ticket, &word);
+      completed = look<true>(r, d, completed, ticket, &word);
       done = is_done(r, ticket, word);
-      if (!done && d.head != head) d = drainer::of(r, low);
+      if (!done && d.head != head) d = drainer::of(r, completed);
     }
-    ring_end_reaping(r, low);
-    return done ? status_in(word) : XIO_PENDING;
+    ring_end_reaping(r, completed);
+    if (done) *status = status_in(word);
+    return done && !is_done(r, ticket, before);
   }
 
   XIO_DEVICE static bool was_taken(const ring_view& r, u64 ticket) {
@@ -341,12 +375,12 @@ struct nvme_codec {
     return low + ((wire::nvme::cqe_cid(dw3) - static_cast<u32>(low)) & (r.op_count - 1));
   }
 
-  XIO_DEVICE static u32 done_word(const ring_view& r, u64 ticket, u32 dw3) {
+  XIO_DEVICE static u64 done_word(const ring_view& r, u64 ticket, u32 dw3) {
     return (generation(r, ticket) << 16) | k_done | wire::nvme::cqe_status(dw3);
   }
 
   // False: the drive named a command that is not in flight. before: its word. Behind a ring_hand_on.
-  XIO_DEVICE static bool retire(const ring_view& r, u64 ticket, const u32* cqe, u32 dw3, u32 before, bool taken) {
+  XIO_DEVICE static bool retire(const ring_view& r, u64 ticket, const u32* cqe, u32 dw3, u64 before, bool taken) {
     const u32 id = wire::nvme::cqe_cid(dw3);
     const u32 status = wire::nvme::cqe_status(dw3);
     if (id >= r.op_count || !taken || is_done(r, ticket, before)) {
@@ -377,24 +411,24 @@ struct nvme_codec {
     store<scope::agent, order::release>(&s->op_errors, count + 1);
   }
 
-  // Tells the drive how far its entries were taken, and answers that.
-  XIO_DEVICE static u64 ring_cq(const ring_view& r, u64 rung, u64 head) {
-    store<scope::agent, order::relaxed>(&r.state->cq_rung, head);
+  // Tells the drive that its entries below `head` were taken.
+  XIO_DEVICE static void ring_cq(const ring_view& r, u64 head) {
     const u32 mask = r.cq_depth - 1;
     const u32 now = static_cast<u32>(head) & mask;
+    const u64 rung = load<scope::agent, order::relaxed>(&r.state->cq_rung);
+    store<scope::agent, order::relaxed>(&r.state->cq_rung, head);
     if (r.side != nullptr) {
       // The words of the CQ lie as far behind those of the SQ as its register does. Where the host rings,
       // cq_doorbell is the word that it watches.
       const i64 behind = r.cq_doorbell - reinterpret_cast<u32*>(r.doorbell);
       if (!shadow_asks(r.record + behind, reinterpret_cast<const u32*>(r.side) + behind, static_cast<u32>(rung) & mask,
                        now, mask))
-        return head;
+        return;
     }
     store<scope::system, order::release>(r.cq_doorbell, now);
     if (r.doorbell != nullptr)
       store<scope::agent, order::relaxed>(&r.state->cq_doorbells,
                                           load<scope::agent, order::relaxed>(&r.state->cq_doorbells) + 1);
-    return head;
   }
 
   XIO_DEVICE static u64 first_pending(const ring_view& r, u64 low) {

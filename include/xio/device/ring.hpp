@@ -111,11 +111,11 @@ constexpr u32 k_ring_looks = k_pauses_at_once ? 1 : 16;
 // is complete, and the store that gives the turn back leaves that behind.
 template <order O = order::acquire>
 XIO_DEVICE u64 ring_completed(const ring_view& r) {
-  return load<scope::agent, O>(&r.state->completed) & ~k_reaping;
+  return load<scope::agent, O>(&r.state->completed) & ~(k_reaping | k_even);
 }
 
-// True: the caller may drain. Either way *completed is what is complete. `O` is for callers that have a fence behind
-// it.
+// True: the caller may drain. Either way *completed is what is complete, with the flag of a codec out of order beside
+// it. `O` is for callers that have a fence behind it.
 template <order O = order::acquire>
 XIO_DEVICE bool ring_try_reaping(const ring_view& r, u64* completed) {
   const u64 was = fetch_or<scope::agent, O>(&r.state->completed, k_reaping);
@@ -130,6 +130,11 @@ XIO_DEVICE bool ring_try_reaping_early(const ring_view& r, bool first, u64* comp
     if (word != *completed) return false;
   }
   return ring_try_reaping<k_acquire_by_fence>(r, completed);
+}
+// The count alone.
+template <class Codec>
+XIO_DEVICE u64 ring_count_of(u64 completed) {
+  return Codec::k_in_order ? completed : completed & ~k_even;
 }
 XIO_DEVICE void ring_end_reaping(const ring_view& r, u64 completed) {
   constexpr order o = k_handed_on == order::relaxed ? order::relaxed : order::release;
@@ -154,7 +159,7 @@ XIO_DEVICE bool ring_reap_until(const ring_view& r, u64 completed, Done&& done) 
   for (u32 i = 0; i < k_ring_looks && !good && failed == 0; ++i) {
     failed = load<scope::agent, order::relaxed>(&r.state->failed);  // in one look with what drain looks at
     completed = Codec::drain(r, completed);
-    good = done(completed);
+    good = done(ring_count_of<Codec>(completed));
   }
   ring_end_reaping(r, completed);
   return good;
@@ -533,9 +538,10 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
     const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
     const bool reaping = ring_try_reaping_early(r, first, &completed);
     fence_after_loads<scope::agent>();
-    if (completed >= upto || failed != 0) {
+    const u64 count = ring_count_of<Codec>(completed);
+    if (count >= upto || failed != 0) {
       if (reaping) ring_end_reaping(r, completed);
-      if (completed < upto) status = ring_failure_below(r, upto);
+      if (count < upto) status = ring_failure_below(r, upto);
       break;
     }
     if (reaping && ring_reap_until<Codec>(r, completed, [&](u64 now) { return now >= upto; })) return XIO_OK;

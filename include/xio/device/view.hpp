@@ -21,7 +21,7 @@ enum class ring_kind : std::uint32_t {
 };
 
 // Words that the device changes. Each group on lines of its own, so that posters, the ringer, the reaper and
-// readers of errors do not fight over one. Tickets have 63 bits and never wrap; slot = ticket & (depth-1).
+// readers of errors do not fight over one. Tickets have 62 bits and never wrap; slot = ticket & (depth-1).
 struct alignas(128) ring_state {
   alignas(128) std::uint64_t issued;  // next ticket to hand out
   std::uint64_t serial;               // bnxt: next ticket and next PSN in one word, see bnxt.hpp
@@ -30,7 +30,7 @@ struct alignas(128) ring_state {
       128) std::uint32_t pending;  // 0: nobody rings; else 1 for the ringer and 1 for each batch since, see ring.hpp
   alignas(128) std::uint64_t published;  // every ticket below was covered by a doorbell; ringer only
   std::uint64_t doorbells;               // doorbells rung; ringer only
-  alignas(128) std::uint64_t completed;  // every ticket below is complete; and k_reaping, see ring.hpp
+  alignas(128) std::uint64_t completed;  // every ticket below is complete; and two flags, see below
   std::uint64_t cq_head;                 // CQEs consumed (rings with a CQ of their own index)
   std::uint64_t cq_rung;                 // last CQ head told to the device
   std::uint64_t cq_doorbells;            // how often it was told by a register
@@ -44,8 +44,9 @@ struct alignas(128) ring_state {
   std::uint64_t op_errors;               // ops that completed with an error of their own (rings out of order)
 };
 static_assert(sizeof(ring_state) == 7 * 128);
-// The bit of ring_state::completed that is no part of the count.
+// The bits of ring_state::completed that are no part of the count: somebody drains; and nvme's, see nvme.hpp.
 constexpr std::uint64_t k_reaping = std::uint64_t{1} << 63;
+constexpr std::uint64_t k_even = std::uint64_t{1} << 62;
 
 struct ring_view {
   ring_state* state;
@@ -67,7 +68,7 @@ struct ring_view {
   std::uint32_t cq_depth_log2;
 
   // Rings that complete out of order (nvme): one word per command id, see nvme.hpp.
-  std::uint32_t* op_words;
+  std::uint64_t* op_words;
   std::uint32_t op_count;  // command ids, a power of two, >= 4 * depth
   std::uint32_t op_count_log2;
   unsigned char* list_pages;  // nvme: room for the longest PRP list per command id, or null where SGLs name the data

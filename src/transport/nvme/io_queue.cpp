@@ -37,7 +37,7 @@ io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64
       marks_(depth * sizeof(std::uint64_t), gpu::place::device),
       op_words_(dev::op_words_bytes(op_count_), gpu::place::device) {
   if (!sgls) lists_.emplace(d.memory_bus(), list_bytes(d, op_count_), where.submission);
-  start_at(ticket_start & ~std::uint64_t{depth - 1});
+  start_at(ticket_start & ~std::uint64_t{2 * cq_depth_ - 1});
   drive_.create_queues(qid, sq_.address(), depth, cq_.address(), cq_depth_);
 }
 
@@ -55,18 +55,18 @@ void io_queue::fail(xio_status_t status, std::uint32_t vendor) const {
   if (failed != 0) return;
   std::uint64_t completed = 0;
   gpu::copy(&completed, &state->completed, sizeof completed);
-  gpu::put_value(&state->failed_ticket, completed & ~dev::k_reaping);
+  gpu::put_value(&state->failed_ticket, completed & ~(dev::k_reaping | dev::k_even));
   gpu::put_value(&state->vendor, vendor);
   gpu::put_value(&state->failed, static_cast<std::uint32_t>(status));
 }
 
+// At the start of an even lap of the CQ, where the phase of a zeroed one is 1.
 void io_queue::start_at(std::uint64_t ticket) {
   dev::ring_state s{};
   s.issued = s.published = s.completed = ticket;
   s.credits = depth_ - 1;
   s.granted = ticket + depth_ - 1;
-  // At the start of an even lap, where the phase of a zeroed CQ is 1.
-  s.cq_head = s.cq_rung = ticket & ~std::uint64_t{2 * cq_depth_ - 1};
+  s.cq_head = s.cq_rung = ticket;
   gpu::put_value(state_.as<dev::ring_state>(), s);
 }
 
@@ -84,7 +84,7 @@ dev::ring_view io_queue::view() const {
   v.completion = cq_.as<unsigned char>();
   v.cq_depth = cq_depth_;
   v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
-  v.op_words = op_words_.as<std::uint32_t>();
+  v.op_words = op_words_.as<std::uint64_t>();
   v.op_count = op_count_;
   v.op_count_log2 = static_cast<std::uint32_t>(std::countr_zero(op_count_));
   if (lists_) {
