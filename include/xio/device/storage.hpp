@@ -72,13 +72,16 @@ XIO_DEVICE const storage_view* storage_of(xio_storage_t handle) {
 }
 
 XIO_DEVICE const ring_view& storage_queue(const storage_view& s, u32 member) {
-  const u32 queues = s.member_queues;
-  return s.queues[member * queues + (queues == 1 ? 0 : workgroup_index() % queues)];
+  const u32 queues = s.member_queues, group = workgroup_index();
+  // As a rule a power of two: a division takes a GPU longer than a look at memory.
+  const u32 mine = (queues & (queues - 1)) == 0 ? group & (queues - 1) : group % queues;
+  return s.queues[member * queues + mine];
 }
 
 // 1 + the ops that failed on it so far, whoever posted them.
 XIO_DEVICE u32 count_errors(const storage_view& s) {
   u64 sum = 0;
+  XIO_ROLLED
   for (u32 q = 0; q < s.queue_count; ++q) sum += load<scope::agent, order::acquire>(&s.queues[q].state->op_errors);
   return static_cast<u32>(sum % 0x7fffffff) + 1;
 }
@@ -146,14 +149,14 @@ XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, wire::nvme::opcode 
   return out->bus % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
 }
 
-// Runs post(lanes) for each converged lane alone, one after another: a lane that has slots never waits for a lane
+// Runs post() for each converged lane alone, one after another: a lane that has slots never waits for a lane
 // of its own wave that wants some.
 template <class Post>
 XIO_DEVICE void one_by_one(Post&& post) {
   const u32 me = lane_id();
   const lanes here = converged_lanes();
   for (u64 left = here.mask; left != 0; left &= left - 1)
-    if (lowest_bit(left) == me) post(lanes{u64{1} << me});
+    if (lowest_bit(left) == me) post();
 }
 
 // Commands of one lane that get consecutive tickets: half a queue, and what a request and the byte count can say.
@@ -204,8 +207,8 @@ XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, cons
   for (u32 i = 0; i < n; ++i) bytes += piece_of(t, part, at + i).bytes;
   u64 last = 0;
   xio_status_t status = XIO_OK;
-  one_by_one([&](const lanes& me) {
-    status = ring_post<nvme_codec>(me, r, w, ring_claim{n, 0, static_cast<u32>(bytes)}, &last, [&](u64 ticket, bool) {
+  one_by_one([&] {
+    status = ring_post_lone<nvme_codec>(r, w, ring_claim{n, 0, static_cast<u32>(bytes)}, &last, [&](u64 ticket, bool) {
       for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, t, piece_of(t, part, at + i));
     });
   });
@@ -255,10 +258,10 @@ XIO_DEVICE xio_status_t post_single(const world_view& w, const ring_view& ring, 
                                     u64* ticket) {
   const piece all = only_piece(t);
   xio_status_t status = XIO_OK;
-  for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
-    status = ring_post<nvme_codec>(group, r, w, ring_claim{1, 0, static_cast<u32>(t.bytes)}, ticket,
-                                   [&](u64 mine, bool) { write_command(r, mine, t, all); });
-  });
+  const ring_claim mine{1, 0, static_cast<u32>(t.bytes)};
+  const auto fill = [&](u64 at, bool) { write_command(r, at, t, all); };
+  for_each_key(reinterpret_cast<u64>(&ring),
+               [&](const lanes& group) { status = ring_post<nvme_codec>(group, r, w, mine, ticket, fill); });
   return status;
 }
 
@@ -319,7 +322,7 @@ XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, wire::nvme::opcod
   if (status != XIO_OK || bytes == 0) return status;
   const ctx_view& c = ctx_of(ctx);
   if (request != 0) status = storage_wait(*request_ring(c, request), *c.world, request);
-  return status == XIO_OK && op == wire::nvme::opcode::read ? hdp_flush_storage(c) : status;
+  return status == XIO_OK && op == wire::nvme::opcode::read && hdp_is_on(ctx) ? hdp_flush_storage(c) : status;
 }
 
 // Every queue of every storage that this ctx has posted to.
