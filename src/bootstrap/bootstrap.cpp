@@ -15,11 +15,25 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
+// Ranks that somebody has numbered are not worlds of one each. A key alone asks for nothing: a shell may have it for
+// all its programs.
+void refuse_ranks_without_root(const options& o) {
+  std::string given;
+  if (!o.tcp_rank.empty()) given = "XIO_TCP_RANK='" + o.tcp_rank + "'";
+  if (!o.tcp_size.empty()) given += (given.empty() ? "XIO_TCP_SIZE='" : " and XIO_TCP_SIZE='") + o.tcp_size + "'";
+  if (given.empty()) return;
+  fail(XIO_ERR_CONFIG,
+       "{} without XIO_TCP_ROOT: this rank cannot find the others; set XIO_TCP_ROOT to host:port of rank 0, start with "
+       "xiorun, or set XIO_BOOTSTRAP=local for a world of one",
+       given);
+}
+
 // xiorun is asked first: when it runs below mpirun its PEs inherit mpirun's variables, and it is the nearer one.
 std::unique_ptr<channel> connect_auto(const options& o) {
   if (started_by_xiorun()) return connect_tcp(o);
   if (started_by_mpirun() || mpi_is_running()) return connect_mpi(o);
   if (!o.tcp_root.empty()) return connect_tcp(o);
+  refuse_ranks_without_root(o);
   return connect_local(o);
 }
 

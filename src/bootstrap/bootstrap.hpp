@@ -31,7 +31,8 @@ class channel {
 };
 
 // Chooses by options.bootstrap; auto: tcp if xiorun started us, mpi if mpirun did (or MPI is already initialised), tcp
-// if XIO_TCP_ROOT is set, else local (one PE). A choice that cannot work is an error, never another choice.
+// if XIO_TCP_ROOT is set, else local (one PE), which is refused when a rank or size of tcp is set. A choice that cannot
+// work is an error, never another choice.
 //
 // Every connect is collective and returns when the world is complete, or throws within options.timeout_ms (0: waits for
 // ever). A channel that has thrown is broken: later calls throw at once.
