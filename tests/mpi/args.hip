@@ -111,6 +111,15 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   xio_put(ctx, p.foreign, p.local, 8, 0);
   same(xio_quiet(ctx), XIO_ERR_PE);
   same(xio_quiet(ctx), XIO_OK);
+  // 50: marked as of a refused op, with a status that there is not
+  for (const xio_req_t made_up : {~xio_req_t{0}, xio_req_t{0xffff} << 48, (xio_req_t{0xffff} << 48) + 17}) {
+    same(xio_wait(ctx, made_up), XIO_ERR_ARG);
+    same(xio_test(ctx, made_up), XIO_ERR_ARG);
+    same(xio_flush(ctx, made_up), XIO_ERR_ARG);
+  }
+  // 59: with one that there is
+  same(xio_wait(ctx, (xio_req_t{0xffff} << 48) + 16), XIO_ERR_INTERNAL);
+  same(xio_quiet(ctx), XIO_OK);
 }
 
 // What is stored before everything was asked on some platforms: words, signals and packets, with PEs whose low bits

@@ -34,10 +34,14 @@ XIO_DEVICE xio_req_t failed_request(xio_status_t status, u32 code = 0) {
   return (u64{0xffff} << 48) | code << 16 | static_cast<u32>(-static_cast<int>(status));
 }
 
+constexpr u32 k_last_error = -XIO_ERR_INTERNAL;
+
 XIO_DEVICE bool is_failed_request(xio_req_t request) { return request >> 48 == 0xffff; }
 
+// XIO_ERR_ARG where that is no status: nobody has given such a request.
 XIO_DEVICE xio_status_t failed_request_status(xio_req_t request) {
-  return static_cast<xio_status_t>(-static_cast<int>(request & 0xffff));
+  const u32 error = static_cast<u32>(request) & 0xffff;
+  return error - 1 < k_last_error ? static_cast<xio_status_t>(-static_cast<int>(error)) : XIO_ERR_ARG;
 }
 
 XIO_DEVICE u32 failed_request_code(xio_req_t request) { return static_cast<u32>(request >> 16) & 0xffff; }
