@@ -139,7 +139,8 @@ XIO_EXPORT xio_status_t xio_free(xio_world_t* world, void* block);
 XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe);
 
 /* Local memory that engines may read and write (sources and destinations that are not symmetric), at most 63 pieces at
- * a time; all of it must be there until it is unregistered. Local. */
+ * a time; all of it must be there until it is unregistered. XIO_ERR_ARG if nothing is mapped at part of it now, or what
+ * may not be read and written. Local. */
 XIO_EXPORT xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes);
 XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 

@@ -7,6 +7,7 @@
 #include "base/backends.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "memory/usable.hpp"
 
 namespace xio {
 
@@ -154,6 +155,7 @@ void engines::register_memory(void* base, std::size_t bytes) {
     hidden.live = 0;
     gpu::put_value(&device_rows_[i], hidden);
     const auto block = memory::blocks::all().around(base, bytes, "xio_mem_register");
+    if (!block) memory::check_usable(base, bytes, "xio_mem_register");
     spans_[i] = &known_.acquire(row.base, row.bytes, block ? &*block : nullptr);
     show_row(i);
     gpu::put_value(&device_rows_[i].live, row.live);

@@ -28,6 +28,7 @@ bool read_head(const std::string& line, mapping& out) {
   out.begin = begin;
   out.end = end;
   out.readable = rights[0] == 'r';
+  out.writable = rights[1] == 'w';
   if (name_at >= 0) out.name = line.substr(static_cast<std::size_t>(name_at));
   return true;
 }
@@ -60,6 +61,12 @@ std::vector<mapping> read_mappings(std::istream& smaps, std::uint64_t first, std
 
 std::vector<mapping> mappings_of(std::uint64_t first, std::uint64_t last) {
   std::ifstream in("/proc/self/smaps");
+  return read_mappings(in, first, last);
+}
+
+std::optional<std::vector<mapping>> plain_mappings(std::uint64_t first, std::uint64_t last) {
+  std::ifstream in("/proc/self/maps");
+  if (!in) return {};
   return read_mappings(in, first, last);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,15 @@ struct mapping {
   bool locked = false;         // by mlock
   std::size_t page_bytes = 0;  // KernelPageSize, 0 if it is not said
   std::string name;            // file, "[heap]" or ""
+  bool writable = false;
 };
 
 // Those that [first, last) touches, from text in the format of smaps; ends early at what it does not understand.
 std::vector<mapping> read_mappings(std::istream& smaps, std::uint64_t first, std::uint64_t last);
 std::vector<mapping> mappings_of(std::uint64_t first, std::uint64_t last);
+// The same without page size and lock, which the kernel would walk all pages for. Nothing where it does not say (no
+// /proc).
+std::optional<std::vector<mapping>> plain_mappings(std::uint64_t first, std::uint64_t last);
 // Whether they leave no gap in [first, last).
 bool cover(const std::vector<mapping>& all, std::uint64_t first, std::uint64_t last);
 
