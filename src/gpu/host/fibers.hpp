@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/host/overflow.hpp"
 #include "gpu/host/stacks.hpp"
 #include "gpu/host/strand.hpp"
 #include "gpu/host/workgroup.hpp"
@@ -39,6 +40,7 @@ class fiber_workgroup final : public workgroup {
   void make_strand();
 
   strand main_;  // the OS thread's own stack
+  signal_stack signals_;
   stack_slabs stacks_;
   std::vector<std::unique_ptr<strand>> strands_;
   std::vector<strand*> idle_;

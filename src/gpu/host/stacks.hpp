@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Stacks of fibers: mapped in slabs, a guard page below each, memory taken only when touched.
+// Stacks of fibers: mapped in slabs, a guard below each, memory taken only when touched.
 #pragma once
 #include <cstddef>
 #include <vector>
+
+#include "gpu/host/overflow.hpp"
 
 namespace xio::host_exec {
 
@@ -22,14 +24,10 @@ class stack_slabs {
  private:
   void map_slab();
   int make_guards(unsigned char* base) const;
-  struct slab {
-    unsigned char* base;
-    std::size_t bytes;
-  };
   std::size_t stack_bytes_;
   std::size_t stride_;
   std::size_t used_ = 0;  // of the last slab, in stacks
-  std::vector<slab> slabs_;
+  std::vector<guarded_stacks> slabs_;
 };
 
 }  // namespace xio::host_exec
