@@ -120,8 +120,14 @@ xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world) {
 xio_status_t xio_finalize(xio_world_t* world) {
   return in_world(world, __func__, [&](xio::world& w) {
     worlds().remove(world);
-    const std::unique_ptr<xio_world_t> last(world);
-    w.finalize();
+    std::unique_ptr<xio_world_t> last(world);
+    try {
+      w.finalize();
+    } catch (...) {
+      // A kernel that goes on must find what it was given.
+      if (w.in_use()) (void)last.release();
+      throw;
+    }
   });
 }
 

@@ -158,19 +158,29 @@ void world::close_all() {
   peers_.reset();
 }
 
+void world::wait_for_kernels() {
+  in_use_ = !gpu::wait_for_kernels(options_.timeout_ms);
+  if (in_use_)
+    fail(XIO_ERR_STATE,
+         "xio_finalize: a kernel still runs after {} ms, and may be using the world, whose memory is kept for it until "
+         "the process ends; end kernels first",
+         options_.timeout_ms);
+}
+
 void world::finalize() {
   std::exception_ptr first;
-  const auto meet_again = [&] {
+  const auto meet_again = [&](auto&& step) {
     try {
-      agreement_.each(call::finalize, [] {});
+      agreement_.each(call::finalize, step);
     } catch (...) {
       if (!first) first = std::current_exception();
     }
   };
-  meet_again();
+  meet_again([&] { wait_for_kernels(); });
+  if (in_use_) std::rethrow_exception(first);
   close_all();
   // A heap goes away only after every PE has let go of it.
-  if (!first) meet_again();
+  if (!first) meet_again([] {});
   view_ = {};
   heap_.reset();
   if (first) std::rethrow_exception(first);

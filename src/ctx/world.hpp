@@ -31,8 +31,10 @@ class world {
   world(const world&) = delete;
   world& operator=(const world&) = delete;
 
-  // Collective. Closes everything; throws afterwards if a PE could not be waited for.
+  // Collective. Closes everything; throws afterwards if a PE could not be waited for. Closes nothing if a kernel of
+  // this process does not end: then it is in_use(), and must not be destroyed.
   void finalize();
+  bool in_use() const { return in_use_; }
 
   int my_pe() const { return me_; }
   int n_pes() const { return n_; }
@@ -74,11 +76,13 @@ class world {
   std::unique_ptr<context> make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes);
   std::uint64_t take_inboxes(std::uint32_t immediates);
   void check_reach(const ctx_choice& choice, const route_plan& plan);
+  void wait_for_kernels();
   void close_all();
 
   options options_;
   std::unique_ptr<bootstrap::channel> channel_;
   agreement agreement_;
+  bool in_use_ = false;
   int me_;
   int n_;
   topology::placement place_;

@@ -327,6 +327,8 @@ void reach_peer(int device) {
   check(e, "access of device {} to the memory of device {}", g_device.load(), device);
 }
 
+bool wait_for_kernels(std::uint64_t) { return true; }
+
 void init(int local_rank) {
   int count = 0;
   if (const hipError_t e = hipGetDeviceCount(&count); e != hipSuccess || count == 0) {

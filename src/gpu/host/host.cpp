@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/host/settings.hpp"
+#include "gpu/host/stream.hpp"
 
 namespace xio::gpu {
 
@@ -54,6 +56,19 @@ int selected_device() { return 0; }
 void reach_peer(int) {}
 
 void init(int) { host_exec::config(); }
+
+bool wait_for_kernels(std::uint64_t timeout_ms) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  for (const auto& s : host_exec::stream::all()) {
+    const host_exec::completion_ptr last = s->last();
+    if (last == nullptr) continue;
+    if (timeout_ms == 0)
+      last->wait();
+    else if (!last->wait_until(end))
+      return false;
+  }
+  return true;
+}
 
 namespace {
 

@@ -40,6 +40,11 @@ void completion::wait() {
   ended_.wait(lock, [&] { return done_.load(std::memory_order_relaxed); });
 }
 
+bool completion::wait_until(std::chrono::steady_clock::time_point end) {
+  std::unique_lock lock(guard_);
+  return ended_.wait_until(lock, end, [&] { return done_.load(std::memory_order_relaxed); });
+}
+
 void completion::finish() {
   std::vector<std::function<void()>> callers;
   {

@@ -21,6 +21,7 @@ class completion {
  public:
   bool done() const { return done_.load(std::memory_order_acquire); }
   void wait();
+  bool wait_until(std::chrono::steady_clock::time_point end);  // false: not done then
   void finish();
   // Calls fn at the end. False, and does not, when it is done already.
   bool then(std::function<void()> fn);
