@@ -114,6 +114,15 @@ ends 1 'cannot open .*none' "$perf" nvme_read --storage "file:$scratch/none"
 if [ "$gpu" = host ]; then
   ends 1 'put_lat of 8 bytes: an op answered XIO_ERR_TRANSPORT \(rdma queue' \
     env XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" put_lat --route rdma -e 8
+  # What fails first is told, and not the time that is over later; and no further op is tried.
+  for lost in 3 3/queue0,nvme_lose@4; do
+    ends 1 'nvme_read of 4096 bytes: an op answered XIO_ERR_STORAGE \(nvme queue' \
+      env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@2=unrecovered_read,nvme_lose@$lost "$perf" nvme_read -w 1 \
+      -n 20 -b 4k -e 4k -c 1 -t 2
+  done
+  ends 1 'nvme_write of 4096 bytes: an op answered XIO_ERR_STORAGE \(nvme queue' \
+    env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@1=write_fault,nvme_lose@2 "$perf" nvme_write -w 1 -n 20 -b 4k \
+    -e 4k -c 1 -t 1
 fi
 # A peer that comes to no further turn: one deadline, not one for each of the turns that are left.
 if has HAVE_SODIUM; then

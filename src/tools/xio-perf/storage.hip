@@ -19,11 +19,13 @@ __global__ void storage(work w) {
   std::uint64_t last = all.first;
   for (std::uint32_t i = 0; i < w.iterations; ++i) {
     const std::uint64_t offset = (w.first + i) * groups % pieces + group;
+    bool done = false;
     if constexpr (k_write) {
-      keep(w, Scope::write(w, w.src + offset * w.bytes, offset * w.bytes));
+      done = keep(w, Scope::write(w, w.src + offset * w.bytes, offset * w.bytes));
     } else {
-      keep(w, Scope::read(w, buffer, offset * w.bytes));
+      done = keep(w, Scope::read(w, buffer, offset * w.bytes));
     }
+    if (!done) break;
     const std::uint64_t now = stamp();
     if (g.leader()) w.samples[group * w.iterations + i] = now - last;
     last = now;

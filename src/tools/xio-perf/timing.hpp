@@ -21,7 +21,11 @@ XIO_DEVICE std::uint64_t stamp() {
 // Whether it is good; else the host is told.
 XIO_DEVICE bool keep(const work& w, xio_status_t status) {
   if (status == XIO_OK) return true;
-  dev::store<dev::scope::agent, dev::order::relaxed>(w.status, static_cast<int>(status));
+  // The first failure is the cause, but for a timeout: what it had waited for may say why later.
+  int was = XIO_OK;
+  while ((was == XIO_OK || was == XIO_ERR_TIMEOUT) &&
+         !dev::compare_exchange<dev::scope::agent, dev::order::relaxed>(w.status, was, static_cast<int>(status))) {
+  }
   return false;
 }
 
