@@ -149,7 +149,8 @@ XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 /* Collective (queue pairs are exchanged), with the same attributes on every PE. XIO_ERR_NO_ROUTE names the PE that
  * cannot be reached as asked. */
 XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx);
-/* Collective. No kernel may be using it. */
+/* Collective. No kernel may be using it, nor be given it or a copy of it afterwards: what `view` points to is gone, and
+ * kernels do not ask whether it is there. */
 XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 /* Which way a non-blocking copy of that size to that PE goes: "direct", "rdma", "sdma". Null if ctx or pe is wrong. */
 XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes);
