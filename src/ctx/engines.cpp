@@ -147,6 +147,9 @@ void engines::show_row(std::uint32_t i) {
 
 void engines::register_memory(void* base, std::size_t bytes) {
   const std::lock_guard hold(lock_);
+  // First: what leaves its block may reach into the heap, which happens to lie behind it, and the block is what is
+  // meant.
+  const auto block = memory::blocks::all().around(base, bytes, "xio_mem_register");
   const std::uint32_t i = regions_.add(base, bytes);
   auto& row = regions_.row(i);
   try {
@@ -154,7 +157,6 @@ void engines::register_memory(void* base, std::size_t bytes) {
     dev::region_view hidden = row;
     hidden.live = 0;
     gpu::put_value(&device_rows_[i], hidden);
-    const auto block = memory::blocks::all().around(base, bytes, "xio_mem_register");
     if (!block) memory::check_usable(base, bytes, "xio_mem_register");
     spans_[i] = &known_.acquire(row.base, row.bytes, block ? &*block : nullptr);
     show_row(i);
