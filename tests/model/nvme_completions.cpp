@@ -198,7 +198,10 @@ TEST_P(nvme_completions, one_at_a_time_with_failures) {
     const bool fails = i % 11 == 5;
     q.post();
     q.complete(static_cast<u32>((t + i) % k_ids), fails ? 0x281 : 0);
-    q.drain();
+    if (i % 2 == 0)
+      q.drain();
+    else
+      EXPECT_EQ(nvme_codec::wait(q.r, world, t + i), fails ? XIO_ERR_STORAGE : XIO_OK) << i;
     expect_idle(q, t + i + 1);
     EXPECT_EQ(q.state.op_errors, (i + 6) / 11);
     EXPECT_EQ(q.state.completed >> 62, i < 5 ? 1u : 0u) << "words are kept, or each op would look through the log";
@@ -211,6 +214,8 @@ TEST_P(nvme_completions, one_at_a_time_with_failures) {
 
 TEST_P(nvme_completions, one_at_a_time_and_a_wrong_one) {
   const u64 t = GetParam();
+  world_view world{};
+  world.timeout_ticks = 1000000;
   // 0: the next one, which was not posted.
   for (const u64 before : {u64{0}, u64{1}, u64{2}, u64{k_ids - 1}}) {
     queue q(t, 0);
@@ -224,7 +229,10 @@ TEST_P(nvme_completions, one_at_a_time_and_a_wrong_one) {
     const u32 id = static_cast<u32>((next - before) % k_ids);
     if (before != 0) q.post();
     q.complete(id);
-    q.drain();
+    if (before != 0)
+      EXPECT_EQ(nvme_codec::wait(q.r, world, next), XIO_ERR_TRANSPORT);
+    else
+      q.drain();
     q.expect_refused(id);
     EXPECT_EQ(q.completed(), next);
   }
