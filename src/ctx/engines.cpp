@@ -147,9 +147,11 @@ void engines::show_row(std::uint32_t i) {
 
 void engines::register_memory(void* base, std::size_t bytes) {
   const std::lock_guard hold(lock_);
-  // First: what leaves its block may reach into the heap, which happens to lie behind it, and the block is what is
-  // meant.
+  memory::registration::check_range(base, bytes);
+  // Before what is registered: a length that is too long may reach into the heap or another buffer, which happens to
+  // lie behind, and the length is what is wrong.
   const auto block = memory::blocks::all().around(base, bytes, "xio_mem_register");
+  if (!block) memory::check_usable(base, bytes, "xio_mem_register");
   const std::uint32_t i = regions_.add(base, bytes);
   auto& row = regions_.row(i);
   try {
@@ -157,7 +159,6 @@ void engines::register_memory(void* base, std::size_t bytes) {
     dev::region_view hidden = row;
     hidden.live = 0;
     gpu::put_value(&device_rows_[i], hidden);
-    if (!block) memory::check_usable(base, bytes, "xio_mem_register");
     spans_[i] = &known_.acquire(row.base, row.bytes, block ? &*block : nullptr);
     show_row(i);
     gpu::put_value(&device_rows_[i].live, row.live);

@@ -18,13 +18,18 @@ bool registration::would_mix(const dev::region_view& old, std::uint64_t at, std:
   });
 }
 
-std::uint32_t registration::add(void* base, std::uint64_t bytes) {
+void registration::check_range(const void* base, std::uint64_t bytes) {
   const auto at = reinterpret_cast<std::uint64_t>(base);
   if (base == nullptr) fail(XIO_ERR_ARG, "xio_mem_register: base is null; give the start of the buffer");
   if (bytes == 0) fail(XIO_ERR_ARG, "xio_mem_register: bytes is 0; give the length of the buffer at {}", base);
   if (at + bytes < at)
     fail(XIO_ERR_ARG, "xio_mem_register: {} bytes from {} go past the end of the address space; check the length",
          bytes, base);
+}
+
+std::uint32_t registration::add(void* base, std::uint64_t bytes) {
+  check_range(base, bytes);
+  const auto at = reinterpret_cast<std::uint64_t>(base);
   std::uint32_t empty = dev::k_max_regions;
   for (std::uint32_t i = dev::k_max_regions; i-- > 0;) {
     const auto& r = rows_[i];

@@ -11,7 +11,9 @@ namespace xio::memory {
 
 class registration {
  public:
-  // A new row for [base, base + bytes). Throws for null, empty, wrapping, overlapping or one too many.
+  // Throws for null, empty and wrapping.
+  static void check_range(const void* base, std::uint64_t bytes);
+  // A new row for [base, base + bytes). Throws as check_range, and for overlapping or one too many.
   std::uint32_t add(void* base, std::uint64_t bytes);
   // The row that was added with this very base, not the heap's. Throws if there is none.
   std::uint32_t find(void* base) const;

@@ -74,7 +74,8 @@ class registered : public testing::Test {
   }
   void TearDown() override {
     EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error();
-    munmap(at_, 4 * page());
+    munmap(at_, 2 * page());
+    munmap(at_ + 3 * page(), page());
   }
   xio_world_t* w_ = nullptr;
   char* at_ = nullptr;
@@ -100,6 +101,18 @@ TEST_F(registered, memory_that_is_not_to_be_written_is_refused) {
 TEST_F(registered, lengths_that_no_memory_has_are_refused) {
   EXPECT_REFUSED(xio_mem_register(w_, at_, SIZE_MAX), XIO_ERR_ARG, "past the end of the address space");
   EXPECT_REFUSED(xio_mem_register(w_, at_, SIZE_MAX / 2), XIO_ERR_ARG, "nothing is mapped at");
+}
+
+// Whatever lies behind it: what is registered there is not what is wrong.
+TEST_F(registered, what_reaches_into_the_heap_is_first_not_mapped) {
+  void* p = nullptr;
+  ASSERT_EQ(xio_malloc(w_, 64, &p), XIO_OK) << xio_last_error();
+  char* const heap = static_cast<char*>(p);
+  char* const low = reinterpret_cast<char*>(8);
+  EXPECT_REFUSED(xio_mem_register(w_, low, static_cast<std::size_t>(heap + 8 - low)), XIO_ERR_ARG,
+                 "nothing is mapped at 0x8");
+  EXPECT_REFUSED(xio_mem_register(w_, heap, 8), XIO_ERR_ARG, "in the symmetric heap");
+  EXPECT_EQ(xio_free(w_, heap), XIO_OK) << xio_last_error();
 }
 
 // A TiB of addresses, no page of which is there: only its mappings are looked at.
