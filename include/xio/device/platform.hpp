@@ -401,18 +401,20 @@ XIO_DEVICE void pause() {
 #endif
 }
 
-// Whether pauses grow with the wait. On NVIDIA GPUs lanes of a wave that have parted take turns, but two paths that
-// wait can hand the turn to each other while a third, for which they wait, gets none: seen under compute-sanitizer, by
-// one wave alone (docs/verified.md). Once both sleep for longer than their turns take the third goes on, so after 100
-// us a pause is a 64th of the wait, up to 20 us. No more, because where processes take turns on a GPU who sleeps does
-// not use its own.
+// Whether pauses grow with the wait. On NVIDIA GPUs lanes of a wave that have parted take turns, but paths that wait
+// can hand the turn to each other while another, for which they wait, gets none: seen under compute-sanitizer, by one
+// wave alone (docs/verified.md). Once all of them sleep for longer than their turns take together, it goes on. So after
+// 100 us a pause is a 64th of the wait, up to 20 us, which is enough for two paths: no more, because where processes
+// take turns on a GPU who sleeps does not use its own, and waits of some milliseconds are common there. A wave of 30
+// paths needs more: after 10 ms it is a 512th of the wait, up to a millisecond, the longest that can be asked for.
 #if defined(XIO_ON_CUDA)
 constexpr bool k_pauses_grow = true;
 XIO_DEVICE void pause_after(u64 ns) {
-  constexpr u32 share = 64, shortest = 20, longest = 20000;
-  u32 pause = shortest;
-  if (ns > 100000) pause = ns < u64{share} * longest ? static_cast<u32>(ns) / share : longest;
-  asm volatile("nanosleep.u32 %0;" ::"r"(pause));
+  constexpr u64 us = 1000, ms = 1000 * us;
+  u64 pause = 20;
+  if (ns > 100 * us) pause = ns < 64 * 20 * us ? ns / 64 : 20 * us;
+  if (ns > 10 * ms) pause = ns < 512 * ms ? ns / 512 : ms;
+  asm volatile("nanosleep.u32 %0;" ::"r"(static_cast<u32>(pause)));
 }
 #else
 constexpr bool k_pauses_grow = false;
