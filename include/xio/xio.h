@@ -110,6 +110,7 @@ typedef struct xio_error_info {
   uint32_t queue;     /* QPN, SDMA queue or NVMe queue id */
   uint32_t vendor;    /* the device's own code (CQE syndrome, SCT<<8|SC) */
   uint64_t ticket;    /* the op, counted from the ring's first */
+  char sentence[256]; /* all that, why, and what to do about it; "" when nothing failed */
 } xio_error_info_t;
 
 /* The sentence of this thread's last failed call; never null, "" if none. */

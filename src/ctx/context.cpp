@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "ctx/ctx_value.hpp"
+#include "ctx/failure_text.hpp"
 #include "ctx/rings.hpp"
 
 namespace xio {
@@ -116,15 +117,18 @@ void context::connect(engines& e) {
 
 void context::collect_rings(std::uint32_t lane) {
   std::uint32_t index = 0;
-  const auto add = [&](dev::ring_view ring) {
+  const auto add = [&](dev::ring_view ring, std::size_t pe) {
     ring.index = index++;
     rings_.push_back(ring);
+    ring_peers_.push_back(static_cast<int>(pe));
   };
   for (std::size_t pe = 0; pe < n_pes(); ++pe)
     for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::rdma) && which < choice_.queues; ++which)
-      add(queue_pairs_[lane]->view(static_cast<int>(pe), which));
-  const std::size_t copies = copy_queues_.size() / lanes();
-  for (std::size_t i = 0; i < copies; ++i) add(copy_queues_[lane * copies + i]->view());
+      add(queue_pairs_[lane]->view(static_cast<int>(pe), which), pe);
+  std::size_t copy = lane * (copy_queues_.size() / lanes());
+  for (std::size_t pe = 0; pe < n_pes(); ++pe)
+    for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < choice_.copy_queues; ++which)
+      add(copy_queues_[copy++]->view(), pe);
 }
 
 void context::fill_peers(std::uint32_t lane) {
@@ -195,6 +199,7 @@ void context::fill_flush_rings() {
 
 void context::publish() {
   rings_.clear();
+  ring_peers_.clear();
   fill_flush_rings();
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
     if (has_rings()) collect_rings(lane);
@@ -230,6 +235,7 @@ bool context::device_error(xio_error_info_t& info) const {
     if (error == 0) continue;
     info.status = static_cast<xio_status_t>(static_cast<std::int32_t>(error));
     info.engine = "device";
+    put_sentence(info, refusal_text(info.status));
     return true;
   }
   return false;

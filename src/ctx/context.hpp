@@ -40,7 +40,7 @@ class context {
   // Adds the counters of its rings of that way, the pool's included.
   void stats(dev::route way, xio_engine_stats_t& out) const;
   // What failed first on a ring; false if nothing.
-  bool ring_failure(xio_error_info_t& info) const { return find_failure(rings_, info); }
+  bool ring_failure(xio_error_info_t& info) const { return find_failure(rings_, ring_peers_, info); }
   // What device code found wrong since the last quiet; false if nothing.
   bool device_error(xio_error_info_t& info) const;
   // Bit per storage slot that kernels posted to through this ctx.
@@ -79,6 +79,7 @@ class context {
   gpu::buffer scratch_used_;  // a bit for each
   gpu::buffer pool_used_;
   std::vector<dev::ring_view> rings_;  // what ring_rows_ holds
+  std::vector<int> ring_peers_;        // the PE that each of them leads to
   std::vector<std::unique_ptr<rdma::queue_set>> queue_pairs_;
   std::vector<std::unique_ptr<sdma::queue>> copy_queues_;
   // To flush the HDP by, for all lanes: see route_plan::flush.

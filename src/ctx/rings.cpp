@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/rings.hpp"
 
+#include <fmt/format.h>
+
+#include "ctx/failure_text.hpp"
 #include "gpu/gpu.hpp"
 
 namespace xio {
@@ -49,26 +52,33 @@ void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out
 
 namespace {
 
-bool find(const std::vector<dev::ring_view>& rings, bool stopped_only, xio_error_info_t& info) {
-  for (const auto& ring : rings) {
-    const auto s = state_of(ring);
-    // A ring that completes out of order goes on after an op has failed, and only counts it.
-    const bool stopped = s.failed != 0;
-    if (!stopped && (stopped_only || s.op_errors == 0)) continue;
-    info.status = stopped ? static_cast<xio_status_t>(static_cast<std::int32_t>(s.failed)) : XIO_ERR_STORAGE;
-    info.engine = engine_name(ring.kind);
-    info.queue = ring.id;
-    info.vendor = s.vendor;
-    info.ticket = s.failed_ticket;
-    return true;
-  }
-  return false;
+// False if nothing has failed there.
+bool look(const dev::ring_view& ring, bool stopped_only, const std::string& to, xio_error_info_t& info) {
+  const auto s = state_of(ring);
+  // A ring that completes out of order goes on after an op has failed, and only counts it.
+  const bool stopped = s.failed != 0;
+  if (!stopped && (stopped_only || s.op_errors == 0)) return false;
+  info.status = stopped ? static_cast<xio_status_t>(static_cast<std::int32_t>(s.failed)) : XIO_ERR_STORAGE;
+  info.engine = engine_name(ring.kind);
+  info.queue = ring.id;
+  info.vendor = s.vendor;
+  info.ticket = s.failed_ticket;
+  put_sentence(info, failure_text(ring, info, stopped, to));
+  return true;
 }
 
 }  // namespace
 
-bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& info) { return find(rings, false, info); }
+bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, xio_error_info_t& info) {
+  for (std::size_t i = 0; i < rings.size(); ++i)
+    if (look(rings[i], false, i < peers.size() ? fmt::format(" to PE {}", peers[i]) : "", info)) return true;
+  return false;
+}
 
-bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info) { return find(rings, true, info); }
+bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info) {
+  for (const auto& ring : rings)
+    if (look(ring, true, "", info)) return true;
+  return false;
+}
 
 }  // namespace xio

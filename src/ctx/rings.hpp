@@ -14,8 +14,9 @@ dev::route route_of(dev::ring_kind kind);
 // Adds the counters of these rings.
 void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out);
 
-// Fills *info with the first failure among the rings; false if there is none.
-bool find_failure(const std::vector<dev::ring_view>& rings, xio_error_info_t& info);
+// Fills *info with the first failure among the rings; false if there is none. peers: the PE that each ring leads to, or
+// nothing where they lead to none.
+bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, xio_error_info_t& info);
 // The same of those that take no more work: a ring that completes out of order goes on after failed ops.
 bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info);
 

@@ -398,7 +398,7 @@ xio_engine_stats_t world::ctx_stats(xio_ctx_t ctx, xio_route_t route) const {
 
 xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
   const context& c = contexts_.get(ctx.id);
-  xio_error_info_t info{XIO_OK, "", 0, 0, 0};
+  xio_error_info_t info{XIO_OK, "", 0, 0, 0, ""};
   if (c.ring_failure(info)) return info;
   const std::uint32_t used = c.storages_used();
   const auto of_storages = [&](auto find) {
@@ -407,7 +407,10 @@ xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
     return false;
   };
   // A queue that has stopped says more than the calls that found it so, and those more than ops that failed long ago.
-  if (!of_storages(find_stopped) && !c.device_error(info)) of_storages(find_failure);
+  const auto find_any = [](const std::vector<dev::ring_view>& rings, xio_error_info_t& found) {
+    return find_failure(rings, {}, found);
+  };
+  if (!of_storages(find_stopped) && !c.device_error(info)) of_storages(find_any);
   return info;
 }
 

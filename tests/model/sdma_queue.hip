@@ -235,6 +235,7 @@ void wrong_calls_are_refused(bench& b) {
   xio_error_info_t info{};
   EXPECT(xio_sdma_queue_error(b.link, q, &info) == XIO_OK && info.status == XIO_ERR_TRANSPORT);
   EXPECT(std::strcmp(info.engine, "sdma") == 0 && info.vendor != 0);
+  EXPECT(std::strstr(info.sentence, "failed: an address is not mapped (code 0xb); ") != nullptr);
   EXPECT(read(stranger, 64) == std::vector<unsigned char>(64));
   EXPECT(xio_sdma_queue_destroy(b.link, q) == XIO_OK);
   give_back(stranger);

@@ -170,6 +170,25 @@ __global__ void use_foreign(xio_ctx_t ctx, place p, int pe, int* put, int* get, 
   *quiet = xio_quiet(ctx);
 }
 
+__global__ void one_mistake(xio_ctx_t ctx, place p) { (void)xio_put_nbi(ctx, p.sym, p.local, 8, p.n); }
+__global__ void just_quiet(xio_ctx_t ctx, int* status) { *status = xio_quiet(ctx); }
+
+// The host is told by a sentence, until a quiet has told the kernel.
+void sentences(const rig::team& t, const place& p) {
+  xio_error_info_t info{};
+  RUN(one_mistake, 1, 1, t.ctx, p);
+  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  rig::expect_status(info.status, XIO_ERR_PE, "what the host is told");
+  rig::expect(
+      std::strcmp(info.engine, "device") == 0 && std::strstr(info.sentence, "a PE that is not there") != nullptr,
+      "the host is told of %s: \"%s\"", info.engine, info.sentence);
+  const rig::device_array<int> status(1);
+  RUN(just_quiet, 1, 1, t.ctx, status.data());
+  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_PE, "quiet after a mistake");
+  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  rig::expect(info.status == XIO_OK && info.sentence[0] == '\0', "after quiet: \"%s\"", info.sentence);
+}
+
 void registration(const rig::team& t, const place& p, const rig::device_array<unsigned char>& foreign) {
   const xio_status_t unregistered = t.route == "direct" ? XIO_OK : XIO_ERR_NOT_REGISTERED;
   const rig::device_array<int> answers(3);
@@ -228,6 +247,7 @@ int main() {
   rig::expect(bad_together.get()[0] == 0, "mistake %d of a workgroup was answered otherwise", bad_together.get()[0]);
   rig::expect_same(rig::team::read(p.sym, k_bytes), poison, "memory after mistakes");
   rig::expect(rig::team::read(p.word, 1)[0] == 4711, "a word changed by a mistake");
+  sentences(t, p);
   registration(t, p, foreign);
   return rig::verdict("args", t);
 }

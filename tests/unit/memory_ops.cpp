@@ -180,16 +180,24 @@ TEST_F(drives_that_err, are_named_by_their_ctx) {
     EXPECT_EQ(info.vendor, vendor);
     EXPECT_EQ(info.ticket, ticket);
   };
+  const auto told = [&](const char* sentence) { EXPECT_STREQ(info.sentence, sentence); };
   expect(XIO_OK, "", 0, 0);
+  told("");
   run(c, s, sym_, sym_);  // command 0 fails, 1 does not
   EXPECT_EQ(answers_[0], XIO_ERR_STORAGE);
   EXPECT_EQ(answers_[1], XIO_ERR_STORAGE);
   EXPECT_EQ(answers_[2], XIO_OK);
   expect(XIO_ERR_STORAGE, "nvme", 0x280, 0);
+  told(
+      "nvme queue 1: op 0 failed: write fault (status 0x280); look at the drive's error log (nvme error-log, nvme "
+      "smart-log)");
   run(c, s, sym_, sym_);  // command 2 does not, 3 is lost
   EXPECT_EQ(answers_[0], XIO_OK);
   EXPECT_EQ(answers_[2], XIO_ERR_TIMEOUT);
   expect(XIO_ERR_TIMEOUT, "nvme", 0, 3);
+  told(
+      "nvme queue 1: op 3 was not complete within XIO_TIMEOUT_MS; look whether its device and peer are alive, or raise "
+      "it");
   run(c, s, sym_, sym_);  // refused
   EXPECT_EQ(answers_[0], XIO_ERR_TIMEOUT);
   expect(XIO_ERR_TIMEOUT, "nvme", 0, 3);

@@ -224,10 +224,12 @@ TEST_F(api, contexts_are_refused_after_their_end) {
   EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, nullptr), XIO_ERR_ARG, "out is null");
   EXPECT_EQ(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_OK);
   xio_error_info_t info;
+  std::memset(&info, 0x5a, sizeof info);
   EXPECT_REFUSED(xio_ctx_error(w_, c, nullptr), XIO_ERR_ARG, "info is null");
   EXPECT_EQ(xio_ctx_error(w_, c, &info), XIO_OK);
   EXPECT_EQ(info.status, XIO_OK);
   EXPECT_STREQ(info.engine, "");
+  EXPECT_STREQ(info.sentence, "");
   EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
   EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_STATE, "destroyed already");
   EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_ERR_STATE, "destroyed already");

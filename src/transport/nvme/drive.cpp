@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "transport/nvme/failure.hpp"
 
 namespace xio::nvme {
 
@@ -285,7 +286,7 @@ std::uint32_t drive::admin(w::sqe command, const char* what) {
   }
   const std::uint32_t status = w::status_code(w::cqe_status(dw3));
   if (status != w::k_ok)
-    fail(XIO_ERR_IO, "{} refused {} with status type {:#x}, code {:#x}", name_, what, status >> 8, status & 0xff);
+    fail(XIO_ERR_IO, "{} refused {}: {}", name_, what, status_text(status));
   return result;
 }
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/failure_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "transport/nvme/failure.hpp"
+#include "transport/rdma/failure.hpp"
+#include "transport/sdma/failure.hpp"
+#include "xio/wire/nvme.hpp"
+
+namespace xio {
+
+namespace {
+
+std::string name_of(const dev::ring_view& ring, const xio_error_info_t& info) {
+  const std::string family = rdma::family_name(ring.kind);
+  return fmt::format("{} queue {}{}", info.engine, ring.id, family.empty() ? "" : " (" + family + ")");
+}
+
+// Why an engine ended an op, and the cure.
+std::string cause_of(const dev::ring_view& ring, const xio_error_info_t& info, bool stopped) {
+  if (ring.kind == dev::ring_kind::sdma) return sdma::failure_text(info.vendor);
+  if (ring.kind != dev::ring_kind::nvme) return rdma::failure_text(ring.kind, info.vendor);
+  if (!stopped) return nvme::status_text(info.vendor);
+  return fmt::format("the drive completed command {}, which is not under way; reset it, and open the storage again",
+                     wire::nvme::cqe_cid(info.vendor));
+}
+
+}  // namespace
+
+std::string failure_text(const dev::ring_view& ring, const xio_error_info_t& info, bool stopped,
+                         const std::string& to) {
+  const std::string name = name_of(ring, info) + to;
+  if (info.status == XIO_ERR_TIMEOUT)
+    return fmt::format(
+        "{}: op {} was not complete within XIO_TIMEOUT_MS; look whether its device and peer are alive, or "
+        "raise it",
+        name, info.ticket);
+  if (info.status == XIO_ERR_INTERNAL)
+    return fmt::format("{}: its completion word was overwritten (it holds {:#x}); look for stores outside of buffers",
+                       name, info.vendor);
+  return fmt::format("{}: op {} failed: {}", name, info.ticket, cause_of(ring, info, stopped));
+}
+
+std::string refusal_text(xio_status_t status) {
+  switch (status) {
+    case XIO_ERR_ARG:
+      return "a call of a kernel was refused: an argument is null, misaligned, out of range or no symmetric address; "
+             "check "
+             "the status of each call";
+    case XIO_ERR_PE: return "a call of a kernel named a PE that is not there; PEs are 0 to xio_n_pes() - 1";
+    case XIO_ERR_NOT_SYMMETRIC:
+      return "a call of a kernel named memory that is not in the symmetric heap, or leaves it; take it from xio_malloc";
+    case XIO_ERR_NOT_REGISTERED:
+      return "a call of a kernel named a local buffer that its engine cannot reach; take it from xio_malloc, or "
+             "register "
+             "it by xio_mem_register";
+    case XIO_ERR_NO_MEMORY: return "a kernel wanted more than the ctx's pool has; create the ctx with a larger one";
+    case XIO_ERR_NO_ROUTE:
+      return "a call of a kernel wanted a PE to which this ctx has no route for it; create the ctx with another route";
+    case XIO_ERR_STATE:
+      return "a kernel used a storage or ctx that is closed; keep it open until its kernels have ended";
+    case XIO_ERR_UNSUPPORTED: return "a call of a kernel wanted what this machine or drive cannot do";
+    case XIO_ERR_TIMEOUT:
+      return "a wait of a kernel ended by XIO_TIMEOUT_MS; look whether its peers are alive, or raise it";
+    default: return fmt::format("a call of a kernel ended with {}", xio_status_name(status));
+  }
+}
+
+void put_sentence(xio_error_info_t& info, const std::string& sentence) {
+  const std::size_t n = std::min(sentence.size(), sizeof info.sentence - 1);
+  std::memcpy(info.sentence, sentence.data(), n);
+  std::memset(info.sentence + n, 0, sizeof info.sentence - n);
+}
+
+}  // namespace xio

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// The causes are those of completions in the InfiniBand specification (volume 1, 11.6.2); each family has its own
+// numbers for them (xio/wire/).
+#include "transport/rdma/failure.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+#include "xio/device/bnxt.hpp"
+#include "xio/device/ionic.hpp"
+#include "xio/device/mlx5.hpp"
+#include "xio/wire/bnxt.hpp"
+#include "xio/wire/ernic.hpp"
+#include "xio/wire/ionic.hpp"
+#include "xio/wire/mlx5.hpp"
+#include "xio/wire/proxy.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+enum class cause {
+  local_length,
+  local_qp_operation,
+  local_protection,
+  flushed,
+  bad_response,
+  local_access,
+  memory_management,
+  remote_invalid_request,
+  remote_access,
+  remote_operation,
+  retry_exceeded,
+  rnr_retry_exceeded,
+  fatal,
+  strange,  // the NIC wrote what no NIC writes
+  unknown,
+};
+
+constexpr const char* k_report = "this should not happen: report it with these numbers";
+
+const char* text_of(cause c) {
+  switch (c) {
+    case cause::local_length: return "local length error";
+    case cause::local_qp_operation: return "local operation error";
+    case cause::local_protection:
+      return "local protection error: this NIC may not reach the local buffer; keep memory registered and allocated "
+             "until "
+             "a quiet";
+    case cause::flushed:
+      return "flushed: the queue pair had failed before; look for the first failure, here and on the peer";
+    case cause::bad_response: return "bad response error";
+    case cause::local_access: return "local access error";
+    case cause::memory_management: return "memory management error";
+    case cause::remote_invalid_request: return "remote invalid request error: the peer's NIC refuses such an op";
+    case cause::remote_access:
+      return "remote access error: the peer's NIC refuses the address; look whether the peer has freed that memory or "
+             "left "
+             "its world";
+    case cause::remote_operation:
+      return "remote operation error: the peer's NIC could not do it; look at the peer's log";
+    case cause::retry_exceeded:
+      return "transport retry counter exceeded: the peer's NIC does not answer; look whether the peer runs and both "
+             "ports "
+             "are up";
+    case cause::rnr_retry_exceeded:
+      return "receiver not ready: the peer takes its immediates too slowly; take them by xio_imm_wait, or make the ctx "
+             "with room for more";
+    case cause::fatal: return "fatal error: the NIC or its driver gave up; look at the kernel's log";
+    case cause::strange: return "the NIC wrote what no NIC of this family writes";
+    case cause::unknown: break;
+  }
+  return "a code that this family does not have";
+}
+
+bool is_ours(cause c) {
+  return c == cause::local_length || c == cause::local_qp_operation || c == cause::bad_response ||
+         c == cause::local_access || c == cause::memory_management || c == cause::remote_invalid_request ||
+         c == cause::strange || c == cause::unknown;
+}
+
+struct row {
+  std::uint32_t code;
+  cause what;
+};
+
+constexpr row k_mlx5[] = {
+    {wire::mlx5::local_length, cause::local_length},
+    {wire::mlx5::local_qp_operation, cause::local_qp_operation},
+    {wire::mlx5::local_protection, cause::local_protection},
+    {wire::mlx5::flushed, cause::flushed},
+    {wire::mlx5::bad_response, cause::bad_response},
+    {wire::mlx5::local_access, cause::local_access},
+    {wire::mlx5::remote_invalid_request, cause::remote_invalid_request},
+    {wire::mlx5::remote_access, cause::remote_access},
+    {wire::mlx5::remote_operation, cause::remote_operation},
+    {wire::mlx5::transport_retry_exceeded, cause::retry_exceeded},
+    {wire::mlx5::rnr_retry_exceeded, cause::rnr_retry_exceeded},
+};
+constexpr row k_bnxt[] = {
+    {wire::bnxt::bad_response, cause::bad_response},
+    {wire::bnxt::local_length, cause::local_length},
+    {wire::bnxt::local_qp_operation, cause::local_qp_operation},
+    {wire::bnxt::local_protection, cause::local_protection},
+    {wire::bnxt::memory_management, cause::memory_management},
+    {wire::bnxt::remote_invalid_request, cause::remote_invalid_request},
+    {wire::bnxt::remote_access, cause::remote_access},
+    {wire::bnxt::remote_operation, cause::remote_operation},
+    {wire::bnxt::rnr_retry_exceeded, cause::rnr_retry_exceeded},
+    {wire::bnxt::transport_retry_exceeded, cause::retry_exceeded},
+    {wire::bnxt::flushed, cause::flushed},
+};
+constexpr row k_ionic[] = {
+    {wire::ionic::local_length, cause::local_length},
+    {wire::ionic::local_qp_operation, cause::local_qp_operation},
+    {wire::ionic::local_protection, cause::local_protection},
+    {wire::ionic::flushed, cause::flushed},
+    {wire::ionic::memory_management, cause::memory_management},
+    {wire::ionic::bad_response, cause::bad_response},
+    {wire::ionic::local_access, cause::local_access},
+    {wire::ionic::remote_invalid_request, cause::remote_invalid_request},
+    {wire::ionic::remote_access, cause::remote_access},
+    {wire::ionic::remote_operation, cause::remote_operation},
+    {wire::ionic::retry_exceeded, cause::retry_exceeded},
+    {wire::ionic::rnr_retry_exceeded, cause::rnr_retry_exceeded},
+};
+// Codes of ours have nothing in their low byte, where a status that failed has something: so here and in the proxy.
+constexpr row k_ernic[] = {
+    {wire::ernic::ok, cause::strange},
+    {wire::ernic::local_length, cause::local_length},
+    {wire::ernic::local_qp_operation, cause::local_qp_operation},
+    {wire::ernic::local_protection, cause::local_protection},
+    {wire::ernic::flushed, cause::flushed},
+    {wire::ernic::bad_response, cause::bad_response},
+    {wire::ernic::remote_invalid_request, cause::remote_invalid_request},
+    {wire::ernic::remote_access, cause::remote_access},
+    {wire::ernic::remote_operation, cause::remote_operation},
+    {wire::ernic::retry_exceeded, cause::retry_exceeded},
+    {wire::ernic::rnr_retry_exceeded, cause::rnr_retry_exceeded},
+    {wire::ernic::fatal, cause::fatal},
+};
+constexpr row k_proxy[] = {
+    {wire::proxy::ok, cause::strange},
+    {wire::proxy::local_length, cause::local_length},
+    {wire::proxy::local_qp_operation, cause::local_qp_operation},
+    {wire::proxy::local_protection, cause::local_protection},
+    {wire::proxy::flushed, cause::flushed},
+    {wire::proxy::remote_invalid_request, cause::remote_invalid_request},
+    {wire::proxy::remote_access, cause::remote_access},
+    {wire::proxy::remote_operation, cause::remote_operation},
+    {wire::proxy::retry_exceeded, cause::retry_exceeded},
+    {wire::proxy::rnr_retry_exceeded, cause::rnr_retry_exceeded},
+    {wire::proxy::bad_response, cause::bad_response},
+};
+
+template <std::size_t N>
+cause find(const row (&rows)[N], std::uint32_t code) {
+  for (const row& r : rows)
+    if (r.code == code) return r.what;
+  return cause::unknown;
+}
+
+// Above the low byte mlx5, ernic and the proxy have the vendor's own code.
+cause cause_of(dev::ring_kind kind, std::uint32_t vendor) {
+  const std::uint32_t low = vendor & 0xff;
+  switch (kind) {
+    case dev::ring_kind::mlx5: return vendor >= dev::mlx5_codec::k_strange_opcode ? cause::strange : find(k_mlx5, low);
+    case dev::ring_kind::bnxt:
+      if ((vendor & dev::bnxt_codec::k_terminal) != 0) return cause::fatal;
+      return vendor >= dev::bnxt_codec::k_strange_type ? cause::strange : find(k_bnxt, vendor);
+    case dev::ring_kind::ionic:
+      return vendor >= dev::ionic_codec::k_strange_type ? cause::strange : find(k_ionic, vendor);
+    case dev::ring_kind::ernic: return find(k_ernic, low);
+    case dev::ring_kind::proxy: return find(k_proxy, low);
+    default: return cause::unknown;
+  }
+}
+
+}  // namespace
+
+const char* family_name(dev::ring_kind kind) {
+  switch (kind) {
+    case dev::ring_kind::mlx5: return "mlx5";
+    case dev::ring_kind::bnxt: return "bnxt";
+    case dev::ring_kind::ionic: return "ionic";
+    case dev::ring_kind::ernic: return "ernic";
+    case dev::ring_kind::proxy: return "proxy";
+    default: return "";
+  }
+}
+
+std::string failure_text(dev::ring_kind kind, std::uint32_t vendor) {
+  const cause c = cause_of(kind, vendor);
+  return fmt::format("{} (code {:#x}){}{}", text_of(c), vendor, is_ours(c) ? "; " : "", is_ours(c) ? k_report : "");
+}
+
+}  // namespace xio::rdma

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// What a host is told of a failure in a kernel. Codes are written as numbers here, from the specifications and the
+// Linux drivers' headers that xio/wire/ names, not as our own constants.
+#include "ctx/failure_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "transport/nvme/failure.hpp"
+#include "transport/rdma/failure.hpp"
+#include "transport/sdma/failure.hpp"
+
+namespace xio {
+namespace {
+
+using dev::ring_kind;
+
+bool says(const std::string& sentence, const char* part) { return sentence.find(part) != std::string::npos; }
+
+struct known {
+  ring_kind kind;
+  std::uint32_t vendor;
+  const char* words;
+};
+
+TEST(failure_text, every_family_has_its_own_numbers) {
+  const known codes[] = {
+      {ring_kind::mlx5, 0x01, "local length"},
+      {ring_kind::mlx5, 0x04, "local protection"},
+      {ring_kind::mlx5, 0x05, "flushed"},
+      {ring_kind::mlx5, 0x13, "remote access"},
+      {ring_kind::mlx5, 0x8813, "remote access"},
+      {ring_kind::mlx5, 0x15, "retry counter exceeded"},
+      {ring_kind::mlx5, 0x16, "receiver not ready"},
+      {ring_kind::mlx5, 0x10004, "no NIC of this family"},
+      {ring_kind::mlx5, 0x2abcd, "no NIC of this"},
+      {ring_kind::mlx5, 0x33, "does not have"},
+      {ring_kind::bnxt, 0x2, "local length"},
+      {ring_kind::bnxt, 0x4, "local protection"},
+      {ring_kind::bnxt, 0x7, "remote access"},
+      {ring_kind::bnxt, 0x9, "receiver not ready"},
+      {ring_kind::bnxt, 0xa, "retry counter exceeded"},
+      {ring_kind::bnxt, 0xb, "flushed"},
+      {ring_kind::bnxt, 0x40000, "fatal error"},
+      {ring_kind::bnxt, 0x10003, "no NIC of this family"},
+      {ring_kind::bnxt, 0x2ffff, "no NIC of this"},
+      {ring_kind::bnxt, 0x5, "memory management"},
+      {ring_kind::ionic, 1, "local length"},
+      {ring_kind::ionic, 4, "flushed"},
+      {ring_kind::ionic, 9, "remote access"},
+      {ring_kind::ionic, 11, "retry counter exceeded"},
+      {ring_kind::ionic, 12, "receiver not ready"},
+      {ring_kind::ionic, 0x10002, "no NIC of this family"},
+      {ring_kind::ernic, 4, "local protection"},
+      {ring_kind::ernic, 5, "flushed"},
+      {ring_kind::ernic, 10, "remote access"},
+      {ring_kind::ernic, 0x77000c, "retry counter exceeded"},
+      {ring_kind::ernic, 19, "fatal error"},
+      {ring_kind::ernic, 0x10000, "no NIC of this family"},
+      {ring_kind::proxy, 4, "flushed"},
+      {ring_kind::proxy, 6, "remote access"},
+      {ring_kind::proxy, 0x8808, "retry counter"},
+      {ring_kind::proxy, 9, "receiver not ready"},
+      {ring_kind::proxy, 0x20000, "no NIC of this"},
+      {ring_kind::proxy, 0xff, "does not have"},
+  };
+  for (const known& k : codes) {
+    const std::string got = rdma::failure_text(k.kind, k.vendor);
+    EXPECT_PRED2(says, got, k.words) << rdma::family_name(k.kind) << " " << k.vendor;
+    char code[16];
+    std::snprintf(code, sizeof code, "(code %#x)", k.vendor);
+    EXPECT_PRED2(says, got, code);
+  }
+}
+
+TEST(failure_text, what_only_xio_can_mend_asks_for_a_report) {
+  EXPECT_PRED2(says, rdma::failure_text(ring_kind::mlx5, 0x01), "; this should not happen: report it");
+  EXPECT_PRED2(says, rdma::failure_text(ring_kind::ionic, 0x20001), "report it");
+  EXPECT_FALSE(says(rdma::failure_text(ring_kind::mlx5, 0x13), "report it"));
+  EXPECT_FALSE(says(rdma::failure_text(ring_kind::bnxt, 0x40000), "report it"));
+}
+
+TEST(failure_text, a_drive_s_status_by_the_specification) {
+  EXPECT_PRED2(says, nvme::status_text(0x281), "unrecovered read error (status 0x281); ");
+  EXPECT_PRED2(says, nvme::status_text(0x280), "write fault");
+  EXPECT_PRED2(says, nvme::status_text(0x285), "compare failure");
+  EXPECT_PRED2(says, nvme::status_text(0x080), "out of range");
+  EXPECT_PRED2(says, nvme::status_text(0x002), "invalid field in command (status 0x2); this should not happen");
+  EXPECT_PRED2(says, nvme::status_text(0x7ff), "status 0x7ff; look at the drive's error log");
+}
+
+class of_rings : public testing::Test {
+ protected:
+  std::string of(ring_kind kind, xio_status_t status, const char* engine, std::uint32_t vendor, bool stopped,
+                 const std::string& to = "") {
+    dev::ring_view ring{};
+    ring.kind = kind;
+    ring.id = 26;
+    const xio_error_info_t info{status, engine, 26, vendor, 12, ""};
+    return failure_text(ring, info, stopped, to);
+  }
+};
+
+TEST_F(of_rings, name_queue_op_and_peer) {
+  EXPECT_EQ(
+      of(ring_kind::mlx5, XIO_ERR_TRANSPORT, "rdma", 0x15, true, " to PE 1"),
+      "rdma queue 26 (mlx5) to PE 1: op 12 failed: transport retry counter exceeded: the peer's NIC does not answer; "
+      "look whether the peer runs and both ports are up (code 0x15)");
+  EXPECT_EQ(
+      of(ring_kind::nvme, XIO_ERR_STORAGE, "nvme", 0x281, false),
+      "nvme queue 26: op 12 failed: unrecovered read error (status 0x281); the data there are lost; write the blocks "
+      "again, and look at the drive's health");
+  // Dword 3 of a completion: command id 0x123 below, phase and status above.
+  EXPECT_PRED2(says, of(ring_kind::nvme, XIO_ERR_TRANSPORT, "nvme", 0x10123, true),
+               "command 291, which is not under way");
+  EXPECT_PRED2(says, of(ring_kind::sdma, XIO_ERR_INTERNAL, "sdma", 0xdead, true), "it holds 0xdead");
+  EXPECT_PRED2(says, of(ring_kind::sdma, XIO_ERR_TRANSPORT, "sdma", 11, true, " to PE 3"),
+               "sdma queue 26 to PE 3: op 12 failed: ");
+}
+
+TEST_F(of_rings, a_timeout_says_which_limit_it_was) {
+  for (const ring_kind kind : {ring_kind::mlx5, ring_kind::sdma, ring_kind::nvme}) {
+    const std::string got = of(kind, XIO_ERR_TIMEOUT, "x", 0, true);
+    EXPECT_PRED2(says, got, "op 12 was not complete within XIO_TIMEOUT_MS");
+    EXPECT_PRED2(says, got, "or raise it");
+  }
+}
+
+TEST(failure_text, all_of_them_fit) {
+  xio_error_info_t info{};
+  std::size_t longest = 0;
+  dev::ring_view ring{};
+  ring.id = ~0u;
+  for (const ring_kind kind : {ring_kind::mlx5, ring_kind::bnxt, ring_kind::ionic, ring_kind::ernic, ring_kind::proxy,
+                               ring_kind::sdma, ring_kind::nvme})
+    for (std::uint32_t code = 0; code < 0x800; ++code)
+      for (const xio_status_t status : {XIO_ERR_TRANSPORT, XIO_ERR_TIMEOUT, XIO_ERR_INTERNAL, XIO_ERR_STORAGE}) {
+        ring.kind = kind;
+        info = {status, "rdma", ~0u, code, ~0ull, ""};
+        longest = std::max(longest, failure_text(ring, info, status != XIO_ERR_STORAGE, " to PE 1023").size());
+      }
+  for (int status = XIO_ERR_INTERNAL; status < 0; ++status)
+    longest = std::max(longest, refusal_text(static_cast<xio_status_t>(status)).size());
+  EXPECT_LT(longest, sizeof info.sentence);
+}
+
+TEST(failure_text, every_refusal_has_a_sentence_of_its_own) {
+  EXPECT_PRED2(says, refusal_text(XIO_ERR_PE), "xio_n_pes");
+  EXPECT_PRED2(says, refusal_text(XIO_ERR_NOT_SYMMETRIC), "xio_malloc");
+  EXPECT_PRED2(says, refusal_text(XIO_ERR_NOT_REGISTERED), "xio_mem_register");
+  EXPECT_PRED2(says, refusal_text(XIO_ERR_IO), "XIO_ERR_IO");
+}
+
+// Guard bytes on either side: a sentence that is too long is cut, and ends.
+TEST(failure_text, a_sentence_is_cut_where_its_room_ends) {
+  struct {
+    xio_error_info_t info;
+    char guard[8];
+  } x;
+  std::memset(&x, 0x5a, sizeof x);
+  put_sentence(x.info, std::string(1000, 'a'));
+  EXPECT_EQ(std::strlen(x.info.sentence), sizeof x.info.sentence - 1);
+  EXPECT_EQ(std::memcmp(x.guard, "ZZZZZZZZ", 8), 0);
+  put_sentence(x.info, "b");
+  EXPECT_STREQ(x.info.sentence, "b");
+  EXPECT_EQ(x.info.sentence[200], '\0');
+}
+
+}  // namespace
+}  // namespace xio
