@@ -119,10 +119,10 @@ XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
 /* Collective. attr may be null. */
 XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world);
-/* Collective. No kernel may be using the world; where one of this process still runs it is waited for, on the host
- * platform for the world's timeout and then XIO_ERR_STATE, with nothing freed here. Closes what is still open. The
- * world must not be used afterwards, also when the answer is an error (a PE died): what is local was freed all the
- * same. Null is an error. */
+/* Collective. No kernel may be using the world; where one of this process still runs it is waited for, for the world's
+ * timeout, and then XIO_ERR_STATE, with nothing freed here. (On a GPU kernels of non-blocking streams are waited for
+ * without an end.) Closes what is still open. The world must not be used afterwards, also when the answer is an error
+ * (a PE died): what is local was freed all the same. Null is an error. */
 XIO_EXPORT xio_status_t xio_finalize(xio_world_t* world);
 XIO_EXPORT int xio_my_pe(const xio_world_t* world); /* -1 if world is null */
 XIO_EXPORT int xio_n_pes(const xio_world_t* world);

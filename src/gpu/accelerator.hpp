@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -327,7 +329,20 @@ void reach_peer(int device) {
   check(e, "access of device {} to the memory of device {}", g_device.load(), device);
 }
 
-bool wait_for_kernels(std::uint64_t) { return true; }
+// An event of the default stream stands behind all that other streams were given so far, but for streams that were made
+// not to wait for it. Those are waited for, without an end, when memory is freed.
+bool wait_for_kernels(std::uint64_t timeout_ms) {
+  const on_device here;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  hipEvent_t all = nullptr;
+  check(hipEventCreateWithFlags(&all, hipEventDisableTiming), "an event behind kernels");
+  check(hipEventRecord(all, nullptr), "an event behind kernels");
+  hipError_t now;
+  while ((now = hipEventQuery(all)) == hipErrorNotReady && (timeout_ms == 0 || std::chrono::steady_clock::now() < end))
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  (void)hipEventDestroy(all);
+  return now != hipErrorNotReady;  // what a kernel died of is not finalize's to tell
+}
 
 void init(int local_rank) {
   int count = 0;

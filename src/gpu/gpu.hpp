@@ -134,8 +134,7 @@ void reach_peer(int device);
 // Checks that a device is usable and selects one for this PE (local rank modulo devices).
 void init(int local_rank);
 
-// Waits until no kernel of this process runs, timeout_ms at most (0: for ever); false if one still does. GPUs' runtimes
-// do that when memory is freed: nothing is waited for here.
+// Waits until no kernel of this process runs, timeout_ms at most (0: for ever); false if one still does.
 bool wait_for_kernels(std::uint64_t timeout_ms);
 
 // What the software devices use to touch payload; safe from any host thread while kernels run.
