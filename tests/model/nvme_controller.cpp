@@ -325,13 +325,13 @@ TEST(nvme_controller, queues_must_make_sense) {
     }
   };
   const std::uint64_t q = more.address();
-  EXPECT_NE(refused(1, q, 8, q, 8).find("type 0x1, code 0x1"), std::string::npos);        // exists
-  EXPECT_NE(refused(3, q, 8, q, 8).find("type 0x1, code 0x1"), std::string::npos);        // not granted
-  EXPECT_NE(refused(0, q, 8, q, 8).find("type 0x1, code 0x1"), std::string::npos);        // the admin queue
-  EXPECT_NE(refused(2, q, 8, q, 65).find("type 0x1, code 0x2"), std::string::npos);       // beyond MQES
-  EXPECT_NE(refused(2, q, 8, q + 64, 8).find("type 0x0, code 0x13"), std::string::npos);  // not page aligned
-  EXPECT_NE(refused(2, q, 8, 0x1000, 8).find("type 0x0, code 0x4"), std::string::npos);   // not mapped
-  EXPECT_NE(refused(2, q + 4, 8, q, 8).find("type 0x0, code 0x13"), std::string::npos);   // CQ made, SQ not
+  EXPECT_NE(refused(1, q, 8, q, 8).find("(status 0x101"), std::string::npos);      // exists
+  EXPECT_NE(refused(3, q, 8, q, 8).find("(status 0x101"), std::string::npos);      // not granted
+  EXPECT_NE(refused(0, q, 8, q, 8).find("(status 0x101"), std::string::npos);      // the admin queue
+  EXPECT_NE(refused(2, q, 8, q, 65).find("(status 0x102"), std::string::npos);     // beyond MQES
+  EXPECT_NE(refused(2, q, 8, q + 64, 8).find("(status 0x13"), std::string::npos);  // not page aligned
+  EXPECT_NE(refused(2, q, 8, 0x1000, 8).find("(status 0x4)"), std::string::npos);  // not mapped
+  EXPECT_NE(refused(2, q + 4, 8, q, 8).find("(status 0x13"), std::string::npos);   // CQ made, SQ not
   b.drive().delete_queues(1);
   EXPECT_EQ(b.csts(), w::k_csts_rdy);
   // A drive that does not say that a queue is gone is stopped as a whole: its memory is about to be.
