@@ -18,8 +18,9 @@ struct deadline {
   // One turn of a waiting loop: pauses. False: the deadline has passed.
   XIO_DEVICE bool wait_more() const {
     if constexpr (k_pauses_grow) {
-      const u64 waited = wall_clock() - start;
-      pause_after(waited);
+      const u64 now = wall_clock();
+      const u64 waited = now - start;
+      pause_after(waited, now);
       return ticks == 0 || waited <= ticks;
     } else {
       pause();

@@ -405,20 +405,20 @@ XIO_DEVICE void pause() {
 // can hand the turn to each other while another, for which they wait, gets none: seen under compute-sanitizer, by one
 // wave alone (docs/verified.md). Once all of them sleep for longer than their turns take together, it goes on. So after
 // 100 us a pause is a 64th of the wait, up to 20 us, which is enough for two paths: no more, because where processes
-// take turns on a GPU who sleeps does not use its own, and waits of some milliseconds are common there. A wave of 30
-// paths needs more: after 10 ms it is a 512th of the wait, up to a millisecond, the longest that can be asked for.
+// take turns on a GPU who sleeps does not use its own. For a wave of 30 paths who has waited for 10 ms sleeps, besides,
+// through a millisecond in every 67: the same one for all, by the clock.
 #if defined(XIO_ON_CUDA)
 constexpr bool k_pauses_grow = true;
-XIO_DEVICE void pause_after(u64 ns) {
-  constexpr u64 us = 1000, ms = 1000 * us;
+XIO_DEVICE void pause_after(u64 waited, u64 now) {
+  constexpr u64 us = 1000, ms = 1000 * us, night = u64{1} << 20, day = u64{1} << 26;  // ns; a sleep is 1 ms at most
   u64 pause = 20;
-  if (ns > 100 * us) pause = ns < 64 * 20 * us ? ns / 64 : 20 * us;
-  if (ns > 10 * ms) pause = ns < 512 * ms ? ns / 512 : ms;
+  if (waited > 100 * us) pause = waited < 64 * 20 * us ? waited / 64 : 20 * us;
+  if (waited > 10 * ms && (now & (day - 1)) < night) pause = night - (now & (night - 1));
   asm volatile("nanosleep.u32 %0;" ::"r"(static_cast<u32>(pause)));
 }
 #else
 constexpr bool k_pauses_grow = false;
-XIO_DEVICE void pause_after(u64) { pause(); }
+XIO_DEVICE void pause_after(u64, u64) { pause(); }
 #endif
 
 // --- Wide moves --------------------------------------------------------------------------------------
