@@ -480,33 +480,6 @@ TEST_F(NicTcp, ThatNobodyCanCallIsSaidOnce) {
               "^[^\n]*no file descriptor is left[^\n]*raise the limit of open files \\(ulimit -n\\)\n$");
 }
 
-// One buffer for all links that have nothing under way, and what goes out is put by for whoever sends next.
-TEST_F(NicTcp, IdleLinksShareTheirBuffers) {
-  m::tcp::link_room room;
-  const auto key = settings_of(0).key;
-  const m::tcp::hello h = m::tcp::make_hello(0, 0, {});
-  const m::tcp::answer a = m::tcp::make_answer(key, h);
-  std::vector<std::unique_ptr<m::tcp::link>> links;
-  for (int i = 0; i < 20; ++i) {
-    auto [one, other] = m::tcp::socket_pair();
-    for (xio::unique_fd* fd : {&one, &other}) {
-      links.push_back(std::make_unique<m::tcp::link>(0, clock_type::now(), nullptr, room));
-      links.back()->open(std::move(*fd), key, h, a, fd == &one);
-    }
-  }
-  int came = 0;
-  for (auto& l : links) {
-    m::tcp::frame_head ack{};
-    ack.kind = m::tcp::frame_kind::ack;
-    l->put(ack);
-    l->send();
-  }
-  for (auto& l : links) l->receive([&](const m::tcp::frame_head&, const unsigned char*) { return ++came != 0; });
-  EXPECT_EQ(came, 40);
-  EXPECT_EQ(room.in.size(), 1u);
-  EXPECT_EQ(room.out.size(), 1u);
-}
-
 class strangers {
  public:
   explicit strangers(const m::card& to) { std::memcpy(&port_, to.data() + 12, 2); }

@@ -175,6 +175,7 @@ std::uint64_t link::send() {
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (n <= 0) {
       lose(n < 0 ? errno_text(errno) : "nothing can be sent");
+      put_buffer_by();  // nothing is received any more, and half a record may lie in it
       return went + 1;
     }
     went += static_cast<std::uint64_t>(n);
@@ -258,7 +259,7 @@ void link::take_buffer() {
 }
 
 void link::put_buffer_by() {
-  if (in_begin_ != in_end_) return;
+  if (in_.empty() || in_begin_ != in_end_) return;
   if (room_.in.size() < k_spare) room_.in.push_back(std::move(in_));
   in_ = {};
   in_begin_ = in_end_ = 0;

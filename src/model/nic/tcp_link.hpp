@@ -58,6 +58,7 @@ class link {
   }
 
   // Every frame that came. False: the frame makes no sense, and the link is lost.
+  // It may put(), but not send(): a link that is lost there gives away the buffer in which the frame lies.
   using sink = std::function<bool(const frame_head& h, const unsigned char* payload)>;
   // One turn each; answer the bytes that went.
   std::uint64_t receive(const sink& take);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Links of the TCP carrier and the buffers that they share: who has nothing under way keeps none.
+#include "model/nic/tcp_link.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "model/nic/tcp_socket.hpp"
+
+namespace {
+
+namespace tcp = xio::model::rdma::tcp;
+
+// The other end is the test's own: it reads what the link sends and writes what the link gets.
+struct wired_link {
+  std::unique_ptr<tcp::link> way;
+  xio::unique_fd far;
+};
+
+class NicTcpLink : public testing::Test {
+ protected:
+  NicTcpLink() {
+    key_.fill(0x5a);
+    hello_ = tcp::make_hello(0, 0, {});
+    answer_ = tcp::make_answer(key_, hello_);
+  }
+
+  std::unique_ptr<tcp::link> link_at(xio::unique_fd fd, bool is_caller) {
+    auto way = std::make_unique<tcp::link>(0, tcp::clock::now(), nullptr, room_);
+    way->open(std::move(fd), key_, hello_, answer_, is_caller);
+    return way;
+  }
+  wired_link wire(bool is_caller) {
+    auto [near, far] = tcp::socket_pair();
+    return {link_at(std::move(near), is_caller), std::move(far)};
+  }
+
+  static void put_ack(tcp::link& way) {
+    tcp::frame_head ack{};
+    ack.kind = tcp::frame_kind::ack;
+    way.put(ack);
+  }
+
+  // The bytes of a caller's first record: one frame with `payload`.
+  std::string record_of(const std::string& payload) {
+    const wired_link caller = wire(true);
+    tcp::frame_head h{};
+    h.kind = tcp::frame_kind::write;
+    h.bytes = static_cast<std::uint32_t>(payload.size());
+    std::memcpy(caller.way->begin(h), payload.data(), payload.size());
+    caller.way->put();
+    const std::uint64_t went = caller.way->send();
+    std::string record(went, '\0');
+    EXPECT_EQ(recv(caller.far.get(), record.data(), went, MSG_WAITALL), static_cast<ssize_t>(went));
+    return record;
+  }
+  static void write(const wired_link& to, const std::string& bytes) {
+    ASSERT_EQ(::send(to.far.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  // The payloads that came in one turn.
+  static std::vector<std::string> receive(const wired_link& at) {
+    std::vector<std::string> came;
+    at.way->receive([&](const tcp::frame_head& h, const unsigned char* payload) {
+      came.emplace_back(reinterpret_cast<const char*>(payload), h.bytes);
+      return true;
+    });
+    return came;
+  }
+  using payloads = std::vector<std::string>;
+
+  tcp::link_room room_;
+  xio::model::rdma::tcp_key key_{};
+  tcp::hello hello_{};
+  tcp::answer answer_{};
+};
+
+// One buffer for all links that have nothing under way, and what goes out is put by for whoever sends next.
+TEST_F(NicTcpLink, IdleLinksShareTheirBuffers) {
+  std::vector<std::unique_ptr<tcp::link>> links;
+  for (int i = 0; i < 20; ++i) {
+    auto [one, other] = tcp::socket_pair();
+    links.push_back(link_at(std::move(one), true));
+    links.push_back(link_at(std::move(other), false));
+  }
+  int came = 0;
+  for (auto& l : links) {
+    put_ack(*l);
+    l->send();
+  }
+  for (auto& l : links) l->receive([&](const tcp::frame_head&, const unsigned char*) { return ++came != 0; });
+  EXPECT_EQ(came, 40);
+  EXPECT_EQ(room_.in.size(), 1u);
+  EXPECT_EQ(room_.out.size(), 1u);
+}
+
+TEST_F(NicTcpLink, WhoIsLostWhileSendingGivesItsBufferBack) {
+  const std::string record = record_of("a frame that comes in two pieces");
+  wired_link lost = wire(false), other = wire(false);
+  write(lost, record.substr(0, record.size() / 2));
+  EXPECT_EQ(receive(lost), payloads{});
+  ASSERT_EQ(room_.in.size(), 0u) << "the half record lies in it";
+
+  lost.far = {};
+  put_ack(*lost.way);
+  lost.way->send();
+  ASSERT_TRUE(lost.way->lost());
+  EXPECT_EQ(lost.way->why(), xio::errno_text(EPIPE));
+  ASSERT_EQ(room_.in.size(), 1u);
+  const unsigned char* const buffer = room_.in[0].data();
+
+  write(other, record);
+  EXPECT_EQ(receive(other), payloads{"a frame that comes in two pieces"});
+  EXPECT_EQ(receive(lost), payloads{});
+  ASSERT_EQ(room_.in.size(), 1u);
+  EXPECT_EQ(room_.in[0].data(), buffer);
+}
+
+// A buffer of no bytes would look to the next link as if its peer had gone.
+TEST_F(NicTcpLink, WhoIsLostWhileSendingWithoutABufferGivesNoneBack) {
+  const std::string record = record_of("whole");
+  wired_link lost = wire(false), other = wire(false);
+  lost.far = {};
+  put_ack(*lost.way);
+  lost.way->send();
+  ASSERT_TRUE(lost.way->lost());
+  EXPECT_EQ(room_.in.size(), 0u);
+  write(other, record);
+  EXPECT_EQ(receive(other), payloads{"whole"});
+  EXPECT_TRUE(other.way->up()) << other.way->why();
+  EXPECT_EQ(room_.in.size(), 1u);
+}
+
+TEST_F(NicTcpLink, WhoIsLostWhileReceivingGivesItsBufferBack) {
+  const std::string record = record_of("half of it");
+  wired_link lost = wire(false);
+  write(lost, record.substr(0, record.size() / 2));
+  EXPECT_EQ(receive(lost), payloads{});
+  lost.far = {};
+  EXPECT_EQ(receive(lost), payloads{});
+  ASSERT_TRUE(lost.way->lost());
+  EXPECT_EQ(lost.way->why(), "the peer has closed it");
+  EXPECT_EQ(room_.in.size(), 1u);
+}
+
+}  // namespace
