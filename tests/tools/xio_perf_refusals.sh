@@ -114,6 +114,18 @@ ends 1 'cannot open .*none' "$perf" nvme_read --storage "file:$scratch/none"
 if [ "$gpu" = host ]; then
   ends 1 'put_lat of 8 bytes: an op answered XIO_ERR_TRANSPORT \(rdma queue' \
     env XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" put_lat --route rdma -e 8
+  # Ten million turns behind the first failure would take more than a second of the processor.
+  for test in g_lat 'atomic_lat -a fetch' 'atomic_lat -a fetch_add' 'atomic_lat -a compare_swap' 'atomic_lat -a add'; do
+    read -ra words <<<"$test"
+    for warm_up in 20 10000000; do
+      TIMEFORMAT='%U %S'
+      { time ends 1 "${words[0]} of 8 bytes: an op answered XIO_ERR_TRANSPORT \\(rdma queue .*, op 3\\)" \
+        env XIO_MODEL_FAULTS=error@3=remote_access "$perf" "${words[@]}" --route rdma -w $warm_up; } 2>"$scratch/$warm_up"
+    done
+    checks=$((checks + 1))
+    awk '{cpu[NR] = $1 + $2} END {exit !(NR == 2 && cpu[2] < cpu[1] + 0.4)}' "$scratch/20" "$scratch/10000000" ||
+      wrong "$test went on after an op that failed: $(paste -d, "$scratch/20" "$scratch/10000000") s of user and system"
+  done
   # What fails first is told, and not the time that is over later; and no further op is tried.
   for lost in 3 3/queue0,nvme_lose@4; do
     ends 1 'nvme_read of 4096 bytes: an op answered XIO_ERR_STORAGE \(nvme queue' \

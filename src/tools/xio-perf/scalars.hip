@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Single values: p and g of 2, 4 and 8 bytes, atomics of 4 and 8; streams of p are in put_values.hip. What an op does
 // to a word does not depend on the sign.
+//
+// What fetches answers a value and no status: 0 if it could not be had, and then quiet says why. So only a value that
+// is not the one that it has to be is worth a quiet within what is measured.
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
@@ -81,10 +84,13 @@ __global__ void put_scalar_latency(work w) {
 template <class T>
 __global__ void get_scalar_latency(work w) {
   T sum = 0;
-  timed(w, [&](std::uint32_t) {
-    sum ^= xio_g<T>(w.ctx, values<T>(w.src), w.peer);
-    return true;
+  const bool whole = timed(w, [&](std::uint32_t) {
+    const T value = xio_g<T>(w.ctx, values<T>(w.src), w.peer);
+    sum ^= value;
+    // What the pattern begins with is never 0.
+    return value != T{0} || keep(w, xio_quiet(w.ctx));
   });
+  if (!whole) return;
   // One value was fetched again and again: an odd number of times leaves it, an even one nothing.
   const bool odd = ((w.warm_up + w.iterations) & 1) != 0;
   T value = xio_g<T>(w.ctx, values<T>(w.src), w.peer);
@@ -100,7 +106,7 @@ __global__ void atomic_latency(work w) {
     T wrong = 0;
     timed(w, [&](std::uint32_t i) {
       wrong |= change<op>(w, values<T>(w.dst), w.first + i, wrong);
-      return fetches(op) || keep(w, xio_quiet(w.ctx));
+      return (fetches(op) && wrong == 0) || keep(w, xio_quiet(w.ctx));
     });
     tell(w, wrong != 0);
   });
