@@ -136,6 +136,17 @@ if [ "$gpu" = host ]; then
     env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@1=write_fault,nvme_lose@2 "$perf" nvme_write -w 1 -n 20 -b 4k \
     -e 4k -c 1 -t 1
 fi
+# Without a deadline only a call whose own answer is looked at ends before the other one would have answered. A fence
+# between two queue pairs waits for the put, and so says what became of it.
+if [ "$gpu" = host ] && has HAVE_SODIUM; then
+  for pe in 0 1; do
+    for scope in thread wave block; do
+      ends 1 'put_pingpong of 8 bytes: an op answered XIO_ERR_TRANSPORT \(rdma queue' env XIO_TIMEOUT_MS=0 \
+        XIO_RDMA_QUEUES=2 XIO_MODEL_FAULTS=error@0=remote_access/pe$pe "$builddir/xiorun" --grace 0.1 -n 2 "$perf" \
+        put_pingpong -s $scope --route rdma -e 8 -n 20
+    done
+  done
+fi
 # A peer that comes to no further turn: one deadline, not one for each of the turns that are left.
 if has HAVE_SODIUM; then
   export XIO_TIMEOUT_MS=3000

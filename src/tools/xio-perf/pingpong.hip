@@ -10,28 +10,27 @@ XIO_DEVICE bool await(const work& w, std::uint64_t value) {
   return keep(w, xio_signal_wait_until(w.ctx, &w.shared->of(value).flag, XIO_CMP_EQ, value));
 }
 
-// PE 0 calls, the other one answers.
+// PE 0 calls, the other one answers. Both say whether it went well: nobody answers a call that was not made.
 template <class Call, class Wait>
 XIO_DEVICE void in_turn(const work& w, Call&& call, Wait&& wait) {
   timed(w, [&](std::uint32_t i) {
     const std::uint64_t value = w.base + i + 1;
-    if (w.me == 0) call(value);
-    if (!wait(value)) return false;
-    if (w.me != 0) call(value);
-    return true;
+    if (w.me == 0) return call(value) && wait(value);
+    return wait(value) && call(value);
   });
 }
 
 __global__ void p_pingpong(work w) {
   in_turn(
-      w, [&](std::uint64_t v) { keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer)); },
+      w, [&](std::uint64_t v) { return keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer)); },
       [&](std::uint64_t v) { return await(w, v); });
   keep(w, xio_quiet(w.ctx));
 }
 
 __global__ void signal_pingpong(work w) {
   in_turn(
-      w, [&](std::uint64_t v) { keep(w, xio_signal_op(w.ctx, &w.shared->of(v).flag, v, XIO_SIGNAL_SET, w.peer)); },
+      w,
+      [&](std::uint64_t v) { return keep(w, xio_signal_op(w.ctx, &w.shared->of(v).flag, v, XIO_SIGNAL_SET, w.peer)); },
       [&](std::uint64_t v) { return await(w, v); });
   keep(w, xio_quiet(w.ctx));
 }
@@ -46,7 +45,8 @@ __global__ void packet_pingpong(work w) {
       [&](std::uint64_t v) {
         std::uint32_t out[words];
         XIO_UNROLL for (std::uint32_t i = 0; i < words; ++i) out[i] = static_cast<std::uint32_t>(v) * 17 + i;
-        keep(w, xio_put_packet(w.ctx, w.shared->of(v).packet, out, Bytes, static_cast<std::uint32_t>(v), w.peer));
+        return keep(w,
+                    xio_put_packet(w.ctx, w.shared->of(v).packet, out, Bytes, static_cast<std::uint32_t>(v), w.peer));
       },
       [&](std::uint64_t v) {
         std::uint32_t in[words] = {};
@@ -60,11 +60,15 @@ __global__ void packet_pingpong(work w) {
   keep(w, xio_quiet(w.ctx));
 }
 
-// One of the group waits for all, and all hear whether it came.
-template <class Group>
-XIO_DEVICE bool await_together(const Group& g, const work& w, std::uint64_t value) {
-  const auto one = [&] { return dev::posted{0, await(w, value) ? XIO_OK : XIO_ERR_TIMEOUT}; };
-  return dev::by_leader(g, one).status == XIO_OK;
+// Whether it went well with a request that may yet be under way.
+XIO_DEVICE bool keep_request(const work& w, xio_req_t request) {
+  return !dev::is_failed_request(request) || keep(w, dev::failed_request_status(request));
+}
+
+// What one of the group does for all, and all hear whether it went well.
+template <class Group, class Body>
+XIO_DEVICE bool by_one(const Group& g, Body&& body) {
+  return dev::by_leader(g, [&] { return dev::posted{0, body() ? XIO_OK : XIO_ERR_TRANSPORT}; }).status == XIO_OK;
 }
 
 template <class Scope>
@@ -73,14 +77,12 @@ __global__ void put_pingpong(work w) {
   in_turn(
       w,
       [&](std::uint64_t v) {
-        Scope::put_nbi(w, 0, w.bytes);
-        if (g.leader()) {
-          keep(w, xio_fence(w.ctx));
-          keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer));
-        }
-        g.sync();
+        if (!keep_request(w, Scope::put_nbi(w, 0, w.bytes))) return false;
+        return by_one(g, [&] {
+          return keep(w, xio_fence(w.ctx)) && keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer));
+        });
       },
-      [&](std::uint64_t v) { return await_together(g, w, v); });
+      [&](std::uint64_t v) { return by_one(g, [&] { return await(w, v); }); });
   keep(w, Scope::quiet(w));
 }
 
@@ -88,8 +90,8 @@ template <class Scope>
 __global__ void put_signal_pingpong(work w) {
   const auto g = Scope::group::here();
   in_turn(
-      w, [&](std::uint64_t v) { Scope::put_signal_nbi(w, v); },
-      [&](std::uint64_t v) { return await_together(g, w, v); });
+      w, [&](std::uint64_t v) { return keep_request(w, Scope::put_signal_nbi(w, v)); },
+      [&](std::uint64_t v) { return by_one(g, [&] { return await(w, v); }); });
   keep(w, Scope::quiet(w));
 }
 
