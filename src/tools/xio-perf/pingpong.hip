@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Two PEs in turn, and barriers of all. A sample is a round trip.
+#include <type_traits>
+
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
@@ -65,10 +67,24 @@ XIO_DEVICE bool keep_request(const work& w, xio_req_t request) {
   return !dev::is_failed_request(request) || keep(w, dev::failed_request_status(request));
 }
 
-// What one of the group does for all, and all hear whether it went well.
+// What one of the group does for all, and all hear whether it went well. Unlike by_leader without a barrier in front:
+// that of the copy or of the turn's other half has passed. It also stands between what a workgroup is told here and
+// what it is told next, as every body has a word of its own.
 template <class Group, class Body>
 XIO_DEVICE bool by_one(const Group& g, Body&& body) {
-  return dev::by_leader(g, [&] { return dev::posted{0, body() ? XIO_OK : XIO_ERR_TRANSPORT}; }).status == XIO_OK;
+  const bool good = !g.leader() || body();
+  if constexpr (std::is_same_v<Group, dev::workgroup_group>) {
+#if defined(XIO_ON_CUDA)
+    return !dev::sync_workgroup_any(!good);
+#else
+    XIO_SHARED(bool, heard);
+    if (g.leader()) heard = good;
+    g.sync();
+    return heard;
+#endif
+  } else {
+    return g.broadcast(dev::posted{0, good ? XIO_OK : XIO_ERR_TRANSPORT}).status == XIO_OK;
+  }
 }
 
 template <class Scope>
