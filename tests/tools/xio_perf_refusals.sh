@@ -126,6 +126,9 @@ if [ "$gpu" = host ]; then
     awk '{cpu[NR] = $1 + $2} END {exit !(NR == 2 && cpu[2] < cpu[1] + 0.4)}' "$scratch/20" "$scratch/10000000" ||
       wrong "$test went on after an op that failed: $(paste -d, "$scratch/20" "$scratch/10000000") s of user and system"
   done
+  # A time that is over gives way to what the queue says in the end of why nothing came.
+  ends 1 'signal_pingpong of 8 bytes: an op answered XIO_ERR_TRANSPORT \(rdma queue' env XIO_TIMEOUT_MS=3000 \
+    XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" signal_pingpong --route rdma -n 20
   # What fails first is told, and not the time that is over later; and no further op is tried.
   for lost in 3 3/queue0,nvme_lose@4; do
     ends 1 'nvme_read of 4096 bytes: an op answered XIO_ERR_STORAGE \(nvme queue' \
