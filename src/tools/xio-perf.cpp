@@ -5,6 +5,8 @@
 //
 // Exit status: 0; 1 if something failed, wrong data included; 2 for a wrong command line, also where only the world
 // tells that it is.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <memory>
 #include <set>
@@ -43,7 +45,8 @@ void run_all(const settings& set, const std::vector<plan>& plans, const machine_
   session s(need_of(plans, m));
   for (const plan& p : plans)
     if (p.what->how == shape::pingpong && s.n_pes() != 2)
-      fail(XIO_ERR_ARG, "{}: {} PEs, and it takes two: mpirun -np 2 or xiorun -n 2", p.what->name, s.n_pes());
+      fail(XIO_ERR_ARG, "{} takes two PEs and there {}; start it with mpirun -np 2 or xiorun -n 2", p.what->name,
+           s.n_pes() == 1 ? "is one" : fmt::format("are {}", s.n_pes()));
   const tools::facts about = facts_of(m, s.n_pes());
   tools::records out(set.format, about, stdout);
   const table_shape table = shape_of(plans, set.message_rate);

@@ -100,12 +100,12 @@ head -c 64k /dev/urandom >"$scratch/drive"
 sum=$(sha256sum <"$scratch/drive")
 refuses 'would write over what is on file:.*/drive; say --i-know' nvme_write --storage "file:$scratch/drive"
 # What only the world, or the drive, tells.
-refuses '1 PEs, and it takes two' put_pingpong
+refuses 'put_pingpong takes two PEs and there is one; start it with mpirun -np 2 or xiorun -n 2' put_pingpong
 refuses 'has 65536 bytes and the test wants' nvme_read --storage "file:$scratch/drive" -b 4k -e 4k -t 64
 refuses '100 is no multiple of the 512 bytes of a block' nvme_read -b 100 -e 100
 checks=$((checks + 1))
 [ "$sum" = "$(sha256sum <"$scratch/drive")" ] || wrong 'the drive was touched'
-ends 2 '4 PEs, and it takes two' "$run" -n 4 "$perf" p_pingpong
+ends 2 'p_pingpong takes two PEs and there are 4; start it with mpirun -np 2 or xiorun -n 2' "$run" -n 4 "$perf" p_pingpong
 # -o of NVSHMEM's command lines is taken, and said to be nothing.
 ends 0 '-o is without effect' "$perf" put_lat -e 8 -n 2 -o sum
 
