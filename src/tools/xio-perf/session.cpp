@@ -43,11 +43,11 @@ namespace {
 constexpr std::size_t k_line = 128;
 constexpr std::size_t k_head = 3 * k_line;
 
-// Which engine failed and what it calls that, or nothing.
-std::string engine_of(xio_world_t* world, xio_ctx_t ctx) {
+// What the ctx has to say of it, or nothing.
+std::string why(xio_world_t* world, xio_ctx_t ctx) {
   xio_error_info_t info{};
-  if (xio_ctx_error(world, ctx, &info) != XIO_OK || info.status == XIO_OK || *info.engine == '\0') return "";
-  return fmt::format(" ({} queue {}, its own code {:#x}, op {})", info.engine, info.queue, info.vendor, info.ticket);
+  if (xio_ctx_error(world, ctx, &info) != XIO_OK || info.status == XIO_OK) return "";
+  return fmt::format(": {}", info.sentence);
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ void answers::collect(const char* what, xio_world_t* world, xio_ctx_t ctx) {
   checked(hipMemcpy(&bad, at + k_line, sizeof bad, hipMemcpyDeviceToHost), what);
   if (status != XIO_OK)
     fail(static_cast<xio_status_t>(status), "{}: an op answered {}{}", what,
-         xio_status_name(static_cast<xio_status_t>(status)), engine_of(world, ctx));
+         xio_status_name(static_cast<xio_status_t>(status)), why(world, ctx));
   if (bad != 0) fail(XIO_ERR_TRANSPORT, "{}: {} values were not what they had to be", what, bad);
   const std::size_t sample_bytes = samples.size() * sizeof(std::uint64_t);
   if (sample_bytes != 0) checked(hipMemcpy(samples.data(), at + k_head, sample_bytes, hipMemcpyDeviceToHost), what);
