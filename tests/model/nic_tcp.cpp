@@ -252,6 +252,51 @@ TEST_F(NicTcp, Atomics) {
 
 TEST_F(NicTcp, MixWithoutFaults) { mix(200); }
 
+// The table of ops begins small. It grows while their frames are under way, wherever in it the oldest op stands.
+TEST_F(NicTcp, OpsUnderWayStayTheSameWhenTheirTableGrows) {
+  constexpr std::uint64_t k_ops = 72, k_counter = 900'000, k_sums = 800'000, k_read_at = 600'000, k_reads = 400'000;
+  const auto size_of = [](std::uint64_t i) { return static_cast<std::uint32_t>(100 + 37 * i); };
+  for (std::uint64_t i = k_read_at; i < k_read_at + k_ops * 4096; ++i) theirs_[i] = static_cast<unsigned char>(i * 3);
+  for (std::uint64_t before = 0; before < 17; ++before) {
+    ask_.reset();
+    back_.reset();
+    const auto queue = static_cast<std::uint32_t>(1000 + before);
+    ask_ = near_->connect(queue, 1, {}, queue);
+    back_ = far_->connect(queue, 0, {}, queue);
+    std::memset(theirs_.data(), 0x11, k_ops * 4096);
+    std::memset(theirs_.data() + k_counter, 0, 8);
+    std::memset(mine_.data() + k_reads, 0x22, k_ops * 4096);
+    expect_ok(run(std::vector<m::op>(before, write(0, 0, 0))));
+
+    for (std::uint64_t i = 0; i < k_ops; ++i) {
+      if (i % 3 == 0) ASSERT_TRUE(ask_->begin(write(4096 * i, 5 * i, size_of(i))));
+      if (i % 3 == 1) ASSERT_TRUE(ask_->begin(read(k_read_at + 4096 * i, k_reads + 4096 * i, size_of(i))));
+      if (i % 3 == 2) ASSERT_TRUE(ask_->begin(add(k_counter, i, k_sums + 8 * i)));
+      ask_->advance(1 << 20);
+    }
+    const auto until = clock_type::now() + 20s;
+    for (std::uint64_t over = 0; over < k_ops;) {
+      turn();
+      for (m::failure how; ask_->ended(&how); ++over) expect_ok(how);
+      ASSERT_LT(clock_type::now(), until) << over << " ops ended after " << before;
+    }
+
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < k_ops; ++i) {
+      const unsigned char* const to = i % 3 == 0 ? theirs_.data() + 4096 * i : mine_.data() + k_reads + 4096 * i;
+      if (i % 3 == 0) ASSERT_EQ(0, std::memcmp(to, mine_.data() + 5 * i, size_of(i))) << i << " after " << before;
+      if (i % 3 == 1)
+        ASSERT_EQ(0, std::memcmp(to, theirs_.data() + k_read_at + 4096 * i, size_of(i))) << i << " after " << before;
+      if (i % 3 != 2) ASSERT_EQ(to[size_of(i)], i % 3 == 0 ? 0x11 : 0x22) << i << " after " << before;
+      if (i % 3 != 2) continue;
+      std::uint64_t old;
+      std::memcpy(&old, mine_.data() + k_sums + 8 * i, 8);
+      ASSERT_EQ(old, sum) << i << " after " << before;
+      sum += i;
+    }
+  }
+}
+
 TEST_F(NicTcp, Loss) {
   dice d;
   d.drop = 0.05;

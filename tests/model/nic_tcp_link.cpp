@@ -50,9 +50,9 @@ class NicTcpLink : public testing::Test {
     way.put(ack);
   }
 
-  // The bytes of a caller's first record: one frame with `payload`.
-  std::string record_of(const std::string& payload) {
-    const wired_link caller = wire(true);
+  // The bytes of a caller's next record: one frame with `payload`.
+  std::string record_of(const std::string& payload) { return record_of(wire(true), payload); }
+  static std::string record_of(const wired_link& caller, const std::string& payload) {
     tcp::frame_head h{};
     h.kind = tcp::frame_kind::write;
     h.bytes = static_cast<std::uint32_t>(payload.size());
@@ -149,6 +149,44 @@ TEST_F(NicTcpLink, WhoIsLostWhileReceivingGivesItsBufferBack) {
   ASSERT_TRUE(lost.way->lost());
   EXPECT_EQ(lost.way->why(), "the peer has closed it");
   EXPECT_EQ(room_.in.size(), 1u);
+}
+
+// Cut within the head, behind it, within the payload, and before the last byte.
+TEST_F(NicTcpLink, HalfARecordStaysWhileOthersUseTheBuffers) {
+  const std::string long_one(60'001, 'l'), other_one(50'003, 'o'), whole_one(40'009, 'w');
+  constexpr std::size_t head = sizeof(tcp::record_head);
+  const std::size_t all = record_of(long_one).size();
+  for (const std::size_t cut : {std::size_t{1}, head - 1, head, head + 1, all / 2, all - 1}) {
+    room_.in.clear();
+    const wired_link caller = wire(true), half = wire(false), other_half = wire(false), busy = wire(false);
+    const std::string first = record_of(caller, whole_one), second = record_of(caller, long_one);
+    const std::string other = record_of(other_one);
+    // One begins at its buffer's begin, one behind a record that is taken.
+    write(half, first + second.substr(0, cut));
+    EXPECT_EQ(receive(half), payloads{whole_one});
+    EXPECT_EQ(room_.in.size(), 0u) << cut;
+    write(other_half, other.substr(0, cut < head + 1 ? cut : other.size() / 2));
+    EXPECT_EQ(receive(other_half), payloads{});
+    EXPECT_EQ(room_.in.size(), 0u) << cut;
+
+    for (int i = 0; i < 3; ++i) {
+      const wired_link passing = wire(false);
+      write(passing, record_of(std::string(60'000, static_cast<char>('A' + i))));
+      EXPECT_EQ(receive(passing), payloads{std::string(60'000, static_cast<char>('A' + i))});
+      EXPECT_EQ(room_.in.size(), 1u) << cut;
+    }
+    write(busy, first);
+    EXPECT_EQ(receive(busy), payloads{whole_one});
+    EXPECT_EQ(room_.in.size(), 1u) << cut;
+
+    write(half, second.substr(cut));
+    EXPECT_EQ(receive(half), payloads{long_one}) << cut;
+    EXPECT_EQ(room_.in.size(), 2u) << cut;
+    write(other_half, other.substr(cut < head + 1 ? cut : other.size() / 2));
+    EXPECT_EQ(receive(other_half), payloads{other_one}) << cut;
+    EXPECT_EQ(room_.in.size(), 3u) << cut;
+    for (const wired_link* w : {&half, &other_half, &busy}) EXPECT_TRUE(w->way->up()) << w->way->why();
+  }
 }
 
 }  // namespace
