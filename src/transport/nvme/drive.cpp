@@ -285,8 +285,7 @@ std::uint32_t drive::admin(w::sqe command, const char* what) {
     fail(XIO_ERR_IO, "{} answered command {} when {} ({}) was asked; reset it", name_, w::cqe_cid(dw3), cid, what);
   }
   const std::uint32_t status = w::status_code(w::cqe_status(dw3));
-  if (status != w::k_ok)
-    fail(XIO_ERR_IO, "{} refused {}: {}", name_, what, status_text(status));
+  if (status != w::k_ok) fail(XIO_ERR_IO, "{} refused {}: {}", name_, what, status_text(status));
   return result;
 }
 
