@@ -336,6 +336,17 @@ TEST(nvme_io, an_early_part_that_fails_leaves_nothing_behind) {
   }
 }
 
+// Neither a request of nobody's, nor one that was refused before it came to the drive, has a code.
+TEST(nvme_io, what_no_drive_has_failed_has_no_code) {
+  stamped_file f;
+  rig r(f.path, {.depth = 8});
+  for (const std::uint64_t made_up : {~std::uint64_t{0}, ~std::uint64_t{0} << 48, ~std::uint64_t{0} - 0xf})
+    EXPECT_EQ(xio_storage_code(r.ctx(), made_up), 0u) << made_up;
+  const xio_req_t refused = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 1, 512);
+  EXPECT_EQ(r.wait(refused), XIO_ERR_ARG);
+  EXPECT_EQ(xio_storage_code(r.ctx(), refused), 0u);
+}
+
 // What one ctx is told of is not lost to another.
 TEST(nvme_io, every_ctx_is_told_of_errors) {
   stamped_file f;

@@ -310,7 +310,8 @@ XIO_DEVICE xio_status_t storage_test(const ring_view& r, xio_req_t request) {
 // SCT<<8 | SC of the first command of a request that failed, 0 if none did.
 XIO_DEVICE u32 storage_code(const ctx_view& c, xio_req_t request) {
   if (request == 0 || !is_storage_request(request)) return 0;
-  if (is_failed_request(request)) return failed_request_code(request);
+  if (is_failed_request(request))
+    return failed_request_status(request) == XIO_ERR_STORAGE ? failed_request_code(request) : 0;
   const ring_view* r = request_ring(c, request);
   return r == nullptr ? 0 : code_of(*r, request_ticket(*r, request), request_commands(request));
 }
