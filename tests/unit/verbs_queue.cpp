@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -22,6 +23,12 @@ struct device {
   ibv_qp_cap made{};
   int refusal = EINVAL;  // errno where there is no room
   int refused = 0;
+  int cq_most = 4194303;    // entries
+  int cq_refusal = EINVAL;  // errno where they are more
+  std::vector<int> cq_asked{};
+  int cqs = 0, most_cqs = 0;  // now, and ever at once
+  int qps_asked = 0;
+  int made_cqe = 0;  // of the send queue of the queue pair that was made
 };
 device* g_device = nullptr;
 
@@ -43,15 +50,31 @@ extern "C" {
 #undef ibv_reg_mr
 ibv_mr* ibv_reg_mr(ibv_pd*, void*, size_t, int) { return &g_device->mr; }
 int ibv_dereg_mr(ibv_mr*) { return 0; }
-ibv_cq* ibv_create_cq(ibv_context*, int, void*, ibv_comp_channel*, int) { return &g_device->cq; }
-int ibv_destroy_cq(ibv_cq*) { return 0; }
+ibv_cq* ibv_create_cq(ibv_context*, int entries, void*, ibv_comp_channel*, int) {
+  device& d = *g_device;
+  d.cq_asked.push_back(entries);
+  if (entries > d.cq_most) {
+    errno = d.cq_refusal;
+    return nullptr;
+  }
+  d.most_cqs = std::max(d.most_cqs, ++d.cqs);
+  d.cq.cqe = entries;
+  return &d.cq;
+}
+int ibv_destroy_cq(ibv_cq*) {
+  --g_device->cqs;
+  errno = EBUSY;  // not what a refusal is judged by
+  return 0;
+}
 ibv_qp* ibv_create_qp(ibv_pd*, ibv_qp_init_attr* a) {
+  ++g_device->qps_asked;
   if (!fits(*g_device, a->cap)) {
     ++g_device->refused;
     errno = g_device->refusal;
     return nullptr;
   }
   g_device->made = a->cap;
+  g_device->made_cqe = a->send_cq->cqe;
   return &g_device->qp;
 }
 int ibv_destroy_qp(ibv_qp*) { return 0; }
@@ -144,6 +167,104 @@ TEST(VerbsQueue, LessDepthOrMemoryThanWasAskedForIsAWarning) {
     const std::string memory = log_of(ENOMEM, d);
     EXPECT_NE(memory.find("8192 send requests of"), std::string::npos) << memory;
     EXPECT_NE(memory.find("locked memory (ulimit -l)"), std::string::npos) << memory;
+  }
+}
+
+using sizes = std::vector<int>;
+
+TEST(VerbsQueue, TheCompletionQueueShrinksWithTheSends) {
+  rig r(32768, 32768);
+  {
+    const verbs_queue q(r.port, r.path, 1, nullptr);
+    EXPECT_EQ(q.depth(), 8192u);
+    EXPECT_EQ(r.d.made_cqe, 8192);
+    EXPECT_EQ(r.d.cq_asked, (sizes{32768, 16384, 8192}));
+    EXPECT_EQ(r.d.cqs, 1);
+    EXPECT_EQ(r.d.most_cqs, 1) << "the larger one goes first: the device may need its room";
+  }
+  EXPECT_EQ(r.d.cqs, 0);
+}
+
+TEST(VerbsQueue, FewerSpansAloneLeaveTheCompletionQueueAsItIs) {
+  rig r(32768, 8192);
+  const verbs_queue q(r.port, r.path, 1, nullptr);
+  EXPECT_LT(q.max_sge(), 30u);
+  EXPECT_EQ(r.d.cq_asked, sizes{8192});
+  EXPECT_EQ(r.d.made_cqe, 8192);
+}
+
+TEST(VerbsQueue, ARefusedCompletionQueueHalvesTheDepth) {
+  for (const int err : {EINVAL, ENOMEM}) {
+    rig r(32768, 2048);
+    r.d.cq_most = 500;
+    r.d.cq_refusal = err;
+    testing::internal::CaptureStderr();
+    const verbs_queue q(r.port, r.path, 1, nullptr);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(r.d.cq_asked, (sizes{2048, 1024, 512, 256}));
+    EXPECT_EQ(r.d.made_cqe, 256);
+    EXPECT_EQ(r.d.made.max_send_wr, 256u);
+    EXPECT_EQ(q.depth(), 256u);
+    EXPECT_EQ(q.max_sge(), 30u) << "spans take no room there";
+    EXPECT_NE(said.find("mlx5_0:1"), std::string::npos) << said;
+    EXPECT_NE(said.find("256 send requests of 30 spans instead of 2048 of 30"), std::string::npos) << said;
+    EXPECT_EQ(said.find("(ulimit -l)") != std::string::npos, err == ENOMEM) << said;
+  }
+}
+
+TEST(VerbsQueue, TheLeastDepthIsTriedWhateverWasAskedFor) {
+  rig completions(32768, 100);
+  completions.d.cq_most = 32;
+  const verbs_queue q(completions.port, completions.path, 1, nullptr);
+  EXPECT_EQ(completions.d.cq_asked, (sizes{100, 50, 32}));
+  EXPECT_EQ(q.depth(), 32u);
+  rig pairs(128, 100);  // 32 requests of 4 units
+  const verbs_queue p(pairs.port, pairs.path, 1, nullptr);
+  EXPECT_EQ(pairs.d.cq_asked, (sizes{100, 50, 32}));
+  EXPECT_EQ(pairs.d.made.max_send_wr, 32u);
+  EXPECT_EQ(p.depth(), 32u);
+}
+
+// What is said of a queue pair 5 of 100 requests where completion queues are refused.
+std::string refusal_of_completions(rig& r, int err) {
+  r.d.cq_most = 31;
+  r.d.cq_refusal = err;
+  try {
+    const verbs_queue q(r.port, r.path, 5, nullptr);
+    ADD_FAILURE() << "made with " << q.depth();
+  } catch (const error& e) {
+    EXPECT_EQ(e.status(), XIO_ERR_IO);
+    EXPECT_EQ(r.d.qps_asked, 0);
+    EXPECT_EQ(r.d.cqs, 0);
+    return e.what();
+  }
+  return {};
+}
+
+TEST(VerbsQueue, ADeviceWithoutRoomForCompletionsIsNamed) {
+  for (const int err : {EINVAL, ENOMEM}) {
+    rig r(32768, 100);
+    const std::string said = refusal_of_completions(r, err);
+    EXPECT_EQ(r.d.cq_asked, (sizes{100, 50, 32}));
+    for (const std::string word :
+         {"mlx5_0:1", "no completion queue of as few as 32 entries", "queue pair 5",
+          static_cast<const char*>(std::strerror(err)),
+          err == ENOMEM ? "locked memory (ulimit -l)" : "does not take one of these values", "other users"})
+      EXPECT_NE(said.find(word), std::string::npos) << word << " is missing in: " << said;
+  }
+}
+
+TEST(VerbsQueue, WhatIsNoMatterOfRoomForCompletionsFailsAtOnce) {
+  for (const int err : {EPERM, EACCES, ENODEV, ENOSYS}) {
+    rig r(32768, 100);
+    const std::string said = refusal_of_completions(r, err);
+    EXPECT_EQ(r.d.cq_asked, sizes{100});
+    for (const std::string word : {"mlx5_0:1", "no completion queue of 100 entries", "queue pair 5",
+                                   static_cast<const char*>(std::strerror(err)),
+                                   err == ENODEV   ? "the device is gone"
+                                   : err == ENOSYS ? "see the kernel's log"
+                                                   : "ask for access"})
+      EXPECT_NE(said.find(word), std::string::npos) << word << " is missing in: " << said;
   }
 }
 

@@ -41,6 +41,9 @@ const char* hint(int err) {
   }
 }
 
+// Whether a device may take a smaller queue after that.
+bool is_no_room(int err) { return err == EINVAL || err == ENOMEM; }
+
 // The same where a queue pair is led to its peer: without a way there the kernel finds no device for it either.
 const char* hint_on_the_way(int err) { return hint(err == ENODEV || err == ENXIO ? ENETUNREACH : err); }
 
@@ -70,32 +73,17 @@ void verbs_queue::create(ibv_cq* receives) {
     fail(XIO_ERR_IO, "{}: {} bytes of staging memory cannot be registered: {}; {}", text_of(mine_), bounce_.size(),
          errno_text(err), hint(err));
   }
-  // Every work request completes after an error, so that the queue must hold them all.
-  send_cq_.reset(ibv_create_cq(port_.context.get(), static_cast<int>(depth_), nullptr, nullptr, 0));
-  if (send_cq_ == nullptr) {
-    const int err = errno;
-    fail(XIO_ERR_IO, "{}: no completion queue of {} entries: {}; {}", text_of(mine_), depth_, errno_text(err),
-         hint(err));
-  }
   // A device names its limits one by one and may not have room for all together (rdma-core providers/mlx5/verbs.c:
-  // mlx5_calc_sq_size). Spans of no room go into a further request, and requests of none wait.
+  // mlx5_calc_sq_size).
   const std::uint32_t depth = depth_, max_sge = max_sge_;
   bool no_memory = false;
-  while (!create_pair(receives)) {
+  while (!create_send_cq() || !create_pair(receives)) {
     const int err = errno;
-    if (err != EINVAL && err != ENOMEM)
-      fail(XIO_ERR_IO, "{}: no queue pair {} with {} send and {} receive requests: {}; {}", text_of(mine_), number_,
-           depth_, k_receives, errno_text(err), hint(err));
     no_memory = no_memory || err == ENOMEM;
-    if (max_sge_ > 1)
-      max_sge_ /= 2;
-    else if (depth_ / 2 >= k_least_depth)
-      depth_ /= 2;
+    if (send_cq_ == nullptr)
+      shrink_send_cq(err);
     else
-      fail(XIO_ERR_IO,
-           "{}: no queue pair {} with as few as {} send and {} receive requests: {}; {}, or end other users of the "
-           "device",
-           text_of(mine_), number_, depth_, k_receives, errno_text(err), hint(err));
+      shrink_pair(err);
   }
   // Fewer spans alone cost little, and deep queues of some devices always have fewer.
   if (max_sge_ != max_sge || depth_ != depth)
@@ -104,7 +92,15 @@ void verbs_queue::create(ibv_cq* receives) {
               depth, max_sge, no_memory ? "; " : "", no_memory ? hint(ENOMEM) : "");
 }
 
-// False with errno if the device makes none of this size.
+// Every work request completes after an error, so that the queue must hold them all. False with errno if the device
+// makes none of this size.
+bool verbs_queue::create_send_cq() {
+  if (send_cq_ != nullptr) return true;
+  send_cq_.reset(ibv_create_cq(port_.context.get(), static_cast<int>(depth_), nullptr, nullptr, 0));
+  return send_cq_ != nullptr;
+}
+
+// The same of the queue pair.
 bool verbs_queue::create_pair(ibv_cq* receives) {
   // Devices do not say how much they take inline; they refuse to make a queue pair.
   for (const std::uint32_t inlined : {256u, 128u, 64u, 0u}) {
@@ -123,6 +119,39 @@ bool verbs_queue::create_pair(ibv_cq* receives) {
     return true;
   }
   return false;
+}
+
+// False if it is the least. The completion queue goes with its depth: what it takes may be what is missing.
+bool verbs_queue::halve_depth() {
+  if (depth_ <= k_least_depth) return false;
+  depth_ = std::max(depth_ / 2, k_least_depth);
+  send_cq_.reset();
+  return true;
+}
+
+void verbs_queue::shrink_send_cq(int err) {
+  if (!is_no_room(err))
+    fail(XIO_ERR_IO, "{}: no completion queue of {} entries for the sends of queue pair {}: {}; {}", text_of(mine_),
+         depth_, number_, errno_text(err), hint(err));
+  if (!halve_depth())
+    fail(XIO_ERR_IO,
+         "{}: no completion queue of as few as {} entries for the sends of queue pair {}: {}; {}, or end other users "
+         "of the device",
+         text_of(mine_), depth_, number_, errno_text(err), hint(err));
+}
+
+// Spans of no room go into a further request, and requests of none wait.
+void verbs_queue::shrink_pair(int err) {
+  if (!is_no_room(err))
+    fail(XIO_ERR_IO, "{}: no queue pair {} with {} send and {} receive requests: {}; {}", text_of(mine_), number_,
+         depth_, k_receives, errno_text(err), hint(err));
+  if (max_sge_ > 1)
+    max_sge_ /= 2;
+  else if (!halve_depth())
+    fail(XIO_ERR_IO,
+         "{}: no queue pair {} with as few as {} send and {} receive requests: {}; {}, or end other users of the "
+         "device",
+         text_of(mine_), number_, depth_, k_receives, errno_text(err), hint(err));
 }
 
 int verbs_queue::post_receive() {

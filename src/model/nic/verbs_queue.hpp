@@ -47,7 +47,11 @@ class verbs_queue {
 
  private:
   void create(ibv_cq* receives);
+  bool create_send_cq();
   bool create_pair(ibv_cq* receives);
+  bool halve_depth();
+  void shrink_send_cq(int err);
+  void shrink_pair(int err);
   void to_init();
   void to_rtr(const verbs_card& far, std::uint8_t mtu);
   void to_rts(const verbs_card& far);
