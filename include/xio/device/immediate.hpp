@@ -94,7 +94,7 @@ XIO_DEVICE xio_status_t take_immediate(const xio_ctx_t& ctx, int pe, u32* immedi
   const auto take = [&] { return inbox_take(inbox, c->inbox_entries, immediate); };
   if (!waits) return look{}(ctx, take);
   xio_status_t failure = XIO_OK;
-  const xio_status_t status = poll(ctx, [&] {
+  const xio_status_t status = poll<0>(ctx, [&] {
     if (take()) return true;
     failure = link_failure(c->peers[pe]);
     return failure != XIO_OK;

@@ -20,13 +20,24 @@ XIO_DEVICE void watched() {
   if constexpr (direct::k_watch_load == order::relaxed) fence<scope::system, order::acquire>();
 }
 
+// Looks in front of the loops, for what is one look: a flag that comes over a link comes within eight. Without a loop
+// around them nothing counts, yields or jumps between two looks, nor on the way out (docs/performance.md).
+#if defined(XIO_ON_CUDA)
+constexpr u32 k_looks_in_line = 12;
+#else
+constexpr u32 k_looks_in_line = 0;
+#endif
+
 // Polls until done() or the deadline; `c` is a ctx or its view. A flag that is on its way comes within the first few
 // looks, so nothing stands between these. The clock costs more than a look, so it is read only now and then, first when
 // the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. then() answers once it
 // has come: at each way out of the loops, so that nobody asks afterwards which one it was.
-template <class Ctx, class Done, class Then>
+template <u32 InLine = k_looks_in_line, class Ctx, class Done, class Then>
 XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
   constexpr u32 looks = 32;
+  if constexpr (InLine != 0) {
+    XIO_UNROLL for (u32 look = 0; look < InLine; ++look) if (done()) return then();
+  }
   if constexpr (!k_pauses_at_once) {
     // A loop of its own: the less there is in it, the sooner the next look.
     XIO_ROLLED for (u32 look = 0; look < looks; ++look) if (done()) return then();
@@ -53,9 +64,9 @@ XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
 }
 
 // And the data that came with it.
-template <class Ctx, class Done>
+template <u32 InLine = k_looks_in_line, class Ctx, class Done>
 XIO_DEVICE xio_status_t poll(const Ctx& c, Done&& done) {
-  return poll_then(c, done, [&] {
+  return poll_then<InLine>(c, done, [&] {
     watched();
     return hdp_flush(c);
   });
@@ -145,6 +156,13 @@ struct stay {
     return poll(c, done);
   }
 };
+// For several words: a look at them is a loop by itself.
+struct stay_for_many {
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
+    return poll<0>(c, done);
+  }
+};
 // Whatever is there now: for reads that compare nothing.
 struct newest {
   template <class Done>
@@ -216,7 +234,7 @@ XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int 
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                            int cmp, std::type_identity_t<T> value) {
-  return xio::dev::until_all<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value});
+  return xio::dev::until_all<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value});
 }
 template <class T>
 XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
@@ -228,7 +246,7 @@ XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                            int cmp, std::type_identity_t<T> value, size_t* index) {
-  return xio::dev::until_any<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value}, index);
+  return xio::dev::until_any<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value}, index);
 }
 template <class T>
 XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
@@ -240,7 +258,7 @@ XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                             const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
-  return xio::dev::until_some<xio::dev::stay, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
+  return xio::dev::until_some<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
 }
 template <class T>
 XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
