@@ -99,10 +99,11 @@ XIO_DEVICE void store_packet(bool good, u64* out, const u32* in, u32 words, u32 
 }
 
 XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u32 flag, int pe) {
-  const near_place near = near_address(ctx, dst, 2 * bytes, pe);
+  // No heap is smaller than a packet, and what is none goes no further.
+  const near_place near = near_until(ctx, dst, ctx.arena_bytes - 2 * bytes, pe, can_hold_packet(dst));
   if (!is_message(src, bytes)) [[unlikely]]
     return refuse_packet(ctx, dst, bytes, pe);
-  const bool good = static_cast<bool>(static_cast<int>(near.there) & static_cast<int>(can_hold_packet(dst)));
+  const bool good = near.there;
   auto* out = reinterpret_cast<u64*>(near.at);
   const auto* in = static_cast<const u32*>(src);
   const u32 words = static_cast<u32>(bytes / 4);
