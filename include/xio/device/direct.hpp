@@ -196,26 +196,43 @@ XIO_OUT_OF_LINE void copy_unaligned(unsigned char* out, const unsigned char* in,
   }
 }
 
+// What is not all words of 16 bytes, short of these. False: nothing is left to copy.
 template <source From, class Group>
-XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
+XIO_DEVICE bool copy_odd(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
   const u64 rank = g.rank(), count = g.count();
+  const u64 both = reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in);
   // What most small messages are.
-  if (bytes == 8 && ((reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in)) & 7) == 0) {
+  if (bytes == 8 && (both & 7) == 0) {
     if (rank == 0) store_word<u64>(out, load_word<From, u64>(in));
-    return;
+    return false;
   }
   // Less than a word needs no more than what its pieces are aligned to.
   const u64 grain = bytes < 16 ? 7 : 15;
-  if (((reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in)) & grain) != 0) [[unlikely]]
-    return copy_unaligned<From>(out, in, bytes, rank, count);
+  if ((both & grain) != 0) {
+    copy_unaligned<From>(out, in, bytes, rank, count);
+    return false;
+  }
   // The end first: a small copy is nothing else.
-  const u64 words = bytes / 16;
-  const u32 rest = static_cast<u32>(bytes) & 15;
-  if (rest != 0 && rank == count - 1) copy_pieces<From, false>(out + words * 16, in + words * 16, rest);
+  const u64 whole = bytes & ~u64{15};
+  if (rank == count - 1) copy_pieces<From, false>(out + whole, in + whole, static_cast<u32>(bytes - whole));
+  return true;
+}
+
+template <source From, class Group>
+XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
+  // One test for all that is large and made to be fast: each branch that is taken costs a lone wave as much as ten
+  // other instructions.
+  if (((reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in) | bytes) & 15) != 0) [[unlikely]] {
+    if (!copy_odd<From>(g, out, in, bytes)) return;
+  }
+  const u64 rank = g.rank(), count = g.count(), words = bytes / 16;
   if (rank >= words) return;
-  if (words <= count) return store_word<vec16>(out + rank * 16, load_word<From, vec16>(in + rank * 16));
   strip s{out, in, words, rank, count};
-  copy_batches<k_in_flight, From, vec16>(s);
+  if (words > count) {
+    copy_batches<k_in_flight, From, vec16>(s);
+  } else {
+    copy_batch<1, From, vec16>(s);
+  }
 }
 #endif
 
@@ -251,6 +268,16 @@ XIO_DEVICE bool store_if(bool good, u64* at, u64 value) {
   if (good) store<scope::system, k_flag_store>(at, value);
 #endif
   return good;
+}
+
+// Likewise a load, whose branch then passes while it is on its way; T{} where not good.
+template <class T>
+XIO_DEVICE T load_if(bool good, const T* at) {
+#if defined(XIO_ON_CUDA)
+  return ptx::load_relaxed_if(good, at);
+#else
+  return good ? load<scope::system, k_flag_load>(at) : T{};
+#endif
 }
 
 // Of 1, 2, 4 or 8 bytes, naturally aligned, in one piece.
@@ -292,6 +319,19 @@ XIO_DEVICE T atomic(T* at, T operand, T compare) {
   } else {
     return fetch_xor<scope::system, k_flag_change>(at, operand);
   }
+}
+
+// The same where `good`; as load_if.
+template <amo Op, class T>
+XIO_DEVICE T atomic_if(bool good, T* at, T operand, T compare) {
+#if defined(XIO_ON_CUDA)
+  if constexpr (Op == amo::fetch) {
+    return ptx::load_relaxed_if(good, at);
+  } else if constexpr (Op == amo::add) {
+    return ptx::fetch_add_if(good, at, operand);
+  }
+#endif
+  return good ? atomic<Op>(at, operand, compare) : T{};
 }
 
 // Changes a signal word. order::release: after everything that the caller has stored.

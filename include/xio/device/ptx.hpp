@@ -167,11 +167,56 @@ __device__ inline __attribute__((always_inline)) void store_pair_if(bool good, s
 }
 __device__ inline __attribute__((always_inline)) std::uint64_t load_if(bool good, const void* p) {
   std::uint64_t v;
-  asm volatile("{ .reg .pred q; setp.ne.s32 q, %1, 0; @q ld.b64 %0, [%2]; @!q mov.b64 %0, 0; }"
-               : "=l"(v)
+  asm volatile("{ .reg .pred q; setp.ne.s32 q, %1, 0; mov.b64 %0, 0; @q ld.b64 %0, [%2]; }"
+               : "=&l"(v)
                : "r"(static_cast<int>(good)), "l"(p)
                : "memory");
   return v;
+}
+
+#define XIO_PTX_LOAD_IF(type, wide, reg)                                                                  \
+  asm volatile("{ .reg .pred q; setp.ne.s32 q, %1, 0; mov." wide " %0, 0; @q ld.relaxed.sys.global." type \
+               " %0, [%2]; }"                                                                             \
+               : "=&" reg(w)                                                                              \
+               : "r"(static_cast<int>(good)), "l"(p)                                                      \
+               : "memory")
+// Relaxed, at system scope.
+template <class T>
+__device__ inline __attribute__((always_inline)) T load_relaxed_if(bool good, const T* p) {
+  word_of<T> w;
+  if constexpr (sizeof(T) == 1) {
+    XIO_PTX_LOAD_IF("b8", "b16", "h");
+  } else if constexpr (sizeof(T) == 2) {
+    XIO_PTX_LOAD_IF("b16", "b16", "h");
+  } else if constexpr (sizeof(T) == 4) {
+    XIO_PTX_LOAD_IF("b32", "b32", "r");
+  } else {
+    XIO_PTX_LOAD_IF("b64", "b64", "l");
+  }
+  return of_word<T>(w);
+}
+#undef XIO_PTX_LOAD_IF
+
+// A fetching add where `good` only; relaxed, at system scope.
+template <class T>
+__device__ inline __attribute__((always_inline)) T fetch_add_if(bool good, T* p, T value) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  const word_of<T> w = to_word(value);
+  word_of<T> old;
+  if constexpr (sizeof(T) == 4) {
+    asm volatile(
+        "{ .reg .pred q; setp.ne.s32 q, %1, 0; mov.b32 %0, 0; @q atom.relaxed.sys.global.add.u32 %0, [%2], %3; }"
+        : "=&r"(old)
+        : "r"(static_cast<int>(good)), "l"(p), "r"(w)
+        : "memory");
+  } else {
+    asm volatile(
+        "{ .reg .pred q; setp.ne.s32 q, %1, 0; mov.b64 %0, 0; @q atom.relaxed.sys.global.add.u64 %0, [%2], %3; }"
+        : "=&l"(old)
+        : "r"(static_cast<int>(good)), "l"(p), "l"(w)
+        : "memory");
+  }
+  return of_word<T>(old);
 }
 
 // Read-modify-write of 4 or 8 bytes: `op` with its dots, types for 4 and 8 bytes.
