@@ -90,6 +90,13 @@ XIO_DEVICE near_place near_address(const xio_ctx_t& ctx, const void* symmetric, 
   return near_until(ctx, symmetric, ctx.arena_bytes - bytes, pe, bytes <= ctx.arena_bytes);
 }
 
+// near_address of a scalar; not there also where it is misaligned. No heap is smaller than a scalar.
+template <class T>
+XIO_DEVICE near_place near_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
+  const bool aligned = (reinterpret_cast<u64>(symmetric) & (sizeof(T) - 1)) == 0;
+  return near_until(ctx, symmetric, ctx.arena_bytes - sizeof(T), pe, aligned);
+}
+
 XIO_DEVICE world_view& world_of(const ctx_view& c) { return *c.world; }
 XIO_DEVICE world_view& world_of(const xio_ctx_t& ctx) { return *static_cast<world_view*>(ctx.world); }
 

@@ -103,14 +103,15 @@ XIO_FAR posted put_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 b
 // and stores. All of it by predicates: the word is on its way while the rest is looked at, and the store waits for no
 // branch (docs/performance.md).
 XIO_DEVICE bool put_word(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
-  const u64 addresses = reinterpret_cast<u64>(dst) | reinterpret_cast<u64>(src);
+  const u64 from = reinterpret_cast<u64>(src);
   const bool peer = bit_of(ctx.near_mask, static_cast<u32>(pe));
-  const int small = static_cast<int>(blocking) | static_cast<int>(bytes < ctx.bulk_bytes);
-  const int word = static_cast<int>(bytes == 8) & static_cast<int>((addresses & 7) == 0) &
-                   static_cast<int>(src != nullptr) & static_cast<int>(peer) & small;
-  const u64 value = ptx::load_if(word != 0, src);
-  const near_place near = near_address(ctx, dst, bytes, pe);
-  return direct::store_if((word & static_cast<int>(near.there)) != 0, reinterpret_cast<u64*>(near.at), value);
+  const int word = static_cast<int>(bytes == 8) & static_cast<int>((from & 7) == 0) & static_cast<int>(from != 0) &
+                   static_cast<int>(peer);
+  // The mask changes nothing: it keeps the compiler from fetching the address once more, of all places in between.
+  const u64 value = ptx::load_if(word != 0, reinterpret_cast<const void*>(from & ~u64{7}));
+  const near_place near = near_scalar<u64>(ctx, dst, pe);
+  const int small = static_cast<int>(blocking) | static_cast<int>(ctx.bulk_bytes > 8);
+  return direct::store_if((word & small & static_cast<int>(near.there)) != 0, reinterpret_cast<u64*>(near.at), value);
 }
 #endif
 
@@ -307,13 +308,6 @@ XIO_DEVICE xio_status_t check_scalar(const xio_ctx_t& ctx, const void* symmetric
   return status == XIO_OK && (*offset & (bytes - 1)) != 0 ? XIO_ERR_ARG : status;
 }
 
-// near_address of a scalar; not there also where it is misaligned. No heap is smaller than a scalar.
-template <class T>
-XIO_DEVICE near_place near_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
-  const bool aligned = (reinterpret_cast<u64>(symmetric) & (sizeof(T) - 1)) == 0;
-  return near_until(ctx, symmetric, ctx.arena_bytes - sizeof(T), pe, aligned);
-}
-
 XIO_FAR xio_status_t put_scalar_far(xio_ctx_t ctx, void* dst, u64 bits, u32 bytes, int pe) {
   u64 offset = 0;
   xio_status_t status = check_scalar(ctx, dst, bytes, pe, &offset);
@@ -355,9 +349,10 @@ template <class T>
 XIO_DEVICE T get_scalar(const xio_ctx_t& ctx, const T* src, int pe) {
   static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
   const near_place near = near_scalar<T>(ctx, src, pe);
+  auto bits = direct::load_if(near.there, reinterpret_cast<const bits_of<T>*>(near.at));
   if (!near.there) [[unlikely]]
-    return bit_copy<T>(static_cast<bits_of<T>>(get_scalar_far(ctx, src, sizeof(T), pe)));
-  return bit_copy<T>(load<scope::system, direct::k_flag_load>(reinterpret_cast<const bits_of<T>*>(near.at)));
+    bits = static_cast<bits_of<T>>(get_scalar_far(ctx, src, sizeof(T), pe));
+  return bit_copy<T>(bits);
 }
 
 // Strides are in elements and at least 1.
