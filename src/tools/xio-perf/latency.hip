@@ -8,15 +8,15 @@ namespace {
 
 template <class Scope>
 __global__ void put_latency(work w) {
-  timed(w, [&](std::uint32_t) {
-    Scope::put_nbi(w, 0, w.bytes);
-    return keep(w, Scope::quiet(w));
-  });
+  keep(w, timed(w, [&](std::uint32_t) {
+         Scope::put_nbi(w, 0, w.bytes);
+         return Scope::quiet(w);
+       }));
 }
 
 template <class Scope>
 __global__ void get_latency(work w) {
-  timed(w, [&](std::uint32_t) { return keep(w, Scope::get(w)); });
+  keep(w, timed(w, [&](std::uint32_t) { return Scope::get(w); }));
 }
 
 // Shared memory of the staged tests: what every GPU has, and where the bulk copy unit is, what keeps the link busy.
@@ -33,18 +33,18 @@ XIO_DEVICE unsigned char* stage_at(unsigned char* memory) {
 __global__ void put_staged_latency(work w) {
   HIP_DYNAMIC_SHARED(unsigned char, memory)
   unsigned char* stage = stage_at(memory);
-  timed(w, [&](std::uint32_t) {
-    return keep(w, xio_put_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128)) &&
-           keep(w, xio_quiet(w.ctx));
-  });
+  keep(w, timed(w, [&](std::uint32_t) {
+         const xio_status_t put = xio_put_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128);
+         return put == XIO_OK ? xio_quiet(w.ctx) : put;
+       }));
 }
 
 __global__ void get_staged_latency(work w) {
   HIP_DYNAMIC_SHARED(unsigned char, memory)
   unsigned char* stage = stage_at(memory);
-  timed(w, [&](std::uint32_t) {
-    return keep(w, xio_get_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128));
-  });
+  keep(w, timed(w, [&](std::uint32_t) {
+         return xio_get_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128);
+       }));
 }
 
 }  // namespace

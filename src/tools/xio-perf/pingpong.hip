@@ -8,32 +8,40 @@ namespace xio::perf {
 
 namespace {
 
-XIO_DEVICE bool await(const work& w, std::uint64_t value) {
-  return keep(w, xio_signal_wait_until(w.ctx, &w.shared->of(value).flag, XIO_CMP_EQ, value));
+XIO_DEVICE xio_status_t await(const work& w, place& at, std::uint64_t value) {
+  return xio_signal_wait_until(w.ctx, &at.flag, XIO_CMP_EQ, value);
 }
 
-// PE 0 calls, the other one answers. Both say whether it went well: nobody answers a call that was not made.
-template <class Call, class Wait>
-XIO_DEVICE void in_turn(const work& w, Call&& call, Wait&& wait) {
-  timed(w, [&](std::uint32_t i) {
+// One thing after the other each turn, if the first went well. Where a turn's words lie is found once, as a program
+// that has a word of its own would.
+template <class First, class Second>
+XIO_DEVICE xio_status_t each_turn(const work& w, First&& first, Second&& second) {
+  return timed(w, [&](std::uint32_t i) {
     const std::uint64_t value = w.base + i + 1;
-    if (w.me == 0) return call(value) && wait(value);
-    return wait(value) && call(value);
+    place& at = *held(&w.shared->of(value));
+    if (const xio_status_t status = first(at, value); status != XIO_OK) return status;
+    return second(at, value);
   });
 }
 
+// PE 0 calls, the other one answers: nobody answers a call that was not made. Each has a loop of its own, with nothing
+// in it that asks whose turn it is.
+template <class Call, class Wait>
+XIO_DEVICE xio_status_t in_turn(const work& w, Call&& call, Wait&& wait) {
+  return w.me == 0 ? each_turn(w, call, wait) : each_turn(w, wait, call);
+}
+
 __global__ void p_pingpong(work w) {
-  in_turn(
-      w, [&](std::uint64_t v) { return keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer)); },
-      [&](std::uint64_t v) { return await(w, v); });
+  keep(w, in_turn(
+              w, [&](place& at, std::uint64_t v) { return xio_p<std::uint64_t>(w.ctx, &at.flag, v, w.peer); },
+              [&](place& at, std::uint64_t v) { return await(w, at, v); }));
   keep(w, xio_quiet(w.ctx));
 }
 
 __global__ void signal_pingpong(work w) {
-  in_turn(
-      w,
-      [&](std::uint64_t v) { return keep(w, xio_signal_op(w.ctx, &w.shared->of(v).flag, v, XIO_SIGNAL_SET, w.peer)); },
-      [&](std::uint64_t v) { return await(w, v); });
+  keep(w, in_turn(
+              w, [&](place& at, std::uint64_t v) { return xio_signal_op(w.ctx, &at.flag, v, XIO_SIGNAL_SET, w.peer); },
+              [&](place& at, std::uint64_t v) { return await(w, at, v); }));
   keep(w, xio_quiet(w.ctx));
 }
 
@@ -42,72 +50,74 @@ __global__ void signal_pingpong(work w) {
 template <std::uint32_t Bytes>
 __global__ void packet_pingpong(work w) {
   constexpr std::uint32_t words = Bytes / 4;
-  in_turn(
+  std::uint32_t wrong = 0;  // told in the end: nothing of it is between a call and its answer
+  const xio_status_t status = in_turn(
       w,
-      [&](std::uint64_t v) {
+      [&](place& at, std::uint64_t v) {
         std::uint32_t out[words];
         XIO_UNROLL for (std::uint32_t i = 0; i < words; ++i) out[i] = static_cast<std::uint32_t>(v) * 17 + i;
-        return keep(w,
-                    xio_put_packet(w.ctx, w.shared->of(v).packet, out, Bytes, static_cast<std::uint32_t>(v), w.peer));
+        return xio_put_packet(w.ctx, at.packet, out, Bytes, static_cast<std::uint32_t>(v), w.peer);
       },
-      [&](std::uint64_t v) {
+      [&](place& at, std::uint64_t v) {
         std::uint32_t in[words] = {};
-        if (!keep(w, xio_wait_packet(w.ctx, in, w.shared->of(v).packet, Bytes, static_cast<std::uint32_t>(v))))
-          return false;
-        std::uint32_t wrong = 0;
+        const xio_status_t came = xio_wait_packet(w.ctx, in, at.packet, Bytes, static_cast<std::uint32_t>(v));
+        if (came != XIO_OK) return came;
         XIO_UNROLL for (std::uint32_t i = 0; i < words; ++i) wrong |= in[i] ^ (static_cast<std::uint32_t>(v) * 17 + i);
-        if (wrong != 0) *w.bad += 1;
-        return true;
+        return XIO_OK;
       });
+  keep(w, status);
+  if (wrong != 0) *w.bad += 1;
   keep(w, xio_quiet(w.ctx));
 }
 
-// Whether it went well with a request that may yet be under way.
-XIO_DEVICE bool keep_request(const work& w, xio_req_t request) {
-  return !dev::is_failed_request(request) || keep(w, dev::failed_request_status(request));
+// The failure of a request that may yet be under way, if it is known.
+XIO_DEVICE xio_status_t failure_of(xio_req_t request) {
+  return dev::is_failed_request(request) ? dev::failed_request_status(request) : XIO_OK;
 }
 
-// What one of the group does for all, and all hear whether it went well. Unlike by_leader without a barrier in front:
-// that of the copy or of the turn's other half has passed. It also stands between what a workgroup is told here and
-// what it is told next, as every body has a word of its own.
+// What one of the group does for all, and all hear the status. Unlike by_leader without a barrier in front: that of the
+// copy or of the turn's other half has passed. It also stands between what a workgroup is told here and what it is told
+// next, as every body has a word of its own.
 template <class Group, class Body>
-XIO_DEVICE bool by_one(const Group& g, Body&& body) {
-  const bool good = !g.leader() || body();
+XIO_DEVICE xio_status_t by_one(const Group& g, Body&& body) {
+  xio_status_t status = XIO_OK;
+  if (g.leader()) status = body();
   if constexpr (std::is_same_v<Group, dev::workgroup_group>) {
 #if defined(XIO_ON_CUDA)
-    return !dev::sync_workgroup_any(!good);
-#else
-    XIO_SHARED(bool, heard);
-    if (g.leader()) heard = good;
+    if (!dev::sync_workgroup_any(status != XIO_OK)) return XIO_OK;
+#endif
+    XIO_SHARED(xio_status_t, heard);
+    if (g.leader()) heard = status;
     g.sync();
     return heard;
-#endif
   } else {
-    return g.broadcast(dev::posted{0, good ? XIO_OK : XIO_ERR_TRANSPORT}).status == XIO_OK;
+    return g.broadcast(dev::posted{0, status}).status;
   }
 }
 
 template <class Scope>
 __global__ void put_pingpong(work w) {
   const auto g = Scope::group::here();
-  in_turn(
-      w,
-      [&](std::uint64_t v) {
-        if (!keep_request(w, Scope::put_nbi(w, 0, w.bytes))) return false;
-        return by_one(g, [&] {
-          return keep(w, xio_fence(w.ctx)) && keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->of(v).flag, v, w.peer));
-        });
-      },
-      [&](std::uint64_t v) { return by_one(g, [&] { return await(w, v); }); });
+  keep(w, in_turn(
+              w,
+              [&](place& at, std::uint64_t v) {
+                const xio_status_t put = failure_of(Scope::put_nbi(w, 0, w.bytes));
+                if (put != XIO_OK) return put;
+                return by_one(g, [&] {
+                  const xio_status_t fence = xio_fence(w.ctx);
+                  return fence == XIO_OK ? xio_p<std::uint64_t>(w.ctx, &at.flag, v, w.peer) : fence;
+                });
+              },
+              [&](place& at, std::uint64_t v) { return by_one(g, [&] { return await(w, at, v); }); }));
   keep(w, Scope::quiet(w));
 }
 
 template <class Scope>
 __global__ void put_signal_pingpong(work w) {
   const auto g = Scope::group::here();
-  in_turn(
-      w, [&](std::uint64_t v) { return keep_request(w, Scope::put_signal_nbi(w, v)); },
-      [&](std::uint64_t v) { return by_one(g, [&] { return await(w, v); }); });
+  keep(w, in_turn(
+              w, [&](place& at, std::uint64_t v) { return failure_of(Scope::put_signal_nbi(w, at, v)); },
+              [&](place& at, std::uint64_t v) { return by_one(g, [&] { return await(w, at, v); }); }));
   keep(w, Scope::quiet(w));
 }
 
@@ -115,7 +125,7 @@ constexpr std::uint64_t k_checked_barriers = 8;
 
 template <class Scope>
 __global__ void barrier(work w) {
-  if (!timed(w, [&](std::uint32_t) { return keep(w, Scope::barrier(w)); })) return;
+  if (!keep(w, timed(w, [&](std::uint32_t) { return Scope::barrier(w); }))) return;
   // Whether they are barriers: what was put before one is there after it.
   const auto g = Scope::group::here();
   for (std::uint64_t i = 1; i <= k_checked_barriers; ++i) {

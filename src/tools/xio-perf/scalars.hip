@@ -2,8 +2,8 @@
 // Single values: p and g of 2, 4 and 8 bytes, atomics of 4 and 8; streams of p are in put_values.hip. What an op does
 // to a word does not depend on the sign.
 //
-// What fetches answers a value and no status: 0 if it could not be had, and then quiet says why. So only a value that
-// is not the one that it has to be is worth a quiet within what is measured.
+// What fetches answers a value and no status: 0 if it could not be had, and then quiet says why. So a value that is not
+// the one that it has to be ends what is measured, and quiet is asked behind it.
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
@@ -32,7 +32,9 @@ XIO_DEVICE T change(const work& w, T* word, std::uint64_t k, T wrong) {
     case atomic_op::swap: old = xio_atomic_swap<T>(w.ctx, word, next, w.peer); break;
     case atomic_op::compare_swap: old = xio_atomic_compare_swap<T>(w.ctx, word, now, next, w.peer); break;
     case atomic_op::fetch_inc: old = xio_atomic_fetch_inc<T>(w.ctx, word, w.peer); break;
-    case atomic_op::fetch_add: old = xio_atomic_fetch_add<T>(w.ctx, word, static_cast<T>(T{3} + wrong), w.peer); break;
+    case atomic_op::fetch_add:
+      old = xio_atomic_fetch_add<T>(w.ctx, word, static_cast<T>(T{3} + held(wrong)), w.peer);
+      break;
     case atomic_op::fetch_and: old = xio_atomic_fetch_and<T>(w.ctx, word, bits, w.peer); break;
     case atomic_op::fetch_or: old = xio_atomic_fetch_or<T>(w.ctx, word, bits, w.peer); break;
     case atomic_op::fetch_xor: old = xio_atomic_fetch_xor<T>(w.ctx, word, bits, w.peer); break;
@@ -74,23 +76,26 @@ XIO_DEVICE void with_op(atomic_op op, Body&& body) {
 template <class T>
 __global__ void put_scalar_latency(work w) {
   const std::size_t count = w.bytes / sizeof(T);
-  timed(w, [&](std::uint32_t) {
-    for (std::size_t e = threadIdx.x; e < count; e += blockDim.x)
-      xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
-    return keep(w, xio_quiet_wg(w.ctx));
-  });
+  keep(w, timed(w, [&](std::uint32_t) {
+         for (std::size_t e = threadIdx.x; e < count; e += blockDim.x)
+           xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
+         return xio_quiet_wg(w.ctx);
+       }));
 }
 
 template <class T>
 __global__ void get_scalar_latency(work w) {
   T sum = 0;
-  const bool whole = timed(w, [&](std::uint32_t) {
+  const xio_status_t status = timed(w, [&](std::uint32_t) {
     const T value = xio_g<T>(w.ctx, values<T>(w.src), w.peer);
     sum ^= value;
     // What the pattern begins with is never 0.
-    return value != T{0} || keep(w, xio_quiet(w.ctx));
+    return value != T{0} ? XIO_OK : XIO_PENDING;
   });
-  if (!whole) return;
+  if (status != XIO_OK) {
+    keep(w, xio_quiet(w.ctx));
+    return;
+  }
   // One value was fetched again and again: an odd number of times leaves it, an even one nothing.
   const bool odd = ((w.warm_up + w.iterations) & 1) != 0;
   T value = xio_g<T>(w.ctx, values<T>(w.src), w.peer);
@@ -104,10 +109,15 @@ __global__ void atomic_latency(work w) {
   with_op(w.atomic, [&](auto with) {
     constexpr atomic_op op = decltype(with)::op;
     T wrong = 0;
-    timed(w, [&](std::uint32_t i) {
+    const xio_status_t status = timed(w, [&](std::uint32_t i) {
       wrong |= change<op>(w, values<T>(w.dst), w.first + i, wrong);
-      return (fetches(op) && wrong == 0) || keep(w, xio_quiet(w.ctx));
+      if constexpr (fetches(op)) {
+        return wrong == 0 ? XIO_OK : XIO_PENDING;
+      } else {
+        return xio_quiet(w.ctx);
+      }
     });
+    if (!fetches(op)) keep(w, status);
     tell(w, wrong != 0);
   });
   keep(w, xio_quiet(w.ctx));

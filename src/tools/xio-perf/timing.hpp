@@ -29,6 +29,22 @@ XIO_DEVICE bool keep(const work& w, xio_status_t status) {
   return false;
 }
 
+// The same value, and the compiler does not know what it is or where it came from: an address, say, is then kept in
+// registers instead of being worked out again.
+template <class T>
+XIO_DEVICE T held(T value) {
+#if defined(XIO_ON_CUDA)
+  if constexpr (sizeof(T) == 8) {
+    asm volatile("" : "+l"(value));
+  } else {
+    asm volatile("" : "+r"(value));
+  }
+#elif defined(XIO_ON_HIP)
+  asm volatile("" : "+v"(value));
+#endif
+  return value;
+}
+
 // A PE's bytes as single values.
 template <class T>
 XIO_DEVICE T* values(char* p) {
@@ -52,9 +68,8 @@ XIO_DEVICE const T* values(const char* p) {
     XIO_DEVICE static xio_status_t get(const work& w) {                                                     \
       return xio_get##suffix(w.ctx, w.dst, w.src, w.bytes, w.peer);                                         \
     }                                                                                                       \
-    XIO_DEVICE static xio_req_t put_signal_nbi(const work& w, std::uint64_t value) {                        \
-      std::uint64_t* flag = &w.shared->of(value).flag;                                                      \
-      return xio_put_signal_nbi##suffix(w.ctx, w.dst, w.src, w.bytes, flag, value, XIO_SIGNAL_SET, w.peer); \
+    XIO_DEVICE static xio_req_t put_signal_nbi(const work& w, place& at, std::uint64_t v) {                 \
+      return xio_put_signal_nbi##suffix(w.ctx, w.dst, w.src, w.bytes, &at.flag, v, XIO_SIGNAL_SET, w.peer); \
     }                                                                                                       \
     XIO_DEVICE static xio_status_t quiet(const work& w) { return xio_quiet##suffix(w.ctx); }                \
     XIO_DEVICE static xio_status_t barrier(const work& w) { return xio_barrier_all##suffix(w.ctx); }        \
@@ -81,19 +96,21 @@ XIO_DEVICE unsigned group_index(const by_block&) { return blockIdx.x; }
 XIO_DEVICE unsigned group_count(const by_block&) { return gridDim.x; }
 
 // Runs body(i) one after another, first those that warm up, and keeps what each of the others took. For grids of one
-// workgroup; `body` is collective over whoever calls. It answers whether to go on, and so does this: each wait for a
-// peer that is lost takes a whole deadline.
+// workgroup; `body` is collective over whoever calls. It answers a status, and the first that is not XIO_OK ends it all
+// and is the answer: each wait for a peer that is lost takes a whole deadline. The host is told of it by the caller, so
+// that there is one test behind each op and nothing else.
 template <class Body>
-XIO_DEVICE bool timed(const work& w, Body&& body) {
-  for (std::uint32_t i = 0; i < w.warm_up; ++i)
-    if (!body(i)) return false;
+XIO_DEVICE xio_status_t timed(const work& w, Body&& body) {
+  for (std::uint32_t i = 0; i < w.warm_up; ++i) {
+    if (const xio_status_t status = body(i); status != XIO_OK) return status;
+  }
   const bool keeps = threadIdx.x == 0;
   span all;
   all.begin = dev::wall_clock();
   all.first = stamp();
   std::uint64_t last = all.first;
   for (std::uint32_t i = 0; i < w.iterations; ++i) {
-    if (!body(w.warm_up + i)) return false;
+    if (const xio_status_t status = body(w.warm_up + i); status != XIO_OK) return status;
     const std::uint64_t now = stamp();
     if (keeps) w.samples[i] = now - last;
     last = now;
@@ -101,7 +118,7 @@ XIO_DEVICE bool timed(const work& w, Body&& body) {
   all.last = last;
   all.end = dev::wall_clock();
   if (keeps) w.spans[0] = all;
-  return true;
+  return XIO_OK;
 }
 
 // Waits until every workgroup has come to the end of iteration i. False, for all of the workgroup, when one did not
