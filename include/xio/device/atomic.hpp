@@ -54,8 +54,6 @@ XIO_DEVICE xio_status_t change(const xio_ctx_t& ctx, T* dst, T operand, T compar
   constexpr bool any_type = Op == amo::fetch || Op == amo::set;
   static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
   const near_place near = near_scalar<T>(ctx, dst, pe);
-  T here{};
-  if constexpr (Fetch) here = direct::atomic_if<Op>(near.there, reinterpret_cast<T*>(near.at), operand, compare);
   if (!near.there) [[unlikely]] {
     // By a variable of its own: one whose address leaves would not be kept in a register.
     T found{};
@@ -63,8 +61,7 @@ XIO_DEVICE xio_status_t change(const xio_ctx_t& ctx, T* dst, T operand, T compar
     if (status == XIO_OK) *old = found;
     return status;
   }
-  if constexpr (!Fetch) here = change_at<Op, Fetch>(near.bytes(), operand, compare);
-  *old = here;
+  *old = change_at<Op, Fetch>(near.bytes(), operand, compare);
   return XIO_OK;
 }
 

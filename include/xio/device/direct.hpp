@@ -321,19 +321,6 @@ XIO_DEVICE T atomic(T* at, T operand, T compare) {
   }
 }
 
-// The same where `good`; as load_if.
-template <amo Op, class T>
-XIO_DEVICE T atomic_if(bool good, T* at, T operand, T compare) {
-#if defined(XIO_ON_CUDA)
-  if constexpr (Op == amo::fetch) {
-    return ptx::load_relaxed_if(good, at);
-  } else if constexpr (Op == amo::add) {
-    return ptx::fetch_add_if(good, at, operand);
-  }
-#endif
-  return good ? atomic<Op>(at, operand, compare) : T{};
-}
-
 // Changes a signal word. order::release: after everything that the caller has stored.
 template <order Order>
 XIO_DEVICE void signal(u64* at, u64 value, int op) {

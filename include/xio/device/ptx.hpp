@@ -197,28 +197,6 @@ __device__ inline __attribute__((always_inline)) T load_relaxed_if(bool good, co
 }
 #undef XIO_PTX_LOAD_IF
 
-// A fetching add where `good` only; relaxed, at system scope.
-template <class T>
-__device__ inline __attribute__((always_inline)) T fetch_add_if(bool good, T* p, T value) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
-  const word_of<T> w = to_word(value);
-  word_of<T> old;
-  if constexpr (sizeof(T) == 4) {
-    asm volatile(
-        "{ .reg .pred q; setp.ne.s32 q, %1, 0; mov.b32 %0, 0; @q atom.relaxed.sys.global.add.u32 %0, [%2], %3; }"
-        : "=&r"(old)
-        : "r"(static_cast<int>(good)), "l"(p), "r"(w)
-        : "memory");
-  } else {
-    asm volatile(
-        "{ .reg .pred q; setp.ne.s32 q, %1, 0; mov.b64 %0, 0; @q atom.relaxed.sys.global.add.u64 %0, [%2], %3; }"
-        : "=&l"(old)
-        : "r"(static_cast<int>(good)), "l"(p), "l"(w)
-        : "memory");
-  }
-  return of_word<T>(old);
-}
-
 // Read-modify-write of 4 or 8 bytes: `op` with its dots, types for 4 and 8 bytes.
 #define XIO_PTX_ATOM(order, op, type4, type8)            \
   if constexpr (sizeof(T) == 4) {                        \
