@@ -32,9 +32,7 @@ XIO_DEVICE T change(const work& w, T* word, std::uint64_t k, T wrong) {
     case atomic_op::swap: old = xio_atomic_swap<T>(w.ctx, word, next, w.peer); break;
     case atomic_op::compare_swap: old = xio_atomic_compare_swap<T>(w.ctx, word, now, next, w.peer); break;
     case atomic_op::fetch_inc: old = xio_atomic_fetch_inc<T>(w.ctx, word, w.peer); break;
-    case atomic_op::fetch_add:
-      old = xio_atomic_fetch_add<T>(w.ctx, word, static_cast<T>(T{3} + held(wrong)), w.peer);
-      break;
+    case atomic_op::fetch_add: old = xio_atomic_fetch_add<T>(w.ctx, word, static_cast<T>(T{3} + wrong), w.peer); break;
     case atomic_op::fetch_and: old = xio_atomic_fetch_and<T>(w.ctx, word, bits, w.peer); break;
     case atomic_op::fetch_or: old = xio_atomic_fetch_or<T>(w.ctx, word, bits, w.peer); break;
     case atomic_op::fetch_xor: old = xio_atomic_fetch_xor<T>(w.ctx, word, bits, w.peer); break;
@@ -110,9 +108,11 @@ __global__ void atomic_latency(work w) {
     constexpr atomic_op op = decltype(with)::op;
     T wrong = 0;
     const xio_status_t status = timed(w, [&](std::uint32_t i) {
+      // Of the ops before: nobody waits for this one to be looked at, the next one takes what it answers.
+      const T before = wrong;
       wrong |= change<op>(w, values<T>(w.dst), w.first + i, wrong);
       if constexpr (fetches(op)) {
-        return wrong == 0 ? XIO_OK : XIO_PENDING;
+        return before == 0 ? XIO_OK : XIO_PENDING;
       } else {
         return xio_quiet(w.ctx);
       }
