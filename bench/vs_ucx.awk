@@ -1,17 +1,5 @@
 # SPDX-License-Identifier: MIT
 # Medians of "xio|ucx EXECUTOR lat_us|bw_mbs SIZE VALUE" lines, side by side. Bandwidth of 8 bytes is shown as a rate.
-function median(key,    n, i, j, v, t) {
-  n = count[key]
-  for (i = 1; i <= n; i++) v[i] = value[key, i]
-  for (i = 2; i <= n; i++)
-    for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
-  return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-}
-NF == 5 {
-  row = $2 " " $3 " " $4
-  if (!(row in seen)) { seen[row] = 1; rows[++many] = row }
-  value[$1 " " row, ++count[$1 " " row]] = $5
-}
 END {
   print "| executor | what | bytes | XIO | UCX | XIO is better by |"
   print "|---|---|---|---|---|---|"
