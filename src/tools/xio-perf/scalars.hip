@@ -91,7 +91,8 @@ __global__ void get_scalar_latency(work w) {
     return value != T{0} ? XIO_OK : XIO_PENDING;
   });
   if (status != XIO_OK) {
-    keep(w, xio_quiet(w.ctx));
+    // A 0 for which quiet knows no reason is wrong data.
+    if (keep(w, xio_quiet(w.ctx))) *w.bad += 1;
     return;
   }
   // One value was fetched again and again: an odd number of times leaves it, an even one nothing.
