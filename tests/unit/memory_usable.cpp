@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -66,8 +67,11 @@ class registered : public testing::Test {
     attr.bootstrap = "local";
     attr.heap_bytes = 1 << 20;
     ASSERT_EQ(xio_init(&attr, &w_), XIO_OK) << xio_last_error();
-    // Four pages, of which the third goes: rw rw gap r
-    at_ = static_cast<char*>(mmap(nullptr, 4 * page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    // Four pages, of which the third goes: rw rw gap r. The kernel fills holes from the top, and the world's threads
+    // (and a sanitizer's, as they start) map what they need meanwhile: so the gap is far below, where nobody gets
+    // memory without asking for the place. Both sanitizers have program memory below 2 GiB.
+    void* const low = reinterpret_cast<void*>(std::uintptr_t{0x60000000});
+    at_ = static_cast<char*>(mmap(low, 4 * page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(static_cast<void*>(at_), MAP_FAILED);
     ASSERT_EQ(munmap(at_ + 2 * page(), page()), 0);
     ASSERT_EQ(mprotect(at_ + 3 * page(), page(), PROT_READ), 0);
