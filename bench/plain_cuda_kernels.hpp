@@ -95,17 +95,42 @@ __device__ void copy(char* dst, const char* src, size_t bytes, unsigned rank, un
 constexpr uint64_t k_places = 64, k_place_words = (4096 + 128) / 8;
 __device__ uint64_t* place_of(uint64_t* flags, uint64_t turn) { return flags + turn % k_places * k_place_words; }
 
+// The same number or address, in a register: what a kernel was given is fetched anew every time else.
+template <class T>
+__device__ T in_register(T value) {
+  value += now_cycles() >> 63;  // 0, which the assembler does not know
+  if constexpr (sizeof value == 8) {
+    asm volatile("" : "+l"(value));
+  } else {
+    asm volatile("" : "+r"(value));
+  }
+  return value;
+}
+
+// What a kernel does again and again, in registers.
+__device__ work in_registers(work w) {
+  w.dst = in_register(w.dst);
+  w.src = in_register(w.src);
+  w.mine = in_register(w.mine);
+  w.theirs = in_register(w.theirs);
+  w.bytes = in_register(w.bytes);
+  w.first_to_call = in_register(w.first_to_call);
+  return w;
+}
+
 template <class Body>
 __device__ void timed(const work& w, Body body) {
+  uint64_t* const samples = in_register(w.samples);
+  const unsigned before = in_register(w.warm_up);
   for (unsigned i = 0; i < w.warm_up; ++i) body(i);
   span all;
   all.begin = now_ns();
   all.first = now_cycles();
   uint64_t last = all.first;
   for (unsigned i = 0; i < w.iterations; ++i) {
-    body(w.warm_up + i);
+    body(before + i);
     const uint64_t t = now_cycles();
-    if (threadIdx.x == 0) w.samples[i] = t - last;
+    if (threadIdx.x == 0) samples[i] = t - last;
     last = t;
   }
   all.last = last;
@@ -114,7 +139,8 @@ __device__ void timed(const work& w, Body body) {
 }
 
 template <scope S>
-__global__ void put_latency(work w) {
+__global__ void put_latency(work given) {
+  const work w = in_registers(given);
   timed(w, [&](unsigned) {
     copy<false>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
     sync<S>();
@@ -124,7 +150,8 @@ __global__ void put_latency(work w) {
 }
 
 // The same, and a look at a word of this GPU's memory that somebody may have changed: whether anything has failed.
-__global__ void put_latency_and_look(work w) {
+__global__ void put_latency_and_look(work given) {
+  const work w = in_registers(given);
   uint64_t changed = 0;
   timed(w, [&](unsigned) {
     copy<false>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
@@ -136,20 +163,23 @@ __global__ void put_latency_and_look(work w) {
 }
 
 template <scope S>
-__global__ void get_latency(work w) {
+__global__ void get_latency(work given) {
+  const work w = in_registers(given);
   timed(w, [&](unsigned) {
     copy<true>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
     sync<S>();
   });
 }
 
-__global__ void load_latency(work w) {
+__global__ void load_latency(work given) {
+  const work w = in_registers(given);
   uint64_t sum = 0;
   timed(w, [&](unsigned) { sum += load_relaxed(w.theirs) + (sum & 1); });
   *w.sum = sum;
 }
 
-__global__ void atomic_latency(work w) {
+__global__ void atomic_latency(work given) {
+  const work w = in_registers(given);
   uint64_t sum = 0;
   timed(w, [&](unsigned) {
     sum += atomicAdd_system(reinterpret_cast<unsigned long long*>(w.theirs), 1ull + (sum >> 63));
@@ -157,7 +187,8 @@ __global__ void atomic_latency(work w) {
   *w.sum = sum;
 }
 
-__global__ void flag_pingpong(work w) {
+__global__ void flag_pingpong(work given) {
+  const work w = in_registers(given);
   timed(w, [&](unsigned i) {
     uint64_t *mine = place_of(w.mine, i), *theirs = place_of(w.theirs, i);
     if (w.first_to_call) store_relaxed(theirs, i + 1);
@@ -168,7 +199,8 @@ __global__ void flag_pingpong(work w) {
 }
 
 template <scope S>
-__global__ void put_pingpong(work w) {
+__global__ void put_pingpong(work given) {
+  const work w = in_registers(given);
   const auto call = [&](uint64_t v) {
     copy<false>(w.dst, w.src, w.bytes, threadIdx.x, blockDim.x);
     sync<S>();
@@ -194,7 +226,8 @@ __device__ void load_pair(const uint64_t* p, uint64_t& a, uint64_t& b) {
 // Data that carries its own flags: 4 bytes of each beside 4 bytes of the other, stored as one, and two of these in one
 // access. All words are asked for before one is looked at.
 template <unsigned k_words>
-__global__ void packet_pingpong(work w) {
+__global__ void packet_pingpong(work given) {
+  const work w = in_registers(given);
   const auto call = [&](uint64_t v) {
     uint64_t* to = place_of(w.theirs, v);
     if (k_words == 1) store_relaxed(to, v << 32 | v);
@@ -223,7 +256,8 @@ __global__ void packet_pingpong(work w) {
 }
 
 template <scope S>
-__global__ void barrier(work w) {
+__global__ void barrier(work given) {
+  const work w = in_registers(given);
   timed(w, [&](unsigned i) {
     sync<S>();
     if (threadIdx.x == 0) {

@@ -8,28 +8,24 @@ namespace {
 
 // The caller's part of w.bytes: whole cache lines, so that no line has two writers.
 template <class Scope>
-XIO_DEVICE std::size_t part_of(const work& w, std::size_t* at) {
+XIO_DEVICE operands part_of(const work& w) {
   const std::size_t count = group_count(Scope{});
   const std::size_t each = ((w.bytes + count - 1) / count + 127) / 128 * 128;
-  *at = each * group_index(Scope{});
-  if (*at >= w.bytes) return 0;
-  return w.bytes - *at < each ? w.bytes - *at : each;
+  const std::size_t at = each * group_index(Scope{});
+  if (at >= w.bytes) return {w.dst, w.src, 0};
+  return {w.dst + at, w.src + at, w.bytes - at < each ? w.bytes - at : each};
 }
 
 template <class Scope>
 __global__ void put_bandwidth(work w) {
-  std::size_t at = 0;
-  const std::size_t bytes = part_of<Scope>(w, &at);
-  if (bytes == 0) at = 0;
-  streamed(w, [&](std::uint32_t) { Scope::put_nbi(w, at, bytes); });
+  const operands o = part_of<Scope>(w);
+  streamed(w, [&](std::uint32_t) { Scope::put_nbi(w, o); });
 }
 
 template <class Scope>
 __global__ void get_bandwidth(work w) {
-  std::size_t at = 0;
-  const std::size_t bytes = part_of<Scope>(w, &at);
-  if (bytes == 0) at = 0;
-  streamed(w, [&](std::uint32_t) { Scope::get_nbi(w, at, bytes); });
+  const operands o = part_of<Scope>(w);
+  streamed(w, [&](std::uint32_t) { Scope::get_nbi(w, o); });
 }
 
 __global__ void fetch(work w) { keep(w, xio_get(w.ctx, w.dst, w.src, w.bytes, w.peer)); }

@@ -8,15 +8,17 @@ namespace {
 
 template <class Scope>
 __global__ void put_latency(work w) {
+  const operands o = operands::of(w);
   keep(w, timed(w, [&](std::uint32_t) {
-         Scope::put_nbi(w, 0, w.bytes);
+         Scope::put_nbi(w, o);
          return Scope::quiet(w);
        }));
 }
 
 template <class Scope>
 __global__ void get_latency(work w) {
-  keep(w, timed(w, [&](std::uint32_t) { return Scope::get(w); }));
+  const operands o = operands::of(w);
+  keep(w, timed(w, [&](std::uint32_t) { return Scope::get(w, o); }));
 }
 
 // Shared memory of the staged tests: what every GPU has, and where the bulk copy unit is, what keeps the link busy.
@@ -33,8 +35,9 @@ XIO_DEVICE unsigned char* stage_at(unsigned char* memory) {
 __global__ void put_staged_latency(work w) {
   HIP_DYNAMIC_SHARED(unsigned char, memory)
   unsigned char* stage = stage_at(memory);
+  const operands o = operands::of(w);
   keep(w, timed(w, [&](std::uint32_t) {
-         const xio_status_t put = xio_put_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128);
+         const xio_status_t put = xio_put_staged(w.ctx, o.dst, o.src, o.bytes, w.peer, stage, k_stage - 128);
          return put == XIO_OK ? xio_quiet(w.ctx) : put;
        }));
 }
@@ -42,8 +45,9 @@ __global__ void put_staged_latency(work w) {
 __global__ void get_staged_latency(work w) {
   HIP_DYNAMIC_SHARED(unsigned char, memory)
   unsigned char* stage = stage_at(memory);
+  const operands o = operands::of(w);
   keep(w, timed(w, [&](std::uint32_t) {
-         return xio_get_staged(w.ctx, w.dst, w.src, w.bytes, w.peer, stage, k_stage - 128);
+         return xio_get_staged(w.ctx, o.dst, o.src, o.bytes, w.peer, stage, k_stage - 128);
        }));
 }
 

@@ -16,9 +16,11 @@ XIO_DEVICE xio_status_t await(const work& w, place& at, std::uint64_t value) {
 // that has a word of its own would.
 template <class First, class Second>
 XIO_DEVICE xio_status_t each_turn(const work& w, First&& first, Second&& second) {
+  words* const shared = in_register(w.shared);
+  const std::uint64_t base = in_register(w.base);
   return timed(w, [&](std::uint32_t i) {
-    const std::uint64_t value = w.base + i + 1;
-    place& at = *held(&w.shared->of(value));
+    const std::uint64_t value = base + i + 1;
+    place& at = *held(&shared->of(value));
     if (const xio_status_t status = first(at, value); status != XIO_OK) return status;
     return second(at, value);
   });
@@ -98,10 +100,11 @@ XIO_DEVICE xio_status_t by_one(const Group& g, Body&& body) {
 template <class Scope>
 __global__ void put_pingpong(work w) {
   const auto g = Scope::group::here();
+  const operands o = operands::of(w);
   keep(w, in_turn(
               w,
               [&](place& at, std::uint64_t v) {
-                const xio_status_t put = failure_of(Scope::put_nbi(w, 0, w.bytes));
+                const xio_status_t put = failure_of(Scope::put_nbi(w, o));
                 if (put != XIO_OK) return put;
                 return by_one(g, [&] {
                   const xio_status_t fence = xio_fence(w.ctx);
@@ -115,8 +118,9 @@ __global__ void put_pingpong(work w) {
 template <class Scope>
 __global__ void put_signal_pingpong(work w) {
   const auto g = Scope::group::here();
+  const operands o = operands::of(w);
   keep(w, in_turn(
-              w, [&](place& at, std::uint64_t v) { return failure_of(Scope::put_signal_nbi(w, at, v)); },
+              w, [&](place& at, std::uint64_t v) { return failure_of(Scope::put_signal_nbi(w, o, at, v)); },
               [&](place& at, std::uint64_t v) { return by_one(g, [&] { return await(w, at, v); }); }));
   keep(w, Scope::quiet(w));
 }

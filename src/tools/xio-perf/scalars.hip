@@ -73,10 +73,11 @@ XIO_DEVICE void with_op(atomic_op op, Body&& body) {
 
 template <class T>
 __global__ void put_scalar_latency(work w) {
-  const std::size_t count = w.bytes / sizeof(T);
+  const operands o = operands::of(w);
+  const std::size_t count = o.bytes / sizeof(T);
   keep(w, timed(w, [&](std::uint32_t) {
          for (std::size_t e = threadIdx.x; e < count; e += blockDim.x)
-           xio_p<T>(w.ctx, values<T>(w.dst) + e, values<T>(w.src)[e], w.peer);
+           xio_p<T>(w.ctx, values<T>(o.dst) + e, values<T>(o.src)[e], w.peer);
          return xio_quiet_wg(w.ctx);
        }));
 }
@@ -84,8 +85,9 @@ __global__ void put_scalar_latency(work w) {
 template <class T>
 __global__ void get_scalar_latency(work w) {
   T sum = 0;
+  const T* const word = values<T>(in_register(w.src));
   const xio_status_t status = timed(w, [&](std::uint32_t) {
-    const T value = xio_g<T>(w.ctx, values<T>(w.src), w.peer);
+    const T value = xio_g<T>(w.ctx, word, w.peer);
     sum ^= value;
     // What the pattern begins with is never 0.
     return value != T{0} ? XIO_OK : XIO_PENDING;
@@ -108,10 +110,12 @@ __global__ void atomic_latency(work w) {
   with_op(w.atomic, [&](auto with) {
     constexpr atomic_op op = decltype(with)::op;
     T wrong = 0;
+    T* const word = values<T>(in_register(w.dst));
+    const std::uint64_t first = in_register(w.first);
     const xio_status_t status = timed(w, [&](std::uint32_t i) {
       // Of the ops before: nobody waits for this one to be looked at, the next one takes what it answers.
       const T before = wrong;
-      wrong |= change<op>(w, values<T>(w.dst), w.first + i, wrong);
+      wrong |= change<op>(w, word, first + i, wrong);
       if constexpr (fetches(op)) {
         return before == 0 ? XIO_OK : XIO_PENDING;
       } else {
