@@ -74,13 +74,13 @@ __global__ void steps(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, uin
       return;
     }
     const ring_view& r = storage_queue(t.shape, member_of(t.shape, at));
-    const piece all = only_piece(t);
+    const command all = command_of(t, only_piece(t));
     const u64 t1 = wall_clock();
     u64 ticket = 0, serial = 0;
     ring_turn turn{};
     const ring_share share{1, 0, 0, 0, k_block};
     if (ring_reserve<nvme_codec>(lanes{1}, r, *c.world, share, &ticket, &serial, &turn) != XIO_OK) *wrong = 1;
-    write_command(r, ticket, t, all);
+    write_command(r, ticket, all);
     const u64 t2 = wall_clock();
     ring_publish<nvme_codec>(r, ticket, 1, turn);
     const u64 t3 = wall_clock();

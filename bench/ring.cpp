@@ -144,13 +144,14 @@ class small_file {
 };
 
 // What a ring's op must do at least, row by row of the table.
-enum class turn { word, entry, entry_and_record, entry_and_file, turns };
+enum class turn { word, entry, shared_entry, entry_and_record, entry_and_file, turns };
 constexpr unsigned k_kinds_of_turn = static_cast<unsigned>(turn::turns);
 constexpr const char* turn_names[] = {"ping-pong", "ping-pong after 64 bytes and a release",
-                                      "the same after a second release",
-                                      "after one release, and the host reads a file"};
+                                      "the same after two atomics in GPU memory, as where several post",
+                                      "after 64 bytes and two releases",
+                                      "after 64 bytes and a release, and the host reads a file"};
 static_assert(std::size(turn_names) == k_kinds_of_turn);
-constexpr unsigned k_releases[] = {0, 1, 2, 1};
+constexpr turn_steps k_steps[] = {{0, 0}, {0, 1}, {2, 1}, {0, 2}, {0, 1}};
 
 // Answers what the GPU stores with the same, at once or after it has read a file as a drive would.
 class echo {
@@ -177,9 +178,10 @@ class echo {
 
 double to_and_fro(turn what, const small_file& file) {
   xio::gpu::buffer words(1 << 18, xio::gpu::place::shared), ticks(8, xio::gpu::place::shared);
+  xio::gpu::buffer near(4096, xio::gpu::place::device);
   const echo host(words.as<std::uint64_t>(), what == turn::entry_and_file ? &file : nullptr);
-  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, k_releases[static_cast<unsigned>(what)],
-                  k_turns, ticks.as<std::uint64_t>()),
+  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, near.as<std::uint64_t>(),
+                  k_steps[static_cast<unsigned>(what)], k_turns, ticks.as<std::uint64_t>()),
         "the ping-pong's kernel");
   check(*ticks.as<std::uint64_t>() != 0, "the ping-pong's host thread");
   return us(*ticks.as<std::uint64_t>()) / k_turns;

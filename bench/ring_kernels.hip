@@ -25,12 +25,12 @@ __device__ bool read_of(const ring_target& t, u64 op, transfer* out) {
 __device__ xio_status_t post_read(const ring_target& t, u64 op, u64* ticket) {
   transfer what;
   if (!read_of(t, op, &what)) return XIO_ERR_ARG;
-  const piece all = only_piece(what);
+  const command all = command_of(what, only_piece(what));
   xio_status_t status = XIO_OK;
   for_each_key(reinterpret_cast<u64>(t.ring), [&](const lanes& group) {
     held_ring r = *t.ring;
     status = ring_post<nvme_codec>(group, r, *t.world, ring_claim{1, 0, t.block_bytes}, ticket,
-                                   [&](u64 mine, bool) { write_command(r, mine, what, all); });
+                                   [&](u64 mine, bool) { write_command(r, mine, all); });
   });
   return status;
 }
@@ -117,9 +117,9 @@ __global__ void split_ops(ring_target t, unsigned iterations, op_times* answer) 
         sum.status = XIO_ERR_ARG;
         break;
       }
-      const piece one = only_piece(what);
+      const command one = command_of(what, only_piece(what));
       split_op<nvme_codec>(
-          t, &sum, ring_share{1, 0, 0, 0, t.block_bytes}, [&](u64 at) { write_command(*t.ring, at, what, one); },
+          t, &sum, ring_share{1, 0, 0, 0, t.block_bytes}, [&](u64 at) { write_command(*t.ring, at, one); },
           [&](u64 at) { return wait_for(t, at); });
     } else {
       const rdma::work w = write_of(t, i);
@@ -143,16 +143,21 @@ __device__ void store_line(unsigned char* host, unsigned i) {
   store_entry(host + 4096 + (i & 1023) * 64, e);
 }
 
-__global__ void ping_pong_kernel(u64* ping, const u64* pong, unsigned releases, unsigned iterations, u64* ticks) {
+__global__ void ping_pong_kernel(u64* ping, const u64* pong, u64* near, turn_steps steps, unsigned iterations,
+                                 u64* ticks) {
   const u64 start = wall_clock();
   u64 turn = 0;
   for (unsigned i = 1; i <= iterations; ++i) {
-    if (releases != 0) {
-      store_line(reinterpret_cast<unsigned char*>(ping), i);
-      if (releases > 1) store<scope::system, order::release>(ping + 128, u64{i});
-      store<scope::system, order::release>(ping, u64{i});
+    // Always 0, and what one finds is where the next one goes.
+    u64 found = 0;
+    for (unsigned a = 0; a < steps.atomics; ++a) found = fetch_add<scope::agent, order::relaxed>(near + found, found);
+    const u64 number = i + found;
+    if (steps.releases != 0) {
+      store_line(reinterpret_cast<unsigned char*>(ping), static_cast<unsigned>(number));
+      if (steps.releases > 1) store<scope::system, order::release>(ping + 128, number);
+      store<scope::system, order::release>(ping, number);
     } else {
-      store<scope::system, order::relaxed>(ping, u64{i});
+      store<scope::system, order::relaxed>(ping, number);
     }
     while (load<scope::system, order::relaxed>(pong) != i) {
       // A host that never answers ends the kernel, with no time at all.
@@ -223,8 +228,9 @@ bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_ti
   return ended();
 }
 
-bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, unsigned releases, unsigned iterations, std::uint64_t* ticks) {
-  hipLaunchKernelGGL(ping_pong_kernel, dim3(1), dim3(1), 0, nullptr, ping, pong, releases, iterations, ticks);
+bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, std::uint64_t* near, turn_steps steps, unsigned iterations,
+               std::uint64_t* ticks) {
+  hipLaunchKernelGGL(ping_pong_kernel, dim3(1), dim3(1), 0, nullptr, ping, pong, near, steps, iterations, ticks);
   return ended();
 }
 

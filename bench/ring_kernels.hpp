@@ -41,11 +41,20 @@ struct op_times {
 // split: with a clock between the parts, which costs some time itself.
 bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_times* answer);
 
+// What comes before the number of a ping-pong.
+struct turn_steps {
+  // In GPU memory, one behind the other: 2 where several may post, for a free slot and whose turn it is to ring, and
+  // then for the place in the order.
+  unsigned atomics;
+  // 0, the number alone; 1, each time after 64 bytes more and a release, as a queue with a doorbell in host memory asks
+  // for; 2, after a word more and a release of its own, too, as a doorbell record asks for.
+  unsigned releases;
+};
+
 // The GPU counts `ping` up, the host answers in `pong`: no more than a post and its completion must do. `ticks` for
-// all.
-// releases: 0, the number alone; 1, each time after 64 bytes more and a release, as a queue with a doorbell in host
-// memory asks for; 2, after a word more and a release of its own, too, as a doorbell record asks for.
-bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, unsigned releases, unsigned iterations, std::uint64_t* ticks);
+// all. near: GPU memory, a word of 0.
+bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, std::uint64_t* near, turn_steps steps, unsigned iterations,
+               std::uint64_t* ticks);
 
 // What a ring's steps are made of, each `iterations` times by one lane: see primitive_names.
 constexpr unsigned k_primitives = 12;

@@ -21,7 +21,9 @@ __global__ void gate_entry_mlx5(ring_view r, u64 ticket, rdma::work w) { mlx5_co
 __global__ void gate_entry_sdma(ring_view r, u64 ticket, u64 dst, u64 src, u32 bytes) {
   sdma::fill_copy(r, ticket, true, dst, src, bytes);
 }
-__global__ void gate_entry_nvme(ring_view r, u64 ticket, transfer t, piece p) { write_command(r, ticket, t, p); }
+__global__ void gate_entry_nvme(ring_view r, u64 ticket, transfer t, piece p) {
+  write_command(r, ticket, command_of(t, p));
+}
 
 // --- Gets: what a peer may have written since is read past the caches -----------------------------------------------
 

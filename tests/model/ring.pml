@@ -102,7 +102,8 @@ inline ring_doorbell() {
   }
 }
 
-/* ring_serve: [from, to) is complete; lone: no ticket behind it had been taken when the turn began */
+/* ring_publish's first way and ring_serve: [from, to) is complete; lone: no ticket behind it had been taken when the
+   turn began, the first way */
 inline serve() {
   seen = 1;
   do
@@ -222,7 +223,7 @@ inline publish() {
 #else
   :: mine && before == t ->
 #endif
-    /* ring_serve's `last` */
+    /* the first way */
     atomic { lone = 1; mine = 0; before = 0; from = t; to = t + n };
     serve()
   :: else -> mark(); count()

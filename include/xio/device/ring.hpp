@@ -237,27 +237,35 @@ XIO_DEVICE u64 ring_scan(const ring_view& r, u64 from) {
 // sees the marks of those who counted.
 constexpr order k_leave = k_acquire_by_fence == order::relaxed ? order::release : order::acq_rel;
 
-// By the ringer: rings for [from, to), which is complete, and for every entry behind it that is, until nobody has come
-// in between. last: when it became the ringer no ticket from `to` on had been taken, so that whoever marks one counts
-// later, and there is nothing to look for unless somebody has counted.
+// By the ringer: rings for [from, to), which is complete.
 template <class Codec>
-XIO_DEVICE void ring_serve(const ring_view& r, u64 from, u64 to, bool last) {
-  ring_state* s = r.state;
-  u32 seen = 1;
-  for (;; last = false) {
-    if (to != from) {
-      const u64 rung = ring_tell<Codec>(r, from, to);
-      store<scope::agent, order::relaxed>(&s->published, to);
-      // One thread at a time, but nobody waits for what an atomic adds.
-      add<scope::agent, order::relaxed>(&s->doorbells, rung);
-    }
+XIO_DEVICE void ring_ring(const ring_view& r, u64 from, u64 to) {
+  const u64 rung = ring_tell<Codec>(r, from, to);
+  store<scope::agent, order::relaxed>(&r.state->published, to);
+  // One thread at a time, but nobody waits for what an atomic adds.
+  add<scope::agent, order::relaxed>(&r.state->doorbells, rung);
+}
+
+// True: nobody has counted but the *seen that the ringer knew of, and it is the ringer no more.
+XIO_DEVICE bool ring_leaves(const ring_view& r, u32* seen) {
+  u32 expected = *seen;
+  if (compare_exchange<scope::agent, k_leave>(&r.state->pending, expected, 0u)) return true;
+  fence_after_loads<scope::agent>();
+  *seen = expected;
+  return false;
+}
+
+// By the ringer, who has rung for all below `from`: rings for every entry behind it that is complete, until nobody has
+// come in between.
+template <class Codec>
+XIO_DEVICE void ring_serve(const ring_view& r, u64 from, u32 seen) {
+  for (;;) {
+    const u64 to = ring_scan(r, from);
+    if (to != from)
+      ring_ring<Codec>(r, from, to);
+    else if (ring_leaves(r, &seen))
+      return;
     from = to;
-    if (!last) to = ring_scan(r, from);
-    if (to != from) continue;
-    u32 expected = seen;
-    if (compare_exchange<scope::agent, k_leave>(&s->pending, expected, 0u)) return;
-    fence_after_loads<scope::agent>();
-    seen = expected;
   }
 }
 
@@ -270,15 +278,20 @@ struct ring_turn {
 // The `slots` entries from `first` on are complete, and the caller's own or seen by it through lanes::sync.
 template <class Codec>
 XIO_DEVICE void ring_publish(const ring_view& r, u64 first, u32 slots, const ring_turn& turn) {
-  u64 from = first, to = first + slots;
-  bool last = true;
-  if (!turn.mine || turn.published != first) {
+  u64 from = first + slots;
+  u32 seen = 1;
+  if (turn.mine && turn.published == first) [[likely]] {
+    // When it became the ringer no ticket behind these had been taken, so whoever marks one counts later, and there is
+    // nothing to look for unless somebody has counted.
+    ring_ring<Codec>(r, first, from);
+    if (ring_leaves(r, &seen)) [[likely]]
+      return;
+  } else {
     store<scope::agent, order::release>(ring_mark_at(r, first), ring_mark_of(first, slots));
     if (!turn.mine && fetch_add<scope::agent, order::acq_rel>(&r.state->pending, 1u) != 0) return;
-    from = to = load<scope::agent, order::relaxed>(&r.state->published);
-    last = false;
+    from = load<scope::agent, order::relaxed>(&r.state->published);
   }
-  ring_serve<Codec>(r, from, to, last);
+  ring_serve<Codec>(r, from, seen);
 }
 
 // --- Posting -----------------------------------------------------------------------------------------
@@ -293,12 +306,12 @@ constexpr bool k_ring_is_serial = requires {
 template <class Codec>
 XIO_OUT_OF_LINE void ring_end_turn(held_ring r) {
   const u64 at = load<scope::agent, order::relaxed>(&r.state->published);
-  ring_serve<Codec>(r, at, at, false);
+  ring_serve<Codec>(r, at, 1);
 }
 
 // Takes n slots, or says why not, and tries to become the ringer: both in one step, for each takes as long as both. The
 // first time without a look whether there are slots, which would cost as much. `mine` as in ring_turn: the fence keeps
-// the try before the tickets too, on which ring_serve's `last` stands.
+// the try before the tickets too, on which ring_publish's first way stands.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w, bool* mine) {
   ring_state* s = r.state;

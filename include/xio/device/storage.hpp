@@ -86,11 +86,14 @@ XIO_DEVICE u32 count_errors(const storage_view& s) {
   return static_cast<u32>(sum % 0x7fffffff) + 1;
 }
 
+// Whether a ctx has used a storage. Relaxed: whoever set it counted before, and nothing else is read behind it.
+XIO_DEVICE bool storage_is_used(const ctx_view& c, const storage_view& s) {
+  return load<scope::agent, order::relaxed>(&c.storage_errors[s.slot]) != 0;
+}
+
 // Before the first op of a ctx on a storage: what failed there until now is not its own.
 XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
   u32* told = const_cast<u32*>(&c.storage_errors[s.slot]);
-  // Relaxed: whoever set it counted before, and nothing else is read behind it.
-  if (load<scope::agent, order::relaxed>(told) != 0) return;
   fetch_or<scope::agent, order::relaxed>(const_cast<u32*>(&c.storages_used), 1u << s.slot);
   u32 none = 0;
   compare_exchange<scope::agent, order::acq_rel>(told, none, count_errors(s));
@@ -209,7 +212,7 @@ XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, cons
   xio_status_t status = XIO_OK;
   one_by_one([&] {
     status = ring_post_lone<nvme_codec>(r, w, ring_claim{n, 0, static_cast<u32>(bytes)}, &last, [&](u64 ticket, bool) {
-      for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, t, piece_of(t, part, at + i));
+      for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, command_of(t, piece_of(t, part, at + i)));
     });
   });
   if (status == XIO_OK) *b = batch{&r, last, n};
@@ -254,12 +257,11 @@ XIO_DEVICE xio_status_t post_split(const ctx_view& c, const transfer& t, xio_req
 }
 
 // One command, by the queue of its member.
-XIO_DEVICE xio_status_t post_single(const world_view& w, const ring_view& ring, held_ring r, const transfer& t,
+XIO_DEVICE xio_status_t post_single(const world_view& w, const ring_view& ring, held_ring r, const command& c,
                                     u64* ticket) {
-  const piece all = only_piece(t);
   xio_status_t status = XIO_OK;
-  const ring_claim mine{1, 0, static_cast<u32>(t.bytes)};
-  const auto fill = [&](u64 at, bool) { write_command(r, at, t, all); };
+  const ring_claim mine{1, 0, c.bytes};
+  const auto fill = [&](u64 at, bool) { write_command(r, at, c); };
   for_each_key(reinterpret_cast<u64>(&ring),
                [&](const lanes& group) { status = ring_post<nvme_codec>(group, r, w, mine, ticket, fill); });
   return status;
@@ -281,13 +283,17 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op
   // In one look with what the ctx knows of the storage.
   const ring_view& ring = storage_queue(t.shape, member_of(t.shape, t.offset));
   held_ring r = ring;
-  mark_storage_used(c, t.shape);
-  if (!is_one_command(t)) {
+  const bool used = storage_is_used(c, t.shape);
+  const bool one = is_one_command(t);
+  // While those are on their way.
+  const command all = command_of(t, one ? only_piece(t) : piece{0, 0, 0});
+  if (!used) mark_storage_used(c, t.shape);
+  if (!one) {
     status = post_split(c, t, request);
     return status == XIO_OK ? status : ctx_fail(c, status);
   }
   u64 ticket = 0;
-  status = post_single(world_of(ctx), ring, r, t, &ticket);
+  status = post_single(world_of(ctx), ring, r, all, &ticket);
   if (status != XIO_OK) {
     *request = failed_request(status);
     return ctx_fail(c, status);
@@ -343,7 +349,7 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
 
 // Flush of one lane; there is one command for a whole namespace, whatever queue wrote.
 XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) {
-  mark_storage_used(c, s);
+  if (!storage_is_used(c, s)) mark_storage_used(c, s);
   xio_status_t status = quiet_queues_of(c, s);
   if (status != XIO_OK || s.read_only != 0) return status;
   batch open[k_max_storage_members];

@@ -131,30 +131,46 @@ XIO_DEVICE void store_sqe(const ring_view& r, u64 ticket, const wire::nvme::sqe&
   store_entry(ring_slot(r, ticket, sizeof e), e);
 }
 
-// Writes the SQE of one command of a transfer, and its PRP list if it needs one.
-XIO_DEVICE void write_command(const ring_view& r, u64 ticket, const transfer& t, const piece& p) {
+// One command of a transfer, but for what its queue and its ticket decide.
+struct command {
+  wire::nvme::sqe entry;  // the pages of its data as PRPs, unless they need a list
+  u64 bus;                // of its data; 0 where it has none
+  u32 bytes;
+  u64 list_end;  // where the data end behind the start of their first page, if they need a list, else 0
+  u64 page_bytes;
+};
+
+XIO_DEVICE command command_of(const transfer& t, const piece& p) {
   const storage_view& s = t.shape;
-  const u32 cid = nvme_codec::cid(r, ticket);
   const u64 bus = t.bus == 0 ? 0 : t.bus + p.done;
-  u64 second = 0;
-  u32 kind = 0;
-  if (r.list_pages == nullptr && bus != 0) {
-    // One descriptor in the place of both PRPs: address, length, and a type that is 0 for a block of data.
-    const wire::nvme::sgl_descriptor data =
-        wire::nvme::make_sgl(wire::nvme::sgl::data_block, bus, static_cast<u32>(p.bytes));
-    second = data.dw[2] | static_cast<u64>(data.dw[3]) << 32;
-    kind = wire::nvme::k_psdt_sgl;
-  } else if (bus != 0) {
-    // No count of pages: a division takes a GPU longer than the rest of the entry.
-    const u64 page = s.page_bytes;
-    const u64 end = (bus & (page - 1)) + p.bytes;
-    if (end > page)
-      second = end <= 2 * page ? wire::nvme::prp_entry(bus, 1, page) : write_prp_list(r, cid, bus, end, page);
+  // No count of pages: a division takes a GPU longer than the rest of the entry.
+  const u64 page = s.page_bytes;
+  const u64 end = bus == 0 ? 0 : (bus & (page - 1)) + p.bytes;
+  const u64 second = end > page ? wire::nvme::prp_entry(bus, 1, page) : 0;
+  return command{wire::nvme::make_io(t.op, 0, 0, bus, second, p.lba, static_cast<u32>(p.bytes >> s.block_log2)), bus,
+                 static_cast<u32>(p.bytes), end > 2 * page ? end : 0, page};
+}
+
+// Where two PRPs don't say it: one descriptor in the place of both, with address, length, and a type that is 0 for a
+// block of data; or a list.
+XIO_DEVICE void point_to_data(const ring_view& r, u32 cid, command& c) {
+  if (r.list_pages == nullptr) {
+    c.entry = wire::nvme::with_sgl(c.entry, wire::nvme::make_sgl(wire::nvme::sgl::data_block, c.bus, c.bytes));
+  } else {
+    const u64 list = write_prp_list(r, cid, c.bus, c.list_end, c.page_bytes);
+    c.entry.dw[8] = static_cast<u32>(list);
+    c.entry.dw[9] = static_cast<u32>(list >> 32);
   }
-  wire::nvme::sqe sqe =
-      wire::nvme::make_io(t.op, cid, r.personality, bus, second, p.lba, static_cast<u32>(p.bytes >> s.block_log2));
-  sqe.dw[0] |= kind;
-  store_sqe(r, ticket, sqe);
+}
+
+// Writes the SQE of a command, and its PRP list if it needs one.
+XIO_DEVICE void write_command(const ring_view& r, u64 ticket, command c) {
+  const u32 cid = nvme_codec::cid(r, ticket);
+  if (c.bus != 0 && (r.list_pages == nullptr || c.list_end != 0)) [[unlikely]]
+    point_to_data(r, cid, c);
+  c.entry.dw[0] |= cid << 16;
+  c.entry.dw[1] = r.personality;
+  store_sqe(r, ticket, c.entry);
 }
 
 }  // namespace xio::dev
