@@ -301,12 +301,14 @@ constexpr bool k_ring_is_serial = requires {
   Codec::k_serial;
 };
 
-// By a ringer with nothing of its own to ring for: seldom, so out of line. Where a view is held in registers, by value:
-// its address would put it into memory.
+// By who took n slots that were not there, or of a ring that has failed. Seldom, so out of line. Where a view is held
+// in registers, by value: its address would put it into memory.
 template <class Codec>
-XIO_OUT_OF_LINE void ring_end_turn(held_ring r) {
-  const u64 at = load<scope::agent, order::relaxed>(&r.state->published);
-  ring_serve<Codec>(r, at, 1);
+XIO_OUT_OF_LINE xio_status_t ring_take_credits_late(held_ring r, u32 n, const world_view& w, bool mine) {
+  add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));
+  // Who waits must not be the ringer: what it waits for is rung by him.
+  if (mine) ring_serve<Codec>(r, load<scope::agent, order::relaxed>(&r.state->published), 1);
+  return ring_wait_credits<Codec>(r, n, w);
 }
 
 // Takes n slots, or says why not, and tries to become the ringer: both in one step, for each takes as long as both. The
@@ -321,12 +323,11 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
   const i64 had = fetch_add<scope::agent, k_acquire_by_fence>(&s->credits, -wanted);
   *mine = compare_exchange<scope::agent, k_acquire_by_fence>(&s->pending, none, 1u);
   fence_after_loads<scope::agent>();
-  if (had >= wanted && failed == 0) return XIO_OK;
-  add<scope::agent, order::relaxed>(&s->credits, wanted);
-  // Who waits must not be the ringer: what it waits for is rung by him.
-  if (*mine) ring_end_turn<Codec>(r);
+  if (had >= wanted && failed == 0) [[likely]]
+    return XIO_OK;
+  const bool was = *mine;
   *mine = false;
-  return ring_wait_credits<Codec>(r, n, w);
+  return ring_take_credits_late<Codec>(r, n, w, was);
 }
 
 // Takes n tickets; nothing can wait from here to ring_publish. Who took credits later may take tickets earlier, and
