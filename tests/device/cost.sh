@@ -10,6 +10,19 @@ here=$srcdir/tests/device
 out=$builddir/tests/device
 kept=$here/cost.table
 
+# The page shows the ops of the table that is kept.
+if [ "${1-}" != --update ]; then
+  stale=0
+  while read -r _ name figures; do
+    row="| $name | ${figures// / | } |"
+    grep -qxF -- "$row" "$srcdir/docs/performance.md" || {
+      echo "FAIL docs/performance.md lacks the row of cost.table: $row"
+      stale=1
+    }
+  done < <(grep '^op ' "$kept")
+  [ $stale = 0 ] || exit 1
+fi
+
 # shellcheck disable=SC2153  # from env.sh
 if [ -z "$HIPCC" ]; then skip "no hipcc: device code for AMD is not compiled"; fi
 compiler="$("$HIPCC" --version 2>/dev/null | grep -o 'clang version [0-9]*' | head -n 1), gfx90a, -O2"

@@ -106,6 +106,11 @@ void read_through(any_drive& d, nvme::queue_set& queues) {
   d.device().dma().remove(heap.data());
 }
 
+// As a lane left it.
+const std::uint32_t* first_entry(nvme::queue_set& queues) {
+  return reinterpret_cast<const std::uint32_t*>(queues.queue_view(0).slots);
+}
+
 }  // namespace
 
 // CAP.MQES bounds both queues; where the completion queue cannot be twice as long it is as long as it may be.
@@ -191,12 +196,18 @@ TEST(nvme_shapes, abilities) {
   EXPECT_EQ(queues.view().features, 0u);
   EXPECT_NE(queues.queue_view(0).list_pages, nullptr);
   read_through(none, queues);
+  EXPECT_EQ(first_entry(queues)[0] >> 14 & 3, 0u);
   any_drive compares({.write_zeroes = false, .sgls = 2});
   compares.bring_up();
   nvme::queue_set& by_sgl = compares.make_queues(16, 1);
   EXPECT_EQ(by_sgl.view().features, dev::storage_compares);
   EXPECT_EQ(by_sgl.queue_view(0).list_pages, nullptr);
   read_through(compares, by_sgl);
+  // NVMe base 2.0, 3.3.3.1: PSDT in dword 0; 4.1.2: the length behind the address, and a data block is type 0.
+  const std::uint32_t* entry = first_entry(by_sgl);
+  EXPECT_EQ(entry[0] >> 14 & 3, 1u);
+  EXPECT_EQ(entry[8], 4096u);
+  EXPECT_EQ(entry[9], 0u);
 }
 
 TEST(nvme_shapes, namespaces) {

@@ -46,7 +46,7 @@ XIO_DEVICE T held(T value) {
 }
 
 // The same number or address, and not what the kernel was given: an NVIDIA GPU would fetch that anew for every op, and
-// each fetch takes as long as six instructions. A program's own addresses and lengths are in registers, too.
+// wait for it. A program's own addresses and lengths are in registers, too.
 template <class T>
 XIO_DEVICE T in_register(T value) {
 #if defined(XIO_ON_CUDA)
