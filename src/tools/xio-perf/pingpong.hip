@@ -34,15 +34,17 @@ XIO_DEVICE xio_status_t in_turn(const work& w, Call&& call, Wait&& wait) {
 }
 
 __global__ void p_pingpong(work w) {
+  const int peer = in_register(w.peer);
   keep(w, in_turn(
-              w, [&](place& at, std::uint64_t v) { return xio_p<std::uint64_t>(w.ctx, &at.flag, v, w.peer); },
+              w, [&](place& at, std::uint64_t v) { return xio_p<std::uint64_t>(w.ctx, &at.flag, v, peer); },
               [&](place& at, std::uint64_t v) { return await(w, at, v); }));
   keep(w, xio_quiet(w.ctx));
 }
 
 __global__ void signal_pingpong(work w) {
+  const int peer = in_register(w.peer);
   keep(w, in_turn(
-              w, [&](place& at, std::uint64_t v) { return xio_signal_op(w.ctx, &at.flag, v, XIO_SIGNAL_SET, w.peer); },
+              w, [&](place& at, std::uint64_t v) { return xio_signal_op(w.ctx, &at.flag, v, XIO_SIGNAL_SET, peer); },
               [&](place& at, std::uint64_t v) { return await(w, at, v); }));
   keep(w, xio_quiet(w.ctx));
 }
@@ -52,13 +54,14 @@ __global__ void signal_pingpong(work w) {
 template <std::uint32_t Bytes>
 __global__ void packet_pingpong(work w) {
   constexpr std::uint32_t words = Bytes / 4;
+  const int peer = in_register(w.peer);
   std::uint32_t wrong = 0;  // told in the end: nothing of it is between a call and its answer
   const xio_status_t status = in_turn(
       w,
       [&](place& at, std::uint64_t v) {
         std::uint32_t out[words];
         XIO_UNROLL for (std::uint32_t i = 0; i < words; ++i) out[i] = static_cast<std::uint32_t>(v) * 17 + i;
-        return xio_put_packet(w.ctx, at.packet, out, Bytes, static_cast<std::uint32_t>(v), w.peer);
+        return xio_put_packet(w.ctx, at.packet, out, Bytes, static_cast<std::uint32_t>(v), peer);
       },
       [&](place& at, std::uint64_t v) {
         std::uint32_t in[words] = {};

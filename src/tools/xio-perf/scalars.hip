@@ -77,7 +77,7 @@ __global__ void put_scalar_latency(work w) {
   const std::size_t count = o.bytes / sizeof(T);
   keep(w, timed(w, [&](std::uint32_t) {
          for (std::size_t e = threadIdx.x; e < count; e += blockDim.x)
-           xio_p<T>(w.ctx, values<T>(o.dst) + e, values<T>(o.src)[e], w.peer);
+           xio_p<T>(w.ctx, values<T>(o.dst) + e, values<T>(o.src)[e], o.peer);
          return xio_quiet_wg(w.ctx);
        }));
 }

@@ -52,7 +52,7 @@ XIO_DEVICE T in_register(T value) {
 #if defined(XIO_ON_CUDA)
   // 0, which the assembler does not know.
   const std::uint32_t nothing = static_cast<std::uint32_t>(stamp() >> 63);
-  return held(value + nothing);
+  return static_cast<T>(held(value + nothing));
 #else
   return value;
 #endif
@@ -63,9 +63,10 @@ struct operands {
   char* dst;
   const char* src;
   std::size_t bytes;
+  int peer;
 
   XIO_DEVICE static operands of(const work& w) {
-    return {in_register(w.dst), in_register(w.src), in_register(w.bytes)};
+    return {in_register(w.dst), in_register(w.src), in_register(w.bytes), in_register(w.peer)};
   }
 };
 
@@ -84,16 +85,16 @@ XIO_DEVICE const T* values(const char* p) {
   struct name {                                                                                                \
     using group = dev::group_type;                                                                             \
     XIO_DEVICE static xio_req_t put_nbi(const work& w, const operands& o) {                                    \
-      return xio_put_nbi##suffix(w.ctx, o.dst, o.src, o.bytes, w.peer);                                        \
+      return xio_put_nbi##suffix(w.ctx, o.dst, o.src, o.bytes, o.peer);                                        \
     }                                                                                                          \
     XIO_DEVICE static xio_req_t get_nbi(const work& w, const operands& o) {                                    \
-      return xio_get_nbi##suffix(w.ctx, o.dst, o.src, o.bytes, w.peer);                                        \
+      return xio_get_nbi##suffix(w.ctx, o.dst, o.src, o.bytes, o.peer);                                        \
     }                                                                                                          \
     XIO_DEVICE static xio_status_t get(const work& w, const operands& o) {                                     \
-      return xio_get##suffix(w.ctx, o.dst, o.src, o.bytes, w.peer);                                            \
+      return xio_get##suffix(w.ctx, o.dst, o.src, o.bytes, o.peer);                                            \
     }                                                                                                          \
     XIO_DEVICE static xio_req_t put_signal_nbi(const work& w, const operands& o, place& at, std::uint64_t v) { \
-      return xio_put_signal_nbi##suffix(w.ctx, o.dst, o.src, o.bytes, &at.flag, v, XIO_SIGNAL_SET, w.peer);    \
+      return xio_put_signal_nbi##suffix(w.ctx, o.dst, o.src, o.bytes, &at.flag, v, XIO_SIGNAL_SET, o.peer);    \
     }                                                                                                          \
     XIO_DEVICE static xio_status_t quiet(const work& w) { return xio_quiet##suffix(w.ctx); }                   \
     XIO_DEVICE static xio_status_t barrier(const work& w) { return xio_barrier_all##suffix(w.ctx); }           \
