@@ -12,8 +12,8 @@ XIO_DEVICE operands part_of(const work& w) {
   const std::size_t count = group_count(Scope{});
   const std::size_t each = ((w.bytes + count - 1) / count + 127) / 128 * 128;
   const std::size_t at = each * group_index(Scope{});
-  if (at >= w.bytes) return {w.dst, w.src, 0};
-  return {w.dst + at, w.src + at, w.bytes - at < each ? w.bytes - at : each};
+  if (at >= w.bytes) return {w.dst, w.src, 0, w.peer};
+  return {w.dst + at, w.src + at, w.bytes - at < each ? w.bytes - at : each, w.peer};
 }
 
 template <class Scope>
