@@ -11,6 +11,7 @@ if crowded 4; then all=$few; fi
 suite mpirun 4 sdma $all
 # Engines, queues, formats and places of other kinds. Nothing but the copies themselves may differ.
 some='rma shapes signals storm'
+if crowded 2; then some='rma signals'; fi
 with() {
   echo "== $*"
   # Each setting for this suite only.
