@@ -38,7 +38,7 @@ says 'no NVIDIA GPU can be used'
 run 1 CUDA_VISIBLE_DEVICES= -- "$builddir/xio-perf" put_lat
 says 'xio-perf: no NVIDIA GPU can be used'
 
-gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+gpus=$(gpus)
 if [ "$gpus" = 0 ]; then echo 'not tried: what wants a GPU, for there is none'; fi
 if [ "$gpus" -ge 1 ]; then
   run 1 XIO_HEAP_SIZE=1T -- "$info" --world
