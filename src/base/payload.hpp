@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How host threads that play an engine touch payload, which may live in GPU memory. Made by src/gpu, used by
-// src/model. Rings and completions are always plain host memory and are accessed directly.
+// src/model. Rings and completions are host memory, accessed directly, but for a NIC's: see model/nic/ring_memory.hpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -111,7 +111,7 @@ class lane_rig {
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
     const xio::rdma::queue_plan plan{s.ticket_start, k_bytes, 1024, 0};
-    family_.prepare(view_, state, plan);
+    family_.prepare(view_, xio::rdma::image_of(view_), state, plan);
     view_.personality = (s.v1 ? k_ionic_v1 : 0) | (s.queued ? k_ionic_queued_cq : 0);
     view_.id = nic_.create_queue([&](u32 number) { return family_.decode(view_, plan, number); });
     nic_.connect(view_.id, 1, {}, 0);

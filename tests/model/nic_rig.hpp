@@ -32,6 +32,7 @@ struct nic_rig_shape {
   std::uint64_t cq_depth = 0;
   std::string inline_bytes = "auto";
   std::uint32_t immediates = 0;  // entries of each inbox; they lie in the upper half of the heap
+  std::string memory_mode = "auto";
 };
 
 // As XIO_HEAP_KIND says it to worlds: in host memory the NIC changes words without a kernel of its own.
@@ -62,6 +63,7 @@ class nic_rig {
     options_.backend = "model";
     options_.rdma_cq_depth = shape.cq_depth;
     options_.rdma_inline = shape.inline_bytes;
+    options_.memory_mode = shape.memory_mode;
     for (int i = 0; i < 2; ++i) {
       pes[i].channel = group_.channel(i);
       pes[i].heap = gpu::make_heap(shape.heap_bytes, rig_heap_kind());

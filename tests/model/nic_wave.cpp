@@ -97,7 +97,7 @@ TEST_P(NicWave, SignalsAndTheirData) {
   }
 }
 
-// Every family, in rings that are roomy, tiny and with little scratch memory.
+// Every family, in rings that are roomy, tiny, with little scratch memory, and in GPU memory.
 std::vector<nic_rig_shape> shapes() {
   std::vector<nic_rig_shape> all;
   for (const char* family : k_families) {
@@ -107,6 +107,8 @@ std::vector<nic_rig_shape> shapes() {
     // Nothing inline, and a completion queue of a length of its own where there is one.
     const bool queued = xio::rdma::find_family(family).most_cq_depth != 0;
     all.push_back({8, (u64{1} << 16) - 8, 1u << 30, 64, 30000, 1 << 20, family, queued ? 128u : 0u, "0"});
+    // Entries and completions in GPU memory.
+    all.push_back({32, (u64{1} << 16) - 32, 1u << 30, 64, 30000, 1 << 20, family, 0, "auto", 0, "3"});
   }
   return all;
 }

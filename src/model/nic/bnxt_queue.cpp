@@ -101,7 +101,7 @@ failure bnxt_queue::take(op& out) {
   out.has_immediate = false;
   out.span_count = 0;
   const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
-  std::memcpy(entry_, memory_.slots + index * (w::k_wqe_bytes / 4), w::k_wqe_bytes);
+  memory_.entries.read(entry_, memory_.slots + index * (w::k_wqe_bytes / 4), w::k_wqe_bytes);
   const header h = w::get_header(entry_);
   out.wire_opcode = static_cast<std::uint8_t>(h.op);
   out.signalled = (h.flags & w::k_signaled) != 0;
@@ -178,7 +178,7 @@ failure bnxt_queue::take_atomic(const header& h, op& out) const {
 // The MSN entry is what hardware finds the WQE by when a packet must be sent again.
 failure bnxt_queue::take_sequence(std::uint64_t first, std::uint64_t bytes) {
   const std::uint64_t index = first & ((std::uint64_t{1} << memory_.depth_log2) - 1);
-  const w::msn entry = w::get_msn(__atomic_load_n(&memory_.msns[index], __ATOMIC_RELAXED));
+  const w::msn entry = w::get_msn(memory_.entries.load(&memory_.msns[index]));
   const std::uint32_t after = (psn_ + w::packets_of(bytes, memory_.path_mtu)) & w::k_psn_mask;
   if (entry.start_index != index) return broken(rule::entry_index);
   if (entry.start_psn != psn_ || entry.next_psn != after) return broken(rule::entry_sequence);
@@ -197,10 +197,11 @@ void bnxt_queue::tell(std::uint32_t type, std::uint32_t status, std::uint64_t up
   std::uint32_t dw[w::k_cqe_dwords] = {};
   dw[w::k_cqe_handle_at] = number_;
   dw[w::k_cqe_consumer_at] = static_cast<std::uint32_t>(upto) & ((1u << memory_.depth_log2) - 1);
-  for (std::uint32_t i = 0; i < w::k_cqe_dwords; ++i)
-    if (i != w::k_cqe_state_at) __atomic_store_n(&cqe[i], dw[i], __ATOMIC_RELAXED);
-  __atomic_store_n(&cqe[w::k_cqe_state_at], w::cqe_state(w::cqe_phase_of(told_, memory_.cq_depth_log2), type, status),
-                   __ATOMIC_RELEASE);
+  constexpr std::uint32_t k_behind = w::k_cqe_state_at + 1;
+  memory_.completions.write(cqe, dw, w::k_cqe_state_at);
+  memory_.completions.write(cqe + k_behind, dw + k_behind, w::k_cqe_dwords - k_behind);
+  memory_.completions.publish(&cqe[w::k_cqe_state_at],
+                              w::cqe_state(w::cqe_phase_of(told_, memory_.cq_depth_log2), type, status));
   ++told_;
 }
 

@@ -4,12 +4,13 @@
 #pragma once
 #include <cstdint>
 
+#include "model/nic/ring_memory.hpp"
 #include "model/nic/wire_queue.hpp"
 #include "xio/wire/bnxt.hpp"
 
 namespace xio::model::rdma {
 
-// Plain host memory that outlives the queue; completion entries are zero to begin with.
+// Outlives the queue; completion entries are zero to begin with.
 struct bnxt_memory {
   const std::uint32_t* slots;        // depth entries of 128 bytes
   const std::uint64_t* msns;         // depth entries
@@ -24,6 +25,8 @@ struct bnxt_memory {
   std::uint64_t start;
   std::uint32_t first_psn;
   std::uint32_t path_mtu;
+  // Where slots, MSNs and completions are; doorbells are host memory.
+  ring_memory entries = {}, completions = {};
 };
 
 class bnxt_queue final : public wire_queue {

@@ -62,7 +62,7 @@ failure ernic_queue::look_at_sq() {
   const std::uint32_t word = __atomic_exchange_n(memory_.doorbell, 0, __ATOMIC_ACQ_REL);
   if ((word & ~w::k_handle_mask) != w::k_send) return broken(rule::doorbell_reserved);
   if ((word & w::k_handle_mask) != number_) return broken(rule::doorbell_queue);
-  const std::uint32_t tail = __atomic_load_n(memory_.indices + w::k_tx_tail, __ATOMIC_ACQUIRE);
+  const std::uint32_t tail = memory_.entries.load(memory_.indices + w::k_tx_tail);
   if (!w::is_index(tail, memory_.depth_log2)) return broken(rule::doorbell_range);
   const std::uint64_t more = w::between(rung_, tail, memory_.depth_log2);
   const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
@@ -73,7 +73,7 @@ failure ernic_queue::look_at_sq() {
 }
 
 failure ernic_queue::look_at_cq() {
-  const std::uint32_t head = __atomic_load_n(memory_.cq + w::k_rx_head, __ATOMIC_ACQUIRE);
+  const std::uint32_t head = memory_.completions.load(memory_.cq + w::k_rx_head);
   if (head == cq_head_) return {};
   cq_head_ = head;
   if (!w::is_index(head, memory_.cq_depth_log2)) return broken(rule::doorbell_range);
@@ -93,10 +93,10 @@ failure ernic_queue::take(op& out) {
   out.has_immediate = false;
   out.span_count = 0;
   const std::uint64_t index = next_ & (requests_.size() - 1);
-  std::memcpy(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
+  memory_.entries.read(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
   request(next_) = w::join(entry_[0], entry_[1]);
   ++next_;
-  __atomic_store_n(memory_.indices + w::k_tx_head, w::index_of(next_, memory_.depth_log2), __ATOMIC_RELEASE);
+  memory_.entries.publish(memory_.indices + w::k_tx_head, w::index_of(next_, memory_.depth_log2));
   const std::uint32_t op = entry_[4], flags = entry_[5];
   out.wire_opcode = static_cast<std::uint8_t>(op);
   out.signalled = (flags & w::k_signaled) != 0;
@@ -170,9 +170,9 @@ void ernic_queue::tell(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t 
   dw[w::k_cqe_bytes_at] = static_cast<std::uint32_t>(bytes);
   dw[w::k_cqe_vendor_at] = static_cast<std::uint32_t>(why);
   std::uint32_t* cqe = memory_.cq + w::k_page_bytes / 4 + (told_ & (depth - 1)) * w::k_cqe_dwords;
-  for (std::uint32_t i = 0; i < w::k_cqe_dwords; ++i) __atomic_store_n(&cqe[i], dw[i], __ATOMIC_RELAXED);
+  memory_.completions.write(cqe, dw, w::k_cqe_dwords);
   ++told_;
-  __atomic_store_n(memory_.cq + w::k_rx_tail, w::index_of(told_, memory_.cq_depth_log2), __ATOMIC_RELEASE);
+  memory_.completions.publish(memory_.cq + w::k_rx_tail, w::index_of(told_, memory_.cq_depth_log2));
 }
 
 void ernic_queue::tell(const receipt& r, std::uint32_t status, rule why) {
@@ -196,8 +196,8 @@ void ernic_queue::drop(const receipt& r) { tell(r, w::flushed, rule::none); }
 
 void ernic_queue::flush() {
   for (; next_ != rung_; ++next_) {
-    const std::uint32_t* slot = memory_.slots + (next_ & (requests_.size() - 1)) * w::k_wqe_dwords;
-    request(next_) = w::join(slot[0], slot[1]);
+    memory_.entries.read(entry_, memory_.slots + (next_ & (requests_.size() - 1)) * w::k_wqe_dwords, 8);
+    request(next_) = w::join(entry_[0], entry_[1]);
     receipt dropped;
     dropped.first = next_;
     drop(dropped);

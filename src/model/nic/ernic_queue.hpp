@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/nic/ring_memory.hpp"
 #include "model/nic/wire_queue.hpp"
 #include "xio/wire/ernic.hpp"
 
 namespace xio::model::rdma {
 
-// Plain host memory that outlives the queue.
+// Outlives the queue.
 struct ernic_memory {
   const std::uint32_t* slots;  // depth entries of 128 bytes
   std::uint32_t* indices;      // of the send queue
@@ -20,6 +21,8 @@ struct ernic_memory {
   std::uint32_t cq_depth_log2;
   // Number of the first entry, a multiple of the depth. Hardware starts at 0; tests start near a wrap.
   std::uint64_t start;
+  // Where slots and their indices, and cq, are; the doorbell is host memory.
+  ring_memory entries = {}, completions = {};
 };
 
 class ernic_queue final : public wire_queue {

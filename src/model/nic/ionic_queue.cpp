@@ -103,7 +103,7 @@ failure ionic_queue::take(op& out) {
   out.has_immediate = false;
   out.span_count = 0;
   const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
-  std::memcpy(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
+  memory_.entries.read(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
   ++next_;
   const base b = w::get_base(entry_);
   out.wire_opcode = static_cast<std::uint8_t>(b.op);
@@ -196,16 +196,15 @@ void ionic_queue::tell(std::uint32_t type, bool error, std::uint32_t status_or_l
   const std::uint64_t cq_mask = (std::uint64_t{1} << cq_log2) - 1;
   if (!memory_.collapsed && told_ - read_ >= cq_mask) return;
   std::uint32_t* dw = memory_.cqes + (told_ & cq_mask) * w::k_cqe_dwords;
-  if (memory_.collapsed) __atomic_store_n(dw + w::k_cqe_state_at, 0u, __ATOMIC_RELAXED);
+  const ring_memory& cq = memory_.completions;
+  if (memory_.collapsed) cq.publish(dw + w::k_cqe_state_at, std::uint32_t{0});
   const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   const std::uint64_t stamp = (now << 16) | (index & 0xffff);
-  __atomic_store_n(dw + w::k_cqe_index_at, w::low(stamp), __ATOMIC_RELAXED);
-  __atomic_store_n(dw + w::k_cqe_index_at + 1, w::high(stamp), __ATOMIC_RELAXED);
-  __atomic_store_n(dw + w::k_cqe_status_at, wire::be32(status_or_length), __ATOMIC_RELAXED);
-  __atomic_store_n(dw + w::k_cqe_msn_at, wire::be32(static_cast<std::uint32_t>(count) & w::k_msn_mask),
-                   __ATOMIC_RELEASE);
-  __atomic_store_n(dw + w::k_cqe_state_at, w::cqe_state(w::color_of(told_, cq_log2), error, type, number_),
-                   __ATOMIC_RELEASE);
+  const std::uint32_t said[] = {w::low(stamp), w::high(stamp), wire::be32(status_or_length)};
+  static_assert(w::k_cqe_status_at == w::k_cqe_index_at + 2);
+  cq.write(dw + w::k_cqe_index_at, said, 3);
+  cq.publish(dw + w::k_cqe_msn_at, wire::be32(static_cast<std::uint32_t>(count) & w::k_msn_mask));
+  cq.publish(dw + w::k_cqe_state_at, w::cqe_state(w::color_of(told_, cq_log2), error, type, number_));
   ++told_;
 }
 

@@ -4,12 +4,13 @@
 #pragma once
 #include <cstdint>
 
+#include "model/nic/ring_memory.hpp"
 #include "model/nic/wire_queue.hpp"
 #include "xio/wire/ionic.hpp"
 
 namespace xio::model::rdma {
 
-// Plain host memory that outlives the queue.
+// Outlives the queue.
 struct ionic_memory {
   wire::ionic::interface face;
   const std::uint32_t* slots;  // entries of 64 bytes
@@ -22,6 +23,8 @@ struct ionic_memory {
   std::uint32_t cq_number;
   // Position of the first entry, a multiple of the depth. Hardware starts at 0; tests start near a wrap.
   std::uint64_t start;
+  // Where slots and completions are; doorbells are host memory.
+  ring_memory entries = {}, completions = {};
 };
 
 class ionic_queue final : public wire_queue {

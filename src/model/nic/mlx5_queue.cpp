@@ -75,14 +75,14 @@ failure mlx5_queue::take(op& out) {
   out.has_immediate = false;
   out.bytes = 0;
   out.span_count = 0;
-  std::memcpy(entry_, slot(next_), w::k_block_bytes);
+  memory_.entries.read(entry_, slot(next_), w::k_block_bytes);
   const control c = w::get_control(entry_);
   out.wire_opcode = static_cast<std::uint8_t>(c.op);
   const std::uint32_t blocks = w::blocks(c.segments);
   if (c.segments == 0) return broken(rule::entry_segments);
   if (blocks > rung_ - next_) return broken(rule::entry_cut);
   for (std::uint32_t i = 1; i < blocks; ++i)
-    std::memcpy(entry_ + i * (w::k_block_bytes / 4), slot(next_ + i), w::k_block_bytes);
+    memory_.entries.read(entry_ + i * (w::k_block_bytes / 4), slot(next_ + i), w::k_block_bytes);
   next_ += blocks;
   out.slots = blocks;
   out.signalled = (c.flags & w::k_ask_completion) != 0;
@@ -207,9 +207,9 @@ void mlx5_queue::tell(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t 
   std::uint32_t* cqe = memory_.cqe + (told_ & ((std::uint64_t{1} << log2) - 1)) * w::k_cqe_dwords;
   const std::uint32_t owner = memory_.queued_cq ? w::cqe_owner_of(told_, log2) : 0;
   ++told_;
-  for (std::uint32_t i = 0; i < w::k_cqe_state_at; ++i) __atomic_store_n(&cqe[i], dw[i], __ATOMIC_RELAXED);
-  __atomic_store_n(&cqe[w::k_cqe_state_at],
-                   w::cqe_state(static_cast<std::uint32_t>(r.first) & 0xffff, cqe_opcode, owner), __ATOMIC_RELEASE);
+  memory_.completions.write(cqe, dw, w::k_cqe_state_at);
+  memory_.completions.publish(&cqe[w::k_cqe_state_at],
+                              w::cqe_state(static_cast<std::uint32_t>(r.first) & 0xffff, cqe_opcode, owner));
 }
 
 void mlx5_queue::complete(const receipt& r) {
@@ -227,7 +227,8 @@ void mlx5_queue::drop(const receipt& r) {
 
 void mlx5_queue::flush() {
   while (next_ != rung_) {
-    const std::uint32_t blocks = w::blocks(w::get_control(slot(next_)).segments);
+    memory_.entries.read(entry_, slot(next_), w::k_block_bytes);
+    const std::uint32_t blocks = w::blocks(w::get_control(entry_).segments);
     receipt dropped;
     dropped.first = next_;
     // What follows an error is not to be trusted, not even its length.

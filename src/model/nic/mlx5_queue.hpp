@@ -3,12 +3,13 @@
 #pragma once
 #include <cstdint>
 
+#include "model/nic/ring_memory.hpp"
 #include "model/nic/wire_queue.hpp"
 #include "xio/wire/mlx5.hpp"
 
 namespace xio::model::rdma {
 
-// Plain host memory that outlives the queue.
+// Outlives the queue.
 struct mlx5_memory {
   const std::uint32_t* slots;     // depth entries of 64 bytes
   std::uint32_t depth;            // a power of two, at most 32768
@@ -23,6 +24,8 @@ struct mlx5_memory {
   // An ordinary completion queue of 1 << cq_depth_log2 entries in the collapsed one's place. Its overrun is ignored.
   bool queued_cq;
   std::uint32_t cq_depth_log2;
+  // Where slots and completions are; doorbell and record are host memory.
+  ring_memory entries = {}, completions = {};
 };
 
 class mlx5_queue final : public wire_queue {

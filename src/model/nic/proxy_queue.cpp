@@ -45,12 +45,16 @@ const std::uint64_t* proxy_queue::slot(std::uint64_t ticket) const {
 failure proxy_queue::look() {
   for (const std::uint64_t end = rung_ + k_most_news; rung_ != end; ++rung_) {
     const std::uint32_t wanted = w::generation(rung_, memory_.depth_log2);
-    const std::uint64_t* words = slot(rung_);
-    for (std::uint32_t i = 0; i < w::k_entry_words; ++i) {
-      const std::uint32_t found = w::high(__atomic_load_n(words + i, __ATOMIC_ACQUIRE));
-      if (found == wanted) continue;
-      // Of the lap before, or of none at all.
-      return found == wanted - 1 || found == 0 ? failure{} : broken(rule::entry_phase);
+    std::uint64_t words[w::k_entry_words];
+    // Mostly there is none, which the first word tells.
+    for (const std::size_t count : {std::size_t{1}, std::size_t{w::k_entry_words}}) {
+      memory_.entries.load(words, slot(rung_), count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t found = w::high(words[i]);
+        if (found == wanted) continue;
+        // Of the lap before, or of none at all.
+        return found == wanted - 1 || found == 0 ? failure{} : broken(rule::entry_phase);
+      }
     }
   }
   return {};
@@ -64,8 +68,9 @@ failure proxy_queue::take(op& out) {
   out.has_immediate = false;
   out.bytes = 0;
   out.span_count = 0;
-  const std::uint64_t* words = slot(next_);
-  for (std::uint32_t i = 0; i < w::k_entry_words; ++i) entry_[i] = w::low(__atomic_load_n(words + i, __ATOMIC_RELAXED));
+  std::uint64_t words[w::k_entry_words];
+  memory_.entries.load(words, slot(next_), w::k_entry_words);
+  for (std::uint32_t i = 0; i < w::k_entry_words; ++i) entry_[i] = w::low(words[i]);
   ++next_;
   const std::uint32_t op = w::head_op(entry_[0]), flags = w::head_flags(entry_[0]);
   out.signalled = (flags & w::k_signaled) != 0;
@@ -127,17 +132,17 @@ failure proxy_queue::take_atomic(op& out) const {
 }
 
 void proxy_queue::complete(const receipt& r) {
-  if (r.signalled) __atomic_store_n(memory_.completion, r.first + r.slots, __ATOMIC_RELEASE);
+  if (r.signalled) memory_.completions.publish(memory_.completion, r.first + r.slots);
 }
 
 // Everything before it has ended well, whether it asked for a completion or not.
 void proxy_queue::complete_in_error(const receipt& r, failure f) {
-  __atomic_store_n(memory_.completion + 1, w::failure_word(status_of(f.what), static_cast<std::uint32_t>(f.why)),
-                   __ATOMIC_RELAXED);
+  const std::uint64_t word = w::failure_word(status_of(f.what), static_cast<std::uint32_t>(f.why));
+  memory_.completions.write(memory_.completion + 1, &word, 1);
   // What was counted stays so: a wrong generation names no entry, and the one that was taken last may have ended well.
-  const std::uint64_t counted = __atomic_load_n(memory_.completion, __ATOMIC_RELAXED);
+  const std::uint64_t counted = memory_.completions.load(memory_.completion);
   const std::uint64_t count = r.slots != 0 ? std::max(r.first, counted) : counted;
-  __atomic_store_n(memory_.completion, count | w::k_has_failed, __ATOMIC_RELEASE);
+  memory_.completions.publish(memory_.completion, count | w::k_has_failed);
 }
 
 }  // namespace xio::model::rdma

@@ -4,17 +4,19 @@
 #pragma once
 #include <cstdint>
 
+#include "model/nic/ring_memory.hpp"
 #include "model/nic/wire_queue.hpp"
 #include "xio/wire/proxy.hpp"
 
 namespace xio::model::rdma {
 
-// Plain host memory that outlives the queue.
+// Outlives the queue.
 struct proxy_memory {
   const std::uint64_t* slots;  // depth entries of 16 words
   std::uint32_t depth_log2;
   std::uint64_t* completion;  // count and failure
   std::uint64_t start;        // ticket of the first entry
+  ring_memory entries = {}, completions = {};
 };
 
 class proxy_queue final : public wire_queue {

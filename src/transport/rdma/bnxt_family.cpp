@@ -25,7 +25,7 @@ std::uint32_t cq_number(const dev::ring_view& v) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(v.completion) / w::k_cqe_bytes) & w::k_queue_mask;
 }
 
-void prepare(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
+void prepare(dev::ring_view& v, const queue_image&, dev::ring_state& state, const queue_plan& plan) {
   v.cq_id = cq_number(v);
   v.path_mtu = plan.path_mtu;
   // Ticket and PSN in one word; see ring_take_tickets.
@@ -47,6 +47,8 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
   m.start = plan.ticket_start;
   m.first_psn = plan.first_psn;
   m.path_mtu = plan.path_mtu;
+  m.entries = plan.entries;
+  m.completions = plan.completions;
   return std::make_unique<model::rdma::bnxt_queue>(m, number, plan.max_message);
 }
 

@@ -18,8 +18,8 @@ std::size_t completion_bytes(std::uint32_t cq_depth) {
 
 std::size_t side_bytes(std::uint32_t) { return w::k_indices_bytes; }
 
-void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan& plan) {
-  auto* indices = reinterpret_cast<std::uint32_t*>(v.side);
+void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan& plan) {
+  auto* indices = reinterpret_cast<std::uint32_t*>(image.side);
   indices[w::k_tx_tail] = indices[w::k_tx_head] = w::index_of(plan.ticket_start, v.depth_log2);
 }
 
@@ -32,6 +32,8 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
   m.cq = reinterpret_cast<std::uint32_t*>(v.completion);
   m.cq_depth_log2 = v.cq_depth_log2;
   m.start = plan.ticket_start;
+  m.entries = plan.entries;
+  m.completions = plan.completions;
   return std::make_unique<model::rdma::ernic_queue>(m, number, plan.max_message);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/options.hpp"
+#include "model/nic/ring_memory.hpp"
 #include "model/nic/wire_queue.hpp"
 #include "xio/device/view.hpp"
 
@@ -19,7 +20,16 @@ struct queue_plan {
   std::uint64_t max_message;
   std::uint32_t path_mtu;
   std::uint32_t first_psn;  // 24 bits
+  // How slots (and what is beside them) and completions are reached.
+  model::rdma::ring_memory entries = {}, completions = {};
 };
+
+// Host memory that holds, or will become, what the view's pointers of these names point to.
+struct queue_image {
+  unsigned char *slots, *side, *completion;
+};
+// Where that is host memory itself.
+inline queue_image image_of(const dev::ring_view& v) { return {v.slots, v.side, v.completion}; }
 
 struct family {
   const char* name;  // as XIO_NIC_FAMILY names it
@@ -30,14 +40,14 @@ struct family {
   std::uint32_t atomics;                     // dev::nic_atomics
   // Of a completion queue; 0 where the last completion alone is kept, in one place.
   std::uint32_t most_cq_depth;
-  // Host memory beside the slots: the completion queue (or word), and what ring_view::side points to. A doorbell, a
+  // Bytes beside the slots: the completion queue (or word), and what ring_view::side points to. A doorbell, a
   // doorbell record and a CQ doorbell of 8 bytes each exist always.
   std::size_t (*completion_bytes)(std::uint32_t cq_depth);
   std::size_t (*side_bytes)(std::uint32_t depth);
   // Memory stands, all of it zero, and so does the view but for the family's own fields: fills those (cq_id,
-  // personality ...) and writes what the driver would write before the first use. `state` becomes the ring's; issued,
-  // completed and credits are set.
-  void (*prepare)(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan);
+  // personality ...) and writes into the image what the driver would write before the first use. `state` becomes the
+  // ring's; issued, completed and credits are set.
+  void (*prepare)(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan);
   // The decoder over that memory.
   std::unique_ptr<model::rdma::wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan,
                                                      std::uint32_t number);

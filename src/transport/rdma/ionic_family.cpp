@@ -24,23 +24,23 @@ std::uint32_t cq_number(const dev::ring_view& v) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(v.completion) / w::k_cqe_bytes) & 0xffffff;
 }
 
-void prepare_any(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
+void prepare_any(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
   state.credits = v.depth - 1;
   // A stale entry must have the colour of the lap before.
   if (w::color_of(plan.ticket_start, v.depth_log2)) return;
   for (std::uint32_t i = 0; i < v.depth; ++i)
-    w::put_base(reinterpret_cast<std::uint32_t*>(v.slots) + i * w::k_wqe_dwords, 0, 0, 0, w::flag_color, 0);
+    w::put_base(reinterpret_cast<std::uint32_t*>(image.slots) + i * w::k_wqe_dwords, 0, 0, 0, w::flag_color, 0);
 }
 
-void prepare_collapsed(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
-  prepare_any(v, state, plan);
+void prepare_collapsed(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
+  prepare_any(v, image, state, plan);
   v.personality = 0;
-  reinterpret_cast<std::uint32_t*>(v.completion)[w::k_cqe_msn_at] =
+  reinterpret_cast<std::uint32_t*>(image.completion)[w::k_cqe_msn_at] =
       wire::be32(static_cast<std::uint32_t>(plan.ticket_start) & w::k_msn_mask);
 }
 
-void prepare_queue(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
-  prepare_any(v, state, plan);
+void prepare_queue(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
+  prepare_any(v, image, state, plan);
   v.personality = dev::k_ionic_v1 | dev::k_ionic_queued_cq;
   v.cq_id = cq_number(v);
 }
@@ -57,6 +57,8 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
   m.cq_doorbell = reinterpret_cast<const std::uint64_t*>(v.cq_doorbell);
   m.cq_number = v.cq_id;
   m.start = plan.ticket_start;
+  m.entries = plan.entries;
+  m.completions = plan.completions;
   return std::make_unique<model::rdma::ionic_queue>(m, number, plan.max_message);
 }
 

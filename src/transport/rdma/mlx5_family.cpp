@@ -19,22 +19,22 @@ constexpr std::size_t k_cqe_bytes = wire::mlx5::k_cqe_dwords * 4;
 std::size_t completion_bytes(std::uint32_t) { return k_cqe_bytes; }
 std::size_t side_bytes(std::uint32_t) { return 0; }
 
-void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan&) {
-  std::memset(v.completion, 0xff, completion_bytes(0));  // opcode 15: nothing yet
+void prepare(dev::ring_view&, const queue_image& image, dev::ring_state&, const queue_plan&) {
+  std::memset(image.completion, 0xff, completion_bytes(0));  // opcode 15: nothing yet
 }
 
 constexpr std::uint32_t k_most_cq_depth = 65536;
 
 std::size_t queue_bytes(std::uint32_t cq_depth) { return cq_depth * k_cqe_bytes; }
 
-void prepare_queue(dev::ring_view& v, dev::ring_state&, const queue_plan&) {
+void prepare_queue(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan&) {
   v.personality = dev::k_mlx5_queued_cq;
-  std::memset(v.completion, 0xff, queue_bytes(v.cq_depth));
+  std::memset(image.completion, 0xff, queue_bytes(v.cq_depth));
 }
 
 // Without a doorbell record.
-void prepare_recordless(dev::ring_view& v, dev::ring_state& state, const queue_plan& plan) {
-  prepare(v, state, plan);
+void prepare_recordless(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
+  prepare(v, image, state, plan);
   v.record = nullptr;
 }
 
@@ -48,6 +48,8 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
   m.start = plan.ticket_start;
   m.queued_cq = (v.personality & dev::k_mlx5_queued_cq) != 0;
   m.cq_depth_log2 = v.cq_depth_log2;
+  m.entries = plan.entries;
+  m.completions = plan.completions;
   return std::make_unique<model::rdma::mlx5_queue>(m, number, plan.max_message);
 }
 

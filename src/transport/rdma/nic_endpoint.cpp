@@ -43,8 +43,11 @@ void nic_endpoint::start(const setup& s, nic_choice& choice) {
   style_ = queue_style{
       choice.family,      static_cast<std::uint32_t>(longest), k_path_mtu, choice.atomics, {}, s.opts->rdma_cq_depth,
       choice.inline_bytes};
-  const auto can = memory::of_software_device();
-  style_.where = memory::place_rings(s.opts->memory_mode, "queue pairs that a host thread works off", can, can, can);
+  // Entries and completions in a GPU's memory are reached by copies (model::rdma::ring_memory), some microseconds each.
+  // Doorbell words would be copied at every look, also while nothing happens.
+  const memory::ability anywhere{gpu::place::shared, nullptr};
+  style_.where = memory::place_rings(s.opts->memory_mode, "queue pairs that a host thread works off", anywhere,
+                                     anywhere, memory::of_software_device());
   name_ = std::string(choice.family->name) + " over " + choice.fabrics[0]->name() + (choice.is_model ? " (model)" : "");
   // Numbers of one PE mean nothing at another: if they were equal, mixing them up would go unnoticed.
   for (std::size_t i = 0; i < choice.fabrics.size(); ++i) {

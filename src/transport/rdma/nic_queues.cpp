@@ -49,6 +49,21 @@ void check(const queue_request& r, const family& f) {
          r.depth, r.ticket_start);
 }
 
+using model::rdma::ring_memory;
+
+// What reaches memory of that place where host threads cannot; null where they can.
+const payload_agent* far_agent(gpu::place where) {
+  return where == gpu::place::device && !gpu::host_reads_device_memory() ? &gpu::payload() : nullptr;
+}
+
+// In host memory first, whatever place it is for.
+void prepare(const family& f, dev::ring_view& v, dev::ring_state& state, const queue_plan& plan, const layout& at) {
+  std::vector<unsigned char> slots(at.slots), completion(at.completion);
+  f.prepare(v, {slots.data(), slots.data() + at.side, completion.data()}, state, plan);
+  gpu::copy(v.slots, slots.data(), slots.size());
+  gpu::copy(v.completion, completion.data(), completion.size());
+}
+
 }  // namespace
 
 nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const queue_request& request,
@@ -122,11 +137,13 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
   v.gather_bytes = f.gather_bytes;
   v.path_mtu = style.path_mtu;
 
-  const queue_plan plan{request.ticket_start, style.chunk, style.path_mtu, k_first_psn};
+  queue_plan plan{request.ticket_start, style.chunk, style.path_mtu, k_first_psn};
+  plan.entries = ring_memory(far_agent(style.where.submission));
+  plan.completions = ring_memory(far_agent(style.where.completion));
   dev::ring_state state{};
   state.issued = state.published = state.completed = request.ticket_start;
   state.credits = request.depth;
-  f.prepare(v, state, plan);
+  prepare(f, v, state, plan, at);
   gpu::put_value(v.state, state);
   v.id = nic_of(which).create_queue([&](std::uint32_t number) { return f.decode(v, plan, number); });
   return v;

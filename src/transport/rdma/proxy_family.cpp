@@ -18,11 +18,11 @@ constexpr std::uint32_t k_gather_bytes = 0;
 std::size_t completion_bytes(std::uint32_t) { return w::k_completion_bytes; }
 std::size_t side_bytes(std::uint32_t) { return 0; }
 
-void prepare(dev::ring_view& v, dev::ring_state&, const queue_plan& plan) {
-  *reinterpret_cast<std::uint64_t*>(v.completion) = plan.ticket_start;
+void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan& plan) {
+  *reinterpret_cast<std::uint64_t*>(image.completion) = plan.ticket_start;
   // What the lap before the first would have left.
   const std::uint32_t before = w::generation(plan.ticket_start, v.depth_log2) - 1;
-  auto* words = reinterpret_cast<std::uint64_t*>(v.slots);
+  auto* words = reinterpret_cast<std::uint64_t*>(image.slots);
   std::fill_n(words, std::size_t{v.depth} * w::k_entry_words, w::word(before, 0));
 }
 
@@ -32,6 +32,8 @@ std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const q
   m.depth_log2 = v.depth_log2;
   m.completion = reinterpret_cast<std::uint64_t*>(v.completion);
   m.start = plan.ticket_start;
+  m.entries = plan.entries;
+  m.completions = plan.completions;
   return std::make_unique<model::rdma::proxy_queue>(m, plan.max_message);
 }
 

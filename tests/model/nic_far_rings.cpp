@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+// Queues in memory that the NIC's thread cannot touch, as a GPU's is: every family's decoder gets addresses at which
+// nothing can be loaded or stored, and an agent that copies between these and where the device posts. Host threads are
+// waves of one lane here, so this runs on the host platform only; nic_wave does it on GPUs.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "model/machine.hpp"
+#include "model/nic/nic.hpp"
+#include "model/nic/shm_executor.hpp"
+#include "nic_rig.hpp"
+#include "transport/rdma/family.hpp"
+#include "xio/device/rdma.hpp"
+
+namespace {
+
+using namespace xio::dev;
+namespace m = xio::model::rdma;
+namespace rdma = xio::dev::rdma;
+using xio::gpu::buffer;
+using xio::gpu::place;
+
+// Memory with a second address, which is nobody's to touch.
+class far_memory {
+ public:
+  explicit far_memory(std::size_t bytes) : near_(bytes, place::shared), bytes_(bytes) {
+    void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) throw std::bad_alloc();
+    far_ = static_cast<unsigned char*>(range);
+    all().push_back(this);
+  }
+  ~far_memory() {
+    std::erase(all(), this);
+    munmap(far_, bytes_);
+  }
+  far_memory(const far_memory&) = delete;
+  far_memory& operator=(const far_memory&) = delete;
+
+  unsigned char* near() const { return near_.as<unsigned char>(); }
+  unsigned char* far() const { return far_; }
+  std::size_t size() const { return bytes_; }
+
+  // Copies words, or bytes, as an engine does that nobody waits for by the bus: what others look at meanwhile is whole.
+  static const xio::payload_agent& agent() {
+    static constexpr xio::payload_agent by_copies{&copy, nullptr, nullptr};
+    return by_copies;
+  }
+  static inline std::atomic<int> copies{0};
+
+ private:
+  static std::vector<far_memory*>& all() {
+    static std::vector<far_memory*> list;
+    return list;
+  }
+  static unsigned char* reach(const void* p, std::size_t bytes) {
+    auto* at = static_cast<unsigned char*>(const_cast<void*>(p));
+    for (const far_memory* f : all())
+      if (at >= f->far_ && at < f->far_ + f->bytes_) {
+        EXPECT_LE(at + bytes, f->far_ + f->bytes_);
+        return f->near() + (at - f->far_);
+      }
+    return at;
+  }
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    ++copies;
+    auto* t = reinterpret_cast<u32*>(reach(to, bytes));
+    auto* f = reinterpret_cast<const u32*>(reach(from, bytes));
+    ASSERT_EQ(bytes % 4, 0u);
+    for (std::size_t i = 0; i < bytes / 4; ++i)
+      __atomic_store_n(t + i, __atomic_load_n(f + i, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+  }
+
+  buffer near_;
+  unsigned char* far_ = nullptr;
+  std::size_t bytes_;
+};
+
+struct shape {
+  std::string family;
+  u32 depth;
+  u64 ticket_start;
+  bool far_entries, far_completions;
+};
+
+void PrintTo(const shape& s, std::ostream* out) {
+  *out << s.family << " depth " << s.depth << " from " << s.ticket_start << (s.far_entries ? " entries" : "")
+       << (s.far_completions ? " completions" : "");
+}
+
+// One queue to PE 1, whose heap has an address of its own.
+class far_rig {
+ public:
+  static constexpr std::size_t k_bytes = 1 << 20;
+  static constexpr u64 k_remote = 0x7000'0000'0000;
+  static constexpr u32 k_rkey = 0xabc00, k_mtu = 1024, k_scratch = 64;
+
+  explicit far_rig(const shape& s)
+      : family_(xio::rdma::find_family(s.family)),
+        cq_depth_(xio::rdma::completion_depth(family_, s.depth, 0)),
+        mine_(k_bytes, place::shared),
+        theirs_(k_bytes, place::shared),
+        scratch_(k_scratch * 8, place::shared),
+        used_(8, place::device),
+        state_(sizeof(ring_state), place::device),
+        marks_(s.depth * sizeof(u64), place::device),
+        slots_(s.depth * std::size_t{family_.slot_bytes} + family_.side_bytes(s.depth)),
+        completion_(family_.completion_bytes(cq_depth_)),
+        bells_(3 * 128, place::shared),
+        nic_(fabric(), 5),
+        machine_(1) {
+    const auto local = m::local_read | m::local_write;
+    ring_.slots_lkey = nic_.register_memory(slots_.near(), slots_.size(), m::local_read).lkey;
+    ring_.scratch_lkey = nic_.register_memory(scratch_.data(), scratch_.size(), local).lkey;
+    world_.regions[0] = {
+        reinterpret_cast<u64>(mine()), k_bytes, {}, {nic_.register_memory(mine(), k_bytes, local).lkey}, 1, 0};
+    lay_out(s);
+    connect(s);
+    show();
+    machine_.add(&nic_);
+  }
+  ~far_rig() { machine_.remove(&nic_); }
+
+  unsigned char* mine() { return mine_.as<unsigned char>(); }
+  unsigned char* theirs() { return theirs_.as<unsigned char>(); }
+  const ctx_view& c() const { return ctx_; }
+  ring_view& ring() { return ring_; }
+  const ring_state& state() const { return *state_.as<ring_state>(); }
+  xio_status_t wait(xio_req_t request) {
+    return request == 0 ? XIO_OK : rdma::wait_below(ring_, request_ticket(ring_, request) + 1, world_);
+  }
+
+ private:
+  std::unique_ptr<m::fabric> fabric() {
+    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), k_bytes, 5);
+    f->adopt(1, k_rkey, {k_remote, k_bytes, theirs(), m::remote_read | m::remote_write | m::remote_atomic});
+    return f;
+  }
+
+  void lay_out(const shape& s) {
+    ring_.state = state_.as<ring_state>();
+    ring_.marks = marks_.as<u64>();
+    ring_.slots = slots_.near();
+    ring_.side = slots_.near() + s.depth * std::size_t{family_.slot_bytes};
+    ring_.completion = completion_.near();
+    ring_.depth = s.depth;
+    ring_.depth_log2 = lowest_bit(s.depth);
+    ring_.cq_depth = cq_depth_;
+    ring_.cq_depth_log2 = cq_depth_ == 0 ? 0 : lowest_bit(cq_depth_);
+    ring_.kind = family_.kind;
+    ring_.chunk = 1000;
+    ring_.record = reinterpret_cast<u32*>(bells_.as<u64>()) + 1;
+    ring_.doorbell = bells_.as<u64>() + 16;
+    ring_.cq_doorbell = reinterpret_cast<u32*>(bells_.as<u64>() + 32);
+    ring_.remote_heap = k_remote;
+    ring_.remote_key = k_rkey;
+    ring_.atomics = family_.atomics;
+    ring_.inline_bytes = family_.inline_bytes;
+    ring_.gather_bytes = family_.gather_bytes;
+    ring_.path_mtu = k_mtu;
+    ring_.index = 1;
+  }
+
+  // The decoder's view has the addresses that cannot be touched.
+  void connect(const shape& s) {
+    xio::rdma::queue_plan plan{s.ticket_start, k_bytes, k_mtu, 0xfffff0};
+    plan.entries = m::ring_memory(s.far_entries ? &far_memory::agent() : nullptr);
+    plan.completions = m::ring_memory(s.far_completions ? &far_memory::agent() : nullptr);
+    ring_state& state = *state_.as<ring_state>();
+    state.issued = state.published = state.completed = s.ticket_start;
+    state.credits = s.depth;
+    family_.prepare(ring_, xio::rdma::image_of(ring_), state, plan);
+    ring_view seen = ring_;
+    if (s.far_entries) {
+      seen.slots = slots_.far();
+      seen.side = slots_.far() + (ring_.side - ring_.slots);
+    }
+    if (s.far_completions) seen.completion = completion_.far();
+    ring_.id = nic_.create_queue([&](u32 number) { return family_.decode(seen, plan, number); });
+    nic_.connect(ring_.id, 1, {}, 0);
+  }
+
+  void show() {
+    world_.n_pes = 2;
+    world_.heap = mine();
+    world_.heap_bytes = k_bytes;
+    world_.ticks_per_ms = xio::gpu::ticks_per_ms();
+    world_.timeout_ticks = 10000 * world_.ticks_per_ms;
+    peers_[1].rdma_count = 1;
+    peers_[1].small = peers_[1].bulk = peers_[1].atomic = route::rdma;
+    peers_[1].rdma = &ring_;
+    ctx_.world = &world_;
+    ctx_.peers = peers_;
+    ctx_.rings = rings_;
+    ctx_.ring_count = 2;
+    ctx_.scratch_count = k_scratch;
+    ctx_.scratch = scratch_.as<u64>();
+    ctx_.scratch_used = used_.as<u64>();
+  }
+
+  const xio::rdma::family& family_;
+  const u32 cq_depth_;
+  buffer mine_, theirs_, scratch_, used_, state_, marks_;
+  far_memory slots_, completion_;
+  buffer bells_;
+  m::nic nic_;
+  ring_view rings_[2]{};
+  ring_view& ring_ = rings_[1];
+  world_view world_{};
+  peer_view peers_[2]{};
+  ctx_view ctx_{};
+  xio::model::machine machine_;
+};
+
+class NicFarRings : public testing::TestWithParam<shape> {
+ protected:
+  void SetUp() override {
+    xio::gpu::init(0);
+    rig = std::make_unique<far_rig>(GetParam());
+  }
+  std::unique_ptr<far_rig> rig;
+};
+
+std::vector<shape> shapes() {
+  std::vector<shape> all;
+  for (const char* family : xio::test::k_families) {
+    all.push_back({family, 8, (u64{1} << 16) - 8, true, true});
+    all.push_back({family, 4, (u64{1} << 32) - 8, true, false});
+    all.push_back({family, 16, 0, false, true});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Families, NicFarRings, testing::ValuesIn(shapes()));
+
+TEST_P(NicFarRings, PutsGetsValuesAndAtomics) {
+  far_memory::copies = 0;
+  auto* word = reinterpret_cast<u64*>(rig->theirs() + 512);
+  u64 sum = 0;
+  for (u32 i = 1; i <= 400; ++i) {
+    const std::size_t n = i * 7;
+    xio_req_t request;
+    for (std::size_t b = 0; b < n; ++b) rig->mine()[4096 + b] = static_cast<unsigned char>(b * 131 + i + (b >> 8));
+    std::memset(rig->theirs() + 4096, 0xee, n + 64);
+    ASSERT_EQ(rdma::put(rig->c(), 1, 4099, rig->mine() + 4096, n, &request), XIO_OK);
+    ASSERT_EQ(rig->wait(request), XIO_OK) << i;
+    ASSERT_EQ(std::memcmp(rig->theirs() + 4099, rig->mine() + 4096, n), 0) << n;
+    ASSERT_EQ(rig->theirs()[4098], 0xee);
+    ASSERT_EQ(rig->theirs()[4099 + n], 0xee);
+    ASSERT_EQ(rdma::get(rig->c(), 1, rig->mine() + 65537, 4099, n, &request), XIO_OK);
+    ASSERT_EQ(rig->wait(request), XIO_OK) << i;
+    ASSERT_EQ(std::memcmp(rig->mine() + 65537, rig->mine() + 4096, n), 0) << n;
+    u64 old = ~u64{0};
+    ASSERT_EQ(rdma::atomic(rig->c(), 1, 512, 8, amo::add, i, 0, true, &old), XIO_OK);
+    ASSERT_EQ(old, sum);
+    sum += i;
+  }
+  EXPECT_EQ(*word, sum);
+  EXPECT_EQ(rig->state().failed, 0u) << "vendor " << rig->state().vendor;
+  EXPECT_EQ(rig->state().issued, rig->state().completed);
+  EXPECT_GT(far_memory::copies, 400);
+}
+
+// What was posted behind the failure is dropped, and every family tells of it.
+TEST_P(NicFarRings, AFailureIsToldAndWhatFollowsIsNot) {
+  std::memset(rig->theirs(), 0xee, 8192);
+  xio_req_t good, bad, behind;
+  ASSERT_EQ(rdma::put(rig->c(), 1, 0, rig->mine(), 100, &good), XIO_OK);
+  ASSERT_EQ(rig->wait(good), XIO_OK);
+  rig->ring().remote_key ^= 0x100;
+  ASSERT_EQ(rdma::put(rig->c(), 1, 4096, rig->mine(), 100, &bad), XIO_OK);
+  rig->ring().remote_key ^= 0x100;
+  const xio_status_t posted = rdma::put(rig->c(), 1, 4096, rig->mine(), 100, &behind);
+  EXPECT_TRUE(posted == XIO_OK || posted == XIO_ERR_TRANSPORT);
+  EXPECT_EQ(rig->wait(bad), XIO_ERR_TRANSPORT);
+  EXPECT_EQ(rig->wait(good), XIO_OK);
+  if (posted == XIO_OK) {
+    EXPECT_EQ(rig->wait(behind), XIO_ERR_TRANSPORT);
+  }
+  EXPECT_EQ(rig->theirs()[4096], 0xee);
+}
+
+}  // namespace
