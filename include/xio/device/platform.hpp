@@ -239,8 +239,11 @@ XIO_DEVICE T* in_device_memory(T* p) {
 // Bit i of a mask; of 32 and above none is set.
 XIO_DEVICE bool bit_of(u32 mask, u32 i) {
 #if defined(XIO_ON_CUDA)
-  // 1 << i, and 0 from 32 on. Not mask >> i: that would wait for the mask, which comes last, by one instruction more.
-  return (mask & __funnelshift_lc(0, 1, i)) != 0;
+  // PTX' shl: 1 << i, and 0 from 32 on. Not mask >> i: that would wait for the mask, which comes last, by one
+  // instruction more. Nor __funnelshift_lc: its asm is volatile, so that a loop works the bit out at every turn.
+  u32 bit;
+  asm("shl.b32 %0, 1, %1;" : "=r"(bit) : "r"(i));
+  return (mask & bit) != 0;
 #else
   return i < 32 && (mask >> i & 1) != 0;
 #endif
