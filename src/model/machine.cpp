@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+
+#include "base/log.hpp"
 
 namespace xio::model {
 
@@ -23,6 +26,17 @@ void block_signals() {
 // Turns without work before the core is offered to others: what waits for an answer is quicker served by who did not
 // ask the kernel meanwhile. Where cores are few, others may well be what is waited for.
 unsigned eager_turns() { return std::thread::hardware_concurrency() >= 8 ? 2000 : 0; }
+
+// A device's turn; false in `*alive` if it cannot go on. On a GPU every copy fails once a kernel has died of a fault.
+bool poll_one(device& d, bool* alive) {
+  try {
+    return d.poll();
+  } catch (const std::exception& e) {
+    *alive = false;
+    log::error("a software device stops, for {}; what waits for it ends with XIO_ERR_TIMEOUT", e.what());
+    return true;
+  }
+}
 
 }  // namespace
 
@@ -56,7 +70,11 @@ void machine::run(runner& r) {
     bool worked = false, bare = false;
     if (r.visitors.load(std::memory_order_acquire) == 0) {
       std::lock_guard hold(r.lock);
-      for (device* d : r.devices) worked |= d->poll();
+      for (auto d = r.devices.begin(); d != r.devices.end();) {
+        bool alive = true;
+        worked |= poll_one(**d, &alive);
+        d = alive ? d + 1 : r.devices.erase(d);
+      }
       bare = r.devices.empty();
     }
     if (bare) wait_for_devices(r);

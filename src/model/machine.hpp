@@ -16,7 +16,8 @@ namespace xio::model {
 class device {
  public:
   virtual ~device() = default;
-  // One short turn: look at the doorbells, do some work. True if there was any. Called by one thread at a time.
+  // One short turn: look at the doorbells, do some work. True if there was any. Called by one thread at a time. What it
+  // throws is logged and was its last turn.
   virtual bool poll() = 0;
   // Part of the turn that another thread has at the moment, where it can be shared. True if there was any. Thread safe.
   virtual bool assist() { return false; }

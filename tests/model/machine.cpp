@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -93,6 +94,34 @@ TEST(machine, runs_the_devices_that_are_left) {
   m.remove(&b);
   EXPECT_TRUE(turns_pass(c, 10));
   m.remove(&c);
+}
+
+// As a NIC's does whose copies fail, because a kernel has died of a fault.
+struct breaks : counter {
+  bool poll() override {
+    if (++turns == 3) throw std::runtime_error("a copy of 64 bytes failed");
+    return true;
+  }
+};
+
+TEST(machine, goes_on_without_a_device_that_throws) {
+  machine m(1);
+  counter before, behind;
+  breaks broken;
+  m.add(&before);
+  m.add(&broken);
+  m.add(&behind);
+  EXPECT_TRUE(turns_pass(before, 100));
+  EXPECT_TRUE(turns_pass(behind, 100));
+  EXPECT_EQ(broken.turns, 3);
+  m.remove(&broken);
+  m.remove(&before);
+  m.remove(&behind);
+  breaks alone;
+  m.add(&alone);
+  EXPECT_TRUE(turns_pass(alone, 3));
+  EXPECT_LE(wakings(), k_still);
+  m.remove(&alone);
 }
 
 TEST(machine, ends_from_every_state) {
