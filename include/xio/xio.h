@@ -106,7 +106,7 @@ typedef struct xio_engine_stats {
 /* What failed first on a ctx. */
 typedef struct xio_error_info {
   xio_status_t status;
-  const char* engine; /* "rdma", "sdma", "nvme", "device" or "" */
+  const char* engine; /* "rdma", "sdma", "nvme", "device" (a call that no engine was given) or "" */
   uint32_t queue;     /* QPN, SDMA queue or NVMe queue id */
   uint32_t vendor;    /* the device's own code (CQE syndrome, SCT<<8|SC) */
   uint64_t ticket;    /* the op, counted from the ring's first */
@@ -157,7 +157,9 @@ XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes);
 /* Counters since creation; route is XIO_ROUTE_RDMA or XIO_ROUTE_SDMA. */
 XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out);
-/* XIO_OK and info->status = XIO_OK when nothing failed. Does not clear. */
+/* The last failure of kernels on this ctx: of a call (engine "device": a wrong argument, a wait that ended by the
+ * deadline) or of an engine. It stays until the next failure; quiet, and calls that succeed, change nothing.
+ * info->status = XIO_OK when nothing has failed. */
 XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
 /* Local; at most 16 are open at a time. name: "file:PATH" (software controller over a file;

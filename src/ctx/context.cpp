@@ -228,17 +228,30 @@ void context::stats(dev::route way, xio_engine_stats_t& out) const {
   add_stats(some, out);
 }
 
-bool context::device_error(xio_error_info_t& info) const {
-  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
-    std::uint32_t error = 0;
-    gpu::copy(&error, &view()[lane].error, sizeof error);
-    if (error == 0) continue;
-    info.status = static_cast<xio_status_t>(static_cast<std::int32_t>(error));
-    info.engine = "device";
-    put_sentence(info, refusal_text(info.status));
-    return true;
+namespace {
+
+// False if no call has failed. A record that kernels keep changing is taken as it is after some tries.
+bool read_record(const dev::ctx_view* view, dev::call_record& out) {
+  for (int tries = 0; tries < 8; ++tries) {
+    gpu::copy(&out, &view->failed_call, sizeof out);
+    std::uint64_t again = 0;
+    gpu::copy(&again, &view->failed_call.number, sizeof again);
+    if (again == out.number && (again & 1) == 0) break;
   }
-  return false;
+  return out.number != 0 && out.status != 0;
+}
+
+}  // namespace
+
+bool context::failed_call(dev::call_record& last) const {
+  bool any = false;
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
+    dev::call_record one{};
+    if (!read_record(&view()[lane], one)) continue;
+    if (!any || one.clock > last.clock) last = one;
+    any = true;
+  }
+  return any;
 }
 
 std::uint32_t context::storages_used() const {

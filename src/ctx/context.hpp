@@ -39,10 +39,12 @@ class context {
 
   // Adds the counters of its rings of that way, the pool's included.
   void stats(dev::route way, xio_engine_stats_t& out) const;
-  // What failed first on a ring; false if nothing.
-  bool ring_failure(xio_error_info_t& info) const { return find_failure(rings_, ring_peers_, info); }
-  // What device code found wrong since the last quiet; false if nothing.
-  bool device_error(xio_error_info_t& info) const;
+  // The ring that failed last, and its clock then; false if none has.
+  bool ring_failure(xio_error_info_t& info, std::uint64_t& clock) const {
+    return find_failure(rings_, ring_peers_, info, clock);
+  }
+  // The last call of kernels that failed, the pool's included; false if none has.
+  bool failed_call(dev::call_record& last) const;
   // Bit per storage slot that kernels posted to through this ctx.
   std::uint32_t storages_used() const;
   // Another storage is about to take that slot.

@@ -45,28 +45,20 @@ std::string failure_text(const dev::ring_view& ring, const xio_error_info_t& inf
   return fmt::format("{}: op {} failed: {}", name, info.ticket, cause_of(ring, info, stopped));
 }
 
-std::string refusal_text(xio_status_t status) {
+std::string refusal_text(xio_status_t status, std::uint32_t n_pes) {
   switch (status) {
-    case XIO_ERR_ARG:
-      return "a call of a kernel was refused: an argument is null, misaligned, out of range or no symmetric address; "
-             "check "
-             "the status of each call";
-    case XIO_ERR_PE: return "a call of a kernel named a PE that is not there; PEs are 0 to xio_n_pes() - 1";
-    case XIO_ERR_NOT_SYMMETRIC:
-      return "a call of a kernel named memory that is not in the symmetric heap, or leaves it; take it from xio_malloc";
+    case XIO_ERR_ARG: return "an argument is null, misaligned or out of range; check what the call is given";
+    case XIO_ERR_PE: return fmt::format("there is no such PE; PEs are 0 to {} (xio_n_pes() - 1)", n_pes - 1);
+    case XIO_ERR_NOT_SYMMETRIC: return "this is not in the symmetric heap, or leaves it; take it from xio_malloc";
     case XIO_ERR_NOT_REGISTERED:
-      return "a call of a kernel named a local buffer that its engine cannot reach; take it from xio_malloc, or "
-             "register "
-             "it by xio_mem_register";
-    case XIO_ERR_NO_MEMORY: return "a kernel wanted more than the ctx's pool has; create the ctx with a larger one";
-    case XIO_ERR_NO_ROUTE:
-      return "a call of a kernel wanted a PE to which this ctx has no route for it; create the ctx with another route";
-    case XIO_ERR_STATE:
-      return "a kernel used a storage or ctx that is closed; keep it open until its kernels have ended";
-    case XIO_ERR_UNSUPPORTED: return "a call of a kernel wanted what this machine or drive cannot do";
+      return "its engine cannot reach the local buffer; take it from xio_malloc, or register it by xio_mem_register";
+    case XIO_ERR_NO_MEMORY: return "the ctx's pool has no more; create the ctx with a larger one";
+    case XIO_ERR_NO_ROUTE: return "this ctx has no route for it to that PE; create the ctx with another route";
+    case XIO_ERR_STATE: return "the storage or ctx is closed; keep it open until its kernels have ended";
+    case XIO_ERR_UNSUPPORTED: return "this machine, ctx or drive cannot do it";
     case XIO_ERR_TIMEOUT:
-      return "a wait of a kernel ended by XIO_TIMEOUT_MS; look whether its peers are alive, or raise it";
-    default: return fmt::format("a call of a kernel ended with {}", xio_status_name(status));
+      return "it was not complete within XIO_TIMEOUT_MS; look whether its device and peer are alive, or raise it";
+    default: return fmt::format("it ended with {}", xio_status_name(status));
   }
 }
 

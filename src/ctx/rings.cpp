@@ -52,33 +52,45 @@ void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out
 
 namespace {
 
-// False if nothing has failed there.
-bool look(const dev::ring_view& ring, bool stopped_only, const std::string& to, xio_error_info_t& info) {
-  const auto s = state_of(ring);
+// Whether there is a failure, one that stopped the ring if stopped_only.
+bool has_failed(const dev::ring_state& s, bool stopped_only) {
+  return s.failed != 0 || (!stopped_only && s.op_errors != 0);
+}
+
+bool find(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, bool stopped_only,
+          xio_error_info_t& info, std::uint64_t& clock) {
+  std::size_t last = rings.size();
+  dev::ring_state s{};
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    const dev::ring_state one = state_of(rings[i]);
+    if (!has_failed(one, stopped_only) || (last != rings.size() && one.failed_at <= s.failed_at)) continue;
+    last = i;
+    s = one;
+  }
+  if (last == rings.size()) return false;
+  const dev::ring_view& ring = rings[last];
   // A ring that completes out of order goes on after an op has failed, and only counts it.
   const bool stopped = s.failed != 0;
-  if (!stopped && (stopped_only || s.op_errors == 0)) return false;
   info.status = stopped ? static_cast<xio_status_t>(static_cast<std::int32_t>(s.failed)) : XIO_ERR_STORAGE;
   info.engine = engine_name(ring.kind);
   info.queue = ring.id;
   info.vendor = s.vendor;
   info.ticket = s.failed_ticket;
-  put_sentence(info, failure_text(ring, info, stopped, to));
+  clock = s.failed_at;
+  put_sentence(info,
+               failure_text(ring, info, stopped, last < peers.size() ? fmt::format(" to PE {}", peers[last]) : ""));
   return true;
 }
 
 }  // namespace
 
-bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, xio_error_info_t& info) {
-  for (std::size_t i = 0; i < rings.size(); ++i)
-    if (look(rings[i], false, i < peers.size() ? fmt::format(" to PE {}", peers[i]) : "", info)) return true;
-  return false;
+bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, xio_error_info_t& info,
+                  std::uint64_t& clock) {
+  return find(rings, peers, false, info, clock);
 }
 
-bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info) {
-  for (const auto& ring : rings)
-    if (look(ring, true, "", info)) return true;
-  return false;
+bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info, std::uint64_t& clock) {
+  return find(rings, {}, true, info, clock);
 }
 
 }  // namespace xio

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the host reads from rings while kernels use them: statistics and the first failure.
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "xio/device/view.hpp"
@@ -14,10 +15,11 @@ dev::route route_of(dev::ring_kind kind);
 // Adds the counters of these rings.
 void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out);
 
-// Fills *info with the first failure among the rings; false if there is none. peers: the PE that each ring leads to, or
-// nothing where they lead to none.
-bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, xio_error_info_t& info);
+// Fills `info` with the last failure among the rings, and `clock` with the device's clock then; false if there is none.
+// peers: the PE that each ring leads to, or nothing where they lead to none.
+bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, xio_error_info_t& info,
+                  std::uint64_t& clock);
 // The same of those that take no more work: a ring that completes out of order goes on after failed ops.
-bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info);
+bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info, std::uint64_t& clock);
 
 }  // namespace xio

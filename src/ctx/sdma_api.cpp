@@ -116,7 +116,8 @@ xio_status_t xio_sdma_queue_error(xio_sdma_link_t* link, xio_sdma_queue_t queue,
   return on_link(link, __func__, [&, function = __func__](xio::sdma_link& l) {
     not_null(info, function, "info");
     *info = xio_error_info_t{XIO_OK, "", 0, 0, 0, ""};
-    xio::find_failure({l.ring(queue)}, {}, *info);
+    std::uint64_t when = 0;
+    xio::find_failure({l.ring(queue)}, {}, *info, when);
   });
 }
 

@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "ctx/call_text.hpp"
+#include "ctx/failure_text.hpp"
 #include "ctx/hdp.hpp"
 #include "ctx/hello.hpp"
 #include "ctx/peer_atomics.hpp"
@@ -398,19 +400,31 @@ xio_engine_stats_t world::ctx_stats(xio_ctx_t ctx, xio_route_t route) const {
 
 xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
   const context& c = contexts_.get(ctx.id);
-  xio_error_info_t info{XIO_OK, "", 0, 0, 0, ""};
-  if (c.ring_failure(info)) return info;
   const std::uint32_t used = c.storages_used();
+  xio_error_info_t info{XIO_OK, "", 0, 0, 0, ""};
+  std::uint64_t when = 0;
   const auto of_storages = [&](auto find) {
     for (const auto& [id, s] : storages_.live())
-      if ((used >> s->slot() & 1) != 0 && find(s->rings(), info)) return true;
+      if ((used >> s->slot() & 1) != 0 && find(s->rings())) return true;
     return false;
   };
-  // A queue that has stopped says more than the calls that found it so, and those more than ops that failed long ago.
-  const auto find_any = [](const std::vector<dev::ring_view>& rings, xio_error_info_t& found) {
-    return find_failure(rings, {}, found);
-  };
-  if (!of_storages(find_stopped) && !c.device_error(info)) of_storages(find_any);
+  const bool stopped =
+      c.ring_failure(info, when) || of_storages([&](const auto& rings) { return find_stopped(rings, info, when); });
+  // The last failure: a call's own, unless it only met a queue that had stopped.
+  dev::call_record call{};
+  if (c.failed_call(call)) {
+    const auto status = static_cast<xio_status_t>(static_cast<std::int32_t>(call.status));
+    if (!stopped || (status != info.status && call.clock > when)) return call_error(call, status);
+  }
+  // Ops of drives that failed by themselves, of which their callers had the status.
+  if (!stopped) of_storages([&](const auto& rings) { return find_failure(rings, {}, info, when); });
+  return info;
+}
+
+xio_error_info_t world::call_error(const dev::call_record& call, xio_status_t status) const {
+  const call_place here{reinterpret_cast<std::uint64_t>(heap_->data()), heap_->size(), static_cast<std::uint32_t>(n_)};
+  xio_error_info_t info{status, "device", 0, 0, 0, ""};
+  put_sentence(info, call_text(call, here));
   return info;
 }
 

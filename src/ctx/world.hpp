@@ -77,6 +77,7 @@ class world {
   std::uint64_t take_inboxes(std::uint32_t immediates);
   void check_reach(const ctx_choice& choice, const route_plan& plan);
   void wait_for_kernels();
+  xio_error_info_t call_error(const dev::call_record& call, xio_status_t status) const;
   void close_all();
 
   options options_;

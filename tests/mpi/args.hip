@@ -170,23 +170,95 @@ __global__ void use_foreign(xio_ctx_t ctx, place p, int pe, int* put, int* get, 
   *quiet = xio_quiet(ctx);
 }
 
-__global__ void one_mistake(xio_ctx_t ctx, place p) { (void)xio_put_nbi(ctx, p.sym, p.local, 8, p.n); }
 __global__ void just_quiet(xio_ctx_t ctx, int* status) { *status = xio_quiet(ctx); }
 
-// The host is told by a sentence, until a quiet has told the kernel.
-void sentences(const rig::team& t, const place& p) {
+// The mistake of that number, in the order of `named` below.
+__global__ void one_mistake(xio_ctx_t ctx, place p, int number) {
+  uint64_t* odd = reinterpret_cast<uint64_t*>(p.sym + 4);
+  unsigned* odder = reinterpret_cast<unsigned*>(p.sym + 2);
+  uint64_t* none = nullptr;
+  switch (number) {
+    case 0: (void)xio_put_nbi(ctx, p.sym, p.local, 8, p.n); break;
+    case 1: (void)xio_get(ctx, p.local, p.foreign, 24, 0); break;
+    case 2: (void)xio_p(ctx, odd, uint64_t{1}, 0); break;
+    case 3: (void)xio_g(ctx, odder, 0); break;
+    case 4: (void)xio_atomic_add(ctx, odd, uint64_t{1}, 0); break;
+    case 5: (void)xio_atomic_fetch_add(ctx, p.word, uint64_t{1}, -1); break;
+    case 6: (void)xio_atomic_swap(ctx, odder, 1u, 0); break;
+    case 7: (void)xio_atomic_compare_swap(ctx, odder, 1u, 2u, 0); break;
+    case 8: (void)xio_put_2d(ctx, p.sym, 4, p.local, 16, 8, 3, 0); break;
+    case 9: (void)xio_iput(ctx, p.sym, p.local, 0, 1, 5, 0); break;
+    case 10: (void)xio_iget(ctx, p.local, p.sym, 1, -1, 5, 0); break;
+    case 11: (void)xio_put_signal(ctx, p.sym, p.local, 8, odd, 1, XIO_SIGNAL_SET, 0); break;
+    case 12: (void)xio_signal_op(ctx, p.word, 1, XIO_SIGNAL_ADD, p.n); break;
+    case 13: (void)xio_wait_until(ctx, odd, XIO_CMP_EQ, uint64_t{1}); break;
+    case 14: (void)xio_wait_counter(ctx, none, 1); break;
+    case 15: (void)xio_signal_wait_until(ctx, none, XIO_CMP_EQ, 1); break;
+    case 16: (void)xio_put_packet(ctx, p.sym, p.local, 3, 1, 0); break;
+    case 17: (void)xio_put_imm(ctx, p.sym, p.local, 8, 1, 0); break;
+    case 18: (void)xio_fence_pe(ctx, p.n); break;
+    case 19: (void)xio_quiet_pe(ctx, -2); break;
+    case 20: (void)xio_put_counter(ctx, p.sym, p.local, 8, odd, 0); break;
+    case 21: (void)xio_wait_until_all(ctx, odd, 2, nullptr, XIO_CMP_EQ, uint64_t{1}); break;
+    default: break;
+  }
+}
+
+struct sentence {
+  xio_status_t status;
+  const char* call;     // what the sentence begins with
+  const char* says[2];  // and what else is in it, null: no more
+};
+
+// `odd` is p.sym + 4 and so on, in words of the heap's offset; PEs as numbers.
+const sentence k_named[] = {
+    {XIO_ERR_PE, "xio_put of 8 bytes at ", {"there is no such PE", "(xio_n_pes() - 1)"}},
+    {XIO_ERR_NOT_SYMMETRIC, "xio_get of 24 bytes at ", {", PE 0: ", "xio_malloc"}},
+    {XIO_ERR_ARG, "xio_p of 8 bytes at ", {"4), PE 0: ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_g of 4 bytes at ", {"2), PE 0: ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_atomic_add of 8 bytes at ", {"4), PE 0: ", "misaligned"}},
+    {XIO_ERR_PE, "xio_atomic_fetch_add of 8 bytes at ", {", PE -1: ", "there is no such PE"}},
+    {XIO_ERR_ARG, "xio_atomic_swap of 4 bytes at ", {"2), PE 0: ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_atomic_compare_swap of 4 bytes at ", {"2), PE 0: ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_put_2d of 24 bytes at ", {", PE 0: ", "out of range"}},
+    {XIO_ERR_ARG, "xio_iput of 5 bytes at ", {", PE 0: ", "out of range"}},
+    {XIO_ERR_ARG, "xio_iget of 5 bytes at ", {", PE 0: ", "out of range"}},
+    {XIO_ERR_ARG, "xio_put_signal of 8 bytes at ", {"4), PE 0: ", "misaligned"}},
+    {XIO_ERR_PE, "xio_signal_op of 8 bytes at ", {"heap + ", "there is no such PE"}},
+    {XIO_ERR_ARG, "xio_wait_until of 8 bytes at ", {"4): ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_wait_counter of 8 bytes: ", {"null", nullptr}},
+    {XIO_ERR_ARG, "xio_signal_wait_until of 8 bytes: ", {"null", nullptr}},
+    {XIO_ERR_ARG, "xio_put_packet of 3 bytes at ", {", PE 0: ", "out of range"}},
+    {XIO_ERR_UNSUPPORTED, "xio_put_imm of 8 bytes at ", {", PE 0: ", "cannot do it"}},
+    {XIO_ERR_PE, "xio_fence_pe, PE ", {"there is no such PE", nullptr}},
+    {XIO_ERR_PE, "xio_quiet_pe, PE -2: ", {"there is no such PE", nullptr}},
+    {XIO_ERR_ARG, "xio_put_counter of 8 bytes at ", {"4): ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_wait_until_all of 8 bytes at ", {"4): ", "misaligned"}},
+};
+
+void expect_sentence(const rig::team& t, const sentence& wanted, const char* when) {
   xio_error_info_t info{};
-  RUN(one_mistake, 1, 1, t.ctx, p);
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
-  rig::expect_status(info.status, XIO_ERR_PE, "what the host is told");
-  rig::expect(
-      std::strcmp(info.engine, "device") == 0 && std::strstr(info.sentence, "a PE that is not there") != nullptr,
-      "the host is told of %s: \"%s\"", info.engine, info.sentence);
+  bool good = info.status == wanted.status && std::strcmp(info.engine, "device") == 0 &&
+              std::strncmp(info.sentence, wanted.call, std::strlen(wanted.call)) == 0;
+  for (const char* part : wanted.says) good = good && (part == nullptr || std::strstr(info.sentence, part) != nullptr);
+  rig::expect(good, "%s%s, the host reads %s from %s: \"%s\"", wanted.call, when, xio_status_name(info.status),
+              info.engine, info.sentence);
+}
+
+// xio_ctx_error names the call that failed last, until another one fails: quiet, good calls and time change nothing.
+void sentences(const rig::team& t, const place& p) {
   const rig::device_array<int> status(1);
-  RUN(just_quiet, 1, 1, t.ctx, status.data());
-  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_PE, "quiet after a mistake");
-  MUST(xio_ctx_error(t.world(), t.ctx, &info));
-  rig::expect(info.status == XIO_OK && info.sentence[0] == '\0', "after quiet: \"%s\"", info.sentence);
+  int number = 0;
+  for (const sentence& wanted : k_named) {
+    RUN(one_mistake, 1, 1, t.ctx, p, number++);
+    expect_sentence(t, wanted, "");
+    RUN(just_quiet, 1, 1, t.ctx, status.data());
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), wanted.status, "quiet after a mistake");
+    RUN(just_quiet, 1, 1, t.ctx, status.data());
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "the quiet after that");
+    expect_sentence(t, wanted, " after quiet");
+  }
 }
 
 void registration(const rig::team& t, const place& p, const rig::device_array<unsigned char>& foreign) {

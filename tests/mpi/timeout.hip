@@ -3,6 +3,7 @@
 // kernels go on as if nothing had been.
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "rig.hpp"
@@ -52,6 +53,19 @@ void expect_work_done(const rig::team& t, uint64_t* in, uint64_t* out, uint64_t*
   t.barrier();
 }
 
+__global__ void just_quiet(xio_ctx_t ctx, int* status) { *status = xio_quiet(ctx); }
+__global__ void just_sync(xio_ctx_t ctx, int* status) { *status = xio_sync_all(ctx); }
+
+// The host reads this of the ctx's last failure, a wait on a word of the heap or a barrier.
+void expect_sentence(const rig::team& t, const char* begin, const char* part) {
+  xio_error_info_t info{};
+  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  rig::expect_status(info.status, XIO_ERR_TIMEOUT, "what the host reads");
+  rig::expect(
+      std::strncmp(info.sentence, begin, std::strlen(begin)) == 0 && std::strstr(info.sentence, part) != nullptr,
+      "the host reads \"%s\"", info.sentence);
+}
+
 void expect_time_out(const rig::team& t, const uint64_t* never) {
   const rig::device_array<int> status(k_groups * k_threads);
   const rig::device_array<uint64_t> usual(1), unused(1);
@@ -65,6 +79,66 @@ void expect_time_out(const rig::team& t, const uint64_t* never) {
   const std::vector<int> got = status.get();
   for (size_t i = 0; i < got.size(); ++i)
     rig::expect_status(static_cast<xio_status_t>(got[i]), i == 3 ? XIO_OK : XIO_ERR_TIMEOUT, "a wait in vain");
+  expect_sentence(t, "xio_signal_wait_until: the word at ", " did not become == 77 within XIO_TIMEOUT_MS, it held 0;");
+}
+
+// Waits of each kind, one after the other; none of them can end well.
+__global__ void wait_each(xio_ctx_t ctx, const int* words, uint32_t* packet, int which, int* status) {
+  size_t index = 0, indices[4] = {};
+  const uint64_t* word = reinterpret_cast<const uint64_t*>(words);
+  switch (which) {
+    case 0: *status = xio_wait_until(ctx, words, XIO_CMP_LT, -5); break;
+    case 1: *status = xio_wait_until_all(ctx, words, 4, nullptr, XIO_CMP_GE, 0x10); break;
+    case 2: *status = xio_wait_until_any(ctx, words, 4, nullptr, XIO_CMP_NE, 0, &index); break;
+    case 3: *status = xio_wait_until_some(ctx, words, 4, indices, nullptr, XIO_CMP_GT, 0, &index); break;
+    case 4: *status = xio_wait_counter(ctx, word, 9); break;
+    case 5: *status = xio_wait_packet(ctx, packet, word, 4, 5); break;
+    default: break;
+  }
+}
+
+// What xio_ctx_error says of each, and that quiet has nothing of it: the caller had the status.
+void expect_named(const rig::team& t, const int* never) {
+  const struct {
+    const char *call, *words;
+  } named[] = {
+      {"xio_wait_until: the word at ", "did not become < -5 within XIO_TIMEOUT_MS, it held 0;"},
+      {"xio_wait_until_all: 4 words from ", "did not become >= 16 within"},
+      {"xio_wait_until_any: 4 words from ", "did not become != 0 within"},
+      {"xio_wait_until_some: 4 words from ", "did not become > 0 within"},
+      {"xio_wait_counter: the word at ", "did not become >= 9 within"},
+      {"xio_wait_packet: the packet of flag 5 at ", "has not come within XIO_TIMEOUT_MS"},
+  };
+  const rig::device_array<int> status(1);
+  const rig::device_array<uint32_t> packet(1);
+  const rig::device_array<uint64_t> usual(1), unused(1);
+  RUN(set_limit, 1, 1, t.ctx, k_limit_ms, usual.data());
+  int which = 0;
+  for (const auto& n : named) {
+    RUN(wait_each, 1, 1, t.ctx, never, packet.data(), which++, status.data());
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_TIMEOUT, n.call);
+    expect_sentence(t, n.call, n.words);
+  }
+  RUN(set_limit, 1, 1, t.ctx, usual.get()[0], unused.data());
+  RUN(just_quiet, 1, 1, t.ctx, status.data());
+  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "quiet after waits in vain");
+}
+
+// PE 0 comes to a barrier alone, and is told who is missing. The other comes when that is over.
+void expect_alone(const rig::team& t) {
+  const rig::device_array<int> status(1);
+  const rig::device_array<uint64_t> usual(1), unused(1);
+  if (t.me == 0) {
+    RUN(set_limit, 1, 1, t.ctx, k_limit_ms, usual.data());
+    RUN(just_sync, 1, 1, t.ctx, status.data());
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_TIMEOUT, "a sync alone");
+    expect_sentence(t, "a barrier or sync of all: PE 1 has not come to number ", " within XIO_TIMEOUT_MS, ");
+    RUN(set_limit, 1, 1, t.ctx, usual.get()[0], unused.data());
+  }
+  t.barrier();
+  if (t.me == 1) RUN(just_sync, 1, 1, t.ctx, status.data());
+  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), t.me == 0 ? XIO_ERR_TIMEOUT : XIO_OK, "the other's");
+  t.barrier();
 }
 
 }  // namespace
@@ -79,6 +153,8 @@ int main() {
     expect_work_done(t, in, out, signal, round);
     expect_time_out(t, never);
   }
+  expect_named(t, reinterpret_cast<const int*>(t.symmetric<uint64_t>(2)));
+  if (t.n == 2) expect_alone(t);
   expect_work_done(t, in, out, signal, 3);
   MUST(hipGetLastError());
   return rig::verdict("timeout", t);

@@ -141,15 +141,15 @@ TEST(failure_text, all_of_them_fit) {
         longest = std::max(longest, failure_text(ring, info, status != XIO_ERR_STORAGE, " to PE 1023").size());
       }
   for (int status = XIO_ERR_INTERNAL; status < 0; ++status)
-    longest = std::max(longest, refusal_text(static_cast<xio_status_t>(status)).size());
+    longest = std::max(longest, refusal_text(static_cast<xio_status_t>(status), 2).size());
   EXPECT_LT(longest, sizeof info.sentence);
 }
 
 TEST(failure_text, every_refusal_has_a_sentence_of_its_own) {
-  EXPECT_PRED2(says, refusal_text(XIO_ERR_PE), "xio_n_pes");
-  EXPECT_PRED2(says, refusal_text(XIO_ERR_NOT_SYMMETRIC), "xio_malloc");
-  EXPECT_PRED2(says, refusal_text(XIO_ERR_NOT_REGISTERED), "xio_mem_register");
-  EXPECT_PRED2(says, refusal_text(XIO_ERR_IO), "XIO_ERR_IO");
+  EXPECT_PRED2(says, refusal_text(XIO_ERR_PE, 2), "PEs are 0 to 1 (xio_n_pes() - 1)");
+  EXPECT_PRED2(says, refusal_text(XIO_ERR_NOT_SYMMETRIC, 2), "xio_malloc");
+  EXPECT_PRED2(says, refusal_text(XIO_ERR_NOT_REGISTERED, 2), "xio_mem_register");
+  EXPECT_PRED2(says, refusal_text(XIO_ERR_IO, 2), "XIO_ERR_IO");
 }
 
 // Guard bytes on either side: a sentence that is too long is cut, and ends.

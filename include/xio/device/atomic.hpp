@@ -33,8 +33,11 @@ XIO_DEVICE T change_at(unsigned char* near, T operand, T compare) {
 template <amo Op, bool Fetch, class T>
 XIO_FAR xio_status_t change_far(xio_ctx_t ctx, T* dst, T operand, T compare, int pe, T* old) {
   u64 offset = 0, found = 0;
+  constexpr auto kind =
+      static_cast<call_kind>(static_cast<u32>(call_kind::atomic) + static_cast<u32>(Op) + (Fetch ? k_call_fetches : 0));
+  const call what = call_of(kind, dst, nullptr, sizeof(T), pe);
   xio_status_t status = check_scalar(ctx, dst, sizeof(T), pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status).status;
+  if (status != XIO_OK) return refuse(ctx, status, what).status;
   const ctx_view& c = ctx_of(ctx);
   const peer_view& peer = c.peers[pe];
   if (scalar_is_direct(peer, peer.atomic)) {
@@ -43,7 +46,7 @@ XIO_FAR xio_status_t change_far(xio_ctx_t ctx, T* dst, T operand, T compare, int
   }
   status = engine_atomic(c, peer.atomic, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
                          bit_copy<bits_of<T>>(compare), Fetch, &found);
-  if (status != XIO_OK) return refuse(ctx, status).status;
+  if (status != XIO_OK) return refuse(ctx, status, what).status;
   *old = bit_copy<T>(static_cast<bits_of<T>>(found));
   return XIO_OK;
 }

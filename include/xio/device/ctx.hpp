@@ -2,6 +2,7 @@
 // What every op does first: find the ctx, check its arguments, choose its way. All of it is O(1) and waits for
 // nobody. A wrong argument is a status, and the ctx keeps the first one for the next quiet.
 #pragma once
+#include "xio/device/failed_call.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/view.hpp"
 #include "xio/xio.h"
@@ -10,26 +11,10 @@ namespace xio::dev {
 
 XIO_DEVICE ctx_view& ctx_of(const xio_ctx_t& ctx) { return *static_cast<ctx_view*>(ctx.view); }
 
-// Keeps the first error since the last quiet, and hands the status back.
-XIO_DEVICE xio_status_t ctx_fail(const ctx_view& c, xio_status_t status) {
-  u32* error = const_cast<u32*>(&c.error);
-  u32 none = 0;
-  if (load<scope::agent, order::relaxed>(error) == 0)
-    compare_exchange<scope::agent, order::relaxed>(error, none, static_cast<u32>(static_cast<int>(status)));
-  return status;
-}
-
 // Tells quiet that there are rings to look at. Nobody takes it back.
 XIO_DEVICE void mark_rings_used(const ctx_view& c) {
   u32* used = const_cast<u32*>(&c.rings_used);
   if (load<scope::agent, order::relaxed>(used) == 0) store<scope::agent, order::relaxed>(used, 1u);
-}
-
-// Returns the kept error and forgets it.
-XIO_DEVICE xio_status_t ctx_take_error(const ctx_view& c) {
-  u32* error = const_cast<u32*>(&c.error);
-  if (load<scope::agent, order::relaxed>(error) == 0) return XIO_OK;
-  return static_cast<xio_status_t>(static_cast<int>(exchange<scope::agent, order::relaxed>(error, 0u)));
 }
 
 // Place of [p, p + bytes) in the symmetric heap. False if any of it is outside what xio_malloc hands out.

@@ -47,25 +47,27 @@ XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, void* dst,
   u64 offset = 0;
   xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
   if (status == XIO_OK && c->inbox_entries == 0) status = XIO_ERR_UNSUPPORTED;
-  if (status != XIO_OK) return refuse(c, status);
+  const call what = call_of(call_kind::put_imm, dst, src, bytes, pe);
+  if (status != XIO_OK) return refuse(c, status, what);
   const u32 to = static_cast<u32>(pe);
   const route way = choose(*c, to, bytes, !blocking);
   if (way == route::rdma && bytes >= 2 * k_piece_bytes && g.count() > 1) {
     // Every piece is posted when the immediate is, on the same queue, which works in order.
     const auto* from = static_cast<const unsigned char*>(src);
-    const posted data = post_cut(g, *c, way, bytes, false,
+    const posted data = post_cut(g, *c, way, bytes, false, what,
                                  [&](u64 at, u64 n) { return engine_put(*c, way, to, offset + at, from + at, n); });
     if (data.status != XIO_OK) return data;
-    return by_leader(g,
-                     [&] { return settle(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking); });
+    return by_leader(
+        g, [&] { return settle(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking, what); });
   }
   if (way != route::direct) {
-    return by_leader(
-        g, [&] { return settle(*c, engine_put_immediate(*c, way, to, offset, src, bytes, immediate), blocking); });
+    return by_leader(g, [&] {
+      return settle(*c, engine_put_immediate(*c, way, to, offset, src, bytes, immediate), blocking, what);
+    });
   }
   g.sync();
   if (bytes != 0) direct::copy(g, c->peers[to].direct + offset, src, bytes);
-  return by_leader(g, [&] { return settle(*c, tell(*c, to, immediate), blocking); });
+  return by_leader(g, [&] { return settle(*c, tell(*c, to, immediate), blocking, what); });
 }
 
 // --- Taking ------------------------------------------------------------------------------------------
@@ -89,7 +91,8 @@ XIO_DEVICE xio_status_t link_failure(const peer_view& p) {
 XIO_DEVICE xio_status_t take_immediate(const xio_ctx_t& ctx, int pe, u32* immediate, bool waits) {
   const ctx_view* c = view_of(ctx);
   const xio_status_t wrong = check_inbox(c, pe, immediate);
-  if (wrong != XIO_OK) return refuse(c, wrong).status;
+  const call_kind kind = waits ? call_kind::imm_wait : call_kind::test_imm;
+  if (wrong != XIO_OK) return refuse(c, wrong, call_of(kind, nullptr, nullptr, 0, pe)).status;
   unsigned char* inbox = c->world->heap + inbox_offset(*c, static_cast<u32>(pe));
   const auto take = [&] { return inbox_take(inbox, c->inbox_entries, immediate); };
   if (!waits) return look{}(ctx, take);
@@ -99,6 +102,7 @@ XIO_DEVICE xio_status_t take_immediate(const xio_ctx_t& ctx, int pe, u32* immedi
     failure = link_failure(c->peers[pe]);
     return failure != XIO_OK;
   });
+  if (status == XIO_ERR_TIMEOUT) record_wait(*c, kind, static_cast<u32>(pe), inbox, 0, 0, 0, 0, 0);
   return failure != XIO_OK ? failure : status;
 }
 

@@ -26,7 +26,8 @@ XIO_DEVICE bool can_hold_packet(const void* at) { return (reinterpret_cast<u64>(
 XIO_FAR xio_status_t refuse_packet(xio_ctx_t ctx, const void* dst, u64 bytes, int pe) {
   u64 offset = 0;
   const xio_status_t status = check_target(ctx, dst, 2 * bytes, pe, &offset);
-  return refuse(ctx, status == XIO_OK ? XIO_ERR_ARG : status).status;
+  return refuse(ctx, status == XIO_OK ? XIO_ERR_ARG : status, call_of(call_kind::put_packet, dst, nullptr, bytes, pe))
+      .status;
 }
 
 struct packet_data {
@@ -37,7 +38,7 @@ struct packet_data {
 XIO_FAR xio_status_t put_packet_far(xio_ctx_t ctx, void* dst, packet_data data, u64 bytes, u32 flag, int pe) {
   u64 offset = 0;
   xio_status_t status = check_target(ctx, dst, 2 * bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status).status;
+  if (status != XIO_OK) return refuse(ctx, status, call_of(call_kind::put_packet, dst, nullptr, bytes, pe)).status;
   for (u32 i = 0; i < bytes / 4 && status == XIO_OK; ++i)
     status = put_scalar<u64>(ctx, static_cast<u64*>(dst) + i, (u64{flag} << 32) | data.words[i], pe);
   return status;
@@ -147,7 +148,7 @@ template <class How>
 XIO_DEVICE xio_status_t take_packet(const xio_ctx_t& ctx, void* dst, const void* packet, u64 bytes, u32 flag) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   if (packet == nullptr || !can_hold_packet(packet) || !is_message(dst, bytes)) [[unlikely]]
-    return refuse(ctx, XIO_ERR_ARG).status;
+    return refuse(ctx, XIO_ERR_ARG, call_of(How::k_kind, packet, bytes)).status;
   const auto* in = static_cast<const u64*>(packet);
   const u32 words = static_cast<u32>(bytes / 4);
   const bool pairs = words > 1 && packet_pairs(in);
@@ -160,20 +161,25 @@ XIO_DEVICE xio_status_t take_packet(const xio_ctx_t& ctx, void* dst, const void*
     }
     return found.carry(flag, words);
   };
-  return How{}(ctx, come, [&] {
+  const xio_status_t status = How{}(ctx, come, [&] {
     found.store_to(static_cast<u32*>(dst), words);
     return XIO_OK;
   });
+  if (status == XIO_ERR_TIMEOUT) [[unlikely]]
+    record_wait(ctx_of(ctx), How::k_kind, k_no_pe, packet, 8, words, XIO_CMP_EQ, flag, found.at[0] >> 32);
+  return status;
 }
 
 // How a packet is waited for: what it says is in its words, so nothing else need become visible.
 struct packet_stay {
+  static constexpr call_kind k_kind = call_kind::wait_packet;
   template <class Done, class Then>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then) const {
     return poll_then(ctx, done, then);
   }
 };
 struct packet_look {
+  static constexpr call_kind k_kind = call_kind::test_packet;
   template <class Done, class Then>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then) const {
     if (done()) return then();

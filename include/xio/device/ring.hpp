@@ -69,6 +69,7 @@ XIO_DEVICE void ring_fail(const ring_view& r, xio_status_t status, u32 vendor, u
   if (load<scope::agent, order::relaxed>(&r.state->failed) != 0) return;
   store<scope::agent, order::relaxed>(&r.state->failed_ticket, ticket);
   store<scope::agent, order::relaxed>(&r.state->vendor, vendor);
+  store<scope::agent, order::relaxed>(&r.state->failed_at, wall_clock());
   compare_exchange<scope::agent, order::release>(&r.state->failed, none, static_cast<u32>(status));
   ring_keep_stored();
 }

@@ -23,27 +23,30 @@
 
 namespace xio::dev {
 
-// A refused op: kept by the ctx, and both answers say it.
-XIO_DEVICE posted refuse(const ctx_view* c, xio_status_t status) {
-  if (c != nullptr) ctx_fail(*c, status);
+// A refused op: the ctx keeps it, and both the status and the request say why.
+XIO_DEVICE posted refuse(const ctx_view* c, xio_status_t status, const call& what) {
+  if (c != nullptr) ctx_fail(*c, status, what);
   return posted{failed_request(status), status};
 }
-XIO_DEVICE posted refuse(const xio_ctx_t& ctx, xio_status_t status) { return refuse(view_of(ctx), status); }
+XIO_DEVICE posted refuse(const xio_ctx_t& ctx, xio_status_t status, const call& what) {
+  return refuse(view_of(ctx), status, what);
+}
 
-// Finishes what an engine answered: waits if the op blocks, and keeps a failure.
-XIO_DEVICE posted settle(const ctx_view& c, posted p, bool blocking) {
+// Finishes what an engine was given: waits if the op blocks, and keeps a failure.
+XIO_DEVICE posted settle(const ctx_view& c, posted p, bool blocking, const call& what) {
   if (p.status == XIO_OK && blocking) {
     p.status = wait_request(c, p.request);
     p.request = 0;
   }
-  return p.status == XIO_OK ? p : refuse(&c, p.status);
+  return p.status == XIO_OK ? p : refuse(&c, p.status, what);
 }
 
 // After a blocking get by way of a NIC: what it wrote becomes visible. Collective, like what answered `p`.
 template <class Group>
-XIO_DEVICE posted landed(const Group& g, const ctx_view& c, route way, bool blocking, const posted& p) {
+XIO_DEVICE posted landed(const Group& g, const ctx_view& c, route way, bool blocking, const posted& p,
+                         const call& what) {
   if (!hdp_is_on(c) || !blocking || way != route::rdma || p.status != XIO_OK) return p;
-  return by_leader(g, [&] { return settle(c, posted{0, hdp_flush(c)}, false); });
+  return by_leader(g, [&] { return settle(c, posted{0, hdp_flush(c)}, false, what); });
 }
 
 // What put and get check alike.
@@ -62,34 +65,36 @@ constexpr u64 k_piece_bytes = 64 << 10;
 // A NIC's copy by a group goes out from many lanes at once, as one batch with one doorbell; other engines, and what is
 // too small to be cut, from one lane. post(at, n) posts n bytes from byte `at` on.
 template <class Group, class Post>
-XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 bytes, bool blocking, Post&& post) {
+XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 bytes, bool blocking, const call& what,
+                           Post&& post) {
   u64 pieces = bytes / k_piece_bytes;
   const u64 most = g.count() < wave_size() ? g.count() : wave_size();
   if (pieces > most) pieces = most;
   if (way != route::rdma || pieces < 2) {
-    return by_leader(g, [&] { return settle(c, post(u64{0}, bytes), blocking); });
+    return by_leader(g, [&] { return settle(c, post(u64{0}, bytes), blocking, what); });
   }
   const u64 each = bytes / pieces / 128 * 128;
   const posted p = by_lanes(g, static_cast<u32>(pieces), [&](u32 i) {
     const u64 at = i * each;
     return post(at, i + 1 == pieces ? bytes - at : each);
   });
-  return by_leader(g, [&] { return settle(c, p, blocking); });
+  return by_leader(g, [&] { return settle(c, p, blocking, what); });
 }
 
 // What is no mere loads and stores to a PE that the ctx knows itself, or is wrong.
 template <class Group>
 XIO_FAR posted put_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   u64 offset = 0;
+  const call what = call_of(call_kind::put, dst, src, bytes, pe);
   const xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status);
+  if (status != XIO_OK) return refuse(ctx, status, what);
   if (bytes == 0) return posted{0, XIO_OK};
   const ctx_view& c = ctx_of(ctx);
   const u32 to = static_cast<u32>(pe);
   const route way = choose(c, to, bytes, !blocking);
   if (way != route::direct) {
     const auto* from = static_cast<const unsigned char*>(src);
-    return post_cut(g, c, way, bytes, blocking,
+    return post_cut(g, c, way, bytes, blocking, what,
                     [&](u64 at, u64 n) { return engine_put(c, way, to, offset + at, from + at, n); });
   }
   g.sync();
@@ -136,17 +141,18 @@ XIO_DEVICE posted put(const Group& g, const xio_ctx_t& ctx, void* dst, const voi
 template <class Group>
 XIO_FAR posted get_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   u64 offset = 0;
+  const call what = call_of(call_kind::get, src, dst, bytes, pe);
   const xio_status_t status = check_copy(ctx, src, dst, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status);
+  if (status != XIO_OK) return refuse(ctx, status, what);
   if (bytes == 0) return posted{0, XIO_OK};
   const ctx_view& c = ctx_of(ctx);
   const u32 from = static_cast<u32>(pe);
   const route way = choose(c, from, bytes, !blocking);
   if (way != route::direct) {
     auto* into = static_cast<unsigned char*>(dst);
-    const posted p = post_cut(g, c, way, bytes, blocking,
+    const posted p = post_cut(g, c, way, bytes, blocking, what,
                               [&](u64 at, u64 n) { return engine_get(c, way, from, into + at, offset + at, n); });
-    return landed(g, c, way, blocking, p);
+    return landed(g, c, way, blocking, p, what);
   }
   g.sync();
   direct::fetch(g, dst, c.peers[from].direct + offset, bytes);
@@ -205,19 +211,20 @@ XIO_DEVICE sdma::area area_of(const rows& r) { return sdma::area{0, r.dst_pitch,
 
 // Rows on one engine, in order: the last one's request stands for all.
 template <class PostRow>
-XIO_DEVICE posted post_rows(const ctx_view& c, const rows& r, bool blocking, PostRow&& post) {
+XIO_DEVICE posted post_rows(const ctx_view& c, const rows& r, bool blocking, const call& what, PostRow&& post) {
   posted p{0, XIO_OK};
   for (u64 i = 0; i < r.count && p.status == XIO_OK; ++i) p = post(i);
-  return settle(c, p, blocking);
+  return settle(c, p, blocking, what);
 }
 
 template <class Group>
 XIO_DEVICE posted put_rows(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, const rows& r, int pe,
-                           bool blocking) {
+                           bool blocking, call_kind kind) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
+  const call what = call_of(kind, dst, src, r.width * r.count, pe);
   const xio_status_t status = check_rows(ctx, dst, r.dst_pitch, src, r, pe, &offset);
-  if (status != XIO_OK) return refuse(c, status);
+  if (status != XIO_OK) return refuse(c, status, what);
   if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
   const auto* in = static_cast<const unsigned char*>(src);
   const u32 to = static_cast<u32>(pe);
@@ -226,12 +233,12 @@ XIO_DEVICE posted put_rows(const Group& g, const xio_ctx_t& ctx, void* dst, cons
   if (way == route::sdma) {
     return by_leader(g, [&] {
       return settle(*c, engine_tile(*c, to, offset, const_cast<void*>(src), span_of(r.src_pitch, r), true, area_of(r)),
-                    blocking);
+                    blocking, what);
     });
   }
   if (way != route::direct) {
     return by_leader(g, [&] {
-      return post_rows(*c, r, blocking, [&](u64 i) {
+      return post_rows(*c, r, blocking, what, [&](u64 i) {
         return engine_put(*c, way, to, offset + i * r.dst_pitch, in + i * r.src_pitch, r.width);
       });
     });
@@ -245,27 +252,28 @@ XIO_DEVICE posted put_rows(const Group& g, const xio_ctx_t& ctx, void* dst, cons
 
 template <class Group>
 XIO_DEVICE posted get_rows(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, const rows& r, int pe,
-                           bool blocking) {
+                           bool blocking, call_kind kind) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
+  const call what = call_of(kind, src, dst, r.width * r.count, pe);
   const xio_status_t status = check_rows(ctx, src, r.src_pitch, dst, r, pe, &offset);
-  if (status != XIO_OK) return refuse(c, status);
+  if (status != XIO_OK) return refuse(c, status, what);
   if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
   auto* out = static_cast<unsigned char*>(dst);
   const u32 from = static_cast<u32>(pe);
   const route way = choose(*c, from, tile_bytes(*c, from, r), !blocking);
   if (way == route::sdma) {
     return by_leader(g, [&] {
-      return settle(*c, engine_tile(*c, from, offset, dst, span_of(r.dst_pitch, r), false, area_of(r)), blocking);
+      return settle(*c, engine_tile(*c, from, offset, dst, span_of(r.dst_pitch, r), false, area_of(r)), blocking, what);
     });
   }
   if (way != route::direct) {
     const posted p = by_leader(g, [&] {
-      return post_rows(*c, r, blocking, [&](u64 i) {
+      return post_rows(*c, r, blocking, what, [&](u64 i) {
         return engine_get(*c, way, from, out + i * r.dst_pitch, offset + i * r.src_pitch, r.width);
       });
     });
-    return landed(g, *c, way, blocking, p);
+    return landed(g, *c, way, blocking, p, what);
   }
   g.sync();
   const unsigned char* in = c->peers[from].direct + offset;
@@ -310,8 +318,9 @@ XIO_DEVICE xio_status_t check_scalar(const xio_ctx_t& ctx, const void* symmetric
 
 XIO_FAR xio_status_t put_scalar_far(xio_ctx_t ctx, void* dst, u64 bits, u32 bytes, int pe) {
   u64 offset = 0;
+  const call what = call_of(call_kind::put_value, dst, nullptr, bytes, pe);
   xio_status_t status = check_scalar(ctx, dst, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status).status;
+  if (status != XIO_OK) return refuse(ctx, status, what).status;
   const ctx_view& c = ctx_of(ctx);
   const peer_view& peer = c.peers[pe];
   if (scalar_is_direct(peer, peer.small)) {
@@ -319,7 +328,7 @@ XIO_FAR xio_status_t put_scalar_far(xio_ctx_t ctx, void* dst, u64 bits, u32 byte
     return XIO_OK;
   }
   status = engine_put_value(c, peer.small, static_cast<u32>(pe), offset, bits, bytes);
-  return status == XIO_OK ? status : refuse(ctx, status).status;
+  return status == XIO_OK ? status : refuse(ctx, status, what).status;
 }
 
 template <class T>
@@ -336,13 +345,14 @@ XIO_DEVICE xio_status_t put_scalar(const xio_ctx_t& ctx, T* dst, T value, int pe
 // 0 and a kept status where it cannot be had.
 XIO_FAR u64 get_scalar_far(xio_ctx_t ctx, const void* src, u32 bytes, int pe) {
   u64 offset = 0, bits = 0;
+  const call what = call_of(call_kind::get_value, src, nullptr, bytes, pe);
   xio_status_t status = check_scalar(ctx, src, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status), 0;
+  if (status != XIO_OK) return refuse(ctx, status, what), 0;
   const ctx_view& c = ctx_of(ctx);
   const peer_view& peer = c.peers[pe];
   if (scalar_is_direct(peer, peer.small)) return direct::load_bits(peer.direct + offset, bytes);
   status = engine_get_value(c, peer.small, static_cast<u32>(pe), offset, bytes, &bits);
-  return status == XIO_OK ? bits : (refuse(ctx, status), 0);
+  return status == XIO_OK ? bits : (refuse(ctx, status, what), 0);
 }
 
 template <class T>
@@ -360,16 +370,18 @@ template <class T>
 XIO_DEVICE xio_status_t put_strided(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
                                     std::ptrdiff_t src_stride, u64 count, int pe) {
   rows r{};
-  if (!rows_of_elements(dst_stride, src_stride, sizeof(T), count, &r)) return refuse(view_of(ctx), XIO_ERR_ARG).status;
-  return put_rows(thread_group::here(), ctx, dst, src, r, pe, true).status;
+  if (!rows_of_elements(dst_stride, src_stride, sizeof(T), count, &r))
+    return refuse(ctx, XIO_ERR_ARG, call_of(call_kind::put_strided, dst, src, sizeof(T) * count, pe)).status;
+  return put_rows(thread_group::here(), ctx, dst, src, r, pe, true, call_kind::put_strided).status;
 }
 
 template <class T>
 XIO_DEVICE xio_status_t get_strided(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
                                     std::ptrdiff_t src_stride, u64 count, int pe) {
   rows r{};
-  if (!rows_of_elements(dst_stride, src_stride, sizeof(T), count, &r)) return refuse(view_of(ctx), XIO_ERR_ARG).status;
-  return get_rows(thread_group::here(), ctx, dst, src, r, pe, true).status;
+  if (!rows_of_elements(dst_stride, src_stride, sizeof(T), count, &r))
+    return refuse(ctx, XIO_ERR_ARG, call_of(call_kind::get_strided, src, dst, sizeof(T) * count, pe)).status;
+  return get_rows(thread_group::here(), ctx, dst, src, r, pe, true, call_kind::get_strided).status;
 }
 
 }  // namespace xio::dev
@@ -446,15 +458,19 @@ XIO_DEVICE xio_status_t xio_iget(const xio_ctx_t& ctx, T* dst, const T* src, std
 XIO_DEVICE xio_status_t xio_put_2d(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
                                    size_t width, size_t height, int pe) {
   const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::put_rows(xio::dev::thread_group::here(), ctx, dst, src, r, pe, true).status;
+  return xio::dev::put_rows(xio::dev::thread_group::here(), ctx, dst, src, r, pe, true, xio::dev::call_kind::put_tile)
+      .status;
 }
 XIO_DEVICE xio_status_t xio_put_2d_wave(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
                                         size_t src_pitch, size_t width, size_t height, int pe) {
   const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::put_rows(xio::dev::wave_group::here(), ctx, dst, src, r, pe, true).status;
+  return xio::dev::put_rows(xio::dev::wave_group::here(), ctx, dst, src, r, pe, true, xio::dev::call_kind::put_tile)
+      .status;
 }
 XIO_DEVICE xio_status_t xio_put_2d_wg(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
                                       size_t src_pitch, size_t width, size_t height, int pe) {
   const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::put_rows(xio::dev::workgroup_group::here(), ctx, dst, src, r, pe, true).status;
+  return xio::dev::put_rows(xio::dev::workgroup_group::here(), ctx, dst, src, r, pe, true,
+                            xio::dev::call_kind::put_tile)
+      .status;
 }

@@ -41,18 +41,18 @@ struct engine_word {
 
 template <class Group>
 XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route way, u32 to, const engine_copy& data,
-                                       const engine_word& s, bool blocking) {
+                                       const engine_word& s, bool blocking, const call& what) {
   if (way == route::rdma && data.bytes >= 2 * k_piece_bytes && g.count() > 1) {
     // Every piece is posted when the signal is, on the same queue, which works in order.
     const auto* from = static_cast<const unsigned char*>(data.src);
-    const posted sent = post_cut(g, c, way, data.bytes, false,
+    const posted sent = post_cut(g, c, way, data.bytes, false, what,
                                  [&](u64 at, u64 n) { return engine_put(c, way, to, data.offset + at, from + at, n); });
     if (sent.status != XIO_OK) return sent;
-    return by_leader(g, [&] { return settle(c, engine_signal(c, way, to, s.offset, s.value, s.op), blocking); });
+    return by_leader(g, [&] { return settle(c, engine_signal(c, way, to, s.offset, s.value, s.op), blocking, what); });
   }
   return by_leader(g, [&] {
     return settle(c, engine_put_signal(c, way, to, data.offset, data.src, data.bytes, s.offset, s.value, s.op),
-                  blocking);
+                  blocking, what);
   });
 }
 
@@ -71,16 +71,20 @@ XIO_FAR posted put_signal_far(Group g, xio_ctx_t ctx, void* dst, const void* src
                               bool blocking) {
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  const bool copy = status != XIO_OK;
   if (status == XIO_OK) status = check_signal(ctx, s, pe, &signal_offset);
-  if (status != XIO_OK) return refuse(ctx, status);
+  // Of a refused call the part that is wrong.
+  const call what = copy || status == XIO_OK ? call_of(call_kind::put_signal, dst, src, bytes, pe)
+                                             : call_of(call_kind::put_signal, s.at, nullptr, sizeof(u64), pe);
+  if (status != XIO_OK) return refuse(ctx, status, what);
   const u32 to = static_cast<u32>(pe);
   const ctx_view& c = ctx_of(ctx);
   if (bytes == 0) {
-    return by_leader(g, [&] { return settle(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking); });
+    return by_leader(g, [&] { return settle(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking, what); });
   }
   const route way = choose(c, to, bytes, !blocking);
   if (way != route::direct)
-    return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking);
+    return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking, what);
   unsigned char* heap = c.peers[to].direct;
   return put_signal_near(g, heap + offset, src, bytes, heap + signal_offset, s);
 }
@@ -98,9 +102,10 @@ XIO_DEVICE posted put_signal(const Group& g, const xio_ctx_t& ctx, void* dst, co
 
 XIO_FAR xio_status_t signal_far(xio_ctx_t ctx, signal_word s, int pe) {
   u64 offset = 0;
+  const call what = call_of(call_kind::signal_op, s.at, nullptr, sizeof(u64), pe);
   const xio_status_t status = check_signal(ctx, s, pe, &offset);
-  if (status != XIO_OK) return refuse(ctx, status).status;
-  return settle(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), false).status;
+  if (status != XIO_OK) return refuse(ctx, status, what).status;
+  return settle(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), false, what).status;
 }
 
 XIO_DEVICE xio_status_t signal_alone(const xio_ctx_t& ctx, const signal_word& s, int pe) {
@@ -135,11 +140,13 @@ XIO_DEVICE xio_status_t put_counter(const xio_ctx_t& ctx, void* dst, const void*
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
   xio_status_t status = check_counter(c, counter);
+  const call what = status == XIO_OK ? call_of(call_kind::put_counter, dst, src, bytes, pe)
+                                     : call_of(call_kind::put_counter, counter, sizeof(u64));
   if (status == XIO_OK) status = check_copy(ctx, dst, src, bytes, pe, &offset);
-  if (status != XIO_OK) return refuse(c, status).status;
+  if (status != XIO_OK) return refuse(c, status, what).status;
   const u32 to = static_cast<u32>(pe);
   if (bytes != 0 && engine_counts(*c, to, bytes, counter))
-    return settle(*c, engine_put_counter(*c, to, offset, src, bytes, counter), false).status;
+    return settle(*c, engine_put_counter(*c, to, offset, src, bytes, counter), false, what).status;
   return then_count(put(thread_group::here(), ctx, dst, src, bytes, pe, true).status, counter);
 }
 
@@ -148,13 +155,18 @@ XIO_DEVICE xio_status_t put_signal_counter(const xio_ctx_t& ctx, void* dst, cons
   const ctx_view* c = view_of(ctx);
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_counter(c, counter);
-  if (status == XIO_OK) status = check_copy(ctx, dst, src, bytes, pe, &offset);
-  if (status == XIO_OK) status = check_signal(ctx, s, pe, &signal_offset);
-  if (status != XIO_OK) return refuse(c, status).status;
+  call what = call_of(call_kind::put_signal_counter, counter, sizeof(u64));
+  if (status == XIO_OK) {
+    what = call_of(call_kind::put_signal_counter, dst, src, bytes, pe);
+    status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  }
+  if (status == XIO_OK && (status = check_signal(ctx, s, pe, &signal_offset)) != XIO_OK)
+    what = call_of(call_kind::put_signal_counter, s.at, nullptr, sizeof(u64), pe);
+  if (status != XIO_OK) return refuse(c, status, what).status;
   const u32 to = static_cast<u32>(pe);
   if (bytes != 0 && engine_counts(*c, to, bytes, counter)) {
     const posted p = engine_put_signal(*c, route::sdma, to, offset, src, bytes, signal_offset, s.value, s.op, counter);
-    return settle(*c, p, false).status;
+    return settle(*c, p, false, what).status;
   }
   return then_count(put_signal(thread_group::here(), ctx, dst, src, bytes, s, pe, true).status, counter);
 }
@@ -204,14 +216,14 @@ XIO_DEVICE xio_status_t xio_signal_op(const xio_ctx_t& ctx, uint64_t* sig, uint6
 // Reads an own signal word; 0 and an error for quiet if sig is null or misaligned.
 XIO_DEVICE uint64_t xio_signal_fetch(const xio_ctx_t& ctx, const uint64_t* sig) {
   uint64_t found = 0;
-  xio::dev::until<xio::dev::newest, uint64_t>(ctx, sig, XIO_CMP_GE, 0, &found);
+  xio::dev::until<xio::dev::newest, uint64_t>(ctx, sig, XIO_CMP_GE, 0, &found, xio::dev::call_kind::signal_fetch);
   return found;
 }
 
 // Waits until `*sig cmp value` holds; then the data of the put_signal is visible. `seen`, if not null, gets the value.
 XIO_DEVICE xio_status_t xio_signal_wait_until(const xio_ctx_t& ctx, const uint64_t* sig, int cmp, uint64_t value,
                                               uint64_t* seen = nullptr) {
-  return xio::dev::until<xio::dev::stay, uint64_t>(ctx, sig, cmp, value, seen);
+  return xio::dev::until<xio::dev::stay, uint64_t>(ctx, sig, cmp, value, seen, xio::dev::call_kind::signal_wait_until);
 }
 
 // --- Counters ----------------------------------------------------------------------------------------
@@ -231,5 +243,6 @@ XIO_DEVICE xio_status_t xio_put_signal_counter(const xio_ctx_t& ctx, void* dst, 
 
 // Waits until the counter is at least `value`.
 XIO_DEVICE xio_status_t xio_wait_counter(const xio_ctx_t& ctx, const uint64_t* counter, uint64_t value) {
-  return xio::dev::until<xio::dev::stay, uint64_t>(ctx, counter, XIO_CMP_GE, value, nullptr);
+  return xio::dev::until<xio::dev::stay, uint64_t>(ctx, counter, XIO_CMP_GE, value, nullptr,
+                                                   xio::dev::call_kind::wait_counter);
 }

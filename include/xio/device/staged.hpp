@@ -143,7 +143,7 @@ XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, void* dst, const void* 
     return put(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
   const auto* from = static_cast<const unsigned char*>(src);
   const xio_status_t status = staged_copy<direct::source::own>(ctx, near.bytes(), from, bytes, stage, stage_bytes);
-  return status == XIO_OK ? status : refuse(ctx, status).status;
+  return status == XIO_OK ? status : refuse(ctx, status, call_of(call_kind::put, dst, src, bytes, pe)).status;
 }
 
 XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
@@ -153,7 +153,7 @@ XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, void* dst, const void* 
     return get(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
   auto* to = static_cast<unsigned char*>(dst);
   const xio_status_t status = staged_copy<direct::source::peer>(ctx, to, near.bytes(), bytes, stage, stage_bytes);
-  return status == XIO_OK ? status : refuse(ctx, status).status;
+  return status == XIO_OK ? status : refuse(ctx, status, call_of(call_kind::get, src, dst, bytes, pe)).status;
 }
 
 #else

@@ -267,6 +267,14 @@ XIO_DEVICE xio_status_t post_single(const world_view& w, const ring_view& ring, 
   return status;
 }
 
+XIO_DEVICE call storage_call(wire::nvme::opcode op, const void* buffer, u64 bytes) {
+  const call_kind kind = op == wire::nvme::opcode::read      ? call_kind::storage_read
+                         : op == wire::nvme::opcode::write   ? call_kind::storage_write
+                         : op == wire::nvme::opcode::compare ? call_kind::storage_compare
+                                                             : call_kind::storage_write_zeroes;
+  return call{kind, k_no_pe, 0, reinterpret_cast<u64>(buffer), bytes};
+}
+
 // Posts a transfer; *request is 0 if there is nothing to do, and says why if it was refused or failed before its last
 // batch was posted. With `Wait` a transfer of one command is complete on return, and has no request.
 template <bool Wait>
@@ -278,7 +286,7 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op
   transfer t;
   xio_status_t status = check_transfer(ctx, op, buffer, storage, offset, bytes, &t);
   *request = status == XIO_OK ? 0 : failed_request(status);
-  if (status != XIO_OK) return ctx_fail(c, status);
+  if (status != XIO_OK) return ctx_fail(c, status, storage_call(op, buffer, bytes));
   if (bytes == 0) return XIO_OK;
   // In one look with what the ctx knows of the storage.
   const ring_view& ring = storage_queue(t.shape, member_of(t.shape, t.offset));
@@ -290,13 +298,13 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op
   if (!used) mark_storage_used(c, t.shape);
   if (!one) {
     status = post_split(c, t, request);
-    return status == XIO_OK ? status : ctx_fail(c, status);
+    return status == XIO_OK ? status : ctx_fail(c, status, storage_call(op, buffer, bytes));
   }
   u64 ticket = 0;
   status = post_single(world_of(ctx), ring, r, all, &ticket);
   if (status != XIO_OK) {
     *request = failed_request(status);
-    return ctx_fail(c, status);
+    return ctx_fail(c, status, storage_call(op, buffer, bytes));
   }
   if constexpr (Wait) return nvme_codec::wait(r, world_of(ctx), ticket);
   *request = make_storage_request(r, ticket, 1);
@@ -401,7 +409,8 @@ XIO_DEVICE xio_status_t storage_flush_op(const Group& group, const xio_ctx_t& ct
                      if (ctx.view == nullptr) return posted{0, XIO_ERR_STATE};
                      const ctx_view& c = ctx_of(ctx);
                      const storage_view* s = storage_of(storage);
-                     return posted{0, s == nullptr ? ctx_fail(c, XIO_ERR_STATE) : storage_flush(c, *s)};
+                     return posted{0, s == nullptr ? ctx_fail(c, XIO_ERR_STATE, call_of(call_kind::storage_flush))
+                                                   : storage_flush(c, *s)};
                    })
       .status;
 }

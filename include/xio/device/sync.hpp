@@ -37,7 +37,8 @@ XIO_DEVICE xio_status_t fence_all(const xio_ctx_t& ctx) {
 XIO_DEVICE xio_status_t fence_one(const xio_ctx_t& ctx, int pe) {
   const ctx_view* c = view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
-  if (static_cast<u32>(pe) >= c->world->n_pes) return ctx_fail(*c, XIO_ERR_PE);
+  if (static_cast<u32>(pe) >= c->world->n_pes)
+    return ctx_fail(*c, XIO_ERR_PE, call_of(call_kind::fence_pe, nullptr, nullptr, 0, pe));
   const xio_status_t status = fence_peer(*c, c->peers[pe]);
   fence<scope::system, order::release>();
   return status;
@@ -142,6 +143,7 @@ class watched_epoch {
     return reached(now());
 #endif
   }
+  XIO_DEVICE u64 last() const { return now(); }
 
  private:
   XIO_DEVICE u64 now() const { return load<scope::system, direct::k_watch_load>(at_); }
@@ -166,13 +168,18 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   const u64* mine = &own_head(ctx).barrier[round];
   xio_status_t failure = XIO_OK;
   watched_epoch flag(mine, epoch);
-  const xio_status_t status = poll_flag(ctx, [&] {
+  // Queues that carry no flag do not end it: a PE that left early would leave the others waiting.
+  const xio_status_t status = poll_flag<poll_also::nothing>(ctx, [&] {
     if (flag.has_come()) return true;
     if (ring == nullptr) return false;
     reap_ring(*ring);
     failure = ring_failure(*ring);
     return failure != XIO_OK;
   });
+  if (status == XIO_ERR_TIMEOUT) {
+    const u32 from = ctx.my_pe >= (1u << round) ? ctx.my_pe - (1u << round) : ctx.my_pe + ctx.n_pes - (1u << round);
+    record_wait(ctx_of(ctx), call_kind::meet_all, from, mine, sizeof *mine, 1, XIO_CMP_GE, epoch, flag.last());
+  }
   if (failure != XIO_OK || status != XIO_OK || ring == nullptr) return failure != XIO_OK ? failure : status;
   // The next barrier's flag may go by another queue. This one, held up behind what was posted before it, must not come
   // later and put its number over that one's.
@@ -245,7 +252,10 @@ XIO_DEVICE xio_status_t xio_quiet_wg(const xio_ctx_t& ctx) {
 XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
   const xio::dev::ctx_view* c = xio::dev::view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
-  if (static_cast<xio::dev::u32>(pe) >= c->world->n_pes) return xio::dev::ctx_fail(*c, XIO_ERR_PE);
+  if (static_cast<xio::dev::u32>(pe) >= c->world->n_pes) {
+    using xio::dev::call_kind;
+    return xio::dev::ctx_fail(*c, XIO_ERR_PE, xio::dev::call_of(call_kind::quiet_pe, nullptr, nullptr, 0, pe));
+  }
   return xio::dev::quiet_peer(*c, c->peers[pe]);
 }
 

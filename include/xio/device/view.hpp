@@ -39,6 +39,7 @@ struct alignas(128) ring_state {
   alignas(128) std::uint32_t failed;     // 0, or the xio_status of the first failure: the ring refuses work
   std::uint32_t vendor;                  // the device's own code of that failure
   std::uint64_t failed_ticket;           // the op that failed; later ones were flushed
+  std::uint64_t failed_at;               // wall_clock() of that; 0 where the host has stopped the ring
   alignas(128) std::uint64_t ops;        // user ops posted (statistics)
   std::uint64_t bytes;                   // payload bytes posted (statistics)
   std::uint64_t op_errors;               // ops that completed with an error of their own (rings out of order)
@@ -179,6 +180,72 @@ struct hdp_view {
 };
 static_assert(sizeof(hdp_view) == 32);
 
+// --- Calls that failed --------------------------------------------------------------------------------
+
+// A call of a kernel, as xio_ctx_error names it. One kind stands for all forms of a call (_nbi, _wave, _wg).
+enum class call_kind : std::uint32_t {
+  none = 0,
+  put,
+  get,
+  put_value,
+  get_value,
+  put_tile,
+  put_strided,
+  get_strided,
+  put_signal,
+  signal_op,
+  signal_fetch,
+  put_counter,
+  put_signal_counter,
+  put_packet,
+  test_packet,
+  put_imm,
+  test_imm,
+  storage_read,
+  storage_write,
+  storage_compare,
+  storage_write_zeroes,
+  storage_flush,
+  fence_pe,
+  quiet_pe,
+  wg_ctx_create,
+  wg_ctx_destroy,
+  test_until,
+  // Waits, which can end by the deadline.
+  wait_until,
+  wait_until_all,
+  wait_until_any,
+  wait_until_some,
+  signal_wait_until,
+  wait_counter,
+  wait_packet,
+  imm_wait,
+  meet_all,
+  // Of atomics: this and the amo, and 16 more where the old value is fetched.
+  atomic = 64
+};
+constexpr std::uint32_t k_call_fetches = 16;
+
+constexpr std::uint32_t k_no_pe = 0x80000000;  // PEs that calls name may be negative by mistake
+
+// The last call of a ctx that failed. It stays until the next one.
+struct call_record {
+  std::uint64_t number;   // odd while a lane writes the rest; 0: no call has failed
+  std::uint64_t clock;    // wall_clock() of the failure
+  std::uint32_t status;   // an xio_status
+  std::uint32_t kind;     // a call_kind
+  std::uint32_t pe;       // the PE that the call named, or whose flag a barrier waited for; k_no_pe: none
+  std::uint32_t compare;  // of waits: XIO_CMP_*, and k_compares_signed
+  std::uint64_t address;  // what the call named as symmetric, or the first word that was waited for
+  std::uint64_t local;    // the local buffer, 0 if there is none
+  std::uint64_t bytes;    // of the copy, or of each word that was waited for
+  std::uint64_t words;    // of waits: how many words
+  std::uint64_t wanted;   // of waits: the value; of barriers: their number
+  std::uint64_t found;    // of waits: what the first word held in the end; of barriers: the last number that came
+};
+static_assert(sizeof(call_record) == 80);
+constexpr std::uint32_t k_compares_signed = 0x100;
+
 // --- World and ctx -----------------------------------------------------------------------------------
 
 // At the start of every PE's heap, before what xio_malloc hands out. Offsets are the same on every PE.
@@ -226,8 +293,9 @@ struct alignas(128) ctx_view {
   std::uint32_t rings_used;          // 1 once anything was posted to a ring of this ctx
   // By storage: 0, or 1 + its failed ops that this ctx was told of, or that were there before its first op on it.
   std::uint32_t storage_errors[k_max_storages];
+  alignas(128) call_record failed_call;
 };
-static_assert(sizeof(ctx_view) == 256);
+static_assert(sizeof(ctx_view) == 384);
 
 // Bits of xio_ctx::flags.
 enum ctx_flags : std::uint32_t {

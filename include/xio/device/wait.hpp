@@ -3,15 +3,19 @@
 //
 // `ivar` and `ivars` are integers of 4 or 8 bytes in memory of the device, usually symmetric, not a workgroup's own.
 // `status` is null or one int for each element: elements with a value other than 0 are left out. With nothing left to
-// wait for the answer is XIO_OK at once, and the index SIZE_MAX or the count 0. After XIO_OK the caller also sees
-// everything that the peer ordered before the change (xio_fence, put_signal). Waits answer XIO_ERR_TIMEOUT after the
-// world's timeout; tests answer XIO_PENDING.
+// wait for the result is XIO_OK at once, and the index SIZE_MAX or the count 0. After XIO_OK the caller also sees
+// everything that the peer ordered before the change (xio_fence, put_signal). Tests return XIO_PENDING.
+//
+// A wait returns XIO_ERR_TIMEOUT after the world's timeout. Where a queue of the caller's own ctx has failed, a wait
+// returns that failure (XIO_ERR_TRANSPORT and so on) within 10 ms of it, unless what it waits for has come: the peer
+// may be waiting for the very op that failed.
 #pragma once
 #include <type_traits>
 
 #include "xio/device/atomic.hpp"
 #include "xio/device/deadline.hpp"
 #include "xio/device/hdp.hpp"
+#include "xio/device/own_queues.hpp"
 
 namespace xio::dev {
 
@@ -28,11 +32,17 @@ constexpr u32 k_looks_in_line = 12;
 constexpr u32 k_looks_in_line = 0;
 #endif
 
+// Which queues a polling loop looks at.
+enum class poll_also { nothing, own_queues };
+
 // Polls until done() or the deadline; `c` is a ctx or its view. A flag that is on its way comes within the first few
 // looks, so nothing stands between these. The clock costs more than a look, so it is read only now and then, first when
-// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. then() answers once it
-// has come: at each way out of the loops, so that nobody asks afterwards which one it was.
-template <u32 InLine = k_looks_in_line, class Ctx, class Done, class Then>
+// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. Every k_drain_ms the
+// queues of the ctx are drained: the word may wait for an op that has failed, and then the failure is the result.
+// then() makes the result once the flag has come: at each way out of the loops, so that nothing asks afterwards which
+// one it was.
+constexpr u64 k_drain_ms = 2;
+template <u32 InLine = k_looks_in_line, poll_also Also = poll_also::own_queues, class Ctx, class Done, class Then>
 XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
   constexpr u32 looks = 32;
   if constexpr (InLine != 0) {
@@ -43,6 +53,7 @@ XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
     XIO_ROLLED for (u32 look = 0; look < looks; ++look) if (done()) return then();
   }
   deadline end{};
+  u64 drained = 0;
   XIO_ROLLED for (u32 round = 0;; ++round) {
     XIO_ROLLED for (u32 look = 0; look < looks; ++look) {
       if (done()) return then();
@@ -50,14 +61,22 @@ XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
     }
     if (round == 0) end = deadline::in(world_of(c));
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
+    if constexpr (Also == poll_also::own_queues) {
+      const u64 now = wall_clock();
+      if (round == 0) drained = now;
+      if (now - drained > k_drain_ms * world_of(c).ticks_per_ms) {
+        drained = now;
+        if (const xio_status_t failure = drain_own(whole_ctx(c)); failure != XIO_OK) return done() ? then() : failure;
+      }
+    }
     if (round % 2 == 1 && !end.wait_more()) return XIO_ERR_TIMEOUT;
   }
 }
 
 // The same, and then what its writer did before the flag.
-template <class Ctx, class Done>
+template <poll_also Also = poll_also::own_queues, class Ctx, class Done>
 XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
-  return poll_then(c, done, [] {
+  return poll_then<k_looks_in_line, Also>(c, done, [] {
     watched();
     return XIO_OK;
   });
@@ -138,6 +157,7 @@ struct watch {
 
 // One look, or polling: what the two families differ in.
 struct look {
+  static constexpr bool k_waits = false;
   template <class Done>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
     if (!done()) {
@@ -151,6 +171,7 @@ struct look {
   }
 };
 struct stay {
+  static constexpr bool k_waits = true;
   template <class Done>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
     return poll(c, done);
@@ -158,6 +179,7 @@ struct stay {
 };
 // For several words: a look at them is a loop by itself.
 struct stay_for_many {
+  static constexpr bool k_waits = true;
   template <class Done>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
     return poll<0>(c, done);
@@ -174,44 +196,63 @@ struct newest {
   }
 };
 
+// Records a wait that ended by the deadline. Seldom, hence the second look at the word. Where a queue of the ctx has
+// failed with a timeout, the queue's own record says more.
+template <class T>
+XIO_DEVICE xio_status_t missed(const xio_ctx_t& ctx, call_kind kind, const T* first, u64 words, int cmp, T value) {
+  if (drain_own(ctx_of(ctx)) != XIO_OK) return XIO_ERR_TIMEOUT;
+  const u32 compare = static_cast<u32>(cmp) | (std::is_signed_v<T> ? k_compares_signed : 0);
+  const T found = load<scope::system, direct::k_watch_load>(first);
+  record_wait(ctx_of(ctx), kind, k_no_pe, first, sizeof(T), words, compare, static_cast<u64>(value),
+              static_cast<u64>(found));
+  return XIO_ERR_TIMEOUT;
+}
+
 template <class How, class T>
-XIO_DEVICE xio_status_t until(const xio_ctx_t& ctx, const T* ivar, int cmp, T value, T* found) {
+XIO_DEVICE xio_status_t until(const xio_ctx_t& ctx, const T* ivar, int cmp, T value, T* found, call_kind kind) {
   if (const xio_status_t status = check_ivar(ctx, ivar, cmp); status != XIO_OK) [[unlikely]]
-    return refuse(ctx, status).status;
-  return How{}(ctx, [&] {
+    return refuse(ctx, status, call_of(kind, ivar, sizeof(T))).status;
+  const xio_status_t status = How{}(ctx, [&] {
     const T now = load<scope::system, direct::k_watch_load>(ivar);
     if (found != nullptr) *found = now;
     return holds(now, cmp, value);
   });
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, ivar, 1, cmp, value) : status;
 }
 
 template <class How, class T>
 XIO_DEVICE xio_status_t until_all(const xio_ctx_t& ctx, const watch<T>& w) {
-  if (const xio_status_t status = w.check(ctx); status != XIO_OK) return refuse(ctx, status).status;
+  constexpr call_kind kind = How::k_waits ? call_kind::wait_until_all : call_kind::test_until;
+  if (const xio_status_t status = w.check(ctx); status != XIO_OK)
+    return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 from = 0;
-  return How{}(ctx, [&] { return w.all(&from); });
+  const xio_status_t status = How{}(ctx, [&] { return w.all(&from); });
+  // The first that does not pass.
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars + from, w.count - from, w.cmp, w.value) : status;
 }
 
 template <class How, class T>
 XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T>& w, size_t* index) {
+  constexpr call_kind kind = How::k_waits ? call_kind::wait_until_any : call_kind::test_until;
   xio_status_t status = w.check(ctx);
   if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
-  if (status != XIO_OK) return refuse(ctx, status).status;
+  if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 at = ~u64{0};
   if (!w.empty()) status = How{}(ctx, [&] { return w.any(&at); });
   *index = static_cast<size_t>(at);
-  return status;
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.value) : status;
 }
 
 template <class How, class T>
 XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T>& w, size_t* indices, size_t* count) {
+  constexpr call_kind kind = How::k_waits ? call_kind::wait_until_some : call_kind::test_until;
   xio_status_t status = w.check(ctx);
   if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
-  if (status != XIO_OK) return refuse(ctx, status).status;
+  if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 found = 0;
   if (!w.empty()) status = How{}(ctx, [&] { return w.some(indices, &found); });
   *count = static_cast<size_t>(found);
-  return status;
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.value) : status;
 }
 
 }  // namespace xio::dev
@@ -221,11 +262,11 @@ XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T>& w, size
 // Waits until `*ivar cmp value` holds (XIO_CMP_*).
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
-  return xio::dev::until<xio::dev::stay, T>(ctx, ivar, cmp, value, nullptr);
+  return xio::dev::until<xio::dev::stay, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::wait_until);
 }
 template <class T>
 XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
-  return xio::dev::until<xio::dev::look, T>(ctx, ivar, cmp, value, nullptr);
+  return xio::dev::until<xio::dev::look, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::test_until);
 }
 
 // --- Several words -----------------------------------------------------------------------------------
