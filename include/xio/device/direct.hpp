@@ -10,15 +10,9 @@ namespace xio::dev::direct {
 
 // Order of a store or load that somebody may use as a flag. On GPUs it is relaxed and xio_fence or the waiting loop
 // orders; a CPU gives release and acquire for nothing, and ThreadSanitizer understands these and not fences.
-#if defined(XIO_ON_HOST)
-constexpr order k_flag_store = order::release;
-constexpr order k_flag_load = order::acquire;
-constexpr order k_flag_change = order::acq_rel;
-#else
-constexpr order k_flag_store = order::relaxed;
-constexpr order k_flag_load = order::relaxed;
-constexpr order k_flag_change = order::relaxed;
-#endif
+constexpr order k_flag_store = k_release_by_fence;
+constexpr order k_flag_load = k_acquire_by_fence;
+constexpr order k_flag_change = k_release_by_fence == order::relaxed ? order::relaxed : order::acq_rel;
 // Order of the loads of a waiting loop. An acquire load empties caches each time, so one fence follows the loop; but a
 // fence that waits for the thread's own stores too costs NVIDIA GPUs more than those loads (docs/performance.md).
 #if defined(XIO_ON_HIP) || defined(XIO_PTX_ONE_WAY_FENCES)
@@ -54,8 +48,7 @@ template <source From, class Word>
 XIO_DEVICE Word load_word(const unsigned char* p) {
 #if defined(XIO_ON_HIP)
   if constexpr (From == source::peer) {
-    typedef Word any __attribute__((may_alias));
-    return __builtin_nontemporal_load(reinterpret_cast<const any*>(p));
+    return amdgcn::load_past_caches<Word>(p);
   } else {
     Word v;
     __builtin_memcpy(&v, __builtin_assume_aligned(p, sizeof(Word)), sizeof(Word));
@@ -86,11 +79,24 @@ struct strip {
   u64 words, i, count;
 };
 
+// N words, `stride` bytes apart.
+template <source From, u32 N, class Word>
+XIO_DEVICE void load_words(Word (&v)[N], const unsigned char* p, u64 stride) {
+#if defined(XIO_ON_HIP)
+  if constexpr (From == source::peer && sizeof(Word) == 16) {
+    amdgcn::load_past_caches<N>(v, p, stride);
+  } else
+#endif
+  {
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) v[k] = load_word<From, Word>(p + k * stride);
+  }
+}
+
 template <u32 N, source From, class Word>
 XIO_DEVICE void copy_batch(strip& s) {
   Word v[N];
-#pragma unroll
-  for (u32 k = 0; k < N; ++k) v[k] = load_word<From, Word>(s.from + (s.i + k * s.count) * sizeof(Word));
+  load_words<From>(v, s.from + s.i * sizeof(Word), s.count * sizeof(Word));
 #pragma unroll
   for (u32 k = 0; k < N; ++k) store_word<Word>(s.to + (s.i + k * s.count) * sizeof(Word), v[k]);
   s.i += N * s.count;

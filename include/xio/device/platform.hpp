@@ -74,6 +74,8 @@ enum class order { relaxed, acquire, release, acq_rel, seq_cst };
 
 #if defined(XIO_ON_CUDA)
 #include "xio/device/ptx.hpp"
+#elif defined(XIO_ON_HIP)
+#include "xio/device/amdgcn.hpp"
 #endif
 
 namespace xio::dev {
@@ -81,7 +83,7 @@ namespace xio::dev {
 // --- Scoped atomics ----------------------------------------------------------------------------------
 // Of agent and system scope on memory of the device; of workgroup scope on any.
 
-#if !defined(XIO_ON_CUDA)
+#if defined(XIO_ON_HOST)
 template <order O>
 constexpr int k_order = O == order::relaxed   ? __ATOMIC_RELAXED
                         : O == order::acquire ? __ATOMIC_ACQUIRE
@@ -93,19 +95,13 @@ constexpr int k_failure = O == order::relaxed || O == order::release ? __ATOMIC_
                           : O == order::seq_cst                      ? __ATOMIC_SEQ_CST
                                                                      : __ATOMIC_ACQUIRE;
 #endif
-#if defined(XIO_ON_HIP)
-template <scope S>
-constexpr int k_scope = S == scope::workgroup ? __HIP_MEMORY_SCOPE_WORKGROUP
-                        : S == scope::agent   ? __HIP_MEMORY_SCOPE_AGENT
-                                              : __HIP_MEMORY_SCOPE_SYSTEM;
-#endif
 
 template <scope S, order O, class T>
 XIO_DEVICE T load(const T* p) {
 #if defined(XIO_ON_CUDA)
   return ptx::load<S, O>(p);
 #elif defined(XIO_ON_HIP)
-  return __hip_atomic_load(const_cast<T*>(p), k_order<O>, k_scope<S>);
+  return __hip_atomic_load(const_cast<T*>(p), amdgcn::k_llvm_order<O>, amdgcn::k_llvm_scope<S>);
 #else
   T value;
   __atomic_load(const_cast<T*>(p), &value, k_order<O>);
@@ -118,7 +114,8 @@ XIO_DEVICE void store(T* p, T value) {
 #if defined(XIO_ON_CUDA)
   ptx::store<S, O>(p, value);
 #elif defined(XIO_ON_HIP)
-  __hip_atomic_store(p, value, k_order<O>, k_scope<S>);
+  amdgcn::release_before<S, O>();
+  __hip_atomic_store(p, value, amdgcn::k_store_order<S, O>, amdgcn::k_llvm_scope<S>);
 #else
   __atomic_store(p, &value, k_order<O>);
 #endif
@@ -129,7 +126,8 @@ XIO_DEVICE T exchange(T* p, T value) {
 #if defined(XIO_ON_CUDA)
   return ptx::exchange<S, O>(p, value);
 #elif defined(XIO_ON_HIP)
-  return __hip_atomic_exchange(p, value, k_order<O>, k_scope<S>);
+  amdgcn::release_before<S, O>();
+  return __hip_atomic_exchange(p, value, amdgcn::k_change_order<S, O>, amdgcn::k_llvm_scope<S>);
 #else
   T old;
   __atomic_exchange(p, &value, &old, k_order<O>);
@@ -143,7 +141,9 @@ XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
 #if defined(XIO_ON_CUDA)
   return ptx::compare_exchange<S, O>(p, expected, desired);
 #elif defined(XIO_ON_HIP)
-  return __hip_atomic_compare_exchange_strong(p, &expected, desired, k_order<O>, k_failure<O>, k_scope<S>);
+  amdgcn::release_before<S, O>();
+  return __hip_atomic_compare_exchange_strong(p, &expected, desired, amdgcn::k_change_order<S, O>,
+                                              amdgcn::k_failed_order<O>, amdgcn::k_llvm_scope<S>);
 #else
   return __atomic_compare_exchange(p, &expected, &desired, false, k_order<O>, k_failure<O>);
 #endif
@@ -156,10 +156,11 @@ XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
     return ptx::name<S, O>(p, value);            \
   }
 #elif defined(XIO_ON_HIP)
-#define XIO_RMW(name, hip_builtin, host_builtin)          \
-  template <scope S, order O, class T>                    \
-  XIO_DEVICE T name(T* p, T value) {                      \
-    return hip_builtin(p, value, k_order<O>, k_scope<S>); \
+#define XIO_RMW(name, hip_builtin, host_builtin)                                         \
+  template <scope S, order O, class T>                                                   \
+  XIO_DEVICE T name(T* p, T value) {                                                     \
+    amdgcn::release_before<S, O>();                                                      \
+    return hip_builtin(p, value, amdgcn::k_change_order<S, O>, amdgcn::k_llvm_scope<S>); \
   }
 #else
 #define XIO_RMW(name, hip_builtin, host_builtin) \
@@ -188,12 +189,7 @@ XIO_DEVICE void fence() {
 #if defined(XIO_ON_CUDA)
   ptx::fence<S, O>();
 #elif defined(XIO_ON_HIP)
-  if constexpr (S == scope::system)
-    __builtin_amdgcn_fence(k_order<O>, "");
-  else if constexpr (S == scope::agent)
-    __builtin_amdgcn_fence(k_order<O>, "agent");
-  else
-    __builtin_amdgcn_fence(k_order<O>, "workgroup");
+  amdgcn::fence<S, O>();
 #else
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -428,7 +424,7 @@ XIO_DEVICE void pause_after(u64, u64) { pause(); }
 // --- Wide moves --------------------------------------------------------------------------------------
 
 #if defined(XIO_ON_HIP)
-typedef u32 vec16 __attribute__((ext_vector_type(4)));
+using amdgcn::vec16;
 #elif defined(XIO_ON_CUDA)
 using vec16 = uint4;
 #else

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// The words of AMD GPUs that a builtin says wrongly or not at all: releases, and wide loads past the caches. Every
+// release of XIO's device code for AMD goes through fence() and release_before() here.
+// Part of platform.hpp, which is what to include.
+#pragma once
+#include <cstdint>
+
+namespace xio::dev::amdgcn {
+
+template <order O>
+constexpr int k_llvm_order = O == order::relaxed   ? __ATOMIC_RELAXED
+                             : O == order::acquire ? __ATOMIC_ACQUIRE
+                             : O == order::release ? __ATOMIC_RELEASE
+                             : O == order::acq_rel ? __ATOMIC_ACQ_REL
+                                                   : __ATOMIC_SEQ_CST;
+template <scope S>
+constexpr int k_llvm_scope = S == scope::workgroup ? __HIP_MEMORY_SCOPE_WORKGROUP
+                             : S == scope::agent   ? __HIP_MEMORY_SCOPE_AGENT
+                                                   : __HIP_MEMORY_SCOPE_SYSTEM;
+
+// --- Releases ----------------------------------------------------------------------------------------
+// On these GPUs a release writes the L2 cache back (buffer_wbl2) and must then wait, or the store behind it is seen
+// before the data. LLVM 21 and 22, also as HIP 6.4 and 7 have them, drop that wait where nothing else is under way
+// (llvm-project pull request 178316, ROCm's 1534). Whether a compiler has the correction its version number does not
+// say, so XIO waits by itself under every compiler: a wait for nothing takes one issue slot.
+
+#if defined(__gfx900__) || defined(__gfx902__) || defined(__gfx904__) || defined(__gfx906__) || defined(__gfx908__) || \
+    defined(__gfx909__) || defined(__gfx90c__) || defined(__gfx9_generic__)
+// These have no such instruction.
+#elif defined(__gfx90a__)
+#define XIO_SYSTEM_WRITES_BACK 1
+#elif defined(__GFX9__)
+#define XIO_SYSTEM_WRITES_BACK 1
+#define XIO_AGENT_WRITES_BACK 1  // each die (XCC) of a GPU has an L2 of its own
+#endif
+
+template <scope S>
+XIO_DEVICE constexpr bool writes_back() {
+#if defined(XIO_AGENT_WRITES_BACK)
+  if (S == scope::agent) return true;
+#endif
+#if defined(XIO_SYSTEM_WRITES_BACK)
+  if (S == scope::system) return true;
+#endif
+  return false;
+}
+
+template <order O>
+constexpr bool k_releases = O == order::release || O == order::acq_rel || O == order::seq_cst;
+
+template <scope S, order O>
+XIO_DEVICE void fence_as_it_is() {
+  if constexpr (S == scope::system)
+    __builtin_amdgcn_fence(k_llvm_order<O>, "");
+  else if constexpr (S == scope::agent)
+    __builtin_amdgcn_fence(k_llvm_order<O>, "agent");
+  else
+    __builtin_amdgcn_fence(k_llvm_order<O>, "workgroup");
+}
+
+// Where the L2 is written back, what also acquires does so behind the wait. LLVM makes of a sequentially consistent
+// fence what it makes of one that acquires and releases.
+template <scope S, order O>
+XIO_DEVICE void fence() {
+  if constexpr (k_releases<O> && writes_back<S>()) {
+    fence_as_it_is<S, order::release>();
+#if defined(XIO_SYSTEM_WRITES_BACK)
+    asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
+#endif
+    if constexpr (O != order::release) fence_as_it_is<S, order::acquire>();
+  } else {
+    fence_as_it_is<S, O>();
+  }
+}
+
+// In front of an access that releases; the access itself then has the order that is left.
+template <scope S, order O>
+XIO_DEVICE void release_before() {
+  if constexpr (k_releases<O> && writes_back<S>()) fence<S, order::release>();
+}
+template <scope S, order O>
+constexpr int k_store_order = k_releases<O>&& writes_back<S>() ? __ATOMIC_RELAXED : k_llvm_order<O>;
+template <scope S, order O>
+constexpr int k_change_order = !k_releases<O> || !writes_back<S>() ? k_llvm_order<O>
+                               : O == order::release               ? __ATOMIC_RELAXED
+                                                                   : __ATOMIC_ACQUIRE;
+// Of a compare-exchange that found something else: it has stored nothing.
+template <order O>
+constexpr int k_failed_order = O == order::relaxed || O == order::release ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE;
+
+// --- Loads past the caches ---------------------------------------------------------------------------
+// With the bits that LLVM gives to a relaxed atomic load of system scope (User Guide for AMDGPU Backend, memory model
+// of each GPU). "Non-temporal" is something else: on most of these GPUs it looks into the caches and only leaves
+// nothing behind.
+
+#define XIO_GLOBAL __attribute__((address_space(1)))
+
+// Of 1, 2, 4 or 8 bytes. The compiler must not think that a Word and a float never meet.
+template <class Word>
+XIO_DEVICE Word load_past_caches(const unsigned char* p) {
+  typedef Word any __attribute__((may_alias));
+  return __hip_atomic_load((const XIO_GLOBAL any*)(p), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+
+// Words of 16 bytes have no atomic load. All of a batch and the wait for it are one piece of assembly: the compiler
+// does not know that the loads of one are under way, and would use or move their registers before the values are there.
+typedef u32 vec16 __attribute__((ext_vector_type(4)));
+
+#if defined(__GFX12__)
+#define XIO_LOAD_16(to, at) "global_load_b128 %" #to ", %" #at ", off scope:SCOPE_SYS\n\t"
+#define XIO_LOADS_ARE_HERE "s_wait_loadcnt 0x0"
+#elif defined(__GFX11__)
+#define XIO_LOAD_16(to, at) "global_load_b128 %" #to ", %" #at ", off glc dlc\n\t"
+#elif defined(__GFX10__)
+#define XIO_LOAD_16(to, at) "global_load_dwordx4 %" #to ", %" #at ", off glc dlc\n\t"
+#elif defined(XIO_AGENT_WRITES_BACK)
+#define XIO_LOAD_16(to, at) "global_load_dwordx4 %" #to ", %" #at ", off sc0 sc1\n\t"
+#else
+#define XIO_LOAD_16(to, at) "global_load_dwordx4 %" #to ", %" #at ", off glc\n\t"
+#endif
+#if !defined(XIO_LOADS_ARE_HERE)
+#define XIO_LOADS_ARE_HERE "s_waitcnt vmcnt(0)"
+#endif
+
+// N words, `stride` bytes apart.
+template <u32 N>
+XIO_DEVICE void load_past_caches(vec16 (&v)[N], const unsigned char* p, u64 stride) {
+#if defined(__AMDGCN__)
+  const auto at = [&](u32 i) { return p + i * stride; };
+  if constexpr (N == 1) {
+    asm volatile(XIO_LOAD_16(0, 1) XIO_LOADS_ARE_HERE : "=&v"(v[0]) : "v"(at(0)) : "memory");
+  } else if constexpr (N == 2) {
+    asm volatile(XIO_LOAD_16(0, 2) XIO_LOAD_16(1, 3) XIO_LOADS_ARE_HERE
+                 : "=&v"(v[0]), "=&v"(v[1])
+                 : "v"(at(0)), "v"(at(1))
+                 : "memory");
+  } else if constexpr (N == 4) {
+    asm volatile(XIO_LOAD_16(0, 4) XIO_LOAD_16(1, 5) XIO_LOAD_16(2, 6) XIO_LOAD_16(3, 7) XIO_LOADS_ARE_HERE
+                 : "=&v"(v[0]), "=&v"(v[1]), "=&v"(v[2]), "=&v"(v[3])
+                 : "v"(at(0)), "v"(at(1)), "v"(at(2)), "v"(at(3))
+                 : "memory");
+  } else {
+    static_assert(N == 8);
+    asm volatile(XIO_LOAD_16(0, 8) XIO_LOAD_16(1, 9) XIO_LOAD_16(2, 10) XIO_LOAD_16(3, 11) XIO_LOAD_16(4, 12)
+                     XIO_LOAD_16(5, 13) XIO_LOAD_16(6, 14) XIO_LOAD_16(7, 15) XIO_LOADS_ARE_HERE
+                 : "=&v"(v[0]), "=&v"(v[1]), "=&v"(v[2]), "=&v"(v[3]), "=&v"(v[4]), "=&v"(v[5]), "=&v"(v[6]),
+                   "=&v"(v[7])
+                 : "v"(at(0)), "v"(at(1)), "v"(at(2)), "v"(at(3)), "v"(at(4)), "v"(at(5)), "v"(at(6)), "v"(at(7))
+                 : "memory");
+  }
+#else
+  for (u32 i = 0; i < N; ++i) v[i] = vec16{};  // the host's half of a compilation: never called
+  (void)p, (void)stride;
+#endif
+}
+
+#undef XIO_LOAD_16
+#undef XIO_LOADS_ARE_HERE
+
+}  // namespace xio::dev::amdgcn
