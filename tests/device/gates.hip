@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Device code as a GPU's compiler sees it: one kernel per thing to look at. Only compiled, never run: device_code.sh
-// compiles it for each GPU and reads the assembly, compilers.sh shows it to every compiler that is here.
+// and device_code_clang.sh compile it for each GPU and read the assembly, compilers.sh shows it to every compiler that
+// is here. What releases and what reads from peers is in orders.hip, too.
 #include <xio/hip.h>
 #include <xio/xio_device.hpp>
 
 using namespace xio::dev;
 
 extern "C" {
-
-// --- Doorbells: nothing but the doorbell and the record beside it is stored ---------------------------------------
-
-__global__ void gate_announce_mlx5(ring_view r, u64 from, u64 to) { mlx5_codec::announce(r, from, to); }
-__global__ void gate_announce_sdma(ring_view r, u64 from, u64 to) { sdma_codec::announce(r, from, to); }
-__global__ void gate_announce_nvme(ring_view r, u64 from, u64 to) { nvme_codec::announce(r, from, to); }
 
 // --- Entries: 64 bytes leave in four 16-byte stores ----------------------------------------------------------------
 
@@ -23,13 +18,6 @@ __global__ void gate_entry_sdma(ring_view r, u64 ticket, u64 dst, u64 src, u32 b
 }
 __global__ void gate_entry_nvme(ring_view r, u64 ticket, transfer t, piece p) {
   write_command(r, ticket, command_of(t, p));
-}
-
-// --- Gets: what a peer may have written since is read past the caches -----------------------------------------------
-
-__global__ void gate_get_ends(ring_view r, sdma::chain op, u64* left) {
-  sdma::trim(r, op);
-  *left = op.bytes;
 }
 
 // --- The API: every op compiles ------------------------------------------------------------------------------------
