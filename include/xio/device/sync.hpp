@@ -157,11 +157,18 @@ class watched_epoch {
 #endif
 };
 
+// Whether a round's flag needs a release of its own. From the second round on it passes on what came with the flags of
+// the rounds before, which is not this PE's to release unless it does so after its acquire: the models of AMD (HSA,
+// LLVM) and NVIDIA (PTX) do not order it otherwise (docs/ordering.md). Up to three PEs every flag comes from where the
+// data comes from. tests/unit/passing_on.cpp looks at all pairs.
+XIO_HOST_DEVICE constexpr bool passes_others_on(u32 round, u32 n_pes) { return round != 0 && n_pes > 3; }
+
 // Tells a peer that this PE has come to round `round` of barrier `epoch`, and waits for the one that tells us.
 XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch) {
   const u32 ahead = ctx.my_pe + (1u << round);
   const u32 to = ahead < ctx.n_pes ? ahead : ahead - ctx.n_pes;  // both are below n_pes
   const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
+  if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
   const posted p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
   if (p.status != XIO_OK) return p.status;
   const ring_view* ring = near_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
