@@ -24,6 +24,13 @@ __global__ void gate_entry_nvme(ring_view r, u64 ticket, transfer t, piece p) {
 
 __global__ void gate_put(xio_ctx_t c, void* to, const void* from, size_t n, int pe) { xio_put(c, to, from, n, pe); }
 __global__ void gate_get(xio_ctx_t c, void* to, const void* from, size_t n, int pe) { xio_get(c, to, from, n, pe); }
+#if defined(XIO_PLATFORM_HIP)
+// In a kernel that must leave registers to others: what copies from peers names registers itself.
+__attribute__((amdgpu_flat_work_group_size(1, 256), amdgpu_waves_per_eu(8))) __global__ void gate_get_bounded(
+    xio_ctx_t c, void* to, const void* from, size_t n, int pe) {
+  xio_get(c, to, from, n, pe);
+}
+#endif
 __global__ void gate_put_nbi(xio_ctx_t c, void* to, const void* from, size_t n, int pe, xio_req_t* q) {
   *q = xio_put_nbi(c, to, from, n, pe);
 }

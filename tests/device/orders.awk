@@ -106,8 +106,8 @@ function look_at_loads(    i, loads, run, longest, fetches) {
     if (is_wide(text[i]) && ++run > longest) longest = run
   }
   if (fetches && loads == 0) complain("does not load from memory")
-  if (name ~ /^fetch_(thread|wave|wg)$/ && longest < 8)
-    complain("has at most " longest " wide loads under way at once, expected 8")
+  if (name ~ /^fetch_(thread|wave|wg)$/ && longest < 4)
+    complain("has at most " longest " wide loads under way at once, expected 4")
 }
 
 # Along all ways. Of each instruction's start: how[i] has a bit for each of these that holds on some way to it.

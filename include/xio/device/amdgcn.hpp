@@ -104,7 +104,11 @@ XIO_DEVICE Word load_past_caches(const unsigned char* p) {
 
 // Words of 16 bytes have no atomic load. All of a batch and the wait for it are one piece of assembly: the compiler
 // does not know that the loads of one are under way, and would use or move their registers before the values are there.
+//
+// Four at once need 24 registers. With eight, which need 48, kernels that are bounded to 8 waves of a SIMD do not
+// compile for gfx90a and gfx908.
 typedef u32 vec16 __attribute__((ext_vector_type(4)));
+constexpr u32 k_loads_together = 4;
 
 #if defined(__GFX12__)
 #define XIO_LOAD_16(to, at) "global_load_b128 %" #to ", %" #at ", off scope:SCOPE_SYS\n\t"
@@ -134,19 +138,15 @@ XIO_DEVICE void load_past_caches(vec16 (&v)[N], const unsigned char* p, u64 stri
                  : "=&v"(v[0]), "=&v"(v[1])
                  : "v"(at(0)), "v"(at(1))
                  : "memory");
-  } else if constexpr (N == 4) {
-    asm volatile(XIO_LOAD_16(0, 4) XIO_LOAD_16(1, 5) XIO_LOAD_16(2, 6) XIO_LOAD_16(3, 7) XIO_LOADS_ARE_HERE
-                 : "=&v"(v[0]), "=&v"(v[1]), "=&v"(v[2]), "=&v"(v[3])
-                 : "v"(at(0)), "v"(at(1)), "v"(at(2)), "v"(at(3))
-                 : "memory");
   } else {
-    static_assert(N == 8);
-    asm volatile(XIO_LOAD_16(0, 8) XIO_LOAD_16(1, 9) XIO_LOAD_16(2, 10) XIO_LOAD_16(3, 11) XIO_LOAD_16(4, 12)
-                     XIO_LOAD_16(5, 13) XIO_LOAD_16(6, 14) XIO_LOAD_16(7, 15) XIO_LOADS_ARE_HERE
-                 : "=&v"(v[0]), "=&v"(v[1]), "=&v"(v[2]), "=&v"(v[3]), "=&v"(v[4]), "=&v"(v[5]), "=&v"(v[6]),
-                   "=&v"(v[7])
-                 : "v"(at(0)), "v"(at(1)), "v"(at(2)), "v"(at(3)), "v"(at(4)), "v"(at(5)), "v"(at(6)), "v"(at(7))
-                 : "memory");
+    static_assert(N % k_loads_together == 0 && k_loads_together == 4);
+#pragma unroll
+    for (u32 i = 0; i < N; i += 4) {
+      asm volatile(XIO_LOAD_16(0, 4) XIO_LOAD_16(1, 5) XIO_LOAD_16(2, 6) XIO_LOAD_16(3, 7) XIO_LOADS_ARE_HERE
+                   : "=&v"(v[i]), "=&v"(v[i + 1]), "=&v"(v[i + 2]), "=&v"(v[i + 3])
+                   : "v"(at(i)), "v"(at(i + 1)), "v"(at(i + 2)), "v"(at(i + 3))
+                   : "memory");
+    }
   }
 #else
   for (u32 i = 0; i < N; ++i) v[i] = vec16{};  // the host's half of a compilation: never called

@@ -34,6 +34,12 @@ constexpr u32 k_in_flight = 16;
 #else
 constexpr u32 k_in_flight = 8;
 #endif
+template <source From, class Word>
+constexpr u32 k_batch = k_in_flight;
+#if defined(XIO_ON_HIP)
+template <>
+constexpr u32 k_batch<source::peer, vec16> = amdgcn::k_loads_together;
+#endif
 
 #if defined(XIO_ON_CUDA)
 template <class Word>
@@ -151,7 +157,7 @@ XIO_DEVICE void copy_by(unsigned char* to, const unsigned char* from, u64 bytes,
   const u64 tail = head + words * sizeof(Word);
   if (head != 0 && rank == 0) copy_pieces<From, true>(to, from, head);
   strip s{to + head, from + head, words, rank, count};
-  if (rank < words) copy_batches<k_in_flight, From, Word>(s);
+  if (rank < words) copy_batches<k_batch<From, Word>, From, Word>(s);
   if (tail != bytes && rank == count - 1)
     copy_pieces<From, false>(to + tail, from + tail, static_cast<u32>(bytes - tail));
 }
@@ -235,7 +241,7 @@ XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned cha
   if (rank >= words) return;
   strip s{out, in, words, rank, count};
   if (words > count) {
-    copy_batches<k_in_flight, From, vec16>(s);
+    copy_batches<k_batch<From, vec16>, From, vec16>(s);
   } else {
     copy_batch<1, From, vec16>(s);
   }
