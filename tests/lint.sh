@@ -45,6 +45,14 @@ if [ -n "$hits" ]; then
   complain 'wire/ includes endian.hpp and the standard integer header only'
 fi
 
+# Orders of device code have one place for each kind of GPU; on AMD's the compiler's own releases do not wait (decision 0060).
+hits=$(matching '^(include/xio/device|examples)/' | grep -vE '/device/(amdgcn|platform|lanes|ptx)\.hpp$' |
+  xargs -r grep -nE '__hip_atomic_|__atomic_|__builtin_amdgcn_fence|__builtin_nontemporal_|__threadfence' /dev/null)
+if [ -n "$hits" ]; then
+  echo "$hits"
+  complain 'device code loads, stores and fences by the functions of device/platform.hpp'
+fi
+
 # First line: the licence.
 while read -r file; do
   if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT'; then complain "$file: no SPDX-License-Identifier line"; fi

@@ -160,7 +160,7 @@ __global__ void change_word(void* address, unsigned width, atomic_op op, std::ui
                          static_cast<std::uint32_t>(compare));
   else
     *old = change_in_gpu(static_cast<std::uint64_t*>(address), op, operand, compare);
-  __threadfence_system();
+  xio::dev::fence<xio::dev::scope::system, xio::dev::order::seq_cst>();
 }
 
 template <class T>

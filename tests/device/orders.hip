@@ -67,9 +67,8 @@ __global__ void release_system_signal_add(u64* p, const u64* flag, u64 v) {
   wait_for(flag);
   direct::signal<order::release>(p, v, XIO_SIGNAL_ADD);
 }
-__global__ void release_system_fence(xio_ctx_t c, u64* p, const u64* flag, u64 v) {
+__global__ void release_system_flag(u64* p, const u64* flag, u64 v) {
   wait_for(flag);
-  if (c.view != nullptr) return;
   fence_before_stores<scope::system>();
   store<scope::system, direct::k_flag_store>(p, v);
 }

@@ -55,9 +55,9 @@ __global__ void answer(xio_ctx_t ctx, uint64_t* question, uint64_t* reply, uint6
   for (uint64_t turn = 1; turn <= turns; ++turn) {
     const xio_status_t s = xio_wait_until(ctx, question, XIO_CMP_GE, turn);
     if (s != XIO_OK) *bad = s;
-    __threadfence_system();
+    xio::dev::fence<xio::dev::scope::system, xio::dev::order::seq_cst>();
     *static_cast<volatile uint64_t*>(reply) = turn * 5;
-    __threadfence_system();
+    xio::dev::fence<xio::dev::scope::system, xio::dev::order::seq_cst>();
   }
 }
 
