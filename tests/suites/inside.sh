@@ -52,8 +52,20 @@ fi
 # Each with the lanes of its waves: HIP's headers ask for a macro that clang stopped to define in version 20.
 targets=(gfx942/64 gfx950/64 gfx1100/32 gfx1201/32)
 source=tests/device/gates.hip
-flags=(-x hip -std=c++20 -O1 -Wall -Wextra -Werror -Wno-unused-command-line-argument -DXIO_PLATFORM_HIP=1 -Iinclude
-  --cuda-device-only -S -o /dev/null)
+flags=(-x hip -std=c++20 -O1 -Wall -Wextra -Werror -Wno-unused-command-line-argument -Wno-pass-failed -DXIO_PLATFORM_HIP=1
+  -Iinclude --cuda-device-only -S -o /dev/null)
+# orders TARGET COMPILER...: whether releases wait and gets read past caches in what that compiler makes, as in make check.
+orders() {
+  local target=$1 out=/$1.orders.s
+  shift
+  if "$@" "${flags[@]}" -O2 --offload-arch="$target" tests/device/orders.hip -o "$out" >"$out.log" 2>&1 &&
+    awk -v target="$target" -v least="release_ 44 post_ 8 fetch_ 8" -f tests/device/orders.awk "$out" >>"$out.log"; then
+    lap "$target: releases wait and gets are fresh by ${1##*/}"
+  else
+    sed -n 1,10p "$out.log"
+    fails "the order of device code for $target by $1" "$out.log"
+  fi
+}
 known=()
 for entry in "${targets[@]}"; do
   target=${entry%/*}
@@ -61,9 +73,11 @@ for entry in "${targets[@]}"; do
   if command -v hipcc >/dev/null && hipcc "${flags[@]}" --offload-arch="$target" "$source" >"/$target.log" 2>&1; then
     known+=("$target")
     lap "$target: device code by hipcc"
+    orders "$target" hipcc
   elif "clang++-$clang" "${flags[@]}" -nogpulib "-D__AMDGCN_WAVEFRONT_SIZE=${entry#*/}" --offload-arch="$target" "$source" \
     >"/$target.clang.log" 2>&1; then
     lap "$target: device code by clang $clang alone"
+    orders "$target" "clang++-$clang" -nogpulib "-D__AMDGCN_WAVEFRONT_SIZE=${entry#*/}"
     echo "  for hipcc says: $(grep -m 1 error "/$target.log" | cut -c1-100)"
   else
     fails "device code for $target by hipcc" "/$target.log"
