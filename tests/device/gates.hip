@@ -60,5 +60,26 @@ __global__ void gate_signal_wait(xio_ctx_t c, uint64_t* signal, int* status) {
 __global__ void gate_fence(xio_ctx_t c) { xio_fence(c); }
 __global__ void gate_quiet(xio_ctx_t c, int* status) { *status = xio_quiet(c); }
 __global__ void gate_barrier(xio_ctx_t c, int* status) { *status = xio_barrier_all(c); }
+__global__ void gate_sync_wg(xio_ctx_t c, int* status) { *status = xio_sync_all_wg(c); }
+__global__ void gate_get_wave(xio_ctx_t c, void* to, const void* from, size_t n, int pe) {
+  xio_get_wave(c, to, from, n, pe);
+}
+__global__ void gate_iget(xio_ctx_t c, float* to, const float* from, size_t n, int pe) {
+  xio_iget(c, to, from, 3, 5, n, pe);
+}
+__global__ void gate_put_imm(xio_ctx_t c, void* to, const void* from, size_t n, uint32_t* seen, int pe) {
+  xio_put_imm(c, to, from, n, 1, pe);
+  xio_imm_wait(c, pe, seen);
+}
+__global__ void gate_packet(xio_ctx_t c, uint64_t* to, uint32_t* from, size_t n, int pe) {
+  xio_put_packet(c, to, from, n, 1, pe);
+  xio_wait_packet(c, from, to, n, 1);
+}
+__global__ void gate_put_counter(xio_ctx_t c, void* to, const void* from, size_t n, uint64_t* counter, int pe) {
+  xio_put_counter(c, to, from, n, counter, pe);
+}
+__global__ void gate_sdma_put_signal(xio_sdma_queue_t q, void* to, const void* from, size_t n, uint64_t* word) {
+  xio_sdma_flush(q, xio_sdma_put_signal(q, to, from, n, word, 1, XIO_SIGNAL_ADD));
+}
 
 }  // extern "C"
