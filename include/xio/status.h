@@ -24,7 +24,7 @@ typedef enum xio_status {
   XIO_ERR_PEER = -10,          /* a peer died, refused or answered nonsense */
   XIO_ERR_AUTH = -11,          /* a peer could not prove the shared key */
   XIO_ERR_TRANSPORT = -12,     /* an engine completed an op with an error; see the ring's error */
-  XIO_ERR_STORAGE = -13,       /* a drive completed a command with an error status */
+  XIO_ERR_STORAGE = -13,       /* a drive completed a command with an error status, or that is not known any more */
   XIO_ERR_IO = -14,            /* the operating system refused: file, socket, mapping */
   XIO_ERR_STATE = -15,         /* used before init, after destroy, or twice */
   XIO_ERR_INTERNAL = -16       /* a bug of XIO */

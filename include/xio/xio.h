@@ -93,6 +93,8 @@ typedef struct xio_storage_attr {
                             has its whole blocks */
   uint64_t stripe_bytes; /* several controllers: bytes of a stripe, a power of two from a block up; 0 = 64 KiB */
 } xio_storage_attr_t;
+/* What xio_storage_code returns for an op whose code is no longer known; no drive has it. */
+#define XIO_STORAGE_CODE_UNKNOWN 0xffffu
 #define XIO_STORAGE_ATTR_INIT \
   { sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0, 0 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "xio/device/nvme.hpp"
 
@@ -364,6 +366,90 @@ TEST_P(nvme_completions, of_an_id_that_there_is_not) {
   q.drain();
   q.expect_refused(id);
   EXPECT_EQ(q.completed(), t);
+}
+
+// What every ticket came to, as somebody knows it who forgets nothing.
+class ledger {
+ public:
+  static constexpr u64 k_row = u64{1} << failure_word::k_row_log2;
+
+  explicit ledger(u64 start) : start_(start), first_(k_row, ~u64{0}), last_(k_row, 0) {}
+
+  // Of one row in eight none fails, of another all do, of the others a third.
+  static u32 status_of(u64 ticket) {
+    const u64 row = ticket % k_row % 8;
+    const bool fails = row == 1 || (row != 0 && ticket * 0x9e3779b97f4a7c15u >> 32 < 0x55555555);
+    return fails ? 0x280 + static_cast<u32>(ticket % 5) : 0;
+  }
+  void note(u64 ticket) {
+    if (status_of(ticket) == 0) return;
+    u64& first = first_[ticket % k_row];
+    if (first == ~u64{0}) first = ticket;
+    last_[ticket % k_row] = ticket;
+  }
+  // Whether the row has room for what is asked: only where it has none may a ticket that was well be an error.
+  bool is_exact(u64 ticket) const {
+    const u64 first = first_[ticket % k_row], last = last_[ticket % k_row];
+    return first == ~u64{0} || ticket > last || last - ticket <= 16 * k_row || last - first <= 16 * k_row;
+  }
+  bool is_last(u64 ticket) const { return last_[ticket % k_row] == ticket; }
+  void expect(const queue& q, u64 ticket) const {
+    const u32 status = status_of(ticket);
+    const u32 code = nvme_codec::code(q.r, ticket);
+    if (status == 0 && is_exact(ticket)) {
+      ASSERT_EQ(nvme_codec::test(q.r, ticket), XIO_OK) << ticket - start_;
+      ASSERT_EQ(code, 0u) << ticket - start_;
+      return;
+    }
+    ASSERT_EQ(nvme_codec::test(q.r, ticket), XIO_ERR_STORAGE) << ticket - start_;
+    ASSERT_EQ(code, status != 0 && is_last(ticket) ? status : XIO_STORAGE_CODE_UNKNOWN) << ticket - start_;
+  }
+
+ private:
+  u64 start_;
+  std::vector<u64> first_, last_;
+};
+
+// However many fail, and however late somebody asks: what failed is never well, and what was well is an error only
+// where a failure had to be forgotten that may have been this one.
+TEST_P(nvme_completions, that_fail_are_known_for_long) {
+  const u64 start = GetParam();
+  auto q = std::make_unique<queue>(start, 0);
+  ledger all(start);
+  constexpr u64 end = 36 * ledger::k_row;
+  for (u64 i = 0; i < end; i += 4) {
+    q->post(4);
+    for (u64 k : {2u, 0u, 3u, 1u}) {
+      const u64 ticket = start + i + k;
+      q->complete(static_cast<u32>(ticket % k_ids), ledger::status_of(ticket));
+      all.note(ticket);
+    }
+    q->drain();
+    for (u64 ago = 1; ago <= end; ago *= 3)
+      if (ago <= i) all.expect(*q, start + i - ago);
+    if (HasFatalFailure()) return;
+  }
+  ASSERT_EQ(q->completed(), start + end);
+  for (u64 i = 0; i < end && !HasFatalFailure(); ++i) all.expect(*q, start + i);
+}
+
+// A row in which one failed long ago has forgotten nothing.
+TEST(nvme_failure_word, of_few_failures_forgets_none) {
+  constexpr u64 row = ledger::k_row;
+  const u64 one = failure_word::with(0, 40 * row + 3, 0x281);
+  EXPECT_EQ(failure_word::says(one, 40 * row + 3), 0x281u);
+  for (const u64 lap : {u64{0}, u64{23}, u64{24}, u64{39}, u64{41}, u64{1} << 20})
+    EXPECT_EQ(failure_word::says(one, lap * row + 3), 0u) << lap;
+  const u64 two = failure_word::with(one, 56 * row + 3, 0x7fff);
+  EXPECT_EQ(failure_word::says(two, 56 * row + 3), 0x7fffu);
+  EXPECT_EQ(failure_word::says(two, 40 * row + 3), failure_word::k_not_known);
+  for (const u64 lap : {0, 39, 41, 55, 57}) EXPECT_EQ(failure_word::says(two, lap * row + 3), 0u) << lap;
+  // One lap more, and the first has to be forgotten: of all before the 16 laps nothing is known from then on.
+  const u64 three = failure_word::with(two, 57 * row + 3, 0x280);
+  for (const u64 lap : {0, 39, 40})
+    EXPECT_EQ(failure_word::says(three, lap * row + 3), failure_word::k_not_known) << lap;
+  for (const u64 lap : {41, 55}) EXPECT_EQ(failure_word::says(three, lap * row + 3), 0u) << lap;
+  EXPECT_EQ(failure_word::says(three, 56 * row + 3), failure_word::k_not_known);
 }
 
 }  // namespace

@@ -7,32 +7,64 @@
 // (fetching goes in order), one more than there are credits.
 //
 // op_words[cid] = generation (ticket / op_count) << 16 | done << 15 | status (15 bits of the CQE), written by the
-// reaper alone. An error log of the last failed ops lies behind the words.
+// reaper alone. Behind them lie the words of what failed, see failure_word: the proof for tickets whose op word was
+// taken by a later command.
 //
 // Where commands come one at a time the count of them says it all: with k_even beside it, all that were taken off the
 // CQ are those below the low mark, their slots are credits, and none of them failed. Whoever drains then keeps nothing
 // else, so that he looks at nothing before the CQ and hands on no more than one word. Commands that are taken off so
-// leave no op word: below the low mark what left none was well, unless the log says otherwise.
+// leave no op word.
+//
+// Nothing is well for want of a trace: below the low mark a command without an op word was well if the word of what
+// failed says so. Where that has forgotten a failure that may be this one, the result is not known, which is an error.
 #pragma once
 #include "xio/device/deadline.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/device/ring.hpp"
 #include "xio/device/view.hpp"
 #include "xio/wire/nvme.hpp"
+#include "xio/xio.h"
 
 namespace xio::dev {
 
-struct op_error {
-  u64 ticket;
-  u32 status;  // 15 bits of the CQE
-  u32 result;  // its dw0
-};
-constexpr u32 k_op_errors_kept = 64;
 constexpr u64 k_no_ticket = ~u64{0};
+
+// What failed: one word for all tickets that are equal modulo the number of words. Those come one after the other, for
+// there are as many words as the longest queue has command ids. A word names the last ticket of its row that failed,
+// and says which of the 16 before that one failed as well. So what it says of a ticket is exact until 16 laps of all
+// words have passed, and also later as long as no failure of the row had to be forgotten. 0: none of the row has
+// failed.
+//   bits 0-14 the status, 15: a failure was forgotten, 16-31 the 16 laps before (16: the last one), 32-63 the lap.
+struct failure_word {
+  static constexpr u32 k_row_log2 = 14;  // 128 KiB; exact for a quarter of a million commands
+  static constexpr u32 k_laps = 16;
+  // In the place of a status: it failed, or it may be the one that was forgotten.
+  static constexpr u32 k_not_known = 0x8000;
+
+  XIO_HOST_DEVICE static constexpr u32 lap_of(u64 ticket) { return static_cast<u32>(ticket >> k_row_log2); }
+
+  // What the word becomes when a later ticket has failed.
+  XIO_HOST_DEVICE static constexpr u64 with(u64 word, u64 ticket, u32 status) {
+    const u32 before = static_cast<u32>(word);
+    const u32 later = lap_of(ticket) - static_cast<u32>(word >> 32) - 1;
+    u32 laps = later < k_laps ? (before >> 16 << 1 | 1) << later : 1u << k_laps;  // bit 16 and above: forgotten
+    if (word == 0) laps = 0;
+    const u32 forgotten = laps >> k_laps != 0 ? k_not_known : before & k_not_known;
+    return u64{lap_of(ticket)} << 32 | laps << 16 | forgotten | status;
+  }
+  // What the word says of a ticket that is complete: 0 where it was well, its status, or k_not_known.
+  XIO_HOST_DEVICE static constexpr u32 says(u64 word, u64 ticket) {
+    const u32 low = static_cast<u32>(word);
+    const int back = static_cast<int>(static_cast<u32>(word >> 32) - lap_of(ticket));
+    if (word == 0 || back < 0) return 0;
+    if (back == 0) return low & (k_not_known - 1);
+    return low >> (back <= static_cast<int>(k_laps) ? back : 0) & k_not_known;
+  }
+};
 
 // Bytes of the allocation at ring_view::op_words.
 XIO_HOST_DEVICE constexpr u64 op_words_bytes(u64 op_count) {
-  return op_count * sizeof(u64) + k_op_errors_kept * sizeof(op_error);
+  return (op_count + (u64{1} << failure_word::k_row_log2)) * sizeof(u64);
 }
 
 // Command ids of a queue: 4 depths leave room for a command that takes very long while others come and go.
@@ -51,8 +83,8 @@ struct nvme_codec {
 
   XIO_DEVICE static u64 generation(const ring_view& r, u64 ticket) { return ticket >> r.op_count_log2; }
   XIO_DEVICE static u32 cid(const ring_view& r, u64 ticket) { return static_cast<u32>(ticket) & (r.op_count - 1); }
-  XIO_DEVICE static op_error* errors(const ring_view& r) {
-    return reinterpret_cast<op_error*>(r.op_words + r.op_count);
+  XIO_DEVICE static u64* failure_at(const ring_view& r, u64 ticket) {
+    return r.op_words + r.op_count + (ticket & ((u64{1} << failure_word::k_row_log2) - 1));
   }
 
   // Whether a register was written: with shadow doorbells (NVMe base 2.0, B.5) only where the drive asks for it.
@@ -94,7 +126,7 @@ struct nvme_codec {
     // The word may have been loaded before the low mark.
     if (!is_done(r, ticket, word)) word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
     if (is_done(r, ticket, word)) return status_in(word);
-    return logged(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
+    return failure_in(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
 
   // Waits for one command. The caller sees what the drive wrote.
@@ -148,27 +180,23 @@ struct nvme_codec {
     return status;
   }
 
-  // SCT<<8 | SC of a command that is complete, as far as it is still known; 0 where it succeeded.
+  // SCT<<8 | SC of a command that is complete; 0 where it succeeded, XIO_STORAGE_CODE_UNKNOWN where that is not known.
   XIO_DEVICE static u32 code(const ring_view& r, u64 ticket) {
     const u64 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
-    return wire::nvme::status_code(is_done(r, ticket, word) ? static_cast<u32>(word) & (k_done - 1)
-                                                            : logged(r, ticket));
+    const u32 status = is_done(r, ticket, word) ? static_cast<u32>(word) & (k_done - 1) : failure_in(r, ticket);
+    const u32 code = wire::nvme::status_code(status);
+    return code == 0 && status != 0 ? XIO_STORAGE_CODE_UNKNOWN : code;
   }
 
-  // The status of a failed op if the log still has it, else 0.
-  XIO_DEVICE static u32 logged(const ring_view& r, u64 ticket) {
+  // Of a command that is complete and whose op word is another's: 0 if it was well, its status, or
+  // failure_word::k_not_known.
+  XIO_DEVICE static u32 failure_in(const ring_view& r, u64 ticket) {
     if (load<scope::agent, order::acquire>(&r.state->op_errors) == 0) return 0;
-    return logged_in(errors(r), ticket);
+    return failure_said(failure_at(r, ticket), ticket);
   }
-  // Seldom, and long.
-  XIO_OUT_OF_LINE static u32 logged_in(const op_error* log, u64 ticket) {
-    for (u32 i = 0; i < k_op_errors_kept; ++i) {
-      if (load<scope::agent, order::acquire>(&log[i].ticket) != ticket) continue;
-      const u32 status = load<scope::agent, order::relaxed>(&log[i].status);
-      fence<scope::agent, order::acquire>();
-      if (status != 0 && load<scope::agent, order::relaxed>(&log[i].ticket) == ticket) return status;
-    }
-    return 0;
+  // Seldom.
+  XIO_OUT_OF_LINE static u32 failure_said(const u64* word, u64 ticket) {
+    return failure_word::says(load<scope::agent, order::relaxed>(word), ticket);
   }
 
  private:
@@ -263,7 +291,7 @@ struct nvme_codec {
         known = known && ticket < issued;
         well = well && wire::nvme::cqe_status(word[0]) == 0;
         const u64 before = ticket == low ? oldest : op_word(r, ticket);
-        sound = retire(r, ticket, entry(r, head + i), word[0], before, ticket < issued || was_taken(r, ticket));
+        sound = retire(r, ticket, word[0], before, ticket < issued || was_taken(r, ticket));
         if (ticket == low) oldest = done_word(r, ticket, word[0]);
         if (ticket == awaited && sound) *word_of_it = done_word(r, ticket, word[0]);
         XIO_UNROLL
@@ -343,7 +371,7 @@ struct nvme_codec {
     const u64 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
     if (is_done(r, ticket, word)) return status_in(word);
     if (ring_completed(r) <= ticket) return failure;
-    return logged(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
+    return failure_in(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
 
   // By whoever may drain, as ring_reap_until. True: this one took it off the queue, and *status is that of the command.
@@ -380,7 +408,7 @@ struct nvme_codec {
   }
 
   // False: the drive named a command that is not in flight. before: its word. Behind a ring_hand_on.
-  XIO_DEVICE static bool retire(const ring_view& r, u64 ticket, const u32* cqe, u32 dw3, u64 before, bool taken) {
+  XIO_DEVICE static bool retire(const ring_view& r, u64 ticket, u32 dw3, u64 before, bool taken) {
     const u32 id = wire::nvme::cqe_cid(dw3);
     const u32 status = wire::nvme::cqe_status(dw3);
     if (id >= r.op_count || !taken || is_done(r, ticket, before)) {
@@ -388,22 +416,19 @@ struct nvme_codec {
       return false;
     }
     if (status != 0) {
-      record(r, ticket, status, load<scope::system, order::relaxed>(cqe));
+      record(r, ticket, status);
       fence_before_stores<scope::agent>();
     }
     store<scope::agent, k_release_by_fence>(&r.op_words[id], done_word(r, ticket, dw3));
     return true;
   }
 
-  XIO_DEVICE static void record(const ring_view& r, u64 ticket, u32 status, u32 result) {
+  // Before the op word and the low mark say that it is complete, so who sees those sees this.
+  XIO_DEVICE static void record(const ring_view& r, u64 ticket, u32 status) {
     ring_state* s = r.state;
+    u64* at = failure_at(r, ticket);
+    store<scope::agent, order::relaxed>(at, failure_word::with(load<scope::agent, order::relaxed>(at), ticket, status));
     const u64 count = load<scope::agent, order::relaxed>(&s->op_errors);
-    op_error* e = &errors(r)[count & (k_op_errors_kept - 1)];
-    store<scope::agent, order::relaxed>(&e->ticket, k_no_ticket);
-    fence<scope::agent, order::release>();
-    store<scope::agent, order::relaxed>(&e->status, status);
-    store<scope::agent, order::relaxed>(&e->result, result);
-    store<scope::agent, order::release>(&e->ticket, ticket);
     if (count == 0 && load<scope::agent, order::relaxed>(&s->failed) == 0) {
       store<scope::agent, order::relaxed>(&s->vendor, wire::nvme::status_code(status));
       store<scope::agent, order::relaxed>(&s->failed_ticket, ticket);

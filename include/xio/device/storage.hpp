@@ -78,12 +78,13 @@ XIO_DEVICE const ring_view& storage_queue(const storage_view& s, u32 member) {
   return s.queues[member * queues + mine];
 }
 
-// 1 + the ops that failed on it so far, whoever posted them.
+// 1 + the ops that failed on it so far, whoever posted them, modulo k_errors_wrap.
+constexpr u32 k_errors_wrap = 0x7fffffff;
 XIO_DEVICE u32 count_errors(const storage_view& s) {
   u64 sum = 0;
   XIO_ROLLED
   for (u32 q = 0; q < s.queue_count; ++q) sum += load<scope::agent, order::acquire>(&s.queues[q].state->op_errors);
-  return static_cast<u32>(sum % 0x7fffffff) + 1;
+  return static_cast<u32>(sum % k_errors_wrap) + 1;
 }
 
 // Whether a ctx has used a storage. Relaxed: whoever set it counted before, and nothing else is read behind it.
@@ -99,12 +100,18 @@ XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
   compare_exchange<scope::agent, order::acq_rel>(told, none, count_errors(s));
 }
 
+// Whether one of two counts is the later one. The other may have wrapped, and may come from who counted before.
+XIO_DEVICE bool has_more_errors(u32 before, u32 now) {
+  const u32 more = now >= before ? now - before : now + k_errors_wrap - before;
+  return more != 0 && more <= k_errors_wrap / 2;
+}
+
 // Whether ops failed that this ctx was not told of. Of several that ask, one is told.
 XIO_DEVICE bool has_new_errors(const ctx_view& c, const storage_view& s) {
   u32* told = const_cast<u32*>(&c.storage_errors[s.slot]);
   u32 before = load<scope::agent, order::relaxed>(told);
   const u32 now = count_errors(s);
-  while (before != 0 && before < now)
+  while (before != 0 && has_more_errors(before, now))
     if (compare_exchange<scope::agent, order::acq_rel>(told, before, now)) return true;
   return false;
 }
@@ -430,7 +437,12 @@ XIO_DEVICE xio_status_t storage_flush_op(const Group& group, const xio_ctx_t& ct
 // Errors of the drive are counted for the storage as a whole: every ctx that has posted to it is told once, by a quiet
 // or a flush, also of ops that another ctx posted.
 // xio_storage_code: once a request is complete, the drive's own word for what went wrong with it (SCT << 8 | SC, as
-// 0x285 for a comparison that found a difference); 0 if nothing did, or if 64 later ops have failed since.
+// 0x285 for a comparison that found a difference); 0 if nothing did.
+//
+// XIO_OK always has its proof. The status of an op is exact until 262144 later commands of its queue are complete,
+// however many of them all failed, and its code until 16384 are. Later they still are unless a failure had to be
+// forgotten that may have been this op: then wait and test return XIO_ERR_STORAGE, and the code is
+// XIO_STORAGE_CODE_UNKNOWN, which means that the op failed or that its result is not known any more.
 
 #define XIO_STORAGE_OP(name, suffix, group, pointer, opcode_name)                                                     \
   XIO_DEVICE xio_status_t name##suffix(const xio_ctx_t& ctx, pointer buf, xio_storage_t storage, uint64_t offset,     \
