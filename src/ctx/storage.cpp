@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/storage.hpp"
 
+#include <algorithm>
+
 #include "base/backends.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -48,6 +50,20 @@ void storage::show_rings() {
   ring_rows_ = gpu::buffer(rings_.size() * sizeof(dev::ring_view), gpu::place::device);
   gpu::copy(ring_rows_.data(), rings_.data(), rings_.size() * sizeof(dev::ring_view));
   view_.queues = ring_rows_.as<dev::ring_view>();
+}
+
+std::uint64_t storage::next_ticket() const noexcept {
+  std::uint64_t next = 0;
+  try {
+    for (const auto& ring : rings_) {
+      std::uint64_t issued = 0;
+      gpu::copy(&issued, &ring.state->issued, sizeof issued);
+      next = std::max(next, issued);
+    }
+  } catch (const std::exception& e) {
+    log::debug("while closing {}: {}", name_, e.what());  // a GPU that is gone: no kernel asks any more
+  }
+  return next;
 }
 
 void storage::detach() noexcept {

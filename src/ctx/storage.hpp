@@ -27,6 +27,8 @@ class storage {
   const dev::storage_view& view() const { return view_; }
   dev::storage_view* row() const { return row_; }
   const std::vector<dev::ring_view>& rings() const { return rings_; }
+  // Above the tickets of all its requests.
+  std::uint64_t next_ticket() const noexcept;
 
  private:
   void show_rings();

@@ -441,11 +441,18 @@ xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* at
   dev::storage_view* row = &view_.as<dev::world_view>()->storages[slot];
   for (const auto& [id, c] : contexts_.live()) c->forget_storage(slot);
   const auto serial = static_cast<std::uint32_t>(storages_.serial(storages_.next()));
-  return xio_storage_t{row, storages_.add(std::make_unique<storage>(*engines_, options_, name, a, row, slot, serial))};
+  options o = options_;
+  o.ticket_start = std::max(o.ticket_start, first_tickets_[slot]);
+  return xio_storage_t{row, storages_.add(std::make_unique<storage>(*engines_, o, name, a, row, slot, serial))};
 }
 
 void world::close_storage(xio_storage_t s) {
-  storages_.get(s.id);
+  const storage& closing = storages_.get(s.id);
+  // Queues begin at a lap of their CQ, which has less entries than this: a request of the closed storage is none of
+  // those that the next one in its place gives.
+  constexpr std::uint64_t lap = std::uint64_t{1} << 16;
+  std::uint64_t& first = first_tickets_[closing.slot()];
+  first = std::max(first, (closing.next_ticket() / lap + 1) * lap);
   storages_.remove(s.id);
 }
 

@@ -2,6 +2,7 @@
 // A world: PEs that found each other, their symmetric heap, contexts and storages. The C API (api.cpp) is a thin skin
 // over it. Calls are made by one thread at a time.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -99,6 +100,7 @@ class world {
   std::unique_ptr<memory::hdp_flusher> hdp_;
   std::unique_ptr<engines> engines_;
   handles<storage> storages_;
+  std::array<std::uint64_t, dev::k_max_storages> first_tickets_{};  // of the next storage in a place
   handles<context> contexts_;
 };
 

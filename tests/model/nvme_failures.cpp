@@ -174,6 +174,18 @@ __global__ void quiet(args a, int* statuses) {
   statuses[2] = xio_storage_flush(a.ctx, a.storage);
 }
 
+// Writes one block, which fails or not, and leaves its request unasked.
+__global__ void leave_one(args a, u64 at, xio_req_t* request) {
+  *request = xio_write_nbi(a.ctx, a.heap, a.storage, at, 512);
+  for (u32 i = 0; i < a.rounds; ++i) (void)xio_write(a.ctx, a.heap, a.storage, at, 512);
+}
+
+__global__ void ask(args a, xio_req_t request, int* statuses) {
+  statuses[0] = xio_wait(a.ctx, request);
+  statuses[1] = xio_test(a.ctx, request);
+  statuses[2] = static_cast<int>(xio_storage_code(a.ctx, request));
+}
+
 struct shape {
   const char* doorbell;
   u32 drives, queues, depth;
@@ -190,22 +202,24 @@ class nvme_failures : public testing::TestWithParam<shape> {
     attr.heap_bytes = 64 << 20;
     ASSERT_EQ(xio_init(&attr, &world_), XIO_OK) << xio_last_error();
     ASSERT_EQ(xio_ctx_create(world_, nullptr, &a_.ctx), XIO_OK) << xio_last_error();
-    std::string name;
     for (u32 i = 0; i < GetParam().drives; ++i) {
       files_.push_back(std::make_unique<scratch_file>());
       files_.back()->write(std::vector<unsigned char>(3 * k_blocks * 512, k_there));
-      name += (i == 0 ? "file:" : ",file:") + files_.back()->path;
+      name_ += (i == 0 ? "file:" : ",file:") + files_.back()->path;
     }
-    xio_storage_attr_t how = XIO_STORAGE_ATTR_INIT;
-    how.queues = GetParam().queues;
-    how.depth = GetParam().depth;
-    how.stripe_bytes = 16 << 10;
-    ASSERT_EQ(xio_storage_open(world_, name.c_str(), &how, &a_.storage), XIO_OK) << xio_last_error();
+    ASSERT_NO_FATAL_FAILURE(open_storage());
     void* heap = nullptr;
     ASSERT_EQ(xio_malloc(world_, 60 << 20, &heap), XIO_OK) << xio_last_error();
     a_.heap = static_cast<unsigned char*>(heap);
     a_.third = GetParam().drives * k_blocks * 512;
     a_.out = &counts_;
+  }
+  void open_storage() {
+    xio_storage_attr_t how = XIO_STORAGE_ATTR_INIT;
+    how.queues = GetParam().queues;
+    how.depth = GetParam().depth;
+    how.stripe_bytes = 16 << 10;
+    ASSERT_EQ(xio_storage_open(world_, name_.c_str(), &how, &a_.storage), XIO_OK) << xio_last_error();
   }
   void TearDown() override {
     if (world_ == nullptr) return;
@@ -231,6 +245,7 @@ class nvme_failures : public testing::TestWithParam<shape> {
 
   xio_world_t* world_ = nullptr;
   std::vector<std::unique_ptr<scratch_file>> files_;
+  std::string name_;
   args a_{};
   counts counts_{};
 };
@@ -279,6 +294,31 @@ TEST_P(nvme_failures, of_flushes) {
   hipLaunchKernelGGL(flushes, dim3(1), dim3(4), 0, nullptr, a_);
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(counts_.false_ok, 0u);
+}
+
+// Another storage in the place of a closed one says nothing of the other's ops.
+TEST_P(nvme_failures, are_not_taken_for_those_of_the_next_storage) {
+  open(bad_blocks());
+  const u64 bad = 2 * a_.third, good = 0;
+  for (int again = 0; again < 3; ++again) {
+    a_.rounds = 10;
+    xio_req_t failed = 0, fresh = 0;
+    hipLaunchKernelGGL(leave_one, dim3(1), dim3(1), 0, nullptr, a_, bad, &failed);
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    ASSERT_EQ(xio_storage_close(world_, a_.storage), XIO_OK);
+    ASSERT_NO_FATAL_FAILURE(open_storage());
+    a_.rounds = 40;
+    hipLaunchKernelGGL(leave_one, dim3(1), dim3(1), 0, nullptr, a_, good, &fresh);
+    int statuses[3] = {};
+    hipLaunchKernelGGL(ask, dim3(1), dim3(1), 0, nullptr, a_, failed, statuses);
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    EXPECT_EQ(statuses[0], XIO_ERR_ARG);
+    EXPECT_EQ(statuses[1], XIO_ERR_ARG);
+    EXPECT_EQ(statuses[2], 0);
+    hipLaunchKernelGGL(ask, dim3(1), dim3(1), 0, nullptr, a_, fresh, statuses);
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    EXPECT_EQ(statuses[0], XIO_OK);
+  }
 }
 
 namespace {

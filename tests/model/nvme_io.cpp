@@ -396,6 +396,12 @@ TEST(nvme_io, handles_and_requests_do_not_outlive_their_storage) {
   EXPECT_EQ(r.wait(old), XIO_ERR_ARG);
   EXPECT_EQ(state.failed, 0u);
   EXPECT_EQ(state.issued, 0u);
+  // One whose tickets begin behind those.
+  state.first = 64, state.issued = state.completed = 128;
+  EXPECT_EQ(r.test(old), XIO_ERR_ARG);
+  EXPECT_EQ(r.wait(old), XIO_ERR_ARG);
+  EXPECT_EQ(r.test(dev::make_storage_request(r.ring(), 63, 1)), XIO_ERR_ARG);
+  EXPECT_EQ(r.test(dev::make_storage_request(r.ring(), 64, 1)), XIO_OK);
 }
 
 TEST(nvme_io, commands_that_the_drive_does_not_have) {

@@ -59,13 +59,15 @@ XIO_DEVICE const ring_view* request_ring(const ctx_view& c, xio_req_t request) {
 }
 
 // The 64-bit ticket (the last, of a split transfer), rebuilt from the ring's newest. False: the ring has given no such
-// ticket. The request is another ring's then, as that of a storage that was in this one's place.
+// ticket. The request is another ring's then, as that of a storage that was in this one's place: tickets go on from
+// there.
 XIO_DEVICE bool find_ticket(const ring_view& r, xio_req_t request, u64* ticket) {
   const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
+  const u64 given = issued - load<scope::agent, order::relaxed>(&r.state->first);
   const u64 mask = is_storage_request(request) ? k_storage_ticket_mask : k_ticket_mask;
   const u64 age = (issued - request) & mask;
   *ticket = issued - age;
-  return age - 1 < mask / 2;
+  return age - 1 < (given < mask / 2 ? given : mask / 2);
 }
 XIO_DEVICE u64 request_ticket(const ring_view& r, xio_req_t request) {
   u64 ticket;

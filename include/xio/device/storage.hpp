@@ -334,7 +334,8 @@ XIO_DEVICE u32 storage_code(const ctx_view& c, xio_req_t request) {
   if (is_failed_request(request))
     return failed_request_status(request) == XIO_ERR_STORAGE ? failed_request_code(request) : 0;
   const ring_view* r = request_ring(c, request);
-  return r == nullptr ? 0 : code_of(*r, request_ticket(*r, request), request_commands(request));
+  u64 last;
+  return r != nullptr && find_ticket(*r, request, &last) ? code_of(*r, last, request_commands(request)) : 0;
 }
 
 XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,

@@ -25,6 +25,7 @@ enum class ring_kind : std::uint32_t {
 struct alignas(128) ring_state {
   alignas(128) std::uint64_t issued;  // next ticket to hand out
   std::uint64_t serial;               // bnxt: next ticket and next PSN in one word, see bnxt.hpp
+  std::uint64_t first;                // nvme: requests of tickets below are of a storage that was here before
   alignas(128) std::int64_t credits;  // free slots; may dip below 0 for a moment
   alignas(
       128) std::uint32_t pending;  // 0: nobody rings; else 1 for the ringer and 1 for each batch since, see ring.hpp

@@ -63,7 +63,7 @@ void io_queue::fail(xio_status_t status, std::uint32_t vendor) const {
 // At the start of an even lap of the CQ, where the phase of a zeroed one is 1.
 void io_queue::start_at(std::uint64_t ticket) {
   dev::ring_state s{};
-  s.issued = s.published = s.completed = ticket;
+  s.issued = s.published = s.completed = s.first = ticket;
   s.credits = depth_ - 1;
   s.granted = ticket + depth_ - 1;
   s.cq_head = s.cq_rung = ticket;
