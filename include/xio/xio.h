@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* XIO host API, plain C. Every call answers an xio_status_t; xio_last_error() gives the sentence that says
  * what failed, on what, why, and what to do. Collective calls are made by every PE of the world, in the same
- * order. Calls on one world are not thread safe unless they say so. Device API: xio_device.hpp. */
+ * order. Calls on one world are not thread safe unless they say so. Device API: xio_device.hpp.
+ *
+ * A world belongs to the process that made it. In a child of fork() that has not called exec, every call of XIO returns
+ * XIO_ERR_STATE (xio_my_pe and xio_n_pes -1, xio_ptr null), sends nothing and releases nothing, and so does what the
+ * child's exit() runs; the parent's world goes on. A child may use XIO if its parent has not used it before the fork. */
 #ifndef XIO_H
 #define XIO_H
 

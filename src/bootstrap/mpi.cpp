@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "bootstrap/deadline.hpp"
 
 namespace xio::bootstrap {
@@ -60,6 +61,8 @@ process_state& state() {
 }
 
 void finalize_at_exit() {
+  // A forked child that leaves by exit() has this handler, too, and its parent's connections.
+  if (process::is_forked()) return;
   // With a world still open or broken, other ranks may wait in MPI for this one: leaving without MPI_Finalize lets
   // mpirun see that and end them.
   if (state().channels == 0 && !state().broken && !finalized()) MPI_Finalize();

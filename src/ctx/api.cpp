@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "config.h"
 #include "ctx/attributes.hpp"
+#include "ctx/entry.hpp"
 #include "ctx/world.hpp"
 #include "xio/memory.h"
 
@@ -22,8 +23,8 @@ struct xio_world {
 
 namespace {
 
+using xio::entry;
 using xio::fail;
-using xio::guard;
 
 // Worlds between xio_init and xio_finalize: a pointer that is not here is refused before it is followed.
 class live_worlds {
@@ -51,6 +52,9 @@ live_worlds& worlds() {
   static auto* one = new live_worlds;
   return *one;
 }
+
+// For calls that have no status to return.
+bool is_live(const xio_world_t* w) { return !xio::process::is_forked() && worlds().has(w); }
 
 xio::world& checked(xio_world_t* w, const char* function) {
   if (w == nullptr) fail(XIO_ERR_ARG, "{}: world is null; give the one that xio_init made", function);
@@ -90,7 +94,7 @@ xio::options read_options(const xio_init_attr_t* attr) {
 
 template <class Body>
 xio_status_t in_world(xio_world_t* w, const char* function, Body&& body) noexcept {
-  return guard([&] { body(checked(w, function)); });
+  return entry(function, [&] { body(checked(w, function)); });
 }
 
 }  // namespace
@@ -106,10 +110,11 @@ void xio_version(int* major, int* minor, int* patch) {
 }
 
 xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world) {
-  return guard([&, function = __func__] {
+  return entry(__func__, [&, function = __func__] {
     not_null(world, function, "world");
     *world = nullptr;
     xio::options o = read_options(attr);
+    xio::process::claim();
     auto channel = xio::bootstrap::connect(o);
     auto made = std::make_unique<xio_world_t>(std::move(o), std::move(channel));
     worlds().add(made.get());
@@ -131,8 +136,8 @@ xio_status_t xio_finalize(xio_world_t* world) {
   });
 }
 
-int xio_my_pe(const xio_world_t* world) { return worlds().has(world) ? world->impl.my_pe() : -1; }
-int xio_n_pes(const xio_world_t* world) { return worlds().has(world) ? world->impl.n_pes() : -1; }
+int xio_my_pe(const xio_world_t* world) { return is_live(world) ? world->impl.my_pe() : -1; }
+int xio_n_pes(const xio_world_t* world) { return is_live(world) ? world->impl.n_pes() : -1; }
 
 xio_status_t xio_barrier_all(xio_world_t* world) {
   return in_world(world, __func__, [&](xio::world& w) { w.barrier(); });
@@ -157,7 +162,7 @@ xio_status_t xio_free(xio_world_t* world, void* block) {
 }
 
 void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe) {
-  return worlds().has(world) ? world->impl.reach(symmetric, pe) : nullptr;
+  return is_live(world) ? world->impl.reach(symmetric, pe) : nullptr;
 }
 
 xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "ctx/entry.hpp"
 #include "ctx/rings.hpp"
 #include "ctx/sdma_link.hpp"
 
@@ -17,8 +18,8 @@ struct xio_sdma_link {
 
 namespace {
 
+using xio::entry;
 using xio::fail;
-using xio::guard;
 
 // Links between connect and disconnect: a pointer that is not here is refused before it is followed.
 class live_links {
@@ -49,7 +50,7 @@ live_links& links() {
 
 template <class Body>
 xio_status_t on_link(xio_sdma_link_t* l, const char* function, Body&& body) noexcept {
-  return guard([&] {
+  return entry(function, [&] {
     if (l == nullptr) fail(XIO_ERR_ARG, "{}: link is null; give the one that xio_sdma_connect made", function);
     if (!links().has(l))
       fail(XIO_ERR_STATE, "{}: the link {} is not connected or was disconnected; call xio_sdma_connect first", function,
@@ -68,9 +69,10 @@ void not_null(const T* p, const char* function, const char* parameter) {
 extern "C" {
 
 xio_status_t xio_sdma_connect(const xio_sdma_link_attr_t* attr, xio_sdma_link_t** link) {
-  return guard([&, function = __func__] {
+  return entry(__func__, [&, function = __func__] {
     not_null(link, function, "link");
     *link = nullptr;
+    xio::process::claim();
     auto made = std::make_unique<xio_sdma_link_t>(attr);
     links().add(made.get());
     *link = made.release();

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "gpu/chore.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/polled_device.hpp"
@@ -69,6 +70,7 @@ class lane_of_thread {
   lane_of_thread& operator=(const lane_of_thread&) = delete;
   // At the end of the process the runtime may be gone already; then these do nothing.
   ~lane_of_thread() {
+    if (process::is_forked()) return;
     (void)hipStreamDestroy(stream_);
     (void)hipHostFree(answer_);
     for (const hipEvent_t e : marks_) (void)hipEventDestroy(e);

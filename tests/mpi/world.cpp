@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Worlds among real processes; world.sh starts it. Usage: world MODE. Ends with 0 if all went as it has to.
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -8,9 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "xio/hip.h"
+#include "xio/memory.h"
 #include "xio/xio.h"
 
 namespace {
@@ -190,6 +193,52 @@ int death() {
   return 0;
 }
 
+// What a forked child of PE 0 does with the world that it inherited. Its exit() runs the destructors and exit handlers
+// of a program that ends, and one of them finalizes the world.
+xio_world_t* g_inherited = nullptr;
+
+int child_of_fork() {
+  static const struct at_exit {
+    ~at_exit() { (void)xio_finalize(g_inherited); }
+  } finalizes;
+  const auto refused = [](xio_status_t s) { return s == XIO_ERR_STATE && says("was forked"); };
+  void* p = nullptr;
+  xio_world_t* another = nullptr;
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.bootstrap = "local";
+  REQUIRE(refused(xio_barrier_all(g_inherited)));
+  REQUIRE(refused(xio_malloc(g_inherited, 64, &p)));
+  REQUIRE(refused(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 64, nullptr, &p)));
+  REQUIRE(refused(xio_init(&attr, &another)));
+  REQUIRE(refused(xio_finalize(g_inherited)));
+  REQUIRE(xio_my_pe(g_inherited) == -1 && xio_n_pes(g_inherited) == -1);
+  return 0;
+}
+
+// PE 0 forks, and comes late to the barrier that its child must not have taken part in.
+int fork_children() {
+  constexpr auto k_late = std::chrono::milliseconds(700);
+  xio_world_t* w = start();
+  g_pe = xio_my_pe(w);
+  REQUIRE_OK(xio_barrier_all(w));
+  const auto since = clock::now();
+  if (g_pe == 0) {
+    g_inherited = w;
+    const pid_t child = fork();
+    if (child == 0) std::exit(child_of_fork());
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    std::this_thread::sleep_until(since + k_late);
+  }
+  REQUIRE_OK(xio_barrier_all(w));
+  REQUIRE(clock::now() - since > k_late / 2);
+  exchange(w, 9);
+  xio_ctx_t c{};
+  REQUIRE_OK(xio_ctx_create(w, nullptr, &c));
+  REQUIRE_OK(xio_finalize(w));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -200,6 +249,7 @@ int main(int argc, char** argv) {
   if (mode == "contexts") return contexts();
   if (mode == "death_in_init") return death_in_init();
   if (mode == "death") return death();
+  if (mode == "fork") return fork_children();
   std::fprintf(stderr, "world: unknown mode '%s'\n", mode.c_str());
   return 2;
 }

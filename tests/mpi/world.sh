@@ -23,7 +23,7 @@ expect() {
   fi
 }
 
-modes='life heap mismatch'
+modes='life heap mismatch fork'
 if has XIO_ENABLE_MODEL; then modes="$modes contexts"; fi
 if has HAVE_SODIUM; then
   for mode in $modes; do

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +16,8 @@
 
 #include "bootstrap_rig.hpp"
 #include "gpu/gpu.hpp"
+#include "xio/memory.h"
+#include "xio/sdma.h"
 #include "xio/xio.h"
 
 namespace {
@@ -112,6 +115,77 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
   };
   every(nullptr, XIO_ERR_ARG, "world is null");
   every(stale, XIO_ERR_STATE, "was finalized");
+}
+
+// Every call, of every header; the status of each leaves the child by a pipe.
+TEST(api_world, a_forked_child_is_refused_everywhere) {
+  xio_world_t* w = start();
+  xio_ctx_t c{};
+  ASSERT_EQ(xio_ctx_create(w, nullptr, &c), XIO_OK);
+  void* block = nullptr;
+  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 4096, nullptr, &block), XIO_OK);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    void* p = nullptr;
+    int local = 0;
+    std::uint64_t offset = 0;
+    xio_world_t* other = nullptr;
+    xio_storage_t s{};
+    xio_engine_stats_t stats{};
+    xio_error_info_t info{};
+    xio_mem_cache_stats_t cache{};
+    xio_mem_pair_t pair{};
+    xio_mem_place_t place = XIO_MEM_PLACE_INIT;
+    xio_sdma_link_t* link = nullptr;
+    const xio_status_t all[] = {xio_init(nullptr, &other),
+                                xio_barrier_all(w),
+                                xio_malloc(w, 1, &p),
+                                xio_calloc(w, 1, 1, &p),
+                                xio_align(w, 128, 1, &p),
+                                xio_free(w, nullptr),
+                                xio_mem_register(w, &local, 4),
+                                xio_mem_unregister(w, &local),
+                                xio_mem_cache_stats(w, &cache),
+                                xio_ctx_create(w, nullptr, &c),
+                                xio_ctx_stats(w, c, XIO_ROUTE_RDMA, &stats),
+                                xio_ctx_error(w, c, &info),
+                                xio_ctx_destroy(w, c),
+                                xio_storage_open(w, "file:/dev/null", nullptr, &s),
+                                xio_storage_size(w, s, nullptr, nullptr),
+                                xio_storage_stats(w, s, &stats),
+                                xio_storage_close(w, s),
+                                xio_mem_supports(XIO_MEM_HOST_PLAIN),
+                                xio_mem_alloc(XIO_MEM_HOST_PLAIN, 64, nullptr, &p),
+                                xio_mem_where(block, &place),
+                                xio_mem_pair_alloc(XIO_MEM_HOST_PLAIN, XIO_MEM_HOST_PLAIN, 64, nullptr, &pair),
+                                xio_mem_pair_to_device(&pair, 0, 0),
+                                xio_mem_pair_to_host(&pair, 0, 0),
+                                xio_mem_pair_free(&pair),
+                                xio_mem_export_dmabuf(block, 4096, 0, &local, &offset),
+                                xio_mem_close_dmabuf(-1),
+                                xio_mem_free(block),
+                                xio_sdma_connect(nullptr, &link),
+                                xio_sdma_disconnect(nullptr),
+                                xio_finalize(w)};
+    const bool none = xio_my_pe(w) == -1 && xio_n_pes(w) == -1 && xio_ptr(w, block, 0) == nullptr &&
+                      xio_route_name(w, c, 0, 8) == nullptr && says(xio_last_error(), "was forked");
+    (void)!write(ends[1], all, sizeof all);
+    _exit(none ? 0 : 1);
+  }
+  close(ends[1]);
+  xio_status_t one = XIO_OK;
+  int calls = 0;
+  for (; read(ends[0], &one, sizeof one) == sizeof one; ++calls) EXPECT_EQ(one, XIO_ERR_STATE) << "call " << calls;
+  EXPECT_EQ(calls, 30);
+  close(ends[0]);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(xio_barrier_all(w), XIO_OK);
+  EXPECT_EQ(xio_mem_free(block), XIO_OK);
+  EXPECT_EQ(xio_finalize(w), XIO_OK);
 }
 
 TEST(api_world, init_says_what_is_wrong_with_the_environment) {

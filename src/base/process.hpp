@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Which process may use what XIO holds. A child of fork() inherits the bytes of a world, its descriptors and its
+// mappings, but none of its threads, and whatever it sent would speak for its parent.
+#pragma once
+
+namespace xio::process {
+
+// This process holds something that a child must not touch. The first caller's process keeps it.
+void claim() noexcept;
+
+// True in a child that was forked, without an exec, from a process which had claimed.
+bool is_forked() noexcept;
+
+// Throws XIO_ERR_STATE in such a child. function: the call that is refused.
+void refuse_forked(const char* function);
+
+}  // namespace xio::process

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// The door of every call of the C API that returns a status.
+#pragma once
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/process.hpp"
+
+namespace xio {
+
+// Runs the body of the call `function`, unless this process is a forked child of the one that uses XIO. The check
+// comes before any lock: a thread that the child does not have may have held it.
+template <class Body>
+xio_status_t entry(const char* function, Body&& body) noexcept {
+  return guard([&] {
+    process::refuse_forked(function);
+    std::forward<Body>(body)();
+  });
+}
+
+}  // namespace xio
