@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/error.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 
@@ -9,8 +11,13 @@
 namespace xio {
 
 namespace {
-thread_local std::string t_last_error;
-}
+
+// Bytes without a destructor: exit handlers and destructors of static objects call XIO after those of thread_local
+// objects have run.
+constexpr std::size_t k_longest = 4096;
+thread_local char t_last_error[k_longest];
+
+}  // namespace
 
 std::string errno_text(int err) {
   char text[128];
@@ -18,8 +25,26 @@ std::string errno_text(int err) {
   return strerror_r(err, text, sizeof text);
 }
 
-void set_last_error(std::string sentence) noexcept { t_last_error = std::move(sentence); }
-const char* last_error() noexcept { return t_last_error.c_str(); }
+void set_last_error(std::string_view sentence) noexcept {
+  constexpr std::string_view k_cut = "...";
+  const std::size_t bytes = std::min(sentence.size(), k_longest - 1);
+  std::memmove(t_last_error, sentence.data(), bytes);
+  t_last_error[bytes] = '\0';
+  if (bytes != sentence.size()) k_cut.copy(t_last_error + bytes - k_cut.size(), k_cut.size());
+}
+
+const char* last_error() noexcept { return t_last_error; }
+
+namespace {
+// In a catch block of a noexcept function: what has no memory for its sentence says less.
+void set_unexpected(const char* what) noexcept {
+  try {
+    set_last_error(fmt::format("unexpected error: {}; this is a bug of XIO, please report it", what));
+  } catch (...) {
+    set_last_error(what);
+  }
+}
+}  // namespace
 
 xio_status_t status_of_current_exception() noexcept {
   try {
@@ -31,7 +56,7 @@ xio_status_t status_of_current_exception() noexcept {
     set_last_error("host memory is exhausted; free some or lower XIO_HEAP_SIZE");
     return XIO_ERR_NO_MEMORY;
   } catch (const std::exception& e) {
-    set_last_error(std::string("unexpected error: ") + e.what() + "; this is a bug of XIO, please report it");
+    set_unexpected(e.what());
     return XIO_ERR_INTERNAL;
   } catch (...) {
     set_last_error("unexpected error of unknown type; this is a bug of XIO, please report it");

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "xio/status.h"
@@ -32,8 +33,8 @@ template <class... Args>
 // "No such file or directory" for errno values, thread safe.
 std::string errno_text(int err);
 
-// What xio_last_error() answers in this thread.
-void set_last_error(std::string sentence) noexcept;
+// What xio_last_error() returns in this thread, until the process ends; cut after 4 KiB.
+void set_last_error(std::string_view sentence) noexcept;
 const char* last_error() noexcept;
 
 // Called from a catch block: keeps the sentence of the exception in flight and gives its status.

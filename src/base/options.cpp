@@ -76,7 +76,8 @@ void assign_from_environment(const option_row& row, T& out) {
 void warn_of_unknown_variables() {
   // Worlds, links and first kernels read the environment in whichever thread they are started.
   static std::mutex lock;
-  static std::set<std::string> seen;
+  // Never destroyed: an exit handler may make a world.
+  static auto& seen = *new std::set<std::string>;
   const std::lock_guard hold(lock);
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string name(*entry, std::strcspn(*entry, "="));

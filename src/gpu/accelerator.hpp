@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -77,8 +76,17 @@ class lane_of_thread {
   }
   // Of our device as it is now: memory may have been asked for before init() chose it.
   static lane_of_thread& mine() {
-    static thread_local std::optional<lane_of_thread> lane;
-    if (!lane || lane->device_ != g_device) lane.emplace();
+    // A bare pointer: an exit handler may call after the thread_local objects of its thread have ended.
+    static thread_local lane_of_thread* lane = nullptr;
+    struct ending {
+      ~ending() { delete std::exchange(lane, nullptr); }
+    };
+    if (lane == nullptr || lane->device_ != g_device) {
+      static thread_local const ending ends;
+      (void)&ends;
+      delete std::exchange(lane, nullptr);
+      lane = new lane_of_thread;
+    }
     return *lane;
   }
 

@@ -193,6 +193,28 @@ int death() {
   return 0;
 }
 
+// Calls of exit handlers, after the thread_local objects of the thread have ended: statuses and sentences as ever.
+void call_at_exit() {
+  const auto good = [](bool yes) {
+    if (!yes) _exit(3);
+  };
+  good(xio_finalize(nullptr) == XIO_ERR_ARG && says("world is null"));
+  xio_world_t* w = nullptr;
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.bootstrap = "local";
+  attr.heap_bytes = 1 << 20;
+  good(xio_init(&attr, &w) == XIO_OK && xio_barrier_all(w) == XIO_OK && xio_finalize(w) == XIO_OK);
+  good(xio_barrier_all(w) == XIO_ERR_STATE && says("was finalized"));
+}
+
+int at_exit() {
+  std::atexit(call_at_exit);
+  REQUIRE(xio_finalize(nullptr) == XIO_ERR_ARG);
+  REQUIRE_OK(xio_finalize(start()));
+  REQUIRE(xio_finalize(nullptr) == XIO_ERR_ARG);
+  return 0;
+}
+
 // What a forked child of PE 0 does with the world that it inherited. Its exit() runs the destructors and exit handlers
 // of a program that ends, and one of them finalizes the world.
 xio_world_t* g_inherited = nullptr;
@@ -249,6 +271,7 @@ int main(int argc, char** argv) {
   if (mode == "contexts") return contexts();
   if (mode == "death_in_init") return death_in_init();
   if (mode == "death") return death();
+  if (mode == "at_exit") return at_exit();
   if (mode == "fork") return fork_children();
   std::fprintf(stderr, "world: unknown mode '%s'\n", mode.c_str());
   return 2;

@@ -23,8 +23,9 @@ expect() {
   fi
 }
 
-modes='life heap mismatch fork'
+modes='life heap mismatch fork at_exit'
 if has XIO_ENABLE_MODEL; then modes="$modes contexts"; fi
+XIO_BOOTSTRAP=local expect 0 "$world" at_exit
 if has HAVE_SODIUM; then
   for mode in $modes; do
     for n in 2 4; do expect 0 "$xiorun" -n $n "$world" "$mode"; done

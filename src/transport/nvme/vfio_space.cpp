@@ -13,7 +13,8 @@ namespace xio::nvme {
 
 std::shared_ptr<vfio_space> vfio_space::get(const vfio_choice& choice, const std::string& name, vfio_calls& calls) {
   static std::mutex lock;
-  static std::weak_ptr<vfio_space> shared;
+  // Never destroyed: an exit handler may open a drive.
+  static auto& shared = *new std::weak_ptr<vfio_space>;
   const std::lock_guard hold(lock);
   auto space = shared.lock();
   if (space == nullptr) {
