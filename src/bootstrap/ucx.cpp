@@ -6,14 +6,13 @@
 #include "bootstrap/launcher.hpp"
 
 #ifdef HAVE_UCX
-#include <ucp/api/ucp.h>
-
 #include <algorithm>
 #include <optional>
 #include <thread>
 
 #include "base/log.hpp"
 #include "bootstrap/deadline.hpp"
+#include "bootstrap/ucx_library.hpp"
 
 namespace xio::bootstrap {
 
@@ -83,6 +82,7 @@ class ucx_channel final : public channel {
   };
 
   void make_worker() {
+    load_ucx();
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "reading UCX's configuration");
     // How soon the death of a peer is noticed when nothing is being sent to it; UCX's own default is 20 s.
