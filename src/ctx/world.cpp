@@ -318,6 +318,8 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
     for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
     plan = plan_routes(choice, mapped, me_);
     plan.flush = flush_route(hdp_->decision());
+    // What may fail on one PE alone fails before the PEs exchange anything: the thread of the software devices.
+    if (plan.needs(dev::route::rdma)) (void)engines_->machine();
     return arguments{{"the route", static_cast<std::uint64_t>(choice.route)},
                      {"ring_depth", choice.depth},
                      {"the queue pairs to each PE (XIO_RDMA_QUEUES)", choice.queues},

@@ -2,6 +2,7 @@
 #include "gpu/heap_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -143,6 +144,20 @@ class peer_heap final : public mapping {
   mapped memory_;
 };
 
+// A process that is there and keeps its descriptors to itself leaves other routes to its heap.
+[[noreturn]] void refuse_peer(std::uint64_t pid, const std::string& path, int err) {
+  const bool is_there = kill(static_cast<pid_t>(pid), 0) == 0;
+  if (is_there && (err == EACCES || err == EPERM))
+    fail(XIO_ERR_UNSUPPORTED,
+         "{}: {}: process {} is not dumpable, since its program may not be read (chmod a+r it) or it changed its user",
+         path, errno_text(err), pid);
+  if (is_there && err == ENOENT)
+    fail(XIO_ERR_UNSUPPORTED, "{}: {}: process {} is there, but /proc does not show its descriptors; mount /proc", path,
+         errno_text(err), pid);
+  fail(XIO_ERR_PEER, "the heap of process {} ({}): {}; PEs of one machine must run as one user in one PID namespace",
+       pid, path, errno_text(err));
+}
+
 }  // namespace
 
 std::unique_ptr<heap> make_file_heap(std::size_t bytes) { return std::make_unique<shared_heap>(bytes); }
@@ -151,9 +166,7 @@ std::unique_ptr<mapping> map_file_heap(const std::vector<std::byte>& handle, std
   const auto h = checked_handle<heap_handle>(handle, k_magic, bytes);
   const std::string path = fmt::format("/proc/{}/fd/{}", h.pid, h.fd);
   const unique_fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (fd.get() < 0)
-    fail(XIO_ERR_PEER, "the heap of process {} ({}): {}; PEs of one machine must run as one user in one PID namespace",
-         h.pid, path, errno_text(errno));
+  if (fd.get() < 0) refuse_peer(h.pid, path, errno);
   // Checked on our own descriptor: what we map is what we looked at.
   char target[128] = {};
   if (readlink(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), target, sizeof target - 1) < 0) target[0] = 0;

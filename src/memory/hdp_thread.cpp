@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/thread.hpp"
 
 namespace xio::memory {
 
@@ -56,12 +56,7 @@ void flush_by_readback(volatile unsigned char* line, unsigned char value) {
 
 hdp_thread::hdp_thread(std::uint64_t* asked, std::uint64_t* done, std::function<void()> flush)
     : asked_(asked), done_(done), flush_(std::move(flush)) {
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& e) {
-    fail(XIO_ERR_NO_MEMORY,
-         "the thread that flushes the HDP cannot start: {}; raise the limit of processes (ulimit -u)", e.what());
-  }
+  thread_ = start_thread("flushes of the HDP", [this] { run(); });
 }
 
 hdp_thread::~hdp_thread() {

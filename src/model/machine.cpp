@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <utility>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/thread.hpp"
 
 namespace xio::model {
 
@@ -41,8 +44,19 @@ bool poll_one(device& d, bool* alive) {
 }  // namespace
 
 machine::machine(unsigned threads) {
-  for (unsigned i = 0; i < std::max(1u, threads); ++i) runners_.push_back(std::make_unique<runner>());
-  for (auto& r : runners_) r->thread = std::thread([this, one = r.get()] { run(*one); });
+  const unsigned wanted = std::max(1u, threads);
+  runners_.reserve(wanted);
+  while (runners_.size() < wanted) {
+    auto r = std::make_unique<runner>();
+    try {
+      r->thread = start_thread("the software devices", [this, one = r.get()] { run(*one); });
+    } catch (const error& e) {
+      if (runners_.empty()) throw;
+      log::warn("{}; {} instead of {} run them", e.what(), runners_.size(), wanted);
+      return;
+    }
+    runners_.push_back(std::move(r));
+  }
 }
 
 machine::~machine() {

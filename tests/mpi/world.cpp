@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Worlds among real processes; world.sh starts it. Usage: world MODE. Ends with 0 if all went as it has to.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -193,6 +194,47 @@ int death() {
   return 0;
 }
 
+// PE 1 may make no thread while a ctx wants one; the world goes on. Root has no such limit and becomes another user.
+int no_thread() {
+  xio_world_t* w = start();
+  g_pe = xio_my_pe(w);
+  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+  attr.route = XIO_ROUTE_RDMA;
+  xio_ctx_t c{};
+  rlimit usual{};
+  REQUIRE(getrlimit(RLIMIT_NPROC, &usual) == 0);
+  if (g_pe == 1) {
+    if (geteuid() == 0) REQUIRE(setresuid(65533, 65533, 65533) == 0);
+    const rlimit none{1, usual.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NPROC, &none) == 0);
+  }
+  REQUIRE(xio_ctx_create(w, &attr, &c) == XIO_ERR_NO_MEMORY && says("no thread could be made") && says("ulimit -u"));
+  REQUIRE(g_pe == 1 || says("PE 1: "));
+  attr.route = XIO_ROUTE_DIRECT;
+  REQUIRE_OK(xio_ctx_create(w, &attr, &c));
+  if (g_pe == 1) REQUIRE(setrlimit(RLIMIT_NPROC, &usual) == 0);
+  attr.route = XIO_ROUTE_RDMA;
+  REQUIRE_OK(xio_ctx_create(w, &attr, &c));
+  REQUIRE_OK(xio_barrier_all(w));
+  REQUIRE_OK(xio_finalize(w));
+  return 0;
+}
+
+// Processes that keep their descriptors to themselves: RDMA serves, and a forced direct route is refused with the
+// cause.
+int not_readable() {
+  xio_world_t* w = start();
+  g_pe = xio_my_pe(w);
+  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+  xio_ctx_t c{};
+  REQUIRE_OK(xio_ctx_create(w, &attr, &c));
+  REQUIRE(std::strcmp(xio_route_name(w, c, 1 - g_pe, 64), "rdma") == 0);
+  attr.route = XIO_ROUTE_DIRECT;
+  REQUIRE(xio_ctx_create(w, &attr, &c) == XIO_ERR_UNSUPPORTED && says("is not dumpable"));
+  REQUIRE_OK(xio_finalize(w));
+  return 0;
+}
+
 // Calls of exit handlers, after the thread_local objects of the thread have ended: statuses and sentences as ever.
 void call_at_exit() {
   const auto good = [](bool yes) {
@@ -271,6 +313,8 @@ int main(int argc, char** argv) {
   if (mode == "contexts") return contexts();
   if (mode == "death_in_init") return death_in_init();
   if (mode == "death") return death();
+  if (mode == "no_thread") return no_thread();
+  if (mode == "not_readable") return not_readable();
   if (mode == "at_exit") return at_exit();
   if (mode == "fork") return fork_children();
   std::fprintf(stderr, "world: unknown mode '%s'\n", mode.c_str());

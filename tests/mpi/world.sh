@@ -3,7 +3,7 @@
 # Worlds among real processes, by xiorun and by mpirun.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}"
+: "${builddir:?}" "${MPIRUN=}" "${gpu:?}" "${sanitizer:?}"
 world=$builddir/tests/mpi/world
 xiorun=$builddir/xiorun
 unset XIO_BOOTSTRAP XIO_HEAP_SIZE XIO_ROUTE
@@ -34,6 +34,20 @@ if has HAVE_SODIUM; then
   expect 0 "$xiorun" --grace 20 -n 3 "$world" death_in_init
   expect 137 "$xiorun" --grace 20 -n 3 "$world" death
   unset XIO_TIMEOUT_MS
+fi
+# Without a thread, and with a program that may be run and not read.
+alien=()
+if [ "$(id -u)" = 0 ]; then alien=(setpriv --reuid 65534 --regid 65534 --clear-groups); fi
+if has HAVE_SODIUM && has XIO_ENABLE_MODEL && [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
+  expect 0 "$xiorun" -n 2 "$world" no_thread
+  closed=$(mktemp -d)
+  cp "$world" "$closed/world"
+  chmod 755 "$closed"
+  chmod 111 "$closed/world"
+  if "${alien[@]}" test -x "$xiorun" -a -r "$builddir/.libs/libxio.so"; then
+    expect 0 "${alien[@]}" "$xiorun" -n 2 "$closed/world" not_readable
+  fi
+  rm -rf "$closed"
 fi
 if has HAVE_MPI && [ -n "$MPIRUN" ]; then
   export -f mpirun_np

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/thread.hpp"
 #include "xio/wire/nvme.hpp"
 
 namespace xio::nvme {
@@ -34,7 +35,7 @@ vfio_watch::vfio_watch(const vfio_device& device, std::function<void(const std::
     : device_(device), lost_(std::move(lost)), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (stop_.get() < 0)
     fail(XIO_ERR_IO, "a drive cannot be watched: {}; raise the limit of open files (ulimit -n)", errno_text(errno));
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("the watch over a drive", [this] { run(); });
 }
 
 vfio_watch::~vfio_watch() {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Threads of the library's own.
+#pragma once
+#include <functional>
+#include <thread>
+
+namespace xio {
+
+// Throws XIO_ERR_NO_MEMORY, with the limits that may have refused it, where the system makes no thread. purpose: "the
+// software devices".
+std::thread start_thread(const char* purpose, std::function<void()> body);
+
+}  // namespace xio
