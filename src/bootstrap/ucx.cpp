@@ -7,10 +7,13 @@
 
 #ifdef HAVE_UCX
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "base/log.hpp"
+#include "base/thread.hpp"
 #include "bootstrap/deadline.hpp"
 #include "bootstrap/ucx_library.hpp"
 
@@ -41,7 +44,7 @@ class ucx_channel final : public channel {
   ucx_channel(const options& o, std::unique_ptr<channel> first)
       : timeout_ms_(o.timeout_ms), first_(std::move(first)), peers_(static_cast<std::size_t>(first_->size())) {
     try {
-      make_worker();
+      start_together();
       make_endpoints();
       first_->barrier();  // nobody sends to a worker whose owner may still fail
     } catch (...) {
@@ -81,8 +84,30 @@ class ucx_channel final : public channel {
     std::vector<void*> sends, receives;  // null: complete
   };
 
+  // What one rank lacks is an error of all, with that rank's sentence.
+  void start_together() {
+    struct report {
+      std::int32_t status;
+      char sentence[252];
+    } mine{};
+    try {
+      load_ucx();
+      // UCX ends the process when it can make no thread of its own.
+      start_thread("UCX", [] {}).join();
+      make_worker();
+    } catch (const error& e) {
+      mine.status = e.status();
+      std::strncpy(mine.sentence, e.what(), sizeof mine.sentence - 1);
+    }
+    const auto all = allgather_value(*first_, mine);
+    if (mine.status != XIO_OK) fail(static_cast<xio_status_t>(mine.status), "{}", mine.sentence);
+    for (std::size_t r = 0; r < all.size(); ++r)
+      if (all[r].status != XIO_OK)
+        fail(XIO_ERR_PEER, "rank {}: {}", r,
+             std::string_view(all[r].sentence, strnlen(all[r].sentence, sizeof all[r].sentence)));
+  }
+
   void make_worker() {
-    load_ucx();
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "reading UCX's configuration");
     // How soon the death of a peer is noticed when nothing is being sent to it; UCX's own default is 20 s.
