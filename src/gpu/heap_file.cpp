@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 #include "gpu/heap_handle.hpp"
-#include "gpu/host_pages.hpp"
+#include "gpu/memory_file.hpp"
 
 namespace xio::gpu {
 
@@ -87,7 +87,7 @@ class shared_heap final : public heap {
   explicit shared_heap(std::size_t bytes)
       : bytes_(bytes),
         tag_(make_tag()),
-        fd_(make_file(whole_pages(bytes), tag_)),
+        fd_(make_memory_file(file_name(tag_), whole_pages(bytes), "symmetric heap", "lower XIO_HEAP_SIZE")),
         memory_(fd_.get(), whole_pages(bytes), "a heap") {}
   unsigned char* data() const override { return memory_.data(); }
   std::size_t size() const override { return bytes_; }
@@ -115,20 +115,6 @@ class shared_heap final : public heap {
     return tag;
   }
 
-  static int make_file(std::size_t bytes, const heap_tag& tag) {
-    if (const std::uint64_t have = available_bytes(); have != 0 && bytes > have)
-      fail(XIO_ERR_NO_MEMORY, "a heap of {} bytes: the machine has {} bytes available; lower XIO_HEAP_SIZE", bytes,
-           have);
-    const int fd = memfd_create(file_name(tag).c_str(), MFD_CLOEXEC);
-    if (fd < 0) fail(XIO_ERR_IO, "memory to share for a heap of {} bytes: {}", bytes, errno_text(errno));
-    if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
-      const int err = errno;
-      close(fd);
-      fail(XIO_ERR_NO_MEMORY, "a heap of {} bytes: {}; lower XIO_HEAP_SIZE", bytes, errno_text(err));
-    }
-    return fd;
-  }
-
   std::size_t bytes_;
   heap_tag tag_;
   unique_fd fd_;
@@ -151,9 +137,9 @@ class peer_heap final : public mapping {
     fail(XIO_ERR_UNSUPPORTED,
          "{}: {}: process {} is not dumpable, since its program may not be read (chmod a+r it) or it changed its user",
          path, errno_text(err), pid);
-  if (is_there && err == ENOENT)
-    fail(XIO_ERR_UNSUPPORTED, "{}: {}: process {} is there, but /proc does not show its descriptors; mount /proc", path,
-         errno_text(err), pid);
+  if (is_there && access("/proc/self/fd", X_OK) != 0)
+    fail(XIO_ERR_UNSUPPORTED, "{}: {}: there is no /proc by which PEs find each other's heaps; mount it", path,
+         errno_text(err));
   fail(XIO_ERR_PEER, "the heap of process {} ({}): {}; PEs of one machine must run as one user in one PID namespace",
        pid, path, errno_text(err));
 }
@@ -172,7 +158,8 @@ std::unique_ptr<mapping> map_file_heap(const std::vector<std::byte>& handle, std
   if (readlink(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), target, sizeof target - 1) < 0) target[0] = 0;
   struct stat st {};
   if (std::string_view(target).find(file_name(h.tag)) == std::string_view::npos || fstat(fd.get(), &st) != 0 ||
-      st.st_dev != h.device || st.st_ino != h.inode || static_cast<std::uint64_t>(st.st_size) != whole_pages(bytes))
+      st.st_dev != h.device || st.st_ino != h.inode || static_cast<std::uint64_t>(st.st_size) != whole_pages(bytes) ||
+      (fcntl(fd.get(), F_GET_SEALS) & F_SEAL_SHRINK) == 0)
     fail(XIO_ERR_PEER, "{} is not the heap that process {} announced; has that process restarted?", path, h.pid);
   return std::make_unique<peer_heap>(fd.get(), bytes);
 }

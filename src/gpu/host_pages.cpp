@@ -10,24 +10,44 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/memory_group.hpp"
 #include "memory/pages.hpp"
 
 namespace xio::gpu {
 
-std::uint64_t available_bytes() {
+namespace {
+
+struct machine_memory {
+  std::uint64_t available = 0, swap = 0;  // bytes
+};
+
+machine_memory read_meminfo() {
   std::ifstream in("/proc/meminfo");
   std::string key, rest;
-  std::uint64_t value = 0, sum = 0;
-  while (in >> key >> value) {
+  machine_memory found;
+  for (std::uint64_t value = 0; in >> key >> value;) {
     std::getline(in, rest);
-    if (key == "MemAvailable:" || key == "SwapFree:") sum += value * 1024;
+    if (key == "MemAvailable:") found.available = value * 1024;
+    if (key == "SwapFree:") found.swap = value * 1024;
   }
-  return sum;
+  return found;
 }
 
-void check_available(std::size_t bytes, const char* what) {
-  if (const std::uint64_t have = available_bytes(); have != 0 && bytes > have)
-    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: the machine has {} bytes available; ask for less", bytes, what, have);
+}  // namespace
+
+std::uint64_t available_bytes() {
+  const machine_memory m = read_meminfo();
+  return m.available + m.swap;
+}
+
+void check_available(std::size_t bytes, const char* what, const char* cure) {
+  const machine_memory m = read_meminfo();
+  if (const std::uint64_t have = m.available + m.swap; have != 0 && bytes > have)
+    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: the machine has {} bytes available; {}", bytes, what, have, cure);
+  // How much a group may swap out has limits of its own; what the machine could take is no reason to refuse.
+  if (const auto group = tightest_memory_group(); group && bytes > group->left && bytes - group->left > m.swap)
+    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: {} leaves {} bytes of {}; raise it, or {}", bytes, what, group->limit_file,
+         group->left, group->limit, cure);
 }
 
 void* reserve_pages(std::size_t bytes, std::size_t alignment, const char* what) {

@@ -9,9 +9,9 @@ namespace xio::gpu {
 // Bytes that the machine could still give: free and reclaimable memory, and swap. 0 if the kernel does not say.
 std::uint64_t available_bytes();
 
-// Throws XIO_ERR_NO_MEMORY if the machine has not that many: pages are taken when they are touched, when it is too late
-// to refuse.
-void check_available(std::size_t bytes, const char* what);
+// Throws XIO_ERR_NO_MEMORY if the machine, or the memory cgroup of this process, has not that many: pages are taken
+// when they are touched, when it is too late to refuse.
+void check_available(std::size_t bytes, const char* what, const char* cure = "ask for less");
 
 // Addresses only, at a multiple of alignment, which is a power of two of a page at least; bytes are whole pages.
 // Touching them is a fault.

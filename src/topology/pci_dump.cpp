@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topology/pci_dump.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -117,13 +118,15 @@ std::string checked_copy(const std::string& file) {
 
 checked_dump::checked_dump(const std::string& file) {
   const std::string text = checked_copy(file);
-  fd_.reset(memfd_create("xio-pci-dump", MFD_CLOEXEC));
+  fd_.reset(memfd_create("xio-pci-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   std::size_t done = 0;
   while (fd_ && done < text.size()) {
     const ssize_t n = write(fd_.get(), text.data() + done, text.size() - done);
     if (n <= 0) break;
     done += static_cast<std::size_t>(n);
   }
+  // What is read later is what was checked.
+  if (fd_) (void)fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
   if (!fd_ || done < text.size()) fail(XIO_ERR_IO, "no memory for a copy of {}: {}", file, errno_text(errno));
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Memory of the host platform: heaps that other processes map, buffers, and what software devices do to payload.
 // The last test is the platform's promise of progress among processes.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +109,48 @@ TEST(host_heap, another_process_maps_it) {
     return true;
   })));
   EXPECT_STREQ(reinterpret_cast<char*>(h->data()) + 5, "from the peer");
+}
+
+// Another process of the same user opens the heap's file through /proc, as a peer that has gone wrong could.
+TEST(host_heap, nobody_cuts_it) {
+  constexpr std::size_t k_bytes = 1 << 20;
+  const auto h = gpu::make_heap(k_bytes);
+  h->data()[k_bytes - 1] = 77;
+  const pid_t owner = getpid();
+  EXPECT_TRUE(end_child(begin_child([&] {
+    int heaps = 0;
+    for (int fd = 3; fd < 200; ++fd) {
+      const std::string path = "/proc/" + std::to_string(owner) + "/fd/" + std::to_string(fd);
+      char target[64] = {};
+      if (readlink(path.c_str(), target, sizeof target - 1) < 0 || std::strstr(target, "xio-heap") == nullptr) continue;
+      const int file = open(path.c_str(), O_RDWR);
+      if (file < 0) return false;
+      ++heaps;
+      for (const off_t size : {off_t{0}, off_t{4096}, off_t{2 * k_bytes}})
+        if (ftruncate(file, size) == 0 || errno != EPERM) return false;
+      if (fallocate(file, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, 0, 4096) != 0) return false;  // a store of zeroes
+      struct stat st {};
+      if (fcntl(file, F_ADD_SEALS, F_SEAL_WRITE) == 0 || fchmod(file, 0600) != 0 || fstat(file, &st) != 0) return false;
+      const auto* all = static_cast<unsigned char*>(mmap(nullptr, k_bytes, PROT_READ, MAP_SHARED, file, 0));
+      if (st.st_size != k_bytes || all == MAP_FAILED || all[k_bytes - 1] != 77) return false;
+    }
+    return heaps == 1;
+  })));
+  EXPECT_EQ(h->data()[k_bytes - 1], 77);
+}
+
+TEST(host_heap, says_which_limit_of_files_it_is_beyond) {
+  const pid_t child = fork();  // the limit is the process's
+  if (child == 0) {
+    const rlimit small{1 << 20, 1 << 20};
+    std::string sentence;
+    const bool good = setrlimit(RLIMIT_FSIZE, &small) == 0 &&
+                      status_of([] { gpu::make_heap(2 << 20); }, &sentence) == XIO_ERR_NO_MEMORY &&
+                      sentence.find("ulimit -f") != std::string::npos &&
+                      status_of([] { gpu::make_heap(1 << 20); }) == XIO_OK;
+    _exit(good ? 0 : 1);
+  }
+  EXPECT_TRUE(end_child(child));
 }
 
 TEST(host_heap, forged_and_stale_handles_are_refused) {

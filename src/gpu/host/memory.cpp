@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/host_pages.hpp"
+#include "gpu/memory_file.hpp"
 #include "memory/pages.hpp"
 
 namespace xio::gpu {
@@ -72,13 +73,7 @@ void lock_pages(const block& b) {
 
 // Create, map, give access: the addresses are there, the memory is a file without a name.
 void map_memory(block& b) {
-  check_available(b.bytes, k_shared_memory);
-  b.file = memfd_create("xio-vmem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (b.file < 0 || ftruncate(b.file, static_cast<off_t>(b.bytes)) != 0)
-    fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: {}; ask for less", b.bytes, k_shared_memory, errno_text(errno));
-  // Whoever maps it may rely on its size; the kernel's udmabuf asks for the first (drivers/dma-buf/udmabuf.c).
-  if (fcntl(b.file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-    fail(XIO_ERR_IO, "sealing {} bytes of {}: {}", b.bytes, k_shared_memory, errno_text(errno));
+  b.file = make_memory_file("xio-vmem", b.bytes, k_shared_memory, "ask for less").release();
   if (mmap(b.base, b.bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, b.file, 0) == MAP_FAILED ||
       mprotect(b.base, b.bytes, PROT_READ | PROT_WRITE) != 0)
     fail(XIO_ERR_NO_MEMORY, "mapping {} bytes of {}: {}; ask for less", b.bytes, k_shared_memory, errno_text(errno));
