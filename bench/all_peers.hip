@@ -142,5 +142,5 @@ int main(int argc, char** argv) {
   CHECK(hipFree(s.bad));
   CHECK(xio_ctx_destroy(s.world, s.ctx));
   CHECK(xio_finalize(s.world));
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

@@ -116,5 +116,5 @@ int main(int argc, char** argv) {
   start = now();
   check(xio_finalize(w), "xio_finalize");
   if (me == 0) std::printf("  %-28s      %12.6g\n", "xio_finalize, s", now() - start);
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

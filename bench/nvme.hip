@@ -162,7 +162,7 @@ int rate(const char* name, bool write, uint32_t threads, uint32_t queues, uint32
   const double ops = static_cast<double>(after.ops - before.ops);
   std::printf("rate %s %u %u %u %.0f %.4f\n", write ? "write" : "read", threads, queues, depth, ops / took,
               static_cast<double>(after.doorbells - before.doorbells) / ops);
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }
 
 int parts(const char* name, bool write, uint32_t count) {
@@ -186,7 +186,7 @@ int parts(const char* name, bool write, uint32_t count) {
   std::printf("steps %s build %.0f enqueue %.0f doorbell %.0f poll %.0f total %.0f\n", write ? "write" : "read",
               ns(got[0]), ns(got[1]), ns(got[2]), ns(got[3]), took * 1e9 / count);
   must(hipFree(sums), "hipFree");
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }
 
 uint32_t number(const char* text, uint32_t most) {

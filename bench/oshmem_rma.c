@@ -109,5 +109,5 @@ int main(void) {
   round_trips(word);
   barriers();
   shmem_finalize();
-  return 0;
+  return fflush(stdout) != 0 || ferror(stdout) != 0 ? 1 : 0;
 }

@@ -332,5 +332,5 @@ int main(int argc, char** argv) {
     }
   for (const unsigned ctas : {32u, 132u}) stream(word_bandwidth, "p_bw", true, size_t{4} << 20, ctas);
   for (const size_t bytes : {size_t{1} << 20, size_t{4} << 20, k_most}) copy_engine(bytes);
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

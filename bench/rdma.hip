@@ -176,5 +176,5 @@ int main(int argc, char** argv) {
   }
   check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
   check(xio_finalize(world) == XIO_OK, "xio_finalize");
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

@@ -206,5 +206,5 @@ int main(int argc, char** argv) {
   for (unsigned i = 0; i < o.latencies; ++i) latency(world, w, o.latency[i], us, &next);
   for (unsigned i = 0; i < o.bandwidths; ++i) bandwidth(world, w, o.bandwidth[i], us);
   check(xio_finalize(world) == XIO_OK, "xio_finalize");
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

@@ -285,7 +285,7 @@ int main(int argc, char** argv) try {
                   {"RDMA, neutral entries", neutral.target(), turn::word, {}, {}},
                   {"NVMe", drive.target(), turn::entry_and_file, {}, {}}});
   if (s.wants("primitives")) primitives(s);
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "bench/ring: %s\n", e.what());
   return 1;

@@ -139,5 +139,5 @@ int main() {
   run(world, w, "signal_pingpong", op_pingpong, sizeof(long), BENCH_ROUND_TRIPS, true);
   run(world, w, "barrier", op_barrier, 0, BENCH_BARRIERS, true);
   check(xio_finalize(world) == XIO_OK, "xio_finalize");
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

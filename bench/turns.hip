@@ -313,5 +313,5 @@ int main(int argc, char** argv) {
   s.row("fetch_add", alone<xio_add>, alone<plain_add>, 1, 1);
   CHECK(xio_ctx_destroy(s.world, s.w.ctx));
   CHECK(xio_finalize(s.world));
-  return 0;
+  return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

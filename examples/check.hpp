@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // How the examples end when something is wrong: with a sentence and a status.
 #pragma once
+#include <fcntl.h>
+
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "xio/hip.h"
 #include "xio/xio.h"
@@ -18,6 +22,19 @@
   va_end(list);
   std::fputc('\n', stderr);
   std::exit(code);
+}
+
+// What main() returns instead of `code`: a program whose output could not be written has failed.
+inline int ended(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "the output could not be written: %s\n", std::strerror(errno));
+  return code != 0 ? code : 1;
+}
+
+// A standard stream that is closed would become the next file that is opened, and what is printed would go into it.
+inline void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd) std::exit(1);
 }
 
 inline void check(xio_status_t s, const char* what) {

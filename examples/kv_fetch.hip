@@ -6,6 +6,7 @@
 // What it teaches: storage and network are one order. A completed read may be put at once, without quiet or host; every
 // page has a signal of its own, so a reader can use the first while the last is still on the drive. Pages lie on the
 // drive as they were evicted, the block table says where, and they arrive in the order of the text.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <string>
@@ -81,7 +82,11 @@ int main(int argc, char** argv) {
   given.end();
   if (c.page_bytes % 512 != 0) leave(2, "PAGE_BYTES wants a multiple of 512");
   session s;
-  if (s.me == 0 && access(file.c_str(), F_OK) == 0) leave(2, "'%s' exists; name a new file", file.c_str());
+  const int fd = s.me == 0 ? open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+  if (s.me == 0 && fd < 0 && errno == EEXIST) leave(2, "'%s' exists; name a new file", file.c_str());
+  if (s.me == 0 && fd < 0) leave(1, "cannot make '%s': %s", file.c_str(), std::strerror(errno));
+  // It needs no name any more, and so goes with the program, however that ends.
+  if (s.me == 0) unlink(file.c_str());
   c.ctx = s.ctx;
   c.status = s.status;
   c.readers = s.n > 1 ? s.n - 1 : 1;
@@ -96,9 +101,9 @@ int main(int argc, char** argv) {
   const unsigned groups = static_cast<unsigned>((c.pages + 63) / 64);
   if (s.me == 0) {
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
-    attr.flags = XIO_STORAGE_CREATE;
     attr.bytes = c.pages * c.page_bytes;
-    check(xio_storage_open(s.world, ("file:" + file).c_str(), &attr, &c.drive), file.c_str());
+    const std::string name = "file:/proc/self/fd/" + std::to_string(fd);
+    check(xio_storage_open(s.world, name.c_str(), &attr, &c.drive), file.c_str());
     hipLaunchKernelGGL(evict, dim3(groups), dim3(64), 0, nullptr, c);
     s.wait("evict");
     hipLaunchKernelGGL(fetch, dim3(groups), dim3(64), 0, nullptr, c);
@@ -113,7 +118,7 @@ int main(int argc, char** argv) {
               static_cast<unsigned long long>(c.page_bytes), *wrong);
   if (s.me == 0) {
     check(xio_storage_close(s.world, c.drive), "xio_storage_close");
-    unlink(file.c_str());
+    close(fd);
   }
   return s.end(*wrong);
 }

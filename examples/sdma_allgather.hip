@@ -84,5 +84,5 @@ int main(int argc, char** argv) {
   check(xio_barrier_all(world), "xio_barrier_all");
   (void)hipHostFree(j.status);
   check(xio_finalize(world), "xio_finalize");
-  return wrong == 0 ? 0 : 1;
+  return ended(wrong == 0 ? 0 : 1);
 }

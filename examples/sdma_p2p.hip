@@ -102,5 +102,5 @@ int main(int argc, char** argv) {
   for (void* p : {static_cast<void*>(src), static_cast<void*>(to_host ? nullptr : dst)}) (void)hipFree(p);
   for (void* p : {static_cast<void*>(to_host ? dst : nullptr), static_cast<void*>(arrived), static_cast<void*>(status)})
     (void)hipHostFree(p);
-  return wrong == 0 ? 0 : 1;
+  return ended(wrong == 0 ? 0 : 1);
 }

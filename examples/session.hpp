@@ -11,6 +11,7 @@
 // A world, one ctx, and a word that kernels leave their status in.
 struct session {
   explicit session(int least = 1, int most = INT_MAX) {
+    open_standard_streams();
     check(xio_init(nullptr, &world), "xio_init");
     me = xio_my_pe(world);
     n = xio_n_pes(world);
@@ -58,7 +59,7 @@ struct session {
     barrier();
     (void)hipHostFree(status);
     check(xio_finalize(world), "xio_finalize");
-    return wrong == 0 ? 0 : 1;
+    return ended(wrong == 0 ? 0 : 1);
   }
 
   xio_world_t* world = nullptr;

@@ -7,15 +7,16 @@
 // What it teaches: one lane of a wave owns one slot and walks a small state machine that never waits, so many
 // reads, puts, copies and writes are in flight at once, and lanes that post together share a doorbell.
 //
-// send.hpp and receive.hpp are the kernels; the rest sets the stage.
+// send.hpp and receive.hpp are the kernels; the rest sets the stage. COPY appears when it is whole (output.hpp).
 #include "run.hpp"
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   const options o = parse(argc, argv);
   xio_world_t* world = nullptr;
   check(xio_init(nullptr, &world), "xio_init");
   if (xio_n_pes(world) != 2) leave(1, "relay: needs 2 PEs, not %d: start with mpirun -np 2", xio_n_pes(world));
   const int code = relay(world, o).run();
   check(xio_finalize(world), "xio_finalize");
-  return code;
+  return ended(code);
 }

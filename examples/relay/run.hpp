@@ -2,10 +2,12 @@
 // The host's side of relay.
 #pragma once
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "files.hpp"
 #include "options.hpp"
+#include "output.hpp"
 #include "receive.hpp"
 #include "report.hpp"
 #include "send.hpp"
@@ -15,9 +17,10 @@ class relay {
   relay(xio_world_t* world, const options& o) : world_(world), args_(o), me_(xio_my_pe(world)) {}
 
   int run() {
+    open_files();
     open_engines();
     exchange_size();
-    open_file();
+    open_storage();
     const auto start = std::chrono::steady_clock::now();
     transfer();
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -25,6 +28,14 @@ class relay {
   }
 
  private:
+  // What is wrong with them is said before anything is moved.
+  void open_files() {
+    if (me_ == 0)
+      in_ = std::make_unique<input>(args_.in);
+    else
+      out_ = std::make_unique<output>(args_.out);
+  }
+
   void open_engines() {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.route = XIO_ROUTE_RDMA;
@@ -52,7 +63,7 @@ class relay {
   }
 
   void exchange_size() {
-    const uint64_t bytes = me_ == 0 ? size_of(args_.in) : 0;
+    const uint64_t bytes = me_ == 0 ? in_->bytes() : 0;
     hipLaunchKernelGGL(tell_size, dim3(1), dim3(1), 0, nullptr, job_.rdma, job_.mail, bytes, job_.status);
     wait("exchange of the size");
     job_.bytes = bytes;
@@ -60,17 +71,14 @@ class relay {
       check(hipMemcpy(&job_.bytes, &job_.mail->file_bytes, sizeof job_.bytes, hipMemcpyDeviceToHost), "size");
   }
 
-  void open_file() {
+  void open_storage() {
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
     attr.bytes = job_.bytes;
-    attr.flags = me_ == 0 ? XIO_STORAGE_READ_ONLY : XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE;
+    attr.flags = me_ == 0 ? XIO_STORAGE_READ_ONLY : XIO_STORAGE_TRUNCATE;
     job_.block = 1;
-    if (job_.bytes == 0) {
-      if (me_ == 1) make_empty(part_of(args_.out));
-      return;
-    }
-    const std::string name = "file:" + (me_ == 0 ? args_.in : part_of(args_.out));
-    check(xio_storage_open(world_, name.c_str(), &attr, &job_.file), name.c_str());
+    if (job_.bytes == 0) return;
+    const std::string name = me_ == 0 ? in_->storage() : out_->storage();
+    check(xio_storage_open(world_, name.c_str(), &attr, &job_.file), me_ == 0 ? args_.in.c_str() : args_.out.c_str());
     uint64_t capacity = 0;
     check(xio_storage_size(world_, job_.file, &capacity, &job_.block), "storage size");
   }
@@ -93,7 +101,7 @@ class relay {
       report = engines(world_, me_, job_);
       check(xio_storage_close(world_, job_.file), "close");
     }
-    if (me_ == 1) settle(args_.out, status == XIO_OK);
+    const bool named = me_ == 0 || (status == XIO_OK && out_->take_name());
     if (status != XIO_OK)
       std::fprintf(stderr, "relay: PE %d: %s; %s was not written\n", me_,
                    xio_status_name(static_cast<xio_status_t>(status)), args_.out.c_str());
@@ -102,7 +110,7 @@ class relay {
                   static_cast<double>(job_.bytes) / 1e6 / seconds_);
     std::fputs(report.c_str(), stdout);
     std::fflush(stdout);
-    return status == XIO_OK ? 0 : 1;
+    return status == XIO_OK && named ? 0 : 1;
   }
 
   void wait(const char* what) {
@@ -114,5 +122,7 @@ class relay {
   options args_;
   int me_;
   job job_{};
+  std::unique_ptr<input> in_;    // PE 0
+  std::unique_ptr<output> out_;  // PE 1
   double seconds_ = 0;
 };

@@ -9,6 +9,7 @@
 
 #include "tools/near_miss.hpp"
 #include "tools/size_text.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace xio::tools {
 
@@ -115,7 +116,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    return app.exit(e);
+    return ended(app.get_name().c_str(), app.exit(e));
   } catch (const CLI::ParseError& e) {
     // A misspelt option is the likelier cause than whatever followed from it.
     const auto words = app.remaining(true);

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/options.hpp"
 #include "tools/command_line.hpp"
+#include "tools/standard_streams.hpp"
 #include "tools/xio-info/section.hpp"
 #include "tools/xio-info/settings.hpp"
 
@@ -59,6 +60,7 @@ std::string report(const settings& s) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  xio::tools::open_standard_streams();
   settings s;
   if (const auto status = xio::info::parse_settings(argc, argv, s)) return *status;
   std::string out;
@@ -67,6 +69,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "xio-info: %s\n", xio::last_error());
     return k_exit_environment;
   }
-  const bool written = std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
-  return written ? 0 : k_exit_environment;
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  return xio::tools::ended("xio-info", 0);
 }

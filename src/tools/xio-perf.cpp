@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/command_line.hpp"
+#include "tools/standard_streams.hpp"
 #include "tools/xio-perf/report.hpp"
 
 namespace {
@@ -77,6 +78,7 @@ void run_all(const settings& set, const std::vector<plan>& plans, const machine_
 }  // namespace
 
 int main(int argc, char** argv) {
+  tools::open_standard_streams();
   settings set;
   if (const auto status = parse(argc, argv, set)) return *status;
   std::vector<plan> plans;
@@ -91,7 +93,7 @@ int main(int argc, char** argv) {
       }) != XIO_OK)
     return tools::refuse("xio-perf", last_error());
   const xio_status_t status = xio::guard([&] { run_all(set, plans, m); });
-  if (status == XIO_OK) return 0;
+  if (status == XIO_OK) return tools::ended("xio-perf", 0);
   std::fprintf(stderr, "xio-perf: %s\n", last_error());
   std::fflush(nullptr);
   // The other PEs may be waiting for this one: no way back through what waits for them.

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "config.h"
 #include "tools/command_line.hpp"
+#include "tools/standard_streams.hpp"
 #include "tools/xio-tester/settings.hpp"
 
 namespace {
@@ -105,6 +106,7 @@ int run(const CLI::App& app, settings& s) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  xio::tools::open_standard_streams();
   settings s;
   CLI::App app("Tries one engine at a time by the device API and checks what came of it.", "xio-tester");
   app.set_version_flag("--version", std::string("xio-tester of XIO ") + PACKAGE_VERSION);
@@ -117,6 +119,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "xio-tester: %s\n", xio::last_error());
     return k_exit_failed;
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return k_exit_failed;
-  return status;
+  return xio::tools::ended("xio-tester", status);
 }

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/standard_streams.hpp"
 #include "tools/xiorun/job.hpp"
 
 namespace {
@@ -132,7 +133,7 @@ job_settings parse(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    std::exit(app.exit(e));
+    std::exit(xio::tools::ended("xiorun", app.exit(e)));
   } catch (const CLI::ParseError& e) {
     usage(std::string(e.what()) + "; see xiorun --help");
   }
@@ -150,6 +151,7 @@ job_settings parse(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  xio::tools::open_standard_streams();
   auto settings = parse(argc, argv);
   settings.listen_fd = listen_on_loopback(settings.root);
   settings.key = fresh_key();

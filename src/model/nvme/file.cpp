@@ -167,6 +167,7 @@ bool file::whole() {
 std::uint64_t file::measure() {
   struct stat info {};
   if (fstat(fd_.get(), &info) != 0) fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));
+  removed_ = info.st_nlink == 0;
   if (!block_device_) return static_cast<std::uint64_t>(info.st_size);
   std::uint64_t bytes = 0;
   if (ioctl(fd_.get(), BLKGETSIZE64, &bytes) != 0)

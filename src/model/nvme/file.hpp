@@ -70,7 +70,7 @@ class file {
   bool trim_ = false;
   std::uint64_t exact_bytes_ = 0;
   bool cut_ = false;
-  bool removed_ = false;
+  bool removed_ = false;  // said, or it never had a name (O_TMPFILE)
 };
 
 }  // namespace xio::model::nvme

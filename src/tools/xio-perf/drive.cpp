@@ -2,6 +2,7 @@
 #include "tools/xio-perf/drive.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,34 +36,34 @@ std::int64_t read_all(int fd, unsigned char* to, std::uint64_t bytes, std::uint6
 
 }  // namespace
 
-// Holds the pattern of nobody (PE -1), so that what reads bring differs from all that is in the heap.
-void drive::make_file(std::uint64_t bytes) {
+// Holds the pattern of nobody (PE -1), so that what reads bring differs from all that is in the heap. Has no name, so
+// that nothing stays of it however this program ends. Answers by which path it is opened.
+std::string drive::make_file(std::uint64_t bytes) {
   const char* folder = std::getenv("TMPDIR");
-  path_ = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/xio-perf-XXXXXX";
-  const int fd = mkstemp(path_.data());
-  if (fd < 0)
-    fail(XIO_ERR_IO, "xio-perf: cannot make a file {} to test: {}; set TMPDIR or give --storage", path_,
+  std::string name = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/xio-perf-XXXXXX";
+  own_.reset(mkostemp(name.data(), O_CLOEXEC));
+  if (!own_)
+    fail(XIO_ERR_IO, "xio-perf: cannot make a file {} to test: {}; set TMPDIR or give --storage", name,
          errno_text(errno));
-  own_ = true;
+  unlink(name.c_str());
   int failed = 0;
   std::vector<unsigned char> piece(std::min(bytes, k_piece));
   for (std::uint64_t at = 0; at < bytes && failed == 0; at += piece.size()) {
     const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), bytes - at));
     for (std::size_t i = 0; i < n; ++i) piece[i] = pattern(-1, at + i);
-    const ssize_t put = pwrite(fd, piece.data(), n, static_cast<off_t>(at));
+    const ssize_t put = pwrite(own_.get(), piece.data(), n, static_cast<off_t>(at));
     if (put != static_cast<ssize_t>(n)) failed = put < 0 ? errno : ENOSPC;
   }
-  ::close(fd);
-  if (failed == 0) return;
-  unlink(path_.c_str());
-  fail(XIO_ERR_IO, "xio-perf: cannot write {} bytes to {}: {}; set TMPDIR or give --storage", bytes, path_,
-       errno_text(failed));
+  if (failed != 0)
+    fail(XIO_ERR_IO, "xio-perf: cannot write {} bytes to {}: {}; set TMPDIR or give --storage", bytes, name,
+         errno_text(failed));
+  return fmt::format("/proc/self/fd/{}", own_.get());
 }
 
 drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint32_t queues, bool writes)
     : session_(s), name_(name), bytes_(bytes) {
   if (name_.empty()) {
-    make_file(bytes);
+    path_ = make_file(bytes);
     name_ = "file:" + path_;
   } else if (name_.starts_with("file:") && member_names(name_).size() == 1) {
     // A stripe's bytes lie here and there: those are read as any drive's.
@@ -71,24 +72,16 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   attr.queues = queues;
   if (!writes) attr.flags = XIO_STORAGE_READ_ONLY;
-  try {
-    checked(xio_storage_open(s.world(), name_.c_str(), &attr, &storage_), "xio_storage_open");
-    checked(xio_storage_size(s.world(), storage_, &size_, &block_), "xio_storage_size");
-    if (size_ < bytes_)
-      fail(XIO_ERR_ARG,
-           "xio-perf: {} has {} bytes and the test wants {}; take fewer workgroups (-c), threads (-t) or smaller sizes "
-           "(-e)",
-           name_, size_, bytes_);
-  } catch (...) {
-    if (own_) unlink(path_.c_str());
-    throw;
-  }
+  checked(xio_storage_open(s.world(), name_.c_str(), &attr, &storage_), "xio_storage_open");
+  checked(xio_storage_size(s.world(), storage_, &size_, &block_), "xio_storage_size");
+  if (size_ < bytes_)
+    fail(XIO_ERR_ARG,
+         "xio-perf: {} has {} bytes and the test wants {}; take fewer workgroups (-c), threads (-t) or smaller sizes "
+         "(-e)",
+         name_, size_, bytes_);
 }
 
-drive::~drive() {
-  (void)xio_storage_close(session_.world(), storage_);
-  if (own_) unlink(path_.c_str());
-}
+drive::~drive() { (void)xio_storage_close(session_.world(), storage_); }
 
 void drive::check_size(std::uint64_t bytes) const {
   if (bytes % block_ != 0)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.hpp"
 #include "tools/xio-perf/session.hpp"
 
 namespace xio::perf {
@@ -25,12 +26,12 @@ class drive {
   std::vector<unsigned char> content(std::uint64_t offset, std::uint64_t bytes, xio_route_t route) const;
 
  private:
-  void make_file(std::uint64_t bytes);
+  std::string make_file(std::uint64_t bytes);
 
   session& session_;
   std::string name_;
   std::string path_;  // of the file, if it is one
-  bool own_ = false;  // the file goes with this
+  unique_fd own_;     // a file without a name, which goes with this
   std::uint64_t bytes_;
   std::uint64_t size_ = 0;
   std::uint32_t block_ = 0;

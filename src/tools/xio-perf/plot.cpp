@@ -6,9 +6,9 @@
 
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 
 #include "base/error.hpp"
+#include "tools/new_file.hpp"
 
 namespace xio::perf {
 
@@ -43,18 +43,18 @@ std::string script_of(const picture& p, const std::string& file) {
 }  // namespace
 
 void draw(const picture& p, const std::string& file) {
-  std::error_code ignored;
-  std::filesystem::remove(file, ignored);
+  tools::new_file drawn("--plot", file);
   // A gnuplot that ends early is an answer, not the end of this process.
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   std::FILE* pipe = popen("gnuplot", "w");
   if (pipe == nullptr) fail(XIO_ERR_IO, "--plot {}: gnuplot could not be started", file);
-  const std::string script = script_of(p, file);
+  const std::string script = script_of(p, drawn.link());
   const bool written = std::fwrite(script.data(), 1, script.size(), pipe) == script.size();
   const int status = pclose(pipe);
   std::signal(SIGPIPE, before);
-  if (!written || !WIFEXITED(status) || WEXITSTATUS(status) != 0 || !std::filesystem::exists(file, ignored))
+  if (!written || !WIFEXITED(status) || WEXITSTATUS(status) != 0 || drawn.bytes() == 0)
     fail(XIO_ERR_IO, "--plot {}: gnuplot did not draw it; what it says stands above", file);
+  drawn.keep();
 }
 
 }  // namespace xio::perf

@@ -31,6 +31,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr int k_exit_timeout = 124;  // as timeout(1) does
 constexpr int k_exit_cannot_start = 1;
+constexpr int k_exit_cannot_write = 1;
 constexpr int k_same_moment_ms = 50;
 
 clock::duration seconds(double s) {
@@ -62,6 +63,7 @@ class job {
     }
     kill_descendants();  // whatever the PEs have left behind
     flush();
+    for (const sink* s : {&out_, &other_err_}) look_at_writing(*s);
     return status_;
   }
 
@@ -151,6 +153,7 @@ class job {
       return o.ended() || o.reader_gone();
     });
     if (gone && phase_ == phase::running) {
+      for (const sink* s : {&out_, &other_err_}) look_at_writing(*s);
       remember(128 + SIGPIPE);
       wait_then_terminate(0);
     }
@@ -217,6 +220,13 @@ class job {
       say("PE %d ended with status %d", pe, status);
     remember(status);
     if (phase_ == phase::running) wait_then_terminate(s_.grace_s);
+  }
+
+  // A reader that goes away is no failure of a run that has ended; a disk without room is.
+  void look_at_writing(const sink& s) {
+    if (s.error() == 0 || s.error() == EPIPE || status_ != 0) return;
+    say("what the PEs wrote could not be passed on: %s", std::strerror(s.error()));
+    remember(k_exit_cannot_write);
   }
 
   void remember(int status) {

@@ -59,6 +59,7 @@ void sink::write_some() {
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != EINTR) {
+      error_ = errno;
       reader_gone_ = true;
       drop();
     }

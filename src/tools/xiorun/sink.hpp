@@ -19,8 +19,9 @@ class sink {
   void write_some();                // for when poll(2) says POLLOUT
   std::size_t waiting() const { return text_.size() - sent_; }
   void drop();
-  // True once writing has failed: whoever read is gone.
+  // True once writing has failed: the reader is gone, or there is no room.
   bool reader_gone() const { return reader_gone_; }
+  int error() const { return error_; }  // what writing failed with, or 0
 
  private:
   bool takes_some() const;
@@ -31,6 +32,7 @@ class sink {
   std::string text_;
   std::size_t sent_ = 0;
   bool reader_gone_ = false;
+  int error_ = 0;
 };
 
 // Whether what is written to one comes out where the other's does, as after 2>&1.
