@@ -128,6 +128,7 @@ enum hipError_t {
   hipErrorInvalidValue = 1,
   hipErrorOutOfMemory = 2,
   hipErrorInvalidConfiguration = 9,
+  hipErrorInvalidMemcpyDirection = 21,
   hipErrorInvalidDevice = 101,
   hipErrorInvalidHandle = 400,
   hipErrorNotReady = 600,

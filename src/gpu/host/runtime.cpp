@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "gpu/host/handles.hpp"
 #include "gpu/host/settings.hpp"
 #include "gpu/host/stream.hpp"
 #include "xio/hip_host.h"
@@ -17,16 +18,27 @@ using xio::host_exec::completion_ptr;
 using xio::host_exec::launch;
 using xio::host_exec::stream;
 
-struct ihipStream_t {
-  std::shared_ptr<stream> is;
-};
+namespace {
 
-struct ihipEvent_t {
+using xio::host_exec::handles;
+using xio::host_exec::hip_memory;
+
+struct event {
   std::mutex guard;
   completion_ptr at;  // null: never recorded
 };
+using event_ptr = std::shared_ptr<event>;
 
-namespace {
+// Numbers that no small integer and no address of a program is. Never destroyed: programs end their streams in exit
+// handlers, too.
+handles<hipStream_t, stream>& streams() {
+  static auto* const all = new handles<hipStream_t, stream>(std::uintptr_t{0x5731} << 48);
+  return *all;
+}
+handles<hipEvent_t, event>& events() {
+  static auto* const all = new handles<hipEvent_t, event>(std::uintptr_t{0x57e5} << 48);
+  return *all;
+}
 
 thread_local hipError_t t_last = hipSuccess;
 
@@ -50,11 +62,21 @@ hipError_t call(Body&& body) noexcept {
   }
 }
 
-std::shared_ptr<stream> of(hipStream_t s) { return s == nullptr ? stream::standard() : s->is; }
+// Null: a handle that is none, or no more.
+std::shared_ptr<stream> of(hipStream_t s) { return s == nullptr ? stream::standard() : streams().find(s); }
 
-hipError_t join(const std::shared_ptr<stream>& s) {
-  if (const completion_ptr last = s->last()) last->wait();
-  return s->take_failure().empty() ? hipSuccess : hipErrorLaunchFailure;
+// Calls body(stream), unless there is no such stream.
+template <class Body>
+hipError_t call_on(hipStream_t s, Body&& body) noexcept {
+  return call([&] {
+    const std::shared_ptr<stream> is = of(s);
+    return is == nullptr ? hipErrorInvalidHandle : body(*is);
+  });
+}
+
+hipError_t join(stream& s) {
+  if (const completion_ptr last = s.last()) last->wait();
+  return s.take_failure().empty() ? hipSuccess : hipErrorLaunchFailure;
 }
 
 // Failures stay with their streams.
@@ -63,28 +85,37 @@ void wait_for_all() {
     if (const completion_ptr last = s->last()) last->wait();
 }
 
-completion_ptr recorded(hipEvent_t e) {
+completion_ptr recorded(const event_ptr& e) {
   const std::lock_guard lock(e->guard);
   return e->at;
 }
 
-hipError_t allocate(void** out, std::size_t bytes) {
+hipError_t allocate(void** out, std::size_t bytes, hip_memory kind) {
   return call([&] {
     if (out == nullptr) return hipErrorInvalidValue;
     *out = nullptr;
     if (bytes == 0) return hipSuccess;
     if (bytes > SIZE_MAX - 4096) return hipErrorOutOfMemory;
-    *out = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    return *out == nullptr ? hipErrorOutOfMemory : hipSuccess;
+    void* p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (p == nullptr) return hipErrorOutOfMemory;
+    try {
+      xio::host_exec::note_memory(p, bytes, kind);
+    } catch (...) {
+      std::free(p);
+      throw;
+    }
+    *out = p;
+    return hipSuccess;
   });
 }
 
-hipError_t release(void* p) {
-  if (p == nullptr) return hipSuccess;
-  return call([&] {
-    std::free(p);
-    return hipSuccess;
-  });
+bool is_direction(hipMemcpyKind kind) {
+  return static_cast<int>(kind) >= hipMemcpyHostToHost && static_cast<int>(kind) <= hipMemcpyDefault;
+}
+
+// Of a copy or a fill. What is null or leaves the block that it begins in is refused.
+bool may_touch(const void* p, std::size_t bytes) {
+  return bytes == 0 || (p != nullptr && xio::host_exec::inside_memory(p, bytes));
 }
 
 }  // namespace
@@ -99,6 +130,7 @@ const char* hipGetErrorName(hipError_t error) {
     XIO_NAME(hipErrorInvalidValue)
     XIO_NAME(hipErrorOutOfMemory)
     XIO_NAME(hipErrorInvalidConfiguration)
+    XIO_NAME(hipErrorInvalidMemcpyDirection)
     XIO_NAME(hipErrorInvalidDevice)
     XIO_NAME(hipErrorInvalidHandle)
     XIO_NAME(hipErrorNotReady)
@@ -115,6 +147,7 @@ const char* hipGetErrorString(hipError_t error) {
     case hipErrorInvalidValue: return "invalid argument";
     case hipErrorOutOfMemory: return "out of memory";
     case hipErrorInvalidConfiguration: return "invalid launch configuration";
+    case hipErrorInvalidMemcpyDirection: return "invalid direction of a copy";
     case hipErrorInvalidDevice: return "there is only device 0";
     case hipErrorInvalidHandle: return "invalid handle";
     case hipErrorNotReady: return "not finished yet";
@@ -176,30 +209,40 @@ hipError_t hipDeviceSynchronize() {
   return call([] {
     hipError_t first = hipSuccess;
     for (const auto& s : stream::all())
-      if (const hipError_t e = join(s); e != hipSuccess) first = e;
+      if (const hipError_t e = join(*s); e != hipSuccess) first = e;
     return stream::take_failure_of_closed().empty() ? first : hipErrorLaunchFailure;
   });
 }
 
 // --- Memory ------------------------------------------------------------------------------------------
 
-hipError_t hipMalloc(void** out, std::size_t bytes) { return allocate(out, bytes); }
-hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned) { return allocate(out, bytes); }
+hipError_t hipMalloc(void** out, std::size_t bytes) { return allocate(out, bytes, hip_memory::device); }
+hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned) { return allocate(out, bytes, hip_memory::host); }
 // Like cudaFree and hipFree: no kernel uses the memory any more when it goes. Synchronisation alone takes the failures
 // of kernels, so that whoever asks for them gets them.
 hipError_t hipFree(void* p) {
   if (p == nullptr) return hipSuccess;
   return call([&] {
+    if (!xio::host_exec::forget_memory(p, hip_memory::device)) return hipErrorInvalidValue;
     wait_for_all();
-    return release(p);
+    std::free(p);
+    return hipSuccess;
   });
 }
-hipError_t hipHostFree(void* p) { return release(p); }
-
-hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind, hipStream_t s) {
-  if (bytes != 0 && (to == nullptr || from == nullptr)) return remember(hipErrorInvalidValue);
+hipError_t hipHostFree(void* p) {
+  if (p == nullptr) return hipSuccess;
   return call([&] {
-    of(s)->run([=] { std::memmove(to, from, bytes); }, false);
+    if (!xio::host_exec::forget_memory(p, hip_memory::host)) return hipErrorInvalidValue;
+    std::free(p);
+    return hipSuccess;
+  });
+}
+
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, hipStream_t s) {
+  if (!is_direction(kind)) return remember(hipErrorInvalidMemcpyDirection);
+  return call_on(s, [&](stream& on) {
+    if (!may_touch(to, bytes) || !may_touch(from, bytes)) return hipErrorInvalidValue;
+    on.run([=] { std::memmove(to, from, bytes); }, false);
     return hipSuccess;
   });
 }
@@ -210,9 +253,9 @@ hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKin
 }
 
 hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t s) {
-  if (bytes != 0 && to == nullptr) return remember(hipErrorInvalidValue);
-  return call([&] {
-    of(s)->run([=] { std::memset(to, value, bytes); }, false);
+  return call_on(s, [&](stream& on) {
+    if (!may_touch(to, bytes)) return hipErrorInvalidValue;
+    on.run([=] { std::memset(to, value, bytes); }, false);
     return hipSuccess;
   });
 }
@@ -229,7 +272,7 @@ hipError_t hipStreamCreate(hipStream_t* out) { return hipStreamCreateWithFlags(o
 hipError_t hipStreamCreateWithFlags(hipStream_t* out, unsigned flags) {
   return call([&] {
     if (out == nullptr) return hipErrorInvalidValue;
-    *out = new ihipStream_t{stream::open((flags & hipStreamNonBlocking) == 0)};
+    *out = streams().add(stream::open((flags & hipStreamNonBlocking) == 0));
     return hipSuccess;
   });
 }
@@ -237,34 +280,37 @@ hipError_t hipStreamCreateWithFlags(hipStream_t* out, unsigned flags) {
 // Work that was given to it still runs to its end.
 hipError_t hipStreamDestroy(hipStream_t s) {
   return call([&] {
-    if (s == nullptr) return hipErrorInvalidHandle;
-    stream::close(s->is);
-    delete s;
+    const std::shared_ptr<stream> is = streams().take(s);
+    if (is == nullptr) return hipErrorInvalidHandle;
+    stream::close(is);
     return hipSuccess;
   });
 }
 
 hipError_t hipStreamSynchronize(hipStream_t s) {
-  return call([&] { return join(of(s)); });
+  return call_on(s, [](stream& on) { return join(on); });
 }
 
 hipError_t hipStreamQuery(hipStream_t s) {
-  const completion_ptr last = of(s)->last();
+  const std::shared_ptr<stream> is = of(s);
+  if (is == nullptr) return remember(hipErrorInvalidHandle);
+  const completion_ptr last = is->last();
   return last == nullptr || last->done() ? hipSuccess : hipErrorNotReady;
 }
 
-hipError_t hipStreamWaitEvent(hipStream_t s, hipEvent_t event, unsigned) {
-  return call([&] {
-    if (event == nullptr) return hipErrorInvalidHandle;
-    if (const completion_ptr at = recorded(event)) of(s)->wait_for(at);
+hipError_t hipStreamWaitEvent(hipStream_t s, hipEvent_t handle, unsigned) {
+  return call_on(s, [&](stream& on) {
+    const event_ptr e = events().find(handle);
+    if (e == nullptr) return hipErrorInvalidHandle;
+    if (const completion_ptr at = recorded(e)) on.wait_for(at);
     return hipSuccess;
   });
 }
 
 hipError_t hipLaunchHostFunc(hipStream_t s, hipHostFn_t fn, void* argument) {
-  return call([&] {
+  return call_on(s, [&](stream& on) {
     if (fn == nullptr) return hipErrorInvalidValue;
-    of(s)->run([=] { fn(argument); }, true);
+    on.run([=] { fn(argument); }, true);
     return hipSuccess;
   });
 }
@@ -274,44 +320,47 @@ hipError_t hipEventCreate(hipEvent_t* out) { return hipEventCreateWithFlags(out,
 hipError_t hipEventCreateWithFlags(hipEvent_t* out, unsigned) {
   return call([&] {
     if (out == nullptr) return hipErrorInvalidValue;
-    *out = new ihipEvent_t;
+    *out = events().add(std::make_shared<event>());
     return hipSuccess;
   });
 }
 
-hipError_t hipEventDestroy(hipEvent_t event) {
-  delete event;
-  return hipSuccess;
+hipError_t hipEventDestroy(hipEvent_t handle) {
+  return call([&] { return events().take(handle) == nullptr ? hipErrorInvalidHandle : hipSuccess; });
 }
 
-hipError_t hipEventRecord(hipEvent_t event, hipStream_t s) {
+hipError_t hipEventRecord(hipEvent_t handle, hipStream_t s) {
+  return call_on(s, [&](stream& on) {
+    const event_ptr e = events().find(handle);
+    if (e == nullptr) return hipErrorInvalidHandle;
+    completion_ptr at = on.run([] {}, false);
+    const std::lock_guard lock(e->guard);
+    e->at = std::move(at);
+    return hipSuccess;
+  });
+}
+
+hipError_t hipEventSynchronize(hipEvent_t handle) {
   return call([&] {
-    if (event == nullptr) return hipErrorInvalidHandle;
-    completion_ptr at = of(s)->run([] {}, false);
-    const std::lock_guard lock(event->guard);
-    event->at = std::move(at);
+    const event_ptr e = events().find(handle);
+    if (e == nullptr) return hipErrorInvalidHandle;
+    if (const completion_ptr at = recorded(e)) at->wait();
     return hipSuccess;
   });
 }
 
-hipError_t hipEventSynchronize(hipEvent_t event) {
-  return call([&] {
-    if (event == nullptr) return hipErrorInvalidHandle;
-    if (const completion_ptr at = recorded(event)) at->wait();
-    return hipSuccess;
-  });
-}
-
-hipError_t hipEventQuery(hipEvent_t event) {
-  if (event == nullptr) return remember(hipErrorInvalidHandle);
-  const completion_ptr at = recorded(event);
+hipError_t hipEventQuery(hipEvent_t handle) {
+  const event_ptr e = events().find(handle);
+  if (e == nullptr) return remember(hipErrorInvalidHandle);
+  const completion_ptr at = recorded(e);
   return at == nullptr || at->done() ? hipSuccess : hipErrorNotReady;
 }
 
 hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
   if (milliseconds == nullptr) return remember(hipErrorInvalidValue);
-  if (start == nullptr || stop == nullptr) return remember(hipErrorInvalidHandle);
-  const completion_ptr a = recorded(start), b = recorded(stop);
+  const event_ptr first = events().find(start), second = events().find(stop);
+  if (first == nullptr || second == nullptr) return remember(hipErrorInvalidHandle);
+  const completion_ptr a = recorded(first), b = recorded(second);
   if (a == nullptr || b == nullptr) return remember(hipErrorInvalidHandle);
   if (!a->done() || !b->done()) return hipErrorNotReady;
   *milliseconds = std::chrono::duration<float, std::milli>(b->when() - a->when()).count();
@@ -322,7 +371,7 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
 
 hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t s,
                            std::function<void()> kernel) {
-  return call([&] {
+  return call_on(s, [&](stream& on) {
     auto l = std::make_shared<launch>();
     l->grid = {grid.x, grid.y, grid.z};
     l->block = {block.x, block.y, block.z};
@@ -333,7 +382,7 @@ hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_bytes, hipS
       return hipErrorInvalidConfiguration;
     }
     xio::host_exec::config();  // what it has to say about the environment is said here
-    of(s)->run_kernel(std::move(l));
+    on.run_kernel(std::move(l));
     return hipSuccess;
   });
 }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// HIP calls on the host platform with what is no handle, no more one, or another kind of memory: an error of HIP's, and
+// the process lives and what is live works.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+
+#include "xio/hip.h"
+
+namespace {
+
+template <class Call>
+void is(hipError_t wanted, Call&& call) {
+  (void)hipGetLastError();
+  EXPECT_EQ(call(), wanted);
+  EXPECT_EQ(hipGetLastError(), wanted);
+}
+
+__global__ void count(int* n) { atomicAdd(n, 1); }
+
+TEST(host_misuse, memory_is_freed_once_and_as_what_it_is) {
+  char *device = nullptr, *host = nullptr;
+  ASSERT_EQ(hipMalloc(&device, 100), hipSuccess);
+  ASSERT_EQ(hipHostMalloc(&host, 100), hipSuccess);
+  int local = 0;
+  auto* own = new char[64];
+  for (void* wrong : {reinterpret_cast<void*>(0x1234), static_cast<void*>(device + 16), static_cast<void*>(host),
+                      static_cast<void*>(&local), static_cast<void*>(own)})
+    is(hipErrorInvalidValue, [&] { return hipFree(wrong); });
+  for (void* wrong : {reinterpret_cast<void*>(0x1234), static_cast<void*>(host + 16), static_cast<void*>(device),
+                      static_cast<void*>(&local), static_cast<void*>(own)})
+    is(hipErrorInvalidValue, [&] { return hipHostFree(wrong); });
+  delete[] own;
+  // None of that has freed them.
+  EXPECT_EQ(hipMemset(device, 7, 100), hipSuccess);
+  EXPECT_EQ(hipMemcpy(host, device, 100, hipMemcpyDeviceToHost), hipSuccess);
+  EXPECT_EQ(host[99], 7);
+  EXPECT_EQ(hipFree(device), hipSuccess);
+  is(hipErrorInvalidValue, [&] { return hipFree(device); });
+  EXPECT_EQ(hipHostFree(host), hipSuccess);
+  is(hipErrorInvalidValue, [&] { return hipHostFree(host); });
+  EXPECT_EQ(hipFree(nullptr), hipSuccess);
+  EXPECT_EQ(hipHostFree(nullptr), hipSuccess);
+}
+
+TEST(host_misuse, copies_stay_in_their_blocks) {
+  char* block = nullptr;
+  ASSERT_EQ(hipMalloc(&block, 100), hipSuccess);
+  char other[200] = {};
+  is(hipErrorInvalidValue, [&] { return hipMemcpy(block, other, 101, hipMemcpyHostToDevice); });
+  is(hipErrorInvalidValue, [&] { return hipMemcpy(block + 60, other, 41, hipMemcpyHostToDevice); });
+  is(hipErrorInvalidValue, [&] { return hipMemcpy(other, block + 1, 100, hipMemcpyDeviceToHost); });
+  is(hipErrorInvalidValue, [&] { return hipMemset(block, 0, 101); });
+  is(hipErrorInvalidValue, [&] { return hipMemset(block, 0, SIZE_MAX); });
+  is(hipErrorInvalidValue, [&] { return hipMemcpy(nullptr, other, 1, hipMemcpyHostToDevice); });
+  is(hipErrorInvalidValue, [&] { return hipMemset(nullptr, 0, 1); });
+  is(hipErrorInvalidMemcpyDirection,
+     [&] { return hipMemcpy(block, other, 1, static_cast<hipMemcpyKind>(hipMemcpyDefault + 1)); });
+  is(hipErrorInvalidMemcpyDirection, [&] { return hipMemcpy(block, other, 1, static_cast<hipMemcpyKind>(-1)); });
+  EXPECT_EQ(hipMemcpy(block + 60, other, 40, hipMemcpyHostToDevice), hipSuccess);
+  EXPECT_EQ(hipMemset(block, 0, 100), hipSuccess);
+  EXPECT_EQ(hipFree(block), hipSuccess);
+}
+
+// Every call that takes a stream.
+void refused_everywhere(hipStream_t s, hipEvent_t event) {
+  int n = 0;
+  char byte = 0;
+  is(hipErrorInvalidHandle, [&] { return hipStreamSynchronize(s); });
+  is(hipErrorInvalidHandle, [&] { return hipStreamQuery(s); });
+  is(hipErrorInvalidHandle, [&] { return hipStreamWaitEvent(s, event); });
+  is(hipErrorInvalidHandle, [&] { return hipEventRecord(event, s); });
+  is(hipErrorInvalidHandle, [&] { return hipMemsetAsync(&byte, 1, 1, s); });
+  is(hipErrorInvalidHandle, [&] { return hipMemcpyAsync(&byte, "x", 1, hipMemcpyHostToHost, s); });
+  is(hipErrorInvalidHandle, [&] {
+    return hipLaunchHostFunc(
+        s, [](void*) {}, nullptr);
+  });
+  is(hipErrorInvalidHandle, [&] {
+    hipLaunchKernelGGL(count, dim3(1), dim3(1), 0, s, &n);
+    return hipPeekAtLastError();
+  });
+  is(hipErrorInvalidHandle, [&] { return hipStreamDestroy(s); });
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(n, 0);
+  EXPECT_EQ(byte, 0);
+}
+
+TEST(host_misuse, streams) {
+  hipEvent_t event = nullptr;
+  ASSERT_EQ(hipEventCreate(&event), hipSuccess);
+  refused_everywhere(reinterpret_cast<hipStream_t>(0x99), event);
+  refused_everywhere(reinterpret_cast<hipStream_t>(event), event);
+  hipStream_t gone = nullptr;
+  ASSERT_EQ(hipStreamCreate(&gone), hipSuccess);
+  ASSERT_EQ(hipStreamDestroy(gone), hipSuccess);
+  refused_everywhere(gone, event);
+  // A stale handle does not become another stream's.
+  std::set<hipStream_t> later;
+  for (int i = 0; i < 100; ++i) {
+    hipStream_t s = nullptr;
+    ASSERT_EQ(hipStreamCreate(&s), hipSuccess);
+    later.insert(s);
+  }
+  EXPECT_EQ(later.size(), 100u);
+  EXPECT_FALSE(later.contains(gone));
+  refused_everywhere(gone, event);
+  for (const hipStream_t s : later) EXPECT_EQ(hipStreamDestroy(s), hipSuccess);
+  is(hipErrorInvalidHandle, [] { return hipStreamDestroy(nullptr); });
+  EXPECT_EQ(hipEventDestroy(event), hipSuccess);
+}
+
+TEST(host_misuse, events) {
+  hipEvent_t live = nullptr, gone = nullptr;
+  hipStream_t stream = nullptr;
+  ASSERT_EQ(hipStreamCreate(&stream), hipSuccess);
+  ASSERT_EQ(hipEventCreate(&live), hipSuccess);
+  ASSERT_EQ(hipEventCreate(&gone), hipSuccess);
+  ASSERT_EQ(hipEventRecord(live), hipSuccess);
+  ASSERT_EQ(hipEventRecord(gone), hipSuccess);
+  ASSERT_EQ(hipEventDestroy(gone), hipSuccess);
+  float ms = 0;
+  for (const hipEvent_t e :
+       {gone, hipEvent_t{}, reinterpret_cast<hipEvent_t>(0x99), reinterpret_cast<hipEvent_t>(stream)}) {
+    is(hipErrorInvalidHandle, [&] { return hipEventRecord(e); });
+    is(hipErrorInvalidHandle, [&] { return hipEventSynchronize(e); });
+    is(hipErrorInvalidHandle, [&] { return hipEventQuery(e); });
+    is(hipErrorInvalidHandle, [&] { return hipStreamWaitEvent(stream, e); });
+    is(hipErrorInvalidHandle, [&] { return hipEventElapsedTime(&ms, e, live); });
+    is(hipErrorInvalidHandle, [&] { return hipEventElapsedTime(&ms, live, e); });
+    is(hipErrorInvalidHandle, [&] { return hipEventDestroy(e); });
+  }
+  EXPECT_EQ(hipEventSynchronize(live), hipSuccess);
+  EXPECT_EQ(hipEventDestroy(live), hipSuccess);
+  EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+}
+
+// What was given to a stream still runs to its end when its handle goes.
+TEST(host_misuse, a_destroyed_stream_ends_its_work) {
+  int* n = nullptr;
+  ASSERT_EQ(hipHostMalloc(&n, sizeof *n), hipSuccess);
+  *n = 0;
+  hipStream_t s = nullptr;
+  ASSERT_EQ(hipStreamCreate(&s), hipSuccess);
+  for (int i = 0; i < 50; ++i) hipLaunchKernelGGL(count, dim3(2), dim3(64), 0, s, n);
+  ASSERT_EQ(hipStreamDestroy(s), hipSuccess);
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(*n, 50 * 128);
+  EXPECT_EQ(hipHostFree(n), hipSuccess);
+}
+
+}  // namespace
