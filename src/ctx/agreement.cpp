@@ -30,6 +30,7 @@ const char* name_of(std::uint32_t what) {
     case call::free: return "xio_free";
     case call::ctx_create: return "xio_ctx_create";
     case call::ctx_destroy: return "xio_ctx_destroy";
+    case call::ctx_recover: return "xio_ctx_recover";
   }
   return "a call that this version does not know";
 }

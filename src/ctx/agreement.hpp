@@ -18,6 +18,7 @@ enum class call : std::uint32_t {
   free,
   ctx_create,
   ctx_destroy,
+  ctx_recover,
 };
 
 // A value that has to be the same on every PE, and its name in sentences. At most k_max_arguments of them.

@@ -3,12 +3,14 @@
 
 #include <bit>
 #include <cstddef>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "ctx/ctx_value.hpp"
 #include "ctx/failure_text.hpp"
 #include "ctx/rings.hpp"
+#include "xio/device/request.hpp"
 
 namespace xio {
 
@@ -33,10 +35,8 @@ context::context(const ctx_choice& choice, route_plan plan, dev::world_view* wor
 }
 
 context::~context() {
-  queue_pairs_.clear();
-  copy_queues_.clear();
-  flush_pairs_.reset();
-  flush_queue_.reset();
+  queues_ = {};
+  old_.reset();
   if (scratch_owner_ == nullptr) return;
   try {
     scratch_owner_->open_rdma().unregister_memory(scratch_.data());
@@ -45,35 +45,86 @@ context::~context() {
   }
 }
 
+void context::queues::stop() const noexcept {
+  for (const auto& set : pairs) set->stop();
+  for (const auto& one : copies) one->stop();
+  if (flush_pairs != nullptr) flush_pairs->stop();
+  if (flush_copies != nullptr) flush_copies->stop();
+}
+
+void context::stop() noexcept {
+  if (std::exchange(stopped_, true)) return;
+  queues_.stop();
+  // Not before: any status but XIO_ERR_TIMEOUT says that the engine is done with the buffer.
+  try {
+    fail_rings(rings_, XIO_ERR_STATE);
+    fail_rings(flush_rings_, XIO_ERR_STATE);
+  } catch (const std::exception& e) {
+    log::warn("the rings of a ctx that was stopped still take work: {}", e.what());
+  }
+}
+
+void context::begin_again(engines& e) {
+  const std::uint32_t next = first_index_ + rings_per_lane_;
+  if (next + rings_per_lane_ > dev::k_storage_ring_base)
+    fail(XIO_ERR_STATE,
+         "xio_ctx_recover: this ctx was recovered {} times, and requests have no numbers left for the {} rings of one "
+         "more; destroy it and create another",
+         rings_per_lane_ == 0 ? 0 : first_index_ / rings_per_lane_, rings_per_lane_);
+  old_ = std::exchange(queues_, {});
+  first_index_ = next;
+  flush_ring_count_ = 0;
+  clear_bitmaps();
+  open_copy_queues(e);
+}
+
+void context::give_up() noexcept {
+  if (!old_) return stop();
+  queues_.stop();
+  queues_ = std::move(*old_);
+  old_.reset();
+}
+
 void context::prepare(engines& e) {
   rings_per_lane_ = count_rings(choice_, plan_);
   constexpr auto device = gpu::place::device;
   views_ = gpu::buffer(lanes() * sizeof(dev::ctx_view), device);
   peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device);
-  if (choice_.pool != 0) {
-    std::vector<std::uint64_t> used((choice_.pool + k_word_bits - 1) / k_word_bits);
-    // Bits past the end have no context behind them.
-    if (choice_.pool % k_word_bits != 0) used.back() = ~std::uint64_t{0} << (choice_.pool % k_word_bits);
-    pool_used_ = gpu::buffer(used.size() * sizeof(std::uint64_t), device);
-    write_all(pool_used_, used);
-  }
+  if (choice_.pool != 0)
+    pool_used_ = gpu::buffer((choice_.pool + k_word_bits - 1) / k_word_bits * sizeof(std::uint64_t), device);
   if (has_rings()) ring_rows_ = gpu::buffer(lanes() * rings_per_lane_ * sizeof(dev::ring_view), device);
   if (plan_.needs(dev::route::rdma)) {
     // Host memory: the NIC's completion and its result then travel the same way and cannot overtake each other.
     scratch_ = gpu::buffer(lanes() * k_scratch_words * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size());
     scratch_keys_ = e.open_rdma().register_memory(scratch_.data(), scratch_.size());
     scratch_owner_ = &e;
+    scratch_used_ = gpu::buffer(lanes() * k_bitmap_words * sizeof(std::uint64_t), device);
+  }
+  clear_bitmaps();
+  open_copy_queues(e);
+}
+
+void context::clear_bitmaps() {
+  if (choice_.pool != 0) {
+    std::vector<std::uint64_t> used((choice_.pool + k_word_bits - 1) / k_word_bits);
+    // Bits past the end have no context behind them.
+    if (choice_.pool % k_word_bits != 0) used.back() = ~std::uint64_t{0} << (choice_.pool % k_word_bits);
+    write_all(pool_used_, used);
+  }
+  if (scratch_owner_ != nullptr) {
     std::vector<std::uint64_t> used(lanes() * k_bitmap_words);
     for (std::uint32_t lane = 0; lane < lanes(); ++lane) used[lane * k_bitmap_words] = 1;
-    scratch_used_ = gpu::buffer(used.size() * sizeof(std::uint64_t), device);
     write_all(scratch_used_, used);
   }
+}
+
+void context::open_copy_queues(engines& e) {
   if (plan_.flush == dev::route::sdma)
-    flush_queue_ = e.open_sdma().create_queue({choice_.depth, ticket_start_, plan_.self, 0, false});
+    queues_.flush_copies = e.open_sdma().create_queue({choice_.depth, ticket_start_, plan_.self, 0, false});
   for (std::uint32_t lane = 0; lane < lanes(); ++lane)
     for (std::size_t pe = 0; pe < n_pes(); ++pe)
       for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < choice_.copy_queues; ++which)
-        copy_queues_.push_back(
+        queues_.copies.push_back(
             e.open_sdma().create_queue({choice_.depth, ticket_start_, static_cast<int>(pe), which, false}));
 }
 
@@ -109,14 +160,14 @@ void context::connect(engines& e) {
   std::vector<rdma::queue_request> requests;
   if (flushes) requests.push_back(flush_request(endpoint));
   if (uses_rdma_) requests.insert(requests.end(), lanes(), lane_request());
-  queue_pairs_ = rdma::create_all(endpoint, requests);
+  queues_.pairs = rdma::create_all(endpoint, requests);
   if (!flushes) return;
-  flush_pairs_ = std::move(queue_pairs_.front());
-  queue_pairs_.erase(queue_pairs_.begin());
+  queues_.flush_pairs = std::move(queues_.pairs.front());
+  queues_.pairs.erase(queues_.pairs.begin());
 }
 
 void context::collect_rings(std::uint32_t lane) {
-  std::uint32_t index = 0;
+  std::uint32_t index = first_index_;
   const auto add = [&](dev::ring_view ring, std::size_t pe) {
     ring.index = index++;
     rings_.push_back(ring);
@@ -124,16 +175,16 @@ void context::collect_rings(std::uint32_t lane) {
   };
   for (std::size_t pe = 0; pe < n_pes(); ++pe)
     for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::rdma) && which < choice_.queues; ++which)
-      add(queue_pairs_[lane]->view(static_cast<int>(pe), which), pe);
-  std::size_t copy = lane * (copy_queues_.size() / lanes());
+      add(queues_.pairs[lane]->view(static_cast<int>(pe), which), pe);
+  std::size_t copy = lane * (queues_.copies.size() / lanes());
   for (std::size_t pe = 0; pe < n_pes(); ++pe)
     for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < choice_.copy_queues; ++which)
-      add(copy_queues_[copy++]->view(), pe);
+      add(queues_.copies[copy++]->view(), pe);
 }
 
 void context::fill_peers(std::uint32_t lane) {
   auto* rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
-  dev::ring_view* copies = rings + rings_per_lane_ - copy_queues_.size() / lanes();
+  dev::ring_view* copies = rings + rings_per_lane_ - queues_.copies.size() / lanes();
   std::vector<dev::peer_view> rows;
   for (std::size_t i = 0; i < n_pes(); ++i) {
     const int pe = static_cast<int>(i);
@@ -169,6 +220,7 @@ void context::fill_view(std::uint32_t lane) {
   if (has_rings()) {
     v.rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
     v.ring_count = rings_per_lane_;
+    v.ring_first = first_index_;
   }
   v.flush_rings = flush_rows_.as<dev::ring_view>();
   v.flush_ring_count = flush_ring_count_;
@@ -187,10 +239,11 @@ void context::fill_view(std::uint32_t lane) {
 }
 
 void context::fill_flush_rings() {
-  std::vector<dev::ring_view> rows;
-  if (flush_queue_ != nullptr) rows.push_back(flush_queue_->view());
-  for (std::uint32_t i = 0; flush_pairs_ != nullptr && i < flush_ring_count_; ++i)
-    rows.push_back(flush_pairs_->view(plan_.self, i));
+  std::vector<dev::ring_view>& rows = flush_rings_;
+  rows.clear();
+  if (queues_.flush_copies != nullptr) rows.push_back(queues_.flush_copies->view());
+  for (std::uint32_t i = 0; queues_.flush_pairs != nullptr && i < flush_ring_count_; ++i)
+    rows.push_back(queues_.flush_pairs->view(plan_.self, i));
   if (rows.empty()) return;
   flush_ring_count_ = static_cast<std::uint32_t>(rows.size());
   flush_rows_ = gpu::buffer(rows.size() * sizeof(dev::ring_view), gpu::place::device);
@@ -207,6 +260,8 @@ void context::publish() {
     fill_view(lane);
   }
   if (has_rings()) write_all(ring_rows_, rings_);
+  old_.reset();
+  stopped_ = false;
 }
 
 xio_ctx_t context::value(std::uint64_t id) const {

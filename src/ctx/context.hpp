@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ctx/engines.hpp"
@@ -15,7 +16,8 @@
 namespace xio {
 
 // Made in three steps, because queue pairs are exchanged in the middle: prepare (local), connect (collective),
-// publish (local). Lane 0 is the ctx itself, lanes 1.. are its pool for xio_wg_ctx_create.
+// publish (local). After a failure it is stopped, and made anew in the same places by begin_again (local) in the place
+// of prepare. Lane 0 is the ctx itself, lanes 1.. are its pool for xio_wg_ctx_create.
 class context {
  public:
   // Everything given must outlive the context.
@@ -31,11 +33,20 @@ class context {
   void connect(engines& e);
   void publish();
 
+  // Takes its queues from all engines. On return none of its ops reads or writes memory any more, whatever the peers
+  // do; then its rings refuse work with XIO_ERR_STATE. No kernel may be using it. A second call does nothing.
+  void stop() noexcept;
+  // Of a ctx that was stopped: throws XIO_ERR_STATE if requests have no numbers left for new rings.
+  void begin_again(engines& e);
+  // Something failed since begin_again was called, on whatever PE: it is stopped, as before.
+  void give_up() noexcept;
+
   // What kernels get; after publish.
   xio_ctx_t value(std::uint64_t id) const;
   dev::ctx_view* view() const { return views_.as<dev::ctx_view>(); }
   const route_plan& plan() const { return plan_; }
   std::uint64_t inboxes() const { return inboxes_; }  // 0: none
+  std::uint32_t immediates() const { return choice_.immediates; }
 
   // Adds the counters of its rings of that way, the pool's included.
   void stats(dev::route way, xio_engine_stats_t& out) const;
@@ -54,6 +65,17 @@ class context {
   std::uint32_t lanes() const { return choice_.pool + 1; }
   std::size_t n_pes() const { return plan_.to.size(); }
   bool has_rings() const { return rings_per_lane_ != 0; }
+  // What engines have of it.
+  struct queues {
+    std::vector<std::unique_ptr<rdma::queue_set>> pairs;
+    std::vector<std::unique_ptr<sdma::queue>> copies;
+    // To flush the HDP by, for all lanes: see route_plan::flush.
+    std::unique_ptr<rdma::queue_set> flush_pairs;
+    std::unique_ptr<sdma::queue> flush_copies;
+    void stop() const noexcept;
+  };
+  void clear_bitmaps();
+  void open_copy_queues(engines& e);
   void collect_rings(std::uint32_t lane);
   void fill_peers(std::uint32_t lane);
   void fill_view(std::uint32_t lane);
@@ -71,6 +93,7 @@ class context {
 
   bool uses_rdma_;
   std::uint32_t rings_per_lane_ = 0;  // from prepare on
+  std::uint32_t first_index_ = 0;     // of its rings; grows when it is made anew, so that old requests find none
   engines* scratch_owner_ = nullptr;
   rdma::memory_keys scratch_keys_{};
 
@@ -82,13 +105,12 @@ class context {
   gpu::buffer pool_used_;
   std::vector<dev::ring_view> rings_;  // what ring_rows_ holds
   std::vector<int> ring_peers_;        // the PE that each of them leads to
-  std::vector<std::unique_ptr<rdma::queue_set>> queue_pairs_;
-  std::vector<std::unique_ptr<sdma::queue>> copy_queues_;
-  // To flush the HDP by, for all lanes: see route_plan::flush.
   gpu::buffer flush_rows_;
+  std::vector<dev::ring_view> flush_rings_;  // what flush_rows_ holds
   std::uint32_t flush_ring_count_ = 0;
-  std::unique_ptr<rdma::queue_set> flush_pairs_;
-  std::unique_ptr<sdma::queue> flush_queue_;
+  queues queues_;
+  std::optional<queues> old_;  // those that were stopped, while new ones are made: views still name their memory
+  bool stopped_ = false;
 };
 
 }  // namespace xio

@@ -42,6 +42,9 @@ std::string failure_text(const dev::ring_view& ring, const xio_error_info_t& inf
   if (info.status == XIO_ERR_INTERNAL)
     return fmt::format("{}: its completion word was overwritten (it holds {:#x}); look for stores outside of buffers",
                        name, info.vendor);
+  if (info.status == XIO_ERR_STATE)
+    return fmt::format("{}: it was stopped at op {}, and takes no work; recover the ctx, or open the storage again",
+                       name, info.ticket);
   return fmt::format("{}: op {} failed: {}", name, info.ticket, cause_of(ring, info, stopped));
 }
 

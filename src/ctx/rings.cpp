@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <thread>
+
 #include "ctx/failure_text.hpp"
 #include "gpu/gpu.hpp"
+#include "xio/wire/nvme.hpp"
 
 namespace xio {
 
@@ -82,6 +85,22 @@ bool find(const std::vector<dev::ring_view>& rings, const std::vector<int>& peer
   return true;
 }
 
+// Every command gives one entry of the completion queue, in order of the queue: so many have been posted as the entries
+// that were taken from it, those that lie there, and the commands under way.
+std::uint64_t under_way(const dev::ring_view& ring, const dev::ring_state& s) {
+  const bool even = (s.completed & dev::k_even) != 0;
+  const std::uint64_t taken = even ? s.completed & ~(dev::k_reaping | dev::k_even) : s.cq_head;
+  std::vector<wire::nvme::cqe> entries(ring.cq_depth);
+  gpu::copy(entries.data(), ring.completion, entries.size() * sizeof entries[0]);
+  std::uint64_t head = taken;
+  const auto is_new = [&](std::uint64_t at) {
+    const std::uint32_t dw3 = entries[at & (ring.cq_depth - 1)].dw[3];
+    return wire::nvme::cqe_phase(dw3) == (~(at >> ring.cq_depth_log2) & 1);
+  };
+  while (head - taken < ring.cq_depth && is_new(head)) ++head;
+  return head < s.issued ? s.issued - head : 0;
+}
+
 }  // namespace
 
 bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, xio_error_info_t& info,
@@ -91,6 +110,37 @@ bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<in
 
 bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info, std::uint64_t& clock) {
   return find(rings, {}, true, info, clock);
+}
+
+bool commands_end(const std::vector<dev::ring_view>& rings, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (const auto& ring : rings) {
+    const std::uint64_t upto = state_of(ring).issued;
+    for (;;) {
+      // Where kernels of another ctx go on posting it is never empty, but what was there first is complete at last.
+      const auto s = state_of(ring);
+      if ((s.completed & ~(dev::k_reaping | dev::k_even)) >= upto || under_way(ring, s) == 0) break;
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+  return true;
+}
+
+void fail_rings(const std::vector<dev::ring_view>& rings, xio_status_t status) {
+  for (const auto& ring : rings) {
+    const auto s = state_of(ring);
+    if (s.failed != 0) continue;
+    gpu::put_value(&ring.state->failed_ticket, s.completed & ~(dev::k_reaping | dev::k_even));
+    gpu::put_value(&ring.state->vendor, std::uint32_t{0});
+    gpu::put_value(&ring.state->failed, static_cast<std::uint32_t>(status));
+  }
+}
+
+void forget_timeouts(const std::vector<dev::ring_view>& rings) {
+  for (const auto& ring : rings)
+    if (state_of(ring).failed == static_cast<std::uint32_t>(XIO_ERR_TIMEOUT))
+      gpu::put_value(&ring.state->failed, std::uint32_t{0});
 }
 
 }  // namespace xio

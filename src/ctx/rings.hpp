@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the host reads from rings while kernels use them: statistics and the first failure.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -21,5 +22,16 @@ bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<in
                   std::uint64_t& clock);
 // The same of those that take no more work: a ring that completes out of order goes on after failed ops.
 bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info, std::uint64_t& clock);
+
+// They take no more work, and who waits for one of their ops hears that status. The first failure of a ring stays: it
+// says more.
+void fail_rings(const std::vector<dev::ring_view>& rings, xio_status_t status);
+
+// What a ring refuses work for since a wait on it has timed out, while nothing of it is under way any more.
+void forget_timeouts(const std::vector<dev::ring_view>& rings);
+
+// Of rings of storages: waits until every command is complete that was posted before the call; false if that is not so
+// within `patience`. Kernels need not drain them meanwhile.
+bool commands_end(const std::vector<dev::ring_view>& rings, std::chrono::milliseconds patience);
 
 }  // namespace xio

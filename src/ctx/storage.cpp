@@ -6,6 +6,7 @@
 #include "base/backends.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "ctx/rings.hpp"
 #include "ctx/stripes.hpp"
 #include "xio/device/request.hpp"
 
@@ -68,6 +69,24 @@ std::uint64_t storage::next_ticket() const noexcept {
 
 void storage::detach() noexcept {
   while (attached_ > 0) engines_.detach(*members_[--attached_]);
+}
+
+void storage::end_commands(std::chrono::milliseconds patience) noexcept {
+  try {
+    if (stopped_ || commands_end(rings_, patience)) return;
+    log::warn("{}: commands did not end within {} ms, so its queues are stopped; close it and open it again", name_,
+              patience.count());
+    // Before they are stopped: what is still under way has not ended by itself, whatever the drive says then.
+    fail_rings(rings_, XIO_ERR_TIMEOUT);
+  } catch (const std::exception& e) {
+    log::warn("{}: whether commands are under way cannot be seen, so its queues are stopped: {}", name_, e.what());
+  }
+  stopped_ = true;
+  for (const auto& m : members_) m->stop();
+}
+
+void storage::go_on() {
+  if (!stopped_) forget_timeouts(rings_);
 }
 
 storage::~storage() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Open drives and files: a row of world_view::storages each, and the queues behind it.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,6 +30,11 @@ class storage {
   const std::vector<dev::ring_view>& rings() const { return rings_; }
   // Above the tickets of all its requests.
   std::uint64_t next_ticket() const noexcept;
+  // Waits for the commands that are under way now. If they do not end within `patience` the queues are stopped, which
+  // ends them: the storage then refuses ops with XIO_ERR_TIMEOUT until it is opened again.
+  void end_commands(std::chrono::milliseconds patience) noexcept;
+  // After that: a queue on which a wait has timed out, whose commands have ended since, takes work again.
+  void go_on();
 
  private:
   void show_rings();
@@ -40,6 +46,7 @@ class storage {
   dev::storage_view view_{};
   std::vector<std::unique_ptr<nvme::controller>> members_;
   std::size_t attached_ = 0;  // of members_
+  bool stopped_ = false;
   std::vector<dev::ring_view> rings_;
   gpu::buffer ring_rows_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <exception>
 
@@ -26,6 +27,10 @@ constexpr std::uint64_t k_page = 4096;
 // Ahead of what xio_malloc hands out, so that a block may be as large as XIO_HEAP_SIZE says.
 constexpr std::uint64_t k_head_bytes = k_page;
 static_assert(sizeof(dev::heap_head) <= k_head_bytes);
+
+// What commands that nobody waited for get to end by themselves, when a ctx goes. Less than other PEs wait for this
+// one.
+constexpr std::chrono::milliseconds k_storage_patience{1000};
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
 
@@ -371,17 +376,66 @@ void world::create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   *out = contexts_.get(id).value(id);
 }
 
+// Ends what this PE's engines do for a ctx. Needs nobody's help: it comes before the others are asked.
+void world::stop(context& c) {
+  const std::uint32_t used = c.storages_used();
+  c.stop();
+  for (const auto& [id, s] : storages_.live())
+    if ((used >> s->slot() & 1) != 0) s->end_commands(k_storage_patience);
+}
+
 void world::destroy_ctx(xio_ctx_t ctx) {
   agreement_.vote(call::ctx_destroy, [&] {
-    contexts_.get(ctx.id);
+    stop(contexts_.get(ctx.id));
     return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
   });
+  // Nobody puts an immediate there any more: every PE had stopped its side before it came to the vote.
   const std::uint64_t inboxes = contexts_.get(ctx.id).inboxes();
   contexts_.remove(ctx.id);
-  if (inboxes == 0) return;
-  // Until its queue pairs are gone a peer may still be putting an immediate there.
-  agreement_.each(call::ctx_destroy, [] {});
-  allocator_->release(inboxes);
+  if (inboxes != 0) allocator_->release(inboxes);
+}
+
+void world::clear_inboxes(const context& c) {
+  if (c.inboxes() != 0)
+    gpu::fill_zero(heap_->data() + c.inboxes(), static_cast<std::size_t>(n_) * wire::inbox::bytes(c.immediates()));
+}
+
+// A barrier that failed was counted by the PEs that came to it, and not by the others.
+void world::agree_on_epoch() {
+  std::uint64_t* at = &view_.as<dev::world_view>()->barrier_epoch;
+  std::uint64_t mine = 0;
+  gpu::copy(&mine, at, sizeof mine);
+  const auto all = bootstrap::allgather_value(*channel_, mine);
+  const std::uint64_t newest = *std::max_element(all.begin(), all.end());
+  if (newest != mine) gpu::put_value(at, newest);
+}
+
+void world::recover_ctx(xio_ctx_t ctx) {
+  agreement_.vote(call::ctx_recover, [&] {
+    stop(contexts_.get(ctx.id));
+    return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
+  });
+  // From here on nothing of the ctx is under way between any two PEs.
+  context& c = contexts_.get(ctx.id);
+  const std::uint32_t used = c.storages_used();
+  try {
+    const auto agreed = attempt([&] { agree_on_epoch(); });
+    agreement_.each(call::ctx_recover, [&] {
+      if (agreed) std::rethrow_exception(agreed);
+      clear_inboxes(c);
+      c.begin_again(*engines_);
+    });
+    const auto connected = attempt([&] { c.connect(*engines_); });
+    agreement_.each(call::ctx_recover, [&] {
+      if (connected) std::rethrow_exception(connected);
+      for (const auto& [id, s] : storages_.live())
+        if ((used >> s->slot() & 1) != 0) s->go_on();
+      c.publish();
+    });
+  } catch (...) {
+    c.give_up();
+    throw;
+  }
 }
 
 dev::route world::route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const {

@@ -56,7 +56,9 @@ class world {
   xio_mem_cache_stats_t cache_stats() const { return engines_->cache_stats(); }
 
   void create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out);
+  // Whatever comes of either among the PEs, this PE's side of the ctx is stopped first.
   void destroy_ctx(xio_ctx_t ctx);
+  void recover_ctx(xio_ctx_t ctx);
   dev::route route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const;
   xio_engine_stats_t ctx_stats(xio_ctx_t ctx, xio_route_t route) const;
   xio_error_info_t ctx_error(xio_ctx_t ctx) const;
@@ -77,6 +79,9 @@ class world {
   std::unique_ptr<context> make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes);
   std::uint64_t take_inboxes(std::uint32_t immediates);
   void check_reach(const ctx_choice& choice, const route_plan& plan);
+  void stop(context& c);
+  void clear_inboxes(const context& c);
+  void agree_on_epoch();
   void wait_for_kernels();
   xio_error_info_t call_error(const dev::call_record& call, xio_status_t status) const;
   void close_all();

@@ -114,9 +114,19 @@ class parser {
     else if (take("nvme_"))
       drive_item();
     else if (take("sdma_skip@"))
-      out_.lost_moves.push_back(number());
+      out_.moves.lost.push_back(number());
+    else if (take("sdma_delay@"))
+      late_move();
     else
       nic_item();
+  }
+
+  void late_move() {
+    sdma::move_faults::late l{};
+    l.nth = number();
+    expect('=');
+    l.wait = duration();
+    out_.moves.delayed.push_back(l);
   }
 
   // --- NICs ---

@@ -7,6 +7,7 @@
 
 #include "model/nic/faults.hpp"
 #include "model/nvme/faults.hpp"
+#include "model/sdma/engine.hpp"
 
 namespace xio::model {
 
@@ -14,8 +15,8 @@ struct fault_rules {
   std::uint64_t seed = 1;
   std::vector<rdma::fault_rule> nic;
   std::vector<nvme::fault> drive;
-  bool shuffle = false;                   // nvme_shuffle
-  std::vector<std::uint64_t> lost_moves;  // sdma_skip
+  bool shuffle = false;     // nvme_shuffle
+  sdma::move_faults moves;  // sdma_skip, sdma_delay
 };
 
 // Throws XIO_ERR_CONFIG naming the place in `text`.

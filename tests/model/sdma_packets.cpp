@@ -43,7 +43,7 @@ TEST_P(sdma_model, pads_in_one_packet_or_in_many) {
 // XIO_MODEL_FAULTS=sdma_skip@1: the fence behind it comes all the same, which is the lie.
 TEST(sdma_model_faults, a_move_that_only_seems_done) {
   engine device(plain_memory(), wire::gen_9_4, 1);
-  device.lose_moves({1});
+  device.inject({{1}, {}});
   arena memory(device);
   hand_queue queue(device, 256);
   for (int i = 0; i < 3; ++i) queue.submit(copy(memory.dst + i * 8, memory.src + i * 8, 8));

@@ -9,7 +9,8 @@
 
 namespace xio::dev {
 
-// Ring indices: 0 .. ring_count-1 are the ctx's own; storage queues come after k_storage_ring_base.
+// Ring indices: the ring_count from ring_first on are the ctx's own; storage queues come after k_storage_ring_base. A
+// ctx that was recovered has others than before, so that nothing is found for an old request.
 constexpr u32 k_storage_ring_base = 0x8000;
 constexpr u64 k_ticket_mask = (u64{1} << 48) - 1;
 
@@ -49,7 +50,7 @@ XIO_DEVICE u32 failed_request_code(xio_req_t request) { return static_cast<u32>(
 // The ring of a request, or null if there is none of that number.
 XIO_DEVICE const ring_view* request_ring(const ctx_view& c, xio_req_t request) {
   const u32 index = static_cast<u32>(request >> 48) - 1;
-  if (index < c.ring_count) return &c.rings[index];
+  if (index - c.ring_first < c.ring_count) return &c.rings[index - c.ring_first];
   if (index < k_storage_ring_base) return nullptr;
   const u32 slot = (index - k_storage_ring_base) / k_max_storage_queues;
   const u32 queue = (index - k_storage_ring_base) % k_max_storage_queues;

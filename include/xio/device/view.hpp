@@ -289,6 +289,7 @@ struct alignas(128) ctx_view {
   std::uint32_t inbox_entries;       // of each; 0: there are none
   std::uint32_t flush_ring_count;    // of flush_rings
   ring_view* flush_rings;            // to oneself, for hdp_way::sdma (one) and rdma_read (one by each NIC at least)
+  std::uint32_t ring_first;          // index of rings[0]: not 0 in a ctx that was recovered
   alignas(128) std::uint32_t error;  // first device-side error since the last quiet, an xio_status
   std::uint32_t storages_used;       // bit per slot of storage_errors that was ever not 0: quiet looks at one word
   std::uint32_t rings_used;          // 1 once anything was posted to a ring of this ctx

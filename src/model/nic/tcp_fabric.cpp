@@ -116,9 +116,10 @@ void tcp_fabric::link_to_self() {
   links_[settings_.pe] = near;
 }
 
-// The lower PE calls, the higher one waits for it.
+// The lower PE calls, the higher one waits for it. A link that is lost serves the queue pairs that have it, which fail;
+// those that are connected after it get another.
 std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
-  if (const auto found = links_.find(pe); found != links_.end()) return found->second;
+  if (const auto found = links_.find(pe); found != links_.end() && !found->second->lost()) return found->second;
   if (pe == settings_.pe) {
     link_to_self();
     return links_[pe];

@@ -29,16 +29,16 @@ bool engine::unmap(void* base) {
   return map_.remove(reinterpret_cast<std::uint64_t>(base));
 }
 
-void engine::lose_moves(std::vector<std::uint64_t> numbers) {
+void engine::inject(move_faults faults) {
   const auto hold = visit();
-  lost_moves_ = std::move(numbers);
+  faults_ = std::move(faults);
 }
 
 std::uint32_t engine::add_queue(const queue_memory& memory) {
   const auto hold = visit();
   // Every queue reorders in its own way, the same way in every run.
   seed_ = seed_ * 6364136223846793005u + 1442695040888963407u;
-  queues_.push_back(std::make_unique<queue>(next_number_, memory, seed_, lost_moves_));
+  queues_.push_back(std::make_unique<queue>(next_number_, memory, seed_, faults_));
   return next_number_++;
 }
 

@@ -4,6 +4,7 @@
 // order, so a program that trusts order without a FENCE or ATOMIC gets wrong data here and not one day on silicon.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,16 @@ struct queue_memory {
   std::uint64_t start;  // value of wptr and doorbell at creation
 };
 
+// What queues do wrong on purpose to packets that move data, which are counted from 0.
+struct move_faults {
+  struct late {
+    std::uint64_t nth;
+    std::chrono::microseconds wait;
+  };
+  std::vector<std::uint64_t> lost;  // only seem to be done
+  std::vector<late> delayed;        // begin so much later
+};
+
 // Packets whose work leaves no trace in memory, counted when they are done.
 struct event_counts {
   std::atomic<std::uint64_t> hdp_flushes{0}, cache_controls{0}, traps{0};
@@ -50,8 +61,8 @@ class engine : public model::device {
   // On return no packet touches the range (unless it is mapped a second time).
   bool unmap(void* base);
 
-  // Of queues that are added later: these packets that move data, counted from 0, only seem to do it.
-  void lose_moves(std::vector<std::uint64_t> numbers);
+  // Of queues that are added later.
+  void inject(move_faults faults);
   // Answers the queue's number. On return of remove_queue none of its memory is touched any more.
   std::uint32_t add_queue(const queue_memory& memory);
   void remove_queue(std::uint32_t number);
@@ -68,7 +79,7 @@ class engine : public model::device {
   const wire::generation generation_;
   const std::uint32_t granule_;
   std::uint64_t seed_;
-  std::vector<std::uint64_t> lost_moves_;
+  move_faults faults_;
   memory_map map_;
   event_counts events_;
   std::uint64_t local_time_ = 0;  // added to the clock: what TIMESTAMP sets

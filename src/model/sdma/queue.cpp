@@ -11,6 +11,8 @@ namespace xio::model::sdma {
 
 namespace {
 
+using clock = std::chrono::steady_clock;
+
 // Bounds of one turn, so that one thread can play many queues and nobody waits long for his.
 constexpr unsigned k_packets_a_turn = 64;
 constexpr std::uint64_t k_bytes_a_turn = 1u << 20;
@@ -28,14 +30,13 @@ std::uint64_t read_acquire(const std::uint64_t* p) { return __atomic_load_n(p, _
 
 }  // namespace
 
-queue::queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed,
-             std::vector<std::uint64_t> lost_moves)
+queue::queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed, move_faults faults)
     : number_(number),
       memory_(memory),
       random_(seed | 1),
       rung_(memory.start),
       next_(memory.start),
-      lost_moves_(std::move(lost_moves)) {
+      faults_(std::move(faults)) {
   window_.reserve(k_window);
 }
 
@@ -125,8 +126,10 @@ bool queue::work(const surroundings& around) {
       if (next_ == rung_ && !watch_travellers(around)) break;
       continue;
     }
-    bytes += run_slice(around);
+    const std::uint64_t moved = run_slice(around);
+    bytes += moved;
     if (stopped_) return true;
+    if (moved == 0) break;
     worked = true;
   }
   return worked;
@@ -139,6 +142,7 @@ std::uint64_t queue::run_slice(const surroundings& around) {
   random_ ^= random_ << 17;
   const std::size_t pick = random_ % window_.size();
   move& m = window_[pick];
+  if (m.not_before != clock::time_point{} && clock::now() < m.not_before) return 0;
   const std::uint64_t rows = m.size.height * m.size.depth;
   const bool reads = m.data.empty();
   const bool travels = reads && around.payload.copy_later != nullptr;
@@ -208,7 +212,12 @@ queue::outcome queue::finish(std::uint64_t dwords) {
 }
 
 queue::outcome queue::keep(move&& m, std::uint64_t dwords) {
-  if (std::find(lost_moves_.begin(), lost_moves_.end(), moves_++) == lost_moves_.end()) window_.push_back(std::move(m));
+  const std::uint64_t nth = moves_++;
+  const auto is_late = [&](const move_faults::late& l) { return l.nth == nth; };
+  if (const auto late = std::find_if(faults_.delayed.begin(), faults_.delayed.end(), is_late);
+      late != faults_.delayed.end())
+    m.not_before = clock::now() + late->wait;
+  if (std::find(faults_.lost.begin(), faults_.lost.end(), nth) == faults_.lost.end()) window_.push_back(std::move(m));
   return finish(dwords);
 }
 

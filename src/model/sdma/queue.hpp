@@ -27,7 +27,7 @@ struct surroundings {
 
 class queue {
  public:
-  queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed, std::vector<std::uint64_t> lost_moves);
+  queue(std::uint32_t number, const queue_memory& memory, std::uint64_t seed, move_faults faults);
 
   std::uint32_t number() const { return number_; }
   // One bounded turn; true if it did anything.
@@ -49,6 +49,7 @@ class queue {
     std::vector<std::uint32_t> data;  // WRITE and CONST_FILL: what to store, over and over; src is unused
     std::uint64_t dword;              // of its packet, for a fault
     std::uint64_t row = 0, done = 0;  // rows, and bytes of the next one
+    std::chrono::steady_clock::time_point not_before{};
   };
   // A FENCE behind copies that still travel: the word is stored when they have arrived. Packets behind it go on, as
   // copies arrive in order and nothing else is done before all have.
@@ -79,7 +80,7 @@ class queue {
   void store_fences(const surroundings& around);
   // All packets are read: true if there is more to do before the turn ends, because copies still travel.
   bool watch_travellers(const surroundings& around);
-  // Runs up to a slice of one of the window's moves and answers the bytes moved.
+  // Runs up to a slice of one of the window's moves and returns the bytes moved; 0 if it has to wait.
   std::uint64_t run_slice(const surroundings& around);
 
   // Bits that the generation does not define, and features that the model does not have; packets.cpp.
@@ -108,7 +109,7 @@ class queue {
   std::uint64_t rung_;  // bytes, as the doorbell said last
   std::uint64_t next_;  // bytes, of the next packet
   std::vector<move> window_;
-  const std::vector<std::uint64_t> lost_moves_;
+  const move_faults faults_;
   std::uint64_t moves_ = 0;  // so far
   bool draining_ = false;
   bool travelling_ = false;  // copies were begun that may not be finished

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -83,14 +84,15 @@ nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const que
       for (std::uint32_t which = 0; wanted[pe] && which < per_peer_; ++which)
         view_at(static_cast<int>(pe), which) = make(place++, which, request, style);
   } catch (...) {
-    take_down();
+    stop();
     throw;
   }
 }
 
-nic_queues::~nic_queues() { take_down(); }
+nic_queues::~nic_queues() { stop(); }
 
-void nic_queues::take_down() {
+void nic_queues::stop() noexcept {
+  if (std::exchange(stopped_, true)) return;
   for (std::size_t i = 0; i < views_.size(); ++i)
     if (views_[i].kind != dev::ring_kind::none) {
       nic_of(static_cast<std::uint32_t>(i % per_peer_)).destroy_queue(views_[i].id);

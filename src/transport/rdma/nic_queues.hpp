@@ -49,6 +49,7 @@ class nic_queues final : public queue_set {
   nic_queues(nic_list nics, const std::vector<bool>& wanted, const queue_request& request, const queue_style& style);
   ~nic_queues() override;
 
+  void stop() noexcept override;
   dev::ring_view view(int pe, std::uint32_t which) const override { return views_[place_of(pe, which)]; }
   // The view as endpoint fills in what the peer has said; the number is its `id`, 0 where there is no queue pair.
   dev::ring_view& view_at(int pe, std::uint32_t which) { return views_[place_of(pe, which)]; }
@@ -63,7 +64,6 @@ class nic_queues final : public queue_set {
  private:
   std::size_t place_of(int pe, std::uint32_t which) const { return static_cast<std::size_t>(pe) * per_peer_ + which; }
   void register_slots();
-  void take_down();
   dev::ring_view make(std::size_t place, std::uint32_t which, const queue_request& request, const queue_style& style);
 
   nic_list nics_;
@@ -75,6 +75,7 @@ class nic_queues final : public queue_set {
   gpu::buffer device_;                            // state and sequence of each queue
   std::vector<model::rdma::key_pair> slot_keys_;  // of slots_, one per NIC, for families that want it
   std::vector<dev::ring_view> views_;
+  bool stopped_ = false;
 };
 
 }  // namespace xio::rdma

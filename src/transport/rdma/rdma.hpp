@@ -15,10 +15,13 @@
 
 namespace xio::rdma {
 
-// The queue pairs of one ctx. Destruction takes them from the device; local.
+// The queue pairs of one ctx. Destruction stops them; local.
 class queue_set {
  public:
   virtual ~queue_set() = default;
+  // Takes the queue pairs from the device. On return it reads and writes nothing on their behalf any more, whatever
+  // the peers do; the rings' own memory stays.
+  virtual void stop() noexcept = 0;
   // Queue pair `which` to a PE: filled but for `index`; ring_kind::none when this set has no queue to that PE.
   virtual dev::ring_view view(int pe, std::uint32_t which) const = 0;
 };

@@ -48,13 +48,14 @@ class user_queue {
         fail(XIO_ERR_IO, "the compute driver made copy queue {} without a doorbell; dmesg may say why", queue_.id);
       }
     } catch (...) {
-      release();
+      give_back();
+      free_ring();
       throw;
     }
   }
   ~user_queue() {
     stop();
-    release();
+    free_ring();
   }
   user_queue(const user_queue&) = delete;
   user_queue& operator=(const user_queue&) = delete;
@@ -64,6 +65,7 @@ class user_queue {
     if (stopped_) return;
     stopped_ = true;
     device_->driver->destroy_queue(queue_.id);
+    give_back();
   }
 
   queue_parts parts() const { return {static_cast<unsigned char*>(ring_), queue_.wptr, queue_.doorbell}; }
@@ -71,10 +73,12 @@ class user_queue {
   const queue_style& style() const { return device_->style; }
 
  private:
-  void release() noexcept {
-    if (ring_ != nullptr) device_->driver->free_ring(ring_, bytes_);
+  void give_back() noexcept {
     const std::lock_guard hold(device_->lock);
     device_->chooser.give_back(choice_);
+  }
+  void free_ring() noexcept {
+    if (ring_ != nullptr) device_->driver->free_ring(ring_, bytes_);
   }
 
   const std::shared_ptr<device> device_;
@@ -92,6 +96,8 @@ class kfd_copy_queue final : public queue {
         buffers_(request, user_.style(), user_.parts()) {}
   // Before what the engine writes to goes: a kernel may have left ops under way.
   ~kfd_copy_queue() override { user_.stop(); }
+
+  void stop() noexcept override { user_.stop(); }
 
   dev::ring_view view() const override {
     dev::ring_view v = buffers_.view();

@@ -2,6 +2,7 @@
 #include "transport/sdma/model.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -51,7 +52,10 @@ class model_queue : public queue {
     id_ = (engine_number << 16) | number_;
   }
 
-  ~model_queue() override {
+  ~model_queue() override { stop(); }
+
+  void stop() noexcept override {
+    if (std::exchange(stopped_, true)) return;
     engine_->device.remove_queue(number_);
     engine_->device.unmap(buffers_.view().completion);
   }
@@ -67,6 +71,7 @@ class model_queue : public queue {
   queue_buffers buffers_;
   std::uint32_t number_ = 0;
   std::uint32_t id_ = 0;
+  bool stopped_ = false;
 };
 
 queue_style style_of(const options& o) {
@@ -88,7 +93,7 @@ class model_engines : public engine {
     for (std::uint64_t i = 0; i < o.model_engines; ++i)
       engines_.push_back(std::make_shared<running>(machine, payload, style_.generation, k_seed + i, style_.granule));
     if (o.model_faults.empty()) return;
-    for (const auto& e : engines_) e->device.lose_moves(model::parse_faults(o.model_faults).lost_moves);
+    for (const auto& e : engines_) e->device.inject(model::parse_faults(o.model_faults).moves);
   }
 
   const char* backend() const override { return name_.c_str(); }

@@ -23,7 +23,9 @@ struct queue_request {
 
 class queue {
  public:
-  virtual ~queue() = default;               // takes the queue from the engine
+  virtual ~queue() = default;  // stops it
+  // Takes the queue from the engine. On return no copy of it is under way any more; the ring's own memory stays.
+  virtual void stop() noexcept = 0;
   virtual dev::ring_view view() const = 0;  // filled but for `index`
 };
 

@@ -61,6 +61,8 @@ class mlx5_send_queue {
   const model::rdma::verbs_card& identity() const { return mine_; }
   // RESET to INIT to RTR to RTS.
   void connect(const model::rdma::verbs_card& far, int pe, const model::rdma::verbs_path& path);
+  // The device reads and writes nothing of it any more.
+  void stop() noexcept { qp_.reset(); }
   // Sets slots, depth, kind, id, doorbell, record and completion. The first ticket must be a multiple of 65536: the
   // device counts slots from 0, in 16 bits.
   void fill(dev::ring_view& v) const;

@@ -68,6 +68,10 @@ class mlx5_queues final : public queue_set {
   dev::ring_view view(int pe, std::uint32_t which) const override {
     return views_[static_cast<std::size_t>(pe) * per_peer_ + which];
   }
+  void stop() noexcept override {
+    for (const auto& q : queues_)
+      if (q != nullptr) q->stop();
+  }
   // By PE, and then as wanted for each.
   std::size_t size() const { return queues_.size(); }
   mlx5_send_queue* queue(std::size_t i) { return queues_[i].get(); }

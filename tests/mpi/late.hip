@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// What an op that has timed out may still do, and until when: once xio_ctx_destroy or xio_ctx_recover has returned,
+// whatever it returns, nothing is written to the buffers of its ops any more. late.sh makes ops slow: their peer is
+// stopped, or software devices wait on purpose.
+//
+//   late destroy   PE 1 is stopped; PE 0 destroys its ctx alone, uses its buffers again, and lets PE 1 go on
+//   late recover   the ctx is made anew by all PEs, and works; then PE 1 leaves
+//   late storage F reads of file F that come late, in a world of one PE
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include "rig.hpp"
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+constexpr size_t k_bytes = 256 << 10;
+constexpr uint64_t k_limit_ms = 300;
+constexpr unsigned char k_canary = 0x5c;
+// Longer than any delay that late.sh asks for.
+constexpr auto k_watch = std::chrono::milliseconds(2500);
+
+struct results {
+  int blocking, waited, tested;
+  xio_req_t request;
+};
+
+// The device's deadline alone: the host's exchanges of the same world keep their time. 0: leaves it.
+__global__ void set_limit(xio_ctx_t ctx, uint64_t ms) {
+  xio::dev::world_view& w = *xio::dev::ctx_of(ctx).world;
+  w.timeout_ticks = ms * w.ticks_per_ms;
+}
+
+__global__ void get_twice(xio_ctx_t ctx, unsigned char* first, unsigned char* second, const unsigned char* from, int pe,
+                          results* r) {
+  r->request = xio_get_nbi(ctx, first, from, k_bytes, pe);
+  r->blocking = xio_get(ctx, second, from, k_bytes, pe);
+  r->waited = xio_wait(ctx, r->request);
+}
+
+__global__ void read_twice(xio_ctx_t ctx, xio_storage_t s, unsigned char* first, unsigned char* second, results* r) {
+  r->request = xio_read_nbi(ctx, first, s, 0, k_bytes);
+  r->blocking = xio_read(ctx, second, s, 0, k_bytes);
+  r->waited = xio_wait(ctx, r->request);
+}
+
+__global__ void look_again(xio_ctx_t ctx, results* r) {
+  r->waited = xio_wait(ctx, r->request);
+  r->tested = xio_test(ctx, r->request);
+}
+
+__global__ void meet(xio_ctx_t ctx, int* status) { *status = xio_barrier_all(ctx); }
+
+// Puts to the next PE, meets it, looks at what the one before has put, meets it again.
+__global__ void go_round(xio_ctx_t ctx, uint64_t* in, uint64_t* out, uint64_t rounds, results* r) {
+  const int to = static_cast<int>((ctx.my_pe + 1) % ctx.n_pes);
+  const uint64_t from = (ctx.my_pe + ctx.n_pes - 1) % ctx.n_pes;
+  r->blocking = r->waited = r->tested = 0;
+  for (uint64_t round = 1; round <= rounds; ++round) {
+    for (uint64_t i = 0; i < 64; ++i) out[i] = round << 32 | static_cast<uint64_t>(ctx.my_pe) << 16 | i;
+    if (r->waited == 0) r->waited = xio_put(ctx, in, out, 64 * sizeof *in, to);
+    if (r->blocking == 0) r->blocking = xio_barrier_all(ctx);
+    for (uint64_t i = 0; i < 64; ++i)
+      r->tested += *static_cast<volatile uint64_t*>(in + i) != (round << 32 | from << 16 | i);
+    if (r->blocking == 0) r->blocking = xio_barrier_all(ctx);
+  }
+}
+
+// Two PEs, or one, without rig::team's insisting on a good end.
+struct pair_of_pes {
+  pair_of_pes() {
+    MUST(xio_init(nullptr, &world));
+    me = xio_my_pe(world);
+    MUST(xio_ctx_create(world, nullptr, &ctx));
+    mine = symmetric(k_bytes);
+    theirs = symmetric(k_bytes);
+    words = reinterpret_cast<volatile uint64_t*>(symmetric(4096));
+    plain.resize(k_bytes);
+    MUST(xio_mem_register(world, plain.data(), plain.size()));
+    for (size_t i = 0; i < k_bytes; ++i) theirs[i] = rig::pattern(me, i);
+    words[0] = static_cast<uint64_t>(getpid());
+    MUST(xio_barrier_all(world));
+  }
+  unsigned char* symmetric(size_t bytes) const {
+    void* p = nullptr;
+    MUST(xio_calloc(world, bytes, 1, &p));
+    return static_cast<unsigned char*>(p);
+  }
+  volatile uint64_t* words_of(int pe) const {
+    return static_cast<volatile uint64_t*>(xio_ptr(world, const_cast<uint64_t*>(words), pe));
+  }
+  void signal_peer(int number) const { kill(static_cast<pid_t>(words_of(1)[0]), number); }
+
+  xio_world_t* world = nullptr;
+  xio_ctx_t ctx{};
+  int me = 0;
+  unsigned char *mine = nullptr, *theirs = nullptr;
+  volatile uint64_t* words = nullptr;  // [0]: process, [1]: how far PE 0 has come
+  std::vector<unsigned char> plain;
+};
+
+bool took_less(clock_type::time_point since, int ms, const char* what) {
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_type::now() - since).count();
+  return rig::expect(took < ms, "%s took %lld ms", what, static_cast<long long>(took));
+}
+
+void expect_canary(const pair_of_pes& p, const char* when) {
+  size_t changed = 0;
+  for (size_t i = 0; i < k_bytes; ++i)
+    changed += (static_cast<volatile unsigned char*>(p.mine)[i] != k_canary) +
+               (*const_cast<volatile unsigned char*>(&p.plain[i]) != k_canary);
+  rig::expect(changed == 0, "%s: %zu bytes of buffers that are used again were written", when, changed);
+}
+
+void lay_canary(pair_of_pes& p) {
+  std::memset(p.mine, k_canary, k_bytes);
+  std::memset(p.plain.data(), k_canary, k_bytes);
+}
+
+// What was asked for once comes: links are up, and the op that follows is the first slow one.
+void expect_good_get(const pair_of_pes& p, const rig::device_array<results>& r) {
+  RUN(get_twice, 1, 1, p.ctx, p.mine, p.mine, p.theirs, 1, r.data());
+  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_OK, "a get of a PE that runs");
+}
+
+void expect_late_get(const pair_of_pes& p, const rig::device_array<results>& r) {
+  RUN(set_limit, 1, 1, p.ctx, k_limit_ms);
+  RUN(get_twice, 1, 1, p.ctx, const_cast<unsigned char*>(p.plain.data()), p.mine, p.theirs, 1, r.data());
+  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_ERR_TIMEOUT, "a get that comes late");
+  rig::expect_status(static_cast<xio_status_t>(r.get()[0].waited), XIO_ERR_TIMEOUT, "the wait for another");
+}
+
+void wait_for_word(const pair_of_pes& p, uint64_t value) {
+  const auto until = clock_type::now() + std::chrono::seconds(60);
+  while (p.words[1] < value && clock_type::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+int destroy() {
+  pair_of_pes p;
+  if (p.me == 1) {
+    wait_for_word(p, 1);
+    std::_Exit(0);
+  }
+  const rig::device_array<results> r(1);
+  expect_good_get(p, r);
+  p.signal_peer(SIGSTOP);
+  expect_late_get(p, r);
+  const auto since = clock_type::now();
+  rig::expect(xio_ctx_destroy(p.world, p.ctx) != XIO_OK, "a ctx was destroyed with a PE that is stopped");
+  took_less(since, 15000, "xio_ctx_destroy without its peer");
+  lay_canary(p);
+  p.signal_peer(SIGCONT);
+  std::this_thread::sleep_for(k_watch);
+  expect_canary(p, "after xio_ctx_destroy");
+  MUST(xio_mem_unregister(p.world, p.plain.data()));
+  p.words_of(1)[1] = 1;
+  rig::expect(xio_finalize(p.world) != XIO_OK, "a world ended well without its other PE");
+  std::printf("late destroy: %d checks, %d failed\n", rig::checks, rig::failures);
+  return rig::failures == 0 ? 0 : 1;
+}
+
+void expect_round_trips(const pair_of_pes& p, const rig::device_array<results>& r) {
+  auto* in = reinterpret_cast<uint64_t*>(p.mine);
+  RUN(go_round, 1, 1, p.ctx, in, in + 64, uint64_t{50}, r.data());
+  rig::expect_status(static_cast<xio_status_t>(r.get()[0].waited), XIO_OK, "a put of a ctx that was recovered");
+  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_OK, "a barrier of a ctx that was recovered");
+  rig::expect(r.get()[0].tested == 0, "%d words of a ctx that was recovered were wrong", r.get()[0].tested);
+}
+
+void expect_recovery(pair_of_pes& p) {
+  const auto since = clock_type::now();
+  const xio_status_t status = xio_ctx_recover(p.world, p.ctx);
+  rig::expect(status == XIO_OK, "xio_ctx_recover: %s: %s", xio_status_name(status), xio_last_error());
+  took_less(since, 15000, "xio_ctx_recover");
+  xio_error_info_t info{};
+  MUST(xio_ctx_error(p.world, p.ctx, &info));
+  rig::expect(info.status == XIO_OK, "after xio_ctx_recover: %s", info.sentence);
+}
+
+int recover() {
+  pair_of_pes p;
+  const rig::device_array<results> r(1), old(1);
+  const rig::device_array<int> status(1);
+  const auto usual = static_cast<uint64_t>(10000);
+  if (p.me == 0) {
+    expect_good_get(p, old);
+    p.signal_peer(SIGSTOP);
+    expect_late_get(p, old);
+    // Its number is counted here, and not by the others.
+    RUN(meet, 1, 1, p.ctx, status.data());
+    rig::expect(status.get()[0] != XIO_OK, "a barrier without the other PE: %d", status.get()[0]);
+    p.signal_peer(SIGCONT);
+    p.words_of(1)[1] = 1;
+  } else {
+    wait_for_word(p, 1);
+  }
+  expect_recovery(p);
+  RUN(set_limit, 1, 1, p.ctx, usual);
+  if (p.me == 0) {
+    lay_canary(p);
+    std::this_thread::sleep_for(k_watch);
+    expect_canary(p, "after xio_ctx_recover");
+    RUN(look_again, 1, 1, p.ctx, old.data());
+    rig::expect(old.get()[0].waited < 0, "the wait for a request of before: %d", old.get()[0].waited);
+    rig::expect(old.get()[0].tested < 0, "the test of a request of before: %d", old.get()[0].tested);
+  }
+  MUST(xio_barrier_all(p.world));
+  expect_round_trips(p, r);
+  if (p.me == 0) {
+    RUN(look_again, 1, 1, p.ctx, old.data());
+    rig::expect(old.get()[0].waited < 0, "the late wait for a request of before: %d", old.get()[0].waited);
+  }
+  // Without need, and twice.
+  expect_recovery(p);
+  RUN(set_limit, 1, 1, p.ctx, usual);
+  expect_round_trips(p, r);
+  MUST(xio_barrier_all(p.world));
+  if (p.me == 1) std::_Exit(rig::failures == 0 ? 0 : 1);
+  const auto since = clock_type::now();
+  rig::expect(xio_ctx_recover(p.world, p.ctx) != XIO_OK, "a ctx was recovered without its other PE");
+  took_less(since, 15000, "xio_ctx_recover without its peer");
+  RUN(get_twice, 1, 1, p.ctx, p.mine, p.mine, p.theirs, 1, r.data());
+  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_ERR_STATE, "a get of a ctx that is stopped");
+  rig::expect(xio_finalize(p.world) != XIO_OK, "a world ended well without its other PE");
+  std::printf("late recover: %d checks, %d failed\n", rig::checks, rig::failures);
+  return rig::failures == 0 ? 0 : 1;
+}
+
+// mode 0: the ctx goes, 1: it is recovered, 2: the storage is closed, 3: the buffers are unregistered.
+void expect_quiet_reads(pair_of_pes& p, const char* file, int mode) {
+  xio_storage_t s{};
+  MUST(xio_storage_open(p.world, file, nullptr, &s));
+  xio_ctx_t ctx{};
+  MUST(xio_ctx_create(p.world, nullptr, &ctx));
+  const rig::device_array<results> r(1);
+  RUN(set_limit, 1, 1, ctx, k_limit_ms);
+  RUN(read_twice, 1, 1, ctx, s, p.plain.data(), p.mine, r.data());
+  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_ERR_TIMEOUT, "a read that comes late");
+  rig::expect_status(static_cast<xio_status_t>(r.get()[0].waited), XIO_ERR_TIMEOUT, "the wait for another");
+  if (mode == 0) MUST(xio_ctx_destroy(p.world, ctx));
+  if (mode == 1) MUST(xio_ctx_recover(p.world, ctx));
+  if (mode == 2) MUST(xio_storage_close(p.world, s));
+  lay_canary(p);
+  std::this_thread::sleep_for(k_watch);
+  expect_canary(p, file);
+  if (mode == 1) {
+    RUN(read_twice, 1, 1, ctx, s, p.plain.data(), p.mine, r.data());
+    rig::expect(r.get()[0].blocking < 0, "a read of a storage that was stopped: %d", r.get()[0].blocking);
+  }
+  if (mode != 0) MUST(xio_ctx_destroy(p.world, ctx));
+  if (mode != 2) MUST(xio_storage_close(p.world, s));
+}
+
+int storage(const char* file) {
+  pair_of_pes p;
+  for (int mode = 0; mode < 3; ++mode) expect_quiet_reads(p, file, mode);
+  MUST(xio_finalize(p.world));
+  std::printf("late storage: %d checks, %d failed\n", rig::checks, rig::failures);
+  return rig::failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "destroy") return destroy();
+  if (mode == "recover") return recover();
+  if (mode == "storage" && argc > 2) return storage(argv[2]);
+  std::fputs("late destroy|recover|storage FILE\n", stderr);
+  return 2;
+}

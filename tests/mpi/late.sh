@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Buffers of ops that have timed out, used again once their ctx was destroyed or recovered, or their storage closed.
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${start:?}"
+has XIO_ENABLE_MODEL || skip 'slow software devices are not in this build'
+on_host_platform || skip 'stopping a process stops the kernels of its GPU on the host platform only'
+failures=0
+file=$(mktemp)
+trap 'rm -f "$file"' EXIT
+head -c 1048576 /dev/urandom >"$file"
+
+# try WHAT PES MODE VARIABLE=VALUE...
+try() {
+  local what=$1 pes=$2 mode=$3 out start_at=$SECONDS
+  shift 3
+  # shellcheck disable=SC2086  # a mode and its argument
+  if out=$(env XIO_TIMEOUT_MS=4000 XIO_LOG_LEVEL=error "$@" "$start" -n "$pes" timeout -k 5 100 "$builddir/tests/mpi/late" $mode 2>&1) &&
+    grep -q "^late .* checks, 0 failed" <<<"$out"; then
+    echo "ok   $what, $mode ($((SECONDS - start_at)) s)"
+  else
+    echo "FAIL $what, $mode"
+    printf '%s\n' "$out" | tail -n 30 | sed 's/^/  /'
+    failures=$((failures + 1))
+  fi
+}
+
+for mode in destroy recover; do
+  if has HAVE_SODIUM; then
+    # Nothing is given up for lack of an acknowledgement before kernels give up.
+    try 'a peer that is stopped' 2 $mode XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_NIC_TCP_ACK_MS=60000
+  fi
+  try 'a slow NIC' 2 $mode XIO_ROUTE=rdma XIO_NIC_EXECUTOR=shm XIO_MODEL_FAULTS=delay=1:1500ms/pe0/queue1
+  try 'a slow copy engine' 2 $mode XIO_ROUTE=sdma XIO_MODEL_FAULTS=sdma_delay@2=2s,sdma_delay@3=2s
+done
+try 'a slow drive' 1 "storage file:$file" XIO_MODEL_FAULTS=nvme_delay=1:3s
+[ "$failures" = 0 ]
