@@ -3,9 +3,12 @@
 // whatever it returns, nothing is written to the buffers of its ops any more. late.sh makes ops slow: their peer is
 // stopped, or software devices wait on purpose.
 //
-//   late destroy   PE 1 is stopped; PE 0 destroys its ctx alone, uses its buffers again, and lets PE 1 go on
-//   late recover   the ctx is made anew by all PEs, and works; then PE 1 leaves
-//   late storage F reads of file F that come late, in a world of one PE
+//   late destroy [cold]   PE 1 is stopped; PE 0 destroys its ctx alone, uses its buffers again, and lets PE 1 go on
+//   late recover [cold]   the ctx is made anew by all PEs, and works; then PE 1 leaves
+//   late storage F        reads of file F that come late, in a world of one PE
+//
+// cold: without a good op before, where the first one is the late one.
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +28,7 @@ using clock_type = std::chrono::steady_clock;
 constexpr size_t k_bytes = 256 << 10;
 constexpr uint64_t k_limit_ms = 300;
 constexpr unsigned char k_canary = 0x5c;
-// Longer than any delay that late.sh asks for.
+// With what a vote that fails takes, longer than any delay that late.sh asks for.
 constexpr auto k_watch = std::chrono::milliseconds(2500);
 
 struct results {
@@ -88,6 +91,7 @@ struct pair_of_pes {
     for (size_t i = 0; i < k_bytes; ++i) theirs[i] = rig::pattern(me, i);
     words[0] = static_cast<uint64_t>(getpid());
     MUST(xio_barrier_all(world));
+    words[2] = 1;
   }
   unsigned char* symmetric(size_t bytes) const {
     void* p = nullptr;
@@ -97,13 +101,18 @@ struct pair_of_pes {
   volatile uint64_t* words_of(int pe) const {
     return static_cast<volatile uint64_t*>(xio_ptr(world, const_cast<uint64_t*>(words), pe));
   }
-  void signal_peer(int number) const { kill(static_cast<pid_t>(words_of(1)[0]), number); }
+  // Not in the middle of a barrier, whose time would run out.
+  void stop_peer() const {
+    while (words_of(1)[2] == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    kill(static_cast<pid_t>(words_of(1)[0]), SIGSTOP);
+  }
+  void continue_peer() const { kill(static_cast<pid_t>(words_of(1)[0]), SIGCONT); }
 
   xio_world_t* world = nullptr;
   xio_ctx_t ctx{};
   int me = 0;
   unsigned char *mine = nullptr, *theirs = nullptr;
-  volatile uint64_t* words = nullptr;  // [0]: process, [1]: how far PE 0 has come
+  volatile uint64_t* words = nullptr;  // [0]: process, [1]: PE 0 is done with it, [2]: the start is over
   std::vector<unsigned char> plain;
 };
 
@@ -143,21 +152,21 @@ void wait_for_word(const pair_of_pes& p, uint64_t value) {
   while (p.words[1] < value && clock_type::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
-int destroy() {
+int destroy(bool cold) {
   pair_of_pes p;
   if (p.me == 1) {
     wait_for_word(p, 1);
     std::_Exit(0);
   }
   const rig::device_array<results> r(1);
-  expect_good_get(p, r);
-  p.signal_peer(SIGSTOP);
+  if (!cold) expect_good_get(p, r);
+  p.stop_peer();
   expect_late_get(p, r);
   const auto since = clock_type::now();
   rig::expect(xio_ctx_destroy(p.world, p.ctx) != XIO_OK, "a ctx was destroyed with a PE that is stopped");
   took_less(since, 15000, "xio_ctx_destroy without its peer");
   lay_canary(p);
-  p.signal_peer(SIGCONT);
+  p.continue_peer();
   std::this_thread::sleep_for(k_watch);
   expect_canary(p, "after xio_ctx_destroy");
   MUST(xio_mem_unregister(p.world, p.plain.data()));
@@ -185,19 +194,19 @@ void expect_recovery(pair_of_pes& p) {
   rig::expect(info.status == XIO_OK, "after xio_ctx_recover: %s", info.sentence);
 }
 
-int recover() {
+int recover(bool cold) {
   pair_of_pes p;
   const rig::device_array<results> r(1), old(1);
   const rig::device_array<int> status(1);
   const auto usual = static_cast<uint64_t>(10000);
   if (p.me == 0) {
-    expect_good_get(p, old);
-    p.signal_peer(SIGSTOP);
+    if (!cold) expect_good_get(p, old);
+    p.stop_peer();
     expect_late_get(p, old);
     // Its number is counted here, and not by the others.
     RUN(meet, 1, 1, p.ctx, status.data());
     rig::expect(status.get()[0] != XIO_OK, "a barrier without the other PE: %d", status.get()[0]);
-    p.signal_peer(SIGCONT);
+    p.continue_peer();
     p.words_of(1)[1] = 1;
   } else {
     wait_for_word(p, 1);
@@ -271,8 +280,9 @@ int storage(const char* file) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "destroy") return destroy();
-  if (mode == "recover") return recover();
+  const bool cold = argc > 2 && std::string(argv[2]) == "cold";
+  if (mode == "destroy") return destroy(cold);
+  if (mode == "recover") return recover(cold);
   if (mode == "storage" && argc > 2) return storage(argv[2]);
   std::fputs("late destroy|recover|storage FILE\n", stderr);
   return 2;
