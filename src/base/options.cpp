@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "base/edit_distance.hpp"
@@ -51,6 +52,8 @@ void assign(const option_row& row, const std::string& text, std::string& out) {
   out = text;
 }
 
+void assign(const option_row&, std::string_view text, secret_text& out) { out = text; }
+
 void assign(const option_row& row, const std::string& text, std::uint64_t& out) {
   out = std::strcmp(row.kind, "SIZE") == 0 ? parse_size(text, row.variable) : parse_uint(text, row.variable);
   check_range(row, out, text);
@@ -71,6 +74,12 @@ template <class T>
 void assign_from_environment(const option_row& row, T& out) {
   const char* given = std::getenv(row.variable);
   assign(row, given != nullptr ? given : row.fallback, out);
+}
+
+// A string on the way would leave the secret behind.
+void assign_from_environment(const option_row& row, secret_text& out) {
+  const char* given = std::getenv(row.variable);
+  out = std::string_view(given != nullptr ? given : row.fallback);
 }
 
 void warn_of_unknown_variables() {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/secret_text.hpp"
+
 namespace xio {
 
 namespace option_type {
@@ -11,6 +13,7 @@ using CHOICE = std::string;
 using TEXT = std::string;
 using SIZE = std::uint64_t;
 using UINT = std::uint64_t;
+using SECRET = secret_text;
 }  // namespace option_type
 
 struct options {

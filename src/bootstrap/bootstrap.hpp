@@ -8,12 +8,16 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/options.hpp"
 
 namespace xio::bootstrap {
+
+class world_keys;       // world_keys.hpp
+struct configured_key;  // the same
 
 class channel {
  public:
@@ -28,6 +32,17 @@ class channel {
 
   // Returns when every rank has called it. Default: an allgather of one byte.
   virtual void barrier();
+
+  // Whether nobody but the ranks can read or forge what is exchanged.
+  virtual bool sealed() const { return false; }
+  // Keys that any two ranks share; the first call is collective. Only in builds with libsodium.
+  virtual std::shared_ptr<const world_keys> keys();
+  // XIO_TCP_KEY, with which the ranks of a channel that is not sealed prove their keys to each other.
+  void hold(std::shared_ptr<const configured_key> key) { key_ = std::move(key); }
+
+ private:
+  std::shared_ptr<const configured_key> key_;
+  std::shared_ptr<const world_keys> keys_;
 };
 
 // Chooses by options.bootstrap; auto: tcp if xiorun started us, mpi if mpirun did (or MPI is already initialised), tcp

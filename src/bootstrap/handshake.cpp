@@ -5,49 +5,32 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <string_view>
 
+#include "base/error.hpp"
+#include "base/peer_word.hpp"
 #include "bootstrap/bytes.hpp"
 #include "bootstrap/handshake.hpp"
+#include "bootstrap/mac.hpp"
 
 namespace xio::bootstrap {
 
 namespace {
 
-static_assert(k_mac_bytes == crypto_auth_BYTES);
-static_assert(secret::k_bytes == crypto_auth_KEYBYTES && secret::k_bytes == crypto_kdf_KEYBYTES);
+static_assert(k_mac_bytes == mac::k_bytes);
 
 // The last character is the version of the protocol: another version is another magic.
-constexpr std::string_view k_magic = "XIO.TCP1";
+constexpr std::string_view k_magic = "XIO.TCP2";
 static_assert(k_magic.size() == k_magic_bytes);
+constexpr std::size_t k_name_bytes = k_magic_bytes - 1;
 
+constexpr std::size_t k_banner_open_key = k_magic_bytes + k_nonce_bytes;
+constexpr std::size_t k_hello_open_key = k_magic_bytes + 8 + k_nonce_bytes;
 constexpr std::size_t k_hello_signed = k_hello_bytes - k_mac_bytes;
 constexpr std::size_t k_answer_signed = k_answer_bytes - k_mac_bytes;
 
 void put_magic(std::byte* at) { std::memcpy(at, k_magic.data(), k_magic_bytes); }
-
-class mac {
- public:
-  mac(const secret& key, std::string_view label) {
-    crypto_auth_hmacsha512256_init(&state_, key.data(), secret::k_bytes);
-    add(std::as_bytes(std::span(label)));
-  }
-  void add(std::span<const std::byte> bytes) {
-    crypto_auth_hmacsha512256_update(&state_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-  }
-  std::array<unsigned char, k_mac_bytes> result() {
-    std::array<unsigned char, k_mac_bytes> out;
-    crypto_auth_hmacsha512256_final(&state_, out.data());
-    return out;
-  }
-  bool equals(std::span<const std::byte> given) {
-    const auto mine = result();
-    return given.size() == mine.size() && sodium_memcmp(mine.data(), given.data(), mine.size()) == 0;
-  }
-
- private:
-  crypto_auth_hmacsha512256_state state_;
-};
 
 mac hello_mac(const secret& key, const banner_bytes& banner, const hello_bytes& hello) {
   mac m(key, "xio hello from peer");
@@ -66,28 +49,38 @@ mac answer_mac(const secret& key, const banner_bytes& banner, const hello_bytes&
 
 }  // namespace
 
-bool may_be_ours(std::span<const std::byte> received) {
+opening opening_of(std::span<const std::byte> received) {
   const auto start = std::as_bytes(std::span(k_magic));
-  return std::equal(received.begin(),
-                    received.begin() + static_cast<std::ptrdiff_t>(std::min(received.size(), k_magic_bytes)),
-                    start.begin());
+  const auto same = [&](std::size_t bytes) {
+    return std::equal(start.begin(), start.begin() + static_cast<std::ptrdiff_t>(bytes), received.begin());
+  };
+  if (same(std::min(received.size(), k_magic_bytes))) return opening::ours;
+  return received.size() >= k_magic_bytes && same(k_name_bytes) ? opening::other_version : opening::foreign;
 }
 
-banner_bytes make_banner() {
+std::string text_of_other_version(std::span<const std::byte> received) {
+  const auto version = static_cast<char>(received[k_name_bytes]);
+  return fmt::format("version {} of XIO's TCP protocol, and this rank version {}; run the same XIO on every rank",
+                     printable({&version, 1}), k_magic.back());
+}
+
+banner_bytes make_banner(const ephemeral_key& root) {
   banner_bytes b;
   put_magic(b.data());
   randombytes_buf(b.data() + k_magic_bytes, k_nonce_bytes);
+  std::memcpy(b.data() + k_banner_open_key, root.open().data(), k_open_key_bytes);
   return b;
 }
 
-hello_bytes make_hello(const secret& key, const banner_bytes& banner, std::uint32_t rank, std::uint32_t size) {
+hello_bytes make_hello(const secret& key, const banner_bytes& banner, std::uint32_t rank, std::uint32_t size,
+                       const ephemeral_key& peer) {
   hello_bytes h;
   put_magic(h.data());
   store_le32(h.data() + k_magic_bytes, rank);
   store_le32(h.data() + k_magic_bytes + 4, size);
   randombytes_buf(h.data() + k_magic_bytes + 8, k_nonce_bytes);
-  const auto proof = hello_mac(key, banner, h).result();
-  std::memcpy(h.data() + k_hello_signed, proof.data(), proof.size());
+  std::memcpy(h.data() + k_hello_open_key, peer.open().data(), k_open_key_bytes);
+  hello_mac(key, banner, h).result(h.data() + k_hello_signed);
   return h;
 }
 
@@ -102,10 +95,7 @@ answer_bytes make_answer(const secret& key, const banner_bytes& banner, const he
   answer_bytes a{};
   put_magic(a.data());
   store_le32(a.data() + k_magic_bytes, static_cast<std::uint32_t>(v));
-  if (v == verdict::accepted) {
-    const auto proof = answer_mac(key, banner, hello, a).result();
-    std::memcpy(a.data() + k_answer_signed, proof.data(), proof.size());
-  }
+  if (v == verdict::accepted) answer_mac(key, banner, hello, a).result(a.data() + k_answer_signed);
   return a;
 }
 
@@ -115,15 +105,24 @@ bool answer_accepts(const secret& key, const banner_bytes& banner, const hello_b
          answer_mac(key, banner, hello, answer).equals(std::span(answer).last(k_mac_bytes));
 }
 
-session_keys derive_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello) {
-  mac m(key, "xio session");
-  m.add(banner);
-  m.add(hello);
-  auto master = m.result();
+std::optional<session_keys> derive_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello,
+                                        const ephemeral_key& mine, side us) {
+  // crypto_kx calls the two ends client and server: the peer is the client.
+  const auto role = us == side::peer ? ephemeral_key::role::caller : ephemeral_key::role::callee;
+  const std::byte* theirs = us == side::peer ? banner.data() + k_banner_open_key : hello.data() + k_hello_open_key;
+  ephemeral_key::half to_root, from_root;
+  if (!mine.agree(role, reinterpret_cast<const unsigned char*>(theirs), to_root, from_root)) return {};
   session_keys keys;
-  crypto_kdf_derive_from_key(keys.to_root.data(), secret::k_bytes, 1, "xioframe", master.data());
-  crypto_kdf_derive_from_key(keys.from_root.data(), secret::k_bytes, 2, "xioframe", master.data());
-  sodium_memzero(master.data(), master.size());
+  const auto derive = [&](std::string_view label, ephemeral_key::half& agreed, secret& out) {
+    mac m(key, label);
+    m.add(banner);
+    m.add(hello);
+    m.add(std::as_bytes(std::span(agreed)));
+    m.result(out.data());
+    sodium_memzero(agreed.data(), agreed.size());
+  };
+  derive("xio session to root", to_root, keys.to_root);
+  derive("xio session from root", from_root, keys.from_root);
   return keys;
 }
 

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT
 // How two ends of a TCP connection prove to each other that they hold the same key. Three messages of fixed size:
 //
-//   root -> peer   banner  magic, nonce R
-//   peer -> root   hello   magic, rank, size, nonce P, MAC(key, "peer" | banner | hello so far)
+//   root -> peer   banner  magic, nonce R, open key E
+//   peer -> root   hello   magic, rank, size, nonce P, open key F, MAC(key, "peer" | banner | hello so far)
 //   root -> peer   answer  magic, verdict, MAC(key, "root" | banner | hello | verdict)
 //
-// Nothing else is read from a connection before its proof stands. Both nonces are under both MACs, so a recorded
-// handshake is worth nothing; the two labels differ, so one side's proof cannot be sent back to it. The keys of the
-// frames that follow (link.hpp) are derived from key, nonces, rank and size, one for each direction.
+// Nothing else is read from a connection before its proof stands. Both nonces and both open keys are under both MACs,
+// so a recorded handshake is worth nothing and nobody can stand in the middle; the two labels differ, so one side's
+// proof cannot be sent back to it. The keys of the frames that follow (link.hpp) come from key, banner, hello and what
+// E and F agree on (base/ephemeral_key.hpp), one for each direction: who learns `key` later cannot open what was
+// recorded.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 
+#include "base/ephemeral_key.hpp"
 #include "bootstrap/key.hpp"
 
 namespace xio::bootstrap {
@@ -21,8 +26,9 @@ namespace xio::bootstrap {
 inline constexpr std::size_t k_magic_bytes = 8;
 inline constexpr std::size_t k_nonce_bytes = 32;
 inline constexpr std::size_t k_mac_bytes = 32;  // crypto_auth: HMAC-SHA-512-256
-inline constexpr std::size_t k_banner_bytes = k_magic_bytes + k_nonce_bytes;
-inline constexpr std::size_t k_hello_bytes = k_magic_bytes + 4 + 4 + k_nonce_bytes + k_mac_bytes;
+inline constexpr std::size_t k_open_key_bytes = ephemeral_key::k_bytes;
+inline constexpr std::size_t k_banner_bytes = k_magic_bytes + k_nonce_bytes + k_open_key_bytes;
+inline constexpr std::size_t k_hello_bytes = k_magic_bytes + 4 + 4 + k_nonce_bytes + k_open_key_bytes + k_mac_bytes;
 inline constexpr std::size_t k_answer_bytes = k_magic_bytes + 4 + k_mac_bytes;
 
 using banner_bytes = std::array<std::byte, k_banner_bytes>;
@@ -35,11 +41,15 @@ struct session_keys {
   secret to_root, from_root;
 };
 
-// False as soon as the bytes received so far cannot be the start of one of the messages.
-bool may_be_ours(std::span<const std::byte> received);
+// What the bytes received so far can be the start of.
+enum class opening { ours, other_version, foreign };
+opening opening_of(std::span<const std::byte> received);
+// "version 1 ... of XIO's TCP protocol, and this rank version 2; run the same XIO on every rank", for other_version.
+std::string text_of_other_version(std::span<const std::byte> received);
 
-banner_bytes make_banner();
-hello_bytes make_hello(const secret& key, const banner_bytes& banner, std::uint32_t rank, std::uint32_t size);
+banner_bytes make_banner(const ephemeral_key& root);
+hello_bytes make_hello(const secret& key, const banner_bytes& banner, std::uint32_t rank, std::uint32_t size,
+                       const ephemeral_key& peer);
 std::uint32_t hello_rank(const hello_bytes& hello);
 std::uint32_t hello_size(const hello_bytes& hello);
 bool hello_proves_key(const secret& key, const banner_bytes& banner, const hello_bytes& hello);
@@ -49,6 +59,9 @@ answer_bytes make_answer(const secret& key, const banner_bytes& banner, const he
 bool answer_accepts(const secret& key, const banner_bytes& banner, const hello_bytes& hello,
                     const answer_bytes& answer);
 
-session_keys derive_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello);
+// With the key pair that this end gave the open half of. None: the other's open half is no key.
+enum class side { root, peer };
+std::optional<session_keys> derive_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello,
+                                        const ephemeral_key& mine, side us);
 
 }  // namespace xio::bootstrap

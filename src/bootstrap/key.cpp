@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: MIT
+#include "bootstrap/key.hpp"
+
 #include "config.h"
+
+#include <cstring>
+
+namespace xio::bootstrap {
+
+secret::~secret() { explicit_bzero(bytes_.data(), bytes_.size()); }
+
+}  // namespace xio::bootstrap
+
 #ifdef HAVE_SODIUM
 #include <fcntl.h>
 #include <sodium.h>
@@ -7,9 +18,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "base/error.hpp"
-#include "bootstrap/key.hpp"
 #include "bootstrap/socket.hpp"
 
 namespace xio::bootstrap {
@@ -33,7 +44,7 @@ void check_private(const std::string& path, const struct stat& st) {
          path, st.st_size, k_file_max);
 }
 
-std::string read_key_file(const std::string& path) {
+secret_text read_key_file(const std::string& path) {
   // O_NONBLOCK: opening a FIFO would wait for its writer.
   unique_fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat st {};
@@ -41,38 +52,65 @@ std::string read_key_file(const std::string& path) {
     fail(XIO_ERR_CONFIG, "XIO_TCP_KEY_FILE='{}' cannot be read: {}; give a readable file of mode 0600 with the key",
          path, errno_text(errno));
   check_private(path, st);
-  std::string text;
   char buffer[k_file_max];
+  std::size_t size = 0;
   ssize_t n = 0;
-  while (text.size() < k_file_max && ((n = read(fd.get(), buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR)))
-    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+  while (size < sizeof buffer &&
+         ((n = read(fd.get(), buffer + size, sizeof buffer - size)) > 0 || (n < 0 && errno == EINTR)))
+    if (n > 0) size += static_cast<std::size_t>(n);
+  const int err = errno;
+  while (size != 0 && (buffer[size - 1] == '\n' || buffer[size - 1] == '\r')) --size;
+  secret_text text(std::string_view(buffer, size));
   sodium_memzero(buffer, sizeof buffer);
-  if (n < 0) fail(XIO_ERR_IO, "XIO_TCP_KEY_FILE='{}' cannot be read: {}", path, errno_text(errno));
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  if (n < 0) fail(XIO_ERR_IO, "XIO_TCP_KEY_FILE='{}' cannot be read: {}", path, errno_text(err));
   return text;
+}
+
+// Everything that has to be tried for one guess at a passphrase. RFC 9106 is the function; these are the costs that
+// OWASP's password storage sheet calls a minimum.
+constexpr unsigned long long k_passes = 3;
+constexpr std::size_t k_pass_bytes = std::size_t{12} << 20;
+constexpr std::size_t k_hex_digits = 2 * secret::k_bytes;
+
+// Every rank has to come to the same bytes before it has met another, so the salt is a constant.
+constexpr unsigned char k_salt[crypto_pwhash_SALTBYTES + 1] = "xio tcp key salt";
+constexpr unsigned char k_purpose[] = "xio tcp bootstrap 2";
+
+bool take_hex(std::string_view text, secret& out) {
+  std::size_t bytes = 0;
+  return text.size() == k_hex_digits &&
+         sodium_hex2bin(out.data(), secret::k_bytes, text.data(), text.size(), nullptr, &bytes, nullptr) == 0 &&
+         bytes == secret::k_bytes;
+}
+
+void stretch(std::string_view text, secret& out) {
+  if (crypto_pwhash(out.data(), secret::k_bytes, text.data(), text.size(), k_salt, k_passes, k_pass_bytes,
+                    crypto_pwhash_ALG_ARGON2ID13) != 0)
+    fail(XIO_ERR_NO_MEMORY,
+         "no {} bytes of memory are left to stretch the key of the TCP bootstrap; raise the limit, or give a key of {} "
+         "hexadecimal digits, which needs none: openssl rand -hex {}",
+         k_pass_bytes, k_hex_digits, secret::k_bytes);
 }
 
 }  // namespace
 
-secret::~secret() { sodium_memzero(bytes_.data(), bytes_.size()); }
+bool has_key(const options& o) { return !o.tcp_key.empty() || !o.tcp_key_file.empty(); }
 
 secret load_key(const options& o) {
   if (!o.tcp_key.empty() && !o.tcp_key_file.empty())
     fail(XIO_ERR_CONFIG, "XIO_TCP_KEY and XIO_TCP_KEY_FILE are both set; unset one of them");
-  if (o.tcp_key.empty() && o.tcp_key_file.empty())
+  if (!has_key(o))
     fail(XIO_ERR_CONFIG,
          "the TCP bootstrap has no key; give every rank the same XIO_TCP_KEY, or XIO_TCP_KEY_FILE with a file of mode "
          "0600, or start the ranks with xiorun");
-  std::string text = o.tcp_key_file.empty() ? o.tcp_key : read_key_file(o.tcp_key_file);
+  const secret_text text = o.tcp_key_file.empty() ? o.tcp_key : read_key_file(o.tcp_key_file);
   if (text.size() < k_key_text_min)
     fail(XIO_ERR_CONFIG, "the key in {} has {} characters, fewer than {}; make one with: openssl rand -hex 32",
          o.tcp_key_file.empty() ? "XIO_TCP_KEY" : "XIO_TCP_KEY_FILE='" + o.tcp_key_file + "'", text.size(),
          k_key_text_min);
-  secret key;
-  static constexpr unsigned char k_purpose[] = "xio tcp bootstrap 1";
-  crypto_generichash(key.data(), secret::k_bytes, reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-                     k_purpose, sizeof k_purpose - 1);
-  sodium_memzero(text.data(), text.size());
+  secret given, key;
+  if (!take_hex(text.view(), given)) stretch(text.view(), given);
+  crypto_generichash(key.data(), secret::k_bytes, given.data(), secret::k_bytes, k_purpose, sizeof k_purpose - 1);
   return key;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The secret that every rank of a TCP world shares.
+// The secret that every rank of a world is given.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -27,8 +27,10 @@ class secret {
 // Shortest key text that is taken; XIO_TCP_KEY's row in base/options.def says the same.
 inline constexpr std::size_t k_key_text_min = 16;
 
-// From XIO_TCP_KEY or XIO_TCP_KEY_FILE. Throws XIO_ERR_CONFIG if none, both, or too short a key is given, and
-// XIO_ERR_AUTH for a file that anybody else could have read or written.
+// From XIO_TCP_KEY or XIO_TCP_KEY_FILE. 64 hexadecimal digits are a key of 32 random bytes and taken as they are; any
+// other text is a passphrase and stretched by Argon2id, which takes 12 MiB and about 10 ms. Throws XIO_ERR_CONFIG if
+// none, both, or too short a key is given, and XIO_ERR_AUTH for a file that anybody else could have read or written.
 secret load_key(const options& o);
+bool has_key(const options& o);
 
 }  // namespace xio::bootstrap

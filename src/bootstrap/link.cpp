@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/peer_word.hpp"
 #include "bootstrap/bytes.hpp"
 #include "bootstrap/link.hpp"
 
@@ -96,10 +97,12 @@ void sealed_link::queue_abort(xio_status_t status, std::string_view sentence) {
 
 void throw_abort(const frame& f, const std::string& who) {
   if (f.payload.size() < 4) fail(XIO_ERR_PEER, "{} gave the world up without a reason", who);
-  const auto status = static_cast<std::int32_t>(load_le32(f.payload.data()));
-  const std::string sentence(reinterpret_cast<const char*>(f.payload.data()) + 4, f.payload.size() - 4);
-  if (status >= XIO_OK || status < XIO_ERR_INTERNAL) fail(XIO_ERR_PEER, "{} gave the world up: {}", who, sentence);
-  throw error(static_cast<xio_status_t>(status), sentence);
+  const auto number = static_cast<std::int32_t>(load_le32(f.payload.data()));
+  const xio_status_t status = peer_status(number);
+  const std::string sentence = printable(
+      {reinterpret_cast<const char*>(f.payload.data()) + 4, std::min(f.payload.size() - 4, k_abort_sentence_max)});
+  if (status != number) fail(XIO_ERR_PEER, "{} gave the world up: {}", who, sentence);
+  throw error(status, sentence);
 }
 
 void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::string_view sentence) {

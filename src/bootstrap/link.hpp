@@ -32,8 +32,6 @@ struct frame {
   std::vector<std::byte> payload;
 };
 
-enum class side { root, peer };
-
 class sealed_link {
  public:
   sealed_link() = default;

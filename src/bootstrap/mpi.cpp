@@ -22,6 +22,7 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "bootstrap/deadline.hpp"
+#include "bootstrap/world_keys.hpp"
 
 namespace xio::bootstrap {
 
@@ -260,7 +261,11 @@ std::unique_ptr<channel> connect_mpi(const options& o) {
     std::lock_guard hold(state().lock);
     start_mpi();
   }
-  return std::make_unique<mpi_channel>(o);
+  auto c = std::make_unique<mpi_channel>(o);
+#ifdef HAVE_SODIUM
+  c->hold(configured_key::from(o));
+#endif
+  return c;
 }
 
 }  // namespace xio::bootstrap

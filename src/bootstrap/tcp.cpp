@@ -73,7 +73,9 @@ struct incoming {
     frame f;
     while (!done() && from->receive(f)) {
       if (f.kind == frame_kind::abort) throw_abort(f, from->who());
-      if (f.kind != frame_kind::gather || f.payload.size() > k_data_max + k_header_bytes - message.size())
+      // Empty frames would keep this rank from its deadline.
+      if (f.kind != frame_kind::gather || f.payload.empty() ||
+          f.payload.size() > k_data_max + k_header_bytes - message.size())
         fail(XIO_ERR_PEER, "{} answered nonsense; do all ranks run the same version of XIO?", from->who());
       message.insert(message.end(), f.payload.begin(), f.payload.end());
       check();
@@ -100,6 +102,7 @@ class tcp_channel final : public channel {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const char* name() const override { return "tcp"; }
+  bool sealed() const override { return true; }
 
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
     if (broken_) fail(broken_->status(), "the TCP bootstrap of rank {} broke before: {}", rank_, broken_->what());

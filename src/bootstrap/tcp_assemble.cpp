@@ -107,7 +107,7 @@ class assembly {
       }
       if (pending_.size() >= k_pending_max) drop_oldest("too many connections wait to prove the key");
       pending p{byte_stream(std::move(fd)), from.text(), deadline::in(k_hello_ms), deadline::in(k_crowded_ms),
-                make_banner()};
+                make_banner(ephemeral_)};
       p.stream.queue(p.banner);
       pending_.push_back(std::move(p));
       step_pending(pending_.back(), 0);
@@ -146,7 +146,9 @@ class assembly {
     if (p.until.passed() && events == 0) return drop(p, "it connected and said nothing that proves the key");
     if (p.stream.send_some() == byte_stream::state::closed) return drop(p, "it went away before it proved the key");
     const auto got = p.stream.receive_up_to(k_hello_bytes);
-    if (!may_be_ours(p.stream.in())) return drop(p, "it does not speak XIO's protocol");
+    const auto in = p.stream.in();
+    if (opening_of(in) == opening::foreign) return drop(p, "it does not speak XIO's protocol");
+    if (opening_of(in) == opening::other_version) return drop(p, "it speaks " + text_of_other_version(in));
     if (got == byte_stream::state::closed) return drop(p, "it went away before it proved the key");
     if (got == byte_stream::state::done) return judge(p);
     if (p.until.passed()) drop(p, "it did not prove the key in time");
@@ -161,12 +163,13 @@ class assembly {
       p.stream.queue(make_answer(s_.key, p.banner, hello, verdict::refused));
       p.stream.send_some();
       p.stream.finish_sending();
-      refused_[rank] = p.address;
+      if (rank < proven_.size()) refused_[rank] = p.address;  // a stranger may claim any number
       return drop(p, fmt::format("it claims to be rank {} but holds another key", rank));
     }
+    const auto keys = derive_keys(s_.key, p.banner, hello, ephemeral_, side::root);
+    if (!keys) return drop(p, fmt::format("rank {} sent an open key that is none", rank));
     p.stream.queue(make_answer(s_.key, p.banner, hello, verdict::accepted));
-    sealed_link l(std::move(p.stream), derive_keys(s_.key, p.banner, hello), side::root,
-                  fmt::format("rank {} ({})", rank, p.address));
+    sealed_link l(std::move(p.stream), *keys, side::root, fmt::format("rank {} ({})", rank, p.address));
     admit(std::move(l), rank, size);
   }
 
@@ -251,6 +254,7 @@ class assembly {
 
   const tcp_settings& s_;
   const deadline until_;
+  const ephemeral_key ephemeral_;  // of this world: strangers shall not make rank 0 compute one for each of them
   std::vector<unique_fd> own_listeners_;
   std::vector<int> listeners_;
   std::deque<pending> pending_;

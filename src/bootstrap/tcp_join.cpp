@@ -48,7 +48,9 @@ class joining {
   bool read_message(byte_stream& stream, const std::string& address, std::array<std::byte, N>& out) {
     for (;;) {
       const auto got = stream.receive_up_to(N);
-      if (!may_be_ours(stream.in()))
+      if (opening_of(stream.in()) == opening::other_version)
+        fail(XIO_ERR_PEER, "rank 0 at {} speaks {}", address, text_of_other_version(stream.in()));
+      if (opening_of(stream.in()) == opening::foreign)
         fail(XIO_ERR_PEER, "what listens at {} is not rank 0 of an XIO world; check XIO_TCP_ROOT={}:{}", address,
              s_.root.host, s_.root.port);
       if (got == byte_stream::state::closed) {
@@ -77,8 +79,9 @@ class joining {
   std::optional<sealed_link> prove(byte_stream stream, const std::string& address) {
     banner_bytes banner;
     if (!read_message(stream, address, banner)) return {};
+    const ephemeral_key ephemeral;
     const auto hello =
-        make_hello(s_.key, banner, static_cast<std::uint32_t>(s_.rank), static_cast<std::uint32_t>(s_.size));
+        make_hello(s_.key, banner, static_cast<std::uint32_t>(s_.rank), static_cast<std::uint32_t>(s_.size), ephemeral);
     stream.queue(hello);
     for (;;) {
       const auto sent = stream.send_some();
@@ -96,8 +99,10 @@ class joining {
           XIO_ERR_AUTH,
           "rank 0 at {} and rank {} do not hold the same key; give every rank the same XIO_TCP_KEY or XIO_TCP_KEY_FILE",
           address, s_.rank);
-    return sealed_link(std::move(stream), derive_keys(s_.key, banner, hello), side::peer,
-                       fmt::format("rank 0 ({})", address));
+    const auto keys = derive_keys(s_.key, banner, hello, ephemeral, side::peer);
+    if (!keys)
+      fail(XIO_ERR_AUTH, "rank 0 at {} sent an open key that is none; do all ranks run the same XIO?", address);
+    return sealed_link(std::move(stream), *keys, side::peer, fmt::format("rank 0 ({})", address));
   }
 
   sealed_link await_welcome(sealed_link l) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The UCX channel: every rank sends its part to every other rank with a tag of (exchange, sender).
+// The UCX channel: every rank sends its part to every other rank, sealed, with a tag that only the two know.
 #include "config.h"
 
 #include "bootstrap/bootstrap.hpp"
@@ -15,6 +15,7 @@
 #include "base/log.hpp"
 #include "base/thread.hpp"
 #include "bootstrap/deadline.hpp"
+#include "bootstrap/pair_seals.hpp"
 #include "bootstrap/ucx_library.hpp"
 
 namespace xio::bootstrap {
@@ -42,7 +43,10 @@ void on_failure(void* arg, ucp_ep_h, ucs_status_t status) { static_cast<peer*>(a
 class ucx_channel final : public channel {
  public:
   ucx_channel(const options& o, std::unique_ptr<channel> first)
-      : timeout_ms_(o.timeout_ms), first_(std::move(first)), peers_(static_cast<std::size_t>(first_->size())) {
+      : timeout_ms_(o.timeout_ms),
+        first_(std::move(first)),
+        peers_(static_cast<std::size_t>(first_->size())),
+        seals_(*first_) {
     try {
       start_together();
       make_endpoints();
@@ -57,6 +61,9 @@ class ucx_channel final : public channel {
   int rank() const override { return first_->rank(); }
   int size() const override { return first_->size(); }
   const char* name() const override { return "ucx"; }
+  // What goes by UCX is no more than what `first` proves, and its ranks have their keys from there.
+  bool sealed() const override { return first_->sealed(); }
+  std::shared_ptr<const world_keys> keys() override { return first_->keys(); }
 
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
     if (broken_) fail(broken_->status(), "the UCX bootstrap of rank {} broke before: {}", rank(), broken_->what());
@@ -79,8 +86,14 @@ class ucx_channel final : public channel {
  private:
   struct exchange {
     exchange(std::span<const std::byte> given, std::size_t ranks)
-        : mine(given.begin(), given.end()), all(given.size() * ranks), sends(ranks), receives(ranks) {}
+        : mine(given.begin(), given.end()),
+          all(given.size() * ranks),
+          sealed_out(ranks),
+          sealed_in(ranks),
+          sends(ranks),
+          receives(ranks) {}
     std::vector<std::byte> mine, all;
+    std::vector<std::vector<std::byte>> sealed_out, sealed_in;
     std::vector<void*> sends, receives;  // null: complete
   };
 
@@ -149,8 +162,6 @@ class ucx_channel final : public channel {
     }
   }
 
-  ucp_tag_t tag_from(std::size_t sender) const { return number_ << 16 | sender; }  // ranks are below 4096
-
   void start(exchange& x) {
     const std::size_t bytes = x.mine.size(), us = static_cast<std::size_t>(rank());
     ucp_request_param_t receive{};
@@ -158,16 +169,23 @@ class ucx_channel final : public channel {
     ucp_request_param_t send{};
     for (std::size_t step = 0; step < peers_.size(); ++step) {
       const std::size_t r = (us + step) % peers_.size();
-      std::byte* slot = x.all.data() + r * bytes;
       if (r == us) {
-        std::copy(x.mine.begin(), x.mine.end(), slot);
+        std::copy(x.mine.begin(), x.mine.end(), slot_of(x, r));
         continue;
       }
-      x.receives[r] = posted(ucp_tag_recv_nbx(worker_, slot, bytes, tag_from(r), ~ucp_tag_t{0}, &receive), r);
+      const int pe = static_cast<int>(r);
+      auto& in = x.sealed_in[r];
+      auto& out = x.sealed_out[r];
+      in.resize(bytes + pair_seals::k_bytes);
+      out = seals_.seal(pe, number_, x.mine);
+      x.receives[r] = posted(
+          ucp_tag_recv_nbx(worker_, in.data(), in.size(), seals_.tag_from(pe, number_), ~ucp_tag_t{0}, &receive), r);
       if (peers_[r].failed != UCS_OK) continue;  // await() says so
-      x.sends[r] = posted(ucp_tag_send_nbx(peers_[r].ep, x.mine.data(), bytes, tag_from(us), &send), r);
+      x.sends[r] = posted(ucp_tag_send_nbx(peers_[r].ep, out.data(), out.size(), seals_.tag_to(pe, number_), &send), r);
     }
   }
+
+  static std::byte* slot_of(exchange& x, std::size_t r) { return x.all.data() + r * x.mine.size(); }
 
   void* posted(ucs_status_ptr_t request, std::size_t r) {
     if (!UCS_PTR_IS_ERR(request)) return request;
@@ -199,7 +217,7 @@ class ucx_channel final : public channel {
         fail(XIO_ERR_PEER, "rank {} is gone: {}; see its output for the cause", r, ucs_status_string(peers_[r].failed));
       if (status == UCS_INPROGRESS) return false;
       ucp_request_free(std::exchange(x.receives[r], nullptr));
-      if (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && info.length != x.mine.size()))
+      if (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && info.length != x.sealed_in[r].size()))
         fail(XIO_ERR_ARG,
              "rank {} gave another number of bytes than this rank's {} to exchange {}; every rank must make "
              "the same collective calls",
@@ -207,6 +225,10 @@ class ucx_channel final : public channel {
       if (status != UCS_OK)
         fail(XIO_ERR_PEER, "receiving from rank {} failed: {}; see its output for the cause", r,
              ucs_status_string(status));
+      if (!seals_.open(static_cast<int>(r), number_, x.sealed_in[r], slot_of(x, r)))
+        fail(XIO_ERR_AUTH,
+             "what came as rank {}'s part of exchange {} is not rank {}'s: somebody meddles with the network", r,
+             number_, r);
     }
     // A failed send after a complete receive: the peer has left, which is the next exchange's trouble.
     if (x.sends[r] != nullptr && ucp_request_check_status(x.sends[r]) != UCS_INPROGRESS)
@@ -267,6 +289,7 @@ class ucx_channel final : public channel {
   const std::uint64_t timeout_ms_;
   std::unique_ptr<channel> first_;
   std::vector<peer> peers_;
+  const pair_seals seals_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   std::uint64_t number_ = 0;

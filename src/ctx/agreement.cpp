@@ -5,8 +5,10 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
+#include "base/peer_word.hpp"
 
 namespace xio {
 
@@ -43,11 +45,11 @@ void check_calls(const std::vector<ballot>& all) {
            name_of(all[pe].what), name_of(all[0].what));
 }
 
-void check_failures(std::vector<ballot>& all) {
+void check_failures(const std::vector<ballot>& all) {
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     if (all[pe].status == XIO_OK) continue;
-    all[pe].sentence[sizeof all[pe].sentence - 1] = '\0';
-    fail(static_cast<xio_status_t>(all[pe].status), "PE {}: {}", pe, all[pe].sentence);
+    const std::string_view sentence(all[pe].sentence, strnlen(all[pe].sentence, sizeof all[pe].sentence));
+    fail(peer_status(all[pe].status), "PE {}: {}", pe, printable(sentence));
   }
 }
 

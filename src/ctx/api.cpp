@@ -116,6 +116,7 @@ xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world) {
     xio::options o = read_options(attr);
     xio::process::claim();
     auto channel = xio::bootstrap::connect(o);
+    o.tcp_key = xio::secret_text();  // the channel keeps what it needs of it, stretched
     auto made = std::make_unique<xio_world_t>(std::move(o), std::move(channel));
     worlds().add(made.get());
     *world = made.release();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/peer_word.hpp"
 
 namespace xio {
 
@@ -25,7 +26,9 @@ std::string_view text_of(const char (&from)[N]) {
 
 template <class T>
 void must_be_equal(const char* what, const T& here, const T& there, std::size_t pe, const char* cure) {
-  if (here != there) fail(XIO_ERR_CONFIG, "{} is '{}' on PE 0 but '{}' on PE {}; {}", what, here, there, pe, cure);
+  if (here != there)
+    fail(XIO_ERR_CONFIG, "{} is '{}' on PE 0 but '{}' on PE {}; {}", what, printable(fmt::format("{}", here)),
+         printable(fmt::format("{}", there)), pe, cure);
 }
 
 }  // namespace
@@ -94,7 +97,7 @@ void check_sharing(const options& o, const std::vector<std::string>& gpus, int d
              "PE {} and PE {} have the same GPU, {}, and XIO_GPU_SHARING=no; {} can be seen here: start no more PEs "
              "than "
              "that on this machine, or set XIO_GPU_SHARING=yes",
-             pe, other, gpus[pe], devices);
+             pe, other, printable(gpus[pe]), devices);
 }
 
 void check_offers(const std::vector<heap_offer>& all) {

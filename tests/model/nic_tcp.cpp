@@ -30,7 +30,11 @@ m::tcp_settings settings_of(int pe) {
   m::tcp_settings s;
   s.pe = pe;
   s.pes = 2;
-  s.key.fill(0x5a);
+  s.key_with = [](int) {
+    m::tcp_key key;
+    key.fill(0x5a);
+    return key;
+  };
   s.address = "127.0.0.1";
   s.seed = static_cast<std::uint32_t>(pe) + 1;
   s.ack_timeout = 20ms;
@@ -427,7 +431,12 @@ TEST_F(NicTcp, SilentPeer) {
 TEST_F(NicTcp, WrongKey) {
   close();
   auto b = settings_of(1);
-  b.key[31] ^= 1;
+  b.key_with = [](int) {
+    m::tcp_key key;
+    key.fill(0x5a);
+    key[31] ^= 1;
+    return key;
+  };
   auto a = settings_of(0);
   a.connect_timeout = b.connect_timeout = 300ms;
   open(a, b);
@@ -475,7 +484,7 @@ TEST_F(NicTcp, NobodyListensAnyMore) {
 TEST_F(NicTcp, WhyNoAddressAnswers) {
   const auto gone = m::tcp::listen_at("127.0.0.1").places[0];
   const auto tried = [&] {
-    const auto key = settings_of(0).key;
+    const auto key = settings_of(0).key_with(1);
     m::tcp::caller c(key, 0, 1, {}, {gone, gone});
     const auto until = clock_type::now() + 5s;
     while (c.go_on() == m::tcp::step::pending && clock_type::now() < until) {

@@ -29,14 +29,13 @@ struct wired_link {
 class NicTcpLink : public testing::Test {
  protected:
   NicTcpLink() {
-    key_.fill(0x5a);
-    hello_ = tcp::make_hello(0, 0, {});
-    answer_ = tcp::make_answer(key_, hello_);
+    keys_.from_caller.fill(0x5a);
+    keys_.from_callee.fill(0xa5);
   }
 
   std::unique_ptr<tcp::link> link_at(xio::unique_fd fd, bool is_caller) {
     auto way = std::make_unique<tcp::link>(0, tcp::clock::now(), nullptr, room_);
-    way->open(std::move(fd), key_, hello_, answer_, is_caller);
+    way->open(std::move(fd), keys_, is_caller);
     return way;
   }
   wired_link wire(bool is_caller) {
@@ -78,9 +77,7 @@ class NicTcpLink : public testing::Test {
   using payloads = std::vector<std::string>;
 
   tcp::link_room room_;
-  xio::model::rdma::tcp_key key_{};
-  tcp::hello hello_{};
-  tcp::answer answer_{};
+  tcp::session keys_;
 };
 
 // One buffer for all links that have nothing under way, and what goes out is put by for whoever sends next.

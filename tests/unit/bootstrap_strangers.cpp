@@ -22,6 +22,19 @@ secret key_of(const std::string& text) {
   return load_key(o);
 }
 
+// The key pairs of the two ends, where it does not matter which.
+const xio::ephemeral_key& root_pair() {
+  static const xio::ephemeral_key one;
+  return one;
+}
+const xio::ephemeral_key& peer_pair() {
+  static const xio::ephemeral_key one;
+  return one;
+}
+session_keys peer_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello) {
+  return derive_keys(key, banner, hello, peer_pair(), side::peer).value();
+}
+
 // Runs a world of two while `stranger` does its thing; the world must form and its data be right.
 void expect_world_forms_beside(const std::function<void(int port)>& stranger, const char* warning) {
   const int port = free_port();
@@ -50,6 +63,17 @@ TEST(stranger, http_client_is_dropped) {
         EXPECT_TRUE(c.closed_by_peer());
       },
       "does not speak XIO's protocol");
+}
+
+TEST(stranger, of_an_older_version_is_dropped_with_both_versions) {
+  expect_world_forms_beside(
+      [](int port) {
+        raw_connection c(port);
+        c.receive(k_banner_bytes);
+        c.send_bytes("XIO.TCP1, and what its version had behind", 41);
+        EXPECT_TRUE(c.closed_by_peer());
+      },
+      "it speaks version 1 of XIO's TCP protocol, and this rank version 2; run the same XIO on every rank");
 }
 
 TEST(stranger, random_bytes_are_dropped) {
@@ -95,8 +119,8 @@ TEST(stranger, with_another_key_does_not_take_the_honest_rank_s_place) {
 TEST(stranger, that_repeats_a_recorded_hello_is_refused) {
   expect_world_forms_beside(
       [](int port) {
-        banner_bytes other = make_banner();  // of another connection
-        const auto hello = make_hello(key_of(k_key), other, 1, 2);
+        banner_bytes other = make_banner(root_pair());  // of another connection
+        const auto hello = make_hello(key_of(k_key), other, 1, 2, peer_pair());
         raw_connection c(port);
         EXPECT_EQ(c.receive(k_banner_bytes).size(), k_banner_bytes);
         c.send_bytes(hello.data(), hello.size());
@@ -119,7 +143,8 @@ TEST(stranger, many_at_once_are_bounded) {
       "more of them will be dropped without a word");
 }
 
-TEST(stranger, at_the_root_s_address_is_named) {
+// What rank 1 comes to where a server begins with these words.
+outcome join_server_that_says(const std::string& words) {
   const int port = free_port();
   auto listeners = listen_at({"127.0.0.1", static_cast<std::uint16_t>(port)}, deadline::in(0));
   std::thread server([&] {
@@ -127,13 +152,24 @@ TEST(stranger, at_the_root_s_address_is_named) {
     poll(&p, 1, 5000);
     socket_address from;
     auto fd = accept_one(listeners[0].get(), from);
-    (void)!send(fd.get(), "220 mail ready\r\n", 16, MSG_NOSIGNAL);
+    (void)!send(fd.get(), words.data(), words.size(), MSG_NOSIGNAL);
     poll(nullptr, 0, 200);
   });
   const auto o = outcome_of([&] { connect_tcp(tcp_options(port, 1, 2, 2000)); });
   server.join();
   EXPECT_EQ(o.status, XIO_ERR_PEER);
+  return o;
+}
+
+TEST(stranger, at_the_root_s_address_is_named) {
+  const auto o = join_server_that_says("220 mail ready\r\n");
   EXPECT_NE(o.sentence.find("is not rank 0 of an XIO world"), std::string::npos) << o.sentence;
+}
+
+TEST(stranger, that_is_an_older_rank_0_is_named_with_both_versions) {
+  const auto o = join_server_that_says("XIO.TCP1 and a nonce of its version");
+  EXPECT_NE(o.sentence.find("speaks version 1 of XIO's TCP protocol, and this rank version 2"), std::string::npos)
+      << o.sentence;
 }
 
 // A false root that lets a peer's hello arrive and then claims to accept it.
@@ -145,7 +181,7 @@ TEST(stranger, that_plays_root_cannot_be_believed) {
     poll(&p, 1, 5000);
     socket_address from;
     byte_stream s(accept_one(listeners[0].get(), from));
-    const auto banner = make_banner();
+    const auto banner = make_banner(root_pair());
     s.queue(banner);
     s.send_some();
     hello_bytes hello;
@@ -164,8 +200,8 @@ TEST(stranger, that_plays_root_cannot_be_believed) {
 
 TEST(handshake, proof_binds_rank_size_and_both_nonces) {
   const auto key = key_of(k_key);
-  const auto banner = make_banner();
-  const auto hello = make_hello(key, banner, 3, 8);
+  const auto banner = make_banner(root_pair());
+  const auto hello = make_hello(key, banner, 3, 8, peer_pair());
   EXPECT_TRUE(hello_proves_key(key, banner, hello));
   EXPECT_EQ(hello_rank(hello), 3u);
   EXPECT_EQ(hello_size(hello), 8u);
@@ -174,27 +210,47 @@ TEST(handshake, proof_binds_rank_size_and_both_nonces) {
     altered[i] ^= std::byte{1};
     EXPECT_FALSE(hello_proves_key(key, banner, altered)) << "byte " << i;
   }
-  EXPECT_FALSE(hello_proves_key(key, make_banner(), hello));
+  for (std::size_t i = 0; i < banner.size(); ++i) {
+    auto altered = banner;
+    altered[i] ^= std::byte{1};
+    EXPECT_FALSE(hello_proves_key(key, altered, hello)) << "byte " << i << " of the banner";
+  }
+  EXPECT_FALSE(hello_proves_key(key, make_banner(root_pair()), hello));
   EXPECT_FALSE(hello_proves_key(key_of("the key of somebody else"), banner, hello));
 }
 
 TEST(handshake, answer_binds_verdict_and_hello) {
   const auto key = key_of(k_key);
-  const auto banner = make_banner();
-  const auto hello = make_hello(key, banner, 3, 8);
+  const auto banner = make_banner(root_pair());
+  const auto hello = make_hello(key, banner, 3, 8, peer_pair());
   const auto answer = make_answer(key, banner, hello, verdict::accepted);
   EXPECT_TRUE(answer_accepts(key, banner, hello, answer));
-  EXPECT_FALSE(answer_accepts(key, banner, make_hello(key, banner, 3, 8), answer));  // another nonce
+  EXPECT_FALSE(answer_accepts(key, banner, make_hello(key, banner, 3, 8, peer_pair()), answer));  // another nonce
   auto altered = make_answer(key, banner, hello, verdict::refused);
   altered[k_magic_bytes] = std::byte{1};  // refused made into accepted
   EXPECT_FALSE(answer_accepts(key, banner, hello, altered));
 }
 
+// Both ends come to the same keys; a root that only has the key, and another key pair, does not.
+TEST(handshake, gives_both_ends_keys_that_the_shared_key_alone_does_not) {
+  const auto key = key_of(k_key);
+  const auto banner = make_banner(root_pair());
+  const auto hello = make_hello(key, banner, 1, 2, peer_pair());
+  const auto peer = peer_keys(key, banner, hello);
+  const auto root = derive_keys(key, banner, hello, root_pair(), side::root).value();
+  const auto late = derive_keys(key, banner, hello, xio::ephemeral_key(), side::root).value();
+  const auto same = [](const secret& a, const secret& b) {
+    return std::memcmp(a.data(), b.data(), secret::k_bytes) == 0;
+  };
+  EXPECT_TRUE(same(peer.to_root, root.to_root) && same(peer.from_root, root.from_root));
+  EXPECT_FALSE(same(peer.to_root, late.to_root) || same(peer.from_root, late.from_root));
+}
+
 TEST(handshake, keys_differ_by_direction_and_connection) {
   const auto key = key_of(k_key);
-  const auto banner = make_banner();
-  const auto a = derive_keys(key, banner, make_hello(key, banner, 1, 2));
-  const auto b = derive_keys(key, banner, make_hello(key, banner, 1, 2));
+  const auto banner = make_banner(root_pair());
+  const auto a = peer_keys(key, banner, make_hello(key, banner, 1, 2, peer_pair()));
+  const auto b = peer_keys(key, banner, make_hello(key, banner, 1, 2, peer_pair()));
   EXPECT_NE(std::memcmp(a.to_root.data(), a.from_root.data(), secret::k_bytes), 0);
   EXPECT_NE(std::memcmp(a.to_root.data(), b.to_root.data(), secret::k_bytes), 0);
 }
@@ -207,8 +263,8 @@ class frames : public testing::Test {
     int fds[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
     const auto key = key_of(k_key);
-    const auto banner = make_banner();
-    keys_ = derive_keys(key, banner, make_hello(key, banner, 1, 2));
+    const auto banner = make_banner(root_pair());
+    keys_ = peer_keys(key, banner, make_hello(key, banner, 1, 2, peer_pair()));
     wire_ = xio::unique_fd(fds[0]);
     root_ = sealed_link(byte_stream(xio::unique_fd(fds[1])), keys_, side::root, "rank 1 (test)");
   }
@@ -339,7 +395,7 @@ TEST(meddling, with_a_frame_is_named_on_every_rank) {
     const auto got = c.receive(k_banner_bytes);
     ASSERT_EQ(got.size(), k_banner_bytes);
     std::copy(got.begin(), got.end(), banner.begin());
-    const auto hello = make_hello(key, banner, 2, 3);
+    const auto hello = make_hello(key, banner, 2, 3, peer_pair());
     c.send_bytes(hello.data(), hello.size());
     EXPECT_EQ(c.receive(k_answer_bytes).size(), k_answer_bytes);
     EXPECT_EQ(c.receive(4 + 1 + k_frame_tag_bytes).size(), 4 + 1 + k_frame_tag_bytes);  // welcome
@@ -352,6 +408,33 @@ TEST(meddling, with_a_frame_is_named_on_every_rank) {
     EXPECT_EQ(o.status, XIO_ERR_AUTH) << o.sentence;
     EXPECT_NE(o.sentence.find("from rank 2 (127.0.0.1:"), std::string::npos) << o.sentence;
   }
+}
+
+// Frames without content would keep rank 0 reading and from its deadline.
+TEST(meddling, with_empty_frames_is_refused) {
+  const int port = free_port();
+  const auto all = in_threads(2, [&](int rank) {
+    if (rank == 0) {
+      connect_tcp(tcp_options(port, 0, 2))->barrier();
+      return;
+    }
+    const auto key = key_of(k_key);
+    raw_connection c(port);
+    banner_bytes banner;
+    const auto got = c.receive(k_banner_bytes);
+    ASSERT_EQ(got.size(), k_banner_bytes);
+    std::copy(got.begin(), got.end(), banner.begin());
+    const auto hello = make_hello(key, banner, 1, 2, peer_pair());
+    c.send_bytes(hello.data(), hello.size());
+    EXPECT_EQ(c.receive(k_answer_bytes).size(), k_answer_bytes);
+    EXPECT_EQ(c.receive(4 + 1 + k_frame_tag_bytes).size(), 4 + 1 + k_frame_tag_bytes);  // welcome
+    sealed_link link(byte_stream(xio::unique_fd(c.release())), peer_keys(key, banner, hello), side::peer, "rank 0");
+    link.queue(frame_kind::gather, {});
+    link.send_some();
+    poll(nullptr, 0, 300);
+  });
+  EXPECT_EQ(all[0].status, XIO_ERR_PEER) << all[0].sentence;
+  EXPECT_NE(all[0].sentence.find("nonsense"), std::string::npos) << all[0].sentence;
 }
 
 // A rank that dies after it was accepted and before the world is complete.
@@ -367,7 +450,7 @@ TEST(meddling, or_dying_while_the_world_forms_is_named) {
     const auto got = c.receive(k_banner_bytes);
     ASSERT_EQ(got.size(), k_banner_bytes);
     std::copy(got.begin(), got.end(), banner.begin());
-    const auto hello = make_hello(key_of(k_key), banner, 2, 3);
+    const auto hello = make_hello(key_of(k_key), banner, 2, 3, peer_pair());
     c.send_bytes(hello.data(), hello.size());
     c.receive(k_answer_bytes);
   });

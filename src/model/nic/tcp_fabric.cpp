@@ -37,7 +37,7 @@ struct card_body {
   card_place at[k_places];
 };
 static_assert(sizeof(card_body) <= sizeof(card));
-constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'C', 'A', 'R', 'D', '1'};
+constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'C', 'A', 'R', 'D', '2'};
 
 }  // namespace
 
@@ -86,7 +86,8 @@ void tcp_fabric::meet(const std::vector<card>& all) {
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     card_body b;
     std::memcpy(&b, all[pe].data(), sizeof b);
-    if (std::memcmp(b.magic, k_magic, sizeof k_magic) != 0) bad(pe, "something that is no card of the TCP carrier");
+    if (std::memcmp(b.magic, k_magic, sizeof k_magic - 1) != 0) bad(pe, "something that is no card of the TCP carrier");
+    if (std::memcmp(b.magic, k_magic, sizeof k_magic) != 0) bad(pe, "a card of another version of the TCP carrier");
     if (b.pe != pe) bad(pe, "another PE's card");
     if (b.port == 0 || b.places == 0 || b.places > k_places) bad(pe, "no address");
     std::memcpy(peers[pe].id.data(), b.id, sizeof b.id);
@@ -106,13 +107,13 @@ void tcp_fabric::meet(const std::vector<card>& all) {
 
 void tcp_fabric::link_to_self() {
   auto [one, other] = tcp::socket_pair();
-  const auto me = static_cast<std::uint32_t>(settings_.pe);
-  const tcp::hello h = tcp::make_hello(me, me, id_);
-  const tcp::answer a = tcp::make_answer(settings_.key, h);
+  tcp::session keys;  // within this process: nobody has to agree on them
+  tcp::fill_random(keys.from_caller.data(), keys.from_caller.size());
+  tcp::fill_random(keys.from_callee.data(), keys.from_callee.size());
   auto near = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
   mirror_ = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
-  near->open(std::move(one), settings_.key, h, a, true);
-  mirror_->open(std::move(other), settings_.key, h, a, false);
+  near->open(std::move(one), keys, true);
+  mirror_->open(std::move(other), keys, false);
   links_[settings_.pe] = near;
 }
 
@@ -131,7 +132,7 @@ std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
     const peer& p = peers_[static_cast<std::size_t>(pe)];
     std::vector<tcp::place> places = p.places;
     tcp::sort_by_nearness(places);
-    way->call(std::make_unique<tcp::caller>(settings_.key, static_cast<std::uint32_t>(settings_.pe),
+    way->call(std::make_unique<tcp::caller>(settings_.key_with(pe), static_cast<std::uint32_t>(settings_.pe),
                                             static_cast<std::uint32_t>(pe), p.id, std::move(places)));
   }
   links_[pe] = way;
@@ -164,7 +165,7 @@ void tcp_fabric::accept() {
                 text_of_no_descriptor(err));
     if (!fd) return;
     if (full) visitors_.erase(oldest);
-    visitors_.emplace_back(settings_.key, std::move(fd), clock::now() + k_visit);
+    visitors_.emplace_back(settings_.key_with, std::move(fd), clock::now() + k_visit);
   }
 }
 
@@ -178,6 +179,8 @@ void tcp_fabric::look_at_visitors() {
       else
         log::warn("PE {} called a second time, or after the time to connect; refused", v->who());
     }
+    if (s == tcp::step::failed && v->is_of_another_version() && !std::exchange(said_version_, true))
+      log::warn("a software NIC of another version of XIO called and was refused; run the same XIO on every PE");
     v = s == tcp::step::pending ? std::next(v) : visitors_.erase(v);
   }
 }

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t k_in_bytes = 512 << 10;
 constexpr std::uint64_t k_turn_bytes = 1 << 20;
 constexpr int k_vector = 16;
+constexpr std::uint64_t k_backlog_most = 64 << 20;
 // Buffers of each kind that all links together keep.
 constexpr std::size_t k_spare = 16;
 // A frame to be overtaken goes anyway if none follows.
@@ -29,10 +30,10 @@ static_assert(k_in_bytes >= 2 * k_record_max && k_record_max % 8 == 0);
 link::link(int pe, clock::time_point until, frame_faults* faults, link_room& room)
     : pe_(pe), until_(until), faults_(faults), room_(room) {}
 
-void link::open(unique_fd fd, const tcp_key& key, const hello& h, const answer& a, bool is_caller) {
+void link::open(unique_fd fd, const session& keys, bool is_caller) {
   fd_ = std::move(fd);
-  out_seal_.derive(key, h, a, is_caller);
-  in_seal_.derive(key, h, a, !is_caller);
+  out_seal_.start(is_caller ? keys.from_caller : keys.from_callee);
+  in_seal_.start(is_caller ? keys.from_callee : keys.from_caller);
   state_ = state::up;
 }
 
@@ -267,7 +268,9 @@ void link::put_buffer_by() {
 
 std::uint64_t link::receive(const sink& take) {
   if (state_ == state::waiting) connect();
-  if (state_ != state::up) return 0;
+  // Who asks and reads no answers is heard again when it has read. A peer of this protocol never makes so many wait:
+  // requests stop at 2 MiB and the data of reads at 32 MiB.
+  if (state_ != state::up || backlog_ > k_backlog_most) return 0;
   take_buffer();
   const std::uint64_t got = read(take);
   put_buffer_by();

@@ -39,7 +39,7 @@ class link {
     state_ = state::up;
   }
   // One of two ends within this process.
-  void open(unique_fd fd, const tcp_key& key, const hello& h, const answer& a, bool is_caller);
+  void open(unique_fd fd, const session& keys, bool is_caller);
 
   int pe() const { return pe_; }
   bool up() const { return state_ == state::up; }

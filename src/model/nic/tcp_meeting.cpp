@@ -43,6 +43,8 @@ caller::caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const i
                std::vector<place> places)
     : key_(key), me_(me), them_(them), target_(target), places_(std::move(places)), outcomes_(places_.size()) {}
 
+caller::~caller() { wipe(key_); }
+
 std::string caller::tried() const {
   std::string out;
   for (std::size_t i = 0; i < places_.size(); ++i)
@@ -81,7 +83,7 @@ step caller::go_on() {
     int err = 0;
     const int state = call_state(fd_.get(), err);
     if (state == 0) return step::pending;
-    hello_ = make_hello(me_, them_, target_);
+    hello_ = make_hello(me_, them_, target_, ephemeral_.emplace());
     if (state < 0) return next_place(errno_text(err));
     if (!send_short(fd_.get(), &hello_, sizeof hello_)) return next_place(errno_text(errno));
     greeted_ = true;
@@ -89,38 +91,57 @@ step caller::go_on() {
   const step got = incoming_.receive(fd_.get(), &answer_, sizeof answer_);
   if (got == step::pending) return got;
   if (got == step::failed) return next_place("it hangs up");
-  if (!is_proven(key_, hello_, answer_)) return next_place("another world or key");
+  if (!is_proven(key_, hello_, answer_) || !agree(key_, hello_, answer_, *ephemeral_, true, session_))
+    return next_place("another world or key");
+  ephemeral_.reset();
   const proof p = make_proof(key_, hello_, answer_);
   return send_short(fd_.get(), &p, sizeof p) ? step::done : next_place(errno_text(errno));
 }
 
 unique_fd caller::take(seal& out, seal& in) {
-  out.derive(key_, hello_, answer_, true);
-  in.derive(key_, hello_, answer_, false);
+  out.start(session_.from_caller);
+  in.start(session_.from_callee);
   return std::move(fd_);
 }
 
 // --- Being called ------------------------------------------------------------------------------------
 
+visitor::~visitor() { wipe(key_); }
+
 step visitor::go_on(std::uint32_t me, const identity& mine) {
   if (clock::now() > until_) return step::failed;
   if (!answered_) {
-    if (const step got = incoming_.receive(fd_.get(), &hello_, sizeof hello_); got != step::done) return got;
+    const step got = incoming_.receive(fd_.get(), &hello_, sizeof hello_);
+    // An older caller's hello is shorter: it would be waited for in vain.
+    if (incoming_.got() >= k_magic_bytes && !is_hello(hello_)) {
+      other_version_ = is_hello_of_another_version(hello_);
+      return step::failed;
+    }
+    if (got != step::done) return got;
     if (!is_hello(hello_) || hello_.callee != me || hello_.caller >= me ||
         std::memcmp(hello_.target, mine.data(), mine.size()) != 0)
       return step::failed;
-    answer_ = make_answer(key_, hello_);
+    try {
+      key_ = key_with_(static_cast<int>(hello_.caller));
+    } catch (const error& e) {
+      log::warn("a call that says it is PE {}'s is refused: {}", hello_.caller, e.what());
+      return step::failed;
+    }
+    answer_ = make_answer(key_, hello_, ephemeral_.emplace());
     if (!send_short(fd_.get(), &answer_, sizeof answer_)) return step::failed;
     answered_ = true;
   }
   const step got = incoming_.receive(fd_.get(), &proof_, sizeof proof_);
   if (got != step::done) return got;
-  return is_proven(key_, hello_, answer_, proof_) ? step::done : step::failed;
+  if (!is_proven(key_, hello_, answer_, proof_) || !agree(key_, hello_, answer_, *ephemeral_, false, session_))
+    return step::failed;
+  ephemeral_.reset();
+  return step::done;
 }
 
 unique_fd visitor::take(seal& out, seal& in) {
-  out.derive(key_, hello_, answer_, false);
-  in.derive(key_, hello_, answer_, true);
+  out.start(session_.from_callee);
+  in.start(session_.from_caller);
   return std::move(fd_);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/nic/tcp_proof.hpp"
@@ -19,6 +20,7 @@ enum class step { pending, done, failed };
 class short_message {
  public:
   step receive(int fd, void* to, std::size_t bytes);
+  std::size_t got() const { return got_; }
 
  private:
   std::size_t got_ = 0;
@@ -29,6 +31,7 @@ bool send_short(int fd, const void* from, std::size_t bytes);
 class caller {
  public:
   caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target, std::vector<place> places);
+  ~caller();
   // Failed: nobody listens at any of the addresses.
   step go_on();
   // After `done`.
@@ -38,7 +41,7 @@ class caller {
 
  private:
   step next_place(const std::string& why);
-  const tcp_key& key_;
+  tcp_key key_;
   const std::uint32_t me_, them_;
   const identity target_;
   const std::vector<place> places_;
@@ -46,8 +49,10 @@ class caller {
   std::size_t at_ = 0;
   unique_fd fd_;
   bool greeted_ = false;
-  bool heard_ = false;         // one of this round's addresses was more than refused
-  clock::time_point until_{};  // of an address, or of the rest between rounds
+  bool heard_ = false;                      // one of this round's addresses was more than refused
+  clock::time_point until_{};               // of an address, or of the rest between rounds
+  std::optional<ephemeral_key> ephemeral_;  // of this call
+  session session_;
   hello hello_{};
   answer answer_{};
   short_message incoming_;
@@ -55,18 +60,25 @@ class caller {
 
 class visitor {
  public:
-  visitor(const tcp_key& key, unique_fd fd, clock::time_point until) : key_(key), fd_(std::move(fd)), until_(until) {}
+  visitor(const tcp_key_source& key_with, unique_fd fd, clock::time_point until)
+      : key_with_(key_with), fd_(std::move(fd)), until_(until) {}
+  ~visitor();
   // Failed: not for this NIC, or no proof.
   step go_on(std::uint32_t me, const identity& mine);
+  // What it began with is this protocol's, but of another version.
+  bool is_of_another_version() const { return other_version_; }
   bool is_stranger() const { return !answered_; }  // as far as is known
   std::uint32_t who() const { return hello_.caller; }
   unique_fd take(seal& out, seal& in);
 
  private:
-  const tcp_key& key_;
+  const tcp_key_source& key_with_;
+  tcp_key key_{};  // with the PE that it says it is
   unique_fd fd_;
   const clock::time_point until_;
-  bool answered_ = false;
+  bool answered_ = false, other_version_ = false;
+  std::optional<ephemeral_key> ephemeral_;
+  session session_;
   hello hello_{};
   answer answer_{};
   proof proof_{};

@@ -13,15 +13,16 @@ namespace {
 static_assert(k_mac_bytes == crypto_auth_hmacsha512256_BYTES);
 static_assert(sizeof(tcp_key) == crypto_auth_hmacsha512256_KEYBYTES);
 static_assert(sizeof(tcp_key) == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
-static_assert(sizeof(tcp_key) == crypto_kdf_KEYBYTES && sizeof(tcp_key) == k_mac_bytes);
+static_assert(sizeof(tcp_key) == ephemeral_key::k_bytes && sizeof(tcp_key) == k_mac_bytes);
 static_assert(k_tag_bytes == crypto_aead_chacha20poly1305_ietf_ABYTES);
 
 // The last character is the version of the protocol.
-constexpr unsigned char k_magic[8] = {'X', 'I', 'O', '.', 'N', 'I', 'C', '1'};
+constexpr unsigned char k_magic[8] = {'X', 'I', 'O', '.', 'N', 'I', 'C', '2'};
 constexpr std::size_t k_answer_signed = offsetof(answer, mac);
 
 class mac {
  public:
+  ~mac() { sodium_memzero(&state_, sizeof state_); }
   mac(const tcp_key& key, std::string_view label) {
     crypto_auth_hmacsha512256_init(&state_, key.data(), key.size());
     add(label.data(), label.size());
@@ -53,22 +54,30 @@ void proof_mac(const tcp_key& key, const hello& h, const answer& a, unsigned cha
 
 void fill_random(void* to, std::size_t bytes) { randombytes_buf(to, bytes); }
 
-hello make_hello(std::uint32_t caller, std::uint32_t callee, const identity& target) {
+void wipe(tcp_key& key) { sodium_memzero(key.data(), key.size()); }
+
+hello make_hello(std::uint32_t caller, std::uint32_t callee, const identity& target, const ephemeral_key& mine) {
   hello h{};
   std::memcpy(h.magic, k_magic, sizeof k_magic);
   h.caller = caller;
   h.callee = callee;
   std::memcpy(h.target, target.data(), target.size());
   randombytes_buf(h.nonce, sizeof h.nonce);
+  std::memcpy(h.open_key, mine.open().data(), sizeof h.open_key);
   return h;
 }
 
 bool is_hello(const hello& h) { return std::memcmp(h.magic, k_magic, sizeof k_magic) == 0; }
 
-answer make_answer(const tcp_key& key, const hello& h) {
+bool is_hello_of_another_version(const hello& h) {
+  return std::memcmp(h.magic, k_magic, sizeof k_magic - 1) == 0 && !is_hello(h);
+}
+
+answer make_answer(const tcp_key& key, const hello& h, const ephemeral_key& mine) {
   answer a{};
   std::memcpy(a.magic, k_magic, sizeof k_magic);
   randombytes_buf(a.nonce, sizeof a.nonce);
+  std::memcpy(a.open_key, mine.open().data(), sizeof a.open_key);
   answer_mac(key, h, a, a.mac);
   return a;
 }
@@ -91,16 +100,33 @@ bool is_proven(const tcp_key& key, const hello& h, const answer& a, const proof&
   return sodium_memcmp(wanted, p.mac, sizeof wanted) == 0;
 }
 
-seal::~seal() { sodium_memzero(key_.data(), key_.size()); }
+session::~session() {
+  wipe(from_caller);
+  wipe(from_callee);
+}
 
-void seal::derive(const tcp_key& key, const hello& h, const answer& a, bool from_caller) {
-  unsigned char master[k_mac_bytes];
-  mac m(key, "xio nic records");
-  m.add(&h, sizeof h);
-  m.add(&a, sizeof a);
-  m.result(master);
-  crypto_kdf_derive_from_key(key_.data(), key_.size(), from_caller ? 1 : 2, "xiorecrd", master);
-  sodium_memzero(master, sizeof master);
+bool agree(const tcp_key& key, const hello& h, const answer& a, const ephemeral_key& mine, bool is_caller,
+           session& out) {
+  const auto role = is_caller ? ephemeral_key::role::caller : ephemeral_key::role::callee;
+  ephemeral_key::half from_caller, from_callee;
+  if (!mine.agree(role, is_caller ? a.open_key : h.open_key, from_caller, from_callee)) return false;
+  const auto derive = [&](std::string_view label, ephemeral_key::half& agreed, tcp_key& to) {
+    mac m(key, label);
+    m.add(&h, sizeof h);
+    m.add(&a, sizeof a);
+    m.add(agreed.data(), agreed.size());
+    m.result(to.data());
+    sodium_memzero(agreed.data(), agreed.size());
+  };
+  derive("xio nic records of the caller", from_caller, out.from_caller);
+  derive("xio nic records of the callee", from_callee, out.from_callee);
+  return true;
+}
+
+seal::~seal() { wipe(key_); }
+
+void seal::start(const tcp_key& key) {
+  key_ = key;
   number_ = 0;
 }
 

@@ -14,12 +14,13 @@ class frame_faults;
 // A write with immediate has come. False: not now, offer it again. Called under the NIC's lock.
 using immediate_taker = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
 
-// Shared by every NIC of the world and known to nobody else.
+// Of two PEs: their NICs know it, and nobody else.
 using tcp_key = std::array<unsigned char, 32>;
+using tcp_key_source = std::function<tcp_key(int pe)>;
 
 struct tcp_settings {
   int pe = 0, pes = 1;
-  tcp_key key{};
+  tcp_key_source key_with;
   std::string address;  // "host" or "host:port", numeric; empty: every interface
   std::uint64_t max_message = std::uint64_t{1} << 30;
   std::uint32_t seed = 1;  // of memory keys

@@ -12,15 +12,15 @@ namespace xio::info {
 
 namespace {
 
+// Its value is printed nowhere.
+bool is_secret(const option_row& r) { return std::strcmp(r.kind, "SECRET") == 0; }
+
 // "CHOICE" with "auto|none" is said as "auto|none", "UINT" with "1..8" as "number 1..8".
 std::string type_of(const option_row& r) {
   if (std::strcmp(r.kind, "CHOICE") == 0) return r.limits;
-  if (std::strcmp(r.kind, "TEXT") == 0) return "text";
+  if (std::strcmp(r.kind, "TEXT") == 0 || is_secret(r)) return "text";
   return fmt::format("{} {}", std::strcmp(r.kind, "SIZE") == 0 ? "size" : "number", r.limits);
 }
-
-// Keys are told to nobody.
-bool is_secret(const option_row& r) { return std::strcmp(r.variable, "XIO_TCP_KEY") == 0; }
 
 }  // namespace
 

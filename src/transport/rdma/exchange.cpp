@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/peer_word.hpp"
 
 namespace xio::rdma {
 
@@ -49,7 +50,7 @@ void check_header(const header& h, message kind, std::uint32_t count, int pe) {
          pe, static_cast<unsigned>(h.kind), h.count, static_cast<unsigned>(kind), count);
   if (h.status != XIO_OK)
     fail(XIO_ERR_PEER, "PE {} could not set up RDMA ({}); its own error says why", pe,
-         xio_status_name(static_cast<xio_status_t>(h.status)));
+         xio_status_name(peer_status(h.status)));
 }
 
 // A PE that failed itself throws its own error and not the others' view of it.

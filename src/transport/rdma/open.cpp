@@ -2,10 +2,7 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include <sys/random.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "base/error.hpp"
@@ -16,7 +13,9 @@
 #ifdef XIO_ENABLE_MODEL
 #include "model/nic/faults.hpp"
 #include "model/nic/shm_executor.hpp"
+#include "model/nic/tcp_settings.hpp"
 #ifdef HAVE_SODIUM
+#include "bootstrap/world_keys.hpp"
 #include "model/nic/tcp_fabric.hpp"
 #endif
 #include "transport/rdma/nic_endpoint.hpp"
@@ -54,23 +53,28 @@ void add_shm(const setup& s, nic_choice& c) {
   }
 }
 
-// Shared by every NIC of a world that goes by TCP.
-using carrier_key = std::array<unsigned char, 32>;
-
-// Bytes of PE 0's that all PEs then share. Collective.
-carrier_key share_key(bootstrap::channel& c) {
-  carrier_key mine{};
-  if (getrandom(mine.data(), mine.size(), 0) != static_cast<ssize_t>(mine.size()))
-    mine = {};  // refused later, on every PE alike
-  return bootstrap::allgather_value(c, mine)[0];
+#ifdef HAVE_SODIUM
+// Collective. Whatever is wrong here is wrong on every PE, or one PE's error that the others name.
+model::rdma::tcp_key_source agree_on_keys(bootstrap::channel& c) {
+  const auto keys = c.keys();
+  if (!keys->proven() && c.rank() == 0)
+    log::warn(
+        "the software NICs' keys were agreed on over {}, where nothing proves who is who: somebody who can alter that "
+        "traffic could reach heaps. Trust this network, or give every PE the same XIO_TCP_KEY or XIO_TCP_KEY_FILE",
+        c.name());
+  return [keys](int pe) {
+    const bootstrap::secret key = keys->with(pe, "xio nic link");
+    model::rdma::tcp_key out;
+    std::copy_n(key.data(), out.size(), out.begin());
+    return out;
+  };
 }
 
-#ifdef HAVE_SODIUM
-model::rdma::tcp_settings tcp_settings_of(const setup& s, const carrier_key& key) {
+model::rdma::tcp_settings tcp_settings_of(const setup& s, const model::rdma::tcp_key_source& key_with) {
   model::rdma::tcp_settings t;
   t.pe = s.channel->rank();
   t.pes = s.channel->size();
-  t.key = key;
+  t.key_with = key_with;
   t.address = s.opts->nic_tcp_address;
   t.max_message = k_model_message;
   t.ack_timeout = std::chrono::milliseconds(s.opts->nic_tcp_ack_ms);
@@ -80,11 +84,9 @@ model::rdma::tcp_settings tcp_settings_of(const setup& s, const carrier_key& key
   return t;
 }
 
-void add_tcp(const setup& s, const carrier_key& key, model::rdma::faults* faults, nic_choice& c) {
-  if (key == carrier_key{})
-    fail(XIO_ERR_IO, "PE 0's kernel gave no random bytes for the key of the TCP carrier; see getrandom(2) there");
+void add_tcp(const setup& s, const model::rdma::tcp_key_source& key_with, model::rdma::faults* faults, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
-    model::rdma::tcp_settings t = tcp_settings_of(s, key);
+    model::rdma::tcp_settings t = tcp_settings_of(s, key_with);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
     t.faults = faults;
     t.take = taker_of(c);
@@ -93,14 +95,17 @@ void add_tcp(const setup& s, const carrier_key& key, model::rdma::faults* faults
 }
 
 #else
-void add_tcp(const setup&, const carrier_key&, model::rdma::faults*, nic_choice&) {
+using model::rdma::tcp_key_source;
+tcp_key_source agree_on_keys(bootstrap::channel&) { return {}; }  // add_tcp says why
+
+void add_tcp(const setup&, const tcp_key_source&, model::rdma::faults*, nic_choice&) {
   fail(XIO_ERR_UNSUPPORTED,
        "RDMA between machines without a device goes by TCP, and this build cannot prove its peers without libsodium; "
        "install libsodium-dev and configure again, or give every PE an RDMA device");
 }
 #endif
 
-nic_choice choose_nics(const setup& s, carrier way, const carrier_key& key) {
+nic_choice choose_nics(const setup& s, carrier way, const model::rdma::tcp_key_source& key_with) {
   nic_choice c{};
   c.family = &find_family(family_name(*s.opts, way));
   c.desk = std::make_shared<model::rdma::immediate_desk>(*s.payload);
@@ -115,7 +120,7 @@ nic_choice choose_nics(const setup& s, carrier way, const carrier_key& key) {
       c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, taker_of(c),
                              {gpu::bus_id(), gpu::export_memory});
       break;
-    case carrier::tcp: add_tcp(s, key, faults.get(), c); break;
+    case carrier::tcp: add_tcp(s, key_with, faults.get(), c); break;
   }
   c.faults = std::move(faults);
   return c;
@@ -128,10 +133,10 @@ std::unique_ptr<endpoint> open(const setup& s) {
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
   if (way == carrier::verbs)
     if (auto direct = try_open_mlx5(s)) return direct;
-  const auto key = way == carrier::tcp ? share_key(*s.channel) : carrier_key{};
+  const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : model::rdma::tcp_key_source{};
   nic_choice c{};
   try {
-    c = choose_nics(s, way, key);
+    c = choose_nics(s, way, key_with);
   } catch (...) {
     // The others are on their way to the exchange: they must hear of it.
     exchange_identities(*s.channel, {}, status_of_current_exception());

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "config.h"
+#ifdef HAVE_SODIUM
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "bootstrap/bytes.hpp"
+#include "bootstrap/mac.hpp"
+#include "bootstrap/world_keys.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+enum class key_state : std::uint32_t { none = 1, has, wrong };
+
+// What a rank shows to all.
+struct offer {
+  std::byte state[4], status[4];
+  ephemeral_key::half open;
+  std::byte proof[mac::k_bytes];
+};
+static_assert(sizeof(offer) == 72);
+
+mac proof_of(const secret& key, int rank, int size, const ephemeral_key::half& open) {
+  std::byte numbers[8];
+  store_le32(numbers, static_cast<std::uint32_t>(rank));
+  store_le32(numbers + 4, static_cast<std::uint32_t>(size));
+  mac m(key, "xio world open half");
+  m.add(numbers);
+  m.add(std::as_bytes(std::span(open)));
+  return m;
+}
+
+key_state state_of(const configured_key* key) {
+  if (key == nullptr) return key_state::none;
+  return key->key ? key_state::has : key_state::wrong;
+}
+
+std::uint32_t state_of(const offer& o) { return load_le32(o.state); }
+
+// Every rank judges the same list, so all come to the same error.
+void check(const std::vector<offer>& all, int rank, const secret& key) {
+  const auto wrong = static_cast<std::uint32_t>(key_state::wrong), has = static_cast<std::uint32_t>(key_state::has);
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (state_of(all[r]) == wrong)
+      fail(XIO_ERR_PEER, "rank {} cannot use its XIO_TCP_KEY or XIO_TCP_KEY_FILE; its own error says why", r);
+  for (std::size_t r = 1; r < all.size(); ++r)
+    if (state_of(all[r]) != state_of(all[0]))
+      fail(XIO_ERR_CONFIG,
+           "rank {} has XIO_TCP_KEY or XIO_TCP_KEY_FILE and rank {} has not; give the key to every rank or to none",
+           state_of(all[0]) == has ? 0 : r, state_of(all[0]) == has ? r : 0);
+  if (state_of(all[static_cast<std::size_t>(rank)]) != has) return;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (!proof_of(key, static_cast<int>(r), static_cast<int>(all.size()), all[r].open).equals(all[r].proof))
+      fail(XIO_ERR_AUTH,
+           "rank {} holds another key than rank {}; give every rank the same XIO_TCP_KEY or "
+           "XIO_TCP_KEY_FILE",
+           r, rank);
+}
+
+}  // namespace
+
+std::shared_ptr<const configured_key> configured_key::from(const options& o) {
+  if (!has_key(o)) return nullptr;
+  auto out = std::make_shared<configured_key>();
+  try {
+    if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
+    out->key = load_key(o);
+  } catch (const error& e) {
+    out->wrong = e;
+  }
+  return out;
+}
+
+world_keys::world_keys(int rank, bool proven, const configured_key* key) : rank_(rank), proven_(proven) {
+  if (key != nullptr && key->key) key_ = *key->key;
+}
+
+std::shared_ptr<const world_keys> world_keys::agree(channel& c, const configured_key* key, bool sealed) {
+  if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
+  if (sealed) key = nullptr;  // the channel is what the key would prove
+  const std::shared_ptr<world_keys> made(new world_keys(c.rank(), sealed || key != nullptr, key));
+  offer mine{};
+  store_le32(mine.state, static_cast<std::uint32_t>(state_of(key)));
+  mine.open = made->mine_.open();
+  proof_of(made->key_, c.rank(), c.size(), mine.open).result(mine.proof);
+  const auto all = allgather_value(c, mine);
+  if (key != nullptr && key->wrong) throw error(*key->wrong);
+  check(all, c.rank(), made->key_);
+  for (const offer& o : all) made->open_.push_back(o.open);
+  return made;
+}
+
+secret world_keys::with(int rank, std::string_view purpose) const {
+  const auto lower = static_cast<std::size_t>(std::min(rank, rank_)),
+             higher = static_cast<std::size_t>(std::max(rank, rank_));
+  const auto us = rank_ <= rank ? ephemeral_key::role::caller : ephemeral_key::role::callee;
+  ephemeral_key::half one, other;
+  if (!mine_.agree(us, open_[static_cast<std::size_t>(rank)].data(), one, other))
+    fail(XIO_ERR_AUTH, "rank {} showed an open key that is none; run the same XIO on every rank", rank);
+  std::byte numbers[12];
+  store_le32(numbers, static_cast<std::uint32_t>(open_.size()));
+  store_le32(numbers + 4, static_cast<std::uint32_t>(lower));
+  store_le32(numbers + 8, static_cast<std::uint32_t>(higher));
+  mac m(key_, purpose);
+  m.add(numbers);
+  for (const auto* piece : {&open_[lower], &open_[higher], &std::as_const(one), &std::as_const(other)})
+    m.add(std::as_bytes(std::span(*piece)));
+  secret out;
+  m.result(out.data());
+  sodium_memzero(one.data(), one.size());
+  sodium_memzero(other.data(), other.size());
+  return out;
+}
+
+std::shared_ptr<const world_keys> channel::keys() {
+  if (keys_ == nullptr) keys_ = world_keys::agree(*this, key_.get(), sealed());
+  return keys_;
+}
+
+}  // namespace xio::bootstrap
+#else  // HAVE_SODIUM
+#include "bootstrap/world_keys.hpp"
+
+namespace xio::bootstrap {
+
+std::shared_ptr<const world_keys> channel::keys() {
+  fail(XIO_ERR_UNSUPPORTED,
+       "this libxio was built without libsodium, so PEs have no keys; install libsodium-dev and "
+       "configure again");
+}
+
+}  // namespace xio::bootstrap
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// What another process says reaches logs, sentences and enums only after it was checked.
+#include "base/peer_word.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "config.h"
+#include "ctx/agreement.hpp"
+#include "transport/rdma/exchange.hpp"
+#ifdef HAVE_SODIUM
+#include "bootstrap/link.hpp"
+#endif
+
+namespace {
+
+using xio::peer_status;
+using xio::printable;
+
+bool has_control(const std::string& text) {
+  for (const char c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return true;
+  return false;
+}
+
+TEST(peer_word, loses_its_control_bytes) {
+  for (int c = 0; c < 256; ++c) {
+    const std::string one(1, static_cast<char>(c));
+    EXPECT_EQ(printable("a" + one + "b"), c >= 0x20 && c < 0x7f ? "a" + one + "b" : "a?b") << c;
+  }
+  EXPECT_EQ(printable("\x1b[2Jgone\r\nPE 0: all is well\a"), "?[2Jgone??PE 0: all is well?");
+}
+
+// RFC 3629: what is no UTF-8 is shown as '?', byte by byte; C1 control characters are U+0080 to U+009F.
+TEST(peer_word, keeps_what_is_utf_8) {
+  for (const char* good :
+       {"", "plain", "gr\xc3\xbc\xc3\x9f", "\xe2\x82\xac", "\xf0\x9f\x9a\x80", "\xc2\xa0", "\xef\xbf\xbd"})
+    EXPECT_EQ(printable(good), good);
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "?31m");
+  EXPECT_EQ(printable("\xc0\xaf"), "??");            // overlong
+  EXPECT_EQ(printable("\xed\xa0\x80"), "???");       // a surrogate
+  EXPECT_EQ(printable("\xf5\x80\x80\x80"), "????");  // beyond U+10FFFF
+  EXPECT_EQ(printable("cut \xe2\x82"), "cut ??");
+}
+
+TEST(peer_word, is_a_status_only_if_there_is_one_of_that_number) {
+  for (int number = -40; number <= 40; ++number) {
+    const bool known = number <= -1 && number >= -16;  // XIO_ERR_ARG to XIO_ERR_INTERNAL
+    EXPECT_EQ(static_cast<int>(peer_status(number)), known ? number : static_cast<int>(XIO_ERR_PEER)) << number;
+  }
+  for (const std::int32_t number : {INT32_MIN, INT32_MAX, 256, -256}) EXPECT_EQ(peer_status(number), XIO_ERR_PEER);
+}
+
+// PE 0 of two; PE 1 says what this PE says after `spoil` was at it.
+class liar final : public xio::bootstrap::channel {
+ public:
+  explicit liar(std::function<void(unsigned char*)> spoil) : spoil_(std::move(spoil)) {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  const char* name() const override { return "liar"; }
+  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
+    std::vector<std::byte> all(mine.begin(), mine.end());
+    all.insert(all.end(), mine.begin(), mine.end());
+    spoil_(reinterpret_cast<unsigned char*>(all.data() + mine.size()));
+    return all;
+  }
+
+ private:
+  std::function<void(unsigned char*)> spoil_;
+};
+
+xio::error thrown_by(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const xio::error& e) {
+    return e;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {XIO_OK, ""};
+}
+
+// A ballot: call 0, status 4, values 8, sentence 56; see ctx/agreement.cpp.
+TEST(peer_word, of_a_vote_is_checked) {
+  for (const std::int32_t status : {7, -999, INT32_MIN}) {
+    liar c([&](unsigned char* ballot) {
+      std::memcpy(ballot + 4, &status, sizeof status);
+      std::memset(ballot + 56, 'x', 200);  // without an end
+      std::memcpy(ballot + 56, "\x1b]0;title\a\n", 11);
+    });
+    const auto e = thrown_by([&] { xio::agreement(c).each(xio::call::barrier, [] {}); });
+    EXPECT_EQ(e.status(), XIO_ERR_PEER);
+    EXPECT_FALSE(has_control(e.what())) << e.what();
+    EXPECT_EQ(std::string(e.what()).substr(0, 19), "PE 1: ?]0;title??xx");
+  }
+}
+
+// A message of the RDMA set-up: status at 8; see transport/rdma/exchange.cpp.
+TEST(peer_word, of_the_rdma_set_up_is_checked) {
+  const std::int32_t status = 12345;
+  liar c([&](unsigned char* message) { std::memcpy(message + 8, &status, sizeof status); });
+  const xio::rdma::identity mine{0x10000, 1 << 20, 1, 1 << 30, {0x100}, {}};
+  const auto e = thrown_by([&] { xio::rdma::exchange_identities(c, mine, XIO_OK); });
+  EXPECT_EQ(e.status(), XIO_ERR_PEER);
+  EXPECT_NE(std::string(e.what()).find("PE 1 could not set up RDMA (XIO_ERR_PEER)"), std::string::npos) << e.what();
+}
+
+#ifdef HAVE_SODIUM
+xio::error abort_of(std::int32_t status, const std::string& sentence) {
+  xio::bootstrap::frame f{xio::bootstrap::frame_kind::abort, {}};
+  f.payload.resize(4 + sentence.size());
+  for (int i = 0; i < 4; ++i) f.payload[static_cast<std::size_t>(i)] = static_cast<std::byte>(status >> (8 * i) & 0xff);
+  std::memcpy(f.payload.data() + 4, sentence.data(), sentence.size());
+  return thrown_by([&] { xio::bootstrap::throw_abort(f, "rank 1"); });
+}
+
+TEST(peer_word, of_a_rank_that_gives_up_is_checked) {
+  const auto known = abort_of(XIO_ERR_CONFIG, "line one\nPE 0: a lie\x1b[31m");
+  EXPECT_EQ(known.status(), XIO_ERR_CONFIG);
+  EXPECT_STREQ(known.what(), "line one?PE 0: a lie?[31m");
+  for (const std::int32_t status : {0, 1, 5, -17, INT32_MIN, INT32_MAX}) {
+    const auto unknown = abort_of(status, "because");
+    EXPECT_EQ(unknown.status(), XIO_ERR_PEER) << status;
+    EXPECT_STREQ(unknown.what(), "rank 1 gave the world up: because");
+  }
+  EXPECT_LT(std::strlen(abort_of(XIO_ERR_IO, std::string(60'000, 'x')).what()), 3000u);
+}
+#endif
+
+}  // namespace
