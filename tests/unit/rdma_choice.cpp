@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "thread_channel.hpp"
 
 namespace {
 
@@ -16,7 +18,8 @@ using xio::rdma::carrier_offer;
 constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
 
 carrier_offer offer(std::uint32_t wanted, std::uint32_t backend, bool mapped, bool verbs) {
-  return {wanted, backend, mapped ? 1u : 0u, verbs ? 1u : 0u};
+  return {wanted, backend, mapped ? 1u : 0u, verbs ? 1u : 0u,
+          xio::rdma::make_reason(verbs ? "" : "its card is pulled")};
 }
 
 carrier chosen(const std::vector<carrier_offer>& all) { return xio::rdma::choose_carrier(all, 0, "no device is here"); }
@@ -55,7 +58,7 @@ TEST(RdmaChoice, AnExecutorThatWasAskedForIsTakenOrRefused) {
                refused({offer(verbs, k_auto, true, false), offer(verbs, k_auto, true, true)}, XIO_ERR_UNSUPPORTED),
                "no device is here");
   EXPECT_PRED2(says, refused({offer(verbs, k_auto, true, true), offer(verbs, k_auto, true, false)}, XIO_ERR_PEER),
-               "PE 1 has none");
+               "PE 1 has none that works (or set XIO_BACKEND=model): its card is pulled");
 }
 
 TEST(RdmaChoice, HardwareThatIsMissingIsNeverReplaced) {
@@ -76,6 +79,188 @@ TEST(RdmaChoice, TheFamilyFollowsTheCarrier) {
   EXPECT_EQ(xio::rdma::family_name(o, carrier::shm), "mlx5");
   o.nic_family = "bnxt";
   EXPECT_EQ(xio::rdma::family_name(o, carrier::verbs), "bnxt");
+}
+
+// ---- what PEs of a world say to each other -------------------------------------------------------------------------
+
+struct outcome {
+  xio_status_t status = XIO_OK;
+  std::string sentence;
+  bool taken = false;
+};
+
+// body(pe, channel) on each of n PEs, and the lines that were logged at `level`.
+struct world_run {
+  std::vector<outcome> pes;
+  std::string log;
+  int lines_with(const std::string& words) const {
+    int count = 0;
+    for (std::size_t at = 0; (at = log.find(words, at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+};
+template <class Body>
+world_run run(int n, const char* level, Body&& body) {
+  world_run r;
+  r.pes.resize(static_cast<std::size_t>(n));
+  xio::log::set_level(std::string_view(level));
+  testing::internal::CaptureStderr();
+  xio::test::run_pes(n, [&](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
+    auto& o = r.pes[static_cast<std::size_t>(pe)];
+    o.status = xio::guard([&] {
+      o.taken = body(pe, *c);
+      c->barrier();  // the channel is well: nobody is in another exchange
+    });
+    if (o.status != XIO_OK) o.sentence = xio::last_error();
+  });
+  r.log = testing::internal::GetCapturedStderr();
+  xio::log::set_level(std::string_view("warn"));
+  return r;
+}
+
+bool took(const xio::options& o, bool mapped, xio::bootstrap::channel& c, const std::string& why, carrier expected) {
+  return xio::rdma::agree_on_carrier(c, o, mapped, why) == expected;
+}
+
+TEST(RdmaChoice, SeveralMachinesHearOnceThatTheyGetTheSoftwareNic) {
+  const auto o = xio::options::defaults();
+  const auto r = run(3, "warn", [&](int pe, auto& c) {
+    return took(o, false, c, pe == 1 ? "RDMA device mlx5_0 port 1 is not up" : "", carrier::tcp);
+  });
+  for (const auto& pe : r.pes) EXPECT_TRUE(pe.taken) << pe.sentence;
+  EXPECT_EQ(r.lines_with("software NIC over TCP"), 1) << r.log;
+  EXPECT_EQ(r.lines_with("PE 1: RDMA device mlx5_0 port 1 is not up"), 1) << r.log;
+}
+
+TEST(RdmaChoice, NobodyHearsOfWhatHeAskedFor) {
+  auto model = xio::options::defaults(), tcp = model;
+  model.backend = "model";
+  tcp.nic_executor = "tcp";
+  for (const auto& o : {model, tcp})
+    EXPECT_EQ(run(2, "info", [&](int, auto& c) { return took(o, false, c, "no device", carrier::tcp); }).log, "");
+  const auto one_machine =
+      run(2, "warn", [&](int, auto& c) { return took(xio::options::defaults(), true, c, "no device", carrier::shm); });
+  EXPECT_EQ(one_machine.log, "");
+}
+
+// What keeps a world from its devices is known to those PEs that have one, too.
+TEST(RdmaChoice, EveryPeCanSayWhyItsDeviceIsNotUsed) {
+  const auto r = run(3, "info", [&](int pe, auto& c) {
+    return took(xio::options::defaults(), true, c, pe == 2 ? "the driver\nis gone" : "", carrier::shm);
+  });
+  EXPECT_EQ(r.lines_with("no hardware: PE 2: the driver?is gone"), 3) << r.log;
+}
+
+using xio::rdma::direct_state;
+
+struct one_pe {
+  direct_state state = direct_state::ready;
+  const char* family = "auto";
+  xio_status_t status = XIO_ERR_IO;
+  const char* why = "";
+};
+
+world_run run_direct(const std::vector<one_pe>& pes, const char* level = "info") {
+  return run(static_cast<int>(pes.size()), level, [&](int pe, auto& c) {
+    const one_pe& p = pes[static_cast<std::size_t>(pe)];
+    auto o = xio::options::defaults();
+    o.nic_family = p.family;
+    return xio::rdma::agree_on_direct(c, xio::rdma::make_direct_offer(o, p.state, p.status, p.why));
+  });
+}
+
+void expect_all(const world_run& r, bool taken) {
+  for (const auto& pe : r.pes) {
+    EXPECT_EQ(pe.status, XIO_OK) << pe.sentence;
+    EXPECT_EQ(pe.taken, taken);
+  }
+}
+
+void expect_all_refused(const world_run& r, xio_status_t status, const std::string& words) {
+  for (const auto& pe : r.pes) {
+    EXPECT_EQ(pe.status, status) << pe.sentence;
+    EXPECT_PRED2(says, pe.sentence, words);
+  }
+}
+
+TEST(RdmaDirect, IsWantedByTheOptionsThatLeaveItOpenOrNameIt) {
+  auto o = xio::options::defaults();
+  EXPECT_TRUE(xio::rdma::wants_direct(o));
+  o.nic_family = "mlx5";
+  EXPECT_TRUE(xio::rdma::wants_direct(o));
+  o.nic_executor = "verbs";  // the format, read by the software NIC
+  EXPECT_FALSE(xio::rdma::wants_direct(o));
+  o.nic_executor = "auto";
+  o.backend = "model";
+  EXPECT_FALSE(xio::rdma::wants_direct(o));
+  o.backend = "hw";
+  o.nic_family = "proxy";
+  EXPECT_FALSE(xio::rdma::wants_direct(o));
+}
+
+TEST(RdmaDirect, IsTakenWhereEveryPeIsReady) {
+  const auto r = run_direct({{}, {}, {direct_state::ready, "mlx5"}});
+  expect_all(r, true);
+  EXPECT_EQ(r.log, "");
+}
+
+// One PE alone whose device does not work: no PE goes another way than the others, and the reason is said.
+TEST(RdmaDirect, IsTakenByAllOrByNone) {
+  const auto failed =
+      run_direct({{}, {direct_state::failed, "auto", XIO_ERR_IO, "RDMA device mlx5_0 gives no page"}, {}});
+  expect_all(failed, false);
+  EXPECT_EQ(failed.lines_with("warning: RDMA device mlx5_0 gives no page; kernels of all PEs"), 1) << failed.log;
+  EXPECT_EQ(failed.lines_with("PE 1: RDMA device mlx5_0 gives no page"), 2) << failed.log;
+  const auto absent =
+      run_direct({{}, {direct_state::absent, "auto", XIO_ERR_UNSUPPORTED, "RDMA device rxe0 is none of mlx5"}});
+  expect_all(absent, false);
+  EXPECT_EQ(absent.lines_with("PE 1: RDMA device rxe0 is none of mlx5"), 2) << absent.log;
+  EXPECT_EQ(absent.lines_with("warning"), 0) << absent.log;
+  const auto other = run_direct({{}, {direct_state::unwanted, "bnxt"}});
+  expect_all(other, false);
+  EXPECT_EQ(other.lines_with("PE 1: its XIO_NIC_FAMILY, XIO_NIC_EXECUTOR or XIO_BACKEND asks for another way"), 2)
+      << other.log;
+  const auto nobody = run_direct({{direct_state::unwanted, "proxy"}, {direct_state::unwanted, "bnxt"}});
+  expect_all(nobody, false);
+  EXPECT_EQ(nobody.log, "");
+}
+
+TEST(RdmaDirect, ThatIsNamedIsTakenOrRefusedOnEveryPe) {
+  expect_all_refused(
+      run_direct({{direct_state::ready, "mlx5"}, {}, {direct_state::failed, "auto", XIO_ERR_IO, "no page"}}),
+      XIO_ERR_IO,
+      "XIO_NIC_FAMILY=mlx5 on PE 0 asks for queues that kernels drive by themselves, on every "
+      "PE, and PE 2 has none: no page");
+  expect_all_refused(run_direct({{direct_state::absent, "mlx5", XIO_ERR_UNSUPPORTED, "rxe0 is none of mlx5"},
+                                 {direct_state::absent, "mlx5", XIO_ERR_UNSUPPORTED, "rxe1 is none of mlx5"}}),
+                     XIO_ERR_UNSUPPORTED, "PE 0 has none: rxe0 is none of mlx5");
+  expect_all_refused(run_direct({{direct_state::unwanted, "proxy"}, {direct_state::ready, "mlx5"}}), XIO_ERR_CONFIG,
+                     "XIO_NIC_FAMILY=mlx5 on PE 1");
+  expect_all_refused(
+      run_direct({{direct_state::refused, "mlx5", XIO_ERR_UNSUPPORTED, "XIO_MEMORY_MODE=1 parts the ring"}}),
+      XIO_ERR_UNSUPPORTED, "XIO_MEMORY_MODE=1 parts the ring");
+}
+
+TEST(RdmaDirect, AMemoryModeThatItRefusesIsNotMetByAnotherWay) {
+  const one_pe refused{direct_state::refused, "auto", XIO_ERR_UNSUPPORTED, "XIO_MEMORY_MODE=1 parts the ring"};
+  expect_all_refused(run_direct({refused}), XIO_ERR_UNSUPPORTED, "PE 0: XIO_MEMORY_MODE=1 parts the ring");
+  expect_all_refused(run_direct({{}, refused, {}}), XIO_ERR_UNSUPPORTED, "PE 1: XIO_MEMORY_MODE=1 parts the ring");
+  // Where the device is none of mlx5 on some PE, the mode is for the way that all take to say something of.
+  expect_all(run_direct({refused, {direct_state::absent, "auto", XIO_ERR_UNSUPPORTED, "rxe0 is none of mlx5"}}), false);
+}
+
+TEST(RdmaDirect, APeersStatusAndReasonAreChecked) {
+  std::vector<xio::rdma::direct_offer> all(
+      2, xio::rdma::make_direct_offer(xio::options::defaults(), direct_state::refused, XIO_ERR_IO, "\x1b[2J"));
+  all[0].status = 12345;
+  all[0].why.fill('x');
+  try {
+    xio::rdma::choose_direct(all);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const xio::error& e) {
+    EXPECT_EQ(e.status(), XIO_ERR_PEER);
+    EXPECT_LT(std::string(e.what()).size(), 400u);
+  }
 }
 
 }  // namespace

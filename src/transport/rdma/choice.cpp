@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/choice.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/peer_word.hpp"
 
 namespace xio::rdma {
 
@@ -31,9 +35,8 @@ carrier check_verbs(const std::vector<carrier_offer>& all, int me, const std::st
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     if (all[pe].verbs != 0) continue;
     if (static_cast<int>(pe) == me) fail(XIO_ERR_UNSUPPORTED, "{} asks for an RDMA device: {}", asked_by, why_not);
-    fail(XIO_ERR_PEER,
-         "{} asks for an RDMA device and PE {} has none that works; its own error says why (or set XIO_BACKEND=model)",
-         asked_by, pe);
+    fail(XIO_ERR_PEER, "{} asks for an RDMA device and PE {} has none that works (or set XIO_BACKEND=model): {}",
+         asked_by, pe, text_of(all[pe].why_no_verbs));
   }
   return carrier::verbs;
 }
@@ -68,16 +71,111 @@ carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std:
   return mapped ? carrier::shm : carrier::tcp;
 }
 
+namespace {
+
+// Nobody has asked for the software NIC, and it was taken for want of a device. The first PE without one gives the
+// reason; PE 0 says it once for the job where it costs much.
+void say_what_was_taken(const std::vector<carrier_offer>& all, int me, carrier way) {
+  std::size_t pe = 0;
+  while (pe < all.size() && all[pe].verbs != 0) ++pe;
+  if (pe == all.size()) return;
+  const std::string why = text_of(all[pe].why_no_verbs);
+  if (way == carrier::tcp && me == 0)
+    log::warn(
+        "PEs on several machines reach each other by the software NIC over TCP, which is far slower than an RDMA "
+        "device: "
+        "PE {}: {} (XIO_BACKEND=hw makes this an error, XIO_BACKEND=model asks for it)",
+        pe, why);
+  else
+    log::info("rdma: software NIC over {}, no hardware: PE {}: {}", name_of(way), pe, why);
+}
+
+}  // namespace
+
+reason make_reason(const std::string& sentence) {
+  reason out{};
+  std::copy_n(sentence.begin(), std::min(sentence.size(), out.size() - 1), out.begin());
+  return out;
+}
+
+std::string text_of(const reason& why) { return printable({why.data(), strnlen(why.data(), why.size())}); }
+
 carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, const std::string& why_no_verbs) {
   carrier_offer mine{};
   mine.wanted = wanted_of(o);
   mine.backend = o.backend == "hw" ? k_hw : o.backend == "model" ? k_model : k_auto;
   mine.mapped = mapped ? 1 : 0;
   mine.verbs = why_no_verbs.empty() ? 1 : 0;
-  const carrier way = choose_carrier(bootstrap::allgather_value(c, mine), c.rank(), why_no_verbs);
-  if (way != carrier::verbs && mine.backend == k_auto && !why_no_verbs.empty())
-    log::info("rdma: software NIC over {}, no hardware: {}", name_of(way), why_no_verbs);
+  mine.why_no_verbs = make_reason(why_no_verbs);
+  const auto all = bootstrap::allgather_value(c, mine);
+  const carrier way = choose_carrier(all, c.rank(), why_no_verbs);
+  if (way != carrier::verbs && mine.backend == k_auto && mine.wanted == k_auto) say_what_was_taken(all, c.rank(), way);
   return way;
+}
+
+bool wants_direct(const options& o) {
+  // Who names an executor wants the software NIC in front of it.
+  return o.nic_executor == "auto" && (o.nic_family == "auto" || o.nic_family == "mlx5") && o.backend != "model";
+}
+
+direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why) {
+  direct_offer out{};
+  out.state = static_cast<std::uint32_t>(state);
+  out.forced = wants_direct(o) && o.nic_family == "mlx5" ? 1 : 0;
+  out.status = static_cast<std::int32_t>(status);
+  out.why = make_reason(why);
+  return out;
+}
+
+namespace {
+
+bool is(const direct_offer& o, direct_state s) { return o.state == static_cast<std::uint32_t>(s); }
+
+template <class Test>
+int first_that(const std::vector<direct_offer>& all, Test&& test) {
+  const auto found = std::find_if(all.begin(), all.end(), test);
+  return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+}
+
+std::string why_not(const direct_offer& o) {
+  return is(o, direct_state::unwanted) ? "its XIO_NIC_FAMILY, XIO_NIC_EXECUTOR or XIO_BACKEND asks for another way"
+                                       : text_of(o.why);
+}
+
+}  // namespace
+
+direct_verdict choose_direct(const std::vector<direct_offer>& all) {
+  const auto ready = [](const direct_offer& o) { return is(o, direct_state::ready); };
+  const int hindered = first_that(all, [&](const direct_offer& o) { return !ready(o); });
+  if (hindered < 0) return {true, -1, false, ""};
+  const direct_offer& first = all[static_cast<std::size_t>(hindered)];
+  const int forced = first_that(all, [](const direct_offer& o) { return o.forced != 0; });
+  if (forced >= 0)
+    fail(is(first, direct_state::unwanted) ? XIO_ERR_CONFIG : peer_status(first.status),
+         "XIO_NIC_FAMILY=mlx5 on PE {} asks for queues that kernels drive by themselves, on every PE, and PE {} has "
+         "none: "
+         "{}; set XIO_NIC_FAMILY=auto, or XIO_NIC_EXECUTOR=verbs for the format alone, read by the software NIC",
+         forced, hindered, why_not(first));
+  const bool could = std::all_of(all.begin(), all.end(),
+                                 [&](const direct_offer& o) { return ready(o) || is(o, direct_state::refused); });
+  if (could)
+    fail(peer_status(first.status), "PE {}: {} (or set XIO_NIC_FAMILY=proxy for queues that a host thread works off)",
+         hindered, why_not(first));
+  if (first_that(all, [](const direct_offer& o) { return !is(o, direct_state::unwanted); }) < 0)
+    return {false, -1, false, ""};
+  // What did not work says more than who did not want it.
+  const int broken = first_that(all, [](const direct_offer& o) { return is(o, direct_state::failed); });
+  const int pe = broken >= 0 ? broken : hindered;
+  return {false, pe, broken >= 0, why_not(all[static_cast<std::size_t>(pe)])};
+}
+
+bool agree_on_direct(bootstrap::channel& c, const direct_offer& mine) {
+  const direct_verdict v = choose_direct(bootstrap::allgather_value(c, mine));
+  if (v.pe >= 0 && v.worth_a_warning && v.pe == c.rank())
+    log::warn("{}; kernels of all PEs reach their devices through the proxy", v.why_not);
+  else if (v.pe >= 0)
+    log::info("rdma: kernels reach devices through the proxy: PE {}: {}", v.pe, v.why_not);
+  return v.taken;
 }
 
 std::string family_name(const options& o, carrier c) {

@@ -2,7 +2,10 @@
 // Which way RDMA goes in a world: over a real device, or on the software NIC by shared memory or TCP. All PEs take the
 // same.
 #pragma once
+#include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -13,19 +16,56 @@ enum class carrier : std::uint32_t { shm = 1, tcp = 2, verbs = 3 };
 
 const char* name_of(carrier c);
 
+// Why a PE cannot do something, as it tells the others.
+using reason = std::array<char, 244>;
+reason make_reason(const std::string& sentence);
+std::string text_of(const reason& why);
+
 // What one PE could do and was told.
 struct carrier_offer {
   std::uint32_t wanted;   // 0: auto, else a carrier
   std::uint32_t backend;  // 0 auto, 1 hw, 2 model
   std::uint32_t mapped;   // every peer's heap is in this address space
   std::uint32_t verbs;    // a usable RDMA device is here
+  reason why_no_verbs{};
 };
 
 // Pure: by the offers of all PEs; throws naming the PE that stands in the way. `why_not`: why this PE has no device.
 carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std::string& why_not);
 
-// Collective.
+// Collective. Says what was not taken and why; that PEs on several machines get the software NIC, at the usual level.
 carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, const std::string& why_no_verbs);
+
+// Over real devices kernels can drive the queues by themselves, where device, driver and platform allow it (mlx5).
+// Every PE does, or none does: what they exchange is not the same.
+enum class direct_state : std::uint32_t {
+  unwanted = 1,  // the options ask for another way
+  ready,
+  absent,   // the device is of another kind, or this build lacks what it takes
+  failed,   // it did not work
+  refused,  // the options ask for what it cannot do
+};
+struct direct_offer {
+  std::uint32_t state;
+  std::uint32_t forced;  // XIO_NIC_FAMILY names it
+  std::int32_t status;   // of absent, failed and refused
+  reason why;
+};
+bool wants_direct(const options& o);
+direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why);
+
+// Pure. Taken if every PE is ready. Throws the same on every PE if one asks for it by name and one cannot, or if
+// options refuse it to those who could all have it.
+struct direct_verdict {
+  bool taken;
+  int pe;                // the first that stands in the way, -1: none that wants it
+  bool worth_a_warning;  // it wanted it, and something did not work
+  std::string why_not;
+};
+direct_verdict choose_direct(const std::vector<direct_offer>& all);
+
+// Collective.
+bool agree_on_direct(bootstrap::channel& c, const direct_offer& mine);
 
 // The family for that carrier: XIO_NIC_FAMILY, or what fits.
 std::string family_name(const options& o, carrier c);

@@ -132,7 +132,7 @@ std::unique_ptr<endpoint> open(const setup& s) {
   const bool mapped = std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
   if (way == carrier::verbs)
-    if (auto direct = try_open_mlx5(s)) return direct;
+    if (auto direct = open_mlx5(s)) return direct;
   const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : model::rdma::tcp_key_source{};
   nic_choice c{};
   try {

@@ -10,7 +10,6 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
 
 namespace xio::rdma {
 
@@ -221,22 +220,6 @@ void mlx5_send_queue::fill(dev::ring_view& v) const {
   v.completion = base + slots;
   v.record = reinterpret_cast<std::uint32_t*>(base + slots + entries + k_qp_record) + 1;
   v.doorbell = page_->doorbell();
-}
-
-// --- Whether -----------------------------------------------------------------------------------------
-
-bool wants_mlx5_direct(const std::string& family, const std::string& backend) {
-  return (family == "auto" || family == "mlx5") && backend != "model";
-}
-
-std::shared_ptr<mlx5_doorbell_page> try_mlx5_direct(const model::rdma::verbs_port& port, const mlx5_hooks& hooks) {
-  if (!mlx5dv_is_supported(port.context->device)) return nullptr;
-  try {
-    return std::make_shared<mlx5_doorbell_page>(port, hooks);
-  } catch (const error& e) {
-    log::warn("{}; kernels reach it through the proxy", e.what());
-    return nullptr;
-  }
 }
 
 }  // namespace xio::rdma

@@ -90,9 +90,4 @@ class mlx5_send_queue {
   owned<mlx5dv_devx_obj> cq_, qp_;  // the queue pair goes first
 };
 
-// Whether the options leave the choice to us or ask for it: family auto or mlx5, and no backend but hardware's.
-bool wants_mlx5_direct(const std::string& family, const std::string& backend);
-// The shared page of a port, or null after one line in the log that says why kernels go by the proxy.
-std::shared_ptr<mlx5_doorbell_page> try_mlx5_direct(const model::rdma::verbs_port& port, const mlx5_hooks& hooks);
-
 }  // namespace xio::rdma

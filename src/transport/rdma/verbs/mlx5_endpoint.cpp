@@ -13,10 +13,10 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "memory/mode.hpp"
 #include "model/nic/keys.hpp"
 #include "model/nic/verbs_fabric.hpp"
+#include "transport/rdma/choice.hpp"
 #include "transport/rdma/exchange.hpp"
 #include "transport/rdma/family.hpp"
 #include "transport/rdma/verbs/mlx5_direct.hpp"
@@ -107,14 +107,6 @@ class mlx5_endpoint final : public endpoint {
         cq_depth_(s.opts->rdma_cq_depth),
         inline_(s.opts->rdma_inline),
         pages_(std::move(pages)) {
-    name_ = "mlx5 on";
-    chunk_ = k_most_message;
-    for (const auto& p : pages_) {
-      // Memory and introductions are those of any verbs device.
-      fabrics_.push_back(std::make_unique<model::rdma::verbs_fabric>(p->port(), path_, nullptr, gpu::export_memory));
-      name_ += " " + p->port().identity.device;
-      chunk_ = std::min(chunk_, p->port().max_message);
-    }
     meet(s);
   }
   ~mlx5_endpoint() override {
@@ -180,9 +172,21 @@ class mlx5_endpoint final : public endpoint {
   }
 
  private:
+  void open_fabrics() {
+    name_ = "mlx5 on";
+    chunk_ = k_most_message;
+    for (const auto& p : pages_) {
+      // Memory and introductions are those of any verbs device.
+      fabrics_.push_back(std::make_unique<model::rdma::verbs_fabric>(p->port(), path_, nullptr, gpu::export_memory));
+      name_ += " " + p->port().identity.device;
+      chunk_ = std::min(chunk_, p->port().max_message);
+    }
+  }
+
   void meet(const setup& s) {
     identity mine{};
     try {
+      open_fabrics();
       heap_keys_ = register_on_all(s.heap, s.heap_bytes, k_local | k_remote);
       mine.heap_base = reinterpret_cast<std::uint64_t>(s.heap);
       mine.heap_bytes = s.heap_bytes;
@@ -248,37 +252,63 @@ gpu::place place_of_rings(const options& o) {
   return where.submission;
 }
 
+struct attempt {
+  direct_offer offer;
+  page_list pages;
+};
+
+// This PE's part, up to where it has all that a device, its driver and the platform must give.
+attempt try_mlx5(const setup& s) {
+  const options& o = *s.opts;
+  if (!wants_direct(o)) return {make_direct_offer(o, direct_state::unwanted, XIO_OK, ""), {}};
+  auto state = direct_state::failed;
+  try {
+    const auto ports = open_ports(o, s.channel->rank(), s.local_rank, gpu::bus_id());
+    state = direct_state::absent;
+    for (const model::rdma::verbs_port& port : ports)
+      if (!mlx5dv_is_supported(port.context->device))
+        fail(XIO_ERR_UNSUPPORTED, "RDMA device {} is none of mlx5", port.identity.device);
+    state = direct_state::refused;
+    mlx5_hooks hooks;
+    hooks.map_registers = gpu::map_registers;
+    hooks.unmap_registers = gpu::unmap_registers;
+    hooks.export_memory = gpu::export_memory;
+    hooks.rings = place_of_rings(o);
+    state = direct_state::failed;
+    page_list pages;
+    for (const model::rdma::verbs_port& port : ports)
+      pages.push_back(std::make_shared<mlx5_doorbell_page>(port, hooks));
+    return {make_direct_offer(o, direct_state::ready, XIO_OK, ""), std::move(pages)};
+  } catch (...) {
+    const xio_status_t status = status_of_current_exception();
+    return {make_direct_offer(o, state, status, last_error()), {}};
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<endpoint> try_open_mlx5(const setup& s) {
-  const options& o = *s.opts;
-  // Who names an executor wants the software NIC in front of it.
-  if (o.nic_executor != "auto" || !wants_mlx5_direct(o.nic_family, o.backend)) return nullptr;
-  mlx5_hooks hooks;
-  hooks.map_registers = gpu::map_registers;
-  hooks.unmap_registers = gpu::unmap_registers;
-  hooks.export_memory = gpu::export_memory;
-  page_list pages;
-  try {
-    hooks.rings = place_of_rings(o);
-    for (const model::rdma::verbs_port& port : open_ports(o, s.channel->rank(), s.local_rank, gpu::bus_id())) {
-      pages.push_back(try_mlx5_direct(port, hooks));
-      if (pages.back() == nullptr) return nullptr;
-    }
-  } catch (const error&) {
-    return nullptr;  // the way that is tried next says the same
-  }
-  if (pages.empty()) return nullptr;
-  return std::make_unique<mlx5_endpoint>(s, std::move(pages));
+std::unique_ptr<endpoint> open_mlx5(const setup& s) {
+  attempt a = try_mlx5(s);
+  if (!agree_on_direct(*s.channel, a.offer)) return nullptr;
+  return std::make_unique<mlx5_endpoint>(s, std::move(a.pages));
 }
 
 }  // namespace xio::rdma
 
 #else
 
+#include "transport/rdma/choice.hpp"
+
 namespace xio::rdma {
 
-std::unique_ptr<endpoint> try_open_mlx5(const setup&) { return nullptr; }
+std::unique_ptr<endpoint> open_mlx5(const setup& s) {
+  const auto state = wants_direct(*s.opts) ? direct_state::absent : direct_state::unwanted;
+  agree_on_direct(*s.channel,
+                  make_direct_offer(*s.opts, state, XIO_ERR_UNSUPPORTED,
+                                    "this libxio was built without rdma-core's libmlx5; install its headers "
+                                    "and configure again"));
+  return nullptr;
+}
 
 }  // namespace xio::rdma
 
