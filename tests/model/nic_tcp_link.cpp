@@ -186,4 +186,41 @@ TEST_F(NicTcpLink, HalfARecordStaysWhileOthersUseTheBuffers) {
   }
 }
 
+// A peer that asks on and on and reads no answers: what waits for it is bounded, and it is heard again when it reads.
+TEST_F(NicTcpLink, WhoReadsNothingIsHeardNoMoreUntilItReads) {
+  constexpr std::uint64_t k_most = 70 << 20;
+  const wired_link caller = wire(true), near = wire(false);
+  const std::string request = record_of(caller, "?");
+  const std::string answer(60'000, 'a');
+  const auto answer_all = [&] {
+    near.way->receive([&](const tcp::frame_head&, const unsigned char*) {
+      tcp::frame_head h{};
+      h.kind = tcp::frame_kind::read_data;
+      h.bytes = static_cast<std::uint32_t>(answer.size());
+      unsigned char* room = near.way->begin(h);
+      if (room != nullptr) std::memcpy(room, answer.data(), answer.size());
+      if (room != nullptr) near.way->put();
+      return true;
+    });
+    near.way->send();
+  };
+  int asked = 0;
+  // Records are numbered, so that each is another.
+  for (std::string next = request; asked < 2000; next = record_of(caller, "?"), ++asked) {
+    if (::send(near.far.get(), next.data(), next.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) break;
+    answer_all();
+  }
+  EXPECT_LT(near.way->backlog(), k_most);
+  ASSERT_TRUE(near.way->up());
+  const std::uint64_t before = near.way->backlog();
+  EXPECT_GT(before, std::uint64_t{60} << 20) << "the test did not get so far";
+  std::vector<char> sink(1 << 20);
+  for (int i = 0; i < 400 && near.way->backlog() > (std::uint64_t{1} << 20); ++i) {
+    while (recv(near.far.get(), sink.data(), sink.size(), MSG_DONTWAIT) > 0) continue;
+    near.way->send();
+  }
+  EXPECT_LT(near.way->backlog(), before / 2);
+  EXPECT_NE(near.way->receive([](const tcp::frame_head&, const unsigned char*) { return true; }), 0u) << "heard again";
+}
+
 }  // namespace
