@@ -123,7 +123,8 @@ typedef struct xio_error_info {
 XIO_EXPORT const char* xio_last_error(void);
 XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
-/* Collective. attr may be null. */
+/* Collective. attr may be null. Where a launcher started several tasks and nothing connects them, a world of this one alone
+ * is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks for it. */
 XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world);
 /* Collective. No kernel may be using the world; where one of this process still runs it is waited for, for the world's
  * timeout, and then XIO_ERR_STATE, with nothing freed here. (On a GPU kernels of non-blocking streams are waited for

@@ -45,9 +45,12 @@ class channel {
   std::shared_ptr<const world_keys> keys_;
 };
 
-// Chooses by options.bootstrap; auto: tcp if xiorun started us, mpi if mpirun did (or MPI is already initialised), tcp
-// if XIO_TCP_ROOT is set, else local (one PE), which is refused when a rank or size of tcp is set. A choice that cannot
-// work is an error, never another choice.
+// Chooses by options.bootstrap; auto: tcp if xiorun started us, mpi if Open MPI's mpirun did (or MPI is already
+// initialised), tcp if XIO_TCP_ROOT is set, mpi if another launcher speaks PMI or PMIx, else local (one PE), which is
+// refused when a rank or size of tcp is set. A choice that cannot work is an error, never another choice.
+//
+// A world of one PE is refused where the launcher started several tasks, unless local or XIO_TCP_SIZE=1 asks for it.
+// With XIO_TCP_ROOT, a rank or size that is not set is the launcher's.
 //
 // Every connect is collective and returns when the world is complete, or throws within options.timeout_ms (0: waits for
 // ever). A channel that has thrown is broken: later calls throw at once.
@@ -65,7 +68,7 @@ std::unique_ptr<channel> connect_tcp(const options& o);
 std::unique_ptr<channel> connect_mpi(const options& o);
 
 // UCX tags. The workers' addresses have to travel once by another way first: the channel that auto would choose (tcp
-// under xiorun or with XIO_TCP_ROOT, else mpi), which stays open as long as this one.
+// under xiorun or with XIO_TCP_ROOT, or mpi), which stays open as long as this one.
 std::unique_ptr<channel> connect_ucx(const options& o);
 
 // Typed allgather of a trivially copyable value.

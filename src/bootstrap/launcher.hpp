@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Who started this process.
+// Who started this process, and as one of how many.
 #pragma once
+#include <optional>
+#include <string>
+
+#include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
 
 namespace xio::bootstrap {
 
@@ -12,5 +17,35 @@ bool started_by_xiorun();
 
 // MPI_Init was called and MPI_Finalize was not; false in a build without MPI.
 bool mpi_is_running();
+
+// What the variables of the nearest launcher say of this process.
+struct started_task {
+  std::string launcher;  // "Slurm"
+  std::string evidence;  // "SLURM_STEP_NUM_TASKS=2"
+  int rank = -1;         // -1: not said
+  int size = 0;          // of the whole step; 0: not said
+  int at_least = 0;      // what the variables prove of the size
+};
+std::optional<started_task> find_task();
+
+// The launcher started more than this process.
+bool started_with_others();
+
+// The way that auto takes: xiorun's or mpirun's, else XIO_TCP_ROOT; none: there is no way.
+enum class way { none, tcp, mpi };
+way choose_way(const options& o);
+
+// XIO_TCP_RANK and XIO_TCP_SIZE; one that is not set is the launcher's, or empty.
+struct tcp_numbers {
+  std::string rank, size;
+};
+tcp_numbers numbers_for_tcp(const options& o);
+
+// Throws XIO_ERR_CONFIG for a world of one PE where the launcher started several: each would be PE 0 of its own.
+void refuse_a_world_of_one_of_many(const channel& c, const options& o);
+
+// The same before MPI is started where Slurm offers only PMI-1 or PMI-2 to Open MPI: without support for them it does
+// not return from MPI_Init but ends the process.
+void refuse_mpi_that_would_abort(const options& o);
 
 }  // namespace xio::bootstrap

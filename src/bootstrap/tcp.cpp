@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "bootstrap/bytes.hpp"
+#include "bootstrap/launcher.hpp"
 #include "bootstrap/tcp.hpp"
 
 namespace xio::bootstrap {
@@ -225,8 +226,9 @@ tcp_settings tcp_settings::from(const options& o) {
     fail(XIO_ERR_CONFIG,
          "XIO_TCP_ROOT is not set, which the TCP bootstrap needs; set it to host:port of rank 0 or start with xiorun");
   s.root = endpoint::parse(o.tcp_root, "XIO_TCP_ROOT");
-  s.size = parse_count(o.tcp_size, "XIO_TCP_SIZE", 1, k_tcp_ranks_max);
-  s.rank = parse_count(o.tcp_rank, "XIO_TCP_RANK", 0, s.size - 1);
+  const auto given = numbers_for_tcp(o);
+  s.size = parse_count(given.size, "XIO_TCP_SIZE", 1, k_tcp_ranks_max);
+  s.rank = parse_count(given.rank, "XIO_TCP_RANK", 0, s.size - 1);
   s.timeout_ms = o.timeout_ms;
   s.key = load_key(o);
   return s;

@@ -298,9 +298,7 @@ class ucx_channel final : public channel {
 };
 
 std::unique_ptr<channel> connect_first(const options& o) {
-  if (started_by_xiorun()) return connect_tcp(o);
-  if (started_by_mpirun() || mpi_is_running()) return connect_mpi(o);
-  if (!o.tcp_root.empty()) return connect_tcp(o);
+  if (const way w = choose_way(o); w != way::none) return w == way::tcp ? connect_tcp(o) : connect_mpi(o);
   fail(
       XIO_ERR_CONFIG,
       "the UCX bootstrap has no way to exchange its first addresses; start with mpirun or xiorun, or set XIO_TCP_ROOT, "

@@ -89,6 +89,13 @@ void silence(const xio::options& o) {
     c->barrier();
 }
 
+// Who this is in its world.
+void who(const xio::options& o) {
+  auto c = xio::bootstrap::connect(o);
+  c->barrier();
+  std::printf("rank %d of %d by %s\n", c->rank(), c->size(), c->name());
+}
+
 // Ranks that give different numbers of bytes.
 void mismatch(const xio::options& o) {
   auto c = xio::bootstrap::connect(o);
@@ -97,6 +104,13 @@ void mismatch(const xio::options& o) {
 }
 
 #ifdef HAVE_MPI
+// A program that has started MPI itself.
+void who_with_mpi(const xio::options& o) {
+  MPI_Init(nullptr, nullptr);
+  who(o);
+  MPI_Finalize();
+}
+
 // A program that uses MPI itself: its MPI stays its own.
 void program_with_mpi(const xio::options& o) {
   MPI_Init(nullptr, nullptr);
@@ -131,11 +145,13 @@ int main(int argc, char** argv) {
   try {
     const auto o = xio::options::from_environment();
     if (scenario == "worlds") worlds(o, name);
+    if (scenario == "who") who(o);
     if (scenario == "death") death(o);
     if (scenario == "silence") silence(o);
     if (scenario == "mismatch") mismatch(o);
 #ifdef HAVE_MPI
     if (scenario == "program_with_mpi") program_with_mpi(o);
+    if (scenario == "who_with_mpi") who_with_mpi(o);
 #endif
     return 0;
   } catch (const xio::error& e) {

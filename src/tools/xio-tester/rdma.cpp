@@ -60,7 +60,8 @@ bool is_set(const char* variable) {
 
 bool is_pair(const rdma_settings& s) {
   if (s.server || s.client) return true;
-  return !s.loopback && (bootstrap::started_by_mpirun() || bootstrap::started_by_xiorun());
+  return !s.loopback &&
+         (bootstrap::started_by_mpirun() || bootstrap::started_by_xiorun() || bootstrap::started_with_others());
 }
 
 std::optional<tools::visible_gpu> gpu_of(const rdma_settings& s) {

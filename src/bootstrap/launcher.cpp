@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "bootstrap/launcher.hpp"
+
+#include "config.h"
+#ifdef HAVE_MPI
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+#endif
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+// What is no whole number is as if it were not set.
+std::optional<int> number(const char* variable) {
+  const char* text = variable != nullptr ? std::getenv(variable) : nullptr;
+  if (text == nullptr) return {};
+  const char* end = text + std::strlen(text);
+  int value = 0;
+  const auto [stop, ec] = std::from_chars(text, end, value);
+  if (ec != std::errc() || stop != end || stop == text || value < 0) return {};
+  return value;
+}
+
+struct launcher {
+  const char* name;
+  const char* rank;
+  const char* sizes[2];    // of the whole step
+  const char* local_size;  // of this machine: more than one are many, one may still be one of many
+  const char* ranks_too;   // names that others use as well count only beside one of these
+};
+
+// The nearest first: each may have been started by one that follows.
+constexpr launcher k_launchers[] = {
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE"}, "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
+    {"MVAPICH", "MV2_COMM_WORLD_RANK", {"MV2_COMM_WORLD_SIZE"}, "MV2_COMM_WORLD_LOCAL_SIZE", nullptr},
+    {"a launcher that speaks PMI", "PMI_RANK", {"PMI_SIZE"}, "PMI_LOCAL_SIZE", nullptr},
+    {"PALS", "PALS_RANKID", {"PALS_SIZE", "PALS_NRANKS"}, "PALS_LOCAL_SIZE", nullptr},
+    {"a launcher that speaks PMIx", "PMIX_RANK", {"PMIX_SIZE"}, "PMIX_LOCAL_SIZE", nullptr},
+    {"Flux", "FLUX_TASK_RANK", {"FLUX_JOB_SIZE"}, nullptr, nullptr},
+    {"torchrun", "RANK", {"WORLD_SIZE"}, "LOCAL_WORLD_SIZE", "LOCAL_RANK"},
+};
+
+started_task read_launcher(const launcher& l) {
+  started_task t{l.name, "", number(l.rank).value_or(-1), 0, 0};
+  const auto prove = [&](const char* variable, int at_least) {
+    if (at_least <= t.at_least) return;
+    t.at_least = at_least;
+    t.evidence = fmt::format("{}={}", variable, std::getenv(variable));
+  };
+  if (l.ranks_too != nullptr && t.rank < 0 && !number(l.ranks_too)) return t;
+  for (const char* variable : l.sizes)
+    if (const int size = number(variable).value_or(0); size > 0) {
+      t.size = std::max(t.size, size);
+      prove(variable, size);
+    }
+  if (const int size = number(l.local_size).value_or(0); size > 1) prove(l.local_size, size);
+  if (t.rank > 0 && l.ranks_too == nullptr) prove(l.rank, t.rank + 1);
+  return t;
+}
+
+// Slurm's variables are those of a job, of a step and of a task. A batch script or a shell of salloc has those of the
+// job (SLURM_NTASKS) and is no task of srun's; the step's size is set for tasks alone.
+started_task read_slurm() {
+  started_task t{"Slurm", "", number("SLURM_PROCID").value_or(-1), 0, 0};
+  if (t.rank < 0) return t;
+  const char* variable = "SLURM_STEP_NUM_TASKS";
+  if (!number(variable) && (number("SLURM_STEP_ID") || number("SLURM_STEPID"))) variable = "SLURM_NTASKS";
+  t.size = number(variable).value_or(0);
+  t.at_least = std::max(t.size, t.rank > 0 ? t.rank + 1 : 0);
+  if (t.at_least > t.size) variable = "SLURM_PROCID";
+  if (t.at_least > 0) t.evidence = fmt::format("{}={}", variable, std::getenv(variable));
+  return t;
+}
+
+// Slurm set the variables for this very process and not for one that started it, perhaps as one of others.
+bool is_slurms_own_task() { return number("SLURM_TASK_PID") == static_cast<int>(getpid()); }
+
+std::string how_to_start() {
+#ifdef HAVE_MPI
+#if defined(OPEN_MPI)
+  const auto mpi = fmt::format("mpirun of Open MPI {}.{}.{}, which this XIO was built with", OMPI_MAJOR_VERSION,
+                               OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+#elif defined(MPICH_VERSION)
+  const std::string mpi = "mpiexec of MPICH " MPICH_VERSION ", which this XIO was built with";
+#else
+  const std::string mpi = "mpirun of the MPI that this XIO was built with";
+#endif
+  return "start with " + mpi + ", or with xiorun";
+#else
+  return "start with xiorun";
+#endif
+}
+
+[[noreturn]] void refuse_alone(const started_task& task, const char* cure) {
+  const bool counted = task.rank >= 0 && task.size > 0;
+  fail(XIO_ERR_CONFIG,
+       "{} started {}{} tasks ({}), and this one would be alone in a world of one PE, as nothing connects it with the "
+       "others; {}{}, or set XIO_TCP_ROOT, {}; XIO_BOOTSTRAP=local makes a world of one on purpose",
+       task.launcher, task.size == task.at_least ? "" : "at least ", task.at_least, task.evidence, cure, how_to_start(),
+       counted ? "XIO_TCP_KEY and XIO_BOOTSTRAP=tcp (rank and size are the launcher's)"
+               : "XIO_TCP_RANK, XIO_TCP_SIZE and XIO_TCP_KEY");
+}
+
+}  // namespace
+
+bool started_by_mpirun() { return is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX_RANK") || is_set("PMI_RANK"); }
+
+bool started_by_xiorun() { return is_set("XIO_RUN_PE"); }
+
+std::optional<started_task> find_task() {
+  const started_task slurm = read_slurm();
+  if (slurm.at_least > 0 && is_slurms_own_task()) return slurm;
+  for (const launcher& l : k_launchers)
+    if (started_task t = read_launcher(l); t.at_least > 0) return t;
+  if (slurm.at_least > 0) return slurm;
+  return {};
+}
+
+bool started_with_others() {
+  const auto task = find_task();
+  return task && task->at_least > 1;
+}
+
+// xiorun is asked first: when it runs below mpirun its PEs inherit mpirun's variables, and it is the nearer one.
+// XIO_TCP_ROOT comes before PMI and PMIx, which Slurm may have for all its tasks, whatever is to connect them.
+way choose_way(const options& o) {
+  if (started_by_xiorun()) return way::tcp;
+  if (is_set("OMPI_COMM_WORLD_SIZE") || mpi_is_running()) return way::mpi;
+  if (!o.tcp_root.empty()) return way::tcp;
+  return started_by_mpirun() ? way::mpi : way::none;
+}
+
+tcp_numbers numbers_for_tcp(const options& o) {
+  tcp_numbers n{o.tcp_rank, o.tcp_size};
+  if (!n.rank.empty() && !n.size.empty()) return n;
+  const auto task = find_task();
+  if (!task || task->rank < 0 || task->size == 0) return n;
+  if (n.rank.empty()) n.rank = std::to_string(task->rank);
+  if (n.size.empty()) n.size = std::to_string(task->size);
+  log::debug("rank {} of {}: what is not set of XIO_TCP_RANK and XIO_TCP_SIZE is taken from {}", n.rank, n.size,
+             task->launcher);
+  return n;
+}
+
+void refuse_a_world_of_one_of_many(const channel& c, const options& o) {
+  if (c.size() != 1 || o.bootstrap == "local" || o.bootstrap == "tcp") return;
+  if (std::strcmp(c.name(), "mpi") != 0 && choose_way(o) == way::tcp) return;  // XIO_TCP_SIZE=1 is a word of its own
+  if (const auto task = find_task(); task && task->at_least > 1) refuse_alone(*task, "");
+}
+
+void refuse_mpi_that_would_abort(const options& o) {
+#if defined(HAVE_MPI) && defined(OPEN_MPI)
+  if (choose_way(o) != way::mpi || mpi_is_running()) return;
+  if (!is_set("SLURM_STEP_ID") || !is_set("PMI_RANK") || is_set("PMIX_RANK") || is_set("OMPI_COMM_WORLD_SIZE")) return;
+  const auto task = find_task();
+  if (task && task->at_least > 1)
+    refuse_alone(*task, "use srun --mpi=pmix, or XIO_BOOTSTRAP=mpi if this Open MPI was built with Slurm's PMI, or ");
+#else
+  (void)o;
+#endif
+}
+
+}  // namespace xio::bootstrap
