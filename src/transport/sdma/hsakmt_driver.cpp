@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <mutex>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -50,12 +51,31 @@ std::uint64_t recommended_engines(const HsaIoLinkProperties& link, std::uint32_t
 #endif
 }
 
-// The driver counts who has it open.
+// How many drivers of this process hold libhsakmt open.
+struct holders {
+  std::mutex lock;
+  unsigned count = 0;
+  bool shared = false;  // somebody else, such as the HIP runtime, had it open before the first of them
+};
+
+holders& all_holders() {
+  static holders h;
+  return h;
+}
+
+// libhsakmt counts who has it open, and does not count who uses its snapshot of the topology. There is one in a process,
+// and every call that names a node needs it: memory, doorbells and queues are refused once it is gone. So it stays until
+// the last of our drivers closes, and for ever where the HIP runtime had the same library open.
 class opened {
  public:
   opened() {
+    holders& all = all_holders();
+    const std::lock_guard hold(all.lock);
     const HSAKMT_STATUS s = hsaKmtOpenKFD();
-    if (s == HSAKMT_STATUS_SUCCESS || s == HSAKMT_STATUS_KERNEL_ALREADY_OPENED) return;
+    if (s == HSAKMT_STATUS_SUCCESS || s == HSAKMT_STATUS_KERNEL_ALREADY_OPENED) {
+      if (all.count++ == 0) all.shared = s == HSAKMT_STATUS_KERNEL_ALREADY_OPENED;
+      return;
+    }
     const int err = access("/dev/kfd", R_OK | W_OK) == 0 ? 0 : errno;
     fail(XIO_ERR_UNSUPPORTED, "queues of the GPU's copy engines need /dev/kfd, and it cannot be opened ({}); {}",
          err != 0 ? errno_text(err) : fmt::format("libhsakmt answers {}", static_cast<int>(s)),
@@ -63,7 +83,12 @@ class opened {
          : err == EACCES ? "join the group render"
                          : "check that libhsakmt fits the kernel");
   }
-  ~opened() { hsaKmtCloseKFD(); }
+  ~opened() {
+    holders& all = all_holders();
+    const std::lock_guard hold(all.lock);
+    if (--all.count == 0 && !all.shared) hsaKmtReleaseSystemProperties();
+    hsaKmtCloseKFD();
+  }
   opened(const opened&) = delete;
   opened& operator=(const opened&) = delete;
 };
@@ -73,16 +98,10 @@ class hsakmt_driver final : public kfd_driver {
   std::vector<kfd_gpu> gpus() override {
     HsaSystemProperties system{};
     check(hsaKmtAcquireSystemProperties(&system), "reading the topology", 0);
+    if (system.NumNodes > k_most_nodes)
+      fail(XIO_ERR_UNSUPPORTED, "KFD says that it has {} nodes, more than any machine", system.NumNodes);
     std::vector<kfd_gpu> out;
-    try {
-      if (system.NumNodes > k_most_nodes)
-        fail(XIO_ERR_UNSUPPORTED, "KFD says that it has {} nodes, more than any machine", system.NumNodes);
-      for (std::uint32_t node = 0; node < system.NumNodes; ++node) read_node(node, out);
-    } catch (...) {
-      hsaKmtReleaseSystemProperties();
-      throw;
-    }
-    hsaKmtReleaseSystemProperties();
+    for (std::uint32_t node = 0; node < system.NumNodes; ++node) read_node(node, out);
     return out;
   }
 
@@ -175,8 +194,8 @@ namespace xio::sdma {
 
 std::unique_ptr<kfd_driver> open_kfd() {
   fail(XIO_ERR_UNSUPPORTED,
-       "queues of the GPU's copy engines need libhsakmt, which this build was made without; install libhsakmt-dev and "
-       "configure again");
+       "queues of the GPU's copy engines need libhsakmt, which this build was made without; take it from ROCm up to 6.3 "
+       "(below /opt/rocm, or set ROCM_PATH) or from Debian 12 or 13 (libhsakmt-dev), and configure again");
 }
 
 }  // namespace xio::sdma
