@@ -7,10 +7,11 @@ AC_DEFUN([XIO_CHECK_BOOST_CONTEXT], [
   AS_IF([test "$gpu" = host],
         [XIO_LINKS([BOOST_CONTEXT], [Boost.Context], [boost/context/fiber.hpp],
                    [boost::context::fiber f([](boost::context::fiber&& from) { return std::move(from); }); f = std::move(f).resume();])
-         AS_IF([test "x$have_BOOST_CONTEXT" != xyes],
-               [AC_MSG_ERROR([the host platform needs Boost.Context (Debian: libboost-context-dev)])])
          AC_DEFINE([HAVE_BOOST_CONTEXT], [1], [Define to 1 if Boost.Context is there.])
-         XIO_FOUND([boost-context], [yes])],
+         AS_IF([test "x$have_BOOST_CONTEXT" != xyes],
+               [XIO_MISSING([libboost-context-dev], [Boost.Context, which the host platform needs: install it])
+                XIO_LOST([boost-context], [the host platform])],
+               [XIO_FOUND([boost-context], [yes])])],
         [BOOST_CONTEXT_LIBS=])
   AC_SUBST([BOOST_CONTEXT_CFLAGS])
   AC_SUBST([BOOST_CONTEXT_LIBS])])

@@ -9,7 +9,7 @@ AC_DEFUN([XIO_CXX20], [
 template <std::integral T> T twice(T v) { return 2 * v; }]], [[std::span<int> s; return twice(static_cast<int>(s.size()));]])],
     [AC_MSG_RESULT([yes])],
     [AC_MSG_RESULT([no])
-     AC_MSG_ERROR([$CXX does not know C++20; g++ 12 or clang 14 and later do: set CXX])])
+     XIO_MISSING([g++], [a C++ compiler that knows C++20, which $CXX does not: g++ 12 and clang 14 and later do, set CXX])])
   CXXFLAGS=$xio_save_CXXFLAGS])
 
 # XIO_SANITIZER: --enable-sanitizer=address|undefined|thread, also a comma list such as address,undefined.

@@ -9,7 +9,8 @@ AC_DEFUN([XIO_CHECK_FMT], [
         [FMT_CFLAGS=-DFMT_HEADER_ONLY=1 FMT_LIBS= xio_where="headers only"
          XIO_LINKS([FMT], [fmt, headers only], [fmt/format.h], [return fmt::format("{}", 1).size() != 1;])])
   AS_IF([test "x$have_FMT" != xyes],
-        [AC_MSG_ERROR([fmt is required (Debian: libfmt-dev), or give its headers with CPPFLAGS=-I])])
+        [XIO_MISSING([libfmt-dev], [fmt: install it, or give its headers with CPPFLAGS=-I])
+         XIO_LOST([fmt], [everything])],
+        [XIO_FOUND([fmt], [$xio_where])])
   AC_SUBST([FMT_CFLAGS])
-  AC_SUBST([FMT_LIBS])
-  XIO_FOUND([fmt], [$xio_where])])
+  AC_SUBST([FMT_LIBS])])

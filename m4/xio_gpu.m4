@@ -5,17 +5,16 @@ AC_DEFUN([XIO_GPU], [
   AC_ARG_WITH([gpu],
     [AS_HELP_STRING([--with-gpu=PLATFORM], [hip, cuda or host (default: hip where hipcc and an AMD GPU are, else host)])],
     [], [with_gpu=auto])
-  AC_ARG_VAR([HIPCC], [HIP compiler])
   AC_ARG_VAR([NVCC], [CUDA compiler])
-  AC_ARG_VAR([XIO_HIP_ARCH], [AMD GPUs to build for (default: gfx90a gfx1030)])
+  AC_ARG_VAR([XIO_HIP_ARCH],
+    [AMD GPUs to build for (default: all of gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201 that hipcc knows)])
   AC_ARG_VAR([XIO_CUDA_ARCH], [NVIDIA GPU to build for, as nvcc's -arch takes it (default: sm_90)])
-  : ${XIO_HIP_ARCH="gfx90a gfx1030"}
   : ${XIO_CUDA_ARCH="sm_90"}
   # hipcc and nvcc are looked for on every platform: tests/device compiles with those that are there.
-  AC_PATH_PROG([HIPCC], [hipcc], [], [$PATH:/opt/rocm/bin])
+  XIO_PROG_HIPCC
   AC_PATH_PROG([NVCC], [nvcc], [], [$PATH:/usr/local/cuda/bin])
-  AS_IF([test "x$with_gpu" = xauto],
-        [AS_IF([test -n "$HIPCC" && test -e /dev/kfd], [with_gpu=hip], [with_gpu=host])])
+  XIO_AMD_GPU
+  AS_IF([test "x$with_gpu" = xauto], [XIO_CHOOSE_GPU])
   AC_MSG_CHECKING([which GPU platform])
   AC_MSG_RESULT([$with_gpu])
   gpu=$with_gpu
@@ -47,22 +46,52 @@ AC_DEFUN([XIO_GPU], [
   AS_IF([test -n "$NVCC"], [XIO_FOUND([nvcc], [$NVCC])],
         [XIO_LOST([nvcc], [the NVIDIA platform and the device code test for NVIDIA])])])
 
+# The platform where nobody named one. A machine with an AMD GPU is not built for its CPU without a word.
+AC_DEFUN([XIO_CHOOSE_GPU], [
+  with_gpu=host
+  AS_IF([test -n "$xio_amd_gpu" && test -z "$HIPCC"],
+        [XIO_MISSING([hipcc libamdhip64-dev],
+           [this machine has an AMD GPU ($xio_amd_gpu) and no hipcc: install ROCm (below /opt/rocm, or set ROCM_PATH) or Debian's hipcc, or set HIPCC; --with-gpu=host builds for the CPU all the same])],
+        [test "x$xio_amd_gpu" = x/dev/kfd], [with_gpu=hip],
+        [test -n "$xio_amd_gpu"],
+        [AC_MSG_WARN([there is an AMD GPU at $xio_amd_gpu, but no /dev/kfd: load the amdgpu driver. This build is for the host; --with-gpu=hip builds for the GPU])])])
+
+# XIO_HIP_ARCH: what hipcc can build of the GPUs that XIO knows.
+AC_DEFUN([XIO_HIP_TARGETS], [
+  AC_MSG_CHECKING([which AMD GPUs $HIPCC builds for])
+  AS_IF([test -z "$XIO_HIP_ARCH"], [
+    AS_ECHO(["#include <hip/hip_runtime.h>"]) >conftest.hip
+    AS_ECHO(["__global__ void nothing() {}"]) >>conftest.hip
+    for xio_arch in gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201; do
+      AS_IF([$HIPCC -x hip --offload-arch=$xio_arch $GPU_CFLAGS -c conftest.hip -o conftest.$ac_objext >&AS_MESSAGE_LOG_FD 2>&1],
+            [AS_VAR_APPEND([XIO_HIP_ARCH], ["${XIO_HIP_ARCH:+ }$xio_arch"])])
+    done
+    rm -f conftest.hip conftest.$ac_objext])
+  AC_MSG_RESULT([${XIO_HIP_ARCH:-none}])
+  AS_IF([test -z "$XIO_HIP_ARCH"],
+        [XIO_MISSING([], [$HIPCC compiles for none of the GPUs that XIO knows (see config.log): set XIO_HIP_ARCH, or HIPCC to another])])])
+
 AC_DEFUN([XIO_GPU_HIP], [
   AS_IF([test -z "$HIPCC"],
-        [AC_MSG_ERROR([--with-gpu=hip needs hipcc; install it (Debian: hipcc libamdhip64-dev) or set HIPCC])])
+        [XIO_MISSING([hipcc libamdhip64-dev],
+           [--with-gpu=hip needs hipcc: install ROCm (below /opt/rocm, or set ROCM_PATH) or Debian's hipcc, or set HIPCC])])
   DEVICE_CXX=$HIPCC
   DEVICE_FLAGS="-x hip"
-  for xio_arch in $XIO_HIP_ARCH; do DEVICE_FLAGS="$DEVICE_FLAGS --offload-arch=$xio_arch"; done
   # A HIP below /opt/rocm brings its own headers and libraries; Debian's are in the system's paths.
   xio_hip_root=`dirname "\`dirname "$HIPCC"\`"`
   GPU_CFLAGS=-D__HIP_PLATFORM_AMD__=1
   GPU_LIBS=-lamdhip64
   AS_IF([test "x$xio_hip_root" != x/usr],
         [GPU_CFLAGS="$GPU_CFLAGS -isystem $xio_hip_root/include"
-         GPU_LIBS="-L$xio_hip_root/lib -R$xio_hip_root/lib -lamdhip64"])])
+         GPU_LIBS="-L$xio_hip_root/lib -R$xio_hip_root/lib -lamdhip64"])
+  AS_IF([test -n "$HIPCC"], [XIO_HIP_TARGETS])
+  for xio_arch in $XIO_HIP_ARCH; do DEVICE_FLAGS="$DEVICE_FLAGS --offload-arch=$xio_arch"; done])
 
 AC_DEFUN([XIO_GPU_CUDA], [
-  AS_IF([test -z "$NVCC"], [AC_MSG_ERROR([--with-gpu=cuda needs nvcc; install the CUDA toolkit or set NVCC])])
+  AS_IF([test -z "$NVCC"], [XIO_MISSING([], [--with-gpu=cuda needs nvcc: install the CUDA toolkit or set NVCC])],
+        [XIO_CUDA_TOOLKIT])])
+
+AC_DEFUN([XIO_CUDA_TOOLKIT], [
   # Through links: /usr/bin/nvcc may point into the toolkit.
   CUDA_HOME=`readlink -f "$NVCC"`
   CUDA_HOME=`dirname "\`dirname "$CUDA_HOME"\`"`

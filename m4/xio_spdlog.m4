@@ -10,8 +10,12 @@ AC_DEFUN([XIO_CHECK_SPDLOG], [
   AS_IF([test "x$have_SPDLOG" != xyes],
         [SPDLOG_CFLAGS="-DSPDLOG_FMT_EXTERNAL=1 $FMT_CFLAGS" SPDLOG_LIBS="$FMT_LIBS -lpthread" xio_where="headers only"
          XIO_LINKS([SPDLOG], [spdlog, headers only], [spdlog/spdlog.h], [spdlog::drop_all();])])
+  # Without fmt nothing of it compiles; then its presence is asked alone.
+  AS_IF([test "x$have_FMT" != xyes],
+        [XIO_LINKS([SPDLOG], [spdlog without fmt], [spdlog/version.h], [return SPDLOG_VER_MAJOR < 0;])])
   AS_IF([test "x$have_SPDLOG" != xyes],
-        [AC_MSG_ERROR([spdlog is required (Debian: libspdlog-dev), or give its headers with CPPFLAGS=-I])])
+        [XIO_MISSING([libspdlog-dev], [spdlog: install it, or give its headers with CPPFLAGS=-I])
+         XIO_LOST([spdlog], [everything])],
+        [XIO_FOUND([spdlog], [$xio_where])])
   AC_SUBST([SPDLOG_CFLAGS])
-  AC_SUBST([SPDLOG_LIBS])
-  XIO_FOUND([spdlog], [$xio_where])])
+  AC_SUBST([SPDLOG_LIBS])])

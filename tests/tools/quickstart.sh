@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # quickstart for one platform and then for another in one build folder: objects of the first are not linked into the
-# second. configure, the Makefile and mpirun are fakes; nothing is installed.
+# second. And what it makes of an AMD GPU and of ROCm. configure, the Makefile, mpirun, apt and the machine are fakes;
+# nothing is installed.
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
@@ -9,6 +10,8 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES TESTS
 
 at=$(mktemp -d)
 trap 'rm -rf "$at"' EXIT
+unset ROCM_PATH HIP_PATH
+export xio_system_root=$at/machine # where quickstart looks for /opt/rocm, /dev/kfd and PCI devices
 cp "$srcdir/quickstart" "$at"
 mkdir -p "$at/bin" "$at/build/examples/relay"
 
@@ -16,8 +19,14 @@ fake() {
   cat >"$at/$1"
   chmod +x "$at/$1"
 }
-fake bin/apt-get <<<'#!/bin/sh'
-fake bin/dpkg-query <<<'echo installed'
+# Debian's HIP is not installed, all else is.
+# shellcheck disable=SC2016  # for the fake's shell
+fake bin/apt-get <<<'echo "$*" >>apt-calls'
+# shellcheck disable=SC2016  # for the fake's shell
+fake bin/dpkg-query <<<'for last; do :; done; case $last in *hip* | *hsa*) echo not-installed ;; *) echo installed ;; esac'
+fake bin/apt-cache <<<'echo known'
+# shellcheck disable=SC2016  # for the fake's shell
+fake bin/sudo <<<'exec "$@"'
 # shellcheck disable=SC2016  # for the fake's shell
 fake bin/mpirun <<<'shift $(($# - 5)); exec "$@"' # after its options: relay --in FILE --out FILE
 fake build/xiorun <<<'shift 2; exec "$@"'
@@ -55,3 +64,99 @@ build_for host 0
 build_for cuda 1
 build_for cuda 1
 build_for host 2
+
+# ---- an AMD GPU, and ROCm -------------------------------------------------------------------------------------------
+# All programs of this machine but its HIP.
+mkdir -p "$at/programs"
+ln -sf /bin/* "$at/programs" 2>/dev/null || :
+ln -sf /usr/bin/* "$at/programs"
+rm -f "$at/programs/hipcc"
+
+machine() {
+  rm -rf "$at/machine" "$at/apt-calls" "$at/build/config.status"
+  mkdir -p "$at/machine/dev" "$at/machine/sys/bus/pci/devices"
+}
+with_kfd() { touch "$at/machine/dev/kfd"; }
+# with_pci VENDOR CLASS
+with_pci() {
+  mkdir "$at/machine/sys/bus/pci/devices/0000:c1:00.0"
+  echo "$1" >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/vendor"
+  echo "$2" >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/class"
+}
+# with_rocm FOLDER
+with_rocm() {
+  mkdir -p "$1/bin"
+  printf '#!/bin/sh\n' >"$1/bin/hipcc"
+  chmod +x "$1/bin/hipcc"
+}
+fail() {
+  echo "$1"
+  cat "$at/said"
+  exit 1
+}
+run() { PATH=$at/bin:$at/programs "$at/quickstart" "$@" >"$at/said" 2>&1; }
+# built OPTIONS: configure was given these.
+built() {
+  local given
+  given=$("$at/build/config.status") || fail "nothing was configured, instead of $1"
+  if [ "$given" != "$1" ]; then fail "configure was given '$given' instead of '$1'"; fi
+}
+# refused: one sentence with both ways out, and nothing was done.
+refused() {
+  local words
+  for words in 'has an AMD GPU' --with-gpu=host /opt/rocm; do
+    if ! grep -q -- "$words" "$at/said"; then fail "it does not say '$words' of $1"; fi
+  done
+  if [ -e "$at/build/config.status" ] || [ -e "$at/apt-calls" ]; then fail "$1: something was done"; fi
+}
+no_debian_hip() {
+  if grep -q hipcc "$at/apt-calls" 2>/dev/null; then fail "Debian's HIP was installed beside ROCm"; fi
+}
+
+machine && with_kfd
+if run; then fail "a machine with an AMD GPU and no hipcc was built for"; fi
+refused /dev/kfd
+for class in 0x030000 0x038000 0x120000; do
+  machine && with_pci 0x1002 $class
+  if run; then fail "an AMD GPU of class $class and no hipcc: it was built"; fi
+  refused "a PCI device of class $class"
+done
+# Others' GPUs, and what else AMD makes.
+machine && with_pci 0x10de 0x030200
+run || fail "an NVIDIA GPU"
+built --with-gpu=host
+machine && with_pci 0x1002 0x060400
+run || fail "a bridge of AMD's"
+built --with-gpu=host
+machine && with_kfd
+run --with-gpu=host || fail "--with-gpu=host on a machine with an AMD GPU"
+built --with-gpu=host
+
+# ROCm below /opt/rocm, and where the variables say.
+machine && with_kfd && with_rocm "$at/machine/opt/rocm"
+run || fail "ROCm and an AMD GPU"
+built "--with-gpu=hip HIPCC=$at/machine/opt/rocm/bin/hipcc"
+run --with-gpu=hip || fail "--with-gpu=hip with ROCm"
+no_debian_hip
+for variable in ROCM_PATH HIP_PATH; do
+  machine && with_kfd && with_rocm "$at/machine/opt/rocm" && with_rocm "$at/machine/other"
+  export "$variable=$at/machine/other"
+  run --with-gpu=hip || fail "$variable"
+  unset $variable
+  built "--with-gpu=hip HIPCC=$at/machine/other/bin/hipcc"
+  no_debian_hip
+done
+# Whatever this machine has in /usr/bin, ROCm's is taken.
+machine && with_kfd && with_rocm "$at/machine/opt/rocm"
+PATH=$at/bin:/usr/bin:/bin "$at/quickstart" --with-gpu=hip >"$at/said" 2>&1 || fail "ROCm beside the system's programs"
+built "--with-gpu=hip HIPCC=$at/machine/opt/rocm/bin/hipcc"
+no_debian_hip
+# A hipcc in PATH that is not the system's is the user's choice.
+with_rocm "$at/machine/mine"
+PATH=$at/machine/mine/bin:$at/bin:$at/programs "$at/quickstart" >"$at/said" 2>&1 || fail "a hipcc in PATH"
+built "--with-gpu=hip HIPCC=$at/machine/mine/bin/hipcc"
+# Without ROCm, --with-gpu=hip installs Debian's.
+machine
+run --with-gpu=hip || fail "--with-gpu=hip without ROCm"
+grep -q 'install.* hipcc' "$at/apt-calls" || fail "Debian's HIP was not installed"
+built --with-gpu=host

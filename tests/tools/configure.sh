@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What configure says of machines that lack something, and where it finds AMD's packages: everything that is missing in
+# one run, hipcc and libhsakmt below ROCm, the GPUs that a hipcc can build for. Compilers and ROCm are fakes.
+set -euo pipefail
+# shellcheck source=tests/env.sh.in
+. "$XIO_TEST_BUILDDIR/tests/env.sh"
+: "${srcdir:?}" "${CXX:?}"
+at=$(mktemp -d)
+trap 'rm -rf "$at"' EXIT
+unset ROCM_PATH HIP_PATH XIO_HIP_ARCH CPPFLAGS LIBS LDFLAGS CXXFLAGS CFLAGS CONFIG_SITE
+export xio_system_root=$at/machine # where configure looks for /opt/rocm, /dev/kfd and PCI devices
+srcdir=$(cd "$srcdir" && pwd)
+failures=0
+out=$at/out
+
+# configured NAME OPTION...: configure in a folder of its own, without the packages that this is not about.
+configured() {
+  mkdir -p "$at/$1"
+  (cd "$at/$1" && "$srcdir/configure" --without-{mpi,ucx,sodium,liburing,hwloc,libpci,verbs,oshmem,gtest,benchmark,cli11} \
+    "${@:2}") >"$out" 2>&1
+}
+says() {
+  if ! grep -qE -- "$1" "$out"; then
+    echo "configure does not say: $1"
+    tail -n 40 "$out"
+    failures=$((failures + 1))
+  fi
+}
+wrong() {
+  echo "$1"
+  failures=$((failures + 1))
+}
+
+# A compiler that finds none of the required libraries, and no pkg-config file of theirs.
+mkdir "$at/bin" "$at/machine"
+cat >"$at/bin/g++" <<END
+#!/bin/sh
+for word; do
+  if test -f "\$word" && grep -qE 'include <(fmt|spdlog|boost)/' "\$word" 2>/dev/null; then exit 1; fi
+done
+exec ${CXX%% *} "\$@"
+END
+chmod +x "$at/bin/g++"
+# No hipcc and no gnuplot of this machine's.
+mkdir "$at/programs"
+ln -sf /bin/* "$at/programs" 2>/dev/null || :
+ln -sf /usr/bin/* "$at/programs"
+rm -f "$at/programs/hipcc" "$at/programs/gnuplot"
+export PATH=$at/programs
+
+# ---- everything that is missing, in one run --------------------------------------------------------------------------
+mkdir -p "$at/machine/dev"
+touch "$at/machine/dev/kfd"
+if configured lacking CXX="$at/bin/g++" --with-gnuplot; then wrong "configure ended well without libraries it needs"; fi
+says '^ *\* this machine has an AMD GPU \(/dev/kfd\) and no hipcc: .*/opt/rocm.*--with-gpu=host'
+says '^ *\* fmt: '
+says '^ *\* spdlog: '
+says '^ *\* Boost.Context'
+says '^ *\* --with-gnuplot was asked for'
+says '^On Debian: apt-get install .*hipcc libamdhip64-dev .*libfmt-dev libspdlog-dev libboost-context-dev'
+if [ -e "$at/lacking/Makefile" ]; then wrong "a Makefile was made all the same"; fi
+
+# ---- ROCm ------------------------------------------------------------------------------------------------------------
+rocm=$at/machine/opt/rocm
+mkdir -p "$rocm/bin" "$rocm/include/hsakmt" "$rocm/lib"
+# A compiler of three GPUs.
+cat >"$rocm/bin/hipcc" <<'END'
+#!/bin/sh
+for word; do
+  case $word in
+    --offload-arch=gfx942 | --offload-arch=gfx950 | --offload-arch=gfx1201) known=yes ;;
+    --offload-arch=*) exit 1 ;;
+  esac
+done
+test -n "$known"
+END
+chmod +x "$rocm/bin/hipcc"
+# libhsakmt as ROCm has it: an archive and a header in a folder of its own.
+cat >"$rocm/include/hsakmt/hsakmt.h" <<'END'
+extern "C" int hsaKmtOpenKFD(void);
+END
+printf 'int hsaKmtOpenKFD(void) { return 0; }\n' >"$at/kmt.c"
+${CC:-cc} -fPIC -c "$at/kmt.c" -o "$at/kmt.o"
+ar rcs "$rocm/lib/libhsakmt.a" "$at/kmt.o"
+# Nothing of this machine's own libhsakmt; and the archive's needs, for machines without them.
+cat >"$at/bin/pkg-config" <<'END'
+#!/bin/sh
+case "$*" in *hsakmt*) exit 1 ;; esac
+exec "$REAL_PKG_CONFIG" "$@"
+END
+export REAL_PKG_CONFIG=$PKG_CONFIG
+chmod +x "$at/bin/pkg-config"
+for need in drm drm_amdgpu numa; do ar rcs "$at/lib$need.a"; done
+
+if ! configured rocm PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at"; then
+  wrong "configure failed with ROCm below /opt/rocm"
+  tail -n 20 "$out"
+fi
+says "^  platform: hip, device sources by $rocm/bin/hipcc -x hip --offload-arch=gfx942 --offload-arch=gfx950 --offload-arch=gfx1201$"
+says '^  hsakmt: yes'
+grep -q "^HSAKMT_LIBS = $rocm/lib/libhsakmt.a .*-ldrm_amdgpu -ldrm -lnuma" "$at/rocm/Makefile" ||
+  wrong "libhsakmt.a of ROCm is not linked with what it needs: $(grep '^HSAKMT_LIBS' "$at/rocm/Makefile")"
+grep -q "^HSAKMT_CFLAGS = -I$rocm/include" "$at/rocm/Makefile" || wrong "the header of ROCm's libhsakmt is not found"
+grep -q "^GPU_LIBS = -L$rocm/lib" "$at/rocm/Makefile" || wrong "HIP's library is not ROCm's"
+
+[ "$failures" = 0 ]
