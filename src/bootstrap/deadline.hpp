@@ -6,11 +6,13 @@
 #include <climits>
 #include <cstdint>
 
+#include "base/run_clock.hpp"
+
 namespace xio::bootstrap {
 
 class deadline {
  public:
-  using clock = std::chrono::steady_clock;
+  using clock = run_clock;
 
   // 0 milliseconds: never, as XIO_TIMEOUT_MS defines it.
   static deadline in(std::uint64_t ms) {
@@ -23,8 +25,10 @@ class deadline {
   bool never() const { return never_; }
   bool passed() const { return !never_ && clock::now() >= at_; }
 
-  // Milliseconds left, at most `most`, for poll(2); rounded up so that a wait does not end just before.
+  // Milliseconds left, at most `most`, for poll(2); rounded up so that a wait does not end just before. Never more than
+  // what run_clock allows between two looks, so a poll that ends is no deadline that has passed.
   int poll_ms(int most = INT_MAX) const {
+    most = std::min(most, static_cast<int>(run_clock::k_look.count()));
     if (never_) return most;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - clock::now()).count();
     return static_cast<int>(std::clamp<std::int64_t>(left, 0, most));

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/process.hpp"
+#include "base/run_clock.hpp"
 #include "gpu/chore.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/polled_device.hpp"
@@ -343,12 +344,12 @@ void reach_peer(int device) {
 // not to wait for it. Those are waited for, without an end, when memory is freed.
 bool wait_for_kernels(std::uint64_t timeout_ms) {
   const on_device here;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto end = run_clock::now() + std::chrono::milliseconds(timeout_ms);
   hipEvent_t all = nullptr;
   check(hipEventCreateWithFlags(&all, hipEventDisableTiming), "an event behind kernels");
   check(hipEventRecord(all, nullptr), "an event behind kernels");
   hipError_t now;
-  while ((now = hipEventQuery(all)) == hipErrorNotReady && (timeout_ms == 0 || std::chrono::steady_clock::now() < end))
+  while ((now = hipEventQuery(all)) == hipErrorNotReady && (timeout_ms == 0 || run_clock::now() < end))
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   (void)hipEventDestroy(all);
   return now != hipErrorNotReady;  // what a kernel died of is not finalize's to tell

@@ -12,13 +12,13 @@ struct deadline {
   u64 ticks;  // 0: never
 
   XIO_DEVICE static deadline in(const world_view& w) {
-    return deadline{k_pauses_grow || w.timeout_ticks ? wall_clock() : 0, w.timeout_ticks};
+    return deadline{k_pauses_grow || w.timeout_ticks ? deadline_clock() : 0, w.timeout_ticks};
   }
-  XIO_DEVICE bool passed() const { return ticks != 0 && wall_clock() - start > ticks; }
+  XIO_DEVICE bool passed() const { return ticks != 0 && deadline_clock() - start > ticks; }
   // One turn of a waiting loop: pauses. False: the deadline has passed.
   XIO_DEVICE bool wait_more() const {
     if constexpr (k_pauses_grow) {
-      const u64 now = wall_clock();
+      const u64 now = deadline_clock();
       const u64 waited = now - start;
       pause_after(waited, now);
       return ticks == 0 || waited <= ticks;

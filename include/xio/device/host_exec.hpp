@@ -28,6 +28,9 @@ extern XIO_EXPORT __thread lane* current;
 // Lets every other lane of the workgroup run, and the other workgroups and processes when all pause.
 XIO_EXPORT void pause();
 
+// Nanoseconds of the clock of deadlines, which stands still while the process is stopped. Also outside of kernels.
+XIO_EXPORT std::uint64_t deadline_clock();
+
 // __syncthreads.
 XIO_EXPORT void sync_workgroup();
 

@@ -370,6 +370,15 @@ XIO_DEVICE u64 wall_clock() {
 #endif
 }
 
+// The same for deadlines: on the host platform it leaves out what wall_clock() counts while the process is stopped.
+XIO_DEVICE u64 deadline_clock() {
+#if defined(XIO_ON_HOST)
+  return host_exec::deadline_clock();
+#else
+  return wall_clock();
+#endif
+}
+
 // Whether kernels may have to flush the host data path. No NVIDIA GPU has one, and the calls alone, in loops that wait
 // for flags, cost 0.04 us and more of a round trip: around them the compiler saves the registers that lanes come
 // together by.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/run_clock.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/host/settings.hpp"
 #include "gpu/host/stream.hpp"
@@ -58,14 +59,13 @@ void reach_peer(int) {}
 void init(int) { host_exec::config(); }
 
 bool wait_for_kernels(std::uint64_t timeout_ms) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto end = run_clock::now() + std::chrono::milliseconds(timeout_ms);
   for (const auto& s : host_exec::stream::all()) {
     const host_exec::completion_ptr last = s->last();
     if (last == nullptr) continue;
-    if (timeout_ms == 0)
-      last->wait();
-    else if (!last->wait_until(end))
-      return false;
+    if (timeout_ms == 0) last->wait();
+    while (timeout_ms != 0 && !last->wait_until(std::chrono::steady_clock::now() + run_clock::k_look))
+      if (run_clock::now() >= end) return false;
   }
   return true;
 }

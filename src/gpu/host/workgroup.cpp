@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/run_clock.hpp"
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
@@ -33,6 +34,8 @@ index3 unflatten(std::uint64_t at, const index3& size) {
 // --- What device code calls --------------------------------------------------------------------------
 
 void pause() { self().group->pause(self()); }
+
+std::uint64_t deadline_clock() { return static_cast<std::uint64_t>(run_clock::now().time_since_epoch().count()); }
 void sync_workgroup() { self().group->sync_workgroup(self()); }
 
 // Lanes are together only when they stand at the same call, as the execution mask of a GPU never spans two

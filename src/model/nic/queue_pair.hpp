@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 
+#include "base/run_clock.hpp"
 #include "model/nic/executor.hpp"
 #include "model/nic/fault_plan.hpp"
 #include "model/nic/wire_queue.hpp"
@@ -23,7 +24,7 @@ class queue_pair {
   bool turn(fault_plan* faults);
 
  private:
-  using clock = std::chrono::steady_clock;
+  using clock = run_clock;
   enum class stage {
     idle,     // ready for the next entry
     waiting,  // holds one until not_before_

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/payload.hpp"
+#include "base/run_clock.hpp"
 #include "model/nic/fabric.hpp"
 #include "model/nic/immediate_desk.hpp"
 #include "model/nic/keys.hpp"
@@ -29,7 +30,7 @@ class shm_executor final : public executor {
   bool ended(failure* how) override;
 
  private:
-  using clock = std::chrono::steady_clock;
+  using clock = run_clock;
   enum class stage { idle, running, telling, over };
   failure check() const;
   failure distant(std::uint32_t wanted, unsigned char** place) const;

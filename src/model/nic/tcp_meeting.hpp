@@ -8,12 +8,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/run_clock.hpp"
 #include "model/nic/tcp_proof.hpp"
 #include "model/nic/tcp_socket.hpp"
 
 namespace xio::model::rdma::tcp {
 
-using clock = std::chrono::steady_clock;
+using clock = run_clock;
 enum class step { pending, done, failed };
 
 // Exactly `bytes` of a stream, in pieces.

@@ -7,12 +7,13 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/run_clock.hpp"
 #include "transport/nvme/failure.hpp"
 
 namespace xio::nvme {
 
 namespace w = wire::nvme;
-using clock = std::chrono::steady_clock;
+using clock = run_clock;
 
 namespace {
 

@@ -5,13 +5,14 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/run_clock.hpp"
 #include "xio/device/sdma.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
 
 namespace w = wire::sdma;
-using clock = std::chrono::steady_clock;
+using clock = run_clock;
 
 namespace {
 
