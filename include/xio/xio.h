@@ -119,12 +119,21 @@ typedef struct xio_error_info {
   char sentence[256]; /* all that, why, and what to do about it; "" when nothing failed */
 } xio_error_info_t;
 
-/* The sentence of this thread's last failed call; never null, "" if none. */
+/* The sentence of this thread's last failed call; never null, "" if none. Exit handlers may ask, too. */
 XIO_EXPORT const char* xio_last_error(void);
 XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
 /* Collective. attr may be null. Where a launcher started several tasks and nothing connects them, a world of this one alone
- * is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks for it. */
+ * is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks for it.
+ *
+ * MPI: started by mpirun, or with the bootstrap "mpi", xio_init starts MPI if nobody has, and ends it at exit. MPI_Init
+ * may then not be called any more: Open MPI ends the job, since MPI is started once in a process. A program that uses
+ * MPI itself calls MPI_Init before xio_init (or asks MPI_Initialized first), and xio_finalize before MPI_Finalize. With
+ * the bootstraps "tcp", "local" and, under xiorun, "ucx" XIO has nothing to do with MPI.
+ *
+ * GPU: the calling thread's device is kept where it is not 0, for a thread that chose none has 0; else the PEs of a
+ * machine take its devices in turn, and the calling thread's device is XIO's afterwards. XIO_GPU_DEVICE=current keeps 0
+ * as well. */
 XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world);
 /* Collective. No kernel may be using the world; where one of this process still runs it is waited for, for the world's
  * timeout, and then XIO_ERR_STATE, with nothing freed here. (On a GPU kernels of non-blocking streams are waited for

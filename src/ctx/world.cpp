@@ -96,7 +96,7 @@ void world::meet() {
 void world::share_heap() {
   heap_offer mine{};
   agreement_.each(call::init, [&] {
-    gpu::init(place_.local_rank);
+    gpu::init(gpu::device_for(place_.local_rank, options_.gpu_device == "current"));
     check_heap_place(options_);
     heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size), kind_of_heap(options_));
     mine = make_offer(*heap_);

@@ -15,6 +15,7 @@
 #include "base/process.hpp"
 #include "base/run_clock.hpp"
 #include "gpu/chore.hpp"
+#include "gpu/device_choice.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/polled_device.hpp"
 #include "xio/device/platform.hpp"
@@ -355,13 +356,22 @@ bool wait_for_kernels(std::uint64_t timeout_ms) {
   return now != hipErrorNotReady;  // what a kernel died of is not finalize's to tell
 }
 
-void init(int local_rank) {
+int device_for(int local_rank, bool keep_current) {
+  int count = 0, current = 0;
+  if (hipGetDeviceCount(&count) != hipSuccess || hipGetDevice(&current) != hipSuccess) {
+    (void)hipGetLastError();
+    return 0;  // init() says why
+  }
+  return choose_device(current, keep_current, local_rank, count);
+}
+
+void init(int device) {
   int count = 0;
   if (const hipError_t e = hipGetDeviceCount(&count); e != hipSuccess || count == 0) {
     (void)hipGetLastError();
     fail(XIO_ERR_UNSUPPORTED, "{}", hw::why_no_device(e));
   }
-  g_device = (local_rank < 0 ? 0 : local_rank) % count;
+  g_device = (device < 0 ? 0 : device) % count;
   check(hipSetDevice(g_device), "selecting device {} of {}", g_device.load(), count);
   g_selected = true;
   hw::check_device(g_device);

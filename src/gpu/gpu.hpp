@@ -131,8 +131,12 @@ int selected_device();  // by init(); -1: not yet
 // Lets kernels and engines of the selected device reach another one's memory. Throws if they cannot.
 void reach_peer(int device);
 
-// Checks that a device is usable and selects one for this PE (local rank modulo devices).
-void init(int local_rank);
+// The device for the PE of that local rank: the one that the program chose, see device_choice.hpp; 0 where none can be
+// used.
+int device_for(int local_rank, bool keep_current);
+
+// Checks that the device (modulo devices) is usable and selects it for this process and the calling thread.
+void init(int device);
 
 // Waits until no kernel of this process runs, timeout_ms at most (0: for ever); false if one still does.
 bool wait_for_kernels(std::uint64_t timeout_ms);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 
+#include "gpu/device_choice.hpp"
 #include "topology/kfd_node.hpp"
 
 namespace {
@@ -140,5 +141,13 @@ TEST_F(kfd_nodes, survives_what_no_kernel_writes) {
   ASSERT_TRUE(find("0000:06:00.0"));
   EXPECT_FALSE(find("0000:06:00.0")->cpu_by_xgmi);
 }
+
+// Which GPU a PE takes: what hipSetDevice chose before xio_init stays.
+static_assert(xio::gpu::choose_device(0, false, 5, 4) == 1);
+static_assert(xio::gpu::choose_device(0, false, -1, 4) == 0);
+static_assert(xio::gpu::choose_device(3, false, 1, 4) == 3);
+static_assert(xio::gpu::choose_device(0, true, 1, 4) == 0);
+static_assert(xio::gpu::choose_device(2, true, 1, 4) == 2);
+static_assert(xio::gpu::choose_device(0, false, 1, 0) == 0);
 
 }  // namespace

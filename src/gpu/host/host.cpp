@@ -56,6 +56,7 @@ int device_count() { return 1; }
 int selected_device() { return 0; }
 void reach_peer(int) {}
 
+int device_for(int, bool) { return 0; }
 void init(int) { host_exec::config(); }
 
 bool wait_for_kernels(std::uint64_t timeout_ms) {
