@@ -5,6 +5,8 @@
 
 namespace xio {
 
-secret_text::~secret_text() { explicit_bzero(bytes_.data(), bytes_.size()); }
+secret_text::~secret_text() {
+  if (!bytes_.empty()) explicit_bzero(bytes_.data(), bytes_.size());
+}
 
 }  // namespace xio

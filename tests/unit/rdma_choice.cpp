@@ -263,4 +263,23 @@ TEST(RdmaDirect, APeersStatusAndReasonAreChecked) {
   }
 }
 
+TEST(RdmaOpening, ThatFailsOnOnePeFailsOnAllWithItsReason) {
+  const auto open = [](int bad) {
+    return run(3, "warn", [bad](int pe, auto& c) {
+      std::exception_ptr failure;
+      try {
+        if (pe == bad) xio::fail(XIO_ERR_NO_MEMORY, "RDMA device mlx5_1 gives no protection domain");
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      xio::rdma::agree_on_opening(c, failure);
+      return true;
+    });
+  };
+  expect_all(open(-1), true);
+  const auto one = open(1);
+  expect_all_refused(one, XIO_ERR_NO_MEMORY, "RDMA device mlx5_1 gives no protection domain");
+  for (const std::size_t pe : {0u, 2u}) EXPECT_PRED2(says, one.pes[pe].sentence, "PE 1: ");
+}
+
 }  // namespace

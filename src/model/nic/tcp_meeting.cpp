@@ -43,8 +43,6 @@ caller::caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const i
                std::vector<place> places)
     : key_(key), me_(me), them_(them), target_(target), places_(std::move(places)), outcomes_(places_.size()) {}
 
-caller::~caller() { wipe(key_); }
-
 std::string caller::tried() const {
   std::string out;
   for (std::size_t i = 0; i < places_.size(); ++i)
@@ -105,8 +103,6 @@ unique_fd caller::take(seal& out, seal& in) {
 }
 
 // --- Being called ------------------------------------------------------------------------------------
-
-visitor::~visitor() { wipe(key_); }
 
 step visitor::go_on(std::uint32_t me, const identity& mine) {
   if (clock::now() > until_) return step::failed;

@@ -32,7 +32,6 @@ bool send_short(int fd, const void* from, std::size_t bytes);
 class caller {
  public:
   caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target, std::vector<place> places);
-  ~caller();
   // Failed: nobody listens at any of the addresses.
   step go_on();
   // After `done`.
@@ -42,7 +41,7 @@ class caller {
 
  private:
   step next_place(const std::string& why);
-  tcp_key key_;
+  const tcp_key key_;
   const std::uint32_t me_, them_;
   const identity target_;
   const std::vector<place> places_;
@@ -63,7 +62,6 @@ class visitor {
  public:
   visitor(const tcp_key_source& key_with, unique_fd fd, clock::time_point until)
       : key_with_(key_with), fd_(std::move(fd)), until_(until) {}
-  ~visitor();
   // Failed: not for this NIC, or no proof.
   step go_on(std::uint32_t me, const identity& mine);
   // What it began with is this protocol's, but of another version.
@@ -74,7 +72,7 @@ class visitor {
 
  private:
   const tcp_key_source& key_with_;
-  tcp_key key_{};  // with the PE that it says it is
+  tcp_key key_;  // with the PE that it says it is
   unique_fd fd_;
   const clock::time_point until_;
   bool answered_ = false, other_version_ = false;

@@ -54,8 +54,6 @@ void proof_mac(const tcp_key& key, const hello& h, const answer& a, unsigned cha
 
 void fill_random(void* to, std::size_t bytes) { randombytes_buf(to, bytes); }
 
-void wipe(tcp_key& key) { sodium_memzero(key.data(), key.size()); }
-
 hello make_hello(std::uint32_t caller, std::uint32_t callee, const identity& target, const ephemeral_key& mine) {
   hello h{};
   std::memcpy(h.magic, k_magic, sizeof k_magic);
@@ -100,11 +98,6 @@ bool is_proven(const tcp_key& key, const hello& h, const answer& a, const proof&
   return sodium_memcmp(wanted, p.mac, sizeof wanted) == 0;
 }
 
-session::~session() {
-  wipe(from_caller);
-  wipe(from_callee);
-}
-
 bool agree(const tcp_key& key, const hello& h, const answer& a, const ephemeral_key& mine, bool is_caller,
            session& out) {
   const auto role = is_caller ? ephemeral_key::role::caller : ephemeral_key::role::callee;
@@ -122,8 +115,6 @@ bool agree(const tcp_key& key, const hello& h, const answer& a, const ephemeral_
   derive("xio nic records of the callee", from_callee, out.from_callee);
   return true;
 }
-
-seal::~seal() { wipe(key_); }
 
 void seal::start(const tcp_key& key) {
   key_ = key;

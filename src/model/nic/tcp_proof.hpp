@@ -45,7 +45,6 @@ struct proof {
 };
 
 void fill_random(void* to, std::size_t bytes);
-void wipe(tcp_key& key);
 
 hello make_hello(std::uint32_t caller, std::uint32_t callee, const identity& target, const ephemeral_key& mine);
 // Of a hello, or of its first bytes: an older version's is shorter.
@@ -57,13 +56,9 @@ bool is_proven(const tcp_key& key, const hello& h, const answer& a);
 proof make_proof(const tcp_key& key, const hello& h, const answer& a);
 bool is_proven(const tcp_key& key, const hello& h, const answer& a, const proof& p);
 
-// The keys of one connection, wiped when they go.
+// The keys of one connection.
 struct session {
-  session() = default;
-  session(const session&) = delete;
-  session& operator=(const session&) = delete;
-  ~session();
-  tcp_key from_caller{}, from_callee{};
+  tcp_key from_caller, from_callee;
 };
 // False: the other's open key is none. `mine` is the pair of which this end gave the open half.
 bool agree(const tcp_key& key, const hello& h, const answer& a, const ephemeral_key& mine, bool is_caller,
@@ -75,13 +70,12 @@ class seal {
   seal() = default;
   seal(const seal&) = delete;
   seal& operator=(const seal&) = delete;
-  ~seal();
   void start(const tcp_key& key);  // of its direction
   void put(record_head& head, const unsigned char* body);
   bool check(const record_head& head, const unsigned char* body);
 
  private:
-  tcp_key key_{};
+  tcp_key key_;
   std::uint64_t number_ = 0;
 };
 

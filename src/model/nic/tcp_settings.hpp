@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 
@@ -14,8 +15,13 @@ class frame_faults;
 // A write with immediate has come. False: not now, offer it again. Called under the NIC's lock.
 using immediate_taker = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
 
-// Of two PEs: their NICs know it, and nobody else.
-using tcp_key = std::array<unsigned char, 32>;
+// Of two PEs: their NICs know it, and nobody else. Every copy is wiped when it goes.
+struct tcp_key : std::array<unsigned char, 32> {
+  tcp_key() : array{} {}
+  tcp_key(const tcp_key&) = default;
+  tcp_key& operator=(const tcp_key&) = default;
+  ~tcp_key() { explicit_bzero(data(), size()); }
+};
 using tcp_key_source = std::function<tcp_key(int pe)>;
 
 struct tcp_settings {

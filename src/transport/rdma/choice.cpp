@@ -178,6 +178,23 @@ bool agree_on_direct(bootstrap::channel& c, const direct_offer& mine) {
   return v.taken;
 }
 
+void agree_on_opening(bootstrap::channel& c, const std::exception_ptr& failure) {
+  struct opening {
+    std::int32_t status = XIO_OK;
+    reason why{};
+  } mine;
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (...) {
+    mine.status = static_cast<std::int32_t>(status_of_current_exception());
+    mine.why = make_reason(last_error());
+  }
+  const auto all = bootstrap::allgather_value(c, mine);
+  if (failure) std::rethrow_exception(failure);
+  for (std::size_t pe = 0; pe < all.size(); ++pe)
+    if (all[pe].status != XIO_OK) fail(peer_status(all[pe].status), "PE {}: {}", pe, text_of(all[pe].why));
+}
+
 std::string family_name(const options& o, carrier c) {
   if (o.nic_family != "auto") return o.nic_family;
   return c == carrier::verbs ? "proxy" : "mlx5";

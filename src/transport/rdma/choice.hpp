@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,10 @@ direct_verdict choose_direct(const std::vector<direct_offer>& all);
 
 // Collective.
 bool agree_on_direct(bootstrap::channel& c, const direct_offer& mine);
+
+// Whether every PE could open its NICs: throws on every PE if one could not, on that PE what `failure` holds, elsewhere
+// its reason with its number. Collective.
+void agree_on_opening(bootstrap::channel& c, const std::exception_ptr& failure);
 
 // The family for that carrier: XIO_NIC_FAMILY, or what fits.
 std::string family_name(const options& o, carrier c);

@@ -135,13 +135,13 @@ std::unique_ptr<endpoint> open(const setup& s) {
     if (auto direct = open_mlx5(s)) return direct;
   const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : model::rdma::tcp_key_source{};
   nic_choice c{};
+  std::exception_ptr failure;
   try {
     c = choose_nics(s, way, key_with);
   } catch (...) {
-    // The others are on their way to the exchange: they must hear of it.
-    exchange_identities(*s.channel, {}, status_of_current_exception());
-    throw;
+    failure = std::current_exception();
   }
+  agree_on_opening(*s.channel, failure);
   return std::make_unique<nic_endpoint>(s, std::move(c));
 }
 #else
