@@ -168,22 +168,22 @@ XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx);
 /* Collective. No kernel may be using it, nor be given it or a copy of it afterwards: what `view` points to is gone, and
  * kernels do not ask whether it is there.
- * First it stops this PE's side, which needs no other PE: queue pairs and copy queues are taken from their devices, and
- * commands to storages that kernels gave through this ctx end; a storage whose commands do not end within a second is
- * stopped, and must be opened again. From then on, whatever this call returns, no op of the ctx reads or writes this
- * PE's buffers, XIO_ERR_TIMEOUT or not, and its engines write to no peer; docs/ordering.md says what remains for peers
- * that load and store. Only then are the other PEs asked. If they are silent, dead or in another call the ctx is
- * stopped and stays in the list: xio_ctx_error explains it, ops return XIO_ERR_STATE or the ring's first failure, and
- * it can be recovered, or destroyed again. */
+ * It waits for the other PEs, for the world's timeout at most, and then stops this PE's side, which needs nobody's
+ * help: queue pairs and copy queues are taken from their devices, and commands to storages that kernels gave through
+ * this ctx end; a storage whose commands do not end within a second is stopped, and must be opened again. So once this
+ * call has returned, whatever it returns, no op of the ctx reads or writes this PE's buffers, XIO_ERR_TIMEOUT or not,
+ * and its engines write to no peer; docs/ordering.md says what remains for peers that load and store. If the others
+ * were silent, dead or in another call the ctx is stopped and stays in the list: xio_ctx_error explains it, ops return
+ * XIO_ERR_STATE or the ring's first failure, and it can be recovered, or destroyed again. */
 XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 /* Collective. Makes a ctx usable again after a failure or timeout, which are permanent without it. No kernel of any PE
- * may be using it, or be in a barrier of the world. As xio_ctx_destroy it stops this PE's side first, with the same
- * promise whatever it returns. Then all PEs make new queues: in the same place, so that every copy of the xio_ctx_t
- * stays good. Errors are forgotten, inboxes of immediates are empty, contexts of the pool are free, and the next
- * barrier is the same for all PEs. Requests of before return an error, never XIO_OK. The heap, registered memory and
- * other ctxs stay as they are. An error (the others are dead or silent: within the world's timeout; or could not make
- * queues): the ctx is stopped. Where a collective call has failed for lack of a PE, every later one does, this one too:
- * then only xio_finalize is left. XIO_ERR_STATE after very many recoveries (32768 by the number of rings): create
+ * may be using it, or be in a barrier of the world. As xio_ctx_destroy it stops this PE's side, with the
+ * same promise whatever it returns. Then all PEs make new queues: in the same place, so that every copy of the
+ * xio_ctx_t stays good. Errors are forgotten, inboxes of immediates are empty, contexts of the pool are free, and the
+ * next barrier is the same for all PEs. Requests of before return an error, never XIO_OK. The heap, registered memory
+ * and other ctxs stay as they are. An error (the others are dead or silent: within the world's timeout; or could not
+ * make queues): the ctx is stopped. Where a collective call has failed for lack of a PE, every later one does, this one
+ * too: then only xio_finalize is left. XIO_ERR_STATE after very many recoveries (32768 by the number of rings): create
  * another ctx. */
 XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
 /* Which way a non-blocking copy of that size to that PE goes: "direct", "rdma", "sdma". Null if ctx or pe is wrong. */

@@ -35,6 +35,8 @@ class handles {
     fail(XIO_ERR_STATE, "the {} {} was {} already; create a new one", kind_, id & UINT32_MAX, undo_);
   }
 
+  bool has(std::uint64_t id) const { return live_.count(id) != 0; }
+
   // The object's number among those of this world; equal on every PE for objects of collective calls.
   static std::uint64_t serial(std::uint64_t id) { return id & UINT32_MAX; }
 

@@ -376,23 +376,40 @@ void world::create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   *out = contexts_.get(id).value(id);
 }
 
-// Ends what this PE's engines do for a ctx. Needs nobody's help: it comes before the others are asked.
+// Ends what this PE's engines do for a ctx. Needs no other PE.
 void world::stop(context& c) {
   const std::uint32_t used = c.storages_used();
   c.stop();
+  // What commands get to end by themselves: less than other PEs wait for this one.
+  std::chrono::milliseconds patience{1000};
+  if (options_.timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(options_.timeout_ms / 2));
   for (const auto& [id, s] : storages_.live())
-    if ((used >> s->slot() & 1) != 0) s->end_commands(k_storage_patience);
+    if ((used >> s->slot() & 1) != 0) s->end_commands(patience);
+}
+
+// While the others come this PE still serves what their kernels do: one that is done early must not fail those that are
+// not. Whether they came or not, then, its own side is stopped.
+context& world::stop_together(call what, xio_ctx_t ctx) {
+  const auto met = attempt([&] {
+    agreement_.vote(what, [&] {
+      contexts_.get(ctx.id);
+      return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
+    });
+  });
+  if (met && !contexts_.has(ctx.id)) std::rethrow_exception(met);
+  context& c = contexts_.get(ctx.id);
+  stop(c);
+  if (met) std::rethrow_exception(met);
+  return c;
 }
 
 void world::destroy_ctx(xio_ctx_t ctx) {
-  agreement_.vote(call::ctx_destroy, [&] {
-    stop(contexts_.get(ctx.id));
-    return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
-  });
-  // Nobody puts an immediate there any more: every PE had stopped its side before it came to the vote.
-  const std::uint64_t inboxes = contexts_.get(ctx.id).inboxes();
+  const std::uint64_t inboxes = stop_together(call::ctx_destroy, ctx).inboxes();
   contexts_.remove(ctx.id);
-  if (inboxes != 0) allocator_->release(inboxes);
+  if (inboxes == 0) return;
+  // Until its queue pairs are gone a peer may still be putting an immediate there.
+  agreement_.each(call::ctx_destroy, [] {});
+  allocator_->release(inboxes);
 }
 
 void world::clear_inboxes(const context& c) {
@@ -411,14 +428,11 @@ void world::agree_on_epoch() {
 }
 
 void world::recover_ctx(xio_ctx_t ctx) {
-  agreement_.vote(call::ctx_recover, [&] {
-    stop(contexts_.get(ctx.id));
-    return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
-  });
-  // From here on nothing of the ctx is under way between any two PEs.
-  context& c = contexts_.get(ctx.id);
+  context& c = stop_together(call::ctx_recover, ctx);
   const std::uint32_t used = c.storages_used();
   try {
+    // From here on nothing of the ctx is under way between any two PEs.
+    agreement_.each(call::ctx_recover, [] {});
     const auto agreed = attempt([&] { agree_on_epoch(); });
     agreement_.each(call::ctx_recover, [&] {
       if (agreed) std::rethrow_exception(agreed);

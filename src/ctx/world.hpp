@@ -56,7 +56,7 @@ class world {
   xio_mem_cache_stats_t cache_stats() const { return engines_->cache_stats(); }
 
   void create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out);
-  // Whatever comes of either among the PEs, this PE's side of the ctx is stopped first.
+  // Whatever comes of either among the PEs, this PE's side of the ctx is stopped before it returns or throws.
   void destroy_ctx(xio_ctx_t ctx);
   void recover_ctx(xio_ctx_t ctx);
   dev::route route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const;
@@ -80,6 +80,7 @@ class world {
   std::uint64_t take_inboxes(std::uint32_t immediates);
   void check_reach(const ctx_choice& choice, const route_plan& plan);
   void stop(context& c);
+  context& stop_together(call what, xio_ctx_t ctx);
   void clear_inboxes(const context& c);
   void agree_on_epoch();
   void wait_for_kernels();

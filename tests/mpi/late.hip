@@ -5,7 +5,9 @@
 //
 //   late destroy [cold]   PE 1 is stopped; PE 0 destroys its ctx alone, uses its buffers again, and lets PE 1 go on
 //   late recover [cold]   the ctx is made anew by all PEs, and works; then PE 1 leaves
+//   late put              PE 1 has a put to PE 0 under way when it is stopped
 //   late storage F        reads of file F that come late, in a world of one PE
+//   late unregister F     memory that reads of file F are about to fill is unregistered
 //
 // cold: without a good op before, where the first one is the late one.
 #include <chrono>
@@ -53,6 +55,10 @@ __global__ void read_twice(xio_ctx_t ctx, xio_storage_t s, unsigned char* first,
   r->request = xio_read_nbi(ctx, first, s, 0, k_bytes);
   r->blocking = xio_read(ctx, second, s, 0, k_bytes);
   r->waited = xio_wait(ctx, r->request);
+}
+
+__global__ void put_later(xio_ctx_t ctx, unsigned char* to, const unsigned char* from, int pe) {
+  (void)xio_put_nbi(ctx, to, from, k_bytes, pe);
 }
 
 __global__ void look_again(xio_ctx_t ctx, results* r) {
@@ -176,6 +182,28 @@ int destroy(bool cold) {
   return rig::failures == 0 ? 0 : 1;
 }
 
+// The peer's own NIC is the slow one.
+int put() {
+  pair_of_pes p;
+  if (p.me == 1) {
+    RUN(put_later, 1, 1, p.ctx, p.mine, p.theirs, 0);
+    p.words_of(0)[1] = 1;
+    wait_for_word(p, 1);
+    std::_Exit(0);
+  }
+  wait_for_word(p, 1);
+  p.stop_peer();
+  rig::expect(xio_ctx_destroy(p.world, p.ctx) != XIO_OK, "a ctx was destroyed with a PE that is stopped");
+  lay_canary(p);
+  p.continue_peer();
+  std::this_thread::sleep_for(k_watch);
+  expect_canary(p, "a put of a peer after xio_ctx_destroy");
+  p.words_of(1)[1] = 1;
+  rig::expect(xio_finalize(p.world) != XIO_OK, "a world ended well without its other PE");
+  std::printf("late put: %d checks, %d failed\n", rig::checks, rig::failures);
+  return rig::failures == 0 ? 0 : 1;
+}
+
 void expect_round_trips(const pair_of_pes& p, const rig::device_array<results>& r) {
   auto* in = reinterpret_cast<uint64_t*>(p.mine);
   RUN(go_round, 1, 1, p.ctx, in, in + 64, uint64_t{50}, r.data());
@@ -268,6 +296,35 @@ void expect_quiet_reads(pair_of_pes& p, const char* file, int mode) {
   if (mode != 2) MUST(xio_storage_close(p.world, s));
 }
 
+__global__ void read_many(xio_ctx_t ctx, xio_storage_t s, unsigned char* to, size_t bytes, xio_req_t* request) {
+  *request = xio_read_nbi(ctx, to, s, 0, bytes);
+}
+
+// The drive is in the middle of its reads when their buffer is unregistered.
+int unregister(const char* file) {
+  pair_of_pes p;
+  xio_storage_t s{};
+  MUST(xio_storage_open(p.world, file, nullptr, &s));
+  std::vector<unsigned char> buffer(64 << 20);
+  const rig::device_array<xio_req_t> request(1);
+  for (int round = 0; round < 12; ++round) {
+    MUST(xio_mem_register(p.world, buffer.data(), buffer.size()));
+    RUN(read_many, 1, 1, p.ctx, s, buffer.data(), buffer.size(), request.data());
+    std::this_thread::sleep_for(std::chrono::microseconds(400 * round));
+    MUST(xio_mem_unregister(p.world, buffer.data()));
+    std::memset(buffer.data(), k_canary, buffer.size());
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    size_t changed = 0;
+    for (unsigned char c : buffer) changed += c != k_canary;
+    rig::expect(changed == 0, "round %d: %zu bytes were written after xio_mem_unregister", round, changed);
+  }
+  MUST(xio_storage_close(p.world, s));
+  MUST(xio_ctx_destroy(p.world, p.ctx));
+  MUST(xio_finalize(p.world));
+  std::printf("late unregister: %d checks, %d failed\n", rig::checks, rig::failures);
+  return rig::failures == 0 ? 0 : 1;
+}
+
 int storage(const char* file) {
   pair_of_pes p;
   for (int mode = 0; mode < 3; ++mode) expect_quiet_reads(p, file, mode);
@@ -283,7 +340,9 @@ int main(int argc, char** argv) {
   const bool cold = argc > 2 && std::string(argv[2]) == "cold";
   if (mode == "destroy") return destroy(cold);
   if (mode == "recover") return recover(cold);
+  if (mode == "put") return put();
   if (mode == "storage" && argc > 2) return storage(argv[2]);
-  std::fputs("late destroy|recover|storage FILE\n", stderr);
+  if (mode == "unregister" && argc > 2) return unregister(argv[2]);
+  std::fputs("late destroy|recover [cold], late put, late storage|unregister FILE\n", stderr);
   return 2;
 }

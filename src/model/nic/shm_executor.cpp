@@ -10,6 +10,8 @@ namespace xio::model::rdma {
 namespace {
 
 constexpr unsigned k_rnr_for_ever = 7;
+// What a peer that is stopped in the middle of an op may still write when it goes on.
+constexpr std::uint64_t k_piece = 64 << 10;
 constexpr std::chrono::microseconds k_rnr_timer{640};  // code 12, as verbs_queue.cpp asks of devices
 
 // All of an op but the room for payload and spans that it does not use: that would be most of the work of a small one.
@@ -93,13 +95,28 @@ failure shm_executor::change() {
 
 failure shm_executor::step(std::uint64_t budget) {
   if (op_.what == verb::nop || op_.bytes == 0) return {};
+  if (!gate_.enter()) return {outcome::retry_exceeded, rule::not_connected};
+  const failure f = step_inside(budget);
+  gate_.leave();
+  return f;
+}
+
+failure shm_executor::step_inside(std::uint64_t budget) {
   if (op_.what == verb::atomic) return change();
-  return op_.is_inline ? write_inline() : move(budget);
+  // Where each copy is a call to the GPU, small pieces would cost more than the copying.
+  return op_.is_inline ? write_inline() : move(payload_.direct ? std::min(budget, k_piece) : budget);
 }
 
 // The data is there: now the peer's reader hears of it.
 void shm_executor::tell() {
-  if (!tell_(op_.immediate, op_.bytes)) {
+  if (!gate_.enter()) {
+    how_ = {outcome::retry_exceeded, rule::not_connected};
+    stage_ = stage::over;
+    return;
+  }
+  const bool told = tell_(op_.immediate, op_.bytes);
+  gate_.leave();
+  if (!told) {
     if (rnr_retries_ == k_rnr_for_ever || clock::now() - told_from_ <= rnr_retries_ * k_rnr_timer) return;
     how_ = {outcome::rnr_retry_exceeded, rule::none};
   }
@@ -150,13 +167,13 @@ key_pair shm_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
   return {key, key};
 }
 
-std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const card&, std::uint32_t) {
+std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const card& far_queue, std::uint32_t) {
   const auto far = far_.find(pe);
   shm_executor::teller tell;
   if (taker_)
     tell = [this, number](std::uint32_t immediate, std::uint64_t bytes) { return taker_(number, immediate, bytes); };
   return std::make_unique<shm_executor>(payload_, keys_, far == far_.end() ? nullptr : far->second, std::move(tell),
-                                        rnr_retries_);
+                                        rnr_retries_, gates_.find(pe, far_queue));
 }
 
 }  // namespace xio::model::rdma

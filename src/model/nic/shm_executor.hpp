@@ -12,6 +12,7 @@
 #include "model/nic/immediate_desk.hpp"
 #include "model/nic/keys.hpp"
 #include "model/nic/memory_ops.hpp"
+#include "model/nic/shm_gates.hpp"
 
 namespace xio::model::rdma {
 
@@ -22,8 +23,13 @@ class shm_executor final : public executor {
   // times 0.64 ms is waited for room, 7 is for ever, as in InfiniBand (9.7.5.2.8).
   using teller = std::function<bool(std::uint32_t immediate, std::uint64_t bytes)>;
   shm_executor(const payload_agent& payload, const key_table& local, std::shared_ptr<const key_table> far,
-               teller tell = {}, unsigned rnr_retries = 7)
-      : payload_(payload), local_(local), far_(std::move(far)), tell_(std::move(tell)), rnr_retries_(rnr_retries) {}
+               teller tell = {}, unsigned rnr_retries = 7, far_gate gate = {})
+      : payload_(payload),
+        local_(local),
+        far_(std::move(far)),
+        tell_(std::move(tell)),
+        rnr_retries_(rnr_retries),
+        gate_(std::move(gate)) {}
 
   bool begin(const op& o) override;
   std::uint64_t advance(std::uint64_t budget) override;
@@ -35,6 +41,7 @@ class shm_executor final : public executor {
   failure check() const;
   failure distant(std::uint32_t wanted, unsigned char** place) const;
   failure step(std::uint64_t budget);
+  failure step_inside(std::uint64_t budget);
   failure write_inline();
   failure move(std::uint64_t budget);
   failure change();
@@ -45,6 +52,7 @@ class shm_executor final : public executor {
   std::shared_ptr<const key_table> far_;
   const teller tell_;
   const unsigned rnr_retries_;
+  const far_gate gate_;
   op op_;
   stage stage_ = stage::idle;
   std::uint64_t moved_ = 0;
@@ -70,11 +78,11 @@ class shm_fabric final : public fabric {
   std::uint64_t max_message() const override { return max_message_; }
   key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override;
   void unregister_memory(const key_pair& keys) override { keys_.remove(keys.lkey); }
-  card introduce() override { return {}; }
-  void meet(const std::vector<card>&) override {}
-  card introduce(std::uint32_t, int) override { return {}; }
+  card introduce() override { return gates_.introduce(); }
+  void meet(const std::vector<card>& all) override { gates_.meet(all); }
+  card introduce(std::uint32_t number, int) override { return gates_.open(number); }
   std::unique_ptr<executor> connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) override;
-  void forget(std::uint32_t) override {}
+  void forget(std::uint32_t number) override { gates_.shut(number); }
   bool poll() override { return false; }
 
  private:
@@ -84,6 +92,7 @@ class shm_fabric final : public fabric {
   const immediate_taker taker_;  // by the number of the sending queue pair: no other NIC takes part
   const unsigned rnr_retries_;
   std::map<int, std::shared_ptr<key_table>> far_;
+  shm_gates gates_;
 };
 
 }  // namespace xio::model::rdma

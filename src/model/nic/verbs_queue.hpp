@@ -10,7 +10,13 @@
 namespace xio::model::rdma {
 
 struct verbs_delete {
-  void operator()(ibv_qp* p) const { ibv_destroy_qp(p); }
+  void operator()(ibv_qp* p) const {
+    if (ibv_destroy_qp(p) == 0) return;
+    // It stays, but must not go on writing to memory that is used for something else.
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_ERR;
+    ibv_modify_qp(p, &a, IBV_QP_STATE);
+  }
   void operator()(ibv_cq* p) const { ibv_destroy_cq(p); }
   void operator()(ibv_mr* p) const { ibv_dereg_mr(p); }
 };

@@ -48,6 +48,7 @@ void controller::shuffle(std::uint64_t seed) { shuffle_seed_.store(seed, std::me
 bool controller::poll() {
   bool worked = check_registers();
   worked |= reap_file();
+  note_removals();
   if (!ready_ || dead_ || shut_down_) return worked;
   if (told(kill_)) die("it was told to");
   for (const std::uint32_t qid : dead_queues_) sqs_.erase(qid);

@@ -62,6 +62,9 @@ class controller : public device {
 
   // Memory that commands and queues may name. Thread safe.
   dma_map& dma() { return dma_; }
+  // Takes memory away and waits for the file's jobs that have it, as an IOMMU's unmap ends what a drive does there. Not
+  // from the thread that polls. False: a job does not end, and may still read or write there.
+  bool take_away(const void* base);
   const char* io_engine() const { return engine_->name(); }
 
   // Faults; thread safe.
@@ -127,6 +130,7 @@ class controller : public device {
     sqe command;
     clock::time_point when;
   };
+  static constexpr std::uint64_t k_no_data = ~std::uint64_t{0};
   // A command that is with the file engine.
   struct work {
     file_job job;
@@ -136,7 +140,7 @@ class controller : public device {
     std::uint64_t lba;
     wire::nvme::opcode opcode;
     std::vector<segment> data;
-    std::uint64_t removals = 0;  // of the DMA map when `data` was found
+    std::uint64_t removals = k_no_data;  // of the DMA map when `data` was found
     std::vector<std::byte>
         bounce;  // what a compare reads, and when the payload is not memory that the kernel can reach
     bool hold = false;
@@ -225,6 +229,8 @@ class controller : public device {
   void end_work(work& w);
   std::uint32_t outcome(work& w);
   bool still_mapped(const work& w) const;
+  void put_by(work& w);
+  void note_removals();
   void note_dma_fault(const char* what);
   bool same(const work& w);
 
@@ -262,7 +268,8 @@ class controller : public device {
   std::vector<std::unique_ptr<work>> works_;  // in flight and spare
   std::vector<work*> spare_;
   std::size_t in_file_ = 0;
-  std::uint64_t removals_ = 0;  // of the DMA map when the queues' memory was last looked for
+  std::uint64_t removals_ = 0;            // of the DMA map when the queues' memory was last looked for
+  std::atomic<std::uint64_t> let_go_{0};  // of the DMA map's removals: no job has memory of those up to this
   std::vector<file_job*> done_;
   std::vector<work*> refused_;  // by a fault, in the file's name
   clock::time_point looked_at_file_{};

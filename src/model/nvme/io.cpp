@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -19,6 +20,8 @@ namespace w = wire::nvme;
 namespace {
 
 constexpr std::chrono::milliseconds k_look_at_file{1};
+// A job of a file that cannot be read now, as on a dead server, may take for ever.
+constexpr std::chrono::milliseconds k_job_patience{2000};
 constexpr std::uint32_t k_most_complaints = 16;
 
 w::opcode opcode(const w::sqe& command) { return static_cast<w::opcode>(w::opcode_of(command)); }
@@ -165,7 +168,7 @@ std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command,
   if (bad == w::k_data_transfer_error) note_dma_fault("a command");
   if (bad == w::k_ok && one.opcode == w::opcode::write && !whole()) bad = w::k_write_fault;
   if (bad != w::k_ok) {
-    spare_.push_back(&one);
+    put_by(one);
     return bad;
   }
   aim(one, bytes);
@@ -251,7 +254,7 @@ void controller::end_work(work& one) {
   --in_file_;
   const std::uint32_t status = outcome(one);
   if (status != w::k_ok) events_.record(one.sqid, one.cid, status, one.lba, one.nsid);
-  spare_.push_back(&one);
+  put_by(one);
   submission_queue& sq = sqs_[one.sqid];
   --sq.file_jobs;
   if (sq.deleting) {
@@ -294,6 +297,30 @@ std::uint32_t controller::outcome(work& one) {
 bool controller::still_mapped(const work& one) const {
   return one.removals == dma_.removals() ||
          std::all_of(one.data.begin(), one.data.end(), [&](const segment& s) { return dma_.holds(s.at, s.bytes); });
+}
+
+void controller::put_by(work& one) {
+  one.removals = k_no_data;
+  spare_.push_back(&one);
+}
+
+// Between two turns' jobs: what was found in the map after a removal has nothing of what was removed.
+void controller::note_removals() {
+  std::uint64_t past = dma_.removals();
+  if (let_go_.load(std::memory_order_relaxed) == past) return;
+  for (const auto& one : works_) past = std::min(past, one->removals);
+  let_go_.store(past, std::memory_order_release);
+}
+
+bool controller::take_away(const void* base) {
+  dma_.remove(base);
+  const std::uint64_t wanted = dma_.removals();
+  const auto until = clock::now() + k_job_patience;
+  while (let_go_.load(std::memory_order_acquire) < wanted) {
+    if (clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return true;
 }
 
 void controller::note_dma_fault(const char* what) {

@@ -79,7 +79,15 @@ std::uint64_t file_controller::map(void* base, std::size_t bytes) {
   using memory = model::nvme::dma_map::memory;
   return device_->dma().add(base, bytes, gpu::in_device_memory(base) ? memory::payload : memory::in_the_host);
 }
-void file_controller::unmap(void* base, std::size_t) { device_->dma().remove(base); }
+void file_controller::unmap(void* base, std::size_t) {
+  // One job that does not end is enough to wait for.
+  if (stuck_) {
+    device_->dma().remove(base);
+  } else if (!device_->take_away(base)) {
+    stuck_ = true;
+    log::warn("{}: the file is busy with memory at {}, which may still be read or written", backend_, base);
+  }
+}
 
 std::uint64_t file_controller::map_queue(void* base, std::size_t bytes) {
   return device_->dma().add(base, bytes, model::nvme::dma_map::memory::host);

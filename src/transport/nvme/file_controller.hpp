@@ -40,6 +40,7 @@ class file_controller : public controller, private bus, private gpu::chore {
 
   model::machine& machine_;
   std::string backend_;
+  bool stuck_ = false;  // a job of the file did not end
   model::nvme::shape shape_;
   model::nvme::fault_plan faults_;
   model::nvme::file file_;
