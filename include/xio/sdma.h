@@ -50,7 +50,7 @@ typedef struct xio_sdma_queue_attr {
 /* attr may be null. XIO_ERR_ARG for a device that is not there, XIO_ERR_UNSUPPORTED when nothing can play the engine,
  * XIO_ERR_STATE when the process is on another source device already. */
 XIO_EXPORT xio_status_t xio_sdma_connect(const xio_sdma_link_attr_t* attr, xio_sdma_link_t** link);
-/* Destroys what queues it still has. The link must not be used afterwards. */
+/* Destroys what queues it still has, and ends the host's copies likewise. The link must not be used afterwards. */
 XIO_EXPORT xio_status_t xio_sdma_disconnect(xio_sdma_link_t* link);
 
 /* Memory that copies may name. On hardware the engine reaches all that its device reaches, and this only checks; the
@@ -61,7 +61,8 @@ XIO_EXPORT xio_status_t xio_sdma_unmap(xio_sdma_link_t* link, void* base);
 /* attr may be null. */
 XIO_EXPORT xio_status_t xio_sdma_queue_create(xio_sdma_link_t* link, const xio_sdma_queue_attr_t* attr,
                                               xio_sdma_queue_t* queue);
-/* Gives the queue back to the engine. No kernel may be using it. */
+/* Gives the queue back to the engine. No kernel may be using it. Its copies end, carried out or not: none of them reads
+ * or writes memory any more when this returns. */
 XIO_EXPORT xio_status_t xio_sdma_queue_destroy(xio_sdma_link_t* link, xio_sdma_queue_t queue);
 XIO_EXPORT xio_status_t xio_sdma_queue_stats(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_engine_stats_t* out);
 /* XIO_OK and info->status = XIO_OK when nothing failed. */
@@ -72,7 +73,8 @@ XIO_EXPORT xio_status_t xio_sdma_copy(xio_sdma_link_t* link, void* dst, const vo
 /* The same without waiting; copies of one link end in the order in which they were started. */
 XIO_EXPORT xio_status_t xio_sdma_copy_start(xio_sdma_link_t* link, void* dst, const void* src, size_t bytes,
                                             xio_req_t* request);
-/* Waits for it. XIO_ERR_TIMEOUT after the link's timeout, XIO_ERR_TRANSPORT when the engine stopped. */
+/* Waits for it. XIO_ERR_TIMEOUT after the link's timeout, XIO_ERR_TRANSPORT when the engine stopped. After a timeout
+ * the engine may still copy, until xio_sdma_disconnect has returned. */
 XIO_EXPORT xio_status_t xio_sdma_copy_wait(xio_sdma_link_t* link, xio_req_t request);
 
 #ifdef __cplusplus

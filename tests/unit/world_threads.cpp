@@ -280,11 +280,12 @@ TEST(world, contexts_asked_for_differently_are_refused_on_every_pe) {
 
 #ifdef XIO_ENABLE_MODEL
 
-// What the rings of a ctx have to look like, whatever device is behind them.
-void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma) {
+// What the rings of a ctx have to look like, whatever device is behind them. lives: how often it was made.
+void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma, unsigned lives = 1) {
   EXPECT_EQ(c.ring_count, static_cast<unsigned>((rdma ? n : 0) + (sdma ? n : 0)));
+  EXPECT_EQ(c.ring_first, (lives - 1) * c.ring_count);
   for (unsigned i = 0; i < c.ring_count; ++i) {
-    EXPECT_EQ(c.rings[i].index, i);
+    EXPECT_EQ(c.rings[i].index, c.ring_first + i);
     EXPECT_EQ(c.rings[i].depth, 64u);
     EXPECT_NE(c.rings[i].state, nullptr);
   }
@@ -349,7 +350,85 @@ TEST_P(world_rings, are_complete_in_the_ctx_and_in_its_pool) {
     w.unregister_memory(early.data());
   });
 }
+TEST_P(world_rings, are_made_anew_in_the_same_place) {
+  options o = small_world();
+  o.ring_depth = 64;
+  in_world(3, o, [](int, world& w) {
+    const bool rdma = GetParam() == XIO_ROUTE_RDMA, sdma = GetParam() == XIO_ROUTE_SDMA;
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = GetParam();
+    attr.pool = 2;
+    xio_ctx_t ctx{};
+    w.create_ctx(&attr, &ctx);
+    auto* c = static_cast<xio::dev::ctx_view*>(ctx.view);
+    const auto before = *c;
+    for (unsigned life = 2; life < 5; ++life) {
+      // As kernels leave it that had no luck.
+      c->error = static_cast<unsigned>(XIO_ERR_PE);
+      c->rings[1].state->failed = static_cast<unsigned>(XIO_ERR_TIMEOUT);
+      c->rings[1].state->issued += 7;
+      c->pool_used[0] |= 3;
+      if (rdma) c->scratch_used[0] |= 0xff;
+      EXPECT_NE(w.ctx_error(ctx).status, XIO_OK);
+      w.recover_ctx(ctx);
+      EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
+      EXPECT_EQ(c->rings, before.rings);
+      EXPECT_EQ(c->pool, before.pool);
+      EXPECT_EQ(c->error, 0u);
+      EXPECT_EQ(c->pool_used[0] & 3, 0u);
+      expect_rings(*c, 3, rdma, sdma, life);
+      for (unsigned i = 0; i < c->ring_count; ++i) {
+        EXPECT_EQ(c->rings[i].state->failed, 0u);
+        EXPECT_EQ(c->rings[i].state->issued, c->rings[i].state->completed & ~xio::dev::k_reaping);
+      }
+      for (unsigned i = 0; i < 2; ++i) expect_rings(c->pool[i], 3, rdma, sdma, life);
+    }
+  });
+}
 INSTANTIATE_TEST_SUITE_P(routes, world_rings, testing::Values(XIO_ROUTE_RDMA, XIO_ROUTE_SDMA));
+
+// A mistake among the PEs stops both ctxs, and leaves them to be recovered.
+TEST(world, recovers_what_was_stopped_and_agrees_on_barriers) {
+  options o = small_world();
+  in_world(2, o, [](int pe, world& w) {
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = XIO_ROUTE_RDMA;
+    xio_ctx_t one{}, two{};
+    w.create_ctx(&attr, &one);
+    w.create_ctx(&attr, &two);
+    EXPECT_EQ(outcome_of([&] { w.recover_ctx(pe == 0 ? one : two); }).status, XIO_ERR_ARG);
+    const auto stopped = w.ctx_error(pe == 0 ? one : two);
+    EXPECT_EQ(stopped.status, XIO_ERR_STATE);
+    EXPECT_PRED2(says, std::string(stopped.sentence), "recover the ctx");
+    EXPECT_EQ(w.ctx_error(pe == 0 ? two : one).status, XIO_OK);
+    auto& epoch = static_cast<xio::dev::ctx_view*>(one.view)->world->barrier_epoch;
+    epoch = 41 + static_cast<unsigned>(pe);
+    w.recover_ctx(one);
+    EXPECT_EQ(epoch, 42u);
+    w.recover_ctx(two);
+    for (const xio_ctx_t& ctx : {one, two}) EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
+    w.destroy_ctx(one);
+    EXPECT_EQ(outcome_of([&] { w.recover_ctx(one); }).status, XIO_ERR_STATE);
+    EXPECT_EQ(outcome_of([&] { w.recover_ctx(xio_ctx_t{}); }).status, XIO_ERR_ARG);
+  });
+}
+
+TEST(world, stops_a_ctx_whose_other_pe_has_left) {
+  xio::test::run_pes(2, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
+    world w(small_world(), std::move(channel));
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = XIO_ROUTE_RDMA;
+    xio_ctx_t ctx{};
+    w.create_ctx(&attr, &ctx);
+    w.barrier();
+    if (pe == 1) return;
+    EXPECT_EQ(outcome_of([&] { w.recover_ctx(ctx); }).status, XIO_ERR_PEER);
+    EXPECT_EQ(w.ctx_error(ctx).status, XIO_ERR_STATE);
+    EXPECT_EQ(outcome_of([&] { w.destroy_ctx(ctx); }).status, XIO_ERR_PEER);
+    EXPECT_EQ(w.ctx_error(ctx).status, XIO_ERR_STATE);
+    EXPECT_EQ(outcome_of([&] { w.finalize(); }).status, XIO_ERR_PEER);
+  });
+}
 
 TEST(world, copy_engines_take_large_copies_when_asked) {
   options o = small_world();
