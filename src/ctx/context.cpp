@@ -36,7 +36,7 @@ context::context(const ctx_choice& choice, route_plan plan, dev::world_view* wor
 
 context::~context() {
   queues_ = {};
-  old_.reset();
+  old_.clear();
   if (scratch_owner_ == nullptr) return;
   try {
     scratch_owner_->open_rdma().unregister_memory(scratch_.data());
@@ -56,12 +56,7 @@ void context::stop() noexcept {
   if (std::exchange(stopped_, true)) return;
   queues_.stop();
   // Not before: any status but XIO_ERR_TIMEOUT says that the engine is done with the buffer.
-  try {
-    fail_rings(rings_, XIO_ERR_STATE);
-    fail_rings(flush_rings_, XIO_ERR_STATE);
-  } catch (const std::exception& e) {
-    log::warn("the rings of a ctx that was stopped still take work: {}", e.what());
-  }
+  refuse_work();
 }
 
 void context::begin_again(engines& e) {
@@ -71,7 +66,7 @@ void context::begin_again(engines& e) {
          "xio_ctx_recover: this ctx was recovered {} times, and requests have no numbers left for the {} rings of one "
          "more; destroy it and create another",
          rings_per_lane_ == 0 ? 0 : first_index_ / rings_per_lane_, rings_per_lane_);
-  old_ = std::exchange(queues_, {});
+  old_.push_back(std::exchange(queues_, {}));
   first_index_ = next;
   flush_ring_count_ = 0;
   clear_bitmaps();
@@ -79,10 +74,18 @@ void context::begin_again(engines& e) {
 }
 
 void context::give_up() noexcept {
-  if (!old_) return stop();
+  if (!stopped_) return stop();
   queues_.stop();
-  queues_ = std::move(*old_);
-  old_.reset();
+  refuse_work();
+}
+
+void context::refuse_work() const noexcept {
+  try {
+    fail_rings(rings_, XIO_ERR_STATE);
+    fail_rings(flush_rings_, XIO_ERR_STATE);
+  } catch (const std::exception& e) {
+    log::warn("the rings of a ctx that was stopped still take work: {}", e.what());
+  }
 }
 
 void context::prepare(engines& e) {
@@ -260,7 +263,7 @@ void context::publish() {
     fill_view(lane);
   }
   if (has_rings()) write_all(ring_rows_, rings_);
-  old_.reset();
+  old_.clear();
   stopped_ = false;
 }
 

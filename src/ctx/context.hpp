@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "ctx/engines.hpp"
@@ -74,6 +73,7 @@ class context {
     std::unique_ptr<sdma::queue> flush_copies;
     void stop() const noexcept;
   };
+  void refuse_work() const noexcept;
   void clear_bitmaps();
   void open_copy_queues(engines& e);
   void collect_rings(std::uint32_t lane);
@@ -109,7 +109,7 @@ class context {
   std::vector<dev::ring_view> flush_rings_;  // what flush_rows_ holds
   std::uint32_t flush_ring_count_ = 0;
   queues queues_;
-  std::optional<queues> old_;  // those that were stopped, while new ones are made: views still name their memory
+  std::vector<queues> old_;  // others that were stopped, whose memory views may still name
   bool stopped_ = false;
 };
 

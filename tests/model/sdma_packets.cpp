@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the software SDMA engine makes of every packet, in every generation.
 #include <chrono>
+#include <thread>
 
 #include "sdma_rig.hpp"
 
@@ -51,6 +52,30 @@ TEST(sdma_model_faults, a_move_that_only_seems_done) {
   EXPECT_EQ(queue.stopped_by(), fault::none);
   EXPECT_EQ(static_cast<std::uint32_t>(memory.words[0]), 7u);
   for (int i = 0; i < 24; ++i) EXPECT_EQ(memory.dst[i], i / 8 == 1 ? 0xcd : memory.src[i]) << i;
+}
+
+// XIO_MODEL_FAULTS=sdma_delay@0=...: the fence waits for it, unless the queue goes before it comes.
+TEST(sdma_model_faults, a_move_that_comes_late_or_never) {
+  engine device(plain_memory(), wire::gen_9_4, 1);
+  device.inject({{}, {{0, std::chrono::milliseconds(30)}}});
+  arena memory(device);
+  const auto start = std::chrono::steady_clock::now();
+  {
+    hand_queue queue(device, 256);
+    queue.write(copy(memory.dst, memory.src, 8));
+    queue.submit(fence(memory.words, 7));
+    EXPECT_EQ(memory.dst[0], 0xcd);
+    while (memory.words[0] != 7 && std::chrono::steady_clock::now() - start < std::chrono::seconds(20)) queue.run();
+    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(30));
+    EXPECT_EQ(std::memcmp(memory.dst, memory.src, 8), 0);
+  }
+  {
+    hand_queue queue(device, 256);
+    queue.submit(copy(memory.dst + 64, memory.src, 8));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  for (int i = 0; i < 100; ++i) device.poll();
+  EXPECT_EQ(memory.dst[64], 0xcd);
 }
 
 TEST_P(sdma_model, fences_write_one_word) {

@@ -173,11 +173,11 @@ void tcp_fabric::look_at_visitors() {
   for (auto v = visitors_.begin(); v != visitors_.end();) {
     const tcp::step s = v->go_on(static_cast<std::uint32_t>(settings_.pe), id_);
     if (s == tcp::step::done) {
-      // Only who has the key gets here; a second call of a PE is none of this world's.
+      // Only who has the key gets here; a second call of a PE is none of this world's while the first one stands.
       if (const auto way = link_to(static_cast<int>(v->who())); way->waiting())
         way->open(*v);
       else
-        log::warn("PE {} called a second time, or after the time to connect; refused", v->who());
+        log::warn("PE {} called a second time; refused", v->who());
     }
     if (s == tcp::step::failed && v->is_of_another_version() && !std::exchange(said_version_, true))
       log::warn("a software NIC of another version of XIO called and was refused; run the same XIO on every PE");
