@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cstring>
 #include <exception>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "ctx/attempt.hpp"
 #include "ctx/call_text.hpp"
 #include "ctx/failure_text.hpp"
 #include "ctx/hdp.hpp"
@@ -51,17 +51,6 @@ void check_heap_place(const options& o) {
 std::uint32_t next_world_number() {
   static std::atomic<std::uint32_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
-// Runs a step that exchanges by itself; what it throws is for the vote that follows, so that no PE stays behind there.
-template <class Step>
-std::exception_ptr attempt(Step&& step) {
-  try {
-    step();
-    return nullptr;
-  } catch (...) {
-    return std::current_exception();
-  }
 }
 
 }  // namespace
@@ -374,82 +363,6 @@ void world::create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   }
   const std::uint64_t id = contexts_.add(std::move(c));
   *out = contexts_.get(id).value(id);
-}
-
-// Ends what this PE's engines do for a ctx. Needs no other PE.
-void world::stop(context& c) {
-  const std::uint32_t used = c.storages_used();
-  c.stop();
-  // What commands get to end by themselves: less than other PEs wait for this one.
-  std::chrono::milliseconds patience{1000};
-  if (options_.timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(options_.timeout_ms / 2));
-  for (const auto& [id, s] : storages_.live())
-    if ((used >> s->slot() & 1) != 0) s->end_commands(patience);
-}
-
-// While the others come this PE still serves what their kernels do: one that is done early must not fail those that are
-// not. Whether they came or not, then, its own side is stopped.
-context& world::stop_together(call what, xio_ctx_t ctx) {
-  const auto met = attempt([&] {
-    agreement_.vote(what, [&] {
-      contexts_.get(ctx.id);
-      return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
-    });
-  });
-  if (met && !contexts_.has(ctx.id)) std::rethrow_exception(met);
-  context& c = contexts_.get(ctx.id);
-  stop(c);
-  if (met) std::rethrow_exception(met);
-  return c;
-}
-
-void world::destroy_ctx(xio_ctx_t ctx) {
-  const std::uint64_t inboxes = stop_together(call::ctx_destroy, ctx).inboxes();
-  contexts_.remove(ctx.id);
-  if (inboxes == 0) return;
-  // Until its queue pairs are gone a peer may still be putting an immediate there.
-  agreement_.each(call::ctx_destroy, [] {});
-  allocator_->release(inboxes);
-}
-
-void world::clear_inboxes(const context& c) {
-  if (c.inboxes() != 0)
-    gpu::fill_zero(heap_->data() + c.inboxes(), static_cast<std::size_t>(n_) * wire::inbox::bytes(c.immediates()));
-}
-
-// A barrier that failed was counted by the PEs that came to it, and not by the others.
-void world::agree_on_epoch() {
-  std::uint64_t* at = &view_.as<dev::world_view>()->barrier_epoch;
-  std::uint64_t mine = 0;
-  gpu::copy(&mine, at, sizeof mine);
-  const auto all = bootstrap::allgather_value(*channel_, mine);
-  const std::uint64_t newest = *std::max_element(all.begin(), all.end());
-  if (newest != mine) gpu::put_value(at, newest);
-}
-
-void world::recover_ctx(xio_ctx_t ctx) {
-  context& c = stop_together(call::ctx_recover, ctx);
-  const std::uint32_t used = c.storages_used();
-  try {
-    // From here on nothing of the ctx is under way between any two PEs.
-    agreement_.each(call::ctx_recover, [] {});
-    const auto agreed = attempt([&] { agree_on_epoch(); });
-    agreement_.each(call::ctx_recover, [&] {
-      if (agreed) std::rethrow_exception(agreed);
-      clear_inboxes(c);
-      c.begin_again(*engines_);
-    });
-    const auto connected = attempt([&] { c.connect(*engines_); });
-    agreement_.each(call::ctx_recover, [&] {
-      if (connected) std::rethrow_exception(connected);
-      for (const auto& [id, s] : storages_.live())
-        if ((used >> s->slot() & 1) != 0) s->go_on();
-      c.publish();
-    });
-  } catch (...) {
-    c.give_up();
-    throw;
-  }
 }
 
 dev::route world::route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const {
