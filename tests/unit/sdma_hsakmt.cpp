@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // hsakmt_driver.cpp over a libhsakmt of this file, which keeps the rules of the true one (libhsakmt src/openclose.c,
-// src/topology.c): opening is counted; the topology's snapshot is one for the whole process and not counted, and without
-// it every call that names a node returns HSAKMT_STATUS_INVALID_NODE_UNIT.
+// src/topology.c): opening is counted; the topology's snapshot is one for the whole process and not counted, and
+// without it every call that names a node returns HSAKMT_STATUS_INVALID_NODE_UNIT.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

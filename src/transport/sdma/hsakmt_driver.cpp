@@ -63,9 +63,9 @@ holders& all_holders() {
   return h;
 }
 
-// libhsakmt counts who has it open, and does not count who uses its snapshot of the topology. There is one in a process,
-// and every call that names a node needs it: memory, doorbells and queues are refused once it is gone. So it stays until
-// the last of our drivers closes, and for ever where the HIP runtime had the same library open.
+// libhsakmt counts who has it open, and does not count who uses its snapshot of the topology. There is one in a
+// process, and every call that names a node needs it: memory, doorbells and queues are refused once it is gone. So it
+// stays until the last of our drivers closes, and for ever where the HIP runtime had the same library open.
 class opened {
  public:
   opened() {
@@ -193,9 +193,10 @@ std::unique_ptr<kfd_driver> open_kfd() { return std::make_unique<hsakmt_driver>(
 namespace xio::sdma {
 
 std::unique_ptr<kfd_driver> open_kfd() {
-  fail(XIO_ERR_UNSUPPORTED,
-       "queues of the GPU's copy engines need libhsakmt, which this build was made without; take it from ROCm up to 6.3 "
-       "(below /opt/rocm, or set ROCM_PATH) or from Debian 12 or 13 (libhsakmt-dev), and configure again");
+  fail(
+      XIO_ERR_UNSUPPORTED,
+      "queues of the GPU's copy engines need libhsakmt, which this build was made without; take it from ROCm up to 6.3 "
+      "(below /opt/rocm, or set ROCM_PATH) or from Debian 12 or 13 (libhsakmt-dev), and configure again");
 }
 
 }  // namespace xio::sdma
