@@ -20,8 +20,8 @@ struct hello {
   std::uint64_t ticket_start;
   char platform[16];
   char route[16];
-  char heap_kind[8];
-  char machine[184];
+  char heap_kind[16];
+  char machine[176];
 };
 static_assert(sizeof(hello) == 256);
 

@@ -36,7 +36,9 @@ std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + k_page - 1) / k
 
 gpu::heap_kind kind_of_heap(const options& o) {
   if (o.heap_kind == "host") return gpu::heap_kind::host;
-  return o.heap_kind == "managed" ? gpu::heap_kind::managed : gpu::heap_kind::device;
+  if (o.heap_kind == "managed") return gpu::heap_kind::managed;
+  if (o.heap_kind == "uncached") return gpu::heap_kind::uncached;
+  return o.heap_kind == "fine" ? gpu::heap_kind::fine : gpu::heap_kind::device;
 }
 
 // Whether the symmetric heap lies where the memory mode wants it.

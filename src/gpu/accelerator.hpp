@@ -63,7 +63,7 @@ class lane_of_thread {
     const on_device here;
     check(hw::make_stream(&stream_), "a stream for copies");
     void* p = nullptr;
-    check(hw::alloc_shared(&p, sizeof(std::uint64_t)), "memory for the result of an atomic");
+    check(hw::alloc_shared(&p, sizeof(std::uint64_t), device_), "memory for the result of an atomic");
     answer_ = static_cast<std::uint64_t*>(p);
     for (hipEvent_t& e : marks_) check(hipEventCreateWithFlags(&e, hipEventDisableTiming), "an event behind copies");
   }
@@ -239,15 +239,18 @@ void fill_zero(void* to, std::size_t bytes) {
 
 // --- buffer ------------------------------------------------------------------------------------------
 
-buffer::buffer(std::size_t bytes, place where, std::size_t alignment) : bytes_(bytes), where_(where) {
+buffer::buffer(std::size_t bytes, place where, std::size_t alignment, purpose what) : bytes_(bytes), where_(where) {
   if (bytes == 0) return;
   const on_device here;
   // Both allocators align to 256 at least.
   const std::size_t spare = alignment <= 256 ? 0 : alignment;
-  if (where == place::device)
+  if (where == place::shared)
+    check(hw::alloc_polled(&raw_, bytes + spare, true, what, g_device), "{} bytes of pinned host memory", bytes);
+  else if (what == purpose::own)
     check(hw::alloc_device(&raw_, bytes + spare), "{} bytes of device memory", bytes);
   else
-    check(hw::alloc_shared(&raw_, bytes + spare), "{} bytes of pinned host memory", bytes);
+    check(hw::alloc_polled(&raw_, bytes + spare, false, what, g_device), "{} bytes of device memory for {}", bytes,
+          name_of(what));
   auto at = reinterpret_cast<std::uintptr_t>(raw_);
   if (spare != 0) at = (at + alignment - 1) / alignment * alignment;
   data_ = reinterpret_cast<void*>(at);

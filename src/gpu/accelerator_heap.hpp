@@ -2,14 +2,18 @@
 // The symmetric heap on a real GPU, of every kind, written once in HIP's names. Included by hip.hip and cuda.cu only,
 // behind accelerator.hpp.
 #pragma once
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/log.hpp"
 #include "gpu/accelerator.hpp"
+#include "gpu/heap_attempt.hpp"
 #include "gpu/heap_file.hpp"
 #include "gpu/heap_handle.hpp"
+#include "gpu/lent_file.hpp"
 
 namespace xio::gpu {
 
@@ -22,9 +26,14 @@ struct heap_handle {
   std::uint64_t bytes;
   char bus_id[16];  // of the owner's device
   hw::ipc_handle ipc;
+  heap_sharing sharing;  // which of ipc and the dma-buf's loan holds
+  std::uint32_t zero;
+  loan_name loan;
+  std::uint64_t offset, whole;  // of the heap in its dma-buf, and the dma-buf's bytes
 };
-static_assert(sizeof(heap_handle) == 48 + 64);
-constexpr std::uint64_t k_magic = 0x33706165486f6958;  // "XioHeap3"
+static_assert(sizeof(heap_handle) == 48 + 64 + 40);
+constexpr std::uint64_t k_magic = 0x34706165486f6958;  // "XioHeap4"
+constexpr int k_borrow_ms = 10000;
 
 heap_handle own_handle(const void* data, std::size_t bytes) {
   heap_handle h{};
@@ -53,34 +62,92 @@ std::string free_memory() {
   return "nobody says how much is free";
 }
 
+heap_wish wish_for(std::size_t bytes, heap_kind kind) {
+  const memory_plan plan = hw::plan(purpose::heap, false, g_device);
+  if (kind == heap_kind::device && plan.use != plan.wanted) log::warn("the heap is fine-grained: {}", plan.why);
+  heap_wish w{(bytes + k_granule - 1) / k_granule * k_granule, plan.use, kind != heap_kind::device, plan.why};
+  if (kind == heap_kind::fine) w.kind = caching::fine;
+  if (kind == heap_kind::uncached) {
+    w.kind = caching::uncached;
+    if (const std::string why = hw::uncached_heap_obstacle(); !why.empty())
+      fail(XIO_ERR_UNSUPPORTED, "XIO_HEAP_KIND=uncached: {}; set XIO_HEAP_KIND=device", why);
+  }
+  return w;
+}
+
 class device_heap final : public heap {
  public:
-  explicit device_heap(std::size_t bytes) : bytes_(bytes) {
+  device_heap(std::size_t bytes, heap_kind kind) : bytes_(bytes) {
     const on_device here;
-    check(hw::alloc_heap(&data_, (bytes + k_granule - 1) / k_granule * k_granule),
-          "a heap of {} bytes in the memory of device {}, of which {}; lower XIO_HEAP_SIZE or free some of it", bytes,
-          g_device.load(), free_memory());
+    const heap_wish wish = wish_for(bytes, kind);
+    const taken_heap t = take_heap(
+        *this, wish,
+        fmt::format(
+            "a heap of {} bytes in the memory of device {}, of which {}; lower XIO_HEAP_SIZE or free some of it", bytes,
+            g_device.load(), free_memory()));
+    data_ = t.data;
+    sharing_ = t.sharing;
+    if (whole_ == 0) whole_ = wish.bytes;
+    if (!t.lost.empty()) log::warn("{}", t.lost);
+    log::info("the heap is {} memory: {}", name_of(t.kind), wish.why);
     try {
       fill_zero(data_, bytes);
     } catch (...) {
-      (void)hipFree(data_);
+      release(data_);
       throw;
     }
   }
-  ~device_heap() override { (void)hipFree(data_); }
+  ~device_heap() override {
+    lent_.reset();
+    release(data_);
+  }
+
+  // What take_heap asks for.
+  static int allocate(void** out, std::size_t bytes, caching kind) {
+    const auto e = hw::alloc_heap(out, bytes, kind);
+    if (e != hipSuccess) (void)hipGetLastError();
+    return static_cast<int>(e);
+  }
+  static bool out_of_memory(int e) { return e == static_cast<int>(hipErrorOutOfMemory); }
+  static std::string text(int e) { return hipGetErrorString(static_cast<hipError_t>(e)); }
+  static void release(void* p) { (void)hipFree(p); }
+  std::string share_ipc(void* p) {
+    const auto e = hw::ipc_export(&ipc_, p);
+    if (e == hipSuccess) return "";
+    (void)hipGetLastError();
+    return hipGetErrorString(e);
+  }
+  std::string share_dmabuf(void* p) {
+    try {
+      unique_fd file(hw::export_dmabuf(nullptr, p, bytes_, false, &offset_));
+      if (const off_t all = lseek(file.get(), 0, SEEK_END); all > 0) whole_ = static_cast<std::uint64_t>(all);
+      lent_.emplace(std::move(file));
+      return "";
+    } catch (const error& e) {
+      return e.what();
+    }
+  }
+
   unsigned char* data() const override { return static_cast<unsigned char*>(data_); }
   std::size_t size() const override { return bytes_; }
 
   std::vector<std::byte> handle() const override {
-    const on_device here;
     heap_handle h = own_handle(data_, bytes_);
-    check(hw::ipc_export(&h.ipc, data_), "sharing a heap with other processes");
+    h.sharing = sharing_;
+    h.ipc = ipc_;
+    if (lent_) h.loan = lent_->name();
+    h.offset = offset_;
+    h.whole = whole_;
     return as_blob(h);
   }
 
  private:
   void* data_ = nullptr;
-  std::size_t bytes_;
+  std::size_t bytes_, whole_ = 0;
+  heap_sharing sharing_ = heap_sharing::none;
+  hw::ipc_handle ipc_{};
+  std::uint64_t offset_ = 0;
+  std::optional<lent_file> lent_;  // the dma-buf
 };
 
 class peer_heap final : public mapping {
@@ -98,7 +165,18 @@ class peer_heap final : public mapping {
       (void)hipGetLastError();
     else if (owner != g_device)
       check_peer_access(owner);
-    const hipError_t e = hw::ipc_import(&data_, h.ipc);
+    hipError_t e = hipSuccess;
+    switch (h.sharing) {
+      case heap_sharing::ipc: e = hw::ipc_import(&data_, h.ipc); break;
+      case heap_sharing::dmabuf: e = borrow(h); break;
+      default:
+        fail(XIO_ERR_UNSUPPORTED,
+             "the memory of process {} has neither an IPC handle nor a dma-buf, its log says why; XIO_HEAP_KIND=fine "
+             "may "
+             "serve",
+             h.pid);
+    }
+    sharing_ = h.sharing;
     if (hw::means_out_of_reach(e)) {
       (void)hipGetLastError();
       fail(XIO_ERR_UNSUPPORTED, "device {} cannot map the memory of the device at {} ({})", g_device.load(), h.bus_id,
@@ -110,13 +188,36 @@ class peer_heap final : public mapping {
   peer_heap(const peer_heap&) = delete;
   peer_heap& operator=(const peer_heap&) = delete;
   ~peer_heap() override {
-    if (imported_) (void)hw::ipc_release(data_);
+    if (!imported_) return;
+    if (sharing_ == heap_sharing::ipc)
+      (void)hw::ipc_release(data_);
+    else
+      hw::release_dmabuf(file_);
   }
   unsigned char* data() const override { return static_cast<unsigned char*>(data_); }
 
  private:
+  hipError_t borrow(const heap_handle& h) {
+    if (h.offset > h.whole || h.bytes > h.whole - h.offset)
+      fail(XIO_ERR_PEER, "the heap of process {} leaves its dma-buf of {} bytes; is it the same XIO?", h.pid, h.whole);
+    const unique_fd fd = borrow_file(h.loan, k_borrow_ms);
+    void* start = nullptr;
+    // Some runtimes close what they are given, as CUDA says, and some do not.
+    const int given = dup(fd.get());
+    const hipError_t e = hw::import_dmabuf(&file_, &start, given, h.whole);
+    struct stat mine {};
+    struct stat theirs {};
+    if (fstat(fd.get(), &mine) == 0 && fstat(given, &theirs) == 0 && mine.st_dev == theirs.st_dev &&
+        mine.st_ino == theirs.st_ino)
+      close(given);
+    data_ = static_cast<unsigned char*>(start) + h.offset;
+    return e;
+  }
+
   void* data_ = nullptr;
   bool imported_ = false;
+  heap_sharing sharing_ = heap_sharing::none;
+  hw::imported file_{};
 };
 
 // Host memory, registered with this PE's device for as long as it lives.
@@ -211,9 +312,11 @@ std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind kind) {
   switch (kind) {
     case heap_kind::host: return std::make_unique<host_heap>(bytes);
     case heap_kind::managed: return std::make_unique<managed_heap>(bytes);
-    case heap_kind::device: break;
+    case heap_kind::device:
+    case heap_kind::uncached:
+    case heap_kind::fine: break;
   }
-  return std::make_unique<device_heap>(bytes);
+  return std::make_unique<device_heap>(bytes, kind);
 }
 
 std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes, heap_kind kind) {
@@ -224,7 +327,7 @@ std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::siz
 }
 
 std::string heap_atomics_obstacle(heap_kind kind, bool one_gpu) {
-  if (kind == heap_kind::device || hw::atomics_hold_in_host_memory(g_device, one_gpu)) return "";
+  if (in_device_memory(kind) || hw::atomics_hold_in_host_memory(g_device, one_gpu)) return "";
   return fmt::format(
       "atomics of device {} on a heap of host memory are none for others that change the same word; set "
       "XIO_HEAP_KIND=device",

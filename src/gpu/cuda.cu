@@ -29,10 +29,23 @@ cudaError_t make_stream(cudaStream_t* out) {
   return cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, greatest);
 }
 cudaError_t alloc_device(void** out, std::size_t bytes) { return cudaMalloc(out, bytes); }
-cudaError_t alloc_heap(void** out, std::size_t bytes) { return cudaMalloc(out, bytes); }
-cudaError_t alloc_shared(void** out, std::size_t bytes) {
-  return cudaHostAlloc(out, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+// At system scope kernels see what others write to either kind.
+cudaError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose, int) {
+  return on_host ? cudaHostAlloc(out, bytes, cudaHostAllocPortable | cudaHostAllocMapped) : cudaMalloc(out, bytes);
 }
+cudaError_t alloc_shared(void** out, std::size_t bytes, int device) {
+  return alloc_polled(out, bytes, true, purpose::flags, device);
+}
+cudaError_t alloc_heap(void** out, std::size_t bytes, caching) { return cudaMalloc(out, bytes); }
+memory_plan plan(purpose, bool, int) {
+  return {caching::fine, caching::fine, true, "kernels see at system scope what others write"};
+}
+std::string uncached_heap_obstacle() { return "on NVIDIA GPUs all of their memory goes through L2"; }
+
+// IPC handles are never refused for such memory.
+struct imported {};
+cudaError_t import_dmabuf(imported*, void**, int, std::size_t) { return cudaErrorNotSupported; }
+void release_dmabuf(const imported&) {}
 // For a heap that host threads read and write while kernels run.
 cudaError_t alloc_managed(void** out, std::size_t bytes) { return cudaMallocManaged(out, bytes); }
 cudaError_t memory_left(std::size_t* free, std::size_t* total) { return cudaMemGetInfo(free, total); }
@@ -130,6 +143,9 @@ std::string why_no_device(cudaError_t e) {
 namespace xio::gpu {
 
 const char* name() { return "cuda"; }
+memory_report report_memory(purpose what, place where) {
+  return {where == place::shared ? "pinned host memory" : "device memory", hw::plan(what, true, g_device).why};
+}
 std::uint64_t ticks_per_ms() { return 1000000; }  // %globaltimer counts nanoseconds (PTX ISA, special registers)
 
 }  // namespace xio::gpu

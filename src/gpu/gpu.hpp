@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/payload.hpp"
+#include "gpu/memory_choice.hpp"
 
 namespace xio::gpu {
 
@@ -23,7 +24,9 @@ enum class place {
 class buffer {
  public:
   buffer() = default;
-  buffer(std::size_t bytes, place where, std::size_t alignment = 256);  // zeroed; throws XIO_ERR_NO_MEMORY
+  // Zeroed; throws XIO_ERR_NO_MEMORY. what chooses the kind by the GPU at hand, see memory_choice.hpp: of own, device
+  // memory is the kernels' alone, and host memory is as for flags.
+  buffer(std::size_t bytes, place where, std::size_t alignment = 256, purpose what = purpose::own);
   buffer(buffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         bytes_(std::exchange(other.bytes_, 0)),
@@ -62,10 +65,13 @@ void put_value(T* to, const T& value) {
 
 // What the symmetric heap is made of (XIO_HEAP_KIND). On the host platform all are the same memory.
 enum class heap_kind {
-  device,   // the GPU's memory; the host reaches it through copy() only
-  host,     // host memory that the GPUs of all PEs of this machine have registered
-  managed,  // memory that moves between host and GPU; no other process can map it
+  device,    // the GPU's memory, uncached or fine-grained by memory_choice.hpp; the host reaches it through copy() only
+  uncached,  // the GPU's memory, uncached or an error
+  fine,      // the GPU's memory, fine-grained
+  host,      // host memory that the GPUs of all PEs of this machine have registered
+  managed,   // memory that moves between host and GPU; no other process can map it
 };
+inline bool in_device_memory(heap_kind kind) { return kind != heap_kind::host && kind != heap_kind::managed; }
 
 // A symmetric heap: memory that peers on this machine can map.
 class heap {
@@ -99,7 +105,12 @@ std::string machine_identity();  // equal on PEs that share a machine
 const char* name();            // "host", "hip", "cuda"
 std::uint64_t ticks_per_ms();  // of dev::wall_clock()
 std::uint32_t wave_size();
-std::size_t page_size();               // of the system
+std::size_t page_size();  // of the system
+// "uncached host memory" and the reason, for people: what a buffer or the heap of that purpose is made of.
+struct memory_report {
+  std::string kind, why;
+};
+memory_report report_memory(purpose what, place where);
 bool host_reads_device_memory();       // host threads may load and store place::device
 bool in_device_memory(const void* p);  // what host threads reach through copy() only
 

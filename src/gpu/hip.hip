@@ -4,18 +4,31 @@
 #include <hip/hip_ext.h>
 #include <hip/hip_runtime.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "gpu/fine_grain.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/memory_choice.hpp"
 #include "topology/kfd_node.hpp"
 
 namespace xio::gpu::hw {
 
 namespace {
+
+// What is wanted and is not so, once for each purpose and place. error: of the runtime, or null where it was not asked.
+void warn_once(purpose what, bool on_host, const memory_plan& p, const char* error) {
+  static std::atomic<unsigned> said{0};
+  const unsigned bit = 1u << (2 * static_cast<unsigned>(what) + (on_host ? 1 : 0));
+  if ((said.fetch_or(bit) & bit) != 0) return;
+  log::warn("{} are in fine-grained {} memory{}{}{}; {}", name_of(what), on_host ? "host" : "device",
+            error != nullptr ? ": the runtime refuses uncached (" : "", error != nullptr ? error : "",
+            error != nullptr ? ")" : "", p.why);
+}
 
 using ipc_handle = hipIpcMemHandle_t;
 
@@ -25,12 +38,75 @@ hipError_t make_stream(hipStream_t* out) {
   return hipStreamCreateWithPriority(out, hipStreamNonBlocking, greatest);
 }
 hipError_t alloc_device(void** out, std::size_t bytes) { return hipMalloc(out, bytes); }
-// Fine-grained: peers, engines and NICs see stores while kernels run.
-hipError_t alloc_heap(void** out, std::size_t bytes) {
-  return hipExtMallocWithFlags(out, bytes, hipDeviceMallocFinegrained);
+
+static_assert(device_flags(caching::fine) == hipDeviceMallocFinegrained);
+#ifdef hipDeviceMallocUncached
+static_assert(device_flags(caching::uncached) == hipDeviceMallocUncached);
+#endif
+static_assert(host_flags(caching::fine) == (hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent));
+#ifdef hipHostMallocUncached
+static_assert(host_flags(caching::uncached) == (hipHostMallocPortable | hipHostMallocMapped | hipHostMallocUncached));
+#endif
+
+// Of the library that runs, not of the headers: one build runs with several.
+hip_version runtime_version() {
+  hip_version v;
+  if (hipRuntimeGetVersion(&v.number) != hipSuccess) (void)hipGetLastError();
+  return v;
 }
-hipError_t alloc_shared(void** out, std::size_t bytes) {
-  return hipHostMalloc(out, bytes, hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent);
+
+std::string get_arch(int device);
+memory_plan plan(purpose what, bool on_host, int device) {
+  return plan_memory(get_arch(device), what == purpose::own ? purpose::flags : what, on_host, runtime_version());
+}
+
+// Memory that others write while kernels look at it.
+hipError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose what, int device) {
+  if (what == purpose::own) what = purpose::flags;
+  const memory_plan p = plan(what, on_host, device);
+  if (p.use != p.wanted && !p.harmless) warn_once(what, on_host, p, nullptr);
+  return take_planned(
+      p, on_host,
+      [&](unsigned flags) {
+        return on_host ? hipHostMalloc(out, bytes, flags) : hipExtMallocWithFlags(out, bytes, flags);
+      },
+      [](hipError_t e) { return e == hipErrorOutOfMemory; },
+      [&](hipError_t e) {
+        (void)hipGetLastError();
+        warn_once(what, on_host, p, hipGetErrorString(e));
+      });
+}
+hipError_t alloc_shared(void** out, std::size_t bytes, int device) {
+  return alloc_polled(out, bytes, true, purpose::flags, device);
+}
+hipError_t alloc_heap(void** out, std::size_t bytes, caching kind) {
+  return hipExtMallocWithFlags(out, bytes, device_flags(kind));
+}
+// "" if this runtime has uncached memory for the heap.
+std::string uncached_heap_obstacle() {
+  const hip_version v = runtime_version();
+  if (v.has_uncached_device_memory()) return "";
+  return fmt::format("HIP {}.{} has no uncached device memory, 5.7 and newer have", v.major_part(), v.minor_part());
+}
+
+// A peer's dma-buf in this process.
+struct imported {
+  hipExternalMemory_t memory = nullptr;
+};
+hipError_t import_dmabuf(imported* out, void** data, int fd, std::size_t bytes) {
+  hipExternalMemoryHandleDesc wish{};
+  wish.type = hipExternalMemoryHandleTypeOpaqueFd;
+  wish.handle.fd = fd;
+  wish.size = bytes;
+  if (const hipError_t e = hipImportExternalMemory(&out->memory, &wish); e != hipSuccess) return e;
+  hipExternalMemoryBufferDesc whole{};
+  whole.size = bytes;
+  const hipError_t e = hipExternalMemoryGetMappedBuffer(data, out->memory, &whole);
+  if (e != hipSuccess) (void)hipDestroyExternalMemory(out->memory);
+  return e;
+}
+void release_dmabuf(const imported& what) {
+  if (hipDestroyExternalMemory(what.memory) != hipSuccess) (void)hipGetLastError();
 }
 hipError_t alloc_managed(void** out, std::size_t bytes) { return hipMallocManaged(out, bytes, hipMemAttachGlobal); }
 hipError_t memory_left(std::size_t* free, std::size_t* total) { return hipMemGetInfo(free, total); }
@@ -107,7 +183,7 @@ void check_device(int device) {
   if (const auto node = topology::find_kfd_node(topology::k_kfd_topology, bus_id)) f.hive = node->hive;
   if (const char* forced = std::getenv("HSA_FORCE_FINE_GRAIN_PCIE")) f.forced = forced;
   void* some = nullptr;
-  f.allocates = alloc_heap(&some, 4096) == hipSuccess;
+  f.allocates = alloc_heap(&some, 4096, caching::fine) == hipSuccess;
   if (f.allocates)
     (void)hipFree(some);
   else
@@ -135,6 +211,17 @@ std::string why_no_device(hipError_t e) {
 namespace xio::gpu {
 
 const char* name() { return "hip"; }
+
+memory_report report_memory(purpose what, place where) {
+  const bool on_host = where == place::shared;
+  const memory_plan p = hw::plan(what, on_host, g_device);
+  return {fmt::format("{} {} memory",
+                      p.use == caching::uncached ? "uncached"
+                      : on_host                  ? "coherent"
+                                                 : "fine-grained",
+                      on_host ? "host" : "device"),
+          p.why};
+}
 
 // The counter behind s_memrealtime runs at 100 MHz on every GPU that HIP 5.2 knows; newer ones are asked.
 std::uint64_t ticks_per_ms() {

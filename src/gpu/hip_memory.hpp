@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory by kind, in HIP's calls. Included by hip.hip only. What HIP 5.2 lacks is told by its headers' macros or looked
-// up in the libraries that run.
+// Memory by kind, in HIP's calls. Included by hip.hip only. What HIP 5.2 lacks is asked of the version that runs, or
+// looked up in its libraries.
 #pragma once
 #include <dlfcn.h>
 #include <hip/hip_ext.h>
@@ -11,18 +11,17 @@
 
 #include "base/error.hpp"
 #include "gpu/memory.hpp"
+#include "gpu/memory_choice.hpp"
 
 namespace xio::gpu::hw {
 
 namespace {
 
 std::string lacks(xio_mem_kind_t kind) {
-#ifndef hipDeviceMallocUncached
-  if (kind == XIO_MEM_DEVICE_UNCACHED)
-    return "this libxio was built with a HIP that has no uncached memory; build it with ROCm 6 or newer";
-#endif
-  (void)kind;
-  return "";
+  if (kind != XIO_MEM_DEVICE_UNCACHED) return "";
+  const hip_version v = runtime_version();
+  if (v.has_uncached_device_memory()) return "";
+  return fmt::format("HIP {}.{} has no uncached memory; install ROCm 5.7 or newer", v.major_part(), v.minor_part());
 }
 
 hipError_t memory_bytes(std::size_t* total) {
@@ -38,9 +37,7 @@ hipError_t take_host(void** out, std::size_t bytes, xio_mem_kind_t kind) {
 }
 
 hipError_t take_device(void** out, std::size_t bytes, xio_mem_kind_t kind) {
-#ifdef hipDeviceMallocUncached
-  if (kind == XIO_MEM_DEVICE_UNCACHED) return hipExtMallocWithFlags(out, bytes, hipDeviceMallocUncached);
-#endif
+  if (kind == XIO_MEM_DEVICE_UNCACHED) return hipExtMallocWithFlags(out, bytes, device_flags(caching::uncached));
   if (kind == XIO_MEM_DEVICE_FINE_GRAINED) return hipExtMallocWithFlags(out, bytes, hipDeviceMallocFinegrained);
   if (kind == XIO_MEM_DEVICE_COARSE_GRAINED) return hipExtMallocWithFlags(out, bytes, hipDeviceMallocDefault);
   return hipMalloc(out, bytes);

@@ -41,6 +41,12 @@ XIO_HEAP_KIND=device
 suite any 2 direct heap
 if [ "$gpu" = host ]; then suite any 2 direct 'heap touched'; fi
 
+# The kinds of GPU memory: uncached is an error where there is none.
+for XIO_HEAP_KIND in fine uncached; do
+  if [ "$gpu" = host ] || [ $XIO_HEAP_KIND = fine ]; then suite any 2 direct heap; fi
+done
+if [ "$gpu" = cuda ]; then refused 'XIO_HEAP_KIND=uncached: .*set XIO_HEAP_KIND=device' "$builddir/tests/mpi/heap"; fi
+
 XIO_HEAP_KIND=host
 suite any 1 direct 'heap touched'
 # auto: between GPUs whose atomics do not reach host memory it is RDMA.
@@ -65,7 +71,7 @@ fi
 refused "XIO_HEAP_KIND is '(host|device)' on PE 0 but '(host|device)' on PE 1" \
   bash -c 'if [ "${XIO_RUN_PE-${OMPI_COMM_WORLD_RANK-0}}" = 0 ]; then export XIO_HEAP_KIND=host; else export XIO_HEAP_KIND=device; fi
     exec "$0"' "$builddir/tests/mpi/heap"
-XIO_HEAP_KIND=pinned refused "XIO_HEAP_KIND='pinned' is not known; use one of device\|host\|managed" "$builddir/tests/mpi/heap"
+XIO_HEAP_KIND=pinned refused "XIO_HEAP_KIND='pinned' is not known; use one of device\|uncached\|fine\|host\|managed" "$builddir/tests/mpi/heap"
 unset XIO_HEAP_KIND
 
 # Heaps that nobody maps: what a machine without peer access does.

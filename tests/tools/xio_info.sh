@@ -76,6 +76,7 @@ if command -v python3 >/dev/null; then
     equals none hdp way
     equals 'SDMA 4.4' sdma generation
     equals True memory DEVICE_FINE_GRAINED
+    for purpose in rings completions flags heap; do equals pages memory $purpose; done
     for way in device host sdma rdma-read readback; do
       status 0 XIO_HDP=$way -- --json
       equals "$way" hdp asked

@@ -19,6 +19,10 @@ std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::siz
   return map_file_heap(handle, bytes);
 }
 
+memory_report report_memory(purpose, place) {
+  return {"pages", "kernels run on the host's processors, whose caches are coherent"};
+}
+
 std::string heap_atomics_obstacle(heap_kind, bool) { return ""; }
 
 std::string machine_identity() {

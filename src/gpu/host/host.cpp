@@ -17,7 +17,7 @@
 
 namespace xio::gpu {
 
-buffer::buffer(std::size_t bytes, place where, std::size_t alignment) : bytes_(bytes), where_(where) {
+buffer::buffer(std::size_t bytes, place where, std::size_t alignment, purpose) : bytes_(bytes), where_(where) {
   if (bytes == 0) return;
   alignment = alignment < 256 ? 256 : alignment;
   const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;

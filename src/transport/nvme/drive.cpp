@@ -38,7 +38,7 @@ drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where)
   base_ = bus_.lend(bytes_);
   lent_ = base_ != nullptr;
   if (!lent_) {
-    memory_ = gpu::buffer(bytes_, where, k_page);
+    memory_ = gpu::buffer(bytes_, where, k_page, gpu::purpose::completions);
     base_ = memory_.data();
   }
   try {

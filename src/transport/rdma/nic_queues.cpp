@@ -73,9 +73,9 @@ nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const que
   check(request, *style.family);
   const auto count = static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true)) * per_peer_;
   const layout each(*style.family, request.depth, completion_depth(*style.family, request.depth, style.cq_depth));
-  slots_ = gpu::buffer(count * each.slots, style.where.submission);
-  completions_ = gpu::buffer(count * each.completion, style.where.completion);
-  words_ = gpu::buffer(count * k_word_lines * k_line, style.where.doorbell);
+  slots_ = gpu::buffer(count * each.slots, style.where.submission, 256, gpu::purpose::rings);
+  completions_ = gpu::buffer(count * each.completion, style.where.completion, 256, gpu::purpose::completions);
+  words_ = gpu::buffer(count * k_word_lines * k_line, style.where.doorbell, 256, gpu::purpose::rings);
   device_ = gpu::buffer(count * device_bytes(request.depth), gpu::place::device);
   std::size_t place = 0;
   try {

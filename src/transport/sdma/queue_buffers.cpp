@@ -58,8 +58,8 @@ queue_buffers::queue_buffers(const queue_request& request, const queue_style& st
 
 // Ring, write pointer and doorbell of a software engine.
 void queue_buffers::make_parts(const queue_style& style) {
-  ring_ = gpu::buffer(ring_bytes(), style.where.submission);
-  words_ = gpu::buffer(k_lines * k_line, style.where.doorbell);
+  ring_ = gpu::buffer(ring_bytes(), style.where.submission, 256, gpu::purpose::rings);
+  words_ = gpu::buffer(k_lines * k_line, style.where.doorbell, 256, gpu::purpose::rings);
   auto* words = words_.as<unsigned char>();
   view_.slots = ring_.as<unsigned char>();
   view_.record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
@@ -69,7 +69,7 @@ void queue_buffers::make_parts(const queue_style& style) {
 }
 
 void queue_buffers::make_completion(const queue_style& style) {
-  fence_ = gpu::buffer(sizeof(dev::sdma_completion), style.where.completion);
+  fence_ = gpu::buffer(sizeof(dev::sdma_completion), style.where.completion, 256, gpu::purpose::completions);
   view_.completion = fence_.as<unsigned char>();
   gpu::put_value(fence_.as<dev::sdma_completion>(),
                  dev::sdma_completion{static_cast<std::uint32_t>(ticket_start_), 0, 0, 0});

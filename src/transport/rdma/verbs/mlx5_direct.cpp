@@ -86,7 +86,7 @@ mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::
          "XIO_RING_DEPTH",
          depth, mine_.device, mine_.port, std::min(k_most_depth, std::bit_floor(page_->port().max_wr)));
   const std::size_t slots = whole_pages(depth * k_slot), entries = whole_pages(depth * k_entry);
-  memory_ = gpu::buffer(slots + entries + k_page, page_->hooks().rings, k_page);
+  memory_ = gpu::buffer(slots + entries + k_page, page_->hooks().rings, k_page, gpu::purpose::completions);
   auto* base = memory_.as<unsigned char>();
   // No entry is valid yet: opcode 15.
   const std::vector<unsigned char> invalid(entries, 0xff);
