@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// hip.hip over a HIP runtime of this file: which flags buffers and heaps are taken with on which GPU and version, what
+// is said where the runtime refuses, and that a heap without an IPC handle is mapped by its dma-buf in another process.
+// GPU memory is memfds.
+#include <gtest/gtest.h>
+#include <hip/hip_runtime_api.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "gpu/gpu.hpp"
+#include "refusal.hpp"
+
+#pragma GCC visibility push(default)
+
+namespace {
+
+struct allocation {
+  std::size_t bytes;
+  bool on_host;
+  unsigned flags;
+  int fd;
+};
+
+struct fake {
+  std::string arch = "gfx942:sramecc+:xnack-";
+  int version = 70051831;
+  std::set<unsigned> refuses;  // flags of device memory
+  bool ipc_refuses_uncached = false;
+  bool dmabufs = true;
+  std::map<void*, allocation> live;
+  std::vector<allocation> taken;  // all that ever was, but for 4096 and 8 bytes of the start
+} g;
+
+hipError_t take(void** out, std::size_t bytes, bool on_host, unsigned flags) {
+  if (!on_host && g.refuses.count(flags) != 0) return hipErrorInvalidValue;
+  const int fd = memfd_create("fake-gpu", MFD_CLOEXEC);
+  const std::size_t whole = (bytes + 4095) / 4096 * 4096;
+  if (ftruncate(fd, static_cast<off_t>(whole)) != 0) return hipErrorOutOfMemory;
+  *out = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  g.live[*out] = {whole, on_host, flags, fd};
+  g.taken.push_back(g.live[*out]);
+  return hipSuccess;
+}
+
+hipError_t give_back(void* p) {
+  const auto at = g.live.find(p);
+  if (at == g.live.end()) return hipErrorInvalidValue;
+  munmap(p, at->second.bytes);
+  close(at->second.fd);
+  g.live.erase(at);
+  return hipSuccess;
+}
+
+const std::pair<void* const, allocation>* around(const void* p) {
+  for (const auto& a : g.live) {
+    const auto offset = static_cast<const char*>(p) - static_cast<const char*>(a.first);
+    if (offset >= 0 && static_cast<std::size_t>(offset) < a.second.bytes) return &a;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+hipError_t hipRuntimeGetVersion(int* out) { return *out = g.version, hipSuccess; }
+hipError_t hipGetDeviceCount(int* out) { return *out = 1, hipSuccess; }
+hipError_t hipSetDevice(int) { return hipSuccess; }
+hipError_t hipGetDevice(int* out) { return *out = 0, hipSuccess; }
+hipError_t hipGetLastError(void) { return hipSuccess; }
+const char* hipGetErrorString(hipError_t) { return "refused on purpose"; }
+hipError_t hipGetDeviceProperties(hipDeviceProp_t* out, int) {
+  *out = {};
+  std::strncpy(out->gcnArchName, g.arch.c_str(), sizeof out->gcnArchName - 1);
+  return hipSuccess;
+}
+hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t, int) { return *out = 0, hipSuccess; }
+hipError_t hipDeviceGetPCIBusId(char* out, int bytes, int) {
+  return std::snprintf(out, static_cast<std::size_t>(bytes), "0000:c1:00.0"), hipSuccess;
+}
+hipError_t hipDeviceGetByPCIBusId(int* out, const char*) { return *out = 0, hipSuccess; }
+hipError_t hipDeviceGetStreamPriorityRange(int* a, int* b) { return *a = *b = 0, hipSuccess; }
+hipError_t hipStreamCreateWithPriority(hipStream_t* out, unsigned, int) { return *out = nullptr, hipSuccess; }
+hipError_t hipStreamDestroy(hipStream_t) { return hipSuccess; }
+hipError_t hipStreamSynchronize(hipStream_t) { return hipSuccess; }
+hipError_t hipEventCreateWithFlags(hipEvent_t* out, unsigned) { return *out = nullptr, hipSuccess; }
+hipError_t hipEventDestroy(hipEvent_t) { return hipSuccess; }
+hipError_t hipMalloc(void** out, std::size_t bytes) { return take(out, bytes, false, 0); }
+hipError_t hipExtMallocWithFlags(void** out, std::size_t bytes, unsigned flags) {
+  return take(out, bytes, false, flags);
+}
+hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned flags) { return take(out, bytes, true, flags); }
+hipError_t hipFree(void* p) { return give_back(p); }
+hipError_t hipHostFree(void* p) { return give_back(p); }
+hipError_t hipMemGetInfo(std::size_t* free, std::size_t* total) { return *free = *total = 1 << 30, hipSuccess; }
+hipError_t hipMemsetAsync(void* p, int value, std::size_t bytes, hipStream_t) {
+  return std::memset(p, value, bytes), hipSuccess;
+}
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind, hipStream_t) {
+  return std::memcpy(to, from, bytes), hipSuccess;
+}
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t* out, const void* p) {
+  const auto* a = around(p);
+  if (a == nullptr) return hipErrorInvalidValue;
+  *out = {};
+  const auto type = a->second.on_host ? hipMemoryTypeHost : hipMemoryTypeDevice;
+#if HIP_VERSION_MAJOR >= 6
+  out->type = type;
+#else
+  out->memoryType = type;
+#endif
+  return hipSuccess;
+}
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* out, void* p) {
+  if (g.ipc_refuses_uncached && g.live.at(p).flags == 0x3) return hipErrorInvalidValue;
+  std::memset(out, 0, sizeof *out);
+  return hipSuccess;
+}
+// The only kernel that is started here adds or reads a word: see change_word in accelerator.hpp.
+hipError_t __hipPushCallConfiguration(dim3, dim3, std::size_t, hipStream_t) { return hipSuccess; }
+hipError_t __hipPopCallConfiguration(dim3*, dim3*, std::size_t*, hipStream_t*) { return hipSuccess; }
+hipError_t hipLaunchKernel(const void*, dim3, dim3, void** args, std::size_t, hipStream_t) {
+  auto* word = *static_cast<std::uint64_t**>(args[0]);
+  **static_cast<std::uint64_t**>(args[5]) = *word;
+  *word += *static_cast<std::uint64_t*>(args[3]);
+  return hipSuccess;
+}
+// libhsa-runtime64's, which hip_memory.hpp looks up.
+int hsa_amd_portable_export_dmabuf_v2(const void* p, std::size_t, int* fd, std::uint64_t* offset, std::uint64_t) {
+  const auto* a = around(p);
+  if (!g.dmabufs || a == nullptr) return 1;
+  *fd = dup(a->second.fd);
+  *offset = static_cast<std::uint64_t>(static_cast<const char*>(p) - static_cast<const char*>(a->first));
+  return 0;
+}
+hipError_t hipImportExternalMemory(hipExternalMemory_t* out, const hipExternalMemoryHandleDesc* wish) {
+  void* p = mmap(nullptr, wish->size, PROT_READ | PROT_WRITE, MAP_SHARED, wish->handle.fd, 0);
+  if (p == MAP_FAILED) return hipErrorInvalidValue;
+  *out = reinterpret_cast<hipExternalMemory_t>(p);
+  return hipSuccess;
+}
+hipError_t hipExternalMemoryGetMappedBuffer(void** out, hipExternalMemory_t memory,
+                                            const hipExternalMemoryBufferDesc*) {
+  return *out = reinterpret_cast<void*>(memory), hipSuccess;
+}
+hipError_t hipDestroyExternalMemory(hipExternalMemory_t) { return hipSuccess; }
+
+}  // extern "C"
+
+#pragma GCC visibility pop
+
+namespace xio::gpu {
+namespace {
+
+using test::refusal;
+
+constexpr std::size_t k_bytes = std::size_t{2} << 20;
+constexpr unsigned k_coherent = 0x40000003, k_uncached_host = 0x10000003;
+
+class hip_kinds : public testing::Test {
+ protected:
+  void start(const char* arch, int version = 70051831) {
+    g.arch = arch;
+    g.version = version;
+    init(0);
+    g.taken.clear();
+  }
+  void TearDown() override { g.refuses.clear(), g.ipc_refuses_uncached = false, g.dmabufs = true; }
+  static unsigned flags_of(place where, purpose what) {
+    g.taken.clear();
+    const buffer b(100, where, 256, what);
+    return g.taken.at(0).flags;
+  }
+};
+
+TEST_F(hip_kinds, buffers_are_as_the_table_says) {
+  start("gfx942:sramecc+:xnack-");
+  EXPECT_EQ(flags_of(place::shared, purpose::own), k_uncached_host);
+  EXPECT_EQ(flags_of(place::shared, purpose::completions), k_uncached_host);
+  EXPECT_EQ(flags_of(place::device, purpose::rings), 0x3u);
+  EXPECT_EQ(flags_of(place::device, purpose::own), 0x0u) << "what only kernels use is plain memory";
+  start("gfx942:sramecc+:xnack-", 60443482);
+  EXPECT_EQ(flags_of(place::shared, purpose::rings), k_coherent) << "HIP 6.4 would ignore the flag";
+  EXPECT_EQ(flags_of(place::device, purpose::rings), 0x3u);
+  start("gfx90a:sramecc+:xnack-");
+  EXPECT_EQ(flags_of(place::shared, purpose::rings), k_coherent);
+  EXPECT_EQ(flags_of(place::device, purpose::completions), 0x1u);
+}
+
+TEST_F(hip_kinds, heaps_are_as_the_table_or_the_variable_says) {
+  const auto flags = [](heap_kind kind) {
+    g.taken.clear();
+    const auto h = make_heap(k_bytes, kind);
+    EXPECT_FALSE(h->handle().empty());
+    return g.taken.at(0).flags;
+  };
+  start("gfx942");
+  EXPECT_EQ(flags(heap_kind::device), 0x3u);
+  EXPECT_EQ(flags(heap_kind::fine), 0x1u);
+  start("gfx90a");
+  EXPECT_EQ(flags(heap_kind::device), 0x1u);
+  EXPECT_EQ(flags(heap_kind::uncached), 0x3u);
+  start("gfx942", 50221153);
+  EXPECT_EQ(flags(heap_kind::device), 0x1u);
+  EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [] { make_heap(k_bytes, heap_kind::uncached); }).find("HIP 5.2 has no"),
+            std::string::npos);
+}
+
+TEST_F(hip_kinds, a_refused_heap_is_fine_grained_or_an_error) {
+  start("gfx942");
+  g.refuses = {0x3};
+  const auto h = make_heap(k_bytes, heap_kind::device);
+  EXPECT_EQ(g.live.at(h->data()).flags, 0x1u);
+  refusal(XIO_ERR_UNSUPPORTED, [] { make_heap(k_bytes, heap_kind::uncached); });
+}
+
+TEST_F(hip_kinds, a_heap_without_an_ipc_handle_is_mapped_by_its_dma_buf) {
+  start("gfx942");
+  g.ipc_refuses_uncached = true;
+  const auto h = make_heap(k_bytes, heap_kind::device);
+  EXPECT_EQ(g.live.at(h->data()).flags, 0x3u);
+  std::memcpy(h->data() + k_bytes - 8, "from me", 8);
+  const auto handle = h->handle();
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      const auto m = map_heap(handle, k_bytes, heap_kind::device);
+      const bool seen = m->data() != h->data() && std::memcmp(m->data() + k_bytes - 8, "from me", 8) == 0;
+      std::memcpy(m->data(), "from you", 8);
+      _exit(seen ? 0 : 1);
+    } catch (const error& e) {
+      fprintf(stderr, "%s\n", e.what());
+      _exit(2);
+    }
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(std::memcmp(h->data(), "from you", 8), 0);
+}
+
+TEST_F(hip_kinds, a_heap_that_nobody_can_map_is_fine_grained_or_for_rdma) {
+  start("gfx942");
+  g.ipc_refuses_uncached = true;
+  g.dmabufs = false;
+  const auto any = make_heap(k_bytes, heap_kind::device);
+  EXPECT_EQ(g.live.at(any->data()).flags, 0x1u);
+  const auto forced = make_heap(k_bytes, heap_kind::uncached);
+  EXPECT_EQ(g.live.at(forced->data()).flags, 0x3u);
+  const auto handle = forced->handle();
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      map_heap(handle, k_bytes, heap_kind::uncached);
+    } catch (const error& e) {
+      _exit(e.status() == XIO_ERR_UNSUPPORTED ? 0 : 1);
+    }
+    _exit(2);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "an obstacle of the direct route, no failure of the world";
+}
+
+TEST_F(hip_kinds, xio_info_has_a_kind_and_a_reason) {
+  start("gfx942");
+  EXPECT_EQ(report_memory(purpose::heap, place::device).kind, "uncached device memory");
+  EXPECT_NE(report_memory(purpose::heap, place::device).why.find("gfx942"), std::string::npos);
+  start("gfx90a");
+  EXPECT_EQ(report_memory(purpose::rings, place::shared).kind, "coherent host memory");
+}
+
+}  // namespace
+}  // namespace xio::gpu
