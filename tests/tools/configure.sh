@@ -39,7 +39,7 @@ cat >"$at/bin/g++" <<END
 for word; do
   if test -f "\$word" && grep -qE 'include <(fmt|spdlog|boost)/' "\$word" 2>/dev/null; then exit 1; fi
 done
-exec ${CXX%% *} "\$@"
+exec $CXX "\$@"
 END
 chmod +x "$at/bin/g++"
 # No hipcc and no gnuplot of this machine's.
