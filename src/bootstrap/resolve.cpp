@@ -2,20 +2,24 @@
 #include "bootstrap/resolve.hpp"
 
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "bootstrap/socket.hpp"
 
 namespace xio::bootstrap {
 
 namespace {
+
+constexpr int k_look_up_again_ms = 100;
 
 struct free_list {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
@@ -86,16 +90,42 @@ int lack_of_descriptors() {
   return !probe && no_descriptor(errno) ? errno : 0;
 }
 
-int look_up_again_and_again(const endpoint& where, const deadline& until, address_list& out) {
+// Whether trying again cannot help. A name that is not there may come: that of a service whose machine is being
+// started, and name servers and caches that have not heard of it yet.
+bool fails_for_good(int rc) {
+  return rc == EAI_MEMORY || rc == EAI_BADFLAGS || rc == EAI_FAMILY || rc == EAI_SERVICE || rc == EAI_SOCKTYPE;
+}
+
+// Said once it takes long; the name may be wrong.
+class patience {
+ public:
+  void spent_on(const std::string& host, int rc) {
+    if (said_ || milliseconds() < k_say_after_ms) return;
+    said_ = true;
+    log::warn("the host '{}' of XIO_TCP_ROOT has no address yet ({}); it is looked up until XIO_TIMEOUT_MS", host,
+              gai_strerror(rc));
+  }
+  std::int64_t milliseconds() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(deadline::clock::now() - since_).count();
+  }
+
+ private:
+  static constexpr std::int64_t k_say_after_ms = 2000;
+  const deadline::clock::time_point since_ = deadline::clock::now();
+  bool said_ = false;
+};
+
+int look_up_again_and_again(const endpoint& where, const deadline& until, patience& tried, address_list& out) {
   for (;;) {
     const int rc = look_up(where, until, out);
     // Without a descriptor for its files and name servers the C library says that there is no such name.
     const int lack = rc == 0 ? 0 : lack_of_descriptors();
     if (lack == EMFILE && raise_descriptor_limit("a host name is to be looked up")) continue;
     // That the machine has none (ENFILE) may pass while ranks start.
-    const bool passes = lack == ENFILE || (lack == 0 && rc == EAI_AGAIN);
+    const bool passes = lack == ENFILE || (lack == 0 && rc != 0 && !fails_for_good(rc));
     if (passes && !until.passed()) {
-      usleep(100 * 1000);
+      tried.spent_on(where.host, rc);
+      poll(nullptr, 0, until.poll_ms(k_look_up_again_ms));
       continue;
     }
     if (lack != 0)
@@ -117,6 +147,7 @@ bool is_numeric_host(const std::string& host) {
 
 std::vector<socket_address> resolve(const endpoint& where, const deadline& until) {
   address_list list;
+  patience tried;
   int rc = 0;
   if (is_numeric_host(where.host)) {
     const addrinfo hints = hints_with(AI_NUMERICHOST);
@@ -124,12 +155,14 @@ std::vector<socket_address> resolve(const endpoint& where, const deadline& until
     rc = getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &raw);
     list.reset(raw);
   } else {
-    rc = look_up_again_and_again(where, until, list);
+    rc = look_up_again_and_again(where, until, tried, list);
   }
   if (rc != 0)
-    fail(rc == EAI_AGAIN ? XIO_ERR_TIMEOUT : XIO_ERR_CONFIG,
-         "the host '{}' of XIO_TCP_ROOT has no address: {}; give the name or address of the host that runs rank 0",
-         where.host, gai_strerror(rc));
+    fail(fails_for_good(rc) ? XIO_ERR_CONFIG : XIO_ERR_TIMEOUT,
+         "the host '{}' of XIO_TCP_ROOT has no address after {} ms of looking it up: {}; give the name or address of "
+         "the "
+         "host that runs rank 0, or raise XIO_TIMEOUT_MS",
+         where.host, tried.milliseconds(), gai_strerror(rc));
   std::vector<socket_address> found;
   for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {
     if (a->ai_addrlen > sizeof(sockaddr_storage)) continue;

@@ -2,7 +2,6 @@
 #include "bootstrap/socket.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -10,12 +9,12 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "bootstrap/launcher.hpp"
 #include "bootstrap/resolve.hpp"
 
 namespace xio::bootstrap {
@@ -38,6 +37,8 @@ unique_fd listen_on(const socket_address& at, int& err) {
   const int on = 1, off = 0;
   if (fd) {
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    // xiorun keeps the port for this user by a socket that is bound and does not listen.
+    if (started_by_xiorun()) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
     // "::" shall also take IPv4; a specific IPv6 address is not affected.
     if (at.bytes.ss_family == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     if (bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), SOMAXCONN) == 0) return fd;
@@ -143,27 +144,6 @@ std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until) {
          "rank 0, and check that no second process has XIO_TCP_RANK=0",
          where.host, where.port, reasons);
   return listeners;
-}
-
-int inherited_listener(std::uint16_t port) {
-  const char* text = std::getenv("XIO_RUN_LISTEN_FD");
-  if (text == nullptr) return -1;
-  int fd = -1;
-  auto [end, ec] = std::from_chars(text, text + std::strlen(text), fd);
-  if (ec != std::errc() || *end != '\0' || fd < 0) return -1;
-  // A wrapper may have closed the descriptor and the number may mean something else by now.
-  int listening = 0;
-  socklen_t length = sizeof listening;
-  socket_address at;
-  at.length = sizeof at.bytes;
-  if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) != 0 || listening == 0 ||
-      getsockname(fd, reinterpret_cast<sockaddr*>(&at.bytes), &at.length) != 0 || at.port() != port) {
-    log::debug("XIO_RUN_LISTEN_FD={} is not the socket for port {}; rank 0 listens by itself", fd, port);
-    return -1;
-  }
-  fcntl(fd, F_SETFD, FD_CLOEXEC);
-  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-  return fd;
 }
 
 unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why) {

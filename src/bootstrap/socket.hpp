@@ -37,9 +37,6 @@ std::vector<socket_address> resolve(const endpoint& where, const deadline& until
 // Sockets listening at the endpoint; throws XIO_ERR_IO or XIO_ERR_CONFIG with the reason if there is none.
 std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until);
 
-// The listening socket that xiorun bound for rank 0 and handed down, or -1. It stays open for later worlds.
-int inherited_listener(std::uint16_t port);
-
 // One attempt. Returns an fd, or none with the reason in `why`. Throws without a file descriptor for it.
 unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why);
 

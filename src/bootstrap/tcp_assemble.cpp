@@ -18,6 +18,7 @@
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "bootstrap/run_report.hpp"
 #include "bootstrap/tcp.hpp"
 
 namespace xio::bootstrap {
@@ -28,6 +29,7 @@ constexpr std::size_t k_pending_max = 256;   // connections that have not proven
 constexpr std::uint64_t k_hello_ms = 5000;   // what such a connection has to do it; honest ranks take one round trip
 constexpr std::uint64_t k_crowded_ms = 500;  // the same while others wait for its descriptor
 constexpr int k_full_ms = 10;                // between looks whether a descriptor has become free
+constexpr int k_report_ms = 100;             // between looks at what xiorun reports
 constexpr int k_warnings_max = 16;
 constexpr int k_ranks_listed_max = 16;
 
@@ -49,10 +51,11 @@ class assembly {
       while (present_ < s_.size - 1) {
         if (until_.passed()) fail_missing();
         step();
+        if (report_.known()) look_for_ended();
       }
       pending_.clear();
       // Closed before anybody is welcomed: a rank that goes on to its next world must not land in this one's backlog.
-      own_listeners_.clear();
+      listeners_.clear();
       welcome();
       return std::move(proven_);
     } catch (const error& e) {
@@ -64,20 +67,15 @@ class assembly {
  private:
   void open_listeners() {
     if (s_.size == 1) return;
-    if (const int fd = inherited_listener(s_.root.port); fd >= 0) {
-      listeners_.push_back(fd);
-      return;
-    }
-    own_listeners_ = listen_at(s_.root, until_);
-    for (const auto& fd : own_listeners_) listeners_.push_back(fd.get());
+    listeners_ = listen_at(s_.root, until_);
   }
 
   void step() {
     std::vector<pollfd> polled;
     // Who waits at a listener does so until a descriptor is free: it would be ready all the time.
     const bool full = std::exchange(full_, false);
-    int wait = until_.poll_ms(full ? k_full_ms : INT_MAX);
-    for (const int fd : listeners_) polled.push_back({full ? -1 : fd, POLLIN, 0});
+    int wait = until_.poll_ms(full ? k_full_ms : report_.known() ? k_report_ms : INT_MAX);
+    for (const auto& fd : listeners_) polled.push_back({full ? -1 : fd.get(), POLLIN, 0});
     for (const auto& p : pending_) {
       polled.push_back({p.stream.fd(), static_cast<short>(POLLIN | (p.stream.sending() ? POLLOUT : 0)), 0});
       wait = p.until.poll_ms(wait);
@@ -94,7 +92,7 @@ class assembly {
       if (proven_[rank].open() && proven_[rank].fd() == polled[i].fd) step_proven(proven_[rank], polled[i++].revents);
     std::erase_if(pending_, [](const pending& p) { return p.stream.fd() < 0; });
     for (std::size_t n = 0; n < listeners_.size(); ++n)
-      if (full || polled[n].revents != 0) accept_all(listeners_[n]);
+      if (full || polled[n].revents != 0) accept_all(listeners_[n].get());
   }
 
   void accept_all(int listener) {
@@ -215,6 +213,14 @@ class assembly {
     }
   }
 
+  void look_for_ended() const {
+    for (int rank = 1; rank < s_.size; ++rank) {
+      if (proven_[static_cast<std::size_t>(rank)].open()) continue;
+      if (const auto end = report_.end_of(rank); !end.empty())
+        fail(XIO_ERR_PEER, "{} before the world of {} ranks was complete; see its output for the cause", end, s_.size);
+    }
+  }
+
   int missing() const { return s_.size - 1 - present_; }
 
   [[noreturn]] void fail_full(int err) const {
@@ -248,15 +254,15 @@ class assembly {
     for (auto& l : proven_) all.push_back(&l);
     for (auto& l : misled_) all.push_back(&l);
     pending_.clear();
-    own_listeners_.clear();
+    listeners_.clear();
     abort_links(all, status, sentence);
   }
 
   const tcp_settings& s_;
   const deadline until_;
   const ephemeral_key ephemeral_;  // of this world: strangers shall not make rank 0 compute one for each of them
-  std::vector<unique_fd> own_listeners_;
-  std::vector<int> listeners_;
+  const run_report report_{s_.root};
+  std::vector<unique_fd> listeners_;
   std::deque<pending> pending_;
   std::vector<sealed_link> proven_;  // by rank
   std::vector<sealed_link> misled_;  // proven the key, but cannot be admitted

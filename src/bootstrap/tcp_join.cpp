@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "bootstrap/resolve.hpp"
+#include "bootstrap/run_report.hpp"
 #include "bootstrap/tcp.hpp"
 
 namespace xio::bootstrap {
@@ -19,13 +21,16 @@ constexpr int k_retry_first_ms = 5;
 constexpr int k_retry_most_ms = 250;
 constexpr std::uint64_t k_connect_ms = 5000;  // one attempt at one address, so that the next address gets its turn
 
+constexpr std::uint64_t k_look_up_ms = 2000;  // between look-ups of a name where rank 0 does not listen
+
 class joining {
  public:
   explicit joining(const tcp_settings& s)
       : s_(s), until_(deadline::in(s.timeout_ms)), accepted_until_(after_root(s.timeout_ms)) {}
 
   sealed_link run() {
-    const auto addresses = resolve(s_.root, until_);
+    auto addresses = resolve(s_.root, until_);
+    auto look_up_at = deadline::in(k_look_up_ms);
     // Rank 0 may not be up yet, and a connection may be lost before anything was proven: both are tried again.
     for (int pause = k_retry_first_ms;; pause = std::min(2 * pause, k_retry_most_ms)) {
       for (const auto& a : addresses) {
@@ -39,7 +44,15 @@ class joining {
              "rank {} could not reach rank 0 at {}:{} within {} ms (last: {}); check that rank 0 runs, that "
              "XIO_TCP_ROOT is right and that no firewall lies between, or raise XIO_TIMEOUT_MS",
              s_.rank, s_.root.host, s_.root.port, s_.timeout_ms, why_);
+      if (const auto end = report_.end_of(0); !end.empty())
+        fail(XIO_ERR_PEER, "{}, and rank {} waits for it at {}:{}; see its output for the cause", end, s_.rank,
+             s_.root.host, s_.root.port);
       poll(nullptr, 0, until_.poll_ms(pause));
+      // A name may have meant another machine before.
+      if (look_up_at.passed() && !is_numeric_host(s_.root.host)) {
+        addresses = resolve(s_.root, until_);
+        look_up_at = deadline::in(k_look_up_ms);
+      }
     }
   }
 
@@ -124,6 +137,7 @@ class joining {
 
   const tcp_settings& s_;
   const deadline until_, accepted_until_;
+  const run_report report_{s_.root};
   std::string why_ = "no address";
 };
 

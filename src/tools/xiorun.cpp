@@ -2,16 +2,13 @@
 // xiorun -n N program args...   starts N PEs on this host that meet over TCP on the loopback interface.
 //
 // Every PE gets XIO_TCP_ROOT, XIO_TCP_RANK, XIO_TCP_SIZE and a fresh XIO_TCP_KEY, and XIO_RUN_PE, by which
-// XIO_BOOTSTRAP=auto knows who started it. PE 0 also inherits the listening socket as descriptor XIO_RUN_LISTEN_FD, so
-// that nobody else can take the port in between. PE 0 alone reads standard input.
+// XIO_BOOTSTRAP=auto knows who started it; XIO_RUN_REPORT names a file that says which PEs have ended. xiorun keeps the
+// port for PE 0, which listens there by itself. PE 0 alone reads standard input.
 //
 // Exit status: 0 if every PE ended with 0, else that of the first PE that did not (128 + signal if one killed it; of
 // PEs that end at the same moment, one that a signal killed counts first); 2 for a wrong command line, 124 after
 // --timeout.
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +22,7 @@
 
 #include "tools/standard_streams.hpp"
 #include "tools/xiorun/job.hpp"
+#include "tools/xiorun/loopback.hpp"
 
 namespace {
 
@@ -88,20 +86,6 @@ std::string fresh_key() {
   return hex;
 }
 
-// A listening socket at a port of the kernel's choice; its address goes to `root`.
-int listen_on_loopback(std::string& root) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof at;
-  if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0 || listen(fd, SOMAXCONN) != 0 ||
-      getsockname(fd, reinterpret_cast<sockaddr*>(&at), &length) != 0)
-    refuse("cannot listen on the loopback interface");
-  root = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
-  return fd;
-}
-
 // CLI11's range has room for what is no number at all.
 CLI::Validator seconds_up_to(int most) {
   const auto wrong = [most](const std::string& text) -> std::string {
@@ -113,13 +97,24 @@ CLI::Validator seconds_up_to(int most) {
   return {wrong, "0 .. " + std::to_string(most)};
 }
 
+// As mpirun has it; CLI11 would take it for -n with the value p.
+std::vector<std::string> with_np(int argc, char** argv) {
+  std::vector<std::string> args(argv + 1, argv + argc);
+  for (std::size_t i = 0; i < args.size() && args[i].size() > 1 && args[i].front() == '-' && args[i] != "--"; ++i) {
+    if (args[i] == "-np" || args[i].starts_with("-np=")) args[i].insert(0, "-");
+    const bool has_value = args[i] == "-n" || args[i] == "--np" || args[i] == "--timeout" || args[i] == "--grace";
+    if (has_value) ++i;
+  }
+  return {args.rbegin(), args.rend()};  // as CLI11 wants them
+}
+
 job_settings parse(int argc, char** argv) {
   job_settings s;
   CLI::App app("Starts N processes of a program on this host as the PEs of one XIO world.", "xiorun");
   app.footer("Usage: xiorun -n N [options] [--] program [args...]");
   app.prefix_command();
   app.set_version_flag("--version", std::string("xiorun of XIO ") + XIO_RUN_VERSION);
-  app.add_option("-n,--np", s.pes, "number of PEs, 1.." + std::to_string(k_pes_max))
+  app.add_option("-n,--np", s.pes, "number of PEs, 1.." + std::to_string(k_pes_max) + "; also as -np")
       ->required()
       ->check(CLI::Range(1, k_pes_max));
   app.add_flag("--tag-output", s.tag_output, "put [pe] before every line that a PE writes");
@@ -131,7 +126,7 @@ job_settings parse(int argc, char** argv) {
       ->capture_default_str()
       ->check(seconds_up_to(3600));
   try {
-    app.parse(argc, argv);
+    app.parse(with_np(argc, argv));
   } catch (const CLI::Success& e) {
     std::exit(xio::tools::ended("xiorun", app.exit(e)));
   } catch (const CLI::ParseError& e) {
@@ -153,7 +148,12 @@ job_settings parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   xio::tools::open_standard_streams();
   auto settings = parse(argc, argv);
-  settings.listen_fd = listen_on_loopback(settings.root);
+  const auto place = xio::run::find_meeting_place();
+  if (place.root.empty()) {
+    std::fprintf(stderr, "xiorun: %s\n", place.why.c_str());
+    return 1;
+  }
+  settings.root = place.root;
   settings.key = fresh_key();
-  return xio::run::run_job(settings);
+  return xio::run::run_job(settings, argv[0]);
 }

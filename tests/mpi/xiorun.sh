@@ -38,6 +38,10 @@ expect 'first failure wins' 7 'PE 1 ended with status 7' "$xiorun" -n 3 sh -c '[
 expect 'death by signal' 139 'PE 0 was killed by signal 11' "$xiorun" -n 2 sh -c '[ "$XIO_TCP_RANK" != 0 ] || kill -SEGV $$'
 expect 'no PEs' 2 'not in range' "$xiorun" -n 0 true
 expect 'too many PEs' 2 'not in range' "$xiorun" -n 100000 true
+expect '-np' 3 'status 3' "$xiorun" -np 2 sh -c 'exit $((XIO_TCP_SIZE + 1))'
+expect '-np behind others' 5 'status 5' "$xiorun" --grace 9 --timeout 30 -np 2 sh -c 'exit $#' - -np 3 -n 4 5
+expect '-np=' 0 '' "$xiorun" --tag-output -np=2 true
+expect '-np without a number' 2 '--np' "$xiorun" -np true
 for bad in nan inf -1 x 1s ''; do
   expect 'no time' 2 "'$bad' is not a number of seconds in 0 .. 1000000000" "$xiorun" -n 1 --timeout "$bad" true
   expect 'no grace' 2 "'$bad' is not a number of seconds in 0 .. 3600" "$xiorun" -n 1 --grace "$bad" true
@@ -92,6 +96,30 @@ wait $pid 2>/dev/null
 sleep 0.3
 expect_none_left '^sleep 60.5678' 'xiorun killed'
 
+# With all that these have started, however far it went away, and whoever else of that name was killed.
+deep='sh -c "sleep 60.5679; true" & (setsid sleep 60.5679 &) ; env -i setsid sleep 60.5679 & (trap "" HUP TERM INT; sleep 60.5679 & wait); true'
+for killed in xiorun 'the process that watches the PEs'; do
+  "$xiorun" -n 2 sh -c "$deep" >"$work/out" 2>&1 &
+  pid=$!
+  for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.5679')" = 8 ] && break; sleep 0.05; done
+  [ "$(pgrep -fc '^sleep 60.5679')" = 8 ] || { echo 'FAIL: the PEs did not start'; failures=$((failures + 1)); }
+  if [ "$killed" = xiorun ]; then kill -KILL $pid; else kill -KILL "$(pgrep -P $pid)"; fi
+  wait $pid 2>/dev/null
+  for _ in $(seq 100); do [ "$(pgrep -fc '^sleep 60.5679')" = 0 ] && break; sleep 0.05; done
+  expect_none_left '^sleep 60.5679' "descendants after $killed was killed"
+done
+# Who kills all that is called xiorun kills one of the two.
+"$xiorun" -n 1 sleep 60.5680 &
+pid=$!
+for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.5680')" = 1 ] && break; sleep 0.05; done
+run=$(pgrep -P $pid)
+called="$(cat "/proc/$run/comm") $(tr '\0' ' ' <"/proc/$run/cmdline")"
+case $called in
+  *xiorun*) echo "FAIL: the run is called $called"; failures=$((failures + 1)) ;;
+esac
+kill $pid
+wait $pid
+
 # A shell that becomes xiorun leaves it its children, and children's children that lose their parent meanwhile: they are
 # not of this run. The PEs and what those leave behind are, and go with it.
 bash -c '(sleep 60.6543 & echo $! >"$1/far"; sleep 0.3) & sleep 60.6544 & echo $! >"$1/near"
@@ -123,7 +151,7 @@ done
 
 # What the PEs see.
 XIO_TCP_KEY_FILE=/nowhere "$xiorun" -n 3 sh -c 'echo "$XIO_TCP_RANK $XIO_RUN_PE $XIO_TCP_SIZE $XIO_TCP_ROOT ${#XIO_TCP_KEY} ${XIO_TCP_KEY_FILE-none}"
-  [ $XIO_TCP_RANK = 0 ] || [ -z "$XIO_RUN_LISTEN_FD" ] || echo "PE $XIO_TCP_RANK has the socket"' | sort >"$work/out"
+  ls -l /proc/$$/fd | grep socket:; true' </dev/null | sort >"$work/out"
 root=$(sed -n '1s/.* \(127\.0\.0\.1:[0-9]*\) .*/\1/p' "$work/out")
 printf '%s\n' "0 0 3 $root 64 none" "1 1 3 $root 64 none" "2 2 3 $root 64 none" >"$work/expected"
 diff "$work/expected" "$work/out" || { echo 'FAIL environment'; failures=$((failures + 1)); }
@@ -137,6 +165,12 @@ printf '[0] two, no end\n[1] two, no end\n' | diff - <(sort "$work/err") || { ec
 timeout 30 "$xiorun" --tag-output -n 2 --grace 0.3 yes 2>/dev/null | head -n 100 >"$work/out"
 [ "${PIPESTATUS[0]}" != 124 ] || { echo 'FAIL: PEs go on when nobody reads them'; failures=$((failures + 1)); }
 [ "$(wc -l <"$work/out")" = 100 ] || { echo 'FAIL: tagged output is cut'; failures=$((failures + 1)); }
+
+# Lines come whole, however long.
+"$xiorun" --tag-output -n 2 sh -c 'for n in 70000 300000 5000000; do head -c $n /dev/zero | tr "\0" $XIO_TCP_RANK; echo; done' |
+  awk '{ tag = substr($0, 1, 3); pe = substr($0, 5, 1); long = length($0); print tag, pe, long, gsub(pe, "") }' | sort >"$work/out"
+for pe in 0 1; do for n in 300000 5000000 70000; do echo "[$pe] $pe $((n + 4)) $((n + 1))"; done; done | diff - "$work/out" ||
+  { echo 'FAIL: long lines are broken'; failures=$((failures + 1)); }
 
 # A reader that takes his time gets every line whole, however short the grace of the PEs.
 "$xiorun" --tag-output --grace 0.1 -n 3 sh -c 'seq 50000; exit 3' 2>"$work/err" | { sleep 1; cat; } >"$work/out"
@@ -177,6 +211,24 @@ expect_end 'a still reader of what the PEs and xiorun write' 124 '' '' \
   sh -c 'exec "$@" 2>&1' - "$xiorun" --grace 0.3 --timeout 1 -n 1 yes
 expect_end 'the rest of PEs that ended, and a time-out' 124 'bytes .* dropped' '' "${limit[@]}" -n 1 seq 15000
 expect_end 'the rest of PEs that ended, and a signal' 143 'bytes .* dropped' TERM "${tag[@]}" -n 1 seq 15000
+
+# Where the loopback interface has ::1 alone, or is down.
+in_a_net() { unshare -n sh -c "$@"; }
+if [ "$(id -u)" = 0 ] && in_a_net 'ip link set lo up && ip -4 addr flush dev lo && ip -6 addr show dev lo | grep -q ::1' 2>/dev/null; then
+  expect 'only ::1' 0 '' unshare -n sh -c 'ip link set lo up; ip -4 addr flush dev lo; exec "$@"' - "$xiorun" -n 2 \
+    sh -c 'case $XIO_TCP_ROOT in "[::1]":*) ;; *) exit 1 ;; esac'
+  if has HAVE_SODIUM; then
+    expect 'a world over ::1' 0 '' unshare -n sh -c 'ip link set lo up; ip -4 addr flush dev lo; exec "$@"' - "$xiorun" -n 2 \
+      "$builddir/tests/mpi/bootstrap_probe" worlds tcp
+  fi
+  SECONDS=0
+  expect 'lo is down' 1 "lo is down; type 'ip link set lo up'" unshare -n "$xiorun" -n 2 true
+  expect 'no address' 1 'neither 127.0.0.1 nor ::1 can be reached' unshare -n sh -c 'ip link set lo up; ip addr flush dev lo
+    ip -6 addr flush dev lo; exec "$@"' - "$xiorun" -n 2 true
+  [ $SECONDS -lt 10 ] || { echo "FAIL: no loopback is said after $SECONDS s"; failures=$((failures + 1)); }
+else
+  echo 'not run: xiorun without 127.0.0.1, which wants root, unshare and ip'
+fi
 
 [ $failures = 0 ] && echo 'xiorun: all well'
 exit $((failures != 0))

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
-// A shell that becomes xiorun (`server & exec xiorun ...`, `exec > >(tee log); exec xiorun ...`) leaves it its
-// children. They are not of the run, nor is what they start, but once the kernel gives them to xiorun nobody can tell.
-// So beside such children the run goes into a process of its own, whose descendants are all of it and nothing else.
+// The run goes on in a process of its own, whose descendants are all of it and nothing else, for two reasons. When
+// xiorun is killed by SIGKILL, somebody must be left who ends what the PEs have started. And a shell that becomes
+// xiorun
+// (`server & exec xiorun ...`, `exec > >(tee log); exec xiorun ...`) leaves it its children: they are not of the run,
+// nor is what they start, but once the kernel gives them to xiorun nobody can tell.
 #pragma once
+#include <signal.h>
+
 #include <functional>
 
 namespace xio::run {
 
-bool has_children();
+// Reaches the run when xiorun is gone.
+inline constexpr int k_front_gone = SIGUSR2;
 
-// What `body` answers in a forked process, which gets every signal that is to end this one and dies with it. Returns in
-// both processes. `listener` is the run's alone: callers of a PE that is gone shall not wait at a port that is open.
-int run_apart(const std::function<int()>& body, int listener);
+// What `body` returns in a forked process, which gets every signal that is to end this one and k_front_gone after it.
+// Returns in both processes. `name` is argv[0], for the run to have another one: who kills all that is called xiorun
+// leaves the run to clean up.
+int run_apart(const std::function<int()>& body, char* name);
 
 }  // namespace xio::run

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -22,15 +23,14 @@ constexpr int k_exit_cannot_execute = 126;  // as a shell does
 
 void set(const char* variable, const std::string& value) { setenv(variable, value.c_str(), 1); }
 
-void set_environment(const job_settings& s, int pe) {
+void set_environment(const job_settings& s, int pe, const std::string& report) {
   set("XIO_TCP_ROOT", s.root);
   set("XIO_TCP_RANK", std::to_string(pe));
   set("XIO_TCP_SIZE", std::to_string(s.pes));
   set("XIO_TCP_KEY", s.key);
   unsetenv("XIO_TCP_KEY_FILE");
   set("XIO_RUN_PE", std::to_string(pe));
-  unsetenv("XIO_RUN_LISTEN_FD");
-  if (pe == 0) set("XIO_RUN_LISTEN_FD", std::to_string(s.listen_fd));
+  set("XIO_RUN_REPORT", report);
 }
 
 void reset_signals() {
@@ -40,7 +40,8 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-[[noreturn]] void become_pe(const job_settings& s, int pe, const child_output& output, pid_t parent) {
+[[noreturn]] void become_pe(const job_settings& s, int pe, const child_output& output, const std::string& report,
+                            pid_t parent) {
   // SIGKILL, so that nothing a PE does with signals keeps it alive when xiorun is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
@@ -50,12 +51,10 @@ void reset_signals() {
       dup2(nothing, STDIN_FILENO);
       close(nothing);
     }
-  } else {
-    fcntl(s.listen_fd, F_SETFD, 0);
   }
   if (output.out >= 0) dup2(output.out, STDOUT_FILENO);
   if (output.err >= 0) dup2(output.err, STDERR_FILENO);
-  set_environment(s, pe);
+  set_environment(s, pe, report);
   std::vector<char*> argv;
   for (const auto& a : s.command) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
@@ -105,11 +104,11 @@ std::vector<pid_t> descendants() {
 
 }  // namespace
 
-pid_t start_pe(const job_settings& settings, int pe, const child_output& output) {
+pid_t start_pe(const job_settings& settings, int pe, const child_output& output, const std::string& report) {
   const pid_t parent = getpid();
   std::fflush(nullptr);
   const pid_t pid = fork();
-  if (pid == 0) become_pe(settings, pe, output, parent);
+  if (pid == 0) become_pe(settings, pe, output, report, parent);
   return pid;
 }
 
@@ -126,6 +125,13 @@ void kill_descendants() {
     for (const pid_t pid : left) kill(pid, SIGKILL);
     usleep(round < 10 ? 1000 : 20000);
   }
+}
+
+bool has_orphans(const std::vector<pid_t>& own) {
+  const auto tree = children_by_parent();
+  const auto [first, last] = tree.equal_range(getpid());
+  return std::any_of(first, last,
+                     [&](const auto& child) { return std::find(own.begin(), own.end(), child.second) == own.end(); });
 }
 
 }  // namespace xio::run

@@ -3,6 +3,9 @@
 #pragma once
 #include <sys/types.h>
 
+#include <string>
+#include <vector>
+
 #include "tools/xiorun/job.hpp"
 
 namespace xio::run {
@@ -11,11 +14,14 @@ struct child_output {
   int out = -1, err = -1;  // pipes to write to, or -1 to share xiorun's
 };
 
-// Forks and executes the program as PE `pe`. The child dies with xiorun. Returns -1 with errno.
-pid_t start_pe(const job_settings& settings, int pe, const child_output& output);
+// Forks and executes the program as PE `pe`, which dies with this process. Returns -1 with errno.
+pid_t start_pe(const job_settings& settings, int pe, const child_output& output, const std::string& report);
 
 // Kills every descendant of this process, orphans included, and reaps it. Needs become_reaper().
 void become_reaper();
 void kill_descendants();
+
+// Whether this process has other children than `own`: what was left behind by one that ended.
+bool has_orphans(const std::vector<pid_t>& own);
 
 }  // namespace xio::run

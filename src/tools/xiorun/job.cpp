@@ -21,6 +21,7 @@
 #include "tools/xiorun/apart.hpp"
 #include "tools/xiorun/child.hpp"
 #include "tools/xiorun/output.hpp"
+#include "tools/xiorun/report.hpp"
 #include "tools/xiorun/sink.hpp"
 
 namespace xio::run {
@@ -33,6 +34,7 @@ constexpr int k_exit_timeout = 124;  // as timeout(1) does
 constexpr int k_exit_cannot_start = 1;
 constexpr int k_exit_cannot_write = 1;
 constexpr int k_same_moment_ms = 50;
+constexpr int k_orphans_ms = 200;  // between looks whether what a PE left behind has ended, too
 
 clock::duration seconds(double s) {
   return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(s));
@@ -51,6 +53,7 @@ class job {
  public:
   explicit job(const job_settings& s)
       : s_(s),
+        report_(s.root, s.pes),
         pids_(static_cast<std::size_t>(s.pes), -1),
         err_(same_file(STDOUT_FILENO, STDERR_FILENO) ? out_ : other_err_) {}
 
@@ -83,7 +86,7 @@ class job {
   void catch_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&set, s);
+    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, k_front_gone}) sigaddset(&set, s);
     sigprocmask(SIG_BLOCK, &set, nullptr);
     // Ignored by whoever started us, SIGCHLD would let children vanish unseen.
     signal(SIGCHLD, SIG_DFL);
@@ -95,7 +98,7 @@ class job {
     for (int pe = 0; pe < s_.pes; ++pe) {
       child_output output;
       if (signals_ < 0 || !open_pipes(pe, output)) return cannot_start(pe);
-      pids_[static_cast<std::size_t>(pe)] = start_pe(s_, pe, output);
+      pids_[static_cast<std::size_t>(pe)] = start_pe(s_, pe, output, report_.path());
       const int err = errno;
       for (const int fd : {output.out, output.err})
         if (fd >= 0) close(fd);
@@ -103,7 +106,6 @@ class job {
       if (pids_[static_cast<std::size_t>(pe)] < 0) return cannot_start(pe);
       ++running_;
     }
-    close(s_.listen_fd);  // PE 0 alone holds the port from here on
     return true;
   }
 
@@ -160,16 +162,18 @@ class job {
   }
 
   int poll_ms() const {
-    if (!end_at_) return -1;
+    const int most = unreported_.empty() ? 1000000 : k_orphans_ms;
+    if (!end_at_) return unreported_.empty() ? -1 : most;
     const double left = std::chrono::duration<double, std::milli>(*end_at_ - clock::now()).count();
-    return static_cast<int>(std::ceil(std::min(std::max(left, 0.0), 1e6)));
+    return static_cast<int>(std::ceil(std::min(std::max(left, 0.0), static_cast<double>(most))));
   }
 
   void take_signals() {
     signalfd_siginfo info;
     while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const int number = static_cast<int>(info.ssi_signo);
-      if (number == SIGCHLD) continue;
+      if (number == k_front_gone) front_gone();
+      if (number == SIGCHLD || number == k_front_gone) continue;
       // A key at the terminal reaches every process of the foreground group, the PEs among them.
       const bool they_have_it = info.ssi_code == SI_KERNEL;
       if (!they_have_it) signal_all(number);
@@ -185,6 +189,23 @@ class job {
     }
   }
 
+  // Nobody is left to wait for the run: it ends with all that it has started.
+  void front_gone() {
+    if (getppid() == front_) return;
+    kill_descendants();
+    _exit(128 + SIGKILL);
+  }
+
+  // A program may go on in the background of a PE's first process that has ended; then it is an orphan, and whose is
+  // not known. So PEs are reported as ended when no orphan is left.
+  void report_ended() {
+    if (unreported_.empty() || running_ == 0 || clock::now() < look_at_) return;
+    look_at_ = clock::now() + std::chrono::milliseconds(k_orphans_ms);
+    if (has_orphans(pids_)) return;
+    for (const auto& [pe, status] : unreported_) report_.ended(pe, status);
+    unreported_.clear();
+  }
+
   // waitpid does not say who died first, and a process that dies closes its sockets before it can be waited for: its
   // peers may see that, give up and be reaped earlier. So a first failure is looked at again a moment later, and among
   // those found dead then, one that a signal killed is the likelier cause.
@@ -198,6 +219,7 @@ class job {
     }
     std::stable_partition(dead.begin(), dead.end(), [](const auto& d) { return WIFSIGNALED(d.second); });
     for (const auto& [pe, status] : dead) ended(pe, status);
+    report_ended();
   }
 
   void sweep(std::vector<std::pair<int, int>>& dead) {
@@ -211,6 +233,7 @@ class job {
     pids_[static_cast<std::size_t>(pe)] = -1;
     --running_;
     const int status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+    unreported_.emplace_back(pe, status);
     if (status == 0) return;
     // Not worth a line each when it ended because it was told to.
     if (phase_ == phase::terminated || phase_ == phase::killed || asked_to_end_) return remember(status);
@@ -291,6 +314,10 @@ class job {
   }
 
   const job_settings& s_;
+  report report_;
+  std::vector<std::pair<int, int>> unreported_;  // PE and status of those that ended
+  clock::time_point look_at_{};                  // next, whether orphans are left
+  const pid_t front_ = getppid();
   std::vector<pid_t> pids_;  // by PE; -1 once reaped
   sink out_{STDOUT_FILENO}, other_err_{STDERR_FILENO};
   sink& err_;  // out_ where both are one file, so that neither breaks into a line of the other
@@ -307,9 +334,8 @@ class job {
 
 }  // namespace
 
-int run_job(const job_settings& settings) {
-  const auto run = [&] { return job(settings).run(); };
-  return has_children() ? run_apart(run, settings.listen_fd) : run();
+int run_job(const job_settings& settings, char* name) {
+  return run_apart([&] { return job(settings).run(); }, name);
 }
 
 }  // namespace xio::run

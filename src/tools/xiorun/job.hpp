@@ -22,12 +22,11 @@ struct job_settings {
   double grace_s = 3;
   std::string program;               // path to execute
   std::vector<std::string> command;  // argv of the program
-  std::string root;                  // host:port of listen_fd
+  std::string root;                  // host:port where PE 0 is to listen
   std::string key;
-  int listen_fd = -1;
 };
 
-// Exit status for xiorun.
-int run_job(const job_settings& settings);
+// Exit status for xiorun. `name` is argv[0].
+int run_job(const job_settings& settings, char* name);
 
 }  // namespace xio::run

@@ -23,7 +23,7 @@ class tagged_output {
 
  private:
   std::string tagged(std::size_t from, std::size_t length) const;
-  void write_lines(bool all);
+  void write_lines(std::size_t looked_at, bool all);
 
   std::string tag_, line_;
   unique_fd from_;

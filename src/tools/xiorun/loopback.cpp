@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xiorun/loopback.hpp"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace xio::run {
+
+namespace {
+
+constexpr int k_connect_ms = 1000;  // to oneself; where packets are dropped it takes for ever
+
+union address {
+  sockaddr any;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+};
+
+socklen_t loopback(int family, address& at) {
+  at = {};
+  at.any.sa_family = static_cast<sa_family_t>(family);
+  if (family == AF_INET6) {
+    at.v6.sin6_addr = in6addr_loopback;
+    return sizeof at.v6;
+  }
+  at.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return sizeof at.v4;
+}
+
+// PE 0 listens beside the reservation, whatever a wrapper has done with its descriptors. This option, unlike
+// SO_REUSEADDR, keeps the port from other users.
+unique_fd bound(int family, const address& at, socklen_t length) {
+  const int on = 1;
+  unique_fd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd &&
+      (setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0 || bind(fd.get(), &at.any, length) != 0))
+    fd.reset();
+  return fd;
+}
+
+// An interface that is down lets a socket be bound, and drops what is sent.
+bool reachable(int family, const address& at, socklen_t length) {
+  const unique_fd listener = bound(family, at, length);
+  if (!listener || listen(listener.get(), 1) != 0) return false;
+  const unique_fd caller(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!caller) return false;
+  if (connect(caller.get(), &at.any, length) == 0) return true;
+  pollfd p{caller.get(), POLLOUT, 0};
+  if (errno != EINPROGRESS) return false;
+  if (poll(&p, 1, k_connect_ms) <= 0) return errno = ETIMEDOUT, false;
+  int err = 0;
+  socklen_t err_length = sizeof err;
+  getsockopt(caller.get(), SOL_SOCKET, SO_ERROR, &err, &err_length);
+  errno = err;
+  return err == 0;
+}
+
+// "lo is down", or empty.
+std::string interface_that_is_down() {
+  ifaddrs* list = nullptr;
+  std::string down;
+  if (getifaddrs(&list) != 0) return down;
+  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next)
+    if ((i->ifa_flags & IFF_LOOPBACK) != 0 && (i->ifa_flags & IFF_UP) == 0) down = i->ifa_name;
+  freeifaddrs(list);
+  return down;
+}
+
+}  // namespace
+
+meeting_place find_meeting_place() {
+  meeting_place place;
+  int err = 0;
+  for (const int family : {AF_INET, AF_INET6}) {
+    address at;
+    socklen_t length = loopback(family, at);
+    unique_fd fd = bound(family, at, length);
+    if (fd && getsockname(fd.get(), &at.any, &length) == 0 && reachable(family, at, length)) {
+      const bool v6 = family == AF_INET6;
+      place.root = (v6 ? "[::1]:" : "127.0.0.1:") + std::to_string(ntohs(v6 ? at.v6.sin6_port : at.v4.sin_port));
+      place.reservation = std::move(fd);
+      return place;
+    }
+    if (err == 0) err = errno;
+  }
+  const std::string down = interface_that_is_down();
+  place.why = "the PEs cannot meet on the loopback interface: ";
+  if (!down.empty())
+    place.why += down + " is down; type 'ip link set " + down + " up'";
+  else
+    place.why += std::string("neither 127.0.0.1 nor ::1 can be reached (") + std::strerror(err) +
+                 "); give lo one of them, and let no firewall stand between";
+  return place;
+}
+
+}  // namespace xio::run
