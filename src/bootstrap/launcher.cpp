@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -73,11 +75,33 @@ started_task read_launcher(const launcher& l) {
   return t;
 }
 
+// The first line of /proc/PID/NAME, or empty.
+std::string process_text(int pid, const char* name) {
+  std::string line;
+  std::ifstream file(fmt::format("/proc/{}/{}", pid, name));
+  std::getline(file, line);
+  return line;
+}
+
+// A job that a task of srun's has submitted inherits the task's variables. But Slurm's daemon, the parent of what it
+// starts, says in its title for which step it does so: "slurmstepd: [17.batch]", "[17.interactive]" or "[17.0]".
+bool is_batch_script() {
+  const auto task = number("SLURM_TASK_PID");
+  const std::string stat = task ? process_text(*task, "stat") : "";
+  const auto after_name = stat.rfind(')');  // proc(5): the name before may hold anything
+  int parent = 0;
+  if (after_name == std::string::npos || std::sscanf(stat.c_str() + after_name + 1, " %*c %d", &parent) != 1)
+    return false;
+  const std::string title = process_text(parent, "cmdline");
+  const auto step = title.substr(0, title.find(']'));
+  return title.starts_with("slurmstepd") && (step.ends_with(".batch") || step.ends_with(".interactive"));
+}
+
 // Slurm's variables are those of a job, of a step and of a task. A batch script or a shell of salloc has those of the
 // job (SLURM_NTASKS) and is no task of srun's; the step's size is set for tasks alone.
 started_task read_slurm() {
   started_task t{"Slurm", "", number("SLURM_PROCID").value_or(-1), 0, 0};
-  if (t.rank < 0) return t;
+  if (t.rank < 0 || is_batch_script()) return t;
   const char* variable = "SLURM_STEP_NUM_TASKS";
   if (!number(variable) && (number("SLURM_STEP_ID") || number("SLURM_STEPID"))) variable = "SLURM_NTASKS";
   t.size = number(variable).value_or(0);

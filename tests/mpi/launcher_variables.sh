@@ -43,6 +43,21 @@ batch=("${slurm[@]}" SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_GTIDS=0
 alone "${slurm[@]}"
 alone "${batch[@]}"
 
+# Variables that a script inherited from a task that submitted it: the parent's title tells them apart.
+# below 'TITLE' 'PATTERN'
+# shellcheck disable=SC2016  # each shell expands its own
+printf 'SLURM_TASK_PID=$$ "$1" who\n' >"$work/script"
+below() {
+  # shellcheck disable=SC2016
+  timeout 60 env -i PATH="$PATH" "${batch[@]}" SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 \
+    bash -c 'exec -a "$0" bash -c "bash \"\$0\" \"\$1\"; true" "$@"' "$1" "$work/script" "$probe" >"$work/out" 2>&1
+  grep -q "$2" "$work/out" || { echo "FAIL below $1: $(cat "$work/out")"; failures=$((failures + 1)); }
+}
+below 'slurmstepd: [17.batch]' '^rank 0 of 1 by local$'
+below 'slurmstepd-wlm: [17.interactive]' '^rank 0 of 1 by local$'
+below 'slurmstepd: [17.0]' 'Slurm started 2 tasks'
+below 'bash: [17.batch]' 'Slurm started 2 tasks'
+
 # A task of srun's, without PMI.
 for rank in 0 1 3; do
   refused 'Slurm started 4 tasks \(SLURM_STEP_NUM_TASKS=4\)' "${batch[@]}" SLURM_STEP_ID=0 SLURM_STEPID=0 \

@@ -126,6 +126,15 @@ else
   printf '#!/bin/sh\nunset LD_LIBRARY_PATH\n%s who\n' "$probe" >"$work/script"
   gives 0 1 'Submitted' bash -c 'below "$@"' below "$sbatch" -W -O -n 2 -o "$work/job" "$work/script"
   gives 0 1 "$alone" cat "$work/job"
+  # The same, submitted by a task, whose variables it inherits.
+  cat >"$work/submit" <<-END
+	#!/bin/bash
+	[ \$SLURM_PROCID = 0 ] || exit 0
+	export LD_LIBRARY_PATH=$libraries/slurm-wlm:$libraries
+	exec "$sbatch" -W -O -n 2 -o "$work/job2" "$work/script"
+	END
+  slurm 0 1 'Submitted' -n 2 bash "$work/submit"
+  gives 0 1 "$alone" cat "$work/job2"
   gives 0 1 "$alone" bash -c 'below "$@"' below "$salloc" -O -n 2 "${clean[@]}" "$probe" who
 fi
 
