@@ -3,6 +3,9 @@
 #include "transport/nvme/holders.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "sysfs_tree.hpp"
 
@@ -100,6 +103,128 @@ TEST_F(holders, the_second_disk_of_two) {
   t.file("/sys/block/nvme0n2/dev", "259:5\n");
   mount("40 22 259:5 / /two rw - ext4 /dev/nvme0n2 rw");
   EXPECT_EQ(who(), "nvme0n2 is mounted on /two");
+}
+
+// --- File systems of several devices ---
+
+TEST_F(holders, a_further_device_of_btrfs) {
+  mount("41 22 0:35 / /data rw shared:3 - btrfs /dev/sdb rw");
+  t.link("/sys/fs/btrfs/5ad2c4c0-2f4e-4b0c-9f5d-3a6a0b6c0001/devices/nvme0n1p2", "../../../block/x");
+  EXPECT_EQ(who(), "nvme0n1p2 is part of the mounted btrfs 5ad2c4c0-2f4e-4b0c-9f5d-3a6a0b6c0001");
+}
+
+TEST_F(holders, a_device_of_bcachefs) {
+  t.link("/sys/fs/bcachefs/0c6e/dev-1/block", "../../../../devices/pci0/nvme0/nvme0n1/nvme0n1p1");
+  EXPECT_EQ(who(), "nvme0n1p1 is part of the mounted bcachefs 0c6e");
+}
+
+TEST_F(holders, a_list_of_sources) {
+  mount("41 22 0:35 / /data rw shared:3 - bcachefs /dev/sdb:/dev/nvme0n1p2:/dev/sdc rw");
+  EXPECT_EQ(who(), "nvme0n1p2 is mounted on /data");
+}
+
+TEST_F(holders, the_log_of_a_file_system) {
+  mount("41 22 8:33 / /data rw shared:3 - xfs /dev/sdc1 rw,attr2,logdev=/dev/nvme0n1p2,noquota");
+  EXPECT_EQ(who(), "nvme0n1p2 is mounted on /data");
+}
+
+// udev's database says what is on a disk, and all may read it.
+TEST_F(holders, a_pool_of_zfs) {
+  t.file("/run/udev/data/b259:2", "S:disk/by-id/x\nE:ID_FS_VERSION=5000\nE:ID_FS_TYPE=zfs_member\nG:systemd\n");
+  EXPECT_EQ(who(), "");
+  t.folder("/sys/module/zfs");
+  EXPECT_EQ(who().find("nvme0n1p2 is part of a ZFS pool"), 0u) << who();
+}
+
+TEST_F(holders, another_file_system_while_zfs_is_loaded) {
+  t.folder("/sys/module/zfs");
+  t.file("/run/udev/data/b259:2", "E:ID_FS_TYPE=ext4\n");
+  EXPECT_EQ(who(), "");
+}
+
+TEST_F(holders, a_bcache) {
+  t.folder("/sys/block/nvme0n1/nvme0n1p2/bcache");
+  EXPECT_EQ(who(), "nvme0n1p2 is part of a bcache");
+}
+
+TEST_F(holders, a_loop_device) {
+  t.file("/sys/block/loop3/loop/backing_file", "/dev/nvme0n1p1\n");
+  EXPECT_EQ(who(), "nvme0n1p1 is below loop3");
+  t.file("/sys/block/loop3/loop/backing_file", "/dev/nvme0n1p11\n");
+  EXPECT_EQ(who(), "");
+}
+
+// --- What cannot be asked ---
+
+TEST_F(holders, a_disk_that_nobody_claims) {
+  t.file("/dev/nvme0n1", "");
+  t.file("/dev/nvme0n1p1", "");
+  EXPECT_EQ(who(), "");
+}
+
+// A link to itself: nobody may follow it, root neither.
+TEST_F(holders, a_disk_that_cannot_be_opened) {
+  t.file("/dev/nvme0n1", "");
+  t.link("/dev/nvme0n1p2", "nvme0n1p2");
+  EXPECT_EQ(who().find("whether nvme0n1p2 is in use cannot be known"), 0u) << who();
+}
+
+TEST_F(holders, a_disk_that_may_not_be_opened) {
+  t.file("/dev/nvme0n1", "");
+  std::filesystem::permissions(t.root + "/dev/nvme0n1", std::filesystem::perms::none);
+  if (geteuid() != 0) {
+    EXPECT_EQ(who().find("whether nvme0n1 is in use cannot be known: Permission denied"), 0u) << who();
+    return;
+  }
+  // Root may open everything: asked by somebody else.
+  std::filesystem::permissions(t.root, std::filesystem::perms::all);
+  ASSERT_EQ(seteuid(65534), 0);
+  const std::string is = who();
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_EQ(is.find("whether nvme0n1 is in use cannot be known: Permission denied"), 0u) << is;
+}
+
+TEST_F(holders, a_machine_without_the_node) {
+  EXPECT_EQ(holder_of_disks("", {"nvme990n991"}).find("whether nvme990n991 is in use cannot be known"), 0u);
+}
+
+// --- Namespaces of several controllers ---
+
+namespace_identity named() {
+  namespace_identity is;
+  is.nguid = {0x00, 0x25, 0x38, 0x5b, 0x21, 0x40, 0x4a, 0x5f, 0x00, 0x25, 0x38, 0x00, 0x00, 0x00, 0x00, 0x01};
+  is.eui64 = {0x00, 0x25, 0x38, 0x5b, 0x21, 0x40, 0x4a, 0x5f};
+  is.nsid = 1;
+  is.bytes = std::uint64_t{1} << 30;
+  return is;
+}
+
+TEST_F(holders, the_same_namespace_by_nguid) {
+  t.file("/sys/block/nvme0n1/nguid", "0025385b-2140-4a5f-0025-380000000001\n");
+  t.file("/sys/block/nvme1n1/nguid", "0025385b-2140-4a5f-0025-380000000002\n");
+  t.file("/sys/block/nvme0c0n1/nguid", "0025385b-2140-4a5f-0025-380000000001\n");
+  EXPECT_EQ(disks_of_namespace(t.root, named()), std::vector<std::string>{"nvme0n1"});
+}
+
+TEST_F(holders, the_same_namespace_by_eui64) {
+  t.file("/sys/block/nvme0n1/eui", "00 25 38 5b 21 40 4a 5f\n");
+  t.file("/sys/block/nvme1n1/eui", "00 25 38 5b 21 40 4a 60\n");
+  EXPECT_EQ(disks_of_namespace(t.root, named()), std::vector<std::string>{"nvme0n1"});
+}
+
+TEST_F(holders, no_namespace_by_zeroes) {
+  t.file("/sys/block/nvme0n1/nguid", "00000000-0000-0000-0000-000000000000\n");
+  t.file("/sys/block/nvme0n1/eui", "00 00 00 00 00 00 00 00\n");
+  t.file("/sys/block/nvme0n1/nsid", "1\n");
+  t.file("/sys/block/nvme0n1/size", "2097152\n");
+  EXPECT_TRUE(disks_of_namespace(t.root, named()).empty());
+  // Without identifiers on both sides it may be the same.
+  namespace_identity nameless;
+  nameless.nsid = 1;
+  nameless.bytes = std::uint64_t{1} << 30;
+  EXPECT_EQ(disks_of_namespace(t.root, nameless), std::vector<std::string>{"nvme0n1"});
+  nameless.bytes /= 2;
+  EXPECT_TRUE(disks_of_namespace(t.root, nameless).empty());
 }
 
 // What is cut off or empty holds nobody up.

@@ -339,7 +339,10 @@ constexpr std::uint32_t k_id_ncap = 8;
 constexpr std::uint32_t k_id_nuse = 16;
 constexpr std::uint32_t k_id_nlbaf = 25;
 constexpr std::uint32_t k_id_flbas = 26;   // 3:0 index of the format in use, 6:5 its upper bits
+constexpr std::uint32_t k_id_nmic = 30;    // bit 0: several controllers may have it
 constexpr std::uint32_t k_id_nsattr = 99;  // bit 0: write protected
+constexpr std::uint32_t k_id_nguid = 104;  // 16 bytes
+constexpr std::uint32_t k_id_eui64 = 120;  // 8 bytes
 constexpr std::uint32_t k_id_lbaf = 128;   // 4 bytes each: MS 15:0, LBADS 23:16
 
 // Index of the format in use (NVM command set 1.0, 4.1.5.1). Drives of up to 16 formats may have anything in the upper

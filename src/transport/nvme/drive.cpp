@@ -159,6 +159,9 @@ void drive::identify() {
   admin(w::make_identify(w::cns::name_space, facts_.nsid, page_.address()), "Identify Namespace");
   facts_.blocks = field<std::uint64_t>(page, w::k_id_nsze);
   facts_.read_only = (field<std::uint8_t>(page, w::k_id_nsattr) & 1) != 0;
+  facts_.shared = (field<std::uint8_t>(page, w::k_id_nmic) & 1) != 0;
+  std::memcpy(facts_.nguid.data(), page + w::k_id_nguid, facts_.nguid.size());
+  std::memcpy(facts_.eui64.data(), page + w::k_id_eui64, facts_.eui64.size());
   const std::uint32_t format =
       w::format_in_use(field<std::uint8_t>(page, w::k_id_flbas), field<std::uint8_t>(page, w::k_id_nlbaf));
   const std::uint32_t lbaf = field<std::uint32_t>(page, w::k_id_lbaf + 4 * format);

@@ -2,6 +2,7 @@
 // An NVMe controller as its driver sees it: brought up from reset, identified, shut down cleanly. The same code for
 // every way to reach the registers and to give the drive memory.
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -64,6 +65,9 @@ struct drive_facts {
   std::uint64_t blocks = 0;
   std::uint32_t block_bytes = 0;
   bool read_only = false;
+  bool shared = false;  // NMIC: another controller may have the namespace, too
+  std::array<std::uint8_t, 16> nguid{};
+  std::array<std::uint8_t, 8> eui64{};
 };
 
 // What the namespace must be for what was asked; throws one sentence.

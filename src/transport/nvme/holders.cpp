@@ -3,14 +3,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <span>
 #include <sstream>
+
+#include "base/error.hpp"
 
 namespace xio::nvme {
 
@@ -50,8 +57,41 @@ std::vector<block_device> with_partitions(const std::string& root, const std::st
   return all;
 }
 
-// proc(5), mountinfo: the device as MAJOR:MINOR in field 3, the place in field 5, the source after " - TYPE". File
-// systems like btrfs show a number of their own, hence also the source.
+// The kernel writes blanks of names as \040 (proc(5)).
+std::string unescaped(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool octal = text[i] == '\\' && i + 3 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '3';
+    if (!octal) {
+      out += text[i];
+      continue;
+    }
+    out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+    i += 3;
+  }
+  return out;
+}
+
+// Whether a path names the device: by its name, or as a node or link with its number.
+bool names(const std::string& root, const std::string& path, const block_device& b) {
+  if (path == "/dev/" + b.name) return true;
+  struct stat s {};
+  if (!path.starts_with('/') || stat((root + path).c_str(), &s) != 0 || !S_ISBLK(s.st_mode)) return false;
+  return first_line(b.folder / "dev") == fmt::format("{}:{}", major(s.st_rdev), minor(s.st_rdev));
+}
+
+// Further devices of a mount are in its options: logdev=/dev/nvme0n1p3 of XFS, device=... of btrfs.
+bool in_options(const std::string& root, const std::string& options, const block_device& b) {
+  std::istringstream all(options);
+  for (std::string one; std::getline(all, one, ',');)
+    if (const auto is = one.find('='); is != std::string::npos && names(root, unescaped(one.substr(is + 1)), b))
+      return true;
+  return false;
+}
+
+// proc(5), mountinfo: the device as MAJOR:MINOR in field 3, the place in field 5, the source after " - TYPE", then
+// options. File systems like btrfs show a number of their own, hence also the source; those of bcachefs and zfs are
+// lists, with colons between.
 std::string mounted(const std::string& root, const block_device& b) {
   const std::string number = first_line(b.folder / "dev");
   std::ifstream in(root + "/proc/self/mountinfo");
@@ -62,10 +102,13 @@ std::string mounted(const std::string& root, const block_device& b) {
     const std::size_t rest = line.find(" - ");
     if (!fields || rest == std::string::npos) continue;
     std::istringstream behind(line.substr(rest + 3));
-    std::string type, source;
-    behind >> type >> source;
-    if ((!number.empty() && device == number) || source == "/dev/" + b.name)
-      return place == "/" ? b.name + " is mounted as the root file system" : b.name + " is mounted on " + place;
+    std::string type, source, options;
+    behind >> type >> source >> options;
+    bool is =
+        (!number.empty() && device == number) || names(root, unescaped(source), b) || in_options(root, options, b);
+    std::istringstream sources(source);
+    for (std::string one; !is && std::getline(sources, one, ':');) is = one == "/dev/" + b.name;
+    if (is) return place == "/" ? b.name + " is mounted as the root file system" : b.name + " is mounted on " + place;
   }
   return "";
 }
@@ -73,7 +116,7 @@ std::string mounted(const std::string& root, const block_device& b) {
 std::string swapped_on(const std::string& root, const block_device& b) {
   std::ifstream in(root + "/proc/swaps");
   for (std::string path, rest; in >> path && std::getline(in, rest);)
-    if (path == "/dev/" + b.name) return b.name + " is swapped on";
+    if (names(root, unescaped(path), b)) return b.name + " is swapped on";
   return "";
 }
 
@@ -83,14 +126,70 @@ std::string held(const std::string& root, const block_device& b) {
     const std::string called = first_line(fs::path(root + "/sys/block") / name / "dm/name");
     return fmt::format("{} is part of {}{}", b.name, name, called.empty() ? "" : " (" + called + ")");
   }
+  std::error_code ec;
+  if (fs::exists(b.folder / "bcache", ec)) return b.name + " is part of a bcache";
   return "";
 }
 
-// A mount or swap of another namespace shows nowhere else: whoever claims a disk makes O_EXCL fail.
+// File systems of several devices: a mount shows one of them, and the kernel all. Linux, fs/btrfs/sysfs.c: a link of
+// the device's name; fs/bcachefs/sysfs.c: a link called block.
+std::string in_file_system(const std::string& root, const block_device& b) {
+  std::error_code ec;
+  const fs::path btrfs = root + "/sys/fs/btrfs";
+  for (const auto& id : names_in(btrfs))
+    if (fs::exists(fs::symlink_status(btrfs / id / "devices" / b.name, ec)))
+      return fmt::format("{} is part of the mounted btrfs {}", b.name, id);
+  const fs::path bcachefs = root + "/sys/fs/bcachefs";
+  for (const auto& id : names_in(bcachefs))
+    for (const auto& device : names_in(bcachefs / id))
+      if (fs::read_symlink(bcachefs / id / device / "block", ec).filename() == b.name)
+        return fmt::format("{} is part of the mounted bcachefs {}", b.name, id);
+  return "";
+}
+
+// Loop devices and zfs tell nobody else. A loop device says what it lies on. Which disks a pool has only zfs knows, for
+// root: a member while zfs is loaded counts as one in use. udev has read the disk, and lets everybody read what it
+// found.
+std::string below_another(const std::string& root, const block_device& b) {
+  const fs::path all = root + "/sys/block";
+  for (const auto& name : names_in(all))
+    if (const std::string on = first_line(all / name / "loop/backing_file"); !on.empty() && names(root, on, b))
+      return fmt::format("{} is below {}", b.name, name);
+  std::error_code ec;
+  if (!fs::exists(root + "/sys/module/zfs", ec)) return "";
+  std::ifstream found(root + "/run/udev/data/b" + first_line(b.folder / "dev"));
+  for (std::string line; std::getline(found, line);)
+    if (line == "E:ID_FS_TYPE=zfs_member")
+      return b.name + " is part of a ZFS pool; if that is not imported, unload the module zfs";
+  return "";
+}
+
+// A mount or swap of another namespace shows nowhere else: a disk that is claimed makes O_EXCL fail. What may not be
+// asked may be in use.
 std::string claimed(const std::string& root, const block_device& b) {
   const int fd = ::open((root + "/dev/" + b.name).c_str(), O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
-  if (fd >= 0) ::close(fd);
-  return fd < 0 && errno == EBUSY ? b.name + " is in use (another container may have it mounted)" : "";
+  if (fd >= 0) {
+    ::close(fd);
+    return "";
+  }
+  if (errno == EBUSY) return b.name + " is in use (another container may have it mounted)";
+  // A folder that stands for a machine may have no nodes.
+  if (errno == ENOENT && !root.empty()) return "";
+  return fmt::format("whether {} is in use cannot be known: {}; run as root, or with the right to read it", b.name,
+                     errno_text(errno));
+}
+
+// Of an identifier as sysfs writes it, "eui.0025385b21404a5f" or with dashes or blanks: its digits. "" if all are 0.
+std::string digits_of(std::string text) {
+  if (const auto dot = text.find('.'); dot != std::string::npos) text = text.substr(dot + 1);
+  std::string out;
+  for (const char c : text)
+    if (std::isxdigit(static_cast<unsigned char>(c)) != 0) out += static_cast<char>(std::tolower(c));
+  return out.find_first_not_of('0') == std::string::npos ? "" : out;
+}
+
+std::string hex_of(std::span<const std::uint8_t> bytes) {
+  return digits_of(fmt::format("{:02x}", fmt::join(bytes, "")));
 }
 
 }  // namespace
@@ -109,11 +208,32 @@ std::vector<std::string> disks_of(const std::string& root, const std::string& bd
 std::string holder_of_disks(const std::string& root, const std::vector<std::string>& disks) {
   for (const auto& disk : disks) {
     // What says most comes first: a mounted disk is also claimed.
-    for (const auto look : {mounted, swapped_on, held, claimed})
+    for (const auto look : {mounted, swapped_on, held, in_file_system, below_another, claimed})
       for (const auto& device : with_partitions(root, disk))
         if (std::string who = look(root, device); !who.empty()) return who;
   }
   return "";
+}
+
+// Linux, drivers/nvme/host/sysfs.c: nguid, eui and nsid of a disk; size counts 512 bytes.
+std::vector<std::string> disks_of_namespace(const std::string& root, const namespace_identity& is) {
+  std::vector<std::string> same;
+  const std::string nguid = hex_of(is.nguid), eui64 = hex_of(is.eui64);
+  // With native multipath a controller's own nvme0c1n1 stands beside the disk.
+  static const std::regex disk("nvme[0-9]+n[0-9]+");
+  const fs::path all = root + "/sys/block";
+  for (const auto& name : names_in(all)) {
+    if (!std::regex_match(name, disk)) continue;
+    const std::string its_nguid = digits_of(first_line(all / name / "nguid"));
+    const std::string its_eui64 = digits_of(first_line(all / name / "eui"));
+    const bool by_id = (!nguid.empty() && nguid == its_nguid) || (!eui64.empty() && eui64 == its_eui64);
+    // Without any identifier, what cannot be told apart may be the same.
+    const bool nameless = nguid.empty() && eui64.empty() && its_nguid.empty() && its_eui64.empty();
+    const bool alike = first_line(all / name / "nsid") == std::to_string(is.nsid) &&
+                       first_line(all / name / "size") == std::to_string(is.bytes / 512);
+    if (by_id || (nameless && alike)) same.push_back(name);
+  }
+  return same;
 }
 
 }  // namespace xio::nvme

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 
@@ -17,6 +19,82 @@
 
 namespace xio::nvme {
 
+namespace {
+
+namespace fs = std::filesystem;
+
+// PCI Code and ID Assignment 1.11, 1.2: mass storage, non-volatile memory.
+constexpr const char* k_nvme_class = "0x0108";
+// Linux, include/linux/ioport.h, as sysfs shows them.
+constexpr std::uint64_t k_is_memory = 0x200, k_is_prefetchable = 0x2000;
+// PCI Local Bus 3.0, 6.2.2 and 6.2.5.1.
+constexpr std::size_t k_command = 4, k_first_bar = 0x10;
+constexpr unsigned char k_memory_enabled = 2, k_bar_is_io = 1, k_bar_is_prefetchable = 8;
+
+std::string first_word(const fs::path& file) {
+  std::ifstream in(file);
+  std::string word;
+  in >> word;
+  return word;
+}
+
+std::string config_of(const fs::path& function) {
+  std::ifstream in(function / "config", std::ios::binary);
+  std::string bytes(64, '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(in.gcount()));
+  return bytes;
+}
+
+// Memory that may be read and written freely, other than registers: the bridge in front of it may merge what goes
+// there.
+bool is_plain_memory(const fs::path& function, unsigned bar) {
+  std::ifstream in(function / "resource");
+  std::string start, end, flags;
+  for (unsigned i = 0; i <= bar; ++i) in >> start >> end >> flags;
+  if (in) {
+    const std::uint64_t is = std::strtoull(flags.c_str(), nullptr, 16);
+    return (is & k_is_memory) != 0 && (is & k_is_prefetchable) != 0;
+  }
+  const std::string config = config_of(function);
+  const std::size_t at = k_first_bar + 4 * bar;
+  if (at + 4 > config.size()) return false;
+  const auto low = static_cast<unsigned char>(config[at]);
+  return (low & k_bar_is_io) == 0 && (low & k_bar_is_prefetchable) != 0;
+}
+
+// Everything that speaks against it, before anything is touched.
+void check_function(const std::string& where, const fs::path& function, unsigned bar) {
+  std::error_code ec;
+  if (!fs::exists(function, ec))
+    fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: there is no such PCI function; see lspci -D", where);
+  if (fs::exists(fs::symlink_status(function / "driver", ec)))
+    fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: the driver {} has that function; take a device that no driver has",
+         where, fs::read_symlink(function / "driver", ec).filename().string());
+  if (first_word(function / "class").starts_with(k_nvme_class))
+    fail(XIO_ERR_CONFIG,
+         "XIO_NVME_QUEUE_BAR={}: that is an NVMe controller, whose BARs are registers; take a device with memory",
+         where);
+  if (!is_plain_memory(function, bar))
+    fail(XIO_ERR_CONFIG,
+         "XIO_NVME_QUEUE_BAR={}: that BAR is not prefetchable memory, so it may be registers; take one that lspci -v "
+         "calls prefetchable",
+         where);
+}
+
+// A function without a driver does not answer until somebody enables it.
+void enable(const std::string& where, const fs::path& function) {
+  std::ofstream(function / "enable") << "1";
+  const std::string config = config_of(function);
+  const bool answers =
+      config.size() <= k_command || (static_cast<unsigned char>(config[k_command]) & k_memory_enabled) != 0;
+  if (std::strtol(first_word(function / "enable").c_str(), nullptr, 10) <= 0 || !answers)
+    fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: its memory could not be enabled; run as root, or write 1 to {}", where,
+         (function / "enable").string());
+}
+
+}  // namespace
+
 vfio_lender::vfio_lender(const std::string& where, const std::string& root) : where_(where) {
   static const std::regex pattern("([0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\\.[0-7])/([0-5])");
   std::smatch part;
@@ -24,8 +102,8 @@ vfio_lender::vfio_lender(const std::string& where, const std::string& root) : wh
     fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: write a PCI function and the number of a BAR, as in 0000:0a:00.0/2",
          where);
   const std::string function = root + "/sys/bus/pci/devices/" + part.str(1);
-  // A function without a driver does not answer until somebody enables it.
-  std::ofstream(function + "/enable") << "1";
+  check_function(where, function, static_cast<unsigned>(part.str(2)[0] - '0'));
+  enable(where, function);
   const std::string path = fmt::format("{}/resource{}", function, part.str(2));
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_SYNC);
   if (fd < 0)
@@ -56,8 +134,14 @@ void* vfio_lender::lend(std::size_t bytes) {
          where_, bytes_);
   // Registers of a device: aligned words, and none left out.
   auto* word = reinterpret_cast<volatile std::uint64_t*>(base_ + *at);
-  for (std::size_t i = 0; i < *whole / sizeof *word; ++i) word[i] = 0;
-  return base_ + *at;
+  const std::size_t words = *whole / sizeof *word;
+  for (std::size_t i = 0; i < words; ++i) word[i] = 0;
+  if (word[0] == 0 && word[words - 1] == 0) return base_ + *at;
+  free_.release(*at);
+  fail(XIO_ERR_CONFIG,
+       "XIO_NVME_QUEUE_BAR={} does not keep what is written to it; take another device, or host memory (an empty "
+       "variable)",
+       where_);
 }
 
 void vfio_lender::take_back(void* base) {

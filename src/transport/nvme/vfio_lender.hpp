@@ -12,13 +12,14 @@ namespace xio::nvme {
 
 class vfio_lender {
  public:
-  // where: "0000:0a:00.0/2", function and number of the BAR. root: "" or a folder that stands for it. Throws.
+  // where: "0000:0a:00.0/2", function and number of the BAR. root: "" or a folder that stands for it. Throws, before
+  // anything is touched, unless no driver has the function, it is no NVMe controller and the BAR is prefetchable.
   explicit vfio_lender(const std::string& where, const std::string& root = "");
   ~vfio_lender();
   vfio_lender(const vfio_lender&) = delete;
   vfio_lender& operator=(const vfio_lender&) = delete;
 
-  void* lend(std::size_t bytes);  // zeroed whole pages; throws XIO_ERR_NO_MEMORY
+  void* lend(std::size_t bytes);  // zeroed whole pages; throws XIO_ERR_NO_MEMORY, or that it keeps nothing
   void take_back(void* base);
 
  private:
