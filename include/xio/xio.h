@@ -196,7 +196,8 @@ XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_rou
 XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
 /* Local; at most 16 are open at a time. name: "file:PATH" (software controller over a file;
- * "file:PATH?block=4096&size=1G" says block_bytes and bytes of that file in the name, which goes before attr),
+ * "file:PATH?block=4096&size=1G" says block_bytes and bytes of that file in the name, which goes before attr; a path
+ * with any letters stands in quotes, file:"PATH"),
  * "nvme:BDF/NSID" (a drive bound to vfio-pci), or up to 8 such names with commas between: one storage in stripes over
  * all of them (see stripe_bytes). "kmod:/dev/nvmeXnY" is kept for a queue of a drive that Linux goes on using, which no
  * kernel of today lends: XIO_ERR_UNSUPPORTED, and the sentence says what works for that drive. attr may be null. */

@@ -72,7 +72,7 @@ options read(Take&& take) {
 
 template <class T>
 void assign_from_environment(const option_row& row, T& out) {
-  const char* given = std::getenv(row.variable);
+  const char* given = set_variable(row.variable);
   assign(row, given != nullptr ? given : row.fallback, out);
 }
 
@@ -90,6 +90,7 @@ void warn_of_unknown_variables() {
   const std::lock_guard hold(lock);
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string name(*entry, std::strcspn(*entry, "="));
+    if (set_variable(name.c_str()) == nullptr) continue;
     // XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* belongs to test programs.
     if (name.rfind("XIO_", 0) != 0 || name.rfind("XIO_RUN_", 0) == 0 || name.rfind("XIO_TEST_", 0) == 0) continue;
     const option_row* nearest = nullptr;
@@ -104,6 +105,11 @@ void warn_of_unknown_variables() {
 }
 
 }  // namespace
+
+const char* set_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
 
 std::uint64_t parse_size(const std::string& text, const std::string& what) {
   std::uint64_t value = 0;

@@ -16,6 +16,9 @@ using UINT = std::uint64_t;
 using SECRET = secret_text;
 }  // namespace option_type
 
+// The environment's variable; null if it is not set or empty, which counts as that.
+const char* set_variable(const char* name);
+
 struct options {
 #define XIO_OPTION(field, variable, kind, fallback, limits, text) option_type::kind field{};
 #include "base/options.def"

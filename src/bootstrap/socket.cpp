@@ -14,6 +14,7 @@
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "bootstrap/launcher.hpp"
 #include "bootstrap/resolve.hpp"
 

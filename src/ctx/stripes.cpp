@@ -23,6 +23,17 @@ bool begins_with_scheme(const std::string& text, std::size_t at) {
   return false;
 }
 
+// The next comma from `at` on that stands in no quoted path. `at`: the beginning of a name, or within one.
+std::size_t comma_behind(const std::string& names, std::size_t at) {
+  constexpr const char* k_quoted = "file:\"";
+  if (names.compare(at, 6, k_quoted) == 0) {
+    const std::size_t end = nvme::end_of_quotes(names, at + 5);
+    if (end == std::string::npos) return end;
+    at = end;
+  }
+  return names.find(',', at);
+}
+
 std::uint64_t stripe_bytes(const xio_storage_attr_t& attr) {
   const std::uint64_t bytes =
       attr.stripe_bytes != 0 ? attr.stripe_bytes : std::max<std::uint64_t>(k_stripe, attr.block_bytes);
@@ -47,7 +58,7 @@ std::string identity(const std::string& name) {
 std::vector<std::string> member_names(const std::string& names) {
   std::vector<std::string> out;
   std::size_t from = 0;
-  for (std::size_t comma = names.find(','); comma != std::string::npos; comma = names.find(',', comma + 1)) {
+  for (std::size_t comma = comma_behind(names, 0); comma != std::string::npos; comma = comma_behind(names, comma + 1)) {
     if (!begins_with_scheme(names, comma + 1)) continue;
     out.push_back(names.substr(from, comma - from));
     from = comma + 1;

@@ -317,10 +317,10 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
     // What may fail on one PE alone fails before the PEs exchange anything: the thread of the software devices.
     if (plan.needs(dev::route::rdma)) (void)engines_->machine();
     return arguments{{"the route", static_cast<std::uint64_t>(choice.route)},
-                     {"ring_depth", choice.depth},
+                     {"the ring's depth (XIO_RING_DEPTH or attr.ring_depth)", choice.depth},
                      {"the queue pairs to each PE (XIO_RDMA_QUEUES)", choice.queues},
-                     {"pool", choice.pool},
-                     {"bulk_bytes", choice.bulk_bytes},
+                     {"the number of contexts in the pool (XIO_CTX_POOL or attr.pool)", choice.pool},
+                     {"the size for copy engines (XIO_SDMA_THRESHOLD or attr.bulk_bytes)", choice.bulk_bytes},
                      {"whether NICs flush the HDP (XIO_HDP)", plan.flush == dev::route::rdma}};
   });
   // Every PE comes here with the same plan in kind: if one needs RDMA, all do.

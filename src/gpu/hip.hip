@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "gpu/fine_grain.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory_choice.hpp"
@@ -181,7 +182,7 @@ void check_device(int device) {
   char bus_id[32] = {};
   if (get_bus_id(bus_id, sizeof bus_id, device) != hipSuccess) (void)hipGetLastError();
   if (const auto node = topology::find_kfd_node(topology::k_kfd_topology, bus_id)) f.hive = node->hive;
-  if (const char* forced = std::getenv("HSA_FORCE_FINE_GRAIN_PCIE")) f.forced = forced;
+  if (const char* forced = set_variable("HSA_FORCE_FINE_GRAIN_PCIE")) f.forced = forced;
   void* some = nullptr;
   f.allocates = alloc_heap(&some, 4096, caching::fine) == hipSuccess;
   if (f.allocates)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -72,6 +73,39 @@ int refuse_words(const CLI::App& app, const std::vector<std::string>& words) {
   return refuse(command, "'" + words.front() + "' is not known" + did_you_mean(words.front(), subs));
 }
 
+// Whether the next word is its argument.
+bool takes_word(const CLI::App& app, const std::string& flag) {
+  if (flag.size() < 2 || flag[0] != '-' || flag.find('=') != std::string::npos) return false;
+  const bool is_long = flag[1] == '-';
+  if (!is_long && flag.size() != 2) return false;
+  const std::string name = flag.substr(is_long ? 2 : 1);
+  for (const CLI::Option* o : app.get_options())
+    if ((is_long ? o->check_lname(name) : o->check_sname(name)) && o->get_items_expected_min() > 0) return true;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (takes_word(*sub, flag)) return true;
+  return false;
+}
+
+// CLI11 takes flags of a subcommand behind its name alone. Here they may stand before it: names come first then.
+std::vector<std::string> names_first(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> names, others;
+  const CLI::App* at = &app;
+  bool is_argument = false, ended = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    ended = ended || word == "--";
+    const CLI::App* sub = nullptr;
+    if (!ended && !is_argument)
+      for (const CLI::App* one : at->get_subcommands([](const CLI::App*) { return true; }))
+        if (one->get_name() == word) sub = one;
+    is_argument = !is_argument && takes_word(app, word);
+    (sub != nullptr ? names : others).push_back(word);
+    if (sub != nullptr) at = sub;
+  }
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
 // CLI11's sentence for --flag=value names neither the flag as it was written nor the cure.
 std::string sentence_of(const CLI::ParseError& e) {
   const std::string what = e.what();
@@ -114,7 +148,9 @@ CLI::Option* add_number_of(CLI::App& app, const std::string& flags, const std::s
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   take_unknown_words(app);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = names_first(app, argc, argv);
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app.parse(std::move(words));
   } catch (const CLI::Success& e) {
     return ended(app.get_name().c_str(), app.exit(e));
   } catch (const CLI::ParseError& e) {

@@ -387,6 +387,36 @@ TEST(nvme_open, question_marks_of_paths) {
   }
 }
 
+// In quotes a path may have any letters.
+TEST(nvme_open, quoted_paths) {
+  const struct {
+    const char* name;
+    const char* path;
+    std::uint64_t bytes;
+  } cases[] = {{"\"a\"", "a", 0},
+               {"\"a?size=1\"", "a?size=1", 0},
+               {"\"a?size=1\"?size=2", "a?size=1", 2},
+               {"\"a?\"?", "a?", 0},
+               {"\"a\"\"b\"", "a\"b", 0},
+               {"\"\"\"\"", "\"", 0},
+               {"\"a,file:b?size=3\"", "a,file:b?size=3", 0},
+               {"a\"b", "a\"b", 0}};
+  for (const auto& c : cases) {
+    const nvme::file_name n = nvme::parse_file_name(c.name, c.name);
+    EXPECT_EQ(n.path, c.path) << c.name;
+    EXPECT_EQ(n.bytes, c.bytes) << c.name;
+  }
+  for (const char* wrong : {"\"", "\"a", "\"a\"b", "\"a\"\"", "\"\"\""})
+    expect(open_as(std::string("file:") + wrong, with(XIO_STORAGE_CREATE)), XIO_ERR_ARG, "begins with a quote");
+  expect(open_as("file:\"\"", with(XIO_STORAGE_CREATE)), XIO_ERR_ARG, "no path");
+  expect(open_as("file:\"a\"?blok=1", with(XIO_STORAGE_CREATE)), XIO_ERR_ARG, "neither block");
+
+  const std::vector<std::string> one{"file:\"a,file:b\""};
+  EXPECT_EQ(member_names(one[0]), one);
+  const std::vector<std::string> three{"file:\"a,nvme:\"\",file:b\"?block=512", "file:\"c\"", "file:d,e"};
+  EXPECT_EQ(member_names(three[0] + "," + three[1] + "," + three[2]), three);
+}
+
 TEST(nvme_open, stripes_together_have_a_size_of_64_bits) {
   dev::storage_view one{};
   one.block_bytes = 512;

@@ -105,6 +105,10 @@ if [ "$gpu" = host ]; then
   unset XIO_SDMA_THRESHOLD
 fi
 
+# On PE 0 alone, while the others stand by.
+passes "$run" -n 2 "$perf" nvme_read nvme_write -b 4k -e 8k -c 1 -t 4 "${small[@]}"
+rows 4
+
 # --- Alone ---
 passes "$perf" nvme_read nvme_write -b 512 -e 32k -f 64 -c 2 -t 8 "${small[@]}"
 rows 4

@@ -37,6 +37,40 @@ says '^xio-tester of XIO [0-9]'
 status 0 nvme-ep --help
 says '--access-pattern'
 
+# --- Flags before the endpoint's name ---
+status 0 --write-io 3 --lfsr-seed=7 --verify --read-io 3 nvme-ep --controller "file:$work/before" --i-know
+says 'verified: 3 blocks good'
+status 0 --controller "file:$work/before" -v nvme-ep --read-io 3
+status 0 --verify --transfer-size 64 rdma-ep -n 3 --loopback
+says 'verified: '
+status 0 --verify sdma-ep -n 3 p2p
+status 2 --provider test-ep rdma-ep
+says "'test-ep' is not known"
+status 2 --verfy rdma-ep
+says 'did you mean --verify\?; see xio-tester rdma-ep --help'
+
+# --- Variables that are empty ---
+unset_all=(XIO_ROUTE= XIO_HEAP_SIZE= XIO_TIMEOUT_MS= XIO_MEMORY_MODE= XIO_HEAP_KIND= XIO_LOG_LEVEL= XIO_RING_DEPTH= XIO_NIC_FAMILY=
+  XIO_HOST_EXEC= XIO_HOST_WAVE= XIO_TCP_ROOT= XIO_RUN_LISTEN_FD= XIO_RUN_PE= XIO_NO_SUCH_NAME=)
+checks=$((checks + 1))
+out=$(env "${unset_all[@]}" timeout -k 5 120 "$tester" test-ep 2>&1) || wrong 'empty variables are not as if they were unset'
+checks=$((checks + 1))
+if grep -q 'XIO_' <<<"$out"; then wrong 'an empty variable is named'; fi
+
+# --- Block devices ---
+if [ "$(id -u)" = 0 ] && truncate -s 8M "$work/disk" && loop=$(losetup -f --show "$work/disk" 2>/dev/null); then
+  status 0 nvme-ep --controller "file:$loop" --read-io 5
+  says '16384 blocks of 512 bytes'
+  status 2 nvme-ep --controller "file:$loop" --write-io 5
+  says 'is a disk, and writes replace what is on it; add --i-know'
+  [ -z "$(tr -d '\0' <"$work/disk" | head -c 1)" ] || wrong 'a refused write changed the disk'
+  status 0 nvme-ep --controller "file:$loop" --write-io 5 --read-io 5 --verify --i-know
+  says 'verified: 5 blocks good'
+  losetup -d "$loop"
+else
+  echo 'no loop device: block devices are not tried'
+fi
+
 # --- The pattern, by another program ---
 status 0 --dump-pattern "$work/pattern" --dump-pattern-seed 7 --dump-pattern-size 10001 --dump-pattern-offset 1030
 if command -v python3 >/dev/null; then

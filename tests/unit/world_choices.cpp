@@ -178,6 +178,15 @@ TEST(environment, says_what_is_logged_wherever_it_is_read) {
   EXPECT_FALSE(xio::log::enabled(xio::log::level::trace));
 }
 
+TEST(environment, that_is_empty_counts_as_not_set) {
+  const environment empty({{"XIO_HEAP_SIZE", ""}, {"XIO_ROUTE", ""}, {"XIO_TIMEOUT_MS", ""}, {"XIO_ODD_THREE", ""}});
+  options o;
+  EXPECT_EQ(logged([&] { o = options::from_environment(); }), "");
+  EXPECT_EQ(o.heap_size, options::defaults().heap_size);
+  EXPECT_EQ(o.route, options::defaults().route);
+  EXPECT_EQ(o.timeout_ms, options::defaults().timeout_ms);
+}
+
 TEST(environment, is_read_by_threads_that_warn_once) {
   const environment odd({{"XIO_ODD_ONE", "1"}, {"XIO_ODD_TWO", "1"}});
   const std::string all = logged([] {

@@ -263,7 +263,7 @@ TEST(world, contexts_asked_for_differently_are_refused_on_every_pe) {
     xio_ctx_t ctx{};
     const auto differ = outcome_of([&] { w.create_ctx(&attr, &ctx); });
     EXPECT_EQ(differ.status, XIO_ERR_ARG);
-    EXPECT_PRED2(says, differ.sentence, "pool is 1 on PE 0 but 2 on PE 1");
+    EXPECT_PRED2(says, differ.sentence, "(XIO_CTX_POOL or attr.pool) is 1 on PE 0 but 2 on PE 1");
     EXPECT_EQ(ctx.view, nullptr);
     EXPECT_EQ(outcome_of([&] { w.create_ctx(nullptr, pe == 1 ? nullptr : &ctx); }).status, XIO_ERR_ARG);
     xio_ctx_t one{}, two{};

@@ -2,7 +2,6 @@
 // The environment's variables: the table of src/base/options.def, printed.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -32,7 +31,7 @@ std::string options_as_text() {
     const option_row& r = rows[i];
     out += fmt::format("{} ({}; default {})\n    {}\n", r.variable, type_of(r),
                        r.fallback[0] == '\0' ? "empty" : r.fallback, r.text);
-    const char* set = std::getenv(r.variable);
+    const char* set = set_variable(r.variable);
     if (set != nullptr) out += fmt::format("    now: {}\n", is_secret(r) ? "set" : set);
   }
   return out;
@@ -49,7 +48,7 @@ std::string options_as_json() {
                                {"allowed", r.limits},
                                {"default", r.fallback},
                                {"meaning", r.text}};
-    const char* set = std::getenv(r.variable);
+    const char* set = set_variable(r.variable);
     if (set != nullptr) one["now"] = is_secret(r) ? "set" : set;
     all.push_back(std::move(one));
   }

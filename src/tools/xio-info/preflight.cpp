@@ -14,7 +14,7 @@ section preflight_section(const options& o, const std::string& root, const std::
   topology::surroundings s;
   s.root = root;
   s.heap_bytes = o.heap_size;
-  if (const char* forced = std::getenv("HSA_FORCE_FINE_GRAIN_PCIE")) s.forced_fine_grain = forced;
+  if (const char* forced = set_variable("HSA_FORCE_FINE_GRAIN_PCIE")) s.forced_fine_grain = forced;
   section out{"preflight", "Preflight", {}};
   // A dump that was asked for has to be one; a machine that cannot be looked into is an answer.
   if (!dump.empty())

@@ -96,6 +96,7 @@ class run {
   bool alone() const { return s_.n_pes() == 1; }
 
   void prepare() {
+    s_.ctx(p_.route);  // collective: of PEs that do not measure, too
     if (p_.what->how == shape::storage) return;
     fill_poison(s_.dst, bytes_ + k_guard);
     if (effect_of(p_.what->id) == effect::atomics) fill_words(s_.dst, bytes_, p_.element);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/nvme_target.hpp"
 
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -9,6 +12,7 @@
 #include <regex>
 
 #include "base/error.hpp"
+#include "base/unique_fd.hpp"
 #include "ctx/stripes.hpp"
 #include "transport/nvme/holders.hpp"
 
@@ -21,6 +25,15 @@ std::string resolved(const std::string& path) {
   std::error_code wrong;
   const auto full = std::filesystem::canonical(path, wrong);
   return wrong ? path : full.string();
+}
+
+std::uint64_t bytes_of_disk(const std::string& path) {
+  const unique_fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::uint64_t bytes = 0;
+  if (!fd || ioctl(fd.get(), BLKGETSIZE64, &bytes) != 0)
+    fail(XIO_ERR_ARG, "--controller: {} cannot be asked for its size: {}; give a disk that you may read", path,
+         errno_text(errno));
+  return bytes;
 }
 
 nvme_target file_target(const std::string& name, bool was_named) {
@@ -38,11 +51,12 @@ nvme_target file_target(const std::string& name, bool was_named) {
            errno_text(errno));
     return t;
   }
-  if (!S_ISREG(st.st_mode))
+  t.is_disk = S_ISBLK(st.st_mode);
+  if (!t.is_disk && !S_ISREG(st.st_mode))
     fail(XIO_ERR_ARG, "--controller: {} is no file and no NVMe device; give file:PATH, nvme:BDF/NSID or /dev/nvmeXnY",
          path);
   t.exists = true;
-  t.bytes = static_cast<std::uint64_t>(st.st_size);
+  t.bytes = t.is_disk ? bytes_of_disk(path) : static_cast<std::uint64_t>(st.st_size);
   return t;
 }
 
@@ -119,6 +133,8 @@ nvme_target striped(const std::vector<nvme_target>& targets) {
 }
 
 void check_writable(const nvme_target& t, const nvme_settings& s) {
+  if (t.is_disk && !s.i_know)
+    fail(XIO_ERR_ARG, "{} is a disk, and writes replace what is on it; add --i-know if that is meant", t.said.path);
   if (t.is_file) {
     if (t.exists && t.bytes != 0 && !t.was_named && !s.i_know)
       fail(XIO_ERR_ARG, "{} has {} bytes, which writes would replace; give it as file:{}, or add --i-know", t.said.path,

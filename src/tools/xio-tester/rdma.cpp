@@ -53,10 +53,7 @@ std::vector<std::string> provider_names() {
   return names;
 }
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
+bool is_set(const char* variable) { return set_variable(variable) != nullptr; }
 
 bool is_pair(const rdma_settings& s) {
   if (s.server || s.client) return true;

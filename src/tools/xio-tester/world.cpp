@@ -49,8 +49,7 @@ registered_memory::registered_memory(const world& w, void* base, std::size_t byt
 registered_memory::~registered_memory() { xio_mem_unregister(world_.get(), base_); }
 
 void set_if_unset(const char* variable, const std::string& value) {
-  const char* set = std::getenv(variable);
-  if (set == nullptr || *set == '\0') setenv(variable, value.c_str(), 1);
+  if (set_variable(variable) == nullptr) setenv(variable, value.c_str(), 1);
 }
 
 void use_memory_mode(const shared_settings& shared, int mask) {
@@ -60,7 +59,7 @@ void use_memory_mode(const shared_settings& shared, int mask) {
   else
     set_if_unset("XIO_MEMORY_MODE", mode);
   // The data lies in the symmetric heap, which is of one kind: 8 in the mode is GPU memory.
-  const char* wanted = std::getenv("XIO_MEMORY_MODE");
+  const char* wanted = set_variable("XIO_MEMORY_MODE");
   if (wanted != nullptr && std::strcmp(wanted, "auto") != 0)
     set_if_unset("XIO_HEAP_KIND", (std::strtoul(wanted, nullptr, 0) & 8) != 0 ? "device" : "host");
 }

@@ -15,6 +15,16 @@ bool is_settings(const std::string& text) {
   return text.empty() || (end != text.begin() && end != text.end() && *end == '=');
 }
 
+// "a ""b""" is a "b".
+std::string unquoted(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    out += text[i];
+    if (text[i] == '"') ++i;
+  }
+  return out;
+}
+
 void set(file_name& out, const std::string& setting, const std::string& whole) {
   const std::size_t equals = setting.find('=');
   const std::string key = setting.substr(0, equals);
@@ -38,11 +48,33 @@ void set(file_name& out, const std::string& setting, const std::string& whole) {
 
 }  // namespace
 
+std::size_t end_of_quotes(const std::string& text, std::size_t at) {
+  for (++at; at < text.size(); ++at) {
+    if (text[at] != '"') continue;
+    if (at + 1 == text.size() || text[at + 1] != '"') return at + 1;
+    ++at;  // two of them are one of the path
+  }
+  return std::string::npos;
+}
+
 file_name parse_file_name(const std::string& rest, const std::string& whole) {
   file_name out{rest, 0, 0};
-  const std::size_t mark = rest.rfind('?');
-  if (mark == std::string::npos || !is_settings(rest.substr(mark + 1))) return out;
-  out.path = rest.substr(0, mark);
+  std::size_t mark = rest.rfind('?');
+  if (rest.starts_with('"')) {
+    const std::size_t end = end_of_quotes(rest, 0);
+    if (end == std::string::npos || (end != rest.size() && rest[end] != '?'))
+      fail(XIO_ERR_ARG,
+           "cannot open storage {}: its path begins with a quote; write file:\"PATH\" or file:\"PATH\"?block=512, and "
+           "each quote in the path twice",
+           whole);
+    out.path = unquoted(rest.substr(0, end));
+    mark = end == rest.size() ? std::string::npos : end;
+    if (out.path.empty()) fail(XIO_ERR_ARG, "cannot open storage {}: there is no path after file:", whole);
+    if (mark == std::string::npos) return out;
+  } else {
+    if (mark == std::string::npos || !is_settings(rest.substr(mark + 1))) return out;
+    out.path = rest.substr(0, mark);
+  }
   if (out.path.empty()) fail(XIO_ERR_ARG, "cannot open storage \"{}\": there is no path after file:", whole);
   for (std::size_t at = mark + 1; at < rest.size();) {
     const std::size_t end = std::min(rest.find('&', at), rest.size());

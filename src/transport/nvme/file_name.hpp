@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// "PATH[?block=BYTES&size=BYTES]", as it stands behind "file:".
+// PATH[?block=BYTES&size=BYTES], as it stands behind "file:". The path may stand in double quotes, and then it may have
+// any letters: a quote in it stands twice.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,8 +15,11 @@ struct file_name {
   std::uint64_t bytes = 0;
 };
 
-// Behind the last '?' are settings where it is the last character or KEY= follows, else it belongs to the path. whole:
-// the name for sentences. Throws XIO_ERR_ARG.
+// Where the quotes end that begin at `at`: behind the closing one, or npos.
+std::size_t end_of_quotes(const std::string& text, std::size_t at);
+
+// Without quotes: behind the last '?' are settings where it is the last character or KEY= follows, else it belongs to
+// the path. whole: the name for sentences. Throws XIO_ERR_ARG.
 file_name parse_file_name(const std::string& rest, const std::string& whole);
 
 // What the name says goes before what the attributes do.
