@@ -109,7 +109,7 @@ for killed in xiorun 'the process that watches the PEs'; do
   expect_none_left '^sleep 60.5679' "descendants after $killed was killed"
 done
 # Who kills all that is called xiorun kills one of the two.
-"$xiorun" -n 1 sleep 60.5680 &
+PATH=$builddir:$PATH xiorun -n 1 sleep 60.5680 &
 pid=$!
 for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.5680')" = 1 ] && break; sleep 0.05; done
 run=$(pgrep -P $pid)

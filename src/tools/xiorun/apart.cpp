@@ -55,7 +55,7 @@ int wait_for(pid_t run, const sigset_t& set, bool alone) {
 
 void rename_to(const char* new_name, char* name) {
   prctl(PR_SET_NAME, new_name);
-  const std::size_t room = std::strlen(name);
+  const std::size_t room = std::strlen(name);  // at least "xiorun"
   if (std::strlen(new_name) > room) return;
   std::memset(name, 0, room);
   std::memcpy(name, new_name, std::strlen(new_name));
@@ -80,7 +80,7 @@ int run_apart(const std::function<int()>& body, char* name) {
   if (run > 0) return wait_for(run, set, alone);
   sigprocmask(SIG_BLOCK, &with_front_gone, nullptr);
   prctl(PR_SET_PDEATHSIG, k_front_gone);
-  rename_to("xio-run", name);
+  rename_to("pe-run", name);
   return getppid() == parent ? body() : 1;
 }
 
