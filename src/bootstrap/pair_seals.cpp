@@ -27,7 +27,7 @@ struct nonce {
 const unsigned char* raw(const std::byte* p) { return reinterpret_cast<const unsigned char*>(p); }
 unsigned char* raw(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }
 
-// SipHash-2-4 of the number: whoever has seen some tags does not know the next.
+// SipHash-2-4 of the number: some tags that were seen do not say what the next will be.
 std::uint64_t tag_of(const secret& key, std::uint64_t number) {
   std::byte in[8], out[8];
   store_le64(in, number);

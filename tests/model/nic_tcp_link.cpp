@@ -186,7 +186,7 @@ TEST_F(NicTcpLink, HalfARecordStaysWhileOthersUseTheBuffers) {
   }
 }
 
-// A peer that asks on and on and reads no answers: what waits for it is bounded, and it is heard again when it reads.
+// A peer that asks on and on and does not read: what waits for it is bounded, and it is read from again when it reads.
 TEST_F(NicTcpLink, WhoReadsNothingIsHeardNoMoreUntilItReads) {
   constexpr std::uint64_t k_most = 70 << 20;
   const wired_link caller = wire(true), near = wire(false);

@@ -184,7 +184,7 @@ TEST_F(NicTcpMeeting, AnEavesdropperHearsNoKey) {
   ASSERT_EQ(heard.size(), sizeof(tcp::hello) + sizeof(tcp::answer) + sizeof(tcp::proof));
   EXPECT_EQ(heard.find(text_of(key_.data(), 8)), std::string::npos);
 
-  // Both ends seal and check alike; a seal of whoever has the key and the recording does not.
+  // Both ends seal and check alike; a seal made from the key and the recording is another.
   tcp::seal caller_out, caller_in, callee_out, callee_in, forged;
   c.take(caller_out, caller_in);
   v->take(callee_out, callee_in);

@@ -182,6 +182,83 @@ TEST(key_text, does_not_stay_behind_in_memory) {
   unlink(path);
 }
 
+// ---- key files -----------------------------------------------------------------------------------------------------
+
+class key_file : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/xio-key-XXXXXX";
+    const int fd = mkstemp(name);
+    ASSERT_GE(fd, 0);
+    path_ = name;
+    const std::string line = k_key + "\n";
+    ASSERT_EQ(write(fd, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    close(fd);
+  }
+  void TearDown() override { unlink(path_.c_str()); }
+  xio::options options_with(const std::string& path) const {
+    auto o = xio::options::defaults();
+    o.tcp_key_file = path;
+    return o;
+  }
+  std::string path_;
+};
+
+TEST_F(key_file, of_mode_0600_or_0400_gives_the_same_key_as_its_text) {
+  const auto plain = key_of(k_key);
+  for (const mode_t mode : {0600, 0400}) {
+    chmod(path_.c_str(), mode);
+    const auto read = load_key(options_with(path_));
+    EXPECT_EQ(std::memcmp(read.data(), plain.data(), secret::k_bytes), 0);
+  }
+}
+
+TEST_F(key_file, that_others_can_reach_is_refused) {
+  for (const mode_t mode : {0640, 0604, 0660, 0602, 0644, 0666, 0700, 0620}) {
+    chmod(path_.c_str(), mode);
+    const auto o = outcome_of([&] { load_key(options_with(path_)); });
+    EXPECT_EQ(o.status, XIO_ERR_AUTH) << std::oct << mode;
+    EXPECT_NE(o.sentence.find("has mode 0"), std::string::npos) << o.sentence;
+    EXPECT_NE(o.sentence.find(path_), std::string::npos) << o.sentence;
+  }
+}
+
+TEST_F(key_file, of_another_user_is_refused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  ASSERT_EQ(chown(path_.c_str(), 12345, 12345), 0);
+  const auto o = outcome_of([&] { load_key(options_with(path_)); });
+  EXPECT_EQ(o.status, XIO_ERR_AUTH);
+  EXPECT_NE(o.sentence.find("belongs to user 12345"), std::string::npos) << o.sentence;
+}
+
+TEST_F(key_file, that_is_none_is_refused) {
+  EXPECT_EQ(outcome_of([&] { load_key(options_with("/nonexistent/key")); }).status, XIO_ERR_CONFIG);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with("/tmp")); }).status, XIO_ERR_AUTH);
+  const auto fifo = path_ + ".fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with(fifo)); }).status, XIO_ERR_AUTH);  // and does not wait for a writer
+  unlink(fifo.c_str());
+}
+
+TEST_F(key_file, with_a_short_or_huge_content_is_refused) {
+  ASSERT_EQ(truncate(path_.c_str(), 15), 0);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
+  ASSERT_EQ(truncate(path_.c_str(), 0), 0);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
+  ASSERT_EQ(truncate(path_.c_str(), 5000), 0);
+  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
+}
+
+TEST_F(key_file, forms_a_world) {
+  const int port = free_port();
+  const auto all = in_threads(2, [&](int rank) {
+    auto o = tcp_options(port, rank, 2);
+    if (rank == 1) o.tcp_key = "", o.tcp_key_file = path_;
+    check_allgather(*connect_tcp(o), 10, 1);
+  });
+  for (const auto& o : all) EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+}
+
 // ---- what a listener hears -----------------------------------------------------------------------------------------
 
 // Stands between rank 1 and rank 0 and writes down what each says.

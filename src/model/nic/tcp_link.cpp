@@ -268,8 +268,8 @@ void link::put_buffer_by() {
 
 std::uint64_t link::receive(const sink& take) {
   if (state_ == state::waiting) connect();
-  // Who asks and reads no answers is heard again when it has read. A peer of this protocol never makes so many wait:
-  // requests stop at 2 MiB and the data of reads at 32 MiB.
+  // A peer that asks and does not read is not read from until it has taken what waits for it. One that follows this
+  // protocol never gets so far: requests stop at 2 MiB and the data of reads at 32 MiB.
   if (state_ != state::up || backlog_ > k_backlog_most) return 0;
   take_buffer();
   const std::uint64_t got = read(take);
