@@ -278,6 +278,19 @@ void the_host_copies(bench& b) {
   REFUSED(xio_sdma_copy_start(b.link, b.a.dst, b.a.src, 8, nullptr), XIO_ERR_ARG, "request is null");
 }
 
+// A copy that was complete when the engine stopped stays so, and those behind it have failed.
+void a_copy_keeps_its_result(bench& b) {
+  auto* stranger = memory<unsigned char>(64);
+  xio_req_t good = 0, wrong = 0;
+  EXPECT(xio_sdma_copy_start(b.link, b.a.dst, b.a.src, 64, &good) == XIO_OK);
+  EXPECT(xio_sdma_copy_start(b.link, stranger, b.a.src, 64, &wrong) == XIO_OK);
+  REFUSED(xio_sdma_copy_wait(b.link, wrong), XIO_ERR_TRANSPORT, "stopped with code");
+  EXPECT(xio_sdma_copy_wait(b.link, good) == XIO_OK);
+  REFUSED(xio_sdma_copy_wait(b.link, wrong), XIO_ERR_TRANSPORT, "stopped with code");
+  REFUSED(xio_sdma_copy(b.link, b.a.dst, b.a.src, 64), XIO_ERR_TRANSPORT, "stopped with code");
+  give_back(stranger);
+}
+
 // One thread creates and destroys; the other looks at a queue that stays all the while.
 void looks_meet_comings_and_goings(bench& b) {
   xio_sdma_queue_t stays{};
@@ -347,6 +360,7 @@ int main() {
     the_host_copies(b);
     looks_meet_comings_and_goings(b);
     links_refuse(b);
+    a_copy_keeps_its_result(b);
     EXPECT(xio_sdma_disconnect(b.link) == XIO_OK);
     REFUSED(xio_sdma_disconnect(b.link), XIO_ERR_STATE, "disconnected");
     REFUSED(xio_sdma_copy(b.link, b.a.dst, b.a.src, 8), XIO_ERR_STATE, "xio_sdma_connect");

@@ -48,7 +48,7 @@ std::uint64_t host_copier::start(void* dst, const void* src, std::size_t bytes) 
 // Slots as in xio/device/sdma.hpp, each with its FENCE: a host thread has time for it.
 void host_copier::post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes) {
   const std::uint64_t slots = std::max<std::uint64_t>(1, ring_.least_slots);
-  if (issued_ + slots - completed() > k_depth) wait_below(issued_ + slots - k_depth);
+  if (issued_ + slots - completed(issued_) > k_depth) wait_below(issued_ + slots - k_depth);
   constexpr std::uint32_t fence_at = dev::k_sdma_slot_dwords - w::k_fence_dwords;
   for (std::uint64_t i = 1; i <= slots; ++i, ++issued_) {
     auto* dw = reinterpret_cast<std::uint32_t*>(ring_.slots + issued_ % k_depth * dev::k_sdma_slot_bytes);
@@ -69,7 +69,7 @@ void host_copier::post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes
   __atomic_store_n(ring_.doorbell, written, __ATOMIC_RELEASE);
 }
 
-std::uint64_t host_copier::completed() {
+std::uint64_t host_copier::completed(std::uint64_t wanted) {
   const auto* block = reinterpret_cast<const dev::sdma_completion*>(ring_.completion);
   const std::uint32_t fault = __atomic_load_n(&block->fault, __ATOMIC_ACQUIRE);
   const std::uint32_t ahead = __atomic_load_n(&block->fence, __ATOMIC_ACQUIRE) - static_cast<std::uint32_t>(completed_);
@@ -79,7 +79,7 @@ std::uint64_t host_copier::completed() {
          "over it",
          queue_->view().id);
   completed_ += ahead;
-  if (fault != 0 && completed_ < issued_)
+  if (fault != 0 && completed_ < wanted)
     fail(XIO_ERR_TRANSPORT,
          "SDMA queue {:#x}: the engine stopped with code {} at dword {}; check that both areas of the copy are mapped "
          "(xio_sdma_map), and connect again",
@@ -95,7 +95,7 @@ void host_copier::wait(std::uint64_t ticket) {
 
 void host_copier::wait_below(std::uint64_t upto) {
   const auto end = clock::now() + timeout_;
-  for (int look = 0; completed() < upto; ++look) {
+  for (int look = 0; completed(upto) < upto; ++look) {
     if (look < k_eager_looks) {
       std::this_thread::yield();
       continue;

@@ -23,7 +23,8 @@ class host_copier {
  private:
   void post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes);
   void wait_below(std::uint64_t upto);
-  std::uint64_t completed();
+  // Throws where the engine stopped before all below `wanted` were.
+  std::uint64_t completed(std::uint64_t wanted);
 
   const std::chrono::milliseconds timeout_;
   std::unique_ptr<queue> queue_;
