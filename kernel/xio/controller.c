@@ -8,7 +8,9 @@
 #include <linux/dma-mapping.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/jiffies.h>
+#include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "xio.h"
@@ -49,6 +51,7 @@ static_assert(sizeof(struct completion_entry) == 16);
 
 struct xio_controller {
   struct pci_dev* pdev;
+  struct mutex lock; /* of all below but what start() alone sets */
   u8 __iomem* registers;
   u64 registers_bytes;
   u64 cap;
@@ -58,6 +61,8 @@ struct xio_controller {
   dma_addr_t sq_address, cq_address, page_address;
   u32 sq_tail, cq_head, phase;
   u16 cid;
+  bool posted;         /* a command whose completion nobody has taken */
+  unsigned long limit; /* when it is late */
   unsigned int queues; /* I/O queue pairs it has granted: 1 .. queues */
   DECLARE_BITMAP(taken, MAX_QUEUES + 1);
   bool dead;
@@ -95,22 +100,22 @@ static int wait_status(struct xio_controller* c, u32 mask, u32 value, unsigned l
   }
 }
 
-/* The device is kept from memory by the bridge if it cannot be stopped. */
+/* Whatever becomes of it, the bridge in front keeps the device from memory at the end: a device that cannot be stopped
+ * goes on, and one that reads as all ones may be there with its registers switched off. */
 static void stop(struct xio_controller* c, bool orderly) {
-  const u32 cc = readl(c->registers + REG_CC);
-
   c->dead = true;
-  if (readl(c->registers + REG_CSTS) == CSTS_GONE) return;
-  if (orderly && (cc & CC_EN)) {
-    writel((cc & ~CC_SHN_NORMAL) | CC_SHN_NORMAL, c->registers + REG_CC);
-    if (wait_status(c, CSTS_SHST, CSTS_SHST_DONE, jiffies + 5 * HZ))
-      pci_warn(c->pdev, "xio: the controller did not shut down in 5 s\n");
+  if (readl(c->registers + REG_CSTS) != CSTS_GONE) {
+    const u32 cc = readl(c->registers + REG_CC);
+
+    if (orderly && (cc & CC_EN)) {
+      writel((cc & ~CC_SHN_NORMAL) | CC_SHN_NORMAL, c->registers + REG_CC);
+      if (wait_status(c, CSTS_SHST, CSTS_SHST_DONE, jiffies + 5 * HZ))
+        pci_warn(c->pdev, "xio: the controller did not shut down in 5 s\n");
+    }
+    writel(cc & ~(CC_EN | CC_SHN_NORMAL), c->registers + REG_CC);
+    if (wait_status(c, CSTS_RDY, 0, ready_limit(c))) pci_err(c->pdev, "xio: the controller cannot be disabled\n");
   }
-  writel(cc & ~(CC_EN | CC_SHN_NORMAL), c->registers + REG_CC);
-  if (wait_status(c, CSTS_RDY, 0, ready_limit(c))) {
-    pci_err(c->pdev, "xio: the controller cannot be disabled; its bus mastering is switched off\n");
-    pci_clear_master(c->pdev);
-  }
+  pci_clear_master(c->pdev);
 }
 
 static void die(struct xio_controller* c, const char* what) {
@@ -119,31 +124,29 @@ static void die(struct xio_controller* c, const char* what) {
   stop(c, false);
 }
 
-/* One command at a time. Answers -EIO for a status that is not success; `result`: dword 0 of the completion. */
-static int admin(struct xio_controller* c, struct command* command, u32* result) {
-  const unsigned long limit = jiffies + ADMIN_SECONDS * HZ;
+/*
+ * Takes the completion of the command that is posted: -EIO for a status that is not success, `result` is dword 0 of it.
+ * -EINTR, where a signal may end the wait: the command stays posted, and the next call takes its completion first.
+ */
+static int take(struct xio_controller* c, u32* result, bool interruptible) {
   struct completion_entry* entry = &c->cq[c->cq_head];
   u32 status;
 
-  if (c->dead) return -EIO;
-  c->cid++;
-  command->dw0 |= cpu_to_le32((u32)c->cid << 16);
-  c->sq[c->sq_tail] = *command;
-  c->sq_tail = (c->sq_tail + 1) % ADMIN_ENTRIES;
-  /* writel orders the entry before the doorbell. */
-  writel(c->sq_tail, c->registers + doorbell(c, 0));
   for (;;) {
-    const bool late = time_after(jiffies, limit);
+    const bool late = time_after(jiffies, c->limit);
 
     status = le32_to_cpu(READ_ONCE(entry->status));
     if (((status >> 16) & 1) == c->phase) break;
-    if (late || (readl(c->registers + REG_CSTS) & CSTS_CFS)) {
-      die(c, late ? "an admin command got no answer" : "the controller says that it has failed, or is gone");
+    /* Not ready: it was reset, or its registers are switched off. */
+    if (late || (readl(c->registers + REG_CSTS) & (CSTS_RDY | CSTS_CFS)) != CSTS_RDY) {
+      die(c, late ? "an admin command got no answer" : "the controller has failed, was reset, or is gone");
       return -EIO;
     }
+    if (interruptible && signal_pending(current)) return -EINTR;
     usleep_range(50, 200);
   }
   dma_rmb();
+  c->posted = false;
   if (result) *result = le32_to_cpu(entry->dw0);
   c->cq_head = (c->cq_head + 1) % ADMIN_ENTRIES;
   if (c->cq_head == 0) c->phase ^= 1;
@@ -155,6 +158,27 @@ static int admin(struct xio_controller* c, struct command* command, u32* result)
   return status >> 17 ? -EIO : 0;
 }
 
+static void post(struct xio_controller* c, struct command* command) {
+  c->cid++;
+  command->dw0 |= cpu_to_le32((u32)c->cid << 16);
+  c->sq[c->sq_tail] = *command;
+  c->sq_tail = (c->sq_tail + 1) % ADMIN_ENTRIES;
+  c->posted = true;
+  c->limit = jiffies + ADMIN_SECONDS * HZ;
+  /* writel orders the entry before the doorbell. */
+  writel(c->sq_tail, c->registers + doorbell(c, 0));
+}
+
+/* One command at a time; the lock is held, or nobody else has the controller yet. Only one that changes nothing may be
+ * left behind. */
+static int admin(struct xio_controller* c, struct command* command, u32* result, bool interruptible) {
+  if (c->dead) return -EIO;
+  if (c->posted && take(c, NULL, interruptible) == -EINTR) return -EINTR;
+  if (c->dead) return -EIO;
+  post(c, command);
+  return take(c, result, interruptible);
+}
+
 int xio_controller_identify(struct xio_controller* c, u32 cns, u32 nsid, void* data) {
   struct command command = {
       .dw0 = cpu_to_le32(0x06),
@@ -162,11 +186,17 @@ int xio_controller_identify(struct xio_controller* c, u32 cns, u32 nsid, void* d
       .prp1 = cpu_to_le64(c->page_address),
       .dw10 = cpu_to_le32(cns),
   };
-  int status;
+  int status = mutex_lock_interruptible(&c->lock);
 
-  memset(c->page, 0, CC_PAGE);
-  status = admin(c, &command, NULL);
+  if (status) return status;
+  /* One that was left behind may still write there. */
+  if (c->posted && !c->dead) status = take(c, NULL, true);
+  if (status != -EINTR) {
+    memset(c->page, 0, CC_PAGE);
+    status = admin(c, &command, NULL, true);
+  }
   if (!status) memcpy(data, c->page, CC_PAGE);
+  mutex_unlock(&c->lock);
   return status;
 }
 
@@ -180,7 +210,7 @@ static int request_queues(struct xio_controller* c) {
       .dw11 = cpu_to_le32((MAX_QUEUES - 1) | (MAX_QUEUES - 1) << 16),
   };
   u32 granted;
-  int status = admin(c, &command, &granted);
+  int status = admin(c, &command, &granted, false);
 
   if (status) return status;
   c->queues = min3((granted & 0xffff) + 1, (granted >> 16) + 1, MAX_QUEUES);
@@ -192,10 +222,11 @@ static int request_queues(struct xio_controller* c) {
 static int delete_queue(struct xio_controller* c, u32 opcode, unsigned int qid) {
   struct command command = {.dw0 = cpu_to_le32(opcode), .dw10 = cpu_to_le32(qid)};
 
-  return admin(c, &command, NULL);
+  return admin(c, &command, NULL, false);
 }
 
-int xio_controller_create(struct xio_controller* c, u64 sq, u32 sq_entries, u64 cq, u32 cq_entries) {
+/* The commands are waited for whatever comes: a queue that was half made would be nobody's. */
+static int create(struct xio_controller* c, u64 sq, u32 sq_entries, u64 cq, u32 cq_entries) {
   const unsigned int qid = find_next_zero_bit(c->taken, c->queues + 1, 1);
   struct command create_cq = {
       .dw0 = cpu_to_le32(0x05),
@@ -214,9 +245,9 @@ int xio_controller_create(struct xio_controller* c, u64 sq, u32 sq_entries, u64 
   if (c->dead) return -EIO;
   if (sq_entries < 2 || cq_entries < 2 || sq_entries > max_entries(c) || cq_entries > max_entries(c)) return -EINVAL;
   if (qid > c->queues) return -ENOSPC;
-  status = admin(c, &create_cq, NULL);
+  status = admin(c, &create_cq, NULL, false);
   if (status) return status;
-  status = admin(c, &create_sq, NULL);
+  status = admin(c, &create_sq, NULL, false);
   if (status) {
     if (delete_queue(c, 0x04, qid)) die(c, "a completion queue cannot be deleted");
     return status;
@@ -225,10 +256,21 @@ int xio_controller_create(struct xio_controller* c, u64 sq, u32 sq_entries, u64 
   return (int)qid;
 }
 
+int xio_controller_create(struct xio_controller* c, u64 sq, u32 sq_entries, u64 cq, u32 cq_entries) {
+  int status = mutex_lock_interruptible(&c->lock);
+
+  if (status) return status;
+  status = create(c, sq, sq_entries, cq, cq_entries);
+  mutex_unlock(&c->lock);
+  return status;
+}
+
 void xio_controller_delete(struct xio_controller* c, unsigned int qid) {
+  mutex_lock(&c->lock);
   /* A controller that refuses would go on writing. */
   if (!c->dead && (delete_queue(c, 0x00, qid) || delete_queue(c, 0x04, qid))) die(c, "a queue cannot be deleted");
   __clear_bit(qid, c->taken);
+  mutex_unlock(&c->lock);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
@@ -247,6 +289,7 @@ static int start(struct xio_controller* c) {
   memset(c->cq, 0, ADMIN_ENTRIES * sizeof(*c->cq));
   c->sq_tail = c->cq_head = 0;
   c->phase = 1;
+  c->posted = false;
   writel(~0u, c->registers + REG_INTMS);
   writel((ADMIN_ENTRIES - 1) | (ADMIN_ENTRIES - 1) << 16, c->registers + REG_AQA);
   lo_hi_writeq(c->sq_address, c->registers + REG_ASQ);
@@ -288,6 +331,7 @@ static int probe(struct pci_dev* pdev, const struct pci_device_id* id) {
   c = kzalloc(sizeof(*c), GFP_KERNEL);
   if (!c) return -ENOMEM;
   c->pdev = pdev;
+  mutex_init(&c->lock);
   c->dead = true;
   status = pci_enable_device_mem(pdev);
   if (status) goto free;
@@ -308,13 +352,11 @@ static int probe(struct pci_dev* pdev, const struct pci_device_id* id) {
   if (status) {
     pci_err(pdev, "xio: the controller does not come up (%d)\n", status);
     stop(c, false);
-    goto master;
+    goto memory;
   }
   pci_set_drvdata(pdev, c);
   pci_info(pdev, "xio: %u I/O queue pairs to give\n", c->queues);
   return 0;
-master:
-  pci_clear_master(pdev);
 memory:
   free_memory(c);
   iounmap(c->registers);
@@ -332,7 +374,6 @@ static void remove(struct pci_dev* pdev) {
   struct xio_controller* c = pci_get_drvdata(pdev);
 
   stop(c, !c->dead);
-  pci_clear_master(pdev);
   free_memory(c);
   iounmap(c->registers);
   pci_release_mem_regions(pdev);
@@ -344,24 +385,24 @@ static void remove(struct pci_dev* pdev) {
 static void quiesce(struct pci_dev* pdev) {
   struct xio_controller* c = pci_get_drvdata(pdev);
 
-  mutex_lock(&xio_lock);
   xio_objects_retire_device(pdev);
+  mutex_lock(&c->lock);
   stop(c, !c->dead);
-  mutex_unlock(&xio_lock);
+  mutex_unlock(&c->lock);
 }
 
 static void revive(struct pci_dev* pdev) {
   struct xio_controller* c = pci_get_drvdata(pdev);
   int status;
 
-  mutex_lock(&xio_lock);
+  mutex_lock(&c->lock);
   pci_set_master(pdev);
   status = start(c);
   if (status) {
     pci_err(pdev, "xio: the controller does not come up again (%d)\n", status);
     stop(c, false);
   }
-  mutex_unlock(&xio_lock);
+  mutex_unlock(&c->lock);
 }
 
 static int suspend(struct device* dev) {

@@ -5,6 +5,9 @@
 #include <linux/iommu.h>
 #include <linux/ioport.h>
 #include <linux/notifier.h>
+#include <linux/panic.h>
+#include <linux/sched/signal.h>
+#include <linux/security.h>
 
 #include "xio.h"
 
@@ -19,26 +22,60 @@ static int translation(struct pci_dev* pdev) {
 
 bool xio_device_translated(struct pci_dev* pdev) { return translation(pdev) == 1; }
 
-bool xio_device_sees_ram(struct pci_dev* pdev, dma_addr_t address) {
-  struct iommu_domain* domain = iommu_get_domain_for_dev(&pdev->dev);
-  phys_addr_t where = xio_device_translated(pdev) ? iommu_iova_to_phys(domain, address) : address;
+static bool is_ram(phys_addr_t from, u64 bytes) {
+  return region_intersects(from, bytes, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) != REGION_DISJOINT;
+}
 
-  return region_intersects(where & PAGE_MASK, PAGE_SIZE, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) != REGION_DISJOINT;
+/* Every page of it. What lies together in memory is looked up at once. */
+int xio_device_sees_ram(struct pci_dev* pdev, dma_addr_t address, u64 bytes) {
+  struct iommu_domain* domain = xio_device_translated(pdev) ? iommu_get_domain_for_dev(&pdev->dev) : NULL;
+  const dma_addr_t end = PAGE_ALIGN(address + bytes);
+  phys_addr_t from = 0, to = 0;
+
+  address &= PAGE_MASK;
+  if (!domain) return is_ram(address, end - address);
+  for (; address < end; address += PAGE_SIZE) {
+    const phys_addr_t where = iommu_iova_to_phys(domain, address);
+
+    if (where != to || from == to) {
+      if (from != to && is_ram(from, to - from)) return 1;
+      from = where;
+    }
+    to = where + PAGE_SIZE;
+    if (fatal_signal_pending(current)) return -EINTR;
+    cond_resched();
+  }
+  return from != to && is_ram(from, to - from);
+}
+
+/* As vfio does without an IOMMU: what goes wrong in this kernel from here on may be the work of a device. */
+static void taint(struct pci_dev* pdev) {
+  static atomic_t told = ATOMIC_INIT(0);
+
+  if (atomic_xchg(&told, 1)) return;
+  add_taint(TAINT_USER, LOCKDEP_STILL_OK);
+  pci_warn(pdev, "xio: given to a program without an IOMMU, and reaches all memory; the kernel is tainted\n");
 }
 
 static int check(struct pci_dev* pdev, bool raw) {
   struct pci_driver* driver;
-  int translated;
+  int translated, status;
 
   if (!pdev->dev.driver) return -ENODEV;
   driver = to_pci_driver(pdev->dev.driver);
   if (driver->driver_managed_dma) return -EBUSY;
   translated = translation(pdev);
   if (translated < 0) return translated;
-  if ((raw || !translated) && !capable(CAP_SYS_RAWIO)) return -EPERM;
+  if (raw || !translated) {
+    if (!capable(CAP_SYS_RAWIO)) return -EPERM;
+    /* Registers of a device, or its reach of all memory, are what lockdown keeps from root (kernel_lockdown.7). */
+    status = security_locked_down(LOCKDOWN_PCI_ACCESS);
+    if (status) return status;
+  }
   /* A limit on what can be mapped at once is the size of a bounce buffer: writes would reach the memory late or never.
    */
   if (dma_max_mapping_size(&pdev->dev) != SIZE_MAX) return -EOPNOTSUPP;
+  if (!translated) taint(pdev);
   return 0;
 }
 
@@ -81,11 +118,7 @@ void xio_device_unclaim(struct pci_dev* pdev) {
 static int told(struct notifier_block* block, unsigned long what, void* data) {
   struct device* dev = data;
 
-  if (what == BUS_NOTIFY_UNBIND_DRIVER || what == BUS_NOTIFY_DEL_DEVICE) {
-    mutex_lock(&xio_lock);
-    xio_objects_retire_device(to_pci_dev(dev));
-    mutex_unlock(&xio_lock);
-  }
+  if (what == BUS_NOTIFY_UNBIND_DRIVER || what == BUS_NOTIFY_DEL_DEVICE) xio_objects_retire_device(to_pci_dev(dev));
   return NOTIFY_DONE;
 }
 

@@ -26,13 +26,8 @@ static long xio_info(struct xio_open* open, void* argument) {
 
 static long xio_release(struct xio_open* open, void* argument) {
   const struct xio_kmod_release* a = argument;
-  long status;
 
-  if (a->reserved) return -EINVAL;
-  mutex_lock(&xio_lock);
-  status = xio_object_release(open, a->handle);
-  mutex_unlock(&xio_lock);
-  return status;
+  return a->reserved ? -EINVAL : xio_object_release(open, a->handle);
 }
 
 static const struct {
@@ -81,9 +76,7 @@ static int open(struct inode* inode, struct file* file) {
 static int close(struct inode* inode, struct file* file) {
   struct xio_open* open = file->private_data;
 
-  mutex_lock(&xio_lock);
   xio_objects_release_all(open);
-  mutex_unlock(&xio_lock);
   kfree(open);
   return 0;
 }

@@ -12,11 +12,12 @@ struct memory {
   void* pages;
   dma_addr_t address;
   size_t bytes;
+  struct xio_charge charge;
 };
 
 static struct memory* memory_of(struct xio_object* object) { return container_of(object, struct memory, object); }
 
-/* Of all opens together: nothing else limits those of a user who may open many files. */
+/* Of all users together; what one may hold is RLIMIT_MEMLOCK's to say. */
 static unsigned int queue_memory_mib = 1024;
 module_param(queue_memory_mib, uint, 0644);
 MODULE_PARM_DESC(queue_memory_mib, "most MiB of queue memory that programs may hold together");
@@ -28,12 +29,36 @@ static void give_back(struct memory* memory, struct pci_dev* pdev) {
   free_pages_exact(memory->pages, memory->bytes);
 }
 
+/* Counts it for the open and for all, before it is there. */
+static int reserve(struct xio_open* open, struct memory* memory) {
+  int status = xio_charge(&memory->charge, memory->bytes);
+
+  if (status) return status;
+  mutex_lock(&xio_lock);
+  if (memory->bytes > XIO_MAX_MEMORY - open->memory || total + memory->bytes > (u64)queue_memory_mib << 20) {
+    status = -ENOSPC;
+  } else {
+    open->memory += memory->bytes;
+    total += memory->bytes;
+  }
+  mutex_unlock(&xio_lock);
+  if (status) xio_uncharge(&memory->charge);
+  return status;
+}
+
+static void unreserve(struct xio_open* open, struct memory* memory) {
+  mutex_lock(&xio_lock);
+  open->memory -= memory->bytes;
+  total -= memory->bytes;
+  mutex_unlock(&xio_lock);
+  xio_uncharge(&memory->charge);
+}
+
 static void memory_retire(struct xio_object* object) {
   struct memory* memory = memory_of(object);
 
   give_back(memory, object->pdev);
-  object->owner->memory -= memory->bytes;
-  total -= memory->bytes;
+  unreserve(object->owner, memory);
 }
 
 static vm_fault_t memory_show(struct xio_object* object, struct vm_fault* fault, unsigned long page) {
@@ -71,28 +96,26 @@ static int allocate(struct memory* memory, struct pci_dev* pdev) {
 }
 
 static int allocate_for(struct xio_open* open, struct memory* memory, struct pci_dev* pdev, struct xio_kmod_memory* a) {
-  int status = -ENOSPC;
+  int status = reserve(open, memory);
 
-  mutex_lock(&xio_lock);
-  if (memory->bytes > XIO_MAX_MEMORY - open->memory) goto unlock;
-  if (total + memory->bytes > (u64)queue_memory_mib << 20) goto unlock;
+  if (status) return status;
   status = allocate(memory, pdev);
-  if (status) goto unlock;
+  if (status) goto unreserve;
   memory->object.map_bytes = memory->bytes;
-  status = xio_object_add(&memory->object, &xio_memory_kind, open, pdev);
-  if (status) {
-    give_back(memory, pdev);
-    goto unlock;
-  }
-  open->memory += memory->bytes;
-  total += memory->bytes;
-  /* Once the lock is free another thread may have released it. */
-  a->handle = memory->object.handle;
   a->address = memory->address;
-  a->offset = xio_object_offset(&memory->object);
   a->state = xio_device_translated(pdev) ? XIO_KMOD_PINNED_TRANSLATED : 0;
-unlock:
+  mutex_lock(&xio_lock);
+  status = xio_object_add(&memory->object, &xio_memory_kind, open, pdev);
+  if (!status) {
+    /* Once the lock is free another thread may have released it. */
+    a->handle = memory->object.handle;
+    a->offset = xio_object_offset(&memory->object);
+  }
   mutex_unlock(&xio_lock);
+  if (!status) return 0;
+  give_back(memory, pdev);
+unreserve:
+  unreserve(open, memory);
   return status;
 }
 

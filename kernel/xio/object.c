@@ -16,6 +16,7 @@ static void object_end(struct kref* refs) {
 
   pci_dev_put(object->pdev);
   mutex_destroy(&object->map_lock);
+  mutex_destroy(&object->end_lock);
   object->kind->free(object);
 }
 
@@ -30,6 +31,7 @@ int xio_object_add(struct xio_object* object, const struct xio_kind* kind, struc
   if (owner->objects >= XIO_MAX_OBJECTS) return -ENOSPC;
   kref_init(&object->refs);
   mutex_init(&object->map_lock);
+  mutex_init(&object->end_lock);
   object->kind = kind;
   object->owner = owner;
   object->pdev = pdev;
@@ -38,6 +40,7 @@ int xio_object_add(struct xio_object* object, const struct xio_kind* kind, struc
   status = xa_alloc_cyclic(&objects, &object->handle, object, HANDLE_LIMIT, &next_handle, GFP_KERNEL);
   if (status < 0) {
     mutex_destroy(&object->map_lock);
+    mutex_destroy(&object->end_lock);
     return status;
   }
   pci_dev_get(pdev);
@@ -51,7 +54,7 @@ struct xio_object* xio_object_find(struct xio_open* owner, u32 handle, const str
 
   xa_lock(&objects);
   object = xa_load(&objects, handle);
-  if (object && object->owner == owner && (!kind || object->kind == kind))
+  if (object && object->owner == owner && !READ_ONCE(object->released) && (!kind || object->kind == kind))
     kref_get(&object->refs);
   else
     object = NULL;
@@ -59,24 +62,32 @@ struct xio_object* xio_object_find(struct xio_open* owner, u32 handle, const str
   return object;
 }
 
-void xio_object_retire(struct xio_object* object) {
-  lockdep_assert_held(&xio_lock);
+/* Whichever call comes first does it; the others return when it is done. */
+static void retire(struct xio_object* object) {
+  bool alive;
+
+  mutex_lock(&object->end_lock);
   mutex_lock(&object->map_lock);
-  if (!object->alive) {
-    mutex_unlock(&object->map_lock);
-    return;
-  }
+  alive = object->alive;
   object->alive = false;
   mutex_unlock(&object->map_lock);
-  /* From here on faults end in SIGBUS. */
-  if (object->map_bytes)
-    unmap_mapping_range(object->owner->mapping, (loff_t)xio_object_offset(object), (loff_t)object->map_bytes, 1);
-  object->kind->retire(object);
+  if (alive) {
+    /* From here on faults end in SIGBUS. */
+    if (object->map_bytes)
+      unmap_mapping_range(object->owner->mapping, (loff_t)xio_object_offset(object), (loff_t)object->map_bytes, 1);
+    object->kind->retire(object);
+  }
+  mutex_unlock(&object->end_lock);
 }
 
+/* It leaves the table when it is retired and not before: its device may be losing its driver, and has to find it. */
 static void release(struct xio_object* object) {
-  xio_object_retire(object);
-  object->owner->objects--;
+  struct xio_open* owner = object->owner;
+
+  retire(object);
+  mutex_lock(&xio_lock);
+  owner->objects--;
+  mutex_unlock(&xio_lock);
   xa_erase(&objects, object->handle);
   xio_object_put(object);
 }
@@ -85,38 +96,62 @@ int xio_object_release(struct xio_open* owner, u32 handle) {
   struct xio_object* object = xio_object_find(owner, handle, NULL);
   int status = 0;
 
-  lockdep_assert_held(&xio_lock);
   if (!object) return -ENOENT;
-  if (object->users)
+  mutex_lock(&xio_lock);
+  if (object->released)
+    status = -ENOENT; /* by another thread, in between */
+  else if (object->users)
     status = -EBUSY;
   else
-    release(object);
+    WRITE_ONCE(object->released, true);
+  mutex_unlock(&xio_lock);
+  if (!status) release(object);
   xio_object_put(object);
   return status;
 }
 
+/* The next from *handle on of an open or of a device, referenced. */
+static struct xio_object* next_of(const struct xio_open* owner, const struct pci_dev* pdev, unsigned long* handle) {
+  struct xio_object* object;
+
+  xa_lock(&objects);
+  for (object = xa_find(&objects, handle, ULONG_MAX, XA_PRESENT); object;
+       object = xa_find_after(&objects, handle, ULONG_MAX, XA_PRESENT))
+    if (owner ? object->owner == owner : object->pdev == pdev) {
+      kref_get(&object->refs);
+      break;
+    }
+  xa_unlock(&objects);
+  return object;
+}
+
 /* Queue pairs end before the memory that their controllers write to. */
-void xio_objects_release_all(struct xio_open* owner) {
-  struct xio_object* object;
-  unsigned long handle;
+static void end_all(const struct xio_open* owner, const struct pci_dev* pdev) {
   int pass;
 
-  lockdep_assert_held(&xio_lock);
-  for (pass = 0; pass < 2; ++pass)
-    xa_for_each(&objects, handle, object) if (object->owner == owner && (pass == 1 || object->kind->first))
-        release(object);
+  for (pass = 0; pass < 2; ++pass) {
+    struct xio_object* object;
+    unsigned long handle = 0;
+
+    while ((object = next_of(owner, pdev, &handle))) {
+      if (pass == 1 || object->kind->first) {
+        if (owner)
+          release(object);
+        else
+          retire(object);
+      }
+      xio_object_put(object);
+      handle++;
+      cond_resched();
+    }
+  }
 }
 
-void xio_objects_retire_device(struct pci_dev* pdev) {
-  struct xio_object* object;
-  unsigned long handle;
-  int pass;
+/* No call of this open is under way. */
+void xio_objects_release_all(struct xio_open* owner) { end_all(owner, NULL); }
 
-  lockdep_assert_held(&xio_lock);
-  for (pass = 0; pass < 2; ++pass)
-    xa_for_each(&objects, handle, object) if (object->pdev == pdev && (pass == 1 || object->kind->first))
-        xio_object_retire(object);
-}
+/* Also waits for those that are being released: when it returns, nothing of the device is in use. */
+void xio_objects_retire_device(struct pci_dev* pdev) { end_all(NULL, pdev); }
 
 /* ---- mappings -------------------------------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@ struct pin {
   struct dma_buf* dmabuf;
   struct dma_buf_attachment* attachment;
   struct sg_table* table;
+  struct xio_charge charge;
   bool settled; /* pinned and mapped: from here on a move is against the exporter's word */
   bool moved;
 };
@@ -50,6 +51,7 @@ static void pin_retire(struct xio_object* object) {
   unmap_and_unpin(pin);
   dma_buf_detach(pin->dmabuf, pin->attachment);
   dma_buf_put(pin->dmabuf);
+  xio_uncharge(&pin->charge);
 }
 
 static void pin_free(struct xio_object* object) { kfree(pin_of(object)); }
@@ -93,19 +95,23 @@ unlock:
 
 /* Exporters that cannot be reached by a peer, or that pin in system memory only, say nothing: where it lies now is what
  * counts. */
-static bool all_device_memory(struct pin* pin, struct pci_dev* pdev) {
+static int all_device_memory(struct pin* pin, struct pci_dev* pdev) {
   struct scatterlist* entry;
   unsigned int i;
 
-  for_each_sgtable_dma_sg(pin->table, entry,
-                          i) if (xio_device_sees_ram(pdev, sg_dma_address(entry)) ||
-                                 xio_device_sees_ram(pdev, sg_dma_address(entry) + sg_dma_len(entry) - 1)) return false;
-  return true;
+  for_each_sgtable_dma_sg(pin->table, entry, i) {
+    const int ram = xio_device_sees_ram(pdev, sg_dma_address(entry), sg_dma_len(entry));
+
+    if (ram) return ram < 0 ? ram : 0;
+    if (fatal_signal_pending(current)) return -EINTR;
+    cond_resched();
+  }
+  return 1;
 }
 
 /* For the device whose lock is held. */
 static int attach(struct pin* pin, struct pci_dev* pdev, struct xio_kmod_pin* a) {
-  int status;
+  int status, on_device;
 
   pin->attachment = dma_buf_dynamic_attach(pin->dmabuf, &pdev->dev, &importer, pin);
   if (IS_ERR(pin->attachment)) return PTR_ERR(pin->attachment);
@@ -113,10 +119,11 @@ static int attach(struct pin* pin, struct pci_dev* pdev, struct xio_kmod_pin* a)
   if (status) goto detach;
   a->segments = pin->table->nents;
   a->bytes = pin->dmabuf->size;
-  a->state = (all_device_memory(pin, pdev) ? XIO_KMOD_PINNED_DEVICE : 0) |
-             (xio_device_translated(pdev) ? XIO_KMOD_PINNED_TRANSLATED : 0);
-  if (a->segments > XIO_MAX_SEGMENTS)
-    status = -E2BIG;
+  on_device = a->segments > XIO_MAX_SEGMENTS ? -E2BIG : all_device_memory(pin, pdev);
+  a->state =
+      (on_device > 0 ? XIO_KMOD_PINNED_DEVICE : 0) | (xio_device_translated(pdev) ? XIO_KMOD_PINNED_TRANSLATED : 0);
+  if (on_device < 0)
+    status = on_device;
   else if ((a->flags & XIO_KMOD_PIN_DEVICE) && !(a->state & XIO_KMOD_PINNED_DEVICE))
     status = -EREMOTEIO;
   else
@@ -162,9 +169,11 @@ long xio_pin(struct xio_open* open, void* argument) {
     status = PTR_ERR(pdev);
     goto put;
   }
-  status = pin_for(open, pin, pdev, a);
+  status = xio_charge(&pin->charge, pin->dmabuf->size);
+  if (!status) status = pin_for(open, pin, pdev, a);
   xio_device_unclaim(pdev);
   if (!status) return 0;
+  xio_uncharge(&pin->charge);
 put:
   dma_buf_put(pin->dmabuf);
 free:

@@ -15,12 +15,19 @@ struct queue_pair {
 
 static struct queue_pair* pair_of(struct xio_object* object) { return container_of(object, struct queue_pair, object); }
 
+/* Memory that a queue pair lies in, or will, is not released. */
+static void give_memory_back(struct queue_pair* pair) {
+  mutex_lock(&xio_lock);
+  pair->sq->users--;
+  pair->cq->users--;
+  mutex_unlock(&xio_lock);
+}
+
 static void pair_retire(struct xio_object* object) {
   struct queue_pair* pair = pair_of(object);
 
   xio_controller_delete(pair->controller, pair->qid);
-  pair->sq->users--;
-  pair->cq->users--;
+  give_memory_back(pair);
 }
 
 static vm_fault_t pair_show(struct xio_object* object, struct vm_fault* fault, unsigned long page) {
@@ -48,44 +55,65 @@ static const struct xio_kind pair_kind = {
 
 /* Live memory of the device with room for the entries; each piece holds one queue. */
 static int check_memory(const struct xio_object* memory, const struct pci_dev* pdev, u32 entries, u32 entry_bytes) {
+  if (memory->released) return -ENOENT;
   if (!memory->alive) return -ENODEV;
   if (memory->pdev != pdev || (u64)entries * entry_bytes > xio_memory_bytes(memory)) return -EINVAL;
   return memory->users ? -EBUSY : 0;
 }
 
-/* xio_lock and the device's are held. */
-static int create(struct xio_open* open, struct queue_pair* pair, struct pci_dev* pdev, struct xio_kmod_queue_pair* a) {
-  u64 sq_doorbell, cq_doorbell;
+static int take_memory(struct queue_pair* pair, struct pci_dev* pdev, const struct xio_kmod_queue_pair* a) {
   int status;
 
   if (!pair->sq || !pair->cq) return -ENOENT;
+  if (pair->sq == pair->cq) return -EINVAL;
+  mutex_lock(&xio_lock);
   status = check_memory(pair->sq, pdev, a->sq_entries, 64);
   if (!status) status = check_memory(pair->cq, pdev, a->cq_entries, 16);
-  if (status) return status;
-  if (pair->sq == pair->cq) return -EINVAL;
-  status = xio_controller_create(pair->controller, xio_memory_address(pair->sq), a->sq_entries,
-                                 xio_memory_address(pair->cq), a->cq_entries);
-  if (status < 0) return status;
-  pair->qid = status;
-  sq_doorbell = xio_controller_sq_doorbell(pair->controller, pair->qid);
-  cq_doorbell = xio_controller_cq_doorbell(pair->controller, pair->qid);
+  if (!status) {
+    pair->sq->users++;
+    pair->cq->users++;
+  }
+  mutex_unlock(&xio_lock);
+  return status;
+}
+
+static int add(struct xio_open* open, struct queue_pair* pair, struct pci_dev* pdev, struct xio_kmod_queue_pair* a) {
+  const u64 sq_doorbell = xio_controller_sq_doorbell(pair->controller, pair->qid);
+  const u64 cq_doorbell = xio_controller_cq_doorbell(pair->controller, pair->qid);
+  int status;
+
+  /* With a stride of a page or more there is no one page; and in a larger page there are registers beside doorbells. */
+  if (PAGE_SIZE != 4096 || sq_doorbell >> PAGE_SHIFT != cq_doorbell >> PAGE_SHIFT) return -EOPNOTSUPP;
   pair->object.map_bytes = PAGE_SIZE;
   pair->object.uncached = true;
-  /* With a stride of a page or more there is no one page; and in a larger page there are registers beside doorbells. */
-  status = PAGE_SIZE == 4096 && sq_doorbell >> PAGE_SHIFT == cq_doorbell >> PAGE_SHIFT ? 0 : -EOPNOTSUPP;
-  if (!status) status = xio_object_add(&pair->object, &pair_kind, open, pdev);
-  if (status) {
-    xio_controller_delete(pair->controller, pair->qid);
-    return status;
+  mutex_lock(&xio_lock);
+  status = xio_object_add(&pair->object, &pair_kind, open, pdev);
+  if (!status) {
+    a->handle = pair->object.handle;
+    a->queue = pair->qid;
+    a->offset = xio_object_offset(&pair->object);
+    a->sq_doorbell = offset_in_page(sq_doorbell);
+    a->cq_doorbell = offset_in_page(cq_doorbell);
   }
-  pair->sq->users++;
-  pair->cq->users++;
-  a->handle = pair->object.handle;
-  a->queue = pair->qid;
-  a->offset = xio_object_offset(&pair->object);
-  a->sq_doorbell = offset_in_page(sq_doorbell);
-  a->cq_doorbell = offset_in_page(cq_doorbell);
-  return 0;
+  mutex_unlock(&xio_lock);
+  return status;
+}
+
+/* The device's lock is held, so its memory stays alive. */
+static int create(struct xio_open* open, struct queue_pair* pair, struct pci_dev* pdev, struct xio_kmod_queue_pair* a) {
+  int status = take_memory(pair, pdev, a);
+
+  if (status) return status;
+  status = xio_controller_create(pair->controller, xio_memory_address(pair->sq), a->sq_entries,
+                                 xio_memory_address(pair->cq), a->cq_entries);
+  if (status >= 0) {
+    pair->qid = status;
+    status = add(open, pair, pdev, a);
+    if (!status) return 0;
+    xio_controller_delete(pair->controller, pair->qid);
+  }
+  give_memory_back(pair);
+  return status;
 }
 
 static int create_for(struct xio_open* open, struct queue_pair* pair, struct xio_kmod_queue_pair* a) {
@@ -98,13 +126,7 @@ static int create_for(struct xio_open* open, struct queue_pair* pair, struct xio
    * A driver would have to lend a queue. That of Linux (drivers/nvme) exports nothing of the kind; taking one behind
    * its back would have two owners complete each other's commands.
    */
-  if (!pair->controller) {
-    status = -EOPNOTSUPP;
-  } else {
-    mutex_lock(&xio_lock);
-    status = create(open, pair, pdev, a);
-    mutex_unlock(&xio_lock);
-  }
+  status = pair->controller ? create(open, pair, pdev, a) : -EOPNOTSUPP;
   xio_device_unclaim(pdev);
   return status;
 }
@@ -145,10 +167,8 @@ long xio_identify(struct xio_open* open, void* argument) {
   controller = xio_controller_of(pdev);
   status = -EOPNOTSUPP;
   if (controller) {
-    mutex_lock(&xio_lock);
     a->cap = xio_controller_cap(controller);
     status = xio_controller_identify(controller, a->cns, a->nsid, data);
-    mutex_unlock(&xio_lock);
   }
   xio_device_unclaim(pdev);
   if (!status && copy_to_user(u64_to_user_ptr(a->data), data, 4096)) status = -EFAULT;

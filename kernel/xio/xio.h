@@ -3,8 +3,10 @@
  * The module in one view. Objects (a pinned buffer, queue memory, a queue pair) are owned by an open of /dev/xio and
  * tied to a PCI device; they are retired when the handle is released, the open ends, or the device loses its driver.
  *
- * Locks, outermost first: the device's lock, xio_lock, then a dma-buf's reservation or an object's map_lock. Nobody
- * copies from or to a user while he holds xio_lock: page faults take mmap_lock, and under it map_lock.
+ * Locks, outermost first: the device's lock, an object's end_lock, then one of these: a controller's own, a dma-buf's
+ * reservation, an object's map_lock; xio_lock last. xio_lock keeps counts and is held for some instructions: nothing
+ * waits for a device or for memory under it. No call copies from or to a user with map_lock held: page faults take
+ * mmap_lock, and under it map_lock.
  */
 #ifndef XIO_H
 #define XIO_H
@@ -35,12 +37,18 @@ struct xio_object;
 
 struct xio_kind {
   bool first; /* retired before the others, which it uses */
-  /* Gives back all that the device knows of; xio_lock held, the device still there, no user mapping left. */
+  /* Gives back all that the device knows of; end_lock held, the device still there, no user mapping left. */
   void (*retire)(struct xio_object* object);
   /* Puts the page of that number into a mapping; map_lock held and the object alive. */
   vm_fault_t (*show)(struct xio_object* object, struct vm_fault* fault, unsigned long page);
   unsigned long flags; /* of such a mapping */
   void (*free)(struct xio_object* object);
+};
+
+/* What a user is counted as holding; all zero: nothing. */
+struct xio_charge {
+  struct user_struct* user;
+  unsigned long pages;
 };
 
 struct xio_object {
@@ -49,7 +57,9 @@ struct xio_object {
   struct xio_open* owner;
   struct pci_dev* pdev;
   u32 handle;
-  unsigned int users;    /* under xio_lock: queue pairs in this memory */
+  unsigned int users;    /* under xio_lock, as the next: queue pairs in this memory */
+  bool released;         /* its handle is nobody's any more */
+  struct mutex end_lock; /* of retiring: when it is free, the object has been retired or will be by another */
   struct mutex map_lock; /* keeps `alive` */
   bool alive;            /* false: the handle is known, what it stood for is gone */
   u64 map_bytes;         /* 0: nothing to map */
@@ -58,12 +68,16 @@ struct xio_object {
 
 extern struct mutex xio_lock;
 
-/* object.c: all with xio_lock held but xio_object_find and _put. */
+/* account.c. -ENOMEM: more than RLIMIT_MEMLOCK for this user. */
+int xio_charge(struct xio_charge* charge, u64 bytes);
+void xio_uncharge(struct xio_charge* charge);
+
+/* object.c: none with xio_lock held but xio_object_add. The device's lock is held where one is added, and where those of
+ * a device are retired. */
 int xio_object_add(struct xio_object* object, const struct xio_kind* kind, struct xio_open* owner,
                    struct pci_dev* pdev);
 struct xio_object* xio_object_find(struct xio_open* owner, u32 handle, const struct xio_kind* kind);
 void xio_object_put(struct xio_object* object);
-void xio_object_retire(struct xio_object* object);
 int xio_object_release(struct xio_open* owner, u32 handle);
 void xio_objects_release_all(struct xio_open* owner);
 void xio_objects_retire_device(struct pci_dev* pdev);
@@ -77,8 +91,8 @@ struct pci_dev* xio_device_claim(const struct xio_kmod_pci* name);
 struct pci_dev* xio_device_claim_raw(const struct xio_kmod_pci* name);
 void xio_device_unclaim(struct pci_dev* pdev);
 bool xio_device_translated(struct pci_dev* pdev);
-/* Whether an address on its bus ends in system memory. */
-bool xio_device_sees_ram(struct pci_dev* pdev, dma_addr_t address);
+/* Whether a byte of that on its bus ends in system memory; -EINTR: this process is being killed. */
+int xio_device_sees_ram(struct pci_dev* pdev, dma_addr_t address, u64 bytes);
 int xio_device_watch(void);
 void xio_device_unwatch(void);
 

@@ -8,9 +8,11 @@
  * - ENODEV: there is no such PCI device, no driver is bound to it, or it has gone since the handle was made
  * - EBUSY: its IOMMU belongs to somebody else (vfio), or the object is in use by a queue pair
  * - EPERM: without an IOMMU that translates, bus addresses are physical ones: CAP_SYS_RAWIO is needed; for a queue pair
- *   always
+ *   always. Also where the kernel is locked down
  * - EOPNOTSUPP: DMA of this device may go through a copy (swiotlb); queues and pinned buffers cannot
  * - ENOENT: this open has no such handle, or it names another kind of object
+ * - ENOMEM: with it this user would hold more than RLIMIT_MEMLOCK; or the machine has no more
+ * - EINTR: a signal came while it waited
  * - ENOSPC: this open holds as many objects, or as much memory, as it may (struct xio_kmod_info)
  */
 #ifndef XIO_UAPI_H

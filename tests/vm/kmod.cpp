@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The module's ioctls, driven in a guest by tests/vm/kmod_guest.sh:
-//   kmod calls|unprivileged BDF TRANSLATED | cycles BDF | queues BDF FILE | loss BDF ACTION | fuzz BDF SECONDS SEED
+//   kmod calls|unprivileged|lockdown BDF TRANSLATED | memlock|gone|cycles BDF | queues BDF FILE | loss BDF ACTION |
+//   fuzz BDF SECONDS SEED
 #include "kmod_rig.hpp"
 
 int main(int argc, char** argv) {
@@ -11,6 +12,12 @@ int main(int argc, char** argv) {
     kmod::try_calls(a[1], a[2] == "1");
   else if (what == "unprivileged" && a.size() == 3)
     kmod::try_unprivileged(a[1], a[2] == "1");
+  else if (what == "memlock" && a.size() == 2)
+    kmod::try_memlock(a[1]);
+  else if (what == "gone" && a.size() == 2)
+    kmod::try_gone(a[1]);
+  else if (what == "lockdown" && a.size() == 3)
+    kmod::try_lockdown(a[1], a[2] == "1");
   else if (what == "cycles" && a.size() == 2)
     kmod::try_cycles(a[1]);
   else if (what == "queues" && a.size() == 3)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Calls on a device that another driver has: what they give, and what they refuse.
 #include <grp.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #include <map>
 #include <set>
@@ -264,6 +266,90 @@ void try_cycles(const std::string& bdf) {
     if (i % 2 == 0) CHECK(release(fd, m.handle) == 0 && release(fd, p.handle) == 0);
     munmap(mapped, k_page);
   }
+}
+
+// Behind an IOMMU. RLIMIT_MEMLOCK (getrlimit(2)) is compared with what all processes of the user hold.
+void try_memlock(const std::string& bdf) {
+  const xio_kmod_pci device = device_of(bdf);
+  const buffer large(64 * k_page), small(8 * k_page);
+  const rlimit most{20 * k_page, 20 * k_page};
+  CHECK(setrlimit(RLIMIT_MEMLOCK, &most) == 0);
+  CHECK(setgroups(0, nullptr) == 0 && setresgid(44, 44, 44) == 0 && setresuid(4711, 4711, 4711) == 0);
+  const descriptor fd = open_module();
+  descriptor other = open_module();
+  xio_kmod_memory m = memory_of(device, 21 * k_page);
+  REFUSED(ioctl(fd, XIO_KMOD_MEMORY, &m), ENOMEM);
+  xio_kmod_pin p = pin_of(device, large.fd());
+  REFUSED(ioctl(fd, XIO_KMOD_PIN, &p), ENOMEM);
+  xio_kmod_memory first = memory_of(device, 12 * k_page);
+  CHECK(ioctl(fd, XIO_KMOD_MEMORY, &first) == 0);
+  // Another open, and pinned buffers, count with it.
+  m = memory_of(device, 9 * k_page);
+  REFUSED(ioctl(other, XIO_KMOD_MEMORY, &m), ENOMEM);
+  p = pin_of(device, small.fd());
+  CHECK(ioctl(other, XIO_KMOD_PIN, &p) == 0);
+  m = memory_of(device, k_page);
+  REFUSED(ioctl(fd, XIO_KMOD_MEMORY, &m), ENOMEM);
+  // Another process, too.
+  const pid_t child = fork();
+  if (child == 0) {
+    const descriptor own = open_module();
+    xio_kmod_memory a = memory_of(device, k_page);
+    _exit(ioctl(own, XIO_KMOD_MEMORY, &a) == -1 && errno == ENOMEM ? 0 : 1);
+  }
+  int status = 1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  // What is given back counts no more: by hand, and by the end of an open.
+  CHECK(release(fd, first.handle) == 0);
+  first = memory_of(device, 12 * k_page);
+  CHECK(ioctl(fd, XIO_KMOD_MEMORY, &first) == 0);
+  other.reset();
+  m = memory_of(device, 8 * k_page);
+  CHECK(ioctl(fd, XIO_KMOD_MEMORY, &m) == 0);
+  // Refused for another reason, it is not counted.
+  CHECK(release(fd, first.handle) == 0);
+  for (int i = 0; i < 8; ++i) {
+    p = pin_of(device, small.fd());
+    p.flags = XIO_KMOD_PIN_DEVICE;
+    REFUSED(ioctl(fd, XIO_KMOD_PIN, &p), EREMOTEIO);
+  }
+  first = memory_of(device, 12 * k_page);
+  CHECK(ioctl(fd, XIO_KMOD_MEMORY, &first) == 0);
+}
+
+// Registers that are switched off read as all ones, and the device may still reach memory: PCI Local Bus 3.0, 6.2.2,
+// command register, bit 1 memory space, bit 2 bus master.
+void try_gone(const std::string& bdf) {
+  const xio_kmod_pci device = device_of(bdf);
+  const descriptor fd = open_module();
+  const descriptor config(open(("/sys/bus/pci/devices/" + bdf + "/config").c_str(), O_RDWR | O_CLOEXEC));
+  std::uint16_t command = 0;
+  CHECK(pread(config, &command, 2, 4) == 2 && (command & 6) == 6);
+  const std::uint16_t off = command & ~2;
+  CHECK(pwrite(config, &off, 2, 4) == 2);
+  char data[4096];
+  xio_kmod_identify i{};
+  i.device = device;
+  i.cns = 1;
+  i.data = reinterpret_cast<std::uintptr_t>(data);
+  REFUSED(ioctl(fd, XIO_KMOD_IDENTIFY, &i), EIO);
+  CHECK(pread(config, &command, 2, 4) == 2 && (command & 4) == 0);
+}
+
+void try_lockdown(const std::string& bdf, bool translated) {
+  const xio_kmod_pci device = device_of(bdf);
+  const descriptor fd = open_module();
+  xio_kmod_queue_pair q{};
+  q.device = device;
+  REFUSED(ioctl(fd, XIO_KMOD_QUEUE_PAIR, &q), EPERM);
+  xio_kmod_identify i{};
+  i.device = device;
+  REFUSED(ioctl(fd, XIO_KMOD_IDENTIFY, &i), EPERM);
+  xio_kmod_memory m = memory_of(device, k_page);
+  if (translated)
+    CHECK(ioctl(fd, XIO_KMOD_MEMORY, &m) == 0);
+  else
+    REFUSED(ioctl(fd, XIO_KMOD_MEMORY, &m), EPERM);
 }
 
 }  // namespace kmod

@@ -79,6 +79,10 @@ fi
 chgrp 44 /dev/xio
 chmod o+rw /dev/udmabuf
 try unprivileged "$drive" "$translated"
+if [ "$translated" = 1 ]; then try memlock "$drive"; fi
+# Bit 6, as vfio sets it: a program may reach all memory.
+tainted=$(($(cat /proc/sys/kernel/tainted) >> 6 & 1))
+[ $tainted != "$translated" ] || fail "translated $translated, and the taint of programs is $tainted"
 before=$(kept)
 memory=$(free_kb)
 try cycles "$drive"
@@ -106,6 +110,9 @@ try loss "$drive" remove
 echo 1 >/sys/bus/pci/rescan
 bind_to xio
 before=$(kept)
+try gone "$drive"
+bind_to ''
+bind_to xio
 try fuzz "$drive" "$seconds" "$seed"
 [ $(($(kept) - before)) -lt 2500 ] || fail "fuzz: the kernel keeps $(($(kept) - before)) objects more than before"
 try queues "$drive" /tmp/first
@@ -115,6 +122,16 @@ if wait_for /dev/nvme0n1; then
   dd if=/dev/nvme0n1 bs=64k skip=16 count=16 2>/dev/null | cmp - /tmp/first.second || fail 'the kernel does not read what xio wrote'
 else
   fail 'the kernel does not take the drive back'
+fi
+
+# ---- a kernel that is locked down, which it stays
+mount -t securityfs securityfs /sys/kernel/security
+if echo integrity >/sys/kernel/security/lockdown; then
+  bind_to xio
+  try lockdown "$drive" "$translated"
+  bind_to ''
+else
+  echo 'skip lockdown: this kernel has none'
 fi
 
 # ---- and away

@@ -141,6 +141,9 @@ inline void* map(int fd, std::uint64_t offset, std::size_t bytes) {
 
 void try_calls(const std::string& bdf, bool translated);         // under another driver
 void try_unprivileged(const std::string& bdf, bool translated);  // as somebody else
+void try_memlock(const std::string& bdf);                        // as somebody else: what one user may hold
+void try_gone(const std::string& bdf);                           // under xio: its registers read as all ones
+void try_lockdown(const std::string& bdf, bool translated);      // under xio: as root of a kernel that is locked down
 void try_cycles(const std::string& bdf);                         // much that must leave nothing
 void try_queues(const std::string& bdf,
                 const std::string& path);  // under xio: reads what is in the file, writes the same shifted
