@@ -5,7 +5,7 @@
 set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${start:?}"
+: "${builddir:?}" "${start:?}" "${sanitizer:?}"
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'the programs are tried on software devices'; fi
 if ! can_start; then skip 'nothing here starts two PEs'; fi
 unset "${!XIO_@}" 2>/dev/null
@@ -105,10 +105,10 @@ if [ -n "$null" ] && : >"$null"; then
   write_as dump "$null"
   is 'dump into a device' "$got $(stat -c %F "$null")" '0 character special file'
 fi
-cat fifo >read &
+cat fifo >got_it &
 write_as dump fifo
 wait
-is 'dump into a pipe' "$got $(cmp in read && stat -c %F fifo)" '0 fifo'
+is 'dump into a pipe' "$got $(cmp in got_it && stat -c %F fifo)" '0 fifo'
 if [ "$(id -u)" != 0 ]; then
   write_as dump /dev/full
   is 'dump into /dev/full' "$got $(stat -c %F /dev/full)" '1 character special file'
@@ -116,7 +116,7 @@ fi
 is 'dump through a pipe' "$("$builddir/xio-tester" --dump-pattern /proc/self/fd/1 --dump-pattern-size 300001 | cmp - in && echo same)" same
 # A file that has lost its name cannot be replaced.
 exec 9>gone
-rm -f gone read
+rm -f gone got_it
 refused 'has no name any more' dump /dev/fd/9
 exec 9>&-
 

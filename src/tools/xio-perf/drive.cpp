@@ -37,7 +37,7 @@ std::int64_t read_all(int fd, unsigned char* to, std::uint64_t bytes, std::uint6
 }  // namespace
 
 // Holds the pattern of nobody (PE -1), so that what reads bring differs from all that is in the heap. Has no name, so
-// that nothing stays of it however this program ends. Answers by which path it is opened.
+// that nothing stays of it however this program ends. Returns the path by which it is opened.
 std::string drive::make_file(std::uint64_t bytes) {
   const char* folder = std::getenv("TMPDIR");
   std::string name = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/xio-perf-XXXXXX";

@@ -82,13 +82,13 @@ void check_function(const std::string& where, const fs::path& function, unsigned
          where);
 }
 
-// A function without a driver does not answer until somebody enables it.
+// The memory of a function without a driver is off.
 void enable(const std::string& where, const fs::path& function) {
   std::ofstream(function / "enable") << "1";
   const std::string config = config_of(function);
-  const bool answers =
+  const bool is_on =
       config.size() <= k_command || (static_cast<unsigned char>(config[k_command]) & k_memory_enabled) != 0;
-  if (std::strtol(first_word(function / "enable").c_str(), nullptr, 10) <= 0 || !answers)
+  if (std::strtol(first_word(function / "enable").c_str(), nullptr, 10) <= 0 || !is_on)
     fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: its memory could not be enabled; run as root, or write 1 to {}", where,
          (function / "enable").string());
 }
