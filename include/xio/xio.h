@@ -5,7 +5,8 @@
  *
  * A world belongs to the process that made it. In a child of fork() that has not called exec, every call of XIO returns
  * XIO_ERR_STATE (xio_my_pe and xio_n_pes -1, xio_ptr null), sends nothing and releases nothing, and so does what the
- * child's exit() runs; the parent's world goes on. A child may use XIO if its parent has not used it before the fork. */
+ * child's exit() runs; the parent's world goes on. A child may use XIO if its parent has not used it before the fork.
+ */
 #ifndef XIO_H
 #define XIO_H
 

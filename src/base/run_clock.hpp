@@ -2,9 +2,9 @@
 // The clock of deadlines: it stands still while this process is stopped (Ctrl-Z, scontrol suspend, docker pause), so
 // that a job whose processes were all stopped has lost no time when it goes on.
 //
-// It knows by its own readings: whoever waits reads it at least every k_look, so that a longer time without any reading
-// is one in which the process did not run, or in which nobody was waiting. Either is left out. It is for deadlines
-// alone: what measures how long something took takes std::chrono::steady_clock.
+// It knows by its own readings: a loop that waits reads it at least every k_look, so that a longer time without any
+// reading is one in which the process did not run, or in which nobody was waiting. Either is left out. It is for
+// deadlines alone: what measures how long something took takes std::chrono::steady_clock.
 #pragma once
 #include <chrono>
 #include <cstdint>

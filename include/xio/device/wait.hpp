@@ -315,7 +315,8 @@ using xio_deadline_t = xio::dev::deadline;
 
 // The world's timeout from now.
 XIO_DEVICE xio_deadline_t xio_deadline(const xio_ctx_t& ctx) {
-  return ctx.view == nullptr ? xio_deadline_t{xio::dev::deadline_clock(), 0} : xio_deadline_t::in(xio::dev::world_of(ctx));
+  return ctx.view == nullptr ? xio_deadline_t{xio::dev::deadline_clock(), 0}
+                             : xio_deadline_t::in(xio::dev::world_of(ctx));
 }
 XIO_DEVICE bool xio_deadline_passed(const xio_deadline_t& d) { return d.passed(); }
 
