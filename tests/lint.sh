@@ -33,11 +33,13 @@ forbid() {
     complain "$3"
   fi
 }
-forbid '^src/model/' '(transport|gpu|ctx|memory|topology|bootstrap)/' 'a model knows the wire and base, nothing of the library above it'
+forbid '^src/model/' '(transport|gpu|ctx|memory|topology|bootstrap)/' 'a model knows the wire, base and the proxy, nothing of the library above it'
+forbid '^src/proxy/' '(model|transport|ctx|topology)/' 'the proxy carries neutral ops and knows no software device'
+forbid '^src/progress/' '(model|proxy|transport|ctx|memory|topology|bootstrap)/' 'progress runs devices and knows none'
 forbid '^src/transport/' 'ctx/' 'a transport does not know ctx/'
 forbid '^src/(memory|topology|gpu)/' '(ctx|transport|bootstrap)/' 'memory, topology and gpu do not know the rooms above them'
-forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model)/' 'base knows no other room'
-forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model)/' 'public headers do not include src/'
+forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'base knows no other room'
+forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'public headers do not include src/'
 hits=$(matching '^include/xio/wire/' | xargs -r grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null |
   grep -vE '[<"](xio/wire/)?endian\.hpp[>"]|<cstdint>|<stdint\.h>|<cstddef>')
 if [ -n "$hits" ]; then

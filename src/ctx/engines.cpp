@@ -47,8 +47,9 @@ engines::engines(const options& o, bootstrap::channel& channel, gpu::heap& heap,
 
 engines::~engines() { memory::blocks::all().unwatch(*this); }
 
-model::machine& engines::machine() {
-  if (machine_ == nullptr) machine_ = std::make_unique<model::machine>(static_cast<unsigned>(options_.model_threads));
+progress::machine& engines::machine() {
+  if (machine_ == nullptr)
+    machine_ = std::make_unique<progress::machine>(static_cast<unsigned>(options_.model_threads));
   return *machine_;
 }
 

@@ -15,7 +15,7 @@
 #include "memory/blocks.hpp"
 #include "memory/cache.hpp"
 #include "memory/registration.hpp"
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "transport/direct/peers.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/rdma/rdma.hpp"
@@ -35,7 +35,7 @@ class engines final : memory::engine_side, memory::watcher {
   // Where the GPU of each PE is, as hello.hpp's bus_ids. Before any engine is opened.
   void place_gpus(std::vector<std::string> bus_ids) { gpus_ = std::move(bus_ids); }
 
-  model::machine& machine();
+  progress::machine& machine();
   rdma::endpoint& open_rdma();  // the first time collective
   // As if it had never been opened; nobody may have anything of it any more.
   void close_rdma() noexcept;
@@ -72,7 +72,7 @@ class engines final : memory::engine_side, memory::watcher {
   memory::registration_cache known_;
   std::array<memory::registration_cache::span*, dev::k_max_regions> spans_{};  // of each row but the heap's
   // In the order in which they have to go, last first: the devices run on the machine's threads.
-  std::unique_ptr<model::machine> machine_;
+  std::unique_ptr<progress::machine> machine_;
   std::unique_ptr<rdma::endpoint> rdma_;
   std::unique_ptr<sdma::engine> sdma_;
   std::vector<nvme::controller*> controllers_;

@@ -8,7 +8,7 @@
 #include "base/options.hpp"
 #include "ctx/handles.hpp"
 #include "gpu/gpu.hpp"
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "transport/sdma/host_copier.hpp"
 #include "transport/sdma/sdma.hpp"
 #include "xio/sdma.h"
@@ -47,7 +47,7 @@ class sdma_link {
   int peer_;  // of the engine: 0 is the other device, -1 none
   gpu::buffer world_;
   // Later members use earlier ones; they go in reverse.
-  std::unique_ptr<model::machine> machine_;
+  std::unique_ptr<progress::machine> machine_;
   std::unique_ptr<sdma::engine> engine_;
   std::mutex lock_;  // of copier_'s making
   std::unique_ptr<sdma::host_copier> copier_;

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "model/nic/queue_numbers.hpp"
+#include "proxy/queue_numbers.hpp"
 
 namespace xio::model {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The threads that run software devices: they take turns while there are devices, and no processor time without.
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 
 #include <dirent.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 
 #include "gpu/gpu.hpp"
 #include "model/nic/bnxt_queue.hpp"
-#include "model/nic/nic.hpp"
-#include "model/nic/shm_executor.hpp"
+#include "proxy/nic.hpp"
+#include "proxy/shm_executor.hpp"
 
 namespace {
 

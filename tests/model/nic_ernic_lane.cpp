@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "model/machine.hpp"
-#include "model/nic/nic.hpp"
-#include "model/nic/shm_executor.hpp"
+#include "progress/machine.hpp"
+#include "proxy/nic.hpp"
+#include "proxy/shm_executor.hpp"
 #include "transport/rdma/family.hpp"
 #include "xio/device/ernic.hpp"
 
 namespace {
 
 using namespace xio::dev;
-namespace m = xio::model::rdma;
+namespace m = xio::proxy;
 namespace rdma = xio::dev::rdma;
 using rdma::payload;
 using rdma::verb;
@@ -122,7 +122,7 @@ class lane_rig {
   ring_view view_{};
   world_view world_{};
   u32 lkey_ = 0;
-  xio::model::machine machine_;
+  xio::progress::machine machine_;
 };
 
 XIO_DEVICE xio_status_t post(const ring_view& r, const world_view& w, const rdma::work& op, u64* ticket) {

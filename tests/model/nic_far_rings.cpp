@@ -12,17 +12,17 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "model/machine.hpp"
-#include "model/nic/nic.hpp"
-#include "model/nic/shm_executor.hpp"
 #include "nic_rig.hpp"
+#include "progress/machine.hpp"
+#include "proxy/nic.hpp"
+#include "proxy/shm_executor.hpp"
 #include "transport/rdma/family.hpp"
 #include "xio/device/rdma.hpp"
 
 namespace {
 
 using namespace xio::dev;
-namespace m = xio::model::rdma;
+namespace m = xio::proxy;
 namespace rdma = xio::dev::rdma;
 using xio::gpu::buffer;
 using xio::gpu::place;
@@ -215,7 +215,7 @@ class far_rig {
   world_view world_{};
   peer_view peers_[2]{};
   ctx_view ctx_{};
-  xio::model::machine machine_;
+  xio::progress::machine machine_;
 };
 
 class NicFarRings : public testing::TestWithParam<shape> {

@@ -336,20 +336,20 @@ TEST_F(NicLane, EveryFamilyTellsOfAFailure) {
   }
 }
 
-struct scripted : xio::model::rdma::fault_plan {
-  xio::model::rdma::injected_fault fault;
+struct scripted : xio::proxy::fault_plan {
+  xio::proxy::injected_fault fault;
   std::uint64_t at = 0;
-  xio::model::rdma::injected_fault next(std::uint32_t, std::uint64_t nth, const xio::model::rdma::op&) override {
-    return nth == at ? fault : xio::model::rdma::injected_fault{};
+  xio::proxy::injected_fault next(std::uint32_t, std::uint64_t nth, const xio::proxy::op&) override {
+    return nth == at ? fault : xio::proxy::injected_fault{};
   }
 };
 
 TEST_F(NicLane, WhatWasBeforeTheFailureIsComplete) {
-  using xio::model::rdma::injected_fault;
+  using xio::proxy::injected_fault;
   scripted plan;
   plan.at = 3;
   plan.fault.what = injected_fault::kind::fail;
-  plan.fault.how = {xio::model::rdma::outcome::retry_exceeded, xio::model::rdma::rule::injected};
+  plan.fault.how = {xio::proxy::outcome::retry_exceeded, xio::proxy::rule::injected};
   rig->pes[0].nic().set_faults(&plan);
   const ring_view& r = *c().peers[1].rdma;
   xio_req_t requests[5];
@@ -368,7 +368,7 @@ TEST_F(NicLane, ALostOpIsATimeout) {
   shape.timeout_ms = 100;
   start(shape);
   scripted plan;
-  plan.fault.what = xio::model::rdma::injected_fault::kind::lose;
+  plan.fault.what = xio::proxy::injected_fault::kind::lose;
   rig->pes[0].nic().set_faults(&plan);
   u64 value = 0;
   EXPECT_EQ(rdma::get_value(c(), 1, 4096, 8, &value), XIO_ERR_TIMEOUT);

@@ -7,13 +7,13 @@
 #include <memory>
 
 #include "gpu/gpu.hpp"
-#include "model/nic/nic.hpp"
-#include "model/nic/proxy_queue.hpp"
-#include "model/nic/shm_executor.hpp"
+#include "proxy/nic.hpp"
+#include "proxy/proxy_queue.hpp"
+#include "proxy/shm_executor.hpp"
 
 namespace {
 
-namespace m = xio::model::rdma;
+namespace m = xio::proxy;
 using m::rule;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;

@@ -54,7 +54,7 @@ class nic_rig {
     rdma::memory_keys scratch_keys{};
 
     const dev::ctx_view* view() const { return ctx.as<dev::ctx_view>(); }
-    model::rdma::nic& nic() const { return static_cast<rdma::nic_endpoint&>(*endpoint).nic(); }
+    proxy::nic& nic() const { return static_cast<rdma::nic_endpoint&>(*endpoint).nic(); }
   };
 
   explicit nic_rig(const nic_rig_shape& shape = {}) : shape_(shape), machine_(1), group_(2) {
@@ -186,7 +186,7 @@ class nic_rig {
 
   nic_rig_shape shape_;
   options options_ = options::defaults();
-  model::machine machine_;
+  progress::machine machine_;
   thread_group group_;
 
  public:

@@ -16,11 +16,11 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
-#include "model/nic/tcp_fabric.hpp"
+#include "proxy/tcp_fabric.hpp"
 
 namespace {
 
-namespace m = xio::model::rdma;
+namespace m = xio::proxy;
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 constexpr std::uint32_t k_all = m::local_read | m::local_write | m::remote_read | m::remote_write | m::remote_atomic;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Links of the TCP carrier and the buffers that they share: who has nothing under way keeps none.
-#include "model/nic/tcp_link.hpp"
+#include "proxy/tcp_link.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "model/nic/tcp_socket.hpp"
+#include "proxy/tcp_socket.hpp"
 
 namespace {
 
-namespace tcp = xio::model::rdma::tcp;
+namespace tcp = xio::proxy::tcp;
 
 // The other end is the test's own: it reads what the link sends and writes what the link gets.
 struct wired_link {

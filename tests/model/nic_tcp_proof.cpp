@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How two NICs prove themselves to each other, and what somebody between them, or a stranger, can do about it.
-#include "model/nic/tcp_proof.hpp"
+#include "proxy/tcp_proof.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -14,13 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/tcp_meeting.hpp"
+#include "proxy/tcp_meeting.hpp"
 
 namespace {
 
-namespace tcp = xio::model::rdma::tcp;
+namespace tcp = xio::proxy::tcp;
 using xio::ephemeral_key;
-using xio::model::rdma::tcp_key;
+using xio::proxy::tcp_key;
 
 std::string text_of(const void* bytes, std::size_t count) { return {static_cast<const char*>(bytes), count}; }
 
@@ -119,7 +119,7 @@ TEST_F(NicTcpProof, AnOpenKeyThatIsNoneIsRefused) {
 class NicTcpMeeting : public NicTcpProof {
  protected:
   const tcp::clock::time_point until_ = tcp::clock::now() + std::chrono::seconds(10);
-  const xio::model::rdma::tcp_key_source key_with_ = [](int) { return key_of(0x5a); };
+  const xio::proxy::tcp_key_source key_with_ = [](int) { return key_of(0x5a); };
 
   // A visitor of PE 1 that says `words`; goes on until it is decided.
   struct judged {

@@ -104,7 +104,7 @@ class bench : public nvme::bus {
   model::nvme::shape shape_{64 << 10, 64, 2, 0, false};
   std::unique_ptr<model::nvme::file> file_;
   gpu::buffer bar_;
-  model::machine machine_{1};
+  progress::machine machine_{1};
   std::unique_ptr<model::nvme::controller> device_;
   std::unique_ptr<nvme::drive> drive_;
   std::unique_ptr<nvme::drive_memory> sq_, cq_, data_;
@@ -397,7 +397,7 @@ TEST(nvme_controller, plain_calls_do_what_io_uring_does) {
 TEST(nvme_controller, faults_asked_for_by_text) {
   scratch_file f;
   f.write(stamped_data(65536));
-  model::machine machine(1);
+  progress::machine machine(1);
   options o = options::defaults();
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   attr.flags = XIO_STORAGE_TRUNCATE;

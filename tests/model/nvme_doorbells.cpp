@@ -9,8 +9,8 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "model/mmio_bridge.hpp"
 #include "nvme_rig.hpp"
+#include "progress/mmio_bridge.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/doorbells.hpp"
 #include "transport/nvme/mmio_bridge.hpp"
@@ -152,7 +152,7 @@ TEST(nvme_doorbells, which_way) {
 TEST(nvme_doorbells, a_mapped_bridge) {
   scratch_file f(4096);
   std::array<std::uint32_t, 2048> registers{};
-  model::machine machine(1);
+  progress::machine machine(1);
   const int fd = open(f.path.c_str(), O_RDWR);
   ASSERT_GE(fd, 0);
   auto* ring = static_cast<std::byte*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
@@ -163,7 +163,7 @@ TEST(nvme_doorbells, a_mapped_bridge) {
   EXPECT_THROW(nvme::open_bridge("/no/such/bridge", machine, can, "nvme:x"), error);
   EXPECT_THROW(nvme::open_bridge("", machine, can, "nvme:x"), error) << "hardware without a bridge";
 
-  model::mmio_bridge bridge(ring, 4096, 0x0108, registers.data(), sizeof registers);
+  progress::mmio_bridge bridge(ring, 4096, 0x0108, registers.data(), sizeof registers);
   const auto writer = nvme::open_bridge(f.path, machine, can, "nvme:x");
   // 4096 / 24 slots, the first of which is the metadata.
   constexpr std::uint32_t depth = 169;

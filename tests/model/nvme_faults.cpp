@@ -14,8 +14,8 @@
 #include "base/error.hpp"
 #include "full_disk.hpp"
 #include "model/fault_text.hpp"
-#include "model/machine.hpp"
 #include "nvme_hand.hpp"
+#include "progress/machine.hpp"
 
 using namespace xio;
 using namespace xio::test;
@@ -404,7 +404,7 @@ TEST(nvme_faults, a_full_disk_is_no_signal) {
   getrlimit(RLIMIT_FSIZE, &old);
   const auto handler = std::signal(SIGXFSZ, [](int) { signals.fetch_add(1); });
   const rlimit small{32768, old.rlim_max};
-  model::machine machine(1);
+  progress::machine machine(1);
   setrlimit(RLIMIT_FSIZE, &small);
   machine.add(&h.device());
   auto& q = h.io_queue();

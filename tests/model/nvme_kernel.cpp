@@ -102,9 +102,9 @@ __global__ void alone(args a, int blocks, xio_status_t* status) {
 }
 
 // A device that does not end its turn: its machine's thread does nothing else meanwhile.
-class hog : public model::device {
+class hog : public progress::device {
  public:
-  explicit hog(model::machine& m) : machine_(m) {
+  explicit hog(progress::machine& m) : machine_(m) {
     machine_.add(this);
     EXPECT_TRUE(until([this] { return has_it_.load(); }));
   }
@@ -126,7 +126,7 @@ class hog : public model::device {
     while (!f() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return f();
   }
-  model::machine& machine_;
+  progress::machine& machine_;
   std::atomic<bool> has_it_{false}, over_{false};
 };
 

@@ -31,7 +31,7 @@ answer open_as(const std::string& name, const xio_storage_attr_t& attr,
                const std::function<void(options&)>& change = {}) {
   options o = options::defaults();
   if (change) change(o);
-  model::machine machine(1);
+  progress::machine machine(1);
   try {
     nvme::open(name, attr, o, machine, gpu::payload())->commit();
     return {XIO_OK, ""};

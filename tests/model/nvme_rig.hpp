@@ -83,7 +83,7 @@ class rig {
   const dev::ring_view& ring(std::uint32_t q = 0) const { return rings_[q]; }
   model::nvme::controller& device() { return drive_->device(); }
   nvme::file_controller& drive() { return *drive_; }
-  model::machine& machine() { return machine_; }
+  progress::machine& machine() { return machine_; }
 
   xio_status_t wait(xio_req_t request) {
     if (request == 0) return XIO_OK;
@@ -96,7 +96,7 @@ class rig {
  private:
   const dev::peer_view alone_{};  // no route but storage
   gpu::buffer heap_;
-  model::machine machine_{1};
+  progress::machine machine_{1};
   std::unique_ptr<nvme::file_controller> drive_;
   std::unique_ptr<dev::world_view> world_ = std::make_unique<dev::world_view>();
   std::unique_ptr<dev::ctx_view> ctx_ = std::make_unique<dev::ctx_view>();

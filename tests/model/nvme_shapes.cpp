@@ -56,7 +56,7 @@ class any_drive : public nvme::bus {
   scratch_file scratch_;
   std::unique_ptr<model::nvme::file> file_;
   gpu::buffer bar_;
-  model::machine machine_{1};
+  progress::machine machine_{1};
   std::unique_ptr<model::nvme::controller> device_;
   std::unique_ptr<nvme::drive> drive_;
   std::unique_ptr<nvme::queue_set> queues_;

@@ -22,7 +22,7 @@ constexpr unsigned char k_poison = 0xcd;
 
 // One PE that is its own peer: heap at `heap`, and local memory at `local`, all mapped.
 struct node {
-  model::machine machine{1};
+  progress::machine machine{1};
   std::unique_ptr<sdma::engine> engine;
   std::vector<unsigned char> heap, local, stranger;
   std::unique_ptr<sdma::queue> queue;
@@ -336,7 +336,7 @@ TEST(sdma_lane, an_engine_that_sleeps_is_a_timeout) {
 }
 
 TEST(sdma_open, says_what_is_wrong) {
-  model::machine machine(1);
+  progress::machine machine(1);
   options o = options::defaults();
   o.backend = "hw";
   try {

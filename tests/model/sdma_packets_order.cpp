@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "sdma_rig.hpp"
 
 namespace xio::model::sdma {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Turns of a device that a machine and those who wait share.
-#include "model/shared_turns.hpp"
+#include "progress/shared_turns.hpp"
 
 #include <gtest/gtest.h>
 

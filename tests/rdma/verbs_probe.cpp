@@ -10,11 +10,11 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "model/nic/keys.hpp"
+#include "proxy/keys.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
 
 using namespace xio;
-using namespace xio::model::rdma;
+using namespace xio::proxy;
 
 namespace {
 

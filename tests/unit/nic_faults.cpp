@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "model/nic/faults.hpp"
-#include "model/nic/nic.hpp"
-#include "model/nic/shm_executor.hpp"
+#include "proxy/nic.hpp"
+#include "proxy/shm_executor.hpp"
 
 namespace {
 

@@ -330,7 +330,7 @@ TEST(watch, reads_the_status) {
 // --- The whole -----------------------------------------------------------------------------------------
 
 TEST(vfio_open, refuses_what_no_machine_has) {
-  model::machine machine(1);
+  progress::machine machine(1);
   const options o = options::defaults();
   const xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   const std::string why = refusal(XIO_ERR_ARG, [&] { open("nvme:ffff:ff:1f.7/1", attr, o, machine, gpu::payload()); });
@@ -338,7 +338,7 @@ TEST(vfio_open, refuses_what_no_machine_has) {
 }
 
 TEST(vfio_open, is_hardware) {
-  model::machine machine(1);
+  progress::machine machine(1);
   options o = options::defaults();
   o.backend = "model";
   const xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What ports and queue pairs of real RDMA devices say of themselves, and which two can talk.
-#include "model/nic/verbs_card.hpp"
+#include "proxy/verbs_card.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 
-namespace xio::model::rdma {
+namespace xio::proxy {
 namespace {
 
 gid ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, last}; }
@@ -146,4 +146,4 @@ TEST(VerbsPair, MtuCodes) {
 }
 
 }  // namespace
-}  // namespace xio::model::rdma
+}  // namespace xio::proxy

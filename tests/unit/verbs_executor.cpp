@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The work requests that ops become, on a device of this test's own making: what is posted, what asks for a completion,
 // how completions and failures become ends of ops.
-#include "model/nic/verbs_executor.hpp"
+#include "proxy/verbs_executor.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ extern "C" int ibv_modify_qp(ibv_qp*, ibv_qp_attr* a, int mask) {
   return 0;
 }
 
-namespace xio::model::rdma {
+namespace xio::proxy {
 namespace {
 
 // A request as the device got it; inline bytes are taken at once, as libibverbs promises.
@@ -422,4 +422,4 @@ TEST(VerbsExecutor, StatusesAreNamed) {
 }
 
 }  // namespace
-}  // namespace xio::model::rdma
+}  // namespace xio::proxy

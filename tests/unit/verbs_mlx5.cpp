@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "transport/rdma/verbs/mlx5_commands.hpp"
+#include "transport/rdma/mlx5/commands.hpp"
 
 namespace xio::rdma::mlx5 {
 namespace {
@@ -23,12 +23,12 @@ std::map<unsigned, std::uint32_t> words(const command& c) {
 }
 using expected = std::map<unsigned, std::uint32_t>;
 
-model::rdma::verbs_card card_of(std::uint32_t qpn, std::uint8_t last) {
-  model::rdma::verbs_card c;
+proxy::verbs_card card_of(std::uint32_t qpn, std::uint8_t last) {
+  proxy::verbs_card c;
   c.device = "mlx5_0";
   c.port = 1;
-  c.link = model::rdma::link_layer::ethernet;
-  c.kind = model::rdma::gid_kind::roce_v2;
+  c.link = proxy::link_layer::ethernet;
+  c.kind = proxy::gid_kind::roce_v2;
   c.mtu = 5;
   c.gid_index = 3;
   c.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last};
@@ -146,8 +146,8 @@ TEST(Mlx5Command, ToReceive) {
 TEST(Mlx5Command, ToReceiveOnInfiniBand) {
   auto mine = card_of(0x10, 1), far = card_of(0x20, 2);
   for (auto* c : {&mine, &far}) {
-    c->link = model::rdma::link_layer::infiniband;
-    c->kind = model::rdma::gid_kind::ib;
+    c->link = proxy::link_layer::infiniband;
+    c->kind = proxy::gid_kind::ib;
     c->address = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   }
   far.lid = 0x1234;

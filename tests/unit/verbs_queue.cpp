@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Queue pairs of devices that have no room for all that they name: what is made instead, and what is said if nothing.
-#include "model/nic/verbs_queue.hpp"
+#include "proxy/verbs_queue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ int ibv_destroy_qp(ibv_qp*) { return 0; }
 int ibv_modify_qp(ibv_qp*, ibv_qp_attr*, int) { return 0; }
 }
 
-namespace xio::model::rdma {
+namespace xio::proxy {
 namespace {
 
 // The limits that a ConnectX names, each for itself.
@@ -301,4 +301,4 @@ TEST(VerbsQueue, ADeviceWithoutRoomIsNamed) {
 }
 
 }  // namespace
-}  // namespace xio::model::rdma
+}  // namespace xio::proxy

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/shm_executor.hpp"
+#include "proxy/shm_executor.hpp"
 #include "thread_worlds.hpp"
 #include "transport/rdma/family.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
@@ -24,7 +24,7 @@ using xio::world;
 using xio::test::in_world;
 using xio::test::outcome_of;
 using xio::test::says;
-namespace nic = xio::model::rdma;
+namespace nic = xio::proxy;
 
 constexpr int k_pes = 3;
 constexpr int k_bad = 1;  // the PE whose NIC fails

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An inbox: immediates of one PE, in the symmetric heap of the PE that takes them. Writers are the NIC that received
-// one (src/model/nic/immediate_desk.cpp) or lanes of the peer; readers are lanes of the owner. Nobody holds a lock: a
+// one (src/proxy/immediate_desk.cpp) or lanes of the peer; readers are lanes of the owner. Nobody holds a lock: a
 // writer claims a place by the tail and fills it at once, a reader takes an entry by moving the head over it.
 #pragma once
 #include "xio/device/direct.hpp"

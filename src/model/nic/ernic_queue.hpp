@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/nic/ring_memory.hpp"
-#include "model/nic/wire_queue.hpp"
+#include "proxy/ring_memory.hpp"
+#include "proxy/wire_queue.hpp"
 #include "xio/wire/ernic.hpp"
 
 namespace xio::model::rdma {
+
+using namespace xio::proxy;
 
 // Outlives the queue.
 struct ernic_memory {

@@ -5,7 +5,7 @@
 
 #include "model/chance.hpp"
 #include "model/fault_text.hpp"
-#include "model/nic/queue_numbers.hpp"
+#include "proxy/queue_numbers.hpp"
 
 namespace xio::model::rdma {
 

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/fault_plan.hpp"
-#include "model/nic/frame_faults.hpp"
+#include "proxy/fault_plan.hpp"
+#include "proxy/frame_faults.hpp"
 
 namespace xio::model::rdma {
+
+using namespace xio::proxy;
 
 // Where drop, dup, delay and reorder act: on a fabric's frames, or on ops where there are none.
 enum class fault_level { ops, frames };

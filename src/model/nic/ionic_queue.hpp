@@ -4,11 +4,13 @@
 #pragma once
 #include <cstdint>
 
-#include "model/nic/ring_memory.hpp"
-#include "model/nic/wire_queue.hpp"
+#include "proxy/ring_memory.hpp"
+#include "proxy/wire_queue.hpp"
 #include "xio/wire/ionic.hpp"
 
 namespace xio::model::rdma {
+
+using namespace xio::proxy;
 
 // Outlives the queue.
 struct ionic_memory {

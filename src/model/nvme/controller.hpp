@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/payload.hpp"
-#include "model/machine.hpp"
 #include "model/nvme/dma.hpp"
 #include "model/nvme/event_desk.hpp"
 #include "model/nvme/faults.hpp"
@@ -22,6 +21,7 @@
 #include "model/nvme/queue_memory.hpp"
 #include "model/nvme/registers.hpp"
 #include "model/nvme/segments.hpp"
+#include "progress/machine.hpp"
 #include "xio/wire/nvme.hpp"
 
 namespace xio::model::nvme {
@@ -45,7 +45,7 @@ struct shape {
   std::chrono::microseconds enabling{0};  // from CC.EN to CSTS.RDY
 };
 
-class controller : public device {
+class controller : public progress::device {
  public:
   // Registers, and doorbells of every queue.
   static std::size_t bar_bytes(const shape& s);

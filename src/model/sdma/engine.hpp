@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/payload.hpp"
-#include "model/machine.hpp"
 #include "model/sdma/memory_map.hpp"
+#include "progress/machine.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
@@ -49,7 +49,7 @@ struct event_counts {
 };
 
 // Engines share nothing: each may be polled by a thread of its own.
-class engine : public model::device {
+class engine : public progress::device {
  public:
   // seed: order of copies between fences. granule: 1, or 4 for an engine that refuses linear copies whose addresses or
   // count are no multiples of 4.

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "ctx/hdp.hpp"
 #include "gpu/gpu.hpp"
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "tools/xio-info/section.hpp"
 #include "transport/sdma/sdma.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 bool has_own_copy_queue(const options& o) {
   bool own = false;
   guard([&] {
-    model::machine machine(1);
+    progress::machine machine(1);
     own = std::string(sdma::open(o, machine, gpu::payload())->backend()).rfind("model", 0) != 0;
   });
   return own;

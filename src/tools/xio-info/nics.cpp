@@ -52,12 +52,12 @@ posting posting_of(const std::string& driver) {
 void add_port(section& s, const rdma::device_facts& d, const rdma::port_facts& p, const rdma::port_wishes& w) {
   const std::string name = fmt::format("port{}", p.number);
   s.rows.push_back({name, p.active, p.state});
-  s.rows.push_back({name + "_link", std::string(model::rdma::text_of(p.link)), ""});
-  s.rows.push_back({name + "_mtu", std::uint64_t{model::rdma::mtu_bytes(p.active_mtu)}, ""});
+  s.rows.push_back({name + "_link", std::string(proxy::text_of(p.link)), ""});
+  s.rows.push_back({name + "_mtu", std::uint64_t{proxy::mtu_bytes(p.active_mtu)}, ""});
   const rdma::gid_row* best = rdma::best_gid(p);
   for (const rdma::gid_row& g : p.gids)
-    s.rows.push_back({fmt::format("{}_gid{}", name, g.index), model::rdma::text_of(g.address),
-                      fmt::format("{}{}", model::rdma::text_of(g.kind),
+    s.rows.push_back({fmt::format("{}_gid{}", name, g.index), proxy::text_of(g.address),
+                      fmt::format("{}{}", proxy::text_of(g.kind),
                                   best != nullptr && best->index == g.index ? ", taken by auto" : "")});
   const std::string why = rdma::complaint(d, p, w);
   s.rows.push_back({name + "_usable", why.empty(), why});

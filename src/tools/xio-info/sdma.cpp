@@ -3,7 +3,7 @@
 #include "transport/sdma/sdma.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "tools/xio-info/section.hpp"
 #include "transport/sdma/generation.hpp"
 
@@ -36,7 +36,7 @@ section sdma_section(const options& o, bool gpu_ready) {
   }
   std::string backend;
   const xio_status_t status = guard([&] {
-    model::machine machine(1);
+    progress::machine machine(1);
     backend = sdma::open(o, machine, gpu::payload())->backend();
   });
   if (status != XIO_OK) {

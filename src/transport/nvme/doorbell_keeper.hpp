@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 
 namespace xio::nvme {
 
@@ -29,7 +29,7 @@ class plain_writer : public register_writer {
 };
 
 // Polled by a host thread like the software devices are.
-class doorbell_keeper : public model::device {
+class doorbell_keeper : public progress::device {
  public:
   // words: SQ tail and CQ head of each queue as in the doorbells' own layout, from queue 0 on.
   doorbell_keeper(std::uint32_t* words, std::uint32_t dstrd, std::uint32_t queues,

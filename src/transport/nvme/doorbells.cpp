@@ -45,7 +45,7 @@ doorbell_way choose_doorbells(const std::string& wish, const drive_facts& facts,
   return facts.shadow_doorbells && !can.software ? doorbell_way::shadow : doorbell_way::bar;
 }
 
-doorbells::doorbells(drive& d, const options& o, model::machine& m, const doorbell_reach& can, std::uint32_t queues)
+doorbells::doorbells(drive& d, const options& o, progress::machine& m, const doorbell_reach& can, std::uint32_t queues)
     : drive_(d), machine_(m), can_(can), way_(choose_doorbells(o.nvme_doorbell, d.facts(), can, d.name())) {
   if (way_ == doorbell_way::bar) return;
   const drive_facts& f = d.facts();

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/options.hpp"
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "transport/nvme/drive.hpp"
 #include "xio/device/view.hpp"
 
@@ -40,7 +40,7 @@ class doorbell_keeper;
 class doorbells {
  public:
   // After identify and before the first queue; `queues` is how many there may be.
-  doorbells(drive& d, const options& o, model::machine& m, const doorbell_reach& can, std::uint32_t queues);
+  doorbells(drive& d, const options& o, progress::machine& m, const doorbell_reach& can, std::uint32_t queues);
   ~doorbells();
   doorbells(const doorbells&) = delete;
   doorbells& operator=(const doorbells&) = delete;
@@ -53,7 +53,7 @@ class doorbells {
 
  private:
   drive& drive_;
-  model::machine& machine_;
+  progress::machine& machine_;
   doorbell_reach can_;
   doorbell_way way_;
   std::shared_ptr<drive_memory> shadow_, events_;

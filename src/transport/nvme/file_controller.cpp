@@ -29,7 +29,7 @@ model::nvme::shape checked_shape(const xio_storage_attr_t& attr, const options& 
 }  // namespace
 
 file_controller::file_controller(const std::string& path, const xio_storage_attr_t& attr, const options& o,
-                                 model::machine& machine, const payload_agent& payload)
+                                 progress::machine& machine, const payload_agent& payload)
     : machine_(machine),
       // What can be wrong with the arguments alone comes before the file, which may have to be made.
       shape_(checked_shape(attr, o)),
@@ -39,7 +39,7 @@ file_controller::file_controller(const std::string& path, const xio_storage_attr
   device_ = std::make_unique<model::nvme::controller>(registers_.data(), shape_, file_, payload);
   device_->inject(faults_);
   backend_ = std::string("model ") + device_->io_engine();
-  turns_ = std::make_unique<model::shared_turns>(*device_);
+  turns_ = std::make_unique<progress::shared_turns>(*device_);
   machine_.add(turns_.get());
   gpu::add_chore(*this);
   try {

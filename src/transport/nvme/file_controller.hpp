@@ -6,7 +6,7 @@
 
 #include "gpu/chore.hpp"
 #include "model/nvme/controller.hpp"
-#include "model/shared_turns.hpp"
+#include "progress/shared_turns.hpp"
 #include "transport/nvme/drive.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
@@ -15,7 +15,7 @@ namespace xio::nvme {
 
 class file_controller : public controller, private bus, private gpu::chore {
  public:
-  file_controller(const std::string& path, const xio_storage_attr_t& attr, const options& o, model::machine& machine,
+  file_controller(const std::string& path, const xio_storage_attr_t& attr, const options& o, progress::machine& machine,
                   const payload_agent& payload);
   ~file_controller() override;
 
@@ -38,7 +38,7 @@ class file_controller : public controller, private bus, private gpu::chore {
   bool work() override { return turns_->help(); }
   void stop_device();
 
-  model::machine& machine_;
+  progress::machine& machine_;
   std::string backend_;
   bool stuck_ = false;  // a job of the file did not end
   model::nvme::shape shape_;
@@ -46,7 +46,7 @@ class file_controller : public controller, private bus, private gpu::chore {
   model::nvme::file file_;
   gpu::buffer registers_;
   std::unique_ptr<model::nvme::controller> device_;
-  std::unique_ptr<model::shared_turns> turns_;
+  std::unique_ptr<progress::shared_turns> turns_;
   std::unique_ptr<drive> drive_;
   std::unique_ptr<queue_set> queues_;
 };

@@ -18,7 +18,7 @@
 #include "config.h"
 #endif
 #if XIO_ENABLE_MODEL
-#include "model/mmio_bridge.hpp"
+#include "progress/mmio_bridge.hpp"
 #endif
 
 namespace xio::nvme {
@@ -115,7 +115,7 @@ class mapped_bridge : public register_writer {
 #if XIO_ENABLE_MODEL
 class software_bridge : public register_writer {
  public:
-  software_bridge(model::machine& m, const doorbell_reach& can, const std::string& name)
+  software_bridge(progress::machine& m, const doorbell_reach& can, const std::string& name)
       : machine_(m), ring_(k_mapped), bridge_(ring_.data(), ring_.size(), can.bdf, can.host_registers) {
     writer_ = std::make_unique<bridge_writer>(ring_.data(), ring_.size(), can.bdf, name);
     machine_.add(&bridge_);
@@ -126,16 +126,16 @@ class software_bridge : public register_writer {
   bool write(std::uint32_t offset, std::uint32_t value) override { return writer_->write(offset, value); }
 
  private:
-  model::machine& machine_;
+  progress::machine& machine_;
   std::vector<std::byte> ring_;
-  model::mmio_bridge bridge_;
+  progress::mmio_bridge bridge_;
   std::unique_ptr<bridge_writer> writer_;
 };
 #endif
 
 }  // namespace
 
-std::unique_ptr<register_writer> open_bridge(const std::string& path, model::machine& m, const doorbell_reach& can,
+std::unique_ptr<register_writer> open_bridge(const std::string& path, progress::machine& m, const doorbell_reach& can,
                                              const std::string& name) {
   if (!path.empty()) return std::make_unique<mapped_bridge>(path, can.bdf, name);
 #if XIO_ENABLE_MODEL

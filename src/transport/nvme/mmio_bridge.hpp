@@ -5,14 +5,14 @@
 #include <memory>
 #include <string>
 
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/doorbells.hpp"
 
 namespace xio::nvme {
 
 // path: what to map, or empty for the software bridge over a software drive. Throws what is wrong with either.
-std::unique_ptr<register_writer> open_bridge(const std::string& path, model::machine& m, const doorbell_reach& can,
+std::unique_ptr<register_writer> open_bridge(const std::string& path, progress::machine& m, const doorbell_reach& can,
                                              const std::string& name);
 
 }  // namespace xio::nvme

@@ -7,7 +7,7 @@
 
 #include "base/options.hpp"
 #include "base/payload.hpp"
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "xio/device/view.hpp"
 #include "xio/xio.h"
 
@@ -43,13 +43,13 @@ struct opening {
   std::string rest;         // behind the scheme's colon, not empty
   const xio_storage_attr_t& attr;
   const options& opts;
-  model::machine& machine;
+  progress::machine& machine;
   const payload_agent& payload;
 };
 
 // name: "file:PATH[?block=BYTES&size=BYTES]", "nvme:BDF/NSID" or "kmod:/dev/nvmeXnY".
 std::unique_ptr<controller> open(const std::string& name, const xio_storage_attr_t& attr, const options& o,
-                                 model::machine& machine, const payload_agent& payload);
+                                 progress::machine& machine, const payload_agent& payload);
 
 // One for each scheme, in a file of its own.
 std::unique_ptr<controller> open_file(const opening& what);  // file_open.cpp

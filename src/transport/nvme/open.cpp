@@ -6,7 +6,7 @@
 namespace xio::nvme {
 
 std::unique_ptr<controller> open(const std::string& name, const xio_storage_attr_t& attr, const options& o,
-                                 model::machine& machine, const payload_agent& payload) {
+                                 progress::machine& machine, const payload_agent& payload) {
   struct way {
     const char* scheme;
     const char* missing;  // what is not there behind the colon

@@ -50,7 +50,7 @@ std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const options& 
   return static_cast<std::uint32_t>(o.nvme_queue_id);
 }
 
-queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, model::machine& m,
+queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, progress::machine& m,
                      const doorbell_reach& can, const memory::ring_places& where)
     : drive_(d),
       depth_(depth_that_fits(checked_depth(attr, o), d)),

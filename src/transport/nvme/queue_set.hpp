@@ -25,7 +25,7 @@ class queue_set {
  public:
   // depth must fit the drive (facts().max_entries), or this throws, and so must options::nvme_queue_id. Fewer queues
   // than asked for where the drive has no more.
-  queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, model::machine& m, const doorbell_reach& can,
+  queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, progress::machine& m, const doorbell_reach& can,
             const memory::ring_places& where);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(queues_.size()); }

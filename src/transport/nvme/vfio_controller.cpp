@@ -37,7 +37,7 @@ void check_other_controllers(const drive_facts& f, const std::string& name) {
 }  // namespace
 
 vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
-                                 model::machine& machine)
+                                 progress::machine& machine)
     : name_(name), place_(parse_vfio_name(name)), read_only_((attr.flags & XIO_STORAGE_READ_ONLY) != 0) {
   // Everything that can be wrong with the arguments comes before the drive: opening resets it.
   checked_depth(attr, o);

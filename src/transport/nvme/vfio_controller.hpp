@@ -17,7 +17,8 @@ namespace xio::nvme {
 
 class vfio_controller : public controller, private bus {
  public:
-  vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o, model::machine& machine);
+  vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
+                  progress::machine& machine);
   ~vfio_controller() override;
 
   const char* backend() const override { return backend_.c_str(); }

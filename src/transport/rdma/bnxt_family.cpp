@@ -34,7 +34,7 @@ void prepare(dev::ring_view& v, const queue_image&, dev::ring_state& state, cons
   state.serial = (psn << k_ticket_bits) | (plan.ticket_start & ((std::uint64_t{1} << k_ticket_bits) - 1));
 }
 
-std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
+std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   model::rdma::bnxt_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.msns = reinterpret_cast<const std::uint64_t*>(v.side);

@@ -23,7 +23,7 @@ void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, cons
   indices[w::k_tx_tail] = indices[w::k_tx_head] = w::index_of(plan.ticket_start, v.depth_log2);
 }
 
-std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
+std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   model::rdma::ernic_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.indices = reinterpret_cast<std::uint32_t*>(v.side);

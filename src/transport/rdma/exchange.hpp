@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
-#include "model/nic/fabric.hpp"
+#include "proxy/fabric.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::rdma {
 
-using model::rdma::card;
+using proxy::card;
 
 // Of one PE's endpoint.
 struct identity {

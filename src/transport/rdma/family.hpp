@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/options.hpp"
-#include "model/nic/ring_memory.hpp"
-#include "model/nic/wire_queue.hpp"
+#include "proxy/ring_memory.hpp"
+#include "proxy/wire_queue.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::rdma {
@@ -21,7 +21,7 @@ struct queue_plan {
   std::uint32_t path_mtu;
   std::uint32_t first_psn;  // 24 bits
   // How slots (and what is beside them) and completions are reached.
-  model::rdma::ring_memory entries = {}, completions = {};
+  proxy::ring_memory entries = {}, completions = {};
 };
 
 // Host memory that holds, or will become, what the view's pointers of these names point to.
@@ -49,8 +49,7 @@ struct family {
   // ring's; issued, completed and credits are set.
   void (*prepare)(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan);
   // The decoder over that memory.
-  std::unique_ptr<model::rdma::wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan,
-                                                     std::uint32_t number);
+  std::unique_ptr<proxy::wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number);
   // The NIC takes payload out of the slots as out of any registered memory: ring_view::slots_lkey.
   bool registered_slots = false;
 };

@@ -45,7 +45,7 @@ void prepare_queue(dev::ring_view& v, const queue_image& image, dev::ring_state&
   v.cq_id = cq_number(v);
 }
 
-std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
+std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   model::rdma::ionic_memory m{};
   m.face = (v.personality & dev::k_ionic_v1) != 0 ? w::interface::v1 : w::interface::v2;
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);

@@ -38,7 +38,7 @@ void prepare_recordless(dev::ring_view& v, const queue_image& image, dev::ring_s
   v.record = nullptr;
 }
 
-std::unique_ptr<model::rdma::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
+std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   model::rdma::mlx5_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.depth = v.depth;

@@ -8,7 +8,7 @@
 
 namespace xio::rdma {
 
-namespace nic_rights = model::rdma;
+namespace nic_rights = proxy;
 
 namespace {
 
@@ -43,7 +43,7 @@ void nic_endpoint::start(const setup& s, nic_choice& choice) {
   style_ = queue_style{
       choice.family,      static_cast<std::uint32_t>(longest), k_path_mtu, choice.atomics, {}, s.opts->rdma_cq_depth,
       choice.inline_bytes};
-  // Entries and completions in a GPU's memory are reached by copies (model::rdma::ring_memory), some microseconds each.
+  // Entries and completions in a GPU's memory are reached by copies (proxy::ring_memory), some microseconds each.
   // Doorbell words would be copied at every look, also while nothing happens.
   const memory::ability anywhere{gpu::place::shared, nullptr};
   style_.where = memory::place_rings(s.opts->memory_mode, "queue pairs that a host thread works off", anywhere,
@@ -64,7 +64,7 @@ nic_endpoint::~nic_endpoint() {
 }
 
 // Tells the others of this PE's heap and NICs, and learns of theirs.
-void nic_endpoint::meet(const setup& s, const std::vector<model::rdma::shm_fabric*>& mapped) {
+void nic_endpoint::meet(const setup& s, const std::vector<proxy::shm_fabric*>& mapped) {
   identity mine{};
   try {
     heap_keys_ = register_on_all(s.heap, s.heap_bytes, k_local | k_remote);
@@ -136,7 +136,7 @@ void nic_endpoint::fill_remote(dev::ring_view& v, std::size_t pe) const {
 
 // What a queue pair to `pe` fills: where NICs are joined by memory the sender's puts it straight into the peer's inbox;
 // else it is the receiver's that puts it into its own.
-model::rdma::inbox nic_endpoint::inbox_for(const queue_request& request, int pe) const {
+proxy::inbox nic_endpoint::inbox_for(const queue_request& request, int pe) const {
   const auto them = static_cast<std::size_t>(pe);
   const auto me = static_cast<std::size_t>(channel_.rank());
   unsigned char* heap = needs_mapping_ ? static_cast<unsigned char*>(heaps_[them]) : heap_;

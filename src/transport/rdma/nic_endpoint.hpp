@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/immediate_desk.hpp"
-#include "model/nic/nic.hpp"
-#include "model/nic/shm_executor.hpp"
+#include "proxy/immediate_desk.hpp"
+#include "proxy/nic.hpp"
+#include "proxy/shm_executor.hpp"
 #include "transport/rdma/exchange.hpp"
 #include "transport/rdma/nic_queues.hpp"
 #include "transport/rdma/rdma.hpp"
@@ -19,13 +19,13 @@ namespace xio::rdma {
 
 struct nic_choice {
   const rdma::family* family;
-  std::vector<std::unique_ptr<model::rdma::fabric>> fabrics;  // one per NIC
-  std::vector<model::rdma::shm_fabric*> mapped;               // those of them that need the peers' mappings
-  std::uint32_t atomics;                                      // of dev::nic_atomics, what the fabric can
-  std::uint32_t inline_bytes;                                 // see dev::ring_view
-  std::unique_ptr<model::rdma::fault_plan> faults;            // or null
+  std::vector<std::unique_ptr<proxy::fabric>> fabrics;  // one per NIC
+  std::vector<proxy::shm_fabric*> mapped;               // those of them that need the peers' mappings
+  std::uint32_t atomics;                                // of dev::nic_atomics, what the fabric can
+  std::uint32_t inline_bytes;                           // see dev::ring_view
+  std::unique_ptr<proxy::fault_plan> faults;            // or null
   bool is_model;
-  std::shared_ptr<model::rdma::immediate_desk> desk;  // to which the fabrics hand immediates, or null
+  std::shared_ptr<proxy::immediate_desk> desk;  // to which the fabrics hand immediates, or null
 };
 
 class nic_endpoint final : public endpoint {
@@ -46,21 +46,21 @@ class nic_endpoint final : public endpoint {
   }
 
   // For tests: faults on purpose.
-  model::rdma::nic& nic(std::size_t which = 0) { return **nics_[which]; }
+  proxy::nic& nic(std::size_t which = 0) { return **nics_[which]; }
 
  private:
   memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed);
   void unregister_on_all(const memory_keys& keys);
   void start(const setup& s, nic_choice& choice);
-  void meet(const setup& s, const std::vector<model::rdma::shm_fabric*>& mapped);
-  model::rdma::inbox inbox_for(const queue_request& request, int pe) const;
+  void meet(const setup& s, const std::vector<proxy::shm_fabric*>& mapped);
+  proxy::inbox inbox_for(const queue_request& request, int pe) const;
   void fill_remote(dev::ring_view& v, std::size_t pe) const;
 
   bootstrap::channel& channel_;
   unsigned char* heap_;
-  std::shared_ptr<model::rdma::immediate_desk> desk_;
+  std::shared_ptr<proxy::immediate_desk> desk_;
   std::vector<void*> heaps_;
-  std::unique_ptr<model::rdma::fault_plan> faults_;
+  std::unique_ptr<proxy::fault_plan> faults_;
   nic_list nics_;
   queue_style style_{};
   bool needs_mapping_ = false;

@@ -50,7 +50,7 @@ void check(const queue_request& r, const family& f) {
          r.depth, r.ticket_start);
 }
 
-using model::rdma::ring_memory;
+using proxy::ring_memory;
 
 // What reaches memory of that place where host threads cannot; null where they can.
 const payload_agent* far_agent(gpu::place where) {
@@ -103,7 +103,7 @@ void nic_queues::stop() noexcept {
 
 void nic_queues::register_slots() {
   for (const auto& nic : nics_)
-    slot_keys_.push_back((*nic)->register_memory(slots_.data(), slots_.size(), model::rdma::local_read));
+    slot_keys_.push_back((*nic)->register_memory(slots_.data(), slots_.size(), proxy::local_read));
 }
 
 dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const queue_request& request,

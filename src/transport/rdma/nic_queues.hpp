@@ -6,8 +6,8 @@
 
 #include "gpu/gpu.hpp"
 #include "memory/mode.hpp"
-#include "model/nic/immediate_desk.hpp"
-#include "model/nic/nic.hpp"
+#include "proxy/immediate_desk.hpp"
+#include "proxy/nic.hpp"
 #include "transport/rdma/family.hpp"
 #include "transport/rdma/rdma.hpp"
 
@@ -16,19 +16,19 @@ namespace xio::rdma {
 // Keeps a NIC running on the machine's threads as long as anyone has a part of it.
 class running_nic {
  public:
-  running_nic(model::machine& m, std::unique_ptr<model::rdma::fabric> far, std::uint32_t seed)
+  running_nic(progress::machine& m, std::unique_ptr<proxy::fabric> far, std::uint32_t seed)
       : machine_(m), nic_(std::move(far), seed) {
     machine_.add(&nic_);
   }
   ~running_nic() { machine_.remove(&nic_); }
   running_nic(const running_nic&) = delete;
   running_nic& operator=(const running_nic&) = delete;
-  model::rdma::nic& operator*() { return nic_; }
-  model::rdma::nic* operator->() { return &nic_; }
+  proxy::nic& operator*() { return nic_; }
+  proxy::nic* operator->() { return &nic_; }
 
  private:
-  model::machine& machine_;
-  model::rdma::nic nic_;
+  progress::machine& machine_;
+  proxy::nic nic_;
 };
 
 using nic_list = std::vector<std::shared_ptr<running_nic>>;
@@ -54,12 +54,12 @@ class nic_queues final : public queue_set {
   // The view as endpoint fills in what the peer has said; the number is its `id`, 0 where there is no queue pair.
   dev::ring_view& view_at(int pe, std::uint32_t which) { return views_[place_of(pe, which)]; }
   // From now on immediates of that queue pair go there.
-  void take_immediates(const std::shared_ptr<model::rdma::immediate_desk>& desk, std::uint32_t number,
-                       const model::rdma::inbox& to) {
+  void take_immediates(const std::shared_ptr<proxy::immediate_desk>& desk, std::uint32_t number,
+                       const proxy::inbox& to) {
     desk_ = desk;
     desk_->enrol(number, to);
   }
-  model::rdma::nic& nic_of(std::uint32_t which) { return **nics_[which % nics_.size()]; }
+  proxy::nic& nic_of(std::uint32_t which) { return **nics_[which % nics_.size()]; }
 
  private:
   std::size_t place_of(int pe, std::uint32_t which) const { return static_cast<std::size_t>(pe) * per_peer_ + which; }
@@ -67,13 +67,13 @@ class nic_queues final : public queue_set {
   dev::ring_view make(std::size_t place, std::uint32_t which, const queue_request& request, const queue_style& style);
 
   nic_list nics_;
-  std::shared_ptr<model::rdma::immediate_desk> desk_;  // or null
+  std::shared_ptr<proxy::immediate_desk> desk_;  // or null
   std::uint32_t per_peer_;
-  gpu::buffer slots_;                             // slots and side table of each queue
-  gpu::buffer completions_;                       // of each queue
-  gpu::buffer words_;                             // record and doorbells of each queue
-  gpu::buffer device_;                            // state and sequence of each queue
-  std::vector<model::rdma::key_pair> slot_keys_;  // of slots_, one per NIC, for families that want it
+  gpu::buffer slots_;                       // slots and side table of each queue
+  gpu::buffer completions_;                 // of each queue
+  gpu::buffer words_;                       // record and doorbells of each queue
+  gpu::buffer device_;                      // state and sequence of each queue
+  std::vector<proxy::key_pair> slot_keys_;  // of slots_, one per NIC, for families that want it
   std::vector<dev::ring_view> views_;
   bool stopped_ = false;
 };

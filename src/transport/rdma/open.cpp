@@ -12,14 +12,14 @@
 #include "transport/rdma/rdma.hpp"
 #ifdef XIO_ENABLE_MODEL
 #include "model/nic/faults.hpp"
-#include "model/nic/shm_executor.hpp"
-#include "model/nic/tcp_settings.hpp"
+#include "proxy/shm_executor.hpp"
+#include "proxy/tcp_settings.hpp"
 #ifdef HAVE_SODIUM
 #include "bootstrap/world_keys.hpp"
-#include "model/nic/tcp_fabric.hpp"
+#include "proxy/tcp_fabric.hpp"
 #endif
+#include "transport/rdma/mlx5/endpoint.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
-#include "transport/rdma/verbs/mlx5_endpoint.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
 #endif
 
@@ -37,7 +37,7 @@ std::uint32_t atomics_of(const family& f, carrier way, const options& o) {
   return o.rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0;
 }
 
-model::rdma::immediate_taker taker_of(const nic_choice& c) {
+proxy::immediate_taker taker_of(const nic_choice& c) {
   return [desk = c.desk](std::uint32_t number, std::uint32_t immediate, std::uint64_t) {
     return desk->deliver(number, immediate);
   };
@@ -46,8 +46,8 @@ model::rdma::immediate_taker taker_of(const nic_choice& c) {
 void add_shm(const setup& s, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     const auto seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
-    auto one = std::make_unique<model::rdma::shm_fabric>(*s.payload, k_model_message, seed, taker_of(c),
-                                                         static_cast<unsigned>(s.opts->rdma_rnr_retry));
+    auto one = std::make_unique<proxy::shm_fabric>(*s.payload, k_model_message, seed, taker_of(c),
+                                                   static_cast<unsigned>(s.opts->rdma_rnr_retry));
     c.mapped.push_back(one.get());
     c.fabrics.push_back(std::move(one));
   }
@@ -55,7 +55,7 @@ void add_shm(const setup& s, nic_choice& c) {
 
 #ifdef HAVE_SODIUM
 // Collective. Whatever is wrong here is wrong on every PE, or one PE's error that the others name.
-model::rdma::tcp_key_source agree_on_keys(bootstrap::channel& c) {
+proxy::tcp_key_source agree_on_keys(bootstrap::channel& c) {
   const auto keys = c.keys();
   if (!keys->proven() && c.rank() == 0)
     log::warn(
@@ -64,14 +64,14 @@ model::rdma::tcp_key_source agree_on_keys(bootstrap::channel& c) {
         c.name());
   return [keys](int pe) {
     const bootstrap::secret key = keys->with(pe, "xio nic link");
-    model::rdma::tcp_key out;
+    proxy::tcp_key out;
     std::copy_n(key.data(), out.size(), out.begin());
     return out;
   };
 }
 
-model::rdma::tcp_settings tcp_settings_of(const setup& s, const model::rdma::tcp_key_source& key_with) {
-  model::rdma::tcp_settings t;
+proxy::tcp_settings tcp_settings_of(const setup& s, const proxy::tcp_key_source& key_with) {
+  proxy::tcp_settings t;
   t.pe = s.channel->rank();
   t.pes = s.channel->size();
   t.key_with = key_with;
@@ -84,18 +84,18 @@ model::rdma::tcp_settings tcp_settings_of(const setup& s, const model::rdma::tcp
   return t;
 }
 
-void add_tcp(const setup& s, const model::rdma::tcp_key_source& key_with, model::rdma::faults* faults, nic_choice& c) {
+void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, model::rdma::faults* faults, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
-    model::rdma::tcp_settings t = tcp_settings_of(s, key_with);
+    proxy::tcp_settings t = tcp_settings_of(s, key_with);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
     t.faults = faults;
     t.take = taker_of(c);
-    c.fabrics.push_back(std::make_unique<model::rdma::tcp_fabric>(*s.payload, t));
+    c.fabrics.push_back(std::make_unique<proxy::tcp_fabric>(*s.payload, t));
   }
 }
 
 #else
-using model::rdma::tcp_key_source;
+using proxy::tcp_key_source;
 tcp_key_source agree_on_keys(bootstrap::channel&) { return {}; }  // add_tcp says why
 
 void add_tcp(const setup&, const tcp_key_source&, model::rdma::faults*, nic_choice&) {
@@ -105,10 +105,10 @@ void add_tcp(const setup&, const tcp_key_source&, model::rdma::faults*, nic_choi
 }
 #endif
 
-nic_choice choose_nics(const setup& s, carrier way, const model::rdma::tcp_key_source& key_with) {
+nic_choice choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& key_with) {
   nic_choice c{};
   c.family = &find_family(family_name(*s.opts, way));
-  c.desk = std::make_shared<model::rdma::immediate_desk>(*s.payload);
+  c.desk = std::make_shared<proxy::immediate_desk>(*s.payload);
   c.is_model = way != carrier::verbs;
   c.atomics = atomics_of(*c.family, way, *s.opts);
   c.inline_bytes = inline_limit(*c.family, s.opts->rdma_inline);
@@ -133,7 +133,7 @@ std::unique_ptr<endpoint> open(const setup& s) {
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
   if (way == carrier::verbs)
     if (auto direct = open_mlx5(s)) return direct;
-  const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : model::rdma::tcp_key_source{};
+  const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : proxy::tcp_key_source{};
   nic_choice c{};
   std::exception_ptr failure;
   try {

@@ -9,7 +9,7 @@
 #include "base/options.hpp"
 #include "base/payload.hpp"
 #include "bootstrap/bootstrap.hpp"
-#include "model/machine.hpp"
+#include "progress/machine.hpp"
 #include "xio/device/view.hpp"
 #include "xio/status.h"
 
@@ -44,7 +44,7 @@ struct queue_request {
 
 struct setup {
   const options* opts;
-  model::machine* machine;
+  progress::machine* machine;
   const payload_agent* payload;
   bootstrap::channel* channel;
   void* heap;

@@ -24,7 +24,7 @@ constexpr std::uint64_t k_seed = 0x5d3a;
 
 // An engine while the machine runs it. Queues share it, so that they may go in any order.
 struct running {
-  running(model::machine& m, const payload_agent& payload, wire::sdma::generation g, std::uint64_t seed,
+  running(progress::machine& m, const payload_agent& payload, wire::sdma::generation g, std::uint64_t seed,
           std::uint32_t granule)
       : machine(m), device(payload, g, seed, granule) {
     machine.add(&device);
@@ -33,7 +33,7 @@ struct running {
   running(const running&) = delete;
   running& operator=(const running&) = delete;
 
-  model::machine& machine;
+  progress::machine& machine;
   model::sdma::engine device;
 };
 
@@ -88,7 +88,7 @@ queue_style style_of(const options& o) {
 
 class model_engines : public engine {
  public:
-  model_engines(const options& o, model::machine& machine, const payload_agent& payload)
+  model_engines(const options& o, progress::machine& machine, const payload_agent& payload)
       : style_(style_of(o)), name_("model " + o.model_gpu) {
     for (std::uint64_t i = 0; i < o.model_engines; ++i)
       engines_.push_back(std::make_shared<running>(machine, payload, style_.generation, k_seed + i, style_.granule));
@@ -122,7 +122,7 @@ class model_engines : public engine {
 
 }  // namespace
 
-std::unique_ptr<engine> open_model(const options& o, model::machine& machine, const payload_agent& payload) {
+std::unique_ptr<engine> open_model(const options& o, progress::machine& machine, const payload_agent& payload) {
   return std::make_unique<model_engines>(o, machine, payload);
 }
 

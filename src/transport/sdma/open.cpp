@@ -21,7 +21,7 @@ std::unique_ptr<engine> open_hardware(const options& o) {
   return open_kfd_engine(o, open_kfd(), {gpu::arch(), gpu::bus_id()});
 }
 
-std::unique_ptr<engine> open_software(const options& o, model::machine& machine, const payload_agent& payload,
+std::unique_ptr<engine> open_software(const options& o, progress::machine& machine, const payload_agent& payload,
                                       const std::string& why) {
 #if defined(XIO_ENABLE_MODEL)
   auto made = open_model(o, machine, payload);
@@ -39,7 +39,7 @@ std::unique_ptr<engine> open_software(const options& o, model::machine& machine,
 
 }  // namespace
 
-std::unique_ptr<engine> open(const options& o, model::machine& machine, const payload_agent& payload) {
+std::unique_ptr<engine> open(const options& o, progress::machine& machine, const payload_agent& payload) {
   if (o.backend == "model") return open_software(o, machine, payload, "XIO_BACKEND=model asks for it");
   try {
     auto made = open_hardware(o);

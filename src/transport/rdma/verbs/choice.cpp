@@ -16,7 +16,7 @@ constexpr std::uint32_t k_most_gid_index = 255;  // ibv_global_route::sgid_index
 int rank_of(const gid_row& g) {
   const bool link_local = g.address[0] == 0xfe && (g.address[1] & 0xc0) == 0x80;  // fe80::/10, RFC 4291
   switch (g.kind) {
-    case gid_kind::roce_v2: return model::rdma::is_ipv4(g.address) ? 0 : link_local ? 2 : 1;
+    case gid_kind::roce_v2: return proxy::is_ipv4(g.address) ? 0 : link_local ? 2 : 1;
     case gid_kind::roce_v1: return 3;
     case gid_kind::ib: break;
   }
@@ -106,7 +106,7 @@ std::string complaint(const device_facts& d, const port_facts& p, const port_wis
     return fmt::format(
         "XIO_RDMA_MTU={} is more than {} can do now, an MTU of {}; use at most that or auto, or raise "
         "the MTU of its link",
-        model::rdma::mtu_bytes(w.mtu), where, model::rdma::mtu_bytes(p.active_mtu));
+        proxy::mtu_bytes(w.mtu), where, proxy::mtu_bytes(p.active_mtu));
   return "";
 }
 

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/verbs_card.hpp"
+#include "proxy/verbs_card.hpp"
 
 struct ibv_context;
 
 namespace xio::rdma {
 
-using model::rdma::gid;
-using model::rdma::gid_kind;
-using model::rdma::link_layer;
+using proxy::gid;
+using proxy::gid_kind;
+using proxy::link_layer;
 
 struct gid_row {
   std::uint32_t index;

@@ -18,8 +18,8 @@ namespace {
 // Entries and spans count bytes in 31 or 32 bits, and 2 GiB is 0 in some (rdma-core providers/mlx5/wqe.h: byte_count).
 constexpr std::uint64_t k_most_message = 1u << 30;
 
-using model::rdma::verbs_path;
-using model::rdma::verbs_port;
+using proxy::verbs_path;
+using proxy::verbs_port;
 
 // 256 is 1 and 4096 is 5 (rdma-core libibverbs/verbs.h: enum ibv_mtu); auto is 0.
 std::uint8_t mtu_code(const std::string& text) {
@@ -109,7 +109,7 @@ std::vector<verbs_port> open_ports(const options& o, int rank, int local_rank, c
   std::vector<verbs_port> ports;
   for (const chosen_port& c : choose(o, facts_of(devices), local_rank, gpu_bus_id)) {
     ports.push_back(open_port(devices[c.device], c));
-    const model::rdma::verbs_card& mine = ports.back().identity;
+    const proxy::verbs_card& mine = ports.back().identity;
     log::info("PE {} uses RDMA device {}, an {} port, {}", rank, text_of(mine), text_of(mine.link), text_of(mine.kind));
   }
   return ports;

@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "base/options.hpp"
-#include "model/nic/verbs_port.hpp"
+#include "proxy/verbs_port.hpp"
 
 namespace xio::rdma {
 
 // Throws as choose_ports does.
-std::vector<model::rdma::verbs_port> open_ports(const options& o, int rank, int local_rank,
-                                                const std::string& gpu_bus_id);
+std::vector<proxy::verbs_port> open_ports(const options& o, int rank, int local_rank, const std::string& gpu_bus_id);
 std::string why_no_ports(const options& o);
 
-model::rdma::verbs_path path_of(const options& o);
+proxy::verbs_path path_of(const options& o);
 
 }  // namespace xio::rdma

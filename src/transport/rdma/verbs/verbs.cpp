@@ -7,18 +7,16 @@
 
 #if HAVE_VERBS
 
-#include "model/nic/verbs_fabric.hpp"
+#include "proxy/verbs_fabric.hpp"
 #include "transport/rdma/verbs/ports.hpp"
 
 namespace xio::rdma {
 
-std::vector<std::unique_ptr<model::rdma::fabric>> open_verbs(const options& o, const payload_agent&, int rank,
-                                                             int local_rank, immediate_taker taker,
-                                                             const verbs_surroundings& where) {
-  std::vector<std::unique_ptr<model::rdma::fabric>> fabrics;
-  for (model::rdma::verbs_port& port : open_ports(o, rank, local_rank, where.gpu_bus_id))
-    fabrics.push_back(
-        std::make_unique<model::rdma::verbs_fabric>(std::move(port), path_of(o), taker, where.export_memory));
+std::vector<std::unique_ptr<proxy::fabric>> open_verbs(const options& o, const payload_agent&, int rank, int local_rank,
+                                                       immediate_taker taker, const verbs_surroundings& where) {
+  std::vector<std::unique_ptr<proxy::fabric>> fabrics;
+  for (proxy::verbs_port& port : open_ports(o, rank, local_rank, where.gpu_bus_id))
+    fabrics.push_back(std::make_unique<proxy::verbs_fabric>(std::move(port), path_of(o), taker, where.export_memory));
   return fabrics;
 }
 
@@ -37,8 +35,8 @@ std::string why_no_verbs(const options&) {
          "again";
 }
 
-std::vector<std::unique_ptr<model::rdma::fabric>> open_verbs(const options& o, const payload_agent&, int, int,
-                                                             immediate_taker, const verbs_surroundings&) {
+std::vector<std::unique_ptr<proxy::fabric>> open_verbs(const options& o, const payload_agent&, int, int,
+                                                       immediate_taker, const verbs_surroundings&) {
   fail(XIO_ERR_UNSUPPORTED, "{}", why_no_verbs(o));
 }
 

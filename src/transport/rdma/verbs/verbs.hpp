@@ -11,7 +11,7 @@
 
 #include "base/options.hpp"
 #include "base/payload.hpp"
-#include "model/nic/fabric.hpp"
+#include "proxy/fabric.hpp"
 
 namespace xio::rdma {
 
@@ -29,9 +29,9 @@ struct verbs_surroundings {
 
 // One fabric per NIC that this PE uses: the nearest, or those that XIO_HCA_LIST names, nearest first, at most
 // dev::k_max_nics. Throws when there is none, or when one that was named cannot be used.
-std::vector<std::unique_ptr<model::rdma::fabric>> open_verbs(const options& o, const payload_agent& payload, int rank,
-                                                             int local_rank, immediate_taker taker,
-                                                             const verbs_surroundings& where = {});
+std::vector<std::unique_ptr<proxy::fabric>> open_verbs(const options& o, const payload_agent& payload, int rank,
+                                                       int local_rank, immediate_taker taker,
+                                                       const verbs_surroundings& where = {});
 
 // "" if open_verbs would find a device, or the sentence why not. Opens devices for a moment, keeps nothing.
 std::string why_no_verbs(const options& o);

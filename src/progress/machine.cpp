@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "progress/machine.hpp"
+
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/thread.hpp"
+
+namespace xio::progress {
+
+namespace {
+
+// The application's signals are not for a device. Above all SIGXFSZ: a drive that meets the file-size limit has a
+// status for that, and the process shall live.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// Turns without work before the core is offered to others: what waits for an answer is quicker served by who did not
+// ask the kernel meanwhile. Where cores are few, others may well be what is waited for.
+unsigned eager_turns() { return std::thread::hardware_concurrency() >= 8 ? 2000 : 0; }
+
+// A device's turn; false in `*alive` if it cannot go on. On a GPU every copy fails once a kernel has died of a fault.
+bool poll_one(device& d, bool* alive) {
+  try {
+    return d.poll();
+  } catch (const std::exception& e) {
+    *alive = false;
+    log::error("a software device stops, for {}; what waits for it ends with XIO_ERR_TIMEOUT", e.what());
+    return true;
+  }
+}
+
+}  // namespace
+
+machine::machine(unsigned threads) {
+  const unsigned wanted = std::max(1u, threads);
+  runners_.reserve(wanted);
+  while (runners_.size() < wanted) {
+    auto r = std::make_unique<runner>();
+    try {
+      r->thread = start_thread("the software devices", [this, one = r.get()] { run(*one); });
+    } catch (const error& e) {
+      if (runners_.empty()) throw;
+      log::warn("{}; {} instead of {} run them", e.what(), runners_.size(), wanted);
+      return;
+    }
+    runners_.push_back(std::move(r));
+  }
+}
+
+machine::~machine() {
+  stop_.store(true, std::memory_order_relaxed);
+  for (auto& r : runners_) {
+    // Through the lock, so that who looked before waits by now.
+    r->lock.lock();
+    r->lock.unlock();
+    r->wanted.notify_one();
+  }
+  for (auto& r : runners_) r->thread.join();
+}
+
+// Real drives need no machine, but a world has one: it costs nothing until there is a software device.
+void machine::wait_for_devices(runner& r) {
+  std::unique_lock hold(r.lock);
+  r.wanted.wait(hold, [&] { return !r.devices.empty() || stop_.load(std::memory_order_relaxed); });
+}
+
+void machine::run(runner& r) {
+  block_signals();
+  const unsigned eager = eager_turns();
+  unsigned idle = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    bool worked = false, bare = false;
+    if (r.visitors.load(std::memory_order_acquire) == 0) {
+      std::lock_guard hold(r.lock);
+      for (auto d = r.devices.begin(); d != r.devices.end();) {
+        bool alive = true;
+        worked |= poll_one(**d, &alive);
+        d = alive ? d + 1 : r.devices.erase(d);
+      }
+      bare = r.devices.empty();
+    }
+    if (bare) wait_for_devices(r);
+    if (worked || bare) {
+      idle = 0;
+      continue;
+    }
+    // Busy machines answer at once; idle ones give the cores away, and after some milliseconds sleep.
+    if (++idle < eager) continue;
+    if (idle < eager + 4000)
+      sched_yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(idle < eager + 20000 ? 20 : 200));
+  }
+}
+
+void machine::add(device* d) {
+  const std::lock_guard alone(members_);
+  auto fewest = std::min_element(runners_.begin(), runners_.end(),
+                                 [](const auto& a, const auto& b) { return a->devices.size() < b->devices.size(); });
+  runner& r = **fewest;
+  r.visitors.fetch_add(1, std::memory_order_acq_rel);
+  {
+    std::lock_guard hold(r.lock);
+    r.devices.push_back(d);
+  }
+  r.wanted.notify_one();
+  r.visitors.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void machine::remove(device* d) {
+  const std::lock_guard alone(members_);
+  for (auto& r : runners_) {
+    r->visitors.fetch_add(1, std::memory_order_acq_rel);
+    {
+      std::lock_guard hold(r->lock);
+      std::erase(r->devices, d);
+    }
+    r->visitors.fetch_sub(1, std::memory_order_acq_rel);
+  }
+}
+
+}  // namespace xio::progress

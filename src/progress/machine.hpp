@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Software devices and the host threads that run them. A device is polled; it finds its work in the rings and
+// doorbells that device code writes, like hardware would.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace xio::progress {
+
+class device {
+ public:
+  virtual ~device() = default;
+  // One short turn: look at the doorbells, do some work. True if there was any. Called by one thread at a time. What it
+  // throws is logged and was its last turn.
+  virtual bool poll() = 0;
+  // Part of the turn that another thread has at the moment, where it can be shared. True if there was any. Thread safe.
+  virtual bool assist() { return false; }
+  // Whether the last turn with work had much that nobody can assist with. Called by who has the turn.
+  virtual bool heavy() const { return false; }
+};
+
+// Runs devices on a few threads until they are removed. Thread safe.
+class machine {
+ public:
+  explicit machine(unsigned threads);
+  ~machine();
+  machine(const machine&) = delete;
+  machine& operator=(const machine&) = delete;
+
+  void add(device* d);
+  // On return the device is not being polled and never will be.
+  void remove(device* d);
+
+ private:
+  struct runner {
+    std::mutex lock;                 // held while polling; add and remove take it between turns
+    std::condition_variable wanted;  // by who has no devices
+    std::atomic<int> visitors{0};
+    std::vector<device*> devices;
+    std::thread thread;
+  };
+  void run(runner& r);
+  void wait_for_devices(runner& r);
+
+  std::atomic<bool> stop_{false};
+  std::mutex members_;  // one add or remove at a time: add compares the lengths of all lists
+  std::vector<std::unique_ptr<runner>> runners_;
+};
+
+}  // namespace xio::progress

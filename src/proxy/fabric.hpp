@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What lies between a NIC and its peers: shared memory, TCP or a real RDMA device. Made once per NIC; queue pairs are
+// connected through it one by one. All calls but the constructor are made under the NIC's lock.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "proxy/executor.hpp"
+
+namespace xio::proxy {
+
+// What PEs tell each other through the bootstrap, as fixed-size bytes: of a NIC (where it listens, its port's
+// link), and of one queue pair (its number on the fabric). Contents are the fabric's own, and hostile until checked.
+using card = std::array<std::byte, 256>;
+
+struct key_pair {
+  std::uint32_t lkey, rkey;
+};
+
+class fabric {
+ public:
+  virtual ~fabric() = default;
+  virtual const char* name() const = 0;  // "shm", "tcp", "verbs rxe0"
+
+  // Bigger messages are cut by the lane.
+  virtual std::uint64_t max_message() const = 0;
+  // `allowed` is of `rights` (keys.hpp). Throws with the reason.
+  virtual key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) = 0;
+  // On return no op touches it any more.
+  virtual void unregister_memory(const key_pair& keys) = 0;
+
+  // Of this NIC, and then of everybody's by PE, this one included. meet throws naming the PE whose card cannot be.
+  virtual card introduce() = 0;
+  virtual void meet(const std::vector<card>& all) = 0;
+
+  // Makes the far side of queue pair `number`, which will talk to PE `pe`; then connects it to what that PE made.
+  virtual card introduce(std::uint32_t number, int pe) = 0;
+  virtual std::unique_ptr<executor> connect(std::uint32_t number, int pe, const card& far,
+                                            std::uint32_t far_number) = 0;
+  virtual void forget(std::uint32_t number) = 0;  // its executor is gone
+
+  // One short turn of what no queue pair does by itself: accepting, serving peers, acknowledging.
+  virtual bool poll() = 0;
+};
+
+}  // namespace xio::proxy

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "proxy/nic.hpp"
+
+#include <algorithm>
+
+#include "proxy/queue_numbers.hpp"
+
+namespace xio::proxy {
+
+nic::nic(std::unique_ptr<fabric> far, std::uint32_t seed) : fabric_(std::move(far)), next_number_(first_number(seed)) {}
+
+nic::~nic() = default;
+
+std::unique_lock<std::mutex> nic::visit() {
+  visitors_.fetch_add(1, std::memory_order_acq_rel);
+  std::unique_lock hold(lock_);
+  visitors_.fetch_sub(1, std::memory_order_acq_rel);
+  return hold;
+}
+
+queue_pair* nic::find(std::uint32_t number) const {
+  for (const auto& q : queues_)
+    if (q->number() == number) return q.get();
+  return nullptr;
+}
+
+key_pair nic::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
+  const auto hold = visit();
+  return fabric_->register_memory(base, bytes, allowed);
+}
+
+void nic::unregister_memory(const key_pair& keys) {
+  const auto hold = visit();
+  fabric_->unregister_memory(keys);
+}
+
+card nic::introduce() {
+  const auto hold = visit();
+  return fabric_->introduce();
+}
+
+void nic::meet(const std::vector<card>& all) {
+  const auto hold = visit();
+  fabric_->meet(all);
+}
+
+std::uint32_t nic::create_queue(const queue_maker& make) {
+  const auto hold = visit();
+  while (next_number_ < k_first_number || find(next_number_) != nullptr)
+    next_number_ = (next_number_ + k_number_step) & k_number_mask;
+  const std::uint32_t number = next_number_;
+  next_number_ = (next_number_ + k_number_step) & k_number_mask;
+  queues_.push_back(std::make_unique<queue_pair>(number, make(number)));
+  return number;
+}
+
+card nic::introduce(std::uint32_t number, int pe) {
+  const auto hold = visit();
+  return fabric_->introduce(number, pe);
+}
+
+void nic::connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) {
+  const auto hold = visit();
+  if (queue_pair* q = find(number)) q->connect(fabric_->connect(number, pe, far, far_number));
+}
+
+void nic::destroy_queue(std::uint32_t number) {
+  const auto hold = visit();
+  if (std::erase_if(queues_, [&](const auto& q) { return q->number() == number; }) != 0) fabric_->forget(number);
+}
+
+void nic::set_faults(fault_plan* faults) {
+  const auto hold = visit();
+  faults_ = faults;
+}
+
+bool nic::poll() {
+  if (visitors_.load(std::memory_order_acquire) != 0) return true;
+  const std::unique_lock hold(lock_);
+  bool worked = fabric_->poll();
+  for (auto& q : queues_) worked |= q->turn(faults_);
+  return worked;
+}
+
+}  // namespace xio::proxy

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// A software RDMA NIC: queue pairs of any dialect over one fabric. As strict as hardware: an entry that breaks a rule
+// completes in error and its queue pair is dead.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "progress/machine.hpp"
+#include "proxy/fabric.hpp"
+#include "proxy/fault_plan.hpp"
+#include "proxy/keys.hpp"
+#include "proxy/queue_pair.hpp"
+
+namespace xio::proxy {
+
+// Thread safe. Memory that queues and regions name outlives them.
+class nic : public progress::device {
+ public:
+  // seed: of queue numbers; differs from NIC to NIC, so that mixing them up does not go unnoticed.
+  nic(std::unique_ptr<fabric> far, std::uint32_t seed);
+  ~nic() override;
+
+  key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed);
+  void unregister_memory(const key_pair& keys);  // on return no op touches it any more
+
+  card introduce();
+  void meet(const std::vector<card>& all);
+
+  // Answers the queue pair's number, 20 bits wide. `make` builds its wire queue. It can be rung once it is connected.
+  using queue_maker = std::function<std::unique_ptr<wire_queue>(std::uint32_t number)>;
+  std::uint32_t create_queue(const queue_maker& make);
+  card introduce(std::uint32_t number, int pe);
+  void connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number);
+  // On return none of its memory is touched any more.
+  void destroy_queue(std::uint32_t number);
+
+  // Null ends it. Must outlive the NIC or be taken away.
+  void set_faults(fault_plan* faults);
+
+  // Under the NIC's lock, as everything that a fabric does.
+  template <class Use>
+  auto with_fabric(Use&& use) {
+    const auto hold = visit();
+    return use(*fabric_);
+  }
+
+  bool poll() override;
+
+ private:
+  // Polls give way to visitors, or a NIC that is always busy would keep them out.
+  std::unique_lock<std::mutex> visit();
+  queue_pair* find(std::uint32_t number) const;
+
+  std::unique_ptr<fabric> fabric_;
+  std::vector<std::unique_ptr<queue_pair>> queues_;
+  fault_plan* faults_ = nullptr;
+  std::uint32_t next_number_;
+  std::atomic<int> visitors_{0};
+  std::mutex lock_;
+};
+
+}  // namespace xio::proxy

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "proxy/queue_pair.hpp"
+
+#include <algorithm>
+
+namespace xio::proxy {
+
+namespace {
+
+// Of one turn: enough to be worth the visit, little enough that other queues and visitors get theirs.
+constexpr std::uint64_t k_turn_bytes = 1 << 20;
+constexpr int k_turn_ops = 64;
+
+// An op without bytes names no memory, and completes like any other. Atomics always have theirs.
+void forget_data(op& o) {
+  if (o.what == verb::atomic) return;
+  o.bytes = 0;
+  o.span_count = 0;
+  o.is_inline = false;
+}
+
+}  // namespace
+
+bool queue_pair::turn(fault_plan* faults) {
+  if (const failure f = queue_->look(); f && stage_ < stage::broken) {
+    // A wrong doorbell names no entry: the failure is told of the one that was taken last.
+    broken_ = f;
+    stage_ = stage::broken;
+  }
+  if (stage_ == stage::error) {
+    const bool any = queue_->waiting();
+    queue_->flush();
+    return any;
+  }
+  bool worked = false;
+  std::uint64_t budget = k_turn_bytes;
+  for (int i = 0; i < k_turn_ops && budget != 0 && stage_ != stage::error; ++i) {
+    bool some = fill(faults);
+    // As many as the executor takes: it may send them on together.
+    while (some && i < k_turn_ops && fill(faults)) ++i;
+    if (far_ != nullptr && !under_way_.empty()) {
+      const std::uint64_t moved = far_->advance(budget);
+      budget -= std::min(budget, moved);
+      some |= moved != 0;
+    }
+    some |= collect();
+    if (!some) break;
+    worked = true;
+  }
+  return worked;
+}
+
+// Hands entries to the executor. True if any went.
+bool queue_pair::fill(fault_plan* faults) {
+  if (stage_ == stage::idle && !begin(faults)) return false;
+  if (stage_ == stage::waiting && clock::now() >= not_before_) stage_ = stage::ready;
+  if (stage_ == stage::broken && under_way_.empty()) {
+    stop(op_, broken_);
+    return true;
+  }
+  if (stage_ != stage::ready || !far_->begin(op_)) return false;
+  under_way_.push_back(op_);
+  stage_ = stage::idle;
+  return true;
+}
+
+// Takes the next entry. False if there is none.
+bool queue_pair::begin(fault_plan* faults) {
+  if (!queue_->waiting()) return false;
+  broken_ = queue_->take(op_);
+  if (!broken_ && far_ == nullptr) broken_ = {outcome::local_qp_operation, rule::not_connected};
+  stage_ = stage::ready;
+  const std::uint64_t nth = taken_++;
+  if (!broken_ && faults != nullptr) {
+    const injected_fault fault = faults->next(number_, nth, op_);
+    switch (fault.what) {
+      case injected_fault::kind::none: break;
+      case injected_fault::kind::delay:
+        stage_ = stage::waiting;
+        not_before_ = clock::now() + fault.wait;
+        break;
+      case injected_fault::kind::fail: broken_ = fault.how; break;
+      case injected_fault::kind::lose: stage_ = stage::lost; break;
+      case injected_fault::kind::skip: forget_data(op_); break;
+      case injected_fault::kind::astray: op_.remote += fault.by; break;
+    }
+  }
+  if (broken_) stage_ = stage::broken;
+  return true;
+}
+
+// Completes what the executor has ended.
+bool queue_pair::collect() {
+  bool any = false;
+  failure how;
+  while (!under_way_.empty() && far_ != nullptr && far_->ended(&how)) {
+    const receipt r = under_way_.front();
+    under_way_.pop_front();
+    any = true;
+    if (how) {
+      stop(r, how);
+      return true;
+    }
+    queue_->complete(r);
+  }
+  return any;
+}
+
+// What is under way behind the failure, and the entry that was taken and not begun, are dropped.
+void queue_pair::stop(const receipt& r, failure f) {
+  const bool holds_one = stage_ == stage::waiting || stage_ == stage::ready || stage_ == stage::lost;
+  queue_->complete_in_error(r, f);
+  for (const receipt& later : under_way_) queue_->drop(later);
+  under_way_.clear();
+  if (holds_one) queue_->drop(op_);
+  stage_ = stage::error;
+}
+
+}  // namespace xio::proxy

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// A queue pair: takes ops off its wire queue one by one and in order, has them carried out, completes them in order.
+// After the first failure it is in error for good and drops what comes.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "base/run_clock.hpp"
+#include "proxy/executor.hpp"
+#include "proxy/fault_plan.hpp"
+#include "proxy/wire_queue.hpp"
+
+namespace xio::proxy {
+
+class queue_pair {
+ public:
+  queue_pair(std::uint32_t number, std::unique_ptr<wire_queue> queue) : number_(number), queue_(std::move(queue)) {}
+
+  std::uint32_t number() const { return number_; }
+  void connect(std::unique_ptr<executor> far) { far_ = std::move(far); }
+  // One bounded turn; true if it did anything.
+  bool turn(fault_plan* faults);
+
+ private:
+  using clock = run_clock;
+  enum class stage {
+    idle,     // ready for the next entry
+    waiting,  // holds one until not_before_
+    ready,    // holds one that the executor had no room for
+    lost,     // never goes on
+    broken,   // a failure stands behind what is under way
+    error
+  };
+
+  bool fill(fault_plan* faults);
+  bool begin(fault_plan* faults);
+  bool collect();
+  void stop(const receipt& r, failure f);
+
+  const std::uint32_t number_;
+  std::unique_ptr<wire_queue> queue_;
+  std::unique_ptr<executor> far_;
+  stage stage_ = stage::idle;
+  op op_;
+  failure broken_;  // why op_ fails once all before it are complete
+  std::deque<receipt> under_way_;
+  clock::time_point not_before_{};
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace xio::proxy

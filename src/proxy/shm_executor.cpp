@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "proxy/shm_executor.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace xio::proxy {
+
+namespace {
+
+constexpr unsigned k_rnr_for_ever = 7;
+// What a peer that is stopped in the middle of an op may still write when it goes on.
+constexpr std::uint64_t k_piece = 64 << 10;
+constexpr std::chrono::microseconds k_rnr_timer{640};  // code 12, as verbs_queue.cpp asks of devices
+
+// All of an op but the room for payload and spans that it does not use: that would be most of the work of a small one.
+void copy_used(op& to, const op& from) {
+  static_cast<receipt&>(to) = from;
+  to.remote = from.remote;
+  to.remote_key = from.remote_key;
+  to.has_immediate = from.has_immediate;
+  to.immediate = from.immediate;
+  to.is_inline = from.is_inline;
+  if (from.is_inline) std::copy_n(from.inlined.data(), from.bytes, to.inlined.data());
+  to.span_count = from.span_count;
+  std::copy_n(from.spans.data(), from.span_count, to.spans.data());
+  to.change = from.change;
+}
+
+}  // namespace
+
+bool shm_executor::begin(const op& o) {
+  if (stage_ != stage::idle) return false;
+  copy_used(op_, o);
+  moved_ = 0;
+  how_ = check();
+  stage_ = how_ ? stage::over : stage::running;
+  return true;
+}
+
+failure shm_executor::distant(std::uint32_t wanted, unsigned char** place) const {
+  if (far_ == nullptr) return {outcome::retry_exceeded, rule::not_connected};
+  return find_remote(*far_, op_.remote_key, op_.remote, op_.bytes, wanted, place);
+}
+
+// Before the first byte moves. The requester looks at its own memory first, as in hardware.
+failure shm_executor::check() const {
+  unsigned char* place;
+  for (std::uint32_t i = 0; i < op_.span_count; ++i)
+    if (const failure f = find_local(local_, op_.spans[i], op_.what == verb::write ? local_read : local_write, &place))
+      return f;
+  if (op_.what == verb::atomic && (op_.remote & (op_.change.width - 1u)) != 0)
+    return {outcome::remote_invalid_request, rule::atomic_alignment};
+  if (op_.has_immediate && !tell_) return {outcome::rnr_retry_exceeded, rule::not_connected};
+  // An op without bytes names no memory.
+  return op_.bytes == 0 ? failure{} : distant(remote_right(op_.what), &place);
+}
+
+failure shm_executor::write_inline() {
+  unsigned char* to;
+  if (const failure f = distant(remote_write, &to)) return f;
+  store_bytes(payload_, to, op_.inlined.data(), op_.bytes);
+  moved_ = op_.bytes;
+  return {};
+}
+
+// One piece that lies in one span. Keys are looked up anew: memory may go between two pieces.
+failure shm_executor::move(std::uint64_t budget) {
+  std::uint64_t into = moved_;
+  std::uint32_t i = 0;
+  while (into >= op_.spans[i].bytes) into -= op_.spans[i++].bytes;
+  const std::uint64_t piece = std::min<std::uint64_t>(budget, op_.spans[i].bytes - into);
+  unsigned char* mine;
+  unsigned char* theirs;
+  if (const failure f = find_local(local_, op_.spans[i], op_.what == verb::write ? local_read : local_write, &mine))
+    return f;
+  if (const failure f = distant(remote_right(op_.what), &theirs)) return f;
+  if (op_.what == verb::write)
+    payload_.copy(theirs + moved_, mine + into, piece);
+  else
+    payload_.copy(mine + into, theirs + moved_, piece);
+  moved_ += piece;
+  return {};
+}
+
+failure shm_executor::change() {
+  unsigned char *at, *result;
+  if (const failure f = distant(remote_atomic, &at)) return f;
+  if (const failure f = find_local(local_, op_.spans[0], local_write, &result)) return f;
+  store_result(payload_, result, op_.change, change_word(payload_, at, op_.change));
+  moved_ = op_.bytes;
+  return {};
+}
+
+failure shm_executor::step(std::uint64_t budget) {
+  if (op_.what == verb::nop || op_.bytes == 0) return {};
+  if (!gate_.enter()) return {outcome::retry_exceeded, rule::not_connected};
+  const failure f = step_inside(budget);
+  gate_.leave();
+  return f;
+}
+
+failure shm_executor::step_inside(std::uint64_t budget) {
+  if (op_.what == verb::atomic) return change();
+  // Where each copy is a call to the GPU, small pieces would cost more than the copying.
+  return op_.is_inline ? write_inline() : move(payload_.direct ? std::min(budget, k_piece) : budget);
+}
+
+// The data is there: now the peer's reader hears of it.
+void shm_executor::tell() {
+  if (!gate_.enter()) {
+    how_ = {outcome::retry_exceeded, rule::not_connected};
+    stage_ = stage::over;
+    return;
+  }
+  const bool told = tell_(op_.immediate, op_.bytes);
+  gate_.leave();
+  if (!told) {
+    if (rnr_retries_ == k_rnr_for_ever || clock::now() - told_from_ <= rnr_retries_ * k_rnr_timer) return;
+    how_ = {outcome::rnr_retry_exceeded, rule::none};
+  }
+  stage_ = stage::over;
+}
+
+std::uint64_t shm_executor::advance(std::uint64_t budget) {
+  if (stage_ == stage::telling) tell();
+  if (stage_ == stage::over || stage_ == stage::idle || stage_ == stage::telling) return 0;
+  const std::uint64_t before = moved_;
+  how_ = step(budget);
+  if (how_ || moved_ >= op_.bytes) {
+    if (!how_) payload_.fence();
+    stage_ = stage::over;
+    if (!how_ && op_.has_immediate) {
+      stage_ = stage::telling;
+      told_from_ = clock::now();
+      tell();
+    }
+  }
+  return std::max<std::uint64_t>(moved_ - before, 1);
+}
+
+bool shm_executor::ended(failure* how) {
+  if (stage_ != stage::over) return false;
+  *how = how_;
+  stage_ = stage::idle;
+  return true;
+}
+
+// --- The fabric --------------------------------------------------------------------------------------
+
+void shm_fabric::adopt(int pe, std::uint32_t rkey, const region& what) {
+  auto& table = far_[pe];
+  if (table == nullptr) table = std::make_shared<key_table>(0);
+  if (!table->adopt(rkey, what))
+    fail(XIO_ERR_PEER, "PE {} opened {} bytes at {:#x} under key {:#x}, which cannot be; run the same XIO on every PE",
+         pe, what.bytes, what.base, rkey);
+}
+
+key_pair shm_fabric::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
+  const std::uint32_t key =
+      keys_.add(region{reinterpret_cast<std::uint64_t>(base), bytes, static_cast<unsigned char*>(base), allowed});
+  if (key == 0)
+    fail(XIO_ERR_ARG,
+         "{} bytes at {} cannot be registered with the software NIC: the range is empty or leaves the address space",
+         bytes, base);
+  return {key, key};
+}
+
+std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const card& far_queue, std::uint32_t) {
+  const auto far = far_.find(pe);
+  shm_executor::teller tell;
+  if (taker_)
+    tell = [this, number](std::uint32_t immediate, std::uint64_t bytes) { return taker_(number, immediate, bytes); };
+  return std::make_unique<shm_executor>(payload_, keys_, far == far_.end() ? nullptr : far->second, std::move(tell),
+                                        rnr_retries_, gates_.find(pe, far_queue));
+}
+
+}  // namespace xio::proxy

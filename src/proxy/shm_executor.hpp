@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Both ends' memory is mapped in this process: ops are copies and atomics, one at a time.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "base/payload.hpp"
+#include "base/run_clock.hpp"
+#include "proxy/fabric.hpp"
+#include "proxy/immediate_desk.hpp"
+#include "proxy/keys.hpp"
+#include "proxy/memory_ops.hpp"
+#include "proxy/shm_gates.hpp"
+
+namespace xio::proxy {
+
+class shm_executor final : public executor {
+ public:
+  // far: what the peer has opened, by its own keys and addresses.
+  // tell: puts an immediate into the peer's inbox, false if there is no room; null: the peer takes none. rnr_retries
+  // times 0.64 ms is waited for room, 7 is for ever, as in InfiniBand (9.7.5.2.8).
+  using teller = std::function<bool(std::uint32_t immediate, std::uint64_t bytes)>;
+  shm_executor(const payload_agent& payload, const key_table& local, std::shared_ptr<const key_table> far,
+               teller tell = {}, unsigned rnr_retries = 7, far_gate gate = {})
+      : payload_(payload),
+        local_(local),
+        far_(std::move(far)),
+        tell_(std::move(tell)),
+        rnr_retries_(rnr_retries),
+        gate_(std::move(gate)) {}
+
+  bool begin(const op& o) override;
+  std::uint64_t advance(std::uint64_t budget) override;
+  bool ended(failure* how) override;
+
+ private:
+  using clock = run_clock;
+  enum class stage { idle, running, telling, over };
+  failure check() const;
+  failure distant(std::uint32_t wanted, unsigned char** place) const;
+  failure step(std::uint64_t budget);
+  failure step_inside(std::uint64_t budget);
+  failure write_inline();
+  failure move(std::uint64_t budget);
+  failure change();
+  void tell();
+
+  const payload_agent& payload_;
+  const key_table& local_;
+  std::shared_ptr<const key_table> far_;
+  const teller tell_;
+  const unsigned rnr_retries_;
+  const far_gate gate_;
+  op op_;
+  stage stage_ = stage::idle;
+  std::uint64_t moved_ = 0;
+  failure how_;
+  clock::time_point told_from_{};  // since when there is something to tell
+};
+
+// NICs of one machine whose owners have each other's memory mapped.
+class shm_fabric final : public fabric {
+ public:
+  shm_fabric(const payload_agent& payload, std::uint64_t max_message, std::uint32_t seed, immediate_taker taker = {},
+             unsigned rnr_retries = 7)
+      : payload_(payload),
+        max_message_(max_message),
+        keys_(seed),
+        taker_(std::move(taker)),
+        rnr_retries_(rnr_retries) {}
+
+  // What PE `pe` has opened under `rkey`, and where that is mapped here.
+  void adopt(int pe, std::uint32_t rkey, const region& what);
+
+  const char* name() const override { return "shm"; }
+  std::uint64_t max_message() const override { return max_message_; }
+  key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override;
+  void unregister_memory(const key_pair& keys) override { keys_.remove(keys.lkey); }
+  card introduce() override { return gates_.introduce(); }
+  void meet(const std::vector<card>& all) override { gates_.meet(all); }
+  card introduce(std::uint32_t number, int) override { return gates_.open(number); }
+  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) override;
+  void forget(std::uint32_t number) override { gates_.shut(number); }
+  bool poll() override { return false; }
+
+ private:
+  const payload_agent& payload_;
+  const std::uint64_t max_message_;
+  key_table keys_;
+  const immediate_taker taker_;  // by the number of the sending queue pair: no other NIC takes part
+  const unsigned rnr_retries_;
+  std::map<int, std::shared_ptr<key_table>> far_;
+  shm_gates gates_;
+};
+
+}  // namespace xio::proxy

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// NICs that share memory write to their peers' by themselves. Hardware asks the queue pair at the other end, which may
+// be gone; here each queue pair has a word in memory that its owner shares, the gate. Who writes through it says so in
+// the word first, and its owner shuts it before it gives the queue pair up.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "proxy/fabric.hpp"
+
+namespace xio::proxy {
+
+// Words of a memfd, of this process or of another.
+class gate_words {
+ public:
+  explicit gate_words(int fd);  // throws
+  ~gate_words();
+  gate_words(const gate_words&) = delete;
+  gate_words& operator=(const gate_words&) = delete;
+
+  // On lines of their own: different peers write to them.
+  static constexpr std::size_t k_count = 16384;
+  static constexpr std::size_t k_line = 64;
+  static constexpr std::size_t k_bytes = k_count * k_line;
+  std::atomic<std::uint64_t>& at(std::size_t i) const {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + i * k_line);
+  }
+
+ private:
+  unsigned char* base_;
+};
+
+// The writer's end.
+class far_gate {
+ public:
+  far_gate() = default;  // where there is none: always open
+  far_gate(std::shared_ptr<const gate_words> words, std::uint32_t index, std::uint64_t open)
+      : words_(std::move(words)), index_(index), open_(open) {}
+
+  // False: its owner has shut it. Else leave() comes next.
+  bool enter() const;
+  void leave() const;
+
+ private:
+  std::shared_ptr<const gate_words> words_;
+  std::uint32_t index_ = 0;
+  std::uint64_t open_ = 0;
+};
+
+// The gates of one NIC, and those of its peers.
+class shm_gates {
+ public:
+  // Where no memory can be shared there are none, and that is logged.
+  shm_gates();
+  card introduce() const;  // the NIC
+  void meet(const std::vector<card>& all);
+
+  card open(std::uint32_t number);  // that of a queue pair
+  far_gate find(int pe, const card& far) const;
+  // On return its peer writes nothing on behalf of the queue pair any more; unless it was stopped in the middle of a
+  // piece, for which nobody waits.
+  void shut(std::uint32_t number) noexcept;
+
+ private:
+  unique_fd fd_;
+  std::shared_ptr<const gate_words> mine_;
+  std::map<std::uint32_t, std::uint32_t> places_;  // by queue pair
+  std::vector<std::uint32_t> free_;
+  std::uint32_t used_ = 0;
+  std::map<int, std::shared_ptr<const gate_words>> peers_;
+};
+
+}  // namespace xio::proxy

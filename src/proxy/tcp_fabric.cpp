@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "proxy/tcp_fabric.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/descriptors.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace xio::proxy {
+
+namespace {
+
+using tcp::clock;
+
+// Who has proved nothing yet takes up this much, for this long.
+constexpr std::size_t k_visitors = 32;
+constexpr std::chrono::seconds k_visit{5};
+// The listener's news are a system call away.
+constexpr std::uint32_t k_accept_every = 256;
+
+constexpr std::size_t k_places = 12;
+struct card_place {
+  std::uint8_t family;
+  unsigned char bytes[16];
+};
+struct card_body {
+  unsigned char magic[8];
+  std::uint32_t pe;
+  std::uint16_t port;
+  std::uint16_t places;
+  unsigned char id[tcp::k_identity_bytes];
+  card_place at[k_places];
+};
+static_assert(sizeof(card_body) <= sizeof(card));
+constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'C', 'A', 'R', 'D', '2'};
+
+}  // namespace
+
+tcp_fabric::tcp_fabric(const payload_agent& payload, tcp_settings settings)
+    : payload_(payload), settings_(std::move(settings)), keys_(settings_.seed) {
+  if (sodium_init() < 0) fail(XIO_ERR_INTERNAL, "libsodium does not start, so links between NICs cannot be proved");
+  tcp::fill_random(id_.data(), id_.size());
+  listener_ = tcp::listen_at(settings_.address);
+}
+
+key_pair tcp_fabric::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
+  const std::uint32_t key =
+      keys_.add(region{reinterpret_cast<std::uint64_t>(base), bytes, static_cast<unsigned char*>(base), allowed});
+  if (key == 0)
+    fail(XIO_ERR_ARG,
+         "{} bytes at {} cannot be registered with the software NIC: the range is empty or leaves the address space",
+         bytes, base);
+  return {key, key};
+}
+
+// --- Cards -------------------------------------------------------------------------------------------
+
+card tcp_fabric::introduce() {
+  card_body b{};
+  std::memcpy(b.magic, k_magic, sizeof k_magic);
+  b.pe = static_cast<std::uint32_t>(settings_.pe);
+  b.port = listener_.places[0].port;
+  std::memcpy(b.id, id_.data(), id_.size());
+  // Loopback comes last, and is left out first.
+  for (const tcp::place& p : listener_.places) {
+    if (b.places == k_places) break;
+    b.at[b.places].family = static_cast<std::uint8_t>(p.family);
+    std::memcpy(b.at[b.places++].bytes, p.bytes, sizeof p.bytes);
+  }
+  card out{};
+  std::memcpy(out.data(), &b, sizeof b);
+  return out;
+}
+
+void tcp_fabric::meet(const std::vector<card>& all) {
+  const auto bad = [](std::size_t pe, const char* why) {
+    fail(XIO_ERR_PEER, "the software NIC of PE {} introduced itself with {}; run the same XIO on every PE", pe, why);
+  };
+  if (all.size() != static_cast<std::size_t>(settings_.pes)) bad(all.size(), "a card too few or too many");
+  std::vector<peer> peers(all.size());
+  for (std::size_t pe = 0; pe < all.size(); ++pe) {
+    card_body b;
+    std::memcpy(&b, all[pe].data(), sizeof b);
+    if (std::memcmp(b.magic, k_magic, sizeof k_magic - 1) != 0) bad(pe, "something that is no card of the TCP carrier");
+    if (std::memcmp(b.magic, k_magic, sizeof k_magic) != 0) bad(pe, "a card of another version of the TCP carrier");
+    if (b.pe != pe) bad(pe, "another PE's card");
+    if (b.port == 0 || b.places == 0 || b.places > k_places) bad(pe, "no address");
+    std::memcpy(peers[pe].id.data(), b.id, sizeof b.id);
+    for (std::size_t i = 0; i < b.places; ++i) {
+      tcp::place p;
+      p.family = b.at[i].family;
+      p.port = b.port;
+      std::memcpy(p.bytes, b.at[i].bytes, sizeof p.bytes);
+      if (p.family != 4 && p.family != 6) bad(pe, "an address of no family");
+      peers[pe].places.push_back(p);
+    }
+  }
+  peers_ = std::move(peers);
+}
+
+// --- Links -------------------------------------------------------------------------------------------
+
+void tcp_fabric::link_to_self() {
+  auto [one, other] = tcp::socket_pair();
+  tcp::session keys;  // within this process: nobody has to agree on them
+  tcp::fill_random(keys.from_caller.data(), keys.from_caller.size());
+  tcp::fill_random(keys.from_callee.data(), keys.from_callee.size());
+  auto near = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
+  mirror_ = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
+  near->open(std::move(one), keys, true);
+  mirror_->open(std::move(other), keys, false);
+  links_[settings_.pe] = near;
+}
+
+// The lower PE calls, the higher one waits for it. A link that is lost serves the queue pairs that have it, which fail;
+// those that are connected after it get another.
+std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
+  if (const auto found = links_.find(pe); found != links_.end() && !found->second->lost()) return found->second;
+  if (pe == settings_.pe) {
+    link_to_self();
+    return links_[pe];
+  }
+  const bool ends = settings_.connect_timeout.count() != 0;
+  const auto until = ends ? clock::now() + settings_.connect_timeout : clock::time_point::max();
+  auto way = std::make_shared<tcp::link>(pe, until, settings_.faults, room_);
+  if (settings_.pe < pe) {
+    const peer& p = peers_[static_cast<std::size_t>(pe)];
+    std::vector<tcp::place> places = p.places;
+    tcp::sort_by_nearness(places);
+    way->call(std::make_unique<tcp::caller>(settings_.key_with(pe), static_cast<std::uint32_t>(settings_.pe),
+                                            static_cast<std::uint32_t>(pe), p.id, std::move(places)));
+  }
+  links_[pe] = way;
+  return way;
+}
+
+std::unique_ptr<executor> tcp_fabric::connect(std::uint32_t number, int pe, const card&, std::uint32_t far_number) {
+  if (pe < 0 || static_cast<std::size_t>(pe) >= peers_.size())
+    fail(XIO_ERR_INTERNAL, "queue pair {} is to be connected to PE {} of {}; this is a bug of XIO, please report it",
+         number, pe, peers_.size());
+  auto ask = std::make_unique<tcp::requester>(payload_, keys_, settings_, number, far_number, link_to(pe));
+  pairs_[number] = std::make_unique<pair>(
+      pair{pe, far_number, ask.get(), tcp::responder(payload_, keys_, settings_, number, far_number)});
+  return ask;
+}
+
+void tcp_fabric::forget(std::uint32_t number) { pairs_.erase(number); }
+
+// Who comes when all places are taken has that of the oldest who has said nothing yet that only a PE can say.
+void tcp_fabric::accept() {
+  for (std::size_t i = 0; i < k_visitors; ++i) {
+    const bool full = visitors_.size() >= k_visitors;
+    const auto oldest = std::find_if(visitors_.begin(), visitors_.end(), [](const auto& v) { return v.is_stranger(); });
+    if (full && oldest == visitors_.end()) return;
+    int err = 0;
+    unique_fd fd = tcp::accept_one(listener_.fd.get(), err);
+    // Who calls goes on calling, and is taken when there is one.
+    if (no_descriptor(err) && !std::exchange(said_full_, true))
+      log::warn("no file descriptor is left to take the call of another PE's software NIC: {}",
+                text_of_no_descriptor(err));
+    if (!fd) return;
+    if (full) visitors_.erase(oldest);
+    visitors_.emplace_back(settings_.key_with, std::move(fd), clock::now() + k_visit);
+  }
+}
+
+void tcp_fabric::look_at_visitors() {
+  for (auto v = visitors_.begin(); v != visitors_.end();) {
+    const tcp::step s = v->go_on(static_cast<std::uint32_t>(settings_.pe), id_);
+    if (s == tcp::step::done) {
+      // Only who has the key gets here; a second call of a PE is none of this world's while the first one stands.
+      if (const auto way = link_to(static_cast<int>(v->who())); way->waiting())
+        way->open(*v);
+      else
+        log::warn("PE {} called a second time; refused", v->who());
+    }
+    if (s == tcp::step::failed && v->is_of_another_version() && !std::exchange(said_version_, true))
+      log::warn("a software NIC of another version of XIO called and was refused; run the same XIO on every PE");
+    v = s == tcp::step::pending ? std::next(v) : visitors_.erase(v);
+  }
+}
+
+// --- Frames ------------------------------------------------------------------------------------------
+
+bool tcp_fabric::take(tcp::link& way, const tcp::frame_head& h, const unsigned char* payload) {
+  // For a queue pair that is not connected yet, or gone: dropped, and sent again or not.
+  const auto found = pairs_.find(h.to);
+  if (found == pairs_.end()) return true;
+  pair& p = *found->second;
+  if (p.pe != way.pe() || p.far_number != h.from) return true;
+  if (!tcp::is_request(h.kind)) return p.ask->take(h, payload);
+  const bool owed = p.answer.owes();
+  if (!p.answer.take(h, payload, way)) return false;
+  if (!owed && p.answer.owes()) owing_.push_back(h.to);
+  return true;
+}
+
+void tcp_fabric::acknowledge(tcp::link& way) {
+  for (const std::uint32_t number : owing_)
+    if (const auto found = pairs_.find(number); found != pairs_.end()) found->second->answer.acknowledge(way);
+  owing_.clear();
+}
+
+bool tcp_fabric::serve(tcp::link& way) {
+  const std::uint64_t got =
+      way.receive([&](const tcp::frame_head& h, const unsigned char* payload) { return take(way, h, payload); });
+  acknowledge(way);
+  return (way.send() | got) != 0;
+}
+
+bool tcp_fabric::poll() {
+  bool worked = false;
+  const bool expects = std::any_of(links_.begin(), links_.end(), [](const auto& l) { return l.second->waiting(); });
+  if (expects || turns_++ % k_accept_every == 0) accept();
+  if (!visitors_.empty()) look_at_visitors();
+  for (const auto& [pe, way] : links_) worked |= serve(*way);
+  if (mirror_ != nullptr) worked |= serve(*mirror_);
+  return worked;
+}
+
+}  // namespace xio::proxy

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The connection to one PE, which all queue pairs to that PE share: frames are gathered into records, which go out and
+// come in many at a time. What goes wrong once is wrong for good.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proxy/frame_faults.hpp"
+#include "proxy/tcp_meeting.hpp"
+
+namespace xio::proxy::tcp {
+
+// Frames on their way out.
+struct record {
+  alignas(8) unsigned char bytes[k_record_max];
+  std::uint32_t used;
+  bool closed;
+};
+
+// Buffers that no link of a NIC uses now. There are links to all PEs, and few of them have something under way.
+struct link_room {
+  std::vector<std::vector<unsigned char>> in;
+  std::vector<std::unique_ptr<record>> out;
+};
+
+class link {
+ public:
+  // Not connected yet; lost if that does not change until `until`. `room` outlives it while it is in use.
+  link(int pe, clock::time_point until, frame_faults* faults, link_room& room);
+  void call(std::unique_ptr<caller> c) { caller_ = std::move(c); }
+  // The connection stands.
+  template <class Meeting>
+  void open(Meeting& m) {
+    fd_ = m.take(out_seal_, in_seal_);
+    state_ = state::up;
+  }
+  // One of two ends within this process.
+  void open(unique_fd fd, const session& keys, bool is_caller);
+
+  int pe() const { return pe_; }
+  bool up() const { return state_ == state::up; }
+  bool waiting() const { return state_ == state::waiting; }
+  bool lost() const { return state_ == state::lost; }
+  void lose(const std::string& why);
+  const std::string& why() const { return why_; }
+
+  // Bytes that wait to be sent.
+  std::uint64_t backlog() const { return backlog_; }
+  // Room for the payload of the frame, payload_of(h) bytes, to be filled before put(). Null if the link is not up.
+  unsigned char* begin(const frame_head& h);
+  void put();
+  void put(const frame_head& h) {
+    if (begin(h) != nullptr) put();
+  }
+
+  // Every frame that came. False: the frame makes no sense, and the link is lost.
+  // It may put(), but not send(): a link that is lost there gives away the buffer in which the frame lies.
+  using sink = std::function<bool(const frame_head& h, const unsigned char* payload)>;
+  // One turn each; answer the bytes that went.
+  std::uint64_t receive(const sink& take);
+  std::uint64_t send();
+
+ private:
+  enum class state { waiting, up, lost };
+  struct held {
+    clock::time_point not_before;
+    bool after_next;
+    std::vector<unsigned char> bytes;
+  };
+  void connect();
+  record& open_record(std::uint32_t bytes);
+  void close_record();
+  void judge(record& r, std::uint32_t bytes);
+  void append(const std::vector<unsigned char>& bytes);
+  void release_held(bool one_went);
+  void put_by(std::unique_ptr<record> r);
+  void take_buffer();
+  void put_buffer_by();
+  std::uint64_t read(const sink& take);
+  bool take_records(const sink& take);
+  bool take_frames(const unsigned char* body, std::uint32_t bytes, const sink& take);
+
+  const int pe_;
+  const clock::time_point until_;
+  frame_faults* const faults_;
+  link_room& room_;
+  state state_ = state::waiting;
+  std::string why_;
+  std::unique_ptr<caller> caller_;
+  unique_fd fd_;
+  seal out_seal_, in_seal_;
+  std::deque<std::unique_ptr<record>> out_;
+  std::uint64_t backlog_ = 0;
+  std::uint32_t sent_ = 0;   // of the first record
+  std::uint32_t begun_ = 0;  // bytes of the frame between begin and put
+  std::deque<held> held_;
+  std::vector<unsigned char> in_;  // empty if nothing has come of a record
+  std::size_t in_begin_ = 0, in_end_ = 0;
+};
+
+}  // namespace xio::proxy::tcp

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// How a connection comes to be: who calls goes through the callee's addresses, again and again, until one proves to be
+// it, who is called takes proofs. Both in steps that never wait. A stranger gets no further than the first message that
+// it cannot make.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/run_clock.hpp"
+#include "proxy/tcp_proof.hpp"
+#include "proxy/tcp_socket.hpp"
+
+namespace xio::proxy::tcp {
+
+using clock = run_clock;
+enum class step { pending, done, failed };
+
+// Exactly `bytes` of a stream, in pieces.
+class short_message {
+ public:
+  step receive(int fd, void* to, std::size_t bytes);
+  std::size_t got() const { return got_; }
+
+ private:
+  std::size_t got_ = 0;
+};
+// Short messages always fit into an empty socket.
+bool send_short(int fd, const void* from, std::size_t bytes);
+
+class caller {
+ public:
+  caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target, std::vector<place> places);
+  // Failed: nobody listens at any of the addresses.
+  step go_on();
+  // After `done`.
+  unique_fd take(seal& out, seal& in);
+  // Its addresses, and what came of the last call to each.
+  std::string tried() const;
+
+ private:
+  step next_place(const std::string& why);
+  const tcp_key key_;
+  const std::uint32_t me_, them_;
+  const identity target_;
+  const std::vector<place> places_;
+  std::vector<std::string> outcomes_;  // as places_
+  std::size_t at_ = 0;
+  unique_fd fd_;
+  bool greeted_ = false;
+  bool heard_ = false;                      // one of this round's addresses was more than refused
+  clock::time_point until_{};               // of an address, or of the rest between rounds
+  std::optional<ephemeral_key> ephemeral_;  // of this call
+  session session_;
+  hello hello_{};
+  answer answer_{};
+  short_message incoming_;
+};
+
+class visitor {
+ public:
+  visitor(const tcp_key_source& key_with, unique_fd fd, clock::time_point until)
+      : key_with_(key_with), fd_(std::move(fd)), until_(until) {}
+  // Failed: not for this NIC, or no proof.
+  step go_on(std::uint32_t me, const identity& mine);
+  // What it began with is this protocol's, but of another version.
+  bool is_of_another_version() const { return other_version_; }
+  bool is_stranger() const { return !answered_; }  // as far as is known
+  std::uint32_t who() const { return hello_.caller; }
+  unique_fd take(seal& out, seal& in);
+
+ private:
+  const tcp_key_source& key_with_;
+  tcp_key key_;  // with the PE that it says it is
+  unique_fd fd_;
+  const clock::time_point until_;
+  bool answered_ = false, other_version_ = false;
+  std::optional<ephemeral_key> ephemeral_;
+  session session_;
+  hello hello_{};
+  answer answer_{};
+  proof proof_{};
+  short_message incoming_;
+};
+
+}  // namespace xio::proxy::tcp

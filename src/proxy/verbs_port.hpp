@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What the verbs fabric is given: an opened port of a real RDMA device, and how its packets are to travel.
+#pragma once
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "proxy/verbs_card.hpp"
+
+namespace xio::proxy {
+
+// Limits are the device's own (ibv_query_device, ibv_query_port).
+struct verbs_port {
+  std::shared_ptr<ibv_context> context;
+  std::shared_ptr<ibv_pd> domain;  // goes before the context
+  verbs_card identity;             // qpn and psn are 0
+  bool needs_grh;                  // InfiniBand with routed or virtual addresses; always so on Ethernet
+  std::uint64_t max_message;
+  std::uint32_t max_wr, max_sge, max_cqe;
+  std::uint8_t initiator_depth;  // reads and atomics under way as requester; identity has those as responder
+};
+
+struct verbs_path {
+  std::uint32_t depth;  // send work requests of a queue pair
+  std::uint16_t pkey_index;
+  std::uint8_t traffic_class, sl, hop_limit;
+  std::uint8_t mtu;  // ibv_mtu, 0: the smaller of both ports'
+  std::uint8_t timeout, retry, rnr_retry;
+  bool relaxed_ordering;
+};
+
+// The dma-buf of GPU memory: its descriptor, which becomes the callee's, and the place in it. -1: no GPU memory.
+using memory_exporter = std::function<int(void* base, std::size_t bytes, std::uint64_t* offset)>;
+
+// A write with immediate has come. False: not now, offer it again. Called by fabric::poll, so under the NIC's lock.
+using immediate_taker = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
+
+}  // namespace xio::proxy

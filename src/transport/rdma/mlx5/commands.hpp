@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// The firmware commands that make an mlx5 queue pair whose rings lie in memory of our choice, as bytes. Pure;
+// mlx5_direct sends them. Bit offsets count from the most significant bit of the first byte, as in the Programmer's
+// Reference Manual and in rdma-core providers/mlx5/mlx5_ifc.h; of create_cq, Linux include/linux/mlx5/mlx5_ifc.h (cqc,
+// create_cq_in).
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "proxy/verbs_card.hpp"
+
+namespace xio::rdma::mlx5 {
+
+struct field {
+  std::uint32_t at, bits;
+};
+void put(unsigned char* from, field f, std::uint64_t value);
+std::uint64_t get(const unsigned char* from, field f);
+
+// create_cq_in, create_qp_in and the three modifications all have this many bytes; what comes back has 16.
+constexpr std::size_t k_command_bytes = 0x880 / 8;
+constexpr std::size_t k_answer_bytes = 0x80 / 8;
+using command = std::array<unsigned char, k_command_bytes>;
+using answer = std::array<unsigned char, k_answer_bytes>;
+
+// mlx5_ifc.h: MLX5_CMD_OP_*
+enum opcode : std::uint32_t {
+  op_create_cq = 0x400,
+  op_create_qp = 0x500,
+  op_rst2init_qp = 0x502,
+  op_init2rtr_qp = 0x503,
+  op_rtr2rts_qp = 0x504
+};
+
+// Registered memory (DEVX umem), and bytes into it.
+struct place {
+  std::uint32_t umem;
+  std::uint64_t offset;
+};
+
+struct cq_plan {
+  std::uint32_t log_entries;
+  std::uint32_t uar_page, event_queue;
+  std::uint32_t entries_umem;  // from its start
+  place record;
+};
+// Collapsed (every completion overwrites entry 0) and without overrun, so that no consumer index is ever told.
+command create_cq(const cq_plan& p);
+
+struct qp_plan {
+  std::uint32_t log_slots;  // of 64 bytes
+  std::uint32_t uar_page, protection_domain, cq;
+  std::uint32_t slots_umem;  // from its start
+  place record;
+  bool default_clock;  // ts_format 1; devices without the choice want 0
+};
+// RC, with no receive queue, and no results scattered into completions.
+command create_qp(const qp_plan& p);
+// Of both: cqn or qpn.
+std::uint32_t made_number(const answer& a);
+
+struct path_plan {
+  std::uint8_t port;
+  std::uint16_t pkey_index;
+  std::uint8_t mtu;  // enum ibv_mtu
+  std::uint8_t sl, traffic_class, hop_limit;
+  std::uint8_t timeout, retry, rnr_retry;
+  std::uint8_t responder_depth, initiator_depth;  // powers of two are used
+  std::uint16_t source_port;                      // UDP, of RoCE v2
+  std::array<unsigned char, 6> far_mac;
+  bool needs_grh;  // InfiniBand: the port sends nothing without one (IBV_QPF_GRH_REQUIRED)
+};
+command rst2init(std::uint32_t qpn, const path_plan& p);
+command init2rtr(std::uint32_t qpn, const path_plan& p, const proxy::verbs_card& mine, const proxy::verbs_card& far);
+command rtr2rts(std::uint32_t qpn, const path_plan& p, std::uint32_t first_psn);
+
+}  // namespace xio::rdma::mlx5

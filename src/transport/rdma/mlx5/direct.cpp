@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/mlx5/direct.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "base/error.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+// Firmware's page of memory and of registers (rdma-core providers/mlx5/mlx5.h: MLX5_ADAPTER_PAGE_SIZE).
+constexpr std::size_t k_page = 4096;
+constexpr std::size_t k_slot = 64;
+constexpr std::size_t k_entry = 64;
+constexpr std::uint32_t k_most_depth = 32768;
+// Records of 8 bytes, on lines of their own. Word 0 is the receive queue's, word 1 the send queue's.
+constexpr std::size_t k_cq_record = 0, k_qp_record = 64;
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
+
+// status and syndrome of an answer: its first byte and its second word (mlx5_ifc.h: create_qp_out).
+std::string answer_text(const mlx5::answer& a) {
+  return fmt::format("status {:#x}, syndrome {:#x}", mlx5::get(a.data(), {0, 8}), mlx5::get(a.data(), {0x20, 32}));
+}
+
+std::uint32_t domain_number(ibv_pd* domain) {
+  mlx5dv_pd out{};
+  mlx5dv_obj object{};
+  object.pd.in = domain;
+  object.pd.out = &out;
+  if (const int err = mlx5dv_init_obj(&object, MLX5DV_OBJ_PD); err != 0)
+    fail(XIO_ERR_UNSUPPORTED, "libmlx5 does not tell the number of a protection domain: {}", errno_text(err));
+  return out.pdn;
+}
+
+// As this process sees it; a GPU may see it elsewhere.
+void* register_page(const mlx5dv_devx_uar& uar) {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(uar.reg_addr) & ~(k_page - 1));
+}
+
+}  // namespace
+
+// --- The doorbell page -------------------------------------------------------------------------------
+
+mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, mlx5_hooks hooks)
+    : port_(port), hooks_(std::move(hooks)) {
+  const std::string& device = port_.identity.device;
+  if (!mlx5dv_is_supported(port_.context->device)) fail(XIO_ERR_UNSUPPORTED, "RDMA device {} is none of mlx5", device);
+  domain_ = domain_number(port_.domain.get());
+  if (mlx5dv_devx_query_eqn(port_.context.get(), 0, &event_queue_) != 0)
+    fail(XIO_ERR_UNSUPPORTED, "RDMA device {} takes no firmware commands from users (DEVX): {}", device,
+         errno_text(errno));
+  // Uncached stores only: kernels write 8 bytes and no more (MLX5DV_UAR_ALLOC_TYPE_NC, rdma-core 31).
+  uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), MLX5DV_UAR_ALLOC_TYPE_NC);
+  if (uar_ == nullptr)
+    fail(XIO_ERR_UNSUPPORTED, "RDMA device {} gives no uncached doorbell page: {}", device, errno_text(errno));
+  const auto at = reinterpret_cast<std::uintptr_t>(uar_->reg_addr);
+  void* page = register_page(*uar_);
+  page_ = hooks_.map_registers ? hooks_.map_registers(page, k_page) : page;
+  if (page_ == nullptr) {
+    mlx5dv_devx_free_uar(uar_);
+    fail(XIO_ERR_UNSUPPORTED, "the GPU cannot map the doorbell page of RDMA device {}", device);
+  }
+  doorbell_ = reinterpret_cast<std::uint64_t*>(static_cast<unsigned char*>(page_) + (at & (k_page - 1)));
+}
+
+mlx5_doorbell_page::~mlx5_doorbell_page() {
+  if (hooks_.unmap_registers) hooks_.unmap_registers(register_page(*uar_));
+  mlx5dv_devx_free_uar(uar_);
+}
+
+// --- A queue -----------------------------------------------------------------------------------------
+
+mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth)
+    : page_(std::move(page)), depth_(depth), mine_(page_->port().identity), ends_(text_of(mine_)) {
+  if (!std::has_single_bit(depth) || depth > std::min(k_most_depth, std::bit_floor(page_->port().max_wr)))
+    fail(XIO_ERR_CONFIG,
+         "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
+         "XIO_RING_DEPTH",
+         depth, mine_.device, mine_.port, std::min(k_most_depth, std::bit_floor(page_->port().max_wr)));
+  const std::size_t slots = whole_pages(depth * k_slot), entries = whole_pages(depth * k_entry);
+  memory_ = gpu::buffer(slots + entries + k_page, page_->hooks().rings, k_page, gpu::purpose::completions);
+  auto* base = memory_.as<unsigned char>();
+  // No entry is valid yet: opcode 15.
+  const std::vector<unsigned char> invalid(entries, 0xff);
+  gpu::copy(base + slots, invalid.data(), invalid.size());
+  slots_ = share(base, slots);
+  entries_ = share(base + slots, entries);
+  records_ = share(base + slots + entries, k_page);
+
+  const auto log_depth = static_cast<std::uint32_t>(std::countr_zero(depth));
+  std::uint32_t cqn = 0;
+  cq_ = make(
+      "completion queue",
+      mlx5::create_cq(
+          {log_depth, page_->page_id(), page_->event_queue(), entries_->umem_id, {records_->umem_id, k_cq_record}}),
+      &cqn);
+  mlx5::qp_plan plan{
+      log_depth, page_->page_id(), page_->domain(), cqn, slots_->umem_id, {records_->umem_id, k_qp_record}, false};
+  try {
+    qp_ = make("queue pair", mlx5::create_qp(plan), &mine_.qpn);
+  } catch (const error&) {
+    // A device with a clock of real time only.
+    plan.default_clock = true;
+    qp_ = make("queue pair", mlx5::create_qp(plan), &mine_.qpn);
+  }
+  mine_.psn = std::random_device()() & 0xffffff;
+  ends_ = text_of(mine_);
+}
+
+mlx5_send_queue::owned<mlx5dv_devx_umem> mlx5_send_queue::share(unsigned char* from, std::size_t bytes) {
+  ibv_context* context = page_->port().context.get();
+  const proxy::memory_exporter& export_memory = page_->hooks().export_memory;
+  std::uint64_t offset = 0;
+  const int fd = export_memory ? export_memory(from, bytes, &offset) : -1;
+  owned<mlx5dv_devx_umem> umem;
+  if (fd >= 0) {
+    mlx5dv_devx_umem_in in{};
+    in.addr = reinterpret_cast<void*>(offset);
+    in.size = bytes;
+    in.access = IBV_ACCESS_LOCAL_WRITE;
+    in.pgsz_bitmap = k_page;
+    in.comp_mask = MLX5DV_UMEM_MASK_DMABUF;
+    in.dmabuf_fd = fd;
+    umem.reset(mlx5dv_devx_umem_reg_ex(context, &in));
+    close(fd);
+  } else {
+    umem.reset(mlx5dv_devx_umem_reg(context, from, bytes, IBV_ACCESS_LOCAL_WRITE));
+  }
+  if (umem == nullptr)
+    fail(XIO_ERR_IO, "{}: {} bytes of queue memory are not taken by the firmware: {}; raise the limit of locked memory",
+         ends_, bytes, errno_text(errno));
+  return umem;
+}
+
+mlx5_send_queue::owned<mlx5dv_devx_obj> mlx5_send_queue::make(const char* what, const mlx5::command& c,
+                                                              std::uint32_t* number) {
+  mlx5::answer a{};
+  owned<mlx5dv_devx_obj> object(
+      mlx5dv_devx_obj_create(page_->port().context.get(), c.data(), c.size(), a.data(), a.size()));
+  if (object == nullptr)
+    fail(XIO_ERR_IO, "{}: the firmware makes no {} of {} entries: {} ({}); lower XIO_RING_DEPTH", ends_, what, depth_,
+         errno_text(errno), answer_text(a));
+  *number = mlx5::made_number(a);
+  return object;
+}
+
+void mlx5_send_queue::modify(const char* step, const mlx5::command& c) {
+  mlx5::answer a{};
+  if (const int err = mlx5dv_devx_obj_modify(qp_.get(), c.data(), c.size(), a.data(), a.size()); err != 0)
+    fail(XIO_ERR_IO, "{} does not go from {}: {} ({}); check the path's attributes XIO_RDMA_*", ends_, step,
+         errno_text(err), answer_text(a));
+}
+
+// The firmware wants the peer's Ethernet address, which the kernel finds out for an address handle.
+std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_card& far, int pe,
+                                                     const proxy::verbs_path& path) const {
+  std::array<unsigned char, 6> mac{};
+  if (mine_.link != proxy::link_layer::ethernet) return mac;
+  ibv_ah_attr want{};
+  want.is_global = 1;
+  want.port_num = mine_.port;
+  want.sl = path.sl;
+  std::memcpy(want.grh.dgid.raw, far.address.data(), far.address.size());
+  want.grh.sgid_index = static_cast<std::uint8_t>(mine_.gid_index);
+  want.grh.hop_limit = path.hop_limit;
+  want.grh.traffic_class = path.traffic_class;
+  const auto drop = [](ibv_ah* a) { ibv_destroy_ah(a); };
+  const std::unique_ptr<ibv_ah, decltype(drop)> handle(ibv_create_ah(page_->port().domain.get(), &want), drop);
+  mlx5dv_ah out{};
+  mlx5dv_obj object{};
+  object.ah.in = handle.get();
+  object.ah.out = &out;
+  if (handle == nullptr || mlx5dv_init_obj(&object, MLX5DV_OBJ_AH) != 0)
+    fail(XIO_ERR_IO, "{}: no Ethernet address is found for {} of PE {}: {}; check routes and cables", ends_,
+         text_of(far), pe, errno_text(errno));
+  std::memcpy(mac.data(), out.av->rmac, mac.size());
+  return mac;
+}
+
+void mlx5_send_queue::connect(const proxy::verbs_card& far, int pe, const proxy::verbs_path& path) {
+  check_pair(mine_, far, pe);
+  ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(far), pe);
+  mlx5::path_plan plan{};
+  plan.port = mine_.port;
+  plan.needs_grh = page_->port().needs_grh;
+  plan.pkey_index = path.pkey_index;
+  plan.mtu = agree_mtu(mine_, far, pe, path.mtu);
+  plan.sl = path.sl;
+  plan.traffic_class = path.traffic_class;
+  plan.hop_limit = path.hop_limit;
+  plan.timeout = path.timeout;
+  plan.retry = path.retry;
+  plan.rnr_retry = path.rnr_retry;
+  plan.responder_depth = mine_.responder_depth;
+  plan.initiator_depth = std::min(page_->port().initiator_depth, far.responder_depth);
+  // Queue pairs differ in it, so that networks spread them; from IB_ROCE_UDP_ENCAP_VALID_PORT_MIN (verbs.h) on.
+  plan.source_port = static_cast<std::uint16_t>(0xc000 | ((mine_.qpn ^ far.qpn) & 0x3fff));
+  plan.far_mac = mac_of(far, pe, path);
+  modify("RESET to INIT", mlx5::rst2init(mine_.qpn, plan));
+  modify("INIT to RTR", mlx5::init2rtr(mine_.qpn, plan, mine_, far));
+  modify("RTR to RTS", mlx5::rtr2rts(mine_.qpn, plan, mine_.psn));
+}
+
+void mlx5_send_queue::fill(dev::ring_view& v) const {
+  auto* base = memory_.as<unsigned char>();
+  const std::size_t slots = whole_pages(depth_ * k_slot), entries = whole_pages(depth_ * k_entry);
+  v.kind = dev::ring_kind::mlx5;
+  v.slots = base;
+  v.depth = depth_;
+  v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
+  v.id = mine_.qpn;
+  v.completion = base + slots;
+  v.record = reinterpret_cast<std::uint32_t*>(base + slots + entries + k_qp_record) + 1;
+  v.doorbell = page_->doorbell();
+}
+
+}  // namespace xio::rdma

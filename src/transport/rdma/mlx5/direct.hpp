@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Send queues of an mlx5 device whose rings kernels write and whose doorbells kernels ring by themselves: made by
+// firmware commands (DEVX) over memory of ours, with one collapsed completion entry, which dev::mlx5_codec reads. Needs
+// libmlx5.
+#pragma once
+#include <infiniband/mlx5dv.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "proxy/verbs_port.hpp"
+#include "transport/rdma/mlx5/commands.hpp"
+#include "xio/device/view.hpp"
+
+namespace xio::rdma {
+
+struct mlx5_hooks {
+  // Lets kernels store to a page of device registers: the address to use, or null. On HIP that is hipHostRegister with
+  // hipHostRegisterIoMemory. Without it kernels are taken to run on the processors, which see the page as it is.
+  std::function<void*(void* page, std::size_t bytes)> map_registers;
+  std::function<void(void* page)> unmap_registers;
+  // Where rings lie; for place::device their dma-buf is exported by the other.
+  gpu::place rings = gpu::place::shared;
+  proxy::memory_exporter export_memory;
+};
+
+// What all queues of a port share: the doorbell page, and what commands call the domain and the event queue.
+class mlx5_doorbell_page {
+ public:
+  // Throws, saying what the driver, the firmware or the platform lacks.
+  mlx5_doorbell_page(const proxy::verbs_port& port, mlx5_hooks hooks);
+  ~mlx5_doorbell_page();
+  mlx5_doorbell_page(const mlx5_doorbell_page&) = delete;
+  mlx5_doorbell_page& operator=(const mlx5_doorbell_page&) = delete;
+
+  const proxy::verbs_port& port() const { return port_; }
+  const mlx5_hooks& hooks() const { return hooks_; }
+  std::uint32_t page_id() const { return uar_->page_id; }
+  std::uint32_t domain() const { return domain_; }
+  std::uint32_t event_queue() const { return event_queue_; }
+  std::uint64_t* doorbell() const { return doorbell_; }  // as kernels address it
+
+ private:
+  const proxy::verbs_port port_;
+  const mlx5_hooks hooks_;
+  mlx5dv_devx_uar* uar_ = nullptr;
+  void* page_ = nullptr;  // mapped for kernels
+  std::uint64_t* doorbell_ = nullptr;
+  std::uint32_t domain_ = 0, event_queue_ = 0;
+};
+
+class mlx5_send_queue {
+ public:
+  // depth: slots of 64 bytes, a power of two, at most 32768.
+  mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth);
+
+  const proxy::verbs_card& identity() const { return mine_; }
+  // RESET to INIT to RTR to RTS.
+  void connect(const proxy::verbs_card& far, int pe, const proxy::verbs_path& path);
+  // The device reads and writes nothing of it any more.
+  void stop() noexcept { qp_.reset(); }
+  // Sets slots, depth, kind, id, doorbell, record and completion. The first ticket must be a multiple of 65536: the
+  // device counts slots from 0, in 16 bits.
+  void fill(dev::ring_view& v) const;
+
+ private:
+  struct take_back {
+    void operator()(mlx5dv_devx_obj* o) const { mlx5dv_devx_obj_destroy(o); }
+    void operator()(mlx5dv_devx_umem* u) const { mlx5dv_devx_umem_dereg(u); }
+  };
+  template <class T>
+  using owned = std::unique_ptr<T, take_back>;
+
+  owned<mlx5dv_devx_umem> share(unsigned char* from, std::size_t bytes);
+  owned<mlx5dv_devx_obj> make(const char* what, const mlx5::command& c, std::uint32_t* number);
+  void modify(const char* step, const mlx5::command& c);
+  std::array<unsigned char, 6> mac_of(const proxy::verbs_card& far, int pe, const proxy::verbs_path& path) const;
+
+  const std::shared_ptr<mlx5_doorbell_page> page_;
+  const std::uint32_t depth_;
+  proxy::verbs_card mine_;
+  std::string ends_;
+  gpu::buffer memory_;  // slots, completion entries, doorbell records; each from a page's start
+  owned<mlx5dv_devx_umem> slots_, entries_, records_;
+  owned<mlx5dv_devx_obj> cq_, qp_;  // the queue pair goes first
+};
+
+}  // namespace xio::rdma

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/mlx5/endpoint.hpp"
+
+#if HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#if HAVE_VERBS && HAVE_MLX5DV
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/error.hpp"
+#include "memory/mode.hpp"
+#include "proxy/keys.hpp"
+#include "proxy/verbs_fabric.hpp"
+#include "transport/rdma/choice.hpp"
+#include "transport/rdma/exchange.hpp"
+#include "transport/rdma/family.hpp"
+#include "transport/rdma/mlx5/direct.hpp"
+#include "transport/rdma/verbs/ports.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+using page_list = std::vector<std::shared_ptr<mlx5_doorbell_page>>;
+using proxy::verbs_card;
+
+constexpr std::uint32_t k_local = proxy::local_read | proxy::local_write;
+constexpr std::uint32_t k_remote = proxy::remote_read | proxy::remote_write | proxy::remote_atomic;
+constexpr std::uint64_t k_most_message = 1u << 30;
+// The device counts slots in 16 bits, from 0.
+constexpr std::uint64_t k_count_from = 1u << 16;
+constexpr std::size_t k_line = 128;
+
+std::size_t state_bytes(std::uint32_t depth) {
+  return (sizeof(dev::ring_state) + depth * sizeof(std::uint64_t) + k_line - 1) / k_line * k_line;
+}
+
+class mlx5_queues final : public queue_set {
+ public:
+  mlx5_queues(const page_list& pages, const queue_request& request, std::uint32_t chunk, std::uint32_t atomics,
+              std::uint32_t inline_bytes)
+      : per_peer_(request.per_peer),
+        queues_(request.peers.size() * per_peer_),
+        views_(queues_.size(), dev::ring_view{}) {
+    if (request.ticket_start % k_count_from != 0)
+      fail(XIO_ERR_CONFIG,
+           "tickets of a queue on mlx5 hardware cannot start at {}; use a multiple of {} or 0 as "
+           "XIO_TICKET_START",
+           request.ticket_start, k_count_from);
+    const auto count = static_cast<std::size_t>(std::count(request.peers.begin(), request.peers.end(), true));
+    states_ = gpu::buffer(std::max<std::size_t>(count * per_peer_, 1) * state_bytes(request.depth), gpu::place::device);
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+      if (!request.peers[i / per_peer_]) continue;
+      const auto nic = static_cast<std::uint32_t>(i % per_peer_ % pages.size());
+      queues_[i] = std::make_unique<mlx5_send_queue>(pages[nic], request.depth);
+      fill(views_[i], *queues_[i], states_.as<unsigned char>() + place++ * state_bytes(request.depth), request, nic);
+      views_[i].chunk = chunk;
+      views_[i].atomics = atomics;
+      views_[i].inline_bytes = inline_bytes;
+    }
+  }
+  dev::ring_view view(int pe, std::uint32_t which) const override {
+    return views_[static_cast<std::size_t>(pe) * per_peer_ + which];
+  }
+  void stop() noexcept override {
+    for (const auto& q : queues_)
+      if (q != nullptr) q->stop();
+  }
+  // By PE, and then as wanted for each.
+  std::size_t size() const { return queues_.size(); }
+  mlx5_send_queue* queue(std::size_t i) { return queues_[i].get(); }
+  dev::ring_view& view(std::size_t i) { return views_[i]; }
+
+ private:
+  static void fill(dev::ring_view& v, const mlx5_send_queue& q, unsigned char* words, const queue_request& request,
+                   std::uint32_t nic) {
+    q.fill(v);
+    v.state = reinterpret_cast<dev::ring_state*>(words);
+    v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
+    v.nic = nic;
+    v.scratch_lkey = request.scratch.lkey[nic];
+    v.gather_bytes = mlx5_family().gather_bytes;
+    dev::ring_state state{};
+    state.issued = state.published = state.completed = request.ticket_start;
+    state.credits = request.depth;
+    gpu::put_value(v.state, state);
+  }
+
+  const std::uint32_t per_peer_;
+  std::vector<std::unique_ptr<mlx5_send_queue>> queues_;
+  std::vector<dev::ring_view> views_;
+  gpu::buffer states_;
+};
+
+class mlx5_endpoint final : public endpoint {
+ public:
+  mlx5_endpoint(const setup& s, page_list pages)
+      : channel_(*s.channel),
+        path_(path_of(*s.opts)),
+        atomics_(s.opts->rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0),
+        cq_depth_(s.opts->rdma_cq_depth),
+        inline_(s.opts->rdma_inline),
+        pages_(std::move(pages)) {
+    meet(s);
+  }
+  ~mlx5_endpoint() override {
+    for (const auto& [base, keys] : registered_) unregister_on_all(keys);
+    unregister_on_all(heap_keys_);
+  }
+
+  const char* backend() const override { return name_.c_str(); }
+  std::uint32_t nics() const override { return static_cast<std::uint32_t>(pages_.size()); }
+  memory_keys heap_keys() const override { return heap_keys_; }
+  bool reaches(int) const override { return true; }
+
+  memory_keys register_memory(void* base, std::size_t bytes) override {
+    const std::lock_guard hold(lock_);
+    const memory_keys keys = register_on_all(base, bytes, k_local);
+    registered_.emplace(base, keys);
+    return keys;
+  }
+  void unregister_memory(void* base) override {
+    const std::lock_guard hold(lock_);
+    const auto found = registered_.find(base);
+    if (found == registered_.end())
+      fail(XIO_ERR_NOT_REGISTERED, "no memory at {} is registered with {}; give the address that was registered", base,
+           name_);
+    unregister_on_all(found->second);
+    registered_.erase(found);
+  }
+
+  std::unique_ptr<queue_set> create_queues(const queue_request& wanted) override {
+    queue_request request = wanted;
+    request.peers.resize(static_cast<std::size_t>(channel_.size()));
+    std::unique_ptr<mlx5_queues> queues;
+    std::vector<queue_card> mine;
+    try {
+      // Its firmware keeps the last completion alone, as the family on the software NIC does.
+      completion_depth(mlx5_family(), request.depth, cq_depth_);
+      queues = std::make_unique<mlx5_queues>(pages_, request, static_cast<std::uint32_t>(chunk_), atomics_,
+                                             inline_limit(mlx5_family(), inline_));
+      for (std::size_t i = 0; i < queues->size(); ++i) {
+        queue_card q{};
+        if (const mlx5_send_queue* one = queues->queue(i)) q = {one->identity().qpn, pack(one->identity())};
+        mine.push_back(q);
+      }
+    } catch (...) {
+      // The others are on their way to the exchange: they must hear of it.
+      skip_queues(request, status_of_current_exception());
+      throw;
+    }
+    const auto theirs = exchange_queues(channel_, mine, request.per_peer, XIO_OK);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (mine[i].number == 0) continue;
+      const std::size_t pe = i / request.per_peer;
+      const verbs_card far = proxy::unpack(theirs[i].what, static_cast<int>(pe), true);
+      queues->queue(i)->connect(far, static_cast<int>(pe), path_);
+      dev::ring_view& v = queues->view(i);
+      v.remote_heap = peers_[pe].heap_base;
+      v.remote_key = peers_[pe].heap_rkey[v.nic];
+    }
+    return queues;
+  }
+  void skip_queues(const queue_request& request, xio_status_t why) override {
+    exchange_queues(channel_, {}, request.per_peer, why);
+  }
+
+ private:
+  void open_fabrics() {
+    name_ = "mlx5 on";
+    chunk_ = k_most_message;
+    for (const auto& p : pages_) {
+      // Memory and introductions are those of any verbs device.
+      fabrics_.push_back(std::make_unique<proxy::verbs_fabric>(p->port(), path_, nullptr, gpu::export_memory));
+      name_ += " " + p->port().identity.device;
+      chunk_ = std::min(chunk_, p->port().max_message);
+    }
+  }
+
+  void meet(const setup& s) {
+    identity mine{};
+    try {
+      open_fabrics();
+      heap_keys_ = register_on_all(s.heap, s.heap_bytes, k_local | k_remote);
+      mine.heap_base = reinterpret_cast<std::uint64_t>(s.heap);
+      mine.heap_bytes = s.heap_bytes;
+      mine.nics = nics();
+      mine.max_message = static_cast<std::uint32_t>(chunk_);
+      std::copy(std::begin(heap_keys_.rkey), std::end(heap_keys_.rkey), mine.heap_rkey);
+      for (std::size_t i = 0; i < fabrics_.size(); ++i) mine.nic_cards[i] = fabrics_[i]->introduce();
+    } catch (...) {
+      exchange_identities(channel_, mine, status_of_current_exception());
+      throw;
+    }
+    peers_ = exchange_identities(channel_, mine, XIO_OK);
+    for (std::size_t i = 0; i < fabrics_.size(); ++i) {
+      std::vector<card> cards;
+      for (const identity& p : peers_) cards.push_back(p.nic_cards[i]);
+      fabrics_[i]->meet(cards);
+    }
+  }
+
+  memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed) {
+    memory_keys keys{};
+    std::size_t i = 0;
+    try {
+      for (; i < fabrics_.size(); ++i) {
+        const auto pair = fabrics_[i]->register_memory(base, bytes, allowed);
+        keys.lkey[i] = pair.lkey;
+        keys.rkey[i] = pair.rkey;
+      }
+    } catch (...) {
+      while (i-- > 0) fabrics_[i]->unregister_memory({keys.lkey[i], keys.rkey[i]});
+      throw;
+    }
+    return keys;
+  }
+  void unregister_on_all(const memory_keys& keys) {
+    for (std::size_t i = 0; i < fabrics_.size(); ++i) fabrics_[i]->unregister_memory({keys.lkey[i], keys.rkey[i]});
+  }
+
+  bootstrap::channel& channel_;
+  const proxy::verbs_path path_;
+  const std::uint32_t atomics_;
+  const std::uint64_t cq_depth_;  // as options::rdma_cq_depth
+  const std::string inline_;      // as options::rdma_inline
+  const page_list pages_;
+  std::vector<std::unique_ptr<proxy::verbs_fabric>> fabrics_;
+  std::string name_;
+  std::uint64_t chunk_ = 0;
+  memory_keys heap_keys_{};
+  std::vector<identity> peers_;
+  std::mutex lock_;  // of registered_ and the fabrics' own books: xio_mem_free may be any thread's
+  std::multimap<void*, memory_keys> registered_;
+};
+
+// Ring, completion and doorbell record lie in one registered buffer.
+gpu::place place_of_rings(const options& o) {
+  const memory::ability can{gpu::place::shared, nullptr};
+  const auto where = memory::place_rings(o.memory_mode, "mlx5 queues", can, can, can);
+  if (where.submission != where.completion || where.submission != where.doorbell)
+    fail(XIO_ERR_UNSUPPORTED,
+         "XIO_MEMORY_MODE={} parts the ring of an mlx5 queue from its completions or doorbell record, which lie in one "
+         "registered buffer; ask for all three (7) or none (0)",
+         o.memory_mode);
+  return where.submission;
+}
+
+struct attempt {
+  direct_offer offer;
+  page_list pages;
+};
+
+// This PE's part, up to where it has all that a device, its driver and the platform must give.
+attempt try_mlx5(const setup& s) {
+  const options& o = *s.opts;
+  if (!wants_direct(o)) return {make_direct_offer(o, direct_state::unwanted, XIO_OK, ""), {}};
+  auto state = direct_state::failed;
+  try {
+    const auto ports = open_ports(o, s.channel->rank(), s.local_rank, gpu::bus_id());
+    state = direct_state::absent;
+    for (const proxy::verbs_port& port : ports)
+      if (!mlx5dv_is_supported(port.context->device))
+        fail(XIO_ERR_UNSUPPORTED, "RDMA device {} is none of mlx5", port.identity.device);
+    state = direct_state::refused;
+    mlx5_hooks hooks;
+    hooks.map_registers = gpu::map_registers;
+    hooks.unmap_registers = gpu::unmap_registers;
+    hooks.export_memory = gpu::export_memory;
+    hooks.rings = place_of_rings(o);
+    state = direct_state::failed;
+    page_list pages;
+    for (const proxy::verbs_port& port : ports) pages.push_back(std::make_shared<mlx5_doorbell_page>(port, hooks));
+    return {make_direct_offer(o, direct_state::ready, XIO_OK, ""), std::move(pages)};
+  } catch (...) {
+    const xio_status_t status = status_of_current_exception();
+    return {make_direct_offer(o, state, status, last_error()), {}};
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<endpoint> open_mlx5(const setup& s) {
+  attempt a = try_mlx5(s);
+  if (!agree_on_direct(*s.channel, a.offer)) return nullptr;
+  return std::make_unique<mlx5_endpoint>(s, std::move(a.pages));
+}
+
+}  // namespace xio::rdma
+
+#else
+
+#include "transport/rdma/choice.hpp"
+
+namespace xio::rdma {
+
+std::unique_ptr<endpoint> open_mlx5(const setup& s) {
+  const auto state = wants_direct(*s.opts) ? direct_state::absent : direct_state::unwanted;
+  agree_on_direct(*s.channel,
+                  make_direct_offer(*s.opts, state, XIO_ERR_UNSUPPORTED,
+                                    "this libxio was built without rdma-core's libmlx5; install its headers "
+                                    "and configure again"));
+  return nullptr;
+}
+
+}  // namespace xio::rdma
+
+#endif
