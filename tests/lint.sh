@@ -37,6 +37,7 @@ forbid '^src/model/' '(transport|gpu|ctx|memory|topology|bootstrap)/' 'a model k
 forbid '^src/proxy/' '(model|transport|ctx|topology)/' 'the proxy carries neutral ops and knows no software device'
 forbid '^src/progress/' '(model|proxy|transport|ctx|memory|topology|bootstrap)/' 'progress runs devices and knows none'
 forbid '^src/transport/' 'ctx/' 'a transport does not know ctx/'
+forbid '^src/transport/rdma/(.*/)?([^f/]|f[^a]|fa[^m])[^/]*$' 'model/' 'of RDMA only families.cpp knows the model'
 forbid '^src/(memory|topology|gpu)/' '(ctx|transport|bootstrap)/' 'memory, topology and gpu do not know the rooms above them'
 forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'base knows no other room'
 forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'public headers do not include src/'

@@ -15,7 +15,7 @@
 #include "progress/machine.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
-#include "transport/rdma/family.hpp"
+#include "transport/rdma/families.hpp"
 #include "xio/device/bnxt.hpp"
 
 namespace {
@@ -51,7 +51,7 @@ class lane_rig {
       : near_(k_bytes, place::shared),
         far_(k_bytes, place::shared),
         nic_(fabric(), 5),
-        family_(xio::rdma::bnxt_family()),
+        family_(xio::model::rdma::bnxt_family()),
         state_(sizeof(ring_state), place::device),
         marks_(s.depth * sizeof(u64), place::device),
         slots_(s.depth * std::size_t{family_.slot_bytes}, place::shared),

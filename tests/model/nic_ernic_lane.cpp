@@ -16,7 +16,7 @@
 #include "progress/machine.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
-#include "transport/rdma/family.hpp"
+#include "transport/rdma/families.hpp"
 #include "xio/device/ernic.hpp"
 
 namespace {
@@ -48,7 +48,7 @@ class lane_rig {
       : near_(k_bytes, place::shared),
         far_(k_bytes, place::shared),
         nic_(fabric(), 5),
-        family_(xio::rdma::ernic_family()),
+        family_(xio::model::rdma::ernic_family()),
         state_(sizeof(ring_state), place::device),
         marks_(s.depth * sizeof(u64), place::device),
         slots_(s.depth * std::size_t{family_.slot_bytes}, place::shared),

@@ -15,7 +15,7 @@
 #include "progress/machine.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
-#include "transport/rdma/family.hpp"
+#include "transport/rdma/families.hpp"
 #include "xio/device/ionic.hpp"
 
 namespace {
@@ -52,7 +52,7 @@ class lane_rig {
       : near_(k_bytes, place::shared),
         far_(k_bytes, place::shared),
         nic_(fabric(), 5),
-        family_(s.queued ? xio::rdma::ionic_v1_family() : xio::rdma::ionic_family()),
+        family_(s.queued ? xio::model::rdma::ionic_v1_family() : xio::model::rdma::ionic_family()),
         state_(sizeof(ring_state), place::device),
         marks_(s.depth * sizeof(u64), place::device),
         slots_(s.depth * std::size_t{family_.slot_bytes}, place::shared),

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "nic_rig.hpp"
-#include "transport/rdma/family.hpp"
+#include "transport/rdma/families.hpp"
 #include "xio/device/inbox.hpp"
 #include "xio/device/rdma.hpp"
 

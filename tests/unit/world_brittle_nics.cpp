@@ -13,7 +13,7 @@
 
 #include "proxy/shm_executor.hpp"
 #include "thread_worlds.hpp"
-#include "transport/rdma/family.hpp"
+#include "transport/rdma/families.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
 
 namespace {

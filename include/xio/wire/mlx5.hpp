@@ -45,6 +45,9 @@ constexpr std::uint32_t k_inline_flag = 0x80000000u;
 constexpr std::uint32_t k_max_data_bytes = 0x7fffffffu;
 // What a WRITE of one basic block can carry: 64 - control 16 - remote address 16 - inline header 4.
 constexpr std::uint32_t k_inline_in_block = 28;
+// The most payload that a wave's merged put carries in one entry: 64 lanes of 8 bytes, nine basic blocks. Devices take
+// up to 16 (mlx5dv, max_wqe of 1024 bytes).
+constexpr std::uint32_t k_gather_bytes = 512;
 
 XIO_WIRE std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
 XIO_WIRE std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }

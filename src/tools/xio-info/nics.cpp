@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "tools/xio-info/section.hpp"
-#if HAVE_VERBS && defined XIO_ENABLE_MODEL
+#if HAVE_VERBS
 #include "transport/rdma/verbs/choice.hpp"
 #include "transport/rdma/verbs/hca_list.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
@@ -16,7 +16,7 @@
 
 namespace xio::info {
 
-#if HAVE_VERBS && defined XIO_ENABLE_MODEL
+#if HAVE_VERBS
 
 namespace {
 

@@ -25,7 +25,7 @@
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
-#if HAVE_VERBS && defined XIO_ENABLE_MODEL
+#if HAVE_VERBS
 #include "transport/rdma/verbs/inventory.hpp"
 #endif
 
@@ -222,7 +222,7 @@ void note_idle(const CLI::App& at, const std::vector<const char*>& flags, const 
 
 // As XIO_HCA_LIST has it: names, or name:port, with commas; those behind a ^ are left out and need not be there.
 std::string wrong_device([[maybe_unused]] const rdma_settings& s) {
-#if HAVE_VERBS && defined XIO_ENABLE_MODEL
+#if HAVE_VERBS
   if (s.device.empty() || s.device.front() == '^') return "";
   std::vector<std::string> there;
   std::string list;

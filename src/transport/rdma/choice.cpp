@@ -82,7 +82,8 @@ void say_what_was_taken(const std::vector<carrier_offer>& all, int me, carrier w
   const std::string why = text_of(all[pe].why_no_verbs);
   if (way == carrier::tcp && me == 0)
     log::warn(
-        "PEs that do not map each other's memory reach each other by the software NIC over TCP, far slower than an RDMA "
+        "PEs that do not map each other's memory reach each other by the software NIC over TCP, far slower than an "
+        "RDMA "
         "device: "
         "PE {}: {} (XIO_BACKEND=hw makes this an error, XIO_BACKEND=model asks for it)",
         pe, why);

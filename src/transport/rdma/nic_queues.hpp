@@ -8,7 +8,7 @@
 #include "memory/mode.hpp"
 #include "proxy/immediate_desk.hpp"
 #include "proxy/nic.hpp"
-#include "transport/rdma/family.hpp"
+#include "transport/rdma/families.hpp"
 #include "transport/rdma/rdma.hpp"
 
 namespace xio::rdma {

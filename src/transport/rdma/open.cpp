@@ -8,12 +8,11 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "gpu/gpu.hpp"
-#include "transport/rdma/choice.hpp"
-#include "transport/rdma/rdma.hpp"
-#ifdef XIO_ENABLE_MODEL
-#include "model/nic/faults.hpp"
 #include "proxy/shm_executor.hpp"
 #include "proxy/tcp_settings.hpp"
+#include "transport/rdma/choice.hpp"
+#include "transport/rdma/families.hpp"
+#include "transport/rdma/rdma.hpp"
 #ifdef HAVE_SODIUM
 #include "bootstrap/world_keys.hpp"
 #include "proxy/tcp_fabric.hpp"
@@ -21,11 +20,9 @@
 #include "transport/rdma/mlx5/endpoint.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
-#endif
 
 namespace xio::rdma {
 
-#ifdef XIO_ENABLE_MODEL
 namespace {
 
 constexpr std::uint64_t k_model_message = std::uint64_t{1} << 30;  // mlx5: log_max_msg 30
@@ -84,7 +81,7 @@ proxy::tcp_settings tcp_settings_of(const setup& s, const proxy::tcp_key_source&
   return t;
 }
 
-void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, model::rdma::faults* faults, nic_choice& c) {
+void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, proxy::frame_faults* faults, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     proxy::tcp_settings t = tcp_settings_of(s, key_with);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
@@ -98,7 +95,7 @@ void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, model::rdma:
 using proxy::tcp_key_source;
 tcp_key_source agree_on_keys(bootstrap::channel&) { return {}; }  // add_tcp says why
 
-void add_tcp(const setup&, const tcp_key_source&, model::rdma::faults*, nic_choice&) {
+void add_tcp(const setup&, const tcp_key_source&, proxy::frame_faults*, nic_choice&) {
   fail(XIO_ERR_UNSUPPORTED,
        "RDMA between machines without a device goes by TCP, and this build cannot prove its peers without libsodium; "
        "install libsodium-dev and configure again, or give every PE an RDMA device");
@@ -107,22 +104,23 @@ void add_tcp(const setup&, const tcp_key_source&, model::rdma::faults*, nic_choi
 
 nic_choice choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& key_with) {
   nic_choice c{};
+  c.is_model = way != carrier::verbs;
+  if (const std::string why = why_no_software_nic(); c.is_model && !why.empty())
+    fail(XIO_ERR_UNSUPPORTED, "RDMA between these PEs goes by the software NIC: {}", why);
   c.family = &find_family(family_name(*s.opts, way));
   c.desk = std::make_shared<proxy::immediate_desk>(*s.payload);
-  c.is_model = way != carrier::verbs;
   c.atomics = atomics_of(*c.family, way, *s.opts);
   c.inline_bytes = inline_limit(*c.family, s.opts->rdma_inline);
-  const auto level = way == carrier::tcp ? model::rdma::fault_level::frames : model::rdma::fault_level::ops;
-  auto faults = model::rdma::make_faults(s.opts->model_faults, s.channel->rank(), level);
+  planned_faults faults = plan_faults(s.opts->model_faults, s.channel->rank(), way);
   switch (way) {
     case carrier::shm: add_shm(s, c); break;
     case carrier::verbs:
       c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, taker_of(c),
                              {gpu::bus_id(), gpu::export_memory});
       break;
-    case carrier::tcp: add_tcp(s, key_with, faults.get(), c); break;
+    case carrier::tcp: add_tcp(s, key_with, faults.frames, c); break;
   }
-  c.faults = std::move(faults);
+  c.faults = std::move(faults.ops);
   return c;
 }
 
@@ -144,12 +142,5 @@ std::unique_ptr<endpoint> open(const setup& s) {
   agree_on_opening(*s.channel, failure);
   return std::make_unique<nic_endpoint>(s, std::move(c));
 }
-#else
-std::unique_ptr<endpoint> open(const setup&) {
-  fail(XIO_ERR_UNSUPPORTED,
-       "RDMA was asked for, but this build was made without the software NIC, which also carries a real device's "
-       "work; configure without --disable-model, or set XIO_ROUTE=direct");
-}
-#endif
 
 }  // namespace xio::rdma

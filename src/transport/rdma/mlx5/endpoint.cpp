@@ -18,9 +18,10 @@
 #include "proxy/verbs_fabric.hpp"
 #include "transport/rdma/choice.hpp"
 #include "transport/rdma/exchange.hpp"
-#include "transport/rdma/family.hpp"
+#include "transport/rdma/families.hpp"
 #include "transport/rdma/mlx5/direct.hpp"
 #include "transport/rdma/verbs/ports.hpp"
+#include "xio/wire/mlx5.hpp"
 
 namespace xio::rdma {
 
@@ -35,6 +36,20 @@ constexpr std::uint64_t k_most_message = 1u << 30;
 // The device counts slots in 16 bits, from 0.
 constexpr std::uint64_t k_count_from = 1u << 16;
 constexpr std::size_t k_line = 128;
+
+// What one entry holds, and that there is no completion queue of its own. Where queues lie is the device's affair, so
+// the functions that lay memory out are null.
+const family& entries_of_device() {
+  static const family row = [] {
+    family f{};
+    f.name = "mlx5";
+    f.kind = dev::ring_kind::mlx5;
+    f.inline_bytes = wire::mlx5::k_inline_in_block;
+    f.gather_bytes = wire::mlx5::k_gather_bytes;
+    return f;
+  }();
+  return row;
+}
 
 std::size_t state_bytes(std::uint32_t depth) {
   return (sizeof(dev::ring_state) + depth * sizeof(std::uint64_t) + k_line - 1) / k_line * k_line;
@@ -85,7 +100,7 @@ class mlx5_queues final : public queue_set {
     v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
     v.nic = nic;
     v.scratch_lkey = request.scratch.lkey[nic];
-    v.gather_bytes = mlx5_family().gather_bytes;
+    v.gather_bytes = wire::mlx5::k_gather_bytes;
     dev::ring_state state{};
     state.issued = state.published = state.completed = request.ticket_start;
     state.credits = request.depth;
@@ -141,10 +156,10 @@ class mlx5_endpoint final : public endpoint {
     std::unique_ptr<mlx5_queues> queues;
     std::vector<queue_card> mine;
     try {
-      // Its firmware keeps the last completion alone, as the family on the software NIC does.
-      completion_depth(mlx5_family(), request.depth, cq_depth_);
+      // Its firmware keeps the last completion alone.
+      proxy::completion_depth(entries_of_device(), request.depth, cq_depth_);
       queues = std::make_unique<mlx5_queues>(pages_, request, static_cast<std::uint32_t>(chunk_), atomics_,
-                                             inline_limit(mlx5_family(), inline_));
+                                             proxy::inline_limit(entries_of_device(), inline_));
       for (std::size_t i = 0; i < queues->size(); ++i) {
         queue_card q{};
         if (const mlx5_send_queue* one = queues->queue(i)) q = {one->identity().qpn, pack(one->identity())};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // AMD's emulated NIC, legacy personality, on the software NIC.
 #include "model/nic/ernic_queue.hpp"
-#include "transport/rdma/family.hpp"
+#include "model/nic/families.hpp"
 
-namespace xio::rdma {
+namespace xio::model::rdma {
 
 namespace {
 
-namespace w = wire::ernic;
+namespace w = xio::wire::ernic;
 
 constexpr std::uint32_t k_most_depth = 32768;
 constexpr std::uint32_t k_most_cq_depth = 65536;
@@ -24,7 +24,7 @@ void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, cons
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
-  model::rdma::ernic_memory m{};
+  ernic_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.indices = reinterpret_cast<std::uint32_t*>(v.side);
   m.depth_log2 = v.depth_log2;
@@ -34,7 +34,7 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
   m.start = plan.ticket_start;
   m.entries = plan.entries;
   m.completions = plan.completions;
-  return std::make_unique<model::rdma::ernic_queue>(m, number, plan.max_message);
+  return std::make_unique<ernic_queue>(m, number, plan.max_message);
 }
 
 }  // namespace
@@ -46,4 +46,4 @@ const family& ernic_family() {
   return row;
 }
 
-}  // namespace xio::rdma
+}  // namespace xio::model::rdma

@@ -2,14 +2,14 @@
 // XIO's neutral entries: what any verbs device can carry.
 #include <algorithm>
 
+#include "proxy/family.hpp"
 #include "proxy/proxy_queue.hpp"
-#include "transport/rdma/family.hpp"
 
-namespace xio::rdma {
+namespace xio::proxy {
 
 namespace {
 
-namespace w = wire::proxy;
+namespace w = xio::wire::proxy;
 
 constexpr std::uint32_t k_most_depth = 32768;
 // Every word of an entry says by itself that it is there, so lanes that fill one together would have to know words.
@@ -26,15 +26,15 @@ void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, cons
   std::fill_n(words, std::size_t{v.depth} * w::k_entry_words, w::word(before, 0));
 }
 
-std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t) {
-  proxy::proxy_memory m{};
+std::unique_ptr<wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t) {
+  proxy_memory m{};
   m.slots = reinterpret_cast<const std::uint64_t*>(v.slots);
   m.depth_log2 = v.depth_log2;
   m.completion = reinterpret_cast<std::uint64_t*>(v.completion);
   m.start = plan.ticket_start;
   m.entries = plan.entries;
   m.completions = plan.completions;
-  return std::make_unique<proxy::proxy_queue>(m, plan.max_message);
+  return std::make_unique<proxy_queue>(m, plan.max_message);
 }
 
 }  // namespace
@@ -56,4 +56,4 @@ const family& proxy_family() {
   return row;
 }
 
-}  // namespace xio::rdma
+}  // namespace xio::proxy

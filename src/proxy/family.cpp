@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "transport/rdma/family.hpp"
+#include "proxy/family.hpp"
 
 #include <bit>
 #include <charconv>
 
 #include "base/error.hpp"
 
-namespace xio::rdma {
+namespace xio::proxy {
 
 namespace {
 
@@ -14,13 +14,6 @@ namespace {
 constexpr std::uint32_t k_completions_per_entry = 2;
 
 }  // namespace
-
-const family& find_family(const std::string& name) {
-  for (const auto* row : {&mlx5_family(), &mlx5_cq_family(), &mlx5_nodbr_family(), &bnxt_family(), &ionic_family(),
-                          &ionic_v1_family(), &ernic_family(), &proxy_family()})
-    if (name == row->name) return *row;
-  fail(XIO_ERR_CONFIG, "there is no NIC family '{}'; set XIO_NIC_FAMILY to one that `xio-info --env` lists", name);
-}
 
 std::uint32_t completion_depth(const family& f, std::uint32_t depth, std::uint64_t wanted) {
   const std::uint32_t least = depth * k_completions_per_entry;
@@ -53,4 +46,4 @@ std::uint32_t inline_limit(const family& f, const std::string& wanted) {
   return bytes;
 }
 
-}  // namespace xio::rdma
+}  // namespace xio::proxy

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Broadcom bnxt_re (Thor2) on the software NIC.
 #include "model/nic/bnxt_queue.hpp"
-#include "transport/rdma/family.hpp"
+#include "model/nic/families.hpp"
 #include "xio/wire/bnxt.hpp"
 
-namespace xio::rdma {
+namespace xio::model::rdma {
 
 namespace {
 
-namespace w = wire::bnxt;
+namespace w = xio::wire::bnxt;
 
 // Completions tell 16 bits of an index, and 0xffff is none.
 constexpr std::uint32_t k_most_depth = 32768;
@@ -35,7 +35,7 @@ void prepare(dev::ring_view& v, const queue_image&, dev::ring_state& state, cons
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
-  model::rdma::bnxt_memory m{};
+  bnxt_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.msns = reinterpret_cast<const std::uint64_t*>(v.side);
   m.depth_log2 = v.depth_log2;
@@ -49,7 +49,7 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
   m.path_mtu = plan.path_mtu;
   m.entries = plan.entries;
   m.completions = plan.completions;
-  return std::make_unique<model::rdma::bnxt_queue>(m, number, plan.max_message);
+  return std::make_unique<bnxt_queue>(m, number, plan.max_message);
 }
 
 }  // namespace
@@ -62,4 +62,4 @@ const family& bnxt_family() {
   return row;
 }
 
-}  // namespace xio::rdma
+}  // namespace xio::model::rdma

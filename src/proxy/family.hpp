@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the host must know of a NIC family to lay a queue pair out in memory. One file per family fills one of these;
-// the rows are listed in family.cpp.
+// What the host must know of a format of entries to lay a queue pair out in memory. One file per family fills one of
+// these: the proxy's own here, those of software NICs in src/model/nic. transport/rdma/families.cpp lists them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "proxy/wire_queue.hpp"
 #include "xio/device/view.hpp"
 
-namespace xio::rdma {
+namespace xio::proxy {
 
 // Of one queue pair on the software NIC.
 struct queue_plan {
@@ -21,7 +21,7 @@ struct queue_plan {
   std::uint32_t path_mtu;
   std::uint32_t first_psn;  // 24 bits
   // How slots (and what is beside them) and completions are reached.
-  proxy::ring_memory entries = {}, completions = {};
+  ring_memory entries = {}, completions = {};
 };
 
 // Host memory that holds, or will become, what the view's pointers of these names point to.
@@ -49,13 +49,10 @@ struct family {
   // ring's; issued, completed and credits are set.
   void (*prepare)(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan);
   // The decoder over that memory.
-  std::unique_ptr<proxy::wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number);
+  std::unique_ptr<wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number);
   // The NIC takes payload out of the slots as out of any registered memory: ring_view::slots_lkey.
   bool registered_slots = false;
 };
-
-// Throws XIO_ERR_CONFIG for a name that is none.
-const family& find_family(const std::string& name);
 
 // Entries of the completion queue of a send queue of `depth`: `wanted`, or as many as are needed where that is 0; 0 for
 // a family that has none. Throws XIO_ERR_CONFIG for what cannot be.
@@ -63,13 +60,7 @@ std::uint32_t completion_depth(const family& f, std::uint32_t depth, std::uint64
 // Most bytes that a put carries in its entry, by options::rdma_inline. Throws XIO_ERR_CONFIG.
 std::uint32_t inline_limit(const family& f, const std::string& wanted);
 
-const family& mlx5_family();
-const family& mlx5_cq_family();     // with an ordinary completion queue
-const family& mlx5_nodbr_family();  // without a doorbell record: QPC send_dbr_mode = 1, NO_DBR_EXT
-const family& bnxt_family();
-const family& ionic_family();     // firmware v2 opcodes
-const family& ionic_v1_family();  // firmware v1
-const family& ernic_family();     // the legacy personality
+// XIO's neutral entries.
 const family& proxy_family();
 
-}  // namespace xio::rdma
+}  // namespace xio::proxy

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // AMD Pensando (ionic) on the software NIC: interface 2 with the collapsed CQE, interface 1 with a completion queue.
+#include "model/nic/families.hpp"
 #include "model/nic/ionic_queue.hpp"
-#include "transport/rdma/family.hpp"
 #include "xio/device/ionic.hpp"
 
-namespace xio::rdma {
+namespace xio::model::rdma {
 
 namespace {
 
-namespace w = wire::ionic;
+namespace w = xio::wire::ionic;
 
 // Indices have 16 bits, and messages under way must be told from those that ended.
 constexpr std::uint32_t k_most_depth = 32768;
-// model::rdma::ionic_memory counts as far.
+// ionic_memory counts as far.
 constexpr std::uint32_t k_most_cq_depth = 32768;
 
 std::size_t collapsed_bytes(std::uint32_t) { return w::k_cqe_bytes; }
@@ -46,7 +46,7 @@ void prepare_queue(dev::ring_view& v, const queue_image& image, dev::ring_state&
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
-  model::rdma::ionic_memory m{};
+  ionic_memory m{};
   m.face = (v.personality & dev::k_ionic_v1) != 0 ? w::interface::v1 : w::interface::v2;
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.depth_log2 = v.depth_log2;
@@ -59,7 +59,7 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
   m.start = plan.ticket_start;
   m.entries = plan.entries;
   m.completions = plan.completions;
-  return std::make_unique<model::rdma::ionic_queue>(m, number, plan.max_message);
+  return std::make_unique<ionic_queue>(m, number, plan.max_message);
 }
 
 }  // namespace
@@ -98,4 +98,4 @@ const family& ionic_v1_family() {
   return row;
 }
 
-}  // namespace xio::rdma
+}  // namespace xio::model::rdma

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <cstring>
 
+#include "model/nic/families.hpp"
 #include "model/nic/mlx5_queue.hpp"
-#include "transport/rdma/family.hpp"
 #include "xio/device/mlx5.hpp"
 
-namespace xio::rdma {
+namespace xio::model::rdma {
 
 namespace {
 
 // Indices on the wire have 16 bits; half of that may be in flight.
 constexpr std::uint32_t k_most_depth = 32768;
-// 64 lanes of 8 bytes: nine basic blocks. mlx5 devices take up to 16 (mlx5dv max_wqe 1024 bytes).
-constexpr std::uint32_t k_gather_bytes = 512;
 
 constexpr std::size_t k_cqe_bytes = wire::mlx5::k_cqe_dwords * 4;
 
@@ -39,7 +37,7 @@ void prepare_recordless(dev::ring_view& v, const queue_image& image, dev::ring_s
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
-  model::rdma::mlx5_memory m{};
+  mlx5_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.depth = v.depth;
   m.record = v.record;
@@ -50,7 +48,7 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
   m.cq_depth_log2 = v.cq_depth_log2;
   m.entries = plan.entries;
   m.completions = plan.completions;
-  return std::make_unique<model::rdma::mlx5_queue>(m, number, plan.max_message);
+  return std::make_unique<mlx5_queue>(m, number, plan.max_message);
 }
 
 }  // namespace
@@ -62,7 +60,7 @@ const family& mlx5_family() {
                           4,
                           k_most_depth,
                           wire::mlx5::k_inline_in_block,
-                          k_gather_bytes,
+                          wire::mlx5::k_gather_bytes,
                           dev::nic_masked | dev::nic_native_4,
                           0,
                           completion_bytes,
@@ -94,4 +92,4 @@ const family& mlx5_cq_family() {
   return row;
 }
 
-}  // namespace xio::rdma
+}  // namespace xio::model::rdma
