@@ -102,6 +102,7 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
     EXPECT_REFUSED(xio_mem_unregister(w, &local), wanted, words);
     EXPECT_REFUSED(xio_ctx_create(w, nullptr, &c), wanted, words);
     EXPECT_REFUSED(xio_ctx_destroy(w, c), wanted, words);
+    EXPECT_REFUSED(xio_ctx_recover(w, c), wanted, words);
     EXPECT_REFUSED(xio_ctx_stats(w, c, XIO_ROUTE_RDMA, &stats), wanted, words);
     EXPECT_REFUSED(xio_ctx_error(w, c, &info), wanted, words);
     EXPECT_REFUSED(xio_storage_open(w, "file:/dev/null", nullptr, &s), wanted, words);
@@ -288,6 +289,7 @@ TEST_F(api, contexts_are_refused_after_their_end) {
   EXPECT_REFUSED(xio_ctx_create(w_, nullptr, nullptr), XIO_ERR_ARG, "ctx is null");
   xio_ctx_t c{};
   EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_ARG, "the ctx is empty");
+  EXPECT_REFUSED(xio_ctx_recover(w_, c), XIO_ERR_ARG, "the ctx is empty");
   ASSERT_EQ(xio_ctx_create(w_, nullptr, &c), XIO_OK) << xio_last_error();
   EXPECT_STREQ(xio_route_name(w_, c, 0, 1 << 20), "direct");
   EXPECT_EQ(xio_route_name(w_, c, 1, 8), nullptr);
@@ -304,8 +306,12 @@ TEST_F(api, contexts_are_refused_after_their_end) {
   EXPECT_EQ(info.status, XIO_OK);
   EXPECT_STREQ(info.engine, "");
   EXPECT_STREQ(info.sentence, "");
+  const void* before = c.view;
+  EXPECT_EQ(xio_ctx_recover(w_, c), XIO_OK) << xio_last_error();
+  EXPECT_EQ(c.view, before);
   EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
   EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_STATE, "destroyed already");
+  EXPECT_REFUSED(xio_ctx_recover(w_, c), XIO_ERR_STATE, "destroyed already");
   EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_ERR_STATE, "destroyed already");
   EXPECT_REFUSED(xio_ctx_error(w_, c, &info), XIO_ERR_STATE, "destroyed already");
   EXPECT_EQ(xio_route_name(w_, c, 0, 8), nullptr);
