@@ -269,7 +269,8 @@ settings parse(int argc, char** argv) {
 int main(int argc, char** argv) try {
   const settings s = parse(argc, argv);
   xio::gpu::init(0);
-  const nic_ring nic(xio::model::rdma::mlx5_family(), k_nic_depth), recordless(xio::model::rdma::mlx5_nodbr_family(), k_nic_depth);
+  const nic_ring nic(xio::model::rdma::mlx5_family(), k_nic_depth),
+      recordless(xio::model::rdma::mlx5_nodbr_family(), k_nic_depth);
   const nic_ring neutral(xio::proxy::proxy_family(), k_nic_depth);
   const drive_ring drive(k_drive_depth);
   if (s.wants("post")) {

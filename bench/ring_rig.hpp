@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "model/nic/families.hpp"
 #include "progress/machine.hpp"
 #include "proxy/shm_executor.hpp"
 #include "ring_kernels.hpp"

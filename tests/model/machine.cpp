@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-using namespace xio::model;
+using namespace xio::progress;
 using namespace std::chrono_literals;
 
 namespace {

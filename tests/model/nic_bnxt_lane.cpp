@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "model/nic/families.hpp"
 #include "progress/machine.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
-#include "transport/rdma/families.hpp"
 #include "xio/device/bnxt.hpp"
 
 namespace {
@@ -55,7 +55,7 @@ class lane_rig {
         state_(sizeof(ring_state), place::device),
         marks_(s.depth * sizeof(u64), place::device),
         slots_(s.depth * std::size_t{family_.slot_bytes}, place::shared),
-        completion_(family_.completion_bytes(xio::rdma::completion_depth(family_, s.depth, 0)), place::shared),
+        completion_(family_.completion_bytes(xio::proxy::completion_depth(family_, s.depth, 0)), place::shared),
         side_(family_.side_bytes(s.depth), place::shared),
         bells_(2 * 128, place::shared),
         machine_(1) {
@@ -101,7 +101,7 @@ class lane_rig {
     view_.slots = slots_.as<unsigned char>();
     view_.depth = s.depth;
     view_.depth_log2 = lowest_bit(s.depth);
-    view_.cq_depth = xio::rdma::completion_depth(family_, s.depth, 0);
+    view_.cq_depth = xio::proxy::completion_depth(family_, s.depth, 0);
     view_.cq_depth_log2 = view_.cq_depth == 0 ? 0 : lowest_bit(view_.cq_depth);
     view_.kind = family_.kind;
     view_.doorbell = bells_.as<u64>();
@@ -111,15 +111,15 @@ class lane_rig {
     ring_state& state = this->state();
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
-    const xio::rdma::queue_plan plan{s.ticket_start, k_bytes, s.mtu, s.first_psn};
-    family_.prepare(view_, xio::rdma::image_of(view_), state, plan);
+    const xio::proxy::queue_plan plan{s.ticket_start, k_bytes, s.mtu, s.first_psn};
+    family_.prepare(view_, xio::proxy::image_of(view_), state, plan);
     view_.id = nic_.create_queue([&](u32 number) { return family_.decode(view_, plan, number); });
     nic_.connect(view_.id, 1, {}, 0);
   }
 
   buffer near_, far_;
   m::nic nic_;
-  const xio::rdma::family& family_;
+  const xio::proxy::family& family_;
   buffer state_, marks_, slots_, completion_, side_, bells_;
   ring_view view_{};
   world_view world_{};

@@ -103,7 +103,7 @@ class far_rig {
 
   explicit far_rig(const shape& s)
       : family_(xio::rdma::find_family(s.family)),
-        cq_depth_(xio::rdma::completion_depth(family_, s.depth, 0)),
+        cq_depth_(xio::proxy::completion_depth(family_, s.depth, 0)),
         mine_(k_bytes, place::shared),
         theirs_(k_bytes, place::shared),
         scratch_(k_scratch * 8, place::shared),
@@ -169,13 +169,13 @@ class far_rig {
 
   // The decoder's view has the addresses that cannot be touched.
   void connect(const shape& s) {
-    xio::rdma::queue_plan plan{s.ticket_start, k_bytes, k_mtu, 0xfffff0};
+    xio::proxy::queue_plan plan{s.ticket_start, k_bytes, k_mtu, 0xfffff0};
     plan.entries = m::ring_memory(s.far_entries ? &far_memory::agent() : nullptr);
     plan.completions = m::ring_memory(s.far_completions ? &far_memory::agent() : nullptr);
     ring_state& state = *state_.as<ring_state>();
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
-    family_.prepare(ring_, xio::rdma::image_of(ring_), state, plan);
+    family_.prepare(ring_, xio::proxy::image_of(ring_), state, plan);
     ring_view seen = ring_;
     if (s.far_entries) {
       seen.slots = slots_.far();
@@ -204,7 +204,7 @@ class far_rig {
     ctx_.scratch_used = used_.as<u64>();
   }
 
-  const xio::rdma::family& family_;
+  const xio::proxy::family& family_;
   const u32 cq_depth_;
   buffer mine_, theirs_, scratch_, used_, state_, marks_;
   far_memory slots_, completion_;

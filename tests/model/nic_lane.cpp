@@ -387,9 +387,9 @@ std::string refusal(Body&& body) {
 }
 
 TEST(NicFamily, CompletionQueuesAreAsDeepAsAskedForOrRefused) {
-  using xio::rdma::completion_depth;
+  using xio::proxy::completion_depth;
   for (const char* name : {"bnxt", "ionic_v1", "ernic", "mlx5_cq"}) {
-    const xio::rdma::family& f = xio::rdma::find_family(name);
+    const xio::proxy::family& f = xio::rdma::find_family(name);
     EXPECT_EQ(completion_depth(f, 64, 0), 128u) << name;
     EXPECT_EQ(completion_depth(f, 64, 128), 128u) << name;
     EXPECT_EQ(completion_depth(f, 64, f.most_cq_depth), f.most_cq_depth) << name;
@@ -400,7 +400,7 @@ TEST(NicFamily, CompletionQueuesAreAsDeepAsAskedForOrRefused) {
       EXPECT_NE(refusal([&] { completion_depth(f, 64, wrong); }).find("power of two from 128 to"), std::string::npos);
   }
   for (const char* name : {"mlx5", "ionic", "proxy"}) {
-    const xio::rdma::family& f = xio::rdma::find_family(name);
+    const xio::proxy::family& f = xio::rdma::find_family(name);
     EXPECT_EQ(completion_depth(f, 64, 0), 0u) << name;
     EXPECT_NE(refusal([&] { completion_depth(f, 64, 128); }).find("its last completion alone"), std::string::npos)
         << name;
@@ -409,14 +409,14 @@ TEST(NicFamily, CompletionQueuesAreAsDeepAsAskedForOrRefused) {
 
 TEST(NicFamily, InlineLimitsAreNumbersThatTheEntryHolds) {
   for (const char* name : xio::test::k_families) {
-    const xio::rdma::family& f = xio::rdma::find_family(name);
-    EXPECT_EQ(xio::rdma::inline_limit(f, "auto"), f.inline_bytes) << name;
-    EXPECT_EQ(xio::rdma::inline_limit(f, "0"), 0u) << name;
-    EXPECT_EQ(xio::rdma::inline_limit(f, std::to_string(f.inline_bytes)), f.inline_bytes) << name;
+    const xio::proxy::family& f = xio::rdma::find_family(name);
+    EXPECT_EQ(xio::proxy::inline_limit(f, "auto"), f.inline_bytes) << name;
+    EXPECT_EQ(xio::proxy::inline_limit(f, "0"), 0u) << name;
+    EXPECT_EQ(xio::proxy::inline_limit(f, std::to_string(f.inline_bytes)), f.inline_bytes) << name;
     const std::string more = std::to_string(f.inline_bytes + 1);
-    EXPECT_NE(refusal([&] { xio::rdma::inline_limit(f, more); }).find("at most"), std::string::npos) << name;
+    EXPECT_NE(refusal([&] { xio::proxy::inline_limit(f, more); }).find("at most"), std::string::npos) << name;
     for (const char* wrong : {"", "-1", "x", "3x", "99999999999"})
-      EXPECT_NE(refusal([&] { xio::rdma::inline_limit(f, wrong); }).find("is no number"), std::string::npos) << wrong;
+      EXPECT_NE(refusal([&] { xio::proxy::inline_limit(f, wrong); }).find("is no number"), std::string::npos) << wrong;
   }
 }
 

@@ -273,9 +273,15 @@ TEST_F(NicTcp, OpsUnderWayStayTheSameWhenTheirTableGrows) {
     expect_ok(run(std::vector<m::op>(before, write(0, 0, 0))));
 
     for (std::uint64_t i = 0; i < k_ops; ++i) {
-      if (i % 3 == 0) ASSERT_TRUE(ask_->begin(write(4096 * i, 5 * i, size_of(i))));
-      if (i % 3 == 1) ASSERT_TRUE(ask_->begin(read(k_read_at + 4096 * i, k_reads + 4096 * i, size_of(i))));
-      if (i % 3 == 2) ASSERT_TRUE(ask_->begin(add(k_counter, i, k_sums + 8 * i)));
+      if (i % 3 == 0) {
+        ASSERT_TRUE(ask_->begin(write(4096 * i, 5 * i, size_of(i))));
+      }
+      if (i % 3 == 1) {
+        ASSERT_TRUE(ask_->begin(read(k_read_at + 4096 * i, k_reads + 4096 * i, size_of(i))));
+      }
+      if (i % 3 == 2) {
+        ASSERT_TRUE(ask_->begin(add(k_counter, i, k_sums + 8 * i)));
+      }
       ask_->advance(1 << 20);
     }
     const auto until = clock_type::now() + 20s;
@@ -288,10 +294,15 @@ TEST_F(NicTcp, OpsUnderWayStayTheSameWhenTheirTableGrows) {
     std::uint64_t sum = 0;
     for (std::uint64_t i = 0; i < k_ops; ++i) {
       const unsigned char* const to = i % 3 == 0 ? theirs_.data() + 4096 * i : mine_.data() + k_reads + 4096 * i;
-      if (i % 3 == 0) ASSERT_EQ(0, std::memcmp(to, mine_.data() + 5 * i, size_of(i))) << i << " after " << before;
-      if (i % 3 == 1)
+      if (i % 3 == 0) {
+        ASSERT_EQ(0, std::memcmp(to, mine_.data() + 5 * i, size_of(i))) << i << " after " << before;
+      }
+      if (i % 3 == 1) {
         ASSERT_EQ(0, std::memcmp(to, theirs_.data() + k_read_at + 4096 * i, size_of(i))) << i << " after " << before;
-      if (i % 3 != 2) ASSERT_EQ(to[size_of(i)], i % 3 == 0 ? 0x11 : 0x22) << i << " after " << before;
+      }
+      if (i % 3 != 2) {
+        ASSERT_EQ(to[size_of(i)], i % 3 == 0 ? 0x11 : 0x22) << i << " after " << before;
+      }
       if (i % 3 != 2) continue;
       std::uint64_t old;
       std::memcpy(&old, mine_.data() + k_sums + 8 * i, 8);

@@ -111,7 +111,7 @@ bool comes_true(F&& f) {
 // Engines on a machine with as many threads; all reach all memory.
 struct running {
   static constexpr std::size_t k_engines = 4;
-  machine threads{k_engines};
+  xio::progress::machine threads{k_engines};
   std::vector<std::unique_ptr<engine>> engines;
 
   explicit running(const payload_agent& payload) {

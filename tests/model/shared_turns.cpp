@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-using namespace xio::model;
+using namespace xio::progress;
 
 namespace {
 
