@@ -393,17 +393,15 @@ xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
       if ((used >> s->slot() & 1) != 0 && find(s->rings())) return true;
     return false;
   };
-  const bool stopped =
-      c.ring_failure(info, when) || of_storages([&](const auto& rings) { return find_stopped(rings, info, when); });
-  // The last failure: a call's own, unless it only met a queue that had stopped.
+  // A queue that has stopped, else the last op of a drive that failed by itself.
+  if (!c.ring_failure(info, when) && !of_storages([&](const auto& rings) { return find_stopped(rings, info, when); }))
+    of_storages([&](const auto& rings) { return find_failure(rings, {}, info, when); });
+  // The last failure: a call's own, unless it only met what its engine had recorded.
   dev::call_record call{};
-  if (c.failed_call(call)) {
-    const auto status = static_cast<xio_status_t>(static_cast<std::int32_t>(call.status));
-    if (!stopped || (status != info.status && call.clock > when)) return call_error(call, status);
-  }
-  // Ops of drives that failed by themselves, of which their callers had the status.
-  if (!stopped) of_storages([&](const auto& rings) { return find_failure(rings, {}, info, when); });
-  return info;
+  if (!c.failed_call(call)) return info;
+  const auto status = static_cast<xio_status_t>(static_cast<std::int32_t>(call.status));
+  const bool own = info.status == XIO_OK || (status != info.status && call.clock > when);
+  return own ? call_error(call, status) : info;
 }
 
 xio_error_info_t world::call_error(const dev::call_record& call, xio_status_t status) const {

@@ -195,6 +195,8 @@ TEST(memory, pinned_memory_needs_the_right_to_lock_it) {
     fprintf(stderr, "%s\n", xio_last_error());
     _exit(status == XIO_ERR_NO_MEMORY && plain ? 0 : 1);
   };
+  // A fork of a process that has used XIO is refused; a process that begins anew is not.
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
   if (getuid() == 0)
     EXPECT_EXIT(in_child(), testing::ExitedWithCode(0), "HOST|ulimit -l");
   else

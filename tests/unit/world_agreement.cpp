@@ -59,10 +59,10 @@ TEST(agreement, tells_everyone_of_one_failure) {
 TEST(agreement, cuts_long_sentences_and_stays_whole) {
   const auto out = on_three([](int pe, agreement& a) {
     a.each(call::malloc, [&] {
-      if (pe == 2) fail(XIO_ERR_IO, "{}", std::string(5000, 'x'));
+      if (pe == 2) fail(XIO_ERR_IO, "{}", std::string(4000, 'x'));
     });
   });
-  EXPECT_EQ(out[2].sentence.size(), 5000u);
+  EXPECT_EQ(out[2].sentence.size(), 4000u);
   EXPECT_PRED2(says, out[0].sentence, "PE 2: xxx");
   EXPECT_LT(out[0].sentence.size(), 300u);
 }

@@ -204,7 +204,6 @@ TEST(api_world, init_says_what_is_wrong_with_the_environment) {
   with("XIO_HEAP_SIZE", "-1", "XIO_HEAP_SIZE='-1'");
   with("XIO_HEAP_SIZE", "99999999999999999999999", "XIO_HEAP_SIZE");
   with("XIO_ROUTE", "pigeon", "XIO_ROUTE='pigeon'");
-  with("XIO_BACKEND", "", "XIO_BACKEND=''");
   with("XIO_TIMEOUT_MS", "soon", "XIO_TIMEOUT_MS='soon'");
   with("XIO_BOOTSTRAP", "smoke", "XIO_BOOTSTRAP='smoke'");
   with("XIO_LOG_LEVEL", "loud", "XIO_LOG_LEVEL='loud'");

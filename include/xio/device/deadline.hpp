@@ -11,6 +11,7 @@ struct deadline {
   u64 start;
   u64 ticks;  // 0: never
 
+  XIO_DEVICE static deadline after(u64 ticks) { return deadline{deadline_clock(), ticks}; }
   XIO_DEVICE static deadline in(const world_view& w) {
     return deadline{k_pauses_grow || w.timeout_ticks ? deadline_clock() : 0, w.timeout_ticks};
   }

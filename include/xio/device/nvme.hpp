@@ -429,9 +429,10 @@ struct nvme_codec {
     u64* at = failure_at(r, ticket);
     store<scope::agent, order::relaxed>(at, failure_word::with(load<scope::agent, order::relaxed>(at), ticket, status));
     const u64 count = load<scope::agent, order::relaxed>(&s->op_errors);
-    if (count == 0 && load<scope::agent, order::relaxed>(&s->failed) == 0) {
+    if (load<scope::agent, order::relaxed>(&s->failed) == 0) {
       store<scope::agent, order::relaxed>(&s->vendor, wire::nvme::status_code(status));
       store<scope::agent, order::relaxed>(&s->failed_ticket, ticket);
+      store<scope::agent, order::relaxed>(&s->failed_at, wall_clock());
     }
     store<scope::agent, order::release>(&s->op_errors, count + 1);
   }

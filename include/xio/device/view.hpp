@@ -39,7 +39,7 @@ struct alignas(128) ring_state {
   std::uint32_t kept_back;               // nvme: free slots that are not credits yet, see nvme.hpp; reaper only
   alignas(128) std::uint32_t failed;     // 0, or the xio_status of the first failure: the ring refuses work
   std::uint32_t vendor;                  // the device's own code of that failure
-  std::uint64_t failed_ticket;           // the op that failed; later ones were flushed
+  std::uint64_t failed_ticket;           // the op that failed; later ones were flushed. nvme: the last that failed
   std::uint64_t failed_at;               // wall_clock() of that; 0 where the host has stopped the ring
   alignas(128) std::uint64_t ops;        // user ops posted (statistics)
   std::uint64_t bytes;                   // payload bytes posted (statistics)

@@ -24,7 +24,7 @@ __device__ void post(const echo_job& job, const echo_queue& q, u64 number) {
 // The answer to one request; XIO_ERR_TIMEOUT, or XIO_PENDING if the user had enough first.
 __device__ xio_status_t wait(const echo_job& job, const echo_queue& q, u64 number, u64* check) {
   const echo_answer* slot = &q.answers[(number - 1) & (q.entries - 1)];
-  const deadline end{wall_clock(), job.timeout_ticks};
+  const deadline end = deadline::after(job.timeout_ticks);
   for (u64 turn = 1; load<scope::system, order::acquire>(&slot->number) != number; ++turn) {
     const bool late = !end.wait_more();
     if (job.record.stopped(turn)) return XIO_PENDING;
