@@ -124,8 +124,8 @@ typedef struct xio_error_info {
 XIO_EXPORT const char* xio_last_error(void);
 XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
-/* Collective. attr may be null. Where a launcher started several tasks and nothing connects them, a world of this one alone
- * is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks for it.
+/* Collective. attr may be null. Where a launcher started several tasks and nothing connects them, a world of this one
+ * alone is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks for it.
  *
  * MPI: started by mpirun, or with the bootstrap "mpi", xio_init starts MPI if nobody has, and ends it at exit. MPI_Init
  * may then not be called any more: Open MPI ends the job, since MPI is started once in a process. A program that uses

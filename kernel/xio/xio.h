@@ -72,8 +72,8 @@ extern struct mutex xio_lock;
 int xio_charge(struct xio_charge* charge, u64 bytes);
 void xio_uncharge(struct xio_charge* charge);
 
-/* object.c: none with xio_lock held but xio_object_add. The device's lock is held where one is added, and where those of
- * a device are retired. */
+/* object.c: none with xio_lock held but xio_object_add. The device's lock is held where one is added, and where those
+ * of a device are retired. */
 int xio_object_add(struct xio_object* object, const struct xio_kind* kind, struct xio_open* owner,
                    struct pci_dev* pdev);
 struct xio_object* xio_object_find(struct xio_open* owner, u32 handle, const struct xio_kind* kind);

@@ -2,7 +2,8 @@
 // The words of AMD GPUs that a builtin says wrongly or not at all: releases, and wide loads past the caches. Every
 // release of XIO's device code for AMD goes through fence() and release_before() here.
 // Part of platform.hpp, which is what to include.
-#pragma once
+#if defined(XIO_ON_HIP) && !defined(XIO_DEVICE_AMDGCN_HPP)
+#define XIO_DEVICE_AMDGCN_HPP
 #include <cstdint>
 
 namespace xio::dev::amdgcn {
@@ -158,3 +159,5 @@ XIO_DEVICE void load_past_caches(vec16 (&v)[N], const unsigned char* p, u64 stri
 #undef XIO_LOADS_ARE_HERE
 
 }  // namespace xio::dev::amdgcn
+
+#endif
