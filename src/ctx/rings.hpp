@@ -23,7 +23,7 @@ bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<in
 // The same of those that take no more work: a ring that completes out of order goes on after failed ops.
 bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info, std::uint64_t& clock);
 
-// They take no more work, and who waits for one of their ops hears that status. The first failure of a ring stays: it
+// They take no more work, and a wait for one of their ops returns that status. The first failure of a ring stays: it
 // says more.
 void fail_rings(const std::vector<dev::ring_view>& rings, xio_status_t status);
 

@@ -82,7 +82,7 @@ void far_gate::leave() const {
 shm_gates::shm_gates() {
   try {
     fd_ = unique_fd(memfd_create("xio-gates", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    // Sealed: whoever made it shorter would end those who look at it.
+    // Sealed: a process that made it shorter would end those that look at it.
     if (!fd_ || ftruncate(fd_.get(), gate_words::k_bytes) != 0 ||
         fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
       fail(XIO_ERR_NO_MEMORY, "{} bytes for gates: {}", gate_words::k_bytes, errno_text(errno));

@@ -173,7 +173,7 @@ void tcp_fabric::look_at_visitors() {
   for (auto v = visitors_.begin(); v != visitors_.end();) {
     const tcp::step s = v->go_on(static_cast<std::uint32_t>(settings_.pe), id_);
     if (s == tcp::step::done) {
-      // Only who has the key gets here; a second call of a PE is none of this world's while the first one stands.
+      // Only a peer with the key gets here; a second call of a PE is none of this world's while the first one stands.
       if (const auto way = link_to(static_cast<int>(v->who())); way->waiting())
         way->open(*v);
       else

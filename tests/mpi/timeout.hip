@@ -124,7 +124,7 @@ void expect_named(const rig::team& t, const int* never) {
   rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "quiet after waits in vain");
 }
 
-// PE 0 comes to a barrier alone, and is told who is missing. The other comes when that is over.
+// PE 0 comes to a barrier alone, and reads which PE is missing. The other comes when that is over.
 void expect_alone(const rig::team& t) {
   const rig::device_array<int> status(1);
   const rig::device_array<uint64_t> usual(1), unused(1);

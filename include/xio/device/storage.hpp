@@ -78,7 +78,7 @@ XIO_DEVICE const ring_view& storage_queue(const storage_view& s, u32 member) {
   return s.queues[member * queues + mine];
 }
 
-// 1 + the ops that failed on it so far, whoever posted them, modulo k_errors_wrap.
+// 1 + the ops that failed on it so far, of any ctx, modulo k_errors_wrap.
 constexpr u32 k_errors_wrap = 0x7fffffff;
 XIO_DEVICE u32 count_errors(const storage_view& s) {
   u64 sum = 0;

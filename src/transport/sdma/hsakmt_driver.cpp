@@ -63,7 +63,7 @@ holders& all_holders() {
   return h;
 }
 
-// libhsakmt counts who has it open, and does not count who uses its snapshot of the topology. There is one in a
+// libhsakmt counts its openings, and not the users of its snapshot of the topology. There is one in a
 // process, and every call that names a node needs it: memory, doorbells and queues are refused once it is gone. So it
 // stays until the last of our drivers closes, and for ever where the HIP runtime had the same library open.
 class opened {
