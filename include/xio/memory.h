@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory by kind, where it lives, and dma-bufs of it. Plain C; needs no world. Every call may be made by several
- * threads at once. docs/memory.md says what each kind is on each platform. */
+/* Memory by kind, where it lives, and dma-bufs of it. Plain C; needs no world. Every call is local, and may be made by
+ * several threads at once. Status, errors and units are as in xio.h. docs/memory.md says what each kind is on each
+ * platform. */
 #ifndef XIO_MEMORY_H
 #define XIO_MEMORY_H
 
@@ -10,16 +11,17 @@
 extern "C" {
 #endif
 
-/* In C++ whatever a program passes is then a value, if a wrong one. */
+/* In C++ the enum has a fixed type, so that any int is one of its values, if a wrong one. */
 #ifdef __cplusplus
 #define XIO_ENUM_OF_INT : int
 #else
 #define XIO_ENUM_OF_INT
 #endif
 
-/* A platform that has no such memory refuses the kind (XIO_ERR_UNSUPPORTED); another is never taken in its place. */
+/* What kind of memory a block is. A platform that has no such memory refuses the kind (XIO_ERR_UNSUPPORTED); another
+ * kind is never taken in its place. */
 typedef enum xio_mem_kind XIO_ENUM_OF_INT {
-  XIO_MEM_NONE = 0,                   /* in answers: not of xio_mem_alloc */
+  XIO_MEM_NONE = 0,                   /* in results: not of xio_mem_alloc */
   XIO_MEM_HOST_MAPPED = 1,            /* pinned, and the GPU has it mapped */
   XIO_MEM_HOST_COHERENT = 2,          /* mapped, and neither side caches what the other writes */
   XIO_MEM_HOST_PINNED = 3,            /* ordinary pages, locked and registered with the GPU afterwards */
@@ -33,24 +35,27 @@ typedef enum xio_mem_kind XIO_ENUM_OF_INT {
 } xio_mem_kind_t;
 #undef XIO_ENUM_OF_INT
 
-/* Set `size` to sizeof the struct (or use the _INIT macro). */
+/* How a block is made. Set `size` to sizeof the struct (or use the _INIT macro); 0 in a member: the default. */
 typedef struct xio_mem_attr {
   size_t size;
-  size_t alignment; /* of the block's start, a power of two, at most 1 GiB; 0 and what is below: a page of the system */
+  size_t alignment; /* of the block's start, a power of two, at most 1 GiB; less than a page of the system: a page */
 } xio_mem_attr_t;
 #define XIO_MEM_ATTR_INIT \
   { sizeof(xio_mem_attr_t), 0 }
 
-/* "HOST_MAPPED"; "NONE" for 0 and what is no kind. Never null. */
+/* The kind's name, such as "HOST_MAPPED"; "NONE" for 0 and for a number that is no kind. Never null. */
 XIO_EXPORT const char* xio_mem_kind_name(xio_mem_kind_t kind);
 /* XIO_OK if this platform has memory of that kind; else xio_last_error() says why not. */
 XIO_EXPORT xio_status_t xio_mem_supports(xio_mem_kind_t kind);
 
-/* A block of at least bytes (> 0), which reads as zeroes. It shares no page with another block. Device kinds are of the
- * GPU that xio_init chose, or GPU 0 before. attr may be null. XIO_ERR_NO_MEMORY when there is not as much. */
+/* Allocates a block of at least `bytes` (more than 0), which reads as zeroes and shares no page with another block.
+ * Device kinds are of the GPU that xio_init chose, or GPU 0 before. attr may be null.
+ *
+ * Returns XIO_ERR_NO_MEMORY when there is not as much, XIO_ERR_UNSUPPORTED for a kind that the platform lacks,
+ * XIO_ERR_ARG for a number that is no kind, 0 bytes or a wrong alignment. */
 XIO_EXPORT xio_status_t xio_mem_alloc(xio_mem_kind_t kind, size_t bytes, const xio_mem_attr_t* attr, void** out);
-/* Tells the engines of every world, also of other threads, to forget the block, then gives it back: a kernel's op that
- * names it afterwards answers XIO_ERR_NOT_REGISTERED. No op on it may be under way; with a GPU it may wait for kernels
+/* Frees a block: the engines of every world forget it first, so that a kernel's op that names it afterwards returns
+ * XIO_ERR_NOT_REGISTERED. No op on it may be under way; with a GPU it may wait for kernels
  * that run. Null is allowed. XIO_ERR_STATE if it was freed already or is none of xio_mem_alloc, XIO_ERR_ARG if it is
  * not a block's start; nothing is freed then. */
 XIO_EXPORT xio_status_t xio_mem_free(void* block);
@@ -62,11 +67,13 @@ typedef struct xio_mem_pair {
   size_t bytes;
 } xio_mem_pair_t;
 
-/* Both or neither. */
+/* Allocates `bytes` twice, one block of each kind: both or neither. Errors are those of xio_mem_alloc. */
 XIO_EXPORT xio_status_t xio_mem_pair_alloc(xio_mem_kind_t host, xio_mem_kind_t device, size_t bytes,
                                            const xio_mem_attr_t* attr, xio_mem_pair_t* out);
-/* Copy [offset, offset + bytes) to the other side, finished on return. XIO_ERR_ARG if that leaves the pair. */
+/* Copies [offset, offset + bytes) of the host's side to the device's, and waits for it. XIO_ERR_ARG if that leaves the
+ * pair. */
 XIO_EXPORT xio_status_t xio_mem_pair_to_device(const xio_mem_pair_t* pair, size_t offset, size_t bytes);
+/* The other way. */
 XIO_EXPORT xio_status_t xio_mem_pair_to_host(const xio_mem_pair_t* pair, size_t offset, size_t bytes);
 /* Frees both sides and empties *pair. An empty pair is allowed. */
 XIO_EXPORT xio_status_t xio_mem_pair_free(xio_mem_pair_t* pair);
@@ -97,16 +104,18 @@ typedef struct xio_mem_place {
 #define XIO_MEM_PLACE_INIT \
   { sizeof(xio_mem_place_t), XIO_MEM_ON_UNKNOWN, XIO_MEM_NONE, NULL, 0, 0, -1, -1, -1, -1, -1, "", "" }
 
-/* Looks; touches nothing at the address. Set out->size. XIO_OK also for addresses where nothing is. */
+/* Fills in what is known of an address, and touches nothing there. Set out->size. XIO_OK also for addresses where
+ * nothing is. */
 XIO_EXPORT xio_status_t xio_mem_where(const void* address, xio_mem_place_t* out);
 
 enum {
   XIO_DMABUF_PCIE = 1 /* importers reach it through the PCIe BAR, not by a private link */
 };
-/* A dma-buf that [address, address + bytes) lies in, which must be inside one allocation: a file descriptor, to be
- * closed by xio_mem_close_dmabuf, and where address is in it. The memory outlives xio_mem_free while importers hold it.
- * XIO_ERR_UNSUPPORTED when memory of that kind, or this driver, has none. */
+/* Exports the memory that [address, address + bytes) lies in, which must be inside one allocation, as a dma-buf: *fd is
+ * a file descriptor, to be closed by xio_mem_close_dmabuf, and *offset the place of address in it. The memory outlives
+ * xio_mem_free while importers hold it. XIO_ERR_UNSUPPORTED when memory of that kind, or this driver, has none. */
 XIO_EXPORT xio_status_t xio_mem_export_dmabuf(void* address, size_t bytes, unsigned flags, int* fd, uint64_t* offset);
+/* Closes a descriptor of xio_mem_export_dmabuf. XIO_ERR_ARG for another one. */
 XIO_EXPORT xio_status_t xio_mem_close_dmabuf(int fd);
 
 /* How often xio_mem_register found what engines know of a block still there, see XIO_REGISTRATIONS. */
@@ -117,7 +126,7 @@ typedef struct xio_mem_cache_stats {
   uint64_t forgotten; /* forgotten because the block was freed */
   uint64_t kept;      /* now known to engines with nothing registered */
 } xio_mem_cache_stats_t;
-/* Since xio_init. */
+/* The counts of a world since xio_init. */
 XIO_EXPORT xio_status_t xio_mem_cache_stats(xio_world_t* world, xio_mem_cache_stats_t* out);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Queues of copy engines for a program's own kernels, without a world: connect two places, create queues, pass one to
- * a kernel by value (device calls: xio/device/sdma_queue.hpp), destroy it. Also copies that the host itself gives to an
- * engine. Addresses are any that the engine reaches: memory of the source device, of a peer device, pinned host memory.
+ * a kernel by value (device calls: xio/device/sdma_queue.hpp), destroy it. Also copies by an engine that the host asks
+ * for. Every call is local. Status, errors and units are as in xio.h.
+ * Addresses are any that the engine reaches: memory of the source device, of a peer device, pinned host memory.
  *
  * Environment as for worlds: XIO_BACKEND, XIO_MODEL_GPU, XIO_MODEL_ENGINES, XIO_SDMA_ENGINES, XIO_MEMORY_MODE ... All
  * links and worlds of a process use the same source device. Calls may come from several threads, but for one link
@@ -27,7 +28,7 @@ typedef struct xio_sdma_queue {
 /* Instead of a destination device. */
 enum { XIO_SDMA_SAME_DEVICE = -1, XIO_SDMA_HOST = -2 };
 
-/* Set `size` to sizeof the struct (or use the _INIT macro). */
+/* How a link is made. Set `size` to sizeof the struct (or use the _INIT macro); 0 in a member: the default. */
 typedef struct xio_sdma_link_attr {
   size_t size;
   int src_device;      /* whose engines copy, and whose kernels post */
@@ -39,6 +40,7 @@ typedef struct xio_sdma_link_attr {
 #define XIO_SDMA_LINK_ATTR_INIT \
   { sizeof(xio_sdma_link_attr_t), 0, XIO_SDMA_SAME_DEVICE, 0, 0, NULL }
 
+/* How a queue is made. `size` and 0 as above. */
 typedef struct xio_sdma_queue_attr {
   size_t size;
   uint32_t ring_bytes; /* a power of two, 256 .. 2 MiB; an op takes 64 to 192. 0 = 16 KiB */
@@ -47,25 +49,30 @@ typedef struct xio_sdma_queue_attr {
 #define XIO_SDMA_QUEUE_ATTR_INIT \
   { sizeof(xio_sdma_queue_attr_t), 0, 0 }
 
-/* attr may be null. XIO_ERR_ARG for a device that is not there, XIO_ERR_UNSUPPORTED when nothing can play the engine,
- * XIO_ERR_STATE when the process is on another source device already. */
+/* Makes a link. attr may be null.
+ *
+ * Returns XIO_ERR_ARG for a device that is not there, XIO_ERR_UNSUPPORTED when neither hardware nor a software engine
+ * can do it, XIO_ERR_STATE when the process is on another source device already. */
 XIO_EXPORT xio_status_t xio_sdma_connect(const xio_sdma_link_attr_t* attr, xio_sdma_link_t** link);
 /* Destroys what queues it still has, and ends the host's copies likewise. The link must not be used afterwards. */
 XIO_EXPORT xio_status_t xio_sdma_disconnect(xio_sdma_link_t* link);
 
-/* Memory that copies may name. On hardware the engine reaches all that its device reaches, and this only checks; the
- * software engine refuses what was not mapped. Not while ops on it are under way: unmap. */
+/* Lets copies name [base, base + bytes). On hardware the engine reaches all that its device reaches, and this only
+ * checks; the software engine refuses memory that was not mapped. */
 XIO_EXPORT xio_status_t xio_sdma_map(xio_sdma_link_t* link, void* base, size_t bytes);
+/* Ends that. No copy on it may be under way. XIO_ERR_ARG if base is not that of mapped memory. */
 XIO_EXPORT xio_status_t xio_sdma_unmap(xio_sdma_link_t* link, void* base);
 
-/* attr may be null. */
+/* Makes a queue of the link's engine and fills in *queue. attr may be null. XIO_ERR_NO_MEMORY when the engine has no
+ * more queues. */
 XIO_EXPORT xio_status_t xio_sdma_queue_create(xio_sdma_link_t* link, const xio_sdma_queue_attr_t* attr,
                                               xio_sdma_queue_t* queue);
 /* Gives the queue back to the engine. No kernel may be using it. Its copies end, carried out or not: none of them reads
  * or writes memory any more when this returns. */
 XIO_EXPORT xio_status_t xio_sdma_queue_destroy(xio_sdma_link_t* link, xio_sdma_queue_t queue);
+/* What the queue was given since it was made. Kernels may be running. */
 XIO_EXPORT xio_status_t xio_sdma_queue_stats(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_engine_stats_t* out);
-/* XIO_OK and info->status = XIO_OK when nothing failed. */
+/* The first failure of the queue. info->status = XIO_OK when nothing has failed. */
 XIO_EXPORT xio_status_t xio_sdma_queue_error(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_error_info_t* info);
 
 /* A copy by the engine that the host asks for: any length and alignment; waits. Areas must not overlap. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one status of XIO: host calls, device calls and rings all answer with it. */
+/* The one status of XIO: host calls, device calls and queues all return it. */
 #ifndef XIO_STATUS_H
 #define XIO_STATUS_H
 
@@ -21,7 +21,7 @@ typedef enum xio_status {
   XIO_ERR_UNSUPPORTED = -7,    /* this build or this machine cannot do it */
   XIO_ERR_NO_ROUTE = -8,       /* no engine reaches that PE */
   XIO_ERR_TIMEOUT = -9,        /* XIO_TIMEOUT_MS went by */
-  XIO_ERR_PEER = -10,          /* a peer died, refused or answered nonsense */
+  XIO_ERR_PEER = -10,          /* a peer died, refused or sent nonsense */
   XIO_ERR_AUTH = -11,          /* a peer could not prove the shared key */
   XIO_ERR_TRANSPORT = -12,     /* an engine completed an op with an error; see the ring's error */
   XIO_ERR_STORAGE = -13,       /* a drive completed a command with an error status, or that is not known any more */
@@ -30,7 +30,7 @@ typedef enum xio_status {
   XIO_ERR_INTERNAL = -16       /* a bug of XIO */
 } xio_status_t;
 
-/* A short constant name, "XIO_ERR_TIMEOUT"; never null. */
+/* Local, any thread. The name of a status, such as "XIO_ERR_TIMEOUT", a constant; never null. */
 XIO_EXPORT const char* xio_status_name(xio_status_t status);
 
 #ifdef __cplusplus

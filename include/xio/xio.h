@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* XIO host API, plain C. Every call answers an xio_status_t; xio_last_error() gives the sentence that says
- * what failed, on what, why, and what to do. Collective calls are made by every PE of the world, in the same
- * order. Calls on one world are not thread safe unless they say so. Device API: xio_device.hpp.
+/* XIO host API, plain C: worlds, symmetric memory, contexts, storage. What kernels call is in xio_device.hpp.
+ *
+ * Conventions of every call here:
+ *   Status.     It returns xio_status_t. After anything but XIO_OK xio_last_error() gives one sentence with what
+ *               failed, on what, why, and what to do. Outputs are written on success, unless the call says so.
+ *   Collective. A call so marked is made by every PE of the world, in the same order, with matching arguments. It waits
+ *               for the other PEs, at most for the world's timeout: then XIO_ERR_TIMEOUT, or XIO_ERR_PEER if one died.
+ *   Local.      A call so marked waits for no other PE.
+ *   Threads.    Calls on one world come from one thread at a time. xio_last_error, xio_version and xio_status_name may
+ *               be called by any thread at any time. Different worlds may be used by different threads.
+ *   Units.      Sizes and offsets are bytes, times milliseconds; PEs are counted from 0.
+ *   Order.      Host calls say nothing about ops of kernels unless they say so; docs/ordering.md has the contract.
+ *
+ * Any call may also return XIO_ERR_ARG (a null world or output, an attribute struct whose `size` is not set),
+ * XIO_ERR_STATE (after xio_finalize, or in a child of fork), XIO_ERR_NO_MEMORY and XIO_ERR_INTERNAL.
  *
  * A world belongs to the process that made it. In a child of fork() that has not called exec, every call of XIO returns
  * XIO_ERR_STATE (xio_my_pe and xio_n_pes -1, xio_ptr null), sends nothing and releases nothing, and so does what the
@@ -20,12 +32,14 @@
 extern "C" {
 #endif
 
-/* PEs that talk to each other: a bootstrap, a symmetric heap and its contexts. Several may live at once. */
+/* A group of PEs (processing elements: one process each, with one GPU) that talk to each other: a bootstrap, a
+ * symmetric heap and contexts. Several worlds may live in one process at once. */
 typedef struct xio_world xio_world_t;
 
-/* What a kernel gets, by value. `view` points to memory of the device; `id` names it on the host. The rest repeats what
- * every op looks at, so that a kernel has it among its arguments and loads nothing: it is not for programs, which leave
- * it as xio_ctx_create filled it. */
+/* A context: what a kernel gets, by value, and every device call takes. `view` points to memory of the device; `id`
+ * names the context on the host. The other members repeat what every op needs first, so that a kernel finds it among
+ * its arguments. They are not for programs, which leave them as xio_ctx_create filled them; they change between
+ * versions. */
 #define XIO_CTX_NEAR 8
 typedef struct xio_ctx {
   void* view;
@@ -41,38 +55,45 @@ typedef struct xio_ctx {
   void* near[XIO_CTX_NEAR]; /* arena of PE i if loads and stores are its way for all that is not bulk, else null */
 } xio_ctx_t;
 
-/* An opened drive or file, passed to kernels by value. */
+/* An opened drive or file, or several as one. It is passed to kernels by value; its members are not for programs. */
 typedef struct xio_storage {
   void* view;
   uint64_t id;
 } xio_storage_t;
 
-/* One op in flight: ring and ticket. 0 = complete. Need never be consumed. */
+/* Names one op that a kernel has posted (its ring and its ticket), for xio_wait, xio_test and xio_flush. 0 says that
+ * the op is complete already. A program may drop it: it holds nothing. */
 typedef uint64_t xio_req_t;
 
+/* What a signal does to its word: stores the value, or adds it. */
 enum { XIO_SIGNAL_SET = 0, XIO_SIGNAL_ADD = 1 };
+/* How a wait compares the word (left) with the value (right): ==, !=, >, >=, <, <=. */
 enum { XIO_CMP_EQ = 0, XIO_CMP_NE, XIO_CMP_GT, XIO_CMP_GE, XIO_CMP_LT, XIO_CMP_LE };
 
+/* The way of an op to another PE: loads and stores of the GPU (direct), a NIC (rdma), a copy engine (sdma). AUTO leaves
+ * the choice to the library, per PE and size. */
 typedef enum xio_route { XIO_ROUTE_AUTO = 0, XIO_ROUTE_DIRECT, XIO_ROUTE_RDMA, XIO_ROUTE_SDMA } xio_route_t;
 
-/* Set `size` to sizeof the struct (or use the _INIT macro): it tells the library which fields you know. 0 in
- * any other field means: take the environment, then the default. */
+/* How a world is made. Set `size` to sizeof the struct (or use the _INIT macro): it tells the library which members
+ * your program knows. 0 or null in any other member: the environment's value, else the default (docs/environment.md).
+ */
 typedef struct xio_init_attr {
   size_t size;
-  const char* bootstrap; /* "mpi", "tcp", "ucx", "local" or null */
-  size_t heap_bytes;     /* symmetric heap per PE; must be equal on every PE */
-  uint32_t timeout_ms;   /* UINT32_MAX = wait for ever */
-  uint32_t reserved;
-  const char* tcp_root; /* with "tcp": host:port, */
-  int tcp_rank;         /* and rank and size if tcp_size > 0 */
-  int tcp_size;
+  const char* bootstrap; /* how PEs find each other: "mpi", "tcp", "ucx" or "local" (a world of one) */
+  size_t heap_bytes;     /* of the symmetric heap of each PE; must be equal on every PE */
+  uint32_t timeout_ms;   /* of every wait, of the host and of kernels; UINT32_MAX: none */
+  uint32_t reserved;     /* 0 */
+  const char* tcp_root;  /* with "tcp": host:port where PE 0 listens */
+  int tcp_rank;          /* with "tcp" and tcp_size > 0: this PE's number, */
+  int tcp_size;          /* and how many there are */
 } xio_init_attr_t;
 #define XIO_INIT_ATTR_INIT \
   { sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0 }
 
+/* How a context is made. `size` and 0 as in xio_init_attr_t; the same values on every PE. */
 typedef struct xio_ctx_attr {
   size_t size;
-  xio_route_t route;   /* forces the way of every op; AUTO: XIO_ROUTE, then per op */
+  xio_route_t route;   /* forces the way of every op; AUTO: that of XIO_ROUTE, else chosen per op */
   uint32_t ring_depth; /* entries of each RDMA and SDMA ring, a power of two; 0 = XIO_RING_DEPTH */
   uint32_t pool;       /* contexts for xio_wg_ctx_create; 0 = XIO_CTX_POOL */
   uint32_t immediates; /* of each PE that the ctx holds for xio_imm_test, a power of two 2 .. 65536; 0 = no immediates.
@@ -82,15 +103,17 @@ typedef struct xio_ctx_attr {
 #define XIO_CTX_ATTR_INIT \
   { sizeof(xio_ctx_attr_t), XIO_ROUTE_AUTO, 0, 0, 0, 0 }
 
+/* Bits of xio_storage_attr_t::flags. */
 enum {
   XIO_STORAGE_READ_ONLY = 1, /* writes are refused */
   XIO_STORAGE_CREATE = 2,    /* file: create it if it is not there */
   XIO_STORAGE_TRUNCATE = 4   /* file: start empty; with bytes = 0 it stays empty */
 };
+/* How a storage is opened. `size` and 0 as in xio_init_attr_t. */
 typedef struct xio_storage_attr {
   size_t size;
-  uint32_t flags;
-  uint32_t queues;       /* I/O queues, 0 = 1 */
+  uint32_t flags;        /* XIO_STORAGE_READ_ONLY ... */
+  uint32_t queues;       /* I/O queue pairs of each controller, 0 = 1 */
   uint32_t depth;        /* entries of each, a power of two; 0 = XIO_NVME_DEPTH */
   uint32_t block_bytes;  /* file: 512 .. 65536, a power of two; 0 = 512. Drive: 0, or what it has */
   uint64_t bytes;        /* file: capacity wanted; the file grows to it. 0 = as it is. A file whose size is no
@@ -103,14 +126,14 @@ typedef struct xio_storage_attr {
 #define XIO_STORAGE_ATTR_INIT \
   { sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0, 0 }
 
-/* Statistics of one engine of a ctx or storage. */
+/* What one engine of a ctx, queue or storage was given since it was made. */
 typedef struct xio_engine_stats {
-  uint64_t ops;       /* user ops posted */
+  uint64_t ops;       /* ops of the user posted */
   uint64_t doorbells; /* doorbells rung */
   uint64_t bytes;     /* payload bytes */
 } xio_engine_stats_t;
 
-/* What failed first on a ctx. */
+/* A failure in full: what xio_ctx_error and xio_sdma_queue_error fill in. */
 typedef struct xio_error_info {
   xio_status_t status;
   const char* engine; /* "rdma", "sdma", "nvme", "device" (a call that no engine was given) or "" */
@@ -120,12 +143,17 @@ typedef struct xio_error_info {
   char sentence[256]; /* all that, why, and what to do about it; "" when nothing failed */
 } xio_error_info_t;
 
-/* The sentence of this thread's last failed call; never null, "" if none. Exit handlers may ask, too. */
+/* Local, any thread. Returns the sentence of this thread's last failed call: never null, "" if none has failed. It is
+ * valid until this thread's next failed call. Exit handlers may call it, too. */
 XIO_EXPORT const char* xio_last_error(void);
+/* Local, any thread. The version of the library that is loaded. Each pointer may be null. */
 XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
-/* Collective. attr may be null. Where a launcher started several tasks and nothing connects them, a world of this one
- * alone is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks for it.
+/* Makes a world. Collective: every PE of the job calls it. attr may be null.
+ *
+ * The PEs come from the launcher (mpirun, srun, xiorun, or the members of attr). Where a launcher started several tasks
+ * and nothing connects them, a world of this task alone is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks for
+ * it.
  *
  * MPI: started by mpirun, or with the bootstrap "mpi", xio_init starts MPI if nobody has, and ends it at exit. MPI_Init
  * may then not be called any more: Open MPI ends the job, since MPI is started once in a process. A program that uses
@@ -134,51 +162,80 @@ XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
  *
  * GPU: the calling thread's device is kept where it is not 0, for a thread that chose none has 0; else the PEs of a
  * machine take its devices in turn, and the calling thread's device is XIO's afterwards. XIO_GPU_DEVICE=current keeps 0
- * as well. */
+ * as well.
+ *
+ * Returns XIO_ERR_CONFIG (an attribute, a variable or the launcher's values are not understood or differ between PEs),
+ * XIO_ERR_UNSUPPORTED (this build or machine lacks what was asked for), XIO_ERR_NO_ROUTE (a PE cannot be reached),
+ * XIO_ERR_AUTH (a PE does not have the job's key), XIO_ERR_PEER, XIO_ERR_TIMEOUT, XIO_ERR_NO_MEMORY (heap, threads,
+ * files), XIO_ERR_IO. *world is null then. */
 XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world);
-/* Collective. No kernel may be using the world; where one of this process still runs it is waited for, for the world's
- * timeout, and then XIO_ERR_STATE, with nothing freed here. (On a GPU kernels of non-blocking streams are waited for
- * without an end.) Closes what is still open. The world must not be used afterwards, also when the answer is an error
- * (a PE died): what is local was freed all the same. Null is an error. */
+/* Ends a world. Collective. Closes what is still open: storages, contexts, registrations, the heap.
+ *
+ * No kernel may be using the world. Where one of this process still runs, it is waited for, for the world's timeout;
+ * then XIO_ERR_STATE, and nothing is freed here. (On a GPU kernels of non-blocking streams are waited for without an
+ * end.) The world must not be used afterwards, also when an error is returned because a PE died: what is local was
+ * freed all the same. XIO_ERR_ARG: world is null. */
 XIO_EXPORT xio_status_t xio_finalize(xio_world_t* world);
-XIO_EXPORT int xio_my_pe(const xio_world_t* world); /* -1 if world is null */
+/* Local. This PE's number, 0 .. n_pes - 1; -1 if world is null. */
+XIO_EXPORT int xio_my_pe(const xio_world_t* world);
+/* Local. How many PEs the world has; -1 if world is null. */
 XIO_EXPORT int xio_n_pes(const xio_world_t* world);
 
-/* Symmetric memory: collective, the same size on every PE, the same offset everywhere. At least 128-byte
- * aligned. A size of 0 gives null. When one PE has no room every PE gets XIO_ERR_NO_MEMORY; when sizes or alignments
- * differ every PE gets XIO_ERR_NOT_SYMMETRIC, and nothing is allocated. alignment: a power of two, at most that of the
- * heap itself (2 MiB on the host platform). */
+/* Allocates `bytes` of symmetric memory: a block at the same place of the heap of every PE, which every PE may name in
+ * puts, gets, atomics and signals. Collective, with the same size on every PE. The block is at least 128-byte aligned;
+ * its contents are not defined. 0 bytes give null.
+ *
+ * Returns XIO_ERR_NO_MEMORY on every PE when one of them has no room, XIO_ERR_NOT_SYMMETRIC on every PE when sizes or
+ * alignments differ; nothing is allocated then. */
 XIO_EXPORT xio_status_t xio_malloc(xio_world_t* world, size_t bytes, void** out);
+/* The same for count * bytes, which read as zeroes on every PE when the call returns. Collective.
+ *
+ * Also XIO_ERR_ARG on every PE when the product is no size_t. */
 XIO_EXPORT xio_status_t xio_calloc(xio_world_t* world, size_t count, size_t bytes, void** out);
+/* The same with an alignment: a power of two, at most that of the heap itself (2 MiB on the host platform), else
+ * XIO_ERR_ARG. Collective. */
 XIO_EXPORT xio_status_t xio_align(xio_world_t* world, size_t alignment, size_t bytes, void** out);
-/* Collective, the same block on every PE (XIO_ERR_NOT_SYMMETRIC on every PE if not). Null is allowed. XIO_ERR_STATE
- * if it was freed already, XIO_ERR_ARG if it is not a block's start, XIO_ERR_NOT_SYMMETRIC if it is not in the heap at
- * all; all else stays as it was. No kernel may be using it. */
+/* Frees a block of xio_malloc, xio_calloc or xio_align. Collective, the same block on every PE. Null is allowed. No
+ * kernel may be using it, on any PE.
+ *
+ * Returns XIO_ERR_NOT_SYMMETRIC on every PE if the blocks differ, and if it is not in the heap at all; XIO_ERR_STATE if
+ * it was freed already; XIO_ERR_ARG if it is not a block's start. Nothing changes then. */
 XIO_EXPORT xio_status_t xio_free(xio_world_t* world, void* block);
-/* Where PE pe's copy of a symmetric address can be loaded and stored from here, or null. Local. */
+/* Local. Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be (another
+ * machine, no mapping), or if the address is not symmetric. Valid until xio_free or xio_finalize. */
 XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe);
 
-/* Local memory that engines may read and write (sources and destinations that are not symmetric), at most 63 pieces at
- * a time; all of it must be there until it is unregistered. XIO_ERR_ARG if nothing is mapped at part of it now, or what
- * may not be read and written. Local. */
+/* Lets engines read and write [base, base + bytes): memory of this process, of the host or of the GPU, that is not
+ * symmetric and that ops of kernels name as their local side. At most 63 pieces at a time. All of it must stay mapped
+ * until it is unregistered. Local.
+ *
+ * Returns XIO_ERR_ARG if nothing is mapped at part of it, or what may not be read and written; XIO_ERR_UNSUPPORTED if
+ * an engine of this world cannot reach such memory; XIO_ERR_NO_MEMORY if there are 63 already or a limit on locked
+ * memory is reached. */
 XIO_EXPORT xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes);
+/* Ends that. Local. No op on it may be under way; later ops that name it return XIO_ERR_NOT_REGISTERED.
+ *
+ * Returns XIO_ERR_ARG if base is not that of a registered piece. */
 XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 
-/* Collective (queue pairs are exchanged), with the same attributes on every PE. XIO_ERR_NO_ROUTE names the PE that
- * cannot be reached as asked. */
+/* Makes a context: the queues by which kernels of this PE reach the others. Collective (queue pairs are exchanged),
+ * with the same attributes on every PE. attr may be null. Kernels of any number may use one context at once.
+ *
+ * Returns XIO_ERR_NO_ROUTE, with the PE that cannot be reached as asked; XIO_ERR_CONFIG when attributes are wrong or
+ * differ; XIO_ERR_NO_MEMORY, XIO_ERR_UNSUPPORTED, XIO_ERR_PEER, XIO_ERR_TIMEOUT. */
 XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx);
-/* Collective. No kernel may be using it, nor be given it or a copy of it afterwards: what `view` points to is gone, and
- * kernels do not ask whether it is there.
- * It waits for the other PEs, for the world's timeout at most, and then stops this PE's side, which needs nobody's
- * help: queue pairs and copy queues are taken from their devices, and commands to storages that kernels gave through
- * this ctx end; a storage whose commands do not end within a second is stopped, and must be opened again. So once this
- * call has returned, whatever it returns, no op of the ctx reads or writes this PE's buffers, XIO_ERR_TIMEOUT or not,
- * and its engines write to no peer; docs/ordering.md says what remains for peers that load and store. If the others
- * were silent, dead or in another call the ctx is stopped and stays in the list: xio_ctx_error explains it, ops return
- * XIO_ERR_STATE or the ring's first failure, and it can be recovered, or destroyed again. */
+/* Ends a context. Collective. No kernel may be using it, nor be given it or a copy of it afterwards: what `view` points
+ * to is gone, and kernels do not ask whether it is there. It waits for the other PEs, for the world's timeout at most,
+ * and then stops this PE's side, which needs nobody's help: queue pairs and copy queues are taken from their devices,
+ * and commands to storages that kernels gave through this ctx end; a storage whose commands do not end within a second
+ * is stopped, and must be opened again. So once this call has returned, whatever it returns, no op of the ctx reads or
+ * writes this PE's buffers, XIO_ERR_TIMEOUT or not, and its engines write to no peer; docs/ordering.md says what
+ * remains for peers that load and store. If the others were silent, dead or in another call the ctx is stopped and
+ * stays in the list: xio_ctx_error explains it, ops return XIO_ERR_STATE or the ring's first failure, and it can be
+ * recovered, or destroyed again. */
 XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
-/* Collective. Makes a ctx usable again after a failure or timeout, which are permanent without it. No kernel of any PE
- * may be using it, or be in a barrier of the world. As xio_ctx_destroy it stops this PE's side, with the
+/* Makes a context usable again after a failure or timeout, which are permanent without it. Collective. No kernel of any
+ * PE may be using it, or be in a barrier of the world. As xio_ctx_destroy it stops this PE's side, with the
  * same promise whatever it returns. Then all PEs make new queues: in the same place, so that every copy of the
  * xio_ctx_t stays good. Errors are forgotten, inboxes of immediates are empty, contexts of the pool are free, and the
  * next barrier is the same for all PEs. Requests of before return an error, never XIO_OK. The heap, registered memory
@@ -187,32 +244,46 @@ XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
  * too: then only xio_finalize is left. XIO_ERR_STATE after very many recoveries (32768 by the number of rings): create
  * another ctx. */
 XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
-/* Which way a non-blocking copy of that size to that PE goes: "direct", "rdma", "sdma". Null if ctx or pe is wrong. */
+/* Local. The way of a non-blocking copy of that size to that PE: "direct", "rdma" or "sdma". Null if ctx or pe is
+ * wrong. */
 XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes);
-/* Counters since creation; route is XIO_ROUTE_RDMA or XIO_ROUTE_SDMA. */
+/* Local. What the engine of that route (XIO_ROUTE_RDMA or XIO_ROUTE_SDMA, else XIO_ERR_ARG) was given since the context
+ * was made; zeroes if the context has none. Kernels may be running: each number is one of a recent moment. */
 XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out);
-/* The last failure of kernels on this ctx: of a call (engine "device": a wrong argument, a wait that ended by the
- * deadline) or of an engine. It stays until the next failure; quiet, and calls that succeed, change nothing.
+/* Local. The last failure of kernels on this ctx: of a call (engine "device": a wrong argument, a wait that ended by
+ * the deadline) or of an engine. It stays until the next failure; quiet, and calls that succeed, change nothing.
  * info->status = XIO_OK when nothing has failed. */
 XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
-/* Local; at most 16 are open at a time. name: "file:PATH" (software controller over a file;
- * "file:PATH?block=4096&size=1G" says block_bytes and bytes of that file in the name, which goes before attr; a path
- * with any letters stands in quotes, file:"PATH"),
- * "nvme:BDF/NSID" (a drive bound to vfio-pci), or up to 8 such names with commas between: one storage in stripes over
- * all of them (see stripe_bytes). "kmod:/dev/nvmeXnY" is kept for a queue of a drive that Linux goes on using, which no
- * kernel of today lends: XIO_ERR_UNSUPPORTED, and the sentence says what works for that drive. attr may be null. */
+/* Opens a drive or file for kernels of this PE. Local; at most 16 are open in a world at a time. attr may be null. The
+ * name is one of:
+ *
+ *   "file:PATH"       a file, by a software controller. "file:PATH?block=4096&size=1G" says block_bytes and bytes of
+ *                     that file in the name, which goes before attr. A path with any letters stands in quotes:
+ *                     file:"PATH"
+ *   "nvme:BDF/NSID"   a namespace of a drive that is bound to vfio-pci
+ *   several of these  up to 8, with commas between: one storage in stripes over all of them (see stripe_bytes)
+ *   "kmod:..."        is kept for drives of the kernel module: XIO_ERR_UNSUPPORTED today, and the sentence says what
+ *                     works for that drive
+ *
+ * Returns XIO_ERR_ARG or XIO_ERR_CONFIG (a name or attribute is wrong), XIO_ERR_IO (the system refuses the file or
+ * device), XIO_ERR_STATE (the drive is in use), XIO_ERR_STORAGE (the drive failed), XIO_ERR_NO_MEMORY,
+ * XIO_ERR_UNSUPPORTED. */
 XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
                                          xio_storage_t* storage);
-/* Local. No kernel may be using it any more. Ops that nobody waited for are ended, carried out or not, before this
- * returns, and their memory is free for other use. */
+/* Closes it. Local. No kernel may be using it any more. Ops that no kernel waited for are ended, carried out or not,
+ * before this returns, and their memory is free for other use. What was written and not flushed may be lost with the
+ * drive's power, as always. */
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
-/* In whole blocks: the last one of a file that ends inside of it counts, and holds zeroes from there on. */
+/* Local. The size of the storage in whole blocks, and of a block. The last block of a file that ends inside of it
+ * counts, and holds zeroes from there on. */
 XIO_EXPORT xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
                                          uint32_t* block_bytes);
+/* Local. What its queues were given since it was opened. Kernels may be running. */
 XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out);
 
-/* Collective; waits for every PE's host thread. Says nothing about ops of kernels. */
+/* Waits until the host of every PE has called it. Collective. It completes no op of kernels: that is xio_quiet's, or
+ * the device's xio_barrier_all. */
 XIO_EXPORT xio_status_t xio_barrier_all(xio_world_t* world);
 
 #ifdef __cplusplus

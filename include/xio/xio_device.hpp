@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Device API: all that a kernel includes. Header-only; a ctx is passed to the kernel by value.
 //
+//   ctx.hpp      the PE's number, how many there are, addresses of peers
 //   rma.hpp      put, get, scalars, strided and tiled copies
 //   staged.hpp   copies by one thread through shared memory
 //   atomic.hpp   atomics
 //   signal.hpp   put with signal, signals, local completion counters
-//   immediate.hpp put with immediate, and taking immediates
+//   immediate.hpp  put with immediate, and taking immediates
 //   packet.hpp   small messages that carry their own flags
 //   wait.hpp     waiting for words that peers change
 //   sync.hpp     fence, quiet, requests, barrier, sync, workgroup contexts

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Atomics on symmetric words: int, long, long long, their unsigned forms, size_t, ptrdiff_t, int32/64, uint32/64;
-// fetch, set and swap also float and double. Words are naturally aligned.
+// Atomics on symmetric words of 4 and 8 bytes: int, long, long long, their unsigned forms, size_t, ptrdiff_t, int32/64,
+// uint32/64; fetch, set and swap also float and double. Words are naturally aligned. Thread scope.
 //
-// Atomic against every other XIO atomic on the word by the same route. Fetching forms return the old value when it
-// is there; on an error they return T{} and the ctx keeps the status for quiet. The others return a status at once and
-// complete by xio_quiet. Unordered among other ops until xio_fence or xio_quiet.
+// `dst` is this PE's own address of the word, of which the copy at PE `pe` is changed. An atomic is atomic against
+// every other XIO atomic on the word by the same route (docs/atomics.md), and unordered among other ops until xio_fence
+// or xio_quiet.
+//
+// Fetching forms wait, and return the word as it was before; on an error they return T{}, and the next quiet returns
+// the status. The others return a status at once and are complete after xio_quiet. Errors are those of rma.hpp; a PE
+// that no engine can reach with atomics is XIO_ERR_NO_ROUTE or XIO_ERR_UNSUPPORTED.
 #pragma once
 #include <type_traits>
 
@@ -85,14 +89,19 @@ XIO_DEVICE xio_status_t just_change(const xio_ctx_t& ctx, T* dst, T operand, int
 
 // --- Any type ----------------------------------------------------------------------------------------
 
+// Reads the word at PE `pe` in one piece. Waits.
 template <class T>
 XIO_DEVICE T xio_atomic_fetch(const xio_ctx_t& ctx, const T* src, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::fetch, T>(ctx, const_cast<T*>(src), T{}, T{}, pe);
 }
+
+// Stores `value` in one piece.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_set(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::set, T>(ctx, dst, value, pe);
 }
+
+// Stores `value`. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_swap(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::set, T>(ctx, dst, value, T{}, pe);
@@ -100,50 +109,68 @@ XIO_DEVICE T xio_atomic_swap(const xio_ctx_t& ctx, T* dst, std::type_identity_t<
 
 // --- Integers ----------------------------------------------------------------------------------------
 
-// Stores value if the word equals `expected`. Returns the word as it was.
+// Stores `value` if the word equals `expected`. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_compare_swap(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> expected,
                                      std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::compare_swap, T>(ctx, dst, value, expected, pe);
 }
 
+// Adds `value`; sums wrap.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_add(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, value, pe);
 }
+
+// Adds 1; sums wrap.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_inc(const xio_ctx_t& ctx, T* dst, int pe) {
   return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, T{1}, pe);
 }
+
+// Stores word & value.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_and(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::bit_and, T>(ctx, dst, value, pe);
 }
+
+// Stores word | value.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_or(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::bit_or, T>(ctx, dst, value, pe);
 }
+
+// Stores word ^ value.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_xor(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::bit_xor, T>(ctx, dst, value, pe);
 }
 
+// Adds `value`; sums wrap. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_fetch_add(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::add, T>(ctx, dst, value, T{}, pe);
 }
+
+// Adds 1; sums wrap. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_fetch_inc(const xio_ctx_t& ctx, T* dst, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::add, T>(ctx, dst, T{1}, T{}, pe);
 }
+
+// Stores word & value. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_fetch_and(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::bit_and, T>(ctx, dst, value, T{}, pe);
 }
+
+// Stores word | value. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_fetch_or(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::bit_or, T>(ctx, dst, value, T{}, pe);
 }
+
+// Stores word ^ value. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_fetch_xor(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::bit_xor, T>(ctx, dst, value, T{}, pe);

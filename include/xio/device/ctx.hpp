@@ -105,12 +105,15 @@ XIO_DEVICE void* peer_address(const xio_ctx_t& ctx, const void* symmetric, int p
 
 // --- The API: who am I -------------------------------------------------------------------------------
 
+// This PE's number, 0 .. n_pes - 1; -1 for a null ctx. Any thread; loads nothing.
 XIO_DEVICE int xio_my_pe(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.my_pe); }
 
+// How many PEs the world has; -1 for a null ctx. Any thread; loads nothing.
 XIO_DEVICE int xio_n_pes(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.n_pes); }
 
-// Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be, or if the
-// address is not symmetric. Records no error.
+// Where PE `pe`'s copy of a symmetric address can be loaded and stored from here; null if it cannot be, or if the
+// address is not symmetric. Any thread. Records no error. Accesses through it are ordinary ones: xio_fence and
+// xio_quiet order the caller's own.
 XIO_DEVICE void* xio_ptr(const xio_ctx_t& ctx, const void* symmetric, int pe) {
   return xio::dev::peer_address(ctx, symmetric, pe);
 }

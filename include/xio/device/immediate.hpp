@@ -110,7 +110,8 @@ XIO_DEVICE xio_status_t take_immediate(const xio_ctx_t& ctx, int pe, u32* immedi
 
 // --- put, then immediate -----------------------------------------------------------------------------
 
-// The source may be reused on return.
+// Copies `bytes` from `src` here to `dst` at PE `pe`, then puts `immediate` into the inbox that PE holds for this one.
+// Returns when `src` may be reused.
 XIO_DEVICE xio_status_t xio_put_imm(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
                                     int pe) {
   return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
@@ -123,6 +124,8 @@ XIO_DEVICE xio_status_t xio_put_imm_wg(const xio_ctx_t& ctx, void* dst, const vo
                                        uint32_t immediate, int pe) {
   return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
 }
+
+// The same without waiting, where a NIC carries it: `src` must stay as it is until the request is waited for.
 XIO_DEVICE xio_req_t xio_put_imm_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
                                      int pe) {
   return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
@@ -138,11 +141,13 @@ XIO_DEVICE xio_req_t xio_put_imm_nbi_wg(const xio_ctx_t& ctx, void* dst, const v
 
 // --- Taking it out -----------------------------------------------------------------------------------
 
-// The oldest immediate of PE `pe` that nobody has taken; XIO_PENDING if there is none. After XIO_OK the data of its put
-// is visible. Any threads of the ctx and of its pool may call.
+// Takes the oldest immediate of PE `pe` out of the inbox. XIO_PENDING if there is none. After XIO_OK the data of its
+// put is visible to the caller. Any threads of the ctx and of its pool may call; each immediate is returned to one of
+// them.
 XIO_DEVICE xio_status_t xio_imm_test(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
   return xio::dev::take_immediate(ctx, pe, immediate, false);
 }
+
 // Waits for one. XIO_ERR_TIMEOUT after the world's timeout; the failure of a queue pair to that PE ends it at once.
 XIO_DEVICE xio_status_t xio_imm_wait(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
   return xio::dev::take_immediate(ctx, pe, immediate, true);

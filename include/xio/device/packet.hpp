@@ -3,11 +3,12 @@
 // the sender a wait between data and signal; a packet costs one way of the link.
 //
 // A packet of n bytes takes 2 n bytes of symmetric memory, 8-byte aligned: words of 8 bytes, data in the low half, the
-// flag in the high half. `flag` is whatever that memory does not hold in its high halves yet, such as the number of the
-// message; memory that xio_calloc gave holds 0. n is a multiple of 4, at most 64, and the local side is 4-byte aligned.
-// On every route a word arrives in one piece; words arrive in any order, and packets are unordered with other ops.
+// flag in the high half. `flag` is any number that this memory does not hold in its high halves yet, such as the number
+// of the message; memory that xio_calloc gave holds 0. n is a multiple of 4, at most 64, and the local side is 4-byte
+// aligned: else XIO_ERR_ARG.
 //
-// Thread scope. Errors are those of rma.hpp.
+// Order. On every route a word arrives in one piece; words arrive in any order, and packets are unordered with other
+// ops. Thread scope. Errors are those of rma.hpp and wait.hpp.
 #pragma once
 #include "xio/device/rma.hpp"
 #include "xio/device/wait.hpp"
@@ -191,19 +192,20 @@ struct packet_look {
 
 }  // namespace xio::dev
 
-// Sends `bytes` from src as a packet to dst at PE `pe`. The source may be reused on return.
+// Sends `bytes` from `src` as a packet to the packet memory `dst` of PE `pe`. `src` may be reused on return.
 XIO_DEVICE xio_status_t xio_put_packet(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t flag,
                                        int pe) {
   return xio::dev::put_packet(ctx, dst, src, bytes, flag, pe);
 }
 
-// Waits until the packet of that flag is here and copies what it carries to dst. Says nothing about other ops of the
-// sender. XIO_ERR_TIMEOUT after the world's timeout.
+// Waits until all words of the packet memory carry `flag`, and copies the `bytes` they carry to `dst`. It says nothing
+// about other ops of the sender.
 XIO_DEVICE xio_status_t xio_wait_packet(const xio_ctx_t& ctx, void* dst, const void* packet, size_t bytes,
                                         uint32_t flag) {
   return xio::dev::take_packet<xio::dev::packet_stay>(ctx, dst, packet, bytes, flag);
 }
-// The same, but answers XIO_PENDING if it is not here yet; dst is then as it was.
+
+// The same without waiting: XIO_PENDING if the packet is not complete yet, and `dst` is as it was.
 XIO_DEVICE xio_status_t xio_test_packet(const xio_ctx_t& ctx, void* dst, const void* packet, size_t bytes,
                                         uint32_t flag) {
   return xio::dev::take_packet<xio::dev::packet_look>(ctx, dst, packet, bytes, flag);

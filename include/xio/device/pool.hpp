@@ -50,8 +50,9 @@ XIO_DEVICE xio_status_t give_back(const Group& g, xio_ctx_t parent, xio_ctx_t ow
 
 }  // namespace xio::dev
 
-// Takes a ctx for the calling workgroup out of ctx's pool (xio_ctx_attr_t::pool). All of its threads call; *own is
-// per thread. XIO_ERR_NO_MEMORY when all are in use. xio_wg_ctx_destroy (sync.hpp) gives it back.
+// Takes a ctx for the calling workgroup out of the pool of `ctx` (xio_ctx_attr_t::pool): it has queues that no other
+// workgroup posts to. All threads of the workgroup call; `*own` is per thread. xio_wg_ctx_destroy (sync.hpp) gives it
+// back. XIO_ERR_STATE (null ctx), XIO_ERR_NO_MEMORY when all are in use or the ctx has no pool.
 XIO_DEVICE xio_status_t xio_wg_ctx_create(const xio_ctx_t& ctx, xio_ctx_t* own) {
   return xio::dev::take_ctx(xio::dev::workgroup_group::here(), ctx, own);
 }

@@ -3,7 +3,7 @@
 // reaches. Thread scope; any lanes of any waves of a grid may call on one queue in any divergence, unless it was
 // created for one thread at a time.
 //
-// Ops are posted and not waited for: the answer is a request for xio_sdma_flush and xio_sdma_test, which need not be
+// Ops are posted and not waited for: they return a request for xio_sdma_flush and xio_sdma_test, which need not be
 // used, and is a failed one for wrong arguments. Copies of one queue may overlap in time; a signal or count is visible
 // after all that was posted to its queue before it. Errors: XIO_ERR_STATE (null queue), XIO_ERR_ARG (null, overlapping
 // areas, a misaligned word, rows wider than their pitch), XIO_ERR_TIMEOUT, and XIO_ERR_TRANSPORT when the engine
@@ -54,11 +54,13 @@ XIO_DEVICE xio_status_t wait_word(xio_sdma_queue_t q, const u64* word, u64 at_le
 
 // --- Copies ------------------------------------------------------------------------------------------
 
+// Posts a copy of `bytes` from `src` to `dst`, which must not overlap.
 XIO_DEVICE xio_req_t xio_sdma_put(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes) {
   return xio::dev::sdma::post_chain(queue, xio::dev::sdma::chain_of(dst, src, bytes), true);
 }
 
-// A tile of `height` rows of `width` bytes; rows are `pitch` bytes apart (at least width).
+// Copies a tile of `height` rows of `width` bytes; rows start `dst_pitch` and `src_pitch` bytes apart, which are at
+// least `width`, else the request is one of XIO_ERR_ARG.
 XIO_DEVICE xio_req_t xio_sdma_put_2d(xio_sdma_queue_t queue, void* dst, size_t dst_pitch, const void* src,
                                      size_t src_pitch, size_t width, size_t height) {
   using namespace xio::dev;
@@ -86,6 +88,7 @@ XIO_DEVICE xio_req_t xio_sdma_signal(xio_sdma_queue_t queue, uint64_t* word, uin
                                     xio::dev::sdma::is_word(word) && (op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD));
 }
 
+// Copies, then sets the word or adds to it (`op`: XIO_SIGNAL_SET, XIO_SIGNAL_ADD), as one chain.
 XIO_DEVICE xio_req_t xio_sdma_put_signal(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                          uint64_t* word, uint64_t value, int op) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
@@ -96,7 +99,7 @@ XIO_DEVICE xio_req_t xio_sdma_put_signal(xio_sdma_queue_t queue, void* dst, cons
                                     xio::dev::sdma::is_word(word) && (op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD));
 }
 
-// Adds 1 to a local word when the copy is done.
+// Copies, then adds 1 to the word `*counter`: the source is free and the data in place.
 XIO_DEVICE xio_req_t xio_sdma_put_counter(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                           uint64_t* counter) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
@@ -104,6 +107,7 @@ XIO_DEVICE xio_req_t xio_sdma_put_counter(xio_sdma_queue_t queue, void* dst, con
   return xio::dev::sdma::post_chain(queue, c, xio::dev::sdma::is_word(counter));
 }
 
+// xio_sdma_put_signal and xio_sdma_put_counter in one: data, signal, counter, in this order.
 XIO_DEVICE xio_req_t xio_sdma_put_signal_counter(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                                  uint64_t* word, uint64_t value, int op, uint64_t* counter) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
@@ -120,6 +124,8 @@ XIO_DEVICE xio_req_t xio_sdma_put_signal_counter(xio_sdma_queue_t queue, void* d
 XIO_DEVICE xio_status_t xio_sdma_wait_signal(xio_sdma_queue_t queue, const uint64_t* word, uint64_t value) {
   return xio::dev::sdma::wait_word(queue, word, value);
 }
+
+// The same for a counter of this queue.
 XIO_DEVICE xio_status_t xio_sdma_wait_counter(xio_sdma_queue_t queue, const uint64_t* counter, uint64_t value) {
   return xio::dev::sdma::wait_word(queue, counter, value);
 }

@@ -3,8 +3,10 @@
 // tests.
 //
 // Plain names are for one thread; `_wave` and `_wg` are called by the whole group and cover what all of it has done.
-// Failures of engines are sticky: every later quiet says them again. Errors that the ctx kept (wrong arguments) are
-// answered once, by one quiet.
+//
+// Errors. XIO_ERR_STATE for a null ctx. The failure of an engine is permanent: every later quiet returns it, until
+// xio_ctx_recover. A wrong argument that the ctx has kept is returned once, by one quiet. Every wait ends with
+// XIO_ERR_TIMEOUT after the world's timeout.
 #pragma once
 #include "xio/device/hdp.hpp"
 #include "xio/device/pool.hpp"
@@ -238,15 +240,17 @@ XIO_DEVICE xio_status_t sync_all(const Group& g, const xio_ctx_t& ctx, bool with
 
 // --- Order -------------------------------------------------------------------------------------------
 
-// Puts, atomics and signals of this ctx to a PE before the fence come before those after it, whatever their routes.
-// Waits only where several engines serve one PE. The _pe form is for one PE.
+// Orders this ctx's puts, atomics and signals to each PE that come before it in front of those that come after it,
+// whatever their routes. Waits only where several engines serve one PE. It completes nothing: see xio_quiet.
 XIO_DEVICE xio_status_t xio_fence(const xio_ctx_t& ctx) { return xio::dev::fence_all(ctx); }
+
+// The same for the ops to one PE.
 XIO_DEVICE xio_status_t xio_fence_pe(const xio_ctx_t& ctx, int pe) { return xio::dev::fence_one(ctx, pe); }
 
 // --- Completion --------------------------------------------------------------------------------------
 
-// Completes every outstanding op of the ctx, on every engine, storage included, and makes its effects visible.
-// Answers the first error that the ctx kept since the last quiet (and forgets it), else the failure of an engine.
+// Completes every outstanding op of the ctx, on every engine, storage included, and makes its effects visible. Returns
+// the first error that the ctx has kept since the last quiet, and forgets it; else the failure of an engine.
 XIO_DEVICE xio_status_t xio_quiet(const xio_ctx_t& ctx) { return xio::dev::quiet(xio::dev::thread_group::here(), ctx); }
 XIO_DEVICE xio_status_t xio_quiet_wave(const xio_ctx_t& ctx) {
   return xio::dev::quiet(xio::dev::wave_group::here(), ctx);
@@ -255,7 +259,7 @@ XIO_DEVICE xio_status_t xio_quiet_wg(const xio_ctx_t& ctx) {
   return xio::dev::quiet(xio::dev::workgroup_group::here(), ctx);
 }
 
-// The same for the ops to one PE; storage is not included.
+// The same for the ops to one PE. Storage is not included. Thread scope.
 XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
   const xio::dev::ctx_view* c = xio::dev::view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
@@ -266,22 +270,24 @@ XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
   return xio::dev::quiet_peer(*c, c->peers[pe]);
 }
 
-// Waits for one op. XIO_ERR_ARG for what no op of this ctx can have answered; requests of another ctx are not told from
-// its own where the numbers fit. The request 0 says that loads and stores have done it all: XIO_OK, and the caller's
-// stores come before what it sends from now on.
+// Waits for one op: its effects are visible then, as after xio_quiet. XIO_ERR_ARG for a request that no op of this ctx
+// can have returned; a request of another ctx is not recognised where the numbers fit. The request 0 stands for an op
+// that loads and stores have done: XIO_OK, and the caller's stores come before what it sends from now on. Thread scope.
 XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const xio_status_t status = xio::dev::wait_request(xio::dev::ctx_of(ctx), request);
   return status != XIO_OK ? status : xio::dev::complete_request(xio::dev::ctx_of(ctx), request);
 }
-// XIO_OK, XIO_PENDING or the op's failure.
+
+// The same without waiting: XIO_OK, XIO_PENDING or the op's failure.
 XIO_DEVICE xio_status_t xio_test(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const xio_status_t status = xio::dev::test_request(xio::dev::ctx_of(ctx), request);
   return status != XIO_OK ? status : xio::dev::complete_request(xio::dev::ctx_of(ctx), request);
 }
-// Waits until the source of a put or write may be reused: for nothing where loads and stores have read it, else until
-// the op is complete, for the engines of today say no more than that.
+
+// Waits until the source of a put or write may be reused: not at all where loads and stores have read it, else until
+// the op is complete, because engines report no earlier moment. Thread scope.
 XIO_DEVICE xio_status_t xio_flush(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   return request == 0 ? XIO_OK : xio_wait(ctx, request);
@@ -289,8 +295,8 @@ XIO_DEVICE xio_status_t xio_flush(const xio_ctx_t& ctx, xio_req_t request) {
 
 // --- Everybody ---------------------------------------------------------------------------------------
 
-// Every PE calls, by one thread, wave or workgroup, with a ctx of the same world. Barrier: quiet, then sync. Sync: all
-// have come and their ordinary stores are visible; says nothing about puts.
+// xio_quiet, then xio_sync_all: when it returns, all ops of all PEs by their ctx are complete and visible. Every PE
+// calls it, by one thread, wave or workgroup, with a ctx of the same world. XIO_ERR_TIMEOUT if a PE does not come.
 XIO_DEVICE xio_status_t xio_barrier_all(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::thread_group::here(), ctx, true);
 }
@@ -300,6 +306,9 @@ XIO_DEVICE xio_status_t xio_barrier_all_wave(const xio_ctx_t& ctx) {
 XIO_DEVICE xio_status_t xio_barrier_all_wg(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::workgroup_group::here(), ctx, true);
 }
+
+// Waits until every PE has called it: their ordinary stores from before are visible then. It says nothing about puts.
+// Every PE calls it, by one thread, wave or workgroup, with a ctx of the same world.
 XIO_DEVICE xio_status_t xio_sync_all(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::thread_group::here(), ctx, false);
 }
@@ -312,7 +321,8 @@ XIO_DEVICE xio_status_t xio_sync_all_wg(const xio_ctx_t& ctx) {
 
 // --- Workgroup contexts ------------------------------------------------------------------------------
 
-// Completes what the workgroup did on its ctx and gives it back; see pool.hpp. Answers as quiet does.
+// Completes what the workgroup did on `*own` and gives it back to the pool of `ctx` (pool.hpp). All threads of the
+// workgroup call. Returns what xio_quiet does; XIO_ERR_ARG if `*own` is not of that pool.
 XIO_DEVICE xio_status_t xio_wg_ctx_destroy(const xio_ctx_t& ctx, xio_ctx_t* own) {
   const xio_status_t status = xio_quiet_wg(*own);
   const xio_status_t back = xio::dev::give_back(xio::dev::workgroup_group::here(), ctx, *own);

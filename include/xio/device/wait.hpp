@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Waiting for words of one's own memory that peers change: by put, xio_p, an atomic or a signal. Thread scope.
 //
-// `ivar` and `ivars` are integers of 4 or 8 bytes in memory of the device, usually symmetric, not a workgroup's own.
-// `status` is null or one int for each element: elements with a value other than 0 are left out. With nothing left to
-// wait for the result is XIO_OK at once, and the index SIZE_MAX or the count 0. After XIO_OK the caller also sees
-// everything that the peer ordered before the change (xio_fence, put_signal). Tests return XIO_PENDING.
+// `ivar` and `ivars` are integers of 4 or 8 bytes in memory of the device, usually symmetric, not a workgroup's own,
+// naturally aligned. `cmp` is XIO_CMP_*, the word on the left. `status` is null or one int for each element: elements
+// with a value other than 0 are left out. With nothing left to wait for the result is XIO_OK at once, and the index
+// SIZE_MAX or the count 0.
 //
-// A wait returns XIO_ERR_TIMEOUT after the world's timeout. Where a queue of the caller's own ctx has failed, a wait
-// returns that failure (XIO_ERR_TRANSPORT and so on) within 10 ms of it, unless what it waits for has come: the peer
-// may be waiting for the very op that failed.
+// Order. After XIO_OK the caller also sees everything that the peer ordered before the change (xio_fence, put_signal).
+//
+// Errors. XIO_ERR_STATE (null ctx), XIO_ERR_ARG (null, misaligned, no such comparison). Tests return XIO_PENDING where
+// a wait would wait. A wait returns XIO_ERR_TIMEOUT after the world's timeout. Where a queue of the caller's own ctx
+// has failed, a wait returns that failure (XIO_ERR_TRANSPORT and so on) within 10 ms of it, unless the word has changed
+// as asked: the peer may be waiting for the very op that failed.
 #pragma once
 #include <type_traits>
 
@@ -259,11 +262,13 @@ XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T>& w, size
 
 // --- One word ----------------------------------------------------------------------------------------
 
-// Waits until `*ivar cmp value` holds (XIO_CMP_*).
+// Waits until `*ivar cmp value` holds.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
   return xio::dev::until<xio::dev::stay, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::wait_until);
 }
+
+// XIO_OK if `*ivar cmp value` holds now, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
   return xio::dev::until<xio::dev::look, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::test_until);
@@ -271,36 +276,42 @@ XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int 
 
 // --- Several words -----------------------------------------------------------------------------------
 
-// All of them.
+// Waits until `ivars[i] cmp value` holds for every element i < count that `status` does not leave out.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                            int cmp, std::type_identity_t<T> value) {
   return xio::dev::until_all<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value});
 }
+
+// XIO_OK if it holds for all of them now, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value) {
   return xio::dev::until_all<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value});
 }
 
-// At least one; *index is one of those that hold.
+// Waits until it holds for at least one of them; `*index` is one of those.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                            int cmp, std::type_identity_t<T> value, size_t* index) {
   return xio::dev::until_any<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value}, index);
 }
+
+// XIO_OK if it holds for one of them now, which `*index` names, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value, size_t* index) {
   return xio::dev::until_any<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value}, index);
 }
 
-// At least one; `indices` (room for `count`) gets all that hold, *found how many.
+// Waits until it holds for at least one; `indices` (room for `count`) gets all for which it does, `*found` how many.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                             const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
   return xio::dev::until_some<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
 }
+
+// The same for those for which it holds now; XIO_PENDING and `*found` 0 if there is none.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                       const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
@@ -313,21 +324,24 @@ XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size
 // xio_pause where lanes of one wave may wait for each other: its pauses grow with the wait.
 using xio_deadline_t = xio::dev::deadline;
 
-// The world's timeout from now.
+// The world's timeout, counted from now. It holds no resource.
 XIO_DEVICE xio_deadline_t xio_deadline(const xio_ctx_t& ctx) {
   return ctx.view == nullptr ? xio_deadline_t{xio::dev::deadline_clock(), 0}
                              : xio_deadline_t::in(xio::dev::world_of(ctx));
 }
+
+// True once that time has gone by.
 XIO_DEVICE bool xio_deadline_passed(const xio_deadline_t& d) { return d.passed(); }
 
-// Pauses for one turn. False: the deadline has passed.
+// Pauses for one turn of a loop. False: the deadline has passed.
 XIO_DEVICE bool xio_pause_until(const xio_deadline_t& d) { return d.wait_more(); }
 
-// Loops that look at memory by themselves call this after the flag and before the data, and now and then while the flag
-// does not come: on some GPUs what peers and drives write waits in between (docs/hdp.md), on others this is nothing.
+// Makes what peers, NICs and drives wrote visible, where the GPU holds such writes back (docs/hdp.md); elsewhere it
+// does nothing. A loop that polls memory by itself calls it after the flag and before the data, and now and then while
+// the flag does not come. Waits, at most for the world's timeout. XIO_ERR_STATE for a null ctx, XIO_ERR_TIMEOUT.
 XIO_DEVICE xio_status_t xio_hdp_flush(const xio_ctx_t& ctx) {
   return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::hdp_flush(ctx);
 }
 
-// Gives the memory system and other waves some air; on the host platform lets the other lanes run.
+// Leaves the memory system and other waves some time between two polls; on the host platform the other lanes run.
 XIO_DEVICE void xio_pause() { xio::dev::pause(); }
