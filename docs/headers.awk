@@ -36,4 +36,8 @@ c {
   print escaped($0)
   next
 }
-{ print }
+# Forms of a call for a wave or workgroup stand behind the form for one thread, whose documentation is theirs.
+/^XIO_DEVICE .* xio_[a-z0-9_]*_(wave|wg)\(/ && last ~ /}$/ {
+  print "/// The same, called by all threads of the " (/_wave\(/ ? "wave" : "workgroup") "."
+}
+{ last = $0; print }

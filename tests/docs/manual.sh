@@ -26,5 +26,26 @@ says status_8h.html 'a local buffer that an engine must reach is not registered'
 says md_docs_ordering.html 'store buffering'
 says index.html 'What has run where'
 if grep -rqs 'fetch_change' "$out/html/atomic_8hpp.html"; then echo 'the inside shows' && exit 1; fi
-echo "$(find "$out/html" -name '*.html' | wc -l) pages"
+pages=$(find "$out/html" -name '*.html' | wc -l)
+
+# Section 3: a page for every call of the public headers, which leads to its header's, which says what the call does.
+man/section3 "$srcdir" "$out/man3"
+calls=0
+for header in include/xio/{xio,status,memory,sdma}.h include/xio/device/*.hpp; do
+  # A call begins a line; names behind xio::dev are the inside.
+  for call in $(sed -nE 's/^(XIO_EXPORT|XIO_DEVICE) .*[ *](xio_[a-z0-9_]+)\(.*/\2/p' "$header"); do
+    page=$out/man3/$call.3
+    if [ ! -e "$page" ]; then echo "no manual page for $call of $header" && exit 1; fi
+    page=$out/man3/xio_${header##*/}.3
+    page=${page/xio_xio.h/xio.h}
+    said=$(awk -v call="$call" '
+      /^\.SS / { on = $0 ~ "[ *B]" call "(\\\\fP)? [(]"; next }
+      on && !/^[.]/ { n += length($0) }
+      END { print n + 0 }' "$page")
+    if [ "$said" -lt 10 ]; then echo "the manual says nothing about $call of $header" && exit 1; fi
+    calls=$((calls + 1))
+  done
+done
+if [ "$calls" -lt 175 ]; then echo "only $calls calls found in the public headers" && exit 1; fi
+echo "$pages pages, $calls calls in section 3"
 rm -rf "$out"
