@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "base/process.hpp"
 
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <mutex>
 
 #include "base/error.hpp"
 
@@ -22,6 +25,19 @@ void claim() noexcept {
 bool is_forked() noexcept {
   const pid_t owner = g_owner.load(std::memory_order_relaxed);
   return owner != 0 && owner != getpid();
+}
+
+std::array<std::uint64_t, 2> tag() {
+  static std::mutex once;
+  static std::array<std::uint64_t, 2> made;
+  static pid_t maker = 0;
+  const std::lock_guard lock(once);
+  if (maker != getpid()) {
+    if (getrandom(made.data(), sizeof made, 0) != static_cast<ssize_t>(sizeof made))
+      fail(XIO_ERR_IO, "random bytes to name this process: {}", errno_text(errno));
+    maker = getpid();
+  }
+  return made;
 }
 
 void refuse_forked(const char* function) {

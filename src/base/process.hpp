@@ -2,6 +2,8 @@
 // Which process may use what XIO holds. A child of fork() inherits the bytes of a world, its descriptors and its
 // mappings, but none of its threads, and whatever it sent would speak for its parent.
 #pragma once
+#include <array>
+#include <cstdint>
 
 namespace xio::process {
 
@@ -10,6 +12,10 @@ void claim() noexcept;
 
 // True in a child that was forked, without an exec, from a process which had claimed.
 bool is_forked() noexcept;
+
+// A random number of this process, another one in a child. Containers number their processes alike, so a number that the
+// system gave does not tell whether a peer is this very process.
+std::array<std::uint64_t, 2> tag();
 
 // Throws XIO_ERR_STATE in such a child. function: the call that is refused.
 void refuse_forked(const char* function);

@@ -89,7 +89,9 @@ void world::share_heap() {
   agreement_.each(call::init, [&] {
     gpu::init(gpu::device_for(place_.local_rank, options_.gpu_device == "current"));
     check_heap_place(options_);
-    heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size), kind_of_heap(options_));
+    const bool shared = std::count(place_.together.begin(), place_.together.end(), true) > 1;
+    heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size), kind_of_heap(options_),
+                           shared && options_.peer_access != "off");
     mine = make_offer(*heap_);
   });
   const auto all = bootstrap::allgather_value(*channel_, mine);
@@ -121,8 +123,7 @@ void world::map_peer(int pe, const std::vector<std::byte>& handle) {
   try {
     peers_->map(pe, handle, heap_->size(), kind_of_heap(options_));
   } catch (const error& e) {
-    if (e.status() != XIO_ERR_UNSUPPORTED) throw;
-    direct_obstacle_ = e.what();
+    direct_obstacle_ = fmt::format("{}; XIO_PEER_ACCESS=off does not try it", e.what());
   }
 }
 

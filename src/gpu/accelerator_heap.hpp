@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "gpu/accelerator.hpp"
 #include "gpu/heap_attempt.hpp"
 #include "gpu/heap_file.hpp"
@@ -21,24 +22,27 @@ namespace {
 
 struct heap_handle {
   std::uint64_t magic;
-  std::uint64_t pid;
-  std::uint64_t address;  // in the owner's process
+  std::uint64_t pid;                     // of the owner, for people
+  std::array<std::uint64_t, 2> process;  // process::tag() of the owner
+  std::uint64_t address;                 // in the owner's process
   std::uint64_t bytes;
   char bus_id[16];  // of the owner's device
   hw::ipc_handle ipc;
   heap_sharing sharing;  // which of ipc and the dma-buf's loan holds
   std::uint32_t zero;
+  char why_not[80];  // it can be mapped by nobody, if so
   loan_name loan;
   std::uint64_t offset, whole;  // of the heap in its dma-buf, and the dma-buf's bytes
 };
-static_assert(sizeof(heap_handle) == 48 + 64 + 40);
-constexpr std::uint64_t k_magic = 0x34706165486f6958;  // "XioHeap4"
+static_assert(sizeof(heap_handle) == 64 + 64 + 40 + 80);
+constexpr std::uint64_t k_magic = 0x35706165486f6958;  // "XioHeap5"
 constexpr int k_borrow_ms = 10000;
 
 heap_handle own_handle(const void* data, std::size_t bytes) {
   heap_handle h{};
   h.magic = k_magic;
   h.pid = static_cast<std::uint64_t>(getpid());
+  h.process = process::tag();
   h.address = reinterpret_cast<std::uintptr_t>(data);
   h.bytes = bytes;
   const std::string id = bus_id();
@@ -62,10 +66,10 @@ std::string free_memory() {
   return "nobody says how much is free";
 }
 
-heap_wish wish_for(std::size_t bytes, heap_kind kind) {
+heap_wish wish_for(std::size_t bytes, heap_kind kind, bool shared) {
   const memory_plan plan = hw::plan(purpose::heap, false, g_device);
   if (kind == heap_kind::device && plan.use != plan.wanted) log::warn("the heap is fine-grained: {}", plan.why);
-  heap_wish w{(bytes + k_granule - 1) / k_granule * k_granule, plan.use, kind != heap_kind::device, plan.why};
+  heap_wish w{(bytes + k_granule - 1) / k_granule * k_granule, plan.use, kind != heap_kind::device, shared, plan.why};
   if (kind == heap_kind::fine) w.kind = caching::fine;
   if (kind == heap_kind::uncached) {
     w.kind = caching::uncached;
@@ -77,9 +81,9 @@ heap_wish wish_for(std::size_t bytes, heap_kind kind) {
 
 class device_heap final : public heap {
  public:
-  device_heap(std::size_t bytes, heap_kind kind) : bytes_(bytes) {
+  device_heap(std::size_t bytes, heap_kind kind, bool shared) : bytes_(bytes) {
     const on_device here;
-    const heap_wish wish = wish_for(bytes, kind);
+    const heap_wish wish = wish_for(bytes, kind, shared);
     const taken_heap t = take_heap(
         *this, wish,
         fmt::format(
@@ -87,6 +91,7 @@ class device_heap final : public heap {
             g_device.load(), free_memory()));
     data_ = t.data;
     sharing_ = t.sharing;
+    why_not_ = t.why_not_shared;
     if (whole_ == 0) whole_ = wish.bytes;
     if (!t.lost.empty()) log::warn("{}", t.lost);
     log::info("the heap is {} memory: {}", name_of(t.kind), wish.why);
@@ -138,6 +143,7 @@ class device_heap final : public heap {
     if (lent_) h.loan = lent_->name();
     h.offset = offset_;
     h.whole = whole_;
+    why_not_.copy(h.why_not, sizeof h.why_not - 1);
     return as_blob(h);
   }
 
@@ -145,6 +151,7 @@ class device_heap final : public heap {
   void* data_ = nullptr;
   std::size_t bytes_, whole_ = 0;
   heap_sharing sharing_ = heap_sharing::none;
+  std::string why_not_;
   hw::ipc_handle ipc_{};
   std::uint64_t offset_ = 0;
   std::optional<lent_file> lent_;  // the dma-buf
@@ -154,7 +161,7 @@ class peer_heap final : public mapping {
  public:
   explicit peer_heap(const heap_handle& h) {
     // A process cannot import what it exported itself, and need not.
-    if (h.pid == static_cast<std::uint64_t>(getpid())) {
+    if (h.process == process::tag()) {
       data_ = reinterpret_cast<void*>(static_cast<std::uintptr_t>(h.address));
       return;
     }
@@ -171,10 +178,9 @@ class peer_heap final : public mapping {
       case heap_sharing::dmabuf: e = borrow(h); break;
       default:
         fail(XIO_ERR_UNSUPPORTED,
-             "the memory of process {} has neither an IPC handle nor a dma-buf, its log says why; XIO_HEAP_KIND=fine "
-             "may "
-             "serve",
-             h.pid);
+             "the driver of process {} lets nobody map its memory ({}); on Linux's own amdgpu set "
+             "HSA_ENABLE_IPC_MODE_LEGACY=0, or install amdgpu-dkms, or set XIO_HEAP_KIND=fine",
+             h.pid, std::string_view(h.why_not, strnlen(h.why_not, sizeof h.why_not)));
     }
     sharing_ = h.sharing;
     if (hw::means_out_of_reach(e)) {
@@ -296,7 +302,7 @@ class managed_heap final : public heap {
 class neighbour final : public mapping {
  public:
   explicit neighbour(const heap_handle& h) : data_(reinterpret_cast<unsigned char*>(h.address)) {
-    if (h.pid != static_cast<std::uint64_t>(getpid()))
+    if (h.process != process::tag())
       fail(XIO_ERR_UNSUPPORTED, "managed memory cannot be mapped by another process; set XIO_HEAP_KIND=host or device");
   }
   unsigned char* data() const override { return data_; }
@@ -307,7 +313,7 @@ class neighbour final : public mapping {
 
 }  // namespace
 
-std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind kind) {
+std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind kind, bool shared) {
   if (bytes == 0) fail(XIO_ERR_CONFIG, "a heap of 0 bytes; set XIO_HEAP_SIZE to what the program allocates");
   switch (kind) {
     case heap_kind::host: return std::make_unique<host_heap>(bytes);
@@ -316,7 +322,7 @@ std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind kind) {
     case heap_kind::uncached:
     case heap_kind::fine: break;
   }
-  return std::make_unique<device_heap>(bytes, kind);
+  return std::make_unique<device_heap>(bytes, kind, shared);
 }
 
 std::unique_ptr<mapping> map_heap(const std::vector<std::byte>& handle, std::size_t bytes, heap_kind kind) {

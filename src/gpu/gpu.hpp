@@ -83,7 +83,8 @@ class heap {
   virtual std::vector<std::byte> handle() const = 0;
 };
 // Zeroed. Throws XIO_ERR_NO_MEMORY with the cure, and XIO_ERR_UNSUPPORTED where the device has no such memory.
-std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind kind = heap_kind::device);
+// shared: other processes of this machine will map it; else the driver is not asked for a handle.
+std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind kind = heap_kind::device, bool shared = true);
 
 // A peer's heap in this address space.
 class mapping {

@@ -22,6 +22,7 @@ struct heap_wish {
   std::size_t bytes;
   caching kind;
   bool forced;      // that kind or an error; else fine-grained memory is the next choice
+  bool shared;      // other processes will map it
   std::string why;  // kind was chosen, for people
 };
 
@@ -29,7 +30,8 @@ struct taken_heap {
   void* data = nullptr;
   caching kind = caching::fine;
   heap_sharing sharing = heap_sharing::none;
-  std::string lost;  // what was wanted and is not so, and why; empty: all is as wanted
+  std::string lost;            // what was wanted and is not so, and why; empty: all is as wanted
+  std::string why_not_shared;  // of sharing none
 };
 
 // Runtime has
@@ -59,6 +61,11 @@ taken_heap take_heap(Runtime& r, const heap_wish& wish, const std::string& no_me
                          name_of(kind), r.text(e), wish.why);
       continue;
     }
+    if (!wish.shared) {
+      t.why_not_shared = "it was alone when it started";
+      t.lost = std::move(lost);
+      return t;
+    }
     std::string ipc, file;
     try {
       if (ipc = r.share_ipc(t.data); ipc.empty()) {
@@ -71,9 +78,11 @@ taken_heap take_heap(Runtime& r, const heap_wish& wish, const std::string& no_me
       throw;
     }
     if (t.sharing != heap_sharing::none || last) {
-      if (t.sharing == heap_sharing::none)
+      if (t.sharing == heap_sharing::none) {
+        t.why_not_shared = fmt::format("IPC handle: {}; dma-buf: {}", ipc, file);
         lost += fmt::format("{}peers cannot map this heap: no IPC handle ({}) and no dma-buf ({})",
                             lost.empty() ? "" : "; ", ipc, file);
+      }
       t.lost = std::move(lost);
       return t;
     }

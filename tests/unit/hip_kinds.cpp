@@ -34,6 +34,9 @@ struct fake {
   int version = 70051831;
   std::set<unsigned> refuses;  // flags of device memory
   bool ipc_refuses_uncached = false;
+  bool ipc_refuses_all = false;
+  hipError_t import_fails_with = hipSuccess;
+  int exports = 0;
   bool dmabufs = true;
   std::map<void*, allocation> live;
   std::vector<allocation> taken;  // all that ever was, but for 4096 and 8 bytes of the start
@@ -120,10 +123,21 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* out, const void* p) {
   return hipSuccess;
 }
 hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* out, void* p) {
+  ++g.exports;
+  if (g.ipc_refuses_all) return hipErrorInvalidValue;
   if (g.ipc_refuses_uncached && g.live.at(p).flags == 0x3) return hipErrorInvalidValue;
   std::memset(out, 0, sizeof *out);
+  std::memcpy(out, &g.live.at(p), sizeof(allocation));
   return hipSuccess;
 }
+hipError_t hipIpcOpenMemHandle(void** out, hipIpcMemHandle_t h, unsigned) {
+  if (g.import_fails_with != hipSuccess) return g.import_fails_with;
+  allocation a{};
+  std::memcpy(&a, &h, sizeof a);
+  *out = mmap(nullptr, a.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a.fd, 0);
+  return *out == MAP_FAILED ? hipErrorInvalidValue : hipSuccess;
+}
+hipError_t hipIpcCloseMemHandle(void*) { return hipSuccess; }
 // The only kernel that is started here adds or reads a word: see change_word in accelerator.hpp.
 hipError_t __hipPushCallConfiguration(dim3, dim3, std::size_t, hipStream_t) { return hipSuccess; }
 hipError_t __hipPopCallConfiguration(dim3*, dim3*, std::size_t*, hipStream_t*) { return hipSuccess; }
@@ -173,7 +187,12 @@ class hip_kinds : public testing::Test {
     init(0);
     g.taken.clear();
   }
-  void TearDown() override { g.refuses.clear(), g.ipc_refuses_uncached = false, g.dmabufs = true; }
+  void TearDown() override {
+    g.refuses.clear();
+    g.ipc_refuses_uncached = g.ipc_refuses_all = false;
+    g.dmabufs = true;
+    g.import_fails_with = hipSuccess;
+  }
   static unsigned flags_of(place where, purpose what) {
     g.taken.clear();
     const buffer b(100, where, 256, what);
@@ -245,6 +264,46 @@ TEST_F(hip_kinds, a_heap_without_an_ipc_handle_is_mapped_by_its_dma_buf) {
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(std::memcmp(h->data(), "from you", 8), 0);
+}
+
+// Two containers number their processes alike.
+TEST_F(hip_kinds, a_peer_with_the_same_process_id_is_not_this_process) {
+  start("gfx90a");
+  const auto h = make_heap(k_bytes, heap_kind::device);
+  auto handle = h->handle();
+  EXPECT_EQ(map_heap(handle, k_bytes, heap_kind::device)->data(), h->data()) << "this process";
+  constexpr std::size_t k_tag = 16;  // behind the magic number and the process id
+  for (std::size_t i = k_tag; i < k_tag + 16; ++i) handle[i] ^= std::byte{0x5a};
+  h->data()[7] = 77;
+  const auto m = map_heap(handle, k_bytes, heap_kind::device);
+  EXPECT_NE(m->data(), h->data());
+  EXPECT_EQ(m->data()[7], 77);
+  EXPECT_NE(
+      refusal(XIO_ERR_UNSUPPORTED, [&] { map_heap(handle, k_bytes, heap_kind::managed); }).find("another process"),
+      std::string::npos);
+}
+
+TEST_F(hip_kinds, a_heap_of_one_pe_is_not_exported) {
+  start("gfx90a");
+  g.ipc_refuses_all = true;
+  g.dmabufs = false;
+  g.exports = 0;
+  const auto h = make_heap(k_bytes, heap_kind::device, false);
+  EXPECT_EQ(g.exports, 0);
+  EXPECT_EQ(h->handle().size(), make_heap(k_bytes, heap_kind::device)->handle().size());
+}
+
+// Linux's own amdgpu has no IPC of the runtime's old kind.
+TEST_F(hip_kinds, a_refused_export_reaches_the_peer_with_its_reason_and_cure) {
+  start("gfx90a");
+  g.ipc_refuses_all = true;
+  g.dmabufs = false;
+  const auto h = make_heap(k_bytes, heap_kind::device);
+  auto handle = h->handle();
+  handle[16] ^= std::byte{1};
+  const std::string no = refusal(XIO_ERR_UNSUPPORTED, [&] { map_heap(handle, k_bytes, heap_kind::device); });
+  EXPECT_NE(no.find("refused on purpose"), std::string::npos) << no;
+  EXPECT_NE(no.find("HSA_ENABLE_IPC_MODE_LEGACY=0"), std::string::npos) << no;
 }
 
 TEST_F(hip_kinds, a_heap_that_nobody_can_map_is_fine_grained_or_for_rdma) {

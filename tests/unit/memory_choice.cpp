@@ -134,6 +134,7 @@ TEST(polled_buffer, has_no_second_kind_where_memory_is_short_or_both_are_refused
 // --- The heap ----------------------------------------------------------------------------------------
 
 struct fake_heaps {
+  int shares = 0;
   std::map<caching, int> refuses;
   std::set<caching> no_ipc, no_dmabuf;
   std::map<void*, caching> live;
@@ -149,12 +150,15 @@ struct fake_heaps {
   bool out_of_memory(int e) { return e == 2; }
   std::string text(int e) { return "error " + std::to_string(e); }
   void release(void* p) { EXPECT_EQ(live.erase(p), 1u); }
-  std::string share_ipc(void* p) { return no_ipc.count(live.at(p)) != 0 ? "no handle" : ""; }
+  std::string share_ipc(void* p) {
+    ++shares;
+    return no_ipc.count(live.at(p)) != 0 ? "no handle" : "";
+  }
   std::string share_dmabuf(void* p) { return no_dmabuf.count(live.at(p)) != 0 ? "no file" : ""; }
 };
 
-const heap_wish k_auto{4096, caching::uncached, false, "gfx942: because"};
-const heap_wish k_forced{4096, caching::uncached, true, ""};
+const heap_wish k_auto{4096, caching::uncached, false, true, "gfx942: because"};
+const heap_wish k_forced{4096, caching::uncached, true, true, ""};
 
 TEST(heap_attempt, takes_what_is_wanted_by_the_first_way_that_peers_can_map) {
   fake_heaps r;
@@ -203,6 +207,20 @@ TEST(heap_attempt, that_is_forced_is_that_kind_or_an_error) {
   EXPECT_EQ(t.kind, caching::uncached);
   EXPECT_EQ(t.sharing, heap_sharing::none);
   EXPECT_TRUE(says(t.lost, "peers cannot map this heap")) << t.lost;
+  EXPECT_EQ(t.why_not_shared, "IPC handle: no handle; dma-buf: no file");
+}
+
+TEST(heap_attempt, asks_for_no_handle_where_nobody_maps_the_heap) {
+  fake_heaps r;
+  r.no_ipc = r.no_dmabuf = {caching::uncached, caching::fine};
+  heap_wish alone = k_auto;
+  alone.shared = false;
+  const taken_heap t = take_heap(r, alone, "none");
+  EXPECT_EQ(t.kind, caching::uncached);
+  EXPECT_EQ(t.sharing, heap_sharing::none);
+  EXPECT_EQ(t.lost, "");
+  EXPECT_FALSE(t.why_not_shared.empty());
+  EXPECT_EQ(r.shares, 0);
 }
 
 TEST(heap_attempt, ends_where_memory_is_short) {

@@ -10,7 +10,7 @@
 
 namespace xio::gpu {
 
-std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind) {
+std::unique_ptr<heap> make_heap(std::size_t bytes, heap_kind, bool) {
   if (bytes == 0) fail(XIO_ERR_CONFIG, "a heap of 0 bytes; set XIO_HEAP_SIZE to what the program allocates");
   return make_file_heap(bytes);
 }

@@ -14,7 +14,7 @@ class peers {
   // own: this PE's heap. Nobody else is mapped yet.
   peers(int n_pes, int me, gpu::heap& own);
 
-  // Maps PE pe's heap. Throws with the PE and the cure; XIO_ERR_UNSUPPORTED where this PE's GPU cannot reach it.
+  // Maps PE pe's heap. Throws with the PE and the cure where this process or its GPU cannot reach it.
   void map(int pe, const std::vector<std::byte>& handle, std::size_t bytes, gpu::heap_kind kind);
 
   // Start of PE pe's heap here, or null where it is not mapped.
