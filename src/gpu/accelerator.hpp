@@ -4,6 +4,7 @@
 #pragma once
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/process.hpp"
 #include "base/run_clock.hpp"
+#include "gpu/after_kernels.hpp"
 #include "gpu/chore.hpp"
 #include "gpu/device_choice.hpp"
 #include "gpu/gpu.hpp"
@@ -69,12 +71,14 @@ class lane_of_thread {
   }
   lane_of_thread(const lane_of_thread&) = delete;
   lane_of_thread& operator=(const lane_of_thread&) = delete;
-  // At the end of the process the runtime may be gone already; then these do nothing.
+  // A thread may end while kernels run.
   ~lane_of_thread() {
     if (process::is_forked()) return;
-    (void)hipStreamDestroy(stream_);
-    (void)hipHostFree(answer_);
-    for (const hipEvent_t e : marks_) (void)hipEventDestroy(e);
+    after_kernels([stream = stream_, answer = answer_, marks = std::to_array(marks_)] {
+      (void)hipStreamDestroy(stream);
+      (void)hipHostFree(answer);
+      for (const hipEvent_t e : marks) (void)hipEventDestroy(e);
+    });
   }
   // Of our device as it is now: memory may have been asked for before init() chose it.
   static lane_of_thread& mine() {
@@ -263,7 +267,8 @@ buffer::buffer(std::size_t bytes, place where, std::size_t alignment, purpose wh
 }
 
 buffer::~buffer() {
-  if (raw_ != nullptr) (void)(where_ == place::device ? hipFree(raw_) : hipHostFree(raw_));
+  if (raw_ == nullptr) return;
+  after_kernels([raw = raw_, where = where_] { (void)(where == place::device ? hipFree(raw) : hipHostFree(raw)); });
 }
 
 // --- device ------------------------------------------------------------------------------------------
@@ -282,8 +287,7 @@ void check_peer_access(int device) {
 }  // namespace
 
 std::string machine_identity() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  const std::string boot = boot_identity();
   char space[64] = {};
   if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = '?';
   return fmt::format("{} {} {} {}", boot, space, getuid(), name());
@@ -304,6 +308,9 @@ bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
 
 std::string arch() { return hw::get_arch(g_device); }
 
+// A page of registers is given back by whoever mapped it, who must not wait for long.
+constexpr std::uint64_t k_unmap_ms = 1000;
+
 void* map_registers(void* page, std::size_t bytes) {
   const on_device here;
   void* mapped = nullptr;
@@ -317,9 +324,13 @@ void* map_registers(void* page, std::size_t bytes) {
   return nullptr;
 }
 
-void unmap_registers(void* page) {
-  const on_device here;
-  if (hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
+bool unmap_registers(void* page) {
+  return after_kernels_within(
+      [page] {
+        const on_device here;
+        if (hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
+      },
+      k_unmap_ms);
 }
 
 hdp_hardware hdp() { return hw::hdp(g_device); }
@@ -344,19 +355,15 @@ void reach_peer(int device) {
   check(e, "access of device {} to the memory of device {}", g_device.load(), device);
 }
 
-// An event of the default stream stands behind all that other streams were given so far, but for streams that were made
-// not to wait for it. Those are waited for, without an end, when memory is freed.
+// The whole device, for an event of the default stream does not stand behind streams that were made not to wait for it.
+// What a kernel died of is not the caller's to tell.
 bool wait_for_kernels(std::uint64_t timeout_ms) {
-  const on_device here;
-  const auto end = run_clock::now() + std::chrono::milliseconds(timeout_ms);
-  hipEvent_t all = nullptr;
-  check(hipEventCreateWithFlags(&all, hipEventDisableTiming), "an event behind kernels");
-  check(hipEventRecord(all, nullptr), "an event behind kernels");
-  hipError_t now;
-  while ((now = hipEventQuery(all)) == hipErrorNotReady && (timeout_ms == 0 || run_clock::now() < end))
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  (void)hipEventDestroy(all);
-  return now != hipErrorNotReady;  // what a kernel died of is not finalize's to tell
+  return after_kernels_within(
+      [] {
+        const on_device here;
+        if (hipDeviceSynchronize() != hipSuccess) (void)hipGetLastError();
+      },
+      timeout_ms);
 }
 
 int device_for(int local_rank, bool keep_current) {

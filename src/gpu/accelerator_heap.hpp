@@ -104,7 +104,7 @@ class device_heap final : public heap {
   }
   ~device_heap() override {
     lent_.reset();
-    release(data_);
+    after_kernels([data = data_] { release(data); });
   }
 
   // What take_heap asks for.
@@ -195,10 +195,13 @@ class peer_heap final : public mapping {
   peer_heap& operator=(const peer_heap&) = delete;
   ~peer_heap() override {
     if (!imported_) return;
-    if (sharing_ == heap_sharing::ipc)
-      (void)hw::ipc_release(data_);
-    else
-      hw::release_dmabuf(file_);
+    after_kernels([sharing = sharing_, data = data_, file = file_] {
+      const on_device here;
+      if (sharing == heap_sharing::ipc)
+        (void)hw::ipc_release(data);
+      else
+        hw::release_dmabuf(file);
+    });
   }
   unsigned char* data() const override { return static_cast<unsigned char*>(data_); }
 
@@ -251,27 +254,48 @@ class pinned {
   void* at_;
 };
 
+// Memory of a file and its registration, which ends first. Both go when no kernel runs any more.
+template <class Memory>
+class registered {
+ public:
+  registered(std::unique_ptr<Memory> memory, std::size_t bytes)
+      : held_(std::make_shared<held>(std::move(memory), bytes)) {}
+  registered(const registered&) = delete;
+  registered& operator=(const registered&) = delete;
+  ~registered() {
+    after_kernels([last = std::move(held_)] {});
+  }
+  const Memory& operator*() const { return *held_->memory; }
+  const Memory* operator->() const { return held_->memory.get(); }
+
+ private:
+  struct held {
+    held(std::unique_ptr<Memory> given, std::size_t bytes) : memory(std::move(given)), pin(memory->data(), bytes) {}
+    std::unique_ptr<Memory> memory;
+    pinned pin;
+  };
+  std::shared_ptr<held> held_;
+};
+
 class host_heap final : public heap {
  public:
-  explicit host_heap(std::size_t bytes) : file_(make_file_heap(bytes)), pinned_(file_->data(), bytes) {}
+  explicit host_heap(std::size_t bytes) : file_(make_file_heap(bytes), bytes) {}
   unsigned char* data() const override { return file_->data(); }
   std::size_t size() const override { return file_->size(); }
   std::vector<std::byte> handle() const override { return file_->handle(); }
 
  private:
-  std::unique_ptr<heap> file_;
-  pinned pinned_;
+  registered<heap> file_;
 };
 
 class peer_host_heap final : public mapping {
  public:
   peer_host_heap(const std::vector<std::byte>& handle, std::size_t bytes)
-      : file_(map_file_heap(handle, bytes)), pinned_(file_->data(), bytes) {}
+      : file_(map_file_heap(handle, bytes), bytes) {}
   unsigned char* data() const override { return file_->data(); }
 
  private:
-  std::unique_ptr<mapping> file_;
-  pinned pinned_;
+  registered<mapping> file_;
 };
 
 class managed_heap final : public heap {
@@ -288,7 +312,9 @@ class managed_heap final : public heap {
   }
   managed_heap(const managed_heap&) = delete;
   managed_heap& operator=(const managed_heap&) = delete;
-  ~managed_heap() override { (void)hipFree(data_); }
+  ~managed_heap() override {
+    after_kernels([data = data_] { (void)hipFree(data); });
+  }
   unsigned char* data() const override { return static_cast<unsigned char*>(data_); }
   std::size_t size() const override { return bytes_; }
 

@@ -135,7 +135,9 @@ block take(xio_mem_kind_t kind, std::size_t bytes, std::size_t alignment) {
   return b;
 }
 
-void give_back(const block& b) noexcept {
+namespace {
+
+void free_block(const block& b) noexcept {
   int before = 0;
   if (hipGetDevice(&before) != hipSuccess || hipSetDevice(b.device) != hipSuccess) (void)hipGetLastError();
   switch (b.kind) {
@@ -145,6 +147,12 @@ void give_back(const block& b) noexcept {
     default: warn_of(on_host(b.kind) ? hipHostFree(b.range) : hipFree(b.range), "freeing", b);
   }
   if (before != b.device && hipSetDevice(before) != hipSuccess) (void)hipGetLastError();
+}
+
+}  // namespace
+
+void give_back(const block& b) noexcept {
+  after_kernels([b] { free_block(b); });
 }
 
 location locate(const void* address) {

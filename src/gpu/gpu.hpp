@@ -102,6 +102,8 @@ std::string heap_atomics_obstacle(heap_kind kind, bool one_gpu);
 
 // True when this process can map heaps of a peer with that identity (same machine, device reachable).
 std::string machine_identity();  // equal on PEs that share a machine
+std::string
+boot_identity();  // of the kernel: equal on PEs that share its devices, in whatever containers; "" if unknown
 
 const char* name();            // "host", "hip", "cuda"
 std::uint64_t ticks_per_ms();  // of dev::wall_clock()
@@ -126,7 +128,9 @@ std::string bus_id();
 int export_memory(void* base, std::size_t bytes, std::uint64_t* offset);
 // A page of a NIC's registers, mapped in this process, as kernels may store to it; null if they cannot.
 void* map_registers(void* page, std::size_t bytes);
-void unmap_registers(void* page);  // what was given to map_registers
+// What was given to map_registers. False: kernels that run kept it from being done within a second; it is done when
+// they have ended, so the page must stay.
+bool unmap_registers(void* page);
 
 // --- For the HDP, see memory/hdp.hpp ---
 struct hdp_hardware {
@@ -150,7 +154,8 @@ int device_for(int local_rank, bool keep_current);
 // Checks that the device (modulo devices) is usable and selects it for this process and the calling thread.
 void init(int device);
 
-// Waits until no kernel of this process runs, timeout_ms at most (0: for ever); false if one still does.
+// Waits until no kernel of this process runs on its device, on whatever stream, timeout_ms at most (0: for ever); false
+// if one still does.
 bool wait_for_kernels(std::uint64_t timeout_ms);
 
 // What the software devices use to touch payload; safe from any host thread while kernels run.

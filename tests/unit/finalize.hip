@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// xio_finalize while a kernel still uses the world: it waits for the kernel, and no longer than it was told.
+// Host calls while a kernel still uses the world: xio_finalize waits for it, whatever its stream, and no longer than it
+// was told; other calls do not wait for it.
 #include <gtest/gtest.h>
+
+#include <unistd.h>
 
 #include <chrono>
 #include <new>
@@ -8,6 +11,7 @@
 #include <thread>
 
 #include "xio/hip.h"
+#include "xio/memory.h"
 #include "xio/xio.h"
 #include "xio/xio_device.hpp"
 
@@ -34,7 +38,7 @@ __global__ void put_on(xio_ctx_t ctx, char* data, int most, report* out) {
 
 class finalize : public testing::TestWithParam<xio_route_t> {
  protected:
-  void start(uint32_t timeout_ms, int puts) {
+  void start(uint32_t timeout_ms, int puts, hipStream_t stream = nullptr) {
     xio_init_attr_t world_attr = XIO_INIT_ATTR_INIT;
     world_attr.bootstrap = "local";
     world_attr.heap_bytes = 1 << 20;
@@ -46,7 +50,7 @@ class finalize : public testing::TestWithParam<xio_route_t> {
     ASSERT_EQ(xio_ctx_create(world_, &attr, &ctx), XIO_OK) << xio_last_error();
     void* data = nullptr;
     ASSERT_EQ(xio_malloc(world_, 2 * k_bytes, &data), XIO_OK) << xio_last_error();
-    hipLaunchKernelGGL(put_on, dim3(1), dim3(1), 0, nullptr, ctx, static_cast<char*>(data), puts, out_);
+    hipLaunchKernelGGL(put_on, dim3(1), dim3(1), 0, stream, ctx, static_cast<char*>(data), puts, out_);
     wait_for_puts(1);
   }
   void wait_for_puts(int least) const {
@@ -86,6 +90,59 @@ TEST_P(finalize, leaves_a_kernel_that_does_not_end_what_it_uses) {
   EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(look(&out_->status), XIO_OK);
   EXPECT_EQ(xio_my_pe(world_), -1) << "it is gone for the program";
+}
+
+TEST_P(finalize, knows_kernels_of_streams_that_wait_for_no_other) {
+  hipStream_t apart = nullptr;
+  ASSERT_EQ(hipStreamCreateWithFlags(&apart, hipStreamNonBlocking), hipSuccess);
+  start(1000, 1 << 30, apart);
+  EXPECT_EQ(xio_finalize(world_), XIO_ERR_STATE);
+  const int before = look(&out_->puts);
+  wait_for_puts(before + 100);
+  stop();
+  EXPECT_EQ(hipStreamSynchronize(apart), hipSuccess);
+  EXPECT_EQ(look(&out_->status), XIO_OK);
+  EXPECT_EQ(hipStreamDestroy(apart), hipSuccess);
+}
+
+// A persistent kernel: what the runtime would free only when it has ended must not hold up its host.
+TEST_P(finalize, is_the_only_call_that_waits_for_a_kernel) {
+  start(30000, 1 << 30);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int round = 0; round < 2; ++round) {
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = GetParam();
+    xio_ctx_t other;
+    ASSERT_EQ(xio_ctx_create(world_, &attr, &other), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_ctx_destroy(world_, other), XIO_OK) << xio_last_error();
+    for (const xio_mem_kind_t kind : {XIO_MEM_HOST_MAPPED, XIO_MEM_HOST_PINNED, XIO_MEM_DEVICE_HIP}) {
+      void* block = nullptr;
+      ASSERT_EQ(xio_mem_alloc(kind, 100000, nullptr, &block), XIO_OK) << xio_last_error();
+      EXPECT_EQ(xio_mem_free(block), XIO_OK) << xio_last_error();
+    }
+    char name[] = "/tmp/xio-finalize-XXXXXX";
+    const int fd = mkstemp(name);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(ftruncate(fd, 1 << 20), 0);
+    xio_storage_t drive;
+    ASSERT_EQ(xio_storage_open(world_, (std::string("file:") + name).c_str(), nullptr, &drive), XIO_OK)
+        << xio_last_error();
+    EXPECT_EQ(xio_storage_close(world_, drive), XIO_OK) << xio_last_error();
+    close(fd);
+    unlink(name);
+    // A thread that has copied has a stream of its own, which ends with it.
+    std::thread([&] {
+      void* block = nullptr;
+      EXPECT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_HIP, 4096, nullptr, &block), XIO_OK) << xio_last_error();
+      EXPECT_EQ(xio_mem_free(block), XIO_OK) << xio_last_error();
+    }).join();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  const int before = look(&out_->puts);
+  wait_for_puts(before + 100);
+  stop();
+  EXPECT_EQ(xio_finalize(world_), XIO_OK) << xio_last_error();
+  EXPECT_EQ(look(&out_->status), XIO_OK);
 }
 
 INSTANTIATE_TEST_SUITE_P(by, finalize, testing::Values(XIO_ROUTE_DIRECT, XIO_ROUTE_RDMA, XIO_ROUTE_SDMA));

@@ -26,8 +26,7 @@ memory_report report_memory(purpose, place) {
 std::string heap_atomics_obstacle(heap_kind, bool) { return ""; }
 
 std::string machine_identity() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  const std::string boot = boot_identity();
   char space[64] = {};
   if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = '?';
   return fmt::format("{} {} {}", boot, space, getuid());

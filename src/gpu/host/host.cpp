@@ -48,7 +48,7 @@ std::string arch() { return "host"; }
 std::string bus_id() { return ""; }
 int export_memory(void*, std::size_t, std::uint64_t*) { return -1; }
 void* map_registers(void* page, std::size_t) { return page; }
-void unmap_registers(void*) {}
+bool unmap_registers(void*) { return true; }
 
 hdp_hardware hdp() { return {}; }
 

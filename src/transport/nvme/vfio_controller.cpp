@@ -80,7 +80,10 @@ void vfio_controller::close() noexcept {
   stop();
   queues_.reset();
   drive_.reset();
-  if (kernel_page_ != nullptr) gpu::unmap_registers(device_->registers() + w::k_reg_doorbells);
+  if (kernel_page_ != nullptr && !gpu::unmap_registers(device_->registers() + w::k_reg_doorbells)) {
+    log::warn("{} stays open until the process ends: a kernel that still runs keeps its doorbells mapped", name_);
+    (void)device_.release();
+  }
   device_.reset();
 }
 

@@ -72,8 +72,7 @@ mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, mlx5_hooks
 }
 
 mlx5_doorbell_page::~mlx5_doorbell_page() {
-  if (hooks_.unmap_registers) hooks_.unmap_registers(register_page(*uar_));
-  mlx5dv_devx_free_uar(uar_);
+  if (!hooks_.unmap_registers || hooks_.unmap_registers(register_page(*uar_))) mlx5dv_devx_free_uar(uar_);
 }
 
 // --- A queue -----------------------------------------------------------------------------------------

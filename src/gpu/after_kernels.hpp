@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Calls of a GPU's runtime that wait until every kernel of the device has ended: freeing memory, unregistering host
+// pages, waiting for the device. A thread of their own makes them, in the order in which they were given, so that no
+// caller waits behind a kernel that runs for ever.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+namespace xio::gpu {
+
+// Gives `call` to that thread and returns at once. It must not throw. Where no thread can be made, and after the
+// process has begun to exit, see below, the caller makes it itself or it is left out.
+void after_kernels(std::function<void()> call) noexcept;
+
+// The same, and waits until it is made, at most timeout_ms (0: for ever). False: it is still to be made, so it must own
+// what it uses.
+bool after_kernels_within(std::function<void()> call, std::uint64_t timeout_ms);
+
+}  // namespace xio::gpu
