@@ -43,6 +43,7 @@ hello make_hello(const options& o) {
   put_text(h.platform, gpu::name());
   put_text(h.route, o.route);
   put_text(h.heap_kind, o.heap_kind);
+  if (o.machine.empty()) put_text(h.kernel, gpu::boot_identity());
   put_text(h.machine, o.machine.empty() ? gpu::machine_identity() : o.machine);
   return h;
 }

@@ -21,12 +21,13 @@ struct hello {
   char platform[16];
   char route[16];
   char heap_kind[16];
+  char kernel[48];  // its boot id, or "" where XIO_MACHINE says what a machine is
   char machine[176];
 };
-static_assert(sizeof(hello) == 256);
+static_assert(sizeof(hello) == 304);
 
 constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
-constexpr std::uint32_t k_hello_version = 5;
+constexpr std::uint32_t k_hello_version = 6;
 
 hello make_hello(const options& o);
 

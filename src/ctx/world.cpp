@@ -79,9 +79,18 @@ void world::meet() {
   agreement_.each(call::init, [&] { mine = make_hello(options_); });
   const auto all = bootstrap::allgather_value(*channel_, mine);
   check_hellos(all);
-  std::vector<std::string> machines;
-  for (const hello& h : all) machines.emplace_back(h.machine, strnlen(h.machine, sizeof h.machine));
-  place_ = topology::place(machines, me_);
+  std::vector<std::string> machines, kernels;
+  for (const hello& h : all) {
+    machines.emplace_back(h.machine, strnlen(h.machine, sizeof h.machine));
+    kernels.emplace_back(h.kernel, strnlen(h.kernel, sizeof h.kernel));
+  }
+  place_ = topology::place(machines, kernels, me_);
+  if (place_.apart > 0)
+    log::warn(
+        "{} of the {} PEs of this machine are in other containers (or of other users), so RDMA reaches them and not "
+        "loads and stores; where their containers share a PID namespace set XIO_MACHINE to the same word in all of "
+        "them",
+        place_.apart, place_.local_size);
 }
 
 void world::share_heap() {

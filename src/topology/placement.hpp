@@ -7,12 +7,14 @@
 namespace xio::topology {
 
 struct placement {
-  int local_rank;              // of this PE among those of its machine
-  int local_size;              // PEs on its machine, at least 1
-  std::vector<bool> together;  // by PE: is it on this PE's machine
+  int local_rank;              // of this PE among those of its kernel: they share GPUs and NICs
+  int local_size;              // PEs of its kernel, at least 1
+  int apart;                   // those of them that are in other containers: no memory is shared with them
+  std::vector<bool> together;  // by PE: can this PE map its memory
 };
 
-// machines: gpu::machine_identity() of every PE.
-placement place(const std::vector<std::string>& machines, int me);
+// machines: XIO_MACHINE or gpu::machine_identity() of every PE. kernels: the boot id of its kernel, "" where
+// XIO_MACHINE says what a machine is.
+placement place(const std::vector<std::string>& machines, const std::vector<std::string>& kernels, int me);
 
 }  // namespace xio::topology

@@ -293,10 +293,23 @@ TEST(routes, rings_are_as_many_as_requests_can_name) {
 
 TEST(placement, counts_pes_of_the_own_machine) {
   const std::vector<std::string> machines{"a", "b", "a", "b", "b"};
-  const auto p = xio::topology::place(machines, 3);
-  EXPECT_EQ(p.local_rank, 1);
+  for (const auto& kernels : {std::vector<std::string>{"", "", "", "", ""}, {"k1", "k2", "k1", "k2", "k2"}}) {
+    const auto p = xio::topology::place(machines, kernels, 3);
+    EXPECT_EQ(p.local_rank, 1);
+    EXPECT_EQ(p.local_size, 3);
+    EXPECT_EQ(p.apart, 0);
+    EXPECT_EQ(p.together, std::vector<bool>({false, true, false, true, true}));
+  }
+}
+
+// A container for each PE: no memory is shared, but the GPUs and NICs are the same ones.
+TEST(placement, counts_pes_of_other_containers_for_devices_only) {
+  const std::vector<std::string> machines{"k1 pid1", "k2 pid9", "k1 pid2", "k1 pid3"}, kernels{"k1", "k2", "k1", "k1"};
+  const auto p = xio::topology::place(machines, kernels, 3);
+  EXPECT_EQ(p.local_rank, 2);
   EXPECT_EQ(p.local_size, 3);
-  EXPECT_EQ(p.together, std::vector<bool>({false, true, false, true, true}));
+  EXPECT_EQ(p.apart, 2);
+  EXPECT_EQ(p.together, std::vector<bool>({false, false, false, true}));
 }
 
 // --- Registered memory -------------------------------------------------------------------------------
