@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What one op costs in a kernel on gfx90a: instructions (of all that the op can reach, so with every engine and every NIC
-# family), registers, scratch memory. Compares with the table that is kept; more than 10 % above it is an error.
+# family), registers, scratch memory. Compares with cost.table beside this script; more than 10 % above it is an error.
 #   XIO_TEST_BUILDDIR=BUILD tests/device/cost.sh --update        keeps what is now
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
@@ -9,19 +9,6 @@ set -euo pipefail
 here=$srcdir/tests/device
 out=$builddir/tests/device
 kept=$here/cost.table
-
-# The page shows the ops of the table that is kept.
-if [ "${1-}" != --update ]; then
-  stale=0
-  while read -r _ name figures; do
-    row="| $name | ${figures// / | } |"
-    grep -qxF -- "$row" "$srcdir/docs/performance.md" || {
-      echo "FAIL docs/performance.md lacks the row of cost.table: $row"
-      stale=1
-    }
-  done < <(grep '^op ' "$kept")
-  [ $stale = 0 ] || exit 1
-fi
 
 # shellcheck disable=SC2153  # from env.sh
 if [ -z "$HIPCC" ]; then skip "no hipcc: device code for AMD is not compiled"; fi
