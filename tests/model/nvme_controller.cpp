@@ -402,11 +402,11 @@ TEST(nvme_controller, faults_asked_for_by_text) {
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   attr.flags = XIO_STORAGE_TRUNCATE;
   o.model_faults = "nvme_oops@1";
-  EXPECT_THROW(nvme::file_controller(f.path, attr, o, machine, gpu::payload()), error);
+  EXPECT_THROW(nvme::file_controller(*software::built_in(), f.path, attr, o, machine, gpu::payload()), error);
   EXPECT_EQ(f.size(), 65536u);
   attr.flags = 0;
   o.model_faults = "nvme_error@0=0x286/flush";
-  nvme::file_controller drive(f.path, attr, o, machine, gpu::payload());
+  nvme::file_controller drive(*software::built_in(), f.path, attr, o, machine, gpu::payload());
   const dev::ring_view q = drive.queue_view(0);
   const w::sqe flush = w::make_command(0x00, 1, 1, 0, 0);
   std::memcpy(q.slots, &flush, sizeof flush);

@@ -9,8 +9,8 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "model/nvme/mmio_bridge.hpp"
 #include "nvme_rig.hpp"
-#include "progress/mmio_bridge.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/doorbells.hpp"
 #include "transport/nvme/mmio_bridge.hpp"
@@ -163,7 +163,7 @@ TEST(nvme_doorbells, a_mapped_bridge) {
   EXPECT_THROW(nvme::open_bridge("/no/such/bridge", machine, can, "nvme:x"), error);
   EXPECT_THROW(nvme::open_bridge("", machine, can, "nvme:x"), error) << "hardware without a bridge";
 
-  progress::mmio_bridge bridge(ring, 4096, 0x0108, registers.data(), sizeof registers);
+  model::nvme::mmio_bridge bridge(ring, 4096, 0x0108, registers.data(), sizeof registers);
   const auto writer = nvme::open_bridge(f.path, machine, can, "nvme:x");
   // 4096 / 24 slots, the first of which is the metadata.
   constexpr std::uint32_t depth = 169;

@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "ctx/ctx_value.hpp"
 #include "gpu/gpu.hpp"
+#include "model/nvme/controller.hpp"
 #include "scratch_file.hpp"
 #include "transport/nvme/file_controller.hpp"
 #include "xio/device/storage.hpp"
@@ -49,7 +50,7 @@ class rig {
     attr.depth = h.depth;
     attr.block_bytes = h.block;
     attr.bytes = h.bytes;
-    drive_ = std::make_unique<nvme::file_controller>(path, attr, o, machine_, gpu::payload());
+    drive_ = std::make_unique<nvme::file_controller>(*software::built_in(), path, attr, o, machine_, gpu::payload());
     drive_->commit();
     world_->n_pes = 1;
     world_->heap = heap_.as<unsigned char>();
@@ -81,7 +82,7 @@ class rig {
   dev::world_view& world() { return *world_; }
   dev::ctx_view& view() { return *ctx_; }
   const dev::ring_view& ring(std::uint32_t q = 0) const { return rings_[q]; }
-  model::nvme::controller& device() { return drive_->device(); }
+  model::nvme::controller& device() { return dynamic_cast<model::nvme::controller&>(drive_->device()); }
   nvme::file_controller& drive() { return *drive_; }
   progress::machine& machine() { return machine_; }
 

@@ -18,28 +18,23 @@ std::uint32_t checked_mdts(std::uint32_t block_bytes, const options& o) {
   return static_cast<std::uint32_t>(o.nvme_mdts);
 }
 
-model::nvme::shape checked_shape(const xio_storage_attr_t& attr, const options& o) {
-  model::nvme::shape s;
+drive_shape checked_shape(const xio_storage_attr_t& attr, const options& o) {
   checked_depth(attr, o);
-  s.mdts_bytes = checked_mdts(attr.block_bytes, o);
-  s.max_queues = checked_last_queue(attr, o);
-  return s;
+  return {checked_mdts(attr.block_bytes, o), checked_last_queue(attr, o)};
 }
 
 }  // namespace
 
-file_controller::file_controller(const std::string& path, const xio_storage_attr_t& attr, const options& o,
-                                 progress::machine& machine, const payload_agent& payload)
+file_controller::file_controller(const software::devices& devices, const std::string& path,
+                                 const xio_storage_attr_t& attr, const options& o, progress::machine& machine,
+                                 const payload_agent& payload)
     : machine_(machine),
       // What can be wrong with the arguments alone comes before the file, which may have to be made.
-      shape_(checked_shape(attr, o)),
-      faults_(model::nvme::plan_faults(o.model_faults)),
-      file_(path, attr) {
-  registers_ = gpu::buffer(model::nvme::controller::bar_bytes(shape_), gpu::place::shared, 4096);
-  device_ = std::make_unique<model::nvme::controller>(registers_.data(), shape_, file_, payload);
-  device_->inject(faults_);
-  backend_ = std::string("model ") + device_->io_engine();
-  turns_ = std::make_unique<progress::shared_turns>(*device_);
+      software_(devices.open_drive(path, attr, checked_shape(attr, o), o.model_faults)) {
+  registers_ = gpu::buffer(software_->register_bytes(), gpu::place::shared, 4096);
+  software_->start(registers_.data(), payload);
+  backend_ = std::string("model ") + software_->io_engine();
+  turns_ = std::make_unique<progress::shared_turns>(software_->device());
   machine_.add(turns_.get());
   gpu::add_chore(*this);
   try {
@@ -66,8 +61,6 @@ file_controller::~file_controller() {
   queues_.reset();
   drive_.reset();
   stop_device();
-  // Ends what is with the file before the file closes.
-  device_.reset();
 }
 
 void file_controller::stop_device() {
@@ -76,22 +69,22 @@ void file_controller::stop_device() {
 }
 
 std::uint64_t file_controller::map(void* base, std::size_t bytes) {
-  using memory = model::nvme::dma_map::memory;
-  return device_->dma().add(base, bytes, gpu::in_device_memory(base) ? memory::payload : memory::in_the_host);
+  using memory = software_drive::memory;
+  return software_->map(base, bytes, gpu::in_device_memory(base) ? memory::payload : memory::in_host_memory);
 }
 void file_controller::unmap(void* base, std::size_t) {
   // One job that does not end is enough to wait for.
   if (stuck_) {
-    device_->dma().remove(base);
-  } else if (!device_->take_away(base)) {
+    software_->unmap(base);
+  } else if (!software_->take_away(base)) {
     stuck_ = true;
     log::warn("{}: the file is busy with memory at {}, which may still be read or written", backend_, base);
   }
 }
 
 std::uint64_t file_controller::map_queue(void* base, std::size_t bytes) {
-  return device_->dma().add(base, bytes, model::nvme::dma_map::memory::host);
+  return software_->map(base, bytes, software_drive::memory::queues);
 }
-void file_controller::unmap_queue(void* base, std::size_t) { device_->dma().remove(base); }
+void file_controller::unmap_queue(void* base, std::size_t) { software_->unmap(base); }
 
 }  // namespace xio::nvme

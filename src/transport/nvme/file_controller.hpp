@@ -5,22 +5,23 @@
 #include <string>
 
 #include "gpu/chore.hpp"
-#include "model/nvme/controller.hpp"
 #include "progress/shared_turns.hpp"
 #include "transport/nvme/drive.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
+#include "transport/nvme/software_drive.hpp"
+#include "transport/software.hpp"
 
 namespace xio::nvme {
 
 class file_controller : public controller, private bus, private gpu::chore {
  public:
-  file_controller(const std::string& path, const xio_storage_attr_t& attr, const options& o, progress::machine& machine,
-                  const payload_agent& payload);
+  file_controller(const software::devices& devices, const std::string& path, const xio_storage_attr_t& attr,
+                  const options& o, progress::machine& machine, const payload_agent& payload);
   ~file_controller() override;
 
-  void grow() override { file_.grow(); }
-  void commit() override { file_.commit(); }
+  void grow() override { software_->grow(); }
+  void commit() override { software_->commit(); }
   const char* backend() const override { return backend_.c_str(); }
   dev::storage_view view() const override { return queues_->view(); }
   dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
@@ -30,7 +31,7 @@ class file_controller : public controller, private bus, private gpu::chore {
   std::uint64_t map(void* base, std::size_t bytes) override;
   void unmap(void* base, std::size_t bytes) override;
 
-  model::nvme::controller& device() { return *device_; }  // for tests
+  progress::device& device() { return software_->device(); }  // for tests
 
  private:
   std::uint64_t map_queue(void* base, std::size_t bytes) override;
@@ -41,11 +42,8 @@ class file_controller : public controller, private bus, private gpu::chore {
   progress::machine& machine_;
   std::string backend_;
   bool stuck_ = false;  // a job of the file did not end
-  model::nvme::shape shape_;
-  model::nvme::fault_plan faults_;
-  model::nvme::file file_;
   gpu::buffer registers_;
-  std::unique_ptr<model::nvme::controller> device_;
+  std::unique_ptr<software_drive> software_;
   std::unique_ptr<progress::shared_turns> turns_;
   std::unique_ptr<drive> drive_;
   std::unique_ptr<queue_set> queues_;

@@ -13,13 +13,8 @@
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
 #include "gpu/gpu.hpp"
+#include "transport/software.hpp"
 #include "xio/wire/mmio_bridge.hpp"
-#if HAVE_CONFIG_H
-#include "config.h"
-#endif
-#if XIO_ENABLE_MODEL
-#include "progress/mmio_bridge.hpp"
-#endif
 
 namespace xio::nvme {
 
@@ -112,15 +107,17 @@ class mapped_bridge : public register_writer {
   std::unique_ptr<bridge_writer> writer_;
 };
 
-#if XIO_ENABLE_MODEL
 class software_bridge : public register_writer {
  public:
-  software_bridge(progress::machine& m, const doorbell_reach& can, const std::string& name)
-      : machine_(m), ring_(k_mapped), bridge_(ring_.data(), ring_.size(), can.bdf, can.host_registers) {
+  software_bridge(const software::devices& devices, progress::machine& m, const doorbell_reach& can,
+                  const std::string& name)
+      : machine_(m),
+        ring_(k_mapped),
+        bridge_(devices.make_bridge(ring_.data(), ring_.size(), can.bdf, can.host_registers)) {
     writer_ = std::make_unique<bridge_writer>(ring_.data(), ring_.size(), can.bdf, name);
-    machine_.add(&bridge_);
+    machine_.add(bridge_.get());
   }
-  ~software_bridge() override { machine_.remove(&bridge_); }
+  ~software_bridge() override { machine_.remove(bridge_.get()); }
   software_bridge(const software_bridge&) = delete;
   software_bridge& operator=(const software_bridge&) = delete;
   bool write(std::uint32_t offset, std::uint32_t value) override { return writer_->write(offset, value); }
@@ -128,21 +125,17 @@ class software_bridge : public register_writer {
  private:
   progress::machine& machine_;
   std::vector<std::byte> ring_;
-  progress::mmio_bridge bridge_;
+  std::unique_ptr<progress::device> bridge_;
   std::unique_ptr<bridge_writer> writer_;
 };
-#endif
 
 }  // namespace
 
 std::unique_ptr<register_writer> open_bridge(const std::string& path, progress::machine& m, const doorbell_reach& can,
                                              const std::string& name) {
   if (!path.empty()) return std::make_unique<mapped_bridge>(path, can.bdf, name);
-#if XIO_ENABLE_MODEL
-  if (can.software) return std::make_unique<software_bridge>(m, can, name);
-#else
-  (void)m;
-#endif
+  const software::devices* devices = software::built_in();
+  if (can.software && devices != nullptr) return std::make_unique<software_bridge>(*devices, m, can, name);
   fail(XIO_ERR_CONFIG,
        "{}: XIO_NVME_DOORBELL=bridge needs to know where the bridge's ring is; set XIO_NVME_BRIDGE, or use host", name);
 }

@@ -111,7 +111,7 @@ nic_choice choose_nics(const setup& s, carrier way, const proxy::tcp_key_source&
   c.desk = std::make_shared<proxy::immediate_desk>(*s.payload);
   c.atomics = atomics_of(*c.family, way, *s.opts);
   c.inline_bytes = inline_limit(*c.family, s.opts->rdma_inline);
-  planned_faults faults = plan_faults(s.opts->model_faults, s.channel->rank(), way);
+  software::nic_faults faults = plan_faults(s.opts->model_faults, s.channel->rank(), way);
   switch (way) {
     case carrier::shm: add_shm(s, c); break;
     case carrier::verbs:

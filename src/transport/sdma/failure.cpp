@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "transport/sdma/failure.hpp"
 
 #include <fmt/format.h>
 
-#if XIO_ENABLE_MODEL
-#include "model/sdma/fault.hpp"
-#endif
+#include "transport/software.hpp"
 
 namespace xio::sdma {
 
@@ -17,12 +11,8 @@ namespace {
 
 // Hardware stops without a word: codes are the software engine's.
 const char* text_of(std::uint32_t vendor) {
-#if XIO_ENABLE_MODEL
-  return model::sdma::text_of(static_cast<model::sdma::fault>(vendor));
-#else
-  (void)vendor;
-  return "the engine stopped";
-#endif
+  const software::devices* devices = software::built_in();
+  return devices != nullptr ? devices->copy_engine_failure(vendor) : "the engine stopped";
 }
 
 }  // namespace

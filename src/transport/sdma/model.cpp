@@ -7,8 +7,6 @@
 
 #include "base/error.hpp"
 #include "memory/mode.hpp"
-#include "model/fault_text.hpp"
-#include "model/sdma/engine.hpp"
 #include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
 #include "xio/device/sdma.hpp"
@@ -18,37 +16,33 @@ namespace xio::sdma {
 
 namespace {
 
-using model::sdma::memory_kind;
-
 constexpr std::uint64_t k_seed = 0x5d3a;
 
 // An engine while the machine runs it. Queues share it, so that they may go in any order.
 struct running {
-  running(progress::machine& m, const payload_agent& payload, wire::sdma::generation g, std::uint64_t seed,
-          std::uint32_t granule)
-      : machine(m), device(payload, g, seed, granule) {
-    machine.add(&device);
+  running(progress::machine& m, std::unique_ptr<software_engine> e) : machine(m), engine(std::move(e)) {
+    machine.add(&engine->device());
   }
-  ~running() { machine.remove(&device); }
+  ~running() { machine.remove(&engine->device()); }
   running(const running&) = delete;
   running& operator=(const running&) = delete;
 
   progress::machine& machine;
-  model::sdma::engine device;
+  const std::unique_ptr<software_engine> engine;
 };
 
 class model_queue : public queue {
  public:
   model_queue(std::shared_ptr<running> engine, const queue_request& request, std::uint32_t engine_number,
               const queue_style& style)
-      : engine_(std::move(engine)), buffers_(request, style) {
+      : running_(std::move(engine)), buffers_(request, style) {
     const dev::ring_view& v = buffers_.view();
     // The FENCE writes here.
-    engine_->device.map(v.completion, sizeof(dev::sdma_completion), memory_kind::host);
-    number_ = engine_->device.add_queue(model::sdma::queue_memory{
-        reinterpret_cast<const std::uint32_t*>(v.slots), buffers_.ring_bytes(),
-        reinterpret_cast<const std::uint64_t*>(v.record), v.doorbell,
-        &reinterpret_cast<dev::sdma_completion*>(v.completion)->fault, buffers_.start_bytes()});
+    running_->engine->map_host(v.completion, sizeof(dev::sdma_completion));
+    number_ = running_->engine->add_queue(
+        software_queue{reinterpret_cast<const std::uint32_t*>(v.slots), buffers_.ring_bytes(),
+                       reinterpret_cast<const std::uint64_t*>(v.record), v.doorbell,
+                       &reinterpret_cast<dev::sdma_completion*>(v.completion)->fault, buffers_.start_bytes()});
     id_ = (engine_number << 16) | number_;
   }
 
@@ -56,8 +50,8 @@ class model_queue : public queue {
 
   void stop() noexcept override {
     if (std::exchange(stopped_, true)) return;
-    engine_->device.remove_queue(number_);
-    engine_->device.unmap(buffers_.view().completion);
+    running_->engine->remove_queue(number_);
+    running_->engine->unmap(buffers_.view().completion);
   }
 
   dev::ring_view view() const override {
@@ -67,7 +61,7 @@ class model_queue : public queue {
   }
 
  private:
-  std::shared_ptr<running> engine_;
+  std::shared_ptr<running> running_;
   queue_buffers buffers_;
   std::uint32_t number_ = 0;
   std::uint32_t id_ = 0;
@@ -88,23 +82,23 @@ queue_style style_of(const options& o) {
 
 class model_engines : public engine {
  public:
-  model_engines(const options& o, progress::machine& machine, const payload_agent& payload)
+  model_engines(const software::devices& devices, const options& o, progress::machine& machine,
+                const payload_agent& payload)
       : style_(style_of(o)), name_("model " + o.model_gpu) {
     for (std::uint64_t i = 0; i < o.model_engines; ++i)
-      engines_.push_back(std::make_shared<running>(machine, payload, style_.generation, k_seed + i, style_.granule));
-    if (o.model_faults.empty()) return;
-    for (const auto& e : engines_) e->device.inject(model::parse_faults(o.model_faults).moves);
+      engines_.push_back(std::make_shared<running>(
+          machine, devices.make_copy_engine({style_.generation, k_seed + i, style_.granule}, payload, o.model_faults)));
   }
 
   const char* backend() const override { return name_.c_str(); }
 
   void map(void* base, std::size_t bytes) override {
     for (const auto& e : engines_)
-      if (!e->device.map(base, bytes, memory_kind::payload))
+      if (!e->engine->map_payload(base, bytes))
         fail(XIO_ERR_ARG, "SDMA: {} bytes at {} cannot be mapped: the range is empty or wraps around", bytes, base);
   }
   void unmap(void* base) override {
-    for (const auto& e : engines_) e->device.unmap(base);
+    for (const auto& e : engines_) e->engine->unmap(base);
   }
 
   // Queues of one peer go to different engines.
@@ -122,8 +116,9 @@ class model_engines : public engine {
 
 }  // namespace
 
-std::unique_ptr<engine> open_model(const options& o, progress::machine& machine, const payload_agent& payload) {
-  return std::make_unique<model_engines>(o, machine, payload);
+std::unique_ptr<engine> open_model(const software::devices& devices, const options& o, progress::machine& machine,
+                                   const payload_agent& payload) {
+  return std::make_unique<model_engines>(devices, o, machine, payload);
 }
 
 }  // namespace xio::sdma

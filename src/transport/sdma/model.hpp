@@ -3,10 +3,12 @@
 #include <memory>
 
 #include "transport/sdma/sdma.hpp"
+#include "transport/software.hpp"
 
 namespace xio::sdma {
 
 // Software engines of the generation that XIO_MODEL_GPU names, run by `machine`, which must outlive them.
-std::unique_ptr<engine> open_model(const options& o, progress::machine& machine, const payload_agent& payload);
+std::unique_ptr<engine> open_model(const software::devices& devices, const options& o, progress::machine& machine,
+                                   const payload_agent& payload);
 
 }  // namespace xio::sdma

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Which backend plays the copy engine: the GPU's own where it can, else the software engine, and says which and why.
-#include "config.h"
-
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "gpu/gpu.hpp"
@@ -23,18 +21,14 @@ std::unique_ptr<engine> open_hardware(const options& o) {
 
 std::unique_ptr<engine> open_software(const options& o, progress::machine& machine, const payload_agent& payload,
                                       const std::string& why) {
-#if defined(XIO_ENABLE_MODEL)
-  auto made = open_model(o, machine, payload);
+  const software::devices* devices = software::built_in();
+  if (devices == nullptr)
+    fail(XIO_ERR_UNSUPPORTED,
+         "SDMA: {}, and this build has no software engine; configure without --disable-model, or set XIO_ROUTE=direct",
+         why);
+  auto made = open_model(*devices, o, machine, payload);
   log::info("SDMA: {}, since {}", made->backend(), why);
   return made;
-#else
-  static_cast<void>(o);
-  static_cast<void>(machine);
-  static_cast<void>(payload);
-  fail(XIO_ERR_UNSUPPORTED,
-       "SDMA: {}, and this build has no software engine; configure without --disable-model, or set XIO_ROUTE=direct",
-       why);
-#endif
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "progress/mmio_bridge.hpp"
+#include "model/nvme/mmio_bridge.hpp"
 
-namespace xio::progress {
+namespace xio::model::nvme {
 
 namespace w = wire::mmio_bridge;
 
@@ -48,4 +48,4 @@ void mmio_bridge::execute(w::command& c) {
   __atomic_store_n(&c.status, sound ? w::k_complete : w::k_error, __ATOMIC_RELEASE);
 }
 
-}  // namespace xio::progress
+}  // namespace xio::model::nvme

@@ -8,9 +8,9 @@
 #include "progress/machine.hpp"
 #include "xio/wire/mmio_bridge.hpp"
 
-namespace xio::progress {
+namespace xio::model::nvme {
 
-class mmio_bridge : public device {
+class mmio_bridge : public progress::device {
  public:
   // ring: zeroed memory of `bytes`, which gets its metadata here. registers: BAR 0 of the device at `bdf`.
   mmio_bridge(std::byte* ring, std::size_t bytes, std::uint32_t bdf, void* registers,
@@ -31,4 +31,4 @@ class mmio_bridge : public device {
   std::atomic<std::uint64_t> writes_{0}, errors_{0};
 };
 
-}  // namespace xio::progress
+}  // namespace xio::model::nvme

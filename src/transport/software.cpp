@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#include "transport/software.hpp"
+
+#if XIO_ENABLE_MODEL
+
+#include "model/fault_text.hpp"
+#include "model/nic/families.hpp"
+#include "model/nic/faults.hpp"
+#include "model/nvme/controller.hpp"
+#include "model/nvme/mmio_bridge.hpp"
+#include "model/sdma/engine.hpp"
+#include "model/sdma/fault.hpp"
+
+namespace xio::software {
+
+namespace {
+
+const proxy::family* find_nic(const std::string& family) {
+  namespace m = model::rdma;
+  for (const proxy::family* row : {&m::mlx5_family(), &m::mlx5_cq_family(), &m::mlx5_nodbr_family(), &m::bnxt_family(),
+                                   &m::ionic_family(), &m::ionic_v1_family(), &m::ernic_family()})
+    if (family == row->name) return row;
+  return nullptr;
+}
+
+nic_faults plan_nic_faults(const std::string& faults, int pe, fault_level level) {
+  const bool frames = level == fault_level::frames;
+  auto made =
+      model::rdma::make_faults(faults, pe, frames ? model::rdma::fault_level::frames : model::rdma::fault_level::ops);
+  nic_faults out;
+  if (frames) out.frames = made.get();
+  out.ops = std::move(made);
+  return out;
+}
+
+class copy_engine final : public sdma::software_engine {
+ public:
+  copy_engine(const copy_engine_plan& plan, const payload_agent& payload)
+      : engine_(payload, plan.generation, plan.seed, plan.granule) {}
+
+  void inject(model::sdma::move_faults faults) { engine_.inject(std::move(faults)); }
+
+  progress::device& device() override { return engine_; }
+  bool map_payload(void* base, std::size_t bytes) override {
+    return engine_.map(base, bytes, model::sdma::memory_kind::payload);
+  }
+  bool map_host(void* base, std::size_t bytes) override {
+    return engine_.map(base, bytes, model::sdma::memory_kind::host);
+  }
+  void unmap(void* base) override { engine_.unmap(base); }
+  std::uint32_t add_queue(const sdma::software_queue& q) override {
+    return engine_.add_queue({q.ring, q.ring_bytes, q.wptr, q.doorbell, q.report, q.start});
+  }
+  void remove_queue(std::uint32_t number) override { engine_.remove_queue(number); }
+
+ private:
+  model::sdma::engine engine_;
+};
+
+std::unique_ptr<sdma::software_engine> make_copy_engine(const copy_engine_plan& plan, const payload_agent& payload,
+                                                        const std::string& faults) {
+  auto made = std::make_unique<copy_engine>(plan, payload);
+  if (!faults.empty()) made->inject(model::parse_faults(faults).moves);
+  return made;
+}
+
+const char* copy_engine_failure(std::uint32_t code) {
+  return model::sdma::text_of(static_cast<model::sdma::fault>(code));
+}
+
+model::nvme::shape shape_of(const nvme::drive_shape& from) {
+  model::nvme::shape s;
+  s.mdts_bytes = from.mdts_bytes;
+  s.max_queues = from.max_queues;
+  return s;
+}
+
+class file_drive final : public nvme::software_drive {
+ public:
+  // What can be wrong with the arguments alone comes before the file, which may have to be made.
+  file_drive(const std::string& path, const xio_storage_attr_t& attr, const nvme::drive_shape& shape,
+             const std::string& faults)
+      : shape_(shape_of(shape)), faults_(model::nvme::plan_faults(faults)), file_(path, attr) {}
+
+  std::size_t register_bytes() const override { return model::nvme::controller::bar_bytes(shape_); }
+  void start(void* registers, const payload_agent& payload) override {
+    controller_ = std::make_unique<model::nvme::controller>(registers, shape_, file_, payload);
+    controller_->inject(faults_);
+  }
+  progress::device& device() override { return *controller_; }
+  const char* io_engine() const override { return controller_->io_engine(); }
+  void grow() override { file_.grow(); }
+  void commit() override { file_.commit(); }
+
+  std::uint64_t map(void* base, std::size_t bytes, memory kind) override {
+    using where = model::nvme::dma_map::memory;
+    switch (kind) {
+      case memory::queues: return controller_->dma().add(base, bytes, where::host);
+      case memory::in_host_memory: return controller_->dma().add(base, bytes, where::in_the_host);
+      case memory::payload: break;
+    }
+    return controller_->dma().add(base, bytes, where::payload);
+  }
+  void unmap(void* base) override { controller_->dma().remove(base); }
+  bool take_away(void* base) override { return controller_->take_away(base); }
+
+ private:
+  model::nvme::shape shape_;
+  model::nvme::fault_plan faults_;
+  model::nvme::file file_;
+  // Goes first: its end is the end of what it does with the file.
+  std::unique_ptr<model::nvme::controller> controller_;
+};
+
+std::unique_ptr<nvme::software_drive> open_drive(const std::string& path, const xio_storage_attr_t& attr,
+                                                 const nvme::drive_shape& shape, const std::string& faults) {
+  return std::make_unique<file_drive>(path, attr, shape, faults);
+}
+
+std::unique_ptr<progress::device> make_bridge(std::byte* ring, std::size_t bytes, std::uint32_t bdf, void* registers) {
+  return std::make_unique<model::nvme::mmio_bridge>(ring, bytes, bdf, registers);
+}
+
+constexpr devices k_devices{find_nic, plan_nic_faults, make_copy_engine, copy_engine_failure, open_drive, make_bridge};
+
+}  // namespace
+
+const devices* built_in() { return &k_devices; }
+
+}  // namespace xio::software
+
+#else
+
+namespace xio::software {
+
+const devices* built_in() { return nullptr; }
+
+}  // namespace xio::software
+
+#endif
