@@ -52,7 +52,7 @@ const payload_agent k_watched{[](void* to, const void* from, std::size_t bytes) 
                                   ++g_strays;
                                   return std::uint64_t{0};
                                 }
-                                return change_any(p, width, op, operand, compare);
+                                return change_host_word(p, width, op, operand, compare);
                               },
                               [] {}};
 

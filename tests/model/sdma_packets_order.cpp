@@ -190,7 +190,7 @@ const payload_agent k_meets{[](void* to, const void* from, std::size_t bytes) {
                               comes_true([] { return g_met.load(); });
                               std::memcpy(to, from, bytes);
                             },
-                            &change_any, [] {}};
+                            &change_host_word, [] {}};
 
 TEST(sdma_engines, run_at_the_same_time) {
   running r{k_meets};
@@ -240,7 +240,7 @@ std::vector<journey> g_under_way;
 // Nothing arrives before it is waited for, and then the last begun comes first.
 const payload_agent& travelling_memory() {
   static const payload_agent agent{plain_memory().copy,
-                                   &change_any,
+                                   &change_host_word,
                                    [] {},
                                    false,
                                    [](void* to, const void* from, std::size_t bytes) {
@@ -293,7 +293,7 @@ void arrive() {
 
 const payload_agent& marking_memory() {
   static const payload_agent agent{plain_memory().copy,
-                                   &change_any,
+                                   &change_host_word,
                                    [] {},
                                    false,
                                    [](void* to, const void* from, std::size_t bytes) {

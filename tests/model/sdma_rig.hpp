@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "base/host_atomic.hpp"
 #include "model/sdma/engine.hpp"
 #include "model/sdma/fault.hpp"
 
@@ -19,33 +20,9 @@ using dwords = std::vector<std::uint32_t>;
 constexpr std::initializer_list<wire::generation> k_generations = {
     wire::gen_9_0, wire::gen_9_0a, wire::gen_9_4, wire::gen_10_1, wire::gen_10_3, wire::gen_11, wire::gen_12};
 
-template <class T>
-T change_in_memory(void* p, atomic_op op, std::uint64_t operand, std::uint64_t compare) {
-  auto* at = static_cast<T*>(p);
-  const T with = static_cast<T>(operand);
-  T old = static_cast<T>(compare);
-  switch (op) {
-    case atomic_op::fetch: return __atomic_load_n(at, __ATOMIC_SEQ_CST);
-    case atomic_op::swap: return __atomic_exchange_n(at, with, __ATOMIC_SEQ_CST);
-    case atomic_op::add: return __atomic_fetch_add(at, with, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_and: return __atomic_fetch_and(at, with, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_or: return __atomic_fetch_or(at, with, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_xor: return __atomic_fetch_xor(at, with, __ATOMIC_SEQ_CST);
-    case atomic_op::compare_swap:
-      __atomic_compare_exchange_n(at, &old, with, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-      return old;
-  }
-  return 0;
-}
-
-inline std::uint64_t change_any(void* p, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare) {
-  return width == 8 ? change_in_memory<std::uint64_t>(p, op, operand, compare)
-                    : change_in_memory<std::uint32_t>(p, op, operand, compare);
-}
-
 inline const payload_agent& plain_memory() {
   static const payload_agent agent{[](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); },
-                                   &change_any, [] {}};
+                                   &change_host_word, [] {}};
   return agent;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/host_atomic.hpp"
 #include "base/run_clock.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/host/settings.hpp"
@@ -73,29 +74,6 @@ bool wait_for_kernels(std::uint64_t timeout_ms) {
 
 namespace {
 
-template <class T>
-T change(T* at, atomic_op op, T operand, T compare) {
-  switch (op) {
-    case atomic_op::fetch: return __atomic_load_n(at, __ATOMIC_SEQ_CST);
-    case atomic_op::swap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::add: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_and: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_or: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_xor: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::compare_swap:
-      __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-      return compare;
-  }
-  return 0;
-}
-
-std::uint64_t change_any(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare) {
-  if (width == 4)
-    return change(static_cast<std::uint32_t*>(address), op, static_cast<std::uint32_t>(operand),
-                  static_cast<std::uint32_t>(compare));
-  return change(static_cast<std::uint64_t*>(address), op, operand, compare);
-}
-
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
@@ -106,7 +84,7 @@ void full_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #pragma GCC diagnostic pop
 #endif
 
-constexpr payload_agent k_payload{&copy, &change_any, &full_fence, true};
+constexpr payload_agent k_payload{&copy, &change_host_word, &full_fence, true};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/sdma/words.hpp"
 
+#include "base/host_atomic.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
@@ -11,22 +12,6 @@ namespace {
 
 // An engine gives way to its other queues instead of trying for ever.
 constexpr int k_tries = 64;
-
-template <class T>
-T apply_in_host(T* at, atomic_op op, T operand, T compare) {
-  switch (op) {
-    case atomic_op::fetch: return __atomic_load_n(at, __ATOMIC_SEQ_CST);
-    case atomic_op::swap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::add: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_and: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_or: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::bit_xor: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
-    case atomic_op::compare_swap:
-      __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-      return compare;
-  }
-  return 0;
-}
 
 std::int64_t as_signed(std::uint64_t v, unsigned width) {
   return width == 8 ? static_cast<std::int64_t>(v) : static_cast<std::int32_t>(static_cast<std::uint32_t>(v));
@@ -57,9 +42,7 @@ unsigned width_of_atomic(std::uint32_t code) {
 std::uint64_t word::apply(atomic_op op, std::uint64_t operand, std::uint64_t compare) const {
   auto* at = reinterpret_cast<void*>(address);
   if (kind == memory_kind::payload) return payload.atomic(at, width, op, operand, compare);
-  if (width == 8) return apply_in_host(static_cast<std::uint64_t*>(at), op, operand, compare);
-  return apply_in_host(static_cast<std::uint32_t*>(at), op, static_cast<std::uint32_t>(operand),
-                       static_cast<std::uint32_t>(compare));
+  return change_host_word(at, width, op, operand, compare);
 }
 
 std::uint64_t word::load() const { return apply(atomic_op::fetch, 0, 0); }
