@@ -63,8 +63,7 @@ machine::~machine() {
   stop_.store(true, std::memory_order_relaxed);
   for (auto& r : runners_) {
     // Through the lock, so that who looked before waits by now.
-    r->lock.lock();
-    r->lock.unlock();
+    r->turns.visit().unlock();
     r->wanted.notify_one();
   }
   for (auto& r : runners_) r->thread.join();
@@ -72,7 +71,7 @@ machine::~machine() {
 
 // Real drives need no machine, but a world has one: it costs nothing until there is a software device.
 void machine::wait_for_devices(runner& r) {
-  std::unique_lock hold(r.lock);
+  std::unique_lock hold(r.turns.lock());
   r.wanted.wait(hold, [&] { return !r.devices.empty() || stop_.load(std::memory_order_relaxed); });
 }
 
@@ -82,8 +81,8 @@ void machine::run(runner& r) {
   unsigned idle = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
     bool worked = false, bare = false;
-    if (r.visitors.load(std::memory_order_acquire) == 0) {
-      std::lock_guard hold(r.lock);
+    if (!r.turns.visited()) {
+      std::lock_guard hold(r.turns.lock());
       for (auto d = r.devices.begin(); d != r.devices.end();) {
         bool alive = true;
         worked |= poll_one(**d, &alive);
@@ -110,24 +109,18 @@ void machine::add(device* d) {
   auto fewest = std::min_element(runners_.begin(), runners_.end(),
                                  [](const auto& a, const auto& b) { return a->devices.size() < b->devices.size(); });
   runner& r = **fewest;
-  r.visitors.fetch_add(1, std::memory_order_acq_rel);
   {
-    std::lock_guard hold(r.lock);
+    const auto hold = r.turns.visit();
     r.devices.push_back(d);
   }
   r.wanted.notify_one();
-  r.visitors.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 void machine::remove(device* d) {
   const std::lock_guard alone(members_);
   for (auto& r : runners_) {
-    r->visitors.fetch_add(1, std::memory_order_acq_rel);
-    {
-      std::lock_guard hold(r->lock);
-      std::erase(r->devices, d);
-    }
-    r->visitors.fetch_sub(1, std::memory_order_acq_rel);
+    const auto hold = r->turns.visit();
+    std::erase(r->devices, d);
   }
 }
 

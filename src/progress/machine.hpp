@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "progress/turn_lock.hpp"
+
 namespace xio::progress {
 
 class device {
@@ -39,9 +41,8 @@ class machine {
 
  private:
   struct runner {
-    std::mutex lock;                 // held while polling; add and remove take it between turns
+    turn_lock turns;                 // add and remove come between two
     std::condition_variable wanted;  // by who has no devices
-    std::atomic<int> visitors{0};
     std::vector<device*> devices;
     std::thread thread;
   };

@@ -11,13 +11,6 @@ nic::nic(std::unique_ptr<fabric> far, std::uint32_t seed) : fabric_(std::move(fa
 
 nic::~nic() = default;
 
-std::unique_lock<std::mutex> nic::visit() {
-  visitors_.fetch_add(1, std::memory_order_acq_rel);
-  std::unique_lock hold(lock_);
-  visitors_.fetch_sub(1, std::memory_order_acq_rel);
-  return hold;
-}
-
 queue_pair* nic::find(std::uint32_t number) const {
   for (const auto& q : queues_)
     if (q->number() == number) return q.get();
@@ -75,8 +68,8 @@ void nic::set_faults(fault_plan* faults) {
 }
 
 bool nic::poll() {
-  if (visitors_.load(std::memory_order_acquire) != 0) return true;
-  const std::unique_lock hold(lock_);
+  if (turns_.visited()) return true;
+  const std::unique_lock hold(turns_.lock());
   bool worked = fabric_->poll();
   for (auto& q : queues_) worked |= q->turn(faults_);
   return worked;

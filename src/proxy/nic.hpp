@@ -2,14 +2,13 @@
 // A software RDMA NIC: queue pairs of any dialect over one fabric. As strict as hardware: an entry that breaks a rule
 // completes in error and its queue pair is dead.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "progress/machine.hpp"
+#include "progress/turn_lock.hpp"
 #include "proxy/fabric.hpp"
 #include "proxy/fault_plan.hpp"
 #include "proxy/keys.hpp"
@@ -51,16 +50,14 @@ class nic : public progress::device {
   bool poll() override;
 
  private:
-  // Polls give way to visitors, or a NIC that is always busy would keep them out.
-  std::unique_lock<std::mutex> visit();
+  auto visit() { return turns_.visit(); }
   queue_pair* find(std::uint32_t number) const;
 
   std::unique_ptr<fabric> fabric_;
   std::vector<std::unique_ptr<queue_pair>> queues_;
   fault_plan* faults_ = nullptr;
   std::uint32_t next_number_;
-  std::atomic<int> visitors_{0};
-  std::mutex lock_;
+  progress::turn_lock turns_;
 };
 
 }  // namespace xio::proxy

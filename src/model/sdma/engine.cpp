@@ -12,13 +12,6 @@ engine::engine(const payload_agent& payload, wire::generation generation, std::u
 
 engine::~engine() = default;
 
-std::unique_lock<std::mutex> engine::visit() {
-  visitors_.fetch_add(1, std::memory_order_acq_rel);
-  std::unique_lock hold(lock_);
-  visitors_.fetch_sub(1, std::memory_order_acq_rel);
-  return hold;
-}
-
 bool engine::map(void* base, std::size_t bytes, memory_kind kind) {
   const auto hold = visit();
   return map_.add(reinterpret_cast<std::uint64_t>(base), bytes, kind);
@@ -48,8 +41,8 @@ void engine::remove_queue(std::uint32_t number) {
 }
 
 bool engine::poll() {
-  if (visitors_.load(std::memory_order_acquire) != 0) return false;
-  std::unique_lock hold(lock_, std::try_to_lock);
+  if (turns_.visited()) return false;
+  std::unique_lock hold(turns_.lock(), std::try_to_lock);
   if (!hold) return false;
   const surroundings around{payload_, map_, generation_, granule_, events_, local_time_};
   bool worked = false;

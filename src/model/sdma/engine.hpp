@@ -7,12 +7,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/payload.hpp"
 #include "model/sdma/memory_map.hpp"
 #include "progress/machine.hpp"
+#include "progress/turn_lock.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
@@ -72,8 +72,7 @@ class engine : public progress::device {
   bool poll() override;
 
  private:
-  // Polls give way to visitors, or an engine that is always busy would keep them out.
-  std::unique_lock<std::mutex> visit();
+  auto visit() { return turns_.visit(); }
 
   const payload_agent& payload_;
   const wire::generation generation_;
@@ -85,8 +84,7 @@ class engine : public progress::device {
   std::uint64_t local_time_ = 0;  // added to the clock: what TIMESTAMP sets
   std::vector<std::unique_ptr<queue>> queues_;
   std::uint32_t next_number_ = 1;
-  std::atomic<int> visitors_{0};
-  std::mutex lock_;
+  progress::turn_lock turns_;
 };
 
 }  // namespace xio::model::sdma
