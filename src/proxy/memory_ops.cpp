@@ -32,6 +32,8 @@ std::uint32_t remote_right(verb what) {
   return what == verb::write ? remote_write : what == verb::read ? remote_read : remote_atomic;
 }
 
+std::uint32_t local_right(verb what) { return what == verb::write ? local_read : local_write; }
+
 failure find_local(const key_table& keys, const span_ref& s, std::uint32_t wanted, unsigned char** place) {
   switch (keys.find(s.key, s.address, s.bytes, wanted, place)) {
     case answer::found: return {};
@@ -40,6 +42,13 @@ failure find_local(const key_table& keys, const span_ref& s, std::uint32_t wante
     case answer::no_rights: break;
   }
   return {outcome::local_protection, rule::local_rights};
+}
+
+failure check_local(const key_table& keys, const op& o) {
+  unsigned char* place;
+  for (std::uint32_t i = 0; i < o.span_count; ++i)
+    if (const failure f = find_local(keys, o.spans[i], local_right(o.what), &place)) return f;
+  return {};
 }
 
 failure find_remote(const key_table& keys, std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes,

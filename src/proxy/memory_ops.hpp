@@ -9,11 +9,14 @@
 
 namespace xio::proxy {
 
-// The right that an op needs at the far end.
+// The right that an op needs at the far end, and to its spans.
 std::uint32_t remote_right(verb what);
+std::uint32_t local_right(verb what);
 
 // Local memory of the requester: [address, address + bytes) under an lkey.
 failure find_local(const key_table& keys, const span_ref& s, std::uint32_t wanted, unsigned char** place);
+// Of all spans of an op.
+failure check_local(const key_table& keys, const op& o);
 // Memory of the responder under an rkey.
 failure find_remote(const key_table& keys, std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes,
                     std::uint32_t wanted, unsigned char** place);

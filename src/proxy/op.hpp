@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a NIC does, without any family's byte format: decoders make these, executors carry them out.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -104,5 +105,19 @@ struct op : receipt {
   std::array<span_ref, k_max_spans> spans;
   atomic_change change{};
 };
+
+// All of an op but the room for payload and spans that it does not use: that would be most of the work of a small one.
+inline void copy_used(op& to, const op& from) {
+  static_cast<receipt&>(to) = from;
+  to.remote = from.remote;
+  to.remote_key = from.remote_key;
+  to.has_immediate = from.has_immediate;
+  to.immediate = from.immediate;
+  to.is_inline = from.is_inline;
+  if (from.is_inline) std::copy_n(from.inlined.data(), from.bytes, to.inlined.data());
+  to.span_count = from.span_count;
+  std::copy_n(from.spans.data(), from.span_count, to.spans.data());
+  to.change = from.change;
+}
 
 }  // namespace xio::proxy

@@ -14,20 +14,6 @@ constexpr unsigned k_rnr_for_ever = 7;
 constexpr std::uint64_t k_piece = 64 << 10;
 constexpr std::chrono::microseconds k_rnr_timer{640};  // code 12, as verbs_queue.cpp asks of devices
 
-// All of an op but the room for payload and spans that it does not use: that would be most of the work of a small one.
-void copy_used(op& to, const op& from) {
-  static_cast<receipt&>(to) = from;
-  to.remote = from.remote;
-  to.remote_key = from.remote_key;
-  to.has_immediate = from.has_immediate;
-  to.immediate = from.immediate;
-  to.is_inline = from.is_inline;
-  if (from.is_inline) std::copy_n(from.inlined.data(), from.bytes, to.inlined.data());
-  to.span_count = from.span_count;
-  std::copy_n(from.spans.data(), from.span_count, to.spans.data());
-  to.change = from.change;
-}
-
 }  // namespace
 
 bool shm_executor::begin(const op& o) {
@@ -46,14 +32,12 @@ failure shm_executor::distant(std::uint32_t wanted, unsigned char** place) const
 
 // Before the first byte moves. The requester looks at its own memory first, as in hardware.
 failure shm_executor::check() const {
-  unsigned char* place;
-  for (std::uint32_t i = 0; i < op_.span_count; ++i)
-    if (const failure f = find_local(local_, op_.spans[i], op_.what == verb::write ? local_read : local_write, &place))
-      return f;
+  if (const failure f = check_local(local_, op_)) return f;
   if (op_.what == verb::atomic && (op_.remote & (op_.change.width - 1u)) != 0)
     return {outcome::remote_invalid_request, rule::atomic_alignment};
   if (op_.has_immediate && !tell_) return {outcome::rnr_retry_exceeded, rule::not_connected};
   // An op without bytes names no memory.
+  unsigned char* place;
   return op_.bytes == 0 ? failure{} : distant(remote_right(op_.what), &place);
 }
 
@@ -73,8 +57,7 @@ failure shm_executor::move(std::uint64_t budget) {
   const std::uint64_t piece = std::min<std::uint64_t>(budget, op_.spans[i].bytes - into);
   unsigned char* mine;
   unsigned char* theirs;
-  if (const failure f = find_local(local_, op_.spans[i], op_.what == verb::write ? local_read : local_write, &mine))
-    return f;
+  if (const failure f = find_local(local_, op_.spans[i], local_right(op_.what), &mine)) return f;
   if (const failure f = distant(remote_right(op_.what), &theirs)) return f;
   if (op_.what == verb::write)
     payload_.copy(theirs + moved_, mine + into, piece);

@@ -18,19 +18,6 @@ constexpr std::uint64_t k_window = 128, k_read_window = 32;
 constexpr std::uint64_t k_backlog = 2 << 20;
 constexpr std::chrono::milliseconds k_rnr_wait{1};
 
-void copy_used(op& to, const op& from) {
-  static_cast<receipt&>(to) = from;
-  to.remote = from.remote;
-  to.remote_key = from.remote_key;
-  to.has_immediate = from.has_immediate;
-  to.immediate = from.immediate;
-  to.is_inline = from.is_inline;
-  if (from.is_inline) std::copy_n(from.inlined.data(), from.bytes, to.inlined.data());
-  to.span_count = from.span_count;
-  std::copy_n(from.spans.data(), from.span_count, to.spans.data());
-  to.change = from.change;
-}
-
 std::uint32_t frames_of(const op& o) {
   if (o.what == verb::nop) return 0;
   return std::max<std::uint32_t>(1, static_cast<std::uint32_t>((o.bytes + k_segment - 1) / k_segment));
@@ -75,14 +62,6 @@ requester::requester(const payload_agent& payload, const key_table& keys, const 
 
 // --- Ops ---------------------------------------------------------------------------------------------
 
-failure requester::check_local(const op& o) const {
-  unsigned char* place;
-  for (std::uint32_t i = 0; i < o.span_count; ++i)
-    if (const failure f = find_local(keys_, o.spans[i], o.what == verb::write ? local_read : local_write, &place))
-      return f;
-  return {};
-}
-
 // A NIC has queue pairs to all PEs, most of them idle.
 bool requester::find_slot() {
   if (tail_ - head_ < slots_.size()) return true;
@@ -101,7 +80,7 @@ bool requester::begin(const op& o) {
   s.frames = frames_of(o);
   s.answered = 0;
   next_psn_ += s.frames;
-  if (const failure f = check_local(o)) stop(tail_, f);
+  if (const failure f = check_local(keys_, o)) stop(tail_, f);
   if (o.what == verb::read || o.what == verb::atomic) answers_.push_back(tail_);
   // An idle queue pair's clock stands still.
   if (tail_ == head_) progress_ = clock::now();

@@ -37,7 +37,6 @@ class requester final : public executor {
   const slot& at(std::uint64_t index) const { return slots_[index % slots_.size()]; }
   bool find_slot();
   bool done(const slot& s) const;
-  failure check_local(const op& o) const;
   void look_at_link();
   void look_at_time(clock::time_point now);
   bool may_send() const;
