@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "proxy/decoding.hpp"
+
 namespace xio::proxy {
 
 namespace w = wire::proxy;
@@ -12,25 +14,6 @@ namespace {
 
 // Looked for at once; the rest is found in the next turn.
 constexpr std::uint64_t k_most_news = 256;
-
-failure broken(rule why) { return {outcome::local_qp_operation, why}; }
-
-std::uint32_t status_of(outcome what) {
-  switch (what) {
-    case outcome::ok: return w::ok;
-    case outcome::local_length: return w::local_length;
-    case outcome::local_qp_operation: return w::local_qp_operation;
-    case outcome::local_protection: return w::local_protection;
-    case outcome::flushed: return w::flushed;
-    case outcome::remote_invalid_request: return w::remote_invalid_request;
-    case outcome::remote_access: return w::remote_access;
-    case outcome::remote_operation: return w::remote_operation;
-    case outcome::retry_exceeded: return w::retry_exceeded;
-    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
-    case outcome::bad_response: return w::bad_response;
-  }
-  return w::local_qp_operation;
-}
 
 }  // namespace
 
@@ -61,13 +44,7 @@ failure proxy_queue::look() {
 }
 
 failure proxy_queue::take(op& out) {
-  out.first = next_;
-  out.slots = 1;
-  out.what = verb::nop;
-  out.is_inline = false;
-  out.has_immediate = false;
-  out.bytes = 0;
-  out.span_count = 0;
+  begin_decoding(out, next_);
   std::uint64_t words[w::k_entry_words];
   memory_.entries.load(words, slot(next_), w::k_entry_words);
   for (std::uint32_t i = 0; i < w::k_entry_words; ++i) entry_[i] = w::low(words[i]);
@@ -94,14 +71,14 @@ failure proxy_queue::take_copy(op& out) const {
   if (immediate != 0 && !out.has_immediate) return broken(rule::entry_reserved);
   out.immediate = immediate;
   if (inlined) {
-    if (read || out.bytes > w::k_inline_bytes) return {outcome::local_length, rule::data_length};
+    if (read || out.bytes > w::k_inline_bytes) return wrong_length();
     out.is_inline = true;
     std::memcpy(out.inlined.data(), entry_ + w::k_inline_at, out.bytes);
     return {};
   }
   for (std::uint32_t i = 9; i < w::k_entry_words; ++i)
     if (entry_[i] != 0) return broken(rule::entry_reserved);
-  if (out.bytes == 0 || out.bytes > max_message_) return {outcome::local_length, rule::data_length};
+  if (out.bytes == 0 || out.bytes > max_message_) return wrong_length();
   out.spans[0] = span_ref{w::join(entry_[6], entry_[7]), entry_[1], entry_[5]};
   out.span_count = 1;
   return {};
@@ -111,7 +88,6 @@ failure proxy_queue::take_atomic(op& out) const {
   const std::uint8_t width = (w::head_flags(entry_[0]) & w::k_narrow) != 0 ? 4 : 8;
   const std::uint64_t first = w::join(entry_[6], entry_[7]), second = w::join(entry_[8], entry_[9]);
   const std::uint64_t swap = w::join(entry_[10], entry_[11]), compare = w::join(entry_[12], entry_[13]);
-  const std::uint64_t all = ~std::uint64_t{0};
   if (entry_[15] != 0) return broken(rule::entry_reserved);
   out.what = verb::atomic;
   out.bytes = width;
@@ -122,9 +98,9 @@ failure proxy_queue::take_atomic(op& out) const {
   switch (out.wire_opcode) {
     case w::op_fetch_add:
       if (second != 0) return broken(rule::entry_reserved);
-      out.change = atomic_change{true, width, first, 0, 0, 0, 0, false};
+      out.change = fetch_add(first, width);
       break;
-    case w::op_compare_swap: out.change = atomic_change{false, width, first, 0, second, all, all, false}; break;
+    case w::op_compare_swap: out.change = compare_swap(second, first, width); break;
     case w::op_masked_add: out.change = atomic_change{true, width, first, second, 0, 0, 0, false}; break;
     default: out.change = atomic_change{false, width, first, 0, second, swap, compare, false};
   }
@@ -137,7 +113,7 @@ void proxy_queue::complete(const receipt& r) {
 
 // Everything before it has ended well, whether it asked for a completion or not.
 void proxy_queue::complete_in_error(const receipt& r, failure f) {
-  const std::uint64_t word = w::failure_word(status_of(f.what), static_cast<std::uint32_t>(f.why));
+  const std::uint64_t word = w::failure_word(status_of<w::status>(f.what), static_cast<std::uint32_t>(f.why));
   memory_.completions.write(memory_.completion + 1, &word, 1);
   // What was counted stays so: a wrong generation names no entry, and the one that was taken last may have ended well.
   const std::uint64_t counted = memory_.completions.load(memory_.completion);

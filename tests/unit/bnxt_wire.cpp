@@ -191,7 +191,7 @@ TEST(BnxtWire, CompletionNumbers) {
   EXPECT_EQ(w::remote_access, 0x7u);
   EXPECT_EQ(w::remote_operation, 0x8u);
   EXPECT_EQ(w::rnr_retry_exceeded, 0x9u);
-  EXPECT_EQ(w::transport_retry_exceeded, 0xau);
+  EXPECT_EQ(w::retry_exceeded, 0xau);
   EXPECT_EQ(w::flushed, 0xbu);
 }
 

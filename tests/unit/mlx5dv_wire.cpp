@@ -183,7 +183,7 @@ TEST(Mlx5dvWire, ErrorCompletions) {
   EXPECT_EQ(unsigned{w::remote_invalid_request}, unsigned{MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR});
   EXPECT_EQ(unsigned{w::remote_access}, unsigned{MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR});
   EXPECT_EQ(unsigned{w::remote_operation}, unsigned{MLX5_CQE_SYNDROME_REMOTE_OP_ERR});
-  EXPECT_EQ(unsigned{w::transport_retry_exceeded}, unsigned{MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR});
+  EXPECT_EQ(unsigned{w::retry_exceeded}, unsigned{MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR});
   EXPECT_EQ(unsigned{w::rnr_retry_exceeded}, unsigned{MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR});
 }
 

@@ -239,7 +239,7 @@ enum status : std::uint32_t {
   remote_access = 0x7,
   remote_operation = 0x8,
   rnr_retry_exceeded = 0x9,
-  transport_retry_exceeded = 0xa,
+  retry_exceeded = 0xa,
   flushed = 0xb,
 };
 

@@ -213,7 +213,7 @@ enum syndrome : std::uint32_t {
   remote_invalid_request = 0x12,
   remote_access = 0x13,
   remote_operation = 0x14,
-  transport_retry_exceeded = 0x15,
+  retry_exceeded = 0x15,
   rnr_retry_exceeded = 0x16,
 };
 

@@ -3,31 +3,13 @@
 
 #include <cstring>
 
+#include "proxy/decoding.hpp"
+
 namespace xio::model::rdma {
 
 namespace w = wire::bnxt;
 
 namespace {
-
-failure broken(rule why) { return {outcome::local_qp_operation, why}; }
-failure wrong_length() { return {outcome::local_length, rule::data_length}; }
-
-std::uint32_t status_of(outcome what) {
-  switch (what) {
-    case outcome::ok: return w::ok;
-    case outcome::local_length: return w::local_length;
-    case outcome::local_qp_operation: return w::local_qp_operation;
-    case outcome::local_protection: return w::local_protection;
-    case outcome::flushed: return w::flushed;
-    case outcome::remote_invalid_request: return w::remote_invalid_request;
-    case outcome::remote_access: return w::remote_access;
-    case outcome::remote_operation: return w::remote_operation;
-    case outcome::retry_exceeded: return w::transport_retry_exceeded;
-    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
-    case outcome::bad_response: return w::bad_response;
-  }
-  return w::local_qp_operation;
-}
 
 constexpr std::uint32_t k_flags = w::k_signaled | w::k_read_fence | w::k_fence | w::k_solicited | w::k_inline;
 
@@ -65,10 +47,8 @@ failure bnxt_queue::look() {
 }
 
 failure bnxt_queue::look_at_sq() {
-  const std::uint64_t word = __atomic_load_n(memory_.doorbell, __ATOMIC_ACQUIRE);
-  if (word == word_) return {};
-  word_ = word;
-  const w::doorbell bell = w::get_doorbell(word);
+  if (!rung_since(memory_.doorbell, word_)) return {};
+  const w::doorbell bell = w::get_doorbell(word_);
   if (const failure f = check_doorbell(bell, w::bell_sq, number_, memory_.depth_log2)) return f;
   const std::uint64_t more = fresh(bell, rung_, memory_.depth_log2);
   const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
@@ -79,10 +59,8 @@ failure bnxt_queue::look_at_sq() {
 }
 
 failure bnxt_queue::look_at_cq() {
-  const std::uint64_t word = __atomic_load_n(memory_.cq_doorbell, __ATOMIC_ACQUIRE);
-  if (word == cq_word_) return {};
-  cq_word_ = word;
-  const w::doorbell bell = w::get_doorbell(word);
+  if (!rung_since(memory_.cq_doorbell, cq_word_)) return {};
+  const w::doorbell bell = w::get_doorbell(cq_word_);
   if (const failure f = check_doorbell(bell, w::bell_cq, memory_.cq_number, memory_.cq_depth_log2)) return f;
   const std::uint64_t more = fresh(bell, read_, memory_.cq_depth_log2);
   if (more > std::uint64_t{1} << memory_.cq_depth_log2) return broken(rule::doorbell_phase);
@@ -94,12 +72,7 @@ failure bnxt_queue::look_at_cq() {
 // --- Entries -----------------------------------------------------------------------------------------
 
 failure bnxt_queue::take(op& out) {
-  static_cast<receipt&>(out) = receipt{};
-  out.first = next_;
-  out.slots = 1;
-  out.is_inline = false;
-  out.has_immediate = false;
-  out.span_count = 0;
+  begin_decoding(out, next_);
   const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   memory_.entries.read(entry_, memory_.slots + index * (w::k_wqe_bytes / 4), w::k_wqe_bytes);
   const header h = w::get_header(entry_);
@@ -162,16 +135,12 @@ failure bnxt_queue::take_atomic(const header& h, op& out) const {
   if ((h.flags & w::k_inline) != 0) return broken(rule::entry_flags);
   if (h.slots != w::k_header_slots + 1) return broken(rule::entry_segments);
   const w::atomic a = w::get_atomic(entry_ + w::k_slot_dwords);
-  const std::uint64_t all = ~std::uint64_t{0};
   if (h.op == w::op_atomic_fa && a.compare != 0) return broken(rule::entry_reserved);
   out.what = verb::atomic;
   out.remote = h.lower;
   out.remote_key = h.key_or_immediate;
   out.bytes = 8;
-  if (h.op == w::op_atomic_fa)
-    out.change = atomic_change{true, 8, a.swap_or_add, 0, 0, 0, 0, false};
-  else
-    out.change = atomic_change{false, 8, a.swap_or_add, 0, a.compare, all, all, false};
+  out.change = h.op == w::op_atomic_fa ? fetch_add(a.swap_or_add) : compare_swap(a.compare, a.swap_or_add);
   return take_spans(h, out);
 }
 
@@ -215,7 +184,7 @@ void bnxt_queue::complete(const receipt& r) {
 void bnxt_queue::complete_in_error(const receipt& r, failure f) {
   if (r.slots == 0 || r.first < done_) return tell(w::cqe_terminal, w::ok, done_);
   done_ = r.first + 1;
-  tell(w::cqe_request, status_of(f.what), done_);
+  tell(w::cqe_request, status_of<w::status>(f.what), done_);
 }
 
 void bnxt_queue::drop(const receipt& r) {

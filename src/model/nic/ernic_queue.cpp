@@ -3,31 +3,13 @@
 
 #include <cstring>
 
+#include "proxy/decoding.hpp"
+
 namespace xio::model::rdma {
 
 namespace w = wire::ernic;
 
 namespace {
-
-failure broken(rule why) { return {outcome::local_qp_operation, why}; }
-failure wrong_length() { return {outcome::local_length, rule::data_length}; }
-
-std::uint32_t status_of(outcome what) {
-  switch (what) {
-    case outcome::ok: return w::ok;
-    case outcome::local_length: return w::local_length;
-    case outcome::local_qp_operation: return w::local_qp_operation;
-    case outcome::local_protection: return w::local_protection;
-    case outcome::flushed: return w::flushed;
-    case outcome::remote_invalid_request: return w::remote_invalid_request;
-    case outcome::remote_access: return w::remote_access;
-    case outcome::remote_operation: return w::remote_operation;
-    case outcome::retry_exceeded: return w::retry_exceeded;
-    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
-    case outcome::bad_response: return w::bad_response;
-  }
-  return w::local_qp_operation;
-}
 
 std::uint32_t completed_op_of(std::uint32_t op) {
   switch (op) {
@@ -86,12 +68,7 @@ failure ernic_queue::look_at_cq() {
 // --- Entries -----------------------------------------------------------------------------------------
 
 failure ernic_queue::take(op& out) {
-  static_cast<receipt&>(out) = receipt{};
-  out.first = next_;
-  out.slots = 1;
-  out.is_inline = false;
-  out.has_immediate = false;
-  out.span_count = 0;
+  begin_decoding(out, next_);
   const std::uint64_t index = next_ & (requests_.size() - 1);
   memory_.entries.read(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
   request(next_) = w::join(entry_[0], entry_[1]);
@@ -127,7 +104,6 @@ failure ernic_queue::take_copy(op& out) const {
 }
 
 failure ernic_queue::take_atomic(op& out) const {
-  const std::uint64_t all = ~std::uint64_t{0};
   const std::uint64_t compare_or_add = w::join(entry_[10], entry_[11]), swap = w::join(entry_[12], entry_[13]);
   const bool add = entry_[4] == w::op_atomic_fa;
   out.what = verb::atomic;
@@ -137,10 +113,7 @@ failure ernic_queue::take_atomic(op& out) const {
   if (entry_[15] != 0 || (add && swap != 0)) return broken(rule::entry_reserved);
   if (entry_[2] != 1) return broken(rule::entry_segments);
   if (out.bytes != 8) return wrong_length();
-  if (add)
-    out.change = atomic_change{true, 8, compare_or_add, 0, 0, 0, 0, false};
-  else
-    out.change = atomic_change{false, 8, swap, 0, compare_or_add, all, all, false};
+  out.change = add ? fetch_add(compare_or_add) : compare_swap(compare_or_add, swap);
   return take_spans(out);
 }
 
@@ -189,7 +162,7 @@ void ernic_queue::complete(const receipt& r) {
 // error all the same.
 void ernic_queue::complete_in_error(const receipt& r, failure f) {
   if (r.slots == 0 || r.first < done_) return tell(0, 0, 0, w::fatal, f.why);
-  tell(r, status_of(f.what), f.why);
+  tell(r, status_of<w::status>(f.what), f.why);
 }
 
 void ernic_queue::drop(const receipt& r) { tell(r, w::flushed, rule::none); }

@@ -4,30 +4,13 @@
 #include <chrono>
 #include <cstring>
 
+#include "proxy/decoding.hpp"
+
 namespace xio::model::rdma {
 
 namespace w = wire::ionic;
 
 namespace {
-
-failure broken(rule why) { return {outcome::local_qp_operation, why}; }
-
-std::uint32_t status_of(outcome what) {
-  switch (what) {
-    case outcome::ok: return w::ok;
-    case outcome::local_length: return w::local_length;
-    case outcome::local_qp_operation: return w::local_qp_operation;
-    case outcome::local_protection: return w::local_protection;
-    case outcome::flushed: return w::flushed;
-    case outcome::remote_invalid_request: return w::remote_invalid_request;
-    case outcome::remote_access: return w::remote_access;
-    case outcome::remote_operation: return w::remote_operation;
-    case outcome::retry_exceeded: return w::retry_exceeded;
-    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
-    case outcome::bad_response: return w::bad_response;
-  }
-  return w::local_qp_operation;
-}
 
 // What the peer or the way to it refused is told by message number; what the NIC itself refused by entry.
 bool is_remote(outcome what) {
@@ -64,10 +47,8 @@ failure ionic_queue::look() {
 }
 
 failure ionic_queue::look_at_sq() {
-  const std::uint64_t word = __atomic_load_n(memory_.doorbell, __ATOMIC_ACQUIRE);
-  if (word == word_) return {};
-  word_ = word;
-  const w::doorbell bell = w::get_doorbell(word);
+  if (!rung_since(memory_.doorbell, word_)) return {};
+  const w::doorbell bell = w::get_doorbell(word_);
   const std::uint64_t mask = (std::uint64_t{1} << memory_.depth_log2) - 1;
   if (bell.reserved != 0) return broken(rule::doorbell_reserved);
   if (bell.qid != number_) return broken(rule::doorbell_queue);
@@ -80,10 +61,8 @@ failure ionic_queue::look_at_sq() {
 }
 
 failure ionic_queue::look_at_cq() {
-  const std::uint64_t word = __atomic_load_n(memory_.cq_doorbell, __ATOMIC_ACQUIRE);
-  if (word == cq_word_) return {};
-  cq_word_ = word;
-  const w::doorbell bell = w::get_doorbell(word);
+  if (!rung_since(memory_.cq_doorbell, cq_word_)) return {};
+  const w::doorbell bell = w::get_doorbell(cq_word_);
   const std::uint64_t mask = (std::uint64_t{1} << memory_.cq_depth_log2) - 1;
   if (bell.reserved != 0) return broken(rule::doorbell_reserved);
   if (bell.qid != memory_.cq_number) return broken(rule::doorbell_queue);
@@ -96,12 +75,7 @@ failure ionic_queue::look_at_cq() {
 // --- Entries -----------------------------------------------------------------------------------------
 
 failure ionic_queue::take(op& out) {
-  static_cast<receipt&>(out) = receipt{};
-  out.first = next_;
-  out.slots = 1;
-  out.is_inline = false;
-  out.has_immediate = false;
-  out.span_count = 0;
+  begin_decoding(out, next_);
   const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   memory_.entries.read(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
   ++next_;
@@ -145,7 +119,7 @@ failure ionic_queue::take_copy(const base& b, op& out) const {
   out.immediate = b.immediate;
   if ((b.flags & w::flag_inline) != 0) {
     if (b.sges != 0) return broken(rule::entry_segments);
-    if (out.bytes > w::k_inline_bytes) return {outcome::local_length, rule::data_length};
+    if (out.bytes > w::k_inline_bytes) return wrong_length();
     out.is_inline = true;
     std::memcpy(out.inlined.data(), entry_ + w::k_payload_at / 4, out.bytes);
     return {};
@@ -155,26 +129,24 @@ failure ionic_queue::take_copy(const base& b, op& out) const {
   for (std::uint32_t i = 0; i < b.sges; ++i) {
     const std::uint32_t* sge = entry_ + 8 + 4 * i;
     const std::uint32_t bytes = wire::be32(sge[2]);
-    if (bytes == 0) return {outcome::local_length, rule::data_length};
+    if (bytes == 0) return wrong_length();
     out.spans[i] = span_ref{w::get_64(sge), bytes, wire::be32(sge[3])};
     sum += bytes;
   }
   out.span_count = b.sges;
-  return sum == out.bytes && sum <= max_message_ ? failure{} : failure{outcome::local_length, rule::data_length};
+  return sum == out.bytes && sum <= max_message_ ? failure{} : wrong_length();
 }
 
 failure ionic_queue::take_atomic(const base& b, op& out) const {
   if (b.sges != 1) return broken(rule::entry_segments);
   const std::uint64_t first = w::get_64(entry_ + 7), compare = w::get_64(entry_ + 9);
-  const std::uint64_t all = ~std::uint64_t{0};
   const bool add = b.op == w::opcode(memory_.face, w::verb::fetch_add);
   if (add && compare != 0) return broken(rule::entry_reserved);
-  out.change = add ? atomic_change{true, 8, first, 0, 0, 0, 0, false}
-                   : atomic_change{false, 8, first, 0, compare, all, all, false};
+  out.change = add ? fetch_add(first) : compare_swap(compare, first);
   out.bytes = 8;
   if (memory_.face == w::interface::v1) {
     if (entry_[11] != 0) return broken(rule::entry_reserved);
-    if (wire::be32(entry_[14]) != 8) return {outcome::local_length, rule::data_length};
+    if (wire::be32(entry_[14]) != 8) return wrong_length();
     out.spans[0] = span_ref{w::get_64(entry_ + 12), 8, wire::be32(entry_[15])};
   } else {
     if (entry_[14] != 0 || entry_[15] != 0) return broken(rule::entry_reserved);
@@ -217,8 +189,8 @@ void ionic_queue::complete(const receipt& r) {
 // flush follows; a collapsed CQE stays as it is, for nothing would tell the reader of what it covers.
 void ionic_queue::complete_in_error(const receipt& r, failure f) {
   const bool remote = is_remote(f.what);
-  tell(remote ? w::type_send_msn : w::type_send_npg, true, status_of(f.what), remote ? r.first + r.slots : done_,
-       r.first & ((std::uint64_t{1} << memory_.depth_log2) - 1));
+  tell(remote ? w::type_send_msn : w::type_send_npg, true, status_of<w::status>(f.what),
+       remote ? r.first + r.slots : done_, r.first & ((std::uint64_t{1} << memory_.depth_log2) - 1));
   if (!memory_.collapsed) tell(w::type_send_npg, true, w::flushed, done_, 0);
 }
 

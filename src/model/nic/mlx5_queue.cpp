@@ -4,30 +4,13 @@
 #include <chrono>
 #include <cstring>
 
+#include "proxy/decoding.hpp"
+
 namespace xio::model::rdma {
 
 namespace w = wire::mlx5;
 
 namespace {
-
-failure broken(rule why) { return {outcome::local_qp_operation, why}; }
-
-std::uint32_t syndrome_of(outcome what) {
-  switch (what) {
-    case outcome::ok: return 0;
-    case outcome::local_length: return w::local_length;
-    case outcome::local_qp_operation: return w::local_qp_operation;
-    case outcome::local_protection: return w::local_protection;
-    case outcome::flushed: return w::flushed;
-    case outcome::remote_invalid_request: return w::remote_invalid_request;
-    case outcome::remote_access: return w::remote_access;
-    case outcome::remote_operation: return w::remote_operation;
-    case outcome::retry_exceeded: return w::transport_retry_exceeded;
-    case outcome::rnr_retry_exceeded: return w::rnr_retry_exceeded;
-    case outcome::bad_response: return w::bad_response;
-  }
-  return w::local_qp_operation;
-}
 
 constexpr std::uint32_t k_flags = w::k_ask_completion | w::k_solicited | 0xe0;
 
@@ -42,10 +25,8 @@ mlx5_queue::mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uin
       next_(memory.start) {}
 
 failure mlx5_queue::look() {
-  const std::uint64_t word = __atomic_load_n(memory_.doorbell, __ATOMIC_ACQUIRE);
-  if (word == word_) return {};
-  word_ = word;
-  const w::doorbell bell = w::get_doorbell(word);
+  if (!rung_since(memory_.doorbell, word_)) return {};
+  const w::doorbell bell = w::get_doorbell(word_);
   if (bell.reserved != 0) return broken(rule::doorbell_reserved);
   if (bell.qpn != number_) return broken(rule::doorbell_queue);
   const std::uint32_t fresh = (bell.producer - static_cast<std::uint32_t>(rung_)) & 0xffff;
@@ -67,14 +48,7 @@ const std::uint32_t* mlx5_queue::slot(std::uint64_t ticket) const {
 }
 
 failure mlx5_queue::take(op& out) {
-  out.first = next_;
-  out.slots = 1;
-  out.what = verb::nop;
-  out.signalled = false;
-  out.is_inline = false;
-  out.has_immediate = false;
-  out.bytes = 0;
-  out.span_count = 0;
+  begin_decoding(out, next_);
   memory_.entries.read(entry_, slot(next_), w::k_block_bytes);
   const control c = w::get_control(entry_);
   out.wire_opcode = static_cast<std::uint8_t>(c.op);
@@ -123,12 +97,12 @@ failure mlx5_queue::take_spans(const std::uint32_t* dw, std::uint32_t count, op&
   for (std::uint32_t i = 0; i < count; ++i) {
     const w::data d = w::get_data(dw + i * w::k_segment_dwords);
     // 0 would mean 2 GiB, and the top bit an inline segment behind a plain one.
-    if (d.bytes == 0 || (d.bytes & w::k_inline_flag) != 0) return {outcome::local_length, rule::data_length};
+    if (d.bytes == 0 || (d.bytes & w::k_inline_flag) != 0) return wrong_length();
     out.spans[i] = span_ref{d.address, d.bytes, d.lkey};
     out.bytes += d.bytes;
   }
   out.span_count = count;
-  return out.bytes <= max_message_ ? failure{} : failure{outcome::local_length, rule::data_length};
+  return out.bytes <= max_message_ ? failure{} : wrong_length();
 }
 
 failure mlx5_queue::take_copy(const control& c, op& out) const {
@@ -158,14 +132,10 @@ failure mlx5_queue::take_atomic(const control& c, op& out) const {
     if (const failure f = take_masked(c, operands, out)) return f;
   } else {
     const w::pair_64 p = w::get_pair_64(operands);
-    const std::uint64_t all = ~std::uint64_t{0};
-    if (c.op == w::op_atomic_fa)
-      out.change = atomic_change{true, 8, p.first, 0, 0, 0, 0, false};
-    else
-      out.change = atomic_change{false, 8, p.first, 0, p.second, all, all, false};
+    out.change = c.op == w::op_atomic_fa ? fetch_add(p.first) : compare_swap(p.second, p.first);
   }
   if (const failure f = take_spans(entry_ + (segments - 1) * w::k_segment_dwords, 1, out)) return f;
-  return out.bytes == out.change.width ? failure{} : failure{outcome::local_length, rule::data_length};
+  return out.bytes == out.change.width ? failure{} : wrong_length();
 }
 
 // Results of the 4-byte forms are put into memory big endian; see device/rdma.hpp.
@@ -217,7 +187,7 @@ void mlx5_queue::complete(const receipt& r) {
 }
 
 void mlx5_queue::complete_in_error(const receipt& r, failure f) {
-  tell(r, w::cqe_request_error, w::cqe_syndromes(syndrome_of(f.what), static_cast<std::uint32_t>(f.why)));
+  tell(r, w::cqe_request_error, w::cqe_syndromes(status_of<w::syndrome>(f.what), static_cast<std::uint32_t>(f.why)));
 }
 
 void mlx5_queue::drop(const receipt& r) {

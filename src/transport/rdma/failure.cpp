@@ -95,7 +95,7 @@ constexpr row k_mlx5[] = {
     {wire::mlx5::remote_invalid_request, cause::remote_invalid_request},
     {wire::mlx5::remote_access, cause::remote_access},
     {wire::mlx5::remote_operation, cause::remote_operation},
-    {wire::mlx5::transport_retry_exceeded, cause::retry_exceeded},
+    {wire::mlx5::retry_exceeded, cause::retry_exceeded},
     {wire::mlx5::rnr_retry_exceeded, cause::rnr_retry_exceeded},
 };
 constexpr row k_bnxt[] = {
@@ -108,7 +108,7 @@ constexpr row k_bnxt[] = {
     {wire::bnxt::remote_access, cause::remote_access},
     {wire::bnxt::remote_operation, cause::remote_operation},
     {wire::bnxt::rnr_retry_exceeded, cause::rnr_retry_exceeded},
-    {wire::bnxt::transport_retry_exceeded, cause::retry_exceeded},
+    {wire::bnxt::retry_exceeded, cause::retry_exceeded},
     {wire::bnxt::flushed, cause::flushed},
 };
 constexpr row k_ionic[] = {
