@@ -3,7 +3,7 @@
 # What README and docs show works. Of the fenced blocks
 #   cpp          with main() is built, and run by two PEs; without, all of a page are compiled together
 #   sh           is run in an empty folder where build/, examples/ and README.md are at hand
-#   c and hip    have a test of their own, tests/unit/PAGE_docs.sh
+#   c and hip    are whole programs, for tests/docs/whole_programs.sh
 #   console text are no code: they cannot run here, or are what something prints
 # and nothing else is allowed. Files that a page names are there, and so is what it links to.
 # shellcheck source=tests/env.sh.in
@@ -39,7 +39,7 @@ languages() {
       *.c | *.hip)
         local page=${block##*/}
         page=${page%%.*}
-        if [ ! -e "tests/unit/${page}_docs.sh" ]; then fail "docs/$page.md: a block of ${block##*.}, and no tests/unit/${page}_docs.sh"; fi
+        if ! grep -q "^    $page)" tests/docs/whole_programs.sh; then fail "docs/$page.md: a block of ${block##*.}, and not known to tests/docs/whole_programs.sh"; fi
         ;;
       *) fail "${block##*/}: a block must be cpp, sh, c, hip, console or text" ;;
     esac
