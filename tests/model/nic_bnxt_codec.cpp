@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// The bnxt_re codec alone: what it makes of completions, which are written here byte by byte. nic_dialect_lane.cpp has
+// it over the NIC model.
+#include <gtest/gtest.h>
+
+#include "xio/device/bnxt.hpp"
+
+namespace {
+
+using namespace xio::dev;
+
+// Six entries of a ring of 8 are in flight; the test writes CQEs byte by byte.
+class NicBnxtCodec : public testing::Test {
+ protected:
+  NicBnxtCodec() {
+    state.issued = state.published = 16 + 6;
+    state.completed = 16;
+    state.credits = 2;
+    r.state = &state;
+    r.depth = 8;
+    r.depth_log2 = 3;
+    r.completion = cqes;
+    r.cq_depth = 16;
+    r.cq_depth_log2 = 4;
+    r.cq_doorbell = reinterpret_cast<u32*>(&bell);
+    r.cq_id = 0x12345;
+  }
+  void cqe(u64 at, unsigned type, unsigned status, unsigned consumer, unsigned phase = 1) {
+    unsigned char* c = cqes + at % 16 * 32;
+    c[8] = static_cast<unsigned char>(consumer);
+    c[9] = static_cast<unsigned char>(consumer >> 8);
+    c[24] = static_cast<unsigned char>(phase | type << 1);
+    c[25] = static_cast<unsigned char>(status);
+  }
+  void expect_failed(u64 completed, u32 vendor) {
+    ring_reap<bnxt_codec>(r);
+    EXPECT_EQ(state.completed, completed);
+    EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
+    EXPECT_EQ(state.vendor, vendor);
+    EXPECT_EQ(state.failed_ticket, completed);
+  }
+
+  ring_state state{};
+  ring_view r{};
+  u64 bell = 0;
+  alignas(64) unsigned char cqes[16 * 32] = {};
+};
+
+TEST_F(NicBnxtCodec, NothingNewChangesNothing) {
+  ring_reap<bnxt_codec>(r);
+  cqe(0, 0, 0, 3, 0);
+  ring_reap<bnxt_codec>(r);
+  EXPECT_EQ(state.completed, 16u);
+  EXPECT_EQ(state.cq_head, 0u);
+  EXPECT_EQ(bell, 0u);
+}
+
+TEST_F(NicBnxtCodec, AllThatIsThereAndOneDoorbell) {
+  cqe(0, 0, 0, 2);
+  cqe(1, 0xd, 0, 0);  // says nothing
+  cqe(2, 0, 0, 5);
+  ring_reap<bnxt_codec>(r);
+  EXPECT_EQ(state.completed, 21u);
+  EXPECT_EQ(state.credits, 7);
+  EXPECT_EQ(state.cq_head, 3u);
+  EXPECT_EQ(bell, 0x4401234500000003u);  // type 4, valid, CQ number; index 3 of lap 0
+  EXPECT_EQ(state.failed, 0u);
+}
+
+TEST_F(NicBnxtCodec, TheQueuesEndAndItsNextLap) {
+  state.cq_head = 15;
+  for (u64 i = 0; i < 15; ++i) cqe(i, 0, 0, 0);  // as the lap left them
+  cqe(15, 0, 0, 1);
+  cqe(16, 0, 0, 2, 0);
+  ring_reap<bnxt_codec>(r);
+  EXPECT_EQ(state.completed, 18u);
+  EXPECT_EQ(state.cq_head, 17u);
+  EXPECT_EQ(bell, 0x4401234501000001u);  // epoch 1
+}
+
+TEST_F(NicBnxtCodec, OneCompletionForAFullRing) {
+  state.issued = 24;
+  state.credits = 0;
+  cqe(0, 0, 0, 0);
+  ring_reap<bnxt_codec>(r);
+  EXPECT_EQ(state.completed, 24u);
+  EXPECT_EQ(state.credits, 8);
+}
+
+TEST_F(NicBnxtCodec, TheFirstErrorIsTheCause) {
+  cqe(0, 0, 0x0, 1);
+  cqe(1, 0, 0x6, 4);
+  cqe(2, 0, 0xb, 5);
+  cqe(3, 0, 0xb, 6);
+  expect_failed(19, 0x6);
+  for (int i = 0; i < 5; ++i) ring_reap<bnxt_codec>(r);
+  expect_failed(19, 0x6);
+  EXPECT_EQ(state.cq_head, 4u);
+}
+
+TEST_F(NicBnxtCodec, AFlushedEntryCompletesNothing) {
+  cqe(0, 0, 0xb, 4);
+  expect_failed(16, 0xb);
+}
+
+TEST_F(NicBnxtCodec, ATerminalCompletionEndsTheRing) {
+  cqe(0, 0xe, 0, 3);
+  expect_failed(19, bnxt_codec::k_terminal);
+}
+
+TEST_F(NicBnxtCodec, ATerminalCompletionWithoutAnIndex) {
+  cqe(0, 0xe, 0, 0xffff);
+  expect_failed(16, bnxt_codec::k_terminal);
+}
+
+TEST_F(NicBnxtCodec, IndexAndTypeMustMakeSense) {
+  cqe(0, 0, 0, 7);  // only 16 to 21 were posted
+  expect_failed(16, bnxt_codec::k_strange_index | 7);
+}
+
+TEST_F(NicBnxtCodec, AReceiveCompletionIsNotOurs) {
+  cqe(0, 1, 0, 3);
+  expect_failed(16, bnxt_codec::k_strange_type | 1);
+}
+
+}  // namespace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// The the emulated NIC's legacy codec alone: what it makes of completions, which are written here byte by byte.
+// nic_dialect_lane.cpp has it over the NIC model.
+#include <gtest/gtest.h>
+
+#include "xio/device/ernic.hpp"
+
+namespace {
+
+using namespace xio::dev;
+
+// Six entries of a ring of 8 are in flight; the test writes CQEs byte by byte.
+class NicErnicCodec : public testing::Test {
+ protected:
+  NicErnicCodec() {
+    state.issued = state.published = 16 + 6;
+    state.completed = 16;
+    state.credits = 2;
+    r.state = &state;
+    r.depth = 8;
+    r.depth_log2 = 3;
+    r.completion = cq;
+    r.cq_depth = 16;
+    r.cq_depth_log2 = 4;
+  }
+  void cqe(u64 at, unsigned status, unsigned ticket, unsigned vendor = 0) {
+    unsigned char* c = cq + 4096 + at % 16 * 64;
+    c[0] = static_cast<unsigned char>(ticket);
+    c[20] = static_cast<unsigned char>(status);
+    c[40] = static_cast<unsigned char>(vendor);
+    cq[8] = static_cast<unsigned char>((at + 1) % 32);
+  }
+  void expect_failed(u64 completed, u32 vendor) {
+    ring_reap<ernic_codec>(r);
+    EXPECT_EQ(state.completed, completed);
+    EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
+    EXPECT_EQ(state.vendor, vendor);
+    EXPECT_EQ(state.failed_ticket, completed);
+  }
+
+  ring_state state{};
+  ring_view r{};
+  alignas(64) unsigned char cq[4096 + 16 * 64] = {};
+};
+
+TEST_F(NicErnicCodec, NothingNewChangesNothing) {
+  ring_reap<ernic_codec>(r);
+  EXPECT_EQ(state.completed, 16u);
+  EXPECT_EQ(state.cq_head, 0u);
+  EXPECT_EQ(cq[12], 0);
+}
+
+TEST_F(NicErnicCodec, AllThatIsThere) {
+  cqe(0, 0, 18);
+  cqe(1, 0, 19);
+  ring_reap<ernic_codec>(r);
+  EXPECT_EQ(state.completed, 20u);
+  EXPECT_EQ(state.credits, 6);
+  EXPECT_EQ(state.cq_head, 2u);
+  EXPECT_EQ(cq[12], 2);
+  EXPECT_EQ(state.failed, 0u);
+}
+
+TEST_F(NicErnicCodec, TheIndicesSecondLap) {
+  state.cq_head = 31;
+  cqe(31, 0, 16);
+  cqe(32, 0, 17);
+  ring_reap<ernic_codec>(r);
+  EXPECT_EQ(state.completed, 18u);
+  EXPECT_EQ(state.cq_head, 33u);
+  EXPECT_EQ(cq[12], 1);
+}
+
+TEST_F(NicErnicCodec, OneCompletionForAFullRing) {
+  state.issued = 24;
+  state.credits = 0;
+  cqe(0, 0, 23);
+  ring_reap<ernic_codec>(r);
+  EXPECT_EQ(state.completed, 24u);
+  EXPECT_EQ(state.credits, 8);
+}
+
+TEST_F(NicErnicCodec, TheFirstErrorIsTheCause) {
+  cqe(0, 0, 16);
+  cqe(1, 10, 19, 3);
+  cqe(2, 5, 20);
+  expect_failed(19, 10 | 3 << 8);
+  for (int i = 0; i < 5; ++i) ring_reap<ernic_codec>(r);
+  expect_failed(19, 10 | 3 << 8);
+}
+
+TEST_F(NicErnicCodec, AFlushedEntryCompletesNothing) {
+  cqe(0, 5, 19);
+  expect_failed(16, 5);
+}
+
+TEST_F(NicErnicCodec, AFatalErrorNamesNoEntry) {
+  cqe(0, 19, 0, 1);
+  expect_failed(16, 19 | 1 << 8);
+}
+
+TEST_F(NicErnicCodec, RequestsMustHaveBeenMade) {
+  cqe(0, 0, 22);  // only 16 to 21 were
+  expect_failed(16, ernic_codec::k_strange_request);
+}
+
+TEST_F(NicErnicCodec, RequestsMustNotHaveEnded) {
+  cqe(0, 0, 17);
+  cqe(1, 0, 17);
+  expect_failed(18, ernic_codec::k_strange_request);
+}
+
+TEST_F(NicErnicCodec, TheTailMustBeAnIndex) {
+  cq[8] = 32;
+  expect_failed(16, ernic_codec::k_strange_index);
+}
+
+TEST_F(NicErnicCodec, TheTailMustBeInTheQueue) {
+  cq[8] = 17;
+  expect_failed(16, ernic_codec::k_strange_index);
+}
+
+}  // namespace

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// The ionic codec alone: what it makes of completions, which are written here byte by byte. nic_dialect_lane.cpp has it
+// over the NIC model.
+#include <gtest/gtest.h>
+
+#include "xio/device/ionic.hpp"
+
+namespace {
+
+using namespace xio::dev;
+
+// Six entries of a ring of 8 are under way, 0x1000010 to 0x1000015; the test writes CQEs byte by byte as struct
+// ionic_v1_cqe has them.
+class NicIonicCodec : public testing::TestWithParam<bool> {
+ protected:
+  static constexpr u64 k_first = 0x1000010;
+  static constexpr unsigned k_msn = 2 << 5, k_npg = 3 << 5, k_error = 2;
+
+  NicIonicCodec() {
+    state.issued = state.published = k_first + 6;
+    state.completed = k_first;
+    state.credits = 1;
+    r.state = &state;
+    r.depth = 8;
+    r.depth_log2 = 3;
+    r.completion = cqes;
+    r.personality = queued() ? k_ionic_queued_cq : 0;
+    r.cq_depth = 16;
+    r.cq_depth_log2 = 4;
+    r.cq_doorbell = reinterpret_cast<u32*>(&bell);
+    r.cq_id = 0x12345;
+    cqe(0, 0, 0x10, 0, 0, queued() ? 0 : 1);  // as nothing happened yet
+  }
+  bool queued() const { return GetParam(); }
+  void cqe(u64 at, unsigned state, unsigned msn, unsigned status = 0, unsigned index = 0, unsigned color = 1) {
+    unsigned char* c = cqes + (queued() ? at % 16 * 32 : 0);
+    for (int i = 0; i < 4; ++i) c[4 + i] = static_cast<unsigned char>(msn >> (24 - 8 * i));
+    c[16] = static_cast<unsigned char>(index);
+    c[18] = 0x77;  // time stamp
+    c[27] = static_cast<unsigned char>(status);
+    c[29] = 0x12;  // queue pair
+    c[31] = static_cast<unsigned char>(state | color);
+  }
+  void expect_failed(u64 completed, u64 failed, u32 vendor) {
+    for (int i = 0; i < 3; ++i) ring_reap<ionic_codec>(r);
+    EXPECT_EQ(state.completed, completed);
+    EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
+    EXPECT_EQ(state.vendor, vendor);
+    EXPECT_EQ(state.failed_ticket, failed);
+  }
+
+  ring_state state{};
+  ring_view r{};
+  u64 bell = 0;
+  alignas(64) unsigned char cqes[16 * 32] = {};
+};
+INSTANTIATE_TEST_SUITE_P(Both, NicIonicCodec, testing::Bool(),
+                         [](const auto& info) { return info.param ? "queue" : "collapsed"; });
+
+TEST_P(NicIonicCodec, NothingNewChangesNothing) {
+  ring_reap<ionic_codec>(r);
+  EXPECT_EQ(state.completed, k_first);
+  EXPECT_EQ(state.cq_head, 0u);
+  EXPECT_EQ(bell, 0u);
+  EXPECT_EQ(state.failed, 0u);
+}
+
+TEST_P(NicIonicCodec, CountsMessages) {
+  cqe(0, k_msn, 0x12);
+  ring_reap<ionic_codec>(r);
+  EXPECT_EQ(state.completed, k_first + 2);
+  cqe(1, k_msn, 0x16);
+  ring_reap<ionic_codec>(r);
+  EXPECT_EQ(state.completed, k_first + 6);
+  EXPECT_EQ(state.credits, 7);
+  EXPECT_EQ(state.failed, 0u);
+  if (queued()) {
+    EXPECT_EQ(bell, 0x12345000002u);
+  }
+}
+
+TEST_P(NicIonicCodec, AnErrorByNumber) {
+  cqe(0, k_msn | k_error, 0x14, 9);
+  expect_failed(k_first + 3, k_first + 3, 9);
+}
+
+TEST_P(NicIonicCodec, AnErrorByIndexCompletesOnlyWhatIsCounted) {
+  cqe(0, k_npg | k_error, 0x12, 3, 4);
+  expect_failed(k_first + 2, k_first + 4, 3);
+}
+
+TEST_P(NicIonicCodec, AnErrorByIndexWithACountThatCannotBe) {
+  cqe(0, k_npg | k_error, 0, 3, 4);
+  expect_failed(k_first, k_first + 4, 3);
+}
+
+TEST_P(NicIonicCodec, AnErrorOfNoEntryOfOurs) {
+  cqe(0, k_npg | k_error, 0x10, 2, 7);
+  expect_failed(k_first, k_first, 2);
+}
+
+TEST_P(NicIonicCodec, AFlushNamesNothing) {
+  cqe(0, k_npg | k_error, 0x13, 4, 3);
+  expect_failed(k_first, k_first, 4);
+}
+
+TEST_P(NicIonicCodec, MoreThanWasPostedIsStrange) {
+  cqe(0, k_msn, 0x17);
+  expect_failed(k_first, k_first, ionic_codec::k_strange_count);
+}
+
+TEST_P(NicIonicCodec, AReceiveCompletionIsNotOurs) {
+  cqe(0, 1 << 5, 0x12);
+  expect_failed(k_first, k_first, ionic_codec::k_strange_type | 1);
+}
+
+TEST_P(NicIonicCodec, TheFirstErrorIsTheCause) {
+  if (!queued()) GTEST_SKIP() << "there is one CQE";
+  cqe(0, k_msn, 0x12);
+  cqe(1, k_msn | k_error, 0x13, 10);
+  cqe(2, k_npg | k_error, 0x13, 4);
+  expect_failed(k_first + 2, k_first + 2, 10);
+  EXPECT_EQ(state.cq_head, 3u);
+}
+
+TEST_P(NicIonicCodec, TheQueuesEndAndItsNextLap) {
+  if (!queued()) GTEST_SKIP() << "there is one CQE";
+  state.cq_head = 15;
+  for (u64 i = 0; i < 15; ++i) cqe(i, k_msn, 0x10);  // as the lap left them
+  cqe(15, k_msn, 0x11);
+  cqe(16, k_msn, 0x12, 0, 0, 0);
+  ring_reap<ionic_codec>(r);
+  EXPECT_EQ(state.completed, k_first + 2);
+  EXPECT_EQ(state.cq_head, 17u);
+  EXPECT_EQ(bell, 0x12345000001u);
+}
+
+// Or the NIC, which goes on meanwhile, would find the queue full.
+TEST_P(NicIonicCodec, RoomIsGivenBackInTime) {
+  if (!queued()) GTEST_SKIP() << "there is one CQE";
+  for (u64 i = 0; i < 16; ++i) cqe(i, k_msn, 0x16);
+  ring_reap<ionic_codec>(r);
+  EXPECT_EQ(state.cq_head, 7u);
+  EXPECT_EQ(bell, 0x12345000007u);
+}
+
+}  // namespace
