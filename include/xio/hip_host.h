@@ -6,7 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -64,12 +64,12 @@ inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); 
 inline int __clzll(long long bits) { return bits == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(bits)); }
 
 // Ordinary functions of the library: ThreadSanitizer does not know fences.
-XIO_EXPORT void __threadfence_block();
-XIO_EXPORT void __threadfence();
-XIO_EXPORT void __threadfence_system();
+XIO_EXPORT void __threadfence_block() XIO_HOST_SYMBOL(threadfence_block);
+XIO_EXPORT void __threadfence() XIO_HOST_SYMBOL(threadfence);
+XIO_EXPORT void __threadfence_system() XIO_HOST_SYMBOL(threadfence_system);
 
 // Nanoseconds; see hipDeviceAttributeWallClockRate.
-XIO_EXPORT long long wall_clock64();
+XIO_EXPORT long long wall_clock64() XIO_HOST_SYMBOL(wall_clock64);
 inline long long clock64() { return wall_clock64(); }
 
 #define XIO_HOST_ATOMIC(name, builtin)                \
@@ -153,17 +153,18 @@ enum hipDeviceAttribute_t {
   hipDeviceAttributeWallClockRate  // kHz of wall_clock64()
 };
 
-XIO_EXPORT const char* hipGetErrorString(hipError_t error);
-XIO_EXPORT const char* hipGetErrorName(hipError_t error);
-XIO_EXPORT hipError_t hipGetLastError();  // of this host thread; forgets it
-XIO_EXPORT hipError_t hipPeekAtLastError();
-XIO_EXPORT hipError_t hipGetDeviceCount(int* count);
-XIO_EXPORT hipError_t hipSetDevice(int device);
-XIO_EXPORT hipError_t hipGetDevice(int* device);
-XIO_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t* out, int device);
-XIO_EXPORT hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t what, int device);
+XIO_EXPORT const char* hipGetErrorString(hipError_t error) XIO_HOST_SYMBOL(hipGetErrorString);
+XIO_EXPORT const char* hipGetErrorName(hipError_t error) XIO_HOST_SYMBOL(hipGetErrorName);
+XIO_EXPORT hipError_t hipGetLastError() XIO_HOST_SYMBOL(hipGetLastError);  // of this host thread; forgets it
+XIO_EXPORT hipError_t hipPeekAtLastError() XIO_HOST_SYMBOL(hipPeekAtLastError);
+XIO_EXPORT hipError_t hipGetDeviceCount(int* count) XIO_HOST_SYMBOL(hipGetDeviceCount);
+XIO_EXPORT hipError_t hipSetDevice(int device) XIO_HOST_SYMBOL(hipSetDevice);
+XIO_EXPORT hipError_t hipGetDevice(int* device) XIO_HOST_SYMBOL(hipGetDevice);
+XIO_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t* out, int device) XIO_HOST_SYMBOL(hipGetDeviceProperties);
+XIO_EXPORT hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t what, int device)
+    XIO_HOST_SYMBOL(hipDeviceGetAttribute);
 // A kernel that failed since the last synchronisation of its stream is reported here, as hipErrorLaunchFailure.
-XIO_EXPORT hipError_t hipDeviceSynchronize();
+XIO_EXPORT hipError_t hipDeviceSynchronize() XIO_HOST_SYMBOL(hipDeviceSynchronize);
 
 // --- Memory ------------------------------------------------------------------------------------------
 
@@ -182,15 +183,17 @@ constexpr unsigned hipHostMallocCoherent = 0x40000000;
 struct ihipStream_t;
 using hipStream_t = ihipStream_t*;
 
-XIO_EXPORT hipError_t hipMalloc(void** out, std::size_t bytes);
-XIO_EXPORT hipError_t hipFree(void* p);
-XIO_EXPORT hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned flags = 0);
-XIO_EXPORT hipError_t hipHostFree(void* p);
-XIO_EXPORT hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind);
+XIO_EXPORT hipError_t hipMalloc(void** out, std::size_t bytes) XIO_HOST_SYMBOL(hipMalloc);
+XIO_EXPORT hipError_t hipFree(void* p) XIO_HOST_SYMBOL(hipFree);
+XIO_EXPORT hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned flags = 0) XIO_HOST_SYMBOL(hipHostMalloc);
+XIO_EXPORT hipError_t hipHostFree(void* p) XIO_HOST_SYMBOL(hipHostFree);
+XIO_EXPORT hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind)
+    XIO_HOST_SYMBOL(hipMemcpy);
 XIO_EXPORT hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
-                                     hipStream_t stream = nullptr);
-XIO_EXPORT hipError_t hipMemset(void* to, int value, std::size_t bytes);
-XIO_EXPORT hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t stream = nullptr);
+                                     hipStream_t stream = nullptr) XIO_HOST_SYMBOL(hipMemcpyAsync);
+XIO_EXPORT hipError_t hipMemset(void* to, int value, std::size_t bytes) XIO_HOST_SYMBOL(hipMemset);
+XIO_EXPORT hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t stream = nullptr)
+    XIO_HOST_SYMBOL(hipMemsetAsync);
 template <class T>
 hipError_t hipMalloc(T** out, std::size_t bytes) {
   return hipMalloc(reinterpret_cast<void**>(out), bytes);
@@ -210,34 +213,45 @@ constexpr unsigned hipStreamNonBlocking = 0x1;
 constexpr unsigned hipEventDefault = 0x0;
 constexpr unsigned hipEventDisableTiming = 0x2;
 
-XIO_EXPORT hipError_t hipStreamCreate(hipStream_t* out);
-XIO_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t* out, unsigned flags);
-XIO_EXPORT hipError_t hipStreamDestroy(hipStream_t stream);
-XIO_EXPORT hipError_t hipStreamSynchronize(hipStream_t stream);
-XIO_EXPORT hipError_t hipStreamQuery(hipStream_t stream);
-XIO_EXPORT hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0);
-XIO_EXPORT hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t fn, void* argument);
-XIO_EXPORT hipError_t hipEventCreate(hipEvent_t* out);
-XIO_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* out, unsigned flags);
-XIO_EXPORT hipError_t hipEventDestroy(hipEvent_t event);
-XIO_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr);
-XIO_EXPORT hipError_t hipEventSynchronize(hipEvent_t event);
-XIO_EXPORT hipError_t hipEventQuery(hipEvent_t event);
-XIO_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop);
+XIO_EXPORT hipError_t hipStreamCreate(hipStream_t* out) XIO_HOST_SYMBOL(hipStreamCreate);
+XIO_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t* out, unsigned flags)
+    XIO_HOST_SYMBOL(hipStreamCreateWithFlags);
+XIO_EXPORT hipError_t hipStreamDestroy(hipStream_t stream) XIO_HOST_SYMBOL(hipStreamDestroy);
+XIO_EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) XIO_HOST_SYMBOL(hipStreamSynchronize);
+XIO_EXPORT hipError_t hipStreamQuery(hipStream_t stream) XIO_HOST_SYMBOL(hipStreamQuery);
+XIO_EXPORT hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0)
+    XIO_HOST_SYMBOL(hipStreamWaitEvent);
+XIO_EXPORT hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t fn, void* argument)
+    XIO_HOST_SYMBOL(hipLaunchHostFunc);
+XIO_EXPORT hipError_t hipEventCreate(hipEvent_t* out) XIO_HOST_SYMBOL(hipEventCreate);
+XIO_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* out, unsigned flags) XIO_HOST_SYMBOL(hipEventCreateWithFlags);
+XIO_EXPORT hipError_t hipEventDestroy(hipEvent_t event) XIO_HOST_SYMBOL(hipEventDestroy);
+XIO_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr) XIO_HOST_SYMBOL(hipEventRecord);
+XIO_EXPORT hipError_t hipEventSynchronize(hipEvent_t event) XIO_HOST_SYMBOL(hipEventSynchronize);
+XIO_EXPORT hipError_t hipEventQuery(hipEvent_t event) XIO_HOST_SYMBOL(hipEventQuery);
+XIO_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop)
+    XIO_HOST_SYMBOL(hipEventElapsedTime);
 
 // --- Launches ----------------------------------------------------------------------------------------
 
+// Every GPU thread calls run(kernel); destroy(kernel) is called once, also when the launch fails. Null: no memory for
+// it.
 XIO_EXPORT hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t stream,
-                                      std::function<void()> kernel);
+                                      void (*run)(void*), void* kernel, void (*destroy)(void*)) XIO_HOST_SYMBOL(launch);
 
 template <class... Parameters, class... Arguments>
 void xio_host_launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                             hipStream_t stream, Arguments&&... arguments) {
+  struct call {
+    void (*kernel)(Parameters...);
+    std::tuple<Parameters...> arguments;
+  };
   // Converted now, as a launch copies its arguments.
-  xio_host_launch(grid, block, shared_bytes, stream,
-                  [kernel, values = std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)] {
-                    std::apply(kernel, values);
-                  });
+  auto* const made = new (std::nothrow) call{kernel, std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)};
+  xio_host_launch(
+      grid, block, shared_bytes, stream,
+      [](void* c) { std::apply(static_cast<const call*>(c)->kernel, static_cast<const call*>(c)->arguments); }, made,
+      [](void* c) { delete static_cast<call*>(c); });
 }
 
 #define HIP_KERNEL_NAME(...) __VA_ARGS__

@@ -9,6 +9,10 @@
 
 #include "xio/export.h"
 
+// The name that libxio shows for a function of C++ on the host platform. A process may have a HIP of its own, or
+// another library that defines HIP's names: what programs call by those names must not be found in either by chance.
+#define XIO_HOST_SYMBOL(name) __asm__("xio_host_" #name)
+
 namespace xio::host_exec {
 
 struct index3 {
@@ -23,16 +27,16 @@ struct lane {
 };
 
 // The running lane. Set by the executor on every switch; null on threads that run no kernel.
-extern XIO_EXPORT __thread lane* current;
+extern XIO_EXPORT __thread lane* current XIO_HOST_SYMBOL(current);
 
 // Lets every other lane of the workgroup run, and the other workgroups and processes when all pause.
-XIO_EXPORT void pause();
+XIO_EXPORT void pause() XIO_HOST_SYMBOL(pause);
 
 // Nanoseconds of the clock of deadlines, which stands still while the process is stopped. Also outside of kernels.
-XIO_EXPORT std::uint64_t deadline_clock();
+XIO_EXPORT std::uint64_t deadline_clock() XIO_HOST_SYMBOL(deadline_clock);
 
 // __syncthreads.
-XIO_EXPORT void sync_workgroup();
+XIO_EXPORT void sync_workgroup() XIO_HOST_SYMBOL(sync_workgroup);
 
 // The lanes of this wave that arrive here together, the caller among them: what the execution mask is on a
 // GPU. With fibers the lanes that reach the same call within one turn of the wave; with OS threads the
@@ -42,18 +46,20 @@ XIO_EXPORT void sync_workgroup();
 __attribute__((convergent))
 #endif
 XIO_EXPORT std::uint64_t
-converged_lanes();
+converged_lanes() XIO_HOST_SYMBOL(converged_lanes);
 
 // All lanes of this wave that have not returned from the kernel. Every one of them must call.
-XIO_EXPORT std::uint64_t whole_wave();
+XIO_EXPORT std::uint64_t whole_wave() XIO_HOST_SYMBOL(whole_wave);
 
-XIO_EXPORT void sync_lanes(std::uint64_t mask);
-XIO_EXPORT std::uint64_t ballot(std::uint64_t mask, bool predicate);
-XIO_EXPORT std::uint64_t shuffle(std::uint64_t mask, std::uint64_t value, unsigned from_lane);
-XIO_EXPORT std::uint64_t match(std::uint64_t mask, std::uint64_t key);  // lanes of mask with my key
+XIO_EXPORT void sync_lanes(std::uint64_t mask) XIO_HOST_SYMBOL(sync_lanes);
+XIO_EXPORT std::uint64_t ballot(std::uint64_t mask, bool predicate) XIO_HOST_SYMBOL(ballot);
+XIO_EXPORT std::uint64_t shuffle(std::uint64_t mask, std::uint64_t value, unsigned from_lane) XIO_HOST_SYMBOL(shuffle);
+XIO_EXPORT std::uint64_t match(std::uint64_t mask, std::uint64_t key)
+    XIO_HOST_SYMBOL(match);  // lanes of mask with my key
 
 // Memory of this workgroup: the launch's dynamic shared memory, and one block per tag address.
-XIO_EXPORT void* dynamic_shared();
-XIO_EXPORT void* static_shared(const void* tag, std::size_t bytes, std::size_t alignment);
+XIO_EXPORT void* dynamic_shared() XIO_HOST_SYMBOL(dynamic_shared);
+XIO_EXPORT void* static_shared(const void* tag, std::size_t bytes, std::size_t alignment)
+    XIO_HOST_SYMBOL(static_shared);
 
 }  // namespace xio::host_exec

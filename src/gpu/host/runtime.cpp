@@ -369,14 +369,16 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
 
 // --- Launches and built-ins --------------------------------------------------------------------------
 
-hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t s,
-                           std::function<void()> kernel) {
+hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t s, void (*run)(void*),
+                           void* kernel, void (*destroy)(void*)) {
+  std::unique_ptr<void, void (*)(void*)> given(kernel, destroy);
+  if (kernel == nullptr) return remember(hipErrorOutOfMemory);
   return call_on(s, [&](stream& on) {
     auto l = std::make_shared<launch>();
     l->grid = {grid.x, grid.y, grid.z};
     l->block = {block.x, block.y, block.z};
     l->shared_bytes = shared_bytes;
-    l->kernel = std::move(kernel);
+    l->kernel = [run, owned = std::shared_ptr<void>(std::move(given))] { run(owned.get()); };
     if (const std::string why = check_launch(*l); !why.empty()) {
       xio::log::error("{}", why);
       return hipErrorInvalidConfiguration;
