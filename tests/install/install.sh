@@ -128,14 +128,7 @@ if [ "$gpu" = host ]; then
   done
 fi
 
-# Only the C API, and on the host platform the HIP names and the executor that device code calls, are visible.
-seen=$(nm -D --defined-only --demangle "$libdir/libxio.so" | awk '$2 ~ /[TDBR]/' | cut -d' ' -f3-)
-strangers=$(grep -vE '^xio_|^xio::host_exec::|^xio::gpu_host::|^hip[A-Z]|^__threadfence|^wall_clock64\(' <<<"$seen" || true)
-if [ -n "$strangers" ]; then
-  echo "libxio.so shows symbols that it should hide:"
-  echo "$strangers"
-  exit 1
-fi
+bash "$srcdir/tests/install/names.sh" "$libdir/libxio.so"
 
 # An uninstall leaves no file.
 rm -rf "$root"/by-* "$root/c-alone"
