@@ -65,6 +65,43 @@ build_for cuda 1
 build_for cuda 1
 build_for host 2
 
+# ---- how far it is --------------------------------------------------------------------------------------------------
+# A build of four files, each a second, that says what Automake's says.
+cat >"$at/build/Makefile" <<'END'
+all: a.o b.o c.o d.o
+a.o b.o c.o d.o:
+	@echo "  CXX      " $@;sleep 1.2
+END
+step='\[4/6\] make       build \.\.\.'
+# On no terminal: lines of their own, and the result behind the step's name again.
+xio_progress_seconds=1 PATH=$at/bin:$PATH "$at/quickstart" --with-gpu=host >"$at/said" 2>&1 || {
+  cat "$at/said"
+  exit 1
+}
+for words in "^$step\$" '^        [1-4] of 4 files$' "^$step 4 files built \([0-9]+ s\)\$"; do
+  if ! grep -qE "$words" "$at/said"; then
+    echo "no line '$words' in:"
+    cat "$at/said"
+    exit 1
+  fi
+done
+# A short step is one line, as without it.
+PATH=$at/bin:$PATH "$at/quickstart" --with-gpu=host >"$at/said" 2>&1
+grep -qE "^$step 4 files built" "$at/said" || {
+  cat "$at/said"
+  exit 1
+}
+# On a terminal: in place.
+if command -v script >/dev/null; then
+  PATH=$at/bin:$PATH script -qec "$at/quickstart --with-gpu=host" /dev/null </dev/null >"$at/said" 2>&1
+  if ! grep -qE $'\r'"$step [1-4] of 4 files"$'\e\\[K' "$at/said" ||
+    ! grep -qE $'\r'"$step"$'\e\\[K 4 files built' "$at/said" || [ "$(grep -c 'make       build' "$at/said")" != 1 ]; then
+    echo 'on a terminal the line is not drawn in place:'
+    cat -v "$at/said"
+    exit 1
+  fi
+fi
+
 # ---- an AMD GPU, and ROCm -------------------------------------------------------------------------------------------
 # All programs of this machine but its HIP.
 mkdir -p "$at/programs"
