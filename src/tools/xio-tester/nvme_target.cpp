@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <regex>
 
 #include "base/error.hpp"
+#include "base/text_form.hpp"
 #include "base/unique_fd.hpp"
 #include "ctx/stripes.hpp"
 #include "transport/nvme/holders.hpp"
@@ -69,13 +69,13 @@ nvme_target drive_target(const std::string& name) {
 
 // A node of the kernel's driver, which therefore holds the drive.
 nvme_target node_target(const std::string& path, std::uint32_t nsid) {
-  static const std::regex node("/dev/nvme[0-9]+(n[0-9]+)?");
+  static const text_form node("/dev/nvme[0-9]+(n[0-9]+)?");
   const std::string full = resolved(path);
-  std::smatch found;
-  if (!std::regex_match(full, found, node))
+  const auto found = node.parts_of(full);
+  if (found.empty())
     fail(XIO_ERR_ARG, "--controller: {} is no NVMe controller or namespace; give one as /dev/nvme0 or /dev/nvme0n1",
          path);
-  const std::string space = found[1].matched ? full : full + "n" + std::to_string(nsid);
+  const std::string space = !found[1].empty() ? full : full + "n" + std::to_string(nsid);
   struct stat st {};
   if (stat(space.c_str(), &st) != 0)
     fail(XIO_ERR_ARG, "--controller: {} cannot be looked at: {}; see `nvme list`, or xio-info", space,
@@ -84,26 +84,25 @@ nvme_target node_target(const std::string& path, std::uint32_t nsid) {
 }
 
 std::string disk_of(const std::string& name) {
-  static const std::regex kmod("kmod:/dev/(nvme[0-9]+n[0-9]+)");
-  std::smatch found;
-  return std::regex_match(name, found, kmod) ? found[1].str() : "";
+  static const text_form kmod("kmod:/dev/(nvme[0-9]+n[0-9]+)");
+  const auto found = kmod.parts_of(name);
+  return found.empty() ? "" : found[1];
 }
 
 std::string bdf_of(const std::string& name) {
-  static const std::regex nvme("nvme:([0-9a-fA-F:.]+)(/[0-9]+)?");
-  std::smatch found;
-  return std::regex_match(name, found, nvme) ? found[1].str() : "";
+  static const text_form nvme("nvme:([0-9a-fA-F:.]+)(/[0-9]+)?");
+  const auto found = nvme.parts_of(name);
+  return found.empty() ? "" : found[1];
 }
 
 }  // namespace
 
 nvme_target find_target(const nvme_settings& s) {
-  static const std::regex bdf("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
+  static const text_form bdf("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
   const std::string& c = s.controller;
   if (c.rfind("file:", 0) == 0) return file_target(c.substr(5), true);
   if (c.rfind("nvme:", 0) == 0 || c.rfind("kmod:", 0) == 0) return drive_target(c);
-  if (std::regex_match(c, bdf))
-    return drive_target("nvme:" + (c.size() < 12 ? "0000:" + c : c) + "/" + std::to_string(s.nsid));
+  if (bdf.fits(c)) return drive_target("nvme:" + (c.size() < 12 ? "0000:" + c : c) + "/" + std::to_string(s.nsid));
   if (c.rfind("/dev/", 0) == 0) return node_target(c, s.nsid);
   nvme_target t = file_target(c, false);
   if (!t.exists)

@@ -13,11 +13,11 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <span>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/text_form.hpp"
 
 namespace xio::nvme {
 
@@ -196,12 +196,12 @@ std::string hex_of(std::span<const std::uint8_t> bytes) {
 
 std::vector<std::string> disks_of(const std::string& root, const std::string& bdf) {
   // With native multipath the controller has nvme0c1n1 and the disk is nvme0n1: subsystem, controller, namespace.
-  static const std::regex pattern("(nvme[0-9]+)(c[0-9]+)?(n[0-9]+)");
+  static const text_form controller_disk("(nvme[0-9]+)(c[0-9]+)?(n[0-9]+)");
   std::vector<std::string> disks;
   const fs::path folder = fs::path(root + "/sys/bus/pci/devices") / bdf / "nvme";
   for (const auto& controller : names_in(folder))
     for (const auto& name : names_in(folder / controller))
-      if (std::smatch part; std::regex_match(name, part, pattern)) disks.push_back(part.str(1) + part.str(3));
+      if (const auto part = controller_disk.parts_of(name); !part.empty()) disks.push_back(part[1] + part[3]);
   return disks;
 }
 
@@ -220,10 +220,10 @@ std::vector<std::string> disks_of_namespace(const std::string& root, const names
   std::vector<std::string> same;
   const std::string nguid = hex_of(is.nguid), eui64 = hex_of(is.eui64);
   // With native multipath a controller's own nvme0c1n1 stands beside the disk.
-  static const std::regex disk("nvme[0-9]+n[0-9]+");
+  static const text_form disk("nvme[0-9]+n[0-9]+");
   const fs::path all = root + "/sys/block";
   for (const auto& name : names_in(all)) {
-    if (!std::regex_match(name, disk)) continue;
+    if (!disk.fits(name)) continue;
     const std::string its_nguid = digits_of(first_line(all / name / "nguid"));
     const std::string its_eui64 = digits_of(first_line(all / name / "eui"));
     const bool by_id = (!nguid.empty() && nguid == its_nguid) || (!eui64.empty() && eui64 == its_eui64);

@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <regex>
 
 #include "../../../kernel/xio/xio_uapi.h"
 #include "base/error.hpp"
+#include "base/text_form.hpp"
 #include "base/unique_fd.hpp"
 
 namespace xio::nvme {
@@ -28,8 +28,8 @@ std::string first_word(const fs::path& file) {
   return word;
 }
 
-const std::regex& bdf_form() {
-  static const std::regex form("([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\\.([0-7])");
+const text_form& bdf_form() {
+  static const text_form form("([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\\.([0-7])");
   return form;
 }
 
@@ -51,9 +51,9 @@ std::uint32_t hex(const std::string& digits) {
 }
 
 xio_kmod_pci device_of(const std::string& bdf) {
-  std::smatch part;
+  const auto part = bdf_form().parts_of(bdf);
   xio_kmod_pci d{};
-  if (!std::regex_match(bdf, part, bdf_form())) return d;
+  if (part.empty()) return d;
   d.domain = hex(part[1]);
   d.bus = static_cast<__u8>(hex(part[2]));
   d.slot = static_cast<__u8>(hex(part[3]));
@@ -64,11 +64,11 @@ xio_kmod_pci device_of(const std::string& bdf) {
 }  // namespace
 
 kmod_drive find_kmod_drive(const std::string& name, const std::string& path, const kmod_places& where) {
-  static const std::regex form("/dev/(nvme[0-9]+n[0-9]+)");
-  std::smatch part;
-  if (!std::regex_match(path, part, form))
+  static const text_form form("/dev/(nvme[0-9]+n[0-9]+)");
+  const auto part = form.parts_of(path);
+  if (part.empty())
     fail(XIO_ERR_ARG, "cannot open storage \"{}\": kmod: wants a whole namespace as /dev/nvme0n1", name);
-  const fs::path block = fs::path(where.sysfs) / "class" / "block" / part[1].str();
+  const fs::path block = fs::path(where.sysfs) / "class" / "block" / part[1];
   std::error_code none;
   if (!fs::exists(block, none))
     fail(XIO_ERR_IO, "cannot open {}: Linux knows no drive {}; `lsblk` lists those that it has", name, path);
@@ -77,7 +77,7 @@ kmod_drive find_kmod_drive(const std::string& name, const std::string& path, con
   if (controller) drive.bdf = first_word(*controller / "address");
   const std::string nsid = first_word(block / "nsid");
   const auto end = std::from_chars(nsid.data(), nsid.data() + nsid.size(), drive.nsid);
-  if (!controller || !std::regex_match(drive.bdf, bdf_form()) || nsid.empty() || end.ec != std::errc{})
+  if (!controller || !bdf_form().fits(drive.bdf) || nsid.empty() || end.ec != std::errc{})
     fail(XIO_ERR_UNSUPPORTED, "cannot open {}: {} is no drive on PCI Express, and no GPU reaches another; use file:{}",
          name, path, path);
   return drive;

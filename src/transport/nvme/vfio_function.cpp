@@ -8,10 +8,10 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text_form.hpp"
 #include "transport/nvme/holders.hpp"
 
 namespace xio::nvme {
@@ -66,17 +66,17 @@ std::string how_to_bind(const std::string& bdf) {
 }  // namespace
 
 vfio_name parse_vfio_name(const std::string& name) {
-  static const std::regex pattern("nvme:(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[01][0-9a-fA-F]\\.[0-7])(?:/([0-9]+))?");
-  std::smatch part;
-  if (!std::regex_match(name, part, pattern))
+  static const text_form drive("nvme:(([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[01][0-9a-fA-F]\\.[0-7])(/([0-9]+))?");
+  const auto part = drive.parts_of(name);
+  if (part.empty())
     fail(XIO_ERR_ARG, "cannot open storage \"{}\": write it as nvme:BDF/NSID, as in nvme:0000:3b:00.0/1", name);
   vfio_name out;
-  out.bdf = (part[1].matched ? part.str(1) : "0000") + ":" + part.str(2);
+  out.bdf = (part[2].empty() ? "0000" : part[2]) + ":" + part[3];
   std::transform(out.bdf.begin(), out.bdf.end(), out.bdf.begin(),
                  [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
   out.bus_devfn = number_in(out.bdf.substr(5, 2), 16, 0) << 8 | number_in(out.bdf.substr(8, 2), 16, 0) << 3 |
                   number_in(out.bdf.substr(11, 1), 16, 0);
-  if (part[3].matched) out.nsid = number_in(part.str(3), 10, 0);
+  if (!part[5].empty()) out.nsid = number_in(part[5], 10, 0);
   // NVMe base 2.0, 3.2.1.2: 0 names none and ffffffffh all.
   if (out.nsid == 0 || out.nsid == ~0u)
     fail(XIO_ERR_ARG, "cannot open storage \"{}\": a namespace has a number from 1 to 4294967294", name);

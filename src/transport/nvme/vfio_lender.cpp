@@ -2,7 +2,7 @@
 #include "transport/nvme/vfio_lender.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 
 #include "base/error.hpp"
+#include "base/text_form.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/pages.hpp"
 
@@ -96,15 +96,15 @@ void enable(const std::string& where, const fs::path& function) {
 }  // namespace
 
 vfio_lender::vfio_lender(const std::string& where, const std::string& root) : where_(where) {
-  static const std::regex pattern("([0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\\.[0-7])/([0-5])");
-  std::smatch part;
-  if (!std::regex_match(where, part, pattern))
+  static const text_form function_and_bar("([0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\\.[0-7])/([0-5])");
+  const auto part = function_and_bar.parts_of(where);
+  if (part.empty())
     fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: write a PCI function and the number of a BAR, as in 0000:0a:00.0/2",
          where);
-  const std::string function = root + "/sys/bus/pci/devices/" + part.str(1);
-  check_function(where, function, static_cast<unsigned>(part.str(2)[0] - '0'));
+  const std::string function = root + "/sys/bus/pci/devices/" + part[1];
+  check_function(where, function, static_cast<unsigned>(part[2][0] - '0'));
   enable(where, function);
-  const std::string path = fmt::format("{}/resource{}", function, part.str(2));
+  const std::string path = fmt::format("{}/resource{}", function, part[2]);
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_SYNC);
   if (fd < 0)
     fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: {}: {}; name a BAR that this user may map", where, path,
