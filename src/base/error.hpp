@@ -2,7 +2,7 @@
 // The one error type. Inside the library errors are exceptions; at the C boundary guard() turns them
 // into a status and keeps the sentence for xio_last_error().
 #pragma once
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <exception>
 #include <string>

@@ -2,7 +2,7 @@
 // The one log. Lines go to standard error through spdlog, prefixed with the PE once it is known.
 // XIO_LOG_LEVEL=error|warn|info|debug|trace (default warn).
 #pragma once
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 #include <utility>

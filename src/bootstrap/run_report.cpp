@@ -2,7 +2,7 @@
 #include "bootstrap/run_report.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdlib>

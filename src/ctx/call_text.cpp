@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/call_text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "ctx/failure_text.hpp"
 #include "xio/device/amo.hpp"

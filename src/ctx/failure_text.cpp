@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/failure_text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/rings.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <thread>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/fine_grain.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace xio::gpu {
 

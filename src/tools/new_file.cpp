@@ -2,7 +2,7 @@
 #include "tools/new_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/xattr.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/records.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

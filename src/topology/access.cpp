@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topology/access.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>

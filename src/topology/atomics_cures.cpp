@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topology/atomics_cures.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/atomics.hpp"
 

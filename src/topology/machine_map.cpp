@@ -5,7 +5,7 @@
 #include "config.h"
 #endif
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topology/preflight.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

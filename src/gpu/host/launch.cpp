@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/launch.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

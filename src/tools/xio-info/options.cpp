@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The environment's variables: the table of src/base/options.def, printed.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 #include "tools/xio-perf/drive.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

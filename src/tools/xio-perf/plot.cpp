@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-perf/plot.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/wait.h>
 
 #include <csignal>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/latency.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

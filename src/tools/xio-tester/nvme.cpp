@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // nvme-ep: writes, then reads, of a drive or of a file behind a software controller.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

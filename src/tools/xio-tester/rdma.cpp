@@ -4,7 +4,7 @@
 #include "config.h"
 #endif
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

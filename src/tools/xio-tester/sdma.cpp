@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // sdma-ep: copies by a copy engine that a kernel drives.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/vfio_type1.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/vfio.h>
 
 #include <algorithm>

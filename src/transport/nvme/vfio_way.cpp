@@ -2,7 +2,7 @@
 #include "transport/nvme/vfio_way.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -3,7 +3,7 @@
 // numbers for them (xio/wire/).
 #include "transport/rdma/failure.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 

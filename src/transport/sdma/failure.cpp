@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/failure.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "transport/software.hpp"
 
