@@ -10,12 +10,9 @@
 #include <string>
 #include <type_traits>
 
+#include "tools/refuse.hpp"
+
 namespace xio::tools {
-
-constexpr int k_exit_usage = 2;
-
-// "xio-info: SENTENCE; see xio-info --help" on standard error; answers k_exit_usage.
-int refuse(const std::string& command, const std::string& sentence);
 
 // An option whose argument is a size (size_text.hpp) in low .. high. `value` holds the default.
 CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& value, const std::string& text,

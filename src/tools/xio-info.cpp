@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/options.hpp"
-#include "tools/command_line.hpp"
+#include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xio-info/section.hpp"
 #include "tools/xio-info/settings.hpp"

@@ -5,7 +5,7 @@
 //
 // Exit status: 0; 1 if something failed, wrong data included; 2 for a wrong command line, also where only the world
 // tells that it is.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>
@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
-#include "tools/command_line.hpp"
+#include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xio-perf/report.hpp"
 

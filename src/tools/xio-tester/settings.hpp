@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What the command line of xio-tester says, by endpoint, and who does it.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
+
+// Whole in files that know flags. Its header alone takes seconds to compile.
+namespace CLI {
+class App;
+}
 
 namespace xio::tester {
 
