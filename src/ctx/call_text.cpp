@@ -61,7 +61,7 @@ std::string name_of(std::uint32_t number) {
     case kind::wait_counter: return "xio_wait_counter";
     case kind::wait_packet: return "xio_wait_packet";
     case kind::imm_wait: return "xio_imm_wait";
-    case kind::meet_all: return "a barrier or sync of all";
+    case kind::sync_all: return "a barrier or sync of all";
     default: return "a call of a kernel";
   }
 }
@@ -89,7 +89,7 @@ std::string missed_text(const dev::call_record& r, const call_place& here) {
   constexpr const char* cure = "look whether its peers are alive, or raise XIO_TIMEOUT_MS";
   const std::string name = name_of(r.kind);
   switch (static_cast<kind>(r.kind)) {
-    case kind::meet_all:
+    case kind::sync_all:
       return fmt::format(
           "{}: PE {} has not come to number {} within XIO_TIMEOUT_MS, {} was its last; look whether it "
           "is alive and calls it as often as this PE",
@@ -115,7 +115,7 @@ std::string missed_text(const dev::call_record& r, const call_place& here) {
 std::string call_text(const dev::call_record& r, const call_place& here) {
   const auto status = static_cast<xio_status_t>(static_cast<std::int32_t>(r.status));
   const bool waits =
-      r.kind >= static_cast<std::uint32_t>(kind::wait_until) && r.kind <= static_cast<std::uint32_t>(kind::meet_all);
+      r.kind >= static_cast<std::uint32_t>(kind::wait_until) && r.kind <= static_cast<std::uint32_t>(kind::sync_all);
   if (status == XIO_ERR_TIMEOUT && waits) return missed_text(r, here);
   return named(r, here) + ": " + refusal_text(status, here.n_pes);
 }

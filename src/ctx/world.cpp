@@ -66,7 +66,7 @@ world::world(options o, std::unique_ptr<bootstrap::channel> channel)
       storages_("storage", "closed", next_world_number()),
       contexts_("ctx", "destroyed", storages_.world()) {
   log::set_pe(me_);
-  meet();
+  exchange_hellos();
   share_heap();
   direct_obstacle_ = find_direct_obstacle(agreement_, *channel_, options_, gpus_, place_, direct_obstacle_);
   publish_world();
@@ -74,7 +74,7 @@ world::world(options o, std::unique_ptr<bootstrap::channel> channel)
             heap_->size(), static_cast<void*>(heap_->data()));
 }
 
-void world::meet() {
+void world::exchange_hellos() {
   hello mine{};
   agreement_.each(call::init, [&] { mine = make_hello(options_); });
   const auto all = bootstrap::allgather_value(*channel_, mine);
@@ -177,18 +177,18 @@ void world::wait_for_kernels() {
 
 void world::finalize() {
   std::exception_ptr first;
-  const auto meet_again = [&](auto&& step) {
+  const auto finish_together = [&](auto&& step) {
     try {
       agreement_.each(call::finalize, step);
     } catch (...) {
       if (!first) first = std::current_exception();
     }
   };
-  meet_again([&] { wait_for_kernels(); });
+  finish_together([&] { wait_for_kernels(); });
   if (in_use_) std::rethrow_exception(first);
   close_all();
   // A heap goes away only after every PE has let go of it.
-  if (!first) meet_again([] {});
+  if (!first) finish_together([] {});
   view_ = {};
   heap_.reset();
   if (first) std::rethrow_exception(first);

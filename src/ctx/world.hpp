@@ -69,8 +69,8 @@ class world {
   xio_engine_stats_t storage_stats(xio_storage_t s) const;
 
  private:
-  void meet();        // who is there
-  void share_heap();  // heap and peers' heaps
+  void exchange_hellos();  // who is there
+  void share_heap();       // heap and peers' heaps
   void map_peer(int pe, const std::vector<std::byte>& handle);
   void publish_world();  // what kernels read
   std::uint64_t take(const allocation& wanted);

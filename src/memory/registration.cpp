@@ -10,11 +10,11 @@ namespace xio::memory {
 // A kernel that looks for other memory may read one half of a row before and the other after it is given away. Neither
 // mix may then hold what is registered, or that memory would get the keys of this.
 bool registration::would_mix(const dev::region_view& old, std::uint64_t at, std::uint64_t bytes) const {
-  const auto meets = [](const dev::region_view& r, std::uint64_t from, std::uint64_t length) {
+  const auto overlaps = [](const dev::region_view& r, std::uint64_t from, std::uint64_t length) {
     return from < r.base + r.bytes && (r.base < from || r.base - from < length);
   };
   return std::any_of(rows_.begin(), rows_.end(), [&](const dev::region_view& r) {
-    return r.live != 0 && (meets(r, old.base, bytes) || meets(r, at, old.bytes));
+    return r.live != 0 && (overlaps(r, old.base, bytes) || overlaps(r, at, old.bytes));
   });
 }
 

@@ -14,7 +14,7 @@ namespace xio::proxy {
 
 // What PEs tell each other through the bootstrap, as fixed-size bytes: of a NIC (where it listens, its port's
 // link), and of one queue pair (its number on the fabric). Contents are the fabric's own, and hostile until checked.
-using card = std::array<std::byte, 256>;
+using device_address = std::array<std::byte, 256>;
 
 struct key_pair {
   std::uint32_t lkey, rkey;
@@ -33,12 +33,12 @@ class fabric {
   virtual void unregister_memory(const key_pair& keys) = 0;
 
   // Of this NIC, and then of everybody's by PE, this one included. meet throws naming the PE whose card cannot be.
-  virtual card introduce() = 0;
-  virtual void meet(const std::vector<card>& all) = 0;
+  virtual device_address get_address() = 0;
+  virtual void connect_peers(const std::vector<device_address>& all) = 0;
 
   // Makes the far side of queue pair `number`, which will talk to PE `pe`; then connects it to what that PE made.
-  virtual card introduce(std::uint32_t number, int pe) = 0;
-  virtual std::unique_ptr<executor> connect(std::uint32_t number, int pe, const card& far,
+  virtual device_address get_queue_address(std::uint32_t number, int pe) = 0;
+  virtual std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& far,
                                             std::uint32_t far_number) = 0;
   virtual void forget(std::uint32_t number) = 0;  // its executor is gone
 

@@ -27,14 +27,14 @@ void nic::unregister_memory(const key_pair& keys) {
   fabric_->unregister_memory(keys);
 }
 
-card nic::introduce() {
+device_address nic::get_address() {
   const auto hold = visit();
-  return fabric_->introduce();
+  return fabric_->get_address();
 }
 
-void nic::meet(const std::vector<card>& all) {
+void nic::connect_peers(const std::vector<device_address>& all) {
   const auto hold = visit();
-  fabric_->meet(all);
+  fabric_->connect_peers(all);
 }
 
 std::uint32_t nic::create_queue(const queue_maker& make) {
@@ -47,12 +47,12 @@ std::uint32_t nic::create_queue(const queue_maker& make) {
   return number;
 }
 
-card nic::introduce(std::uint32_t number, int pe) {
+device_address nic::get_queue_address(std::uint32_t number, int pe) {
   const auto hold = visit();
-  return fabric_->introduce(number, pe);
+  return fabric_->get_queue_address(number, pe);
 }
 
-void nic::connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) {
+void nic::connect(std::uint32_t number, int pe, const device_address& far, std::uint32_t far_number) {
   const auto hold = visit();
   if (queue_pair* q = find(number)) q->connect(fabric_->connect(number, pe, far, far_number));
 }

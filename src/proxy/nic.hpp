@@ -26,14 +26,14 @@ class nic : public progress::device {
   key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed);
   void unregister_memory(const key_pair& keys);  // on return no op touches it any more
 
-  card introduce();
-  void meet(const std::vector<card>& all);
+  device_address get_address();
+  void connect_peers(const std::vector<device_address>& all);
 
   // Answers the queue pair's number, 20 bits wide. `make` builds its wire queue. It can be rung once it is connected.
   using queue_maker = std::function<std::unique_ptr<wire_queue>(std::uint32_t number)>;
   std::uint32_t create_queue(const queue_maker& make);
-  card introduce(std::uint32_t number, int pe);
-  void connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number);
+  device_address get_queue_address(std::uint32_t number, int pe);
+  void connect(std::uint32_t number, int pe, const device_address& far, std::uint32_t far_number);
   // On return none of its memory is touched any more.
   void destroy_queue(std::uint32_t number);
 

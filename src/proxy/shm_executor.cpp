@@ -150,7 +150,8 @@ key_pair shm_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
   return {key, key};
 }
 
-std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const card& far_queue, std::uint32_t) {
+std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const device_address& far_queue,
+                                              std::uint32_t) {
   const auto far = far_.find(pe);
   shm_executor::teller tell;
   if (taker_)

@@ -78,10 +78,11 @@ class shm_fabric final : public fabric {
   std::uint64_t max_message() const override { return max_message_; }
   key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override;
   void unregister_memory(const key_pair& keys) override { keys_.remove(keys.lkey); }
-  card introduce() override { return gates_.introduce(); }
-  void meet(const std::vector<card>& all) override { gates_.meet(all); }
-  card introduce(std::uint32_t number, int) override { return gates_.open(number); }
-  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) override;
+  device_address get_address() override { return gates_.get_address(); }
+  void connect_peers(const std::vector<device_address>& all) override { gates_.connect_peers(all); }
+  device_address get_queue_address(std::uint32_t number, int) override { return gates_.open(number); }
+  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& far,
+                                    std::uint32_t far_number) override;
   void forget(std::uint32_t number) override { gates_.shut(number); }
   bool poll() override { return false; }
 

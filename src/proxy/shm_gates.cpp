@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds k_patience{50};
 
 constexpr std::uint64_t k_nic_magic = 0x314574614765494e, k_queue_magic = 0x3145746147657551;
 
-struct nic_card {
+struct nic_address {
   std::uint64_t magic, pid, fd, device, inode;
 };
 struct queue_part {
@@ -37,19 +37,19 @@ struct queue_part {
 };
 
 template <class T>
-card pack(const T& body) {
-  card out{};
+device_address pack(const T& body) {
+  device_address out{};
   std::memcpy(out.data(), &body, sizeof body);
   return out;
 }
 template <class T>
-T unpack(const card& from) {
+T unpack(const device_address& from) {
   T body;
   std::memcpy(&body, from.data(), sizeof body);
   return body;
 }
 
-std::shared_ptr<const gate_words> open_of(const nic_card& c) {
+std::shared_ptr<const gate_words> open_of(const nic_address& c) {
   const std::string path = fmt::format("/proc/{}/fd/{}", c.pid, c.fd);
   const unique_fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat st {};
@@ -92,16 +92,16 @@ shm_gates::shm_gates() {
   }
 }
 
-card shm_gates::introduce() const {
+device_address shm_gates::get_address() const {
   struct stat st {};
   if (mine_ == nullptr || fstat(fd_.get(), &st) != 0) return {};
-  return pack(nic_card{k_nic_magic, static_cast<std::uint64_t>(getpid()), static_cast<std::uint64_t>(fd_.get()),
-                       static_cast<std::uint64_t>(st.st_dev), static_cast<std::uint64_t>(st.st_ino)});
+  return pack(nic_address{k_nic_magic, static_cast<std::uint64_t>(getpid()), static_cast<std::uint64_t>(fd_.get()),
+                          static_cast<std::uint64_t>(st.st_dev), static_cast<std::uint64_t>(st.st_ino)});
 }
 
-void shm_gates::meet(const std::vector<card>& all) {
+void shm_gates::connect_peers(const std::vector<device_address>& all) {
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
-    const auto theirs = unpack<nic_card>(all[pe]);
+    const auto theirs = unpack<nic_address>(all[pe]);
     if (theirs.magic != k_nic_magic) continue;
     try {
       peers_[static_cast<int>(pe)] = open_of(theirs);
@@ -111,7 +111,7 @@ void shm_gates::meet(const std::vector<card>& all) {
   }
 }
 
-card shm_gates::open(std::uint32_t number) {
+device_address shm_gates::open(std::uint32_t number) {
   if (mine_ == nullptr || (free_.empty() && used_ == gate_words::k_count)) return {};
   std::uint32_t index = used_;
   if (free_.empty()) {
@@ -127,7 +127,7 @@ card shm_gates::open(std::uint32_t number) {
   return pack(queue_part{k_queue_magic, open, index});
 }
 
-far_gate shm_gates::find(int pe, const card& far) const {
+far_gate shm_gates::find(int pe, const device_address& far) const {
   const auto c = unpack<queue_part>(far);
   const auto words = peers_.find(pe);
   if (c.magic != k_queue_magic || c.index >= gate_words::k_count || words == peers_.end()) return {};

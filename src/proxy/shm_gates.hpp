@@ -57,11 +57,11 @@ class shm_gates {
  public:
   // Where no memory can be shared there are none, and that is logged.
   shm_gates();
-  card introduce() const;  // the NIC
-  void meet(const std::vector<card>& all);
+  device_address get_address() const;  // the NIC
+  void connect_peers(const std::vector<device_address>& all);
 
-  card open(std::uint32_t number);  // that of a queue pair
-  far_gate find(int pe, const card& far) const;
+  device_address open(std::uint32_t number);  // that of a queue pair
+  far_gate find(int pe, const device_address& far) const;
   // On return its peer writes nothing on behalf of the queue pair any more; unless it was stopped in the middle of a
   // piece, for which nobody waits.
   void shut(std::uint32_t number) noexcept;

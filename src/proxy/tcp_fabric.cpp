@@ -24,19 +24,19 @@ constexpr std::chrono::seconds k_visit{5};
 constexpr std::uint32_t k_accept_every = 256;
 
 constexpr std::size_t k_places = 12;
-struct card_place {
+struct address_place {
   std::uint8_t family;
   unsigned char bytes[16];
 };
-struct card_body {
+struct address_body {
   unsigned char magic[8];
   std::uint32_t pe;
   std::uint16_t port;
   std::uint16_t places;
   unsigned char id[tcp::k_identity_bytes];
-  card_place at[k_places];
+  address_place at[k_places];
 };
-static_assert(sizeof(card_body) <= sizeof(card));
+static_assert(sizeof(address_body) <= sizeof(device_address));
 constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'C', 'A', 'R', 'D', '2'};
 
 }  // namespace
@@ -60,8 +60,8 @@ key_pair tcp_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
 
 // --- Cards -------------------------------------------------------------------------------------------
 
-card tcp_fabric::introduce() {
-  card_body b{};
+device_address tcp_fabric::get_address() {
+  address_body b{};
   std::memcpy(b.magic, k_magic, sizeof k_magic);
   b.pe = static_cast<std::uint32_t>(settings_.pe);
   b.port = listener_.places[0].port;
@@ -72,19 +72,19 @@ card tcp_fabric::introduce() {
     b.at[b.places].family = static_cast<std::uint8_t>(p.family);
     std::memcpy(b.at[b.places++].bytes, p.bytes, sizeof p.bytes);
   }
-  card out{};
+  device_address out{};
   std::memcpy(out.data(), &b, sizeof b);
   return out;
 }
 
-void tcp_fabric::meet(const std::vector<card>& all) {
+void tcp_fabric::connect_peers(const std::vector<device_address>& all) {
   const auto bad = [](std::size_t pe, const char* why) {
     fail(XIO_ERR_PEER, "the software NIC of PE {} introduced itself with {}; run the same XIO on every PE", pe, why);
   };
   if (all.size() != static_cast<std::size_t>(settings_.pes)) bad(all.size(), "a card too few or too many");
   std::vector<peer> peers(all.size());
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
-    card_body b;
+    address_body b;
     std::memcpy(&b, all[pe].data(), sizeof b);
     if (std::memcmp(b.magic, k_magic, sizeof k_magic - 1) != 0) bad(pe, "something that is no card of the TCP carrier");
     if (std::memcmp(b.magic, k_magic, sizeof k_magic) != 0) bad(pe, "a card of another version of the TCP carrier");
@@ -139,7 +139,8 @@ std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
   return way;
 }
 
-std::unique_ptr<executor> tcp_fabric::connect(std::uint32_t number, int pe, const card&, std::uint32_t far_number) {
+std::unique_ptr<executor> tcp_fabric::connect(std::uint32_t number, int pe, const device_address&,
+                                              std::uint32_t far_number) {
   if (pe < 0 || static_cast<std::size_t>(pe) >= peers_.size())
     fail(XIO_ERR_INTERNAL, "queue pair {} is to be connected to PE {} of {}; this is a bug of XIO, please report it",
          number, pe, peers_.size());

@@ -26,10 +26,11 @@ class tcp_fabric final : public fabric {
   std::uint64_t max_message() const override { return settings_.max_message; }
   key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override;
   void unregister_memory(const key_pair& keys) override { keys_.remove(keys.lkey); }
-  card introduce() override;
-  void meet(const std::vector<card>& all) override;
-  card introduce(std::uint32_t, int) override { return {}; }
-  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) override;
+  device_address get_address() override;
+  void connect_peers(const std::vector<device_address>& all) override;
+  device_address get_queue_address(std::uint32_t, int) override { return {}; }
+  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& far,
+                                    std::uint32_t far_number) override;
   void forget(std::uint32_t number) override;
   bool poll() override;
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "proxy/frame_faults.hpp"
-#include "proxy/tcp_meeting.hpp"
+#include "proxy/tcp_handshake.hpp"
 
 namespace xio::proxy::tcp {
 
@@ -33,8 +33,8 @@ class link {
   link(int pe, clock::time_point until, frame_faults* faults, link_room& room);
   void call(std::unique_ptr<caller> c) { caller_ = std::move(c); }
   // The connection stands.
-  template <class Meeting>
-  void open(Meeting& m) {
+  template <class Handshake>
+  void open(Handshake& m) {
     fd_ = m.take(out_seal_, in_seal_);
     state_ = state::up;
   }

@@ -111,10 +111,10 @@ void verbs_fabric::unregister_memory(const key_pair& keys) {
 
 // --- Peers -------------------------------------------------------------------------------------------
 
-void verbs_fabric::meet(const std::vector<card>& all) {
+void verbs_fabric::connect_peers(const std::vector<device_address>& all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int pe = static_cast<int>(i);
-    const verbs_card far = unpack(all[i], pe, false);
+    const verbs_address far = unpack(all[i], pe, false);
     check_pair(port_.identity, far, pe);
     agree_mtu(port_.identity, far, pe, path_.mtu);
   }
@@ -135,18 +135,19 @@ std::size_t verbs_fabric::find_receive_cq() {
   return receive_cqs_.size() - 1;
 }
 
-card verbs_fabric::introduce(std::uint32_t number, int pe) {
+device_address verbs_fabric::get_queue_address(std::uint32_t number, int pe) {
   if (pairs_.contains(number))
     fail(XIO_ERR_STATE, "queue pair {} of {} is introduced to PE {} and was introduced before", number, name_, pe);
   const std::size_t receives = find_receive_cq();
   auto queue = std::make_unique<verbs_queue>(port_, path_, number, receive_cqs_[receives].cq.get());
-  const card mine = pack(queue->identity());
+  const device_address mine = pack(queue->identity());
   --receive_cqs_[receives].room;
   pairs_.emplace(number, pair{std::move(queue), receives, {}});
   return mine;
 }
 
-std::unique_ptr<executor> verbs_fabric::connect(std::uint32_t number, int pe, const card& far, std::uint32_t) {
+std::unique_ptr<executor> verbs_fabric::connect(std::uint32_t number, int pe, const device_address& far,
+                                                std::uint32_t) {
   const auto found = pairs_.find(number);
   if (found == pairs_.end())
     fail(XIO_ERR_STATE, "queue pair {} of {} is connected to PE {} before it was introduced", number, name_, pe);

@@ -23,11 +23,12 @@ class verbs_fabric final : public fabric {
   key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override;
   void unregister_memory(const key_pair& keys) override;
 
-  card introduce() override { return pack(port_.identity); }
-  void meet(const std::vector<card>& all) override;
+  device_address get_address() override { return pack(port_.identity); }
+  void connect_peers(const std::vector<device_address>& all) override;
 
-  card introduce(std::uint32_t number, int pe) override;
-  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const card& far, std::uint32_t far_number) override;
+  device_address get_queue_address(std::uint32_t number, int pe) override;
+  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& far,
+                                    std::uint32_t far_number) override;
   void forget(std::uint32_t number) override;
 
   bool poll() override;

@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "proxy/verbs_card.hpp"
+#include "proxy/verbs_address.hpp"
 
 namespace xio::proxy {
 
@@ -16,7 +16,7 @@ namespace xio::proxy {
 struct verbs_port {
   std::shared_ptr<ibv_context> context;
   std::shared_ptr<ibv_pd> domain;  // goes before the context
-  verbs_card identity;             // qpn and psn are 0
+  verbs_address identity;          // qpn and psn are 0
   bool needs_grh;                  // InfiniBand with routed or virtual addresses; always so on Ethernet
   std::uint64_t max_message;
   std::uint32_t max_wr, max_sge, max_cqe;

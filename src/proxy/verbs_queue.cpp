@@ -174,7 +174,7 @@ void verbs_queue::to_init() {
          a.port_num, a.pkey_index, a.qp_access_flags, errno_text(err), hint(err));
 }
 
-ibv_ah_attr verbs_queue::address_of(const verbs_card& far) const {
+ibv_ah_attr verbs_queue::address_of(const verbs_address& far) const {
   ibv_ah_attr ah{};
   ah.port_num = mine_.port;
   ah.sl = path_.sl;
@@ -190,7 +190,7 @@ ibv_ah_attr verbs_queue::address_of(const verbs_card& far) const {
   return ah;
 }
 
-void verbs_queue::to_rtr(const verbs_card& far, std::uint8_t mtu) {
+void verbs_queue::to_rtr(const verbs_address& far, std::uint8_t mtu) {
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_RTR;
   a.path_mtu = static_cast<ibv_mtu>(mtu);
@@ -210,7 +210,7 @@ void verbs_queue::to_rtr(const verbs_card& far, std::uint8_t mtu) {
          a.ah_attr.grh.hop_limit, a.ah_attr.grh.traffic_class, errno_text(err), hint_on_the_way(err));
 }
 
-void verbs_queue::to_rts(const verbs_card& far) {
+void verbs_queue::to_rts(const verbs_address& far) {
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_RTS;
   a.timeout = path_.timeout;
@@ -228,7 +228,7 @@ void verbs_queue::to_rts(const verbs_card& far) {
          ends_, a.timeout, a.retry_cnt, a.rnr_retry, a.sq_psn, a.max_rd_atomic, errno_text(err), hint(err));
 }
 
-void verbs_queue::connect(const verbs_card& far, int pe) {
+void verbs_queue::connect(const verbs_address& far, int pe) {
   check_pair(mine_, far, pe);
   ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(far), pe);
   to_rtr(far, agree_mtu(mine_, far, pe, path_.mtu));

@@ -34,9 +34,9 @@ class verbs_queue {
   static constexpr std::uint32_t k_bounce_slots = 32;
   static constexpr std::uint32_t k_bounce_bytes = 1024;
 
-  const verbs_card& identity() const { return mine_; }
+  const verbs_address& identity() const { return mine_; }
   // INIT to RTR to RTS.
-  void connect(const verbs_card& far, int pe);
+  void connect(const verbs_address& far, int pe);
   // Posts one receive; what comes into it holds no payload. Answers the device's errno.
   int post_receive();
 
@@ -59,15 +59,15 @@ class verbs_queue {
   void shrink_send_cq(int err);
   void shrink_pair(int err);
   void to_init();
-  void to_rtr(const verbs_card& far, std::uint8_t mtu);
-  void to_rts(const verbs_card& far);
-  ibv_ah_attr address_of(const verbs_card& far) const;
+  void to_rtr(const verbs_address& far, std::uint8_t mtu);
+  void to_rts(const verbs_address& far);
+  ibv_ah_attr address_of(const verbs_address& far) const;
 
   const verbs_port port_;
   const verbs_path path_;
   const std::uint32_t number_;
   std::uint32_t depth_ = 0, max_sge_ = 0, max_inline_ = 0;
-  verbs_card mine_;
+  verbs_address mine_;
   std::string ends_;
   std::vector<unsigned char> bounce_;
   verbs_owned<ibv_mr> bounce_mr_;

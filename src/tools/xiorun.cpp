@@ -148,7 +148,7 @@ job_settings parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   xio::tools::open_standard_streams();
   auto settings = parse(argc, argv);
-  const auto place = xio::run::find_meeting_place();
+  const auto place = xio::run::find_rendezvous();
   if (place.root.empty()) {
     std::fprintf(stderr, "xiorun: %s\n", place.why.c_str());
     return 1;

@@ -70,9 +70,9 @@ class NicTcp : public testing::Test {
   void open(m::tcp_settings a, m::tcp_settings b) {
     near_ = std::make_unique<m::tcp_fabric>(xio::gpu::payload(), a);
     far_ = std::make_unique<m::tcp_fabric>(xio::gpu::payload(), b);
-    const std::vector<m::card> cards = {near_->introduce(), far_->introduce()};
-    near_->meet(cards);
-    far_->meet(cards);
+    const std::vector<m::device_address> addresses = {near_->get_address(), far_->get_address()};
+    near_->connect_peers(addresses);
+    far_->connect_peers(addresses);
     mine_.assign(k_bytes, 0);
     theirs_.assign(k_bytes, 0x11);
     for (std::size_t i = 0; i < k_bytes; ++i) mine_[i] = static_cast<unsigned char>(i * 7 + (i >> 8) + 1);
@@ -547,7 +547,7 @@ TEST_F(NicTcp, ThatNobodyCanCallIsSaidOnce) {
 
 class strangers {
  public:
-  explicit strangers(const m::card& to) { std::memcpy(&port_, to.data() + 12, 2); }
+  explicit strangers(const m::device_address& to) { std::memcpy(&port_, to.data() + 12, 2); }
   ~strangers() {
     for (const int fd : fds_) ::close(fd);
   }
@@ -570,7 +570,7 @@ class strangers {
 };
 
 TEST_F(NicTcp, StrangersAreInNobodysWay) {
-  strangers some(far_->introduce());
+  strangers some(far_->get_address());
   for (std::size_t i = 0; i < 8; ++i) some.come(std::string(i * 40, static_cast<char>('A' + i)));
   mix(10);
 }
@@ -581,7 +581,7 @@ TEST_F(NicTcp, ManySilentStrangersAreInNobodysWay) {
   auto a = settings_of(0), b = settings_of(1);
   a.connect_timeout = b.connect_timeout = 4s;  // less than silence is borne
   open(a, b);
-  strangers many(far_->introduce());
+  strangers many(far_->get_address());
   for (int i = 0; i < 80; ++i) many.come("");
   mix(10);
 }
@@ -596,22 +596,22 @@ TEST_F(NicTcp, ToItself) {
   std::swap(ask_, one);
 }
 
-TEST_F(NicTcp, CardsThatCannotBe) {
-  const std::vector<m::card> good = {near_->introduce(), far_->introduce()};
-  auto cards = good;
-  cards[1][0] ^= std::byte{1};
-  EXPECT_THROW(near_->meet(cards), xio::error);
-  cards = good;
-  std::swap(cards[0], cards[1]);
-  EXPECT_THROW(near_->meet(cards), xio::error);
-  cards = good;
-  cards[1][14] = std::byte{200};  // more addresses than fit
-  EXPECT_THROW(near_->meet(cards), xio::error);
-  cards = good;
-  cards[1][32] = std::byte{5};  // no family
-  EXPECT_THROW(near_->meet(cards), xio::error);
-  cards.pop_back();
-  EXPECT_THROW(near_->meet(cards), xio::error);
+TEST_F(NicTcp, AddressesThatCannotBe) {
+  const std::vector<m::device_address> good = {near_->get_address(), far_->get_address()};
+  auto addresses = good;
+  addresses[1][0] ^= std::byte{1};
+  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  addresses = good;
+  std::swap(addresses[0], addresses[1]);
+  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  addresses = good;
+  addresses[1][14] = std::byte{200};  // more addresses than fit
+  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  addresses = good;
+  addresses[1][32] = std::byte{5};  // no family
+  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  addresses.pop_back();
+  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
 }
 
 }  // namespace

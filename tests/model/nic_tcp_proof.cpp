@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/tcp_meeting.hpp"
+#include "proxy/tcp_handshake.hpp"
 
 namespace {
 
@@ -91,7 +91,7 @@ TEST_F(NicTcpProof, ASideCannotBeGivenBackItsOwnProof) {
   EXPECT_FALSE(tcp::is_proven(key_, hello_, answer_, reflected));
 }
 
-TEST_F(NicTcpProof, ThisMeetingsProofIsNoneOfTheNext) {
+TEST_F(NicTcpProof, ThisHandshakesProofIsNoneOfTheNext) {
   const tcp::hello next = tcp::make_hello(0, 1, target_, *caller_);
   EXPECT_FALSE(tcp::is_proven(key_, next, answer_));
   const tcp::answer next_answer = tcp::make_answer(key_, hello_, *callee_);
@@ -116,7 +116,7 @@ TEST_F(NicTcpProof, AnOpenKeyThatIsNoneIsRefused) {
 
 // ---- over sockets --------------------------------------------------------------------------------------------------
 
-class NicTcpMeeting : public NicTcpProof {
+class NicTcpHandshake : public NicTcpProof {
  protected:
   const tcp::clock::time_point until_ = tcp::clock::now() + std::chrono::seconds(10);
   const xio::proxy::tcp_key_source key_with_ = [](int) { return key_of(0x5a); };
@@ -138,7 +138,7 @@ class NicTcpMeeting : public NicTcpProof {
   }
 };
 
-TEST_F(NicTcpMeeting, AnOlderVersionIsRefusedAtOnceAndByName) {
+TEST_F(NicTcpHandshake, AnOlderVersionIsRefusedAtOnceAndByName) {
   const judged old = visit("XIO.NIC1" + std::string(56, 'o'));  // as long as its hello was
   EXPECT_EQ(old.how, tcp::step::failed);
   EXPECT_TRUE(old.other_version);
@@ -148,12 +148,12 @@ TEST_F(NicTcpMeeting, AnOlderVersionIsRefusedAtOnceAndByName) {
   EXPECT_EQ(visit("XIO").how, tcp::step::pending);
 }
 
-TEST_F(NicTcpMeeting, ARecordedCallIsRefused) {
+TEST_F(NicTcpHandshake, ARecordedCallIsRefused) {
   EXPECT_EQ(visit(text_of(&hello_, sizeof hello_) + text_of(&proof_, sizeof proof_)).how, tcp::step::failed);
 }
 
 // A whole meeting through somebody who writes down every byte: neither the key nor what the seals then use is there.
-TEST_F(NicTcpMeeting, AnEavesdropperHearsNoKey) {
+TEST_F(NicTcpHandshake, AnEavesdropperHearsNoKey) {
   tcp::listener at = tcp::listen_at("127.0.0.1"), between = tcp::listen_at("127.0.0.1");
   tcp::caller c(key_, 0, 1, target_, between.places);
   std::optional<tcp::visitor> v;

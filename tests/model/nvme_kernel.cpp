@@ -233,7 +233,7 @@ TEST_F(kernel_test, nor_does_a_wave) {
 }
 
 // Nor does the signal of the file-size limit reach the program by that way.
-TEST_F(kernel_test, a_lane_meets_a_full_disk) {
+TEST_F(kernel_test, a_lane_finds_a_full_disk) {
   scratch_file f(64 * k_block);
   rig r(f.path, {.timeout_ms = 5000});
   hog h(r.machine());

@@ -185,15 +185,15 @@ TEST(sdma_engines, add_to_one_word_without_losing_any) {
 // Each engine's copy waits until another is in a copy too: none holds the others up.
 std::atomic<int> g_inside{0};
 std::atomic<bool> g_met{false};
-const payload_agent k_meets{[](void* to, const void* from, std::size_t bytes) {
-                              if (g_inside.fetch_add(1) + 1 >= 2) g_met = true;
-                              comes_true([] { return g_met.load(); });
-                              std::memcpy(to, from, bytes);
-                            },
-                            &change_host_word, [] {}};
+const payload_agent k_waits_for_another{[](void* to, const void* from, std::size_t bytes) {
+                                          if (g_inside.fetch_add(1) + 1 >= 2) g_met = true;
+                                          comes_true([] { return g_met.load(); });
+                                          std::memcpy(to, from, bytes);
+                                        },
+                                        &change_host_word, [] {}};
 
 TEST(sdma_engines, run_at_the_same_time) {
-  running r{k_meets};
+  running r{k_waits_for_another};
   alignas(64) unsigned char src[64] = {1, 2, 3}, dst[2][64] = {};
   alignas(64) std::uint64_t words[8] = {};
   r.map(src, sizeof src, memory_kind::payload);

@@ -64,8 +64,8 @@ struct bench {
   explicit bench(const options& opts) : o(opts), a(o, 0), b(o, 1) { connect(); }
 
   void connect() {
-    a.f->meet({a.f->introduce(), b.f->introduce()});
-    const card ca = a.f->introduce(70, 1), cb = b.f->introduce(71, 0);
+    a.f->connect_peers({a.f->get_address(), b.f->get_address()});
+    const device_address ca = a.f->get_queue_address(70, 1), cb = b.f->get_queue_address(71, 0);
     a.e = a.f->connect(70, 1, cb, 71);
     b.e = b.f->connect(71, 0, ca, 70);
   }
@@ -313,7 +313,7 @@ void refusals(const options& o) {
   });
   refused("a peer without RDMA", "PE 1", [&] {
     side s(o, 0);
-    s.f->meet({s.f->introduce(), card{}});
+    s.f->connect_peers({s.f->get_address(), device_address{}});
   });
 }
 

@@ -49,7 +49,7 @@ TEST(bootstrap_tcp, waits_for_a_root_that_comes_later) {
   }));
 }
 
-TEST(bootstrap_tcp, meets_over_ipv6_and_by_name) {
+TEST(bootstrap_tcp, connects_over_ipv6_and_by_name) {
   const int six = free_port(true), named = free_port();
   expect_all_ok(in_threads(2, [&](int rank) {
     auto o = tcp_options(six, rank, 2);

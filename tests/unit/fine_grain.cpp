@@ -29,7 +29,7 @@ fine_grain_facts radeon(const std::string& arch, const std::string& forced = "")
   return f;
 }
 
-TEST(fine_grain, is_missing_on_radeon_cards_until_the_variable_is_1) {
+TEST(fine_grain, is_missing_on_radeon_gpus_until_the_variable_is_1) {
   for (const char* arch : {"gfx1010", "gfx1030:xnack-", "gfx1036", "gfx1100", "gfx1102", "gfx1151", "gfx1201"}) {
     const auto no = fine_grain_obstacle(radeon(arch));
     ASSERT_TRUE(no) << arch;
@@ -53,7 +53,7 @@ TEST(fine_grain, is_no_matter_for_apus) {
   EXPECT_FALSE(fine_grain_obstacle(f));
 }
 
-TEST(fine_grain, is_there_on_instinct_cards_unless_the_runtime_has_none) {
+TEST(fine_grain, is_there_on_instinct_gpus_unless_the_runtime_has_none) {
   fine_grain_facts f = radeon("gfx90a:sramecc+");
   f.hive = 0x1234;
   EXPECT_FALSE(fine_grain_obstacle(f));

@@ -16,7 +16,7 @@ using xio::memory::hdp_facts;
 using xio::memory::hdp_link;
 
 // A card in a PC of today, with all that could flush it.
-hdp_facts card(const std::string& arch, hdp_link link = hdp_link::pcie) {
+hdp_facts gpu_facts(const std::string& arch, hdp_link link = hdp_link::pcie) {
   hdp_facts f;
   f.arch = arch;
   f.link = link;
@@ -45,31 +45,31 @@ bool says(const std::string& sentence, const std::string& words) { return senten
 TEST(hdp_decision, knows_which_gpus_hold_writes_back) {
   for (const char* arch : {"gfx900", "gfx906:sramecc+:xnack-", "gfx908", "gfx1010", "gfx1030", "gfx1036", "gfx1100",
                            "gfx1151", "gfx1200", "gfx1201", "gfx950"})
-    EXPECT_EQ(automatic(card(arch)), hdp_way::device) << arch;
+    EXPECT_EQ(automatic(gpu_facts(arch)), hdp_way::device) << arch;
   for (const char* arch : {"gfx90a", "gfx90a:sramecc+:xnack-", "gfx940", "gfx941", "gfx942:sramecc+"})
-    EXPECT_EQ(automatic(card(arch)), hdp_way::none) << arch;
-  EXPECT_TRUE(says(why(card("gfx942:sramecc+")), "gfx942 does not hold back"));
-  EXPECT_TRUE(says(why(card("gfx1030")), "gfx1030 on PCIe holds back what comes through its BAR"));
+    EXPECT_EQ(automatic(gpu_facts(arch)), hdp_way::none) << arch;
+  EXPECT_TRUE(says(why(gpu_facts("gfx942:sramecc+")), "gfx942 does not hold back"));
+  EXPECT_TRUE(says(why(gpu_facts("gfx1030")), "gfx1030 on PCIe holds back what comes through its BAR"));
 }
 
 TEST(hdp_decision, flushes_what_it_does_not_know) {
   for (const char* arch : {"gfx1300", "gfx9", "gfx", "", "gfxzz0", "gfx123456"})
-    EXPECT_EQ(automatic(card(arch)), hdp_way::device) << arch;
+    EXPECT_EQ(automatic(gpu_facts(arch)), hdp_way::device) << arch;
 }
 
 TEST(hdp_decision, leaves_memory_alone_that_no_bar_leads_to) {
   for (const char* arch : {"gfx90a", "gfx908", "gfx950"}) {
-    EXPECT_EQ(automatic(card(arch, hdp_link::xgmi)), hdp_way::none) << arch;
-    EXPECT_TRUE(says(why(card(arch, hdp_link::xgmi)), "xGMI"));
+    EXPECT_EQ(automatic(gpu_facts(arch, hdp_link::xgmi)), hdp_way::none) << arch;
+    EXPECT_TRUE(says(why(gpu_facts(arch, hdp_link::xgmi)), "xGMI"));
   }
   for (const char* arch : {"gfx942", "gfx1103", "gfx902"})
-    EXPECT_EQ(automatic(card(arch, hdp_link::apu)), hdp_way::none) << arch;
-  hdp_facts guest = card("gfx1103", hdp_link::apu);
+    EXPECT_EQ(automatic(gpu_facts(arch, hdp_link::apu)), hdp_way::none) << arch;
+  hdp_facts guest = gpu_facts("gfx1103", hdp_link::apu);
   guest.virtual_machine = true;
   EXPECT_EQ(automatic(guest), hdp_way::device);
   EXPECT_TRUE(says(why(guest), "passed through"));
   // A card in a virtual machine is a card.
-  guest = card("gfx90a");
+  guest = gpu_facts("gfx90a");
   guest.virtual_machine = true;
   EXPECT_EQ(automatic(guest), hdp_way::none);
 }
@@ -84,7 +84,7 @@ TEST(hdp_decision, has_nothing_to_flush_without_such_a_gpu) {
 }
 
 TEST(hdp_decision, falls_back_in_order) {
-  hdp_facts f = card("gfx1100");
+  hdp_facts f = gpu_facts("gfx1100");
   EXPECT_EQ(automatic(f), hdp_way::device);
   f.kernels_store = false;
   EXPECT_EQ(automatic(f), hdp_way::sdma);
@@ -104,7 +104,7 @@ TEST(hdp_decision, falls_back_in_order) {
 // linux kfd_chardev.c: no MMIO_REMAP where PAGE_SIZE is above 4096.
 TEST(hdp_decision, reads_back_where_pages_are_not_4_k) {
   for (const std::uint64_t page : {16384u, 65536u}) {
-    hdp_facts f = card("gfx906");
+    hdp_facts f = gpu_facts("gfx906");
     f.page_bytes = page;
     f.register_mapped = f.kernels_store = false;
     EXPECT_EQ(automatic(f), hdp_way::readback);
@@ -115,7 +115,7 @@ TEST(hdp_decision, reads_back_where_pages_are_not_4_k) {
     f.arch = "gfx90a";
     EXPECT_EQ(automatic(f), hdp_way::none);
     // Should a kernel give the register after all, it is used.
-    f = card("gfx906");
+    f = gpu_facts("gfx906");
     f.page_bytes = page;
     EXPECT_EQ(automatic(f), hdp_way::device);
   }
@@ -128,9 +128,9 @@ TEST(hdp_decision, takes_every_way_that_is_asked_for_and_can_be) {
                                   {"sdma", hdp_way::sdma},
                                   {"rdma-read", hdp_way::rdma_read},
                                   {"readback", hdp_way::readback}}) {
-    EXPECT_EQ(decide_hdp(card("gfx1030"), wish).way, way);
-    EXPECT_EQ(decide_hdp(card("gfx942"), wish).way, way) << "not needed, and asked for all the same";
-    EXPECT_TRUE(says(why(card("gfx942"), wish), std::string("XIO_HDP=") + wish + " asks for it"));
+    EXPECT_EQ(decide_hdp(gpu_facts("gfx1030"), wish).way, way);
+    EXPECT_EQ(decide_hdp(gpu_facts("gfx942"), wish).way, way) << "not needed, and asked for all the same";
+    EXPECT_TRUE(says(why(gpu_facts("gfx942"), wish), std::string("XIO_HDP=") + wish + " asks for it"));
   }
 }
 
@@ -165,7 +165,7 @@ TEST(hdp_decision, forces_ways_without_such_a_gpu) {
 
 // What a NIC reads pushes what that NIC wrote. A drive's writes come another way.
 TEST(hdp_decision, has_a_way_of_its_own_for_drives_behind_a_nics_read) {
-  hdp_facts f = card("gfx1100");
+  hdp_facts f = gpu_facts("gfx1100");
   EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::device);
   f.kernels_store = false;
   EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::host);
@@ -174,7 +174,7 @@ TEST(hdp_decision, has_a_way_of_its_own_for_drives_behind_a_nics_read) {
   f.large_bar = false;
   EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::rdma_read);
   for (const char* wish : {"device", "host", "sdma", "none"})
-    EXPECT_EQ(decide_hdp(card("gfx1100"), wish).storage, decide_hdp(card("gfx1100"), wish).way);
+    EXPECT_EQ(decide_hdp(gpu_facts("gfx1100"), wish).storage, decide_hdp(gpu_facts("gfx1100"), wish).way);
 }
 
 }  // namespace

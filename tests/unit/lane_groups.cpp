@@ -29,7 +29,7 @@ class lane_groups : public testing::Test {
 };
 
 TEST_F(lane_groups, of_one_wave) { expect_good(1, 32, 2000, false); }
-TEST_F(lane_groups, of_a_wave_that_meets) { expect_good(1, 32, 2000, true); }
+TEST_F(lane_groups, of_a_wave_that_converges) { expect_good(1, 32, 2000, true); }
 TEST_F(lane_groups, of_whole_and_short_waves) {
   expect_good(8, 96, 500, false);
   expect_good(8, 96, 500, true);

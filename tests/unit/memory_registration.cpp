@@ -14,7 +14,7 @@ namespace {
 
 struct range {
   std::uint64_t base, bytes;
-  bool meets(const range& o) const { return base < o.base + o.bytes && o.base < base + bytes; }
+  bool overlaps(const range& o) const { return base < o.base + o.bytes && o.base < base + bytes; }
 };
 
 // Registers and keeps what the rows show, as the device has it.
@@ -31,7 +31,7 @@ class table {
     for (std::uint32_t k = 0; k < dev::k_max_regions; ++k) {
       if (k == i || r_.row(k).live == 0) continue;
       const range other{r_.row(k).base, r_.row(k).bytes};
-      good = good && !other.meets({was.base, what.bytes}) && !other.meets({what.base, was.bytes});
+      good = good && !other.overlaps({was.base, what.bytes}) && !other.overlaps({what.base, was.bytes});
     }
     return good;
   }

@@ -37,7 +37,7 @@ class liar final : public xio::bootstrap::channel {
 };
 
 const rdma::identity k_mine{0x10000, 1 << 20, 1, 1 << 30, {0x100}, {}};
-const std::vector<rdma::queue_card> k_queues{{64, {}}, {65, {}}};
+const std::vector<rdma::queue_address> k_queues{{64, {}}, {65, {}}};
 
 template <class Body>
 std::string sentence_of(Body&& body, xio_status_t want) {
@@ -119,7 +119,7 @@ class crowd final : public xio::bootstrap::channel {
 
 crowd exchange_among(int size, std::uint32_t per_peer) {
   crowd c(size);
-  const std::vector<rdma::queue_card> mine(static_cast<std::size_t>(size) * per_peer, {64, {}});
+  const std::vector<rdma::queue_address> mine(static_cast<std::size_t>(size) * per_peer, {64, {}});
   EXPECT_EQ(rdma::exchange_queues(c, mine, per_peer, XIO_OK).size(), mine.size());
   return c;
 }
@@ -143,11 +143,11 @@ std::uint32_t number_of(int from, int to, std::uint32_t which) {
   return 1000 + static_cast<std::uint32_t>(from) * 100 + static_cast<std::uint32_t>(to) * 10 + which;
 }
 
-std::vector<rdma::queue_card> cards_of(int pe, int size, std::uint32_t per_peer) {
-  std::vector<rdma::queue_card> mine;
+std::vector<rdma::queue_address> addresses_of(int pe, int size, std::uint32_t per_peer) {
+  std::vector<rdma::queue_address> mine;
   for (int to = 0; to < size; ++to)
     for (std::uint32_t which = 0; which < per_peer; ++which) {
-      rdma::queue_card q{number_of(pe, to, which), {}};
+      rdma::queue_address q{number_of(pe, to, which), {}};
       std::memset(q.what.data(), static_cast<int>(q.number & 0xff), q.what.size());
       mine.push_back(q);
     }
@@ -161,11 +161,11 @@ TEST_P(rounds, BringEachPeWhatIsForIt) {
   constexpr std::uint32_t per_peer = 2;
   xio::test::run_pes(size, [](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
     for (int again = 0; again < 2; ++again) {
-      const auto theirs = rdma::exchange_queues(*c, cards_of(pe, size, per_peer), per_peer, XIO_OK, GetParam());
+      const auto theirs = rdma::exchange_queues(*c, addresses_of(pe, size, per_peer), per_peer, XIO_OK, GetParam());
       ASSERT_EQ(theirs.size(), size * per_peer);
       for (int from = 0; from < size; ++from)
         for (std::uint32_t which = 0; which < per_peer; ++which) {
-          const rdma::queue_card& q = theirs[static_cast<std::size_t>(from) * per_peer + which];
+          const rdma::queue_address& q = theirs[static_cast<std::size_t>(from) * per_peer + which];
           EXPECT_EQ(q.number, number_of(from, pe, which));
           EXPECT_EQ(q.what.front(), static_cast<std::byte>(q.number & 0xff));
           EXPECT_EQ(q.what.back(), static_cast<std::byte>(q.number & 0xff));
@@ -177,7 +177,7 @@ TEST_P(rounds, BringEachPeWhatIsForIt) {
 TEST_P(rounds, EndTogetherWhereverAPeFails) {
   constexpr int size = 5;
   xio::test::run_pes(size, [](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
-    const auto mine = cards_of(pe, size, 1);
+    const auto mine = addresses_of(pe, size, 1);
     if (pe == 3) {
       rdma::exchange_queues(*c, {}, 1, XIO_ERR_NO_MEMORY, GetParam());
     } else {

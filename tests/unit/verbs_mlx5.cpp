@@ -23,8 +23,8 @@ std::map<unsigned, std::uint32_t> words(const command& c) {
 }
 using expected = std::map<unsigned, std::uint32_t>;
 
-proxy::verbs_card card_of(std::uint32_t qpn, std::uint8_t last) {
-  proxy::verbs_card c;
+proxy::verbs_address address_with(std::uint32_t qpn, std::uint8_t last) {
+  proxy::verbs_address c;
   c.device = "mlx5_0";
   c.port = 1;
   c.link = proxy::link_layer::ethernet;
@@ -125,7 +125,7 @@ TEST(Mlx5Command, ToInit) {
 }
 
 TEST(Mlx5Command, ToReceive) {
-  EXPECT_EQ(words(init2rtr(0x10, path(), card_of(0x10, 1), card_of(0x20, 2))),
+  EXPECT_EQ(words(init2rtr(0x10, path(), address_with(0x10, 1), address_with(0x20, 2))),
             (expected{{0, 0x05030000},       // opcode 0x503
                       {8, 0x10},             // qpn
                       {16, 0x0000000e},      // what may be set beside the usual: read, atomic, write
@@ -144,7 +144,7 @@ TEST(Mlx5Command, ToReceive) {
 }
 
 TEST(Mlx5Command, ToReceiveOnInfiniBand) {
-  auto mine = card_of(0x10, 1), far = card_of(0x20, 2);
+  auto mine = address_with(0x10, 1), far = address_with(0x20, 2);
   for (auto* c : {&mine, &far}) {
     c->link = proxy::link_layer::infiniband;
     c->kind = proxy::gid_kind::ib;

@@ -56,10 +56,12 @@ class brittle_fabric final : public nic::fabric {
     return inner_.register_memory(base, bytes, allowed);
   }
   void unregister_memory(const nic::key_pair& keys) override { inner_.unregister_memory(keys); }
-  nic::card introduce() override { return inner_.introduce(); }
-  void meet(const std::vector<nic::card>& all) override { inner_.meet(all); }
-  nic::card introduce(std::uint32_t number, int pe) override { return inner_.introduce(number, pe); }
-  std::unique_ptr<nic::executor> connect(std::uint32_t number, int pe, const nic::card& far,
+  nic::device_address get_address() override { return inner_.get_address(); }
+  void connect_peers(const std::vector<nic::device_address>& all) override { inner_.connect_peers(all); }
+  nic::device_address get_queue_address(std::uint32_t number, int pe) override {
+    return inner_.get_queue_address(number, pe);
+  }
+  std::unique_ptr<nic::executor> connect(std::uint32_t number, int pe, const nic::device_address& far,
                                          std::uint32_t far_number) override {
     if (bad_ && g_left.connects-- <= 0) fail(XIO_ERR_IO, "no file descriptor is left; close some");
     return inner_.connect(number, pe, far, far_number);

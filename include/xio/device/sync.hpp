@@ -187,7 +187,7 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   });
   if (status == XIO_ERR_TIMEOUT) {
     const u32 from = ctx.my_pe >= (1u << round) ? ctx.my_pe - (1u << round) : ctx.my_pe + ctx.n_pes - (1u << round);
-    record_wait(ctx_of(ctx), call_kind::meet_all, from, mine, sizeof *mine, 1, XIO_CMP_GE, epoch, flag.last());
+    record_wait(ctx_of(ctx), call_kind::sync_all, from, mine, sizeof *mine, 1, XIO_CMP_GE, epoch, flag.last());
   }
   if (failure != XIO_OK || status != XIO_OK || ring == nullptr) return failure != XIO_OK ? failure : status;
   // The next barrier's flag may go by another queue. This one, held up behind what was posted before it, must not come
@@ -203,7 +203,7 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
 
 // After a fence: whatever route the flags take, and whatever is not a flag, ordinary stores come first. The number is
 // kept behind the fence, which would wait for that too.
-XIO_DEVICE xio_status_t meet_all(const xio_ctx_t& ctx, u64 epoch) {
+XIO_DEVICE xio_status_t sync_all(const xio_ctx_t& ctx, u64 epoch) {
   store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, epoch);
   for (u32 round = 0; (u64{1} << round) < ctx.n_pes; ++round) {
     const xio_status_t status = barrier_round(ctx, round, epoch);
@@ -218,7 +218,7 @@ XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
   const u64 last = last_epoch(ctx);
   // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
   const xio_status_t mine = quiet_ctx<order::release>(ctx);
-  const xio_status_t met = meet_all(ctx, last + 1);
+  const xio_status_t met = sync_all(ctx, last + 1);
   // With nobody to meet this is a quiet.
   if (ctx.n_pes == 1) fence<scope::system, order::seq_cst>();
   return mine != XIO_OK ? mine : met;
@@ -227,7 +227,7 @@ XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
 XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx) {
   const u64 last = last_epoch(ctx);
   fence<scope::system, order::release>();
-  return meet_all(ctx, last + 1);
+  return sync_all(ctx, last + 1);
 }
 
 template <class Group>

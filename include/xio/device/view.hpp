@@ -221,7 +221,7 @@ enum class call_kind : std::uint32_t {
   wait_counter,
   wait_packet,
   imm_wait,
-  meet_all,
+  sync_all,
   // Of atomics: this and the amo, and 16 more where the old value is fetched.
   atomic = 64
 };

@@ -48,15 +48,15 @@ std::uint64_t converged_lanes() {
 }
 
 std::uint64_t whole_wave() { return self().group->whole_wave(self()); }
-void sync_lanes(std::uint64_t mask) { self().group->meet(self(), mask, collective::sync, 0, 0); }
+void sync_lanes(std::uint64_t mask) { self().group->converge(self(), mask, collective::sync, 0, 0); }
 std::uint64_t ballot(std::uint64_t mask, bool predicate) {
-  return self().group->meet(self(), mask, collective::ballot, predicate, 0);
+  return self().group->converge(self(), mask, collective::ballot, predicate, 0);
 }
 std::uint64_t shuffle(std::uint64_t mask, std::uint64_t value, unsigned from_lane) {
-  return self().group->meet(self(), mask, collective::shuffle, value, from_lane);
+  return self().group->converge(self(), mask, collective::shuffle, value, from_lane);
 }
 std::uint64_t match(std::uint64_t mask, std::uint64_t key) {
-  return self().group->meet(self(), mask, collective::match, key, 0);
+  return self().group->converge(self(), mask, collective::match, key, 0);
 }
 void* dynamic_shared() { return self().group->dynamic_shared(); }
 void* static_shared(const void* tag, std::size_t bytes, std::size_t alignment) {
@@ -82,7 +82,7 @@ void workgroup::prepare(launch& l, std::uint64_t index) {
     home.count = std::min(wave_size, threads - w * wave_size);
     home.launched = home.count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << home.count) - 1;
     home.returned = home.whole = 0;
-    home.meetings = home.ready_first = home.ready_count = 0;
+    home.points = home.ready_first = home.ready_count = 0;
     home.open = nullptr;
     for (unsigned i = 0; i < home.count; ++i) {
       lane_state& me = home.lanes[i];
@@ -128,7 +128,7 @@ void workgroup::forget_waiters() {
   at_barrier_.clear();
   for (wave& w : waves_) {
     w.whole = 0;
-    w.meetings = 0;
+    w.points = 0;
   }
 }
 
@@ -138,7 +138,7 @@ void workgroup::leave(lane_state& me) {
   wave& w = *me.home;
   w.returned |= me.bit();
   --live_;
-  check_meetings(w);
+  check_points(w);
   if (live_ != 0 && at_barrier_.size() == live_) release_barrier();
 }
 
@@ -174,7 +174,8 @@ std::uint64_t workgroup::whole_wave(lane_state& me) {
   return all;
 }
 
-std::uint64_t workgroup::meet(lane_state& me, std::uint64_t mask, collective what, std::uint64_t value, unsigned from) {
+std::uint64_t workgroup::converge(lane_state& me, std::uint64_t mask, collective what, std::uint64_t value,
+                                  unsigned from) {
   const lock_guard hold(*this);
   wave& w = *me.home;
   if ((mask & me.bit()) == 0 || (mask & ~w.launched) != 0)
@@ -182,17 +183,17 @@ std::uint64_t workgroup::meet(lane_state& me, std::uint64_t mask, collective wha
   me.deposit = value;
   me.from = from;
   unsigned at = 0;
-  while (at < w.meetings && w.meet[at].mask != mask) ++at;
-  if (at == w.meetings) w.meet[w.meetings++] = meeting{mask, 0, what};
-  meeting& m = w.meet[at];
+  while (at < w.points && w.at_point[at].mask != mask) ++at;
+  if (at == w.points) w.at_point[w.points++] = convergence_point{mask, 0, what};
+  convergence_point& m = w.at_point[at];
   if (m.what != what) leave_kernel(*launch_, "lanes of one mask called different wave operations");
   m.arrived |= me.bit();
   if (((m.arrived | w.returned) & mask) != mask) {
     block(me);
     return me.result;
   }
-  const meeting complete = m;
-  w.meet[at] = w.meet[--w.meetings];
+  const convergence_point complete = m;
+  w.at_point[at] = w.at_point[--w.points];
   conclude(w, complete);
   for (std::uint64_t left = complete.arrived & ~me.bit(); left != 0; left &= left - 1)
     wake(w.lanes[__builtin_ctzll(left)]);
@@ -200,7 +201,7 @@ std::uint64_t workgroup::meet(lane_state& me, std::uint64_t mask, collective wha
 }
 
 // Gives every lane its result in one pass, so that a lane may bring its next value at once.
-void workgroup::conclude(wave& w, meeting m) {
+void workgroup::conclude(wave& w, convergence_point m) {
   std::uint64_t all = 0;
   switch (m.what) {
     case collective::sync: return;
@@ -229,7 +230,7 @@ void workgroup::conclude(wave& w, meeting m) {
 }
 
 // After a lane of w has returned.
-void workgroup::check_meetings(wave& w) {
+void workgroup::check_points(wave& w) {
   if (w.whole != 0 && (w.whole | w.returned) == w.launched) {
     const std::uint64_t all = w.whole;
     w.whole = 0;
@@ -239,13 +240,13 @@ void workgroup::check_meetings(wave& w) {
       wake(other);
     }
   }
-  for (unsigned at = 0; at < w.meetings;) {
-    const meeting m = w.meet[at];
+  for (unsigned at = 0; at < w.points;) {
+    const convergence_point m = w.at_point[at];
     if (((m.arrived | w.returned) & m.mask) != m.mask) {
       ++at;
       continue;
     }
-    w.meet[at] = w.meet[--w.meetings];
+    w.at_point[at] = w.at_point[--w.points];
     conclude(w, m);
     for (std::uint64_t left = m.arrived; left != 0; left &= left - 1) wake(w.lanes[__builtin_ctzll(left)]);
   }

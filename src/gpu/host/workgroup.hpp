@@ -33,7 +33,7 @@ struct lane_state : lane {
 enum class collective { sync, ballot, shuffle, match };
 
 // Lanes of one mask on their way to meet.
-struct meeting {
+struct convergence_point {
   std::uint64_t mask;
   std::uint64_t arrived;
   collective what;
@@ -52,8 +52,8 @@ struct wave {
   std::uint64_t launched = 0;
   std::uint64_t returned = 0;
   std::uint64_t whole = 0;  // arrived at whole_wave()
-  unsigned meetings = 0;
-  meeting meet[64];
+  unsigned points = 0;
+  convergence_point at_point[64];
 
   // Fibers: lanes that may run, first in first out, and the open groups of converged_lanes().
   unsigned char ready[64];
@@ -86,7 +86,7 @@ class workgroup {
 
   void sync_workgroup(lane_state& me);
   std::uint64_t whole_wave(lane_state& me);
-  std::uint64_t meet(lane_state& me, std::uint64_t mask, collective what, std::uint64_t value, unsigned from);
+  std::uint64_t converge(lane_state& me, std::uint64_t mask, collective what, std::uint64_t value, unsigned from);
   void* dynamic_shared();
   void* static_shared(const void* tag, std::size_t bytes, std::size_t alignment);
 
@@ -123,8 +123,8 @@ class workgroup {
     std::unique_ptr<void, block_free> memory;
   };
 
-  void conclude(wave& w, meeting m);
-  void check_meetings(wave& w);
+  void conclude(wave& w, convergence_point m);
+  void check_points(wave& w);
   void release_barrier();
   void leave(lane_state& me);
 

@@ -150,7 +150,7 @@ XIO_DEVICE xio_status_t timed(const work& w, Body&& body) {
 
 // Waits until every workgroup has come to the end of iteration i. False, for all of the workgroup, when one did not
 // come in time.
-XIO_DEVICE bool meet(const work& w, std::uint32_t i) {
+XIO_DEVICE bool wait_for_others(const work& w, std::uint32_t i) {
   XIO_SHARED(int, came);
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -174,7 +174,7 @@ XIO_DEVICE void streamed(const work& w, Body&& body) {
   span all{dev::wall_clock(), 0, 0, 0};
   for (std::uint32_t i = 0; i < w.iterations; ++i) {
     body(i);
-    if (w.lockstep != 0 && !meet(w, i)) break;
+    if (w.lockstep != 0 && !wait_for_others(w, i)) break;
   }
   keep(w, xio_quiet_wg(w.ctx));
   all.end = dev::wall_clock();

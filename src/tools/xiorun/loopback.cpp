@@ -74,8 +74,8 @@ std::string interface_that_is_down() {
 
 }  // namespace
 
-meeting_place find_meeting_place() {
-  meeting_place place;
+rendezvous find_rendezvous() {
+  rendezvous place;
   int err = 0;
   for (const int family : {AF_INET, AF_INET6}) {
     address at;

@@ -7,11 +7,11 @@
 
 namespace xio::run {
 
-struct meeting_place {
+struct rendezvous {
   unique_fd reservation;  // bound, so that nobody else takes the port; it never listens, PE 0 does
   std::string root;       // "127.0.0.1:4711" or "[::1]:4711"; empty: there is none
   std::string why;        // then a sentence
 };
-meeting_place find_meeting_place();
+rendezvous find_rendezvous();
 
 }  // namespace xio::run

@@ -90,30 +90,30 @@ namespace {
 struct round {
   std::size_t first, end;
   std::size_t per_peer;
-  std::size_t cards() const { return (end - first) * per_peer; }
-  std::size_t bytes() const { return sizeof(header) + cards() * sizeof(queue_card); }
+  std::size_t addresses() const { return (end - first) * per_peer; }
+  std::size_t bytes() const { return sizeof(header) + addresses() * sizeof(queue_address); }
   bool is_about(std::size_t pe) const { return pe >= first && pe < end; }
 };
 
 // PEs of a round: as many as keep what all of the n give together below `bytes`, one at least.
 std::size_t pes_of_a_round(std::size_t n, std::size_t per_peer, std::size_t bytes) {
   const std::size_t each = bytes / n;
-  const std::size_t fit = each < sizeof(header) ? 0 : (each - sizeof(header)) / (per_peer * sizeof(queue_card));
+  const std::size_t fit = each < sizeof(header) ? 0 : (each - sizeof(header)) / (per_peer * sizeof(queue_address));
   return std::clamp<std::size_t>(fit, 1, n);
 }
 
 std::vector<std::byte> gather(bootstrap::channel& c, const round& r, const header& head,
-                              const std::vector<queue_card>& mine) {
+                              const std::vector<queue_address>& mine) {
   std::vector<std::byte> bytes(r.bytes());
   std::memcpy(bytes.data(), &head, sizeof head);
   if (head.status == XIO_OK)
-    std::memcpy(bytes.data() + sizeof head, mine.data() + r.first * r.per_peer, r.cards() * sizeof(queue_card));
+    std::memcpy(bytes.data() + sizeof head, mine.data() + r.first * r.per_peer, r.addresses() * sizeof(queue_address));
   return c.allgather(bytes);
 }
 
 // Checks what all PEs gave, and adds their cards for PE `me` to `out`, if they are in it.
 void take(const std::vector<std::byte>& all, const round& r, std::uint32_t count, std::size_t me,
-          std::vector<queue_card>& out) {
+          std::vector<queue_address>& out) {
   const std::size_t bytes = r.bytes();
   for (std::size_t pe = 0; pe < all.size() / bytes; ++pe) {
     const std::byte* from = all.data() + pe * bytes;
@@ -123,12 +123,13 @@ void take(const std::vector<std::byte>& all, const round& r, std::uint32_t count
     if (!r.is_about(me)) continue;
     const std::size_t at = out.size();
     out.resize(at + r.per_peer);
-    std::memcpy(&out[at], from + sizeof theirs + (me - r.first) * r.per_peer * sizeof(queue_card),
-                r.per_peer * sizeof(queue_card));
+    std::memcpy(&out[at], from + sizeof theirs + (me - r.first) * r.per_peer * sizeof(queue_address),
+                r.per_peer * sizeof(queue_address));
   }
 }
 
-void check_cards(const std::vector<queue_card>& theirs, const std::vector<queue_card>& mine, std::uint32_t per_peer) {
+void check_addresses(const std::vector<queue_address>& theirs, const std::vector<queue_address>& mine,
+                     std::uint32_t per_peer) {
   for (std::size_t i = 0; i < theirs.size(); ++i) {
     const std::uint32_t there = theirs[i].number, here = mine[i].number;
     if ((there != 0) != (here != 0) || there > 0xffffff)
@@ -140,13 +141,13 @@ void check_cards(const std::vector<queue_card>& theirs, const std::vector<queue_
 
 }  // namespace
 
-std::vector<queue_card> exchange_queues(bootstrap::channel& c, const std::vector<queue_card>& mine,
-                                        std::uint32_t per_peer, xio_status_t status, std::size_t round_bytes) {
+std::vector<queue_address> exchange_queues(bootstrap::channel& c, const std::vector<queue_address>& mine,
+                                           std::uint32_t per_peer, xio_status_t status, std::size_t round_bytes) {
   const auto n = static_cast<std::size_t>(c.size());
   const auto count = static_cast<std::uint32_t>(n * per_peer);
   const header head = make_header(message::queues, status, count);
   const std::size_t step = pes_of_a_round(n, per_peer, round_bytes);
-  std::vector<queue_card> theirs;
+  std::vector<queue_address> theirs;
   std::exception_ptr failure;
   for (std::size_t first = 0; first < n; first += step) {
     const round r{first, std::min(first + step, n), per_peer};
@@ -159,7 +160,7 @@ std::vector<queue_card> exchange_queues(bootstrap::channel& c, const std::vector
     }
   }
   if (failure) std::rethrow_exception(failure);
-  check_cards(theirs, mine, per_peer);
+  check_addresses(theirs, mine, per_peer);
   return theirs;
 }
 

@@ -12,7 +12,7 @@
 
 namespace xio::rdma {
 
-using proxy::card;
+using proxy::device_address;
 
 // Of one PE's endpoint.
 struct identity {
@@ -21,16 +21,16 @@ struct identity {
   std::uint32_t nics;
   std::uint32_t max_message;
   std::uint32_t heap_rkey[dev::k_max_nics];
-  card nic_cards[dev::k_max_nics];
+  device_address nic_addresses[dev::k_max_nics];
 };
 
 // status: XIO_OK, or why this PE has no endpoint; every PE then throws, naming it.
 std::vector<identity> exchange_identities(bootstrap::channel& c, const identity& mine, xio_status_t status);
 
 // One queue pair as its maker describes it to the PE at the other end; number 0: there is none.
-struct queue_card {
+struct queue_address {
   std::uint32_t number;
-  card what;
+  device_address what;
 };
 
 // Every PE gives each other its cards alone, but through a channel that brings all to all: in rounds, each of which is
@@ -39,8 +39,8 @@ constexpr std::size_t k_round_bytes = std::size_t{8} << 20;
 
 // mine: `per_peer` queue pairs for each PE, PE by PE. Answers those that each PE has for me, in the same order; where I
 // have one the other has one too, or this throws. Every PE takes part in every round before it throws.
-std::vector<queue_card> exchange_queues(bootstrap::channel& c, const std::vector<queue_card>& mine,
-                                        std::uint32_t per_peer, xio_status_t status,
-                                        std::size_t round_bytes = k_round_bytes);
+std::vector<queue_address> exchange_queues(bootstrap::channel& c, const std::vector<queue_address>& mine,
+                                           std::uint32_t per_peer, xio_status_t status,
+                                           std::size_t round_bytes = k_round_bytes);
 
 }  // namespace xio::rdma

@@ -33,7 +33,7 @@ nic_endpoint::nic_endpoint(const setup& s, nic_choice choice)
     exchange_identities(channel_, {}, status_of_current_exception());
     throw;
   }
-  meet(s, choice.mapped);
+  exchange_with_peers(s, choice.mapped);
 }
 
 void nic_endpoint::start(const setup& s, nic_choice& choice) {
@@ -64,7 +64,7 @@ nic_endpoint::~nic_endpoint() {
 }
 
 // Tells the others of this PE's heap and NICs, and learns of theirs.
-void nic_endpoint::meet(const setup& s, const std::vector<proxy::shm_fabric*>& mapped) {
+void nic_endpoint::exchange_with_peers(const setup& s, const std::vector<proxy::shm_fabric*>& mapped) {
   identity mine{};
   try {
     heap_keys_ = register_on_all(s.heap, s.heap_bytes, k_local | k_remote);
@@ -73,16 +73,16 @@ void nic_endpoint::meet(const setup& s, const std::vector<proxy::shm_fabric*>& m
     mine.nics = static_cast<std::uint32_t>(nics_.size());
     mine.max_message = style_.chunk;
     std::copy(std::begin(heap_keys_.rkey), std::end(heap_keys_.rkey), mine.heap_rkey);
-    for (std::size_t i = 0; i < nics_.size(); ++i) mine.nic_cards[i] = nic(i).introduce();
+    for (std::size_t i = 0; i < nics_.size(); ++i) mine.nic_addresses[i] = nic(i).get_address();
   } catch (...) {
     exchange_identities(channel_, mine, status_of_current_exception());
     throw;
   }
   peers_ = exchange_identities(channel_, mine, XIO_OK);
   for (std::size_t i = 0; i < nics_.size(); ++i) {
-    std::vector<card> cards;
-    for (const identity& p : peers_) cards.push_back(p.nic_cards[i]);
-    nic(i).meet(cards);
+    std::vector<device_address> addresses;
+    for (const identity& p : peers_) addresses.push_back(p.nic_addresses[i]);
+    nic(i).connect_peers(addresses);
   }
   for (std::size_t i = 0; i < mapped.size(); ++i)
     for (std::size_t pe = 0; pe < peers_.size(); ++pe)
@@ -146,7 +146,7 @@ proxy::inbox nic_endpoint::inbox_for(const queue_request& request, int pe) const
 
 std::unique_ptr<queue_set> nic_endpoint::create_queues(const queue_request& request) {
   std::unique_ptr<nic_queues> queues;
-  std::vector<queue_card> mine;
+  std::vector<queue_address> mine;
   std::vector<bool> wanted(heaps_.size());
   for (std::size_t pe = 0; pe < wanted.size(); ++pe)
     wanted[pe] = pe < request.peers.size() && request.peers[pe] && reaches(static_cast<int>(pe));
@@ -154,8 +154,8 @@ std::unique_ptr<queue_set> nic_endpoint::create_queues(const queue_request& requ
     queues = std::make_unique<nic_queues>(nics_, wanted, request, style_);
     for (int pe = 0; pe < channel_.size(); ++pe)
       for (std::uint32_t which = 0; which < request.per_peer; ++which) {
-        queue_card q{queues->view_at(pe, which).id, {}};
-        if (q.number != 0) q.what = queues->nic_of(which).introduce(q.number, pe);
+        queue_address q{queues->view_at(pe, which).id, {}};
+        if (q.number != 0) q.what = queues->nic_of(which).get_queue_address(q.number, pe);
         mine.push_back(q);
       }
   } catch (...) {

@@ -52,7 +52,7 @@ class nic_endpoint final : public endpoint {
   memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed);
   void unregister_on_all(const memory_keys& keys);
   void start(const setup& s, nic_choice& choice);
-  void meet(const setup& s, const std::vector<proxy::shm_fabric*>& mapped);
+  void exchange_with_peers(const setup& s, const std::vector<proxy::shm_fabric*>& mapped);
   proxy::inbox inbox_for(const queue_request& request, int pe) const;
   void fill_remote(dev::ring_view& v, std::size_t pe) const;
 

@@ -130,7 +130,8 @@ command rst2init(std::uint32_t qpn, const path_plan& p) {
   return c;
 }
 
-command init2rtr(std::uint32_t qpn, const path_plan& p, const proxy::verbs_card& mine, const proxy::verbs_card& far) {
+command init2rtr(std::uint32_t qpn, const path_plan& p, const proxy::verbs_address& mine,
+                 const proxy::verbs_address& far) {
   command c = begin(op_init2rtr_qp, qpn);
   put(c.data(), f_optional, k_may_access);
   put(c.data(), f_mtu, p.mtu);

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "proxy/verbs_card.hpp"
+#include "proxy/verbs_address.hpp"
 
 namespace xio::rdma::mlx5 {
 
@@ -72,7 +72,8 @@ struct path_plan {
   bool needs_grh;  // InfiniBand: the port sends nothing without one (IBV_QPF_GRH_REQUIRED)
 };
 command rst2init(std::uint32_t qpn, const path_plan& p);
-command init2rtr(std::uint32_t qpn, const path_plan& p, const proxy::verbs_card& mine, const proxy::verbs_card& far);
+command init2rtr(std::uint32_t qpn, const path_plan& p, const proxy::verbs_address& mine,
+                 const proxy::verbs_address& far);
 command rtr2rts(std::uint32_t qpn, const path_plan& p, std::uint32_t first_psn);
 
 }  // namespace xio::rdma::mlx5

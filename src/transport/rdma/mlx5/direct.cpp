@@ -159,7 +159,7 @@ void mlx5_send_queue::modify(const char* step, const mlx5::command& c) {
 }
 
 // The firmware wants the peer's Ethernet address, which the kernel finds out for an address handle.
-std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_card& far, int pe,
+std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_address& far, int pe,
                                                      const proxy::verbs_path& path) const {
   std::array<unsigned char, 6> mac{};
   if (mine_.link != proxy::link_layer::ethernet) return mac;
@@ -184,7 +184,7 @@ std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_card& fa
   return mac;
 }
 
-void mlx5_send_queue::connect(const proxy::verbs_card& far, int pe, const proxy::verbs_path& path) {
+void mlx5_send_queue::connect(const proxy::verbs_address& far, int pe, const proxy::verbs_path& path) {
   check_pair(mine_, far, pe);
   ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(far), pe);
   mlx5::path_plan plan{};

@@ -28,7 +28,7 @@ namespace xio::rdma {
 namespace {
 
 using page_list = std::vector<std::shared_ptr<mlx5_doorbell_page>>;
-using proxy::verbs_card;
+using proxy::verbs_address;
 
 constexpr std::uint32_t k_local = proxy::local_read | proxy::local_write;
 constexpr std::uint32_t k_remote = proxy::remote_read | proxy::remote_write | proxy::remote_atomic;
@@ -122,7 +122,7 @@ class mlx5_endpoint final : public endpoint {
         cq_depth_(s.opts->rdma_cq_depth),
         inline_(s.opts->rdma_inline),
         pages_(std::move(pages)) {
-    meet(s);
+    exchange_with_peers(s);
   }
   ~mlx5_endpoint() override {
     for (const auto& [base, keys] : registered_) unregister_on_all(keys);
@@ -154,14 +154,14 @@ class mlx5_endpoint final : public endpoint {
     queue_request request = wanted;
     request.peers.resize(static_cast<std::size_t>(channel_.size()));
     std::unique_ptr<mlx5_queues> queues;
-    std::vector<queue_card> mine;
+    std::vector<queue_address> mine;
     try {
       // Its firmware keeps the last completion alone.
       proxy::completion_depth(entries_of_device(), request.depth, cq_depth_);
       queues = std::make_unique<mlx5_queues>(pages_, request, static_cast<std::uint32_t>(chunk_), atomics_,
                                              proxy::inline_limit(entries_of_device(), inline_));
       for (std::size_t i = 0; i < queues->size(); ++i) {
-        queue_card q{};
+        queue_address q{};
         if (const mlx5_send_queue* one = queues->queue(i)) q = {one->identity().qpn, pack(one->identity())};
         mine.push_back(q);
       }
@@ -174,7 +174,7 @@ class mlx5_endpoint final : public endpoint {
     for (std::size_t i = 0; i < mine.size(); ++i) {
       if (mine[i].number == 0) continue;
       const std::size_t pe = i / request.per_peer;
-      const verbs_card far = proxy::unpack(theirs[i].what, static_cast<int>(pe), true);
+      const verbs_address far = proxy::unpack(theirs[i].what, static_cast<int>(pe), true);
       queues->queue(i)->connect(far, static_cast<int>(pe), path_);
       dev::ring_view& v = queues->view(i);
       v.remote_heap = peers_[pe].heap_base;
@@ -198,7 +198,7 @@ class mlx5_endpoint final : public endpoint {
     }
   }
 
-  void meet(const setup& s) {
+  void exchange_with_peers(const setup& s) {
     identity mine{};
     try {
       open_fabrics();
@@ -208,16 +208,16 @@ class mlx5_endpoint final : public endpoint {
       mine.nics = nics();
       mine.max_message = static_cast<std::uint32_t>(chunk_);
       std::copy(std::begin(heap_keys_.rkey), std::end(heap_keys_.rkey), mine.heap_rkey);
-      for (std::size_t i = 0; i < fabrics_.size(); ++i) mine.nic_cards[i] = fabrics_[i]->introduce();
+      for (std::size_t i = 0; i < fabrics_.size(); ++i) mine.nic_addresses[i] = fabrics_[i]->get_address();
     } catch (...) {
       exchange_identities(channel_, mine, status_of_current_exception());
       throw;
     }
     peers_ = exchange_identities(channel_, mine, XIO_OK);
     for (std::size_t i = 0; i < fabrics_.size(); ++i) {
-      std::vector<card> cards;
-      for (const identity& p : peers_) cards.push_back(p.nic_cards[i]);
-      fabrics_[i]->meet(cards);
+      std::vector<device_address> addresses;
+      for (const identity& p : peers_) addresses.push_back(p.nic_addresses[i]);
+      fabrics_[i]->connect_peers(addresses);
     }
   }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/verbs_card.hpp"
+#include "proxy/verbs_address.hpp"
 
 struct ibv_context;
 

@@ -109,7 +109,7 @@ std::vector<verbs_port> open_ports(const options& o, int rank, int local_rank, c
   std::vector<verbs_port> ports;
   for (const chosen_port& c : choose(o, facts_of(devices), local_rank, gpu_bus_id)) {
     ports.push_back(open_port(devices[c.device], c));
-    const proxy::verbs_card& mine = ports.back().identity;
+    const proxy::verbs_address& mine = ports.back().identity;
     log::info("PE {} uses RDMA device {}, an {} port, {}", rank, text_of(mine), text_of(mine.link), text_of(mine.kind));
   }
   return ports;

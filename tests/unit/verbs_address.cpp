@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What ports and queue pairs of real RDMA devices say of themselves, and which two can talk.
-#include "proxy/verbs_card.hpp"
+#include "proxy/verbs_address.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ namespace {
 
 gid ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, last}; }
 
-verbs_card roce(const char* device, std::uint8_t last, std::uint32_t qpn) {
-  verbs_card c;
+verbs_address roce(const char* device, std::uint8_t last, std::uint32_t qpn) {
+  verbs_address c;
   c.device = device;
   c.port = 1;
   c.link = link_layer::ethernet;
@@ -44,9 +44,9 @@ void expect_words(const std::string& sentence, std::initializer_list<const char*
   for (const char* w : words) EXPECT_NE(sentence.find(w), std::string::npos) << w << " is missing in: " << sentence;
 }
 
-TEST(VerbsCard, ArrivesAsItWasSent) {
-  const verbs_card sent = roce("mlx5_11", 2, 0x123456);
-  const verbs_card got = unpack(pack(sent), 3, true);
+TEST(VerbsAddress, ArrivesAsItWasSent) {
+  const verbs_address sent = roce("mlx5_11", 2, 0x123456);
+  const verbs_address got = unpack(pack(sent), 3, true);
   EXPECT_EQ(got.device, "mlx5_11");
   EXPECT_EQ(got.port, 1);
   EXPECT_EQ(got.link, link_layer::ethernet);
@@ -60,12 +60,12 @@ TEST(VerbsCard, ArrivesAsItWasSent) {
   EXPECT_EQ(text_of(got), "mlx5_11:1 gid[3] ::ffff:10.77.0.2 qpn 1193046");
 }
 
-TEST(VerbsCard, APeerWithoutRdmaIsNamed) {
-  expect_words(refusal([] { unpack(card{}, 7, false); }), {"PE 7", "no RDMA device"});
+TEST(VerbsAddress, APeerWithoutRdmaIsNamed) {
+  expect_words(refusal([] { unpack(device_address{}, 7, false); }), {"PE 7", "no RDMA device"});
 }
 
-TEST(VerbsCard, NonsenseIsRefused) {
-  const card good = pack(roce("rxe0", 2, 17));
+TEST(VerbsAddress, NonsenseIsRefused) {
+  const device_address good = pack(roce("rxe0", 2, 17));
   struct spoiled {
     const char* what;
     std::size_t at;
@@ -85,14 +85,14 @@ TEST(VerbsCard, NonsenseIsRefused) {
                           {"a psn of 25 bits", 23, 1},
                           {"no name", 40, 0},
                           {"an unprintable name", 41, 7}}) {
-    card bad = good;
+    device_address bad = good;
     bad[s.at] = static_cast<std::byte>(s.value);
     expect_words(refusal([&] { unpack(bad, 5, true); }), {"PE 5"});
   }
-  card endless = good;
+  device_address endless = good;
   std::memset(&endless[40], 'x', 64);
   EXPECT_NE(refusal([&] { unpack(endless, 5, true); }), "");
-  card no_address = good;
+  device_address no_address = good;
   std::memset(&no_address[24], 0, 16);
   EXPECT_NE(refusal([&] { unpack(no_address, 5, true); }), "");
   EXPECT_NE(refusal([&] { unpack(pack(roce("rxe0", 2, 0)), 5, true); }), "") << "a port is no queue pair";
@@ -100,10 +100,10 @@ TEST(VerbsCard, NonsenseIsRefused) {
   EXPECT_NE(refusal([&] { unpack(pack(roce("rxe0", 2, 1)), 5, true); }), "") << "queue pairs 0 and 1 are management's";
 }
 
-TEST(VerbsCard, RandomBytesAreNeverTaken) {
+TEST(VerbsAddress, RandomBytesAreNeverTaken) {
   std::mt19937 random(1);
   for (int i = 0; i < 2000; ++i) {
-    card noise;
+    device_address noise;
     for (std::byte& b : noise) b = static_cast<std::byte>(random());
     if (i % 2 == 0) std::memcpy(noise.data(), pack(roce("rxe0", 2, 17)).data(), 6);
     const std::string said = refusal([&] { unpack(noise, 1, true); });
@@ -112,8 +112,8 @@ TEST(VerbsCard, RandomBytesAreNeverTaken) {
 }
 
 TEST(VerbsPair, UnequalPortsAreRefusedByNameOfBothEnds) {
-  const verbs_card mine = roce("mlx5_0", 1, 10);
-  verbs_card far = roce("mlx5_3", 2, 20);
+  const verbs_address mine = roce("mlx5_0", 1, 10);
+  verbs_address far = roce("mlx5_3", 2, 20);
   EXPECT_EQ(refusal([&] { check_pair(mine, far, 4); }), "");
   far.link = link_layer::infiniband;
   far.kind = gid_kind::ib;
@@ -129,7 +129,7 @@ TEST(VerbsPair, UnequalPortsAreRefusedByNameOfBothEnds) {
 }
 
 TEST(VerbsPair, TheSmallerMtuIsTaken) {
-  verbs_card mine = roce("mlx5_0", 1, 10), far = roce("mlx5_3", 2, 20);
+  verbs_address mine = roce("mlx5_0", 1, 10), far = roce("mlx5_3", 2, 20);
   far.mtu = 3;
   EXPECT_EQ(agree_mtu(mine, far, 4, 0), 3);
   EXPECT_EQ(agree_mtu(far, mine, 4, 0), 3);

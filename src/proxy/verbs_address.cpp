@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "proxy/verbs_card.hpp"
+#include "proxy/verbs_address.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -15,7 +15,7 @@ constexpr std::uint32_t k_magic = 0x764f4958;  // "XIOv" in memory; the other wa
 constexpr std::uint16_t k_version = 1;
 constexpr std::uint32_t k_most_qpn = 0xffffff;  // 24 bits: InfiniBand specification, 9.2 (base transport header)
 
-struct wire_card {
+struct wire_address {
   std::uint32_t magic;
   std::uint16_t version;
   std::uint8_t link, kind;
@@ -25,7 +25,7 @@ struct wire_card {
   gid address;
   char device[64];
 };
-static_assert(sizeof(wire_card) == 104 && sizeof(wire_card) <= sizeof(card));
+static_assert(sizeof(wire_address) == 104 && sizeof(wire_address) <= sizeof(device_address));
 
 bool is_name(const char (&device)[64]) {
   const char* end = std::find(device, device + sizeof device, '\0');
@@ -33,7 +33,7 @@ bool is_name(const char (&device)[64]) {
          std::all_of(device, end, [](unsigned char c) { return std::isgraph(c) != 0; });
 }
 
-bool is_sane(const wire_card& w, bool queue) {
+bool is_sane(const wire_address& w, bool queue) {
   const bool known = (w.link == 1 || w.link == 2) && w.kind <= 2 && (w.link == 2) == (w.kind != 0);
   const bool port = w.port != 0 && w.mtu >= 1 && w.mtu <= 5 && is_name(w.device);
   const bool numbers = queue ? w.qpn >= 2 && w.qpn <= k_most_qpn && w.psn <= k_most_qpn : w.qpn == 0 && w.psn == 0;
@@ -74,8 +74,8 @@ std::string text_of(const gid& g) {
   return text;
 }
 
-card pack(const verbs_card& c) {
-  wire_card w{};
+device_address pack(const verbs_address& c) {
+  wire_address w{};
   w.magic = k_magic;
   w.version = k_version;
   w.link = static_cast<std::uint8_t>(c.link);
@@ -89,15 +89,15 @@ card pack(const verbs_card& c) {
   w.psn = c.psn;
   w.address = c.address;
   c.device.copy(w.device, sizeof w.device - 1);
-  card out{};
+  device_address out{};
   std::memcpy(out.data(), &w, sizeof w);
   return out;
 }
 
-verbs_card unpack(const card& from, int pe, bool queue) {
-  wire_card w;
+verbs_address unpack(const device_address& from, int pe, bool queue) {
+  wire_address w;
   std::memcpy(&w, from.data(), sizeof w);
-  if (from == card{})
+  if (from == device_address{})
     fail(XIO_ERR_PEER, "PE {} has no RDMA {}, so it cannot be reached by RDMA; give every PE a working RDMA device", pe,
          queue ? "queue pair for this PE" : "device");
   if (w.magic != k_magic || w.version != k_version)
@@ -108,7 +108,7 @@ verbs_card unpack(const card& from, int pe, bool queue) {
          "PE {} introduces an RDMA {} that cannot be: link layer {}, GID type {}, port {}, MTU code {}, qpn {:#x}; run "
          "the same XIO on every PE",
          pe, queue ? "queue pair" : "device", w.link, w.kind, w.port, w.mtu, w.qpn);
-  verbs_card c;
+  verbs_address c;
   c.device = w.device;
   c.port = w.port;
   c.link = static_cast<link_layer>(w.link);
@@ -123,7 +123,7 @@ verbs_card unpack(const card& from, int pe, bool queue) {
   return c;
 }
 
-std::string text_of(const verbs_card& c) {
+std::string text_of(const verbs_address& c) {
   std::string text = fmt::format("{}:{}", c.device, c.port);
   if (c.lid != 0) text += fmt::format(" lid {}", c.lid);
   text += fmt::format(" gid[{}] {}", c.gid_index, text_of(c.address));
@@ -133,7 +133,7 @@ std::string text_of(const verbs_card& c) {
 
 std::uint32_t mtu_bytes(std::uint8_t mtu) { return mtu == 0 ? 0 : 128u << mtu; }
 
-void check_pair(const verbs_card& mine, const verbs_card& far, int pe) {
+void check_pair(const verbs_address& mine, const verbs_address& far, int pe) {
   if (mine.link != far.link)
     fail(XIO_ERR_CONFIG,
          "{} is an {} port and {} of PE {} an {} port, which never meet; choose ports of one kind with XIO_HCA_LIST",
@@ -149,7 +149,7 @@ void check_pair(const verbs_card& mine, const verbs_card& far, int pe) {
          text_of(mine), is_ipv4(mine.address) ? 4 : 6, text_of(far), pe, is_ipv4(far.address) ? 4 : 6);
 }
 
-std::uint8_t agree_mtu(const verbs_card& mine, const verbs_card& far, int pe, std::uint8_t forced) {
+std::uint8_t agree_mtu(const verbs_address& mine, const verbs_address& far, int pe, std::uint8_t forced) {
   const std::uint8_t least = std::min(mine.mtu, far.mtu);
   if (forced > least)
     fail(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "proxy/tcp_meeting.hpp"
+#include "proxy/tcp_handshake.hpp"
 
 #include <sys/socket.h>
 

@@ -22,7 +22,7 @@ std::string text_of(const gid& g);
 bool is_ipv4(const gid& g);
 
 // Of a port; and if qpn is not 0, of a queue pair on it.
-struct verbs_card {
+struct verbs_address {
   std::string device;  // at most 63 characters
   std::uint8_t port = 0;
   link_layer link = link_layer::unspecified;
@@ -36,17 +36,17 @@ struct verbs_card {
   std::uint32_t psn = 0;  // of the first packet
 };
 
-card pack(const verbs_card& c);
+device_address pack(const verbs_address& c);
 // Throws, naming the PE, for what no XIO with a working RDMA port says. `queue`: whether it must be of a queue pair.
-verbs_card unpack(const card& from, int pe, bool queue);
+verbs_address unpack(const device_address& from, int pe, bool queue);
 
 // "rxe0:1 gid[1] ::ffff:10.0.0.1 qpn 17"
-std::string text_of(const verbs_card& c);
+std::string text_of(const verbs_address& c);
 std::uint32_t mtu_bytes(std::uint8_t mtu);
 
 // Throws, naming both ends, if their ports cannot reach each other.
-void check_pair(const verbs_card& mine, const verbs_card& far, int pe);
+void check_pair(const verbs_address& mine, const verbs_address& far, int pe);
 // The path's MTU; forced 0: the smaller of both.
-std::uint8_t agree_mtu(const verbs_card& mine, const verbs_card& far, int pe, std::uint8_t forced);
+std::uint8_t agree_mtu(const verbs_address& mine, const verbs_address& far, int pe, std::uint8_t forced);
 
 }  // namespace xio::proxy
