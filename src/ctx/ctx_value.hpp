@@ -22,12 +22,12 @@ inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx
   ctx.bulk_bytes = c.bulk_bytes;
   ctx.my_pe = w.my_pe;
   ctx.n_pes = w.n_pes;
-  ctx.flags = dev::ctx_all_near;
+  ctx.flags = dev::ctx_all_mapped;
   if (w.hdp.way != dev::hdp_way::none) ctx.flags |= dev::ctx_flushes_hdp;
   for (std::uint32_t pe = 0; pe < w.n_pes; ++pe) {
     const dev::peer_view& p = peers[pe];
     if (p.direct == nullptr || p.small != dev::route::direct || p.atomic != dev::route::direct) {
-      ctx.flags &= ~std::uint32_t{dev::ctx_all_near};
+      ctx.flags &= ~std::uint32_t{dev::ctx_all_mapped};
     } else if (pe < XIO_CTX_NEAR) {
       ctx.near[pe] = p.direct + sizeof(dev::heap_head);
       ctx.near_mask |= 1u << pe;

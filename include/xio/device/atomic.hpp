@@ -24,8 +24,8 @@ constexpr bool k_is_atomic = k_is_atomic_integer<T> || std::is_same_v<T, float> 
 
 // By loads and stores, to where the word lies here. Answers what was there, if Fetch.
 template <amo Op, bool Fetch, class T>
-XIO_DEVICE T change_at(unsigned char* near, T operand, T compare) {
-  T* at = reinterpret_cast<T*>(near);
+XIO_DEVICE T change_at(unsigned char* mapped, T operand, T compare) {
+  T* at = reinterpret_cast<T*>(mapped);
   if constexpr (Op == amo::set && !Fetch) {
     store<scope::system, direct::k_flag_store>(at, operand);
     return T{};
@@ -35,7 +35,7 @@ XIO_DEVICE T change_at(unsigned char* near, T operand, T compare) {
 }
 
 template <amo Op, bool Fetch, class T>
-XIO_FAR xio_status_t change_far(xio_ctx_t ctx, T* dst, T operand, T compare, int pe, T* old) {
+XIO_SLOW_PATH xio_status_t change_slow(xio_ctx_t ctx, T* dst, T operand, T compare, int pe, T* old) {
   u64 offset = 0, found = 0;
   constexpr auto kind =
       static_cast<call_kind>(static_cast<u32>(call_kind::atomic) + static_cast<u32>(Op) + (Fetch ? k_call_fetches : 0));
@@ -60,15 +60,15 @@ template <amo Op, bool Fetch, class T>
 XIO_DEVICE xio_status_t change(const xio_ctx_t& ctx, T* dst, T operand, T compare, int pe, T* old) {
   constexpr bool any_type = Op == amo::fetch || Op == amo::set;
   static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
-  const near_place near = near_scalar<T>(ctx, dst, pe);
-  if (!near.there) [[unlikely]] {
+  const mapped_place mapped = mapped_scalar<T>(ctx, dst, pe);
+  if (!mapped.there) [[unlikely]] {
     // By a variable of its own: one whose address leaves would not be kept in a register.
     T found{};
-    const xio_status_t status = change_far<Op, Fetch>(ctx, dst, operand, compare, pe, &found);
+    const xio_status_t status = change_slow<Op, Fetch>(ctx, dst, operand, compare, pe, &found);
     if (status == XIO_OK) *old = found;
     return status;
   }
-  *old = change_at<Op, Fetch>(near.bytes(), operand, compare);
+  *old = change_at<Op, Fetch>(mapped.bytes(), operand, compare);
   return XIO_OK;
 }
 

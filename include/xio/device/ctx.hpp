@@ -36,14 +36,14 @@ XIO_DEVICE xio_status_t check_target(const xio_ctx_t& ctx, const void* symmetric
 }
 
 // A place at a PE, if loads and stores are the way of all but bulk copies to it. If not: look at its row.
-struct near_place {
+struct mapped_place {
   u64 at;
   bool there;
   XIO_DEVICE unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(at); }
 };
 
 // What xio_malloc hands out at a PE. A ctx that is null knows none.
-XIO_DEVICE near_place near_arena(const xio_ctx_t& ctx, u32 pe) {
+XIO_DEVICE mapped_place mapped_arena(const xio_ctx_t& ctx, u32 pe) {
 #if defined(XIO_ON_CUDA)
   // Kernels' arguments can be indexed; a choice among eight loads took a tenth of a microsecond (docs/performance.md).
   // Whether it is there is asked of the mask beside it, so that nobody waits for the one after the other.
@@ -58,28 +58,28 @@ XIO_DEVICE near_place near_arena(const xio_ctx_t& ctx, u32 pe) {
 }
 
 // The head of a PE's heap, which lies before that.
-XIO_DEVICE unsigned char* near_head(const near_place& arena) {
+XIO_DEVICE unsigned char* mapped_head(const mapped_place& arena) {
   return reinterpret_cast<unsigned char*>(arena.at - sizeof(heap_head));
 }
 
 // Where a PE's copy of [symmetric, symmetric + bytes) lies, if loads and stores are the way there and all of it is what
 // xio_malloc hands out. If not there: look closer; then the op may go another way, or be refused. One test for all of
 // it: a lone lane waits for every instruction. `fits` is what else must hold; `last` is the last place where it does.
-XIO_DEVICE near_place near_until(const xio_ctx_t& ctx, const void* symmetric, u64 last, int pe, bool fits) {
-  const near_place arena = near_arena(ctx, static_cast<u32>(pe));
+XIO_DEVICE mapped_place mapped_until(const xio_ctx_t& ctx, const void* symmetric, u64 last, int pe, bool fits) {
+  const mapped_place arena = mapped_arena(ctx, static_cast<u32>(pe));
   const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.arena);
   const int good = static_cast<int>(at <= last) & static_cast<int>(fits) & static_cast<int>(arena.there);
   return {arena.at + at, good != 0};
 }
-XIO_DEVICE near_place near_address(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe) {
-  return near_until(ctx, symmetric, ctx.arena_bytes - bytes, pe, bytes <= ctx.arena_bytes);
+XIO_DEVICE mapped_place mapped_address(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe) {
+  return mapped_until(ctx, symmetric, ctx.arena_bytes - bytes, pe, bytes <= ctx.arena_bytes);
 }
 
-// near_address of a scalar; not there also where it is misaligned. No heap is smaller than a scalar.
+// mapped_address of a scalar; not there also where it is misaligned. No heap is smaller than a scalar.
 template <class T>
-XIO_DEVICE near_place near_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
+XIO_DEVICE mapped_place mapped_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
   const bool aligned = (reinterpret_cast<u64>(symmetric) & (sizeof(T) - 1)) == 0;
-  return near_until(ctx, symmetric, ctx.arena_bytes - sizeof(T), pe, aligned);
+  return mapped_until(ctx, symmetric, ctx.arena_bytes - sizeof(T), pe, aligned);
 }
 
 XIO_DEVICE world_view& world_of(const ctx_view& c) { return *c.world; }
@@ -94,7 +94,7 @@ XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
 XIO_DEVICE const ctx_view* view_of(const xio_ctx_t& ctx) { return static_cast<const ctx_view*>(ctx.view); }
 
 XIO_DEVICE void* peer_address(const xio_ctx_t& ctx, const void* symmetric, int pe) {
-  if (const near_place near = near_address(ctx, symmetric, 1, pe); near.there) return near.bytes();
+  if (const mapped_place mapped = mapped_address(ctx, symmetric, 1, pe); mapped.there) return mapped.bytes();
   u64 offset;
   if (check_target(ctx, symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
   unsigned char* heap = view_of(ctx)->peers[pe].direct;

@@ -162,9 +162,9 @@ XIO_OUT_OF_LINE posted engine_signal(const ctx_view& c, route way, u32 pe, u64 o
 
 // A signal of its own, by the way that atomics take. Offsets of the heap's head are allowed. Unordered, as an atomic.
 XIO_DEVICE posted post_signal(const xio_ctx_t& ctx, u32 pe, u64 offset, u64 value, int op) {
-  const near_place near = near_arena(ctx, pe);
-  unsigned char* heap = near_head(near);
-  if (!near.there) {
+  const mapped_place mapped = mapped_arena(ctx, pe);
+  unsigned char* heap = mapped_head(mapped);
+  if (!mapped.there) {
     const ctx_view& c = ctx_of(ctx);
     const peer_view& peer = c.peers[pe];
     if (peer.atomic != route::direct) return engine_signal(c, peer.atomic, pe, offset, value, op);

@@ -24,7 +24,7 @@ XIO_DEVICE bool is_message(const void* local, u64 bytes) {
 }
 XIO_DEVICE bool can_hold_packet(const void* at) { return (reinterpret_cast<u64>(at) & 7) == 0; }
 
-XIO_FAR xio_status_t refuse_packet(xio_ctx_t ctx, const void* dst, u64 bytes, int pe) {
+XIO_SLOW_PATH xio_status_t refuse_packet(xio_ctx_t ctx, const void* dst, u64 bytes, int pe) {
   u64 offset = 0;
   const xio_status_t status = check_target(ctx, dst, 2 * bytes, pe, &offset);
   return refuse(ctx, status == XIO_OK ? XIO_ERR_ARG : status, call_of(call_kind::put_packet, dst, nullptr, bytes, pe))
@@ -36,7 +36,7 @@ struct packet_data {
 };
 
 // Word by word by another way.
-XIO_FAR xio_status_t put_packet_far(xio_ctx_t ctx, void* dst, packet_data data, u64 bytes, u32 flag, int pe) {
+XIO_SLOW_PATH xio_status_t put_packet_slow(xio_ctx_t ctx, void* dst, packet_data data, u64 bytes, u32 flag, int pe) {
   u64 offset = 0;
   xio_status_t status = check_target(ctx, dst, 2 * bytes, pe, &offset);
   if (status != XIO_OK) return refuse(ctx, status, call_of(call_kind::put_packet, dst, nullptr, bytes, pe)).status;
@@ -102,11 +102,11 @@ XIO_DEVICE void store_packet(bool good, u64* out, const u32* in, u32 words, u32 
 
 XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u32 flag, int pe) {
   // No heap is smaller than a packet, and what is none goes no further.
-  const near_place near = near_until(ctx, dst, ctx.arena_bytes - 2 * bytes, pe, can_hold_packet(dst));
+  const mapped_place mapped = mapped_until(ctx, dst, ctx.arena_bytes - 2 * bytes, pe, can_hold_packet(dst));
   if (!is_message(src, bytes)) [[unlikely]]
     return refuse_packet(ctx, dst, bytes, pe);
-  const bool good = near.there;
-  auto* out = reinterpret_cast<u64*>(near.at);
+  const bool good = mapped.there;
+  auto* out = reinterpret_cast<u64*>(mapped.at);
   const auto* in = static_cast<const u32*>(src);
   const u32 words = static_cast<u32>(bytes / 4);
   if (words > 1 && packet_pairs(out)) {
@@ -120,7 +120,7 @@ XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* 
   // The message goes on by value: where it stays in registers it has no address that a function could be given.
   packet_data data{};
   XIO_UNROLL for (u32 i = 0; i < k_packet_words; ++i) if (i < words) data.words[i] = in[i];
-  return put_packet_far(ctx, dst, data, bytes, flag, pe);
+  return put_packet_slow(ctx, dst, data, bytes, flag, pe);
 }
 
 // The words of a packet, four at a time: loads of a batch are under way together, and nothing looks at them before the

@@ -28,7 +28,7 @@
 #define XIO_CONVERGENT inline __attribute__((always_inline))
 #define XIO_HOST_DEVICE inline
 #define XIO_OUT_OF_LINE inline
-#define XIO_FAR inline
+#define XIO_SLOW_PATH inline
 // Memory of a workgroup: XIO_SHARED(int, total); then use total.
 #define XIO_SHARED(type, name)                 \
   static const char xio_shared_tag_##name = 0; \
@@ -43,9 +43,9 @@
 // often stays close together: instructions are fetched in lines (docs/performance.md). On AMD it may use memory of the
 // workgroup, which is better known to compilers in kernels than in functions.
 #if defined(XIO_ON_CUDA)
-#define XIO_FAR XIO_OUT_OF_LINE
+#define XIO_SLOW_PATH XIO_OUT_OF_LINE
 #else
-#define XIO_FAR XIO_DEVICE
+#define XIO_SLOW_PATH XIO_DEVICE
 #endif
 #define XIO_SHARED(type, name) __shared__ type name
 #endif

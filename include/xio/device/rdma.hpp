@@ -100,19 +100,19 @@ XIO_OUT_OF_LINE posted_ops post_fields(const world_view& w, const ring_view& r, 
   const work first{what, from, bytes, remote, rkey, lkey, local, operand, compare, swap_mask, compare_mask, immediate};
   return post_held(w, r, first, second);
 }
-XIO_DEVICE posted_ops post_far(const world_view& w, const ring_view& r, const work& first, const work* second) {
+XIO_DEVICE posted_ops post_slow(const world_view& w, const ring_view& r, const work& first, const work* second) {
   return post_fields(w, r, second, first.what, first.from, first.bytes, first.remote, first.rkey, first.lkey,
                      first.local, first.first, first.second, first.swap_mask, first.compare_mask, first.immediate);
 }
 #else
-XIO_OUT_OF_LINE posted_ops post_far(const world_view& w, const ring_view& r, const work& first, const work* second) {
+XIO_OUT_OF_LINE posted_ops post_slow(const world_view& w, const ring_view& r, const work& first, const work* second) {
   return post_held(w, r, first, second);
 }
 #endif
 
 XIO_DEVICE xio_status_t post_ops(const world_view& w, const ring_view& r, const work& first, const work* second,
                                  u64* ticket) {
-  const posted_ops done = post_far(w, r, first, second);
+  const posted_ops done = post_slow(w, r, first, second);
   *ticket = done.ticket;
   return done.status;
 }

@@ -89,7 +89,7 @@ XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 byt
 
 // What is no mere loads and stores to a PE that the ctx knows itself, or is wrong.
 template <class Group>
-XIO_FAR posted put_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
+XIO_SLOW_PATH posted put_slow(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   u64 offset = 0;
   const call what = call_of(call_kind::put, dst, src, bytes, pe);
   const xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
@@ -120,9 +120,10 @@ XIO_DEVICE bool put_word(const xio_ctx_t& ctx, void* dst, const void* src, u64 b
                    static_cast<int>(peer);
   // The mask changes nothing: it keeps the compiler from fetching the address once more, of all places in between.
   const u64 value = ptx::load_if(word != 0, reinterpret_cast<const void*>(from & ~u64{7}));
-  const near_place near = near_scalar<u64>(ctx, dst, pe);
+  const mapped_place mapped = mapped_scalar<u64>(ctx, dst, pe);
   const int small = static_cast<int>(blocking) | static_cast<int>(ctx.bulk_bytes > 8);
-  return direct::store_if((word & small & static_cast<int>(near.there)) != 0, reinterpret_cast<u64*>(near.at), value);
+  return direct::store_if((word & small & static_cast<int>(mapped.there)) != 0, reinterpret_cast<u64*>(mapped.at),
+                          value);
 }
 #endif
 
@@ -135,17 +136,17 @@ XIO_DEVICE posted put(const Group& g, const xio_ctx_t& ctx, void* dst, const voi
       return posted{0, XIO_OK};
   }
 #endif
-  const near_place near = near_address(ctx, dst, bytes, pe);
-  if (!near.there || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
-    return put_far(g, ctx, dst, src, bytes, pe, blocking);
+  const mapped_place mapped = mapped_address(ctx, dst, bytes, pe);
+  if (!mapped.there || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
+    return put_slow(g, ctx, dst, src, bytes, pe, blocking);
   g.sync();
-  direct::copy(g, near.bytes(), src, bytes);
+  direct::copy(g, mapped.bytes(), src, bytes);
   g.sync();
   return posted{0, XIO_OK};
 }
 
 template <class Group>
-XIO_FAR posted get_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
+XIO_SLOW_PATH posted get_slow(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   u64 offset = 0;
   const call what = call_of(call_kind::get, src, dst, bytes, pe);
   const xio_status_t status = check_copy(ctx, src, dst, bytes, pe, &offset);
@@ -169,11 +170,11 @@ XIO_FAR posted get_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 b
 template <class Group>
 XIO_DEVICE posted get(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe,
                       bool blocking) {
-  const near_place near = near_address(ctx, src, bytes, pe);
-  if (!near.there || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
-    return get_far(g, ctx, dst, src, bytes, pe, blocking);
+  const mapped_place mapped = mapped_address(ctx, src, bytes, pe);
+  if (!mapped.there || dst == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
+    return get_slow(g, ctx, dst, src, bytes, pe, blocking);
   g.sync();
-  direct::fetch(g, dst, near.bytes(), bytes);
+  direct::fetch(g, dst, mapped.bytes(), bytes);
   g.sync();
   return posted{0, XIO_OK};
 }
@@ -322,7 +323,7 @@ XIO_DEVICE xio_status_t check_scalar(const xio_ctx_t& ctx, const void* symmetric
   return status == XIO_OK && (*offset & (bytes - 1)) != 0 ? XIO_ERR_ARG : status;
 }
 
-XIO_FAR xio_status_t put_scalar_far(xio_ctx_t ctx, void* dst, u64 bits, u32 bytes, int pe) {
+XIO_SLOW_PATH xio_status_t put_scalar_slow(xio_ctx_t ctx, void* dst, u64 bits, u32 bytes, int pe) {
   u64 offset = 0;
   const call what = call_of(call_kind::put_value, dst, nullptr, bytes, pe);
   xio_status_t status = check_scalar(ctx, dst, bytes, pe, &offset);
@@ -341,15 +342,15 @@ template <class T>
 XIO_DEVICE xio_status_t put_scalar(const xio_ctx_t& ctx, T* dst, T value, int pe) {
   static_assert(k_is_scalar<T>, "xio_p moves values of 1, 2, 4 or 8 bytes; use xio_put");
   const auto bits = bit_copy<bits_of<T>>(value);
-  const near_place near = near_scalar<T>(ctx, dst, pe);
-  if (!near.there) [[unlikely]]
-    return put_scalar_far(ctx, dst, bits, sizeof(T), pe);
-  store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(near.at), bits);
+  const mapped_place mapped = mapped_scalar<T>(ctx, dst, pe);
+  if (!mapped.there) [[unlikely]]
+    return put_scalar_slow(ctx, dst, bits, sizeof(T), pe);
+  store<scope::system, direct::k_flag_store>(reinterpret_cast<bits_of<T>*>(mapped.at), bits);
   return XIO_OK;
 }
 
 // 0 and a kept status where it cannot be had.
-XIO_FAR u64 get_scalar_far(xio_ctx_t ctx, const void* src, u32 bytes, int pe) {
+XIO_SLOW_PATH u64 get_scalar_slow(xio_ctx_t ctx, const void* src, u32 bytes, int pe) {
   u64 offset = 0, bits = 0;
   const call what = call_of(call_kind::get_value, src, nullptr, bytes, pe);
   xio_status_t status = check_scalar(ctx, src, bytes, pe, &offset);
@@ -364,10 +365,10 @@ XIO_FAR u64 get_scalar_far(xio_ctx_t ctx, const void* src, u32 bytes, int pe) {
 template <class T>
 XIO_DEVICE T get_scalar(const xio_ctx_t& ctx, const T* src, int pe) {
   static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
-  const near_place near = near_scalar<T>(ctx, src, pe);
-  auto bits = direct::load_if(near.there, reinterpret_cast<const bits_of<T>*>(near.at));
-  if (!near.there) [[unlikely]]
-    bits = static_cast<bits_of<T>>(get_scalar_far(ctx, src, sizeof(T), pe));
+  const mapped_place mapped = mapped_scalar<T>(ctx, src, pe);
+  auto bits = direct::load_if(mapped.there, reinterpret_cast<const bits_of<T>*>(mapped.at));
+  if (!mapped.there) [[unlikely]]
+    bits = static_cast<bits_of<T>>(get_scalar_slow(ctx, src, sizeof(T), pe));
   return bit_copy<T>(bits);
 }
 

@@ -57,8 +57,8 @@ XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route 
 }
 
 template <class Group>
-XIO_DEVICE posted put_signal_near(const Group& g, unsigned char* to, const void* src, u64 bytes, unsigned char* sig,
-                                  const signal_word& s) {
+XIO_DEVICE posted put_signal_mapped(const Group& g, unsigned char* to, const void* src, u64 bytes, unsigned char* sig,
+                                    const signal_word& s) {
   g.sync();
   direct::copy(g, to, src, bytes);
   g.sync();
@@ -67,8 +67,8 @@ XIO_DEVICE posted put_signal_near(const Group& g, unsigned char* to, const void*
 }
 
 template <class Group>
-XIO_FAR posted put_signal_far(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, signal_word s, int pe,
-                              bool blocking) {
+XIO_SLOW_PATH posted put_signal_slow(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, signal_word s,
+                                     int pe, bool blocking) {
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
   const bool copy = status != XIO_OK;
@@ -86,21 +86,21 @@ XIO_FAR posted put_signal_far(Group g, xio_ctx_t ctx, void* dst, const void* src
   if (way != route::direct)
     return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking, what);
   unsigned char* heap = c.peers[to].direct;
-  return put_signal_near(g, heap + offset, src, bytes, heap + signal_offset, s);
+  return put_signal_mapped(g, heap + offset, src, bytes, heap + signal_offset, s);
 }
 
 template <class Group>
 XIO_DEVICE posted put_signal(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
                              const signal_word& s, int pe, bool blocking) {
-  const near_place near = near_address(ctx, dst, bytes, pe);
-  const near_place near_sig = near_scalar<u64>(ctx, s.at, pe);
+  const mapped_place mapped = mapped_address(ctx, dst, bytes, pe);
+  const mapped_place mapped_sig = mapped_scalar<u64>(ctx, s.at, pe);
   const bool bulk = !blocking && bytes >= ctx.bulk_bytes;
-  if (!near.there || !near_sig.there || src == nullptr || bytes == 0 || bulk || !is_signal_op(s.op)) [[unlikely]]
-    return put_signal_far(g, ctx, dst, src, bytes, s, pe, blocking);
-  return put_signal_near(g, near.bytes(), src, bytes, near_sig.bytes(), s);
+  if (!mapped.there || !mapped_sig.there || src == nullptr || bytes == 0 || bulk || !is_signal_op(s.op)) [[unlikely]]
+    return put_signal_slow(g, ctx, dst, src, bytes, s, pe, blocking);
+  return put_signal_mapped(g, mapped.bytes(), src, bytes, mapped_sig.bytes(), s);
 }
 
-XIO_FAR xio_status_t signal_far(xio_ctx_t ctx, signal_word s, int pe) {
+XIO_SLOW_PATH xio_status_t signal_slow(xio_ctx_t ctx, signal_word s, int pe) {
   u64 offset = 0;
   const call what = call_of(call_kind::signal_op, s.at, nullptr, sizeof(u64), pe);
   const xio_status_t status = check_signal(ctx, s, pe, &offset);
@@ -109,11 +109,11 @@ XIO_FAR xio_status_t signal_far(xio_ctx_t ctx, signal_word s, int pe) {
 }
 
 XIO_DEVICE xio_status_t signal_alone(const xio_ctx_t& ctx, const signal_word& s, int pe) {
-  const near_place near = near_scalar<u64>(ctx, s.at, pe);
-  auto* at = reinterpret_cast<u64*>(near.at);
-  if (s.op == XIO_SIGNAL_SET && direct::store_if(near.there, at, s.value)) [[likely]]
+  const mapped_place mapped = mapped_scalar<u64>(ctx, s.at, pe);
+  auto* at = reinterpret_cast<u64*>(mapped.at);
+  if (s.op == XIO_SIGNAL_SET && direct::store_if(mapped.there, at, s.value)) [[likely]]
     return XIO_OK;
-  if (!near.there || s.op != XIO_SIGNAL_ADD) return signal_far(ctx, s, pe);
+  if (!mapped.there || s.op != XIO_SIGNAL_ADD) return signal_slow(ctx, s, pe);
   fetch_add<scope::system, direct::k_flag_change>(at, s.value);
   return XIO_OK;
 }

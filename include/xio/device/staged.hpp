@@ -138,21 +138,21 @@ XIO_DEVICE xio_status_t staged_copy(const xio_ctx_t& ctx, unsigned char* to, con
 
 XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
                                    u64 stage_bytes) {
-  const near_place near = near_address(ctx, dst, bytes, pe);
-  if (!near.there || bytes == 0 || src == nullptr)
+  const mapped_place mapped = mapped_address(ctx, dst, bytes, pe);
+  if (!mapped.there || bytes == 0 || src == nullptr)
     return put(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
   const auto* from = static_cast<const unsigned char*>(src);
-  const xio_status_t status = staged_copy<direct::source::own>(ctx, near.bytes(), from, bytes, stage, stage_bytes);
+  const xio_status_t status = staged_copy<direct::source::own>(ctx, mapped.bytes(), from, bytes, stage, stage_bytes);
   return status == XIO_OK ? status : refuse(ctx, status, call_of(call_kind::put, dst, src, bytes, pe)).status;
 }
 
 XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
                                    u64 stage_bytes) {
-  const near_place near = near_address(ctx, src, bytes, pe);
-  if (!near.there || bytes == 0 || dst == nullptr)
+  const mapped_place mapped = mapped_address(ctx, src, bytes, pe);
+  if (!mapped.there || bytes == 0 || dst == nullptr)
     return get(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
   auto* to = static_cast<unsigned char*>(dst);
-  const xio_status_t status = staged_copy<direct::source::peer>(ctx, to, near.bytes(), bytes, stage, stage_bytes);
+  const xio_status_t status = staged_copy<direct::source::peer>(ctx, to, mapped.bytes(), bytes, stage, stage_bytes);
   return status == XIO_OK ? status : refuse(ctx, status, call_of(call_kind::get, src, dst, bytes, pe)).status;
 }
 

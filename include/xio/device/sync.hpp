@@ -68,7 +68,7 @@ XIO_DEVICE xio_status_t quiet_engines(const ctx_view& c) {
 }
 
 // With rings, drives, or an error that was kept.
-XIO_FAR xio_status_t quiet_far(const ctx_view& c) {
+XIO_SLOW_PATH xio_status_t quiet_slow(const ctx_view& c) {
   const xio_status_t failure = quiet_engines(c);
   // Sequentially consistent: what the caller reads from now on is read after its stores can be seen.
   fence<scope::system, order::seq_cst>();
@@ -80,7 +80,7 @@ XIO_FAR xio_status_t quiet_far(const ctx_view& c) {
 template <order Order = order::seq_cst>
 XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
   const ctx_view& c = ctx_of(ctx);
-  if ((ctx.flags & ctx_all_near) != 0) [[likely]] {
+  if ((ctx.flags & ctx_all_mapped) != 0) [[likely]] {
     // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
     u32 rings = load<scope::agent, order::relaxed>(&c.rings_used);
     u32 drives = load<scope::agent, order::relaxed>(&c.storages_used);
@@ -90,7 +90,7 @@ XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
     if ((rings | drives | error) == 0) [[likely]]
       return XIO_OK;
   }
-  return quiet_far(c);
+  return quiet_slow(c);
 }
 
 XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
@@ -173,7 +173,7 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
   const posted p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
   if (p.status != XIO_OK) return p.status;
-  const ring_view* ring = near_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
+  const ring_view* ring = mapped_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
   const u64* mine = &own_head(ctx).barrier[round];
   xio_status_t failure = XIO_OK;
   watched_epoch flag(mine, epoch);

@@ -302,7 +302,7 @@ static_assert(sizeof(ctx_view) == 384);
 // Bits of xio_ctx::flags.
 enum ctx_flags : std::uint32_t {
   ctx_flushes_hdp = 1,  // world_view::hdp has a way
-  ctx_all_near = 2,     // loads and stores are the way of all but bulk copies, to every PE
+  ctx_all_mapped = 2,   // loads and stores are the way of all but bulk copies, to every PE
 };
 
 // A copy engine queue of xio/sdma.h. Of `world` only the clock and the timeout are set.
