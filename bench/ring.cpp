@@ -178,9 +178,9 @@ class echo {
 
 double to_and_fro(turn what, const small_file& file) {
   xio::gpu::buffer words(1 << 18, xio::gpu::place::shared), ticks(8, xio::gpu::place::shared);
-  xio::gpu::buffer near(4096, xio::gpu::place::device);
+  xio::gpu::buffer on_device(4096, xio::gpu::place::device);
   const echo host(words.as<std::uint64_t>(), what == turn::entry_and_file ? &file : nullptr);
-  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, near.as<std::uint64_t>(),
+  check(ping_pong(words.as<std::uint64_t>(), words.as<std::uint64_t>() + 64, on_device.as<std::uint64_t>(),
                   k_steps[static_cast<unsigned>(what)], k_turns, ticks.as<std::uint64_t>()),
         "the ping-pong's kernel");
   check(*ticks.as<std::uint64_t>() != 0, "the ping-pong's host thread");

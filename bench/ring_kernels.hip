@@ -143,14 +143,15 @@ __device__ void store_line(unsigned char* host, unsigned i) {
   store_entry(host + 4096 + (i & 1023) * 64, e);
 }
 
-__global__ void ping_pong_kernel(u64* ping, const u64* pong, u64* near, turn_steps steps, unsigned iterations,
+__global__ void ping_pong_kernel(u64* ping, const u64* pong, u64* on_device, turn_steps steps, unsigned iterations,
                                  u64* ticks) {
   const u64 start = wall_clock();
   u64 turn = 0;
   for (unsigned i = 1; i <= iterations; ++i) {
     // Always 0, and what one finds is where the next one goes.
     u64 found = 0;
-    for (unsigned a = 0; a < steps.atomics; ++a) found = fetch_add<scope::agent, order::relaxed>(near + found, found);
+    for (unsigned a = 0; a < steps.atomics; ++a)
+      found = fetch_add<scope::agent, order::relaxed>(on_device + found, found);
     const u64 number = i + found;
     if (steps.releases != 0) {
       store_line(reinterpret_cast<unsigned char*>(ping), static_cast<unsigned>(number));
@@ -178,35 +179,35 @@ __device__ u64 time_of(unsigned iterations, Body&& body) {
 // The value that one turn finds decides where the next looks, so that turns follow each other. Memory is all zero where
 // it is loaded from.
 __global__ void primitives_kernel(unsigned char* host, unsigned char* device, unsigned n, u64* ticks) {
-  auto* near = reinterpret_cast<u64*>(device);
-  auto* far = reinterpret_cast<u64*>(host);
+  auto* on_device = reinterpret_cast<u64*>(device);
+  auto* on_host = reinterpret_cast<u64*>(host);
   u64 at = 0, add = 0;
-  ticks[0] = time_of(n, [&](unsigned) { at = load<scope::agent, order::relaxed>(near + at); });
-  ticks[1] = time_of(n, [&](unsigned) { at = load<scope::agent, order::acquire>(near + at); });
-  ticks[2] = time_of(n, [&](unsigned) { add = fetch_add<scope::agent, order::relaxed>(near + 64, add & 1); });
-  ticks[3] = time_of(n, [&](unsigned) { add = fetch_add<scope::agent, order::acq_rel>(near + 64, add & 1); });
-  ticks[4] = time_of(n, [&](unsigned) { at = load<scope::system, order::relaxed>(far + at); });
-  ticks[5] = time_of(n, [&](unsigned) { at = load<scope::system, order::acquire>(far + at); });
+  ticks[0] = time_of(n, [&](unsigned) { at = load<scope::agent, order::relaxed>(on_device + at); });
+  ticks[1] = time_of(n, [&](unsigned) { at = load<scope::agent, order::acquire>(on_device + at); });
+  ticks[2] = time_of(n, [&](unsigned) { add = fetch_add<scope::agent, order::relaxed>(on_device + 64, add & 1); });
+  ticks[3] = time_of(n, [&](unsigned) { add = fetch_add<scope::agent, order::acq_rel>(on_device + 64, add & 1); });
+  ticks[4] = time_of(n, [&](unsigned) { at = load<scope::system, order::relaxed>(on_host + at); });
+  ticks[5] = time_of(n, [&](unsigned) { at = load<scope::system, order::acquire>(on_host + at); });
   ticks[6] = time_of(n, [&](unsigned i) { store_line(host, i); });
   ticks[7] = time_of(n, [&](unsigned i) {
     store_line(host, i);
-    store<scope::agent, order::release>(near + 128, u64{i});
+    store<scope::agent, order::release>(on_device + 128, u64{i});
   });
   ticks[8] = time_of(n, [&](unsigned i) {
     store_line(host, i);
-    add = fetch_add<scope::agent, order::acq_rel>(near + 64, add & 1);
+    add = fetch_add<scope::agent, order::acq_rel>(on_device + 64, add & 1);
   });
   ticks[9] = time_of(n, [&](unsigned i) {
     store_line(host, i);
-    store<scope::system, order::release>(far + 64, u64{i});
+    store<scope::system, order::release>(on_host + 64, u64{i});
   });
   ticks[10] = time_of(n, [&](unsigned i) {
     store_line(host, i);
-    store<scope::system, order::release>(far + 64, u64{i});
-    store<scope::system, order::release>(far + 128, u64{i});
+    store<scope::system, order::release>(on_host + 64, u64{i});
+    store<scope::system, order::release>(on_host + 128, u64{i});
   });
-  ticks[11] = time_of(n, [&](unsigned i) { store<scope::system, order::release>(far + 64, u64{i}); });
-  near[192] = at + add;
+  ticks[11] = time_of(n, [&](unsigned i) { store<scope::system, order::release>(on_host + 64, u64{i}); });
+  on_device[192] = at + add;
 }
 
 bool ended() { return hipDeviceSynchronize() == hipSuccess; }
@@ -228,9 +229,9 @@ bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_ti
   return ended();
 }
 
-bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, std::uint64_t* near, turn_steps steps, unsigned iterations,
-               std::uint64_t* ticks) {
-  hipLaunchKernelGGL(ping_pong_kernel, dim3(1), dim3(1), 0, nullptr, ping, pong, near, steps, iterations, ticks);
+bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, std::uint64_t* on_device, turn_steps steps,
+               unsigned iterations, std::uint64_t* ticks) {
+  hipLaunchKernelGGL(ping_pong_kernel, dim3(1), dim3(1), 0, nullptr, ping, pong, on_device, steps, iterations, ticks);
   return ended();
 }
 

@@ -53,8 +53,8 @@ struct turn_steps {
 
 // The GPU counts `ping` up, the host answers in `pong`: no more than a post and its completion must do. `ticks` for
 // all. near: GPU memory, a word of 0.
-bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, std::uint64_t* near, turn_steps steps, unsigned iterations,
-               std::uint64_t* ticks);
+bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, std::uint64_t* on_device, turn_steps steps,
+               unsigned iterations, std::uint64_t* ticks);
 
 // What a ring's steps are made of, each `iterations` times by one lane: see primitive_names.
 constexpr unsigned k_primitives = 12;

@@ -34,10 +34,10 @@ class nic_ring {
  public:
   nic_ring(const rdma::family& family, std::uint32_t depth)
       : machine_(1), world_(sizeof(dev::world_view), gpu::place::device) {
-    far_ = gpu::buffer(k_places * 8, gpu::place::shared);
+    remote_ = gpu::buffer(k_places * 8, gpu::place::shared);
     auto fabric = std::make_unique<proxy::shm_fabric>(gpu::payload(), k_chunk, 1);
-    const auto base = reinterpret_cast<std::uint64_t>(far_.data());
-    fabric->adopt(0, k_key, {base, far_.size(), far_.as<unsigned char>(), proxy::remote_write});
+    const auto base = reinterpret_cast<std::uint64_t>(remote_.data());
+    fabric->adopt(0, k_key, {base, remote_.size(), remote_.as<unsigned char>(), proxy::remote_write});
     nics_.push_back(std::make_shared<rdma::running_nic>(machine_, std::move(fabric), 1));
     const rdma::queue_request request{{true}, depth, 0, {}, 1};
     queues_ = std::make_unique<rdma::nic_queues>(
@@ -62,7 +62,7 @@ class nic_ring {
   static constexpr std::uint32_t k_chunk = 1u << 20;
   static constexpr std::uint32_t k_key = 0x4711;
   progress::machine machine_;
-  gpu::buffer world_, view_, far_;
+  gpu::buffer world_, view_, remote_;
   rdma::nic_list nics_;
   std::unique_ptr<rdma::nic_queues> queues_;
 };

@@ -133,7 +133,7 @@ options options::from_environment() {
   return o;
 }
 
-options options::as_far_as_right() {
+options options::right_values() {
   return read([](const option_row& row, auto& out) {
     try {
       assign_from_environment(row, out);

@@ -31,7 +31,7 @@ struct options {
 
   // The same, but each variable that is wrong is as if it were not set, and nothing is reported; for what has to go on
   // after from_environment threw.
-  static options as_far_as_right();
+  static options right_values();
 
   // Defaults only; for tests and tools.
   static options defaults();

@@ -58,7 +58,7 @@ options init_options(const xio_init_attr_t* attr) {
 }
 
 options fallback_options(const xio_init_attr_t* attr) {
-  options o = options::as_far_as_right();
+  options o = options::right_values();
   try {
     override_bootstrap(read_attr(attr, "xio_init_attr_t"), o);
   } catch (const error&) {

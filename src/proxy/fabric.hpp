@@ -38,8 +38,8 @@ class fabric {
 
   // Makes the far side of queue pair `number`, which will talk to PE `pe`; then connects it to what that PE made.
   virtual device_address get_queue_address(std::uint32_t number, int pe) = 0;
-  virtual std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& far,
-                                            std::uint32_t far_number) = 0;
+  virtual std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& remote,
+                                            std::uint32_t remote_number) = 0;
   virtual void forget(std::uint32_t number) = 0;  // its executor is gone
 
   // One short turn of what no queue pair does by itself: accepting, serving peers, acknowledging.

@@ -7,7 +7,8 @@
 
 namespace xio::proxy {
 
-nic::nic(std::unique_ptr<fabric> far, std::uint32_t seed) : fabric_(std::move(far)), next_number_(first_number(seed)) {}
+nic::nic(std::unique_ptr<fabric> carried_by, std::uint32_t seed)
+    : fabric_(std::move(carried_by)), next_number_(first_number(seed)) {}
 
 nic::~nic() = default;
 
@@ -52,9 +53,9 @@ device_address nic::get_queue_address(std::uint32_t number, int pe) {
   return fabric_->get_queue_address(number, pe);
 }
 
-void nic::connect(std::uint32_t number, int pe, const device_address& far, std::uint32_t far_number) {
+void nic::connect(std::uint32_t number, int pe, const device_address& remote, std::uint32_t remote_number) {
   const auto hold = visit();
-  if (queue_pair* q = find(number)) q->connect(fabric_->connect(number, pe, far, far_number));
+  if (queue_pair* q = find(number)) q->connect(fabric_->connect(number, pe, remote, remote_number));
 }
 
 void nic::destroy_queue(std::uint32_t number) {

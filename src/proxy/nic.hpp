@@ -20,7 +20,7 @@ namespace xio::proxy {
 class nic : public progress::device {
  public:
   // seed: of queue numbers; differs from NIC to NIC, so that mixing them up does not go unnoticed.
-  nic(std::unique_ptr<fabric> far, std::uint32_t seed);
+  nic(std::unique_ptr<fabric> carried_by, std::uint32_t seed);
   ~nic() override;
 
   key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed);
@@ -33,7 +33,7 @@ class nic : public progress::device {
   using queue_maker = std::function<std::unique_ptr<wire_queue>(std::uint32_t number)>;
   std::uint32_t create_queue(const queue_maker& make);
   device_address get_queue_address(std::uint32_t number, int pe);
-  void connect(std::uint32_t number, int pe, const device_address& far, std::uint32_t far_number);
+  void connect(std::uint32_t number, int pe, const device_address& remote, std::uint32_t remote_number);
   // On return none of its memory is touched any more.
   void destroy_queue(std::uint32_t number);
 

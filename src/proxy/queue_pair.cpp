@@ -38,8 +38,8 @@ bool queue_pair::turn(fault_plan* faults) {
     bool some = fill(faults);
     // As many as the executor takes: it may send them on together.
     while (some && i < k_turn_ops && fill(faults)) ++i;
-    if (far_ != nullptr && !under_way_.empty()) {
-      const std::uint64_t moved = far_->advance(budget);
+    if (executor_ != nullptr && !under_way_.empty()) {
+      const std::uint64_t moved = executor_->advance(budget);
       budget -= std::min(budget, moved);
       some |= moved != 0;
     }
@@ -58,7 +58,7 @@ bool queue_pair::fill(fault_plan* faults) {
     stop(op_, broken_);
     return true;
   }
-  if (stage_ != stage::ready || !far_->begin(op_)) return false;
+  if (stage_ != stage::ready || !executor_->begin(op_)) return false;
   under_way_.push_back(op_);
   stage_ = stage::idle;
   return true;
@@ -68,7 +68,7 @@ bool queue_pair::fill(fault_plan* faults) {
 bool queue_pair::begin(fault_plan* faults) {
   if (!queue_->waiting()) return false;
   broken_ = queue_->take(op_);
-  if (!broken_ && far_ == nullptr) broken_ = {outcome::local_qp_operation, rule::not_connected};
+  if (!broken_ && executor_ == nullptr) broken_ = {outcome::local_qp_operation, rule::not_connected};
   stage_ = stage::ready;
   const std::uint64_t nth = taken_++;
   if (!broken_ && faults != nullptr) {
@@ -93,7 +93,7 @@ bool queue_pair::begin(fault_plan* faults) {
 bool queue_pair::collect() {
   bool any = false;
   failure how;
-  while (!under_way_.empty() && far_ != nullptr && far_->ended(&how)) {
+  while (!under_way_.empty() && executor_ != nullptr && executor_->ended(&how)) {
     const receipt r = under_way_.front();
     under_way_.pop_front();
     any = true;

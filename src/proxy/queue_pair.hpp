@@ -19,7 +19,7 @@ class queue_pair {
   queue_pair(std::uint32_t number, std::unique_ptr<wire_queue> queue) : number_(number), queue_(std::move(queue)) {}
 
   std::uint32_t number() const { return number_; }
-  void connect(std::unique_ptr<executor> far) { far_ = std::move(far); }
+  void connect(std::unique_ptr<executor> e) { executor_ = std::move(e); }
   // One bounded turn; true if it did anything.
   bool turn(fault_plan* faults);
 
@@ -41,7 +41,7 @@ class queue_pair {
 
   const std::uint32_t number_;
   std::unique_ptr<wire_queue> queue_;
-  std::unique_ptr<executor> far_;
+  std::unique_ptr<executor> executor_;
   stage stage_ = stage::idle;
   op op_;
   failure broken_;  // why op_ fails once all before it are complete

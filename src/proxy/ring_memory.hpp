@@ -14,13 +14,13 @@ namespace xio::proxy {
 class ring_memory {
  public:
   ring_memory() = default;  // host memory
-  // `far` copies; null: host memory.
-  explicit ring_memory(const payload_agent* far) : far_(far) {}
+  // `copier` copies; null: host memory.
+  explicit ring_memory(const payload_agent* copier) : copier_(copier) {}
 
   // What stands still: entries that a doorbell has announced.
   void read(void* to, const void* from, std::size_t bytes) const {
-    if (far_ != nullptr)
-      far_->copy(to, from, bytes);
+    if (copier_ != nullptr)
+      copier_->copy(to, from, bytes);
     else
       std::memcpy(to, from, bytes);
   }
@@ -28,7 +28,7 @@ class ring_memory {
   // Words that may change at any time, each with acquire.
   template <class T>
   void load(T* to, const T* from, std::size_t count) const {
-    if (far_ != nullptr) return far_->copy(to, from, count * sizeof(T));
+    if (copier_ != nullptr) return copier_->copy(to, from, count * sizeof(T));
     for (std::size_t i = 0; i < count; ++i) to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
   }
   template <class T>
@@ -41,19 +41,19 @@ class ring_memory {
   // Words that nobody takes for valid before the next publish().
   template <class T>
   void write(T* at, const T* from, std::size_t count) const {
-    if (far_ != nullptr) return far_->copy(at, from, count * sizeof(T));
+    if (copier_ != nullptr) return copier_->copy(at, from, count * sizeof(T));
     for (std::size_t i = 0; i < count; ++i) __atomic_store_n(at + i, from[i], __ATOMIC_RELAXED);
   }
 
   // Who sees this word sees all that was written before.
   template <class T>
   void publish(T* at, T word) const {
-    if (far_ != nullptr) return far_->copy(at, &word, sizeof word);
+    if (copier_ != nullptr) return copier_->copy(at, &word, sizeof word);
     __atomic_store_n(at, word, __ATOMIC_RELEASE);
   }
 
  private:
-  const payload_agent* far_ = nullptr;
+  const payload_agent* copier_ = nullptr;
 };
 
 }  // namespace xio::proxy

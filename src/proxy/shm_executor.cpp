@@ -26,8 +26,8 @@ bool shm_executor::begin(const op& o) {
 }
 
 failure shm_executor::distant(std::uint32_t wanted, unsigned char** place) const {
-  if (far_ == nullptr) return {outcome::retry_exceeded, rule::not_connected};
-  return find_remote(*far_, op_.remote_key, op_.remote, op_.bytes, wanted, place);
+  if (remote_ == nullptr) return {outcome::retry_exceeded, rule::not_connected};
+  return find_remote(*remote_, op_.remote_key, op_.remote, op_.bytes, wanted, place);
 }
 
 // Before the first byte moves. The requester looks at its own memory first, as in hardware.
@@ -133,7 +133,7 @@ bool shm_executor::ended(failure* how) {
 // --- The fabric --------------------------------------------------------------------------------------
 
 void shm_fabric::adopt(int pe, std::uint32_t rkey, const region& what) {
-  auto& table = far_[pe];
+  auto& table = remote_[pe];
   if (table == nullptr) table = std::make_shared<key_table>(0);
   if (!table->adopt(rkey, what))
     fail(XIO_ERR_PEER, "PE {} opened {} bytes at {:#x} under key {:#x}, which cannot be; run the same XIO on every PE",
@@ -150,14 +150,14 @@ key_pair shm_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
   return {key, key};
 }
 
-std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const device_address& far_queue,
+std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const device_address& remote_queue,
                                               std::uint32_t) {
-  const auto far = far_.find(pe);
+  const auto remote = remote_.find(pe);
   shm_executor::teller tell;
   if (taker_)
     tell = [this, number](std::uint32_t immediate, std::uint64_t bytes) { return taker_(number, immediate, bytes); };
-  return std::make_unique<shm_executor>(payload_, keys_, far == far_.end() ? nullptr : far->second, std::move(tell),
-                                        rnr_retries_, gates_.find(pe, far_queue));
+  return std::make_unique<shm_executor>(payload_, keys_, remote == remote_.end() ? nullptr : remote->second,
+                                        std::move(tell), rnr_retries_, gates_.find(pe, remote_queue));
 }
 
 }  // namespace xio::proxy

@@ -22,11 +22,11 @@ class shm_executor final : public executor {
   // tell: puts an immediate into the peer's inbox, false if there is no room; null: the peer takes none. rnr_retries
   // times 0.64 ms is waited for room, 7 is for ever, as in InfiniBand (9.7.5.2.8).
   using teller = std::function<bool(std::uint32_t immediate, std::uint64_t bytes)>;
-  shm_executor(const payload_agent& payload, const key_table& local, std::shared_ptr<const key_table> far,
-               teller tell = {}, unsigned rnr_retries = 7, far_gate gate = {})
+  shm_executor(const payload_agent& payload, const key_table& local, std::shared_ptr<const key_table> remote,
+               teller tell = {}, unsigned rnr_retries = 7, remote_gate gate = {})
       : payload_(payload),
         local_(local),
-        far_(std::move(far)),
+        remote_(std::move(remote)),
         tell_(std::move(tell)),
         rnr_retries_(rnr_retries),
         gate_(std::move(gate)) {}
@@ -49,10 +49,10 @@ class shm_executor final : public executor {
 
   const payload_agent& payload_;
   const key_table& local_;
-  std::shared_ptr<const key_table> far_;
+  std::shared_ptr<const key_table> remote_;
   const teller tell_;
   const unsigned rnr_retries_;
-  const far_gate gate_;
+  const remote_gate gate_;
   op op_;
   stage stage_ = stage::idle;
   std::uint64_t moved_ = 0;
@@ -81,8 +81,8 @@ class shm_fabric final : public fabric {
   device_address get_address() override { return gates_.get_address(); }
   void connect_peers(const std::vector<device_address>& all) override { gates_.connect_peers(all); }
   device_address get_queue_address(std::uint32_t number, int) override { return gates_.open(number); }
-  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& far,
-                                    std::uint32_t far_number) override;
+  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& remote,
+                                    std::uint32_t remote_number) override;
   void forget(std::uint32_t number) override { gates_.shut(number); }
   bool poll() override { return false; }
 
@@ -92,7 +92,7 @@ class shm_fabric final : public fabric {
   key_table keys_;
   const immediate_taker taker_;  // by the number of the sending queue pair: no other NIC takes part
   const unsigned rnr_retries_;
-  std::map<int, std::shared_ptr<key_table>> far_;
+  std::map<int, std::shared_ptr<key_table>> remote_;
   shm_gates gates_;
 };
 

@@ -69,13 +69,13 @@ gate_words::gate_words(int fd) {
 
 gate_words::~gate_words() { munmap(base_, k_bytes); }
 
-bool far_gate::enter() const {
+bool remote_gate::enter() const {
   if (words_ == nullptr) return true;
   std::uint64_t open = open_;
   return words_->at(index_).compare_exchange_strong(open, open_ | k_busy, std::memory_order_seq_cst);
 }
 
-void far_gate::leave() const {
+void remote_gate::leave() const {
   if (words_ != nullptr) words_->at(index_).fetch_and(~k_busy, std::memory_order_release);
 }
 
@@ -127,8 +127,8 @@ device_address shm_gates::open(std::uint32_t number) {
   return pack(queue_part{k_queue_magic, open, index});
 }
 
-far_gate shm_gates::find(int pe, const device_address& far) const {
-  const auto c = unpack<queue_part>(far);
+remote_gate shm_gates::find(int pe, const device_address& remote) const {
+  const auto c = unpack<queue_part>(remote);
   const auto words = peers_.find(pe);
   if (c.magic != k_queue_magic || c.index >= gate_words::k_count || words == peers_.end()) return {};
   return {words->second, c.index, c.open & ~(k_busy | k_shut)};

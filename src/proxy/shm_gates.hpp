@@ -36,10 +36,10 @@ class gate_words {
 };
 
 // The writer's end.
-class far_gate {
+class remote_gate {
  public:
-  far_gate() = default;  // where there is none: always open
-  far_gate(std::shared_ptr<const gate_words> words, std::uint32_t index, std::uint64_t open)
+  remote_gate() = default;  // where there is none: always open
+  remote_gate(std::shared_ptr<const gate_words> words, std::uint32_t index, std::uint64_t open)
       : words_(std::move(words)), index_(index), open_(open) {}
 
   // False: its owner has shut it. Else leave() comes next.
@@ -61,7 +61,7 @@ class shm_gates {
   void connect_peers(const std::vector<device_address>& all);
 
   device_address open(std::uint32_t number);  // that of a queue pair
-  far_gate find(int pe, const device_address& far) const;
+  remote_gate find(int pe, const device_address& remote) const;
   // On return its peer writes nothing on behalf of the queue pair any more; unless it was stopped in the middle of a
   // piece, for which nobody waits.
   void shut(std::uint32_t number) noexcept;

@@ -110,11 +110,11 @@ void tcp_fabric::link_to_self() {
   tcp::session keys;  // within this process: nobody has to agree on them
   tcp::fill_random(keys.from_caller.data(), keys.from_caller.size());
   tcp::fill_random(keys.from_callee.data(), keys.from_callee.size());
-  auto near = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
+  auto own = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
   mirror_ = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
-  near->open(std::move(one), keys, true);
+  own->open(std::move(one), keys, true);
   mirror_->open(std::move(other), keys, false);
-  links_[settings_.pe] = near;
+  links_[settings_.pe] = own;
 }
 
 // The lower PE calls, the higher one waits for it. A link that is lost serves the queue pairs that have it, which fail;
@@ -140,13 +140,13 @@ std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
 }
 
 std::unique_ptr<executor> tcp_fabric::connect(std::uint32_t number, int pe, const device_address&,
-                                              std::uint32_t far_number) {
+                                              std::uint32_t remote_number) {
   if (pe < 0 || static_cast<std::size_t>(pe) >= peers_.size())
     fail(XIO_ERR_INTERNAL, "queue pair {} is to be connected to PE {} of {}; this is a bug of XIO, please report it",
          number, pe, peers_.size());
-  auto ask = std::make_unique<tcp::requester>(payload_, keys_, settings_, number, far_number, link_to(pe));
+  auto ask = std::make_unique<tcp::requester>(payload_, keys_, settings_, number, remote_number, link_to(pe));
   pairs_[number] = std::make_unique<pair>(
-      pair{pe, far_number, ask.get(), tcp::responder(payload_, keys_, settings_, number, far_number)});
+      pair{pe, remote_number, ask.get(), tcp::responder(payload_, keys_, settings_, number, remote_number)});
   return ask;
 }
 
@@ -193,7 +193,7 @@ bool tcp_fabric::take(tcp::link& way, const tcp::frame_head& h, const unsigned c
   const auto found = pairs_.find(h.to);
   if (found == pairs_.end()) return true;
   pair& p = *found->second;
-  if (p.pe != way.pe() || p.far_number != h.from) return true;
+  if (p.pe != way.pe() || p.remote_number != h.from) return true;
   if (!tcp::is_request(h.kind)) return p.ask->take(h, payload);
   const bool owed = p.answer.owes();
   if (!p.answer.take(h, payload, way)) return false;

@@ -29,8 +29,8 @@ class tcp_fabric final : public fabric {
   device_address get_address() override;
   void connect_peers(const std::vector<device_address>& all) override;
   device_address get_queue_address(std::uint32_t, int) override { return {}; }
-  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& far,
-                                    std::uint32_t far_number) override;
+  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& remote,
+                                    std::uint32_t remote_number) override;
   void forget(std::uint32_t number) override;
   bool poll() override;
 
@@ -41,7 +41,7 @@ class tcp_fabric final : public fabric {
   };
   struct pair {
     int pe;
-    std::uint32_t far_number;
+    std::uint32_t remote_number;
     tcp::requester* ask;  // goes before forget()
     tcp::responder answer;
   };

@@ -51,12 +51,12 @@ failure over_spans(const key_table& keys, const op& o, std::uint64_t from, std::
 }  // namespace
 
 requester::requester(const payload_agent& payload, const key_table& keys, const tcp_settings& settings,
-                     std::uint32_t number, std::uint32_t far_number, std::shared_ptr<link> way)
+                     std::uint32_t number, std::uint32_t remote_number, std::shared_ptr<link> way)
     : payload_(payload),
       keys_(keys),
       settings_(settings),
       number_(number),
-      far_number_(far_number),
+      remote_number_(remote_number),
       link_(std::move(way)),
       slots_(k_first_slots) {}
 
@@ -186,7 +186,7 @@ std::uint32_t requester::send_one() {
   frame_head h{};
   h.kind = o.what == verb::write ? frame_kind::write : o.what == verb::read ? frame_kind::read : frame_kind::atomic;
   h.bytes = o.what == verb::atomic ? static_cast<std::uint32_t>(sizeof(atomic_body)) : bytes;
-  h.to = far_number_;
+  h.to = remote_number_;
   h.from = number_;
   h.psn = s.first_psn + send_frame_;
   h.address = o.remote + from;

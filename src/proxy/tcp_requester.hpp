@@ -17,7 +17,7 @@ namespace xio::proxy::tcp {
 class requester final : public executor {
  public:
   requester(const payload_agent& payload, const key_table& keys, const tcp_settings& settings, std::uint32_t number,
-            std::uint32_t far_number, std::shared_ptr<link> way);
+            std::uint32_t remote_number, std::shared_ptr<link> way);
 
   bool begin(const op& o) override;
   std::uint64_t advance(std::uint64_t budget) override;
@@ -58,7 +58,7 @@ class requester final : public executor {
   const payload_agent& payload_;
   const key_table& keys_;
   const tcp_settings& settings_;
-  const std::uint32_t number_, far_number_;
+  const std::uint32_t number_, remote_number_;
   const std::shared_ptr<link> link_;
 
   std::vector<slot> slots_;

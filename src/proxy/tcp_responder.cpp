@@ -28,7 +28,7 @@ bool is_sound(const frame_head& h) {
 frame_head responder::reply(frame_kind kind, std::uint64_t psn) const {
   frame_head h{};
   h.kind = kind;
-  h.to = far_number_;
+  h.to = remote_number_;
   h.from = number_;
   h.psn = psn;
   return h;

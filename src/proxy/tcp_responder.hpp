@@ -14,8 +14,8 @@ namespace xio::proxy::tcp {
 class responder {
  public:
   responder(const payload_agent& payload, const key_table& keys, const tcp_settings& settings, std::uint32_t number,
-            std::uint32_t far_number)
-      : payload_(payload), keys_(keys), settings_(settings), number_(number), far_number_(far_number) {}
+            std::uint32_t remote_number)
+      : payload_(payload), keys_(keys), settings_(settings), number_(number), remote_number_(remote_number) {}
 
   // False: it makes no sense. Answers go the way it came.
   bool take(const frame_head& h, const unsigned char* payload, link& way);
@@ -43,7 +43,7 @@ class responder {
   const payload_agent& payload_;
   const key_table& keys_;
   const tcp_settings& settings_;
-  const std::uint32_t number_, far_number_;
+  const std::uint32_t number_, remote_number_;
   std::uint64_t expected_ = 0;
   bool asked_again_ = false, owes_ = false;
   failure refused_;

@@ -133,30 +133,31 @@ std::string text_of(const verbs_address& c) {
 
 std::uint32_t mtu_bytes(std::uint8_t mtu) { return mtu == 0 ? 0 : 128u << mtu; }
 
-void check_pair(const verbs_address& mine, const verbs_address& far, int pe) {
-  if (mine.link != far.link)
+void check_pair(const verbs_address& mine, const verbs_address& remote, int pe) {
+  if (mine.link != remote.link)
     fail(XIO_ERR_CONFIG,
          "{} is an {} port and {} of PE {} an {} port, which never meet; choose ports of one kind with XIO_HCA_LIST",
-         text_of(mine), text_of(mine.link), text_of(far), pe, text_of(far.link));
-  if (mine.kind != far.kind)
+         text_of(mine), text_of(mine.link), text_of(remote), pe, text_of(remote.link));
+  if (mine.kind != remote.kind)
     fail(XIO_ERR_CONFIG,
          "{} speaks {} and {} of PE {} speaks {}; choose GIDs of one type on both with XIO_RDMA_GID_INDEX",
-         text_of(mine), text_of(mine.kind), text_of(far), pe, text_of(far.kind));
-  if (mine.kind == gid_kind::roce_v2 && is_ipv4(mine.address) != is_ipv4(far.address))
+         text_of(mine), text_of(mine.kind), text_of(remote), pe, text_of(remote.kind));
+  if (mine.kind == gid_kind::roce_v2 && is_ipv4(mine.address) != is_ipv4(remote.address))
     fail(XIO_ERR_CONFIG,
          "{} has an IPv{} address and {} of PE {} an IPv{} address; choose GIDs of one family on both with "
          "XIO_RDMA_GID_INDEX",
-         text_of(mine), is_ipv4(mine.address) ? 4 : 6, text_of(far), pe, is_ipv4(far.address) ? 4 : 6);
+         text_of(mine), is_ipv4(mine.address) ? 4 : 6, text_of(remote), pe, is_ipv4(remote.address) ? 4 : 6);
 }
 
-std::uint8_t agree_mtu(const verbs_address& mine, const verbs_address& far, int pe, std::uint8_t forced) {
-  const std::uint8_t least = std::min(mine.mtu, far.mtu);
+std::uint8_t agree_mtu(const verbs_address& mine, const verbs_address& remote, int pe, std::uint8_t forced) {
+  const std::uint8_t least = std::min(mine.mtu, remote.mtu);
   if (forced > least)
     fail(
         XIO_ERR_CONFIG,
         "XIO_RDMA_MTU={} is more than the path between {} (active MTU {}) and {} of PE {} (active MTU {}) carries; use "
         "at most {} or auto, or raise the MTU of the link",
-        mtu_bytes(forced), text_of(mine), mtu_bytes(mine.mtu), text_of(far), pe, mtu_bytes(far.mtu), mtu_bytes(least));
+        mtu_bytes(forced), text_of(mine), mtu_bytes(mine.mtu), text_of(remote), pe, mtu_bytes(remote.mtu),
+        mtu_bytes(least));
   return forced != 0 ? forced : least;
 }
 

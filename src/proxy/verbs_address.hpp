@@ -45,8 +45,8 @@ std::string text_of(const verbs_address& c);
 std::uint32_t mtu_bytes(std::uint8_t mtu);
 
 // Throws, naming both ends, if their ports cannot reach each other.
-void check_pair(const verbs_address& mine, const verbs_address& far, int pe);
+void check_pair(const verbs_address& mine, const verbs_address& remote, int pe);
 // The path's MTU; forced 0: the smaller of both.
-std::uint8_t agree_mtu(const verbs_address& mine, const verbs_address& far, int pe, std::uint8_t forced);
+std::uint8_t agree_mtu(const verbs_address& mine, const verbs_address& remote, int pe, std::uint8_t forced);
 
 }  // namespace xio::proxy

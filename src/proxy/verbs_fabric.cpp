@@ -114,9 +114,9 @@ void verbs_fabric::unregister_memory(const key_pair& keys) {
 void verbs_fabric::connect_peers(const std::vector<device_address>& all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int pe = static_cast<int>(i);
-    const verbs_address far = unpack(all[i], pe, false);
-    check_pair(port_.identity, far, pe);
-    agree_mtu(port_.identity, far, pe, path_.mtu);
+    const verbs_address remote = unpack(all[i], pe, false);
+    check_pair(port_.identity, remote, pe);
+    agree_mtu(port_.identity, remote, pe, path_.mtu);
   }
 }
 
@@ -146,13 +146,13 @@ device_address verbs_fabric::get_queue_address(std::uint32_t number, int pe) {
   return mine;
 }
 
-std::unique_ptr<executor> verbs_fabric::connect(std::uint32_t number, int pe, const device_address& far,
+std::unique_ptr<executor> verbs_fabric::connect(std::uint32_t number, int pe, const device_address& remote,
                                                 std::uint32_t) {
   const auto found = pairs_.find(number);
   if (found == pairs_.end())
     fail(XIO_ERR_STATE, "queue pair {} of {} is connected to PE {} before it was introduced", number, name_, pe);
   verbs_queue& q = *found->second.queue;
-  q.connect(unpack(far, pe, true), pe);
+  q.connect(unpack(remote, pe, true), pe);
   log::debug("{}", q.ends());
   return std::make_unique<verbs_executor>(verbs_sender{q.qp(), q.send_cq(), q.depth(), q.max_sge(), q.max_inline(),
                                                        q.bounce(), q.bounce_lkey(), verbs_queue::k_bounce_slots,

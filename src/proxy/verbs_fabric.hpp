@@ -27,8 +27,8 @@ class verbs_fabric final : public fabric {
   void connect_peers(const std::vector<device_address>& all) override;
 
   device_address get_queue_address(std::uint32_t number, int pe) override;
-  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& far,
-                                    std::uint32_t far_number) override;
+  std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& remote,
+                                    std::uint32_t remote_number) override;
   void forget(std::uint32_t number) override;
 
   bool poll() override;

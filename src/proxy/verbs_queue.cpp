@@ -174,31 +174,31 @@ void verbs_queue::to_init() {
          a.port_num, a.pkey_index, a.qp_access_flags, errno_text(err), hint(err));
 }
 
-ibv_ah_attr verbs_queue::address_of(const verbs_address& far) const {
+ibv_ah_attr verbs_queue::address_of(const verbs_address& remote) const {
   ibv_ah_attr ah{};
   ah.port_num = mine_.port;
   ah.sl = path_.sl;
-  ah.dlid = far.lid;
+  ah.dlid = remote.lid;
   // Subnets of InfiniBand are told apart by the upper half of the GID.
-  const bool other_subnet = std::memcmp(mine_.address.data(), far.address.data(), 8) != 0;
-  ah.is_global = mine_.link == link_layer::ethernet || port_.needs_grh || other_subnet || far.lid == 0;
+  const bool other_subnet = std::memcmp(mine_.address.data(), remote.address.data(), 8) != 0;
+  ah.is_global = mine_.link == link_layer::ethernet || port_.needs_grh || other_subnet || remote.lid == 0;
   if (ah.is_global == 0) return ah;
-  std::memcpy(ah.grh.dgid.raw, far.address.data(), far.address.size());
+  std::memcpy(ah.grh.dgid.raw, remote.address.data(), remote.address.size());
   ah.grh.sgid_index = static_cast<std::uint8_t>(mine_.gid_index);
   ah.grh.hop_limit = path_.hop_limit;
   ah.grh.traffic_class = path_.traffic_class;
   return ah;
 }
 
-void verbs_queue::to_rtr(const verbs_address& far, std::uint8_t mtu) {
+void verbs_queue::to_rtr(const verbs_address& remote, std::uint8_t mtu) {
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_RTR;
   a.path_mtu = static_cast<ibv_mtu>(mtu);
-  a.dest_qp_num = far.qpn;
-  a.rq_psn = far.psn;
+  a.dest_qp_num = remote.qpn;
+  a.rq_psn = remote.psn;
   a.max_dest_rd_atomic = mine_.responder_depth;
   a.min_rnr_timer = k_rnr_timer;
-  a.ah_attr = address_of(far);
+  a.ah_attr = address_of(remote);
   const int err = ibv_modify_qp(qp_.get(), &a,
                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
@@ -210,14 +210,14 @@ void verbs_queue::to_rtr(const verbs_address& far, std::uint8_t mtu) {
          a.ah_attr.grh.hop_limit, a.ah_attr.grh.traffic_class, errno_text(err), hint_on_the_way(err));
 }
 
-void verbs_queue::to_rts(const verbs_address& far) {
+void verbs_queue::to_rts(const verbs_address& remote) {
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_RTS;
   a.timeout = path_.timeout;
   a.retry_cnt = path_.retry;
   a.rnr_retry = path_.rnr_retry;
   a.sq_psn = mine_.psn;
-  a.max_rd_atomic = std::min(port_.initiator_depth, far.responder_depth);
+  a.max_rd_atomic = std::min(port_.initiator_depth, remote.responder_depth);
   const int err = ibv_modify_qp(
       qp_.get(), &a,
       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
@@ -228,11 +228,11 @@ void verbs_queue::to_rts(const verbs_address& far) {
          ends_, a.timeout, a.retry_cnt, a.rnr_retry, a.sq_psn, a.max_rd_atomic, errno_text(err), hint(err));
 }
 
-void verbs_queue::connect(const verbs_address& far, int pe) {
-  check_pair(mine_, far, pe);
-  ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(far), pe);
-  to_rtr(far, agree_mtu(mine_, far, pe, path_.mtu));
-  to_rts(far);
+void verbs_queue::connect(const verbs_address& remote, int pe) {
+  check_pair(mine_, remote, pe);
+  ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(remote), pe);
+  to_rtr(remote, agree_mtu(mine_, remote, pe, path_.mtu));
+  to_rts(remote);
 }
 
 }  // namespace xio::proxy

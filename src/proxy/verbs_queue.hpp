@@ -36,7 +36,7 @@ class verbs_queue {
 
   const verbs_address& identity() const { return mine_; }
   // INIT to RTR to RTS.
-  void connect(const verbs_address& far, int pe);
+  void connect(const verbs_address& remote, int pe);
   // Posts one receive; what comes into it holds no payload. Answers the device's errno.
   int post_receive();
 
@@ -59,9 +59,9 @@ class verbs_queue {
   void shrink_send_cq(int err);
   void shrink_pair(int err);
   void to_init();
-  void to_rtr(const verbs_address& far, std::uint8_t mtu);
-  void to_rts(const verbs_address& far);
-  ibv_ah_attr address_of(const verbs_address& far) const;
+  void to_rtr(const verbs_address& remote, std::uint8_t mtu);
+  void to_rts(const verbs_address& remote);
+  ibv_ah_attr address_of(const verbs_address& remote) const;
 
   const verbs_port port_;
   const verbs_path path_;

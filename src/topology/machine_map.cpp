@@ -61,7 +61,7 @@ int steps_between(hwloc_obj_t a, hwloc_obj_t b) {
 int steps_from_processors(hwloc_topology_t t, hwloc_obj_t nic) {
   const hwloc_obj_t home = hwloc_get_non_io_ancestor_obj(t, nic);
   const hwloc_bitmap_t mine = hwloc_bitmap_alloc();
-  if (mine == nullptr) return k_far;
+  if (mine == nullptr) return k_most_distant;
   const bool bound = hwloc_topology_is_thissystem(t) != 0 && hwloc_get_cpubind(t, mine, HWLOC_CPUBIND_PROCESS) == 0;
   int steps = 0;
   if (bound && !hwloc_bitmap_iszero(mine) && hwloc_bitmap_intersects(mine, home->cpuset) == 0)
@@ -122,9 +122,9 @@ machine_map::machine_map(const std::string& description) : tree_(std::make_uniqu
 bool machine_map::known() const { return tree_->loaded; }
 
 int machine_map::distance(const std::string& device, const std::string& gpu) const {
-  if (!tree_->loaded) return k_far;
+  if (!tree_->loaded) return k_most_distant;
   const hwloc_obj_t to = tree_->find(device);
-  if (to == nullptr) return k_far;
+  if (to == nullptr) return k_most_distant;
   const hwloc_obj_t from = tree_->find(gpu);
   return from != nullptr ? steps_between(to, from) : steps_from_processors(tree_->topology, to);
 }
@@ -153,7 +153,7 @@ struct machine_map::tree {};
 machine_map::machine_map() = default;
 machine_map::machine_map(const std::string&) {}
 bool machine_map::known() const { return false; }
-int machine_map::distance(const std::string&, const std::string&) const { return k_far; }
+int machine_map::distance(const std::string&, const std::string&) const { return k_most_distant; }
 std::string machine_map::common(const std::string&, const std::string&) const { return ""; }
 std::vector<placed_device> machine_map::devices() const { return {}; }
 

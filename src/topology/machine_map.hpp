@@ -9,7 +9,7 @@
 
 namespace xio::topology {
 
-constexpr int k_far = 1000;  // no PCI function, or not known
+constexpr int k_most_distant = 1000;  // no PCI function, or not known
 
 struct placed_device {
   std::string bus_id;  // "0000:3b:00.0"

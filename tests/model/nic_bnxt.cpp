@@ -61,20 +61,20 @@ class listener final : public m::wire_queue {
   m::failure* heard_;
 };
 
-// One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `far_`, under an address of its own.
+// One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `remote_`, under an address of its own.
 class NicBnxt : public testing::Test {
  protected:
   static constexpr std::uint32_t k_depth_log2 = 3, k_depth = 8, k_cq_depth_log2 = 4, k_cq_depth = 16;
   static constexpr std::uint32_t k_mtu = 256, k_cq_number = 0x54321, k_max_message = 2048;
-  static constexpr std::uint64_t k_far_address = 0x7000'0000'0000;
-  static constexpr std::uint32_t k_far_key = 0xabc00;
+  static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000;
+  static constexpr std::uint32_t k_remote_key = 0xabc00;
 
   explicit NicBnxt(std::uint64_t start = 0, std::uint32_t psn = 0x123456)
       : nic_(fabric(), 5), first_(start), next_(start), psn_(psn) {
-    std::memset(far_, 0x11, sizeof far_);
-    for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
-    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
-    read_only_key_ = nic_.register_memory(near_, sizeof near_, m::local_read).lkey;
+    std::memset(remote_, 0x11, sizeof remote_);
+    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
+    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
+    read_only_key_ = nic_.register_memory(local_, sizeof local_, m::local_read).lkey;
     number_ = nic_.create_queue([&](std::uint32_t number) {
       m::bnxt_memory memory{};
       memory.slots = reinterpret_cast<const std::uint32_t*>(slots_);
@@ -95,8 +95,9 @@ class NicBnxt : public testing::Test {
 
   std::unique_ptr<m::fabric> fabric() {
     auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), k_max_message, 5);
-    f->adopt(1, k_far_key, {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
-    f->adopt(1, k_far_key + 1, {k_far_address, sizeof far_, far_, m::remote_read});
+    f->adopt(1, k_remote_key,
+             {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
+    f->adopt(1, k_remote_key + 1, {k_remote_address, sizeof remote_, remote_, m::remote_read});
     return f;
   }
 
@@ -122,12 +123,12 @@ class NicBnxt : public testing::Test {
     return e;
   }
   void remote(unsigned char* e, std::uint64_t offset) {
-    put64(e + 16, k_far_address + offset);
-    put32(e + 24, k_far_key);
+    put64(e + 16, k_remote_address + offset);
+    put32(e + 24, k_remote_key);
     put32(e + 28, 0);
   }
   void sge(unsigned char* at, std::uint32_t bytes, std::size_t offset) {
-    put64(at, reinterpret_cast<std::uint64_t>(near_ + offset));
+    put64(at, reinterpret_cast<std::uint64_t>(local_ + offset));
     put32(at + 8, key_);
     put32(at + 12, bytes);
   }
@@ -147,7 +148,7 @@ class NicBnxt : public testing::Test {
     return e;
   }
   unsigned char* atomic(unsigned opcode, std::uint64_t offset, std::uint64_t swap_or_add, std::uint64_t compare) {
-    unsigned char* e = begin(opcode, 0x01, 3, k_far_key, k_far_address + offset, 8);
+    unsigned char* e = begin(opcode, 0x01, 3, k_remote_key, k_remote_address + offset, 8);
     put64(e + 16, swap_or_add);
     put64(e + 24, compare);
     sge(e + 32, 8, 512);
@@ -198,28 +199,28 @@ class NicBnxt : public testing::Test {
     EXPECT_FALSE(has_cqe());
     EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(why));
   }
-  bool far_is(std::uint8_t value) const {
-    for (const unsigned char b : far_)
+  bool remote_is(std::uint8_t value) const {
+    for (const unsigned char b : remote_)
       if (b != value) return false;
     return true;
   }
-  std::uint64_t far_word(std::size_t offset) const {
+  std::uint64_t remote_word(std::size_t offset) const {
     std::uint64_t v;
-    std::memcpy(&v, far_ + offset, 8);
+    std::memcpy(&v, remote_ + offset, 8);
     return v;
   }
-  void set_far_word(std::size_t offset, std::uint64_t v) { std::memcpy(far_ + offset, &v, 8); }
-  std::uint64_t near_word(std::size_t offset) const {
+  void set_remote_word(std::size_t offset, std::uint64_t v) { std::memcpy(remote_ + offset, &v, 8); }
+  std::uint64_t local_word(std::size_t offset) const {
     std::uint64_t v;
-    std::memcpy(&v, near_ + offset, 8);
+    std::memcpy(&v, local_ + offset, 8);
     return v;
   }
 
   alignas(64) unsigned char slots_[k_depth * 128] = {};
   alignas(64) unsigned char msns_[k_depth * 8] = {};
   alignas(64) unsigned char cqes_[k_cq_depth * 32] = {};
-  alignas(64) unsigned char near_[2048];
-  alignas(64) unsigned char far_[4096];
+  alignas(64) unsigned char local_[2048];
+  alignas(64) unsigned char remote_[4096];
   std::uint64_t bell_ = 0, cq_bell_ = 0, cq_next_ = 0;
   m::failure heard_;
   m::nic nic_;
@@ -234,18 +235,18 @@ class NicBnxt : public testing::Test {
 TEST_F(NicBnxt, WriteMovesTheBytesAndNoOthers) {
   write(100, 333);
   run();
-  EXPECT_TRUE(far_is(0x11)) << "an entry was taken that no doorbell announced";
+  EXPECT_TRUE(remote_is(0x11)) << "an entry was taken that no doorbell announced";
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(far_ + 100, near_, 333), 0);
-  EXPECT_EQ(far_[99], 0x11);
-  EXPECT_EQ(far_[433], 0x11);
+  EXPECT_EQ(std::memcmp(remote_ + 100, local_, 333), 0);
+  EXPECT_EQ(remote_[99], 0x11);
+  EXPECT_EQ(remote_[433], 0x11);
 }
 
 TEST_F(NicBnxt, OnlyAskedForCompletionsAreWritten) {
   for (int i = 0; i < 3; ++i) write(8 * static_cast<unsigned>(i), 8, 0x00);
   go();
-  EXPECT_EQ(std::memcmp(far_ + 16, near_, 8), 0);
+  EXPECT_EQ(std::memcmp(remote_ + 16, local_, 8), 0);
   EXPECT_FALSE(has_cqe());
   write(24, 8);
   go();
@@ -254,18 +255,18 @@ TEST_F(NicBnxt, OnlyAskedForCompletionsAreWritten) {
 
 TEST_F(NicBnxt, InlineBytesOfAllSizes) {
   for (unsigned n = 0; n <= 96; ++n) {
-    std::memset(far_, 0x11, sizeof far_);
+    std::memset(remote_, 0x11, sizeof remote_);
     inlined(64 + n, n);
     go();
     expect_done(next_ - 1);
-    for (unsigned i = 0; i < n; ++i) ASSERT_EQ(far_[64 + n + i], static_cast<unsigned char>(0xc0 + i)) << n;
-    EXPECT_EQ(far_[63 + n], 0x11);
-    EXPECT_EQ(far_[64 + n + n], 0x11);
+    for (unsigned i = 0; i < n; ++i) ASSERT_EQ(remote_[64 + n + i], static_cast<unsigned char>(0xc0 + i)) << n;
+    EXPECT_EQ(remote_[63 + n], 0x11);
+    EXPECT_EQ(remote_[64 + n + n], 0x11);
   }
 }
 
 TEST_F(NicBnxt, ReadGathersIntoSixSpans) {
-  for (std::size_t i = 0; i < sizeof far_; ++i) far_[i] = static_cast<unsigned char>(i ^ 0x5a);
+  for (std::size_t i = 0; i < sizeof remote_; ++i) remote_[i] = static_cast<unsigned char>(i ^ 0x5a);
   const std::uint32_t sizes[] = {3, 50, 0, 1, 300, 7};
   unsigned char* e = begin(0x06, 0x01, 8, 0, 361, 361);
   remote(e, 10);
@@ -275,8 +276,8 @@ TEST_F(NicBnxt, ReadGathersIntoSixSpans) {
   expect_done(0);
   std::size_t from = 10;
   for (unsigned i = 0; i < 6; ++i) {
-    EXPECT_EQ(std::memcmp(near_ + 320 * i, far_ + from, sizes[i]), 0) << i;
-    EXPECT_EQ(near_[320 * i + sizes[i]], static_cast<unsigned char>((320 * i + sizes[i]) * 7 + 1)) << i;
+    EXPECT_EQ(std::memcmp(local_ + 320 * i, remote_ + from, sizes[i]), 0) << i;
+    EXPECT_EQ(local_[320 * i + sizes[i]], static_cast<unsigned char>((320 * i + sizes[i]) * 7 + 1)) << i;
     from += sizes[i];
   }
 }
@@ -285,26 +286,26 @@ TEST_F(NicBnxt, AWriteOfNothingNeedsNoSpan) {
   remote(begin(0x04, 0x01, 2, 0, 0, 0), 0);
   go();
   expect_done(0);
-  EXPECT_TRUE(far_is(0x11));
+  EXPECT_TRUE(remote_is(0x11));
 }
 
 TEST_F(NicBnxt, Atomics) {
-  set_far_word(0, 100);
+  set_remote_word(0, 100);
   atomic(0x0b, 0, 23, 0);
   go();
   expect_done(0);
-  EXPECT_EQ(far_word(0), 123u);
-  EXPECT_EQ(near_word(512), 100u);
+  EXPECT_EQ(remote_word(0), 123u);
+  EXPECT_EQ(local_word(512), 100u);
   atomic(0x08, 0, 7, 123);
   go();
   expect_done(1);
-  EXPECT_EQ(far_word(0), 7u);
-  EXPECT_EQ(near_word(512), 123u);
+  EXPECT_EQ(remote_word(0), 7u);
+  EXPECT_EQ(local_word(512), 123u);
   atomic(0x08, 0, 9, 123);
   go();
   expect_done(2);
-  EXPECT_EQ(far_word(0), 7u);
-  EXPECT_EQ(near_word(512), 7u);
+  EXPECT_EQ(remote_word(0), 7u);
+  EXPECT_EQ(local_word(512), 7u);
 }
 
 TEST_F(NicBnxt, FencesAndSolicitedAreTaken) {
@@ -319,8 +320,8 @@ TEST_F(NicBnxt, AFullRingInOneDoorbell) {
     for (unsigned i = 0; i < 8; ++i) write(64 * i, 64, i == 7 ? 0x01 : 0x00);
     go();
     expect_done(next_ - 1);
-    EXPECT_EQ(std::memcmp(far_ + 64 * 7, near_, 64), 0);
-    std::memset(far_, 0x11, sizeof far_);
+    EXPECT_EQ(std::memcmp(remote_ + 64 * 7, local_, 64), 0);
+    std::memset(remote_, 0x11, sizeof remote_);
   }
 }
 
@@ -336,7 +337,7 @@ TEST_F(NicBnxtNearAWrap, ManyLaps) {
     write(i % 100, bytes);
     go();
     expect_done(next_ - 1);
-    ASSERT_EQ(std::memcmp(far_ + i % 100, near_, bytes), 0) << i;
+    ASSERT_EQ(std::memcmp(remote_ + i % 100, local_, bytes), 0) << i;
   }
 }
 
@@ -364,11 +365,11 @@ class NicBnxtEntry : public NicBnxt {
     expect_cqe(k_request, k_flushed, first_ + 2);
     EXPECT_FALSE(has_cqe());
     EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(t.why));
-    EXPECT_TRUE(far_is(0x11));
+    EXPECT_TRUE(remote_is(0x11));
     write(512, 8);  // and it stays in error
     go();
     expect_cqe(k_request, k_flushed, first_ + 3);
-    EXPECT_TRUE(far_is(0x11));
+    EXPECT_TRUE(remote_is(0x11));
   }
 };
 
@@ -475,10 +476,10 @@ TEST_F(NicBnxt, WhatWasBeforeTheFailureIsComplete) {
   expect_cqe(k_request, k_remote_access, 3);
   expect_cqe(k_request, k_flushed, 4);  // asked for or not
   EXPECT_FALSE(has_cqe());
-  EXPECT_EQ(std::memcmp(far_, near_, 8), 0);
-  EXPECT_EQ(std::memcmp(far_ + 8, near_, 8), 0);
-  EXPECT_EQ(far_[16], 0x11);
-  EXPECT_EQ(far_[24], 0x11);
+  EXPECT_EQ(std::memcmp(remote_, local_, 8), 0);
+  EXPECT_EQ(std::memcmp(remote_ + 8, local_, 8), 0);
+  EXPECT_EQ(remote_[16], 0x11);
+  EXPECT_EQ(remote_[24], 0x11);
 }
 
 // An entry of the lap before, with the MSN entry of the lap before.
@@ -534,7 +535,7 @@ class NicBnxtBell : public NicBnxt {
     for (int i = 0; i < 3; ++i) write(0, 8);
     go();
     for (unsigned i = 0; i < 3; ++i) expect_cqe(k_request, k_ok, i + 1);
-    std::memset(far_, 0x11, sizeof far_);
+    std::memset(remote_, 0x11, sizeof remote_);
     for (int i = 0; i < 2; ++i) write(0, 8);
   }
   void expect_terminal(rule why) {
@@ -542,11 +543,11 @@ class NicBnxtBell : public NicBnxt {
     expect_cqe(k_terminal, k_ok, 3);
     EXPECT_FALSE(has_cqe());
     EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(why));
-    EXPECT_TRUE(far_is(0x11));
+    EXPECT_TRUE(remote_is(0x11));
     go();
     expect_cqe(k_request, k_flushed, 4);
     expect_cqe(k_request, k_flushed, 5);
-    EXPECT_TRUE(far_is(0x11));
+    EXPECT_TRUE(remote_is(0x11));
   }
 };
 

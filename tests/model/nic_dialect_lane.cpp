@@ -84,26 +84,26 @@ TYPED_TEST_SUITE(NicDialectLane, dialects, dialect_names);
 
 TYPED_TEST(NicDialectLane, PutsOfAllSizes) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
-    fill(rig.near(), 4096, 1);
+    fill(rig.local_memory(), 4096, 1);
     u64 count = 0;
     for (u32 n = 0; n <= 1100; n += n < 130 ? 1 : 97)
       for (const payload from : {payload::memory, payload::inlined}) {
         if (from == payload::inlined && n > TypeParam::k_inline) continue;
-        std::memset(rig.far(), 0xee, 4096);
+        std::memset(rig.remote_memory(), 0xee, 4096);
         ASSERT_EQ(post_and_wait(rig, rig.op(verb::write, from, 3 + n % 5, 64 + n, n)), XIO_OK) << n;
         ++count;
-        ASSERT_EQ(std::memcmp(rig.far() + 64 + n, rig.near() + 3 + n % 5, n), 0) << n;
-        ASSERT_EQ(rig.far()[63 + n], 0xee);
-        ASSERT_EQ(rig.far()[64 + 2 * n], 0xee);
+        ASSERT_EQ(std::memcmp(rig.remote_memory() + 64 + n, rig.local_memory() + 3 + n % 5, n), 0) << n;
+        ASSERT_EQ(rig.remote_memory()[63 + n], 0xee);
+        ASSERT_EQ(rig.remote_memory()[64 + 2 * n], 0xee);
       }
     for (u32 n = 1; n <= 8; n *= 2) {
-      std::memset(rig.far(), 0xee, 64);
+      std::memset(rig.remote_memory(), 0xee, 64);
       rdma::work w = rig.op(verb::write, payload::value, 0, 16, n);
       w.first = 0xf1e2d3c4b5a69788;
       ASSERT_EQ(post_and_wait(rig, w), XIO_OK);
       ++count;
-      EXPECT_EQ(std::memcmp(rig.far() + 16, &w.first, n), 0) << n;
-      EXPECT_EQ(rig.far()[16 + n], 0xee);
+      EXPECT_EQ(std::memcmp(rig.remote_memory() + 16, &w.first, n), 0) << n;
+      EXPECT_EQ(rig.remote_memory()[16 + n], 0xee);
     }
     expect_at_rest(rig, s, count);
   });
@@ -111,24 +111,24 @@ TYPED_TEST(NicDialectLane, PutsOfAllSizes) {
 
 TYPED_TEST(NicDialectLane, GetsAndAtomics) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
-    auto* word = reinterpret_cast<u64*>(rig.far() + 512);
+    auto* word = reinterpret_cast<u64*>(rig.remote_memory() + 512);
     u64 sum = 0, count = 0;
     for (u32 i = 1; i < 200; ++i) {
       const u32 n = i * 7;
-      fill(rig.far() + 4096, n, i);
+      fill(rig.remote_memory() + 4096, n, i);
       ASSERT_EQ(post_and_wait(rig, rig.op(verb::read, payload::memory, 8192, 4096, n)), XIO_OK);
-      ASSERT_EQ(std::memcmp(rig.near() + 8192, rig.far() + 4096, n), 0) << n;
+      ASSERT_EQ(std::memcmp(rig.local_memory() + 8192, rig.remote_memory() + 4096, n), 0) << n;
       rdma::work add = rig.op(verb::fetch_add, payload::memory, 0, 512, 8);
       add.first = (u64{i} << 32) + i;
       add.second = 0x5555;  // not of a fetch-add
       ASSERT_EQ(post_and_wait(rig, add), XIO_OK);
-      ASSERT_EQ(*reinterpret_cast<u64*>(rig.near()), sum);
+      ASSERT_EQ(*reinterpret_cast<u64*>(rig.local_memory()), sum);
       sum += add.first;
       rdma::work swap = rig.op(verb::compare_swap, payload::memory, 8, 512, 8);
       swap.first = sum + 1;
       swap.second = i % 2 == 0 ? sum : sum + 1;
       ASSERT_EQ(post_and_wait(rig, swap), XIO_OK);
-      ASSERT_EQ(*reinterpret_cast<u64*>(rig.near() + 8), sum);
+      ASSERT_EQ(*reinterpret_cast<u64*>(rig.local_memory() + 8), sum);
       sum += i % 2 == 0;
       count += 3;
     }
@@ -139,7 +139,7 @@ TYPED_TEST(NicDialectLane, GetsAndAtomics) {
 
 TYPED_TEST(NicDialectLane, ManyLapsWithoutWaiting) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
-    auto* word = reinterpret_cast<u64*>(rig.far());
+    auto* word = reinterpret_cast<u64*>(rig.remote_memory());
     u64 sum = 0;
     for (u64 i = 0; i < TypeParam::k_ops; ++i) {
       u64 ticket = 0;
@@ -163,7 +163,7 @@ TYPED_TEST(NicDialectLane, AGatheredPut) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     using codec = typename TypeParam::codec;
     for (u32 n = 4; n <= TypeParam::k_inline; n += 4) {
-      std::memset(rig.far(), 0xee, 256);
+      std::memset(rig.remote_memory(), 0xee, 256);
       const rdma::work w = rig.op(verb::write, payload::gathered, 0, 32, n);
       u64 ticket = 0;
       const ring_claim claim{1, codec::packets(rig.ring(), w), n};
@@ -176,8 +176,9 @@ TYPED_TEST(NicDialectLane, AGatheredPut) {
                                            })),
                 XIO_OK);
       ASSERT_EQ(rig.quiet(), XIO_OK);
-      for (u32 i = 0; i < n; ++i) ASSERT_EQ(rig.far()[32 + i], static_cast<unsigned char>(i / 4 * 4 + n)) << n;
-      EXPECT_EQ(rig.far()[32 + n], 0xee);
+      for (u32 i = 0; i < n; ++i)
+        ASSERT_EQ(rig.remote_memory()[32 + i], static_cast<unsigned char>(i / 4 * 4 + n)) << n;
+      EXPECT_EQ(rig.remote_memory()[32 + n], 0xee);
     }
     expect_at_rest(rig, s, TypeParam::k_inline / 4);
   });
@@ -198,7 +199,7 @@ TYPED_TEST(NicDialectLane, SeveralThreads) {
           u64 ticket = 0;
           if (post(rig, rig.op(verb::write, payload::memory, 4096, 4096 + 4096 * t, n), &ticket) != XIO_OK) ++bad;
           if (post_and_wait(rig, add) != XIO_OK) ++bad;
-          seen[t].push_back(*reinterpret_cast<const u64*>(rig.near() + 64 * t));
+          seen[t].push_back(*reinterpret_cast<const u64*>(rig.local_memory() + 64 * t));
         }
       });
     for (auto& t : threads) t.join();
@@ -253,7 +254,7 @@ TYPED_TEST(NicDialectLane, Waves) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     constexpr u32 k_pieces = k_groups * k_lanes * k_rounds;
     static_assert(k_results + 8 * k_pieces <= lane_rig<TypeParam>::k_bytes && k_pieces * k_piece <= k_counter);
-    fill(rig.near(), 128 * k_piece, 9);
+    fill(rig.local_memory(), 128 * k_piece, 9);
     u32 bad = 0;
     wave_job j{&rig.ring(), &rig.world(), rig.op(verb::write, payload::memory, 0, 0, 0),
                rig.op(verb::fetch_add, payload::memory, k_results, k_counter, 8), &bad};
@@ -267,17 +268,18 @@ TYPED_TEST(NicDialectLane, Waves) {
     for (u32 piece = 0; piece < k_pieces; ++piece) {
       if (piece % 5 == 4) {
         u64 old;
-        std::memcpy(&old, rig.near() + k_results + 8 * piece, 8);
+        std::memcpy(&old, rig.local_memory() + k_results + 8 * piece, 8);
         ASSERT_LT(old, k_pieces / 5 + 1);
         ASSERT_FALSE(had[old]) << old;
         had[old] = true;
         ++adds;
       } else {
         const std::size_t n = (piece * 37) % k_piece;
-        ASSERT_EQ(std::memcmp(rig.far() + piece * k_piece, rig.near() + piece % 128 * k_piece, n), 0) << piece;
+        ASSERT_EQ(std::memcmp(rig.remote_memory() + piece * k_piece, rig.local_memory() + piece % 128 * k_piece, n), 0)
+            << piece;
       }
     }
-    EXPECT_EQ(*reinterpret_cast<u64*>(rig.far() + k_counter), adds);
+    EXPECT_EQ(*reinterpret_cast<u64*>(rig.remote_memory() + k_counter), adds);
     EXPECT_LE(rig.state().doorbells, k_pieces);
   });
 }

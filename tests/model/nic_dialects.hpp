@@ -127,12 +127,12 @@ class lane_rig {
  public:
   using codec = typename Dialect::codec;
   static constexpr std::size_t k_bytes = 1 << 20;
-  static constexpr u64 k_far_address = 0x7000'0000'0000;
-  static constexpr u32 k_far_key = 0xabc00;
+  static constexpr u64 k_remote_address = 0x7000'0000'0000;
+  static constexpr u32 k_remote_key = 0xabc00;
 
   explicit lane_rig(const shape& s)
-      : near_(k_bytes, gpu::place::shared),
-        far_(k_bytes, gpu::place::shared),
+      : local_(k_bytes, gpu::place::shared),
+        remote_(k_bytes, gpu::place::shared),
         nic_(fabric(), 5),
         family_(Dialect::family_of(s)),
         state_(sizeof(ring_state), gpu::place::device),
@@ -144,7 +144,7 @@ class lane_rig {
         machine_(1) {
     if (family_.registered_slots)
       view_.slots_lkey = nic_.register_memory(slots_.data(), slots_.size(), m::local_read).lkey;
-    lkey_ = nic_.register_memory(near_.data(), k_bytes, m::local_read | m::local_write).lkey;
+    lkey_ = nic_.register_memory(local_.data(), k_bytes, m::local_read | m::local_write).lkey;
     lay_out(s);
     world_.ticks_per_ms = gpu::ticks_per_ms();
     world_.timeout_ticks = s.timeout_ms * world_.ticks_per_ms;
@@ -152,8 +152,8 @@ class lane_rig {
   }
   ~lane_rig() { machine_.remove(&nic_); }
 
-  unsigned char* near() { return near_.as<unsigned char>(); }
-  unsigned char* far() { return far_.as<unsigned char>(); }
+  unsigned char* near() { return local_.as<unsigned char>(); }
+  unsigned char* remote() { return remote_.as<unsigned char>(); }
   const ring_view& ring() const { return view_; }
   const world_view& world() const { return world_; }
   m::nic& nic() { return nic_; }
@@ -164,8 +164,8 @@ class lane_rig {
     w.what = what;
     w.from = from;
     w.bytes = bytes;
-    w.remote = k_far_address + remote;
-    w.rkey = k_far_key;
+    w.remote = k_remote_address + remote;
+    w.rkey = k_remote_key;
     w.lkey = lkey_;
     w.local = reinterpret_cast<u64>(near() + local);
     return w;
@@ -175,8 +175,9 @@ class lane_rig {
  private:
   std::unique_ptr<m::fabric> fabric() {
     auto f = std::make_unique<m::shm_fabric>(gpu::payload(), k_bytes, 5);
-    f->adopt(1, k_far_key,
-             {k_far_address, k_bytes, far_.as<unsigned char>(), m::remote_read | m::remote_write | m::remote_atomic});
+    f->adopt(
+        1, k_remote_key,
+        {k_remote_address, k_bytes, remote_.as<unsigned char>(), m::remote_read | m::remote_write | m::remote_atomic});
     return f;
   }
 
@@ -203,7 +204,7 @@ class lane_rig {
     nic_.connect(view_.id, 1, {}, 0);
   }
 
-  gpu::buffer near_, far_;
+  gpu::buffer local_, remote_;
   m::nic nic_;
   const m::family& family_;
   gpu::buffer state_, marks_, slots_, completion_, side_, bells_;

@@ -34,20 +34,20 @@ std::uint64_t get(const unsigned char* at, int n) {
   return v;
 }
 
-// One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `far_`, under an address of its own.
+// One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `remote_`, under an address of its own.
 class NicErnic : public testing::Test {
  protected:
   static constexpr std::uint32_t k_depth = 8, k_cq_depth = 16, k_max_message = 2048;
-  static constexpr std::uint64_t k_far_address = 0x7000'0000'0000, k_request = 0xabcd'0000'0000'0000;
-  static constexpr std::uint32_t k_far_key = 0xabc00;
+  static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000, k_request = 0xabcd'0000'0000'0000;
+  static constexpr std::uint32_t k_remote_key = 0xabc00;
 
   explicit NicErnic(std::uint64_t start = 0) : nic_(fabric(), 5), next_(start) {
-    std::memset(far_, 0x11, sizeof far_);
-    for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
+    std::memset(remote_, 0x11, sizeof remote_);
+    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
     std::memset(slots_, 0x99, sizeof slots_);
     indices_[0] = indices_[1] = start % (2 * k_depth);
-    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
-    read_only_key_ = nic_.register_memory(near_, sizeof near_, m::local_read).lkey;
+    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
+    read_only_key_ = nic_.register_memory(local_, sizeof local_, m::local_read).lkey;
     number_ = nic_.create_queue([&](std::uint32_t number) {
       m::ernic_memory memory{};
       memory.slots = reinterpret_cast<const std::uint32_t*>(slots_);
@@ -64,8 +64,9 @@ class NicErnic : public testing::Test {
 
   std::unique_ptr<m::fabric> fabric() {
     auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), k_max_message, 5);
-    f->adopt(1, k_far_key, {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
-    f->adopt(1, k_far_key + 1, {k_far_address, sizeof far_, far_, m::remote_read});
+    f->adopt(1, k_remote_key,
+             {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
+    f->adopt(1, k_remote_key + 1, {k_remote_address, sizeof remote_, remote_, m::remote_read});
     return f;
   }
 
@@ -82,24 +83,24 @@ class NicErnic : public testing::Test {
     return e;
   }
   void sge(unsigned char* e, int i, std::size_t offset, std::uint32_t bytes) {
-    put64(e + 80 + 16 * i, reinterpret_cast<std::uint64_t>(near_ + offset));
+    put64(e + 80 + 16 * i, reinterpret_cast<std::uint64_t>(local_ + offset));
     put32(e + 88 + 16 * i, bytes);
     put32(e + 92 + 16 * i, key_);
   }
   unsigned char* copy(unsigned opcode, std::uint64_t offset, std::uint32_t bytes, unsigned flags = 2) {
     unsigned char* e = begin(opcode, 1, bytes, flags);
-    put64(e + 32, k_far_address + offset);
-    put32(e + 40, k_far_key);
+    put64(e + 32, k_remote_address + offset);
+    put32(e + 40, k_remote_key);
     put32(e + 44, 0);
     sge(e, 0, 0, bytes);
     return e;
   }
   unsigned char* atomic(unsigned opcode, std::uint64_t offset, std::uint64_t compare_or_add, std::uint64_t swap) {
     unsigned char* e = begin(opcode, 1, 8, 2);
-    put64(e + 32, k_far_address + offset);
+    put64(e + 32, k_remote_address + offset);
     put64(e + 40, compare_or_add);
     put64(e + 48, swap);
-    put32(e + 56, k_far_key);
+    put32(e + 56, k_remote_key);
     put32(e + 60, 0);
     sge(e, 0, 512, 8);
     return e;
@@ -144,15 +145,15 @@ class NicErnic : public testing::Test {
     EXPECT_EQ(get(c + 20, 4), status);
     EXPECT_EQ(get(c + 40, 4), static_cast<unsigned>(why));
     EXPECT_FALSE(has_cqe());
-    for (const unsigned char b : far_) ASSERT_EQ(b, 0x11);
+    for (const unsigned char b : remote_) ASSERT_EQ(b, 0x11);
   }
-  std::uint64_t far_word(std::size_t at) const { return get(far_ + at, 8); }
-  std::uint64_t near_word(std::size_t at) const { return get(near_ + at, 8); }
+  std::uint64_t remote_word(std::size_t at) const { return get(remote_ + at, 8); }
+  std::uint64_t local_word(std::size_t at) const { return get(local_ + at, 8); }
 
   alignas(64) unsigned char slots_[k_depth * 128];
   alignas(64) unsigned char cq_[4096 + k_cq_depth * 64] = {};
-  alignas(64) unsigned char near_[4096];
-  alignas(64) unsigned char far_[4096];
+  alignas(64) unsigned char local_[4096];
+  alignas(64) unsigned char remote_[4096];
   alignas(16) std::uint32_t indices_[4] = {};
   std::uint32_t bell_ = 0;
   std::uint64_t cq_next_ = 0;
@@ -167,22 +168,22 @@ TEST_F(NicErnic, WriteMovesTheBytesAndNoOthers) {
   copy(0, 100, 333);
   indices_[0] = 1;
   run();
-  EXPECT_EQ(far_[100], 0x11) << "an entry was taken that no doorbell announced";
+  EXPECT_EQ(remote_[100], 0x11) << "an entry was taken that no doorbell announced";
   go();
   expect_done(1, 333);
-  EXPECT_EQ(std::memcmp(far_ + 100, near_, 333), 0);
-  EXPECT_EQ(far_[99], 0x11);
-  EXPECT_EQ(far_[433], 0x11);
+  EXPECT_EQ(std::memcmp(remote_ + 100, local_, 333), 0);
+  EXPECT_EQ(remote_[99], 0x11);
+  EXPECT_EQ(remote_[433], 0x11);
   EXPECT_EQ(bell_, 0u);
 }
 
 TEST_F(NicErnic, ReadsGathersAndNothing) {
-  std::memset(far_ + 512, 0x77, 64);
+  std::memset(remote_ + 512, 0x77, 64);
   copy(4, 512, 64);
   go();
   expect_done(2, 64);
-  EXPECT_EQ(near_[63], 0x77);
-  EXPECT_EQ(near_[64], static_cast<unsigned char>(64 * 7 + 1));
+  EXPECT_EQ(local_[63], 0x77);
+  EXPECT_EQ(local_[64], static_cast<unsigned char>(64 * 7 + 1));
   unsigned char* e = copy(0, 8, 60);
   put32(e + 8, 3);
   sge(e, 0, 1000, 10);
@@ -190,35 +191,35 @@ TEST_F(NicErnic, ReadsGathersAndNothing) {
   sge(e, 2, 2000, 50);
   go();
   expect_done(1, 60);
-  EXPECT_EQ(std::memcmp(far_ + 8, near_ + 1000, 10), 0);
-  EXPECT_EQ(std::memcmp(far_ + 18, near_ + 2000, 50), 0);
+  EXPECT_EQ(std::memcmp(remote_ + 8, local_ + 1000, 10), 0);
+  EXPECT_EQ(std::memcmp(remote_ + 18, local_ + 2000, 50), 0);
   put32(copy(0, 8, 0) + 8, 0);
   go();
   expect_done(1, 0);
 }
 
 TEST_F(NicErnic, Atomics) {
-  put64(far_ + 64, 100);
+  put64(remote_ + 64, 100);
   atomic(6, 64, 11, 0);
   go();
   expect_done(4, 8);
-  EXPECT_EQ(far_word(64), 111u);
-  EXPECT_EQ(near_word(512), 100u);
+  EXPECT_EQ(remote_word(64), 111u);
+  EXPECT_EQ(local_word(512), 100u);
   atomic(5, 64, 111, 0x1122334455667788);
   go();
   expect_done(3, 8);
-  EXPECT_EQ(far_word(64), 0x1122334455667788u);
-  EXPECT_EQ(near_word(512), 111u);
+  EXPECT_EQ(remote_word(64), 0x1122334455667788u);
+  EXPECT_EQ(local_word(512), 111u);
   atomic(5, 64, 111, 5);
   go();
   expect_done(3, 8);
-  EXPECT_EQ(far_word(64), 0x1122334455667788u);
+  EXPECT_EQ(remote_word(64), 0x1122334455667788u);
 }
 
 TEST_F(NicErnic, OnlyAskedForCompletionsAreWritten) {
   for (unsigned i = 0; i < 3; ++i) copy(0, 8 * i, 8, 0);
   go();
-  EXPECT_EQ(std::memcmp(far_ + 16, near_, 8), 0);
+  EXPECT_EQ(std::memcmp(remote_ + 16, local_, 8), 0);
   EXPECT_FALSE(has_cqe());
   copy(0, 24, 8);
   go();
@@ -268,7 +269,7 @@ TEST_P(NicErnicWrong, IsFound) {
   copy(0, 0, 8);
   go();
   expect_cqe(k_flushed, rule::none, k_request + next_ - 1, 1, 0);
-  EXPECT_EQ(far_[0], 0x11);
+  EXPECT_EQ(remote_[0], 0x11);
 }
 
 const wrong k_wrong[] = {

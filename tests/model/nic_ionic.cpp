@@ -53,21 +53,21 @@ void PrintTo(const personality& p, std::ostream* out) {
   *out << (p.v1 ? "v1" : "v2") << (p.collapsed ? " collapsed" : " queue") << " from " << p.start;
 }
 
-// One queue of 8 entries; the peer's heap is `far`, under an address of its own.
+// One queue of 8 entries; the peer's heap is `remote`, under an address of its own.
 class ionic_rig {
  public:
   static constexpr u32 k_depth_log2 = 3, k_depth = 8, k_cq_log2 = 4, k_cq_number = 0x4711;
-  static constexpr u64 k_far_address = 0x7000'0000'0000;
-  static constexpr u32 k_far_key = 0xabc00;
+  static constexpr u64 k_remote_address = 0x7000'0000'0000;
+  static constexpr u32 k_remote_key = 0xabc00;
 
   explicit ionic_rig(const personality& p) : p_(p), ops_(p.v1 ? k_v1 : k_v2), nic_(make_fabric(), 5), next_(p.start) {
-    std::memset(far_, 0x11, sizeof far_);
-    for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<u8>(i * 7 + 1);
+    std::memset(remote_, 0x11, sizeof remote_);
+    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<u8>(i * 7 + 1);
     if (!color(p.start))
       for (auto& e : slots_) e[11] = k_color;
-    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
-    fabric_->adopt(0, k_far_key,
-                   {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
+    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
+    fabric_->adopt(0, k_remote_key,
+                   {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
     number_ = nic_.create_queue([&](u32 number) {
       m::ionic_memory mem{};
       mem.face = p.v1 ? xio::wire::ionic::interface::v1 : xio::wire::ionic::interface::v2;
@@ -100,14 +100,14 @@ class ionic_rig {
     e[8] = op;
     e[9] = static_cast<u8>(sges);
     put16(e + 10, flags | (color(next_) ? k_color : 0));
-    put64(e + 16, k_far_address + remote);
-    put32(e + 24, k_far_key);
+    put64(e + 16, k_remote_address + remote);
+    put32(e + 24, k_remote_key);
     return e;
   }
   u8* copy(u8 op, u32 bytes, u64 remote, u64 local, u32 flags = k_asks) {
     u8* e = begin(op, flags, remote, 1);
     put32(e + 28, bytes);
-    put64(e + 32, reinterpret_cast<u64>(near_) + local);
+    put64(e + 32, reinterpret_cast<u64>(local_) + local);
     put32(e + 40, bytes);
     put32(e + 44, key_);
     return e;
@@ -116,7 +116,7 @@ class ionic_rig {
     u8* e = begin(op, k_asks, remote, 1);
     put64(e + 28, swap_add);
     put64(e + 36, compare);
-    put64(e + 48, reinterpret_cast<u64>(near_));
+    put64(e + 48, reinterpret_cast<u64>(local_));
     if (p_.v1) {
       put32(e + 56, 8);
       put32(e + 60, key_);
@@ -154,14 +154,14 @@ class ionic_rig {
       EXPECT_EQ(c[16], at % k_depth);
     }
   }
-  bool far_is(u8 v) const {
-    for (const u8 b : far_)
+  bool remote_is(u8 v) const {
+    for (const u8 b : remote_)
       if (b != v) return false;
     return true;
   }
-  u64 far_word(std::size_t at) const {
+  u64 remote_word(std::size_t at) const {
     u64 v;
-    std::memcpy(&v, far_ + at, 8);
+    std::memcpy(&v, remote_ + at, 8);
     return v;
   }
 
@@ -174,7 +174,7 @@ class ionic_rig {
   alignas(64) u8 slots_[k_depth][64] = {};
   alignas(64) u8 cqes_[1 << k_cq_log2][32] = {};
   u64 bell_ = 0, cq_bell_ = 0;
-  alignas(64) u8 near_[4096], far_[4096];
+  alignas(64) u8 local_[4096], remote_[4096];
 };
 
 class NicIonic : public testing::TestWithParam<personality>, protected ionic_rig {
@@ -186,60 +186,60 @@ TEST_P(NicIonic, WritesAndReads) {
   copy(ops_.write, 100, 8, 16);
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(far_ + 8, near_ + 16, 100), 0);
-  EXPECT_EQ(far_[7], 0x11);
-  EXPECT_EQ(far_[108], 0x11);
-  std::memset(far_ + 512, 0x77, 64);
+  EXPECT_EQ(std::memcmp(remote_ + 8, local_ + 16, 100), 0);
+  EXPECT_EQ(remote_[7], 0x11);
+  EXPECT_EQ(remote_[108], 0x11);
+  std::memset(remote_ + 512, 0x77, 64);
   copy(ops_.read, 64, 512, 1024);
   go();
   expect_done(1);
-  EXPECT_EQ(near_[1024], 0x77);
-  EXPECT_EQ(near_[1087], 0x77);
-  EXPECT_EQ(near_[1088], static_cast<u8>(1088 * 7 + 1));
+  EXPECT_EQ(local_[1024], 0x77);
+  EXPECT_EQ(local_[1087], 0x77);
+  EXPECT_EQ(local_[1088], static_cast<u8>(1088 * 7 + 1));
 }
 
 TEST_P(NicIonic, GathersFromTwoPlaces) {
   u8* e = copy(ops_.write, 30, 0, 100);
   e[9] = 2;
   put32(e + 40, 10);
-  put64(e + 48, reinterpret_cast<u64>(near_) + 500);
+  put64(e + 48, reinterpret_cast<u64>(local_) + 500);
   put32(e + 56, 20);
   put32(e + 60, key_);
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(far_, near_ + 100, 10), 0);
-  EXPECT_EQ(std::memcmp(far_ + 10, near_ + 500, 20), 0);
-  EXPECT_EQ(far_[30], 0x11);
+  EXPECT_EQ(std::memcmp(remote_, local_ + 100, 10), 0);
+  EXPECT_EQ(std::memcmp(remote_ + 10, local_ + 500, 20), 0);
+  EXPECT_EQ(remote_[30], 0x11);
 }
 
 TEST_P(NicIonic, CarriesEveryInlineLength) {
   for (u32 n = 0; n <= 32; ++n) {
-    std::memset(far_, 0x11, sizeof far_);
+    std::memset(remote_, 0x11, sizeof remote_);
     u8* e = begin(ops_.write, k_asks | k_inline, 4, 0);
     put32(e + 28, n);
     for (u32 i = 0; i < n; ++i) e[32 + i] = static_cast<u8>(i + 1);
     go();
     expect_done(n);
     cq_bell_ = (u64{k_cq_number} << 24) | ((n + 1) % (1u << k_cq_log2));
-    for (u32 i = 0; i < 64; ++i) ASSERT_EQ(far_[4 + i], i < n ? i + 1 : 0x11) << n << " " << i;
+    for (u32 i = 0; i < 64; ++i) ASSERT_EQ(remote_[4 + i], i < n ? i + 1 : 0x11) << n << " " << i;
   }
 }
 
 TEST_P(NicIonic, ChangesWords) {
-  std::memset(far_, 0, 64);
+  std::memset(remote_, 0, 64);
   atomic(ops_.add, 8, (u64{7} << 32) | 5, 0);
   go();
-  EXPECT_EQ(far_word(8), (u64{7} << 32) | 5);
+  EXPECT_EQ(remote_word(8), (u64{7} << 32) | 5);
   atomic(ops_.swap, 8, 77, (u64{7} << 32) | 5);
   go();
   expect_done(1);
-  EXPECT_EQ(far_word(8), 77u);
+  EXPECT_EQ(remote_word(8), 77u);
   u64 old;
-  std::memcpy(&old, near_, 8);
+  std::memcpy(&old, local_, 8);
   EXPECT_EQ(old, (u64{7} << 32) | 5);
   atomic(ops_.swap, 8, 1, 2);
   go();
-  EXPECT_EQ(far_word(8), 77u);
+  EXPECT_EQ(remote_word(8), 77u);
 }
 
 TEST_P(NicIonic, AskedForOnly) {
@@ -282,7 +282,7 @@ TEST_P(NicIonic, RefusesWrongWrites) {
     r.copy(r.ops_.write, 16, 0, 0)[one.at] = static_cast<u8>(one.value);
     r.go();
     r.expect_error(0, p_.start, one.why, one.remote);
-    EXPECT_TRUE(r.far_is(0x11));
+    EXPECT_TRUE(r.remote_is(0x11));
   }
 }
 
@@ -333,7 +333,7 @@ TEST_P(NicIonic, RefusesWrongDoorbells) {
     r.bell_ = wrong;
     r.run();
     EXPECT_EQ(get32(r.cqe(0) + 24), k_local_qp) << std::hex << wrong;
-    EXPECT_TRUE(r.far_is(0x11));
+    EXPECT_TRUE(r.remote_is(0x11));
   }
 }
 
@@ -348,8 +348,8 @@ TEST_P(NicIonic, WhatFollowsAFailureIsFlushed) {
   if (!p_.collapsed) {
     EXPECT_EQ(get32(cqe(2) + 24), k_flushed);
   }
-  EXPECT_EQ(far_[0], near_[0]);
-  EXPECT_EQ(far_[16], 0x11);
+  EXPECT_EQ(remote_[0], local_[0]);
+  EXPECT_EQ(remote_[16], 0x11);
 }
 
 TEST_P(NicIonic, ManyLaps) {
@@ -357,7 +357,7 @@ TEST_P(NicIonic, ManyLaps) {
     copy(ops_.write, 8, 8 * (i % 100), i);
     go();
     ASSERT_NO_FATAL_FAILURE(expect_done(i));
-    ASSERT_EQ(far_[8 * (i % 100)], near_[i]);
+    ASSERT_EQ(remote_[8 * (i % 100)], local_[i]);
     cq_bell_ = (u64{k_cq_number} << 24) | ((i + 1) % (1u << k_cq_log2));
   }
 }

@@ -23,22 +23,22 @@ constexpr u32 k_asks = 1 << 8, k_inline = 2 << 8, k_narrow = 4 << 8;
 constexpr u64 k_failed = u64{1} << 63;
 constexpr u32 k_local_length = 1, k_local_qp = 2, k_local_protection = 3, k_remote_access = 6;
 
-// One queue of 8 entries; the peer's heap is `far`, under an address of its own.
+// One queue of 8 entries; the peer's heap is `remote`, under an address of its own.
 class proxy_rig {
  public:
   static constexpr u32 k_depth_log2 = 3, k_depth = 8;
-  static constexpr u64 k_far_address = 0x7000'0000'0000;
-  static constexpr u32 k_far_key = 0xabc00;
+  static constexpr u64 k_remote_address = 0x7000'0000'0000;
+  static constexpr u32 k_remote_key = 0xabc00;
 
   explicit proxy_rig(u64 start = 0) : nic_(make_fabric(), 5), next_(start) {
-    std::memset(far_, 0x11, sizeof far_);
-    for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
+    std::memset(remote_, 0x11, sizeof remote_);
+    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
     for (auto& e : slots_)
       for (u64& word : e) word = (start >> k_depth_log2) << 32;
     done_[0] = start;
-    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
-    fabric_->adopt(0, k_far_key,
-                   {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
+    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
+    fabric_->adopt(0, k_remote_key,
+                   {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
     number_ = nic_.create_queue([&](u32) {
       return std::make_unique<m::proxy_queue>(m::proxy_memory{&slots_[0][0], k_depth_log2, done_, start}, 4096);
     });
@@ -59,18 +59,18 @@ class proxy_rig {
     std::memset(e, 0, 64);
     e[0] = head;
     e[1] = bytes;
-    e[2] = low(k_far_address + remote);
-    e[3] = high(k_far_address + remote);
-    e[4] = k_far_key;
+    e[2] = low(k_remote_address + remote);
+    e[3] = high(k_remote_address + remote);
+    e[4] = k_remote_key;
     e[5] = key_;
-    const u64 at = reinterpret_cast<u64>(near_) + local;
+    const u64 at = reinterpret_cast<u64>(local_) + local;
     e[6] = low(at);
     e[7] = high(at);
     return e;
   }
   u32* atomic(u32 head, u64 remote, u64 first, u64 second) {
     u32* e = entry(head, 0, remote, 0);
-    const u64 at = reinterpret_cast<u64>(near_);
+    const u64 at = reinterpret_cast<u64>(local_);
     e[1] = low(at);
     e[14] = high(at);
     e[6] = low(first);
@@ -102,14 +102,14 @@ class proxy_rig {
     EXPECT_EQ(low(done_[1]), why);
     EXPECT_EQ(high(done_[1]), static_cast<u32>(which));
   }
-  u64 far_word(std::size_t at) const {
+  u64 remote_word(std::size_t at) const {
     u64 v;
-    std::memcpy(&v, far_ + at, 8);
+    std::memcpy(&v, remote_ + at, 8);
     return v;
   }
   u64 result() const {
     u64 v;
-    std::memcpy(&v, near_, 8);
+    std::memcpy(&v, local_, 8);
     return v;
   }
 
@@ -120,7 +120,7 @@ class proxy_rig {
   alignas(64) u64 slots_[k_depth][16] = {};
   u32 data_[k_depth][16] = {};
   alignas(16) u64 done_[2] = {};
-  alignas(64) unsigned char near_[4096], far_[4096];
+  alignas(64) unsigned char local_[4096], remote_[4096];
 };
 
 class NicProxy : public testing::Test, protected proxy_rig {};
@@ -129,58 +129,58 @@ TEST_F(NicProxy, WritesAndReads) {
   entry(k_write | k_asks, 100, 8, 16);
   go();
   expect_done();
-  EXPECT_EQ(std::memcmp(far_ + 8, near_ + 16, 100), 0);
-  EXPECT_EQ(far_[108], 0x11);
-  std::memset(far_ + 512, 0x77, 64);
+  EXPECT_EQ(std::memcmp(remote_ + 8, local_ + 16, 100), 0);
+  EXPECT_EQ(remote_[108], 0x11);
+  std::memset(remote_ + 512, 0x77, 64);
   entry(k_read | k_asks, 64, 512, 1024);
   go();
   expect_done();
-  EXPECT_EQ(near_[1024], 0x77);
-  EXPECT_EQ(near_[1087], 0x77);
-  EXPECT_EQ(near_[1088], static_cast<unsigned char>(1088 * 7 + 1));
+  EXPECT_EQ(local_[1024], 0x77);
+  EXPECT_EQ(local_[1087], 0x77);
+  EXPECT_EQ(local_[1088], static_cast<unsigned char>(1088 * 7 + 1));
 }
 
 TEST_F(NicProxy, CarriesEveryInlineLength) {
   for (u32 n = 0; n <= 40; ++n) {
-    std::memset(far_, 0x11, sizeof far_);
+    std::memset(remote_, 0x11, sizeof remote_);
     u32* e = entry(k_write | k_asks | k_inline, n, 4, 0);
     e[5] = 0;
     std::memset(e + 6, 0, 40);
     for (u32 i = 0; i < n; ++i) reinterpret_cast<unsigned char*>(e + 6)[i] = static_cast<unsigned char>(i + 1);
     go();
     expect_done();
-    for (u32 i = 0; i < 64; ++i) ASSERT_EQ(far_[4 + i], i < n ? i + 1 : 0x11) << n << " " << i;
+    for (u32 i = 0; i < 64; ++i) ASSERT_EQ(remote_[4 + i], i < n ? i + 1 : 0x11) << n << " " << i;
   }
 }
 
 TEST_F(NicProxy, ChangesWords) {
-  std::memset(far_, 0, 64);
+  std::memset(remote_, 0, 64);
   atomic(k_add | k_asks, 8, 5, 0);
   go();
-  EXPECT_EQ(far_word(8), 5u);
+  EXPECT_EQ(remote_word(8), 5u);
   EXPECT_EQ(result(), 0u);
   atomic(k_swap | k_asks, 8, 77, 5);
   go();
-  EXPECT_EQ(far_word(8), 77u);
+  EXPECT_EQ(remote_word(8), 77u);
   EXPECT_EQ(result(), 5u);
   // No carry leaves the low 32 bits.
   atomic(k_masked_add | k_asks, 8, 0xffffffffu, 1u << 31);
   go();
-  EXPECT_EQ(far_word(8), 76u);
+  EXPECT_EQ(remote_word(8), 76u);
   u32* e = atomic(k_masked_swap | k_asks, 8, 0xf0, 0);
   e[10] = 0xff;
   go();
-  EXPECT_EQ(far_word(8), 0xf0u);
+  EXPECT_EQ(remote_word(8), 0xf0u);
   EXPECT_EQ(result(), 76u);
   expect_done();
 }
 
 TEST_F(NicProxy, ChangesWordsOfFourBytes) {
-  std::memset(far_, 0xff, 64);
+  std::memset(remote_, 0xff, 64);
   atomic(k_masked_add | k_asks | k_narrow, 12, 1, 0);
   go();
   expect_done();
-  EXPECT_EQ(far_word(8), 0x00000000ffffffffu);
+  EXPECT_EQ(remote_word(8), 0x00000000ffffffffu);
   EXPECT_EQ(result() & 0xffffffffu, 0xffffffffu);
 }
 
@@ -199,7 +199,7 @@ TEST_F(NicProxy, AnEntryWaitsForTheOnesBeforeIt) {
   entry(k_write | k_asks, 8, 8, 8);
   go();
   EXPECT_EQ(done_[0], 0u);
-  EXPECT_EQ(far_[8], 0x11);
+  EXPECT_EQ(remote_[8], 0x11);
   next_ = 0;
   go();
   EXPECT_EQ(done_[0], 2u);
@@ -208,7 +208,7 @@ TEST_F(NicProxy, AnEntryWaitsForTheOnesBeforeIt) {
 TEST_F(NicProxy, AnEntryIsThereWhenEachOfItsWordsIs) {
   for (u32 late = 0; late < 16; ++late) {
     SCOPED_TRACE(late);
-    std::memset(far_, 0x11, sizeof far_);
+    std::memset(remote_, 0x11, sizeof remote_);
     u32* e = entry(k_write | k_asks | k_inline, 40, 0, 0);
     e[5] = 0;
     for (u32 i = 6; i < 16; ++i) e[i] = 0x01010101 * i;
@@ -216,12 +216,12 @@ TEST_F(NicProxy, AnEntryIsThereWhenEachOfItsWordsIs) {
       if (i != late) post_word(i);
     run();
     ASSERT_EQ(done_[0], next_);
-    ASSERT_EQ(far_[0], 0x11);
+    ASSERT_EQ(remote_[0], 0x11);
     post_word(late);
     ++next_;
     run();
     expect_done();
-    for (u32 i = 0; i < 40; ++i) ASSERT_EQ(far_[i], 6 + i / 4) << i;
+    for (u32 i = 0; i < 40; ++i) ASSERT_EQ(remote_[i], 6 + i / 4) << i;
   }
 }
 
@@ -251,7 +251,7 @@ TEST_F(NicProxy, RefusesWhatTheTableDoesNotSay) {
     one.entry(c.head, 16, 0, 0)[c.dword] = c.value;
     one.go();
     one.expect_error(0, c.why, c.which);
-    EXPECT_EQ(one.far_[0], 0x11);
+    EXPECT_EQ(one.remote_[0], 0x11);
   }
 }
 
@@ -317,8 +317,8 @@ TEST_F(NicProxy, WhatFollowsAFailureIsDropped) {
   entry(k_write | k_asks, 8, 16, 16);
   go();
   expect_error(1, k_remote_access, rule::remote_key);
-  EXPECT_EQ(far_[0], near_[0]);
-  EXPECT_EQ(far_[16], 0x11);
+  EXPECT_EQ(remote_[0], local_[0]);
+  EXPECT_EQ(remote_[16], 0x11);
 }
 
 TEST(NicProxyLaps, GenerationsWrapWithTheir32Bits) {

@@ -32,23 +32,23 @@ std::uint32_t get32(const unsigned char* at) {
   return (std::uint32_t{at[0]} << 24) | (std::uint32_t{at[1]} << 16) | (std::uint32_t{at[2]} << 8) | at[3];
 }
 
-// One queue of 8 entries on one NIC; the peer's heap is `far`, under an address of its own.
+// One queue of 8 entries on one NIC; the peer's heap is `remote`, under an address of its own.
 class NicStrict : public testing::Test {
  protected:
   static constexpr std::uint32_t k_depth = 8;
   static constexpr std::uint64_t k_longest = 4096;
-  static constexpr std::uint64_t k_far_address = 0x7000'0000'0000;
-  static constexpr std::uint32_t k_far_key = 0xabc00;
+  static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000;
+  static constexpr std::uint32_t k_remote_key = 0xabc00;
 
   explicit NicStrict(std::uint64_t start = 0, bool cover = false) : nic_(make_fabric(), 5), next_(start) {
     std::memset(cqe_, 0xff, sizeof cqe_);
-    std::memset(far_, 0x11, sizeof far_);
-    for (std::size_t i = 0; i < sizeof near_; ++i) near_[i] = static_cast<unsigned char>(i * 7 + 1);
-    key_ = nic_.register_memory(near_, sizeof near_, m::local_read | m::local_write).lkey;
-    read_only_key_ = nic_.register_memory(near_, sizeof near_, m::local_read).lkey;
-    fabric_->adopt(0, k_far_key,
-                   {k_far_address, sizeof far_, far_, m::remote_read | m::remote_write | m::remote_atomic});
-    fabric_->adopt(0, k_far_key + 1, {k_far_address, sizeof far_, far_, m::remote_read});
+    std::memset(remote_, 0x11, sizeof remote_);
+    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
+    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
+    read_only_key_ = nic_.register_memory(local_, sizeof local_, m::local_read).lkey;
+    fabric_->adopt(0, k_remote_key,
+                   {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
+    fabric_->adopt(0, k_remote_key + 1, {k_remote_address, sizeof remote_, remote_, m::remote_read});
     number_ = create(cqe_, start, cover);
     nic_.connect(number_, 0, {}, 1);
   }
@@ -81,15 +81,15 @@ class NicStrict : public testing::Test {
     put32(e, (opmod << 24) | (static_cast<std::uint32_t>(next_ & 0xffff) << 8) | opcode);
     put32(e + 4, (number_ << 8) | ds);
     e[11] = static_cast<unsigned char>(flags);
-    put64(e + 16, k_far_address + offset);
-    put32(e + 24, k_far_key);
+    put64(e + 16, k_remote_address + offset);
+    put32(e + 24, k_remote_key);
     next_ += (ds + 3) / 4;
     return e;
   }
   void data(unsigned char* at, std::uint32_t bytes, std::size_t offset) {
     put32(at, bytes);
     put32(at + 4, key_);
-    put64(at + 8, reinterpret_cast<std::uint64_t>(near_ + offset));
+    put64(at + 8, reinterpret_cast<std::uint64_t>(local_ + offset));
   }
   unsigned char* write(std::uint64_t offset, std::uint32_t bytes, unsigned flags = 0x08) {
     unsigned char* e = begin(0x08, 0, 3, offset, flags);
@@ -132,21 +132,21 @@ class NicStrict : public testing::Test {
     EXPECT_EQ(cqe_[54], static_cast<unsigned>(why));
     EXPECT_EQ(cqe_counter(), first & 0xffff);
   }
-  bool far_is(std::uint8_t value) const {
-    for (const unsigned char b : far_)
+  bool remote_is(std::uint8_t value) const {
+    for (const unsigned char b : remote_)
       if (b != value) return false;
     return true;
   }
-  std::uint64_t far_word(std::size_t offset) const {
+  std::uint64_t remote_word(std::size_t offset) const {
     std::uint64_t v;
-    std::memcpy(&v, far_ + offset, 8);
+    std::memcpy(&v, remote_ + offset, 8);
     return v;
   }
-  void set_far_word(std::size_t offset, std::uint64_t v) { std::memcpy(far_ + offset, &v, 8); }
+  void set_remote_word(std::size_t offset, std::uint64_t v) { std::memcpy(remote_ + offset, &v, 8); }
   template <class T>
-  T near_value(std::size_t offset) const {
+  T local_value(std::size_t offset) const {
     T v;
-    std::memcpy(&v, near_ + offset, sizeof v);
+    std::memcpy(&v, local_ + offset, sizeof v);
     return v;
   }
 
@@ -156,8 +156,8 @@ class NicStrict : public testing::Test {
   std::uint32_t number_ = 0, key_ = 0, read_only_key_ = 0;
   alignas(64) unsigned char slots_[k_depth * 64] = {};
   alignas(64) unsigned char cqe_[64];
-  alignas(64) unsigned char near_[1024];
-  alignas(64) unsigned char far_[1024];
+  alignas(64) unsigned char local_[1024];
+  alignas(64) unsigned char remote_[1024];
   std::uint32_t record_[2] = {};
   std::uint64_t doorbell_ = 0;
 };
@@ -165,19 +165,19 @@ class NicStrict : public testing::Test {
 TEST_F(NicStrict, WriteMovesTheBytesAndNoOthers) {
   write(100, 333);
   run();
-  EXPECT_TRUE(far_is(0x11)) << "an entry was taken that no doorbell announced";
+  EXPECT_TRUE(remote_is(0x11)) << "an entry was taken that no doorbell announced";
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(far_ + 100, near_, 333), 0);
-  EXPECT_EQ(far_[99], 0x11);
-  EXPECT_EQ(far_[433], 0x11);
+  EXPECT_EQ(std::memcmp(remote_ + 100, local_, 333), 0);
+  EXPECT_EQ(remote_[99], 0x11);
+  EXPECT_EQ(remote_[433], 0x11);
   EXPECT_EQ(cqe_[56], 0x08);
 }
 
 TEST_F(NicStrict, OnlyAskedForCompletionsAreWritten) {
   write(0, 8, 0x00);
   go();
-  EXPECT_EQ(std::memcmp(far_, near_, 8), 0);
+  EXPECT_EQ(std::memcmp(remote_, local_, 8), 0);
   expect_nothing();
   write(8, 8);
   go();
@@ -186,16 +186,16 @@ TEST_F(NicStrict, OnlyAskedForCompletionsAreWritten) {
 
 TEST_F(NicStrict, InlineBytesOfAllSizes) {
   for (unsigned n = 0; n <= 28; ++n) {
-    std::memset(far_, 0x11, sizeof far_);
+    std::memset(remote_, 0x11, sizeof remote_);
     const std::uint64_t first = next_;
     unsigned char* e = begin(0x08, 0, 2 + (4 + n + 15) / 16, 64 + n);
     put32(e + 32, 0x80000000u | n);
     for (unsigned i = 0; i < n; ++i) e[36 + i] = static_cast<unsigned char>(0xc0 + i);
     go();
     expect_done(first);
-    for (unsigned i = 0; i < n; ++i) EXPECT_EQ(far_[64 + n + i], 0xc0 + i);
-    EXPECT_EQ(far_[63 + n], 0x11);
-    EXPECT_EQ(far_[64 + n + n], 0x11);
+    for (unsigned i = 0; i < n; ++i) EXPECT_EQ(remote_[64 + n + i], 0xc0 + i);
+    EXPECT_EQ(remote_[63 + n], 0x11);
+    EXPECT_EQ(remote_[64 + n + n], 0x11);
   }
 }
 
@@ -210,71 +210,71 @@ TEST_F(NicStrict, InlineBytesOverSeveralBlocksAndTheRingsEnd) {
     }
     go();
     expect_done(first);
-    for (unsigned i = 0; i < 100; ++i) ASSERT_EQ(far_[16 + i], static_cast<unsigned char>(lap + i));
+    for (unsigned i = 0; i < 100; ++i) ASSERT_EQ(remote_[16 + i], static_cast<unsigned char>(lap + i));
   }
 }
 
 TEST_F(NicStrict, ReadGathersIntoSeveralSpans) {
-  for (std::size_t i = 0; i < sizeof far_; ++i) far_[i] = static_cast<unsigned char>(i ^ 0x5a);
+  for (std::size_t i = 0; i < sizeof remote_; ++i) remote_[i] = static_cast<unsigned char>(i ^ 0x5a);
   unsigned char* e = begin(0x10, 0, 4, 10);
   data(e + 32, 3, 0);
   data(e + 48, 50, 200);
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(near_, far_ + 10, 3), 0);
-  EXPECT_EQ(std::memcmp(near_ + 200, far_ + 13, 50), 0);
-  EXPECT_EQ(near_[3], 3 * 7 + 1);
+  EXPECT_EQ(std::memcmp(local_, remote_ + 10, 3), 0);
+  EXPECT_EQ(std::memcmp(local_ + 200, remote_ + 13, 50), 0);
+  EXPECT_EQ(local_[3], 3 * 7 + 1);
   EXPECT_EQ(get32(cqe_ + 44), 53u);
 }
 
 TEST_F(NicStrict, Atomics) {
-  set_far_word(0, 100);
+  set_remote_word(0, 100);
   fetch_add(0, 23);
   go();
-  EXPECT_EQ(far_word(0), 123u);
-  EXPECT_EQ(near_value<std::uint64_t>(512), 100u);
+  EXPECT_EQ(remote_word(0), 123u);
+  EXPECT_EQ(local_value<std::uint64_t>(512), 100u);
 
   unsigned char* e = begin(0x11, 0, 4, 0);  // compare-swap that matches, then one that does not
   put64(e + 32, 7);
   put64(e + 40, 123);
   data(e + 48, 8, 512);
   go();
-  EXPECT_EQ(far_word(0), 7u);
-  EXPECT_EQ(near_value<std::uint64_t>(512), 123u);
+  EXPECT_EQ(remote_word(0), 7u);
+  EXPECT_EQ(local_value<std::uint64_t>(512), 123u);
   e = begin(0x11, 0, 4, 0);
   put64(e + 32, 9);
   put64(e + 40, 123);
   data(e + 48, 8, 512);
   go();
-  EXPECT_EQ(far_word(0), 7u);
-  EXPECT_EQ(near_value<std::uint64_t>(512), 7u);
+  EXPECT_EQ(remote_word(0), 7u);
+  EXPECT_EQ(local_value<std::uint64_t>(512), 7u);
 }
 
 // NVSHMEM's ibgda_device.cuh: 4-byte results are big endian, 8-byte ones are not.
 TEST_F(NicStrict, MaskedAtomics) {
-  set_far_word(8, 0x1122334455667788);
+  set_remote_word(8, 0x1122334455667788);
   unsigned char* e = begin(0x15, 0x08, 4, 12);  // 4-byte add on the upper half: no carry into the neighbour
   put32(e + 32, 0xf0000000);
   data(e + 48, 4, 512);
   go();
-  EXPECT_EQ(far_word(8), 0x0122334455667788u);
-  EXPECT_EQ(get32(near_ + 512), 0x11223344u);
+  EXPECT_EQ(remote_word(8), 0x0122334455667788u);
+  EXPECT_EQ(get32(local_ + 512), 0x11223344u);
 
   e = begin(0x15, 0x09, 4, 8);  // every bit a field: exclusive or
   put64(e + 32, 0xff00ff00ff00ff00);
   put64(e + 40, ~0ull);
   data(e + 48, 8, 512);
   go();
-  EXPECT_EQ(far_word(8), 0x0122334455667788u ^ 0xff00ff00ff00ff00u);
-  EXPECT_EQ(near_value<std::uint64_t>(512), 0x0122334455667788u);
+  EXPECT_EQ(remote_word(8), 0x0122334455667788u ^ 0xff00ff00ff00ff00u);
+  EXPECT_EQ(local_value<std::uint64_t>(512), 0x0122334455667788u);
 
-  set_far_word(8, 0x00ff00ff00ff00ff);
+  set_remote_word(8, 0x00ff00ff00ff00ff);
   e = begin(0x15, 0x09, 4, 8);  // 16-bit fields
   put64(e + 32, 0x0001000100010001);
   put64(e + 40, 0x8000800080008000);
   data(e + 48, 8, 512);
   go();
-  EXPECT_EQ(far_word(8), 0x0100010001000100u);
+  EXPECT_EQ(remote_word(8), 0x0100010001000100u);
 
   e = begin(0x14, 0x08, 4, 8);  // swap the low byte if the second byte is 0x01
   put32(e + 32, 0x000000aa);
@@ -283,7 +283,7 @@ TEST_F(NicStrict, MaskedAtomics) {
   put32(e + 44, 0x0000ff00);
   data(e + 48, 4, 512);
   go();
-  EXPECT_EQ(far_word(8), 0x01000100010001aau);
+  EXPECT_EQ(remote_word(8), 0x01000100010001aau);
 
   const std::uint64_t first = next_;
   e = begin(0x14, 0x09, 5, 8);  // two blocks; compares nothing, swaps the upper half
@@ -293,8 +293,8 @@ TEST_F(NicStrict, MaskedAtomics) {
   data(slot(first + 1), 8, 512);
   go();
   expect_done(first);
-  EXPECT_EQ(far_word(8), 0x55555555010001aau);
-  EXPECT_EQ(near_value<std::uint64_t>(512), 0x01000100010001aau);
+  EXPECT_EQ(remote_word(8), 0x55555555010001aau);
+  EXPECT_EQ(local_value<std::uint64_t>(512), 0x01000100010001aau);
 }
 
 // --- One wrong thing at a time -----------------------------------------------------------------------
@@ -316,17 +316,17 @@ TEST_P(NicWriteMistake, EndsInItsErrorAndMovesNothing) {
   write(0, 8);
   go();
   expect_done(0);
-  std::memset(far_, 0x11, sizeof far_);
+  std::memset(remote_, 0x11, sizeof remote_);
   unsigned char* e = write(128, 64);
   GetParam().spoil(e);
   write(512, 8);  // must be flushed
   go();
   expect_error(1, GetParam().syndrome, GetParam().why);
-  EXPECT_TRUE(far_is(0x11));
+  EXPECT_TRUE(remote_is(0x11));
   write(512, 8);  // an error is for good
   go();
   expect_error(1, GetParam().syndrome, GetParam().why);
-  EXPECT_TRUE(far_is(0x11));
+  EXPECT_TRUE(remote_is(0x11));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -370,7 +370,7 @@ TEST_P(NicAtomicMistake, EndsInItsErrorAndChangesNothing) {
   GetParam().spoil(e);
   go();
   expect_error(0, GetParam().syndrome, GetParam().why);
-  EXPECT_TRUE(far_is(0x11));
+  EXPECT_TRUE(remote_is(0x11));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -397,7 +397,7 @@ TEST_F(NicStrict, AnOldKeyOpensNothing) {
   nic_.unregister_memory({key_, key_});
   nic_.unregister_memory({key_, key_});
   const std::uint32_t old = key_;
-  key_ = nic_.register_memory(near_, sizeof near_, m::local_read).lkey;
+  key_ = nic_.register_memory(local_, sizeof local_, m::local_read).lkey;
   EXPECT_NE(key_, old);
   put32(write(0, 8) + 36, old);
   go();
@@ -412,7 +412,7 @@ TEST_F(NicStrict, DoorbellOfAnotherQueue) {
   reinterpret_cast<unsigned char*>(&doorbell_)[6] ^= 1;
   run();
   EXPECT_EQ(cqe_[54], static_cast<unsigned>(rule::doorbell_queue));
-  EXPECT_TRUE(far_is(0x11));
+  EXPECT_TRUE(remote_is(0x11));
 }
 
 TEST_F(NicStrict, DoorbellBeyondTheRing) {
@@ -436,7 +436,7 @@ TEST_F(NicStrict, RecordBehindTheDoorbell) {
   record_[1] = 0;
   run();
   EXPECT_EQ(cqe_[54], static_cast<unsigned>(rule::doorbell_record));
-  EXPECT_TRUE(far_is(0x11));
+  EXPECT_TRUE(remote_is(0x11));
 }
 
 TEST_F(NicStrict, RingingBeforeTheConnection) {
@@ -463,7 +463,7 @@ TEST_F(NicCovered, FlushedEntriesCoverTheError) {
   write(16, 8);
   go();
   expect_error(2, k_flushed, rule::none);
-  EXPECT_TRUE(far_is(0x11));
+  EXPECT_TRUE(remote_is(0x11));
 }
 
 // An ordinary completion queue: entry by entry, and the owner bit turns with every lap (cq.c, get_sw_cqe).
@@ -534,7 +534,7 @@ TEST_F(NicStrict, FaultsOnPurpose) {
   write(64, 8);
   go();
   expect_error(1, k_retry, rule::injected);
-  EXPECT_EQ(far_[64], 0x11);
+  EXPECT_EQ(remote_[64], 0x11);
   nic_.set_faults(nullptr);
 }
 
@@ -546,7 +546,7 @@ TEST_F(NicStrict, ALostOpHoldsUpWhatFollows) {
   write(64, 8);
   go();
   expect_nothing();
-  EXPECT_TRUE(far_is(0x11));
+  EXPECT_TRUE(remote_is(0x11));
 }
 
 }  // namespace

@@ -65,29 +65,29 @@ class dice final : public m::frame_faults {
 
 class NicTcp : public testing::Test {
  protected:
-  static constexpr std::uint32_t k_near_queue = 100, k_far_queue = 200;
+  static constexpr std::uint32_t k_local_queue = 100, k_remote_queue = 200;
 
   void open(m::tcp_settings a, m::tcp_settings b) {
-    near_ = std::make_unique<m::tcp_fabric>(xio::gpu::payload(), a);
-    far_ = std::make_unique<m::tcp_fabric>(xio::gpu::payload(), b);
-    const std::vector<m::device_address> addresses = {near_->get_address(), far_->get_address()};
-    near_->connect_peers(addresses);
-    far_->connect_peers(addresses);
+    local_ = std::make_unique<m::tcp_fabric>(xio::gpu::payload(), a);
+    remote_ = std::make_unique<m::tcp_fabric>(xio::gpu::payload(), b);
+    const std::vector<m::device_address> addresses = {local_->get_address(), remote_->get_address()};
+    local_->connect_peers(addresses);
+    remote_->connect_peers(addresses);
     mine_.assign(k_bytes, 0);
     theirs_.assign(k_bytes, 0x11);
     for (std::size_t i = 0; i < k_bytes; ++i) mine_[i] = static_cast<unsigned char>(i * 7 + (i >> 8) + 1);
-    key_ = near_->register_memory(mine_.data(), k_bytes, k_all).lkey;
-    far_key_ = far_->register_memory(theirs_.data(), k_bytes, k_all).rkey;
-    ask_ = near_->connect(k_near_queue, 1, {}, k_far_queue);
-    back_ = far_->connect(k_far_queue, 0, {}, k_near_queue);
+    key_ = local_->register_memory(mine_.data(), k_bytes, k_all).lkey;
+    remote_key_ = remote_->register_memory(theirs_.data(), k_bytes, k_all).rkey;
+    ask_ = local_->connect(k_local_queue, 1, {}, k_remote_queue);
+    back_ = remote_->connect(k_remote_queue, 0, {}, k_local_queue);
   }
   void SetUp() override { open(settings_of(0), settings_of(1)); }
   void TearDown() override { close(); }
   void close() {
     ask_.reset();
     back_.reset();
-    near_.reset();
-    far_.reset();
+    local_.reset();
+    remote_.reset();
   }
 
   m::op write(std::uint64_t to, std::uint64_t from, std::uint32_t bytes) {
@@ -95,7 +95,7 @@ class NicTcp : public testing::Test {
     o.what = m::verb::write;
     o.bytes = bytes;
     o.remote = reinterpret_cast<std::uint64_t>(theirs_.data()) + to;
-    o.remote_key = far_key_;
+    o.remote_key = remote_key_;
     o.span_count = 1;
     o.spans[0] = {reinterpret_cast<std::uint64_t>(mine_.data()) + from, bytes, key_};
     return o;
@@ -115,8 +115,8 @@ class NicTcp : public testing::Test {
   }
 
   void turn() {
-    if (near_) near_->poll();
-    if (far_) far_->poll();
+    if (local_) local_->poll();
+    if (remote_) remote_->poll();
     if (ask_) ask_->advance(1 << 20);
     if (back_) back_->advance(1 << 20);
   }
@@ -188,10 +188,10 @@ class NicTcp : public testing::Test {
     close();
   }
 
-  std::unique_ptr<m::tcp_fabric> near_, far_;
+  std::unique_ptr<m::tcp_fabric> local_, remote_;
   std::unique_ptr<m::executor> ask_, back_;
   std::vector<unsigned char> mine_, theirs_;
-  std::uint32_t key_ = 0, far_key_ = 0;
+  std::uint32_t key_ = 0, remote_key_ = 0;
 };
 
 TEST_F(NicTcp, WritesAndReadsOfEverySize) {
@@ -265,8 +265,8 @@ TEST_F(NicTcp, OpsUnderWayStayTheSameWhenTheirTableGrows) {
     ask_.reset();
     back_.reset();
     const auto queue = static_cast<std::uint32_t>(1000 + before);
-    ask_ = near_->connect(queue, 1, {}, queue);
-    back_ = far_->connect(queue, 0, {}, queue);
+    ask_ = local_->connect(queue, 1, {}, queue);
+    back_ = remote_->connect(queue, 0, {}, queue);
     std::memset(theirs_.data(), 0x11, k_ops * 4096);
     std::memset(theirs_.data() + k_counter, 0, 8);
     std::memset(mine_.data() + k_reads, 0x22, k_ops * 4096);
@@ -359,7 +359,7 @@ TEST_F(NicTcp, OutsideTheRange) {
   expect(run({write(0, 0, 8), write(k_bytes - 4, 0, 8)}), m::outcome::remote_access, m::rule::remote_range);
 }
 TEST_F(NicTcp, NoRight) {
-  far_key_ = far_->register_memory(theirs_.data(), k_bytes, m::remote_read).rkey;
+  remote_key_ = remote_->register_memory(theirs_.data(), k_bytes, m::remote_read).rkey;
   expect(run({read(0, 0, 8), write(0, 0, 8)}), m::outcome::remote_access, m::rule::remote_rights);
 }
 TEST_F(NicTcp, CrookedAtomic) {
@@ -388,7 +388,7 @@ TEST_F(NicTcp, Immediate) {
   int refusals = 3;
   auto b = settings_of(1);
   b.take = [&](std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes) {
-    EXPECT_EQ(number, k_far_queue);
+    EXPECT_EQ(number, k_remote_queue);
     EXPECT_EQ(bytes, 100'000u);
     EXPECT_EQ(theirs_[99'999], mine_[99'999]);
     if (refusals-- > 0) return false;
@@ -415,7 +415,7 @@ TEST_F(NicTcp, NobodyTakesTheImmediate) {
 TEST_F(NicTcp, PeerGoes) {
   expect_ok(run({write(0, 0, 8)}));
   back_.reset();
-  far_.reset();
+  remote_.reset();
   expect(run({write(0, 0, 8)}, 5s), m::outcome::retry_exceeded, m::rule::link_lost);
   EXPECT_TRUE(ask_->begin(write(0, 0, 8)));
   m::failure how;
@@ -431,7 +431,7 @@ TEST_F(NicTcp, SilentPeer) {
   m::failure how;
   bool over = false;
   while (!over && clock_type::now() < until) {
-    near_->poll();
+    local_->poll();
     ask_->advance(1 << 20);
     over = ask_->ended(&how);
   }
@@ -471,7 +471,7 @@ TEST_F(NicTcp, TheCalleeStandsStillFirst) {
   a.connect_timeout = b.connect_timeout = 30s;
   open(a, b);
   ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
-  for (const auto until = clock_type::now() + 4s; clock_type::now() < until;) near_->poll();
+  for (const auto until = clock_type::now() + 4s; clock_type::now() < until;) local_->poll();
   m::failure how;
   for (const auto until = clock_type::now() + 20s; !ask_->ended(&how);) {
     turn();
@@ -487,7 +487,7 @@ TEST_F(NicTcp, NobodyListensAnyMore) {
   a.connect_timeout = 30s;
   open(a, settings_of(1));
   back_.reset();
-  far_.reset();
+  remote_.reset();
   expect(run({write(0, 0, 8)}, 5s), m::outcome::retry_exceeded, m::rule::link_lost);
 }
 
@@ -522,7 +522,7 @@ void limit_descriptors(rlim_t soft) {
 
 TEST_F(NicTcp, TheLimitOfDescriptorsIsRaisedForWhoCalls) {
   ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
-  near_->poll();  // has its socket
+  local_->poll();  // has its socket
   rlimit old{};
   getrlimit(RLIMIT_NOFILE, &old);
   limit_descriptors(1);  // poll(2) itself refuses to look at more than that
@@ -539,9 +539,9 @@ TEST_F(NicTcp, TheLimitOfDescriptorsIsRaisedForWhoCalls) {
 }
 
 TEST_F(NicTcp, ThatNobodyCanCallIsSaidOnce) {
-  EXPECT_EXIT(poll_without_descriptors(*far_), testing::ExitedWithCode(0), "^$") << "nobody has called yet";
-  near_->poll();
-  EXPECT_EXIT(poll_without_descriptors(*far_), testing::ExitedWithCode(0),
+  EXPECT_EXIT(poll_without_descriptors(*remote_), testing::ExitedWithCode(0), "^$") << "nobody has called yet";
+  local_->poll();
+  EXPECT_EXIT(poll_without_descriptors(*remote_), testing::ExitedWithCode(0),
               "^[^\n]*no file descriptor is left[^\n]*raise the limit of open files \\(ulimit -n\\)\n$");
 }
 
@@ -570,7 +570,7 @@ class strangers {
 };
 
 TEST_F(NicTcp, StrangersAreInNobodysWay) {
-  strangers some(far_->get_address());
+  strangers some(remote_->get_address());
   for (std::size_t i = 0; i < 8; ++i) some.come(std::string(i * 40, static_cast<char>('A' + i)));
   mix(10);
 }
@@ -581,37 +581,37 @@ TEST_F(NicTcp, ManySilentStrangersAreInNobodysWay) {
   auto a = settings_of(0), b = settings_of(1);
   a.connect_timeout = b.connect_timeout = 4s;  // less than silence is borne
   open(a, b);
-  strangers many(far_->get_address());
+  strangers many(remote_->get_address());
   for (int i = 0; i < 80; ++i) many.come("");
   mix(10);
 }
 
 TEST_F(NicTcp, ToItself) {
-  const std::uint32_t to = near_->register_memory(theirs_.data(), k_bytes, k_all).rkey;
-  auto one = near_->connect(300, 0, {}, 301);
-  auto other = near_->connect(301, 0, {}, 300);
+  const std::uint32_t to = local_->register_memory(theirs_.data(), k_bytes, k_all).rkey;
+  auto one = local_->connect(300, 0, {}, 301);
+  auto other = local_->connect(301, 0, {}, 300);
   std::swap(ask_, one);
-  far_key_ = to;
+  remote_key_ = to;
   mix(20);
   std::swap(ask_, one);
 }
 
 TEST_F(NicTcp, AddressesThatCannotBe) {
-  const std::vector<m::device_address> good = {near_->get_address(), far_->get_address()};
+  const std::vector<m::device_address> good = {local_->get_address(), remote_->get_address()};
   auto addresses = good;
   addresses[1][0] ^= std::byte{1};
-  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
   addresses = good;
   std::swap(addresses[0], addresses[1]);
-  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
   addresses = good;
   addresses[1][14] = std::byte{200};  // more addresses than fit
-  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
   addresses = good;
   addresses[1][32] = std::byte{5};  // no family
-  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
   addresses.pop_back();
-  EXPECT_THROW(near_->connect_peers(addresses), xio::error);
+  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
 }
 
 }  // namespace

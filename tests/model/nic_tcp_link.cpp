@@ -23,7 +23,7 @@ namespace tcp = xio::proxy::tcp;
 // The other end is the test's own: it reads what the link sends and writes what the link gets.
 struct wired_link {
   std::unique_ptr<tcp::link> way;
-  xio::unique_fd far;
+  xio::unique_fd remote;
 };
 
 class NicTcpLink : public testing::Test {
@@ -39,8 +39,8 @@ class NicTcpLink : public testing::Test {
     return way;
   }
   wired_link wire(bool is_caller) {
-    auto [near, far] = tcp::socket_pair();
-    return {link_at(std::move(near), is_caller), std::move(far)};
+    auto [local, remote] = tcp::socket_pair();
+    return {link_at(std::move(local), is_caller), std::move(remote)};
   }
 
   static void put_ack(tcp::link& way) {
@@ -59,11 +59,11 @@ class NicTcpLink : public testing::Test {
     caller.way->put();
     const std::uint64_t went = caller.way->send();
     std::string record(went, '\0');
-    EXPECT_EQ(recv(caller.far.get(), record.data(), went, MSG_WAITALL), static_cast<ssize_t>(went));
+    EXPECT_EQ(recv(caller.remote.get(), record.data(), went, MSG_WAITALL), static_cast<ssize_t>(went));
     return record;
   }
   static void write(const wired_link& to, const std::string& bytes) {
-    ASSERT_EQ(::send(to.far.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    ASSERT_EQ(::send(to.remote.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
   // The payloads that came in one turn.
   static std::vector<std::string> receive(const wired_link& at) {
@@ -106,7 +106,7 @@ TEST_F(NicTcpLink, WhoIsLostWhileSendingGivesItsBufferBack) {
   EXPECT_EQ(receive(lost), payloads{});
   ASSERT_EQ(room_.in.size(), 0u) << "the half record lies in it";
 
-  lost.far = {};
+  lost.remote = {};
   put_ack(*lost.way);
   lost.way->send();
   ASSERT_TRUE(lost.way->lost());
@@ -125,7 +125,7 @@ TEST_F(NicTcpLink, WhoIsLostWhileSendingGivesItsBufferBack) {
 TEST_F(NicTcpLink, WhoIsLostWhileSendingWithoutABufferGivesNoneBack) {
   const std::string record = record_of("whole");
   wired_link lost = wire(false), other = wire(false);
-  lost.far = {};
+  lost.remote = {};
   put_ack(*lost.way);
   lost.way->send();
   ASSERT_TRUE(lost.way->lost());
@@ -141,7 +141,7 @@ TEST_F(NicTcpLink, WhoIsLostWhileReceivingGivesItsBufferBack) {
   wired_link lost = wire(false);
   write(lost, record.substr(0, record.size() / 2));
   EXPECT_EQ(receive(lost), payloads{});
-  lost.far = {};
+  lost.remote = {};
   EXPECT_EQ(receive(lost), payloads{});
   ASSERT_TRUE(lost.way->lost());
   EXPECT_EQ(lost.way->why(), "the peer has closed it");
@@ -189,38 +189,38 @@ TEST_F(NicTcpLink, HalfARecordStaysWhileOthersUseTheBuffers) {
 // A peer that asks on and on and does not read: what waits for it is bounded, and it is read from again when it reads.
 TEST_F(NicTcpLink, WhoReadsNothingIsHeardNoMoreUntilItReads) {
   constexpr std::uint64_t k_most = 70 << 20;
-  const wired_link caller = wire(true), near = wire(false);
+  const wired_link caller = wire(true), local = wire(false);
   const std::string request = record_of(caller, "?");
   const std::string answer(60'000, 'a');
   const auto answer_all = [&] {
-    near.way->receive([&](const tcp::frame_head&, const unsigned char*) {
+    local.way->receive([&](const tcp::frame_head&, const unsigned char*) {
       tcp::frame_head h{};
       h.kind = tcp::frame_kind::read_data;
       h.bytes = static_cast<std::uint32_t>(answer.size());
-      unsigned char* room = near.way->begin(h);
+      unsigned char* room = local.way->begin(h);
       if (room != nullptr) std::memcpy(room, answer.data(), answer.size());
-      if (room != nullptr) near.way->put();
+      if (room != nullptr) local.way->put();
       return true;
     });
-    near.way->send();
+    local.way->send();
   };
   int asked = 0;
   // Records are numbered, so that each is another.
   for (std::string next = request; asked < 2000; next = record_of(caller, "?"), ++asked) {
-    if (::send(near.far.get(), next.data(), next.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) break;
+    if (::send(local.remote.get(), next.data(), next.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) break;
     answer_all();
   }
-  EXPECT_LT(near.way->backlog(), k_most);
-  ASSERT_TRUE(near.way->up());
-  const std::uint64_t before = near.way->backlog();
+  EXPECT_LT(local.way->backlog(), k_most);
+  ASSERT_TRUE(local.way->up());
+  const std::uint64_t before = local.way->backlog();
   EXPECT_GT(before, std::uint64_t{60} << 20) << "the test did not get so far";
   std::vector<char> sink(1 << 20);
-  for (int i = 0; i < 400 && near.way->backlog() > (std::uint64_t{1} << 20); ++i) {
-    while (recv(near.far.get(), sink.data(), sink.size(), MSG_DONTWAIT) > 0) continue;
-    near.way->send();
+  for (int i = 0; i < 400 && local.way->backlog() > (std::uint64_t{1} << 20); ++i) {
+    while (recv(local.remote.get(), sink.data(), sink.size(), MSG_DONTWAIT) > 0) continue;
+    local.way->send();
   }
-  EXPECT_LT(near.way->backlog(), before / 2);
-  EXPECT_NE(near.way->receive([](const tcp::frame_head&, const unsigned char*) { return true; }), 0u) << "heard again";
+  EXPECT_LT(local.way->backlog(), before / 2);
+  EXPECT_NE(local.way->receive([](const tcp::frame_head&, const unsigned char*) { return true; }), 0u) << "heard again";
 }
 
 }  // namespace

@@ -128,9 +128,9 @@ class NicTcpHandshake : public NicTcpProof {
     double seconds;
   };
   judged visit(const std::string& words) {
-    auto [near, far] = tcp::socket_pair();
-    tcp::visitor v(key_with_, std::move(near), until_);
-    EXPECT_EQ(send(far.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
+    auto [local, remote] = tcp::socket_pair();
+    tcp::visitor v(key_with_, std::move(local), until_);
+    EXPECT_EQ(send(remote.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
     const auto begin = tcp::clock::now();
     tcp::step how = tcp::step::pending;
     while (how == tcp::step::pending && tcp::clock::now() - begin < std::chrono::seconds(1)) how = v.go_on(1, target_);

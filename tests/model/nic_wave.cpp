@@ -55,13 +55,13 @@ class NicWave : public testing::TestWithParam<nic_rig_shape> {
 TEST_P(NicWave, PutsOfAllLanesToTwoQueues) {
   ASSERT_TRUE(run_puts(rig->pes[0].view(), rig->pes[0].heap->data(), bad.as<u32>()));
   finish();
-  const auto far = heap_of(1);
+  const auto remote = heap_of(1);
   for (u32 lane = 1; lane < k_wave_lanes; lane += 2)
     for (u32 round = 0; round < k_wave_rounds; ++round) {
       const std::size_t at = k_wave_base + (std::size_t{lane} * k_wave_rounds + round) * 64;
       const u32 n = (lane + round * 5) % 65;
       for (u32 i = 0; i < 64; ++i)
-        ASSERT_EQ(far[at + i], i < n ? bytes[at + i] : 0) << "lane " << lane << " round " << round << " byte " << i;
+        ASSERT_EQ(remote[at + i], i < n ? bytes[at + i] : 0) << "lane " << lane << " round " << round << " byte " << i;
     }
 }
 
@@ -85,15 +85,15 @@ TEST_P(NicWave, FetchingAddsSeeEveryValueOnce) {
 TEST_P(NicWave, SignalsAndTheirData) {
   ASSERT_TRUE(run_signals(rig->pes[0].view(), rig->pes[0].heap->data(), bad.as<u32>()));
   finish();
-  const auto far = heap_of(1);
+  const auto remote = heap_of(1);
   for (u32 lane = 0; lane < k_wave_lanes; ++lane) {
     u64 flag;
-    std::memcpy(&flag, far.data() + k_wave_base + lane * 8, 8);
+    std::memcpy(&flag, remote.data() + k_wave_base + lane * 8, 8);
     ASSERT_EQ(flag, k_wave_rounds | (lane % 2 == 1 ? u64{1} << 40 : 0)) << "lane " << lane;
     const std::size_t data = k_wave_base + 16384 + lane * 128;
     u32 most = 0;
     for (u32 round = 1; round <= k_wave_rounds; ++round) most = std::max(most, 1 + (lane + round) % 100);
-    for (u32 i = 0; i < 128; ++i) ASSERT_EQ(far[data + i], i < most ? bytes[data + i] : 0) << "lane " << lane;
+    for (u32 i = 0; i < 128; ++i) ASSERT_EQ(remote[data + i], i < most ? bytes[data + i] : 0) << "lane " << lane;
   }
 }
 

@@ -31,12 +31,12 @@ class madman {
   bool rarely() { return below(8) == 0; }
 
   std::uint64_t somewhere() {
-    const std::uint64_t near = h_.bus(below(hand::k_bytes) & ~std::uint64_t{rarely() ? 0u : 4095u});
+    const std::uint64_t mapped = h_.bus(below(hand::k_bytes) & ~std::uint64_t{rarely() ? 0u : 4095u});
     switch (below(24)) {
       case 0: return random_();
       case 1: return 0;
       case 2: return h_.bus(hand::k_bytes - below(8192));
-      default: return near;
+      default: return mapped;
     }
   }
 

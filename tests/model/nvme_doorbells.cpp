@@ -81,9 +81,9 @@ TEST(nvme_doorbells, a_shadow_asks_when_the_event_index_is_passed) {
   EXPECT_TRUE(w.tell(14, 18, 1));
   EXPECT_FALSE(w.tell(14, 18, 2));
   EXPECT_FALSE(w.tell(14, 18, 13));
-  const std::uint64_t far = (std::uint64_t{1} << 40) + 15;
-  EXPECT_TRUE(w.tell(far, far + 1, 15));
-  EXPECT_FALSE(w.tell(far, far + 1, 0));
+  const std::uint64_t unlike = (std::uint64_t{1} << 40) + 15;
+  EXPECT_TRUE(w.tell(unlike, unlike + 1, 15));
+  EXPECT_FALSE(w.tell(unlike, unlike + 1, 0));
   // The most that can be told at once.
   EXPECT_TRUE(w.tell(0, 15, 14));
   EXPECT_FALSE(w.tell(0, 15, 15));
@@ -130,22 +130,22 @@ TEST(nvme_doorbells, which_way) {
   std::uint32_t registers = 0;
   nvme::drive_facts plain, emulated;
   emulated.shadow_doorbells = true;
-  const nvme::doorbell_reach near{&registers, 0, &registers, false};
-  const nvme::doorbell_reach far{nullptr, 0, &registers, false};
+  const nvme::doorbell_reach host_registers{&registers, 0, &registers, false};
+  const nvme::doorbell_reach unlike{nullptr, 0, &registers, false};
   const nvme::doorbell_reach model{&registers, 0, &registers, true};
   const auto way = [](const char* wish, const auto& facts, const auto& can) {
     return nvme::choose_doorbells(wish, facts, can, "nvme:x");
   };
-  EXPECT_EQ(way("auto", plain, near), nvme::doorbell_way::bar);
-  EXPECT_EQ(way("auto", emulated, near), nvme::doorbell_way::shadow);
-  EXPECT_EQ(way("auto", plain, far), nvme::doorbell_way::host);
-  EXPECT_EQ(way("auto", emulated, far), nvme::doorbell_way::host);
+  EXPECT_EQ(way("auto", plain, host_registers), nvme::doorbell_way::bar);
+  EXPECT_EQ(way("auto", emulated, host_registers), nvme::doorbell_way::shadow);
+  EXPECT_EQ(way("auto", plain, unlike), nvme::doorbell_way::host);
+  EXPECT_EQ(way("auto", emulated, unlike), nvme::doorbell_way::host);
   EXPECT_EQ(way("auto", emulated, model), nvme::doorbell_way::bar);
-  EXPECT_EQ(way("bar", emulated, near), nvme::doorbell_way::bar);
-  EXPECT_EQ(way("bridge", plain, far), nvme::doorbell_way::bridge);
-  EXPECT_NE(refusal("bar", plain, far).find("cannot write the doorbells"), std::string::npos);
-  EXPECT_NE(refusal("shadow", plain, near).find("no shadow doorbells"), std::string::npos);
-  EXPECT_NE(refusal("shadow", emulated, far).find("use host"), std::string::npos);
+  EXPECT_EQ(way("bar", emulated, host_registers), nvme::doorbell_way::bar);
+  EXPECT_EQ(way("bridge", plain, unlike), nvme::doorbell_way::bridge);
+  EXPECT_NE(refusal("bar", plain, unlike).find("cannot write the doorbells"), std::string::npos);
+  EXPECT_NE(refusal("shadow", plain, host_registers).find("no shadow doorbells"), std::string::npos);
+  EXPECT_NE(refusal("shadow", emulated, unlike).find("use host"), std::string::npos);
 }
 
 // A ring in a file, as a device of the monitor would map it; the bridge is polled by hand.

@@ -438,7 +438,7 @@ TEST(nvme_io, zeroes_beyond_one_command) {
 }
 
 // Places that are only just there, where offset + length would not fit 64 bits, or a block number 32.
-TEST(nvme_io, offsets_far_out) {
+TEST(nvme_io, offsets_beyond_the_end) {
   const std::string path = "/dev/shm/xio_nvme_far_" + std::to_string(getpid());
   constexpr std::uint64_t total = (std::uint64_t{1} << 62) + (1 << 20);
   {

@@ -389,7 +389,7 @@ TEST_P(sdma_model, doorbells_that_lie) {
     std::uint64_t wptr, doorbell;
   };
   for (const lie& l : {lie{fault::pointer_backwards, 60, 60}, lie{fault::pointer_unaligned, 130, 130},
-                       lie{fault::pointer_too_far, 64 + 260, 64 + 260}, lie{fault::pointer_not_stored, 64, 128}}) {
+                       lie{fault::pointer_beyond_ring, 64 + 260, 64 + 260}, lie{fault::pointer_not_stored, 64, 128}}) {
     hand_queue q{device, 64};
     q.submit(dwords(16, 0));
     q.wptr = l.wptr;

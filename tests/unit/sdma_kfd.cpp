@@ -118,7 +118,7 @@ TEST(sdma_kfd, a_queue_is_made_of_the_drivers_parts_and_goes_back) {
   EXPECT_EQ(l.words[0], 0u);  // no doorbell before there is work
   // To itself, to another machine's PE, to nobody: engines for PCIe.
   auto own = e->create_queue({depth(), 0, 0, 0, false});
-  auto far = e->create_queue({depth(), 0, 2, 0, false});
+  auto peer = e->create_queue({depth(), 0, 2, 0, false});
   auto any = e->create_queue({depth(), 0, -1, 0, true});
   for (const std::uint64_t id : {101u, 102u, 103u}) EXPECT_EQ(l.queues[id].kind, queue_kind::pcie);
   EXPECT_EQ(any->view().alone, 1u);
@@ -128,7 +128,7 @@ TEST(sdma_kfd, a_queue_is_made_of_the_drivers_parts_and_goes_back) {
   l.calls.clear();
   any.reset();
   EXPECT_EQ(l.calls, (std::vector<std::string>{"destroy", "free"}));
-  own.reset(), far.reset(), q.reset();
+  own.reset(), peer.reset(), q.reset();
   EXPECT_TRUE(l.rings.empty() && l.queues.empty());
   EXPECT_EQ(l.calls.back(), "close");
 }

@@ -46,7 +46,8 @@ TEST(near_miss, finds_what_fingers_did) {
 
 TEST(near_miss, says_nothing_rather_than_nonsense) {
   const std::vector<std::string> known{"--env", "--json"};
-  for (const char* far : {"--frobnicate", "", "--", "-", "=", "--e", "x"}) EXPECT_EQ(near_miss(far, known), "") << far;
+  for (const char* nothing_like : {"--frobnicate", "", "--", "-", "=", "--e", "x"})
+    EXPECT_EQ(near_miss(nothing_like, known), "") << nothing_like;
   EXPECT_EQ(near_miss("--json", {}), "");
   EXPECT_EQ(did_you_mean("--zzzzzz", known), "");
   EXPECT_EQ(did_you_mean("--jsno", known), "; did you mean --json?");

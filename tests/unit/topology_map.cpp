@@ -102,23 +102,23 @@ TEST(MachineMap, AMachineInShortFormHasNoDevices) {
   const machine_map m("package:2 numa:1 core:4 pu:1");
   EXPECT_TRUE(m.known());
   EXPECT_TRUE(m.devices().empty());
-  EXPECT_EQ(m.distance("0000:12:00.0", ""), k_far);
+  EXPECT_EQ(m.distance("0000:12:00.0", ""), k_most_distant);
   EXPECT_FALSE(machine_map("package:").known());
   EXPECT_FALSE(machine_map("").known());
 }
 
 TEST(MachineMap, WhatIsNotThereIsFar) {
   const machine_map m(two_packages());
-  EXPECT_EQ(m.distance("", "0000:11:00.0"), k_far) << "a software device";
-  EXPECT_EQ(m.distance("0000:77:00.0", "0000:11:00.0"), k_far);
-  EXPECT_EQ(m.distance("nonsense", "0000:11:00.0"), k_far);
+  EXPECT_EQ(m.distance("", "0000:11:00.0"), k_most_distant) << "a software device";
+  EXPECT_EQ(m.distance("0000:77:00.0", "0000:11:00.0"), k_most_distant);
+  EXPECT_EQ(m.distance("nonsense", "0000:11:00.0"), k_most_distant);
   EXPECT_EQ(m.distance("0000:12:00.0", "0000:77:00.0"), 0) << "an unknown GPU: no preference in a foreign machine";
-  EXPECT_EQ(machine_map("no xml").distance("0000:12:00.0", "0000:11:00.0"), k_far);
+  EXPECT_EQ(machine_map("no xml").distance("0000:12:00.0", "0000:11:00.0"), k_most_distant);
 }
 
 TEST(MachineMap, ThisMachineAnswers) {
   const machine_map m;
-  EXPECT_EQ(m.distance("ffff:ff:1f.7", ""), k_far);
+  EXPECT_EQ(m.distance("ffff:ff:1f.7", ""), k_most_distant);
 }
 
 }  // namespace

@@ -113,28 +113,29 @@ TEST(VerbsAddress, RandomBytesAreNeverTaken) {
 
 TEST(VerbsPair, UnequalPortsAreRefusedByNameOfBothEnds) {
   const verbs_address mine = roce("mlx5_0", 1, 10);
-  verbs_address far = roce("mlx5_3", 2, 20);
-  EXPECT_EQ(refusal([&] { check_pair(mine, far, 4); }), "");
-  far.link = link_layer::infiniband;
-  far.kind = gid_kind::ib;
-  far.lid = 9;
-  expect_words(refusal([&] { check_pair(mine, far, 4); }),
+  verbs_address remote = roce("mlx5_3", 2, 20);
+  EXPECT_EQ(refusal([&] { check_pair(mine, remote, 4); }), "");
+  remote.link = link_layer::infiniband;
+  remote.kind = gid_kind::ib;
+  remote.lid = 9;
+  expect_words(refusal([&] { check_pair(mine, remote, 4); }),
                {"mlx5_0:1", "mlx5_3:1", "lid 9", "PE 4", "Ethernet", "InfiniBand", "XIO_HCA_LIST"});
-  far = roce("mlx5_3", 2, 20);
-  far.kind = gid_kind::roce_v1;
-  expect_words(refusal([&] { check_pair(mine, far, 4); }), {"mlx5_0:1", "mlx5_3:1", "RoCE v1", "XIO_RDMA_GID_INDEX"});
-  far = roce("mlx5_3", 2, 20);
-  far.address = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
-  expect_words(refusal([&] { check_pair(mine, far, 4); }), {"IPv4", "IPv6", "fe80:0:0:0:102:304:506:708"});
+  remote = roce("mlx5_3", 2, 20);
+  remote.kind = gid_kind::roce_v1;
+  expect_words(refusal([&] { check_pair(mine, remote, 4); }),
+               {"mlx5_0:1", "mlx5_3:1", "RoCE v1", "XIO_RDMA_GID_INDEX"});
+  remote = roce("mlx5_3", 2, 20);
+  remote.address = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+  expect_words(refusal([&] { check_pair(mine, remote, 4); }), {"IPv4", "IPv6", "fe80:0:0:0:102:304:506:708"});
 }
 
 TEST(VerbsPair, TheSmallerMtuIsTaken) {
-  verbs_address mine = roce("mlx5_0", 1, 10), far = roce("mlx5_3", 2, 20);
-  far.mtu = 3;
-  EXPECT_EQ(agree_mtu(mine, far, 4, 0), 3);
-  EXPECT_EQ(agree_mtu(far, mine, 4, 0), 3);
-  EXPECT_EQ(agree_mtu(mine, far, 4, 2), 2);
-  expect_words(refusal([&] { agree_mtu(mine, far, 4, 5); }),
+  verbs_address mine = roce("mlx5_0", 1, 10), remote = roce("mlx5_3", 2, 20);
+  remote.mtu = 3;
+  EXPECT_EQ(agree_mtu(mine, remote, 4, 0), 3);
+  EXPECT_EQ(agree_mtu(remote, mine, 4, 0), 3);
+  EXPECT_EQ(agree_mtu(mine, remote, 4, 2), 2);
+  expect_words(refusal([&] { agree_mtu(mine, remote, 4, 5); }),
                {"XIO_RDMA_MTU=4096", "mlx5_0:1", "mlx5_3:1", "PE 4", "at most 1024"});
 }
 

@@ -51,7 +51,7 @@ path_plan path() {
   p.responder_depth = 16;
   p.initiator_depth = 8;
   p.source_port = 0xc123;
-  p.far_mac = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
+  p.remote_mac = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
   return p;
 }
 
@@ -144,23 +144,23 @@ TEST(Mlx5Command, ToReceive) {
 }
 
 TEST(Mlx5Command, ToReceiveOnInfiniBand) {
-  auto mine = address_with(0x10, 1), far = address_with(0x20, 2);
-  for (auto* c : {&mine, &far}) {
+  auto mine = address_with(0x10, 1), remote = address_with(0x20, 2);
+  for (auto* c : {&mine, &remote}) {
     c->link = proxy::link_layer::infiniband;
     c->kind = proxy::gid_kind::ib;
     c->address = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   }
-  far.lid = 0x1234;
-  auto w = words(init2rtr(0x10, path(), mine, far));
+  remote.lid = 0x1234;
+  auto w = words(init2rtr(0x10, path(), mine, remote));
   EXPECT_EQ(w[52], 0x1234u) << "rlid, no GRH in one subnet";
   EXPECT_EQ(w[84], 0x03010000u) << "sl, port";
   EXPECT_EQ(w.count(80), 0u) << "no UDP";
   EXPECT_EQ(w.count(88), 0u) << "no Ethernet address";
   path_plan demanding = path();
   demanding.needs_grh = true;
-  EXPECT_EQ(words(init2rtr(0x10, demanding, mine, far))[52], 0x00801234u) << "a port that wants it always";
-  far.address[7] = 1;
-  w = words(init2rtr(0x10, path(), mine, far));
+  EXPECT_EQ(words(init2rtr(0x10, demanding, mine, remote))[52], 0x00801234u) << "a port that wants it always";
+  remote.address[7] = 1;
+  w = words(init2rtr(0x10, path(), mine, remote));
   EXPECT_EQ(w[52], 0x00801234u) << "GRH to another subnet";
 }
 

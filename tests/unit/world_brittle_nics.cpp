@@ -61,10 +61,10 @@ class brittle_fabric final : public nic::fabric {
   nic::device_address get_queue_address(std::uint32_t number, int pe) override {
     return inner_.get_queue_address(number, pe);
   }
-  std::unique_ptr<nic::executor> connect(std::uint32_t number, int pe, const nic::device_address& far,
-                                         std::uint32_t far_number) override {
+  std::unique_ptr<nic::executor> connect(std::uint32_t number, int pe, const nic::device_address& remote,
+                                         std::uint32_t remote_number) override {
     if (bad_ && g_left.connects-- <= 0) fail(XIO_ERR_IO, "no file descriptor is left; close some");
-    return inner_.connect(number, pe, far, far_number);
+    return inner_.connect(number, pe, remote, remote_number);
   }
   void forget(std::uint32_t number) override { inner_.forget(number); }
   bool poll() override { return inner_.poll(); }

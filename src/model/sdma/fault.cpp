@@ -8,7 +8,7 @@ const char* text_of(fault f) {
     case fault::none: return "no fault";
     case fault::pointer_backwards: return "the doorbell went backwards";
     case fault::pointer_unaligned: return "the doorbell is no multiple of 4";
-    case fault::pointer_too_far: return "more bytes were rung than the ring holds";
+    case fault::pointer_beyond_ring: return "more bytes were rung than the ring holds";
     case fault::pointer_not_stored: return "the doorbell is ahead of the write pointer in memory";
     case fault::bad_op: return "the engine has no such op";
     case fault::reserved_bit: return "a bit that must be 0 is set";

@@ -49,7 +49,7 @@ bool queue::look_at_doorbell() {
   } else if (rung % 4 != 0) {
     f = fault::pointer_unaligned;
   } else if (rung - next_ > memory_.ring_bytes) {
-    f = fault::pointer_too_far;
+    f = fault::pointer_beyond_ring;
   } else if (read_acquire(memory_.wptr) < rung) {
     // Ahead is right: the next round of wptr and doorbell may be half done.
     f = fault::pointer_not_stored;

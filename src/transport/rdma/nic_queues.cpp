@@ -53,7 +53,7 @@ void check(const queue_request& r, const family& f) {
 using proxy::ring_memory;
 
 // What reaches memory of that place where host threads cannot; null where they can.
-const payload_agent* far_agent(gpu::place where) {
+const payload_agent* copier_of(gpu::place where) {
   return where == gpu::place::device && !gpu::host_reads_device_memory() ? &gpu::payload() : nullptr;
 }
 
@@ -140,8 +140,8 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
   v.path_mtu = style.path_mtu;
 
   queue_plan plan{request.ticket_start, style.chunk, style.path_mtu, k_first_psn};
-  plan.entries = ring_memory(far_agent(style.where.submission));
-  plan.completions = ring_memory(far_agent(style.where.completion));
+  plan.entries = ring_memory(copier_of(style.where.submission));
+  plan.completions = ring_memory(copier_of(style.where.completion));
   dev::ring_state state{};
   state.issued = state.published = state.completed = request.ticket_start;
   state.credits = request.depth;

@@ -16,8 +16,8 @@ namespace xio::rdma {
 // Keeps a NIC running on the machine's threads as long as anyone has a part of it.
 class running_nic {
  public:
-  running_nic(progress::machine& m, std::unique_ptr<proxy::fabric> far, std::uint32_t seed)
-      : machine_(m), nic_(std::move(far), seed) {
+  running_nic(progress::machine& m, std::unique_ptr<proxy::fabric> carried_by, std::uint32_t seed)
+      : machine_(m), nic_(std::move(carried_by), seed) {
     machine_.add(&nic_);
   }
   ~running_nic() { machine_.remove(&nic_); }

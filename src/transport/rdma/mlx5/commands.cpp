@@ -34,12 +34,12 @@ constexpr field f_slots_umem{0x840, 32}, f_slots_umem_valid{0x860, 1};
 
 // ads, at 0xc0 of qpc
 constexpr std::uint32_t k_ads = k_qpc + 0xc0;
-constexpr field f_pkey_index{k_ads + 0x10, 16}, f_grh{k_ads + 0x28, 1}, f_far_lid{k_ads + 0x30, 16},
+constexpr field f_pkey_index{k_ads + 0x10, 16}, f_grh{k_ads + 0x28, 1}, f_remote_lid{k_ads + 0x30, 16},
     f_timeout{k_ads + 0x40, 5}, f_gid_index{k_ads + 0x48, 8}, f_hop_limit{k_ads + 0x58, 8},
     f_traffic_class{k_ads + 0x64, 8}, f_dscp{k_ads + 0x10a, 6}, f_source_port{k_ads + 0x110, 16},
     f_ethernet_priority{k_ads + 0x121, 3}, f_sl{k_ads + 0x124, 4}, f_port{k_ads + 0x128, 8},
-    f_far_mac_high{k_ads + 0x130, 16}, f_far_mac_low{k_ads + 0x140, 32};
-constexpr std::uint32_t k_far_gid = k_ads + 0x80;  // 16 bytes
+    f_remote_mac_high{k_ads + 0x130, 16}, f_remote_mac_low{k_ads + 0x140, 32};
+constexpr std::uint32_t k_remote_gid = k_ads + 0x80;  // 16 bytes
 
 constexpr std::uint32_t k_service_rc = 0;    // MLX5_QPC_ST_RC
 constexpr std::uint32_t k_migrated = 3;      // MLX5_QPC_PM_STATE_MIGRATED
@@ -131,13 +131,13 @@ command rst2init(std::uint32_t qpn, const path_plan& p) {
 }
 
 command init2rtr(std::uint32_t qpn, const path_plan& p, const proxy::verbs_address& mine,
-                 const proxy::verbs_address& far) {
+                 const proxy::verbs_address& remote) {
   command c = begin(op_init2rtr_qp, qpn);
   put(c.data(), f_optional, k_may_access);
   put(c.data(), f_mtu, p.mtu);
   put(c.data(), f_log_message, k_log_message);
-  put(c.data(), f_remote_qpn, far.qpn);
-  put(c.data(), f_receive_psn, far.psn);
+  put(c.data(), f_remote_qpn, remote.qpn);
+  put(c.data(), f_receive_psn, remote.psn);
   put(c.data(), f_rnr_timer, k_rnr_timer);
   put(c.data(), f_log_responder, log2_of(p.responder_depth));
   open_to_peer(c);
@@ -146,20 +146,20 @@ command init2rtr(std::uint32_t qpn, const path_plan& p, const proxy::verbs_addre
   put(c.data(), f_hop_limit, p.hop_limit);
   put(c.data(), f_traffic_class, p.traffic_class);
   put(c.data(), f_gid_index, mine.gid_index);
-  for (std::uint32_t i = 0; i < 16; ++i) put(c.data(), {k_far_gid + 8 * i, 8}, far.address[i]);
+  for (std::uint32_t i = 0; i < 16; ++i) put(c.data(), {k_remote_gid + 8 * i, 8}, remote.address[i]);
   if (mine.link == proxy::link_layer::infiniband) {
-    const bool same_subnet = std::equal(mine.address.begin(), mine.address.begin() + 8, far.address.begin());
-    put(c.data(), f_grh, !same_subnet || far.lid == 0 || p.needs_grh ? 1 : 0);
-    put(c.data(), f_far_lid, far.lid);
+    const bool same_subnet = std::equal(mine.address.begin(), mine.address.begin() + 8, remote.address.begin());
+    put(c.data(), f_grh, !same_subnet || remote.lid == 0 || p.needs_grh ? 1 : 0);
+    put(c.data(), f_remote_lid, remote.lid);
     put(c.data(), f_sl, p.sl);
     return c;
   }
   put(c.data(), f_ethernet_priority, p.sl & 7);
   put(c.data(), f_dscp, p.traffic_class >> 2);
   if (mine.kind == proxy::gid_kind::roce_v2) put(c.data(), f_source_port, p.source_port);
-  const auto& m = p.far_mac;
-  put(c.data(), f_far_mac_high, static_cast<std::uint32_t>(m[0]) << 8 | m[1]);
-  put(c.data(), f_far_mac_low,
+  const auto& m = p.remote_mac;
+  put(c.data(), f_remote_mac_high, static_cast<std::uint32_t>(m[0]) << 8 | m[1]);
+  put(c.data(), f_remote_mac_low,
       static_cast<std::uint32_t>(m[2]) << 24 | static_cast<std::uint32_t>(m[3]) << 16 |
           static_cast<std::uint32_t>(m[4]) << 8 | m[5]);
   return c;

@@ -68,12 +68,12 @@ struct path_plan {
   std::uint8_t timeout, retry, rnr_retry;
   std::uint8_t responder_depth, initiator_depth;  // powers of two are used
   std::uint16_t source_port;                      // UDP, of RoCE v2
-  std::array<unsigned char, 6> far_mac;
+  std::array<unsigned char, 6> remote_mac;
   bool needs_grh;  // InfiniBand: the port sends nothing without one (IBV_QPF_GRH_REQUIRED)
 };
 command rst2init(std::uint32_t qpn, const path_plan& p);
 command init2rtr(std::uint32_t qpn, const path_plan& p, const proxy::verbs_address& mine,
-                 const proxy::verbs_address& far);
+                 const proxy::verbs_address& remote);
 command rtr2rts(std::uint32_t qpn, const path_plan& p, std::uint32_t first_psn);
 
 }  // namespace xio::rdma::mlx5

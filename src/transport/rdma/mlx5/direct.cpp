@@ -159,7 +159,7 @@ void mlx5_send_queue::modify(const char* step, const mlx5::command& c) {
 }
 
 // The firmware wants the peer's Ethernet address, which the kernel finds out for an address handle.
-std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_address& far, int pe,
+std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_address& remote, int pe,
                                                      const proxy::verbs_path& path) const {
   std::array<unsigned char, 6> mac{};
   if (mine_.link != proxy::link_layer::ethernet) return mac;
@@ -167,7 +167,7 @@ std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_address&
   want.is_global = 1;
   want.port_num = mine_.port;
   want.sl = path.sl;
-  std::memcpy(want.grh.dgid.raw, far.address.data(), far.address.size());
+  std::memcpy(want.grh.dgid.raw, remote.address.data(), remote.address.size());
   want.grh.sgid_index = static_cast<std::uint8_t>(mine_.gid_index);
   want.grh.hop_limit = path.hop_limit;
   want.grh.traffic_class = path.traffic_class;
@@ -179,19 +179,19 @@ std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_address&
   object.ah.out = &out;
   if (handle == nullptr || mlx5dv_init_obj(&object, MLX5DV_OBJ_AH) != 0)
     fail(XIO_ERR_IO, "{}: no Ethernet address is found for {} of PE {}: {}; check routes and cables", ends_,
-         text_of(far), pe, errno_text(errno));
+         text_of(remote), pe, errno_text(errno));
   std::memcpy(mac.data(), out.av->rmac, mac.size());
   return mac;
 }
 
-void mlx5_send_queue::connect(const proxy::verbs_address& far, int pe, const proxy::verbs_path& path) {
-  check_pair(mine_, far, pe);
-  ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(far), pe);
+void mlx5_send_queue::connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path) {
+  check_pair(mine_, remote, pe);
+  ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(remote), pe);
   mlx5::path_plan plan{};
   plan.port = mine_.port;
   plan.needs_grh = page_->port().needs_grh;
   plan.pkey_index = path.pkey_index;
-  plan.mtu = agree_mtu(mine_, far, pe, path.mtu);
+  plan.mtu = agree_mtu(mine_, remote, pe, path.mtu);
   plan.sl = path.sl;
   plan.traffic_class = path.traffic_class;
   plan.hop_limit = path.hop_limit;
@@ -199,12 +199,12 @@ void mlx5_send_queue::connect(const proxy::verbs_address& far, int pe, const pro
   plan.retry = path.retry;
   plan.rnr_retry = path.rnr_retry;
   plan.responder_depth = mine_.responder_depth;
-  plan.initiator_depth = std::min(page_->port().initiator_depth, far.responder_depth);
+  plan.initiator_depth = std::min(page_->port().initiator_depth, remote.responder_depth);
   // Queue pairs differ in it, so that networks spread them; from IB_ROCE_UDP_ENCAP_VALID_PORT_MIN (verbs.h) on.
-  plan.source_port = static_cast<std::uint16_t>(0xc000 | ((mine_.qpn ^ far.qpn) & 0x3fff));
-  plan.far_mac = mac_of(far, pe, path);
+  plan.source_port = static_cast<std::uint16_t>(0xc000 | ((mine_.qpn ^ remote.qpn) & 0x3fff));
+  plan.remote_mac = mac_of(remote, pe, path);
   modify("RESET to INIT", mlx5::rst2init(mine_.qpn, plan));
-  modify("INIT to RTR", mlx5::init2rtr(mine_.qpn, plan, mine_, far));
+  modify("INIT to RTR", mlx5::init2rtr(mine_.qpn, plan, mine_, remote));
   modify("RTR to RTS", mlx5::rtr2rts(mine_.qpn, plan, mine_.psn));
 }
 

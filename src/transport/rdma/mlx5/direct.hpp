@@ -60,7 +60,7 @@ class mlx5_send_queue {
 
   const proxy::verbs_address& identity() const { return mine_; }
   // RESET to INIT to RTR to RTS.
-  void connect(const proxy::verbs_address& far, int pe, const proxy::verbs_path& path);
+  void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path);
   // The device reads and writes nothing of it any more.
   void stop() noexcept { qp_.reset(); }
   // Sets slots, depth, kind, id, doorbell, record and completion. The first ticket must be a multiple of 65536: the
@@ -78,7 +78,7 @@ class mlx5_send_queue {
   owned<mlx5dv_devx_umem> share(unsigned char* from, std::size_t bytes);
   owned<mlx5dv_devx_obj> make(const char* what, const mlx5::command& c, std::uint32_t* number);
   void modify(const char* step, const mlx5::command& c);
-  std::array<unsigned char, 6> mac_of(const proxy::verbs_address& far, int pe, const proxy::verbs_path& path) const;
+  std::array<unsigned char, 6> mac_of(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path) const;
 
   const std::shared_ptr<mlx5_doorbell_page> page_;
   const std::uint32_t depth_;

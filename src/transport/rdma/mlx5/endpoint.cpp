@@ -174,8 +174,8 @@ class mlx5_endpoint final : public endpoint {
     for (std::size_t i = 0; i < mine.size(); ++i) {
       if (mine[i].number == 0) continue;
       const std::size_t pe = i / request.per_peer;
-      const verbs_address far = proxy::unpack(theirs[i].what, static_cast<int>(pe), true);
-      queues->queue(i)->connect(far, static_cast<int>(pe), path_);
+      const verbs_address remote = proxy::unpack(theirs[i].what, static_cast<int>(pe), true);
+      queues->queue(i)->connect(remote, static_cast<int>(pe), path_);
       dev::ring_view& v = queues->view(i);
       v.remote_heap = peers_[pe].heap_base;
       v.remote_key = peers_[pe].heap_rkey[v.nic];

@@ -78,7 +78,7 @@ verbs_port open_port(const opened_device& d, const chosen_port& c) {
 
 std::vector<chosen_port> choose(const options& o, const std::vector<device_facts>& facts, int local_rank,
                                 const std::string& gpu) {
-  std::vector<int> distances(facts.size(), topology::k_far);
+  std::vector<int> distances(facts.size(), topology::k_most_distant);
   // Reading the machine's tree takes a while; one device has no rival.
   if (facts.size() > 1) {
     const topology::machine_map machine;

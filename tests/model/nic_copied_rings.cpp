@@ -28,23 +28,23 @@ using xio::gpu::buffer;
 using xio::gpu::place;
 
 // Memory with a second address, which is nobody's to touch.
-class far_memory {
+class copied_memory {
  public:
-  explicit far_memory(std::size_t bytes) : near_(bytes, place::shared), bytes_(bytes) {
+  explicit copied_memory(std::size_t bytes) : backing_(bytes, place::shared), bytes_(bytes) {
     void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) throw std::bad_alloc();
-    far_ = static_cast<unsigned char*>(range);
+    device_range_ = static_cast<unsigned char*>(range);
     all().push_back(this);
   }
-  ~far_memory() {
+  ~copied_memory() {
     std::erase(all(), this);
-    munmap(far_, bytes_);
+    munmap(device_range_, bytes_);
   }
-  far_memory(const far_memory&) = delete;
-  far_memory& operator=(const far_memory&) = delete;
+  copied_memory(const copied_memory&) = delete;
+  copied_memory& operator=(const copied_memory&) = delete;
 
-  unsigned char* near() const { return near_.as<unsigned char>(); }
-  unsigned char* far() const { return far_; }
+  unsigned char* backing() const { return backing_.as<unsigned char>(); }
+  unsigned char* device_range() const { return device_range_; }
   std::size_t size() const { return bytes_; }
 
   // Copies words, or bytes, as an engine does that nobody waits for by the bus: what others look at meanwhile is whole.
@@ -55,16 +55,16 @@ class far_memory {
   static inline std::atomic<int> copies{0};
 
  private:
-  static std::vector<far_memory*>& all() {
-    static std::vector<far_memory*> list;
+  static std::vector<copied_memory*>& all() {
+    static std::vector<copied_memory*> list;
     return list;
   }
   static unsigned char* reach(const void* p, std::size_t bytes) {
     auto* at = static_cast<unsigned char*>(const_cast<void*>(p));
-    for (const far_memory* f : all())
-      if (at >= f->far_ && at < f->far_ + f->bytes_) {
-        EXPECT_LE(at + bytes, f->far_ + f->bytes_);
-        return f->near() + (at - f->far_);
+    for (const copied_memory* f : all())
+      if (at >= f->device_range_ && at < f->device_range_ + f->bytes_) {
+        EXPECT_LE(at + bytes, f->device_range_ + f->bytes_);
+        return f->backing() + (at - f->device_range_);
       }
     return at;
   }
@@ -77,8 +77,8 @@ class far_memory {
       __atomic_store_n(t + i, __atomic_load_n(f + i, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
   }
 
-  buffer near_;
-  unsigned char* far_ = nullptr;
+  buffer backing_;
+  unsigned char* device_range_ = nullptr;
   std::size_t bytes_;
 };
 
@@ -86,22 +86,22 @@ struct shape {
   std::string family;
   u32 depth;
   u64 ticket_start;
-  bool far_entries, far_completions;
+  bool copied_entries, copied_completions;
 };
 
 void PrintTo(const shape& s, std::ostream* out) {
-  *out << s.family << " depth " << s.depth << " from " << s.ticket_start << (s.far_entries ? " entries" : "")
-       << (s.far_completions ? " completions" : "");
+  *out << s.family << " depth " << s.depth << " from " << s.ticket_start << (s.copied_entries ? " entries" : "")
+       << (s.copied_completions ? " completions" : "");
 }
 
 // One queue to PE 1, whose heap has an address of its own.
-class far_rig {
+class copied_rig {
  public:
   static constexpr std::size_t k_bytes = 1 << 20;
   static constexpr u64 k_remote = 0x7000'0000'0000;
   static constexpr u32 k_rkey = 0xabc00, k_mtu = 1024, k_scratch = 64;
 
-  explicit far_rig(const shape& s)
+  explicit copied_rig(const shape& s)
       : family_(xio::rdma::find_family(s.family)),
         cq_depth_(xio::proxy::completion_depth(family_, s.depth, 0)),
         mine_(k_bytes, place::shared),
@@ -116,7 +116,7 @@ class far_rig {
         nic_(fabric(), 5),
         machine_(1) {
     const auto local = m::local_read | m::local_write;
-    ring_.slots_lkey = nic_.register_memory(slots_.near(), slots_.size(), m::local_read).lkey;
+    ring_.slots_lkey = nic_.register_memory(slots_.backing(), slots_.size(), m::local_read).lkey;
     ring_.scratch_lkey = nic_.register_memory(scratch_.data(), scratch_.size(), local).lkey;
     world_.regions[0] = {
         reinterpret_cast<u64>(mine()), k_bytes, {}, {nic_.register_memory(mine(), k_bytes, local).lkey}, 1, 0};
@@ -125,7 +125,7 @@ class far_rig {
     show();
     machine_.add(&nic_);
   }
-  ~far_rig() { machine_.remove(&nic_); }
+  ~copied_rig() { machine_.remove(&nic_); }
 
   unsigned char* mine() { return mine_.as<unsigned char>(); }
   unsigned char* theirs() { return theirs_.as<unsigned char>(); }
@@ -146,9 +146,9 @@ class far_rig {
   void lay_out(const shape& s) {
     ring_.state = state_.as<ring_state>();
     ring_.marks = marks_.as<u64>();
-    ring_.slots = slots_.near();
-    ring_.side = slots_.near() + s.depth * std::size_t{family_.slot_bytes};
-    ring_.completion = completion_.near();
+    ring_.slots = slots_.backing();
+    ring_.side = slots_.backing() + s.depth * std::size_t{family_.slot_bytes};
+    ring_.completion = completion_.backing();
     ring_.depth = s.depth;
     ring_.depth_log2 = lowest_bit(s.depth);
     ring_.cq_depth = cq_depth_;
@@ -170,18 +170,18 @@ class far_rig {
   // The decoder's view has the addresses that cannot be touched.
   void connect(const shape& s) {
     xio::proxy::queue_plan plan{s.ticket_start, k_bytes, k_mtu, 0xfffff0};
-    plan.entries = m::ring_memory(s.far_entries ? &far_memory::agent() : nullptr);
-    plan.completions = m::ring_memory(s.far_completions ? &far_memory::agent() : nullptr);
+    plan.entries = m::ring_memory(s.copied_entries ? &copied_memory::agent() : nullptr);
+    plan.completions = m::ring_memory(s.copied_completions ? &copied_memory::agent() : nullptr);
     ring_state& state = *state_.as<ring_state>();
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
     family_.prepare(ring_, xio::proxy::image_of(ring_), state, plan);
     ring_view seen = ring_;
-    if (s.far_entries) {
-      seen.slots = slots_.far();
-      seen.side = slots_.far() + (ring_.side - ring_.slots);
+    if (s.copied_entries) {
+      seen.slots = slots_.device_range();
+      seen.side = slots_.device_range() + (ring_.side - ring_.slots);
     }
-    if (s.far_completions) seen.completion = completion_.far();
+    if (s.copied_completions) seen.completion = completion_.device_range();
     ring_.id = nic_.create_queue([&](u32 number) { return family_.decode(seen, plan, number); });
     nic_.connect(ring_.id, 1, {}, 0);
   }
@@ -207,7 +207,7 @@ class far_rig {
   const xio::proxy::family& family_;
   const u32 cq_depth_;
   buffer mine_, theirs_, scratch_, used_, state_, marks_;
-  far_memory slots_, completion_;
+  copied_memory slots_, completion_;
   buffer bells_;
   m::nic nic_;
   ring_view rings_[2]{};
@@ -218,13 +218,13 @@ class far_rig {
   xio::progress::machine machine_;
 };
 
-class NicFarRings : public testing::TestWithParam<shape> {
+class NicCopiedRings : public testing::TestWithParam<shape> {
  protected:
   void SetUp() override {
     xio::gpu::init(0);
-    rig = std::make_unique<far_rig>(GetParam());
+    rig = std::make_unique<copied_rig>(GetParam());
   }
-  std::unique_ptr<far_rig> rig;
+  std::unique_ptr<copied_rig> rig;
 };
 
 std::vector<shape> shapes() {
@@ -236,10 +236,10 @@ std::vector<shape> shapes() {
   }
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Families, NicFarRings, testing::ValuesIn(shapes()));
+INSTANTIATE_TEST_SUITE_P(Families, NicCopiedRings, testing::ValuesIn(shapes()));
 
-TEST_P(NicFarRings, PutsGetsValuesAndAtomics) {
-  far_memory::copies = 0;
+TEST_P(NicCopiedRings, PutsGetsValuesAndAtomics) {
+  copied_memory::copies = 0;
   auto* word = reinterpret_cast<u64*>(rig->theirs() + 512);
   u64 sum = 0;
   for (u32 i = 1; i <= 400; ++i) {
@@ -263,11 +263,11 @@ TEST_P(NicFarRings, PutsGetsValuesAndAtomics) {
   EXPECT_EQ(*word, sum);
   EXPECT_EQ(rig->state().failed, 0u) << "vendor " << rig->state().vendor;
   EXPECT_EQ(rig->state().issued, rig->state().completed);
-  EXPECT_GT(far_memory::copies, 400);
+  EXPECT_GT(copied_memory::copies, 400);
 }
 
 // What was posted behind the failure is dropped, and every family tells of it.
-TEST_P(NicFarRings, AFailureIsToldAndWhatFollowsIsNot) {
+TEST_P(NicCopiedRings, AFailureIsToldAndWhatFollowsIsNot) {
   std::memset(rig->theirs(), 0xee, 8192);
   xio_req_t good, bad, behind;
   ASSERT_EQ(rdma::put(rig->c(), 1, 0, rig->mine(), 100, &good), XIO_OK);
