@@ -45,7 +45,7 @@ __global__ void put_to_all(xio_ctx_t ctx, unsigned char* in, const unsigned char
   if (s != XIO_OK) *bad = s;
 }
 
-__global__ void tell(xio_ctx_t ctx, double* all, double mine, int me, int* bad) {
+__global__ void send_share(xio_ctx_t ctx, double* all, double mine, int me, int* bad) {
   if (xio_p(ctx, &all[me], mine, 0) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 1;
 }
 
@@ -89,7 +89,7 @@ void expect_data(const session& s, const unsigned char* in, size_t bytes) {
 
 void print(const session& s, double mine, double* all, size_t bytes, int times) {
   CHECK(xio_barrier_all(s.world));
-  hipLaunchKernelGGL(tell, dim3(1), dim3(1), 0, nullptr, s.ctx, all, mine, s.me, s.bad);
+  hipLaunchKernelGGL(send_share, dim3(1), dim3(1), 0, nullptr, s.ctx, all, mine, s.me, s.bad);
   s.end_of_kernel("tell");
   CHECK(xio_barrier_all(s.world));
   if (s.me != 0) return;

@@ -64,7 +64,7 @@ class relay {
 
   void exchange_size() {
     const uint64_t bytes = me_ == 0 ? in_->bytes() : 0;
-    hipLaunchKernelGGL(tell_size, dim3(1), dim3(1), 0, nullptr, job_.rdma, job_.mail, bytes, job_.status);
+    hipLaunchKernelGGL(send_size, dim3(1), dim3(1), 0, nullptr, job_.rdma, job_.mail, bytes, job_.status);
     wait("exchange of the size");
     job_.bytes = bytes;
     if (me_ == 1)

@@ -3,7 +3,7 @@
 #pragma once
 #include "job.hpp"
 
-static __global__ void tell_size(xio_ctx_t ctx, mailbox* mail, uint64_t bytes, int* status) {
+static __global__ void send_size(xio_ctx_t ctx, mailbox* mail, uint64_t bytes, int* status) {
   if (xio_my_pe(ctx) == 0) xio_p(ctx, &mail->file_bytes, bytes, 1);
   *status = xio_barrier_all(ctx);
 }

@@ -50,9 +50,9 @@ int xio_device_sees_ram(struct pci_dev* pdev, dma_addr_t address, u64 bytes) {
 
 /* As vfio does without an IOMMU: what goes wrong in this kernel from here on may be the work of a device. */
 static void taint(struct pci_dev* pdev) {
-  static atomic_t told = ATOMIC_INIT(0);
+  static atomic_t warned = ATOMIC_INIT(0);
 
-  if (atomic_xchg(&told, 1)) return;
+  if (atomic_xchg(&warned, 1)) return;
   add_taint(TAINT_USER, LOCKDEP_STILL_OK);
   pci_warn(pdev, "xio: given to a program without an IOMMU, and reaches all memory; the kernel is tainted\n");
 }
@@ -115,14 +115,14 @@ void xio_device_unclaim(struct pci_dev* pdev) {
  * Nothing outlives the driver under which it was mapped: after it the device may go to vfio, to another IOMMU domain,
  * or out of the machine. The driver is still bound and the device's lock held when this is told.
  */
-static int told(struct notifier_block* block, unsigned long what, void* data) {
+static int on_pci_event(struct notifier_block* block, unsigned long what, void* data) {
   struct device* dev = data;
 
   if (what == BUS_NOTIFY_UNBIND_DRIVER || what == BUS_NOTIFY_DEL_DEVICE) xio_objects_retire_device(to_pci_dev(dev));
   return NOTIFY_DONE;
 }
 
-static struct notifier_block watcher = {.notifier_call = told};
+static struct notifier_block watcher = {.notifier_call = on_pci_event};
 
 int xio_device_watch(void) { return bus_register_notifier(&pci_bus_type, &watcher); }
 void xio_device_unwatch(void) { bus_unregister_notifier(&pci_bus_type, &watcher); }

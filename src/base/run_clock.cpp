@@ -12,9 +12,10 @@ namespace {
 
 constexpr int k_unit_bits = 26;  // 67 ms; 32 bits of them are nine years
 // Readings that lie in units so far apart: at least four whole units, 268 ms, went by without one. Waiting loops on a
-// machine that is very busy may be late by as much as k_look once more.
+// machine that is very busy may be late by as much as k_longest_pause once more.
 constexpr std::uint32_t k_gap = 5;
-static_assert((std::int64_t{k_gap - 1} << k_unit_bits) > 2 * std::chrono::nanoseconds(run_clock::k_look).count());
+static_assert((std::int64_t{k_gap - 1} << k_unit_bits) >
+              2 * std::chrono::nanoseconds(run_clock::k_longest_pause).count());
 
 // One word, so that no thread sees half of a change.
 std::atomic<std::uint64_t> g_state{0};

@@ -2,9 +2,9 @@
 // The clock of deadlines: it stands still while this process is stopped (Ctrl-Z, scontrol suspend, docker pause), so
 // that a job whose processes were all stopped has lost no time when it goes on.
 //
-// It knows by its own readings: a loop that waits reads it at least every k_look, so that a longer time without any
-// reading is one in which the process did not run, or in which nobody was waiting. Either is left out. It is for
-// deadlines alone: what measures how long something took takes std::chrono::steady_clock.
+// It knows by its own readings: a loop that waits reads it at least every k_longest_pause, so that a longer time
+// without any reading is one in which the process did not run, or in which nobody was waiting. Either is left out. It
+// is for deadlines alone: what measures how long something took takes std::chrono::steady_clock.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,7 +19,7 @@ struct run_clock {
   static constexpr bool is_steady = true;
 
   // The longest that a waiting loop may sleep or poll between two looks at its deadline.
-  static constexpr std::chrono::milliseconds k_look{100};
+  static constexpr std::chrono::milliseconds k_longest_pause{100};
 
   static time_point now() noexcept;
 };

@@ -28,7 +28,7 @@ class deadline {
   // Milliseconds left, at most `most`, for poll(2); rounded up so that a wait does not end just before. Never more than
   // what run_clock allows between two looks, so a poll that ends is no deadline that has passed.
   int poll_ms(int most = INT_MAX) const {
-    most = std::min(most, static_cast<int>(run_clock::k_look.count()));
+    most = std::min(most, static_cast<int>(run_clock::k_longest_pause.count()));
     if (never_) return most;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - clock::now()).count();
     return static_cast<int>(std::clamp<std::int64_t>(left, 0, most));

@@ -124,17 +124,17 @@ void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::
       poll(polled.data(), polled.size(), until.poll_ms());
     }
   };
-  std::vector<sealed_link*> told;
-  walk(POLLOUT, k_abort_send_ms, [&told](sealed_link* l) {
+  std::vector<sealed_link*> informed;
+  walk(POLLOUT, k_abort_send_ms, [&informed](sealed_link* l) {
     const auto state = l->stream().send_some();
     if (state == byte_stream::state::blocked) return false;
     if (state == byte_stream::state::done) {
       l->stream().finish_sending();
-      told.push_back(l);
+      informed.push_back(l);
     }
     return true;
   });
-  left = told;
+  left = informed;
   walk(POLLIN, k_abort_drain_ms, [](sealed_link* l) { return l->stream().drained(); });
   for (sealed_link* l : links) l->close();
 }

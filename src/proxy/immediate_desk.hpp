@@ -11,7 +11,7 @@
 namespace xio::proxy {
 
 // What fabrics call with a queue pair's number; false: no room, offer it again.
-using immediate_taker = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
+using immediate_handler = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
 
 // As this process reaches it, which may be by the mapping of another PE's memory: its words are hostile.
 struct inbox {

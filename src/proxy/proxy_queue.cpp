@@ -18,20 +18,20 @@ constexpr std::uint64_t k_most_news = 256;
 }  // namespace
 
 proxy_queue::proxy_queue(const proxy_memory& memory, std::uint64_t max_message)
-    : memory_(memory), max_message_(max_message), rung_(memory.start), next_(memory.start) {}
+    : memory_(memory), max_message_(max_message), producer_index_(memory.start), next_(memory.start) {}
 
 const std::uint64_t* proxy_queue::slot(std::uint64_t ticket) const {
   const std::uint64_t mask = (std::uint64_t{1} << memory_.depth_log2) - 1;
   return memory_.slots + (ticket & mask) * w::k_entry_words;
 }
 
-failure proxy_queue::look() {
-  for (const std::uint64_t end = rung_ + k_most_news; rung_ != end; ++rung_) {
-    const std::uint32_t wanted = w::generation(rung_, memory_.depth_log2);
+failure proxy_queue::poll_doorbells() {
+  for (const std::uint64_t end = producer_index_ + k_most_news; producer_index_ != end; ++producer_index_) {
+    const std::uint32_t wanted = w::generation(producer_index_, memory_.depth_log2);
     std::uint64_t words[w::k_entry_words];
     // Mostly there is none, which the first word tells.
     for (const std::size_t count : {std::size_t{1}, std::size_t{w::k_entry_words}}) {
-      memory_.entries.load(words, slot(rung_), count);
+      memory_.entries.load(words, slot(producer_index_), count);
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t found = w::high(words[i]);
         if (found == wanted) continue;
@@ -43,7 +43,7 @@ failure proxy_queue::look() {
   return {};
 }
 
-failure proxy_queue::take(op& out) {
+failure proxy_queue::fetch(op& out) {
   begin_decoding(out, next_);
   std::uint64_t words[w::k_entry_words];
   memory_.entries.load(words, slot(next_), w::k_entry_words);
@@ -58,10 +58,10 @@ failure proxy_queue::take(op& out) {
   if (op < w::op_write || op > w::op_masked_swap) return broken(rule::entry_opcode);
   const std::uint32_t allowed = w::k_signaled | (op >= w::op_fetch_add ? w::k_narrow : w::k_inline);
   if ((flags & ~allowed) != 0) return broken(rule::entry_flags);
-  return op >= w::op_fetch_add ? take_atomic(out) : take_copy(out);
+  return op >= w::op_fetch_add ? decode_atomic(out) : decode_copy(out);
 }
 
-failure proxy_queue::take_copy(op& out) const {
+failure proxy_queue::decode_copy(op& out) const {
   const bool read = out.wire_opcode == w::op_read;
   const bool inlined = (w::head_flags(entry_[0]) & w::k_inline) != 0;
   out.what = read ? verb::read : verb::write;
@@ -84,7 +84,7 @@ failure proxy_queue::take_copy(op& out) const {
   return {};
 }
 
-failure proxy_queue::take_atomic(op& out) const {
+failure proxy_queue::decode_atomic(op& out) const {
   const std::uint8_t width = (w::head_flags(entry_[0]) & w::k_narrow) != 0 ? 4 : 8;
   const std::uint64_t first = w::join(entry_[6], entry_[7]), second = w::join(entry_[8], entry_[9]);
   const std::uint64_t swap = w::join(entry_[10], entry_[11]), compare = w::join(entry_[12], entry_[13]);

@@ -23,22 +23,22 @@ class proxy_queue final : public wire_queue {
  public:
   proxy_queue(const proxy_memory& memory, std::uint64_t max_message);
 
-  failure look() override;
-  bool waiting() const override { return next_ != rung_; }
-  failure take(op& out) override;
+  failure poll_doorbells() override;
+  bool waiting() const override { return next_ != producer_index_; }
+  failure fetch(op& out) override;
   void complete(const receipt& r) override;
   void complete_in_error(const receipt& r, failure f) override;
   void drop(const receipt&) override {}
-  void flush() override { next_ = rung_; }
+  void flush() override { next_ = producer_index_; }
 
  private:
   const std::uint64_t* slot(std::uint64_t ticket) const;
-  failure take_copy(op& out) const;
-  failure take_atomic(op& out) const;
+  failure decode_copy(op& out) const;
+  failure decode_atomic(op& out) const;
 
   const proxy_memory memory_;
   const std::uint64_t max_message_;
-  std::uint64_t rung_;                                    // entries below are there
+  std::uint64_t producer_index_;                          // entries below are there
   std::uint64_t next_;                                    // the next entry to take
   std::uint32_t entry_[wire::proxy::k_entry_words] = {};  // the data of the one that is taken
 };

@@ -22,7 +22,7 @@ void forget_data(op& o) {
 }  // namespace
 
 bool queue_pair::turn(fault_plan* faults) {
-  if (const failure f = queue_->look(); f && stage_ < stage::broken) {
+  if (const failure f = queue_->poll_doorbells(); f && stage_ < stage::broken) {
     // A wrong doorbell names no entry: the failure is told of the one that was taken last.
     broken_ = f;
     stage_ = stage::broken;
@@ -67,10 +67,10 @@ bool queue_pair::fill(fault_plan* faults) {
 // Takes the next entry. False if there is none.
 bool queue_pair::begin(fault_plan* faults) {
   if (!queue_->waiting()) return false;
-  broken_ = queue_->take(op_);
+  broken_ = queue_->fetch(op_);
   if (!broken_ && executor_ == nullptr) broken_ = {outcome::local_qp_operation, rule::not_connected};
   stage_ = stage::ready;
-  const std::uint64_t nth = taken_++;
+  const std::uint64_t nth = fetched_++;
   if (!broken_ && faults != nullptr) {
     const injected_fault fault = faults->next(number_, nth, op_);
     switch (fault.what) {

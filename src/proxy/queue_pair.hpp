@@ -47,7 +47,7 @@ class queue_pair {
   failure broken_;  // why op_ fails once all before it are complete
   std::deque<receipt> under_way_;
   clock::time_point not_before_{};
-  std::uint64_t taken_ = 0;
+  std::uint64_t fetched_ = 0;
 };
 
 }  // namespace xio::proxy

@@ -35,7 +35,7 @@ failure shm_executor::check() const {
   if (const failure f = check_local(local_, op_)) return f;
   if (op_.what == verb::atomic && (op_.remote & (op_.change.width - 1u)) != 0)
     return {outcome::remote_invalid_request, rule::atomic_alignment};
-  if (op_.has_immediate && !tell_) return {outcome::rnr_retry_exceeded, rule::not_connected};
+  if (op_.has_immediate && !deliver_) return {outcome::rnr_retry_exceeded, rule::not_connected};
   // An op without bytes names no memory.
   unsigned char* place;
   return op_.bytes == 0 ? failure{} : distant(remote_right(op_.what), &place);
@@ -91,33 +91,33 @@ failure shm_executor::step_inside(std::uint64_t budget) {
 }
 
 // The data is there: now the peer's reader hears of it.
-void shm_executor::tell() {
+void shm_executor::deliver_immediate() {
   if (!gate_.enter()) {
     how_ = {outcome::retry_exceeded, rule::not_connected};
     stage_ = stage::over;
     return;
   }
-  const bool told = tell_(op_.immediate, op_.bytes);
+  const bool delivered = deliver_(op_.immediate, op_.bytes);
   gate_.leave();
-  if (!told) {
-    if (rnr_retries_ == k_rnr_for_ever || clock::now() - told_from_ <= rnr_retries_ * k_rnr_timer) return;
+  if (!delivered) {
+    if (rnr_retries_ == k_rnr_for_ever || clock::now() - deliver_since_ <= rnr_retries_ * k_rnr_timer) return;
     how_ = {outcome::rnr_retry_exceeded, rule::none};
   }
   stage_ = stage::over;
 }
 
 std::uint64_t shm_executor::advance(std::uint64_t budget) {
-  if (stage_ == stage::telling) tell();
-  if (stage_ == stage::over || stage_ == stage::idle || stage_ == stage::telling) return 0;
+  if (stage_ == stage::delivering) deliver_immediate();
+  if (stage_ == stage::over || stage_ == stage::idle || stage_ == stage::delivering) return 0;
   const std::uint64_t before = moved_;
   how_ = step(budget);
   if (how_ || moved_ >= op_.bytes) {
     if (!how_) payload_.fence();
     stage_ = stage::over;
     if (!how_ && op_.has_immediate) {
-      stage_ = stage::telling;
-      told_from_ = clock::now();
-      tell();
+      stage_ = stage::delivering;
+      deliver_since_ = clock::now();
+      deliver_immediate();
     }
   }
   return std::max<std::uint64_t>(moved_ - before, 1);
@@ -153,11 +153,13 @@ key_pair shm_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
 std::unique_ptr<executor> shm_fabric::connect(std::uint32_t number, int pe, const device_address& remote_queue,
                                               std::uint32_t) {
   const auto remote = remote_.find(pe);
-  shm_executor::teller tell;
-  if (taker_)
-    tell = [this, number](std::uint32_t immediate, std::uint64_t bytes) { return taker_(number, immediate, bytes); };
+  shm_executor::immediate_delivery deliver;
+  if (handler_)
+    deliver = [this, number](std::uint32_t immediate, std::uint64_t bytes) {
+      return handler_(number, immediate, bytes);
+    };
   return std::make_unique<shm_executor>(payload_, keys_, remote == remote_.end() ? nullptr : remote->second,
-                                        std::move(tell), rnr_retries_, gates_.find(pe, remote_queue));
+                                        std::move(deliver), rnr_retries_, gates_.find(pe, remote_queue));
 }
 
 }  // namespace xio::proxy

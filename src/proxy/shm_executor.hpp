@@ -21,13 +21,13 @@ class shm_executor final : public executor {
   // far: what the peer has opened, by its own keys and addresses.
   // tell: puts an immediate into the peer's inbox, false if there is no room; null: the peer takes none. rnr_retries
   // times 0.64 ms is waited for room, 7 is for ever, as in InfiniBand (9.7.5.2.8).
-  using teller = std::function<bool(std::uint32_t immediate, std::uint64_t bytes)>;
+  using immediate_delivery = std::function<bool(std::uint32_t immediate, std::uint64_t bytes)>;
   shm_executor(const payload_agent& payload, const key_table& local, std::shared_ptr<const key_table> remote,
-               teller tell = {}, unsigned rnr_retries = 7, remote_gate gate = {})
+               immediate_delivery deliver = {}, unsigned rnr_retries = 7, remote_gate gate = {})
       : payload_(payload),
         local_(local),
         remote_(std::move(remote)),
-        tell_(std::move(tell)),
+        deliver_(std::move(deliver)),
         rnr_retries_(rnr_retries),
         gate_(std::move(gate)) {}
 
@@ -37,7 +37,7 @@ class shm_executor final : public executor {
 
  private:
   using clock = run_clock;
-  enum class stage { idle, running, telling, over };
+  enum class stage { idle, running, delivering, over };
   failure check() const;
   failure distant(std::uint32_t wanted, unsigned char** place) const;
   failure step(std::uint64_t budget);
@@ -45,30 +45,30 @@ class shm_executor final : public executor {
   failure write_inline();
   failure move(std::uint64_t budget);
   failure change();
-  void tell();
+  void deliver_immediate();
 
   const payload_agent& payload_;
   const key_table& local_;
   std::shared_ptr<const key_table> remote_;
-  const teller tell_;
+  const immediate_delivery deliver_;
   const unsigned rnr_retries_;
   const remote_gate gate_;
   op op_;
   stage stage_ = stage::idle;
   std::uint64_t moved_ = 0;
   failure how_;
-  clock::time_point told_from_{};  // since when there is something to tell
+  clock::time_point deliver_since_{};  // since when there is something to tell
 };
 
 // NICs of one machine whose owners have each other's memory mapped.
 class shm_fabric final : public fabric {
  public:
-  shm_fabric(const payload_agent& payload, std::uint64_t max_message, std::uint32_t seed, immediate_taker taker = {},
-             unsigned rnr_retries = 7)
+  shm_fabric(const payload_agent& payload, std::uint64_t max_message, std::uint32_t seed,
+             immediate_handler handler = {}, unsigned rnr_retries = 7)
       : payload_(payload),
         max_message_(max_message),
         keys_(seed),
-        taker_(std::move(taker)),
+        handler_(std::move(handler)),
         rnr_retries_(rnr_retries) {}
 
   // What PE `pe` has opened under `rkey`, and where that is mapped here.
@@ -90,7 +90,7 @@ class shm_fabric final : public fabric {
   const payload_agent& payload_;
   const std::uint64_t max_message_;
   key_table keys_;
-  const immediate_taker taker_;  // by the number of the sending queue pair: no other NIC takes part
+  const immediate_handler handler_;  // by the number of the sending queue pair: no other NIC takes part
   const unsigned rnr_retries_;
   std::map<int, std::shared_ptr<key_table>> remote_;
   shm_gates gates_;

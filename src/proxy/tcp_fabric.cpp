@@ -170,7 +170,7 @@ void tcp_fabric::accept() {
   }
 }
 
-void tcp_fabric::look_at_visitors() {
+void tcp_fabric::poll_visitors() {
   for (auto v = visitors_.begin(); v != visitors_.end();) {
     const tcp::step s = v->go_on(static_cast<std::uint32_t>(settings_.pe), id_);
     if (s == tcp::step::done) {
@@ -188,15 +188,15 @@ void tcp_fabric::look_at_visitors() {
 
 // --- Frames ------------------------------------------------------------------------------------------
 
-bool tcp_fabric::take(tcp::link& way, const tcp::frame_head& h, const unsigned char* payload) {
+bool tcp_fabric::handle(tcp::link& way, const tcp::frame_head& h, const unsigned char* payload) {
   // For a queue pair that is not connected yet, or gone: dropped, and sent again or not.
   const auto found = pairs_.find(h.to);
   if (found == pairs_.end()) return true;
   pair& p = *found->second;
   if (p.pe != way.pe() || p.remote_number != h.from) return true;
-  if (!tcp::is_request(h.kind)) return p.ask->take(h, payload);
+  if (!tcp::is_request(h.kind)) return p.ask->handle(h, payload);
   const bool owed = p.answer.owes();
-  if (!p.answer.take(h, payload, way)) return false;
+  if (!p.answer.handle(h, payload, way)) return false;
   if (!owed && p.answer.owes()) owing_.push_back(h.to);
   return true;
 }
@@ -209,7 +209,7 @@ void tcp_fabric::acknowledge(tcp::link& way) {
 
 bool tcp_fabric::serve(tcp::link& way) {
   const std::uint64_t got =
-      way.receive([&](const tcp::frame_head& h, const unsigned char* payload) { return take(way, h, payload); });
+      way.receive([&](const tcp::frame_head& h, const unsigned char* payload) { return handle(way, h, payload); });
   acknowledge(way);
   return (way.send() | got) != 0;
 }
@@ -218,7 +218,7 @@ bool tcp_fabric::poll() {
   bool worked = false;
   const bool expects = std::any_of(links_.begin(), links_.end(), [](const auto& l) { return l.second->waiting(); });
   if (expects || turns_++ % k_accept_every == 0) accept();
-  if (!visitors_.empty()) look_at_visitors();
+  if (!visitors_.empty()) poll_visitors();
   for (const auto& [pe, way] : links_) worked |= serve(*way);
   if (mirror_ != nullptr) worked |= serve(*mirror_);
   return worked;

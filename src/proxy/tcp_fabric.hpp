@@ -47,10 +47,10 @@ class tcp_fabric final : public fabric {
   };
   std::shared_ptr<tcp::link> link_to(int pe);
   void link_to_self();
-  bool take(tcp::link& way, const tcp::frame_head& h, const unsigned char* payload);
+  bool handle(tcp::link& way, const tcp::frame_head& h, const unsigned char* payload);
   void acknowledge(tcp::link& way);
   void accept();
-  void look_at_visitors();
+  void poll_visitors();
   bool serve(tcp::link& way);
 
   const payload_agent& payload_;

@@ -196,7 +196,7 @@ std::uint64_t link::send() {
 
 // --- In ----------------------------------------------------------------------------------------------
 
-bool link::take_frames(const unsigned char* body, std::uint32_t bytes, const sink& take) {
+bool link::handle_frames(const unsigned char* body, std::uint32_t bytes, const sink& take) {
   while (bytes != 0) {
     frame_head h;
     if (bytes < sizeof h) return false;
@@ -212,7 +212,7 @@ bool link::take_frames(const unsigned char* body, std::uint32_t bytes, const sin
 }
 
 // All whole records. False if the link is lost.
-bool link::take_records(const sink& take) {
+bool link::handle_records(const sink& take) {
   for (;;) {
     const std::size_t have = in_end_ - in_begin_;
     const unsigned char* at = in_.data() + in_begin_;
@@ -240,7 +240,7 @@ bool link::take_records(const sink& take) {
       lose("a record is not authentic: it was altered on its way");
       return false;
     }
-    if (!take_frames(at + sizeof head, head.bytes, take)) {
+    if (!handle_frames(at + sizeof head, head.bytes, take)) {
       lose("it sent a frame that makes no sense; run the same XIO on every PE");
       return false;
     }
@@ -290,7 +290,7 @@ std::uint64_t link::read(const sink& take) {
     }
     in_end_ += static_cast<std::size_t>(n);
     got += static_cast<std::uint64_t>(n);
-    if (!take_records(take)) return got;
+    if (!handle_records(take)) return got;
     if (static_cast<std::size_t>(n) < room) break;  // that was all
   }
   return got;

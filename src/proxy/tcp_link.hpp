@@ -81,8 +81,8 @@ class link {
   void take_buffer();
   void put_buffer_by();
   std::uint64_t read(const sink& take);
-  bool take_records(const sink& take);
-  bool take_frames(const unsigned char* body, std::uint32_t bytes, const sink& take);
+  bool handle_records(const sink& take);
+  bool handle_frames(const unsigned char* body, std::uint32_t bytes, const sink& take);
 
   const int pe_;
   const clock::time_point until_;

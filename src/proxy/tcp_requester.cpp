@@ -127,7 +127,7 @@ std::uint64_t requester::awaited() const {
 
 std::uint64_t requester::missing() const { return std::min(acked_, awaited()); }
 
-void requester::look_at_link() {
+void requester::poll_link() {
   if (!link_->lost()) return;
   std::uint64_t index = head_;
   while (index != tail_ && done(at(index))) ++index;
@@ -136,7 +136,7 @@ void requester::look_at_link() {
   stop(index, {outcome::retry_exceeded, rule::link_lost});
 }
 
-void requester::look_at_time(clock::time_point now) {
+void requester::check_time(clock::time_point now) {
   if (settings_.ack_timeout.count() == 0) return;
   if (!link_->up() || missing() >= sent_ || now < not_before_) {
     progress_ = now;
@@ -164,9 +164,9 @@ bool requester::may_send() const {
 
 std::uint64_t requester::advance(std::uint64_t budget) {
   if (head_ == tail_) return 0;
-  look_at_link();
+  poll_link();
   const auto now = clock::now();
-  look_at_time(now);
+  check_time(now);
   if (!link_->up() || now < not_before_) return 0;
   std::uint64_t moved = 0;
   while (moved < budget && may_send()) moved += send_one();
@@ -269,7 +269,7 @@ void requester::answer_lost(std::uint64_t psn) {
   go_back(psn);
 }
 
-bool requester::take_answer(const frame_head& h, const unsigned char* payload) {
+bool requester::handle_reply(const frame_head& h, const unsigned char* payload) {
   acknowledge(h.psn + 1);
   const std::uint64_t wanted = awaited();
   if (h.psn < wanted && wanted != ~std::uint64_t{0}) return true;  // once more
@@ -300,7 +300,7 @@ bool requester::take_answer(const frame_head& h, const unsigned char* payload) {
   return true;
 }
 
-bool requester::take_refusal(const frame_head& h) {
+bool requester::handle_refusal(const frame_head& h) {
   if (h.what != outcome::remote_access && h.what != outcome::remote_invalid_request &&
       h.what != outcome::remote_operation)
     return false;
@@ -314,7 +314,7 @@ bool requester::take_refusal(const frame_head& h) {
   return true;
 }
 
-bool requester::take(const frame_head& h, const unsigned char* payload) {
+bool requester::handle(const frame_head& h, const unsigned char* payload) {
   const bool names_one = h.kind != frame_kind::ack && h.kind != frame_kind::again;
   if (h.psn > sent_ || (names_one && h.psn == sent_)) return false;
   switch (h.kind) {
@@ -336,9 +336,9 @@ bool requester::take(const frame_head& h, const unsigned char* payload) {
         go_back(h.psn);
       }
       return true;
-    case frame_kind::refused: return take_refusal(h);
+    case frame_kind::refused: return handle_refusal(h);
     case frame_kind::read_data:
-    case frame_kind::atomic_data: return take_answer(h, payload);
+    case frame_kind::atomic_data: return handle_reply(h, payload);
     default: return false;
   }
 }

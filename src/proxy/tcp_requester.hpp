@@ -24,7 +24,7 @@ class requester final : public executor {
   bool ended(failure* how) override;
 
   // Acknowledgements and answers. False: it makes no sense.
-  bool take(const frame_head& h, const unsigned char* payload);
+  bool handle(const frame_head& h, const unsigned char* payload);
 
  private:
   struct slot {
@@ -37,8 +37,8 @@ class requester final : public executor {
   const slot& at(std::uint64_t index) const { return slots_[index % slots_.size()]; }
   bool find_slot();
   bool done(const slot& s) const;
-  void look_at_link();
-  void look_at_time(clock::time_point now);
+  void poll_link();
+  void check_time(clock::time_point now);
   bool may_send() const;
   std::uint32_t send_one();
   failure gather(const op& o, std::uint64_t from, std::uint32_t bytes, unsigned char* to) const;
@@ -52,8 +52,8 @@ class requester final : public executor {
   void progress();
   void stop(std::uint64_t index, failure f);
   std::uint64_t index_of(std::uint64_t psn) const;
-  bool take_answer(const frame_head& h, const unsigned char* payload);
-  bool take_refusal(const frame_head& h);
+  bool handle_reply(const frame_head& h, const unsigned char* payload);
+  bool handle_refusal(const frame_head& h);
 
   const payload_agent& payload_;
   const key_table& keys_;

@@ -46,7 +46,7 @@ void responder::send_refusal(link& way) {
   way.put(h);
 }
 
-bool responder::take(const frame_head& h, const unsigned char* payload, link& way) {
+bool responder::handle(const frame_head& h, const unsigned char* payload, link& way) {
   if (!is_sound(h) || h.psn > expected_ + k_ahead) return false;
   if (h.psn < expected_) {
     repeat(h, way);
@@ -110,7 +110,8 @@ responder::end responder::write(const frame_head& h, const unsigned char* payloa
     store_bytes(payload_, place, payload, h.bytes);
   }
   if ((h.flags & last_of_op) != 0) payload_.fence();
-  if ((h.flags & with_immediate) != 0 && (!settings_.take || !settings_.take(number_, h.immediate, h.op_bytes)))
+  if ((h.flags & with_immediate) != 0 &&
+      (!settings_.on_immediate || !settings_.on_immediate(number_, h.immediate, h.op_bytes)))
     return end::not_ready;
   return end::done;
 }

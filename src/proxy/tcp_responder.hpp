@@ -18,7 +18,7 @@ class responder {
       : payload_(payload), keys_(keys), settings_(settings), number_(number), remote_number_(remote_number) {}
 
   // False: it makes no sense. Answers go the way it came.
-  bool take(const frame_head& h, const unsigned char* payload, link& way);
+  bool handle(const frame_head& h, const unsigned char* payload, link& way);
   // One acknowledgement for all that was taken since the last.
   void acknowledge(link& way);
   bool owes() const { return owes_; }

@@ -13,7 +13,7 @@ namespace xio::proxy {
 class frame_faults;
 
 // A write with immediate has come. False: not now, offer it again. Called under the NIC's lock.
-using immediate_taker = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
+using immediate_handler = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
 
 // Of two PEs: their NICs know it, and nobody else. Every copy is wiped when it goes.
 struct tcp_key : std::array<unsigned char, 32> {
@@ -35,7 +35,7 @@ struct tcp_settings {
   unsigned retries = 7;
   unsigned rnr_retries = 7;                           // 7: for ever, as in InfiniBand
   std::chrono::milliseconds connect_timeout{30'000};  // 0 waits for ever
-  immediate_taker take;                               // none: no receive is ever posted
+  immediate_handler on_immediate;                     // none: no receive is ever posted
   frame_faults* faults = nullptr;                     // outlives the fabric
 };
 

@@ -69,10 +69,10 @@ void post_again(verbs_queue& q) {
 
 }  // namespace
 
-verbs_fabric::verbs_fabric(verbs_port port, const verbs_path& path, immediate_taker taker, memory_exporter exporter)
+verbs_fabric::verbs_fabric(verbs_port port, const verbs_path& path, immediate_handler handler, memory_exporter exporter)
     : port_(std::move(port)),
       path_(path),
-      taker_(std::move(taker)),
+      handler_(std::move(handler)),
       exporter_(std::move(exporter)),
       name_("verbs " + port_.identity.device) {}
 
@@ -167,14 +167,14 @@ void verbs_fabric::forget(std::uint32_t number) {
   ibv_cq* cq = r.cq.get();
   pairs_.erase(found);
   // Its last completions, so that they take nobody's room.
-  take_receives(cq);
+  poll_receives(cq);
   ++r.room;
 }
 
 // --- Turns -------------------------------------------------------------------------------------------
 
 // Each held immediate keeps its receive, so that a peer whose writes nobody takes is held up by its own device.
-bool verbs_fabric::take_receives(ibv_cq* cq) {
+bool verbs_fabric::poll_receives(ibv_cq* cq) {
   ibv_wc wcs[k_poll];
   bool any = false;
   int n = k_poll;
@@ -200,7 +200,7 @@ bool verbs_fabric::take_receives(ibv_cq* cq) {
 bool verbs_fabric::deliver_held() {
   bool any = false;
   for (auto& [number, p] : pairs_) {
-    while (!p.held.empty() && taker_ && taker_(number, p.held.front().value, p.held.front().bytes)) {
+    while (!p.held.empty() && handler_ && handler_(number, p.held.front().value, p.held.front().bytes)) {
       p.held.pop_front();
       --held_;
       any = true;
@@ -210,7 +210,7 @@ bool verbs_fabric::deliver_held() {
   return any;
 }
 
-void verbs_fabric::look_at_events() {
+void verbs_fabric::poll_events() {
   ibv_async_event event;
   while (ibv_get_async_event(port_.context.get(), &event) == 0) {
     log::warn("{} port {}: {}", name_, port_.identity.port, ibv_event_type_str(event.event_type));
@@ -219,9 +219,9 @@ void verbs_fabric::look_at_events() {
 }
 
 bool verbs_fabric::poll() {
-  if (++polls_ % k_events_every == 0) look_at_events();
+  if (++polls_ % k_events_every == 0) poll_events();
   bool any = false;
-  for (const receive_cq& r : receive_cqs_) any |= take_receives(r.cq.get());
+  for (const receive_cq& r : receive_cqs_) any |= poll_receives(r.cq.get());
   if (held_ != 0) any |= deliver_held();
   return any;
 }

@@ -15,7 +15,7 @@ namespace xio::proxy {
 
 class verbs_fabric final : public fabric {
  public:
-  verbs_fabric(verbs_port port, const verbs_path& path, immediate_taker taker, memory_exporter exporter);
+  verbs_fabric(verbs_port port, const verbs_path& path, immediate_handler handler, memory_exporter exporter);
   ~verbs_fabric() override;
 
   const char* name() const override { return name_.c_str(); }
@@ -49,13 +49,13 @@ class verbs_fabric final : public fabric {
     std::uint32_t room;  // queue pairs
   };
   std::size_t find_receive_cq();
-  bool take_receives(ibv_cq* cq);
+  bool poll_receives(ibv_cq* cq);
   bool deliver_held();
-  void look_at_events();
+  void poll_events();
 
   const verbs_port port_;
   const verbs_path path_;
-  const immediate_taker taker_;
+  const immediate_handler handler_;
   const memory_exporter exporter_;
   const std::string name_;
   std::vector<receive_cq> receive_cqs_;

@@ -36,6 +36,6 @@ struct verbs_path {
 using memory_exporter = std::function<int(void* base, std::size_t bytes, std::uint64_t* offset)>;
 
 // A write with immediate has come. False: not now, offer it again. Called by fabric::poll, so under the NIC's lock.
-using immediate_taker = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
+using immediate_handler = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
 
 }  // namespace xio::proxy

@@ -11,11 +11,11 @@ class wire_queue {
   virtual ~wire_queue() = default;
 
   // Looks at the doorbell; cheap when nothing happened. A failure is a doorbell that no driver may ring.
-  virtual failure look() = 0;
+  virtual failure poll_doorbells() = 0;
   // Whether the doorbell has announced entries that were not taken.
   virtual bool waiting() const = 0;
   // Takes and decodes the next entry. On failure the receipt in `out` holds what completion needs.
-  virtual failure take(op& out) = 0;
+  virtual failure fetch(op& out) = 0;
 
   // Completions, in the order in which entries were taken; several may be under way.
   virtual void complete(const receipt& r) = 0;

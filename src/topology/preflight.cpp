@@ -57,13 +57,13 @@ piece gpu_driver(const surroundings& s) {
 
 // How much of the memory the CPU sees, as amdgpu tells.
 piece large_bar(const surroundings& s) {
-  bool told = false;
+  bool found = false;
   for (const pci_function* g : amd_gpus(s.pci)) {
     const std::string folder = s.root + "/sys/bus/pci/devices/" + g->bus_id;
     const std::string all = first_line(folder + "/mem_info_vram_total");
     const std::string seen = first_line(folder + "/mem_info_vis_vram_total");
     if (all.empty() || seen.empty()) continue;
-    told = true;
+    found = true;
     if (all != seen)
       return {"large_bar", piece_state::missing,
               fmt::format("of {}'s memory, {} bytes, only {} bytes are behind its BAR", g->bus_id, all, seen),
@@ -71,7 +71,7 @@ piece large_bar(const surroundings& s) {
               "pref64-reserve=128G"};
   }
   if (amd_gpus(s.pci).empty()) return none("large_bar", "no AMD GPU");
-  if (!told) return {"large_bar", piece_state::unknown, "amdgpu does not tell the size of the GPU's memory", ""};
+  if (!found) return {"large_bar", piece_state::unknown, "amdgpu does not tell the size of the GPU's memory", ""};
   return {"large_bar", piece_state::ok, "all of the GPU's memory is behind its BAR", ""};
 }
 

@@ -74,7 +74,7 @@ __global__ void release_system_flag(u64* p, const u64* flag, u64 v) {
 }
 __global__ void release_system_hdp(hdp_view h, const u64* flag, u64 number) {
   wait_for(flag);
-  hdp_tell(h, number);
+  hdp_publish(h, number);
 }
 __global__ void release_system_bell_mlx5(ring_view r, u64 from, u64 to) { mlx5_codec::announce(r, from, to); }
 __global__ void release_system_bell_bnxt(ring_view r, u64 from, u64 to) { bnxt_codec::announce(r, from, to); }

@@ -45,9 +45,9 @@ std::uint32_t get32(const unsigned char* at) {
 class listener final : public m::wire_queue {
  public:
   listener(std::unique_ptr<m::wire_queue> queue, m::failure* heard) : queue_(std::move(queue)), heard_(heard) {}
-  m::failure look() override { return queue_->look(); }
+  m::failure poll_doorbells() override { return queue_->poll_doorbells(); }
   bool waiting() const override { return queue_->waiting(); }
-  m::failure take(m::op& out) override { return queue_->take(out); }
+  m::failure fetch(m::op& out) override { return queue_->fetch(out); }
   void complete(const m::receipt& r) override { queue_->complete(r); }
   void complete_in_error(const m::receipt& r, m::failure f) override {
     *heard_ = f;

@@ -102,19 +102,19 @@ TEST_F(NicLane, LargeOnesWithAnImmediate) {
     start(shape);
     const ring_view& r = *c().peers[1].rdma;
     unsigned char* inbox = theirs() + rig->inboxes();
-    u32 told = 0;
+    u32 sent = 0;
     for (const std::size_t n : {0u, 20u, 1000u, 1001u, 2500u}) {
       std::memset(theirs(), k_poison, 8192);
       pattern(mine(), n, 5);
       xio_req_t request;
-      ASSERT_EQ(rdma::put_immediate(c(), 1, 700, mine(), n, 0x1234 + told, &request), XIO_OK);
+      ASSERT_EQ(rdma::put_immediate(c(), 1, 700, mine(), n, 0x1234 + sent, &request), XIO_OK);
       ASSERT_EQ(rdma::wait_below(r, request_ticket(r, request) + 1, *c().world), XIO_OK) << n;
       expect_only(theirs(), 700, mine(), n);
       u32 immediate = 0;
-      ASSERT_TRUE(inbox_take(inbox, 16, &immediate)) << n;
-      EXPECT_EQ(immediate, 0x1234 + told);
-      EXPECT_FALSE(inbox_take(inbox, 16, &immediate)) << n;
-      ++told;
+      ASSERT_TRUE(inbox_poll(inbox, 16, &immediate)) << n;
+      EXPECT_EQ(immediate, 0x1234 + sent);
+      EXPECT_FALSE(inbox_poll(inbox, 16, &immediate)) << n;
+      ++sent;
     }
   }
 }
@@ -532,11 +532,11 @@ TEST(NicCodec, TheLengthOfAnEntryIsKeptBesideIt) {
 }
 
 // A device that does what the test says.
-struct told_codec {
+struct scripted_codec {
   static constexpr bool k_in_order = true;
-  static inline u64 upto = 0, rung = 0;
+  static inline u64 upto = 0, announced = 0;
   static inline bool fails = false;
-  static void announce(const ring_view&, u64, u64 to) { rung = to; }
+  static void announce(const ring_view&, u64, u64 to) { announced = to; }
   static u64 drain(const ring_view& r, u64 completed) {
     if (upto > completed) ring_complete(r, completed, upto);
     if (fails) ring_fail(r, XIO_ERR_TRANSPORT, 0, ring_completed(r));
@@ -553,23 +553,23 @@ TEST(NicRing, EveryWayOutOfAWaitGivesTheTurnBack) {
   world_view world{};
   world.timeout_ticks = 1000;
   codec_ring ring(6);
-  const auto wait = [&](u64 upto) { return ring_wait_below<told_codec>(ring.r, upto, world); };
-  told_codec::are(2, false);
+  const auto wait = [&](u64 upto) { return ring_wait_below<scripted_codec>(ring.r, upto, world); };
+  scripted_codec::are(2, false);
   EXPECT_EQ(wait(2), XIO_OK) << "drained by itself";
   EXPECT_EQ(ring.state.completed, 2u);
   EXPECT_EQ(wait(1), XIO_OK) << "complete before";
   EXPECT_EQ(ring.state.completed, 2u);
-  told_codec::are(3, true);
+  scripted_codec::are(3, true);
   EXPECT_EQ(wait(3), XIO_OK) << "complete, and the ring failed behind it";
   EXPECT_EQ(ring.state.completed, 3u);
   EXPECT_EQ(wait(5), XIO_ERR_TRANSPORT) << "failed before";
   EXPECT_EQ(ring.state.completed, 3u);
   codec_ring failing(6), slow(6);
-  told_codec::are(0, true);
-  EXPECT_EQ(ring_wait_below<told_codec>(failing.r, 1, world), XIO_ERR_TRANSPORT) << "failed by its own look";
+  scripted_codec::are(0, true);
+  EXPECT_EQ(ring_wait_below<scripted_codec>(failing.r, 1, world), XIO_ERR_TRANSPORT) << "failed by its own look";
   EXPECT_EQ(failing.state.completed, 0u);
-  told_codec::are(0, false);
-  EXPECT_EQ(ring_wait_below<told_codec>(slow.r, 1, world), XIO_ERR_TIMEOUT);
+  scripted_codec::are(0, false);
+  EXPECT_EQ(ring_wait_below<scripted_codec>(slow.r, 1, world), XIO_ERR_TIMEOUT);
   EXPECT_EQ(slow.state.completed, 0u);
 }
 
@@ -580,14 +580,14 @@ TEST(NicRing, WhoWaitsForSlotsIsNotTheRinger) {
   codec_ring ring(8);
   ring.state.published = 6;
   ring.marks[6] = ring_mark_of(6, 2);
-  told_codec::are(0, false);
+  scripted_codec::are(0, false);
   bool mine = true;
-  EXPECT_EQ(ring_take_credits<told_codec>(ring.r, 1, world, &mine), XIO_ERR_TIMEOUT);
+  EXPECT_EQ(ring_take_credits<scripted_codec>(ring.r, 1, world, &mine), XIO_ERR_TIMEOUT);
   EXPECT_FALSE(mine);
-  EXPECT_EQ(told_codec::rung, 8u);
+  EXPECT_EQ(scripted_codec::announced, 8u);
   EXPECT_EQ(ring.state.pending, 0u);
   EXPECT_EQ(ring.state.credits, 0);
-  EXPECT_EQ(ring_take_credits<told_codec>(ring.r, 1, world, &mine), XIO_ERR_TIMEOUT) << "of a ring that has failed";
+  EXPECT_EQ(ring_take_credits<scripted_codec>(ring.r, 1, world, &mine), XIO_ERR_TIMEOUT) << "of a ring that has failed";
   EXPECT_EQ(ring.state.pending, 0u);
 }
 

@@ -387,7 +387,7 @@ TEST_F(NicTcp, Immediate) {
   std::vector<std::uint32_t> got;
   int refusals = 3;
   auto b = settings_of(1);
-  b.take = [&](std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes) {
+  b.on_immediate = [&](std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes) {
     EXPECT_EQ(number, k_remote_queue);
     EXPECT_EQ(bytes, 100'000u);
     EXPECT_EQ(theirs_[99'999], mine_[99'999]);

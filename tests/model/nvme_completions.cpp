@@ -20,7 +20,7 @@ class queue {
  public:
   queue(u64 start, u64 posted) {
     state.issued = state.published = start + posted;
-    state.completed = state.cq_head = state.cq_rung = start;
+    state.completed = state.cq_head = state.cq_announced = start;
     state.credits = k_depth - 1 - static_cast<i64>(posted);
     state.granted = start + k_depth - 1;
     r.state = &state;
@@ -50,7 +50,7 @@ class queue {
     state.issued = state.published = state.issued + count;
     state.credits -= static_cast<i64>(count);
   }
-  u32 told() const { return bell; }
+  u32 cq_head_bell() const { return bell; }
   void expect_refused(u32 id) {
     EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
     EXPECT_EQ(state.vendor & 0xffff, id);
@@ -158,7 +158,7 @@ TEST_P(nvme_completions, one_at_a_time) {
   world.timeout_ticks = 1000000;
   u64 next = t;
   const auto id = [&](u64 ticket) { return static_cast<u32>(ticket % k_ids); };
-  u32 told = q.told();
+  u32 cq_head_bell = q.cq_head_bell();
   for (u64 i = 0; i < 5 * k_ids; ++i) {
     q.post();
     EXPECT_EQ(nvme_codec::test(q.r, next), XIO_PENDING) << i;
@@ -168,8 +168,8 @@ TEST_P(nvme_completions, one_at_a_time) {
     else
       ASSERT_EQ(nvme_codec::wait(q.r, world, next), XIO_OK) << i;
     ++next;
-    if (next % (k_entries / 2) == 0) told = static_cast<u32>(next % k_entries);
-    ASSERT_EQ(q.told(), told) << i;
+    if (next % (k_entries / 2) == 0) cq_head_bell = static_cast<u32>(next % k_entries);
+    ASSERT_EQ(q.cq_head_bell(), cq_head_bell) << i;
     for (u64 before = next - (i < 3 ? i + 1 : 3); before < next; ++before)
       ASSERT_EQ(nvme_codec::test(q.r, before), XIO_OK) << i;
     ASSERT_EQ(nvme_codec::code(q.r, next - 1), 0u);
@@ -184,7 +184,7 @@ TEST_P(nvme_completions, one_at_a_time) {
     q.complete(id(next + 2));
     q.drain();
     const u64 turn = k_entries / 2;
-    if ((next + 3) / turn != next / turn) told = q.told();
+    if ((next + 3) / turn != next / turn) cq_head_bell = q.cq_head_bell();
     next += 3;
     expect_idle(q, next);
   }

@@ -28,7 +28,7 @@ class driver {
   }
 
   hand h;
-  std::uint64_t rung = 0;
+  std::uint64_t ring_count = 0;
 
  private:
   bool move(std::uint32_t at, std::uint32_t now, std::uint32_t* doorbell) {
@@ -36,7 +36,7 @@ class driver {
     word(h, k_shadow, at) = now;
     if (!w::shadow_wants_doorbell(now, before, word(h, k_event, at))) return false;
     *doorbell = now;
-    ++rung;
+    ++ring_count;
     return true;
   }
 };
@@ -78,7 +78,7 @@ TEST(nvme_shadow, many_laps) {
       d.head();
     }
     EXPECT_EQ(done, 300 * run);
-    EXPECT_EQ(d.rung, 0u) << run;
+    EXPECT_EQ(d.ring_count, 0u) << run;
     EXPECT_EQ(d.h.device().invalid_doorbells(), 0u);
   }
 }

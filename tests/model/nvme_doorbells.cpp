@@ -28,7 +28,7 @@ struct words {
   std::uint32_t doorbell = k_untouched, shadow = 0, event = 0;
 
   // Tells of tickets [from, to); answers whether the register was written.
-  bool tell(std::uint64_t from, std::uint64_t to, std::uint32_t event_index, bool watched = true) {
+  bool announce(std::uint64_t from, std::uint64_t to, std::uint32_t event_index, bool watched = true) {
     dev::ring_view r{};
     r.depth = 16;
     r.depth_log2 = 4;
@@ -37,11 +37,11 @@ struct words {
     r.side = watched ? reinterpret_cast<unsigned char*>(&event) : nullptr;
     doorbell = k_untouched;
     event = event_index;
-    const bool rung = dev::nvme_codec::announce(r, from, to);
+    const bool has_rung = dev::nvme_codec::announce(r, from, to);
     EXPECT_EQ(shadow, to & 15);
     EXPECT_EQ(event, event_index);
-    EXPECT_EQ(doorbell, rung ? to & 15 : k_untouched);
-    return rung;
+    EXPECT_EQ(doorbell, has_rung ? to & 15 : k_untouched);
+    return has_rung;
   }
 };
 
@@ -70,28 +70,28 @@ std::string refusal(const std::string& wish, const nvme::drive_facts& facts, con
 // The controller names the value that it wants to hear of once it is passed.
 TEST(nvme_doorbells, a_shadow_asks_when_the_event_index_is_passed) {
   words w;
-  EXPECT_TRUE(w.tell(3, 5, 3));
-  EXPECT_TRUE(w.tell(3, 5, 4));
-  EXPECT_FALSE(w.tell(3, 5, 5));  // reached and not passed
-  EXPECT_FALSE(w.tell(3, 5, 2));
-  EXPECT_FALSE(w.tell(3, 5, 12));
+  EXPECT_TRUE(w.announce(3, 5, 3));
+  EXPECT_TRUE(w.announce(3, 5, 4));
+  EXPECT_FALSE(w.announce(3, 5, 5));  // reached and not passed
+  EXPECT_FALSE(w.announce(3, 5, 2));
+  EXPECT_FALSE(w.announce(3, 5, 12));
   // Over the end of the queue, and laps later.
-  EXPECT_TRUE(w.tell(14, 18, 14));
-  EXPECT_TRUE(w.tell(14, 18, 15));
-  EXPECT_TRUE(w.tell(14, 18, 1));
-  EXPECT_FALSE(w.tell(14, 18, 2));
-  EXPECT_FALSE(w.tell(14, 18, 13));
+  EXPECT_TRUE(w.announce(14, 18, 14));
+  EXPECT_TRUE(w.announce(14, 18, 15));
+  EXPECT_TRUE(w.announce(14, 18, 1));
+  EXPECT_FALSE(w.announce(14, 18, 2));
+  EXPECT_FALSE(w.announce(14, 18, 13));
   const std::uint64_t unlike = (std::uint64_t{1} << 40) + 15;
-  EXPECT_TRUE(w.tell(unlike, unlike + 1, 15));
-  EXPECT_FALSE(w.tell(unlike, unlike + 1, 0));
+  EXPECT_TRUE(w.announce(unlike, unlike + 1, 15));
+  EXPECT_FALSE(w.announce(unlike, unlike + 1, 0));
   // The most that can be told at once.
-  EXPECT_TRUE(w.tell(0, 15, 14));
-  EXPECT_FALSE(w.tell(0, 15, 15));
+  EXPECT_TRUE(w.announce(0, 15, 14));
+  EXPECT_FALSE(w.announce(0, 15, 15));
 }
 
 TEST(nvme_doorbells, where_the_host_rings_no_register_is_touched) {
   words w;
-  for (std::uint32_t event = 0; event < 16; ++event) EXPECT_FALSE(w.tell(7, 9, event, false));
+  for (std::uint32_t event = 0; event < 16; ++event) EXPECT_FALSE(w.announce(7, 9, event, false));
 }
 
 TEST(nvme_doorbells, the_keeper_carries_what_changed_and_nothing_twice) {
@@ -123,7 +123,7 @@ TEST(nvme_doorbells, the_keeper_carries_what_changed_and_nothing_twice) {
   memory[2 * 2] = 0;
   keeper.restart(1);
   EXPECT_FALSE(keeper.poll());
-  EXPECT_EQ(keeper.rung(), 3u);
+  EXPECT_EQ(keeper.has_rung(), 3u);
 }
 
 TEST(nvme_doorbells, which_way) {

@@ -292,7 +292,7 @@ void a_copy_keeps_its_result(bench& b) {
 }
 
 // One thread creates and destroys; the other looks at a queue that stays all the while.
-void looks_meet_comings_and_goings(bench& b) {
+void polls_during_comings_and_goings(bench& b) {
   xio_sdma_queue_t stays{};
   EXPECT(xio_sdma_queue_create(b.link, nullptr, &stays) == XIO_OK);
   std::atomic<bool> looking{false}, over{false};
@@ -358,7 +358,7 @@ int main() {
     kernels_post(b);
     wrong_calls_are_refused(b);
     the_host_copies(b);
-    looks_meet_comings_and_goings(b);
+    polls_during_comings_and_goings(b);
     links_refuse(b);
     a_copy_keeps_its_result(b);
     EXPECT(xio_sdma_disconnect(b.link) == XIO_OK);

@@ -66,7 +66,7 @@ __global__ void look_again(xio_ctx_t ctx, results* r) {
   r->tested = xio_test(ctx, r->request);
 }
 
-__global__ void meet(xio_ctx_t ctx, int* status) { *status = xio_barrier_all(ctx); }
+__global__ void barrier_kernel(xio_ctx_t ctx, int* status) { *status = xio_barrier_all(ctx); }
 
 // Puts to the next PE, meets it, looks at what the one before has put, meets it again.
 __global__ void go_round(xio_ctx_t ctx, uint64_t* in, uint64_t* out, uint64_t rounds, results* r) {
@@ -232,7 +232,7 @@ int recover(bool cold) {
     p.stop_peer();
     expect_late_get(p, old);
     // Its number is counted here, and not by the others.
-    RUN(meet, 1, 1, p.ctx, status.data());
+    RUN(barrier_kernel, 1, 1, p.ctx, status.data());
     rig::expect(status.get()[0] != XIO_OK, "a barrier without the other PE: %d", status.get()[0]);
     p.continue_peer();
     p.words_of(1)[1] = 1;

@@ -120,9 +120,9 @@ __global__ void pass_packets(xio_ctx_t ctx, packets p, uint32_t bytes, int* bad)
     for (uint32_t i = 0; i < k_packet; ++i)
       if (theirs[i] != (i < bytes ? sent(p.left, turn, i) : rig::k_poison)) *bad = 4;
     const uint32_t word = turn;
-    uint32_t told = 0;
+    uint32_t value = 0;
     if (xio_put_packet(ctx, p.taken, &word, sizeof word, turn, p.left) != XIO_OK) *bad = 5;
-    if (xio_wait_packet(ctx, &told, p.taken, sizeof told, turn) != XIO_OK || told != turn) *bad = 6;
+    if (xio_wait_packet(ctx, &value, p.taken, sizeof value, turn) != XIO_OK || value != turn) *bad = 6;
     if (xio_quiet(ctx) != XIO_OK) *bad = 7;
   }
 }

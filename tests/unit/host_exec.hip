@@ -41,7 +41,7 @@ struct place {
   unsigned tx, ty, tz, bx, by, bz, lane, wave, linear, group;
 };
 
-__global__ void tell_place(place* out) {
+__global__ void store_place(place* out) {
   const unsigned at = workgroup_index() * workgroup_size() + thread_in_workgroup();
   out[at] = {threadIdx.x, threadIdx.y, threadIdx.z,           blockIdx.x,       blockIdx.y, blockIdx.z,
              lane_id(),   wave_size(), thread_in_workgroup(), workgroup_index()};
@@ -50,7 +50,7 @@ __global__ void tell_place(place* out) {
 TEST(host_exec, every_thread_of_a_3d_grid_runs_once_and_knows_where) {
   const dim3 grid(3, 2, 2), block(5, 4, 7);  // 140 threads: waves of 64, 64, 12
   std::vector<place> out(12 * 140, place{99, 0, 0, 0, 0, 0, 0, 0, 0, 0});
-  ASSERT_EQ(run(tell_place, grid, block, out.data()), hipSuccess);
+  ASSERT_EQ(run(store_place, grid, block, out.data()), hipSuccess);
   unsigned at = 0;
   for (unsigned bz = 0; bz < 2; ++bz)
     for (unsigned by = 0; by < 2; ++by)

@@ -107,7 +107,7 @@ class order_of {
       for (std::size_t i = 1; i < all[p].size(); ++i) before_[first_[p] + i - 1].set(first_[p] + i);
     for (std::size_t p = 0; p < all.size(); ++p)
       for (std::size_t q = 0; q < all.size(); ++q)
-        if (p != q) meet(all[p], first_[p], all[q], first_[q]);
+        if (p != q) check_order(all[p], first_[p], all[q], first_[q]);
     for (std::size_t via = 0; via < count; ++via)
       for (auto& row : before_)
         if (row[via]) row |= before_[via];
@@ -119,8 +119,8 @@ class order_of {
 
  private:
   // Flags that one PE wrote and another read: the releases before the one happen before the acquires after the other.
-  void meet(const std::vector<event>& from, std::size_t from_first, const std::vector<event>& to,
-            std::size_t to_first) {
+  void check_order(const std::vector<event>& from, std::size_t from_first, const std::vector<event>& to,
+                   std::size_t to_first) {
     for (std::size_t s = 0; s < from.size(); ++s) {
       if (!writes(from[s])) continue;
       for (std::size_t l = 0; l < to.size(); ++l) {
@@ -173,12 +173,12 @@ pairs not_ordered(const std::vector<std::vector<event>>& lists) {
 
 // ---- barriers -------------------------------------------------------------------------------------------------------
 
-template <class Meet>
-std::vector<pe> after_meeting(u32 n, Meet&& meet) {
+template <class Barrier>
+std::vector<pe> after_barrier(u32 n, Barrier&& barrier) {
   std::vector<pe> all = make_world(n);
   EXPECT_TRUE(run(all, [&](u32, pe& p) {
     p.mark();
-    const xio_status_t status = meet(p.ctx);
+    const xio_status_t status = barrier(p.ctx);
     p.mark();
     return status;
   }));
@@ -189,10 +189,10 @@ std::vector<pe> after_meeting(u32 n, Meet&& meet) {
 TEST(passing_on, all_pairs_are_ordered_by_barriers_of_any_number_of_pes) {
   for (u32 n = 2; n <= 8; ++n) {
     SCOPED_TRACE(n);
-    EXPECT_EQ(not_ordered(lists_of(after_meeting(n, [](const xio_ctx_t& c) { return xio_barrier_all(c); }))), pairs{});
-    EXPECT_EQ(not_ordered(lists_of(after_meeting(n, [](const xio_ctx_t& c) { return xio_barrier_all_wave(c); }))),
+    EXPECT_EQ(not_ordered(lists_of(after_barrier(n, [](const xio_ctx_t& c) { return xio_barrier_all(c); }))), pairs{});
+    EXPECT_EQ(not_ordered(lists_of(after_barrier(n, [](const xio_ctx_t& c) { return xio_barrier_all_wave(c); }))),
               pairs{});
-    EXPECT_EQ(not_ordered(lists_of(after_meeting(n, [](const xio_ctx_t& c) { return xio_barrier_all_wg(c); }))),
+    EXPECT_EQ(not_ordered(lists_of(after_barrier(n, [](const xio_ctx_t& c) { return xio_barrier_all_wg(c); }))),
               pairs{});
   }
 }
@@ -200,21 +200,21 @@ TEST(passing_on, all_pairs_are_ordered_by_barriers_of_any_number_of_pes) {
 TEST(passing_on, all_pairs_are_ordered_by_syncs_of_any_number_of_pes) {
   for (u32 n = 2; n <= 8; ++n) {
     SCOPED_TRACE(n);
-    EXPECT_EQ(not_ordered(lists_of(after_meeting(n, [](const xio_ctx_t& c) { return xio_sync_all(c); }))), pairs{});
-    EXPECT_EQ(not_ordered(lists_of(after_meeting(n, [](const xio_ctx_t& c) { return xio_sync_all_wave(c); }))),
+    EXPECT_EQ(not_ordered(lists_of(after_barrier(n, [](const xio_ctx_t& c) { return xio_sync_all(c); }))), pairs{});
+    EXPECT_EQ(not_ordered(lists_of(after_barrier(n, [](const xio_ctx_t& c) { return xio_sync_all_wave(c); }))),
               pairs{});
-    EXPECT_EQ(not_ordered(lists_of(after_meeting(n, [](const xio_ctx_t& c) { return xio_sync_all_wg(c); }))), pairs{});
+    EXPECT_EQ(not_ordered(lists_of(after_barrier(n, [](const xio_ctx_t& c) { return xio_sync_all_wg(c); }))), pairs{});
   }
 }
 
 TEST(passing_on, all_pairs_are_ordered_among_more_than_a_ctx_knows_by_itself) {
-  EXPECT_EQ(not_ordered(lists_of(after_meeting(13, [](const xio_ctx_t& c) { return xio_barrier_all(c); }))), pairs{});
+  EXPECT_EQ(not_ordered(lists_of(after_barrier(13, [](const xio_ctx_t& c) { return xio_barrier_all(c); }))), pairs{});
 }
 
 // That the rules find what is missing: only the first release of each PE is left.
 TEST(passing_on, barriers_with_one_release_do_not_order_four_pes) {
   const auto with_one_release = [](u32 n) {
-    auto lists = lists_of(after_meeting(n, [](const xio_ctx_t& c) { return xio_sync_all(c); }));
+    auto lists = lists_of(after_barrier(n, [](const xio_ctx_t& c) { return xio_sync_all(c); }));
     for (auto& list : lists) {
       bool first = true;
       for (event& e : list) {
@@ -234,7 +234,7 @@ TEST(passing_on, barriers_with_one_release_do_not_order_four_pes) {
 // passes on.
 TEST(passing_on, a_barrier_has_one_release_for_each_round_that_passes_on) {
   for (const auto& [n, most] : std::map<u32, int>{{2, 1}, {3, 1}, {4, 2}, {8, 3}}) {
-    for (const auto& list : lists_of(after_meeting(n, [](const xio_ctx_t& c) { return xio_sync_all(c); }))) {
+    for (const auto& list : lists_of(after_barrier(n, [](const xio_ctx_t& c) { return xio_sync_all(c); }))) {
       int count = 0;
       for (const event& e : list) count += e.what == kind::fence && releases(e.how) ? 1 : 0;
       EXPECT_EQ(count, most) << n << " PEs";
@@ -281,13 +281,14 @@ TEST(passing_on, put_signal_passes_on_what_its_pe_has_seen) {
 }
 
 TEST(passing_on, put_with_immediate_passes_on_what_its_pe_has_seen) {
-  const auto tell = [](pe& p, int to) { return xio_put_imm(p.ctx, nullptr, nullptr, 0, 5, to); };
+  const auto send_immediate = [](pe& p, int to) { return xio_put_imm(p.ctx, nullptr, nullptr, 0, 5, to); };
   const auto take = [](pe& p, int from) {
     u32 immediate = 0;
     const int status = xio_imm_wait(p.ctx, from, &immediate);
     return immediate == 5 ? status : 1;
   };
-  EXPECT_TRUE(relayed([&](pe& p) { return tell(p, 1); }, [&](pe& p) { return take(p, 0) == XIO_OK ? tell(p, 2) : 1; },
+  EXPECT_TRUE(relayed([&](pe& p) { return send_immediate(p, 1); },
+                      [&](pe& p) { return take(p, 0) == XIO_OK ? send_immediate(p, 2) : 1; },
                       [&](pe& p) { return take(p, 1); }));
 }
 

@@ -97,13 +97,13 @@ class ring_under_test {
   void consume() {
     u32 luck = 1;
     while (!stop_) {
-      const u64 rung = __atomic_load_n(&words()->doorbell, __ATOMIC_ACQUIRE);
+      const u64 doorbell = __atomic_load_n(&words()->doorbell, __ATOMIC_ACQUIRE);
       luck = mix(luck + 1);
-      if (rung == consumed_ || luck % 8 == 0) {
+      if (doorbell == consumed_ || luck % 8 == 0) {
         std::this_thread::yield();
         continue;
       }
-      for (; consumed_ != rung; ++consumed_) look_at(consumed_, luck % 4 == 0);
+      for (; consumed_ != doorbell; ++consumed_) look_at(consumed_, luck % 4 == 0);
     }
   }
 

@@ -12,12 +12,12 @@
 
 namespace {
 // What queue pairs were told to become. libibverbs has no way to give its own function another device.
-std::vector<ibv_qp_state> g_told;
+std::vector<ibv_qp_state> g_states_set;
 }  // namespace
 
 extern "C" int ibv_modify_qp(ibv_qp*, ibv_qp_attr* a, int mask) {
   EXPECT_EQ(mask, IBV_QP_STATE);
-  g_told.push_back(a->qp_state);
+  g_states_set.push_back(a->qp_state);
   return 0;
 }
 
@@ -95,7 +95,7 @@ struct rig {
 
   explicit rig(std::uint32_t depth = 64, std::uint32_t max_sge = 4, std::uint32_t max_inline = 64)
       : e({&d.qp, &d.cq, depth, max_sge, max_inline, bounce.data(), 0xb0, 4, 1024, "here <-> there"}) {
-    g_told.clear();
+    g_states_set.clear();
   }
 
   // How many ended well; the first failure.
@@ -360,7 +360,7 @@ TEST(VerbsExecutor, AFailureEndsWhatCameBeforeWellAndTheRestNot) {
   EXPECT_EQ(r.e.vendor(), 0x88u);
   EXPECT_FALSE(r.e.begin(write_of(8)));
   EXPECT_EQ(r.e.advance(1), 0u);
-  EXPECT_TRUE(g_told.empty()) << "the device has seen to that itself";
+  EXPECT_TRUE(g_states_set.empty()) << "the device has seen to that itself";
 }
 
 TEST(VerbsExecutor, ARequestThatCannotBePostedIsAFailure) {
@@ -372,7 +372,7 @@ TEST(VerbsExecutor, ARequestThatCannotBePostedIsAFailure) {
   EXPECT_EQ(r.ends(&how), 0);
   EXPECT_EQ(how.what, outcome::local_qp_operation);
   EXPECT_EQ(r.e.vendor(), static_cast<std::uint32_t>(EINVAL));
-  EXPECT_EQ(g_told, std::vector{IBV_QPS_ERR}) << "request 0 must not move data after its failure";
+  EXPECT_EQ(g_states_set, std::vector{IBV_QPS_ERR}) << "request 0 must not move data after its failure";
 }
 
 TEST(VerbsExecutor, CompletionsOfNoRequestAreNotBelieved) {
@@ -388,7 +388,7 @@ TEST(VerbsExecutor, CompletionsOfNoRequestAreNotBelieved) {
     failure how;
     EXPECT_EQ(r.ends(&how), 0);
     EXPECT_EQ(how.what, outcome::local_qp_operation);
-    EXPECT_EQ(g_told, std::vector{IBV_QPS_ERR});
+    EXPECT_EQ(g_states_set, std::vector{IBV_QPS_ERR});
   }
 }
 
@@ -401,7 +401,7 @@ TEST(VerbsExecutor, CompletionsThatCannotBeReadAreAFailure) {
   EXPECT_EQ(r.ends(&how), 0);
   EXPECT_EQ(how.what, outcome::local_qp_operation);
   EXPECT_EQ(r.e.vendor(), static_cast<std::uint32_t>(EIO));
-  EXPECT_EQ(g_told, std::vector{IBV_QPS_ERR});
+  EXPECT_EQ(g_states_set, std::vector{IBV_QPS_ERR});
 }
 
 // libibverbs/verbs.h: enum ibv_wc_status; InfiniBand specification 11.6.2.

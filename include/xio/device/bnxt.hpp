@@ -40,7 +40,7 @@ struct bnxt_codec {
           reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * wire::bnxt::k_cqe_dwords;
       const u32 word = load<scope::system, order::acquire>(cqe + wire::bnxt::k_cqe_state_at);
       if (wire::bnxt::cqe_state_phase(word) != wire::bnxt::cqe_phase_of(head, r.cq_depth_log2)) break;
-      take(r, word, load<scope::system, order::relaxed>(cqe + wire::bnxt::k_cqe_consumer_at), p);
+      consume(r, word, load<scope::system, order::relaxed>(cqe + wire::bnxt::k_cqe_consumer_at), p);
       ++head;
     }
     if (head == first) return completed;
@@ -95,7 +95,7 @@ struct bnxt_codec {
     }
   };
 
-  XIO_DEVICE static void take(const ring_view& r, u32 word, u32 consumer, progress& p) {
+  XIO_DEVICE static void consume(const ring_view& r, u32 word, u32 consumer, progress& p) {
     const u32 type = wire::bnxt::cqe_state_type(word);
     const u32 why = wire::bnxt::cqe_state_status(word);
     const u32 mask = r.depth - 1;

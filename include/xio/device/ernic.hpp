@@ -40,7 +40,7 @@ struct ernic_codec {
       return completed;
     }
     progress p{completed, 0, false};
-    for (u32 i = 0; i < more && !p.failed; ++i) take(r, head + i, p);
+    for (u32 i = 0; i < more && !p.failed; ++i) consume(r, head + i, p);
     store<scope::agent, order::relaxed>(&s->cq_head, head + more);
     store<scope::system, order::release>(page + wire::ernic::k_rx_head,
                                          wire::ernic::index_of(head + more, r.cq_depth_log2));
@@ -95,7 +95,7 @@ struct ernic_codec {
     }
   };
 
-  XIO_DEVICE static void take(const ring_view& r, u64 at, progress& p) {
+  XIO_DEVICE static void consume(const ring_view& r, u64 at, progress& p) {
     const u32* cqe = reinterpret_cast<const u32*>(r.completion + wire::ernic::k_page_bytes) +
                      (at & (r.cq_depth - 1)) * wire::ernic::k_cqe_dwords;
     const u32 why = load<scope::system, order::relaxed>(cqe + wire::ernic::k_cqe_status_at);

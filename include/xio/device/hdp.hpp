@@ -42,14 +42,14 @@ XIO_DEVICE void hdp_store_and_read(const hdp_view& h) {
 
 // Numbers are handed out in GPU memory, and only stored to the host's: that needs no atomics across PCIe. A later store
 // of a smaller number may hide a larger one, so whoever waits tells his again.
-XIO_DEVICE void hdp_tell(const hdp_view& h, u64 number) {
+XIO_DEVICE void hdp_publish(const hdp_view& h, u64 number) {
   if (load<scope::system, order::relaxed>(h.asked) < number) store<scope::system, order::release>(h.asked, number);
 }
 
 XIO_DEVICE u64 hdp_ask(world_view& w) {
   // Acquire and release: who gets the next number hands on what all before him have seen.
   const u64 number = fetch_add<scope::agent, order::acq_rel>(&w.hdp_numbers, u64{1}) + 1;
-  hdp_tell(w.hdp, number);
+  hdp_publish(w.hdp, number);
   return number;
 }
 
@@ -61,7 +61,7 @@ XIO_DEVICE xio_status_t hdp_flush_by_host(world_view& w) {
       pause();
       continue;
     }
-    hdp_tell(w.hdp, number);
+    hdp_publish(w.hdp, number);
     if (!end.wait_more()) return XIO_ERR_TIMEOUT;
   }
   return XIO_OK;

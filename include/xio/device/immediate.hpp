@@ -19,7 +19,7 @@ namespace xio::dev {
 // --- Sending -----------------------------------------------------------------------------------------
 
 // By a store: what went before is in the peer's memory already.
-XIO_DEVICE posted tell(const ctx_view& c, u32 pe, u32 immediate) {
+XIO_DEVICE posted put_immediate_alone(const ctx_view& c, u32 pe, u32 immediate) {
   unsigned char* inbox = c.peers[pe].direct + inbox_offset(c, c.world->my_pe);
   const xio_status_t status = poll_flag(c, [&] { return inbox_drop(inbox, c.inbox_entries, immediate); });
   return posted{0, status};
@@ -37,7 +37,7 @@ XIO_OUT_OF_LINE posted engine_put_immediate(const ctx_view& c, route way, u32 pe
   posted p{0, XIO_OK};
   if (bytes != 0) p = engine_put(c, way, pe, offset, src, bytes);
   if (p.status == XIO_OK) p.status = wait_request(c, p.request);
-  return p.status == XIO_OK ? tell(c, pe, immediate) : posted{0, p.status};
+  return p.status == XIO_OK ? put_immediate_alone(c, pe, immediate) : posted{0, p.status};
 }
 
 template <class Group>
@@ -67,7 +67,7 @@ XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, void* dst,
   }
   g.sync();
   if (bytes != 0) direct::copy(g, c->peers[to].direct + offset, src, bytes);
-  return by_leader(g, [&] { return settle(*c, tell(*c, to, immediate), blocking, what); });
+  return by_leader(g, [&] { return settle(*c, put_immediate_alone(*c, to, immediate), blocking, what); });
 }
 
 // --- Taking ------------------------------------------------------------------------------------------
@@ -88,14 +88,14 @@ XIO_DEVICE xio_status_t link_failure(const peer_view& p) {
   return XIO_OK;
 }
 
-XIO_DEVICE xio_status_t take_immediate(const xio_ctx_t& ctx, int pe, u32* immediate, bool waits) {
+XIO_DEVICE xio_status_t poll_immediate(const xio_ctx_t& ctx, int pe, u32* immediate, bool waits) {
   const ctx_view* c = view_of(ctx);
   const xio_status_t wrong = check_inbox(c, pe, immediate);
   const call_kind kind = waits ? call_kind::imm_wait : call_kind::test_imm;
   if (wrong != XIO_OK) return refuse(c, wrong, call_of(kind, nullptr, nullptr, 0, pe)).status;
   unsigned char* inbox = c->world->heap + inbox_offset(*c, static_cast<u32>(pe));
-  const auto take = [&] { return inbox_take(inbox, c->inbox_entries, immediate); };
-  if (!waits) return look{}(ctx, take);
+  const auto take = [&] { return inbox_poll(inbox, c->inbox_entries, immediate); };
+  if (!waits) return poll_once{}(ctx, take);
   xio_status_t failure = XIO_OK;
   const xio_status_t status = poll<0>(ctx, [&] {
     if (take()) return true;
@@ -145,10 +145,10 @@ XIO_DEVICE xio_req_t xio_put_imm_nbi_wg(const xio_ctx_t& ctx, void* dst, const v
 // put is visible to the caller. Any threads of the ctx and of its pool may call; each immediate is returned to one of
 // them.
 XIO_DEVICE xio_status_t xio_imm_test(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
-  return xio::dev::take_immediate(ctx, pe, immediate, false);
+  return xio::dev::poll_immediate(ctx, pe, immediate, false);
 }
 
 // Waits for one. XIO_ERR_TIMEOUT after the world's timeout; the failure of a queue pair to that PE ends it at once.
 XIO_DEVICE xio_status_t xio_imm_wait(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
-  return xio::dev::take_immediate(ctx, pe, immediate, true);
+  return xio::dev::poll_immediate(ctx, pe, immediate, true);
 }

@@ -32,7 +32,7 @@ XIO_DEVICE bool inbox_drop(unsigned char* inbox, u32 entries, u32 immediate) {
 }
 
 // Takes the oldest; false if there is none. The caller needs an acquire before it looks at the data.
-XIO_DEVICE bool inbox_take(unsigned char* inbox, u32 entries, u32* immediate) {
+XIO_DEVICE bool inbox_poll(unsigned char* inbox, u32 entries, u32* immediate) {
   u64* head = inbox_word(inbox, wire::inbox::k_head_at);
   u64 place = load<scope::system, order::relaxed>(head);
   for (;;) {

@@ -120,7 +120,7 @@ struct ionic_codec {
     const u32 msn = wire::be32(load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_msn_at));
     const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
     // No type: nothing yet, or it is being overwritten.
-    if (wire::ionic::cqe_state_type(state) != 0) take(r, cqe, state, msn);
+    if (wire::ionic::cqe_state_type(state) != 0) consume(r, cqe, state, msn);
   }
 
   // Takes what is there, then gives the room back: at most as many as the ring holds, so that those, as many under way
@@ -133,7 +133,7 @@ struct ionic_codec {
           reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * wire::ionic::k_cqe_dwords;
       const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
       if (wire::ionic::cqe_state_color(state) != wire::ionic::color_of(head, r.cq_depth_log2)) break;
-      more = take(r, cqe, state, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at)));
+      more = consume(r, cqe, state, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at)));
       ++head;
     }
     if (head == first) return;
@@ -145,7 +145,7 @@ struct ionic_codec {
   }
 
   // False after a failure.
-  XIO_DEVICE static bool take(const ring_view& r, const u32* cqe, u32 state, u32 msn) {
+  XIO_DEVICE static bool consume(const ring_view& r, const u32* cqe, u32 state, u32 msn) {
     const u32 type = wire::ionic::cqe_state_type(state);
     if (type != wire::ionic::type_send_msn && type != wire::ionic::type_send_npg) {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_type | type, ring_completed<order::relaxed>(r));

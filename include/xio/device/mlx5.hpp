@@ -81,7 +81,7 @@ struct mlx5_codec {
       const u32 opcode = wire::mlx5::cqe_state_opcode(word);
       const u32 lap = wire::mlx5::cqe_owner_of(head, r.cq_depth_log2);
       if (opcode == wire::mlx5::cqe_invalid || wire::mlx5::cqe_state_owner(word) != lap) break;
-      more = take(r, cqe, word, opcode);
+      more = consume(r, cqe, word, opcode);
       ++head;
     }
     if (head != before) {
@@ -133,7 +133,7 @@ struct mlx5_codec {
   }
 
   // One entry of a completion queue; false after a failure.
-  XIO_DEVICE static bool take(const ring_view& r, const u32* cqe, u32 word, u32 opcode) {
+  XIO_DEVICE static bool consume(const ring_view& r, const u32* cqe, u32 word, u32 opcode) {
     const u64 completed = ring_completed<order::relaxed>(r);
     const u32 counter = wire::mlx5::cqe_state_counter(word);
     const u64 first = completed + ((counter - static_cast<u32>(completed)) & 0xffff);

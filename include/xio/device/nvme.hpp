@@ -106,7 +106,7 @@ struct nvme_codec {
   // *word_of_it becomes the op word of `awaited` when that completes.
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed, u64 awaited, u64* word_of_it) {
     drainer d = drainer::of(r, completed);
-    return look<false>(r, d, completed, awaited, word_of_it);
+    return poll<false>(r, d, completed, awaited, word_of_it);
   }
 
   // Of one command: XIO_OK, XIO_PENDING, XIO_ERR_STORAGE, or the failure of the queue. Three loads in one look, because
@@ -250,7 +250,7 @@ struct nvme_codec {
   // them take a microsecond each, one after the other. d.head becomes what it is then; of the rest of `d` that holds
   // only where nothing came. Quick: with a short way for one command alone.
   template <bool Quick>
-  XIO_DEVICE static u64 look(const ring_view& r, drainer& d, u64 completed, u64 awaited, u64* word_of_it) {
+  XIO_DEVICE static u64 poll(const ring_view& r, drainer& d, u64 completed, u64 awaited, u64* word_of_it) {
     constexpr u32 together = 4;
     ring_state* s = r.state;
     const u64 low = completed & ~k_even;
@@ -382,10 +382,10 @@ struct nvme_codec {
     bool done = false;
     u32 failed = 0;
     drainer d = drainer::of(r, completed);
-    for (u32 i = 0; i < k_ring_looks && !done && failed == 0; ++i) {
+    for (u32 i = 0; i < k_ring_polls && !done && failed == 0; ++i) {
       const u64 head = d.head;
       failed = load<scope::agent, order::relaxed>(&r.state->failed);  // in one look with the queue
-      completed = look<true>(r, d, completed, ticket, &word);
+      completed = poll<true>(r, d, completed, ticket, &word);
       done = is_done(r, ticket, word);
       if (!done && d.head != head) d = drainer::of(r, completed);
     }
@@ -441,14 +441,14 @@ struct nvme_codec {
   XIO_DEVICE static void ring_cq(const ring_view& r, u64 head) {
     const u32 mask = r.cq_depth - 1;
     const u32 now = static_cast<u32>(head) & mask;
-    const u64 rung = load<scope::agent, order::relaxed>(&r.state->cq_rung);
-    store<scope::agent, order::relaxed>(&r.state->cq_rung, head);
+    const u64 announced = load<scope::agent, order::relaxed>(&r.state->cq_announced);
+    store<scope::agent, order::relaxed>(&r.state->cq_announced, head);
     if (r.side != nullptr) {
       // The words of the CQ lie as far behind those of the SQ as its register does. Where the host rings,
       // cq_doorbell is the word that it watches.
       const i64 behind = r.cq_doorbell - reinterpret_cast<u32*>(r.doorbell);
-      if (!shadow_asks(r.record + behind, reinterpret_cast<const u32*>(r.side) + behind, static_cast<u32>(rung) & mask,
-                       now, mask))
+      if (!shadow_asks(r.record + behind, reinterpret_cast<const u32*>(r.side) + behind,
+                       static_cast<u32>(announced) & mask, now, mask))
         return;
     }
     store<scope::system, order::release>(r.cq_doorbell, now);

@@ -146,7 +146,7 @@ struct packet_words {
 };
 
 template <class How>
-XIO_DEVICE xio_status_t take_packet(const xio_ctx_t& ctx, void* dst, const void* packet, u64 bytes, u32 flag) {
+XIO_DEVICE xio_status_t poll_packet(const xio_ctx_t& ctx, void* dst, const void* packet, u64 bytes, u32 flag) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   if (packet == nullptr || !can_hold_packet(packet) || !is_message(dst, bytes)) [[unlikely]]
     return refuse(ctx, XIO_ERR_ARG, call_of(How::k_kind, packet, bytes)).status;
@@ -179,7 +179,7 @@ struct packet_stay {
     return poll_then(ctx, done, then);
   }
 };
-struct packet_look {
+struct packet_poll {
   static constexpr call_kind k_kind = call_kind::test_packet;
   template <class Done, class Then>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then) const {
@@ -202,11 +202,11 @@ XIO_DEVICE xio_status_t xio_put_packet(const xio_ctx_t& ctx, void* dst, const vo
 // about other ops of the sender.
 XIO_DEVICE xio_status_t xio_wait_packet(const xio_ctx_t& ctx, void* dst, const void* packet, size_t bytes,
                                         uint32_t flag) {
-  return xio::dev::take_packet<xio::dev::packet_stay>(ctx, dst, packet, bytes, flag);
+  return xio::dev::poll_packet<xio::dev::packet_stay>(ctx, dst, packet, bytes, flag);
 }
 
 // The same without waiting: XIO_PENDING if the packet is not complete yet, and `dst` is as it was.
 XIO_DEVICE xio_status_t xio_test_packet(const xio_ctx_t& ctx, void* dst, const void* packet, size_t bytes,
                                         uint32_t flag) {
-  return xio::dev::take_packet<xio::dev::packet_look>(ctx, dst, packet, bytes, flag);
+  return xio::dev::poll_packet<xio::dev::packet_poll>(ctx, dst, packet, bytes, flag);
 }

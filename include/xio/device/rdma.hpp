@@ -216,15 +216,15 @@ XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_jo
                                   u32 immediate, xio_req_t* request) {
   const verb what = copy.what == verb::write_imm ? verb::write : copy.what;
   u64 ticket = 0;
-  work told;
-  if (after.wanted) told = signal_work(c, r, after.offset, after.value, after.op);
+  work signal;
+  if (after.wanted) signal = signal_work(c, r, after.offset, after.value, after.op);
   xio_status_t status = find_copy_key(c, r, &copy);
   for (bool last = false; status == XIO_OK && !last;) {
     last = copy.bytes <= r.chunk;
     const u32 bytes = last ? static_cast<u32>(copy.bytes) : r.chunk;
     work piece = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
     if (last) piece.immediate = immediate;
-    status = post_ops(*c.world, r, piece, last && after.wanted ? &told : nullptr, &ticket);
+    status = post_ops(*c.world, r, piece, last && after.wanted ? &signal : nullptr, &ticket);
     copy.offset += bytes;
     copy.local += bytes;
     copy.bytes -= bytes;

@@ -104,7 +104,7 @@ XIO_DEVICE unsigned char* ring_slot(const ring_view& r, u64 ticket, u32 slot_byt
 }
 
 // How often a waiter looks before it lets others drain: on the host lanes share threads, so one that waits gives way.
-constexpr u32 k_ring_looks = k_pauses_at_once ? 1 : 16;
+constexpr u32 k_ring_polls = k_pauses_at_once ? 1 : 16;
 
 // --- Reaping -----------------------------------------------------------------------------------------
 
@@ -151,13 +151,13 @@ XIO_DEVICE void ring_complete(const ring_view& r, u64 from, u64 upto) {
   add<scope::agent, k_release_by_fence>(&r.state->credits, static_cast<i64>(upto - from));
 }
 
-// By whoever may drain: does, until done(completed) or k_ring_looks times, and lets others. True: done() held, and the
+// By whoever may drain: does, until done(completed) or k_ring_polls times, and lets others. True: done() held, and the
 // caller sees what the device wrote.
 template <class Codec, class Done>
 XIO_DEVICE bool ring_reap_until(const ring_view& r, u64 completed, Done&& done) {
   bool good = false;
   u32 failed = 0;
-  for (u32 i = 0; i < k_ring_looks && !good && failed == 0; ++i) {
+  for (u32 i = 0; i < k_ring_polls && !good && failed == 0; ++i) {
     failed = load<scope::agent, order::relaxed>(&r.state->failed);  // in one look with what drain looks at
     completed = Codec::drain(r, completed);
     good = done(ring_count_of<Codec>(completed));
@@ -199,7 +199,7 @@ XIO_DEVICE xio_status_t ring_wait_credits(const ring_view& r, u32 n, const world
 
 // How many doorbells it took: a codec that knows says whether any.
 template <class Codec>
-XIO_DEVICE u64 ring_tell(const ring_view& r, u64 from, u64 to) {
+XIO_DEVICE u64 ring_announce(const ring_view& r, u64 from, u64 to) {
   if constexpr (requires { static_cast<bool>(Codec::announce(r, from, to)); }) {
     return Codec::announce(r, from, to) ? 1 : 0;
   } else {
@@ -241,10 +241,10 @@ constexpr order k_leave = k_acquire_by_fence == order::relaxed ? order::release 
 // By the ringer: rings for [from, to), which is complete.
 template <class Codec>
 XIO_DEVICE void ring_ring(const ring_view& r, u64 from, u64 to) {
-  const u64 rung = ring_tell<Codec>(r, from, to);
+  const u64 doorbells = ring_announce<Codec>(r, from, to);
   store<scope::agent, order::relaxed>(&r.state->published, to);
   // One thread at a time, but nobody waits for what an atomic adds.
-  add<scope::agent, order::relaxed>(&r.state->doorbells, rung);
+  add<scope::agent, order::relaxed>(&r.state->doorbells, doorbells);
 }
 
 // True: nobody has counted but the *seen that the ringer knew of, and it is the ringer no more.

@@ -94,10 +94,10 @@ XIO_DEVICE bool storage_is_used(const ctx_view& c, const storage_view& s) {
 
 // Before the first op of a ctx on a storage: what failed there until now is not its own.
 XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
-  u32* told = const_cast<u32*>(&c.storage_errors[s.slot]);
+  u32* last_error = const_cast<u32*>(&c.storage_errors[s.slot]);
   fetch_or<scope::agent, order::relaxed>(const_cast<u32*>(&c.storages_used), 1u << s.slot);
   u32 none = 0;
-  compare_exchange<scope::agent, order::acq_rel>(told, none, count_errors(s));
+  compare_exchange<scope::agent, order::acq_rel>(last_error, none, count_errors(s));
 }
 
 // Whether one of two counts is the later one. The other may have wrapped, and may come from who counted before.
@@ -108,11 +108,11 @@ XIO_DEVICE bool has_more_errors(u32 before, u32 now) {
 
 // Whether ops failed that this ctx was not told of. Of several that ask, one is told.
 XIO_DEVICE bool has_new_errors(const ctx_view& c, const storage_view& s) {
-  u32* told = const_cast<u32*>(&c.storage_errors[s.slot]);
-  u32 before = load<scope::agent, order::relaxed>(told);
+  u32* last_error = const_cast<u32*>(&c.storage_errors[s.slot]);
+  u32 before = load<scope::agent, order::relaxed>(last_error);
   const u32 now = count_errors(s);
   while (before != 0 && has_more_errors(before, now))
-    if (compare_exchange<scope::agent, order::acq_rel>(told, before, now)) return true;
+    if (compare_exchange<scope::agent, order::acq_rel>(last_error, before, now)) return true;
   return false;
 }
 

@@ -33,7 +33,7 @@ struct alignas(128) ring_state {
   std::uint64_t doorbells;               // doorbells rung; ringer only
   alignas(128) std::uint64_t completed;  // every ticket below is complete; and two flags, see below
   std::uint64_t cq_head;                 // CQEs consumed (rings with a CQ of their own index)
-  std::uint64_t cq_rung;                 // last CQ head told to the device
+  std::uint64_t cq_announced;            // last CQ head told to the device
   std::uint64_t cq_doorbells;            // how often it was told by a register
   std::uint64_t granted;                 // nvme: tickets below may be taken, credits were given for them; reaper only
   std::uint32_t kept_back;               // nvme: free slots that are not credits yet, see nvme.hpp; reaper only

@@ -30,9 +30,9 @@ XIO_DEVICE void watched() {
 // Looks in front of the loops, for what is one look: a flag that comes over a link comes within eight. Without a loop
 // around them nothing counts, yields or jumps between two looks, nor on the way out (docs/performance.md).
 #if defined(XIO_ON_CUDA)
-constexpr u32 k_looks_in_line = 12;
+constexpr u32 k_polls_in_line = 12;
 #else
-constexpr u32 k_looks_in_line = 0;
+constexpr u32 k_polls_in_line = 0;
 #endif
 
 // Which queues a polling loop looks at.
@@ -45,20 +45,20 @@ enum class poll_also { nothing, own_queues };
 // then() makes the result once the flag has come: at each way out of the loops, so that nothing asks afterwards which
 // one it was.
 constexpr u64 k_drain_ms = 2;
-template <u32 InLine = k_looks_in_line, poll_also Also = poll_also::own_queues, class Ctx, class Done, class Then>
+template <u32 InLine = k_polls_in_line, poll_also Also = poll_also::own_queues, class Ctx, class Done, class Then>
 XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
-  constexpr u32 looks = 32;
+  constexpr u32 polls = 32;
   if constexpr (InLine != 0) {
-    XIO_UNROLL for (u32 look = 0; look < InLine; ++look) if (done()) return then();
+    XIO_UNROLL for (u32 i = 0; i < InLine; ++i) if (done()) return then();
   }
   if constexpr (!k_pauses_at_once) {
     // A loop of its own: the less there is in it, the sooner the next look.
-    XIO_ROLLED for (u32 look = 0; look < looks; ++look) if (done()) return then();
+    XIO_ROLLED for (u32 i = 0; i < polls; ++i) if (done()) return then();
   }
   deadline end{};
   u64 drained = 0;
   XIO_ROLLED for (u32 round = 0;; ++round) {
-    XIO_ROLLED for (u32 look = 0; look < looks; ++look) {
+    XIO_ROLLED for (u32 i = 0; i < polls; ++i) {
       if (done()) return then();
       pause();
     }
@@ -79,14 +79,14 @@ XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
 // The same, and then what its writer did before the flag.
 template <poll_also Also = poll_also::own_queues, class Ctx, class Done>
 XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
-  return poll_then<k_looks_in_line, Also>(c, done, [] {
+  return poll_then<k_polls_in_line, Also>(c, done, [] {
     watched();
     return XIO_OK;
   });
 }
 
 // And the data that came with it.
-template <u32 InLine = k_looks_in_line, class Ctx, class Done>
+template <u32 InLine = k_polls_in_line, class Ctx, class Done>
 XIO_DEVICE xio_status_t poll(const Ctx& c, Done&& done) {
   return poll_then<InLine>(c, done, [&] {
     watched();
@@ -159,7 +159,7 @@ struct watch {
 };
 
 // One look, or polling: what the two families differ in.
-struct look {
+struct poll_once {
   static constexpr bool k_waits = false;
   template <class Done>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
@@ -271,7 +271,7 @@ XIO_DEVICE xio_status_t xio_wait_until(const xio_ctx_t& ctx, const T* ivar, int 
 // XIO_OK if `*ivar cmp value` holds now, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
-  return xio::dev::until<xio::dev::look, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::test_until);
+  return xio::dev::until<xio::dev::poll_once, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::test_until);
 }
 
 // --- Several words -----------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ XIO_DEVICE xio_status_t xio_wait_until_all(const xio_ctx_t& ctx, const T* ivars,
 template <class T>
 XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value) {
-  return xio::dev::until_all<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value});
+  return xio::dev::until_all<xio::dev::poll_once, T>(ctx, {ivars, status, count, cmp, value});
 }
 
 // Waits until it holds for at least one of them; `*index` is one of those.
@@ -301,7 +301,7 @@ XIO_DEVICE xio_status_t xio_wait_until_any(const xio_ctx_t& ctx, const T* ivars,
 template <class T>
 XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value, size_t* index) {
-  return xio::dev::until_any<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value}, index);
+  return xio::dev::until_any<xio::dev::poll_once, T>(ctx, {ivars, status, count, cmp, value}, index);
 }
 
 // Waits until it holds for at least one; `indices` (room for `count`) gets all for which it does, `*found` how many.
@@ -315,7 +315,7 @@ XIO_DEVICE xio_status_t xio_wait_until_some(const xio_ctx_t& ctx, const T* ivars
 template <class T>
 XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                       const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
-  return xio::dev::until_some<xio::dev::look, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
+  return xio::dev::until_some<xio::dev::poll_once, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
 }
 
 // --- Waiting loops of one's own ----------------------------------------------------------------------

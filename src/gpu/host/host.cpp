@@ -66,7 +66,7 @@ bool wait_for_kernels(std::uint64_t timeout_ms) {
     const host_exec::completion_ptr last = s->last();
     if (last == nullptr) continue;
     if (timeout_ms == 0) last->wait();
-    while (timeout_ms != 0 && !last->wait_until(std::chrono::steady_clock::now() + run_clock::k_look))
+    while (timeout_ms != 0 && !last->wait_until(std::chrono::steady_clock::now() + run_clock::k_longest_pause))
       if (run_clock::now() >= end) return false;
   }
   return true;

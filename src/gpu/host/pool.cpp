@@ -20,7 +20,7 @@ namespace xio::host_exec {
 namespace {
 
 // A worker that has just finished looks out for its next job for so many turns before it sleeps.
-constexpr int k_looks = 200;
+constexpr int k_polls = 200;
 
 struct job {
   std::function<void(unsigned)> task;
@@ -53,7 +53,7 @@ struct pool {
 
 bool pool::await(worker& me) {
   if (!looking.exchange(true, std::memory_order_acquire)) {
-    for (int i = 0; i < k_looks && !me.has_job.load(std::memory_order_acquire); ++i) sched_yield();
+    for (int i = 0; i < k_polls && !me.has_job.load(std::memory_order_acquire); ++i) sched_yield();
     looking.store(false, std::memory_order_release);
   }
   std::unique_lock lock(me.guard);

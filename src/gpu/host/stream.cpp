@@ -15,7 +15,7 @@ namespace xio::host_exec {
 namespace {
 
 // Short kernels end while a waiting host thread still looks; longer ones let it sleep.
-constexpr int k_looks = 200;
+constexpr int k_polls = 200;
 
 struct registry {
   std::mutex guard;
@@ -35,7 +35,7 @@ registry& streams() {
 // --- completion --------------------------------------------------------------------------------------
 
 void completion::wait() {
-  for (int i = 0; i < k_looks && !done(); ++i) sched_yield();
+  for (int i = 0; i < k_polls && !done(); ++i) sched_yield();
   std::unique_lock lock(guard_);
   ended_.wait(lock, [&] { return done_.load(std::memory_order_relaxed); });
 }

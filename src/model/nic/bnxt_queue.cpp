@@ -34,44 +34,44 @@ bnxt_queue::bnxt_queue(const bnxt_memory& memory, std::uint32_t number, std::uin
       max_message_(max_message),
       word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
       cq_word_(__atomic_load_n(memory.cq_doorbell, __ATOMIC_RELAXED)),
-      rung_(memory.start),
+      producer_index_(memory.start),
       next_(memory.start),
       done_(memory.start),
       psn_(memory.first_psn & w::k_psn_mask) {}
 
 // --- Doorbells ---------------------------------------------------------------------------------------
 
-failure bnxt_queue::look() {
-  if (const failure f = look_at_sq()) return f;
-  return look_at_cq();
+failure bnxt_queue::poll_doorbells() {
+  if (const failure f = poll_sq_doorbell()) return f;
+  return poll_cq_doorbell();
 }
 
-failure bnxt_queue::look_at_sq() {
+failure bnxt_queue::poll_sq_doorbell() {
   if (!rung_since(memory_.doorbell, word_)) return {};
   const w::doorbell bell = w::get_doorbell(word_);
   if (const failure f = check_doorbell(bell, w::bell_sq, number_, memory_.depth_log2)) return f;
-  const std::uint64_t more = fresh(bell, rung_, memory_.depth_log2);
+  const std::uint64_t more = fresh(bell, producer_index_, memory_.depth_log2);
   const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
   if (more > depth) return broken(rule::doorbell_phase);
-  if (rung_ + more - done_ > depth) return broken(rule::doorbell_range);
-  rung_ += more;
+  if (producer_index_ + more - done_ > depth) return broken(rule::doorbell_range);
+  producer_index_ += more;
   return {};
 }
 
-failure bnxt_queue::look_at_cq() {
+failure bnxt_queue::poll_cq_doorbell() {
   if (!rung_since(memory_.cq_doorbell, cq_word_)) return {};
   const w::doorbell bell = w::get_doorbell(cq_word_);
   if (const failure f = check_doorbell(bell, w::bell_cq, memory_.cq_number, memory_.cq_depth_log2)) return f;
-  const std::uint64_t more = fresh(bell, read_, memory_.cq_depth_log2);
+  const std::uint64_t more = fresh(bell, cq_consumer_index_, memory_.cq_depth_log2);
   if (more > std::uint64_t{1} << memory_.cq_depth_log2) return broken(rule::doorbell_phase);
-  if (more > told_ - read_) return broken(rule::doorbell_range);
-  read_ += more;
+  if (more > cq_producer_index_ - cq_consumer_index_) return broken(rule::doorbell_range);
+  cq_consumer_index_ += more;
   return {};
 }
 
 // --- Entries -----------------------------------------------------------------------------------------
 
-failure bnxt_queue::take(op& out) {
+failure bnxt_queue::fetch(op& out) {
   begin_decoding(out, next_);
   const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   memory_.entries.read(entry_, memory_.slots + index * (w::k_wqe_bytes / 4), w::k_wqe_bytes);
@@ -81,8 +81,8 @@ failure bnxt_queue::take(op& out) {
   ++next_;
   if (const failure f = check_header(h)) return f;
   const bool atomic = h.op == w::op_atomic_cs || h.op == w::op_atomic_fa;
-  if (const failure f = atomic ? take_atomic(h, out) : take_copy(h, out)) return f;
-  return take_sequence(out.first, out.bytes);
+  if (const failure f = atomic ? decode_atomic(h, out) : decode_copy(h, out)) return f;
+  return check_sequence(out.first, out.bytes);
 }
 
 failure bnxt_queue::check_header(const header& h) const {
@@ -100,7 +100,7 @@ failure bnxt_queue::check_header(const header& h) const {
   return {};
 }
 
-failure bnxt_queue::take_copy(const header& h, op& out) const {
+failure bnxt_queue::decode_copy(const header& h, op& out) const {
   const w::remote r = w::get_remote(entry_ + w::k_slot_dwords);
   if (r.reserved != 0) return broken(rule::entry_reserved);
   out.what = h.op == w::op_rdma_read ? verb::read : verb::write;
@@ -111,7 +111,7 @@ failure bnxt_queue::take_copy(const header& h, op& out) const {
   if (!out.has_immediate && h.key_or_immediate != 0) return broken(rule::entry_reserved);
   if (h.lower > max_message_) return wrong_length();
   out.bytes = h.lower;
-  if ((h.flags & w::k_inline) == 0) return take_spans(h, out);
+  if ((h.flags & w::k_inline) == 0) return decode_spans(h, out);
   if (out.what != verb::write) return broken(rule::entry_flags);
   if (h.lower > w::k_inline_bytes) return wrong_length();
   if (h.slots != w::inline_slots(static_cast<std::uint32_t>(h.lower))) return broken(rule::entry_segments);
@@ -121,7 +121,7 @@ failure bnxt_queue::take_copy(const header& h, op& out) const {
 }
 
 // As many as the header's size leaves room for; together they are as long as it says. Empty ones name no memory.
-failure bnxt_queue::take_spans(const header& h, op& out) const {
+failure bnxt_queue::decode_spans(const header& h, op& out) const {
   std::uint64_t bytes = 0;
   for (std::uint32_t slot = w::k_header_slots; slot < h.slots; ++slot) {
     const w::sge s = w::get_sge(entry_ + slot * w::k_slot_dwords);
@@ -131,7 +131,7 @@ failure bnxt_queue::take_spans(const header& h, op& out) const {
   return bytes == out.bytes ? failure{} : wrong_length();
 }
 
-failure bnxt_queue::take_atomic(const header& h, op& out) const {
+failure bnxt_queue::decode_atomic(const header& h, op& out) const {
   if ((h.flags & w::k_inline) != 0) return broken(rule::entry_flags);
   if (h.slots != w::k_header_slots + 1) return broken(rule::entry_segments);
   const w::atomic a = w::get_atomic(entry_ + w::k_slot_dwords);
@@ -141,11 +141,11 @@ failure bnxt_queue::take_atomic(const header& h, op& out) const {
   out.remote_key = h.key_or_immediate;
   out.bytes = 8;
   out.change = h.op == w::op_atomic_fa ? fetch_add(a.swap_or_add) : compare_swap(a.compare, a.swap_or_add);
-  return take_spans(h, out);
+  return decode_spans(h, out);
 }
 
 // The MSN entry is what hardware finds the WQE by when a packet must be sent again.
-failure bnxt_queue::take_sequence(std::uint64_t first, std::uint64_t bytes) {
+failure bnxt_queue::check_sequence(std::uint64_t first, std::uint64_t bytes) {
   const std::uint64_t index = first & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   const w::msn entry = w::get_msn(memory_.entries.load(&memory_.msns[index]));
   const std::uint32_t after = (psn_ + w::packets_of(bytes, memory_.path_mtu)) & w::k_psn_mask;
@@ -159,10 +159,10 @@ failure bnxt_queue::take_sequence(std::uint64_t first, std::uint64_t bytes) {
 
 // The dword with the phase goes last, with release: who sees it sees the rest, and the op's data. A full CQ loses what
 // comes, as hardware's does.
-void bnxt_queue::tell(std::uint32_t type, std::uint32_t status, std::uint64_t upto) {
+void bnxt_queue::post_cqe(std::uint32_t type, std::uint32_t status, std::uint64_t upto) {
   const std::uint64_t depth = std::uint64_t{1} << memory_.cq_depth_log2;
-  if (told_ - read_ >= depth) return;
-  std::uint32_t* cqe = memory_.cqes + (told_ & (depth - 1)) * w::k_cqe_dwords;
+  if (cq_producer_index_ - cq_consumer_index_ >= depth) return;
+  std::uint32_t* cqe = memory_.cqes + (cq_producer_index_ & (depth - 1)) * w::k_cqe_dwords;
   std::uint32_t dw[w::k_cqe_dwords] = {};
   dw[w::k_cqe_handle_at] = number_;
   dw[w::k_cqe_consumer_at] = static_cast<std::uint32_t>(upto) & ((1u << memory_.depth_log2) - 1);
@@ -170,30 +170,30 @@ void bnxt_queue::tell(std::uint32_t type, std::uint32_t status, std::uint64_t up
   memory_.completions.write(cqe, dw, w::k_cqe_state_at);
   memory_.completions.write(cqe + k_behind, dw + k_behind, w::k_cqe_dwords - k_behind);
   memory_.completions.publish(&cqe[w::k_cqe_state_at],
-                              w::cqe_state(w::cqe_phase_of(told_, memory_.cq_depth_log2), type, status));
-  ++told_;
+                              w::cqe_state(w::cqe_phase_of(cq_producer_index_, memory_.cq_depth_log2), type, status));
+  ++cq_producer_index_;
 }
 
 void bnxt_queue::complete(const receipt& r) {
   done_ = r.first + 1;
-  if (r.signalled) tell(w::cqe_request, w::ok, done_);
+  if (r.signalled) post_cqe(w::cqe_request, w::ok, done_);
 }
 
 // A failure that names no entry (a wrong doorbell) is told of one that has ended or never was: the queue pair is in
 // error all the same.
 void bnxt_queue::complete_in_error(const receipt& r, failure f) {
-  if (r.slots == 0 || r.first < done_) return tell(w::cqe_terminal, w::ok, done_);
+  if (r.slots == 0 || r.first < done_) return post_cqe(w::cqe_terminal, w::ok, done_);
   done_ = r.first + 1;
-  tell(w::cqe_request, status_of<w::status>(f.what), done_);
+  post_cqe(w::cqe_request, status_of<w::status>(f.what), done_);
 }
 
 void bnxt_queue::drop(const receipt& r) {
   done_ = r.first + 1;
-  tell(w::cqe_request, w::flushed, done_);
+  post_cqe(w::cqe_request, w::flushed, done_);
 }
 
 void bnxt_queue::flush() {
-  for (; next_ != rung_; ++next_) {
+  for (; next_ != producer_index_; ++next_) {
     receipt dropped;
     dropped.first = next_;
     drop(dropped);

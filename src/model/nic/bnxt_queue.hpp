@@ -35,9 +35,9 @@ class bnxt_queue final : public wire_queue {
  public:
   bnxt_queue(const bnxt_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
-  failure look() override;
-  bool waiting() const override { return next_ != rung_; }
-  failure take(op& out) override;
+  failure poll_doorbells() override;
+  bool waiting() const override { return next_ != producer_index_; }
+  failure fetch(op& out) override;
   void complete(const receipt& r) override;
   void complete_in_error(const receipt& r, failure f) override;
   void drop(const receipt& r) override;
@@ -45,25 +45,25 @@ class bnxt_queue final : public wire_queue {
 
  private:
   using header = wire::bnxt::header;
-  failure look_at_sq();
-  failure look_at_cq();
+  failure poll_sq_doorbell();
+  failure poll_cq_doorbell();
   failure check_header(const header& h) const;
-  failure take_copy(const header& h, op& out) const;
-  failure take_atomic(const header& h, op& out) const;
-  failure take_spans(const header& h, op& out) const;
-  failure take_sequence(std::uint64_t first, std::uint64_t bytes);
-  void tell(std::uint32_t type, std::uint32_t status, std::uint64_t upto);
+  failure decode_copy(const header& h, op& out) const;
+  failure decode_atomic(const header& h, op& out) const;
+  failure decode_spans(const header& h, op& out) const;
+  failure check_sequence(std::uint64_t first, std::uint64_t bytes);
+  void post_cqe(std::uint32_t type, std::uint32_t status, std::uint64_t upto);
 
   const bnxt_memory memory_;
   const std::uint32_t number_;
   const std::uint64_t max_message_;
-  std::uint64_t word_, cq_word_;  // the doorbells as they were last
-  std::uint64_t rung_;            // entries below were announced
-  std::uint64_t next_;            // the next entry to take
-  std::uint64_t done_;            // entries below have ended
-  std::uint64_t told_ = 0;        // CQEs written
-  std::uint64_t read_ = 0;        // CQEs that the CQ's doorbell has given back
-  std::uint32_t psn_;             // of the next entry's first packet
+  std::uint64_t word_, cq_word_;         // the doorbells as they were last
+  std::uint64_t producer_index_;         // entries below were announced
+  std::uint64_t next_;                   // the next entry to take
+  std::uint64_t done_;                   // entries below have ended
+  std::uint64_t cq_producer_index_ = 0;  // CQEs written
+  std::uint64_t cq_consumer_index_ = 0;  // CQEs that the CQ's doorbell has given back
+  std::uint32_t psn_;                    // of the next entry's first packet
   // The entry being decoded, out of the ring, which is the device's to change.
   std::uint32_t entry_[wire::bnxt::k_wqe_bytes / 4];
 };

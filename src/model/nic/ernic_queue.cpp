@@ -26,48 +26,48 @@ ernic_queue::ernic_queue(const ernic_memory& memory, std::uint32_t number, std::
     : memory_(memory),
       number_(number),
       max_message_(max_message),
-      rung_(memory.start),
+      producer_index_(memory.start),
       next_(memory.start),
       done_(memory.start),
       requests_(std::size_t{1} << memory.depth_log2) {}
 
 // --- Doorbell and indices ----------------------------------------------------------------------------
 
-failure ernic_queue::look() {
-  if (const failure f = look_at_sq()) return f;
-  return look_at_cq();
+failure ernic_queue::poll_doorbells() {
+  if (const failure f = poll_sq_doorbell()) return f;
+  return poll_cq_doorbell();
 }
 
 // All rings of the bell look alike, so it is put back before the tail is read: one that comes now is seen next time.
-failure ernic_queue::look_at_sq() {
+failure ernic_queue::poll_sq_doorbell() {
   if (__atomic_load_n(memory_.doorbell, __ATOMIC_RELAXED) == 0) return {};
   const std::uint32_t word = __atomic_exchange_n(memory_.doorbell, 0, __ATOMIC_ACQ_REL);
   if ((word & ~w::k_handle_mask) != w::k_send) return broken(rule::doorbell_reserved);
   if ((word & w::k_handle_mask) != number_) return broken(rule::doorbell_queue);
   const std::uint32_t tail = memory_.entries.load(memory_.indices + w::k_tx_tail);
   if (!w::is_index(tail, memory_.depth_log2)) return broken(rule::doorbell_range);
-  const std::uint64_t more = w::between(rung_, tail, memory_.depth_log2);
+  const std::uint64_t more = w::between(producer_index_, tail, memory_.depth_log2);
   const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
   if (more > depth) return broken(rule::doorbell_phase);
-  if (rung_ + more - done_ > depth) return broken(rule::doorbell_range);
-  rung_ += more;
+  if (producer_index_ + more - done_ > depth) return broken(rule::doorbell_range);
+  producer_index_ += more;
   return {};
 }
 
-failure ernic_queue::look_at_cq() {
+failure ernic_queue::poll_cq_doorbell() {
   const std::uint32_t head = memory_.completions.load(memory_.cq + w::k_rx_head);
   if (head == cq_head_) return {};
   cq_head_ = head;
   if (!w::is_index(head, memory_.cq_depth_log2)) return broken(rule::doorbell_range);
-  const std::uint64_t more = w::between(read_, head, memory_.cq_depth_log2);
-  if (more > told_ - read_) return broken(rule::doorbell_range);
-  read_ += more;
+  const std::uint64_t more = w::between(cq_consumer_index_, head, memory_.cq_depth_log2);
+  if (more > cq_producer_index_ - cq_consumer_index_) return broken(rule::doorbell_range);
+  cq_consumer_index_ += more;
   return {};
 }
 
 // --- Entries -----------------------------------------------------------------------------------------
 
-failure ernic_queue::take(op& out) {
+failure ernic_queue::fetch(op& out) {
   begin_decoding(out, next_);
   const std::uint64_t index = next_ & (requests_.size() - 1);
   memory_.entries.read(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
@@ -88,10 +88,10 @@ failure ernic_queue::take(op& out) {
   if ((flags & ~(w::k_fence | w::k_signaled | w::k_solicited)) != 0) return broken(rule::entry_flags);
   if (entry_[7] != 0 || (entry_[6] != 0 && op != w::op_rdma_write_imm)) return broken(rule::entry_reserved);
   if (entry_[2] > w::k_most_sges) return broken(rule::entry_segments);
-  return op == w::op_atomic_cs || op == w::op_atomic_fa ? take_atomic(out) : take_copy(out);
+  return op == w::op_atomic_cs || op == w::op_atomic_fa ? decode_atomic(out) : decode_copy(out);
 }
 
-failure ernic_queue::take_copy(op& out) const {
+failure ernic_queue::decode_copy(op& out) const {
   out.what = entry_[4] == w::op_rdma_read ? verb::read : verb::write;
   out.has_immediate = entry_[4] == w::op_rdma_write_imm;
   out.immediate = wire::be32(entry_[6]);
@@ -100,10 +100,10 @@ failure ernic_queue::take_copy(op& out) const {
   out.bytes = entry_[3];
   if (entry_[11] != 0) return broken(rule::entry_reserved);
   if (out.bytes > max_message_) return wrong_length();
-  return take_spans(out);
+  return decode_spans(out);
 }
 
-failure ernic_queue::take_atomic(op& out) const {
+failure ernic_queue::decode_atomic(op& out) const {
   const std::uint64_t compare_or_add = w::join(entry_[10], entry_[11]), swap = w::join(entry_[12], entry_[13]);
   const bool add = entry_[4] == w::op_atomic_fa;
   out.what = verb::atomic;
@@ -114,11 +114,11 @@ failure ernic_queue::take_atomic(op& out) const {
   if (entry_[2] != 1) return broken(rule::entry_segments);
   if (out.bytes != 8) return wrong_length();
   out.change = add ? fetch_add(compare_or_add) : compare_swap(compare_or_add, swap);
-  return take_spans(out);
+  return decode_spans(out);
 }
 
 // Together they are as long as the entry says. Empty ones name no memory.
-failure ernic_queue::take_spans(op& out) const {
+failure ernic_queue::decode_spans(op& out) const {
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < entry_[2]; ++i) {
     const std::uint32_t* sge = entry_ + (w::k_sge_at + i * w::k_sge_bytes) / 4;
@@ -131,9 +131,10 @@ failure ernic_queue::take_spans(op& out) const {
 // --- Completions -------------------------------------------------------------------------------------
 
 // The tail goes last, with release: who sees it sees the entry, and the op's data. A full CQ loses what comes.
-void ernic_queue::tell(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t bytes, std::uint32_t status, rule why) {
+void ernic_queue::post_cqe(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t bytes, std::uint32_t status,
+                           rule why) {
   const std::uint64_t depth = std::uint64_t{1} << memory_.cq_depth_log2;
-  if (told_ - read_ >= depth) return;
+  if (cq_producer_index_ - cq_consumer_index_ >= depth) return;
   std::uint32_t dw[w::k_cqe_dwords] = {};
   dw[0] = w::low(wr_id);
   dw[1] = w::high(wr_id);
@@ -142,33 +143,33 @@ void ernic_queue::tell(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t 
   dw[w::k_cqe_status_at] = status;
   dw[w::k_cqe_bytes_at] = static_cast<std::uint32_t>(bytes);
   dw[w::k_cqe_vendor_at] = static_cast<std::uint32_t>(why);
-  std::uint32_t* cqe = memory_.cq + w::k_page_bytes / 4 + (told_ & (depth - 1)) * w::k_cqe_dwords;
+  std::uint32_t* cqe = memory_.cq + w::k_page_bytes / 4 + (cq_producer_index_ & (depth - 1)) * w::k_cqe_dwords;
   memory_.completions.write(cqe, dw, w::k_cqe_dwords);
-  ++told_;
-  memory_.completions.publish(memory_.cq + w::k_rx_tail, w::index_of(told_, memory_.cq_depth_log2));
+  ++cq_producer_index_;
+  memory_.completions.publish(memory_.cq + w::k_rx_tail, w::index_of(cq_producer_index_, memory_.cq_depth_log2));
 }
 
-void ernic_queue::tell(const receipt& r, std::uint32_t status, rule why) {
+void ernic_queue::post_cqe(const receipt& r, std::uint32_t status, rule why) {
   done_ = r.first + 1;
-  tell(request(r.first), completed_op_of(r.wire_opcode), r.bytes, status, why);
+  post_cqe(request(r.first), completed_op_of(r.wire_opcode), r.bytes, status, why);
 }
 
 void ernic_queue::complete(const receipt& r) {
   done_ = r.first + 1;
-  if (r.signalled) tell(r, w::ok, rule::none);
+  if (r.signalled) post_cqe(r, w::ok, rule::none);
 }
 
 // A failure that names no entry (a wrong doorbell) is told of one that has ended or never was: the queue pair is in
 // error all the same.
 void ernic_queue::complete_in_error(const receipt& r, failure f) {
-  if (r.slots == 0 || r.first < done_) return tell(0, 0, 0, w::fatal, f.why);
-  tell(r, status_of<w::status>(f.what), f.why);
+  if (r.slots == 0 || r.first < done_) return post_cqe(0, 0, 0, w::fatal, f.why);
+  post_cqe(r, status_of<w::status>(f.what), f.why);
 }
 
-void ernic_queue::drop(const receipt& r) { tell(r, w::flushed, rule::none); }
+void ernic_queue::drop(const receipt& r) { post_cqe(r, w::flushed, rule::none); }
 
 void ernic_queue::flush() {
-  for (; next_ != rung_; ++next_) {
+  for (; next_ != producer_index_; ++next_) {
     memory_.entries.read(entry_, memory_.slots + (next_ & (requests_.size() - 1)) * w::k_wqe_dwords, 8);
     request(next_) = w::join(entry_[0], entry_[1]);
     receipt dropped;

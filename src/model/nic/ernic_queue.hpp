@@ -31,32 +31,32 @@ class ernic_queue final : public wire_queue {
  public:
   ernic_queue(const ernic_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
-  failure look() override;
-  bool waiting() const override { return next_ != rung_; }
-  failure take(op& out) override;
+  failure poll_doorbells() override;
+  bool waiting() const override { return next_ != producer_index_; }
+  failure fetch(op& out) override;
   void complete(const receipt& r) override;
   void complete_in_error(const receipt& r, failure f) override;
   void drop(const receipt& r) override;
   void flush() override;
 
  private:
-  failure look_at_sq();
-  failure look_at_cq();
-  failure take_copy(op& out) const;
-  failure take_atomic(op& out) const;
-  failure take_spans(op& out) const;
+  failure poll_sq_doorbell();
+  failure poll_cq_doorbell();
+  failure decode_copy(op& out) const;
+  failure decode_atomic(op& out) const;
+  failure decode_spans(op& out) const;
   std::uint64_t& request(std::uint64_t ticket) { return requests_[ticket & (requests_.size() - 1)]; }
-  void tell(const receipt& r, std::uint32_t status, rule why);
-  void tell(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t bytes, std::uint32_t status, rule why);
+  void post_cqe(const receipt& r, std::uint32_t status, rule why);
+  void post_cqe(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t bytes, std::uint32_t status, rule why);
 
   const ernic_memory memory_;
   const std::uint32_t number_;
   const std::uint64_t max_message_;
-  std::uint64_t rung_;      // entries below were announced
-  std::uint64_t next_;      // the next entry to take
-  std::uint64_t done_;      // entries below have ended
-  std::uint64_t told_ = 0;  // CQEs written
-  std::uint64_t read_ = 0;  // CQEs that the reader has given back
+  std::uint64_t producer_index_;         // entries below were announced
+  std::uint64_t next_;                   // the next entry to take
+  std::uint64_t done_;                   // entries below have ended
+  std::uint64_t cq_producer_index_ = 0;  // CQEs written
+  std::uint64_t cq_consumer_index_ = 0;  // CQEs that the reader has given back
   std::uint32_t cq_head_ = 0;
   std::vector<std::uint64_t> requests_;  // the wr_id of every slot
   // The entry being decoded, out of the ring, which is the device's to change.

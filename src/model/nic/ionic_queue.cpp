@@ -35,46 +35,46 @@ ionic_queue::ionic_queue(const ionic_memory& memory, std::uint32_t number, std::
       max_message_(max_message),
       word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
       cq_word_(memory.collapsed ? 0 : __atomic_load_n(memory.cq_doorbell, __ATOMIC_RELAXED)),
-      rung_(memory.start),
+      producer_index_(memory.start),
       next_(memory.start),
       done_(memory.start) {}
 
 // --- Doorbells ---------------------------------------------------------------------------------------
 
-failure ionic_queue::look() {
-  if (const failure f = look_at_sq()) return f;
-  return memory_.collapsed ? failure{} : look_at_cq();
+failure ionic_queue::poll_doorbells() {
+  if (const failure f = poll_sq_doorbell()) return f;
+  return memory_.collapsed ? failure{} : poll_cq_doorbell();
 }
 
-failure ionic_queue::look_at_sq() {
+failure ionic_queue::poll_sq_doorbell() {
   if (!rung_since(memory_.doorbell, word_)) return {};
   const w::doorbell bell = w::get_doorbell(word_);
   const std::uint64_t mask = (std::uint64_t{1} << memory_.depth_log2) - 1;
   if (bell.reserved != 0) return broken(rule::doorbell_reserved);
   if (bell.qid != number_) return broken(rule::doorbell_queue);
   if (bell.index > mask) return broken(rule::doorbell_range);
-  const std::uint64_t more = (bell.index - rung_) & mask;
+  const std::uint64_t more = (bell.index - producer_index_) & mask;
   // One entry stays free, or a full ring would look empty.
-  if (rung_ + more - done_ > mask) return broken(rule::doorbell_range);
-  rung_ += more;
+  if (producer_index_ + more - done_ > mask) return broken(rule::doorbell_range);
+  producer_index_ += more;
   return {};
 }
 
-failure ionic_queue::look_at_cq() {
+failure ionic_queue::poll_cq_doorbell() {
   if (!rung_since(memory_.cq_doorbell, cq_word_)) return {};
   const w::doorbell bell = w::get_doorbell(cq_word_);
   const std::uint64_t mask = (std::uint64_t{1} << memory_.cq_depth_log2) - 1;
   if (bell.reserved != 0) return broken(rule::doorbell_reserved);
   if (bell.qid != memory_.cq_number) return broken(rule::doorbell_queue);
-  const std::uint64_t more = (bell.index - read_) & mask;
-  if (bell.index > mask || more > told_ - read_) return broken(rule::doorbell_range);
-  read_ += more;
+  const std::uint64_t more = (bell.index - cq_consumer_index_) & mask;
+  if (bell.index > mask || more > cq_producer_index_ - cq_consumer_index_) return broken(rule::doorbell_range);
+  cq_consumer_index_ += more;
   return {};
 }
 
 // --- Entries -----------------------------------------------------------------------------------------
 
-failure ionic_queue::take(op& out) {
+failure ionic_queue::fetch(op& out) {
   begin_decoding(out, next_);
   const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   memory_.entries.read(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
@@ -87,14 +87,14 @@ failure ionic_queue::take(op& out) {
   out.remote = w::get_64(entry_ + 4);
   out.remote_key = wire::be32(entry_[6]);
   switch (what) {
-    case w::verb::read: out.what = verb::read; return take_copy(b, out);
+    case w::verb::read: out.what = verb::read; return decode_copy(b, out);
     case w::verb::write_imm: out.has_immediate = true; [[fallthrough]];
-    case w::verb::write: out.what = verb::write; return take_copy(b, out);
+    case w::verb::write: out.what = verb::write; return decode_copy(b, out);
     case w::verb::compare_swap:
     case w::verb::fetch_add: break;
   }
   out.what = verb::atomic;
-  return take_atomic(b, out);
+  return decode_atomic(b, out);
 }
 
 failure ionic_queue::check_base(const base& b, std::uint64_t position, w::verb* what) const {
@@ -114,7 +114,7 @@ failure ionic_queue::check_base(const base& b, std::uint64_t position, w::verb* 
   return broken(rule::entry_opcode);
 }
 
-failure ionic_queue::take_copy(const base& b, op& out) const {
+failure ionic_queue::decode_copy(const base& b, op& out) const {
   out.bytes = wire::be32(entry_[7]);
   out.immediate = b.immediate;
   if ((b.flags & w::flag_inline) != 0) {
@@ -137,7 +137,7 @@ failure ionic_queue::take_copy(const base& b, op& out) const {
   return sum == out.bytes && sum <= max_message_ ? failure{} : wrong_length();
 }
 
-failure ionic_queue::take_atomic(const base& b, op& out) const {
+failure ionic_queue::decode_atomic(const base& b, op& out) const {
   if (b.sges != 1) return broken(rule::entry_segments);
   const std::uint64_t first = w::get_64(entry_ + 7), compare = w::get_64(entry_ + 9);
   const bool add = b.op == w::opcode(memory_.face, w::verb::fetch_add);
@@ -162,12 +162,12 @@ failure ionic_queue::take_atomic(const base& b, op& out) const {
 // once; here a collapsed one has no type while its parts change, or a failed message's count could be taken with the
 // state before it. A completion queue holds one less than its entries (ionic_queue.h, mask); a full one loses what
 // comes.
-void ionic_queue::tell(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
-                       std::uint64_t index) {
+void ionic_queue::post_cqe(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
+                           std::uint64_t index) {
   const std::uint32_t cq_log2 = memory_.collapsed ? 0 : memory_.cq_depth_log2;
   const std::uint64_t cq_mask = (std::uint64_t{1} << cq_log2) - 1;
-  if (!memory_.collapsed && told_ - read_ >= cq_mask) return;
-  std::uint32_t* dw = memory_.cqes + (told_ & cq_mask) * w::k_cqe_dwords;
+  if (!memory_.collapsed && cq_producer_index_ - cq_consumer_index_ >= cq_mask) return;
+  std::uint32_t* dw = memory_.cqes + (cq_producer_index_ & cq_mask) * w::k_cqe_dwords;
   const ring_memory& cq = memory_.completions;
   if (memory_.collapsed) cq.publish(dw + w::k_cqe_state_at, std::uint32_t{0});
   const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -176,22 +176,22 @@ void ionic_queue::tell(std::uint32_t type, bool error, std::uint32_t status_or_l
   static_assert(w::k_cqe_status_at == w::k_cqe_index_at + 2);
   cq.write(dw + w::k_cqe_index_at, said, 3);
   cq.publish(dw + w::k_cqe_msn_at, wire::be32(static_cast<std::uint32_t>(count) & w::k_msn_mask));
-  cq.publish(dw + w::k_cqe_state_at, w::cqe_state(w::color_of(told_, cq_log2), error, type, number_));
-  ++told_;
+  cq.publish(dw + w::k_cqe_state_at, w::cqe_state(w::color_of(cq_producer_index_, cq_log2), error, type, number_));
+  ++cq_producer_index_;
 }
 
 void ionic_queue::complete(const receipt& r) {
   done_ = r.first + r.slots;
-  if (r.signalled) tell(w::type_send_msn, false, static_cast<std::uint32_t>(r.bytes), done_, r.first);
+  if (r.signalled) post_cqe(w::type_send_msn, false, static_cast<std::uint32_t>(r.bytes), done_, r.first);
 }
 
 // A failed message is counted by its CQE, and before it everything has ended well. In a completion queue one word of a
 // flush follows; a collapsed CQE stays as it is, for nothing would tell the reader of what it covers.
 void ionic_queue::complete_in_error(const receipt& r, failure f) {
   const bool remote = is_remote(f.what);
-  tell(remote ? w::type_send_msn : w::type_send_npg, true, status_of<w::status>(f.what),
-       remote ? r.first + r.slots : done_, r.first & ((std::uint64_t{1} << memory_.depth_log2) - 1));
-  if (!memory_.collapsed) tell(w::type_send_npg, true, w::flushed, done_, 0);
+  post_cqe(remote ? w::type_send_msn : w::type_send_npg, true, status_of<w::status>(f.what),
+           remote ? r.first + r.slots : done_, r.first & ((std::uint64_t{1} << memory_.depth_log2) - 1));
+  if (!memory_.collapsed) post_cqe(w::type_send_npg, true, w::flushed, done_, 0);
 }
 
 }  // namespace xio::model::rdma

@@ -33,32 +33,33 @@ class ionic_queue final : public wire_queue {
  public:
   ionic_queue(const ionic_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
-  failure look() override;
-  bool waiting() const override { return next_ != rung_; }
-  failure take(op& out) override;
+  failure poll_doorbells() override;
+  bool waiting() const override { return next_ != producer_index_; }
+  failure fetch(op& out) override;
   void complete(const receipt& r) override;
   void complete_in_error(const receipt& r, failure f) override;
   void drop(const receipt&) override {}
-  void flush() override { next_ = rung_; }
+  void flush() override { next_ = producer_index_; }
 
  private:
   using base = wire::ionic::base;
-  failure look_at_sq();
-  failure look_at_cq();
+  failure poll_sq_doorbell();
+  failure poll_cq_doorbell();
   failure check_base(const base& b, std::uint64_t position, wire::ionic::verb* what) const;
-  failure take_copy(const base& b, op& out) const;
-  failure take_atomic(const base& b, op& out) const;
-  void tell(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count, std::uint64_t index);
+  failure decode_copy(const base& b, op& out) const;
+  failure decode_atomic(const base& b, op& out) const;
+  void post_cqe(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
+                std::uint64_t index);
 
   const ionic_memory memory_;
   const std::uint32_t number_;
   const std::uint64_t max_message_;
-  std::uint64_t word_, cq_word_;  // the doorbells as they were last
-  std::uint64_t rung_;            // entries below were announced
-  std::uint64_t next_;            // the next entry to take
-  std::uint64_t done_;            // entries below have ended
-  std::uint64_t told_ = 0;        // CQEs written
-  std::uint64_t read_ = 0;        // CQEs that the reader has given back
+  std::uint64_t word_, cq_word_;         // the doorbells as they were last
+  std::uint64_t producer_index_;         // entries below were announced
+  std::uint64_t next_;                   // the next entry to take
+  std::uint64_t done_;                   // entries below have ended
+  std::uint64_t cq_producer_index_ = 0;  // CQEs written
+  std::uint64_t cq_consumer_index_ = 0;  // CQEs that the reader has given back
   // The entry being decoded, out of the ring, which is the device's to change.
   std::uint32_t entry_[wire::ionic::k_wqe_dwords];
 };

@@ -21,19 +21,19 @@ mlx5_queue::mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uin
       number_(number),
       max_message_(max_message),
       word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
-      rung_(memory.start),
+      producer_index_(memory.start),
       next_(memory.start) {}
 
-failure mlx5_queue::look() {
+failure mlx5_queue::poll_doorbells() {
   if (!rung_since(memory_.doorbell, word_)) return {};
   const w::doorbell bell = w::get_doorbell(word_);
   if (bell.reserved != 0) return broken(rule::doorbell_reserved);
   if (bell.qpn != number_) return broken(rule::doorbell_queue);
-  const std::uint32_t fresh = (bell.producer - static_cast<std::uint32_t>(rung_)) & 0xffff;
-  const std::uint64_t rung = rung_ + fresh;
-  if (rung - next_ > memory_.depth) return broken(rule::doorbell_range);
+  const std::uint32_t fresh = (bell.producer - static_cast<std::uint32_t>(producer_index_)) & 0xffff;
+  const std::uint64_t producer = producer_index_ + fresh;
+  if (producer - next_ > memory_.depth) return broken(rule::doorbell_range);
   if (memory_.record != nullptr && !record_covers(bell.producer)) return broken(rule::doorbell_record);
-  rung_ = rung;
+  producer_index_ = producer;
   return {};
 }
 
@@ -47,14 +47,14 @@ const std::uint32_t* mlx5_queue::slot(std::uint64_t ticket) const {
   return memory_.slots + (ticket & (memory_.depth - 1)) * (w::k_block_bytes / 4);
 }
 
-failure mlx5_queue::take(op& out) {
+failure mlx5_queue::fetch(op& out) {
   begin_decoding(out, next_);
   memory_.entries.read(entry_, slot(next_), w::k_block_bytes);
   const control c = w::get_control(entry_);
   out.wire_opcode = static_cast<std::uint8_t>(c.op);
   const std::uint32_t blocks = w::blocks(c.segments);
   if (c.segments == 0) return broken(rule::entry_segments);
-  if (blocks > rung_ - next_) return broken(rule::entry_cut);
+  if (blocks > producer_index_ - next_) return broken(rule::entry_cut);
   for (std::uint32_t i = 1; i < blocks; ++i)
     memory_.entries.read(entry_ + i * (w::k_block_bytes / 4), slot(next_ + i), w::k_block_bytes);
   next_ += blocks;
@@ -65,11 +65,11 @@ failure mlx5_queue::take(op& out) {
     case w::op_nop: return c.segments == 1 ? failure{} : broken(rule::entry_segments);
     case w::op_rdma_write_imm: out.has_immediate = true; [[fallthrough]];
     case w::op_rdma_write:
-    case w::op_rdma_read: return take_copy(c, out);
+    case w::op_rdma_read: return decode_copy(c, out);
     case w::op_atomic_cs:
     case w::op_atomic_fa:
     case w::op_masked_cs:
-    case w::op_masked_fa: return take_atomic(c, out);
+    case w::op_masked_fa: return decode_atomic(c, out);
     default: return broken(rule::entry_opcode);
   }
 }
@@ -85,14 +85,14 @@ failure mlx5_queue::check_control(const control& c, std::uint64_t first) const {
   return {};
 }
 
-failure mlx5_queue::take_remote(op& out) const {
+failure mlx5_queue::decode_remote(op& out) const {
   const w::remote r = w::get_remote(entry_ + 4);
   out.remote = r.address;
   out.remote_key = r.rkey;
   return r.reserved == 0 ? failure{} : broken(rule::entry_reserved);
 }
 
-failure mlx5_queue::take_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const {
+failure mlx5_queue::decode_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const {
   if (count > k_max_spans) return broken(rule::entry_segments);
   for (std::uint32_t i = 0; i < count; ++i) {
     const w::data d = w::get_data(dw + i * w::k_segment_dwords);
@@ -105,13 +105,13 @@ failure mlx5_queue::take_spans(const std::uint32_t* dw, std::uint32_t count, op&
   return out.bytes <= max_message_ ? failure{} : wrong_length();
 }
 
-failure mlx5_queue::take_copy(const control& c, op& out) const {
+failure mlx5_queue::decode_copy(const control& c, op& out) const {
   if (c.segments < 2) return broken(rule::entry_segments);
-  if (const failure f = take_remote(out)) return f;
+  if (const failure f = decode_remote(out)) return f;
   out.what = c.op == w::op_rdma_read ? verb::read : verb::write;
   out.immediate = c.immediate;
   const std::uint32_t head = w::get_data(entry_ + 8).bytes;
-  if (c.segments == 2 || (head & w::k_inline_flag) == 0) return take_spans(entry_ + 8, c.segments - 2, out);
+  if (c.segments == 2 || (head & w::k_inline_flag) == 0) return decode_spans(entry_ + 8, c.segments - 2, out);
   const std::uint32_t bytes = head & ~w::k_inline_flag;
   if (out.what != verb::write || bytes > k_max_inline || c.segments != w::inline_segments(bytes))
     return broken(rule::entry_segments);
@@ -121,25 +121,25 @@ failure mlx5_queue::take_copy(const control& c, op& out) const {
   return {};
 }
 
-failure mlx5_queue::take_atomic(const control& c, op& out) const {
+failure mlx5_queue::decode_atomic(const control& c, op& out) const {
   const bool wide = c.op == w::op_masked_cs && c.opmod == w::k_opmod_masked_8;
   const std::uint32_t segments = wide ? 5 : 4;
   if (c.segments != segments) return broken(rule::entry_segments);
-  if (const failure f = take_remote(out)) return f;
+  if (const failure f = decode_remote(out)) return f;
   out.what = verb::atomic;
   const std::uint32_t* operands = entry_ + 8;
   if (c.op == w::op_masked_cs || c.op == w::op_masked_fa) {
-    if (const failure f = take_masked(c, operands, out)) return f;
+    if (const failure f = decode_masked(c, operands, out)) return f;
   } else {
     const w::pair_64 p = w::get_pair_64(operands);
     out.change = c.op == w::op_atomic_fa ? fetch_add(p.first) : compare_swap(p.second, p.first);
   }
-  if (const failure f = take_spans(entry_ + (segments - 1) * w::k_segment_dwords, 1, out)) return f;
+  if (const failure f = decode_spans(entry_ + (segments - 1) * w::k_segment_dwords, 1, out)) return f;
   return out.bytes == out.change.width ? failure{} : wrong_length();
 }
 
 // Results of the 4-byte forms are put into memory big endian; see device/rdma.hpp.
-failure mlx5_queue::take_masked(const control& c, const std::uint32_t* dw, op& out) const {
+failure mlx5_queue::decode_masked(const control& c, const std::uint32_t* dw, op& out) const {
   const bool narrow = c.opmod == w::k_opmod_masked_4;
   const bool add = c.op == w::op_masked_fa;
   const auto at = [&](int i) { return wire::be32(dw[i]); };
@@ -161,7 +161,7 @@ failure mlx5_queue::take_masked(const control& c, const std::uint32_t* dw, op& o
 // --- Completions -------------------------------------------------------------------------------------
 
 // The last dword goes last, with release: who sees its opcode and counter sees the rest, and the op's data.
-void mlx5_queue::tell(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes) {
+void mlx5_queue::post_cqe(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes) {
   const bool returns_data = r.what == verb::read || r.what == verb::atomic;
   std::uint32_t dw[w::k_cqe_dwords] = {};
   dw[w::k_cqe_bytes_at] = wire::be32(returns_data ? static_cast<std::uint32_t>(r.bytes) : 0);
@@ -174,35 +174,36 @@ void mlx5_queue::tell(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t 
   }
   dw[w::k_cqe_qpn_at] = w::cqe_send_opcode_qpn(r.wire_opcode, number_);
   const std::uint32_t log2 = memory_.queued_cq ? memory_.cq_depth_log2 : 0;
-  std::uint32_t* cqe = memory_.cqe + (told_ & ((std::uint64_t{1} << log2) - 1)) * w::k_cqe_dwords;
-  const std::uint32_t owner = memory_.queued_cq ? w::cqe_owner_of(told_, log2) : 0;
-  ++told_;
+  std::uint32_t* cqe = memory_.cqe + (cq_producer_index_ & ((std::uint64_t{1} << log2) - 1)) * w::k_cqe_dwords;
+  const std::uint32_t owner = memory_.queued_cq ? w::cqe_owner_of(cq_producer_index_, log2) : 0;
+  ++cq_producer_index_;
   memory_.completions.write(cqe, dw, w::k_cqe_state_at);
   memory_.completions.publish(&cqe[w::k_cqe_state_at],
                               w::cqe_state(static_cast<std::uint32_t>(r.first) & 0xffff, cqe_opcode, owner));
 }
 
 void mlx5_queue::complete(const receipt& r) {
-  if (r.signalled) tell(r, w::cqe_request, 0);
+  if (r.signalled) post_cqe(r, w::cqe_request, 0);
 }
 
 void mlx5_queue::complete_in_error(const receipt& r, failure f) {
-  tell(r, w::cqe_request_error, w::cqe_syndromes(status_of<w::syndrome>(f.what), static_cast<std::uint32_t>(f.why)));
+  post_cqe(r, w::cqe_request_error,
+           w::cqe_syndromes(status_of<w::syndrome>(f.what), static_cast<std::uint32_t>(f.why)));
 }
 
 void mlx5_queue::drop(const receipt& r) {
   if (memory_.flushes_cover_error || memory_.queued_cq)
-    tell(r, w::cqe_request_error, w::cqe_syndromes(w::flushed, static_cast<std::uint32_t>(rule::none)));
+    post_cqe(r, w::cqe_request_error, w::cqe_syndromes(w::flushed, static_cast<std::uint32_t>(rule::none)));
 }
 
 void mlx5_queue::flush() {
-  while (next_ != rung_) {
+  while (next_ != producer_index_) {
     memory_.entries.read(entry_, slot(next_), w::k_block_bytes);
     const std::uint32_t blocks = w::blocks(w::get_control(entry_).segments);
     receipt dropped;
     dropped.first = next_;
     // What follows an error is not to be trusted, not even its length.
-    next_ += blocks == 0 || blocks > rung_ - next_ ? 1 : blocks;
+    next_ += blocks == 0 || blocks > producer_index_ - next_ ? 1 : blocks;
     drop(dropped);
   }
 }

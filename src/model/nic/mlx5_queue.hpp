@@ -34,9 +34,9 @@ class mlx5_queue final : public wire_queue {
  public:
   mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
-  failure look() override;
-  bool waiting() const override { return next_ != rung_; }
-  failure take(op& out) override;
+  failure poll_doorbells() override;
+  bool waiting() const override { return next_ != producer_index_; }
+  failure fetch(op& out) override;
   void complete(const receipt& r) override;
   void complete_in_error(const receipt& r, failure f) override;
   void drop(const receipt& r) override;
@@ -45,22 +45,22 @@ class mlx5_queue final : public wire_queue {
  private:
   using control = wire::mlx5::control;
   failure check_control(const control& c, std::uint64_t first) const;
-  failure take_copy(const control& c, op& out) const;
-  failure take_atomic(const control& c, op& out) const;
-  failure take_masked(const control& c, const std::uint32_t* dw, op& out) const;
-  failure take_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const;
-  failure take_remote(op& out) const;
+  failure decode_copy(const control& c, op& out) const;
+  failure decode_atomic(const control& c, op& out) const;
+  failure decode_masked(const control& c, const std::uint32_t* dw, op& out) const;
+  failure decode_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const;
+  failure decode_remote(op& out) const;
   bool record_covers(std::uint32_t producer) const;
   const std::uint32_t* slot(std::uint64_t ticket) const;
-  void tell(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes);
+  void post_cqe(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes);
 
   const mlx5_memory memory_;
   const std::uint32_t number_;
   const std::uint64_t max_message_;
-  std::uint64_t word_;      // the doorbell as it was last
-  std::uint64_t rung_;      // entries below were announced
-  std::uint64_t next_;      // the next entry to take
-  std::uint64_t told_ = 0;  // CQEs written
+  std::uint64_t word_;                   // the doorbell as it was last
+  std::uint64_t producer_index_;         // entries below were announced
+  std::uint64_t next_;                   // the next entry to take
+  std::uint64_t cq_producer_index_ = 0;  // CQEs written
   // The entry being decoded, out of the ring: it may wrap, and the ring is the device's to change.
   std::uint32_t entry_[wire::mlx5::k_max_segments * wire::mlx5::k_segment_dwords + 4];
 };

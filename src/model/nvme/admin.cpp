@@ -47,7 +47,7 @@ void controller::execute_admin(const sqe& command) {
       break;
     case w::admin::async_event:
       if (events_.ask(cid)) {
-        tell_events();
+        post_events();
         return;
       }
       status = w::k_event_limit_exceeded;
@@ -189,7 +189,7 @@ bool controller::abort(std::uint32_t sqid, std::uint16_t cid) {
 
 // --- Events and logs ---------------------------------------------------------------------------------
 
-void controller::tell_events() {
+void controller::post_events() {
   while (const auto t = events_.next()) finish(0, t->cid, w::k_ok, t->dw0);
 }
 
@@ -230,7 +230,7 @@ std::uint32_t controller::get_log_page(const sqe& command) {
   const bool retain = (command.dw[10] & w::k_log_retain) != 0;
   if (status == w::k_ok && which == w::log_page::error_information && !retain) {
     events_.log_was_read();
-    tell_events();
+    post_events();
   }
   return status;
 }

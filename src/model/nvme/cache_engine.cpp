@@ -57,7 +57,7 @@ class cache_engine : public file_engine {
     if (shared_.with_helper() != 0) {
       shared_.collect(results_);
       now_ = {};
-      take_results();
+      poll_results();
       patient_->kick();
     }
     const std::size_t before = done.size();
@@ -96,7 +96,7 @@ class cache_engine : public file_engine {
     if (changes_ == 0) timed([&] { moved = pages_->move(writes_); });
     for (std::size_t i = 0; i < writes_.size(); ++i) {
       file_job& job = *writes_[i];
-      if (i < moved && job.take(static_cast<long>(job.parts[job.part].iov_len)))
+      if (i < moved && job.advance(static_cast<long>(job.parts[job.part].iov_len)))
         done_.push_back(&job);
       else
         make(job);
@@ -109,11 +109,11 @@ class cache_engine : public file_engine {
     bool& knows_nowait = job.what == file_job::kind::read ? reads_know_nowait_ : writes_know_nowait_;
     if (knows_nowait) {
       const long result = call(fd_, job, RWF_NOWAIT);
-      if (result != -EOPNOTSUPP) return job.take(result);
+      if (result != -EOPNOTSUPP) return job.advance(result);
       knows_nowait = false;
     }
     bool over = false;
-    timed([&] { over = job.take(call(fd_, job, 0)); });
+    timed([&] { over = job.advance(call(fd_, job, 0)); });
     return over;
   }
 
@@ -124,15 +124,15 @@ class cache_engine : public file_engine {
     else if (!timed([&] { shared_.make(reads_, 0, pages_.get(), results_); }))
       for (file_job* job : reads_) be_patient(*job);
     reads_.clear();
-    take_results();
+    poll_results();
   }
 
-  void take_results() {
+  void poll_results() {
     for (const shared_calls::result& r : results_) {
       if (r.value == -EOPNOTSUPP && r.flags == RWF_NOWAIT) {
         reads_know_nowait_ = false;
         make(*r.job);
-      } else if (r.job->take(r.value)) {
+      } else if (r.job->advance(r.value)) {
         done_.push_back(r.job);
       } else {
         be_patient(*r.job);

@@ -50,7 +50,7 @@ bool controller::poll() {
   worked |= reap_file();
   note_removals();
   if (!ready_ || dead_ || shut_down_) return worked;
-  if (told(kill_)) die("it was told to");
+  if (is_set(kill_)) die("it was told to");
   for (const std::uint32_t qid : dead_queues_) sqs_.erase(qid);
   dead_queues_.clear();
   if (dma_.removals() != removals_) {
@@ -222,7 +222,7 @@ void controller::finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t sta
 }
 
 bool controller::post_answers() {
-  if (told(release_)) {
+  if (is_set(release_)) {
     answers_.insert(answers_.end(), held_.begin(), held_.end());
     held_.clear();
   }

@@ -153,7 +153,7 @@ class controller : public progress::device {
   };
 
   // Every turn asks, and nearly never was anything told: a look costs less than an exchange.
-  static bool told(std::atomic<bool>& flag) {
+  static bool is_set(std::atomic<bool>& flag) {
     return flag.load(std::memory_order_relaxed) && flag.exchange(false, std::memory_order_acq_rel);
   }
   // One thread at a time has the device; others only look.
@@ -179,11 +179,11 @@ class controller : public progress::device {
   bool check_doorbells();
   bool check_tail(std::uint32_t qid, submission_queue& sq);
   bool check_head(std::uint32_t qid, completion_queue& cq);
-  bool look_at_shadow(submission_queue& sq, std::uint32_t qid);
+  bool poll_shadow(submission_queue& sq, std::uint32_t qid);
   bool make_room(std::uint32_t qid, completion_queue& cq);
   void check_strangers();
-  bool take_tail(std::uint32_t qid, submission_queue& sq, std::uint32_t value);
-  bool take_head(std::uint32_t qid, completion_queue& cq, std::uint32_t value);
+  bool set_tail(std::uint32_t qid, submission_queue& sq, std::uint32_t value);
+  bool set_head(std::uint32_t qid, completion_queue& cq, std::uint32_t value);
   void refuse_doorbell(std::uint32_t qid, std::uint32_t value, std::uint32_t dw0);
   void shadow_queue(std::uint32_t qid, submission_queue& sq) const;
   void shadow_queue(std::uint32_t qid, completion_queue& cq) const;
@@ -198,7 +198,7 @@ class controller : public progress::device {
   bool delete_sq(const sqe& command, std::uint32_t* status);
   void end_deletion(std::uint32_t qid);
   bool abort(std::uint32_t sqid, std::uint16_t cid);
-  void tell_events();
+  void post_events();
   std::uint32_t get_log_page(const sqe& command);
   std::uint32_t to_memory(const sqe& command, const std::byte* page, std::uint64_t bytes);
 

@@ -30,16 +30,16 @@ bool controller::check_tail(std::uint32_t qid, submission_queue& sq) {
   const auto written = regs_.take(w::sq_tail_doorbell(qid, shape_.doorbell_stride));
   if (written) count(doorbells_);
   if (sq.shadow.value == nullptr) {
-    if (written) take_tail(qid, sq, *written);
+    if (written) set_tail(qid, sq, *written);
     return written.has_value();
   }
   // With a shadow the register only wakes: the drive may have seen this value there already, and a later one.
   if (written && *written >= sq.entries) refuse_doorbell(qid, *written, w::k_event_invalid_doorbell_value);
   if (written) sq.shadow.awake = true;
-  return sq.shadow.awake && look_at_shadow(sq, qid);
+  return sq.shadow.awake && poll_shadow(sq, qid);
 }
 
-bool controller::look_at_shadow(submission_queue& sq, std::uint32_t qid) {
+bool controller::poll_shadow(submission_queue& sq, std::uint32_t qid) {
   shadow_words& s = sq.shadow;
   std::uint32_t value = __atomic_load_n(s.value, __ATOMIC_ACQUIRE);
   if (value == sq.tail && ++s.idle > shape_.shadow_turns) {
@@ -51,7 +51,7 @@ bool controller::look_at_shadow(submission_queue& sq, std::uint32_t qid) {
   }
   if (value == sq.tail || value == s.refused) return false;
   s.idle = 0;
-  if (!take_tail(qid, sq, value)) {
+  if (!set_tail(qid, sq, value)) {
     s.refused = value;
     return true;
   }
@@ -66,7 +66,7 @@ bool controller::check_head(std::uint32_t qid, completion_queue& cq) {
   if (!written) return false;
   count(doorbells_);
   if (cq.shadow.value == nullptr) {
-    take_head(qid, cq, *written);
+    set_head(qid, cq, *written);
   } else {
     if (*written >= cq.entries) refuse_doorbell(qid, *written, w::k_event_invalid_doorbell_value);
     cq.shadow.awake = true;
@@ -87,7 +87,7 @@ bool controller::make_room(std::uint32_t qid, completion_queue& cq) {
   }
   if (value == cq.head || value == s.refused) return false;
   s.idle = 0;
-  if (!take_head(qid, cq, value)) {
+  if (!set_head(qid, cq, value)) {
     s.refused = value;
     return false;
   }
@@ -109,7 +109,7 @@ void controller::check_strangers() {
 }
 
 // A value that is refused changes nothing.
-bool controller::take_tail(std::uint32_t qid, submission_queue& sq, std::uint32_t value) {
+bool controller::set_tail(std::uint32_t qid, submission_queue& sq, std::uint32_t value) {
   // Free are the entries that the driver can know to be fetched: SQHD of the completions posted so far.
   const std::uint32_t used = (sq.tail + sq.entries - sq.reported) % sq.entries;
   const std::uint32_t added = value >= sq.entries ? 0 : (value + sq.entries - sq.tail) % sq.entries;
@@ -121,7 +121,7 @@ bool controller::take_tail(std::uint32_t qid, submission_queue& sq, std::uint32_
   return true;
 }
 
-bool controller::take_head(std::uint32_t qid, completion_queue& cq, std::uint32_t value) {
+bool controller::set_head(std::uint32_t qid, completion_queue& cq, std::uint32_t value) {
   const std::uint32_t posted = (cq.tail + cq.entries - cq.head) % cq.entries;
   const std::uint32_t consumed = value >= cq.entries ? 0 : (value + cq.entries - cq.head) % cq.entries;
   if (consumed == 0 || consumed > posted) {
@@ -139,7 +139,7 @@ void controller::refuse_doorbell(std::uint32_t qid, std::uint32_t value, std::ui
               dw0 == w::k_event_invalid_doorbell_register ? ": there is no such queue" : "");
   events_.record(qid, 0xffff, w::k_ok, 0, 0);
   events_.happen(dw0);
-  tell_events();
+  post_events();
 }
 
 // --- Shadows -----------------------------------------------------------------------------------------

@@ -28,9 +28,9 @@ void event_desk::happen(std::uint32_t dw0) {
   if (events_.size() < k_events_kept) events_.push_back(dw0);
 }
 
-std::optional<event_desk::telling> event_desk::next() {
+std::optional<event_desk::event_completion> event_desk::next() {
   if (masked_ || requests_.empty() || events_.empty()) return std::nullopt;
-  const telling t{requests_.front(), events_.front()};
+  const event_completion t{requests_.front(), events_.front()};
   requests_.pop_front();
   events_.pop_front();
   masked_ = true;

@@ -16,7 +16,7 @@ class event_desk {
   static constexpr std::size_t k_log_entries = 16;
   static constexpr std::size_t k_log_bytes = k_log_entries * 64;
 
-  struct telling {
+  struct event_completion {
     std::uint16_t cid;  // of the Asynchronous Event Request
     std::uint32_t dw0;
   };
@@ -25,7 +25,7 @@ class event_desk {
   bool ask(std::uint16_t cid);
   bool withdraw(std::uint16_t cid);
   void happen(std::uint32_t dw0);
-  std::optional<telling> next();
+  std::optional<event_completion> next();
   void log_was_read() { masked_ = false; }
 
   // Newest first, as the log page has them.

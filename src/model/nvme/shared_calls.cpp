@@ -7,7 +7,7 @@ namespace xio::model::nvme {
 namespace {
 
 // How often the owner looks for the helper's last call, which takes as long as one of its own: some microseconds.
-constexpr int k_looks = 200;
+constexpr int k_polls = 200;
 // One call for fewer costs more than it saves by having both threads at work.
 constexpr std::size_t k_few = 8;
 
@@ -30,7 +30,7 @@ void shared_calls::make(const std::vector<file_job*>& jobs, int flags, mapped_fi
     at = next;
     take_back(out);
   }
-  for (int looks = 0; looks < k_looks && !lent_.empty(); ++looks) {
+  for (int polls = 0; polls < k_polls && !lent_.empty(); ++polls) {
     collect(out);
     relax();
   }

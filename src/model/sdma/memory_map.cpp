@@ -19,7 +19,7 @@ bool memory_map::remove(std::uint64_t base) {
   return true;
 }
 
-const memory_map::range* memory_map::look(std::uint64_t address, std::uint64_t bytes) const {
+const memory_map::range* memory_map::range_of(std::uint64_t address, std::uint64_t bytes) const {
   if (last_ < ranges_.size() && ranges_[last_].holds(address, bytes)) return &ranges_[last_];
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     if (!ranges_[i].holds(address, bytes)) continue;
@@ -30,12 +30,12 @@ const memory_map::range* memory_map::look(std::uint64_t address, std::uint64_t b
 }
 
 const memory_kind* memory_map::find(std::uint64_t address, std::uint64_t bytes) const {
-  const range* r = look(address, bytes);
+  const range* r = range_of(address, bytes);
   return r == nullptr ? nullptr : &r->kind;
 }
 
 std::uint64_t memory_map::bytes_from(std::uint64_t address, std::uint64_t at_least) const {
-  const range* r = look(address, at_least);
+  const range* r = range_of(address, at_least);
   return r == nullptr ? 0 : r->bytes - (address - r->base);
 }
 

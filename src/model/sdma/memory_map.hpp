@@ -33,7 +33,7 @@ class memory_map {
       return address - base < bytes && n <= bytes - (address - base);
     }
   };
-  const range* look(std::uint64_t address, std::uint64_t bytes) const;
+  const range* range_of(std::uint64_t address, std::uint64_t bytes) const;
 
   std::vector<range> ranges_;
   mutable std::size_t last_ = 0;

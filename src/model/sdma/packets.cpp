@@ -141,12 +141,12 @@ queue::outcome queue::do_poll(const surroundings& around, const std::uint32_t* d
   const memory_kind* kind = around.map.find(address, 4);
   if (kind == nullptr) return refuse(dw, {fault::not_mapped, 1});
   const auto now = std::chrono::steady_clock::now();
-  if (now < next_look_) return outcome::waits;
+  if (now < next_poll_) return outcome::waits;
   const auto found = static_cast<std::uint32_t>(word{around.payload, *kind, address, 4}.load());
   if (holds(function, found & dw[4], dw[3])) return finish(wire::k_poll_dwords);
   const std::uint32_t retries = wire::poll_retries(dw[5]);
-  if (retries != wire::k_poll_for_ever && poll_looks_++ >= retries) return refuse(dw, {fault::poll_gave_up, 0});
-  next_look_ = now + wire::poll_interval(dw[5]) * k_poll_unit;
+  if (retries != wire::k_poll_for_ever && polls_++ >= retries) return refuse(dw, {fault::poll_gave_up, 0});
+  next_poll_ = now + wire::poll_interval(dw[5]) * k_poll_unit;
   return outcome::waits;
 }
 

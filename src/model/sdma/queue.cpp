@@ -34,40 +34,40 @@ queue::queue(std::uint32_t number, const queue_memory& memory, std::uint64_t see
     : number_(number),
       memory_(memory),
       random_(seed | 1),
-      rung_(memory.start),
+      announced_(memory.start),
       next_(memory.start),
       faults_(std::move(faults)) {
   window_.reserve(k_window);
 }
 
-bool queue::look_at_doorbell() {
-  const std::uint64_t rung = read_acquire(memory_.doorbell);
-  if (rung == rung_) return true;
+bool queue::poll_doorbell() {
+  const std::uint64_t announced = read_acquire(memory_.doorbell);
+  if (announced == announced_) return true;
   fault f = fault::none;
-  if (rung < rung_) {
+  if (announced < announced_) {
     f = fault::pointer_backwards;
-  } else if (rung % 4 != 0) {
+  } else if (announced % 4 != 0) {
     f = fault::pointer_unaligned;
-  } else if (rung - next_ > memory_.ring_bytes) {
+  } else if (announced - next_ > memory_.ring_bytes) {
     f = fault::pointer_beyond_ring;
-  } else if (read_acquire(memory_.wptr) < rung) {
+  } else if (read_acquire(memory_.wptr) < announced) {
     // Ahead is right: the next round of wptr and doorbell may be half done.
     f = fault::pointer_not_stored;
   }
   if (f != fault::none) {
     // What was rung before the mistake still counts.
-    if (!window_.empty() || next_ != rung_ || !fences_.empty()) return true;
-    stop(f, rung_ / 4, rung);
+    if (!window_.empty() || next_ != announced_ || !fences_.empty()) return true;
+    stop(f, announced_ / 4, announced);
     return false;
   }
-  rung_ = rung;
+  announced_ = announced;
   return true;
 }
 
 bool queue::turn(const surroundings& around) {
   if (stopped_) return false;
-  if (window_.empty() && next_ == rung_ && read_acquire(memory_.doorbell) == rung_) return false;
-  if (!look_at_doorbell()) return true;
+  if (window_.empty() && next_ == announced_ && read_acquire(memory_.doorbell) == announced_) return false;
+  if (!poll_doorbell()) return true;
   const bool worked = work(around);
   // Who unmaps memory waits for turns, and for nothing that they have begun.
   settle(around);
@@ -92,7 +92,7 @@ bool queue::watch_travellers(const surroundings& around) {
   store_fences(around);
   if (fences_.empty()) return false;
   // Whoever saw the last word may have posted more, which should not wait for all that is under way.
-  return look_at_doorbell();
+  return poll_doorbell();
 }
 
 bool queue::work(const surroundings& around) {
@@ -106,7 +106,7 @@ bool queue::work(const surroundings& around) {
     store_fences(around);
     // Read ahead, so that copies that could overlap do.
     bool waits = false;
-    while (!draining_ && next_ != rung_ && window_.size() < k_window && packets < most_packets) {
+    while (!draining_ && next_ != announced_ && window_.size() < k_window && packets < most_packets) {
       const outcome o = issue(around);
       if (o == outcome::stopped) return true;
       if (o == outcome::drain) draining_ = true;
@@ -123,7 +123,7 @@ bool queue::work(const surroundings& around) {
         continue;
       }
       if (waits) break;
-      if (next_ == rung_ && !watch_travellers(around)) break;
+      if (next_ == announced_ && !watch_travellers(around)) break;
       continue;
     }
     const std::uint64_t moved = run_slice(around);
@@ -200,14 +200,14 @@ queue::outcome queue::refuse(const std::uint32_t* dw, verdict v) {
 fault queue::whole(std::uint64_t dwords) const {
   const std::uint64_t bytes = dwords * 4;
   if ((next_ & (memory_.ring_bytes - 1)) + bytes > memory_.ring_bytes) return fault::straddle;
-  if (bytes > rung_ - next_) return fault::cut_short;
+  if (bytes > announced_ - next_) return fault::cut_short;
   return fault::none;
 }
 
 queue::outcome queue::finish(std::uint64_t dwords) {
   next_ += dwords * 4;
-  poll_looks_ = 0;
-  next_look_ = {};
+  polls_ = 0;
+  next_poll_ = {};
   return outcome::done;
 }
 

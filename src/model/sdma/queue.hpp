@@ -66,7 +66,7 @@ class queue {
   };
 
   // False if the doorbell breaks a rule.
-  bool look_at_doorbell();
+  bool poll_doorbell();
   outcome issue(const surroundings& around);
   outcome stop(fault f, std::uint64_t dword, std::uint64_t value = 0);
   // A fault, like a FENCE, comes after what is before it.
@@ -106,8 +106,8 @@ class queue {
   const std::uint32_t number_;
   const queue_memory memory_;
   std::uint64_t random_;
-  std::uint64_t rung_;  // bytes, as the doorbell said last
-  std::uint64_t next_;  // bytes, of the next packet
+  std::uint64_t announced_;  // bytes, as the doorbell said last
+  std::uint64_t next_;       // bytes, of the next packet
   std::vector<move> window_;
   const move_faults faults_;
   std::uint64_t moves_ = 0;  // so far
@@ -115,8 +115,8 @@ class queue {
   bool travelling_ = false;  // copies were begun that may not be finished
   std::deque<late_fence> fences_;
   bool stopped_ = false;
-  std::uint32_t poll_looks_ = 0;
-  std::chrono::steady_clock::time_point next_look_{};
+  std::uint32_t polls_ = 0;
+  std::chrono::steady_clock::time_point next_poll_{};
 };
 
 }  // namespace xio::model::sdma

@@ -40,7 +40,7 @@ XIO_DEVICE T change(const work& w, T* word, std::uint64_t k, T wrong) {
   return static_cast<T>(old ^ expected);
 }
 
-XIO_DEVICE void tell(const work& w, bool bad) {
+XIO_DEVICE void count_wrong(const work& w, bool bad) {
   if (bad) dev::fetch_add<dev::scope::agent, dev::order::relaxed>(w.bad, std::uint64_t{1});
 }
 
@@ -123,7 +123,7 @@ __global__ void atomic_latency(work w) {
       }
     });
     if (!fetches(op)) keep(w, status);
-    tell(w, wrong != 0);
+    count_wrong(w, wrong != 0);
   });
   keep(w, xio_quiet(w.ctx));
 }
@@ -146,7 +146,7 @@ __global__ void atomic_bandwidth(work w) {
       for (std::size_t e = group_index(by_thread{}); e < count; e += group_count(by_thread{}))
         wrong |= change<decltype(with)::op>(w, values<T>(w.dst) + e, w.first + i, wrong);
     });
-    tell(w, wrong != 0);
+    count_wrong(w, wrong != 0);
   });
 }
 

@@ -35,7 +35,7 @@ bool doorbell_keeper::carry(std::uint32_t register_offset) {
   if (value == known_[at].load(std::memory_order_relaxed)) return false;
   if (!writer_->write(register_offset, value)) return true;
   known_[at].store(value, std::memory_order_relaxed);
-  rung_.fetch_add(1, std::memory_order_relaxed);
+  rings_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

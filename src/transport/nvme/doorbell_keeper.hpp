@@ -36,7 +36,7 @@ class doorbell_keeper : public progress::device {
                   std::unique_ptr<register_writer> writer);
   bool poll() override;
   void restart(std::uint32_t qid);  // the queue begins anew: both words are 0
-  std::uint64_t rung() const { return rung_.load(std::memory_order_relaxed); }
+  std::uint64_t rings() const { return rings_.load(std::memory_order_relaxed); }
 
  private:
   bool carry(std::uint32_t register_offset);
@@ -46,7 +46,7 @@ class doorbell_keeper : public progress::device {
   std::uint32_t queues_;
   std::unique_ptr<register_writer> writer_;
   std::vector<std::atomic<std::uint32_t>> known_;
-  std::atomic<std::uint64_t> rung_{0};
+  std::atomic<std::uint64_t> rings_{0};
 };
 
 }  // namespace xio::nvme

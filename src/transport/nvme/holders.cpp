@@ -208,9 +208,9 @@ std::vector<std::string> disks_of(const std::string& root, const std::string& bd
 std::string holder_of_disks(const std::string& root, const std::vector<std::string>& disks) {
   for (const auto& disk : disks) {
     // What says most comes first: a mounted disk is also claimed.
-    for (const auto look : {mounted, swapped_on, held, in_file_system, below_another, claimed})
+    for (const auto find_holder : {mounted, swapped_on, held, in_file_system, below_another, claimed})
       for (const auto& device : with_partitions(root, disk))
-        if (std::string who = look(root, device); !who.empty()) return who;
+        if (std::string who = find_holder(root, device); !who.empty()) return who;
   }
   return "";
 }

@@ -66,7 +66,7 @@ void io_queue::start_at(std::uint64_t ticket) {
   s.issued = s.published = s.completed = s.first = ticket;
   s.credits = depth_ - 1;
   s.granted = ticket + depth_ - 1;
-  s.cq_head = s.cq_rung = ticket;
+  s.cq_head = s.cq_announced = ticket;
   gpu::put_value(state_.as<dev::ring_state>(), s);
 }
 

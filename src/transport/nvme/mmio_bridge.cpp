@@ -44,8 +44,8 @@ class bridge_writer : public register_writer {
     auto* c = reinterpret_cast<w::command*>(ring_ + w::slot_of(next_, depth_));
     const std::uint32_t slot = next_ % depth_;
     if (used_[slot] && __atomic_load_n(&c->status, __ATOMIC_ACQUIRE) == w::k_pending) return false;
-    if (used_[slot] && c->status == w::k_error && !told_) {
-      told_ = true;
+    if (used_[slot] && c->status == w::k_error && !warned_) {
+      warned_ = true;
       log::error("{}: the PCI MMIO bridge could not write the drive's registers; is it behind the same bridge?", name_);
     }
     used_[slot] = true;
@@ -70,7 +70,7 @@ class bridge_writer : public register_writer {
   std::uint32_t depth_ = 0;
   std::uint32_t next_ = 0;
   std::vector<bool> used_;
-  bool told_ = false;
+  bool warned_ = false;
 };
 
 // Pages of a file beyond its end can be mapped, and to touch one ends the program. Device nodes tell no size.

@@ -170,7 +170,7 @@ std::unique_ptr<queue_set> nic_endpoint::create_queues(const queue_request& requ
     const auto which = static_cast<std::uint32_t>(i % request.per_peer);
     fill_remote(queues->view_at(static_cast<int>(pe), which), pe);
     if (desk_ != nullptr && request.immediates != 0)
-      queues->take_immediates(desk_, mine[i].number, inbox_for(request, static_cast<int>(pe)));
+      queues->deliver_to(desk_, mine[i].number, inbox_for(request, static_cast<int>(pe)));
     queues->nic_of(which).connect(mine[i].number, static_cast<int>(pe), theirs[i].what, theirs[i].number);
   }
   return queues;

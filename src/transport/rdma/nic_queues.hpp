@@ -54,8 +54,7 @@ class nic_queues final : public queue_set {
   // The view as endpoint fills in what the peer has said; the number is its `id`, 0 where there is no queue pair.
   dev::ring_view& view_at(int pe, std::uint32_t which) { return views_[place_of(pe, which)]; }
   // From now on immediates of that queue pair go there.
-  void take_immediates(const std::shared_ptr<proxy::immediate_desk>& desk, std::uint32_t number,
-                       const proxy::inbox& to) {
+  void deliver_to(const std::shared_ptr<proxy::immediate_desk>& desk, std::uint32_t number, const proxy::inbox& to) {
     desk_ = desk;
     desk_->enrol(number, to);
   }

@@ -34,7 +34,7 @@ std::uint32_t atomics_of(const family& f, carrier way, const options& o) {
   return o.rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0;
 }
 
-proxy::immediate_taker taker_of(const nic_choice& c) {
+proxy::immediate_handler handler_of(const nic_choice& c) {
   return [desk = c.desk](std::uint32_t number, std::uint32_t immediate, std::uint64_t) {
     return desk->deliver(number, immediate);
   };
@@ -43,7 +43,7 @@ proxy::immediate_taker taker_of(const nic_choice& c) {
 void add_shm(const setup& s, nic_choice& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     const auto seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
-    auto one = std::make_unique<proxy::shm_fabric>(*s.payload, k_model_message, seed, taker_of(c),
+    auto one = std::make_unique<proxy::shm_fabric>(*s.payload, k_model_message, seed, handler_of(c),
                                                    static_cast<unsigned>(s.opts->rdma_rnr_retry));
     c.mapped.push_back(one.get());
     c.fabrics.push_back(std::move(one));
@@ -86,7 +86,7 @@ void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, proxy::frame
     proxy::tcp_settings t = tcp_settings_of(s, key_with);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
     t.faults = faults;
-    t.take = taker_of(c);
+    t.on_immediate = handler_of(c);
     c.fabrics.push_back(std::make_unique<proxy::tcp_fabric>(*s.payload, t));
   }
 }
@@ -115,7 +115,7 @@ nic_choice choose_nics(const setup& s, carrier way, const proxy::tcp_key_source&
   switch (way) {
     case carrier::shm: add_shm(s, c); break;
     case carrier::verbs:
-      c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, taker_of(c),
+      c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, handler_of(c),
                              {gpu::bus_id(), gpu::export_memory});
       break;
     case carrier::tcp: add_tcp(s, key_with, faults.frames, c); break;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t k_depth = 64;
 // Looks before the thread sleeps between them: about what a short copy takes.
-constexpr int k_eager_looks = 2000;
+constexpr int k_eager_polls = 2000;
 
 }  // namespace
 
@@ -95,8 +95,8 @@ void host_copier::wait(std::uint64_t ticket) {
 
 void host_copier::wait_below(std::uint64_t upto) {
   const auto end = clock::now() + timeout_;
-  for (int look = 0; completed(upto) < upto; ++look) {
-    if (look < k_eager_looks) {
+  for (int polls = 0; completed(upto) < upto; ++polls) {
+    if (polls < k_eager_polls) {
       std::this_thread::yield();
       continue;
     }

@@ -13,10 +13,10 @@
 namespace xio::rdma {
 
 std::vector<std::unique_ptr<proxy::fabric>> open_verbs(const options& o, const payload_agent&, int rank, int local_rank,
-                                                       immediate_taker taker, const verbs_surroundings& where) {
+                                                       immediate_handler handler, const verbs_surroundings& where) {
   std::vector<std::unique_ptr<proxy::fabric>> fabrics;
   for (proxy::verbs_port& port : open_ports(o, rank, local_rank, where.gpu_bus_id))
-    fabrics.push_back(std::make_unique<proxy::verbs_fabric>(std::move(port), path_of(o), taker, where.export_memory));
+    fabrics.push_back(std::make_unique<proxy::verbs_fabric>(std::move(port), path_of(o), handler, where.export_memory));
   return fabrics;
 }
 
@@ -36,7 +36,7 @@ std::string why_no_verbs(const options&) {
 }
 
 std::vector<std::unique_ptr<proxy::fabric>> open_verbs(const options& o, const payload_agent&, int, int,
-                                                       immediate_taker, const verbs_surroundings&) {
+                                                       immediate_handler, const verbs_surroundings&) {
   fail(XIO_ERR_UNSUPPORTED, "{}", why_no_verbs(o));
 }
 

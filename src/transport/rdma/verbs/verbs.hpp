@@ -17,7 +17,7 @@ namespace xio::rdma {
 
 // A write with immediate has come for queue pair `number`. False: it cannot be taken now; it is offered again, and
 // meanwhile the peer is held up.
-using immediate_taker = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
+using immediate_handler = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
 
 // What the platform knows of its GPU; all of it may be missing.
 struct verbs_surroundings {
@@ -30,7 +30,7 @@ struct verbs_surroundings {
 // One fabric per NIC that this PE uses: the nearest, or those that XIO_HCA_LIST names, nearest first, at most
 // dev::k_max_nics. Throws when there is none, or when one that was named cannot be used.
 std::vector<std::unique_ptr<proxy::fabric>> open_verbs(const options& o, const payload_agent& payload, int rank,
-                                                       int local_rank, immediate_taker taker,
+                                                       int local_rank, immediate_handler handler,
                                                        const verbs_surroundings& where = {});
 
 // "" if open_verbs would find a device, or the sentence why not. Opens devices for a moment, keeps nothing.
