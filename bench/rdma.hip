@@ -37,7 +37,7 @@ struct work {
   size_t bytes;
   char* dst;
   const char* src;
-  times* answer;  // one for each workgroup, host memory
+  times* result;  // one for each workgroup, host memory
 };
 
 __global__ void post(work w) {
@@ -52,7 +52,7 @@ __global__ void post(work w) {
   t.posted = xio::dev::wall_clock();
   t.status = xio_quiet_wg(w.ctx);
   t.done = xio::dev::wall_clock();
-  if (threadIdx.x == 0) w.answer[blockIdx.x] = t;
+  if (threadIdx.x == 0) w.result[blockIdx.x] = t;
 }
 
 // Rate of wall_clock().
@@ -116,9 +116,9 @@ figures measure(xio_world_t* world, work w, unsigned waves, unsigned lanes, unsi
     hipLaunchKernelGGL(post, dim3(waves), dim3(lanes), 0, nullptr, w);
     check(hipDeviceSynchronize() == hipSuccess, "kernel");
     const xio_engine_stats_t after = stats(world, w);
-    times all = w.answer[0];
+    times all = w.result[0];
     for (unsigned i = 0; i < waves; ++i) {
-      const times& one = w.answer[i];
+      const times& one = w.result[i];
       check(one.status == XIO_OK, "xio_quiet");
       all.start = std::min(all.start, one.start);
       all.posted = std::max(all.posted, one.posted);
@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   check(xio_calloc(world, k_most_waves * k_lanes, k_most_bytes, &src) == XIO_OK, "xio_calloc");
   w.dst = static_cast<char*>(dst);
   w.src = static_cast<const char*>(src);
-  check(hipHostMalloc(reinterpret_cast<void**>(&w.answer), k_most_waves * sizeof(times), 0) == hipSuccess,
+  check(hipHostMalloc(reinterpret_cast<void**>(&w.result), k_most_waves * sizeof(times), 0) == hipSuccess,
         "hipHostMalloc");
   if (xio_my_pe(world) == 0) {
     if (o.csv) {

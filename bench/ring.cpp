@@ -70,17 +70,17 @@ xio::dev::ring_state state_of(const ring_target& t) {
   return s;
 }
 
-void one_round(const ring_target& t, unsigned waves, unsigned lanes, unsigned ops, bool wait, wave_times* answer,
+void one_round(const ring_target& t, unsigned waves, unsigned lanes, unsigned ops, bool wait, wave_times* result,
                rates* into) {
   const auto before = state_of(t);
-  check(post_ops(t, waves, lanes, ops / (waves * lanes), wait, answer), "the kernel that posts");
+  check(post_ops(t, waves, lanes, ops / (waves * lanes), wait, result), "the kernel that posts");
   const auto after = state_of(t);
-  wave_times all = answer[0];
+  wave_times all = result[0];
   for (unsigned i = 0; i < waves; ++i) {
-    if (answer[i].status != XIO_OK) xio::fail(XIO_ERR_TRANSPORT, "an op ended with status {}", answer[i].status);
-    all.start = std::min(all.start, answer[i].start);
-    all.posted = std::max(all.posted, answer[i].posted);
-    all.done = std::max(all.done, answer[i].done);
+    if (result[i].status != XIO_OK) xio::fail(XIO_ERR_TRANSPORT, "an op ended with status {}", result[i].status);
+    all.start = std::min(all.start, result[i].start);
+    all.posted = std::max(all.posted, result[i].posted);
+    all.done = std::max(all.done, result[i].done);
   }
   into->posts.push_back(ops / us(all.posted - all.start));
   into->done.push_back(ops / us(all.done - all.start));
@@ -111,8 +111,8 @@ void post_rows(const settings& s, const char* ring, const char* place, bool read
 
 void post_to(const settings& s, const char* name, const ring_target& read, std::uint32_t depth,
              std::uint32_t unread_depth) {
-  xio::gpu::buffer answer(k_most_waves * sizeof(wave_times), xio::gpu::place::shared);
-  auto* times = answer.as<wave_times>();
+  xio::gpu::buffer result(k_most_waves * sizeof(wave_times), xio::gpu::place::shared);
+  auto* times = result.as<wave_times>();
   post_rows(s, name, "host", true, depth / 2, [&](unsigned waves, unsigned lanes, rates* into) {
     one_round(read, waves, lanes, depth / 2, true, times, into);
   });
@@ -188,9 +188,9 @@ double to_and_fro(turn what, const small_file& file) {
 }
 
 op_times lone_ops(const ring_target& t, bool split) {
-  xio::gpu::buffer answer(sizeof(op_times), xio::gpu::place::shared);
-  check(post_and_wait(t, k_turns, split, answer.as<op_times>()), "the kernel that posts and waits");
-  const op_times all = *answer.as<op_times>();
+  xio::gpu::buffer result(sizeof(op_times), xio::gpu::place::shared);
+  check(post_and_wait(t, k_turns, split, result.as<op_times>()), "the kernel that posts and waits");
+  const op_times all = *result.as<op_times>();
   if (all.status != XIO_OK) xio::fail(XIO_ERR_TRANSPORT, "an op ended with status {}", all.status);
   return all;
 }

@@ -45,7 +45,7 @@ __device__ xio_status_t quiet(const ring_target& t) {
   return rdma::wait_below(*t.ring, load<scope::agent, order::relaxed>(&t.ring->state->issued), *t.world);
 }
 
-__global__ void post_kernel(ring_target t, unsigned iterations, bool wait, wave_times* answer) {
+__global__ void post_kernel(ring_target t, unsigned iterations, bool wait, wave_times* result) {
   const u64 me = blockIdx.x * blockDim.x + threadIdx.x;
   const u64 all = u64{gridDim.x} * blockDim.x;
   wave_times w{};
@@ -63,7 +63,7 @@ __global__ void post_kernel(ring_target t, unsigned iterations, bool wait, wave_
     if (status != XIO_OK) w.status = status;
   }
   w.done = wall_clock();
-  if (threadIdx.x == 0 || w.status != XIO_OK) answer[blockIdx.x] = w;
+  if (threadIdx.x == 0 || w.status != XIO_OK) result[blockIdx.x] = w;
 }
 
 __device__ xio_status_t wait_for(const ring_target& t, u64 ticket) {
@@ -71,7 +71,7 @@ __device__ xio_status_t wait_for(const ring_target& t, u64 ticket) {
   return rdma::wait_below(*t.ring, ticket + 1, *t.world);
 }
 
-__global__ void whole_ops(ring_target t, unsigned iterations, op_times* answer) {
+__global__ void whole_ops(ring_target t, unsigned iterations, op_times* result) {
   op_times all{};
   const u64 start = wall_clock();
   for (unsigned i = 0; i < iterations && all.status == XIO_OK; ++i) {
@@ -85,7 +85,7 @@ __global__ void whole_ops(ring_target t, unsigned iterations, op_times* answer) 
     if (all.status == XIO_OK) all.status = wait_for(t, ticket);
   }
   all.all = wall_clock() - start;
-  *answer = all;
+  *result = all;
 }
 
 // The steps of ring_post_batch for one lane.
@@ -107,7 +107,7 @@ __device__ void split_op(const ring_target& t, op_times* sum, const ring_share& 
   for (int i = 0; i < parts; ++i) sum->part[i] += clock[i + 1] - clock[i];
 }
 
-__global__ void split_ops(ring_target t, unsigned iterations, op_times* answer) {
+__global__ void split_ops(ring_target t, unsigned iterations, op_times* result) {
   op_times sum{};
   const u64 start = wall_clock();
   for (unsigned i = 0; i < iterations && sum.status == XIO_OK; ++i) {
@@ -133,7 +133,7 @@ __global__ void split_ops(ring_target t, unsigned iterations, op_times* answer) 
     }
   }
   sum.all = wall_clock() - start;
-  *answer = sum;
+  *result = sum;
 }
 
 // A line of its own for each turn, or one store would wait for the one before.
@@ -215,16 +215,16 @@ bool ended() { return hipDeviceSynchronize() == hipSuccess; }
 }  // namespace
 
 bool post_ops(const ring_target& to, unsigned waves, unsigned lanes, unsigned iterations, bool wait,
-              wave_times* answer) {
-  hipLaunchKernelGGL(post_kernel, dim3(waves), dim3(lanes), 0, nullptr, to, iterations, wait, answer);
+              wave_times* result) {
+  hipLaunchKernelGGL(post_kernel, dim3(waves), dim3(lanes), 0, nullptr, to, iterations, wait, result);
   return ended();
 }
 
-bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_times* answer) {
+bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_times* result) {
   if (split) {
-    hipLaunchKernelGGL(split_ops, dim3(1), dim3(1), 0, nullptr, to, iterations, answer);
+    hipLaunchKernelGGL(split_ops, dim3(1), dim3(1), 0, nullptr, to, iterations, result);
   } else {
-    hipLaunchKernelGGL(whole_ops, dim3(1), dim3(1), 0, nullptr, to, iterations, answer);
+    hipLaunchKernelGGL(whole_ops, dim3(1), dim3(1), 0, nullptr, to, iterations, result);
   }
   return ended();
 }

@@ -29,7 +29,7 @@ struct wave_times {
 // Every lane of `waves` workgroups of `lanes` posts `iterations` ops; if `wait`, then waits for all. False: the kernel
 // failed.
 bool post_ops(const ring_target& to, unsigned waves, unsigned lanes, unsigned iterations, bool wait,
-              wave_times* answer);
+              wave_times* result);
 
 // One lane posts one op and waits for it, again and again.
 enum part { reserve, fill, announce, complete, parts };
@@ -39,7 +39,7 @@ struct op_times {
   int status;
 };
 // split: with a clock between the parts, which costs some time itself.
-bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_times* answer);
+bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_times* result);
 
 // What comes before the number of a ping-pong.
 struct turn_steps {

@@ -167,12 +167,12 @@ static void mapping_close(struct vm_area_struct* vma) { xio_object_put(vma->vm_p
 static vm_fault_t mapping_fault(struct vm_fault* fault) {
   struct xio_object* object = fault->vma->vm_private_data;
   unsigned long page = fault->pgoff - (unsigned long)(xio_object_offset(object) >> PAGE_SHIFT);
-  vm_fault_t answer = VM_FAULT_SIGBUS;
+  vm_fault_t result = VM_FAULT_SIGBUS;
 
   mutex_lock(&object->map_lock);
-  if (object->alive && page < object->map_bytes >> PAGE_SHIFT) answer = object->kind->show(object, fault, page);
+  if (object->alive && page < object->map_bytes >> PAGE_SHIFT) result = object->kind->show(object, fault, page);
   mutex_unlock(&object->map_lock);
-  return answer;
+  return result;
 }
 
 static const struct vm_operations_struct mapping_operations = {

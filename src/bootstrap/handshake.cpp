@@ -28,7 +28,7 @@ constexpr std::size_t k_name_bytes = k_magic_bytes - 1;
 constexpr std::size_t k_banner_open_key = k_magic_bytes + k_nonce_bytes;
 constexpr std::size_t k_hello_open_key = k_magic_bytes + 8 + k_nonce_bytes;
 constexpr std::size_t k_hello_signed = k_hello_bytes - k_mac_bytes;
-constexpr std::size_t k_answer_signed = k_answer_bytes - k_mac_bytes;
+constexpr std::size_t k_reply_signed = k_reply_bytes - k_mac_bytes;
 
 void put_magic(std::byte* at) { std::memcpy(at, k_magic.data(), k_magic_bytes); }
 
@@ -39,11 +39,11 @@ mac hello_mac(const secret& key, const banner_bytes& banner, const hello_bytes& 
   return m;
 }
 
-mac answer_mac(const secret& key, const banner_bytes& banner, const hello_bytes& hello, const answer_bytes& answer) {
+mac reply_mac(const secret& key, const banner_bytes& banner, const hello_bytes& hello, const reply_bytes& reply) {
   mac m(key, "xio answer from root");
   m.add(banner);
   m.add(hello);
-  m.add(std::span(answer).first(k_answer_signed));
+  m.add(std::span(reply).first(k_reply_signed));
   return m;
 }
 
@@ -91,18 +91,17 @@ bool hello_proves_key(const secret& key, const banner_bytes& banner, const hello
   return hello_mac(key, banner, hello).equals(std::span(hello).last(k_mac_bytes));
 }
 
-answer_bytes make_answer(const secret& key, const banner_bytes& banner, const hello_bytes& hello, verdict v) {
-  answer_bytes a{};
+reply_bytes make_reply(const secret& key, const banner_bytes& banner, const hello_bytes& hello, verdict v) {
+  reply_bytes a{};
   put_magic(a.data());
   store_le32(a.data() + k_magic_bytes, static_cast<std::uint32_t>(v));
-  if (v == verdict::accepted) answer_mac(key, banner, hello, a).result(a.data() + k_answer_signed);
+  if (v == verdict::accepted) reply_mac(key, banner, hello, a).result(a.data() + k_reply_signed);
   return a;
 }
 
-bool answer_accepts(const secret& key, const banner_bytes& banner, const hello_bytes& hello,
-                    const answer_bytes& answer) {
-  return load_le32(answer.data() + k_magic_bytes) == static_cast<std::uint32_t>(verdict::accepted) &&
-         answer_mac(key, banner, hello, answer).equals(std::span(answer).last(k_mac_bytes));
+bool reply_accepts(const secret& key, const banner_bytes& banner, const hello_bytes& hello, const reply_bytes& reply) {
+  return load_le32(reply.data() + k_magic_bytes) == static_cast<std::uint32_t>(verdict::accepted) &&
+         reply_mac(key, banner, hello, reply).equals(std::span(reply).last(k_mac_bytes));
 }
 
 std::optional<session_keys> derive_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello,

@@ -29,11 +29,11 @@ inline constexpr std::size_t k_mac_bytes = 32;  // crypto_auth: HMAC-SHA-512-256
 inline constexpr std::size_t k_open_key_bytes = ephemeral_key::k_bytes;
 inline constexpr std::size_t k_banner_bytes = k_magic_bytes + k_nonce_bytes + k_open_key_bytes;
 inline constexpr std::size_t k_hello_bytes = k_magic_bytes + 4 + 4 + k_nonce_bytes + k_open_key_bytes + k_mac_bytes;
-inline constexpr std::size_t k_answer_bytes = k_magic_bytes + 4 + k_mac_bytes;
+inline constexpr std::size_t k_reply_bytes = k_magic_bytes + 4 + k_mac_bytes;
 
 using banner_bytes = std::array<std::byte, k_banner_bytes>;
 using hello_bytes = std::array<std::byte, k_hello_bytes>;
-using answer_bytes = std::array<std::byte, k_answer_bytes>;
+using reply_bytes = std::array<std::byte, k_reply_bytes>;
 
 enum class verdict : std::uint32_t { accepted = 1, refused = 2 };
 
@@ -55,9 +55,8 @@ std::uint32_t hello_size(const hello_bytes& hello);
 bool hello_proves_key(const secret& key, const banner_bytes& banner, const hello_bytes& hello);
 
 // A refusal carries no MAC: a peer that proved nothing gets nothing made with the key.
-answer_bytes make_answer(const secret& key, const banner_bytes& banner, const hello_bytes& hello, verdict v);
-bool answer_accepts(const secret& key, const banner_bytes& banner, const hello_bytes& hello,
-                    const answer_bytes& answer);
+reply_bytes make_reply(const secret& key, const banner_bytes& banner, const hello_bytes& hello, verdict v);
+bool reply_accepts(const secret& key, const banner_bytes& banner, const hello_bytes& hello, const reply_bytes& reply);
 
 // With the key pair that this end gave the open half of. None: the other's open half is no key.
 enum class side { root, peer };

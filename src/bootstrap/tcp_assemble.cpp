@@ -158,7 +158,7 @@ class assembly {
     p.stream.clear_in();
     const auto rank = hello_rank(hello), size = hello_size(hello);
     if (!hello_proves_key(s_.key, p.banner, hello)) {
-      p.stream.queue(make_answer(s_.key, p.banner, hello, verdict::refused));
+      p.stream.queue(make_reply(s_.key, p.banner, hello, verdict::refused));
       p.stream.send_some();
       p.stream.finish_sending();
       if (rank < proven_.size()) refused_[rank] = p.address;  // a stranger may claim any number
@@ -166,7 +166,7 @@ class assembly {
     }
     const auto keys = derive_keys(s_.key, p.banner, hello, ephemeral_, side::root);
     if (!keys) return drop(p, fmt::format("rank {} sent an open key that is none", rank));
-    p.stream.queue(make_answer(s_.key, p.banner, hello, verdict::accepted));
+    p.stream.queue(make_reply(s_.key, p.banner, hello, verdict::accepted));
     sealed_link l(std::move(p.stream), *keys, side::root, fmt::format("rank {} ({})", rank, p.address));
     admit(std::move(l), rank, size);
   }

@@ -105,9 +105,9 @@ class joining {
       }
       wait_for(stream, POLLOUT, address);
     }
-    answer_bytes answer;
-    if (!read_message(stream, address, answer)) return {};
-    if (!answer_accepts(s_.key, banner, hello, answer))
+    reply_bytes reply;
+    if (!read_message(stream, address, reply)) return {};
+    if (!reply_accepts(s_.key, banner, hello, reply))
       fail(
           XIO_ERR_AUTH,
           "rank 0 at {} and rank {} do not hold the same key; give every rank the same XIO_TCP_KEY or XIO_TCP_KEY_FILE",

@@ -15,7 +15,7 @@ namespace xio {
 
 namespace {
 
-using topology::atomics_answer;
+using topology::atomics_support;
 using topology::pci_function;
 using topology::pci_tree;
 
@@ -46,8 +46,8 @@ const pci_function& function_at(const pci_tree& t, const std::string& bus_id) {
 
 std::string obstacle_between(const pci_tree& t, const std::string& mine, const std::string& other) {
   const auto v = topology::atomics_to_peer(t, function_at(t, mine), function_at(t, other));
-  if (v.is == atomics_answer::yes) return "";
-  if (v.is == atomics_answer::unknown) {
+  if (v.is == atomics_support::yes) return "";
+  if (v.is == atomics_support::unknown) {
     log::warn("whether atomics of GPU {} reach GPU {} over PCIe cannot be told (at {} {}); see xio-info --atomics",
               mine, other, v.at, v.why);
     return "";

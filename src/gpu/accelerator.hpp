@@ -66,7 +66,7 @@ class lane_of_thread {
     check(hw::make_stream(&stream_), "a stream for copies");
     void* p = nullptr;
     check(hw::alloc_shared(&p, sizeof(std::uint64_t), device_), "memory for the result of an atomic");
-    answer_ = static_cast<std::uint64_t*>(p);
+    result_ = static_cast<std::uint64_t*>(p);
     for (hipEvent_t& e : marks_) check(hipEventCreateWithFlags(&e, hipEventDisableTiming), "an event behind copies");
   }
   lane_of_thread(const lane_of_thread&) = delete;
@@ -74,7 +74,7 @@ class lane_of_thread {
   // A thread may end while kernels run.
   ~lane_of_thread() {
     if (process::is_forked()) return;
-    after_kernels([stream = stream_, answer = answer_, marks = std::to_array(marks_)] {
+    after_kernels([stream = stream_, answer = result_, marks = std::to_array(marks_)] {
       (void)hipStreamDestroy(stream);
       (void)hipHostFree(answer);
       for (const hipEvent_t e : marks) (void)hipEventDestroy(e);
@@ -125,10 +125,10 @@ class lane_of_thread {
   }
   std::uint64_t change(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare) {
     const on_device here;
-    hipLaunchKernelGGL(change_word, dim3(1), dim3(1), 0, stream_, address, width, op, operand, compare, answer_);
+    hipLaunchKernelGGL(change_word, dim3(1), dim3(1), 0, stream_, address, width, op, operand, compare, result_);
     check(hipGetLastError(), "starting an atomic");
     finish("an atomic");
-    return *static_cast<volatile std::uint64_t*>(answer_);
+    return *static_cast<volatile std::uint64_t*>(result_);
   }
 
  private:
@@ -139,7 +139,7 @@ class lane_of_thread {
 
   const int device_ = g_device;
   hipStream_t stream_ = nullptr;
-  std::uint64_t* answer_ = nullptr;
+  std::uint64_t* result_ = nullptr;
   hipEvent_t marks_[payload_agent::k_marks] = {};
   std::uint64_t marked_ = 0;
   bool under_way_ = false;

@@ -162,9 +162,9 @@ std::uint32_t* flush_register(int device) {
   union {
     std::uint32_t* address;
     int first;
-  } answer{nullptr};
-  if (hipDeviceGetAttribute(&answer.first, hipDeviceAttributeHdpMemFlushCntl, device) == hipSuccess)
-    return answer.address;
+  } result{nullptr};
+  if (hipDeviceGetAttribute(&result.first, hipDeviceAttributeHdpMemFlushCntl, device) == hipSuccess)
+    return result.address;
   (void)hipGetLastError();
   return nullptr;
 }

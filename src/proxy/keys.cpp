@@ -42,16 +42,16 @@ const key_table::row* key_table::row_of(std::uint32_t key) const {
   return nullptr;
 }
 
-key_table::answer key_table::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t wanted,
+key_table::lookup key_table::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t wanted,
                                   unsigned char** place) const {
   const row* found = row_of(key);
-  if (found == nullptr) return answer::no_key;
+  if (found == nullptr) return lookup::no_key;
   const region& r = found->what;
   const std::uint64_t at = address - r.base;
-  if (address < r.base || at > r.bytes || bytes > r.bytes - at) return answer::no_range;
-  if ((r.allowed & wanted) != wanted) return answer::no_rights;
+  if (address < r.base || at > r.bytes || bytes > r.bytes - at) return lookup::no_range;
+  if ((r.allowed & wanted) != wanted) return lookup::no_rights;
   *place = r.mapping + at;
-  return answer::found;
+  return lookup::found;
 }
 
 }  // namespace xio::proxy

@@ -34,8 +34,8 @@ class key_table {
   bool adopt(std::uint32_t key, const region& r);
   bool remove(std::uint32_t key);
 
-  enum class answer { found, no_key, no_range, no_rights };
-  answer find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t wanted,
+  enum class lookup { found, no_key, no_range, no_rights };
+  lookup find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t wanted,
               unsigned char** place) const;
 
  private:

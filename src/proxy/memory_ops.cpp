@@ -7,7 +7,7 @@ namespace xio::proxy {
 
 namespace {
 
-using answer = key_table::answer;
+using lookup = key_table::lookup;
 
 std::uint64_t mask_of(unsigned width) { return width == 4 ? 0xffffffffu : ~std::uint64_t{0}; }
 
@@ -36,10 +36,10 @@ std::uint32_t local_right(verb what) { return what == verb::write ? local_read :
 
 failure find_local(const key_table& keys, const span_ref& s, std::uint32_t wanted, unsigned char** place) {
   switch (keys.find(s.key, s.address, s.bytes, wanted, place)) {
-    case answer::found: return {};
-    case answer::no_key: return {outcome::local_protection, rule::local_key};
-    case answer::no_range: return {outcome::local_protection, rule::local_range};
-    case answer::no_rights: break;
+    case lookup::found: return {};
+    case lookup::no_key: return {outcome::local_protection, rule::local_key};
+    case lookup::no_range: return {outcome::local_protection, rule::local_range};
+    case lookup::no_rights: break;
   }
   return {outcome::local_protection, rule::local_rights};
 }
@@ -54,10 +54,10 @@ failure check_local(const key_table& keys, const op& o) {
 failure find_remote(const key_table& keys, std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes,
                     std::uint32_t wanted, unsigned char** place) {
   switch (keys.find(rkey, address, bytes, wanted, place)) {
-    case answer::found: return {};
-    case answer::no_key: return {outcome::remote_access, rule::remote_key};
-    case answer::no_range: return {outcome::remote_access, rule::remote_range};
-    case answer::no_rights: break;
+    case lookup::found: return {};
+    case lookup::no_key: return {outcome::remote_access, rule::remote_key};
+    case lookup::no_range: return {outcome::remote_access, rule::remote_range};
+    case lookup::no_rights: break;
   }
   return {outcome::remote_access, rule::remote_rights};
 }

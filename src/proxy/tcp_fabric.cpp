@@ -195,15 +195,15 @@ bool tcp_fabric::handle(tcp::link& way, const tcp::frame_head& h, const unsigned
   pair& p = *found->second;
   if (p.pe != way.pe() || p.remote_number != h.from) return true;
   if (!tcp::is_request(h.kind)) return p.ask->handle(h, payload);
-  const bool owed = p.answer.owes();
-  if (!p.answer.handle(h, payload, way)) return false;
-  if (!owed && p.answer.owes()) owing_.push_back(h.to);
+  const bool owed = p.responder.owes();
+  if (!p.responder.handle(h, payload, way)) return false;
+  if (!owed && p.responder.owes()) owing_.push_back(h.to);
   return true;
 }
 
 void tcp_fabric::acknowledge(tcp::link& way) {
   for (const std::uint32_t number : owing_)
-    if (const auto found = pairs_.find(number); found != pairs_.end()) found->second->answer.acknowledge(way);
+    if (const auto found = pairs_.find(number); found != pairs_.end()) found->second->responder.acknowledge(way);
   owing_.clear();
 }
 

@@ -43,7 +43,7 @@ class tcp_fabric final : public fabric {
     int pe;
     std::uint32_t remote_number;
     tcp::requester* ask;  // goes before forget()
-    tcp::responder answer;
+    tcp::responder responder;
   };
   std::shared_ptr<tcp::link> link_to(int pe);
   void link_to_self();

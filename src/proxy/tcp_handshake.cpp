@@ -86,13 +86,13 @@ step caller::go_on() {
     if (!send_short(fd_.get(), &hello_, sizeof hello_)) return next_place(errno_text(errno));
     greeted_ = true;
   }
-  const step got = incoming_.receive(fd_.get(), &answer_, sizeof answer_);
+  const step got = incoming_.receive(fd_.get(), &reply_, sizeof reply_);
   if (got == step::pending) return got;
   if (got == step::failed) return next_place("it hangs up");
-  if (!is_proven(key_, hello_, answer_) || !agree(key_, hello_, answer_, *ephemeral_, true, session_))
+  if (!is_proven(key_, hello_, reply_) || !agree(key_, hello_, reply_, *ephemeral_, true, session_))
     return next_place("another world or key");
   ephemeral_.reset();
-  const proof p = make_proof(key_, hello_, answer_);
+  const proof p = make_proof(key_, hello_, reply_);
   return send_short(fd_.get(), &p, sizeof p) ? step::done : next_place(errno_text(errno));
 }
 
@@ -106,7 +106,7 @@ unique_fd caller::take(seal& out, seal& in) {
 
 step visitor::go_on(std::uint32_t me, const identity& mine) {
   if (clock::now() > until_) return step::failed;
-  if (!answered_) {
+  if (!replied_) {
     const step got = incoming_.receive(fd_.get(), &hello_, sizeof hello_);
     // An older caller's hello is shorter: it would be waited for in vain.
     if (incoming_.got() >= k_magic_bytes && !is_hello(hello_)) {
@@ -123,13 +123,13 @@ step visitor::go_on(std::uint32_t me, const identity& mine) {
       log::warn("a call that says it is PE {}'s is refused: {}", hello_.caller, e.what());
       return step::failed;
     }
-    answer_ = make_answer(key_, hello_, ephemeral_.emplace());
-    if (!send_short(fd_.get(), &answer_, sizeof answer_)) return step::failed;
-    answered_ = true;
+    reply_ = make_reply(key_, hello_, ephemeral_.emplace());
+    if (!send_short(fd_.get(), &reply_, sizeof reply_)) return step::failed;
+    replied_ = true;
   }
   const step got = incoming_.receive(fd_.get(), &proof_, sizeof proof_);
   if (got != step::done) return got;
-  if (!is_proven(key_, hello_, answer_, proof_) || !agree(key_, hello_, answer_, *ephemeral_, false, session_))
+  if (!is_proven(key_, hello_, reply_, proof_) || !agree(key_, hello_, reply_, *ephemeral_, false, session_))
     return step::failed;
   ephemeral_.reset();
   return step::done;

@@ -54,7 +54,7 @@ class caller {
   std::optional<ephemeral_key> ephemeral_;  // of this call
   session session_;
   hello hello_{};
-  answer answer_{};
+  reply reply_{};
   short_message incoming_;
 };
 
@@ -66,7 +66,7 @@ class visitor {
   step go_on(std::uint32_t me, const identity& mine);
   // What it began with is this protocol's, but of another version.
   bool is_of_another_version() const { return other_version_; }
-  bool is_stranger() const { return !answered_; }  // as far as is known
+  bool is_stranger() const { return !replied_; }  // as far as is known
   std::uint32_t who() const { return hello_.caller; }
   unique_fd take(seal& out, seal& in);
 
@@ -75,11 +75,11 @@ class visitor {
   tcp_key key_;  // with the PE that it says it is
   unique_fd fd_;
   const clock::time_point until_;
-  bool answered_ = false, other_version_ = false;
+  bool replied_ = false, other_version_ = false;
   std::optional<ephemeral_key> ephemeral_;
   session session_;
   hello hello_{};
-  answer answer_{};
+  reply reply_{};
   proof proof_{};
   short_message incoming_;
 };

@@ -18,7 +18,7 @@ static_assert(k_tag_bytes == crypto_aead_chacha20poly1305_ietf_ABYTES);
 
 // The last character is the version of the protocol.
 constexpr unsigned char k_magic[8] = {'X', 'I', 'O', '.', 'N', 'I', 'C', '2'};
-constexpr std::size_t k_answer_signed = offsetof(answer, mac);
+constexpr std::size_t k_reply_signed = offsetof(reply, mac);
 
 class mac {
  public:
@@ -36,14 +36,14 @@ class mac {
   crypto_auth_hmacsha512256_state state_;
 };
 
-void answer_mac(const tcp_key& key, const hello& h, const answer& a, unsigned char* out) {
+void reply_mac(const tcp_key& key, const hello& h, const reply& a, unsigned char* out) {
   mac m(key, "xio nic answer");
   m.add(&h, sizeof h);
-  m.add(&a, k_answer_signed);
+  m.add(&a, k_reply_signed);
   m.result(out);
 }
 
-void proof_mac(const tcp_key& key, const hello& h, const answer& a, unsigned char* out) {
+void proof_mac(const tcp_key& key, const hello& h, const reply& a, unsigned char* out) {
   mac m(key, "xio nic proof");
   m.add(&h, sizeof h);
   m.add(&a, sizeof a);
@@ -71,34 +71,34 @@ bool is_hello_of_another_version(const hello& h) {
   return std::memcmp(h.magic, k_magic, sizeof k_magic - 1) == 0 && !is_hello(h);
 }
 
-answer make_answer(const tcp_key& key, const hello& h, const ephemeral_key& mine) {
-  answer a{};
+reply make_reply(const tcp_key& key, const hello& h, const ephemeral_key& mine) {
+  reply a{};
   std::memcpy(a.magic, k_magic, sizeof k_magic);
   randombytes_buf(a.nonce, sizeof a.nonce);
   std::memcpy(a.open_key, mine.open().data(), sizeof a.open_key);
-  answer_mac(key, h, a, a.mac);
+  reply_mac(key, h, a, a.mac);
   return a;
 }
 
-bool is_proven(const tcp_key& key, const hello& h, const answer& a) {
+bool is_proven(const tcp_key& key, const hello& h, const reply& a) {
   unsigned char wanted[k_mac_bytes];
-  answer_mac(key, h, a, wanted);
+  reply_mac(key, h, a, wanted);
   return std::memcmp(a.magic, k_magic, sizeof k_magic) == 0 && sodium_memcmp(wanted, a.mac, sizeof wanted) == 0;
 }
 
-proof make_proof(const tcp_key& key, const hello& h, const answer& a) {
+proof make_proof(const tcp_key& key, const hello& h, const reply& a) {
   proof p{};
   proof_mac(key, h, a, p.mac);
   return p;
 }
 
-bool is_proven(const tcp_key& key, const hello& h, const answer& a, const proof& p) {
+bool is_proven(const tcp_key& key, const hello& h, const reply& a, const proof& p) {
   unsigned char wanted[k_mac_bytes];
   proof_mac(key, h, a, wanted);
   return sodium_memcmp(wanted, p.mac, sizeof wanted) == 0;
 }
 
-bool agree(const tcp_key& key, const hello& h, const answer& a, const ephemeral_key& mine, bool is_caller,
+bool agree(const tcp_key& key, const hello& h, const reply& a, const ephemeral_key& mine, bool is_caller,
            session& out) {
   const auto role = is_caller ? ephemeral_key::role::caller : ephemeral_key::role::callee;
   ephemeral_key::half from_caller, from_callee;

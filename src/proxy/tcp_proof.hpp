@@ -34,7 +34,7 @@ struct hello {
   unsigned char nonce[k_nonce_bytes];
   unsigned char open_key[ephemeral_key::k_bytes];
 };
-struct answer {
+struct reply {
   unsigned char magic[8];
   unsigned char nonce[k_nonce_bytes];
   unsigned char open_key[ephemeral_key::k_bytes];
@@ -51,18 +51,17 @@ hello make_hello(std::uint32_t caller, std::uint32_t callee, const identity& tar
 constexpr std::size_t k_magic_bytes = sizeof hello::magic;
 bool is_hello(const hello& h);
 bool is_hello_of_another_version(const hello& h);
-answer make_answer(const tcp_key& key, const hello& h, const ephemeral_key& mine);
-bool is_proven(const tcp_key& key, const hello& h, const answer& a);
-proof make_proof(const tcp_key& key, const hello& h, const answer& a);
-bool is_proven(const tcp_key& key, const hello& h, const answer& a, const proof& p);
+reply make_reply(const tcp_key& key, const hello& h, const ephemeral_key& mine);
+bool is_proven(const tcp_key& key, const hello& h, const reply& a);
+proof make_proof(const tcp_key& key, const hello& h, const reply& a);
+bool is_proven(const tcp_key& key, const hello& h, const reply& a, const proof& p);
 
 // The keys of one connection.
 struct session {
   tcp_key from_caller, from_callee;
 };
 // False: the other's open key is none. `mine` is the pair of which this end gave the open half.
-bool agree(const tcp_key& key, const hello& h, const answer& a, const ephemeral_key& mine, bool is_caller,
-           session& out);
+bool agree(const tcp_key& key, const hello& h, const reply& a, const ephemeral_key& mine, bool is_caller, session& out);
 
 // Seals the records of one direction, or checks them.
 class seal {

@@ -78,10 +78,10 @@ bool requester::begin(const op& o) {
   copy_used(s.o, o);
   s.first_psn = next_psn_;
   s.frames = frames_of(o);
-  s.answered = 0;
+  s.replied = 0;
   next_psn_ += s.frames;
   if (const failure f = check_local(keys_, o)) stop(tail_, f);
-  if (o.what == verb::read || o.what == verb::atomic) answers_.push_back(tail_);
+  if (o.what == verb::read || o.what == verb::atomic) awaiting_reply_.push_back(tail_);
   // An idle queue pair's clock stands still.
   if (tail_ == head_) progress_ = clock::now();
   ++tail_;
@@ -89,7 +89,7 @@ bool requester::begin(const op& o) {
 }
 
 bool requester::done(const slot& s) const {
-  if (s.o.what == verb::read || s.o.what == verb::atomic) return s.answered == s.frames;
+  if (s.o.what == verb::read || s.o.what == verb::atomic) return s.replied == s.frames;
   return acked_ >= s.first_psn + s.frames;
 }
 
@@ -102,7 +102,7 @@ bool requester::ended(failure* how) {
   } else {
     return false;
   }
-  if (!answers_.empty() && answers_.front() == head_) answers_.pop_front();
+  if (!awaiting_reply_.empty() && awaiting_reply_.front() == head_) awaiting_reply_.pop_front();
   ++head_;
   if (send_op_ < head_) {
     send_op_ = head_;
@@ -120,8 +120,8 @@ void requester::stop(std::uint64_t index, failure f) {
 // --- Sending -----------------------------------------------------------------------------------------
 
 std::uint64_t requester::awaited() const {
-  for (const std::uint64_t index : answers_)
-    if (const slot& s = at(index); s.answered != s.frames) return s.first_psn + s.answered;
+  for (const std::uint64_t index : awaiting_reply_)
+    if (const slot& s = at(index); s.replied != s.frames) return s.first_psn + s.replied;
   return ~std::uint64_t{0};
 }
 
@@ -263,7 +263,7 @@ void requester::acknowledge(std::uint64_t below) {
 }
 
 // What came says that the answer to `psn` is not coming any more. Asked for again once; then the clock decides.
-void requester::answer_lost(std::uint64_t psn) {
+void requester::reply_lost(std::uint64_t psn) {
   if (went_back_ == psn) return;
   went_back_ = psn;
   go_back(psn);
@@ -275,7 +275,7 @@ bool requester::handle_reply(const frame_head& h, const unsigned char* payload) 
   if (h.psn < wanted && wanted != ~std::uint64_t{0}) return true;  // once more
   if (wanted == ~std::uint64_t{0}) return true;
   if (h.psn > wanted) {
-    answer_lost(wanted);
+    reply_lost(wanted);
     return true;
   }
   const std::uint64_t index = index_of(wanted);
@@ -292,10 +292,10 @@ bool requester::handle_reply(const frame_head& h, const unsigned char* payload) 
     else
       store_result(payload_, place, s.o.change, old);
   } else {
-    if (h.bytes != bytes_of(s.o, s.answered)) return false;
-    if (const failure f = scatter(s.o, std::uint64_t{s.answered} * k_segment, h.bytes, payload)) stop(index, f);
+    if (h.bytes != bytes_of(s.o, s.replied)) return false;
+    if (const failure f = scatter(s.o, std::uint64_t{s.replied} * k_segment, h.bytes, payload)) stop(index, f);
   }
-  if (++s.answered == s.frames) payload_.fence();
+  if (++s.replied == s.frames) payload_.fence();
   progress();
   return true;
 }
@@ -308,7 +308,7 @@ bool requester::handle_refusal(const frame_head& h) {
   if (h.psn < acked_) return true;  // an old one, overtaken
   acknowledge(h.psn);
   if (const std::uint64_t wanted = awaited(); wanted < h.psn)
-    answer_lost(wanted);
+    reply_lost(wanted);
   else
     stop(index_of(h.psn), {h.what, h.why});
   return true;
@@ -320,7 +320,7 @@ bool requester::handle(const frame_head& h, const unsigned char* payload) {
   switch (h.kind) {
     case frame_kind::ack:
       acknowledge(h.psn);
-      if (const std::uint64_t wanted = awaited(); wanted < h.psn) answer_lost(wanted);
+      if (const std::uint64_t wanted = awaited(); wanted < h.psn) reply_lost(wanted);
       return true;
     case frame_kind::again:
       acknowledge(h.psn);

@@ -30,8 +30,8 @@ class requester final : public executor {
   struct slot {
     op o;
     std::uint64_t first_psn;
-    std::uint32_t frames;    // 0: nothing to send
-    std::uint32_t answered;  // of reads and atomics
+    std::uint32_t frames;   // 0: nothing to send
+    std::uint32_t replied;  // of reads and atomics
   };
   slot& at(std::uint64_t index) { return slots_[index % slots_.size()]; }
   const slot& at(std::uint64_t index) const { return slots_[index % slots_.size()]; }
@@ -48,7 +48,7 @@ class requester final : public executor {
   std::uint64_t awaited() const;
   void acknowledge(std::uint64_t below);
   void go_back(std::uint64_t psn);
-  void answer_lost(std::uint64_t psn);
+  void reply_lost(std::uint64_t psn);
   void progress();
   void stop(std::uint64_t index, failure f);
   std::uint64_t index_of(std::uint64_t psn) const;
@@ -66,10 +66,10 @@ class requester final : public executor {
   // The next frame to send.
   std::uint64_t send_op_ = 0;
   std::uint32_t send_frame_ = 0;
-  std::uint64_t next_psn_ = 0;         // of the next op
-  std::uint64_t sent_ = 0;             // no frame from here on has ever been sent
-  std::uint64_t acked_ = 0;            // all below are done at the peer
-  std::deque<std::uint64_t> answers_;  // ops that wait for answers
+  std::uint64_t next_psn_ = 0;                // of the next op
+  std::uint64_t sent_ = 0;                    // no frame from here on has ever been sent
+  std::uint64_t acked_ = 0;                   // all below are done at the peer
+  std::deque<std::uint64_t> awaiting_reply_;  // ops that wait for answers
   std::uint64_t went_back_ = ~std::uint64_t{0};
   clock::time_point progress_{};
   clock::time_point not_before_{};  // after not_ready

@@ -9,7 +9,7 @@ namespace xio::tools {
 
 namespace {
 
-const char* answer(hipError_t e) { return e == hipSuccess ? nullptr : hipGetErrorString(e); }
+const char* error_text(hipError_t e) { return e == hipSuccess ? nullptr : hipGetErrorString(e); }
 
 std::string arch_of(const hipDeviceProp_t& p) {
 #if defined(XIO_PLATFORM_CUDA)
@@ -34,10 +34,10 @@ std::string bus_id_of([[maybe_unused]] const hipDeviceProp_t& p) {
 
 const char* list_gpus(std::vector<gpu_facts>& out) {
   int count = 0;
-  if (const char* wrong = answer(hipGetDeviceCount(&count))) return wrong;
+  if (const char* wrong = error_text(hipGetDeviceCount(&count))) return wrong;
   for (int i = 0; i < count; ++i) {
     hipDeviceProp_t p{};
-    if (const char* wrong = answer(hipGetDeviceProperties(&p, i))) return wrong;
+    if (const char* wrong = error_text(hipGetDeviceProperties(&p, i))) return wrong;
     gpu_facts f;
     f.name = p.name;
     f.arch = arch_of(p);

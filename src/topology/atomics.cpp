@@ -20,13 +20,13 @@ using objection = std::optional<atomics_verdict>;
 constexpr std::uint32_t k_widths = k_atomic_complete_32 | k_atomic_complete_64 | k_atomic_complete_128;
 constexpr std::uint8_t k_version_2 = 2;  // of the capability: the first that has the second registers
 
-atomics_verdict refuse(atomics_answer is, const pci_function& at, std::string why, std::string cure) {
+atomics_verdict refuse(atomics_support is, const pci_function& at, std::string why, std::string cure) {
   return {is, 0, at.bus_id, std::move(why), std::move(cure)};
 }
 
 objection unreadable(const pci_function& f) {
   if (f.readable) return {};
-  return refuse(atomics_answer::unknown, f, "its configuration beyond 64 bytes cannot be read",
+  return refuse(atomics_support::unknown, f, "its configuration beyond 64 bytes cannot be read",
                 "run as root (CAP_SYS_ADMIN)");
 }
 
@@ -43,13 +43,14 @@ const char* port_text(const pci_function& f) {
 objection passing(const pci_function& port, bool leaving) {
   if (auto o = unreadable(port)) return o;
   if (port.kind == port_kind::none || port.kind == port_kind::to_pci || port.kind == port_kind::from_pci)
-    return refuse(atomics_answer::no, port, "a bridge to conventional PCI is on the way, which knows no AtomicOps",
+    return refuse(atomics_support::no, port, "a bridge to conventional PCI is on the way, which knows no AtomicOps",
                   cure_other_slot());
   if (port.express_version < k_version_2 || (port.capabilities2 & k_atomic_routing) == 0)
-    return refuse(atomics_answer::no, port, fmt::format("{} routes no AtomicOps (DevCap2 bit 6 is 0)", port_text(port)),
+    return refuse(atomics_support::no, port,
+                  fmt::format("{} routes no AtomicOps (DevCap2 bit 6 is 0)", port_text(port)),
                   port.kind == port_kind::root_port ? cure_common_switch() : cure_other_slot());
   if (leaving && (port.control2 & k_atomic_egress_block) != 0)
-    return refuse(atomics_answer::no, port,
+    return refuse(atomics_support::no, port,
                   fmt::format("{} blocks AtomicOps that leave by it (DevCtl2 bit 7 is 1)", port_text(port)),
                   cure_unblock(port));
   return {};
@@ -63,7 +64,7 @@ objection completing(const pci_function& f, const std::string& what, const std::
   if ((has & k_atomic_complete_64) == 0)
     lacks += std::string(lacks.empty() ? "" : " and ") + "64-bit (DevCap2 bit 8 is 0)";
   if (lacks.empty()) return {};
-  auto v = refuse(atomics_answer::no, f, fmt::format("{} completes no {} AtomicOps", what, lacks), cure);
+  auto v = refuse(atomics_support::no, f, fmt::format("{} completes no {} AtomicOps", what, lacks), cure);
   v.widths = has;
   return v;
 }
@@ -72,10 +73,10 @@ objection completing(const pci_function& f, const std::string& what, const std::
 objection requesting(const pci_tree& t, const pci_function& f) {
   if (auto o = unreadable(f)) return o;
   if (f.kind == port_kind::none)
-    return refuse(atomics_answer::no, f, "it has no PCI Express capability, and conventional PCI knows no AtomicOps",
+    return refuse(atomics_support::no, f, "it has no PCI Express capability, and conventional PCI knows no AtomicOps",
                   t.in_guest() ? cure_express_machine(f) : cure_other_slot());
   if (f.express_version < k_version_2)
-    return refuse(atomics_answer::no, f, "its PCI Express capability is older than AtomicOps (no DevCtl2)",
+    return refuse(atomics_support::no, f, "its PCI Express capability is older than AtomicOps (no DevCtl2)",
                   "use another device");
   return {};
 }
@@ -84,15 +85,15 @@ objection without_root_port(const pci_tree& t, const pci_function& f) {
   const ports up = t.above(f);
   if (!up.empty() && (up.back()->kind == port_kind::root_port || !up.back()->readable)) return {};
   if (t.in_guest())
-    return refuse(atomics_answer::no, f, "it sits on the guest's root bus, where hypervisors offer no AtomicOps",
+    return refuse(atomics_support::no, f, "it sits on the guest's root bus, where hypervisors offer no AtomicOps",
                   cure_guest_root_port(f));
-  return refuse(atomics_answer::unknown, f, "it is part of the root complex, and no port's registers speak for it",
+  return refuse(atomics_support::unknown, f, "it is part of the root complex, and no port's registers speak for it",
                 "see the processor's manual");
 }
 
 atomics_verdict by_bit(const pci_function& f, std::uint32_t widths) {
-  if ((f.control2 & k_atomic_requester) != 0) return {atomics_answer::yes, widths, "", "", ""};
-  auto v = refuse(atomics_answer::off, f, "its driver has not allowed it to send AtomicOps (DevCtl2 bit 6 is 0)",
+  if ((f.control2 & k_atomic_requester) != 0) return {atomics_support::yes, widths, "", "", ""};
+  auto v = refuse(atomics_support::off, f, "its driver has not allowed it to send AtomicOps (DevCtl2 bit 6 is 0)",
                   cure_requester(f));
   v.widths = widths;
   return v;
@@ -106,7 +107,7 @@ const pci_function& speaker_for(const pci_tree& t, const pci_function& f) {
 
 objection virtual_alone(const pci_function& f) {
   if (f.vendor != 0xffff) return {};
-  return refuse(atomics_answer::unknown, f, "it is a virtual function, and its physical function is not in sight",
+  return refuse(atomics_support::unknown, f, "it is a virtual function, and its physical function is not in sight",
                 "ask on the host of the physical function");
 }
 
@@ -140,7 +141,7 @@ objection between_host_bridges(const crossing& c, const pci_function& a, const p
   // Everything but device and function: domain and bus of the root ports.
   const auto root_bus = [](const ports& p) { return p.back()->bus_id.substr(0, p.back()->bus_id.rfind(':')); };
   if (!c.across_root || root_bus(c.up) == root_bus(c.down)) return {};
-  return refuse(atomics_answer::unknown, a,
+  return refuse(atomics_support::unknown, a,
                 fmt::format("{} hangs off another host bridge, and no register says whether AtomicOps pass between "
                             "host bridges",
                             b.bus_id),
@@ -161,12 +162,12 @@ objection on_the_way(const crossing& c, const pci_function& a, const pci_functio
 
 }  // namespace
 
-const char* answer_name(atomics_answer a) {
+const char* support_name(atomics_support a) {
   switch (a) {
-    case atomics_answer::yes: return "yes";
-    case atomics_answer::off: return "off";
-    case atomics_answer::no: return "no";
-    case atomics_answer::unknown: break;
+    case atomics_support::yes: return "yes";
+    case atomics_support::off: return "off";
+    case atomics_support::no: return "no";
+    case atomics_support::unknown: break;
   }
   return "unknown";
 }

@@ -19,16 +19,16 @@ constexpr std::uint16_t k_atomic_egress_block = 1u << 7;
 // ACS Control: requests between devices go up to the root complex and not across.
 constexpr std::uint16_t k_acs_redirect = 1u << 2;
 
-enum class atomics_answer : std::uint8_t {
+enum class atomics_support : std::uint8_t {
   yes,
   off,     // the way is free, but the requester's enable bit is not set
   no,      // a port or a device on the way does not
   unknown  // registers do not say, or cannot be read
 };
-const char* answer_name(atomics_answer a);
+const char* support_name(atomics_support a);
 
 struct atomics_verdict {
-  atomics_answer is = atomics_answer::unknown;
+  atomics_support is = atomics_support::unknown;
   std::uint32_t widths = 0;  // bits k_atomic_complete_ of who completes them
   std::string at;            // the function that fails, "" if none
   std::string why;           // what is wrong there: register and bit; "" for yes

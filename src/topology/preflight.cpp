@@ -92,8 +92,8 @@ piece atomics(const surroundings& s) {
   bool unknown = false;
   for (const pci_function* g : amd_gpus(s.pci)) {
     const atomics_verdict v = atomics_to_host(s.pci, *g);
-    if (v.is == atomics_answer::unknown) unknown = true;
-    if (v.is == atomics_answer::no || v.is == atomics_answer::off)
+    if (v.is == atomics_support::unknown) unknown = true;
+    if (v.is == atomics_support::no || v.is == atomics_support::off)
       return {"pcie_atomics", piece_state::missing,
               fmt::format("AtomicOps of GPU {} do not reach host memory: at {} {}", g->bus_id, v.at, v.why), v.cure};
   }

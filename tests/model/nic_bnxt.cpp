@@ -659,7 +659,7 @@ TEST_F(NicBnxt, AllOfACompletionQueueIsGivenBackAtOnce) {
   EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::none));
 }
 
-TEST_F(NicBnxt, ALostPeerIsToldAsSuch) {
+TEST_F(NicBnxt, ALostPeerIsReportedAsSuch) {
   struct : m::fault_plan {
     m::injected_fault next(std::uint32_t, std::uint64_t, const m::op&) override {
       m::injected_fault f;

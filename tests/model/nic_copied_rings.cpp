@@ -267,7 +267,7 @@ TEST_P(NicCopiedRings, PutsGetsValuesAndAtomics) {
 }
 
 // What was posted behind the failure is dropped, and every family tells of it.
-TEST_P(NicCopiedRings, AFailureIsToldAndWhatFollowsIsNot) {
+TEST_P(NicCopiedRings, AFailureIsReportedAndWhatFollowsIsNot) {
   std::memset(rig->theirs(), 0xee, 8192);
   xio_req_t good, bad, behind;
   ASSERT_EQ(rdma::put(rig->c(), 1, 0, rig->mine(), 100, &good), XIO_OK);

@@ -310,7 +310,7 @@ TEST_F(NicLane, AWrongRemoteKeyFailsTheRingAndNoOther) {
   EXPECT_EQ(wait(0, request), XIO_OK);
 }
 
-TEST_F(NicLane, EveryFamilyTellsOfAFailure) {
+TEST_F(NicLane, EveryFamilyReportsAFailure) {
   for (const char* family : xio::test::k_families) {
     SCOPED_TRACE(family);
     nic_rig_shape shape;
@@ -448,7 +448,7 @@ TEST(NicCodec, ANeutralCountOfWhatWasNeverPostedIsAnError) {
 }
 
 // Top bit of the count, then status and the carrier's code: remote access, rule 7.
-TEST(NicCodec, ANeutralFailureIsToldAtTheCount) {
+TEST(NicCodec, ANeutralFailureIsReportedAtTheCount) {
   codec_ring ring(6);
   ring.cqe[0] = 4;
   ring.cqe[7] = 0x80;

@@ -492,7 +492,7 @@ TEST_F(NicTcp, NobodyListensAnyMore) {
 }
 
 // What the system said is in the sentence, for each address.
-TEST_F(NicTcp, WhyNoAddressAnswers) {
+TEST_F(NicTcp, WhyNoAddressReplies) {
   const auto gone = m::tcp::listen_at("127.0.0.1").places[0];
   const auto tried = [&] {
     const auto key = settings_of(0).key_with(1);

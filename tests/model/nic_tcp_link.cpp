@@ -191,14 +191,14 @@ TEST_F(NicTcpLink, WhoReadsNothingIsHeardNoMoreUntilItReads) {
   constexpr std::uint64_t k_most = 70 << 20;
   const wired_link caller = wire(true), local = wire(false);
   const std::string request = record_of(caller, "?");
-  const std::string answer(60'000, 'a');
-  const auto answer_all = [&] {
+  const std::string reply(60'000, 'a');
+  const auto reply_to_all = [&] {
     local.way->receive([&](const tcp::frame_head&, const unsigned char*) {
       tcp::frame_head h{};
       h.kind = tcp::frame_kind::read_data;
-      h.bytes = static_cast<std::uint32_t>(answer.size());
+      h.bytes = static_cast<std::uint32_t>(reply.size());
       unsigned char* room = local.way->begin(h);
-      if (room != nullptr) std::memcpy(room, answer.data(), answer.size());
+      if (room != nullptr) std::memcpy(room, reply.data(), reply.size());
       if (room != nullptr) local.way->put();
       return true;
     });
@@ -208,7 +208,7 @@ TEST_F(NicTcpLink, WhoReadsNothingIsHeardNoMoreUntilItReads) {
   // Records are numbered, so that each is another.
   for (std::string next = request; asked < 2000; next = record_of(caller, "?"), ++asked) {
     if (::send(local.remote.get(), next.data(), next.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) break;
-    answer_all();
+    reply_to_all();
   }
   EXPECT_LT(local.way->backlog(), k_most);
   ASSERT_TRUE(local.way->up());

@@ -38,15 +38,15 @@ class NicTcpProof : public testing::Test {
     caller_.emplace();
     callee_.emplace();
     hello_ = tcp::make_hello(0, 1, target_, *caller_);
-    answer_ = tcp::make_answer(key_, hello_, *callee_);
-    proof_ = tcp::make_proof(key_, hello_, answer_);
+    reply_ = tcp::make_reply(key_, hello_, *callee_);
+    proof_ = tcp::make_proof(key_, hello_, reply_);
   }
   static std::string keys_of(const tcp::session& s) {
     return text_of(s.from_caller.data(), s.from_caller.size()) + text_of(s.from_callee.data(), s.from_callee.size());
   }
   std::string agreed(const ephemeral_key& mine, bool is_caller) const {
     tcp::session s;
-    EXPECT_TRUE(tcp::agree(key_, hello_, answer_, mine, is_caller, s));
+    EXPECT_TRUE(tcp::agree(key_, hello_, reply_, mine, is_caller, s));
     return keys_of(s);
   }
 
@@ -54,7 +54,7 @@ class NicTcpProof : public testing::Test {
   const tcp::identity target_{1, 2, 3};
   std::optional<ephemeral_key> caller_, callee_;
   tcp::hello hello_{};
-  tcp::answer answer_{};
+  tcp::reply reply_{};
   tcp::proof proof_{};
 };
 
@@ -69,33 +69,33 @@ Message altered(const Message& m, std::size_t byte) {
 }
 
 TEST_F(NicTcpProof, EveryByteOfEveryMessageIsProven) {
-  ASSERT_TRUE(tcp::is_proven(key_, hello_, answer_));
-  ASSERT_TRUE(tcp::is_proven(key_, hello_, answer_, proof_));
+  ASSERT_TRUE(tcp::is_proven(key_, hello_, reply_));
+  ASSERT_TRUE(tcp::is_proven(key_, hello_, reply_, proof_));
   for (std::size_t i = 0; i < sizeof hello_; ++i) {
-    EXPECT_FALSE(tcp::is_proven(key_, altered(hello_, i), answer_)) << i;
-    EXPECT_FALSE(tcp::is_proven(key_, altered(hello_, i), answer_, proof_)) << i;
+    EXPECT_FALSE(tcp::is_proven(key_, altered(hello_, i), reply_)) << i;
+    EXPECT_FALSE(tcp::is_proven(key_, altered(hello_, i), reply_, proof_)) << i;
   }
-  for (std::size_t i = 0; i < sizeof answer_; ++i) {
-    EXPECT_FALSE(tcp::is_proven(key_, hello_, altered(answer_, i))) << i;
-    EXPECT_FALSE(tcp::is_proven(key_, hello_, altered(answer_, i), proof_)) << i;
+  for (std::size_t i = 0; i < sizeof reply_; ++i) {
+    EXPECT_FALSE(tcp::is_proven(key_, hello_, altered(reply_, i))) << i;
+    EXPECT_FALSE(tcp::is_proven(key_, hello_, altered(reply_, i), proof_)) << i;
   }
   for (std::size_t i = 0; i < sizeof proof_; ++i)
-    EXPECT_FALSE(tcp::is_proven(key_, hello_, answer_, altered(proof_, i))) << i;
-  EXPECT_FALSE(tcp::is_proven(key_of(0x5b), hello_, answer_));
-  EXPECT_FALSE(tcp::is_proven(key_of(0x5b), hello_, answer_, proof_));
+    EXPECT_FALSE(tcp::is_proven(key_, hello_, reply_, altered(proof_, i))) << i;
+  EXPECT_FALSE(tcp::is_proven(key_of(0x5b), hello_, reply_));
+  EXPECT_FALSE(tcp::is_proven(key_of(0x5b), hello_, reply_, proof_));
 }
 
 TEST_F(NicTcpProof, ASideCannotBeGivenBackItsOwnProof) {
   tcp::proof reflected;
-  std::memcpy(reflected.mac, answer_.mac, sizeof reflected.mac);
-  EXPECT_FALSE(tcp::is_proven(key_, hello_, answer_, reflected));
+  std::memcpy(reflected.mac, reply_.mac, sizeof reflected.mac);
+  EXPECT_FALSE(tcp::is_proven(key_, hello_, reply_, reflected));
 }
 
 TEST_F(NicTcpProof, ThisHandshakesProofIsNoneOfTheNext) {
   const tcp::hello next = tcp::make_hello(0, 1, target_, *caller_);
-  EXPECT_FALSE(tcp::is_proven(key_, next, answer_));
-  const tcp::answer next_answer = tcp::make_answer(key_, hello_, *callee_);
-  EXPECT_FALSE(tcp::is_proven(key_, hello_, next_answer, proof_));
+  EXPECT_FALSE(tcp::is_proven(key_, next, reply_));
+  const tcp::reply next_reply = tcp::make_reply(key_, hello_, *callee_);
+  EXPECT_FALSE(tcp::is_proven(key_, hello_, next_reply, proof_));
 }
 
 // Who has the key and a recording, but neither of the two key pairs, has other keys: forward secrecy.
@@ -109,9 +109,9 @@ TEST_F(NicTcpProof, TheKeyAndARecordingDoNotMakeTheSessionsKeys) {
 }
 
 TEST_F(NicTcpProof, AnOpenKeyThatIsNoneIsRefused) {
-  std::memset(answer_.open_key, 0, sizeof answer_.open_key);
+  std::memset(reply_.open_key, 0, sizeof reply_.open_key);
   tcp::session s;
-  EXPECT_FALSE(tcp::agree(key_, hello_, answer_, *caller_, true, s));
+  EXPECT_FALSE(tcp::agree(key_, hello_, reply_, *caller_, true, s));
 }
 
 // ---- over sockets --------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ TEST_F(NicTcpHandshake, AnEavesdropperHearsNoKey) {
     if (!visited) visited = v->go_on(1, target_) == tcp::step::done;
   }
   ASSERT_TRUE(called && visited);
-  ASSERT_EQ(heard.size(), sizeof(tcp::hello) + sizeof(tcp::answer) + sizeof(tcp::proof));
+  ASSERT_EQ(heard.size(), sizeof(tcp::hello) + sizeof(tcp::reply) + sizeof(tcp::proof));
   EXPECT_EQ(heard.find(text_of(key_.data(), 8)), std::string::npos);
 
   // Both ends seal and check alike; a seal made from the key and the recording is another.
@@ -193,9 +193,9 @@ TEST_F(NicTcpHandshake, AnEavesdropperHearsNoKey) {
   honest.bytes = forgery.bytes = sizeof body;
   caller_out.put(honest, body);
   std::memcpy(&hello_, heard.data(), sizeof hello_);
-  std::memcpy(&answer_, heard.data() + sizeof hello_, sizeof answer_);
+  std::memcpy(&reply_, heard.data() + sizeof hello_, sizeof reply_);
   tcp::session s;
-  ASSERT_TRUE(tcp::agree(key_, hello_, answer_, ephemeral_key(), true, s));
+  ASSERT_TRUE(tcp::agree(key_, hello_, reply_, ephemeral_key(), true, s));
   forged.start(s.from_caller);
   forged.put(forgery, body);
   EXPECT_NE(text_of(honest.tag, sizeof honest.tag), text_of(forgery.tag, sizeof forgery.tag));

@@ -100,7 +100,7 @@ TEST_P(nvme_completions, come_in_any_order) {
 }
 
 // Who waits drains by itself, and hears of its own command, whatever came before or after it in the same look.
-TEST_P(nvme_completions, are_told_to_who_waits) {
+TEST_P(nvme_completions, are_reported_to_the_waiter) {
   const u64 t = GetParam();
   const auto id = [&](u64 i) { return static_cast<u32>((t + i) % k_ids); };
   world_view world{};

@@ -234,7 +234,7 @@ class nvme_failures : public testing::TestWithParam<shape> {
     EXPECT_EQ(counts_.wrong_code, 0u);
     EXPECT_EQ(counts_.wrong_data, 0u);
   }
-  void expect_told_once() {
+  void expect_reported_once() {
     int statuses[3] = {};
     hipLaunchKernelGGL(quiet, dim3(1), dim3(1), 0, nullptr, a_, statuses);
     ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
@@ -274,7 +274,7 @@ TEST_P(nvme_failures, thousands_by_many_lanes) {
   expect_nothing_false();
   EXPECT_GT(counts_.failed, 2000u);
   EXPECT_GT(counts_.well, 2000u);
-  expect_told_once();
+  expect_reported_once();
 }
 
 TEST_P(nvme_failures, are_known_when_asked_for_late) {

@@ -348,7 +348,7 @@ TEST(nvme_io, what_no_drive_has_failed_has_no_code) {
 }
 
 // What one ctx is told of is not lost to another.
-TEST(nvme_io, every_ctx_is_told_of_errors) {
+TEST(nvme_io, every_ctx_hears_of_errors) {
   stamped_file f;
   rig r(f.path, {.queues = 2});
   dev::ctx_view second{}, late{};

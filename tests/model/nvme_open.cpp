@@ -22,13 +22,13 @@ using namespace xio::test;
 
 namespace {
 
-struct answer {
+struct outcome {
   xio_status_t status;
   std::string sentence;
 };
 
-answer open_as(const std::string& name, const xio_storage_attr_t& attr,
-               const std::function<void(options&)>& change = {}) {
+outcome open_as(const std::string& name, const xio_storage_attr_t& attr,
+                const std::function<void(options&)>& change = {}) {
   options o = options::defaults();
   if (change) change(o);
   progress::machine machine(1);
@@ -47,27 +47,27 @@ xio_storage_attr_t with(std::uint32_t flags, std::uint64_t bytes = 0) {
   return attr;
 }
 
-void expect(const answer& a, xio_status_t status, const std::string& part) {
+void expect(const outcome& a, xio_status_t status, const std::string& part) {
   EXPECT_EQ(a.status, status) << a.sentence;
   EXPECT_NE(a.sentence.find(part), std::string::npos) << a.sentence;
 }
 
 // Opened by the public call, which puts stripes over several files.
-answer open_in_a_world(const std::string& name, const xio_storage_attr_t& attr) {
+outcome open_in_a_world(const std::string& name, const xio_storage_attr_t& attr) {
   xio_init_attr_t init = XIO_INIT_ATTR_INIT;
   init.bootstrap = "local";
   init.heap_bytes = 2 << 20;
   xio_world_t* world = nullptr;
   if (const xio_status_t status = xio_init(&init, &world); status != XIO_OK) return {status, xio_last_error()};
   xio_storage_t storage;
-  const answer a{xio_storage_open(world, name.c_str(), &attr, &storage), xio_last_error()};
+  const outcome a{xio_storage_open(world, name.c_str(), &attr, &storage), xio_last_error()};
   EXPECT_EQ(xio_finalize(world), XIO_OK);
   return a;
 }
 
 // `open` is refused with that sentence however the file would have been shaped. One that was there is as it was, one
 // that was not is not.
-void refused_without_a_trace(const std::function<answer(const std::string& path, const xio_storage_attr_t&)>& open,
+void refused_without_a_trace(const std::function<outcome(const std::string& path, const xio_storage_attr_t&)>& open,
                              xio_status_t status, const std::string& part,
                              const std::vector<std::uint64_t>& sizes = {0, 3000, 1 << 20}) {
   const std::vector<unsigned char> before = stamped_data(5000);
@@ -160,7 +160,7 @@ TEST(nvme_open, bridges_have_a_ring) {
   scratch_file f(4096);
   for (const std::uint64_t bytes : {0, 100, 4095, 4096, 8192}) {
     scratch_file ring(bytes);
-    const answer a = open_as("file:" + f.path, with(0), [&](options& o) {
+    const outcome a = open_as("file:" + f.path, with(0), [&](options& o) {
       o.nvme_doorbell = "bridge";
       o.nvme_bridge = ring.path;
     });

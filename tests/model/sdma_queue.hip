@@ -86,32 +86,32 @@ __global__ void post_alone(xio_sdma_queue_t q, areas a, int* bad) {
   *bad = s;
 }
 
-__global__ void wrong_calls(xio_sdma_queue_t q, areas a, int* answers) {
+__global__ void wrong_calls(xio_sdma_queue_t q, areas a, int* statuses) {
   const xio_sdma_queue_t none{nullptr, 0};
   unsigned char* dst = a.dst;
   int i = 0;
-  answers[i++] = xio_sdma_flush(q, xio_sdma_put(q, nullptr, a.src, 8));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst, nullptr, 8));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst + 4, dst, 8));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_signal(q, nullptr, 1, XIO_SIGNAL_ADD));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_signal(q, reinterpret_cast<uint64_t*>(dst + 4), 1, XIO_SIGNAL_ADD));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_signal(q, a.signal, 1, 7));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_put_counter(q, dst, a.src, 8, reinterpret_cast<uint64_t*>(dst + 1)));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 4, a.src, 8, 5, 2));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 8, a.src, 8, 5, ~size_t{0}));
-  answers[i++] = xio_sdma_wait_signal(q, nullptr, 1);
-  answers[i++] = xio_sdma_flush(none, xio_sdma_put(none, dst, a.src, 8));
-  answers[i++] = xio_sdma_quiet(none);
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_put(q, nullptr, a.src, 8));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst, nullptr, 8));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst + 4, dst, 8));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_signal(q, nullptr, 1, XIO_SIGNAL_ADD));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_signal(q, reinterpret_cast<uint64_t*>(dst + 4), 1, XIO_SIGNAL_ADD));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_signal(q, a.signal, 1, 7));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_put_counter(q, dst, a.src, 8, reinterpret_cast<uint64_t*>(dst + 1)));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 4, a.src, 8, 5, 2));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 8, a.src, 8, 5, ~size_t{0}));
+  statuses[i++] = xio_sdma_wait_signal(q, nullptr, 1);
+  statuses[i++] = xio_sdma_flush(none, xio_sdma_put(none, dst, a.src, 8));
+  statuses[i++] = xio_sdma_quiet(none);
   // Nothing of it was posted, and the queue goes on.
-  answers[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst, a.src, 0));
-  answers[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 0, a.src, 0, 0, 5));
-  answers[i++] = xio_sdma_quiet(q);
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst, a.src, 0));
+  statuses[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 0, a.src, 0, 0, 5));
+  statuses[i++] = xio_sdma_quiet(q);
   // The counter never comes: the link's timeout.
-  answers[i++] = xio_sdma_wait_counter(q, a.counter, ~uint64_t{0});
+  statuses[i++] = xio_sdma_wait_counter(q, a.counter, ~uint64_t{0});
 }
 
-__global__ void put_once(xio_sdma_queue_t q, void* dst, const void* src, size_t bytes, int* answer) {
-  *answer = xio_sdma_flush(q, xio_sdma_put(q, dst, src, bytes));
+__global__ void put_once(xio_sdma_queue_t q, void* dst, const void* src, size_t bytes, int* status) {
+  *status = xio_sdma_flush(q, xio_sdma_put(q, dst, src, bytes));
 }
 
 // As XIO_HEAP_KIND says it to worlds: in host memory the engine changes words without a kernel of its own.
@@ -145,7 +145,7 @@ void write(void* to, const std::vector<unsigned char>& from) {
 struct bench {
   xio_sdma_link_t* link = nullptr;
   areas a{};
-  int* answers = nullptr;
+  int* statuses = nullptr;
   std::vector<unsigned char> data = lfsr(k_bytes, 0xACE1u);
 
   bench() {
@@ -156,7 +156,7 @@ struct bench {
     a.dst = memory<unsigned char>(k_bytes);
     a.signal = memory<uint64_t>(2);
     a.counter = memory<uint64_t>(1);
-    answers = memory<int>(32);
+    statuses = memory<int>(32);
     expect(xio_sdma_map(link, a.src, k_bytes) == XIO_OK && xio_sdma_map(link, a.dst, k_bytes) == XIO_OK &&
                xio_sdma_map(link, a.signal, 16) == XIO_OK && xio_sdma_map(link, a.counter, 8) == XIO_OK,
            "xio_sdma_map");
@@ -165,14 +165,14 @@ struct bench {
   }
   ~bench() {
     for (void* p : {static_cast<void*>(a.src), static_cast<void*>(a.dst), static_cast<void*>(a.signal),
-                    static_cast<void*>(a.counter), static_cast<void*>(answers)})
+                    static_cast<void*>(a.counter), static_cast<void*>(statuses)})
       give_back(p);
   }
   void clear() {
     write(a.dst, std::vector<unsigned char>(k_bytes, 0xA5));
     write(a.signal, std::vector<unsigned char>(16));
     write(a.counter, std::vector<unsigned char>(8));
-    write(answers, std::vector<unsigned char>(32 * sizeof(int)));
+    write(statuses, std::vector<unsigned char>(32 * sizeof(int)));
   }
   void expect_all() {
     std::vector<unsigned char> wanted(k_bytes, 0xA5);
@@ -185,7 +185,7 @@ struct bench {
     EXPECT(read(a.dst, k_bytes) == wanted);
     EXPECT(read(a.signal, 2)[0] == k_lanes && read(a.signal, 2)[1] == 2 * k_lanes);
     EXPECT(read(a.counter, 1)[0] == k_lanes);
-    EXPECT(read(answers, 1)[0] == XIO_OK);
+    EXPECT(read(statuses, 1)[0] == XIO_OK);
   }
 };
 
@@ -199,9 +199,9 @@ void kernels_post(bench& b) {
       xio_sdma_queue_t q{};
       EXPECT(xio_sdma_queue_create(b.link, &attr, &q) == XIO_OK);
       if (alone != 0)
-        hipLaunchKernelGGL(post_alone, dim3(1), dim3(1), 0, nullptr, q, b.a, b.answers);
+        hipLaunchKernelGGL(post_alone, dim3(1), dim3(1), 0, nullptr, q, b.a, b.statuses);
       else
-        hipLaunchKernelGGL(post_all, dim3(k_blocks), dim3(k_threads), 0, nullptr, q, b.a, b.answers);
+        hipLaunchKernelGGL(post_all, dim3(k_blocks), dim3(k_threads), 0, nullptr, q, b.a, b.statuses);
       EXPECT(hipDeviceSynchronize() == hipSuccess);
       b.expect_all();
       xio_engine_stats_t stats{};
@@ -219,9 +219,9 @@ void wrong_calls_are_refused(bench& b) {
   b.clear();
   xio_sdma_queue_t q{};
   EXPECT(xio_sdma_queue_create(b.link, nullptr, &q) == XIO_OK);
-  hipLaunchKernelGGL(wrong_calls, dim3(1), dim3(1), 0, nullptr, q, b.a, b.answers);
+  hipLaunchKernelGGL(wrong_calls, dim3(1), dim3(1), 0, nullptr, q, b.a, b.statuses);
   EXPECT(hipDeviceSynchronize() == hipSuccess);
-  const std::vector<int> got = read(b.answers, 16);
+  const std::vector<int> got = read(b.statuses, 16);
   for (int i = 0; i < 10; ++i)
     if (got[i] != XIO_ERR_ARG) std::fprintf(stderr, "FAIL wrong call %d: %d\n", i, got[i]), ++failures;
   EXPECT(got[10] == XIO_ERR_STATE && got[11] == XIO_ERR_STATE);
@@ -230,8 +230,8 @@ void wrong_calls_are_refused(bench& b) {
   EXPECT(read(b.a.dst, k_bytes) == std::vector<unsigned char>(k_bytes, 0xA5));
   // Memory that nobody mapped: the engine stops, says where, and only this queue is lost.
   auto* stranger = memory<unsigned char>(64);
-  hipLaunchKernelGGL(put_once, dim3(1), dim3(1), 0, nullptr, q, stranger, b.a.src, size_t{64}, b.answers);
-  EXPECT(hipDeviceSynchronize() == hipSuccess && read(b.answers, 1)[0] == XIO_ERR_TRANSPORT);
+  hipLaunchKernelGGL(put_once, dim3(1), dim3(1), 0, nullptr, q, stranger, b.a.src, size_t{64}, b.statuses);
+  EXPECT(hipDeviceSynchronize() == hipSuccess && read(b.statuses, 1)[0] == XIO_ERR_TRANSPORT);
   xio_error_info_t info{};
   EXPECT(xio_sdma_queue_error(b.link, q, &info) == XIO_OK && info.status == XIO_ERR_TRANSPORT);
   EXPECT(std::strcmp(info.engine, "sdma") == 0 && info.vendor != 0);

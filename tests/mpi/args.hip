@@ -263,16 +263,16 @@ void sentences(const rig::team& t, const place& p) {
 
 void registration(const rig::team& t, const place& p, const rig::device_array<unsigned char>& foreign) {
   const xio_status_t unregistered = t.route == "direct" ? XIO_OK : XIO_ERR_NOT_REGISTERED;
-  const rig::device_array<int> answers(3);
+  const rig::device_array<int> statuses(3);
   const int to = (t.me + 1) % t.n;
   for (const bool registered : {false, true}) {
     if (registered) MUST(xio_mem_register(t.world(), foreign.data(), 2 * k_foreign));
     rig::team::write(p.sym, std::vector<unsigned char>(k_bytes, rig::k_poison));
     t.barrier();
-    RUN(use_foreign, 1, 1, t.ctx, p, to, answers.data(), answers.data() + 1, answers.data() + 2);
+    RUN(use_foreign, 1, 1, t.ctx, p, to, statuses.data(), statuses.data() + 1, statuses.data() + 2);
     t.barrier();
     const xio_status_t wanted = registered ? XIO_OK : unregistered;
-    const std::vector<int> got = answers.get();
+    const std::vector<int> got = statuses.get();
     rig::expect_status(static_cast<xio_status_t>(got[0]), wanted, "put of unregistered memory");
     rig::expect_status(static_cast<xio_status_t>(got[1]), wanted, "get into unregistered memory");
     rig::expect_status(static_cast<xio_status_t>(got[2]), wanted, "quiet after it");

@@ -51,7 +51,7 @@ __global__ void change(xio_ctx_t ctx, uint64_t* words, int pe, int* bad) {
 }
 
 // Waits for the host's word and answers it, while the host looks.
-__global__ void answer(xio_ctx_t ctx, uint64_t* question, uint64_t* reply, uint64_t turns, int* bad) {
+__global__ void respond(xio_ctx_t ctx, uint64_t* question, uint64_t* reply, uint64_t turns, int* bad) {
   for (uint64_t turn = 1; turn <= turns; ++turn) {
     const xio_status_t s = xio_wait_until(ctx, question, XIO_CMP_GE, turn);
     if (s != XIO_OK) *bad = s;
@@ -111,21 +111,21 @@ void during_a_kernel(const rig::team& t) {
   const rig::device_array<int> bad(1);
   hipStream_t stream;
   MUST(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
-  hipLaunchKernelGGL(answer, dim3(1), dim3(1), 0, stream, t.ctx, question, reply, k_turns, bad.data());
+  hipLaunchKernelGGL(respond, dim3(1), dim3(1), 0, stream, t.ctx, question, reply, k_turns, bad.data());
   MUST(hipGetLastError());
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  uint64_t answered = 0;
+  uint64_t responses = 0;
   for (uint64_t turn = 1; turn <= k_turns; ++turn) {
     __atomic_store_n(question, turn, __ATOMIC_RELEASE);
     while (__atomic_load_n(reply, __ATOMIC_ACQUIRE) != turn * 5 && std::chrono::steady_clock::now() < end) {
     }
-    answered += __atomic_load_n(reply, __ATOMIC_ACQUIRE) == turn * 5 ? 1 : 0;
+    responses += __atomic_load_n(reply, __ATOMIC_ACQUIRE) == turn * 5 ? 1 : 0;
   }
   // Whatever was missed, the kernel ends.
   __atomic_store_n(question, k_turns, __ATOMIC_RELEASE);
   MUST(hipStreamSynchronize(stream));
   MUST(hipStreamDestroy(stream));
-  rig::expect(answered == k_turns, "%llu of %llu words were answered", static_cast<unsigned long long>(answered),
+  rig::expect(responses == k_turns, "%llu of %llu words were answered", static_cast<unsigned long long>(responses),
               static_cast<unsigned long long>(k_turns));
   rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "a kernel that the host speaks with");
 }

@@ -97,7 +97,7 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
   const auto next = [&](uint64_t step) {
     if (xio_signal_op(ctx, &a->go, step, XIO_SIGNAL_SET, left) != XIO_OK) *bad = 100;
   };
-  const auto answer = [&](uint64_t step, size_t word, long value) {
+  const auto expect_value = [&](uint64_t step, size_t word, long value) {
     if (xio_signal_wait_until(ctx, &a->go, XIO_CMP_GE, step) != XIO_OK) *bad = 101;
     if (xio_p(ctx, &a->words[word], static_cast<T>(value), right) != XIO_OK) *bad = 102;
   };
@@ -116,7 +116,7 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
   check(xio_wait_until_any(ctx, a->words, 0, nullptr, XIO_CMP_EQ, 1, &index) == XIO_OK && index == ~size_t{0}, 8);
   check(xio_wait_until_some(ctx, a->words, 0, list, nullptr, XIO_CMP_EQ, 1, &count) == XIO_OK && count == 0, 9);
   // Word 5, which alone can end these.
-  next(1), answer(1, 5, -3);
+  next(1), expect_value(1, 5, -3);
   check(xio_wait_until(ctx, &a->words[5], XIO_CMP_EQ, static_cast<T>(-3)) == XIO_OK, 10);
   check(xio_wait_until_any(ctx, a->words, k_words, leave_out, XIO_CMP_NE, 0, &index) == XIO_OK && index == 5, 11);
   check(xio_wait_until_some(ctx, a->words, k_words, list, leave_out, XIO_CMP_NE, 0, &count) == XIO_OK && count == 1 &&
@@ -127,7 +127,7 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
             (static_cast<T>(-1) < static_cast<T>(0) ? XIO_OK : XIO_PENDING),
         14);
   // Word 2 is left out; 7 comes.
-  next(2), answer(2, 2, 50), answer(2, 7, 50);
+  next(2), expect_value(2, 2, 50), expect_value(2, 7, 50);
   check(xio_wait_until(ctx, &a->words[7], XIO_CMP_GE, 50) == XIO_OK, 15);
   check(xio_wait_until(ctx, &a->words[2], XIO_CMP_LE, 50) == XIO_OK, 16);
   check(xio_wait_until(ctx, &a->words[2], XIO_CMP_NE, 0) == XIO_OK, 17);
@@ -141,7 +141,7 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
   // All but those left out.
   next(3);
   for (size_t i = 0; i < k_words; ++i)
-    if (leave_out[i] == 0) answer(3, i, 99);
+    if (leave_out[i] == 0) expect_value(3, i, 99);
   check(xio_wait_until_all(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, 99) == XIO_OK, 21);
   check(xio_test_all(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, 99) == XIO_OK, 22);
   check(xio_test_all(ctx, a->words, k_words, nullptr, XIO_CMP_EQ, 99) == XIO_PENDING, 23);
@@ -230,7 +230,7 @@ void workgroup_contexts(const rig::team& t) {
 // --- Nobody answers ----------------------------------------------------------------------------------
 
 // The device's deadline alone is short: the host's exchanges of the same world keep their time.
-__global__ void unanswered(xio_ctx_t ctx, uint64_t* words, int me, int n, int* bad) {
+__global__ void nobody_signals(xio_ctx_t ctx, uint64_t* words, int me, int n, int* bad) {
   size_t index = 0, list[2], count = 0;
   xio::dev::world_view& w = *xio::dev::ctx_of(ctx).world;
   const auto usual = w.timeout_ticks;
@@ -251,7 +251,7 @@ void timeouts(const rig::team& t) {
   auto* words = t.symmetric<uint64_t>(2);
   const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(unanswered, 1, 1, t.ctx, words, t.me, t.n, bad.data());
+  RUN(nobody_signals, 1, 1, t.ctx, words, t.me, t.n, bad.data());
   rig::expect(bad.get()[0] == 0, "waits that nobody answers: step %d failed", bad.get()[0]);
   t.barrier();
 }

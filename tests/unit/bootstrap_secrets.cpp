@@ -348,7 +348,7 @@ TEST(eavesdropping, on_a_world_gives_nothing_to_replay) {
     if (i == 2) {
       raw_connection c(next);
       c.send_bytes(between.from_peer.data(), between.from_peer.size());
-      EXPECT_LE(c.receive(k_banner_bytes + k_answer_bytes + 1).size(), k_banner_bytes + k_answer_bytes);
+      EXPECT_LE(c.receive(k_banner_bytes + k_reply_bytes + 1).size(), k_banner_bytes + k_reply_bytes);
       return;
     }
     if (i == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));

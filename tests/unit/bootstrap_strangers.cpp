@@ -124,9 +124,9 @@ TEST(stranger, that_repeats_a_recorded_hello_is_refused) {
         raw_connection c(port);
         EXPECT_EQ(c.receive(k_banner_bytes).size(), k_banner_bytes);
         c.send_bytes(hello.data(), hello.size());
-        const auto answer = c.receive(k_answer_bytes);
-        ASSERT_EQ(answer.size(), k_answer_bytes);
-        EXPECT_EQ(std::to_integer<int>(answer[k_magic_bytes]), static_cast<int>(verdict::refused));
+        const auto reply = c.receive(k_reply_bytes);
+        ASSERT_EQ(reply.size(), k_reply_bytes);
+        EXPECT_EQ(std::to_integer<int>(reply[k_magic_bytes]), static_cast<int>(verdict::refused));
         EXPECT_TRUE(c.closed_by_peer());
       },
       "holds another key");
@@ -187,7 +187,7 @@ TEST(stranger, that_plays_root_cannot_be_believed) {
     hello_bytes hello;
     while (s.receive_up_to(k_hello_bytes) == byte_stream::state::blocked) poll(nullptr, 0, 1);
     std::copy(s.in().begin(), s.in().end(), hello.begin());
-    s.queue(make_answer(key_of("the key of somebody else"), banner, hello, verdict::accepted));
+    s.queue(make_reply(key_of("the key of somebody else"), banner, hello, verdict::accepted));
     s.send_some();
     poll(nullptr, 0, 200);
   });
@@ -219,16 +219,16 @@ TEST(handshake, proof_binds_rank_size_and_both_nonces) {
   EXPECT_FALSE(hello_proves_key(key_of("the key of somebody else"), banner, hello));
 }
 
-TEST(handshake, answer_binds_verdict_and_hello) {
+TEST(handshake, reply_binds_verdict_and_hello) {
   const auto key = key_of(k_key);
   const auto banner = make_banner(root_pair());
   const auto hello = make_hello(key, banner, 3, 8, peer_pair());
-  const auto answer = make_answer(key, banner, hello, verdict::accepted);
-  EXPECT_TRUE(answer_accepts(key, banner, hello, answer));
-  EXPECT_FALSE(answer_accepts(key, banner, make_hello(key, banner, 3, 8, peer_pair()), answer));  // another nonce
-  auto altered = make_answer(key, banner, hello, verdict::refused);
+  const auto reply = make_reply(key, banner, hello, verdict::accepted);
+  EXPECT_TRUE(reply_accepts(key, banner, hello, reply));
+  EXPECT_FALSE(reply_accepts(key, banner, make_hello(key, banner, 3, 8, peer_pair()), reply));  // another nonce
+  auto altered = make_reply(key, banner, hello, verdict::refused);
   altered[k_magic_bytes] = std::byte{1};  // refused made into accepted
-  EXPECT_FALSE(answer_accepts(key, banner, hello, altered));
+  EXPECT_FALSE(reply_accepts(key, banner, hello, altered));
 }
 
 // Both ends come to the same keys; a root that only has the key, and another key pair, does not.
@@ -397,7 +397,7 @@ TEST(meddling, with_a_frame_is_named_on_every_rank) {
     std::copy(got.begin(), got.end(), banner.begin());
     const auto hello = make_hello(key, banner, 2, 3, peer_pair());
     c.send_bytes(hello.data(), hello.size());
-    EXPECT_EQ(c.receive(k_answer_bytes).size(), k_answer_bytes);
+    EXPECT_EQ(c.receive(k_reply_bytes).size(), k_reply_bytes);
     EXPECT_EQ(c.receive(4 + 1 + k_frame_tag_bytes).size(), 4 + 1 + k_frame_tag_bytes);  // welcome
     const std::byte forged[4 + 17 + 16] = {std::byte{17 + 16}};
     c.send_bytes(forged, sizeof forged);
@@ -426,7 +426,7 @@ TEST(meddling, with_empty_frames_is_refused) {
     std::copy(got.begin(), got.end(), banner.begin());
     const auto hello = make_hello(key, banner, 1, 2, peer_pair());
     c.send_bytes(hello.data(), hello.size());
-    EXPECT_EQ(c.receive(k_answer_bytes).size(), k_answer_bytes);
+    EXPECT_EQ(c.receive(k_reply_bytes).size(), k_reply_bytes);
     EXPECT_EQ(c.receive(4 + 1 + k_frame_tag_bytes).size(), 4 + 1 + k_frame_tag_bytes);  // welcome
     sealed_link link(byte_stream(xio::unique_fd(c.release())), peer_keys(key, banner, hello), side::peer, "rank 0");
     link.queue(frame_kind::gather, {});
@@ -452,7 +452,7 @@ TEST(meddling, or_dying_while_the_world_forms_is_named) {
     std::copy(got.begin(), got.end(), banner.begin());
     const auto hello = make_hello(key_of(k_key), banner, 2, 3, peer_pair());
     c.send_bytes(hello.data(), hello.size());
-    c.receive(k_answer_bytes);
+    c.receive(k_reply_bytes);
   });
   EXPECT_EQ(all[0].status, XIO_ERR_PEER);
   EXPECT_NE(all[0].sentence.find("rank 2 (127.0.0.1:"), std::string::npos) << all[0].sentence;

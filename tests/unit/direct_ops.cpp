@@ -80,7 +80,7 @@ TEST_F(direct_ops, strides_that_overflow_are_refused_and_the_last_that_fits_is_n
   EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NOT_SYMMETRIC);
 }
 
-TEST_F(direct_ops, a_refused_request_answers_its_error) {
+TEST_F(direct_ops, a_refused_request_returns_its_error) {
   const u64 value = 1;
   const xio_req_t request = xio_put_nbi(ctx, mine(), &value, 8, 2);
   EXPECT_NE(request, 0u);

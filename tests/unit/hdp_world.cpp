@@ -202,7 +202,7 @@ TEST(hdp_world, refuses_a_copy_engine_without_the_packet) {
   EXPECT_TRUE(says(no, "XIO_HDP=sdma cannot be")) << no;
 }
 
-TEST(hdp_world, wants_one_answer_where_queue_pairs_are_exchanged) {
+TEST(hdp_world, wants_one_decision_where_queue_pairs_are_exchanged) {
   const std::string no = in_worlds(
       "auto", [](int, world&, xio_ctx_t) {},
       [](int pe, options& o) {

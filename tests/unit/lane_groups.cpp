@@ -36,10 +36,10 @@ TEST_F(lane_groups, of_whole_and_short_waves) {
   expect_good(3, 70, 500, true);
 }
 // Whole waves, a short one, and one lane; each answer differs from the one before.
-TEST_F(lane_groups, get_what_their_leader_answers) {
+TEST_F(lane_groups, get_what_their_leader_returns) {
   for (const unsigned threads : {1u, 64u, 70u, 160u}) {
     lane_counts c{};
-    ASSERT_TRUE(xio::test::answer_by_leaders(3, threads, 40, &c));
+    ASSERT_TRUE(xio::test::results_by_leaders(3, threads, 40, &c));
     EXPECT_EQ(c.called, std::uint64_t{3} * threads * 80);
     EXPECT_EQ(c.served, c.called);
     EXPECT_EQ(c.wrong, 0u) << threads;

@@ -16,6 +16,6 @@ struct lane_counts {
 bool call_in_groups(unsigned workgroups, unsigned threads, unsigned rounds, bool together, lane_counts* counts);
 
 // Waves and workgroups whose leader answers for all: nothing, a request, a failure, both, again and again.
-bool answer_by_leaders(unsigned workgroups, unsigned threads, unsigned rounds, lane_counts* counts);
+bool results_by_leaders(unsigned workgroups, unsigned threads, unsigned rounds, lane_counts* counts);
 
 }  // namespace xio::test

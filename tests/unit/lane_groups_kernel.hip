@@ -21,16 +21,16 @@ __device__ u32 next(u32& x) {
 }
 
 // As ops do it: one lane of those that are here works for all of them, while others may come by another call.
-XIO_OUT_OF_LINE u64 answer_of(lane_counts* counts, u32 turns) {
+XIO_OUT_OF_LINE u64 result_of(lane_counts* counts, u32 turns) {
   const lanes here = converged_lanes();
-  u64 answer = 0;
+  u64 result = 0;
   if (here.leader()) {
     for (u32 i = 0; i < turns; ++i) pause();
-    answer = (u64{1} << 63) | lane_id();
+    result = (u64{1} << 63) | lane_id();
     add<scope::agent, order::relaxed>(&counts->served, u64{here.count()});
   }
   here.sync();
-  const u64 got = here.first(answer);
+  const u64 got = here.first(result);
   const bool good = got == ((u64{1} << 63) | lowest_bit(here.mask)) && (here.mask >> lane_id() & 1) != 0;
   if (!good) add<scope::agent, order::relaxed>(&counts->wrong, u64{1});
   return got;
@@ -44,10 +44,10 @@ __global__ void call_kernel(lane_counts* counts, u32 rounds, bool together) {
     for (u32 detour = next(x) % 8; detour != 0; --detour) {
       if (load<scope::agent, order::relaxed>(&counts->wrong) != 0) break;
     }
-    for (u32 look = next(x) % 4; look != 0; --look, ++calls) answer_of(counts, i % 4);
-    answer_of(counts, 2);
+    for (u32 look = next(x) % 4; look != 0; --look, ++calls) result_of(counts, i % 4);
+    result_of(counts, 2);
     if (next(x) % 2 == 0) {
-      answer_of(counts, 0);
+      result_of(counts, 0);
       ++calls;
     }
     ++calls;
@@ -57,7 +57,7 @@ __global__ void call_kernel(lane_counts* counts, u32 rounds, bool together) {
 }
 
 template <class Group>
-__device__ void answer_for_all(const Group& g, lane_counts* counts, u32 round) {
+__device__ void result_for_all(const Group& g, lane_counts* counts, u32 round) {
   const posted said{round % 2 == 0 ? 0 : u64{round} << 33 | 1, round % 4 < 2 ? XIO_OK : XIO_ERR_TRANSPORT};
   const posted got = by_leader(g, [&] { return said; });
   if (got.request != said.request || got.status != said.status)
@@ -67,8 +67,8 @@ __device__ void answer_for_all(const Group& g, lane_counts* counts, u32 round) {
 
 __global__ void leaders_kernel(lane_counts* counts, u32 rounds) {
   for (u32 round = 0; round < rounds; ++round) {
-    answer_for_all(wave_group::here(), counts, round);
-    answer_for_all(workgroup_group::here(), counts, round);
+    result_for_all(wave_group::here(), counts, round);
+    result_for_all(workgroup_group::here(), counts, round);
   }
   add<scope::agent, order::relaxed>(&counts->called, u64{2} * rounds);
 }
@@ -87,7 +87,7 @@ bool counted(lane_counts* counts, Launch&& launch) {
 
 }  // namespace
 
-bool answer_by_leaders(unsigned workgroups, unsigned threads, unsigned rounds, lane_counts* counts) {
+bool results_by_leaders(unsigned workgroups, unsigned threads, unsigned rounds, lane_counts* counts) {
   return counted(counts, [&](lane_counts* there) {
     hipLaunchKernelGGL(leaders_kernel, dim3(workgroups), dim3(threads), 0, nullptr, there, rounds);
   });

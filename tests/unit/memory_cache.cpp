@@ -144,7 +144,7 @@ TEST(cache, memory_of_others_is_not_kept) {
   EXPECT_EQ(c.stats().misses, 3u);
 }
 
-TEST(cache, keeps_nothing_when_told_to) {
+TEST(cache, keeps_nothing_when_asked_to) {
   counting_engine e;
   registration_cache c(e, 0);
   const block b = block_at(0x100000);

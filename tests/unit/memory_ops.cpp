@@ -31,10 +31,10 @@ class memory_ops : public testing::Test {
     MUST(xio_malloc(w_, k_part, &p));
     sym_ = static_cast<unsigned char*>(p);
     MUST(xio_mem_alloc(XIO_MEM_HOST_COHERENT, 4096, nullptr, &p));
-    answers_ = static_cast<xio_status_t*>(p);
+    statuses_ = static_cast<xio_status_t*>(p);
   }
   void TearDown() override {
-    EXPECT_EQ(xio_mem_free(answers_), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_mem_free(statuses_), XIO_OK) << xio_last_error();
     EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error();
   }
 
@@ -62,13 +62,13 @@ class memory_ops : public testing::Test {
     return out;
   }
   void run(xio_ctx_t c, unsigned char* from, unsigned char* to) {
-    ASSERT_TRUE(xio::test::put_and_get(c, sym_, from, to, answers_));
+    ASSERT_TRUE(xio::test::put_and_get(c, sym_, from, to, statuses_));
   }
   void run(xio_ctx_t c, xio_storage_t s, unsigned char* from, unsigned char* to) {
-    ASSERT_TRUE(xio::test::write_and_read(c, s, from, to, answers_));
+    ASSERT_TRUE(xio::test::write_and_read(c, s, from, to, statuses_));
   }
-  void expect_answers(xio_status_t wanted) {
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(answers_[i], wanted) << "step " << i;
+  void expect_statuses(xio_status_t wanted) {
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(statuses_[i], wanted) << "step " << i;
   }
   std::uint64_t hits() {
     xio_mem_cache_stats_t s{};
@@ -83,50 +83,50 @@ class memory_ops : public testing::Test {
     unsigned char *from = p + 3 * k_part, *to = p + 9 * k_part;
     put(from, pattern(1));
     op(from, to);
-    expect_answers(XIO_ERR_NOT_REGISTERED);
+    expect_statuses(XIO_ERR_NOT_REGISTERED);
     EXPECT_EQ(get(to), std::vector<unsigned char>(k_part, 0));
 
     MUST(xio_mem_register(w_, from, k_part));
     op(from, to);
-    EXPECT_EQ(answers_[0], XIO_OK);
-    EXPECT_EQ(answers_[2], XIO_ERR_NOT_REGISTERED) << "engines know the block, but this part is not registered";
+    EXPECT_EQ(statuses_[0], XIO_OK);
+    EXPECT_EQ(statuses_[2], XIO_ERR_NOT_REGISTERED) << "engines know the block, but this part is not registered";
     MUST(xio_mem_register(w_, to, k_part));
     EXPECT_EQ(hits(), 1u);
     op(from, to);
-    expect_answers(XIO_OK);
+    expect_statuses(XIO_OK);
     EXPECT_EQ(get(to), pattern(1));
     MUST(xio_mem_unregister(w_, from));
     op(from, to);
-    EXPECT_EQ(answers_[0], XIO_ERR_NOT_REGISTERED);
+    EXPECT_EQ(statuses_[0], XIO_ERR_NOT_REGISTERED);
     MUST(xio_mem_unregister(w_, to));
 
     MUST(xio_mem_register(w_, p, k_block));
     EXPECT_EQ(hits(), 2u);
     put(from, pattern(2));
     op(from, to);
-    expect_answers(XIO_OK);
+    expect_statuses(XIO_OK);
     EXPECT_EQ(get(to), pattern(2));
 
     MUST(xio_mem_free(p));
     op(from, to);
-    expect_answers(XIO_ERR_NOT_REGISTERED);
+    expect_statuses(XIO_ERR_NOT_REGISTERED);
 
     // What gets these addresses next is other memory, known to nobody yet.
     unsigned char* next = take();
     op(next, next + k_part);
-    expect_answers(XIO_ERR_NOT_REGISTERED);
+    expect_statuses(XIO_ERR_NOT_REGISTERED);
     MUST(xio_mem_register(w_, next, k_block));
     EXPECT_EQ(hits(), 2u);
     put(next, pattern(3));
     op(next, next + k_part);
-    expect_answers(XIO_OK);
+    expect_statuses(XIO_OK);
     EXPECT_EQ(get(next + k_part), pattern(3));
     MUST(xio_mem_free(next));
   }
 
   xio_world_t* w_ = nullptr;
   unsigned char* sym_ = nullptr;
-  xio_status_t* answers_ = nullptr;
+  xio_status_t* statuses_ = nullptr;
 };
 
 TEST_F(memory_ops, by_rdma) {
@@ -180,26 +180,26 @@ TEST_F(drives_that_err, are_named_by_their_ctx) {
     EXPECT_EQ(info.vendor, vendor);
     EXPECT_EQ(info.ticket, ticket);
   };
-  const auto told = [&](const char* sentence) { EXPECT_STREQ(info.sentence, sentence); };
+  const auto expect_sentence = [&](const char* sentence) { EXPECT_STREQ(info.sentence, sentence); };
   expect(XIO_OK, "", 0, 0);
-  told("");
+  expect_sentence("");
   run(c, s, sym_, sym_);  // command 0 fails, 1 does not
-  EXPECT_EQ(answers_[0], XIO_ERR_STORAGE);
-  EXPECT_EQ(answers_[1], XIO_ERR_STORAGE);
-  EXPECT_EQ(answers_[2], XIO_OK);
+  EXPECT_EQ(statuses_[0], XIO_ERR_STORAGE);
+  EXPECT_EQ(statuses_[1], XIO_ERR_STORAGE);
+  EXPECT_EQ(statuses_[2], XIO_OK);
   expect(XIO_ERR_STORAGE, "nvme", 0x280, 0);
-  told(
+  expect_sentence(
       "nvme queue 1: op 0 failed: write fault (status 0x280); look at the drive's error log (nvme error-log, nvme "
       "smart-log)");
   run(c, s, sym_, sym_);  // command 2 does not, 3 is lost
-  EXPECT_EQ(answers_[0], XIO_OK);
-  EXPECT_EQ(answers_[2], XIO_ERR_TIMEOUT);
+  EXPECT_EQ(statuses_[0], XIO_OK);
+  EXPECT_EQ(statuses_[2], XIO_ERR_TIMEOUT);
   expect(XIO_ERR_TIMEOUT, "nvme", 0, 3);
-  told(
+  expect_sentence(
       "nvme queue 1: op 3 was not complete within XIO_TIMEOUT_MS; look whether its device and peer are alive, or raise "
       "it");
   run(c, s, sym_, sym_);  // refused
-  EXPECT_EQ(answers_[0], XIO_ERR_TIMEOUT);
+  EXPECT_EQ(statuses_[0], XIO_ERR_TIMEOUT);
   expect(XIO_ERR_TIMEOUT, "nvme", 0, 3);
   EXPECT_EQ(xio_storage_close(w_, s), XIO_OK);
   EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
@@ -221,7 +221,7 @@ TEST_F(memory_ops, by_engines_that_open_late) {
   unsigned seed = 10;
   for (unsigned char* base : {p + k_part, kept + 5 * k_part}) {
     const auto check = [&] {
-      expect_answers(XIO_OK);
+      expect_statuses(XIO_OK);
       EXPECT_EQ(get(base + k_part), pattern(seed));
       put(base, pattern(++seed));
     };

@@ -32,7 +32,7 @@ TEST(pages, align_down_and_up) {
   }
 }
 
-TEST(pages, aligning_up_past_the_last_page_is_told) {
+TEST(pages, aligning_up_past_the_last_page_is_reported) {
   for (const std::uint64_t page : {k_4k, k_16k, k_64k}) {
     const std::uint64_t top = ~(page - 1);  // start of the last page
     EXPECT_EQ(align_up(top, page), top);
@@ -72,7 +72,7 @@ TEST(pages, an_empty_range_touches_no_page) {
   EXPECT_EQ(pages_of(k_last, 0, k_64k), (page_span{0xffffffffffff0000, 0xffff, 0, 0}));
 }
 
-TEST(pages, a_range_past_the_end_is_told) {
+TEST(pages, a_range_past_the_end_is_reported) {
   for (const std::uint64_t page : {k_4k, k_16k, k_64k}) {
     const std::uint64_t top = ~(page - 1);
     EXPECT_FALSE(pages_of(page, k_last, page));

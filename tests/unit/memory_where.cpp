@@ -96,14 +96,14 @@ TEST(where, pages_lie_on_the_numa_node_that_they_are_bound_to) {
     const unsigned long mask = 1ul << node;
     const bool bound = syscall(SYS_mbind, p, 2 * page(), MPOL_BIND, &mask, sizeof mask * 8, 0) == 0;
     static_cast<volatile unsigned char*>(p)[0] = 1;
-    const int told = look(p).numa_node;
+    const int numa_node = look(p).numa_node;
     int status = 0;
     if (syscall(SYS_move_pages, 0, 1ul, &p, nullptr, &status, 0) == 0) {
-      EXPECT_EQ(told, status) << "the kernel tells who asks";
+      EXPECT_EQ(numa_node, status) << "the kernel tells who asks";
     }
-    EXPECT_TRUE(told == static_cast<int>(node) || (!bound && told >= 0) || told == -1) << told;
-    if (bound && told >= 0) {
-      EXPECT_EQ(told, static_cast<int>(node));
+    EXPECT_TRUE(numa_node == static_cast<int>(node) || (!bound && numa_node >= 0) || numa_node == -1) << numa_node;
+    if (bound && numa_node >= 0) {
+      EXPECT_EQ(numa_node, static_cast<int>(node));
       ++nodes;
     }
     EXPECT_EQ(look(static_cast<char*>(p) + page()).numa_node, -1) << "a page that is not there is on no node";

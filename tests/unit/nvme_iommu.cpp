@@ -74,33 +74,33 @@ constexpr auto u64 = at<std::uint64_t>;
 class played : public vfio_calls {
  public:
   played() {
-    answers[get_api_version] = [](int, unsigned long) { return 0; };
-    answers[check_extension] = [](int, unsigned long type) { return type == 3 ? 1 : 0; };  // VFIO_TYPE1v2_IOMMU
-    answers[set_iommu] = [](int, unsigned long type) { return type == 3 ? 0 : -EINVAL; };
-    answers[group_get_status] = [](int, unsigned long a) {
+    replies[get_api_version] = [](int, unsigned long) { return 0; };
+    replies[check_extension] = [](int, unsigned long type) { return type == 3 ? 1 : 0; };  // VFIO_TYPE1v2_IOMMU
+    replies[set_iommu] = [](int, unsigned long type) { return type == 3 ? 0 : -EINVAL; };
+    replies[group_get_status] = [](int, unsigned long a) {
       put<std::uint32_t>(a, 4, 1);  // viable
       return 0;
     };
-    answers[group_set_container] = [this](int, unsigned long a) {
+    replies[group_set_container] = [this](int, unsigned long a) {
       return opened[at<int>(a, 0)] == k_container ? 0 : -EBADF;
     };
-    answers[group_get_device_fd] = [this](int, unsigned long a) { return give(reinterpret_cast<const char*>(a)); };
-    answers[type1_map_dma] = answers[type1_unmap_dma] = [](int, unsigned long) { return 0; };
-    answers[ioas_alloc] = [](int, unsigned long a) {
+    replies[group_get_device_fd] = [this](int, unsigned long a) { return give(reinterpret_cast<const char*>(a)); };
+    replies[type1_map_dma] = replies[type1_unmap_dma] = [](int, unsigned long) { return 0; };
+    replies[ioas_alloc] = [](int, unsigned long a) {
       put<std::uint32_t>(a, 8, 42);
       return u32(a, 0) == 12 && u32(a, 4) == 0 ? 0 : -EINVAL;
     };
-    answers[device_bind_iommufd] = [this](int, unsigned long a) {
+    replies[device_bind_iommufd] = [this](int, unsigned long a) {
       return u32(a, 0) == 16 && u32(a, 4) == 0 && opened[at<int>(a, 8)] == k_iommu ? 0 : -EINVAL;
     };
-    answers[device_attach_pt] = [](int, unsigned long a) {
+    replies[device_attach_pt] = [](int, unsigned long a) {
       const bool good = u32(a, 0) == 12 && u32(a, 4) == 0 && u32(a, 8) == 42;
       put<std::uint32_t>(a, 8, 43);  // the page table, which is not the address space
       return good ? 0 : -ENOENT;
     };
-    answers[ioas_map] = answers[ioas_unmap] = [](int, unsigned long) { return 0; };
-    answers[type1_get_info] = [](int, unsigned long) { return 0; };
-    answers[ioas_iova_ranges] = [](int, unsigned long a) {
+    replies[ioas_map] = replies[ioas_unmap] = [](int, unsigned long) { return 0; };
+    replies[type1_get_info] = [](int, unsigned long) { return 0; };
+    replies[ioas_iova_ranges] = [](int, unsigned long a) {
       put<std::uint32_t>(a, 8, 1);
       put<std::uint64_t>(a, 24, 4096);
       put<std::uint64_t>(u64(a, 16), 0, 0x10000);
@@ -117,14 +117,14 @@ class played : public vfio_calls {
   }
   int control(int fd, unsigned long request, unsigned long argument) override {
     asked.push_back(opened[fd] + " " + std::to_string(request));
-    const auto it = answers.find(request);
-    const int result = it == answers.end() ? -ENOTTY : it->second(fd, argument);
+    const auto it = replies.find(request);
+    const int result = it == replies.end() ? -ENOTTY : it->second(fd, argument);
     if (result >= 0) return result;
     errno = -result;
     return -1;
   }
   void refuse(unsigned long request, int why) {
-    answers[request] = [why](int, unsigned long) { return -why; };
+    replies[request] = [why](int, unsigned long) { return -why; };
   }
   std::size_t still_open() const {
     std::size_t n = 0;
@@ -132,7 +132,7 @@ class played : public vfio_calls {
     return n;
   }
 
-  std::map<unsigned long, std::function<int(int, unsigned long)>> answers;
+  std::map<unsigned long, std::function<int(int, unsigned long)>> replies;
   std::map<std::string, int> absent;
   std::map<int, std::string> opened;
   std::vector<std::string> asked;
@@ -187,12 +187,12 @@ TEST(type1, sets_its_domain_up_again_after_the_last_group) {
                          [](const auto& one) { return one.second == k_group && fcntl(one.first, F_GETFD) >= 0; });
   };
   bool is_set = false;
-  k.answers[group_set_container] = [&](int, unsigned long) {
+  k.replies[group_set_container] = [&](int, unsigned long) {
     is_set = is_set && groups() > 1;
     return 0;
   };
-  k.answers[set_iommu] = [&](int, unsigned long) { return std::exchange(is_set, true) ? -EINVAL : 0; };
-  k.answers[group_get_device_fd] = [&](int, unsigned long) {
+  k.replies[set_iommu] = [&](int, unsigned long) { return std::exchange(is_set, true) ? -EINVAL : 0; };
+  k.replies[group_get_device_fd] = [&](int, unsigned long) {
     return is_set ? ::open("/dev/null", O_RDWR | O_CLOEXEC) : -EINVAL;
   };
   for (int round = 0; round < 2; ++round) {
@@ -211,14 +211,14 @@ TEST(type1, sets_its_domain_up_again_after_the_last_group) {
 TEST(type1, maps_and_unmaps) {
   played k;
   vfio_type1 t(k, k_name);
-  k.answers[type1_map_dma] = [&](int fd, unsigned long a) {
+  k.replies[type1_map_dma] = [&](int fd, unsigned long a) {
     EXPECT_EQ(k.opened[fd], k_container);
     return u32(a, 0) == 32 && u32(a, 4) == 3 && u64(a, 8) == 0x7f0000001000 && u64(a, 16) == 0x40000 &&
                    u64(a, 24) == 0x3000
                ? 0
                : -EINVAL;
   };
-  k.answers[type1_unmap_dma] = [&](int, unsigned long a) {
+  k.replies[type1_unmap_dma] = [&](int, unsigned long a) {
     return u32(a, 0) == 24 && u32(a, 4) == 0 && u64(a, 8) == 0x40000 && u64(a, 16) == 0x3000 ? 0 : -EINVAL;
   };
   t.map(0x7f0000001000, 0x3000, 0x40000);
@@ -229,10 +229,10 @@ TEST(type1, maps_and_unmaps) {
 
 // struct vfio_iommu_type1_info: argsz 0, flags 4 (capabilities 2), page sizes 8, first capability 16. Capability 1 has
 // ranges.
-TEST(type1, reads_a_long_answer_at_the_second_try) {
+TEST(type1, reads_a_long_reply_at_the_second_try) {
   played k;
   vfio_type1 t(k, k_name);
-  k.answers[type1_get_info] = [](int, unsigned long a) {
+  k.replies[type1_get_info] = [](int, unsigned long a) {
     const bool room = u32(a, 0) >= 64;
     put<std::uint32_t>(a, 0, 64);
     if (!room) return 0;
@@ -276,14 +276,14 @@ TEST(iommufd_way, asks_in_iommufds_order) {
 TEST(iommufd_way, maps_and_unmaps) {
   played k;
   vfio_iommufd t(k, k_name);
-  k.answers[ioas_map] = [&](int fd, unsigned long a) {
+  k.replies[ioas_map] = [&](int fd, unsigned long a) {
     EXPECT_EQ(k.opened[fd], k_iommu);
     return u32(a, 0) == 40 && u32(a, 4) == 7 && u32(a, 8) == 42 && u32(a, 12) == 0 && u64(a, 16) == 0x7f0000001000 &&
                    u64(a, 24) == 0x3000 && u64(a, 32) == 0x40000
                ? 0
                : -EINVAL;
   };
-  k.answers[ioas_unmap] = [&](int, unsigned long a) {
+  k.replies[ioas_unmap] = [&](int, unsigned long a) {
     return u32(a, 0) == 24 && u32(a, 4) == 42 && u64(a, 8) == 0x40000 && u64(a, 16) == 0x3000 ? 0 : -ENOENT;
   };
   t.map(0x7f0000001000, 0x3000, 0x40000);
@@ -296,7 +296,7 @@ TEST(iommufd_way, reads_as_many_addresses_as_there_are) {
   played k;
   vfio_iommufd t(k, k_name);
   constexpr std::uint32_t there = 50;
-  k.answers[ioas_iova_ranges] = [&](int, unsigned long a) {
+  k.replies[ioas_iova_ranges] = [&](int, unsigned long a) {
     EXPECT_TRUE(u32(a, 0) == 32 && u32(a, 4) == 42 && u32(a, 12) == 0);
     const std::uint32_t room = u32(a, 8);
     put<std::uint32_t>(a, 8, there);
@@ -314,13 +314,13 @@ TEST(iommufd_way, reads_as_many_addresses_as_there_are) {
   EXPECT_EQ(r.back().last, 49 * 0x10000u + 0xfff);
 }
 
-TEST(iommufd_way, does_not_believe_every_answer) {
+TEST(iommufd_way, does_not_believe_every_reply) {
   played k;
   vfio_iommufd t(k, k_name);
   int calls = 0;
   std::uint32_t number = 0xffffffff;
   int status = -EMSGSIZE;
-  k.answers[ioas_iova_ranges] = [&](int, unsigned long a) {
+  k.replies[ioas_iova_ranges] = [&](int, unsigned long a) {
     ++calls;
     put<std::uint32_t>(a, 8, number);
     return status;
@@ -328,19 +328,19 @@ TEST(iommufd_way, does_not_believe_every_answer) {
   EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { t.ranges(k_place); }), "does not tell which addresses"));
   EXPECT_EQ(calls, 1);
   number = 17;  // and one more than there is room for, for ever
-  k.answers[ioas_iova_ranges] = [&](int, unsigned long a) {
+  k.replies[ioas_iova_ranges] = [&](int, unsigned long a) {
     ++calls;
     put<std::uint32_t>(a, 8, u32(a, 8) + 1);
     return -EMSGSIZE;
   };
   refusal(XIO_ERR_IO, [&] { t.ranges(k_place); });
   EXPECT_EQ(calls, 3);
-  k.answers[ioas_iova_ranges] = [](int, unsigned long a) {
+  k.replies[ioas_iova_ranges] = [](int, unsigned long a) {
     put<std::uint32_t>(a, 8, 1000);
     return 0;
   };
   EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { t.ranges(k_place); }), "more than there is room for"));
-  k.answers[ioas_iova_ranges] = [](int, unsigned long a) {
+  k.replies[ioas_iova_ranges] = [](int, unsigned long a) {
     put<std::uint32_t>(a, 8, 0);
     put<std::uint64_t>(a, 24, 1 << 21);
     return 0;
@@ -401,7 +401,7 @@ TEST(type1, refuses_in_one_sentence) {
   k.absent[k_container] = ENOENT;
   EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED, [&] { vfio_type1 t(k, k_name); }), "modprobe vfio-pci"));
   k.absent.clear();
-  k.answers[check_extension] = [](int, unsigned long) { return 0; };
+  k.replies[check_extension] = [](int, unsigned long) { return 0; };
   EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED, [&] { vfio_type1 t(k, k_name); }), "modprobe vfio_iommu_type1"));
   EXPECT_EQ(k.still_open(), 0u);
 
@@ -413,7 +413,7 @@ TEST(type1, refuses_in_one_sentence) {
                   "there is no /dev/vfio/17"));
   EXPECT_TRUE(
       has(not_admitted<vfio_type1>(XIO_ERR_STATE,
-                                   [](auto& o) { o.answers[group_get_status] = [](int, unsigned long) { return 0; }; }),
+                                   [](auto& o) { o.replies[group_get_status] = [](int, unsigned long) { return 0; }; }),
           "IOMMU group 17 is not viable"));
   EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_IO, [](auto& o) { o.refuse(group_set_container, EINVAL); }),
                   "open it alone"));
@@ -511,10 +511,10 @@ TEST_P(space, maps_what_is_the_same_once) {
 TEST_P(space, gives_addresses_back_and_keeps_those_that_the_kernel_holds) {
   const std::uint64_t address = s.map(memory, 4096);
   s.unmap(memory, 4096);
-  const auto map = k.answers[map_request()];
+  const auto map = k.replies[map_request()];
   k.refuse(map_request(), EFAULT);
   refusal(XIO_ERR_IO, [&] { s.map(memory, 4096); });
-  k.answers[map_request()] = map;
+  k.replies[map_request()] = map;
   EXPECT_EQ(s.map(memory, 4096), address);
   k.refuse(unmap_request(), EIO);
   s.unmap(memory, 4096);

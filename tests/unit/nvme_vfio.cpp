@@ -204,7 +204,7 @@ struct info {
   std::vector<std::byte> bytes;
 };
 
-TEST(iova, is_read_from_the_kernels_answer) {
+TEST(iova, is_read_from_the_kernels_reply) {
   info i;
   i.head(VFIO_IOMMU_INFO_CAPS, 64);
   i.put(64, vfio_info_cap_header{VFIO_IOMMU_TYPE1_INFO_CAP_MIGRATION, 1, 128});
@@ -219,7 +219,7 @@ TEST(iova, is_read_from_the_kernels_answer) {
   EXPECT_EQ(r[1].last, 0xffffffffffu);
 }
 
-TEST(iova, has_a_default_where_the_answer_says_nothing) {
+TEST(iova, has_a_default_where_the_reply_says_nothing) {
   info none, loop, beyond, many;
   loop.head(VFIO_IOMMU_INFO_CAPS, 64);
   loop.put(64, vfio_info_cap_header{9, 1, 64});

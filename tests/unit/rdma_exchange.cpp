@@ -51,7 +51,7 @@ std::string sentence_of(Body&& body, xio_status_t want) {
   return "";
 }
 
-std::string identity_answer(std::function<void(unsigned char*)> spoil) {
+std::string identity_refusal(std::function<void(unsigned char*)> spoil) {
   liar c(std::move(spoil));
   return sentence_of([&] { rdma::exchange_identities(c, k_mine, XIO_OK); }, XIO_ERR_PEER);
 }
@@ -70,18 +70,18 @@ TEST(RdmaExchange, HonestPeersAgree) {
 }
 
 TEST(RdmaExchange, EveryLieNamesThePe) {
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[0] ^= 1; }), "PE 1 sent no RDMA");
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[4] = 9; }), "PE 1 speaks version 9");
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[6] = 2; }), "PE 1 is at another step");
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[12] = 2; }), "PE 1 is at another step");
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[25] ^= 1; }), "PE 1 has a heap of");
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { std::memset(m + 16, 0xff, 8); }), "cannot be");
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[32] = 2; }), "PE 1 uses 2 NICs");
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) { m[36] ^= 1; }), "PE 1's NIC takes messages");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[0] ^= 1; }), "PE 1 sent no RDMA");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[4] = 9; }), "PE 1 speaks version 9");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[6] = 2; }), "PE 1 is at another step");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[12] = 2; }), "PE 1 is at another step");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[25] ^= 1; }), "PE 1 has a heap of");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { std::memset(m + 16, 0xff, 8); }), "cannot be");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[32] = 2; }), "PE 1 uses 2 NICs");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[36] ^= 1; }), "PE 1's NIC takes messages");
 }
 
 TEST(RdmaExchange, AFailureElsewhereIsNamed) {
-  EXPECT_PRED2(says, identity_answer([](unsigned char* m) {
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) {
                  const std::int32_t status = XIO_ERR_NO_MEMORY;
                  std::memcpy(m + 8, &status, 4);
                }),

@@ -107,7 +107,7 @@ TEST(MachineMap, AMachineInShortFormHasNoDevices) {
   EXPECT_FALSE(machine_map("").known());
 }
 
-TEST(MachineMap, WhatIsNotThereIsFar) {
+TEST(MachineMap, WhatIsNotThereIsMostDistant) {
   const machine_map m(two_packages());
   EXPECT_EQ(m.distance("", "0000:11:00.0"), k_most_distant) << "a software device";
   EXPECT_EQ(m.distance("0000:77:00.0", "0000:11:00.0"), k_most_distant);
@@ -116,7 +116,7 @@ TEST(MachineMap, WhatIsNotThereIsFar) {
   EXPECT_EQ(machine_map("no xml").distance("0000:12:00.0", "0000:11:00.0"), k_most_distant);
 }
 
-TEST(MachineMap, ThisMachineAnswers) {
+TEST(MachineMap, ThisMachineHasAMap) {
   const machine_map m;
   EXPECT_EQ(m.distance("ffff:ff:1f.7", ""), k_most_distant);
 }

@@ -107,7 +107,7 @@ TEST(Mlx5Command, CreateQp) {
 }
 
 TEST(Mlx5Command, TheNumberThatWasMade) {
-  answer a{};
+  reply a{};
   a[8] = 0xee;  // reserved
   a[9] = 0x12;
   a[10] = 0x34;

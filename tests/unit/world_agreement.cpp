@@ -97,7 +97,7 @@ TEST(agreement, ends_when_a_pe_is_gone) {
   for (const std::size_t pe : {1u, 2u}) EXPECT_EQ(out[pe].status, XIO_ERR_PEER) << out[pe].sentence;
 }
 
-TEST(agreement, keeps_the_own_failure_when_the_others_cannot_be_told) {
+TEST(agreement, keeps_the_own_failure_when_the_others_cannot_be_reached) {
   const auto out = on_three([](int pe, agreement& a) {
     if (pe == 0) return;
     a.each(call::malloc, [] { fail(XIO_ERR_NO_MEMORY, "the shelf is empty"); });

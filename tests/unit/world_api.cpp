@@ -211,7 +211,7 @@ TEST(api_world, init_says_what_is_wrong_with_the_environment) {
 
 #if HAVE_SODIUM
 // Rank 0 of two, whose other one never comes. It would have joined it to say that its heap is wrong.
-TEST(api_world, init_that_refuses_waits_for_the_others_no_longer_than_it_was_told) {
+TEST(api_world, init_that_refuses_waits_for_the_others_no_longer_than_it_was_asked_to) {
   const auto refused_in = [](const char* timeout, std::uint32_t attr_timeout) {
     const std::string root = "127.0.0.1:" + std::to_string(rig::free_port());
     const std::vector<std::pair<const char*, const char*>> variables{
@@ -272,7 +272,7 @@ TEST_F(api, memory_calls_check_their_pointers) {
   EXPECT_EQ(xio_free(w_, nullptr), XIO_OK);
 }
 
-TEST_F(api, ptr_answers_only_for_symmetric_memory) {
+TEST_F(api, ptr_is_null_but_for_symmetric_memory) {
   void* p = nullptr;
   ASSERT_EQ(xio_malloc(w_, 64, &p), XIO_OK);
   EXPECT_EQ(xio_ptr(w_, p, 0), p);

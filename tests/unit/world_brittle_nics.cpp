@@ -109,7 +109,7 @@ void expect_refused_and_well_again(int pe, world& w, std::uint32_t pool, xio_sta
 class brittle_connect : public testing::TestWithParam<int> {};
 
 // Every lane connects a queue pair to each PE, so the parameter says in which lane it ends; the last is pool 2's.
-TEST_P(brittle_connect, is_told_while_others_exchange_the_next_lane) {
+TEST_P(brittle_connect, is_reported_while_others_exchange_the_next_lane) {
   g_left.connects = GetParam();
   in_world(k_pes, small_world(),
            [](int pe, world& w) { expect_refused_and_well_again(pe, w, 2, XIO_ERR_IO, "no file descriptor is left"); });

@@ -172,10 +172,10 @@ bool faults(volatile unsigned char* p) {
   }, before{};
   to.sa_handler = jump;
   sigaction(SIGBUS, &to, &before);
-  const bool answer = sigsetjmp(out, 1) != 0;
-  if (!answer) (void)*p;
+  const bool result = sigsetjmp(out, 1) != 0;
+  if (!result) (void)*p;
   sigaction(SIGBUS, &before, nullptr);
-  return answer;
+  return result;
 }
 
 void write_word(const std::string& path, const std::string& word) {

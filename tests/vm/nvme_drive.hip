@@ -295,10 +295,10 @@ void fault(const rig::team& t, const char* name, uint64_t bad, bool write, uint3
   const uint64_t lane = bad % k_lanes;
   job j{t.ctx, d.storage, buffer, (bad - lane) * d.block, 0, d.block, 0, nullptr};
   RUN(each_its_block, 1, k_lanes, j, write, statuses.data());
-  const auto told = statuses.get();
+  const auto status_found = statuses.get();
   for (int i = 0; i < k_lanes; ++i)
-    rig::expect(told[static_cast<size_t>(i)] == (static_cast<uint64_t>(i) == lane ? XIO_ERR_STORAGE : XIO_OK),
-                "lane %d was told %d, block %llu is bad", i, told[static_cast<size_t>(i)],
+    rig::expect(status_found[static_cast<size_t>(i)] == (static_cast<uint64_t>(i) == lane ? XIO_ERR_STORAGE : XIO_OK),
+                "lane %d was told %d, block %llu is bad", i, status_found[static_cast<size_t>(i)],
                 static_cast<unsigned long long>(bad));
   xio_error_info_t info{};
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
@@ -356,8 +356,8 @@ void sealed(const rig::team& t, const char* name) {
     rig::expect(memory[0] == 's' && memory[4095] == 's', "%s reads as %02x", name, memory[0]);
     RUN(each_its_block, 1, 1, j, true, statuses.data());
     // What is opened as read-only is not even asked.
-    const int told = statuses.get()[0];
-    rig::expect(told == (said ? XIO_ERR_ARG : XIO_ERR_STORAGE), "a write says %d", told);
+    const int status_found = statuses.get()[0];
+    rig::expect(status_found == (said ? XIO_ERR_ARG : XIO_ERR_STORAGE), "a write says %d", status_found);
     xio_error_info_t info{};
     MUST(xio_ctx_error(t.world(), t.ctx, &info));
     if (!said) std::printf("sealed %s: a write failed with 0x%x\n", name, info.vendor);
@@ -386,7 +386,7 @@ void endless(const rig::team& t, const char* name) {
   const long deadline = (text != nullptr ? std::atol(text) : 30000) + k_slack_ms;
   const rig::device_array<int> status(1);
   long took = 0;
-  int told = XIO_OK;
+  int status_found = XIO_OK;
   const auto since = [](clock::time_point from) {
     return static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - from).count());
   };
@@ -395,15 +395,15 @@ void endless(const rig::team& t, const char* name) {
     const drive d(t, name, 1);
     const job j{t.ctx, d.storage, arena(t, 16 * d.block), 0, 0, d.block, 0, nullptr};
     const auto begin = clock::now();
-    for (bool first = true; told == XIO_OK && clock::now() - begin < k_patience; first = false) {
+    for (bool first = true; status_found == XIO_OK && clock::now() - begin < k_patience; first = false) {
       const auto from = clock::now();
       RUN(keep_reading, 1, 16, j, status.data());
-      told = status.get()[0];
+      status_found = status.get()[0];
       took = since(from);
       if (first) std::printf("moving\n"), std::fflush(stdout);
     }
-    rig::expect(told == XIO_ERR_TRANSPORT || told == XIO_ERR_TIMEOUT || told == XIO_ERR_STORAGE,
-                "the drive ended with %s", xio_status_name(static_cast<xio_status_t>(told)));
+    rig::expect(status_found == XIO_ERR_TRANSPORT || status_found == XIO_ERR_TIMEOUT || status_found == XIO_ERR_STORAGE,
+                "the drive ended with %s", xio_status_name(static_cast<xio_status_t>(status_found)));
     rig::expect(took <= deadline, "that took %ld ms, the deadline is %ld", took, deadline);
     const auto from = clock::now();
     RUN(keep_reading, 1, 16, j, status.data());
@@ -412,8 +412,8 @@ void endless(const rig::team& t, const char* name) {
     closing = clock::now();
   }
   rig::expect(since(closing) <= 2 * deadline, "closing took %ld ms", since(closing));
-  std::printf("lost %s: %s after %ld ms, closed in %ld ms\n", name, xio_status_name(static_cast<xio_status_t>(told)),
-              took, since(closing));
+  std::printf("lost %s: %s after %ld ms, closed in %ld ms\n", name,
+              xio_status_name(static_cast<xio_status_t>(status_found)), took, since(closing));
 }
 
 }  // namespace

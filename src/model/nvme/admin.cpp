@@ -160,8 +160,8 @@ bool controller::delete_sq(const sqe& command, std::uint32_t* status) {
 
 // Commands without a completion die with their queue.
 void controller::end_deletion(std::uint32_t qid) {
-  const auto of_queue = [&](const answer& a) { return a.sqid == qid; };
-  std::erase_if(answers_, of_queue);
+  const auto of_queue = [&](const completion& a) { return a.sqid == qid; };
+  std::erase_if(completions_, of_queue);
   std::erase_if(held_, of_queue);
   std::erase_if(lost_, of_queue);
   std::erase_if(late_, [&](const late_command& l) { return l.sqid == qid; });
@@ -177,7 +177,7 @@ void controller::end_deletion(std::uint32_t qid) {
 bool controller::abort(std::uint32_t sqid, std::uint16_t cid) {
   const auto it = sqs_.find(sqid);
   if (it == sqs_.end() || it->second.deleting) return false;
-  const auto wanted = [&](const answer& a) { return a.sqid == sqid && a.cid == cid; };
+  const auto wanted = [&](const completion& a) { return a.sqid == sqid && a.cid == cid; };
   const bool found =
       std::erase_if(held_, wanted) + std::erase_if(lost_, wanted) +
           std::erase_if(late_, [&](const auto& l) { return l.sqid == sqid && w::cid_of(l.command) == cid; }) !=

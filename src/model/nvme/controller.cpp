@@ -71,7 +71,7 @@ bool controller::poll() {
   if (!dead_) worked |= start_late();
   engine_->kick();
   worked |= reap_file();
-  if (!dead_) worked |= post_answers();
+  if (!dead_) worked |= post_completions();
   return worked;
 }
 
@@ -168,7 +168,7 @@ void controller::forget_everything() {
   sqs_.clear();
   cqs_.clear();
   events_.reset();
-  answers_.clear();
+  completions_.clear();
   held_.clear();
   lost_.clear();
   late_.clear();
@@ -205,7 +205,7 @@ bool controller::fetch(std::uint32_t qid, submission_queue& sq) {
     const std::uint16_t cid = w::cid_of(command);
     if (sq.taken[cid]) {
       // Answered at once and not counted as in flight: the id belongs to the other command.
-      answers_.push_back(answer{qid, cid, w::k_cid_conflict | w::k_status_dnr, 0, false});
+      completions_.push_back(completion{qid, cid, w::k_cid_conflict | w::k_status_dnr, 0, false});
       continue;
     }
     sq.taken[cid] = true;
@@ -218,42 +218,43 @@ bool controller::fetch(std::uint32_t qid, submission_queue& sq) {
 }
 
 void controller::finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t status, std::uint32_t result) {
-  answers_.push_back(answer{sqid, cid, status, result});
+  completions_.push_back(completion{sqid, cid, status, result});
 }
 
-bool controller::post_answers() {
+bool controller::post_completions() {
   if (is_set(release_)) {
-    answers_.insert(answers_.end(), held_.begin(), held_.end());
+    completions_.insert(completions_.end(), held_.begin(), held_.end());
     held_.clear();
   }
-  if (answers_.empty()) return false;
+  if (completions_.empty()) return false;
   const std::uint64_t seed = shuffle_seed_.load(std::memory_order_relaxed);
   if (seed != shuffle_now_) {
     shuffle_now_ = seed;
     random_.seed(seed);
   }
   // A shuffled drive keeps some back for a later turn: they meet younger ones.
-  std::size_t most = answers_.size();
+  std::size_t most = completions_.size();
   if (seed != 0) {
-    for (std::size_t i = answers_.size() - 1; i > 0; --i) std::swap(answers_[i], answers_[random_() % (i + 1)]);
-    most = random_() % (answers_.size() + 1);
+    for (std::size_t i = completions_.size() - 1; i > 0; --i)
+      std::swap(completions_[i], completions_[random_() % (i + 1)]);
+    most = random_() % (completions_.size() + 1);
   }
   bool posted = false;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    const answer a = answers_[i];
+  for (std::size_t i = 0; i < completions_.size(); ++i) {
+    const completion a = completions_[i];
     if (i < most && post(a)) {
       posted = true;
       continue;
     }
-    answers_[kept++] = a;
+    completions_[kept++] = a;
   }
-  answers_.resize(kept);
+  completions_.resize(kept);
   return posted || seed != 0;
 }
 
 // False: the completion queue is full.
-bool controller::post(const answer& a) {
+bool controller::post(const completion& a) {
   submission_queue& sq = sqs_[a.sqid];
   completion_queue& cq = cqs_[sq.cqid];
   const std::uint32_t next = cq.tail + 1 == cq.entries ? 0 : cq.tail + 1;

@@ -117,7 +117,7 @@ class controller : public progress::device {
     shadow_words shadow;
   };
   // A command whose answer waits for room or luck.
-  struct answer {
+  struct completion {
     std::uint32_t sqid;
     std::uint16_t cid;
     std::uint32_t status;
@@ -172,8 +172,8 @@ class controller : public progress::device {
   bool has_its_memory() const;
   bool fetch(std::uint32_t qid, submission_queue& sq);
   void finish(std::uint32_t sqid, std::uint16_t cid, std::uint32_t status, std::uint32_t result = 0);
-  bool post_answers();
-  bool post(const answer& a);
+  bool post_completions();
+  bool post(const completion& a);
 
   // doorbells.cpp
   bool check_doorbells();
@@ -261,9 +261,9 @@ class controller : public progress::device {
   std::map<std::uint32_t, completion_queue> cqs_;
   std::vector<std::uint32_t> dead_queues_;  // deleted, to be taken out of sqs_
   event_desk events_;
-  std::vector<answer> answers_;
-  std::vector<answer> held_;
-  std::vector<answer> lost_;  // of commands that never complete, unless they are aborted
+  std::vector<completion> completions_;
+  std::vector<completion> held_;
+  std::vector<completion> lost_;  // of commands that never complete, unless they are aborted
   std::vector<late_command> late_;
   std::vector<std::unique_ptr<work>> works_;  // in flight and spare
   std::vector<work*> spare_;

@@ -67,7 +67,7 @@ void controller::execute_io(std::uint32_t sqid, submission_queue& sq, const sqe&
       break;
     case fault::kind::delay: late_.push_back(late_command{sqid, command, clock::now() + f->delay}); break;
     case fault::kind::hold: perform(sqid, command, orders{true, 0}); break;
-    case fault::kind::lose: lost_.push_back(answer{sqid, cid, 0, 0}); break;
+    case fault::kind::lose: lost_.push_back(completion{sqid, cid, 0, 0}); break;
     case fault::kind::die: die("a fault asked for it"); break;
     case fault::kind::file: perform(sqid, command, orders{false, f->error}); break;
     case fault::kind::skip: finish(sqid, cid, w::k_ok); break;
@@ -260,7 +260,7 @@ void controller::end_work(work& one) {
   if (sq.deleting) {
     if (sq.file_jobs == 0) end_deletion(one.sqid);
   } else if (one.hold) {
-    held_.push_back(answer{one.sqid, one.cid, status, 0});
+    held_.push_back(completion{one.sqid, one.cid, status, 0});
   } else {
     finish(one.sqid, one.cid, status);
   }

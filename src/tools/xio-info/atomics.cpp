@@ -10,7 +10,7 @@ namespace xio::info {
 
 namespace {
 
-using topology::atomics_answer;
+using topology::atomics_support;
 using topology::atomics_verdict;
 using topology::device_role;
 using topology::pci_function;
@@ -44,10 +44,10 @@ std::string port_text(const pci_function& p) {
 }
 
 void add_verdict(section& s, const std::string& name, const atomics_verdict& v) {
-  const bool whole = v.is == atomics_answer::yes || v.is == atomics_answer::off;
-  s.rows.push_back({name, std::string(topology::answer_name(v.is)),
+  const bool whole = v.is == atomics_support::yes || v.is == atomics_support::off;
+  s.rows.push_back({name, std::string(topology::support_name(v.is)),
                     whole ? "completes " + topology::widths_text(v.widths) : std::string()});
-  if (v.is == atomics_answer::yes) return;
+  if (v.is == atomics_support::yes) return;
   s.rows.push_back({name + "_at", v.at, ""});
   s.rows.push_back({name + "_why", v.why, ""});
   s.rows.push_back({name + "_cure", v.cure, ""});
@@ -100,8 +100,8 @@ std::string enable_atomics(const std::string& bus_id) {
   const pci_tree t = topology::read_pci_tree("");
   const pci_function& f = named(t, bus_id);
   const atomics_verdict v = topology::atomics_to_host(t, f);
-  if (v.is == atomics_answer::yes) return fmt::format("{} may send AtomicOps already\n", f.bus_id);
-  if (v.is != atomics_answer::off)
+  if (v.is == atomics_support::yes) return fmt::format("{} may send AtomicOps already\n", f.bus_id);
+  if (v.is != atomics_support::off)
     fail(XIO_ERR_UNSUPPORTED, "nothing was changed, AtomicOps of {} would not arrive: at {} {}; {}", f.bus_id, v.at,
          v.why, v.cure);
   topology::enable_atomics_of(v.at);

@@ -107,7 +107,7 @@ std::vector<unsigned char> drive::content(std::uint64_t offset, std::uint64_t by
   w.stored = bytes_;
   w.iterations = 1;
   w.first = offset / bytes;
-  session_.answer.prepare(w, 1, 1);
+  session_.results.prepare(w, 1, 1);
   launch_storage(scope::thread, false, dim3(1), dim3(1), w);
   session_.collect("reading the drive to compare", w);
   return copy_of(w.dst, bytes);

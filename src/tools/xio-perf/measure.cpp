@@ -113,15 +113,15 @@ class run {
   }
 
   void keep_samples() {
-    const double scale = us_per_sample_tick(s_.answer.spans.front());
-    for (const std::uint64_t t : s_.answer.samples) us_.push_back(static_cast<double>(t) * scale);
+    const double scale = us_per_sample_tick(s_.results.spans.front());
+    for (const std::uint64_t t : s_.results.samples) us_.push_back(static_cast<double>(t) * scale);
   }
 
   void one_by_one() {
     work w = blank();
     done_ = std::uint64_t{p_.warm_up} + p_.iterations;
     if (!sends(s_.me())) return;
-    s_.answer.prepare(w, p_.iterations, 1);
+    s_.results.prepare(w, p_.iterations, 1);
     switch (p_.what->id) {
       case put_lat: launch_put_latency(p_.who, p_.threads, w); break;
       case get_lat: launch_get_latency(p_.who, p_.threads, w); break;
@@ -157,10 +157,10 @@ class run {
       done_ += w.iterations;
       if (p_.bidirectional) s_.barrier();
       if (!sends(s_.me())) continue;
-      s_.answer.prepare(w, 0, p_.ctas);
+      s_.results.prepare(w, 0, p_.ctas);
       launch_stream(w);
       s_.collect(name_.c_str(), w);
-      if (i != 0) us_.push_back(us_of(s_.answer.spans) / w.iterations);
+      if (i != 0) us_.push_back(us_of(s_.results.spans) / w.iterations);
     }
     if (p_.bidirectional && !alone()) us_ = s_.slowest(p_.route, us_);
   }
@@ -171,7 +171,7 @@ class run {
     work w = blank();
     w.base = base;
     base += std::uint64_t{p_.warm_up} + p_.iterations + 1024;
-    s_.answer.prepare(w, p_.iterations, 1);
+    s_.results.prepare(w, p_.iterations, 1);
     switch (p_.what->id) {
       case p_pingpong: launch_flag_pingpong(false, w); break;
       case signal_pingpong: launch_flag_pingpong(true, w); break;
@@ -197,12 +197,12 @@ class run {
       if (warm) w.iterations = std::max(1u, p_.warm_up);
       done_ += w.iterations;
       fill_poison(s_.dst, groups * bytes_ + k_guard);
-      s_.answer.prepare(w, std::size_t{groups} * w.iterations, p_.ctas);
+      s_.results.prepare(w, std::size_t{groups} * w.iterations, p_.ctas);
       launch_storage(p_.who, write, dim3(p_.ctas), dim3(p_.threads), w);
       s_.collect(name_.c_str(), w);
     }
     keep_samples();
-    all_us_ = us_of(s_.answer.spans);
+    all_us_ = us_of(s_.results.spans);
     check_storage(write, groups);
   }
 

@@ -52,11 +52,11 @@ std::string why(xio_world_t* world, xio_ctx_t ctx) {
 
 }  // namespace
 
-answers::~answers() {
+kernel_results::~kernel_results() {
   if (block_ != nullptr) (void)hipFree(block_);
 }
 
-void answers::prepare(work& w, std::size_t n_samples, std::size_t n_spans) {
+void kernel_results::prepare(work& w, std::size_t n_samples, std::size_t n_spans) {
   const std::size_t need = k_head + n_samples * sizeof(std::uint64_t) + n_spans * sizeof(span);
   if (need > bytes_) {
     if (block_ != nullptr) (void)hipFree(block_);
@@ -77,7 +77,7 @@ void answers::prepare(work& w, std::size_t n_samples, std::size_t n_spans) {
   spans.resize(n_spans);
 }
 
-void answers::collect(const char* what, xio_world_t* world, xio_ctx_t ctx) {
+void kernel_results::collect(const char* what, xio_world_t* world, xio_ctx_t ctx) {
   checked(hipGetLastError(), what);
   checked(hipDeviceSynchronize(), what);
   const auto* at = static_cast<const unsigned char*>(block_);
@@ -155,7 +155,7 @@ std::vector<double> session::slowest(xio_route_t route, const std::vector<double
     w.dst = fetched;
     w.bytes = bytes;
     w.peer = pe;
-    answer.prepare(w, 0, 1);
+    results.prepare(w, 0, 1);
     launch_fetch(w);
     collect("fetching the times of the others", w);
     std::vector<double> theirs(all.size());

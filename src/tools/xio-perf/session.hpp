@@ -15,12 +15,12 @@ namespace xio::perf {
 void checked(xio_status_t status, const char* what);
 
 // Device memory that kernels write and the host reads after them.
-class answers {
+class kernel_results {
  public:
-  answers() = default;
-  ~answers();
-  answers(const answers&) = delete;
-  answers& operator=(const answers&) = delete;
+  kernel_results() = default;
+  ~kernel_results();
+  kernel_results(const kernel_results&) = delete;
+  kernel_results& operator=(const kernel_results&) = delete;
 
   // Room, zeroed, and the pointers into it.
   void prepare(work& w, std::size_t samples, std::size_t spans);
@@ -56,12 +56,12 @@ class session {
   work blank(xio_route_t route);
   // Collective. The longest that any PE took, time by time. No more than the first 1024 of them.
   std::vector<double> slowest(xio_route_t route, const std::vector<double>& mine);
-  void collect(const char* what, const work& w) { answer.collect(what, world_, w.ctx); }
+  void collect(const char* what, const work& w) { results.collect(what, world_, w.ctx); }
   void close();  // collective
 
   char* src = nullptr;
   char* dst = nullptr;
-  answers answer;
+  kernel_results results;
 
  private:
   xio_world_t* world_ = nullptr;

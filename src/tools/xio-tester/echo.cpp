@@ -40,11 +40,11 @@ class echo_memory {
       : entries_(std::max<std::uint64_t>(s.doorbell, 1)),
         lanes_(static_cast<std::uint64_t>(shared.threads)),
         requests_(lanes_ * entries_ * sizeof(echo_request), where(shared, 1)),
-        answers_(lanes_ * entries_ * sizeof(echo_answer), where(shared, 2)),
+        replies_(lanes_ * entries_ * sizeof(echo_reply), where(shared, 2)),
         doorbells_(lanes_ * k_line, where(shared, 4)),
         queues_(lanes_ * sizeof(echo_queue), gpu::place::shared) {
     for (std::uint64_t i = 0; i < lanes_; ++i)
-      queue(i) = {requests_.as<echo_request>() + i * entries_, answers_.as<echo_answer>() + i * entries_,
+      queue(i) = {requests_.as<echo_request>() + i * entries_, replies_.as<echo_reply>() + i * entries_,
                   s.doorbell == 0 ? nullptr : doorbells_.as<u64>() + i * (k_line / sizeof(u64)), entries_};
   }
   echo_queue& queue(std::uint64_t i) { return queues_.as<echo_queue>()[i]; }
@@ -65,7 +65,7 @@ class echo_memory {
 
   std::uint64_t entries_;
   std::uint64_t lanes_;
-  gpu::buffer requests_, answers_, doorbells_, queues_;
+  gpu::buffer requests_, replies_, doorbells_, queues_;
 };
 
 // Fixed if negative, else random below it.
@@ -87,7 +87,7 @@ class artificial_delay {
 };
 
 // The device: answers one queue's requests until told to stop.
-void answer(const echo_queue& q, std::int64_t delay_ns, std::uint64_t seed, const std::uint32_t* stop) {
+void reply(const echo_queue& q, std::int64_t delay_ns, std::uint64_t seed, const std::uint32_t* stop) {
   artificial_delay delay(delay_ns, seed);
   for (u64 number = 1;; ++number) {
     const u64 at = (number - 1) & (q.entries - 1);
@@ -101,8 +101,8 @@ void answer(const echo_queue& q, std::int64_t delay_ns, std::uint64_t seed, cons
     // Behind a doorbell the request must be there already: a stale one is answered wrongly, and seen.
     if (get(&r.number) != number) sum = ~sum;
     delay.pass();
-    __atomic_store_n(&q.answers[at].check, sum, __ATOMIC_RELAXED);
-    put(&q.answers[at].number, number);
+    __atomic_store_n(&q.replies[at].check, sum, __ATOMIC_RELAXED);
+    put(&q.replies[at].number, number);
   }
 }
 
@@ -146,7 +146,7 @@ class asker {
 
   // False if there is no answer.
   bool take(u64 number, u64 start) {
-    const echo_answer& a = q_.answers[(number - 1) & (q_.entries - 1)];
+    const echo_reply& a = q_.replies[(number - 1) & (q_.entries - 1)];
     while (get(&a.number) != number) {
       if (get(job_.record.stop) != 0) return false;
       if (job_.timeout_ticks != 0 && now() - start > job_.timeout_ticks) {
@@ -234,9 +234,9 @@ int run_echo(const shared_settings& shared, const echo_settings& s) {
               s.emulate ? "the host" : fmt::format("the GPU ({})", gpu::name()).c_str(), shared.memory_mode);
   r.begin();
   {
-    workers answering;
+    workers repliers;
     for (std::uint64_t i = 0; i < lanes; ++i)
-      answering.add([&, i, stop = answering.stop()] { answer(memory.queue(i), shared.delay_ns, i + 1, stop); });
+      repliers.add([&, i, stop = repliers.stop()] { reply(memory.queue(i), shared.delay_ns, i + 1, stop); });
     if (s.emulate) {
       std::atomic<std::uint64_t> ended{0};
       workers asking;

@@ -23,7 +23,7 @@ __device__ void post(const echo_job& job, const echo_queue& q, u64 number) {
 
 // The answer to one request; XIO_ERR_TIMEOUT, or XIO_PENDING if the user had enough first.
 __device__ xio_status_t wait(const echo_job& job, const echo_queue& q, u64 number, u64* check) {
-  const echo_answer* slot = &q.answers[(number - 1) & (q.entries - 1)];
+  const echo_reply* slot = &q.replies[(number - 1) & (q.entries - 1)];
   const deadline end = deadline::after(job.timeout_ticks);
   for (u64 turn = 1; load<scope::system, order::acquire>(&slot->number) != number; ++turn) {
     const bool late = !end.wait_more();
@@ -56,7 +56,7 @@ __global__ void echo(echo_job job) {
     for (u64 i = 1; i <= n; ++i) post(job, q, at + i);
     const u64 posted = wall_clock();
     mine.post += posted - start;
-    u64 answered = 0;
+    u64 replied = 0;
     for (u64 i = 1; i <= n; ++i) {
       u64 check = 0;
       const xio_status_t status = wait(job, q, at + i, &check);
@@ -64,12 +64,12 @@ __global__ void echo(echo_job job) {
       mine.fail(status, at + i - 1);
       if (status != XIO_OK) break;
       job.record.keep(mine, me * job.rounds + at + i - 1, wall_clock() - start);
-      ++answered;
+      ++replied;
       if (job.verify == 0) continue;
       mine.note(check == expected_check(job, at + i) ? verdict::good : verdict::corrupt, at + i, at + i);
     }
     mine.wait += wall_clock() - posted;
-    job.record.count(me, mine, answered);
+    job.record.count(me, mine, replied);
   }
   job.record.end(me, mine);
 }

@@ -11,16 +11,16 @@ struct alignas(64) echo_request {
 };
 static_assert(sizeof(echo_request) == 64);
 
-struct alignas(16) echo_answer {
+struct alignas(16) echo_reply {
   u64 check;   // the sum of the request's words
   u64 number;  // of the request; written last
 };
-static_assert(sizeof(echo_answer) == 16);
+static_assert(sizeof(echo_reply) == 16);
 
 // What one GPU thread shares with one thread of the host.
 struct echo_queue {
   echo_request* requests;  // `entries` of them, a power of two
-  echo_answer* answers;
+  echo_reply* replies;
   u64* doorbell;  // requests so far; null: the host looks at the requests themselves
   u64 entries;
 };

@@ -119,7 +119,7 @@ command create_qp(const qp_plan& p) {
   return c;
 }
 
-std::uint32_t made_number(const answer& a) { return static_cast<std::uint32_t>(get(a.data(), f_made)); }
+std::uint32_t made_number(const reply& a) { return static_cast<std::uint32_t>(get(a.data(), f_made)); }
 
 command rst2init(std::uint32_t qpn, const path_plan& p) {
   command c = begin(op_rst2init_qp, qpn);

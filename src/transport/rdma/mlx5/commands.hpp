@@ -20,9 +20,9 @@ std::uint64_t get(const unsigned char* from, field f);
 
 // create_cq_in, create_qp_in and the three modifications all have this many bytes; what comes back has 16.
 constexpr std::size_t k_command_bytes = 0x880 / 8;
-constexpr std::size_t k_answer_bytes = 0x80 / 8;
+constexpr std::size_t k_reply_bytes = 0x80 / 8;
 using command = std::array<unsigned char, k_command_bytes>;
-using answer = std::array<unsigned char, k_answer_bytes>;
+using reply = std::array<unsigned char, k_reply_bytes>;
 
 // mlx5_ifc.h: MLX5_CMD_OP_*
 enum opcode : std::uint32_t {
@@ -58,7 +58,7 @@ struct qp_plan {
 // RC, with no receive queue, and no results scattered into completions.
 command create_qp(const qp_plan& p);
 // Of both: cqn or qpn.
-std::uint32_t made_number(const answer& a);
+std::uint32_t made_number(const reply& a);
 
 struct path_plan {
   std::uint8_t port;

@@ -26,7 +26,7 @@ constexpr std::size_t k_cq_record = 0, k_qp_record = 64;
 std::size_t whole_pages(std::size_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
 
 // status and syndrome of an answer: its first byte and its second word (mlx5_ifc.h: create_qp_out).
-std::string answer_text(const mlx5::answer& a) {
+std::string reply_text(const mlx5::reply& a) {
   return fmt::format("status {:#x}, syndrome {:#x}", mlx5::get(a.data(), {0, 8}), mlx5::get(a.data(), {0x20, 32}));
 }
 
@@ -141,21 +141,21 @@ mlx5_send_queue::owned<mlx5dv_devx_umem> mlx5_send_queue::share(unsigned char* f
 
 mlx5_send_queue::owned<mlx5dv_devx_obj> mlx5_send_queue::make(const char* what, const mlx5::command& c,
                                                               std::uint32_t* number) {
-  mlx5::answer a{};
+  mlx5::reply a{};
   owned<mlx5dv_devx_obj> object(
       mlx5dv_devx_obj_create(page_->port().context.get(), c.data(), c.size(), a.data(), a.size()));
   if (object == nullptr)
     fail(XIO_ERR_IO, "{}: the firmware makes no {} of {} entries: {} ({}); lower XIO_RING_DEPTH", ends_, what, depth_,
-         errno_text(errno), answer_text(a));
+         errno_text(errno), reply_text(a));
   *number = mlx5::made_number(a);
   return object;
 }
 
 void mlx5_send_queue::modify(const char* step, const mlx5::command& c) {
-  mlx5::answer a{};
+  mlx5::reply a{};
   if (const int err = mlx5dv_devx_obj_modify(qp_.get(), c.data(), c.size(), a.data(), a.size()); err != 0)
     fail(XIO_ERR_IO, "{} does not go from {}: {} ({}); check the path's attributes XIO_RDMA_*", ends_, step,
-         errno_text(err), answer_text(a));
+         errno_text(err), reply_text(a));
 }
 
 // The firmware wants the peer's Ethernet address, which the kernel finds out for an address handle.
