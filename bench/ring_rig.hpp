@@ -133,7 +133,7 @@ class unread_ring {
     v.slots = slots_.as<unsigned char>();
     v.depth = depth;
     v.depth_log2 = static_cast<std::uint32_t>(__builtin_ctz(depth));
-    v.record = is_storage_ ? nullptr : words_.as<std::uint32_t>();
+    v.doorbell_record = is_storage_ ? nullptr : words_.as<std::uint32_t>();
     v.doorbell = words_.as<std::uint64_t>() + 16;
     if (is_storage_) {
       v.op_count = dev::op_count_for(depth);

@@ -21,14 +21,14 @@ class ephemeral_key {
   ephemeral_key(const ephemeral_key&) = delete;
   ephemeral_key& operator=(const ephemeral_key&) = delete;
 
-  const half& open() const { return open_; }  // what the other end may see, and everybody else
+  const half& public_half() const { return public_half_; }  // what the other end may see, and everybody else
 
   // Key material of each direction, the same at both ends; `theirs` is the other's open half. False: it is none, for it
   // would make a secret that everybody knows.
   bool agree(role us, const unsigned char* theirs, half& from_caller, half& from_callee) const;
 
  private:
-  half own_, open_;
+  half own_, public_half_;
 };
 
 }  // namespace xio

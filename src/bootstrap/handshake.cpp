@@ -25,8 +25,8 @@ constexpr std::string_view k_magic = "XIO.TCP2";
 static_assert(k_magic.size() == k_magic_bytes);
 constexpr std::size_t k_name_bytes = k_magic_bytes - 1;
 
-constexpr std::size_t k_banner_open_key = k_magic_bytes + k_nonce_bytes;
-constexpr std::size_t k_hello_open_key = k_magic_bytes + 8 + k_nonce_bytes;
+constexpr std::size_t k_banner_public_key = k_magic_bytes + k_nonce_bytes;
+constexpr std::size_t k_hello_public_key = k_magic_bytes + 8 + k_nonce_bytes;
 constexpr std::size_t k_hello_signed = k_hello_bytes - k_mac_bytes;
 constexpr std::size_t k_reply_signed = k_reply_bytes - k_mac_bytes;
 
@@ -68,7 +68,7 @@ banner_bytes make_banner(const ephemeral_key& root) {
   banner_bytes b;
   put_magic(b.data());
   randombytes_buf(b.data() + k_magic_bytes, k_nonce_bytes);
-  std::memcpy(b.data() + k_banner_open_key, root.open().data(), k_open_key_bytes);
+  std::memcpy(b.data() + k_banner_public_key, root.public_half().data(), k_public_key_bytes);
   return b;
 }
 
@@ -79,7 +79,7 @@ hello_bytes make_hello(const secret& key, const banner_bytes& banner, std::uint3
   store_le32(h.data() + k_magic_bytes, rank);
   store_le32(h.data() + k_magic_bytes + 4, size);
   randombytes_buf(h.data() + k_magic_bytes + 8, k_nonce_bytes);
-  std::memcpy(h.data() + k_hello_open_key, peer.open().data(), k_open_key_bytes);
+  std::memcpy(h.data() + k_hello_public_key, peer.public_half().data(), k_public_key_bytes);
   hello_mac(key, banner, h).result(h.data() + k_hello_signed);
   return h;
 }
@@ -105,10 +105,11 @@ bool reply_accepts(const secret& key, const banner_bytes& banner, const hello_by
 }
 
 std::optional<session_keys> derive_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello,
-                                        const ephemeral_key& mine, side us) {
+                                        const ephemeral_key& mine, link_end us) {
   // crypto_kx calls the two ends client and server: the peer is the client.
-  const auto role = us == side::peer ? ephemeral_key::role::caller : ephemeral_key::role::callee;
-  const std::byte* theirs = us == side::peer ? banner.data() + k_banner_open_key : hello.data() + k_hello_open_key;
+  const auto role = us == link_end::peer ? ephemeral_key::role::caller : ephemeral_key::role::callee;
+  const std::byte* theirs =
+      us == link_end::peer ? banner.data() + k_banner_public_key : hello.data() + k_hello_public_key;
   ephemeral_key::half to_root, from_root;
   if (!mine.agree(role, reinterpret_cast<const unsigned char*>(theirs), to_root, from_root)) return {};
   session_keys keys;

@@ -26,9 +26,9 @@ namespace xio::bootstrap {
 inline constexpr std::size_t k_magic_bytes = 8;
 inline constexpr std::size_t k_nonce_bytes = 32;
 inline constexpr std::size_t k_mac_bytes = 32;  // crypto_auth: HMAC-SHA-512-256
-inline constexpr std::size_t k_open_key_bytes = ephemeral_key::k_bytes;
-inline constexpr std::size_t k_banner_bytes = k_magic_bytes + k_nonce_bytes + k_open_key_bytes;
-inline constexpr std::size_t k_hello_bytes = k_magic_bytes + 4 + 4 + k_nonce_bytes + k_open_key_bytes + k_mac_bytes;
+inline constexpr std::size_t k_public_key_bytes = ephemeral_key::k_bytes;
+inline constexpr std::size_t k_banner_bytes = k_magic_bytes + k_nonce_bytes + k_public_key_bytes;
+inline constexpr std::size_t k_hello_bytes = k_magic_bytes + 4 + 4 + k_nonce_bytes + k_public_key_bytes + k_mac_bytes;
 inline constexpr std::size_t k_reply_bytes = k_magic_bytes + 4 + k_mac_bytes;
 
 using banner_bytes = std::array<std::byte, k_banner_bytes>;
@@ -59,8 +59,8 @@ reply_bytes make_reply(const secret& key, const banner_bytes& banner, const hell
 bool reply_accepts(const secret& key, const banner_bytes& banner, const hello_bytes& hello, const reply_bytes& reply);
 
 // With the key pair that this end gave the open half of. None: the other's open half is no key.
-enum class side { root, peer };
+enum class link_end { root, peer };
 std::optional<session_keys> derive_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello,
-                                        const ephemeral_key& mine, side us);
+                                        const ephemeral_key& mine, link_end us);
 
 }  // namespace xio::bootstrap

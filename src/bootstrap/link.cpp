@@ -34,10 +34,10 @@ unsigned char* raw(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }
 
 }  // namespace
 
-sealed_link::sealed_link(byte_stream stream, const session_keys& keys, side us, std::string who)
+sealed_link::sealed_link(byte_stream stream, const session_keys& keys, link_end us, std::string who)
     : stream_(std::move(stream)),
-      seal_key_(us == side::root ? keys.from_root : keys.to_root),
-      open_key_(us == side::root ? keys.to_root : keys.from_root),
+      seal_key_(us == link_end::root ? keys.from_root : keys.to_root),
+      unseal_key_(us == link_end::root ? keys.to_root : keys.from_root),
       who_(std::move(who)) {}
 
 void sealed_link::queue(frame_kind kind, std::span<const std::byte> payload) {
@@ -77,10 +77,10 @@ bool sealed_link::receive(frame& out) {
   std::vector<std::byte> plain(in.size() - k_length_bytes - k_frame_tag_bytes);
   if (crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain.data()), nullptr, nullptr, raw(in.data() + k_length_bytes),
                                                 in.size() - k_length_bytes, raw(in.data()), k_length_bytes,
-                                                frame_nonce(opened_).get(), open_key_.data()) != 0)
-    fail(XIO_ERR_AUTH, "frame {} from {} is not authentic: it was altered, repeated or moved on its way", opened_,
+                                                frame_nonce(unsealed_).get(), unseal_key_.data()) != 0)
+    fail(XIO_ERR_AUTH, "frame {} from {} is not authentic: it was altered, repeated or moved on its way", unsealed_,
          who_);
-  ++opened_;
+  ++unsealed_;
   stream_.clear_in();
   out.kind = static_cast<frame_kind>(plain[0]);
   out.payload.assign(plain.begin() + 1, plain.end());
@@ -108,7 +108,7 @@ void throw_abort(const frame& f, const std::string& who) {
 void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::string_view sentence) {
   std::vector<sealed_link*> left;
   for (sealed_link* l : links) {
-    if (!l->open()) continue;
+    if (!l->is_open()) continue;
     l->queue_abort(status, sentence);
     left.push_back(l);
   }

@@ -35,10 +35,10 @@ struct frame {
 class sealed_link {
  public:
   sealed_link() = default;
-  sealed_link(byte_stream stream, const session_keys& keys, side us, std::string who);
+  sealed_link(byte_stream stream, const session_keys& keys, link_end us, std::string who);
 
   int fd() const { return stream_.fd(); }
-  bool open() const { return stream_.fd() >= 0; }
+  bool is_open() const { return stream_.fd() >= 0; }
   const std::string& who() const { return who_; }  // "rank 3 (10.0.0.1:4711)"
 
   // Seals and queues; payload at most k_frame_payload_max.
@@ -59,8 +59,8 @@ class sealed_link {
 
  private:
   byte_stream stream_;
-  secret seal_key_, open_key_;
-  std::uint64_t sealed_ = 0, opened_ = 0;
+  secret seal_key_, unseal_key_;
+  std::uint64_t sealed_ = 0, unsealed_ = 0;
   std::string who_;
 };
 

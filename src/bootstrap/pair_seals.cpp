@@ -75,7 +75,7 @@ std::vector<std::byte> pair_seals::seal(int to, std::uint64_t number, std::span<
   return sealed;
 }
 
-bool pair_seals::open(int from, std::uint64_t number, std::span<const std::byte> sealed, std::byte* plain) const {
+bool pair_seals::unseal(int from, std::uint64_t number, std::span<const std::byte> sealed, std::byte* plain) const {
   return crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain), nullptr, nullptr, raw(sealed.data()), sealed.size(),
                                                    nullptr, 0, nonce(number).get(),
                                                    from_[static_cast<std::size_t>(from)].seal.data()) == 0;
@@ -103,7 +103,7 @@ std::vector<std::byte> pair_seals::seal(int, std::uint64_t, std::span<const std:
   return {plain.begin(), plain.end()};
 }
 
-bool pair_seals::open(int, std::uint64_t, std::span<const std::byte> sealed, std::byte* plain) const {
+bool pair_seals::unseal(int, std::uint64_t, std::span<const std::byte> sealed, std::byte* plain) const {
   std::copy(sealed.begin(), sealed.end(), plain);
   return true;
 }

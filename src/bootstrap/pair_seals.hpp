@@ -24,7 +24,7 @@ class pair_seals {
   std::uint64_t tag_from(int rank, std::uint64_t number) const;
   std::vector<std::byte> seal(int to, std::uint64_t number, std::span<const std::byte> plain) const;
   // False: `from` never sealed it as message `number` to this rank. `plain` has k_bytes less.
-  bool open(int from, std::uint64_t number, std::span<const std::byte> sealed, std::byte* plain) const;
+  bool unseal(int from, std::uint64_t number, std::span<const std::byte> sealed, std::byte* plain) const;
 
  private:
   struct direction {

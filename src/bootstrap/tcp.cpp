@@ -124,7 +124,7 @@ class tcp_channel final : public channel {
     const auto until = deadline::in(timeout_ms_);
     std::vector<incoming> in;
     for (auto& l : links_)
-      if (l.open()) in.push_back({&l, number_, mine.size(), k_header_bytes + mine.size()});
+      if (l.is_open()) in.push_back({&l, number_, mine.size(), k_header_bytes + mine.size()});
     run(in, POLLIN, until);
 
     auto message = make_message(number_, mine.size(), mine.size() * static_cast<std::size_t>(size_));
@@ -132,7 +132,7 @@ class tcp_channel final : public channel {
     for (const auto& i : in) at = std::copy(i.data().begin(), i.data().end(), at);  // links_ is by rank
     std::vector<outgoing> out;
     for (auto& l : links_)
-      if (l.open()) out.push_back({&l, message});
+      if (l.is_open()) out.push_back({&l, message});
     run(out, POLLOUT, until);
     return {message.begin() + k_header_bytes, message.end()};
   }

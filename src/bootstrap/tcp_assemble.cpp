@@ -81,7 +81,7 @@ class assembly {
       wait = p.until.poll_ms(wait);
     }
     for (auto& l : proven_)
-      if (l.open()) polled.push_back({l.fd(), static_cast<short>(POLLIN | (l.sending() ? POLLOUT : 0)), 0});
+      if (l.is_open()) polled.push_back({l.fd(), static_cast<short>(POLLIN | (l.sending() ? POLLOUT : 0)), 0});
     poll(polled.data(), polled.size(), wait);
 
     // Walked in the order in which they were added; step_pending and accept_all may shorten or lengthen pending_ only
@@ -89,7 +89,8 @@ class assembly {
     std::size_t i = listeners_.size();
     for (auto& p : pending_) step_pending(p, polled[i++].revents);
     for (std::size_t rank = 1; rank < proven_.size() && i < polled.size(); ++rank)
-      if (proven_[rank].open() && proven_[rank].fd() == polled[i].fd) step_proven(proven_[rank], polled[i++].revents);
+      if (proven_[rank].is_open() && proven_[rank].fd() == polled[i].fd)
+        step_proven(proven_[rank], polled[i++].revents);
     std::erase_if(pending_, [](const pending& p) { return p.stream.fd() < 0; });
     for (std::size_t n = 0; n < listeners_.size(); ++n)
       if (full || polled[n].revents != 0) accept_all(listeners_[n].get());
@@ -164,10 +165,10 @@ class assembly {
       if (rank < proven_.size()) refused_[rank] = p.address;  // a stranger may claim any number
       return drop(p, fmt::format("it claims to be rank {} but holds another key", rank));
     }
-    const auto keys = derive_keys(s_.key, p.banner, hello, ephemeral_, side::root);
+    const auto keys = derive_keys(s_.key, p.banner, hello, ephemeral_, link_end::root);
     if (!keys) return drop(p, fmt::format("rank {} sent an open key that is none", rank));
     p.stream.queue(make_reply(s_.key, p.banner, hello, verdict::accepted));
-    sealed_link l(std::move(p.stream), *keys, side::root, fmt::format("rank {} ({})", rank, p.address));
+    sealed_link l(std::move(p.stream), *keys, link_end::root, fmt::format("rank {} ({})", rank, p.address));
     admit(std::move(l), rank, size);
   }
 
@@ -181,7 +182,7 @@ class assembly {
                          l.who(), size, s_.size));
     if (rank == 0 || rank >= size)
       refuse(fmt::format("{} is outside 1..{}; give every rank its own XIO_TCP_RANK", l.who(), size - 1));
-    if (proven_[rank].open())
+    if (proven_[rank].is_open())
       refuse(fmt::format("rank {} is there twice: as {} and as {}; give every rank its own XIO_TCP_RANK", rank,
                          proven_[rank].who(), l.who()));
     log::debug("{} has proven the key", l.who());
@@ -201,9 +202,9 @@ class assembly {
 
   void welcome() {
     for (auto& l : proven_)
-      if (l.open()) l.queue(frame_kind::welcome, {});
+      if (l.is_open()) l.queue(frame_kind::welcome, {});
     for (auto& l : proven_) {
-      while (l.open() && l.sending()) {
+      while (l.is_open() && l.sending()) {
         pollfd p{l.fd(), POLLOUT, 0};
         poll(&p, 1, until_.poll_ms());
         l.send_some();
@@ -215,7 +216,7 @@ class assembly {
 
   void look_for_ended() const {
     for (int rank = 1; rank < s_.size; ++rank) {
-      if (proven_[static_cast<std::size_t>(rank)].open()) continue;
+      if (proven_[static_cast<std::size_t>(rank)].is_open()) continue;
       if (const auto end = report_.end_of(rank); !end.empty())
         fail(XIO_ERR_PEER, "{} before the world of {} ranks was complete; see its output for the cause", end, s_.size);
     }
@@ -232,7 +233,7 @@ class assembly {
     std::string ranks, wrong_key;
     int missing = 0;
     for (std::size_t rank = 1; rank < proven_.size(); ++rank) {
-      if (proven_[rank].open()) continue;
+      if (proven_[rank].is_open()) continue;
       if (++missing <= k_ranks_listed_max) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
       const auto refused = refused_.find(static_cast<std::uint32_t>(rank));
       if (refused != refused_.end() && wrong_key.empty())

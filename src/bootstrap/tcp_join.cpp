@@ -112,10 +112,10 @@ class joining {
           XIO_ERR_AUTH,
           "rank 0 at {} and rank {} do not hold the same key; give every rank the same XIO_TCP_KEY or XIO_TCP_KEY_FILE",
           address, s_.rank);
-    const auto keys = derive_keys(s_.key, banner, hello, ephemeral, side::peer);
+    const auto keys = derive_keys(s_.key, banner, hello, ephemeral, link_end::peer);
     if (!keys)
       fail(XIO_ERR_AUTH, "rank 0 at {} sent an open key that is none; do all ranks run the same XIO?", address);
-    return sealed_link(std::move(stream), *keys, side::peer, fmt::format("rank 0 ({})", address));
+    return sealed_link(std::move(stream), *keys, link_end::peer, fmt::format("rank 0 ({})", address));
   }
 
   sealed_link await_welcome(sealed_link l) {

@@ -225,7 +225,7 @@ class ucx_channel final : public channel {
       if (status != UCS_OK)
         fail(XIO_ERR_PEER, "receiving from rank {} failed: {}; see its output for the cause", r,
              ucs_status_string(status));
-      if (!seals_.open(static_cast<int>(r), number_, x.sealed_in[r], slot_of(x, r)))
+      if (!seals_.unseal(static_cast<int>(r), number_, x.sealed_in[r], slot_of(x, r)))
         fail(XIO_ERR_AUTH,
              "what came as rank {}'s part of exchange {} is not rank {}'s: somebody meddles with the network", r,
              number_, r);

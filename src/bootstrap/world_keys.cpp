@@ -20,18 +20,18 @@ enum class key_state : std::uint32_t { none = 1, has, wrong };
 // What a rank shows to all.
 struct offer {
   std::byte state[4], status[4];
-  ephemeral_key::half open;
+  ephemeral_key::half public_half;
   std::byte proof[mac::k_bytes];
 };
 static_assert(sizeof(offer) == 72);
 
-mac proof_of(const secret& key, int rank, int size, const ephemeral_key::half& open) {
+mac proof_of(const secret& key, int rank, int size, const ephemeral_key::half& public_half) {
   std::byte numbers[8];
   store_le32(numbers, static_cast<std::uint32_t>(rank));
   store_le32(numbers + 4, static_cast<std::uint32_t>(size));
   mac m(key, "xio world open half");
   m.add(numbers);
-  m.add(std::as_bytes(std::span(open)));
+  m.add(std::as_bytes(std::span(public_half)));
   return m;
 }
 
@@ -55,7 +55,7 @@ void check(const std::vector<offer>& all, int rank, const secret& key) {
            state_of(all[0]) == has ? 0 : r, state_of(all[0]) == has ? r : 0);
   if (state_of(all[static_cast<std::size_t>(rank)]) != has) return;
   for (std::size_t r = 0; r < all.size(); ++r)
-    if (!proof_of(key, static_cast<int>(r), static_cast<int>(all.size()), all[r].open).equals(all[r].proof))
+    if (!proof_of(key, static_cast<int>(r), static_cast<int>(all.size()), all[r].public_half).equals(all[r].proof))
       fail(XIO_ERR_AUTH,
            "rank {} holds another key than rank {}; give every rank the same XIO_TCP_KEY or "
            "XIO_TCP_KEY_FILE",
@@ -86,12 +86,12 @@ std::shared_ptr<const world_keys> world_keys::agree(channel& c, const configured
   const std::shared_ptr<world_keys> made(new world_keys(c.rank(), sealed || key != nullptr, key));
   offer mine{};
   store_le32(mine.state, static_cast<std::uint32_t>(state_of(key)));
-  mine.open = made->mine_.open();
-  proof_of(made->key_, c.rank(), c.size(), mine.open).result(mine.proof);
+  mine.public_half = made->mine_.public_half();
+  proof_of(made->key_, c.rank(), c.size(), mine.public_half).result(mine.proof);
   const auto all = allgather_value(c, mine);
   if (key != nullptr && key->wrong) throw error(*key->wrong);
   check(all, c.rank(), made->key_);
-  for (const offer& o : all) made->open_.push_back(o.open);
+  for (const offer& o : all) made->public_halves_.push_back(o.public_half);
   return made;
 }
 
@@ -100,15 +100,16 @@ secret world_keys::with(int rank, std::string_view purpose) const {
              higher = static_cast<std::size_t>(std::max(rank, rank_));
   const auto us = rank_ <= rank ? ephemeral_key::role::caller : ephemeral_key::role::callee;
   ephemeral_key::half one, other;
-  if (!mine_.agree(us, open_[static_cast<std::size_t>(rank)].data(), one, other))
+  if (!mine_.agree(us, public_halves_[static_cast<std::size_t>(rank)].data(), one, other))
     fail(XIO_ERR_AUTH, "rank {} showed an open key that is none; run the same XIO on every rank", rank);
   std::byte numbers[12];
-  store_le32(numbers, static_cast<std::uint32_t>(open_.size()));
+  store_le32(numbers, static_cast<std::uint32_t>(public_halves_.size()));
   store_le32(numbers + 4, static_cast<std::uint32_t>(lower));
   store_le32(numbers + 8, static_cast<std::uint32_t>(higher));
   mac m(key_, purpose);
   m.add(numbers);
-  for (const auto* piece : {&open_[lower], &open_[higher], &std::as_const(one), &std::as_const(other)})
+  for (const auto* piece :
+       {&public_halves_[lower], &public_halves_[higher], &std::as_const(one), &std::as_const(other)})
     m.add(std::as_bytes(std::span(*piece)));
   secret out;
   m.result(out.data());

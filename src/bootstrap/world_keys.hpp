@@ -48,7 +48,7 @@ class world_keys {
   const bool proven_;
   secret key_;  // zeros without one
   const ephemeral_key mine_;
-  std::vector<ephemeral_key::half> open_;  // by rank
+  std::vector<ephemeral_key::half> public_halves_;  // by rank
 };
 
 }  // namespace xio::bootstrap

@@ -67,11 +67,11 @@ options fallback_options(const xio_init_attr_t* attr) {
   return o;
 }
 
-ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
+ctx_settings choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
   const xio_ctx_attr_t a = read_attr(attr, "xio_ctx_attr_t");
   if (a.route < XIO_ROUTE_AUTO || a.route > XIO_ROUTE_SDMA)
     fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.route is {}; use one of the xio_route_t values", static_cast<int>(a.route));
-  ctx_choice c{};
+  ctx_settings c{};
   c.route = a.route != XIO_ROUTE_AUTO ? a.route : route_of(o.route);
   c.depth = a.ring_depth != 0 ? power_of_two("xio_ctx_attr_t.ring_depth", a.ring_depth, 4, 32768)
                               : power_of_two("XIO_RING_DEPTH", o.ring_depth, 4, 32768);

@@ -39,7 +39,7 @@ options init_options(const xio_init_attr_t* attr);
 options fallback_options(const xio_init_attr_t* attr);
 
 // Checked and complete. depth and pool are final, bulk_bytes 0 = never, queues (to each PE) 0 = as many as NICs.
-struct ctx_choice {
+struct ctx_settings {
   xio_route_t route;
   std::uint32_t depth;
   std::uint32_t pool;
@@ -48,7 +48,7 @@ struct ctx_choice {
   std::uint32_t immediates;   // of each PE, 0 = none
   std::uint64_t bulk_bytes;
 };
-ctx_choice choose_ctx(const xio_ctx_attr_t* attr, const options& o);
+ctx_settings choose_ctx(const xio_ctx_attr_t* attr, const options& o);
 
 // Checked and complete.
 xio_storage_attr_t choose_storage(const xio_storage_attr_t* attr, const options& o);

@@ -28,9 +28,9 @@ void write_all(const gpu::buffer& to, const std::vector<T>& rows) {
 
 }  // namespace
 
-context::context(const ctx_choice& choice, route_plan plan, dev::world_view* world, const direct::peers& peers,
+context::context(const ctx_settings& settings, route_plan plan, dev::world_view* world, const direct::peers& peers,
                  std::uint64_t ticket_start)
-    : choice_(choice), plan_(std::move(plan)), world_(world), peers_(peers), ticket_start_(ticket_start) {
+    : settings_(settings), plan_(std::move(plan)), world_(world), peers_(peers), ticket_start_(ticket_start) {
   uses_rdma_ = plan_.uses(dev::route::rdma);
 }
 
@@ -89,12 +89,12 @@ void context::refuse_work() const noexcept {
 }
 
 void context::prepare(engines& e) {
-  rings_per_lane_ = count_rings(choice_, plan_);
+  rings_per_lane_ = count_rings(settings_, plan_);
   constexpr auto device = gpu::place::device;
   views_ = gpu::buffer(lanes() * sizeof(dev::ctx_view), device);
   peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device);
-  if (choice_.pool != 0)
-    pool_used_ = gpu::buffer((choice_.pool + k_word_bits - 1) / k_word_bits * sizeof(std::uint64_t), device);
+  if (settings_.pool != 0)
+    pool_used_ = gpu::buffer((settings_.pool + k_word_bits - 1) / k_word_bits * sizeof(std::uint64_t), device);
   if (has_rings()) ring_rows_ = gpu::buffer(lanes() * rings_per_lane_ * sizeof(dev::ring_view), device);
   if (plan_.needs(dev::route::rdma)) {
     // Host memory: the NIC's completion and its result then travel the same way and cannot overtake each other.
@@ -108,10 +108,10 @@ void context::prepare(engines& e) {
 }
 
 void context::clear_bitmaps() {
-  if (choice_.pool != 0) {
-    std::vector<std::uint64_t> used((choice_.pool + k_word_bits - 1) / k_word_bits);
+  if (settings_.pool != 0) {
+    std::vector<std::uint64_t> used((settings_.pool + k_word_bits - 1) / k_word_bits);
     // Bits past the end have no context behind them.
-    if (choice_.pool % k_word_bits != 0) used.back() = ~std::uint64_t{0} << (choice_.pool % k_word_bits);
+    if (settings_.pool % k_word_bits != 0) used.back() = ~std::uint64_t{0} << (settings_.pool % k_word_bits);
     write_all(pool_used_, used);
   }
   if (scratch_owner_ != nullptr) {
@@ -123,12 +123,12 @@ void context::clear_bitmaps() {
 
 void context::open_copy_queues(engines& e) {
   if (plan_.flush == dev::route::sdma)
-    queues_.flush_copies = e.open_sdma().create_queue({choice_.depth, ticket_start_, plan_.self, 0, false});
+    queues_.flush_copies = e.open_sdma().create_queue({settings_.depth, ticket_start_, plan_.self, 0, false});
   for (std::uint32_t lane = 0; lane < lanes(); ++lane)
     for (std::size_t pe = 0; pe < n_pes(); ++pe)
-      for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < choice_.copy_queues; ++which)
+      for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < settings_.copy_queues; ++which)
         queues_.copies.push_back(
-            e.open_sdma().create_queue({choice_.depth, ticket_start_, static_cast<int>(pe), which, false}));
+            e.open_sdma().create_queue({settings_.depth, ticket_start_, static_cast<int>(pe), which, false}));
 }
 
 // One queue pair to oneself by each NIC.
@@ -136,7 +136,7 @@ rdma::queue_request context::flush_request(rdma::endpoint& e) {
   rdma::queue_request request{};
   request.peers.resize(n_pes());
   request.peers[static_cast<std::size_t>(plan_.self)] = true;
-  request.depth = choice_.depth;
+  request.depth = settings_.depth;
   request.ticket_start = ticket_start_;
   request.scratch = scratch_keys_;
   request.per_peer = std::bit_ceil(e.nics());
@@ -147,12 +147,12 @@ rdma::queue_request context::flush_request(rdma::endpoint& e) {
 rdma::queue_request context::lane_request() const {
   rdma::queue_request request{};
   for (const way& w : plan_.to) request.peers.push_back(w.uses(dev::route::rdma));
-  request.depth = choice_.depth;
+  request.depth = settings_.depth;
   request.ticket_start = ticket_start_;
   request.scratch = scratch_keys_;
-  request.per_peer = choice_.queues;
+  request.per_peer = settings_.queues;
   request.inboxes = inboxes_;
-  request.immediates = choice_.immediates;
+  request.immediates = settings_.immediates;
   return request;
 }
 
@@ -177,11 +177,11 @@ void context::collect_rings(std::uint32_t lane) {
     ring_peers_.push_back(static_cast<int>(pe));
   };
   for (std::size_t pe = 0; pe < n_pes(); ++pe)
-    for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::rdma) && which < choice_.queues; ++which)
+    for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::rdma) && which < settings_.queues; ++which)
       add(queues_.pairs[lane]->view(static_cast<int>(pe), which), pe);
   std::size_t copy = lane * (queues_.copies.size() / lanes());
   for (std::size_t pe = 0; pe < n_pes(); ++pe)
-    for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < choice_.copy_queues; ++which)
+    for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < settings_.copy_queues; ++which)
       add(queues_.copies[copy++]->view(), pe);
 }
 
@@ -200,13 +200,13 @@ void context::fill_peers(std::uint32_t lane) {
     p.routes_used = w.used();
     if (w.uses(dev::route::rdma)) {
       p.rdma = rings;
-      p.rdma_count = static_cast<std::uint16_t>(choice_.queues);
-      rings += choice_.queues;
+      p.rdma_count = static_cast<std::uint16_t>(settings_.queues);
+      rings += settings_.queues;
     }
     if (w.uses(dev::route::sdma)) {
       p.sdma = copies;
-      p.sdma_count = static_cast<std::uint16_t>(choice_.copy_queues);
-      copies += choice_.copy_queues;
+      p.sdma_count = static_cast<std::uint16_t>(settings_.copy_queues);
+      copies += settings_.copy_queues;
     }
     rows.push_back(p);
   }
@@ -219,7 +219,7 @@ void context::fill_view(std::uint32_t lane) {
   v.peers = peer_rows_.as<dev::peer_view>() + (has_rings() ? lane * n_pes() : 0);
   v.bulk_bytes = plan_.bulk_bytes;
   v.inboxes = inboxes_;
-  v.inbox_entries = choice_.immediates;
+  v.inbox_entries = settings_.immediates;
   if (has_rings()) {
     v.rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
     v.ring_count = rings_per_lane_;
@@ -233,10 +233,10 @@ void context::fill_view(std::uint32_t lane) {
     v.scratch_count = k_scratch_words;
   }
   v.pool_index = lane == 0 ? UINT32_MAX : lane - 1;
-  if (lane == 0 && choice_.pool != 0) {
+  if (lane == 0 && settings_.pool != 0) {
     v.pool = view() + 1;
     v.pool_used = pool_used_.as<std::uint64_t>();
-    v.pool_count = choice_.pool;
+    v.pool_count = settings_.pool;
   }
   gpu::put_value(view() + lane, v);
 }

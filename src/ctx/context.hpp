@@ -20,7 +20,7 @@ namespace xio {
 class context {
  public:
   // Everything given must outlive the context.
-  context(const ctx_choice& choice, route_plan plan, dev::world_view* world, const direct::peers& peers,
+  context(const ctx_settings& settings, route_plan plan, dev::world_view* world, const direct::peers& peers,
           std::uint64_t ticket_start);
   ~context();
   context(const context&) = delete;
@@ -45,7 +45,7 @@ class context {
   dev::ctx_view* view() const { return views_.as<dev::ctx_view>(); }
   const route_plan& plan() const { return plan_; }
   std::uint64_t inboxes() const { return inboxes_; }  // 0: none
-  std::uint32_t immediates() const { return choice_.immediates; }
+  std::uint32_t immediates() const { return settings_.immediates; }
 
   // Adds the counters of its rings of that way, the pool's included.
   void stats(dev::route way, xio_engine_stats_t& out) const;
@@ -61,7 +61,7 @@ class context {
   void forget_storage(std::uint32_t slot);
 
  private:
-  std::uint32_t lanes() const { return choice_.pool + 1; }
+  std::uint32_t lanes() const { return settings_.pool + 1; }
   std::size_t n_pes() const { return plan_.to.size(); }
   bool has_rings() const { return rings_per_lane_ != 0; }
   // What engines have of it.
@@ -83,7 +83,7 @@ class context {
   rdma::queue_request lane_request() const;
   void fill_flush_rings();
 
-  ctx_choice choice_;
+  ctx_settings settings_;
   route_plan plan_;
   dev::world_view* world_;
   const direct::peers& peers_;

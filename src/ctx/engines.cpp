@@ -64,7 +64,7 @@ rdma::endpoint& engines::open_rdma() {
   s.heap = heap_.data();
   s.heap_bytes = heap_.size();
   for (unsigned char* base : peers_.bases()) s.peer_heaps.push_back(base);
-  auto endpoint = rdma::open(s);
+  auto endpoint = rdma::open_endpoint(s);
   const std::lock_guard hold(lock_);
   adopt_keys(regions_.row(0), endpoint->heap_keys());
   known_.each([&](auto& s) { adopt_keys(s.known, endpoint->register_memory(start(s.known), s.known.bytes)); });
@@ -86,7 +86,7 @@ void engines::close_rdma() noexcept {
 
 sdma::engine& engines::open_sdma() {
   if (sdma_ != nullptr) return *sdma_;
-  auto engine = sdma::open(options_, machine(), gpu::payload());
+  auto engine = sdma::open_engine(options_, machine(), gpu::payload());
   engine->set_peers(gpus_);
   for (unsigned char* base : peers_.bases())
     if (base != nullptr) engine->map(base, heap_.size());

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transport/nvme/failure.hpp"
-#include "transport/rdma/failure.hpp"
-#include "transport/sdma/failure.hpp"
+#include "transport/nvme/status_text.hpp"
+#include "transport/rdma/vendor_text.hpp"
+#include "transport/sdma/vendor_text.hpp"
 #include "xio/wire/nvme.hpp"
 
 namespace xio {
@@ -22,8 +22,8 @@ std::string name_of(const dev::ring_view& ring, const xio_error_info_t& info) {
 
 // Why an engine ended an op, and the cure.
 std::string cause_of(const dev::ring_view& ring, const xio_error_info_t& info, bool stopped) {
-  if (ring.kind == dev::ring_kind::sdma) return sdma::failure_text(info.vendor);
-  if (ring.kind != dev::ring_kind::nvme) return rdma::failure_text(ring.kind, info.vendor);
+  if (ring.kind == dev::ring_kind::sdma) return sdma::vendor_text(info.vendor);
+  if (ring.kind != dev::ring_kind::nvme) return rdma::vendor_text(ring.kind, info.vendor);
   if (!stopped) return nvme::status_text(info.vendor);
   return fmt::format("the drive completed command {}, which is not under way; reset it, and open the storage again",
                      wire::nvme::cqe_cid(info.vendor));

@@ -91,12 +91,12 @@ std::string find_direct_obstacle(agreement& all, bootstrap::channel& channel, co
   return mine;
 }
 
-void avoid_direct(ctx_choice& choice, const std::string& obstacle) {
-  if (choice.route == XIO_ROUTE_DIRECT || choice.route == XIO_ROUTE_SDMA)
+void avoid_direct(ctx_settings& settings, const std::string& obstacle) {
+  if (settings.route == XIO_ROUTE_DIRECT || settings.route == XIO_ROUTE_SDMA)
     fail(XIO_ERR_UNSUPPORTED,
          "route {} wants heaps that kernels of all PEs read and change: {}; or set XIO_ROUTE=auto or rdma",
-         choice.route == XIO_ROUTE_DIRECT ? "direct" : "sdma", obstacle);
-  choice.route = XIO_ROUTE_RDMA;
+         settings.route == XIO_ROUTE_DIRECT ? "direct" : "sdma", obstacle);
+  settings.route = XIO_ROUTE_RDMA;
 }
 
 }  // namespace xio

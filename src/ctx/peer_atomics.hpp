@@ -22,6 +22,6 @@ std::string find_direct_obstacle(agreement& all, bootstrap::channel& channel, co
 
 // What is made of a choice in a world with such an obstacle. A word is atomic by one route only, so all PEs change
 // theirs: auto becomes rdma. Throws XIO_ERR_UNSUPPORTED for a route that was asked for and needs loads and stores.
-void avoid_direct(ctx_choice& choice, const std::string& obstacle);
+void avoid_direct(ctx_settings& settings, const std::string& obstacle);
 
 }  // namespace xio

@@ -10,13 +10,13 @@ namespace {
 
 using dev::route;
 
-way way_to(const ctx_choice& choice, bool mapped, bool self, std::size_t pe) {
-  if (!mapped && (choice.route == XIO_ROUTE_DIRECT || choice.route == XIO_ROUTE_SDMA))
+way way_to(const ctx_settings& settings, bool mapped, bool self, std::size_t pe) {
+  if (!mapped && (settings.route == XIO_ROUTE_DIRECT || settings.route == XIO_ROUTE_SDMA))
     fail(XIO_ERR_NO_ROUTE,
          "PE {} is on another machine, which route {} does not reach; set XIO_ROUTE=rdma or auto, or ask the ctx "
          "attribute for it",
-         pe, choice.route == XIO_ROUTE_DIRECT ? "direct" : "sdma");
-  switch (choice.route) {
+         pe, settings.route == XIO_ROUTE_DIRECT ? "direct" : "sdma");
+  switch (settings.route) {
     case XIO_ROUTE_DIRECT: return {route::direct, route::direct, route::direct};
     case XIO_ROUTE_RDMA: return {route::rdma, route::rdma, route::rdma};
     // Copy engines do not fetch; their own atomics complete nothing that a caller could read.
@@ -24,7 +24,7 @@ way way_to(const ctx_choice& choice, bool mapped, bool self, std::size_t pe) {
     case XIO_ROUTE_AUTO: break;
   }
   if (!mapped) return {route::rdma, route::rdma, route::rdma};
-  return {route::direct, self || choice.bulk_bytes == 0 ? route::direct : route::sdma, route::direct};
+  return {route::direct, self || settings.bulk_bytes == 0 ? route::direct : route::sdma, route::direct};
 }
 
 }  // namespace
@@ -42,20 +42,20 @@ bool route_plan::uses(route r) const {
   return false;
 }
 
-route_plan plan_routes(const ctx_choice& choice, const std::vector<bool>& mapped, int me) {
+route_plan plan_routes(const ctx_settings& settings, const std::vector<bool>& mapped, int me) {
   route_plan plan;
   plan.self = me;
   for (std::size_t pe = 0; pe < mapped.size(); ++pe)
-    plan.to.push_back(way_to(choice, mapped[pe], pe == static_cast<std::size_t>(me), pe));
-  if (choice.route == XIO_ROUTE_AUTO) plan.bulk_bytes = choice.bulk_bytes != 0 ? choice.bulk_bytes : UINT64_MAX;
+    plan.to.push_back(way_to(settings, mapped[pe], pe == static_cast<std::size_t>(me), pe));
+  if (settings.route == XIO_ROUTE_AUTO) plan.bulk_bytes = settings.bulk_bytes != 0 ? settings.bulk_bytes : UINT64_MAX;
   return plan;
 }
 
-std::uint32_t count_rings(const ctx_choice& choice, const route_plan& plan) {
+std::uint32_t count_rings(const ctx_settings& settings, const route_plan& plan) {
   std::uint64_t rings = 0;
   for (const way& w : plan.to) {
-    rings += w.uses(dev::route::rdma) ? choice.queues : 0;
-    rings += w.uses(dev::route::sdma) ? choice.copy_queues : 0;
+    rings += w.uses(dev::route::rdma) ? settings.queues : 0;
+    rings += w.uses(dev::route::sdma) ? settings.copy_queues : 0;
   }
   if (rings > dev::k_storage_ring_base)
     fail(XIO_ERR_CONFIG,

@@ -33,11 +33,11 @@ struct route_plan {
 
 // mapped: by PE, whether its heap is in this address space. Does not ask whether a NIC reaches a PE. Throws
 // XIO_ERR_NO_ROUTE for a forced route that cannot be.
-route_plan plan_routes(const ctx_choice& choice, const std::vector<bool>& mapped, int me);
+route_plan plan_routes(const ctx_settings& settings, const std::vector<bool>& mapped, int me);
 
 // How many rings a ctx of that plan has, each of its pool as many. Throws XIO_ERR_CONFIG for more than requests can
 // name. PEs of unequal nodes differ in it.
-std::uint32_t count_rings(const ctx_choice& choice, const route_plan& plan);
+std::uint32_t count_rings(const ctx_settings& settings, const route_plan& plan);
 
 const char* route_name(dev::route r);
 

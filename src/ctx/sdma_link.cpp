@@ -74,7 +74,7 @@ sdma_link::sdma_link(const xio_sdma_link_attr_t* attr) : queues_("queue", "destr
   gpu::put_value(&world->ticks_per_ms, gpu::ticks_per_ms());
   gpu::put_value(&world->timeout_ticks, options_.timeout_ms * gpu::ticks_per_ms());
   machine_ = std::make_unique<progress::machine>(static_cast<unsigned>(options_.model_threads));
-  engine_ = sdma::open(options_, *machine_, gpu::payload());
+  engine_ = sdma::open_engine(options_, *machine_, gpu::payload());
   // Peer 0 of the engine is the other device.
   if (other >= 0) engine_->set_peers({gpu::bus_id_of(other)});
   note_backend("sdma link", engine_->backend());

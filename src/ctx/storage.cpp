@@ -19,7 +19,7 @@ storage::storage(engines& e, const options& o, const std::string& name, const xi
   const xio_storage_attr_t share = member_attr(attr, static_cast<std::uint32_t>(names.size()));
   std::vector<dev::storage_view> views;
   for (const std::string& one : names) {
-    members_.push_back(nvme::open(one, share, o, e.machine(), gpu::payload()));
+    members_.push_back(nvme::open_controller(one, share, o, e.machine(), gpu::payload()));
     views.push_back(members_.back()->view());
   }
   view_ = stripe(names, views, attr);

@@ -295,7 +295,7 @@ std::uint64_t world::take_inboxes(std::uint32_t immediates) {
   return offset;
 }
 
-void world::check_reach(const ctx_choice& choice, const route_plan& plan) {
+void world::check_reach(const ctx_settings& settings, const route_plan& plan) {
   for (int pe = 0; pe < n_; ++pe) {
     if (!plan.to[static_cast<std::size_t>(pe)].uses(dev::route::rdma)) continue;
     rdma::endpoint& e = engines_->open_rdma();
@@ -304,7 +304,7 @@ void world::check_reach(const ctx_choice& choice, const route_plan& plan) {
            "PE {} is reached neither by load and store nor by {}; run its PEs on one machine, or give both machines an "
            "RDMA device",
            pe, e.backend());
-    if (choice.immediates != 0 && !e.takes_immediates())
+    if (settings.immediates != 0 && !e.takes_immediates())
       fail(XIO_ERR_UNSUPPORTED,
            "a ctx with immediates: {} does not hand immediates to kernels; set XIO_NIC_FAMILY=proxy, or immediates to "
            "0",
@@ -314,23 +314,23 @@ void world::check_reach(const ctx_choice& choice, const route_plan& plan) {
 
 // *inboxes is the caller's to release, whatever comes of the rest.
 std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes) {
-  ctx_choice choice{};
+  ctx_settings settings{};
   route_plan plan;
   agreement_.vote(call::ctx_create, [&] {
     if (out == nullptr) fail(XIO_ERR_ARG, "xio_ctx_create: ctx is null; give a pointer");
-    choice = choose_ctx(attr, options_);
-    if (!direct_obstacle_.empty()) avoid_direct(choice, direct_obstacle_);
+    settings = choose_ctx(attr, options_);
+    if (!direct_obstacle_.empty()) avoid_direct(settings, direct_obstacle_);
     std::vector<bool> mapped;
     for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
-    plan = plan_routes(choice, mapped, me_);
+    plan = plan_routes(settings, mapped, me_);
     plan.flush = flush_route(hdp_->decision());
     // What may fail on one PE alone fails before the PEs exchange anything: the thread of the software devices.
     if (plan.needs(dev::route::rdma)) (void)engines_->machine();
-    return arguments{{"the route", static_cast<std::uint64_t>(choice.route)},
-                     {"the ring's depth (XIO_RING_DEPTH or attr.ring_depth)", choice.depth},
-                     {"the queue pairs to each PE (XIO_RDMA_QUEUES)", choice.queues},
-                     {"the number of contexts in the pool (XIO_CTX_POOL or attr.pool)", choice.pool},
-                     {"the size for copy engines (XIO_SDMA_THRESHOLD or attr.bulk_bytes)", choice.bulk_bytes},
+    return arguments{{"the route", static_cast<std::uint64_t>(settings.route)},
+                     {"the ring's depth (XIO_RING_DEPTH or attr.ring_depth)", settings.depth},
+                     {"the queue pairs to each PE (XIO_RDMA_QUEUES)", settings.queues},
+                     {"the number of contexts in the pool (XIO_CTX_POOL or attr.pool)", settings.pool},
+                     {"the size for copy engines (XIO_SDMA_THRESHOLD or attr.bulk_bytes)", settings.bulk_bytes},
                      {"whether NICs flush the HDP (XIO_HDP)", plan.flush == dev::route::rdma}};
   });
   // Every PE comes here with the same plan in kind: if one needs RDMA, all do.
@@ -338,16 +338,17 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
   const auto opened = attempt([&] {
     if (plan.needs(dev::route::rdma)) engines_->open_rdma();
   });
-  if (choice.queues == 0) choice.queues = engines_->rdma_is_open() ? std::bit_ceil(engines_->open_rdma().nics()) : 1;
-  auto c = std::make_unique<context>(choice, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);
+  if (settings.queues == 0)
+    settings.queues = engines_->rdma_is_open() ? std::bit_ceil(engines_->open_rdma().nics()) : 1;
+  auto c = std::make_unique<context>(settings, plan, view_.as<dev::world_view>(), *peers_, options_.ticket_start);
   try {
     agreement_.vote(call::ctx_create, [&] {
       if (opened) std::rethrow_exception(opened);
-      check_reach(choice, plan);
-      *inboxes = take_inboxes(choice.immediates);
+      check_reach(settings, plan);
+      *inboxes = take_inboxes(settings.immediates);
       c->place_inboxes(*inboxes);
       c->prepare(*engines_);
-      return arguments{{"immediates", choice.immediates}, {"the offset of its inboxes in the heap", *inboxes}};
+      return arguments{{"immediates", settings.immediates}, {"the offset of its inboxes in the heap", *inboxes}};
     });
   } catch (...) {
     // Open on some PEs only it would part them at the next ctx, since opening exchanges.

@@ -78,7 +78,7 @@ class world {
   std::uint64_t live_block_at(const void* block) const;
   std::unique_ptr<context> make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes);
   std::uint64_t take_inboxes(std::uint32_t immediates);
-  void check_reach(const ctx_choice& choice, const route_plan& plan);
+  void check_reach(const ctx_settings& settings, const route_plan& plan);
   void stop(context& c);
   context& stop_together(call what, xio_ctx_t ctx);
   void clear_inboxes(const context& c);

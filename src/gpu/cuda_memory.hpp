@@ -73,12 +73,14 @@ location locate_by_runtime(const void* p) {
     return l;
   }
   if (a.type == cudaMemoryTypeUnregistered) return l;
-  l.where = a.type == cudaMemoryTypeManaged ? side::both : a.type == cudaMemoryTypeDevice ? side::device : side::host;
-  l.registered = l.where == side::host;
+  l.where = a.type == cudaMemoryTypeManaged  ? residence::both
+            : a.type == cudaMemoryTypeDevice ? residence::device
+                                             : residence::host;
+  l.registered = l.where == residence::host;
   l.device = a.device;
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
-  if (l.where == side::device && range_of != nullptr &&
+  if (l.where == residence::device && range_of != nullptr &&
       range_of(&base, &bytes, reinterpret_cast<CUdeviceptr>(p)) == CUDA_SUCCESS) {
     l.base = reinterpret_cast<void*>(base);
     l.bytes = bytes;

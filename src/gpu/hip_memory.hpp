@@ -63,12 +63,12 @@ location locate_by_runtime(const void* p) {
   const auto type = a.memoryType;
   const bool managed = a.isManaged != 0;
 #endif
-  l.where = managed ? side::both : type == hipMemoryTypeDevice ? side::device : side::host;
-  l.registered = l.where == side::host;
+  l.where = managed ? residence::both : type == hipMemoryTypeDevice ? residence::device : residence::host;
+  l.registered = l.where == residence::host;
   l.device = a.device;
   hipDeviceptr_t base = nullptr;
   std::size_t bytes = 0;
-  if (l.where == side::device && hipMemGetAddressRange(&base, &bytes, const_cast<void*>(p)) == hipSuccess) {
+  if (l.where == residence::device && hipMemGetAddressRange(&base, &bytes, const_cast<void*>(p)) == hipSuccess) {
     l.base = base;
     l.bytes = bytes;
   } else {

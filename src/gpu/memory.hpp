@@ -31,11 +31,11 @@ block take(xio_mem_kind_t kind, std::size_t bytes, std::size_t alignment);
 // What take() gave; a failure goes to the log.
 void give_back(const block& b) noexcept;
 
-enum class side { unknown, host, device, both };
+enum class residence { unknown, host, device, both };
 
 // What the GPU's runtime says of an address. unknown: it does not know it. `registered`: host memory that it holds.
 struct location {
-  side where = side::unknown;
+  residence where = residence::unknown;
   bool registered = false;
   int device = -1;
   void* base = nullptr;  // of the allocation around it, if known

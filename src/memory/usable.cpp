@@ -9,8 +9,8 @@ namespace xio::memory {
 namespace {
 
 bool on_device(const void* address) {
-  const gpu::side side = gpu::locate(address).where;
-  return side == gpu::side::device || side == gpu::side::both;
+  const gpu::residence side = gpu::locate(address).where;
+  return side == gpu::residence::device || side == gpu::residence::both;
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ bool of_our_file(const std::vector<mapping>& mapped) {
 }
 
 std::string host_block(const gpu::block& b, const evidence& e) {
-  if (e.runtime.where == gpu::side::device) return fmt::format("it is in the memory of device {}", e.runtime.device);
-  if (e.runtime.where == gpu::side::both) return "it is managed memory, which moves between host and device";
+  if (e.runtime.where == gpu::residence::device)
+    return fmt::format("it is in the memory of device {}", e.runtime.device);
+  if (e.runtime.where == gpu::residence::both) return "it is managed memory, which moves between host and device";
   if (b.kind == XIO_MEM_HOST_PLAIN) return "";
   if (e.has_device_memory) return e.runtime.registered ? "" : "the GPU's runtime does not hold it";
   if (b.kind == XIO_MEM_HOST_PINNED && !all_locked(e.mapped)) return "it is not locked in memory, or not all of it";
@@ -34,20 +35,20 @@ std::string host_block(const gpu::block& b, const evidence& e) {
 
 std::string device_block(const gpu::block& b, const evidence& e) {
   switch (e.runtime.where) {
-    case gpu::side::unknown: return "the GPU's runtime does not know the address";
-    case gpu::side::host: return "it is in host memory";
-    case gpu::side::both: return "it is managed memory, which moves between host and device";
-    case gpu::side::device: break;
+    case gpu::residence::unknown: return "the GPU's runtime does not know the address";
+    case gpu::residence::host: return "it is in host memory";
+    case gpu::residence::both: return "it is managed memory, which moves between host and device";
+    case gpu::residence::device: break;
   }
   if (e.runtime.device == b.device) return "";
   return fmt::format("it is in the memory of device {}, not {}", e.runtime.device, b.device);
 }
 
-gpu::side side_of(const evidence& e, std::uint64_t at) {
-  if (e.runtime.where != gpu::side::unknown) return e.runtime.where;
+gpu::residence residence_of(const evidence& e, std::uint64_t at) {
+  if (e.runtime.where != gpu::residence::unknown) return e.runtime.where;
   for (const mapping& m : e.mapped)
-    if (m.begin <= at && at < m.end && m.readable) return gpu::side::host;
-  return gpu::side::unknown;
+    if (m.begin <= at && at < m.end && m.readable) return gpu::residence::host;
+  return gpu::residence::unknown;
 }
 
 template <std::size_t n>
@@ -95,11 +96,11 @@ xio_mem_place_t where(const void* address) {
   e.mapped = mappings_of(first, ours ? first + ours->bytes : std::max(at + 1, at));
 
   xio_mem_place_t out = XIO_MEM_PLACE_INIT;
-  switch (side_of(e, at)) {
-    case gpu::side::unknown: break;
-    case gpu::side::host: out.side = XIO_MEM_ON_HOST; break;
-    case gpu::side::device: out.side = XIO_MEM_ON_DEVICE; break;
-    case gpu::side::both: out.side = XIO_MEM_ON_BOTH; break;
+  switch (residence_of(e, at)) {
+    case gpu::residence::unknown: break;
+    case gpu::residence::host: out.side = XIO_MEM_ON_HOST; break;
+    case gpu::residence::device: out.side = XIO_MEM_ON_DEVICE; break;
+    case gpu::residence::both: out.side = XIO_MEM_ON_BOTH; break;
   }
   put_range(out, ours, e, at);
   if (out.side == XIO_MEM_ON_HOST) {

@@ -8,8 +8,8 @@
 
 namespace xio::proxy {
 
-constexpr failure broken(rule why) { return {outcome::local_qp_operation, why}; }
-constexpr failure wrong_length() { return {outcome::local_length, rule::data_length}; }
+constexpr op_error broken(rule why) { return {outcome::local_qp_operation, why}; }
+constexpr op_error wrong_length() { return {outcome::local_length, rule::data_length}; }
 
 // The op of the entry at `first` before anything of it is known.
 inline void begin_decoding(op& out, std::uint64_t first) {

@@ -18,7 +18,7 @@ class executor {
   virtual std::uint64_t advance(std::uint64_t budget) = 0;
   // Whether the oldest op not reported yet has ended, and how; called until it answers false. After an `ok` the op's
   // effects are in memory for everybody who sees its completion.
-  virtual bool ended(failure* how) = 0;
+  virtual bool ended(op_error* how) = 0;
 };
 
 }  // namespace xio::proxy

@@ -26,10 +26,10 @@ struct queue_plan {
 
 // Host memory that holds, or will become, what the view's pointers of these names point to.
 struct queue_image {
-  unsigned char *slots, *side, *completion;
+  unsigned char *slots, *aux, *completion;
 };
 // Where that is host memory itself.
-inline queue_image image_of(const dev::ring_view& v) { return {v.slots, v.side, v.completion}; }
+inline queue_image image_of(const dev::ring_view& v) { return {v.slots, v.aux, v.completion}; }
 
 struct family {
   const char* name;  // as XIO_NIC_FAMILY names it
@@ -43,7 +43,7 @@ struct family {
   // Bytes beside the slots: the completion queue (or word), and what ring_view::side points to. A doorbell, a
   // doorbell record and a CQ doorbell of 8 bytes each exist always.
   std::size_t (*completion_bytes)(std::uint32_t cq_depth);
-  std::size_t (*side_bytes)(std::uint32_t depth);
+  std::size_t (*aux_bytes)(std::uint32_t depth);
   // Memory stands, all of it zero, and so does the view but for the family's own fields: fills those (cq_id,
   // personality ...) and writes into the image what the driver would write before the first use. `state` becomes the
   // ring's; issued, completed and credits are set.

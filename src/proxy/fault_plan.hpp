@@ -18,7 +18,7 @@ struct injected_fault {
     astray  // carried out `by` bytes beyond the remote place that it names
   } what = kind::none;
   std::chrono::milliseconds wait{0};
-  failure how{};
+  op_error how{};
   std::uint64_t by = 0;
 };
 

@@ -34,7 +34,7 @@ std::uint32_t remote_right(verb what) {
 
 std::uint32_t local_right(verb what) { return what == verb::write ? local_read : local_write; }
 
-failure find_local(const key_table& keys, const span_ref& s, std::uint32_t wanted, unsigned char** place) {
+op_error find_local(const key_table& keys, const span_ref& s, std::uint32_t wanted, unsigned char** place) {
   switch (keys.find(s.key, s.address, s.bytes, wanted, place)) {
     case lookup::found: return {};
     case lookup::no_key: return {outcome::local_protection, rule::local_key};
@@ -44,15 +44,15 @@ failure find_local(const key_table& keys, const span_ref& s, std::uint32_t wante
   return {outcome::local_protection, rule::local_rights};
 }
 
-failure check_local(const key_table& keys, const op& o) {
+op_error check_local(const key_table& keys, const op& o) {
   unsigned char* place;
   for (std::uint32_t i = 0; i < o.span_count; ++i)
-    if (const failure f = find_local(keys, o.spans[i], local_right(o.what), &place)) return f;
+    if (const op_error f = find_local(keys, o.spans[i], local_right(o.what), &place)) return f;
   return {};
 }
 
-failure find_remote(const key_table& keys, std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes,
-                    std::uint32_t wanted, unsigned char** place) {
+op_error find_remote(const key_table& keys, std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes,
+                     std::uint32_t wanted, unsigned char** place) {
   switch (keys.find(rkey, address, bytes, wanted, place)) {
     case lookup::found: return {};
     case lookup::no_key: return {outcome::remote_access, rule::remote_key};

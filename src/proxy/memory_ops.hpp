@@ -14,12 +14,12 @@ std::uint32_t remote_right(verb what);
 std::uint32_t local_right(verb what);
 
 // Local memory of the requester: [address, address + bytes) under an lkey.
-failure find_local(const key_table& keys, const span_ref& s, std::uint32_t wanted, unsigned char** place);
+op_error find_local(const key_table& keys, const span_ref& s, std::uint32_t wanted, unsigned char** place);
 // Of all spans of an op.
-failure check_local(const key_table& keys, const op& o);
+op_error check_local(const key_table& keys, const op& o);
 // Memory of the responder under an rkey.
-failure find_remote(const key_table& keys, std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes,
-                    std::uint32_t wanted, unsigned char** place);
+op_error find_remote(const key_table& keys, std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes,
+                     std::uint32_t wanted, unsigned char** place);
 
 // Inline bytes to their place; 4 or 8 aligned bytes in one piece, because somebody may poll them as a flag.
 void store_bytes(const payload_agent& payload, unsigned char* to, const unsigned char* from, std::uint64_t bytes);

@@ -56,7 +56,7 @@ enum class rule : std::uint8_t {
   peer_refused = 27,  // the peer's NIC answered an error that names no rule
 };
 
-struct failure {
+struct op_error {
   outcome what = outcome::ok;
   rule why = rule::none;
   explicit operator bool() const { return what != outcome::ok; }

@@ -16,7 +16,7 @@ constexpr std::uint32_t k_most_depth = 32768;
 constexpr std::uint32_t k_gather_bytes = 0;
 
 std::size_t completion_bytes(std::uint32_t) { return w::k_completion_bytes; }
-std::size_t side_bytes(std::uint32_t) { return 0; }
+std::size_t aux_bytes(std::uint32_t) { return 0; }
 
 void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan& plan) {
   *reinterpret_cast<std::uint64_t*>(image.completion) = plan.ticket_start;
@@ -50,7 +50,7 @@ const family& proxy_family() {
                           dev::nic_masked | dev::nic_native_4,
                           0,
                           completion_bytes,
-                          side_bytes,
+                          aux_bytes,
                           prepare,
                           decode};
   return row;

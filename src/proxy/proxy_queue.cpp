@@ -25,7 +25,7 @@ const std::uint64_t* proxy_queue::slot(std::uint64_t ticket) const {
   return memory_.slots + (ticket & mask) * w::k_entry_words;
 }
 
-failure proxy_queue::poll_doorbells() {
+op_error proxy_queue::poll_doorbells() {
   for (const std::uint64_t end = producer_index_ + k_most_news; producer_index_ != end; ++producer_index_) {
     const std::uint32_t wanted = w::generation(producer_index_, memory_.depth_log2);
     std::uint64_t words[w::k_entry_words];
@@ -36,14 +36,14 @@ failure proxy_queue::poll_doorbells() {
         const std::uint32_t found = w::high(words[i]);
         if (found == wanted) continue;
         // Of the lap before, or of none at all.
-        return found == wanted - 1 || found == 0 ? failure{} : broken(rule::entry_phase);
+        return found == wanted - 1 || found == 0 ? op_error{} : broken(rule::entry_phase);
       }
     }
   }
   return {};
 }
 
-failure proxy_queue::fetch(op& out) {
+op_error proxy_queue::fetch(op& out) {
   begin_decoding(out, next_);
   std::uint64_t words[w::k_entry_words];
   memory_.entries.load(words, slot(next_), w::k_entry_words);
@@ -61,7 +61,7 @@ failure proxy_queue::fetch(op& out) {
   return op >= w::op_fetch_add ? decode_atomic(out) : decode_copy(out);
 }
 
-failure proxy_queue::decode_copy(op& out) const {
+op_error proxy_queue::decode_copy(op& out) const {
   const bool read = out.wire_opcode == w::op_read;
   const bool inlined = (w::head_flags(entry_[0]) & w::k_inline) != 0;
   out.what = read ? verb::read : verb::write;
@@ -84,7 +84,7 @@ failure proxy_queue::decode_copy(op& out) const {
   return {};
 }
 
-failure proxy_queue::decode_atomic(op& out) const {
+op_error proxy_queue::decode_atomic(op& out) const {
   const std::uint8_t width = (w::head_flags(entry_[0]) & w::k_narrow) != 0 ? 4 : 8;
   const std::uint64_t first = w::join(entry_[6], entry_[7]), second = w::join(entry_[8], entry_[9]);
   const std::uint64_t swap = w::join(entry_[10], entry_[11]), compare = w::join(entry_[12], entry_[13]);
@@ -112,8 +112,8 @@ void proxy_queue::complete(const receipt& r) {
 }
 
 // Everything before it has ended well, whether it asked for a completion or not.
-void proxy_queue::complete_in_error(const receipt& r, failure f) {
-  const std::uint64_t word = w::failure_word(status_of<w::status>(f.what), static_cast<std::uint32_t>(f.why));
+void proxy_queue::complete_in_error(const receipt& r, op_error f) {
+  const std::uint64_t word = w::error_word(status_of<w::status>(f.what), static_cast<std::uint32_t>(f.why));
   memory_.completions.write(memory_.completion + 1, &word, 1);
   // What was counted stays so: a wrong generation names no entry, and the one that was taken last may have ended well.
   const std::uint64_t counted = memory_.completions.load(memory_.completion);

@@ -23,18 +23,18 @@ class proxy_queue final : public wire_queue {
  public:
   proxy_queue(const proxy_memory& memory, std::uint64_t max_message);
 
-  failure poll_doorbells() override;
+  op_error poll_doorbells() override;
   bool waiting() const override { return next_ != producer_index_; }
-  failure fetch(op& out) override;
+  op_error fetch(op& out) override;
   void complete(const receipt& r) override;
-  void complete_in_error(const receipt& r, failure f) override;
+  void complete_in_error(const receipt& r, op_error f) override;
   void drop(const receipt&) override {}
   void flush() override { next_ = producer_index_; }
 
  private:
   const std::uint64_t* slot(std::uint64_t ticket) const;
-  failure decode_copy(op& out) const;
-  failure decode_atomic(op& out) const;
+  op_error decode_copy(op& out) const;
+  op_error decode_atomic(op& out) const;
 
   const proxy_memory memory_;
   const std::uint64_t max_message_;

@@ -22,7 +22,7 @@ void forget_data(op& o) {
 }  // namespace
 
 bool queue_pair::turn(fault_plan* faults) {
-  if (const failure f = queue_->poll_doorbells(); f && stage_ < stage::broken) {
+  if (const op_error f = queue_->poll_doorbells(); f && stage_ < stage::broken) {
     // A wrong doorbell names no entry: the failure is told of the one that was taken last.
     broken_ = f;
     stage_ = stage::broken;
@@ -92,7 +92,7 @@ bool queue_pair::begin(fault_plan* faults) {
 // Completes what the executor has ended.
 bool queue_pair::collect() {
   bool any = false;
-  failure how;
+  op_error how;
   while (!under_way_.empty() && executor_ != nullptr && executor_->ended(&how)) {
     const receipt r = under_way_.front();
     under_way_.pop_front();
@@ -107,7 +107,7 @@ bool queue_pair::collect() {
 }
 
 // What is under way behind the failure, and the entry that was taken and not begun, are dropped.
-void queue_pair::stop(const receipt& r, failure f) {
+void queue_pair::stop(const receipt& r, op_error f) {
   const bool holds_one = stage_ == stage::waiting || stage_ == stage::ready || stage_ == stage::lost;
   queue_->complete_in_error(r, f);
   for (const receipt& later : under_way_) queue_->drop(later);

@@ -37,14 +37,14 @@ class queue_pair {
   bool fill(fault_plan* faults);
   bool begin(fault_plan* faults);
   bool collect();
-  void stop(const receipt& r, failure f);
+  void stop(const receipt& r, op_error f);
 
   const std::uint32_t number_;
   std::unique_ptr<wire_queue> queue_;
   std::unique_ptr<executor> executor_;
   stage stage_ = stage::idle;
   op op_;
-  failure broken_;  // why op_ fails once all before it are complete
+  op_error broken_;  // why op_ fails once all before it are complete
   std::deque<receipt> under_way_;
   clock::time_point not_before_{};
   std::uint64_t fetched_ = 0;

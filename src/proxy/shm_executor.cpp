@@ -25,40 +25,40 @@ bool shm_executor::begin(const op& o) {
   return true;
 }
 
-failure shm_executor::distant(std::uint32_t wanted, unsigned char** place) const {
+op_error shm_executor::distant(std::uint32_t wanted, unsigned char** place) const {
   if (remote_ == nullptr) return {outcome::retry_exceeded, rule::not_connected};
   return find_remote(*remote_, op_.remote_key, op_.remote, op_.bytes, wanted, place);
 }
 
 // Before the first byte moves. The requester looks at its own memory first, as in hardware.
-failure shm_executor::check() const {
-  if (const failure f = check_local(local_, op_)) return f;
+op_error shm_executor::check() const {
+  if (const op_error f = check_local(local_, op_)) return f;
   if (op_.what == verb::atomic && (op_.remote & (op_.change.width - 1u)) != 0)
     return {outcome::remote_invalid_request, rule::atomic_alignment};
   if (op_.has_immediate && !deliver_) return {outcome::rnr_retry_exceeded, rule::not_connected};
   // An op without bytes names no memory.
   unsigned char* place;
-  return op_.bytes == 0 ? failure{} : distant(remote_right(op_.what), &place);
+  return op_.bytes == 0 ? op_error{} : distant(remote_right(op_.what), &place);
 }
 
-failure shm_executor::write_inline() {
+op_error shm_executor::write_inline() {
   unsigned char* to;
-  if (const failure f = distant(remote_write, &to)) return f;
+  if (const op_error f = distant(remote_write, &to)) return f;
   store_bytes(payload_, to, op_.inlined.data(), op_.bytes);
   moved_ = op_.bytes;
   return {};
 }
 
 // One piece that lies in one span. Keys are looked up anew: memory may go between two pieces.
-failure shm_executor::move(std::uint64_t budget) {
+op_error shm_executor::move(std::uint64_t budget) {
   std::uint64_t into = moved_;
   std::uint32_t i = 0;
   while (into >= op_.spans[i].bytes) into -= op_.spans[i++].bytes;
   const std::uint64_t piece = std::min<std::uint64_t>(budget, op_.spans[i].bytes - into);
   unsigned char* mine;
   unsigned char* theirs;
-  if (const failure f = find_local(local_, op_.spans[i], local_right(op_.what), &mine)) return f;
-  if (const failure f = distant(remote_right(op_.what), &theirs)) return f;
+  if (const op_error f = find_local(local_, op_.spans[i], local_right(op_.what), &mine)) return f;
+  if (const op_error f = distant(remote_right(op_.what), &theirs)) return f;
   if (op_.what == verb::write)
     payload_.copy(theirs + moved_, mine + into, piece);
   else
@@ -67,24 +67,24 @@ failure shm_executor::move(std::uint64_t budget) {
   return {};
 }
 
-failure shm_executor::change() {
+op_error shm_executor::change() {
   unsigned char *at, *result;
-  if (const failure f = distant(remote_atomic, &at)) return f;
-  if (const failure f = find_local(local_, op_.spans[0], local_write, &result)) return f;
+  if (const op_error f = distant(remote_atomic, &at)) return f;
+  if (const op_error f = find_local(local_, op_.spans[0], local_write, &result)) return f;
   store_result(payload_, result, op_.change, change_word(payload_, at, op_.change));
   moved_ = op_.bytes;
   return {};
 }
 
-failure shm_executor::step(std::uint64_t budget) {
+op_error shm_executor::step(std::uint64_t budget) {
   if (op_.what == verb::nop || op_.bytes == 0) return {};
   if (!gate_.enter()) return {outcome::retry_exceeded, rule::not_connected};
-  const failure f = step_inside(budget);
+  const op_error f = step_inside(budget);
   gate_.leave();
   return f;
 }
 
-failure shm_executor::step_inside(std::uint64_t budget) {
+op_error shm_executor::step_inside(std::uint64_t budget) {
   if (op_.what == verb::atomic) return change();
   // Where each copy is a call to the GPU, small pieces would cost more than the copying.
   return op_.is_inline ? write_inline() : move(payload_.direct ? std::min(budget, k_piece) : budget);
@@ -123,7 +123,7 @@ std::uint64_t shm_executor::advance(std::uint64_t budget) {
   return std::max<std::uint64_t>(moved_ - before, 1);
 }
 
-bool shm_executor::ended(failure* how) {
+bool shm_executor::ended(op_error* how) {
   if (stage_ != stage::over) return false;
   *how = how_;
   stage_ = stage::idle;

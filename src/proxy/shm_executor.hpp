@@ -33,18 +33,18 @@ class shm_executor final : public executor {
 
   bool begin(const op& o) override;
   std::uint64_t advance(std::uint64_t budget) override;
-  bool ended(failure* how) override;
+  bool ended(op_error* how) override;
 
  private:
   using clock = run_clock;
   enum class stage { idle, running, delivering, over };
-  failure check() const;
-  failure distant(std::uint32_t wanted, unsigned char** place) const;
-  failure step(std::uint64_t budget);
-  failure step_inside(std::uint64_t budget);
-  failure write_inline();
-  failure move(std::uint64_t budget);
-  failure change();
+  op_error check() const;
+  op_error distant(std::uint32_t wanted, unsigned char** place) const;
+  op_error step(std::uint64_t budget);
+  op_error step_inside(std::uint64_t budget);
+  op_error write_inline();
+  op_error move(std::uint64_t budget);
+  op_error change();
   void deliver_immediate();
 
   const payload_agent& payload_;
@@ -56,7 +56,7 @@ class shm_executor final : public executor {
   op op_;
   stage stage_ = stage::idle;
   std::uint64_t moved_ = 0;
-  failure how_;
+  op_error how_;
   clock::time_point deliver_since_{};  // since when there is something to tell
 };
 
@@ -80,7 +80,7 @@ class shm_fabric final : public fabric {
   void unregister_memory(const key_pair& keys) override { keys_.remove(keys.lkey); }
   device_address get_address() override { return gates_.get_address(); }
   void connect_peers(const std::vector<device_address>& all) override { gates_.connect_peers(all); }
-  device_address get_queue_address(std::uint32_t number, int) override { return gates_.open(number); }
+  device_address get_queue_address(std::uint32_t number, int) override { return gates_.open_gate(number); }
   std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& remote,
                                     std::uint32_t remote_number) override;
   void forget(std::uint32_t number) override { gates_.shut(number); }

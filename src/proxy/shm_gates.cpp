@@ -111,7 +111,7 @@ void shm_gates::connect_peers(const std::vector<device_address>& all) {
   }
 }
 
-device_address shm_gates::open(std::uint32_t number) {
+device_address shm_gates::open_gate(std::uint32_t number) {
   if (mine_ == nullptr || (free_.empty() && used_ == gate_words::k_count)) return {};
   std::uint32_t index = used_;
   if (free_.empty()) {

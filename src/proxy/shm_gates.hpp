@@ -60,7 +60,7 @@ class shm_gates {
   device_address get_address() const;  // the NIC
   void connect_peers(const std::vector<device_address>& all);
 
-  device_address open(std::uint32_t number);  // that of a queue pair
+  device_address open_gate(std::uint32_t number);  // that of a queue pair
   remote_gate find(int pe, const device_address& remote) const;
   // On return its peer writes nothing on behalf of the queue pair any more; unless it was stopped in the middle of a
   // piece, for which nobody waits.

@@ -61,7 +61,7 @@ hello make_hello(std::uint32_t caller, std::uint32_t callee, const identity& tar
   h.callee = callee;
   std::memcpy(h.target, target.data(), target.size());
   randombytes_buf(h.nonce, sizeof h.nonce);
-  std::memcpy(h.open_key, mine.open().data(), sizeof h.open_key);
+  std::memcpy(h.public_key, mine.public_half().data(), sizeof h.public_key);
   return h;
 }
 
@@ -75,7 +75,7 @@ reply make_reply(const tcp_key& key, const hello& h, const ephemeral_key& mine) 
   reply a{};
   std::memcpy(a.magic, k_magic, sizeof k_magic);
   randombytes_buf(a.nonce, sizeof a.nonce);
-  std::memcpy(a.open_key, mine.open().data(), sizeof a.open_key);
+  std::memcpy(a.public_key, mine.public_half().data(), sizeof a.public_key);
   reply_mac(key, h, a, a.mac);
   return a;
 }
@@ -102,7 +102,7 @@ bool agree(const tcp_key& key, const hello& h, const reply& a, const ephemeral_k
            session& out) {
   const auto role = is_caller ? ephemeral_key::role::caller : ephemeral_key::role::callee;
   ephemeral_key::half from_caller, from_callee;
-  if (!mine.agree(role, is_caller ? a.open_key : h.open_key, from_caller, from_callee)) return false;
+  if (!mine.agree(role, is_caller ? a.public_key : h.public_key, from_caller, from_callee)) return false;
   const auto derive = [&](std::string_view label, ephemeral_key::half& agreed, tcp_key& to) {
     mac m(key, label);
     m.add(&h, sizeof h);

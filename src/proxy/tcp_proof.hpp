@@ -32,12 +32,12 @@ struct hello {
   std::uint32_t caller, callee;
   unsigned char target[k_identity_bytes];
   unsigned char nonce[k_nonce_bytes];
-  unsigned char open_key[ephemeral_key::k_bytes];
+  unsigned char public_key[ephemeral_key::k_bytes];
 };
 struct reply {
   unsigned char magic[8];
   unsigned char nonce[k_nonce_bytes];
-  unsigned char open_key[ephemeral_key::k_bytes];
+  unsigned char public_key[ephemeral_key::k_bytes];
   unsigned char mac[k_mac_bytes];
 };
 struct proof {

@@ -29,8 +29,8 @@ std::uint32_t bytes_of(const op& o, std::uint32_t frame) {
 
 // Calls use(place in memory, offset, bytes) for each span's share of [from, from + bytes).
 template <class Use>
-failure over_spans(const key_table& keys, const op& o, std::uint64_t from, std::uint32_t bytes, std::uint32_t wanted,
-                   Use&& use) {
+op_error over_spans(const key_table& keys, const op& o, std::uint64_t from, std::uint32_t bytes, std::uint32_t wanted,
+                    Use&& use) {
   std::uint32_t moved = 0;
   for (std::uint32_t i = 0; i < o.span_count && moved < bytes; ++i) {
     const span_ref& s = o.spans[i];
@@ -39,7 +39,7 @@ failure over_spans(const key_table& keys, const op& o, std::uint64_t from, std::
       continue;
     }
     unsigned char* mine;
-    if (const failure f = find_local(keys, s, wanted, &mine)) return f;
+    if (const op_error f = find_local(keys, s, wanted, &mine)) return f;
     const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - moved, s.bytes - from));
     use(mine + from, moved, piece);
     moved += piece;
@@ -80,7 +80,7 @@ bool requester::begin(const op& o) {
   s.frames = frames_of(o);
   s.replied = 0;
   next_psn_ += s.frames;
-  if (const failure f = check_local(keys_, o)) stop(tail_, f);
+  if (const op_error f = check_local(keys_, o)) stop(tail_, f);
   if (o.what == verb::read || o.what == verb::atomic) awaiting_reply_.push_back(tail_);
   // An idle queue pair's clock stands still.
   if (tail_ == head_) progress_ = clock::now();
@@ -93,7 +93,7 @@ bool requester::done(const slot& s) const {
   return acked_ >= s.first_psn + s.frames;
 }
 
-bool requester::ended(failure* how) {
+bool requester::ended(op_error* how) {
   if (head_ == tail_) return false;
   if (head_ >= stop_at_) {
     *how = stop_why_;
@@ -111,7 +111,7 @@ bool requester::ended(failure* how) {
   return true;
 }
 
-void requester::stop(std::uint64_t index, failure f) {
+void requester::stop(std::uint64_t index, op_error f) {
   if (index >= stop_at_) return;
   stop_at_ = index;
   stop_why_ = f;
@@ -198,7 +198,7 @@ std::uint32_t requester::send_one() {
   if (room == nullptr) return 0;
   if (o.what == verb::write) {
     // On failure the frame is not put, and the next one takes its place.
-    if (const failure f = gather(o, from, bytes, room)) {
+    if (const op_error f = gather(o, from, bytes, room)) {
       stop(send_op_, f);
       return 1;
     }
@@ -216,7 +216,7 @@ std::uint32_t requester::send_one() {
   return std::max<std::uint32_t>(bytes, 1);
 }
 
-failure requester::gather(const op& o, std::uint64_t from, std::uint32_t bytes, unsigned char* to) const {
+op_error requester::gather(const op& o, std::uint64_t from, std::uint32_t bytes, unsigned char* to) const {
   if (o.is_inline) {
     std::memcpy(to, o.inlined.data() + from, bytes);
     return {};
@@ -226,7 +226,7 @@ failure requester::gather(const op& o, std::uint64_t from, std::uint32_t bytes, 
       [&](const unsigned char* mine, std::uint32_t at, std::uint32_t piece) { payload_.copy(to + at, mine, piece); });
 }
 
-failure requester::scatter(const op& o, std::uint64_t from, std::uint32_t bytes, const unsigned char* data) const {
+op_error requester::scatter(const op& o, std::uint64_t from, std::uint32_t bytes, const unsigned char* data) const {
   return over_spans(keys_, o, from, bytes, local_write,
                     [&](unsigned char* mine, std::uint32_t at, std::uint32_t piece) {
                       store_bytes(payload_, mine, data + at, piece);
@@ -287,13 +287,13 @@ bool requester::handle_reply(const frame_head& h, const unsigned char* payload) 
     std::uint64_t old;
     if (h.bytes != sizeof old) return false;
     std::memcpy(&old, payload, sizeof old);
-    if (const failure f = find_local(keys_, s.o.spans[0], local_write, &place))
+    if (const op_error f = find_local(keys_, s.o.spans[0], local_write, &place))
       stop(index, f);
     else
       store_result(payload_, place, s.o.change, old);
   } else {
     if (h.bytes != bytes_of(s.o, s.replied)) return false;
-    if (const failure f = scatter(s.o, std::uint64_t{s.replied} * k_segment, h.bytes, payload)) stop(index, f);
+    if (const op_error f = scatter(s.o, std::uint64_t{s.replied} * k_segment, h.bytes, payload)) stop(index, f);
   }
   if (++s.replied == s.frames) payload_.fence();
   progress();

@@ -21,7 +21,7 @@ class requester final : public executor {
 
   bool begin(const op& o) override;
   std::uint64_t advance(std::uint64_t budget) override;
-  bool ended(failure* how) override;
+  bool ended(op_error* how) override;
 
   // Acknowledgements and answers. False: it makes no sense.
   bool handle(const frame_head& h, const unsigned char* payload);
@@ -41,8 +41,8 @@ class requester final : public executor {
   void check_time(clock::time_point now);
   bool may_send() const;
   std::uint32_t send_one();
-  failure gather(const op& o, std::uint64_t from, std::uint32_t bytes, unsigned char* to) const;
-  failure scatter(const op& o, std::uint64_t from, std::uint32_t bytes, const unsigned char* data) const;
+  op_error gather(const op& o, std::uint64_t from, std::uint32_t bytes, unsigned char* to) const;
+  op_error scatter(const op& o, std::uint64_t from, std::uint32_t bytes, const unsigned char* data) const;
   // The first frame whose acknowledgement or answer is missing.
   std::uint64_t missing() const;
   std::uint64_t awaited() const;
@@ -50,7 +50,7 @@ class requester final : public executor {
   void go_back(std::uint64_t psn);
   void reply_lost(std::uint64_t psn);
   void progress();
-  void stop(std::uint64_t index, failure f);
+  void stop(std::uint64_t index, op_error f);
   std::uint64_t index_of(std::uint64_t psn) const;
   bool handle_reply(const frame_head& h, const unsigned char* payload);
   bool handle_refusal(const frame_head& h);
@@ -75,7 +75,7 @@ class requester final : public executor {
   clock::time_point not_before_{};  // after not_ready
   unsigned tries_ = 0, rnr_tries_ = 0;
   std::uint64_t stop_at_ = ~std::uint64_t{0};
-  failure stop_why_;
+  op_error stop_why_;
 };
 
 }  // namespace xio::proxy::tcp

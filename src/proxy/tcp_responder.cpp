@@ -76,7 +76,7 @@ void responder::repeat(const frame_head& h, link& way) {
   if (h.kind == frame_kind::write) {
     owes_ = true;
   } else if (h.kind == frame_kind::read) {
-    const failure before = refused_;
+    const op_error before = refused_;
     (void)read(h, way);
     refused_ = before;
   } else if (const kept& k = kept_[h.psn % k_kept]; k.psn == h.psn) {
@@ -89,7 +89,7 @@ void responder::repeat(const frame_head& h, link& way) {
   }
 }
 
-responder::end responder::refuse(failure f) {
+responder::end responder::refuse(op_error f) {
   refused_ = f;
   return end::refused;
 }
@@ -106,7 +106,7 @@ responder::end responder::write(const frame_head& h, const unsigned char* payloa
   unsigned char* place;
   // An op without bytes names no memory.
   if (h.bytes != 0) {
-    if (const failure f = find_remote(keys_, h.key, h.address, h.bytes, remote_write, &place)) return refuse(f);
+    if (const op_error f = find_remote(keys_, h.key, h.address, h.bytes, remote_write, &place)) return refuse(f);
     store_bytes(payload_, place, payload, h.bytes);
   }
   if ((h.flags & last_of_op) != 0) payload_.fence();
@@ -119,7 +119,7 @@ responder::end responder::write(const frame_head& h, const unsigned char* payloa
 responder::end responder::read(const frame_head& h, link& way) {
   unsigned char* place = nullptr;
   if (h.bytes != 0)
-    if (const failure f = find_remote(keys_, h.key, h.address, h.bytes, remote_read, &place)) return refuse(f);
+    if (const op_error f = find_remote(keys_, h.key, h.address, h.bytes, remote_read, &place)) return refuse(f);
   if (way.backlog() > k_backlog) return end::later;
   frame_head back = reply(frame_kind::read_data, h.psn);
   back.bytes = h.bytes;
@@ -136,7 +136,7 @@ responder::end responder::change(const frame_head& h, const unsigned char* paylo
   if ((b.width != 4 && b.width != 8) || b.is_add > 1 || (h.address & (b.width - 1)) != 0)
     return refuse({outcome::remote_invalid_request, rule::atomic_alignment});
   unsigned char* place;
-  if (const failure f = find_remote(keys_, h.key, h.address, b.width, remote_atomic, &place)) return refuse(f);
+  if (const op_error f = find_remote(keys_, h.key, h.address, b.width, remote_atomic, &place)) return refuse(f);
   const atomic_change c{
       b.is_add != 0, static_cast<std::uint8_t>(b.width), b.operand, b.boundary, b.compare, b.swap_mask, b.compare_mask,
       false};

@@ -28,7 +28,7 @@ class responder {
   frame_head reply(frame_kind kind, std::uint64_t psn) const;
   void send_refusal(link& way);
   end carry_out(const frame_head& h, const unsigned char* payload, link& way);
-  end refuse(failure f);
+  end refuse(op_error f);
   end write(const frame_head& h, const unsigned char* payload);
   end read(const frame_head& h, link& way);
   end change(const frame_head& h, const unsigned char* payload, link& way);
@@ -46,7 +46,7 @@ class responder {
   const std::uint32_t number_, remote_number_;
   std::uint64_t expected_ = 0;
   bool asked_again_ = false, owes_ = false;
-  failure refused_;
+  op_error refused_;
   std::array<kept, k_kept> kept_;
 };
 

@@ -33,7 +33,7 @@ bool is_plain(const atomic_change& c) {
 }
 
 // Before the device is asked: some drivers' libraries refuse to post what a device would answer with an error.
-failure refusal_of(const op& atomic) {
+op_error refusal_of(const op& atomic) {
   if (!is_plain(atomic.change)) return {outcome::remote_operation, rule::entry_modifier};
   if ((atomic.remote & 7) != 0) return {outcome::remote_invalid_request, rule::atomic_alignment};
   if (atomic.span_count != 1 || atomic.spans[0].bytes != 8) return {outcome::local_length, rule::data_length};
@@ -42,7 +42,7 @@ failure refusal_of(const op& atomic) {
 
 }  // namespace
 
-failure failure_of(ibv_wc_status status) {
+op_error error_of(ibv_wc_status status) {
   switch (status) {
     case IBV_WC_SUCCESS: return {};
     case IBV_WC_LOC_LEN_ERR: return {outcome::local_length, rule::none};
@@ -80,7 +80,7 @@ bool verbs_executor::begin(const op& o) {
   std::uint32_t requests = o.what == verb::nop ? 0 : 1;
   if (!o.is_inline && o.what != verb::atomic)
     requests = std::max(requests, (used_spans(o) + s_.max_sge - 1) / s_.max_sge);
-  failure refused;
+  op_error refused;
   if (requests > std::min(k_chain, s_.depth)) refused = {outcome::local_length, rule::entry_segments};
   if (o.what == verb::atomic) refused = refusal_of(o);
   if (!refused && !has_room(o, requests)) return false;
@@ -211,7 +211,7 @@ void verbs_executor::collect(const ibv_wc& wc) {
     return;
   }
   if (wc.status != IBV_WC_SUCCESS) {
-    stop(wc.wr_id, failure_of(wc.status), wc.vendor_err, ibv_wc_status_str(wc.status));
+    stop(wc.wr_id, error_of(wc.status), wc.vendor_err, ibv_wc_status_str(wc.status));
     return;
   }
   done_ = wc.wr_id + 1;
@@ -219,7 +219,7 @@ void verbs_executor::collect(const ibv_wc& wc) {
 }
 
 // Requests below `at` have completed; nothing behind it will.
-void verbs_executor::stop(std::uint64_t at, failure f, std::uint32_t vendor, const char* text) {
+void verbs_executor::stop(std::uint64_t at, op_error f, std::uint32_t vendor, const char* text) {
   done_ = at;
   failed_at_ = at;
   failed_ = f;
@@ -236,7 +236,7 @@ void verbs_executor::give_up(std::uint32_t vendor, const char* text) {
   stop(done_, {outcome::local_qp_operation, rule::none}, vendor, text);
 }
 
-bool verbs_executor::ended(failure* how) {
+bool verbs_executor::ended(op_error* how) {
   if (ops_.empty()) return false;
   const begun& oldest = ops_.front();
   if (failed_ && oldest.end > failed_at_)

@@ -22,7 +22,7 @@ struct verbs_sender {
   std::string ends;  // for the log
 };
 
-failure failure_of(ibv_wc_status status);
+op_error error_of(ibv_wc_status status);
 
 class verbs_executor final : public executor {
  public:
@@ -30,7 +30,7 @@ class verbs_executor final : public executor {
 
   bool begin(const op& o) override;
   std::uint64_t advance(std::uint64_t budget) override;
-  bool ended(failure* how) override;
+  bool ended(op_error* how) override;
 
   // The device's own word for the failure; 0 if there was none.
   std::uint32_t vendor() const { return vendor_; }
@@ -39,7 +39,7 @@ class verbs_executor final : public executor {
   // Work requests are counted from 0 on; an op has ended when all below `end` have.
   struct begun {
     std::uint64_t end;
-    failure refused;  // found before anything was posted
+    op_error refused;  // found before anything was posted
   };
   bool has_room(const op& o, std::uint32_t requests) const;
   ibv_send_wr& stage(const op& o, std::uint64_t skip);
@@ -50,7 +50,7 @@ class verbs_executor final : public executor {
   void post();
   void collect(const ibv_wc& wc);
   void give_up(std::uint32_t vendor, const char* text);
-  void stop(std::uint64_t at, failure f, std::uint32_t vendor, const char* text);
+  void stop(std::uint64_t at, op_error f, std::uint32_t vendor, const char* text);
 
   const verbs_sender s_;
   std::deque<begun> ops_;
@@ -66,7 +66,7 @@ class verbs_executor final : public executor {
   // Bounce slots in use, oldest first: the work request that gives each back.
   std::deque<std::uint64_t> bounced_;
   std::uint64_t bounce_next_ = 0;
-  failure failed_;
+  op_error failed_;
   std::uint64_t failed_at_ = 0;
   std::uint32_t vendor_ = 0;
 };

@@ -11,15 +11,15 @@ class wire_queue {
   virtual ~wire_queue() = default;
 
   // Looks at the doorbell; cheap when nothing happened. A failure is a doorbell that no driver may ring.
-  virtual failure poll_doorbells() = 0;
+  virtual op_error poll_doorbells() = 0;
   // Whether the doorbell has announced entries that were not taken.
   virtual bool waiting() const = 0;
   // Takes and decodes the next entry. On failure the receipt in `out` holds what completion needs.
-  virtual failure fetch(op& out) = 0;
+  virtual op_error fetch(op& out) = 0;
 
   // Completions, in the order in which entries were taken; several may be under way.
   virtual void complete(const receipt& r) = 0;
-  virtual void complete_in_error(const receipt& r, failure f) = 0;
+  virtual void complete_in_error(const receipt& r, op_error f) = 0;
   // An entry that was taken before another one failed.
   virtual void drop(const receipt& r) = 0;
   // Drops everything announced and not taken, after an error.

@@ -49,7 +49,7 @@ void run_all(const settings& set, const std::vector<plan>& plans, const machine_
       fail(XIO_ERR_ARG, "{} takes two PEs and there {}; start it with mpirun -np 2 or xiorun -n 2", p.what->name,
            s.n_pes() == 1 ? "is one" : fmt::format("are {}", s.n_pes()));
   const tools::facts about = facts_of(m, s.n_pes());
-  tools::records out(set.format, about, stdout);
+  tools::result_table out(set.format, about, stdout);
   const table_shape table = shape_of(plans, set.message_rate);
   plotter picture;
   std::set<std::string> backends;
@@ -67,7 +67,7 @@ void run_all(const settings& set, const std::vector<plan>& plans, const machine_
     }
   }
   if (s.me() == 0) {
-    if (set.format == tools::record_format::table)
+    if (set.format == tools::table_format::table)
       for (const std::string& line : backends) std::printf("# %s\n", line.c_str());
     if (!out.finish()) fail(XIO_ERR_IO, "xio-perf: the results could not be written");
     if (!set.plot.empty()) picture.draw(set.plot, about, emulated);

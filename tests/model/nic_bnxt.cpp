@@ -44,12 +44,12 @@ std::uint32_t get32(const unsigned char* at) {
 // Hands everything on and keeps the failure.
 class listener final : public m::wire_queue {
  public:
-  listener(std::unique_ptr<m::wire_queue> queue, m::failure* heard) : queue_(std::move(queue)), heard_(heard) {}
-  m::failure poll_doorbells() override { return queue_->poll_doorbells(); }
+  listener(std::unique_ptr<m::wire_queue> queue, m::op_error* heard) : queue_(std::move(queue)), heard_(heard) {}
+  m::op_error poll_doorbells() override { return queue_->poll_doorbells(); }
   bool waiting() const override { return queue_->waiting(); }
-  m::failure fetch(m::op& out) override { return queue_->fetch(out); }
+  m::op_error fetch(m::op& out) override { return queue_->fetch(out); }
   void complete(const m::receipt& r) override { queue_->complete(r); }
-  void complete_in_error(const m::receipt& r, m::failure f) override {
+  void complete_in_error(const m::receipt& r, m::op_error f) override {
     *heard_ = f;
     queue_->complete_in_error(r, f);
   }
@@ -58,7 +58,7 @@ class listener final : public m::wire_queue {
 
  private:
   std::unique_ptr<m::wire_queue> queue_;
-  m::failure* heard_;
+  m::op_error* heard_;
 };
 
 // One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `remote_`, under an address of its own.
@@ -222,7 +222,7 @@ class NicBnxt : public testing::Test {
   alignas(64) unsigned char local_[2048];
   alignas(64) unsigned char remote_[4096];
   std::uint64_t bell_ = 0, cq_bell_ = 0, cq_next_ = 0;
-  m::failure heard_;
+  m::op_error heard_;
   m::nic nic_;
   const std::uint64_t first_;
   std::uint64_t next_;
@@ -502,7 +502,7 @@ TEST_F(NicBnxt, AWriteWithImmediateHasNobodyToTellOverSharedMemory) {
 }
 
 TEST_F(NicBnxt, AnEntryBeforeTheConnection) {
-  m::failure heard;
+  m::op_error heard;
   std::uint64_t bell_word = 0, cq_word = 0;
   const std::uint32_t number = nic_.create_queue([&](std::uint32_t n) {
     m::bnxt_memory memory{};

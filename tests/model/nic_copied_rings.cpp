@@ -110,7 +110,7 @@ class copied_rig {
         used_(8, place::device),
         state_(sizeof(ring_state), place::device),
         marks_(s.depth * sizeof(u64), place::device),
-        slots_(s.depth * std::size_t{family_.slot_bytes} + family_.side_bytes(s.depth)),
+        slots_(s.depth * std::size_t{family_.slot_bytes} + family_.aux_bytes(s.depth)),
         completion_(family_.completion_bytes(cq_depth_)),
         bells_(3 * 128, place::shared),
         nic_(fabric(), 5),
@@ -147,7 +147,7 @@ class copied_rig {
     ring_.state = state_.as<ring_state>();
     ring_.marks = marks_.as<u64>();
     ring_.slots = slots_.backing();
-    ring_.side = slots_.backing() + s.depth * std::size_t{family_.slot_bytes};
+    ring_.aux = slots_.backing() + s.depth * std::size_t{family_.slot_bytes};
     ring_.completion = completion_.backing();
     ring_.depth = s.depth;
     ring_.depth_log2 = lowest_bit(s.depth);
@@ -155,7 +155,7 @@ class copied_rig {
     ring_.cq_depth_log2 = cq_depth_ == 0 ? 0 : lowest_bit(cq_depth_);
     ring_.kind = family_.kind;
     ring_.chunk = 1000;
-    ring_.record = reinterpret_cast<u32*>(bells_.as<u64>()) + 1;
+    ring_.doorbell_record = reinterpret_cast<u32*>(bells_.as<u64>()) + 1;
     ring_.doorbell = bells_.as<u64>() + 16;
     ring_.cq_doorbell = reinterpret_cast<u32*>(bells_.as<u64>() + 32);
     ring_.remote_heap = k_remote;
@@ -179,7 +179,7 @@ class copied_rig {
     ring_view seen = ring_;
     if (s.copied_entries) {
       seen.slots = slots_.device_range();
-      seen.side = slots_.device_range() + (ring_.side - ring_.slots);
+      seen.aux = slots_.device_range() + (ring_.aux - ring_.slots);
     }
     if (s.copied_completions) seen.completion = completion_.device_range();
     ring_.id = nic_.create_queue([&](u32 number) { return family_.decode(seen, plan, number); });

@@ -97,7 +97,7 @@ struct ionic {
     return s.queued ? model::rdma::ionic_v1_family() : model::rdma::ionic_family();
   }
   static void set_view(ring_view& v, const shape& s) {
-    v.personality = (s.v1 ? k_ionic_v1 : 0) | (s.queued ? k_ionic_queued_cq : 0);
+    v.variant = (s.v1 ? k_ionic_v1 : 0) | (s.queued ? k_ionic_queued_cq : 0);
   }
   static std::vector<shape> shapes() {
     std::vector<shape> all;
@@ -139,7 +139,7 @@ class lane_rig {
         marks_(s.depth * sizeof(u64), gpu::place::device),
         slots_(s.depth * std::size_t{family_.slot_bytes}, gpu::place::shared),
         completion_(family_.completion_bytes(m::completion_depth(family_, s.depth, 0)), gpu::place::shared),
-        side_(family_.side_bytes(s.depth), gpu::place::shared),
+        aux_(family_.aux_bytes(s.depth), gpu::place::shared),
         bells_(2 * 128, gpu::place::shared),
         machine_(1) {
     if (family_.registered_slots)
@@ -193,7 +193,7 @@ class lane_rig {
     view_.doorbell = bells_.as<u64>();
     view_.cq_doorbell = reinterpret_cast<u32*>(bells_.as<u64>() + 16);
     view_.completion = completion_.as<unsigned char>();
-    view_.side = side_.as<unsigned char>();
+    view_.aux = aux_.as<unsigned char>();
     ring_state& state = this->state();
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
@@ -207,7 +207,7 @@ class lane_rig {
   gpu::buffer local_, remote_;
   m::nic nic_;
   const m::family& family_;
-  gpu::buffer state_, marks_, slots_, completion_, side_, bells_;
+  gpu::buffer state_, marks_, slots_, completion_, aux_, bells_;
   ring_view view_{};
   world_view world_{};
   u32 lkey_ = 0;

@@ -45,11 +45,11 @@ constexpr u32 k_inline = 4, k_asks = 8, k_color = 0x10;
 constexpr u32 k_local_length = 1, k_local_qp = 2, k_local_protection = 3, k_flushed = 4, k_remote_invalid = 8,
               k_remote_access = 9;
 
-struct personality {
+struct variant {
   bool v1, collapsed;
   u64 start;
 };
-void PrintTo(const personality& p, std::ostream* out) {
+void PrintTo(const variant& p, std::ostream* out) {
   *out << (p.v1 ? "v1" : "v2") << (p.collapsed ? " collapsed" : " queue") << " from " << p.start;
 }
 
@@ -60,7 +60,7 @@ class ionic_rig {
   static constexpr u64 k_remote_address = 0x7000'0000'0000;
   static constexpr u32 k_remote_key = 0xabc00;
 
-  explicit ionic_rig(const personality& p) : p_(p), ops_(p.v1 ? k_v1 : k_v2), nic_(make_fabric(), 5), next_(p.start) {
+  explicit ionic_rig(const variant& p) : p_(p), ops_(p.v1 ? k_v1 : k_v2), nic_(make_fabric(), 5), next_(p.start) {
     std::memset(remote_, 0x11, sizeof remote_);
     for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<u8>(i * 7 + 1);
     if (!color(p.start))
@@ -165,7 +165,7 @@ class ionic_rig {
     return v;
   }
 
-  const personality p_;
+  const variant p_;
   const opcodes ops_;
   m::shm_fabric* fabric_ = nullptr;
   m::nic nic_;
@@ -177,7 +177,7 @@ class ionic_rig {
   alignas(64) u8 local_[4096], remote_[4096];
 };
 
-class NicIonic : public testing::TestWithParam<personality>, protected ionic_rig {
+class NicIonic : public testing::TestWithParam<variant>, protected ionic_rig {
  protected:
   NicIonic() : ionic_rig(GetParam()) {}
 };
@@ -363,9 +363,9 @@ TEST_P(NicIonic, ManyLaps) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NicIonic,
-                         testing::Values(personality{false, true, 0}, personality{true, false, 0},
-                                         personality{false, false, (u64{1} << 32) - 8},
-                                         personality{true, true, (u64{1} << 24) - 8}));
+                         testing::Values(variant{false, true, 0}, variant{true, false, 0},
+                                         variant{false, false, (u64{1} << 32) - 8},
+                                         variant{true, true, (u64{1} << 24) - 8}));
 
 TEST(NicIonicQueue, ACompletionDoorbellAheadOfTheCqesIsRefused) {
   ionic_rig r({false, false, 0});

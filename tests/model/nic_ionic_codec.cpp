@@ -24,7 +24,7 @@ class NicIonicCodec : public testing::TestWithParam<bool> {
     r.depth = 8;
     r.depth_log2 = 3;
     r.completion = cqes;
-    r.personality = queued() ? k_ionic_queued_cq : 0;
+    r.variant = queued() ? k_ionic_queued_cq : 0;
     r.cq_depth = 16;
     r.cq_depth_log2 = 4;
     r.cq_doorbell = reinterpret_cast<u32*>(&bell);

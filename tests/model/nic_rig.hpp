@@ -69,7 +69,7 @@ class nic_rig {
       pes[i].heap = gpu::make_heap(shape.heap_bytes, rig_heap_kind());
     }
     for (int i = 0; i < 2; ++i) prepare(i);
-    both([this](int i) { pes[i].endpoint = rdma::open(pes[i].setup); });
+    both([this](int i) { pes[i].endpoint = rdma::open_endpoint(pes[i].setup); });
     for (auto& p : pes) p.scratch_keys = p.endpoint->register_memory(p.scratch.data(), p.scratch.size());
     both([this](int i) { pes[i].queues = pes[i].endpoint->create_queues(request(i)); });
     for (int i = 0; i < 2; ++i) fill_views(i);

@@ -121,10 +121,10 @@ class NicTcp : public testing::Test {
     if (back_) back_->advance(1 << 20);
   }
   // Begins all in order and polls until all have ended or one has failed.
-  m::failure run(const std::vector<m::op>& ops, std::chrono::milliseconds limit = 20s) {
+  m::op_error run(const std::vector<m::op>& ops, std::chrono::milliseconds limit = 20s) {
     const auto until = clock_type::now() + limit;
     std::size_t begun = 0, over = 0;
-    m::failure how;
+    m::op_error how;
     while (over < ops.size()) {
       while (begun < ops.size() && ask_->begin(ops[begun])) ++begun;
       turn();
@@ -139,11 +139,11 @@ class NicTcp : public testing::Test {
     }
     return {};
   }
-  static void expect(m::failure got, m::outcome what, m::rule why) {
+  static void expect(m::op_error got, m::outcome what, m::rule why) {
     EXPECT_EQ(static_cast<int>(got.what), static_cast<int>(what));
     EXPECT_EQ(static_cast<int>(got.why), static_cast<int>(why));
   }
-  void expect_ok(m::failure got) { expect(got, m::outcome::ok, m::rule::none); }
+  void expect_ok(m::op_error got) { expect(got, m::outcome::ok, m::rule::none); }
 
   // Writes, reads and atomics in a long mix, with everything compared.
   void mix(int rounds) {
@@ -287,7 +287,7 @@ TEST_F(NicTcp, OpsUnderWayStayTheSameWhenTheirTableGrows) {
     const auto until = clock_type::now() + 20s;
     for (std::uint64_t over = 0; over < k_ops;) {
       turn();
-      for (m::failure how; ask_->ended(&how); ++over) expect_ok(how);
+      for (m::op_error how; ask_->ended(&how); ++over) expect_ok(how);
       ASSERT_LT(clock_type::now(), until) << over << " ops ended after " << before;
     }
 
@@ -418,7 +418,7 @@ TEST_F(NicTcp, PeerGoes) {
   remote_.reset();
   expect(run({write(0, 0, 8)}, 5s), m::outcome::retry_exceeded, m::rule::link_lost);
   EXPECT_TRUE(ask_->begin(write(0, 0, 8)));
-  m::failure how;
+  m::op_error how;
   turn();
   ASSERT_TRUE(ask_->ended(&how));
   expect(how, m::outcome::retry_exceeded, m::rule::link_lost);
@@ -428,7 +428,7 @@ TEST_F(NicTcp, SilentPeer) {
   expect_ok(run({write(0, 0, 8)}));
   const auto until = clock_type::now() + 5s;
   ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
-  m::failure how;
+  m::op_error how;
   bool over = false;
   while (!over && clock_type::now() < until) {
     local_->poll();
@@ -472,7 +472,7 @@ TEST_F(NicTcp, TheCalleeStandsStillFirst) {
   open(a, b);
   ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
   for (const auto until = clock_type::now() + 4s; clock_type::now() < until;) local_->poll();
-  m::failure how;
+  m::op_error how;
   for (const auto until = clock_type::now() + 20s; !ask_->ended(&how);) {
     turn();
     ASSERT_LT(clock_type::now(), until);

@@ -109,7 +109,7 @@ TEST_F(NicTcpProof, TheKeyAndARecordingDoNotMakeTheSessionsKeys) {
 }
 
 TEST_F(NicTcpProof, AnOpenKeyThatIsNoneIsRefused) {
-  std::memset(reply_.open_key, 0, sizeof reply_.open_key);
+  std::memset(reply_.public_key, 0, sizeof reply_.public_key);
   tcp::session s;
   EXPECT_FALSE(tcp::agree(key_, hello_, reply_, *caller_, true, s));
 }

@@ -33,8 +33,8 @@ struct words {
     r.depth = 16;
     r.depth_log2 = 4;
     r.doorbell = reinterpret_cast<std::uint64_t*>(&doorbell);
-    r.record = &shadow;
-    r.side = watched ? reinterpret_cast<unsigned char*>(&event) : nullptr;
+    r.doorbell_record = &shadow;
+    r.aux = watched ? reinterpret_cast<unsigned char*>(&event) : nullptr;
     doorbell = k_untouched;
     event = event_index;
     const bool has_rung = dev::nvme_codec::announce(r, from, to);

@@ -33,7 +33,7 @@ outcome open_as(const std::string& name, const xio_storage_attr_t& attr,
   if (change) change(o);
   progress::machine machine(1);
   try {
-    nvme::open(name, attr, o, machine, gpu::payload())->commit();
+    nvme::open_controller(name, attr, o, machine, gpu::payload())->commit();
     return {XIO_OK, ""};
   } catch (const error& e) {
     return {e.status(), e.what()};

@@ -33,7 +33,7 @@ struct node {
 
   explicit node(std::uint32_t depth = 256, u64 ticket_start = 0, std::uint32_t chunk = 0, bool alone = false)
       : heap(k_heap, k_poison), local(k_heap), stranger(4096) {
-    engine = sdma::open(options::defaults(), machine, gpu::payload());
+    engine = sdma::open_engine(options::defaults(), machine, gpu::payload());
     engine->map(heap.data(), heap.size());
     engine->map(local.data(), local.size());
     for (std::size_t i = 0; i < local.size(); ++i) local[i] = static_cast<unsigned char>((i * 2654435761u) >> 13);
@@ -340,14 +340,14 @@ TEST(sdma_open, says_what_is_wrong) {
   options o = options::defaults();
   o.backend = "hw";
   try {
-    sdma::open(o, machine, gpu::payload());
+    sdma::open_engine(o, machine, gpu::payload());
     ADD_FAILURE();
   } catch (const error& e) {
     EXPECT_EQ(e.status(), XIO_ERR_UNSUPPORTED);
     EXPECT_NE(std::string(e.what()).find("XIO_BACKEND=auto"), std::string::npos);
   }
   o.backend = "model";
-  auto engine = sdma::open(o, machine, gpu::payload());
+  auto engine = sdma::open_engine(o, machine, gpu::payload());
   EXPECT_STREQ(engine->backend(), "model gfx90a");
   EXPECT_THROW(engine->create_queue({3, 0, -1, 0, false}), error);
   EXPECT_THROW(engine->create_queue({2, 0, -1, 0, false}), error);

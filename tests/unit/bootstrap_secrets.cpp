@@ -52,8 +52,8 @@ TEST(ephemeral_key, agrees_as_rfc_7748_and_crypto_kx_say) {
   const auto a = bytes_of("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a");
   const auto b = bytes_of("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f");
   const auto k = bytes_of("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742");
-  EXPECT_EQ(alice.open(), a);
-  EXPECT_EQ(bob.open(), b);
+  EXPECT_EQ(alice.public_half(), a);
+  EXPECT_EQ(bob.public_half(), b);
   std::vector<unsigned char> all(k.begin(), k.end());
   all.insert(all.end(), a.begin(), a.end());
   all.insert(all.end(), b.begin(), b.end());
@@ -466,16 +466,16 @@ TEST(pair_seals, open_what_that_rank_sealed_for_this_one_and_nothing_else) {
   ASSERT_EQ(sealed.size(), words.size() + pair_seals::k_bytes);
   EXPECT_FALSE(has(text_of(sealed.data(), sealed.size()), "sealed"));
   std::vector<std::byte> plain(words.size());
-  ASSERT_TRUE(seals[1]->open(0, 7, sealed, plain.data()));
+  ASSERT_TRUE(seals[1]->unseal(0, 7, sealed, plain.data()));
   EXPECT_EQ(text_of(plain.data(), plain.size()), words);
-  EXPECT_FALSE(seals[1]->open(0, 8, sealed, plain.data())) << "as the next message";
-  EXPECT_FALSE(seals[1]->open(2, 7, sealed, plain.data())) << "as another rank's";
-  EXPECT_FALSE(seals[2]->open(0, 7, sealed, plain.data())) << "by another rank";
-  EXPECT_FALSE(seals[0]->open(1, 7, sealed, plain.data())) << "sent back";
+  EXPECT_FALSE(seals[1]->unseal(0, 8, sealed, plain.data())) << "as the next message";
+  EXPECT_FALSE(seals[1]->unseal(2, 7, sealed, plain.data())) << "as another rank's";
+  EXPECT_FALSE(seals[2]->unseal(0, 7, sealed, plain.data())) << "by another rank";
+  EXPECT_FALSE(seals[0]->unseal(1, 7, sealed, plain.data())) << "sent back";
   for (std::size_t i = 0; i < sealed.size(); ++i) {
     auto altered = sealed;
     altered[i] ^= std::byte{1};
-    EXPECT_FALSE(seals[1]->open(0, 7, altered, plain.data())) << "byte " << i;
+    EXPECT_FALSE(seals[1]->unseal(0, 7, altered, plain.data())) << "byte " << i;
   }
   EXPECT_EQ(seals[0]->tag_to(1, 7), seals[1]->tag_from(0, 7));
   EXPECT_EQ(seals[1]->tag_to(0, 7), seals[0]->tag_from(1, 7));

@@ -32,7 +32,7 @@ const xio::ephemeral_key& peer_pair() {
   return one;
 }
 session_keys peer_keys(const secret& key, const banner_bytes& banner, const hello_bytes& hello) {
-  return derive_keys(key, banner, hello, peer_pair(), side::peer).value();
+  return derive_keys(key, banner, hello, peer_pair(), link_end::peer).value();
 }
 
 // Runs a world of two while `stranger` does its thing; the world must form and its data be right.
@@ -237,8 +237,8 @@ TEST(handshake, gives_both_ends_keys_that_the_shared_key_alone_does_not) {
   const auto banner = make_banner(root_pair());
   const auto hello = make_hello(key, banner, 1, 2, peer_pair());
   const auto peer = peer_keys(key, banner, hello);
-  const auto root = derive_keys(key, banner, hello, root_pair(), side::root).value();
-  const auto late = derive_keys(key, banner, hello, xio::ephemeral_key(), side::root).value();
+  const auto root = derive_keys(key, banner, hello, root_pair(), link_end::root).value();
+  const auto late = derive_keys(key, banner, hello, xio::ephemeral_key(), link_end::root).value();
   const auto same = [](const secret& a, const secret& b) {
     return std::memcmp(a.data(), b.data(), secret::k_bytes) == 0;
   };
@@ -266,7 +266,7 @@ class frames : public testing::Test {
     const auto banner = make_banner(root_pair());
     keys_ = peer_keys(key, banner, make_hello(key, banner, 1, 2, peer_pair()));
     wire_ = xio::unique_fd(fds[0]);
-    root_ = sealed_link(byte_stream(xio::unique_fd(fds[1])), keys_, side::root, "rank 1 (test)");
+    root_ = sealed_link(byte_stream(xio::unique_fd(fds[1])), keys_, link_end::root, "rank 1 (test)");
   }
 
   // The bytes that peer `sender` would put on the wire.
@@ -278,10 +278,10 @@ class frames : public testing::Test {
     return bytes;
   }
   std::vector<std::byte> peer_says(const std::string& text) {
-    if (!peer_.open()) {
+    if (!peer_.is_open()) {
       int fds[2];
       EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-      peer_ = sealed_link(byte_stream(xio::unique_fd(fds[0])), keys_, side::peer, "rank 0 (test)");
+      peer_ = sealed_link(byte_stream(xio::unique_fd(fds[0])), keys_, link_end::peer, "rank 0 (test)");
       peer_out_ = xio::unique_fd(fds[1]);
     }
     return sealed(peer_, peer_out_.get(), text);
@@ -356,7 +356,7 @@ TEST_F(frames, left_out_are_noticed) {
 TEST_F(frames, sent_back_are_rejected) {
   int fds[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-  sealed_link mirror(byte_stream(xio::unique_fd(fds[0])), keys_, side::root, "mirror");
+  sealed_link mirror(byte_stream(xio::unique_fd(fds[0])), keys_, link_end::root, "mirror");
   xio::unique_fd out(fds[1]);
   expect_rejected(sealed(mirror, out.get(), "what root said"), "a frame of the other direction");
 }
@@ -428,7 +428,7 @@ TEST(meddling, with_empty_frames_is_refused) {
     c.send_bytes(hello.data(), hello.size());
     EXPECT_EQ(c.receive(k_reply_bytes).size(), k_reply_bytes);
     EXPECT_EQ(c.receive(4 + 1 + k_frame_tag_bytes).size(), 4 + 1 + k_frame_tag_bytes);  // welcome
-    sealed_link link(byte_stream(xio::unique_fd(c.release())), peer_keys(key, banner, hello), side::peer, "rank 0");
+    sealed_link link(byte_stream(xio::unique_fd(c.release())), peer_keys(key, banner, hello), link_end::peer, "rank 0");
     link.queue(frame_kind::gather, {});
     link.send_some();
     poll(nullptr, 0, 300);

@@ -7,9 +7,9 @@
 
 #include <cstring>
 
-#include "transport/nvme/failure.hpp"
-#include "transport/rdma/failure.hpp"
-#include "transport/sdma/failure.hpp"
+#include "transport/nvme/status_text.hpp"
+#include "transport/rdma/vendor_text.hpp"
+#include "transport/sdma/vendor_text.hpp"
 
 namespace xio {
 namespace {
@@ -66,7 +66,7 @@ TEST(failure_text, every_family_has_its_own_numbers) {
       {ring_kind::proxy, 0xff, "does not have"},
   };
   for (const known& k : codes) {
-    const std::string got = rdma::failure_text(k.kind, k.vendor);
+    const std::string got = rdma::vendor_text(k.kind, k.vendor);
     EXPECT_PRED2(says, got, k.words) << rdma::family_name(k.kind) << " " << k.vendor;
     char code[16];
     std::snprintf(code, sizeof code, "(code %#x)", k.vendor);
@@ -75,10 +75,10 @@ TEST(failure_text, every_family_has_its_own_numbers) {
 }
 
 TEST(failure_text, what_only_xio_can_mend_asks_for_a_report) {
-  EXPECT_PRED2(says, rdma::failure_text(ring_kind::mlx5, 0x01), "; this should not happen: report it");
-  EXPECT_PRED2(says, rdma::failure_text(ring_kind::ionic, 0x20001), "report it");
-  EXPECT_FALSE(says(rdma::failure_text(ring_kind::mlx5, 0x13), "report it"));
-  EXPECT_FALSE(says(rdma::failure_text(ring_kind::bnxt, 0x40000), "report it"));
+  EXPECT_PRED2(says, rdma::vendor_text(ring_kind::mlx5, 0x01), "; this should not happen: report it");
+  EXPECT_PRED2(says, rdma::vendor_text(ring_kind::ionic, 0x20001), "report it");
+  EXPECT_FALSE(says(rdma::vendor_text(ring_kind::mlx5, 0x13), "report it"));
+  EXPECT_FALSE(says(rdma::vendor_text(ring_kind::bnxt, 0x40000), "report it"));
 }
 
 TEST(failure_text, a_drive_s_status_by_the_specification) {

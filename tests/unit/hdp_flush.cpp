@@ -297,10 +297,10 @@ struct copy_queue {
     view.depth_log2 = 3;
     view.kind = ring_kind::sdma;
     view.doorbell = &doorbell;
-    view.record = reinterpret_cast<u32*>(&written);
+    view.doorbell_record = reinterpret_cast<u32*>(&written);
     view.completion = reinterpret_cast<unsigned char*>(&completion);
     view.least_slots = 1;
-    view.personality = xio::wire::sdma::gen_9_0a;
+    view.variant = xio::wire::sdma::gen_9_0a;
   }
   ring_state state{};
   u64 marks[k_depth] = {};

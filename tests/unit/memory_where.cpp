@@ -21,7 +21,7 @@
 namespace {
 
 using xio::gpu::block;
-using xio::gpu::side;
+using xio::gpu::residence;
 using xio::memory::evidence;
 using xio::memory::mapping;
 using xio::memory::not_as_asked;
@@ -299,12 +299,12 @@ block fake(xio_mem_kind_t kind) {
   return b;
 }
 
-evidence on_gpu_machine(side where, int device = 1) {
+evidence on_gpu_machine(residence where, int device = 1) {
   evidence e;
   e.has_device_memory = true;
   e.runtime.where = where;
   e.runtime.device = device;
-  e.runtime.registered = where == side::host;
+  e.runtime.registered = where == residence::host;
   e.mapped = {mapping{0x10000, 0x12000, true, false, 4096, ""}};
   return e;
 }
@@ -312,26 +312,26 @@ evidence on_gpu_machine(side where, int device = 1) {
 TEST(where_judges, device_memory_that_is_elsewhere) {
   for (const auto kind : {XIO_MEM_DEVICE_FINE_GRAINED, XIO_MEM_DEVICE_COARSE_GRAINED, XIO_MEM_DEVICE_UNCACHED,
                           XIO_MEM_DEVICE_VMEM, XIO_MEM_DEVICE_HIP}) {
-    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::device)), "");
-    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::host)), "it is in host memory");
-    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::device, 3)), "it is in the memory of device 3, not 1");
-    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(side::both)), "managed");
-    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(side::unknown)), "does not know");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(residence::device)), "");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(residence::host)), "it is in host memory");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(residence::device, 3)), "it is in the memory of device 3, not 1");
+    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(residence::both)), "managed");
+    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(residence::unknown)), "does not know");
   }
 }
 
 TEST(where_judges, host_memory_that_is_elsewhere) {
   for (const auto kind : {XIO_MEM_HOST_MAPPED, XIO_MEM_HOST_COHERENT, XIO_MEM_HOST_PINNED, XIO_MEM_HOST_DEFAULT}) {
-    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::host)), "");
-    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::device)), "it is in the memory of device 1");
-    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(side::both)), "managed");
-    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(side::unknown)), "the GPU's runtime does not hold it");
-    auto hole = on_gpu_machine(side::host);
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(residence::host)), "");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(residence::device)), "it is in the memory of device 1");
+    EXPECT_PRED2(says, not_as_asked(fake(kind), on_gpu_machine(residence::both)), "managed");
+    EXPECT_EQ(not_as_asked(fake(kind), on_gpu_machine(residence::unknown)), "the GPU's runtime does not hold it");
+    auto hole = on_gpu_machine(residence::host);
     hole.mapped[0].end -= 0x1000;
     EXPECT_EQ(not_as_asked(fake(kind), hole), "part of it is no longer mapped");
   }
-  EXPECT_EQ(not_as_asked(fake(XIO_MEM_HOST_PLAIN), on_gpu_machine(side::unknown)), "");
-  EXPECT_NE(not_as_asked(fake(XIO_MEM_HOST_PLAIN), on_gpu_machine(side::device)), "");
+  EXPECT_EQ(not_as_asked(fake(XIO_MEM_HOST_PLAIN), on_gpu_machine(residence::unknown)), "");
+  EXPECT_NE(not_as_asked(fake(XIO_MEM_HOST_PLAIN), on_gpu_machine(residence::device)), "");
 }
 
 }  // namespace

@@ -333,7 +333,8 @@ TEST(vfio_open, refuses_what_no_machine_has) {
   progress::machine machine(1);
   const options o = options::defaults();
   const xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
-  const std::string why = refusal(XIO_ERR_ARG, [&] { open("nvme:ffff:ff:1f.7/1", attr, o, machine, gpu::payload()); });
+  const std::string why =
+      refusal(XIO_ERR_ARG, [&] { open_controller("nvme:ffff:ff:1f.7/1", attr, o, machine, gpu::payload()); });
   EXPECT_NE(why.find("no PCI function ffff:ff:1f.7"), std::string::npos) << why;
 }
 
@@ -342,7 +343,7 @@ TEST(vfio_open, is_hardware) {
   options o = options::defaults();
   o.backend = "model";
   const xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
-  EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [&] { open(k_name, attr, o, machine, gpu::payload()); }), "");
+  EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [&] { open_controller(k_name, attr, o, machine, gpu::payload()); }), "");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "tools/records.hpp"
+#include "tools/result_table.hpp"
 #include "tools/statistics.hpp"
 #include "tools/xio-perf/data.hpp"
 
@@ -51,9 +51,9 @@ TEST(statistics, p99_is_a_sample) {
 
 // --- Printing ----------------------------------------------------------------------------------------
 
-std::string printed(record_format format, const std::vector<std::vector<field>>& rows) {
+std::string printed(table_format format, const std::vector<std::vector<field>>& rows) {
   std::FILE* to = std::tmpfile();
-  records out(format, {{"machine", "a \"b\", c"}, {"pes", "2"}}, to);
+  result_table out(format, {{"machine", "a \"b\", c"}, {"pes", "2"}}, to);
   for (const auto& row : rows) out.add(row);
   EXPECT_TRUE(out.finish());
   std::string text(static_cast<std::size_t>(std::ftell(to)), '\0');
@@ -70,15 +70,15 @@ const std::vector<std::vector<field>> k_rows{
      {"us", cell()},
      {"more", std::string(), false}}};
 
-TEST(records, csv_is_rfc_4180) {
-  EXPECT_EQ(printed(record_format::csv, k_rows),
+TEST(result_table, csv_is_rfc_4180) {
+  EXPECT_EQ(printed(table_format::csv, k_rows),
             "test,bytes,us,more,machine,pes\n"
             "put,8,1.235,x,\"a \"\"b\"\", c\",2\n"
             "\"get,x\",1048576,,,\"a \"\"b\"\", c\",2\n");
 }
 
-TEST(records, table_is_for_people) {
-  EXPECT_EQ(printed(record_format::table, k_rows),
+TEST(result_table, table_is_for_people) {
+  EXPECT_EQ(printed(table_format::table, k_rows),
             "# machine: a \"b\", c\n"
             "# pes: 2\n"
             "test         bytes         us\n"
@@ -86,8 +86,8 @@ TEST(records, table_is_for_people) {
             "get,x      1048576\n");
 }
 
-TEST(records, json_is_one_object) {
-  EXPECT_EQ(printed(record_format::json, {k_rows[0], k_rows[1]}),
+TEST(result_table, json_is_one_object) {
+  EXPECT_EQ(printed(table_format::json, {k_rows[0], k_rows[1]}),
             "{\n"
             "  \"machine\": \"a \\\"b\\\", c\",\n"
             "  \"pes\": \"2\",\n"
@@ -108,10 +108,10 @@ TEST(records, json_is_one_object) {
             "}\n");
 }
 
-TEST(records, tell_when_nothing_can_be_written) {
+TEST(result_table, tell_when_nothing_can_be_written) {
   std::FILE* full = std::fopen("/dev/full", "w");
   if (full == nullptr) GTEST_SKIP() << "no /dev/full here";
-  records out(record_format::csv, {}, full);
+  result_table out(table_format::csv, {}, full);
   out.add(k_rows[0]);
   EXPECT_FALSE(out.finish());
   std::fclose(full);

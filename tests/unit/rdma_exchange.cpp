@@ -208,7 +208,7 @@ TEST(RdmaOpen, HardwareIsRefusedWithTheCure) {
   s.opts = &o;
   liar alone([](unsigned char*) {});
   s.channel = &alone;
-  EXPECT_PRED2(says, sentence_of([&] { rdma::open(s); }, XIO_ERR_UNSUPPORTED), "XIO_BACKEND=hw");
+  EXPECT_PRED2(says, sentence_of([&] { rdma::open_endpoint(s); }, XIO_ERR_UNSUPPORTED), "XIO_BACKEND=hw");
 }
 
 }  // namespace

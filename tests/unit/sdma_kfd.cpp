@@ -110,10 +110,10 @@ TEST(sdma_kfd, a_queue_is_made_of_the_drivers_parts_and_goes_back) {
   const dev::ring_view v = q->view();
   EXPECT_EQ(v.slots, l.rings.begin()->first);
   EXPECT_EQ(v.doorbell, &l.words[0]);
-  EXPECT_EQ(reinterpret_cast<std::uint64_t*>(v.record), &l.words[1]);
+  EXPECT_EQ(reinterpret_cast<std::uint64_t*>(v.doorbell_record), &l.words[1]);
   EXPECT_EQ(v.id, 100u);
   EXPECT_EQ(v.depth, depth());
-  EXPECT_EQ(v.personality, wire::sdma::gen_9_4);
+  EXPECT_EQ(v.variant, wire::sdma::gen_9_4);
   EXPECT_EQ(v.chunk, (1u << 22) - 32);
   EXPECT_EQ(l.words[0], 0u);  // no doorbell before there is work
   // To itself, to another machine's PE, to nobody: engines for PCIe.

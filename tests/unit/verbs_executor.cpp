@@ -99,13 +99,13 @@ struct rig {
   }
 
   // How many ended well; the first failure.
-  int ends(failure* how) {
+  int ends(op_error* how) {
     int n = 0;
     while (e.ended(how) && !*how) ++n;
     return n;
   }
   int good_ends() {
-    failure how;
+    op_error how;
     const int n = ends(&how);
     EXPECT_FALSE(how);
     return n;
@@ -258,7 +258,7 @@ TEST(VerbsExecutor, AtomicsThatVerbsDoNotHaveFailInTheirTurn) {
   long_result.spans[0].bytes = 16;
   const struct {
     op o;
-    failure f;
+    op_error f;
   } all[] = {{atomic_of({true, 8, 5, 0x80000000, 0, 0, 0, false}), {outcome::remote_operation, rule::entry_modifier}},
              {atomic_of({true, 4, 5, 0, 0, 0, 0, false}), {outcome::remote_operation, rule::entry_modifier}},
              {atomic_of({true, 8, 5, 0, 0, 0, 0, true}), {outcome::remote_operation, rule::entry_modifier}},
@@ -273,7 +273,7 @@ TEST(VerbsExecutor, AtomicsThatVerbsDoNotHaveFailInTheirTurn) {
     EXPECT_FALSE(r.e.begin(write_of(8))) << "nothing overtakes a failure";
     r.e.advance(1);
     EXPECT_EQ(r.d.requests.size(), 1u);
-    failure how;
+    op_error how;
     EXPECT_EQ(r.ends(&how), 0);
     r.d.complete(0);
     r.e.advance(1);
@@ -353,7 +353,7 @@ TEST(VerbsExecutor, AFailureEndsWhatCameBeforeWellAndTheRestNot) {
   r.d.complete(2, IBV_WC_REM_ACCESS_ERR, 0x88);
   for (std::uint64_t i = 3; i < 6; ++i) r.d.complete(i, IBV_WC_WR_FLUSH_ERR);
   r.e.advance(1);
-  failure how;
+  op_error how;
   EXPECT_EQ(r.ends(&how), 2);
   EXPECT_EQ(how.what, outcome::remote_access);
   EXPECT_EQ(how.why, rule::peer_refused);
@@ -368,7 +368,7 @@ TEST(VerbsExecutor, ARequestThatCannotBePostedIsAFailure) {
   r.d.refuse_at = 1;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
   r.e.advance(1);
-  failure how;
+  op_error how;
   EXPECT_EQ(r.ends(&how), 0);
   EXPECT_EQ(how.what, outcome::local_qp_operation);
   EXPECT_EQ(r.e.vendor(), static_cast<std::uint32_t>(EINVAL));
@@ -385,7 +385,7 @@ TEST(VerbsExecutor, CompletionsOfNoRequestAreNotBelieved) {
     EXPECT_EQ(r.good_ends(), 2);
     r.d.complete(id);
     r.e.advance(1);
-    failure how;
+    op_error how;
     EXPECT_EQ(r.ends(&how), 0);
     EXPECT_EQ(how.what, outcome::local_qp_operation);
     EXPECT_EQ(g_states_set, std::vector{IBV_QPS_ERR});
@@ -397,7 +397,7 @@ TEST(VerbsExecutor, CompletionsThatCannotBeReadAreAFailure) {
   ASSERT_TRUE(r.e.begin(write_of(8)));
   r.d.unreadable = true;
   r.e.advance(1);
-  failure how;
+  op_error how;
   EXPECT_EQ(r.ends(&how), 0);
   EXPECT_EQ(how.what, outcome::local_qp_operation);
   EXPECT_EQ(r.e.vendor(), static_cast<std::uint32_t>(EIO));
@@ -406,19 +406,19 @@ TEST(VerbsExecutor, CompletionsThatCannotBeReadAreAFailure) {
 
 // libibverbs/verbs.h: enum ibv_wc_status; InfiniBand specification 11.6.2.
 TEST(VerbsExecutor, StatusesAreNamed) {
-  EXPECT_FALSE(failure_of(IBV_WC_SUCCESS));
-  EXPECT_EQ(failure_of(IBV_WC_LOC_LEN_ERR).what, outcome::local_length);
-  EXPECT_EQ(failure_of(IBV_WC_LOC_QP_OP_ERR).what, outcome::local_qp_operation);
-  EXPECT_EQ(failure_of(IBV_WC_LOC_PROT_ERR).what, outcome::local_protection);
-  EXPECT_EQ(failure_of(IBV_WC_WR_FLUSH_ERR).what, outcome::flushed);
-  EXPECT_EQ(failure_of(IBV_WC_BAD_RESP_ERR).what, outcome::bad_response);
-  EXPECT_EQ(failure_of(IBV_WC_REM_INV_REQ_ERR).what, outcome::remote_invalid_request);
-  EXPECT_EQ(failure_of(IBV_WC_REM_ACCESS_ERR).what, outcome::remote_access);
-  EXPECT_EQ(failure_of(IBV_WC_REM_OP_ERR).what, outcome::remote_operation);
-  EXPECT_EQ(failure_of(IBV_WC_RETRY_EXC_ERR).what, outcome::retry_exceeded);
-  EXPECT_EQ(failure_of(IBV_WC_RNR_RETRY_EXC_ERR).what, outcome::rnr_retry_exceeded);
+  EXPECT_FALSE(error_of(IBV_WC_SUCCESS));
+  EXPECT_EQ(error_of(IBV_WC_LOC_LEN_ERR).what, outcome::local_length);
+  EXPECT_EQ(error_of(IBV_WC_LOC_QP_OP_ERR).what, outcome::local_qp_operation);
+  EXPECT_EQ(error_of(IBV_WC_LOC_PROT_ERR).what, outcome::local_protection);
+  EXPECT_EQ(error_of(IBV_WC_WR_FLUSH_ERR).what, outcome::flushed);
+  EXPECT_EQ(error_of(IBV_WC_BAD_RESP_ERR).what, outcome::bad_response);
+  EXPECT_EQ(error_of(IBV_WC_REM_INV_REQ_ERR).what, outcome::remote_invalid_request);
+  EXPECT_EQ(error_of(IBV_WC_REM_ACCESS_ERR).what, outcome::remote_access);
+  EXPECT_EQ(error_of(IBV_WC_REM_OP_ERR).what, outcome::remote_operation);
+  EXPECT_EQ(error_of(IBV_WC_RETRY_EXC_ERR).what, outcome::retry_exceeded);
+  EXPECT_EQ(error_of(IBV_WC_RNR_RETRY_EXC_ERR).what, outcome::rnr_retry_exceeded);
   for (int s = 1; s <= IBV_WC_TM_RNDV_INCOMPLETE; ++s)
-    EXPECT_TRUE(failure_of(static_cast<ibv_wc_status>(s))) << "no error may pass for a success: " << s;
+    EXPECT_TRUE(error_of(static_cast<ibv_wc_status>(s))) << "no error may pass for a success: " << s;
 }
 
 }  // namespace

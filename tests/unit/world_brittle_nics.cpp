@@ -143,8 +143,8 @@ TEST(world, of_which_one_nic_refuses_registered_memory_lives_on) {
 
 }  // namespace
 
-std::unique_ptr<xio::rdma::endpoint> xio::rdma::open(const setup& s) {
-  nic_choice c{};
+std::unique_ptr<xio::rdma::endpoint> xio::rdma::open_endpoint(const setup& s) {
+  nic_parts c{};
   c.family = &find_family("mlx5");
   c.atomics = c.family->atomics;
   c.is_model = true;

@@ -262,25 +262,25 @@ TEST(routes, forced_ones_that_cannot_be_are_refused_by_name) {
 
 // Requests name a ring by 15 bits, and a storage's queue by what is above.
 TEST(routes, rings_are_as_many_as_requests_can_name) {
-  xio::ctx_choice choice{};
-  choice.route = XIO_ROUTE_RDMA;
-  choice.queues = 16;
-  choice.copy_queues = 8;
+  xio::ctx_settings settings{};
+  settings.route = XIO_ROUTE_RDMA;
+  settings.queues = 16;
+  settings.copy_queues = 8;
   const std::vector<bool> pes(2048, false);
-  EXPECT_EQ(xio::count_rings(choice, xio::plan_routes(choice, pes, 0)), 32768u);
+  EXPECT_EQ(xio::count_rings(settings, xio::plan_routes(settings, pes, 0)), 32768u);
   const std::vector<bool> too_many(2049, false);
   const std::string sentence =
-      refused(XIO_ERR_CONFIG, [&] { xio::count_rings(choice, xio::plan_routes(choice, too_many, 0)); });
+      refused(XIO_ERR_CONFIG, [&] { xio::count_rings(settings, xio::plan_routes(settings, too_many, 0)); });
   EXPECT_PRED2(says, sentence, "32784 queues to 2049 PEs and can have 32768");
   EXPECT_PRED2(says, sentence, "XIO_RDMA_QUEUES or XIO_SDMA_QUEUES");
   // Copy engines and NICs together; loads and stores take none.
-  choice.route = XIO_ROUTE_AUTO;
-  choice.bulk_bytes = 1;
-  EXPECT_EQ(xio::count_rings(choice, xio::plan_routes(choice, {true, true, true, false}, 0)), 2u * 8 + 16);
+  settings.route = XIO_ROUTE_AUTO;
+  settings.bulk_bytes = 1;
+  EXPECT_EQ(xio::count_rings(settings, xio::plan_routes(settings, {true, true, true, false}, 0)), 2u * 8 + 16);
   std::vector<bool> many(4097, true);
-  EXPECT_EQ(xio::count_rings(choice, xio::plan_routes(choice, many, 0)), 32768u);
+  EXPECT_EQ(xio::count_rings(settings, xio::plan_routes(settings, many, 0)), 32768u);
   many.push_back(false);
-  refused(XIO_ERR_CONFIG, [&] { xio::count_rings(choice, xio::plan_routes(choice, many, 0)); });
+  refused(XIO_ERR_CONFIG, [&] { xio::count_rings(settings, xio::plan_routes(settings, many, 0)); });
   // The last one that there may be is no storage's.
   xio::dev::ring_view ring{};
   ring.index = 32767;

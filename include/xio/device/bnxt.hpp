@@ -67,7 +67,7 @@ struct bnxt_codec {
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64 serial, bool ask, const rdma::work& w) {
     const u32 index = static_cast<u32>(ticket) & (r.depth - 1);
     const u32 psn = static_cast<u32>(serial);
-    reinterpret_cast<u64*>(r.side)[index] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index);
+    reinterpret_cast<u64*>(r.aux)[index] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index);
     unsigned char* slot = ring_slot(r, ticket, k_slot_bytes);
     put_heads(slot, ask, w);
     if (w.from == rdma::payload::memory || rdma::is_atomic(w.what)) {

@@ -22,7 +22,7 @@ struct ernic_codec {
 
   // The NIC may read the tail at any time, for the sake of an earlier doorbell.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    store<scope::system, order::release>(reinterpret_cast<u32*>(r.side) + wire::ernic::k_tx_tail,
+    store<scope::system, order::release>(reinterpret_cast<u32*>(r.aux) + wire::ernic::k_tx_tail,
                                          wire::ernic::index_of(to, r.depth_log2));
     store<scope::system, order::release>(reinterpret_cast<u32*>(r.doorbell), wire::ernic::doorbell(r.id));
   }

@@ -30,7 +30,7 @@ struct ionic_codec {
   }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64) {
-    if ((r.personality & k_ionic_queued_cq) != 0) {
+    if ((r.variant & k_ionic_queued_cq) != 0) {
       drain_queue(r);
     } else {
       drain_collapsed(r);
@@ -157,7 +157,7 @@ struct ionic_codec {
   }
 
   XIO_DEVICE static u32 opcode_of(const ring_view& r, const rdma::work& w) {
-    const auto face = (r.personality & k_ionic_v1) != 0 ? wire::ionic::interface::v1 : wire::ionic::interface::v2;
+    const auto face = (r.variant & k_ionic_v1) != 0 ? wire::ionic::interface::v1 : wire::ionic::interface::v2;
     switch (w.what) {
       case rdma::verb::write: return wire::ionic::opcode(face, wire::ionic::verb::write);
       case rdma::verb::write_imm: return wire::ionic::opcode(face, wire::ionic::verb::write_imm);
@@ -171,7 +171,7 @@ struct ionic_codec {
   // From byte 32 on: low half of swap or add, compare, then where the old value goes.
   XIO_DEVICE static void put_operands(const ring_view& r, unsigned char* slot, const rdma::work& w) {
     using wire::be32;
-    const bool v1 = (r.personality & k_ionic_v1) != 0;
+    const bool v1 = (r.variant & k_ionic_v1) != 0;
     const u64 compare = w.what == rdma::verb::fetch_add ? 0 : w.second;
     u32 part[4] = {be32(wire::ionic::low(w.first)), be32(wire::ionic::high(compare)), be32(wire::ionic::low(compare)),
                    v1 ? 0 : be32(w.lkey)};

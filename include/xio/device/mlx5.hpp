@@ -26,12 +26,13 @@ struct mlx5_codec {
 
   // A queue pair may have been made without a doorbell record (QPC send_dbr_mode = NO_DBR_EXT): one release less.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    if (r.record != nullptr) store<scope::system, order::release>(r.record, wire::mlx5::record_value(to));
+    if (r.doorbell_record != nullptr)
+      store<scope::system, order::release>(r.doorbell_record, wire::mlx5::record_value(to));
     store<scope::system, order::release>(r.doorbell, wire::mlx5::doorbell_value(to, r.id));
   }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
-    return (r.personality & k_mlx5_queued_cq) != 0 ? drain_queue(r) : drain_collapsed(r, completed);
+    return (r.variant & k_mlx5_queued_cq) != 0 ? drain_queue(r) : drain_collapsed(r, completed);
   }
 
   XIO_DEVICE static u64 drain_collapsed(const ring_view& r, u64 completed) {

@@ -91,8 +91,8 @@ struct nvme_codec {
   XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
     const u32 mask = r.depth - 1;
     const u32 tail = static_cast<u32>(to) & mask;
-    if (r.record != nullptr &&
-        !shadow_asks(r.record, reinterpret_cast<const u32*>(r.side), static_cast<u32>(from) & mask, tail, mask))
+    if (r.doorbell_record != nullptr &&
+        !shadow_asks(r.doorbell_record, reinterpret_cast<const u32*>(r.aux), static_cast<u32>(from) & mask, tail, mask))
       return false;
     store<scope::system, order::release>(reinterpret_cast<u32*>(r.doorbell), tail);
     return true;
@@ -416,7 +416,7 @@ struct nvme_codec {
       return false;
     }
     if (status != 0) {
-      record(r, ticket, status);
+      record_failure(r, ticket, status);
       fence_before_stores<scope::agent>();
     }
     store<scope::agent, k_release_by_fence>(&r.op_words[id], done_word(r, ticket, dw3));
@@ -424,7 +424,7 @@ struct nvme_codec {
   }
 
   // Before the op word and the low mark say that it is complete, so who sees those sees this.
-  XIO_DEVICE static void record(const ring_view& r, u64 ticket, u32 status) {
+  XIO_DEVICE static void record_failure(const ring_view& r, u64 ticket, u32 status) {
     ring_state* s = r.state;
     u64* at = failure_at(r, ticket);
     store<scope::agent, order::relaxed>(at, failure_word::with(load<scope::agent, order::relaxed>(at), ticket, status));
@@ -443,11 +443,11 @@ struct nvme_codec {
     const u32 now = static_cast<u32>(head) & mask;
     const u64 announced = load<scope::agent, order::relaxed>(&r.state->cq_announced);
     store<scope::agent, order::relaxed>(&r.state->cq_announced, head);
-    if (r.side != nullptr) {
+    if (r.aux != nullptr) {
       // The words of the CQ lie as far behind those of the SQ as its register does. Where the host rings,
       // cq_doorbell is the word that it watches.
       const i64 behind = r.cq_doorbell - reinterpret_cast<u32*>(r.doorbell);
-      if (!shadow_asks(r.record + behind, reinterpret_cast<const u32*>(r.side) + behind,
+      if (!shadow_asks(r.doorbell_record + behind, reinterpret_cast<const u32*>(r.aux) + behind,
                        static_cast<u32>(announced) & mask, now, mask))
         return;
     }

@@ -44,7 +44,7 @@ struct sdma_codec {
   // the firmware reads it, and not the doorbell, when it gives an engine back to a queue that was switched out.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     const u64 written = to * k_sdma_slot_bytes;
-    store<scope::system, order::release>(reinterpret_cast<u64*>(r.record), written);
+    store<scope::system, order::release>(reinterpret_cast<u64*>(r.doorbell_record), written);
     store<scope::system, order::release>(r.doorbell, written);
   }
 
@@ -79,7 +79,7 @@ XIO_DEVICE void finish_slot(const ring_view& r, u64 ticket, bool fenced, entry64
   if (fenced) {
     constexpr u32 fence_at = k_sdma_slot_dwords - wire::sdma::k_fence_dwords;
     wire::sdma::encode_nop(e.dw + used, fence_at - used);
-    wire::sdma::encode_fence(e.dw + fence_at, r.personality, reinterpret_cast<u64>(r.completion),
+    wire::sdma::encode_fence(e.dw + fence_at, r.variant, reinterpret_cast<u64>(r.completion),
                              static_cast<u32>(ticket + 1));
   } else {
     wire::sdma::encode_nop(e.dw + used, k_sdma_slot_dwords - used);
@@ -107,7 +107,7 @@ XIO_DEVICE void fill_atomic(const ring_view& r, u64 ticket, bool fenced, u32 cod
 
 XIO_DEVICE void fill_tile(const ring_view& r, u64 ticket, const wire::sdma::tile& t) {
   entry64 e{};
-  wire::sdma::encode_tile(e.dw, r.personality, t);
+  wire::sdma::encode_tile(e.dw, r.variant, t);
   finish_slot<wire::sdma::k_copy_sub_window_dwords>(r, ticket, false, e);
 }
 
@@ -255,7 +255,7 @@ XIO_DEVICE wire::sdma::tile block_of(const area& a, u32 log2, u64 x, u64 y, u64 
 // fits, then so do all.
 XIO_DEVICE bool fits_tiles(const ring_view& r, const area& a, u32 log2) {
   if (((a.dst_pitch | a.src_pitch) >> log2) > ~u32{0} || (u32{1} << log2) < r.granule) return false;
-  return wire::sdma::tile_fits(r.personality, block_of(a, log2, 0, 0, wire::sdma::tile_extent_max(r.personality)));
+  return wire::sdma::tile_fits(r.variant, block_of(a, log2, 0, 0, wire::sdma::tile_extent_max(r.variant)));
 }
 
 XIO_DEVICE xio_status_t post_rows(const world_view& w, const ring_view& r, area a, xio_req_t* request) {
@@ -275,7 +275,7 @@ XIO_OUT_OF_LINE xio_status_t post_area(const world_view& w, const ring_view& r, 
   if (overlap(a)) return XIO_ERR_ARG;
   const u32 log2 = element_of(a);
   if (a.height == 1 || !fits_tiles(r, a, log2)) return post_rows(w, r, a, request);
-  const u64 most = wire::sdma::tile_extent_max(r.personality);
+  const u64 most = wire::sdma::tile_extent_max(r.variant);
   u64 ticket = 0;
   for (u64 y = 0; y < a.height; y += most) {
     for (u64 x = 0; x < a.width >> log2; x += most) {

@@ -377,7 +377,7 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
       posted = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, 0}, &open[m].last, [&](u64 mine, bool) {
         store_sqe(r, mine,
                   wire::nvme::make_command(static_cast<u8>(wire::nvme::opcode::flush), nvme_codec::cid(r, mine),
-                                           r.personality, 0, 0));
+                                           r.variant, 0, 0));
       });
     });
     if (posted == XIO_OK) open[m].count = 1;

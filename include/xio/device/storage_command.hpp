@@ -169,7 +169,7 @@ XIO_DEVICE void write_command(const ring_view& r, u64 ticket, command c) {
   if (c.bus != 0 && (r.list_pages == nullptr || c.list_end != 0)) [[unlikely]]
     point_to_data(r, cid, c);
   c.entry.dw[0] |= cid << 16;
-  c.entry.dw[1] = r.personality;
+  c.entry.dw[1] = r.variant;
   store_sqe(r, ticket, c.entry);
 }
 

@@ -61,12 +61,12 @@ struct ring_view {
   std::uint32_t index;  // place in the ctx's ring table, for xio_req_t
   std::uint32_t chunk;  // most payload bytes of one entry
 
-  std::uint64_t* doorbell;     // mlx5: UAR + 0x800; sdma: KFD doorbell; nvme: 32-bit SQ tail register
-  std::uint32_t* record;       // mlx5: send word of the doorbell record; sdma: 64-bit wptr memory; nvme: shadow SQ
-                               // tail, null where the registers are written directly
-  unsigned char* completion;   // mlx5: collapsed CQE; sdma: 32-bit fence word; nvme: CQ entries
-  std::uint32_t* cq_doorbell;  // nvme: CQ head register
-  std::uint32_t cq_depth;      // nvme: CQ entries, a power of two
+  std::uint64_t* doorbell;         // mlx5: UAR + 0x800; sdma: KFD doorbell; nvme: 32-bit SQ tail register
+  std::uint32_t* doorbell_record;  // mlx5: send word of the doorbell record; sdma: 64-bit wptr memory; nvme: shadow SQ
+                                   // tail, null where the registers are written directly
+  unsigned char* completion;       // mlx5: collapsed CQE; sdma: 32-bit fence word; nvme: CQ entries
+  std::uint32_t* cq_doorbell;      // nvme: CQ head register
+  std::uint32_t cq_depth;          // nvme: CQ entries, a power of two
   std::uint32_t cq_depth_log2;
 
   // Rings that complete out of order (nvme): one word per command id, see nvme.hpp.
@@ -85,10 +85,10 @@ struct ring_view {
   std::uint32_t inline_bytes;  // most bytes that one lane's put carries in its entry
   std::uint32_t gather_bytes;  // most bytes that a wave's merged put carries in one entry
   std::uint32_t path_mtu;      // bnxt: payload bytes of one packet
-  std::uint32_t personality;   // of the family: ionic firmware version, sdma generation, nvme namespace; see its header
+  std::uint32_t variant;       // of the family: ionic firmware version, sdma generation, nvme namespace; see its header
   std::uint32_t cq_id;         // bnxt, ionic: the completion queue's number
   std::uint32_t slots_lkey;    // ernic: of the slots themselves, where they are registered memory
-  unsigned char* side;    // bnxt: MSN table; ernic: indices; nvme: EventIdx of the SQ tail, null where the host rings
+  unsigned char* aux;     // bnxt: MSN table; ernic: indices; nvme: EventIdx of the SQ tail, null where the host rings
   std::uint16_t alone;    // 1: one thread at a time posts and waits here; see ring_post_alone
   std::uint16_t granule;  // sdma: what addresses and lengths of copies are multiples of, 1 or 4; loads and stores
                           // move the rest

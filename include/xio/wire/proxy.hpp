@@ -81,6 +81,6 @@ XIO_WIRE std::uint32_t head_op(std::uint32_t dw) { return dw & 0xff; }
 XIO_WIRE std::uint32_t head_flags(std::uint32_t dw) { return (dw >> 8) & 0xff; }
 XIO_WIRE std::uint32_t head_reserved(std::uint32_t dw) { return dw >> 16; }
 
-XIO_WIRE std::uint64_t failure_word(std::uint32_t why, std::uint32_t vendor) { return join(why, vendor); }
+XIO_WIRE std::uint64_t error_word(std::uint32_t why, std::uint32_t vendor) { return join(why, vendor); }
 
 }  // namespace xio::wire::proxy

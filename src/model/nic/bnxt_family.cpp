@@ -18,7 +18,7 @@ constexpr std::uint32_t k_most_cq_depth = 65536;
 
 std::size_t completion_bytes(std::uint32_t cq_depth) { return std::size_t{cq_depth} * w::k_cqe_bytes; }
 
-std::size_t side_bytes(std::uint32_t depth) { return std::size_t{depth} * sizeof(std::uint64_t); }
+std::size_t aux_bytes(std::uint32_t depth) { return std::size_t{depth} * sizeof(std::uint64_t); }
 
 // A completion queue's number is its own and not the queue pair's, or one in the other's place would go unnoticed.
 std::uint32_t cq_number(const dev::ring_view& v) {
@@ -37,7 +37,7 @@ void prepare(dev::ring_view& v, const queue_image&, dev::ring_state& state, cons
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   bnxt_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
-  m.msns = reinterpret_cast<const std::uint64_t*>(v.side);
+  m.msns = reinterpret_cast<const std::uint64_t*>(v.aux);
   m.depth_log2 = v.depth_log2;
   m.doorbell = v.doorbell;
   m.cqes = reinterpret_cast<std::uint32_t*>(v.completion);
@@ -57,7 +57,7 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
 const family& bnxt_family() {
   static const family row{"bnxt",          dev::ring_kind::bnxt, w::k_wqe_bytes,    4,
                           k_most_depth,    w::k_inline_bytes,    w::k_inline_bytes, k_atomics,
-                          k_most_cq_depth, completion_bytes,     side_bytes,        prepare,
+                          k_most_cq_depth, completion_bytes,     aux_bytes,         prepare,
                           decode};
   return row;
 }

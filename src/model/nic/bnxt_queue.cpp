@@ -20,10 +20,10 @@ std::uint64_t fresh(const w::doorbell& bell, std::uint64_t last, std::uint32_t l
   return (place - last) & ((std::uint64_t{2} << log2) - 1);
 }
 
-failure check_doorbell(const w::doorbell& bell, std::uint32_t type, std::uint32_t number, std::uint32_t log2) {
+op_error check_doorbell(const w::doorbell& bell, std::uint32_t type, std::uint32_t number, std::uint32_t log2) {
   if (bell.reserved != 0 || bell.valid != 1 || bell.toggle != 0) return broken(rule::doorbell_reserved);
   if (bell.type != type || bell.queue != number) return broken(rule::doorbell_queue);
-  return bell.index >> log2 == 0 ? failure{} : broken(rule::doorbell_range);
+  return bell.index >> log2 == 0 ? op_error{} : broken(rule::doorbell_range);
 }
 
 }  // namespace
@@ -41,15 +41,15 @@ bnxt_queue::bnxt_queue(const bnxt_memory& memory, std::uint32_t number, std::uin
 
 // --- Doorbells ---------------------------------------------------------------------------------------
 
-failure bnxt_queue::poll_doorbells() {
-  if (const failure f = poll_sq_doorbell()) return f;
+op_error bnxt_queue::poll_doorbells() {
+  if (const op_error f = poll_sq_doorbell()) return f;
   return poll_cq_doorbell();
 }
 
-failure bnxt_queue::poll_sq_doorbell() {
+op_error bnxt_queue::poll_sq_doorbell() {
   if (!rung_since(memory_.doorbell, word_)) return {};
   const w::doorbell bell = w::get_doorbell(word_);
-  if (const failure f = check_doorbell(bell, w::bell_sq, number_, memory_.depth_log2)) return f;
+  if (const op_error f = check_doorbell(bell, w::bell_sq, number_, memory_.depth_log2)) return f;
   const std::uint64_t more = fresh(bell, producer_index_, memory_.depth_log2);
   const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
   if (more > depth) return broken(rule::doorbell_phase);
@@ -58,10 +58,10 @@ failure bnxt_queue::poll_sq_doorbell() {
   return {};
 }
 
-failure bnxt_queue::poll_cq_doorbell() {
+op_error bnxt_queue::poll_cq_doorbell() {
   if (!rung_since(memory_.cq_doorbell, cq_word_)) return {};
   const w::doorbell bell = w::get_doorbell(cq_word_);
-  if (const failure f = check_doorbell(bell, w::bell_cq, memory_.cq_number, memory_.cq_depth_log2)) return f;
+  if (const op_error f = check_doorbell(bell, w::bell_cq, memory_.cq_number, memory_.cq_depth_log2)) return f;
   const std::uint64_t more = fresh(bell, cq_consumer_index_, memory_.cq_depth_log2);
   if (more > std::uint64_t{1} << memory_.cq_depth_log2) return broken(rule::doorbell_phase);
   if (more > cq_producer_index_ - cq_consumer_index_) return broken(rule::doorbell_range);
@@ -71,7 +71,7 @@ failure bnxt_queue::poll_cq_doorbell() {
 
 // --- Entries -----------------------------------------------------------------------------------------
 
-failure bnxt_queue::fetch(op& out) {
+op_error bnxt_queue::fetch(op& out) {
   begin_decoding(out, next_);
   const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   memory_.entries.read(entry_, memory_.slots + index * (w::k_wqe_bytes / 4), w::k_wqe_bytes);
@@ -79,13 +79,13 @@ failure bnxt_queue::fetch(op& out) {
   out.wire_opcode = static_cast<std::uint8_t>(h.op);
   out.signalled = (h.flags & w::k_signaled) != 0;
   ++next_;
-  if (const failure f = check_header(h)) return f;
+  if (const op_error f = check_header(h)) return f;
   const bool atomic = h.op == w::op_atomic_cs || h.op == w::op_atomic_fa;
-  if (const failure f = atomic ? decode_atomic(h, out) : decode_copy(h, out)) return f;
+  if (const op_error f = atomic ? decode_atomic(h, out) : decode_copy(h, out)) return f;
   return check_sequence(out.first, out.bytes);
 }
 
-failure bnxt_queue::check_header(const header& h) const {
+op_error bnxt_queue::check_header(const header& h) const {
   switch (h.op) {
     case w::op_rdma_write:
     case w::op_rdma_write_imm:
@@ -100,7 +100,7 @@ failure bnxt_queue::check_header(const header& h) const {
   return {};
 }
 
-failure bnxt_queue::decode_copy(const header& h, op& out) const {
+op_error bnxt_queue::decode_copy(const header& h, op& out) const {
   const w::remote r = w::get_remote(entry_ + w::k_slot_dwords);
   if (r.reserved != 0) return broken(rule::entry_reserved);
   out.what = h.op == w::op_rdma_read ? verb::read : verb::write;
@@ -121,17 +121,17 @@ failure bnxt_queue::decode_copy(const header& h, op& out) const {
 }
 
 // As many as the header's size leaves room for; together they are as long as it says. Empty ones name no memory.
-failure bnxt_queue::decode_spans(const header& h, op& out) const {
+op_error bnxt_queue::decode_spans(const header& h, op& out) const {
   std::uint64_t bytes = 0;
   for (std::uint32_t slot = w::k_header_slots; slot < h.slots; ++slot) {
     const w::sge s = w::get_sge(entry_ + slot * w::k_slot_dwords);
     bytes += s.bytes;
     if (s.bytes != 0) out.spans[out.span_count++] = span_ref{s.address, s.bytes, s.lkey};
   }
-  return bytes == out.bytes ? failure{} : wrong_length();
+  return bytes == out.bytes ? op_error{} : wrong_length();
 }
 
-failure bnxt_queue::decode_atomic(const header& h, op& out) const {
+op_error bnxt_queue::decode_atomic(const header& h, op& out) const {
   if ((h.flags & w::k_inline) != 0) return broken(rule::entry_flags);
   if (h.slots != w::k_header_slots + 1) return broken(rule::entry_segments);
   const w::atomic a = w::get_atomic(entry_ + w::k_slot_dwords);
@@ -145,7 +145,7 @@ failure bnxt_queue::decode_atomic(const header& h, op& out) const {
 }
 
 // The MSN entry is what hardware finds the WQE by when a packet must be sent again.
-failure bnxt_queue::check_sequence(std::uint64_t first, std::uint64_t bytes) {
+op_error bnxt_queue::check_sequence(std::uint64_t first, std::uint64_t bytes) {
   const std::uint64_t index = first & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   const w::msn entry = w::get_msn(memory_.entries.load(&memory_.msns[index]));
   const std::uint32_t after = (psn_ + w::packets_of(bytes, memory_.path_mtu)) & w::k_psn_mask;
@@ -181,7 +181,7 @@ void bnxt_queue::complete(const receipt& r) {
 
 // A failure that names no entry (a wrong doorbell) is told of one that has ended or never was: the queue pair is in
 // error all the same.
-void bnxt_queue::complete_in_error(const receipt& r, failure f) {
+void bnxt_queue::complete_in_error(const receipt& r, op_error f) {
   if (r.slots == 0 || r.first < done_) return post_cqe(w::cqe_terminal, w::ok, done_);
   done_ = r.first + 1;
   post_cqe(w::cqe_request, status_of<w::status>(f.what), done_);

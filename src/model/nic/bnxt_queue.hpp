@@ -35,23 +35,23 @@ class bnxt_queue final : public wire_queue {
  public:
   bnxt_queue(const bnxt_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
-  failure poll_doorbells() override;
+  op_error poll_doorbells() override;
   bool waiting() const override { return next_ != producer_index_; }
-  failure fetch(op& out) override;
+  op_error fetch(op& out) override;
   void complete(const receipt& r) override;
-  void complete_in_error(const receipt& r, failure f) override;
+  void complete_in_error(const receipt& r, op_error f) override;
   void drop(const receipt& r) override;
   void flush() override;
 
  private:
   using header = wire::bnxt::header;
-  failure poll_sq_doorbell();
-  failure poll_cq_doorbell();
-  failure check_header(const header& h) const;
-  failure decode_copy(const header& h, op& out) const;
-  failure decode_atomic(const header& h, op& out) const;
-  failure decode_spans(const header& h, op& out) const;
-  failure check_sequence(std::uint64_t first, std::uint64_t bytes);
+  op_error poll_sq_doorbell();
+  op_error poll_cq_doorbell();
+  op_error check_header(const header& h) const;
+  op_error decode_copy(const header& h, op& out) const;
+  op_error decode_atomic(const header& h, op& out) const;
+  op_error decode_spans(const header& h, op& out) const;
+  op_error check_sequence(std::uint64_t first, std::uint64_t bytes);
   void post_cqe(std::uint32_t type, std::uint32_t status, std::uint64_t upto);
 
   const bnxt_memory memory_;

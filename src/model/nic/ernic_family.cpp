@@ -16,17 +16,17 @@ std::size_t completion_bytes(std::uint32_t cq_depth) {
   return w::k_page_bytes + std::size_t{cq_depth} * w::k_cqe_bytes;
 }
 
-std::size_t side_bytes(std::uint32_t) { return w::k_indices_bytes; }
+std::size_t aux_bytes(std::uint32_t) { return w::k_indices_bytes; }
 
 void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan& plan) {
-  auto* indices = reinterpret_cast<std::uint32_t*>(image.side);
+  auto* indices = reinterpret_cast<std::uint32_t*>(image.aux);
   indices[w::k_tx_tail] = indices[w::k_tx_head] = w::index_of(plan.ticket_start, v.depth_log2);
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   ernic_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
-  m.indices = reinterpret_cast<std::uint32_t*>(v.side);
+  m.indices = reinterpret_cast<std::uint32_t*>(v.aux);
   m.depth_log2 = v.depth_log2;
   m.doorbell = reinterpret_cast<std::uint32_t*>(v.doorbell);
   m.cq = reinterpret_cast<std::uint32_t*>(v.completion);
@@ -41,8 +41,8 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
 
 const family& ernic_family() {
   static const family row{
-      "ernic", dev::ring_kind::ernic, w::k_wqe_bytes,   4,          k_most_depth, w::k_spare_bytes, w::k_spare_bytes,
-      0,       k_most_cq_depth,       completion_bytes, side_bytes, prepare,      decode,           true};
+      "ernic", dev::ring_kind::ernic, w::k_wqe_bytes,   4,         k_most_depth, w::k_spare_bytes, w::k_spare_bytes,
+      0,       k_most_cq_depth,       completion_bytes, aux_bytes, prepare,      decode,           true};
   return row;
 }
 

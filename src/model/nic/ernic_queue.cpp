@@ -33,13 +33,13 @@ ernic_queue::ernic_queue(const ernic_memory& memory, std::uint32_t number, std::
 
 // --- Doorbell and indices ----------------------------------------------------------------------------
 
-failure ernic_queue::poll_doorbells() {
-  if (const failure f = poll_sq_doorbell()) return f;
+op_error ernic_queue::poll_doorbells() {
+  if (const op_error f = poll_sq_doorbell()) return f;
   return poll_cq_doorbell();
 }
 
 // All rings of the bell look alike, so it is put back before the tail is read: one that comes now is seen next time.
-failure ernic_queue::poll_sq_doorbell() {
+op_error ernic_queue::poll_sq_doorbell() {
   if (__atomic_load_n(memory_.doorbell, __ATOMIC_RELAXED) == 0) return {};
   const std::uint32_t word = __atomic_exchange_n(memory_.doorbell, 0, __ATOMIC_ACQ_REL);
   if ((word & ~w::k_handle_mask) != w::k_send) return broken(rule::doorbell_reserved);
@@ -54,7 +54,7 @@ failure ernic_queue::poll_sq_doorbell() {
   return {};
 }
 
-failure ernic_queue::poll_cq_doorbell() {
+op_error ernic_queue::poll_cq_doorbell() {
   const std::uint32_t head = memory_.completions.load(memory_.cq + w::k_rx_head);
   if (head == cq_head_) return {};
   cq_head_ = head;
@@ -67,7 +67,7 @@ failure ernic_queue::poll_cq_doorbell() {
 
 // --- Entries -----------------------------------------------------------------------------------------
 
-failure ernic_queue::fetch(op& out) {
+op_error ernic_queue::fetch(op& out) {
   begin_decoding(out, next_);
   const std::uint64_t index = next_ & (requests_.size() - 1);
   memory_.entries.read(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
@@ -91,7 +91,7 @@ failure ernic_queue::fetch(op& out) {
   return op == w::op_atomic_cs || op == w::op_atomic_fa ? decode_atomic(out) : decode_copy(out);
 }
 
-failure ernic_queue::decode_copy(op& out) const {
+op_error ernic_queue::decode_copy(op& out) const {
   out.what = entry_[4] == w::op_rdma_read ? verb::read : verb::write;
   out.has_immediate = entry_[4] == w::op_rdma_write_imm;
   out.immediate = wire::be32(entry_[6]);
@@ -103,7 +103,7 @@ failure ernic_queue::decode_copy(op& out) const {
   return decode_spans(out);
 }
 
-failure ernic_queue::decode_atomic(op& out) const {
+op_error ernic_queue::decode_atomic(op& out) const {
   const std::uint64_t compare_or_add = w::join(entry_[10], entry_[11]), swap = w::join(entry_[12], entry_[13]);
   const bool add = entry_[4] == w::op_atomic_fa;
   out.what = verb::atomic;
@@ -118,14 +118,14 @@ failure ernic_queue::decode_atomic(op& out) const {
 }
 
 // Together they are as long as the entry says. Empty ones name no memory.
-failure ernic_queue::decode_spans(op& out) const {
+op_error ernic_queue::decode_spans(op& out) const {
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < entry_[2]; ++i) {
     const std::uint32_t* sge = entry_ + (w::k_sge_at + i * w::k_sge_bytes) / 4;
     bytes += sge[2];
     if (sge[2] != 0) out.spans[out.span_count++] = span_ref{w::join(sge[0], sge[1]), sge[2], sge[3]};
   }
-  return bytes == out.bytes ? failure{} : wrong_length();
+  return bytes == out.bytes ? op_error{} : wrong_length();
 }
 
 // --- Completions -------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ void ernic_queue::complete(const receipt& r) {
 
 // A failure that names no entry (a wrong doorbell) is told of one that has ended or never was: the queue pair is in
 // error all the same.
-void ernic_queue::complete_in_error(const receipt& r, failure f) {
+void ernic_queue::complete_in_error(const receipt& r, op_error f) {
   if (r.slots == 0 || r.first < done_) return post_cqe(0, 0, 0, w::fatal, f.why);
   post_cqe(r, status_of<w::status>(f.what), f.why);
 }

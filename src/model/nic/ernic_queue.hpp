@@ -31,20 +31,20 @@ class ernic_queue final : public wire_queue {
  public:
   ernic_queue(const ernic_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
-  failure poll_doorbells() override;
+  op_error poll_doorbells() override;
   bool waiting() const override { return next_ != producer_index_; }
-  failure fetch(op& out) override;
+  op_error fetch(op& out) override;
   void complete(const receipt& r) override;
-  void complete_in_error(const receipt& r, failure f) override;
+  void complete_in_error(const receipt& r, op_error f) override;
   void drop(const receipt& r) override;
   void flush() override;
 
  private:
-  failure poll_sq_doorbell();
-  failure poll_cq_doorbell();
-  failure decode_copy(op& out) const;
-  failure decode_atomic(op& out) const;
-  failure decode_spans(op& out) const;
+  op_error poll_sq_doorbell();
+  op_error poll_cq_doorbell();
+  op_error decode_copy(op& out) const;
+  op_error decode_atomic(op& out) const;
+  op_error decode_spans(op& out) const;
   std::uint64_t& request(std::uint64_t ticket) { return requests_[ticket & (requests_.size() - 1)]; }
   void post_cqe(const receipt& r, std::uint32_t status, rule why);
   void post_cqe(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t bytes, std::uint32_t status, rule why);

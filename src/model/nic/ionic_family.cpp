@@ -17,7 +17,7 @@ constexpr std::uint32_t k_most_cq_depth = 32768;
 
 std::size_t collapsed_bytes(std::uint32_t) { return w::k_cqe_bytes; }
 std::size_t queue_bytes(std::uint32_t cq_depth) { return std::size_t{cq_depth} * w::k_cqe_bytes; }
-std::size_t side_bytes(std::uint32_t) { return 0; }
+std::size_t aux_bytes(std::uint32_t) { return 0; }
 
 // A completion queue's number is its own, or one in the queue pair's place would go unnoticed.
 std::uint32_t cq_number(const dev::ring_view& v) {
@@ -34,25 +34,25 @@ void prepare_any(dev::ring_view& v, const queue_image& image, dev::ring_state& s
 
 void prepare_collapsed(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
   prepare_any(v, image, state, plan);
-  v.personality = 0;
+  v.variant = 0;
   reinterpret_cast<std::uint32_t*>(image.completion)[w::k_cqe_msn_at] =
       wire::be32(static_cast<std::uint32_t>(plan.ticket_start) & w::k_msn_mask);
 }
 
 void prepare_queue(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
   prepare_any(v, image, state, plan);
-  v.personality = dev::k_ionic_v1 | dev::k_ionic_queued_cq;
+  v.variant = dev::k_ionic_v1 | dev::k_ionic_queued_cq;
   v.cq_id = cq_number(v);
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   ionic_memory m{};
-  m.face = (v.personality & dev::k_ionic_v1) != 0 ? w::interface::v1 : w::interface::v2;
+  m.face = (v.variant & dev::k_ionic_v1) != 0 ? w::interface::v1 : w::interface::v2;
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.depth_log2 = v.depth_log2;
   m.doorbell = v.doorbell;
   m.cqes = reinterpret_cast<std::uint32_t*>(v.completion);
-  m.collapsed = (v.personality & dev::k_ionic_queued_cq) == 0;
+  m.collapsed = (v.variant & dev::k_ionic_queued_cq) == 0;
   m.cq_depth_log2 = v.cq_depth_log2;
   m.cq_doorbell = reinterpret_cast<const std::uint64_t*>(v.cq_doorbell);
   m.cq_number = v.cq_id;
@@ -75,7 +75,7 @@ const family& ionic_family() {
                           0,
                           0,
                           collapsed_bytes,
-                          side_bytes,
+                          aux_bytes,
                           prepare_collapsed,
                           decode};
   return row;
@@ -92,7 +92,7 @@ const family& ionic_v1_family() {
                           0,
                           k_most_cq_depth,
                           queue_bytes,
-                          side_bytes,
+                          aux_bytes,
                           prepare_queue,
                           decode};
   return row;

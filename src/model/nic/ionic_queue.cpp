@@ -41,12 +41,12 @@ ionic_queue::ionic_queue(const ionic_memory& memory, std::uint32_t number, std::
 
 // --- Doorbells ---------------------------------------------------------------------------------------
 
-failure ionic_queue::poll_doorbells() {
-  if (const failure f = poll_sq_doorbell()) return f;
-  return memory_.collapsed ? failure{} : poll_cq_doorbell();
+op_error ionic_queue::poll_doorbells() {
+  if (const op_error f = poll_sq_doorbell()) return f;
+  return memory_.collapsed ? op_error{} : poll_cq_doorbell();
 }
 
-failure ionic_queue::poll_sq_doorbell() {
+op_error ionic_queue::poll_sq_doorbell() {
   if (!rung_since(memory_.doorbell, word_)) return {};
   const w::doorbell bell = w::get_doorbell(word_);
   const std::uint64_t mask = (std::uint64_t{1} << memory_.depth_log2) - 1;
@@ -60,7 +60,7 @@ failure ionic_queue::poll_sq_doorbell() {
   return {};
 }
 
-failure ionic_queue::poll_cq_doorbell() {
+op_error ionic_queue::poll_cq_doorbell() {
   if (!rung_since(memory_.cq_doorbell, cq_word_)) return {};
   const w::doorbell bell = w::get_doorbell(cq_word_);
   const std::uint64_t mask = (std::uint64_t{1} << memory_.cq_depth_log2) - 1;
@@ -74,7 +74,7 @@ failure ionic_queue::poll_cq_doorbell() {
 
 // --- Entries -----------------------------------------------------------------------------------------
 
-failure ionic_queue::fetch(op& out) {
+op_error ionic_queue::fetch(op& out) {
   begin_decoding(out, next_);
   const std::uint64_t index = next_ & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   memory_.entries.read(entry_, memory_.slots + index * w::k_wqe_dwords, w::k_wqe_bytes);
@@ -83,7 +83,7 @@ failure ionic_queue::fetch(op& out) {
   out.wire_opcode = static_cast<std::uint8_t>(b.op);
   out.signalled = (b.flags & w::flag_signaled) != 0;
   w::verb what{};
-  if (const failure f = check_base(b, out.first, &what)) return f;
+  if (const op_error f = check_base(b, out.first, &what)) return f;
   out.remote = w::get_64(entry_ + 4);
   out.remote_key = wire::be32(entry_[6]);
   switch (what) {
@@ -97,7 +97,7 @@ failure ionic_queue::fetch(op& out) {
   return decode_atomic(b, out);
 }
 
-failure ionic_queue::check_base(const base& b, std::uint64_t position, w::verb* what) const {
+op_error ionic_queue::check_base(const base& b, std::uint64_t position, w::verb* what) const {
   // An entry of the lap before has the other colour; nothing else of it is looked at.
   if (((b.flags & w::flag_color) != 0) != w::color_of(position, memory_.depth_log2)) return broken(rule::entry_phase);
   if (b.index != (position & ((std::uint64_t{1} << memory_.depth_log2) - 1))) return broken(rule::entry_index);
@@ -114,7 +114,7 @@ failure ionic_queue::check_base(const base& b, std::uint64_t position, w::verb* 
   return broken(rule::entry_opcode);
 }
 
-failure ionic_queue::decode_copy(const base& b, op& out) const {
+op_error ionic_queue::decode_copy(const base& b, op& out) const {
   out.bytes = wire::be32(entry_[7]);
   out.immediate = b.immediate;
   if ((b.flags & w::flag_inline) != 0) {
@@ -134,10 +134,10 @@ failure ionic_queue::decode_copy(const base& b, op& out) const {
     sum += bytes;
   }
   out.span_count = b.sges;
-  return sum == out.bytes && sum <= max_message_ ? failure{} : wrong_length();
+  return sum == out.bytes && sum <= max_message_ ? op_error{} : wrong_length();
 }
 
-failure ionic_queue::decode_atomic(const base& b, op& out) const {
+op_error ionic_queue::decode_atomic(const base& b, op& out) const {
   if (b.sges != 1) return broken(rule::entry_segments);
   const std::uint64_t first = w::get_64(entry_ + 7), compare = w::get_64(entry_ + 9);
   const bool add = b.op == w::opcode(memory_.face, w::verb::fetch_add);
@@ -187,7 +187,7 @@ void ionic_queue::complete(const receipt& r) {
 
 // A failed message is counted by its CQE, and before it everything has ended well. In a completion queue one word of a
 // flush follows; a collapsed CQE stays as it is, for nothing would tell the reader of what it covers.
-void ionic_queue::complete_in_error(const receipt& r, failure f) {
+void ionic_queue::complete_in_error(const receipt& r, op_error f) {
   const bool remote = is_remote(f.what);
   post_cqe(remote ? w::type_send_msn : w::type_send_npg, true, status_of<w::status>(f.what),
            remote ? r.first + r.slots : done_, r.first & ((std::uint64_t{1} << memory_.depth_log2) - 1));

@@ -33,21 +33,21 @@ class ionic_queue final : public wire_queue {
  public:
   ionic_queue(const ionic_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
-  failure poll_doorbells() override;
+  op_error poll_doorbells() override;
   bool waiting() const override { return next_ != producer_index_; }
-  failure fetch(op& out) override;
+  op_error fetch(op& out) override;
   void complete(const receipt& r) override;
-  void complete_in_error(const receipt& r, failure f) override;
+  void complete_in_error(const receipt& r, op_error f) override;
   void drop(const receipt&) override {}
   void flush() override { next_ = producer_index_; }
 
  private:
   using base = wire::ionic::base;
-  failure poll_sq_doorbell();
-  failure poll_cq_doorbell();
-  failure check_base(const base& b, std::uint64_t position, wire::ionic::verb* what) const;
-  failure decode_copy(const base& b, op& out) const;
-  failure decode_atomic(const base& b, op& out) const;
+  op_error poll_sq_doorbell();
+  op_error poll_cq_doorbell();
+  op_error check_base(const base& b, std::uint64_t position, wire::ionic::verb* what) const;
+  op_error decode_copy(const base& b, op& out) const;
+  op_error decode_atomic(const base& b, op& out) const;
   void post_cqe(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
                 std::uint64_t index);
 

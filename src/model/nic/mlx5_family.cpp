@@ -15,7 +15,7 @@ constexpr std::uint32_t k_most_depth = 32768;
 constexpr std::size_t k_cqe_bytes = wire::mlx5::k_cqe_dwords * 4;
 
 std::size_t completion_bytes(std::uint32_t) { return k_cqe_bytes; }
-std::size_t side_bytes(std::uint32_t) { return 0; }
+std::size_t aux_bytes(std::uint32_t) { return 0; }
 
 void prepare(dev::ring_view&, const queue_image& image, dev::ring_state&, const queue_plan&) {
   std::memset(image.completion, 0xff, completion_bytes(0));  // opcode 15: nothing yet
@@ -26,25 +26,25 @@ constexpr std::uint32_t k_most_cq_depth = 65536;
 std::size_t queue_bytes(std::uint32_t cq_depth) { return cq_depth * k_cqe_bytes; }
 
 void prepare_queue(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan&) {
-  v.personality = dev::k_mlx5_queued_cq;
+  v.variant = dev::k_mlx5_queued_cq;
   std::memset(image.completion, 0xff, queue_bytes(v.cq_depth));
 }
 
 // Without a doorbell record.
 void prepare_recordless(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
   prepare(v, image, state, plan);
-  v.record = nullptr;
+  v.doorbell_record = nullptr;
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   mlx5_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.depth = v.depth;
-  m.record = v.record;
+  m.doorbell_record = v.doorbell_record;
   m.doorbell = v.doorbell;
   m.cqe = reinterpret_cast<std::uint32_t*>(v.completion);
   m.start = plan.ticket_start;
-  m.queued_cq = (v.personality & dev::k_mlx5_queued_cq) != 0;
+  m.queued_cq = (v.variant & dev::k_mlx5_queued_cq) != 0;
   m.cq_depth_log2 = v.cq_depth_log2;
   m.entries = plan.entries;
   m.completions = plan.completions;
@@ -64,7 +64,7 @@ const family& mlx5_family() {
                           dev::nic_masked | dev::nic_native_4,
                           0,
                           completion_bytes,
-                          side_bytes,
+                          aux_bytes,
                           prepare,
                           decode};
   return row;

@@ -24,7 +24,7 @@ mlx5_queue::mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uin
       producer_index_(memory.start),
       next_(memory.start) {}
 
-failure mlx5_queue::poll_doorbells() {
+op_error mlx5_queue::poll_doorbells() {
   if (!rung_since(memory_.doorbell, word_)) return {};
   const w::doorbell bell = w::get_doorbell(word_);
   if (bell.reserved != 0) return broken(rule::doorbell_reserved);
@@ -32,14 +32,14 @@ failure mlx5_queue::poll_doorbells() {
   const std::uint32_t fresh = (bell.producer - static_cast<std::uint32_t>(producer_index_)) & 0xffff;
   const std::uint64_t producer = producer_index_ + fresh;
   if (producer - next_ > memory_.depth) return broken(rule::doorbell_range);
-  if (memory_.record != nullptr && !record_covers(bell.producer)) return broken(rule::doorbell_record);
+  if (memory_.doorbell_record != nullptr && !record_covers(bell.producer)) return broken(rule::doorbell_record);
   producer_index_ = producer;
   return {};
 }
 
 // The record is written first, so it is never behind; a later post may have moved it on.
 bool mlx5_queue::record_covers(std::uint32_t producer) const {
-  const std::uint32_t record = w::record_producer(__atomic_load_n(memory_.record, __ATOMIC_ACQUIRE));
+  const std::uint32_t record = w::record_producer(__atomic_load_n(memory_.doorbell_record, __ATOMIC_ACQUIRE));
   return record <= 0xffff && ((record - producer) & 0xffff) <= memory_.depth;
 }
 
@@ -47,7 +47,7 @@ const std::uint32_t* mlx5_queue::slot(std::uint64_t ticket) const {
   return memory_.slots + (ticket & (memory_.depth - 1)) * (w::k_block_bytes / 4);
 }
 
-failure mlx5_queue::fetch(op& out) {
+op_error mlx5_queue::fetch(op& out) {
   begin_decoding(out, next_);
   memory_.entries.read(entry_, slot(next_), w::k_block_bytes);
   const control c = w::get_control(entry_);
@@ -60,9 +60,9 @@ failure mlx5_queue::fetch(op& out) {
   next_ += blocks;
   out.slots = blocks;
   out.signalled = (c.flags & w::k_ask_completion) != 0;
-  if (const failure f = check_control(c, out.first)) return f;
+  if (const op_error f = check_control(c, out.first)) return f;
   switch (c.op) {
-    case w::op_nop: return c.segments == 1 ? failure{} : broken(rule::entry_segments);
+    case w::op_nop: return c.segments == 1 ? op_error{} : broken(rule::entry_segments);
     case w::op_rdma_write_imm: out.has_immediate = true; [[fallthrough]];
     case w::op_rdma_write:
     case w::op_rdma_read: return decode_copy(c, out);
@@ -74,7 +74,7 @@ failure mlx5_queue::fetch(op& out) {
   }
 }
 
-failure mlx5_queue::check_control(const control& c, std::uint64_t first) const {
+op_error mlx5_queue::check_control(const control& c, std::uint64_t first) const {
   const bool masked = c.op == w::op_masked_cs || c.op == w::op_masked_fa;
   if (c.index != (first & 0xffff)) return broken(rule::entry_index);
   if (c.qpn != number_) return broken(rule::entry_queue);
@@ -85,14 +85,14 @@ failure mlx5_queue::check_control(const control& c, std::uint64_t first) const {
   return {};
 }
 
-failure mlx5_queue::decode_remote(op& out) const {
+op_error mlx5_queue::decode_remote(op& out) const {
   const w::remote r = w::get_remote(entry_ + 4);
   out.remote = r.address;
   out.remote_key = r.rkey;
-  return r.reserved == 0 ? failure{} : broken(rule::entry_reserved);
+  return r.reserved == 0 ? op_error{} : broken(rule::entry_reserved);
 }
 
-failure mlx5_queue::decode_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const {
+op_error mlx5_queue::decode_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const {
   if (count > k_max_spans) return broken(rule::entry_segments);
   for (std::uint32_t i = 0; i < count; ++i) {
     const w::data d = w::get_data(dw + i * w::k_segment_dwords);
@@ -102,12 +102,12 @@ failure mlx5_queue::decode_spans(const std::uint32_t* dw, std::uint32_t count, o
     out.bytes += d.bytes;
   }
   out.span_count = count;
-  return out.bytes <= max_message_ ? failure{} : wrong_length();
+  return out.bytes <= max_message_ ? op_error{} : wrong_length();
 }
 
-failure mlx5_queue::decode_copy(const control& c, op& out) const {
+op_error mlx5_queue::decode_copy(const control& c, op& out) const {
   if (c.segments < 2) return broken(rule::entry_segments);
-  if (const failure f = decode_remote(out)) return f;
+  if (const op_error f = decode_remote(out)) return f;
   out.what = c.op == w::op_rdma_read ? verb::read : verb::write;
   out.immediate = c.immediate;
   const std::uint32_t head = w::get_data(entry_ + 8).bytes;
@@ -121,25 +121,25 @@ failure mlx5_queue::decode_copy(const control& c, op& out) const {
   return {};
 }
 
-failure mlx5_queue::decode_atomic(const control& c, op& out) const {
+op_error mlx5_queue::decode_atomic(const control& c, op& out) const {
   const bool wide = c.op == w::op_masked_cs && c.opmod == w::k_opmod_masked_8;
   const std::uint32_t segments = wide ? 5 : 4;
   if (c.segments != segments) return broken(rule::entry_segments);
-  if (const failure f = decode_remote(out)) return f;
+  if (const op_error f = decode_remote(out)) return f;
   out.what = verb::atomic;
   const std::uint32_t* operands = entry_ + 8;
   if (c.op == w::op_masked_cs || c.op == w::op_masked_fa) {
-    if (const failure f = decode_masked(c, operands, out)) return f;
+    if (const op_error f = decode_masked(c, operands, out)) return f;
   } else {
     const w::pair_64 p = w::get_pair_64(operands);
     out.change = c.op == w::op_atomic_fa ? fetch_add(p.first) : compare_swap(p.second, p.first);
   }
-  if (const failure f = decode_spans(entry_ + (segments - 1) * w::k_segment_dwords, 1, out)) return f;
-  return out.bytes == out.change.width ? failure{} : wrong_length();
+  if (const op_error f = decode_spans(entry_ + (segments - 1) * w::k_segment_dwords, 1, out)) return f;
+  return out.bytes == out.change.width ? op_error{} : wrong_length();
 }
 
 // Results of the 4-byte forms are put into memory big endian; see device/rdma.hpp.
-failure mlx5_queue::decode_masked(const control& c, const std::uint32_t* dw, op& out) const {
+op_error mlx5_queue::decode_masked(const control& c, const std::uint32_t* dw, op& out) const {
   const bool narrow = c.opmod == w::k_opmod_masked_4;
   const bool add = c.op == w::op_masked_fa;
   const auto at = [&](int i) { return wire::be32(dw[i]); };
@@ -186,7 +186,7 @@ void mlx5_queue::complete(const receipt& r) {
   if (r.signalled) post_cqe(r, w::cqe_request, 0);
 }
 
-void mlx5_queue::complete_in_error(const receipt& r, failure f) {
+void mlx5_queue::complete_in_error(const receipt& r, op_error f) {
   post_cqe(r, w::cqe_request_error,
            w::cqe_syndromes(status_of<w::syndrome>(f.what), static_cast<std::uint32_t>(f.why)));
 }

@@ -13,11 +13,11 @@ using namespace xio::proxy;
 
 // Outlives the queue.
 struct mlx5_memory {
-  const std::uint32_t* slots;     // depth entries of 64 bytes
-  std::uint32_t depth;            // a power of two, at most 32768
-  const std::uint32_t* record;    // send word of the doorbell record, or null: the queue pair has none
-  const std::uint64_t* doorbell;  // the 8 bytes of the UAR that this queue rings
-  std::uint32_t* cqe;             // 64 bytes; op_own invalid to begin with
+  const std::uint32_t* slots;            // depth entries of 64 bytes
+  std::uint32_t depth;                   // a power of two, at most 32768
+  const std::uint32_t* doorbell_record;  // send word of the doorbell record, or null: the queue pair has none
+  const std::uint64_t* doorbell;         // the 8 bytes of the UAR that this queue rings
+  std::uint32_t* cqe;                    // 64 bytes; op_own invalid to begin with
   // Index of the first entry. Hardware starts at 0; tests start near a wrap.
   std::uint64_t start;
   // A collapsed CQ shows the newest CQE only, so those of flushed entries cover the one that says why. Off: the first
@@ -34,22 +34,22 @@ class mlx5_queue final : public wire_queue {
  public:
   mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
-  failure poll_doorbells() override;
+  op_error poll_doorbells() override;
   bool waiting() const override { return next_ != producer_index_; }
-  failure fetch(op& out) override;
+  op_error fetch(op& out) override;
   void complete(const receipt& r) override;
-  void complete_in_error(const receipt& r, failure f) override;
+  void complete_in_error(const receipt& r, op_error f) override;
   void drop(const receipt& r) override;
   void flush() override;
 
  private:
   using control = wire::mlx5::control;
-  failure check_control(const control& c, std::uint64_t first) const;
-  failure decode_copy(const control& c, op& out) const;
-  failure decode_atomic(const control& c, op& out) const;
-  failure decode_masked(const control& c, const std::uint32_t* dw, op& out) const;
-  failure decode_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const;
-  failure decode_remote(op& out) const;
+  op_error check_control(const control& c, std::uint64_t first) const;
+  op_error decode_copy(const control& c, op& out) const;
+  op_error decode_atomic(const control& c, op& out) const;
+  op_error decode_masked(const control& c, const std::uint32_t* dw, op& out) const;
+  op_error decode_spans(const std::uint32_t* dw, std::uint32_t count, op& out) const;
+  op_error decode_remote(op& out) const;
   bool record_covers(std::uint32_t producer) const;
   const std::uint32_t* slot(std::uint64_t ticket) const;
   void post_cqe(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes);

@@ -137,7 +137,7 @@ void controller::refuse_doorbell(std::uint32_t qid, std::uint32_t value, std::ui
   if (complaints_++ < 16)
     log::warn("NVMe model: a doorbell of queue {} was written with {:#x}, which cannot be{}", qid, value,
               dw0 == w::k_event_invalid_doorbell_register ? ": there is no such queue" : "");
-  events_.record(qid, 0xffff, w::k_ok, 0, 0);
+  events_.add(qid, 0xffff, w::k_ok, 0, 0);
   events_.happen(dw0);
   post_events();
 }

@@ -37,8 +37,8 @@ std::optional<event_desk::event_completion> event_desk::next() {
   return t;
 }
 
-void event_desk::record(std::uint32_t sqid, std::uint32_t cid, std::uint32_t status, std::uint64_t lba,
-                        std::uint32_t nsid) {
+void event_desk::add(std::uint32_t sqid, std::uint32_t cid, std::uint32_t status, std::uint64_t lba,
+                     std::uint32_t nsid) {
   log_.push_front(entry{++errors_, sqid, cid, status, nsid, lba});
   if (log_.size() > k_log_entries) log_.pop_back();
 }

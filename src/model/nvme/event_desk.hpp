@@ -29,7 +29,7 @@ class event_desk {
   void log_was_read() { masked_ = false; }
 
   // Newest first, as the log page has them.
-  void record(std::uint32_t sqid, std::uint32_t cid, std::uint32_t status, std::uint64_t lba, std::uint32_t nsid);
+  void add(std::uint32_t sqid, std::uint32_t cid, std::uint32_t status, std::uint64_t lba, std::uint32_t nsid);
   void fill_log(std::byte* page) const;  // k_log_bytes
   std::uint64_t recorded() const { return errors_; }
 

@@ -62,7 +62,7 @@ void controller::execute_io(std::uint32_t sqid, submission_queue& sq, const sqe&
   }
   switch (f->what) {
     case fault::kind::status:
-      events_.record(sqid, cid, f->status, w::slba_of(command), w::nsid_of(command));
+      events_.add(sqid, cid, f->status, w::slba_of(command), w::nsid_of(command));
       finish(sqid, cid, f->status);
       break;
     case fault::kind::delay: late_.push_back(late_command{sqid, command, clock::now() + f->delay}); break;
@@ -253,7 +253,7 @@ bool controller::reap_file() {
 void controller::end_work(work& one) {
   --in_file_;
   const std::uint32_t status = outcome(one);
-  if (status != w::k_ok) events_.record(one.sqid, one.cid, status, one.lba, one.nsid);
+  if (status != w::k_ok) events_.add(one.sqid, one.cid, status, one.lba, one.nsid);
   put_by(one);
   submission_queue& sq = sqs_[one.sqid];
   --sq.file_jobs;

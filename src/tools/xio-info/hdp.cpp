@@ -18,7 +18,7 @@ bool has_own_copy_queue(const options& o) {
   bool own = false;
   guard([&] {
     progress::machine machine(1);
-    own = std::string(sdma::open(o, machine, gpu::payload())->backend()).rfind("model", 0) != 0;
+    own = std::string(sdma::open_engine(o, machine, gpu::payload())->backend()).rfind("model", 0) != 0;
   });
   return own;
 }

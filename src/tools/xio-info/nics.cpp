@@ -9,9 +9,9 @@
 #include "base/error.hpp"
 #include "tools/xio-info/section.hpp"
 #if HAVE_VERBS
-#include "transport/rdma/verbs/choice.hpp"
 #include "transport/rdma/verbs/hca_list.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
+#include "transport/rdma/verbs/port_choice.hpp"
 #endif
 
 namespace xio::info {

@@ -37,7 +37,7 @@ section sdma_section(const options& o, bool gpu_ready) {
   std::string backend;
   const xio_status_t status = guard([&] {
     progress::machine machine(1);
-    backend = sdma::open(o, machine, gpu::payload())->backend();
+    backend = sdma::open_engine(o, machine, gpu::payload())->backend();
   });
   if (status != XIO_OK) {
     s.rows.push_back({"backend", std::string("none"), last_error()});

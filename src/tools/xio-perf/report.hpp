@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/records.hpp"
+#include "tools/result_table.hpp"
 #include "tools/xio-perf/measure.hpp"
 #include "tools/xio-perf/plot.hpp"
 

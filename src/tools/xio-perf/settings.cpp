@@ -73,9 +73,9 @@ const names<xio_route_t>& routes() {
   return all;
 }
 
-const names<tools::record_format>& formats() {
-  static const names<tools::record_format> all{
-      {"table", tools::record_format::table}, {"csv", tools::record_format::csv}, {"json", tools::record_format::json}};
+const names<tools::table_format>& formats() {
+  static const names<tools::table_format> all{
+      {"table", tools::table_format::table}, {"csv", tools::table_format::csv}, {"json", tools::table_format::json}};
   return all;
 }
 
@@ -177,8 +177,8 @@ void add_ways(CLI::App& app, settings& s) {
                  "drive of nvme_read and nvme_write, as \"file:PATH\"; otherwise a file of its own")
       ->type_name("NAME");
   app.add_flag("--i-know", s.i_know, "nvme_write may write over what is on that drive")->disable_flag_override();
-  add_choice<tools::record_format>(app, "--format", formats(), "what is printed", false,
-                                   [&](const auto&, tools::record_format v) { s.format = v; });
+  add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
+                                  [&](const auto&, tools::table_format v) { s.format = v; });
   app.add_option("--plot", s.plot, "draws the medians into this PNG file, by gnuplot")->type_name("FILE.png");
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/records.hpp"
+#include "tools/result_table.hpp"
 #include "tools/xio-perf/catalogue.hpp"
 #include "tools/xio-perf/work.hpp"
 
@@ -36,7 +36,7 @@ struct settings {
   xio_route_t route = XIO_ROUTE_AUTO;
   std::string storage;
   bool i_know = false;
-  tools::record_format format = tools::record_format::table;
+  tools::table_format format = tools::table_format::table;
   std::string plot;
 };
 

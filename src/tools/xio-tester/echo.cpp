@@ -112,14 +112,14 @@ class asker {
   asker(const echo_job& job, std::uint64_t lane)
       : job_(job),
         q_(job.queues[lane]),
-        mine_(job.record.lanes[lane]),
+        mine_(job.tally.lanes[lane]),
         first_op_(lane * job.rounds),
         p_(pattern::of(job.seed, sizeof(echo_request::words))) {}
 
   void ask_all() {
     const u64 window = q_.doorbell != nullptr ? q_.entries : 1;
     mine_.begin(now());
-    for (u64 at = 0; at < job_.rounds && mine_.status == XIO_OK && get(job_.record.stop) == 0; at += window) {
+    for (u64 at = 0; at < job_.rounds && mine_.status == XIO_OK && get(job_.tally.stop) == 0; at += window) {
       const u64 end = std::min(at + window, job_.rounds), start = now();
       for (u64 number = at + 1; number <= end; ++number) post(number);
       for (u64 number = at + 1; number <= end && take(number, start); ++number) {
@@ -148,7 +148,7 @@ class asker {
   bool take(u64 number, u64 start) {
     const echo_reply& a = q_.replies[(number - 1) & (q_.entries - 1)];
     while (get(&a.number) != number) {
-      if (get(job_.record.stop) != 0) return false;
+      if (get(job_.tally.stop) != 0) return false;
       if (job_.timeout_ticks != 0 && now() - start > job_.timeout_ticks) {
         mine_.fail(XIO_ERR_TIMEOUT, number - 1);
         return false;
@@ -162,7 +162,7 @@ class asker {
     });
     const bool right = __atomic_load_n(&a.check, __ATOMIC_RELAXED) == sum;
     mine_.note(right ? verdict::good : verdict::corrupt, number, number);
-    job_.record.keep(mine_, first_op_ + number - 1, now() - start);
+    job_.tally.keep(mine_, first_op_ + number - 1, now() - start);
     __atomic_store_n(&mine_.done, mine_.done + 1, __ATOMIC_RELAXED);
     return true;
   }

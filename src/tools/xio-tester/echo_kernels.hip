@@ -27,7 +27,7 @@ __device__ xio_status_t wait(const echo_job& job, const echo_queue& q, u64 numbe
   const deadline end = deadline::after(job.timeout_ticks);
   for (u64 turn = 1; load<scope::system, order::acquire>(&slot->number) != number; ++turn) {
     const bool late = !end.wait_more();
-    if (job.record.stopped(turn)) return XIO_PENDING;
+    if (job.tally.stopped(turn)) return XIO_PENDING;
     if (late) return XIO_ERR_TIMEOUT;
   }
   *check = load<scope::system, order::relaxed>(&slot->check);
@@ -50,7 +50,7 @@ __global__ void echo(echo_job job) {
   lane_record mine = {};
   const u64 window = q.doorbell != nullptr ? q.entries : 1;
   mine.begin(wall_clock());
-  for (u64 at = 0; at < job.rounds && mine.status == XIO_OK && !job.record.stopped(at / window); at += window) {
+  for (u64 at = 0; at < job.rounds && mine.status == XIO_OK && !job.tally.stopped(at / window); at += window) {
     const u64 n = job.rounds - at < window ? job.rounds - at : window;
     const u64 start = wall_clock();
     for (u64 i = 1; i <= n; ++i) post(job, q, at + i);
@@ -63,15 +63,15 @@ __global__ void echo(echo_job job) {
       if (status == XIO_PENDING) break;
       mine.fail(status, at + i - 1);
       if (status != XIO_OK) break;
-      job.record.keep(mine, me * job.rounds + at + i - 1, wall_clock() - start);
+      job.tally.keep(mine, me * job.rounds + at + i - 1, wall_clock() - start);
       ++replied;
       if (job.verify == 0) continue;
       mine.note(check == expected_check(job, at + i) ? verdict::good : verdict::corrupt, at + i, at + i);
     }
     mine.wait += wall_clock() - posted;
-    job.record.count(me, mine, replied);
+    job.tally.count(me, mine, replied);
   }
-  job.record.end(me, mine);
+  job.tally.end(me, mine);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct echo_queue {
 };
 
 struct echo_job {
-  recorder record;
+  recorder tally;
   echo_queue* queues;  // one for each lane
   u64 rounds;          // of each lane
   u64 seed;

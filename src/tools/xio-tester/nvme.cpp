@@ -151,7 +151,7 @@ class nvme_test {
     nvme_job job{};
     job.ctx = world_.ctx();
     job.storage = storage_.handle();
-    job.record = r.view();
+    job.tally = r.view();
     job.buffer = buffer_.as<u8>();
     job.posted = posted.as<xio_req_t>();
     job.begun = begun.as<u64>();

@@ -65,13 +65,13 @@ __device__ void finish_round(const nvme_job& job, const round& r, u64 lane, lane
     mine.wait += now - start;
     mine.fail(status, number_of(r.first + slot));
     if (status != XIO_OK) continue;
-    job.record.keep(mine, number_of(r.first + slot), now - job.begun[at]);
+    job.tally.keep(mine, number_of(r.first + slot), now - job.begun[at]);
     if (job.verify != 0) {
       const u64 end = job.base_lba + job.places * job.lbas_per_io;
       mine.judge(p, data_of(job, slot, bytes), bytes, lba_of(job, number_of(r.first + slot)), end);
       mine.check += wall_clock() - now;
     }
-    job.record.count(lane, mine, 1);
+    job.tally.count(lane, mine, 1);
   }
 }
 
@@ -85,7 +85,7 @@ __global__ void nvme(nvme_job job) {
   for (u64 at = 0; job.ops == 0 || at < job.ops; at += job.batch) {
     __syncthreads();
     // One looks for all, and only here, so that all leave together.
-    if (threadIdx.x == 0) ended = failed | (job.record.stopped(at / job.batch) ? 1 : 0);
+    if (threadIdx.x == 0) ended = failed | (job.tally.stopped(at / job.batch) ? 1 : 0);
     __syncthreads();
     if (ended != 0) break;
     const round r{at, job.ops != 0 && job.ops - at < job.batch ? job.ops - at : job.batch};
@@ -93,7 +93,7 @@ __global__ void nvme(nvme_job job) {
     finish_round(job, r, lane, mine);
     if (mine.status != XIO_OK) xio::dev::store<xio::dev::scope::workgroup, xio::dev::order::relaxed>(&failed, 1u);
   }
-  job.record.end(lane, mine);
+  job.tally.end(lane, mine);
 }
 
 }  // namespace

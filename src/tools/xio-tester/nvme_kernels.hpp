@@ -9,7 +9,7 @@ namespace xio::tester {
 struct nvme_job {
   xio_ctx_t ctx;
   xio_storage_t storage;
-  recorder record;    // a lane for each thread
+  recorder tally;     // a lane for each thread
   u8* buffer;         // of all queues, registered
   xio_req_t* posted;  // `batch` for each queue
   u64* begun;         // when each was posted, `batch` for each queue

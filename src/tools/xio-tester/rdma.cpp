@@ -102,7 +102,7 @@ int run_loopback(const shared_settings& shared, const rdma_settings& s) {
   run r(shared, {"rdma-ep put", std::uint64_t{s.queues} * threads, ops * s.queues, s.transfer_bytes});
   rdma_job job{};
   job.ctx = w.ctx();
-  job.record = r.view();
+  job.tally = r.view();
   job.dst = static_cast<u8*>(w.allocate(area));
   job.src = static_cast<u8*>(w.allocate(area));
   job.posted = posted.as<xio_req_t>();
@@ -181,7 +181,7 @@ int run_pair(const shared_settings& shared, const rdma_settings& s) {
   bool right = true;
   if (w.my_pe() < 2) {
     run r(shared, {"rdma-ep ping-pong", 1, s.pingpong_iterations, s.pingpong_bytes});
-    job.record = r.view();
+    job.tally = r.view();
     r.start([&] { return launch_rdma_pingpong(job); });
     // The one who throws first has the round trip; the other's times contain the waiting for it.
     if (w.my_pe() == 0)

@@ -48,12 +48,12 @@ __device__ void finish_round(const rdma_job& job, u64 first, u64 count, u64 lane
     if (status == XIO_OK && job.verify != 0) status = xio_quiet(job.ctx);
     mine.fail(status, number);
     if (status != XIO_OK) continue;
-    job.record.keep(mine, number, now - job.begun[at]);
+    job.tally.keep(mine, number, now - job.begun[at]);
     if (job.verify != 0) {
       mine.judge(p, job.dst + at * job.stride, job.bytes, first_block(number, job.bytes), ~u64{0});
       mine.check += wall_clock() - now;
     }
-    job.record.count(lane, mine, 1);
+    job.tally.count(lane, mine, 1);
   }
 }
 
@@ -67,7 +67,7 @@ __global__ void loopback(rdma_job job) {
   for (u64 at = 0; job.ops == 0 || at < job.ops; at += job.batch) {
     __syncthreads();
     // One looks for all, and only here, so that all leave together.
-    if (threadIdx.x == 0) ended = failed | (job.record.stopped(at / job.batch) ? 1 : 0);
+    if (threadIdx.x == 0) ended = failed | (job.tally.stopped(at / job.batch) ? 1 : 0);
     __syncthreads();
     if (ended != 0) break;
     const u64 count = job.ops != 0 && job.ops - at < job.batch ? job.ops - at : job.batch;
@@ -77,7 +77,7 @@ __global__ void loopback(rdma_job job) {
     finish_round(job, at, count, lane, mine);
     if (mine.status != XIO_OK) xio::dev::store<xio::dev::scope::workgroup, xio::dev::order::relaxed>(&failed, 1u);
   }
-  job.record.end(lane, mine);
+  job.tally.end(lane, mine);
 }
 
 // PE 0 throws first. A ball says its round, so that an old one is seen to be old.
@@ -86,7 +86,7 @@ __global__ void pingpong(pingpong_job job) {
   const pattern p = pattern::of(job.terms.seed, k_block_bytes);
   const int me = xio_my_pe(job.ctx), other = 1 - me;
   mine.begin(wall_clock());
-  for (u64 round = 0; round < job.terms.rounds && mine.status == XIO_OK && !job.record.stopped(round); ++round) {
+  for (u64 round = 0; round < job.terms.rounds && mine.status == XIO_OK && !job.tally.stopped(round); ++round) {
     const u64 block = first_block(round, job.terms.bytes);
     if (job.terms.verify != 0 && me == 0) p.fill(job.mine, job.terms.bytes, block);
     const u64 start = wall_clock();
@@ -106,14 +106,14 @@ __global__ void pingpong(pingpong_job job) {
     }
     mine.fail(status, round);
     if (status != XIO_OK) break;
-    job.record.keep(mine, round, caught - start);
+    job.tally.keep(mine, round, caught - start);
     mine.post += thrown - start;
     mine.wait += caught - thrown;
     mine.check += wall_clock() - caught;
-    job.record.count(0, mine, 1);
+    job.tally.count(0, mine, 1);
   }
   mine.fail(xio_quiet(job.ctx), job.terms.rounds);
-  job.record.end(0, mine);
+  job.tally.end(0, mine);
 }
 
 __global__ void fetch_terms(xio_ctx_t ctx, pingpong_terms* mine, const pingpong_terms* theirs, int pe, int* status) {

@@ -8,7 +8,7 @@ namespace xio::tester {
 
 struct rdma_job {
   xio_ctx_t ctx;
-  recorder record;
+  recorder tally;
   // Symmetric; a place for each op of a batch, of each queue.
   u8* dst;
   u8* src;
@@ -35,7 +35,7 @@ const char* launch_rdma_terms(xio_ctx_t ctx, pingpong_terms* mine, const pingpon
 
 struct pingpong_job {
   xio_ctx_t ctx;
-  recorder record;
+  recorder tally;
   u8* ball;  // symmetric: where it arrives
   u8* mine;  // where it is thrown from
   u64* signal;

@@ -214,7 +214,7 @@ int run_sdma(const shared_settings& shared, const sdma_settings& s, sdma_test te
   job.queue = connection.queue();
   if (pingpong) job.other_queue = connection.queue();
   run r(shared, {fmt::format("sdma-ep {}", name_of(test)), pingpong ? 2u : 1u, job.ops, job.bytes});
-  job.record = r.view();
+  job.tally = r.view();
   std::printf("sdma-ep: device %d to %s, %s%s\n", d.src,
               s.to_host ? "the host" : fmt::format("device {}", d.dst).c_str(), backend_text("sdma link").c_str(),
               test == sdma_test::p2p ? "" : fmt::format(", local completion by {}", name_of(job.how)).c_str());

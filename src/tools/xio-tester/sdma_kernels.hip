@@ -34,7 +34,7 @@ __global__ void copies(sdma_job job, bool reuse) {
   lane_record mine = {};
   const pattern p = pattern::of(job.seed, k_sdma_block);
   mine.begin(wall_clock());
-  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.record.stopped(op); ++op) {
+  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.tally.stopped(op); ++op) {
     const u64 start = wall_clock();
     if (reuse) p.fill(job.src, job.bytes, sdma_block_of(op, job.bytes));
     const u64 filled = wall_clock();
@@ -42,13 +42,13 @@ __global__ void copies(sdma_job job, bool reuse) {
     const u64 now = wall_clock();
     mine.fail(status, op);
     if (status != XIO_OK) break;
-    job.record.keep(mine, op, now - filled);
+    job.tally.keep(mine, op, now - filled);
     mine.fill += filled - start;
     mine.wait += now - filled;
-    job.record.count(0, mine, 1);
+    job.tally.count(0, mine, 1);
   }
   mine.fail(xio_sdma_quiet(job.queue), job.ops);
-  job.record.end(0, mine);
+  job.tally.end(0, mine);
 }
 
 __device__ xio_status_t throw_ball(const sdma_job& job, u64 number) {
@@ -71,7 +71,7 @@ __device__ void ping(const sdma_job& job) {
   lane_record mine = {};
   const pattern p = pattern::of(job.seed, k_sdma_block);
   mine.begin(wall_clock());
-  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.record.stopped(op); ++op) {
+  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.tally.stopped(op); ++op) {
     p.fill(job.src, job.bytes, sdma_block_of(op, job.bytes));
     const u64 start = wall_clock();
     xio_status_t status = throw_ball(job, op + 1);
@@ -80,21 +80,21 @@ __device__ void ping(const sdma_job& job) {
     const u64 caught = wall_clock();
     mine.fail(status, op);
     if (status != XIO_OK) break;
-    job.record.keep(mine, op, caught - start);
+    job.tally.keep(mine, op, caught - start);
     mine.judge(p, job.src + job.bytes, job.bytes, sdma_block_of(op, job.bytes), ~u64{0});
     mine.post += thrown - start;
     mine.wait += caught - thrown;
     mine.check += wall_clock() - caught;
-    job.record.count(0, mine, 1);
+    job.tally.count(0, mine, 1);
   }
   // The other one must not wait for a ball that never comes.
   xio_sdma_signal(job.queue, job.words + k_there_word, ~u64{0}, XIO_SIGNAL_SET);
   mine.fail(xio_sdma_quiet(job.queue), job.ops);
-  job.record.end(0, mine);
+  job.tally.end(0, mine);
 }
 
 __device__ void pong(const sdma_job& job) {
-  lane_record& mine = job.record.lanes[1];  // only what failed, if anything
+  lane_record& mine = job.tally.lanes[1];  // only what failed, if anything
   u64* there = job.words + k_there_word;
   for (u64 op = 0; op < job.ops; ++op) {
     xio_status_t status = xio_sdma_wait_signal(job.other_queue, there, op + 1);

@@ -11,7 +11,7 @@ enum class local_completion : u32 { quiet, counter, flush };
 struct sdma_job {
   xio_sdma_queue_t queue;
   xio_sdma_queue_t other_queue;  // ping-pong: of the one who throws back
-  recorder record;
+  recorder tally;
   u8* src;
   u8* dst;
   u64* words;  // counter, signals: one for each 128 bytes

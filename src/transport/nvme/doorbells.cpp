@@ -92,12 +92,12 @@ void doorbells::show(std::uint32_t qid, dev::ring_view& v) const {
     v.doorbell = reinterpret_cast<std::uint64_t*>(registers + sq);
     v.cq_doorbell = reinterpret_cast<std::uint32_t*>(registers + cq);
   }
-  v.record = nullptr;
-  v.side = nullptr;
+  v.doorbell_record = nullptr;
+  v.aux = nullptr;
   if (way_ == doorbell_way::bar) return;
-  v.record = shadow_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4;
+  v.doorbell_record = shadow_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4;
   if (events_ != nullptr) {
-    v.side = reinterpret_cast<unsigned char*>(events_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4);
+    v.aux = reinterpret_cast<unsigned char*>(events_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4);
     return;
   }
   // Kernels ring the completion side in the same memory, never in a register.

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/run_clock.hpp"
-#include "transport/nvme/failure.hpp"
+#include "transport/nvme/status_text.hpp"
 
 namespace xio::nvme {
 

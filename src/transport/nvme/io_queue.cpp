@@ -79,7 +79,7 @@ dev::ring_view io_queue::view() const {
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
   v.kind = dev::ring_kind::nvme;
   v.id = qid_;
-  v.personality = drive_.facts().nsid;
+  v.variant = drive_.facts().nsid;
   v.chunk = drive_.facts().transfer_bytes;
   v.completion = cq_.as<unsigned char>();
   v.cq_depth = cq_depth_;

@@ -48,8 +48,8 @@ struct opening {
 };
 
 // name: "file:PATH[?block=BYTES&size=BYTES]", "nvme:BDF/NSID" or "kmod:/dev/nvmeXnY".
-std::unique_ptr<controller> open(const std::string& name, const xio_storage_attr_t& attr, const options& o,
-                                 progress::machine& machine, const payload_agent& payload);
+std::unique_ptr<controller> open_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
+                                            progress::machine& machine, const payload_agent& payload);
 
 // One for each scheme, in a file of its own.
 std::unique_ptr<controller> open_file(const opening& what);  // file_open.cpp

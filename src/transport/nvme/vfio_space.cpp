@@ -49,7 +49,7 @@ std::uint64_t vfio_space::map_pages(std::uint64_t first, std::uint64_t bytes) {
 
 std::uint64_t vfio_space::map(void* base, std::size_t bytes) {
   // What lies in GPU memory may be moved by its driver: vfio is not told, and the drive would write elsewhere.
-  if (gpu::has_device_memory() && gpu::locate(base).where == gpu::side::device)
+  if (gpu::has_device_memory() && gpu::locate(base).where == gpu::residence::device)
     fail(
         XIO_ERR_UNSUPPORTED,
         "the {} bytes at {} are memory of the GPU, which vfio cannot pin for a drive; use host memory: XIO_MEMORY_MODE "

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "proxy/family.hpp"
-#include "transport/rdma/choice.hpp"
+#include "transport/rdma/carrier.hpp"
 #include "transport/software.hpp"
 
 namespace xio::rdma {

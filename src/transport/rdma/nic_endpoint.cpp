@@ -19,40 +19,40 @@ constexpr std::uint32_t k_path_mtu = 4096;
 
 }  // namespace
 
-nic_endpoint::nic_endpoint(const setup& s, nic_choice choice)
+nic_endpoint::nic_endpoint(const setup& s, nic_parts parts)
     : channel_(*s.channel),
       heap_(static_cast<unsigned char*>(s.heap)),
-      desk_(std::move(choice.desk)),
+      desk_(std::move(parts.desk)),
       heaps_(s.peer_heaps),
-      faults_(std::move(choice.faults)) {
+      faults_(std::move(parts.faults)) {
   heaps_.resize(static_cast<std::size_t>(channel_.size()));
   try {
-    start(s, choice);
+    start(s, parts);
   } catch (...) {
     // The others are on their way to the exchange: they must hear of it.
     exchange_identities(channel_, {}, status_of_current_exception());
     throw;
   }
-  exchange_with_peers(s, choice.mapped);
+  exchange_with_peers(s, parts.mapped);
 }
 
-void nic_endpoint::start(const setup& s, nic_choice& choice) {
-  needs_mapping_ = !choice.mapped.empty();
+void nic_endpoint::start(const setup& s, nic_parts& parts) {
+  needs_mapping_ = !parts.mapped.empty();
   std::uint64_t longest = k_max_message;
-  for (const auto& f : choice.fabrics) longest = std::min(longest, f->max_message());
+  for (const auto& f : parts.fabrics) longest = std::min(longest, f->max_message());
   style_ = queue_style{
-      choice.family,      static_cast<std::uint32_t>(longest), k_path_mtu, choice.atomics, {}, s.opts->rdma_cq_depth,
-      choice.inline_bytes};
+      parts.family,      static_cast<std::uint32_t>(longest), k_path_mtu, parts.atomics, {}, s.opts->rdma_cq_depth,
+      parts.inline_bytes};
   // Entries and completions in a GPU's memory are reached by copies (proxy::ring_memory), some microseconds each.
   // Doorbell words would be copied at every look, also while nothing happens.
   const memory::ability anywhere{gpu::place::shared, nullptr};
   style_.where = memory::place_rings(s.opts->memory_mode, "queue pairs that a host thread works off", anywhere,
                                      anywhere, memory::of_software_device());
-  name_ = std::string(choice.family->name) + " over " + choice.fabrics[0]->name() + (choice.is_model ? " (model)" : "");
+  name_ = std::string(parts.family->name) + " over " + parts.fabrics[0]->name() + (parts.is_model ? " (model)" : "");
   // Numbers of one PE mean nothing at another: if they were equal, mixing them up would go unnoticed.
-  for (std::size_t i = 0; i < choice.fabrics.size(); ++i) {
+  for (std::size_t i = 0; i < parts.fabrics.size(); ++i) {
     const auto seed = static_cast<std::uint32_t>(channel_.rank() * 4 + static_cast<int>(i) + 1);
-    nics_.push_back(std::make_shared<running_nic>(*s.machine, std::move(choice.fabrics[i]), seed));
+    nics_.push_back(std::make_shared<running_nic>(*s.machine, std::move(parts.fabrics[i]), seed));
     nic(i).set_faults(faults_.get());
   }
 }

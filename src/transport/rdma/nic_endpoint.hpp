@@ -17,7 +17,7 @@
 
 namespace xio::rdma {
 
-struct nic_choice {
+struct nic_parts {
   const rdma::family* family;
   std::vector<std::unique_ptr<proxy::fabric>> fabrics;  // one per NIC
   std::vector<proxy::shm_fabric*> mapped;               // those of them that need the peers' mappings
@@ -30,7 +30,7 @@ struct nic_choice {
 
 class nic_endpoint final : public endpoint {
  public:
-  nic_endpoint(const setup& s, nic_choice choice);
+  nic_endpoint(const setup& s, nic_parts parts);
   ~nic_endpoint() override;
 
   const char* backend() const override { return name_.c_str(); }
@@ -51,7 +51,7 @@ class nic_endpoint final : public endpoint {
  private:
   memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed);
   void unregister_on_all(const memory_keys& keys);
-  void start(const setup& s, nic_choice& choice);
+  void start(const setup& s, nic_parts& parts);
   void exchange_with_peers(const setup& s, const std::vector<proxy::shm_fabric*>& mapped);
   proxy::inbox inbox_for(const queue_request& request, int pe) const;
   void fill_remote(dev::ring_view& v, std::size_t pe) const;

@@ -22,10 +22,10 @@ std::size_t whole_blocks(std::size_t bytes) { return (bytes + 255) / 256 * 256; 
 
 // Bytes of the parts of one queue pair's memory, and where the side table begins among the slots.
 struct layout {
-  std::size_t side, slots, completion;
+  std::size_t aux, slots, completion;
   layout(const family& f, std::uint32_t depth, std::uint32_t cq_depth) {
-    side = whole_lines(depth * std::size_t{f.slot_bytes});
-    slots = whole_blocks(side + f.side_bytes(depth));
+    aux = whole_lines(depth * std::size_t{f.slot_bytes});
+    slots = whole_blocks(aux + f.aux_bytes(depth));
     completion = whole_blocks(f.completion_bytes(cq_depth));
   }
 };
@@ -60,7 +60,7 @@ const payload_agent* copier_of(gpu::place where) {
 // In host memory first, whatever place it is for.
 void prepare(const family& f, dev::ring_view& v, dev::ring_state& state, const queue_plan& plan, const layout& at) {
   std::vector<unsigned char> slots(at.slots), completion(at.completion);
-  f.prepare(v, {slots.data(), slots.data() + at.side, completion.data()}, state, plan);
+  f.prepare(v, {slots.data(), slots.data() + at.aux, completion.data()}, state, plan);
   gpu::copy(v.slots, slots.data(), slots.size());
   gpu::copy(v.completion, completion.data(), completion.size());
 }
@@ -127,8 +127,8 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
     v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth));
   }
   v.completion = completions_.as<unsigned char>() + place * at.completion;
-  v.side = slots + at.side;
-  v.record = reinterpret_cast<std::uint32_t*>(bells) + 1;  // mlx5: [0] is the receive queue's
+  v.aux = slots + at.aux;
+  v.doorbell_record = reinterpret_cast<std::uint32_t*>(bells) + 1;  // mlx5: [0] is the receive queue's
   v.doorbell = reinterpret_cast<std::uint64_t*>(bells + k_line);
   v.cq_doorbell = reinterpret_cast<std::uint32_t*>(bells + 2 * k_line);
   v.nic = which % static_cast<std::uint32_t>(nics_.size());

@@ -71,7 +71,7 @@ class endpoint {
 };
 
 // Collective. Throws XIO_ERR_UNSUPPORTED when the backend asked for is not there.
-std::unique_ptr<endpoint> open(const setup& s);
+std::unique_ptr<endpoint> open_endpoint(const setup& s);
 
 // A set for each request. Collective: whatever fails where, each PE takes part in all that is exchanged, so that the
 // channel can be used afterwards; then the first failure is thrown.

@@ -58,13 +58,13 @@ void host_copier::post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes
     }
     w::encode_copy_linear(dw, dst, src, bytes);
     w::encode_nop(dw + w::k_copy_linear_dwords, fence_at - w::k_copy_linear_dwords);
-    w::encode_fence(dw + fence_at, ring_.personality, reinterpret_cast<std::uint64_t>(ring_.completion),
+    w::encode_fence(dw + fence_at, ring_.variant, reinterpret_cast<std::uint64_t>(ring_.completion),
                     static_cast<std::uint32_t>(issued_ + 1));
   }
   const std::uint64_t written = issued_ * dev::k_sdma_slot_bytes;
   // The engine sees the packets, then the pointer, then the doorbell.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  __atomic_store_n(reinterpret_cast<std::uint64_t*>(ring_.record), written, __ATOMIC_RELEASE);
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(ring_.doorbell_record), written, __ATOMIC_RELEASE);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   __atomic_store_n(ring_.doorbell, written, __ATOMIC_RELEASE);
 }

@@ -124,7 +124,7 @@ class kfd_engine final : public engine {
   // that names anything else would fault, and take the process with it.
   void map(void* base, std::size_t bytes) override {
     const gpu::location at = gpu::locate(base);
-    if (at.where == gpu::side::unknown && !at.registered)
+    if (at.where == gpu::residence::unknown && !at.registered)
       fail(XIO_ERR_UNSUPPORTED,
            "the {} bytes at {} are not mapped for the GPU, so its copy engines cannot reach them; allocate them by "
            "xio_mem_alloc or the HIP runtime, or call hipHostRegister first",

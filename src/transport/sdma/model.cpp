@@ -41,7 +41,7 @@ class model_queue : public queue {
     running_->engine->map_host(v.completion, sizeof(dev::sdma_completion));
     number_ = running_->engine->add_queue(
         software_queue{reinterpret_cast<const std::uint32_t*>(v.slots), buffers_.ring_bytes(),
-                       reinterpret_cast<const std::uint64_t*>(v.record), v.doorbell,
+                       reinterpret_cast<const std::uint64_t*>(v.doorbell_record), v.doorbell,
                        &reinterpret_cast<dev::sdma_completion*>(v.completion)->fault, buffers_.start_bytes()});
     id_ = (engine_number << 16) | number_;
   }

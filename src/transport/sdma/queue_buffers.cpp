@@ -42,12 +42,12 @@ queue_buffers::queue_buffers(const queue_request& request, const queue_style& st
   view_.kind = dev::ring_kind::sdma;
   view_.chunk = style.chunk;
   view_.granule = style.granule;
-  view_.personality = style.generation;
+  view_.variant = style.generation;
   view_.alone = request.alone ? 1 : 0;
   view_.least_slots = static_cast<std::uint16_t>(least_slots_of(style.generation));
   if (made.ring != nullptr) {
     view_.slots = made.ring;
-    view_.record = reinterpret_cast<std::uint32_t*>(made.wptr);
+    view_.doorbell_record = reinterpret_cast<std::uint32_t*>(made.wptr);
     view_.doorbell = made.doorbell;
   } else {
     make_parts(style);
@@ -62,9 +62,9 @@ void queue_buffers::make_parts(const queue_style& style) {
   words_ = gpu::buffer(k_lines * k_line, style.where.doorbell, 256, gpu::purpose::rings);
   auto* words = words_.as<unsigned char>();
   view_.slots = ring_.as<unsigned char>();
-  view_.record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
+  view_.doorbell_record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
   view_.doorbell = reinterpret_cast<std::uint64_t*>(words + k_doorbell_line * k_line);
-  gpu::put_value(reinterpret_cast<std::uint64_t*>(view_.record), start_bytes());
+  gpu::put_value(reinterpret_cast<std::uint64_t*>(view_.doorbell_record), start_bytes());
   gpu::put_value(view_.doorbell, start_bytes());
 }
 

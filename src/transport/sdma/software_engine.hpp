@@ -14,7 +14,7 @@ struct software_queue {
   std::uint64_t ring_bytes;  // a power of two
   const std::uint64_t* wptr;
   const std::uint64_t* doorbell;
-  std::uint32_t* report;  // gets the fault's code and its place, see failure_text()
+  std::uint32_t* report;  // gets the fault's code and its place, see vendor_text()
   std::uint64_t start;    // value of wptr and doorbell at creation
 };
 

@@ -93,9 +93,9 @@ command create_cq(const cq_plan& p) {
   put(c.data(), f_cq_event_queue, p.event_queue);
   put(c.data(), f_cq_umem, p.entries_umem);
   put(c.data(), f_cq_umem_valid, 1);
-  put(c.data(), f_cq_record_umem, p.record.umem);
+  put(c.data(), f_cq_record_umem, p.doorbell_record.umem);
   put(c.data(), f_cq_record_is_umem, 1);
-  put(c.data(), f_cq_record, p.record.offset);
+  put(c.data(), f_cq_record, p.doorbell_record.offset);
   return c;
 }
 
@@ -113,9 +113,9 @@ command create_qp(const qp_plan& p) {
   put(c.data(), f_receive_kind, k_no_receives);
   put(c.data(), f_slots_umem, p.slots_umem);
   put(c.data(), f_slots_umem_valid, 1);
-  put(c.data(), f_record_umem, p.record.umem);
+  put(c.data(), f_record_umem, p.doorbell_record.umem);
   put(c.data(), f_record_is_umem, 1);
-  put(c.data(), f_record, p.record.offset);
+  put(c.data(), f_record, p.doorbell_record.offset);
   return c;
 }
 

@@ -43,7 +43,7 @@ struct cq_plan {
   std::uint32_t log_entries;
   std::uint32_t uar_page, event_queue;
   std::uint32_t entries_umem;  // from its start
-  place record;
+  place doorbell_record;
 };
 // Collapsed (every completion overwrites entry 0) and without overrun, so that no consumer index is ever told.
 command create_cq(const cq_plan& p);
@@ -52,7 +52,7 @@ struct qp_plan {
   std::uint32_t log_slots;  // of 64 bytes
   std::uint32_t uar_page, protection_domain, cq;
   std::uint32_t slots_umem;  // from its start
-  place record;
+  place doorbell_record;
   bool default_clock;  // ts_format 1; devices without the choice want 0
 };
 // RC, with no receive queue, and no results scattered into completions.

@@ -217,7 +217,7 @@ void mlx5_send_queue::fill(dev::ring_view& v) const {
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
   v.id = mine_.qpn;
   v.completion = base + slots;
-  v.record = reinterpret_cast<std::uint32_t*>(base + slots + entries + k_qp_record) + 1;
+  v.doorbell_record = reinterpret_cast<std::uint32_t*>(base + slots + entries + k_qp_record) + 1;
   v.doorbell = page_->doorbell();
 }
 

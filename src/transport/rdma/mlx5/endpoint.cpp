@@ -16,7 +16,7 @@
 #include "memory/mode.hpp"
 #include "proxy/keys.hpp"
 #include "proxy/verbs_fabric.hpp"
-#include "transport/rdma/choice.hpp"
+#include "transport/rdma/carrier.hpp"
 #include "transport/rdma/exchange.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/mlx5/direct.hpp"
@@ -311,7 +311,7 @@ std::unique_ptr<endpoint> open_mlx5(const setup& s) {
 
 #else
 
-#include "transport/rdma/choice.hpp"
+#include "transport/rdma/carrier.hpp"
 
 namespace xio::rdma {
 

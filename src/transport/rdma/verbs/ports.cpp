@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "topology/machine_map.hpp"
-#include "transport/rdma/verbs/choice.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
+#include "transport/rdma/verbs/port_choice.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::rdma {

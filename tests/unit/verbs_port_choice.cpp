@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which RDMA ports are chosen, by which GID, and what is said when none can be.
-#include "transport/rdma/verbs/choice.hpp"
+#include "transport/rdma/verbs/port_choice.hpp"
 
 #include <gtest/gtest.h>
 

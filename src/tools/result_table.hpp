@@ -24,16 +24,16 @@ struct field {
 
 using facts = std::vector<std::pair<std::string, std::string>>;
 
-enum class record_format { table, csv, json };
+enum class table_format { table, csv, json };
 
 // Rows come out as they are added, but for JSON, which is one object: {facts..., "results": [rows]}. A table begins
 // with a line "# name: value" for each fact; CSV (RFC 4180) has them as its last columns.
-class records {
+class result_table {
  public:
-  records(record_format format, facts about, std::FILE* to);
-  ~records();
-  records(const records&) = delete;
-  records& operator=(const records&) = delete;
+  result_table(table_format format, facts about, std::FILE* to);
+  ~result_table();
+  result_table(const result_table&) = delete;
+  result_table& operator=(const result_table&) = delete;
 
   void add(const std::vector<field>& row);  // the same names in every row
   // Writes what is left. False if anything could not be written.

@@ -10,7 +10,7 @@
 #include "gpu/gpu.hpp"
 #include "proxy/shm_executor.hpp"
 #include "proxy/tcp_settings.hpp"
-#include "transport/rdma/choice.hpp"
+#include "transport/rdma/carrier.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/rdma.hpp"
 #ifdef HAVE_SODIUM
@@ -34,13 +34,13 @@ std::uint32_t atomics_of(const family& f, carrier way, const options& o) {
   return o.rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0;
 }
 
-proxy::immediate_handler handler_of(const nic_choice& c) {
+proxy::immediate_handler handler_of(const nic_parts& c) {
   return [desk = c.desk](std::uint32_t number, std::uint32_t immediate, std::uint64_t) {
     return desk->deliver(number, immediate);
   };
 }
 
-void add_shm(const setup& s, nic_choice& c) {
+void add_shm(const setup& s, nic_parts& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     const auto seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
     auto one = std::make_unique<proxy::shm_fabric>(*s.payload, k_model_message, seed, handler_of(c),
@@ -81,7 +81,7 @@ proxy::tcp_settings tcp_settings_of(const setup& s, const proxy::tcp_key_source&
   return t;
 }
 
-void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, proxy::frame_faults* faults, nic_choice& c) {
+void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, proxy::frame_faults* faults, nic_parts& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     proxy::tcp_settings t = tcp_settings_of(s, key_with);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
@@ -95,15 +95,15 @@ void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, proxy::frame
 using proxy::tcp_key_source;
 tcp_key_source agree_on_keys(bootstrap::channel&) { return {}; }  // add_tcp says why
 
-void add_tcp(const setup&, const tcp_key_source&, proxy::frame_faults*, nic_choice&) {
+void add_tcp(const setup&, const tcp_key_source&, proxy::frame_faults*, nic_parts&) {
   fail(XIO_ERR_UNSUPPORTED,
        "RDMA between machines without a device goes by TCP, and this build cannot prove its peers without libsodium; "
        "install libsodium-dev and configure again, or give every PE an RDMA device");
 }
 #endif
 
-nic_choice choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& key_with) {
-  nic_choice c{};
+nic_parts choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& key_with) {
+  nic_parts c{};
   c.is_model = way != carrier::verbs;
   if (const std::string why = why_no_software_nic(); c.is_model && !why.empty())
     fail(XIO_ERR_UNSUPPORTED, "RDMA between these PEs goes by the software NIC: {}", why);
@@ -126,13 +126,13 @@ nic_choice choose_nics(const setup& s, carrier way, const proxy::tcp_key_source&
 
 }  // namespace
 
-std::unique_ptr<endpoint> open(const setup& s) {
+std::unique_ptr<endpoint> open_endpoint(const setup& s) {
   const bool mapped = std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
   if (way == carrier::verbs)
     if (auto direct = open_mlx5(s)) return direct;
   const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : proxy::tcp_key_source{};
-  nic_choice c{};
+  nic_parts c{};
   std::exception_ptr failure;
   try {
     c = choose_nics(s, way, key_with);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "transport/rdma/verbs/choice.hpp"
+#include "transport/rdma/verbs/port_choice.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -33,7 +33,7 @@ std::unique_ptr<engine> open_software(const options& o, progress::machine& machi
 
 }  // namespace
 
-std::unique_ptr<engine> open(const options& o, progress::machine& machine, const payload_agent& payload) {
+std::unique_ptr<engine> open_engine(const options& o, progress::machine& machine, const payload_agent& payload) {
   if (o.backend == "model") return open_software(o, machine, payload, "XIO_BACKEND=model asks for it");
   try {
     auto made = open_hardware(o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "transport/sdma/failure.hpp"
+#include "transport/sdma/vendor_text.hpp"
 
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@ const char* text_of(std::uint32_t vendor) {
 
 }  // namespace
 
-std::string failure_text(std::uint32_t vendor) {
+std::string vendor_text(std::uint32_t vendor) {
   return fmt::format("{} (code {:#x}); look at the addresses and lengths of the op and of those right before it",
                      text_of(vendor), vendor);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // NVM Express base specification 2.0, 3.3.3.2.1; from 0x80 in the low byte the NVM command set 1.0, 2.1.
-#include "transport/nvme/failure.hpp"
+#include "transport/nvme/status_text.hpp"
 
 #include <fmt/core.h>
 

@@ -7,6 +7,6 @@
 namespace xio::sdma {
 
 // "an address is not mapped (code 0xb); ..."
-std::string failure_text(std::uint32_t vendor);
+std::string vendor_text(std::uint32_t vendor);
 
 }  // namespace xio::sdma

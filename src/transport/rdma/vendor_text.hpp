@@ -12,6 +12,6 @@ namespace xio::rdma {
 const char* family_name(dev::ring_kind kind);
 
 // "remote access error (0x13): ...; ..."
-std::string failure_text(dev::ring_kind kind, std::uint32_t vendor);
+std::string vendor_text(dev::ring_kind kind, std::uint32_t vendor);
 
 }  // namespace xio::rdma

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The causes are those of completions in the InfiniBand specification (volume 1, 11.6.2); each family has its own
 // numbers for them (xio/wire/).
-#include "transport/rdma/failure.hpp"
+#include "transport/rdma/vendor_text.hpp"
 
 #include <fmt/core.h>
 
@@ -190,7 +190,7 @@ const char* family_name(dev::ring_kind kind) {
   }
 }
 
-std::string failure_text(dev::ring_kind kind, std::uint32_t vendor) {
+std::string vendor_text(dev::ring_kind kind, std::uint32_t vendor) {
   const cause c = cause_of(kind, vendor);
   return fmt::format("{} (code {:#x}){}{}", text_of(c), vendor, is_ours(c) ? "; " : "", is_ours(c) ? k_report : "");
 }

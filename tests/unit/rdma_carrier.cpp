@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which way RDMA goes in a world, by what every PE offers.
-#include "transport/rdma/choice.hpp"
+#include "transport/rdma/carrier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -35,18 +35,18 @@ std::string refused(const std::vector<carrier_offer>& all, xio_status_t status, 
   return "";
 }
 
-TEST(RdmaChoice, AutoTakesHardwareOnlyWhereEveryPeHasIt) {
+TEST(RdmaCarrier, AutoTakesHardwareOnlyWhereEveryPeHasIt) {
   EXPECT_EQ(chosen({offer(0, k_auto, true, true), offer(0, k_auto, true, true)}), carrier::verbs);
   EXPECT_EQ(chosen({offer(0, k_auto, true, true), offer(0, k_auto, true, false)}), carrier::shm);
   EXPECT_EQ(chosen({offer(0, k_auto, false, true), offer(0, k_auto, false, false)}), carrier::tcp);
 }
 
-TEST(RdmaChoice, AModelThatWasAskedForIsTaken) {
+TEST(RdmaCarrier, AModelThatWasAskedForIsTaken) {
   EXPECT_EQ(chosen({offer(0, k_model, true, true)}), carrier::shm);
   EXPECT_EQ(chosen({offer(0, k_model, false, true), offer(0, k_model, true, true)}), carrier::tcp);
 }
 
-TEST(RdmaChoice, AnExecutorThatWasAskedForIsTakenOrRefused) {
+TEST(RdmaCarrier, AnExecutorThatWasAskedForIsTakenOrRefused) {
   const auto tcp = static_cast<std::uint32_t>(carrier::tcp), shm = static_cast<std::uint32_t>(carrier::shm),
              verbs = static_cast<std::uint32_t>(carrier::verbs);
   EXPECT_EQ(chosen({offer(tcp, k_auto, true, true)}), carrier::tcp);
@@ -61,19 +61,19 @@ TEST(RdmaChoice, AnExecutorThatWasAskedForIsTakenOrRefused) {
                "PE 1 has none that works (or set XIO_BACKEND=model): its card is pulled");
 }
 
-TEST(RdmaChoice, HardwareThatIsMissingIsNeverReplaced) {
+TEST(RdmaCarrier, HardwareThatIsMissingIsNeverReplaced) {
   EXPECT_PRED2(says, refused({offer(0, k_hw, true, false)}, XIO_ERR_UNSUPPORTED), "XIO_BACKEND=hw");
   EXPECT_PRED2(says, refused({offer(0, k_hw, true, true), offer(0, k_hw, true, false)}, XIO_ERR_PEER), "PE 1");
 }
 
-TEST(RdmaChoice, PesMustAskForTheSame) {
+TEST(RdmaCarrier, PesMustAskForTheSame) {
   EXPECT_PRED2(says, refused({offer(0, k_auto, true, true), offer(2, k_auto, true, true)}, XIO_ERR_CONFIG),
                "between PE 0 and PE 1");
   EXPECT_PRED2(says, refused({offer(0, k_auto, true, true), offer(0, k_model, true, true)}, XIO_ERR_CONFIG),
                "XIO_BACKEND");
 }
 
-TEST(RdmaChoice, TheFamilyFollowsTheCarrier) {
+TEST(RdmaCarrier, TheFamilyFollowsTheCarrier) {
   auto o = xio::options::defaults();
   EXPECT_EQ(xio::rdma::family_name(o, carrier::verbs), "proxy");
   EXPECT_EQ(xio::rdma::family_name(o, carrier::shm), "mlx5");
@@ -122,7 +122,7 @@ bool took(const xio::options& o, bool mapped, xio::bootstrap::channel& c, const 
   return xio::rdma::agree_on_carrier(c, o, mapped, why) == expected;
 }
 
-TEST(RdmaChoice, SeveralMachinesHearOnceThatTheyGetTheSoftwareNic) {
+TEST(RdmaCarrier, SeveralMachinesHearOnceThatTheyGetTheSoftwareNic) {
   const auto o = xio::options::defaults();
   const auto r = run(3, "warn", [&](int pe, auto& c) {
     return took(o, false, c, pe == 1 ? "RDMA device mlx5_0 port 1 is not up" : "", carrier::tcp);
@@ -132,7 +132,7 @@ TEST(RdmaChoice, SeveralMachinesHearOnceThatTheyGetTheSoftwareNic) {
   EXPECT_EQ(r.lines_with("PE 1: RDMA device mlx5_0 port 1 is not up"), 1) << r.log;
 }
 
-TEST(RdmaChoice, NobodyHearsOfWhatHeAskedFor) {
+TEST(RdmaCarrier, NobodyHearsOfWhatHeAskedFor) {
   auto model = xio::options::defaults(), tcp = model;
   model.backend = "model";
   tcp.nic_executor = "tcp";
@@ -144,7 +144,7 @@ TEST(RdmaChoice, NobodyHearsOfWhatHeAskedFor) {
 }
 
 // What keeps a world from its devices is known to those PEs that have one, too.
-TEST(RdmaChoice, EveryPeCanSayWhyItsDeviceIsNotUsed) {
+TEST(RdmaCarrier, EveryPeCanSayWhyItsDeviceIsNotUsed) {
   const auto r = run(3, "info", [&](int pe, auto& c) {
     return took(xio::options::defaults(), true, c, pe == 2 ? "the driver\nis gone" : "", carrier::shm);
   });

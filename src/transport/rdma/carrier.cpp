@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "transport/rdma/choice.hpp"
+#include "transport/rdma/carrier.hpp"
 
 #include <algorithm>
 #include <cstring>

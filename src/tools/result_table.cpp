@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tools/records.hpp"
+#include "tools/result_table.hpp"
 
 #include <fmt/core.h>
 
@@ -43,8 +43,8 @@ json json_of(const cell& c) {
 
 }  // namespace
 
-struct records::state {
-  record_format format;
+struct result_table::state {
+  table_format format;
   facts about;
   std::FILE* to;
   bool fine = true;
@@ -85,32 +85,32 @@ struct records::state {
   }
 };
 
-records::records(record_format format, facts about, std::FILE* to) : state_(std::make_unique<state>()) {
+result_table::result_table(table_format format, facts about, std::FILE* to) : state_(std::make_unique<state>()) {
   state_->format = format;
   state_->about = std::move(about);
   state_->to = to;
 }
 
-records::~records() = default;
+result_table::~result_table() = default;
 
-void records::add(const std::vector<field>& row) {
+void result_table::add(const std::vector<field>& row) {
   state& s = *state_;
-  if (s.format == record_format::json) {
+  if (s.format == table_format::json) {
     json one = json::object();
     for (const field& f : row) one[f.name] = json_of(f.is);
     s.rows.push_back(std::move(one));
     return;
   }
-  const bool csv = s.format == record_format::csv;
+  const bool csv = s.format == table_format::csv;
   if (!s.begun && !csv) s.begin_table();
   for (const bool head : {true, false})
     if (!head || !s.begun) csv ? s.csv_row(row, head) : s.table_row(row, head);
   s.begun = true;
 }
 
-bool records::finish() {
+bool result_table::finish() {
   state& s = *state_;
-  if (s.format == record_format::json) {
+  if (s.format == table_format::json) {
     json all = json::object();
     for (const auto& [name, is] : s.about) all[name] = is;
     all["results"] = std::move(s.rows);
