@@ -14,7 +14,7 @@ struct pin {
   struct dma_buf_attachment* attachment;
   struct sg_table* table;
   struct xio_charge charge;
-  bool settled; /* pinned and mapped: from here on a move is against the exporter's word */
+  bool ready; /* pinned and mapped: from here on a move is against the exporter's word */
   bool moved;
 };
 
@@ -24,7 +24,7 @@ static struct pin* pin_of(struct xio_object* object) { return container_of(objec
 static void moved(struct dma_buf_attachment* attachment) {
   struct pin* pin = attachment->importer_priv;
 
-  if (!READ_ONCE(pin->settled)) return;
+  if (!READ_ONCE(pin->ready)) return;
   WRITE_ONCE(pin->moved, true);
   dev_warn_ratelimited(attachment->dev, "xio: a pinned dma-buf has moved\n");
 }
@@ -81,7 +81,7 @@ static int pin_and_map(struct pin* pin) {
     status = waited ? (int)waited : -ETIME;
     goto unmap;
   }
-  WRITE_ONCE(pin->settled, true);
+  WRITE_ONCE(pin->ready, true);
   dma_resv_unlock(reservation);
   return 0;
 unmap:

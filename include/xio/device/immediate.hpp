@@ -58,16 +58,16 @@ XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, void* dst,
                                  [&](u64 at, u64 n) { return engine_put(*c, way, to, offset + at, from + at, n); });
     if (data.status != XIO_OK) return data;
     return by_leader(
-        g, [&] { return settle(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking, what); });
+        g, [&] { return finish(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking, what); });
   }
   if (way != route::direct) {
     return by_leader(g, [&] {
-      return settle(*c, engine_put_immediate(*c, way, to, offset, src, bytes, immediate), blocking, what);
+      return finish(*c, engine_put_immediate(*c, way, to, offset, src, bytes, immediate), blocking, what);
     });
   }
   g.sync();
   if (bytes != 0) direct::copy(g, c->peers[to].direct + offset, src, bytes);
-  return by_leader(g, [&] { return settle(*c, put_immediate_alone(*c, to, immediate), blocking, what); });
+  return by_leader(g, [&] { return finish(*c, put_immediate_alone(*c, to, immediate), blocking, what); });
 }
 
 // --- Taking ------------------------------------------------------------------------------------------

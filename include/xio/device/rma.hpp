@@ -39,7 +39,7 @@ XIO_DEVICE posted refuse(const xio_ctx_t& ctx, xio_status_t status, const call& 
 }
 
 // Finishes what an engine was given: waits if the op blocks, and keeps a failure.
-XIO_DEVICE posted settle(const ctx_view& c, posted p, bool blocking, const call& what) {
+XIO_DEVICE posted finish(const ctx_view& c, posted p, bool blocking, const call& what) {
   if (p.status == XIO_OK && blocking) {
     p.status = wait_request(c, p.request);
     p.request = 0;
@@ -49,10 +49,10 @@ XIO_DEVICE posted settle(const ctx_view& c, posted p, bool blocking, const call&
 
 // After a blocking get by way of a NIC: what it wrote becomes visible. Collective, like what answered `p`.
 template <class Group>
-XIO_DEVICE posted landed(const Group& g, const ctx_view& c, route way, bool blocking, const posted& p,
-                         const call& what) {
+XIO_DEVICE posted finish_visible(const Group& g, const ctx_view& c, route way, bool blocking, const posted& p,
+                                 const call& what) {
   if (!hdp_is_on(c) || !blocking || way != route::rdma || p.status != XIO_OK) return p;
-  return by_leader(g, [&] { return settle(c, posted{0, hdp_flush(c)}, false, what); });
+  return by_leader(g, [&] { return finish(c, posted{0, hdp_flush(c)}, false, what); });
 }
 
 // What put and get check alike.
@@ -77,14 +77,14 @@ XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 byt
   const u64 most = g.count() < wave_size() ? g.count() : wave_size();
   if (pieces > most) pieces = most;
   if (way != route::rdma || pieces < 2) {
-    return by_leader(g, [&] { return settle(c, post(u64{0}, bytes), blocking, what); });
+    return by_leader(g, [&] { return finish(c, post(u64{0}, bytes), blocking, what); });
   }
   const u64 each = bytes / pieces / 128 * 128;
   const posted p = by_lanes(g, static_cast<u32>(pieces), [&](u32 i) {
     const u64 at = i * each;
     return post(at, i + 1 == pieces ? bytes - at : each);
   });
-  return by_leader(g, [&] { return settle(c, p, blocking, what); });
+  return by_leader(g, [&] { return finish(c, p, blocking, what); });
 }
 
 // What is no mere loads and stores to a PE that the ctx knows itself, or is wrong.
@@ -159,7 +159,7 @@ XIO_SLOW_PATH posted get_slow(Group g, xio_ctx_t ctx, void* dst, const void* src
     auto* into = static_cast<unsigned char*>(dst);
     const posted p = post_cut(g, c, way, bytes, blocking, what,
                               [&](u64 at, u64 n) { return engine_get(c, way, from, into + at, offset + at, n); });
-    return landed(g, c, way, blocking, p, what);
+    return finish_visible(g, c, way, blocking, p, what);
   }
   g.sync();
   direct::fetch(g, dst, c.peers[from].direct + offset, bytes);
@@ -221,7 +221,7 @@ template <class PostRow>
 XIO_DEVICE posted post_rows(const ctx_view& c, const rows& r, bool blocking, const call& what, PostRow&& post) {
   posted p{0, XIO_OK};
   for (u64 i = 0; i < r.count && p.status == XIO_OK; ++i) p = post(i);
-  return settle(c, p, blocking, what);
+  return finish(c, p, blocking, what);
 }
 
 template <class Group>
@@ -239,7 +239,7 @@ XIO_DEVICE posted put_rows(const Group& g, const xio_ctx_t& ctx, void* dst, cons
   const route way = choose(*c, to, tile_bytes(*c, to, r), !blocking);
   if (way == route::sdma) {
     return by_leader(g, [&] {
-      return settle(*c, engine_tile(*c, to, offset, const_cast<void*>(src), span_of(r.src_pitch, r), true, area_of(r)),
+      return finish(*c, engine_tile(*c, to, offset, const_cast<void*>(src), span_of(r.src_pitch, r), true, area_of(r)),
                     blocking, what);
     });
   }
@@ -271,7 +271,7 @@ XIO_DEVICE posted get_rows(const Group& g, const xio_ctx_t& ctx, void* dst, cons
   const route way = choose(*c, from, tile_bytes(*c, from, r), !blocking);
   if (way == route::sdma) {
     return by_leader(g, [&] {
-      return settle(*c, engine_tile(*c, from, offset, dst, span_of(r.dst_pitch, r), false, area_of(r)), blocking, what);
+      return finish(*c, engine_tile(*c, from, offset, dst, span_of(r.dst_pitch, r), false, area_of(r)), blocking, what);
     });
   }
   if (way != route::direct) {
@@ -280,7 +280,7 @@ XIO_DEVICE posted get_rows(const Group& g, const xio_ctx_t& ctx, void* dst, cons
         return engine_get(*c, way, from, out + i * r.dst_pitch, offset + i * r.src_pitch, r.width);
       });
     });
-    return landed(g, *c, way, blocking, p, what);
+    return finish_visible(g, *c, way, blocking, p, what);
   }
   g.sync();
   const unsigned char* in = c->peers[from].direct + offset;

@@ -48,10 +48,10 @@ XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route 
     const posted sent = post_cut(g, c, way, data.bytes, false, what,
                                  [&](u64 at, u64 n) { return engine_put(c, way, to, data.offset + at, from + at, n); });
     if (sent.status != XIO_OK) return sent;
-    return by_leader(g, [&] { return settle(c, engine_signal(c, way, to, s.offset, s.value, s.op), blocking, what); });
+    return by_leader(g, [&] { return finish(c, engine_signal(c, way, to, s.offset, s.value, s.op), blocking, what); });
   }
   return by_leader(g, [&] {
-    return settle(c, engine_put_signal(c, way, to, data.offset, data.src, data.bytes, s.offset, s.value, s.op),
+    return finish(c, engine_put_signal(c, way, to, data.offset, data.src, data.bytes, s.offset, s.value, s.op),
                   blocking, what);
   });
 }
@@ -80,7 +80,7 @@ XIO_SLOW_PATH posted put_signal_slow(Group g, xio_ctx_t ctx, void* dst, const vo
   const u32 to = static_cast<u32>(pe);
   const ctx_view& c = ctx_of(ctx);
   if (bytes == 0) {
-    return by_leader(g, [&] { return settle(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking, what); });
+    return by_leader(g, [&] { return finish(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking, what); });
   }
   const route way = choose(c, to, bytes, !blocking);
   if (way != route::direct)
@@ -105,7 +105,7 @@ XIO_SLOW_PATH xio_status_t signal_slow(xio_ctx_t ctx, signal_word s, int pe) {
   const call what = call_of(call_kind::signal_op, s.at, nullptr, sizeof(u64), pe);
   const xio_status_t status = check_signal(ctx, s, pe, &offset);
   if (status != XIO_OK) return refuse(ctx, status, what).status;
-  return settle(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), false, what).status;
+  return finish(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), false, what).status;
 }
 
 XIO_DEVICE xio_status_t signal_alone(const xio_ctx_t& ctx, const signal_word& s, int pe) {
@@ -146,7 +146,7 @@ XIO_DEVICE xio_status_t put_counter(const xio_ctx_t& ctx, void* dst, const void*
   if (status != XIO_OK) return refuse(c, status, what).status;
   const u32 to = static_cast<u32>(pe);
   if (bytes != 0 && engine_counts(*c, to, bytes, counter))
-    return settle(*c, engine_put_counter(*c, to, offset, src, bytes, counter), false, what).status;
+    return finish(*c, engine_put_counter(*c, to, offset, src, bytes, counter), false, what).status;
   return then_count(put(thread_group::here(), ctx, dst, src, bytes, pe, true).status, counter);
 }
 
@@ -166,7 +166,7 @@ XIO_DEVICE xio_status_t put_signal_counter(const xio_ctx_t& ctx, void* dst, cons
   const u32 to = static_cast<u32>(pe);
   if (bytes != 0 && engine_counts(*c, to, bytes, counter)) {
     const posted p = engine_put_signal(*c, route::sdma, to, offset, src, bytes, signal_offset, s.value, s.op, counter);
-    return settle(*c, p, false, what).status;
+    return finish(*c, p, false, what).status;
   }
   return then_count(put_signal(thread_group::here(), ctx, dst, src, bytes, s, pe, true).status, counter);
 }

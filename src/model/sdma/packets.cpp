@@ -87,7 +87,7 @@ queue::outcome queue::issue(const surroundings& around) {
   }
   if (!window_.empty()) return outcome::drain;
   if (op == wire::op_fence && around.payload.mark != nullptr) return do_fence(around, dw);
-  if (travelling_) return outcome::settle;
+  if (travelling_) return outcome::complete_now;
   switch (op) {
     case wire::op_fence: return do_fence(around, dw);
     case wire::op_atomic: return do_atomic(around, dw);
@@ -104,7 +104,7 @@ queue::outcome queue::do_fence(const surroundings& around, const std::uint32_t* 
   const memory_kind* kind = around.map.find(address, 4);
   if (kind == nullptr) return refuse(dw, {fault::not_mapped, 1});
   if (travelling_) {
-    if (fences_.size() == payload_agent::k_marks) return outcome::settle;
+    if (fences_.size() == payload_agent::k_marks) return outcome::complete_now;
     fences_.push_back({around.payload.mark(), address, dw[3], *kind});
   } else {
     word{around.payload, *kind, address, 4}.store(dw[3]);

@@ -70,11 +70,11 @@ bool queue::turn(const surroundings& around) {
   if (!poll_doorbell()) return true;
   const bool worked = work(around);
   // Who unmaps memory waits for turns, and for nothing that they have begun.
-  settle(around);
+  complete_now(around);
   return worked;
 }
 
-void queue::settle(const surroundings& around) {
+void queue::complete_now(const surroundings& around) {
   if (!travelling_) return;
   while (!fences_.empty()) store_fences(around);
   around.payload.finish();
@@ -110,7 +110,7 @@ bool queue::work(const surroundings& around) {
       const outcome o = issue(around);
       if (o == outcome::stopped) return true;
       if (o == outcome::drain) draining_ = true;
-      if (o == outcome::settle) settle(around);
+      if (o == outcome::complete_now) complete_now(around);
       waits = o == outcome::waits;
       if (o != outcome::done) break;
       ++packets;
@@ -150,7 +150,7 @@ std::uint64_t queue::run_slice(const surroundings& around) {
   const auto copy = travels ? around.payload.copy_later : around.payload.copy;
   travelling_ |= travels;
   // Of moves behind a fence only those that travel come after those before it by themselves.
-  if (!travels && !fences_.empty()) settle(around);
+  if (!travels && !fences_.empty()) complete_now(around);
   std::uint64_t cost = 0;
   while (m.row != rows && cost < slice) {
     const std::uint64_t to = m.dst.row(m.row, m.size) + m.done;
@@ -158,7 +158,7 @@ std::uint64_t queue::run_slice(const surroundings& around) {
     const std::uint64_t bytes = std::min(reads ? slice : m.data.size() * 4, m.size.width - m.done);
     // Looked up again: it may have been unmapped since the packet was read.
     if (around.map.find(to, bytes) == nullptr || (reads && around.map.find(from, bytes) == nullptr)) {
-      settle(around);
+      complete_now(around);
       stop(fault::not_mapped, m.dword, to);
       return cost;
     }
@@ -194,7 +194,7 @@ queue::outcome queue::stop(fault f, std::uint64_t dword, std::uint64_t value) {
 
 queue::outcome queue::refuse(const std::uint32_t* dw, verdict v) {
   if (!window_.empty()) return outcome::drain;
-  return travelling_ ? outcome::settle : stop(v.what, next_dword() + v.dword, dw[v.dword]);
+  return travelling_ ? outcome::complete_now : stop(v.what, next_dword() + v.dword, dw[v.dword]);
 }
 
 fault queue::whole(std::uint64_t dwords) const {

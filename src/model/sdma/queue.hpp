@@ -36,11 +36,11 @@ class queue {
  private:
   // What became of the packet at next_.
   enum class outcome {
-    done,    // executed or put into the window; next_ is behind it
-    drain,   // it waits for the copies before it
-    waits,   // it polls for a value that is not there yet
-    settle,  // it waits for copies that travel
-    stopped  // fault
+    done,          // executed or put into the window; next_ is behind it
+    drain,         // it waits for the copies before it
+    waits,         // it polls for a value that is not there yet
+    complete_now,  // it waits for copies that travel
+    stopped        // fault
   };
   // A packet that moves data and that no FENCE has closed yet.
   struct move {
@@ -75,7 +75,7 @@ class queue {
   outcome keep(move&& m, std::uint64_t dwords);
   bool work(const surroundings& around);
   // Waits for copies that travel by themselves, and for the fences behind them.
-  void settle(const surroundings& around);
+  void complete_now(const surroundings& around);
   // Stores the words of fences whose copies have arrived.
   void store_fences(const surroundings& around);
   // All packets are read: true if there is more to do before the turn ends, because copies still travel.
