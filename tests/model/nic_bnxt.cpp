@@ -62,14 +62,14 @@ class listener final : public m::wire_queue {
 };
 
 // One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `remote_`, under an address of its own.
-class NicBnxt : public testing::Test {
+class nic_bnxt : public testing::Test {
  protected:
   static constexpr std::uint32_t k_depth_log2 = 3, k_depth = 8, k_cq_depth_log2 = 4, k_cq_depth = 16;
   static constexpr std::uint32_t k_mtu = 256, k_cq_number = 0x54321, k_max_message = 2048;
   static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000;
   static constexpr std::uint32_t k_remote_key = 0xabc00;
 
-  explicit NicBnxt(std::uint64_t start = 0, std::uint32_t psn = 0x123456)
+  explicit nic_bnxt(std::uint64_t start = 0, std::uint32_t psn = 0x123456)
       : nic_(fabric(), 5), first_(start), next_(start), psn_(psn) {
     std::memset(remote_, 0x11, sizeof remote_);
     for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
@@ -232,7 +232,7 @@ class NicBnxt : public testing::Test {
 
 // --- What is right -----------------------------------------------------------------------------------
 
-TEST_F(NicBnxt, WriteMovesTheBytesAndNoOthers) {
+TEST_F(nic_bnxt, write_moves_the_bytes_and_no_others) {
   write(100, 333);
   run();
   EXPECT_TRUE(remote_is(0x11)) << "an entry was taken that no doorbell announced";
@@ -243,7 +243,7 @@ TEST_F(NicBnxt, WriteMovesTheBytesAndNoOthers) {
   EXPECT_EQ(remote_[433], 0x11);
 }
 
-TEST_F(NicBnxt, OnlyAskedForCompletionsAreWritten) {
+TEST_F(nic_bnxt, only_asked_for_completions_are_written) {
   for (int i = 0; i < 3; ++i) write(8 * static_cast<unsigned>(i), 8, 0x00);
   go();
   EXPECT_EQ(std::memcmp(remote_ + 16, local_, 8), 0);
@@ -253,7 +253,7 @@ TEST_F(NicBnxt, OnlyAskedForCompletionsAreWritten) {
   expect_done(3);
 }
 
-TEST_F(NicBnxt, InlineBytesOfAllSizes) {
+TEST_F(nic_bnxt, inline_bytes_of_all_sizes) {
   for (unsigned n = 0; n <= 96; ++n) {
     std::memset(remote_, 0x11, sizeof remote_);
     inlined(64 + n, n);
@@ -265,7 +265,7 @@ TEST_F(NicBnxt, InlineBytesOfAllSizes) {
   }
 }
 
-TEST_F(NicBnxt, ReadGathersIntoSixSpans) {
+TEST_F(nic_bnxt, read_gathers_into_six_spans) {
   for (std::size_t i = 0; i < sizeof remote_; ++i) remote_[i] = static_cast<unsigned char>(i ^ 0x5a);
   const std::uint32_t sizes[] = {3, 50, 0, 1, 300, 7};
   unsigned char* e = begin(0x06, 0x01, 8, 0, 361, 361);
@@ -282,14 +282,14 @@ TEST_F(NicBnxt, ReadGathersIntoSixSpans) {
   }
 }
 
-TEST_F(NicBnxt, AWriteOfNothingNeedsNoSpan) {
+TEST_F(nic_bnxt, a_write_of_nothing_needs_no_span) {
   remote(begin(0x04, 0x01, 2, 0, 0, 0), 0);
   go();
   expect_done(0);
   EXPECT_TRUE(remote_is(0x11));
 }
 
-TEST_F(NicBnxt, Atomics) {
+TEST_F(nic_bnxt, atomics) {
   set_remote_word(0, 100);
   atomic(0x0b, 0, 23, 0);
   go();
@@ -308,14 +308,14 @@ TEST_F(NicBnxt, Atomics) {
   EXPECT_EQ(local_word(512), 7u);
 }
 
-TEST_F(NicBnxt, FencesAndSolicitedAreTaken) {
+TEST_F(nic_bnxt, fences_and_solicited_are_taken) {
   write(0, 8, 0x01 | 0x02 | 0x04 | 0x08);
   go();
   expect_done(0);
 }
 
 // A full ring: the doorbell's index is the old one, and the epoch tells.
-TEST_F(NicBnxt, AFullRingInOneDoorbell) {
+TEST_F(nic_bnxt, a_full_ring_in_one_doorbell) {
   for (int lap = 0; lap < 5; ++lap) {
     for (unsigned i = 0; i < 8; ++i) write(64 * i, 64, i == 7 ? 0x01 : 0x00);
     go();
@@ -325,13 +325,13 @@ TEST_F(NicBnxt, AFullRingInOneDoorbell) {
   }
 }
 
-class NicBnxtNearAWrap : public NicBnxt {
+class nic_bnxt_near_a_wrap : public nic_bnxt {
  protected:
-  NicBnxtNearAWrap() : NicBnxt((std::uint64_t{1} << 32) - 8, 0xfffff0) {}
+  nic_bnxt_near_a_wrap() : nic_bnxt((std::uint64_t{1} << 32) - 8, 0xfffff0) {}
 };
 
 // Laps of queue and CQ, and the PSN's wrap after 16 packets and every 2^24 again.
-TEST_F(NicBnxtNearAWrap, ManyLaps) {
+TEST_F(nic_bnxt_near_a_wrap, many_laps) {
   for (unsigned i = 0; i < 500; ++i) {
     const std::uint32_t bytes = 1 + i * 37 % 1200;
     write(i % 100, bytes);
@@ -352,7 +352,7 @@ struct wrong_entry {
 
 void PrintTo(const wrong_entry& t, std::ostream* out) { *out << t.what; }
 
-class NicBnxtEntry : public NicBnxt {
+class nic_bnxt_entry : public nic_bnxt {
  protected:
   // Lays down a good entry, spoils it, and one behind it. Nothing may move.
   void expect_refused(const std::function<unsigned char*()>& lay, const wrong_entry& t) {
@@ -373,18 +373,18 @@ class NicBnxtEntry : public NicBnxt {
   }
 };
 
-class NicBnxtWrite : public NicBnxtEntry, public testing::WithParamInterface<wrong_entry> {};
-class NicBnxtInline : public NicBnxtEntry, public testing::WithParamInterface<wrong_entry> {};
-class NicBnxtRead : public NicBnxtEntry, public testing::WithParamInterface<wrong_entry> {};
-class NicBnxtAtomic : public NicBnxtEntry, public testing::WithParamInterface<wrong_entry> {};
+class nic_bnxt_write : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
+class nic_bnxt_inline : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
+class nic_bnxt_read : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
+class nic_bnxt_atomic : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
 
 using raw = unsigned char*;
 
-TEST_P(NicBnxtWrite, Refused) {
+TEST_P(nic_bnxt_write, refused) {
   expect_refused([this] { return write(0, 600); }, GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(
-    Fields, NicBnxtWrite,
+    fields, nic_bnxt_write,
     testing::Values(
         wrong_entry{"send", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0x00; }},
         wrong_entry{"bind", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0x0e; }},
@@ -423,11 +423,11 @@ INSTANTIATE_TEST_SUITE_P(
         wrong_entry{"rkey that may only read", k_remote_access, rule::remote_rights, [](raw e, raw) { e[24] ^= 1; }},
         wrong_entry{"remote range", k_remote_access, rule::remote_range, [](raw e, raw) { put16(e + 16, 3497); }}));
 
-TEST_P(NicBnxtInline, Refused) {
+TEST_P(nic_bnxt_inline, refused) {
   expect_refused([this] { return inlined(0, 40); }, GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(
-    Fields, NicBnxtInline,
+    fields, nic_bnxt_inline,
     testing::Values(wrong_entry{"more than it holds", k_local_length, rule::data_length,
                                 [](raw e, raw) { put64(e + 8, 97); }},
                     wrong_entry{"size too small", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 4; }},
@@ -435,27 +435,27 @@ INSTANTIATE_TEST_SUITE_P(
                     wrong_entry{"inline read", k_local_qp, rule::entry_flags, [](raw e, raw) { e[0] = 0x06; }},
                     wrong_entry{"inline atomic", k_local_qp, rule::entry_flags, [](raw e, raw) { e[0] = 0x0b; }}));
 
-TEST_P(NicBnxtRead, Refused) {
+TEST_P(nic_bnxt_read, refused) {
   expect_refused([this] { return copy(0x06, 0, 600); }, GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(
-    Fields, NicBnxtRead,
+    fields, nic_bnxt_read,
     testing::Values(wrong_entry{"lkey", k_local_protection, rule::local_key, [](raw e, raw) { e[41] ^= 1; }},
                     wrong_entry{"immediate", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[4] = 1; }},
                     wrong_entry{"one packet, as its request is", k_local_qp, rule::entry_sequence,
                                 [](raw, raw n) { n[3] = static_cast<unsigned char>(n[0] + 1); }}));
 
-TEST_F(NicBnxtEntry, AReadNeedsAKeyThatMayBeWritten) {
+TEST_F(nic_bnxt_entry, a_read_needs_a_key_that_may_be_written) {
   put32(copy(0x06, 0, 600) + 40, read_only_key_);
   go();
   expect_error(0, k_local_protection, rule::local_rights);
 }
 
-TEST_P(NicBnxtAtomic, Refused) {
+TEST_P(nic_bnxt_atomic, refused) {
   expect_refused([this] { return atomic(0x0b, 64, 5, 0); }, GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(
-    Fields, NicBnxtAtomic,
+    fields, nic_bnxt_atomic,
     testing::Values(
         wrong_entry{"compare of a fetch-add", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[24] = 1; }},
         wrong_entry{"two spans", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 4; }},
@@ -466,7 +466,7 @@ INSTANTIATE_TEST_SUITE_P(
         wrong_entry{"rkey", k_remote_access, rule::remote_key, [](raw e, raw) { e[6] ^= 1; }},
         wrong_entry{"rkey that may only read", k_remote_access, rule::remote_rights, [](raw e, raw) { e[4] ^= 1; }}));
 
-TEST_F(NicBnxt, WhatWasBeforeTheFailureIsComplete) {
+TEST_F(nic_bnxt, what_was_before_the_failure_is_complete) {
   write(0, 8, 0x00);
   write(8, 8, 0x01);
   write(16, 8, 0x00)[26] ^= 1;
@@ -483,7 +483,7 @@ TEST_F(NicBnxt, WhatWasBeforeTheFailureIsComplete) {
 }
 
 // An entry of the lap before, with the MSN entry of the lap before.
-TEST_F(NicBnxt, AStaleSlot) {
+TEST_F(nic_bnxt, a_stale_slot) {
   for (int i = 0; i < 8; ++i) write(0, 8);
   go();
   for (unsigned i = 0; i < 8; ++i) expect_cqe(k_request, k_ok, i + 1);
@@ -493,7 +493,7 @@ TEST_F(NicBnxt, AStaleSlot) {
   expect_error(8, k_local_qp, rule::entry_sequence);
 }
 
-TEST_F(NicBnxt, AWriteWithImmediateHasNobodyToTellOverSharedMemory) {
+TEST_F(nic_bnxt, a_write_with_immediate_has_nobody_to_tell_over_shared_memory) {
   unsigned char* e = begin(0x05, 0x01, 3, 0xfeedbeef, 8, 8);
   remote(e, 0);
   sge(e + 32, 8, 0);
@@ -501,7 +501,7 @@ TEST_F(NicBnxt, AWriteWithImmediateHasNobodyToTellOverSharedMemory) {
   expect_error(0, 9, rule::not_connected);
 }
 
-TEST_F(NicBnxt, AnEntryBeforeTheConnection) {
+TEST_F(nic_bnxt, an_entry_before_the_connection) {
   m::op_error heard;
   std::uint64_t bell_word = 0, cq_word = 0;
   const std::uint32_t number = nic_.create_queue([&](std::uint32_t n) {
@@ -529,7 +529,7 @@ TEST_F(NicBnxt, AnEntryBeforeTheConnection) {
 
 // Three good entries are done when it comes, and two more lie ready. Entries that no doorbell has announced as it
 // should are never taken.
-class NicBnxtBell : public NicBnxt {
+class nic_bnxt_bell : public nic_bnxt {
  protected:
   void SetUp() override {
     for (int i = 0; i < 3; ++i) write(0, 8);
@@ -558,17 +558,17 @@ struct wrong_bell {
 };
 void PrintTo(const wrong_bell& t, std::ostream* out) { *out << t.what; }
 
-class NicBnxtSqBell : public NicBnxtBell, public testing::WithParamInterface<wrong_bell> {};
-class NicBnxtCqBell : public NicBnxtBell, public testing::WithParamInterface<wrong_bell> {};
+class nic_bnxt_sq_bell : public nic_bnxt_bell, public testing::WithParamInterface<wrong_bell> {};
+class nic_bnxt_cq_bell : public nic_bnxt_bell, public testing::WithParamInterface<wrong_bell> {};
 
 constexpr std::uint64_t upper(std::uint64_t bits) { return bits << 32; }
 
-TEST_P(NicBnxtSqBell, Refused) {
+TEST_P(nic_bnxt_sq_bell, refused) {
   ring(next_);
   bell_ ^= GetParam().flip;
   expect_terminal(GetParam().why);
 }
-INSTANTIATE_TEST_SUITE_P(Bits, NicBnxtSqBell,
+INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_sq_bell,
                          testing::Values(wrong_bell{"queue", rule::doorbell_queue, upper(1)},
                                          wrong_bell{"queue's top bit", rule::doorbell_queue, upper(0x80000)},
                                          wrong_bell{"receive queue", rule::doorbell_queue, upper(0x10000000)},
@@ -584,12 +584,12 @@ INSTANTIATE_TEST_SUITE_P(Bits, NicBnxtSqBell,
                                          wrong_bell{"index beyond the ring", rule::doorbell_range, 8},
                                          wrong_bell{"index's top bit", rule::doorbell_range, 0x800000}));
 
-TEST_P(NicBnxtCqBell, Refused) {
+TEST_P(nic_bnxt_cq_bell, refused) {
   bell(&cq_bell_, cq_next_, k_cq_depth_log2, k_cq_number, 4);
   cq_bell_ ^= GetParam().flip;
   expect_terminal(GetParam().why);
 }
-INSTANTIATE_TEST_SUITE_P(Bits, NicBnxtCqBell,
+INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_cq_bell,
                          testing::Values(wrong_bell{"queue", rule::doorbell_queue, upper(1)},
                                          wrong_bell{"send queue", rule::doorbell_queue, upper(0x40000000)},
                                          wrong_bell{"arm", rule::doorbell_queue, upper(0x20000000)},
@@ -600,12 +600,12 @@ INSTANTIATE_TEST_SUITE_P(Bits, NicBnxtCqBell,
                                          wrong_bell{"ahead of what was told", rule::doorbell_range, 4},
                                          wrong_bell{"index beyond the queue", rule::doorbell_range, 16}));
 
-TEST_F(NicBnxtBell, BackwardsIsAnotherLap) {
+TEST_F(nic_bnxt_bell, backwards_is_another_lap) {
   ring(2);
   expect_terminal(rule::doorbell_phase);
 }
 
-TEST_F(NicBnxt, MoreThanTheRingHasRoomFor) {
+TEST_F(nic_bnxt, more_than_the_ring_has_room_for) {
   struct : m::fault_plan {
     m::injected_fault next(std::uint32_t, std::uint64_t, const m::op&) override {
       m::injected_fault f;
@@ -624,7 +624,7 @@ TEST_F(NicBnxt, MoreThanTheRingHasRoomFor) {
   nic_.set_faults(nullptr);
 }
 
-TEST_F(NicBnxt, AWrongDoorbellBeforeAnyEntry) {
+TEST_F(nic_bnxt, a_wrong_doorbell_before_any_entry) {
   ring(1);
   bell_ ^= upper(1);
   run();
@@ -633,7 +633,7 @@ TEST_F(NicBnxt, AWrongDoorbellBeforeAnyEntry) {
 
 // --- The completion queue ----------------------------------------------------------------------------
 
-TEST_F(NicBnxt, AFullCompletionQueueIsNeverOverwritten) {
+TEST_F(nic_bnxt, a_full_completion_queue_is_never_overwritten) {
   for (int i = 0; i < 24; ++i) {
     write(static_cast<unsigned>(i), 1);
     go();
@@ -647,7 +647,7 @@ TEST_F(NicBnxt, AFullCompletionQueueIsNeverOverwritten) {
   expect_done(24);  // what came in between is lost
 }
 
-TEST_F(NicBnxt, AllOfACompletionQueueIsGivenBackAtOnce) {
+TEST_F(nic_bnxt, all_of_a_completion_queue_is_given_back_at_once) {
   for (int lap = 0; lap < 3; ++lap) {
     for (int half = 0; half < 2; ++half) {
       for (unsigned i = 0; i < 8; ++i) write(i, 1);
@@ -659,7 +659,7 @@ TEST_F(NicBnxt, AllOfACompletionQueueIsGivenBackAtOnce) {
   EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::none));
 }
 
-TEST_F(NicBnxt, ALostPeerIsReportedAsSuch) {
+TEST_F(nic_bnxt, a_lost_peer_is_reported_as_such) {
   struct : m::fault_plan {
     m::injected_fault next(std::uint32_t, std::uint64_t, const m::op&) override {
       m::injected_fault f;

@@ -10,9 +10,9 @@ namespace {
 using namespace xio::dev;
 
 // Six entries of a ring of 8 are in flight; the test writes CQEs byte by byte.
-class NicBnxtCodec : public testing::Test {
+class nic_bnxt_codec : public testing::Test {
  protected:
-  NicBnxtCodec() {
+  nic_bnxt_codec() {
     state.issued = state.published = 16 + 6;
     state.completed = 16;
     state.credits = 2;
@@ -46,7 +46,7 @@ class NicBnxtCodec : public testing::Test {
   alignas(64) unsigned char cqes[16 * 32] = {};
 };
 
-TEST_F(NicBnxtCodec, NothingNewChangesNothing) {
+TEST_F(nic_bnxt_codec, nothing_new_changes_nothing) {
   ring_reap<bnxt_codec>(r);
   cqe(0, 0, 0, 3, 0);
   ring_reap<bnxt_codec>(r);
@@ -55,7 +55,7 @@ TEST_F(NicBnxtCodec, NothingNewChangesNothing) {
   EXPECT_EQ(bell, 0u);
 }
 
-TEST_F(NicBnxtCodec, AllThatIsThereAndOneDoorbell) {
+TEST_F(nic_bnxt_codec, all_that_is_there_and_one_doorbell) {
   cqe(0, 0, 0, 2);
   cqe(1, 0xd, 0, 0);  // says nothing
   cqe(2, 0, 0, 5);
@@ -67,7 +67,7 @@ TEST_F(NicBnxtCodec, AllThatIsThereAndOneDoorbell) {
   EXPECT_EQ(state.failed, 0u);
 }
 
-TEST_F(NicBnxtCodec, TheQueuesEndAndItsNextLap) {
+TEST_F(nic_bnxt_codec, the_queues_end_and_its_next_lap) {
   state.cq_head = 15;
   for (u64 i = 0; i < 15; ++i) cqe(i, 0, 0, 0);  // as the lap left them
   cqe(15, 0, 0, 1);
@@ -78,7 +78,7 @@ TEST_F(NicBnxtCodec, TheQueuesEndAndItsNextLap) {
   EXPECT_EQ(bell, 0x4401234501000001u);  // epoch 1
 }
 
-TEST_F(NicBnxtCodec, OneCompletionForAFullRing) {
+TEST_F(nic_bnxt_codec, one_completion_for_a_full_ring) {
   state.issued = 24;
   state.credits = 0;
   cqe(0, 0, 0, 0);
@@ -87,7 +87,7 @@ TEST_F(NicBnxtCodec, OneCompletionForAFullRing) {
   EXPECT_EQ(state.credits, 8);
 }
 
-TEST_F(NicBnxtCodec, TheFirstErrorIsTheCause) {
+TEST_F(nic_bnxt_codec, the_first_error_is_the_cause) {
   cqe(0, 0, 0x0, 1);
   cqe(1, 0, 0x6, 4);
   cqe(2, 0, 0xb, 5);
@@ -98,27 +98,27 @@ TEST_F(NicBnxtCodec, TheFirstErrorIsTheCause) {
   EXPECT_EQ(state.cq_head, 4u);
 }
 
-TEST_F(NicBnxtCodec, AFlushedEntryCompletesNothing) {
+TEST_F(nic_bnxt_codec, a_flushed_entry_completes_nothing) {
   cqe(0, 0, 0xb, 4);
   expect_failed(16, 0xb);
 }
 
-TEST_F(NicBnxtCodec, ATerminalCompletionEndsTheRing) {
+TEST_F(nic_bnxt_codec, a_terminal_completion_ends_the_ring) {
   cqe(0, 0xe, 0, 3);
   expect_failed(19, bnxt_codec::k_terminal);
 }
 
-TEST_F(NicBnxtCodec, ATerminalCompletionWithoutAnIndex) {
+TEST_F(nic_bnxt_codec, a_terminal_completion_without_an_index) {
   cqe(0, 0xe, 0, 0xffff);
   expect_failed(16, bnxt_codec::k_terminal);
 }
 
-TEST_F(NicBnxtCodec, IndexAndTypeMustMakeSense) {
+TEST_F(nic_bnxt_codec, index_and_type_must_make_sense) {
   cqe(0, 0, 0, 7);  // only 16 to 21 were posted
   expect_failed(16, bnxt_codec::k_strange_index | 7);
 }
 
-TEST_F(NicBnxtCodec, AReceiveCompletionIsNotOurs) {
+TEST_F(nic_bnxt_codec, a_receive_completion_is_not_ours) {
   cqe(0, 1, 0, 3);
   expect_failed(16, bnxt_codec::k_strange_type | 1);
 }

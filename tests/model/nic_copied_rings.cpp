@@ -218,7 +218,7 @@ class copied_rig {
   xio::progress::machine machine_;
 };
 
-class NicCopiedRings : public testing::TestWithParam<shape> {
+class nic_copied_rings : public testing::TestWithParam<shape> {
  protected:
   void SetUp() override {
     xio::gpu::init(0);
@@ -236,9 +236,9 @@ std::vector<shape> shapes() {
   }
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Families, NicCopiedRings, testing::ValuesIn(shapes()));
+INSTANTIATE_TEST_SUITE_P(families, nic_copied_rings, testing::ValuesIn(shapes()));
 
-TEST_P(NicCopiedRings, PutsGetsValuesAndAtomics) {
+TEST_P(nic_copied_rings, puts_gets_values_and_atomics) {
   copied_memory::copies = 0;
   auto* word = reinterpret_cast<u64*>(rig->theirs() + 512);
   u64 sum = 0;
@@ -267,7 +267,7 @@ TEST_P(NicCopiedRings, PutsGetsValuesAndAtomics) {
 }
 
 // What was posted behind the failure is dropped, and every family tells of it.
-TEST_P(NicCopiedRings, AFailureIsReportedAndWhatFollowsIsNot) {
+TEST_P(nic_copied_rings, a_failure_is_reported_and_what_follows_is_not) {
   std::memset(rig->theirs(), 0xee, 8192);
   xio_req_t good, bad, behind;
   ASSERT_EQ(rdma::put(rig->c(), 1, 0, rig->mine(), 100, &good), XIO_OK);

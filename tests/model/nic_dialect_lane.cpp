@@ -58,7 +58,7 @@ void fill(unsigned char* p, std::size_t n, unsigned salt) {
 }
 
 template <class Dialect>
-class NicDialectLane : public testing::Test {
+class nic_dialect_lane : public testing::Test {
  protected:
   // body(rig, shape), with a queue of its own for each shape.
   template <class Body>
@@ -80,9 +80,9 @@ class dialect_names {
   }
 };
 using dialects = testing::Types<bnxt, ernic, ionic>;
-TYPED_TEST_SUITE(NicDialectLane, dialects, dialect_names);
+TYPED_TEST_SUITE(nic_dialect_lane, dialects, dialect_names);
 
-TYPED_TEST(NicDialectLane, PutsOfAllSizes) {
+TYPED_TEST(nic_dialect_lane, puts_of_all_sizes) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     fill(rig.local_memory(), 4096, 1);
     u64 count = 0;
@@ -109,7 +109,7 @@ TYPED_TEST(NicDialectLane, PutsOfAllSizes) {
   });
 }
 
-TYPED_TEST(NicDialectLane, GetsAndAtomics) {
+TYPED_TEST(nic_dialect_lane, gets_and_atomics) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     auto* word = reinterpret_cast<u64*>(rig.remote_memory() + 512);
     u64 sum = 0, count = 0;
@@ -137,7 +137,7 @@ TYPED_TEST(NicDialectLane, GetsAndAtomics) {
   });
 }
 
-TYPED_TEST(NicDialectLane, ManyLapsWithoutWaiting) {
+TYPED_TEST(nic_dialect_lane, many_laps_without_waiting) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     auto* word = reinterpret_cast<u64*>(rig.remote_memory());
     u64 sum = 0;
@@ -159,7 +159,7 @@ TYPED_TEST(NicDialectLane, ManyLapsWithoutWaiting) {
 }
 
 // One entry of several lanes' bytes.
-TYPED_TEST(NicDialectLane, AGatheredPut) {
+TYPED_TEST(nic_dialect_lane, a_gathered_put) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     using codec = typename TypeParam::codec;
     for (u32 n = 4; n <= TypeParam::k_inline; n += 4) {
@@ -184,7 +184,7 @@ TYPED_TEST(NicDialectLane, AGatheredPut) {
   });
 }
 
-TYPED_TEST(NicDialectLane, SeveralThreads) {
+TYPED_TEST(nic_dialect_lane, several_threads) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     constexpr u64 k_each = TypeParam::k_each, k_threads = 4;
     std::atomic<int> bad{0};
@@ -250,7 +250,7 @@ __global__ void put_and_add(const wave_job* j) {
     fetch_add<scope::system, order::relaxed>(j->bad, 1u);
 }
 
-TYPED_TEST(NicDialectLane, Waves) {
+TYPED_TEST(nic_dialect_lane, waves) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     constexpr u32 k_pieces = k_groups * k_lanes * k_rounds;
     static_assert(k_results + 8 * k_pieces <= lane_rig<TypeParam>::k_bytes && k_pieces * k_piece <= k_counter);
@@ -294,7 +294,7 @@ struct scripted : m::fault_plan {
   }
 };
 
-TYPED_TEST(NicDialectLane, AWrongRemoteKeyFailsTheRing) {
+TYPED_TEST(nic_dialect_lane, a_wrong_remote_key_fails_the_ring) {
   this->each(TypeParam::failing(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     rdma::work w = rig.op(verb::write, payload::memory, 0, 0, 100);
     w.rkey ^= 0x100;
@@ -306,7 +306,7 @@ TYPED_TEST(NicDialectLane, AWrongRemoteKeyFailsTheRing) {
   });
 }
 
-TYPED_TEST(NicDialectLane, WhatWasBeforeIsComplete) {
+TYPED_TEST(nic_dialect_lane, what_was_before_is_complete) {
   for (const ending& end : TypeParam::k_endings)
     this->each(TypeParam::failing(), [&](lane_rig<TypeParam>& rig, const shape& s) {
       scripted plan;
@@ -326,7 +326,7 @@ TYPED_TEST(NicDialectLane, WhatWasBeforeIsComplete) {
     });
 }
 
-TYPED_TEST(NicDialectLane, ALostOpIsATimeout) {
+TYPED_TEST(nic_dialect_lane, a_lost_op_is_a_timeout) {
   this->each(TypeParam::failing(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     scripted plan;
     plan.fault.what = m::injected_fault::kind::lose;
@@ -337,7 +337,7 @@ TYPED_TEST(NicDialectLane, ALostOpIsATimeout) {
 }
 
 // The count of a failed message must never be taken without its error.
-TYPED_TEST(NicDialectLane, AFailedPutNeverLooksDone) {
+TYPED_TEST(nic_dialect_lane, a_failed_put_never_looks_done) {
   for (int i = 0; i < 100; ++i)
     this->each(TypeParam::failing(), [](lane_rig<TypeParam>& rig, const shape&) {
       ASSERT_EQ(post_and_wait(rig, rig.op(verb::write, payload::memory, 0, 0, 8)), XIO_OK);
@@ -353,7 +353,7 @@ TYPED_TEST(NicDialectLane, AFailedPutNeverLooksDone) {
     });
 }
 
-TEST(NicBnxtLane, ASpoiledMsnEntryIsFound) {
+TEST(nic_bnxt_lane, a_spoiled_msn_entry_is_found) {
   lane_rig<bnxt> rig(bnxt::failing()[0]);
   rdma::work w = rig.op(verb::write, payload::memory, 0, 0, 300);
   u64 ticket = 0;

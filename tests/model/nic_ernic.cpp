@@ -35,13 +35,13 @@ std::uint64_t get(const unsigned char* at, int n) {
 }
 
 // One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `remote_`, under an address of its own.
-class NicErnic : public testing::Test {
+class nic_ernic : public testing::Test {
  protected:
   static constexpr std::uint32_t k_depth = 8, k_cq_depth = 16, k_max_message = 2048;
   static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000, k_request = 0xabcd'0000'0000'0000;
   static constexpr std::uint32_t k_remote_key = 0xabc00;
 
-  explicit NicErnic(std::uint64_t start = 0) : nic_(fabric(), 5), next_(start) {
+  explicit nic_ernic(std::uint64_t start = 0) : nic_(fabric(), 5), next_(start) {
     std::memset(remote_, 0x11, sizeof remote_);
     for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
     std::memset(slots_, 0x99, sizeof slots_);
@@ -164,7 +164,7 @@ class NicErnic : public testing::Test {
 
 // --- What is right -----------------------------------------------------------------------------------
 
-TEST_F(NicErnic, WriteMovesTheBytesAndNoOthers) {
+TEST_F(nic_ernic, write_moves_the_bytes_and_no_others) {
   copy(0, 100, 333);
   indices_[0] = 1;
   run();
@@ -177,7 +177,7 @@ TEST_F(NicErnic, WriteMovesTheBytesAndNoOthers) {
   EXPECT_EQ(bell_, 0u);
 }
 
-TEST_F(NicErnic, ReadsGathersAndNothing) {
+TEST_F(nic_ernic, reads_gathers_and_nothing) {
   std::memset(remote_ + 512, 0x77, 64);
   copy(4, 512, 64);
   go();
@@ -198,7 +198,7 @@ TEST_F(NicErnic, ReadsGathersAndNothing) {
   expect_done(1, 0);
 }
 
-TEST_F(NicErnic, Atomics) {
+TEST_F(nic_ernic, atomics) {
   put64(remote_ + 64, 100);
   atomic(6, 64, 11, 0);
   go();
@@ -216,7 +216,7 @@ TEST_F(NicErnic, Atomics) {
   EXPECT_EQ(remote_word(64), 0x1122334455667788u);
 }
 
-TEST_F(NicErnic, OnlyAskedForCompletionsAreWritten) {
+TEST_F(nic_ernic, only_asked_for_completions_are_written) {
   for (unsigned i = 0; i < 3; ++i) copy(0, 8 * i, 8, 0);
   go();
   EXPECT_EQ(std::memcmp(remote_ + 16, local_, 8), 0);
@@ -226,7 +226,7 @@ TEST_F(NicErnic, OnlyAskedForCompletionsAreWritten) {
   expect_done(1, 8);
 }
 
-TEST_F(NicErnic, AFullRingAndManyLaps) {
+TEST_F(nic_ernic, a_full_ring_and_many_laps) {
   for (int lap = 0; lap < 20; ++lap) {
     for (unsigned i = 0; i < k_depth; ++i) copy(0, 8 * i, 8, i + 1 == k_depth ? 2 : 0);
     go();
@@ -234,11 +234,11 @@ TEST_F(NicErnic, AFullRingAndManyLaps) {
   }
 }
 
-class NicErnicLate : public NicErnic {
+class nic_ernic_late : public nic_ernic {
  protected:
-  NicErnicLate() : NicErnic((std::uint64_t{1} << 32) - 8) {}
+  nic_ernic_late() : nic_ernic((std::uint64_t{1} << 32) - 8) {}
 };
-TEST_F(NicErnicLate, CountsAcross32Bits) {
+TEST_F(nic_ernic_late, counts_across32_bits) {
   for (int i = 0; i < 50; ++i) {
     copy(0, 8, 8);
     go();
@@ -257,9 +257,9 @@ struct wrong {
 };
 void PrintTo(const wrong& w, std::ostream* out) { *out << w.name; }
 
-class NicErnicWrong : public NicErnic, public testing::WithParamInterface<wrong> {};
+class nic_ernic_wrong : public nic_ernic, public testing::WithParamInterface<wrong> {};
 
-TEST_P(NicErnicWrong, IsFound) {
+TEST_P(nic_ernic_wrong, is_found) {
   const wrong& row = GetParam();
   unsigned char* e = row.opcode < 5 ? copy(row.opcode, 64, 100) : atomic(row.opcode, 64, 1, 0);
   row.spoil(e);
@@ -296,16 +296,16 @@ const wrong k_wrong[] = {
     {"RemoteRights", 0, [](auto* e) { ++e[40]; }, k_remote_access, rule::remote_rights},
     {"AtomicAlignment", 6, [](auto* e) { e[32] += 4; }, k_remote_invalid, rule::atomic_alignment},
 };
-INSTANTIATE_TEST_SUITE_P(Fields, NicErnicWrong, testing::ValuesIn(k_wrong),
+INSTANTIATE_TEST_SUITE_P(fields, nic_ernic_wrong, testing::ValuesIn(k_wrong),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_F(NicErnic, AReadOnlyBufferTakesNoRead) {
+TEST_F(nic_ernic, a_read_only_buffer_takes_no_read) {
   put32(copy(4, 0, 8) + 92, read_only_key_);
   go();
   expect_error(k_local_protection, rule::local_rights);
 }
 
-TEST_F(NicErnic, AnotherQueuesDoorbell) {
+TEST_F(nic_ernic, another_queues_doorbell) {
   copy(0, 0, 8);
   indices_[0] = 1;
   bell_ = 0x40000000 | (number_ ^ 1);
@@ -313,7 +313,7 @@ TEST_F(NicErnic, AnotherQueuesDoorbell) {
   expect_error(k_fatal, rule::doorbell_queue);
 }
 
-TEST_F(NicErnic, ADoorbellOfReceives) {
+TEST_F(nic_ernic, a_doorbell_of_receives) {
   copy(0, 0, 8);
   indices_[0] = 1;
   bell_ = 0x80000000 | number_;
@@ -321,7 +321,7 @@ TEST_F(NicErnic, ADoorbellOfReceives) {
   expect_error(k_fatal, rule::doorbell_reserved);
 }
 
-TEST_F(NicErnic, ADoorbellWithAStrangeBit) {
+TEST_F(nic_ernic, a_doorbell_with_a_strange_bit) {
   copy(0, 0, 8);
   indices_[0] = 1;
   bell_ = 0x41000000 | number_;
@@ -329,7 +329,7 @@ TEST_F(NicErnic, ADoorbellWithAStrangeBit) {
   expect_error(k_fatal, rule::doorbell_reserved);
 }
 
-TEST_F(NicErnic, TailsThatCannotBe) {
+TEST_F(nic_ernic, tails_that_cannot_be) {
   copy(0, 0, 8);
   indices_[0] = 2 * k_depth;
   bell_ = 0x40000000 | number_;
@@ -337,7 +337,7 @@ TEST_F(NicErnic, TailsThatCannotBe) {
   expect_error(k_fatal, rule::doorbell_range);
 }
 
-TEST_F(NicErnic, ATailThatGoesBack) {
+TEST_F(nic_ernic, a_tail_that_goes_back) {
   ring(2 * k_depth - 1);
   expect_error(k_fatal, rule::doorbell_phase);
 }
@@ -347,7 +347,7 @@ struct scripted : m::fault_plan {
   m::injected_fault next(std::uint32_t, std::uint64_t, const m::op&) override { return fault; }
 };
 
-TEST_F(NicErnic, MoreThanARingFullOfUnfinished) {
+TEST_F(nic_ernic, more_than_a_ring_full_of_unfinished) {
   scripted plan;
   plan.fault.what = m::injected_fault::kind::lose;
   nic_.set_faults(&plan);
@@ -362,14 +362,14 @@ TEST_F(NicErnic, MoreThanARingFullOfUnfinished) {
   nic_.set_faults(nullptr);
 }
 
-TEST_F(NicErnic, CompletionsThatWereNotWrittenCannotBeGivenBack) {
+TEST_F(nic_ernic, completions_that_were_not_written_cannot_be_given_back) {
   cq_next_ = 1;
   give_back();
   cq_next_ = 0;
   expect_error(k_fatal, rule::doorbell_range);
 }
 
-TEST_F(NicErnic, AFullCompletionQueueLosesWhatComes) {
+TEST_F(nic_ernic, a_full_completion_queue_loses_what_comes) {
   for (unsigned i = 0; i < k_cq_depth + 3; ++i) {
     copy(0, 0, 8);
     go();
@@ -378,7 +378,7 @@ TEST_F(NicErnic, AFullCompletionQueueLosesWhatComes) {
   EXPECT_FALSE(has_cqe());
 }
 
-TEST_F(NicErnic, WhatComesAfterAFailureIsFlushed) {
+TEST_F(nic_ernic, what_comes_after_a_failure_is_flushed) {
   scripted plan;
   plan.fault.what = m::injected_fault::kind::fail;
   plan.fault.how = {m::outcome::retry_exceeded, rule::injected};

@@ -10,9 +10,9 @@ namespace {
 using namespace xio::dev;
 
 // Six entries of a ring of 8 are in flight; the test writes CQEs byte by byte.
-class NicErnicCodec : public testing::Test {
+class nic_ernic_codec : public testing::Test {
  protected:
-  NicErnicCodec() {
+  nic_ernic_codec() {
     state.issued = state.published = 16 + 6;
     state.completed = 16;
     state.credits = 2;
@@ -43,14 +43,14 @@ class NicErnicCodec : public testing::Test {
   alignas(64) unsigned char cq[4096 + 16 * 64] = {};
 };
 
-TEST_F(NicErnicCodec, NothingNewChangesNothing) {
+TEST_F(nic_ernic_codec, nothing_new_changes_nothing) {
   ring_reap<ernic_codec>(r);
   EXPECT_EQ(state.completed, 16u);
   EXPECT_EQ(state.cq_head, 0u);
   EXPECT_EQ(cq[12], 0);
 }
 
-TEST_F(NicErnicCodec, AllThatIsThere) {
+TEST_F(nic_ernic_codec, all_that_is_there) {
   cqe(0, 0, 18);
   cqe(1, 0, 19);
   ring_reap<ernic_codec>(r);
@@ -61,7 +61,7 @@ TEST_F(NicErnicCodec, AllThatIsThere) {
   EXPECT_EQ(state.failed, 0u);
 }
 
-TEST_F(NicErnicCodec, TheIndicesSecondLap) {
+TEST_F(nic_ernic_codec, the_indices_second_lap) {
   state.cq_head = 31;
   cqe(31, 0, 16);
   cqe(32, 0, 17);
@@ -71,7 +71,7 @@ TEST_F(NicErnicCodec, TheIndicesSecondLap) {
   EXPECT_EQ(cq[12], 1);
 }
 
-TEST_F(NicErnicCodec, OneCompletionForAFullRing) {
+TEST_F(nic_ernic_codec, one_completion_for_a_full_ring) {
   state.issued = 24;
   state.credits = 0;
   cqe(0, 0, 23);
@@ -80,7 +80,7 @@ TEST_F(NicErnicCodec, OneCompletionForAFullRing) {
   EXPECT_EQ(state.credits, 8);
 }
 
-TEST_F(NicErnicCodec, TheFirstErrorIsTheCause) {
+TEST_F(nic_ernic_codec, the_first_error_is_the_cause) {
   cqe(0, 0, 16);
   cqe(1, 10, 19, 3);
   cqe(2, 5, 20);
@@ -89,33 +89,33 @@ TEST_F(NicErnicCodec, TheFirstErrorIsTheCause) {
   expect_failed(19, 10 | 3 << 8);
 }
 
-TEST_F(NicErnicCodec, AFlushedEntryCompletesNothing) {
+TEST_F(nic_ernic_codec, a_flushed_entry_completes_nothing) {
   cqe(0, 5, 19);
   expect_failed(16, 5);
 }
 
-TEST_F(NicErnicCodec, AFatalErrorNamesNoEntry) {
+TEST_F(nic_ernic_codec, a_fatal_error_names_no_entry) {
   cqe(0, 19, 0, 1);
   expect_failed(16, 19 | 1 << 8);
 }
 
-TEST_F(NicErnicCodec, RequestsMustHaveBeenMade) {
+TEST_F(nic_ernic_codec, requests_must_have_been_made) {
   cqe(0, 0, 22);  // only 16 to 21 were
   expect_failed(16, ernic_codec::k_strange_request);
 }
 
-TEST_F(NicErnicCodec, RequestsMustNotHaveEnded) {
+TEST_F(nic_ernic_codec, requests_must_not_have_ended) {
   cqe(0, 0, 17);
   cqe(1, 0, 17);
   expect_failed(18, ernic_codec::k_strange_request);
 }
 
-TEST_F(NicErnicCodec, TheTailMustBeAnIndex) {
+TEST_F(nic_ernic_codec, the_tail_must_be_an_index) {
   cq[8] = 32;
   expect_failed(16, ernic_codec::k_strange_index);
 }
 
-TEST_F(NicErnicCodec, TheTailMustBeInTheQueue) {
+TEST_F(nic_ernic_codec, the_tail_must_be_in_the_queue) {
   cq[8] = 17;
   expect_failed(16, ernic_codec::k_strange_index);
 }

@@ -177,12 +177,12 @@ class ionic_rig {
   alignas(64) u8 local_[4096], remote_[4096];
 };
 
-class NicIonic : public testing::TestWithParam<variant>, protected ionic_rig {
+class nic_ionic : public testing::TestWithParam<variant>, protected ionic_rig {
  protected:
-  NicIonic() : ionic_rig(GetParam()) {}
+  nic_ionic() : ionic_rig(GetParam()) {}
 };
 
-TEST_P(NicIonic, WritesAndReads) {
+TEST_P(nic_ionic, writes_and_reads) {
   copy(ops_.write, 100, 8, 16);
   go();
   expect_done(0);
@@ -198,7 +198,7 @@ TEST_P(NicIonic, WritesAndReads) {
   EXPECT_EQ(local_[1088], static_cast<u8>(1088 * 7 + 1));
 }
 
-TEST_P(NicIonic, GathersFromTwoPlaces) {
+TEST_P(nic_ionic, gathers_from_two_places) {
   u8* e = copy(ops_.write, 30, 0, 100);
   e[9] = 2;
   put32(e + 40, 10);
@@ -212,7 +212,7 @@ TEST_P(NicIonic, GathersFromTwoPlaces) {
   EXPECT_EQ(remote_[30], 0x11);
 }
 
-TEST_P(NicIonic, CarriesEveryInlineLength) {
+TEST_P(nic_ionic, carries_every_inline_length) {
   for (u32 n = 0; n <= 32; ++n) {
     std::memset(remote_, 0x11, sizeof remote_);
     u8* e = begin(ops_.write, k_asks | k_inline, 4, 0);
@@ -225,7 +225,7 @@ TEST_P(NicIonic, CarriesEveryInlineLength) {
   }
 }
 
-TEST_P(NicIonic, ChangesWords) {
+TEST_P(nic_ionic, changes_words) {
   std::memset(remote_, 0, 64);
   atomic(ops_.add, 8, (u64{7} << 32) | 5, 0);
   go();
@@ -242,7 +242,7 @@ TEST_P(NicIonic, ChangesWords) {
   EXPECT_EQ(remote_word(8), 77u);
 }
 
-TEST_P(NicIonic, AskedForOnly) {
+TEST_P(nic_ionic, asked_for_only) {
   copy(ops_.write, 8, 0, 0, 0);
   go();
   EXPECT_EQ(get32(cqe(0) + 28), 0u);
@@ -258,7 +258,7 @@ struct mistake {
   bool remote;
 };
 
-TEST_P(NicIonic, RefusesWrongWrites) {
+TEST_P(nic_ionic, refuses_wrong_writes) {
   const mistake all[] = {
       {"an opcode of nobody", 8, 0x3f, k_local_qp, false},
       {"the other interface's opcode", 8, u32{p_.v1 ? k_v2.write : k_v1.read}, k_local_qp, false},
@@ -286,7 +286,7 @@ TEST_P(NicIonic, RefusesWrongWrites) {
   }
 }
 
-TEST_P(NicIonic, RefusesWrongLengths) {
+TEST_P(nic_ionic, refuses_wrong_lengths) {
   ionic_rig none(p_);
   none.copy(none.ops_.write, 0, 0, 0);
   none.go();
@@ -305,7 +305,7 @@ TEST_P(NicIonic, RefusesWrongLengths) {
   read.expect_error(0, p_.start, k_local_qp, false);
 }
 
-TEST_P(NicIonic, RefusesWrongAtomics) {
+TEST_P(nic_ionic, refuses_wrong_atomics) {
   ionic_rig odd(p_);
   odd.atomic(odd.ops_.add, 4, 1, 0);
   odd.go();
@@ -324,7 +324,7 @@ TEST_P(NicIonic, RefusesWrongAtomics) {
   dirty.expect_error(0, p_.start, k_local_qp, false);
 }
 
-TEST_P(NicIonic, RefusesWrongDoorbells) {
+TEST_P(nic_ionic, refuses_wrong_doorbells) {
   const u64 right = u64{number_} << 24;
   for (const u64 wrong :
        {(u64{number_} + 1) << 24 | 1, right | 1 << 16 | 1, right | 1 << 18 | 1, right | u64{1} << 48 | 1, right | 8}) {
@@ -337,7 +337,7 @@ TEST_P(NicIonic, RefusesWrongDoorbells) {
   }
 }
 
-TEST_P(NicIonic, WhatFollowsAFailureIsFlushed) {
+TEST_P(nic_ionic, what_follows_a_failure_is_flushed) {
   copy(ops_.write, 8, 0, 0);
   post();
   copy(ops_.write, 8, 8, 8)[24] = 0x7f;
@@ -352,7 +352,7 @@ TEST_P(NicIonic, WhatFollowsAFailureIsFlushed) {
   EXPECT_EQ(remote_[16], 0x11);
 }
 
-TEST_P(NicIonic, ManyLaps) {
+TEST_P(nic_ionic, many_laps) {
   for (u32 i = 0; i < 1000; ++i) {
     copy(ops_.write, 8, 8 * (i % 100), i);
     go();
@@ -362,12 +362,12 @@ TEST_P(NicIonic, ManyLaps) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, NicIonic,
+INSTANTIATE_TEST_SUITE_P(all, nic_ionic,
                          testing::Values(variant{false, true, 0}, variant{true, false, 0},
                                          variant{false, false, (u64{1} << 32) - 8},
                                          variant{true, true, (u64{1} << 24) - 8}));
 
-TEST(NicIonicQueue, ACompletionDoorbellAheadOfTheCqesIsRefused) {
+TEST(nic_ionic_queue, a_completion_doorbell_ahead_of_the_cqes_is_refused) {
   ionic_rig r({false, false, 0});
   r.cq_bell_ = (u64{ionic_rig::k_cq_number} << 24) | 1;
   r.run();

@@ -11,12 +11,12 @@ using namespace xio::dev;
 
 // Six entries of a ring of 8 are under way, 0x1000010 to 0x1000015; the test writes CQEs byte by byte as struct
 // ionic_v1_cqe has them.
-class NicIonicCodec : public testing::TestWithParam<bool> {
+class nic_ionic_codec : public testing::TestWithParam<bool> {
  protected:
   static constexpr u64 k_first = 0x1000010;
   static constexpr unsigned k_msn = 2 << 5, k_npg = 3 << 5, k_error = 2;
 
-  NicIonicCodec() {
+  nic_ionic_codec() {
     state.issued = state.published = k_first + 6;
     state.completed = k_first;
     state.credits = 1;
@@ -54,10 +54,10 @@ class NicIonicCodec : public testing::TestWithParam<bool> {
   u64 bell = 0;
   alignas(64) unsigned char cqes[16 * 32] = {};
 };
-INSTANTIATE_TEST_SUITE_P(Both, NicIonicCodec, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(both, nic_ionic_codec, testing::Bool(),
                          [](const auto& info) { return info.param ? "queue" : "collapsed"; });
 
-TEST_P(NicIonicCodec, NothingNewChangesNothing) {
+TEST_P(nic_ionic_codec, nothing_new_changes_nothing) {
   ring_reap<ionic_codec>(r);
   EXPECT_EQ(state.completed, k_first);
   EXPECT_EQ(state.cq_head, 0u);
@@ -65,7 +65,7 @@ TEST_P(NicIonicCodec, NothingNewChangesNothing) {
   EXPECT_EQ(state.failed, 0u);
 }
 
-TEST_P(NicIonicCodec, CountsMessages) {
+TEST_P(nic_ionic_codec, counts_messages) {
   cqe(0, k_msn, 0x12);
   ring_reap<ionic_codec>(r);
   EXPECT_EQ(state.completed, k_first + 2);
@@ -79,42 +79,42 @@ TEST_P(NicIonicCodec, CountsMessages) {
   }
 }
 
-TEST_P(NicIonicCodec, AnErrorByNumber) {
+TEST_P(nic_ionic_codec, an_error_by_number) {
   cqe(0, k_msn | k_error, 0x14, 9);
   expect_failed(k_first + 3, k_first + 3, 9);
 }
 
-TEST_P(NicIonicCodec, AnErrorByIndexCompletesOnlyWhatIsCounted) {
+TEST_P(nic_ionic_codec, an_error_by_index_completes_only_what_is_counted) {
   cqe(0, k_npg | k_error, 0x12, 3, 4);
   expect_failed(k_first + 2, k_first + 4, 3);
 }
 
-TEST_P(NicIonicCodec, AnErrorByIndexWithACountThatCannotBe) {
+TEST_P(nic_ionic_codec, an_error_by_index_with_a_count_that_cannot_be) {
   cqe(0, k_npg | k_error, 0, 3, 4);
   expect_failed(k_first, k_first + 4, 3);
 }
 
-TEST_P(NicIonicCodec, AnErrorOfNoEntryOfOurs) {
+TEST_P(nic_ionic_codec, an_error_of_no_entry_of_ours) {
   cqe(0, k_npg | k_error, 0x10, 2, 7);
   expect_failed(k_first, k_first, 2);
 }
 
-TEST_P(NicIonicCodec, AFlushNamesNothing) {
+TEST_P(nic_ionic_codec, a_flush_names_nothing) {
   cqe(0, k_npg | k_error, 0x13, 4, 3);
   expect_failed(k_first, k_first, 4);
 }
 
-TEST_P(NicIonicCodec, MoreThanWasPostedIsStrange) {
+TEST_P(nic_ionic_codec, more_than_was_posted_is_strange) {
   cqe(0, k_msn, 0x17);
   expect_failed(k_first, k_first, ionic_codec::k_strange_count);
 }
 
-TEST_P(NicIonicCodec, AReceiveCompletionIsNotOurs) {
+TEST_P(nic_ionic_codec, a_receive_completion_is_not_ours) {
   cqe(0, 1 << 5, 0x12);
   expect_failed(k_first, k_first, ionic_codec::k_strange_type | 1);
 }
 
-TEST_P(NicIonicCodec, TheFirstErrorIsTheCause) {
+TEST_P(nic_ionic_codec, the_first_error_is_the_cause) {
   if (!queued()) GTEST_SKIP() << "there is one CQE";
   cqe(0, k_msn, 0x12);
   cqe(1, k_msn | k_error, 0x13, 10);
@@ -123,7 +123,7 @@ TEST_P(NicIonicCodec, TheFirstErrorIsTheCause) {
   EXPECT_EQ(state.cq_head, 3u);
 }
 
-TEST_P(NicIonicCodec, TheQueuesEndAndItsNextLap) {
+TEST_P(nic_ionic_codec, the_queues_end_and_its_next_lap) {
   if (!queued()) GTEST_SKIP() << "there is one CQE";
   state.cq_head = 15;
   for (u64 i = 0; i < 15; ++i) cqe(i, k_msn, 0x10);  // as the lap left them
@@ -136,7 +136,7 @@ TEST_P(NicIonicCodec, TheQueuesEndAndItsNextLap) {
 }
 
 // Or the NIC, which goes on meanwhile, would find the queue full.
-TEST_P(NicIonicCodec, RoomIsGivenBackInTime) {
+TEST_P(nic_ionic_codec, room_is_given_back_in_time) {
   if (!queued()) GTEST_SKIP() << "there is one CQE";
   for (u64 i = 0; i < 16; ++i) cqe(i, k_msn, 0x16);
   ring_reap<ionic_codec>(r);

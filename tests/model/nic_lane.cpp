@@ -23,7 +23,7 @@ using xio::test::nic_rig_shape;
 
 constexpr unsigned char k_poison = 0xee;
 
-class NicLane : public testing::Test {
+class nic_lane : public testing::Test {
  protected:
   void SetUp() override {
     if (std::string(xio::gpu::name()) != "host") GTEST_SKIP() << "device code runs on the GPU: see nic_wave";
@@ -55,7 +55,7 @@ class NicLane : public testing::Test {
   std::unique_ptr<nic_rig> rig;
 };
 
-TEST_F(NicLane, PutAndGetOfAllSmallSizesAndAlignments) {
+TEST_F(nic_lane, put_and_get_of_all_small_sizes_and_alignments) {
   for (std::size_t n = 0; n <= 64; ++n)
     for (std::size_t shift = 0; shift < 5; ++shift) {
       std::memset(theirs() + 4096 - 256, k_poison, 1024);
@@ -72,7 +72,7 @@ TEST_F(NicLane, PutAndGetOfAllSmallSizesAndAlignments) {
     }
 }
 
-TEST_F(NicLane, LargeOnesInChunks) {
+TEST_F(nic_lane, large_ones_in_chunks) {
   nic_rig_shape shape;
   shape.chunk = 1000;
   shape.depth = 4;
@@ -92,7 +92,7 @@ TEST_F(NicLane, LargeOnesInChunks) {
 }
 
 // The last message carries the immediate, and it alone: the others are plain writes.
-TEST_F(NicLane, LargeOnesWithAnImmediate) {
+TEST_F(nic_lane, large_ones_with_an_immediate) {
   for (const char* family : xio::test::k_families) {
     SCOPED_TRACE(family);
     nic_rig_shape shape;
@@ -119,7 +119,7 @@ TEST_F(NicLane, LargeOnesWithAnImmediate) {
   }
 }
 
-TEST_F(NicLane, ValuesOfEveryWidth) {
+TEST_F(nic_lane, values_of_every_width) {
   for (const u32 width : {1u, 2u, 4u, 8u}) {
     std::memset(theirs() + 1024, k_poison, 256);
     const u64 value = 0xf1e2d3c4b5a69788;
@@ -133,7 +133,7 @@ TEST_F(NicLane, ValuesOfEveryWidth) {
   }
 }
 
-TEST_F(NicLane, SignalsComeBehindTheirData) {
+TEST_F(nic_lane, signals_come_behind_their_data) {
   auto* flag = reinterpret_cast<u64*>(theirs() + 2048);
   *flag = 5;
   xio_req_t request;
@@ -165,7 +165,7 @@ struct atomic_case {
   u64 old, operand, compare, result8, result4;
 };
 
-TEST_F(NicLane, AtomicsOfBothWidths) {
+TEST_F(nic_lane, atomics_of_both_widths) {
   const u64 a = 0x8000000180000001, b = 0xff00ff00f0f0f0f0;
   const atomic_case cases[] = {
       {amo::fetch, a, 0, 0, a, 0x80000001},        {amo::set, a, b, 0, b, 0xf0f0f0f0},
@@ -188,7 +188,7 @@ TEST_F(NicLane, AtomicsOfBothWidths) {
       }
 }
 
-TEST_F(NicLane, LoopbackToMyself) {
+TEST_F(nic_lane, loopback_to_myself) {
   pattern(mine() + 4096, 5000, 3);
   xio_req_t request;
   ASSERT_EQ(rdma::put(c(), 0, 40000, mine() + 4096, 5000, &request), XIO_OK);
@@ -196,7 +196,7 @@ TEST_F(NicLane, LoopbackToMyself) {
   EXPECT_EQ(std::memcmp(mine() + 40000, mine() + 4096, 5000), 0);
 }
 
-TEST_F(NicLane, LocalMemoryMustBeRegistered) {
+TEST_F(nic_lane, local_memory_must_be_registered) {
   std::vector<unsigned char> buffer(4096, 0x42);
   xio_req_t request = 99;
   EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data(), 29, &request), XIO_ERR_NOT_REGISTERED);
@@ -212,7 +212,7 @@ TEST_F(NicLane, LocalMemoryMustBeRegistered) {
 }
 
 // What travels in the entry needs no key, and what does not needs one.
-TEST_F(NicLane, TheInlineLimitIsWhatWasAskedFor) {
+TEST_F(nic_lane, the_inline_limit_is_what_was_asked_for) {
   const xio::gpu::buffer unknown(4096, xio::gpu::place::shared);
   for (const char* family : xio::test::k_families)
     for (const u32 limit : {0u, 1u, 8u, 28u}) {
@@ -228,7 +228,7 @@ TEST_F(NicLane, TheInlineLimitIsWhatWasAskedFor) {
     }
 }
 
-TEST_F(NicLane, TicketsWrapOnATinyRing) {
+TEST_F(nic_lane, tickets_wrap_on_a_tiny_ring) {
   for (const u64 start_at : {(u64{1} << 32) - 8, (u64{1} << 16) - 4, u64{0}}) {
     nic_rig_shape shape;
     shape.depth = 4;
@@ -261,7 +261,7 @@ TEST_F(NicLane, TicketsWrapOnATinyRing) {
   }
 }
 
-TEST_F(NicLane, SeveralThreadsOnOneTinyRing) {
+TEST_F(nic_lane, several_threads_on_one_tiny_ring) {
   nic_rig_shape shape;
   shape.depth = 4;
   shape.scratch_words = 2;  // one to hand out: all but one thread wait for it
@@ -294,7 +294,7 @@ TEST_F(NicLane, SeveralThreadsOnOneTinyRing) {
 
 // --- Failures ----------------------------------------------------------------------------------------
 
-TEST_F(NicLane, AWrongRemoteKeyFailsTheRingAndNoOther) {
+TEST_F(nic_lane, a_wrong_remote_key_fails_the_ring_and_no_other) {
   c().peers[1].rdma->remote_key ^= 0x100;
   xio_req_t request;
   ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &request), XIO_OK);
@@ -310,7 +310,7 @@ TEST_F(NicLane, AWrongRemoteKeyFailsTheRingAndNoOther) {
   EXPECT_EQ(wait(0, request), XIO_OK);
 }
 
-TEST_F(NicLane, EveryFamilyReportsAFailure) {
+TEST_F(nic_lane, every_family_reports_a_failure) {
   for (const char* family : xio::test::k_families) {
     SCOPED_TRACE(family);
     nic_rig_shape shape;
@@ -344,7 +344,7 @@ struct scripted : xio::proxy::fault_plan {
   }
 };
 
-TEST_F(NicLane, WhatWasBeforeTheFailureIsComplete) {
+TEST_F(nic_lane, what_was_before_the_failure_is_complete) {
   using xio::proxy::injected_fault;
   scripted plan;
   plan.at = 3;
@@ -363,7 +363,7 @@ TEST_F(NicLane, WhatWasBeforeTheFailureIsComplete) {
   rig->pes[0].nic().set_faults(nullptr);
 }
 
-TEST_F(NicLane, ALostOpIsATimeout) {
+TEST_F(nic_lane, a_lost_op_is_a_timeout) {
   nic_rig_shape shape;
   shape.timeout_ms = 100;
   start(shape);
@@ -386,7 +386,7 @@ std::string refusal(Body&& body) {
   return xio::guard(body) == XIO_OK ? "" : xio::last_error();
 }
 
-TEST(NicFamily, CompletionQueuesAreAsDeepAsAskedForOrRefused) {
+TEST(nic_family, completion_queues_are_as_deep_as_asked_for_or_refused) {
   using xio::proxy::completion_depth;
   for (const char* name : {"bnxt", "ionic_v1", "ernic", "mlx5_cq"}) {
     const xio::proxy::family& f = xio::rdma::find_family(name);
@@ -407,7 +407,7 @@ TEST(NicFamily, CompletionQueuesAreAsDeepAsAskedForOrRefused) {
   }
 }
 
-TEST(NicFamily, InlineLimitsAreNumbersThatTheEntryHolds) {
+TEST(nic_family, inline_limits_are_numbers_that_the_entry_holds) {
   for (const char* name : xio::test::k_families) {
     const xio::proxy::family& f = xio::rdma::find_family(name);
     EXPECT_EQ(xio::proxy::inline_limit(f, "auto"), f.inline_bytes) << name;
@@ -438,7 +438,7 @@ struct codec_ring {
   alignas(64) unsigned char slots[8 * 64] = {}, cqe[64] = {};
 };
 
-TEST(NicCodec, ANeutralCountOfWhatWasNeverPostedIsAnError) {
+TEST(nic_codec, a_neutral_count_of_what_was_never_posted_is_an_error) {
   codec_ring ring(2);
   ring.cqe[0] = 3;
   ring_reap<proxy_codec>(ring.r);
@@ -448,7 +448,7 @@ TEST(NicCodec, ANeutralCountOfWhatWasNeverPostedIsAnError) {
 }
 
 // Top bit of the count, then status and the carrier's code: remote access, rule 7.
-TEST(NicCodec, ANeutralFailureIsReportedAtTheCount) {
+TEST(nic_codec, a_neutral_failure_is_reported_at_the_count) {
   codec_ring ring(6);
   ring.cqe[0] = 4;
   ring.cqe[7] = 0x80;
@@ -462,7 +462,7 @@ TEST(NicCodec, ANeutralFailureIsReportedAtTheCount) {
 }
 
 // A CQE of a flushed entry says nothing about where the failure was: nothing may count as complete.
-TEST(NicCodec, AFlushedEntryCompletesNothing) {
+TEST(nic_codec, a_flushed_entry_completes_nothing) {
   codec_ring ring(6);
   ring.cqe[55] = 0x05;
   ring.cqe[61] = 4;
@@ -473,7 +473,7 @@ TEST(NicCodec, AFlushedEntryCompletesNothing) {
   EXPECT_EQ(ring.state.vendor, 0x05u);
 }
 
-TEST(NicCodec, ANonsenseCompletionIsAnError) {
+TEST(nic_codec, a_nonsense_completion_is_an_error) {
   codec_ring ring(2);
   for (int i = 0; i < 8; ++i) ring.slots[64 * i + 7] = 3;
   ring.cqe[61] = 2;  // only 0 and 1 were posted
@@ -486,7 +486,7 @@ TEST(NicCodec, ANonsenseCompletionIsAnError) {
 // The CQE that was consumed last stays where it is, and its slot may have become another entry's. It names a WQE
 // that ended at what is complete, and none has more than 16 slots; a counter farther back is none that this ring has
 // had.
-TEST(NicCodec, ACompletionThatWasConsumedSaysNothing) {
+TEST(nic_codec, a_completion_that_was_consumed_says_nothing) {
   for (const u64 completed : {u64{5}, u64{65536 + 3}, u64{3} << 20}) {
     codec_ring ring(completed + 3);
     ring.state.completed = completed;
@@ -513,7 +513,7 @@ TEST(NicCodec, ACompletionThatWasConsumedSaysNothing) {
 
 // How long an entry is comes from beside it, not from the slot, which may lie in memory that is slow to read; and what
 // lies there is nobody's mark.
-TEST(NicCodec, TheLengthOfAnEntryIsKeptBesideIt) {
+TEST(nic_codec, the_length_of_an_entry_is_kept_beside_it) {
   codec_ring ring(6);
   rdma::work w{};
   w.what = rdma::verb::write;
@@ -549,7 +549,7 @@ struct scripted_codec {
 };
 
 // Or nobody would ever drain again. The count is looked at with the bit of who drains.
-TEST(NicRing, EveryWayOutOfAWaitGivesTheTurnBack) {
+TEST(nic_ring, every_way_out_of_a_wait_gives_the_turn_back) {
   world_view world{};
   world.timeout_ticks = 1000;
   codec_ring ring(6);
@@ -574,7 +574,7 @@ TEST(NicRing, EveryWayOutOfAWaitGivesTheTurnBack) {
 }
 
 // Who finds no slots has become the ringer meanwhile: it rings for whoever has come, and is the ringer no more.
-TEST(NicRing, WhoWaitsForSlotsIsNotTheRinger) {
+TEST(nic_ring, who_waits_for_slots_is_not_the_ringer) {
   world_view world{};
   world.timeout_ticks = 1000;
   codec_ring ring(8);
@@ -592,7 +592,7 @@ TEST(NicRing, WhoWaitsForSlotsIsNotTheRinger) {
 }
 
 // Also for who looks while both come.
-TEST(NicRing, WhatIsCompleteStaysSoWhenTheRingFails) {
+TEST(nic_ring, what_is_complete_stays_so_when_the_ring_fails) {
   codec_ring ring(2);
   std::atomic<int> begun = 0, done = 0;
   constexpr int rounds = 2000;
@@ -619,7 +619,7 @@ TEST(NicRing, WhatIsCompleteStaysSoWhenTheRingFails) {
 }
 
 // Ticket, length; the ring's end; a hole; the lap before; memory of zeroes.
-TEST(NicCodec, AScanEndsAtTheFirstBatchThatIsNotMarked) {
+TEST(nic_codec, a_scan_ends_at_the_first_batch_that_is_not_marked) {
   u64 marks[16] = {};
   ring_view r{};
   r.marks = marks;

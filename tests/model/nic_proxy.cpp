@@ -123,9 +123,9 @@ class proxy_rig {
   alignas(64) unsigned char local_[4096], remote_[4096];
 };
 
-class NicProxy : public testing::Test, protected proxy_rig {};
+class nic_proxy : public testing::Test, protected proxy_rig {};
 
-TEST_F(NicProxy, WritesAndReads) {
+TEST_F(nic_proxy, writes_and_reads) {
   entry(k_write | k_asks, 100, 8, 16);
   go();
   expect_done();
@@ -140,7 +140,7 @@ TEST_F(NicProxy, WritesAndReads) {
   EXPECT_EQ(local_[1088], static_cast<unsigned char>(1088 * 7 + 1));
 }
 
-TEST_F(NicProxy, CarriesEveryInlineLength) {
+TEST_F(nic_proxy, carries_every_inline_length) {
   for (u32 n = 0; n <= 40; ++n) {
     std::memset(remote_, 0x11, sizeof remote_);
     u32* e = entry(k_write | k_asks | k_inline, n, 4, 0);
@@ -153,7 +153,7 @@ TEST_F(NicProxy, CarriesEveryInlineLength) {
   }
 }
 
-TEST_F(NicProxy, ChangesWords) {
+TEST_F(nic_proxy, changes_words) {
   std::memset(remote_, 0, 64);
   atomic(k_add | k_asks, 8, 5, 0);
   go();
@@ -175,7 +175,7 @@ TEST_F(NicProxy, ChangesWords) {
   expect_done();
 }
 
-TEST_F(NicProxy, ChangesWordsOfFourBytes) {
+TEST_F(nic_proxy, changes_words_of_four_bytes) {
   std::memset(remote_, 0xff, 64);
   atomic(k_masked_add | k_asks | k_narrow, 12, 1, 0);
   go();
@@ -184,7 +184,7 @@ TEST_F(NicProxy, ChangesWordsOfFourBytes) {
   EXPECT_EQ(result() & 0xffffffffu, 0xffffffffu);
 }
 
-TEST_F(NicProxy, CountsOnlyWhereAsked) {
+TEST_F(nic_proxy, counts_only_where_asked) {
   entry(k_write, 8, 0, 0);
   go();
   EXPECT_EQ(done_[0], 0u);
@@ -193,7 +193,7 @@ TEST_F(NicProxy, CountsOnlyWhereAsked) {
   EXPECT_EQ(done_[0], 2u);
 }
 
-TEST_F(NicProxy, AnEntryWaitsForTheOnesBeforeIt) {
+TEST_F(nic_proxy, an_entry_waits_for_the_ones_before_it) {
   entry(k_write | k_asks, 8, 0, 0);
   ++next_;
   entry(k_write | k_asks, 8, 8, 8);
@@ -205,7 +205,7 @@ TEST_F(NicProxy, AnEntryWaitsForTheOnesBeforeIt) {
   EXPECT_EQ(done_[0], 2u);
 }
 
-TEST_F(NicProxy, AnEntryIsThereWhenEachOfItsWordsIs) {
+TEST_F(nic_proxy, an_entry_is_there_when_each_of_its_words_is) {
   for (u32 late = 0; late < 16; ++late) {
     SCOPED_TRACE(late);
     std::memset(remote_, 0x11, sizeof remote_);
@@ -225,7 +225,7 @@ TEST_F(NicProxy, AnEntryIsThereWhenEachOfItsWordsIs) {
   }
 }
 
-TEST_F(NicProxy, RefusesWhatTheTableDoesNotSay) {
+TEST_F(nic_proxy, refuses_what_the_table_does_not_say) {
   struct {
     const char* what;
     u32 head, dword, value, why;
@@ -255,7 +255,7 @@ TEST_F(NicProxy, RefusesWhatTheTableDoesNotSay) {
   }
 }
 
-TEST_F(NicProxy, RefusesInlineOfReadsAndBeyondTheEntry) {
+TEST_F(nic_proxy, refuses_inline_of_reads_and_beyond_the_entry) {
   for (const u32 head : {k_write | k_asks | k_inline, k_read | k_asks | k_inline}) {
     proxy_rig one;
     u32* e = one.entry(head, (head & 0xff) == k_write ? 41 : 8, 0, 0);
@@ -265,7 +265,7 @@ TEST_F(NicProxy, RefusesInlineOfReadsAndBeyondTheEntry) {
   }
 }
 
-TEST_F(NicProxy, RefusesWrongAtomics) {
+TEST_F(nic_proxy, refuses_wrong_atomics) {
   struct {
     u32 head, dword, value;
     rule which;
@@ -286,7 +286,7 @@ TEST_F(NicProxy, RefusesWrongAtomics) {
   odd.expect_error(0, 5, rule::atomic_alignment);
 }
 
-TEST_F(NicProxy, AStrangeGenerationStopsTheQueue) {
+TEST_F(nic_proxy, a_strange_generation_stops_the_queue) {
   for (u32 i = 0; i < 16; ++i) {
     SCOPED_TRACE(i);
     proxy_rig one;
@@ -299,7 +299,7 @@ TEST_F(NicProxy, AStrangeGenerationStopsTheQueue) {
 }
 
 // No entry failed: what has been counted stays counted.
-TEST_F(NicProxy, AStrangeGenerationTakesNothingBack) {
+TEST_F(nic_proxy, a_strange_generation_takes_nothing_back) {
   entry(k_write | k_asks, 8, 0, 0);
   go();
   expect_done();
@@ -309,7 +309,7 @@ TEST_F(NicProxy, AStrangeGenerationTakesNothingBack) {
   expect_error(1, k_local_qp, rule::entry_phase);
 }
 
-TEST_F(NicProxy, WhatFollowsAFailureIsDropped) {
+TEST_F(nic_proxy, what_follows_a_failure_is_dropped) {
   entry(k_write | k_asks, 8, 0, 0);
   post();
   entry(k_write | k_asks, 8, 8, 8)[4] = 1;
@@ -321,7 +321,7 @@ TEST_F(NicProxy, WhatFollowsAFailureIsDropped) {
   EXPECT_EQ(remote_[16], 0x11);
 }
 
-TEST(NicProxyLaps, GenerationsWrapWithTheir32Bits) {
+TEST(nic_proxy_laps, generations_wrap_with_their32_bits) {
   proxy_rig r((u64{0xfffffffe} << 3));
   for (int i = 0; i < 40; ++i) {
     r.entry(k_write | k_asks, 8, 0, 0);

@@ -33,14 +33,14 @@ std::uint32_t get32(const unsigned char* at) {
 }
 
 // One queue of 8 entries on one NIC; the peer's heap is `remote`, under an address of its own.
-class NicStrict : public testing::Test {
+class nic_strict : public testing::Test {
  protected:
   static constexpr std::uint32_t k_depth = 8;
   static constexpr std::uint64_t k_longest = 4096;
   static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000;
   static constexpr std::uint32_t k_remote_key = 0xabc00;
 
-  explicit NicStrict(std::uint64_t start = 0, bool cover = false) : nic_(make_fabric(), 5), next_(start) {
+  explicit nic_strict(std::uint64_t start = 0, bool cover = false) : nic_(make_fabric(), 5), next_(start) {
     std::memset(cqe_, 0xff, sizeof cqe_);
     std::memset(remote_, 0x11, sizeof remote_);
     for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
@@ -162,7 +162,7 @@ class NicStrict : public testing::Test {
   std::uint64_t doorbell_ = 0;
 };
 
-TEST_F(NicStrict, WriteMovesTheBytesAndNoOthers) {
+TEST_F(nic_strict, write_moves_the_bytes_and_no_others) {
   write(100, 333);
   run();
   EXPECT_TRUE(remote_is(0x11)) << "an entry was taken that no doorbell announced";
@@ -174,7 +174,7 @@ TEST_F(NicStrict, WriteMovesTheBytesAndNoOthers) {
   EXPECT_EQ(cqe_[56], 0x08);
 }
 
-TEST_F(NicStrict, OnlyAskedForCompletionsAreWritten) {
+TEST_F(nic_strict, only_asked_for_completions_are_written) {
   write(0, 8, 0x00);
   go();
   EXPECT_EQ(std::memcmp(remote_, local_, 8), 0);
@@ -184,7 +184,7 @@ TEST_F(NicStrict, OnlyAskedForCompletionsAreWritten) {
   expect_done(1);
 }
 
-TEST_F(NicStrict, InlineBytesOfAllSizes) {
+TEST_F(nic_strict, inline_bytes_of_all_sizes) {
   for (unsigned n = 0; n <= 28; ++n) {
     std::memset(remote_, 0x11, sizeof remote_);
     const std::uint64_t first = next_;
@@ -199,7 +199,7 @@ TEST_F(NicStrict, InlineBytesOfAllSizes) {
   }
 }
 
-TEST_F(NicStrict, InlineBytesOverSeveralBlocksAndTheRingsEnd) {
+TEST_F(nic_strict, inline_bytes_over_several_blocks_and_the_rings_end) {
   for (int lap = 0; lap < 9; ++lap) {
     const std::uint64_t first = next_;
     unsigned char* e = begin(0x08, 0, 2 + (4 + 100 + 15) / 16, 16);
@@ -214,7 +214,7 @@ TEST_F(NicStrict, InlineBytesOverSeveralBlocksAndTheRingsEnd) {
   }
 }
 
-TEST_F(NicStrict, ReadGathersIntoSeveralSpans) {
+TEST_F(nic_strict, read_gathers_into_several_spans) {
   for (std::size_t i = 0; i < sizeof remote_; ++i) remote_[i] = static_cast<unsigned char>(i ^ 0x5a);
   unsigned char* e = begin(0x10, 0, 4, 10);
   data(e + 32, 3, 0);
@@ -227,7 +227,7 @@ TEST_F(NicStrict, ReadGathersIntoSeveralSpans) {
   EXPECT_EQ(get32(cqe_ + 44), 53u);
 }
 
-TEST_F(NicStrict, Atomics) {
+TEST_F(nic_strict, atomics) {
   set_remote_word(0, 100);
   fetch_add(0, 23);
   go();
@@ -251,7 +251,7 @@ TEST_F(NicStrict, Atomics) {
 }
 
 // NVSHMEM's ibgda_device.cuh: 4-byte results are big endian, 8-byte ones are not.
-TEST_F(NicStrict, MaskedAtomics) {
+TEST_F(nic_strict, masked_atomics) {
   set_remote_word(8, 0x1122334455667788);
   unsigned char* e = begin(0x15, 0x08, 4, 12);  // 4-byte add on the upper half: no carry into the neighbour
   put32(e + 32, 0xf0000000);
@@ -309,10 +309,10 @@ struct mistake {
 
 void PrintTo(const mistake& x, std::ostream* out) { *out << x.name; }
 
-class NicMistake : public NicStrict, public testing::WithParamInterface<mistake> {};
+class NicMistake : public nic_strict, public testing::WithParamInterface<mistake> {};
 
-class NicWriteMistake : public NicMistake {};
-TEST_P(NicWriteMistake, EndsInItsErrorAndMovesNothing) {
+class nic_write_mistake : public NicMistake {};
+TEST_P(nic_write_mistake, ends_in_its_error_and_moves_nothing) {
   write(0, 8);
   go();
   expect_done(0);
@@ -330,7 +330,7 @@ TEST_P(NicWriteMistake, EndsInItsErrorAndMovesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, NicWriteMistake,
+    all, nic_write_mistake,
     testing::Values(
         mistake{"opcode", k_local_qp, rule::entry_opcode, [](unsigned char* e) { e[3] = 0x7f; }},
         mistake{"send", k_local_qp, rule::entry_opcode, [](unsigned char* e) { e[3] = 0x0a; }},
@@ -364,8 +364,8 @@ INSTANTIATE_TEST_SUITE_P(
                 [](unsigned char* e) { put32(e + 32, 0x80000000u | 13); }}),
     [](const auto& info) { return info.param.name; });
 
-class NicAtomicMistake : public NicMistake {};
-TEST_P(NicAtomicMistake, EndsInItsErrorAndChangesNothing) {
+class nic_atomic_mistake : public NicMistake {};
+TEST_P(nic_atomic_mistake, ends_in_its_error_and_changes_nothing) {
   unsigned char* e = fetch_add(128, 1);
   GetParam().spoil(e);
   go();
@@ -374,7 +374,7 @@ TEST_P(NicAtomicMistake, EndsInItsErrorAndChangesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, NicAtomicMistake,
+    all, nic_atomic_mistake,
     testing::Values(
         mistake{"alignment", k_remote_invalid, rule::atomic_alignment, [](unsigned char* e) { e[23] ^= 0x04; }},
         mistake{"result_of_4", k_local_length, rule::data_length, [](unsigned char* e) { put32(e + 48, 4); }},
@@ -385,7 +385,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"rkey_without_atomic", k_remote_access, rule::remote_rights, [](unsigned char* e) { e[27] += 1; }}),
     [](const auto& info) { return info.param.name; });
 
-TEST_F(NicStrict, ResultsNeedTheRightToWriteLocally) {
+TEST_F(nic_strict, results_need_the_right_to_write_locally) {
   unsigned char* e = begin(0x10, 0, 3, 0);
   data(e + 32, 8, 0);
   put32(e + 36, read_only_key_);
@@ -393,7 +393,7 @@ TEST_F(NicStrict, ResultsNeedTheRightToWriteLocally) {
   expect_error(0, k_local_protection, rule::local_rights);
 }
 
-TEST_F(NicStrict, AnOldKeyOpensNothing) {
+TEST_F(nic_strict, an_old_key_opens_nothing) {
   nic_.unregister_memory({key_, key_});
   nic_.unregister_memory({key_, key_});
   const std::uint32_t old = key_;
@@ -406,7 +406,7 @@ TEST_F(NicStrict, AnOldKeyOpensNothing) {
 
 // --- Doorbells ---------------------------------------------------------------------------------------
 
-TEST_F(NicStrict, DoorbellOfAnotherQueue) {
+TEST_F(nic_strict, doorbell_of_another_queue) {
   write(0, 8);
   ring(1);
   reinterpret_cast<unsigned char*>(&doorbell_)[6] ^= 1;
@@ -415,13 +415,13 @@ TEST_F(NicStrict, DoorbellOfAnotherQueue) {
   EXPECT_TRUE(remote_is(0x11));
 }
 
-TEST_F(NicStrict, DoorbellBeyondTheRing) {
+TEST_F(nic_strict, doorbell_beyond_the_ring) {
   ring(k_depth + 1);
   run();
   EXPECT_EQ(cqe_[54], static_cast<unsigned>(rule::doorbell_range));
 }
 
-TEST_F(NicStrict, DoorbellGoesBack) {
+TEST_F(nic_strict, doorbell_goes_back) {
   write(0, 8);
   write(8, 8);
   go();
@@ -430,7 +430,7 @@ TEST_F(NicStrict, DoorbellGoesBack) {
   EXPECT_EQ(cqe_[54], static_cast<unsigned>(rule::doorbell_range));
 }
 
-TEST_F(NicStrict, RecordBehindTheDoorbell) {
+TEST_F(nic_strict, record_behind_the_doorbell) {
   write(0, 8);
   ring(1);
   record_[1] = 0;
@@ -439,7 +439,7 @@ TEST_F(NicStrict, RecordBehindTheDoorbell) {
   EXPECT_TRUE(remote_is(0x11));
 }
 
-TEST_F(NicStrict, RingingBeforeTheConnection) {
+TEST_F(nic_strict, ringing_before_the_connection) {
   unsigned char other[64];
   std::memset(other, 0xff, sizeof other);
   const std::uint32_t number = create(other, 0, false);
@@ -453,11 +453,11 @@ TEST_F(NicStrict, RingingBeforeTheConnection) {
 
 // --- Order, flushing, wraps, faults ------------------------------------------------------------------
 
-class NicCovered : public NicStrict {
+class nic_covered : public nic_strict {
  protected:
-  NicCovered() : NicStrict(0, true) {}
+  nic_covered() : nic_strict(0, true) {}
 };
-TEST_F(NicCovered, FlushedEntriesCoverTheError) {
+TEST_F(nic_covered, flushed_entries_cover_the_error) {
   write(0, 8)[3] = 0x7f;
   write(8, 8);
   write(16, 8);
@@ -467,7 +467,7 @@ TEST_F(NicCovered, FlushedEntriesCoverTheError) {
 }
 
 // An ordinary completion queue: entry by entry, and the owner bit turns with every lap (cq.c, get_sw_cqe).
-TEST_F(NicStrict, AnOrdinaryCompletionQueueGoesRound) {
+TEST_F(nic_strict, an_ordinary_completion_queue_goes_round) {
   constexpr unsigned k_entries = 8;
   alignas(64) static unsigned char cq[k_entries][64];
   std::memset(cq, 0xff, sizeof cq);
@@ -500,11 +500,11 @@ TEST_F(NicStrict, AnOrdinaryCompletionQueueGoesRound) {
   EXPECT_EQ(cq[1][55], 0x05);  // flushed
 }
 
-class NicWrap : public NicStrict {
+class nic_wrap : public nic_strict {
  protected:
-  NicWrap() : NicStrict((std::uint64_t{1} << 32) - 16) {}
+  nic_wrap() : nic_strict((std::uint64_t{1} << 32) - 16) {}
 };
-TEST_F(NicWrap, IndicesOf16And32BitsWrap) {
+TEST_F(nic_wrap, indices_of16_and32_bits_wrap) {
   for (int i = 0; i < 70000; ++i) {
     const std::uint64_t first = next_;
     write(0, 8);
@@ -522,7 +522,7 @@ struct one_fault : m::fault_plan {
   }
 };
 
-TEST_F(NicStrict, FaultsOnPurpose) {
+TEST_F(nic_strict, faults_on_purpose) {
   one_fault plan;
   plan.at = 1;
   plan.fault.what = m::injected_fault::kind::fail;
@@ -538,7 +538,7 @@ TEST_F(NicStrict, FaultsOnPurpose) {
   nic_.set_faults(nullptr);
 }
 
-TEST_F(NicStrict, ALostOpHoldsUpWhatFollows) {
+TEST_F(nic_strict, a_lost_op_holds_up_what_follows) {
   one_fault plan;
   plan.fault.what = m::injected_fault::kind::lose;
   nic_.set_faults(&plan);

@@ -63,7 +63,7 @@ class dice final : public m::frame_faults {
   std::uint64_t state_ = 1;
 };
 
-class NicTcp : public testing::Test {
+class nic_tcp : public testing::Test {
  protected:
   static constexpr std::uint32_t k_local_queue = 100, k_remote_queue = 200;
 
@@ -194,7 +194,7 @@ class NicTcp : public testing::Test {
   std::uint32_t key_ = 0, remote_key_ = 0;
 };
 
-TEST_F(NicTcp, WritesAndReadsOfEverySize) {
+TEST_F(nic_tcp, writes_and_reads_of_every_size) {
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t n = 0; n < 200; ++n) sizes.push_back(n);
   for (std::uint32_t n = 65'500; n < 65'570; ++n) sizes.push_back(n);
@@ -212,7 +212,7 @@ TEST_F(NicTcp, WritesAndReadsOfEverySize) {
   }
 }
 
-TEST_F(NicTcp, ManySpansAcrossFrames) {
+TEST_F(nic_tcp, many_spans_across_frames) {
   m::op o = write(0, 0, 0);
   o.span_count = 3;
   std::uint64_t total = 0;
@@ -228,7 +228,7 @@ TEST_F(NicTcp, ManySpansAcrossFrames) {
     ASSERT_EQ(0, std::memcmp(at, mine_.data() + 200'000 * i, sizes[i])) << i;
 }
 
-TEST_F(NicTcp, Inline) {
+TEST_F(nic_tcp, inline) {
   m::op o = write(8, 0, 8);
   o.is_inline = true;
   o.span_count = 0;
@@ -237,7 +237,7 @@ TEST_F(NicTcp, Inline) {
   EXPECT_EQ(0, std::memcmp(theirs_.data() + 8, "\1\2\3\4\5\6\7\10", 8));
 }
 
-TEST_F(NicTcp, Atomics) {
+TEST_F(nic_tcp, atomics) {
   const std::uint64_t start = 41;
   std::memcpy(theirs_.data() + 16, &start, 8);
   m::op swap = add(16, 7, 8);
@@ -254,10 +254,10 @@ TEST_F(NicTcp, Atomics) {
   EXPECT_EQ(v[0], 8u);
 }
 
-TEST_F(NicTcp, MixWithoutFaults) { mix(200); }
+TEST_F(nic_tcp, mix_without_faults) { mix(200); }
 
 // The table of ops begins small. It grows while their frames are under way, wherever in it the oldest op stands.
-TEST_F(NicTcp, OpsUnderWayStayTheSameWhenTheirTableGrows) {
+TEST_F(nic_tcp, ops_under_way_stay_the_same_when_their_table_grows) {
   constexpr std::uint64_t k_ops = 72, k_counter = 900'000, k_sums = 800'000, k_read_at = 600'000, k_reads = 400'000;
   const auto size_of = [](std::uint64_t i) { return static_cast<std::uint32_t>(100 + 37 * i); };
   for (std::uint64_t i = k_read_at; i < k_read_at + k_ops * 4096; ++i) theirs_[i] = static_cast<unsigned char>(i * 3);
@@ -312,33 +312,33 @@ TEST_F(NicTcp, OpsUnderWayStayTheSameWhenTheirTableGrows) {
   }
 }
 
-TEST_F(NicTcp, Loss) {
+TEST_F(nic_tcp, loss) {
   dice d;
   d.drop = 0.05;
   mix_with(d, 60);
 }
-TEST_F(NicTcp, Repetition) {
+TEST_F(nic_tcp, repetition) {
   dice d;
   d.twice = 0.2;
   mix_with(d, 100);
 }
-TEST_F(NicTcp, Reordering) {
+TEST_F(nic_tcp, reordering) {
   dice d;
   d.swap = 0.1;
   mix_with(d, 60);
 }
-TEST_F(NicTcp, Delay) {
+TEST_F(nic_tcp, delay) {
   dice d;
   d.wait = 0.05;
   mix_with(d, 60);
 }
-TEST_F(NicTcp, EverythingAtOnce) {
+TEST_F(nic_tcp, everything_at_once) {
   dice d;
   d.drop = d.twice = d.swap = d.wait = 0.03;
   mix_with(d, 60);
 }
 
-TEST_F(NicTcp, NothingArrives) {
+TEST_F(nic_tcp, nothing_arrives) {
   close();
   dice d;
   d.drop = 1;
@@ -350,22 +350,22 @@ TEST_F(NicTcp, NothingArrives) {
   EXPECT_EQ(theirs_[0], 0x11);
 }
 
-TEST_F(NicTcp, WrongRemoteKey) {
+TEST_F(nic_tcp, wrong_remote_key) {
   m::op o = write(0, 0, 8);
   o.remote_key ^= 1;
   expect(run({o}), m::outcome::remote_access, m::rule::remote_key);
 }
-TEST_F(NicTcp, OutsideTheRange) {
+TEST_F(nic_tcp, outside_the_range) {
   expect(run({write(0, 0, 8), write(k_bytes - 4, 0, 8)}), m::outcome::remote_access, m::rule::remote_range);
 }
-TEST_F(NicTcp, NoRight) {
+TEST_F(nic_tcp, no_right) {
   remote_key_ = remote_->register_memory(theirs_.data(), k_bytes, m::remote_read).rkey;
   expect(run({read(0, 0, 8), write(0, 0, 8)}), m::outcome::remote_access, m::rule::remote_rights);
 }
-TEST_F(NicTcp, CrookedAtomic) {
+TEST_F(nic_tcp, crooked_atomic) {
   expect(run({add(4, 1, 0)}), m::outcome::remote_invalid_request, m::rule::atomic_alignment);
 }
-TEST_F(NicTcp, WrongLocalKey) {
+TEST_F(nic_tcp, wrong_local_key) {
   m::op o = write(0, 0, 8);
   o.spans[0].key ^= 1;
   expect(run({write(8, 0, 8), o, write(16, 0, 8)}), m::outcome::local_protection, m::rule::local_key);
@@ -373,7 +373,7 @@ TEST_F(NicTcp, WrongLocalKey) {
   EXPECT_EQ(theirs_[8], mine_[0]);
   EXPECT_EQ(theirs_[16], 0x11);
 }
-TEST_F(NicTcp, NothingBehindARefusalIsCarriedOut) {
+TEST_F(nic_tcp, nothing_behind_a_refusal_is_carried_out) {
   m::op bad = write(0, 0, 8);
   bad.remote_key = 1;
   expect(run({write(8, 0, 8), bad, write(16, 0, 8)}), m::outcome::remote_access, m::rule::remote_key);
@@ -382,7 +382,7 @@ TEST_F(NicTcp, NothingBehindARefusalIsCarriedOut) {
   EXPECT_EQ(theirs_[16], 0x11);
 }
 
-TEST_F(NicTcp, Immediate) {
+TEST_F(nic_tcp, immediate) {
   close();
   std::vector<std::uint32_t> got;
   int refusals = 3;
@@ -402,7 +402,7 @@ TEST_F(NicTcp, Immediate) {
   expect_ok(run({o}));
   EXPECT_EQ(got, std::vector<std::uint32_t>{0x12345678});
 }
-TEST_F(NicTcp, NobodyTakesTheImmediate) {
+TEST_F(nic_tcp, nobody_takes_the_immediate) {
   close();
   auto a = settings_of(0);
   a.rnr_retries = 3;
@@ -412,7 +412,7 @@ TEST_F(NicTcp, NobodyTakesTheImmediate) {
   expect(run({o}), m::outcome::rnr_retry_exceeded, m::rule::not_connected);
 }
 
-TEST_F(NicTcp, PeerGoes) {
+TEST_F(nic_tcp, peer_goes) {
   expect_ok(run({write(0, 0, 8)}));
   back_.reset();
   remote_.reset();
@@ -424,7 +424,7 @@ TEST_F(NicTcp, PeerGoes) {
   expect(how, m::outcome::retry_exceeded, m::rule::link_lost);
 }
 
-TEST_F(NicTcp, SilentPeer) {
+TEST_F(nic_tcp, silent_peer) {
   expect_ok(run({write(0, 0, 8)}));
   const auto until = clock_type::now() + 5s;
   ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
@@ -439,7 +439,7 @@ TEST_F(NicTcp, SilentPeer) {
   expect(how, m::outcome::retry_exceeded, m::rule::link_lost);
 }
 
-TEST_F(NicTcp, WrongKey) {
+TEST_F(nic_tcp, wrong_key) {
   close();
   auto b = settings_of(1);
   b.key_with = [](int) {
@@ -455,7 +455,7 @@ TEST_F(NicTcp, WrongKey) {
   EXPECT_EQ(theirs_[0], 0x11);
 }
 
-TEST_F(NicTcp, WithoutATimeoutThereIsNoEnd) {
+TEST_F(nic_tcp, without_a_timeout_there_is_no_end) {
   close();
   auto a = settings_of(0), b = settings_of(1);
   a.connect_timeout = b.connect_timeout = 0ms;
@@ -465,7 +465,7 @@ TEST_F(NicTcp, WithoutATimeoutThereIsNoEnd) {
 }
 
 // Longer than a caller waits at one address.
-TEST_F(NicTcp, TheCalleeStandsStillFirst) {
+TEST_F(nic_tcp, the_callee_stands_still_first) {
   close();
   auto a = settings_of(0), b = settings_of(1);
   a.connect_timeout = b.connect_timeout = 30s;
@@ -481,7 +481,7 @@ TEST_F(NicTcp, TheCalleeStandsStillFirst) {
   EXPECT_EQ(theirs_[0], mine_[0]);
 }
 
-TEST_F(NicTcp, NobodyListensAnyMore) {
+TEST_F(nic_tcp, nobody_listens_any_more) {
   close();
   auto a = settings_of(0);
   a.connect_timeout = 30s;
@@ -492,7 +492,7 @@ TEST_F(NicTcp, NobodyListensAnyMore) {
 }
 
 // What the system said is in the sentence, for each address.
-TEST_F(NicTcp, WhyNoAddressReplies) {
+TEST_F(nic_tcp, why_no_address_replies) {
   const auto gone = m::tcp::listen_at("127.0.0.1").places[0];
   const auto tried = [&] {
     const auto key = settings_of(0).key_with(1);
@@ -520,7 +520,7 @@ void limit_descriptors(rlim_t soft) {
   setrlimit(RLIMIT_NOFILE, &l);
 }
 
-TEST_F(NicTcp, TheLimitOfDescriptorsIsRaisedForWhoCalls) {
+TEST_F(nic_tcp, the_limit_of_descriptors_is_raised_for_who_calls) {
   ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
   local_->poll();  // has its socket
   rlimit old{};
@@ -538,7 +538,7 @@ TEST_F(NicTcp, TheLimitOfDescriptorsIsRaisedForWhoCalls) {
   _exit(0);
 }
 
-TEST_F(NicTcp, ThatNobodyCanCallIsSaidOnce) {
+TEST_F(nic_tcp, that_nobody_can_call_is_said_once) {
   EXPECT_EXIT(poll_without_descriptors(*remote_), testing::ExitedWithCode(0), "^$") << "nobody has called yet";
   local_->poll();
   EXPECT_EXIT(poll_without_descriptors(*remote_), testing::ExitedWithCode(0),
@@ -569,14 +569,14 @@ class strangers {
   std::vector<int> fds_;
 };
 
-TEST_F(NicTcp, StrangersAreInNobodysWay) {
+TEST_F(nic_tcp, strangers_are_in_nobodys_way) {
   strangers some(remote_->get_address());
   for (std::size_t i = 0; i < 8; ++i) some.come(std::string(i * 40, static_cast<char>('A' + i)));
   mix(10);
 }
 
 // More than there are places for, before anybody else.
-TEST_F(NicTcp, ManySilentStrangersAreInNobodysWay) {
+TEST_F(nic_tcp, many_silent_strangers_are_in_nobodys_way) {
   close();
   auto a = settings_of(0), b = settings_of(1);
   a.connect_timeout = b.connect_timeout = 4s;  // less than silence is borne
@@ -586,7 +586,7 @@ TEST_F(NicTcp, ManySilentStrangersAreInNobodysWay) {
   mix(10);
 }
 
-TEST_F(NicTcp, ToItself) {
+TEST_F(nic_tcp, to_itself) {
   const std::uint32_t to = local_->register_memory(theirs_.data(), k_bytes, k_all).rkey;
   auto one = local_->connect(300, 0, {}, 301);
   auto other = local_->connect(301, 0, {}, 300);
@@ -596,7 +596,7 @@ TEST_F(NicTcp, ToItself) {
   std::swap(ask_, one);
 }
 
-TEST_F(NicTcp, AddressesThatCannotBe) {
+TEST_F(nic_tcp, addresses_that_cannot_be) {
   const std::vector<m::device_address> good = {local_->get_address(), remote_->get_address()};
   auto addresses = good;
   addresses[1][0] ^= std::byte{1};

@@ -26,9 +26,9 @@ struct wired_link {
   xio::unique_fd remote;
 };
 
-class NicTcpLink : public testing::Test {
+class nic_tcp_link : public testing::Test {
  protected:
-  NicTcpLink() {
+  nic_tcp_link() {
     keys_.from_caller.fill(0x5a);
     keys_.from_callee.fill(0xa5);
   }
@@ -81,7 +81,7 @@ class NicTcpLink : public testing::Test {
 };
 
 // One buffer for all links that have nothing under way, and what goes out is put by for whoever sends next.
-TEST_F(NicTcpLink, IdleLinksShareTheirBuffers) {
+TEST_F(nic_tcp_link, idle_links_share_their_buffers) {
   std::vector<std::unique_ptr<tcp::link>> links;
   for (int i = 0; i < 20; ++i) {
     auto [one, other] = tcp::socket_pair();
@@ -99,7 +99,7 @@ TEST_F(NicTcpLink, IdleLinksShareTheirBuffers) {
   EXPECT_EQ(room_.out.size(), 1u);
 }
 
-TEST_F(NicTcpLink, WhoIsLostWhileSendingGivesItsBufferBack) {
+TEST_F(nic_tcp_link, who_is_lost_while_sending_gives_its_buffer_back) {
   const std::string record = record_of("a frame that comes in two pieces");
   wired_link lost = wire(false), other = wire(false);
   write(lost, record.substr(0, record.size() / 2));
@@ -122,7 +122,7 @@ TEST_F(NicTcpLink, WhoIsLostWhileSendingGivesItsBufferBack) {
 }
 
 // A buffer of no bytes would look to the next link as if its peer had gone.
-TEST_F(NicTcpLink, WhoIsLostWhileSendingWithoutABufferGivesNoneBack) {
+TEST_F(nic_tcp_link, who_is_lost_while_sending_without_a_buffer_gives_none_back) {
   const std::string record = record_of("whole");
   wired_link lost = wire(false), other = wire(false);
   lost.remote = {};
@@ -136,7 +136,7 @@ TEST_F(NicTcpLink, WhoIsLostWhileSendingWithoutABufferGivesNoneBack) {
   EXPECT_EQ(room_.in.size(), 1u);
 }
 
-TEST_F(NicTcpLink, WhoIsLostWhileReceivingGivesItsBufferBack) {
+TEST_F(nic_tcp_link, who_is_lost_while_receiving_gives_its_buffer_back) {
   const std::string record = record_of("half of it");
   wired_link lost = wire(false);
   write(lost, record.substr(0, record.size() / 2));
@@ -149,7 +149,7 @@ TEST_F(NicTcpLink, WhoIsLostWhileReceivingGivesItsBufferBack) {
 }
 
 // Cut within the head, behind it, within the payload, and before the last byte.
-TEST_F(NicTcpLink, HalfARecordStaysWhileOthersUseTheBuffers) {
+TEST_F(nic_tcp_link, half_a_record_stays_while_others_use_the_buffers) {
   const std::string long_one(60'001, 'l'), other_one(50'003, 'o'), whole_one(40'009, 'w');
   constexpr std::size_t head = sizeof(tcp::record_head);
   const std::size_t all = record_of(long_one).size();
@@ -187,7 +187,7 @@ TEST_F(NicTcpLink, HalfARecordStaysWhileOthersUseTheBuffers) {
 }
 
 // A peer that asks on and on and does not read: what waits for it is bounded, and it is read from again when it reads.
-TEST_F(NicTcpLink, WhoReadsNothingIsHeardNoMoreUntilItReads) {
+TEST_F(nic_tcp_link, who_reads_nothing_is_heard_no_more_until_it_reads) {
   constexpr std::uint64_t k_most = 70 << 20;
   const wired_link caller = wire(true), local = wire(false);
   const std::string request = record_of(caller, "?");

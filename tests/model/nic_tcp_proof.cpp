@@ -31,7 +31,7 @@ tcp_key key_of(unsigned char fill) {
 }
 
 // PE 0 calls PE 1; both hold the key.
-class NicTcpProof : public testing::Test {
+class nic_tcp_proof : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_GE(sodium_init(), 0);
@@ -68,7 +68,7 @@ Message altered(const Message& m, std::size_t byte) {
   return out;
 }
 
-TEST_F(NicTcpProof, EveryByteOfEveryMessageIsProven) {
+TEST_F(nic_tcp_proof, every_byte_of_every_message_is_proven) {
   ASSERT_TRUE(tcp::is_proven(key_, hello_, reply_));
   ASSERT_TRUE(tcp::is_proven(key_, hello_, reply_, proof_));
   for (std::size_t i = 0; i < sizeof hello_; ++i) {
@@ -85,13 +85,13 @@ TEST_F(NicTcpProof, EveryByteOfEveryMessageIsProven) {
   EXPECT_FALSE(tcp::is_proven(key_of(0x5b), hello_, reply_, proof_));
 }
 
-TEST_F(NicTcpProof, ASideCannotBeGivenBackItsOwnProof) {
+TEST_F(nic_tcp_proof, a_side_cannot_be_given_back_its_own_proof) {
   tcp::proof reflected;
   std::memcpy(reflected.mac, reply_.mac, sizeof reflected.mac);
   EXPECT_FALSE(tcp::is_proven(key_, hello_, reply_, reflected));
 }
 
-TEST_F(NicTcpProof, ThisHandshakesProofIsNoneOfTheNext) {
+TEST_F(nic_tcp_proof, this_handshakes_proof_is_none_of_the_next) {
   const tcp::hello next = tcp::make_hello(0, 1, target_, *caller_);
   EXPECT_FALSE(tcp::is_proven(key_, next, reply_));
   const tcp::reply next_reply = tcp::make_reply(key_, hello_, *callee_);
@@ -99,7 +99,7 @@ TEST_F(NicTcpProof, ThisHandshakesProofIsNoneOfTheNext) {
 }
 
 // Who has the key and a recording, but neither of the two key pairs, has other keys: forward secrecy.
-TEST_F(NicTcpProof, TheKeyAndARecordingDoNotMakeTheSessionsKeys) {
+TEST_F(nic_tcp_proof, the_key_and_a_recording_do_not_make_the_sessions_keys) {
   const std::string keys = agreed(*caller_, true);
   EXPECT_EQ(keys, agreed(*callee_, false));
   EXPECT_NE(keys.substr(0, 32), keys.substr(32));
@@ -108,7 +108,7 @@ TEST_F(NicTcpProof, TheKeyAndARecordingDoNotMakeTheSessionsKeys) {
   EXPECT_NE(keys, agreed(late, false));
 }
 
-TEST_F(NicTcpProof, AnOpenKeyThatIsNoneIsRefused) {
+TEST_F(nic_tcp_proof, an_open_key_that_is_none_is_refused) {
   std::memset(reply_.public_key, 0, sizeof reply_.public_key);
   tcp::session s;
   EXPECT_FALSE(tcp::agree(key_, hello_, reply_, *caller_, true, s));
@@ -116,7 +116,7 @@ TEST_F(NicTcpProof, AnOpenKeyThatIsNoneIsRefused) {
 
 // ---- over sockets --------------------------------------------------------------------------------------------------
 
-class NicTcpHandshake : public NicTcpProof {
+class nic_tcp_handshake : public nic_tcp_proof {
  protected:
   const tcp::clock::time_point until_ = tcp::clock::now() + std::chrono::seconds(10);
   const xio::proxy::tcp_key_source key_with_ = [](int) { return key_of(0x5a); };
@@ -138,7 +138,7 @@ class NicTcpHandshake : public NicTcpProof {
   }
 };
 
-TEST_F(NicTcpHandshake, AnOlderVersionIsRefusedAtOnceAndByName) {
+TEST_F(nic_tcp_handshake, an_older_version_is_refused_at_once_and_by_name) {
   const judged old = visit("XIO.NIC1" + std::string(56, 'o'));  // as long as its hello was
   EXPECT_EQ(old.how, tcp::step::failed);
   EXPECT_TRUE(old.other_version);
@@ -148,12 +148,12 @@ TEST_F(NicTcpHandshake, AnOlderVersionIsRefusedAtOnceAndByName) {
   EXPECT_EQ(visit("XIO").how, tcp::step::pending);
 }
 
-TEST_F(NicTcpHandshake, ARecordedCallIsRefused) {
+TEST_F(nic_tcp_handshake, a_recorded_call_is_refused) {
   EXPECT_EQ(visit(text_of(&hello_, sizeof hello_) + text_of(&proof_, sizeof proof_)).how, tcp::step::failed);
 }
 
 // A whole meeting through somebody who writes down every byte: neither the key nor what the seals then use is there.
-TEST_F(NicTcpHandshake, AnEavesdropperHearsNoKey) {
+TEST_F(nic_tcp_handshake, an_eavesdropper_hears_no_key) {
   tcp::listener at = tcp::listen_at("127.0.0.1"), between = tcp::listen_at("127.0.0.1");
   tcp::caller c(key_, 0, 1, target_, between.places);
   std::optional<tcp::visitor> v;

@@ -17,7 +17,7 @@ using namespace xio::test;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-class NicWave : public testing::TestWithParam<nic_rig_shape> {
+class nic_wave : public testing::TestWithParam<nic_rig_shape> {
  protected:
   void SetUp() override {
     rig = std::make_unique<nic_rig>(GetParam());
@@ -52,7 +52,7 @@ class NicWave : public testing::TestWithParam<nic_rig_shape> {
   std::vector<unsigned char> bytes;
 };
 
-TEST_P(NicWave, PutsOfAllLanesToTwoQueues) {
+TEST_P(nic_wave, puts_of_all_lanes_to_two_queues) {
   ASSERT_TRUE(run_puts(rig->pes[0].view(), rig->pes[0].heap->data(), bad.as<u32>()));
   finish();
   const auto remote = heap_of(1);
@@ -65,7 +65,7 @@ TEST_P(NicWave, PutsOfAllLanesToTwoQueues) {
     }
 }
 
-TEST_P(NicWave, FetchingAddsSeeEveryValueOnce) {
+TEST_P(nic_wave, fetching_adds_see_every_value_once) {
   xio::gpu::buffer seen(k_wave_lanes * k_wave_rounds * sizeof(u64), xio::gpu::place::device);
   ASSERT_TRUE(run_adds(rig->pes[0].view(), seen.as<u64>(), bad.as<u32>()));
   finish();
@@ -82,7 +82,7 @@ TEST_P(NicWave, FetchingAddsSeeEveryValueOnce) {
   for (const u64 word : used) EXPECT_EQ(word, 0u) << "scratch words were kept";
 }
 
-TEST_P(NicWave, SignalsAndTheirData) {
+TEST_P(nic_wave, signals_and_their_data) {
   ASSERT_TRUE(run_signals(rig->pes[0].view(), rig->pes[0].heap->data(), bad.as<u32>()));
   finish();
   const auto remote = heap_of(1);
@@ -113,7 +113,7 @@ std::vector<nic_rig_shape> shapes() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, NicWave, testing::ValuesIn(shapes()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(shapes, nic_wave, testing::ValuesIn(shapes()), [](const auto& info) {
   return info.param.family + "_depth_" + std::to_string(info.param.depth);
 });
 

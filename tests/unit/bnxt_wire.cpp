@@ -20,7 +20,7 @@ bytes bytes_of(const void* p, std::size_t n) {
 }
 
 // struct bnxt_re_bsqe: rsv_ws_fl_wt {type 7:0, flags 15:8, size 23:16}, key_immd, lhdr.
-TEST(BnxtWire, Header) {
+TEST(bnxt_wire, header) {
   std::uint32_t dw[4];
   w::put_header(dw, 0x0b, 0x01, 3, 0xa1b2c3d4, 0x1122334455667788);
   EXPECT_EQ(bytes_of(dw, 16), (bytes{0x0b, 0x01, 0x03, 0x00,  //
@@ -38,7 +38,7 @@ TEST(BnxtWire, Header) {
 }
 
 // struct bnxt_re_rdma {rva, rkey, rsvd}, bnxt_re_atomic {swp_dt, cmp_dt}, bnxt_re_sge {pa, lkey, length}.
-TEST(BnxtWire, SecondHeadersAndSges) {
+TEST(bnxt_wire, second_headers_and_sges) {
   std::uint32_t dw[4];
   w::put_remote(dw, 0x0102030405060708, 0x11121314);
   EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0, 0, 0}));
@@ -58,7 +58,7 @@ TEST(BnxtWire, SecondHeadersAndSges) {
 }
 
 // enum bnxt_re_wr_opcode, enum bnxt_re_wr_flags; main.h and bnxt_re-abi.h for the sizes.
-TEST(BnxtWire, Numbers) {
+TEST(bnxt_wire, numbers) {
   EXPECT_EQ(w::op_send, 0x00u);
   EXPECT_EQ(w::op_send_imm, 0x01u);
   EXPECT_EQ(w::op_send_invalidate, 0x02u);
@@ -82,7 +82,7 @@ TEST(BnxtWire, Numbers) {
 }
 
 // verbs.c, bnxt_re_required_slots: two header slots and the payload rounded up to 16 bytes.
-TEST(BnxtWire, InlineSlots) {
+TEST(bnxt_wire, inline_slots) {
   EXPECT_EQ(w::inline_slots(0), 2u);
   EXPECT_EQ(w::inline_slots(1), 3u);
   EXPECT_EQ(w::inline_slots(16), 3u);
@@ -91,7 +91,7 @@ TEST(BnxtWire, InlineSlots) {
 }
 
 // enum bnxt_re_msns_mask: start PSN 23:0, next PSN 47:24, start index 63:48. verbs.h, bnxt_re_update_msn_tbl masks.
-TEST(BnxtWire, MsnEntry) {
+TEST(bnxt_wire, msn_entry) {
   const std::uint64_t e = w::msn_entry(0x010203, 0x111213, 0x2122);
   EXPECT_EQ(bytes_of(&e, 8), (bytes{3, 2, 1, 0x13, 0x12, 0x11, 0x22, 0x21}));
   EXPECT_EQ(w::get_msn(e).start_psn, 0x010203u);
@@ -102,7 +102,7 @@ TEST(BnxtWire, MsnEntry) {
 }
 
 // struct bnxt_re_psns and bnxt_re_psns_ext; enum bnxt_re_psns_mask.
-TEST(BnxtWire, PsnSearchEntry) {
+TEST(bnxt_wire, psn_search_entry) {
   std::uint32_t dw[4] = {~0u, ~0u, ~0u, ~0u};
   w::put_psn_search(dw, 0x04, 0xff010203, 0x111213);
   EXPECT_EQ(bytes_of(dw, 8), (bytes{3, 2, 1, 0x04, 0x13, 0x12, 0x11, 0}));
@@ -112,7 +112,7 @@ TEST(BnxtWire, PsnSearchEntry) {
 }
 
 // verbs.c, bnxt_re_fill_psns_for_msntbl.
-TEST(BnxtWire, Packets) {
+TEST(bnxt_wire, packets) {
   EXPECT_EQ(w::packets_of(0, 1024), 1u);
   EXPECT_EQ(w::packets_of(1, 1024), 1u);
   EXPECT_EQ(w::packets_of(1024, 1024), 1u);
@@ -122,7 +122,7 @@ TEST(BnxtWire, Packets) {
 
 // struct bnxt_re_db_hdr {indx, typ_qid}; enum bnxt_re_db_mask: index 23:0, epoch 24, toggle 25, queue 19:0, valid 26,
 // type 31:28.
-TEST(BnxtWire, Doorbell) {
+TEST(bnxt_wire, doorbell) {
   const std::uint64_t cq = w::doorbell_value(w::bell_cq, 0xabcde, 0x010203, 1);
   EXPECT_EQ(bytes_of(&cq, 8), (bytes{0x03, 0x02, 0x01, 0x01, 0xde, 0xbc, 0x0a, 0x44}));
   const std::uint64_t sq = w::doorbell_value(w::bell_sq, 0x40, 5, 0);
@@ -147,7 +147,7 @@ TEST(BnxtWire, Doorbell) {
 }
 
 // memory.h, bnxt_re_incr_tail: the epoch begins with 0 and flips when the index wraps.
-TEST(BnxtWire, EpochIsTheLapsParity) {
+TEST(bnxt_wire, epoch_is_the_laps_parity) {
   const auto at = [](std::uint64_t count) { return w::get_doorbell(w::doorbell_at(w::bell_sq, 1, count, 3)); };
   EXPECT_EQ(at(7).index, 7u);
   EXPECT_EQ(at(7).epoch, 0u);
@@ -160,7 +160,7 @@ TEST(BnxtWire, EpochIsTheLapsParity) {
 
 // struct bnxt_re_req_cqe {qp_handle, con_indx, rsvd} and bnxt_re_bcqe {flg_st_typ_ph, qphi_rwrid}, laid down by hand;
 // enum bnxt_re_bcqe_mask: phase 0, type 4:1, toggle 6:5, status 15:8, flags 31:16.
-TEST(BnxtWire, Completion) {
+TEST(bnxt_wire, completion) {
   unsigned char cqe[32] = {};
   cqe[8] = 0x34, cqe[9] = 0x12, cqe[10] = 0x78;        // con_indx has 16 bits
   cqe[24] = 0x01 | 0xe << 1 | 3 << 5, cqe[25] = 0x0a;  // phase, type, toggle, status
@@ -177,7 +177,7 @@ TEST(BnxtWire, Completion) {
 }
 
 // enum bnxt_re_wc_type, enum bnxt_re_req_wc_status.
-TEST(BnxtWire, CompletionNumbers) {
+TEST(bnxt_wire, completion_numbers) {
   EXPECT_EQ(w::cqe_request, 0x0u);
   EXPECT_EQ(w::cqe_receive_rc, 0x1u);
   EXPECT_EQ(w::cqe_terminal, 0xeu);
@@ -196,7 +196,7 @@ TEST(BnxtWire, CompletionNumbers) {
 }
 
 // main.h, bnxt_re_change_cq_phase; the first phase is 1 (BNXT_RE_QUEUE_START_PHASE).
-TEST(BnxtWire, PhaseOfALap) {
+TEST(bnxt_wire, phase_of_a_lap) {
   EXPECT_EQ(w::cqe_phase_of(0, 3), 1u);
   EXPECT_EQ(w::cqe_phase_of(7, 3), 1u);
   EXPECT_EQ(w::cqe_phase_of(8, 3), 0u);

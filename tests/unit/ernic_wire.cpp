@@ -17,7 +17,7 @@ bytes bytes_of(const void* p, std::size_t n) {
   return bytes(b, b + n);
 }
 
-TEST(ErnicWire, Header) {
+TEST(ernic_wire, header) {
   std::uint32_t dw[8];
   w::put_request(dw, 0x0102030405060708, 1, 0x11223344);
   w::put_operation(dw + 4, 1, 2, 0xa1b2c3d4);
@@ -29,7 +29,7 @@ TEST(ErnicWire, Header) {
                                      0,    0,    0,    0}));              // reserved
 }
 
-TEST(ErnicWire, RemoteAtomicAndSge) {
+TEST(ernic_wire, remote_atomic_and_sge) {
   std::uint32_t dw[8];
   w::put_remote(dw, 0x0102030405060708, 0x11223344);
   EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x44, 0x33, 0x22, 0x11, 0, 0, 0, 0}));
@@ -42,13 +42,13 @@ TEST(ErnicWire, RemoteAtomicAndSge) {
   EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55}));
 }
 
-TEST(ErnicWire, Doorbell) {
+TEST(ernic_wire, doorbell) {
   const std::uint32_t bell = w::doorbell(0xff123456);
   EXPECT_EQ(bytes_of(&bell, 4), (bytes{0x56, 0x34, 0x12, 0x40}));
 }
 
 // A ring of 8 entries: indices 0 to 15.
-TEST(ErnicWire, IndicesCountTwoLaps) {
+TEST(ernic_wire, indices_count_two_laps) {
   EXPECT_EQ(w::index_of(7, 3), 7u);
   EXPECT_EQ(w::index_of(15, 3), 15u);
   EXPECT_EQ(w::index_of(16, 3), 0u);
@@ -62,7 +62,7 @@ TEST(ErnicWire, IndicesCountTwoLaps) {
   EXPECT_EQ(w::between((std::uint64_t{1} << 32) - 1, 0, 3), 1u);
 }
 
-TEST(ErnicWire, Numbers) {
+TEST(ernic_wire, numbers) {
   EXPECT_EQ(w::op_rdma_write, 0u);
   EXPECT_EQ(w::op_rdma_write_imm, 1u);
   EXPECT_EQ(w::op_rdma_read, 4u);

@@ -43,7 +43,7 @@ class table {
   range rows_[dev::k_max_regions]{};
 };
 
-TEST(Registration, ALongBufferDoesNotFollowAShortOneInFrontOfAnother) {
+TEST(registration, a_long_buffer_does_not_follow_a_short_one_in_front_of_another) {
   table t;
   const range small{0x7000010000, 0x1000}, other{0x7000020000, 0x1000}, big{0x7000900000, 0x40000};
   EXPECT_TRUE(t.add(small));
@@ -55,7 +55,7 @@ TEST(Registration, ALongBufferDoesNotFollowAShortOneInFrontOfAnother) {
   EXPECT_TRUE(t.add(small));
 }
 
-TEST(Registration, TheSameBufferHasTheSameRowAgain) {
+TEST(registration, the_same_buffer_has_the_same_row_again) {
   table t;
   const range one{0x7000010000, 0x1000}, longer{0x7000010000, 0x3000};
   for (const range& r : {one, longer, one}) {
@@ -65,7 +65,7 @@ TEST(Registration, TheSameBufferHasTheSameRowAgain) {
   }
 }
 
-TEST(Registration, NoMixOfManyThatComeAndGo) {
+TEST(registration, no_mix_of_many_that_come_and_go) {
   std::mt19937 random(7);
   table t;
   std::optional<range> slots[40];
@@ -82,7 +82,7 @@ TEST(Registration, NoMixOfManyThatComeAndGo) {
 }
 
 // There may be no other row; then it is taken all the same.
-TEST(Registration, TheLastRowIsTakenWhateverItHeld) {
+TEST(registration, the_last_row_is_taken_whatever_it_held) {
   table t;
   std::vector<range> all;
   for (std::uint64_t i = 1; i < dev::k_max_regions; ++i) all.push_back({0x1000000 + 0x10000 * i, 0x1000});

@@ -23,7 +23,7 @@ bytes bytes_of(const void* p, std::size_t n) {
   return bytes(b, b + n);
 }
 
-TEST(Mlx5Wire, ControlSegment) {
+TEST(mlx5_wire, control_segment) {
   std::uint32_t dw[4];
   w::put_control(dw, 0x12, 0x09, 0x1abcd, 0x123456, 4, w::k_ask_completion | w::k_plain_fence, 0xa1b2c3d4);
   EXPECT_EQ(bytes_of(dw, 16), (bytes{0x09, 0xab, 0xcd, 0x12,  // opmod, 16-bit index, opcode
@@ -32,7 +32,7 @@ TEST(Mlx5Wire, ControlSegment) {
                                      0xa1, 0xb2, 0xc3, 0xd4}));
 }
 
-TEST(Mlx5Wire, IndexAndFlagsCanBeOredInLater) {
+TEST(mlx5_wire, index_and_flags_can_be_ored_in_later) {
   std::uint32_t whole[4], parts[4];
   w::put_control(whole, w::op_rdma_write, 0, 0xfffe, 77, 3, w::k_ask_completion);
   w::put_control(parts, w::op_rdma_write, 0, 0, 77, 3, 0);
@@ -41,7 +41,7 @@ TEST(Mlx5Wire, IndexAndFlagsCanBeOredInLater) {
   EXPECT_EQ(bytes_of(parts, 16), bytes_of(whole, 16));
 }
 
-TEST(Mlx5Wire, RemoteAndDataSegments) {
+TEST(mlx5_wire, remote_and_data_segments) {
   std::uint32_t dw[4];
   w::put_remote(dw, 0x0102030405060708, 0x11223344);
   EXPECT_EQ(bytes_of(dw, 16), (bytes{1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0}));
@@ -50,7 +50,7 @@ TEST(Mlx5Wire, RemoteAndDataSegments) {
             (bytes{0, 1, 2, 3, 0x55, 0x66, 0x77, 0x88, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18}));
 }
 
-TEST(Mlx5Wire, InlineSegment) {
+TEST(mlx5_wire, inline_segment) {
   const std::uint32_t dw = w::inline_header(28);
   EXPECT_EQ(bytes_of(&dw, 4), (bytes{0x80, 0, 0, 28}));
   // ctrl + raddr + (4 + n) in units of 16.
@@ -63,7 +63,7 @@ TEST(Mlx5Wire, InlineSegment) {
   EXPECT_EQ(w::blocks(5), 2u);
 }
 
-TEST(Mlx5Wire, AtomicSegments) {
+TEST(mlx5_wire, atomic_segments) {
   std::uint32_t dw[8];
   w::put_atomic_fa(dw, 0x0102030405060708);
   EXPECT_EQ(bytes_of(dw, 16), (bytes{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0}));
@@ -80,7 +80,7 @@ TEST(Mlx5Wire, AtomicSegments) {
             (bytes{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4}));
 }
 
-TEST(Mlx5Wire, Doorbells) {
+TEST(mlx5_wire, doorbells) {
   const std::uint32_t record = w::record_value(0x7ffff8002);
   EXPECT_EQ(bytes_of(&record, 4), (bytes{0, 0, 0x80, 0x02}));
   // The first 8 bytes of a control segment, without opcode and ds.
@@ -94,7 +94,7 @@ TEST(Mlx5Wire, Doorbells) {
 }
 
 // Offsets of struct mlx5_cqe64 and mlx5_err_cqe, in a CQE laid down byte by byte.
-TEST(Mlx5Wire, Completion) {
+TEST(mlx5_wire, completion) {
   unsigned char cqe[64];
   std::memset(cqe, 0, sizeof cqe);
   cqe[47] = 8;                                                     // byte_cnt
@@ -113,7 +113,7 @@ TEST(Mlx5Wire, Completion) {
   EXPECT_EQ(w::cqe_state(0xabcd, w::cqe_request_error), dw[w::k_cqe_state_at]);
 }
 
-TEST(Mlx5Wire, DecodeFindsStrayBits) {
+TEST(mlx5_wire, decode_finds_stray_bits) {
   std::uint32_t dw[4];
   w::put_control(dw, 0x08, 0, 3, 0x40, 3, 8);
   const auto clean = w::get_control(dw);
@@ -135,7 +135,7 @@ TEST(Mlx5Wire, DecodeFindsStrayBits) {
 
 #ifdef HAVE_MLX5DV_HEADER
 
-TEST(Mlx5Wire, ControlLikeRdmaCore) {
+TEST(mlx5_wire, control_like_rdma_core) {
   mlx5_wqe_ctrl_seg theirs{};  // its reserved bytes are left as they were
   mlx5dv_set_ctrl_seg(&theirs, 0x4321, MLX5_OPCODE_ATOMIC_MASKED_CS, 0x09, 0xabcdef, MLX5_WQE_CTRL_CQ_UPDATE, 5, 0, 0);
   std::uint32_t ours[4];
@@ -143,7 +143,7 @@ TEST(Mlx5Wire, ControlLikeRdmaCore) {
   EXPECT_EQ(bytes_of(ours, 16), bytes_of(&theirs, 16));
 }
 
-TEST(Mlx5Wire, SegmentsLikeRdmaCore) {
+TEST(mlx5_wire, segments_like_rdma_core) {
   std::uint32_t ours[4];
   mlx5_wqe_data_seg data;
   mlx5dv_set_data_seg(&data, 4097, 0xfeedbeef, 0x7fff12345678);
@@ -161,7 +161,7 @@ TEST(Mlx5Wire, SegmentsLikeRdmaCore) {
   EXPECT_EQ(bytes_of(ours, 16), bytes_of(&atomic, 16));
 }
 
-TEST(Mlx5Wire, NumbersLikeRdmaCore) {
+TEST(mlx5_wire, numbers_like_rdma_core) {
   EXPECT_EQ(w::op_nop, static_cast<unsigned>(MLX5_OPCODE_NOP));
   EXPECT_EQ(w::op_rdma_write, static_cast<unsigned>(MLX5_OPCODE_RDMA_WRITE));
   EXPECT_EQ(w::op_rdma_write_imm, static_cast<unsigned>(MLX5_OPCODE_RDMA_WRITE_IMM));

@@ -50,7 +50,7 @@ void expect_same(const ours& a, const theirs& b) {
   for (std::size_t i = 0; i < sizeof b.at; ++i) EXPECT_EQ(unsigned{bytes[i]}, unsigned{b.at[i]}) << "byte " << i;
 }
 
-TEST(Mlx5dvWire, WriteWriteWithImmediateRead) {
+TEST(mlx5dv_wire, write_write_with_immediate_read) {
   const struct {
     std::uint8_t op;
     std::uint32_t immediate;
@@ -67,7 +67,7 @@ TEST(Mlx5dvWire, WriteWriteWithImmediateRead) {
     }
 }
 
-TEST(Mlx5dvWire, InlineOfEveryLength) {
+TEST(mlx5dv_wire, inline_of_every_length) {
   static_assert(sizeof(mlx5_wqe_inl_data_seg) == 4);
   for (std::uint32_t n = 1; n <= w::k_inline_in_block; ++n) {
     theirs b;
@@ -84,7 +84,7 @@ TEST(Mlx5dvWire, InlineOfEveryLength) {
   }
 }
 
-TEST(Mlx5dvWire, Atomics) {
+TEST(mlx5dv_wire, atomics) {
   theirs b;
   ours a;
   b.control(MLX5_OPCODE_ATOMIC_CS, 0, MLX5_WQE_CTRL_CQ_UPDATE, 4);
@@ -102,7 +102,7 @@ TEST(Mlx5dvWire, Atomics) {
 }
 
 // The header names the opcodes of masked atomics but none of their segments.
-TEST(Mlx5dvWire, MaskedAtomicsByTheirControl) {
+TEST(mlx5dv_wire, masked_atomics_by_their_control) {
   theirs b;
   ours a;
   b.control(MLX5_OPCODE_ATOMIC_MASKED_FA, 0x08, 0, 4);
@@ -113,7 +113,7 @@ TEST(Mlx5dvWire, MaskedAtomicsByTheirControl) {
   expect_same(a, b);
 }
 
-TEST(Mlx5dvWire, WhatTheyWroteIsRead) {
+TEST(mlx5dv_wire, what_they_wrote_is_read) {
   theirs b;
   b.control(MLX5_OPCODE_RDMA_WRITE_IMM, 0, MLX5_WQE_CTRL_CQ_UPDATE, 3, k_immediate);
   b.data(32, 4097);
@@ -138,7 +138,7 @@ TEST(Mlx5dvWire, WhatTheyWroteIsRead) {
 }
 
 // A completion as their structure has it, read by ours; and one of ours, read by their functions.
-TEST(Mlx5dvWire, Completions) {
+TEST(mlx5dv_wire, completions) {
   for (const unsigned op : {MLX5_CQE_REQ, MLX5_CQE_REQ_ERR, MLX5_CQE_RESP_ERR, MLX5_CQE_INVALID})
     for (const unsigned owner : {0u, 1u}) {
       mlx5_cqe64 cqe{};
@@ -164,7 +164,7 @@ TEST(Mlx5dvWire, Completions) {
     }
 }
 
-TEST(Mlx5dvWire, ErrorCompletions) {
+TEST(mlx5dv_wire, error_completions) {
   static_assert(sizeof(mlx5_err_cqe) == 64);
   mlx5_err_cqe cqe{};
   cqe.vendor_err_synd = 0x99;
@@ -189,7 +189,7 @@ TEST(Mlx5dvWire, ErrorCompletions) {
 
 // The bytes that go to the doorbell register are the entry's first eight, but for opcode, opmod and length, which the
 // device does not take from there.
-TEST(Mlx5dvWire, DoorbellIsTheEntrysBeginning) {
+TEST(mlx5dv_wire, doorbell_is_the_entrys_beginning) {
   theirs b;
   b.control(MLX5_OPCODE_RDMA_WRITE, 0, 0, 3);
   b.at[0] = b.at[3] = b.at[7] = 0;

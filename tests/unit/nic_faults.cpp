@@ -19,7 +19,7 @@ namespace m = xio::model::rdma;
 using kind = m::fault_rule::kind;
 using injected = m::injected_fault::kind;
 
-TEST(Faults, EveryItem) {
+TEST(faults, every_item) {
   const m::fault_rules f = m::parse_faults(
       "drop=0.25,dup=1,reorder=.5/pe3,delay=0.01:2ms,error@1000=remote_access/queue2/pe1,down@5000,seed=7");
   EXPECT_EQ(f.seed, 7u);
@@ -39,7 +39,7 @@ TEST(Faults, EveryItem) {
   EXPECT_EQ(f.rules[5].nth, 5000u);
 }
 
-TEST(Faults, MistakesAreNamedWithTheirPlace) {
+TEST(faults, mistakes_are_named_with_their_place) {
   const struct {
     const char* text;
     int at;
@@ -83,9 +83,9 @@ TEST(Faults, MistakesAreNamedWithTheirPlace) {
   }
 }
 
-TEST(Faults, NoTextNoFaults) { EXPECT_EQ(m::make_faults("", 0), nullptr); }
+TEST(faults, no_text_no_faults) { EXPECT_EQ(m::make_faults("", 0), nullptr); }
 
-TEST(Faults, ErrorAndDownCountOps) {
+TEST(faults, error_and_down_count_ops) {
   const auto f = m::make_faults("error@3=remote_operation,down@5/queue1", 0);
   const m::op o{};
   EXPECT_EQ(f->next(64, 2, o).what, injected::none);
@@ -97,7 +97,7 @@ TEST(Faults, ErrorAndDownCountOps) {
   EXPECT_EQ(f->next(68, 9, o).how.what, m::outcome::retry_exceeded);
 }
 
-TEST(Faults, OpsThatOnlySeemDone) {
+TEST(faults, ops_that_only_seem_done) {
   const auto f = m::make_faults("skip@3,astray@4=4096/queue1", 0);
   const m::op o{};
   EXPECT_EQ(f->next(64, 2, o).what, injected::none);
@@ -109,13 +109,13 @@ TEST(Faults, OpsThatOnlySeemDone) {
   EXPECT_EQ(m::parse_faults("astray@4=-8").rules[0].by, ~std::uint64_t{7});
 }
 
-TEST(Faults, ScopeByPe) {
+TEST(faults, scope_by_pe) {
   const m::op o{};
   EXPECT_EQ(m::make_faults("down@0/pe1", 0)->next(64, 0, o).what, injected::none);
   EXPECT_EQ(m::make_faults("down@0/pe1", 1)->next(64, 0, o).what, injected::fail);
 }
 
-TEST(Faults, SameSeedSameFaultsAndTheChanceIsKept) {
+TEST(faults, same_seed_same_faults_and_the_chance_is_kept) {
   const auto draw = [](const char* text, std::uint32_t number) {
     const auto f = m::make_faults(text, 0, m::fault_level::frames);
     std::string out;
@@ -131,7 +131,7 @@ TEST(Faults, SameSeedSameFaultsAndTheChanceIsKept) {
   EXPECT_LT(hits, 2200);
 }
 
-TEST(Faults, OpsAreLateOrLostForGood) {
+TEST(faults, ops_are_late_or_lost_for_good) {
   const m::op o{};
   const auto always = m::make_faults("drop=1", 0);
   EXPECT_EQ(always->next(64, 0, o).how.what, m::outcome::retry_exceeded);
@@ -143,7 +143,7 @@ TEST(Faults, OpsAreLateOrLostForGood) {
 }
 
 // As a NIC deals numbers out.
-TEST(Faults, AQueuePairIsTheKthMadeOnItsNic) {
+TEST(faults, a_queue_pair_is_the_kth_made_on_its_nic) {
   const auto f = m::make_faults("down@0/queue1", 0);
   for (const std::uint32_t seed : {1u, 2u, 3u, 4u, 255u}) {
     m::nic n(std::make_unique<m::shm_fabric>(xio::gpu::payload(), std::uint64_t{1} << 20, seed), seed);

@@ -35,18 +35,18 @@ std::string refused(const std::vector<carrier_offer>& all, xio_status_t status, 
   return "";
 }
 
-TEST(RdmaCarrier, AutoTakesHardwareOnlyWhereEveryPeHasIt) {
+TEST(rdma_carrier, auto_takes_hardware_only_where_every_pe_has_it) {
   EXPECT_EQ(chosen({offer(0, k_auto, true, true), offer(0, k_auto, true, true)}), carrier::verbs);
   EXPECT_EQ(chosen({offer(0, k_auto, true, true), offer(0, k_auto, true, false)}), carrier::shm);
   EXPECT_EQ(chosen({offer(0, k_auto, false, true), offer(0, k_auto, false, false)}), carrier::tcp);
 }
 
-TEST(RdmaCarrier, AModelThatWasAskedForIsTaken) {
+TEST(rdma_carrier, a_model_that_was_asked_for_is_taken) {
   EXPECT_EQ(chosen({offer(0, k_model, true, true)}), carrier::shm);
   EXPECT_EQ(chosen({offer(0, k_model, false, true), offer(0, k_model, true, true)}), carrier::tcp);
 }
 
-TEST(RdmaCarrier, AnExecutorThatWasAskedForIsTakenOrRefused) {
+TEST(rdma_carrier, an_executor_that_was_asked_for_is_taken_or_refused) {
   const auto tcp = static_cast<std::uint32_t>(carrier::tcp), shm = static_cast<std::uint32_t>(carrier::shm),
              verbs = static_cast<std::uint32_t>(carrier::verbs);
   EXPECT_EQ(chosen({offer(tcp, k_auto, true, true)}), carrier::tcp);
@@ -61,19 +61,19 @@ TEST(RdmaCarrier, AnExecutorThatWasAskedForIsTakenOrRefused) {
                "PE 1 has none that works (or set XIO_BACKEND=model): its card is pulled");
 }
 
-TEST(RdmaCarrier, HardwareThatIsMissingIsNeverReplaced) {
+TEST(rdma_carrier, hardware_that_is_missing_is_never_replaced) {
   EXPECT_PRED2(says, refused({offer(0, k_hw, true, false)}, XIO_ERR_UNSUPPORTED), "XIO_BACKEND=hw");
   EXPECT_PRED2(says, refused({offer(0, k_hw, true, true), offer(0, k_hw, true, false)}, XIO_ERR_PEER), "PE 1");
 }
 
-TEST(RdmaCarrier, PesMustAskForTheSame) {
+TEST(rdma_carrier, pes_must_ask_for_the_same) {
   EXPECT_PRED2(says, refused({offer(0, k_auto, true, true), offer(2, k_auto, true, true)}, XIO_ERR_CONFIG),
                "between PE 0 and PE 1");
   EXPECT_PRED2(says, refused({offer(0, k_auto, true, true), offer(0, k_model, true, true)}, XIO_ERR_CONFIG),
                "XIO_BACKEND");
 }
 
-TEST(RdmaCarrier, TheFamilyFollowsTheCarrier) {
+TEST(rdma_carrier, the_family_follows_the_carrier) {
   auto o = xio::options::defaults();
   EXPECT_EQ(xio::rdma::family_name(o, carrier::verbs), "proxy");
   EXPECT_EQ(xio::rdma::family_name(o, carrier::shm), "mlx5");
@@ -122,7 +122,7 @@ bool took(const xio::options& o, bool mapped, xio::bootstrap::channel& c, const 
   return xio::rdma::agree_on_carrier(c, o, mapped, why) == expected;
 }
 
-TEST(RdmaCarrier, SeveralMachinesHearOnceThatTheyGetTheSoftwareNic) {
+TEST(rdma_carrier, several_machines_hear_once_that_they_get_the_software_nic) {
   const auto o = xio::options::defaults();
   const auto r = run(3, "warn", [&](int pe, auto& c) {
     return took(o, false, c, pe == 1 ? "RDMA device mlx5_0 port 1 is not up" : "", carrier::tcp);
@@ -132,7 +132,7 @@ TEST(RdmaCarrier, SeveralMachinesHearOnceThatTheyGetTheSoftwareNic) {
   EXPECT_EQ(r.lines_with("PE 1: RDMA device mlx5_0 port 1 is not up"), 1) << r.log;
 }
 
-TEST(RdmaCarrier, NobodyHearsOfWhatHeAskedFor) {
+TEST(rdma_carrier, nobody_hears_of_what_he_asked_for) {
   auto model = xio::options::defaults(), tcp = model;
   model.backend = "model";
   tcp.nic_executor = "tcp";
@@ -144,7 +144,7 @@ TEST(RdmaCarrier, NobodyHearsOfWhatHeAskedFor) {
 }
 
 // What keeps a world from its devices is known to those PEs that have one, too.
-TEST(RdmaCarrier, EveryPeCanSayWhyItsDeviceIsNotUsed) {
+TEST(rdma_carrier, every_pe_can_say_why_its_device_is_not_used) {
   const auto r = run(3, "info", [&](int pe, auto& c) {
     return took(xio::options::defaults(), true, c, pe == 2 ? "the driver\nis gone" : "", carrier::shm);
   });
@@ -183,7 +183,7 @@ void expect_all_refused(const world_run& r, xio_status_t status, const std::stri
   }
 }
 
-TEST(RdmaDirect, IsWantedByTheOptionsThatLeaveItOpenOrNameIt) {
+TEST(rdma_direct, is_wanted_by_the_options_that_leave_it_open_or_name_it) {
   auto o = xio::options::defaults();
   EXPECT_TRUE(xio::rdma::wants_direct(o));
   o.nic_family = "mlx5";
@@ -198,14 +198,14 @@ TEST(RdmaDirect, IsWantedByTheOptionsThatLeaveItOpenOrNameIt) {
   EXPECT_FALSE(xio::rdma::wants_direct(o));
 }
 
-TEST(RdmaDirect, IsTakenWhereEveryPeIsReady) {
+TEST(rdma_direct, is_taken_where_every_pe_is_ready) {
   const auto r = run_direct({{}, {}, {direct_state::ready, "mlx5"}});
   expect_all(r, true);
   EXPECT_EQ(r.log, "");
 }
 
 // One PE alone whose device does not work: no PE goes another way than the others, and the reason is said.
-TEST(RdmaDirect, IsTakenByAllOrByNone) {
+TEST(rdma_direct, is_taken_by_all_or_by_none) {
   const auto failed =
       run_direct({{}, {direct_state::failed, "auto", XIO_ERR_IO, "RDMA device mlx5_0 gives no page"}, {}});
   expect_all(failed, false);
@@ -225,7 +225,7 @@ TEST(RdmaDirect, IsTakenByAllOrByNone) {
   EXPECT_EQ(nobody.log, "");
 }
 
-TEST(RdmaDirect, ThatIsNamedIsTakenOrRefusedOnEveryPe) {
+TEST(rdma_direct, that_is_named_is_taken_or_refused_on_every_pe) {
   expect_all_refused(
       run_direct({{direct_state::ready, "mlx5"}, {}, {direct_state::failed, "auto", XIO_ERR_IO, "no page"}}),
       XIO_ERR_IO,
@@ -241,7 +241,7 @@ TEST(RdmaDirect, ThatIsNamedIsTakenOrRefusedOnEveryPe) {
       XIO_ERR_UNSUPPORTED, "XIO_MEMORY_MODE=1 parts the ring");
 }
 
-TEST(RdmaDirect, AMemoryModeThatItRefusesIsNotMetByAnotherWay) {
+TEST(rdma_direct, a_memory_mode_that_it_refuses_is_not_met_by_another_way) {
   const one_pe refused{direct_state::refused, "auto", XIO_ERR_UNSUPPORTED, "XIO_MEMORY_MODE=1 parts the ring"};
   expect_all_refused(run_direct({refused}), XIO_ERR_UNSUPPORTED, "PE 0: XIO_MEMORY_MODE=1 parts the ring");
   expect_all_refused(run_direct({{}, refused, {}}), XIO_ERR_UNSUPPORTED, "PE 1: XIO_MEMORY_MODE=1 parts the ring");
@@ -249,7 +249,7 @@ TEST(RdmaDirect, AMemoryModeThatItRefusesIsNotMetByAnotherWay) {
   expect_all(run_direct({refused, {direct_state::absent, "auto", XIO_ERR_UNSUPPORTED, "rxe0 is none of mlx5"}}), false);
 }
 
-TEST(RdmaDirect, APeersStatusAndReasonAreChecked) {
+TEST(rdma_direct, a_peers_status_and_reason_are_checked) {
   std::vector<xio::rdma::direct_offer> all(
       2, xio::rdma::make_direct_offer(xio::options::defaults(), direct_state::refused, XIO_ERR_IO, "\x1b[2J"));
   all[0].status = 12345;
@@ -263,7 +263,7 @@ TEST(RdmaDirect, APeersStatusAndReasonAreChecked) {
   }
 }
 
-TEST(RdmaOpening, ThatFailsOnOnePeFailsOnAllWithItsReason) {
+TEST(rdma_opening, that_fails_on_one_pe_fails_on_all_with_its_reason) {
   const auto open = [](int bad) {
     return run(3, "warn", [bad](int pe, auto& c) {
       std::exception_ptr failure;

@@ -58,7 +58,7 @@ std::string identity_refusal(std::function<void(unsigned char*)> spoil) {
 
 // Offsets of the message: magic 0, version 4, kind 6, status 8, count 12, heap base 16, bytes 24, NICs 32, limit 36,
 // keys 40.
-TEST(RdmaExchange, HonestPeersAgree) {
+TEST(rdma_exchange, honest_peers_agree) {
   liar c([](unsigned char*) {});
   const auto all = rdma::exchange_identities(c, k_mine, XIO_OK);
   ASSERT_EQ(all.size(), 2u);
@@ -69,7 +69,7 @@ TEST(RdmaExchange, HonestPeersAgree) {
   EXPECT_EQ(queues[1].number, 64u);
 }
 
-TEST(RdmaExchange, EveryLieNamesThePe) {
+TEST(rdma_exchange, every_lie_names_the_pe) {
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[0] ^= 1; }), "PE 1 sent no RDMA");
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[4] = 9; }), "PE 1 speaks version 9");
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[6] = 2; }), "PE 1 is at another step");
@@ -80,7 +80,7 @@ TEST(RdmaExchange, EveryLieNamesThePe) {
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[36] ^= 1; }), "PE 1's NIC takes messages");
 }
 
-TEST(RdmaExchange, AFailureElsewhereIsNamed) {
+TEST(rdma_exchange, a_failure_elsewhere_is_named) {
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) {
                  const std::int32_t status = XIO_ERR_NO_MEMORY;
                  std::memcpy(m + 8, &status, 4);
@@ -88,7 +88,7 @@ TEST(RdmaExchange, AFailureElsewhereIsNamed) {
                "PE 1 could not set up RDMA (XIO_ERR_NO_MEMORY)");
 }
 
-TEST(RdmaExchange, QueuesMustBeWantedByBoth) {
+TEST(rdma_exchange, queues_must_be_wanted_by_both) {
   liar lacks([](unsigned char* m) { std::memset(m + 16, 0, 4); });
   EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(lacks, k_queues, 1, XIO_OK); }, XIO_ERR_PEER),
                "PE 1 lacks a queue pair");
@@ -124,13 +124,13 @@ crowd exchange_among(int size, std::uint32_t per_peer) {
   return c;
 }
 
-TEST(RdmaExchange, SmallWorldsNeedOneRound) {
+TEST(rdma_exchange, small_worlds_need_one_round) {
   for (const int size : {1, 2, 64}) EXPECT_EQ(exchange_among(size, 1).rounds, 1) << size;
   EXPECT_EQ(exchange_among(2, 16).rounds, 1);
 }
 
 // A channel takes 256 MiB of all PEs together.
-TEST(RdmaExchange, LargeWorldsSendLittleAtATime) {
+TEST(rdma_exchange, large_worlds_send_little_at_a_time) {
   const crowd many = exchange_among(1100, 1), wide = exchange_among(300, 16);
   EXPECT_GT(many.rounds, 1);
   EXPECT_LE(many.largest, std::size_t{16} << 20);
@@ -156,7 +156,7 @@ std::vector<rdma::queue_address> addresses_of(int pe, int size, std::uint32_t pe
 
 class rounds : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(rounds, BringEachPeWhatIsForIt) {
+TEST_P(rounds, bring_each_pe_what_is_for_it) {
   constexpr int size = 5;
   constexpr std::uint32_t per_peer = 2;
   xio::test::run_pes(size, [](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
@@ -174,7 +174,7 @@ TEST_P(rounds, BringEachPeWhatIsForIt) {
   });
 }
 
-TEST_P(rounds, EndTogetherWhereverAPeFails) {
+TEST_P(rounds, end_together_wherever_a_pe_fails) {
   constexpr int size = 5;
   xio::test::run_pes(size, [](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
     const auto mine = addresses_of(pe, size, 1);
@@ -199,9 +199,9 @@ TEST_P(rounds, EndTogetherWhereverAPeFails) {
   });
 }
 // Bytes of a round: one PE's cards at a time, two or three, and all.
-INSTANTIATE_TEST_SUITE_P(RdmaExchange, rounds, testing::Values(1, 6000, 9000, 1 << 20));
+INSTANTIATE_TEST_SUITE_P(rdma_exchange, rounds, testing::Values(1, 6000, 9000, 1 << 20));
 
-TEST(RdmaOpen, HardwareIsRefusedWithTheCure) {
+TEST(rdma_open, hardware_is_refused_with_the_cure) {
   auto o = xio::options::defaults();
   o.backend = "hw";
   rdma::setup s{};

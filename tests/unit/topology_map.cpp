@@ -54,7 +54,7 @@ std::string two_packages() {
          package(0, "0x00000001", left) + package(1, "0x00000002", right) + "</object></topology>";
 }
 
-TEST(MachineMap, OneSwitchIsNearerThanOnePackageIsNearerThanAnother) {
+TEST(machine_map, one_switch_is_nearer_than_one_package_is_nearer_than_another) {
   const machine_map m(two_packages());
   const int same_switch = m.distance("0000:12:00.0", "0000:11:00.0");
   const int same_package = m.distance("0000:14:00.0", "0000:11:00.0");
@@ -65,7 +65,7 @@ TEST(MachineMap, OneSwitchIsNearerThanOnePackageIsNearerThanAnother) {
   EXPECT_EQ(m.distance("0000:82:00.0", "0000:81:00.0"), 2);
 }
 
-TEST(MachineMap, NicsOfAGpuNearestFirst) {
+TEST(machine_map, nics_of_a_gpu_nearest_first) {
   const machine_map m(two_packages());
   std::vector<std::string> order;
   for (const placed_device& d : m.nearest(device_role::nic, "0000:81:00.0")) order.push_back(d.bus_id);
@@ -79,7 +79,7 @@ TEST(MachineMap, NicsOfAGpuNearestFirst) {
   EXPECT_TRUE(m.nearest(device_role::drive, "0000:11:00.0").empty());
 }
 
-TEST(MachineMap, SaysWhatTwoHaveInCommon) {
+TEST(machine_map, says_what_two_have_in_common) {
   const machine_map m(two_packages());
   EXPECT_EQ(m.common("0000:12:00.0", "0000:11:00.0"), "one PCIe bridge");
   EXPECT_EQ(m.common("0000:14:00.0", "0000:11:00.0"), "one host bridge");
@@ -87,7 +87,7 @@ TEST(MachineMap, SaysWhatTwoHaveInCommon) {
   EXPECT_EQ(m.common("0000:82:00.0", "0000:77:00.0"), "");
 }
 
-TEST(MachineMap, ListsDevicesWithTheirNode) {
+TEST(machine_map, lists_devices_with_their_node) {
   const auto all = machine_map(two_packages()).devices();
   ASSERT_EQ(all.size(), 5u);
   EXPECT_EQ(all[0].bus_id, "0000:11:00.0");
@@ -98,7 +98,7 @@ TEST(MachineMap, ListsDevicesWithTheirNode) {
   EXPECT_EQ(all[4].numa_node, 1);
 }
 
-TEST(MachineMap, AMachineInShortFormHasNoDevices) {
+TEST(machine_map, a_machine_in_short_form_has_no_devices) {
   const machine_map m("package:2 numa:1 core:4 pu:1");
   EXPECT_TRUE(m.known());
   EXPECT_TRUE(m.devices().empty());
@@ -107,7 +107,7 @@ TEST(MachineMap, AMachineInShortFormHasNoDevices) {
   EXPECT_FALSE(machine_map("").known());
 }
 
-TEST(MachineMap, WhatIsNotThereIsMostDistant) {
+TEST(machine_map, what_is_not_there_is_most_distant) {
   const machine_map m(two_packages());
   EXPECT_EQ(m.distance("", "0000:11:00.0"), k_most_distant) << "a software device";
   EXPECT_EQ(m.distance("0000:77:00.0", "0000:11:00.0"), k_most_distant);
@@ -116,7 +116,7 @@ TEST(MachineMap, WhatIsNotThereIsMostDistant) {
   EXPECT_EQ(machine_map("no xml").distance("0000:12:00.0", "0000:11:00.0"), k_most_distant);
 }
 
-TEST(MachineMap, ThisMachineHasAMap) {
+TEST(machine_map, this_machine_has_a_map) {
   const machine_map m;
   EXPECT_EQ(m.distance("ffff:ff:1f.7", ""), k_most_distant);
 }

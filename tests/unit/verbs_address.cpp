@@ -44,7 +44,7 @@ void expect_words(const std::string& sentence, std::initializer_list<const char*
   for (const char* w : words) EXPECT_NE(sentence.find(w), std::string::npos) << w << " is missing in: " << sentence;
 }
 
-TEST(VerbsAddress, ArrivesAsItWasSent) {
+TEST(verbs_address, arrives_as_it_was_sent) {
   const verbs_address sent = roce("mlx5_11", 2, 0x123456);
   const verbs_address got = unpack(pack(sent), 3, true);
   EXPECT_EQ(got.device, "mlx5_11");
@@ -60,11 +60,11 @@ TEST(VerbsAddress, ArrivesAsItWasSent) {
   EXPECT_EQ(text_of(got), "mlx5_11:1 gid[3] ::ffff:10.77.0.2 qpn 1193046");
 }
 
-TEST(VerbsAddress, APeerWithoutRdmaIsNamed) {
+TEST(verbs_address, a_peer_without_rdma_is_named) {
   expect_words(refusal([] { unpack(device_address{}, 7, false); }), {"PE 7", "no RDMA device"});
 }
 
-TEST(VerbsAddress, NonsenseIsRefused) {
+TEST(verbs_address, nonsense_is_refused) {
   const device_address good = pack(roce("rxe0", 2, 17));
   struct spoiled {
     const char* what;
@@ -100,7 +100,7 @@ TEST(VerbsAddress, NonsenseIsRefused) {
   EXPECT_NE(refusal([&] { unpack(pack(roce("rxe0", 2, 1)), 5, true); }), "") << "queue pairs 0 and 1 are management's";
 }
 
-TEST(VerbsAddress, RandomBytesAreNeverTaken) {
+TEST(verbs_address, random_bytes_are_never_taken) {
   std::mt19937 random(1);
   for (int i = 0; i < 2000; ++i) {
     device_address noise;
@@ -111,7 +111,7 @@ TEST(VerbsAddress, RandomBytesAreNeverTaken) {
   }
 }
 
-TEST(VerbsPair, UnequalPortsAreRefusedByNameOfBothEnds) {
+TEST(verbs_pair, unequal_ports_are_refused_by_name_of_both_ends) {
   const verbs_address mine = roce("mlx5_0", 1, 10);
   verbs_address remote = roce("mlx5_3", 2, 20);
   EXPECT_EQ(refusal([&] { check_pair(mine, remote, 4); }), "");
@@ -129,7 +129,7 @@ TEST(VerbsPair, UnequalPortsAreRefusedByNameOfBothEnds) {
   expect_words(refusal([&] { check_pair(mine, remote, 4); }), {"IPv4", "IPv6", "fe80:0:0:0:102:304:506:708"});
 }
 
-TEST(VerbsPair, TheSmallerMtuIsTaken) {
+TEST(verbs_pair, the_smaller_mtu_is_taken) {
   verbs_address mine = roce("mlx5_0", 1, 10), remote = roce("mlx5_3", 2, 20);
   remote.mtu = 3;
   EXPECT_EQ(agree_mtu(mine, remote, 4, 0), 3);
@@ -140,7 +140,7 @@ TEST(VerbsPair, TheSmallerMtuIsTaken) {
 }
 
 // enum ibv_mtu: IBV_MTU_256 is 1, IBV_MTU_4096 is 5.
-TEST(VerbsPair, MtuCodes) {
+TEST(verbs_pair, mtu_codes) {
   EXPECT_EQ(mtu_bytes(1), 256u);
   EXPECT_EQ(mtu_bytes(3), 1024u);
   EXPECT_EQ(mtu_bytes(5), 4096u);

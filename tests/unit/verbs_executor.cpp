@@ -143,7 +143,7 @@ constexpr std::uint64_t k_all = ~std::uint64_t{0};
 
 // --- What is posted ----------------------------------------------------------------------------------
 
-TEST(VerbsExecutor, WriteAndRead) {
+TEST(verbs_executor, write_and_read) {
   rig r;
   op o = write_of(100);
   ASSERT_TRUE(r.e.begin(o));
@@ -164,7 +164,7 @@ TEST(VerbsExecutor, WriteAndRead) {
   }
 }
 
-TEST(VerbsExecutor, NothingAtAllIsAWriteToo) {
+TEST(verbs_executor, nothing_at_all_is_a_write_too) {
   rig r;
   ASSERT_TRUE(r.e.begin(write_of(0)));
   EXPECT_GE(r.e.advance(1 << 20), 1u);
@@ -172,7 +172,7 @@ TEST(VerbsExecutor, NothingAtAllIsAWriteToo) {
   EXPECT_EQ(r.d.requests[0].wr.num_sge, 0);
 }
 
-TEST(VerbsExecutor, ManySpansBecomeSeveralRequests) {
+TEST(verbs_executor, many_spans_become_several_requests) {
   rig r;
   op o = write_of(0);
   o.has_immediate = true;
@@ -201,7 +201,7 @@ TEST(VerbsExecutor, ManySpansBecomeSeveralRequests) {
   EXPECT_EQ(r.good_ends(), 1);
 }
 
-TEST(VerbsExecutor, InlineBytesGoInlineOrByRegisteredMemory) {
+TEST(verbs_executor, inline_bytes_go_inline_or_by_registered_memory) {
   rig r;
   for (const std::uint32_t n : {0u, 1u, 64u, 65u, 972u}) ASSERT_TRUE(r.e.begin(inline_of(n)));
   r.e.advance(1 << 20);
@@ -221,7 +221,7 @@ TEST(VerbsExecutor, InlineBytesGoInlineOrByRegisteredMemory) {
   }
 }
 
-TEST(VerbsExecutor, BounceMemoryIsNotUsedTwiceAtOnce) {
+TEST(verbs_executor, bounce_memory_is_not_used_twice_at_once) {
   rig r;
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(r.e.begin(inline_of(100)));
   EXPECT_FALSE(r.e.begin(inline_of(100)));
@@ -235,7 +235,7 @@ TEST(VerbsExecutor, BounceMemoryIsNotUsedTwiceAtOnce) {
   EXPECT_FALSE(r.e.begin(inline_of(100)));
 }
 
-TEST(VerbsExecutor, Atomics) {
+TEST(verbs_executor, atomics) {
   rig r;
   ASSERT_TRUE(r.e.begin(atomic_of({true, 8, 5, 0, 0, 0, 0, false})));
   ASSERT_TRUE(r.e.begin(atomic_of({false, 8, 6, 0, 7, k_all, k_all, false})));
@@ -251,7 +251,7 @@ TEST(VerbsExecutor, Atomics) {
   EXPECT_EQ(r.d.requests[1].spans[0].lkey, 0x77u);
 }
 
-TEST(VerbsExecutor, AtomicsThatVerbsDoNotHaveFailInTheirTurn) {
+TEST(verbs_executor, atomics_that_verbs_do_not_have_fail_in_their_turn) {
   op crooked = atomic_of({true, 8, 5, 0, 0, 0, 0, false});
   crooked.remote += 4;
   op long_result = atomic_of({true, 8, 5, 0, 0, 0, 0, false});
@@ -286,7 +286,7 @@ TEST(VerbsExecutor, AtomicsThatVerbsDoNotHaveFailInTheirTurn) {
 
 // --- Completions -------------------------------------------------------------------------------------
 
-TEST(VerbsExecutor, TheLastOfAChainAndTheUsersAskForACompletion) {
+TEST(verbs_executor, the_last_of_a_chain_and_the_users_ask_for_a_completion) {
   rig r(128);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(r.e.begin(write_of(8, i == 3)));
   r.e.advance(1);
@@ -300,7 +300,7 @@ TEST(VerbsExecutor, TheLastOfAChainAndTheUsersAskForACompletion) {
   EXPECT_EQ(r.good_ends(), 0);
 }
 
-TEST(VerbsExecutor, ALongChainAsksInBetween) {
+TEST(verbs_executor, a_long_chain_asks_in_between) {
   rig r(128);
   int taken = 0;
   while (r.e.begin(write_of(8))) ++taken;
@@ -310,7 +310,7 @@ TEST(VerbsExecutor, ALongChainAsksInBetween) {
   for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(r.d.requests[i].asks(), i == 15 || i == 31) << i;
 }
 
-TEST(VerbsExecutor, NeverMoreUnderWayThanTheDeviceHasRoomFor) {
+TEST(verbs_executor, never_more_under_way_than_the_device_has_room_for) {
   rig r(40);
   int taken = 0;
   for (int turn = 0; turn < 10; ++turn) {
@@ -328,7 +328,7 @@ TEST(VerbsExecutor, NeverMoreUnderWayThanTheDeviceHasRoomFor) {
   EXPECT_EQ(taken, 50);
 }
 
-TEST(VerbsExecutor, NopsEndInTurn) {
+TEST(verbs_executor, nops_end_in_turn) {
   rig r;
   op nop;
   nop.what = verb::nop;
@@ -346,7 +346,7 @@ TEST(VerbsExecutor, NopsEndInTurn) {
 
 // --- Failures ----------------------------------------------------------------------------------------
 
-TEST(VerbsExecutor, AFailureEndsWhatCameBeforeWellAndTheRestNot) {
+TEST(verbs_executor, a_failure_ends_what_came_before_well_and_the_rest_not) {
   rig r;
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
   r.e.advance(1);
@@ -363,7 +363,7 @@ TEST(VerbsExecutor, AFailureEndsWhatCameBeforeWellAndTheRestNot) {
   EXPECT_TRUE(g_states_set.empty()) << "the device has seen to that itself";
 }
 
-TEST(VerbsExecutor, ARequestThatCannotBePostedIsAFailure) {
+TEST(verbs_executor, a_request_that_cannot_be_posted_is_a_failure) {
   rig r;
   r.d.refuse_at = 1;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
@@ -375,7 +375,7 @@ TEST(VerbsExecutor, ARequestThatCannotBePostedIsAFailure) {
   EXPECT_EQ(g_states_set, std::vector{IBV_QPS_ERR}) << "request 0 must not move data after its failure";
 }
 
-TEST(VerbsExecutor, CompletionsOfNoRequestAreNotBelieved) {
+TEST(verbs_executor, completions_of_no_request_are_not_believed) {
   for (const std::uint64_t id : {5u, 1u, 0u}) {
     rig r;
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
@@ -392,7 +392,7 @@ TEST(VerbsExecutor, CompletionsOfNoRequestAreNotBelieved) {
   }
 }
 
-TEST(VerbsExecutor, CompletionsThatCannotBeReadAreAFailure) {
+TEST(verbs_executor, completions_that_cannot_be_read_are_a_failure) {
   rig r;
   ASSERT_TRUE(r.e.begin(write_of(8)));
   r.d.unreadable = true;
@@ -405,7 +405,7 @@ TEST(VerbsExecutor, CompletionsThatCannotBeReadAreAFailure) {
 }
 
 // libibverbs/verbs.h: enum ibv_wc_status; InfiniBand specification 11.6.2.
-TEST(VerbsExecutor, StatusesAreNamed) {
+TEST(verbs_executor, statuses_are_named) {
   EXPECT_FALSE(error_of(IBV_WC_SUCCESS));
   EXPECT_EQ(error_of(IBV_WC_LOC_LEN_ERR).what, outcome::local_length);
   EXPECT_EQ(error_of(IBV_WC_LOC_QP_OP_ERR).what, outcome::local_qp_operation);

@@ -55,7 +55,7 @@ path_plan path() {
   return p;
 }
 
-TEST(Mlx5Command, FieldsLieWhereTheyAreAndNowhereElse) {
+TEST(mlx5_command, fields_lie_where_they_are_and_nowhere_else) {
   unsigned char bytes[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
   put(bytes, {6, 12}, 0x5a5);
   EXPECT_EQ(get(bytes, {6, 12}), 0x5a5u);
@@ -69,7 +69,7 @@ TEST(Mlx5Command, FieldsLieWhereTheyAreAndNowhereElse) {
   EXPECT_EQ(bytes[7], 8);
 }
 
-TEST(Mlx5Command, CreateCq) {
+TEST(mlx5_command, create_cq) {
   EXPECT_EQ(words(create_cq({8, 0x123456, 0x77, 0xa1, {0xb2, 0x40}})),
             (expected{{0, 0x04000000},     // opcode 0x400
                       {16, 0x02120000},    // dbr_umem_valid, cc, oi
@@ -82,7 +82,7 @@ TEST(Mlx5Command, CreateCq) {
       << "collapsed, no overrun";
 }
 
-TEST(Mlx5Command, CreateQp) {
+TEST(mlx5_command, create_qp) {
   const qp_plan plan{8, 0x123456, 0x654321, 0x99, 0xa1, {0xb2, 0x0000000100000040}, false};
   expected bytes{{0, 0x05000000},     // opcode 0x500
                  {24, 0x00001800},    // RC, pm_state migrated
@@ -106,7 +106,7 @@ TEST(Mlx5Command, CreateQp) {
   EXPECT_EQ(words(create_qp(other)), bytes);
 }
 
-TEST(Mlx5Command, TheNumberThatWasMade) {
+TEST(mlx5_command, the_number_that_was_made) {
   reply a{};
   a[8] = 0xee;  // reserved
   a[9] = 0x12;
@@ -115,7 +115,7 @@ TEST(Mlx5Command, TheNumberThatWasMade) {
   EXPECT_EQ(made_number(a), 0x123456u);
 }
 
-TEST(Mlx5Command, ToInit) {
+TEST(mlx5_command, to_init) {
   EXPECT_EQ(words(rst2init(0x123456, path())), (expected{{0, 0x05020000},       // opcode 0x502
                                                          {8, 0x00123456},       // qpn
                                                          {24, 0x00001800},      // pm_state
@@ -124,7 +124,7 @@ TEST(Mlx5Command, ToInit) {
                                                          {168, 0x0003e000}}));  // atomic_mode 3, rre, rwe, rae
 }
 
-TEST(Mlx5Command, ToReceive) {
+TEST(mlx5_command, to_receive) {
   EXPECT_EQ(words(init2rtr(0x10, path(), address_with(0x10, 1), address_with(0x20, 2))),
             (expected{{0, 0x05030000},       // opcode 0x503
                       {8, 0x10},             // qpn
@@ -143,7 +143,7 @@ TEST(Mlx5Command, ToReceive) {
                       {172, 0x0cabcdef}}));  // min_rnr_nak 12, next_rcv_psn
 }
 
-TEST(Mlx5Command, ToReceiveOnInfiniBand) {
+TEST(mlx5_command, to_receive_on_infini_band) {
   auto mine = address_with(0x10, 1), remote = address_with(0x20, 2);
   for (auto* c : {&mine, &remote}) {
     c->link = proxy::link_layer::infiniband;
@@ -164,7 +164,7 @@ TEST(Mlx5Command, ToReceiveOnInfiniBand) {
   EXPECT_EQ(w[52], 0x00801234u) << "GRH to another subnet";
 }
 
-TEST(Mlx5Command, ToSend) {
+TEST(mlx5_command, to_send) {
   EXPECT_EQ(words(rtr2rts(0x10, path(), 0x00fedcba)), (expected{{0, 0x05040000},       // opcode 0x504
                                                                 {8, 0x10},             // qpn
                                                                 {56, 0x70000000},      // ack_timeout 14

@@ -91,7 +91,7 @@ std::string why_not(const std::vector<device_facts>& devices, const port_wishes&
 
 // --- The list ----------------------------------------------------------------------------------------
 
-TEST(HcaList, NamesPortsAndLeavesOut) {
+TEST(hca_list, names_ports_and_leaves_out) {
   const hca_list list = parse_hca_list("mlx5_0:1,mlx5_1");
   EXPECT_FALSE(list.excludes);
   EXPECT_TRUE(list.names("mlx5_0", 1));
@@ -102,13 +102,13 @@ TEST(HcaList, NamesPortsAndLeavesOut) {
   EXPECT_TRUE(parse_hca_list("").entries.empty());
 }
 
-TEST(HcaList, NonsenseIsRefused) {
+TEST(hca_list, nonsense_is_refused) {
   for (const char* bad : {",", "mlx5_0,", ",mlx5_0", "^", "^,", "mlx5_0:", "mlx5_0:0", "mlx5_0:256", "mlx5_0:-1",
                           "mlx5_0:1:2", "mlx5_0:1x", ":1", "mlx5_0 mlx5_1", "mlx5_0,^rxe0", "../mlx5_0"})
     expect_words(refusal([&] { parse_hca_list(bad); }), {"XIO_HCA_LIST", bad});
 }
 
-TEST(HcaList, WhatDoesNotExistIsAnErrorThatSaysWhatDoes) {
+TEST(hca_list, what_does_not_exist_is_an_error_that_says_what_does) {
   const std::vector<device_facts> devices = {device("mlx5_0", {ethernet_port(1), ethernet_port(2)}), device("rxe0")};
   expect_words(why_not(devices, wishes("mlx5_7")), {"mlx5_7", "mlx5_0 (ports 1 to 2)", "rxe0 (port 1)"});
   expect_words(why_not(devices, wishes("mlx5_0:3")), {"port 3", "mlx5_0", "ports 1 to 2"});
@@ -118,7 +118,7 @@ TEST(HcaList, WhatDoesNotExistIsAnErrorThatSaysWhatDoes) {
 
 // --- GIDs --------------------------------------------------------------------------------------------
 
-TEST(GidChoice, PrefersRoutableRoce) {
+TEST(gid_choice, prefers_routable_roce) {
   port_facts p = ethernet_port();
   const auto index = [&] { return best_gid(p)->index; };
   const auto drop = [&](std::uint32_t i) { std::erase_if(p.gids, [=](const gid_row& g) { return g.index == i; }); };
@@ -140,7 +140,7 @@ TEST(GidChoice, PrefersRoutableRoce) {
   EXPECT_EQ(best_gid(infiniband_port())->index, 0u);
 }
 
-TEST(GidChoice, IndexesAreChecked) {
+TEST(gid_choice, indexes_are_checked) {
   EXPECT_EQ(chosen({device("mlx5_0")}, wishes("", "1")), "mlx5_0:1 gid 1");
   expect_words(why_not({device("mlx5_0")}, wishes("", "16")),
                {"XIO_RDMA_GID_INDEX=16", "beyond", "mlx5_0 port 1", "16 entries"});
@@ -151,7 +151,7 @@ TEST(GidChoice, IndexesAreChecked) {
 
 // --- Ports -------------------------------------------------------------------------------------------
 
-TEST(PortChoice, TakesTheNearestAndSpreadsEquals) {
+TEST(port_choice, takes_the_nearest_and_spreads_equals) {
   const std::vector<device_facts> devices = {device("mlx5_0"), device("mlx5_1"), device("mlx5_2"), device("mlx5_3")};
   const std::vector<int> distances = {6, 2, 6, 2};
   EXPECT_EQ(chosen(devices, wishes(), distances, 0), "mlx5_1:1 gid 3");
@@ -160,7 +160,7 @@ TEST(PortChoice, TakesTheNearestAndSpreadsEquals) {
   EXPECT_EQ(chosen(devices, wishes("^mlx5_1,mlx5_3"), distances, 1), "mlx5_2:1 gid 3");
 }
 
-TEST(PortChoice, TakesAllThatAreNamedNearestFirst) {
+TEST(port_choice, takes_all_that_are_named_nearest_first) {
   const std::vector<device_facts> devices = {device("mlx5_0"), device("mlx5_1", {ethernet_port(1), ethernet_port(2)}),
                                              device("mlx5_2")};
   EXPECT_EQ(chosen(devices, wishes("mlx5_2,mlx5_0"), {6, 2, 2}), "mlx5_2:1 gid 3, mlx5_0:1 gid 3");
@@ -169,7 +169,7 @@ TEST(PortChoice, TakesAllThatAreNamedNearestFirst) {
   EXPECT_EQ(chosen(devices, wishes("mlx5_0,mlx5_1,mlx5_2"), {}, 0, 2), "mlx5_0:1 gid 3, mlx5_1:1 gid 3");
 }
 
-TEST(PortChoice, PassesOverWhatCannotBeUnlessItIsNamed) {
+TEST(port_choice, passes_over_what_cannot_be_unless_it_is_named) {
   port_facts down = ethernet_port();
   down.active = false;
   down.state = "PORT_DOWN";
@@ -182,7 +182,7 @@ TEST(PortChoice, PassesOverWhatCannotBeUnlessItIsNamed) {
   expect_words(why_not(devices, wishes("^mlx5_2")), {"mlx5_0 port 1", "PORT_DOWN"});
 }
 
-TEST(PortChoice, SaysWhyThereIsNone) {
+TEST(port_choice, says_why_there_is_none) {
   expect_words(why_not({}, wishes()), {"no RDMA device was found", "rxe"});
   expect_words(why_not({device("rxe0")}, wishes("^rxe0")), {"left by XIO_HCA_LIST", "rxe0"});
   device_facts d = device("efa_0");
@@ -197,7 +197,7 @@ TEST(PortChoice, SaysWhyThereIsNone) {
   expect_words(why_not({d}, wishes("mlx5_0:1")), {"mlx5_0", "Permission denied"});
 }
 
-TEST(PortChoice, ChecksWhatTheDeviceCan) {
+TEST(port_choice, checks_what_the_device_can) {
   const std::vector<device_facts> devices = {device("mlx5_0")};
   port_wishes w = wishes();
   w.depth = 0;

@@ -105,7 +105,7 @@ struct rig {
   }
 };
 
-TEST(VerbsQueue, WhatHasRoomIsMadeAsItWasAskedFor) {
+TEST(verbs_queue, what_has_room_is_made_as_it_was_asked_for) {
   rig r(32768, 2048);
   const verbs_queue q(r.port, r.path, 1, nullptr);
   EXPECT_EQ(q.depth(), 2048u);
@@ -113,7 +113,7 @@ TEST(VerbsQueue, WhatHasRoomIsMadeAsItWasAskedFor) {
   EXPECT_EQ(q.max_inline(), 256u);
 }
 
-TEST(VerbsQueue, DeepQueuesTakeFewerSpansARequest) {
+TEST(verbs_queue, deep_queues_take_fewer_spans_a_request) {
   for (const std::uint32_t depth : {4096u, 8192u}) {
     rig r(32768, depth);
     const verbs_queue q(r.port, r.path, 1, nullptr);
@@ -125,7 +125,7 @@ TEST(VerbsQueue, DeepQueuesTakeFewerSpansARequest) {
   }
 }
 
-TEST(VerbsQueue, TheDeepestHoldWhatTheDeviceHasRoomFor) {
+TEST(verbs_queue, the_deepest_hold_what_the_device_has_room_for) {
   for (const std::uint32_t depth : {16384u, 32768u}) {
     rig r(32768, depth);
     const verbs_queue q(r.port, r.path, 1, nullptr);
@@ -134,7 +134,7 @@ TEST(VerbsQueue, TheDeepestHoldWhatTheDeviceHasRoomFor) {
   }
 }
 
-TEST(VerbsQueue, ADeviceThatNamesNoSpansOrOneGetsOne) {
+TEST(verbs_queue, a_device_that_names_no_spans_or_one_gets_one) {
   for (const std::uint32_t spans : {0u, 1u}) {
     for (const std::uint32_t depth : {2048u, 32768u}) {
       rig r(32768, depth);
@@ -156,7 +156,7 @@ std::string log_of(int refusal, std::uint32_t depth) {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(VerbsQueue, LessDepthOrMemoryThanWasAskedForIsAWarning) {
+TEST(verbs_queue, less_depth_or_memory_than_was_asked_for_is_a_warning) {
   const std::string none = log_of(EINVAL, 2048), spans = log_of(EINVAL, 8192), depth = log_of(EINVAL, 16384);
   EXPECT_EQ(none, "");
   EXPECT_EQ(spans, "");
@@ -172,7 +172,7 @@ TEST(VerbsQueue, LessDepthOrMemoryThanWasAskedForIsAWarning) {
 
 using sizes = std::vector<int>;
 
-TEST(VerbsQueue, TheCompletionQueueShrinksWithTheSends) {
+TEST(verbs_queue, the_completion_queue_shrinks_with_the_sends) {
   rig r(32768, 32768);
   {
     const verbs_queue q(r.port, r.path, 1, nullptr);
@@ -185,7 +185,7 @@ TEST(VerbsQueue, TheCompletionQueueShrinksWithTheSends) {
   EXPECT_EQ(r.d.cqs, 0);
 }
 
-TEST(VerbsQueue, FewerSpansAloneLeaveTheCompletionQueueAsItIs) {
+TEST(verbs_queue, fewer_spans_alone_leave_the_completion_queue_as_it_is) {
   rig r(32768, 8192);
   const verbs_queue q(r.port, r.path, 1, nullptr);
   EXPECT_LT(q.max_sge(), 30u);
@@ -193,7 +193,7 @@ TEST(VerbsQueue, FewerSpansAloneLeaveTheCompletionQueueAsItIs) {
   EXPECT_EQ(r.d.made_cqe, 8192);
 }
 
-TEST(VerbsQueue, ARefusedCompletionQueueHalvesTheDepth) {
+TEST(verbs_queue, a_refused_completion_queue_halves_the_depth) {
   for (const int err : {EINVAL, ENOMEM}) {
     rig r(32768, 2048);
     r.d.cq_most = 500;
@@ -212,7 +212,7 @@ TEST(VerbsQueue, ARefusedCompletionQueueHalvesTheDepth) {
   }
 }
 
-TEST(VerbsQueue, TheLeastDepthIsTriedWhateverWasAskedFor) {
+TEST(verbs_queue, the_least_depth_is_tried_whatever_was_asked_for) {
   rig completions(32768, 100);
   completions.d.cq_most = 32;
   const verbs_queue q(completions.port, completions.path, 1, nullptr);
@@ -241,7 +241,7 @@ std::string refusal_of_completions(rig& r, int err) {
   return {};
 }
 
-TEST(VerbsQueue, ADeviceWithoutRoomForCompletionsIsNamed) {
+TEST(verbs_queue, a_device_without_room_for_completions_is_named) {
   for (const int err : {EINVAL, ENOMEM}) {
     rig r(32768, 100);
     const std::string said = refusal_of_completions(r, err);
@@ -254,7 +254,7 @@ TEST(VerbsQueue, ADeviceWithoutRoomForCompletionsIsNamed) {
   }
 }
 
-TEST(VerbsQueue, WhatIsNoMatterOfRoomForCompletionsFailsAtOnce) {
+TEST(verbs_queue, what_is_no_matter_of_room_for_completions_fails_at_once) {
   for (const int err : {EPERM, EACCES, ENODEV, ENOSYS}) {
     rig r(32768, 100);
     const std::string said = refusal_of_completions(r, err);
@@ -268,7 +268,7 @@ TEST(VerbsQueue, WhatIsNoMatterOfRoomForCompletionsFailsAtOnce) {
   }
 }
 
-TEST(VerbsQueue, WhatIsNoMatterOfRoomFailsAtOnce) {
+TEST(verbs_queue, what_is_no_matter_of_room_fails_at_once) {
   for (const int err : {EPERM, ENODEV}) {
     rig r(16, 256);
     r.d.refusal = err;
@@ -287,7 +287,7 @@ TEST(VerbsQueue, WhatIsNoMatterOfRoomFailsAtOnce) {
   }
 }
 
-TEST(VerbsQueue, ADeviceWithoutRoomIsNamed) {
+TEST(verbs_queue, a_device_without_room_is_named) {
   rig r(16, 256);
   try {
     const verbs_queue q(r.port, r.path, 5, nullptr);
