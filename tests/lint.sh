@@ -67,6 +67,9 @@ while read -r file; do
   if [[ $lists != *"$file"* ]]; then complain "$file: in no module.am"; fi
 done < <(matching '^(src|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|def|pml)$' | grep -v '^tests/lint\.sh$')
 
+# Words: docs/glossary.md.
+tests/lint_words || complain 'words that docs/glossary.md replaces: write what each line says, or list it with its reason in tests/lint_words.allowed'
+
 if command -v clang-format >/dev/null; then
   while read -r file; do
     clang-format --dry-run -Werror "$file" >/dev/null 2>&1 || complain "$file: not formatted; clang-format -i $file mends it"
