@@ -2,6 +2,7 @@
 #include "base/edit_distance.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace xio {
@@ -20,6 +21,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     last.swap(row);
   }
   return last[b.size()];
+}
+
+std::size_t local_word(std::string_view given, std::span<const std::string_view> known) {
+  std::size_t best = known.size(), least = SIZE_MAX;
+  for (std::size_t i = 0; i < known.size() && !given.empty(); ++i) {
+    const bool begins = given.size() >= 3 && known[i].starts_with(given);
+    const std::size_t d = begins ? 1 : edit_distance(given, known[i]);
+    const std::size_t most = std::min<std::size_t>(3, (std::max(given.size(), known[i].size()) + 2) / 3);
+    if (d <= most && d < least) least = d, best = i;
+  }
+  return best;
 }
 
 }  // namespace xio

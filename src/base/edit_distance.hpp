@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string_view>
 
 namespace xio {
@@ -9,5 +10,9 @@ namespace xio {
 // What fingers do between two words: letters to change, to add, to leave out, or neighbours to swap, each counted as
 // one (Damerau's distance, no letter edited twice). For "did you mean".
 std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// Number of the word that was probably meant: one that begins with what was given, or is one to three edits away,
+// shorter words fewer. `known.size()` if there is none.
+std::size_t local_word(std::string_view given, std::span<const std::string_view> known);
 
 }  // namespace xio

@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
-#include <iterator>
 #include <string>
 
 namespace xio::log {
@@ -40,11 +39,6 @@ spdlog::level::level_enum to_spdlog(level l) {
 }  // namespace
 
 void set_level(level most) { g_most.store(static_cast<int>(most), std::memory_order_relaxed); }
-void set_level(std::string_view name) {
-  constexpr std::string_view names[] = {"error", "warn", "info", "debug", "trace"};
-  for (std::size_t i = 0; i < std::size(names); ++i)
-    if (names[i] == name) set_level(static_cast<level>(i));
-}
 bool enabled(level l) { return static_cast<int>(l) <= g_most.load(std::memory_order_relaxed); }
 void set_pe(int pe) { logger().set_pattern("xio " + std::to_string(pe) + " %l: %v"); }
 void write(level l, std::string_view text) {

@@ -12,7 +12,6 @@ namespace xio::log {
 enum class level { error, warn, info, debug, trace };
 
 void set_level(level most);
-void set_level(std::string_view name);  // as XIO_LOG_LEVEL has it; another changes nothing
 bool enabled(level l);
 void set_pe(int pe);
 void write(level l, std::string_view line);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "base/options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/edit_distance.hpp"
@@ -19,11 +21,39 @@ namespace xio {
 
 namespace {
 
+constexpr const char* kind_named(std::string_view name) {
+  for (const char* kind : {"SIZE", "UINT", "AUTO_UINT", "TEXT", "SECRET"})
+    if (name == kind) return kind;
+  return "CHOICE";
+}
+
 constexpr option_row k_rows[] = {
-#define XIO_OPTION(field, variable, kind, fallback, limits, text) {#field, variable, #kind, fallback, limits, text},
+#define XIO_OPTION(group, field, variable, kind, fallback, limits, text) \
+  {option_group::group, #field, variable, kind_named(#kind), fallback, limits, text},
 #include "base/options.def"
 #undef XIO_OPTION
 };
+
+static_assert(std::is_sorted(std::begin(k_rows), std::end(k_rows),
+                             [](const option_row& a, const option_row& b) { return a.group < b.group; }),
+              "options.def has its groups one after the other");
+
+// The words of a row are those of its enum, in the same order.
+template <class T>
+constexpr bool has_words_of([[maybe_unused]] std::string_view limits) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto all = option::words(T{});
+    return option::are_listed(all, limits);
+  }
+  return true;
+}
+#define XIO_OPTION(group, field, variable, kind, fallback, limits, text) \
+  static_assert(has_words_of<option::kind>(limits), variable ": limits and words differ");
+#include "base/options.def"
+#undef XIO_OPTION
+
+// A row stays here for one version after a variable got another name.
+constexpr std::span<const renamed_variable> k_renamed;
 
 std::uint64_t parse_uint(const std::string& text, const std::string& what) {
   std::uint64_t value = 0;
@@ -43,14 +73,11 @@ void check_range(const option_row& row, std::uint64_t value, const std::string& 
     fail(XIO_ERR_CONFIG, "{}='{}' is outside {}; choose a value in that range", row.variable, text, limits);
 }
 
-void assign(const option_row& row, const std::string& text, std::string& out) {
-  if (std::strcmp(row.kind, "CHOICE") == 0) {
-    const std::string all = std::string("|") + row.limits + "|";
-    if (text.empty() || text.find('|') != std::string::npos || all.find("|" + text + "|") == std::string::npos)
-      fail(XIO_ERR_CONFIG, "{}='{}' is not known; use one of {}", row.variable, text, row.limits);
-  }
-  out = text;
-}
+void assign(const option_row&, const std::string& text, std::string& out) { out = text; }
+
+template <class E>
+requires std::is_enum_v<E>
+void assign(const option_row& row, const std::string& text, E& out) { out = option::parse_word<E>(text, row.variable); }
 
 void assign(const option_row&, std::string_view text, secret_text& out) { out = text; }
 
@@ -59,27 +86,93 @@ void assign(const option_row& row, const std::string& text, std::uint64_t& out) 
   check_range(row, out, text);
 }
 
+void assign(const option_row& row, const std::string& text, std::optional<std::uint64_t>& out) {
+  out.reset();
+  if (text == "auto") return;
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits) fail(XIO_ERR_CONFIG, "{}='{}' is no number; use auto or one in {}", row.variable, text, row.limits);
+  out = parse_uint(text, row.variable);
+  check_range(row, *out, text);
+}
+
 // take(row, field) fills in each.
 template <class Take>
 options read(Take&& take) {
   options o;
   std::size_t i = 0;
-#define XIO_OPTION(field, variable, kind, fallback, limits, text) take(k_rows[i++], o.field);
+#define XIO_OPTION(group, field, variable, kind, fallback, limits, text) take(k_rows[i++], o.field);
 #include "base/options.def"
 #undef XIO_OPTION
   return o;
 }
 
+// What `given` has for a row, or null: the last entry counts.
+const char* find_given(const std::vector<setting>& given, const char* variable) {
+  for (auto at = given.rbegin(); at != given.rend(); ++at)
+    if (at->variable == variable) return at->value.c_str();
+  return nullptr;
+}
+
+const char* value_of(const option_row& row, const std::vector<setting>& given) {
+  const char* value = find_given(given, row.variable);
+  if (value == nullptr) value = std::getenv(row.variable);
+  return value != nullptr && *value != '\0' ? value : row.fallback;
+}
+
 template <class T>
-void assign_from_environment(const option_row& row, T& out) {
-  const char* given = set_variable(row.variable);
-  assign(row, given != nullptr ? given : row.fallback, out);
+void assign_value(const option_row& row, const std::vector<setting>& given, T& out) {
+  assign(row, value_of(row, given), out);
 }
 
 // A string on the way would leave the secret behind.
-void assign_from_environment(const option_row& row, secret_text& out) {
-  const char* given = std::getenv(row.variable);
-  out = std::string_view(given != nullptr ? given : row.fallback);
+void assign_value(const option_row& row, const std::vector<setting>& given, secret_text& out) {
+  out = std::string_view(value_of(row, given));
+}
+
+const option_row* find_row(std::string_view variable) {
+  const auto* row =
+      std::find_if(std::begin(k_rows), std::end(k_rows), [&](const option_row& r) { return variable == r.variable; });
+  return row == std::end(k_rows) ? nullptr : row;
+}
+
+const option_row& nearest_row(std::string_view variable) {
+  return *std::min_element(std::begin(k_rows), std::end(k_rows), [&](const option_row& a, const option_row& b) {
+    return edit_distance(variable, a.variable) < edit_distance(variable, b.variable);
+  });
+}
+
+void refuse_renamed(std::string_view variable) {
+  if (const std::string sentence = say_new_name(variable, k_renamed); !sentence.empty())
+    fail(XIO_ERR_CONFIG, "{}", sentence);
+}
+
+// The executor of the host platform is one for all worlds of a process.
+void check_given(const std::vector<setting>& given) {
+  for (const setting& s : given) {
+    refuse_renamed(s.variable);
+    const option_row* row = find_row(s.variable);
+    if (row == nullptr)
+      fail(XIO_ERR_CONFIG, "'{}' is not a variable of XIO; did you mean {}?", s.variable,
+           nearest_row(s.variable).variable);
+    if (s.variable.starts_with("XIO_HOST_"))
+      fail(XIO_ERR_CONFIG, "{} is of the process and not of one world; set it in the environment", s.variable);
+  }
+}
+
+// XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* belongs to test programs.
+bool is_meant_for_options(std::string_view variable) {
+  return variable.starts_with("XIO_") && !variable.starts_with("XIO_RUN_") && !variable.starts_with("XIO_TEST_");
+}
+
+// Those that are set and that no row names.
+std::vector<std::string> unknown_variables() {
+  std::vector<std::string> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string name(*entry, std::strcspn(*entry, "="));
+    if (is_meant_for_options(name) && set_variable(name.c_str()) != nullptr && find_row(name) == nullptr)
+      all.push_back(name);
+  }
+  return all;
 }
 
 void warn_of_unknown_variables() {
@@ -88,20 +181,9 @@ void warn_of_unknown_variables() {
   // Never destroyed: an exit handler may make a world.
   static auto& seen = *new std::set<std::string>;
   const std::lock_guard hold(lock);
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string name(*entry, std::strcspn(*entry, "="));
-    if (set_variable(name.c_str()) == nullptr) continue;
-    // XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* belongs to test programs.
-    if (name.rfind("XIO_", 0) != 0 || name.rfind("XIO_RUN_", 0) == 0 || name.rfind("XIO_TEST_", 0) == 0) continue;
-    const option_row* nearest = nullptr;
-    std::size_t best = SIZE_MAX;
-    for (const auto& row : k_rows) {
-      const std::size_t d = edit_distance(name, row.variable);
-      if (d < best) best = d, nearest = &row;
-    }
-    if (best == 0 || !seen.insert(name).second) continue;
-    log::warn("{} is not a variable of XIO and is ignored; did you mean {}?", name, nearest->variable);
-  }
+  for (const std::string& name : unknown_variables())
+    if (seen.insert(name).second)
+      log::warn("{} is not a variable of XIO and is ignored; did you mean {}?", name, nearest_row(name).variable);
 }
 
 }  // namespace
@@ -126,17 +208,19 @@ std::uint64_t parse_size(const std::string& text, const std::string& what) {
   return value << shift;
 }
 
-options options::from_environment() {
-  options o = read([](const option_row& row, auto& out) { assign_from_environment(row, out); });
+options options::from_environment(const std::vector<setting>& given) {
+  check_given(given);
+  for (const std::string& name : unknown_variables()) refuse_renamed(name);
+  options o = read([&](const option_row& row, auto& out) { assign_value(row, given, out); });
   log::set_level(o.log_level);
   warn_of_unknown_variables();
   return o;
 }
 
-options options::right_values() {
-  return read([](const option_row& row, auto& out) {
+options options::right_values(const std::vector<setting>& given) {
+  return read([&](const option_row& row, auto& out) {
     try {
-      assign_from_environment(row, out);
+      assign_value(row, given, out);
     } catch (const error&) {
       assign(row, row.fallback, out);
     }
@@ -145,6 +229,14 @@ options options::right_values() {
 
 options options::defaults() {
   return read([](const option_row& row, auto& out) { assign(row, row.fallback, out); });
+}
+
+std::string say_new_name(std::string_view variable, std::span<const renamed_variable> renamed) {
+  for (const renamed_variable& one : renamed)
+    if (variable == one.before)
+      return fmt::format("{} is called {} since XIO {}; set {} and unset {}", one.before, one.now, one.since, one.now,
+                         one.before);
+  return "";
 }
 
 const option_row* option_rows(std::size_t* count) {

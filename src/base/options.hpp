@@ -2,46 +2,61 @@
 // Typed view of the environment, made from options.def.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "base/option_words.hpp"
 #include "base/secret_text.hpp"
 
 namespace xio {
 
-namespace option_type {
-using CHOICE = std::string;
+// Kinds of options.def that are no enum of option_words.hpp.
+namespace option {
 using TEXT = std::string;
 using SIZE = std::uint64_t;
 using UINT = std::uint64_t;
+using AUTO_UINT = std::optional<std::uint64_t>;  // none: auto
 using SECRET = secret_text;
-}  // namespace option_type
+}  // namespace option
 
 // The environment's variable; null if it is not set or empty, which counts as that.
 const char* set_variable(const char* name);
 
+// A variable that a program sets for one world; an empty value stands for the default.
+struct setting {
+  std::string variable;
+  std::string value;
+};
+
 struct options {
-#define XIO_OPTION(field, variable, kind, fallback, limits, text) option_type::kind field{};
+#define XIO_OPTION(group, field, variable, kind, fallback, limits, text) option::kind field{};
 #include "base/options.def"
 #undef XIO_OPTION
 
-  // Reads and checks every variable; throws XIO_ERR_CONFIG with variable, value, and what is allowed.
-  // From then on the log is as its level says. A set XIO_ variable that no row names is reported once as a warning with
-  // the nearest name.
-  static options from_environment();
+  // Reads and checks every variable, those of `given` instead of the environment's; throws XIO_ERR_CONFIG with
+  // variable, value, and what is allowed, for a name in `given` that no row has too, and for a variable that has
+  // another name now. From then on the log is as its level says. A set XIO_ variable that no row names is reported once
+  // as a warning with the nearest name.
+  static options from_environment(const std::vector<setting>& given = {});
 
   // The same, but each variable that is wrong is as if it were not set, and nothing is reported; for what has to go on
   // after from_environment threw.
-  static options right_values();
+  static options right_values(const std::vector<setting>& given = {});
 
   // Defaults only; for tests and tools.
   static options defaults();
 };
 
+// For whom an option is. In the order in which documents show them.
+enum class option_group { user, transport, test };
+
 // One row of the table, for printing.
 struct option_row {
+  option_group group;
   const char* field;
   const char* variable;
-  const char* kind;
+  const char* kind;  // "SIZE", "UINT", "AUTO_UINT", "TEXT", "SECRET", or "CHOICE" for an enum
   const char* fallback;
   const char* limits;
   const char* text;
@@ -50,5 +65,15 @@ const option_row* option_rows(std::size_t* count);
 
 // "64k" -> 65536; throws XIO_ERR_CONFIG naming `what`. k, M, G, T are powers of 1024.
 std::uint64_t parse_size(const std::string& text, const std::string& what);
+
+// A variable that earlier versions read under another name. Kept for one version after the change.
+struct renamed_variable {
+  const char* before;
+  const char* now;
+  const char* since;  // the version that changed it
+};
+
+// The sentence for a variable that was renamed, or "".
+std::string say_new_name(std::string_view variable, std::span<const renamed_variable> renamed);
 
 }  // namespace xio

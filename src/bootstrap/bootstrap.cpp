@@ -31,6 +31,17 @@ std::unique_ptr<channel> connect_auto(const options& o) {
   return connect_local(o);
 }
 
+std::unique_ptr<channel> connect_by(option::bootstrap way, const options& o) {
+  switch (way) {
+    case option::bootstrap::local: return connect_local(o);
+    case option::bootstrap::tcp: return connect_tcp(o);
+    case option::bootstrap::mpi: return connect_mpi(o);
+    case option::bootstrap::ucx: return connect_ucx(o);
+    case option::bootstrap::automatic: break;
+  }
+  return connect_auto(o);
+}
+
 }  // namespace
 
 void channel::barrier() {
@@ -39,15 +50,9 @@ void channel::barrier() {
 }
 
 std::unique_ptr<channel> connect(const options& o) {
-  std::unique_ptr<channel> c;
-  if (o.bootstrap == "auto" || o.bootstrap == "ucx") refuse_mpi_that_would_abort(o);
-  if (o.bootstrap == "auto") c = connect_auto(o);
-  if (o.bootstrap == "local") c = connect_local(o);
-  if (o.bootstrap == "tcp") c = connect_tcp(o);
-  if (o.bootstrap == "mpi") c = connect_mpi(o);
-  if (o.bootstrap == "ucx") c = connect_ucx(o);
-  if (c == nullptr)
-    fail(XIO_ERR_CONFIG, "XIO_BOOTSTRAP='{}' is not known; use one of auto|mpi|tcp|ucx|local", o.bootstrap);
+  if (o.bootstrap == option::bootstrap::automatic || o.bootstrap == option::bootstrap::ucx)
+    refuse_mpi_that_would_abort(o);
+  std::unique_ptr<channel> c = connect_by(o.bootstrap, o);
   refuse_a_world_of_one_of_many(*c, o);
   log::debug("bootstrap {}: rank {} of {}", c->name(), c->rank(), c->size());
   return c;

@@ -182,7 +182,7 @@ tcp_numbers numbers_for_tcp(const options& o) {
 }
 
 void refuse_a_world_of_one_of_many(const channel& c, const options& o) {
-  if (c.size() != 1 || o.bootstrap == "local" || o.bootstrap == "tcp") return;
+  if (c.size() != 1 || o.bootstrap == option::bootstrap::local || o.bootstrap == option::bootstrap::tcp) return;
   if (std::strcmp(c.name(), "mpi") != 0 && choose_way(o) == way::tcp) return;  // XIO_TCP_SIZE=1 asks for it
   if (const auto task = find_task(); task && task->at_least > 1) refuse_alone(*task, "");
 }

@@ -16,26 +16,21 @@ constexpr std::uint64_t k_most_heap = std::uint64_t{1} << 40;
 
 // How to meet the other PEs, and for how long.
 void override_bootstrap(const xio_init_attr_t& a, options& o) {
-  if (a.bootstrap != nullptr) o.bootstrap = a.bootstrap;
   if (a.tcp_root != nullptr) o.tcp_root = a.tcp_root;
   if (a.tcp_size > 0) {
     o.tcp_rank = std::to_string(a.tcp_rank);
     o.tcp_size = std::to_string(a.tcp_size);
   }
   if (a.timeout_ms != 0) o.timeout_ms = a.timeout_ms == UINT32_MAX ? 0 : a.timeout_ms;
+  // Last, for it may throw.
+  if (a.bootstrap != nullptr)
+    o.bootstrap = option::parse_word<option::bootstrap>(a.bootstrap, "xio_init_attr_t.bootstrap");
 }
 
 std::uint32_t power_of_two(const char* what, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
   if (!std::has_single_bit(value) || value < least || value > most)
     fail(XIO_ERR_CONFIG, "{} is {}; use a power of two from {} to {}", what, value, least, most);
   return static_cast<std::uint32_t>(value);
-}
-
-xio_route_t route_of(const std::string& name) {
-  if (name == "direct") return XIO_ROUTE_DIRECT;
-  if (name == "rdma") return XIO_ROUTE_RDMA;
-  if (name == "sdma") return XIO_ROUTE_SDMA;
-  return XIO_ROUTE_AUTO;
 }
 
 }  // namespace
@@ -58,11 +53,17 @@ options init_options(const xio_init_attr_t* attr) {
 }
 
 options fallback_options(const xio_init_attr_t* attr) {
+  xio_init_attr_t a{};
+  try {
+    a = read_attr(attr, "xio_init_attr_t");
+  } catch (const error&) {
+    // The attributes are what is wrong; what else there is has to do.
+  }
   options o = options::right_values();
   try {
-    override_bootstrap(read_attr(attr, "xio_init_attr_t"), o);
+    override_bootstrap(a, o);
   } catch (const error&) {
-    // The attributes are what is wrong; the environment alone has to do.
+    // The bootstrap's name is wrong.
   }
   return o;
 }
@@ -72,7 +73,7 @@ ctx_settings choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
   if (a.route < XIO_ROUTE_AUTO || a.route > XIO_ROUTE_SDMA)
     fail(XIO_ERR_CONFIG, "xio_ctx_attr_t.route is {}; use one of the xio_route_t values", static_cast<int>(a.route));
   ctx_settings c{};
-  c.route = a.route != XIO_ROUTE_AUTO ? a.route : route_of(o.route);
+  c.route = a.route != XIO_ROUTE_AUTO ? a.route : o.route;
   c.depth = a.ring_depth != 0 ? power_of_two("xio_ctx_attr_t.ring_depth", a.ring_depth, 4, 32768)
                               : power_of_two("XIO_RING_DEPTH", o.ring_depth, 4, 32768);
   if (o.ticket_start % c.depth != 0)

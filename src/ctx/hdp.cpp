@@ -2,7 +2,7 @@
 #include "ctx/hdp.hpp"
 
 #include <cstddef>
-#include <cstdlib>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -33,12 +33,12 @@ bool has_rdma_device() {
 
 // Rings are polled without flushing.
 void warn_of_completions(const options& o) {
-  const int mode = std::atoi(o.memory_mode.c_str());
-  if ((mode & static_cast<int>(memory::part::completion)) != 0)
+  const std::uint64_t mode = o.memory_mode.value_or(0);
+  if ((mode & static_cast<std::uint64_t>(memory::part::completion)) != 0)
     log::warn(
         "XIO_MEMORY_MODE={} puts completions into GPU memory, where this GPU's HDP may hold them back from kernels; "
         "leave 2 out of it",
-        o.memory_mode);
+        mode);
 }
 
 }  // namespace
@@ -48,11 +48,12 @@ memory::hdp_facts find_hdp_facts(const options& o, const std::function<bool()>& 
   if (f.link == memory::hdp_link::none) {
     // On the model machine software devices stand in. gfx10.1 has no such packet.
     f.nic = true;
-    f.sdma = o.backend != "hw" && o.model_gpu.rfind("gfx101", 0) != 0;
+    f.sdma = o.backend != option::backend::hw && o.model_gpu.rfind("gfx101", 0) != 0;
     return f;
   }
   f.nic = has_rdma_device();
-  const bool asked = o.hdp == "sdma" || (o.hdp == "auto" && !f.kernels_store && f.link == memory::hdp_link::pcie);
+  const bool needed = o.hdp == option::hdp::automatic && !f.kernels_store && f.link == memory::hdp_link::pcie;
+  const bool asked = o.hdp == option::hdp::sdma || needed;
   f.sdma = asked && own_copy_queue();
   return f;
 }
@@ -63,7 +64,7 @@ std::unique_ptr<memory::hdp_flusher> open_hdp(const options& o, engines& e, cons
   log::info("HDP: {} ({})", memory::hdp_way_name(d.way), d.reason);
   if (d.way != dev::hdp_way::none && !gpu::hdp().kernels_flush)
     log::warn("XIO_HDP={}: kernels on this GPU flush nothing, since its kind has no host data path; leave XIO_HDP out",
-              o.hdp);
+              option::word_of(o.hdp));
   const bool real = f.link != memory::hdp_link::none;
   if (real && d.way != dev::hdp_way::none) warn_of_completions(o);
   unsigned char* line = real ? heap.data() + offsetof(dev::heap_head, hdp_line) : nullptr;

@@ -41,8 +41,8 @@ hello make_hello(const options& o) {
   h.ticket_start = o.ticket_start;
   h.pid = static_cast<std::uint32_t>(getpid());
   put_text(h.platform, gpu::name());
-  put_text(h.route, o.route);
-  put_text(h.heap_kind, o.heap_kind);
+  put_text(h.route, option::word_of(o.route));
+  put_text(h.heap_kind, option::word_of(o.heap_kind));
   if (o.machine.empty()) put_text(h.kernel, gpu::boot_identity());
   put_text(h.machine, o.machine.empty() ? gpu::machine_identity() : o.machine);
   return h;
@@ -90,7 +90,7 @@ std::vector<std::string> bus_ids(const std::vector<heap_offer>& all, const std::
 
 // By the GPUs' own names, for each PE may number those that it sees from 0.
 void check_sharing(const options& o, const std::vector<std::string>& gpus, int devices) {
-  if (o.gpu_sharing == "yes") return;
+  if (o.gpu_sharing == option::gpu_sharing::yes) return;
   for (std::size_t pe = 0; pe < gpus.size(); ++pe)
     for (std::size_t other = pe + 1; !gpus[pe].empty() && other < gpus.size(); ++other)
       if (gpus[pe] == gpus[other])

@@ -84,7 +84,7 @@ std::string find_direct_obstacle(agreement& all, bootstrap::channel& channel, co
     if (mine.empty()) mine = obstacle_here(o, gpus, place, static_cast<std::size_t>(channel.rank()));
   });
   const auto found = bootstrap::allgather_value(channel, static_cast<std::uint8_t>(!mine.empty()));
-  const bool asked = o.peer_access == "off";
+  const bool asked = o.peer_access == option::peer_access::off;
   if (!mine.empty() && !asked) log::warn("{}; until then copies, atomics and signals of this world go by RDMA", mine);
   for (std::size_t pe = 0; pe < found.size() && mine.empty(); ++pe)
     if (found[pe] != 0) mine = fmt::format("PE {} found an obstacle, which its log names", pe);

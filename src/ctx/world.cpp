@@ -35,19 +35,24 @@ constexpr std::chrono::milliseconds k_storage_patience{1000};
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
 
 gpu::heap_kind kind_of_heap(const options& o) {
-  if (o.heap_kind == "host") return gpu::heap_kind::host;
-  if (o.heap_kind == "managed") return gpu::heap_kind::managed;
-  if (o.heap_kind == "uncached") return gpu::heap_kind::uncached;
-  return o.heap_kind == "fine" ? gpu::heap_kind::fine : gpu::heap_kind::device;
+  switch (o.heap_kind) {
+    case option::heap_kind::host: return gpu::heap_kind::host;
+    case option::heap_kind::managed: return gpu::heap_kind::managed;
+    case option::heap_kind::uncached: return gpu::heap_kind::uncached;
+    case option::heap_kind::fine: return gpu::heap_kind::fine;
+    case option::heap_kind::device: break;
+  }
+  return gpu::heap_kind::device;
 }
 
 // Whether the symmetric heap lies where the memory mode wants it.
 void check_heap_place(const options& o) {
   memory::ability can{gpu::place::device, "XIO_HEAP_KIND=device makes the symmetric heap of GPU memory"};
-  if (o.heap_kind == "host") can = {gpu::place::shared, "XIO_HEAP_KIND=host makes the symmetric heap of host memory"};
+  if (o.heap_kind == option::heap_kind::host)
+    can = {gpu::place::shared, "XIO_HEAP_KIND=host makes the symmetric heap of host memory"};
   // There both are the same memory; managed memory moves.
-  if (gpu::host_reads_device_memory() || o.heap_kind == "managed") can.why_not = nullptr;
-  memory::mode::parse(o.memory_mode).place(memory::part::data, "the symmetric heap", can);
+  if (gpu::host_reads_device_memory() || o.heap_kind == option::heap_kind::managed) can.why_not = nullptr;
+  memory::mode(o.memory_mode).place(memory::part::data, "the symmetric heap", can);
 }
 
 std::uint32_t next_world_number() {
@@ -96,7 +101,7 @@ void world::exchange_hellos() {
 void world::share_heap() {
   heap_offer mine{};
   agreement_.each(call::init, [&] {
-    gpu::init(gpu::device_for(place_.local_rank, options_.gpu_device == "current"));
+    gpu::init(gpu::device_for(place_.local_rank, options_.gpu_device == option::gpu_device::current));
     check_heap_place(options_);
     const bool shared = std::count(place_.together.begin(), place_.together.end(), true) > 1;
     heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size), kind_of_heap(options_),
@@ -125,7 +130,7 @@ void world::share_heap() {
 
 // What cannot be mapped is an obstacle of the direct route, and no error: another route may serve.
 void world::map_peer(int pe, const std::vector<std::byte>& handle) {
-  if (options_.peer_access == "off") {
+  if (options_.peer_access == option::peer_access::off) {
     direct_obstacle_ = "XIO_PEER_ACCESS=off keeps PEs from mapping each other's heaps";
     return;
   }

@@ -118,6 +118,19 @@ hdp_decision decided(const hdp_facts& f, hdp_way way, const std::string& why) {
   return {way, for_storage(f, way), fmt::format("{}; {}", why, how(way))};
 }
 
+hdp_way way_of(option::hdp wish) {
+  switch (wish) {
+    case option::hdp::device: return hdp_way::device;
+    case option::hdp::host: return hdp_way::host;
+    case option::hdp::sdma: return hdp_way::sdma;
+    case option::hdp::rdma_read: return hdp_way::rdma_read;
+    case option::hdp::readback: return hdp_way::readback;
+    case option::hdp::none:
+    case option::hdp::automatic: break;
+  }
+  return hdp_way::none;
+}
+
 hdp_decision decide_automatically(const hdp_facts& f) {
   const need n = who_needs(f);
   if (!n.flush) return decided(f, hdp_way::none, n.why);
@@ -159,16 +172,13 @@ const char* hdp_link_name(hdp_link link) {
   return "unknown";
 }
 
-hdp_decision decide_hdp(const hdp_facts& facts, const std::string& wish) {
-  if (wish == "auto") return decide_automatically(facts);
-  for (const hdp_way way :
-       {hdp_way::none, hdp_way::device, hdp_way::host, hdp_way::sdma, hdp_way::rdma_read, hdp_way::readback}) {
-    if (wish != hdp_way_name(way)) continue;
-    if (const auto no = obstacle(facts, way))
-      fail(XIO_ERR_UNSUPPORTED, "XIO_HDP={} cannot be on {}: {}; set XIO_HDP=auto", wish, facts.arch, *no);
-    return decided(facts, way, fmt::format("XIO_HDP={} asks for it", wish));
-  }
-  fail(XIO_ERR_CONFIG, "XIO_HDP='{}' is not known; use one of auto|none|device|host|sdma|rdma-read|readback", wish);
+hdp_decision decide_hdp(const hdp_facts& facts, option::hdp wish) {
+  if (wish == option::hdp::automatic) return decide_automatically(facts);
+  const hdp_way way = way_of(wish);
+  if (const auto no = obstacle(facts, way))
+    fail(XIO_ERR_UNSUPPORTED, "XIO_HDP={} cannot be on {}: {}; set XIO_HDP=auto", option::word_of(wish), facts.arch,
+         *no);
+  return decided(facts, way, fmt::format("XIO_HDP={} asks for it", option::word_of(wish)));
 }
 
 }  // namespace xio::memory

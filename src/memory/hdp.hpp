@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/option_words.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::memory {
@@ -36,7 +37,7 @@ struct hdp_decision {
 };
 
 // wish: XIO_HDP. Throws XIO_ERR_UNSUPPORTED for a way that was asked for and cannot be, and where `auto` finds none.
-hdp_decision decide_hdp(const hdp_facts& facts, const std::string& wish);
+hdp_decision decide_hdp(const hdp_facts& facts, option::hdp wish);
 
 // "rdma-read", as XIO_HDP spells it.
 const char* hdp_way_name(dev::hdp_way way);

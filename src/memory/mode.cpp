@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "memory/mode.hpp"
 
-#include <charconv>
-
 #include "base/error.hpp"
 
 namespace xio::memory {
@@ -21,30 +19,21 @@ const char* name_of(part p) {
 
 }  // namespace
 
-mode mode::parse(const std::string& text) {
-  mode m;
-  if (text == "auto") return m;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), m.bits_);
-  if (failed != std::errc{} || end != text.data() + text.size() || m.bits_ < 0 || m.bits_ > 15)
-    fail(XIO_ERR_CONFIG, "XIO_MEMORY_MODE='{}' is not known; use auto or a sum of 1, 2, 4 and 8", text);
-  return m;
-}
-
 gpu::place mode::place(part p, const char* who, const ability& can) const {
-  if (bits_ < 0) return can.own;
+  if (!bits_) return can.own;
   const auto bit = static_cast<unsigned>(p);
-  const bool device = (static_cast<unsigned>(bits_) & bit) != 0;
+  const bool device = (*bits_ & bit) != 0;
   const gpu::place asked = device ? gpu::place::device : gpu::place::shared;
   if (asked == can.own || can.why_not == nullptr) return asked;
   fail(
       XIO_ERR_UNSUPPORTED,
       "XIO_MEMORY_MODE={} puts {} into {} memory, and with {} that cannot be: {}; {} {} in the mode, or set it to auto",
-      bits_, name_of(p), device ? "GPU" : "host", who, can.why_not, device ? "leave out" : "add", bit);
+      *bits_, name_of(p), device ? "GPU" : "host", who, can.why_not, device ? "leave out" : "add", bit);
 }
 
-ring_places place_rings(const std::string& text, const char* who, const ability& submission, const ability& completion,
+ring_places place_rings(option::AUTO_UINT bits, const char* who, const ability& submission, const ability& completion,
                         const ability& doorbell) {
-  const mode m = mode::parse(text);
+  const mode m(bits);
   return {m.place(part::submission, who, submission), m.place(part::completion, who, completion),
           m.place(part::doorbell, who, doorbell)};
 }

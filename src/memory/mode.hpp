@@ -2,8 +2,7 @@
 // The memory mode: which parts of a transport lie in GPU memory and which in host memory. Each transport says what it
 // can, and what it cannot is refused with the reason: nothing is moved silently.
 #pragma once
-#include <string>
-
+#include "base/options.hpp"
 #include "gpu/gpu.hpp"
 
 namespace xio::memory {
@@ -24,15 +23,14 @@ struct ability {
 
 class mode {
  public:
-  mode() = default;  // auto
-  // "auto" or "0" .. "15". Throws XIO_ERR_CONFIG.
-  static mode parse(const std::string& text);
+  mode() = default;                                       // auto
+  explicit mode(option::AUTO_UINT bits) : bits_(bits) {}  // as XIO_MEMORY_MODE has it: auto, or 0 .. 15
 
   // Where `who` puts a part. Throws XIO_ERR_UNSUPPORTED when it is asked for what it cannot.
   gpu::place place(part p, const char* who, const ability& can) const;
 
  private:
-  int bits_ = -1;  // -1: auto
+  option::AUTO_UINT bits_;
 };
 
 // Where the parts of a ring lie.
@@ -41,7 +39,7 @@ struct ring_places {
   gpu::place completion = gpu::place::shared;
   gpu::place doorbell = gpu::place::shared;
 };
-ring_places place_rings(const std::string& mode, const char* who, const ability& submission, const ability& completion,
+ring_places place_rings(option::AUTO_UINT mode, const char* who, const ability& submission, const ability& completion,
                         const ability& doorbell);
 
 // Of a software device, whose thread reads and writes rings as host memory.

@@ -2,7 +2,6 @@
 #include "proxy/family.hpp"
 
 #include <bit>
-#include <charconv>
 
 #include "base/error.hpp"
 
@@ -32,18 +31,13 @@ std::uint32_t completion_depth(const family& f, std::uint32_t depth, std::uint64
   return static_cast<std::uint32_t>(wanted);
 }
 
-std::uint32_t inline_limit(const family& f, const std::string& wanted) {
-  if (wanted == "auto") return f.inline_bytes;
-  std::uint32_t bytes = 0;
-  const char* end = wanted.data() + wanted.size();
-  const auto [stop, wrong] = std::from_chars(wanted.data(), end, bytes);
-  if (wrong != std::errc() || stop != end)
-    fail(XIO_ERR_CONFIG, "XIO_RDMA_INLINE='{}' is no number of bytes; use auto or 0 to {}", wanted, f.inline_bytes);
-  if (bytes > f.inline_bytes)
+std::uint32_t inline_limit(const family& f, option::AUTO_UINT wanted) {
+  if (!wanted) return f.inline_bytes;
+  if (*wanted > f.inline_bytes)
     fail(XIO_ERR_CONFIG,
-         "puts of {} bytes inline: an entry of {} holds {} at most; set XIO_RDMA_INLINE to that or less", bytes, f.name,
-         f.inline_bytes);
-  return bytes;
+         "puts of {} bytes inline: an entry of {} holds {} at most; set XIO_RDMA_INLINE to that or less", *wanted,
+         f.name, f.inline_bytes);
+  return static_cast<std::uint32_t>(*wanted);
 }
 
 }  // namespace xio::proxy

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tools/near_miss.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <string_view>
 
 #include "base/edit_distance.hpp"
 
@@ -11,26 +10,18 @@ namespace xio::tools {
 
 namespace {
 
-std::string without_dashes(const std::string& word) {
+std::string_view without_dashes(std::string_view word) {
   const std::size_t first = word.find_first_not_of('-');
-  return first == std::string::npos ? "" : word.substr(first);
+  return first == std::string_view::npos ? std::string_view() : word.substr(first);
 }
 
 }  // namespace
 
 std::string near_miss(const std::string& given, const std::vector<std::string>& known) {
-  const std::string bare = without_dashes(given.substr(0, given.find('=')));
-  if (bare.empty()) return "";
-  const std::string* best = nullptr;
-  std::size_t least = SIZE_MAX;
-  for (const std::string& word : known) {
-    const std::string other = without_dashes(word);
-    const bool begins = bare.size() >= 3 && other.compare(0, bare.size(), bare) == 0;
-    const std::size_t d = begins ? 1 : edit_distance(bare, other);
-    const std::size_t most = std::min<std::size_t>(3, (std::max(bare.size(), other.size()) + 2) / 3);
-    if (d <= most && d < least) least = d, best = &word;
-  }
-  return best == nullptr ? "" : *best;
+  std::vector<std::string_view> bare;
+  for (const std::string& word : known) bare.push_back(without_dashes(word));
+  const std::size_t at = local_word(without_dashes(std::string_view(given).substr(0, given.find('='))), bare);
+  return at == known.size() ? "" : known[at];
 }
 
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known) {

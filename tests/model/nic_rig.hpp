@@ -30,9 +30,9 @@ struct nic_rig_shape {
   std::size_t heap_bytes = 1 << 20;
   std::string family = "mlx5";
   std::uint64_t cq_depth = 0;
-  std::string inline_bytes = "auto";
+  option::AUTO_UINT inline_bytes;
   std::uint32_t immediates = 0;  // entries of each inbox; they lie in the upper half of the heap
-  std::string memory_mode = "auto";
+  option::AUTO_UINT memory_mode;
 };
 
 // As XIO_HEAP_KIND says it to worlds: in host memory the NIC changes words without a kernel of its own.
@@ -59,8 +59,8 @@ class nic_rig {
 
   explicit nic_rig(const nic_rig_shape& shape = {}) : shape_(shape), machine_(1), group_(2) {
     gpu::init(0);
-    options_.nic_family = shape.family;
-    options_.backend = "model";
+    options_.nic_family = option::parse_word<option::nic_family>(shape.family, "the shape");
+    options_.backend = option::backend::model;
     options_.rdma_cq_depth = shape.cq_depth;
     options_.rdma_inline = shape.inline_bytes;
     options_.memory_mode = shape.memory_mode;

@@ -56,9 +56,11 @@ class recorder : public nvme::register_writer {
   bool busy = false;
 };
 
-std::string refusal(const std::string& wish, const nvme::drive_facts& facts, const nvme::doorbell_reach& can) {
+using wish = option::nvme_doorbell;
+
+std::string refusal(wish asked, const nvme::drive_facts& facts, const nvme::doorbell_reach& can) {
   try {
-    nvme::choose_doorbells(wish, facts, can, "nvme:x");
+    nvme::choose_doorbells(asked, facts, can, "nvme:x");
     return "";
   } catch (const error& e) {
     return e.what();
@@ -133,19 +135,19 @@ TEST(nvme_doorbells, which_way) {
   const nvme::doorbell_reach host_registers{&registers, 0, &registers, false};
   const nvme::doorbell_reach unlike{nullptr, 0, &registers, false};
   const nvme::doorbell_reach model{&registers, 0, &registers, true};
-  const auto way = [](const char* wish, const auto& facts, const auto& can) {
-    return nvme::choose_doorbells(wish, facts, can, "nvme:x");
+  const auto way = [](wish asked, const auto& facts, const auto& can) {
+    return nvme::choose_doorbells(asked, facts, can, "nvme:x");
   };
-  EXPECT_EQ(way("auto", plain, host_registers), nvme::doorbell_way::bar);
-  EXPECT_EQ(way("auto", emulated, host_registers), nvme::doorbell_way::shadow);
-  EXPECT_EQ(way("auto", plain, unlike), nvme::doorbell_way::host);
-  EXPECT_EQ(way("auto", emulated, unlike), nvme::doorbell_way::host);
-  EXPECT_EQ(way("auto", emulated, model), nvme::doorbell_way::bar);
-  EXPECT_EQ(way("bar", emulated, host_registers), nvme::doorbell_way::bar);
-  EXPECT_EQ(way("bridge", plain, unlike), nvme::doorbell_way::bridge);
-  EXPECT_NE(refusal("bar", plain, unlike).find("cannot write the doorbells"), std::string::npos);
-  EXPECT_NE(refusal("shadow", plain, host_registers).find("no shadow doorbells"), std::string::npos);
-  EXPECT_NE(refusal("shadow", emulated, unlike).find("use host"), std::string::npos);
+  EXPECT_EQ(way(wish::automatic, plain, host_registers), nvme::doorbell_way::bar);
+  EXPECT_EQ(way(wish::automatic, emulated, host_registers), nvme::doorbell_way::shadow);
+  EXPECT_EQ(way(wish::automatic, plain, unlike), nvme::doorbell_way::host);
+  EXPECT_EQ(way(wish::automatic, emulated, unlike), nvme::doorbell_way::host);
+  EXPECT_EQ(way(wish::automatic, emulated, model), nvme::doorbell_way::bar);
+  EXPECT_EQ(way(wish::bar, emulated, host_registers), nvme::doorbell_way::bar);
+  EXPECT_EQ(way(wish::bridge, plain, unlike), nvme::doorbell_way::bridge);
+  EXPECT_NE(refusal(wish::bar, plain, unlike).find("cannot write the doorbells"), std::string::npos);
+  EXPECT_NE(refusal(wish::shadow, plain, host_registers).find("no shadow doorbells"), std::string::npos);
+  EXPECT_NE(refusal(wish::shadow, emulated, unlike).find("use host"), std::string::npos);
 }
 
 // A ring in a file, as a device of the monitor would map it; the bridge is polled by hand.

@@ -94,7 +94,8 @@ TEST(nvme_open, names) {
   expect(open_as("plain", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");
   expect(open_as("", with(0)), XIO_ERR_ARG, "must begin with file:, nvme: or kmod:");
   expect(open_as("file:", with(0)), XIO_ERR_ARG, "no path");
-  expect(open_as("file:/x", with(0), [](options& o) { o.backend = "hw"; }), XIO_ERR_UNSUPPORTED, "XIO_BACKEND");
+  expect(open_as("file:/x", with(0), [](options& o) { o.backend = option::backend::hw; }), XIO_ERR_UNSUPPORTED,
+         "XIO_BACKEND");
 }
 
 TEST(nvme_open, paths) {
@@ -142,16 +143,16 @@ TEST(nvme_open, shapes) {
 // Queues go where the mode says; doorbells cannot.
 TEST(nvme_open, memory_modes) {
   scratch_file f(1 << 20);
-  const auto mode = [&](const char* m) {
+  const auto mode = [&](option::AUTO_UINT m) {
     return open_as("file:" + f.path, with(0), [&](options& o) { o.memory_mode = m; });
   };
-  expect(mode("4"), XIO_ERR_UNSUPPORTED, "its doorbells are registers of the controller");
-  expect(mode("15"), XIO_ERR_UNSUPPORTED, gpu::host_reads_device_memory() ? "leave out 4" : "leave out 1");
-  for (const char* m : {"auto", "0", "8"}) expect(mode(m), XIO_OK, "");
+  expect(mode(4), XIO_ERR_UNSUPPORTED, "its doorbells are registers of the controller");
+  expect(mode(15), XIO_ERR_UNSUPPORTED, gpu::host_reads_device_memory() ? "leave out 4" : "leave out 1");
+  for (const option::AUTO_UINT m : {option::AUTO_UINT{}, {0}, {8}}) expect(mode(m), XIO_OK, "");
   if (gpu::host_reads_device_memory()) {
-    for (const char* m : {"1", "2", "3", "11"}) expect(mode(m), XIO_OK, "");
+    for (const std::uint64_t m : {1, 2, 3, 11}) expect(mode(m), XIO_OK, "");
   } else {
-    expect(mode("1"), XIO_ERR_UNSUPPORTED, "a software device reads and writes it as host memory");
+    expect(mode(1), XIO_ERR_UNSUPPORTED, "a software device reads and writes it as host memory");
   }
 }
 
@@ -161,7 +162,7 @@ TEST(nvme_open, bridges_have_a_ring) {
   for (const std::uint64_t bytes : {0, 100, 4095, 4096, 8192}) {
     scratch_file ring(bytes);
     const outcome a = open_as("file:" + f.path, with(0), [&](options& o) {
-      o.nvme_doorbell = "bridge";
+      o.nvme_doorbell = option::nvme_doorbell::bridge;
       o.nvme_bridge = ring.path;
     });
     expect(a, XIO_ERR_UNSUPPORTED, "point XIO_NVME_BRIDGE at a bridge");
@@ -217,13 +218,13 @@ TEST(nvme_open, refused_when_another_stripe_does_not_grow) {
 TEST(nvme_open, refused_for_its_queues) {
   refused_without_a_trace(
       [](const std::string& path, const xio_storage_attr_t& attr) {
-        return open_as("file:" + path, attr, [](options& o) { o.memory_mode = "4"; });
+        return open_as("file:" + path, attr, [](options& o) { o.memory_mode = 4; });
       },
       XIO_ERR_UNSUPPORTED, "its doorbells are registers of the controller");
   refused_without_a_trace(
       [](const std::string& path, const xio_storage_attr_t& attr) {
         return open_as("file:" + path, attr, [](options& o) {
-          o.nvme_doorbell = "bridge";
+          o.nvme_doorbell = option::nvme_doorbell::bridge;
           o.nvme_bridge = "/no/such/bridge";
         });
       },

@@ -338,7 +338,7 @@ TEST(sdma_lane, an_engine_that_sleeps_is_a_timeout) {
 TEST(sdma_open, says_what_is_wrong) {
   progress::machine machine(1);
   options o = options::defaults();
-  o.backend = "hw";
+  o.backend = option::backend::hw;
   try {
     sdma::open_engine(o, machine, gpu::payload());
     ADD_FAILURE();
@@ -346,7 +346,7 @@ TEST(sdma_open, says_what_is_wrong) {
     EXPECT_EQ(e.status(), XIO_ERR_UNSUPPORTED);
     EXPECT_NE(std::string(e.what()).find("XIO_BACKEND=auto"), std::string::npos);
   }
-  o.backend = "model";
+  o.backend = option::backend::model;
   auto engine = sdma::open_engine(o, machine, gpu::payload());
   EXPECT_STREQ(engine->backend(), "model gfx90a");
   EXPECT_THROW(engine->create_queue({3, 0, -1, 0, false}), error);

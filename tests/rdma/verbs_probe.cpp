@@ -304,7 +304,7 @@ void refusals(const options& o) {
   });
   refused("a GID index beyond the table", "XIO_RDMA_GID_INDEX=255", [&] {
     options x = o;
-    x.rdma_gid_index = "255";
+    x.rdma_gid_index = 255;
     open(x);
   });
   refused("memory that is not there", "register", [&] {

@@ -13,12 +13,20 @@ unset "${!XIO_@}" 2>/dev/null
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# The page as it should be: its text up to the table, then the table.
+# The page as it should be: its text up to the first group, then a table for each group.
 {
-  sed '/^| Variable /,$d' "$page"
-  echo '| Variable | Type | Default | Meaning |'
-  echo '| --- | --- | --- | --- |'
+  sed '/^## /,$d' "$page"
   "$info" --env | awk '
+    /^(user|transport|test): / {
+      title = $0
+      sub(/^[a-z]+: /, "", title)
+      printf "%s## %s%s\n\n", between, toupper(substr(title, 1, 1)), substr(title, 2)
+      print "| Variable | Type | Default | Meaning |"
+      print "| --- | --- | --- | --- |"
+      between = "\n"
+      next
+    }
+    /^$/ {next}
     /^XIO_/ {
       name = $1
       at = match($0, /; default [^;]*\)$/)

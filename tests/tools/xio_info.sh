@@ -98,6 +98,7 @@ if command -v python3 >/dev/null; then
   [ "$(value | python3 -c 'import ast, sys; print(len(ast.literal_eval(sys.stdin.read())))')" = "$rows" ] ||
     wrong "--env does not list $rows variables"
   says '"variable": "XIO_HDP"'
+  says '"group": "transport"'
   says '"now": "host"'
   says '"now": "set"'
   checks=$((checks + 1))
@@ -107,14 +108,21 @@ fi
 # --- The environment ---
 status 0 XIO_TIMEOUT_MS=77 -- --env
 says '^XIO_HDP \(auto\|none\|device\|host\|sdma\|rdma-read\|readback; default auto\)'
+says '^XIO_MEMORY_MODE \(auto, or number 0\.\.15; default auto\)'
 says '^XIO_TIMEOUT_MS \(number 0\.\.2147483647; default 30000\)'
 says '^XIO_HEAP_SIZE \(size 1M\.\.1T; default 64M\)'
 says '^    now: 77'
+# Three groups, test knobs last.
+checks=$((checks + 1))
+order=$(grep -oE '^(user|transport|test): |^(XIO_ROUTE|XIO_RDMA_MTU|XIO_MODEL_FAULTS) ' <<<"$out" | tr -d ' \n')
+[ "$order" = 'user:XIO_ROUTEtransport:XIO_RDMA_MTUtest:XIO_MODEL_FAULTS' ] || wrong "groups: $order"
 # Also with an environment that is wrong: this is where one looks then.
 status 0 XIO_HDP=fast -- --env
 says 'now: fast'
 status 1 XIO_HDP=fast --
 says "XIO_HDP='fast' is not known; use one of auto\|none"
+status 1 XIO_HDP=rdma_read --
+says 'did you mean rdma-read\?'
 
 # --- What it refuses ---
 status 0 -- --help

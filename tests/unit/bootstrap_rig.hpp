@@ -42,7 +42,7 @@ inline int free_port(bool v6 = false) {
 
 inline xio::options tcp_options(int port, int rank, int size, std::uint64_t timeout_ms = 10000) {
   auto o = xio::options::defaults();
-  o.bootstrap = "tcp";
+  o.bootstrap = xio::option::bootstrap::tcp;
   o.tcp_root = "127.0.0.1:" + std::to_string(port);
   o.tcp_rank = std::to_string(rank);
   o.tcp_size = std::to_string(size);

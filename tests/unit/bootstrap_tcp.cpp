@@ -257,7 +257,7 @@ TEST(bootstrap_tcp, names_the_setting_that_is_wrong) {
 
 TEST(bootstrap_choice, local_is_one_pe) {
   auto o = xio::options::defaults();
-  o.bootstrap = "local";
+  o.bootstrap = xio::option::bootstrap::local;
   auto c = xio::bootstrap::connect(o);
   EXPECT_STREQ(c->name(), "local");
   EXPECT_EQ(c->size(), 1);
@@ -274,7 +274,7 @@ bool started_by_a_launcher() {
 TEST(bootstrap_choice, auto_takes_tcp_when_a_root_is_set) {
   if (started_by_a_launcher()) GTEST_SKIP() << "the launcher says how";
   auto o = tcp_options(free_port(), 0, 1);
-  o.bootstrap = "auto";
+  o.bootstrap = xio::option::bootstrap::automatic;
   EXPECT_STREQ(xio::bootstrap::connect(o)->name(), "tcp");
   o.tcp_root = o.tcp_rank = o.tcp_size = "";  // a key alone asks for nothing: a shell may have it for all its programs
   EXPECT_STREQ(xio::bootstrap::connect(o)->name(), "local");
@@ -289,7 +289,7 @@ TEST(bootstrap_choice, auto_refuses_a_rank_or_a_size_without_a_root) {
              {"", "2", "XIO_TCP_SIZE='2' without XIO_TCP_ROOT"}};
   for (const auto& half : all) {
     auto o = tcp_options(4711, 0, 2, 300);
-    o.bootstrap = "auto";
+    o.bootstrap = xio::option::bootstrap::automatic;
     o.tcp_root = "";
     o.tcp_rank = half.rank;
     o.tcp_size = half.size;
@@ -306,7 +306,7 @@ TEST(bootstrap_choice, auto_names_what_a_root_lacks) {
                              {"key", [](auto& o) { o.tcp_key = ""; }, "has no key"}};
   for (const auto& bad : all) {
     auto o = tcp_options(4711, 0, 1, 300);
-    o.bootstrap = "auto";
+    o.bootstrap = xio::option::bootstrap::automatic;
     bad.spoil(o);
     const auto out = outcome_of([&] { xio::bootstrap::connect(o); });
     EXPECT_EQ(out.status, XIO_ERR_CONFIG) << bad.what;

@@ -24,15 +24,19 @@ hdp_facts gpu_facts(const std::string& arch, hdp_link link = hdp_link::pcie) {
   return f;
 }
 
-hdp_way automatic(const hdp_facts& f) { return decide_hdp(f, "auto").way; }
+namespace option = xio::option;
 
-std::string why(const hdp_facts& f, const std::string& wish = "auto") { return decide_hdp(f, wish).reason; }
+option::hdp wished(std::string_view wish) { return option::parse_word<option::hdp>(wish, "XIO_HDP"); }
 
-std::string refusal(const hdp_facts& f, const std::string& wish, xio_status_t status = XIO_ERR_UNSUPPORTED) {
+hdp_way automatic(const hdp_facts& f) { return decide_hdp(f, option::hdp::automatic).way; }
+
+std::string why(const hdp_facts& f, const std::string& wish = "auto") { return decide_hdp(f, wished(wish)).reason; }
+
+std::string refusal(const hdp_facts& f, const std::string& wish) {
   try {
-    decide_hdp(f, wish);
+    decide_hdp(f, wished(wish));
   } catch (const xio::error& e) {
-    EXPECT_EQ(e.status(), status) << e.what();
+    EXPECT_EQ(e.status(), XIO_ERR_UNSUPPORTED) << e.what();
     return e.what();
   }
   ADD_FAILURE() << wish << " was taken";
@@ -128,8 +132,8 @@ TEST(hdp_decision, takes_every_way_that_is_asked_for_and_can_be) {
                                   {"sdma", hdp_way::sdma},
                                   {"rdma-read", hdp_way::rdma_read},
                                   {"readback", hdp_way::readback}}) {
-    EXPECT_EQ(decide_hdp(gpu_facts("gfx1030"), wish).way, way);
-    EXPECT_EQ(decide_hdp(gpu_facts("gfx942"), wish).way, way) << "not needed, and asked for all the same";
+    EXPECT_EQ(decide_hdp(gpu_facts("gfx1030"), wished(wish)).way, way);
+    EXPECT_EQ(decide_hdp(gpu_facts("gfx942"), wished(wish)).way, way) << "not needed, and asked for all the same";
     EXPECT_TRUE(says(why(gpu_facts("gfx942"), wish), std::string("XIO_HDP=") + wish + " asks for it"));
   }
 }
@@ -149,8 +153,7 @@ TEST(hdp_decision, refuses_what_cannot_be) {
   EXPECT_TRUE(says(refusal(f, "device"), "pages of 65536 bytes"));
   f.register_mapped = true;
   EXPECT_TRUE(says(refusal(f, "device"), "kernels may not store"));
-  EXPECT_EQ(decide_hdp(f, "host").way, hdp_way::host);
-  for (const char* wish : {"", "Device", "rdma_read", "auto "}) refusal(f, wish, XIO_ERR_CONFIG);
+  EXPECT_EQ(decide_hdp(f, option::hdp::host).way, hdp_way::host);
 }
 
 // Stand-ins for the register and the line make every branch one that can be run anywhere.
@@ -158,7 +161,7 @@ TEST(hdp_decision, forces_ways_without_such_a_gpu) {
   hdp_facts f;
   f.nic = f.sdma = true;
   for (const char* wish : {"device", "host", "readback", "sdma", "rdma-read"})
-    EXPECT_STREQ(xio::memory::hdp_way_name(decide_hdp(f, wish).way), wish);
+    EXPECT_STREQ(xio::memory::hdp_way_name(decide_hdp(f, wished(wish)).way), wish);
   f.nic = f.sdma = false;
   EXPECT_TRUE(says(refusal(f, "sdma"), "no copy queue"));
 }
@@ -166,15 +169,16 @@ TEST(hdp_decision, forces_ways_without_such_a_gpu) {
 // What a NIC reads pushes what that NIC wrote. A drive's writes come another way.
 TEST(hdp_decision, has_a_way_of_its_own_for_drives_behind_a_nics_read) {
   hdp_facts f = gpu_facts("gfx1100");
-  EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::device);
+  EXPECT_EQ(decide_hdp(f, option::hdp::rdma_read).storage, hdp_way::device);
   f.kernels_store = false;
-  EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::host);
+  EXPECT_EQ(decide_hdp(f, option::hdp::rdma_read).storage, hdp_way::host);
   f.register_mapped = false;
-  EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::readback);
+  EXPECT_EQ(decide_hdp(f, option::hdp::rdma_read).storage, hdp_way::readback);
   f.large_bar = false;
-  EXPECT_EQ(decide_hdp(f, "rdma-read").storage, hdp_way::rdma_read);
+  EXPECT_EQ(decide_hdp(f, option::hdp::rdma_read).storage, hdp_way::rdma_read);
   for (const char* wish : {"device", "host", "sdma", "none"})
-    EXPECT_EQ(decide_hdp(gpu_facts("gfx1100"), wish).storage, decide_hdp(gpu_facts("gfx1100"), wish).way);
+    EXPECT_EQ(decide_hdp(gpu_facts("gfx1100"), wished(wish)).storage,
+              decide_hdp(gpu_facts("gfx1100"), wished(wish)).way);
 }
 
 }  // namespace

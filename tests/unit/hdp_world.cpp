@@ -32,7 +32,7 @@ std::string in_worlds(const std::string& way, const std::function<void(int, worl
       options o = options::defaults();
       o.heap_size = 1 << 20;
       o.timeout_ms = 10000;
-      o.hdp = way;
+      o.hdp = xio::option::parse_word<xio::option::hdp>(way, "a test");
       if (tune) tune(pe, o);
       world w(o, std::move(channel));
       xio_ctx_t ctx{};
@@ -160,7 +160,7 @@ TEST(hdp_world, reads_back_by_every_family) {
           signal_each_other(pe, w, ctx);
         },
         [&](int, options& o) {
-          o.nic_family = family;
+          o.nic_family = xio::option::parse_word<xio::option::nic_family>(family, "a test");
           o.ring_depth = 16;
         });
 }
@@ -206,7 +206,7 @@ TEST(hdp_world, wants_one_decision_where_queue_pairs_are_exchanged) {
   const std::string no = in_worlds(
       "auto", [](int, world&, xio_ctx_t) {},
       [](int pe, options& o) {
-        if (pe == 1) o.hdp = "rdma-read";
+        if (pe == 1) o.hdp = xio::option::hdp::rdma_read;
       },
       XIO_ERR_ARG);
   EXPECT_TRUE(says(no, "XIO_HDP")) << no;

@@ -546,7 +546,7 @@ struct way : testing::Test {
     for (const char* file : {k_iommu, k_cdev, k_group}) t.file(file, "");
   }
   vfio_choice choose(const std::string& wanted, const std::string& cdev = k_cdev) {
-    o.vfio_iommu = wanted;
+    o.vfio_iommu = option::parse_word<option::vfio_iommu>(wanted, "a test");
     return choose_vfio_way(o, t.root, {k_name, "0000:3b:00.0", 17, cdev});
   }
   void remove(const char* path) const { std::filesystem::remove_all(t.root + path); }
@@ -555,7 +555,7 @@ struct way : testing::Test {
 };
 
 TEST_F(way, auto_is_iommufd_where_it_is_whole) {
-  EXPECT_EQ(options::defaults().vfio_iommu, "auto");
+  EXPECT_EQ(options::defaults().vfio_iommu, option::vfio_iommu::automatic);
   EXPECT_EQ(choose("auto").way, vfio_way::iommufd);
   EXPECT_EQ(choose("auto").why, "");
   EXPECT_EQ(choose("auto", "").way, vfio_way::type1);

@@ -341,7 +341,7 @@ TEST(vfio_open, refuses_what_no_machine_has) {
 TEST(vfio_open, is_hardware) {
   progress::machine machine(1);
   options o = options::defaults();
-  o.backend = "model";
+  o.backend = xio::option::backend::model;
   const xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [&] { open_controller(k_name, attr, o, machine, gpu::payload()); }), "");
 }

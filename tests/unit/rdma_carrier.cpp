@@ -12,6 +12,7 @@ namespace {
 
 bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
 
+using xio::log::level;
 using xio::rdma::carrier;
 using xio::rdma::carrier_offer;
 
@@ -77,7 +78,7 @@ TEST(rdma_carrier, the_family_follows_the_carrier) {
   auto o = xio::options::defaults();
   EXPECT_EQ(xio::rdma::family_name(o, carrier::verbs), "proxy");
   EXPECT_EQ(xio::rdma::family_name(o, carrier::shm), "mlx5");
-  o.nic_family = "bnxt";
+  o.nic_family = xio::option::nic_family::bnxt;
   EXPECT_EQ(xio::rdma::family_name(o, carrier::verbs), "bnxt");
 }
 
@@ -100,10 +101,10 @@ struct world_run {
   }
 };
 template <class Body>
-world_run run(int n, const char* level, Body&& body) {
+world_run run(int n, level most, Body&& body) {
   world_run r;
   r.pes.resize(static_cast<std::size_t>(n));
-  xio::log::set_level(std::string_view(level));
+  xio::log::set_level(most);
   testing::internal::CaptureStderr();
   xio::test::run_pes(n, [&](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
     auto& o = r.pes[static_cast<std::size_t>(pe)];
@@ -114,7 +115,7 @@ world_run run(int n, const char* level, Body&& body) {
     if (o.status != XIO_OK) o.sentence = xio::last_error();
   });
   r.log = testing::internal::GetCapturedStderr();
-  xio::log::set_level(std::string_view("warn"));
+  xio::log::set_level(level::warn);
   return r;
 }
 
@@ -124,7 +125,7 @@ bool took(const xio::options& o, bool mapped, xio::bootstrap::channel& c, const 
 
 TEST(rdma_carrier, several_machines_hear_once_that_they_get_the_software_nic) {
   const auto o = xio::options::defaults();
-  const auto r = run(3, "warn", [&](int pe, auto& c) {
+  const auto r = run(3, level::warn, [&](int pe, auto& c) {
     return took(o, false, c, pe == 1 ? "RDMA device mlx5_0 port 1 is not up" : "", carrier::tcp);
   });
   for (const auto& pe : r.pes) EXPECT_TRUE(pe.taken) << pe.sentence;
@@ -134,18 +135,18 @@ TEST(rdma_carrier, several_machines_hear_once_that_they_get_the_software_nic) {
 
 TEST(rdma_carrier, nobody_hears_of_what_he_asked_for) {
   auto model = xio::options::defaults(), tcp = model;
-  model.backend = "model";
-  tcp.nic_executor = "tcp";
+  model.backend = xio::option::backend::model;
+  tcp.nic_executor = xio::option::nic_executor::tcp;
   for (const auto& o : {model, tcp})
-    EXPECT_EQ(run(2, "info", [&](int, auto& c) { return took(o, false, c, "no device", carrier::tcp); }).log, "");
-  const auto one_machine =
-      run(2, "warn", [&](int, auto& c) { return took(xio::options::defaults(), true, c, "no device", carrier::shm); });
+    EXPECT_EQ(run(2, level::info, [&](int, auto& c) { return took(o, false, c, "no device", carrier::tcp); }).log, "");
+  const auto one_machine = run(
+      2, level::warn, [&](int, auto& c) { return took(xio::options::defaults(), true, c, "no device", carrier::shm); });
   EXPECT_EQ(one_machine.log, "");
 }
 
 // What keeps a world from its devices is known to those PEs that have one, too.
 TEST(rdma_carrier, every_pe_can_say_why_its_device_is_not_used) {
-  const auto r = run(3, "info", [&](int pe, auto& c) {
+  const auto r = run(3, level::info, [&](int pe, auto& c) {
     return took(xio::options::defaults(), true, c, pe == 2 ? "the driver\nis gone" : "", carrier::shm);
   });
   EXPECT_EQ(r.lines_with("no hardware: PE 2: the driver?is gone"), 3) << r.log;
@@ -160,11 +161,11 @@ struct one_pe {
   const char* why = "";
 };
 
-world_run run_direct(const std::vector<one_pe>& pes, const char* level = "info") {
-  return run(static_cast<int>(pes.size()), level, [&](int pe, auto& c) {
+world_run run_direct(const std::vector<one_pe>& pes, level most = level::info) {
+  return run(static_cast<int>(pes.size()), most, [&](int pe, auto& c) {
     const one_pe& p = pes[static_cast<std::size_t>(pe)];
     auto o = xio::options::defaults();
-    o.nic_family = p.family;
+    o.nic_family = xio::option::parse_word<xio::option::nic_family>(p.family, "a test");
     return xio::rdma::agree_on_direct(c, xio::rdma::make_direct_offer(o, p.state, p.status, p.why));
   });
 }
@@ -186,15 +187,15 @@ void expect_all_refused(const world_run& r, xio_status_t status, const std::stri
 TEST(rdma_direct, is_wanted_by_the_options_that_leave_it_open_or_name_it) {
   auto o = xio::options::defaults();
   EXPECT_TRUE(xio::rdma::wants_direct(o));
-  o.nic_family = "mlx5";
+  o.nic_family = xio::option::nic_family::mlx5;
   EXPECT_TRUE(xio::rdma::wants_direct(o));
-  o.nic_executor = "verbs";  // the format, read by the software NIC
+  o.nic_executor = xio::option::nic_executor::verbs;  // the format, read by the software NIC
   EXPECT_FALSE(xio::rdma::wants_direct(o));
-  o.nic_executor = "auto";
-  o.backend = "model";
+  o.nic_executor = xio::option::nic_executor::automatic;
+  o.backend = xio::option::backend::model;
   EXPECT_FALSE(xio::rdma::wants_direct(o));
-  o.backend = "hw";
-  o.nic_family = "proxy";
+  o.backend = xio::option::backend::hw;
+  o.nic_family = xio::option::nic_family::proxy;
   EXPECT_FALSE(xio::rdma::wants_direct(o));
 }
 
@@ -265,7 +266,7 @@ TEST(rdma_direct, a_peers_status_and_reason_are_checked) {
 
 TEST(rdma_opening, that_fails_on_one_pe_fails_on_all_with_its_reason) {
   const auto open = [](int bad) {
-    return run(3, "warn", [bad](int pe, auto& c) {
+    return run(3, level::warn, [bad](int pe, auto& c) {
       std::exception_ptr failure;
       try {
         if (pe == bad) xio::fail(XIO_ERR_NO_MEMORY, "RDMA device mlx5_1 gives no protection domain");

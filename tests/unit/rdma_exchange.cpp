@@ -203,7 +203,7 @@ INSTANTIATE_TEST_SUITE_P(rdma_exchange, rounds, testing::Values(1, 6000, 9000, 1
 
 TEST(rdma_open, hardware_is_refused_with_the_cure) {
   auto o = xio::options::defaults();
-  o.backend = "hw";
+  o.backend = xio::option::backend::hw;
   rdma::setup s{};
   s.opts = &o;
   liar alone([](unsigned char*) {});

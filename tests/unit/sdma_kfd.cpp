@@ -192,9 +192,9 @@ TEST(sdma_kfd, what_hardware_cannot_is_refused) {
   o.sdma_engines = "16";
   refusal(XIO_ERR_CONFIG, [&] { open_fake(l, o); });
   o = options::defaults();
-  o.memory_mode = "4";
+  o.memory_mode = 4;
   EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [&] { open_fake(l, o); }).find("doorbell is a register"), std::string::npos);
-  o.memory_mode = "1";
+  o.memory_mode = 1;
   e = open_fake(l, o);
   auto q = e->create_queue({depth(), 0, -1, 0, false});
   EXPECT_EQ(l.ring_place, gpu::place::device);

@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(connects, brittle_connect, testing::Values(0, 2, 3, 5, 
 
 TEST(world, of_which_one_pe_cannot_connect_its_flush_pair_lives_on) {
   options o = small_world();
-  o.hdp = "rdma-read";
+  o.hdp = xio::option::hdp::rdma_read;
   g_left.connects = 0;
   in_world(k_pes, o,
            [](int pe, world& w) { expect_refused_and_well_again(pe, w, 0, XIO_ERR_IO, "no file descriptor is left"); });

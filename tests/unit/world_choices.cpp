@@ -69,7 +69,7 @@ TEST(attributes, need_a_size) {
 
 TEST(attributes, override_the_environment) {
   options o = options::defaults();
-  o.route = "sdma";
+  o.route = XIO_ROUTE_SDMA;
   o.ring_depth = 64;
   o.ctx_pool = 5;
   o.sdma_threshold = 4096;
@@ -135,7 +135,7 @@ TEST(attributes, of_init_are_checked) {
   const auto o = xio::init_options(&attr);
   EXPECT_EQ(o.heap_size, 3u << 20);
   EXPECT_EQ(o.timeout_ms, 0u);
-  EXPECT_EQ(o.bootstrap, "local");
+  EXPECT_EQ(o.bootstrap, xio::option::bootstrap::local);
   attr.tcp_size = 4;
   attr.tcp_rank = 4;
   EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "tcp_rank 4 of tcp_size 4");
@@ -214,7 +214,7 @@ TEST(environment, that_is_wrong_still_says_how_to_reach_the_others) {
   EXPECT_EQ(xio::fallback_options(&attr).timeout_ms, 1000u);
   const environment worse({{"XIO_TIMEOUT_MS", "soon"}, {"XIO_BOOTSTRAP", "smoke"}});
   EXPECT_EQ(xio::fallback_options(nullptr).timeout_ms, options::defaults().timeout_ms);
-  EXPECT_EQ(xio::fallback_options(nullptr).bootstrap, "auto");
+  EXPECT_EQ(xio::fallback_options(nullptr).bootstrap, xio::option::bootstrap::automatic);
 }
 
 // --- Routes ------------------------------------------------------------------------------------------
@@ -357,14 +357,14 @@ TEST(gpu_sharing, is_refused_only_when_it_was_forbidden) {
   const std::vector<std::string> shared{"0000:3b:00.0", "", "0000:5e:00.0", "0000:3b:00.0"};
   options o = options::defaults();
   xio::check_sharing(o, shared, 2);
-  o.gpu_sharing = "no";
+  o.gpu_sharing = xio::option::gpu_sharing::no;
   EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::check_sharing(o, shared, 2); }),
                "PE 0 and PE 3 have the same GPU, 0000:3b:00.0, and XIO_GPU_SHARING=no; 2 can be seen here");
 }
 
 TEST(gpu_sharing, is_none_where_each_pe_has_its_own_or_none_is_named) {
   options o = options::defaults();
-  o.gpu_sharing = "no";
+  o.gpu_sharing = xio::option::gpu_sharing::no;
   xio::check_sharing(o, {"0000:3b:00.0", "0000:5e:00.0"}, 2);
   // Each PE sees one GPU and calls it number 0.
   xio::check_sharing(o, {"0000:3b:00.0", "0000:5e:00.0"}, 1);

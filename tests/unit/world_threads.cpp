@@ -170,7 +170,7 @@ TEST(world, of_pes_that_do_not_fit_together_is_refused_on_every_pe) {
   const auto heaps = both([](int pe, options& o) { o.heap_size = pe == 0 ? 1 << 20 : 2 << 20; });
   EXPECT_EQ(heaps.status, XIO_ERR_CONFIG);
   EXPECT_PRED2(says, heaps.sentence, "'1048576' on PE 0 but '2097152' on PE 1");
-  const auto routes = both([](int pe, options& o) { o.route = pe == 0 ? "auto" : "rdma"; });
+  const auto routes = both([](int pe, options& o) { o.route = pe == 0 ? XIO_ROUTE_AUTO : XIO_ROUTE_RDMA; });
   EXPECT_PRED2(says, routes.sentence, "XIO_ROUTE is 'auto' on PE 0 but 'rdma' on PE 1");
 }
 

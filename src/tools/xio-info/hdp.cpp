@@ -26,7 +26,7 @@ bool has_own_copy_queue(const options& o) {
 }  // namespace
 
 section hdp_section(const options& o, bool gpu_ready) {
-  section s{"hdp", "Host data path (XIO_HDP)", {{"asked", o.hdp, ""}}};
+  section s{"hdp", "Host data path (XIO_HDP)", {{"asked", std::string(option::word_of(o.hdp)), ""}}};
   if (!gpu_ready) {
     s.rows.push_back({"way", std::string("unknown"), "no GPU"});
     return s;

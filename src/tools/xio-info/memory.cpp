@@ -20,10 +20,10 @@ void add_choices(section& s, const options& o) {
   add("flags", gpu::purpose::flags, gpu::place::shared);
   add("rings_in_gpu", gpu::purpose::rings, gpu::place::device);
   add("completions_in_gpu", gpu::purpose::completions, gpu::place::device);
-  if (o.heap_kind == "device" || gpu::host_reads_device_memory())
+  if (o.heap_kind == option::heap_kind::device || gpu::host_reads_device_memory())
     add("heap", gpu::purpose::heap, gpu::place::device);
   else
-    s.rows.push_back({"heap", o.heap_kind, "XIO_HEAP_KIND says so"});
+    s.rows.push_back({"heap", std::string(option::word_of(o.heap_kind)), "XIO_HEAP_KIND says so"});
 }
 
 }  // namespace
@@ -31,7 +31,8 @@ void add_choices(section& s, const options& o) {
 section memory_section(const options& o, bool gpu_ready) {
   section s{"memory", "Memory: symmetric heap, and kinds (xio_mem_alloc)", {}};
   s.rows.push_back({"heap_bytes", std::uint64_t{o.heap_size}, "of each PE: XIO_HEAP_SIZE"});
-  s.rows.push_back({"mode", o.memory_mode, "what lies in GPU memory: XIO_MEMORY_MODE"});
+  s.rows.push_back(
+      {"mode", o.memory_mode ? std::to_string(*o.memory_mode) : "auto", "what lies in GPU memory: XIO_MEMORY_MODE"});
   if (gpu_ready) add_choices(s, o);
   for (const xio_mem_kind_t kind : {XIO_MEM_HOST_MAPPED, XIO_MEM_HOST_COHERENT, XIO_MEM_HOST_PINNED, XIO_MEM_HOST_PLAIN,
                                     XIO_MEM_HOST_DEFAULT, XIO_MEM_DEVICE_FINE_GRAINED, XIO_MEM_DEVICE_COARSE_GRAINED,

@@ -83,7 +83,7 @@ std::vector<section> nic_sections(const options& o) {
   rdma::port_wishes w;
   const auto status = guard([&] {
     w.list = rdma::parse_hca_list(o.hca_list);
-    w.gid_index = rdma::parse_gid_index(o.rdma_gid_index);
+    w.gid_index = o.rdma_gid_index;
     w.pkey_index = static_cast<std::uint32_t>(o.rdma_pkey_index);
     w.depth = static_cast<std::uint32_t>(o.ring_depth);
   });

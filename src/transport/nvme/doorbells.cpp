@@ -19,19 +19,19 @@ const char* name_of(doorbell_way way) {
   return "";
 }
 
-doorbell_way choose_doorbells(const std::string& wish, const drive_facts& facts, const doorbell_reach& can,
+doorbell_way choose_doorbells(option::nvme_doorbell wish, const drive_facts& facts, const doorbell_reach& can,
                               const std::string& name) {
   const bool reached = can.registers != nullptr;
-  if (wish == "host") return doorbell_way::host;
-  if (wish == "bridge") return doorbell_way::bridge;
-  if (wish == "bar") {
+  if (wish == option::nvme_doorbell::host) return doorbell_way::host;
+  if (wish == option::nvme_doorbell::bridge) return doorbell_way::bridge;
+  if (wish == option::nvme_doorbell::bar) {
     if (!reached)
       fail(XIO_ERR_UNSUPPORTED,
            "{}: kernels cannot write the doorbells of this drive, as XIO_NVME_DOORBELL=bar asks; use host or auto",
            name);
     return doorbell_way::bar;
   }
-  if (wish == "shadow") {
+  if (wish == option::nvme_doorbell::shadow) {
     if (!facts.shadow_doorbells)
       fail(XIO_ERR_UNSUPPORTED,
            "{} has no shadow doorbells (OACS bit 8), as XIO_NVME_DOORBELL=shadow asks; use bar, host or auto", name);

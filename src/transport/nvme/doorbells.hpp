@@ -32,7 +32,7 @@ struct doorbell_reach {
 
 // The way for what XIO_NVME_DOORBELL says; throws where that cannot be. auto: shadow where the drive has it and is
 // hardware's emulation (only those do), else the registers, else the host.
-doorbell_way choose_doorbells(const std::string& wish, const drive_facts& facts, const doorbell_reach& can,
+doorbell_way choose_doorbells(option::nvme_doorbell wish, const drive_facts& facts, const doorbell_reach& can,
                               const std::string& name);
 
 class doorbell_keeper;

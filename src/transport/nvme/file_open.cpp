@@ -8,7 +8,7 @@
 namespace xio::nvme {
 
 std::unique_ptr<controller> open_file(const opening& what) {
-  if (what.opts.backend == "hw")
+  if (what.opts.backend == option::backend::hw)
     fail(XIO_ERR_UNSUPPORTED, "cannot open {}: a file has no hardware behind it; set XIO_BACKEND=auto or model",
          what.name);
   const software::devices* devices = software::built_in();

@@ -29,8 +29,8 @@ std::string not_by_iommufd(const std::string& root, const vfio_place& place) {
 }  // namespace
 
 vfio_choice choose_vfio_way(const options& o, const std::string& root, const vfio_place& place) {
-  if (o.vfio_iommu == "type1") return {vfio_way::type1, "", true};
-  if (o.vfio_iommu == "iommufd") return {vfio_way::iommufd, "", true};
+  if (o.vfio_iommu == option::vfio_iommu::type1) return {vfio_way::type1, "", true};
+  if (o.vfio_iommu == option::vfio_iommu::iommufd) return {vfio_way::iommufd, "", true};
   // iommufd pins ordinary memory only.
   if (!o.nvme_queue_bar.empty()) return {vfio_way::type1, "XIO_NVME_QUEUE_BAR is memory of a device"};
   std::string why = not_by_iommufd(root, place);

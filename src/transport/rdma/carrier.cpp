@@ -12,14 +12,21 @@ namespace xio::rdma {
 
 namespace {
 
-constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
+// PEs exchange these.
+constexpr std::uint32_t k_auto = 0, k_hw = 1;
+static_assert(static_cast<std::uint32_t>(option::backend::automatic) == k_auto &&
+              static_cast<std::uint32_t>(option::backend::hw) == k_hw);
 
 std::uint32_t wanted_of(const options& o) {
-  for (const carrier c : {carrier::shm, carrier::tcp, carrier::verbs})
-    if (o.nic_executor == name_of(c)) return static_cast<std::uint32_t>(c);
-  // Who names a device or an entry of its GID table wants that one and no other.
-  const bool named = !o.hca_list.empty() || o.rdma_gid_index != "auto";
-  return named && o.backend != "model" ? static_cast<std::uint32_t>(carrier::verbs) : k_auto;
+  switch (o.nic_executor) {
+    case option::nic_executor::shm: return static_cast<std::uint32_t>(carrier::shm);
+    case option::nic_executor::tcp: return static_cast<std::uint32_t>(carrier::tcp);
+    case option::nic_executor::verbs: return static_cast<std::uint32_t>(carrier::verbs);
+    case option::nic_executor::automatic: break;
+  }
+  // A named device, or a named entry of its GID table, is meant and no other.
+  const bool named = !o.hca_list.empty() || o.rdma_gid_index;
+  return named && o.backend != option::backend::model ? static_cast<std::uint32_t>(carrier::verbs) : k_auto;
 }
 
 carrier check_shm(const std::vector<carrier_offer>& all) {
@@ -104,7 +111,7 @@ std::string text_of(const reason& why) { return printable({why.data(), strnlen(w
 carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, const std::string& why_no_verbs) {
   carrier_offer mine{};
   mine.wanted = wanted_of(o);
-  mine.backend = o.backend == "hw" ? k_hw : o.backend == "model" ? k_model : k_auto;
+  mine.backend = static_cast<std::uint32_t>(o.backend);
   mine.mapped = mapped ? 1 : 0;
   mine.verbs = why_no_verbs.empty() ? 1 : 0;
   mine.why_no_verbs = make_reason(why_no_verbs);
@@ -116,13 +123,14 @@ carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, c
 
 bool wants_direct(const options& o) {
   // Who names an executor wants the software NIC in front of it.
-  return o.nic_executor == "auto" && (o.nic_family == "auto" || o.nic_family == "mlx5") && o.backend != "model";
+  const bool mlx5 = o.nic_family == option::nic_family::automatic || o.nic_family == option::nic_family::mlx5;
+  return o.nic_executor == option::nic_executor::automatic && mlx5 && o.backend != option::backend::model;
 }
 
 direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why) {
   direct_offer out{};
   out.state = static_cast<std::uint32_t>(state);
-  out.forced = wants_direct(o) && o.nic_family == "mlx5" ? 1 : 0;
+  out.forced = wants_direct(o) && o.nic_family == option::nic_family::mlx5 ? 1 : 0;
   out.status = static_cast<std::int32_t>(status);
   out.why = make_reason(why);
   return out;
@@ -197,7 +205,7 @@ void agree_on_opening(bootstrap::channel& c, const std::exception_ptr& failure) 
 }
 
 std::string family_name(const options& o, carrier c) {
-  if (o.nic_family != "auto") return o.nic_family;
+  if (o.nic_family != option::nic_family::automatic) return std::string(option::word_of(o.nic_family));
   return c == carrier::verbs ? "proxy" : "mlx5";
 }
 

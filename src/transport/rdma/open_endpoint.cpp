@@ -31,7 +31,7 @@ constexpr std::uint64_t k_model_message = std::uint64_t{1} << 30;  // mlx5: log_
 // of a word could be lost. Software NICs change words by the CPU's own atomics.
 std::uint32_t atomics_of(const family& f, carrier way, const options& o) {
   if (way != carrier::verbs) return f.atomics | dev::nic_four_in_eight;
-  return o.rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0;
+  return o.rdma_atomic32 == option::rdma_atomic32::emulate ? std::uint32_t{dev::nic_four_in_eight} : 0;
 }
 
 proxy::immediate_handler handler_of(const nic_parts& c) {

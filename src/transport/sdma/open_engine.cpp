@@ -34,13 +34,13 @@ std::unique_ptr<engine> open_software(const options& o, progress::machine& machi
 }  // namespace
 
 std::unique_ptr<engine> open_engine(const options& o, progress::machine& machine, const payload_agent& payload) {
-  if (o.backend == "model") return open_software(o, machine, payload, "XIO_BACKEND=model asks for it");
+  if (o.backend == option::backend::model) return open_software(o, machine, payload, "XIO_BACKEND=model asks for it");
   try {
     auto made = open_hardware(o);
     log::info("SDMA: {}", made->backend());
     return made;
   } catch (const error& e) {
-    if (o.backend == "hw")
+    if (o.backend == option::backend::hw)
       fail(e.status(), "XIO_BACKEND=hw: {}; or set XIO_BACKEND=auto or model, or XIO_ROUTE=direct", e.what());
     // What the user asked for and cannot be is no reason to do something else.
     if (e.status() == XIO_ERR_CONFIG) throw;

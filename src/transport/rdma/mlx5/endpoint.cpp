@@ -118,7 +118,7 @@ class mlx5_endpoint final : public endpoint {
   mlx5_endpoint(const setup& s, page_list pages)
       : channel_(*s.channel),
         path_(path_of(*s.opts)),
-        atomics_(s.opts->rdma_atomic32 == "emulate" ? std::uint32_t{dev::nic_four_in_eight} : 0),
+        atomics_(s.opts->rdma_atomic32 == option::rdma_atomic32::emulate ? std::uint32_t{dev::nic_four_in_eight} : 0),
         cq_depth_(s.opts->rdma_cq_depth),
         inline_(s.opts->rdma_inline),
         pages_(std::move(pages)) {
@@ -243,8 +243,8 @@ class mlx5_endpoint final : public endpoint {
   bootstrap::channel& channel_;
   const proxy::verbs_path path_;
   const std::uint32_t atomics_;
-  const std::uint64_t cq_depth_;  // as options::rdma_cq_depth
-  const std::string inline_;      // as options::rdma_inline
+  const std::uint64_t cq_depth_;    // as options::rdma_cq_depth
+  const option::AUTO_UINT inline_;  // as options::rdma_inline
   const page_list pages_;
   std::vector<std::unique_ptr<proxy::verbs_fabric>> fabrics_;
   std::string name_;
@@ -263,7 +263,7 @@ gpu::place place_of_rings(const options& o) {
     fail(XIO_ERR_UNSUPPORTED,
          "XIO_MEMORY_MODE={} parts the ring of an mlx5 queue from its completions or doorbell record, which lie in one "
          "registered buffer; ask for all three (7) or none (0)",
-         o.memory_mode);
+         o.memory_mode.value_or(0));
   return where.submission;
 }
 

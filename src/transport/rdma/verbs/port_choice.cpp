@@ -69,16 +69,6 @@ struct candidate {
 
 }  // namespace
 
-std::optional<std::uint32_t> parse_gid_index(const std::string& text) {
-  if (text == "auto") return std::nullopt;
-  std::uint32_t index = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, ec] = std::from_chars(text.data(), end, index);
-  if (ec != std::errc() || stop != end || index > k_most_gid_index)
-    fail(XIO_ERR_CONFIG, "XIO_RDMA_GID_INDEX='{}' is no index; use auto or 0 to {}", text, k_most_gid_index);
-  return index;
-}
-
 const gid_row* best_gid(const port_facts& p) {
   const gid_row* best = nullptr;
   for (const gid_row& g : p.gids) {

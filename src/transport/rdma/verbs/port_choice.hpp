@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/options.hpp"
 #include "transport/rdma/verbs/hca_list.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
 
@@ -14,14 +15,11 @@ namespace xio::rdma {
 
 struct port_wishes {
   hca_list list;
-  std::optional<std::uint32_t> gid_index;  // empty: choose
+  option::AUTO_UINT gid_index;  // none: choose
   std::uint32_t pkey_index = 0;
   std::uint32_t depth = 256;  // of a queue pair
   std::uint8_t mtu = 0;       // enum ibv_mtu; 0: whatever
 };
-
-// Throws XIO_ERR_CONFIG for what is neither "auto" nor an index.
-std::optional<std::uint32_t> parse_gid_index(const std::string& text);
 
 // RoCE v2 over IPv4, over a routable IPv6 address, over a link-local one, RoCE v1, InfiniBand; the lowest index of the
 // best kind. Null if the table is empty.

@@ -21,23 +21,13 @@ constexpr std::uint64_t k_most_message = 1u << 30;
 using proxy::verbs_path;
 using proxy::verbs_port;
 
-// 256 is 1 and 4096 is 5 (rdma-core libibverbs/verbs.h: enum ibv_mtu); auto is 0.
-std::uint8_t mtu_code(const std::string& text) {
-  std::uint8_t code = 1;
-  for (const char* known : {"256", "512", "1024", "2048", "4096"}) {
-    if (text == known) return code;
-    ++code;
-  }
-  return 0;
-}
-
 port_wishes wishes_of(const options& o) {
   port_wishes w;
   w.list = parse_hca_list(o.hca_list);
-  w.gid_index = parse_gid_index(o.rdma_gid_index);
+  w.gid_index = o.rdma_gid_index;
   w.pkey_index = static_cast<std::uint32_t>(o.rdma_pkey_index);
   w.depth = static_cast<std::uint32_t>(o.ring_depth);
-  w.mtu = mtu_code(o.rdma_mtu);
+  w.mtu = static_cast<std::uint8_t>(o.rdma_mtu);
   return w;
 }
 
@@ -96,7 +86,7 @@ verbs_path path_of(const options& o) {
   p.traffic_class = static_cast<std::uint8_t>(o.rdma_traffic_class);
   p.sl = static_cast<std::uint8_t>(o.rdma_sl);
   p.hop_limit = static_cast<std::uint8_t>(o.rdma_hop_limit);
-  p.mtu = mtu_code(o.rdma_mtu);
+  p.mtu = static_cast<std::uint8_t>(o.rdma_mtu);
   p.timeout = static_cast<std::uint8_t>(o.rdma_timeout);
   p.retry = static_cast<std::uint8_t>(o.rdma_retry);
   p.rnr_retry = static_cast<std::uint8_t>(o.rdma_rnr_retry);
