@@ -74,6 +74,13 @@ enum { XIO_CMP_EQ = 0, XIO_CMP_NE, XIO_CMP_GT, XIO_CMP_GE, XIO_CMP_LT, XIO_CMP_L
  * the choice to the library, per PE and size. */
 typedef enum xio_route { XIO_ROUTE_AUTO = 0, XIO_ROUTE_DIRECT, XIO_ROUTE_RDMA, XIO_ROUTE_SDMA } xio_route_t;
 
+/* A variable of docs/environment.md, for one world: name as "XIO_RDMA_QUEUES", value as in the environment. An empty
+ * value stands for the variable's default. */
+typedef struct xio_option {
+  const char* name;
+  const char* value;
+} xio_option_t;
+
 /* How a world is made. Set `size` to sizeof the struct (or use the _INIT macro): it tells the library which members
  * your program knows. 0 or null in any other member: the environment's value, else the default (docs/environment.md).
  */
@@ -86,9 +93,15 @@ typedef struct xio_init_attr {
   const char* tcp_root;  /* with "tcp": host:port where PE 0 listens */
   int tcp_rank;          /* with "tcp" and tcp_size > 0: this PE's number, */
   int tcp_size;          /* and how many there are */
+  /* Variables for this world. They go before the environment, and the members above before them; of one name the last
+   * counts. null: none. xio_init copies them. XIO_ERR_CONFIG for a name that is no variable, for a value that the
+   * variable refuses, and for XIO_HOST_*, which are of the process. XIO_LOG_LEVEL is of the process too, and changes
+   * here what it logs from now on. Where a variable has to be alike on every PE, so has the option. */
+  const xio_option_t* options;
+  size_t option_count;
 } xio_init_attr_t;
 #define XIO_INIT_ATTR_INIT \
-  { sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0 }
+  { sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0, NULL, 0 }
 
 /* How a context is made. `size` and 0 as in xio_init_attr_t; the same values on every PE. */
 typedef struct xio_ctx_attr {

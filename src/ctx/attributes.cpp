@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <string>
+#include <vector>
 
 #include "xio/device/view.hpp"
 #include "xio/wire/inbox.hpp"
@@ -13,6 +14,20 @@ namespace {
 
 constexpr std::uint64_t k_least_heap = std::uint64_t{1} << 20;
 constexpr std::uint64_t k_most_heap = std::uint64_t{1} << 40;
+
+std::vector<setting> settings_of(const xio_init_attr_t& a) {
+  if (a.options == nullptr && a.option_count != 0)
+    fail(XIO_ERR_CONFIG, "xio_init_attr_t.options is null and option_count {}; give both, or neither", a.option_count);
+  std::vector<setting> all;
+  for (std::size_t i = 0; a.options != nullptr && i < a.option_count; ++i) {
+    const xio_option_t& one = a.options[i];
+    if (one.name == nullptr || one.value == nullptr)
+      fail(XIO_ERR_CONFIG, "xio_init_attr_t.options[{}] has no {}; give both name and value", i,
+           one.name == nullptr ? "name" : "value");
+    all.push_back({one.name, one.value});
+  }
+  return all;
+}
 
 // How to meet the other PEs, and for how long.
 void override_bootstrap(const xio_init_attr_t& a, options& o) {
@@ -37,7 +52,7 @@ std::uint32_t power_of_two(const char* what, std::uint64_t value, std::uint64_t 
 
 options init_options(const xio_init_attr_t* attr) {
   const xio_init_attr_t a = read_attr(attr, "xio_init_attr_t");
-  options o = options::from_environment();
+  options o = options::from_environment(settings_of(a));
   override_bootstrap(a, o);
   if (a.reserved != 0) fail(XIO_ERR_CONFIG, "xio_init_attr_t.reserved is {}; set it to 0", a.reserved);
   if (a.tcp_size < 0 || (a.tcp_size > 0 && (a.tcp_rank < 0 || a.tcp_rank >= a.tcp_size)))
@@ -54,12 +69,14 @@ options init_options(const xio_init_attr_t* attr) {
 
 options fallback_options(const xio_init_attr_t* attr) {
   xio_init_attr_t a{};
+  std::vector<setting> given;
   try {
     a = read_attr(attr, "xio_init_attr_t");
+    given = settings_of(a);
   } catch (const error&) {
     // The attributes are what is wrong; what else there is has to do.
   }
-  options o = options::right_values();
+  options o = options::right_values(given);
   try {
     override_bootstrap(a, o);
   } catch (const error&) {

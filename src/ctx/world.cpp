@@ -105,7 +105,7 @@ void world::share_heap() {
     check_heap_place(options_);
     const bool shared = std::count(place_.together.begin(), place_.together.end(), true) > 1;
     heap_ = gpu::make_heap(k_head_bytes + whole_pages(options_.heap_size), kind_of_heap(options_),
-                           shared && options_.peer_access != "off");
+                           shared && options_.peer_access != option::peer_access::off);
     mine = make_offer(*heap_);
   });
   const auto all = bootstrap::allgather_value(*channel_, mine);

@@ -141,6 +141,51 @@ TEST(attributes, of_init_are_checked) {
   EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "tcp_rank 4 of tcp_size 4");
 }
 
+// A program that was compiled before the struct had its last fields passes fewer bytes.
+TEST(attributes, of_init_have_grown_behind_what_old_programs_know) {
+  struct before_options {
+    std::size_t size = sizeof(before_options);
+    const char* bootstrap = "local";
+    std::size_t heap_bytes = 0;
+    std::uint32_t timeout_ms = 7, reserved = 0;
+    const char* tcp_root = nullptr;
+    int tcp_rank = 0, tcp_size = 0;
+    unsigned char behind[16];
+  } old;
+  old.size = offsetof(before_options, behind);
+  std::memset(old.behind, 0xff, sizeof old.behind);
+  EXPECT_EQ(old.size, offsetof(xio_init_attr_t, options));
+  const auto o = xio::init_options(reinterpret_cast<const xio_init_attr_t*>(&old));
+  EXPECT_EQ(o.timeout_ms, 7u);
+  EXPECT_EQ(o.bootstrap, xio::option::bootstrap::local);
+}
+
+TEST(attributes, of_init_may_set_any_option) {
+  const xio_option_t given[] = {{"XIO_RING_DEPTH", "64"}, {"XIO_TIMEOUT_MS", "100"}, {"XIO_BACKEND", "hw"}};
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.options = given;
+  attr.option_count = 2;
+  attr.timeout_ms = 300;
+  const auto o = xio::init_options(&attr);
+  EXPECT_EQ(o.ring_depth, 64u);
+  EXPECT_EQ(o.timeout_ms, 300u) << "a field goes before an option";
+  EXPECT_EQ(o.backend, xio::option::backend::automatic) << "beyond option_count";
+  EXPECT_EQ(xio::fallback_options(&attr).ring_depth, 64u);
+  EXPECT_EQ(std::getenv("XIO_RING_DEPTH"), nullptr);
+  const auto refuses = [&](const xio_option_t& one, const char* words) {
+    attr.options = &one;
+    attr.option_count = 1;
+    EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), words);
+    EXPECT_EQ(xio::fallback_options(&attr).timeout_ms, 300u);
+  };
+  refuses({"XIO_RING_DEPHT", "64"}, "did you mean XIO_RING_DEPTH?");
+  refuses({"XIO_RING_DEPTH", "deep"}, "XIO_RING_DEPTH='deep'");
+  refuses({"XIO_RING_DEPTH", nullptr}, "options[0] has no value");
+  refuses({nullptr, "64"}, "options[0] has no name");
+  attr.options = nullptr;
+  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "options is null and option_count 1");
+}
+
 // --- The environment ---------------------------------------------------------------------------------
 
 // Sets variables as long as it lives.
