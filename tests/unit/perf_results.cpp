@@ -26,6 +26,7 @@ TEST(statistics, of_few) {
   EXPECT_EQ(one.min, 7);
   EXPECT_EQ(one.median, 7);
   EXPECT_EQ(one.p99, 7);
+  EXPECT_EQ(one.p999, 7);
   EXPECT_EQ(one.max, 7);
   EXPECT_EQ(one.mean, 7);
   EXPECT_EQ(statistics_of({}).count, 0u);
@@ -34,8 +35,8 @@ TEST(statistics, of_few) {
   EXPECT_EQ(statistics_of({9, 1, 2, 4}).mean, 4);
 }
 
-// Nearest rank: of n sorted samples number ceil(0.99 n).
-TEST(statistics, p99_is_a_sample) {
+// Nearest rank: of n sorted samples number ceil(0.99 n), or ceil(0.999 n).
+TEST(statistics, percentiles_are_samples) {
   const auto upward = [](int n) {
     std::vector<double> v;
     for (int i = n; i > 0; --i) v.push_back(i);
@@ -47,6 +48,12 @@ TEST(statistics, p99_is_a_sample) {
   EXPECT_EQ(statistics_of(upward(200)).p99, 198);
   EXPECT_EQ(statistics_of(upward(1000)).p99, 990);
   EXPECT_EQ(statistics_of(upward(200)).median, 100.5);
+  EXPECT_EQ(statistics_of(upward(999)).p999, 999);
+  EXPECT_EQ(statistics_of(upward(1000)).p999, 999);
+  EXPECT_EQ(statistics_of(upward(1001)).p999, 1000);
+  EXPECT_EQ(statistics_of(upward(2000)).p999, 1998);
+  EXPECT_EQ(statistics_of(upward(12345)).p999, 12333);
+  EXPECT_EQ(statistics_of(upward(12345)).p99, 12222);
 }
 
 // --- Printing ----------------------------------------------------------------------------------------

@@ -101,6 +101,7 @@ std::vector<tools::field> row_of(const plan& p, const result& r, const machine_s
   row.push_back({"min_us", r.us.min});
   row.push_back({"median_us", r.us.median});
   row.push_back({"p99_us", r.us.p99});
+  row.push_back({"p999_us", r.us.p999});
   row.push_back({"max_us", r.us.max});
   row.push_back({"mean_us", r.us.mean, false});
   row.push_back({"GB_per_s", cell_of(r.gb_per_s)});

@@ -12,7 +12,7 @@ namespace xio::tester {
 
 // Microseconds, of `count` stamps.
 tools::statistics summarize(const u64* stamps, std::uint64_t count, double us_per_tick);
-// Of sums: without median and p99.
+// Of sums: without median, p99 and p99.9.
 tools::statistics summarize(const std::vector<const lane_record*>& lanes, double us_per_tick);
 
 // Rows "  8.2 .. 16.4 us  120  ########" from the first to the last that is not empty.

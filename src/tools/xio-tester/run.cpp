@@ -127,8 +127,8 @@ void run::print_latency() const {
       all ? summarize(stamps_.as<u64>(), plan_.ops, us_per_tick()) : summarize(lanes, us_per_tick());
   if (l.count == 0) return;
   if (all)
-    std::printf("  latency us: min %.3f median %.3f p99 %.3f max %.3f mean %.3f\n", l.min, l.median, l.p99, l.max,
-                l.mean);
+    std::printf("  latency us: min %.3f median %.3f p99 %.3f p99.9 %.3f max %.3f mean %.3f\n", l.min, l.median, l.p99,
+                l.p999, l.max, l.mean);
   else
     std::printf("  latency us: min %.3f max %.3f mean %.3f\n", l.min, l.max, l.mean);
 }
