@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tools/size_text.hpp"
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <cstddef>
 #include <cstdio>
 
 namespace xio::tools {
@@ -11,27 +13,27 @@ namespace {
 
 constexpr const char k_units[] = "KMGT";
 
-// The shift that a unit stands for, or -1.
-int shift_of(const std::string& unit) {
-  if (unit.empty() || unit == "B") return 0;
-  const std::string rest = unit.substr(1);
-  if (!rest.empty() && rest != "B" && rest != "iB") return -1;
-  const int letter = std::toupper(static_cast<unsigned char>(unit[0]));
-  for (int i = 0; i < 4; ++i)
-    if (k_units[i] == letter) return 10 * (i + 1);
-  return -1;
+// Digits without a leading zero, few enough for 64 bits, and letters. CLI11 alone reads -1 as the largest number, 010
+// as 8 and k as 1024, and cuts what is too large.
+bool is_size(const std::string& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const bool number = digits != 0 && digits < 20 && (text[0] != '0' || digits == 1);
+  return number && std::all_of(text.begin() + static_cast<std::ptrdiff_t>(digits), text.end(),
+                               [](unsigned char c) { return std::isalpha(c) != 0; });
 }
 
 }  // namespace
 
 std::optional<std::uint64_t> size_of_text(const std::string& text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, wrong] = std::from_chars(text.data(), end, value);
-  if (wrong != std::errc{}) return std::nullopt;
-  const int shift = shift_of(std::string(rest, end));
-  if (shift < 0 || (shift > 0 && value >> (64 - shift) != 0)) return std::nullopt;
-  return value << shift;
+  static const CLI::AsSizeValue to_bytes(false);
+  if (!is_size(text)) return std::nullopt;
+  std::string bytes = text;
+  try {
+    if (!to_bytes(bytes).empty()) return std::nullopt;
+  } catch (const CLI::ValidationError&) {
+    return std::nullopt;
+  }
+  return std::stoull(bytes);
 }
 
 std::string text_of_size(std::uint64_t bytes) {
