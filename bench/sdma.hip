@@ -91,9 +91,11 @@ struct bench {
 
   bench(size_t q, int n) : queues(q), rounds(n) {
     const std::string count = std::to_string(q);
-    for (const char* name : {"XIO_SDMA_QUEUES", "XIO_MODEL_ENGINES", "XIO_MODEL_THREADS"})
-      setenv(name, count.c_str(), 1);
+    const xio_option_t options[] = {
+        {"XIO_SDMA_QUEUES", count.c_str()}, {"XIO_MODEL_ENGINES", count.c_str()}, {"XIO_MODEL_THREADS", count.c_str()}};
     xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+    attr.options = options;
+    attr.option_count = 3;
     attr.bootstrap = "local";
     attr.heap_bytes = 2 * k_most_bytes * q + (size_t{4} << 20);
     check(xio_init(&attr, &world) == XIO_OK, "xio_init");

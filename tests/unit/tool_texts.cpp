@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Words that were probably meant, sizes as people write them, lines of progress, and lists of GPUs.
+// Words that were probably meant, sizes as people write them, and lines of progress.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +12,6 @@
 #include "tools/near_miss.hpp"
 #include "tools/progress.hpp"
 #include "tools/size_text.hpp"
-#include "tools/visible_gpus.hpp"
 
 namespace {
 
@@ -111,40 +108,6 @@ TEST(progress, is_rare_in_a_log) {
   EXPECT_GE(lines, 3) << text;
   EXPECT_LE(lines, 6) << text;
   EXPECT_EQ(text.find('\r'), std::string::npos);
-}
-
-// The number-th GPU with these variables, as "VARIABLE=ENTRY".
-std::string nth_gpu(const std::string& platform, int number, const std::map<std::string, std::string>& environment) {
-  const auto found = find_visible_gpu(platform, number, [&](const std::string& v) -> std::optional<std::string> {
-    const auto at = environment.find(v);
-    if (at == environment.end()) return std::nullopt;
-    return at->second;
-  });
-  return found ? found->variable + "=" + found->entry : "none";
-}
-
-TEST(visible_gpus, counts_those_that_the_environment_shows) {
-  EXPECT_EQ(nth_gpu("cuda", 1, {}), "CUDA_VISIBLE_DEVICES=1");
-  EXPECT_EQ(nth_gpu("cuda", 0, {{"CUDA_VISIBLE_DEVICES", "2,3"}}), "CUDA_VISIBLE_DEVICES=2");
-  EXPECT_EQ(nth_gpu("cuda", 1, {{"CUDA_VISIBLE_DEVICES", "2,3"}}), "CUDA_VISIBLE_DEVICES=3");
-  EXPECT_EQ(nth_gpu("cuda", 1, {{"CUDA_VISIBLE_DEVICES", "GPU-8932f937,GPU-1a2b"}}), "CUDA_VISIBLE_DEVICES=GPU-1a2b");
-  EXPECT_EQ(nth_gpu("cuda", 1, {{"HIP_VISIBLE_DEVICES", "2,3"}}), "CUDA_VISIBLE_DEVICES=1");
-  EXPECT_EQ(nth_gpu("hip", 1, {}), "HIP_VISIBLE_DEVICES=1");
-  EXPECT_EQ(nth_gpu("hip", 1, {{"HIP_VISIBLE_DEVICES", "2,3"}}), "HIP_VISIBLE_DEVICES=3");
-  // Which AMD's runtime looks at where its own is not set.
-  EXPECT_EQ(nth_gpu("hip", 1, {{"CUDA_VISIBLE_DEVICES", "4,5"}}), "HIP_VISIBLE_DEVICES=5");
-  EXPECT_EQ(nth_gpu("hip", 1, {{"HIP_VISIBLE_DEVICES", ""}, {"CUDA_VISIBLE_DEVICES", "4,5"}}), "HIP_VISIBLE_DEVICES=5");
-  EXPECT_EQ(nth_gpu("hip", 1, {{"HIP_VISIBLE_DEVICES", "2,3"}, {"CUDA_VISIBLE_DEVICES", "4,5"}}),
-            "HIP_VISIBLE_DEVICES=3");
-}
-
-TEST(visible_gpus, finds_none_beyond_the_list) {
-  EXPECT_EQ(nth_gpu("cuda", 2, {{"CUDA_VISIBLE_DEVICES", "2,3"}}), "none");
-  EXPECT_EQ(nth_gpu("cuda", 1, {{"CUDA_VISIBLE_DEVICES", "2,-1,3"}}), "none");
-  EXPECT_EQ(nth_gpu("cuda", 2, {{"CUDA_VISIBLE_DEVICES", "2,-1,3"}}), "none");
-  EXPECT_EQ(nth_gpu("cuda", 1, {{"CUDA_VISIBLE_DEVICES", ""}}), "none");
-  EXPECT_EQ(nth_gpu("hip", 2, {{"HIP_VISIBLE_DEVICES", "2,3"}}), "none");
-  EXPECT_EQ(nth_gpu("hip", 1, {{"HIP_VISIBLE_DEVICES", ""}}), "HIP_VISIBLE_DEVICES=1");
 }
 
 }  // namespace

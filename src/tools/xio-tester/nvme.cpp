@@ -124,10 +124,11 @@ class opened_storage {
 // Both phases of a test.
 class nvme_test {
  public:
-  nvme_test(const shared_settings& shared, const nvme_settings& s, const nvme_target& target)
+  nvme_test(const shared_settings& shared, const nvme_settings& s, const nvme_target& target,
+            const world_options& options)
       : shared_(shared),
         s_(s),
-        world_(world_settings{}),
+        world_(world_settings{.options = options}),
         storage_(world_, target, s),
         buffer_(s.queues * s.buffer_bytes, place_of_data(shared), 4096),
         registration_(world_, buffer_.data(), buffer_.size()) {
@@ -292,16 +293,17 @@ int run_nvme(const shared_settings& shared, const nvme_settings& s) {
     if (target.is_file && (target.exists || (attr.flags & XIO_STORAGE_CREATE) != 0))
       check_extent(extent_of(members, attr), s);
     note_idle_sizes(target, s);
-    use_bridge(shared);
-    if (s.queue_id != 0) setenv("XIO_NVME_QUEUE_ID", std::to_string(s.queue_id).c_str(), 1);
   } catch (const error& e) {
     return tools::refuse("xio-tester nvme-ep", e.what());
   }
+  world_options options;
+  if (shared.mmio_bridge) options.set("XIO_NVME_DOORBELL", "bridge");
+  if (s.queue_id != 0) options.set("XIO_NVME_QUEUE_ID", std::to_string(s.queue_id));
   // Doorbells of drives are registers: only test-ep has any in memory.
-  use_memory_mode(shared, ~4);
+  use_memory_mode(shared, ~4, options);
   std::optional<nvme_test> opened;
   try {
-    opened.emplace(shared, s, target);
+    opened.emplace(shared, s, target, options);
   } catch (const error& e) {
     // The drive that was named is not there, or has no such blocks.
     if (e.status() != XIO_ERR_ARG) throw;

@@ -19,7 +19,6 @@
 #include "bootstrap/launcher.hpp"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
-#include "tools/visible_gpus.hpp"
 #include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/rdma_kernels.hpp"
 #include "tools/xio-tester/run.hpp"
@@ -61,30 +60,22 @@ bool is_pair(const rdma_settings& s) {
          (bootstrap::started_by_mpirun() || bootstrap::started_by_xiorun() || bootstrap::started_with_others());
 }
 
-std::optional<tools::visible_gpu> gpu_of(const rdma_settings& s) {
-  return tools::find_visible_gpu(gpu::name(), s.gpu, [](const std::string& variable) -> std::optional<std::string> {
-    const char* value = std::getenv(variable.c_str());
-    if (value == nullptr) return std::nullopt;
-    return value;
-  });
-}
-
-void set_environment(const shared_settings& shared, const rdma_settings& s) {
-  use_memory_mode(shared, 15);
+world_options options_of(const shared_settings& shared, const rdma_settings& s) {
+  world_options o;
+  use_memory_mode(shared, 15, o);
   if (!s.provider.empty()) {
-    setenv("XIO_NIC_FAMILY", providers().at(s.provider).c_str(), 1);
+    o.set("XIO_NIC_FAMILY", providers().at(s.provider));
   } else if (!is_set("XIO_NIC_FAMILY") && !rdma::why_no_verbs(options::from_environment()).empty()) {
     // A real device says by itself what it is; the software NIC can be any.
-    setenv("XIO_NIC_FAMILY", "bnxt", 1);
+    o.set("XIO_NIC_FAMILY", "bnxt");
   }
-  if (!s.device.empty()) setenv("XIO_HCA_LIST", s.device.c_str(), 1);
-  setenv("XIO_RDMA_QUEUES", std::to_string(std::bit_ceil(s.queues)).c_str(), 1);
-  if (s.relaxed_ordering) setenv("XIO_RDMA_RELAXED_ORDERING", "1", 1);
-  if (s.cq_depth) setenv("XIO_RDMA_CQ_DEPTH", std::to_string(*s.cq_depth).c_str(), 1);
-  if (s.inline_threshold) setenv("XIO_RDMA_INLINE", std::to_string(*s.inline_threshold).c_str(), 1);
-  if (s.traffic_class != 0) setenv("XIO_RDMA_TRAFFIC_CLASS", std::to_string(s.traffic_class).c_str(), 1);
-  if (s.gpu == 0) return;
-  if (const auto shown = gpu_of(s)) setenv(shown->variable.c_str(), shown->entry.c_str(), 1);
+  if (!s.device.empty()) o.set("XIO_HCA_LIST", s.device);
+  o.set("XIO_RDMA_QUEUES", std::to_string(std::bit_ceil(s.queues)));
+  if (s.relaxed_ordering) o.set("XIO_RDMA_RELAXED_ORDERING", "1");
+  if (s.cq_depth) o.set("XIO_RDMA_CQ_DEPTH", std::to_string(*s.cq_depth));
+  if (s.inline_threshold) o.set("XIO_RDMA_INLINE", std::to_string(*s.inline_threshold));
+  if (s.traffic_class != 0) o.set("XIO_RDMA_TRAFFIC_CLASS", std::to_string(s.traffic_class));
+  return o;
 }
 
 int run_loopback(const shared_settings& shared, const rdma_settings& s) {
@@ -95,6 +86,7 @@ int run_loopback(const shared_settings& shared, const rdma_settings& s) {
   ws.heap_bytes = 2 * area + k_heap_slack;
   ws.route = XIO_ROUTE_RDMA;
   ws.ring_depth = s.sq_depth;
+  ws.options = options_of(shared, s);
   const world w(ws);
   const auto threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, k_threads_max));
   const gpu::buffer posted(s.queues * batch * sizeof(xio_req_t), gpu::place::device);
@@ -162,6 +154,7 @@ int run_pair(const shared_settings& shared, const rdma_settings& s) {
   ws.heap_bytes = 2 * k_ball_max + k_heap_slack;
   ws.route = XIO_ROUTE_RDMA;
   ws.ring_depth = s.sq_depth;
+  ws.options = options_of(shared, s);
   ws.bootstrap = "auto";
   if (s.server || s.client) {
     ws.bootstrap = "tcp";
@@ -255,11 +248,11 @@ std::string wrong_numbers(const rdma_settings& s) {
   if (s.gpu < 0) return fmt::format("--gpu-device {} cannot be; give 0 or more", s.gpu);
   if (s.gpu > 0 && std::string(gpu::name()) == "host")
     return fmt::format("--gpu-device {}: this platform has device 0 alone", s.gpu);
-  if (s.gpu > 0 && !gpu_of(s))
+  if (s.gpu > 0 && s.gpu >= gpu::device_count())
     return fmt::format(
-        "--gpu-device {} is not among the GPUs that CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES show; give a lower "
-        "number, or show more",
-        s.gpu);
+        "--gpu-device {} is not among the {} GPUs that this process sees; give a lower number, or show more by "
+        "CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES",
+        s.gpu, gpu::device_count());
   return "";
 }
 
@@ -318,7 +311,9 @@ std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_s
 
 int run_rdma(const shared_settings& shared, const rdma_settings& s) {
   if (const std::string wrong = wrong_device(s); !wrong.empty()) return tools::refuse("xio-tester rdma-ep", wrong);
-  set_environment(shared, s);
+  // A device that is not 0 is the world's, too.
+  if (const char* wrong = s.gpu != 0 ? select_device(s.gpu) : nullptr)
+    fail(XIO_ERR_UNSUPPORTED, "rdma-ep: --gpu-device {} cannot be used: {}; give another", s.gpu, wrong);
   try {
     return is_pair(s) ? run_pair(shared, s) : run_loopback(shared, s);
   } catch (const error& e) {

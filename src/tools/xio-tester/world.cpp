@@ -17,6 +17,9 @@ world::world(const world_settings& s) {
   xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
   attr.bootstrap = s.bootstrap;
   attr.heap_bytes = s.heap_bytes;
+  const auto options = s.options.list();
+  attr.options = options.data();
+  attr.option_count = options.size();
   if (s.tcp_size != 0) {
     attr.tcp_root = s.tcp_root.c_str();
     attr.tcp_rank = s.tcp_rank;
@@ -48,32 +51,34 @@ registered_memory::registered_memory(const world& w, void* base, std::size_t byt
 
 registered_memory::~registered_memory() { xio_mem_unregister(world_.get(), base_); }
 
-void set_if_unset(const char* variable, const std::string& value) {
-  if (set_variable(variable) == nullptr) setenv(variable, value.c_str(), 1);
+void world_options::set(const std::string& variable, const std::string& value) { all_.push_back({variable, value}); }
+
+void world_options::set_if_unset(const std::string& variable, const std::string& value) {
+  if (find(variable) == nullptr) set(variable, value);
 }
 
-void use_memory_mode(const shared_settings& shared, int mask) {
+const char* world_options::find(const std::string& variable) const {
+  for (auto at = all_.rbegin(); at != all_.rend(); ++at)
+    if (at->variable == variable) return at->value.c_str();
+  return set_variable(variable.c_str());
+}
+
+std::vector<xio_option_t> world_options::list() const {
+  std::vector<xio_option_t> out;
+  for (const setting& one : all_) out.push_back({one.variable.c_str(), one.value.c_str()});
+  return out;
+}
+
+void use_memory_mode(const shared_settings& shared, int mask, world_options& options) {
   const std::string mode = std::to_string(shared.memory_mode & mask);
   if (shared.memory_mode_given)
-    setenv("XIO_MEMORY_MODE", mode.c_str(), 1);
+    options.set("XIO_MEMORY_MODE", mode);
   else
-    set_if_unset("XIO_MEMORY_MODE", mode);
+    options.set_if_unset("XIO_MEMORY_MODE", mode);
   // The data lies in the symmetric heap, which is of one kind: 8 in the mode is GPU memory.
-  const char* wanted = set_variable("XIO_MEMORY_MODE");
+  const char* wanted = options.find("XIO_MEMORY_MODE");
   if (wanted != nullptr && std::strcmp(wanted, "auto") != 0)
-    set_if_unset("XIO_HEAP_KIND", (std::strtoul(wanted, nullptr, 0) & 8) != 0 ? "device" : "host");
-}
-
-void use_bridge(const shared_settings& shared) {
-  if (!shared.mmio_bridge) return;
-  std::size_t count = 0;
-  const option_row* rows = option_rows(&count);
-  for (std::size_t i = 0; i < count; ++i)
-    if (std::strcmp(rows[i].variable, "XIO_NVME_DOORBELL") == 0 && std::strstr(rows[i].limits, "bridge") != nullptr) {
-      setenv("XIO_NVME_DOORBELL", "bridge", 1);
-      return;
-    }
-  fail(XIO_ERR_UNSUPPORTED, "--pci-mmio-bridge: this build sends no doorbells through a bridge; leave the flag out");
+    options.set_if_unset("XIO_HEAP_KIND", (std::strtoul(wanted, nullptr, 0) & 8) != 0 ? "device" : "host");
 }
 
 gpu::place place_of_data(const shared_settings& shared) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The world of a test, with one context, and what a test sets in the environment before there is one.
+// The world of a test, with one context, and the options that it is made with.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/options.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/xio-tester/settings.hpp"
 #include "xio/xio.h"
@@ -14,11 +16,27 @@ namespace xio::tester {
 // Throws the library's sentence.
 void must(xio_status_t status);
 
+// Options of a world that flags ask for; they go before the environment.
+class world_options {
+ public:
+  void set(const std::string& variable, const std::string& value);
+  // Where neither a flag nor the environment says anything.
+  void set_if_unset(const std::string& variable, const std::string& value);
+  // What the world will have, or null for its default.
+  const char* find(const std::string& variable) const;
+  // As xio_init takes them, as long as this is not changed.
+  std::vector<xio_option_t> list() const;
+
+ private:
+  std::vector<setting> all_;
+};
+
 struct world_settings {
   const char* bootstrap = "local";
   std::size_t heap_bytes = std::size_t{4} << 20;
   xio_route_t route = XIO_ROUTE_AUTO;
   std::uint32_t ring_depth = 0;
+  world_options options;
   std::string tcp_root;  // with bootstrap "tcp"
   int tcp_rank = 0;
   int tcp_size = 0;
@@ -55,13 +73,8 @@ class registered_memory {
   void* base_;
 };
 
-// A variable that the user did not set.
-void set_if_unset(const char* variable, const std::string& value);
-
 // XIO_MEMORY_MODE by --memory-mode, of which `mask` means something here.
-void use_memory_mode(const shared_settings& shared, int mask);
-// Doorbells by --pci-mmio-bridge. Throws if this build knows none.
-void use_bridge(const shared_settings& shared);
+void use_memory_mode(const shared_settings& shared, int mask, world_options& options);
 
 gpu::place place_of_data(const shared_settings& shared);
 

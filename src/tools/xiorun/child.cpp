@@ -13,7 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <utility>
+#include <vector>
 
 namespace xio::run {
 
@@ -21,16 +24,27 @@ namespace {
 
 constexpr int k_exit_cannot_execute = 126;  // as a shell does
 
-void set(const char* variable, const std::string& value) { setenv(variable, value.c_str(), 1); }
+// What a PE gets as its environment: this process's, and how to find the others.
+std::vector<std::string> environment_of(const job_settings& s, int pe, const std::string& report) {
+  const std::pair<std::string, std::string> own[] = {
+      {"XIO_TCP_ROOT", s.root}, {"XIO_TCP_RANK", std::to_string(pe)}, {"XIO_TCP_SIZE", std::to_string(s.pes)},
+      {"XIO_TCP_KEY", s.key},   {"XIO_RUN_PE", std::to_string(pe)},   {"XIO_RUN_REPORT", report}};
+  std::vector<std::string> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string name(*entry, std::strcspn(*entry, "="));
+    const bool replaced = std::any_of(std::begin(own), std::end(own), [&](const auto& o) { return o.first == name; });
+    // The key is given itself.
+    if (!replaced && name != "XIO_TCP_KEY_FILE") all.emplace_back(*entry);
+  }
+  for (const auto& [name, value] : own) all.push_back(name + "=" + value);
+  return all;
+}
 
-void set_environment(const job_settings& s, int pe, const std::string& report) {
-  set("XIO_TCP_ROOT", s.root);
-  set("XIO_TCP_RANK", std::to_string(pe));
-  set("XIO_TCP_SIZE", std::to_string(s.pes));
-  set("XIO_TCP_KEY", s.key);
-  unsetenv("XIO_TCP_KEY_FILE");
-  set("XIO_RUN_PE", std::to_string(pe));
-  set("XIO_RUN_REPORT", report);
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (const std::string& one : words) all.push_back(const_cast<char*>(one.c_str()));
+  all.push_back(nullptr);
+  return all;
 }
 
 void reset_signals() {
@@ -54,12 +68,9 @@ void reset_signals() {
   }
   if (output.out >= 0) dup2(output.out, STDOUT_FILENO);
   if (output.err >= 0) dup2(output.err, STDERR_FILENO);
-  set_environment(s, pe, report);
-  std::vector<char*> argv;
-  for (const auto& a : s.command) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
+  const auto environment = environment_of(s, pe, report);
   reset_signals();
-  execv(s.program.c_str(), argv.data());
+  execve(s.program.c_str(), pointers_to(s.command).data(), pointers_to(environment).data());
   std::fprintf(stderr, "xiorun: PE %d cannot execute '%s': %s\n", pe, s.program.c_str(), std::strerror(errno));
   _exit(k_exit_cannot_execute);
 }
