@@ -11,7 +11,8 @@ AC_DEFUN([XIO_CHECK_BOOST_CONTEXT], [
          AS_IF([test "x$have_BOOST_CONTEXT" != xyes],
                [XIO_MISSING([libboost-context-dev], [Boost.Context, which the host platform needs: install it])
                 XIO_LOST([boost-context], [the host platform])],
-               [XIO_FOUND([boost-context], [yes])])],
+               [xio_version=`echo BOOST_LIB_VERSION | $CXX $CPPFLAGS -E -P -include boost/version.hpp -x c++ - 2>/dev/null | tail -n 1 | tr _ . | tr -d '"'`
+                XIO_FOUND([boost-context], [${xio_version:-yes}])])],
         [BOOST_CONTEXT_LIBS=])
   AC_SUBST([BOOST_CONTEXT_CFLAGS])
   AC_SUBST([BOOST_CONTEXT_LIBS])])

@@ -11,6 +11,7 @@ AC_DEFUN([XIO_CHECK_FMT], [
   AS_IF([test "x$have_FMT" != xyes],
         [XIO_MISSING([libfmt-dev], [fmt: install it, or give its headers with CPPFLAGS=-I])
          XIO_LOST([fmt], [everything])],
-        [XIO_FOUND([fmt], [$xio_where])])
+        [xio_version=`$PKG_CONFIG --modversion fmt 2>/dev/null`
+         XIO_FOUND([fmt], [${xio_version:+$xio_version, }$xio_where])])
   AC_SUBST([FMT_CFLAGS])
   AC_SUBST([FMT_LIBS])])

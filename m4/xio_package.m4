@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 # What every package check shares: --with-NAME, the search, and the lines of the summary.
 
-# XIO_LOST(NAME, WHAT IS LOST) and XIO_FOUND(NAME, WHERE) each add a line to the summary.
+# XIO_LOST(NAME, WHAT IS LOST) and XIO_FOUND(NAME, WHERE) each add a line to the summary, and a row to what
+# xio-info --version prints (build_parts.h).
 AC_DEFUN([XIO_FOUND], [AS_VAR_APPEND([xio_summary], ["
-  $1: $2"])])
+  $1: $2"])
+  AS_VAR_APPEND([xio_parts], [" {\"$1\", \"$2\", \"\"},"])])
 AC_DEFUN([XIO_LOST], [AS_VAR_APPEND([xio_summary], ["
-  $1: no; lost: $2"])])
+  $1: no; lost: $2"])
+  AS_VAR_APPEND([xio_parts], [" {\"$1\", \"no\", \"lost: $2\"},"])])
 
 # XIO_MISSING(DEBIAN PACKAGES, SENTENCE): something that this build cannot do without. Every one is named at the end, so
 # that one run of configure says all that has to be installed.

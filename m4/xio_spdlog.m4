@@ -16,6 +16,7 @@ AC_DEFUN([XIO_CHECK_SPDLOG], [
   AS_IF([test "x$have_SPDLOG" != xyes],
         [XIO_MISSING([libspdlog-dev], [spdlog: install it, or give its headers with CPPFLAGS=-I])
          XIO_LOST([spdlog], [everything])],
-        [XIO_FOUND([spdlog], [$xio_where])])
+        [xio_version=`$PKG_CONFIG --modversion spdlog 2>/dev/null`
+         XIO_FOUND([spdlog], [${xio_version:+$xio_version, }$xio_where])])
   AC_SUBST([SPDLOG_CFLAGS])
   AC_SUBST([SPDLOG_LIBS])])

@@ -43,6 +43,7 @@ std::vector<section> overview(const settings& s) {
 }
 
 std::vector<section> sections_of(const settings& s) {
+  if (s.version) return xio::info::version_sections();
   if (s.atomics) return xio::info::atomics_sections(s.dump, s.device);
   if (s.topology) return xio::info::topology_sections(s.xml);
   if (s.world) return xio::info::world_sections();

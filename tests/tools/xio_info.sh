@@ -129,6 +129,22 @@ status 0 -- --help
 says -- '--env'
 status 0 -- --version
 says '^xio-info of XIO [0-9]'
+says '^  commit +([0-9a-f]{12}(-dirty)?|unknown)$'
+if [ -e "$srcdir/.git" ] && command -v git >/dev/null; then
+  says "^  commit +$(git -C "$srcdir" rev-parse --short=12 HEAD)"
+fi
+says "^  platform +$gpu\$"
+says '^  gpu_targets +[^ ]'
+says '^  fmt +[0-9]+\.[0-9]+'
+says '^  model +(yes|no \(lost: )'
+status 2 -- --version --env
+says 'one subject each'
+if command -v python3 >/dev/null; then
+  status 0 -- --version --json
+  equals "$gpu" build platform
+  checks=$((checks + 1))
+  [[ $(value libraries nlohmann_json) =~ ^[0-9]+\. ]] || wrong 'no version of nlohmann-json'
+fi
 status 2 -- --jsn
 says 'the option --jsn is not known; did you mean --json\?'
 status 2 -- --evn

@@ -26,6 +26,7 @@ struct section {
 
 // Each finds out by itself and never throws for what is not there: that is an answer. Those that follow the first want
 // `gpu_ready`, its answer to whether a GPU can be used.
+std::vector<section> version_sections();  // of this build
 section platform_section(bool* gpu_ready);
 std::vector<section> gpu_sections();  // one for each that this process can use
 section memory_section(const options& o, bool gpu_ready);

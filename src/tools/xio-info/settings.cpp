@@ -3,7 +3,6 @@
 
 #include <filesystem>
 
-#include "config.h"
 #include "tools/command_line.hpp"
 
 namespace xio::info {
@@ -16,13 +15,14 @@ std::string contradiction(const settings& s) {
   if (s.enable && !s.dump.empty()) return "--enable does not go with --dump: a file has no registers to write";
   if (!s.dump.empty() && !s.atomics && !s.preflight) return "--dump goes with --atomics or --preflight only";
   if (!s.xml.empty() && !s.topology) return "--xml goes with --topology only";
-  if (!s.root.empty() && (s.env || s.atomics || s.topology || s.world))
+  if (!s.root.empty() && (s.version || s.env || s.atomics || s.topology || s.world))
     return "--root goes with --preflight only, or with no other subject";
   std::error_code error;
   if (!s.root.empty() && !std::filesystem::is_directory(s.root, error))
     return "--root " + s.root + " is no folder; give one with sys, proc, dev and boot in it";
-  if (s.env + s.atomics + s.topology + s.preflight + s.world > 1)
-    return "--env, --atomics, --topology, --preflight and --world are one subject each; ask for one at a time";
+  if (s.version + s.env + s.atomics + s.topology + s.preflight + s.world > 1)
+    return "--version, --env, --atomics, --topology, --preflight and --world are one subject each; ask for one at a "
+           "time";
   return "";
 }
 
@@ -30,10 +30,10 @@ std::string contradiction(const settings& s) {
 
 std::optional<int> parse_settings(int argc, char** argv, settings& s) {
   CLI::App app("Prints what XIO would do on this machine, and why.", "xio-info");
-  app.set_version_flag("--version", std::string("xio-info of XIO ") + PACKAGE_VERSION);
   const auto flag = [&](const char* name, bool& value, const char* text) {
     return app.add_flag(name, value, text)->disable_flag_override();
   };
+  flag("--version", s.version, "what this build is: commit, platform, libraries and features");
   flag("--env", s.env, "list the variables of the environment: type, default, meaning");
   flag("--json", s.json, "print JSON");
   CLI::Option* atomics = app.add_option("--atomics", s.device,

@@ -7,6 +7,7 @@
 namespace xio::info {
 
 struct settings {
+  bool version = false;
   bool env = false;
   bool json = false;
   bool atomics = false;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What this build is: commit, platform, GPUs it was built for, libraries and features.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "build_commit.h"
+#include "build_parts.h"
+#include "config.h"
+#include "tools/xio-info/section.hpp"
+
+namespace xio::info {
+
+namespace {
+
+struct part {
+  const char* name;
+  const char* version;  // or how it was found; "no"
+  const char* lost;     // without it
+};
+constexpr part k_parts[] = {XIO_PARTS};
+
+// Of what configure found the rest builds and tests, and is not in libxio or its tools.
+constexpr std::string_view k_libraries[] = {"fmt",    "spdlog", "boost-context", "cli11", "nlohmann-json",
+                                            "mpi",    "ucx",    "sodium",        "hwloc", "liburing",
+                                            "libpci", "verbs",  "mlx5dv",        "hsa",   "hsakmt"};
+constexpr std::string_view k_features[] = {"model", "dma-buf in verbs", "sanitizer"};
+
+std::string key_of(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+  return name;
+}
+
+template <std::size_t N>
+section parts_section(const char* name, const char* title, const std::string_view (&wanted)[N]) {
+  section s{name, title, {}};
+  for (const part& p : k_parts)
+    if (std::find(std::begin(wanted), std::end(wanted), p.name) != std::end(wanted))
+      s.rows.push_back({key_of(p.name), std::string(p.version), p.lost});
+  return s;
+}
+
+}  // namespace
+
+std::vector<section> version_sections() {
+  section build{"build", "xio-info of XIO " PACKAGE_VERSION, {}};
+  build.rows.push_back({"version", std::string(PACKAGE_VERSION), ""});
+  build.rows.push_back({"commit", std::string(XIO_COMMIT), ""});
+  build.rows.push_back({"platform", std::string(XIO_GPU_NAME), ""});
+  build.rows.push_back({"gpu_targets", std::string(XIO_GPU_TARGETS), ""});
+  build.rows.push_back({"compiler", std::string(__VERSION__), ""});
+  return {build, parts_section("libraries", "Libraries", k_libraries),
+          parts_section("features", "Features", k_features)};
+}
+
+}  // namespace xio::info
