@@ -53,7 +53,7 @@ if [ "$gpu" = host ]; then
   says "DEVICE_UNCACHED +no \(.*DEVICE_FINE_GRAINED"
   says "way +none"
   says "reason .*has no host data path"
-  says "backend +model gfx90a"
+  if has XIO_ENABLE_MODEL; then says "backend +model gfx90a"; else says 'backend +none \(.*no software engine'; fi
 fi
 
 # --- What it logs ---
@@ -74,7 +74,7 @@ if command -v python3 >/dev/null; then
   equals 2097152 memory heap_bytes
   if [ "$gpu" = host ]; then
     equals none hdp way
-    equals 'SDMA 4.4' sdma generation
+    if has XIO_ENABLE_MODEL; then equals 'SDMA 4.4' sdma generation; else equals none sdma backend; fi
     equals True memory DEVICE_FINE_GRAINED
     for purpose in rings completions flags heap; do equals pages memory $purpose; done
     for way in device host sdma rdma-read readback; do
@@ -84,8 +84,10 @@ if command -v python3 >/dev/null; then
     done
     status 0 XIO_HDP=rdma-read -- --json
     equals device hdp way_for_storage
-    status 0 XIO_MODEL_GPU=gfx1201 -- --json
-    equals 'SDMA 7' sdma generation
+    if has XIO_ENABLE_MODEL; then
+      status 0 XIO_MODEL_GPU=gfx1201 -- --json
+      equals 'SDMA 7' sdma generation
+    fi
     # A way that cannot be is an answer, not the end.
     status 0 XIO_HDP=sdma XIO_MODEL_GPU=gfx1010 -- --json
     equals error hdp way
@@ -123,6 +125,11 @@ status 1 XIO_HDP=fast --
 says "XIO_HDP='fast' is not known; use one of auto\|none"
 status 1 XIO_HDP=rdma_read --
 says 'did you mean rdma-read\?'
+
+has XIO_ENABLE_MODEL || {
+  status 1 XIO_BACKEND=model --
+  says '^xio-info: XIO_BACKEND=model asks for software devices, which this build lacks; '
+}
 
 # --- What it refuses ---
 status 0 -- --help
