@@ -7,8 +7,8 @@
 
 namespace xio::tools {
 
-// As CLI11 reads sizes. Nothing for what is no size, does not fit 64 bits, or has 20 digits. Units: k, M, G, T, P, E, in
-// either case, also as kB or KiB.
+// As CLI11 reads sizes. Nothing for what is no size, does not fit 64 bits, or has 20 digits. Units: k, M, G, T, P, E,
+// in either case, also as kB or KiB.
 std::optional<std::uint64_t> size_of_text(const std::string& text);
 
 // The shortest text that means exactly this: 4096 -> "4k", 4097 -> "4097".

@@ -121,6 +121,12 @@ class opened_storage {
   extent extent_;
 };
 
+world_settings settings_with(const world_options& options) {
+  world_settings s;
+  s.options = options;
+  return s;
+}
+
 // Both phases of a test.
 class nvme_test {
  public:
@@ -128,7 +134,7 @@ class nvme_test {
             const world_options& options)
       : shared_(shared),
         s_(s),
-        world_(world_settings{.options = options}),
+        world_(settings_with(options)),
         storage_(world_, target, s),
         buffer_(s.queues * s.buffer_bytes, place_of_data(shared), 4096),
         registration_(world_, buffer_.data(), buffer_.size()) {
