@@ -2,16 +2,14 @@
 // RDMA on software NICs: rings of any family in shared memory, carried to the peers by a fabric. Over verbs this is
 // also how a real device serves kernels that cannot reach its own queues (proxy).
 #pragma once
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "proxy/immediate_desk.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
-#include "transport/rdma/exchange.hpp"
+#include "transport/rdma/joined_nics.hpp"
 #include "transport/rdma/nic_queues.hpp"
 #include "transport/rdma/rdma.hpp"
 
@@ -35,29 +33,24 @@ class nic_endpoint final : public endpoint {
 
   const char* backend() const override { return name_.c_str(); }
   std::uint32_t nics() const override { return static_cast<std::uint32_t>(nics_.size()); }
-  memory_keys heap_keys() const override { return heap_keys_; }
+  memory_keys heap_keys() const override { return joined_.heap_keys(); }
   bool reaches(int pe) const override { return !needs_mapping_ || heaps_[static_cast<std::size_t>(pe)] != nullptr; }
   bool takes_immediates() const override { return desk_ != nullptr; }
-  memory_keys register_memory(void* base, std::size_t bytes) override;
-  void unregister_memory(void* base) override;
+  memory_keys register_memory(void* base, std::size_t bytes) override { return joined_.register_memory(base, bytes); }
+  void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
   std::unique_ptr<queue_set> create_queues(const queue_request& request) override;
-  void skip_queues(const queue_request& request, xio_status_t why) override {
-    exchange_queues(channel_, {}, request.per_peer, why);
-  }
+  void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
 
   // For tests: faults on purpose.
   proxy::nic& nic(std::size_t which = 0) { return **nics_[which]; }
 
  private:
-  memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed);
-  void unregister_on_all(const memory_keys& keys);
-  void start(const setup& s, nic_parts& parts);
-  void exchange_with_peers(const setup& s, const std::vector<proxy::shm_fabric*>& mapped);
-  proxy::inbox inbox_for(const queue_request& request, int pe) const;
-  void fill_remote(dev::ring_view& v, std::size_t pe) const;
+  joined_nics<proxy::nic>::opened start(const setup& s, nic_parts& parts);
+  void map_heaps(const std::vector<proxy::shm_fabric*>& mapped);
+  proxy::inbox inbox_for(const queue_request& request, std::size_t pe) const;
 
-  bootstrap::channel& channel_;
   unsigned char* heap_;
+  std::size_t rank_;
   std::shared_ptr<proxy::immediate_desk> desk_;
   std::vector<void*> heaps_;
   std::unique_ptr<proxy::fault_plan> faults_;
@@ -65,10 +58,7 @@ class nic_endpoint final : public endpoint {
   queue_style style_{};
   bool needs_mapping_ = false;
   std::string name_;
-  memory_keys heap_keys_{};
-  std::vector<identity> peers_;
-  std::mutex lock_;  // of registered_: xio_mem_free may be any thread's
-  std::multimap<void*, memory_keys> registered_;
+  joined_nics<proxy::nic> joined_;  // goes first: memory is taken from the NICs
 };
 
 }  // namespace xio::rdma

@@ -82,7 +82,7 @@ nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const que
     if (style.family->registered_slots && count != 0) register_slots();
     for (std::size_t pe = 0; pe < wanted.size(); ++pe)
       for (std::uint32_t which = 0; wanted[pe] && which < per_peer_; ++which)
-        view_at(static_cast<int>(pe), which) = make(place++, which, request, style);
+        views_[pe * per_peer_ + which] = make(place++, which, request, style);
   } catch (...) {
     stop();
     throw;
@@ -95,10 +95,28 @@ void nic_queues::stop() noexcept {
   if (std::exchange(stopped_, true)) return;
   for (std::size_t i = 0; i < views_.size(); ++i)
     if (views_[i].kind != dev::ring_kind::none) {
-      nic_of(static_cast<std::uint32_t>(i % per_peer_)).destroy_queue(views_[i].id);
+      nic_of(i).destroy_queue(views_[i].id);
       if (desk_ != nullptr) desk_->forget(views_[i].id);
     }
   for (std::size_t i = 0; i < slot_keys_.size(); ++i) (*nics_[i])->unregister_memory(slot_keys_[i]);
+}
+
+// The number of a queue pair is its view's id, 0 where there is none.
+queue_address nic_queues::get_queue_address(std::size_t place) {
+  queue_address q{views_[place].id, {}};
+  if (q.number != 0) q.what = nic_of(place).get_queue_address(q.number, static_cast<int>(place / per_peer_));
+  return q;
+}
+
+void nic_queues::connect(std::size_t place, const queue_address& theirs) {
+  nic_of(place).connect(views_[place].id, static_cast<int>(place / per_peer_), theirs.what, theirs.number);
+}
+
+void nic_queues::deliver_to(const std::shared_ptr<proxy::immediate_desk>& desk,
+                            const std::function<proxy::inbox(std::size_t pe)>& inbox_for) {
+  desk_ = desk;
+  for (std::size_t i = 0; i < views_.size(); ++i)
+    if (views_[i].id != 0) desk_->enrol(views_[i].id, inbox_for(i / per_peer_));
 }
 
 void nic_queues::register_slots() {

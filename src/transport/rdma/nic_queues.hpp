@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory of the queue pairs of one ctx on software NICs, and their views. One allocation of each kind for all.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "memory/mode.hpp"
 #include "proxy/immediate_desk.hpp"
 #include "proxy/nic.hpp"
+#include "transport/rdma/exchange.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/rdma.hpp"
 
@@ -51,17 +53,17 @@ class nic_queues final : public queue_set {
 
   void stop() noexcept override;
   dev::ring_view view(int pe, std::uint32_t which) const override { return views_[place_of(pe, which)]; }
-  // The view as endpoint fills in what the peer has said; the number is its `id`, 0 where there is no queue pair.
-  dev::ring_view& view_at(int pe, std::uint32_t which) { return views_[place_of(pe, which)]; }
-  // From now on immediates of that queue pair go there.
-  void deliver_to(const std::shared_ptr<proxy::immediate_desk>& desk, std::uint32_t number, const proxy::inbox& to) {
-    desk_ = desk;
-    desk_->enrol(number, to);
-  }
-  proxy::nic& nic_of(std::uint32_t which) { return **nics_[which % nics_.size()]; }
+  // As joined_nics::create_queues wants them.
+  queue_address get_queue_address(std::size_t place);
+  dev::ring_view& view(std::size_t place) { return views_[place]; }
+  void connect(std::size_t place, const queue_address& theirs);
+  // From now on immediates of the queue pairs to PE `pe` go to inbox_for(pe).
+  void deliver_to(const std::shared_ptr<proxy::immediate_desk>& desk,
+                  const std::function<proxy::inbox(std::size_t pe)>& inbox_for);
 
  private:
   std::size_t place_of(int pe, std::uint32_t which) const { return static_cast<std::size_t>(pe) * per_peer_ + which; }
+  proxy::nic& nic_of(std::size_t place) { return **nics_[place % per_peer_ % nics_.size()]; }
   void register_slots();
   dev::ring_view make(std::size_t place, std::uint32_t which, const queue_request& request, const queue_style& style);
 

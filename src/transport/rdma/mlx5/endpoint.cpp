@@ -8,17 +8,14 @@
 #if HAVE_VERBS && HAVE_MLX5DV
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <string>
 
 #include "base/error.hpp"
 #include "memory/mode.hpp"
-#include "proxy/keys.hpp"
 #include "proxy/verbs_fabric.hpp"
 #include "transport/rdma/carrier.hpp"
-#include "transport/rdma/exchange.hpp"
 #include "transport/rdma/families.hpp"
+#include "transport/rdma/joined_nics.hpp"
 #include "transport/rdma/mlx5/direct.hpp"
 #include "transport/rdma/verbs/ports.hpp"
 #include "xio/wire/mlx5.hpp"
@@ -30,8 +27,6 @@ namespace {
 using page_list = std::vector<std::shared_ptr<mlx5_doorbell_page>>;
 using proxy::verbs_address;
 
-constexpr std::uint32_t k_local = proxy::local_read | proxy::local_write;
-constexpr std::uint32_t k_remote = proxy::remote_read | proxy::remote_write | proxy::remote_atomic;
 constexpr std::uint64_t k_most_message = 1u << 30;
 // The device counts slots in 16 bits, from 0.
 constexpr std::uint64_t k_count_from = 1u << 16;
@@ -58,8 +53,9 @@ std::size_t state_bytes(std::uint32_t depth) {
 class mlx5_queues final : public queue_set {
  public:
   mlx5_queues(const page_list& pages, const queue_request& request, std::uint32_t chunk, std::uint32_t atomics,
-              std::uint32_t inline_bytes)
+              std::uint32_t inline_bytes, proxy::verbs_path path)
       : per_peer_(request.per_peer),
+        path_(std::move(path)),
         queues_(request.peers.size() * per_peer_),
         views_(queues_.size(), dev::ring_view{}) {
     if (request.ticket_start % k_count_from != 0)
@@ -87,10 +83,17 @@ class mlx5_queues final : public queue_set {
     for (const auto& q : queues_)
       if (q != nullptr) q->stop();
   }
-  // By PE, and then as wanted for each.
-  std::size_t size() const { return queues_.size(); }
-  mlx5_send_queue* queue(std::size_t i) { return queues_[i].get(); }
-  dev::ring_view& view(std::size_t i) { return views_[i]; }
+  // As joined_nics::create_queues wants them.
+  queue_address get_queue_address(std::size_t place) {
+    if (queues_[place] == nullptr) return {};
+    const verbs_address& mine = queues_[place]->identity();
+    return {mine.qpn, pack(mine)};
+  }
+  dev::ring_view& view(std::size_t place) { return views_[place]; }
+  void connect(std::size_t place, const queue_address& theirs) {
+    const int pe = static_cast<int>(place / per_peer_);
+    queues_[place]->connect(proxy::unpack(theirs.what, pe, true), pe, path_);
+  }
 
  private:
   static void fill(dev::ring_view& v, const mlx5_send_queue& q, unsigned char* words, const queue_request& request,
@@ -108,6 +111,7 @@ class mlx5_queues final : public queue_set {
   }
 
   const std::uint32_t per_peer_;
+  const proxy::verbs_path path_;
   std::vector<std::unique_ptr<mlx5_send_queue>> queues_;
   std::vector<dev::ring_view> views_;
   gpu::buffer states_;
@@ -116,131 +120,50 @@ class mlx5_queues final : public queue_set {
 class mlx5_endpoint final : public endpoint {
  public:
   mlx5_endpoint(const setup& s, page_list pages)
-      : channel_(*s.channel),
-        path_(path_of(*s.opts)),
+      : path_(path_of(*s.opts)),
         atomics_(s.opts->rdma_atomic32 == option::rdma_atomic32::emulate ? std::uint32_t{dev::nic_four_in_eight} : 0),
         cq_depth_(s.opts->rdma_cq_depth),
         inline_(s.opts->rdma_inline),
-        pages_(std::move(pages)) {
-    exchange_with_peers(s);
-  }
-  ~mlx5_endpoint() override {
-    for (const auto& [base, keys] : registered_) unregister_on_all(keys);
-    unregister_on_all(heap_keys_);
+        pages_(std::move(pages)),
+        joined_(*s.channel) {
+    joined_.exchange_with_peers(s, [&] { return open_fabrics(); });
   }
 
   const char* backend() const override { return name_.c_str(); }
-  std::uint32_t nics() const override { return static_cast<std::uint32_t>(pages_.size()); }
-  memory_keys heap_keys() const override { return heap_keys_; }
+  std::uint32_t nics() const override { return joined_.count(); }
+  memory_keys heap_keys() const override { return joined_.heap_keys(); }
   bool reaches(int) const override { return true; }
-
-  memory_keys register_memory(void* base, std::size_t bytes) override {
-    const std::lock_guard hold(lock_);
-    const memory_keys keys = register_on_all(base, bytes, k_local);
-    registered_.emplace(base, keys);
-    return keys;
-  }
-  void unregister_memory(void* base) override {
-    const std::lock_guard hold(lock_);
-    const auto found = registered_.find(base);
-    if (found == registered_.end())
-      fail(XIO_ERR_NOT_REGISTERED, "no memory at {} is registered with {}; give the address that was registered", base,
-           name_);
-    unregister_on_all(found->second);
-    registered_.erase(found);
-  }
+  memory_keys register_memory(void* base, std::size_t bytes) override { return joined_.register_memory(base, bytes); }
+  void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
 
   std::unique_ptr<queue_set> create_queues(const queue_request& wanted) override {
     queue_request request = wanted;
-    request.peers.resize(static_cast<std::size_t>(channel_.size()));
-    std::unique_ptr<mlx5_queues> queues;
-    std::vector<queue_address> mine;
-    try {
+    request.peers.resize(joined_.peers().size());
+    return joined_.create_queues(request, [&] {
       // Its firmware keeps the last completion alone.
       proxy::completion_depth(entries_of_device(), request.depth, cq_depth_);
-      queues = std::make_unique<mlx5_queues>(pages_, request, static_cast<std::uint32_t>(chunk_), atomics_,
-                                             proxy::inline_limit(entries_of_device(), inline_));
-      for (std::size_t i = 0; i < queues->size(); ++i) {
-        queue_address q{};
-        if (const mlx5_send_queue* one = queues->queue(i)) q = {one->identity().qpn, pack(one->identity())};
-        mine.push_back(q);
-      }
-    } catch (...) {
-      // The others are on their way to the exchange: they must hear of it.
-      skip_queues(request, status_of_current_exception());
-      throw;
-    }
-    const auto theirs = exchange_queues(channel_, mine, request.per_peer, XIO_OK);
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      if (mine[i].number == 0) continue;
-      const std::size_t pe = i / request.per_peer;
-      const verbs_address remote = proxy::unpack(theirs[i].what, static_cast<int>(pe), true);
-      queues->queue(i)->connect(remote, static_cast<int>(pe), path_);
-      dev::ring_view& v = queues->view(i);
-      v.remote_heap = peers_[pe].heap_base;
-      v.remote_key = peers_[pe].heap_rkey[v.nic];
-    }
-    return queues;
+      return std::make_unique<mlx5_queues>(pages_, request, chunk_, atomics_,
+                                           proxy::inline_limit(entries_of_device(), inline_), path_);
+    });
   }
-  void skip_queues(const queue_request& request, xio_status_t why) override {
-    exchange_queues(channel_, {}, request.per_peer, why);
-  }
+  void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
 
  private:
-  void open_fabrics() {
+  // Memory and introductions are those of any verbs device.
+  joined_nics<proxy::verbs_fabric>::opened open_fabrics() {
+    std::vector<proxy::verbs_fabric*> all;
+    std::uint64_t longest = k_most_message;
     name_ = "mlx5 on";
-    chunk_ = k_most_message;
     for (const auto& p : pages_) {
-      // Memory and introductions are those of any verbs device.
       fabrics_.push_back(std::make_unique<proxy::verbs_fabric>(p->port(), path_, nullptr, gpu::export_memory));
+      all.push_back(fabrics_.back().get());
       name_ += " " + p->port().identity.device;
-      chunk_ = std::min(chunk_, p->port().max_message);
+      longest = std::min(longest, p->port().max_message);
     }
+    chunk_ = static_cast<std::uint32_t>(longest);
+    return {std::move(all), chunk_};
   }
 
-  void exchange_with_peers(const setup& s) {
-    identity mine{};
-    try {
-      open_fabrics();
-      heap_keys_ = register_on_all(s.heap, s.heap_bytes, k_local | k_remote);
-      mine.heap_base = reinterpret_cast<std::uint64_t>(s.heap);
-      mine.heap_bytes = s.heap_bytes;
-      mine.nics = nics();
-      mine.max_message = static_cast<std::uint32_t>(chunk_);
-      std::copy(std::begin(heap_keys_.rkey), std::end(heap_keys_.rkey), mine.heap_rkey);
-      for (std::size_t i = 0; i < fabrics_.size(); ++i) mine.nic_addresses[i] = fabrics_[i]->get_address();
-    } catch (...) {
-      exchange_identities(channel_, mine, status_of_current_exception());
-      throw;
-    }
-    peers_ = exchange_identities(channel_, mine, XIO_OK);
-    for (std::size_t i = 0; i < fabrics_.size(); ++i) {
-      std::vector<device_address> addresses;
-      for (const identity& p : peers_) addresses.push_back(p.nic_addresses[i]);
-      fabrics_[i]->connect_peers(addresses);
-    }
-  }
-
-  memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed) {
-    memory_keys keys{};
-    std::size_t i = 0;
-    try {
-      for (; i < fabrics_.size(); ++i) {
-        const auto pair = fabrics_[i]->register_memory(base, bytes, allowed);
-        keys.lkey[i] = pair.lkey;
-        keys.rkey[i] = pair.rkey;
-      }
-    } catch (...) {
-      while (i-- > 0) fabrics_[i]->unregister_memory({keys.lkey[i], keys.rkey[i]});
-      throw;
-    }
-    return keys;
-  }
-  void unregister_on_all(const memory_keys& keys) {
-    for (std::size_t i = 0; i < fabrics_.size(); ++i) fabrics_[i]->unregister_memory({keys.lkey[i], keys.rkey[i]});
-  }
-
-  bootstrap::channel& channel_;
   const proxy::verbs_path path_;
   const std::uint32_t atomics_;
   const std::uint64_t cq_depth_;    // as options::rdma_cq_depth
@@ -248,11 +171,8 @@ class mlx5_endpoint final : public endpoint {
   const page_list pages_;
   std::vector<std::unique_ptr<proxy::verbs_fabric>> fabrics_;
   std::string name_;
-  std::uint64_t chunk_ = 0;
-  memory_keys heap_keys_{};
-  std::vector<identity> peers_;
-  std::mutex lock_;  // of registered_ and the fabrics' own books: xio_mem_free may be any thread's
-  std::multimap<void*, memory_keys> registered_;
+  std::uint32_t chunk_ = 0;
+  joined_nics<proxy::verbs_fabric> joined_;  // goes first: memory is taken from the fabrics
 };
 
 // Ring, completion and doorbell record lie in one registered buffer.

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// The NICs of one PE joined to those of the others: the keys of its memory, what PEs tell each other, and the steps in
+// which queue pairs are made. The same for NICs that a host thread works off and for a vendor's own queues.
+#pragma once
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "proxy/keys.hpp"
+#include "transport/rdma/exchange.hpp"
+#include "transport/rdma/rdma.hpp"
+
+namespace xio::rdma {
+
+// Nic: proxy::nic, or a fabric. They outlive this.
+template <class Nic>
+class joined_nics {
+ public:
+  static constexpr std::uint32_t k_local = proxy::local_read | proxy::local_write;
+  static constexpr std::uint32_t k_remote = proxy::remote_read | proxy::remote_write | proxy::remote_atomic;
+
+  explicit joined_nics(bootstrap::channel& c) : channel_(c) {}
+  ~joined_nics() {
+    for (const auto& [base, keys] : registered_) unregister_on(nics_.size(), keys);
+    if (heap_is_registered_) unregister_on(nics_.size(), heap_keys_);
+  }
+  joined_nics(const joined_nics&) = delete;
+  joined_nics& operator=(const joined_nics&) = delete;
+
+  struct opened {
+    std::vector<Nic*> nics;
+    std::uint32_t max_message;
+  };
+  // Collective. Tells the others of this PE's heap and NICs, which open() makes, and learns of theirs. Whatever fails
+  // here, the others are on their way to the exchange and hear of it.
+  template <class Open>
+  void exchange_with_peers(const setup& s, Open&& open) {
+    identity mine{};
+    try {
+      opened made = open();
+      nics_ = std::move(made.nics);
+      heap_keys_ = register_on_all(s.heap, s.heap_bytes, k_local | k_remote);
+      heap_is_registered_ = true;
+      mine.heap_base = reinterpret_cast<std::uint64_t>(s.heap);
+      mine.heap_bytes = s.heap_bytes;
+      mine.nics = static_cast<std::uint32_t>(nics_.size());
+      mine.max_message = made.max_message;
+      std::copy(std::begin(heap_keys_.rkey), std::end(heap_keys_.rkey), mine.heap_rkey);
+      for (std::size_t i = 0; i < nics_.size(); ++i) mine.nic_addresses[i] = nics_[i]->get_address();
+    } catch (...) {
+      exchange_identities(channel_, mine, status_of_current_exception());
+      throw;
+    }
+    peers_ = exchange_identities(channel_, mine, XIO_OK);
+    for (std::size_t i = 0; i < nics_.size(); ++i) {
+      std::vector<device_address> addresses;
+      for (const identity& p : peers_) addresses.push_back(p.nic_addresses[i]);
+      nics_[i]->connect_peers(addresses);
+    }
+  }
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(nics_.size()); }
+  const memory_keys& heap_keys() const { return heap_keys_; }
+  const std::vector<identity>& peers() const { return peers_; }
+
+  memory_keys register_memory(void* base, std::size_t bytes) {
+    const std::lock_guard hold(lock_);
+    const memory_keys keys = register_on_all(base, bytes, k_local);
+    registered_.emplace(base, keys);
+    return keys;
+  }
+  // name: of the endpoint, for the sentence.
+  void unregister_memory(void* base, const std::string& name) {
+    const std::lock_guard hold(lock_);
+    const auto found = registered_.find(base);
+    if (found == registered_.end())
+      fail(XIO_ERR_NOT_REGISTERED, "no memory at {} is registered with {}; give the address that was registered", base,
+           name);
+    unregister_on(nics_.size(), found->second);
+    registered_.erase(found);
+  }
+
+  // Collective. make() returns what has, for place pe * per_peer + which,
+  //   queue_address introduce(place)            number 0: there is no such queue pair
+  //   dev::ring_view& view(place)
+  //   void connect(place, const queue_address& theirs)
+  template <class Make>
+  auto create_queues(const queue_request& request, Make&& make) {
+    decltype(make()) queues;
+    std::vector<queue_address> mine;
+    try {
+      queues = make();
+      for (std::size_t i = 0; i < peers_.size() * request.per_peer; ++i) mine.push_back(queues->get_queue_address(i));
+    } catch (...) {
+      // The others are on their way to the exchange: they must hear of it.
+      skip_queues(request, status_of_current_exception());
+      throw;
+    }
+    const auto theirs = exchange_queues(channel_, mine, request.per_peer, XIO_OK);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (mine[i].number == 0) continue;
+      dev::ring_view& v = queues->view(i);
+      const identity& peer = peers_[i / request.per_peer];
+      v.remote_heap = peer.heap_base;
+      v.remote_key = peer.heap_rkey[v.nic];
+      queues->connect(i, theirs[i]);
+    }
+    return queues;
+  }
+  void skip_queues(const queue_request& request, xio_status_t why) {
+    exchange_queues(channel_, {}, request.per_peer, why);
+  }
+
+ private:
+  memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed) {
+    memory_keys keys{};
+    std::size_t i = 0;
+    try {
+      for (; i < nics_.size(); ++i) {
+        const auto pair = nics_[i]->register_memory(base, bytes, allowed);
+        keys.lkey[i] = pair.lkey;
+        keys.rkey[i] = pair.rkey;
+      }
+    } catch (...) {
+      unregister_on(i, keys);
+      throw;
+    }
+    return keys;
+  }
+  // With the first `count` NICs.
+  void unregister_on(std::size_t count, const memory_keys& keys) {
+    for (std::size_t i = 0; i < count; ++i) nics_[i]->unregister_memory({keys.lkey[i], keys.rkey[i]});
+  }
+
+  bootstrap::channel& channel_;
+  std::vector<Nic*> nics_;
+  bool heap_is_registered_ = false;
+  memory_keys heap_keys_{};
+  std::vector<identity> peers_;
+  std::mutex lock_;  // of registered_ and what NICs know of memory: xio_mem_free may be any thread's
+  std::multimap<void*, memory_keys> registered_;
+};
+
+}  // namespace xio::rdma
