@@ -5,8 +5,7 @@
 
 #include <fmt/core.h>
 
-#include <cstddef>
-
+#include "proxy/decoding.hpp"
 #include "xio/device/bnxt.hpp"
 #include "xio/device/ionic.hpp"
 #include "xio/device/mlx5.hpp"
@@ -81,98 +80,50 @@ bool is_ours(cause c) {
 }
 
 struct row {
-  std::uint32_t code;
+  proxy::outcome how;
   cause what;
 };
-
-constexpr row k_mlx5[] = {
-    {wire::mlx5::local_length, cause::local_length},
-    {wire::mlx5::local_qp_operation, cause::local_qp_operation},
-    {wire::mlx5::local_protection, cause::local_protection},
-    {wire::mlx5::flushed, cause::flushed},
-    {wire::mlx5::bad_response, cause::bad_response},
-    {wire::mlx5::local_access, cause::local_access},
-    {wire::mlx5::remote_invalid_request, cause::remote_invalid_request},
-    {wire::mlx5::remote_access, cause::remote_access},
-    {wire::mlx5::remote_operation, cause::remote_operation},
-    {wire::mlx5::retry_exceeded, cause::retry_exceeded},
-    {wire::mlx5::rnr_retry_exceeded, cause::rnr_retry_exceeded},
-};
-constexpr row k_bnxt[] = {
-    {wire::bnxt::bad_response, cause::bad_response},
-    {wire::bnxt::local_length, cause::local_length},
-    {wire::bnxt::local_qp_operation, cause::local_qp_operation},
-    {wire::bnxt::local_protection, cause::local_protection},
-    {wire::bnxt::memory_management, cause::memory_management},
-    {wire::bnxt::remote_invalid_request, cause::remote_invalid_request},
-    {wire::bnxt::remote_access, cause::remote_access},
-    {wire::bnxt::remote_operation, cause::remote_operation},
-    {wire::bnxt::rnr_retry_exceeded, cause::rnr_retry_exceeded},
-    {wire::bnxt::retry_exceeded, cause::retry_exceeded},
-    {wire::bnxt::flushed, cause::flushed},
-};
-constexpr row k_ionic[] = {
-    {wire::ionic::local_length, cause::local_length},
-    {wire::ionic::local_qp_operation, cause::local_qp_operation},
-    {wire::ionic::local_protection, cause::local_protection},
-    {wire::ionic::flushed, cause::flushed},
-    {wire::ionic::memory_management, cause::memory_management},
-    {wire::ionic::bad_response, cause::bad_response},
-    {wire::ionic::local_access, cause::local_access},
-    {wire::ionic::remote_invalid_request, cause::remote_invalid_request},
-    {wire::ionic::remote_access, cause::remote_access},
-    {wire::ionic::remote_operation, cause::remote_operation},
-    {wire::ionic::retry_exceeded, cause::retry_exceeded},
-    {wire::ionic::rnr_retry_exceeded, cause::rnr_retry_exceeded},
-};
-// Codes of ours have nothing in their low byte, where a status that failed has something: so here and in the proxy.
-constexpr row k_ernic[] = {
-    {wire::ernic::ok, cause::strange},
-    {wire::ernic::local_length, cause::local_length},
-    {wire::ernic::local_qp_operation, cause::local_qp_operation},
-    {wire::ernic::local_protection, cause::local_protection},
-    {wire::ernic::flushed, cause::flushed},
-    {wire::ernic::bad_response, cause::bad_response},
-    {wire::ernic::remote_invalid_request, cause::remote_invalid_request},
-    {wire::ernic::remote_access, cause::remote_access},
-    {wire::ernic::remote_operation, cause::remote_operation},
-    {wire::ernic::retry_exceeded, cause::retry_exceeded},
-    {wire::ernic::rnr_retry_exceeded, cause::rnr_retry_exceeded},
-    {wire::ernic::fatal, cause::fatal},
-};
-constexpr row k_proxy[] = {
-    {wire::proxy::ok, cause::strange},
-    {wire::proxy::local_length, cause::local_length},
-    {wire::proxy::local_qp_operation, cause::local_qp_operation},
-    {wire::proxy::local_protection, cause::local_protection},
-    {wire::proxy::flushed, cause::flushed},
-    {wire::proxy::remote_invalid_request, cause::remote_invalid_request},
-    {wire::proxy::remote_access, cause::remote_access},
-    {wire::proxy::remote_operation, cause::remote_operation},
-    {wire::proxy::retry_exceeded, cause::retry_exceeded},
-    {wire::proxy::rnr_retry_exceeded, cause::rnr_retry_exceeded},
-    {wire::proxy::bad_response, cause::bad_response},
+constexpr row k_common[] = {
+    {proxy::outcome::local_length, cause::local_length},
+    {proxy::outcome::local_qp_operation, cause::local_qp_operation},
+    {proxy::outcome::local_protection, cause::local_protection},
+    {proxy::outcome::flushed, cause::flushed},
+    {proxy::outcome::bad_response, cause::bad_response},
+    {proxy::outcome::remote_invalid_request, cause::remote_invalid_request},
+    {proxy::outcome::remote_access, cause::remote_access},
+    {proxy::outcome::remote_operation, cause::remote_operation},
+    {proxy::outcome::retry_exceeded, cause::retry_exceeded},
+    {proxy::outcome::rnr_retry_exceeded, cause::rnr_retry_exceeded},
 };
 
-template <std::size_t N>
-cause find(const row (&rows)[N], std::uint32_t code) {
-  for (const row& r : rows)
-    if (r.code == code) return r.what;
+// Status: the enumeration of a family's completions. What all families have, and then what some have besides.
+template <class Status>
+cause find(std::uint32_t code) {
+  for (const row& r : k_common)
+    if (proxy::status_of<Status>(r.how) == code) return r.what;
+  if constexpr (requires { Status::local_access; })
+    if (code == Status::local_access) return cause::local_access;
+  if constexpr (requires { Status::memory_management; })
+    if (code == Status::memory_management) return cause::memory_management;
+  if constexpr (requires { Status::fatal; })
+    if (code == Status::fatal) return cause::fatal;
   return cause::unknown;
 }
 
-// Above the low byte mlx5, ernic and the proxy have the vendor's own code.
+// Above the low byte mlx5, ernic and the proxy have the vendor's own code. Codes of ours have nothing in the low byte
+// of the last two, where a status that failed has something.
 cause cause_of(dev::ring_kind kind, std::uint32_t vendor) {
   const std::uint32_t low = vendor & 0xff;
   switch (kind) {
-    case dev::ring_kind::mlx5: return vendor >= dev::mlx5_codec::k_strange_opcode ? cause::strange : find(k_mlx5, low);
+    case dev::ring_kind::mlx5:
+      return vendor >= dev::mlx5_codec::k_strange_opcode ? cause::strange : find<wire::mlx5::syndrome>(low);
     case dev::ring_kind::bnxt:
       if ((vendor & dev::bnxt_codec::k_terminal) != 0) return cause::fatal;
-      return vendor >= dev::bnxt_codec::k_strange_type ? cause::strange : find(k_bnxt, vendor);
+      return vendor >= dev::bnxt_codec::k_strange_type ? cause::strange : find<wire::bnxt::status>(vendor);
     case dev::ring_kind::ionic:
-      return vendor >= dev::ionic_codec::k_strange_type ? cause::strange : find(k_ionic, vendor);
-    case dev::ring_kind::ernic: return find(k_ernic, low);
-    case dev::ring_kind::proxy: return find(k_proxy, low);
+      return vendor >= dev::ionic_codec::k_strange_type ? cause::strange : find<wire::ionic::status>(vendor);
+    case dev::ring_kind::ernic: return low == wire::ernic::ok ? cause::strange : find<wire::ernic::status>(low);
+    case dev::ring_kind::proxy: return low == wire::proxy::ok ? cause::strange : find<wire::proxy::status>(low);
     default: return cause::unknown;
   }
 }
