@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "says.hpp"
 #include "transport/nvme/status_text.hpp"
 #include "transport/rdma/vendor_text.hpp"
 #include "transport/sdma/vendor_text.hpp"
@@ -15,8 +16,7 @@ namespace xio {
 namespace {
 
 using dev::ring_kind;
-
-bool says(const std::string& sentence, const char* part) { return sentence.find(part) != std::string::npos; }
+using xio::test::says;
 
 struct known {
   ring_kind kind;

@@ -11,15 +11,15 @@
 #include <string>
 
 #include "gpu/device_choice.hpp"
+#include "says.hpp"
 #include "topology/kfd_node.hpp"
 
 namespace {
 
 using xio::gpu::fine_grain_facts;
 using xio::gpu::fine_grain_obstacle;
+using xio::test::says;
 using xio::topology::find_kfd_node;
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
 
 fine_grain_facts radeon(const std::string& arch, const std::string& forced = "") {
   fine_grain_facts f;

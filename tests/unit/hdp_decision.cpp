@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "memory/hdp.hpp"
+#include "says.hpp"
 
 namespace {
 
@@ -14,6 +15,7 @@ using xio::dev::hdp_way;
 using xio::memory::decide_hdp;
 using xio::memory::hdp_facts;
 using xio::memory::hdp_link;
+using xio::test::says;
 
 // A card in a PC of today, with all that could flush it.
 hdp_facts gpu_facts(const std::string& arch, hdp_link link = hdp_link::pcie) {
@@ -42,8 +44,6 @@ std::string refusal(const hdp_facts& f, const std::string& wish) {
   ADD_FAILURE() << wish << " was taken";
   return "";
 }
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
 
 // linux amdgpu_device.c, amdgpu_device_flush_hdp; RCCL for gfx90a and newer.
 TEST(hdp_decision, knows_which_gpus_hold_writes_back) {

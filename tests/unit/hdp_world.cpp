@@ -13,6 +13,7 @@
 #include <string>
 
 #include "ctx/world.hpp"
+#include "says.hpp"
 #include "thread_channel.hpp"
 #include "xio/xio_device.hpp"
 
@@ -20,9 +21,8 @@ namespace {
 
 using xio::options;
 using xio::world;
+using xio::test::says;
 using namespace xio::dev;
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
 
 std::string in_worlds(const std::string& way, const std::function<void(int, world&, xio_ctx_t)>& body,
                       const std::function<void(int, options&)>& tune = {}, xio_status_t expected = XIO_OK) {

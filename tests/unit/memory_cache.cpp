@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/blocks.hpp"
+#include "says.hpp"
 #include "xio/memory.h"
 
 namespace {
@@ -20,14 +21,6 @@ namespace {
 using xio::dev::region_view;
 using xio::gpu::block;
 using xio::memory::registration_cache;
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
-
-#define EXPECT_REFUSED(call, wanted, words)      \
-  do {                                           \
-    EXPECT_EQ(call, wanted) << xio_last_error(); \
-    EXPECT_PRED2(says, xio_last_error(), words); \
-  } while (false)
 
 // --- An engine that counts ---------------------------------------------------------------------------
 

@@ -13,16 +13,16 @@
 
 #include "gpu/heap_attempt.hpp"
 #include "refusal.hpp"
+#include "says.hpp"
 
 namespace xio::gpu {
 namespace {
 
 using test::refusal;
+using xio::test::says;
 
 constexpr hip_version k_52{50221153}, k_57{50731921}, k_64{60443482}, k_70{70051831};
 constexpr purpose k_polled[] = {purpose::rings, purpose::completions, purpose::flags, purpose::heap};
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
 
 // --- The table ---------------------------------------------------------------------------------------
 

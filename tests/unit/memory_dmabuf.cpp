@@ -14,17 +14,12 @@
 
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
+#include "says.hpp"
 #include "xio/memory.h"
 
 namespace {
 
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
-
-#define EXPECT_REFUSED(call, wanted, words)      \
-  do {                                           \
-    EXPECT_EQ(call, wanted) << xio_last_error(); \
-    EXPECT_PRED2(says, xio_last_error(), words); \
-  } while (false)
+using xio::test::says;
 
 std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 

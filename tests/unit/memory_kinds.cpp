@@ -16,17 +16,12 @@
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "memory/owner.hpp"
+#include "says.hpp"
 #include "xio/memory.h"
 
 namespace {
 
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
-
-#define EXPECT_REFUSED(call, wanted, words)      \
-  do {                                           \
-    EXPECT_EQ(call, wanted) << xio_last_error(); \
-    EXPECT_PRED2(says, xio_last_error(), words); \
-  } while (false)
+using xio::test::says;
 
 constexpr xio_mem_kind_t k_all[] = {
     XIO_MEM_HOST_MAPPED,  XIO_MEM_HOST_COHERENT,       XIO_MEM_HOST_PINNED,           XIO_MEM_HOST_PLAIN,

@@ -14,20 +14,13 @@
 
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
+#include "says.hpp"
 #include "xio/xio.h"
 
 namespace {
 
 using xio::memory::mapping;
 using xio::memory::not_usable;
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
-
-#define EXPECT_REFUSED(call, wanted, words)      \
-  do {                                           \
-    EXPECT_EQ(call, wanted) << xio_last_error(); \
-    EXPECT_PRED2(says, xio_last_error(), words); \
-  } while (false)
 
 std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 

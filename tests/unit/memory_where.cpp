@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "says.hpp"
 #include "xio/memory.h"
 
 namespace {
@@ -25,8 +26,8 @@ using xio::gpu::residence;
 using xio::memory::evidence;
 using xio::memory::mapping;
 using xio::memory::not_as_asked;
+using xio::test::says;
 
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
 std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 xio_mem_place_t look(const void* p) {

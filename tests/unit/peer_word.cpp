@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "config.h"
 #include "ctx/agreement.hpp"
+#include "liar.hpp"
 #include "transport/rdma/exchange.hpp"
 #ifdef HAVE_SODIUM
 #include "bootstrap/link.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 using xio::peer_status;
 using xio::printable;
+using xio::test::liar;
 
 bool has_control(const std::string& text) {
   for (const char c : text)
@@ -57,24 +59,6 @@ TEST(peer_word, is_a_status_only_if_there_is_one_of_that_number) {
   }
   for (const std::int32_t number : {INT32_MIN, INT32_MAX, 256, -256}) EXPECT_EQ(peer_status(number), XIO_ERR_PEER);
 }
-
-// PE 0 of two; PE 1 says what this PE says after `spoil` was at it.
-class liar final : public xio::bootstrap::channel {
- public:
-  explicit liar(std::function<void(unsigned char*)> spoil) : spoil_(std::move(spoil)) {}
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  const char* name() const override { return "liar"; }
-  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
-    std::vector<std::byte> all(mine.begin(), mine.end());
-    all.insert(all.end(), mine.begin(), mine.end());
-    spoil_(reinterpret_cast<unsigned char*>(all.data() + mine.size()));
-    return all;
-  }
-
- private:
-  std::function<void(unsigned char*)> spoil_;
-};
 
 xio::error thrown_by(const std::function<void()>& body) {
   try {

@@ -6,15 +6,15 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "says.hpp"
 #include "thread_channel.hpp"
 
 namespace {
 
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
-
 using xio::log::level;
 using xio::rdma::carrier;
 using xio::rdma::carrier_offer;
+using xio::test::says;
 
 constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
 

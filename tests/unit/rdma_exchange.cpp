@@ -9,51 +9,26 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "liar.hpp"
+#include "refusal.hpp"
+#include "says.hpp"
 #include "thread_channel.hpp"
 #include "transport/rdma/rdma.hpp"
 
 namespace {
 
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+using xio::test::liar;
+using xio::test::refusal;
+using xio::test::says;
 
 namespace rdma = xio::rdma;
-
-// PE 0 of two; PE 1 answers with this PE's own message after `spoil` was at it.
-class liar final : public xio::bootstrap::channel {
- public:
-  explicit liar(std::function<void(unsigned char*)> spoil) : spoil_(std::move(spoil)) {}
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  const char* name() const override { return "liar"; }
-  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
-    std::vector<std::byte> all(mine.begin(), mine.end());
-    all.insert(all.end(), mine.begin(), mine.end());
-    spoil_(reinterpret_cast<unsigned char*>(all.data() + mine.size()));
-    return all;
-  }
-
- private:
-  std::function<void(unsigned char*)> spoil_;
-};
 
 const rdma::identity k_mine{0x10000, 1 << 20, 1, 1 << 30, {0x100}, {}};
 const std::vector<rdma::queue_address> k_queues{{64, {}}, {65, {}}};
 
-template <class Body>
-std::string sentence_of(Body&& body, xio_status_t want) {
-  try {
-    body();
-  } catch (const xio::error& e) {
-    EXPECT_EQ(e.status(), want);
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-
 std::string identity_refusal(std::function<void(unsigned char*)> spoil) {
   liar c(std::move(spoil));
-  return sentence_of([&] { rdma::exchange_identities(c, k_mine, XIO_OK); }, XIO_ERR_PEER);
+  return refusal(XIO_ERR_PEER, [&] { rdma::exchange_identities(c, k_mine, XIO_OK); });
 }
 
 // Offsets of the message: magic 0, version 4, kind 6, status 8, count 12, heap base 16, bytes 24, NICs 32, limit 36,
@@ -90,10 +65,10 @@ TEST(rdma_exchange, a_failure_elsewhere_is_named) {
 
 TEST(rdma_exchange, queues_must_be_wanted_by_both) {
   liar lacks([](unsigned char* m) { std::memset(m + 16, 0, 4); });
-  EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(lacks, k_queues, 1, XIO_OK); }, XIO_ERR_PEER),
+  EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(lacks, k_queues, 1, XIO_OK); }),
                "PE 1 lacks a queue pair");
   liar wide([](unsigned char* m) { m[19] = 1; });
-  EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }, XIO_ERR_PEER), "PE 1");
+  EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }), "PE 1");
 }
 
 // PE 0 of many, all of which say what it says; counts the rounds, and the bytes of the largest.
@@ -181,17 +156,17 @@ TEST_P(rounds, end_together_wherever_a_pe_fails) {
     if (pe == 3) {
       rdma::exchange_queues(*c, {}, 1, XIO_ERR_NO_MEMORY, GetParam());
     } else {
-      const auto why = sentence_of([&] { rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()); }, XIO_ERR_PEER);
+      const auto why = refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()); });
       EXPECT_PRED2(says, why, "PE 3 could not set up RDMA (XIO_ERR_NO_MEMORY)");
     }
     // One that only PE 4 sees.
     auto one_less = mine;
     if (pe == 2) one_less[4].number = 0;
     if (pe == 4)
-      EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()); }, XIO_ERR_PEER),
+      EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()); }),
                    "PE 2 lacks a queue pair");
     else if (pe == 2)
-      EXPECT_PRED2(says, sentence_of([&] { rdma::exchange_queues(*c, one_less, 1, XIO_OK, GetParam()); }, XIO_ERR_PEER),
+      EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, one_less, 1, XIO_OK, GetParam()); }),
                    "PE 4 has a queue pair");
     else
       EXPECT_NO_THROW(rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()));
@@ -208,7 +183,7 @@ TEST(rdma_open, hardware_is_refused_with_the_cure) {
   s.opts = &o;
   liar alone([](unsigned char*) {});
   s.channel = &alone;
-  EXPECT_PRED2(says, sentence_of([&] { rdma::open_endpoint(s); }, XIO_ERR_UNSUPPORTED), "XIO_BACKEND=hw");
+  EXPECT_PRED2(says, refusal(XIO_ERR_UNSUPPORTED, [&] { rdma::open_endpoint(s); }), "XIO_BACKEND=hw");
 }
 
 }  // namespace

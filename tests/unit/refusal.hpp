@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <string>
 
 #include "base/error.hpp"
@@ -20,6 +21,21 @@ std::string refusal(xio_status_t status, Call&& call) {
   }
   ADD_FAILURE() << "not refused";
   return "";
+}
+
+// The same where any status will do; "" if nothing is thrown.
+template <class Call>
+std::string refusal(Call&& call) {
+  try {
+    call();
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+inline void expect_words(const std::string& sentence, std::initializer_list<const char*> words) {
+  for (const char* w : words) EXPECT_NE(sentence.find(w), std::string::npos) << w << " is missing in: " << sentence;
 }
 
 }  // namespace xio::test

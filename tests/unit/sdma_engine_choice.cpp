@@ -8,16 +8,16 @@
 
 #include "base/error.hpp"
 #include "refusal.hpp"
+#include "says.hpp"
 #include "transport/sdma/engine_choice.hpp"
 
 namespace xio::sdma {
 namespace {
 
 using xio::test::refusal;
+using xio::test::says;
 
 using engines = std::vector<std::uint32_t>;
-
-bool says(const std::string& sentence, const char* word) { return sentence.find(word) != std::string::npos; }
 
 TEST(sdma_engines, the_users_list_is_numbers_or_a_mask) {
   EXPECT_EQ(parse_engines(""), engines{});

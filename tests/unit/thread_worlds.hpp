@@ -9,13 +9,10 @@
 #include <utility>
 
 #include "ctx/world.hpp"
+#include "says.hpp"
 #include "thread_channel.hpp"
 
 namespace xio::test {
-
-inline bool says(const std::string& sentence, const std::string& words) {
-  return sentence.find(words) != std::string::npos;
-}
 
 struct outcome {
   xio_status_t status = XIO_OK;

@@ -8,9 +8,13 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "refusal.hpp"
 
 namespace xio::proxy {
 namespace {
+
+using xio::test::expect_words;
+using xio::test::refusal;
 
 gid ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, last}; }
 
@@ -27,21 +31,6 @@ verbs_address roce(const char* device, std::uint8_t last, std::uint32_t qpn) {
   c.qpn = qpn;
   c.psn = qpn != 0 ? 0xabcdef : 0;
   return c;
-}
-
-// The sentence that body throws.
-template <class Body>
-std::string refusal(Body&& body) {
-  try {
-    body();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "";
-}
-
-void expect_words(const std::string& sentence, std::initializer_list<const char*> words) {
-  for (const char* w : words) EXPECT_NE(sentence.find(w), std::string::npos) << w << " is missing in: " << sentence;
 }
 
 TEST(verbs_address, arrives_as_it_was_sent) {

@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "refusal.hpp"
 
 namespace xio::rdma {
 namespace {
+
+using xio::test::expect_words;
+using xio::test::refusal;
 
 gid ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last}; }
 gid global6() { return {0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}; }
@@ -58,20 +62,6 @@ port_wishes wishes(const char* list = "", option::AUTO_UINT index = {}) {
   w.list = parse_hca_list(list);
   w.gid_index = index;
   return w;
-}
-
-template <class Body>
-std::string refusal(Body&& body) {
-  try {
-    body();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "";
-}
-
-void expect_words(const std::string& sentence, std::initializer_list<const char*> words) {
-  for (const char* w : words) EXPECT_NE(sentence.find(w), std::string::npos) << w << " is missing in: " << sentence;
 }
 
 // "mlx5_0:1 gid 3, ..."

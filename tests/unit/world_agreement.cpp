@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ctx/agreement.hpp"
+#include "says.hpp"
 #include "thread_channel.hpp"
 
 namespace {
@@ -14,8 +15,7 @@ using xio::agreement;
 using xio::arguments;
 using xio::call;
 using xio::fail;
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+using xio::test::says;
 
 struct outcome {
   xio_status_t status = XIO_OK;

@@ -16,19 +16,14 @@
 
 #include "bootstrap_rig.hpp"
 #include "gpu/gpu.hpp"
+#include "says.hpp"
 #include "xio/memory.h"
 #include "xio/sdma.h"
 #include "xio/xio.h"
 
 namespace {
 
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
-
-#define EXPECT_REFUSED(call, wanted, words)      \
-  do {                                           \
-    EXPECT_EQ(call, wanted) << xio_last_error(); \
-    EXPECT_PRED2(says, xio_last_error(), words); \
-  } while (false)
+using xio::test::says;
 
 xio_world_t* start(std::size_t heap = 1 << 20) {
   xio_init_attr_t attr = XIO_INIT_ATTR_INIT;

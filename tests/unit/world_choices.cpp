@@ -16,6 +16,7 @@
 #include "ctx/hello.hpp"
 #include "ctx/route.hpp"
 #include "memory/registration.hpp"
+#include "says.hpp"
 #include "topology/placement.hpp"
 #include "xio/device/request.hpp"
 
@@ -23,8 +24,7 @@ namespace {
 
 using xio::options;
 using xio::dev::route;
-
-bool says(const std::string& sentence, const std::string& words) { return sentence.find(words) != std::string::npos; }
+using xio::test::says;
 
 // Runs body, expects that status, and gives the sentence.
 std::string refused(xio_status_t status, const std::function<void()>& body) {
