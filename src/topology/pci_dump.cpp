@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topology/pci_dump.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <fstream>
@@ -12,13 +9,12 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "topology/pci_tree.hpp"
+#include "topology/pci_config.hpp"
 
 namespace xio::topology {
 
 namespace {
 
-constexpr std::size_t k_config_bytes = 4096;
 constexpr std::size_t k_line_bytes = 16;
 constexpr std::size_t k_line_most = 4096;
 constexpr std::size_t k_file_most = 64u << 20;
@@ -33,9 +29,9 @@ std::size_t digits_before(const std::string& line, char end) {
   return n < line.size() && line[n] == end ? n : 0;
 }
 
-class copier {
+class reader {
  public:
-  explicit copier(const std::string& file) : file_(file) {}
+  explicit reader(const std::string& file) : file_(file) {}
 
   void take(const std::string& line) {
     ++number_;
@@ -50,10 +46,10 @@ class copier {
     // Everything else is for people: what lspci -v says of the device.
   }
 
-  std::string finish() const {
+  std::vector<described_function> finish() {
     if (seen_.empty())
       fail(XIO_ERR_ARG, "{} describes no PCI function; give what 'lspci -D -xxxx' wrote as root", file_);
-    return out_;
+    return std::move(out_);
   }
 
  private:
@@ -71,29 +67,34 @@ class copier {
     if (guard([&] { id = full_bus_id(text); }) != XIO_OK) complain("begins with '" + text + "', which is no address");
     if (!seen_.insert(id).second) complain("describes " + id + " a second time");
     inside_ = true;
-    out_ += id + " function\n";
+    out_.push_back({id, {}});
   }
 
   void bytes(const std::string& line) {
     const std::size_t colon = line.find(':');
     const std::size_t offset = colon > 3 ? k_config_bytes : std::stoul(line.substr(0, colon), nullptr, 16);
-    std::size_t n = 0;
-    for (std::size_t at = colon + 1; at < line.size(); at += 3, ++n)
+    std::vector<std::uint8_t> row;
+    for (std::size_t at = colon + 1; at < line.size(); at += 3) {
       if (at + 2 >= line.size() || line[at] != ' ' || !is_hex(line[at + 1]) || !is_hex(line[at + 2]))
         complain("is no row of bytes");
-    if (n > k_line_bytes || offset + n > k_config_bytes) complain("reaches beyond the 4096 bytes of a function");
-    out_ += line + "\n";
+      row.push_back(static_cast<std::uint8_t>(std::stoul(line.substr(at + 1, 2), nullptr, 16)));
+    }
+    if (row.size() > k_line_bytes || offset + row.size() > k_config_bytes)
+      complain("reaches beyond the 4096 bytes of a function");
+    auto& config = out_.back().config;
+    if (config.size() < offset + row.size()) config.resize(offset + row.size(), 0xff);
+    std::copy(row.begin(), row.end(), config.begin() + static_cast<std::ptrdiff_t>(offset));
   }
 
   const std::string& file_;
   std::size_t number_ = 0;
   bool inside_ = false;
   std::set<std::string> seen_;
-  std::string out_;
+  std::vector<described_function> out_;
 };
 
 // In pieces: lines of a device may have no end.
-std::string read_dump(const std::string& file) {
+std::string read_text(const std::string& file) {
   std::ifstream in(file);
   if (!in) fail(XIO_ERR_ARG, "{} cannot be read: {}; give what 'lspci -D -xxxx' wrote", file, errno_text(errno));
   std::string text, piece(k_piece, '\0');
@@ -106,30 +107,14 @@ std::string read_dump(const std::string& file) {
   return text;
 }
 
-std::string checked_copy(const std::string& file) {
-  std::istringstream in(read_dump(file));
-  copier c(file);
-  for (std::string line; std::getline(in, line); c.take(line))
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-  return c.finish();
-}
-
 }  // namespace
 
-checked_dump::checked_dump(const std::string& file) {
-  const std::string text = checked_copy(file);
-  fd_.reset(memfd_create("xio-pci-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  std::size_t done = 0;
-  while (fd_ && done < text.size()) {
-    const ssize_t n = write(fd_.get(), text.data() + done, text.size() - done);
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  // What is read later is what was checked.
-  if (fd_) (void)fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
-  if (!fd_ || done < text.size()) fail(XIO_ERR_IO, "no memory for a copy of {}: {}", file, errno_text(errno));
+std::vector<described_function> read_pci_dump(const std::string& file) {
+  std::istringstream in(read_text(file));
+  reader r(file);
+  for (std::string line; std::getline(in, line); r.take(line))
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+  return r.finish();
 }
-
-std::string checked_dump::path() const { return "/proc/self/fd/" + std::to_string(fd_.get()); }
 
 }  // namespace xio::topology

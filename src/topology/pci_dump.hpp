@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A file that `lspci -xxxx` wrote, checked, for libpci to read: its own reader trusts offsets and ends the process over
-// what it does not understand.
+// A file that `lspci -xxxx` wrote.
 #pragma once
+#include <cstdint>
 #include <string>
-
-#include "base/unique_fd.hpp"
+#include <vector>
 
 namespace xio::topology {
 
-// An unlinked file in memory that holds a checked copy, closed with this object.
-class checked_dump {
- public:
-  // Throws XIO_ERR_ARG naming file, line and what is wrong with it.
-  explicit checked_dump(const std::string& file);
-
-  std::string path() const;  // as long as this object lives
-
- private:
-  unique_fd fd_;
+struct described_function {
+  std::string bus_id;                // "0000:3b:00.0"
+  std::vector<std::uint8_t> config;  // from offset 0 to the last byte that is described; ones where none is
 };
+
+// Throws XIO_ERR_ARG naming file, line and what is wrong with it.
+std::vector<described_function> read_pci_dump(const std::string& file);
 
 }  // namespace xio::topology

@@ -127,125 +127,123 @@ pci() {
 END
 }
 look() { run 0 "$info" --preflight --root "$machine" --dump "$work/pci"; }
-if has HAVE_LIBPCI; then
-  pci 180 0
-  look
-  for name in gpu_driver render_access large_bar pcie_atomics iommu acs dma_buf memlock rdma_access; do
-    says "^  $name +ok"
-  done
-  says '^  fine_grain +not needed'
-  says '^  vfio_access +not needed'
-  silent '_cure'
+pci 180 0
+look
+for name in gpu_driver render_access large_bar pcie_atomics iommu acs dma_buf memlock rdma_access; do
+  says "^  $name +ok"
+done
+says '^  fine_grain +not needed'
+says '^  vfio_access +not needed'
+silent '_cure'
 
-  # Each piece taken away is named with its cure, and nothing else is.
-  # lacks NAME CURE: after a change.
-  lacks() {
-    look
-    says "^  $1 +missing"
-    says "^  $1_cure +.*$2"
-    checks=$((checks + 1))
-    [ "$(grep -c ' missing ' <<<"$out")" = 1 ] || wrong "more than $1 is missing"
-  }
-  pci 80 0
-  lacks pcie_atomics 'another root port'
-  pci 180 4
-  lacks acs 'setpci -s 0000:02:00\.0 ECAP_ACS\+6\.w=0:4'
-  pci 180 0
-  echo 268435456 >"$gpu_folder/mem_info_vis_vram_total"
-  lacks large_bar 'Resizable BAR'
-  echo 68702699520 >"$gpu_folder/mem_info_vis_vram_total"
-  sed -i 's/hive_id 77/hive_id 0/' "$node/properties"
-  lacks fine_grain 'HSA_FORCE_FINE_GRAIN_PCIE=1'
-  run 0 env HSA_FORCE_FINE_GRAIN_PCIE=1 "$info" --preflight --root "$machine" --dump "$work/pci"
-  says '^  fine_grain +ok'
-  sed -i 's/hive_id 0/hive_id 77/' "$node/properties"
-  rmdir "$machine/sys/class/iommu/dmar0"
-  lacks iommu 'amd_iommu=on'
-  mkdir "$machine/sys/class/iommu/dmar0"
-  sed -i 's/CONFIG_HSA_AMD_P2P=y/# CONFIG_HSA_AMD_P2P is not set/' "$machine/boot/config-6.12.0-test"
-  lacks dma_buf 'a kernel with them'
-  says 'made without CONFIG_HSA_AMD_P2P'
-  sed -i 's/# CONFIG_HSA_AMD_P2P is not set/CONFIG_HSA_AMD_P2P=y/' "$machine/boot/config-6.12.0-test"
-  # Fedora keeps it with the modules; where nobody keeps it, the kernel itself may say.
-  mkdir -p "$machine/lib/modules/6.12.0-test"
-  mv "$machine/boot/config-6.12.0-test" "$machine/lib/modules/6.12.0-test/config"
+# Each piece taken away is named with its cure, and nothing else is.
+# lacks NAME CURE: after a change.
+lacks() {
   look
-  says '^  dma_buf +ok'
-  mv "$machine/lib/modules/6.12.0-test/config" "$work/config"
-  look
-  says '^  dma_buf +unknown'
-  says '^  dma_buf_cure +.*zcat /proc/config.gz'
-  mv "$work/config" "$machine/boot/config-6.12.0-test"
-  echo 5.10.0-old >"$machine/proc/sys/kernel/osrelease"
-  lacks dma_buf '5\.12 or later'
-  echo 6.12.0-test >"$machine/proc/sys/kernel/osrelease"
-  echo 'Max locked memory         8388608              8388608              bytes' >"$machine/proc/self/limits"
-  lacks memlock 'limits\.d'
-  says '8388608 bytes may be locked, and the heap has 67108864'
-  printf 'CapEff:\t0000000000004000\n' >"$machine/proc/self/status"
-  look
-  says '^  memlock +ok \(no limit: CAP_IPC_LOCK\)'
-  rm "$machine/dev/kfd"
-  lacks gpu_driver 'modprobe amdgpu'
-  : >"$machine/dev/kfd"
-  rm "$machine/dev/infiniband/uverbs0"
-  lacks rdma_access 'modprobe ib_uverbs'
-  : >"$machine/dev/infiniband/uverbs0"
-  # What a file denies root does not see: then another user looks.
-  plain=("$info")
-  if [ "$(id -u)" = 0 ]; then plain=(setpriv --reuid=65534 --regid=65534 --clear-groups "$info"); fi
-  chmod -R a+rX "$work"
-  if "${plain[@]}" --version >/dev/null 2>&1; then
-    chmod 0 "$machine/dev/kfd"
+  says "^  $1 +missing"
+  says "^  $1_cure +.*$2"
+  checks=$((checks + 1))
+  [ "$(grep -c ' missing ' <<<"$out")" = 1 ] || wrong "more than $1 is missing"
+}
+pci 80 0
+lacks pcie_atomics 'another root port'
+pci 180 4
+lacks acs 'setpci -s 0000:02:00\.0 ECAP_ACS\+6\.w=0:4'
+pci 180 0
+echo 268435456 >"$gpu_folder/mem_info_vis_vram_total"
+lacks large_bar 'Resizable BAR'
+echo 68702699520 >"$gpu_folder/mem_info_vis_vram_total"
+sed -i 's/hive_id 77/hive_id 0/' "$node/properties"
+lacks fine_grain 'HSA_FORCE_FINE_GRAIN_PCIE=1'
+run 0 env HSA_FORCE_FINE_GRAIN_PCIE=1 "$info" --preflight --root "$machine" --dump "$work/pci"
+says '^  fine_grain +ok'
+sed -i 's/hive_id 0/hive_id 77/' "$node/properties"
+rmdir "$machine/sys/class/iommu/dmar0"
+lacks iommu 'amd_iommu=on'
+mkdir "$machine/sys/class/iommu/dmar0"
+sed -i 's/CONFIG_HSA_AMD_P2P=y/# CONFIG_HSA_AMD_P2P is not set/' "$machine/boot/config-6.12.0-test"
+lacks dma_buf 'a kernel with them'
+says 'made without CONFIG_HSA_AMD_P2P'
+sed -i 's/# CONFIG_HSA_AMD_P2P is not set/CONFIG_HSA_AMD_P2P=y/' "$machine/boot/config-6.12.0-test"
+# Fedora keeps it with the modules; where nobody keeps it, the kernel itself may say.
+mkdir -p "$machine/lib/modules/6.12.0-test"
+mv "$machine/boot/config-6.12.0-test" "$machine/lib/modules/6.12.0-test/config"
+look
+says '^  dma_buf +ok'
+mv "$machine/lib/modules/6.12.0-test/config" "$work/config"
+look
+says '^  dma_buf +unknown'
+says '^  dma_buf_cure +.*zcat /proc/config.gz'
+mv "$work/config" "$machine/boot/config-6.12.0-test"
+echo 5.10.0-old >"$machine/proc/sys/kernel/osrelease"
+lacks dma_buf '5\.12 or later'
+echo 6.12.0-test >"$machine/proc/sys/kernel/osrelease"
+echo 'Max locked memory         8388608              8388608              bytes' >"$machine/proc/self/limits"
+lacks memlock 'limits\.d'
+says '8388608 bytes may be locked, and the heap has 67108864'
+printf 'CapEff:\t0000000000004000\n' >"$machine/proc/self/status"
+look
+says '^  memlock +ok \(no limit: CAP_IPC_LOCK\)'
+rm "$machine/dev/kfd"
+lacks gpu_driver 'modprobe amdgpu'
+: >"$machine/dev/kfd"
+rm "$machine/dev/infiniband/uverbs0"
+lacks rdma_access 'modprobe ib_uverbs'
+: >"$machine/dev/infiniband/uverbs0"
+# What a file denies root does not see: then another user looks.
+plain=("$info")
+if [ "$(id -u)" = 0 ]; then plain=(setpriv --reuid=65534 --regid=65534 --clear-groups "$info"); fi
+chmod -R a+rX "$work"
+if "${plain[@]}" --version >/dev/null 2>&1; then
+  chmod 0 "$machine/dev/kfd"
+  run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
+  says '^  gpu_driver +missing \(this process may not read and write /dev/kfd\)'
+  says '^  gpu_driver_cure +ask root for a udev rule'
+  chmod 660 "$machine/dev/kfd"
+  if [ "$(id -u)" = 0 ]; then
+    chgrp 44 "$machine/dev/kfd"
     run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-    says '^  gpu_driver +missing \(this process may not read and write /dev/kfd\)'
-    says '^  gpu_driver_cure +ask root for a udev rule'
-    chmod 660 "$machine/dev/kfd"
-    if [ "$(id -u)" = 0 ]; then
-      chgrp 44 "$machine/dev/kfd"
-      run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-      says '^  gpu_driver_cure +as root: usermod -aG [a-z0-9]+ USER; then log in again'
-    fi
-    chmod 666 "$machine/dev/kfd"
-    # A drive may be reached by its group or by its own file.
-    mkdir -p "$machine/dev/vfio/devices"
-    : >"$machine/dev/vfio/vfio"
-    : >"$machine/dev/vfio/17"
-    : >"$machine/dev/vfio/devices/vfio3"
-    : >"$machine/dev/iommu"
-    chmod 666 "$machine/dev/vfio/17"
-    chmod 0 "$machine/dev/vfio/devices/vfio3"
-    run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-    says '^  vfio_access +ok \(/dev/vfio/17\)'
-    chmod 0 "$machine/dev/vfio/17"
-    run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-    says '^  vfio_access +missing \(this process may not read and write /dev/vfio/17\)'
-    chmod 666 "$machine/dev/vfio/devices/vfio3" "$machine/dev/iommu"
-    run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-    says '^  vfio_access +ok \(/dev/vfio/devices/vfio3 and 1 more\)'
-    rm -r "$machine/dev/vfio" "$machine/dev/iommu"
-    # Nothing else of this tool wants root either, and what needs it says so.
-    run 0 "${plain[@]}"
-    run 0 "${plain[@]}" --atomics --dump "$work/pci"
-    run 0 "${plain[@]}" --world
-  else
-    echo "not run: ${plain[*]}"
+    says '^  gpu_driver_cure +as root: usermod -aG [a-z0-9]+ USER; then log in again'
   fi
-  # A kernel that says nothing is not one that lacks something.
-  rm "$machine/proc/sys/kernel/osrelease"
-  look
-  says '^  dma_buf +unknown'
-  mkdir "$work/nothing"
-  run 0 "$info" --preflight --root "$work/nothing" --dump "$work/pci"
-  says '^  gpu_driver +missing'
-  says '^  memlock +unknown'
-  awk -f "$srcdir/tests/tools/pci_dump.awk" >"$work/user" <<<'0000:03:00.0 id=1002:740f class=0302 type=0 bytes=64'
-  run 0 "$info" --preflight --root "$machine" --dump "$work/user"
-  says '^  acs +unknown'
-  says '^  pcie_atomics +unknown'
-  : >"$work/no_dump"
-  run 2 "$info" --preflight --dump "$work/no_dump"
+  chmod 666 "$machine/dev/kfd"
+  # A drive may be reached by its group or by its own file.
+  mkdir -p "$machine/dev/vfio/devices"
+  : >"$machine/dev/vfio/vfio"
+  : >"$machine/dev/vfio/17"
+  : >"$machine/dev/vfio/devices/vfio3"
+  : >"$machine/dev/iommu"
+  chmod 666 "$machine/dev/vfio/17"
+  chmod 0 "$machine/dev/vfio/devices/vfio3"
+  run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
+  says '^  vfio_access +ok \(/dev/vfio/17\)'
+  chmod 0 "$machine/dev/vfio/17"
+  run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
+  says '^  vfio_access +missing \(this process may not read and write /dev/vfio/17\)'
+  chmod 666 "$machine/dev/vfio/devices/vfio3" "$machine/dev/iommu"
+  run 0 "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
+  says '^  vfio_access +ok \(/dev/vfio/devices/vfio3 and 1 more\)'
+  rm -r "$machine/dev/vfio" "$machine/dev/iommu"
+  # Nothing else of this tool wants root either, and what needs it says so.
+  run 0 "${plain[@]}"
+  run 0 "${plain[@]}" --atomics --dump "$work/pci"
+  run 0 "${plain[@]}" --world
+else
+  echo "not run: ${plain[*]}"
 fi
+# A kernel that says nothing is not one that lacks something.
+rm "$machine/proc/sys/kernel/osrelease"
+look
+says '^  dma_buf +unknown'
+mkdir "$work/nothing"
+run 0 "$info" --preflight --root "$work/nothing" --dump "$work/pci"
+says '^  gpu_driver +missing'
+says '^  memlock +unknown'
+awk -f "$srcdir/tests/tools/pci_dump.awk" >"$work/user" <<<'0000:03:00.0 id=1002:740f class=0302 type=0 bytes=64'
+run 0 "$info" --preflight --root "$machine" --dump "$work/user"
+says '^  acs +unknown'
+says '^  pcie_atomics +unknown'
+: >"$work/no_dump"
+run 2 "$info" --preflight --dump "$work/no_dump"
 run 0 "$info" --preflight
 run 2 "$info" --preflight --root "$work/nowhere"
 says 'is no folder'

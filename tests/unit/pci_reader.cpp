@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// PCI functions as a kernel shows them below /sys and as `lspci -xxxx` prints them. Offsets: PCI Express Base
+// Specification 5.0, 7.5.1 (header), 7.5.3 (PCI Express capability), 7.6.3, 7.7.8 (ACS), 9.3.3 (SR-IOV).
+#include "topology/pci_reader.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "refusal.hpp"
+#include "sysfs_tree.hpp"
+#include "topology/pci_config.hpp"
+
+namespace {
+
+using namespace xio::topology;
+using xio::test::refusal;
+using xio::test::sysfs_tree;
+
+struct image {
+  explicit image(std::size_t bytes) : at(bytes, '\0') {}
+  image& put(std::size_t offset, unsigned long value, int bytes) {
+    for (int i = 0; i < bytes; ++i) at[offset + static_cast<std::size_t>(i)] = static_cast<char>(value >> 8 * i & 0xff);
+    return *this;
+  }
+  std::string at;
+};
+
+// An endpoint of AMD's with a list of three capabilities, PCI Express the last of them, and ACS and SR-IOV.
+image gpu() {
+  image i(4096);
+  i.put(0x00, 0x1002, 2).put(0x02, 0x740f, 2).put(0x06, 0x0010, 2).put(0x0a, 0x0302, 2);
+  i.put(0x2c, 0x1849, 2).put(0x34, 0x48, 1);
+  i.put(0x48, 0x5009, 2).put(0x50, 0x6401, 2).put(0x64, 0x0010, 2);
+  i.put(0x66, 0x0002, 2).put(0x64 + 0x24, 0x00000180, 4).put(0x64 + 0x28, 0x0040, 2);
+  i.put(0x100, 0x2a010001, 4);                        // errors, next at 0x2a0
+  i.put(0x2a0, 0x3001000d, 4).put(0x2a6, 0x001d, 2);  // ACS, next at 0x300
+  i.put(0x300, 0x00010010, 4).put(0x308, 0x0001, 2);  // SR-IOV, the last
+  return i.put(0x310, 4, 2).put(0x314, 0x80, 2).put(0x316, 2, 2);
+}
+
+image root_port() {
+  image i(256);
+  i.put(0x00, 0x1022, 2).put(0x02, 0x14ab, 2).put(0x06, 0x0010, 2).put(0x0a, 0x0604, 2).put(0x0e, 0x81, 1);
+  i.put(0x18, 0x00, 1).put(0x19, 0x01, 1).put(0x1a, 0x08, 1).put(0x34, 0x40, 1);
+  return i.put(0x40, 0x0010, 2).put(0x42, 0x0042, 2).put(0x64, 0x3c0, 4);
+}
+
+const std::string k_folder = "/sys/bus/pci/devices/";
+void add(const sysfs_tree& tree, const std::string& bus_id, const std::string& config) {
+  tree.file(k_folder + bus_id + "/config", config);
+}
+
+TEST(pci_reader, reads_endpoint_and_port) {
+  sysfs_tree tree;
+  add(tree, "0000:01:00.0", gpu().at);
+  add(tree, "0000:00:01.0", root_port().at);
+  const pci_tree all = read_pci_sysfs(tree.root);
+  ASSERT_EQ(all.functions().size(), 2u);
+  const pci_function* f = all.find("0000:01:00.0");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->vendor, 0x1002);
+  EXPECT_EQ(f->device, 0x740f);
+  EXPECT_EQ(f->device_class, 0x0302);
+  EXPECT_EQ(f->subsystem_vendor, 0x1849);
+  EXPECT_TRUE(f->readable);
+  EXPECT_FALSE(f->is_bridge);
+  EXPECT_FALSE(f->multifunction);
+  EXPECT_EQ(f->kind, port_kind::endpoint);
+  EXPECT_EQ(f->express_version, 2);
+  EXPECT_EQ(f->capabilities2, 0x180u);
+  EXPECT_EQ(f->control2, 0x40);
+  EXPECT_EQ(f->acs_control, 0x1d);
+  EXPECT_EQ(f->virtuals.count, 4);
+  EXPECT_EQ(f->virtuals.offset, 0x80);
+  EXPECT_EQ(f->virtuals.stride, 2);
+
+  const pci_function* port = all.find("0000:00:01.0");
+  ASSERT_NE(port, nullptr);
+  EXPECT_TRUE(port->is_bridge);
+  EXPECT_TRUE(port->multifunction);
+  EXPECT_EQ(port->kind, port_kind::root_port);
+  EXPECT_EQ(port->secondary, 1);
+  EXPECT_EQ(port->subordinate, 8);
+  EXPECT_EQ(port->capabilities2, 0x3c0u);
+  EXPECT_EQ(port->subsystem_vendor, 0);
+  EXPECT_EQ(port->acs_control, 0);
+  EXPECT_EQ(all.above(*f).size(), 1u);
+}
+
+// Users who are not root get the header alone.
+TEST(pci_reader, header_alone_is_not_readable) {
+  sysfs_tree tree;
+  add(tree, "0000:01:00.0", gpu().at.substr(0, 64));
+  const pci_tree all = read_pci_sysfs(tree.root);
+  const pci_function& f = all.functions().at(0);
+  EXPECT_FALSE(f.readable);
+  EXPECT_EQ(f.device, 0x740f);
+  EXPECT_EQ(f.kind, port_kind::none);
+}
+
+// 9.3.4.1: vendor and device of a virtual function read as ones; the kernel's files have the right ones.
+TEST(pci_reader, virtual_function_has_the_kernels_ids) {
+  sysfs_tree tree;
+  image i = gpu();
+  add(tree, "0000:01:10.0", i.put(0, 0xffffffff, 4).at);
+  tree.file(k_folder + "0000:01:10.0/vendor", "0x15b3\n");
+  tree.file(k_folder + "0000:01:10.0/device", "0x101e\n");
+  tree.file(k_folder + "0000:01:10.0/class", "0x020700\n");
+  const pci_tree all = read_pci_sysfs(tree.root);
+  EXPECT_EQ(all.functions().at(0).vendor, 0x15b3);
+  EXPECT_EQ(all.functions().at(0).device, 0x101e);
+  EXPECT_EQ(all.functions().at(0).device_class, 0x0207);
+}
+
+TEST(pci_reader, files_that_hold_no_number_are_not_believed) {
+  sysfs_tree tree;
+  add(tree, "0000:01:00.0", gpu().at);
+  tree.file(k_folder + "0000:01:00.0/vendor", "0x10zz\n");
+  tree.file(k_folder + "0000:01:00.0/device", "0x123456789abc\n");
+  tree.file(k_folder + "0000:01:00.0/class", "");
+  const pci_tree all = read_pci_sysfs(tree.root);
+  EXPECT_EQ(all.functions().at(0).vendor, 0x1002);
+  EXPECT_EQ(all.functions().at(0).device, 0x740f);
+  EXPECT_EQ(all.functions().at(0).device_class, 0x0302);
+}
+
+TEST(pci_reader, lists_without_an_end_end) {
+  EXPECT_EQ(pci_config({}).find_capability(0x10), 0u);
+  const auto config = [](const image& i) { return pci_config({i.at.begin(), i.at.end()}); };
+  image ring = gpu();
+  EXPECT_EQ(config(ring.put(0x50, 0x4801, 2)).find_capability(0x10), 0u) << "the second names the first";
+  image self = gpu();
+  EXPECT_EQ(config(self.put(0x48, 0x4809, 2)).find_capability(0x10), 0u);
+  image low = gpu();
+  EXPECT_EQ(config(low.put(0x34, 0x04, 1)).find_capability(0x10), 0u) << "a list in the header";
+  image extended = gpu();
+  EXPECT_EQ(config(extended.put(0x2a0, 0x1001000e, 4)).find_extended(0x10), 0u);
+  image back = gpu();
+  EXPECT_EQ(config(back.put(0x100, 0x04010001, 4)).find_extended(0x10), 0u) << "below 0x100";
+  // Wherever the bytes end, and whatever they are, reading stays inside of them.
+  const image whole = gpu();
+  for (std::size_t n = 0; n <= 0x320; ++n) {
+    const pci_function f =
+        function_of("0000:01:00.0", pci_config({whole.at.begin(), whole.at.begin() + static_cast<long>(n)}));
+    EXPECT_EQ(f.readable && f.kind == port_kind::endpoint, n >= 0x64 + 0x28 + 2) << n;
+  }
+  for (unsigned fill = 0; fill < 256; ++fill)
+    function_of("0000:01:00.0", pci_config(std::vector<std::uint8_t>(4096, static_cast<std::uint8_t>(fill))));
+}
+
+TEST(pci_reader, dump_and_sysfs_say_the_same) {
+  sysfs_tree tree;
+  const image i = gpu();
+  add(tree, "0000:01:00.0", i.at);
+  std::string dump = "0000:01:00.0 Display controller: a GPU\n";
+  for (std::size_t row = 0; row < i.at.size(); row += 16) {
+    dump += fmt::format("{:02x}:", row);
+    for (std::size_t b = 0; b < 16; ++b) dump += fmt::format(" {:02x}", static_cast<unsigned char>(i.at[row + b]));
+    dump += '\n';
+  }
+  tree.file("/dump", dump);
+  const pci_function a = read_pci_sysfs(tree.root).functions().at(0);
+  const pci_function b = read_pci_tree(tree.root + "/dump").functions().at(0);
+  EXPECT_EQ(a.bus_id, b.bus_id);
+  EXPECT_EQ(a.vendor, b.vendor);
+  EXPECT_EQ(a.device_class, b.device_class);
+  EXPECT_EQ(a.capabilities2, b.capabilities2);
+  EXPECT_EQ(a.control2, b.control2);
+  EXPECT_EQ(a.acs_control, b.acs_control);
+  EXPECT_EQ(a.virtuals.stride, b.virtuals.stride);
+}
+
+TEST(pci_reader, strange_names_are_left_out_and_no_sys_is_said) {
+  sysfs_tree tree;
+  EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [&] { read_pci_sysfs(tree.root); }).find("mount /sys"), std::string::npos);
+  tree.folder(k_folder + "0000:01:00.0");  // without any file
+  tree.folder(k_folder + "no-address");
+  const pci_tree all = read_pci_sysfs(tree.root);
+  ASSERT_EQ(all.functions().size(), 1u);
+  EXPECT_EQ(all.functions().at(0).kind, port_kind::none);
+}
+
+TEST(pci_reader, requester_bit_is_set_and_nothing_else) {
+  sysfs_tree tree;
+  image i = gpu();
+  add(tree, "0000:01:00.0", i.put(0x64 + 0x28, 0xa005, 2).at);
+  enable_atomics_of("0000:01:00.0", tree.root);
+  std::ifstream in(tree.root + k_folder + "0000:01:00.0/config", std::ios::binary);
+  const std::string after{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(after, i.put(0x64 + 0x28, 0xa045, 2).at);
+
+  add(tree, "0000:02:00.0", std::string(256, '\0'));
+  EXPECT_NE(refusal(XIO_ERR_IO, [&] { enable_atomics_of("0000:02:00.0", tree.root); }).find("does not keep"),
+            std::string::npos);
+  refusal(XIO_ERR_ARG, [&] { enable_atomics_of("0000:03:00.0", tree.root); });
+  refusal(XIO_ERR_ARG, [&] { enable_atomics_of("../0000:01:00.0", tree.root); });
+}
+
+}  // namespace
