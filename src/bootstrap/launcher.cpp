@@ -2,10 +2,6 @@
 #include "bootstrap/launcher.hpp"
 
 #include "config.h"
-#ifdef HAVE_MPI
-#define OMPI_SKIP_MPICXX 1
-#include <mpi.h>
-#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "bootstrap/mpi_library.hpp"
 
 namespace xio::bootstrap {
 
@@ -116,15 +113,7 @@ bool is_slurms_own_task() { return number("SLURM_TASK_PID") == static_cast<int>(
 
 std::string how_to_start() {
 #ifdef HAVE_MPI
-#if defined(OPEN_MPI)
-  const auto mpi = fmt::format("mpirun of Open MPI {}.{}.{}, which this XIO was built with", OMPI_MAJOR_VERSION,
-                               OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
-#elif defined(MPICH_VERSION)
-  const std::string mpi = "mpiexec of MPICH " MPICH_VERSION ", which this XIO was built with";
-#else
-  const std::string mpi = "mpirun of the MPI that this XIO was built with";
-#endif
-  return "start with " + mpi + ", or with xiorun";
+  return "start with mpirun of " XIO_MPI_NAMES ", which this XIO was built for, or with xiorun";
 #else
   return "start with xiorun";
 #endif
@@ -188,8 +177,8 @@ void refuse_a_world_of_one_of_many(const channel& c, const options& o) {
 }
 
 void refuse_mpi_that_would_abort(const options& o) {
-#if defined(HAVE_MPI) && defined(OPEN_MPI)
-  if (choose_way(o) != way::mpi || mpi_is_running()) return;
+#ifdef HAVE_MPI
+  if (choose_way(o) != way::mpi || mpi_is_running() || expected_mpi(o) != mpi_abi::open_mpi) return;
   if (!is_set("SLURM_STEP_ID") || !is_set("PMI_RANK") || is_set("PMIX_RANK") || is_set("OMPI_COMM_WORLD_SIZE")) return;
   const auto task = find_task();
   if (task && task->at_least > 1)

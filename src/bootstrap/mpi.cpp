@@ -9,9 +9,6 @@
 #include "bootstrap/launcher.hpp"
 
 #ifdef HAVE_MPI
-#define OMPI_SKIP_MPICXX 1  // only the C interface is used
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -22,6 +19,8 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "bootstrap/deadline.hpp"
+#include "bootstrap/kept_handlers.hpp"
+#include "bootstrap/mpi_library.hpp"
 #include "bootstrap/world_keys.hpp"
 
 namespace xio::bootstrap {
@@ -30,28 +29,16 @@ namespace {
 
 constexpr std::size_t k_data_max = std::size_t{256} << 20;  // all ranks together
 
-std::string mpi_text(int code) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) return fmt::format("MPI error {}", code);
-  return std::string(text, static_cast<std::size_t>(length));
-}
-
-bool initialized() {
-  int flag = 0;
-  MPI_Initialized(&flag);
-  return flag != 0;
-}
-
-bool finalized() {
-  int flag = 0;
-  MPI_Finalized(&flag);
-  return flag != 0;
+std::string mpi_text(const xio_mpi_calls_t& mpi, int code) {
+  char text[512];
+  mpi.text(code, text, sizeof text);
+  return *text != '\0' ? text : fmt::format("MPI error {}", code);
 }
 
 // What this process has started and not ended yet.
 struct process_state {
   std::mutex lock;
+  const xio_mpi_calls_t* mpi = nullptr;  // what XIO started MPI by
   int channels = 0;
   bool broken = false;  // an operation was left unfinished, so that MPI_Finalize could wait for ever
 };
@@ -66,30 +53,30 @@ void finalize_at_exit() {
   if (process::is_forked()) return;
   // With a world still open or broken, other ranks may wait in MPI for this one: leaving without MPI_Finalize lets
   // mpirun see that and end them.
-  if (state().channels == 0 && !state().broken && !finalized()) MPI_Finalize();
+  if (state().channels == 0 && !state().broken && !state().mpi->finalized()) state().mpi->finalize();
 }
 
-void start_mpi() {
-  if (finalized())
+[[noreturn]] void refuse_without_launcher() {
+  fail(XIO_ERR_CONFIG,
+       "the MPI bootstrap needs a launcher, and neither mpirun's variables nor a running MPI were found; start with "
+       "mpirun -np N, or set XIO_BOOTSTRAP=local for one PE");
+}
+
+void start_mpi(const xio_mpi_calls_t& mpi) {
+  if (mpi.finalized() != 0)
     fail(XIO_ERR_STATE,
          "the MPI bootstrap cannot start because the program has called MPI_Finalize; call xio_init before it");
-  int provided = 0;
-  if (!initialized()) {
-    if (!started_by_mpirun())
-      fail(
-          XIO_ERR_CONFIG,
-          "the MPI bootstrap needs a launcher, and neither mpirun's variables nor a running MPI were found; start with "
-          "mpirun -np N, or set XIO_BOOTSTRAP=local for one PE");
+  if (mpi.initialized() == 0) {
+    if (!started_by_mpirun()) refuse_without_launcher();
+    const kept_handlers keep(kept_handlers::which::program);
     // Handlers run in reverse order: registered after MPI_Init_thread, this one runs before those of MPI.
-    if (const int rc = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided); rc != MPI_SUCCESS)
-      fail(XIO_ERR_IO, "MPI_Init_thread failed: {}; check the installation of MPI", mpi_text(rc));
+    if (const int rc = mpi.start(); rc != 0)
+      fail(XIO_ERR_IO, "MPI_Init_thread failed: {}; check the installation of MPI", mpi_text(mpi, rc));
+    state().mpi = &mpi;
     std::atexit(finalize_at_exit);
     return;
   }
-  int main_thread = 0;
-  MPI_Query_thread(&provided);
-  MPI_Is_thread_main(&main_thread);
-  if (provided < MPI_THREAD_SERIALIZED && main_thread == 0)
+  if (mpi.may_be_called() == 0)
     fail(XIO_ERR_STATE,
          "the program started MPI without support for threads, and this thread did not start it; call xio_init from "
          "that "
@@ -98,22 +85,21 @@ void start_mpi() {
 
 class mpi_channel final : public channel {
  public:
-  explicit mpi_channel(const options& o) : timeout_ms_(o.timeout_ms) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  mpi_channel(const xio_mpi_calls_t& mpi, const options& o)
+      : mpi_(mpi), rank_(mpi.rank()), size_(mpi.size()), timeout_ms_(o.timeout_ms) {
     // A communicator of its own keeps the channel's messages apart from the program's and from other worlds'.
-    auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
-    MPI_Request request = MPI_REQUEST_NULL;
-    int rc = MPI_Comm_idup(MPI_COMM_WORLD, made.get(), &request);
-    const bool done = wait([&] { return rc == MPI_SUCCESS ? advance(request, rc) : true; });
-    if (!done || rc != MPI_SUCCESS) {
+    auto made = std::make_unique<xio_mpi_handle_t>();
+    xio_mpi_handle_t request{};
+    int rc = mpi_.begin_duplicate(made.get(), &request);
+    const bool done = wait([&] { return rc == 0 ? advance(request, rc) : true; });
+    if (!done || rc != 0) {
       (void)made.release();  // MPI may still write to it
       if (!done) break_down(XIO_ERR_TIMEOUT, silent("some rank"));
-      break_down(XIO_ERR_PEER,
-                 fmt::format("MPI_Comm_idup failed on rank {}: {}; see the other ranks' output", rank_, mpi_text(rc)));
+      break_down(XIO_ERR_PEER, fmt::format("MPI_Comm_idup failed on rank {}: {}; see the other ranks' output", rank_,
+                                           mpi_text(mpi_, rc)));
     }
     comm_ = *made;
-    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    mpi_.return_errors(&comm_);
     std::lock_guard hold(state().lock);
     ++state().channels;
   }
@@ -121,7 +107,7 @@ class mpi_channel final : public channel {
   ~mpi_channel() override {
     std::lock_guard hold(state().lock);
     --state().channels;
-    if (!broken_ && !finalized()) MPI_Comm_free(&comm_);
+    if (!broken_ && mpi_.finalized() == 0) mpi_.free(&comm_);
   }
 
   int rank() const override { return rank_; }
@@ -130,13 +116,13 @@ class mpi_channel final : public channel {
 
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
     if (broken_) fail(broken_->status(), "the MPI bootstrap of rank {} broke before: {}", rank_, broken_->what());
-    if (finalized())
+    if (mpi_.finalized() != 0)
       fail(XIO_ERR_STATE, "the program has called MPI_Finalize while a world was open; call xio_finalize before it");
     if (mine.size() > k_data_max / static_cast<std::size_t>(size_))
       fail(XIO_ERR_ARG, "an exchange of {} bytes from each of {} ranks is more than {} bytes in all", mine.size(),
            size_, k_data_max);
     ++number_;
-    auto x = std::make_unique<exchange>(mine, size_);
+    auto x = std::make_unique<exchange>(mpi_, mine, size_);
     start(x);
     std::optional<error> failure;
     const bool done = wait([&] {
@@ -147,7 +133,7 @@ class mpi_channel final : public channel {
     if (done && !failure) return std::move(x->all);
     std::string missing;
     for (int peer = 0; peer < size_; ++peer)
-      if (x->receives[static_cast<std::size_t>(peer)] != MPI_REQUEST_NULL)
+      if (mpi_.is_complete(&x->receives[static_cast<std::size_t>(peer)]) == 0)
         missing += fmt::format("{}rank {}", missing.empty() ? "" : ", ", peer);
     (void)x.release();  // requests that are not complete cannot all be withdrawn: the buffers are MPI's for good
     if (failure) break_down(failure->status(), failure->what());
@@ -157,13 +143,16 @@ class mpi_channel final : public channel {
  private:
   // Point to point and not MPI_Iallgather, which cannot say whom it waits for.
   struct exchange {
-    exchange(std::span<const std::byte> given, int size)
+    exchange(const xio_mpi_calls_t& mpi, std::span<const std::byte> given, int size)
         : mine(given.begin(), given.end()),
           all(given.size() * static_cast<std::size_t>(size)),
-          sends(static_cast<std::size_t>(size), MPI_REQUEST_NULL),
-          receives(static_cast<std::size_t>(size), MPI_REQUEST_NULL) {}
+          sends(static_cast<std::size_t>(size)),
+          receives(static_cast<std::size_t>(size)) {
+      for (auto* list : {&sends, &receives})
+        for (xio_mpi_handle_t& request : *list) mpi.clear(&request);
+    }
     std::vector<std::byte> mine, all;
-    std::vector<MPI_Request> sends, receives;
+    std::vector<xio_mpi_handle_t> sends, receives;
   };
 
   static constexpr int k_tag = 0;
@@ -179,44 +168,39 @@ class mpi_channel final : public channel {
         std::copy(x.mine.begin(), x.mine.end(), slot);
         continue;
       }
-      int rc = MPI_Irecv(slot, bytes, MPI_BYTE, peer, k_tag, comm_, &x.receives[static_cast<std::size_t>(peer)]);
-      if (rc == MPI_SUCCESS)
-        rc = MPI_Isend(x.mine.data(), bytes, MPI_BYTE, peer, k_tag, comm_, &x.sends[static_cast<std::size_t>(peer)]);
-      if (rc != MPI_SUCCESS) {
+      int rc = mpi_.receive(slot, bytes, peer, k_tag, &comm_, &x.receives[static_cast<std::size_t>(peer)]);
+      if (rc == 0) rc = mpi_.send(x.mine.data(), bytes, peer, k_tag, &comm_, &x.sends[static_cast<std::size_t>(peer)]);
+      if (rc != 0) {
         (void)owned.release();  // what was started is MPI's for good
-        break_down(XIO_ERR_PEER, fmt::format("sending to rank {} failed on rank {}: {}", peer, rank_, mpi_text(rc)));
+        break_down(XIO_ERR_PEER,
+                   fmt::format("sending to rank {} failed on rank {}: {}", peer, rank_, mpi_text(mpi_, rc)));
       }
     }
   }
 
   // True when the request is complete; a null one is.
-  static bool advance(MPI_Request& request, int& rc, MPI_Status* status = MPI_STATUS_IGNORE) {
-    if (request == MPI_REQUEST_NULL) return true;
+  bool advance(xio_mpi_handle_t& request, int& rc, int* bytes = nullptr) const {
+    if (mpi_.is_complete(&request) != 0) return true;
     int done = 0;
-    rc = MPI_Test(&request, &done, status);
-    return rc != MPI_SUCCESS || done != 0;
+    rc = mpi_.test(&request, &done, bytes);
+    return rc != 0 || done != 0;
   }
 
   bool advance(exchange& x, int peer, std::optional<error>& failure) {
     const auto at = static_cast<std::size_t>(peer);
-    int rc = MPI_SUCCESS, bytes = static_cast<int>(x.mine.size());
-    const bool was_waiting = x.receives[at] != MPI_REQUEST_NULL;
-    MPI_Status status;
-    const bool received = advance(x.receives[at], rc, &status);
-    if (rc == MPI_SUCCESS && received && was_waiting) MPI_Get_count(&status, MPI_BYTE, &bytes);
-    const bool sent = rc == MPI_SUCCESS && advance(x.sends[at], rc);
-    int kind = MPI_SUCCESS;
-    if (rc != MPI_SUCCESS) MPI_Error_class(rc, &kind);
-    if (kind == MPI_ERR_TRUNCATE || (rc == MPI_SUCCESS && bytes != static_cast<int>(x.mine.size())))
+    int rc = 0, bytes = static_cast<int>(x.mine.size());
+    const bool received = advance(x.receives[at], rc, &bytes);
+    const bool sent = rc == 0 && advance(x.sends[at], rc);
+    if (mpi_.is_truncation(rc) != 0 || (rc == 0 && bytes != static_cast<int>(x.mine.size())))
       failure.emplace(XIO_ERR_ARG,
                       fmt::format("rank {} gave another number of bytes than this rank's {} to exchange {}; "
                                   "every rank must make the same collective calls",
                                   peer, x.mine.size(), number_));
-    else if (rc != MPI_SUCCESS)
+    else if (rc != 0)
       failure.emplace(XIO_ERR_PEER,
                       fmt::format("exchange {} with rank {} failed on rank {}: {}; see its output for the "
                                   "cause",
-                                  number_, peer, rank_, mpi_text(rc)));
+                                  number_, peer, rank_, mpi_text(mpi_, rc)));
     return received && sent;
   }
 
@@ -245,23 +229,26 @@ class mpi_channel final : public channel {
     throw *broken_;
   }
 
-  int rank_ = 0, size_ = 0;
+  const xio_mpi_calls_t& mpi_;
+  const int rank_, size_;
   std::uint64_t number_ = 0;
   const std::uint64_t timeout_ms_;
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  xio_mpi_handle_t comm_{};
   std::optional<error> broken_;
 };
 
 }  // namespace
 
-bool mpi_is_running() { return initialized() && !finalized(); }
+bool mpi_is_running() { return is_mpi_started(); }
 
 std::unique_ptr<channel> connect_mpi(const options& o) {
+  if (!has_mpi() && !started_by_mpirun()) refuse_without_launcher();
+  const xio_mpi_calls_t& mpi = load_mpi(o);
   {
     std::lock_guard hold(state().lock);
-    start_mpi();
+    start_mpi(mpi);
   }
-  auto c = std::make_unique<mpi_channel>(o);
+  auto c = std::make_unique<mpi_channel>(mpi, o);
 #ifdef HAVE_SODIUM
   c->hold(configured_key::from(o));
 #endif

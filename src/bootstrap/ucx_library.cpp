@@ -3,14 +3,12 @@
 
 #ifdef HAVE_UCX
 #include <dlfcn.h>
-#include <signal.h>
 
-#include <array>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
 #include "base/error.hpp"
+#include "bootstrap/kept_handlers.hpp"
 #include "bootstrap/ucx_library.hpp"
 
 namespace xio::bootstrap {
@@ -23,32 +21,8 @@ namespace {
 
 constexpr const char* k_library = "libucp.so.0";  // UCX's one binary interface since 1.0
 
-// The signal handlers of the process, as they were.
-class kept_handlers {
- public:
-  kept_handlers() {
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      known_[i] = sigaction(static_cast<int>(i) + 1, nullptr, &all_[i]) == 0;
-  }
-  kept_handlers(const kept_handlers&) = delete;
-  kept_handlers& operator=(const kept_handlers&) = delete;
-  ~kept_handlers() {
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      const int signal = static_cast<int>(i) + 1;
-      struct sigaction now {};
-      if (known_[i] && sigaction(signal, nullptr, &now) == 0 && now.sa_handler != all_[i].sa_handler)
-        sigaction(signal, &all_[i], nullptr);
-    }
-  }
-
- private:
-  std::array<struct sigaction, 64> all_{};
-  std::array<bool, 64> known_{};
-};
-
 void* open_library() {
-  if (std::getenv("UCX_HANDLE_ERRORS") != nullptr) return dlopen(k_library, RTLD_NOW | RTLD_LOCAL);
-  const kept_handlers keep;
+  const kept_handlers keep(kept_handlers::which::all);
   return dlopen(k_library, RTLD_NOW | RTLD_LOCAL);
 }
 

@@ -24,6 +24,7 @@ ran=0
 
 root=${XIO_TEST_LAUNCHERS-} hydra=${XIO_TEST_HYDRA-}
 unset "${!SLURM_@}" "${!PMI_@}" "${!PMIX_@}" "${!OMPI_@}" "${!XIO_@}"
+export XIO_MODULES=$builddir/.libs
 libraries=$root/usr/lib/x86_64-linux-gnu
 if [ "$(id -u)" = 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 # Of the launchers alone: what they start shall have the system's libraries.

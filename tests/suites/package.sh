@@ -28,7 +28,7 @@ dpkg-buildpackage -b -us -uc >"$out/build.log" 2>&1 || {
 }
 echo "built in $((SECONDS - begin)) s"
 cd "$out"
-for package in libxio-host0 libxio-dev xio-tools xio-dkms; do
+for package in libxio-host0 libxio-mpi libxio-dev xio-tools xio-dkms; do
   deb=$(compgen -G "${package}_*.deb")
   echo "$deb: $(dpkg-deb -c "$deb" | grep -c '^-') files, needs $(dpkg-deb -f "$deb" Depends)"
 done
@@ -40,6 +40,8 @@ holds() {
   if ! grep -qE " \./$2\$" <<<"$files"; then echo "$1 lacks $2" && exit 1; fi
 }
 holds libxio-host0 'usr/lib/[^/]*/libxio-host\.so\.0 -> .*'
+holds libxio-mpi 'usr/lib/[^/]*/xio/xio-mpi-openmpi\.so'
+holds libxio-mpi 'usr/lib/[^/]*/xio/xio-mpi-mpich\.so'
 holds libxio-dev 'usr/include/xio/xio_device\.hpp'
 holds libxio-dev 'usr/lib/[^/]*/pkgconfig/xio\.pc'
 holds libxio-dev 'usr/lib/[^/]*/cmake/xio/xio-config\.cmake'
