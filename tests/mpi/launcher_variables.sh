@@ -19,7 +19,7 @@ gets() {
     given+=("$1")
     shift
   done
-  timeout -k 5 60 env -i PATH="$PATH" HOME="$work" XIO_TIMEOUT_MS=20000 "${given[@]}" "$probe" "$scenario" \
+  timeout -k 5 60 env -i PATH="$PATH" XIO_MODULES="$builddir/.libs" HOME="$work" XIO_TIMEOUT_MS=20000 "${given[@]}" "$probe" "$scenario" \
     >"$work/out" 2>"$work/err" </dev/null
   got=$?
   if [ $got != "$status" ] || ! grep -qE -- "$pattern" "$work/out"; then
@@ -49,7 +49,7 @@ alone "${batch[@]}"
 printf 'SLURM_TASK_PID=$$ "$1" who\n' >"$work/script"
 below() {
   # shellcheck disable=SC2016
-  timeout 60 env -i PATH="$PATH" "${batch[@]}" SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 \
+  timeout 60 env -i PATH="$PATH" XIO_MODULES="$builddir/.libs" "${batch[@]}" SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 \
     bash -c 'exec -a "$0" bash -c "bash \"\$0\" \"\$1\"; true" "$@"' "$1" "$work/script" "$probe" >"$work/out" 2>&1
   grep -q "$2" "$work/out" || { echo "FAIL below $1: $(cat "$work/out")"; failures=$((failures + 1)); }
 }
@@ -97,7 +97,7 @@ alone OMPI_COMM_WORLD_SIZE= PMI_RANK= PMI_SIZE= PMIX_RANK= XIO_RUN_PE= XIO_TCP_R
 nested=(SLURM_PROCID=1 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2)
 alone "${nested[@]}" FLUX_JOB_SIZE=1 FLUX_TASK_RANK=0
 # shellcheck disable=SC2016  # the number of that shell is the task's
-timeout 60 env -i PATH="$PATH" "${nested[@]}" FLUX_JOB_SIZE=1 sh -c 'SLURM_TASK_PID=$$ exec "$0" who' "$probe" >"$work/out" 2>&1
+timeout 60 env -i PATH="$PATH" XIO_MODULES="$builddir/.libs" "${nested[@]}" FLUX_JOB_SIZE=1 sh -c 'SLURM_TASK_PID=$$ exec "$0" who' "$probe" >"$work/out" 2>&1
 grep -q 'Slurm started 2 tasks' "$work/out" || {
   echo "FAIL: a task of srun's takes the word of what is farther away: $(cat "$work/out")"
   failures=$((failures + 1))
@@ -109,7 +109,7 @@ if has HAVE_SODIUM; then
   pair() {
     local pattern=$1 rank=$2 root=127.0.0.1:$((20000 + RANDOM % 12000)) first
     shift 2
-    env -i PATH="$PATH" XIO_TIMEOUT_MS=20000 XIO_TCP_ROOT=$root XIO_TCP_KEY=0123456789abcdef "$rank=0" "$@" "$probe" who \
+    env -i PATH="$PATH" XIO_MODULES="$builddir/.libs" XIO_TIMEOUT_MS=20000 XIO_TCP_ROOT=$root XIO_TCP_KEY=0123456789abcdef "$rank=0" "$@" "$probe" who \
       >"$work/first" 2>&1 &
     first=$!
     gets 0 "$pattern" XIO_TCP_ROOT=$root XIO_TCP_KEY=0123456789abcdef "$rank=1" "$@"
