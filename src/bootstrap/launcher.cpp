@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "config.h"
+
 #include "bootstrap/launcher.hpp"
 
-#include "config.h"
 #include <unistd.h>
 
 #include <algorithm>
