@@ -20,11 +20,14 @@ AC_DEFUN([XIO_SANITIZER], [
   XIO_SANITIZER_FLAGS=
   # What the library lacks is an error when it is linked, but for the sanitizers' own names.
   XIO_DEFS_FLAGS=-Wl,-z,defs
+  # Lines of source are five sixths of a tool that libxio is linked into. Sanitizers' reports want them.
+  XIO_TOOL_LDFLAGS=-Wl,--strip-debug
   AS_CASE([$enable_sanitizer],
     [no], [],
     [address|undefined|thread|address,undefined|undefined,address],
       [XIO_SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-omit-frame-pointer"
        XIO_DEFS_FLAGS=
+       XIO_TOOL_LDFLAGS=
        # g++ turns copies of a few dozen bytes, such as ring entries, into moves that ThreadSanitizer never hears of.
        AS_CASE([$enable_sanitizer], [thread], [
          for xio_function in memcpy memmove memset memcmp; do
@@ -38,5 +41,6 @@ AC_DEFUN([XIO_SANITIZER], [
     [AC_MSG_ERROR([--enable-sanitizer=$enable_sanitizer is not known; use address, undefined or thread])])
   AC_SUBST([XIO_SANITIZER_FLAGS])
   AC_SUBST([XIO_DEFS_FLAGS])
+  AC_SUBST([XIO_TOOL_LDFLAGS])
   AC_SUBST([enable_sanitizer])
   XIO_FOUND([sanitizer], [$enable_sanitizer])])

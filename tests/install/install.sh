@@ -20,6 +20,7 @@ make -s -C "$builddir" install DESTDIR="$root" >"$root.log" 2>&1 || {
 pc=$(find "$root" -name xio.pc)
 export PKG_CONFIG_PATH=${pc%/*}
 libdir=$(dirname "$(find "$root" -name libxio.so)")
+sources=$(dirname "$(find "$root" -name hello_put.hip)")
 include=$(dirname "$(dirname "$(find "$root" -name xio.h)")")
 pkg_config() { "$PKG_CONFIG" --define-variable=libdir="$libdir" --define-variable=includedir="$include" "$@" xio; }
 export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -44,7 +45,7 @@ device_program "$root/readme.hip" "$root/readme"
 examples=(hello_put ping_pong halo gups moe_alltoall kv_fetch relay/relay sdma_allgather sdma_p2p)
 mkdir "$root/by-pkg-config" "$root/by-pkg-config/relay"
 for example in "${examples[@]}"; do
-  device_program "$srcdir/examples/$example.hip" "$root/by-pkg-config/$example"
+  device_program "$sources/$example.hip" "$root/by-pkg-config/$example"
 done
 echo "pkg-config: ${#examples[@]} examples built"
 
@@ -72,7 +73,7 @@ by_cmake() {
     cmake -P "$root/version.cmake"
   done
   {
-    CXX=$compiler CXXFLAGS=$how cmake -S "$srcdir/examples" -B "$root/by-cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
+    CXX=$compiler CXXFLAGS=$how cmake -S "$sources" -B "$root/by-cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
       cmake --build "$root/by-cmake" -j 2
   } >>"$log" 2>&1 || {
     tail -n 30 "$log"
@@ -129,6 +130,21 @@ if [ "$gpu" = host ]; then
 fi
 
 bash "$srcdir/tests/install/names.sh" "$libdir/libxio.so"
+
+# The links of the installed pages lead to files.
+doc=$(dirname "$sources")
+while read -r page target; do
+  if [ ! -e "$(dirname "$page")/$target" ]; then echo "$page links to $target, which is not installed" && exit 1; fi
+done < <(find "$doc" -name '*.md' | while read -r page; do
+  grep -oE '\]\((docs|examples)/[^)#]*' "$page" | sed "s|^](|$page |"
+done)
+test -s "$doc/docs/api.md" && test -s "$doc/LICENSE"
+
+# Tools carry no lines of source.
+if [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
+  big=$(find "$root" -path '*/bin/xio*' -type f -size +4000k)
+  if [ -n "$big" ]; then echo "more than 4 MB: $big" && exit 1; fi
+fi
 
 # An uninstall leaves no file.
 rm -rf "$root"/by-* "$root/c-alone"
