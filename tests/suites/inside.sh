@@ -123,7 +123,7 @@ if [ ${#known[@]} -gt 0 ] && configured /build-hip --with-gpu=hip "XIO_HIP_ARCH=
 fi
 # Programs of the tests, for the host: those of the AMD platform are the same sources, and want a GPU to run.
 if [ -e /build-host/Makefile ] && made /build-host 'test programs' check TESTS=; then
-  timeout 300 /build-host/tests/unit/allocator >/dev/null || failures=$((failures + 1))
+  timeout 300 /build-host/tests/unit/unit --source=tests/unit/allocator.cpp >/dev/null || failures=$((failures + 1))
   lap 'host: a unit test run'
 fi
 echo "$suite: $failures failed"

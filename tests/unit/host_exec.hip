@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The host executor through the HIP names and platform.hpp: where a thread is, waves, collectives, convergence,
-// shared memory. host_exec.sh runs it with fibers and with threads, with waves of 64 and of 32 lanes.
+// shared memory. tests/source.sh runs it with fibers and with threads, with waves of 64 and of 32 lanes.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

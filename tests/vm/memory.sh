@@ -17,12 +17,12 @@ fi
 share=$(mktemp -d /tmp/xio-vm.XXXXXX) || exit 125
 trap 'rm -rf "$share"' EXIT
 tests=(memory_kinds memory_where memory_dmabuf)
-for test in "${tests[@]}"; do "$here/carry" "$share/root" "$builddir/tests/unit/$test" || exit 125; done
+"$here/carry" "$share/root" "$builddir/tests/chosen" || exit 125
 cat >"$share/memory_guest.sh" <<GUEST
 [ -e /dev/udmabuf ] || { echo "the guest has no /dev/udmabuf"; exit 1; }
 [ -e /sys/devices/system/node/node1 ] || { echo "the guest has one NUMA node"; exit 1; }
-for test in ${tests[*]}; do $builddir/tests/unit/\$test --gtest_brief=1 || exit 1; done
-$builddir/tests/unit/memory_where --gtest_filter='*numa*' | grep -q '^2 NUMA nodes$'
+for test in ${tests[*]}; do $builddir/tests/chosen --source=tests/unit/\$test.cpp --gtest_brief=1 || exit 1; done
+$builddir/tests/chosen --gtest_filter='*numa*' | grep -q '^2 NUMA nodes$'
 GUEST
 VM_TIMEOUT=${VM_TIMEOUT:-200} "$here/run" "$share" memory_guest.sh \
   -object memory-backend-ram,id=low,size=512M -object memory-backend-ram,id=high,size=512M \
