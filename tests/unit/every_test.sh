@@ -6,10 +6,12 @@ set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 : "${builddir:?}"
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES TESTS
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2016  # for make
-listed=" $(printf 'include Makefile\nlisted:\n\t@echo $(unit_tests) $(model_tests)\n' | make -s -C "$builddir" -f - listed) "
+listed=" $(printf 'include Makefile\nlisted:\n\t@echo $(unit_tests) $(model_tests)\n' |
+  make -s --no-print-directory -C "$builddir" -f - listed) "
 failures=0 files=0
 for program in tests/unit/unit tests/model/model; do
   if [ ! -x "$builddir/$program" ]; then continue; fi
