@@ -214,7 +214,7 @@ TEST(nvme_data, zeroes_where_there_is_no_zeroing) {
   job.what = xio::model::nvme::file_job::kind::zero;
   job.offset = 4096;
   job.bytes = 200000;
-  EXPECT_FALSE(job.advance(-EOPNOTSUPP));
+  EXPECT_FALSE(job.apply_result(-EOPNOTSUPP));
   EXPECT_EQ(job.what, xio::model::nvme::file_job::kind::write);
   std::size_t sum = 0;
   for (const iovec& v : job.parts) {
@@ -222,8 +222,8 @@ TEST(nvme_data, zeroes_where_there_is_no_zeroing) {
     sum += v.iov_len;
   }
   EXPECT_EQ(sum, 200000u);
-  EXPECT_FALSE(job.advance(65536 + 100));
-  EXPECT_TRUE(job.advance(200000 - 65636));
+  EXPECT_FALSE(job.apply_result(65536 + 100));
+  EXPECT_TRUE(job.apply_result(200000 - 65636));
   EXPECT_EQ(job.error, 0);
 }
 

@@ -125,7 +125,7 @@ TEST(nvme_doorbells, the_keeper_carries_what_changed_and_nothing_twice) {
   memory[2 * 2] = 0;
   keeper.restart(1);
   EXPECT_FALSE(keeper.poll());
-  EXPECT_EQ(keeper.has_rung(), 3u);
+  EXPECT_EQ(keeper.rings(), 3u);
 }
 
 TEST(nvme_doorbells, which_way) {

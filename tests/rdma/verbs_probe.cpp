@@ -90,7 +90,7 @@ struct bench {
   }
 
   // Carries them all; how many ended well before the first failure, and that.
-  std::size_t run(const std::vector<op>& ops, failure* how, int seconds = 20) {
+  std::size_t run(const std::vector<op>& ops, op_error* how, int seconds = 20) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     std::size_t begun = 0, ended = 0;
     *how = {};
@@ -109,7 +109,7 @@ struct bench {
     return ended;
   }
   bool does(const op& p) {
-    failure how;
+    op_error how;
     return run({p}, &how) == 1 && !how;
   }
 };
@@ -145,7 +145,7 @@ void inlines(bench& t) {
     ops.push_back(p);
   }
   std::memset(t.b.memory.data(), 0, 1 << 18);
-  failure how;
+  op_error how;
   good = t.run(ops, &how) == ops.size();
   for (std::size_t k = 0; k < ops.size(); ++k)
     for (std::size_t i = 0; i < ops[k].bytes; ++i)
@@ -183,7 +183,7 @@ void atomics(bench& t) {
         "compare-swap that does not");
   std::vector<op> many(500, p);
   for (op& m : many) m.change = {true, 8, 1, 0, 0, 0, 0, false}, m.signalled = false;
-  failure how;
+  op_error how;
   check(t.run(many, &how) == many.size() && t.b.word<std::uint64_t>(256) == 599, "500 fetch-adds");
 }
 
@@ -191,7 +191,7 @@ void immediates(bench& t) {
   op p = t.make(verb::write, 0, 512, 100);
   p.has_immediate = true;
   p.immediate = 0x01020304;
-  failure how;
+  op_error how;
   t.b.takes = false;
   // More than the receives that are posted: the device holds the rest back until somebody takes them.
   std::vector<op> many(80, p);
@@ -214,7 +214,7 @@ void immediates(bench& t) {
 void rate(bench& t) {
   op p = t.make(verb::write, 0, 0, 8);
   p.signalled = false;
-  failure how;
+  op_error how;
   for (const std::size_t n : {200u, 2000u}) {
     const auto start = std::chrono::steady_clock::now();
     const bool good = t.run(std::vector<op>(n, p), &how) == n;
@@ -273,14 +273,14 @@ void wrongs(const options& o) {
     const bool at_once = w.expected == outcome::retry_exceeded || std::strstr(w.name, "taken") != nullptr;
     t.b.word<std::uint64_t>(64) = 0;
     t.a.word<std::uint64_t>(0) = 77;
-    failure how;
+    op_error how;
     const std::size_t well = t.run(ops, &how);
     // rxe flushes everything under way when its requester fails, and does not say why.
     const bool flushed = w.expected == outcome::local_protection && how.what == outcome::flushed;
     check(flushed || (how.what == w.expected && well == (at_once ? 0u : 2u)),
           fmt::format("{}: outcome {}, after {} good ones", w.name, static_cast<int>(how.what), well));
     if (!at_once) check(t.b.word<std::uint64_t>(64) == 77, "  what came before it is there");
-    failure later;
+    op_error later;
     check(!t.a.e->begin(ops[0]) && (!t.a.e->ended(&later) || later), "  the queue pair takes no more");
   }
 }

@@ -96,7 +96,7 @@ class cache_engine : public file_engine {
     if (changes_ == 0) timed([&] { moved = pages_->move(writes_); });
     for (std::size_t i = 0; i < writes_.size(); ++i) {
       file_job& job = *writes_[i];
-      if (i < moved && job.advance(static_cast<long>(job.parts[job.part].iov_len)))
+      if (i < moved && job.apply_result(static_cast<long>(job.parts[job.part].iov_len)))
         done_.push_back(&job);
       else
         make(job);
@@ -109,11 +109,11 @@ class cache_engine : public file_engine {
     bool& knows_nowait = job.what == file_job::kind::read ? reads_know_nowait_ : writes_know_nowait_;
     if (knows_nowait) {
       const long result = call(fd_, job, RWF_NOWAIT);
-      if (result != -EOPNOTSUPP) return job.advance(result);
+      if (result != -EOPNOTSUPP) return job.apply_result(result);
       knows_nowait = false;
     }
     bool over = false;
-    timed([&] { over = job.advance(call(fd_, job, 0)); });
+    timed([&] { over = job.apply_result(call(fd_, job, 0)); });
     return over;
   }
 
@@ -132,7 +132,7 @@ class cache_engine : public file_engine {
       if (r.value == -EOPNOTSUPP && r.flags == RWF_NOWAIT) {
         reads_know_nowait_ = false;
         make(*r.job);
-      } else if (r.job->advance(r.value)) {
+      } else if (r.job->apply_result(r.value)) {
         done_.push_back(r.job);
       } else {
         be_patient(*r.job);

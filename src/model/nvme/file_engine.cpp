@@ -35,9 +35,9 @@ void file_job::zero_rest() {
   for (; part < parts.size(); ++part) std::memset(parts[part].iov_base, 0, parts[part].iov_len);
 }
 
-bool file_job::advance(long result) {
+bool file_job::apply_result(long result) {
   if (result == -EINTR || result == -EAGAIN) return false;
-  if (what == kind::zero) return advance_zeroing(result);
+  if (what == kind::zero) return apply_zeroing(result);
   if (result < 0) {
     error = static_cast<int>(-result);
     return true;
@@ -53,7 +53,7 @@ bool file_job::advance(long result) {
   return true;
 }
 
-bool file_job::advance_zeroing(long result) {
+bool file_job::apply_zeroing(long result) {
   if (result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL || result == -ENODEV) {
     what = kind::write;
     for (std::uint64_t at = 0; at < bytes; at += k_zero_bytes)
@@ -102,7 +102,7 @@ class plain_engine : public file_engine {
   void kick() override {}
 
   void start(file_job& job) override {
-    while (!job.advance(call(fd_, job, 0))) {
+    while (!job.apply_result(call(fd_, job, 0))) {
     }
     done_.push_back(&job);
   }

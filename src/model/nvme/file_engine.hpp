@@ -29,10 +29,10 @@ struct file_job {
   void zero_rest();
   // Takes in a result as read() gives it, or a negative errno. True: the job is over; else it has changed and wants
   // another turn.
-  bool advance(long result);
+  bool apply_result(long result);
 
  private:
-  bool advance_zeroing(long result);
+  bool apply_zeroing(long result);
 };
 
 class file_engine {

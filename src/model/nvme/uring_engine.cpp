@@ -56,7 +56,7 @@ class uring_engine : public file_engine {
       auto* job = static_cast<file_job*>(io_uring_cqe_get_data(cqe));
       const long result = cqe->res;
       io_uring_cqe_seen(&ring_, cqe);
-      if (job->advance(result)) {
+      if (job->apply_result(result)) {
         --in_flight_;
         done.push_back(job);
       } else {
