@@ -29,6 +29,15 @@ inline bool rung_since(const std::uint64_t* doorbell, std::uint64_t& last) {
   return true;
 }
 
+// A doorbell that goes `more` entries beyond `rung`, in a queue of `depth` whose entries below `done` have ended. Its
+// index counts to twice the depth, so one of another lap comes out as more than the depth.
+inline op_error announce(std::uint64_t more, std::uint64_t depth, std::uint64_t done, std::uint64_t& rung) {
+  if (more > depth) return broken(rule::doorbell_phase);
+  if (rung + more - done > depth) return broken(rule::doorbell_range);
+  rung += more;
+  return {};
+}
+
 constexpr atomic_change fetch_add(std::uint64_t operand, std::uint8_t width = 8) {
   return {true, width, operand, 0, 0, 0, 0, false};
 }

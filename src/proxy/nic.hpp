@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "progress/machine.hpp"
@@ -50,7 +51,7 @@ class nic : public progress::device {
   bool poll() override;
 
  private:
-  auto visit() { return turns_.visit(); }
+  std::unique_lock<std::mutex> visit() { return turns_.visit(); }
   queue_pair* find(std::uint32_t number) const;
 
   std::unique_ptr<fabric> fabric_;

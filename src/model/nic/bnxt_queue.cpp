@@ -51,11 +51,7 @@ op_error bnxt_queue::poll_sq_doorbell() {
   const w::doorbell bell = w::get_doorbell(word_);
   if (const op_error f = check_doorbell(bell, w::bell_sq, number_, memory_.depth_log2)) return f;
   const std::uint64_t more = fresh(bell, producer_index_, memory_.depth_log2);
-  const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
-  if (more > depth) return broken(rule::doorbell_phase);
-  if (producer_index_ + more - done_ > depth) return broken(rule::doorbell_range);
-  producer_index_ += more;
-  return {};
+  return announce(more, std::uint64_t{1} << memory_.depth_log2, done_, producer_index_);
 }
 
 op_error bnxt_queue::poll_cq_doorbell() {

@@ -47,11 +47,7 @@ op_error ernic_queue::poll_sq_doorbell() {
   const std::uint32_t tail = memory_.entries.load(memory_.indices + w::k_tx_tail);
   if (!w::is_index(tail, memory_.depth_log2)) return broken(rule::doorbell_range);
   const std::uint64_t more = w::between(producer_index_, tail, memory_.depth_log2);
-  const std::uint64_t depth = std::uint64_t{1} << memory_.depth_log2;
-  if (more > depth) return broken(rule::doorbell_phase);
-  if (producer_index_ + more - done_ > depth) return broken(rule::doorbell_range);
-  producer_index_ += more;
-  return {};
+  return announce(more, std::uint64_t{1} << memory_.depth_log2, done_, producer_index_);
 }
 
 op_error ernic_queue::poll_cq_doorbell() {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/payload.hpp"
@@ -72,7 +73,7 @@ class engine : public progress::device {
   bool poll() override;
 
  private:
-  auto visit() { return turns_.visit(); }
+  std::unique_lock<std::mutex> visit() { return turns_.visit(); }
 
   const payload_agent& payload_;
   const wire::generation generation_;

@@ -53,9 +53,9 @@ std::size_t state_bytes(std::uint32_t depth) {
 class mlx5_queues final : public queue_set {
  public:
   mlx5_queues(const page_list& pages, const queue_request& request, std::uint32_t chunk, std::uint32_t atomics,
-              std::uint32_t inline_bytes, proxy::verbs_path path)
+              std::uint32_t inline_bytes, const proxy::verbs_path& path)
       : per_peer_(request.per_peer),
-        path_(std::move(path)),
+        path_(path),
         queues_(request.peers.size() * per_peer_),
         views_(queues_.size(), dev::ring_view{}) {
     if (request.ticket_start % k_count_from != 0)
