@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the software SDMA engine makes of every packet, in every generation.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -227,6 +228,28 @@ TEST_P(sdma_model, counts_traps_flushes_and_cache_controls) {
   const bool rinses = GetParam() >= wire::gen_10_1;
   EXPECT_EQ(device.events().cache_controls, rinses ? 1u : 0u);
   EXPECT_EQ(rinser.stopped_by(), rinses ? fault::none : fault::bad_op);
+}
+
+TEST_P(sdma_model, tells_traps_time_and_how_far_it_has_read) {
+  std::vector<std::uint32_t> heard;
+  device.listen([&](std::uint32_t context) { heard.push_back(context); });
+  device.tell_time_by([] { return std::uint64_t{0x123456789abcdefu}; });
+  std::vector<std::uint32_t> ring(64, 0);
+  std::uint64_t wptr = 0, doorbell = 0, rptr = ~std::uint64_t{0};
+  const std::uint32_t number = device.add_queue(queue_memory{ring.data(), 256, &wptr, &doorbell, nullptr, 0, &rptr});
+  alignas(32) std::uint64_t stamp = 0;
+  device.map(&stamp, sizeof stamp, memory_kind::host);
+  const dwords packets{0x0000020d, lo(&stamp), hi(&stamp), 0x00000006, 77};
+  std::copy(packets.begin(), packets.end(), ring.begin());
+  __atomic_store_n(&wptr, packets.size() * 4, __ATOMIC_RELEASE);
+  __atomic_store_n(&doorbell, packets.size() * 4, __ATOMIC_RELEASE);
+  for (int i = 0; i < 100 && device.poll(); ++i) {
+  }
+  EXPECT_EQ(heard, std::vector<std::uint32_t>{77});
+  EXPECT_EQ(stamp, 0x123456789abcdefu);
+  EXPECT_EQ(rptr, packets.size() * 4);
+  device.remove_queue(number);
+  device.unmap(&stamp);
 }
 
 // --- POLL_REGMEM ------------------------------------------------------------------------------------------------

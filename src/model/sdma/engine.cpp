@@ -7,8 +7,16 @@
 
 namespace xio::model::sdma {
 
+namespace {
+
+std::uint64_t nanoseconds() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+}  // namespace
+
 engine::engine(const payload_agent& payload, wire::generation generation, std::uint64_t seed, std::uint32_t granule)
-    : payload_(payload), generation_(generation), granule_(granule), seed_(seed) {}
+    : payload_(payload), generation_(generation), granule_(granule), seed_(seed), clock_(nanoseconds) {}
 
 engine::~engine() = default;
 
@@ -25,6 +33,16 @@ bool engine::unmap(void* base) {
 void engine::inject(move_faults faults) {
   const auto hold = visit();
   faults_ = std::move(faults);
+}
+
+void engine::listen(std::function<void(std::uint32_t)> trap) {
+  const auto hold = visit();
+  trap_ = std::move(trap);
+}
+
+void engine::tell_time_by(std::uint64_t (*clock)()) {
+  const auto hold = visit();
+  clock_ = clock;
 }
 
 std::uint32_t engine::add_queue(const queue_memory& memory) {
@@ -44,7 +62,7 @@ bool engine::poll() {
   if (turns_.visited()) return false;
   std::unique_lock hold(turns_.lock(), std::try_to_lock);
   if (!hold) return false;
-  const surroundings around{payload_, map_, generation_, granule_, events_, local_time_};
+  const surroundings around{payload_, map_, generation_, granule_, events_, local_time_, trap_, clock_};
   bool worked = false;
   for (auto& q : queues_) worked |= q->turn(around);
   return worked;

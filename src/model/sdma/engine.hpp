@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -32,6 +33,9 @@ struct queue_memory {
   // place, in dwords since the queue's first. May be null.
   std::uint32_t* report;
   std::uint64_t start;  // value of wptr and doorbell at creation
+  // Where the engine tells how far it has read, in bytes since the first: a slot of the ring behind it may be written
+  // again. May be null.
+  std::uint64_t* rptr = nullptr;
 };
 
 // What queues do wrong on purpose to packets that move data, which are counted from 0.
@@ -69,6 +73,10 @@ class engine : public progress::device {
   void remove_queue(std::uint32_t number);
 
   const event_counts& events() const { return events_; }
+  // Who hears the interrupts of TRAP packets, each with its context; called within polls.
+  void listen(std::function<void(std::uint32_t context)> trap);
+  // What time stamps count; nanoseconds if it is not told.
+  void tell_time_by(std::uint64_t (*clock)());
 
   bool poll() override;
 
@@ -82,6 +90,8 @@ class engine : public progress::device {
   move_faults faults_;
   memory_map map_;
   event_counts events_;
+  std::function<void(std::uint32_t)> trap_;
+  std::uint64_t (*clock_)();
   std::uint64_t local_time_ = 0;  // added to the clock: what TIMESTAMP sets
   std::vector<std::unique_ptr<queue>> queues_;
   std::uint32_t next_number_ = 1;

@@ -35,10 +35,6 @@ std::uint32_t unsupported_bits(std::uint32_t generation, std::uint32_t dw0, std:
   }
 }
 
-std::uint64_t clock_now() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-}
-
 bool holds(std::uint32_t function, std::uint32_t found, std::uint32_t wanted) {
   switch (function) {
     case wire::poll_less: return found < wanted;
@@ -93,7 +89,7 @@ queue::outcome queue::issue(const surroundings& around) {
     case wire::op_atomic: return do_atomic(around, dw);
     case wire::op_poll_regmem: return do_poll(around, dw);
     case wire::op_timestamp: return do_timestamp(around, dw);
-    case wire::op_trap: return do_trap(around);
+    case wire::op_trap: return do_trap(around, dw);
     default: return do_gcr(around, dw);
   }
 }
@@ -155,7 +151,7 @@ queue::outcome queue::do_poll(const surroundings& around, const std::uint32_t* d
 queue::outcome queue::do_timestamp(const surroundings& around, const std::uint32_t* dw) {
   const std::uint32_t sub_op = wire::sub_op_of(dw[0]);
   const std::uint64_t address = wire::join(dw[1], dw[2]);
-  const std::uint64_t now = clock_now();
+  const std::uint64_t now = around.clock();
   if (sub_op == wire::k_timestamp_set) {
     around.local_time = address - now;
     return finish(wire::k_timestamp_dwords);
@@ -167,9 +163,10 @@ queue::outcome queue::do_timestamp(const surroundings& around, const std::uint32
   return finish(wire::k_timestamp_dwords);
 }
 
-// Nobody listens for the interrupt; what is before it is done, and that is all.
-queue::outcome queue::do_trap(const surroundings& around) {
+// What is before it is done.
+queue::outcome queue::do_trap(const surroundings& around, const std::uint32_t* dw) {
   around.events.traps.fetch_add(1, std::memory_order_release);
+  if (around.trap) around.trap(dw[1]);
   return finish(wire::k_trap_dwords);
 }
 

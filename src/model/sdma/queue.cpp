@@ -69,6 +69,7 @@ bool queue::turn(const surroundings& around) {
   if (window_.empty() && next_ == announced_ && read_acquire(memory_.doorbell) == announced_) return false;
   if (!poll_doorbell()) return true;
   const bool worked = work(around);
+  if (memory_.rptr != nullptr) __atomic_store_n(memory_.rptr, next_, __ATOMIC_RELEASE);
   // Who unmaps memory waits for turns, and for nothing that they have begun.
   complete_now(around);
   return worked;

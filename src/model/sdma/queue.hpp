@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "base/payload.hpp"
@@ -23,6 +24,8 @@ struct surroundings {
   std::uint32_t granule;
   event_counts& events;
   std::uint64_t& local_time;
+  const std::function<void(std::uint32_t)>& trap;
+  std::uint64_t (*clock)();
 };
 
 class queue {
@@ -96,7 +99,7 @@ class queue {
   outcome do_atomic(const surroundings& around, const std::uint32_t* dw);
   outcome do_poll(const surroundings& around, const std::uint32_t* dw);
   outcome do_timestamp(const surroundings& around, const std::uint32_t* dw);
-  outcome do_trap(const surroundings& around);
+  outcome do_trap(const surroundings& around, const std::uint32_t* dw);
   outcome do_gcr(const surroundings& around, const std::uint32_t* dw);
 
   // none if the packet at next_ has that many dwords before the ring's end and the doorbell.
