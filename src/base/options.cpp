@@ -169,9 +169,12 @@ void check_given(const std::vector<setting>& given) {
   }
 }
 
-// XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* belongs to test programs.
+// XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* and XIO_AMDGPU_* belong to tests.
 bool is_meant_for_options(std::string_view variable) {
-  return variable.starts_with("XIO_") && !variable.starts_with("XIO_RUN_") && !variable.starts_with("XIO_TEST_");
+  if (!variable.starts_with("XIO_")) return false;
+  for (const char* others : {"XIO_RUN_", "XIO_TEST_", "XIO_AMDGPU_"})
+    if (variable.starts_with(others)) return false;
+  return true;
 }
 
 // Those that are set and that no row names.

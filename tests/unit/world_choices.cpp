@@ -221,6 +221,9 @@ TEST(environment, says_what_is_logged_wherever_it_is_read) {
   EXPECT_PRED2(says, logged([] { options::from_environment(); }), "XIO_COLOUR is not a variable of XIO");
   EXPECT_TRUE(xio::log::enabled(xio::log::level::debug));
   EXPECT_FALSE(xio::log::enabled(xio::log::level::trace));
+  // Those of the software AMD GPU, and of test programs, are theirs.
+  const environment of_tests({{"XIO_AMDGPU_GPUS", "2"}, {"XIO_TEST_COLOUR", "1"}});
+  EXPECT_EQ(logged([] { options::from_environment(); }).find("XIO_AMDGPU_GPUS"), std::string::npos);
 }
 
 TEST(environment, that_is_empty_counts_as_not_set) {
