@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// MUBUF: buffers described by four SGPRs (MI200 ISA, chapter 8 and 12.14). Compiled code uses them for private memory,
+// swizzled by lane; other buffers are linear. The cache instructions have the same encoding.
+#include <bit>
+#include <iterator>
+
+#include "amdgpu/isa/narrow.hpp"
+#include "amdgpu/isa/scratch.hpp"
+#include "amdgpu/isa/valu.hpp"
+
+namespace amdgpu {
+namespace {
+
+// MI200 ISA 8.1.8, "Buffer Resource Descriptor".
+struct resource {
+  u64 base;
+  u32 stride, records, soffset;
+  bool swizzled, by_lane;
+};
+
+resource described(const wave& w, const operand& srsrc, const operand& soffset) {
+  const u32* const s = &w.s[srsrc.index];
+  return {s[0] | u64{s[1] & 0xffff} << 32, s[1] >> 16 & 0x3fff,  s[2], scalar32(w, soffset),
+          (s[1] >> 31 & 1) != 0,           (s[3] >> 23 & 1) != 0};
+}
+
+// Offsets without the base: `index` is what idxen adds in records.
+void offsets(const wave& w, const operation& o, const operand& vaddr, u32* offset, u32* index) {
+  const u32* row = vaddr.where == place::vgpr ? w.v + vaddr.index * lanes : nullptr;
+  for (unsigned l = 0; l < lanes; ++l) index[l] = o.idxen && row ? row[l] : 0;
+  if (o.idxen && row) row += lanes;
+  for (unsigned l = 0; l < lanes; ++l) offset[l] = static_cast<u32>(o.offset) + (o.offen && row ? row[l] : 0);
+}
+
+// Addresses of a linear buffer; returns the lanes that are in range. What is out of range reads 0 and is not stored.
+u64 linear(const wave& w, const operation& o, const resource& r, const u32* offset, const u32* index, u64* out) {
+  u64 inside = 0;
+  for (unsigned l = 0; l < lanes; ++l) {
+    const u64 record = u64{index[l]} + (r.by_lane ? l : 0);
+    const u64 at = record * r.stride + offset[l];
+    const bool fits = r.stride ? record < r.records : at + o.width <= r.records;
+    inside |= static_cast<u64>(fits) << l;
+    out[l] = r.base + r.soffset + at;
+  }
+  return inside & w.exec();
+}
+
+bool load_rows(wave& w, const operation& o, u32* data) {
+  u32 offset[lanes], index[lanes];
+  offsets(w, o, o.src[0], offset, index);
+  const resource r = described(w, o.src[1], o.src[2]);
+  if (r.swizzled && r.by_lane) return scratch_load(w, o, r.base + r.soffset, offset, w.exec(), o.width, data);
+  u64 address[lanes];
+  const u64 inside = linear(w, o, r, offset, index, address);
+  for (u64 left = w.exec() & ~inside; left; left &= left - 1)
+    for (unsigned k = 0; k < (o.width + 3u) / 4; ++k)
+      data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = 0;
+  refusal no;
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number};
+  if (w.of->memory->load(a, data, no)) return true;
+  stop(w, o, no, o.width);
+  return false;
+}
+
+void load(wave& w, const operation& o) {
+  if (w.exec() == 0) return;
+  u32* const d = w.rows(o.dst.index);
+  if (o.width >= 4) {
+    load_rows(w, o, d);
+  } else {
+    u32 row[lanes];
+    if (load_rows(w, o, row)) fill_narrow(static_cast<filling>(o.variant), o.width, w.exec(), d, row);
+  }
+}
+
+void store(wave& w, const operation& o) {
+  if (w.exec() == 0) return;
+  u32 offset[lanes], index[lanes], high[lanes];
+  const u32* data = w.rows(o.src[0].index);
+  if (o.variant) {
+    for (unsigned l = 0; l < lanes; ++l) high[l] = data[l] >> 16;
+    data = high;
+  }
+  offsets(w, o, o.src[1], offset, index);
+  const resource r = described(w, o.src[2], o.src[3]);
+  if (r.swizzled && r.by_lane) {
+    scratch_store(w, o, r.base + r.soffset, offset, w.exec(), o.width, data);
+    return;
+  }
+  u64 address[lanes];
+  const u64 inside = linear(w, o, r, offset, index, address);
+  refusal no;
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number};
+  if (!w.of->memory->store(a, data, no)) stop(w, o, no, o.width);
+}
+
+void atomic(wave& w, const operation& o) {
+  if (w.exec() == 0) return;
+  u32 offset[lanes], index[lanes];
+  offsets(w, o, o.src[1], offset, index);
+  const resource r = described(w, o.src[2], o.src[3]);
+  if (r.swizzled) {
+    stop(w, o, fault::kind::memory, "an atomic on private memory");
+    return;
+  }
+  u64 address[lanes];
+  const u64 inside = linear(w, o, r, offset, index, address);
+  const auto op = static_cast<atomic_op>(o.variant);
+  u32* const data = w.rows(o.src[0].index);
+  u32 old[2 * lanes] = {};
+  refusal no;
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number};
+  if (!w.of->memory->atomic(a, op, data, op == atomic_op::cmpswap ? data + o.width / 4 * lanes : nullptr, old, no))
+    return stop(w, o, no, o.width);
+  if (o.scope.glc) blend(w, data, old, o.width / 4);
+}
+
+void writeback(wave& w, const operation&) { w.of->memory->writeback(); }
+void invalidate(wave& w, const operation&) { w.of->memory->invalidate(); }
+
+constexpr std::uint8_t as(filling f) { return static_cast<std::uint8_t>(f); }
+constexpr std::uint8_t as(atomic_op op) { return static_cast<std::uint8_t>(op); }
+
+#define LOAD(name, how, width) \
+  { "buffer_load_" name, "i=iii", load, nullptr, as(filling::how), width }
+#define STORE(name, high, width) \
+  { "buffer_store_" name, "=iiii", store, nullptr, high, width }
+#define ATOMIC(name, op)                                                        \
+  {"buffer_atomic_" name, "=iiii", atomic, nullptr, as(atomic_op::op), 4}, {    \
+    "buffer_atomic_" name "_x2", "=iiii", atomic, nullptr, as(atomic_op::op), 8 \
+  }
+
+constexpr row rows[] = {
+    LOAD("ubyte", zero, 1),
+    LOAD("sbyte", sign, 1),
+    LOAD("ushort", zero, 2),
+    LOAD("sshort", sign, 2),
+    LOAD("ubyte_d16", d16, 1),
+    LOAD("ubyte_d16_hi", d16_hi, 1),
+    LOAD("sbyte_d16", d16_sign, 1),
+    LOAD("sbyte_d16_hi", d16_hi_sign, 1),
+    LOAD("short_d16", d16, 2),
+    LOAD("short_d16_hi", d16_hi, 2),
+    LOAD("dword", zero, 4),
+    LOAD("dwordx2", zero, 8),
+    LOAD("dwordx3", zero, 12),
+    LOAD("dwordx4", zero, 16),
+    STORE("byte", 0, 1),
+    STORE("byte_d16_hi", 1, 1),
+    STORE("short", 0, 2),
+    STORE("short_d16_hi", 1, 2),
+    STORE("dword", 0, 4),
+    STORE("dwordx2", 0, 8),
+    STORE("dwordx3", 0, 12),
+    STORE("dwordx4", 0, 16),
+    ATOMIC("swap", swap),
+    ATOMIC("cmpswap", cmpswap),
+    ATOMIC("add", add),
+    ATOMIC("sub", sub),
+    ATOMIC("smin", smin),
+    ATOMIC("umin", umin),
+    ATOMIC("smax", smax),
+    ATOMIC("umax", umax),
+    ATOMIC("and", bit_and),
+    ATOMIC("or", bit_or),
+    ATOMIC("xor", bit_xor),
+    ATOMIC("inc", inc),
+    ATOMIC("dec", dec),
+    {"buffer_wbl2", "*", writeback},
+    {"buffer_invl2", "*", invalidate},
+    {"buffer_wbinvl1", "*", invalidate},
+    {"buffer_wbinvl1_vol", "*", invalidate},
+};
+
+}  // namespace
+
+table buffer_rows() { return {rows, std::size(rows)}; }
+
+}  // namespace amdgpu

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: MIT
+#include "amdgpu/isa/decode.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "amdgpu/isa/disassembler.hpp"
+#include "amdgpu/isa/wave.hpp"
+#include "amdgpu/isa/workgroup.hpp"
+
+namespace amdgpu {
+namespace {
+
+// ---- refusals ----------------------------------------------------------------------------------------------------
+
+void refuse_unknown(wave& w, const operation& o) {
+  stop(w, o, fault::kind::unknown, "the interpreter does not know this instruction, or not in this form");
+}
+
+void refuse_illegal(wave& w, const operation& o) {
+  stop(w, o, fault::kind::illegal, "these bytes are no instruction of gfx90a");
+}
+
+void refuse_no_llvm(wave& w, const operation& o) {
+  stop(w, o, fault::kind::unknown, disassembler::of_gfx90a().broken().c_str());
+}
+
+// ---- text --------------------------------------------------------------------------------------------------------
+
+// An instruction's text in pieces: operands, and the modifiers that stand behind them.
+struct pieces {
+  std::string_view name;
+  std::vector<std::string_view> operands;
+  std::vector<std::string_view> mods;
+};
+
+// The end of a word that starts at FROM: the first space, or comma if it ends an operand, outside of brackets.
+std::size_t word_end(std::string_view text, std::size_t from) {
+  int depth = 0;
+  for (std::size_t i = from; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '[' || c == '(') ++depth;
+    if (c == ']' || c == ')') --depth;
+    if (depth == 0 && (c == ' ' || c == ',')) return i;
+  }
+  return text.size();
+}
+
+pieces split(std::string_view text) {
+  pieces p;
+  std::size_t i = word_end(text, 0);
+  p.name = text.substr(0, i);
+  bool operand_next = true;
+  while (i < text.size()) {
+    if (text[i] == ' ') {
+      ++i;
+      continue;
+    }
+    if (text[i] == ',') {
+      operand_next = true;
+      ++i;
+      continue;
+    }
+    const std::size_t end = word_end(text, i);
+    (operand_next ? p.operands : p.mods).push_back(text.substr(i, end - i));
+    operand_next = false;
+    i = end;
+  }
+  return p;
+}
+
+bool starts(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+
+std::int64_t number(std::string_view text) {
+  const std::string copy(text);
+  const bool negative = copy[0] == '-';
+  const std::uint64_t value = std::strtoull(copy.c_str() + negative, nullptr, 0);
+  return negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
+}
+
+// ---- operands ----------------------------------------------------------------------------------------------------
+
+bool is_wide(char type) { return std::strchr("qldPmS", type) != nullptr; }
+
+std::uint16_t half_of(double value) {
+  // Only the inline constants come here: 0.5, 1, 2, 4, their negatives, 1/(2 pi).
+  const struct {
+    double value;
+    std::uint16_t bits;
+  } known[] = {{0.5, 0x3800}, {1, 0x3c00}, {2, 0x4000}, {4, 0x4400}};
+  for (const auto& k : known)
+    if (std::fabs(value) == k.value) return k.bits | (value < 0 ? 0x8000 : 0);
+  return 0x3118;
+}
+
+// Inline constants and literals (MI200 ISA 3.1 and 6.2): a 32-bit literal is the high half of a double.
+bool parse_constant(std::string_view text, operand& o) {
+  // LLVM marks literals whose value would also fit an inline constant.
+  for (std::string_view mark : {"lit(", "lit64("})
+    if (starts(text, mark) && text.back() == ')') text = text.substr(mark.size(), text.size() - mark.size() - 1);
+  if (text.empty()) return false;
+  const char first = text[text[0] == '-' ? 1 : 0];
+  if (first < '0' || first > '9') return false;
+  o.where = place::constant;
+  const bool hex = text.find('x') != std::string_view::npos;
+  if (!hex && text.find('.') != std::string_view::npos) {
+    const double value = std::strtod(std::string(text).c_str(), nullptr);
+    if (o.type == 'h' || o.type == 'w' || o.type == 'p')
+      o.value = half_of(value);
+    else if (is_wide(o.type) && o.type != 'P' && o.type != 'm')
+      o.value = first == '0' && text.size() > 6 ? 0x3fc45f306dc9c882u : std::bit_cast<std::uint64_t>(value);
+    else
+      o.value = first == '0' && text.size() > 6 ? 0x3e22f983u : std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    return true;
+  }
+  o.value = static_cast<std::uint64_t>(number(text));
+  if (hex && o.type == 'd' && o.value <= 0xffffffffu) o.value <<= 32;
+  if (hex && o.type == 'l' && o.value <= 0xffffffffu)
+    o.value = static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(o.value)));
+  return true;
+}
+
+struct named {
+  const char* name;
+  unsigned index;
+  unsigned dwords;
+  bool special;
+};
+
+constexpr named names[] = {{"vcc", reg::vcc, 2, false},
+                           {"vcc_lo", reg::vcc, 1, false},
+                           {"vcc_hi", reg::vcc + 1, 1, false},
+                           {"exec", reg::exec, 2, false},
+                           {"exec_lo", reg::exec, 1, false},
+                           {"exec_hi", reg::exec + 1, 1, false},
+                           {"m0", reg::m0, 1, false},
+                           {"flat_scratch", reg::flat_scratch, 2, false},
+                           {"flat_scratch_lo", reg::flat_scratch, 1, false},
+                           {"flat_scratch_hi", reg::flat_scratch + 1, 1, false},
+                           {"xnack_mask", reg::xnack, 2, false},
+                           {"xnack_mask_lo", reg::xnack, 1, false},
+                           {"xnack_mask_hi", reg::xnack + 1, 1, false},
+                           {"src_shared_base", reg::shared_base, 2, true},
+                           {"src_shared_limit", reg::shared_limit, 2, true},
+                           {"src_private_base", reg::private_base, 2, true},
+                           {"src_private_limit", reg::private_limit, 2, true},
+                           {"src_pops_exiting_wave_id", reg::pops, 1, true},
+                           {"src_vccz", reg::vccz, 1, true},
+                           {"src_execz", reg::execz, 1, true},
+                           {"src_scc", reg::scc, 1, true},
+                           {"vccz", reg::vccz, 1, true},
+                           {"execz", reg::execz, 1, true},
+                           {"scc", reg::scc, 1, true}};
+
+// v7, v[4:5], a3, s[0:3], ttmp4, ttmp[6:7].
+bool parse_register(std::string_view text, operand& o) {
+  unsigned base = 0;
+  unsigned limit = 256;
+  if (starts(text, "ttmp")) {
+    text.remove_prefix(4);
+    o.where = place::sgpr;
+    base = reg::ttmp0;
+    limit = 16;
+  } else if (text[0] == 'v' || text[0] == 'a') {
+    o.where = place::vgpr;
+    base = text[0] == 'a' ? reg::agpr0 : 0;
+    text.remove_prefix(1);
+  } else if (text[0] == 's') {
+    o.where = place::sgpr;
+    limit = 102;
+    text.remove_prefix(1);
+  } else {
+    return false;
+  }
+  if (text.empty()) return false;
+  const bool range = text[0] == '[';
+  if (range) text.remove_prefix(1);
+  if (text[0] < '0' || text[0] > '9') return false;
+  char* end = nullptr;
+  const std::string copy(text);
+  const unsigned long low = std::strtoul(copy.c_str(), &end, 10);
+  unsigned long high = low;
+  if (range && *end == ':') high = std::strtoul(end + 1, &end, 10);
+  if (high < low || high >= limit) return false;
+  o.index = static_cast<std::uint16_t>(base + low);
+  o.dwords = static_cast<std::uint8_t>(high - low + 1);
+  return true;
+}
+
+// Takes "-", "neg(", "|", "abs(" and "sext(" off.
+std::string_view strip_modifiers(std::string_view text, operand& o) {
+  for (bool more = true; more && !text.empty();) {
+    more = false;
+    const auto call = [&](const char* name, bool& flag) {
+      if (!starts(text, name)) return;
+      flag = more = true;
+      text.remove_prefix(std::strlen(name));
+      if (!text.empty() && text.back() == ')') text.remove_suffix(1);
+    };
+    call("neg(", o.negate);
+    call("abs(", o.absolute);
+    call("sext(", o.extend);
+    if (text.size() > 1 && text[0] == '-' && (text[1] < '0' || text[1] > '9')) {
+      o.negate = more = true;
+      text.remove_prefix(1);
+    }
+    if (text.size() > 1 && text[0] == '|') {
+      o.absolute = more = true;
+      text.remove_prefix(1);
+      if (text.back() == '|') text.remove_suffix(1);
+    }
+  }
+  return text;
+}
+
+bool parse_operand(std::string_view text, char type, operand& o) {
+  o = operand{};
+  o.type = type;
+  o.dwords = is_wide(type) ? 2 : 1;
+  if (type == 'x') return true;
+  text = strip_modifiers(text, o);
+  if (text.empty()) return false;
+  if (text == "off") {
+    o.where = place::none;
+    return true;
+  }
+  if (parse_constant(text, o)) return true;
+  for (const named& n : names)
+    if (text == n.name) {
+      o.where = n.special ? place::special : place::sgpr;
+      o.index = static_cast<std::uint16_t>(n.index);
+      o.dwords = static_cast<std::uint8_t>(n.dwords);
+      return true;
+    }
+  return parse_register(text, o);
+}
+
+// ---- modifiers ---------------------------------------------------------------------------------------------------
+
+std::uint8_t bit_list(std::string_view text) {
+  std::uint8_t bits = 0;
+  unsigned n = 0;
+  for (char c : text)
+    if (c == '0' || c == '1') bits |= static_cast<std::uint8_t>((c - '0') << n++);
+  return bits;
+}
+
+part part_of(std::string_view text) {
+  static constexpr std::string_view in_order[] = {"DWORD", "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1"};
+  for (unsigned i = 0; i < std::size(in_order); ++i)
+    if (text == in_order[i]) return static_cast<part>(i);
+  return part::dword;
+}
+
+// DPP_CTRL from the instruction's second dword (MI200 ISA 12.9.2).
+void read_dpp(operation& o) {
+  o.mods.dpp = true;
+  o.mods.dpp_ctrl = static_cast<std::uint16_t>(o.raw[1] >> 8 & 0x1ff);
+  o.mods.bound_ctrl = o.raw[1] >> 19 & 1;
+  o.mods.bank_mask = static_cast<std::uint8_t>(o.raw[1] >> 24 & 0xf);
+  o.mods.row_mask = static_cast<std::uint8_t>(o.raw[1] >> 28);
+}
+
+bool read_modifier(operation& o, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view key = text.substr(0, colon);
+  const std::string_view value = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
+  modifiers& m = o.mods;
+  if (key == "glc") return o.scope.glc = true;
+  if (key == "slc") return o.scope.slc = true;
+  if (key == "scc") return o.scope.scc = true;
+  if (key == "offen") return o.offen = true;
+  if (key == "idxen") return o.idxen = true;
+  if (key == "lds") return o.lds = true;
+  if (key == "gds") return o.gds = true;
+  if (key == "clamp") return m.clamp = true;
+  if (key == "mul") m.omod = value == "2" ? 1 : 2;
+  if (key == "div") m.omod = 3;
+  if (key == "op_sel") m.op_sel = bit_list(value), m.has_op_sel = true;
+  if (key == "op_sel_hi") m.op_sel_hi = bit_list(value), m.has_op_sel = true;
+  if (key == "neg_lo") m.neg_lo = bit_list(value), m.has_op_sel = true;
+  if (key == "neg_hi") m.neg_hi = bit_list(value), m.has_op_sel = true;
+  if (key == "dst_sel") m.dst_sel = part_of(value);
+  if (key == "src0_sel") o.src[0].which = part_of(value);
+  if (key == "src1_sel") o.src[1].which = part_of(value);
+  if (key == "dst_unused")
+    m.rest = value == "UNUSED_PAD"    ? modifiers::unused::pad
+             : value == "UNUSED_SEXT" ? modifiers::unused::sext
+                                      : modifiers::unused::preserve;
+  static constexpr std::string_view others[] = {
+      "mul", "div", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "dst_sel", "src0_sel", "src1_sel", "dst_unused",
+      // these are read from the encoding
+      "offset", "offset0", "offset1", "quad_perm", "row_shl", "row_shr", "row_ror", "wave_shl", "wave_rol", "wave_shr",
+      "wave_ror", "row_mirror", "row_half_mirror", "row_bcast", "row_newbcast", "row_mask", "bank_mask", "bound_ctrl"};
+  return std::find(std::begin(others), std::end(others), key) != std::end(others);
+}
+
+// ---- from text to operation --------------------------------------------------------------------------------------
+
+std::string_view without_suffix(std::string_view name, operation& o) {
+  for (std::string_view suffix : {"_e32", "_e64", "_sdwa", "_dpp"})
+    if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) {
+      if (suffix == "_sdwa") o.mods.sdwa = true;
+      if (suffix == "_dpp") read_dpp(o);
+      return name.substr(0, name.size() - suffix.size());
+    }
+  return name;
+}
+
+// Fills operands as the row's form tells; false if the text does not fit it.
+bool fill_operands(operation& o, const row& r, const pieces& p) {
+  std::string_view form = r.form;
+  bool tied = false, vcc_in = false, returns_if_glc = false;
+  while (!form.empty() && std::strchr("+<?", form.back())) {
+    tied |= form.back() == '+';
+    vcc_in |= form.back() == '<';
+    returns_if_glc |= form.back() == '?';
+    form.remove_suffix(1);
+  }
+  const std::size_t equals = form.find('=');
+  std::string_view outs = form.substr(0, equals), ins = form.substr(equals + 1);
+  if (returns_if_glc && !o.scope.glc) outs = {};
+  if (p.operands.size() != outs.size() + ins.size()) return false;
+  std::size_t at = 0;
+  for (unsigned i = 0; i < outs.size(); ++i)
+    if (!parse_operand(p.operands[at++], outs[i], i ? o.dst2 : o.dst)) return false;
+  for (char type : ins) {
+    const part which = o.src[o.n_src].which;
+    if (!parse_operand(p.operands[at++], type, o.src[o.n_src])) return false;
+    o.src[o.n_src++].which = which;
+  }
+  if (tied) o.src[o.n_src++] = o.dst;
+  if (vcc_in) {
+    o.src[3] = operand{};
+    o.src[3].where = place::sgpr;
+    o.src[3].index = reg::vcc;
+    o.src[3].dwords = 2;
+    o.src[3].type = 'm';
+  }
+  return true;
+}
+
+bool has_modifiers(const operation& o) {
+  const modifiers& m = o.mods;
+  bool any = m.clamp || m.omod || m.has_op_sel || m.sdwa || m.dpp;
+  for (const operand& s : o.src) any |= s.negate || s.absolute || s.extend;
+  return any;
+}
+
+count kind_of(const operation& o) {
+  const std::string_view n = o.name;
+  const auto has = [&](const char* word) { return n.find(word) != std::string_view::npos; };
+  if (starts(n, "buffer_wbl2")) return count::writeback;
+  if (starts(n, "buffer_inv") || starts(n, "buffer_wbinv")) return count::invalidate;
+  if (starts(n, "buffer_") || starts(n, "scratch_")) return count::scratch;
+  if (starts(n, "flat_") || starts(n, "global_")) return has("_atomic_") ? count::atomic : count::flat;
+  if (starts(n, "ds_")) return count::lds;
+  if (starts(n, "v_")) return count::valu;
+  if (starts(n, "s_waitcnt")) return count::wait;
+  if (starts(n, "s_load") || starts(n, "s_mem") || starts(n, "s_dcache") || starts(n, "s_buffer")) return count::smem;
+  if (starts(n, "s_cbranch") || starts(n, "s_branch") || has("setpc") || has("swappc") || starts(n, "s_call"))
+    return count::branch;
+  if (starts(n, "s_barrier")) return count::barrier;
+  if (starts(n, "s_nop") || starts(n, "s_sleep") || starts(n, "s_endpgm") || starts(n, "s_icache")) return count::other;
+  return starts(n, "s_") ? count::salu : count::other;
+}
+
+void read_offsets(operation& o) {
+  const std::uint32_t low = o.raw[0];
+  switch (low >> 26) {
+    case 0x36:  // DS
+      o.offset = static_cast<std::int32_t>(low & 0xff);
+      o.offset2 = static_cast<std::int32_t>(low >> 8 & 0xff);
+      o.immediate = low & 0xffff;
+      break;
+    case 0x37:  // FLAT has 12 unsigned bits, GLOBAL and SCRATCH 13 signed ones (MI200 ISA 9.3)
+      o.offset =
+          (low >> 14 & 3) == 0 ? static_cast<std::int32_t>(low & 0xfff) : static_cast<std::int32_t>(low << 19) >> 19;
+      break;
+    case 0x38:  // MUBUF
+      o.offset = static_cast<std::int32_t>(low & 0xfff);
+      break;
+    case 0x30:  // SMEM: 21 signed bits
+      o.offset = low >> 17 & 1 ? static_cast<std::int32_t>(o.raw[1] << 11) >> 11 : 0;
+      break;
+    default: o.immediate = low & 0xffff;
+  }
+}
+
+}  // namespace
+
+const row* find_row(std::string_view name) {
+  static const auto* const all = [] {
+    auto* const m = new std::unordered_map<std::string_view, const row*>;
+    for (const table& t :
+         {salu_rows(), smem_rows(), valu_integer_rows(), valu_float_rows(), valu_half_rows(), valu_compare_rows(),
+          valu_convert_rows(), valu_packed_rows(), valu_lane_rows(), lds_rows(), flat_rows(), buffer_rows()})
+      for (unsigned i = 0; i < t.size; ++i) m->emplace(t.rows[i].name, &t.rows[i]);
+    return m;
+  }();
+  const auto found = all->find(name);
+  return found == all->end() ? nullptr : found->second;
+}
+
+operation make_operation(const std::string& text, const std::uint32_t* raw, unsigned bytes) {
+  operation o;
+  o.text = text;
+  o.bytes = static_cast<std::uint8_t>(bytes);
+  o.raw[0] = raw[0];
+  o.raw[1] = bytes > 4 ? raw[1] : 0;
+  o.run = refuse_unknown;
+  const pieces p = split(o.text);
+  const std::string_view name = without_suffix(p.name, o);
+  o.name = name;
+  const row* const r = find_row(name);
+  if (!r) return o;
+  read_offsets(o);
+  o.variant = r->variant;
+  o.width = r->width;
+  o.lanes_do = r->lanes_do;
+  for (std::string_view m : p.mods)
+    if (!read_modifier(o, m) && r->form[0] != '*') return o;
+  // Integers that saturate have rows of their own.
+  if (o.mods.clamp)
+    if (const row* const saturating = find_row(std::string(name) + " clamp")) {
+      o.lanes_do = saturating->lanes_do;
+      o.mods.clamp = false;
+    }
+  // '*': the operands are bits of the encoding alone.
+  if (r->form[0] != '*' && !fill_operands(o, *r, p)) return o;
+  // Known instructions in forms that are not: other integers that saturate, loads straight into LDS.
+  if ((o.mods.clamp && std::strchr("iwqlp", o.dst.type)) || o.lds) return o;
+  o.plain = !has_modifiers(o);
+  o.name = r->name;
+  o.kind = kind_of(o);
+  o.run = r->run;
+  return o;
+}
+
+// ---- the cache ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct cache {
+  std::mutex lock;
+  std::unordered_map<std::uint64_t, std::unique_ptr<code_page>> pages;
+  // All that was ever decoded: a wave of another thread may be inside what a slot no longer holds.
+  std::deque<operation> made;
+};
+
+cache& the_cache() {
+  static cache* const only = new cache;  // never freed: threads may outlive static objects
+  return *only;
+}
+
+bool same_bytes(const operation& o, const std::uint32_t* code, std::uint64_t left) {
+  return o.raw[0] == code[0] && (o.bytes == 4 || (left >= 8 && o.raw[1] == code[1]));
+}
+
+}  // namespace
+
+const code_page* page_of(std::uint64_t address) {
+  // Calls go from page to page: each thread remembers some, as pages are never freed.
+  struct entry {
+    std::uint64_t number = ~std::uint64_t{0};
+    const code_page* page = nullptr;
+  };
+  static thread_local std::array<entry, 64> recent;
+  const std::uint64_t number = address / code_page::bytes;
+  entry& e = recent[number % recent.size()];
+  if (e.number == number) return e.page;
+  cache& c = the_cache();
+  const std::lock_guard held(c.lock);
+  auto& page = c.pages[number];
+  if (!page) page = std::make_unique<code_page>();
+  e = {number, page.get()};
+  return e.page;
+}
+
+const operation* decoded(const code_page* page, std::uint64_t pc, const std::uint32_t* code, std::uint64_t left) {
+  auto& slot = const_cast<code_page*>(page)->slot[pc % code_page::bytes / 4];
+  const operation* known = slot.load(std::memory_order_acquire);
+  if (known && same_bytes(*known, code, left)) return known;
+  cache& c = the_cache();
+  const std::lock_guard held(c.lock);
+  operation& made = c.made.emplace_back();
+  made.raw[0] = code[0];
+  disassembler& reader = disassembler::of_gfx90a();
+  if (reader.broken().empty()) {
+    std::string text;
+    const std::size_t bytes = reader.read(code, left, pc, text);
+    made.run = refuse_illegal;
+    if (bytes > 0) made = make_operation(text, code, static_cast<unsigned>(bytes));
+  } else {
+    made.run = refuse_no_llvm;
+  }
+  slot.store(&made, std::memory_order_release);
+  return &made;
+}
+
+void forget_code(std::uint64_t base, std::uint64_t bytes) {
+  cache& c = the_cache();
+  const std::lock_guard held(c.lock);
+  for (auto& [number, page] : c.pages) {
+    const std::uint64_t start = number * code_page::bytes;
+    if (start >= base + bytes || start + code_page::bytes <= base) continue;
+    for (auto& slot : page->slot) slot.store(nullptr, std::memory_order_release);
+  }
+}
+
+}  // namespace amdgpu

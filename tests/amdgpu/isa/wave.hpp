@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// The state of one wave, and what its workgroup shares (MI200 ISA, chapter 3 "Kernel State").
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "amdgpu/isa/launch.hpp"
+#include "amdgpu/isa/operation.hpp"
+#include "amdgpu/memory/port.hpp"
+#include "amdgpu/report/counters.hpp"
+#include "amdgpu/report/fault.hpp"
+
+namespace amdgpu {
+
+struct code_page;
+
+// What the waves of one workgroup share.
+struct shared_state {
+  launch how;
+  std::uint32_t id[3] = {0, 0, 0};
+  port* memory = nullptr;
+  std::vector<std::uint8_t> lds;
+  counters counted;
+  fault failed;
+};
+
+struct wave {
+  enum class state : std::uint8_t { ready, at_barrier, ended };
+
+  std::uint64_t pc = 0;
+  std::uint32_t* v = nullptr;  // 512 rows of 64: VGPRs, then AGPRs
+  alignas(8) std::uint32_t s[128] = {};
+  bool scc = false;
+  state now = state::ready;
+  bool turn_over = false;  // s_sleep, s_barrier, s_endpgm
+  bool polled = false;     // slept in this turn
+  bool stopped = false;    // a fault was written down
+  std::uint32_t mode = 0;  // MI200 ISA 3.5
+  bool index_on = false;   // s_set_gpr_idx_on: M0[7:0] is added to VGPR numbers that M0[15:12] names
+  std::uint32_t hw_id = 0;
+  unsigned number = 0;        // in the workgroup
+  std::uint64_t scratch = 0;  // flat_scratch: base of this wave's scratch
+  std::uint64_t scratch_bytes = 0;
+  std::uint64_t scratch_shift = 0;  // from the GPU's address to the process's
+  shared_state* of = nullptr;
+  const code_page* page = nullptr;
+  std::uint64_t page_base = 1;
+  std::uint64_t page_shift = 0;  // from the GPU's address to the process's
+  std::uint64_t page_end = 0;    // how far of it is mapped
+
+  // EXEC as a row of 0 or ~0, made when it is asked for after a change.
+  alignas(64) std::uint32_t mask_row[lanes];
+  std::uint64_t mask_of = 0;
+
+  std::uint64_t get64(unsigned n) const {
+    std::uint64_t q;
+    std::memcpy(&q, &s[n], 8);
+    return q;
+  }
+  void set64(unsigned n, std::uint64_t q) { std::memcpy(&s[n], &q, 8); }
+  std::uint64_t exec() const { return get64(reg::exec); }
+  std::uint32_t* rows(unsigned n) { return v + n * lanes; }
+};
+
+// Runs instructions until the number is used up, or the wave gives its turn up or is stopped.
+void run_wave(wave& w, unsigned instructions);
+
+// Writes a fault down; the wave stops after this instruction.
+fault& stop(wave& w, const operation& o, fault::kind what, const char* why);
+// The same for a refused memory access.
+void stop(wave& w, const operation& o, const refusal& no, unsigned bytes);
+
+// A scalar source: an SGPR, a constant or a special value.
+std::uint64_t special64(const wave& w, unsigned index);
+inline std::uint32_t scalar32(const wave& w, const operand& o) {
+  if (o.where == place::sgpr) return w.s[o.index];
+  if (o.where == place::constant) return static_cast<std::uint32_t>(o.value);
+  return static_cast<std::uint32_t>(special64(w, o.index));
+}
+inline std::uint64_t scalar64(const wave& w, const operand& o) {
+  if (o.where == place::sgpr) return w.get64(o.index);
+  if (o.where == place::constant) return o.value;
+  return special64(w, o.index);
+}
+
+}  // namespace amdgpu

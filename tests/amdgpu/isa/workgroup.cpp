@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#include "amdgpu/isa/workgroup.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "amdgpu/isa/decode.hpp"
+#include "amdgpu/isa/descriptor.hpp"
+#include "amdgpu/isa/wave.hpp"
+#include "amdgpu/memory/plain.hpp"
+
+namespace amdgpu {
+namespace {
+
+constexpr unsigned max_waves = 16;  // 1024 work-items
+constexpr std::size_t all_rows = 512;
+
+struct freed {
+  void operator()(void* p) const { std::free(p); }
+};
+using rows_memory = std::unique_ptr<std::uint32_t, freed>;
+
+rows_memory make_rows(const kernel_descriptor& k) {
+  auto* const rows = static_cast<std::uint32_t*>(std::aligned_alloc(64, all_rows * lanes * 4));
+  if (!rows) throw std::bad_alloc();
+  const unsigned vgprs = std::min(k.first_agpr(), 256u);
+  const unsigned agprs = std::min(k.registers() > vgprs ? k.registers() - vgprs : 0, 256u);
+  std::memset(rows, 0, std::size_t{std::max(vgprs, 3u)} * lanes * 4);
+  std::memset(rows + reg::agpr0 * lanes, 0, std::size_t{agprs} * lanes * 4);
+  return rows_memory(rows);
+}
+
+// The instruction at pc, whose page is kept until the wave leaves it.
+const operation* fetch(wave& w) {
+  std::uint64_t left = 0;
+  const std::uint32_t* const code = w.of->memory->code(w.pc, left);
+  if (!code || left < 4) return nullptr;
+  w.page = page_of(w.pc);
+  w.page_base = w.pc & ~(code_page::bytes - 1);
+  w.page_shift = reinterpret_cast<std::uint64_t>(code) - w.pc;
+  w.page_end = std::min(w.page_base + code_page::bytes, w.pc + left);
+  return decoded(w.page, w.pc, code, left);
+}
+
+// Whether memory still holds what was decoded. What goes over the page's end is looked up with its mapping.
+bool same(const operation& o, const wave& w) {
+  const auto* const code = reinterpret_cast<const std::uint32_t*>(w.pc + w.page_shift);
+  return o.raw[0] == code[0] && (o.bytes == 4 || (w.pc + 8 <= w.page_end && o.raw[1] == code[1]));
+}
+
+}  // namespace
+
+void run_wave(wave& w, unsigned budget) {
+  counters& counted = w.of->counted;
+  w.turn_over = w.polled = false;
+  w.page_base = 1;  // the code is looked up anew in each turn: it may have been unmapped
+  while (budget-- > 0) {
+    const operation* o = nullptr;
+    if (w.pc - w.page_base < code_page::bytes && w.pc + 4 <= w.page_end && w.pc % 4 == 0) {
+      o = w.page->slot[w.pc % code_page::bytes / 4].load(std::memory_order_acquire);
+      if (o && !same(*o, w)) o = nullptr;
+    }
+    if (!o) o = fetch(w);
+    if (!o) {
+      operation nowhere;
+      nowhere.bytes = 0;
+      stop(w, nowhere, fault::kind::memory, "no code is mapped there").address = w.pc;
+      return;
+    }
+    w.pc += o->bytes;
+    ++counted.executed[static_cast<unsigned>(o->kind)];
+    ++counted.instructions;
+    o->run(w, *o);
+    if (w.turn_over || w.stopped) return;
+  }
+}
+
+struct workgroup::parts {
+  shared_state shared;
+  std::unique_ptr<port> memory;
+  std::vector<std::unique_ptr<wave>> waves;
+  std::vector<rows_memory> rows;
+  std::vector<std::uint8_t> own_scratch;
+  kernel_descriptor kernel{};
+  std::array<std::uint32_t, 3> size{};  // of this workgroup: the last along an axis may be smaller
+  state now = state::running;
+  bool slept = false;
+
+  void refuse(const char* why, std::uint64_t address) {
+    fault& f = shared.failed;
+    f.what = fault::kind::launch;
+    f.kernel = shared.how.name;
+    f.address = address;
+    f.why = why;
+    now = state::faulted;
+  }
+
+  bool read_descriptor();
+  bool measure();
+  bool make_scratch();
+  void make_wave(unsigned number, unsigned items);
+  void set_sgprs(wave& w) const;
+  void set_ids(wave& w) const;
+  bool release_barrier();
+};
+
+bool workgroup::parts::read_descriptor() {
+  const std::uint64_t at = shared.how.kernel_object;
+  refusal no;
+  std::uint32_t words[16];
+  if (at % 64 || !memory->load_scalar(at, 16, words, no)) {
+    refuse("the kernel descriptor is not mapped to this GPU or not at a multiple of 64 bytes", at);
+    return false;
+  }
+  std::memcpy(&kernel, words, sizeof(kernel));
+  if (kernel.mode() & 0xf) {
+    refuse("its kernel descriptor asks for rounding other than to nearest", at);
+    return false;
+  }
+  return true;
+}
+
+bool workgroup::parts::measure() {
+  std::uint64_t items = 1;
+  for (unsigned i = 0; i < 3; ++i) {
+    const std::uint64_t start = std::uint64_t{shared.id[i]} * shared.how.workgroup_size[i];
+    if (start >= shared.how.grid[i]) {
+      refuse("the workgroup is outside of the grid", 0);
+      return false;
+    }
+    size[i] =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(shared.how.workgroup_size[i], shared.how.grid[i] - start));
+    items *= size[i];
+  }
+  if (items > std::uint64_t{max_waves} * lanes) {
+    refuse("a workgroup has more than 1024 work-items", 0);
+    return false;
+  }
+  if (shared.how.group_bytes > 65536) {
+    refuse("a workgroup asks for more than 64 KiB of LDS", 0);
+    return false;
+  }
+  for (unsigned first = 0; first < items; first += lanes)
+    make_wave(first / lanes, static_cast<unsigned>(std::min<std::uint64_t>(lanes, items - first)));
+  return true;
+}
+
+bool workgroup::parts::make_scratch() {
+  launch& how = shared.how;
+  const std::uint64_t needed = std::uint64_t{how.private_bytes} * lanes;
+  if (needed == 0) return true;
+  if (how.scratch_wave_bytes == 0) {
+    how.scratch_wave_bytes = (needed + 1023) / 1024 * 1024;
+    own_scratch.assign(how.scratch_wave_bytes * waves.size(), 0);
+    how.scratch_base = reinterpret_cast<std::uint64_t>(own_scratch.data());
+    how.scratch_slot = 0;
+  } else if (how.scratch_wave_bytes < needed) {
+    refuse("the queue's scratch is smaller than the kernel's private memory", how.scratch_base);
+    return false;
+  }
+  for (auto& w : waves) {
+    w->scratch = how.scratch_base + (std::uint64_t{how.scratch_slot} + w->number) * how.scratch_wave_bytes;
+    w->scratch_bytes = how.scratch_wave_bytes;
+    if (!own_scratch.empty()) continue;
+    std::uint64_t left = 0;
+    const auto* const host = memory->code(w->scratch, left);
+    if (!host || left < w->scratch_bytes) {
+      refuse("the queue's scratch is not mapped to this GPU", w->scratch);
+      return false;
+    }
+    w->scratch_shift = reinterpret_cast<std::uint64_t>(host) - w->scratch;
+  }
+  return true;
+}
+
+void workgroup::parts::make_wave(unsigned number, unsigned items) {
+  auto made = std::make_unique<wave>();
+  wave& w = *made;
+  rows.push_back(make_rows(kernel));
+  w.v = rows.back().get();
+  w.of = &shared;
+  w.number = number;
+  w.pc = shared.how.kernel_object + static_cast<std::uint64_t>(kernel.entry_offset);
+  w.mode = kernel.mode();
+  w.hw_id = number & 15;
+  w.set64(reg::exec, items == lanes ? ~std::uint64_t{0} : (std::uint64_t{1} << items) - 1);
+  w.mask_of = 0;
+  std::memset(w.mask_row, 0, sizeof(w.mask_row));
+  set_ids(w);
+  waves.push_back(std::move(made));
+}
+
+// Work-item ids lie packed in v0, ten bits each (LLVM AMDGPUUsage, "VGPR Register Set Up Order", GFX90A).
+void workgroup::parts::set_ids(wave& w) const {
+  for (unsigned l = 0; l < lanes; ++l) {
+    const std::uint32_t flat = w.number * lanes + l;
+    const std::uint32_t x = flat % size[0], y = flat / size[0] % size[1], z = flat / size[0] / size[1];
+    w.v[l] = x | y << 10 | z << 20;
+  }
+}
+
+// LLVM AMDGPUUsage, "SGPR Register Set Up Order".
+void workgroup::parts::set_sgprs(wave& w) const {
+  const launch& how = shared.how;
+  unsigned n = 0;
+  const auto put64 = [&](std::uint64_t value) {
+    w.set64(n, value);
+    n += 2;
+  };
+  if (kernel.wants(private_buffer)) {
+    // Swizzled by lane, 64 lanes, no bounds: what ROCr writes into amd_queue_t for GFX9 (MI200 ISA 8.1.8).
+    w.s[0] = static_cast<std::uint32_t>(how.scratch_base);
+    w.s[1] = static_cast<std::uint32_t>(how.scratch_base >> 32 & 0xffff) | 1u << 31;
+    w.s[2] = 0xffffffff;
+    w.s[3] = 1u << 23 | 3u << 21 | 4u << 15 | 4u << 12 | 0xfacu;
+    n = 4;
+  }
+  if (kernel.wants(dispatch_packet)) put64(how.dispatch_packet);
+  if (kernel.wants(queue_pointer)) put64(how.queue);
+  if (kernel.wants(kernarg_pointer)) put64(how.kernarg);
+  if (kernel.wants(dispatch_number)) put64(how.dispatch_id);
+  if (kernel.wants(flat_scratch_init)) put64(how.scratch_base);
+  if (kernel.wants(private_size)) w.s[n++] = how.private_bytes;
+  n = kernel.user_sgprs();
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (kernel.group_id(axis)) w.s[n++] = shared.id[axis];
+  if (kernel.group_info()) w.s[n++] = static_cast<std::uint32_t>(waves.size());
+  if (kernel.wave_offset()) w.s[n] = static_cast<std::uint32_t>((how.scratch_slot + w.number) * how.scratch_wave_bytes);
+}
+
+// Lets waves on if all that have not ended wait.
+bool workgroup::parts::release_barrier() {
+  bool waits = false;
+  for (const auto& w : waves) {
+    if (w->now == wave::state::ready) return false;
+    waits |= w->now == wave::state::at_barrier;
+  }
+  for (auto& w : waves)
+    if (w->now == wave::state::at_barrier) w->now = wave::state::ready;
+  return waits;
+}
+
+workgroup::workgroup(const launch& how, const address_space& memory, std::array<std::uint32_t, 3> id)
+    : inside(std::make_unique<parts>()) {
+  parts& p = *inside;
+  p.shared.how = how;
+  std::copy(id.begin(), id.end(), p.shared.id);
+  p.memory = std::make_unique<plain>(memory);
+  p.shared.memory = p.memory.get();
+  if (!p.read_descriptor() || !p.measure() || !p.make_scratch()) return;
+  p.shared.lds.assign(p.shared.how.group_bytes, 0);
+  for (auto& w : p.waves) p.set_sgprs(*w);
+  p.shared.counted.waves = p.waves.size();
+}
+
+workgroup::~workgroup() = default;
+workgroup::workgroup(workgroup&&) noexcept = default;
+workgroup& workgroup::operator=(workgroup&&) noexcept = default;
+
+workgroup::state workgroup::run(unsigned instructions) {
+  parts& p = *inside;
+  if (p.now != state::running) return p.now;
+  p.slept = true;
+  bool left = false;
+  for (auto& w : p.waves) {
+    if (w->now != wave::state::ready) continue;
+    run_wave(*w, instructions);
+    p.slept &= w->polled || w->now != wave::state::ready;
+    if (w->stopped) return p.now = state::faulted;
+  }
+  for (const auto& w : p.waves) left |= w->now != wave::state::ended;
+  if (!left) return p.now = state::finished;
+  if (p.release_barrier()) p.slept = false;
+  return p.now;
+}
+
+workgroup::state workgroup::now() const { return inside->now; }
+const fault& workgroup::what() const { return inside->shared.failed; }
+const counters& workgroup::executed() const { return inside->shared.counted; }
+bool workgroup::asleep() const { return inside->slept; }
+unsigned workgroup::waves() const { return static_cast<unsigned>(inside->waves.size()); }
+
+std::array<std::uint32_t, 3> workgroups_of(const launch& how) {
+  std::array<std::uint32_t, 3> n{};
+  for (unsigned i = 0; i < 3; ++i)
+    n[i] = how.workgroup_size[i] ? static_cast<std::uint32_t>((std::uint64_t{how.grid[i]} + how.workgroup_size[i] - 1) /
+                                                              how.workgroup_size[i])
+                                 : 0;
+  return n;
+}
+
+}  // namespace amdgpu

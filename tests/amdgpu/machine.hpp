@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// One wave, whose registers a test sets and reads, and a few lines of assembly that it runs.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "amdgpu/assembler.hpp"
+#include "amdgpu/code_object.hpp"
+#include "amdgpu/isa/wave.hpp"
+#include "amdgpu/memory/plain.hpp"
+
+namespace amdgpu::test {
+
+class machine {
+ public:
+  static constexpr std::uint32_t poison = 0xdeadbeef;
+
+  machine() : memory(visible), rows(static_cast<std::uint32_t*>(std::aligned_alloc(64, 512 * lanes * 4)), &std::free) {
+    shared.memory = &memory;
+    shared.how.name = "test";
+    shared.how.lds_aperture = std::uint64_t{1} << 48;
+    shared.how.private_aperture = std::uint64_t{2} << 48;
+    w.of = &shared;
+    w.v = rows.get();
+    w.mode = 0x2f0;  // denormals, DX10_CLAMP off, IEEE
+    for (unsigned i = 0; i < 512 * lanes; ++i) w.v[i] = poison;
+    for (auto& s : w.s) s = poison;
+    exec(~std::uint64_t{0});
+    std::memset(w.mask_row, 0, sizeof(w.mask_row));
+  }
+
+  void exec(std::uint64_t mask) { w.set64(reg::exec, mask); }
+  std::uint32_t& v(unsigned n, unsigned lane) { return w.v[n * lanes + lane]; }
+  std::uint64_t v64(unsigned n, unsigned lane) { return v(n, lane) | std::uint64_t{v(n + 1, lane)} << 32; }
+  void set_v64(unsigned n, unsigned lane, std::uint64_t x) {
+    v(n, lane) = static_cast<std::uint32_t>(x);
+    v(n + 1, lane) = static_cast<std::uint32_t>(x >> 32);
+  }
+  std::uint32_t& s(unsigned n) { return w.s[n]; }
+
+  // Puts the program into memory that the GPU sees, behind it an s_endpgm.
+  void load(const std::string& text) {
+    const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm");
+    code = make_pages(words.size() * 4);
+    std::memcpy(code.get(), words.data(), words.size() * 4);
+    visible.list(code.get(), words.size() * 4);
+  }
+  // Other instructions in the place of those that were loaded; no more of them.
+  void overwrite(const std::string& text) {
+    const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm");
+    std::memcpy(code.get(), words.data(), words.size() * 4);
+  }
+  // Runs it from its start to its end, or to a fault.
+  const fault& go() {
+    shared.failed = fault{};
+    w.stopped = false;
+    w.now = wave::state::ready;
+    w.pc = reinterpret_cast<std::uint64_t>(code.get());
+    for (unsigned turns = 0; turns < 100000 && w.now == wave::state::ready && !w.stopped; ++turns) run_wave(w, 1000);
+    return shared.failed;
+  }
+  const fault& run(const std::string& text) {
+    load(text);
+    return go();
+  }
+
+  buffers visible;
+  plain memory;
+  shared_state shared;
+  wave w;
+
+ private:
+  std::unique_ptr<std::uint32_t[], void (*)(void*)> rows;
+  pages code;
+};
+
+}  // namespace amdgpu::test

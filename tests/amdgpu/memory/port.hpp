@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The one door between instructions and memory. Every load, store and atomic of every wave passes through a port with
+// all that a memory model may ask about: whose it is, where, how wide, and the scope bits. `plain` does at once what it
+// is told; a port that delays and reorders has the same face.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace amdgpu {
+
+constexpr unsigned lanes = 64;
+
+// Scope and policy bits of an instruction (MI200 ISA, "Memory Scopes and Temporal Hints").
+struct scope_bits {
+  bool glc = false, slc = false, scc = false;
+};
+
+enum class access_kind : std::uint8_t { scalar, global, flat, scratch };
+
+// One wave's access: lane l of `active` touches [address[l], address[l] + bytes).
+struct access {
+  const std::uint64_t* address = nullptr;
+  std::uint64_t active = 0;
+  unsigned bytes = 0;  // per lane: 1, 2, 4, 8, 12 or 16
+  access_kind kind = access_kind::global;
+  scope_bits scope;
+  const void* workgroup = nullptr;
+  unsigned wave = 0;
+};
+
+// Why an access was refused.
+struct refusal {
+  int lane = -1;
+  std::uint64_t address = 0;
+  bool write = false;
+  bool misaligned = false;
+  const char* why = "";
+};
+
+enum class atomic_op : std::uint8_t {
+  swap,
+  cmpswap,
+  add,
+  sub,
+  smin,
+  umin,
+  smax,
+  umax,
+  bit_and,
+  bit_or,
+  bit_xor,
+  inc,
+  dec,
+  rsub,
+  mskor,
+  add_float,  // of the access's width
+  min_float,
+  max_float,
+  pk_add_f16
+};
+
+// Data lies as registers do: dword k of lane l is at [k * 64 + l].
+class port {
+ public:
+  virtual ~port() = default;
+
+  // Bytes narrower than a dword come zero-extended. Lanes that are not active keep what `data` held.
+  virtual bool load(const access& of, std::uint32_t* data, refusal& no) = 0;
+  virtual bool store(const access& of, const std::uint32_t* data, refusal& no) = 0;
+  // One read-modify-write per active lane, in the order of lanes. `compare` is for cmpswap. `old` may be null.
+  virtual bool atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
+                      std::uint32_t* old, refusal& no) = 0;
+  // A scalar load of `dwords`, consecutive.
+  virtual bool load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) = 0;
+  // Instructions may be read from here; null if not. `left` is how far the mapping goes.
+  virtual const std::uint32_t* code(std::uint64_t address, std::uint64_t& left) = 0;
+
+  virtual void wait_vector() = 0;  // s_waitcnt vmcnt(0)
+  virtual void writeback() = 0;    // buffer_wbl2
+  virtual void invalidate() = 0;   // buffer_invl2, buffer_wbinvl1
+};
+
+}  // namespace amdgpu

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// What tests of single instructions share: values at the edges, patterns of EXEC.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "amdgpu/machine.hpp"
+
+namespace amdgpu::test {
+
+using u32 = std::uint32_t;
+using i32 = std::int32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+
+// None, one lane, every other lane, the upper half, all.
+inline const u64 exec_patterns[] = {0, u64{1} << 5, 0x5555555555555555, 0xffffffff00000000, ~u64{0}};
+
+inline u32 edge(unsigned i) {
+  static const u32 values[] = {0,          1,          2,          31,         32,         0x7f,
+                               0x80,       0xff,       0x7fff,     0x8000,     0xffff,     0x10000,
+                               0x7fffffff, 0x80000000, 0x80000001, 0xffffffff, 0xfffffffe, 0x12345678,
+                               0xdeadbeef, 0x00ff00ff, 0xaaaaaaaa, 0x55555555, 3,          63};
+  return values[i % std::size(values)];
+}
+inline u64 edge64(unsigned i) { return edge(i) | u64{edge(i * 7 + i / 24)} << 32; }
+inline float edge_float(unsigned i) {
+  static const float values[] = {0.0f,     -0.0f,         1.0f,          -1.0f,          0.5f,        2.5f,
+                                 -3.75f,   1e10f,         -1e10f,        1e-10f,         3.4e38f,     -3.4e38f,
+                                 1.2e-38f, 1e-42f,        -1e-45f,       INFINITY,       -INFINITY,   NAN,
+                                 65504.0f, 2147483648.0f, 4294967296.0f, -2147483648.0f, 0.49999997f, 8388609.0f};
+  return values[i % std::size(values)];
+}
+inline double edge_double(unsigned i) {
+  static const double values[] = {0.0,          -0.0,         1.0,           -1.0,     0.5,       2.5,
+                                  -3.75,        1e100,        -1e100,        1e-100,   1.7e308,   -1.7e308,
+                                  2.3e-308,     1e-310,       -5e-324,       INFINITY, -INFINITY, NAN,
+                                  2147483647.5, 4294967295.5, -2147483649.0, 1e39,     0.1,       4503599627370497.5};
+  return values[i % std::size(values)];
+}
+
+// The second and third source run through the values at other speeds, so that many pairs meet.
+inline unsigned second(unsigned lane, unsigned round) { return lane * 5 + round * 11 + lane / 24; }
+inline unsigned third(unsigned lane, unsigned round) { return lane * 7 + round * 13 + 3; }
+
+inline std::string hex(u64 x) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(x));
+  return text;
+}
+
+}  // namespace amdgpu::test

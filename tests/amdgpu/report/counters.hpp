@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What a kernel's waves executed, counted by kind.
+#pragma once
+#include <array>
+#include <cstdint>
+
+namespace amdgpu {
+
+// Kinds of instructions, as the ISA manual's chapters divide them.
+enum class count : unsigned {
+  salu,
+  valu,
+  smem,
+  lds,
+  flat,        // FLAT and GLOBAL loads and stores
+  scratch,     // SCRATCH and MUBUF accesses: spills, arrays and frames
+  atomic,      // atomics on memory
+  wait,        // s_waitcnt and its kin
+  writeback,   // buffer_wbl2
+  invalidate,  // buffer_invl2, buffer_wbinvl1
+  branch,
+  barrier,
+  other,
+  kinds
+};
+
+struct counters {
+  std::array<std::uint64_t, static_cast<unsigned>(count::kinds)> executed{};
+  std::uint64_t instructions = 0;
+  std::uint64_t waves = 0;
+
+  std::uint64_t of(count which) const { return executed[static_cast<unsigned>(which)]; }
+  counters& operator+=(const counters& more) {
+    for (unsigned i = 0; i < executed.size(); ++i) executed[i] += more.executed[i];
+    instructions += more.instructions;
+    waves += more.waves;
+    return *this;
+  }
+};
+
+// "salu", "valu", ...
+const char* name_of(count which);
+
+}  // namespace amdgpu
