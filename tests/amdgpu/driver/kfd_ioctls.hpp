@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+namespace amdgpu {
+
+class process;
+
+// One call on /dev/kfd; 0, or an errno as the kernel's.
+int kfd_ioctl(process& p, std::uint32_t request, void* argument);
+
+}  // namespace amdgpu

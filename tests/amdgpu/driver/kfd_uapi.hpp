@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// What libhsakmt and the kernel's compute driver say to each other by ioctl. Layouts and numbers: linux
+// include/uapi/linux/kfd_ioctl.h, up to minor version 17. The two calls for IPC are in AMD's own kernel alone:
+// libhsakmt include/linux/kfd_ioctl.h. An own copy, as the header of a distribution is older than what a newer ROCr
+// calls.
+#pragma once
+#include <cstdint>
+
+namespace amdgpu::uapi {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i32 = std::int32_t;
+
+// The low byte of an ioctl's number; the next one is 'K'.
+enum call : u32 {
+  get_version = 0x01,
+  create_queue = 0x02,
+  destroy_queue = 0x03,
+  set_memory_policy = 0x04,
+  get_clock_counters = 0x05,
+  get_process_apertures = 0x06,
+  update_queue = 0x07,
+  create_event = 0x08,
+  destroy_event = 0x09,
+  set_event = 0x0a,
+  reset_event = 0x0b,
+  wait_events = 0x0c,
+  dbg_register = 0x0d,
+  dbg_unregister = 0x0e,
+  set_scratch_backing_va = 0x11,
+  get_tile_config = 0x12,
+  set_trap_handler = 0x13,
+  get_process_apertures_new = 0x14,
+  acquire_vm = 0x15,
+  alloc_memory = 0x16,
+  free_memory = 0x17,
+  map_memory = 0x18,
+  unmap_memory = 0x19,
+  set_cu_mask = 0x1a,
+  get_dmabuf_info = 0x1c,
+  import_dmabuf = 0x1d,
+  alloc_queue_gws = 0x1e,
+  svm = 0x20,
+  set_xnack_mode = 0x21,
+  available_memory = 0x23,
+  export_dmabuf = 0x24,
+  runtime_enable = 0x25,
+  ipc_import = 0x80,
+  ipc_export = 0x81,
+};
+constexpr u32 k_ioctl_type = 'K';
+constexpr u32 k_major = 1, k_minor = 11;
+
+struct version_args {
+  u32 major, minor;
+};
+static_assert(sizeof(version_args) == 8);
+
+enum queue_type : u32 { compute = 0, sdma = 1, compute_aql = 2, sdma_xgmi = 3 };
+constexpr u32 k_min_ring_bytes = 1024;
+struct create_queue_args {
+  u64 ring_base, write_pointer, read_pointer, doorbell_offset;
+  u32 ring_bytes, gpu_id, type, percentage, priority, queue_id;
+  u64 eop_address, eop_bytes, save_address;
+  u32 save_bytes, control_stack_bytes;
+};
+static_assert(sizeof(create_queue_args) == 88);
+struct destroy_queue_args {
+  u32 queue_id, pad;
+};
+static_assert(sizeof(destroy_queue_args) == 8);
+struct update_queue_args {
+  u64 ring_base;
+  u32 queue_id, ring_bytes, percentage, priority;
+};
+static_assert(sizeof(update_queue_args) == 24);
+struct set_cu_mask_args {
+  u32 queue_id, bits;
+  u64 mask;
+};
+static_assert(sizeof(set_cu_mask_args) == 16);
+struct alloc_queue_gws_args {
+  u32 queue_id, count, first, pad;
+};
+static_assert(sizeof(alloc_queue_gws_args) == 16);
+
+struct memory_policy_args {
+  u64 alternate_base, alternate_bytes;
+  u32 gpu_id, default_policy, alternate_policy, pad;
+};
+static_assert(sizeof(memory_policy_args) == 32);
+struct clock_counters_args {
+  u64 gpu_clock, cpu_clock, system_clock, system_frequency;
+  u32 gpu_id, pad;
+};
+static_assert(sizeof(clock_counters_args) == 40);
+
+struct apertures {
+  u64 lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base, gpuvm_limit;
+  u32 gpu_id, pad;
+};
+static_assert(sizeof(apertures) == 56);
+struct apertures_new_args {
+  u64 apertures_at;
+  u32 nodes, pad;
+};
+static_assert(sizeof(apertures_new_args) == 16);
+
+enum event_type : u32 { event_signal = 0, event_hw_exception = 3, event_debug = 5, event_memory = 8 };
+constexpr u32 k_event_types = 9;
+constexpr u32 k_signal_events = 4096;
+struct create_event_args {
+  u64 page_offset;
+  u32 trigger_data, type, auto_reset, node_id, event_id, slot_index;
+};
+static_assert(sizeof(create_event_args) == 32);
+struct event_args {  // destroy, set, reset
+  u32 event_id, pad;
+};
+static_assert(sizeof(event_args) == 8);
+struct memory_exception {
+  u32 not_present, read_only, no_execute, imprecise;
+  u64 va;
+  u32 gpu_id, error_type;
+};
+struct event_data {
+  union {
+    memory_exception memory;
+    u64 last_event_age;
+  };
+  u64 extension;
+  u32 event_id, pad;
+};
+static_assert(sizeof(event_data) == 48);
+enum wait_result : u32 { wait_complete = 0, wait_timeout = 1, wait_fail = 2 };
+struct wait_events_args {
+  u64 events_at;
+  u32 count, all, timeout_ms, result;
+};
+static_assert(sizeof(wait_events_args) == 24);
+
+struct scratch_va_args {
+  u64 va;
+  u32 gpu_id, pad;
+};
+static_assert(sizeof(scratch_va_args) == 16);
+struct tile_config_args {
+  u64 tiles, macro_tiles;
+  u32 tile_count, macro_tile_count, gpu_id, gb_addr_config, banks, ranks;
+};
+static_assert(sizeof(tile_config_args) == 40);
+struct trap_handler_args {
+  u64 tba, tma;
+  u32 gpu_id, pad;
+};
+static_assert(sizeof(trap_handler_args) == 24);
+struct acquire_vm_args {
+  u32 drm_fd, gpu_id;
+};
+static_assert(sizeof(acquire_vm_args) == 8);
+
+enum memory_flag : u32 {
+  in_vram = 1u << 0,
+  in_gtt = 1u << 1,
+  userptr = 1u << 2,
+  doorbell = 1u << 3,
+  mmio_remap = 1u << 4,
+  uncached = 1u << 25,
+  coherent = 1u << 26,
+  aql_queue_memory = 1u << 27,
+  no_substitute = 1u << 28,
+  host_access = 1u << 29,
+  executable = 1u << 30,
+  writable = 1u << 31,
+};
+constexpr u32 k_memory_kinds = in_vram | in_gtt | userptr | doorbell | mmio_remap;
+struct alloc_memory_args {
+  u64 va, bytes, handle, mmap_offset;
+  u32 gpu_id, flags;
+};
+static_assert(sizeof(alloc_memory_args) == 40);
+struct free_memory_args {
+  u64 handle;
+};
+static_assert(sizeof(free_memory_args) == 8);
+struct map_memory_args {  // and unmap
+  u64 handle, gpu_ids_at;
+  u32 gpus, done;
+};
+static_assert(sizeof(map_memory_args) == 24);
+
+struct dmabuf_info_args {
+  u64 bytes, metadata;
+  u32 metadata_bytes, gpu_id, flags, fd;
+};
+static_assert(sizeof(dmabuf_info_args) == 32);
+struct import_dmabuf_args {
+  u64 va, handle;
+  u32 gpu_id, fd;
+};
+static_assert(sizeof(import_dmabuf_args) == 24);
+struct export_dmabuf_args {
+  u64 handle;
+  u32 flags, fd;
+};
+static_assert(sizeof(export_dmabuf_args) == 16);
+struct ipc_export_args {
+  u64 handle;
+  u32 share[4];
+  u32 gpu_id, flags;
+};
+static_assert(sizeof(ipc_export_args) == 32);
+struct ipc_import_args {
+  u64 handle, va, mmap_offset;
+  u32 share[4];
+  u32 gpu_id, flags;
+};
+static_assert(sizeof(ipc_import_args) == 48);
+
+struct svm_attribute {
+  u32 type, value;
+};
+struct svm_args {  // the attributes follow
+  u64 start, bytes;
+  u32 op, attributes;
+};
+static_assert(sizeof(svm_args) == 24);
+struct xnack_args {
+  i32 enabled;
+};
+static_assert(sizeof(xnack_args) == 4);
+struct available_memory_args {
+  u64 available;
+  u32 gpu_id, pad;
+};
+static_assert(sizeof(available_memory_args) == 16);
+
+}  // namespace amdgpu::uapi

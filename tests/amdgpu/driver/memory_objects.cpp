@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "amdgpu/driver/memory_objects.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "amdgpu/driver/descriptors.hpp"
+#include "amdgpu/driver/kfd_uapi.hpp"
+#include "amdgpu/driver/topology.hpp"
+
+namespace amdgpu {
+
+namespace {
+
+constexpr std::uint64_t k_page = 4096;
+constexpr std::uint64_t k_user_end = std::uint64_t{1} << 47;
+
+bool is_range(std::uint64_t va, std::uint64_t bytes) {
+  return bytes != 0 && va % k_page == 0 && bytes % k_page == 0 && va < k_user_end && bytes <= k_user_end - va;
+}
+
+// A library that hooks mmap may keep the call from us: then the host has written to the descriptor's own file, at the
+// offset of the object.
+void take_over(int from, off_t first, std::uint64_t bytes, int to) {
+  if (from < 0) return;
+  const off_t end = first + static_cast<off_t>(bytes);
+  std::array<char, 65536> part;
+  for (off_t at = first; (at = lseek(from, at, SEEK_DATA)) >= 0 && at < end;) {
+    const auto most = static_cast<std::size_t>(std::min<off_t>(end - at, part.size()));
+    const ssize_t got = pread(from, part.data(), most, at);
+    if (got <= 0 || pwrite(to, part.data(), static_cast<std::size_t>(got), at - first) != got) return;
+    at += got;
+  }
+}
+
+}  // namespace
+
+memory_objects::memory_objects(const settings& s, gate& g, std::vector<page_table>& tables, listener l)
+    : settings_(s), gate_(g), tables_(tables), listener_(std::move(l)), used_(s.gpus) {}
+
+std::uint64_t memory_objects::keep(object&& o) {
+  const std::uint64_t handle = next_++;
+  objects_.emplace(handle, std::move(o));
+  return handle;
+}
+
+int memory_objects::allocate(const request& r, int doorbells, std::uint64_t* handle) {
+  const std::uint32_t kind = r.flags & uapi::k_memory_kinds;
+  // libhsakmt may ask for less than a page of what it will map by pages.
+  request rounded = r;
+  rounded.bytes = (r.bytes + k_page - 1) & ~(k_page - 1);
+  if (r.bytes == 0 || rounded.bytes < r.bytes || (kind & (kind - 1)) != 0 || kind == 0) return EINVAL;
+  if (rounded.bytes > offset_of(1)) return ENOMEM;
+  if (r.va != 0 && !is_range(r.va, rounded.bytes)) return EINVAL;
+  if (kind == uapi::userptr && (r.user % k_page != 0 || r.user == 0)) return EINVAL;
+  object o;
+  o.of = rounded;
+  o.file_bytes = rounded.bytes;
+  const std::lock_guard hold(lock_);
+  if (kind == uapi::in_vram) {
+    if (rounded.bytes > (settings_.memory_mib << 20) - used_[r.gpu]) return ENOMEM;
+    used_[r.gpu] += rounded.bytes;
+    o.counted = true;
+  }
+  if (kind == uapi::doorbell) {
+    o.file = unique_fd(dup(doorbells));
+    o.file_bytes = bytes_of_file(doorbells);
+  } else if (kind != uapi::userptr) {
+    o.file = make_memory_file({gpu_id_of(r.gpu), r.flags}, rounded.bytes);
+  }
+  if (kind != uapi::userptr && !o.file) {
+    if (o.counted) used_[r.gpu] -= rounded.bytes;
+    return ENOMEM;
+  }
+  *handle = keep(std::move(o));
+  return 0;
+}
+
+int memory_objects::adopt(unique_fd file, std::uint64_t va, unsigned gpu, std::uint64_t* handle) {
+  const auto kind = kind_of_file(file.get());
+  const std::uint64_t bytes = bytes_of_file(file.get());
+  if (!kind || (va != 0 && !is_range(va, bytes))) return EINVAL;
+  object o;
+  o.of = {va, bytes, kind->flags, gpu};
+  o.file = std::move(file);
+  o.file_bytes = bytes;
+  const std::lock_guard hold(lock_);
+  *handle = keep(std::move(o));
+  return 0;
+}
+
+mapping memory_objects::mapping_of(const object& o, unsigned gpu) const {
+  mapping m;
+  m.base = o.of.va;
+  m.bytes = o.of.bytes;
+  m.host = (o.of.flags & uapi::userptr) != 0 ? o.of.user : o.of.va;
+  m.owner = o.of.gpu;
+  m.writable = (o.of.flags & uapi::writable) != 0;
+  if ((o.of.flags & (uapi::doorbell | uapi::mmio_remap)) != 0)
+    m.where = mapping::place::doorbell;
+  else if ((o.of.flags & uapi::in_vram) != 0)
+    m.where = o.of.gpu == gpu ? mapping::place::local : mapping::place::peer;
+  else
+    m.where = mapping::place::host;
+  if ((o.of.flags & uapi::uncached) != 0 || m.where == mapping::place::doorbell)
+    m.how = mapping::caching::uncached;
+  else if ((o.of.flags & uapi::coherent) != 0)
+    m.how = mapping::caching::fine;
+  return m;
+}
+
+// The process sees an object's memory at the GPU's address.
+int memory_objects::show(std::uint64_t handle, object& o) {
+  if (o.in_process || !o.file) return 0;
+  for (const device_file kind : {device_file::kfd, device_file::render})
+    take_over(kept_device_file(kind), static_cast<off_t>(offset_of(handle)), o.of.bytes, o.file.get());
+  if (map_at(o.of.va, std::min(o.of.bytes, o.file_bytes), PROT_READ | PROT_WRITE, o.file.get(), 0) == nullptr)
+    return ENOMEM;
+  o.in_process = true;
+  return 0;
+}
+
+int memory_objects::map(std::uint64_t handle, unsigned gpu) {
+  const change now(gate_);
+  const std::lock_guard hold(lock_);
+  const auto found = objects_.find(handle);
+  if (found == objects_.end() || found->second.of.va == 0) return EINVAL;
+  object& o = found->second;
+  if ((o.gpus >> gpu & 1) != 0) return 0;
+  if (const int failed = show(handle, o); failed != 0) return failed;
+  const mapping m = mapping_of(o, gpu);
+  if (!tables_[gpu].add(m)) return EINVAL;
+  o.gpus |= 1u << gpu;
+  listener_(gpu, m, true);
+  return 0;
+}
+
+int memory_objects::unmap(std::uint64_t handle, unsigned gpu) {
+  const change now(gate_);
+  const std::lock_guard hold(lock_);
+  const auto found = objects_.find(handle);
+  if (found == objects_.end()) return EINVAL;
+  object& o = found->second;
+  if ((o.gpus >> gpu & 1) == 0) return 0;
+  tables_[gpu].remove(o.of.va);
+  o.gpus &= ~(1u << gpu);
+  listener_(gpu, mapping_of(o, gpu), false);
+  return 0;
+}
+
+int memory_objects::free(std::uint64_t handle) {
+  const change now(gate_);
+  const std::lock_guard hold(lock_);
+  const auto found = objects_.find(handle);
+  if (found == objects_.end()) return EINVAL;
+  object& o = found->second;
+  for (unsigned gpu = 0; gpu < tables_.size(); ++gpu) {
+    if ((o.gpus >> gpu & 1) == 0) continue;
+    tables_[gpu].remove(o.of.va);
+    listener_(gpu, mapping_of(o, gpu), false);
+  }
+  if (o.counted) used_[o.of.gpu] -= o.of.bytes;
+  objects_.erase(found);
+  return 0;
+}
+
+int memory_objects::file(std::uint64_t handle) const {
+  const std::lock_guard hold(lock_);
+  const auto found = objects_.find(handle);
+  return found == objects_.end() ? -1 : found->second.file.get();
+}
+
+std::uint64_t memory_objects::available(unsigned gpu) const {
+  const std::lock_guard hold(lock_);
+  return (settings_.memory_mib << 20) - used_[gpu];
+}
+
+void* memory_objects::mmap(void* at, std::uint64_t bytes, int protection, int flags, std::uint64_t offset) {
+  const std::lock_guard hold(lock_);
+  const auto found = objects_.find(offset >> k_offset_shift);
+  const std::uint64_t inside = offset & (offset_of(1) - 1);
+  if (found == objects_.end() || !found->second.file || inside % k_page != 0 || bytes == 0 ||
+      inside + bytes > ((found->second.file_bytes + k_page - 1) & ~(k_page - 1))) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  object& o = found->second;
+  void* there = (flags & MAP_FIXED) == 0
+                    ? map_anywhere(bytes, o.file.get())
+                    : map_at(reinterpret_cast<std::uint64_t>(at), bytes, protection, o.file.get(), inside);
+  if (reinterpret_cast<std::uint64_t>(there) == o.of.va && there != nullptr && bytes >= o.of.bytes)
+    o.in_process = (protection & PROT_WRITE) != 0;
+  return there;
+}
+
+}  // namespace amdgpu

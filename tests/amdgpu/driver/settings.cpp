@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "amdgpu/driver/settings.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace amdgpu {
+
+namespace {
+
+struct row {
+  const char* name;
+  std::uint64_t settings::*number;  // or
+  std::string settings::*word;
+  std::uint64_t least, most, step;
+  const char* words;  // with a bar behind each
+  const char* meaning;
+};
+
+constexpr row k_rows[] = {
+    {"XIO_AMDGPU_GPUS", &settings::gpus, nullptr, 1, 8, 1, "", "how many GPUs there are"},
+    {"XIO_AMDGPU_TARGET", nullptr, &settings::target, 0, 0, 1, "gfx90a|", "which GPU each is"},
+    {"XIO_AMDGPU_CUS", &settings::compute_units, nullptr, 8, 128, 8, "", "compute units of each"},
+    {"XIO_AMDGPU_MEMORY_MIB", &settings::memory_mib, nullptr, 64, 65536, 1, "", "memory of each, per process"},
+    {"XIO_AMDGPU_LINKS", nullptr, &settings::links, 0, 0, 1, "xgmi|pcie|", "what joins GPUs"},
+    {"XIO_AMDGPU_LARGE_BAR", &settings::large_bar, nullptr, 0, 1, 1, "", "1: the host sees all of a GPU's memory"},
+    {"XIO_AMDGPU_THREADS", &settings::threads, nullptr, 1, 64, 1, "", "host threads that run waves, per process"},
+    {"XIO_AMDGPU_SLICE", &settings::slice, nullptr, 1, 1000000, 1, "", "instructions of a wave before another runs"},
+    {"XIO_AMDGPU_LOG", &settings::log, nullptr, 0, 3, 1, "",
+     "on standard error: 1 queues and what was refused, 3 every call"},
+};
+
+std::optional<std::string> read_number(const row& r, std::string_view text, std::uint64_t& out) {
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (failed == std::errc{} && end == text.data() + text.size() && out >= r.least && out <= r.most && out % r.step == 0)
+    return {};
+  return fmt::format("{}='{}' is no number from {} to {}{}; it says {}", r.name, text, r.least, r.most,
+                     r.step == 1 ? "" : fmt::format(" in steps of {}", r.step), r.meaning);
+}
+
+std::optional<std::string> read_word(const row& r, std::string_view text, std::string& out) {
+  for (std::string_view left = r.words; !left.empty(); left.remove_prefix(left.find('|') + 1)) {
+    if (left.substr(0, left.find('|')) != text) continue;
+    out = text;
+    return {};
+  }
+  return fmt::format("{}='{}' is not known; give one of {}", r.name, text,
+                     std::string_view(r.words, std::strlen(r.words) - 1));
+}
+
+}  // namespace
+
+std::optional<std::string> read_settings(settings& out, const std::function<const char*(const char*)>& look) {
+  for (const row& r : k_rows) {
+    const char* text = look(r.name);
+    if (text == nullptr || *text == 0) continue;
+    auto wrong = r.number != nullptr ? read_number(r, text, out.*r.number) : read_word(r, text, out.*r.word);
+    if (wrong) return wrong;
+  }
+  return {};
+}
+
+std::string settings_text() {
+  const settings usual;
+  std::string out;
+  for (const row& r : k_rows) {
+    const std::string value = r.number != nullptr ? std::to_string(usual.*r.number) : usual.*r.word;
+    const std::string values =
+        r.number != nullptr ? fmt::format("{}..{}", r.least, r.most) : std::string(r.words, std::strlen(r.words) - 1);
+    out += fmt::format("{:<22} {:<7} {:<12} {}\n", r.name, value, values, r.meaning);
+  }
+  return out;
+}
+
+const char* session_folder() {
+  const char* folder = std::getenv("XIO_AMDGPU_SESSION");
+  return folder != nullptr && *folder == '/' ? folder : nullptr;
+}
+
+}  // namespace amdgpu

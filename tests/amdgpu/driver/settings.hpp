@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// What may be chosen by XIO_AMDGPU_*: one table, in settings.cpp.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace amdgpu {
+
+struct settings {
+  std::uint64_t gpus = 1;
+  std::string target = "gfx90a";
+  std::uint64_t compute_units = 16;
+  std::uint64_t memory_mib = 4096;
+  std::string links = "xgmi";
+  std::uint64_t large_bar = 1;
+  std::uint64_t threads = 2;
+  std::uint64_t slice = 2000;
+  std::uint64_t log = 0;
+};
+
+// Reads all rows by `look`, which is getenv outside of tests. Returns one sentence if something cannot be.
+std::optional<std::string> read_settings(settings& out, const std::function<const char*(const char*)>& look);
+
+// The table as text: name, default, values, meaning.
+std::string settings_text();
+
+// The folder that `run` makes and removes, with the topology in it; null outside of it.
+const char* session_folder();
+
+}  // namespace amdgpu

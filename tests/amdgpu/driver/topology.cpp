@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Names and meanings of the fields: linux drivers/gpu/drm/amd/amdkfd/kfd_topology.c, include/uapi/linux/kfd_sysfs.h and
+// libhsakmt src/topology.c, which reads them.
+#include "amdgpu/driver/topology.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace amdgpu {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned k_link_pcie = 2, k_link_xgmi = 11;
+constexpr unsigned k_heap_system = 0, k_heap_public = 1, k_heap_private = 2;
+constexpr unsigned k_shader_engines = 8;
+constexpr std::uint32_t k_simd_ids = 0x80001000u;
+// Capability: bits 13:12 the doorbell's kind (2: 64 bits, counts packets), 7 watch points, 26 ECC in SRAM.
+constexpr std::uint32_t k_capability = 2u << 12 | 1u << 7 | 1u << 26;
+constexpr unsigned k_device_id = 0x7408;  // gfx90a
+
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  if (!out) throw std::runtime_error("cannot write " + path.string());
+}
+
+void write_link(const fs::path& node, unsigned number, unsigned from, unsigned to, unsigned type) {
+  write(node / "io_links" / std::to_string(number) / "properties",
+        fmt::format("type {}\nversion_major 0\nversion_minor 0\nnode_from {}\nnode_to {}\nweight {}\nmin_latency 0\n"
+                    "max_latency 0\nmin_bandwidth 312\nmax_bandwidth 16000\nrecommended_transfer_size 0\nflags 1\n",
+                    type, from, to, type == k_link_xgmi ? 15 : 20));
+}
+
+void write_host(const settings& s, const fs::path& node) {
+  write(node / "gpu_id", "0\n");
+  write(node / "name", "\n");
+  write(node / "properties",
+        fmt::format("cpu_cores_count {}\nsimd_count 0\nmem_banks_count 1\ncaches_count 0\nio_links_count {}\n"
+                    "p2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base 0\nmax_waves_per_simd 0\nlds_size_in_kb 0\n"
+                    "gds_size_in_kb 0\nnum_gws 0\nwave_front_size 0\narray_count 0\nsimd_arrays_per_engine 0\n"
+                    "cu_per_simd_array 0\nsimd_per_cu 0\nmax_slots_scratch_cu 0\nvendor_id 0\ndevice_id 0\n"
+                    "location_id 0\ndomain 0\ndrm_render_minor 0\nhive_id 0\nnum_sdma_engines 0\n"
+                    "num_sdma_xgmi_engines 0\nmax_engine_clk_ccompute 2000\n",
+                    sysconf(_SC_NPROCESSORS_ONLN), s.gpus));
+  const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(getpagesize());
+  write(node / "mem_banks/0/properties",
+        fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 64\nmem_clk_max 2400\n", k_heap_system, bytes));
+  for (unsigned gpu = 0; gpu < s.gpus; ++gpu) write_link(node, gpu, 0, gpu + 1, k_link_pcie);
+}
+
+void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
+  const bool xgmi = s.links == "xgmi" && s.gpus > 1;
+  write(node / "gpu_id", fmt::format("{}\n", gpu_id_of(gpu)));
+  write(node / "name", "aldebaran\n");
+  write(node / "properties",
+        fmt::format("cpu_cores_count 0\nsimd_count {}\nmem_banks_count 1\ncaches_count 2\nio_links_count {}\n"
+                    "p2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base {}\nmax_waves_per_simd 8\nlds_size_in_kb 64\n"
+                    "gds_size_in_kb 0\nnum_gws 64\nwave_front_size 64\narray_count {}\nsimd_arrays_per_engine 1\n"
+                    "cu_per_simd_array {}\nsimd_per_cu 4\nmax_slots_scratch_cu 32\ngfx_target_version 90010\n"
+                    "vendor_id 4098\ndevice_id {}\nlocation_id {}\ndomain 0\ndrm_render_minor {}\nhive_id {}\n"
+                    "num_sdma_engines 2\nnum_sdma_xgmi_engines 3\nnum_sdma_queues_per_engine 8\nnum_cp_queues 24\n"
+                    "max_engine_clk_fcompute 1700\nlocal_mem_size 0\nfw_version 71\ncapability {}\ndebug_prop 0\n"
+                    "sdma_fw_version 8\nunique_id {}\nmax_engine_clk_ccompute 2000\n",
+                    s.compute_units * 4, s.gpus, k_simd_ids + gpu * 1024, k_shader_engines,
+                    s.compute_units / k_shader_engines, k_device_id, (gpu + 3) << 8, render_minor_of(gpu),
+                    xgmi ? 0x5a : 0, k_capability, 0x5a00000000000001ull + gpu));
+  write(node / "mem_banks/0/properties",
+        fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 4096\nmem_clk_max 1600\n",
+                    s.large_bar != 0 ? k_heap_public : k_heap_private, s.memory_mib << 20));
+  const struct { unsigned level, kib; } caches[] = {{1, 16}, {2, 8192}};
+  for (unsigned i = 0; i < std::size(caches); ++i)
+    write(node / "caches" / std::to_string(i) / "properties",
+          fmt::format("processor_id_low {}\nlevel {}\nsize {}\ncache_line_size 128\ncache_lines_per_tag 1\n"
+                      "association 16\nlatency 0\ntype 9\nsibling_map 1,1,1,1\n",
+                      k_simd_ids + gpu * 1024, caches[i].level, caches[i].kib));
+  write_link(node, 0, gpu + 1, 0, k_link_pcie);
+  unsigned number = 1;
+  for (unsigned other = 0; other < s.gpus; ++other)
+    if (other != gpu) write_link(node, number++, gpu + 1, other + 1, xgmi ? k_link_xgmi : k_link_pcie);
+}
+
+void write_pci(const fs::path& function, unsigned gpu) {
+  write(function / "vendor", "0x1002\n");
+  write(function / "device", fmt::format("{:#06x}\n", k_device_id));
+  write(function / "class", "0x038000\n");
+  write(function / "numa_node", "-1\n");
+  write(function / "current_link_speed", "16.0 GT/s PCIe\n");
+  write(function / "current_link_width", "16\n");
+  write(function / "drm" / fmt::format("renderD{}", render_minor_of(gpu)) / "dev", "");
+}
+
+}  // namespace
+
+int gpu_of_id(const settings& s, std::uint32_t gpu_id) {
+  const std::uint32_t gpu = gpu_id - gpu_id_of(0);
+  return gpu < s.gpus ? static_cast<int>(gpu) : -1;
+}
+
+std::string bus_id_of(unsigned gpu) { return fmt::format("0000:{:02x}:00.0", gpu + 3); }
+
+void write_topology(const settings& s, const std::string& folder) {
+  const fs::path top = fs::path(folder) / "kfd" / "kfd" / "topology";
+  write(top / "generation_id", "1\n");
+  write(top / "system_properties", "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
+  write_host(s, top / "nodes" / "0");
+  for (unsigned gpu = 0; gpu < s.gpus; ++gpu) {
+    write_gpu(s, top / "nodes" / std::to_string(gpu + 1), gpu);
+    write_pci(fs::path(folder) / "pci" / bus_id_of(gpu), gpu);
+  }
+  // rocminfo asks lsmod.
+  write(fs::path(folder) / "modules", "amdgpu 16384 0 - Live 0x0000000000000000\n");
+  const fs::path module = fs::path(folder) / "module";
+  write(module / "initstate", "live\n");
+  write(module / "refcnt", "0\n");
+  write(module / "coresize", "16384\n");
+  fs::create_directories(module / "holders");
+}
+
+std::string redirected(const char* session, const char* path) {
+  if (session == nullptr || path == nullptr || *path != '/') return {};
+  const struct {
+    const char* from;
+    const char* to;
+  } k_moved[] = {{"/sys/devices/virtual/kfd", "/kfd"},
+                 {"/sys/class/kfd", "/kfd"},
+                 {"/sys/module/amdgpu", "/module"},
+                 {"/proc/modules", "/modules"}};
+  for (const auto& m : k_moved) {
+    const std::size_t length = std::strlen(m.from);
+    if (std::strncmp(path, m.from, length) == 0 && (path[length] == 0 || path[length] == '/'))
+      return std::string(session) + m.to + (path + length);
+  }
+  constexpr const char* k_pci = "/sys/bus/pci/devices/";
+  if (std::strncmp(path, k_pci, std::strlen(k_pci)) != 0) return {};
+  const char* function = path + std::strlen(k_pci);
+  for (unsigned gpu = 0; gpu < 8; ++gpu)
+    if (std::strncmp(function, bus_id_of(gpu).c_str(), 12) == 0) {
+      const std::string there = std::string(session) + "/pci/" + function;
+      if (fs::exists(std::string(session) + "/pci/" + bus_id_of(gpu))) return there;
+    }
+  return {};
+}
+
+}  // namespace amdgpu

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The files by which the kernel's compute driver describes a machine: /sys/class/kfd/kfd/topology, and the GPUs as PCI
+// functions.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "amdgpu/driver/settings.hpp"
+
+namespace amdgpu {
+
+// GPUs are numbered from 0, nodes from 1 behind the host's, render nodes from 128.
+constexpr std::uint32_t gpu_id_of(unsigned gpu) { return 0x5a00 + gpu; }
+constexpr unsigned render_minor_of(unsigned gpu) { return 128 + gpu; }
+// The GPU with that id, or -1.
+int gpu_of_id(const settings& s, std::uint32_t gpu_id);
+std::string bus_id_of(unsigned gpu);
+
+// Writes FOLDER/kfd/... and FOLDER/pci/BUS_ID/...; throws std::filesystem::filesystem_error or std::runtime_error.
+void write_topology(const settings& s, const std::string& folder);
+
+// What a path of the kernel's is in the session's folder, or an empty string if it is none of ours.
+std::string redirected(const char* session, const char* path);
+
+}  // namespace amdgpu

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "amdgpu/queues/sdma_engines.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "amdgpu/queues/clock.hpp"
+#include "base/payload.hpp"
+#include "model/sdma/fault.hpp"
+
+namespace amdgpu {
+
+namespace {
+
+namespace model = xio::model::sdma;
+
+// Memory that a program registered lies elsewhere for the host than for the GPU: pieces of it, by GPU address. Few, and
+// changed while no engine runs.
+std::map<std::uint64_t, mapping> registered;
+
+void* seen_by_host(const void* address) {
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  auto next = registered.upper_bound(at);
+  if (next == registered.begin()) return reinterpret_cast<void*>(at);
+  const mapping& m = std::prev(next)->second;
+  return reinterpret_cast<void*>(at - m.base < m.bytes ? m.host + (at - m.base) : at);
+}
+
+// What was registered where M is now. A range that is unmapped stays until then: another GPU may have it still.
+void forget_registered(const mapping& m) {
+  std::erase_if(registered,
+                [&](const auto& r) { return r.first < m.base + m.bytes && m.base < r.first + r.second.bytes; });
+}
+
+// Engines ask for ranges of one mapping only.
+void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(seen_by_host(to), seen_by_host(from), bytes); }
+
+template <class T>
+std::uint64_t change(T* at, xio::atomic_op op, T operand, T compare) {
+  switch (op) {
+    case xio::atomic_op::fetch: return __atomic_load_n(at, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::swap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::add: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::bit_and: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::bit_or: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::bit_xor: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::compare_swap:
+      __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+      return compare;
+  }
+  return 0;
+}
+
+std::uint64_t atomic(void* address, unsigned width, xio::atomic_op op, std::uint64_t operand, std::uint64_t compare) {
+  void* at = seen_by_host(address);
+  if (width == 8) return change(static_cast<std::uint64_t*>(at), op, operand, compare);
+  return change(static_cast<std::uint32_t*>(at), op, static_cast<std::uint32_t>(operand),
+                static_cast<std::uint32_t>(compare));
+}
+
+void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+constexpr xio::payload_agent k_memory{copy, atomic, fence};
+
+}  // namespace
+
+struct sdma_engines::queue {
+  unsigned gpu = 0;
+  std::uint32_t gpu_id = 0;
+  std::uint32_t number = 0;  // of the engine's
+  std::uint32_t report[2] = {0, 0};
+  bool told = false;
+};
+
+sdma_engines::sdma_engines(const settings& s, const std::vector<page_table>&, events& happenings)
+    : happenings_(happenings) {
+  for (unsigned gpu = 0; gpu < s.gpus; ++gpu) {
+    engines_.push_back(std::make_unique<model::engine>(k_memory, model::wire::gen_9_0a, gpu + 1));
+    engines_.back()->tell_time_by(gpu_clock);
+    engines_.back()->listen([this](std::uint32_t context) { happenings_.interrupt(context); });
+  }
+}
+
+sdma_engines::~sdma_engines() = default;
+
+void sdma_engines::add(std::uint32_t id, const queue_request& r) {
+  auto q = std::make_unique<queue>();
+  q->gpu = r.gpu;
+  q->gpu_id = r.gpu_id;
+  model::queue_memory m{};
+  m.ring = static_cast<const std::uint32_t*>(seen_by_host(reinterpret_cast<const void*>(r.ring)));
+  m.ring_bytes = r.ring_bytes;
+  m.wptr = r.write_pointer;
+  m.rptr = r.read_pointer;
+  m.doorbell = r.doorbell;
+  m.report = q->report;
+  q->number = engines_[r.gpu]->add_queue(m);
+  queues_.emplace(id, std::move(q));
+}
+
+bool sdma_engines::remove(std::uint32_t id) {
+  const auto found = queues_.find(id);
+  if (found == queues_.end()) return false;
+  engines_[found->second->gpu]->remove_queue(found->second->number);
+  queues_.erase(found);
+  return true;
+}
+
+void sdma_engines::mapped(unsigned gpu, const mapping& m, bool is) {
+  auto* base = reinterpret_cast<void*>(m.base);
+  if (is) {
+    forget_registered(m);
+    if (m.host != m.base) registered[m.base] = m;
+    engines_[gpu]->map(base, m.bytes, model::memory_kind::payload);
+  } else {
+    engines_[gpu]->unmap(base);
+  }
+}
+
+bool sdma_engines::poll() {
+  if (queues_.empty()) return false;
+  bool worked = false;
+  for (auto& e : engines_) worked |= e->poll();
+  if (worked) look_for_faults();
+  return worked;
+}
+
+// The engine has said what is wrong; of memory that is not mapped the host hears as of a kernel's fault.
+void sdma_engines::look_for_faults() {
+  for (auto& [id, q] : queues_) {
+    const auto what = static_cast<model::fault>(__atomic_load_n(q->report, __ATOMIC_ACQUIRE));
+    if (what == model::fault::none || q->told) continue;
+    q->told = true;
+    std::fprintf(stderr, "software AMD GPU: copy queue %u stopped: %s\n", id, model::text_of(what));
+    if (what == model::fault::not_mapped) happenings_.memory_fault({1, 0, 0, 0, 0, q->gpu_id, 0});
+  }
+}
+
+}  // namespace amdgpu
