@@ -42,7 +42,7 @@ class nic_ring {
     const rdma::queue_request request{{true}, depth, 0, {}, 1};
     queues_ = std::make_unique<rdma::nic_queues>(
         nics_, request.peers, request, rdma::queue_style{&family, k_chunk, 4096, 0, {}, 0, family.inline_bytes});
-    dev::ring_view& v = queues_->view_at(0, 0);
+    dev::ring_view& v = queues_->view(std::size_t{0});
     v.remote_heap = base;
     v.remote_key = k_key;
     (*nics_[0])->connect(v.id, 0, {}, v.id);

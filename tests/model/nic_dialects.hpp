@@ -152,8 +152,8 @@ class lane_rig {
   }
   ~lane_rig() { machine_.remove(&nic_); }
 
-  unsigned char* near() { return local_.as<unsigned char>(); }
-  unsigned char* remote() { return remote_.as<unsigned char>(); }
+  unsigned char* local_memory() { return local_.as<unsigned char>(); }
+  unsigned char* remote_memory() { return remote_.as<unsigned char>(); }
   const ring_view& ring() const { return view_; }
   const world_view& world() const { return world_; }
   m::nic& nic() { return nic_; }
@@ -167,7 +167,7 @@ class lane_rig {
     w.remote = k_remote_address + remote;
     w.rkey = k_remote_key;
     w.lkey = lkey_;
-    w.local = reinterpret_cast<u64>(near() + local);
+    w.local = reinterpret_cast<u64>(local_memory() + local);
     return w;
   }
   xio_status_t quiet() { return ring_quiet<codec>(view_, world_); }

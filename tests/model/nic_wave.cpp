@@ -101,14 +101,14 @@ TEST_P(nic_wave, signals_and_their_data) {
 std::vector<nic_rig_shape> shapes() {
   std::vector<nic_rig_shape> all;
   for (const char* family : k_families) {
-    all.push_back({256, 0, 1u << 30, 1024, 30000, 1 << 20, family});
-    all.push_back({4, (u64{1} << 32) - 8, 1u << 30, 64, 30000, 1 << 20, family});
-    all.push_back({16, (u64{1} << 16) - 16, 16, 2, 30000, 1 << 20, family});
+    all.push_back({256, 0, 1u << 30, 1024, 30000, 1 << 20, family, 0, {}, 0, {}});
+    all.push_back({4, (u64{1} << 32) - 8, 1u << 30, 64, 30000, 1 << 20, family, 0, {}, 0, {}});
+    all.push_back({16, (u64{1} << 16) - 16, 16, 2, 30000, 1 << 20, family, 0, {}, 0, {}});
     // Nothing inline, and a completion queue of a length of its own where there is one.
     const bool queued = xio::rdma::find_family(family).most_cq_depth != 0;
-    all.push_back({8, (u64{1} << 16) - 8, 1u << 30, 64, 30000, 1 << 20, family, queued ? 128u : 0u, "0"});
+    all.push_back({8, (u64{1} << 16) - 8, 1u << 30, 64, 30000, 1 << 20, family, queued ? 128u : 0u, 0, 0, {}});
     // Entries and completions in GPU memory.
-    all.push_back({32, (u64{1} << 16) - 32, 1u << 30, 64, 30000, 1 << 20, family, 0, "auto", 0, "3"});
+    all.push_back({32, (u64{1} << 16) - 32, 1u << 30, 64, 30000, 1 << 20, family, 0, {}, 0, 3});
   }
   return all;
 }
