@@ -55,6 +55,16 @@ class on_device {
   int before_ = 0;
 };
 
+// For what the runtime frees behind all kernels. The device is waited for before, for CUDA keeps every other call of
+// the process out while it frees, and lets them in while it waits for the device.
+template <class Call>
+void free_after_kernels(Call&& call) {
+  after_kernels([call = std::forward<Call>(call)]() mutable {
+    if (hipSetDevice(g_device) != hipSuccess || hipDeviceSynchronize() != hipSuccess) (void)hipGetLastError();
+    call();
+  });
+}
+
 __global__ void change_word(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare,
                             std::uint64_t* old);
 
@@ -74,7 +84,7 @@ class lane_of_thread {
   // A thread may end while kernels run.
   ~lane_of_thread() {
     if (process::is_forked()) return;
-    after_kernels([stream = stream_, answer = result_, marks = std::to_array(marks_)] {
+    free_after_kernels([stream = stream_, answer = result_, marks = std::to_array(marks_)] {
       (void)hipStreamDestroy(stream);
       (void)hipHostFree(answer);
       for (const hipEvent_t e : marks) (void)hipEventDestroy(e);
@@ -268,7 +278,8 @@ buffer::buffer(std::size_t bytes, place where, std::size_t alignment, purpose wh
 
 buffer::~buffer() {
   if (raw_ == nullptr) return;
-  after_kernels([raw = raw_, where = where_] { (void)(where == place::device ? hipFree(raw) : hipHostFree(raw)); });
+  free_after_kernels(
+      [raw = raw_, where = where_] { (void)(where == place::device ? hipFree(raw) : hipHostFree(raw)); });
 }
 
 // --- device ------------------------------------------------------------------------------------------
@@ -328,7 +339,7 @@ bool unmap_registers(void* page) {
   return after_kernels_within(
       [page] {
         const on_device here;
-        if (hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
+        if (hipDeviceSynchronize() != hipSuccess || hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
       },
       k_unmap_ms);
 }

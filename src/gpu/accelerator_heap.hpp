@@ -104,7 +104,7 @@ class device_heap final : public heap {
   }
   ~device_heap() override {
     lent_.reset();
-    after_kernels([data = data_] { release(data); });
+    free_after_kernels([data = data_] { release(data); });
   }
 
   // What take_heap asks for.
@@ -195,7 +195,7 @@ class peer_heap final : public mapping {
   peer_heap& operator=(const peer_heap&) = delete;
   ~peer_heap() override {
     if (!imported_) return;
-    after_kernels([sharing = sharing_, data = data_, file = file_] {
+    free_after_kernels([sharing = sharing_, data = data_, file = file_] {
       const on_device here;
       if (sharing == heap_sharing::ipc)
         (void)hw::ipc_release(data);
@@ -263,7 +263,7 @@ class registered {
   registered(const registered&) = delete;
   registered& operator=(const registered&) = delete;
   ~registered() {
-    after_kernels([last = std::move(held_)] {});
+    free_after_kernels([last = std::move(held_)] {});
   }
   const Memory& operator*() const { return *held_->memory; }
   const Memory* operator->() const { return held_->memory.get(); }
@@ -313,7 +313,7 @@ class managed_heap final : public heap {
   managed_heap(const managed_heap&) = delete;
   managed_heap& operator=(const managed_heap&) = delete;
   ~managed_heap() override {
-    after_kernels([data = data_] { (void)hipFree(data); });
+    free_after_kernels([data = data_] { (void)hipFree(data); });
   }
   unsigned char* data() const override { return static_cast<unsigned char*>(data_); }
   std::size_t size() const override { return bytes_; }

@@ -152,7 +152,7 @@ void free_block(const block& b) noexcept {
 }  // namespace
 
 void give_back(const block& b) noexcept {
-  after_kernels([b] { free_block(b); });
+  free_after_kernels([b] { free_block(b); });
 }
 
 location locate(const void* address) {
