@@ -33,11 +33,11 @@ class caller {
   }
 
   // False: it will not be made.
-  bool give(std::function<void()> call) {
+  bool give(std::function<void()> call, bool awaited) {
     {
       std::unique_lock lock(mutex_);
       // A child of fork has no such thread and must free nothing of its parent's.
-      if (exiting_ || (started_ && owner_ != getpid())) return false;
+      if ((exiting_ && !awaited) || (started_ && owner_ != getpid())) return false;
       if (started_ || start()) {
         calls_.push_back(std::move(call));
         changed_.notify_all();
@@ -58,7 +58,8 @@ class caller {
     return true;
   }
 
-  // At exit: the runtime's own handlers come next and may not run beside a call.
+  // At exit: the runtime's own handlers come next and may not run beside a call, so that only those are made from here
+  // on that their givers wait for.
   void end() {
     wait_for_all(k_exit_ms);
     const std::lock_guard lock(mutex_);
@@ -108,7 +109,7 @@ class caller {
 
 void after_kernels(std::function<void()> call) noexcept {
   try {
-    (void)caller::only().give(std::move(call));
+    (void)caller::only().give(std::move(call), false);
   } catch (const std::exception& e) {
     log::warn("memory of the GPU's runtime is not freed: {}", e.what());
   }
@@ -121,12 +122,14 @@ bool after_kernels_within(std::function<void()> call, std::uint64_t timeout_ms) 
     bool is_made = false;
   };
   const auto mine = std::make_shared<turn>();
-  const bool given = caller::only().give([mine, call = std::move(call)] {
-    call();
-    const std::lock_guard lock(mine->mutex);
-    mine->is_made = true;
-    mine->made.notify_all();
-  });
+  const bool given = caller::only().give(
+      [mine, call = std::move(call)] {
+        call();
+        const std::lock_guard lock(mine->mutex);
+        mine->is_made = true;
+        mine->made.notify_all();
+      },
+      true);
   if (!given) return false;
   std::unique_lock lock(mine->mutex);
   const auto end = run_clock::now() + std::chrono::milliseconds(timeout_ms);

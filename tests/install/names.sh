@@ -3,6 +3,7 @@
 # names.sh [LIBRARY]: libxio shows the functions that the public headers declare, all of them and nothing else. On the host
 # platform those that <xio/hip.h> and device code call are there too, by names that no HIP has.
 set -euo pipefail
+export LC_ALL=C # as sort and comm order names
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 

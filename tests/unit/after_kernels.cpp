@@ -73,6 +73,18 @@ TEST(after_kernels, makes_nothing_in_a_child_of_fork) {
   EXPECT_EQ(status, 0);
 }
 
+// A world that an exit handler makes and ends.
+TEST(after_kernels, makes_what_an_exit_handler_waits_for) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        std::atexit([] { _exit(after_kernels_within([] {}, 10000) ? 7 : 8); });
+        after_kernels([] {});
+        std::exit(9);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
 // Behind a kernel that never ends.
 TEST(after_kernels, does_not_keep_a_process_from_exiting) {
   // A process of its own: a forked one has no such thread.
