@@ -18,7 +18,7 @@ extern "C" {
 #define XIO_ENUM_OF_INT
 #endif
 
-/* What kind of memory a block is. A platform that has no such memory refuses the kind (XIO_ERR_UNSUPPORTED); another
+/* The kind of memory of a block. A platform that has no such memory refuses the kind (XIO_ERR_UNSUPPORTED); another
  * kind is never taken in its place. */
 typedef enum xio_mem_kind XIO_ENUM_OF_INT {
   XIO_MEM_NONE = 0,                   /* in results: not of xio_mem_alloc */
@@ -85,7 +85,7 @@ typedef enum xio_mem_side {
   XIO_MEM_ON_BOTH = 3 /* managed: pages move between host and device */
 } xio_mem_side_t;
 
-/* What the GPU's runtime and the kernel say of one address now. -1 in an int: not known, or it has none. */
+/* The GPU's runtime and the kernel give this for one address now. -1 in an int: not known, or it has none. */
 typedef struct xio_mem_place {
   size_t size;
   xio_mem_side_t side;

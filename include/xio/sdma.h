@@ -19,7 +19,7 @@ extern "C" {
 /* A pair of places between which engines copy. */
 typedef struct xio_sdma_link xio_sdma_link_t;
 
-/* What a kernel gets, by value. `view` points to memory of the device; `id` names it on the host. */
+/* A kernel gets this by value. `view` points to memory of the device; `id` names the queue on the host. */
 typedef struct xio_sdma_queue {
   void* view;
   uint64_t id;
@@ -31,7 +31,7 @@ enum { XIO_SDMA_SAME_DEVICE = -1, XIO_SDMA_HOST = -2 };
 /* How a link is made. Set `size` to sizeof the struct (or use the _INIT macro); 0 in a member: the default. */
 typedef struct xio_sdma_link_attr {
   size_t size;
-  int src_device;      /* whose engines copy, and whose kernels post */
+  int src_device;      /* its engines copy, and its kernels post */
   int dst_device;      /* a device, XIO_SDMA_SAME_DEVICE or XIO_SDMA_HOST */
   uint32_t timeout_ms; /* of every wait; 0 = XIO_TIMEOUT_MS, UINT32_MAX = for ever */
   uint32_t reserved;
@@ -70,7 +70,7 @@ XIO_EXPORT xio_status_t xio_sdma_queue_create(xio_sdma_link_t* link, const xio_s
 /* Gives the queue back to the engine. No kernel may be using it. Its copies end, carried out or not: none of them reads
  * or writes memory any more when this returns. */
 XIO_EXPORT xio_status_t xio_sdma_queue_destroy(xio_sdma_link_t* link, xio_sdma_queue_t queue);
-/* What the queue was given since it was made. Kernels may be running. */
+/* Counts the ops posted to the queue since it was made. Kernels may be running. */
 XIO_EXPORT xio_status_t xio_sdma_queue_stats(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_engine_stats_t* out);
 /* The first failure of the queue. info->status = XIO_OK when nothing has failed. */
 XIO_EXPORT xio_status_t xio_sdma_queue_error(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_error_info_t* info);

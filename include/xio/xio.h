@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XIO host API, plain C: worlds, symmetric memory, contexts, storage. What kernels call is in xio_device.hpp.
+/* XIO host API, plain C: worlds, symmetric memory, contexts, storage. The functions for kernels are in xio_device.hpp.
  *
  * Conventions of every call here:
  *   Status.     It returns xio_status_t. After anything but XIO_OK xio_last_error() gives one sentence with what
@@ -65,7 +65,7 @@ typedef struct xio_storage {
  * the op is complete already. A program may drop it: it holds nothing. */
 typedef uint64_t xio_req_t;
 
-/* What a signal does to its word: stores the value, or adds it. */
+/* How a signal changes its word: it stores the value, or adds it. */
 enum { XIO_SIGNAL_SET = 0, XIO_SIGNAL_ADD = 1 };
 /* How a wait compares the word (left) with the value (right): ==, !=, >, >=, <, <=. */
 enum { XIO_CMP_EQ = 0, XIO_CMP_NE, XIO_CMP_GT, XIO_CMP_GE, XIO_CMP_LT, XIO_CMP_LE };
@@ -134,12 +134,12 @@ typedef struct xio_storage_attr {
                             has its whole blocks */
   uint64_t stripe_bytes; /* several controllers: bytes of a stripe, a power of two from a block up; 0 = 64 KiB */
 } xio_storage_attr_t;
-/* What xio_storage_code returns for an op whose code is no longer known; no drive has it. */
+/* xio_storage_code returns this for an op whose code is no longer known; no drive has it. */
 #define XIO_STORAGE_CODE_UNKNOWN 0xffffu
 #define XIO_STORAGE_ATTR_INIT \
   { sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0, 0 }
 
-/* What one engine of a ctx, queue or storage was given since it was made. */
+/* Counts of one engine of a ctx, queue or storage since it was made. */
 typedef struct xio_engine_stats {
   uint64_t ops;       /* ops of the user posted */
   uint64_t doorbells; /* doorbells rung */
@@ -241,7 +241,7 @@ XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t*
  * to is gone, and kernels do not ask whether it is there. It waits for the other PEs, for the world's timeout at most,
  * and then stops this PE's side, which needs nobody's help: queue pairs and copy queues are taken from their devices,
  * and commands to storages that kernels gave through this ctx end; a storage whose commands do not end within a second
- * is stopped, and must be opened again. So once this call has returned, whatever it returns, no op of the ctx reads or
+ * is stopped, and must be opened again. So once this call has returned, with any status, no op of the ctx reads or
  * writes this PE's buffers, XIO_ERR_TIMEOUT or not, and its engines write to no peer; docs/ordering.md says what
  * remains for peers that load and store. If the others were silent, dead or in another call the ctx is stopped and
  * stays in the list: xio_ctx_error explains it, ops return XIO_ERR_STATE or the ring's first failure, and it can be
@@ -249,7 +249,7 @@ XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t*
 XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 /* Makes a context usable again after a failure or timeout, which are permanent without it. Collective. No kernel of any
  * PE may be using it, or be in a barrier of the world. As xio_ctx_destroy it stops this PE's side, with the
- * same promise whatever it returns. Then all PEs make new queues: in the same place, so that every copy of the
+ * same promise for every status. Then all PEs make new queues: in the same place, so that every copy of the
  * xio_ctx_t stays good. Errors are forgotten, inboxes of immediates are empty, contexts of the pool are free, and the
  * next barrier is the same for all PEs. Requests of before return an error, never XIO_OK. The heap, registered memory
  * and other ctxs stay as they are. An error (the others are dead or silent: within the world's timeout; or could not
@@ -260,8 +260,8 @@ XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
 /* Local. The way of a non-blocking copy of that size to that PE: "direct", "rdma" or "sdma". Null if ctx or pe is
  * wrong. */
 XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes);
-/* Local. What the engine of that route (XIO_ROUTE_RDMA or XIO_ROUTE_SDMA, else XIO_ERR_ARG) was given since the context
- * was made; zeroes if the context has none. Kernels may be running: each number is one of a recent moment. */
+/* Local. Counts of the engine of that route (XIO_ROUTE_RDMA or XIO_ROUTE_SDMA, else XIO_ERR_ARG) since the context was
+ * made; zeroes if the context has none. Kernels may be running: each number is one of a recent moment. */
 XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out);
 /* Local. The last failure of kernels on this ctx: of a call (engine "device": a wrong argument, a wait that ended by
  * the deadline) or of an engine. It stays until the next failure; quiet, and calls that succeed, change nothing.
@@ -285,14 +285,14 @@ XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_err
 XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
                                          xio_storage_t* storage);
 /* Closes it. Local. No kernel may be using it any more. Ops that no kernel waited for are ended, carried out or not,
- * before this returns, and their memory is free for other use. What was written and not flushed may be lost with the
- * drive's power, as always. */
+ * before this returns, and their memory is free for other use. Data that was written and not flushed may be lost with
+ * the drive's power, as always. */
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
 /* Local. The size of the storage in whole blocks, and of a block. The last block of a file that ends inside of it
  * counts, and holds zeroes from there on. */
 XIO_EXPORT xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
                                          uint32_t* block_bytes);
-/* Local. What its queues were given since it was opened. Kernels may be running. */
+/* Local. Counts of its queues since it was opened. Kernels may be running. */
 XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out);
 
 /* Waits until the host of every PE has called it. Collective. It completes no op of kernels: that is xio_quiet's, or

@@ -96,7 +96,7 @@ constexpr int k_failed_order = O == order::relaxed || O == order::release ? __AT
 
 #define XIO_GLOBAL __attribute__((address_space(1)))
 
-// Of 1, 2, 4 or 8 bytes. The compiler must not think that a Word and a float never meet.
+// A Word has 1, 2, 4 or 8 bytes. The compiler must not assume that a Word and a float never overlap.
 template <class Word>
 XIO_DEVICE Word load_past_caches(const unsigned char* p) {
   typedef Word any __attribute__((may_alias));

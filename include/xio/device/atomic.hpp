@@ -22,7 +22,7 @@ constexpr bool k_is_atomic_integer =
 template <class T>
 constexpr bool k_is_atomic = k_is_atomic_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-// By loads and stores, to where the word lies here. Answers what was there, if Fetch.
+// Changes the word by loads and stores at its mapped address. Returns the old value, if Fetch.
 template <amo Op, bool Fetch, class T>
 XIO_DEVICE T change_at(unsigned char* mapped, T operand, T compare) {
   T* at = reinterpret_cast<T*>(mapped);

@@ -112,7 +112,7 @@ struct bnxt_codec {
     } else if (why == wire::bnxt::ok) {
       p.upto += ahead;
     } else {
-      // What was before the one that failed is complete; not so before one that was flushed.
+      // Entries before one that failed are complete; entries before one that was flushed need not be.
       if (why != wire::bnxt::flushed) p.upto += ahead - 1;
       p.fail(why);
     }

@@ -42,7 +42,7 @@ struct mapped_place {
   XIO_DEVICE unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(at); }
 };
 
-// What xio_malloc hands out at a PE. A ctx that is null knows none.
+// The mapped arena of a PE: the memory that xio_malloc gives out there. A null ctx has none.
 XIO_DEVICE mapped_place mapped_arena(const xio_ctx_t& ctx, u32 pe) {
 #if defined(XIO_ON_CUDA)
   // Kernels' arguments can be indexed; a choice among eight loads took a tenth of a microsecond (docs/performance.md).
@@ -103,7 +103,7 @@ XIO_DEVICE void* peer_address(const xio_ctx_t& ctx, const void* symmetric, int p
 
 }  // namespace xio::dev
 
-// --- The API: who am I -------------------------------------------------------------------------------
+// --- The API: this PE's number and how many there are ------------------------------------------------
 
 // This PE's number, 0 .. n_pes - 1; -1 for a null ctx. Any thread; loads nothing.
 XIO_DEVICE int xio_my_pe(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.my_pe); }

@@ -49,7 +49,7 @@ XIO_DEVICE Word load_past_caches(const Word* p) {
 XIO_DEVICE u64 load_past_caches(const u64* p) { return __ldcv(reinterpret_cast<const unsigned long long*>(p)); }
 #endif
 
-// Accesses memory of any type as a Word: the compiler must not think that a Word and a float never meet.
+// Accesses memory of any type as a Word: the compiler must not assume that a Word and a float never overlap.
 template <source From, class Word>
 XIO_DEVICE Word load_word(const unsigned char* p) {
 #if defined(XIO_ON_HIP)
@@ -108,7 +108,7 @@ XIO_DEVICE void copy_batch(strip& s) {
   s.i += N * s.count;
 }
 
-// What is left when no 2 N words a thread are.
+// Copies the rest when fewer than 2 N words a thread are left.
 template <u32 N, source From, class Word>
 XIO_DEVICE void copy_rest(strip& s) {
   if (s.i + (N - 1) * s.count < s.words) copy_batch<N, From, Word>(s);
@@ -193,7 +193,7 @@ XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 byt
   copy_bytes<From>(to + tail, from + tail, bytes - tail, rank, count);
 }
 
-// What is not whole words of 16 bytes on both sides, but may be smaller ones.
+// Copies memory that is not made of aligned 16-byte words on both sides, but may be made of smaller words.
 template <source From>
 XIO_OUT_OF_LINE void copy_unaligned(unsigned char* out, const unsigned char* in, u64 bytes, u64 rank, u64 count) {
   const u64 off = reinterpret_cast<u64>(out) ^ reinterpret_cast<u64>(in);
@@ -208,12 +208,12 @@ XIO_OUT_OF_LINE void copy_unaligned(unsigned char* out, const unsigned char* in,
   }
 }
 
-// What is not all words of 16 bytes, short of these. False: nothing is left to copy.
+// Copies the bytes around the aligned 16-byte words. Returns false if nothing is left to copy.
 template <source From, class Group>
 XIO_DEVICE bool copy_odd(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
   const u64 rank = g.rank(), count = g.count();
   const u64 both = reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in);
-  // What most small messages are.
+  // Most small messages are one aligned word of 8 bytes.
   if (bytes == 8 && (both & 7) == 0) {
     if (rank == 0) store_word<u64>(out, load_word<From, u64>(in));
     return false;
@@ -271,8 +271,8 @@ XIO_DEVICE void fetch(const Group& g, void* to, const void* from, u64 bytes) {
 
 // --- One value ---------------------------------------------------------------------------------------
 
-// Stores a flag where `good`, and says whether it did. On NVIDIA GPUs the store comes before the branch of whoever
-// asks, and is on its way while that is gone through: a branch takes as long as ten other instructions.
+// Stores a flag if `good`, and returns whether it did. On NVIDIA GPUs the store comes before the caller's branch on the
+// result, and is under way while the branch executes: a branch takes as long as ten other instructions.
 XIO_DEVICE bool store_if(bool good, u64* at, u64 value) {
 #if defined(XIO_ON_CUDA)
   ptx::store_if(good, at, value);

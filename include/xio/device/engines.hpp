@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From a route to its lane, and from a ring to its codec: the only place that lists the engines. Thread scope.
-// What posts and waits is out of line on GPUs: a kernel has one copy of each engine's code, however many ops it calls.
+// Code that posts and waits is out of line on GPUs: a kernel has one copy of each engine's code, however many ops it
+// calls.
 #pragma once
 #include "xio/device/amo.hpp"
 #include "xio/device/ctx.hpp"
@@ -176,7 +177,7 @@ XIO_DEVICE posted post_signal(const xio_ctx_t& ctx, u32 pe, u64 offset, u64 valu
 
 // --- Scalars -----------------------------------------------------------------------------------------
 
-// Copy engines have no scalar ops. What they reach is mapped, so loads and stores do these.
+// Copy engines have no scalar ops. The memory that they reach is mapped, so loads and stores do these.
 XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
   return way == route::direct || (way == route::sdma && p.direct != nullptr);
 }

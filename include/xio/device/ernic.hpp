@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Send queues of AMD's emulated NIC, legacy personality: an entry is one slot, the tail lies in memory and the doorbell
-// only says that it has moved. Completions are told by the wr_id that we gave, which is the ticket.
+// only says that it has moved. A completion names its entry by the wr_id that we gave, which is the ticket.
 //
-// The format has no inline form. What shall travel in the entry lies in its unused end, and its SGE points there: the
-// ring is registered memory (ring_view::slots_lkey), and a slot is not used again before its entry has ended.
+// The format has no inline form. A payload that shall travel in the entry is stored in its unused end, and its SGE
+// points there: the ring is registered memory (ring_view::slots_lkey), and a slot is not reused before its entry has
+// ended.
 #pragma once
 #include "xio/device/platform.hpp"
 #include "xio/device/ring.hpp"

@@ -7,7 +7,7 @@
 
 namespace xio::dev {
 
-// What a call was given.
+// The arguments of a call.
 struct call {
   call_kind kind;
   u32 pe;

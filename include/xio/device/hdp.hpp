@@ -9,8 +9,8 @@
 //   host, readback     a progress thread does it; kernels ask by one word in host memory and wait for another
 //   sdma, rdma_read    a packet on a copy queue, or a READ over a queue pair to oneself, that the ctx has for it alone
 //
-// Who looks calls hdp_flush after the flag and before the data. Flags may sit in the HDP as well: who polls one calls
-// hdp_nudge now and then.
+// A reader calls hdp_flush after it has seen the flag and before it loads the data. The HDP may hold flags back as
+// well: a thread that polls one calls hdp_nudge now and then.
 #pragma once
 #include "xio/device/ctx.hpp"
 #include "xio/device/deadline.hpp"
@@ -31,7 +31,7 @@ XIO_DEVICE bool hdp_is_on(const xio_ctx_t& ctx) { return k_has_hdp && (ctx.flags
 // --- The register ------------------------------------------------------------------------------------
 
 // Any store flushes (linux amdgpu hdp_v4_0.c, hdp_v5_0.c write 0; ROCR documents 1, hsa_ext_amd.h). The load comes back
-// behind it; whoever calls fences, which waits for the load.
+// behind it; the caller fences, which waits for the load.
 XIO_DEVICE void hdp_store(const hdp_view& h) { store<scope::system, order::relaxed>(h.flush, 1u); }
 XIO_DEVICE void hdp_store_and_read(const hdp_view& h) {
   hdp_store(h);
@@ -41,13 +41,13 @@ XIO_DEVICE void hdp_store_and_read(const hdp_view& h) {
 // --- The progress thread -----------------------------------------------------------------------------
 
 // Numbers are handed out in GPU memory, and only stored to the host's: that needs no atomics across PCIe. A later store
-// of a smaller number may hide a larger one, so whoever waits tells his again.
+// of a smaller number may hide a larger one, so each waiting thread stores its number again.
 XIO_DEVICE void hdp_publish(const hdp_view& h, u64 number) {
   if (load<scope::system, order::relaxed>(h.asked) < number) store<scope::system, order::release>(h.asked, number);
 }
 
 XIO_DEVICE u64 hdp_ask(world_view& w) {
-  // Acquire and release: who gets the next number hands on what all before him have seen.
+  // Acquire and release: the thread that gets the next number passes on all that the threads before it have seen.
   const u64 number = fetch_add<scope::agent, order::acq_rel>(&w.hdp_numbers, u64{1}) + 1;
   hdp_publish(w.hdp, number);
   return number;
@@ -69,8 +69,8 @@ XIO_DEVICE xio_status_t hdp_flush_by_host(world_view& w) {
 
 // --- Engines -----------------------------------------------------------------------------------------
 
-// One entry by one lane, spelled out: through what posts copies every kernel that waits would need the registers and
-// the scratch memory of all that an engine can do. What differs by engine:
+// One entry by one lane, spelled out: if this used the code that posts copies, every kernel that waits would need the
+// registers and the scratch memory of all that an engine can do. These functions differ by engine:
 //   write(ticket, serial)   writes the entry, which asks for a completion
 //   announce(from, to)      rings
 struct hdp_slot {
@@ -191,7 +191,7 @@ XIO_OUT_OF_LINE xio_status_t hdp_flush_by_way(const ctx_view& c, hdp_way way, bo
     const u64 all = here.first(static_cast<u64>(static_cast<u32>(static_cast<int>(status))));
     status = static_cast<xio_status_t>(static_cast<int>(static_cast<u32>(all)));
   }
-  // What was read into caches before the flush is old.
+  // Lines that were read into caches before the flush are stale.
   fence<scope::system, order::acquire>();
   return status;
 }

@@ -40,7 +40,7 @@ XIO_EXPORT void sync_workgroup() XIO_HOST_SYMBOL(sync_workgroup);
 
 // The lanes of this wave that arrive here together, the caller among them: what the execution mask is on a
 // GPU. With fibers the lanes that reach the same call within one turn of the wave; with OS threads the
-// caller alone. A legal answer is always "the caller alone". Lanes are together only at one and the same call in the
+// caller alone. "The caller alone" is always a legal result. Lanes are together only at one and the same call in the
 // machine code, so a function that gives the group to its caller must be inlined there (XIO_CONVERGENT).
 #if defined(__clang__)
 __attribute__((convergent))

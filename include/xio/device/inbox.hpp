@@ -22,7 +22,7 @@ XIO_DEVICE bool inbox_drop(unsigned char* inbox, u32 entries, u32 immediate) {
   u64* tail = inbox_word(inbox, wire::inbox::k_tail_at);
   u64 place = load<scope::system, order::relaxed>(tail);
   do {
-    // Acquire: who moved the head has read the entry that will be overwritten.
+    // Acquire: the PE that moved the head has read the entry that will be overwritten.
     const u64 head = load<scope::system, order::acquire>(inbox_word(inbox, wire::inbox::k_head_at));
     if (static_cast<i64>(place - head) >= static_cast<i64>(entries)) return false;
   } while (!compare_exchange<scope::system, order::relaxed>(tail, place, place + 1));

@@ -101,7 +101,7 @@ struct ionic_codec {
     const u64 completed = ring_completed<order::relaxed>(r);
     u64 ahead = 0, good = 0;
     if (why == wire::ionic::flushed) {
-      // What was not told before is lost.
+      // Completions that were not reported before this error are lost.
     } else if (wire::ionic::cqe_state_type(state) == wire::ionic::type_send_msn) {
       ahead = good = (counted - 1) & 0xffff;
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lanes of one wave that act together: who they are, and what they tell each other.
+// Lanes of one wave that act together: which lanes they are, and how they exchange values.
 #pragma once
 #include "xio/device/platform.hpp"
 
@@ -68,9 +68,10 @@ struct lanes {
 #if defined(XIO_ON_CUDA)
 // The lanes that are here with the caller and gave the same key.
 //
-// nvcc 13 takes such a mask for the same in all lanes that ever stand side by side. Where two groups meet, and of one
-// not all lanes, it then looks at one mask: lanes of the other pass a sync that one of them has not come to, and that
-// one hangs at it (tests/unit/lane_groups.cpp). What a lane makes of its own number it takes for the lane's own.
+// nvcc 13 assumes that such a mask is the same in all lanes that ever run side by side. Where two groups come together,
+// one of them without some of its lanes, it then uses a single mask: lanes of the other group pass a sync that one of
+// them has not reached, and that one hangs at it (tests/unit/lane_groups.cpp). The compiler does treat a value that a
+// lane computes from its own number as private to the lane, so this function computes the mask that way.
 XIO_DEVICE u32 same_here(u64 key) {
   u32 up_to_me, above_me;
   asm("mov.u32 %0, %%lanemask_le;" : "=r"(up_to_me));
@@ -83,7 +84,7 @@ XIO_DEVICE u32 same_here(u64 key) {
 #endif
 
 // The lanes that are here with the caller (its execution mask). Which lanes those are is the compiler's and
-// the scheduler's choice; correct code works for any answer that contains the caller.
+// the scheduler's choice; correct code works for any result that contains the caller.
 XIO_CONVERGENT lanes converged_lanes() {
 #if defined(XIO_ON_HIP)
   return lanes{static_cast<u64>(__ballot(1))};

@@ -69,8 +69,8 @@ struct mlx5_codec {
     return ring_completed<order::relaxed>(r);
   }
 
-  // A completion queue of more entries than the ring, so that ignoring its overrun (oi = 1) never loses one; nobody is
-  // told how far it was read.
+  // The completion queue has more entries than the ring, so that ignoring its overrun (oi = 1) never loses one. That is
+  // why the NIC needs no consumer index, and none is written.
   XIO_DEVICE static u64 drain_queue(const ring_view& r) {
     ring_state* s = r.state;
     const u64 before = load<scope::agent, order::relaxed>(&s->cq_head);

@@ -11,9 +11,9 @@
 // taken by a later command.
 //
 // Where commands come one at a time the count of them says it all: with k_even beside it, all that were taken off the
-// CQ are those below the low mark, their slots are credits, and none of them failed. Whoever drains then keeps nothing
-// else, so that he looks at nothing before the CQ and hands on no more than one word. Commands that are taken off so
-// leave no op word.
+// CQ are those below the low mark, their slots are credits, and none of them failed. The thread that drains then keeps
+// nothing else, so that it loads nothing before it polls the CQ, and publishes one word only. Commands that are taken
+// off in this way leave no op word.
 //
 // Nothing is well for want of a trace: below the low mark a command without an op word was well if the word of what
 // failed says so. Where that has forgotten a failure that may be this one, the result is not known, which is an error.
@@ -29,7 +29,7 @@ namespace xio::dev {
 
 constexpr u64 k_no_ticket = ~u64{0};
 
-// What failed: one word for all tickets that are equal modulo the number of words. Those come one after the other, for
+// Failures: one word for all tickets that are equal modulo the number of words. Those come one after the other, for
 // there are as many words as the longest queue has command ids. A word names the last ticket of its row that failed,
 // and says which of the 16 before that one failed as well. So what it says of a ticket is exact until 16 laps of all
 // words have passed, and also later as long as no failure of the row had to be forgotten. 0: none of the row has
@@ -43,7 +43,7 @@ struct failure_word {
 
   XIO_HOST_DEVICE static constexpr u32 lap_of(u64 ticket) { return static_cast<u32>(ticket >> k_row_log2); }
 
-  // What the word becomes when a later ticket has failed.
+  // Returns the new word when a later ticket has failed.
   XIO_HOST_DEVICE static constexpr u64 with(u64 word, u64 ticket, u32 status) {
     const u32 before = static_cast<u32>(word);
     const u32 later = lap_of(ticket) - static_cast<u32>(word >> 32) - 1;
@@ -52,7 +52,7 @@ struct failure_word {
     const u32 forgotten = laps >> k_laps != 0 ? k_not_known : before & k_not_known;
     return u64{lap_of(ticket)} << 32 | laps << 16 | forgotten | status;
   }
-  // What the word says of a ticket that is complete: 0 where it was well, its status, or k_not_known.
+  // Returns what the word says of a ticket that is complete: 0 if it succeeded, its status, or k_not_known.
   XIO_HOST_DEVICE static constexpr u32 says(u64 word, u64 ticket) {
     const u32 low = static_cast<u32>(word);
     const int back = static_cast<int>(static_cast<u32>(word >> 32) - lap_of(ticket));
@@ -119,7 +119,7 @@ struct nvme_codec {
     return status_of(r, ticket, failed, low, word);
   }
 
-  // What those three words say.
+  // Returns the status that those three words give.
   XIO_DEVICE static xio_status_t status_of(const ring_view& r, u64 ticket, u32 failed, u64 low, u64 word) {
     if (ticket >= low && is_done(r, ticket, word)) return status_in(word);
     if (ticket >= low) return failed == 0 ? XIO_PENDING : failure_of(r, ticket);
@@ -144,7 +144,7 @@ struct nvme_codec {
       status = status_of(r, ticket, failed, completed & ~k_even, word);
       if (reaping) {
         if (status == XIO_PENDING) {
-          // Who has it from the queue itself sees what the drive wrote.
+          // A thread that fetched the CQE itself sees what the drive wrote.
           if (reap_for(r, ticket, completed, &status)) return status;
         } else {
           ring_end_reaping(r, completed);
@@ -161,7 +161,7 @@ struct nvme_codec {
     return status;
   }
 
-  // Waits for `count` commands with tickets that end at `last`; the first that is not XIO_OK is the answer.
+  // Waits for `count` commands with tickets that end at `last`; returns the first status that is not XIO_OK.
   XIO_DEVICE static xio_status_t wait(const ring_view& r, const world_view& w, u64 last, u32 count) {
     xio_status_t status = XIO_OK;
     for (u32 i = count; i-- > 0;) {
@@ -227,8 +227,8 @@ struct nvme_codec {
     }
   };
 
-  // What only who drains changes: looked at once, however often he looks for completions, and not at all where it
-  // follows from the low mark.
+  // State that only the draining thread changes: it is loaded once, however often the thread polls for completions, and
+  // not at all where it follows from the low mark.
   struct drainer {
     u64 head;
     slots_owed owed;
@@ -323,7 +323,7 @@ struct nvme_codec {
     return is_new(r, ticket, dw3) && wire::nvme::cqe_status(dw3) == 0 && wire::nvme::cqe_cid(dw3) == cid(r, ticket);
   }
 
-  // Whether the drive is told how far its entries were taken, when they are taken from `from` to `to`: twice a lap.
+  // Whether to write the consumer index to the CQ's doorbell when entries are taken from `from` to `to`: twice a lap.
   // Less than half of the CQ lags behind, so the drive can always post the other half, and those trigger the next ring.
   // A CQ of two SQs has room for all that is in flight besides.
   XIO_DEVICE static bool turns(const ring_view& r, u64 from, u64 to) {
@@ -374,9 +374,11 @@ struct nvme_codec {
     return failure_in(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
 
-  // By whoever may drain, as ring_reap_until. True: this one took it off the queue, and *status is that of the command.
+  // Called by the thread that may drain, as ring_reap_until. Returns true if this thread took the completion off the
+  // queue; *status is then that of the command.
   XIO_DEVICE static bool reap_for(const ring_view& r, u64 ticket, u64 completed, xio_status_t* status) {
-    // Somebody may have drained since the caller looked. Not waited for before the look at the queue.
+    // Another thread may have drained since the caller loaded `completed`. The op word is loaded first, but the thread
+    // polls the queue before it waits for that load.
     const u64 before = (completed & k_even) != 0 ? 0 : op_word(r, ticket);
     u64 word = before;
     bool done = false;

@@ -245,7 +245,7 @@ XIO_DEVICE bool bit_of(u32 mask, u32 i) {
 #endif
 }
 
-// What was loaded is not looked at, and so not waited for, before this point of the program.
+// Keeps the compiler from using the loaded value, and so from waiting for it, before this point of the program.
 XIO_DEVICE void not_before(u32& loaded) {
 #if defined(XIO_ON_CUDA)
   asm volatile("" : "+r"(loaded)::"memory");

@@ -66,9 +66,9 @@ struct proxy_codec {
       put(e, 4, w.rkey, w.lkey, low(w.local), high(w.local));
       e.dw[8] = w.immediate;
     }
-    // What lanes have stored in memory that the NIC reads or writes comes before. An entry that carries its bytes needs
-    // no release, and on GPUs that is most of what it would cost; nor does an atomic: where its result goes lanes load
-    // only, and who loaded has given the word back.
+    // Lanes' stores to memory that the NIC reads or writes must come before the entry. An entry that carries its bytes
+    // needs no release, which on GPUs would be most of its cost; nor does an atomic: lanes only load the word of its
+    // result, and a lane that has loaded it has given the word back.
     if (!inlined && !atomic) fence_before_stores<scope::system>();
     store_words(reinterpret_cast<u64*>(ring_slot(r, ticket, k_slot_bytes)),
                 wire::proxy::generation(ticket, r.depth_log2), e);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The RDMA lane: a kernel writes work queue entries of the NIC by itself. Thread scope; any lanes of a wave may call in
-// any divergence: lanes that meet on one queue are posted together, with one completion and one doorbell.
+// any divergence: ops of lanes that call together on one queue are posted together, with one completion and one
+// doorbell.
 //
 // A queue pair works in order (RC): a signal that follows its data on the queue is visible after it, and the request of
 // an op's last entry stands for the whole op. With several queue pairs to a PE the workgroup chooses one, always the
@@ -31,7 +32,7 @@ XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
   return p.rdma[p.rdma_count == 1 ? 0 : workgroup_index() & (p.rdma_count - 1)];
 }
 
-// What one op, or two that stay together (data and its signal), ask of a ring. second: null if there is none.
+// The claim on a ring of one op, or of two that stay together (data and its signal). second: null if there is none.
 template <class Family>
 XIO_DEVICE ring_claim claim_of(const ring_view& r, const work& first, const work* second) {
   ring_claim claim{Family::slots(first), Family::packets(r, first), first.bytes};
@@ -133,7 +134,7 @@ XIO_DEVICE bool region_holds(const region_view& row, u64 at, u64 bytes) {
          bytes <= row.bytes - (at - row.base);
 }
 
-// The key of NIC `nic` for [p, p + bytes). The heap is row 0 and nearly always the answer.
+// Finds the key of NIC `nic` for [p, p + bytes). The heap is row 0, and nearly always the region that contains it.
 XIO_DEVICE xio_status_t find_key(const world_view& w, u32 nic, const void* p, u64 bytes, u32* lkey) {
   const u64 at = reinterpret_cast<u64>(p);
   for (u32 i = 0; i < k_max_regions; ++i) {
@@ -388,8 +389,8 @@ XIO_DEVICE void give_word(const ctx_view& c, u32 word) {
   fetch_and<scope::agent, order::release>(&c.scratch_used[word / 64], ~(u64{1} << (word & 63)));
 }
 
-// Takes a word, lets post_with(word's address, &ticket) post an op that writes to it, waits, reads. Whoever has a word
-// runs to the end inside the branch: no lane holds one while it waits for lanes that want one.
+// Takes a word, lets post_with(word's address, &ticket) post an op that writes to it, waits, reads. A lane that has a
+// word runs to the end inside the branch: no lane holds one while it waits for lanes that want one.
 template <class PostWith>
 XIO_DEVICE xio_status_t with_result(const ctx_view& c, const ring_view& r, u64* value, PostWith&& post_with) {
   if (c.scratch_count <= k_dummy_word + 1) return XIO_ERR_UNSUPPORTED;
@@ -456,7 +457,7 @@ XIO_DEVICE masked_form form_of(amo op, u64 operand, u64 compare) {
   return masked_form{false, operand, compare, all, all};
 }
 
-// One entry, whatever the op: nothing is retried from here.
+// Every op is one entry: nothing is retried from here.
 XIO_DEVICE xio_status_t post_atomic(const ctx_view& c, const ring_view& r, u64 offset, u32 width, amo op, u64 operand,
                                     u64 compare, u64* result, u64* ticket) {
   const masked_form f = form_of(op, operand, compare);
@@ -469,7 +470,7 @@ XIO_DEVICE xio_status_t post_atomic(const ctx_view& c, const ring_view& r, u64 o
   return post(c, r, w, ticket);
 }
 
-// What a word becomes.
+// Returns the new value of a word.
 XIO_DEVICE u64 changed(amo op, u64 old, u64 operand, u64 compare) {
   switch (op) {
     case amo::fetch: return old;

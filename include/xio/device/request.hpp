@@ -29,7 +29,7 @@ XIO_DEVICE u32 request_commands(xio_req_t request) {
   return is_storage_request(request) ? (static_cast<u32>(request >> 40) & 0xff) + 1 : 1;
 }
 
-// What an op that was refused gives back: all ones where a ring's number would be, the device's own code (16 bits), and
+// The request that a refused op returns: all ones where a ring's number would be, the device's own code (16 bits), and
 // the status.
 XIO_DEVICE xio_req_t failed_request(xio_status_t status, u32 code = 0) {
   return (u64{0xffff} << 48) | code << 16 | static_cast<u32>(-static_cast<int>(status));

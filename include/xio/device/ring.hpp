@@ -4,25 +4,25 @@
 // post:   take credits (a credit is a free slot), try to become the ringer -> take tickets -> lanes fill their slots
 //         in parallel -> the ringer rings, for its own batch at once if nothing is missing before it; others mark
 //         theirs and count, and the ringer rings for everybody.
-// reap:   whoever waits drains completions, try-only.
+// reap:   a lane that waits drains completions, try-only.
 //
 // Nobody waits for another poster: a lane waits only for the device (credits, completion), and helps reap
 // while it does. Why every published entry is rung exactly once: a wave marks its batch before it adds 1 to
 // `pending`; the ringer leaves only by a compare-exchange of the very count it saw before its last scan, so
 // that scan saw every wave that counted. A hole (a wave that has tickets but has not marked) ends the scan;
-// its owner adds to `pending` later and becomes the ringer or keeps the present one scanning. Who becomes the ringer
-// by counting may itself be the hole at which the last one left, so it scans from where that one ended. Who was the
-// ringer before it took its tickets cannot be one: it rings for its own batch and leaves without a scan if nobody
-// counted.
-// docs/architecture.md tells the whole story; tests/model/ring.pml is the proof by exhaustion.
+// its owner adds to `pending` later and becomes the ringer or keeps the present one scanning. A wave that becomes the
+// ringer by counting may itself be the hole at which the last one left, so it scans from where that one ended. A wave
+// that was the ringer before it took its tickets cannot be a hole: it rings for its own batch and leaves without a scan
+// if no other wave counted.
+// docs/architecture.md has the full explanation; tests/model/ring.pml is the proof by exhaustion.
 //
 // A Codec knows one format:
 //   static constexpr bool k_in_order                     completions come in ticket order
 //   static void announce(const ring_view&, u64 from, u64 to)   entries [from,to) are published: doorbell; or bool,
 //                                                        false where the device looks without one
 //   static u64 drain(const ring_view&, u64 completed)    consume completions: advance state->completed, give credits
-//                                                        back, record failures (single caller); answers what is
-//                                                        complete then; see ring_keep_stored
+//                                                        back, record failures (single caller); returns the new
+//                                                        `completed`; see ring_keep_stored
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
 #pragma once
@@ -41,11 +41,12 @@ using held_ring = const ring_view;
 using held_ring = const ring_view&;
 #endif
 
-// What is handed on by words that say that a device has read a slot, or written what was asked for.
+// The order of changes to words by which one thread lets others know that a device has read a slot, or has written the
+// data that was asked for.
 //
-// NVIDIA GPUs take a quarter of a microsecond for a release, and need none here: what is handed on is what was loaded
-// before, and no store of a GPU is made before a load or an atomic on which it depends has returned. Who hands on what
-// it has stored (a completion queue's doorbell) does need one.
+// NVIDIA GPUs take a quarter of a microsecond for a release, and need none here: the thread passes on only what it
+// loaded before, and no store of a GPU is made before a load or an atomic on which it depends has returned. A thread
+// that passes on what it has stored (a completion queue's doorbell) does need one.
 #if defined(XIO_ON_CUDA)
 constexpr order k_handed_on = order::relaxed;
 #else
@@ -108,8 +109,8 @@ constexpr u32 k_ring_polls = k_pauses_at_once ? 1 : 16;
 
 // --- Reaping -----------------------------------------------------------------------------------------
 
-// Who drains: one at a time, and state->completed has k_reaping meanwhile. So who begins learns in the same step what
-// is complete, and the store that gives the turn back leaves that behind.
+// One thread at a time drains, and state->completed has k_reaping meanwhile. So a thread that begins learns in the same
+// step what is complete, and the store that ends its turn publishes the new count.
 template <order O = order::acquire>
 XIO_DEVICE u64 ring_completed(const ring_view& r) {
   return load<scope::agent, O>(&r.state->completed) & ~(k_reaping | k_even);
@@ -123,7 +124,7 @@ XIO_DEVICE bool ring_try_reaping(const ring_view& r, u64* completed) {
   *completed = was & ~k_reaping;
   return (was & k_reaping) == 0;
 }
-// The same for who waits. first: who has just come does not look whether somebody drains.
+// The same for a thread that waits. first: in its first round it does not check whether another thread drains.
 XIO_DEVICE bool ring_try_reaping_early(const ring_view& r, bool first, u64* completed) {
   if (!first) {
     const u64 word = load<scope::agent, k_acquire_by_fence>(&r.state->completed);
@@ -151,8 +152,8 @@ XIO_DEVICE void ring_complete(const ring_view& r, u64 from, u64 upto) {
   add<scope::agent, k_release_by_fence>(&r.state->credits, static_cast<i64>(upto - from));
 }
 
-// By whoever may drain: does, until done(completed) or k_ring_polls times, and lets others. True: done() held, and the
-// caller sees what the device wrote.
+// Called by the thread that may drain: it drains until done(completed), or k_ring_polls times, and then lets others
+// drain. Returns true if done() held; the caller then sees what the device wrote.
 template <class Codec, class Done>
 XIO_DEVICE bool ring_reap_until(const ring_view& r, u64 completed, Done&& done) {
   bool good = false;
@@ -234,8 +235,8 @@ XIO_DEVICE u64 ring_scan(const ring_view& r, u64 from) {
   return to;
 }
 
-// Who leaves hands on what was rung, and the doorbell itself: a later one must not be written before it. Who must stay
-// sees the marks of those who counted.
+// A ringer that leaves releases what it rang, and the doorbell itself: a later doorbell must not be written before it.
+// A ringer that must stay sees the marks of the waves that counted.
 constexpr order k_leave = k_acquire_by_fence == order::relaxed ? order::release : order::acq_rel;
 
 // By the ringer: rings for [from, to), which is complete.
@@ -270,7 +271,7 @@ XIO_DEVICE void ring_serve(const ring_view& r, u64 from, u32 seen) {
   }
 }
 
-// What a poster knows of the ringing before it fills its slots.
+// State of the ringing that a poster knows before it fills its slots.
 struct ring_turn {
   bool mine;      // it is the ringer, and was before it took its tickets
   u64 published;  // of some time before; a poster that finds its own first ticket here is next for sure
@@ -282,8 +283,8 @@ XIO_DEVICE void ring_publish(const ring_view& r, u64 first, u32 slots, const rin
   u64 from = first + slots;
   u32 seen = 1;
   if (turn.mine && turn.published == first) [[likely]] {
-    // When it became the ringer no ticket behind these had been taken, so whoever marks one counts later, and there is
-    // nothing to look for unless somebody has counted.
+    // When it became the ringer no ticket behind these had been taken, so a wave that marks one counts later, and there
+    // is nothing to scan for unless a wave has counted.
     ring_ring<Codec>(r, first, from);
     if (ring_leaves(r, &seen)) [[likely]]
       return;
@@ -307,7 +308,7 @@ constexpr bool k_ring_is_serial = requires {
 template <class Codec>
 XIO_OUT_OF_LINE xio_status_t ring_take_credits_late(held_ring r, u32 n, const world_view& w, bool mine) {
   add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));
-  // Who waits must not be the ringer: what it waits for is rung by him.
+  // A wave that waits must not be the ringer: it waits for entries that the ringer has yet to ring for.
   if (mine) ring_serve<Codec>(r, load<scope::agent, order::relaxed>(&r.state->published), 1);
   return ring_wait_credits<Codec>(r, n, w);
 }
@@ -331,8 +332,8 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
   return ring_take_credits_late<Codec>(r, n, w, was);
 }
 
-// Takes n tickets; nothing can wait from here to ring_publish. Who took credits later may take tickets earlier, and
-// then these are slots of which only he has seen that they are free: k_handed_on hands that on.
+// Takes n tickets; nothing can wait from here to ring_publish. A wave that took credits later may take tickets earlier,
+// and only the wave with the later credits has seen that the slots of the other are free: k_handed_on passes that on.
 //
 // Where entries are numbered by something that each of them uses up (packets), that number and the ticket are taken in
 // one step from ring_state::serial: 40 bits of ticket below, 24 bits of number above. A carry out of the ticket adds 1
@@ -354,14 +355,14 @@ XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* se
   }
 }
 
-// What one lane wants of a ring.
+// The demand of one lane on a ring.
 struct ring_claim {
   u32 slots;    // at most 255
   u32 packets;  // of a serial ring, 24 bits; else 0
   u32 bytes;    // of payload, for statistics
 };
 
-// What a group of lanes wants together, and what the lanes before the caller want of it.
+// The demand of a group of lanes together, and the part of it that belongs to the lanes before the caller.
 struct ring_share {
   u32 slots, slots_before;
   u64 packets, packets_before;
@@ -591,7 +592,8 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
     }
     if (reaping && ring_reap_until<Codec>(r, completed, [&](u64 now) { return now >= upto; })) return XIO_OK;
     if (ring_completed(r) >= upto) break;
-    // What is there at once needs no clock. Nor does a first pause that takes long leave without a second look.
+    // An entry that is there at once needs no clock. And even if the first pause takes long, the queue is polled again
+    // before the wait times out.
     if (first) end = deadline::in(w);
     if (!end.wait_more() && !first) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));

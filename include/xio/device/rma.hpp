@@ -47,7 +47,7 @@ XIO_DEVICE posted finish(const ctx_view& c, posted p, bool blocking, const call&
   return p.status == XIO_OK ? p : refuse(&c, p.status, what);
 }
 
-// After a blocking get by way of a NIC: what it wrote becomes visible. Collective, like what answered `p`.
+// After a blocking get by way of a NIC: makes visible what the NIC wrote. Collective, like the call that returned `p`.
 template <class Group>
 XIO_DEVICE posted finish_visible(const Group& g, const ctx_view& c, route way, bool blocking, const posted& p,
                                  const call& what) {
@@ -55,7 +55,7 @@ XIO_DEVICE posted finish_visible(const Group& g, const ctx_view& c, route way, b
   return by_leader(g, [&] { return finish(c, posted{0, hdp_flush(c)}, false, what); });
 }
 
-// What put and get check alike.
+// The checks that put and get share.
 XIO_DEVICE xio_status_t check_copy(const xio_ctx_t& ctx, const void* symmetric, const void* local, u64 bytes, int pe,
                                    u64* offset) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
@@ -87,7 +87,7 @@ XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 byt
   return by_leader(g, [&] { return finish(c, p, blocking, what); });
 }
 
-// What is no mere loads and stores to a PE that the ctx knows itself, or is wrong.
+// The slow path of put: copies that are not mere loads and stores to a mapped peer of the ctx itself, and wrong calls.
 template <class Group>
 XIO_SLOW_PATH posted put_slow(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   u64 offset = 0;
@@ -208,7 +208,7 @@ XIO_DEVICE xio_status_t check_rows(const xio_ctx_t& ctx, const void* symmetric, 
   return check_copy(ctx, symmetric, local, span, pe, offset);
 }
 
-// What the choice of a route looks at: all of a tile for a copy engine, one row for whoever posts them one by one.
+// The size by which a route is chosen: all of a tile for a copy engine, one row for an engine that posts row by row.
 XIO_DEVICE u64 tile_bytes(const ctx_view& c, u32 pe, const rows& r) {
   return c.peers[pe].bulk == route::sdma && r.count <= ~u64{0} / r.width ? r.width * r.count : r.width;
 }

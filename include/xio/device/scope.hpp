@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who makes a call: one thread, all threads of a wave, or all threads of a workgroup. Ops are written once over these
-// three. Every member is collective over the group, and so is every op that takes one: all of its threads call, with
-// the same arguments.
+// The group that makes a call: one thread, all threads of a wave, or all threads of a workgroup. Ops are written once
+// over these three. Every member is collective over the group, and so is every op that takes one: all of its threads
+// call, with the same arguments.
 #pragma once
 #include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
@@ -9,7 +9,7 @@
 
 namespace xio::dev {
 
-// What a posted op answers.
+// The result of posting an op.
 struct posted {
   xio_req_t request;
   xio_status_t status;
@@ -35,7 +35,7 @@ struct wave_group {
   XIO_DEVICE u32 count() const { return members.count(); }
   XIO_DEVICE bool leader() const { return members.leader(); }
   XIO_DEVICE void sync() const { members.sync(); }
-  // What loads and stores did, or a quiet, mostly has nothing to say: one vote instead of three words.
+  // An op by loads and stores, or a quiet, mostly has nothing to report: one vote then replaces three words.
   XIO_DEVICE posted broadcast(const posted& mine) const {
     posted out{0, XIO_OK};
     if (members.ballot(leader() && !mine.says_nothing()) != 0) {
@@ -76,7 +76,7 @@ struct workgroup_group {
   XIO_DEVICE bool in_first_wave() const { return thread_in_workgroup() < wave_size(); }
 };
 
-// Runs `body`, which answers a posted, on one thread for all.
+// Runs `body`, which returns a posted, on one thread for all.
 template <class Group, class Body>
 XIO_DEVICE posted by_leader(const Group& g, Body&& body) {
   posted p{0, XIO_OK};
@@ -85,8 +85,8 @@ XIO_DEVICE posted by_leader(const Group& g, Body&& body) {
   return g.broadcast(p);
 }
 
-// Runs body(i), which answers a posted of one ring, for i < pieces on as many lanes of the group's first wave (at least
-// that many are there). Answers the first failure, or the newest request: on a ring that works in order it stands for
+// Runs body(i), which returns a posted of one ring, for i < pieces on as many lanes of the group's first wave (at least
+// that many are there). Returns the first failure, or the newest request: on a ring that works in order it stands for
 // all. When this returns every piece was posted.
 template <class Group, class Body>
 XIO_DEVICE posted by_lanes(const Group& g, u32 pieces, Body&& body) {

@@ -27,7 +27,7 @@ namespace xio::dev {
 constexpr u32 k_sdma_slot_bytes = 64;
 constexpr u32 k_sdma_slot_dwords = k_sdma_slot_bytes / 4;
 
-// What ring_view::completion points to. An engine writes `fence` only. A model that refuses a packet also writes
+// ring_view::completion points to this. An engine writes `fence` only. A model that refuses a packet also writes
 // `fault`, a code other than 0, and where: the low word of a count of dwords since the queue's first.
 struct alignas(16) sdma_completion {
   u32 fence;
@@ -123,7 +123,7 @@ XIO_DEVICE bool reachable(const world_view& w, const void* p, u64 bytes) {
   return false;
 }
 
-// An engine that overlaps its reads and writes has no answer for these.
+// The result of a copy between overlapping ranges is not defined on an engine that overlaps its reads and writes.
 XIO_DEVICE bool overlap(u64 a, u64 b, u64 bytes) { return a != b && a < b + bytes && b < a + bytes; }
 
 XIO_DEVICE bool signal_fits(u64 offset, int op) {
@@ -149,7 +149,7 @@ XIO_DEVICE xio_status_t post_slots(const world_view& w, const ring_view& r, u32 
   return status;
 }
 
-// What one op posts: a copy, in pieces of at most a chunk, then perhaps a signal, then perhaps a count. 0: none.
+// One op posts these: a copy, in pieces of at most a chunk, then perhaps a signal, then perhaps a count. 0: none.
 struct chain {
   u64 dst, src, bytes;
   u64 signal, value;
@@ -268,7 +268,7 @@ XIO_DEVICE xio_status_t post_rows(const world_view& w, const ring_view& r, area 
   return XIO_OK;
 }
 
-// As tiles, cut to what one packet can say, or as linear copies of its rows. Answers the last packet's request.
+// Posts an area as tiles that fit one packet each, or as linear copies of its rows. Returns the last packet's request.
 XIO_OUT_OF_LINE xio_status_t post_area(const world_view& w, const ring_view& r, const area& a, xio_req_t* request) {
   if (a.dst_pitch == a.width && a.src_pitch == a.width)
     return post(w, r, chain{a.dst, a.src, a.width * a.height, 0, 0, 0, 0}, request);

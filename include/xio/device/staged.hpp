@@ -29,7 +29,7 @@ XIO_DEVICE void barrier_init(u64* b) {
 }
 XIO_DEVICE void barrier_end(u64* b) { asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(b))); }
 
-// What was written by ordinary stores is seen by the copy unit. The other way round its completion is enough (PTX ISA,
+// Makes ordinary stores visible to the copy unit. In the other direction the unit's completion is enough (PTX ISA,
 // "Async Proxy").
 XIO_DEVICE void between_proxies() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
@@ -77,7 +77,7 @@ struct pipe {
   XIO_DEVICE unsigned char* stage(u64 i) const { return stages + i % k_stages * piece; }
   XIO_DEVICE void load(u64 i) const { load_into(stage(i), from + i * piece, size(i), barriers + i % k_stages); }
 
-  // False if the unit does not answer within the deadline.
+  // Returns false if the unit does not complete within the deadline.
   XIO_DEVICE bool run(const world_view& w) const {
     const u64 n = count();
     u64 asked = 0;
@@ -107,9 +107,9 @@ XIO_DEVICE xio_status_t copy(const world_view& w, unsigned char* to, const unsig
   const u32 used = p.count() < k_stages ? static_cast<u32>(p.count()) : k_stages;
   for (u32 i = 0; i < used; ++i) barrier_init(barriers + i);
   between_proxies();
-  // What the unit wrote is seen by ordinary loads, and by fences behind this, once it is known to be done.
+  // Once the unit is known to be done, ordinary loads, and fences behind this, see what it wrote.
   const bool done = p.run(w);
-  // Of a unit that does not answer nothing is taken back: its barriers stay what they are.
+  // If the unit has not completed, its barriers stay as they are: it may still use them.
   for (u32 i = 0; done && i < used; ++i) barrier_end(barriers + i);
   return done ? XIO_OK : XIO_ERR_TIMEOUT;
 }

@@ -87,7 +87,7 @@ XIO_DEVICE u32 count_errors(const storage_view& s) {
   return static_cast<u32>(sum % k_errors_wrap) + 1;
 }
 
-// Whether a ctx has used a storage. Relaxed: whoever set it counted before, and nothing else is read behind it.
+// Whether a ctx has used a storage. Relaxed: the thread that set it counted before, and nothing else is read behind it.
 XIO_DEVICE bool storage_is_used(const ctx_view& c, const storage_view& s) {
   return load<scope::agent, order::relaxed>(&c.storage_errors[s.slot]) != 0;
 }
@@ -100,13 +100,13 @@ XIO_DEVICE void mark_storage_used(const ctx_view& c, const storage_view& s) {
   compare_exchange<scope::agent, order::acq_rel>(last_error, none, count_errors(s));
 }
 
-// Whether one of two counts is the later one. The other may have wrapped, and may come from who counted before.
+// Whether `now` is the later of two counts. It may have wrapped, and may have been loaded before `before` was stored.
 XIO_DEVICE bool has_more_errors(u32 before, u32 now) {
   const u32 more = now >= before ? now - before : now + k_errors_wrap - before;
   return more != 0 && more <= k_errors_wrap / 2;
 }
 
-// Whether ops failed that this ctx was not told of. Of several that ask, one is told.
+// Whether ops failed since this ctx last reported failures. Of several threads that ask at once, one gets true.
 XIO_DEVICE bool has_new_errors(const ctx_view& c, const storage_view& s) {
   u32* last_error = const_cast<u32*>(&c.storage_errors[s.slot]);
   u32 before = load<scope::agent, order::relaxed>(last_error);
@@ -116,7 +116,7 @@ XIO_DEVICE bool has_new_errors(const ctx_view& c, const storage_view& s) {
   return false;
 }
 
-// Waits for everything issued to a storage so far, by whatever ctx.
+// Waits for everything issued to a storage so far, by any ctx.
 XIO_DEVICE xio_status_t quiet_queues_of(const ctx_view& c, const storage_view& s) {
   xio_status_t status = XIO_OK;
   for (u32 q = 0; q < s.queue_count; ++q) {
@@ -126,7 +126,7 @@ XIO_DEVICE xio_status_t quiet_queues_of(const ctx_view& c, const storage_view& s
   return status == XIO_OK && has_new_errors(c, s) ? XIO_ERR_STORAGE : status;
 }
 
-// What the storage must be able to do for a command, besides reading, writing and flushing.
+// The feature that a storage must have for a command, besides reading, writing and flushing.
 XIO_DEVICE u32 needed_feature(wire::nvme::opcode op) {
   if (op == wire::nvme::opcode::compare) return storage_compares;
   if (op == wire::nvme::opcode::write_zeroes) return storage_zeroes;
@@ -354,7 +354,7 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
   for (u32 left = load<scope::agent, order::relaxed>(&c.storages_used); left != 0; left &= left - 1) {
     const u32 slot = lowest_bit(left);
     const storage_view& s = c.world->storages[slot];
-    // What was closed may have left its slot to a storage that this ctx has nothing to do with.
+    // A storage that was closed may have left its slot to another that this ctx has not used.
     if (load<scope::agent, order::relaxed>(&c.storage_errors[slot]) == 0) continue;
     if (load<scope::system, order::relaxed>(&s.live) == 0) continue;
     const xio_status_t one = quiet_queues_of(c, s);
@@ -363,7 +363,7 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
   return status;
 }
 
-// Flush of one lane; there is one command for a whole namespace, whatever queue wrote.
+// Flush of one lane. One command flushes a whole namespace, the writes of every queue.
 XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) {
   if (!storage_is_used(c, s)) mark_storage_used(c, s);
   xio_status_t status = quiet_queues_of(c, s);
@@ -390,7 +390,7 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
   return status;
 }
 
-// --- For one thread, a wave or a workgroup: one lane posts what all have prepared, all get its answer --
+// --- For one thread, a wave or a workgroup: one lane posts what all have prepared, all get its result --
 
 template <class Group>
 XIO_DEVICE xio_status_t storage_op(const Group& group, const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,

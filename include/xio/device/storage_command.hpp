@@ -19,7 +19,7 @@ struct transfer {
   u64 bytes;
 };
 
-// What one command of a transfer does.
+// The part of a transfer that one command does.
 struct piece {
   u64 done;  // bytes of the transfer before it
   u64 lba;   // on the member
@@ -33,7 +33,7 @@ struct member_part {
   u64 skip;    // cells of that stripe before the transfer
 };
 
-// What does not change while a storage is open; `live` does.
+// Copies the fields that do not change while a storage is open; `live` does.
 XIO_DEVICE storage_view shape_of(const storage_view& s) {
   return {s.queues,     s.queue_count,    s.members,    s.bytes,         s.block_bytes,
           s.block_log2, s.transfer_bytes, s.page_bytes, s.slot,          0,
@@ -58,7 +58,7 @@ XIO_DEVICE bool is_one_command(const transfer& t) {
   return t.offset >> cell == (t.offset + t.bytes - 1) >> cell;
 }
 
-// What a transfer that is_one_command does.
+// The only piece of a transfer that is_one_command.
 XIO_DEVICE piece only_piece(const transfer& t) {
   const storage_view& s = t.shape;
   if (s.members == 1) return piece{0, t.offset >> s.block_log2, t.bytes};
@@ -107,8 +107,8 @@ XIO_DEVICE piece piece_of(const transfer& t, const member_part& part, u64 i) {
 }
 
 // Writes the PRP list of a command whose data end `end` bytes behind the start of their first page, more than two pages
-// away; answers its bus address. By command id and not by slot: a slow command may still need its list when its slot is
-// in use again. Registered memory is contiguous on the bus, so pages are computed and not looked up.
+// away; returns its bus address. The list is chosen by command id and not by slot: a slow command may still need its
+// list when its slot is in use again. Registered memory is contiguous on the bus, so pages are computed, not looked up.
 XIO_DEVICE u64 write_prp_list(const ring_view& r, u32 cid, u64 bus, u64 end, u64 page_bytes) {
   const u64 at = cid * prp_room(r.chunk, page_bytes);
   auto* list = reinterpret_cast<u64*>(r.list_pages + at);

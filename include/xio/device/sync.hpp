@@ -76,7 +76,8 @@ XIO_SLOW_PATH xio_status_t quiet_slow(const ctx_view& c) {
   return kept != XIO_OK ? kept : failure;
 }
 
-// Order: of its fence. Who meets the other PEs behind it needs no more than that his stores come first.
+// Order is that of its fence. A caller that synchronises with the other PEs behind it needs only that its stores come
+// first.
 template <order Order = order::seq_cst>
 XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
   const ctx_view& c = ctx_of(ctx);
@@ -201,15 +202,15 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
   return load<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch);
 }
 
-// After a fence: whatever route the flags take, and whatever is not a flag, ordinary stores come first. The number is
-// kept behind the fence, which would wait for that too.
+// Called after a fence: on every route of the flags, ordinary stores come before the flags. The number is stored behind
+// the fence, which would otherwise wait for that store too.
 XIO_DEVICE xio_status_t sync_all(const xio_ctx_t& ctx, u64 epoch) {
   store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, epoch);
   for (u32 round = 0; (u64{1} << round) < ctx.n_pes; ++round) {
     const xio_status_t status = barrier_round(ctx, round, epoch);
     if (status != XIO_OK) return status;
   }
-  // What the others put before they came.
+  // Makes visible what the others put before they arrived at the barrier.
   return hdp_flush(ctx);
 }
 
@@ -219,7 +220,7 @@ XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
   // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
   const xio_status_t mine = quiet_ctx<order::release>(ctx);
   const xio_status_t met = sync_all(ctx, last + 1);
-  // With nobody to meet this is a quiet.
+  // With no other PE to synchronise with this is a quiet.
   if (ctx.n_pes == 1) fence<scope::system, order::seq_cst>();
   return mine != XIO_OK ? mine : met;
 }
@@ -241,7 +242,7 @@ XIO_DEVICE xio_status_t sync_all(const Group& g, const xio_ctx_t& ctx, bool with
 // --- Order -------------------------------------------------------------------------------------------
 
 // Orders this ctx's puts, atomics and signals to each PE that come before it in front of those that come after it,
-// whatever their routes. Waits only where several engines serve one PE. It completes nothing: see xio_quiet.
+// on every route. Waits only where several engines serve one PE. It completes nothing: see xio_quiet.
 XIO_DEVICE xio_status_t xio_fence(const xio_ctx_t& ctx) { return xio::dev::fence_all(ctx); }
 
 // The same for the ops to one PE.

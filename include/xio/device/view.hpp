@@ -34,7 +34,7 @@ struct alignas(128) ring_state {
   alignas(128) std::uint64_t completed;  // every ticket below is complete; and two flags, see below
   std::uint64_t cq_head;                 // CQEs consumed (rings with a CQ of their own index)
   std::uint64_t cq_announced;            // last CQ head told to the device
-  std::uint64_t cq_doorbells;            // how often it was told by a register
+  std::uint64_t cq_doorbells;            // how often its doorbell register was written
   std::uint64_t granted;                 // nvme: tickets below may be taken, credits were given for them; reaper only
   std::uint32_t kept_back;               // nvme: free slots that are not credits yet, see nvme.hpp; reaper only
   alignas(128) std::uint32_t failed;     // 0, or the xio_status of the first failure: the ring refuses work
@@ -79,7 +79,7 @@ struct ring_view {
   // RDMA. The queue pair's peer, as its NIC sees it, and what this NIC can.
   std::uint64_t remote_heap;   // address of the peer's heap
   std::uint32_t remote_key;    // its rkey
-  std::uint32_t scratch_lkey;  // results of fetching ops land in scratch words of the ctx; see ctx_view::scratch
+  std::uint32_t scratch_lkey;  // results of fetching ops go to scratch words of the ctx; see ctx_view::scratch
   std::uint32_t nic;           // which of region_view::lkey
   std::uint32_t atomics;       // bits of nic_atomics
   std::uint32_t inline_bytes;  // most bytes that one lane's put carries in its entry
@@ -97,7 +97,7 @@ struct ring_view {
 };
 static_assert(sizeof(ring_view) == 184);
 
-// What a NIC's atomics can do; 8-byte compare-swap and fetch-add always. The rest is done by compare-swap in a loop.
+// The atomics that a NIC has besides 8-byte compare-swap and fetch-add. The others are done by compare-swap in a loop.
 enum nic_atomics : std::uint32_t {
   nic_masked = 1,        // 8-byte masked forms: or, and, xor, set in one entry
   nic_native_4 = 2,      // 4-byte masked forms
@@ -140,7 +140,7 @@ struct region_view {
 };
 static_assert(sizeof(region_view) == 56);
 
-// What commands beyond reading, writing and flushing the storage takes.
+// The commands that a storage takes besides reading, writing and flushing.
 enum storage_feature : std::uint32_t { storage_compares = 1, storage_zeroes = 2 };
 
 // One namespace, or several of equal shape with stripes that go round: stripe s lies on member s % members.
@@ -175,7 +175,7 @@ enum class hdp_way : std::uint32_t { none = 0, device = 1, host = 2, sdma = 3, r
 struct hdp_view {
   std::uint32_t* flush;  // device: the flush register as kernels may store to it
   std::uint64_t* asked;  // host, readback: in host memory; kernels store the newest number that they have taken
-  std::uint64_t* done;   // likewise; the progress thread's answer: every number up to this is served
+  std::uint64_t* done;   // likewise; written by the progress thread: every number up to this is served
   hdp_way way;
   hdp_way storage;  // after writes of drives; differs from `way` where that works by a NIC
 };
@@ -253,7 +253,7 @@ constexpr std::uint32_t k_compares_signed = 0x100;
 struct alignas(128) heap_head {
   // Dissemination barrier: in round r PE p writes the epoch to PE (p + 2^r) mod n.
   std::uint64_t barrier[k_barrier_rounds];
-  // What flushes of the HDP read or write, see hdp.hpp. Nobody's data.
+  // Flushes of the HDP read or write this line, see hdp.hpp. It holds no data.
   alignas(128) unsigned char hdp_line[128];
 };
 
@@ -293,7 +293,7 @@ struct alignas(128) ctx_view {
   alignas(128) std::uint32_t error;  // first device-side error since the last quiet, an xio_status
   std::uint32_t storages_used;       // bit per slot of storage_errors that was ever not 0: quiet looks at one word
   std::uint32_t rings_used;          // 1 once anything was posted to a ring of this ctx
-  // By storage: 0, or 1 + its failed ops that this ctx was told of, or that were there before its first op on it.
+  // By storage: 0, or 1 + its failed ops that were reported to this ctx, or that were there before its first op on it.
   std::uint32_t storage_errors[k_max_storages];
   alignas(128) call_record failed_call;
 };

@@ -188,7 +188,7 @@ struct stay_for_many {
     return poll<0>(c, done);
   }
 };
-// Whatever is there now: for reads that compare nothing.
+// Takes the entry or value that is there now, for reads that compare nothing.
 struct newest {
   template <class Done>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {

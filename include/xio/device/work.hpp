@@ -7,7 +7,7 @@
 //   static u32 slots(const work&)                      ring slots that the op takes
 //   static u32 packets(const ring_view&, const work&)  what ring_state::serial counts; 0 but for bnxt
 //   static void encode(const ring_view&, u64 ticket, u64 serial, bool ask, const work&)
-//       writes the whole entry into the slots from `ticket` on, whatever an earlier lap left there. ask: it must
+//       writes the whole entry into the slots from `ticket` on, and leaves nothing of an earlier lap. ask: it must
 //       complete with a CQE. serial: see ring_post.
 //   static unsigned char* inline_at(const ring_view&, u64 ticket, u32 i)
 //       optional, for families that gather (k_gathers in rdma.hpp): where byte i (a multiple of 4) of the inline

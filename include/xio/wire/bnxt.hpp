@@ -3,7 +3,7 @@
 // from fields to dwords and back. Everything is little endian. A WQE is a chain of 16-byte slots: header, second
 // header by opcode, then SGEs or inline bytes.
 //
-// In static mode every WQE lies on 8 slots whatever it uses of them, its header says how many it uses, and all indices
+// In static mode every WQE takes 8 slots even if it uses fewer, its header says how many it uses, and all indices
 // (doorbell, MSN entry, completion) count WQEs. In variable mode WQEs are packed, and doorbells and MSN entries count
 // slots. XIO uses static mode: entries of one size can be filled in parallel.
 //
@@ -55,7 +55,7 @@ XIO_WIRE std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>
 XIO_WIRE std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
 XIO_WIRE std::uint64_t join(std::uint32_t hi, std::uint32_t lo) { return (static_cast<std::uint64_t>(hi) << 32) | lo; }
 
-// What the size field of a WQE with n inline bytes says; verbs.c, bnxt_re_required_slots.
+// The size field of a WQE with n inline bytes; verbs.c, bnxt_re_required_slots.
 XIO_WIRE std::uint32_t inline_slots(std::uint32_t bytes) {
   return k_header_slots + (bytes + k_slot_bytes - 1) / k_slot_bytes;
 }
@@ -128,7 +128,7 @@ XIO_WIRE sge get_sge(const std::uint32_t* dw) { return sge{join(dw[1], dw[0]), d
 
 constexpr std::uint32_t k_psn_mask = 0xffffff;
 
-// Packets of one WQE: an empty message is one packet, and a read counts those of its answer (verbs.c,
+// Packets of one WQE: an empty message is one packet, and a read counts those of its response (verbs.c,
 // bnxt_re_fill_psns_for_msntbl asks for the length only).
 XIO_WIRE std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
   return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + mtu - 1) / mtu);

@@ -21,7 +21,7 @@ namespace xio::wire::ionic {
 constexpr std::uint32_t k_wqe_bytes = 64;
 constexpr std::uint32_t k_wqe_dwords = 16;
 constexpr std::uint32_t k_payload_at = 32;
-// What an entry of 64 bytes carries itself; ionic_v1_send_wqe_max_data: the stride less the header and common body.
+// The payload that a 64-byte entry carries itself; ionic_v1_send_wqe_max_data: the stride less header and common body.
 constexpr std::uint32_t k_inline_bytes = 32;
 constexpr std::uint32_t k_cqe_bytes = 32;
 constexpr std::uint32_t k_cqe_dwords = 8;

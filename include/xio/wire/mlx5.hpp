@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Work queue entries, completions and doorbells of ConnectX NICs (mlx5): pure functions from fields to dwords and back.
 // All fields are big endian. A WQE is a chain of 16-byte segments ("ds") that starts on a 64-byte basic block (WQEBB);
-// queue indices count basic blocks and are 16 bit in the WQE, whatever the ring's size.
+// queue indices count basic blocks and are 16 bit in the WQE for rings of any size.
 // Layouts: rdma-core providers/mlx5/mlx5dv.h (segments, opcodes, struct mlx5_cqe64), providers/mlx5/wqe.h (masked
 // atomics), NVSHMEM src/modules/transport/common/mlx5_prm.h (error CQE).
 #pragma once
@@ -43,7 +43,7 @@ constexpr std::uint32_t k_fence = 0x80;  // both; what rdma-core sets for IBV_SE
 
 constexpr std::uint32_t k_inline_flag = 0x80000000u;
 constexpr std::uint32_t k_max_data_bytes = 0x7fffffffu;
-// What a WRITE of one basic block can carry: 64 - control 16 - remote address 16 - inline header 4.
+// The payload that a WRITE of one basic block can carry: 64 - control 16 - remote address 16 - inline header 4.
 constexpr std::uint32_t k_inline_in_block = 28;
 // The most payload that a wave's merged put carries in one entry: 64 lanes of 8 bytes, nine basic blocks. Devices take
 // up to 16 (mlx5dv, max_wqe of 1024 bytes).

@@ -11,7 +11,7 @@ namespace xio::wire::mmio_bridge {
 
 // Both indices count up and never wrap at the depth: the slot is index % depth, behind the metadata.
 struct meta {
-  std::uint32_t producer;  // written by who asks
+  std::uint32_t producer;  // written by the requester
   std::uint32_t consumer;  // written by the bridge; older ones leave it 0
   std::uint32_t depth;     // commands, written by the bridge
   std::uint32_t reserved;

@@ -231,7 +231,7 @@ XIO_WIRE sqe make_get_features(feature f) {
   return e;
 }
 constexpr std::uint32_t k_feature_save = 1u << 31;  // dw10 of Set Features
-// Number of Queues, in the command and in the answer: counts, not 0-based.
+// Number of Queues, in the command and in its completion: the arguments are counts, not 0-based.
 XIO_WIRE std::uint32_t make_queue_counts(std::uint32_t sqs, std::uint32_t cqs) {
   return ((sqs - 1) & 0xffff) | ((cqs - 1) << 16);
 }
@@ -300,7 +300,7 @@ enum : std::uint32_t {
 constexpr std::uint32_t k_event_invalid_doorbell_register = 0x00 << 8 | 0x01 << 16;
 constexpr std::uint32_t k_event_invalid_doorbell_value = 0x01 << 8 | 0x01 << 16;
 
-// --- Identify: byte offsets in the 4 KiB answer -------------------------------------------------------
+// --- Identify: byte offsets in the 4 KiB of data that it returns --------------------------------------
 
 constexpr std::uint32_t k_identify_bytes = 4096;
 // Controller

@@ -20,7 +20,7 @@
 //   15     0                                    0
 //
 // With flag k_inline the payload lies in words 6 to 15 and word 5 is the immediate; without it word 8 is. An op that
-// moves no bytes is inline. Who posts an op on memory makes that memory visible before he writes the first word.
+// moves no bytes is inline. A poster of an op on memory makes that memory visible before it writes the first word.
 //
 // Completion: two words of 64 bits. The first is a count, which never falls: the entries below it have ended, and well.
 // Its top bit says that nothing behind will, and then the second word holds the status and the carrier's own code of

@@ -10,7 +10,7 @@
 
 namespace xio::wire::sdma {
 
-// What differs: the width of counts, cache bits, the tile's fields.
+// The generations differ in the width of counts, cache bits, the tile's fields.
 enum generation : std::uint32_t {
   gen_none = 0,
   gen_9_0 = 1,   // SDMA 4.0 to 4.2: gfx900 to gfx909
@@ -120,7 +120,7 @@ enum poll_function : std::uint32_t {
   poll_greater = 6,
 };
 
-// What a GCR does to the GPU's caches: SDMA_GCR_* in navi10_sdma_pkt_open.h. Write back what they hold, and forget it.
+// A GCR acts on the GPU's caches: SDMA_GCR_* in navi10_sdma_pkt_open.h. It writes back what they hold, and forgets it.
 constexpr std::uint32_t k_gcr_write_back = (1u << 15) | (1u << 6);                          // GL2, GLK
 constexpr std::uint32_t k_gcr_invalidate = (1u << 14) | (1u << 9) | (1u << 8) | (1u << 7);  // GL2, GL1, GLV, GLK
 constexpr std::uint32_t k_gcr_physical = 1u << 18;  // the range is of physical addresses
@@ -190,7 +190,7 @@ XIO_WIRE bool tile_side_fits(std::uint32_t generation, std::uint64_t address, st
   return pitch <= tile_pitch_max(generation) && ((pitch << t.element_log2) & 3u) == 0 &&
          tile_x(address, t.element_log2) + t.width <= pitch;
 }
-// Whether one packet can say the tile. What it cannot, rows can.
+// Whether one packet can describe the tile. Other tiles are copied row by row.
 XIO_WIRE bool tile_fits(std::uint32_t generation, const tile& t) {
   return t.width != 0 && t.height != 0 && t.width <= tile_extent_max(generation) &&
          t.height <= tile_extent_max(generation) && tile_side_fits(generation, t.dst, t.dst_pitch, t) &&
