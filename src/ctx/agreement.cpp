@@ -14,7 +14,7 @@ namespace xio {
 
 namespace {
 
-// What a PE tells the others. The size is part of what PEs of one version share; see hello.hpp.
+// Each PE sends this to the others. Its size is part of the format that PEs of one version share; see hello.hpp.
 struct ballot {
   std::uint32_t what;
   std::int32_t status;
@@ -81,7 +81,7 @@ void agreement::vote(call what, const std::function<arguments()>& step, xio_stat
   try {
     all = bootstrap::allgather_value(channel_, mine);
   } catch (...) {
-    // The first error says more than that the others could not be told.
+    // The first error says more than that it could not be sent to the others.
     if (failure) std::rethrow_exception(failure);
     throw;
   }

@@ -33,9 +33,9 @@ class agreement {
  public:
   explicit agreement(bootstrap::channel& c) : channel_(c) {}
 
-  // Runs `step`, which must not use the channel, and tells all. Throws on every PE if it threw on one (there with its
-  // own error, elsewhere with that of the first PE that failed), if the PEs are in different calls, or if what the
-  // steps answer differs (`mismatch`).
+  // Runs `step`, which must not use the channel, and sends its outcome to all PEs. Throws on every PE if it threw on
+  // one (there with its own error, elsewhere with that of the first PE that failed), if the PEs are in different calls,
+  // or if the steps return different arguments (`mismatch`).
   void vote(call what, const std::function<arguments()>& step, xio_status_t mismatch = XIO_ERR_ARG);
 
   // The same without arguments.

@@ -79,7 +79,7 @@ void not_null(const T* p, const char* function, const char* parameter) {
     const auto channel = xio::bootstrap::connect(o);
     xio::agreement(*channel).each(xio::call::init, [&] { throw why; });
   } catch (const std::exception& e) {
-    xio::log::debug("xio_init: the other PEs could not be told: {}", e.what());
+    xio::log::debug("xio_init: the other PEs could not be informed: {}", e.what());
   }
   throw why;
 }

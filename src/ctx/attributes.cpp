@@ -29,7 +29,7 @@ std::vector<setting> settings_of(const xio_init_attr_t& a) {
   return all;
 }
 
-// How to meet the other PEs, and for how long.
+// How to connect to the other PEs, and for how long to try.
 void override_bootstrap(const xio_init_attr_t& a, options& o) {
   if (a.tcp_root != nullptr) o.tcp_root = a.tcp_root;
   if (a.tcp_size > 0) {

@@ -35,7 +35,7 @@ T read_attr(const T* attr, const char* name) {
 // The environment, overridden by what the program asks for. Throws XIO_ERR_CONFIG.
 options init_options(const xio_init_attr_t* attr);
 
-// What is left of it when init_options throws: enough to tell the other PEs.
+// The part that can still be read when init_options throws: enough to report the error to the other PEs.
 options fallback_options(const xio_init_attr_t* attr);
 
 // Checked and complete. depth and pool are final, bulk_bytes 0 = never, queues (to each PE) 0 = as many as NICs.

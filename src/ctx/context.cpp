@@ -272,7 +272,7 @@ xio_ctx_t context::value(std::uint64_t id) const {
   dev::world_view w{};
   std::vector<dev::peer_view> peers(n_pes());
   gpu::copy(&c, view(), sizeof c);
-  // What never changes: not the regions, which other threads may be changing.
+  // Copies the part that never changes: not the regions, which other threads may be changing.
   gpu::copy(&w, world_, offsetof(dev::world_view, regions));
   gpu::copy(&w.hdp, &world_->hdp, sizeof w.hdp);
   gpu::copy(peers.data(), c.peers, peers.size() * sizeof(dev::peer_view));

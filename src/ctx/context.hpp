@@ -32,15 +32,15 @@ class context {
   void connect(engines& e);
   void publish();
 
-  // Takes its queues from all engines. On return none of its ops reads or writes memory any more, whatever the peers
-  // do; then its rings refuse work with XIO_ERR_STATE. No kernel may be using it. A second call does nothing.
+  // Takes its queues from all engines. On return none of its ops reads or writes memory any more, even if peers go on;
+  // its rings then refuse work with XIO_ERR_STATE. No kernel may be using it. A second call does nothing.
   void stop() noexcept;
   // Of a ctx that was stopped: throws XIO_ERR_STATE if requests have no numbers left for new rings.
   void begin_again(engines& e);
-  // Something failed since begin_again was called, on whatever PE: it is stopped, as before.
+  // Called when a PE, this one or another, has failed since begin_again: the ctx is stopped, as before.
   void give_up() noexcept;
 
-  // What kernels get; after publish.
+  // The value that kernels get; call it after publish.
   xio_ctx_t value(std::uint64_t id) const;
   dev::ctx_view* view() const { return views_.as<dev::ctx_view>(); }
   const route_plan& plan() const { return plan_; }
@@ -64,7 +64,7 @@ class context {
   std::uint32_t lanes() const { return settings_.pool + 1; }
   std::size_t n_pes() const { return plan_.to.size(); }
   bool has_rings() const { return rings_per_lane_ != 0; }
-  // What engines have of it.
+  // The queues that engines hold for it.
   struct queues {
     std::vector<std::unique_ptr<rdma::queue_set>> pairs;
     std::vector<std::unique_ptr<sdma::queue>> copies;

@@ -14,7 +14,7 @@ namespace xio {
 void world::stop(context& c) {
   const std::uint32_t used = c.storages_used();
   c.stop();
-  // What commands get to end by themselves: less than other PEs wait for this one.
+  // Commands have this long to end by themselves: it is less than other PEs wait for this one.
   std::chrono::milliseconds patience{1000};
   if (options_.timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(options_.timeout_ms / 2));
   for (const auto& [id, s] : storages_.live())

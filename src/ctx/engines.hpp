@@ -54,7 +54,7 @@ class engines final : memory::engine_side, memory::watcher {
  private:
   void reach(dev::region_view& row) override;             // every open engine; all or nothing
   void unreach(dev::region_view& row) noexcept override;  // every open engine
-  void forget(const gpu::block& b) noexcept override;     // by whichever thread frees it
+  void forget(const gpu::block& b) noexcept override;     // in the thread that frees it
   void drop_row(std::uint32_t i);
   void show_row(std::uint32_t i);  // to kernels: what engines know of it by now
   void adopt_bus(dev::region_view& row, dev::bus_space space, std::uint64_t bus);

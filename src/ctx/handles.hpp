@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers that stand for objects at the C boundary. A number is never used twice, so that one that has outlived its
-// object is told from one that never was.
+// Numbers that stand for objects at the C boundary. A number is never used twice, so that the number of an object that
+// has ended differs from one that was never given out.
 #pragma once
 #include <cstdint>
 #include <iterator>
@@ -17,7 +17,7 @@ class handles {
   // kind and undo are words for sentences: "ctx", "destroyed". world: distinct per world of this process.
   handles(const char* kind, const char* undo, std::uint32_t world) : kind_(kind), undo_(undo), world_(world) {}
 
-  // What the next add() will answer.
+  // The number that the next add() will return.
   std::uint64_t next() const { return id_of(last_ + 1); }
   std::uint64_t add(std::unique_ptr<T> object) {
     const std::uint64_t id = id_of(++last_);

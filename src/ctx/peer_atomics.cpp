@@ -48,7 +48,7 @@ std::string obstacle_between(const pci_tree& t, const std::string& mine, const s
   const auto v = topology::atomics_to_peer(t, function_at(t, mine), function_at(t, other));
   if (v.is == atomics_support::yes) return "";
   if (v.is == atomics_support::unknown) {
-    log::warn("whether atomics of GPU {} reach GPU {} over PCIe cannot be told (at {} {}); see xio-info --atomics",
+    log::warn("it is not known whether atomics of GPU {} reach GPU {} over PCIe (at {} {}); see xio-info --atomics",
               mine, other, v.at, v.why);
     return "";
   }
@@ -66,7 +66,7 @@ std::string obstacle_here(const options& o, const std::vector<std::string>& gpus
     if (at[me].empty() || other.empty() || other == at[me] || (!described && one_hive(at[me], other))) continue;
     if (!tree && guard([&] { tree = topology::read_pci_tree(o.pcie_dump); }) != XIO_OK) {
       if (described) fail(XIO_ERR_CONFIG, "XIO_PCIE_DUMP: {}", last_error());
-      log::warn("whether atomics between GPUs of this machine pass cannot be told: {}", last_error());
+      log::warn("it is not known whether atomics pass between GPUs of this machine: {}", last_error());
       return "";
     }
     if (std::string why = obstacle_between(*tree, at[me], other); !why.empty()) return why;

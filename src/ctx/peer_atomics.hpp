@@ -20,7 +20,7 @@ std::string find_direct_obstacle(agreement& all, bootstrap::channel& channel, co
                                  const std::vector<std::string>& gpus, const topology::placement& place,
                                  const std::string& known);
 
-// What is made of a choice in a world with such an obstacle. A word is atomic by one route only, so all PEs change
+// Changes the chosen route in a world with such an obstacle. A word is atomic by one route only, so all PEs change
 // theirs: auto becomes rdma. Throws XIO_ERR_UNSUPPORTED for a route that was asked for and needs loads and stores.
 void avoid_direct(ctx_settings& settings, const std::string& obstacle);
 

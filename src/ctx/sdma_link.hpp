@@ -51,7 +51,7 @@ class sdma_link {
   std::unique_ptr<sdma::engine> engine_;
   std::mutex lock_;  // of copier_'s making
   std::unique_ptr<sdma::host_copier> copier_;
-  mutable std::mutex queues_lock_;  // one thread creates and destroys; others look at queues meanwhile
+  mutable std::mutex queues_lock_;  // one thread creates and destroys; others read their counts meanwhile
   handles<bare_queue> queues_;
 };
 

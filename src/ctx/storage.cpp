@@ -76,7 +76,8 @@ void storage::end_commands(std::chrono::milliseconds patience) noexcept {
     if (stopped_ || commands_end(rings_, patience)) return;
     log::warn("{}: commands did not end within {} ms, so its queues are stopped; close it and open it again", name_,
               patience.count());
-    // Before they are stopped: what is still under way has not ended by itself, whatever the drive says then.
+    // The rings fail before the queues are stopped: commands still under way have not ended by themselves, and a status
+    // that the drive writes for them while it is stopped must not count.
     fail_rings(rings_, XIO_ERR_TIMEOUT);
   } catch (const std::exception& e) {
     log::warn("{}: whether commands are under way cannot be seen, so its queues are stopped: {}", name_, e.what());

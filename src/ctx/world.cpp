@@ -28,8 +28,8 @@ constexpr std::uint64_t k_page = 4096;
 constexpr std::uint64_t k_head_bytes = k_page;
 static_assert(sizeof(dev::heap_head) <= k_head_bytes);
 
-// What commands that nobody waited for get to end by themselves, when a ctx goes. Less than other PEs wait for this
-// one.
+// When a ctx ends, commands that no kernel waited for have this long to end by themselves. It is less than other PEs
+// wait for this one.
 constexpr std::chrono::milliseconds k_storage_patience{1000};
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
@@ -128,7 +128,7 @@ void world::share_heap() {
     direct_obstacle_ = gpu::heap_atomics_obstacle(kind_of_heap(options_), n_ == 1 || (!my_gpu.empty() && one_gpu));
 }
 
-// What cannot be mapped is an obstacle of the direct route, and no error: another route may serve.
+// A heap that cannot be mapped is an obstacle of the direct route, and no error: another route may serve.
 void world::map_peer(int pe, const std::vector<std::byte>& handle) {
   if (options_.peer_access == option::peer_access::off) {
     direct_obstacle_ = "XIO_PEER_ACCESS=off keeps PEs from mapping each other's heaps";
@@ -317,7 +317,7 @@ void world::check_reach(const ctx_settings& settings, const route_plan& plan) {
   }
 }
 
-// *inboxes is the caller's to release, whatever comes of the rest.
+// The caller must release *inboxes, even if this throws.
 std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes) {
   ctx_settings settings{};
   route_plan plan;
@@ -329,7 +329,7 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
     for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
     plan = plan_routes(settings, mapped, me_);
     plan.flush = flush_route(hdp_->decision());
-    // What may fail on one PE alone fails before the PEs exchange anything: the thread of the software devices.
+    // The start of the software devices' thread may fail on one PE alone, so it comes before the PEs exchange anything.
     if (plan.needs(dev::route::rdma)) (void)engines_->machine();
     return arguments{{"the route", static_cast<std::uint64_t>(settings.route)},
                      {"the ring's depth (XIO_RING_DEPTH or attr.ring_depth)", settings.depth},

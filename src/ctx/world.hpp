@@ -56,7 +56,7 @@ class world {
   xio_mem_cache_stats_t cache_stats() const { return engines_->cache_stats(); }
 
   void create_ctx(const xio_ctx_attr_t* attr, xio_ctx_t* out);
-  // Whatever comes of either among the PEs, this PE's side of the ctx is stopped before it returns or throws.
+  // Even if another PE makes either of them fail, this PE's side of the ctx is stopped before it returns or throws.
   void destroy_ctx(xio_ctx_t ctx);
   void recover_ctx(xio_ctx_t ctx);
   dev::route route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const;
@@ -69,10 +69,10 @@ class world {
   xio_engine_stats_t storage_stats(xio_storage_t s) const;
 
  private:
-  void exchange_hellos();  // who is there
+  void exchange_hellos();  // every PE's version and place
   void share_heap();       // heap and peers' heaps
   void map_peer(int pe, const std::vector<std::byte>& handle);
-  void publish_world();  // what kernels read
+  void publish_world();  // writes the view that kernels read
   std::uint64_t take(const allocation& wanted);
   std::optional<std::uint64_t> offset_of(const void* p) const;
   std::uint64_t live_block_at(const void* block) const;
