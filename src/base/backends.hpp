@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What plays each engine in this process, as whoever opened it noted: for tools, which say where their figures are
-// from.
+// The backend of each engine in this process, as noted by the code that opened it: for tools, which report where their
+// figures are from.
 #pragma once
 #include <string>
 #include <utility>

@@ -7,8 +7,8 @@
 
 namespace xio {
 
-// What fingers do between two words: letters to change, to add, to leave out, or neighbours to swap, each counted as
-// one (Damerau's distance, no letter edited twice). For "did you mean".
+// The number of typing errors between two words: letters changed, added or left out, or neighbours swapped, each
+// counted as one (Damerau's distance, no letter edited twice). For "did you mean".
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // Number of the word that was probably meant: one that begins with what was given, or is one to three edits away,

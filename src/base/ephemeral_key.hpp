@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A key pair for one meeting (X25519, by libsodium's crypto_kx). Both ends forget it as soon as they have the keys of
-// their connection, so that a secret that leaks later opens nothing that was recorded before: forward secrecy. Who the
-// other end is this does not say; a proof by a shared key has to cover both open halves.
+// A key pair for one connection (X25519, by libsodium's crypto_kx). Both ends forget it as soon as they have the keys
+// of their connection, so that a secret that leaks later opens nothing that was recorded before: forward secrecy. This
+// does not prove the identity of the other end; a proof by a shared key has to cover both open halves.
 #pragma once
 #include <array>
 #include <cstddef>

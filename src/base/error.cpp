@@ -21,7 +21,7 @@ thread_local char t_last_error[k_longest];
 
 std::string errno_text(int err) {
   char text[128];
-  // The GNU form of strerror_r answers a pointer, which need not be `text`.
+  // The GNU form of strerror_r returns a pointer, which need not be `text`.
   return strerror_r(err, text, sizeof text);
 }
 

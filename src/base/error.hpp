@@ -33,7 +33,7 @@ template <class... Args>
 // "No such file or directory" for errno values, thread safe.
 std::string errno_text(int err);
 
-// What xio_last_error() returns in this thread, until the process ends; cut after 4 KiB.
+// Sets the sentence that xio_last_error() returns in this thread, until the process ends; cut after 4 KiB.
 void set_last_error(std::string_view sentence) noexcept;
 const char* last_error() noexcept;
 

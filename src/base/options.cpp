@@ -116,7 +116,7 @@ options read(Take&& take) {
   return o;
 }
 
-// What `given` has for a row, or null: the last entry counts.
+// The value that `given` has for a row, or null: the last entry counts.
 const char* find_given(const std::vector<setting>& given, const char* variable) {
   for (auto at = given.rbegin(); at != given.rend(); ++at)
     if (at->variable == variable) return at->value.c_str();
@@ -189,7 +189,7 @@ std::vector<std::string> unknown_variables() {
 }
 
 void warn_of_unknown_variables() {
-  // Worlds, links and first kernels read the environment in whichever thread they are started.
+  // Worlds, links and first kernels read the environment in the thread that starts them, which may be any.
   static std::mutex lock;
   // Never destroyed: an exit handler may make a world.
   static auto& seen = *new std::set<std::string>;

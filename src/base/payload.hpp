@@ -12,7 +12,7 @@ enum class atomic_op { fetch, swap, add, compare_swap, bit_and, bit_or, bit_xor 
 struct payload_agent {
   // Finished on return; not blocked by running kernels.
   void (*copy)(void* to, const void* from, std::size_t bytes);
-  // Answers the old value. width is 4 or 8 and the address is aligned to it. Sequentially consistent.
+  // Returns the old value. width is 4 or 8 and the address is aligned to it. Sequentially consistent.
   std::uint64_t (*atomic)(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare);
   // Makes earlier copies visible before later ones (a release fence at system scope).
   void (*fence)();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which process may use what XIO holds. A child of fork() inherits the bytes of a world, its descriptors and its
-// mappings, but none of its threads, and whatever it sent would speak for its parent.
+// mappings, but none of its threads, and peers would take all that it sends as sent by its parent.
 #pragma once
 #include <array>
 #include <cstdint>

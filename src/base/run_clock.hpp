@@ -24,8 +24,8 @@ struct run_clock {
   static time_point now() noexcept;
 };
 
-// What has been seen of time, in units of 2^26 ns: when the clock was read last and how much was left out till then.
-// The rule by itself, for tests: takes a reading of a steady clock in ns, changes the state and returns the time.
+// State of the clock, in units of 2^26 ns: when the steady clock was read last, and how much time was left out till
+// then. The rule by itself, for tests: takes a reading of a steady clock in ns, changes the state and returns the time.
 struct run_time {
   std::uint32_t last, left_out;
   std::int64_t read(std::int64_t steady_ns) noexcept;
