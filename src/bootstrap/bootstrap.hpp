@@ -56,7 +56,7 @@ class channel {
 // ever). A channel that has thrown is broken: later calls throw at once.
 std::unique_ptr<channel> connect(const options& o);
 
-// One PE, whatever the launcher says.
+// A world of one PE; the launcher's variables are ignored.
 std::unique_ptr<channel> connect_local(const options& o);
 
 // Rank 0 listens at XIO_TCP_ROOT; every rank proves the shared key. Throws XIO_ERR_AUTH for a wrong key, XIO_ERR_CONFIG

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Integers of the TCP bootstrap's messages: little-endian whatever the host is.
+// Integers of the TCP bootstrap's messages: little-endian on every host.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -3,13 +3,13 @@
 //
 //   root -> peer   banner  magic, nonce R, open key E
 //   peer -> root   hello   magic, rank, size, nonce P, open key F, MAC(key, "peer" | banner | hello so far)
-//   root -> peer   answer  magic, verdict, MAC(key, "root" | banner | hello | verdict)
+//   root -> peer   reply   magic, verdict, MAC(key, "root" | banner | hello | verdict)
 //
 // Nothing else is read from a connection before its proof stands. Both nonces and both open keys are under both MACs,
 // so a recorded handshake is worth nothing and nobody can stand in the middle; the two labels differ, so one side's
 // proof cannot be sent back to it. The keys of the frames that follow (link.hpp) come from key, banner, hello and what
-// E and F agree on (base/ephemeral_key.hpp), one for each direction: who learns `key` later cannot open what was
-// recorded.
+// E and F agree on (base/ephemeral_key.hpp), one for each direction: an attacker that learns `key` later cannot open
+// frames that were recorded.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -41,7 +41,7 @@ struct session_keys {
   secret to_root, from_root;
 };
 
-// What the bytes received so far can be the start of.
+// The kinds of message that the bytes received so far can be the start of.
 enum class opening { ours, other_version, foreign };
 opening opening_of(std::span<const std::byte> received);
 // "version 1 ... of XIO's TCP protocol, and this rank version 2; run the same XIO on every rank", for other_version.

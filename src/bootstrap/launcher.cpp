@@ -25,7 +25,7 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// What is no whole number is as if it were not set.
+// A variable that holds no whole number counts as not set.
 std::optional<int> number(const char* variable) {
   const char* text = variable != nullptr ? std::getenv(variable) : nullptr;
   if (text == nullptr) return {};
@@ -150,8 +150,8 @@ bool started_with_others() {
   return task && task->at_least > 1;
 }
 
-// xiorun is asked first: when it runs below mpirun its PEs inherit mpirun's variables, and it is the nearer one.
-// XIO_TCP_ROOT comes before PMI and PMIx, which Slurm may have for all its tasks, whatever is to connect them.
+// xiorun is checked first: when it runs below mpirun its PEs inherit mpirun's variables, but xiorun started them.
+// XIO_TCP_ROOT comes before PMI and PMIx, which Slurm may offer to all its tasks even if they shall connect otherwise.
 way choose_way(const options& o) {
   if (started_by_xiorun()) return way::tcp;
   if (is_set("OMPI_COMM_WORLD_SIZE") || mpi_is_running()) return way::mpi;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who started this process, and as one of how many.
+// The launcher that started this process, and the number of processes that it started.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ bool started_by_xiorun();
 // MPI_Init was called and MPI_Finalize was not; false in a build without MPI.
 bool mpi_is_running();
 
-// What the variables of the nearest launcher say of this process.
+// The facts about this process in the variables of the launcher that started it last.
 struct started_task {
   std::string launcher;  // "Slurm"
   std::string evidence;  // "SLURM_STEP_NUM_TASKS=2"

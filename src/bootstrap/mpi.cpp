@@ -35,7 +35,7 @@ std::string mpi_text(const xio_mpi_calls_t& mpi, int code) {
   return *text != '\0' ? text : fmt::format("MPI error {}", code);
 }
 
-// What this process has started and not ended yet.
+// The MPI state that this process has started and not ended yet.
 struct process_state {
   std::mutex lock;
   const xio_mpi_calls_t* mpi = nullptr;  // what XIO started MPI by

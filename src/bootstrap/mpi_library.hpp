@@ -11,8 +11,8 @@ namespace xio::bootstrap {
 enum class mpi_abi { open_mpi, mpich };
 const char* mpi_name(mpi_abi abi);  // "Open MPI"
 
-// What load_mpi would take: the MPI that is loaded, else the one that the launcher's variables speak of and that a
-// module is there for.
+// The MPI that load_mpi would take: the one that is loaded, else the one that the launcher's variables name, if there
+// is a module for it.
 mpi_abi expected_mpi(const options& o);
 
 bool has_mpi();  // loaded

@@ -51,7 +51,7 @@ typedef struct xio_mpi_module {
   const xio_mpi_calls_t* (*resolve)(void* library, const char** missing);
 } xio_mpi_module_t;
 
-/* What dlsym finds in a module. */
+/* The symbol that dlsym finds in a module. */
 #define XIO_MPI_MODULE_NAME "xio_mpi_module"
 
 #ifdef __cplusplus

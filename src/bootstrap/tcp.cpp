@@ -77,7 +77,7 @@ struct incoming {
       // Empty frames would keep this rank from its deadline.
       if (f.kind != frame_kind::gather || f.payload.empty() ||
           f.payload.size() > k_data_max + k_header_bytes - message.size())
-        fail(XIO_ERR_PEER, "{} answered nonsense; do all ranks run the same version of XIO?", from->who());
+        fail(XIO_ERR_PEER, "{} sent a malformed reply; do all ranks run the same version of XIO?", from->who());
       message.insert(message.end(), f.payload.begin(), f.payload.end());
       check();
     }
@@ -91,7 +91,7 @@ struct incoming {
       fail(XIO_ERR_ARG, "{} gave {} bytes to exchange {}, this rank {}; every rank must make the same collective calls",
            from->who(), theirs, number, bytes_per_rank);
     if (message.size() > expected)
-      fail(XIO_ERR_PEER, "{} answered nonsense; do all ranks run the same version of XIO?", from->who());
+      fail(XIO_ERR_PEER, "{} sent a malformed reply; do all ranks run the same version of XIO?", from->who());
   }
 };
 

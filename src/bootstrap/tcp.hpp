@@ -25,8 +25,8 @@ struct tcp_settings {
   static tcp_settings from(const options& o);
 };
 
-// A rank that asks rank 0 waits a little longer than rank 0 does, so that rank 0's answer, which names the rank that
-// is missing, comes before the asker's own time is over.
+// A rank that waits for rank 0 waits a little longer than rank 0 does, so that rank 0's reply, which names the rank
+// that is missing, comes before the waiting rank's own time is over.
 inline deadline after_root(std::uint64_t timeout_ms) {
   const std::uint64_t grace = std::min<std::uint64_t>(timeout_ms / 4, 1000);
   return deadline::in(timeout_ms == 0 ? 0 : timeout_ms + grace);

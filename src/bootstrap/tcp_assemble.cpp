@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Rank 0's side of the meeting: one loop over poll(2) that accepts, proves, and knows when to give up.
+// Rank 0's side of connecting the ranks: one loop over poll(2) that accepts, checks proofs, and knows when to give up.
 //
-// Who cannot prove the key is a stranger: dropped with a warning, and the world forms without it. Who proves the key
-// and then says something wrong (another world size, a rank that is taken) is one of us with a wrong setting: the world
-// is given up at once and every rank is told why.
+// A connection that does not prove the key is a stranger's: it is dropped with a warning, and the world forms without
+// it. A connection that proves the key and then sends a wrong value (another world size, a rank that is taken) comes
+// from a rank of this world with a wrong setting: the world is given up at once, and rank 0 sends every rank the
+// reason.
 #include "config.h"
 #ifdef HAVE_SODIUM
 #include <poll.h>
@@ -54,7 +55,7 @@ class assembly {
         if (report_.known()) look_for_ended();
       }
       pending_.clear();
-      // Closed before anybody is welcomed: a rank that goes on to its next world must not land in this one's backlog.
+      // Closed before anybody is welcomed: a rank that goes on to its next world must not enter this one's backlog.
       listeners_.clear();
       welcome();
       return std::move(proven_);
@@ -72,7 +73,7 @@ class assembly {
 
   void step() {
     std::vector<pollfd> polled;
-    // Who waits at a listener does so until a descriptor is free: it would be ready all the time.
+    // Connections wait at a listener until a descriptor is free. It is not polled meanwhile: it would always be ready.
     const bool full = std::exchange(full_, false);
     int wait = until_.poll_ms(full ? k_full_ms : report_.known() ? k_report_ms : INT_MAX);
     for (const auto& fd : listeners_) polled.push_back({full ? -1 : fd.get(), POLLIN, 0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The meeting as every rank but 0 sees it.
+// Connecting the ranks, as every rank but 0 does it.
 #include "config.h"
 #ifdef HAVE_SODIUM
 #include <poll.h>
@@ -131,7 +131,7 @@ class joining {
     }
     if (f.kind == frame_kind::abort) throw_abort(f, l.who());
     if (f.kind != frame_kind::welcome)
-      fail(XIO_ERR_PEER, "{} answered nonsense; do all ranks run the same version of XIO?", l.who());
+      fail(XIO_ERR_PEER, "{} sent a malformed reply; do all ranks run the same version of XIO?", l.who());
     return l;
   }
 

@@ -61,7 +61,7 @@ class ucx_channel final : public channel {
   int rank() const override { return first_->rank(); }
   int size() const override { return first_->size(); }
   const char* name() const override { return "ucx"; }
-  // What goes by UCX is no more than what `first` proves, and its ranks have their keys from there.
+  // Messages by UCX are proven no better than those of `first`, from which the ranks have their keys.
   bool sealed() const override { return first_->sealed(); }
   std::shared_ptr<const world_keys> keys() override { return first_->keys(); }
 
@@ -97,7 +97,7 @@ class ucx_channel final : public channel {
     std::vector<void*> sends, receives;  // null: complete
   };
 
-  // What one rank lacks is an error of all, with that rank's sentence.
+  // If one rank cannot start UCX, all ranks fail with that rank's sentence.
   void start_together() {
     struct report {
       std::int32_t status;
@@ -250,7 +250,7 @@ class ucx_channel final : public channel {
   void close() {
     if (worker_ != nullptr) {
       close_endpoints();
-      // Closing has completed what was sent; what was to be received is withdrawn.
+      // Closing has completed the sends; receives that still wait are withdrawn.
       if (current_) {
         for (void*& r : current_->receives)
           if (r != nullptr) ucp_request_cancel(worker_, r);

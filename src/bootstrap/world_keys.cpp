@@ -17,7 +17,7 @@ namespace {
 
 enum class key_state : std::uint32_t { none = 1, has, wrong };
 
-// What a rank shows to all.
+// Each rank sends this to all.
 struct offer {
   std::byte state[4], status[4];
   ephemeral_key::half public_half;

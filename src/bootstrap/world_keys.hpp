@@ -5,9 +5,9 @@
 //
 //   key of ranks a < b   MAC(configured key, purpose | n | a | b | open half of a | of b | what the two agree on)
 //
-// Who the open halves belong to is proven by the channel where it is sealed (tcp), else by XIO_TCP_KEY if every rank
-// has it; without either, listeners still learn nothing, but somebody who can alter what ranks exchange stands between
-// them.
+// The owner of each open half is proven by the channel where it is sealed (tcp), else by XIO_TCP_KEY if every rank has
+// it; without either, listeners still learn nothing, but an attacker that can alter the ranks' messages can read and
+// change all that the keys protect.
 #pragma once
 #include <memory>
 #include <optional>
