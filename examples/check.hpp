@@ -24,7 +24,7 @@
   std::exit(code);
 }
 
-// What main() returns instead of `code`: a program whose output could not be written has failed.
+// main() returns this instead of `code`: a program whose output could not be written has failed.
 inline int ended(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::fprintf(stderr, "the output could not be written: %s\n", std::strerror(errno));
@@ -44,7 +44,7 @@ inline void check(hipError_t e, const char* what) {
   if (e != hipSuccess) leave(1, "%s: %s", what, hipGetErrorString(e));
 }
 
-// A kernel's answer: the first failure stays.
+// Stores a kernel's result: the first failure stays.
 __device__ inline void keep(int* status, xio_status_t s) {
   if (s != XIO_OK) atomicCAS(status, static_cast<int>(XIO_OK), static_cast<int>(s));
 }

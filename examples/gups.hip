@@ -3,9 +3,9 @@
 //
 //   mpirun -np 4 examples/gups [WORDS [UPDATES]]       (or: xiorun -n 4 examples/gups); both for each PE
 //
-// What it teaches: an atomic that fetches nothing is posted and forgotten. Threads send as many as they like, lanes
-// that post together share a doorbell, and one quiet at the end completes them all. No update is lost when many PEs
-// change one word, which a get and a put could not promise.
+// The lesson: a thread need not wait for an atomic that fetches nothing. Threads post as many as they like, lanes that
+// post together share a doorbell, and one quiet at the end completes them all. No update is lost when many PEs change
+// one word, which a get and a put could not promise.
 #include <chrono>
 
 #include "arguments.hpp"
@@ -41,7 +41,7 @@ __global__ void update(table t) {
   if (threadIdx.x == 0) keep(t.status, s);
 }
 
-// What our part should hold: everybody's updates again, on the host.
+// Counts the wrong words of this PE's part: it repeats the updates of all PEs on the host.
 uint64_t count_wrong(const std::vector<uint64_t>& found, const table& t, int me, int n) {
   std::vector<uint64_t> expected(found.size());
   const uint64_t all = t.part * static_cast<uint64_t>(n), mine = t.part * static_cast<uint64_t>(me);

@@ -3,9 +3,9 @@
 //
 //   mpirun -np 4 examples/halo [SIDE [STEPS]]          (or: xiorun -n 4 examples/halo)
 //
-// What it teaches: neighbours tell each other, nobody else. A row goes by put_signal; a column is a tile one cell
-// wide, and its signal follows behind a fence. One kernel does all steps, without a global barrier: two grids in turn
-// are enough, for a neighbour that sends its border of step k no longer reads ours of step k - 1.
+// The lesson: a PE synchronises with its neighbours only. A row goes by put_signal; a column is a tile one cell wide,
+// and its signal follows behind a fence. One kernel does all steps, without a global barrier: two grids in turn are
+// enough, for a neighbour that sends its border of step k no longer reads ours of step k - 1.
 #include <cmath>
 
 #include "arguments.hpp"
@@ -60,7 +60,7 @@ __global__ void spread(tile t) {
       keep(t.status, s);
       failed = s;
     }
-    // What we sent has left, too: the step after this one writes over it.
+    // This PE's puts must be complete, too: the step after this one overwrites the borders that they read.
     const xio_status_t s = xio_quiet_wg(t.ctx);
     __syncthreads();
     if (threadIdx.x == 0) keep(t.status, s);

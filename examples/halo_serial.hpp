@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of halo.hip without its communication: who owns which cells, how they start, and the serial run.
+// The arithmetic of halo.hip without its communication: each PE's cells, their first values, and the serial run.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -3,8 +3,9 @@
 //
 //   mpirun -np 2 examples/hello_put                    (or: xiorun -n 2 examples/hello_put)
 //
-// What it teaches: a symmetric address names the same object on every PE, so `greeting` says where, and the PE says
-// whose. A put says nothing about its target; the barrier does: all puts are complete, and everybody has come.
+// The lesson: a symmetric address names the same object on every PE, so a put takes the address of this PE's own
+// `greeting` and the number of the target PE. The return of a put does not mean that its data has arrived; the return
+// of the barrier does: all puts are complete, and every PE has called it.
 #include <cstring>
 #include <string>
 

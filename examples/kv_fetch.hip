@@ -3,7 +3,7 @@
 //
 //   mpirun -np 2 examples/kv_fetch FILE [PAGES [PAGE_BYTES]]   (or: xiorun -n 2 ...); FILE must not exist
 //
-// What it teaches: storage and network are one order. A completed read may be put at once, without quiet or host; every
+// The lesson: storage and network share one order. A completed read may be put at once, without quiet or host; every
 // page has a signal of its own, so a reader can use the first while the last is still on the drive. Pages lie on the
 // drive as they were evicted, the block table says where, and they arrive in the order of the text.
 #include <fcntl.h>

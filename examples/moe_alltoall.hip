@@ -3,9 +3,9 @@
 //
 //   mpirun -np 4 examples/moe_alltoall [TOKENS [HIDDEN]]   (or: xiorun -n 4 ...)
 //
-// What it teaches: an all-to-all whose sizes nobody knows before. Each sender has rows of its own in an expert's inbox,
-// puts its tokens there as they are, and says behind a fence how many they were: the signal is the message's length.
-// A kernel that waits waits only for kernels that never do, so nothing here needs all workgroups on the GPU at once.
+// The lesson: an all-to-all whose sizes no PE knows before. Each sender has rows of its own in an expert's inbox, puts
+// its tokens there as they are, and behind a fence sends their number: the signal is the message's length. A kernel
+// that waits depends only on kernels that never wait, so nothing here needs all workgroups on the GPU at once.
 #include "arguments.hpp"
 #include "moe_router.hpp"
 #include "session.hpp"

@@ -3,8 +3,9 @@
 //
 //   mpirun -np 2 examples/ping_pong [BYTES [ROUNDS]]   (or: xiorun -n 2 examples/ping_pong)
 //
-// What it teaches: xio_put_signal is a message. Whoever has seen the signal sees the data, on every route, and needs
-// neither fence nor flag; and the answer says that the message's buffer may be written again, so nobody needs credits.
+// The lesson: xio_put_signal is a message. A kernel that has seen the signal sees the data, on every route, and needs
+// neither fence nor flag; and the message that comes back means that the buffer of the first may be written again, so
+// no credits are needed.
 #include <chrono>
 
 #include "arguments.hpp"

@@ -3,8 +3,9 @@
 //
 //   mpirun -np 4 examples/sdma_allgather [BYTES]        (or: xiorun -n 4 examples/sdma_allgather)
 //
-// What it teaches: a workgroup for each peer posts one put_signal and is free at once; the signal rides behind the data
-// on the same queue, so whoever sees it sees the block. No kernel copies a byte, and no processor either on hardware.
+// The lesson: a workgroup for each peer posts one put_signal and is free at once; the signal follows the data on the
+// same queue, so a PE that sees it sees the block. No kernel copies a byte, nor does a processor where the engines are
+// hardware.
 #include <vector>
 
 #include "arguments.hpp"

@@ -3,8 +3,8 @@
 //
 //   examples/sdma_p2p [BYTES [DESTINATION]]        DESTINATION: a device number, same (default) or host
 //
-// What it teaches: xio_sdma_connect, xio_sdma_queue_create, a kernel that posts its copies in pieces and signals behind
-// them, xio_sdma_queue_destroy. No world, no other process.
+// It shows xio_sdma_connect, xio_sdma_queue_create, a kernel that posts its copies in pieces and signals behind them,
+// and xio_sdma_queue_destroy. It needs no world and no other process.
 #include <string>
 #include <vector>
 

@@ -54,7 +54,7 @@ struct session {
     check(hipDeviceSynchronize(), kernel);
     check(static_cast<xio_status_t>(*status), kernel);
   }
-  // Collective, for nobody leaves while others still reach its memory. What main() returns.
+  // Returns the result of main(). Collective, for no PE may leave while others still access its memory.
   int end(uint64_t wrong) {
     barrier();
     (void)hipHostFree(status);

@@ -24,7 +24,7 @@ struct job {
   unsigned char* stage;   // PE 1: copied here, written from here
   uint64_t bytes, chunk;
   uint32_t block;
-  int* status;  // host-readable answer of the kernel
+  int* status;  // host-readable result of the kernel
 };
 
 __device__ inline uint64_t chunk_bytes(const job& j, uint64_t i) {

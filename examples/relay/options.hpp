@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What relay is told.
+// The command line of relay.
 #pragma once
 #include <getopt.h>
 

@@ -75,7 +75,7 @@ class output {
   void make() {
     const mode_t at_first = exists_ ? 0600 : 0666;
     fd_ = open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, at_first);
-    // What file systems and kernels say that have no such files.
+    // File systems and kernels without nameless files (O_TMPFILE) return these errors: make one with a name.
     if (fd_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
       remove_on_signals();
       for (int tries = 0; fd_ < 0 && tries < 100; ++tries) {

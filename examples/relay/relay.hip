@@ -4,7 +4,7 @@
 //
 //   mpirun -np 2 examples/relay/relay --in FILE --out COPY        (or: xiorun -n 2 examples/relay/relay ...)
 //
-// What it teaches: one lane of a wave owns one slot and walks a small state machine that never waits, so many
+// The lesson: one lane of a wave owns one slot and walks a small state machine that never waits, so many
 // reads, puts, copies and writes are in flight at once, and lanes that post together share a doorbell.
 //
 // send.hpp and receive.hpp are the kernels; the rest sets the stage. COPY appears when it is whole (output.hpp).

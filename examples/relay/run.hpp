@@ -28,7 +28,7 @@ class relay {
   }
 
  private:
-  // What is wrong with them is said before anything is moved.
+  // The files are opened first, so that an error in them is reported before any data is moved.
   void open_files() {
     if (me_ == 0)
       in_ = std::make_unique<input>(args_.in);
