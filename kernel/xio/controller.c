@@ -100,8 +100,8 @@ static int wait_status(struct xio_controller* c, u32 mask, u32 value, unsigned l
   }
 }
 
-/* Whatever becomes of it, the bridge in front keeps the device from memory at the end: a device that cannot be stopped
- * goes on, and one that reads as all ones may be there with its registers switched off. */
+/* Even if the controller cannot be stopped, or reads as all ones because its registers are switched off, it may go on
+ * with DMA. So bus mastering is cleared at the end in every case: the bridge in front then keeps it from memory. */
 static void stop(struct xio_controller* c, bool orderly) {
   c->dead = true;
   if (readl(c->registers + REG_CSTS) != CSTS_GONE) {
@@ -139,7 +139,7 @@ static int take(struct xio_controller* c, u32* result, bool interruptible) {
     if (((status >> 16) & 1) == c->phase) break;
     /* Not ready: it was reset, or its registers are switched off. */
     if (late || (readl(c->registers + REG_CSTS) & (CSTS_RDY | CSTS_CFS)) != CSTS_RDY) {
-      die(c, late ? "an admin command got no answer" : "the controller has failed, was reset, or is gone");
+      die(c, late ? "an admin command did not complete" : "the controller has failed, was reset, or is gone");
       return -EIO;
     }
     if (interruptible && signal_pending(current)) return -EINTR;
@@ -225,7 +225,7 @@ static int delete_queue(struct xio_controller* c, u32 opcode, unsigned int qid) 
   return admin(c, &command, NULL, false);
 }
 
-/* The commands are waited for whatever comes: a queue that was half made would be nobody's. */
+/* No signal ends the wait for these commands: a queue that was only half made would have no owner to delete it. */
 static int create(struct xio_controller* c, u64 sq, u32 sq_entries, u64 cq, u32 cq_entries) {
   const unsigned int qid = find_next_zero_bit(c->taken, c->queues + 1, 1);
   struct command create_cq = {
@@ -369,7 +369,7 @@ free:
   return status;
 }
 
-/* What was handed out has been retired, by the notice that the driver goes. */
+/* Objects that were given out have been retired before, when the bus reported that the driver goes. */
 static void remove(struct pci_dev* pdev) {
   struct xio_controller* c = pci_get_drvdata(pdev);
 

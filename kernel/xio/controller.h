@@ -19,7 +19,7 @@ u64 xio_controller_cap(const struct xio_controller* controller);
 /* Where on the processor's bus the doorbells of queue pair qid lie. */
 u64 xio_controller_sq_doorbell(const struct xio_controller* controller, unsigned int qid);
 u64 xio_controller_cq_doorbell(const struct xio_controller* controller, unsigned int qid);
-/* Answers the identifier, or an error. Entries: counted, not less one. -EINTR: a signal came before anything was done.
+/* Returns the identifier, or an error. Entries: counted, not less one. -EINTR: a signal came before anything was done.
  */
 int xio_controller_create(struct xio_controller* controller, u64 sq, u32 sq_entries, u64 cq, u32 cq_entries);
 /* When it returns, the controller does not touch the queues or the buffers of their commands any more, come what may.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* PCI devices: who may use one, and the news that one goes away. */
+/* PCI devices: which users may use one, and the notifier that reports that one goes away. */
 #include <linux/capability.h>
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -11,8 +11,7 @@
 
 #include "xio.h"
 
-/* Answers whether what the DMA API hands out are addresses of an IOMMU; -EBUSY where the IOMMU is not the DMA API's at
- * all. */
+/* Returns whether the DMA API gives out addresses of an IOMMU; -EBUSY where the DMA API does not own the IOMMU. */
 static int translation(struct pci_dev* pdev) {
   struct iommu_domain* domain = iommu_get_domain_for_dev(&pdev->dev);
 
@@ -26,7 +25,7 @@ static bool is_ram(phys_addr_t from, u64 bytes) {
   return region_intersects(from, bytes, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) != REGION_DISJOINT;
 }
 
-/* Every page of it. What lies together in memory is looked up at once. */
+/* Checks every page of the range. Pages that are contiguous in memory are looked up together. */
 int xio_device_sees_ram(struct pci_dev* pdev, dma_addr_t address, u64 bytes) {
   struct iommu_domain* domain = xio_device_translated(pdev) ? iommu_get_domain_for_dev(&pdev->dev) : NULL;
   const dma_addr_t end = PAGE_ALIGN(address + bytes);
@@ -113,7 +112,7 @@ void xio_device_unclaim(struct pci_dev* pdev) {
 
 /*
  * Nothing outlives the driver under which it was mapped: after it the device may go to vfio, to another IOMMU domain,
- * or out of the machine. The driver is still bound and the device's lock held when this is told.
+ * or out of the machine. The driver is still bound and the device's lock held when the bus calls this.
  */
 static int on_pci_event(struct notifier_block* block, unsigned long what, void* data) {
   struct device* dev = data;

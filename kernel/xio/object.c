@@ -48,7 +48,7 @@ int xio_object_add(struct xio_object* object, const struct xio_kind* kind, struc
   return 0;
 }
 
-/* kind NULL: any. The answer is referenced. */
+/* kind NULL: any. Takes a reference to the object that it returns. */
 struct xio_object* xio_object_find(struct xio_open* owner, u32 handle, const struct xio_kind* kind) {
   struct xio_object* object;
 
@@ -62,7 +62,7 @@ struct xio_object* xio_object_find(struct xio_open* owner, u32 handle, const str
   return object;
 }
 
-/* Whichever call comes first does it; the others return when it is done. */
+/* The first call retires the object; others return when that is done. */
 static void retire(struct xio_object* object) {
   bool alive;
 

@@ -183,7 +183,7 @@ free:
 
 /* ---- segments -------------------------------------------------------------------------------------------------- */
 
-/* Fills `page` from the list's place `first` on; answers how many, or an error. */
+/* Fills `page` from the list's place `first` on; returns the number of segments, or an error. */
 static int gather(struct pin* pin, u32 first, u32 count, struct xio_kmod_segment* page) {
   struct scatterlist* entry;
   unsigned int i;

@@ -45,7 +45,7 @@ struct xio_kind {
   void (*free)(struct xio_object* object);
 };
 
-/* What a user is counted as holding; all zero: nothing. */
+/* The pages that are charged to a user; all zero: none. */
 struct xio_charge {
   struct user_struct* user;
   unsigned long pages;

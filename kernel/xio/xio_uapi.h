@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs and the kernel module xio agree on: the ioctls of /dev/xio. Everything that an open gets is its own,
- * and is given back when the last descriptor of that open and the last mapping made with it are gone.
+ * The interface between programs and the kernel module xio: the ioctls of /dev/xio. Everything that an open gets is its
+ * own, and is given back when the last descriptor of that open and the last mapping made with it are gone.
  *
  * Reserved members and unknown flags must be zero (EINVAL). Errors that several calls share:
  *
@@ -108,8 +108,8 @@ struct xio_kmod_release {
  * An I/O queue pair of an NVMe controller that the administrator has given to this module (driver_override "xio"). The
  * queues lie at the beginning of two pieces of queue memory of the same device. Releasing the handle deletes the
  * queues, which ends their commands. EOPNOTSUPP: another driver has the controller. Linux' nvme driver has no way to
- * give up a queue; vfio takes a whole controller. ENOSPC: the controller has no queue left. EIO: it does not answer or
- * refused.
+ * give up a queue; vfio takes a whole controller. ENOSPC: the controller has no queue left. EIO: it does not complete
+ * commands, or refused one.
  */
 struct xio_kmod_queue_pair {
   struct xio_kmod_pci device;
