@@ -73,7 +73,8 @@ class assembly {
 
   void step() {
     std::vector<pollfd> polled;
-    // Connections wait at a listener until a descriptor is free. It is not polled meanwhile: it would always be ready.
+    // While no descriptor is free, connections stay in a listener's backlog. The listener is then not polled, for it
+    // would be ready all the time.
     const bool full = std::exchange(full_, false);
     int wait = until_.poll_ms(full ? k_full_ms : report_.known() ? k_report_ms : INT_MAX);
     for (const auto& fd : listeners_) polled.push_back({full ? -1 : fd.get(), POLLIN, 0});

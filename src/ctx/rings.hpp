@@ -27,7 +27,7 @@ bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& in
 // says more.
 void fail_rings(const std::vector<dev::ring_view>& rings, xio_status_t status);
 
-// Clears the timeout for which a ring refuses work, once none of its ops is under way any more.
+// Lets rings that refuse work because a wait on them timed out take work again. None of their ops may be under way.
 void forget_timeouts(const std::vector<dev::ring_view>& rings);
 
 // Of rings of storages: waits until every command is complete that was posted before the call; false if that is not so

@@ -193,7 +193,7 @@ XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 byt
   copy_bytes<From>(to + tail, from + tail, bytes - tail, rank, count);
 }
 
-// Copies memory that is not made of aligned 16-byte words on both sides, but may be made of smaller words.
+// Copies areas that are not both aligned to 16 bytes, by the largest word that fits the offset of both.
 template <source From>
 XIO_OUT_OF_LINE void copy_unaligned(unsigned char* out, const unsigned char* in, u64 bytes, u64 rank, u64 count) {
   const u64 off = reinterpret_cast<u64>(out) ^ reinterpret_cast<u64>(in);
@@ -208,7 +208,8 @@ XIO_OUT_OF_LINE void copy_unaligned(unsigned char* out, const unsigned char* in,
   }
 }
 
-// Copies the bytes around the aligned 16-byte words. Returns false if nothing is left to copy.
+// Copies the bytes that are not aligned 16-byte words: all of an area that is not aligned, else those behind its last
+// word. Returns false if nothing is left to copy.
 template <source From, class Group>
 XIO_DEVICE bool copy_odd(const Group& g, unsigned char* out, const unsigned char* in, u64 bytes) {
   const u64 rank = g.rank(), count = g.count();

@@ -308,7 +308,7 @@ constexpr bool k_ring_is_serial = requires {
 template <class Codec>
 XIO_OUT_OF_LINE xio_status_t ring_take_credits_late(held_ring r, u32 n, const world_view& w, bool mine) {
   add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));
-  // A wave that waits must not be the ringer: it waits for entries that the ringer has yet to ring for.
+  // A wave that waits must not be the ringer: its credits come from entries for which the ringer may have yet to ring.
   if (mine) ring_serve<Codec>(r, load<scope::agent, order::relaxed>(&r.state->published), 1);
   return ring_wait_credits<Codec>(r, n, w);
 }
