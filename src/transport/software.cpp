@@ -80,7 +80,7 @@ model::nvme::shape shape_of(const nvme::drive_shape& from) {
 
 class file_drive final : public nvme::software_drive {
  public:
-  // What can be wrong with the arguments alone comes before the file, which may have to be made.
+  // The arguments are checked before the file is touched, because the file may have to be made.
   file_drive(const std::string& path, const xio_storage_attr_t& attr, const nvme::drive_shape& shape,
              const std::string& faults)
       : shape_(shape_of(shape)), faults_(model::nvme::plan_faults(faults)), file_(path, attr) {}

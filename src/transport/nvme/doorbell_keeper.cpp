@@ -18,7 +18,7 @@ doorbell_keeper::doorbell_keeper(std::uint32_t* words, std::uint32_t dstrd, std:
 
 bool doorbell_keeper::poll() {
   bool some = false;
-  // The admin queue's are rung by who asks.
+  // The admin queue is left out: the thread that sends an admin command rings its doorbells itself.
   for (std::uint32_t qid = 1; qid <= queues_; ++qid) {
     // The completions first: room for more of them is what the submissions may wait for.
     some |= carry(w::cq_head_doorbell(qid, dstrd_));

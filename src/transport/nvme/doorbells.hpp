@@ -22,7 +22,7 @@ namespace xio::nvme {
 enum class doorbell_way { bar, shadow, host, bridge };
 const char* name_of(doorbell_way way);
 
-// What is there besides the drive's own abilities.
+// The ways to a drive's doorbells that the machine offers; the drive's own abilities come in addition.
 struct doorbell_reach {
   void* registers = nullptr;       // BAR0 as kernels may store to it; null: they cannot
   std::uint32_t bdf = 0;           // of the drive, bus << 8 | devfn, for a bridge

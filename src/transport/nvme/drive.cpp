@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t k_admin_entries = 16;
 constexpr std::size_t k_page = 4096;
-constexpr std::uint32_t k_gone = ~0u;  // of any register that no device answers for
+constexpr std::uint32_t k_gone = ~0u;  // read from a register when the device is gone
 
 template <class T>
 T field(const unsigned char* page, std::uint32_t offset) {
@@ -28,7 +28,7 @@ T field(const unsigned char* page, std::uint32_t offset) {
   return value;
 }
 
-// What an admin or shutdown loop waits for comes in microseconds from a model and in milliseconds from hardware.
+// Admin and shutdown loops wait for a model for microseconds, for hardware for milliseconds.
 void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
 
 }  // namespace

@@ -18,8 +18,8 @@ namespace xio::nvme {
 class bus {
  public:
   virtual ~bus() = default;
-  virtual std::uint64_t map_queue(void* base, std::size_t bytes) = 0;  // answers the bus address, contiguous
-  virtual void unmap_queue(void* base, std::size_t bytes) = 0;         // what map_queue was given
+  virtual std::uint64_t map_queue(void* base, std::size_t bytes) = 0;  // returns the bus address, contiguous
+  virtual void unmap_queue(void* base, std::size_t bytes) = 0;         // the arguments of map_queue
   // Ends the drive's DMA where it does not stop when it is told to.
   virtual void cut_off() {}
   // Memory of the bus's own for queues and lists, zeroed and page-aligned, where there is such (that of another PCI
@@ -70,7 +70,7 @@ struct drive_facts {
   std::array<std::uint8_t, 8> eui64{};
 };
 
-// What the namespace must be for what was asked; throws one sentence.
+// Checks that the namespace can do what the attributes ask for; throws one sentence if not.
 void check_namespace(const drive_facts& f, const xio_storage_attr_t& attr, const std::string& name);
 
 // Longer transfers are split even where the drive would take them: every command id has room for its list.
@@ -91,7 +91,7 @@ class drive {
   std::uint32_t* sq_doorbell(std::uint32_t qid) const;
   std::uint32_t* cq_doorbell(std::uint32_t qid) const;
 
-  // Asks for that many I/O queue pairs, once; answers how many there are.
+  // Asks for that many I/O queue pairs, once; returns how many there are.
   std::uint32_t request_queues(std::uint32_t wanted);
   void create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
                      std::uint32_t cq_entries);
@@ -114,7 +114,7 @@ class drive {
   void identify();
   void choose_namespace();
   void ring_admin(std::uint32_t* doorbell, std::uint32_t value) const;
-  std::uint32_t admin(wire::nvme::sqe command, const char* what);  // dw0 of the answer
+  std::uint32_t admin(wire::nvme::sqe command, const char* what);  // returns dw0 of the CQE
 
   std::string name_;
   unsigned char* registers_;
@@ -127,7 +127,7 @@ class drive {
   std::uint32_t phase_ = 1;
   std::uint16_t next_cid_ = 0;
   std::shared_ptr<drive_memory> shadow_, events_;
-  bool lost_ = false;    // an admin command got no answer: nothing more can be asked
+  bool lost_ = false;    // an admin command got no valid CQE: no more can be sent
   bool halted_ = false;  // it does no DMA any more
   drive_facts facts_;
 };

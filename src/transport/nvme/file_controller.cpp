@@ -29,7 +29,7 @@ file_controller::file_controller(const software::devices& devices, const std::st
                                  const xio_storage_attr_t& attr, const options& o, progress::machine& machine,
                                  const payload_agent& payload)
     : machine_(machine),
-      // What can be wrong with the arguments alone comes before the file, which may have to be made.
+      // The arguments are checked before the file is touched, because the file may have to be made.
       software_(devices.open_drive(path, attr, checked_shape(attr, o), o.model_faults)) {
   registers_ = gpu::buffer(software_->register_bytes(), gpu::place::shared, 4096);
   software_->start(registers_.data(), payload);

@@ -22,7 +22,7 @@ std::size_t end_of_quotes(const std::string& text, std::size_t at);
 // the path. whole: the name for sentences. Throws XIO_ERR_ARG.
 file_name parse_file_name(const std::string& rest, const std::string& whole);
 
-// What the name says goes before what the attributes do.
+// Settings in the name override those in the attributes.
 xio_storage_attr_t with_name(const file_name& name, xio_storage_attr_t attr);
 
 }  // namespace xio::nvme

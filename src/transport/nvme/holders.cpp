@@ -164,8 +164,8 @@ std::string below_another(const std::string& root, const block_device& b) {
   return "";
 }
 
-// A mount or swap of another namespace shows nowhere else: a disk that is claimed makes O_EXCL fail. What may not be
-// asked may be in use.
+// A mount or swap of another namespace shows nowhere else: a disk that is claimed makes O_EXCL fail. A disk that
+// this process may not open is taken to be in use.
 std::string claimed(const std::string& root, const block_device& b) {
   const int fd = ::open((root + "/dev/" + b.name).c_str(), O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
   if (fd >= 0) {
@@ -207,7 +207,7 @@ std::vector<std::string> disks_of(const std::string& root, const std::string& bd
 
 std::string holder_of_disks(const std::string& root, const std::vector<std::string>& disks) {
   for (const auto& disk : disks) {
-    // What says most comes first: a mounted disk is also claimed.
+    // The most exact reason comes first: a mounted disk is also claimed.
     for (const auto find_holder : {mounted, swapped_on, held, in_file_system, below_another, claimed})
       for (const auto& device : with_partitions(root, disk))
         if (std::string who = find_holder(root, device); !who.empty()) return who;
@@ -227,7 +227,7 @@ std::vector<std::string> disks_of_namespace(const std::string& root, const names
     const std::string its_nguid = digits_of(first_line(all / name / "nguid"));
     const std::string its_eui64 = digits_of(first_line(all / name / "eui"));
     const bool by_id = (!nguid.empty() && nguid == its_nguid) || (!eui64.empty() && eui64 == its_eui64);
-    // Without any identifier, what cannot be told apart may be the same.
+    // Without any identifier, namespaces that cannot be distinguished may be the same one.
     const bool nameless = nguid.empty() && eui64.empty() && its_nguid.empty() && its_eui64.empty();
     const bool alike = first_line(all / name / "nsid") == std::to_string(is.nsid) &&
                        first_line(all / name / "size") == std::to_string(is.bytes / 512);

@@ -31,7 +31,7 @@ class iova_ranges {
   };
   std::list<part> parts_;
   std::uint64_t page_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;  // what was answered, and the block around it
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;  // the address returned, and the block around it
 };
 
 }  // namespace xio::nvme

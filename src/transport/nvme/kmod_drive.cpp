@@ -93,7 +93,7 @@ std::string why_no_queue(const kmod_drive& drive, const kmod_places& where) {
     return fmt::format("{} is not of the kernel module xio that this version knows", where.module);
   xio_kmod_queue_pair pair{};
   pair.device = device_of(drive.bdf);
-  // No handle is 0: the answer is about the drive, and nothing comes of it.
+  // No handle is 0, so this call makes nothing: its errno says whether the module would lend the drive.
   ioctl(module.get(), XIO_KMOD_QUEUE_PAIR, &pair);
   if (errno == EPERM)
     return "queues of a drive are given to CAP_SYS_RAWIO only, and Linux' nvme driver lends none anyway";

@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::size_t k_mapped = 4096;
 
-// One asker of a bridge. It keeps a ring's worth of commands back at most, whether or not the bridge tells how far it
-// is: a slot is free when its own command has an answer.
+// One client of a bridge. At most a ring of its commands is outstanding, whether or not the bridge reports its
+// progress: a slot is free when its own command has a reply.
 class bridge_writer : public register_writer {
  public:
   bridge_writer(std::byte* ring, std::size_t bytes, std::uint32_t bdf, std::string name)

@@ -30,14 +30,14 @@ class controller {
   // Ends what the queues still do: from then on no command touches memory, and none is taken. Before the memory that
   // commands name is unmapped; the views above stay as they are.
   virtual void stop() noexcept = 0;
-  // Memory that commands may name; answers its bus address, contiguous over `bytes`. Controllers of one space answer
+  // Memory that commands may name; returns its bus address, contiguous over `bytes`. Controllers of one space return
   // the same address for the same memory, so that one registration serves all that are open in a world.
   virtual dev::bus_space space() const = 0;
   virtual std::uint64_t map(void* base, std::size_t bytes) = 0;
   virtual void unmap(void* base, std::size_t bytes) = 0;  // what map() was given
 };
 
-// What a controller is opened from. Everything outlives it but the name and attributes.
+// The inputs from which a controller is opened. All but the name and attributes outlive the controller.
 struct opening {
   const std::string& name;  // whole, for sentences
   std::string rest;         // behind the scheme's colon, not empty

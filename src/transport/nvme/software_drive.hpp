@@ -27,7 +27,7 @@ class software_drive {
   virtual std::size_t register_bytes() const = 0;
   // registers: zeroed memory that outlives the drive. Before everything below.
   virtual void start(void* registers, const payload_agent& payload) = 0;
-  // What a progress::machine polls.
+  // A progress::machine polls this device.
   virtual progress::device& device() = 0;
   virtual const char* io_engine() const = 0;
   // As controller::grow and commit, of the file.

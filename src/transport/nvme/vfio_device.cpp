@@ -51,7 +51,7 @@ void vfio_device::map_registers(const std::string& name) {
   register_bytes_ = bar.size;
 }
 
-// Registers answered, DMA allowed, no INTx: completions are polled for.
+// Lets the device decode accesses to its registers and do DMA, without INTx: completions are polled for.
 void vfio_device::enable_dma(const std::string& name) {
   vfio_region_info config{};
   config.argsz = sizeof config;
@@ -72,7 +72,8 @@ bool vfio_device::cut_off() const {
   return pwrite(handles_.device.get(), &command, sizeof command, command_at_) == sizeof command;
 }
 
-// Kernels and devices differ in what they tell of; whoever says nothing is found out by its registers.
+// Kernels and devices differ in the events that they signal; the loss of a device without events shows in its
+// registers.
 void vfio_device::listen(std::uint32_t index, int event) {
   alignas(vfio_irq_set) unsigned char bytes[sizeof(vfio_irq_set) + sizeof(std::int32_t)] = {};
   auto* set = reinterpret_cast<vfio_irq_set*>(bytes);

@@ -24,7 +24,7 @@ class vfio_device {
   vfio_space& space() const { return *space_; }
   unsigned char* registers() const { return registers_; }
   std::size_t register_bytes() const { return register_bytes_; }
-  // Ends its DMA, whatever it is doing; false if the kernel does not let it be told. Any thread.
+  // Ends the device's DMA at once; false if the kernel refuses. Any thread may call it.
   bool cut_off() const;
   // Become readable when the kernel wants the device back, and when it has seen a PCIe error of it. -1: it never says.
   int wanted_back() const { return wanted_back_.get(); }

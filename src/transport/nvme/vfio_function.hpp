@@ -14,7 +14,7 @@ struct vfio_name {
 };
 vfio_name parse_vfio_name(const std::string& name);  // throws XIO_ERR_ARG
 
-// What vfio knows a function by.
+// The names under which vfio knows a function.
 struct vfio_place {
   std::string name;  // of the storage, for sentences
   std::string bdf;

@@ -16,7 +16,7 @@ namespace xio::nvme {
 enum class vfio_way { type1, iommufd };
 inline const char* name_of(vfio_way w) { return w == vfio_way::type1 ? "type 1" : "iommufd"; }
 
-// What holds a device open. The device goes before its group.
+// The files that hold a device open. The device is closed before its group.
 struct vfio_handles {
   unique_fd group;  // of type 1
   unique_fd device;
@@ -39,7 +39,7 @@ class vfio_iommu {
 // Opens a file that stands for a device, or throws; absent: what to do where there is none.
 int open_device_file(vfio_calls& calls, const std::string& name, const std::string& path, const char* absent);
 
-// What to say where others of the group have drivers; others: of others_in_group.
+// Throws the error for a group whose other functions have drivers; others: the result of others_in_group.
 [[noreturn]] void fail_not_viable(const std::string& name, std::uint32_t group, const std::string& others);
 
 }  // namespace xio::nvme

@@ -48,7 +48,7 @@ std::uint64_t vfio_space::map_pages(std::uint64_t first, std::uint64_t bytes) {
 }
 
 std::uint64_t vfio_space::map(void* base, std::size_t bytes) {
-  // What lies in GPU memory may be moved by its driver: vfio is not told, and the drive would write elsewhere.
+  // A GPU's driver may move its memory without notice to vfio; the drive would then write to the old place.
   if (gpu::has_device_memory() && gpu::locate(base).where == gpu::residence::device)
     fail(
         XIO_ERR_UNSUPPORTED,

@@ -27,8 +27,7 @@ class vfio_space {
   vfio_way way() const { return iommu_->way(); }
   // Opens a device, and lets it reach what is mapped.
   vfio_handles admit(const vfio_place& place);
-  // Answers the address of base for every device that was admitted. May be given the same range again, by another
-  // controller.
+  // Returns the address of base for every device that was admitted. Another controller may map the same range again.
   std::uint64_t map(void* base, std::size_t bytes);
   // Takes back one map() of that range. Another world may have mapped another one that begins there.
   void unmap(void* base, std::size_t bytes);

@@ -7,7 +7,7 @@
 
 namespace xio::nvme {
 
-// From the answer of VFIO_IOMMU_GET_INFO; what every x86 IOMMU has where the kernel does not say.
+// Decodes the reply of VFIO_IOMMU_GET_INFO; returns the ranges of every x86 IOMMU where the kernel gives none.
 std::vector<iova_ranges::range> read_iova_ranges(const std::vector<std::byte>& info);
 
 class vfio_type1 : public vfio_iommu {

@@ -19,7 +19,8 @@ namespace w = wire::nvme;
 
 namespace {
 
-// Ten register reads a second are nothing to a drive, and a tenth of a second is nothing to who waits for a dead one.
+// Ten register reads a second cost a drive nothing, and a thread that waits for a dead drive can wait a tenth of a
+// second more.
 constexpr int k_period_ms = 100;
 
 }  // namespace
