@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the holders of a controller's disks: they would lose data if it were taken from the kernel's driver.
+// Finds the users of a controller's disks: they would lose data if it were taken from the kernel's driver.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -122,7 +122,7 @@ carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, c
 }
 
 bool wants_direct(const options& o) {
-  // Who names an executor wants the software NIC in front of it.
+  // A user that names an executor wants the software NIC in front of it.
   const bool mlx5 = o.nic_family == option::nic_family::automatic || o.nic_family == option::nic_family::mlx5;
   return o.nic_executor == option::nic_executor::automatic && mlx5 && o.backend != option::backend::model;
 }
@@ -172,7 +172,7 @@ direct_verdict choose_direct(const std::vector<direct_offer>& all) {
          hindered, why_not(first));
   if (first_that(all, [](const direct_offer& o) { return !is(o, direct_state::unwanted); }) < 0)
     return {false, -1, false, ""};
-  // What did not work says more than who did not want it.
+  // A PE where it failed explains more than a PE that did not want it.
   const int broken = first_that(all, [](const direct_offer& o) { return is(o, direct_state::failed); });
   const int pe = broken >= 0 ? broken : hindered;
   return {false, pe, broken >= 0, why_not(all[static_cast<std::size_t>(pe)])};

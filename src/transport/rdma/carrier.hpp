@@ -22,7 +22,7 @@ using reason = std::array<char, 244>;
 reason make_reason(const std::string& sentence);
 std::string text_of(const reason& why);
 
-// What one PE could do and was told.
+// The carriers that one PE can use, and its settings.
 struct carrier_offer {
   std::uint32_t wanted;   // 0: auto, else a carrier
   std::uint32_t backend;  // 0 auto, 1 hw, 2 model

@@ -17,7 +17,7 @@ std::vector<std::unique_ptr<queue_set>> create_all(endpoint& e, const std::vecto
       else
         sets.push_back(e.create_queues(request));
     } catch (...) {
-      if (failure) continue;  // the first one says more than that the others could not be told
+      if (failure) continue;  // the first failure is the cause; this one only says that peers did not learn of it
       failure = std::current_exception();
       why = status_of_current_exception();
     }

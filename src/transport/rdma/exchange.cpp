@@ -86,7 +86,7 @@ std::vector<identity> exchange_identities(bootstrap::channel& c, const identity&
 
 namespace {
 
-// What PEs gather about the PEs [first, end): a header from each, and its cards for them.
+// One allgather about the PEs [first, end): each PE gives a header, and its queue addresses for them.
 struct round {
   std::size_t first, end;
   std::size_t per_peer;
@@ -111,7 +111,7 @@ std::vector<std::byte> gather(bootstrap::channel& c, const round& r, const heade
   return c.allgather(bytes);
 }
 
-// Checks what all PEs gave, and adds their cards for PE `me` to `out`, if they are in it.
+// Checks the parts of all PEs, and adds their queue addresses for PE `me` to `out`, if this round is about it.
 void take(const std::vector<std::byte>& all, const round& r, std::uint32_t count, std::size_t me,
           std::vector<queue_address>& out) {
   const std::size_t bytes = r.bytes();

@@ -36,8 +36,8 @@ class joined_nics {
     std::vector<Nic*> nics;
     std::uint32_t max_message;
   };
-  // Collective. Tells the others of this PE's heap and NICs, which open() makes, and learns of theirs. Whatever fails
-  // here, the others are on their way to the exchange and hear of it.
+  // Collective. Tells the others of this PE's heap and NICs, which open() makes, and learns of theirs. A PE
+  // where open() fails still takes part, because the others wait in the exchange; they get its status.
   template <class Open>
   void exchange_with_peers(const setup& s, Open&& open) {
     identity mine{};
@@ -85,8 +85,8 @@ class joined_nics {
     registered_.erase(found);
   }
 
-  // Collective. make() returns what has, for place pe * per_peer + which,
-  //   queue_address introduce(place)            number 0: there is no such queue pair
+  // Collective. make() returns an object with these functions, place being pe * per_peer + which:
+  //   queue_address get_queue_address(place)    number 0: there is no such queue pair
   //   dev::ring_view& view(place)
   //   void connect(place, const queue_address& theirs)
   template <class Make>

@@ -66,8 +66,8 @@ void nic_endpoint::map_heaps(const std::vector<proxy::shm_fabric*>& mapped) {
     }
 }
 
-// What a queue pair to `pe` fills: where NICs are joined by memory the sender's puts it straight into the peer's inbox;
-// else it is the receiver's that puts it into its own.
+// Returns the inbox that a queue pair to `pe` fills. Where NICs share memory, the sender's NIC stores an immediate
+// straight into the peer's inbox; elsewhere the receiver's NIC stores it into its own PE's inbox.
 proxy::inbox nic_endpoint::inbox_for(const queue_request& request, std::size_t pe) const {
   unsigned char* heap = needs_mapping_ ? static_cast<unsigned char*>(heaps_[pe]) : heap_;
   const std::uint64_t from = needs_mapping_ ? rank_ : pe;

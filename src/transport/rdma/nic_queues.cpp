@@ -11,7 +11,7 @@ namespace xio::rdma {
 
 namespace {
 
-// What is written by different parties lies on lines of its own.
+// Words with different writers lie on different cache lines.
 constexpr std::size_t k_line = 128;
 // PSNs begin near the end of their 24 bits, so that every queue pair sees them wrap.
 constexpr std::uint32_t k_first_psn = 0xfffff0;
@@ -52,12 +52,12 @@ void check(const queue_request& r, const family& f) {
 
 using proxy::ring_memory;
 
-// What reaches memory of that place where host threads cannot; null where they can.
+// Returns the agent that copies to and from memory which host threads cannot reach; null where they can.
 const payload_agent* copier_of(gpu::place where) {
   return where == gpu::place::device && !gpu::host_reads_device_memory() ? &gpu::payload() : nullptr;
 }
 
-// In host memory first, whatever place it is for.
+// The image is made in host memory and then copied, because the ring's own memory may be a GPU's.
 void prepare(const family& f, dev::ring_view& v, dev::ring_state& state, const queue_plan& plan, const layout& at) {
   std::vector<unsigned char> slots(at.slots), completion(at.completion);
   f.prepare(v, {slots.data(), slots.data() + at.aux, completion.data()}, state, plan);

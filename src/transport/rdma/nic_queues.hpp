@@ -35,7 +35,7 @@ class running_nic {
 
 using nic_list = std::vector<std::shared_ptr<running_nic>>;
 
-// What all queue pairs of a set have in common.
+// The properties that all queue pairs of a set share.
 struct queue_style {
   const rdma::family* family;
   std::uint32_t chunk;  // most bytes of one message

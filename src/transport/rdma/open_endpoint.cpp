@@ -51,7 +51,7 @@ void add_shm(const setup& s, nic_parts& c) {
 }
 
 #ifdef HAVE_SODIUM
-// Collective. Whatever is wrong here is wrong on every PE, or one PE's error that the others name.
+// Collective. An error here occurs on every PE, or on one PE, and then the others name that PE.
 proxy::tcp_key_source agree_on_keys(bootstrap::channel& c) {
   const auto keys = c.keys();
   if (!keys->proven() && c.rank() == 0)

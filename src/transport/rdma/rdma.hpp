@@ -19,8 +19,8 @@ namespace xio::rdma {
 class queue_set {
  public:
   virtual ~queue_set() = default;
-  // Takes the queue pairs from the device. On return it reads and writes nothing on their behalf any more, whatever
-  // the peers do; the rings' own memory stays.
+  // Takes the queue pairs from the device. On return it reads and writes nothing on their behalf any more, even if
+  // peers still send; the rings' own memory stays.
   virtual void stop() noexcept = 0;
   // Queue pair `which` to a PE: filled but for `index`; ring_kind::none when this set has no queue to that PE.
   virtual dev::ring_view view(int pe, std::uint32_t which) const = 0;
@@ -73,7 +73,7 @@ class endpoint {
 // Collective. Throws XIO_ERR_UNSUPPORTED when the backend asked for is not there.
 std::unique_ptr<endpoint> open_endpoint(const setup& s);
 
-// A set for each request. Collective: whatever fails where, each PE takes part in all that is exchanged, so that the
+// A set for each request. Collective: after a failure on any PE, each PE still takes part in all exchanges, so that the
 // channel can be used afterwards; then the first failure is thrown.
 std::vector<std::unique_ptr<queue_set>> create_all(endpoint& e, const std::vector<queue_request>& requests);
 

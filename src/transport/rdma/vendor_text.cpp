@@ -96,7 +96,7 @@ constexpr row k_common[] = {
     {proxy::outcome::rnr_retry_exceeded, cause::rnr_retry_exceeded},
 };
 
-// Status: the enumeration of a family's completions. What all families have, and then what some have besides.
+// Status: the enumeration of a family's completions. Codes of all families are tried first, then those of some only.
 template <class Status>
 cause find(std::uint32_t code) {
   for (const row& r : k_common)

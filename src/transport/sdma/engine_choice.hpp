@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which copy engine of a GPU a queue is for. Pure; what is known of the GPU comes from kfd_driver.hpp.
+// Which copy engine of a GPU a queue is for. Pure; the GPU's facts come from kfd_driver.hpp.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -15,7 +15,8 @@ class host_copier {
   // timeout of every wait; 0: none.
   host_copier(engine& e, std::chrono::milliseconds timeout);
 
-  // Answers the ticket of the last piece; ends in the order of the calls. Waits for room only. From any thread.
+  // Returns the ticket of the last piece. Copies end in the order of the calls. Waits for room only. Any thread may
+  // call it.
   std::uint64_t start(void* dst, const void* src, std::size_t bytes);
   // Throws XIO_ERR_TIMEOUT, or XIO_ERR_TRANSPORT when the engine stopped.
   void wait(std::uint64_t ticket);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kfd_driver.hpp by libhsakmt. What the calls want: libhsakmt include/hsakmt/hsakmt.h, src/queues.c, src/memory.c.
+// kfd_driver.hpp by libhsakmt. The arguments follow libhsakmt include/hsakmt/hsakmt.h, src/queues.c, src/memory.c.
 #include "config.h"
 #include "transport/sdma/kfd_driver.hpp"
 

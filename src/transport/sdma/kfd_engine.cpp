@@ -16,7 +16,7 @@ namespace xio::sdma {
 
 namespace {
 
-// What the queues of one engine share, and who outlives whom: a queue may outlive its engine.
+// The queues of one engine share this; they own it jointly, because a queue may outlive its engine.
 struct device {
   device(const options& o, std::unique_ptr<kfd_driver> d, kfd_gpu g, const queue_style& s)
       : driver(std::move(d)),
@@ -120,8 +120,8 @@ class kfd_engine final : public engine {
 
   const char* backend() const override { return name_.c_str(); }
 
-  // What this process has mapped for the GPU is in the engine's address space, too: they have one page table. A packet
-  // that names anything else would fault, and take the process with it.
+  // Memory that this process has mapped for the GPU is in the engine's address space, too: they have one page table. A
+  // packet that names any other memory would fault, and the fault would end the process.
   void map(void* base, std::size_t bytes) override {
     const gpu::location at = gpu::locate(base);
     if (at.where == gpu::residence::unknown && !at.registered)
@@ -145,7 +145,7 @@ class kfd_engine final : public engine {
            "XIO_TICKET_START={} is for software engines: a queue of the GPU's own begins at 0; leave it unset",
            request.ticket_start);
     const std::size_t bytes = std::size_t{request.depth} * dev::k_sdma_slot_bytes;
-    // The driver maps rings in whole pages and wants them exactly as long as it is told.
+    // The driver maps rings in whole pages, and the length passed to it must be exact.
     if (bytes % gpu::page_size() != 0)
       fail(XIO_ERR_CONFIG,
            "an SDMA ring of {} entries is {} bytes, no whole page of {}; set XIO_RING_DEPTH (or ring_bytes) to {} "

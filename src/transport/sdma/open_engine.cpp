@@ -42,7 +42,7 @@ std::unique_ptr<engine> open_engine(const options& o, progress::machine& machine
   } catch (const error& e) {
     if (o.backend == option::backend::hw)
       fail(e.status(), "XIO_BACKEND=hw: {}; or set XIO_BACKEND=auto or model, or XIO_ROUTE=direct", e.what());
-    // What the user asked for and cannot be is no reason to do something else.
+    // A setting of the user that cannot be satisfied is an error: another engine would hide it.
     if (e.status() == XIO_ERR_CONFIG) throw;
     return open_software(o, machine, payload, e.what());
   }

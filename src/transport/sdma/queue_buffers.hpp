@@ -11,7 +11,7 @@
 
 namespace xio::sdma {
 
-// What an engine wants of its queues.
+// The requirements of an engine on its queues.
 struct queue_style {
   wire::sdma::generation generation;
   std::uint32_t chunk;    // most bytes of one copy
@@ -19,7 +19,7 @@ struct queue_style {
   memory::ring_places where;
 };
 
-// What a driver has made already.
+// The parts of a queue that a driver has made already.
 struct queue_parts {
   unsigned char* ring = nullptr;
   std::uint64_t* wptr = nullptr;

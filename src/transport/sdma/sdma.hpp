@@ -16,7 +16,7 @@ namespace xio::sdma {
 struct queue_request {
   std::uint32_t depth;         // slots, a power of two of 4 and more
   std::uint64_t ticket_start;  // a multiple of depth
-  int peer;                    // whose memory it copies to or from, as in set_peers; -1: nobody's in particular
+  int peer;                    // the PE with the memory to copy to or from, as in set_peers; -1: any
   std::uint32_t which;         // of several queues for that peer
   bool alone;                  // one thread at a time posts and waits
 };

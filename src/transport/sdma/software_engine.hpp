@@ -8,7 +8,7 @@
 
 namespace xio::sdma {
 
-// What an engine is told of a queue. Plain host memory that outlives the queue.
+// Describes a queue to an engine. The pointers name plain host memory that outlives the queue.
 struct software_queue {
   const std::uint32_t* ring;
   std::uint64_t ring_bytes;  // a power of two
@@ -21,7 +21,7 @@ struct software_queue {
 class software_engine {
  public:
   virtual ~software_engine() = default;
-  // What a progress::machine polls.
+  // A progress::machine polls this device.
   virtual progress::device& device() = 0;
   // Memory that packets may name, which may be a GPU's, or plain host memory. False if the range is empty or wraps.
   virtual bool map_payload(void* base, std::size_t bytes) = 0;

@@ -8,7 +8,7 @@ namespace xio::rdma::mlx5 {
 
 namespace {
 
-// Heads of commands and answers.
+// Headers of commands and replies.
 constexpr field f_opcode{0x00, 16}, f_object{0x48, 24}, f_optional{0x80, 32};
 constexpr field f_made{0x48, 24};
 

@@ -25,7 +25,7 @@ constexpr std::size_t k_cq_record = 0, k_qp_record = 64;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
 
-// status and syndrome of an answer: its first byte and its second word (mlx5_ifc.h: create_qp_out).
+// Status and syndrome of a reply: its first byte and its second word (mlx5_ifc.h: create_qp_out).
 std::string reply_text(const mlx5::reply& a) {
   return fmt::format("status {:#x}, syndrome {:#x}", mlx5::get(a.data(), {0, 8}), mlx5::get(a.data(), {0x20, 32}));
 }

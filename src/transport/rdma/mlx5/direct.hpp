@@ -28,7 +28,7 @@ struct mlx5_hooks {
   proxy::memory_exporter export_memory;
 };
 
-// What all queues of a port share: the doorbell page, and what commands call the domain and the event queue.
+// All queues of a port share this: the doorbell page, and the numbers of the domain and event queue in commands.
 class mlx5_doorbell_page {
  public:
   // Throws, saying what the driver, the firmware or the platform lacks.

@@ -32,8 +32,8 @@ constexpr std::uint64_t k_most_message = 1u << 30;
 constexpr std::uint64_t k_count_from = 1u << 16;
 constexpr std::size_t k_line = 128;
 
-// What one entry holds, and that there is no completion queue of its own. Where queues lie is the device's affair, so
-// the functions that lay memory out are null.
+// Describes the capacity of one entry, and that a queue has no completion queue of its own. The device's code places
+// the queues, so the functions that lay memory out are null.
 const family& entries_of_device() {
   static const family row = [] {
     family f{};
@@ -149,7 +149,7 @@ class mlx5_endpoint final : public endpoint {
   void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
 
  private:
-  // Memory and introductions are those of any verbs device.
+  // Memory is registered and addresses are exchanged as with any verbs device.
   joined_nics<proxy::verbs_fabric>::opened open_fabrics() {
     std::vector<proxy::verbs_fabric*> all;
     std::uint64_t longest = k_most_message;

@@ -18,7 +18,7 @@ struct port_wishes {
   option::AUTO_UINT gid_index;  // none: choose
   std::uint32_t pkey_index = 0;
   std::uint32_t depth = 256;  // of a queue pair
-  std::uint8_t mtu = 0;       // enum ibv_mtu; 0: whatever
+  std::uint8_t mtu = 0;       // enum ibv_mtu; 0: any
 };
 
 // RoCE v2 over IPv4, over a routable IPv6 address, over a link-local one, RoCE v1, InfiniBand; the lowest index of the

@@ -19,10 +19,10 @@ namespace xio::rdma {
 // meanwhile the peer is held up.
 using immediate_handler = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
 
-// What the platform knows of its GPU; all of it may be missing.
+// Facts and calls of the platform's GPU; all of them may be missing.
 struct verbs_surroundings {
   std::string gpu_bus_id;  // "0000:3b:00.0"; NICs near it are preferred
-  // Exports the dma-buf that [base, base + bytes) lies in: answers its file descriptor, which the callee owns, and sets
+  // Exports the dma-buf that [base, base + bytes) lies in: returns its file descriptor, which the callee owns, and sets
   // *offset; -1 if that is no GPU memory.
   std::function<int(void* base, std::size_t bytes, std::uint64_t* offset)> export_memory;
 };
