@@ -38,7 +38,8 @@ struct queue_address {
 constexpr std::size_t k_round_bytes = std::size_t{8} << 20;
 
 // mine: `per_peer` queue pairs for each PE, PE by PE. Returns those that each PE has for this one, in the same order;
-// where one end has a queue pair the other has one too, or this throws. Every PE takes part in every round before it throws.
+// where one end has a queue pair the other has one too, or this throws. Every PE takes part in every round before it
+// throws.
 std::vector<queue_address> exchange_queues(bootstrap::channel& c, const std::vector<queue_address>& mine,
                                            std::uint32_t per_peer, xio_status_t status,
                                            std::size_t round_bytes = k_round_bytes);
