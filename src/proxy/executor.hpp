@@ -14,9 +14,9 @@ class executor {
 
   // Takes an op over; false: no room now, offer it again. `o` is the caller's again on return.
   virtual bool begin(const op& o) = 0;
-  // Goes on by about `budget` bytes and never waits. Answers the bytes that it moved, at least 1 if it did anything.
+  // Goes on by about `budget` bytes and never waits. Returns the bytes that it moved, at least 1 if it did anything.
   virtual std::uint64_t advance(std::uint64_t budget) = 0;
-  // Whether the oldest op not reported yet has ended, and how; called until it answers false. After an `ok` the op's
+  // Whether the oldest op not reported yet has ended, and how; called until it returns false. After an `ok` the op's
   // effects are in memory for everybody who sees its completion.
   virtual bool ended(op_error* how) = 0;
 };

@@ -12,7 +12,7 @@
 
 namespace xio::proxy {
 
-// What PEs tell each other through the bootstrap, as fixed-size bytes: of a NIC (where it listens, its port's
+// PEs exchange device addresses through the bootstrap, as fixed-size bytes: of a NIC (where it listens, its port's
 // link), and of one queue pair (its number on the fabric). Contents are the fabric's own, and hostile until checked.
 using device_address = std::array<std::byte, 256>;
 
@@ -32,11 +32,13 @@ class fabric {
   // On return no op touches it any more.
   virtual void unregister_memory(const key_pair& keys) = 0;
 
-  // Of this NIC, and then of everybody's by PE, this one included. meet throws naming the PE whose card cannot be.
+  // The first returns this NIC's address; the second gets those of all PEs, this one included. connect_peers throws
+  // and names the PE if an address cannot be right.
   virtual device_address get_address() = 0;
   virtual void connect_peers(const std::vector<device_address>& all) = 0;
 
-  // Makes the far side of queue pair `number`, which will talk to PE `pe`; then connects it to what that PE made.
+  // The first makes the fabric's part of queue pair `number` to PE `pe` and returns its address; the second connects it
+  // to the queue pair that PE made.
   virtual device_address get_queue_address(std::uint32_t number, int pe) = 0;
   virtual std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& remote,
                                             std::uint32_t remote_number) = 0;

@@ -9,7 +9,7 @@ namespace {
 
 namespace w = wire::inbox;
 
-// NICs of several PEs do not meet in one inbox, only those of one: a claim fails rarely, and then not for long.
+// Only the NICs of one PE write to one inbox, never those of several PEs: a claim fails rarely, and then not for long.
 constexpr int k_attempts = 16;
 
 }  // namespace

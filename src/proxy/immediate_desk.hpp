@@ -10,7 +10,7 @@
 
 namespace xio::proxy {
 
-// What fabrics call with a queue pair's number; false: no room, offer it again.
+// Fabrics call this with a queue pair's number; false: no room, offer it again.
 using immediate_handler = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;
 
 // As this process reaches it, which may be by the mapping of another PE's memory: its words are hostile.
@@ -19,7 +19,7 @@ struct inbox {
   std::uint32_t entries;  // a power of two
 };
 
-// Thread safe. What inboxes name outlives their place here.
+// Thread safe. The memory of an inbox outlives its entry here.
 class immediate_desk {
  public:
   explicit immediate_desk(const payload_agent& payload) : payload_(payload) {}

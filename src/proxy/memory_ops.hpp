@@ -9,7 +9,7 @@
 
 namespace xio::proxy {
 
-// The right that an op needs at the far end, and to its spans.
+// The right that an op needs to remote memory, and to its local spans.
 std::uint32_t remote_right(verb what);
 std::uint32_t local_right(verb what);
 
@@ -24,7 +24,7 @@ op_error find_remote(const key_table& keys, std::uint32_t rkey, std::uint64_t ad
 // Inline bytes to their place; 4 or 8 aligned bytes in one piece, because somebody may poll them as a flag.
 void store_bytes(const payload_agent& payload, unsigned char* to, const unsigned char* from, std::uint64_t bytes);
 
-// Changes the word at `at` and answers what it held.
+// Changes the word at `at` and returns its old value.
 std::uint64_t change_word(const payload_agent& payload, unsigned char* at, const atomic_change& c);
 // Puts the old value into the requester's memory, in the byte order that the dialect asks for.
 void store_result(const payload_agent& payload, unsigned char* to, const atomic_change& c, std::uint64_t old);

@@ -30,7 +30,7 @@ class nic : public progress::device {
   device_address get_address();
   void connect_peers(const std::vector<device_address>& all);
 
-  // Answers the queue pair's number, 20 bits wide. `make` builds its wire queue. It can be rung once it is connected.
+  // Returns the queue pair's number, 20 bits wide. `make` builds its wire queue. Doorbells count once it is connected.
   using queue_maker = std::function<std::unique_ptr<wire_queue>(std::uint32_t number)>;
   std::uint32_t create_queue(const queue_maker& make);
   device_address get_queue_address(std::uint32_t number, int pe);

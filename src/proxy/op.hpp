@@ -53,7 +53,7 @@ enum class rule : std::uint8_t {
   entry_phase = 24,
   entry_sequence = 25,  // PSN or message number that does not follow the one before
   link_lost = 26,
-  peer_refused = 27,  // the peer's NIC answered an error that names no rule
+  peer_refused = 27,  // the peer's NIC returned an error that names no rule
 };
 
 struct op_error {
@@ -83,7 +83,7 @@ struct atomic_change {
   bool big_endian_result;  // how the old value is put into local memory
 };
 
-// What is left of an op while it is under way: all that its completion needs.
+// The part of an op that is kept while it is under way: all that its completion needs.
 struct receipt {
   verb what = verb::nop;
   bool signalled = false;

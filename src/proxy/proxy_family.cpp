@@ -20,7 +20,7 @@ std::size_t aux_bytes(std::uint32_t) { return 0; }
 
 void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan& plan) {
   *reinterpret_cast<std::uint64_t*>(image.completion) = plan.ticket_start;
-  // What the lap before the first would have left.
+  // Slots begin with the generation that a lap before the first would have left.
   const std::uint32_t before = w::generation(plan.ticket_start, v.depth_log2) - 1;
   auto* words = reinterpret_cast<std::uint64_t*>(image.slots);
   std::fill_n(words, std::size_t{v.depth} * w::k_entry_words, w::word(before, 0));

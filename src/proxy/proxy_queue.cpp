@@ -115,7 +115,7 @@ void proxy_queue::complete(const receipt& r) {
 void proxy_queue::complete_in_error(const receipt& r, op_error f) {
   const std::uint64_t word = w::error_word(status_of<w::status>(f.what), static_cast<std::uint32_t>(f.why));
   memory_.completions.write(memory_.completion + 1, &word, 1);
-  // What was counted stays so: a wrong generation names no entry, and the one that was taken last may have ended well.
+  // The count never goes back: a wrong generation names no entry, and the entry fetched last may have ended well.
   const std::uint64_t counted = memory_.completions.load(memory_.completion);
   const std::uint64_t count = r.slots != 0 ? std::max(r.first, counted) : counted;
   memory_.completions.publish(memory_.completion, count | w::k_has_failed);

@@ -23,7 +23,7 @@ void forget_data(op& o) {
 
 bool queue_pair::turn(fault_plan* faults) {
   if (const op_error f = queue_->poll_doorbells(); f && stage_ < stage::broken) {
-    // A wrong doorbell names no entry: the failure is told of the one that was taken last.
+    // A wrong doorbell names no entry: the failure is reported for the entry fetched last.
     broken_ = f;
     stage_ = stage::broken;
   }
@@ -106,7 +106,7 @@ bool queue_pair::collect() {
   return any;
 }
 
-// What is under way behind the failure, and the entry that was taken and not begun, are dropped.
+// Ops under way behind the failure, and an entry that was fetched and not begun, are dropped.
 void queue_pair::stop(const receipt& r, op_error f) {
   const bool holds_one = stage_ == stage::waiting || stage_ == stage::ready || stage_ == stage::lost;
   queue_->complete_in_error(r, f);

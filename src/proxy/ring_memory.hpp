@@ -17,7 +17,7 @@ class ring_memory {
   // `copier` copies; null: host memory.
   explicit ring_memory(const payload_agent* copier) : copier_(copier) {}
 
-  // What stands still: entries that a doorbell has announced.
+  // For memory that no one changes meanwhile: entries that a doorbell has announced.
   void read(void* to, const void* from, std::size_t bytes) const {
     if (copier_ != nullptr)
       copier_->copy(to, from, bytes);
@@ -45,7 +45,7 @@ class ring_memory {
     for (std::size_t i = 0; i < count; ++i) __atomic_store_n(at + i, from[i], __ATOMIC_RELAXED);
   }
 
-  // Who sees this word sees all that was written before.
+  // A thread that loads this word with acquire sees all that was written before.
   template <class T>
   void publish(T* at, T word) const {
     if (copier_ != nullptr) return copier_->copy(at, &word, sizeof word);

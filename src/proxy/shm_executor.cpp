@@ -10,7 +10,7 @@ namespace xio::proxy {
 namespace {
 
 constexpr unsigned k_rnr_for_ever = 7;
-// What a peer that is stopped in the middle of an op may still write when it goes on.
+// The most bytes that a peer which was stopped in the middle of an op may still write when it goes on.
 constexpr std::uint64_t k_piece = 64 << 10;
 constexpr std::chrono::microseconds k_rnr_timer{640};  // code 12, as verbs_queue.cpp asks of devices
 

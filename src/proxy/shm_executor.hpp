@@ -71,7 +71,7 @@ class shm_fabric final : public fabric {
         handler_(std::move(handler)),
         rnr_retries_(rnr_retries) {}
 
-  // What PE `pe` has opened under `rkey`, and where that is mapped here.
+  // Adds the region that PE `pe` has registered under `rkey`, with the place where it is mapped here.
   void adopt(int pe, std::uint32_t rkey, const region& what);
 
   const char* name() const override { return "shm"; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // NICs that share memory write to their peers' by themselves. Hardware asks the queue pair at the other end, which may
-// be gone; here each queue pair has a word in memory that its owner shares, the gate. Who writes through it says so in
-// the word first, and its owner shuts it before it gives the queue pair up.
+// be gone; here each queue pair has a word in memory that its owner shares, the gate. A NIC that writes through it
+// marks the word first, and its owner shuts the gate before it gives the queue pair up.
 #pragma once
 #include <atomic>
 #include <chrono>

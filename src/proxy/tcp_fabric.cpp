@@ -17,7 +17,7 @@ namespace {
 
 using tcp::clock;
 
-// Who has proved nothing yet takes up this much, for this long.
+// Connections that have proved nothing yet may be this many, and each may last this long.
 constexpr std::size_t k_visitors = 32;
 constexpr std::chrono::seconds k_visit{5};
 // The listener's news are a system call away.
@@ -58,7 +58,7 @@ key_pair tcp_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
   return {key, key};
 }
 
-// --- Cards -------------------------------------------------------------------------------------------
+// --- Device addresses --------------------------------------------------------------------------------
 
 device_address tcp_fabric::get_address() {
   address_body b{};
@@ -152,7 +152,7 @@ std::unique_ptr<executor> tcp_fabric::connect(std::uint32_t number, int pe, cons
 
 void tcp_fabric::forget(std::uint32_t number) { pairs_.erase(number); }
 
-// Who comes when all places are taken has that of the oldest who has said nothing yet that only a PE can say.
+// If all places are taken, a new connection gets the place of the oldest one that has not yet sent what only a PE can.
 void tcp_fabric::accept() {
   for (std::size_t i = 0; i < k_visitors; ++i) {
     const bool full = visitors_.size() >= k_visitors;
@@ -160,7 +160,7 @@ void tcp_fabric::accept() {
     if (full && oldest == visitors_.end()) return;
     int err = 0;
     unique_fd fd = tcp::accept_one(listener_.fd.get(), err);
-    // Who calls goes on calling, and is taken when there is one.
+    // The caller tries again, and is accepted when a descriptor is free.
     if (no_descriptor(err) && !std::exchange(said_full_, true))
       log::warn("no file descriptor is left to take the call of another PE's software NIC: {}",
                 text_of_no_descriptor(err));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a connection comes to be: who calls goes through the callee's addresses, again and again, until one proves to be
-// it, who is called takes proofs. Both in steps that never wait. A stranger gets no further than the first message that
-// it cannot make.
+// How a connection is made: the caller tries the callee's addresses, again and again, until the NIC at one of them
+// proves to be the callee; the callee checks the caller's proof. Both go in steps that never wait. A stranger gets no
+// further than the first message that it cannot make.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -64,7 +64,7 @@ class visitor {
       : key_with_(key_with), fd_(std::move(fd)), until_(until) {}
   // Failed: not for this NIC, or no proof.
   step go_on(std::uint32_t me, const identity& mine);
-  // What it began with is this protocol's, but of another version.
+  // Whether its first message is of this protocol, but of another version.
   bool is_of_another_version() const { return other_version_; }
   bool is_stranger() const { return !replied_; }  // as far as is known
   std::uint32_t who() const { return hello_.caller; }

@@ -39,7 +39,7 @@ void link::open(unique_fd fd, const session& keys, bool is_caller) {
 
 void link::lose(const std::string& why) {
   if (state_ == state::lost) return;
-  // That is how every world ends, too. Who has ops under way makes it a warning.
+  // That is how every world ends, too. A queue pair that has ops under way warns.
   log::info("the link to PE {} is down: {}", pe_, why);
   state_ = state::lost;
   why_ = why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The connection to one PE, which all queue pairs to that PE share: frames are gathered into records, which go out and
-// come in many at a time. What goes wrong once is wrong for good.
+// come in many at a time. A link that has failed once stays failed.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -60,7 +60,7 @@ class link {
   // Every frame that came. False: the frame makes no sense, and the link is lost.
   // It may put(), but not send(): a link that is lost there gives away the buffer in which the frame lies.
   using sink = std::function<bool(const frame_head& h, const unsigned char* payload)>;
-  // One turn each; answer the bytes that went.
+  // One turn each; they return the bytes that were moved.
   std::uint64_t receive(const sink& take);
   std::uint64_t send();
 

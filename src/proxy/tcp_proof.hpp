@@ -2,13 +2,13 @@
 // How two NICs prove to each other that they hold the world's key, and the seal on what they then send. Three messages:
 //
 //   caller -> callee   hello    magic, caller's PE, callee's PE, callee's identity, nonce C, open key E
-//   callee -> caller   answer   magic, nonce L, open key F, MAC(key, "answer" | hello | answer so far)
-//   caller -> callee   proof    MAC(key, "proof" | hello | answer)
+//   callee -> caller   reply    magic, nonce L, open key F, MAC(key, "answer" | hello | reply so far)
+//   caller -> callee   proof    MAC(key, "proof" | hello | reply)
 //
 // Nonces and open keys are under both MACs, and the labels differ, so nothing recorded or sent back is of use. The
-// callee's identity is in its card: a caller that reached another NIC by an address that two machines have is refused.
-// The seal's keys come from key, hello, answer and what E and F agree on (base/ephemeral_key.hpp): with the key alone
-// nobody forges a record of a connection that he has listened to.
+// callee's identity is in its device address: a caller that reached another NIC by an address that two machines have is
+// refused. The seal's keys come from key, hello, reply and what E and F agree on (base/ephemeral_key.hpp): with the key
+// alone nobody forges a record of a connection that he has listened to.
 //
 // A record carries the Poly1305 tag of RFC 8439's AEAD with the record as its associated data and no message
 // (libsodium), under a key of its direction and the record's number as nonce: what was altered, left out, repeated or

@@ -12,9 +12,9 @@ namespace xio::proxy::tcp {
 namespace {
 
 constexpr std::size_t k_slots = 256, k_first_slots = 8;
-// Frames under way: 8 MiB of writes, 2 MiB of reads. The responder keeps as many atomics' answers.
+// Frames under way: 8 MiB of writes, 2 MiB of reads. The responder keeps as many atomics' replies.
 constexpr std::uint64_t k_window = 128, k_read_window = 32;
-// What waits for the connection to take it; beyond, queue pairs wait.
+// Bytes that may wait to be sent on the connection; beyond that, queue pairs wait.
 constexpr std::uint64_t k_backlog = 2 << 20;
 constexpr std::chrono::milliseconds k_rnr_wait{1};
 
@@ -262,7 +262,7 @@ void requester::acknowledge(std::uint64_t below) {
   progress();
 }
 
-// What came says that the answer to `psn` is not coming any more. Asked for again once; then the clock decides.
+// A frame that came shows that the reply to `psn` was lost. It is requested again once; then the timeout decides.
 void requester::reply_lost(std::uint64_t psn) {
   if (went_back_ == psn) return;
   went_back_ = psn;

@@ -23,7 +23,7 @@ class requester final : public executor {
   std::uint64_t advance(std::uint64_t budget) override;
   bool ended(op_error* how) override;
 
-  // Acknowledgements and answers. False: it makes no sense.
+  // Handles acknowledgements and replies. False: the frame makes no sense.
   bool handle(const frame_head& h, const unsigned char* payload);
 
  private:
@@ -43,7 +43,7 @@ class requester final : public executor {
   std::uint32_t send_one();
   op_error gather(const op& o, std::uint64_t from, std::uint32_t bytes, unsigned char* to) const;
   op_error scatter(const op& o, std::uint64_t from, std::uint32_t bytes, const unsigned char* data) const;
-  // The first frame whose acknowledgement or answer is missing.
+  // The first frame whose acknowledgement or reply is missing.
   std::uint64_t missing() const;
   std::uint64_t awaited() const;
   void acknowledge(std::uint64_t below);
@@ -69,7 +69,7 @@ class requester final : public executor {
   std::uint64_t next_psn_ = 0;                // of the next op
   std::uint64_t sent_ = 0;                    // no frame from here on has ever been sent
   std::uint64_t acked_ = 0;                   // all below are done at the peer
-  std::deque<std::uint64_t> awaiting_reply_;  // ops that wait for answers
+  std::deque<std::uint64_t> awaiting_reply_;  // ops that wait for replies
   std::uint64_t went_back_ = ~std::uint64_t{0};
   clock::time_point progress_{};
   clock::time_point not_before_{};  // after not_ready

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The receiving half of a queue pair over TCP: takes frames in order only, carries each out once, answers.
+// The receiving half of a queue pair over TCP: accepts frames in order only, carries each out once, replies.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@ class responder {
             std::uint32_t remote_number)
       : payload_(payload), keys_(keys), settings_(settings), number_(number), remote_number_(remote_number) {}
 
-  // False: it makes no sense. Answers go the way it came.
+  // False: the frame makes no sense. Replies go out on the link that it came on.
   bool handle(const frame_head& h, const unsigned char* payload, link& way);
   // One acknowledgement for all that was taken since the last.
   void acknowledge(link& way);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a port and a queue pair of a real RDMA device introduce themselves to a peer, and whether two ends can talk.
+// The addresses of a port and a queue pair of a real RDMA device as peers get them, and whether two ends can talk.
 // Pure.
 #pragma once
 #include <array>

@@ -32,7 +32,7 @@ bool is_plain(const atomic_change& c) {
   return c.is_add ? c.boundary == 0 : c.swap_mask == ~std::uint64_t{0} && c.compare_mask == ~std::uint64_t{0};
 }
 
-// Before the device is asked: some drivers' libraries refuse to post what a device would answer with an error.
+// Before the device is asked: some drivers' libraries refuse to post what a device would complete with an error.
 op_error refusal_of(const op& atomic) {
   if (!is_plain(atomic.change)) return {outcome::remote_operation, rule::entry_modifier};
   if ((atomic.remote & 7) != 0) return {outcome::remote_invalid_request, rule::atomic_alignment};
@@ -179,7 +179,7 @@ void verbs_executor::post() {
   posted_ += staged_;
   staged_ = 0;
   staged_bytes_ = 0;
-  // What was posted before the refused one may never complete by itself, so all of it counts as failed.
+  // Ops posted before the refused one may never complete by themselves, so all of them count as failed.
   if (err != 0) give_up(static_cast<std::uint32_t>(err), "not posted");
 }
 
@@ -205,7 +205,7 @@ std::uint64_t verbs_executor::advance(std::uint64_t) {
 }
 
 void verbs_executor::collect(const ibv_wc& wc) {
-  // What the device says is checked as what a peer says.
+  // Completions of the device are checked like messages of a peer.
   if (wc.wr_id < done_ || wc.wr_id >= posted_) {
     give_up(wc.vendor_err, "a completion of no request under way");
     return;

@@ -31,7 +31,7 @@ int access_of(std::uint32_t allowed, bool relaxed) {
   if ((allowed & remote_read) != 0) access |= IBV_ACCESS_REMOTE_READ;
   if ((allowed & remote_write) != 0) access |= IBV_ACCESS_REMOTE_WRITE;
   if ((allowed & remote_atomic) != 0) access |= IBV_ACCESS_REMOTE_ATOMIC;
-  // What a peer may change must be writable here too (InfiniBand specification, 10.6.3.1).
+  // Memory that a peer may change must be writable here too (InfiniBand specification, 10.6.3.1).
   if ((allowed & (local_write | remote_write | remote_atomic)) != 0) access |= IBV_ACCESS_LOCAL_WRITE;
   if (relaxed) access |= IBV_ACCESS_RELAXED_ORDERING;
   return static_cast<int>(access);

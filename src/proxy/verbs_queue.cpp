@@ -23,7 +23,7 @@ std::uint32_t random_psn() {
   return source() & 0xffffff;
 }
 
-// What the errno of a failed step most likely means.
+// The most likely cause of a failed step, by its errno.
 const char* hint(int err) {
   switch (err) {
     case EINVAL: return "the device does not take one of these values";
@@ -179,7 +179,7 @@ ibv_ah_attr verbs_queue::address_of(const verbs_address& remote) const {
   ah.port_num = mine_.port;
   ah.sl = path_.sl;
   ah.dlid = remote.lid;
-  // Subnets of InfiniBand are told apart by the upper half of the GID.
+  // The upper half of the GID is the number of the InfiniBand subnet.
   const bool other_subnet = std::memcmp(mine_.address.data(), remote.address.data(), 8) != 0;
   ah.is_global = mine_.link == link_layer::ethernet || port_.needs_grh || other_subnet || remote.lid == 0;
   if (ah.is_global == 0) return ah;

@@ -37,12 +37,12 @@ class verbs_queue {
   const verbs_address& identity() const { return mine_; }
   // INIT to RTR to RTS.
   void connect(const verbs_address& remote, int pe);
-  // Posts one receive; what comes into it holds no payload. Answers the device's errno.
+  // Posts one receive; messages for it hold no payload. Returns the device's errno.
   int post_receive();
 
   ibv_qp* qp() const { return qp_.get(); }
   ibv_cq* send_cq() const { return send_cq_.get(); }
-  // What the device has room for, at most what was asked for.
+  // The room that the device granted, at most what was requested.
   std::uint32_t depth() const { return depth_; }
   std::uint32_t max_sge() const { return max_sge_; }
   std::uint32_t max_inline() const { return max_inline_; }

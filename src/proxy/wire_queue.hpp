@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One send queue as a NIC family lays it out in memory: where entries are, how a doorbell announces them, how
-// completions are told. One implementation per family (dialect).
+// completions are reported. One implementation per family (dialect).
 #pragma once
 #include "proxy/op.hpp"
 
