@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   const int me = xio_my_pe(w), n = xio_n_pes(w);
   for (int route = 0; route < 3; ++route) measure(w, route, count, mine);
 
-  // The PEs' numbers meet in PE 0's heap.
+  // The PEs' numbers are collected in PE 0's heap.
   void* block = nullptr;
   check(xio_calloc(w, static_cast<std::size_t>(n), sizeof(numbers), &block), "xio_calloc");
   auto* home = static_cast<numbers*>(xio_ptr(w, block, 0));

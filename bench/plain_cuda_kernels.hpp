@@ -107,7 +107,7 @@ __device__ T in_register(T value) {
   return value;
 }
 
-// What a kernel does again and again, in registers.
+// The work that a kernel repeats, in registers.
 __device__ work in_registers(work w) {
   w.dst = in_register(w.dst);
   w.src = in_register(w.src);

@@ -24,7 +24,7 @@ struct work {
   char* src;
   uint64_t* flag;    // symmetric
   uint64_t* agreed;  // symmetric
-  uint64_t* ticks;   // answer, host memory
+  uint64_t* ticks;   // result, host memory
   int* status;
 };
 

@@ -7,7 +7,7 @@
 // is the device's speed. A ring that nobody reads may lie in either memory; its entries are checked after each round.
 // latency: one lane posts one op and waits for it. Beside it a GPU and a host thread that pass a number to and fro
 // through pinned host memory, in the same rounds, also with the releases that the ring's entries need, and where the
-// host thread reads a file before it answers: no more than a queue of one thread must do ("its limit"). RDMA: 8 bytes
+// host thread reads a file before it replies: no more than a queue of one thread must do ("its limit"). RDMA: 8 bytes
 // that travel in the entry; NVMe: xio_read of 512 bytes of a file in /dev/shm (in parts without the call around them).
 // primitives: what the steps are made of. Medians of the rounds. One PE, no launcher.
 #include <fcntl.h>

@@ -161,7 +161,7 @@ __global__ void ping_pong_kernel(u64* ping, const u64* pong, u64* on_device, tur
       store<scope::system, order::relaxed>(ping, number);
     }
     while (load<scope::system, order::relaxed>(pong) != i) {
-      // A host that never answers ends the kernel, with no time at all.
+      // A host that never replies ends the kernel, with no time at all.
       if (++turn > 100000000u) return;
       if constexpr (k_pauses_at_once) pause();
     }

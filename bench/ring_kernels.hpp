@@ -51,7 +51,7 @@ struct turn_steps {
   unsigned releases;
 };
 
-// The GPU counts `ping` up, the host answers in `pong`: no more than a post and its completion must do. `ticks` for
+// The GPU counts `ping` up, the host replies in `pong`: no more than a post and its completion must do. `ticks` for
 // all. near: GPU memory, a word of 0.
 bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, std::uint64_t* on_device, turn_steps steps,
                unsigned iterations, std::uint64_t* ticks);

@@ -24,7 +24,7 @@ struct work {
   char* src;
   long* word;
   void* peer_dst;   // dst on PE 1, mapped here, for the memcpy baseline
-  uint64_t* ticks;  // answer, host memory
+  uint64_t* ticks;  // result, host memory
   int* status;
 };
 

@@ -41,7 +41,7 @@ struct work {
   char* data;     // symmetric: for each workgroup a source and a destination
   u64 base;       // what flags have been counted up to
   u32 turns;
-  // Answers, in host memory.
+  // Results, in host memory.
   u64* ticks;   // how many, and how many are a millisecond
   int* status;  // what failed
 };
@@ -67,7 +67,7 @@ __device__ void timed(const work& w, Body&& body) {
   w.ticks[1] = world_of(w.ctx).ticks_per_ms;
 }
 
-// Workgroup 0 calls, workgroup 1 answers.
+// Workgroup 0 calls, workgroup 1 replies.
 template <class Turn>
 __global__ void in_turn(work w) {
   words *mine = w.shared + blockIdx.x, *theirs = w.shared + (1 - blockIdx.x);

@@ -43,7 +43,7 @@ _xio_reply() {
   mapfile -t COMPREPLY < <(compgen -W "$words" -P "$done" -- "$cur")
 }
 
-# What may follow the option $2 of the help $1.
+# Lists the values that may follow the option $2 of the help $1.
 _xio_value() {
   local help=$1 flag=$2 cur=$3 line
   line=$(_xio_line "$help" "$flag")
@@ -82,7 +82,7 @@ _xio_tool() {
   fi
 }
 
-# Options first, then a program and whatever it takes.
+# Options first, then a program and its own arguments.
 _xio_run() {
   local tool cur=$2 prev=$3 help i
   COMPREPLY=()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # libhsakmt: its header moved into a folder of its own with ROCm 6, and asking for one engine by number came with 6.1.
-# Who has it: ROCm to 6.2 (package hsakmt-roct-dev, hsakmt-roct-devel), ROCm 6.3 beside the HSA runtime, both as an
+# These have it: ROCm to 6.2 (package hsakmt-roct-dev, hsakmt-roct-devel), ROCm 6.3 beside the HSA runtime, both as an
 # archive without pkg-config below /opt/rocm; Debian 12 and 13 (libhsakmt-dev). Later the HSA runtime keeps its copy to
 # itself: headers are no longer installed (ROCR-Runtime pull 256), nor the archive (ROCR-Runtime pull 342).
 AC_DEFUN([XIO_CHECK_HSAKMT], [
