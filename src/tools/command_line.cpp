@@ -154,7 +154,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return ended(app.get_name().c_str(), app.exit(e));
   } catch (const CLI::ParseError& e) {
-    // A misspelt option is the likelier cause than whatever followed from it.
+    // A misspelt option is the likelier cause than an error that followed from it.
     const auto words = app.remaining(true);
     if (!words.empty() && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr) return refuse_words(app, words);
     return refuse(path_of(innermost(app)), sentence_of(e));

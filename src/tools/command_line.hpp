@@ -18,7 +18,7 @@ namespace xio::tools {
 CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& value, const std::string& text,
                       std::uint64_t low, std::uint64_t high);
 
-// What add_number is made of. `take` gets the number in two's complement.
+// The part of add_number that is no template: `take` gets the number in two's complement.
 CLI::Option* add_number_of(CLI::App& app, const std::string& flags, const std::string& text, std::int64_t low,
                            std::uint64_t high, std::function<void(std::uint64_t)> take);
 
@@ -40,7 +40,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& flags, std::optional<N
   return add_number_of(app, flags, text, static_cast<std::int64_t>(low), static_cast<std::uint64_t>(high), take);
 }
 
-// Parses, of subcommands too. Answers the status to exit with after --help, --version or a wrong line, or nothing. Do
+// Parses, of subcommands too. Returns the status to exit with after --help, --version or a wrong line, or nothing. Do
 // not mark options as required: a misspelt one would then be called missing. Words that no option takes are refused.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
 

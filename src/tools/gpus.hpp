@@ -15,7 +15,7 @@ struct gpu_facts {
   std::size_t shared_bytes = 0;  // of a workgroup
 };
 
-// Answers null, or what went wrong.
+// Returns null, or a text that says what went wrong.
 const char* list_gpus(std::vector<gpu_facts>& out);
 
 }  // namespace xio::tools

@@ -7,7 +7,7 @@
 namespace xio::tools {
 
 // The nearest of `known`, or empty if none is near: at most a third of the letters differ, and never more than three.
-// What stands behind a '=' is not compared. A known word that begins with what was given is near, too.
+// Letters behind a '=' are not compared. A known word that begins with what was given is near, too.
 std::string near_miss(const std::string& given, const std::vector<std::string>& known);
 
 // "; did you mean --json?", or empty.

@@ -109,7 +109,7 @@ void new_file::open_stream() {
 void new_file::make() {
   const mode_t at_first = exists_ ? 0600 : 0666;
   fd_.reset(open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, at_first));
-  // What file systems and kernels say that have no such files.
+  // File systems and kernels that have no such files fail with one of these.
   if (!fd_ && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
     remove_on_signals();
     for (int tries = 0; !fd_ && tries < k_tries; ++tries) {

@@ -7,7 +7,7 @@ namespace xio::tools {
 
 constexpr int k_exit_usage = 2;
 
-// "xio-info: SENTENCE; see xio-info --help" on standard error; answers k_exit_usage.
+// "xio-info: SENTENCE; see xio-info --help" on standard error; returns k_exit_usage.
 int refuse(const std::string& command, const std::string& sentence);
 
 }  // namespace xio::tools

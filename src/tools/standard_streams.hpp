@@ -8,8 +8,8 @@ namespace xio::tools {
 // fills its place with what can be neither read nor written. First in main().
 void open_standard_streams();
 
-// What main() returns instead of `status`: a tool whose output could not be written says so and has failed (1, where
-// the status was 0).
+// The status that main() returns instead of `status`: a tool whose output could not be written says so and has failed
+// (1, where the status was 0).
 int ended(const char* tool, int status);
 
 }  // namespace xio::tools

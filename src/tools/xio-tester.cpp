@@ -71,7 +71,7 @@ int run_alone(const CLI::App& app, const settings& s) {
   return refuse("give an endpoint: test-ep, nvme-ep, rdma-ep or sdma-ep");
 }
 
-// What is for one endpoint and was given to another.
+// Names an option that is for one endpoint and was given to another.
 std::string misplaced(const std::string& endpoint, const CLI::App& app, const shared_settings& s) {
   if (endpoint != "test-ep" && s.delay_ns != 0) return "--delay is for test-ep";
   if (endpoint != "nvme-ep" && s.mmio_bridge) return "--pci-mmio-bridge is for nvme-ep";

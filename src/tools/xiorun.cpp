@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// xiorun -n N program args...   starts N PEs on this host that meet over TCP on the loopback interface.
+// xiorun -n N program args...   starts N PEs on this host that connect over TCP on the loopback interface.
 //
 // Every PE gets XIO_TCP_ROOT, XIO_TCP_RANK, XIO_TCP_SIZE and a fresh XIO_TCP_KEY, and XIO_RUN_PE, by which
 // XIO_BOOTSTRAP=auto knows who started it; XIO_RUN_REPORT names a file that says which PEs have ended. xiorun keeps the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who would flush the host data path, and why.
+// Says what would flush the host data path, and why.
 #include "memory/hdp.hpp"
 
 #include "base/error.hpp"

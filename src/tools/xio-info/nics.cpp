@@ -34,7 +34,7 @@ struct posting {
   std::string why;
 };
 
-// What transport/rdma does with a device of that driver.
+// Says how transport/rdma would post to a device of that driver.
 posting posting_of(const std::string& driver) {
   if (driver == "mlx5_core") {
 #if HAVE_MLX5DV

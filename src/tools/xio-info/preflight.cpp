@@ -16,7 +16,7 @@ section preflight_section(const options& o, const std::string& root, const std::
   s.heap_bytes = o.heap_size;
   if (const char* forced = set_variable("HSA_FORCE_FINE_GRAIN_PCIE")) s.forced_fine_grain = forced;
   section out{"preflight", "Preflight", {}};
-  // A dump that was asked for has to be one; a machine that cannot be looked into is an answer.
+  // A dump that was asked for has to be one; a machine that cannot be examined is a result.
   if (!dump.empty())
     s.pci = topology::read_pci_tree(dump);
   else if (guard([&] { s.pci = topology::read_pci_tree(""); }) != XIO_OK)

@@ -24,8 +24,8 @@ struct section {
   std::vector<row> rows;
 };
 
-// Each finds out by itself and never throws for what is not there: that is an answer. Those that follow the first want
-// `gpu_ready`, its answer to whether a GPU can be used.
+// Each finds out by itself and never throws for what is not there: that is a result. Those that follow the first want
+// `gpu_ready`, its result on whether a GPU can be used.
 std::vector<section> version_sections();  // of this build
 section platform_section(bool* gpu_ready);
 std::vector<section> gpu_sections();  // one for each that this process can use
@@ -44,7 +44,7 @@ std::vector<section> topology_sections(const std::string& file);
 std::vector<section> world_sections();
 // PCIe AtomicOps of one device, or of every GPU and NIC if bus_id is empty; see topology/pci_reader.hpp for dump.
 std::vector<section> atomics_sections(const std::string& dump, const std::string& bus_id);
-// Lets a device send them, if they would arrive. Answers what was done; throws if they would not, or it could not.
+// Lets a device send them, if they would arrive. Returns what was done; throws if they would not, or it could not.
 std::string enable_atomics(const std::string& bus_id);
 
 std::string as_text(const std::vector<section>& sections);

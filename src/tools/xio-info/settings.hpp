@@ -21,7 +21,7 @@ struct settings {
   std::string root;  // /sys, /proc, /dev and /boot of another machine lie below it
 };
 
-// Answers an exit status, or nothing to go on.
+// Returns an exit status, or nothing if the tool is to go on.
 std::optional<int> parse_settings(int argc, char** argv, settings& s);
 
 }  // namespace xio::info

@@ -21,7 +21,7 @@ constexpr std::size_t k_piece = 64u << 10;
 std::string read_description(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::string text, piece(k_piece, '\0');
-  // By read(), which answers where iterators throw: a folder opens like a file. Some devices have no end.
+  // By read(), which returns where iterators throw: a folder opens like a file. Some devices have no end.
   while (text.size() <= k_file_most && in) {
     in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     text.append(piece, 0, static_cast<std::size_t>(in.gcount()));
