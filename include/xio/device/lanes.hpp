@@ -116,18 +116,22 @@ XIO_DEVICE lanes whole_wave() {
 
 // Runs body(group) once for every lane, with the group of converged lanes that gave the same key. On AMD the
 // groups run one after another: a lane that holds part of one ring never waits for another ring's lanes.
+//
+// There every lane stays until the last group has run. Where a lane leaves a loop when its turn is over, what it does
+// last is behind the loop for LLVM: all lanes would meet there and run the body at once, as one group of many keys.
 template <class Body>
 XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
 #if defined(XIO_ON_CUDA)
   body(lanes{same_here(key)});
 #elif defined(XIO_ON_HIP)
-  for (bool done = false; !done;) {
-    const u32 low = static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(key)));
-    const u32 high = static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(key >> 32)));
-    if (key == ((u64{high} << 32) | low)) {
-      body(converged_lanes());
-      done = true;
-    }
+  for (u64 left = __ballot(1); left != 0;) {
+    const int from = static_cast<int>(lowest_bit(left));
+    const u32 low = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(key), from));
+    const u32 high = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(key >> 32), from));
+    const bool turn = key == ((u64{high} << 32) | low);
+    const lanes group{static_cast<u64>(__ballot(turn))};
+    if (turn) body(group);
+    left &= ~group.mask;
   }
 #else
   const lanes here = converged_lanes();
