@@ -70,7 +70,9 @@ while read -r file; do
 done < <(matching '^(src|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|def|pml)$' | grep -v '^tests/lint\.sh$')
 
 # Words: docs/glossary.md.
-tests/lint_words || complain 'words that docs/glossary.md replaces: write what each line says, or list it with its reason in tests/lint_words.allowed'
+# Rooms that are in these words by now; the others follow.
+tests/lint_words include src/base src/bootstrap src/ctx examples kernel m4 build-aux configure.ac tests/docs tests/install ||
+  complain 'words that docs/glossary.md replaces: write what each line says, or list it with its reason in tests/lint_words.allowed'
 
 if command -v clang-format >/dev/null; then
   while read -r file; do
