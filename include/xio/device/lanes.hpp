@@ -118,7 +118,8 @@ XIO_DEVICE lanes whole_wave() {
 // groups run one after another: a lane that holds part of one ring never waits for another ring's lanes.
 //
 // There every lane stays until the last group has run. Where a lane leaves a loop when its turn is over, what it does
-// last is behind the loop for LLVM: all lanes would meet there and run the body at once, as one group of many keys.
+// last is behind the loop for LLVM: all lanes would come together there and run the body at once, as one group of many
+// keys.
 template <class Body>
 XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
 #if defined(XIO_ON_CUDA)
