@@ -93,12 +93,13 @@ E parse_word(std::string_view text, const std::string& variable) {
 
 // "auto|mpi|tcp", as rows of options.def and sentences list them.
 constexpr bool are_listed(std::span<const word> all, std::string_view list) {
-  for (const word w : all) {
-    if (!list.starts_with(w)) return false;
-    list.remove_prefix(w.size());
-    if (w.data() == all.back().data()) return list.empty();
-    if (!list.starts_with('|')) return false;
-    list.remove_prefix(1);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i != 0) {
+      if (!list.starts_with('|')) return false;
+      list.remove_prefix(1);
+    }
+    if (!list.starts_with(all[i])) return false;
+    list.remove_prefix(all[i].size());
   }
   return list.empty();
 }

@@ -13,8 +13,8 @@ void claim() noexcept;
 // True in a child that was forked, without an exec, from a process which had claimed.
 bool is_forked() noexcept;
 
-// A random number of this process, another one in a child. Containers number their processes alike, so a number that the
-// system gave does not tell whether a peer is this very process.
+// A random number of this process, another one in a child. Containers number their processes alike, so a number that
+// the system gave does not tell whether a peer is this very process.
 std::array<std::uint64_t, 2> tag();
 
 // Throws XIO_ERR_STATE in such a child. function: the call that is refused.

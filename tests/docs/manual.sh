@@ -33,7 +33,7 @@ man/section3 "$srcdir" "$out/man3"
 calls=0
 for header in include/xio/{xio,status,memory,sdma}.h include/xio/device/*.hpp; do
   # A call begins a line; names behind xio::dev are the inside.
-  for call in $(sed -nE 's/^(XIO_EXPORT|XIO_DEVICE) .*[ *](xio_[a-z0-9_]+)\(.*/\2/p' "$header"); do
+  while read -r call; do
     page=$out/man3/$call.3
     if [ ! -e "$page" ]; then echo "no manual page for $call of $header" && exit 1; fi
     page=$out/man3/xio_${header##*/}.3
@@ -44,7 +44,7 @@ for header in include/xio/{xio,status,memory,sdma}.h include/xio/device/*.hpp; d
       END { print n + 0 }' "$page")
     if [ "$said" -lt 10 ]; then echo "the manual says nothing about $call of $header" && exit 1; fi
     calls=$((calls + 1))
-  done
+  done < <(sed -nE 's/^(XIO_EXPORT|XIO_DEVICE) .*[ *](xio_[a-z0-9_]+)\(.*/\2/p' "$header")
 done
 if [ "$calls" -lt 175 ]; then echo "only $calls calls found in the public headers" && exit 1; fi
 echo "$pages pages, $calls calls in section 3"
