@@ -12,7 +12,7 @@
 
 namespace {
 
-// What is said of "rank0.test": so many times the failure, then the addresses, of which the last stays.
+// How "rank0.test" resolves: first to the failure, so many times, then to the addresses in turn; the last one stays.
 struct script {
   std::mutex lock;
   int failures = 0, failure = 0;

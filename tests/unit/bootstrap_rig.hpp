@@ -70,7 +70,7 @@ inline outcome outcome_of(const std::function<void()>& body) {
   return out;
 }
 
-// Runs body(i) in `count` threads and answers how each of them ended.
+// Runs body(i) in `count` threads and returns how each of them ended.
 inline std::vector<outcome> in_threads(int count, const std::function<void(int)>& body) {
   std::vector<outcome> outcomes(static_cast<std::size_t>(count));
   std::vector<std::thread> threads;

@@ -43,8 +43,8 @@ secret key_of(const std::string& text) {
   return load_key(o);
 }
 
-// RFC 7748 section 6.1. What libsodium's crypto_kx makes of the shared K is in its documentation: BLAKE2b-512 of
-// K | client's public key | server's public key, of which the client sends with the second half.
+// RFC 7748 section 6.1. The documentation of libsodium's crypto_kx says how it derives keys from the shared K:
+// BLAKE2b-512 of K | client's public key | server's public key, of which the client sends with the second half.
 TEST(ephemeral_key, agrees_as_rfc_7748_and_crypto_kx_say) {
   ASSERT_GE(sodium_init(), 0);
   const ephemeral_key alice(bytes_of("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"));
@@ -336,7 +336,7 @@ TEST(eavesdropping, on_the_tcp_bootstrap_yields_neither_keys_nor_data) {
   }
 }
 
-// What a rank said once lets nobody in later, though the key is the same.
+// A recorded login of a rank lets nobody in later, though the key is the same.
 TEST(eavesdropping, on_a_world_gives_nothing_to_replay) {
   const int port = free_port();
   eavesdropper between(port);

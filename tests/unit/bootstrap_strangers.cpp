@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who does not hold the key, or meddles with what those who do say to each other.
+// Peers that do not hold the key, and peers that change what key holders send to each other, are kept out.
 #include <fcntl.h>
 #include <sodium.h>
 #include <sys/stat.h>
@@ -143,7 +143,7 @@ TEST(stranger, many_at_once_are_bounded) {
       "more of them will be dropped without a word");
 }
 
-// What rank 1 comes to where a server begins with these words.
+// Returns how rank 1 ends when the server at the root's address begins with these words.
 outcome join_server_that_says(const std::string& words) {
   const int port = free_port();
   auto listeners = listen_at({"127.0.0.1", static_cast<std::uint16_t>(port)}, deadline::in(0));

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What a CUDA build says on a machine that is not enough: one sentence each. What this machine has too much of is taken
-# away by fake_cudart.c; what needs a GPU, or two, is tried where they are.
+# A CUDA build reports in one sentence each thing that it lacks on a machine. fake_cudart.c hides what this machine does
+# have; cases that need a GPU, or two, are tried where they are.
 set -uo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1

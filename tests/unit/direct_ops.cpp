@@ -127,7 +127,7 @@ TEST_F(direct_ops, fence_asks_for_completion_only_where_ops_can_overtake) {
   EXPECT_FALSE(takes_several_ways(peers[1]));
   peers[1].small = route::direct;
   EXPECT_TRUE(takes_several_ways(peers[1]));
-  // Scalars leave the copy engine's queue whatever the routes say.
+  // Scalars do not go by the copy engine's queue, even where all routes are sdma.
   peers[1].small = peers[1].bulk = peers[1].atomic = route::sdma;
   EXPECT_TRUE(takes_several_ways(peers[1]));
 }

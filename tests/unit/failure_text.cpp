@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a host is told of a failure in a kernel. Codes are written as numbers here, from the specifications and the
-// Linux drivers' headers that xio/wire/ names, not as our own constants.
+// The sentence by which the host reports a failure in a kernel. Codes are written as numbers here, from the
+// specifications and the Linux drivers' headers that xio/wire/ names, not as our own constants.
 #include "ctx/failure_text.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the CUDA runtime that answer what a lesser machine would; preloaded by cuda_refusals.sh. Without their
- * variable they are the real ones. Numbers: cudaError_t and the versions of driver_types.h and cuda_runtime_api.h. */
+/* Calls of the CUDA runtime that return what they would on a lesser machine; cuda_refusals.sh preloads them. Without
+ * their variable they are the real ones. Numbers: cudaError_t and the versions of driver_types.h and
+ * cuda_runtime_api.h. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host calls while a kernel still uses the world: xio_finalize waits for it, whatever its stream, and no longer than it
-// was told; other calls do not wait for it.
+// Host calls while a kernel still uses the world: xio_finalize waits for it on every stream, and no longer than its
+// timeout; other calls do not wait for it.
 #include <gtest/gtest.h>
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who flushes the host data path: the table of docs/hdp.md, GPU by GPU.
+// The choice of the way by which the host data path is flushed: the table of docs/hdp.md, GPU by GPU.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,7 +17,7 @@ using xio::memory::hdp_facts;
 using xio::memory::hdp_link;
 using xio::test::says;
 
-// A card in a PC of today, with all that could flush it.
+// A discrete GPU in a PC of today, with all that could flush it.
 hdp_facts gpu_facts(const std::string& arch, hdp_link link = hdp_link::pcie) {
   hdp_facts f;
   f.arch = arch;
@@ -72,7 +72,7 @@ TEST(hdp_decision, leaves_memory_alone_that_no_bar_leads_to) {
   guest.virtual_machine = true;
   EXPECT_EQ(automatic(guest), hdp_way::device);
   EXPECT_TRUE(says(why(guest), "passed through"));
-  // A card in a virtual machine is a card.
+  // A discrete GPU in a virtual machine is not taken for an APU.
   guest = gpu_facts("gfx90a");
   guest.virtual_machine = true;
   EXPECT_EQ(automatic(guest), hdp_way::none);
@@ -166,7 +166,7 @@ TEST(hdp_decision, forces_ways_without_such_a_gpu) {
   EXPECT_TRUE(says(refusal(f, "sdma"), "no copy queue"));
 }
 
-// What a NIC reads pushes what that NIC wrote. A drive's writes come another way.
+// A NIC's read pushes that NIC's writes to memory. A drive's writes come another way, so its flush is chosen apart.
 TEST(hdp_decision, has_a_way_of_its_own_for_drives_behind_a_nics_read) {
   hdp_facts f = gpu_facts("gfx1100");
   EXPECT_EQ(decide_hdp(f, option::hdp::rdma_read).storage, hdp_way::device);

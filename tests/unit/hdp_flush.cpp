@@ -96,7 +96,7 @@ TEST_F(hdp_flush_test, device_stores_then_reads_back) {
   EXPECT_EQ(page.accesses(), "");
 }
 
-// What came with the flag, and the flag itself, are held back until somebody flushes.
+// The host data path holds back the flag, and the data that came with it, until somebody flushes.
 TEST_F(hdp_flush_test, device_sees_the_data_behind_a_flag) {
   trapped_page page([this] { *data = 42; });
   w->hdp.flush = page.as<u32>();
@@ -237,7 +237,7 @@ TEST_F(hdp_flush_test, everybody_gets_a_flush_of_his_own_time) {
   EXPECT_LE(thread.flushes(), 8u * 200u);
 }
 
-// Numbers may be stored out of their order; the largest counts, and what hid it is told again.
+// Numbers may be stored out of their order: a smaller one can overwrite a larger one, which is then stored again.
 TEST_F(hdp_flush_test, a_smaller_number_hides_no_larger_one) {
   use_words();
   set_way(hdp_way::host);

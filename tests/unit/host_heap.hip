@@ -42,7 +42,7 @@ extern "C" int mprotect(void* address, std::size_t bytes, int protection) noexce
 
 namespace {
 
-// Asks the kernel, which answers instead of sending a signal.
+// Asks the kernel, which returns an error instead of sending a signal.
 bool readable(const void* byte) {
   int ends[2];
   if (pipe(ends) != 0) return false;
@@ -52,7 +52,7 @@ bool readable(const void* byte) {
   return yes;
 }
 
-// Runs body in a child process; true when it answered true.
+// Starts body in a child process, which exits with 0 when body returned true; end_child checks that.
 pid_t begin_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body() ? 0 : 1);

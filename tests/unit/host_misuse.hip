@@ -136,7 +136,7 @@ TEST(host_misuse, events) {
   EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
 }
 
-// What was given to a stream still runs to its end when its handle goes.
+// Work that was given to a stream still runs to its end after the stream is destroyed.
 TEST(host_misuse, a_destroyed_stream_ends_its_work) {
   int* n = nullptr;
   ASSERT_EQ(hipHostMalloc(&n, sizeof *n), hipSuccess);

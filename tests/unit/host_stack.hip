@@ -27,12 +27,12 @@ __attribute__((noinline)) int deep(int left) {
   return left <= 0 ? frame[0] : deep(left - 1) + frame[0];
 }
 
-// What kernels do wrong. They meet first, so that each is on a stack of its own.
+// Mistakes of kernels. Their threads synchronise first, so that each thread is on a stack of its own.
 __global__ void recurse(int depth) {
   __syncthreads();
   deep(depth);
 }
-// Its low end alone, which a guard of one page would not be met by.
+// Touches only the low end of a large array, which lies beyond a guard of one page.
 __global__ void use_array() {
   __syncthreads();
   char large[80 << 10];

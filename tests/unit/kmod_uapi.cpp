@@ -109,7 +109,7 @@ TEST_F(kmod, modules_that_are_not_there) {
             std::string::npos);
 }
 
-// What DKMS and modinfo are told is what configure was told.
+// DKMS and modinfo show the version that configure has.
 TEST(kmod_version, is_that_of_the_release) {
   for (const auto& [file, line] :
        {std::pair<std::string, std::string>{"dkms.conf", "PACKAGE_VERSION=\"" PACKAGE_VERSION "\""},

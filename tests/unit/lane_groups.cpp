@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lanes that are at one place act as a group, while others of their wave come and go: every call belongs to exactly one
-// group, all of a group get the leader's answer, and nobody waits for a lane that has left.
+// group, all of a group get the leader's result, and nobody waits for a lane that has left.
 #include "lane_groups.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using xio::test::lane_counts;
 
 class lane_groups : public testing::Test {
  protected:
-  // Who hangs at a sync of lanes can be waited for by no deadline.
+  // No deadline of the library ends a lane that hangs at a sync of lanes, so a signal ends the test.
   void SetUp() override { alarm(100); }
   void TearDown() override { alarm(0); }
 
@@ -35,7 +35,7 @@ TEST_F(lane_groups, of_whole_and_short_waves) {
   expect_good(8, 96, 500, true);
   expect_good(3, 70, 500, true);
 }
-// Whole waves, a short one, and one lane; each answer differs from the one before.
+// Whole waves, a short one, and one lane; each result differs from the one before.
 TEST_F(lane_groups, get_what_their_leader_returns) {
   for (const unsigned threads : {1u, 64u, 70u, 160u}) {
     lane_counts c{};

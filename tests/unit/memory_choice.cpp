@@ -65,7 +65,7 @@ TEST(memory_choice, takes_what_the_runtime_has) {
 
 TEST(memory_choice, says_what_is_lost_with_an_old_runtime) {
   const memory_plan host = plan_memory("gfx942", purpose::rings, true, k_64);
-  EXPECT_TRUE(host.harmless) << "the driver maps a discrete card's host memory uncached on gfx942";
+  EXPECT_TRUE(host.harmless) << "the driver maps a discrete GPU's host memory uncached on gfx942";
   EXPECT_TRUE(says(host.why, "HIP 6.4 has no uncached host memory (7.0 and newer have)")) << host.why;
   EXPECT_FALSE(plan_memory("gfx950", purpose::rings, true, k_64).harmless) << "and not on gfx950";
   const memory_plan device = plan_memory("gfx942", purpose::heap, false, k_52);

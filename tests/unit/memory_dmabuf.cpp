@@ -81,7 +81,7 @@ TEST_F(dmabuf, is_of_virtual_memory_only) {
   EXPECT_REFUSED(xio_mem_export_dmabuf(p_, 4, XIO_DMABUF_PCIE, &fd_, &offset_), XIO_ERR_UNSUPPORTED, "no BAR");
 }
 
-// What udmabuf asks of a file (drivers/dma-buf/udmabuf.c): it cannot shrink, and may be written.
+// udmabuf wants a file that cannot shrink and may be written (drivers/dma-buf/udmabuf.c).
 TEST_F(dmabuf, memory_can_be_given_to_udmabuf) {
   int seals = -1;
   for (int fd = 3; fd < 200 && seals < 0; ++fd) {

@@ -47,7 +47,7 @@ class each_kind : public testing::TestWithParam<xio_mem_kind_t> {
  protected:
   void SetUp() override {
     if (k_platform_is_host) {
-      // There only uncached memory is missing: what is there must not be skipped by a wrong answer.
+      // There only uncached memory is missing: a wrong result here would skip the tests of a kind that is there.
       ASSERT_EQ(xio_mem_supports(GetParam()) == XIO_OK, GetParam() != XIO_MEM_DEVICE_UNCACHED) << xio_last_error();
     }
     there_ = xio_mem_supports(GetParam()) == XIO_OK;
@@ -159,7 +159,7 @@ TEST(memory, an_owner_gives_back_what_it_has_once) {
 }
 
 #if defined(XIO_PLATFORM_HOST)
-// With the system's own answer to a fault, whatever sanitizers made of it.
+// With the system's own handling of a fault, in place of a handler that a sanitizer may have set.
 void touch(volatile unsigned char& at) {
   signal(SIGSEGV, SIG_DFL);
   at = 1;

@@ -54,7 +54,7 @@ TEST(memory_mode, what_cannot_be_is_refused_with_the_reason_and_the_bit) {
   const std::string down = why(XIO_ERR_UNSUPPORTED, 0, part::data, {k_device, "there is no other"});
   EXPECT_NE(down.find("data into host memory"), std::string::npos) << down;
   EXPECT_NE(down.find("add 8"), std::string::npos) << down;
-  // What it does anyway needs no permission.
+  // A placement that is the default anyway needs no permission.
   EXPECT_EQ(mode(3).place(part::doorbell, "a test", {k_host, "it is a register"}), k_host);
   EXPECT_EQ(mode(8).place(part::data, "a test", {k_device, "there is no other"}), k_device);
 }

@@ -111,7 +111,7 @@ class memory_ops : public testing::Test {
     op(from, to);
     expect_statuses(XIO_ERR_NOT_REGISTERED);
 
-    // What gets these addresses next is other memory, known to nobody yet.
+    // The next allocation at these addresses is other memory, which is not registered yet.
     unsigned char* next = take();
     op(next, next + k_part);
     expect_statuses(XIO_ERR_NOT_REGISTERED);

@@ -100,7 +100,7 @@ TEST_F(registered, lengths_that_no_memory_has_are_refused) {
   EXPECT_REFUSED(xio_mem_register(w_, at_, SIZE_MAX / 2), XIO_ERR_ARG, "nothing is mapped at");
 }
 
-// Whatever lies behind it: what is registered there is not what is wrong.
+// A range that begins where nothing is mapped is refused for that, although the heap lies at its end.
 TEST_F(registered, what_reaches_into_the_heap_is_first_not_mapped) {
   void* p = nullptr;
   ASSERT_EQ(xio_malloc(w_, 64, &p), XIO_OK) << xio_last_error();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xio_mem_where against what the kernel says by other calls, and against memory that was moved, unlocked or unmapped
-// behind its back. What this machine cannot show is put into the mouths of the runtime and of the kernel.
+// behind its back. Cases that this machine does not have are simulated: the runtime and the kernel are replaced.
 #include "memory/where.hpp"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(where, pages_lie_on_the_numa_node_that_they_are_bound_to) {
     const int numa_node = look(p).numa_node;
     int status = 0;
     if (syscall(SYS_move_pages, 0, 1ul, &p, nullptr, &status, 0) == 0) {
-      EXPECT_EQ(numa_node, status) << "the kernel tells who asks";
+      EXPECT_EQ(numa_node, status) << "the kernel knows the node";
     }
     EXPECT_TRUE(numa_node == static_cast<int>(node) || (!bound && numa_node >= 0) || numa_node == -1) << numa_node;
     if (bound && numa_node >= 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who holds a drive's disks, as proc and sysfs of Linux 6.12 show it.
+// The holders of a drive's disks, as proc and sysfs of Linux 6.12 show them.
 #include "transport/nvme/holders.hpp"
 
 #include <gtest/gtest.h>
@@ -227,7 +227,7 @@ TEST_F(holders, no_namespace_by_zeroes) {
   EXPECT_TRUE(disks_of_namespace(t.root, nameless).empty());
 }
 
-// What is cut off or empty holds nobody up.
+// Tables that are empty or cut off name no holder and cause no error.
 TEST_F(holders, broken_tables) {
   for (const char* text : {"", "\n", "40", "40 22 259:1 / /home", "40 22 259:1 / /home rw - ", " - "}) {
     t.file("/proc/self/mountinfo", text);

@@ -177,8 +177,8 @@ TEST(type1, asks_in_vfios_order) {
   EXPECT_EQ(k.still_open(), 1u);
 }
 
-// Linux 6.12, drivers/vfio/container.c: the domain goes with the last group, and is set up again by who asks; EINVAL is
-// the answer as long as it is there.
+// Linux 6.12, drivers/vfio/container.c: the domain goes with the last group, and the next caller sets it up again; the
+// call returns EINVAL as long as the domain is there.
 TEST(type1, sets_its_domain_up_again_after_the_last_group) {
   played k;
   vfio_type1 t(k, k_name);
@@ -379,7 +379,7 @@ TEST(iommufd_way, has_the_kernels_numbers) {
 // No machine has the group whose other devices are looked for.
 const vfio_place k_alone{k_name, "0000:3b:00.0", 999999, k_cdev};
 
-// What is said to a device that is not admitted, after which nothing of it is open.
+// Returns the sentence that refuses a device, and checks that nothing of the device is open after it.
 template <class Way>
 std::string not_admitted(xio_status_t status, const std::function<void(played&)>& change,
                          const vfio_place& place = k_place) {

@@ -39,7 +39,7 @@ std::string refused(const std::vector<setting>& given) {
   return refusal(XIO_ERR_CONFIG, [&] { options::from_environment(given); });
 }
 
-// What docs/environment.md lists, and what each word means to the library.
+// Each word that docs/environment.md lists has its meaning to the library.
 TEST(option_words, each_means_its_enumerator) {
   const auto family = [](const char* word) { return with("XIO_NIC_FAMILY", word).nic_family; };
   EXPECT_EQ(family("auto"), option::nic_family::automatic);
@@ -149,7 +149,7 @@ TEST(option_settings, of_a_program_go_before_the_environment) {
   const options o =
       options::from_environment({{"XIO_RING_DEPTH", "16"}, {"XIO_RING_DEPTH", "32"}, {"XIO_HEAP_KIND", ""}});
   EXPECT_EQ(o.ring_depth, 32u) << "the last counts";
-  EXPECT_EQ(o.heap_kind, option::heap_kind::device) << "empty is the default, whatever the environment has";
+  EXPECT_EQ(o.heap_kind, option::heap_kind::device) << "empty is the default, even where the environment has a value";
   EXPECT_STREQ(std::getenv("XIO_RING_DEPTH"), "64");
   EXPECT_EQ(options::right_values({{"XIO_RING_DEPTH", "16"}}).ring_depth, 16u);
   EXPECT_EQ(options::right_values({{"XIO_RING_DEPTH", "deep"}}).ring_depth, options::defaults().ring_depth);

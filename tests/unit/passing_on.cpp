@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Who learns of data through third parties sees it: barriers of many PEs, and signals and immediates that are passed
-// on. PEs are threads that run the device code itself with the orders that it has on GPUs (traced/). What they did is
-// then looked through by the rules that C++, LLVM's model of AMD GPUs and PTX share: program order, and a release
-// before a flag's store that an acquire after the load of that flag meets; nothing else orders. That this machine
-// orders more does not matter.
+// A PE that learns of data through third parties sees the data: barriers of many PEs, and signals and immediates that
+// are passed on. PEs are threads that run the device code itself with the orders that it has on GPUs (traced/). Their
+// events are then checked by the rules that C++, LLVM's model of AMD GPUs and PTX share: program order, and a release
+// before a flag's store that is paired with an acquire after the load of that flag; nothing else orders. That this
+// machine orders more does not matter.
 #include <gtest/gtest.h>
 
 #include <bitset>
@@ -92,7 +92,7 @@ bool releases(order o) { return o == order::release || o == order::acq_rel || o 
 bool acquires(order o) { return o == order::acquire || o == order::acq_rel || o == order::seq_cst; }
 bool writes(const event& e) { return e.what == kind::store || e.what == kind::change; }
 
-// What happens before what, over the events of all PEs in one numbering.
+// The happens-before order over the events of all PEs, which are numbered as one.
 class order_of {
  public:
   explicit order_of(const std::vector<std::vector<event>>& all) : first_(all.size()) {

@@ -140,7 +140,7 @@ TEST(pci_reader, lists_without_an_end_end) {
   EXPECT_EQ(config(extended.put(0x2a0, 0x1001000e, 4)).find_extended(0x10), 0u);
   image back = gpu();
   EXPECT_EQ(config(back.put(0x100, 0x04010001, 4)).find_extended(0x10), 0u) << "below 0x100";
-  // Wherever the bytes end, and whatever they are, reading stays inside of them.
+  // Reading stays inside of the bytes, wherever they end and even if they make no sense.
   const image whole = gpu();
   for (std::size_t n = 0; n <= 0x320; ++n) {
     const pci_function f =

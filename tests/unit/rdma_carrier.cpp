@@ -20,7 +20,7 @@ constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
 
 carrier_offer offer(std::uint32_t wanted, std::uint32_t backend, bool mapped, bool verbs) {
   return {wanted, backend, mapped ? 1u : 0u, verbs ? 1u : 0u,
-          xio::rdma::make_reason(verbs ? "" : "its card is pulled")};
+          xio::rdma::make_reason(verbs ? "" : "its cable is pulled")};
 }
 
 carrier chosen(const std::vector<carrier_offer>& all) { return xio::rdma::choose_carrier(all, 0, "no device is here"); }
@@ -59,7 +59,7 @@ TEST(rdma_carrier, an_executor_that_was_asked_for_is_taken_or_refused) {
                refused({offer(verbs, k_auto, true, false), offer(verbs, k_auto, true, true)}, XIO_ERR_UNSUPPORTED),
                "no device is here");
   EXPECT_PRED2(says, refused({offer(verbs, k_auto, true, true), offer(verbs, k_auto, true, false)}, XIO_ERR_PEER),
-               "PE 1 has none that works (or set XIO_BACKEND=model): its card is pulled");
+               "PE 1 has none that works (or set XIO_BACKEND=model): its cable is pulled");
 }
 
 TEST(rdma_carrier, hardware_that_is_missing_is_never_replaced) {
@@ -144,7 +144,7 @@ TEST(rdma_carrier, nobody_hears_of_what_he_asked_for) {
   EXPECT_EQ(one_machine.log, "");
 }
 
-// What keeps a world from its devices is known to those PEs that have one, too.
+// Where one PE's device cannot be used, the PEs whose device works learn the reason, too.
 TEST(rdma_carrier, every_pe_can_say_why_its_device_is_not_used) {
   const auto r = run(3, level::info, [&](int pe, auto& c) {
     return took(xio::options::defaults(), true, c, pe == 2 ? "the driver\nis gone" : "", carrier::shm);

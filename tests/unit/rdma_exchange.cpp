@@ -113,7 +113,7 @@ TEST(rdma_exchange, large_worlds_send_little_at_a_time) {
   EXPECT_LE(wide.largest, std::size_t{16} << 20);
 }
 
-// Queue `which` from one PE to another: its number and a byte of its card.
+// Queue `which` from one PE to another: its number and a byte of its device address.
 std::uint32_t number_of(int from, int to, std::uint32_t which) {
   return 1000 + static_cast<std::uint32_t>(from) * 100 + static_cast<std::uint32_t>(to) * 10 + which;
 }
@@ -173,7 +173,7 @@ TEST_P(rounds, end_together_wherever_a_pe_fails) {
     EXPECT_NO_THROW(c->barrier());
   });
 }
-// Bytes of a round: one PE's cards at a time, two or three, and all.
+// Bytes of a round: the addresses of one PE at a time, of two or three, and of all.
 INSTANTIATE_TEST_SUITE_P(rdma_exchange, rounds, testing::Values(1, 6000, 9000, 1 << 20));
 
 TEST(rdma_open, hardware_is_refused_with_the_cure) {

@@ -10,7 +10,7 @@
 
 namespace xio::test {
 
-// Answers the sentence, and expects the status with it.
+// Returns the sentence of the error that the call throws, and expects the status with it.
 template <class Call>
 std::string refusal(xio_status_t status, Call&& call) {
   try {

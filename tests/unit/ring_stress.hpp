@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the test of the ring and its kernel share. GoogleTest and the kernel's compiler do not meet.
+// Declarations that the test of the ring and its kernel share. The kernel's compiler does not see GoogleTest, so they
+// are in two files.
 #pragma once
 #include "xio/device/view.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Queues of the GPU's own copy engines, over a driver that is not there: what is asked of it, in which order, and that
-// everything goes back whatever fails. On a machine without /dev/kfd also that the real one says so.
+// Queues of the GPU's own copy engines, over a simulated driver: which calls it gets, in which order, and that
+// everything is given back when any of them fails. On a machine without /dev/kfd also that the real one says so.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ using xio::test::refusal;
 constexpr const char* k_mine = "0000:c1:00.0";
 constexpr const char* k_peer = "0000:c6:00.0";
 
-// What outlives the driver.
+// Records that outlive the driver.
 struct ledger {
   std::vector<std::string> calls;
   std::map<void*, std::size_t> rings;

@@ -358,7 +358,7 @@ TEST(sdma_decode, defined_bits_behind_headers) {
   }
 }
 
-// Whatever has bits that no generation defines is looked at.
+// Every dword that has undefined bits in some generation is among those whose bits the model checks.
 TEST(sdma_decode, fielded_dwords_are_all_that_have_reserved_bits) {
   for (const u32 dw0 : {0x00000000u, 0x00000001u, 0x00000401u, 0x00002401u, 0x00000002u, 0x00000005u, 0x00000006u,
                         0x00000008u, 0x0000000au, 0x0000000bu, 0x0000000du, 0x0000020du, 0x00000111u})

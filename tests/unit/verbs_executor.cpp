@@ -11,7 +11,7 @@
 #include <numeric>
 
 namespace {
-// What queue pairs were told to become. libibverbs has no way to give its own function another device.
+// The states that queue pairs were set to. libibverbs has no way to give its own function another device.
 std::vector<ibv_qp_state> g_states_set;
 }  // namespace
 

@@ -147,7 +147,7 @@ TEST(verbs_queue, a_device_that_names_no_spans_or_one_gets_one) {
   }
 }
 
-// What was said by a queue pair of `depth`.
+// Returns what a queue pair of `depth` logs when it is made.
 std::string log_of(int refusal, std::uint32_t depth) {
   rig r(32768, depth);
   r.d.refusal = refusal;
@@ -225,7 +225,7 @@ TEST(verbs_queue, the_least_depth_is_tried_whatever_was_asked_for) {
   EXPECT_EQ(p.depth(), 32u);
 }
 
-// What is said of a queue pair 5 of 100 requests where completion queues are refused.
+// Returns the sentence that refuses queue pair 5 of 100 requests where no completion queue can be made.
 std::string refusal_of_completions(rig& r, int err) {
   r.d.cq_most = 31;
   r.d.cq_refusal = err;

@@ -22,7 +22,7 @@ struct outcome {
   std::string sentence;
 };
 
-// What each of three PEs gets from body(pe, agreement).
+// Returns what each of three PEs gets from body(pe, agreement).
 template <class Body>
 std::array<outcome, 3> on_three(Body&& body) {
   std::array<outcome, 3> out;

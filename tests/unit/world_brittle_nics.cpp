@@ -30,7 +30,7 @@ constexpr int k_pes = 3;
 constexpr int k_bad = 1;  // the PE whose NIC fails
 constexpr int k_never = 1 << 30;
 
-// What the NIC of k_bad still does before it fails.
+// How many calls of each kind the NIC of k_bad still carries out before it fails.
 struct patience {
   std::atomic<int> connects{k_never};
   std::atomic<int> registrations{k_never};

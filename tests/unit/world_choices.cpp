@@ -337,7 +337,7 @@ TEST(routes, rings_are_as_many_as_requests_can_name) {
   EXPECT_TRUE(xio::dev::is_storage_request(xio::dev::make_storage_request(ring, 0, 1)));
 }
 
-// --- Who is where ------------------------------------------------------------------------------------
+// --- Which PE is on which machine --------------------------------------------------------------------
 
 TEST(placement, counts_pes_of_the_own_machine) {
   const std::vector<std::string> machines{"a", "b", "a", "b", "b"};

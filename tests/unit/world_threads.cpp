@@ -280,7 +280,7 @@ TEST(world, contexts_asked_for_differently_are_refused_on_every_pe) {
 
 #ifdef XIO_ENABLE_MODEL
 
-// What the rings of a ctx have to look like, whatever device is behind them. lives: how often it was made.
+// Checks the rings of a ctx, which are alike for every device behind them. lives: how often the ctx was made.
 void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma, unsigned lives = 1) {
   EXPECT_EQ(c.ring_count, static_cast<unsigned>((rdma ? n : 0) + (sdma ? n : 0)));
   EXPECT_EQ(c.ring_first, (lives - 1) * c.ring_count);

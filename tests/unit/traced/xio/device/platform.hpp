@@ -85,7 +85,7 @@ T load(const T* p) {
 }
 template <scope S, order O, class T>
 void store(T* p, T value) {
-  // Before: who sees the value must find the event's place in the list taken.
+  // The event is noted before the store: a thread that sees the value must find the event's place in the list taken.
   traced::note<S>({traced::kind::store, O, traced::place(p), traced::bits(value), 0});
   host_store<S, order::seq_cst>(p, value);
 }
