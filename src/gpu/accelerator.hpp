@@ -319,7 +319,7 @@ bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
 
 std::string arch() { return hw::get_arch(g_device); }
 
-// A page of registers is given back by whoever mapped it, who must not wait for long.
+// How long a caller that gives a page of registers back may wait for kernels.
 constexpr std::uint64_t k_unmap_ms = 1000;
 
 void* map_registers(void* page, std::size_t bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The calls that a preloaded library answers for the C library: those that open the driver's files or describe them,
-// and those on descriptors of it. In a process that is in no session (settings.hpp) all of them go on to the C library.
+// The calls that a preloaded library handles in place of the C library: those that open the driver's files or describe
+// them, and those on descriptors of it. In a process that is in no session (settings.hpp) all of them go on to the C
+// library.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
