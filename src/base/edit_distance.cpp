@@ -23,7 +23,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-std::size_t local_word(std::string_view given, std::span<const std::string_view> known) {
+std::size_t likely_word(std::string_view given, std::span<const std::string_view> known) {
   std::size_t best = known.size(), least = SIZE_MAX;
   for (std::size_t i = 0; i < known.size() && !given.empty(); ++i) {
     const bool begins = given.size() >= 3 && known[i].starts_with(given);

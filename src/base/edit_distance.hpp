@@ -13,6 +13,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // Number of the word that was probably meant: one that begins with what was given, or is one to three edits away,
 // shorter words fewer. `known.size()` if there is none.
-std::size_t local_word(std::string_view given, std::span<const std::string_view> known);
+std::size_t likely_word(std::string_view given, std::span<const std::string_view> known);
 
 }  // namespace xio

@@ -20,7 +20,7 @@ std::string_view without_dashes(std::string_view word) {
 std::string near_miss(const std::string& given, const std::vector<std::string>& known) {
   std::vector<std::string_view> bare;
   for (const std::string& word : known) bare.push_back(without_dashes(word));
-  const std::size_t at = local_word(without_dashes(std::string_view(given).substr(0, given.find('='))), bare);
+  const std::size_t at = likely_word(without_dashes(std::string_view(given).substr(0, given.find('='))), bare);
   return at == known.size() ? "" : known[at];
 }
 
