@@ -90,7 +90,12 @@ class caller {
       calls_.pop_front();
       busy_ = true;
       lock.unlock();
-      call();
+      // A runtime that is going away refuses even its first call; that ends no process.
+      try {
+        call();
+      } catch (const std::exception& e) {
+        log::debug("a call that waits for kernels: {}", e.what());
+      }
       call = nullptr;  // and what it owns
       lock.lock();
       busy_ = false;
@@ -124,10 +129,18 @@ bool after_kernels_within(std::function<void()> call, std::uint64_t timeout_ms) 
   const auto mine = std::make_shared<turn>();
   const bool given = caller::only().give(
       [mine, call = std::move(call)] {
-        call();
-        const std::lock_guard lock(mine->mutex);
-        mine->is_made = true;
-        mine->made.notify_all();
+        const auto over = [&] {
+          const std::lock_guard lock(mine->mutex);
+          mine->is_made = true;
+          mine->made.notify_all();
+        };
+        try {
+          call();
+        } catch (...) {
+          over();
+          throw;
+        }
+        over();
       },
       true);
   if (!given) return false;

@@ -8,9 +8,9 @@
 
 namespace xio::gpu {
 
-// Gives `call` to that thread and returns at once. It must not throw. Where no thread can be made, the caller makes it
-// itself. It is left out in a child of fork, and once the process's exit handlers run: the system takes back what it
-// would free.
+// Gives `call` to that thread and returns at once. What it throws goes to the log. Where no thread can be made, the
+// caller makes it itself. It is left out in a child of fork, and once the process's exit handlers run: the system takes
+// back what it would free.
 void after_kernels(std::function<void()> call) noexcept;
 
 // The same, and waits until it is made, at most timeout_ms (0: for ever). False: it is still to be made, so it must own

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -71,6 +72,12 @@ TEST(after_kernels, makes_nothing_in_a_child_of_fork) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(after_kernels, outlives_a_call_that_throws) {
+  after_kernels([] { throw std::runtime_error("on purpose"); });
+  EXPECT_TRUE(after_kernels_within([] { throw std::runtime_error("on purpose"); }, 0)) << "and nobody waits for ever";
+  EXPECT_TRUE(after_kernels_within([] {}, 10000));
 }
 
 // A world that an exit handler makes and ends.
