@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xio-perf TEST... [options]: latency, bandwidth and message rate of XIO's ops, called by kernels and timed by them.
-// The options are those of NVSHMEM's tests; what was moved is compared after every measurement. The manual is
+// The options are those of NVSHMEM's tests; the data moved is compared after every measurement. The manual is
 // xio-perf(1).
 //
 // Exit status: 0; 1 if something failed, wrong data included; 2 for a wrong command line, also where only the world

@@ -35,7 +35,7 @@ void add_shared(CLI::App& app, settings& all) {
   app.add_flag("-l,--list-endpoints", s.list, "list the endpoints")->disable_flag_override();
   xio::tools::add_number(app, "-t,--threads", s.threads, "of the GPU and of the host, for test-ep, 1 to 32", 1, 32);
   xio::tools::add_number(app, "--delay", s.delay_ns,
-                         "nanoseconds before an answer, for test-ep; negative: fixed, positive: random");
+                         "nanoseconds before a reply, for test-ep; negative: fixed, positive: random");
   xio::tools::add_number(app, "-m,--memory-mode", s.memory_mode,
                          "what lies in GPU memory: 1 submission queues, 2 completions, 4 doorbells, 8 data; a sum", 0,
                          15);

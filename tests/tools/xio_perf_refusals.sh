@@ -112,14 +112,14 @@ ends 0 '-o is without effect' "$perf" put_lat -e 8 -n 2 -o sum
 # --- Failures are told, with the engine's own words ---
 ends 1 'cannot open .*none' "$perf" nvme_read --storage "file:$scratch/none"
 if [ "$gpu" = host ]; then
-  ends 1 'put_lat of 8 bytes: an op answered XIO_ERR_TRANSPORT: rdma queue' \
+  ends 1 'put_lat of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' \
     env XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" put_lat --route rdma -e 8
   # Ten million turns behind the first failure would take more than a second of the processor.
   for test in g_lat 'atomic_lat -a fetch' 'atomic_lat -a fetch_add' 'atomic_lat -a compare_swap' 'atomic_lat -a add'; do
     read -ra words <<<"$test"
     for warm_up in 20 10000000; do
       TIMEFORMAT='%U %S'
-      { time ends 1 "${words[0]} of 8 bytes: an op answered XIO_ERR_TRANSPORT: rdma queue .*: op 3 failed: remote access error" \
+      { time ends 1 "${words[0]} of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue .*: op 3 failed: remote access error" \
         env XIO_MODEL_FAULTS=error@3=remote_access "$perf" "${words[@]}" --route rdma -w $warm_up; } 2>"$scratch/$warm_up"
     done
     checks=$((checks + 1))
@@ -127,15 +127,15 @@ if [ "$gpu" = host ]; then
       wrong "$test went on after an op that failed: $(paste -d, "$scratch/20" "$scratch/10000000") s of user and system"
   done
   # A time that is over gives way to what the queue says in the end of why nothing came.
-  ends 1 'signal_pingpong of 8 bytes: an op answered XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=3000 \
+  ends 1 'signal_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=3000 \
     XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" signal_pingpong --route rdma -n 20
   # What fails first is told, and not the time that is over later; and no further op is tried.
   for lost in 3 3/queue0,nvme_lose@4; do
-    ends 1 'nvme_read of 4096 bytes: an op answered XIO_ERR_STORAGE: nvme queue' \
+    ends 1 'nvme_read of 4096 bytes: an op returned XIO_ERR_STORAGE: nvme queue' \
       env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@2=unrecovered_read,nvme_lose@$lost "$perf" nvme_read -w 1 \
       -n 20 -b 4k -e 4k -c 1 -t 2
   done
-  ends 1 'nvme_write of 4096 bytes: an op answered XIO_ERR_STORAGE: nvme queue' \
+  ends 1 'nvme_write of 4096 bytes: an op returned XIO_ERR_STORAGE: nvme queue' \
     env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@1=write_fault,nvme_lose@2 "$perf" nvme_write -w 1 -n 20 -b 4k \
     -e 4k -c 1 -t 1
 fi
@@ -144,7 +144,7 @@ fi
 if [ "$gpu" = host ] && has HAVE_SODIUM; then
   for pe in 0 1; do
     for scope in thread wave block; do
-      ends 1 'put_pingpong of 8 bytes: an op answered XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=0 \
+      ends 1 'put_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=0 \
         XIO_RDMA_QUEUES=2 XIO_MODEL_FAULTS=error@0=remote_access/pe$pe "$builddir/xiorun" --grace 0.1 -n 2 "$perf" \
         put_pingpong -s $scope --route rdma -e 8 -n 20
     done
@@ -156,7 +156,7 @@ if has HAVE_SODIUM; then
   for test in p_pingpong packet_pingpong 'put_pingpong -s wave' 'put_signal_pingpong -s block' 'barrier -s block'; do
     read -ra words <<<"$test"
     # shellcheck disable=SC2016  # for the inner shell
-    ends 1 "${words[0]} of [0-9]+ bytes: an op answered XIO_ERR_TIMEOUT" "$builddir/xiorun" --grace 100 -n 2 sh -c \
+    ends 1 "${words[0]} of [0-9]+ bytes: an op returned XIO_ERR_TIMEOUT" "$builddir/xiorun" --grace 100 -n 2 sh -c \
       'perf=$1; shift; if [ "$XIO_RUN_PE" = 1 ]; then n=5; else n=200; fi; exec "$perf" "$@" -e 8 -w 1 -n $n' \
       sh "$perf" "${words[@]}"
   done

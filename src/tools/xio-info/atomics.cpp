@@ -59,7 +59,7 @@ section section_of(const pci_tree& t, const pci_function& f) {
                         f.device, kind_name(f)),
             {}};
   const pci_function* physical = t.physical_of(f);
-  if (physical != nullptr) s.rows.push_back({"virtual_function_of", physical->bus_id, "whose enable bit counts"});
+  if (physical != nullptr) s.rows.push_back({"virtual_function_of", physical->bus_id, "its enable bit counts"});
   for (const pci_function* p : t.above(f)) s.rows.push_back({p->bus_id, port_text(*p), ""});
   const pci_function& speaker = physical != nullptr ? *physical : f;
   if (speaker.readable) {

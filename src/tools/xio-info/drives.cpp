@@ -42,7 +42,7 @@ std::string model_of(const fs::path& device) {
   return "";
 }
 
-// What a drive of vfio-pci is good for, by which way it is given addresses, and why not by the better one.
+// Says what a drive of vfio-pci can be used for, how it gets addresses, and why not in the better way.
 std::string use_by_vfio(const options& o, const std::string& root, const std::string& bus_id, std::vector<row>* rows) {
   try {
     const nvme::vfio_place place{"", bus_id, nvme::find_vfio_group(root, bus_id, bus_id),

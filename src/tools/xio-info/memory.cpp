@@ -9,7 +9,7 @@ namespace xio::info {
 
 namespace {
 
-// What holds what others write while kernels look, and why; of the heap as XIO_HEAP_KIND has it.
+// Adds the kinds of memory that hold what others write while kernels poll, and why; the heap's is XIO_HEAP_KIND's.
 void add_choices(section& s, const options& o) {
   const auto add = [&s](const char* name, gpu::purpose what, gpu::place where) {
     const gpu::memory_report r = gpu::report_memory(what, where);

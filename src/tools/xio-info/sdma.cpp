@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copy engines: whose queues a world would get, and the packets that they take.
+// Copy engines: the queues that a world would get, and the packets that they accept.
 #include "transport/sdma/sdma.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"

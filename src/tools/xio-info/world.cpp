@@ -17,7 +17,7 @@ void check(xio_status_t status) {
   if (status != XIO_OK) fail(status, "{}", xio_last_error());
 }
 
-// Closed whatever happens.
+// The world is closed on every path, an exception's too.
 class member {
  public:
   member() {

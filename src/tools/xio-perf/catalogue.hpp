@@ -31,7 +31,7 @@ enum class test_id {
   sdma_copy
 };
 
-// What a sample is the time of.
+// A sample is the time of one of these.
 enum class shape {
   latency,    // one op, complete
   bandwidth,  // an iteration of all workgroups, in a launch of many

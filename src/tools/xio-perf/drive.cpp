@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::uint64_t k_piece = std::uint64_t{1} << 20;
 
-// As far as the file goes: the kernel moves no more than 2 GiB less a page at once. Answers -1 with errno if it failed.
+// Reads up to the file's end: the kernel moves no more than 2 GiB less a page at once. Returns -1 with errno if it
+// failed.
 std::int64_t read_all(int fd, unsigned char* to, std::uint64_t bytes, std::uint64_t offset) {
   std::uint64_t done = 0;
   while (done < bytes) {

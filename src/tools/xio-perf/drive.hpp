@@ -22,7 +22,7 @@ class drive {
   const std::string& name() const { return name_; }
   // Throws XIO_ERR_ARG if ops of that many bytes cannot be.
   void check_size(std::uint64_t bytes) const;
-  // What lies there, told by the file itself where it is one, else by reads one after another.
+  // Returns the bytes there, read from the file itself where it is one, else by one XIO read after another.
   std::vector<unsigned char> content(std::uint64_t offset, std::uint64_t bytes, xio_route_t route) const;
 
  private:

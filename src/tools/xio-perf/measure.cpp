@@ -15,7 +15,7 @@ namespace {
 
 using enum test_id;
 
-// Whose data a test leaves where.
+// Which memory a test changes.
 enum class effect { put, get, atomics, nothing };
 
 effect effect_of(test_id id) {
@@ -49,7 +49,7 @@ bool waits(test_id id) { return id == get_lat || id == put_staged_lat || id == g
 
 double us_per_tick() { return 1e3 / static_cast<double>(gpu::ticks_per_ms()); }
 
-// What the workgroups took together.
+// The time from the first workgroup's begin to the last one's end.
 double us_of(const std::vector<span>& spans) {
   std::uint64_t begin = ~std::uint64_t{0}, end = 0;
   for (const span& s : spans) {

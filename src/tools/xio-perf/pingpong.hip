@@ -26,7 +26,7 @@ XIO_DEVICE xio_status_t each_turn(const work& w, First&& first, Second&& second)
   });
 }
 
-// PE 0 calls, the other one answers: nobody answers a call that was not made. Each has a loop of its own, with nothing
+// PE 0 calls, the other one replies: no reply comes before its call. Each has a loop of its own, with nothing
 // in it that asks whose turn it is.
 template <class Call, class Wait>
 XIO_DEVICE xio_status_t in_turn(const work& w, Call&& call, Wait&& wait) {
@@ -55,7 +55,7 @@ template <std::uint32_t Bytes>
 __global__ void packet_pingpong(work w) {
   constexpr std::uint32_t words = Bytes / 4;
   const int peer = in_register(w.peer);
-  std::uint32_t wrong = 0;  // told in the end: nothing of it is between a call and its answer
+  std::uint32_t wrong = 0;  // reported at the end: nothing of it is between a call and its reply
   const xio_status_t status = in_turn(
       w,
       [&](place& at, std::uint64_t v) {
@@ -80,9 +80,9 @@ XIO_DEVICE xio_status_t failure_of(xio_req_t request) {
   return dev::is_failed_request(request) ? dev::failed_request_status(request) : XIO_OK;
 }
 
-// What one of the group does for all, and all hear the status. Unlike by_leader without a barrier in front: that of the
-// copy or of the turn's other half has passed. It also stands between what a workgroup is told here and what it is told
-// next, as every body has a word of its own.
+// One thread of the group runs the body for all, and all return its status. Unlike by_leader it has no barrier in
+// front: that of the copy or of the turn's other half has passed. A second barrier between this status and the next one
+// is not needed, either, as every body has a word of its own.
 template <class Group, class Body>
 XIO_DEVICE xio_status_t by_one(const Group& g, Body&& body) {
   xio_status_t status = XIO_OK;

@@ -27,7 +27,7 @@ defaults defaults_of(const test& t, bool host) {
   return {1, host ? 64u : 256u, 200, 20, 1};
 }
 
-// Of a wave all threads take part, so that the default becomes whole waves; what was asked for is check()'s to judge.
+// All threads of a wave take part, so the default becomes whole waves; check() judges a number that the user gave.
 std::uint32_t default_threads(const defaults& d, const test& t, scope who, std::uint32_t wave) {
   if (!t.scoped || who != scope::wave) return d.threads;
   return (d.threads + wave - 1) / wave * wave;

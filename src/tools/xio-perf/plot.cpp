@@ -44,7 +44,7 @@ std::string script_of(const picture& p, const std::string& file) {
 
 void draw(const picture& p, const std::string& file) {
   tools::new_file drawn("--plot", file);
-  // A gnuplot that ends early is an answer, not the end of this process.
+  // A gnuplot that ends early is an error to report, not the end of this process.
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   std::FILE* pipe = popen("gnuplot", "w");
   if (pipe == nullptr) fail(XIO_ERR_IO, "--plot {}: gnuplot could not be started", file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is told about results: on what they were measured, by whom each was carried, and the picture of them.
+// The report of results: the machine that they were measured on, what carried each, and the picture of them.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,14 +13,14 @@ namespace xio::perf {
 // Version, machine, platform, GPU, PEs, and when.
 tools::facts facts_of(const machine_shape& m, int n_pes);
 
-// What carries a route, and whether any of it is software that stands in for a device.
+// Names the engine that carries a route, and says whether software stands in for a device in it.
 struct carrier {
   std::string backend;
   bool emulated;
 };
 carrier carrier_of(const std::string& route, const machine_shape& m);
 
-// What the rows of a table have in common: all that will be measured decides it.
+// The columns that all rows of a table share: they follow from all that will be measured.
 struct table_shape {
   bool message_rate = false;
   std::size_t test_width = 0;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Single values: p and g of 2, 4 and 8 bytes, atomics of 4 and 8; streams of p are in put_values.hip. What an op does
-// to a word does not depend on the sign.
+// Single values: p and g of 2, 4 and 8 bytes, atomics of 4 and 8; streams of p are in put_values.hip. The effect of an
+// op on a word does not depend on the sign.
 //
-// What fetches answers a value and no status: 0 if it could not be had, and then quiet says why. So a value that is not
-// the one that it has to be ends what is measured, and quiet is asked behind it.
+// An op that fetches returns a value and no status: 0 if it failed, and then quiet says why. So a wrong value
+// ends the measurement, and quiet is called after it.
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
 
 namespace {
 
-// Op number k on a word; answers what was wrong with what it fetched, 0 if nothing. `wrong` is what earlier ops
-// answered: the compiler does not know that it is 0 in every lane, and so does not join the lanes' adds to one, which
-// takes longer than the add of one lane.
+// Op number k on a word; returns the bits that are wrong in the value fetched, 0 if none. `wrong` is the result of
+// earlier ops: the compiler does not know that it is 0 in every lane, and so does not join the lanes' adds to one,
+// which takes longer than the add of one lane.
 template <atomic_op Op, class T>
 XIO_DEVICE T change(const work& w, T* word, std::uint64_t k, T wrong) {
   constexpr T bits = static_cast<T>(0x5a5a5a5a5a5a5a5aULL);
@@ -89,7 +89,7 @@ __global__ void get_scalar_latency(work w) {
   const xio_status_t status = timed(w, [&](std::uint32_t) {
     const T value = xio_g<T>(w.ctx, word, w.peer);
     sum ^= value;
-    // What the pattern begins with is never 0.
+    // The pattern's first value is never 0.
     return value != T{0} ? XIO_OK : XIO_PENDING;
   });
   if (status != XIO_OK) {
@@ -113,7 +113,7 @@ __global__ void atomic_latency(work w) {
     T* const word = values<T>(in_register(w.dst));
     const std::uint64_t first = in_register(w.first);
     const xio_status_t status = timed(w, [&](std::uint32_t i) {
-      // Of the ops before: nobody waits for this one to be looked at, the next one takes what it answers.
+      // The result of the ops before: no check of this op's value is waited for, the next op uses it.
       const T before = wrong;
       wrong |= change<op>(w, word, first + i, wrong);
       if constexpr (fetches(op)) {

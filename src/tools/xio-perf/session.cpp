@@ -35,7 +35,7 @@ void checked(xio_status_t status, const char* what) {
   fail(status, "{}: {}", what, why);
 }
 
-// --- What kernels answer -----------------------------------------------------------------------------
+// --- What kernels return -----------------------------------------------------------------------------
 
 namespace {
 
@@ -43,7 +43,7 @@ namespace {
 constexpr std::size_t k_line = 128;
 constexpr std::size_t k_head = 3 * k_line;
 
-// What the ctx has to say of it, or nothing.
+// Returns the ctx's own error text, or nothing.
 std::string why(xio_world_t* world, xio_ctx_t ctx) {
   xio_error_info_t info{};
   if (xio_ctx_error(world, ctx, &info) != XIO_OK || info.status == XIO_OK) return "";
@@ -86,7 +86,7 @@ void kernel_results::collect(const char* what, xio_world_t* world, xio_ctx_t ctx
   checked(hipMemcpy(&status, at, sizeof status, hipMemcpyDeviceToHost), what);
   checked(hipMemcpy(&bad, at + k_line, sizeof bad, hipMemcpyDeviceToHost), what);
   if (status != XIO_OK)
-    fail(static_cast<xio_status_t>(status), "{}: an op answered {}{}", what,
+    fail(static_cast<xio_status_t>(status), "{}: an op returned {}{}", what,
          xio_status_name(static_cast<xio_status_t>(status)), why(world, ctx));
   if (bad != 0) fail(XIO_ERR_TRANSPORT, "{}: {} values were not what they had to be", what, bad);
   const std::size_t sample_bytes = samples.size() * sizeof(std::uint64_t);

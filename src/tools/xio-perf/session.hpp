@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The world that tests run in: contexts by route, memory in the heap, and what kernels answer by.
+// The world that tests run in: contexts by route, memory in the heap, and where kernels write results.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -52,7 +52,7 @@ class session {
   xio_world_t* world() const { return world_; }
   xio_ctx_t ctx(xio_route_t route);  // collective the first time that a route is asked for
   void barrier() { checked(xio_barrier_all(world_), "xio_barrier_all"); }
-  // Filled but for what a test sets; who the peer is: the next PE.
+  // Filled but for the fields that a test sets; the peer is the next PE.
   work blank(xio_route_t route);
   // Collective. The longest that any PE took, time by time. No more than the first 1024 of them.
   std::vector<double> slowest(xio_route_t route, const std::vector<double>& mine);

@@ -20,7 +20,7 @@ namespace xio::perf {
 
 namespace {
 
-// Names in the order in which they are told, the preferred one of a value first.
+// Names in the order in which help lists them, the preferred one of a value first.
 template <class T>
 using names = std::vector<std::pair<std::string, T>>;
 
@@ -137,7 +137,7 @@ void add_shape(CLI::App& app, settings& s) {
   auto with_all = scopes();
   with_all.emplace_back("all", scope::thread);
   static const names<scope> known = with_all;
-  add_choice<scope>(app, "-s,--scope", known, "who calls; several with commas", true,
+  add_choice<scope>(app, "-s,--scope", known, "the threads that call together; several with commas", true,
                     [&](const std::string& name, scope v) {
                       if (name != "all") s.scopes.push_back(v);
                       if (name == "all") s.scopes.insert(s.scopes.end(), {scope::thread, scope::wave, scope::block});
@@ -199,7 +199,7 @@ bool is_read(const test& t) {
          t.id == nvme_read;
 }
 
-// What is wrong with the whole, or empty.
+// Says which options contradict each other, or returns an empty text.
 std::string objection(const settings& s) {
   if (s.smallest != 0 && s.largest != 0 && s.smallest > s.largest)
     return fmt::format("--min_size {} is above --max_size {}", tools::text_of_size(s.smallest),
@@ -234,7 +234,7 @@ std::string objection(const settings& s) {
   const auto folder = std::filesystem::path(s.plot).parent_path();
   if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
     return fmt::format("--plot {}: its folder is not there or not writable", s.plot);
-  // What stands there is replaced.
+  // A file that stands there is replaced.
   std::error_code none;
   if (std::filesystem::exists(s.plot, none) && !std::filesystem::is_regular_file(s.plot, none))
     return fmt::format("--plot {}: that is no file; give the name of a new PNG, or of one to replace", s.plot);

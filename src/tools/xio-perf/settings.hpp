@@ -14,7 +14,7 @@ namespace xio::perf {
 
 constexpr std::uint64_t k_most_bytes = std::uint64_t{4} << 30;
 
-// 0 and empty: whatever suits test and platform.
+// 0 and empty stand for a default that suits test and platform.
 struct settings {
   std::vector<const test*> tests;
   std::uint64_t smallest = 0;  // -b
@@ -44,7 +44,7 @@ const char* name_of(scope s);
 const char* name_of(atomic_op op);
 bool fetches(atomic_op op);
 
-// Answers the status to exit with, or nothing to go on.
+// Returns the status to exit with, or nothing where the program goes on.
 std::optional<int> parse(int argc, char** argv, settings& s);
 
 }  // namespace xio::perf

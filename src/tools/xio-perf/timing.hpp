@@ -18,7 +18,7 @@ XIO_DEVICE std::uint64_t stamp() {
 #endif
 }
 
-// Whether it is good; else the host is told.
+// Returns whether it is good; else reports it to the host.
 XIO_DEVICE bool keep(const work& w, xio_status_t status) {
   if (status == XIO_OK) return true;
   // The first failure is the cause, but for a timeout: what it had waited for may say why later.
@@ -58,7 +58,7 @@ XIO_DEVICE T in_register(T value) {
 #endif
 }
 
-// What an op that is done again and again is called with.
+// The arguments of an op that is repeated.
 struct operands {
   char* dst;
   const char* src;
@@ -121,9 +121,9 @@ XIO_DEVICE unsigned group_index(const by_block&) { return blockIdx.x; }
 XIO_DEVICE unsigned group_count(const by_block&) { return gridDim.x; }
 
 // Runs body(i) one after another, first those that warm up, and keeps what each of the others took. For grids of one
-// workgroup; `body` is collective over whoever calls. It answers a status, and the first that is not XIO_OK ends it all
-// and is the answer: each wait for a peer that is lost takes a whole deadline. The host is told of it by the caller, so
-// that there is one test behind each op and nothing else.
+// workgroup; `body` is collective over the threads that call. It returns a status, and the first that is not XIO_OK
+// ends it all and is returned: each wait for a peer that is lost takes a whole deadline. The caller reports it to the
+// host, so that there is one test behind each op and nothing else.
 template <class Body>
 XIO_DEVICE xio_status_t timed(const work& w, Body&& body) {
   for (std::uint32_t i = 0; i < w.warm_up; ++i) {

@@ -68,7 +68,7 @@ struct work {
   std::uint32_t element;   // bytes of one value: 2, 4 or 8
   std::uint32_t lockstep;  // 1: workgroups wait for each other after every iteration
   std::uint64_t stored;    // storage: bytes that ops are spread over, from offset 0 on
-  // Answers, in device memory.
+  // Results, in device memory.
   std::uint64_t* samples;  // ticks of each iteration; of storage [group][iteration]
   span* spans;             // one for each workgroup
   int* status;             // the first thing that failed
@@ -76,8 +76,8 @@ struct work {
   std::uint64_t* gate;     // how many workgroups have come to the end of an iteration
 };
 
-// What a word that begins as `base` holds after k ops of that kind, all of one thread. The host expects this in the end
-// and kernels of each fetching op before it.
+// Returns the value of a word that begins as `base` after k ops of that kind, all of one thread. The host expects this
+// in the end and kernels of each fetching op before it.
 template <class T>
 #if defined(__CUDACC__) || defined(__HIPCC__)
 __host__ __device__

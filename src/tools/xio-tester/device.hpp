@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The few calls of the GPU's runtime that the tester makes itself. Answers are null, or what went wrong.
+// The few calls of the GPU's runtime that the tester makes itself. They return null, or a text that says what went
+// wrong.
 #pragma once
 #include <cstddef>
 

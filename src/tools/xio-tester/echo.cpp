@@ -22,7 +22,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::int64_t k_delay_max_ns = 10'000'000'000;  // nothing ends before an answer that is under way
+constexpr std::int64_t k_delay_max_ns = 10'000'000'000;  // nothing ends before a reply that is under way
 
 template <class T>
 T get(const T* p) {
@@ -86,7 +86,7 @@ class artificial_delay {
   std::uint64_t state_;
 };
 
-// The device: answers one queue's requests until told to stop.
+// Acts as the device: replies to one queue's requests until *stop is set.
 void reply(const echo_queue& q, std::int64_t delay_ns, std::uint64_t seed, const std::uint32_t* stop) {
   artificial_delay delay(delay_ns, seed);
   for (u64 number = 1;; ++number) {
@@ -98,7 +98,7 @@ void reply(const echo_queue& q, std::int64_t delay_ns, std::uint64_t seed, const
     }
     u64 sum = 0;
     for (const u64& word : r.words) sum += __atomic_load_n(&word, __ATOMIC_RELAXED);
-    // Behind a doorbell the request must be there already: a stale one is answered wrongly, and seen.
+    // Behind a doorbell the request must be there already: a stale one gets a wrong reply, which is seen.
     if (get(&r.number) != number) sum = ~sum;
     delay.pass();
     __atomic_store_n(&q.replies[at].check, sum, __ATOMIC_RELAXED);
@@ -106,7 +106,7 @@ void reply(const echo_queue& q, std::int64_t delay_ns, std::uint64_t seed, const
   }
 }
 
-// What the kernel does, by a thread of the host: --emulate.
+// Does by a thread of the host what the kernel does: --emulate.
 class asker {
  public:
   asker(const echo_job& job, std::uint64_t lane)
@@ -144,7 +144,7 @@ class asker {
     if (q_.doorbell != nullptr) put(q_.doorbell, number);
   }
 
-  // False if there is no answer.
+  // False if there is no reply.
   bool take(u64 number, u64 start) {
     const echo_reply& a = q_.replies[(number - 1) & (q_.entries - 1)];
     while (get(&a.number) != number) {
@@ -202,7 +202,7 @@ CLI::App* add_echo(CLI::App& app, echo_settings& s) {
   tools::add_number(*at, "--doorbell", s.doorbell,
                     "entries of a queue with a doorbell, a power of two; 0: no doorbell");
   at->add_flag("--emulate", s.emulate, "threads of the host ask, and not the GPU")->disable_flag_override();
-  at->add_flag("--verify", s.verify, "check every request and answer")->disable_flag_override();
+  at->add_flag("--verify", s.verify, "check every request and reply")->disable_flag_override();
   tools::add_number(*at, "--seed", s.seed, "of the requests' pattern");
   return at;
 }
@@ -228,7 +228,7 @@ int run_echo(const shared_settings& shared, const echo_settings& s) {
   const echo_job job{
       r.view(),        memory.all(), s.iterations, static_cast<u64>(s.seed), o.timeout_ms * gpu::ticks_per_ms(),
       verify ? 1u : 0u};
-  std::printf("test-ep: %d thread%s, %s, %s asks, threads of the host answer, memory mode %d\n", shared.threads,
+  std::printf("test-ep: %d thread%s, %s, %s asks, threads of the host reply, memory mode %d\n", shared.threads,
               shared.threads == 1 ? "" : "s",
               s.doorbell == 0 ? "no doorbell" : fmt::format("doorbell and {} entries", s.doorbell).c_str(),
               s.emulate ? "the host" : fmt::format("the GPU ({})", gpu::name()).c_str(), shared.memory_mode);

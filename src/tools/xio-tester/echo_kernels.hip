@@ -21,7 +21,7 @@ __device__ void post(const echo_job& job, const echo_queue& q, u64 number) {
   if (q.doorbell != nullptr) store<scope::system, order::release>(q.doorbell, number);
 }
 
-// The answer to one request; XIO_ERR_TIMEOUT, or XIO_PENDING if the user had enough first.
+// Waits for the reply to one request; returns XIO_ERR_TIMEOUT, or XIO_PENDING if the user stopped it first.
 __device__ xio_status_t wait(const echo_job& job, const echo_queue& q, u64 number, u64* check) {
   const echo_reply* slot = &q.replies[(number - 1) & (q.entries - 1)];
   const deadline end = deadline::after(job.timeout_ticks);
@@ -43,7 +43,7 @@ __device__ u64 expected_check(const echo_job& job, u64 number) {
   return sum;
 }
 
-// With a doorbell up to `entries` requests are on their way; without one, each waits for its answer.
+// With a doorbell up to `entries` requests are on their way; without one, each waits for its reply.
 __global__ void echo(echo_job job) {
   const u64 me = blockIdx.x * u64{blockDim.x} + threadIdx.x;
   const echo_queue q = job.queues[me];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// test-ep: requests of 64 bytes from the GPU, answers of 16 bytes from a thread of the host, through memory alone.
+// test-ep: requests of 64 bytes from the GPU, replies of 16 bytes from a thread of the host, through memory alone.
 #pragma once
 #include "tools/xio-tester/recorder.hpp"
 
@@ -17,7 +17,7 @@ struct alignas(16) echo_reply {
 };
 static_assert(sizeof(echo_reply) == 16);
 
-// What one GPU thread shares with one thread of the host.
+// One GPU thread shares this with one thread of the host.
 struct echo_queue {
   echo_request* requests;  // `entries` of them, a power of two
   echo_reply* replies;
@@ -30,7 +30,7 @@ struct echo_job {
   echo_queue* queues;  // one for each lane
   u64 rounds;          // of each lane
   u64 seed;
-  u64 timeout_ticks;  // of each answer; 0: none
+  u64 timeout_ticks;  // of each reply; 0: none
   u32 verify;
 };
 

@@ -53,7 +53,7 @@ std::string histogram(const std::vector<const lane_record*>& lanes, double us_pe
   for (u32 b = first; b <= last; ++b) {
     const double low = b == 0 ? 0 : static_cast<double>(std::uint64_t{1} << b) * us_per_tick;
     const double high = static_cast<double>(std::uint64_t{2} << b) * us_per_tick;
-    // Whoever is there at all has a mark.
+    // A bucket that has any sample has a mark.
     const std::uint64_t bar = (counts[b] * k_bar + tallest - 1) / tallest;
     text += fmt::format("  {:>12.3f} .. {:<12.3f} us {:>10}  {}\n", low, high, counts[b], std::string(bar, '#'));
   }

@@ -68,7 +68,7 @@ xio_storage_attr_t attr_of(const nvme_target& t, const nvme_settings& s) {
   return attr;
 }
 
-// What a file will be once it is opened so.
+// Returns the extent that a file will have once it is opened so.
 extent extent_of(const nvme_target& file, const xio_storage_attr_t& attr) {
   const xio_storage_attr_t wanted = nvme::with_name(file.said, attr);
   const std::uint64_t bytes = std::max(file.bytes, wanted.bytes), block = wanted.block_bytes;
@@ -230,7 +230,7 @@ std::string wrong_numbers(const nvme_settings& s) {
   return "";
 }
 
-// What does not go together.
+// Names options that exclude each other.
 std::string wrong_pair(const nvme_settings& s) {
   const bool reads = s.reads != 0, writes = s.writes != 0;
   if (!reads && !writes) return "nothing is to be done; give --read-io, --write-io or both";

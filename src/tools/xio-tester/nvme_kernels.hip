@@ -10,7 +10,7 @@ namespace {
 
 using xio::dev::wall_clock;
 
-// Ops have numbers: the reads of a run meet the places of its writes, however many of each there are.
+// Ops have numbers, so that the reads of a run use the places of its writes, however many of each there are.
 __device__ u64 lba_of(const nvme_job& job, u64 op) {
   const u64 place = job.random != 0 ? mix(op + job.seed) % job.places : op % job.places;
   return job.base_lba + place * job.lbas_per_io;

@@ -20,7 +20,7 @@ namespace xio::tester {
 
 namespace {
 
-// What a link such as /dev/disk/by-id/nvme-... leads to.
+// Follows a link such as /dev/disk/by-id/nvme-....
 std::string resolved(const std::string& path) {
   std::error_code wrong;
   const auto full = std::filesystem::canonical(path, wrong);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The test pattern: every block of every place has bytes of its own, and its first word says which block it is. So a
-// block in the wrong place can be told from one that never came.
+// block in the wrong place differs from one that never came.
 //
 // With 64-bit arithmetic that wraps, for block b of a pattern with a seed:
 //   key      = mix(seed + 0x9e3779b97f4a7c15)
@@ -20,7 +20,7 @@ using dev::u32;
 using dev::u64;
 using dev::u8;
 
-// What a buffer holds before data comes: never a block of a pattern, but by a chance of 2^-64.
+// A buffer holds this before data comes: no block of a pattern does, but by a chance of 2^-64.
 constexpr u64 k_poison = 0x5a5a5a5a5a5a5a5aull;
 
 enum class verdict : u32 {
@@ -58,7 +58,7 @@ struct pattern {
     return x ^ (x << 17);
   }
 
-  // Calls each(place, word, bytes) for the words of the first `bytes` bytes of a block; stops when it answers false.
+  // Calls each(place, word, bytes) for the words of the first `bytes` bytes of a block; stops when it returns false.
   template <class Each>
   XIO_HOST_DEVICE bool words(u64 block, u64 bytes, Each&& each) const {
     u64 x = first(block);

@@ -119,7 +119,7 @@ int run_loopback(const shared_settings& shared, const rdma_settings& s) {
   return was_interrupted() && ops != 0 ? k_exit_interrupted : 0;
 }
 
-// Both sides stop here if they were told different things: else one would wait for a ball that never comes.
+// Both sides stop here if their options differ: else one would wait for a ball that never comes.
 void check_terms(const world& w, const pingpong_terms& mine) {
   auto* said = static_cast<pingpong_terms*>(w.allocate(sizeof mine));
   auto* heard = static_cast<pingpong_terms*>(w.allocate(sizeof mine));
@@ -150,7 +150,7 @@ void check_terms(const world& w, const pingpong_terms& mine) {
 
 int run_pair(const shared_settings& shared, const rdma_settings& s) {
   world_settings ws;
-  // The same on both sides, whatever they were told: check_terms says what differs.
+  // The same on both sides, even if their options differ: check_terms says in what.
   ws.heap_bytes = 2 * k_ball_max + k_heap_slack;
   ws.route = XIO_ROUTE_RDMA;
   ws.ring_depth = s.sq_depth;

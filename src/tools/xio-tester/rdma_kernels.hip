@@ -44,7 +44,7 @@ __device__ void finish_round(const rdma_job& job, u64 first, u64 count, u64 lane
     xio_status_t status = xio_wait(job.ctx, job.posted[at]);
     const u64 now = wall_clock();
     mine.wait += now - start;
-    // What was put is there for others to see only now.
+    // Other PEs can see the data put only after this.
     if (status == XIO_OK && job.verify != 0) status = xio_quiet(job.ctx);
     mine.fail(status, number);
     if (status != XIO_OK) continue;
@@ -72,7 +72,8 @@ __global__ void loopback(rdma_job job) {
     if (ended != 0) break;
     const u64 count = job.ops != 0 && job.ops - at < job.batch ? job.ops - at : job.batch;
     post_round(job, at, count, mine);
-    // A put that goes astray may spoil what another lane has found good: who looks has waited for the puts of all.
+    // A put that goes astray may spoil what another lane has found good: a lane that checks has waited for the puts of
+    // all.
     if (job.verify != 0) __syncthreads();
     finish_round(job, at, count, lane, mine);
     if (mine.status != XIO_OK) xio::dev::store<xio::dev::scope::workgroup, xio::dev::order::relaxed>(&failed, 1u);
@@ -99,7 +100,7 @@ __global__ void pingpong(pingpong_job job) {
     const u64 caught = wall_clock();
     if (status == XIO_OK && job.terms.verify != 0) mine.judge(p, job.ball, job.terms.bytes, block, ~u64{0});
     if (status == XIO_OK && me == 1) {
-      // What came goes back, and not what was meant to come.
+      // The bytes that came go back, not those that should have come.
       if (job.terms.verify != 0) memcpy(job.mine, job.ball, job.terms.bytes);
       status =
           xio_put_signal(job.ctx, job.ball, job.mine, job.terms.bytes, job.signal, round + 1, XIO_SIGNAL_SET, other);

@@ -26,11 +26,11 @@ struct rdma_job {
 // A workgroup for each queue.
 const char* launch_rdma_loopback(const rdma_job& job, unsigned queues, unsigned threads);
 
-// What both PEs of a ping-pong must have been told alike.
+// Both PEs of a ping-pong must have these options alike.
 struct pingpong_terms {
   u64 bytes, rounds, seed, verify;
 };
-// A PE's, into `mine`, which is symmetric too; the answer of the kernel goes to *status.
+// Gets a PE's terms into `mine`, which is symmetric too; the kernel's result goes to *status.
 const char* launch_rdma_terms(xio_ctx_t ctx, pingpong_terms* mine, const pingpong_terms* theirs, int pe, int* status);
 
 struct pingpong_job {

@@ -68,7 +68,7 @@ void run::begin() {
   *stop_.as<std::uint32_t>() = was_interrupted() ? 1 : 0;
   watch_.emplace(stop_.as<std::uint32_t>());
   if (shared_.verbose) std::printf("%s: begins\n", plan_.what.c_str());
-  // What is known already is not to be lost with whatever happens.
+  // A crash later must not lose the lines printed so far.
   std::fflush(stdout);
 }
 

@@ -31,13 +31,13 @@ class run {
   // For the kernel. The records are reset.
   recorder view() const;
 
-  // After launch() has answered: waits until the kernel has ended. Throws if it could not be launched or died.
+  // Called after launch() has returned: waits until the kernel has ended. Throws if it could not be launched or died.
   template <class Launch>
   void start(Launch&& launch) {
     begin();
     finish(launch());
   }
-  // For a test whose other side is threads of the host: begin, then finish with what the launch answered.
+  // For a test whose other side is threads of the host: begin, then finish with the launch's result.
   void begin();
   void finish(const char* launch_error) { finish(launch_error, kernels_are_done); }
   void finish(const char* launch_error, const std::function<bool()>& is_over);

@@ -95,7 +95,7 @@ class link {
   xio_sdma_link_t* link_ = nullptr;
 };
 
-// What the last ops left in their places, as the host reads it. False if any of it is wrong.
+// Checks what the last ops left in their places, as the host reads it. False if any of it is wrong.
 bool check_places(const sdma_job& job, const u8* places, std::uint64_t slots, std::uint64_t done, bool same_data) {
   const pattern p = pattern::of(job.seed, k_sdma_block);
   std::vector<u8> copy(job.bytes);
@@ -156,7 +156,7 @@ CLI::App* add_sdma(CLI::App& app, sdma_settings& s) {
   CLI::App* at = app.add_subcommand("sdma-ep", "copies by a copy engine that a kernel drives");
   tools::add_number(*at, "-n,--iterations", s.iterations, "copies");
   tools::add_size(*at, "-s,--transfer-size", s.transfer_bytes, "bytes of a copy, a multiple of 4", 4, k_transfer_max);
-  tools::add_number(*at, "--src-gpu", s.src_gpu, "whose engine copies, and from (default: 0)");
+  tools::add_number(*at, "--src-gpu", s.src_gpu, "the GPU that copies, by its engine and from its memory (default: 0)");
   tools::add_number(*at, "--dst-gpu", s.dst_gpu, "where to (default: 1 if it is there)");
   CLI::App* p2p = at->add_subcommand("p2p", "from device to device, or to the host");
   p2p->add_flag("--to-host", s.to_host, "to pinned memory of the host")->disable_flag_override();

@@ -121,7 +121,7 @@ std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_s
 std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_settings& settings);
 
 void run_list();
-// All throw xio::error for what the library refuses; the others answer the exit status.
+// All throw xio::error for what the library refuses; those that are not void return the exit status.
 void run_info(const shared_settings& shared);
 int run_dump(const dump_settings& settings);
 int run_echo(const shared_settings& shared, const echo_settings& settings);

@@ -17,7 +17,7 @@ std::atomic<std::uint32_t*> word_to_set{nullptr};
 std::atomic<std::int64_t> came_at{0};  // 0: not yet
 static_assert(std::atomic<std::uint32_t*>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
-// Whoever ends a job often tells the process and its group, at once: that is one signal to a person.
+// A program that ends a job often signals the process and its group, at once: a person means one signal.
 constexpr std::int64_t k_same_press_ms = 300;
 
 std::int64_t now_ms() {

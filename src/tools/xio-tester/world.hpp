@@ -22,7 +22,7 @@ class world_options {
   void set(const std::string& variable, const std::string& value);
   // Where neither a flag nor the environment says anything.
   void set_if_unset(const std::string& variable, const std::string& value);
-  // What the world will have, or null for its default.
+  // Returns the value that the world will have, or null for its default.
   const char* find(const std::string& variable) const;
   // As xio_init takes them, as long as this is not changed.
   std::vector<xio_option_t> list() const;

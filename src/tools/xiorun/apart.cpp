@@ -33,7 +33,8 @@ bool has_children() {
 
 int status_of(int how) { return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how); }
 
-// Only the run's process itself died: what it leaves is killed here, unless it cannot be told from older children.
+// Only the run's process itself died: what it leaves is killed here, unless it cannot be distinguished from older
+// children.
 int clean_up_after(int how, bool alone) {
   if (!WIFSIGNALED(how)) return WEXITSTATUS(how);
   std::fprintf(stderr, "xiorun: the process that watches the PEs was killed by signal %d (%s); ending them\n",

@@ -14,9 +14,9 @@ namespace xio::run {
 // Reaches the run when xiorun is gone.
 inline constexpr int k_front_gone = SIGUSR2;
 
-// What `body` returns in a forked process, which gets every signal that is to end this one and k_front_gone after it.
-// Returns in both processes. `name` is argv[0], for the run to have another one: who kills all that is called xiorun
-// leaves the run to clean up.
+// Runs `body` in a forked process, which gets every signal that is to end this one and k_front_gone after it.
+// Returns in both processes, with body's result. `name` is argv[0], for the run to have another one: a user that kills
+// all processes called xiorun leaves the run to clean up.
 int run_apart(const std::function<int()>& body, char* name);
 
 }  // namespace xio::run

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int k_exit_cannot_execute = 126;  // as a shell does
 
-// What a PE gets as its environment: this process's, and how to find the others.
+// Makes the environment of a PE: this process's, and how to find the others.
 std::vector<std::string> environment_of(const job_settings& s, int pe, const std::string& report) {
   const std::pair<std::string, std::string> own[] = {
       {"XIO_TCP_ROOT", s.root}, {"XIO_TCP_RANK", std::to_string(pe)}, {"XIO_TCP_SIZE", std::to_string(s.pes)},

@@ -64,7 +64,7 @@ class job {
     if (start_all()) {
       while (running_ > 0) step();
     }
-    kill_descendants();  // whatever the PEs have left behind
+    kill_descendants();  // processes that the PEs have left behind
     flush();
     for (const sink* s : {&out_, &other_err_}) look_at_writing(*s);
     return status_;
@@ -88,7 +88,7 @@ class job {
     sigemptyset(&set);
     for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, k_front_gone}) sigaddset(&set, s);
     sigprocmask(SIG_BLOCK, &set, nullptr);
-    // Ignored by whoever started us, SIGCHLD would let children vanish unseen.
+    // If the parent process ignored SIGCHLD, children would vanish unseen.
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -290,7 +290,7 @@ class job {
       if (pid > 0) kill(pid, number);
   }
 
-  // The PEs are gone. Who reads may take his time for what they wrote, unless the run was told to end.
+  // The PEs are gone. The reader of our output may take its time, unless the run was asked to end.
   void flush() {
     phase_ = phase::flushing;
     end_at_ = ended_by_ != 0 ? clock::now() + seconds(s_.grace_s) : timeout_at_;

@@ -33,7 +33,7 @@ socklen_t loopback(int family, address& at) {
   return sizeof at.v4;
 }
 
-// PE 0 listens beside the reservation, whatever a wrapper has done with its descriptors. This option, unlike
+// PE 0 listens beside the reservation, even if a wrapper has closed its descriptors. This option, unlike
 // SO_REUSEADDR, keeps the port from other users.
 unique_fd bound(int family, const address& at, socklen_t length) {
   const int on = 1;
@@ -90,7 +90,7 @@ rendezvous find_rendezvous() {
     if (err == 0) err = errno;
   }
   const std::string down = interface_that_is_down();
-  place.why = "the PEs cannot meet on the loopback interface: ";
+  place.why = "the PEs cannot connect by the loopback interface: ";
   if (!down.empty())
     place.why += down + " is down; type 'ip link set " + down + " up'";
   else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The place where the PEs of a run meet: a port of the loopback interface.
+// The place where the PEs of a run connect: a port of the loopback interface.
 #pragma once
 #include <string>
 
