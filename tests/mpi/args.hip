@@ -19,7 +19,7 @@ struct place {
   int n;
 };
 
-// Every line is one mistake; *bad gets the number of the first that was answered otherwise.
+// Every line is one mistake; *bad gets the number of the first that had another result.
 __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   int line = 0;
   const auto same = [&](xio_status_t got, xio_status_t wanted) {
@@ -122,7 +122,7 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   same(xio_quiet(ctx), XIO_OK);
 }
 
-// What is stored before everything was asked on some platforms: words, signals and packets, with PEs whose low bits
+// Some platforms store these before they have checked everything: words, signals and packets, with PEs whose low bits
 // name one that is there, addresses of no word, and no ctx.
 __global__ void early_mistakes(xio_ctx_t ctx, place p, int* bad) {
   const int beyond[] = {8, 24, 31, 32, 40, 64, 1 << 30, -8, -2147483647 - 1};
@@ -153,7 +153,7 @@ __global__ void early_mistakes(xio_ctx_t ctx, place p, int* bad) {
   if (xio_put_packet(none, p.sym, p.local, 8, 1, 0) != XIO_ERR_STATE) *bad = 1001;
 }
 
-// By a whole workgroup: every thread gets the same answer.
+// By a whole workgroup: every thread gets the same result.
 __global__ void mistakes_together(xio_ctx_t ctx, place p, int* bad) {
   if (xio_put_wg(ctx, p.foreign, p.local, 8, 0) != XIO_ERR_NOT_SYMMETRIC) *bad = 1;
   if (xio_get_wave(ctx, p.local, p.sym, 8, p.n) != XIO_ERR_PE) *bad = 2;
@@ -314,9 +314,9 @@ int main() {
   RUN(early_mistakes, 1, 1, t.ctx, p, bad_early.data());
   RUN(mistakes_together, 1, 96, t.ctx, p, bad_together.data());
   t.barrier();
-  rig::expect(bad.get()[0] == 0, "mistake %d was answered otherwise", bad.get()[0]);
-  rig::expect(bad_early.get()[0] == 0, "early mistake %d was answered otherwise", bad_early.get()[0]);
-  rig::expect(bad_together.get()[0] == 0, "mistake %d of a workgroup was answered otherwise", bad_together.get()[0]);
+  rig::expect(bad.get()[0] == 0, "mistake %d had another result", bad.get()[0]);
+  rig::expect(bad_early.get()[0] == 0, "early mistake %d had another result", bad_early.get()[0]);
+  rig::expect(bad_together.get()[0] == 0, "mistake %d of a workgroup had another result", bad_together.get()[0]);
   rig::expect_same(rig::team::read(p.sym, k_bytes), poison, "memory after mistakes");
   rig::expect(rig::team::read(p.word, 1)[0] == 4711, "a word changed by a mistake");
   sentences(t, p);

@@ -15,7 +15,7 @@ namespace {
 constexpr int k_integer_steps = 14;
 constexpr int k_any_steps = 3;
 
-// What the word is before a step, what the fetching forms answered, and what it is at the end.
+// The values of the word before each step, as the fetching forms return them, and its value at the end.
 template <class T>
 __global__ void integers(xio_ctx_t ctx, T* word, T a, T b, int pe, T* old, int* bad) {
   int k = 0, failed = 0;
@@ -94,7 +94,7 @@ void integer_type(const rig::team& t, unsigned char* area, const char* type) {
     rig::expect(bad.get()[0] == 0, "%s: an op failed", type);
     const std::vector<T> got = old.get(), wanted = integers_wanted(before, a, b);
     for (int k = 0; k < k_integer_steps; ++k)
-      rig::expect(got[k] == wanted[k], "%s, answer %d: %llx, expected %llx", type, k,
+      rig::expect(got[k] == wanted[k], "%s, result %d: %llx, expected %llx", type, k,
                   static_cast<unsigned long long>(got[k]), static_cast<unsigned long long>(wanted[k]));
     const std::vector<T> left = rig::team::read(words, 3);
     rig::expect(left[0] == guard && left[2] == guard, "%s: a neighbour of the word has changed", type);
@@ -124,7 +124,7 @@ void floating_type(const rig::team& t, unsigned char* area, const char* type) {
   t.barrier();
   const std::vector<T> got = old.get(), left = rig::team::read(words, 3);
   rig::expect(bad.get()[0] == 0, "%s: an op failed", type);
-  rig::expect(got == std::vector<T>{T(3.25), a, b}, "%s: fetch, set, swap answered %g %g %g", type,
+  rig::expect(got == std::vector<T>{T(3.25), a, b}, "%s: fetch, set, swap returned %g %g %g", type,
               static_cast<double>(got[0]), static_cast<double>(got[1]), static_cast<double>(got[2]));
   rig::expect(left == std::vector<T>{T(-0.5), b, T(7)}, "%s: the word or a neighbour is wrong", type);
   t.barrier();
@@ -140,7 +140,7 @@ struct shared_words {
 constexpr unsigned k_all_blocks = 2, k_all_threads = 80, k_turns = 5;
 constexpr unsigned k_per_pe = k_all_blocks * k_all_threads;
 
-// Compare-swap as a loop: adds 1. Answers how many turns it took at most; a lane never holds what another waits for.
+// Compare-swap as a loop: adds 1. Returns how many turns it took at most; a lane never holds what another waits for.
 template <class T>
 __device__ bool add_by_compare_swap(xio_ctx_t ctx, T* word, int pe) {
   T expected = xio_atomic_fetch(ctx, word, pe);

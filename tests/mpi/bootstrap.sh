@@ -58,7 +58,7 @@ if has HAVE_SODIUM; then
   }
   expect 0 '' crowded
   unset XIO_TIMEOUT_MS XIO_LOG_LEVEL
-  # Under xiorun, a rank that has ended is not waited for, whatever its status; one whose program goes on behind it is.
+  # Under xiorun, a rank that has ended is not waited for, with any status; one whose program goes on behind it is.
   gone() { XIO_TIMEOUT_MS=50000 timeout -k 5 60 "$xiorun" --grace 30 -n 3 sh -c "[ \$XIO_TCP_RANK != $1 ] || exit $2; exec $probe who"; }
   for rank in 0 2; do
     for end in 0 5; do
@@ -104,7 +104,7 @@ if has HAVE_MPI && [ -n "$MPIRUN" ]; then
   fi
 fi
 
-# What this build cannot do is said, never replaced by something else.
+# A kind that this build lacks is refused, never replaced by another.
 for kind in TCP:SODIUM MPI:MPI UCX:UCX; do
   if ! has "HAVE_${kind#*:}"; then
     name=$(echo "${kind%:*}" | tr '[:upper:]' '[:lower:]')

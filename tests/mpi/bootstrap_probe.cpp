@@ -89,7 +89,7 @@ void silence(const xio::options& o) {
     c->barrier();
 }
 
-// Who this is in its world.
+// Prints this PE's rank and its world's size.
 void who(const xio::options& o) {
   auto c = xio::bootstrap::connect(o);
   c->barrier();

@@ -3,7 +3,7 @@
 // platform), the host writes what kernels send and reads what they got, and both change words while the other looks.
 //   heap touched    the host uses plain loads and stores
 //   heap copied     the host uses the runtime's copies, which do for every kind
-// Atomics of all PEs meet in one word in either case.
+// Atomics of all PEs change one word in either case.
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -50,7 +50,7 @@ __global__ void change(xio_ctx_t ctx, uint64_t* words, int pe, int* bad) {
   if (s != XIO_OK) *bad = s;
 }
 
-// Waits for the host's word and answers it, while the host looks.
+// Waits for the host's word and replies, while the host polls.
 __global__ void respond(xio_ctx_t ctx, uint64_t* question, uint64_t* reply, uint64_t turns, int* bad) {
   for (uint64_t turn = 1; turn <= turns; ++turn) {
     const xio_status_t s = xio_wait_until(ctx, question, XIO_CMP_GE, turn);
@@ -121,11 +121,11 @@ void during_a_kernel(const rig::team& t) {
     }
     responses += __atomic_load_n(reply, __ATOMIC_ACQUIRE) == turn * 5 ? 1 : 0;
   }
-  // Whatever was missed, the kernel ends.
+  // The kernel ends even if words were missed.
   __atomic_store_n(question, k_turns, __ATOMIC_RELEASE);
   MUST(hipStreamSynchronize(stream));
   MUST(hipStreamDestroy(stream));
-  rig::expect(responses == k_turns, "%llu of %llu words were answered", static_cast<unsigned long long>(responses),
+  rig::expect(responses == k_turns, "%llu of %llu words got a reply", static_cast<unsigned long long>(responses),
               static_cast<unsigned long long>(k_turns));
   rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "a kernel that the host speaks with");
 }

@@ -70,7 +70,7 @@ __global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rou
       if (*got != value_of(p.left, round)) *bad = 3;
     }
     __syncthreads();
-    // What was sent last is looked at first.
+    // The bytes sent last are checked first.
     for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
       const uint32_t at = bytes - 1 - i;
       const auto found = *static_cast<volatile unsigned char*>(p.in + at);
@@ -191,7 +191,7 @@ void crowds(const rig::team& t) {
 
 // --- Mistakes ----------------------------------------------------------------------------------------
 
-// Every line is one mistake; *bad gets the number of the first that was answered otherwise.
+// Every line is one mistake; *bad gets the number of the first that had another result.
 __global__ void mistakes(xio_ctx_t ctx, xio_ctx_t without, unsigned char* sym, uint32_t* got, int n, int* bad) {
   int line = 0;
   const auto mistake = [&](xio_ctx_t c, xio_status_t status, xio_status_t wanted) {
@@ -225,7 +225,7 @@ void misuse(const rig::team& t, const inboxes& c) {
   const rig::device_array<int> bad(1);
   t.barrier();
   RUN(mistakes, 1, 1, c.ctx, t.ctx, sym, got.data(), t.n, bad.data());
-  rig::expect(bad.get()[0] == 0, "mistake %d was answered otherwise", bad.get()[0]);
+  rig::expect(bad.get()[0] == 0, "mistake %d had another result", bad.get()[0]);
   for (const uint32_t entries : {1u, 3u, 100u, 131072u}) {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.immediates = entries;
@@ -248,7 +248,8 @@ __global__ void overfill(xio_ctx_t ctx, int right, xio_status_t wanted, int* bad
   if (xio_quiet(ctx) != wanted) *bad = 3;
 }
 
-// What came before is still handed out. Then nothing more comes, and the way to the right is known to be broken (RDMA).
+// Immediates that came before are still returned. Then nothing more comes, and the way to the right is known to be
+// broken (RDMA).
 __global__ void take_rest(xio_ctx_t ctx, int left, int right, xio_status_t wanted, uint32_t* got, int* bad) {
   for (uint32_t i = 0; i < 2; ++i)
     if (xio_imm_wait(ctx, left, got) != XIO_OK || *got != i) *bad = 4;

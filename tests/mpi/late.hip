@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What an op that has timed out may still do, and until when: once xio_ctx_destroy or xio_ctx_recover has returned,
-// whatever it returns, nothing is written to the buffers of its ops any more. late.sh makes ops slow: their peer is
+// with any status, nothing is written to the buffers of its ops any more. late.sh makes ops slow: their peer is
 // stopped, or software devices wait on purpose.
 //
 //   late destroy [cold]   PE 1 is stopped; PE 0 destroys its ctx alone, uses its buffers again, and lets PE 1 go on
@@ -68,7 +68,7 @@ __global__ void look_again(xio_ctx_t ctx, results* r) {
 
 __global__ void barrier_kernel(xio_ctx_t ctx, int* status) { *status = xio_barrier_all(ctx); }
 
-// Puts to the next PE, meets it, looks at what the one before has put, meets it again.
+// Puts to the next PE, synchronises with it, checks the put of the one before, synchronises again.
 __global__ void go_round(xio_ctx_t ctx, uint64_t* in, uint64_t* out, uint64_t rounds, results* r) {
   const int to = static_cast<int>((ctx.my_pe + 1) % ctx.n_pes);
   const uint64_t from = (ctx.my_pe + ctx.n_pes - 1) % ctx.n_pes;
@@ -140,7 +140,7 @@ void lay_canary(pair_of_pes& p) {
   std::memset(p.plain.data(), k_canary, k_bytes);
 }
 
-// What was asked for once comes: links are up, and the op that follows is the first slow one.
+// The first get must succeed: links are up, and the op that follows is the first slow one.
 void expect_good_get(const pair_of_pes& p, const rig::device_array<results>& r) {
   RUN(get_twice, 1, 1, p.ctx, p.mine, p.mine, p.theirs, 1, r.data());
   rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_OK, "a get of a PE that runs");

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Who proves whose key it is for the software NICs' links over TCP, and what is said where nobody does.
+# Checks which end proves that it has the key of the software NICs' links over TCP, and the messages where neither does.
 # shellcheck disable=SC2016  # what PEs expand
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1

@@ -31,7 +31,7 @@ __device__ inline bool turn_over(xio_ctx_t ctx, board* b, const players& p, uint
 enum flag_kind { by_p, by_put, by_atomic, by_signal };
 constexpr const char* k_flag_names[] = {"xio_p", "put", "atomic", "signal"};
 
-// message passing: put data; fence, or wait for the put; flag. Who sees the flag sees the data.
+// message passing: put data; fence, or wait for the put; flag. A PE that sees the flag sees the data.
 __global__ void message_passing(xio_ctx_t ctx, board* b, uint64_t* out, uint32_t words, int kind, players p,
                                 uint32_t* wrong, int* bad) {
   for (uint64_t turn = 1; turn <= p.turns; ++turn) {
@@ -52,7 +52,7 @@ __global__ void message_passing(xio_ctx_t ctx, board* b, uint64_t* out, uint32_t
     if (status != XIO_OK) *bad = 2;
     rig::stare(&b->flag, turn);
     if (xio_wait_until(ctx, &b->flag, XIO_CMP_EQ, turn) != XIO_OK) *bad = 3;
-    // What was sent last is looked at first.
+    // The word sent last is checked first.
     for (uint32_t i = words; i-- > 0;)
       if (look(&b->data[i]) != turn * 1000 + i) *wrong += 1;
     if (!turn_over(ctx, b, p, turn)) *bad = 4;
@@ -72,7 +72,7 @@ __global__ void store_buffering(xio_ctx_t ctx, board* b, players p, uint64_t* re
     // Their write lies here.
     results[turn - 1] = xio_atomic_fetch(ctx, theirs, p.me) == turn;
     if (xio_quiet(ctx) != XIO_OK) *bad = 2;
-    // Meet before the next turn.
+    // Synchronise before the next turn.
     if (xio_signal_op(ctx, &b->go, turn, XIO_SIGNAL_SET, other) != XIO_OK) *bad = 3;
     rig::stare(&b->go, turn);
     if (xio_signal_wait_until(ctx, &b->go, XIO_CMP_GE, turn) != XIO_OK) *bad = 3;
@@ -119,7 +119,8 @@ __global__ void source_reuse(xio_ctx_t ctx, board* b, uint64_t* out, players p, 
       if (look(&b->data[part * words + i]) != part * 5000 + i) *bad = 5;
 }
 
-// fresh get: who gets a word again and again comes to see that its owner changed it, without any other op between.
+// fresh get: a PE that gets a word again and again sees in the end that its owner changed it, without another op
+// between.
 __global__ void fresh_get(xio_ctx_t ctx, board* b, uint64_t* in, players p, int* bad) {
   for (uint64_t turn = 1; turn <= 20; ++turn) {
     *static_cast<volatile uint64_t*>(&b->x) = turn;

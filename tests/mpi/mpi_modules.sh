@@ -26,7 +26,7 @@ expect() {
 }
 needed() { objdump -p "$1" | awk '$1 == "NEEDED" {print $2}'; }
 
-# What libxio and its modules ask the loader for.
+# The loader finds all that libxio and its modules need.
 for file in "$builddir"/.libs/libxio.so "$builddir"/.libs/xio-mpi-*.so; do
   if [ ! -e "$file" ]; then continue; fi
   checks=$((checks + 1))

@@ -16,7 +16,7 @@
 
 namespace rig {
 
-// Set-up that fails ends the program; what is under test only counts.
+// Set-up that fails ends the program; a failed check of the test itself is only counted.
 [[noreturn]] inline void give_up(const char* what, const char* why) {
   std::fprintf(stderr, "%s: %s\n", what, why);
   std::exit(2);
@@ -126,8 +126,8 @@ class team {
   xio_world_t* world_ = nullptr;
 };
 
-// More PEs than GPUs: who waits for another PE then waits for time slices of milliseconds, so that tests that are many
-// such waits do fewer.
+// More PEs than GPUs: a PE that waits for another one then waits for time slices of milliseconds, so that tests that
+// are many such waits do fewer.
 inline bool shared_gpus(const team& t) {
 #if defined(XIO_ON_HOST)
   (void)t;

@@ -104,7 +104,7 @@ void all_sizes(const rig::team& t, unsigned char* dst, unsigned char* src, int s
   RUN((move<S, Put>), rig::k_blocks, rig::k_threads, t.ctx, dst, src, table.data(), static_cast<uint32_t>(items.size()),
       target, static_cast<int>(how), bad.data());
   t.barrier();
-  // What lies here came from the PE that has us as target, or from our target by get.
+  // These bytes came from the PE that has us as target, or from our target by get.
   const std::vector<unsigned char> from = rig::source_of(Put ? (t.me - shift + t.n) % t.n : target, k_source_bytes);
   for (const item& i : items) std::memcpy(wanted.data() + i.dst, from.data() + i.src, i.bytes);
   char what[128];

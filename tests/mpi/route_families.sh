@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The device API between PEs by route rdma in the format of every NIC family, on the software NIC: all of it once, tiny
-# rings across the wraps of every counter, and several queue pairs over several NICs. What looks at rings of any kind and
-# not at a format (crowd, timeout) is in route_rdma.sh. Where PEs share a GPU all of it would take an hour and a half: there
+# rings across the wraps of every counter, and several queue pairs over several NICs. Tests of rings of any kind and
+# not of a format (crowd, timeout) are in route_rdma.sh. Where PEs share a GPU all of it would take an hour and a half: there
 # each family has the words that it writes for values, signals and atomics, across one wrap.
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1

@@ -50,7 +50,7 @@ __global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rou
     if (threadIdx.x == 0) rig::stare(p.data, round);
     if (xio_signal_wait_until(ctx, p.data, XIO_CMP_GE, round, &seen) != XIO_OK) *bad = 3;
     if (seen != round || xio_signal_fetch(ctx, p.data) != round) *bad = 4;
-    // What was sent last is looked at first.
+    // The bytes sent last are checked first.
     for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
       const uint32_t at = bytes - 1 - i;
       const auto found = *static_cast<volatile unsigned char*>(p.in + at);

@@ -143,7 +143,7 @@ class bench {
   bench(const bench&) = delete;
   bench& operator=(const bench&) = delete;
 
-  // What the files hold, byte by byte where the definition puts it.
+  // Returns the bytes of the files, each at the place that the definition gives it.
   std::vector<unsigned char> held() const {
     std::vector<std::vector<unsigned char>> files;
     for (const auto& p : paths_) {
@@ -352,7 +352,7 @@ void refusals(rig::team& t, unsigned char* memory, const std::string& directory)
   unlink((directory + "/xio_storage_refused_c").c_str());
 }
 
-// The smallest member says how many whole stripes there are; what is behind them in any file stays as it was.
+// The smallest member says how many whole stripes there are; bytes behind them in any file stay as they were.
 void unequal(rig::team& t, unsigned char* memory, const std::string& directory) {
   constexpr uint64_t stripe = 64u << 10, usable = 2 * 3 * stripe;
   const std::string paths[] = {directory + "/xio_storage_long", directory + "/xio_storage_short"};
@@ -418,7 +418,7 @@ void outlived(rig::team& t, unsigned char* memory, const std::string& directory)
   one.run(b, {{op_write, 0, 0, 0, 4096}}, false, true, "in its place");
 }
 
-// What fails on a storage is no matter of a ctx that posted to another one, which had its place before.
+// A failure on a storage does not reach a ctx that posted to another one, which had its place before.
 void taken_over(rig::team& t, unsigned char* memory, const std::string& directory) {
   trial one(t, memory);
   one.fill(4000);
@@ -444,7 +444,7 @@ void taken_over(rig::team& t, unsigned char* memory, const std::string& director
   MUST(xio_ctx_destroy(t.world(), other));
 }
 
-// What doorbells cost: 64 lanes in step on a queue of 64.
+// Measures the cost of doorbells: 64 lanes in step on a queue of 64.
 void doorbells(rig::team& t, unsigned char* memory, const std::string& directory) {
   bench b(t, directory, 1, 0, 4u << 20, 1, 64);
   rig::device_array<uint32_t> wrong(1);

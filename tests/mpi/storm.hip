@@ -21,7 +21,7 @@ constexpr size_t k_area = k_lanes * k_ops * k_slot;
 
 enum kind { plain, with_signal, with_counter, with_both, tile };
 
-// What lane `lane` does as its op `i`, within the slot of both.
+// Op `i` of lane `lane`, within the slot of both.
 struct plan {
   kind what;
   uint32_t dst, src, bytes;                     // copies

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Barriers, the wait_until and test families, contexts of workgroups, and waits that nobody answers.
+// Barriers, the wait_until and test families, contexts of workgroups, and waits for signals that never come.
 #include <cstdint>
 #include <vector>
 
@@ -52,7 +52,7 @@ void barriers(const rig::team& t) {
 constexpr size_t k_backlog = 2 << 20;
 
 // PE 0's first flag waits behind its puts, and the next two overtake it by another ctx's queue. PE 1 comes to the last
-// of the three when the first flag has landed, which must not be later than the others.
+// of the three when the first flag has arrived, which must not be later than the others.
 __global__ void overtaken(xio_ctx_t ctx, unsigned char* to, const unsigned char* from, uint64_t* marker, int puts,
                           int me, int* bad) {
   xio_ctx_t own{};
@@ -193,7 +193,7 @@ __global__ void own_contexts(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, int 
   if (threadIdx.x == 0) atomicAdd(served, 1u);
 }
 
-// One workgroup takes them all; the next answer is that there are none.
+// One workgroup takes them all; the next one is refused, as there are none.
 __global__ void empty_pool(xio_ctx_t ctx, int* bad) {
   xio_ctx_t own[k_pool + 1];
   for (unsigned i = 0; i < k_pool; ++i)
@@ -227,7 +227,7 @@ void workgroup_contexts(const rig::team& t) {
   t.barrier();
 }
 
-// --- Nobody answers ----------------------------------------------------------------------------------
+// --- No signal comes ---------------------------------------------------------------------------------
 
 // The device's deadline alone is short: the host's exchanges of the same world keep their time.
 __global__ void nobody_signals(xio_ctx_t ctx, uint64_t* words, int me, int n, int* bad) {
@@ -252,7 +252,7 @@ void timeouts(const rig::team& t) {
   const rig::device_array<int> bad(1);
   t.barrier();
   RUN(nobody_signals, 1, 1, t.ctx, words, t.me, t.n, bad.data());
-  rig::expect(bad.get()[0] == 0, "waits that nobody answers: step %d failed", bad.get()[0]);
+  rig::expect(bad.get()[0] == 0, "waits for signals that never come: step %d failed", bad.get()[0]);
   t.barrier();
 }
 

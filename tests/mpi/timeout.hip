@@ -97,7 +97,7 @@ __global__ void wait_each(xio_ctx_t ctx, const int* words, uint32_t* packet, int
   }
 }
 
-// What xio_ctx_error says of each, and that quiet has nothing of it: the caller had the status.
+// Expects the text of xio_ctx_error for each, and that quiet reports none of it: the caller had the status.
 void expect_named(const rig::team& t, const int* never) {
   const struct {
     const char *call, *words;

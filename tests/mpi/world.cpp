@@ -257,7 +257,7 @@ int at_exit() {
   return 0;
 }
 
-// What a forked child of PE 0 does with the world that it inherited. Its exit() runs the destructors and exit handlers
+// A forked child of PE 0 uses the world that it inherited. Its exit() runs the destructors and exit handlers
 // of a program that ends, and one of them finalizes the world.
 xio_world_t* g_inherited = nullptr;
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# xiorun as a user meets it: environment, exit status, messages, and no process left behind.
+# xiorun as a user sees it: environment, exit status, messages, and no process left behind.
 # shellcheck disable=SC2016,SC2317  # what the PEs shall expand is in single quotes
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
@@ -96,7 +96,7 @@ wait $pid 2>/dev/null
 sleep 0.3
 expect_none_left '^sleep 60.5678' 'xiorun killed'
 
-# With all that these have started, however far it went away, and whoever else of that name was killed.
+# xiorun ends all processes that these started, even in other sessions, and even if others of that name were killed.
 deep='sh -c "sleep 60.5679; true" & (setsid sleep 60.5679 &) ; env -i setsid sleep 60.5679 & (trap "" HUP TERM INT; sleep 60.5679 & wait); true'
 for killed in xiorun 'the process that watches the PEs'; do
   "$xiorun" -n 2 sh -c "$deep" >"$work/out" 2>&1 &
@@ -108,7 +108,7 @@ for killed in xiorun 'the process that watches the PEs'; do
   for _ in $(seq 100); do [ "$(pgrep -fc '^sleep 60.5679')" = 0 ] && break; sleep 0.05; done
   expect_none_left '^sleep 60.5679' "descendants after $killed was killed"
 done
-# Who kills all that is called xiorun kills one of the two.
+# A user that kills all processes called xiorun kills one of the two.
 PATH=$builddir:$PATH xiorun -n 1 sleep 60.5680 &
 pid=$!
 for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.5680')" = 1 ] && break; sleep 0.05; done
@@ -127,8 +127,8 @@ bash -c '(sleep 60.6543 & echo $! >"$1/far"; sleep 0.3) & sleep 60.6544 & echo $
 got=$?
 [ $got = 4 ] || { echo "FAIL beside older children: status $got, expected 4"; cat "$work/err"; failures=$((failures + 1)); }
 expect_none_left '^sleep 60.6545' 'beside older children'
-for who in near far; do
-  kill "$(cat "$work/$who")" || { echo "FAIL: xiorun killed a process that was there before ($who)"; failures=$((failures + 1)); }
+for child in near far; do
+  kill "$(cat "$work/$child")" || { echo "FAIL: xiorun killed a process that was there before ($child)"; failures=$((failures + 1)); }
 done
 bash -c 'sleep 60.6546 & echo $! >"$1/near"
   exec "$2" -n 2 sh -c "trap '"'kill \$!; exit 9'"' TERM; echo ready; sleep 60.6547 & wait"' - "$work" "$xiorun" >"$work/out" &
@@ -145,11 +145,11 @@ kill -KILL $pid
 wait $pid 2>/dev/null
 sleep 0.3
 expect_none_left '^sleep 60.654[78]' 'xiorun killed beside older children'
-for who in near far; do
-  kill "$(cat "$work/$who")" || { echo "FAIL: a signal ended a process that was there before ($who)"; failures=$((failures + 1)); }
+for child in near far; do
+  kill "$(cat "$work/$child")" || { echo "FAIL: a signal ended a process that was there before ($child)"; failures=$((failures + 1)); }
 done
 
-# What the PEs see.
+# The environment that the PEs see.
 XIO_TCP_KEY_FILE=/nowhere "$xiorun" -n 3 sh -c 'echo "$XIO_TCP_RANK $XIO_RUN_PE $XIO_TCP_SIZE $XIO_TCP_ROOT ${#XIO_TCP_KEY} ${XIO_TCP_KEY_FILE-none}"
   ls -l /proc/$$/fd | grep socket:; true' </dev/null | sort >"$work/out"
 root=$(sed -n '1s/.* \(127\.0\.0\.1:[0-9]*\) .*/\1/p' "$work/out")
