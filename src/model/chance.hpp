@@ -14,7 +14,7 @@ inline std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// parts: the seed and whatever tells one occasion from another.
+// parts: the seed and all that distinguishes one occasion from another.
 inline bool drawn(std::initializer_list<std::uint64_t> parts, double chance) {
   std::uint64_t x = 0;
   bool first = true;

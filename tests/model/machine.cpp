@@ -62,7 +62,7 @@ long wakings() {
   return sleeps_of_others() - before;
 }
 
-// A drive in a virtual machine answered half as fast while the empty machine beside it woke 5000 times a second.
+// A drive in a virtual machine was half as fast while the empty machine beside it woke 5000 times a second.
 TEST(machine, does_not_wake_without_devices) {
   machine m(3);
   EXPECT_LE(wakings(), k_still);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The NIC model's bnxt_re decoder against entries laid down byte by byte (rdma-core providers/bnxt_re/bnxt_re-abi.h):
 // what is right is carried out, and every single wrong field ends in the CQE that hardware would write. The test polls
-// the NIC itself. A CQE names no rule, so the rule is taken where the decoder is told of the failure.
+// the NIC itself. A CQE names no rule, so the rule is read where the decoder reports the failure.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -104,7 +104,7 @@ class nic_bnxt : public testing::Test {
   unsigned char* slot(std::uint64_t i) { return slots_ + (i % k_depth) * 128; }
   unsigned char* msn(std::uint64_t i) { return msns_ + (i % k_depth) * 8; }
 
-  // Header and MSN entry of a WQE that carries `bytes`. What an earlier lap left behind stays.
+  // Header and MSN entry of a WQE that carries `bytes`. Bytes that an earlier lap left behind stay.
   unsigned char* begin(unsigned opcode, unsigned flags, unsigned slots, std::uint32_t key, std::uint64_t lower,
                        std::uint64_t bytes) {
     unsigned char* e = slot(next_);
@@ -597,7 +597,7 @@ INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_cq_bell,
                                          wrong_bell{"toggle", rule::doorbell_reserved, 0x02000000},
                                          wrong_bell{"above toggle", rule::doorbell_reserved, 0x10000000},
                                          wrong_bell{"epoch", rule::doorbell_phase, 0x01000000},
-                                         wrong_bell{"ahead of what was told", rule::doorbell_range, 4},
+                                         wrong_bell{"ahead of the producer index", rule::doorbell_range, 4},
                                          wrong_bell{"index beyond the queue", rule::doorbell_range, 16}));
 
 TEST_F(nic_bnxt_bell, backwards_is_another_lap) {

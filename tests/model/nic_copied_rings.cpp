@@ -266,7 +266,7 @@ TEST_P(nic_copied_rings, puts_gets_values_and_atomics) {
   EXPECT_GT(copied_memory::copies, 400);
 }
 
-// What was posted behind the failure is dropped, and every family tells of it.
+// Entries posted behind the failure are dropped, and every family reports it.
 TEST_P(nic_copied_rings, a_failure_is_reported_and_what_follows_is_not) {
   std::memset(rig->theirs(), 0xee, 8192);
   xio_req_t good, bad, behind;

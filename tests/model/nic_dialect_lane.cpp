@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Posting to queues of the families that write their own entries: the codec on the ring, over the NIC model, which
 // checks every PSN, epoch, colour and index. Host threads are waves of one lane here, and kernels on the host platform
-// whole waves, so this runs there only. What a codec makes of completions is tested beside it, in nic_FAMILY_codec.cpp.
+// whole waves, so this runs there only. The codecs' reading of completions is tested in nic_FAMILY_codec.cpp.
 #include <gtest/gtest.h>
 #include <xio/hip.h>
 

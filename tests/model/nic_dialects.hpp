@@ -88,7 +88,7 @@ struct ernic {
 };
 
 // Starts near every wrap: of the index's 16 bits, of the message number's 24, and of 32. A family fixes interface and
-// completions together; here each goes with each. An error is told by the entry's index, or by the message's number
+// completions together; here each goes with each. An error names the entry's index, or the message's number
 // where the peer refused.
 struct ionic {
   static constexpr const char* k_name = "ionic";

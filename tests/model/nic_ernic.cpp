@@ -70,7 +70,7 @@ class nic_ernic : public testing::Test {
     return f;
   }
 
-  // What an earlier lap left behind stays where the structure has nothing.
+  // Bytes that an earlier lap left behind stay where the structure has no field.
   unsigned char* begin(unsigned opcode, unsigned sges, std::uint32_t bytes, unsigned flags) {
     unsigned char* e = slots_ + next_ % k_depth * 128;
     put64(e, k_request + next_);

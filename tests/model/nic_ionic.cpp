@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ionic dialect, byte by byte, of both firmware interfaces: what it does with right entries and how it answers
+// The ionic dialect, byte by byte, of both firmware interfaces: how it carries out right entries and refuses
 // wrong ones. Entries are laid down as rdma-core's providers/ionic/ionic_fw_types.h and ionic_verbs.c say (struct
 // ionic_v1_wqe, ionic_v1_prep_rdma, ionic_v1_prep_atomic), not by our own functions.
 #include <gtest/gtest.h>

@@ -211,7 +211,7 @@ TEST_F(nic_lane, local_memory_must_be_registered) {
   rig->pes[0].endpoint->unregister_memory(buffer.data());
 }
 
-// What travels in the entry needs no key, and what does not needs one.
+// Data that travel in the entry need no key, all other data need one.
 TEST_F(nic_lane, the_inline_limit_is_what_was_asked_for) {
   const xio::gpu::buffer unknown(4096, xio::gpu::place::shared);
   for (const char* family : xio::test::k_families)
@@ -237,7 +237,7 @@ TEST_F(nic_lane, tickets_wrap_on_a_tiny_ring) {
     auto* word = reinterpret_cast<u64*>(theirs() + 1024);
     u64 sum = 0;
     for (u64 i = 1; i <= 70000; ++i) {
-      // One slot, two slots, two entries: a two-slot entry meets the ring's end in turn.
+      // One slot, two slots, two entries: a two-slot entry reaches the ring's end in turn.
       u64 old = 0;
       xio_req_t request;
       if (i % 1000 == 0) {
@@ -546,7 +546,7 @@ struct scripted_codec {
   }
 };
 
-// Or nobody would ever drain again. The count is looked at with the bit of who drains.
+// Or no thread would ever drain again. The count is loaded together with the bit of the thread that drains.
 TEST(nic_ring, every_way_out_of_a_wait_gives_the_turn_back) {
   world_view world{};
   world.timeout_ticks = 1000;
@@ -571,7 +571,8 @@ TEST(nic_ring, every_way_out_of_a_wait_gives_the_turn_back) {
   EXPECT_EQ(slow.state.completed, 0u);
 }
 
-// Who finds no slots has become the ringer meanwhile: it rings for whoever has come, and is the ringer no more.
+// A wave that finds no slots has become the ringer meanwhile: it rings for the waves that have come, and is the ringer
+// no more.
 TEST(nic_ring, who_waits_for_slots_is_not_the_ringer) {
   world_view world{};
   world.timeout_ticks = 1000;
@@ -589,7 +590,7 @@ TEST(nic_ring, who_waits_for_slots_is_not_the_ringer) {
   EXPECT_EQ(ring.state.pending, 0u);
 }
 
-// Also for who looks while both come.
+// This holds for a thread that polls while both come, too.
 TEST(nic_ring, what_is_complete_stays_so_when_the_ring_fails) {
   codec_ring ring(2);
   std::atomic<int> begun = 0, done = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The neutral dialect, entry by entry: what it does with right ones and how it answers wrong ones. Entries are written
+// The neutral dialect, entry by entry: how it carries out right ones and refuses wrong ones. Entries are written
 // word by word as include/xio/wire/proxy.hpp's table says, not by its functions.
 #include <gtest/gtest.h>
 

@@ -491,7 +491,7 @@ TEST_F(nic_tcp, nobody_listens_any_more) {
   expect(run({write(0, 0, 8)}, 5s), m::outcome::retry_exceeded, m::rule::link_lost);
 }
 
-// What the system said is in the sentence, for each address.
+// The sentence has the system's reason for each address.
 TEST_F(nic_tcp, why_no_address_replies) {
   const auto gone = m::tcp::listen_at("127.0.0.1").places[0];
   const auto tried = [&] {

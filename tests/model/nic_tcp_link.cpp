@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Links of the TCP carrier and the buffers that they share: who has nothing under way keeps none.
+// Links of the TCP carrier and the buffers that they share: a link that has nothing under way keeps none.
 #include "proxy/tcp_link.hpp"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ class nic_tcp_link : public testing::Test {
   tcp::session keys_;
 };
 
-// One buffer for all links that have nothing under way, and what goes out is put by for whoever sends next.
+// One buffer for all links that have nothing under way, and a buffer that is sent is kept for the next link that sends.
 TEST_F(nic_tcp_link, idle_links_share_their_buffers) {
   std::vector<std::unique_ptr<tcp::link>> links;
   for (int i = 0; i < 20; ++i) {

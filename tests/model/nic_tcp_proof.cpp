@@ -98,7 +98,7 @@ TEST_F(nic_tcp_proof, this_handshakes_proof_is_none_of_the_next) {
   EXPECT_FALSE(tcp::is_proven(key_, hello_, next_reply, proof_));
 }
 
-// Who has the key and a recording, but neither of the two key pairs, has other keys: forward secrecy.
+// An attacker that has the key and a recording, but neither of the two key pairs, gets other keys: forward secrecy.
 TEST_F(nic_tcp_proof, the_key_and_a_recording_do_not_make_the_sessions_keys) {
   const std::string keys = agreed(*caller_, true);
   EXPECT_EQ(keys, agreed(*callee_, false));
@@ -152,7 +152,7 @@ TEST_F(nic_tcp_handshake, a_recorded_call_is_refused) {
   EXPECT_EQ(visit(text_of(&hello_, sizeof hello_) + text_of(&proof_, sizeof proof_)).how, tcp::step::failed);
 }
 
-// A whole meeting through somebody who writes down every byte: neither the key nor what the seals then use is there.
+// A whole handshake passes through a recorder of every byte: the recording has neither the key nor the seals' keys.
 TEST_F(nic_tcp_handshake, an_eavesdropper_hears_no_key) {
   tcp::listener at = tcp::listen_at("127.0.0.1"), between = tcp::listen_at("127.0.0.1");
   tcp::caller c(key_, 0, 1, target_, between.places);

@@ -35,7 +35,7 @@ class queue {
     r.cq_depth_log2 = 4;
     r.cq_doorbell = &bell;
     at_ = start;
-    // What the laps before have left.
+    // The entries that the laps before have left.
     for (u32 i = 0; i < k_entries; ++i)
       cq[i][3] = static_cast<u32>(((start + k_entries - 1 - i) / k_entries) & 1) << 16;
     for (u64 t = start < k_ids ? 0 : start - k_ids; t < start; ++t) words[t % k_ids] = t / k_ids << 16 | 0x8000;
@@ -99,7 +99,8 @@ TEST_P(nvme_completions, come_in_any_order) {
   EXPECT_EQ(q.state.credits, static_cast<i64>(k_depth - 1));
 }
 
-// Who waits drains by itself, and hears of its own command, whatever came before or after it in the same look.
+// A thread that waits drains by itself, and gets the status of its own command, even if others came before or after it
+// in the same poll.
 TEST_P(nvme_completions, are_reported_to_the_waiter) {
   const u64 t = GetParam();
   const auto id = [&](u64 i) { return static_cast<u32>((t + i) % k_ids); };
@@ -149,8 +150,8 @@ void expect_idle(const queue& q, u64 count) {
   EXPECT_EQ(q.state.failed, 0u);
 }
 
-// By who waits for them or by others, with other ways to come in between: always the same count, and the drive is told
-// twice a lap.
+// They are drained by the thread that waits for them or by others, and by other calls in between: the count is always
+// the same, and the doorbell is written twice a lap.
 TEST_P(nvme_completions, one_at_a_time) {
   const u64 t = GetParam();
   queue q(t, 0);
@@ -267,7 +268,7 @@ TEST_P(nvme_completions, one_at_a_time_behind_a_slow_one) {
   expect_idle(q, next);
 }
 
-// What is wrong is no completion of the command whose ticket it would have.
+// A wrong entry is no completion of the command whose ticket it would have.
 TEST_P(nvme_completions, of_an_id_that_there_is_not_fail_who_waits) {
   const u64 t = GetParam();
   queue q(t, 2);
@@ -368,7 +369,7 @@ TEST_P(nvme_completions, of_an_id_that_there_is_not) {
   EXPECT_EQ(q.completed(), t);
 }
 
-// What every ticket came to, as somebody knows it who forgets nothing.
+// The status of every ticket, in a book that forgets none.
 class ledger {
  public:
   static constexpr u64 k_row = u64{1} << failure_word::k_row_log2;

@@ -285,7 +285,7 @@ TEST(nvme_controller, read_only_is_write_protected) {
   EXPECT_EQ(b.run(b.read(0, 1, b.bus(), 0)), 0u);
 }
 
-// What an opened namespace must be for what was asked, by what the drive tells of it.
+// A namespace opens only if the drive's description of it fits the attributes.
 TEST(nvme_controller, namespaces_must_fit_what_is_asked) {
   bench b(XIO_STORAGE_READ_ONLY);
   const auto sentence = [&](std::uint32_t flags, std::uint64_t bytes, std::uint32_t block) {

@@ -320,7 +320,7 @@ void a_turn_with_many_writes_is_heavy(bool plain) {
     h.ring(h.io_queue());
     h.turn();
     const bool heavy = h.device().heavy();
-    // Half a wave's writes in a turn, so that their answers do not wait for the other half.
+    // Half a wave's writes in a turn, so that their completions do not wait for the other half.
     EXPECT_EQ(h.device().commands() - before, std::min({count, most, op == w::opcode::write ? 32u : 64u}));
     for (std::uint32_t i = 0; i < count; ++i) EXPECT_EQ(hand::status(h.next(h.io_queue())), 0u);
     h.consume(h.io_queue());

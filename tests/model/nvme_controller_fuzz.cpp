@@ -85,7 +85,7 @@ class madman {
     h_.put(q, e);
     if (rarely()) return;
     h_.ring(q);
-    // Takes whatever came, so that the queue goes on.
+    // Consumes all completions that came, so that the queue goes on.
     h_.turn();
     bool took = false;
     while (h_.ready(q)) {

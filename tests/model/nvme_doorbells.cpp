@@ -27,7 +27,7 @@ constexpr std::uint32_t k_untouched = 0xdeadbeef;
 struct words {
   std::uint32_t doorbell = k_untouched, shadow = 0, event = 0;
 
-  // Tells of tickets [from, to); answers whether the register was written.
+  // Announces tickets [from, to); returns whether the register was written.
   bool announce(std::uint64_t from, std::uint64_t to, std::uint32_t event_index, bool watched = true) {
     dev::ring_view r{};
     r.depth = 16;
@@ -86,7 +86,7 @@ TEST(nvme_doorbells, a_shadow_asks_when_the_event_index_is_passed) {
   const std::uint64_t unlike = (std::uint64_t{1} << 40) + 15;
   EXPECT_TRUE(w.announce(unlike, unlike + 1, 15));
   EXPECT_FALSE(w.announce(unlike, unlike + 1, 0));
-  // The most that can be told at once.
+  // The most that can be announced at once.
   EXPECT_TRUE(w.announce(0, 15, 14));
   EXPECT_FALSE(w.announce(0, 15, 15));
 }

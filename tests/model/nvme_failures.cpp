@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // No status without proof: thousands of ops of every kind, half of which fail, on queues whose ids are soon used again.
-// What each op comes to is known beforehand, and nothing else may be said of it, blocking or not, early or late.
+// The status of each op is known beforehand, and no call may report another, blocking or not, early or late.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -259,7 +259,7 @@ INSTANTIATE_TEST_SUITE_P(doorbells, nvme_failures,
                                   std::to_string(s.queues) + "_of_" + std::to_string(s.depth);
                          });
 
-// Every command fails there, of whatever kind.
+// Every command fails there, of any kind.
 std::string bad_blocks() {
   return "nvme_error=1:0x281/lba" + std::to_string(2 * k_blocks) + "-" + std::to_string(3 * k_blocks - 1);
 }
@@ -323,7 +323,8 @@ TEST_P(nvme_failures, are_not_taken_for_those_of_the_next_storage) {
 
 namespace {
 
-// Blocks of 4 KiB on a file system that has room for the fewest of them. Whatever was said to be well is in the file.
+// Blocks of 4 KiB on a file system that has room for the fewest of them. The data of every op that succeeded are in the
+// file.
 void write_more_than_fits(const std::string& place) {
   constexpr u64 block = 4096, blocks = 4096;
   scratch_file f(blocks * block, place);

@@ -105,7 +105,7 @@ TEST(nvme_fault_text, mistakes_have_a_place) {
   }
 }
 
-// A drive that says that all is well and lies: only whoever knows the data can see it.
+// A drive that says that all is well and lies: only a program that knows the data can see it.
 TEST(nvme_faults, commands_that_only_seem_done) {
   hand h;
   h.make_queues();
@@ -189,7 +189,7 @@ TEST(nvme_faults, delayed_and_lost) {
   EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0u);
 }
 
-// Memory that goes while a command has it: behind an IOMMU the drive would be stopped, and here it is told of.
+// Memory that goes while a command has it: behind an IOMMU the drive would be stopped, and here it is reported.
 TEST(nvme_faults, memory_goes_before_the_command) {
   hand::how apart;
   apart.direct = false;
@@ -222,7 +222,7 @@ TEST(nvme_faults, memory_goes_under_the_command) {
   EXPECT_EQ(h.device().dma_faults(), 1u);
 }
 
-// What else is unmapped harms nobody; queues are missed at once.
+// Other memory may be unmapped without harm; a queue's is missed at once.
 TEST(nvme_faults, memory_of_queues_goes) {
   hand::how apart;
   apart.direct = false;

@@ -168,7 +168,7 @@ class hand {
   scratch_file& file() { return scratch_; }
   pair& admin_queue() { return admin_; }
   pair& io_queue() { return io_; }
-  // What of the 4 KiB that Identify wrote to the data.
+  // A part of the 4 KiB that Identify wrote to the data.
   template <class T>
   T identified(std::uint32_t offset) const {
     T value;

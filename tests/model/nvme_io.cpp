@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The storage API over the model: every byte in its place, whatever the queue, the order and the buffer.
+// The storage API over the model: every byte in its place, for every kind of queue, order and buffer.
 #include "loop_device.hpp"
 #include "nvme_rig.hpp"
 
@@ -347,7 +347,7 @@ TEST(nvme_io, what_no_drive_has_failed_has_no_code) {
   EXPECT_EQ(xio_storage_code(r.ctx(), refused), 0u);
 }
 
-// What one ctx is told of is not lost to another.
+// An error that one ctx has reported is still reported to another.
 TEST(nvme_io, every_ctx_hears_of_errors) {
   stamped_file f;
   rig r(f.path, {.queues = 2});
@@ -370,7 +370,7 @@ TEST(nvme_io, every_ctx_hears_of_errors) {
   EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
   EXPECT_EQ(r.quiet(), XIO_OK);
   EXPECT_EQ(dev::storage_quiet(second), XIO_ERR_STORAGE);
-  // What was over before a ctx came is not its affair.
+  // Errors from before a ctx came are not its own.
   EXPECT_EQ(dev::storage_quiet(late), XIO_OK);
   EXPECT_EQ(xio_read(ctx_value(&late, 3, late, r.world(), &none), r.heap(), r.storage(), 0, 512), XIO_OK);
   EXPECT_EQ(dev::storage_quiet(late), XIO_OK);
@@ -517,7 +517,7 @@ TEST(nvme_io, wrong_arguments_are_refused) {
   EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STATE);
 }
 
-// What the operating system refuses is a media error at the caller.
+// A refusal by the operating system is a media error at the caller.
 TEST(nvme_io, a_file_that_cannot_grow) {
   scratch_file f;
   rig r(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = 1 << 20});

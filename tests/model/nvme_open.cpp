@@ -174,7 +174,7 @@ TEST(nvme_open, sizes) {
   scratch_file f(1000);
   EXPECT_EQ(open_as("file:" + f.path, with(0, 3000)).status, XIO_OK);
   EXPECT_EQ(f.size(), 3000u);
-  // What was longer stays: only TRUNCATE shortens.
+  // A file that was longer stays so: only TRUNCATE shortens.
   EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_CREATE, 100)).status, XIO_OK);
   EXPECT_EQ(f.size(), 3000u);
   EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE, 777)).status, XIO_OK);

@@ -202,7 +202,7 @@ inline mark() {
   atomic { marked[AT(t)] = t + 1; length[AT(t)] = n }
 }
 
-/* ring_publish without the mark of who is not next: serves, or counts and leaves the serving to the ringer. */
+/* ring_publish without the mark of a waiter that is not next: serves, or counts and leaves the serving to the ringer. */
 inline count() {
   if
   :: mine -> atomic { mine = 0; before = 0; lone = 0; from = published; to = from }; serve()

@@ -114,7 +114,7 @@ TEST(sdma_lane, signals_set_and_add) {
   EXPECT_EQ(dev::sdma::signal(n.ctx, 0, 512, 1, 2, nullptr), XIO_ERR_ARG);
 }
 
-// Whoever sees the signal sees all of the data, chunks and all.
+// A thread that sees the signal sees all of the data, of every chunk.
 TEST(sdma_lane, a_signal_is_visible_after_its_data) {
   node n(8, 0, 1000);
   auto* signal = reinterpret_cast<u64*>(n.heap.data() + 64);

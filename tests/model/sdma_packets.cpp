@@ -230,7 +230,7 @@ TEST_P(sdma_model, counts_traps_flushes_and_cache_controls) {
   EXPECT_EQ(rinser.stopped_by(), rinses ? fault::none : fault::bad_op);
 }
 
-TEST_P(sdma_model, tells_traps_time_and_how_far_it_has_read) {
+TEST_P(sdma_model, reports_traps_time_and_its_read_pointer) {
   std::vector<std::uint32_t> heard;
   device.listen([&](std::uint32_t context) { heard.push_back(context); });
   device.tell_time_by([] { return std::uint64_t{0x123456789abcdefu}; });

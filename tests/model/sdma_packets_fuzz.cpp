@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nonsense and near sense for the software SDMA engine: whatever a ring holds, nothing outside mapped memory is touched
-// and every turn ends. The same numbers in every run.
+// Nonsense and near sense for the software SDMA engine: with any content of a ring, nothing outside mapped memory is
+// touched and every turn ends. The same numbers in every run.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ const payload_agent k_watched{[](void* to, const void* from, std::size_t bytes) 
                               },
                               [] {}};
 
-// A line for every stopped queue is too much here. What a sanitizer says still comes through: to its log, or where
+// A line for every stopped queue is too much here. A sanitizer's report still comes through: to its log, or where
 // standard error was.
 struct hushed {
   int before = dup(2);

@@ -213,7 +213,7 @@ TEST(sdma_engines, run_at_the_same_time) {
   EXPECT_EQ(dst[1][2], 3);
 }
 
-// Queues come and go while their engine is busy with a poll that nobody answers.
+// Queues come and go while their engine is busy with a poll for a value that never comes.
 TEST(sdma_engines, lose_queues_that_wait_for_ever) {
   running r{plain_memory()};
   alignas(64) std::uint64_t words[8] = {};
@@ -338,7 +338,7 @@ TEST(sdma_travelling, a_fence_comes_behind_its_copies_and_holds_nobody_up) {
   EXPECT_EQ(std::memcmp(b.m.dst + 39 * 32, b.m.src, 32), 0);
 }
 
-// What does not travel would overtake.
+// A packet that does not travel would overtake.
 TEST(sdma_travelling, what_is_done_at_once_waits_behind_a_fence) {
   for (const bool by_write : {true, false}) {
     marking_bench b;
@@ -366,7 +366,7 @@ TEST(sdma_travelling, a_fault_comes_behind_the_fences_before_it) {
   EXPECT_EQ(std::memcmp(b.m.dst, b.m.src, 512), 0);
 }
 
-// Who unmaps memory after the engine's turn finds nothing under way to it.
+// A thread that unmaps memory after the engine's turn finds nothing under way to it.
 TEST(sdma_travelling, none_outlives_its_turn) {
   engine device{travelling_memory(), wire::gen_9_0a, 1};
   arena m{device};

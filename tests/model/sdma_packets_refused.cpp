@@ -242,7 +242,7 @@ TEST_P(sdma_refuses, and_names_the_dword_and_lives_on) {
   b.queue.submit(GetParam().packet(b.memory));
   EXPECT_EQ(b.queue.stopped_by(), GetParam().why) << text_of(b.queue.stopped_by());
   EXPECT_EQ(b.queue.stopped_at(), 7 + GetParam().dword);
-  // What came before is done, the packet and what comes after it are not, and the other queue works.
+  // The packets before it are done, it and those after it are not, and the other queue works.
   EXPECT_EQ(std::memcmp(b.memory.dst + 2048, b.memory.src, 16), 0);
   for (std::size_t i = 0; i < arena::k_bytes; ++i) ASSERT_TRUE((i >= 2048 && i < 2064) || b.memory.dst[i] == 0xcd) << i;
   b.queue.submit(fence(&b.memory.words[3], 9));

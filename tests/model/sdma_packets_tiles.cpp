@@ -39,7 +39,7 @@ std::size_t place_of(std::size_t offset, const corner& c, std::uint32_t log2, st
   return offset + (((z + c.z) * c.slice + (y + c.y) * c.pitch + x + c.x) << log2);
 }
 
-// What dst must be afterwards.
+// Returns the bytes that dst must have afterwards.
 std::vector<unsigned char> copied(const field& f, const shape& s) {
   std::vector<unsigned char> out = f.dst;
   const std::size_t element = std::size_t{1} << s.log2;

@@ -291,7 +291,7 @@ void a_copy_keeps_its_result(bench& b) {
   give_back(stranger);
 }
 
-// One thread creates and destroys; the other looks at a queue that stays all the while.
+// One thread creates and destroys; the other polls a queue that stays all the while.
 void polls_during_comings_and_goings(bench& b) {
   xio_sdma_queue_t stays{};
   EXPECT(xio_sdma_queue_create(b.link, nullptr, &stays) == XIO_OK);

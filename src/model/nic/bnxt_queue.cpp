@@ -153,8 +153,8 @@ op_error bnxt_queue::check_sequence(std::uint64_t first, std::uint64_t bytes) {
 
 // --- Completions -------------------------------------------------------------------------------------
 
-// The dword with the phase goes last, with release: who sees it sees the rest, and the op's data. A full CQ loses what
-// comes, as hardware's does.
+// The dword with the phase goes last, with release: a reader that sees it sees the rest, and the op's data. A full CQ
+// loses entries, as hardware's does.
 void bnxt_queue::post_cqe(std::uint32_t type, std::uint32_t status, std::uint64_t upto) {
   const std::uint64_t depth = std::uint64_t{1} << memory_.cq_depth_log2;
   if (cq_producer_index_ - cq_consumer_index_ >= depth) return;
@@ -175,8 +175,8 @@ void bnxt_queue::complete(const receipt& r) {
   if (r.signalled) post_cqe(w::cqe_request, w::ok, done_);
 }
 
-// A failure that names no entry (a wrong doorbell) is told of one that has ended or never was: the queue pair is in
-// error all the same.
+// A failure that names no entry (a wrong doorbell) is reported for one that has ended or never was: the queue pair is
+// in error all the same.
 void bnxt_queue::complete_in_error(const receipt& r, op_error f) {
   if (r.slots == 0 || r.first < done_) return post_cqe(w::cqe_terminal, w::ok, done_);
   done_ = r.first + 1;

@@ -126,7 +126,7 @@ op_error ernic_queue::decode_spans(op& out) const {
 
 // --- Completions -------------------------------------------------------------------------------------
 
-// The tail goes last, with release: who sees it sees the entry, and the op's data. A full CQ loses what comes.
+// The tail goes last, with release: a reader that sees it sees the entry, and the op's data. A full CQ loses entries.
 void ernic_queue::post_cqe(std::uint64_t wr_id, std::uint32_t opcode, std::uint64_t bytes, std::uint32_t status,
                            rule why) {
   const std::uint64_t depth = std::uint64_t{1} << memory_.cq_depth_log2;
@@ -155,8 +155,8 @@ void ernic_queue::complete(const receipt& r) {
   if (r.signalled) post_cqe(r, w::ok, rule::none);
 }
 
-// A failure that names no entry (a wrong doorbell) is told of one that has ended or never was: the queue pair is in
-// error all the same.
+// A failure that names no entry (a wrong doorbell) is reported for one that has ended or never was: the queue pair is
+// in error all the same.
 void ernic_queue::complete_in_error(const receipt& r, op_error f) {
   if (r.slots == 0 || r.first < done_) return post_cqe(0, 0, 0, w::fatal, f.why);
   post_cqe(r, status_of<w::status>(f.what), f.why);

@@ -10,7 +10,7 @@ namespace {
 
 namespace w = xio::wire::ionic;
 
-// Indices have 16 bits, and messages under way must be told from those that ended.
+// Indices have 16 bits, and messages under way must differ from those that ended.
 constexpr std::uint32_t k_most_depth = 32768;
 // ionic_memory counts as far.
 constexpr std::uint32_t k_most_cq_depth = 32768;

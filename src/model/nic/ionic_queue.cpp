@@ -12,7 +12,7 @@ namespace w = wire::ionic;
 
 namespace {
 
-// What the peer or the way to it refused is told by message number; what the NIC itself refused by entry.
+// A refusal by the peer or on the way to it is reported by message number; one by the NIC itself by entry.
 bool is_remote(outcome what) {
   switch (what) {
     case outcome::remote_invalid_request:
@@ -158,10 +158,10 @@ op_error ionic_queue::decode_atomic(const base& b, op& out) const {
 
 // --- Completions -------------------------------------------------------------------------------------
 
-// The last dword goes last, with release: who sees it sees the rest, and the op's data. Hardware writes an entry at
-// once; here a collapsed one has no type while its parts change, or a failed message's count could be taken with the
-// state before it. A completion queue holds one less than its entries (ionic_queue.h, mask); a full one loses what
-// comes.
+// The last dword goes last, with release: a reader that sees it sees the rest, and the op's data. Hardware writes an
+// entry at once; here a collapsed one has no type while its parts change, or a failed message's count could be taken
+// with the state before it. A completion queue holds one less than its entries (ionic_queue.h, mask); a full one loses
+// what comes.
 void ionic_queue::post_cqe(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
                            std::uint64_t index) {
   const std::uint32_t cq_log2 = memory_.collapsed ? 0 : memory_.cq_depth_log2;

@@ -160,7 +160,7 @@ op_error mlx5_queue::decode_masked(const control& c, const std::uint32_t* dw, op
 
 // --- Completions -------------------------------------------------------------------------------------
 
-// The last dword goes last, with release: who sees its opcode and counter sees the rest, and the op's data.
+// The last dword goes last, with release: a reader that sees its opcode and counter sees the rest, and the op's data.
 void mlx5_queue::post_cqe(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes) {
   const bool returns_data = r.what == verb::read || r.what == verb::atomic;
   std::uint32_t dw[w::k_cqe_dwords] = {};
@@ -202,7 +202,7 @@ void mlx5_queue::flush() {
     const std::uint32_t blocks = w::blocks(w::get_control(entry_).segments);
     receipt dropped;
     dropped.first = next_;
-    // What follows an error is not to be trusted, not even its length.
+    // The entries after an error are not to be trusted, not even their lengths.
     next_ += blocks == 0 || blocks > producer_index_ - next_ ? 1 : blocks;
     drop(dropped);
   }

@@ -143,7 +143,7 @@ std::uint32_t controller::delete_cq(const sqe& command) {
   return w::k_ok;
 }
 
-// False: the answer comes when the queue's last command has left the file.
+// Returns false where the completion is posted later, when the queue's last command has left the file.
 bool controller::delete_sq(const sqe& command, std::uint32_t* status) {
   const std::uint32_t qid = low16(command.dw[10]);
   const auto it = sqs_.find(qid);
@@ -173,7 +173,7 @@ void controller::end_deletion(std::uint32_t qid) {
   finish(0, cid, w::k_ok);
 }
 
-// Only what waits here can be aborted; what is with the file runs to its end.
+// Only a command that waits here can be aborted; one that is with the file runs to its end.
 bool controller::abort(std::uint32_t sqid, std::uint16_t cid) {
   const auto it = sqs_.find(sqid);
   if (it == sqs_.end() || it->second.deleting) return false;

@@ -117,7 +117,7 @@ class cache_engine : public file_engine {
     return over;
   }
 
-  // Many reads, with whoever helps. Writes of one file keep each other out: nobody could help there.
+  // Makes many reads, with any thread that helps. Writes of one file exclude each other: no thread could help there.
   void make_reads() {
     if (reads_know_nowait_)
       shared_.make(reads_, RWF_NOWAIT, nullptr, results_);

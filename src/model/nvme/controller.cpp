@@ -15,7 +15,8 @@ namespace {
 
 // Commands taken from one queue in one turn, so that no queue starves the others.
 constexpr std::uint32_t k_fetch_at_once = 64;
-// And of those that one thread does alone: whoever gave 64 has the answers of the first half while the second is done.
+// One thread does at most so many of them alone: a wave that posted 64 has the completions of the first half while the
+// second half is done.
 constexpr std::uint32_t k_alone_at_once = 32;
 constexpr std::uint32_t k_version = 0x00020000;
 
@@ -158,7 +159,7 @@ bool controller::become_ready() {
   return true;
 }
 
-// What a reset leaves are the file, the error log and what the shape says.
+// A reset leaves the file, the error log and the shape as they are.
 void controller::forget_everything() {
   enabled_ = ready_ = dead_ = shut_down_ = false;
   granted_sqs_ = granted_cqs_ = 0;
@@ -204,7 +205,7 @@ bool controller::fetch(std::uint32_t qid, submission_queue& sq) {
     count(commands_);
     const std::uint16_t cid = w::cid_of(command);
     if (sq.taken[cid]) {
-      // Answered at once and not counted as in flight: the id belongs to the other command.
+      // Completed at once and not counted as in flight: the id belongs to the other command.
       completions_.push_back(completion{qid, cid, w::k_cid_conflict | w::k_status_dnr, 0, false});
       continue;
     }
@@ -232,7 +233,7 @@ bool controller::post_completions() {
     shuffle_now_ = seed;
     random_.seed(seed);
   }
-  // A shuffled drive keeps some back for a later turn: they meet younger ones.
+  // A shuffled drive keeps some back for a later turn: they mix with younger ones.
   std::size_t most = completions_.size();
   if (seed != 0) {
     for (std::size_t i = completions_.size() - 1; i > 0; --i)

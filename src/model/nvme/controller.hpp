@@ -116,7 +116,7 @@ class controller : public progress::device {
     std::bitset<65536> taken;      // command ids in flight
     shadow_words shadow;
   };
-  // A command whose answer waits for room or luck.
+  // A completion that waits for room in the CQ, or for its turn in a shuffled order.
   struct completion {
     std::uint32_t sqid;
     std::uint16_t cid;
@@ -146,7 +146,7 @@ class controller : public progress::device {
     bool hold = false;
   };
 
-  // What a fault asks of a command that is carried out.
+  // A fault's orders for a command that is carried out.
   struct orders {
     bool hold = false;
     int error = 0;  // errno that the file gives instead

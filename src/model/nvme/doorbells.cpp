@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Doorbells (NVMe base 2.0, 3.1.3.24 and 25) and their shadows (5.8, B.5). What must not be written is an event (5.2,
-// Error Status): the value is out of range, the same as before, more than there is room for, or of no queue.
+// Doorbells (NVMe base 2.0, 3.1.3.24 and 25) and their shadows (5.8, B.5). A wrong value is an event (5.2,
+// Error Status): it is out of range, the same as before, more than there is room for, or of no queue.
 #include "base/log.hpp"
 #include "model/nvme/controller.hpp"
 
@@ -10,7 +10,7 @@ namespace w = wire::nvme;
 
 namespace {
 
-// Turns from one look at doorbells that belong to no queue to the next.
+// Turns from one poll of doorbells without a queue to the next.
 constexpr std::uint32_t k_turns_for_strangers = 256;
 
 std::uint32_t before(std::uint32_t index, std::uint32_t entries) { return index == 0 ? entries - 1 : index - 1; }

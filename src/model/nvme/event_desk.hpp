@@ -8,8 +8,8 @@
 
 namespace xio::model::nvme {
 
-// All events of this drive are of type Error Status: after one was told, the next waits until the driver has read the
-// error log.
+// All events of this drive are of type Error Status: after one was reported, the next waits until the driver has read
+// the error log.
 class event_desk {
  public:
   static constexpr std::size_t k_requests = 4;

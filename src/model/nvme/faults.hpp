@@ -37,7 +37,7 @@ struct fault {
   std::optional<std::uint32_t> queue = std::nullopt;  // only of this I/O queue, from 0
 };
 
-// What a whole drive is told to do wrong.
+// The faults of a whole drive, on purpose.
 struct fault_plan {
   std::vector<fault> faults;
   std::uint64_t seed = 1;

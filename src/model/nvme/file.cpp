@@ -101,7 +101,7 @@ void file::unmake() {
     log::warn("cannot remove {}, which was made for a drive that is refused: {}", path_, errno_text(errno));
 }
 
-// What lies behind the last block is not this drive's: another one made the file longer, and may have written there.
+// Bytes behind the last block are not this drive's: another one made the file longer, and may have written there.
 void file::trim() {
   struct stat now {};
   if (fstat(fd_.get(), &now) != 0) return;
@@ -123,7 +123,8 @@ void file::open_file(std::uint32_t flags) {
     open_or_make(how);
   else
     fd_.reset(open(path_.c_str(), how));
-  // As long as it is open: who has made the file or let it grow, and is refused, leaves it to whoever else has it.
+  // The lock is held as long as the file is open: a drive that made the file or let it grow, and is then refused,
+  // leaves it to others that hold the lock.
   if (fd_ && !block_device_) (void)flock(fd_.get(), LOCK_SH | LOCK_NB);
   if (fd_) return;
   const int err = errno;
@@ -154,7 +155,7 @@ bool file::whole() {
   if (fstat(fd_.get(), &now) != 0) return true;
   if (now.st_nlink == 0 && !removed_) {
     removed_ = true;
-    log::warn("{} was removed while it is in use as a drive; what is written to it is gone when it is closed", path_);
+    log::warn("{} was removed while it is in use as a drive; its data are gone when it is closed", path_);
   }
   if (static_cast<std::uint64_t>(now.st_size) >= exact_bytes_) return true;
   cut_ = true;

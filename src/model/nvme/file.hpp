@@ -17,7 +17,7 @@ class file {
   // Opens and checks, and leaves the file as it is. Throws one sentence: not there, not a file, no permission, too
   // short, bad block size, larger than a file can be.
   file(const std::string& path, const xio_storage_attr_t& attr);
-  // What was never committed is as it was: a file that was made is removed, one that grew is cut back.
+  // Undoes all that was never committed: a file that was made is removed, one that grew is cut back.
   ~file();
   file(const file&) = delete;
   file& operator=(const file&) = delete;
@@ -34,7 +34,7 @@ class file {
   std::uint32_t block_bytes() const { return block_bytes_; }
   // Rounded up to a block: what lies behind the end of the file reads as zeroes. A block device's whole blocks.
   std::uint64_t capacity() const { return capacity_; }
-  // What the file held when it was opened, or is made to hold by commit().
+  // The file's length when it was opened, or the one that commit() gives it.
   std::uint64_t bytes() const { return exact_bytes_; }
   // False once somebody has made the file shorter: what is written now would lie behind a hole that nobody wrote.
   // Stays so. Asks the operating system.
@@ -60,7 +60,7 @@ class file {
   bool grows_ = false;
   struct growth {
     std::uint64_t from;
-    timespec at;  // whoever writes afterwards makes the file newer
+    timespec at;  // any later write makes the file newer
   };
   std::optional<growth> grown_;
   bool committed_ = false;

@@ -12,7 +12,7 @@
 namespace xio::model::nvme {
 namespace {
 
-// What is written where a file system cannot zero a range by itself.
+// Zeros are written in pieces of this size where a file system cannot zero a range by itself.
 constexpr std::size_t k_zero_bytes = 64 << 10;
 const std::byte k_zeroes[k_zero_bytes] = {};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading and writing the file behind a drive, some jobs at a time: io_uring where it is there, else plain calls. What
-// is in the page cache is moved by a plain call in either case: one costs less than a job's way through io_uring.
+// Reading and writing the file behind a drive, some jobs at a time: io_uring where it is there, else plain calls. Data
+// in the page cache is moved by a plain call in either case: one costs less than a job's way through io_uring.
 #pragma once
 #include <sys/uio.h>
 
@@ -49,7 +49,7 @@ class file_engine {
   virtual bool assist() { return false; }
 };
 
-// What one system call makes of a job's next part: as read() gives it, or a negative errno. flags are preadv2's.
+// Makes one system call for a job's next part; returns read()'s result, or a negative errno. flags are preadv2's.
 long call(int fd, const file_job& job, int flags);
 
 std::unique_ptr<file_engine> make_plain_engine(int fd);

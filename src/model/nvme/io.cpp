@@ -201,7 +201,7 @@ void controller::aim(work& one, std::uint64_t bytes) {
 void controller::start_flush(std::uint32_t sqid, const sqe& command, orders o) {
   work& one = new_work(sqid, command, o);
   one.job.what = file_job::kind::sync;
-  looked_at_file_ = {};  // what went behind the end of a file that was cut is told here at the latest
+  looked_at_file_ = {};  // a write behind the end of a file that was cut is reported here at the latest
   start(one, whole() ? o : orders{o.hold, EIO});
 }
 
@@ -293,7 +293,7 @@ std::uint32_t controller::outcome(work& one) {
   return w::k_ok;
 }
 
-// What the file was read into, or written from, may have been taken away meanwhile.
+// The memory that the file was read into, or written from, may have been unmapped meanwhile.
 bool controller::still_mapped(const work& one) const {
   return one.removals == dma_.removals() ||
          std::all_of(one.data.begin(), one.data.end(), [&](const segment& s) { return dma_.holds(s.at, s.bytes); });

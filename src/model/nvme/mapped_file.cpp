@@ -23,7 +23,7 @@ mapped_file::mapped_file(int fd) : fd_(fd), page_(static_cast<std::uint64_t>(sys
   const int how = fcntl(fd, F_GETFL);
   if (how < 0 || (how & O_ACCMODE) == O_WRONLY || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) return;
   writable_ = (how & O_ACCMODE) == O_RDWR;
-  // What is stored behind the end of a file, in its last page, is lost.
+  // A store behind the end of a file, in its last page, is lost.
   bytes_ = std::min(static_cast<std::uint64_t>(now.st_size) / page_ * page_, k_most_mapped);
   if (bytes_ == 0) return;
   forget();
@@ -107,7 +107,7 @@ std::size_t mapped_file::move_some(std::span<file_job* const> jobs, bool writes)
   // The file is the local side both times: its pages are then touched as by a load or store, and marked as written.
   const ssize_t result = writes ? process_vm_readv(getpid(), in_file, count, in_payload, count, 0)
                                 : process_vm_writev(getpid(), in_file, count, in_payload, count, 0);
-  // Any other error: this kernel, or whoever guards this process, has no such call.
+  // Any other error: this kernel lacks the call, or a guard of this process (seccomp) forbids it.
   if (result < 0 && errno != EFAULT && errno != ENOMEM && errno != EINTR) give_up();
   std::uint64_t left = result < 0 ? 0 : static_cast<std::uint64_t>(result);
   std::size_t moved = 0;

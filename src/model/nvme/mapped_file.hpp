@@ -18,7 +18,7 @@ class mapped_file {
  public:
   static constexpr std::uint64_t k_most_bytes = 16 << 10;  // of a job: a call of its own costs longer ones little
 
-  // Maps whole pages of a file as long as it is now. What cannot be mapped is not, and nothing fits.
+  // Maps whole pages of a file as long as it is now. A file that cannot be mapped is left unmapped, and no range fits.
   explicit mapped_file(int fd);
   ~mapped_file();
   mapped_file(const mapped_file&) = delete;
@@ -41,7 +41,7 @@ class mapped_file {
   static constexpr std::uint32_t k_most_shorts = 16;
   static constexpr std::size_t k_at_once = 64;  // jobs of one system call
 
-  // What is known of the cache.
+  // A region of the file, and how much of it the page cache is known to hold.
   struct region {
     std::uint64_t cached;  // a bit for each page
     bool asked;

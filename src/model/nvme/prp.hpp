@@ -10,7 +10,7 @@
 
 namespace xio::model::nvme {
 
-// Gathers `bytes` of the command's data. Answers SCT<<8 | SC.
+// Gathers `bytes` of the command's data. Returns SCT<<8 | SC.
 std::uint32_t follow_prps(const wire::nvme::sqe& command, std::uint64_t bytes, std::uint64_t page, const dma_map& dma,
                           std::vector<segment>& out);
 

@@ -11,8 +11,8 @@ namespace xio::model::nvme {
 
 class registers {
  public:
-  // What a doorbell holds that nobody has written since the drive looked. That way a second write of the same value is
-  // seen, which the driver must not do. Bits 31:16 of a doorbell are reserved, so no sane driver writes this.
+  // A doorbell holds this as long as it is not written after the drive's last poll. That way a second write of the same
+  // value is seen, which the driver must not do. Bits 31:16 of a doorbell are reserved, so no sane driver writes this.
   static constexpr std::uint32_t k_untouched = 0x9d0e5b17;
 
   explicit registers(void* bar) : bar_(static_cast<std::byte*>(bar)) {}

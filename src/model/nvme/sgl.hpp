@@ -10,7 +10,7 @@
 
 namespace xio::model::nvme {
 
-// Gathers exactly `bytes` of the command's data. dwords_only: SGLS 1:0 is 2. Answers SCT<<8 | SC.
+// Gathers exactly `bytes` of the command's data. dwords_only: SGLS 1:0 is 2. Returns SCT<<8 | SC.
 std::uint32_t follow_sgl(const wire::nvme::sqe& command, std::uint64_t bytes, bool dwords_only, const dma_map& dma,
                          std::vector<segment>& out);
 

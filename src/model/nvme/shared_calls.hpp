@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // System calls that two threads make side by side: the one that has jobs, and one that has nothing else to do. Jobs are
-// in slots, one or a group that one call moves, and whoever takes them out makes the call.
+// in slots, one or a group that one call moves, and the thread that takes them out makes the call.
 #pragma once
 #include <array>
 #include <atomic>

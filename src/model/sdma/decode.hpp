@@ -71,7 +71,7 @@ constexpr std::uint32_t packet_dwords(std::uint32_t generation, std::uint32_t dw
 }
 
 // SDMA 5.2 and 6 let a packet choose how caches take it, where a bit CPV says that it does (sdma_v6_0_0_pkt_open.h;
-// that 5.2 has it too: Mesa src/amd/common/ac_cmdbuf_sdma.c). What SDMA 7 reads there is not public.
+// that 5.2 has it too: Mesa src/amd/common/ac_cmdbuf_sdma.c). The meaning of these bits on SDMA 7 is not public.
 constexpr bool has_policies(std::uint32_t generation) {
   return generation == wire::gen_10_3 || generation == wire::gen_11;
 }

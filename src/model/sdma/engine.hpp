@@ -23,7 +23,7 @@ namespace wire = xio::wire::sdma;
 
 class queue;
 
-// What a driver tells an engine when it creates a queue. Plain host memory that outlives the queue.
+// A driver passes this to an engine when it creates a queue. Plain host memory that outlives the queue.
 struct queue_memory {
   const std::uint32_t* ring;
   std::uint64_t ring_bytes;       // a power of two
@@ -38,7 +38,7 @@ struct queue_memory {
   std::uint64_t* rptr = nullptr;
 };
 
-// What queues do wrong on purpose to packets that move data, which are counted from 0.
+// Faults, on purpose, of packets that move data, which are counted from 0.
 struct move_faults {
   struct late {
     std::uint64_t nth;
@@ -68,14 +68,14 @@ class engine : public progress::device {
 
   // Of queues that are added later.
   void inject(move_faults faults);
-  // Answers the queue's number. On return of remove_queue none of its memory is touched any more.
+  // Returns the queue's number. On return of remove_queue none of its memory is touched any more.
   std::uint32_t add_queue(const queue_memory& memory);
   void remove_queue(std::uint32_t number);
 
   const event_counts& events() const { return events_; }
-  // Who hears the interrupts of TRAP packets, each with its context; called within polls.
+  // Sets the function that gets the interrupts of TRAP packets, each with its context; it is called within polls.
   void listen(std::function<void(std::uint32_t context)> trap);
-  // What time stamps count; nanoseconds if it is not told.
+  // Sets the clock of time stamps; they count nanoseconds without it.
   void tell_time_by(std::uint64_t (*clock)());
 
   bool poll() override;

@@ -163,7 +163,7 @@ queue::outcome queue::do_timestamp(const surroundings& around, const std::uint32
   return finish(wire::k_timestamp_dwords);
 }
 
-// What is before it is done.
+// All packets before it are done by now.
 queue::outcome queue::do_trap(const surroundings& around, const std::uint32_t* dw) {
   around.events.traps.fetch_add(1, std::memory_order_release);
   if (around.trap) around.trap(dw[1]);

@@ -12,7 +12,7 @@ std::uint64_t rows_up_to(std::uint64_t at, std::uint64_t pitch) {
   return pitch == 0 ? ~std::uint64_t{0} : at / pitch + 1;
 }
 
-// Rows of one pitch, each set in one slice: whether some row of b, moved by whole pitches, meets one of a.
+// Rows of one pitch, each set in one slice: whether some row of b, moved by whole pitches, overlaps one of a.
 bool overlap_of_one_pitch(const pitched& a, const pitched& b, const extent& e) {
   const std::uint64_t apart = a.start < b.start ? b.start - a.start : a.start - b.start;
   const std::uint64_t rows = apart / a.pitch;

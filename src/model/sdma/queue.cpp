@@ -55,7 +55,7 @@ bool queue::poll_doorbell() {
     f = fault::pointer_not_stored;
   }
   if (f != fault::none) {
-    // What was rung before the mistake still counts.
+    // Packets announced before the mistake still count.
     if (!window_.empty() || next_ != announced_ || !fences_.empty()) return true;
     stop(f, announced_ / 4, announced);
     return false;
@@ -70,7 +70,7 @@ bool queue::turn(const surroundings& around) {
   if (!poll_doorbell()) return true;
   const bool worked = work(around);
   if (memory_.rptr != nullptr) __atomic_store_n(memory_.rptr, next_, __ATOMIC_RELEASE);
-  // Who unmaps memory waits for turns, and for nothing that they have begun.
+  // A thread that unmaps memory waits for turns to end, and for nothing that they have begun.
   complete_now(around);
   return worked;
 }
@@ -92,7 +92,7 @@ void queue::store_fences(const surroundings& around) {
 bool queue::watch_travellers(const surroundings& around) {
   store_fences(around);
   if (fences_.empty()) return false;
-  // Whoever saw the last word may have posted more, which should not wait for all that is under way.
+  // A producer that saw the last word may have posted more, which should not wait for all that is under way.
   return poll_doorbell();
 }
 

@@ -16,7 +16,7 @@
 
 namespace xio::model::sdma {
 
-// What a queue's packets act on.
+// A queue's packets act on these.
 struct surroundings {
   const payload_agent& payload;
   const memory_map& map;
@@ -37,7 +37,7 @@ class queue {
   bool turn(const surroundings& around);
 
  private:
-  // What became of the packet at next_.
+  // The outcome of the packet at next_.
   enum class outcome {
     done,          // executed or put into the window; next_ is behind it
     drain,         // it waits for the copies before it
@@ -62,7 +62,7 @@ class queue {
     std::uint32_t value;
     memory_kind kind;
   };
-  // What is wrong with a packet, and with which of its dwords.
+  // Says what is wrong with a packet, and with which of its dwords.
   struct verdict {
     fault what = fault::none;
     std::uint32_t dword = 0;

@@ -17,7 +17,7 @@ std::int64_t as_signed(std::uint64_t v, unsigned width) {
   return width == 8 ? static_cast<std::int64_t>(v) : static_cast<std::int32_t>(static_cast<std::uint32_t>(v));
 }
 
-// What a code of the 32-bit row leaves where `old` was; for those that no payload agent knows.
+// Returns the value that a code of the 32-bit row stores in place of `old`; for codes that no payload agent knows.
 std::uint64_t result(std::uint32_t code, unsigned width, std::uint64_t old, std::uint64_t operand) {
   switch (code) {
     case wire::smin_32: return as_signed(operand, width) < as_signed(old, width) ? operand : old;

@@ -18,7 +18,7 @@ struct word {
   std::uint64_t load() const;
   // Visible after everything that was stored before.
   void store(std::uint64_t value) const;
-  // What an ATOMIC's code does. False if others kept changing the word all the while: try again.
+  // Does what an ATOMIC's code says. Returns false if others kept changing the word all the while: try again.
   bool change(std::uint32_t code, std::uint64_t operand, std::uint64_t compare) const;
 
  private:
