@@ -120,11 +120,11 @@ TEST(option_words, log_levels_are_those_of_the_log) {
 }
 
 TEST(option_words, others_are_refused_with_all_words_and_the_nearest) {
-  const std::string near = refused({{"XIO_BACKEND", "modle"}});
-  EXPECT_PRED2(says, near, "XIO_BACKEND='modle' is not known; use one of auto|hw|model; did you mean model?");
-  const std::string far = refused({{"XIO_BACKEND", "abacus"}});
-  EXPECT_PRED2(says, far, "XIO_BACKEND='abacus' is not known; use one of auto|hw|model");
-  EXPECT_FALSE(says(far, "did you mean")) << far;
+  const std::string likely = refused({{"XIO_BACKEND", "modle"}});
+  EXPECT_PRED2(says, likely, "XIO_BACKEND='modle' is not known; use one of auto|hw|model; did you mean model?");
+  const std::string unlikely = refused({{"XIO_BACKEND", "abacus"}});
+  EXPECT_PRED2(says, unlikely, "XIO_BACKEND='abacus' is not known; use one of auto|hw|model");
+  EXPECT_FALSE(says(unlikely, "did you mean")) << unlikely;
   EXPECT_PRED2(says, refused({{"XIO_HDP", "rdma_read"}}), "did you mean rdma-read?");
   for (const char* wrong : {"Auto", "auto ", " auto", "auto|hw", "|", "0", "au\nto"})
     EXPECT_PRED2(says, refused({{"XIO_BACKEND", wrong}}), "use one of auto|hw|model") << wrong;
