@@ -105,7 +105,7 @@ class of_rings : public testing::Test {
 TEST_F(of_rings, name_queue_op_and_peer) {
   EXPECT_EQ(
       of(ring_kind::mlx5, XIO_ERR_TRANSPORT, "rdma", 0x15, true, " to PE 1"),
-      "rdma queue 26 (mlx5) to PE 1: op 12 failed: transport retry counter exceeded: the peer's NIC does not answer; "
+      "rdma queue 26 (mlx5) to PE 1: op 12 failed: transport retry counter exceeded: the peer's NIC does not reply; "
       "look whether the peer runs and both ports are up (code 0x15)");
   EXPECT_EQ(
       of(ring_kind::nvme, XIO_ERR_STORAGE, "nvme", 0x281, false),

@@ -276,7 +276,7 @@ std::uint32_t drive::admin(w::sqe command, const char* what) {
     // Not ready: somebody else has reset it, or it is gone.
     if (late || (csts & w::k_csts_cfs) != 0 || (csts & w::k_csts_rdy) == 0) {
       lost_ = true;
-      fail(late ? XIO_ERR_TIMEOUT : XIO_ERR_IO, "{} did not answer {} (CSTS {:#x}); reset it", name_, what, csts);
+      fail(late ? XIO_ERR_TIMEOUT : XIO_ERR_IO, "{} did not complete {} (CSTS {:#x}); reset it", name_, what, csts);
     }
     nap();
   }
@@ -286,7 +286,7 @@ std::uint32_t drive::admin(w::sqe command, const char* what) {
   ring_admin(cq_doorbell(0), cq_head_);
   if (w::cqe_cid(dw3) != cid) {
     lost_ = true;
-    fail(XIO_ERR_IO, "{} answered command {} when {} ({}) was asked; reset it", name_, w::cqe_cid(dw3), cid, what);
+    fail(XIO_ERR_IO, "{} completed command {} when {} ({}) was posted; reset it", name_, w::cqe_cid(dw3), cid, what);
   }
   const std::uint32_t status = w::status_code(w::cqe_status(dw3));
   if (status != w::k_ok) fail(XIO_ERR_IO, "{} refused {}: {}", name_, what, status_text(status));

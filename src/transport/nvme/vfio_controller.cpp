@@ -121,7 +121,7 @@ void vfio_controller::lose(const std::string& what, std::uint32_t csts) {
   try {
     queues_->fail(XIO_ERR_TRANSPORT, csts);
   } catch (const std::exception& e) {
-    log::warn("{}: its queues could not be told: {}", name_, e.what());
+    log::warn("{}: its queues could not be notified: {}", name_, e.what());
   }
 }
 

@@ -60,7 +60,7 @@ const char* text_of(cause c) {
     case cause::remote_operation:
       return "remote operation error: the peer's NIC could not do it; look at the peer's log";
     case cause::retry_exceeded:
-      return "transport retry counter exceeded: the peer's NIC does not answer; look whether the peer runs and both "
+      return "transport retry counter exceeded: the peer's NIC does not reply; look whether the peer runs and both "
              "ports "
              "are up";
     case cause::rnr_retry_exceeded:

@@ -89,7 +89,7 @@ std::uint64_t host_copier::completed(std::uint64_t wanted) {
 
 void host_copier::wait(std::uint64_t ticket) {
   const std::lock_guard hold(lock_);
-  if (ticket > issued_) fail(XIO_ERR_ARG, "copy {} was never started; give what xio_sdma_copy_start answered", ticket);
+  if (ticket > issued_) fail(XIO_ERR_ARG, "copy {} was never started; give what xio_sdma_copy_start returned", ticket);
   wait_below(ticket);
 }
 

@@ -29,7 +29,7 @@ constexpr std::uint32_t k_most_links = 4096;
 void check(HSAKMT_STATUS s, const char* what, std::uint32_t node) {
   if (s == HSAKMT_STATUS_SUCCESS) return;
   const bool full = s == HSAKMT_STATUS_NO_MEMORY || s == HSAKMT_STATUS_OUT_OF_RESOURCES;
-  fail(full ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, "{} on KFD node {}: libhsakmt answers {}{}", what, node,
+  fail(full ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, "{} on KFD node {}: libhsakmt returns {}{}", what, node,
        static_cast<int>(s), full ? ", nothing is free; use fewer queues" : "; dmesg may say more");
 }
 
@@ -78,7 +78,7 @@ class opened {
     }
     const int err = access("/dev/kfd", R_OK | W_OK) == 0 ? 0 : errno;
     fail(XIO_ERR_UNSUPPORTED, "queues of the GPU's copy engines need /dev/kfd, and it cannot be opened ({}); {}",
-         err != 0 ? errno_text(err) : fmt::format("libhsakmt answers {}", static_cast<int>(s)),
+         err != 0 ? errno_text(err) : fmt::format("libhsakmt returns {}", static_cast<int>(s)),
          err == ENOENT   ? "load the amdgpu driver on a machine with an AMD GPU"
          : err == EACCES ? "join the group render"
                          : "check that libhsakmt fits the kernel");
