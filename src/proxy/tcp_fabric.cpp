@@ -79,16 +79,17 @@ device_address tcp_fabric::get_address() {
 
 void tcp_fabric::connect_peers(const std::vector<device_address>& all) {
   const auto bad = [](std::size_t pe, const char* why) {
-    fail(XIO_ERR_PEER, "the software NIC of PE {} introduced itself with {}; run the same XIO on every PE", pe, why);
+    fail(XIO_ERR_PEER, "the software NIC of PE {} sent {}; run the same XIO on every PE", pe, why);
   };
-  if (all.size() != static_cast<std::size_t>(settings_.pes)) bad(all.size(), "a card too few or too many");
+  if (all.size() != static_cast<std::size_t>(settings_.pes)) bad(all.size(), "an address too few or too many");
   std::vector<peer> peers(all.size());
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     address_body b;
     std::memcpy(&b, all[pe].data(), sizeof b);
-    if (std::memcmp(b.magic, k_magic, sizeof k_magic - 1) != 0) bad(pe, "something that is no card of the TCP carrier");
-    if (std::memcmp(b.magic, k_magic, sizeof k_magic) != 0) bad(pe, "a card of another version of the TCP carrier");
-    if (b.pe != pe) bad(pe, "another PE's card");
+    if (std::memcmp(b.magic, k_magic, sizeof k_magic - 1) != 0)
+      bad(pe, "something that is no address of the TCP carrier");
+    if (std::memcmp(b.magic, k_magic, sizeof k_magic) != 0) bad(pe, "an address of another version of the TCP carrier");
+    if (b.pe != pe) bad(pe, "another PE's address");
     if (b.port == 0 || b.places == 0 || b.places > k_places) bad(pe, "no address");
     std::memcpy(peers[pe].id.data(), b.id, sizeof b.id);
     for (std::size_t i = 0; i < b.places; ++i) {

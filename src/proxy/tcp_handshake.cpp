@@ -46,13 +46,13 @@ caller::caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const i
 std::string caller::tried() const {
   std::string out;
   for (std::size_t i = 0; i < places_.size(); ++i)
-    out += (out.empty() ? "" : ", ") + places_[i].text() + ": " + (outcomes_[i].empty() ? "no answer" : outcomes_[i]);
+    out += (out.empty() ? "" : ", ") + places_[i].text() + ": " + (outcomes_[i].empty() ? "no reply" : outcomes_[i]);
   return out;
 }
 
 step caller::next_place(const std::string& why) {
   if (fd_) {
-    log::debug("PE {} does not answer as itself at {}: {}", them_, places_[at_].text(), why);
+    log::debug("PE {} does not reply as itself at {}: {}", them_, places_[at_].text(), why);
     heard_ = heard_ || greeted_ || clock::now() > until_;
     fd_ = {};
     outcomes_[at_++] = why;
@@ -75,7 +75,7 @@ step caller::next_place(const std::string& why) {
 }
 
 step caller::go_on() {
-  if (clock::now() > until_) return next_place("no answer");
+  if (clock::now() > until_) return next_place("no reply");
   if (!fd_) return step::pending;
   if (!greeted_) {
     int err = 0;

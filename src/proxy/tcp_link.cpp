@@ -57,11 +57,10 @@ void link::connect() {
     open(*caller_);
     caller_ = nullptr;
   } else if (s == step::failed) {
-    lose(fmt::format("none of its addresses answers as this world's PE {} ({})", pe_, caller_->tried()));
+    lose(fmt::format("none of its addresses replies as this world's PE {} ({})", pe_, caller_->tried()));
   } else if (clock::now() > until_) {
-    lose(caller_ != nullptr
-             ? fmt::format("it did not answer as this world's PE {} in time at {}", pe_, caller_->tried())
-             : "it has not called; its log says why");
+    lose(caller_ != nullptr ? fmt::format("it did not reply as this world's PE {} in time at {}", pe_, caller_->tried())
+                            : "it has not called; its log says why");
   }
 }
 

@@ -101,11 +101,11 @@ verbs_address unpack(const device_address& from, int pe, bool queue) {
     fail(XIO_ERR_PEER, "PE {} has no RDMA {}, so it cannot be reached by RDMA; give every PE a working RDMA device", pe,
          queue ? "queue pair for this PE" : "device");
   if (w.magic != k_magic || w.version != k_version)
-    fail(XIO_ERR_PEER, "PE {} introduces its RDMA {} in a form this XIO does not know; run the same XIO on every PE",
-         pe, queue ? "queue pair" : "device");
+    fail(XIO_ERR_PEER, "PE {} describes its RDMA {} in a form this XIO does not know; run the same XIO on every PE", pe,
+         queue ? "queue pair" : "device");
   if (!is_sane(w, queue))
     fail(XIO_ERR_PEER,
-         "PE {} introduces an RDMA {} that cannot be: link layer {}, GID type {}, port {}, MTU code {}, qpn {:#x}; run "
+         "PE {} describes an RDMA {} that cannot be: link layer {}, GID type {}, port {}, MTU code {}, qpn {:#x}; run "
          "the same XIO on every PE",
          pe, queue ? "queue pair" : "device", w.link, w.kind, w.port, w.mtu, w.qpn);
   verbs_address c;
@@ -135,9 +135,10 @@ std::uint32_t mtu_bytes(std::uint8_t mtu) { return mtu == 0 ? 0 : 128u << mtu; }
 
 void check_pair(const verbs_address& mine, const verbs_address& remote, int pe) {
   if (mine.link != remote.link)
-    fail(XIO_ERR_CONFIG,
-         "{} is an {} port and {} of PE {} an {} port, which never meet; choose ports of one kind with XIO_HCA_LIST",
-         text_of(mine), text_of(mine.link), text_of(remote), pe, text_of(remote.link));
+    fail(
+        XIO_ERR_CONFIG,
+        "{} is an {} port and {} of PE {} an {} port, which cannot connect; choose ports of one kind with XIO_HCA_LIST",
+        text_of(mine), text_of(mine.link), text_of(remote), pe, text_of(remote.link));
   if (mine.kind != remote.kind)
     fail(XIO_ERR_CONFIG,
          "{} speaks {} and {} of PE {} speaks {}; choose GIDs of one type on both with XIO_RDMA_GID_INDEX",

@@ -137,7 +137,7 @@ std::size_t verbs_fabric::find_receive_cq() {
 
 device_address verbs_fabric::get_queue_address(std::uint32_t number, int pe) {
   if (pairs_.contains(number))
-    fail(XIO_ERR_STATE, "queue pair {} of {} is introduced to PE {} and was introduced before", number, name_, pe);
+    fail(XIO_ERR_STATE, "the address of queue pair {} of {} for PE {} was given out before", number, name_, pe);
   const std::size_t receives = find_receive_cq();
   auto queue = std::make_unique<verbs_queue>(port_, path_, number, receive_cqs_[receives].cq.get());
   const device_address mine = pack(queue->identity());
@@ -150,7 +150,8 @@ std::unique_ptr<executor> verbs_fabric::connect(std::uint32_t number, int pe, co
                                                 std::uint32_t) {
   const auto found = pairs_.find(number);
   if (found == pairs_.end())
-    fail(XIO_ERR_STATE, "queue pair {} of {} is connected to PE {} before it was introduced", number, name_, pe);
+    fail(XIO_ERR_STATE, "queue pair {} of {} is connected to PE {} before its address was given out", number, name_,
+         pe);
   verbs_queue& q = *found->second.queue;
   q.connect(unpack(remote, pe, true), pe);
   log::debug("{}", q.ends());
