@@ -17,7 +17,7 @@ namespace xio::progress {
 
 namespace {
 
-// The application's signals are not for a device. Above all SIGXFSZ: a drive that meets the file-size limit has a
+// The application's signals are not for a device. Above all SIGXFSZ: a drive that exceeds the file-size limit has a
 // status for that, and the process shall live.
 void block_signals() {
   sigset_t all;
@@ -26,8 +26,8 @@ void block_signals() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-// Turns without work before the core is offered to others: what waits for an answer is quicker served by who did not
-// ask the kernel meanwhile. Where cores are few, others may well be what is waited for.
+// Turns without work before the core is offered to others: a device that waits for work is quicker if it did not
+// call the kernel meanwhile. Where cores are few, others may well be what is waited for.
 unsigned eager_turns() { return std::thread::hardware_concurrency() >= 8 ? 2000 : 0; }
 
 // A device's turn; false in `*alive` if it cannot go on. On a GPU every copy fails once a kernel has died of a fault.
@@ -95,7 +95,7 @@ void machine::run(runner& r) {
       idle = 0;
       continue;
     }
-    // Busy machines answer at once; idle ones give the cores away, and after some milliseconds sleep.
+    // Busy machines serve at once; idle ones give the cores away, and after some milliseconds sleep.
     if (++idle < eager) continue;
     if (idle < eager + 4000)
       sched_yield();

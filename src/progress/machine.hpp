@@ -18,12 +18,12 @@ namespace xio::progress {
 class device {
  public:
   virtual ~device() = default;
-  // One short turn: look at the doorbells, do some work. True if there was any. Called by one thread at a time. What it
-  // throws is logged and was its last turn.
+  // One short turn: poll the doorbells, do some work. True if there was any. Called by one thread at a time. An
+  // exception is logged, and that turn was its last.
   virtual bool poll() = 0;
   // Part of the turn that another thread has at the moment, where it can be shared. True if there was any. Thread safe.
   virtual bool assist() { return false; }
-  // Whether the last turn with work had much that nobody can assist with. Called by who has the turn.
+  // Whether the last turn with work had much that nobody can assist with. Called by the thread that has the turn.
   virtual bool heavy() const { return false; }
 };
 
@@ -42,7 +42,7 @@ class machine {
  private:
   struct runner {
     turn_lock turns;                 // add and remove come between two
-    std::condition_variable wanted;  // by who has no devices
+    std::condition_variable wanted;  // a runner without devices waits for it
     std::vector<device*> devices;
     std::thread thread;
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A device whose turns may also be taken by whoever waits for it: work that one thread gives and waits for need not go
-// to another thread and back. Who comes second assists. Where there is much to do that nobody can assist with, the
-// machine keeps its turns: those who wait can give more meanwhile.
+// A device whose turns any thread that waits for it may take: work that one thread gives and waits for need not go
+// to another thread and back. A thread that comes second assists. Where there is much to do that nobody can assist
+// with, the machine keeps its turns: those who wait can give more meanwhile.
 #pragma once
 #include <atomic>
 #include <chrono>
