@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who owns which bytes of the symmetric heap. Works on offsets and keeps its books outside the heap, which may be
+// Gives out the bytes of the symmetric heap. Works on offsets and keeps its books outside the heap, which may be
 // memory of a GPU. The same calls in the same order give the same offsets, which is what makes the heap symmetric.
 #pragma once
 #include <cstdint>

@@ -28,7 +28,7 @@ registration_cache::span& registration_cache::acquire(std::uint64_t base, std::u
   try {
     engines_.reach(made.known);
   } catch (const error& e) {
-    // What is kept without need may be what there is no room beside.
+    // Spans that are kept without a use may take the room that this one needs.
     if (e.status() != XIO_ERR_NO_MEMORY || shrink(0) == 0) throw;
     engines_.reach(made.known);
   }

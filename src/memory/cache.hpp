@@ -15,7 +15,7 @@
 
 namespace xio::memory {
 
-// The engines: they fill in keys and bus address of what they are told.
+// The engines: they fill in keys and bus address of a region.
 class engine_side {
  public:
   virtual void reach(dev::region_view& known) = 0;  // every engine; all or nothing

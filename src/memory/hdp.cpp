@@ -25,7 +25,7 @@ std::string why_no_register(const hdp_facts& f) {
   return "the driver has not mapped its register";
 }
 
-// Why a way cannot be, or nothing. Without an HDP there is a stand-in for whatever the real one lacks.
+// Why a way cannot be, or nothing. Without an HDP there is a stand-in for all that the real one would need.
 std::optional<std::string> obstacle(const hdp_facts& f, hdp_way way) {
   switch (way) {
     case hdp_way::none: return {};
@@ -48,7 +48,7 @@ std::optional<std::string> obstacle(const hdp_facts& f, hdp_way way) {
   return "it is not known";
 }
 
-// --- Who needs it ------------------------------------------------------------------------------------
+// --- Which writes need it ------------------------------------------------------------------------------------
 
 // "gfx90a:sramecc+" is 0x90a; 0 for what is no such name.
 unsigned gfx_number(const std::string& arch) {
@@ -69,8 +69,8 @@ struct need {
 
 // The kernel's own rule leaves out APUs that are not passed through and GPUs on xGMI (linux amdgpu_device.c,
 // amdgpu_device_flush_hdp). RCCL leaves out gfx90a and newer on PCIe, and reads back on gfx950 all the same, after a
-// hang. What is not known flushes: one flush too many costs time, one too few costs data.
-need who_needs(const hdp_facts& f) {
+// hang. An unknown GPU is flushed: one flush too many costs time, one too few costs data.
+need need_of(const hdp_facts& f) {
   const std::string name = f.arch.substr(0, f.arch.find(':'));
   if (f.link == hdp_link::none)
     return {false,
@@ -132,7 +132,7 @@ hdp_way way_of(option::hdp wish) {
 }
 
 hdp_decision decide_automatically(const hdp_facts& f) {
-  const need n = who_needs(f);
+  const need n = need_of(f);
   if (!n.flush) return decided(f, hdp_way::none, n.why);
   if (!f.register_mapped && f.page_bytes != k_remap_page && !obstacle(f, hdp_way::readback))
     return decided(f, hdp_way::readback, fmt::format("{}, and {}", n.why, why_no_register(f)));

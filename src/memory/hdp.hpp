@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who flushes the host data path (HDP) of this process's GPU, and why: a decision from facts, made once per world. What
-// the ways are: include/xio/device/hdp.hpp; the table in words: docs/hdp.md.
+// Decides from facts, once per world, how the host data path (HDP) of this process's GPU is flushed, and why.
+// The ways: include/xio/device/hdp.hpp; the table in words: docs/hdp.md.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace xio::memory {
 
-// What lies between a PCIe device and this GPU's memory.
+// The link between a PCIe device and this GPU's memory.
 enum class hdp_link {
   none,  // no AMD GPU: the host platform, or a GPU without a host data path
-  pcie,  // a card
+  pcie,  // the GPU is a PCIe device
   xgmi,  // the GPU is linked to its CPUs by xGMI
   apu    // GPU and CPUs share their memory
 };

@@ -5,7 +5,7 @@
 
 namespace xio::memory {
 
-// All but `nic` and `sdma`, which whoever has engines knows.
+// Returns all but `nic` and `sdma`, which the world's engines decide.
 hdp_facts hdp_facts_here();
 
 }  // namespace xio::memory

@@ -65,7 +65,7 @@ hdp_thread::~hdp_thread() {
 }
 
 bool hdp_thread::serve() {
-  // Acquire: the flush comes after whatever made the kernel ask.
+  // Acquire: the flush comes after the writes for which the kernel asked.
   const std::uint64_t asked = __atomic_load_n(asked_, __ATOMIC_ACQUIRE);
   if (asked <= served_) return false;
   flush_();

@@ -15,7 +15,7 @@ enum class part : unsigned {
   data = 8         // the symmetric heap
 };
 
-// What a transport does with a part.
+// A transport's needs for a part.
 struct ability {
   gpu::place own;       // where it lies when nobody asks
   const char* why_not;  // why it can be nowhere else; null: it can

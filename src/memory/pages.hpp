@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Arithmetic of pages, of any size that is a power of two: 4 KiB, 16 KiB and 64 KiB are all in use. Addresses and
-// lengths may be anything; what does not fit into 64 bits is told, not wrapped.
+// lengths may be anything; a result that does not fit into 64 bits is reported, not wrapped.
 #pragma once
 #include <cstdint>
 #include <optional>

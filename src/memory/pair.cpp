@@ -10,7 +10,7 @@ namespace xio::memory {
 
 namespace {
 
-// Both sides are live and as large as the pair says, whatever became of the struct.
+// Both sides are live and as large as the pair says, even if the caller has changed the struct.
 void check(const xio_mem_pair_t& pair, const char* function) {
   const gpu::block host = blocks::all().at(pair.host, function);
   const gpu::block device = blocks::all().at(pair.device, function);

@@ -9,7 +9,7 @@
 
 namespace xio::memory {
 
-// What can be found out about one block.
+// The facts that can be found out about one block.
 struct evidence {
   bool has_device_memory = false;  // the platform tells memory of the host from memory of the device
   gpu::location runtime;           // of the GPU's runtime
