@@ -29,7 +29,7 @@ const char* support_name(atomics_support a);
 
 struct atomics_verdict {
   atomics_support is = atomics_support::unknown;
-  std::uint32_t widths = 0;  // bits k_atomic_complete_ of who completes them
+  std::uint32_t widths = 0;  // bits k_atomic_complete_ of the function that completes them
   std::string at;            // the function that fails, "" if none
   std::string why;           // what is wrong there: register and bit; "" for yes
   std::string cure;          // what to do about it

@@ -11,7 +11,7 @@ namespace xio::topology {
 
 namespace {
 
-// Lines of "name number" (linux amdkfd kfd_topology.c, node_show). What is no number counts as 0.
+// Lines of "name number" (linux amdkfd kfd_topology.c, node_show). A value that is no number counts as 0.
 using properties = std::map<std::string, std::uint64_t>;
 
 constexpr int k_lines_max = 256;

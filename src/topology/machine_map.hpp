@@ -34,7 +34,7 @@ class machine_map {
   // Steps in the tree of bridges, packages and NUMA nodes; bus ids like "0000:3b:00.0". gpu empty: from the processors
   // that this process may run on, where all that such a processor has nearest counts as 0.
   int distance(const std::string& device, const std::string& gpu) const;
-  // What the two have in common: "one PCIe bridge", "one package", "one machine". Empty if either is not known.
+  // Names what the two have in common: "one PCIe bridge", "one package", "one machine". Empty if either is not known.
   std::string common(const std::string& a, const std::string& b) const;
   // GPUs, NICs and drives in the order of their bus ids; distance is 0.
   std::vector<placed_device> devices() const;

@@ -12,7 +12,7 @@ namespace xio::topology {
 
 constexpr std::size_t k_config_bytes = 4096;
 
-// From offset 0 as far as it can be read, which users who are not root can up to 64. What lies beyond reads as ones, as
+// From offset 0 as far as it can be read, which users other than root can up to 64. Bytes beyond read as ones, as
 // registers do that no device has.
 class pci_config {
  public:

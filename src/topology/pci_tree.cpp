@@ -105,7 +105,7 @@ const pci_function* pci_tree::physical_of(const pci_function& f) const {
   return nullptr;
 }
 
-// Who makes devices for guests: virtio, QEMU, VMware, Hyper-V.
+// Vendors of devices for guests: virtio, QEMU, VMware, Hyper-V.
 bool pci_tree::in_guest() const {
   return std::any_of(functions_.begin(), functions_.end(), [](const pci_function& f) {
     for (const unsigned id : {0x1af4, 0x1b36, 0x15ad, 0x1414})

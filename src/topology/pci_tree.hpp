@@ -24,7 +24,7 @@ enum class port_kind : std::uint8_t {
 
 enum class device_role : std::uint8_t { other, gpu, nic, drive, bridge };
 
-// What SR-IOV's capability says of virtual functions (9.3.3).
+// The virtual functions that SR-IOV's capability describes (9.3.3).
 struct virtual_functions {
   std::uint16_t count = 0;  // enabled; 0: none
   std::uint16_t offset = 0;
@@ -48,7 +48,7 @@ struct pci_function {
   virtual_functions virtuals;
 };
 
-// Throws XIO_ERR_ARG for what is not "[domain:]bus:device.function"; answers the long form in small letters.
+// Throws XIO_ERR_ARG for a text that is not "[domain:]bus:device.function"; returns the long form in small letters.
 std::string full_bus_id(const std::string& text);
 
 device_role role_of(const pci_function& f);
