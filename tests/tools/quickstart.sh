@@ -183,7 +183,7 @@ for variable in ROCM_PATH HIP_PATH; do
   built "--with-gpu=hip HIPCC=$at/machine/other/bin/hipcc"
   no_debian_hip
 done
-# Whatever this machine has in /usr/bin, ROCm's is taken.
+# ROCm's compiler is used even if this machine has another in /usr/bin.
 machine && with_kfd && with_rocm "$at/machine/opt/rocm"
 PATH=$at/bin:/usr/bin:/bin "$at/quickstart" --with-gpu=hip >"$at/said" 2>&1 || fail "ROCm beside the system's programs"
 built "--with-gpu=hip HIPCC=$at/machine/opt/rocm/bin/hipcc"

@@ -12,7 +12,7 @@ fail() {
   failed=1
 }
 
-# fake NAME MICROSECONDS...: the n-th start of a test answers the n-th of them.
+# fake NAME MICROSECONDS...: the n-th start of a test prints the n-th of them.
 fake() {
   local name=$1
   shift

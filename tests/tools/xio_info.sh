@@ -88,7 +88,7 @@ if command -v python3 >/dev/null; then
       status 0 XIO_MODEL_GPU=gfx1201 -- --json
       equals 'SDMA 7' sdma generation
     fi
-    # A way that cannot be is an answer, not the end.
+    # A way that cannot be is reported, and xio-info goes on.
     status 0 XIO_HDP=sdma XIO_MODEL_GPU=gfx1010 -- --json
     equals error hdp way
     says 'XIO_HDP=sdma cannot be'

@@ -239,7 +239,7 @@ ffffff00: 41 41 41 41"
 bad twice 'describes 0000:01:00\.0 a second time' <<<"01:00.0 GPU
 0000:01:00.0 GPU"
 bad address 'no address' <<<"01:ff.9 GPU"
-# Bridges in a circle, capabilities in a circle, a function that ends early: no more than an answer.
+# Bridges in a circle, capabilities in a circle, a function that ends early: xio-info ends with a report.
 machine circle <<<"0000:01:00.0 id=1022:14ab class=0604 header=01 bus=00,02,ff type=5 cap2=40
 0000:02:00.0 id=1022:14ab class=0604 header=01 bus=00,01,ff type=6 cap2=40
 0000:03:00.0 id=1002:740f class=0302 type=0 cap2=180"
@@ -265,7 +265,7 @@ run 2 --atomic
 says 'did you mean --atomics\?'
 run 2 --atomics ff:1f.7 --enable
 says 'there is no PCI function 0000:ff:1f\.7'
-# This machine, whatever it is.
+# This machine, of any kind.
 run 0 --atomics
 
 echo "$checks checks, $failures failed"

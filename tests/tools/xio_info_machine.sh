@@ -70,7 +70,7 @@ if has HAVE_HWLOC; then
   says 'nic +0000:12:00\.0 \(nearest\)'
   says 'drive +0000:10:05\.0 \(nearest\)'
   says 'steps to drive nvme0n1, one host bridge'
-  # Without the near NIC the far one is the nearest.
+  # Without the NIC on the same bridge the other one is the nearest.
   grep -v 'mlx5_0' "$work/machine.xml" | sed 's/pci_type="0207 [^"]*"/pci_type="0880 [15b3:1021] [0000:0000] 00"/' >"$work/far.xml"
   run 0 "$info" --topology --xml "$work/far.xml"
   says 'nic +0000:80:03\.0 \(nearest\)'

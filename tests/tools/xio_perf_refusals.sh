@@ -109,7 +109,7 @@ ends 2 'p_pingpong takes two PEs and there are 4; start it with mpirun -np 2 or 
 # -o of NVSHMEM's command lines is taken, and said to be nothing.
 ends 0 '-o is without effect' "$perf" put_lat -e 8 -n 2 -o sum
 
-# --- Failures are told, with the engine's own words ---
+# --- Failures are reported, with the engine's own words ---
 ends 1 'cannot open .*none' "$perf" nvme_read --storage "file:$scratch/none"
 if [ "$gpu" = host ]; then
   ends 1 'put_lat of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' \
@@ -129,7 +129,7 @@ if [ "$gpu" = host ]; then
   # A time that is over gives way to what the queue says in the end of why nothing came.
   ends 1 'signal_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=3000 \
     XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" signal_pingpong --route rdma -n 20
-  # What fails first is told, and not the time that is over later; and no further op is tried.
+  # The first failure is reported, and not the timeout that follows; and no further op is tried.
   for lost in 3 3/queue0,nvme_lose@4; do
     ends 1 'nvme_read of 4096 bytes: an op returned XIO_ERR_STORAGE: nvme queue' \
       env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@2=unrecovered_read,nvme_lose@$lost "$perf" nvme_read -w 1 \
@@ -139,8 +139,8 @@ if [ "$gpu" = host ]; then
     env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@1=write_fault,nvme_lose@2 "$perf" nvme_write -w 1 -n 20 -b 4k \
     -e 4k -c 1 -t 1
 fi
-# Without a deadline only a call whose own answer is looked at ends before the other one would have answered. A fence
-# between two queue pairs waits for the put, and so says what became of it.
+# Without a deadline only a call that checks its own completion ends before the other PE would have replied. A fence
+# between two queue pairs waits for the put, and so reports its status.
 if [ "$gpu" = host ] && has HAVE_SODIUM; then
   for pe in 0 1; do
     for scope in thread wave block; do
