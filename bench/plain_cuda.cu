@@ -95,7 +95,7 @@ void compare(bool put, size_t bytes) {
   for (size_t i = 0; i < found.size(); ++i) check(found[i] == pattern(put ? 0 : 1, i), "wrong data arrived");
 }
 
-// What runs on `gpu`; one-sided tests run on GPU 0.
+// Returns the work of `gpu`; one-sided tests run on GPU 0.
 work work_of(int gpu, bool put, size_t bytes) {
   side &me = g_side[gpu], &other = g_side[1 - gpu];
   return {put ? other.dst : me.dst,

@@ -63,7 +63,7 @@ __device__ void sync() {
   if constexpr (S == scope::block) __syncthreads();
 }
 
-// From the other GPU nothing may come out of a cache; what is stored here is read from wherever it is.
+// Loads from the other GPU must not come out of a cache; loads of words stored here may.
 template <bool k_remote>
 __device__ uint4 load16(const uint4* p) {
   return k_remote ? __ldcv(p) : *p;

@@ -143,7 +143,7 @@ class small_file {
   xio::gpu::buffer to_;
 };
 
-// What a ring's op must do at least, row by row of the table.
+// The least that a ring's op must do, row by row of the table.
 enum class turn { word, entry, shared_entry, entry_and_record, entry_and_file, turns };
 constexpr unsigned k_kinds_of_turn = static_cast<unsigned>(turn::turns);
 constexpr const char* turn_names[] = {"ping-pong", "ping-pong after 64 bytes and a release",
@@ -153,7 +153,7 @@ constexpr const char* turn_names[] = {"ping-pong", "ping-pong after 64 bytes and
 static_assert(std::size(turn_names) == k_kinds_of_turn);
 constexpr turn_steps k_steps[] = {{0, 0}, {0, 1}, {2, 1}, {0, 2}, {0, 1}};
 
-// Answers what the GPU stores with the same, at once or after it has read a file as a drive would.
+// Stores the word that the GPU stored back, at once or after it has read a file as a drive would.
 class echo {
  public:
   echo(std::uint64_t* words, const small_file* file)

@@ -13,12 +13,12 @@ struct ring_target {
   const dev::world_view* world;
   const dev::ring_view* ring;
   // NVMe: reads of one block each into the buffer, block after block. RDMA: storage.view is null, and 8 bytes that
-  // travel in the entry go to words of the far memory.
+  // travel in the entry go to words of the remote memory.
   xio_ctx_t ctx;
   xio_storage_t storage;
   unsigned char* buffer;
   std::uint32_t block_bytes;
-  std::uint32_t places;  // a power of two: words of the far memory, or blocks of the buffer
+  std::uint32_t places;  // a power of two: words of the remote memory, or blocks of the buffer
 };
 
 struct wave_times {
@@ -41,7 +41,7 @@ struct op_times {
 // split: with a clock between the parts, which costs some time itself.
 bool post_and_wait(const ring_target& to, unsigned iterations, bool split, op_times* result);
 
-// What comes before the number of a ping-pong.
+// The steps before the store of a ping-pong's number.
 struct turn_steps {
   // In GPU memory, one behind the other: 2 where several may post, for a free slot and whose turn it is to ring, and
   // then for the place in the order.
@@ -56,7 +56,7 @@ struct turn_steps {
 bool ping_pong(std::uint64_t* ping, std::uint64_t* pong, std::uint64_t* on_device, turn_steps steps,
                unsigned iterations, std::uint64_t* ticks);
 
-// What a ring's steps are made of, each `iterations` times by one lane: see primitive_names.
+// The primitives of a ring's steps, each `iterations` times by one lane: see primitive_names.
 constexpr unsigned k_primitives = 12;
 inline constexpr const char* primitive_names[k_primitives] = {
     "load, GPU memory",

@@ -5,7 +5,7 @@
 //
 //   bench/turns [LAUNCHES [TURNS]]
 //
-// Prints nanoseconds of a round trip, or of an op, medians of the launches. What the link takes is xio-perf's to say.
+// Prints nanoseconds of a round trip, or of an op, medians of the launches. xio-perf measures the link.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
