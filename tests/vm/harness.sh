@@ -19,7 +19,7 @@ expect() {
   echo "FAIL $2: status $status and not $1; it said:"
   tail -n 20 "$share/log" | sed 's/^/  | /'
   failures=$((failures + 1))
-  # What cannot be set up at all is told once.
+  # A set-up that cannot be made is reported once.
   if [ $status = 125 ]; then exit 125; fi
 }
 

@@ -246,7 +246,7 @@ void try_unprivileged(const std::string& bdf, bool translated) {
   REFUSED(ioctl(fd, XIO_KMOD_IDENTIFY, &n), EPERM);
 }
 
-// What is not given back shows in the guest's counters, or as a guest out of memory: 1.2 GiB of its one.
+// A leak shows in the guest's counters, or as a guest out of memory: 1.2 GiB of its one.
 void try_cycles(const std::string& bdf) {
   const xio_kmod_pci device = device_of(bdf);
   const buffer b(16 * k_page);
@@ -299,7 +299,7 @@ void try_memlock(const std::string& bdf) {
   }
   int status = 1;
   CHECK(waitpid(child, &status, 0) == child && status == 0);
-  // What is given back counts no more: by hand, and by the end of an open.
+  // Memory given back counts no more, whether by hand or when an open file ends.
   CHECK(release(fd, first.handle) == 0);
   first = memory_of(device, 12 * k_page);
   CHECK(ioctl(fd, XIO_KMOD_MEMORY, &first) == 0);

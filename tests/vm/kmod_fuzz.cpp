@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random calls for a bounded time, from three threads at once: the kernel must not mind. Which answers come does not
+// Random calls for a bounded time, from three threads at once: the kernel must not mind. The calls' results do not
 // matter here.
 #include <atomic>
 #include <chrono>
@@ -76,7 +76,7 @@ class caller {
     close(fd);
     fd = open("/dev/xio", O_RDWR | O_CLOEXEC);
   }
-  // What is mapped is read, and memory written; a doorbell is not rung: the kernel is tried here, not the drive.
+  // Mapped pages are read, and memory is written; a doorbell is not rung: the kernel is tried here, not the drive.
   void map_somewhere(int fd) {
     const bool plain = !memories_.empty() && below(2) == 0;
     const std::uint64_t of = plain ? memories_[below(static_cast<std::uint32_t>(memories_.size()))] : handle();

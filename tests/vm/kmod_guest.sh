@@ -57,7 +57,7 @@ wait_for() {
   [ -e "$1" ]
 }
 
-# What an object that is not given back would be counted in.
+# A leaked object would be counted in these slabs.
 kept() { awk '$1 ~ /^kmalloc/ {sum += $2} END {print sum}' /proc/slabinfo; }
 free_kb() { awk '$1 == "MemFree:" {print $2}' /proc/meminfo; }
 dmabufs() { awk '/^Total.*objects/ {n = $2} END {print n}' /sys/kernel/debug/dma_buf/bufinfo; }

@@ -229,7 +229,7 @@ void try_loss(const std::string& bdf, const std::string& action) {
   if (failures != 0) return;
   CHECK(q.run({}) == 0);
   CHECK(!faults(static_cast<unsigned char*>(memory.memory)) && !faults(q.doorbells));
-  // What another holds on to while it is taken away is not given to somebody else.
+  // Pages that another holds while they are taken away are not given to somebody else.
   int hold[2];
   CHECK(pipe(hold) == 0);
   std::memset(memory.memory, 0x77, k_page);

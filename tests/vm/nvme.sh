@@ -41,7 +41,7 @@ operate() {
   while [ ! -s "$work/share/unplug" ]; do sleep 0.2; done
   echo '{"execute": "qmp_capabilities"}' >&8
   echo "{\"execute\": \"device_del\", \"arguments\": {\"id\": \"$(<"$work/share/unplug")\"}}" >&8
-  # What it answers is printed for whoever looks into a failure.
+  # Its replies are printed, so that a failure can be understood.
   while read -r -t 60 line <&9; do echo "qmp: ${line%$'\r'}"; done
 }
 

@@ -5,7 +5,7 @@
 #
 # bench/nvme by vfio beside fio over the kernel's driver, on two like drives of one guest, in turn: a file in memory and no
 # medium at all (null-co). Everything is emulated, the processor first of all, so rates and their ratios are printed as such and
-# say nothing of hardware; what is judged is how many doorbells a command takes. `make bench-vm-nvme`.
+# say nothing of hardware; the test judges how many doorbells a command takes. `make bench-vm-nvme`.
 #   ROUNDS=5 SECONDS_EACH=1
 set -uo pipefail
 # shellcheck source=/dev/null
@@ -30,7 +30,7 @@ rounds='${ROUNDS:-5}'
 seconds='${SECONDS_EACH:-1}'
 PLAN
 "$here/carry" "$work/share/root" "$builddir/bench/nvme" "$(command -v fio)" || exit 125
-# Blocks that are there: what is written first in a file with holes would be charged to whoever comes first.
+# Blocks are allocated first: in a file with holes the first program would pay for all allocations.
 for image in ours theirs; do dd if=/dev/zero of="$images/$image" bs=1M count=64 status=none || exit 125; done
 begin=$SECONDS
 VM_IOMMU=1 VM_MEM=1536 VM_TIMEOUT=${VM_TIMEOUT:-900} "$here/run" "$work/share" nvme_bench_guest.sh \

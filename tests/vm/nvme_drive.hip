@@ -12,7 +12,7 @@
 //   zero NAME
 //       compares and zeroes the second quarter, then writes it as it was
 //   faults NAME READ WRITE
-//       block READ cannot be read and WRITE not be written: who asked for them is told, nobody else
+//       block READ cannot be read and WRITE not be written: the lanes that asked for them get an error, no others
 //   leave NAME
 //       closed with its queue full of reads: from then on the memory is nobody's but ours
 //   sealed NAME
@@ -162,7 +162,7 @@ struct drive {
   uint32_t block = 0;
 };
 
-// What reads leave: the stamps of [first, first + bytes) and nothing beside them.
+// Checks what reads leave: the stamps of [first, first + bytes) and nothing beside them.
 void look(const drive& d, const unsigned char* guarded, size_t shift, uint64_t first, uint64_t bytes, uint64_t outer,
           uint64_t inner) {
   const unsigned char* at = guarded + k_guard + shift;
@@ -298,7 +298,7 @@ void fault(const rig::team& t, const char* name, uint64_t bad, bool write, uint3
   const auto status_found = statuses.get();
   for (int i = 0; i < k_lanes; ++i)
     rig::expect(status_found[static_cast<size_t>(i)] == (static_cast<uint64_t>(i) == lane ? XIO_ERR_STORAGE : XIO_OK),
-                "lane %d was told %d, block %llu is bad", i, status_found[static_cast<size_t>(i)],
+                "lane %d got %d, block %llu is bad", i, status_found[static_cast<size_t>(i)],
                 static_cast<unsigned long long>(bad));
   xio_error_info_t info{};
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
@@ -355,7 +355,7 @@ void sealed(const rig::team& t, const char* name) {
     RUN(one_op, 1, 1, j, false);
     rig::expect(memory[0] == 's' && memory[4095] == 's', "%s reads as %02x", name, memory[0]);
     RUN(each_its_block, 1, 1, j, true, statuses.data());
-    // What is opened as read-only is not even asked.
+    // A drive opened as read-only gets no write at all.
     const int status_found = statuses.get()[0];
     rig::expect(status_found == (said ? XIO_ERR_ARG : XIO_ERR_STORAGE), "a write says %d", status_found);
     xio_error_info_t info{};

@@ -135,7 +135,7 @@ died() {
   echo "$1: a guest's kernel died, in which nothing of XIO's runs; all of it once more"
 }
 
-# Each family in loopback and between guests, where a round trip takes ten times as long; what is slow there, in one family.
+# Each family in loopback and between guests, where a round trip takes ten times as long; the slow cases there, in one family.
 loop_cases='proxy:shapes proxy:sync'
 pair_cases='proxy:atomics'
 for family in proxy mlx5 bnxt ionic; do

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What tests/vm/rdma.sh runs in a guest. role (a word of the kernel's command line) is loop: both PEs here, over rxe on a
 # dummy device; or a, b: one PE here, over rxe on the virtio network between two guests. Both guests go through the same
-# list in step: every part has a port of its own, whoever comes first waits.
+# list in step: every part has a port of its own, the guest that comes first waits.
 # /share/plan sets builddir, cases (FAMILY:PROGRAM ...), measured (families), rounds, key.
 # shellcheck source=/dev/null
 . /share/plan
@@ -151,7 +151,7 @@ suite() {
   fi
 }
 
-# lost FAMILY: guest b goes away in mid-transfer, without a word, and guest a judges what it is told: retries run out. The last
+# lost FAMILY: guest b goes away in mid-transfer, without a word, and guest a judges the error that it gets: retries run out. The last
 # that they do. (A link that is set down keeps rxe from ending its queue pairs for 50 s, rxe_pool.c.)
 lost() {
   local status=0 begin waited=0
