@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Device code as a GPU's compiler sees it: one kernel per thing to look at. Only compiled, never run: device_code.sh
 // and device_code_clang.sh compile it for each GPU and read the assembly, compilers.sh shows it to every compiler that
-// is here. What releases and what reads from peers is in orders.hip, too.
+// is here. Kernels that release or read from peers are in orders.hip, too.
 #include <xio/hip.h>
 #include <xio/xio_device.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What releases, and what reads a peer's memory: a kernel for each, with nothing else in it. Only compiled, never run.
-// What a kernel's name begins with says what orders.awk asks of it.
+// The first word of a kernel's name says what orders.awk asks of it.
 #include <xio/hip.h>
 #include <xio/xio_device.hpp>
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The examples check their own data; here they are started as their first lines say, and every PE's answer is read.
+# The examples check their own data; here they are started as their first lines say, and every PE's output is read.
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${builddir:?}" "${start:?}"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Words that come from outside (environment, names of drives, faults, what the kernel tells) are taken or refused by
-// one sentence, whatever they are: 20 000 of each kind, made of good ones that were spoilt. XIO_TEST_SEED repeats a
+// Words that come from outside (environment, names of drives, faults, texts of the kernel) are taken or refused by
+// one sentence: 20 000 of each kind, made of good ones that were spoilt. XIO_TEST_SEED repeats a
 // run.
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ struct tally {
   int taken = 0, refused = 0;
 };
 
-// What may be thrown is xio::error with one of `statuses` and a sentence that is not empty.
+// Nothing may be thrown but xio::error with one of `statuses` and a sentence that is not empty.
 void offer(const std::string& word, const std::vector<xio_status_t>& statuses, tally& count,
            const std::function<void()>& body) {
   try {
@@ -187,8 +187,8 @@ TEST(hostile, faults_of_software_devices) {
 }
 #endif
 
-// What VFIO_IOMMU_GET_INFO answers, were the kernel's chain of capabilities wrong in any way: no read past it, an end,
-// and ranges that are ranges.
+// Results of VFIO_IOMMU_GET_INFO whose chain of capabilities is wrong in any way: no read goes past it, the walk ends,
+// and its ranges are ranges.
 TEST(hostile, addresses_that_an_iommu_tells_of) {
   std::mt19937_64 random(seed());
   for (int i = 0; i < k_words; ++i) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Puts without end, until the peer or the way to it is gone. What must then come, each within the deadline: a status
+// Puts without end, until the peer or the way to it is gone. Then must come, each within the deadline: a status
 // from the transfer, the same from a new op at once, a status from a wait, and the end of the ctx and of the world.
-// Says "moving" once data flows, so that whoever runs it knows when to strike. A run in which nothing happens fails.
+// Says "moving" once data flows, so that the script that runs it knows when to strike. A run in which nothing happens
+// fails.
 #include <chrono>
 #include <cstdint>
 

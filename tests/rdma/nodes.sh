@@ -14,7 +14,7 @@ address_b=10.99.0.2
 node_port=20000
 nodes_work=$(mktemp -d /tmp/xio-nodes.XXXXXX) || exit 1
 
-# Runs as the trap of whoever sources this.
+# Runs as the trap of the script that sources this.
 nodes_down() {
   local name pids
   for name in a b; do

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A long way between two PEs: XIO_SOAK_BYTES (1 GiB) in blocks of mixed sizes, by puts with a signal and by gets, each
-// block with a CRC-32 that the receiving side works out for itself. Whatever goes wrong ends it with a status.
+// block with a CRC-32 that the receiving side works out for itself. Any failure ends it with a status.
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -66,7 +66,7 @@ __device__ bool good(tally* out, xio_status_t s) {
   return s == XIO_OK;
 }
 
-// What the peer's source must hold, from its pattern and not from what came.
+// Computes the CRC that the peer's source must have, from its pattern and not from the bytes that came.
 __device__ uint32_t wanted_crc(const crc_table& t, int pe, uint64_t block) {
   uint32_t c = 0xffffffffu;
   for (uint32_t i = 0; i < size_of(block); ++i)

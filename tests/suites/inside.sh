@@ -19,7 +19,7 @@ fails() {
   begin=$SECONDS
 }
 
-# The packages that quickstart wants of Debian 12; a name that is gone here is told, and configure says what that costs.
+# The packages that quickstart wants of Debian 12; a name that is gone here is reported, and configure says what that costs.
 wanted=$(awk '/^(host|hip)_packages=\(/ {on = 1} on {print} on && /\)/ {on = 0}' quickstart | sed 's/^[a-z_]*=(//; s/).*//' | tr '\n' ' ')
 apt-get update -qq
 clang=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
