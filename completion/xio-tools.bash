@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Completion of xio-info, xio-tester, xio-perf and xiorun for bash. What there is to complete is read from the tool's own
+# Completion of xio-info, xio-tester, xio-perf and xiorun for bash. The words to complete are read from the tool's own
 # --help, so that this never lags behind it.
 
 # _xio_help COMMAND...: its help with one line for each option, the text that was folded under it included.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # tidy.sh FLAGS FILE...: clang-tidy over files, from the build folder, as make lint calls it. A file that was clean before
-# is not looked at again while it, all that it includes, the flags, the checks and the tools are the same. What was clean
-# is kept by hash in ~/.cache/xio-tidy.
+# is not looked at again while it, all that it includes, the flags, the checks and the tools are the same. Clean files
+# are kept by hash in ~/.cache/xio-tidy.
 set -uo pipefail
 flags=$1
 shift
