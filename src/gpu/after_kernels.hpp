@@ -8,7 +8,7 @@
 
 namespace xio::gpu {
 
-// Gives `call` to that thread and returns at once. What it throws goes to the log. Where no thread can be made, the
+// Gives `call` to that thread and returns at once. An exception of it goes to the log. Where no thread can be made, the
 // caller makes it itself. It is left out in a child of fork, and once the process's exit handlers run: the system takes
 // back what it would free.
 void after_kernels(std::function<void()> call) noexcept;

@@ -7,14 +7,14 @@ namespace xio::gpu {
 
 namespace {
 
-// Radeon cards: gfx10xx, gfx11xx, gfx12xx. They have no xGMI.
+// Radeon GPUs: gfx10xx, gfx11xx, gfx12xx. They have no xGMI.
 bool is_radeon(const std::string& name) {
   return name.size() == 7 && name.rfind("gfx1", 0) == 0 && name[3] == '1' && name[4] >= '0' && name[4] <= '2';
 }
 
 }  // namespace
 
-// ROCR shows a card's fine-grained pool if the card is in an xGMI hive or this variable is exactly "1" (runtime/
+// ROCR shows a GPU's fine-grained pool if the GPU is in an xGMI hive or this variable is exactly "1" (runtime/
 // hsa-runtime/core/runtime/amd_gpu_agent.cpp, InitRegionList; core/util/flag.h). It looks when the program first uses
 // the GPU, so setting it later is too late.
 std::optional<std::string> fine_grain_obstacle(const fine_grain_facts& f) {
@@ -26,8 +26,8 @@ std::optional<std::string> fine_grain_obstacle(const fine_grain_facts& f) {
   if (!hidden && f.allocates) return {};
   if (alone && !forced)
     return fmt::format(
-        "{} is on PCIe alone, where the runtime has no fine-grained memory for the symmetric heap unless it is told "
-        "so{}; set HSA_FORCE_FINE_GRAIN_PCIE=1 in the environment of every PE before it starts",
+        "{} is on PCIe alone, where the runtime has no fine-grained memory for the symmetric heap unless it is asked "
+        "to{}; set HSA_FORCE_FINE_GRAIN_PCIE=1 in the environment of every PE before it starts",
         name, f.forced.empty() ? "" : fmt::format(" (HSA_FORCE_FINE_GRAIN_PCIE='{}' is not 1)", f.forced));
   return fmt::format(
       "{} gives no fine-grained memory for the symmetric heap{}; use a newer ROCm, another GPU, or a build with "

@@ -28,7 +28,7 @@ using heap_tag = std::array<std::uint64_t, 2>;
 
 std::string file_name(const heap_tag& tag) { return fmt::format("xio-heap-{:016x}{:016x}", tag[0], tag[1]); }
 
-// What travels in a handle. Tag (in the memfd's name) and inode prove that the descriptor is still the one announced.
+// The bytes of a handle. Tag (in the memfd's name) and inode prove that the descriptor is still the one announced.
 struct heap_handle {
   std::uint64_t magic;
   heap_tag tag;  // random
@@ -68,7 +68,7 @@ class mapped {
   unsigned char* data() const { return static_cast<unsigned char*>(data_); }
 
  private:
-  // What xio_align can promise: a huge page, as GPUs give it.
+  // The most that xio_align can promise: a huge page, as GPUs give it.
   static constexpr std::size_t k_alignment = std::size_t{2} << 20;
 
   [[noreturn]] static void refuse(int err, std::size_t bytes, const char* what) {

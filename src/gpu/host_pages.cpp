@@ -51,7 +51,7 @@ void check_available(std::size_t bytes, const char* what, const char* cure) {
 }
 
 void* reserve_pages(std::size_t bytes, std::size_t alignment, const char* what) {
-  // A page has room for itself; what is aligned more gets room to move, which goes back.
+  // A page has room for itself; a stricter alignment gets room to move, which is unmapped again.
   const std::size_t spare = alignment > page_size() ? alignment : 0;
   if (bytes > SIZE_MAX - spare)
     fail(XIO_ERR_NO_MEMORY, "{} bytes of {}, aligned to {}, are more than an address can count; ask for less", bytes,

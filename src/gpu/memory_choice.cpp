@@ -22,7 +22,7 @@ constexpr caching F = caching::fine, U = caching::uncached;
 //   other gfx9, 10, 11    UC                                      UC
 //   gfx12                 NC                                      UC
 //
-// What HIP calls uncached device memory is EXT_COHERENT there, and UNCACHED on gfx12 since November 2025 (rocm-systems
+// HIP's uncached device memory is EXT_COHERENT there, and UNCACHED on gfx12 since November 2025 (rocm-systems
 // pull 1670).
 struct row {
   std::string_view prefix;  // of the GPU's name; the first that fits
@@ -88,7 +88,7 @@ memory_plan plan_memory(std::string_view arch, purpose what, bool on_host, hip_v
   plan.harmless = on_host && r.host_is_uncached;
   plan.why += fmt::format("; HIP {}.{} has no uncached {} memory ({} and newer have), so it is fine-grained{}",
                           hip.major_part(), hip.minor_part(), on_host ? "host" : "device", on_host ? "7.0" : "5.7",
-                          plan.harmless ? ", which the driver maps uncached for the host's memory on this card" : "");
+                          plan.harmless ? ", which the driver maps uncached for the host's memory on this GPU" : "");
   return plan;
 }
 

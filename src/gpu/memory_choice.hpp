@@ -9,7 +9,7 @@
 
 namespace xio::gpu {
 
-// What a piece of memory is for.
+// The purpose of a piece of memory.
 enum class purpose {
   own,          // the GPU's kernels alone, while they run: any kind will do
   rings,        // entries that kernels write and engines fetch
@@ -26,8 +26,8 @@ enum class caching {
 const char* name_of(purpose what);
 const char* name_of(caching kind);
 
-// What a HIP runtime has, by the number of hipRuntimeGetVersion. Older ones ignore the flag of uncached host memory
-// without a word, so they must not be asked.
+// The features of a HIP runtime, by the number of hipRuntimeGetVersion. Older ones ignore the flag of uncached host
+// memory without a word, so they must not be asked.
 struct hip_version {
   int number = 0;  // 70051831 is 7.0
   int major_part() const { return number / 10000000; }
@@ -60,7 +60,7 @@ constexpr unsigned host_flags(caching kind) {
 }
 
 // Takes memory by a plan. call(flags) is the runtime's allocation and returns its error, 0 for none; out_of_memory says
-// which errors another kind would meet as well; said(sentence) is called where a planned kind was refused.
+// which errors another kind would have as well; said(sentence) is called where a planned kind was refused.
 template <class Call, class OutOfMemory, class Said>
 auto take_planned(const memory_plan& plan, bool on_host, Call&& call, OutOfMemory&& out_of_memory, Said&& said) {
   const auto flags = [on_host](caching kind) { return on_host ? host_flags(kind) : device_flags(kind); };

@@ -50,8 +50,8 @@ void look_at(const std::string& folder, const version& v, std::optional<memory_g
   if (!tightest || left < tightest->left) tightest = memory_group{limit_file, *limit, left};
 }
 
-// From the process's own group to the topmost that is seen here: in a container that may be the process's own, whatever
-// its name is outside.
+// From the process's own group to the topmost that is seen here: in a container that may be the process's own, by any
+// name outside.
 void look_upwards(const std::string& mount, std::string path, const version& v, std::optional<memory_group>& tightest) {
   while (path.size() > 1) {
     look_at(mount + path, v, tightest);

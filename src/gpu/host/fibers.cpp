@@ -11,7 +11,8 @@ namespace xio::host_exec {
 
 namespace {
 
-// Lanes that only meet each other never end their wave's turn; other waves run after so many switches all the same.
+// Lanes that only synchronise with each other never end their wave's turn; other waves run after so many switches all
+// the same.
 constexpr unsigned k_turn_switches = 4096;
 // How often the lane that opened a group lets others catch up.
 constexpr unsigned k_converging_laps = 4;

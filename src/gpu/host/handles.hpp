@@ -54,7 +54,7 @@ enum class hip_memory { device, host };
 void note_memory(void* p, std::size_t bytes, hip_memory kind);
 // False where no live block of that kind begins at p. If one did, it is noted no more, and the caller frees it.
 bool forget_memory(void* p, hip_memory kind);
-// False where p lies in a block that ends before p + bytes. What lies in none may be any memory of the process.
+// False where p lies in a block that ends before p + bytes. Memory in no block may be any memory of the process.
 bool inside_memory(const void* p, std::size_t bytes);
 
 }  // namespace xio::host_exec

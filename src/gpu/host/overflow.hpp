@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A GPU thread that runs out of its stack meets a guard, and the process ends by SIGSEGV. A handler says so first, in
-// one sentence, and then leaves the signal to whoever handled it before. Not under sanitizers, which have handlers of
-// their own.
+// A GPU thread that runs out of its stack touches a guard page, and the process ends by SIGSEGV. A handler says so
+// first, in one sentence, and then leaves the signal to the handler that was there before. Not under sanitizers, which
+// have handlers of their own.
 #pragma once
 #include <cstddef>
 #include <memory>

@@ -62,7 +62,7 @@ bool pool::await(worker& me) {
   return !me.stop;
 }
 
-// Chores (chores.hpp) write files. One that meets the file-size limit has an errno for that, and the process shall
+// Chores (chores.hpp) write files. One that exceeds the file-size limit has an errno for that, and the process shall
 // live.
 void block_file_size_signal() {
   sigset_t one;
@@ -81,7 +81,7 @@ void pool::serve(worker& me) {
       const std::lock_guard lock(guard);
       idle.push_back(&me);
     }
-    // After the line above, so that whoever hears of the end finds this thread idle and need not start another.
+    // After the line above, so that a thread that hears of the end finds this one idle and need not start another.
     if (last) j->last();
   }
 }

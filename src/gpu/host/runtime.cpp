@@ -113,7 +113,7 @@ bool is_direction(hipMemcpyKind kind) {
   return static_cast<int>(kind) >= hipMemcpyHostToHost && static_cast<int>(kind) <= hipMemcpyDefault;
 }
 
-// Of a copy or a fill. What is null or leaves the block that it begins in is refused.
+// For a copy or a fill. A range that is null or leaves the block that it begins in is refused.
 bool may_touch(const void* p, std::size_t bytes) {
   return bytes == 0 || (p != nullptr && xio::host_exec::inside_memory(p, bytes));
 }
@@ -219,7 +219,7 @@ hipError_t hipDeviceSynchronize() {
 hipError_t hipMalloc(void** out, std::size_t bytes) { return allocate(out, bytes, hip_memory::device); }
 hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned) { return allocate(out, bytes, hip_memory::host); }
 // Like cudaFree and hipFree: no kernel uses the memory any more when it goes. Synchronisation alone takes the failures
-// of kernels, so that whoever asks for them gets them.
+// of kernels, so that a caller that asks for them gets them.
 hipError_t hipFree(void* p) {
   if (p == nullptr) return hipSuccess;
   return call([&] {

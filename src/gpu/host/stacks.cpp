@@ -34,7 +34,7 @@ stack_slabs::~stack_slabs() {
   for (const guarded_stacks& s : slabs_) {
     forget(s);
 #if defined(XIO_FIBERS_ASAN)
-    // AddressSanitizer would keep what it knows of the frames of resting fibers for whoever maps this place next.
+    // AddressSanitizer would apply what it knows of the frames of resting fibers to the next mapping at this place.
     __asan_unpoison_memory_region(s.base, s.bytes);
 #endif
     munmap(s.base, s.bytes);

@@ -75,13 +75,14 @@ std::shared_ptr<stream> stream::open(bool blocking) {
   return r.open.back();
 }
 
-// Listed until its work is done: whoever waits for the device or goes by the order of streams waits for that work too.
+// Listed until its work is done: a caller that waits for the device, or relies on the order of streams, waits for that
+// work too.
 void stream::close(const std::shared_ptr<stream>& s) {
   const completion_ptr end = s->last();
   if (end == nullptr || !end->then([s] { forget(s); })) forget(s);
 }
 
-// One step for who looks: a failure is with its stream or with the registry at all times.
+// For other threads this is one step: a failure is with its stream or with the registry at all times.
 void stream::forget(const std::shared_ptr<stream>& s) {
   registry& r = streams();
   const std::lock_guard lock(r.guard);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams: work in order, asynchronous to the host. No stream has a thread of its own: whoever finishes a piece of work
-// starts the next one.
+// Streams: work in order, asynchronous to the host. No stream has a thread of its own: the thread that finishes a piece
+// of work starts the next one.
 #pragma once
 #include <atomic>
 #include <chrono>

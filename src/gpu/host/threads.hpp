@@ -15,7 +15,7 @@ class thread_workgroup final : public workgroup {
  public:
   explicit thread_workgroup(unsigned threads);
 
-  // What thread `index` of this team does: its lane of one workgroup after the other, until the grid is used up.
+  // Thread `index` of this team runs this: its lane of one workgroup after the other, until the grid is used up.
   void serve(launch& l, unsigned index);
 
   void pause(lane_state& me) override;

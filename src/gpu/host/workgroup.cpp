@@ -132,7 +132,7 @@ void workgroup::forget_waiters() {
   }
 }
 
-// Whoever waits for a lane that has returned waits for one lane less.
+// Lanes that wait for a lane that has returned wait for one lane less.
 void workgroup::leave(lane_state& me) {
   const lock_guard hold(*this);
   wave& w = *me.home;

@@ -32,7 +32,7 @@ struct lane_state : lane {
 
 enum class collective { sync, ballot, shuffle, match };
 
-// Lanes of one mask on their way to meet.
+// Lanes of one mask that are about to converge.
 struct convergence_point {
   std::uint64_t mask;
   std::uint64_t arrived;
