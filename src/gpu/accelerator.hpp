@@ -68,7 +68,7 @@ void free_after_kernels(Call&& call) {
 __global__ void change_word(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare,
                             std::uint64_t* old);
 
-// What one host thread copies and changes payload with: a stream that no kernel is on and that waits for no other.
+// One host thread copies and changes payload with this: a stream that no kernel is on and that waits for no other.
 class lane_of_thread {
  public:
   lane_of_thread() {
@@ -84,9 +84,9 @@ class lane_of_thread {
   // A thread may end while kernels run.
   ~lane_of_thread() {
     if (process::is_forked()) return;
-    free_after_kernels([stream = stream_, answer = result_, marks = std::to_array(marks_)] {
+    free_after_kernels([stream = stream_, result = result_, marks = std::to_array(marks_)] {
       (void)hipStreamDestroy(stream);
-      (void)hipHostFree(answer);
+      (void)hipHostFree(result);
       for (const hipEvent_t e : marks) (void)hipEventDestroy(e);
     });
   }
@@ -208,7 +208,7 @@ std::uint64_t payload_atomic(void* address, unsigned width, atomic_op op, std::u
   return change_in_host(static_cast<std::uint64_t*>(address), op, operand, compare);
 }
 
-// Copies are finished when copy() returns; what is left is the order of this thread's own stores.
+// Copies are finished when copy() returns; this orders the thread's own stores, too.
 void payload_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 void payload_copy_later(void* to, const void* from, std::size_t bytes) {
@@ -367,7 +367,7 @@ void reach_peer(int device) {
 }
 
 // The whole device, for an event of the default stream does not stand behind streams that were made not to wait for it.
-// What a kernel died of is not the caller's to tell.
+// The error of a kernel that died is not this call's to report.
 bool wait_for_kernels(std::uint64_t timeout_ms) {
   return after_kernels_within(
       [] {

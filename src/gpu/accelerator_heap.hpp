@@ -107,7 +107,7 @@ class device_heap final : public heap {
     free_after_kernels([data = data_] { release(data); });
   }
 
-  // What take_heap asks for.
+  // Allocates one kind for take_heap.
   static int allocate(void** out, std::size_t bytes, caching kind) {
     const auto e = hw::alloc_heap(out, bytes, kind);
     if (e != hipSuccess) (void)hipGetLastError();

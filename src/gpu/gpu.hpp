@@ -63,7 +63,7 @@ void put_value(T* to, const T& value) {
   copy(to, &value, sizeof value);
 }
 
-// What the symmetric heap is made of (XIO_HEAP_KIND). On the host platform all are the same memory.
+// The memory of the symmetric heap (XIO_HEAP_KIND). On the host platform all are the same memory.
 enum class heap_kind {
   device,    // the GPU's memory, uncached or fine-grained by memory_choice.hpp; the host reaches it through copy() only
   uncached,  // the GPU's memory, uncached or an error
@@ -102,8 +102,7 @@ std::string heap_atomics_obstacle(heap_kind kind, bool one_gpu);
 
 // True when this process can map heaps of a peer with that identity (same machine, device reachable).
 std::string machine_identity();  // equal on PEs that share a machine
-std::string
-boot_identity();  // of the kernel: equal on PEs that share its devices, in whatever containers; "" if unknown
+std::string boot_identity();     // of the kernel: equal on PEs that share its devices, in any containers; "" if unknown
 
 const char* name();            // "host", "hip", "cuda"
 std::uint64_t ticks_per_ms();  // of dev::wall_clock()
@@ -128,7 +127,7 @@ std::string bus_id();
 int export_memory(void* base, std::size_t bytes, std::uint64_t* offset);
 // A page of a NIC's registers, mapped in this process, as kernels may store to it; null if they cannot.
 void* map_registers(void* page, std::size_t bytes);
-// What was given to map_registers. False: kernels that run kept it from being done within a second; it is done when
+// Ends a mapping of map_registers. False: kernels that run kept it from being done within a second; it is done when
 // they have ended, so the page must stay.
 bool unmap_registers(void* page);
 
@@ -154,11 +153,11 @@ int device_for(int local_rank, bool keep_current);
 // Checks that the device (modulo devices) is usable and selects it for this process and the calling thread.
 void init(int device);
 
-// Waits until no kernel of this process runs on its device, on whatever stream, timeout_ms at most (0: for ever); false
+// Waits until no kernel of this process runs on its device, on any stream, timeout_ms at most (0: for ever); false
 // if one still does.
 bool wait_for_kernels(std::uint64_t timeout_ms);
 
-// What the software devices use to touch payload; safe from any host thread while kernels run.
+// Software devices use this to touch payload; it is safe from any host thread while kernels run.
 const payload_agent& payload();
 
 }  // namespace xio::gpu

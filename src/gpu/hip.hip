@@ -21,7 +21,8 @@ namespace xio::gpu::hw {
 
 namespace {
 
-// What is wanted and is not so, once for each purpose and place. error: of the runtime, or null where it was not asked.
+// Warns of memory that is not of the kind wanted, once for each purpose and place. error: of the runtime, or null where
+// it was not asked.
 void warn_once(purpose what, bool on_host, const memory_plan& p, const char* error) {
   static std::atomic<unsigned> said{0};
   const unsigned bit = 1u << (2 * static_cast<unsigned>(what) + (on_host ? 1 : 0));
@@ -153,11 +154,11 @@ bool attribute_holds(hipDeviceAttribute_t what, int device) {
 }
 
 bool shares_managed_memory(int device) { return attribute_holds(hipDeviceAttributeConcurrentManagedAccess, device); }
-// Fine-grained host memory takes fetch-add, swap and compare-swap as PCIe AtomicOps; the other atomics of a card change
-// nothing there, whoever else is there or not.
+// Fine-grained host memory takes fetch-add, swap and compare-swap as PCIe AtomicOps; the other atomics of a GPU on PCIe
+// change nothing there, with or without other devices.
 bool atomics_hold_in_host_memory(int device, bool) { return attribute_holds(hipDeviceAttributeIntegrated, device); }
 
-// The attribute's answer is an address: HIP writes a pointer where it is given an int's (clr hipamd, hip_device.cpp).
+// The attribute's value is an address: HIP writes a pointer where it is given an int's (clr hipamd, hip_device.cpp).
 std::uint32_t* flush_register(int device) {
   union {
     std::uint32_t* address;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory by kind, in HIP's calls. Included by hip.hip only. What HIP 5.2 lacks is asked of the version that runs, or
-// looked up in its libraries.
+// Memory by kind, in HIP's calls. Included by hip.hip only. Calls that HIP 5.2 lacks are looked up in the
+// libraries of the version that runs.
 #pragma once
 #include <dlfcn.h>
 #include <hip/hip_ext.h>
@@ -121,7 +121,7 @@ hipError_t vmem_forget(const block& b) { return hipMemAddressFree(b.range, b.who
 // --- dma-buf -----------------------------------------------------------------------------------------
 
 // The HSA runtime under HIP (hsa_ext_amd.h): v1 since ROCm 5.6, v2 with flags since HSA_AMD_INTERFACE 1.9, whose 1 is
-// HSA_AMD_DMABUF_MAPPING_TYPE_PCIE. Both export the whole allocation and answer where base lies in it.
+// HSA_AMD_DMABUF_MAPPING_TYPE_PCIE. Both export the whole allocation and return where base lies in it.
 using export_v1 = int (*)(const void*, std::size_t, int*, std::uint64_t*);
 using export_v2 = int (*)(const void*, std::size_t, int*, std::uint64_t*, std::uint64_t);
 // hipMemGetHandleForAddressRange (ROCm 7.0): type 1 is hipMemRangeHandleTypeDmaBufFd, flag 1
@@ -169,11 +169,11 @@ int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, s
     fail(XIO_ERR_UNSUPPORTED,
          "a dma-buf of the memory at {}: the HSA runtime has no call for it; install ROCm 5.6 or newer", base);
   if (pcie && v2 == nullptr)
-    fail(
-        XIO_ERR_UNSUPPORTED,
-        "a dma-buf of the memory at {} through PCIe: the HSA runtime cannot be told; install a newer ROCm or leave the "
-        "flag out",
-        base);
+    fail(XIO_ERR_UNSUPPORTED,
+         "a dma-buf of the memory at {} through PCIe: the HSA runtime has no flag for it; install a newer ROCm or "
+         "leave the "
+         "flag out",
+         base);
   fail(XIO_ERR_UNSUPPORTED,
        "a dma-buf of {} bytes at {}{}: the driver refuses (HSA status {:#x}); it needs CONFIG_HSA_AMD_P2P, "
        "CONFIG_DMABUF_MOVE_NOTIFY and a BAR as large as the GPU's memory",

@@ -10,7 +10,7 @@
 
 namespace xio::gpu {
 
-// One piece of memory of a kind, in whole pages or whatever the platform gives it in.
+// One piece of memory of a kind, in whole pages or the units that the platform gives it in.
 struct block {
   xio_mem_kind_t kind = XIO_MEM_NONE;
   void* base = nullptr;
@@ -28,12 +28,12 @@ std::string lacks(xio_mem_kind_t kind);
 // Zeroed. bytes is not 0, alignment a power of two of a page at least; both are checked. Throws XIO_ERR_NO_MEMORY and,
 // where a driver lacks what the platform has, XIO_ERR_UNSUPPORTED.
 block take(xio_mem_kind_t kind, std::size_t bytes, std::size_t alignment);
-// What take() gave; a failure goes to the log.
+// Gives back a block of take(); a failure goes to the log.
 void give_back(const block& b) noexcept;
 
 enum class residence { unknown, host, device, both };
 
-// What the GPU's runtime says of an address. unknown: it does not know it. `registered`: host memory that it holds.
+// The GPU runtime's description of an address. unknown: it does not know it. `registered`: host memory that it holds.
 struct location {
   residence where = residence::unknown;
   bool registered = false;
