@@ -30,7 +30,7 @@ class buffers final : public address_space {
     known[m.base] = m;
     ++changes;
   }
-  // What the GPU sees at an address of its own, as it does memory that a program registers.
+  // Lists memory that the GPU sees at an address of its own, as memory that a program registers.
   void list_at(std::uint64_t address, const void* host, std::uint64_t bytes) {
     mapping m;
     m.base = address;

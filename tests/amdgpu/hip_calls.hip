@@ -193,25 +193,25 @@ void peers() {
   int can = 0;
   HIP(hipDeviceCanAccessPeer(&can, 0, 1));
   EXPECT(can == 1);
-  std::uint32_t *near = nullptr, *far = nullptr;
+  std::uint32_t *own = nullptr, *peer = nullptr;
   HIP(hipSetDevice(1));
-  HIP(hipMalloc(&far, 4096));
-  HIP(hipMemset(far, 0, 4096));
+  HIP(hipMalloc(&peer, 4096));
+  HIP(hipMemset(peer, 0, 4096));
   HIP(hipDeviceSynchronize());
   HIP(hipSetDevice(0));
   HIP(hipDeviceEnablePeerAccess(1, 0));
-  HIP(hipMalloc(&near, 4096));
+  HIP(hipMalloc(&own, 4096));
   std::vector<std::uint32_t> in(1024, 41), out(1024);
-  HIP(hipMemcpy(near, in.data(), 4096, hipMemcpyHostToDevice));
-  add<<<4, 256>>>(far, near, 1, 1024);
+  HIP(hipMemcpy(own, in.data(), 4096, hipMemcpyHostToDevice));
+  add<<<4, 256>>>(peer, own, 1, 1024);
   HIP(hipDeviceSynchronize());
-  HIP(hipMemcpyPeer(near, 0, far, 1, 4096));
-  HIP(hipMemcpy(out.data(), near, 4096, hipMemcpyDeviceToHost));
+  HIP(hipMemcpyPeer(own, 0, peer, 1, 4096));
+  HIP(hipMemcpy(out.data(), own, 4096, hipMemcpyDeviceToHost));
   bool all = true;
   for (const std::uint32_t v : out) all &= v == 42;
   EXPECT(all);
-  HIP(hipFree(near));
-  HIP(hipFree(far));
+  HIP(hipFree(own));
+  HIP(hipFree(peer));
 }
 
 }  // namespace

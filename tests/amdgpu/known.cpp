@@ -17,7 +17,7 @@ struct unknown {
   std::string example;
 };
 
-// What no table has: its handler is that of all refused instructions.
+// An instruction is unknown if no table has it: its handler is that of all refused instructions.
 bool is_known(const std::string& text, const std::uint32_t* words, unsigned bytes) {
   static const std::uint32_t none[2] = {0, 0};
   static const handler refused = make_operation("no_such_instruction", none, 4).run;

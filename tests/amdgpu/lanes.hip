@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lanes of a wave of 64 that XIO lets act together: who is in which group, and in which order the groups come.
+// Lanes of a wave of 64 that XIO lets act together: which lanes form a group, and in which order the groups come.
 #include <hip/hip_runtime.h>
 
 #include <cstdint>

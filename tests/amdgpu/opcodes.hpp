@@ -46,7 +46,7 @@ inline double edge_double(unsigned i) {
   return values[i % std::size(values)];
 }
 
-// The second and third source run through the values at other speeds, so that many pairs meet.
+// The second and third source run through the values at other speeds, so that many pairs are tried.
 inline unsigned second(unsigned lane, unsigned round) { return lane * 5 + round * 11 + lane / 24; }
 inline unsigned third(unsigned lane, unsigned round) { return lane * 7 + round * 13 + 3; }
 

@@ -287,7 +287,7 @@ TEST_F(memory, lds_out_of_bounds_is_a_fault) {
   EXPECT_NE(f.sentence().find("outside of the workgroup's LDS"), std::string::npos) << f.sentence();
 }
 
-// Dword k of lane l lies at 256 * k + 4 * l, whichever instruction looks.
+// Dword k of lane l lies at 256 * k + 4 * l, for every instruction.
 TEST_F(memory, private_memory) {
   give_scratch(256);
   m.s(32) = 64 * 16, m.s(33) = 0;

@@ -99,7 +99,7 @@ static_assert(sizeof(queue) == 256 && offsetof(queue, write_index) == 56 && offs
               offsetof(queue, scratch_descriptor) == 144 && offsetof(queue, inactive_signal) == 192);
 constexpr std::uint32_t k_scratch_once = 1u << 4;  // queue::properties: the scratch is for one dispatch
 
-// What a queue says by its inactive signal (ROCR amd_aql_queue.cpp, DynamicScratchHandler).
+// A queue's reports by its inactive signal (ROCR amd_aql_queue.cpp, DynamicScratchHandler).
 enum trouble : std::int64_t {
   needs_scratch = 1,
   bad_dimensions = 2,

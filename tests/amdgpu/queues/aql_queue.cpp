@@ -130,7 +130,7 @@ aql_queue::step aql_queue::take_value(const surroundings& around, const aql::bar
   return step::taken;
 }
 
-// What ROCr sends so is about caches of code, which the interpreter checks by itself.
+// ROCr sends only packets about caches of code in this way, and the interpreter checks code by itself.
 aql_queue::step aql_queue::take_pm4(const surroundings& around, const aql::pm4_packet& p) {
   if (!window_.empty()) return step::waits;
   if (aql::pm4_op(p.indirect[0]) != aql::k_pm4_indirect)
@@ -214,7 +214,7 @@ aql_queue::step aql_queue::find_scratch(const surroundings& around, const aql::d
   if (shared().scratch_lane_bytes < p.private_bytes || groups == 0) {
     // The host looks at the packet at the read index.
     if (!window_.empty()) return step::waits;
-    tell(around, aql::needs_scratch);
+    report(around, aql::needs_scratch);
     asked_for_scratch_ = true;
     return step::waits;
   }
@@ -298,7 +298,7 @@ bool aql_queue::retire(const surroundings& around) {
     window_.pop_front();
     __atomic_store_n(asked_.read_pointer, index + 1, __ATOMIC_RELEASE);
     if (scratch_once) {
-      tell(around, aql::scratch_done);
+      report(around, aql::scratch_done);
       asked_for_scratch_ = true;
     }
     worked = true;
@@ -314,7 +314,7 @@ void aql_queue::interrupt(const surroundings& around, const aql::signal& s) {
   around.happenings.interrupt(event);
 }
 
-void aql_queue::tell(const surroundings& around, aql::trouble code) {
+void aql_queue::report(const surroundings& around, aql::trouble code) {
   auto* s = around.table.at<aql::signal>(shared().inactive_signal);
   if (s == nullptr) return;
   __atomic_fetch_or(&s->value, static_cast<std::int64_t>(code), __ATOMIC_ACQ_REL);
@@ -326,7 +326,7 @@ aql_queue::step aql_queue::stop(const surroundings& around, aql::trouble code, c
     std::fprintf(stderr, "software AMD GPU: queue %u stops at packet %llu: %s\n", number_,
                  static_cast<unsigned long long>(next_), why);
   kill();
-  tell(around, code);
+  report(around, code);
   return step::wrong;
 }
 

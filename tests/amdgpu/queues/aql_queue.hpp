@@ -13,7 +13,7 @@
 
 namespace amdgpu {
 
-// What the driver tells when it creates a queue.
+// The driver passes this when it creates a queue.
 struct queue_request {
   std::uint64_t ring = 0, ring_bytes = 0;
   std::uint64_t* write_pointer = nullptr;
@@ -72,7 +72,7 @@ class aql_queue {
 
   // Tells the host by the inactive signal; `why` goes to standard error.
   step stop(const surroundings& around, aql::trouble code, const char* why);
-  void tell(const surroundings& around, aql::trouble code);
+  void report(const surroundings& around, aql::trouble code);
   void memory_fault(const surroundings& around, std::uint64_t address, bool write);
   void interrupt(const surroundings& around, const aql::signal& s);
 

@@ -79,7 +79,7 @@ int scheduler::remove(std::uint32_t id) {
   std::unique_lock inner(lock_);
   const auto is_dead = [](const task& t) { return t.of->dead.load(); };
   std::erase_if(ready_, is_dead);
-  // What runs ends its slice first.
+  // A workgroup that runs ends its slice first.
   wanted_.wait(inner, [&] {
     return std::none_of(running_.begin(), running_.end(), [](const dispatch* d) { return d->dead.load(); });
   });

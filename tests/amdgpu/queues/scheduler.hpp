@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The GPUs of a process at work: few threads that look at the doorbells of all queues and run the resident workgroups
+// The GPUs of a process at work: few threads that poll the doorbells of all queues and run the resident workgroups
 // of all kernels in turn, so that a kernel that waits for another one does not keep it from running.
 #pragma once
 #include <atomic>
@@ -71,7 +71,7 @@ class scheduler final : private task_sink {
   std::vector<ended_task> ended_;
   std::vector<const dispatch*> running_;
   bool stop_ = false;
-  bool watched_ = false;  // one thread is enough to look at still doorbells
+  bool watched_ = false;  // one thread is enough to poll still doorbells
   std::vector<std::thread> threads_;
 };
 

@@ -27,7 +27,7 @@ void* seen_by_host(const void* address) {
   return reinterpret_cast<void*>(at - m.base < m.bytes ? m.host + (at - m.base) : at);
 }
 
-// What was registered where M is now. A range that is unmapped stays until then: another GPU may have it still.
+// Forgets what was registered where M is now. A range that is unmapped stays until then: another GPU may have it still.
 void forget_registered(const mapping& m) {
   std::erase_if(registered,
                 [&](const auto& r) { return r.first < m.base + m.bytes && m.base < r.first + r.second.bytes; });
@@ -70,7 +70,7 @@ struct sdma_engines::queue {
   std::uint32_t gpu_id = 0;
   std::uint32_t number = 0;  // of the engine's
   std::uint32_t report[2] = {0, 0};
-  bool told = false;
+  bool reported = false;
 };
 
 sdma_engines::sdma_engines(const settings& s, const std::vector<page_table>&, events& happenings)
@@ -130,8 +130,8 @@ bool sdma_engines::poll() {
 void sdma_engines::look_for_faults() {
   for (auto& [id, q] : queues_) {
     const auto what = static_cast<model::fault>(__atomic_load_n(q->report, __ATOMIC_ACQUIRE));
-    if (what == model::fault::none || q->told) continue;
-    q->told = true;
+    if (what == model::fault::none || q->reported) continue;
+    q->reported = true;
     std::fprintf(stderr, "software AMD GPU: copy queue %u stopped: %s\n", id, model::text_of(what));
     if (what == model::fault::not_mapped) happenings_.memory_fault({1, 0, 0, 0, 0, q->gpu_id, 0});
   }
