@@ -165,11 +165,11 @@ TEST_F(amdgpu_driver, maps_memory_until_it_is_freed) {
   const auto a = allocate(at(0), 8192, in_vram | writable);
   EXPECT_EQ(p.tables[0].find(at(0)), nullptr);
   ASSERT_EQ(map(a.handle, {gpu_id_of(0), gpu_id_of(1)}), 0);
-  const mapping* near = p.tables[0].find(at(8191));
-  const mapping* far = p.tables[1].find(at(0));
-  ASSERT_TRUE(near != nullptr && far != nullptr);
-  EXPECT_EQ(near->where, mapping::place::local);
-  EXPECT_EQ(far->where, mapping::place::peer);
+  const mapping* local = p.tables[0].find(at(8191));
+  const mapping* peer = p.tables[1].find(at(0));
+  ASSERT_TRUE(local != nullptr && peer != nullptr);
+  EXPECT_EQ(local->where, mapping::place::local);
+  EXPECT_EQ(peer->where, mapping::place::peer);
   EXPECT_EQ(p.tables[0].find(at(8192)), nullptr);
   std::memset(room, 0x3c, 8192);
   const u64 before = p.tables[0].generation();
@@ -208,7 +208,7 @@ TEST_F(amdgpu_driver, sees_registered_memory_where_the_process_has_it) {
   munmap(mine, 4096);
 }
 
-// What a library that hooks mmap lets through to the kernel is found again.
+// A mapping that a library with a hook of mmap lets through to the kernel is found again.
 TEST_F(amdgpu_driver, takes_over_what_was_written_past_it) {
   const int fd = open_device_file(device_file::render);
   ASSERT_GE(fd, 0);

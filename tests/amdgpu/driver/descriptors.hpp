@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Descriptors of /dev/kfd and /dev/dri/renderD*: memfds that are told by their file's number, so that copies of them,
-// and numbers that are used again for something else, are told apart without looking at close().
+// Descriptors of /dev/kfd and /dev/dri/renderD*: memfds that are known by their file's number, so that copies of them,
+// and numbers that are used again for something else, are distinguished without hooking close().
 #pragma once
 
 namespace amdgpu {

@@ -28,7 +28,7 @@ class unique_fd {
   int fd_ = -1;
 };
 
-// What the name of a file says.
+// The kind of memory that a file's name says.
 struct memory_kind_of_file {
   std::uint32_t gpu_id, flags;  // flags as in kfd_uapi.hpp
 };

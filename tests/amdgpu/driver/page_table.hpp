@@ -11,7 +11,7 @@ namespace amdgpu {
 
 class page_table final : public address_space {
  public:
-  // False if it is empty, wraps, or meets what is mapped already.
+  // False if it is empty, wraps, or overlaps a mapping.
   bool add(const mapping& m);
   // False if nothing begins there.
   bool remove(std::uint64_t base);

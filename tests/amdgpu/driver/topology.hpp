@@ -19,7 +19,7 @@ std::string bus_id_of(unsigned gpu);
 // Writes FOLDER/kfd/... and FOLDER/pci/BUS_ID/...; throws std::filesystem::filesystem_error or std::runtime_error.
 void write_topology(const settings& s, const std::string& folder);
 
-// What a path of the kernel's is in the session's folder, or an empty string if it is none of ours.
+// Maps a path of the kernel's to one in the session's folder; an empty string if it is none of ours.
 std::string redirected(const char* session, const char* path);
 
 }  // namespace amdgpu

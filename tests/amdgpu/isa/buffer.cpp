@@ -32,7 +32,7 @@ void offsets(const wave& w, const operation& o, const operand& vaddr, u32* offse
   for (unsigned l = 0; l < lanes; ++l) offset[l] = static_cast<u32>(o.offset) + (o.offen && row ? row[l] : 0);
 }
 
-// Addresses of a linear buffer; returns the lanes that are in range. What is out of range reads 0 and is not stored.
+// Addresses of a linear buffer; returns the lanes that are in range. A lane out of range reads 0 and stores nothing.
 u64 linear(const wave& w, const operation& o, const resource& r, const u32* offset, const u32* index, u64* out) {
   u64 inside = 0;
   for (unsigned l = 0; l < lanes; ++l) {

@@ -12,7 +12,7 @@ std::uint64_t place_of(std::uint64_t base, std::uint32_t offset, unsigned lane) 
   return base + std::uint64_t{offset & ~3u} * lanes + lane * 4 + (offset & 3);
 }
 
-// What lies in the wave's own backing memory was checked when the wave began.
+// The wave's own backing memory was checked when the wave began.
 bool own(const wave& w, std::uint64_t address, std::uint64_t bytes) {
   return address - w.scratch < w.scratch_bytes && w.scratch_bytes - (address - w.scratch) >= bytes;
 }

@@ -30,7 +30,7 @@ void load_from(wave& w, const operation& o, std::uint64_t address) {
 
 void load(wave& w, const operation& o) { load_from(w, o, scalar64(w, o.src[0]) + offset_of(w, o)); }
 
-// A buffer resource: 48 bits of base, 14 of stride, then the number of records (MI200 ISA 8.1.8). What is out of range
+// A buffer resource: 48 bits of base, 14 of stride, then the number of records (MI200 ISA 8.1.8). A dword out of range
 // reads as zero.
 void buffer_load(wave& w, const operation& o) {
   const std::uint64_t low = w.get64(o.src[0].index);

@@ -21,9 +21,9 @@ To clamped(From x) {
 
 // A float as a half, rounded towards zero.
 u16 half_towards_zero(float x) {
-  const half near = static_cast<half>(x);
-  u16 bits = std::bit_cast<u16>(near);
-  const float back = static_cast<float>(near);
+  const half nearest = static_cast<half>(x);
+  u16 bits = std::bit_cast<u16>(nearest);
+  const float back = static_cast<float>(nearest);
   if (x == x && std::fabs(back) > std::fabs(x) && !std::isinf(x)) --bits;
   return bits;
 }

@@ -46,7 +46,7 @@ bool is_nan(T x) {
   return x != x;
 }
 
-// v_mac_f32 and v_mad_f32 know no denormals, whatever MODE says.
+// v_mac_f32 and v_mad_f32 know no denormals, in every MODE.
 float flushed(float x) { return from_raw<float>(raw(x) & 0x7f800000 ? raw(x) : raw(x) & 0x80000000); }
 float multiplied_added(float a, float b, float c) { return flushed(flushed(flushed(a) * flushed(b)) + flushed(c)); }
 
@@ -81,11 +81,11 @@ T middle(T a, T b, T c) {
 template <class T>
 T scaled_for_division(T s0, T denominator, T numerator, bool& vcc) {
   constexpr bool f32 = sizeof(T) == 4;
-  constexpr int far = f32 ? 96 : 768, step = f32 ? 64 : 128, tiny = f32 ? 23 : 53;
+  constexpr int apart = f32 ? 96 : 768, step = f32 ? 64 : 128, tiny = f32 ? 23 : 53;
   vcc = false;
   if (numerator == 0 || denominator == 0) return quiet(from_raw<T>(raw(std::numeric_limits<T>::infinity())));
   const T reciprocal = T(1) / denominator, quotient = numerator / denominator;
-  if (exponent(numerator) - exponent(denominator) >= far) {
+  if (exponent(numerator) - exponent(denominator) >= apart) {
     vcc = true;
     return raw(s0) == raw(denominator) ? std::ldexp(s0, step) : s0;
   }

@@ -16,7 +16,7 @@ namespace amdgpu {
 
 struct code_page;
 
-// What the waves of one workgroup share.
+// The waves of one workgroup share this.
 struct shared_state {
   launch how;
   std::uint32_t id[3] = {0, 0, 0};

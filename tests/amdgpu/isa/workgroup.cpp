@@ -45,7 +45,8 @@ const operation* fetch(wave& w) {
   return decoded(w.page, w.pc, code, left);
 }
 
-// Whether memory still holds what was decoded. What goes over the page's end is looked up with its mapping.
+// Whether memory still holds what was decoded. An instruction that goes over the page's end is looked up with its
+// mapping.
 bool same(const operation& o, const wave& w) {
   const auto* const code = reinterpret_cast<const std::uint32_t*>(w.pc + w.page_shift);
   return o.raw[0] == code[0] && (o.bytes == 4 || (w.pc + 8 <= w.page_end && o.raw[1] == code[1]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one GPU sees of the process: the memory mapped to it, and how each piece is cached. What find() allows is read
-// and written in place, at mapping::host.
+// One GPU's view of the process: the memory mapped to it, and how each piece is cached. A range that find() allows is
+// read and written in place, at mapping::host.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory in order: each access is done when its instruction runs, in program order, as the host CPU does it. What is
-// not mapped is refused before it is touched.
+// Memory in order: each access is done when its instruction runs, in program order, as the host CPU does it. An address
+// that is not mapped is refused before it is touched.
 #pragma once
 #include <array>
 

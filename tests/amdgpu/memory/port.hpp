@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The one door between instructions and memory. Every load, store and atomic of every wave passes through a port with
-// all that a memory model may ask about: whose it is, where, how wide, and the scope bits. `plain` does at once what it
-// is told; a port that delays and reorders has the same face.
+// all that a memory model may ask about: the wave, where, how wide, and the scope bits. `plain` does each access at
+// once; a port that delays and reorders has the same face.
 #pragma once
 #include <cstdint>
 #include <string>
