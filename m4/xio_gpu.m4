@@ -3,7 +3,7 @@
 # Sets: gpu, XIO_PLATFORM_CPPFLAGS, DEVICE_CXX, DEVICE_FLAGS, GPU_CFLAGS, GPU_LIBS, HIPCC, NVCC.
 AC_DEFUN([XIO_GPU], [
   AC_ARG_WITH([gpu],
-    [AS_HELP_STRING([--with-gpu=PLATFORM], [hip, cuda or host (default: hip where hipcc and an AMD GPU are, else host)])],
+    [AS_HELP_STRING([--with-gpu=PLATFORM], [hip, cuda or host (default: hip where hipcc is, else host)])],
     [], [with_gpu=auto])
   AC_ARG_VAR([NVCC], [CUDA compiler])
   AC_ARG_VAR([XIO_HIP_ARCH],
@@ -14,6 +14,7 @@ AC_DEFUN([XIO_GPU], [
   XIO_PROG_HIPCC
   AC_PATH_PROG([NVCC], [nvcc], [], [$PATH:/usr/local/cuda/bin])
   XIO_AMD_GPU
+  xio_platform_reason="--with-gpu=$with_gpu asks for it"
   AS_IF([test "x$with_gpu" = xauto], [XIO_CHOOSE_GPU])
   AC_MSG_CHECKING([which GPU platform])
   AC_MSG_RESULT([$with_gpu])
@@ -46,15 +47,29 @@ AC_DEFUN([XIO_GPU], [
   AS_IF([test -n "$NVCC"], [XIO_FOUND([nvcc], [$NVCC])],
         [XIO_LOST([nvcc], [the NVIDIA platform and the device code test for NVIDIA])])])
 
-# The platform where nobody named one. A machine with an AMD GPU is not built for its CPU without a word.
+# The platform where nobody named one. Where hipcc is, the build is for AMD GPUs, also on a login node or in an image
+# that has none: it runs elsewhere. A machine with an AMD GPU is not built for its CPU without a word.
 AC_DEFUN([XIO_CHOOSE_GPU], [
-  with_gpu=host
-  AS_IF([test -n "$xio_amd_gpu" && test -z "$HIPCC"],
-        [XIO_MISSING([hipcc libamdhip64-dev],
-           [this machine has an AMD GPU ($xio_amd_gpu) and no hipcc: install ROCm (below /opt/rocm, or set ROCM_PATH) or Debian's hipcc, or set HIPCC; --with-gpu=host builds for the CPU all the same])],
-        [test "x$xio_amd_gpu" = x/dev/kfd], [with_gpu=hip],
+  with_gpu=host xio_platform_reason="no hipcc was found"
+  AS_IF([test -n "$HIPCC"], [with_gpu=hip xio_platform_reason="hipcc is at $HIPCC"],
         [test -n "$xio_amd_gpu"],
-        [AC_MSG_WARN([there is an AMD GPU at $xio_amd_gpu, but no /dev/kfd: load the amdgpu driver. This build is for the host; --with-gpu=hip builds for the GPU])])])
+        [XIO_MISSING([hipcc libamdhip64-dev],
+           [this machine has an AMD GPU ($xio_amd_gpu) and no hipcc: install ROCm (below /opt/rocm, or set ROCM_PATH) or Debian's hipcc, or set HIPCC; --with-gpu=host builds for the CPU all the same])])])
+
+# The last line of configure: which platform, why, and what that means on this machine.
+AC_DEFUN([XIO_PLATFORM_LINE], [
+  AS_CASE([$gpu],
+    [hip], [xio_platform_means="programs run on AMD GPUs alone"
+      AS_CASE(["$xio_amd_gpu"],
+        [/dev/kfd], [],
+        [""], [AS_VAR_APPEND([xio_platform_means], [", and this machine has none (no /dev/kfd); --with-gpu=host builds for its CPU"])],
+        [AS_VAR_APPEND([xio_platform_means], [", and the one here ($xio_amd_gpu) has no /dev/kfd: load the amdgpu driver"])])],
+    [cuda], [xio_platform_means="programs run on NVIDIA GPUs alone"],
+    [xio_platform_means="kernels run on CPU threads, and no GPU is used"
+     AS_IF([test -n "$xio_amd_gpu"],
+           [AS_VAR_APPEND([xio_platform_means], [", although this machine has an AMD GPU ($xio_amd_gpu); --with-gpu=hip builds for it"])])])
+  AS_ECHO(["*** PLATFORM: $gpu, because $xio_platform_reason: $xio_platform_means ***
+"])])
 
 # XIO_HIP_ARCH: what hipcc can build of the GPUs that XIO knows.
 AC_DEFUN([XIO_HIP_TARGETS], [
@@ -69,7 +84,7 @@ AC_DEFUN([XIO_HIP_TARGETS], [
     rm -f conftest.hip conftest.$ac_objext])
   AC_MSG_RESULT([${XIO_HIP_ARCH:-none}])
   AS_IF([test -z "$XIO_HIP_ARCH"],
-        [XIO_MISSING([], [$HIPCC compiles for none of the GPUs that XIO knows (see config.log): set XIO_HIP_ARCH, or HIPCC to another])])])
+        [XIO_MISSING([], [$HIPCC compiles for none of the GPUs that XIO knows (see config.log): set XIO_HIP_ARCH, or HIPCC to another; --with-gpu=host builds for the CPU])])])
 
 AC_DEFUN([XIO_GPU_HIP], [
   AS_IF([test -z "$HIPCC"],

@@ -9,4 +9,5 @@ AC_DEFUN([XIO_BUILD_PARTS], [
 
 AC_DEFUN([XIO_SUMMARY], [AS_ECHO(["
 XIO $PACKAGE_VERSION, into $prefix$xio_summary
-"])])
+"])
+  XIO_PLATFORM_LINE])

@@ -104,4 +104,30 @@ grep -q "^HSAKMT_LIBS = $rocm/lib/libhsakmt.a .*-ldrm_amdgpu -ldrm -lnuma" "$at/
 grep -q "^HSAKMT_CFLAGS = -I$rocm/include" "$at/rocm/Makefile" || wrong "the header of ROCm's libhsakmt is not found"
 grep -q "^GPU_LIBS = -L$rocm/lib" "$at/rocm/Makefile" || wrong "HIP's library is not ROCm's"
 
+# ---- the platform, and the line that says it --------------------------------------------------------------------------
+# platform NAME WORDS: what the last line that is not empty says.
+platform() {
+  local last
+  last=$(grep -v '^$' "$out" | tail -n 1)
+  if [[ ! $last =~ ^'*** PLATFORM: '$1', because '$2' ***'$ ]]; then wrong "the last line is '$last' instead of: $1, because $2"; fi
+}
+platform hip "hipcc is at $rocm/bin/hipcc: programs run on AMD GPUs alone"
+# A login node, or an image: the compiler and no GPU.
+rm "$at/machine/dev/kfd"
+if ! configured login PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at"; then wrong "configure failed without a GPU"; fi
+says '^  platform: hip, '
+platform hip "hipcc is at $rocm/bin/hipcc: programs run on AMD GPUs alone, and this machine has none \(no /dev/kfd\); --with-gpu=host builds for its CPU"
+# A GPU whose driver is not loaded.
+mkdir -p "$at/machine/sys/bus/pci/devices/0000:c1:00.0"
+echo 0x1002 >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/vendor"
+echo 0x120000 >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/class"
+configured driverless PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at" || wrong "configure failed without the driver"
+platform hip ".*, and the one here \(0000:c1:00.0\) has no /dev/kfd: load the amdgpu driver"
+configured forced --with-gpu=host || wrong "configure --with-gpu=host failed"
+platform host "--with-gpu=host asks for it: kernels run on CPU threads, and no GPU is used, although this machine has an AMD GPU \(0000:c1:00.0\); --with-gpu=hip builds for it"
+# Neither.
+rm -r "$at/machine"
+configured neither || wrong "configure failed on a machine without hipcc and GPU"
+platform host "no hipcc was found: kernels run on CPU threads, and no GPU is used"
+
 [ "$failures" = 0 ]
