@@ -11,6 +11,8 @@
 
 #if HAVE_HWLOC
 #include <hwloc.h>
+#else
+#include "topology/sysfs_map.hpp"
 #endif
 
 namespace xio::topology {
@@ -149,13 +151,20 @@ std::vector<placed_device> machine_map::devices() const {
 
 #else
 
-struct machine_map::tree {};
-machine_map::machine_map() = default;
+struct machine_map::tree : sysfs_map {};
+machine_map::machine_map() : tree_(std::make_unique<tree>()) {}
+// Descriptions are hwloc's.
 machine_map::machine_map(const std::string&) {}
-bool machine_map::known() const { return false; }
-int machine_map::distance(const std::string&, const std::string&) const { return k_most_distant; }
-std::string machine_map::common(const std::string&, const std::string&) const { return ""; }
-std::vector<placed_device> machine_map::devices() const { return {}; }
+bool machine_map::known() const { return tree_ != nullptr && tree_->known(); }
+int machine_map::distance(const std::string& device, const std::string& gpu) const {
+  return tree_ != nullptr ? tree_->distance(device, gpu) : k_most_distant;
+}
+std::string machine_map::common(const std::string& a, const std::string& b) const {
+  return tree_ != nullptr ? tree_->common(a, b) : "";
+}
+std::vector<placed_device> machine_map::devices() const {
+  return tree_ != nullptr ? tree_->devices() : std::vector<placed_device>{};
+}
 
 #endif
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where GPUs, NICs and drives hang in this machine, and how far apart they are, by hwloc.
+// Where GPUs, NICs and drives hang in this machine, and how far apart they are: by hwloc, or by sysfs_map.hpp in builds
+// without it.
 #pragma once
 #include <memory>
 #include <string>
@@ -21,7 +22,7 @@ struct placed_device {
 
 class machine_map {
  public:
-  // Of this machine; knows nothing where hwloc is missing or fails.
+  // Of this machine.
   machine_map();
   // Of a machine that `lstopo` described as XML, or of one in hwloc's short form ("numa:2 core:4"), which has no
   // devices.

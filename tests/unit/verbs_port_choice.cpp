@@ -170,6 +170,47 @@ TEST(port_choice, passes_over_what_cannot_be_unless_it_is_named) {
   expect_words(why_not(devices, wishes("^mlx5_2")), {"mlx5_0 port 1", "PORT_DOWN"});
 }
 
+std::vector<std::string> left_out(const std::vector<device_facts>& devices, const port_wishes& w) {
+  std::vector<std::string> sentences;
+  choose_ports(devices, w, std::vector<int>(devices.size()), 0, 4, &sentences);
+  return sentences;
+}
+
+port_facts at_rate(port_facts p, std::uint32_t gbits) {
+  p.gbits = gbits;
+  return p;
+}
+
+TEST(port_choice, leaves_a_nic_for_management_out_and_says_so) {
+  const std::vector<device_facts> devices = {device("bnxt_re0", {at_rate(ethernet_port(), 25)}),
+                                             device("mlx5_0", {at_rate(ethernet_port(), 400)}),
+                                             device("mlx5_1", {at_rate(ethernet_port(), 200)})};
+  for (const int rank : {0, 2})
+    EXPECT_EQ(chosen(devices, wishes(), {2, 6, 6}, rank), "mlx5_0:1 gid 3") << "though nearer";
+  EXPECT_EQ(chosen(devices, wishes(), {2, 6, 6}, 1), "mlx5_1:1 gid 3") << "half of the fastest is no management";
+  const auto said = left_out(devices, wishes());
+  ASSERT_EQ(said.size(), 1u);
+  expect_words(said[0], {"bnxt_re0 port 1", "25 Gbit/s", "left out", "400 Gbit/s", "XIO_HCA_LIST=bnxt_re0"});
+  EXPECT_EQ(chosen(devices, wishes("bnxt_re0")), "bnxt_re0:1 gid 3") << "named, it is meant";
+  EXPECT_EQ(chosen(devices, wishes("^mlx5_0,mlx5_1")), "bnxt_re0:1 gid 3") << "alone, it is the fastest";
+  EXPECT_TRUE(left_out({device("rxe0"), device("rxe1")}, wishes()).empty()) << "rates that are not known";
+}
+
+TEST(port_choice, takes_one_link_layer_the_one_that_carries_more) {
+  std::vector<device_facts> devices = {device("mlx5_0", {at_rate(infiniband_port(), 400)}),
+                                       device("mlx5_1", {at_rate(infiniband_port(), 400)}),
+                                       device("mlx5_2", {at_rate(ethernet_port(), 400)})};
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(chosen(devices, wishes(), {6, 6, 2}, rank), rank % 2 == 0 ? "mlx5_0:1 gid 0" : "mlx5_1:1 gid 0");
+  const auto said = left_out(devices, wishes());
+  ASSERT_EQ(said.size(), 1u);
+  expect_words(said[0], {"mlx5_2 port 1", "Ethernet", "left out", "InfiniBand", "XIO_HCA_LIST=mlx5_2"});
+  devices.erase(devices.begin());
+  EXPECT_EQ(chosen(devices, wishes(), {6, 2}), "mlx5_1:1 gid 0") << "InfiniBand where both carry as much";
+  devices[0].ports[0].gbits = 100;
+  EXPECT_EQ(chosen(devices, wishes(), {2, 6}), "mlx5_2:1 gid 3");
+}
+
 TEST(port_choice, says_why_there_is_none) {
   expect_words(why_not({}, wishes()), {"no RDMA device was found", "rxe"});
   expect_words(why_not({device("rxe0")}, wishes("^rxe0")), {"left by XIO_HCA_LIST", "rxe0"});

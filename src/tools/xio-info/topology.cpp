@@ -77,8 +77,13 @@ std::vector<section> topology_sections(const std::string& file) {
   const auto m = other ? std::make_unique<machine_map>(read_description(file)) : std::make_unique<machine_map>();
   if (!m->known()) {
     if (other)
-      fail(XIO_ERR_ARG, "{} describes no machine that hwloc understands; give what 'lstopo --of xml' wrote", file);
-    return {{"topology", "Topology", {{"known", false, "this build has no hwloc, or hwloc cannot read this machine"}}}};
+      fail(XIO_ERR_ARG,
+           "{} describes no machine that hwloc understands, or this build has no hwloc; give what 'lstopo --of xml' "
+           "wrote",
+           file);
+    return {{"topology",
+             "Topology",
+             {{"known", false, "neither hwloc nor /sys/bus/pci says how this machine hangs together"}}}};
   }
   std::vector<section> all;
   for (const placed_device& d : m->devices())

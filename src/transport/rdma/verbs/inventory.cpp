@@ -30,6 +30,31 @@ std::string bus_id_of(const char* device) {
   return name.size() == 12 && name[4] == ':' && name[7] == ':' && name[10] == '.' ? name : "";
 }
 
+// Lanes and what each carries, as the link runs now (rdma-core libibverbs/man/ibv_query_port.3).
+std::uint32_t gbits_of(const ibv_port_attr& a) {
+  const auto lanes = [&]() -> std::uint32_t {
+    switch (a.active_width) {
+      case 1: return 1;
+      case 2: return 4;
+      case 4: return 8;
+      case 8: return 12;
+      case 16: return 2;
+      default: return 0;
+    }
+  }();
+  switch (a.active_speed) {
+    case 1: return lanes * 5 / 2;
+    case 2: return lanes * 5;
+    case 4:
+    case 8: return lanes * 10;
+    case 16: return lanes * 14;
+    case 32: return lanes * 25;
+    case 64: return lanes * 50;
+    case 128: return lanes * 100;
+    default: return 0;
+  }
+}
+
 port_facts read_port(ibv_context* context, std::uint8_t number) {
   port_facts p;
   p.number = number;
@@ -44,6 +69,7 @@ port_facts read_port(ibv_context* context, std::uint8_t number) {
   if (a.link_layer == IBV_LINK_LAYER_ETHERNET) p.link = link_layer::ethernet;
   p.active_mtu = static_cast<std::uint8_t>(a.active_mtu);
   p.lid = a.lid;
+  p.gbits = gbits_of(a);
   p.needs_grh = (a.flags & IBV_QPF_GRH_REQUIRED) != 0;
   p.max_message = a.max_msg_sz;
   p.gid_count = static_cast<std::uint32_t>(std::max(a.gid_tbl_len, 0));

@@ -29,6 +29,7 @@ struct port_facts {
   link_layer link = link_layer::unspecified;
   std::uint8_t active_mtu = 0;  // enum ibv_mtu
   std::uint16_t lid = 0;
+  std::uint32_t gbits = 0;  // per second, as the link runs now; 0: not known
   bool needs_grh = false;
   std::uint64_t max_message = 0;
   std::uint32_t gid_count = 0;  // of the table; only those in use are in `gids`

@@ -65,7 +65,50 @@ std::string device_complaint(const device_facts& d, const port_wishes& w) {
 struct candidate {
   chosen_port what;
   int distance;
+  const device_facts* device;
+  const port_facts* port;
 };
+
+std::string name_of(const candidate& c) {
+  return fmt::format("RDMA device {} port {}, {}{}", c.device->name, c.port->number, proxy::text_of(c.port->link),
+                     c.port->gbits == 0 ? "" : fmt::format(", {} Gbit/s", c.port->gbits));
+}
+
+// The link layer of the ports that carry most together; InfiniBand where both carry as much.
+link_layer main_layer(const std::vector<candidate>& all) {
+  std::uint64_t infiniband = 0, ethernet = 0;
+  for (const candidate& c : all) (c.port->link == link_layer::infiniband ? infiniband : ethernet) += c.port->gbits;
+  const bool some =
+      std::any_of(all.begin(), all.end(), [](const candidate& c) { return c.port->link == link_layer::infiniband; });
+  return some && infiniband >= ethernet ? link_layer::infiniband : link_layer::ethernet;
+}
+
+// Ports of one kind that work together: a machine's slow NIC is its management's, and InfiniBand and Ethernet do not
+// reach each other, so PEs that spread over both would not connect.
+void leave_out_others(std::vector<candidate>& all, std::vector<std::string>* left_out) {
+  const auto leave = [&](auto&& is_other, auto&& sentence) {
+    std::erase_if(all, [&](const candidate& c) {
+      if (!is_other(c)) return false;
+      if (left_out != nullptr) left_out->push_back(sentence(c));
+      return true;
+    });
+  };
+  const link_layer layer = main_layer(all);
+  leave([&](const candidate& c) { return c.port->link != layer; },
+        [&](const candidate& c) {
+          return fmt::format("{}, is left out: the other ports are {} and carry more; XIO_HCA_LIST={} takes it",
+                             name_of(c), proxy::text_of(layer), c.device->name);
+        });
+  std::uint32_t fastest = 0;
+  for (const candidate& c : all) fastest = std::max(fastest, c.port->gbits);
+  leave([&](const candidate& c) { return c.port->gbits != 0 && c.port->gbits * 2 < fastest; },
+        [&](const candidate& c) {
+          return fmt::format(
+              "{}, is left out: it is slower than half of the fastest ({} Gbit/s), as a NIC for management is; "
+              "XIO_HCA_LIST={} takes it",
+              name_of(c), fastest, c.device->name);
+        });
+}
 
 }  // namespace
 
@@ -101,7 +144,8 @@ std::string complaint(const device_facts& d, const port_facts& p, const port_wis
 }
 
 std::vector<chosen_port> choose_ports(const std::vector<device_facts>& devices, const port_wishes& w,
-                                      const std::vector<int>& distances, int local_rank, std::size_t most) {
+                                      const std::vector<int>& distances, int local_rank, std::size_t most,
+                                      std::vector<std::string>* left_out) {
   check_hca_list(w.list, devices);
   const bool named = !w.list.entries.empty() && !w.list.excludes;
   std::vector<candidate> usable;
@@ -118,7 +162,8 @@ std::vector<chosen_port> choose_ports(const std::vector<device_facts>& devices, 
       if (!wanted(port.number)) continue;
       const std::string why = complaint(device, port, w);
       if (why.empty())
-        usable.push_back({{d, p, w.gid_index ? *find_gid(port, *w.gid_index) : *best_gid(port)}, distances[d]});
+        usable.push_back(
+            {{d, p, w.gid_index ? *find_gid(port, *w.gid_index) : *best_gid(port)}, distances[d], &device, &port});
       else if (first.empty())
         first = why;
     }
@@ -130,6 +175,7 @@ std::vector<chosen_port> choose_ports(const std::vector<device_facts>& devices, 
         "no RDMA device {}; this machine has: {}; load its driver, or make a software one: rdma link add rxe0 type rxe "
         "netdev ...",
         w.list.excludes ? "is left by XIO_HCA_LIST" : "was found", text_of(devices));
+  if (!named) leave_out_others(usable, left_out);
   std::stable_sort(usable.begin(), usable.end(),
                    [](const candidate& a, const candidate& b) { return a.distance < b.distance; });
   // Equals take turns.

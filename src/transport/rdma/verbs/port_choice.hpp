@@ -34,9 +34,11 @@ struct chosen_port {
 };
 
 // The nearest usable port; or every port that the list names, nearest first, at most `most`. distances: of each device.
-// Among equals the local rank decides, so that the PEs of a machine spread. Throws when there is none, or when one that
-// was named cannot be used.
+// Among equals the local rank decides, so that the PEs of a machine spread. Where none is named, ports that are slower
+// than half of the fastest (management), and those of the link layer that carries less, are not used although they
+// could be; left_out gets a sentence for each. Throws when there is none, or when one that was named cannot be used.
 std::vector<chosen_port> choose_ports(const std::vector<device_facts>& devices, const port_wishes& w,
-                                      const std::vector<int>& distances, int local_rank, std::size_t most);
+                                      const std::vector<int>& distances, int local_rank, std::size_t most,
+                                      std::vector<std::string>* left_out = nullptr);
 
 }  // namespace xio::rdma

@@ -67,14 +67,14 @@ verbs_port open_port(const opened_device& d, const chosen_port& c) {
 }
 
 std::vector<chosen_port> choose(const options& o, const std::vector<device_facts>& facts, int local_rank,
-                                const std::string& gpu) {
+                                const std::string& gpu, std::vector<std::string>* left_out = nullptr) {
   std::vector<int> distances(facts.size(), topology::k_most_distant);
   // Reading the machine's tree takes a while; one device has no rival.
   if (facts.size() > 1) {
     const topology::machine_map machine;
     for (std::size_t i = 0; i < facts.size(); ++i) distances[i] = machine.distance(facts[i].bus_id, gpu);
   }
-  return choose_ports(facts, wishes_of(o), distances, local_rank, dev::k_max_nics);
+  return choose_ports(facts, wishes_of(o), distances, local_rank, dev::k_max_nics, left_out);
 }
 
 }  // namespace
@@ -97,11 +97,13 @@ verbs_path path_of(const options& o) {
 std::vector<verbs_port> open_ports(const options& o, int rank, int local_rank, const std::string& gpu_bus_id) {
   const std::vector<opened_device> devices = read_devices();
   std::vector<verbs_port> ports;
-  for (const chosen_port& c : choose(o, facts_of(devices), local_rank, gpu_bus_id)) {
+  std::vector<std::string> left_out;
+  for (const chosen_port& c : choose(o, facts_of(devices), local_rank, gpu_bus_id, &left_out)) {
     ports.push_back(open_port(devices[c.device], c));
     const proxy::verbs_address& mine = ports.back().identity;
     log::info("PE {} uses RDMA device {}, an {} port, {}", rank, text_of(mine), text_of(mine.link), text_of(mine.kind));
   }
+  for (const std::string& sentence : left_out) log::info("{}", sentence);
   return ports;
 }
 
