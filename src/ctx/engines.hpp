@@ -32,8 +32,8 @@ class engines final : memory::engine_side, memory::watcher {
   engines& operator=(const engines&) = delete;
   ~engines();
 
-  // Where the GPU of each PE is, as hello.hpp's bus_ids. Before any engine is opened.
-  void place_gpus(std::vector<std::string> bus_ids) { gpus_ = std::move(bus_ids); }
+  // Which GPU each PE has, as hello.hpp's gpus_of. Before any engine is opened.
+  void place_gpus(std::vector<std::string> gpus) { gpus_ = std::move(gpus); }
 
   progress::machine& machine();
   rdma::endpoint& open_rdma();  // the first time collective

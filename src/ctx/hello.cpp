@@ -75,16 +75,16 @@ heap_offer make_offer(const gpu::heap& heap) {
   std::copy(handle.begin(), handle.end(), offer.handle);
   offer.handle_bytes = static_cast<std::uint32_t>(handle.size());
   offer.wave_size = gpu::wave_size();
-  put_text(offer.bus_id, gpu::bus_id());
+  put_text(offer.gpu, gpu::identity());
   const auto address = reinterpret_cast<std::uint64_t>(heap.data());
   offer.alignment = address & (~address + 1);
   return offer;
 }
 
-std::vector<std::string> bus_ids(const std::vector<heap_offer>& all, const std::vector<bool>& together) {
+std::vector<std::string> gpus_of(const std::vector<heap_offer>& all, const std::vector<bool>& together) {
   std::vector<std::string> out;
   for (std::size_t pe = 0; pe < all.size(); ++pe)
-    out.emplace_back(together[pe] ? text_of(all[pe].bus_id) : std::string_view{});
+    out.emplace_back(together[pe] ? text_of(all[pe].gpu) : std::string_view{});
   return out;
 }
 

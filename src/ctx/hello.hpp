@@ -27,7 +27,7 @@ struct hello {
 static_assert(sizeof(hello) == 304);
 
 constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
-constexpr std::uint32_t k_hello_version = 6;
+constexpr std::uint32_t k_hello_version = 7;
 
 hello make_hello(const options& o);
 
@@ -39,15 +39,15 @@ struct heap_offer {
   std::uint32_t wave_size;
   std::uint32_t handle_bytes;
   std::uint64_t alignment;  // largest power of two that divides the heap's address
-  char bus_id[16];          // of the GPU, as gpu::bus_id
+  char gpu[24];             // as gpu::identity
   std::byte handle[256];    // see gpu::heap::handle
 };
-static_assert(sizeof(heap_offer) == 288);
+static_assert(sizeof(heap_offer) == 296);
 
 heap_offer make_offer(const gpu::heap& heap);
 
 // Of every PE on this machine; "" for the others.
-std::vector<std::string> bus_ids(const std::vector<heap_offer>& all, const std::vector<bool>& together);
+std::vector<std::string> gpus_of(const std::vector<heap_offer>& all, const std::vector<bool>& together);
 
 // Throws if several PEs of this machine have the same GPU and XIO_GPU_SHARING forbids it.
 void check_sharing(const options& o, const std::vector<std::string>& gpus, int devices);

@@ -34,8 +34,8 @@ std::vector<std::string> stand_ins(const std::string& list, const topology::plac
 
 // Links between GPUs that are not PCIe carry atomics.
 bool one_hive(const std::string& a, const std::string& b) {
-  const auto one = topology::find_kfd_node(topology::k_kfd_topology, a);
-  const auto other = topology::find_kfd_node(topology::k_kfd_topology, b);
+  const auto one = topology::find_kfd_node("", a);
+  const auto other = topology::find_kfd_node("", b);
   return one && other && one->hive != 0 && one->hive == other->hive;
 }
 
@@ -63,13 +63,16 @@ std::string obstacle_here(const options& o, const std::vector<std::string>& gpus
   const std::vector<std::string> at = described ? stand_ins(o.pcie_gpus, place) : gpus;
   std::optional<pci_tree> tree;
   for (const std::string& other : at) {
-    if (at[me].empty() || other.empty() || other == at[me] || (!described && one_hive(at[me], other))) continue;
+    if (at[me].empty() || other.empty() || topology::pci_part(other) == topology::pci_part(at[me]) ||
+        (!described && one_hive(at[me], other)))
+      continue;
     if (!tree && guard([&] { tree = topology::read_pci_tree(o.pcie_dump); }) != XIO_OK) {
       if (described) fail(XIO_ERR_CONFIG, "XIO_PCIE_DUMP: {}", last_error());
       log::warn("it is not known whether atomics pass between GPUs of this machine: {}", last_error());
       return "";
     }
-    if (std::string why = obstacle_between(*tree, at[me], other); !why.empty()) return why;
+    const std::string mine = topology::pci_part(at[me]), theirs = topology::pci_part(other);
+    if (std::string why = obstacle_between(*tree, mine, theirs); !why.empty()) return why;
   }
   return "";
 }

@@ -76,7 +76,7 @@ sdma_link::sdma_link(const xio_sdma_link_attr_t* attr) : queues_("queue", "destr
   machine_ = std::make_unique<progress::machine>(static_cast<unsigned>(options_.model_threads));
   engine_ = sdma::open_engine(options_, *machine_, gpu::payload());
   // Peer 0 of the engine is the other device.
-  if (other >= 0) engine_->set_peers({gpu::bus_id_of(other)});
+  if (other >= 0) engine_->set_peers({gpu::identity_of(other)});
   note_backend("sdma link", engine_->backend());
 }
 

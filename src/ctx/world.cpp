@@ -110,7 +110,7 @@ void world::share_heap() {
   });
   const auto all = bootstrap::allgather_value(*channel_, mine);
   check_offers(all);
-  gpus_ = bus_ids(all, place_.together);
+  gpus_ = gpus_of(all, place_.together);
   agreement_.each(call::init, [&] {
     check_sharing(options_, gpus_, gpu::device_count());
     peers_ = std::make_unique<direct::peers>(n_, me_, *heap_);

@@ -20,6 +20,7 @@
 #include "gpu/device_choice.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/polled_device.hpp"
+#include "topology/kfd_node.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/hip.h"
 

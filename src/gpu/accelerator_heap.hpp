@@ -26,7 +26,7 @@ struct heap_handle {
   std::array<std::uint64_t, 2> process;  // process::tag() of the owner
   std::uint64_t address;                 // in the owner's process
   std::uint64_t bytes;
-  char bus_id[16];  // of the owner's device
+  char gpu[24];  // the owner's, as identity()
   hw::ipc_handle ipc;
   heap_sharing sharing;  // which of ipc and the dma-buf's loan holds
   std::uint32_t zero;
@@ -34,8 +34,8 @@ struct heap_handle {
   loan_name loan;
   std::uint64_t offset, whole;  // of the heap in its dma-buf, and the dma-buf's bytes
 };
-static_assert(sizeof(heap_handle) == 64 + 64 + 40 + 80);
-constexpr std::uint64_t k_magic = 0x35706165486f6958;  // "XioHeap5"
+static_assert(sizeof(heap_handle) == 64 + 64 + 40 + 80 + 8);
+constexpr std::uint64_t k_magic = 0x36706165486f6958;  // "XioHeap6"
 constexpr int k_borrow_ms = 10000;
 
 heap_handle own_handle(const void* data, std::size_t bytes) {
@@ -45,8 +45,8 @@ heap_handle own_handle(const void* data, std::size_t bytes) {
   h.process = process::tag();
   h.address = reinterpret_cast<std::uintptr_t>(data);
   h.bytes = bytes;
-  const std::string id = bus_id();
-  std::memcpy(h.bus_id, id.data(), std::min(id.size(), sizeof h.bus_id - 1));
+  const std::string id = identity();
+  std::memcpy(h.gpu, id.data(), std::min(id.size(), sizeof h.gpu - 1));
   return h;
 }
 
@@ -157,6 +157,13 @@ class device_heap final : public heap {
   std::optional<lent_file> lent_;  // the dma-buf
 };
 
+// -1: this process does not see that GPU.
+int device_of(const std::string& gpu) {
+  for (int device = 0; device < device_count(); ++device)
+    if (bus_id_of(device) == topology::pci_part(gpu) && identity_of(device) == gpu) return device;
+  return -1;
+}
+
 class peer_heap final : public mapping {
  public:
   explicit peer_heap(const heap_handle& h) {
@@ -167,11 +174,8 @@ class peer_heap final : public mapping {
     }
     const on_device here;
     // A device that this process does not see cannot be asked about; then the mapping itself tells.
-    int owner = -1;
-    if (hw::device_at(&owner, h.bus_id) != hipSuccess)
-      (void)hipGetLastError();
-    else if (owner != g_device)
-      check_peer_access(owner);
+    const int owner = device_of(std::string(h.gpu, strnlen(h.gpu, sizeof h.gpu)));
+    if (owner >= 0 && owner != g_device) check_peer_access(owner);
     hipError_t e = hipSuccess;
     switch (h.sharing) {
       case heap_sharing::ipc: e = hw::ipc_import(&data_, h.ipc); break;
@@ -185,8 +189,8 @@ class peer_heap final : public mapping {
     sharing_ = h.sharing;
     if (hw::means_out_of_reach(e)) {
       (void)hipGetLastError();
-      fail(XIO_ERR_UNSUPPORTED, "device {} cannot map the memory of the device at {} ({})", g_device.load(), h.bus_id,
-           hipGetErrorString(e));
+      fail(XIO_ERR_UNSUPPORTED, "device {} cannot map the memory of the device at {} ({})", g_device.load(),
+           std::string_view(h.gpu, strnlen(h.gpu, sizeof h.gpu)), hipGetErrorString(e));
     }
     check(e, "mapping the heap of process {}", h.pid);
     imported_ = true;

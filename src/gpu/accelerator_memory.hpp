@@ -160,7 +160,10 @@ location locate(const void* address) {
   return hw::locate_by_runtime(address);
 }
 
-std::string bus_id_of(int device) {
+namespace {
+
+// As the runtime names it.
+std::string runtime_name(int device) {
   char text[32] = {};
   if (hw::get_bus_id(text, sizeof text, device) != hipSuccess) {
     (void)hipGetLastError();
@@ -171,6 +174,11 @@ std::string bus_id_of(int device) {
   for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return id;
 }
+
+}  // namespace
+
+std::string bus_id_of(int device) { return topology::pci_function_of("", runtime_name(device)); }
+std::string identity_of(int device) { return hw::identity(device, runtime_name(device)); }
 
 int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, std::uint64_t* offset) {
   const on_device here;
@@ -192,5 +200,6 @@ int export_memory(void* base, std::size_t bytes, std::uint64_t* offset) {
 }
 
 std::string bus_id() { return bus_id_of(g_device); }
+std::string identity() { return identity_of(g_device); }
 
 }  // namespace xio::gpu

@@ -120,8 +120,11 @@ bool in_device_memory(const void* p);  // what host threads reach through copy()
 std::string arch();
 
 // --- For NICs: all of it may be missing ---
-// "0000:3b:00.0" of this process's device; empty on the host.
+// "0000:3b:00.0", the PCI function of this process's device; empty on the host.
 std::string bus_id();
+// The device among all of this machine, in every process alike: the bus id, and for a partition of an AMD GPU which,
+// see topology/kfd_node.hpp; empty on the host.
+std::string identity();
 // The dma-buf that device memory at base lies in: its descriptor, the caller's to close, and the place in it. -1: it is
 // no device memory, or the driver exports none.
 int export_memory(void* base, std::size_t bytes, std::uint64_t* offset);

@@ -14,6 +14,7 @@
 #include "base/options.hpp"
 #include "gpu/fine_grain.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/memory.hpp"
 #include "gpu/memory_choice.hpp"
 #include "topology/kfd_node.hpp"
 
@@ -138,7 +139,6 @@ std::string get_arch(int device) {
   return "";
 }
 hipError_t get_bus_id(char* out, int bytes, int device) { return hipDeviceGetPCIBusId(out, bytes, device); }
-hipError_t device_at(int* out, const char* bus_id) { return hipDeviceGetByPCIBusId(out, bus_id); }
 bool means_out_of_reach(hipError_t e) { return e == hipErrorPeerAccessUnsupported || e == hipErrorNotSupported; }
 hipError_t register_io(void* page, std::size_t bytes) {
   return hipHostRegister(page, bytes, hipHostRegisterMapped | hipHostRegisterIoMemory);
@@ -180,9 +180,7 @@ void check_device(int device) {
   fine_grain_facts f;
   f.arch = get_arch(device);
   f.integrated = attribute_holds(hipDeviceAttributeIntegrated, device);
-  char bus_id[32] = {};
-  if (get_bus_id(bus_id, sizeof bus_id, device) != hipSuccess) (void)hipGetLastError();
-  if (const auto node = topology::find_kfd_node(topology::k_kfd_topology, bus_id)) f.hive = node->hive;
+  if (const auto node = topology::find_kfd_node("", identity_of(device))) f.hive = node->hive;
   if (const char* forced = set_variable("HSA_FORCE_FINE_GRAIN_PCIE")) f.forced = forced;
   void* some = nullptr;
   f.allocates = alloc_heap(&some, 4096, caching::fine) == hipSuccess;
@@ -205,6 +203,9 @@ std::string why_no_device(hipError_t e) {
 }  // namespace xio::gpu::hw
 
 #include "gpu/hip_memory.hpp"
+
+// By its lookup of calls.
+#include "gpu/hip_identity.hpp"
 
 // Over what stands above.
 #include "gpu/accelerator_heap.hpp"

@@ -44,6 +44,8 @@ struct location {
 location locate(const void* address);
 // "0000:3b:00.0", or "".
 std::string bus_id_of(int device);
+// As identity() in gpu.hpp.
+std::string identity_of(int device);
 // Whether device memory is other memory than the host's.
 bool has_device_memory();
 

@@ -21,7 +21,7 @@ bool in_virtual_machine() {
 
 hdp_link link_of(const gpu::hdp_hardware& hw) {
   if (!hw.amd) return hdp_link::none;
-  const auto node = topology::find_kfd_node(topology::k_kfd_topology, gpu::bus_id());
+  const auto node = topology::find_kfd_node("", gpu::identity());
   if (hw.integrated || (node && node->has_cpu)) return hdp_link::apu;
   return node && node->cpu_by_xgmi ? hdp_link::xgmi : hdp_link::pcie;
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "topology/kfd_node.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <vector>
 
 namespace xio::topology {
 
@@ -37,48 +42,159 @@ std::uint64_t get(const properties& p, const char* name) {
   return at == p.end() ? 0 : at->second;
 }
 
-std::string node_folder(const std::string& topology, std::uint64_t n) {
-  return topology + "/nodes/" + std::to_string(n);
+std::string node_folder(const std::string& root, std::uint64_t n) {
+  return root + k_kfd_topology + "/nodes/" + std::to_string(n);
 }
 
-// location_id: bus in [15:8], device and function below (kfd_topology.c, pci_dev_id).
-bool is_at(const properties& p, unsigned domain, unsigned location) {
-  return get(p, "simd_count") != 0 && get(p, "domain") == domain && get(p, "location_id") == location;
+struct place {
+  unsigned domain = 0, bus = 0, device = 0, function = 0;
+};
+
+std::optional<place> parse_place(const std::string& name) {
+  place p;
+  if (std::sscanf(name.c_str(), "%x:%x:%x.%x", &p.domain, &p.bus, &p.device, &p.function) != 4) return {};
+  return p;
 }
 
-bool is_cpu(const std::string& topology, std::uint64_t n) {
-  const properties p = read_properties(node_folder(topology, n) + "/properties");
+std::string text_of(const place& p, unsigned function) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", p.domain, p.bus, p.device, function);
+  return text;
+}
+
+// Bits 15:8 of location_id are the bus, 7:3 the device, 2:0 the function (kfd_topology.c, pci_dev_id).
+place place_of(const properties& p) {
+  const std::uint64_t at = get(p, "location_id");
+  return {static_cast<unsigned>(get(p, "domain")), static_cast<unsigned>(at >> 8 & 0xff),
+          static_cast<unsigned>(at >> 3 & 0x1f), static_cast<unsigned>(at & 7)};
+}
+
+std::string existing_function(const std::string& root, const place& p) {
+  std::error_code error;
+  const auto exists = [&](unsigned function) {
+    return std::filesystem::is_directory(root + "/sys/bus/pci/devices/" + text_of(p, function), error);
+  };
+  return text_of(p, p.function != 0 && !exists(p.function) && exists(0) ? 0 : p.function);
+}
+
+struct found_node {
+  std::uint64_t number;
+  properties is;
+  std::string bus_id;
+};
+
+// Nodes that have compute units. One whose files cannot be read (a device cgroup) is left out.
+std::vector<found_node> gpu_nodes(const std::string& root) {
+  std::vector<found_node> all;
+  for (std::uint64_t n = 0; n < k_nodes_max; ++n) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(node_folder(root, n), error)) break;
+    properties p = read_properties(node_folder(root, n) + "/properties");
+    if (get(p, "simd_count") == 0) continue;
+    std::string bus_id = existing_function(root, place_of(p));
+    all.push_back({n, std::move(p), std::move(bus_id)});
+  }
+  return all;
+}
+
+bool is_cpu(const std::string& root, std::uint64_t n) {
+  const properties p = read_properties(node_folder(root, n) + "/properties");
   return get(p, "cpu_cores_count") != 0 && get(p, "simd_count") == 0;
 }
 
-bool links_to_cpu_by_xgmi(const std::string& topology, std::uint64_t n) {
+bool links_to_cpu_by_xgmi(const std::string& root, std::uint64_t n) {
   for (std::uint64_t link = 0; link < k_nodes_max; ++link) {
-    const properties p =
-        read_properties(node_folder(topology, n) + "/io_links/" + std::to_string(link) + "/properties");
+    const properties p = read_properties(node_folder(root, n) + "/io_links/" + std::to_string(link) + "/properties");
     if (p.empty()) return false;
-    if (get(p, "type") == k_link_xgmi && is_cpu(topology, get(p, "node_to"))) return true;
+    if (get(p, "type") == k_link_xgmi && is_cpu(root, get(p, "node_to"))) return true;
   }
   return false;
 }
 
+kfd_node described(const std::string& root, const found_node& n, const std::vector<found_node>& all) {
+  const auto parts =
+      std::count_if(all.begin(), all.end(), [&](const found_node& other) { return other.bus_id == n.bus_id; });
+  kfd_node out;
+  out.number = static_cast<std::uint32_t>(n.number);
+  out.bus_id = n.bus_id;
+  out.identity = parts > 1 ? n.bus_id + "#" + std::to_string(n.number) : n.bus_id;
+  out.hive = get(n.is, "hive_id");
+  out.has_cpu = get(n.is, "cpu_cores_count") != 0;
+  out.cpu_by_xgmi = links_to_cpu_by_xgmi(root, n.number);
+  return out;
+}
+
+// May this process open the node's device? libhsakmt asks by opening it, for a device cgroup refuses nothing else.
+bool may_use(const std::string& root, std::uint64_t n, const properties& p) {
+  std::uint64_t gpu_id = 0;
+  if (!(std::ifstream(node_folder(root, n) + "/gpu_id") >> gpu_id)) return false;
+  const std::uint64_t minor = get(p, "drm_render_minor");
+  if (gpu_id == 0 || minor == 0) return true;
+  const int fd = open((root + "/dev/dri/renderD" + std::to_string(minor)).c_str(), O_RDWR | O_CLOEXEC);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+std::optional<std::uint64_t> kernel_number(const std::string& root, std::uint32_t number) {
+  std::uint32_t usable = 0;
+  for (std::uint64_t n = 0; n < k_nodes_max; ++n) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(node_folder(root, n), error)) return {};
+    if (!may_use(root, n, read_properties(node_folder(root, n) + "/properties"))) continue;
+    if (usable++ == number) return n;
+  }
+  return {};
+}
+
 }  // namespace
 
-std::uint64_t recommended_engines(const std::string& topology, std::uint32_t node, std::uint32_t link) {
-  const std::string folder = node_folder(topology, node) + "/io_links/" + std::to_string(link);
+std::string pci_function_of(const std::string& root, const std::string& name) {
+  const auto p = parse_place(name);
+  return p ? existing_function(root, *p) : name;
+}
+
+std::uint64_t recommended_engines(const std::string& root, std::uint32_t node, std::uint32_t link) {
+  const auto n = kernel_number(root, node);
+  if (!n) return 0;
+  const std::string folder = node_folder(root, *n) + "/io_links/" + std::to_string(link);
   return get(read_properties(folder + "/properties"), "recommended_sdma_engine_id_mask");
 }
 
-std::optional<kfd_node> find_kfd_node(const std::string& topology, const std::string& bus_id) {
-  unsigned domain = 0, bus = 0, device = 0, function = 0;
-  if (std::sscanf(bus_id.c_str(), "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4) return {};
-  const unsigned location = bus << 8 | device << 3 | function;
-  for (std::uint64_t n = 0; n < k_nodes_max; ++n) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(node_folder(topology, n), error)) return {};
-    const properties p = read_properties(node_folder(topology, n) + "/properties");
-    if (!is_at(p, domain, location)) continue;
-    return kfd_node{get(p, "hive_id"), get(p, "cpu_cores_count") != 0, links_to_cpu_by_xgmi(topology, n)};
+std::optional<kfd_node> find_kfd_node(const std::string& root, const std::string& identity) {
+  const auto mark = identity.find('#');
+  const auto all = gpu_nodes(root);
+  for (const found_node& n : all)
+    if (mark == std::string::npos ? n.bus_id == identity : identity == n.bus_id + "#" + std::to_string(n.number))
+      return described(root, n, all);
+  return {};
+}
+
+std::optional<kfd_node> find_named_kfd_node(const std::string& root, const std::string& name) {
+  const auto p = parse_place(name);
+  if (!p) return {};
+  const auto all = gpu_nodes(root);
+  const std::string bus_id = existing_function(root, *p);
+  const found_node *of_gpu = nullptr, *of_name = nullptr;
+  int n_of_gpu = 0, n_of_name = 0;
+  for (const found_node& n : all) {
+    if (n.bus_id != bus_id) continue;
+    of_gpu = &n;
+    ++n_of_gpu;
+    if (place_of(n.is).function != p->function) continue;
+    of_name = &n;
+    ++n_of_name;
   }
+  if (n_of_gpu == 1) return described(root, *of_gpu, all);
+  // A function 0 may mean that this HIP shows none.
+  if (p->function != 0 && n_of_name == 1) return described(root, *of_name, all);
+  return {};
+}
+
+std::optional<kfd_node> find_runtime_kfd_node(const std::string& root, std::uint32_t number) {
+  const auto kernel = kernel_number(root, number);
+  const auto all = gpu_nodes(root);
+  for (const found_node& n : all)
+    if (kernel && n.number == *kernel) return described(root, n, all);
   return {};
 }
 

@@ -78,7 +78,7 @@ piece large_bar(const surroundings& s) {
 piece fine_grain(const surroundings& s) {
   bool alone = false;
   for (const pci_function* g : amd_gpus(s.pci)) {
-    const auto node = find_kfd_node(s.root + k_kfd_topology, g->bus_id);
+    const auto node = find_kfd_node(s.root, g->bus_id);
     if (node && node->hive == 0 && !node->has_cpu) alone = true;
   }
   if (!alone) return none("fine_grain", "no AMD GPU on PCIe alone");

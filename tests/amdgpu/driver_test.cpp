@@ -117,6 +117,36 @@ TEST(amdgpu_topology, names_gpus_and_their_links) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(amdgpu_topology, partitions_are_nodes_behind_one_pci_function) {
+  char folder[] = "/tmp/amdgpu-topology.XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  settings s;
+  s.gpus = s.partitions = 8;
+  write_topology(s, folder);
+  const auto location = [&](int node) {
+    std::ifstream in(std::string(folder) + "/kfd/kfd/topology/nodes/" + std::to_string(node) + "/properties");
+    std::string word;
+    for (unsigned long long value = 0; in >> word >> value;)
+      if (word == "location_id") return value;
+    return 0ull;
+  };
+  EXPECT_EQ(location(1), 0x300u);
+  EXPECT_EQ(location(8), 0x307u);
+  EXPECT_EQ(location(64), 0xa07u);
+  EXPECT_EQ(gpu_of_id(s, gpu_id_of(63)), 63);
+  EXPECT_EQ(gpu_of_id(s, gpu_id_of(64)), -1);
+  int functions = 0;
+  for (const auto& at : std::filesystem::directory_iterator(std::string(folder) + "/pci")) {
+    EXPECT_EQ(at.path().extension(), ".0");
+    ++functions;
+  }
+  EXPECT_EQ(functions, 8);
+  s.partition_names = "alike";
+  write_topology(s, folder);
+  EXPECT_EQ(location(8), 0x70000300u);
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(amdgpu_driver, refuses_what_the_kernel_refuses) {
   version_args version{};
   EXPECT_EQ(call(p, get_version, version), 0);

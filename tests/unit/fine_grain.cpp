@@ -20,6 +20,9 @@ using xio::gpu::fine_grain_facts;
 using xio::gpu::fine_grain_obstacle;
 using xio::test::says;
 using xio::topology::find_kfd_node;
+using xio::topology::find_named_kfd_node;
+using xio::topology::find_runtime_kfd_node;
+using xio::topology::pci_function_of;
 
 fine_grain_facts radeon(const std::string& arch, const std::string& forced = "") {
   fine_grain_facts f;
@@ -89,7 +92,7 @@ class kfd_nodes : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(root_); }
 
   void write(const std::string& where, const std::string& text) {
-    const auto folder = root_ / "nodes" / where;
+    const auto folder = root_ / "sys/class/kfd/kfd/topology/nodes" / where;
     std::filesystem::create_directories(folder);
     std::ofstream(folder / "properties") << text;
   }
@@ -123,6 +126,61 @@ TEST_F(kfd_nodes, tells_xgmi_to_cpus_from_xgmi_to_gpus) {
   EXPECT_FALSE(find("0001:43:01.0")->cpu_by_xgmi);
   write("1/io_links/1", "type 11\nnode_from 1\nnode_to 0\n");
   EXPECT_TRUE(find("0001:43:01.0")->cpu_by_xgmi);
+}
+
+// Three partitions of one GPU behind another GPU; 0x4308 and 17160 is bus 0x43, device 1.
+TEST_F(kfd_nodes, partitions_are_one_function_and_several_nodes) {
+  std::filesystem::create_directories(root_ / "sys/bus/pci/devices/0001:43:01.0");
+  write("0", k_cpu);
+  write("1", "simd_count 440\nlocation_id 512\n");
+  for (int part = 0; part < 3; ++part)
+    write(std::to_string(2 + part),
+          "simd_count 152\ndomain 1\nhive_id 77\nlocation_id " + std::to_string(17160 + part));
+  EXPECT_EQ(pci_function_of(root_, "0001:43:01.2"), "0001:43:01.0");
+  EXPECT_FALSE(find_named_kfd_node(root_, "0001:43:01.0")) << "HIP 5.2 names all so";
+  for (int part = 1; part < 3; ++part) {
+    const auto named = find_named_kfd_node(root_, "0001:43:01." + std::to_string(part));
+    ASSERT_TRUE(named) << part;
+    EXPECT_EQ(named->number, 2u + static_cast<unsigned>(part));
+    EXPECT_EQ(named->bus_id, "0001:43:01.0");
+    EXPECT_EQ(named->identity, "0001:43:01.0#" + std::to_string(2 + part));
+    EXPECT_EQ(find(named->identity)->number, named->number);
+    EXPECT_EQ(find(named->identity)->hive, 77u);
+  }
+  EXPECT_EQ(find("0000:02:00.0")->identity, "0000:02:00.0") << "a whole GPU";
+  EXPECT_FALSE(find_named_kfd_node(root_, "0001:43:01.3")) << "no such partition";
+  EXPECT_FALSE(find("0001:43:01.0#1")) << "another GPU's node";
+}
+
+// Some kernels have the partition in bits 31:28 of location_id, which HIP does not look at.
+TEST_F(kfd_nodes, partitions_that_hip_names_alike_are_found_by_the_runtimes_number) {
+  std::filesystem::create_directories(root_ / "sys/bus/pci/devices/0001:43:01.0");
+  write("0", k_cpu);
+  for (std::uint64_t part = 0; part < 64; ++part)
+    write(std::to_string(1 + part),
+          "simd_count 152\ndomain 1\nlocation_id " + std::to_string(17160 | (part & 15) << 28));
+  EXPECT_FALSE(find_named_kfd_node(root_, "0001:43:01.0")) << "64 have that name";
+  for (int n = 0; n <= 64; ++n)
+    std::ofstream(root_ / "sys/class/kfd/kfd/topology/nodes" / std::to_string(n) / "gpu_id") << (n == 0 ? 0 : 100 + n);
+  EXPECT_EQ(find_runtime_kfd_node(root_, 64)->identity, "0001:43:01.0#64");
+  // Nodes that a device cgroup hides are not counted by the runtimes; their numbers stay the kernel's.
+  std::filesystem::remove(root_ / "sys/class/kfd/kfd/topology/nodes/1/gpu_id");
+  std::filesystem::remove(root_ / "sys/class/kfd/kfd/topology/nodes/3/gpu_id");
+  EXPECT_EQ(find_runtime_kfd_node(root_, 1)->identity, "0001:43:01.0#2");
+  EXPECT_EQ(find_runtime_kfd_node(root_, 2)->identity, "0001:43:01.0#4");
+  EXPECT_FALSE(find_runtime_kfd_node(root_, 63));
+}
+
+// Functions that do exist are no partitions: virtual ones of a guest.
+TEST_F(kfd_nodes, a_virtual_function_keeps_its_name) {
+  for (const char* f : {"0001:43:01.0", "0001:43:01.1"})
+    std::filesystem::create_directories(root_ / "sys/bus/pci/devices" / f);
+  write("0", k_cpu);
+  write("1", "simd_count 440\ndomain 1\nlocation_id 17160\n");
+  write("2", "simd_count 440\ndomain 1\nlocation_id 17161\n");
+  EXPECT_EQ(pci_function_of(root_, "0001:43:01.1"), "0001:43:01.1");
+  EXPECT_EQ(find("0001:43:01.1")->identity, "0001:43:01.1");
+  EXPECT_EQ(find_named_kfd_node(root_, "0001:43:01.0")->number, 1u);
 }
 
 TEST_F(kfd_nodes, sees_an_apu) {

@@ -98,6 +98,37 @@ std::unique_ptr<engine> open_fake(ledger& l, const options& o = options::default
 // A ring of one page of the system at least.
 std::uint32_t depth() { return static_cast<std::uint32_t>(gpu::page_size() / 64); }
 
+// Two partitions of one GPU have one bus id; queues and links are those of the node.
+TEST(sdma_kfd, partitions_of_one_gpu_are_different_devices) {
+  class partitioned final : public kfd_driver {
+   public:
+    explicit partitioned(std::vector<std::uint32_t>& nodes) : nodes_(nodes) {}
+    std::vector<kfd_gpu> gpus() override {
+      const engine_facts facts{2, 2, 2, true};
+      return {{2, "0000:c1:00.0#2", facts, {{3, {true, 0b0100}}}}, {3, "0000:c1:00.0#3", facts, {{2, {true, 0b1000}}}}};
+    }
+    void* allocate_ring(std::uint32_t, std::size_t bytes, gpu::place) override {
+      return std::aligned_alloc(gpu::page_size(), bytes);
+    }
+    void free_ring(void* ring, std::size_t) noexcept override { std::free(ring); }
+    kfd_queue create_queue(std::uint32_t node, const engine_choice& engine, void*, std::size_t) override {
+      nodes_.push_back(node);
+      nodes_.push_back(engine.engine);
+      return {1, words_, words_ + 1};
+    }
+    void destroy_queue(std::uint64_t) noexcept override {}
+
+   private:
+    std::vector<std::uint32_t>& nodes_;
+    std::uint64_t words_[2] = {};
+  };
+  std::vector<std::uint32_t> made;
+  auto e = open_kfd_engine(options::defaults(), std::make_unique<partitioned>(made), {"gfx942", "0000:c1:00.0#3"});
+  e->set_peers({"0000:c1:00.0#2", "0000:c1:00.0#3"});
+  e->create_queue({depth(), 0, 0, 0, false});
+  EXPECT_EQ(made, (std::vector<std::uint32_t>{3, 3})) << "node 3, by the engine for its link to node 2";
+}
+
 TEST(sdma_kfd, a_queue_is_made_of_the_drivers_parts_and_goes_back) {
   ledger l;
   auto e = open_fake(l);

@@ -120,6 +120,7 @@ void give_back(const block& b) noexcept {
 
 location locate(const void*) { return {}; }
 std::string bus_id_of(int) { return ""; }
+std::string identity_of(int) { return ""; }
 bool has_device_memory() { return false; }
 
 int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, std::uint64_t* offset) {

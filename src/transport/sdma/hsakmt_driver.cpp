@@ -47,7 +47,7 @@ std::uint64_t recommended_engines(const HsaIoLinkProperties& link, std::uint32_t
   return link.RecSdmaEngIdMask;
 #else
   static_cast<void>(link);
-  return topology::recommended_engines(topology::k_kfd_topology, node, number);
+  return topology::recommended_engines("", node, number);
 #endif
 }
 
@@ -164,7 +164,8 @@ class hsakmt_driver final : public kfd_driver {
     if (p.NumFComputeCores == 0) return;  // CPUs alone
     kfd_gpu g{};
     g.node = node;
-    g.bus_id = bus_id_of(p);
+    const auto kernels = topology::find_runtime_kfd_node("", node);
+    g.identity = kernels ? kernels->identity : bus_id_of(p);
     g.facts = {p.NumSdmaEngines, p.NumSdmaXgmiEngines, p.NumSdmaQueuesPerEngine, HAVE_HSAKMT_QUEUE_BY_ENGINE != 0};
     if (p.NumIOLinks > k_most_links)
       fail(XIO_ERR_UNSUPPORTED, "KFD node {} claims {} links, more than any GPU has", node, p.NumIOLinks);

@@ -15,7 +15,7 @@ namespace xio::sdma {
 
 struct kfd_gpu {
   std::uint32_t node;
-  std::string bus_id;  // "0000:3b:00.0"
+  std::string identity;  // see topology/kfd_node.hpp
   engine_facts facts;
   struct link {
     std::uint32_t to_node;

@@ -22,7 +22,7 @@ struct device {
       : driver(std::move(d)),
         gpu(std::move(g)),
         style(s),
-        chooser(gpu.bus_id, gpu.facts, parse_engines(o.sdma_engines)) {}
+        chooser(gpu.identity, gpu.facts, parse_engines(o.sdma_engines)) {}
 
   const std::unique_ptr<kfd_driver> driver;
   const kfd_gpu gpu;
@@ -116,7 +116,7 @@ class kfd_engine final : public engine {
              const kfd_place& place, const queue_style& style)
       : gpus_(std::move(gpus)),
         device_(std::make_shared<device>(o, std::move(driver), mine, style)),
-        name_("KFD " + place.arch + " at " + place.bus_id) {}
+        name_("KFD " + place.arch + " at " + place.identity) {}
 
   const char* backend() const override { return name_.c_str(); }
 
@@ -132,9 +132,9 @@ class kfd_engine final : public engine {
   }
   void unmap(void*) override {}
 
-  void set_peers(const std::vector<std::string>& bus_ids) override {
+  void set_peers(const std::vector<std::string>& identities) override {
     peers_.clear();
-    for (const std::string& id : bus_ids) peers_.push_back(link_to(id));
+    for (const std::string& id : identities) peers_.push_back(link_to(id));
   }
 
   std::unique_ptr<queue> create_queue(const queue_request& request) override {
@@ -157,9 +157,9 @@ class kfd_engine final : public engine {
 
  private:
   // Of a peer that is no GPU of this machine, or this one: what engines for PCIe do.
-  link_facts link_to(const std::string& bus_id) const {
+  link_facts link_to(const std::string& identity) const {
     for (const kfd_gpu& g : gpus_) {
-      if (g.bus_id != bus_id || g.node == device_->gpu.node) continue;
+      if (g.identity != identity || g.node == device_->gpu.node) continue;
       for (const auto& l : device_->gpu.links)
         if (l.to_node == g.node) return l.facts;
     }
@@ -191,14 +191,14 @@ std::unique_ptr<engine> open_kfd_engine(const options& o, std::unique_ptr<kfd_dr
   const queue_style style = style_of(o, place.arch);
   std::vector<kfd_gpu> gpus = driver->gpus();
   for (const kfd_gpu& g : gpus)
-    if (g.bus_id == place.bus_id) {
+    if (g.identity == place.identity) {
       const kfd_gpu mine = g;
       return std::make_unique<kfd_engine>(o, std::move(driver), std::move(gpus), mine, place, style);
     }
   fail(XIO_ERR_UNSUPPORTED,
        "the GPU at {} is none of the {} that the compute driver knows; is it hidden from this process (cgroup, "
        "container)?",
-       place.bus_id, gpus.size());
+       place.identity, gpus.size());
 }
 
 }  // namespace xio::sdma

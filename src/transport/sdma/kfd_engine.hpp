@@ -11,8 +11,8 @@ namespace xio::sdma {
 
 // Of a GPU: its processor's name and where it is on the bus.
 struct kfd_place {
-  std::string arch;    // "gfx90a:sramecc+:xnack-"
-  std::string bus_id;  // "0000:3b:00.0"
+  std::string arch;      // "gfx90a:sramecc+:xnack-"
+  std::string identity;  // of the GPU, see topology/kfd_node.hpp
 };
 
 // Throws XIO_ERR_UNSUPPORTED for a GPU that the driver does not know or whose packets are not known, and

@@ -16,7 +16,7 @@ std::unique_ptr<engine> open_hardware(const options& o) {
   if (std::string(gpu::name()) != "hip")
     fail(XIO_ERR_UNSUPPORTED, "only AMD GPUs give their copy engines to user queues, and this is the {} platform",
          gpu::name());
-  return open_kfd_engine(o, open_kfd(), {gpu::arch(), gpu::bus_id()});
+  return open_kfd_engine(o, open_kfd(), {gpu::arch(), gpu::identity()});
 }
 
 std::unique_ptr<engine> open_software(const options& o, progress::machine& machine, const payload_agent& payload,

@@ -37,7 +37,7 @@ class engine {
   virtual void map(void* base, std::size_t bytes) = 0;
   virtual void unmap(void* base) = 0;
   // Where the GPU of each peer is, for the choice of engines; "" where there is none or it is not known.
-  virtual void set_peers(const std::vector<std::string>& bus_ids) { static_cast<void>(bus_ids); }
+  virtual void set_peers(const std::vector<std::string>& identities) { static_cast<void>(identities); }
   virtual std::unique_ptr<queue> create_queue(const queue_request& request) = 0;
 };
 

@@ -43,7 +43,7 @@ device_file device_at(const char* path) {
   if (std::strncmp(path, k_render, std::strlen(k_render)) != 0) return device_file::none;
   const long minor = std::strtol(path + std::strlen(k_render), nullptr, 10);
   amdgpu::process* p = amdgpu::process::current();
-  const bool is_ours = p != nullptr && minor >= 128 && minor < 128 + static_cast<long>(p->chosen.gpus);
+  const bool is_ours = p != nullptr && minor >= 128 && minor < 128 + static_cast<long>(p->chosen.nodes());
   return is_ours ? device_file::render : device_file::none;
 }
 

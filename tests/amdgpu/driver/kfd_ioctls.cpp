@@ -67,7 +67,7 @@ int do_clocks(process& p, clock_counters_args& a) {
 
 int do_apertures(process& p, apertures_new_args& a) {
   auto* out = reinterpret_cast<apertures*>(a.apertures_at);
-  const auto gpus = static_cast<u32>(p.chosen.gpus);
+  const auto gpus = static_cast<u32>(p.chosen.nodes());
   if (a.nodes == 0) {
     a.nodes = gpus;
     return 0;

@@ -40,7 +40,7 @@ void take_over(int from, off_t first, std::uint64_t bytes, int to) {
 }  // namespace
 
 memory_objects::memory_objects(const settings& s, gate& g, std::vector<page_table>& tables, listener l)
-    : settings_(s), gate_(g), tables_(tables), listener_(std::move(l)), used_(s.gpus) {}
+    : settings_(s), gate_(g), tables_(tables), listener_(std::move(l)), used_(s.nodes()) {}
 
 std::uint64_t memory_objects::keep(object&& o) {
   const std::uint64_t handle = next_++;
@@ -134,7 +134,7 @@ int memory_objects::map(std::uint64_t handle, unsigned gpu) {
   if (const int failed = show(handle, o); failed != 0) return failed;
   const mapping m = mapping_of(o, gpu);
   if (!tables_[gpu].add(m)) return EINVAL;
-  o.gpus |= 1u << gpu;
+  o.gpus |= std::uint64_t{1} << gpu;
   listener_(gpu, m, true);
   return 0;
 }
@@ -147,7 +147,7 @@ int memory_objects::unmap(std::uint64_t handle, unsigned gpu) {
   object& o = found->second;
   if ((o.gpus >> gpu & 1) == 0) return 0;
   tables_[gpu].remove(o.of.va);
-  o.gpus &= ~(1u << gpu);
+  o.gpus &= ~(std::uint64_t{1} << gpu);
   listener_(gpu, mapping_of(o, gpu), false);
   return 0;
 }

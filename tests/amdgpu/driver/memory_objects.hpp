@@ -50,7 +50,7 @@ class memory_objects {
     request of;
     unique_fd file;
     std::uint64_t file_bytes = 0;
-    std::uint32_t gpus = 0;   // that it is mapped to, a bit each
+    std::uint64_t gpus = 0;   // that it is mapped to, a bit each
     bool in_process = false;  // this process sees the file at va
     bool counted = false;     // against the GPU's memory
   };

@@ -61,11 +61,11 @@ process* process::current() {
 
 process::process(const settings& s)
     : chosen(s),
-      tables(s.gpus),
+      tables(s.nodes()),
       gpus(chosen, turns, tables, happenings),
       memory(chosen, turns, tables,
              [this](unsigned gpu, const mapping& m, bool mapped) { gpus.mapped(gpu, m, mapped); }),
-      doorbells_(s.gpus) {}
+      doorbells_(s.nodes()) {}
 
 int process::make_doorbells(unsigned gpu) {
   doorbell_page& page = doorbells_[gpu];

@@ -23,6 +23,9 @@ struct row {
 
 constexpr row k_rows[] = {
     {"XIO_AMDGPU_GPUS", &settings::gpus, nullptr, 1, 8, 1, "", "how many GPUs there are"},
+    {"XIO_AMDGPU_PARTITIONS", &settings::partitions, nullptr, 1, 8, 1, "", "of each GPU (CPX), each a node"},
+    {"XIO_AMDGPU_PARTITION_NAMES", nullptr, &settings::partition_names, 0, 0, 1, "function|alike|",
+     "how HIP names them: by PCI functions that are not there, or all alike"},
     {"XIO_AMDGPU_TARGET", nullptr, &settings::target, 0, 0, 1, "gfx90a|", "which GPU each is"},
     {"XIO_AMDGPU_CUS", &settings::compute_units, nullptr, 8, 128, 8, "", "compute units of each"},
     {"XIO_AMDGPU_MEMORY_MIB", &settings::memory_mib, nullptr, 64, 65536, 1, "", "memory of each, per process"},
@@ -71,7 +74,7 @@ std::string settings_text() {
     const std::string value = r.number != nullptr ? std::to_string(usual.*r.number) : usual.*r.word;
     const std::string values =
         r.number != nullptr ? fmt::format("{}..{}", r.least, r.most) : std::string(r.words, std::strlen(r.words) - 1);
-    out += fmt::format("{:<22} {:<7} {:<12} {}\n", r.name, value, values, r.meaning);
+    out += fmt::format("{:<26} {:<8} {:<14} {}\n", r.name, value, values, r.meaning);
   }
   return out;
 }

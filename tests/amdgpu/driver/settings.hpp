@@ -10,6 +10,8 @@ namespace amdgpu {
 
 struct settings {
   std::uint64_t gpus = 1;
+  std::uint64_t partitions = 1;
+  std::string partition_names = "function";
   std::string target = "gfx90a";
   std::uint64_t compute_units = 16;
   std::uint64_t memory_mib = 4096;
@@ -18,6 +20,9 @@ struct settings {
   std::uint64_t threads = 2;
   std::uint64_t slice = 2000;
   std::uint64_t log = 0;
+
+  // Each partition is a node, which the driver calls a GPU elsewhere.
+  unsigned nodes() const { return static_cast<unsigned>(gpus * partitions); }
 };
 
 // Reads all rows by `look`, which is getenv outside of tests. Returns one sentence if something cannot be.

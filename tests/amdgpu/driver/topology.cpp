@@ -50,15 +50,22 @@ void write_host(const settings& s, const fs::path& node) {
                     "cu_per_simd_array 0\nsimd_per_cu 0\nmax_slots_scratch_cu 0\nvendor_id 0\ndevice_id 0\n"
                     "location_id 0\ndomain 0\ndrm_render_minor 0\nhive_id 0\nnum_sdma_engines 0\n"
                     "num_sdma_xgmi_engines 0\nmax_engine_clk_ccompute 2000\n",
-                    sysconf(_SC_NPROCESSORS_ONLN), s.gpus));
+                    sysconf(_SC_NPROCESSORS_ONLN), s.nodes()));
   const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(getpagesize());
   write(node / "mem_banks/0/properties",
         fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 64\nmem_clk_max 2400\n", k_heap_system, bytes));
-  for (unsigned gpu = 0; gpu < s.gpus; ++gpu) write_link(node, gpu, 0, gpu + 1, k_link_pcie);
+  for (unsigned gpu = 0; gpu < s.nodes(); ++gpu) write_link(node, gpu, 0, gpu + 1, k_link_pcie);
+}
+
+// The kernel adds the partition to the place of the function: in its lowest bits, some versions above bit 27.
+std::uint32_t location_of(const settings& s, unsigned node) {
+  const auto partition = static_cast<std::uint32_t>(node % s.partitions);
+  const auto gpu = static_cast<std::uint32_t>(node / s.partitions);
+  return (gpu + 3) << 8 | (s.partition_names == "alike" ? partition << 28 : partition);
 }
 
 void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
-  const bool xgmi = s.links == "xgmi" && s.gpus > 1;
+  const bool xgmi = s.links == "xgmi" && s.nodes() > 1;
   write(node / "gpu_id", fmt::format("{}\n", gpu_id_of(gpu)));
   write(node / "name", "aldebaran\n");
   write(node / "properties",
@@ -70,9 +77,9 @@ void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
                     "num_sdma_engines 2\nnum_sdma_xgmi_engines 3\nnum_sdma_queues_per_engine 8\nnum_cp_queues 24\n"
                     "max_engine_clk_fcompute 1700\nlocal_mem_size 0\nfw_version 71\ncapability {}\ndebug_prop 0\n"
                     "sdma_fw_version 8\nunique_id {}\nmax_engine_clk_ccompute 2000\n",
-                    s.compute_units * 4, s.gpus, k_simd_ids + gpu * 1024, k_shader_engines,
-                    s.compute_units / k_shader_engines, k_device_id, (gpu + 3) << 8, render_minor_of(gpu),
-                    xgmi ? 0x5a : 0, k_capability, 0x5a00000000000001ull + gpu));
+                    s.compute_units * 4, s.nodes(), k_simd_ids + gpu * 1024, k_shader_engines,
+                    s.compute_units / k_shader_engines, k_device_id, location_of(s, gpu), render_minor_of(gpu),
+                    xgmi ? 0x5a : 0, k_capability, 0x5a00000000000001ull + gpu / s.partitions));
   write(node / "mem_banks/0/properties",
         fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 4096\nmem_clk_max 1600\n",
                     s.large_bar != 0 ? k_heap_public : k_heap_private, s.memory_mib << 20));
@@ -84,7 +91,7 @@ void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
                       k_simd_ids + gpu * 1024, caches[i].level, caches[i].kib));
   write_link(node, 0, gpu + 1, 0, k_link_pcie);
   unsigned number = 1;
-  for (unsigned other = 0; other < s.gpus; ++other)
+  for (unsigned other = 0; other < s.nodes(); ++other)
     if (other != gpu) write_link(node, number++, gpu + 1, other + 1, xgmi ? k_link_xgmi : k_link_pcie);
 }
 
@@ -102,19 +109,20 @@ void write_pci(const fs::path& function, unsigned gpu) {
 
 int gpu_of_id(const settings& s, std::uint32_t gpu_id) {
   const std::uint32_t gpu = gpu_id - gpu_id_of(0);
-  return gpu < s.gpus ? static_cast<int>(gpu) : -1;
+  return gpu < s.nodes() ? static_cast<int>(gpu) : -1;
 }
 
-std::string bus_id_of(unsigned gpu) { return fmt::format("0000:{:02x}:00.0", gpu + 3); }
+std::string bus_id_of(unsigned function) { return fmt::format("0000:{:02x}:00.0", function + 3); }
 
 void write_topology(const settings& s, const std::string& folder) {
   const fs::path top = fs::path(folder) / "kfd" / "kfd" / "topology";
   write(top / "generation_id", "1\n");
   write(top / "system_properties", "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
   write_host(s, top / "nodes" / "0");
-  for (unsigned gpu = 0; gpu < s.gpus; ++gpu) {
+  for (unsigned gpu = 0; gpu < s.nodes(); ++gpu) {
     write_gpu(s, top / "nodes" / std::to_string(gpu + 1), gpu);
-    write_pci(fs::path(folder) / "pci" / bus_id_of(gpu), gpu);
+    if (gpu % s.partitions == 0)
+      write_pci(fs::path(folder) / "pci" / bus_id_of(static_cast<unsigned>(gpu / s.partitions)), gpu);
   }
   // rocminfo asks lsmod.
   write(fs::path(folder) / "modules", "amdgpu 16384 0 - Live 0x0000000000000000\n");

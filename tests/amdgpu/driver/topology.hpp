@@ -9,12 +9,13 @@
 
 namespace amdgpu {
 
-// GPUs are numbered from 0, nodes from 1 behind the host's, render nodes from 128.
+// GPUs (each partition is one) are numbered from 0, nodes from 1 behind the host's, render nodes from 128.
 constexpr std::uint32_t gpu_id_of(unsigned gpu) { return 0x5a00 + gpu; }
 constexpr unsigned render_minor_of(unsigned gpu) { return 128 + gpu; }
 // The GPU with that id, or -1.
 int gpu_of_id(const settings& s, std::uint32_t gpu_id);
-std::string bus_id_of(unsigned gpu);
+// Of the PCI functions, one for all partitions of a GPU.
+std::string bus_id_of(unsigned function);
 
 // Writes FOLDER/kfd/... and FOLDER/pci/BUS_ID/...; throws std::filesystem::filesystem_error or std::runtime_error.
 void write_topology(const settings& s, const std::string& folder);
