@@ -20,6 +20,7 @@
 #include "gpu/device_choice.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/polled_device.hpp"
+#include "gpu/relaxed_capture.hpp"
 #include "topology/kfd_node.hpp"
 #include "xio/device/platform.hpp"
 #include "xio/hip.h"
@@ -39,7 +40,7 @@ void check(hipError_t e, fmt::format_string<Args...> what, Args&&... args) {
        fmt::format(what, std::forward<Args>(args)...), hipGetErrorString(e), hipGetErrorName(e));
 }
 
-// Our device for the calling thread; the thread's own choice comes back at the end.
+// Our device for the calling thread, and its calls beside captures; the thread's own choices come back at the end.
 class on_device {
  public:
   on_device() {
@@ -53,15 +54,17 @@ class on_device {
   }
 
  private:
+  const relaxed_capture beside_captures_;
   int before_ = 0;
 };
 
-// For what the runtime frees behind all kernels. The device is waited for before, for CUDA keeps every other call of
-// the process out while it frees, and lets them in while it waits for the device.
+// For what the runtime frees behind all kernels. The device is waited for before, for not every call that frees waits,
+// and CUDA keeps every other call of the process out while it frees, and lets them in while it waits for the device.
 template <class Call>
 void free_after_kernels(Call&& call) {
   after_kernels([call = std::forward<Call>(call)]() mutable {
-    if (hipSetDevice(g_device) != hipSuccess || hipDeviceSynchronize() != hipSuccess) (void)hipGetLastError();
+    const relaxed_capture beside_captures;
+    if (hipSetDevice(g_device) != hipSuccess || hw::wait_for_device() != hipSuccess) (void)hipGetLastError();
     call();
   });
 }
@@ -112,6 +115,7 @@ class lane_of_thread {
     finish("a copy");
   }
   void begin(void* to, const void* from, std::size_t bytes) {
+    const relaxed_capture beside_captures;
     under_way_ = true;
     check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "a copy of {} bytes", bytes);
   }
@@ -125,12 +129,14 @@ class lane_of_thread {
     return marked_++;
   }
   bool reached(std::uint64_t mark) {
+    const relaxed_capture beside_captures;
     const hipError_t e = hipEventQuery(marks_[mark % payload_agent::k_marks]);
     if (e == hipErrorNotReady) return false;
     check(e, "copies on device {}", g_device.load());
     return true;
   }
   void zero(void* to, std::size_t bytes) {
+    const relaxed_capture beside_captures;
     check(hipMemsetAsync(to, 0, bytes, stream_), "clearing {} bytes", bytes);
     finish("clearing memory");
   }
@@ -144,6 +150,7 @@ class lane_of_thread {
 
  private:
   void finish(const char* what) {
+    const relaxed_capture beside_captures;
     check(hipStreamSynchronize(stream_), "{} on device {}", what, g_device.load());
     under_way_ = false;
   }
@@ -340,7 +347,7 @@ bool unmap_registers(void* page) {
   return after_kernels_within(
       [page] {
         const on_device here;
-        if (hipDeviceSynchronize() != hipSuccess || hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
+        if (hw::wait_for_device() != hipSuccess || hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
       },
       k_unmap_ms);
 }
@@ -373,7 +380,7 @@ bool wait_for_kernels(std::uint64_t timeout_ms) {
   return after_kernels_within(
       [] {
         const on_device here;
-        if (hipDeviceSynchronize() != hipSuccess) (void)hipGetLastError();
+        if (hw::wait_for_device() != hipSuccess) (void)hipGetLastError();
       },
       timeout_ms);
 }
@@ -393,6 +400,7 @@ void init(int device) {
     (void)hipGetLastError();
     fail(XIO_ERR_UNSUPPORTED, "{}", hw::why_no_device(e));
   }
+  const relaxed_capture beside_captures;
   g_device = (device < 0 ? 0 : device) % count;
   check(hipSetDevice(g_device), "selecting device {} of {}", g_device.load(), count);
   g_selected = true;

@@ -251,6 +251,7 @@ class pinned {
   pinned(const pinned&) = delete;
   pinned& operator=(const pinned&) = delete;
   ~pinned() {
+    const relaxed_capture beside_captures;
     if (hw::unpin(at_) != hipSuccess) (void)hipGetLastError();
   }
 

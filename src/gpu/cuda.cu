@@ -19,6 +19,18 @@ namespace {
 
 using ipc_handle = cudaIpcMemHandle_t;
 
+using capture_mode = cudaStreamCaptureMode;
+constexpr capture_mode k_relaxed = cudaStreamCaptureModeRelaxed;
+bool exchange_capture_mode(capture_mode* mode) {
+  if (cudaThreadExchangeStreamCaptureMode(mode) == cudaSuccess) return true;
+  (void)cudaGetLastError();
+  return false;
+}
+
+// CUDA has no call that waits for all streams and lets captures be (CUDA Programming Guide, prohibited and unhandled
+// operations).
+cudaError_t wait_for_device() { return cudaDeviceSynchronize(); }
+
 // Loading a kernel on first use waits for kernels that run, which may wait for that very use. Set before anybody,
 // the program included, calls CUDA; a program that wants it otherwise sets the variable itself.
 __attribute__((constructor)) void load_modules_at_once() { setenv("CUDA_MODULE_LOADING", "EAGER", 0); }

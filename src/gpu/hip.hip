@@ -35,6 +35,23 @@ void warn_once(purpose what, bool on_host, const memory_plan& p, const char* err
 
 using ipc_handle = hipIpcMemHandle_t;
 
+using capture_mode = hipStreamCaptureMode;
+constexpr capture_mode k_relaxed = hipStreamCaptureModeRelaxed;
+bool exchange_capture_mode(capture_mode* mode) {
+  if (hipThreadExchangeStreamCaptureMode(mode) == hipSuccess) return true;
+  (void)hipGetLastError();
+  return false;
+}
+
+// Freeing memory waits for every stream of its device, and is let through beside a capture, which hipDeviceSynchronize
+// would end (clr hipamd, hip_memory.cpp and hip_device_runtime.cpp).
+hipError_t wait_for_device() {
+  void* word = nullptr;
+  if (hipMalloc(&word, sizeof(std::uint64_t)) == hipSuccess) return hipFree(word);
+  (void)hipGetLastError();
+  return hipDeviceSynchronize();
+}
+
 hipError_t make_stream(hipStream_t* out) {
   int least = 0, greatest = 0;
   if (const hipError_t e = hipDeviceGetStreamPriorityRange(&least, &greatest); e != hipSuccess) return e;

@@ -8,10 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -38,11 +41,22 @@ struct fake {
   hipError_t import_fails_with = hipSuccess;
   int exports = 0;
   bool dmabufs = true;
+  std::atomic<bool> capturing{false};  // some stream, in global mode
+  std::atomic<bool> disturbed{false};  // and a call has ended that
   std::map<void*, allocation> live;
   std::vector<allocation> taken;  // all that ever was, but for 4096 and 8 bytes of the start
 } g;
 
+thread_local hipStreamCaptureMode t_mode = hipStreamCaptureModeGlobal;
+
+// As clr has it (hip_internal.hpp): what is refused beside a capture ends the capture, too.
+bool disturbs_capture(bool even_relaxed) {
+  if (!g.capturing || (!even_relaxed && t_mode == hipStreamCaptureModeRelaxed)) return false;
+  return g.disturbed = true;
+}
+
 hipError_t take(void** out, std::size_t bytes, bool on_host, unsigned flags) {
+  if (disturbs_capture(false)) return hipErrorStreamCaptureUnsupported;
   if (!on_host && g.refuses.count(flags) != 0) return hipErrorInvalidValue;
   const int fd = memfd_create("fake-gpu", MFD_CLOEXEC);
   const std::size_t whole = (bytes + 4095) / 4096 * 4096;
@@ -54,6 +68,7 @@ hipError_t take(void** out, std::size_t bytes, bool on_host, unsigned flags) {
 }
 
 hipError_t give_back(void* p) {
+  if (disturbs_capture(false)) return hipErrorStreamCaptureUnsupported;
   const auto at = g.live.find(p);
   if (at == g.live.end()) return hipErrorInvalidValue;
   munmap(p, at->second.bytes);
@@ -96,6 +111,15 @@ hipError_t hipStreamDestroy(hipStream_t) { return hipSuccess; }
 hipError_t hipStreamSynchronize(hipStream_t) { return hipSuccess; }
 hipError_t hipEventCreateWithFlags(hipEvent_t* out, unsigned) { return *out = nullptr, hipSuccess; }
 hipError_t hipEventDestroy(hipEvent_t) { return hipSuccess; }
+hipError_t hipDeviceSynchronize(void) { return disturbs_capture(true) ? hipErrorStreamCaptureUnsupported : hipSuccess; }
+hipError_t hipHostRegister(void*, std::size_t, unsigned) {
+  return disturbs_capture(false) ? hipErrorStreamCaptureUnsupported : hipSuccess;
+}
+hipError_t hipHostUnregister(void*) { return disturbs_capture(false) ? hipErrorStreamCaptureUnsupported : hipSuccess; }
+hipError_t hipHostGetDevicePointer(void** out, void* p, unsigned) { return *out = p, hipSuccess; }
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  return std::swap(*mode, t_mode), hipSuccess;
+}
 hipError_t hipMalloc(void** out, std::size_t bytes) { return take(out, bytes, false, 0); }
 hipError_t hipExtMallocWithFlags(void** out, std::size_t bytes, unsigned flags) {
   return take(out, bytes, false, flags);
@@ -327,6 +351,32 @@ TEST_F(hip_kinds, a_heap_that_nobody_can_map_is_fine_grained_or_for_rdma) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0) << "an obstacle of the direct route, no failure of the world";
+}
+
+TEST_F(hip_kinds, nothing_that_xio_calls_disturbs_the_capture_of_another_thread) {
+  start("gfx90a");
+  ASSERT_TRUE(wait_for_kernels(0)) << "nothing of before is still to be freed";
+  g.capturing = true;
+  std::vector<unsigned char> page(4096);
+  const auto use_all = [&] {
+    init(0);
+    for (const heap_kind kind : {heap_kind::device, heap_kind::host}) {
+      const auto h = make_heap(k_bytes, kind);
+      fill_zero(h->data(), 4096);
+      copy(h->data(), page.data(), page.size());
+      EXPECT_EQ(payload().atomic(h->data(), 8, atomic_op::fetch, 0, 0), 0u);
+    }
+    for (const place where : {place::device, place::shared}) const buffer b(100, where, 256, purpose::rings);
+    EXPECT_NE(map_registers(page.data(), page.size()), nullptr);
+    EXPECT_TRUE(unmap_registers(page.data()));
+    EXPECT_EQ(t_mode, hipStreamCaptureModeGlobal) << "the thread's own mode is back";
+  };
+  use_all();
+  std::thread(use_all).join();
+  // Frees are made on another thread, before this.
+  EXPECT_TRUE(wait_for_kernels(0));
+  EXPECT_FALSE(g.disturbed);
+  g.capturing = g.disturbed = false;
 }
 
 TEST_F(hip_kinds, xio_info_has_a_kind_and_a_reason) {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// While one lives, calls of this thread to the GPU's runtime disturb no capture of another thread. Included by
+// accelerator.hpp only.
+//
+// A capture in global mode, which is the default, makes the runtime refuse allocating, freeing and registering memory
+// in every thread, and the refused call ends the capture as well. XIO's calls touch no stream that anybody captures, so
+// they may be made in relaxed mode. Calls that wait for the whole device are refused in every mode: see
+// hw::wait_for_device.
+#pragma once
+#include "gpu/gpu.hpp"
+
+namespace xio::gpu {
+
+namespace {
+
+class relaxed_capture {
+ public:
+  // A runtime that refuses has no captures, or is going away.
+  relaxed_capture() : changed_(hw::exchange_capture_mode(&mode_)) {}
+  relaxed_capture(const relaxed_capture&) = delete;
+  relaxed_capture& operator=(const relaxed_capture&) = delete;
+  ~relaxed_capture() {
+    if (changed_) (void)hw::exchange_capture_mode(&mode_);
+  }
+
+ private:
+  hw::capture_mode mode_ = hw::k_relaxed;
+  const bool changed_;
+};
+
+}  // namespace
+
+}  // namespace xio::gpu
