@@ -81,6 +81,12 @@ typedef struct xio_option {
   const char* value;
 } xio_option_t;
 
+/* Names a world before it is made: xio_get_unique_id. A program passes these bytes to every PE in any way it has. They
+ * hold the key that the PEs prove to each other: a process that can read them can join. */
+typedef struct xio_unique_id {
+  unsigned char bytes[128];
+} xio_unique_id_t;
+
 /* How a world is made. Set `size` to sizeof the struct (or use the _INIT macro): it tells the library which members
  * your program knows. 0 or null in any other member: the environment's value, else the default (docs/environment.md).
  */
@@ -99,9 +105,14 @@ typedef struct xio_init_attr {
    * here what it logs from now on. Where a variable has to be alike on every PE, so has the option. */
   const xio_option_t* options;
   size_t option_count;
+  /* A world by unique id, with or without a launcher. bootstrap is null or "tcp" then; tcp_* and XIO_TCP_* do not
+   * count. */
+  const xio_unique_id_t* unique_id; /* the same bytes on every PE */
+  int unique_rank;                  /* this PE's number, */
+  int unique_size;                  /* and how many there are */
 } xio_init_attr_t;
 #define XIO_INIT_ATTR_INIT \
-  { sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0, NULL, 0 }
+  { sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, 0, 0 }
 
 /* How a context is made. `size` and 0 as in xio_init_attr_t; the same values on every PE. */
 typedef struct xio_ctx_attr {
@@ -162,11 +173,23 @@ XIO_EXPORT const char* xio_last_error(void);
 /* Local, any thread. The version of the library that is loaded. Each pointer may be null. */
 XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
+/* Makes the id of one world. Local; one PE of that world calls it, of any rank, and every PE gives the id to xio_init.
+ * From now on this process listens on every interface for the others, until its own xio_init with the id returns.
+ * Counts as a use of XIO: a child forked afterwards cannot use it.
+ *
+ * XIO_ERR_ARG: id is null. XIO_ERR_IO: no port or file descriptor is left. XIO_ERR_UNSUPPORTED: this build has no
+ * libsodium. */
+XIO_EXPORT xio_status_t xio_get_unique_id(xio_unique_id_t* id);
+
 /* Makes a world. Collective: every PE of the job calls it. attr may be null.
  *
- * The PEs come from the launcher (mpirun, srun, xiorun, or the members of attr). Where a launcher started several tasks
- * and nothing connects them, a world of this task alone is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks for
- * it.
+ * The PEs come from the launcher (mpirun, srun, xiorun), or from the members of attr. Where a launcher started several
+ * tasks and nothing connects them, a world of this task alone is refused with XIO_ERR_CONFIG; XIO_BOOTSTRAP=local asks
+ * for it.
+ *
+ * Unique id: a rank that is there twice, another size and a rank that is too large are XIO_ERR_CONFIG on every PE that
+ * has come. A PE that comes when a world of this id was made or given up, or when the maker's process has ended, gets
+ * XIO_ERR_PEER at once. Where the maker does not call xio_init all wait for the world's timeout.
  *
  * MPI: started by mpirun, or with the bootstrap "mpi", xio_init starts MPI if nobody has, and ends it at exit. MPI_Init
  * may then not be called any more: Open MPI ends the job, since MPI is started once in a process. A program that uses

@@ -173,6 +173,7 @@ unique_fd connect_once(const socket_address& where, const deadline& until, std::
   }
   if (err != 0) {
     why = errno_text(err);
+    errno = err;
     return {};
   }
   tune(fd.get());

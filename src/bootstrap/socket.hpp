@@ -37,7 +37,7 @@ std::vector<socket_address> resolve(const endpoint& where, const deadline& until
 // Sockets listening at the endpoint; throws XIO_ERR_IO or XIO_ERR_CONFIG with the reason if there is none.
 std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until);
 
-// One attempt. Returns an fd, or none with the reason in `why`. Throws without a file descriptor for it.
+// One attempt. Returns an fd, or none with the reason in `why` and errno. Throws without a file descriptor for it.
 unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why);
 
 // Takes one connection; none when there is no more. Non-blocking.

@@ -98,7 +98,7 @@ struct incoming {
 class tcp_channel final : public channel {
  public:
   tcp_channel(const tcp_settings& s, std::vector<sealed_link> links)
-      : rank_(s.rank), size_(s.size), timeout_ms_(s.timeout_ms), links_(std::move(links)) {}
+      : rank_(s.rank), size_(s.size), is_root_(s.is_root), timeout_ms_(s.timeout_ms), links_(std::move(links)) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -112,7 +112,7 @@ class tcp_channel final : public channel {
            size_, k_data_max);
     try {
       ++number_;
-      return rank_ == 0 ? gather_as_root(mine) : gather_as_peer(mine);
+      return is_root_ ? gather_as_root(mine) : gather_as_peer(mine);
     } catch (const error& e) {
       give_up(e);
       throw;
@@ -128,8 +128,12 @@ class tcp_channel final : public channel {
     run(in, POLLIN, until);
 
     auto message = make_message(number_, mine.size(), mine.size() * static_cast<std::size_t>(size_));
-    auto at = std::copy(mine.begin(), mine.end(), message.begin() + k_header_bytes);
-    for (const auto& i : in) at = std::copy(i.data().begin(), i.data().end(), at);  // links_ is by rank
+    auto at = message.begin() + k_header_bytes;
+    auto from = in.begin();
+    for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+      const auto data = links_[rank].is_open() ? (from++)->data() : mine;
+      at = std::copy(data.begin(), data.end(), at);
+    }
     std::vector<outgoing> out;
     for (auto& l : links_)
       if (l.is_open()) out.push_back({&l, message});
@@ -212,8 +216,9 @@ class tcp_channel final : public channel {
   }
 
   const int rank_, size_;
+  const bool is_root_;
   const std::uint64_t timeout_ms_;
-  std::vector<sealed_link> links_;  // rank 0: by rank, [0] never open; others: [0] leads to rank 0
+  std::vector<sealed_link> links_;  // the root: by rank, its own never open; others: [0] leads to the root
   std::uint64_t number_ = 0;
   std::optional<error> broken_;
 };
@@ -231,18 +236,29 @@ tcp_settings tcp_settings::from(const options& o) {
   s.rank = parse_count(given.rank, "XIO_TCP_RANK", 0, s.size - 1);
   s.timeout_ms = o.timeout_ms;
   s.key = load_key(o);
+  s.is_root = s.rank == 0;
   return s;
 }
 
-std::unique_ptr<channel> connect_tcp(const options& o) {
-  if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
-  const auto s = tcp_settings::from(o);
+std::string tcp_settings::place() const {
+  if (addresses.empty()) return fmt::format("{}:{}", root.host, root.port);
+  std::string all;
+  for (const auto& a : addresses) all += (all.empty() ? "" : ", ") + a.text();
+  return all;
+}
+
+std::unique_ptr<channel> connect_star(tcp_settings s) {
   std::vector<sealed_link> links;
-  if (s.rank == 0)
+  if (s.is_root)
     links = assemble_world(s);
   else
     links.push_back(join_world(s));
   return std::make_unique<tcp_channel>(s, std::move(links));
+}
+
+std::unique_ptr<channel> connect_tcp(const options& o) {
+  if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
+  return connect_star(tcp_settings::from(o));
 }
 
 }  // namespace xio::bootstrap

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The two ways into a TCP world: rank 0 assembles it, every other rank joins it. The world is a star: each rank has one
-// connection, to rank 0.
+// The two ways into a TCP world: the root assembles it, every other rank joins it. The world is a star: each rank has
+// one connection, to the root. The root is rank 0, or in a world by unique id the rank that made the id.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/key.hpp"
 #include "bootstrap/link.hpp"
 #include "bootstrap/socket.hpp"
@@ -14,12 +17,28 @@ namespace xio::bootstrap {
 
 inline constexpr int k_tcp_ranks_max = 4096;
 
+// Names in sentences: of the rank that the others connect to, and of the values that a rank was given.
+struct tcp_names {
+  std::string root = "rank 0";
+  std::string place = "XIO_TCP_ROOT";
+  std::string rank = "XIO_TCP_RANK";
+  std::string size = "XIO_TCP_SIZE";
+  std::string key = "XIO_TCP_KEY or XIO_TCP_KEY_FILE";
+};
+
 struct tcp_settings {
   endpoint root;
   int rank = 0;
   int size = 0;
   std::uint64_t timeout_ms = 0;
   secret key;
+  bool is_root = false;
+  tcp_names names;
+  // Of a world by unique id (unique_id.hpp): the root's sockets, which listen already, and to the others its addresses.
+  std::vector<unique_fd> listeners;
+  std::vector<socket_address> addresses;
+
+  std::string place() const;  // "127.0.0.1:4711", for sentences
 
   // Throws XIO_ERR_CONFIG naming the variable that is missing or wrong.
   static tcp_settings from(const options& o);
@@ -32,10 +51,13 @@ inline deadline after_root(std::uint64_t timeout_ms) {
   return deadline::in(timeout_ms == 0 ? 0 : timeout_ms + grace);
 }
 
-// Rank 0: listens until every other rank has proven the key; links by rank, [0] unused.
-std::vector<sealed_link> assemble_world(const tcp_settings& s);
+// The root: listens until every other rank has proven the key; links by rank, its own unused. Closes s.listeners.
+std::vector<sealed_link> assemble_world(tcp_settings& s);
 
-// Other ranks: the link to rank 0, once it says that the world is complete.
+// Other ranks: the link to the root, once it says that the world is complete.
 sealed_link join_world(const tcp_settings& s);
+
+// The channel of a world of which these are the settings.
+std::unique_ptr<channel> connect_star(tcp_settings s);
 
 }  // namespace xio::bootstrap

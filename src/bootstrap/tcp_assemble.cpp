@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rank 0's side of connecting the ranks: one loop over poll(2) that accepts, checks proofs, and knows when to give up.
+// The root's side of connecting the ranks: one loop over poll(2) that accepts, checks proofs, and knows when to give
+// up.
 //
 // A connection that does not prove the key is a stranger's: it is dropped with a warning, and the world forms without
 // it. A connection that proves the key and then sends a wrong value (another world size, a rank that is taken) comes
@@ -43,8 +44,11 @@ struct pending {
 
 class assembly {
  public:
-  explicit assembly(const tcp_settings& s)
-      : s_(s), until_(deadline::in(s.timeout_ms)), proven_(static_cast<std::size_t>(s.size)) {}
+  explicit assembly(tcp_settings& s)
+      : s_(s),
+        until_(deadline::in(s.timeout_ms)),
+        listeners_(std::move(s.listeners)),
+        proven_(static_cast<std::size_t>(s.size)) {}
 
   std::vector<sealed_link> run() {
     try {
@@ -67,7 +71,7 @@ class assembly {
 
  private:
   void open_listeners() {
-    if (s_.size == 1) return;
+    if (s_.size == 1 || !listeners_.empty()) return;
     listeners_ = listen_at(s_.root, until_);
   }
 
@@ -90,7 +94,7 @@ class assembly {
     // after every result was looked at.
     std::size_t i = listeners_.size();
     for (auto& p : pending_) step_pending(p, polled[i++].revents);
-    for (std::size_t rank = 1; rank < proven_.size() && i < polled.size(); ++rank)
+    for (std::size_t rank = 0; rank < proven_.size() && i < polled.size(); ++rank)
       if (proven_[rank].is_open() && proven_[rank].fd() == polled[i].fd)
         step_proven(proven_[rank], polled[i++].revents);
     std::erase_if(pending_, [](const pending& p) { return p.stream.fd() < 0; });
@@ -180,13 +184,14 @@ class assembly {
       throw error(XIO_ERR_CONFIG, std::move(sentence));
     };
     if (size != static_cast<std::uint32_t>(s_.size))
-      refuse(fmt::format("{} says that the world has {} ranks, rank 0 says {}; give every rank the same XIO_TCP_SIZE",
-                         l.who(), size, s_.size));
-    if (rank == 0 || rank >= size)
-      refuse(fmt::format("{} is outside 1..{}; give every rank its own XIO_TCP_RANK", l.who(), size - 1));
+      refuse(fmt::format("{} says that the world has {} ranks, {} says {}; give every rank the same {}", l.who(), size,
+                         s_.names.root, s_.size, s_.names.size));
+    if (rank >= size || is_me(rank))
+      refuse(fmt::format("{} is outside {}..{}; give every rank its own {}", l.who(), first_other(), size - 1,
+                         s_.names.rank));
     if (proven_[rank].is_open())
-      refuse(fmt::format("rank {} is there twice: as {} and as {}; give every rank its own XIO_TCP_RANK", rank,
-                         proven_[rank].who(), l.who()));
+      refuse(fmt::format("rank {} is there twice: as {} and as {}; give every rank its own {}", rank,
+                         proven_[rank].who(), l.who(), s_.names.rank));
     log::debug("{} has proven the key", l.who());
     l.send_some();
     proven_[rank] = std::move(l);
@@ -217,39 +222,39 @@ class assembly {
   }
 
   void look_for_ended() const {
-    for (int rank = 1; rank < s_.size; ++rank) {
-      if (proven_[static_cast<std::size_t>(rank)].is_open()) continue;
+    for (int rank = 0; rank < s_.size; ++rank) {
+      if (is_me(rank) || proven_[static_cast<std::size_t>(rank)].is_open()) continue;
       if (const auto end = report_.end_of(rank); !end.empty())
         fail(XIO_ERR_PEER, "{} before the world of {} ranks was complete; see its output for the cause", end, s_.size);
     }
   }
 
   int missing() const { return s_.size - 1 - present_; }
+  bool is_me(auto rank) const { return static_cast<int>(rank) == s_.rank; }
+  int first_other() const { return s_.rank == 0 ? 1 : 0; }
 
   [[noreturn]] void fail_full(int err) const {
-    fail(XIO_ERR_IO, "rank 0 has no file descriptor left for {} more of the world's {} ranks, one for each: {}",
-         missing(), s_.size, text_of_no_descriptor(err));
+    fail(XIO_ERR_IO, "{} has no file descriptor left for {} more of the world's {} ranks, one for each: {}",
+         s_.names.root, missing(), s_.size, text_of_no_descriptor(err));
   }
 
   [[noreturn]] void fail_missing() const {
     std::string ranks, wrong_key;
     int missing = 0;
-    for (std::size_t rank = 1; rank < proven_.size(); ++rank) {
-      if (proven_[rank].is_open()) continue;
+    for (std::size_t rank = 0; rank < proven_.size(); ++rank) {
+      if (is_me(static_cast<int>(rank)) || proven_[rank].is_open()) continue;
       if (++missing <= k_ranks_listed_max) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
       const auto refused = refused_.find(static_cast<std::uint32_t>(rank));
       if (refused != refused_.end() && wrong_key.empty())
         wrong_key = fmt::format("{} claims to be rank {} but holds another key", refused->second, rank);
     }
     if (missing > k_ranks_listed_max) ranks += ", ...";
-    const auto head = fmt::format("the world of {} ranks at {}:{} was not complete within {} ms: {} missing (rank {})",
-                                  s_.size, s_.root.host, s_.root.port, s_.timeout_ms, missing, ranks);
-    if (!wrong_key.empty())
-      fail(XIO_ERR_AUTH, "{}; {}: give every rank the same XIO_TCP_KEY or XIO_TCP_KEY_FILE", head, wrong_key);
+    const auto head = fmt::format("the world of {} ranks at {} was not complete within {} ms: {} missing (rank {})",
+                                  s_.size, s_.place(), s_.timeout_ms, missing, ranks);
+    if (!wrong_key.empty()) fail(XIO_ERR_AUTH, "{}; {}: give every rank the same {}", head, wrong_key, s_.names.key);
     fail(XIO_ERR_TIMEOUT,
-         "{}{}; check that they run and have the same XIO_TCP_ROOT, that no firewall lies between, or raise "
-         "XIO_TIMEOUT_MS",
-         head, dropped_ == 0 ? "" : fmt::format(", {} connection(s) did not prove the key", dropped_));
+         "{}{}; check that they run and have the same {}, that no firewall lies between, or raise XIO_TIMEOUT_MS", head,
+         dropped_ == 0 ? "" : fmt::format(", {} connection(s) did not prove the key", dropped_), s_.names.place);
   }
 
   void give_up(xio_status_t status, std::string_view sentence) {
@@ -277,7 +282,7 @@ class assembly {
 
 }  // namespace
 
-std::vector<sealed_link> assemble_world(const tcp_settings& s) { return assembly(s).run(); }
+std::vector<sealed_link> assemble_world(tcp_settings& s) { return assembly(s).run(); }
 
 }  // namespace xio::bootstrap
 #endif  // HAVE_SODIUM

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Connecting the ranks, as every rank but 0 does it.
+// Connecting the ranks, as every rank but the root does it.
 #include "config.h"
 #ifdef HAVE_SODIUM
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 
 #include "base/error.hpp"
@@ -29,21 +30,24 @@ class joining {
       : s_(s), until_(deadline::in(s.timeout_ms)), accepted_until_(after_root(s.timeout_ms)) {}
 
   sealed_link run() {
-    auto addresses = resolve(s_.root, until_);
+    auto addresses = s_.addresses.empty() ? resolve(s_.root, until_) : s_.addresses;
     auto look_up_at = deadline::in(k_look_up_ms);
     // Rank 0 may not be up yet, and a connection may be lost before anything was proven: both are tried again.
     for (int pause = k_retry_first_ms;; pause = std::min(2 * pause, k_retry_most_ms)) {
+      bool all_refuse = true;
       for (const auto& a : addresses) {
         auto fd = connect_once(a, until_.earlier(deadline::in(k_connect_ms)), why_);
+        all_refuse = all_refuse && !fd && errno == ECONNREFUSED;
         if (!fd) continue;
         if (auto l = prove(byte_stream(std::move(fd)), a.text())) return await_welcome(std::move(*l));
       }
-      log::debug("rank {} tries again to reach rank 0 at {}:{}: {}", s_.rank, s_.root.host, s_.root.port, why_);
+      if (all_refuse && !s_.addresses.empty()) fail_gone();
+      log::debug("rank {} tries again to reach {} at {}: {}", s_.rank, s_.names.root, s_.place(), why_);
       if (until_.passed())
         fail(XIO_ERR_TIMEOUT,
-             "rank {} could not reach rank 0 at {}:{} within {} ms (last: {}); check that rank 0 runs, that "
-             "XIO_TCP_ROOT is right and that no firewall lies between, or raise XIO_TIMEOUT_MS",
-             s_.rank, s_.root.host, s_.root.port, s_.timeout_ms, why_);
+             "rank {} could not reach {} at {} within {} ms (last: {}); check that it runs, that {} is right and that "
+             "no firewall lies between, or raise XIO_TIMEOUT_MS",
+             s_.rank, s_.names.root, s_.place(), s_.timeout_ms, why_, s_.names.place);
       if (const auto end = report_.end_of(0); !end.empty())
         fail(XIO_ERR_PEER, "{}, and rank {} waits for it at {}:{}; see its output for the cause", end, s_.rank,
              s_.root.host, s_.root.port);
@@ -57,15 +61,28 @@ class joining {
   }
 
  private:
+  // The root of a unique id listens before anybody has the id, so here nobody has to be waited for.
+  [[noreturn]] void fail_gone() const {
+    fail(XIO_ERR_PEER,
+         "rank {} of {} cannot join: nobody listens for this unique id at {} any more, so a world was made of it, or "
+         "the process that made the id has given up or ended; call xio_get_unique_id for each world, and give each PE "
+         "a rank of its own below one size",
+         s_.rank, s_.size, s_.place());
+  }
+
   template <std::size_t N>
   bool read_message(byte_stream& stream, const std::string& address, std::array<std::byte, N>& out) {
     for (;;) {
       const auto got = stream.receive_up_to(N);
       if (opening_of(stream.in()) == opening::other_version)
-        fail(XIO_ERR_PEER, "rank 0 at {} speaks {}", address, text_of_other_version(stream.in()));
+        fail(XIO_ERR_PEER, "{} at {} speaks {}", s_.names.root, address, text_of_other_version(stream.in()));
+      if (opening_of(stream.in()) == opening::foreign && s_.addresses.size() > 1) {
+        why_ = address + " is something else's";  // an address that another machine has, too
+        return false;
+      }
       if (opening_of(stream.in()) == opening::foreign)
-        fail(XIO_ERR_PEER, "what listens at {} is not rank 0 of an XIO world; check XIO_TCP_ROOT={}:{}", address,
-             s_.root.host, s_.root.port);
+        fail(XIO_ERR_PEER, "what listens at {} is not {} of an XIO world; check {}={}", address, s_.names.root,
+             s_.names.place, s_.place());
       if (got == byte_stream::state::closed) {
         why_ = "connection closed before the key was proven";
         return false;
@@ -82,9 +99,9 @@ class joining {
     if (until_.passed())
       fail(
           XIO_ERR_TIMEOUT,
-          "rank 0 at {} took the connection of rank {} but was silent for {} ms; check that rank 0 has not stopped and "
-          "that XIO_TCP_ROOT is right, or raise XIO_TIMEOUT_MS",
-          address, s_.rank, s_.timeout_ms);
+          "{} at {} took the connection of rank {} but was silent for {} ms; check that it has not stopped and that {} "
+          "is right, or raise XIO_TIMEOUT_MS",
+          s_.names.root, address, s_.rank, s_.timeout_ms, s_.names.place);
     pollfd p{stream.fd(), events, 0};
     poll(&p, 1, until_.poll_ms());
   }
@@ -108,14 +125,13 @@ class joining {
     reply_bytes reply;
     if (!read_message(stream, address, reply)) return {};
     if (!reply_accepts(s_.key, banner, hello, reply))
-      fail(
-          XIO_ERR_AUTH,
-          "rank 0 at {} and rank {} do not hold the same key; give every rank the same XIO_TCP_KEY or XIO_TCP_KEY_FILE",
-          address, s_.rank);
+      fail(XIO_ERR_AUTH, "{} at {} and rank {} do not hold the same key; give every rank the same {}", s_.names.root,
+           address, s_.rank, s_.names.key);
     const auto keys = derive_keys(s_.key, banner, hello, ephemeral, link_end::peer);
     if (!keys)
-      fail(XIO_ERR_AUTH, "rank 0 at {} sent an open key that is none; do all ranks run the same XIO?", address);
-    return sealed_link(std::move(stream), *keys, link_end::peer, fmt::format("rank 0 ({})", address));
+      fail(XIO_ERR_AUTH, "{} at {} sent an open key that is none; do all ranks run the same XIO?", s_.names.root,
+           address);
+    return sealed_link(std::move(stream), *keys, link_end::peer, fmt::format("{} ({})", s_.names.root, address));
   }
 
   sealed_link await_welcome(sealed_link l) {

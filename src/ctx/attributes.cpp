@@ -58,6 +58,9 @@ options init_options(const xio_init_attr_t* attr) {
   if (a.tcp_size < 0 || (a.tcp_size > 0 && (a.tcp_rank < 0 || a.tcp_rank >= a.tcp_size)))
     fail(XIO_ERR_CONFIG, "xio_init_attr_t: tcp_rank {} of tcp_size {} cannot be; use 0 <= tcp_rank < tcp_size",
          a.tcp_rank, a.tcp_size);
+  if (a.unique_id != nullptr && a.bootstrap != nullptr && o.bootstrap != option::bootstrap::tcp)
+    fail(XIO_ERR_CONFIG, "xio_init_attr_t has a unique_id and the bootstrap '{}'; a unique id is for \"tcp\" or null",
+         a.bootstrap);
   if (a.heap_bytes != 0) {
     if (a.heap_bytes < k_least_heap || a.heap_bytes > k_most_heap)
       fail(XIO_ERR_CONFIG, "xio_init_attr_t.heap_bytes is {}; use {} (1M) to {} (1T)", a.heap_bytes, k_least_heap,
@@ -65,6 +68,18 @@ options init_options(const xio_init_attr_t* attr) {
     o.heap_size = a.heap_bytes;
   }
   return o;
+}
+
+std::optional<bootstrap::place_by_id> place_of(const xio_init_attr_t* attr) {
+  const xio_init_attr_t a = read_attr(attr, "xio_init_attr_t");
+  if (a.unique_id == nullptr) {
+    if (a.unique_rank == 0 && a.unique_size == 0) return {};
+    fail(
+        XIO_ERR_CONFIG,
+        "xio_init_attr_t.unique_id is null, and unique_rank {} of unique_size {} are given; give the id, or 0 for both",
+        a.unique_rank, a.unique_size);
+  }
+  return bootstrap::place_by_id{*a.unique_id, a.unique_rank, a.unique_size};
 }
 
 options fallback_options(const xio_init_attr_t* attr) {

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// Worlds by unique id: PEs that have the 128 bytes find each other; one that comes twice, too late or with other
+// numbers gets the reason in time, and so do the others.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "bootstrap/unique_id.hpp"
+#include "bootstrap_rig.hpp"
+#include "says.hpp"
+#include "xio/xio.h"
+
+using namespace rig;
+using xio::bootstrap::connect_unique_id;
+
+namespace {
+
+xio_unique_id_t fresh_id() {
+  xio_unique_id_t id;
+  EXPECT_EQ(xio_get_unique_id(&id), XIO_OK) << xio_last_error();
+  return id;
+}
+
+xio::options options_for(std::uint64_t timeout_ms) {
+  auto o = xio::options::defaults();
+  o.timeout_ms = timeout_ms;
+  return o;
+}
+
+std::unique_ptr<xio::bootstrap::channel> join(const xio_unique_id_t& id, int rank, int size,
+                                              std::uint64_t timeout_ms = 20000) {
+  return connect_unique_id(options_for(timeout_ms), {id, rank, size});
+}
+
+xio_init_attr_t attr_for(const xio_unique_id_t* id, int rank, int size) {
+  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+  attr.heap_bytes = 1 << 20;
+  attr.unique_id = id;
+  attr.unique_rank = rank;
+  attr.unique_size = size;
+  return attr;
+}
+
+class world_by_id : public testing::TestWithParam<int> {};
+
+// The PEs are threads of one process. The first to come takes the sockets and is the root, of any rank.
+TEST_P(world_by_id, gathers_every_ranks_bytes_in_order_with_any_rank_as_root) {
+  const int size = GetParam();
+  for (int root = 0; root < size; ++root) {
+    const auto id = fresh_id();
+    std::atomic<bool> root_is_there{false};
+    const auto all = in_threads(size, [&](int rank) {
+      while (rank != root && !root_is_there) std::this_thread::yield();
+      if (rank == root)
+        std::thread([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          root_is_there = true;
+        }).detach();
+      auto c = join(id, rank, size);
+      ASSERT_EQ(c->rank(), rank);
+      ASSERT_EQ(c->size(), size);
+      EXPECT_TRUE(c->sealed());
+      unsigned salt = 0;
+      for (const std::size_t bytes : {0, 1, 4097, 65521}) check_allgather(*c, bytes, ++salt);
+      c->barrier();
+      while (size > 1 && !root_is_there) std::this_thread::yield();
+    });
+    for (const auto& o : all) EXPECT_EQ(o.status, XIO_OK) << "root " << root << ": " << o.sentence;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(unique_id, world_by_id, testing::Values(1, 2, 5));
+
+TEST(unique_id, makes_worlds_of_the_c_interface_beside_other_words_of_the_environment) {
+  setenv("XIO_TCP_ROOT", "127.0.0.1:1", 1);
+  setenv("XIO_TCP_SIZE", "7", 1);
+  const auto id = fresh_id();
+  const auto all = in_threads(3, [&](int rank) {
+    const auto attr = attr_for(&id, rank, 3);
+    xio_world_t* w = nullptr;
+    ASSERT_EQ(xio_init(&attr, &w), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_my_pe(w), rank);
+    EXPECT_EQ(xio_n_pes(w), 3);
+    EXPECT_EQ(xio_barrier_all(w), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_finalize(w), XIO_OK) << xio_last_error();
+  });
+  unsetenv("XIO_TCP_ROOT");
+  unsetenv("XIO_TCP_SIZE");
+  for (const auto& o : all) EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+}
+
+TEST(unique_id, is_another_each_time) {
+  const auto a = fresh_id(), b = fresh_id();
+  EXPECT_NE(std::memcmp(a.bytes + 8, b.bytes + 8, 32), 0) << "the key";
+  EXPECT_NE(std::memcmp(a.bytes + 56, b.bytes + 56, 2), 0) << "the port";
+}
+
+void expect_gone(const outcome& o) {
+  EXPECT_EQ(o.status, XIO_ERR_PEER);
+  EXPECT_NE(o.sentence.find("nobody listens for this unique id"), std::string::npos) << o.sentence;
+  EXPECT_LT(o.seconds, 5) << "the deadline is 20 s";
+}
+
+TEST(unique_id, used_twice_is_refused_at_once_on_every_rank) {
+  const auto id = fresh_id();
+  for (const auto& o : in_threads(2, [&](int rank) { join(id, rank, 2); })) EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+  for (const auto& o : in_threads(2, [&](int rank) { join(id, rank, 2); })) expect_gone(o);
+}
+
+TEST(unique_id, rank_that_is_there_twice_ends_the_wait_of_all) {
+  const auto id = fresh_id();
+  // Of three ranks two come with one number: the world cannot be whole, and all hear it.
+  const auto all = in_threads(3, [&](int i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    join(id, i == 0 ? 0 : 1, 3);
+  });
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_ERR_CONFIG);
+    EXPECT_NE(o.sentence.find("rank 1 is there twice"), std::string::npos) << o.sentence;
+    EXPECT_NE(o.sentence.find("unique_rank"), std::string::npos) << o.sentence;
+    EXPECT_LT(o.seconds, 5);
+  }
+}
+
+TEST(unique_id, one_rank_too_many_is_refused_and_the_world_lives) {
+  const auto id = fresh_id();
+  std::atomic<int> whole{0};
+  const auto all = in_threads(3, [&](int i) {
+    while (i == 2 && whole != 2) std::this_thread::yield();
+    auto c = join(id, i == 2 ? 1 : i, 2);
+    ++whole;
+    for (int n = 0; n < 20; ++n) {
+      check_allgather(*c, 100, static_cast<unsigned>(n));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  EXPECT_EQ(all[0].status, XIO_OK) << all[0].sentence;
+  EXPECT_EQ(all[1].status, XIO_OK) << all[1].sentence;
+  expect_gone(all[2]);
+}
+
+TEST(unique_id, other_sizes_are_named_on_every_rank) {
+  const auto id = fresh_id();
+  const auto all = in_threads(2, [&](int rank) {
+    if (rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    join(id, rank, 3 + rank);
+  });
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_ERR_CONFIG);
+    EXPECT_NE(o.sentence.find("has 4 ranks, the PE that made the unique id says 3"), std::string::npos) << o.sentence;
+    EXPECT_NE(o.sentence.find("xio_init_attr_t.unique_size"), std::string::npos) << o.sentence;
+    EXPECT_LT(o.seconds, 5);
+  }
+}
+
+TEST(unique_id, rank_beyond_the_size_is_named_on_every_rank) {
+  const auto id = fresh_id();
+  const auto all = in_threads(2, [&](int i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    join(id, i == 0 ? 0 : 2, 2);
+  });
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_ERR_CONFIG);
+    EXPECT_NE(o.sentence.find("is outside 1..1"), std::string::npos) << o.sentence;
+    EXPECT_LT(o.seconds, 5);
+  }
+}
+
+TEST(unique_id, ends_the_wait_of_others_when_its_makers_own_rank_cannot_be) {
+  const auto id = fresh_id();
+  const auto maker = outcome_of([&] { join(id, 2, 2); });
+  EXPECT_EQ(maker.status, XIO_ERR_CONFIG);
+  EXPECT_NE(maker.sentence.find("unique_rank 2 of unique_size 2"), std::string::npos) << maker.sentence;
+  expect_gone(outcome_of([&] { join(id, 1, 2); }));
+}
+
+// A process that makes an id, and lives until it is killed.
+class maker {
+ public:
+  maker() {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    child_ = fork();
+    if (child_ == 0) {
+      const auto id = xio::bootstrap::make_unique_id();
+      (void)!write(ends[1], &id, sizeof id);
+      for (;;) pause();
+    }
+    EXPECT_EQ(read(ends[0], &id_, sizeof id_), static_cast<ssize_t>(sizeof id_));
+    close(ends[0]);
+    close(ends[1]);
+  }
+  ~maker() { end(); }
+  const xio_unique_id_t& id() const { return id_; }
+  void end() {
+    if (child_ <= 0) return;
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+    child_ = -1;
+  }
+
+ private:
+  pid_t child_ = -1;
+  xio_unique_id_t id_{};
+};
+
+TEST(unique_id, whose_maker_does_not_come_is_waited_for_until_the_deadline) {
+  maker m;
+  const auto o = outcome_of([&] { join(m.id(), 1, 2, 400); });
+  EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
+  EXPECT_NE(o.sentence.find("the PE that made the unique id at 127.0.0.1:"), std::string::npos) << o.sentence;
+  EXPECT_NE(o.sentence.find("was silent for 400 ms"), std::string::npos) << o.sentence;
+  EXPECT_GE(o.seconds, 0.35);
+  EXPECT_LT(o.seconds, 5);
+}
+
+TEST(unique_id, whose_maker_has_died_is_not_waited_for) {
+  maker m;
+  m.end();
+  expect_gone(outcome_of([&] { join(m.id(), 1, 2); }));
+}
+
+TEST(unique_id, that_was_changed_is_refused) {
+  const auto good = fresh_id();
+  const auto refused = [&](std::size_t at, const char* why) {
+    auto id = good;
+    id.bytes[at] ^= 1;
+    const auto o = outcome_of([&] { join(id, 0, 1); });
+    EXPECT_EQ(o.status, XIO_ERR_CONFIG) << at;
+    EXPECT_NE(o.sentence.find(why), std::string::npos) << at << ": " << o.sentence;
+  };
+  for (std::size_t at = 0; at < 7; ++at) refused(at, "holds no unique id");
+  refused(7, "another version of XIO");
+  for (std::size_t at = 8; at < 128; ++at) refused(at, "was changed on its way");
+  EXPECT_EQ(join(good, 0, 1)->size(), 1);
+}
+
+TEST(unique_id, and_its_numbers_are_checked_in_the_attributes) {
+  const auto id = fresh_id();
+  xio_world_t* w = nullptr;
+  auto attr = attr_for(nullptr, 1, 2);
+  EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "unique_id is null");
+  attr = attr_for(&id, 0, 1);
+  attr.bootstrap = "mpi";
+  EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "a unique id is for \"tcp\"");
+  EXPECT_REFUSED(xio_get_unique_id(nullptr), XIO_ERR_ARG, "id is null");
+  for (const auto& [rank, size] : {std::pair{0, 0}, {-1, 2}, {2, 2}, {0, 5000}, {0, -1}}) {
+    const auto other = fresh_id();
+    attr = attr_for(&other, rank, size);
+    EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "0 <= unique_rank < unique_size");
+  }
+  // A program that was compiled before the id was there.
+  attr = attr_for(&id, 3, 9);
+  attr.size = offsetof(xio_init_attr_t, unique_id);
+  attr.bootstrap = "local";
+  ASSERT_EQ(xio_init(&attr, &w), XIO_OK) << xio_last_error();
+  EXPECT_EQ(xio_n_pes(w), 1);
+  EXPECT_EQ(xio_finalize(w), XIO_OK);
+}
+
+TEST(unique_id, belongs_to_the_process_that_made_it) {
+  const auto id = fresh_id();
+  const pid_t child = fork();
+  if (child == 0) {
+    xio_world_t* w = nullptr;
+    const auto attr = attr_for(&id, 0, 1);
+    _exit(xio_init(&attr, &w) == XIO_ERR_STATE ? 0 : 1);
+  }
+  int how = 0;
+  waitpid(child, &how, 0);
+  EXPECT_EQ(how, 0);
+}
+
+}  // namespace
