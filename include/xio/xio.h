@@ -87,6 +87,9 @@ typedef struct xio_unique_id {
   unsigned char bytes[128];
 } xio_unique_id_t;
 
+/* Binary interfaces of MPI: what an MPI_Comm is. MPICH's is that of Intel MPI, MVAPICH and others, too. */
+typedef enum xio_mpi_kind { XIO_MPI_NONE = 0, XIO_MPI_OPEN_MPI = 1, XIO_MPI_MPICH = 2 } xio_mpi_kind_t;
+
 /* How a world is made. Set `size` to sizeof the struct (or use the _INIT macro): it tells the library which members
  * your program knows. 0 or null in any other member: the environment's value, else the default (docs/environment.md).
  */
@@ -110,9 +113,14 @@ typedef struct xio_init_attr {
   const xio_unique_id_t* unique_id; /* the same bytes on every PE */
   int unique_rank;                  /* this PE's number, */
   int unique_size;                  /* and how many there are */
+  /* A world of the ranks of a communicator: xio_init_mpi of xio/mpi.h sets these. MPI is started already, and bootstrap
+   * is null or "mpi". */
+  const void* mpi_comm;    /* where the MPI_Comm is; xio_init reads it, and duplicates the communicator */
+  uint32_t mpi_comm_bytes; /* sizeof(MPI_Comm) */
+  uint32_t mpi_kind;       /* xio_mpi_kind_t of the mpi.h that the program was compiled with */
 } xio_init_attr_t;
 #define XIO_INIT_ATTR_INIT \
-  { sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, 0, 0 }
+  { sizeof(xio_init_attr_t), NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, 0, 0, NULL, 0, 0 }
 
 /* How a context is made. `size` and 0 as in xio_init_attr_t; the same values on every PE. */
 typedef struct xio_ctx_attr {
@@ -190,6 +198,9 @@ XIO_EXPORT xio_status_t xio_get_unique_id(xio_unique_id_t* id);
  * Unique id: a rank that is there twice, another size and a rank that is too large are XIO_ERR_CONFIG on every PE that
  * has come. A PE that comes when a world of this id was made or given up, or when the maker's process has ended, gets
  * XIO_ERR_PEER at once. Where the maker does not call xio_init all wait for the world's timeout.
+ *
+ * Communicator: one of another MPI than the process has started is XIO_ERR_CONFIG, MPI_COMM_NULL and one between two
+ * groups XIO_ERR_ARG, MPI that is not started XIO_ERR_STATE.
  *
  * MPI: started by mpirun, or with the bootstrap "mpi", xio_init starts MPI if nobody has, and ends it at exit. MPI_Init
  * may then not be called any more: Open MPI ends the job, since MPI is started once in a process. A program that uses

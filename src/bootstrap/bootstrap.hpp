@@ -3,6 +3,7 @@
 // Nothing here is on a data path. Calls are collective over the world and made by one thread at a time.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -66,6 +67,17 @@ std::unique_ptr<channel> connect_tcp(const options& o);
 // MPI_COMM_WORLD, through a communicator of its own. Starts MPI if the program has not, and then ends it at exit. When
 // a PE dies, mpirun ends the others.
 std::unique_ptr<channel> connect_mpi(const options& o);
+
+// The communicator that a program gives instead of a launcher.
+struct place_by_comm {
+  const void* comm = nullptr;  // where the MPI_Comm is
+  std::size_t bytes = 0;       // that it has
+  std::uint32_t kind = 0;      // xio_mpi_kind_t
+};
+
+// The ranks of that communicator, through a duplicate of it. MPI is started. Throws XIO_ERR_CONFIG for one of another
+// MPI than the process's, XIO_ERR_STATE where MPI is not started, XIO_ERR_ARG for one that names no group of its own.
+std::unique_ptr<channel> connect_mpi_comm(const options& o, const place_by_comm& mine);
 
 // UCX tags. The workers' addresses have to travel once by another way first: the channel that auto would choose (tcp
 // under xiorun or with XIO_TCP_ROOT, or mpi), which stays open as long as this one.

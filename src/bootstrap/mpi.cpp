@@ -11,6 +11,7 @@
 #ifdef HAVE_MPI
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -85,12 +86,12 @@ void start_mpi(const xio_mpi_calls_t& mpi) {
 
 class mpi_channel final : public channel {
  public:
-  mpi_channel(const xio_mpi_calls_t& mpi, const options& o)
-      : mpi_(mpi), rank_(mpi.rank()), size_(mpi.size()), timeout_ms_(o.timeout_ms) {
+  mpi_channel(const xio_mpi_calls_t& mpi, const xio_mpi_handle_t& of, const options& o)
+      : mpi_(mpi), rank_(mpi.rank(&of)), size_(mpi.size(&of)), timeout_ms_(o.timeout_ms) {
     // A communicator of its own keeps the channel's messages apart from the program's and from other worlds'.
     auto made = std::make_unique<xio_mpi_handle_t>();
     xio_mpi_handle_t request{};
-    int rc = mpi_.begin_duplicate(made.get(), &request);
+    int rc = mpi_.begin_duplicate(&of, made.get(), &request);
     const bool done = wait([&] { return rc == 0 ? advance(request, rc) : true; });
     if (!done || rc != 0) {
       (void)made.release();  // MPI may still write to it
@@ -239,6 +240,62 @@ class mpi_channel final : public channel {
 
 }  // namespace
 
+namespace {
+
+std::unique_ptr<channel> connect_over(const xio_mpi_calls_t& mpi, const xio_mpi_handle_t& comm, const options& o) {
+  auto c = std::make_unique<mpi_channel>(mpi, comm, o);
+#ifdef HAVE_SODIUM
+  c->hold(configured_key::from(o));
+#endif
+  return c;
+}
+
+mpi_abi abi_of(const place_by_comm& mine) {
+  switch (mine.kind) {
+    case XIO_MPI_OPEN_MPI: return mpi_abi::open_mpi;
+    case XIO_MPI_MPICH: return mpi_abi::mpich;
+    default: break;
+  }
+  fail(XIO_ERR_UNSUPPORTED,
+       "xio_init_attr_t.mpi_kind is {}, and libxio knows XIO_MPI_OPEN_MPI and XIO_MPI_MPICH; include xio/mpi.h, which "
+       "sets it, with the mpi.h of Open MPI or of MPICH and those that share its binary interface",
+       mine.kind);
+}
+
+// A handle of one MPI means nothing to another, which would follow it as a pointer.
+void refuse_another_mpi(const place_by_comm& mine, const options& o) {
+  const mpi_abi wanted = abi_of(mine);
+  if (!is_mpi_started())
+    fail(
+        XIO_ERR_STATE,
+        "xio_init_attr_t.mpi_comm is a communicator of {}, and no MPI of this process is started; call MPI_Init before "
+        "xio_init, and xio_finalize before MPI_Finalize",
+        mpi_name(wanted));
+  if (const mpi_abi loaded = expected_mpi(o); loaded != wanted)
+    fail(XIO_ERR_CONFIG,
+         "xio_init_attr_t.mpi_comm is a communicator of {}, and the MPI that this process has started is {}; compile "
+         "the part of the program that calls xio_init with the mpi.h of the MPI that the process uses",
+         mpi_name(wanted), mpi_name(loaded));
+}
+
+xio_mpi_handle_t comm_of(const xio_mpi_calls_t& mpi, const place_by_comm& mine) {
+  const std::size_t wanted = abi_of(mine) == mpi_abi::open_mpi ? sizeof(void*) : sizeof(int);
+  if (mine.bytes != wanted)
+    fail(XIO_ERR_CONFIG,
+         "xio_init_attr_t.mpi_comm_bytes is {}, and an MPI_Comm of {} has {}; set it to sizeof(MPI_Comm)", mine.bytes,
+         mpi_name(abi_of(mine)), wanted);
+  xio_mpi_handle_t comm{};
+  std::memcpy(&comm, mine.comm, mine.bytes);
+  if (mpi.is_null(&comm) != 0)
+    fail(XIO_ERR_ARG,
+         "xio_init_attr_t.mpi_comm is MPI_COMM_NULL; only members of a communicator call xio_init with it");
+  if (mpi.joins_groups(&comm) != 0)
+    fail(XIO_ERR_ARG, "xio_init_attr_t.mpi_comm joins two groups; merge them by MPI_Intercomm_merge first");
+  return comm;
+}
+
+}  // namespace
+
 bool mpi_is_running() { return is_mpi_started(); }
 
 std::unique_ptr<channel> connect_mpi(const options& o) {
@@ -248,11 +305,19 @@ std::unique_ptr<channel> connect_mpi(const options& o) {
     std::lock_guard hold(state().lock);
     start_mpi(mpi);
   }
-  auto c = std::make_unique<mpi_channel>(mpi, o);
-#ifdef HAVE_SODIUM
-  c->hold(configured_key::from(o));
-#endif
-  return c;
+  xio_mpi_handle_t world{};
+  mpi.world(&world);
+  return connect_over(mpi, world, o);
+}
+
+std::unique_ptr<channel> connect_mpi_comm(const options& o, const place_by_comm& mine) {
+  refuse_another_mpi(mine, o);
+  const xio_mpi_calls_t& mpi = load_mpi(o);
+  {
+    std::lock_guard hold(state().lock);
+    start_mpi(mpi);
+  }
+  return connect_over(mpi, comm_of(mpi, mine), o);
 }
 
 }  // namespace xio::bootstrap
@@ -260,13 +325,18 @@ std::unique_ptr<channel> connect_mpi(const options& o) {
 #else  // HAVE_MPI
 
 namespace xio::bootstrap {
-bool mpi_is_running() { return false; }
-
-std::unique_ptr<channel> connect_mpi(const options&) {
+namespace {
+[[noreturn]] void refuse_without_mpi() {
   fail(XIO_ERR_UNSUPPORTED,
        "this libxio has no MPI bootstrap because it was built without MPI; install libopenmpi-dev and configure again, "
        "or start with xiorun");
 }
+}  // namespace
+
+bool mpi_is_running() { return false; }
+
+std::unique_ptr<channel> connect_mpi(const options&) { refuse_without_mpi(); }
+std::unique_ptr<channel> connect_mpi_comm(const options&, const place_by_comm&) { refuse_without_mpi(); }
 }  // namespace xio::bootstrap
 
 #endif

@@ -16,6 +16,7 @@
   X(Is_thread_main)          \
   X(Comm_rank)               \
   X(Comm_size)               \
+  X(Comm_test_inter)         \
   X(Comm_idup)               \
   X(Comm_set_errhandler)     \
   X(Comm_free)               \
@@ -30,7 +31,7 @@ static struct {
 #define XIO_DECLARE(name) __typeof__(&MPI_##name) name;
   XIO_MPI_FUNCTIONS(XIO_DECLARE)
 #undef XIO_DECLARE
-  MPI_Comm world;
+  MPI_Comm world, null_comm;
   MPI_Request null_request;
   MPI_Datatype byte;
   MPI_Errhandler errors_return;
@@ -68,15 +69,25 @@ static int may_be_called(void) {
   return provided >= MPI_THREAD_SERIALIZED || main_thread != 0;
 }
 
-static int rank(void) {
+static void world(xio_mpi_handle_t* comm) { *comm_in(comm) = mpi.world; }
+
+static int is_null(const xio_mpi_handle_t* comm) { return *comm_in(comm) == mpi.null_comm; }
+
+static int joins_groups(const xio_mpi_handle_t* comm) {
+  int flag = 0;
+  mpi.Comm_test_inter(*comm_in(comm), &flag);
+  return flag != 0;
+}
+
+static int rank(const xio_mpi_handle_t* comm) {
   int r = -1;
-  mpi.Comm_rank(mpi.world, &r);
+  mpi.Comm_rank(*comm_in(comm), &r);
   return r;
 }
 
-static int size(void) {
+static int size(const xio_mpi_handle_t* comm) {
   int n = 0;
-  mpi.Comm_size(mpi.world, &n);
+  mpi.Comm_size(*comm_in(comm), &n);
   return n;
 }
 
@@ -84,9 +95,9 @@ static void clear(xio_mpi_handle_t* request) { *request_in(request) = mpi.null_r
 
 static int is_complete(const xio_mpi_handle_t* request) { return *request_in(request) == mpi.null_request; }
 
-static int begin_duplicate(xio_mpi_handle_t* comm, xio_mpi_handle_t* request) {
+static int begin_duplicate(const xio_mpi_handle_t* of, xio_mpi_handle_t* comm, xio_mpi_handle_t* request) {
   clear(request);
-  return mpi.Comm_idup(mpi.world, comm_in(comm), request_in(request));
+  return mpi.Comm_idup(*comm_in(of), comm_in(comm), request_in(request));
 }
 
 static int return_errors(xio_mpi_handle_t* comm) { return mpi.Comm_set_errhandler(*comm_in(comm), mpi.errors_return); }
@@ -123,10 +134,10 @@ static void text(int code, char* out, size_t bytes) {
   out[bytes - 1] = '\0';
 }
 
-static const xio_mpi_calls_t calls = {initialized,   finalized,   start,           finalize,      may_be_called,
-                                      rank,          size,        begin_duplicate, return_errors, free_comm,
-                                      clear,         is_complete, receive,         send,          test,
-                                      is_truncation, text};
+static const xio_mpi_calls_t calls = {initialized,     finalized,     start,        finalize,      may_be_called,
+                                      world,           is_null,       joins_groups, rank,          size,
+                                      begin_duplicate, return_errors, free_comm,    clear,         is_complete,
+                                      receive,         send,          test,         is_truncation, text};
 
 static void* find(void* library, const char* name, const char** missing) {
   void* found = dlsym(library, name);
@@ -145,11 +156,13 @@ static const xio_mpi_calls_t* resolve(void* library, const char** missing) {
 #ifdef OPEN_MPI
   /* Its constants are addresses of objects of the library. */
   mpi.world = (MPI_Comm)find(library, "ompi_mpi_comm_world", missing);
+  mpi.null_comm = (MPI_Comm)find(library, "ompi_mpi_comm_null", missing);
   mpi.null_request = (MPI_Request)find(library, "ompi_request_null", missing);
   mpi.byte = (MPI_Datatype)find(library, "ompi_mpi_byte", missing);
   mpi.errors_return = (MPI_Errhandler)find(library, "ompi_mpi_errors_return", missing);
 #else
   mpi.world = MPI_COMM_WORLD;
+  mpi.null_comm = MPI_COMM_NULL;
   mpi.null_request = MPI_REQUEST_NULL;
   mpi.byte = MPI_BYTE;
   mpi.errors_return = MPI_ERRORS_RETURN;

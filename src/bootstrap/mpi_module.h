@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Of this file: another number, another interface. */
-#define XIO_MPI_MODULE_VERSION 1u
+#define XIO_MPI_MODULE_VERSION 2u
 
 /* Room for an MPI_Comm or an MPI_Request, in which MPI keeps it: it may not be moved while MPI may write to it. */
 typedef struct xio_mpi_handle {
@@ -28,10 +28,12 @@ typedef struct xio_mpi_calls {
   int (*start)(void); /* with support for threads */
   int (*finalize)(void);
   int (*may_be_called)(void); /* from this thread: MPI supports threads, or this one has started it */
-  int (*rank)(void);          /* in the world */
-  int (*size)(void);
-  int (*begin_duplicate)(xio_mpi_handle_t* comm,
-                         xio_mpi_handle_t* request); /* of the world; errors are returned then */
+  void (*world)(xio_mpi_handle_t* comm);
+  int (*is_null)(const xio_mpi_handle_t* comm);
+  int (*joins_groups)(const xio_mpi_handle_t* comm); /* an inter-communicator */
+  int (*rank)(const xio_mpi_handle_t* comm);
+  int (*size)(const xio_mpi_handle_t* comm);
+  int (*begin_duplicate)(const xio_mpi_handle_t* of, xio_mpi_handle_t* comm, xio_mpi_handle_t* request);
   int (*return_errors)(xio_mpi_handle_t* comm);
   int (*free)(xio_mpi_handle_t* comm);
   void (*clear)(xio_mpi_handle_t* request); /* makes it one that is complete */

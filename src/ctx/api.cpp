@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "bootstrap/unique_id.hpp"
 #include "config.h"
 #include "ctx/attributes.hpp"
 #include "ctx/entry.hpp"
@@ -69,11 +70,6 @@ void not_null(const T* p, const char* function, const char* parameter) {
   if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
 }
 
-std::unique_ptr<xio::bootstrap::channel> connect(const xio_init_attr_t* attr, const xio::options& o) {
-  const auto place = xio::place_of(attr);
-  return place ? xio::bootstrap::connect_unique_id(o, *place) : xio::bootstrap::connect(o);
-}
-
 // The environment or the attributes of this PE are wrong. The others must not wait for it in vain: it joins them
 // just to say so.
 [[noreturn]] void refuse_with_all(const xio_init_attr_t* attr, const xio::error& why) {
@@ -81,7 +77,7 @@ std::unique_ptr<xio::bootstrap::channel> connect(const xio_init_attr_t* attr, co
   try {
     const xio::options o = xio::fallback_options(attr);
     xio::log::set_level(o.log_level);
-    const auto channel = connect(attr, o);
+    const auto channel = xio::connect(attr, o);
     xio::agreement(*channel).each(xio::call::init, [&] { throw why; });
   } catch (const std::exception& e) {
     xio::log::debug("xio_init: the other PEs could not be informed: {}", e.what());
@@ -127,7 +123,7 @@ xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world) {
     *world = nullptr;
     xio::options o = read_options(attr);
     xio::process::claim();
-    auto channel = connect(attr, o);
+    auto channel = xio::connect(attr, o);
     o.tcp_key = xio::secret_text();  // the channel keeps what it needs of it, stretched
     auto made = std::make_unique<xio_world_t>(std::move(o), std::move(channel));
     worlds().add(made.get());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bootstrap/unique_id.hpp"
 #include "xio/device/view.hpp"
 #include "xio/wire/inbox.hpp"
 
@@ -42,6 +43,31 @@ void override_bootstrap(const xio_init_attr_t& a, options& o) {
     o.bootstrap = option::parse_word<option::bootstrap>(a.bootstrap, "xio_init_attr_t.bootstrap");
 }
 
+// A unique id is of the TCP bootstrap, a communicator of MPI's.
+void refuse_other_bootstrap(const xio_init_attr_t& a, const options& o) {
+  if (a.bootstrap == nullptr) return;
+  if (a.unique_id != nullptr && o.bootstrap != option::bootstrap::tcp)
+    fail(XIO_ERR_CONFIG, "xio_init_attr_t has a unique_id and the bootstrap '{}'; a unique id is for \"tcp\" or null",
+         a.bootstrap);
+  if (a.mpi_comm != nullptr && o.bootstrap != option::bootstrap::mpi)
+    fail(XIO_ERR_CONFIG,
+         "xio_init_attr_t has an mpi_comm and the bootstrap '{}'; a communicator is for \"mpi\" or null", a.bootstrap);
+}
+
+void refuse_half_a_place(const xio_init_attr_t& a) {
+  if (a.unique_id == nullptr && (a.unique_rank != 0 || a.unique_size != 0))
+    fail(
+        XIO_ERR_CONFIG,
+        "xio_init_attr_t.unique_id is null, and unique_rank {} of unique_size {} are given; give the id, or 0 for both",
+        a.unique_rank, a.unique_size);
+  if (a.mpi_comm == nullptr && (a.mpi_comm_bytes != 0 || a.mpi_kind != 0))
+    fail(XIO_ERR_CONFIG,
+         "xio_init_attr_t.mpi_comm is null, and mpi_comm_bytes {} and mpi_kind {} are given; give it, or 0 for both",
+         a.mpi_comm_bytes, a.mpi_kind);
+  if (a.unique_id != nullptr && a.mpi_comm != nullptr)
+    fail(XIO_ERR_CONFIG, "xio_init_attr_t has a unique_id and an mpi_comm; give one of them");
+}
+
 std::uint32_t power_of_two(const char* what, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
   if (!std::has_single_bit(value) || value < least || value > most)
     fail(XIO_ERR_CONFIG, "{} is {}; use a power of two from {} to {}", what, value, least, most);
@@ -58,9 +84,7 @@ options init_options(const xio_init_attr_t* attr) {
   if (a.tcp_size < 0 || (a.tcp_size > 0 && (a.tcp_rank < 0 || a.tcp_rank >= a.tcp_size)))
     fail(XIO_ERR_CONFIG, "xio_init_attr_t: tcp_rank {} of tcp_size {} cannot be; use 0 <= tcp_rank < tcp_size",
          a.tcp_rank, a.tcp_size);
-  if (a.unique_id != nullptr && a.bootstrap != nullptr && o.bootstrap != option::bootstrap::tcp)
-    fail(XIO_ERR_CONFIG, "xio_init_attr_t has a unique_id and the bootstrap '{}'; a unique id is for \"tcp\" or null",
-         a.bootstrap);
+  refuse_other_bootstrap(a, o);
   if (a.heap_bytes != 0) {
     if (a.heap_bytes < k_least_heap || a.heap_bytes > k_most_heap)
       fail(XIO_ERR_CONFIG, "xio_init_attr_t.heap_bytes is {}; use {} (1M) to {} (1T)", a.heap_bytes, k_least_heap,
@@ -70,16 +94,12 @@ options init_options(const xio_init_attr_t* attr) {
   return o;
 }
 
-std::optional<bootstrap::place_by_id> place_of(const xio_init_attr_t* attr) {
+std::unique_ptr<bootstrap::channel> connect(const xio_init_attr_t* attr, const options& o) {
   const xio_init_attr_t a = read_attr(attr, "xio_init_attr_t");
-  if (a.unique_id == nullptr) {
-    if (a.unique_rank == 0 && a.unique_size == 0) return {};
-    fail(
-        XIO_ERR_CONFIG,
-        "xio_init_attr_t.unique_id is null, and unique_rank {} of unique_size {} are given; give the id, or 0 for both",
-        a.unique_rank, a.unique_size);
-  }
-  return bootstrap::place_by_id{*a.unique_id, a.unique_rank, a.unique_size};
+  refuse_half_a_place(a);
+  if (a.unique_id != nullptr) return bootstrap::connect_unique_id(o, {*a.unique_id, a.unique_rank, a.unique_size});
+  if (a.mpi_comm != nullptr) return bootstrap::connect_mpi_comm(o, {a.mpi_comm, a.mpi_comm_bytes, a.mpi_kind});
+  return bootstrap::connect(o);
 }
 
 options fallback_options(const xio_init_attr_t* attr) {

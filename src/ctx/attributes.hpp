@@ -3,11 +3,11 @@
 #pragma once
 #include <cstddef>
 #include <cstring>
-#include <optional>
+#include <memory>
 
 #include "base/error.hpp"
 #include "base/options.hpp"
-#include "bootstrap/unique_id.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "xio/xio.h"
 
 namespace xio {
@@ -37,8 +37,9 @@ T read_attr(const T* attr, const char* name) {
 // The environment, overridden by what the program asks for. Throws XIO_ERR_CONFIG.
 options init_options(const xio_init_attr_t* attr);
 
-// Where a program places this PE by itself; none: the options and the launcher do. Throws XIO_ERR_CONFIG.
-std::optional<bootstrap::place_by_id> place_of(const xio_init_attr_t* attr);
+// The channel to the other PEs: by the unique id or the communicator that the program gives, else as the options and
+// the launcher say. Throws XIO_ERR_CONFIG for members that do not go together.
+std::unique_ptr<bootstrap::channel> connect(const xio_init_attr_t* attr, const options& o);
 
 // The part that can still be read when init_options throws: enough to report the error to the other PEs.
 options fallback_options(const xio_init_attr_t* attr);

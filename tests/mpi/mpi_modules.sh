@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # libxio is linked with no MPI, and works with the one that a program has, or that its launcher belongs to: Open MPI and
-# MPICH by the same libxio. mpi_guest.c says what is looked at in the processes.
+# MPICH by the same libxio, communicators of the program as well. mpi_guest.c and mpi_comm.c look at it from inside.
 set -uo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
@@ -36,14 +36,14 @@ for file in "$builddir"/.libs/libxio.so "$builddir"/.libs/xio-mpi-*.so; do
   fi
 done
 
-# Three programs for each MPI, and its launcher. $1 module, $2 its name, $3 library, $4 flags, $5 libraries, then launcher.
+# Three programs for each MPI, one of communicators, and its launcher. $1 module, $2 its name, $3 library, $4 flags, $5 libraries, then launcher.
 guest() {
-  local out=$work/$1
-  shift
-  "$CC" -std=gnu11 -Wall -Wextra -Werror -I"$srcdir/include" "$srcdir/tests/mpi/mpi_guest.c" "$@" -o "$out" \
+  local out=$work/$1 source=$2
+  shift 2
+  "$CC" -std=gnu11 -Wall -Wextra -Werror -I"$srcdir/include" "$srcdir/tests/mpi/$source" "$@" -o "$out" \
     -L"$builddir/.libs" -lxio -Wl,-rpath,"$builddir/.libs" || exit 1
 }
-guest none
+guest none mpi_guest.c
 root=()
 if [ "$(id -u)" = 0 ]; then root=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1); fi
 try_abi() {
@@ -53,13 +53,16 @@ try_abi() {
   read -ra libs <<<"$5"
   shift 5
   run=("${root[@]}" "$@")
-  guest "$module.uses" -DUSES_MPI "${flags[@]}" "${libs[@]}"
-  guest "$module.loads" -DLOADS_MPI="\"$library\""
+  guest "$module.uses" mpi_guest.c -DUSES_MPI "${flags[@]}" "${libs[@]}"
+  guest "$module.loads" mpi_guest.c -DLOADS_MPI="\"$library\""
   for n in 1 3; do
     for program in none "$module.uses" "$module.loads"; do
       expect 0 '' "${run[@]}" -np $n "$work/$program" $n
     done
   done
+
+  guest "$module.comm" mpi_comm.c "${flags[@]}" "${libs[@]}"
+  for n in 1 2 5; do expect 0 '' "${run[@]}" -np $n "$work/$module.comm"; done
 
   # Without its module, with another's and with one of another interface.
   mkdir -p "$work/alone/xio" "$work/$module.wrong"
@@ -68,8 +71,8 @@ try_abi() {
     "needs libxio's module for $name"
   echo 'int other = 1;' | "$CC" -shared -fPIC -xc - -o "$work/$module.wrong/xio-mpi-$module.so"
   expect 0 '' "${run[@]}" -np 1 env XIO_MODULES="$work/$module.wrong" "$work/$module.uses" 1 "is no module of libxio's"
-  echo 'unsigned xio_mpi_module[8] = {2, 136};' | "$CC" -shared -fPIC -xc - -o "$work/$module.wrong/xio-mpi-$module.so"
-  expect 0 '' "${run[@]}" -np 1 env XIO_MODULES="$work/$module.wrong" "$work/$module.uses" 1 "has interface 2 and this"
+  echo 'unsigned xio_mpi_module[8] = {3, 160};' | "$CC" -shared -fPIC -xc - -o "$work/$module.wrong/xio-mpi-$module.so"
+  expect 0 '' "${run[@]}" -np 1 env XIO_MODULES="$work/$module.wrong" "$work/$module.uses" 1 "has interface 3 and this"
 
   # Moved as a whole.
   cp "$builddir/.libs/xio-mpi-$module.so" "$work/alone/xio/"
