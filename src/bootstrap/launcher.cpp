@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -54,6 +55,24 @@ constexpr launcher k_launchers[] = {
     {"Flux", "FLUX_TASK_RANK", {"FLUX_JOB_SIZE"}, nullptr, nullptr},
     {"torchrun", "RANK", {"WORLD_SIZE"}, "LOCAL_WORLD_SIZE", "LOCAL_RANK"},
 };
+
+// torchrun's workers have its five variables. Programs that start PyTorch's ranks by other ways set the five as well,
+// but not the name of a run.
+bool has_torchs_variables() {
+  return is_set("MASTER_ADDR") && number("MASTER_PORT") && number("RANK") && number("LOCAL_RANK") &&
+         number("WORLD_SIZE").value_or(0) > 1;
+}
+bool started_by_torchrun() { return is_set("TORCHELASTIC_RUN_ID") && has_torchs_variables(); }
+
+// MASTER_PORT is that of PyTorch's own store, so rank 0 listens at its neighbour.
+std::string place_beside_torch() {
+  constexpr int k_port_max = 65535;
+  if (!has_torchs_variables()) return "";
+  const std::string host = std::getenv("MASTER_ADDR");
+  const int port = *number("MASTER_PORT");
+  const bool v6 = host.find(':') != std::string::npos && host.front() != '[';
+  return fmt::format("{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", port < k_port_max ? port + 1 : port - 1);
+}
 
 started_task read_launcher(const launcher& l) {
   started_task t{l.name, "", number(l.rank).value_or(-1), 0, 0};
@@ -137,6 +156,8 @@ bool started_by_mpirun() { return is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX
 bool started_by_xiorun() { return is_set("XIO_RUN_PE"); }
 
 std::optional<started_task> find_task() {
+  // A launcher that has started torchrun has left its variables to all of torchrun's workers.
+  if (started_by_torchrun()) return read_launcher(k_launchers[std::size(k_launchers) - 1]);
   const started_task slurm = read_slurm();
   if (slurm.at_least > 0 && is_slurms_own_task()) return slurm;
   for (const launcher& l : k_launchers)
@@ -150,13 +171,19 @@ bool started_with_others() {
   return task && task->at_least > 1;
 }
 
+tcp_place place_for_tcp(const options& o) {
+  if (!o.tcp_root.empty()) return {o.tcp_root, "XIO_TCP_ROOT"};
+  return {place_beside_torch(), "MASTER_ADDR and MASTER_PORT"};
+}
+
 // xiorun is checked first: when it runs below mpirun its PEs inherit mpirun's variables, but xiorun started them.
 // XIO_TCP_ROOT comes before PMI and PMIx, which Slurm may offer to all its tasks even if they shall connect otherwise.
 way choose_way(const options& o) {
-  if (started_by_xiorun()) return way::tcp;
+  if (started_by_xiorun() || started_by_torchrun()) return way::tcp;
   if (is_set("OMPI_COMM_WORLD_SIZE") || mpi_is_running()) return way::mpi;
   if (!o.tcp_root.empty()) return way::tcp;
-  return started_by_mpirun() ? way::mpi : way::none;
+  if (started_by_mpirun()) return way::mpi;
+  return has_torchs_variables() ? way::tcp : way::none;
 }
 
 tcp_numbers numbers_for_tcp(const options& o) {

@@ -31,7 +31,8 @@ std::optional<started_task> find_task();
 // The launcher started more than this process.
 bool started_with_others();
 
-// The way that auto takes: xiorun's or mpirun's, else XIO_TCP_ROOT; none: there is no way.
+// The way that auto takes: xiorun's, torchrun's or mpirun's, else XIO_TCP_ROOT, then PMI or PMIx, then torchrun's
+// variables that another program has set; none: there is no way.
 enum class way { none, tcp, mpi };
 way choose_way(const options& o);
 
@@ -40,6 +41,13 @@ struct tcp_numbers {
   std::string rank, size;
 };
 tcp_numbers numbers_for_tcp(const options& o);
+
+// XIO_TCP_ROOT; if it is not set the place beside torchrun's own, or empty.
+struct tcp_place {
+  std::string root;      // host:port
+  std::string variable;  // its name in sentences
+};
+tcp_place place_for_tcp(const options& o);
 
 // Throws XIO_ERR_CONFIG for a world of one PE where the launcher started several: each would be PE 0 of its own.
 void refuse_a_world_of_one_of_many(const channel& c, const options& o);

@@ -227,10 +227,12 @@ class tcp_channel final : public channel {
 
 tcp_settings tcp_settings::from(const options& o) {
   tcp_settings s;
-  if (o.tcp_root.empty())
+  const auto place = place_for_tcp(o);
+  if (place.root.empty())
     fail(XIO_ERR_CONFIG,
          "XIO_TCP_ROOT is not set, which the TCP bootstrap needs; set it to host:port of rank 0 or start with xiorun");
-  s.root = endpoint::parse(o.tcp_root, "XIO_TCP_ROOT");
+  s.root = endpoint::parse(place.root, place.variable);
+  s.names.place = place.variable;
   const auto given = numbers_for_tcp(o);
   s.size = parse_count(given.size, "XIO_TCP_SIZE", 1, k_tcp_ranks_max);
   s.rank = parse_count(given.rank, "XIO_TCP_RANK", 0, s.size - 1);
