@@ -2,7 +2,6 @@
 #include "transport/nvme/drive.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 
 #include "base/error.hpp"
@@ -20,13 +19,6 @@ namespace {
 constexpr std::uint32_t k_admin_entries = 16;
 constexpr std::size_t k_page = 4096;
 constexpr std::uint32_t k_gone = ~0u;  // read from a register when the device is gone
-
-template <class T>
-T field(const unsigned char* page, std::uint32_t offset) {
-  T value;
-  std::memcpy(&value, page + offset, sizeof value);
-  return value;
-}
 
 // Admin and shutdown loops wait for a model for microseconds, for hardware for milliseconds.
 void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
@@ -126,13 +118,7 @@ void drive::wait_status(std::uint32_t mask, std::uint32_t value, std::chrono::mi
 void drive::enable() {
   const std::uint64_t cap = read64(w::k_reg_cap);
   ready_timeout_ = std::chrono::milliseconds(500) * std::max(1u, w::cap_to(cap));
-  facts_.stride = w::cap_dstrd(cap);
-  facts_.max_entries = w::cap_mqes(cap) + 1;
-  facts_.contiguous = w::cap_cqr(cap);
-  if ((w::cap_css(cap) & 1) == 0)
-    fail(XIO_ERR_UNSUPPORTED, "{} has no NVM command set (CAP {:#x}); use another drive", name_, cap);
-  if (w::cap_mpsmin(cap) != 0)
-    fail(XIO_ERR_UNSUPPORTED, "{} does not do 4 KiB pages (CAP {:#x}); use another drive", name_, cap);
+  read_capabilities(cap, name_, facts_);
   write32(w::k_reg_cc, 0);
   wait_status(w::k_csts_rdy, 0, ready_timeout_, "stop");
   write32(w::k_reg_aqa, w::make_aqa(k_admin_entries, k_admin_entries));
@@ -145,69 +131,14 @@ void drive::enable() {
 void drive::identify() {
   const auto* page = page_.as<unsigned char>();
   admin(w::make_identify(w::cns::controller, 0, page_.address()), "Identify Controller");
-  const std::uint32_t mdts = field<std::uint8_t>(page, w::k_id_mdts);
-  facts_.transfer_bytes = mdts == 0 || mdts >= 11 ? k_most_transfer : facts_.page_bytes << mdts;
-  facts_.write_cache = (field<std::uint8_t>(page, w::k_id_vwc) & 1) != 0;
-  const std::uint32_t oncs = field<std::uint16_t>(page, w::k_id_oncs);
-  facts_.compares = (oncs & w::k_oncs_compare) != 0;
-  facts_.zeroes = (oncs & w::k_oncs_write_zeroes) != 0;
-  // Dwords only is what PRPs ask of buffers too.
-  facts_.sgls = w::sgls_supported(field<std::uint32_t>(page, w::k_id_sgls));
-  facts_.shadow_doorbells = (field<std::uint16_t>(page, w::k_id_oacs) & w::k_oacs_doorbell_buffer_config) != 0;
-  choose_namespace();
-
-  admin(w::make_identify(w::cns::name_space, facts_.nsid, page_.address()), "Identify Namespace");
-  facts_.blocks = field<std::uint64_t>(page, w::k_id_nsze);
-  facts_.read_only = (field<std::uint8_t>(page, w::k_id_nsattr) & 1) != 0;
-  facts_.shared = (field<std::uint8_t>(page, w::k_id_nmic) & 1) != 0;
-  std::memcpy(facts_.nguid.data(), page + w::k_id_nguid, facts_.nguid.size());
-  std::memcpy(facts_.eui64.data(), page + w::k_id_eui64, facts_.eui64.size());
-  const std::uint32_t format =
-      w::format_in_use(field<std::uint8_t>(page, w::k_id_flbas), field<std::uint8_t>(page, w::k_id_nlbaf));
-  const std::uint32_t lbaf = field<std::uint32_t>(page, w::k_id_lbaf + 4 * format);
-  const std::uint32_t lbads = (lbaf >> 16) & 0xff;
-  if ((lbaf & 0xffff) != 0)
-    fail(XIO_ERR_UNSUPPORTED, "namespace {} of {} is formatted with {} bytes of metadata; format it without",
-         facts_.nsid, name_, lbaf & 0xffff);
-  if (lbads < 9 || lbads > 16)
-    fail(XIO_ERR_UNSUPPORTED, "namespace {} of {} has blocks of 2^{} bytes; format it with 512 to 65536", facts_.nsid,
-         name_, lbads);
-  facts_.block_bytes = 1u << lbads;
-}
-
-void drive::choose_namespace() {
-  const auto* page = page_.as<unsigned char>();
-  const std::uint32_t wanted = facts_.nsid;
+  read_controller(page, facts_);
   // The list holds the 1024 that follow the number that is given (NVMe base 2.0, 5.17.2.2).
+  const std::uint32_t wanted = facts_.nsid;
   admin(w::make_identify(w::cns::active_namespaces, wanted == 0 ? 0 : wanted - 1, page_.address()),
         "Identify Active Namespaces");
-  for (std::uint32_t i = 0; i < w::k_identify_bytes / 4; ++i) {
-    const std::uint32_t nsid = field<std::uint32_t>(page, 4 * i);
-    if (nsid == 0) break;
-    facts_.nsid = nsid;
-    if (wanted == 0 || wanted == nsid) return;
-  }
-  if (wanted == 0) fail(XIO_ERR_IO, "{} has no active namespace; create one", name_);
-  fail(XIO_ERR_ARG, "{} has no active namespace {}; name one that it has", name_, wanted);
-}
-
-void check_namespace(const drive_facts& f, const xio_storage_attr_t& attr, const std::string& name) {
-  if ((attr.flags & (XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE)) != 0)
-    fail(XIO_ERR_ARG, "cannot open {}: only files are created or emptied; leave both flags out", name);
-  if (attr.block_bytes != 0 && attr.block_bytes != f.block_bytes)
-    fail(XIO_ERR_ARG, "cannot open {}: its blocks have {} bytes and not {}; ask for 0 or for what it has", name,
-         f.block_bytes, attr.block_bytes);
-  if (f.blocks == 0 || f.blocks > ~std::uint64_t{0} / f.block_bytes)
-    fail(XIO_ERR_IO, "cannot open {}: it claims {} blocks of {} bytes, which cannot be; use another drive", name,
-         f.blocks, f.block_bytes);
-  if (f.transfer_bytes < f.block_bytes)
-    fail(XIO_ERR_UNSUPPORTED, "cannot open {}: its commands carry {} bytes and its blocks have {}; use another drive",
-         name, f.transfer_bytes, f.block_bytes);
-  if (f.blocks * f.block_bytes < attr.bytes)
-    fail(XIO_ERR_ARG, "cannot open {}: it has {} bytes and {} were asked for; ask for less, or use a larger drive",
-         name, f.blocks * f.block_bytes, attr.bytes);
-  if (f.read_only && (attr.flags & XIO_STORAGE_READ_ONLY) == 0)
-    fail(XIO_ERR_ARG, "cannot open {}: the namespace is write protected; open it with XIO_STORAGE_READ_ONLY", name);
+  facts_.nsid = choose_namespace(page, wanted, name_);
+  admin(w::make_identify(w::cns::name_space, facts_.nsid, page_.address()), "Identify Namespace");
+  read_namespace(page, name_, facts_);
 }
 
 void drive::use_shadow_doorbells(std::shared_ptr<drive_memory> shadow, std::shared_ptr<drive_memory> events) {
@@ -223,10 +154,11 @@ std::uint32_t drive::request_queues(std::uint32_t wanted) {
   return std::min({wanted, w::queue_counts_sqs(granted), w::queue_counts_cqs(granted)});
 }
 
-void drive::create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
-                          std::uint32_t cq_entries) {
-  admin(w::make_create_cq(qid, cq_entries, cq), "Create I/O Completion Queue");
-  admin(w::make_create_sq(qid, sq_entries, sq, qid), "Create I/O Submission Queue");
+std::uint32_t drive::create_queues(std::uint32_t wanted, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
+                                   std::uint32_t cq_entries) {
+  admin(w::make_create_cq(wanted, cq_entries, cq), "Create I/O Completion Queue");
+  admin(w::make_create_sq(wanted, sq_entries, sq, wanted), "Create I/O Submission Queue");
+  return wanted;
 }
 
 void drive::delete_queues(std::uint32_t qid) noexcept {

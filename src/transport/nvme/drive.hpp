@@ -2,13 +2,13 @@
 // An NVMe controller as its driver sees it: brought up from reset, identified, shut down cleanly. The same code for
 // every way to reach the registers and to give the drive memory.
 #pragma once
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "gpu/gpu.hpp"
+#include "transport/nvme/drive_facts.hpp"
 #include "xio/wire/nvme.hpp"
 #include "xio/xio.h"
 
@@ -50,53 +50,41 @@ class drive_memory {
   std::uint64_t address_ = 0;
 };
 
-struct drive_facts {
-  std::uint32_t stride = 0;          // CAP.DSTRD
-  std::uint32_t max_entries = 0;     // of an I/O queue: CAP.MQES + 1
-  bool contiguous = true;            // CAP.CQR; queues always are
-  std::uint32_t page_bytes = 4096;   // CC.MPS
-  std::uint32_t transfer_bytes = 0;  // MDTS, at most k_most_transfer
-  bool write_cache = false;          // VWC
-  bool compares = false;             // ONCS
-  bool zeroes = false;               // ONCS: write zeroes
-  bool sgls = false;                 // SGLS: data blocks at any dword
-  bool shadow_doorbells = false;     // OACS: Doorbell Buffer Config
-  std::uint32_t nsid = 1;
-  std::uint64_t blocks = 0;
-  std::uint32_t block_bytes = 0;
-  bool read_only = false;
-  bool shared = false;  // NMIC: another controller may have the namespace, too
-  std::array<std::uint8_t, 16> nguid{};
-  std::array<std::uint8_t, 8> eui64{};
+// Makes I/O queues: the driver of a whole controller, or somebody who asks another one for them.
+class queue_maker {
+ public:
+  virtual ~queue_maker() = default;
+  virtual const std::string& name() const = 0;
+  virtual const drive_facts& facts() const = 0;
+  virtual bus& memory_bus() const = 0;
+  // A pair with the identifier `wanted`, or with one that the maker chooses; returns the identifier.
+  virtual std::uint32_t create_queues(std::uint32_t wanted, std::uint64_t sq, std::uint32_t sq_entries,
+                                      std::uint64_t cq, std::uint32_t cq_entries) = 0;
+  // Afterwards no command of theirs touches memory.
+  virtual void delete_queues(std::uint32_t qid) noexcept = 0;
 };
 
-// Checks that the namespace can do what the attributes ask for; throws one sentence if not.
-void check_namespace(const drive_facts& f, const xio_storage_attr_t& attr, const std::string& name);
-
-// Longer transfers are split even where the drive would take them: every command id has room for its list.
-constexpr std::uint32_t k_most_transfer = 8u << 20;
-
-class drive {
+class drive : public queue_maker {
  public:
   // Resets the controller, enables it, reads what it is. nsid 0: the first active namespace. Throws with `name` in the
   // sentence.
   drive(std::string name, void* registers, bus& b, std::chrono::milliseconds timeout, std::uint32_t nsid = 0);
-  ~drive();  // shut down and disabled
+  ~drive() override;  // shut down and disabled
   drive(const drive&) = delete;
   drive& operator=(const drive&) = delete;
 
-  const std::string& name() const { return name_; }
-  const drive_facts& facts() const { return facts_; }
-  bus& memory_bus() const { return bus_; }
+  const std::string& name() const override { return name_; }
+  const drive_facts& facts() const override { return facts_; }
+  bus& memory_bus() const override { return bus_; }
   std::uint32_t* sq_doorbell(std::uint32_t qid) const;
   std::uint32_t* cq_doorbell(std::uint32_t qid) const;
 
   // Asks for that many I/O queue pairs, once; returns how many there are.
   std::uint32_t request_queues(std::uint32_t wanted);
-  void create_queues(std::uint32_t qid, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
-                     std::uint32_t cq_entries);
-  // Afterwards no command of theirs touches memory: a drive that does not delete them is disabled, all of it.
-  void delete_queues(std::uint32_t qid) noexcept;
+  std::uint32_t create_queues(std::uint32_t wanted, std::uint64_t sq, std::uint32_t sq_entries, std::uint64_t cq,
+                              std::uint32_t cq_entries) override;
+  // A drive that does not delete them is disabled, all of it.
+  void delete_queues(std::uint32_t qid) noexcept override;
   // It cannot reach memory any more, so it is asked nothing: its registers alone are set back at the end.
   void abandon() { lost_ = halted_ = true; }
   // Doorbell Buffer Config (NVMe base 2.0, 5.8): a page of shadows and one of EventIdx. The drive keeps them: the
@@ -112,7 +100,6 @@ class drive {
   void enable();
   void halt() noexcept;
   void identify();
-  void choose_namespace();
   void ring_admin(std::uint32_t* doorbell, std::uint32_t value) const;
   std::uint32_t admin(wire::nvme::sqe command, const char* what);  // returns dw0 of the CQE
 

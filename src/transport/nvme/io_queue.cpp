@@ -13,18 +13,18 @@ namespace w = wire::nvme;
 
 namespace {
 
-std::size_t list_bytes(const drive& d, std::uint32_t op_count) {
+std::size_t list_bytes(const queue_maker& d, std::uint32_t op_count) {
   return op_count * dev::prp_room(d.facts().transfer_bytes, d.facts().page_bytes);
 }
 
 // Twice the SQ, so that the lag of the CQ doorbell is never felt; less where the drive has no such queues.
-std::uint32_t cq_entries(const drive& d, std::uint32_t depth) {
+std::uint32_t cq_entries(const queue_maker& d, std::uint32_t depth) {
   return std::min(2 * depth, std::bit_floor(d.facts().max_entries));
 }
 
 }  // namespace
 
-io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
+io_queue::io_queue(queue_maker& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
                    const memory::ring_places& where)
     : drive_(d),
       qid_(qid),
@@ -38,7 +38,7 @@ io_queue::io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64
       op_words_(dev::op_words_bytes(op_count_), gpu::place::device) {
   if (!sgls) lists_.emplace(d.memory_bus(), list_bytes(d, op_count_), where.submission);
   start_at(ticket_start & ~std::uint64_t{2 * cq_depth_ - 1});
-  drive_.create_queues(qid, sq_.address(), depth, cq_.address(), cq_depth_);
+  qid_ = drive_.create_queues(qid, sq_.address(), depth, cq_.address(), cq_depth_);
 }
 
 io_queue::~io_queue() { stop(); }

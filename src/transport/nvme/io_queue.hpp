@@ -13,14 +13,15 @@ namespace xio::nvme {
 
 class io_queue {
  public:
-  // qid from 1. depth is a power of two; ticket_start is rounded down to a multiple of it. sgls: commands name their
-  // data by descriptors, so there are no PRP lists.
-  io_queue(drive& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
+  // qid from 1, or what the maker makes of it. depth is a power of two; ticket_start is rounded down to a multiple of
+  // it. sgls: commands name their data by descriptors, so there are no PRP lists.
+  io_queue(queue_maker& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
            const memory::ring_places& where = {});
   ~io_queue();
   io_queue(const io_queue&) = delete;
   io_queue& operator=(const io_queue&) = delete;
 
+  std::uint32_t id() const { return qid_; }
   dev::ring_view view() const;  // filled but for `index` and what doorbells::show fills
   // The ring takes no more work, and who waits for it hears that status. The first failure of a ring stays: it says
   // more.
@@ -31,7 +32,7 @@ class io_queue {
  private:
   void start_at(std::uint64_t ticket);
 
-  drive& drive_;
+  queue_maker& drive_;
   std::uint32_t qid_;
   std::uint32_t depth_;
   std::uint32_t cq_depth_;

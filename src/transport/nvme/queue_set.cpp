@@ -9,13 +9,6 @@
 namespace xio::nvme {
 namespace {
 
-std::uint32_t depth_that_fits(std::uint32_t depth, const drive& d) {
-  if (depth > d.facts().max_entries)
-    fail(XIO_ERR_ARG, "{} has queues of at most {} entries (CAP.MQES), {} were asked for; set a smaller depth",
-         d.name(), d.facts().max_entries, depth);
-  return depth;
-}
-
 // Identifiers count from 1 to as many queues as the drive gives, so the one asked for is there or it is not.
 std::uint32_t granted(std::uint32_t last, const options& o, drive& d) {
   const std::uint32_t there = d.request_queues(last);
@@ -26,6 +19,29 @@ std::uint32_t granted(std::uint32_t last, const options& o, drive& d) {
 }
 
 }  // namespace
+
+dev::storage_view shape_of(const drive_facts& f, std::uint32_t queues) {
+  dev::storage_view v{};
+  v.queue_count = v.member_queues = queues;
+  v.members = 1;
+  v.bytes = f.blocks * f.block_bytes;
+  v.block_bytes = f.block_bytes;
+  v.block_log2 = static_cast<std::uint32_t>(std::countr_zero(f.block_bytes));
+  v.transfer_bytes = f.transfer_bytes;
+  v.page_bytes = f.page_bytes;
+  v.live = 1;
+  v.read_only = f.read_only ? 1 : 0;
+  v.features = (f.compares ? dev::storage_compares : 0u) | (f.zeroes ? dev::storage_zeroes : 0u);
+  v.stripe_log2 = 63;  // one stripe
+  return v;
+}
+
+std::uint32_t depth_that_fits(std::uint32_t depth, const queue_maker& d) {
+  if (depth > d.facts().max_entries)
+    fail(XIO_ERR_ARG, "{} has queues of at most {} entries (CAP.MQES), {} were asked for; set a smaller depth",
+         d.name(), d.facts().max_entries, depth);
+  return depth;
+}
 
 std::uint32_t checked_depth(const xio_storage_attr_t& attr, const options& o) {
   const std::uint64_t depth = attr.depth != 0 ? attr.depth : o.nvme_depth;
@@ -64,22 +80,7 @@ queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const options& o,
   }
 }
 
-dev::storage_view queue_set::view() const {
-  const drive_facts& f = drive_.facts();
-  dev::storage_view v{};
-  v.queue_count = v.member_queues = count();
-  v.members = 1;
-  v.bytes = f.blocks * f.block_bytes;
-  v.block_bytes = f.block_bytes;
-  v.block_log2 = static_cast<std::uint32_t>(std::countr_zero(f.block_bytes));
-  v.transfer_bytes = f.transfer_bytes;
-  v.page_bytes = f.page_bytes;
-  v.live = 1;
-  v.read_only = f.read_only ? 1 : 0;
-  v.features = (f.compares ? dev::storage_compares : 0u) | (f.zeroes ? dev::storage_zeroes : 0u);
-  v.stripe_log2 = 63;  // one stripe
-  return v;
-}
+dev::storage_view queue_set::view() const { return shape_of(drive_.facts(), count()); }
 
 void queue_set::fail(xio_status_t status, std::uint32_t vendor) const {
   for (const auto& q : queues_) q->fail(status, vendor);

@@ -21,6 +21,10 @@ std::uint32_t checked_queues(const xio_storage_attr_t& attr);
 // Identifier of the last queue, of as many as were asked for: that count, or options::nvme_queue_id.
 std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const options& o);
 
+std::uint32_t depth_that_fits(std::uint32_t depth, const queue_maker& d);
+// What kernels need of a namespace, as controller::view has it.
+dev::storage_view shape_of(const drive_facts& f, std::uint32_t queues);
+
 class queue_set {
  public:
   // depth must fit the drive (facts().max_entries), or this throws, and so must options::nvme_queue_id. Fewer queues
