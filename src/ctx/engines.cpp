@@ -100,8 +100,11 @@ sdma::engine& engines::open_sdma() {
 void engines::adopt_bus(dev::region_view& row, dev::bus_space space, std::uint64_t bus) {
   std::uint64_t& known = row.bus[static_cast<std::uint32_t>(space)];
   if (known != 0 && known != bus)
-    fail(XIO_ERR_INTERNAL, "two drives see the memory at {} at {:#x} and {:#x}; this is a bug of XIO", start(row),
-         known, bus);
+    fail(XIO_ERR_UNSUPPORTED,
+         "two drives see the memory at {} at {:#x} and {:#x}, for each has an IOMMU domain of its own; open them in "
+         "worlds "
+         "of their own, or both as nvme: (vfio)",
+         start(row), known, bus);
   known = bus;
 }
 

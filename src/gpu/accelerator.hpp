@@ -352,6 +352,28 @@ bool unmap_registers(void* page) {
       k_unmap_ms);
 }
 
+bool show_pages(void* base, std::size_t bytes) {
+  const on_device here;
+  if (hw::pin(base, bytes) != hipSuccess) {
+    (void)hipGetLastError();
+    return false;
+  }
+  void* mapped = nullptr;
+  if (hw::device_address(&mapped, base) == hipSuccess && mapped == base) return true;
+  (void)hipGetLastError();
+  hide_pages(base);
+  return false;
+}
+
+bool hide_pages(void* base) {
+  return after_kernels_within(
+      [base] {
+        const on_device here;
+        if (hw::unpin(base) != hipSuccess) (void)hipGetLastError();
+      },
+      k_unmap_ms);
+}
+
 hdp_hardware hdp() { return hw::hdp(g_device); }
 
 int device_count() {

@@ -7,7 +7,12 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "gpu/gpu.hpp"
+#include "gpu/memory.hpp"
+#include "gpu/memory_file.hpp"
 #include "memory/blocks.hpp"
+#include "memory/pages.hpp"
 
 namespace xio::memory {
 
@@ -48,6 +53,33 @@ dmabuf export_dmabuf(void* address, std::size_t bytes, unsigned flags) {
   } catch (const error& e) {
     fail(e.status(), "{}: {}", k_export, e.what());
   }
+  return out;
+}
+
+device_view view_for_device(void* base, std::size_t bytes) {
+  device_view out;
+  const auto ours = blocks::all().find(base);
+  out.on_gpu = gpu::has_device_memory() && gpu::locate(base).where == gpu::residence::device;
+  if (out.on_gpu) {
+    const gpu::block* from = ours ? &*ours : nullptr;
+    try {
+      // As a device on PCI Express sees it, where the driver makes the difference.
+      out.file = unique_fd(gpu::export_dmabuf(from, base, bytes, true, &out.offset));
+    } catch (const error& e) {
+      log::debug("{}", e.what());
+      out.file = unique_fd(gpu::export_dmabuf(from, base, bytes, false, &out.offset));
+    }
+    return out;
+  }
+  const auto span = pages_of(reinterpret_cast<std::uint64_t>(base), bytes, gpu::page_size());
+  const auto place = span ? gpu::find_memory_file(reinterpret_cast<void*>(span->first), span->bytes) : std::nullopt;
+  if (!place)
+    fail(XIO_ERR_UNSUPPORTED,
+         "the {} bytes at {} are host memory without a file, of which no dma-buf can be made for a drive; use the "
+         "symmetric heap, or memory of the kind DEVICE_VMEM",
+         bytes, base);
+  out.file = gpu::make_udmabuf(place->file.get(), place->offset, span->bytes, base);
+  out.offset = span->offset;
   return out;
 }
 

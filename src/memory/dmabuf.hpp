@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/unique_fd.hpp"
+
 namespace xio::memory {
 
 struct dmabuf {
@@ -13,5 +15,14 @@ struct dmabuf {
 
 dmabuf export_dmabuf(void* address, std::size_t bytes, unsigned flags);
 void close_dmabuf(int fd);
+
+// The dma-buf by which a PCI device reaches [base, base + bytes): of a GPU's memory as its driver exports it, of host
+// memory where it is mapped from a memory file, as the symmetric heap is. The descriptor is the caller's.
+struct device_view {
+  unique_fd file;
+  std::uint64_t offset = 0;
+  bool on_gpu = false;
+};
+device_view view_for_device(void* base, std::size_t bytes);
 
 }  // namespace xio::memory

@@ -13,7 +13,7 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d /tmp/xio-vm.XXXXXX) || exit 125
 trap 'rm -rf "$work"' EXIT
-kmod=$builddir/tests/vm/kmod
+kmod=$builddir/tests/vm/kmod drive=$builddir/tests/vm/nvme_drive
 
 # build SERIES: in a copy, as the source may be read-only.
 build() {
@@ -39,9 +39,10 @@ guest() {
   mkdir -p "$share"
   cp "$here/kmod_guest.sh" "$share/"
   strip --strip-debug -o "$share/xio.ko" "$work/6.12/xio.ko"
-  "$here/carry" "$share/root" "$kmod" "$kmod"_open || exit 125
+  "$here/carry" "$share/root" "$kmod" "$kmod"_open "$drive" || exit 125
   cat >"$share/plan" <<PLAN
 kmod='$kmod'
+kmod_drive='$drive'
 translated=$2
 seconds=${SECONDS_OF_FUZZ:-5}
 seed=${SEED:-1}
@@ -63,7 +64,7 @@ PLAN
   return 1
 }
 
-if [ ! -x "$kmod" ] || [ ! -x "$kmod"_open ]; then
+if [ ! -x "$kmod" ] || [ ! -x "$kmod"_open ] || [ ! -x "$drive" ]; then
   echo "no $kmod; make check-vm-kmod builds it" >&2
   exit 125
 fi

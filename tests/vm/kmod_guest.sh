@@ -4,7 +4,7 @@
 # driver, and the module unloaded. /share/plan sets kmod (the program), translated (1: behind an IOMMU), seconds and seed of the fuzz.
 # shellcheck source=/dev/null
 . /share/plan
-: "${kmod:?}" "${translated:?}" "${seconds:?}" "${seed:?}"
+: "${kmod:?}" "${kmod_drive:?}" "${translated:?}" "${seconds:?}" "${seed:?}"
 failures=0
 
 fail() {
@@ -71,7 +71,7 @@ insmod /share/xio.ko || { fail 'the module does not load' && dmesg | tail -n 20 
 
 # ---- beside another driver
 try calls "$drive" "$translated"
-if "$kmod"_open kmod:/dev/nvme0n1 >/tmp/out 2>&1 && grep -q "driver lends none of its queues; bind $drive to vfio-pci and open nvme:$drive/1" /tmp/out; then
+if "$kmod"_open kmod:/dev/nvme0n1 >/tmp/out 2>&1 && grep -q "driver lends none of its queues; bind $drive to xio and open kmod:$drive/1" /tmp/out; then
   echo "ok   kmod:/dev/nvme0n1 says what to do instead"
 else
   fail "kmod:/dev/nvme0n1 says: $(cat /tmp/out)"
@@ -123,6 +123,81 @@ if wait_for /dev/nvme0n1; then
 else
   fail 'the kernel does not take the drive back'
 fi
+
+# ---- XIO's own kernels, by the module
+# xio ARGUMENT...: tests/vm/nvme_drive; what it said is in /tmp/out.
+export XIO_BOOTSTRAP=local XIO_HEAP_SIZE=24M XIO_TIMEOUT_MS=60000 XIO_LOG_LEVEL=info
+xio() {
+  local begin
+  begin=$(cut -d' ' -f1 /proc/uptime)
+  if timeout 300 "$kmod_drive" "$@" >/tmp/out 2>&1; then
+    awk -v from="$begin" -v what="$*" '{printf "ok   drive %s (%.1f s)\n", what, $1 - from}' /proc/uptime
+  else
+    fail "drive $*: status $?"
+    tail -n 20 /tmp/out | sed 's/^/  /'
+  fi
+}
+said() { if ! grep -q "$1" /tmp/out; then fail "nothing like \"$1\"" && sed 's/^/  /' /tmp/out; fi; }
+wait_for_word() {
+  local tries=0
+  until grep -q "$1" "$2" || [ $tries -gt 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+  grep -q "$1" "$2" || fail "no word of $1 in time: $(cat "$2")"
+}
+disk() { wait_for /dev/nvme0n1 || fail 'the kernel does not take the drive back'; }
+disk
+dd if=/dev/nvme0n1 of=/tmp/whole bs=1M 2>/dev/null
+mkswap /dev/nvme0n1 >/dev/null && swapon /dev/nvme0n1 || fail 'no swap on the drive'
+xio refused "kmod:$drive/1" kmod:/dev/nvme0n1 kmod:ffff:00:00.0/1 kmod:x "kmod:$drive/0"
+said "refused kmod:$drive/1.*nvme0n1 is swapped on; free it"
+said 'refused kmod:/dev/nvme0n1.*nvme0n1 is swapped on'
+said 'refused kmod:ffff.*no PCI function'
+said 'refused kmod:x .*write it as kmod:BDF/NSID'
+said 'refused kmod:.*/0.*a number from 1'
+swapoff /dev/nvme0n1
+xio refused "kmod:$drive/1"
+said "refused kmod:$drive/1.*bound to the driver nvme and not to xio"
+xio stamp /dev/nvme0n1 1
+bind_to xio
+xio refused "kmod:$drive/9"
+said 'no active namespace 9'
+if [ "$translated" = 1 ]; then
+  xio asked "kmod:$drive/1"
+  said 'depth-mqes.*CAP.MQES'
+  XIO_NVME_DOORBELL=bar xio move "kmod:$drive/1" 1 1 2 1
+  XIO_NVME_DOORBELL=host xio move "kmod:$drive" 1 2 3 4
+  # More queues than the controller has left.
+  xio move "kmod:$drive/1" 1 3 4 6
+  said 'has 4 I/O queues left and not the 6'
+  xio leave "kmod:$drive/1"
+  # Two processes share the controller, each with queues of its own.
+  timeout 300 "$kmod_drive" zero "kmod:$drive/1" >/tmp/first.out 2>&1 &
+  pid=$!
+  sleep 0.2
+  xio refused kmod:x
+  wait $pid || { fail 'compare and write zeroes' && sed 's/^/  /' /tmp/first.out; }
+  # One is killed while its queue is full of reads; the other goes on.
+  timeout -s KILL 3 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
+  pid=$!
+  wait_for_word moving /tmp/endless
+  xio move "kmod:$drive/1" 1 4 5 1
+  if wait $pid; then fail 'a process was not killed in its reads'; fi
+  # Its queue is given back: all four can be had again.
+  xio move "kmod:$drive/1" 1 5 6 4
+  if grep -q 'I/O queues left' /tmp/out; then fail 'a killed process keeps its queue' && cat /tmp/out; fi
+  bind_to ''
+  disk
+  xio verify /dev/nvme0n1 1 6
+else
+  xio refused "kmod:$drive/1"
+  said 'lie in pieces on the bus'
+  bind_to ''
+  disk
+  xio verify /dev/nvme0n1 1 1
+fi
+dd if=/tmp/whole of=/dev/nvme0n1 bs=1M conv=fsync 2>/dev/null || fail 'the drive cannot be written back'
 
 # ---- a kernel that is locked down, which it stays
 mount -t securityfs securityfs /sys/kernel/security

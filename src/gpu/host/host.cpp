@@ -51,6 +51,8 @@ std::string identity() { return ""; }
 int export_memory(void*, std::size_t, std::uint64_t*) { return -1; }
 void* map_registers(void* page, std::size_t) { return page; }
 bool unmap_registers(void*) { return true; }
+bool show_pages(void*, std::size_t) { return true; }
+bool hide_pages(void*) { return true; }
 
 hdp_hardware hdp() { return {}; }
 

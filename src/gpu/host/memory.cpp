@@ -4,7 +4,6 @@
 #include "gpu/memory.hpp"
 
 #include <fcntl.h>
-#include <linux/udmabuf.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -135,25 +134,9 @@ int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, s
   const auto span =
       memory::pages_of(static_cast<std::uint64_t>(bytes_at(base) - bytes_at(from->base)), bytes, page_size());
   if (!span) fail(XIO_ERR_ARG, "a dma-buf of {} bytes at {} leaves the address space; check the length", bytes, base);
-  const int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-  if (device < 0)
-    fail(XIO_ERR_UNSUPPORTED,
-         "a dma-buf of the memory at {}: /dev/udmabuf: {}; load the kernel's udmabuf and give this user the right to "
-         "open it",
-         base, errno_text(errno));
-  udmabuf_create wanted{};
-  wanted.memfd = static_cast<__u32>(from->file);
-  wanted.flags = UDMABUF_FLAGS_CLOEXEC;
-  wanted.offset = span->first;
-  wanted.size = span->bytes;
-  const int fd = ioctl(device, UDMABUF_CREATE, &wanted);
-  const int err = errno;
-  close(device);
-  if (fd < 0)
-    fail(XIO_ERR_IO, "a dma-buf of {} bytes at {}: /dev/udmabuf: {}; its limits are parameters of the module udmabuf",
-         bytes, base, errno_text(err));
+  unique_fd made = make_udmabuf(from->file, span->first, span->bytes, base);
   *offset = span->offset;
-  return fd;
+  return made.release();
 }
 
 }  // namespace xio::gpu

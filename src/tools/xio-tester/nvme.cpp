@@ -252,7 +252,7 @@ CLI::App* add_nvme(CLI::App& app, nvme_settings& s) {
   CLI::App* at =
       app.add_subcommand("nvme-ep", "reads and writes of a drive, or of a file behind a software controller");
   at->add_option("--controller", s.controller,
-                 "file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY, or the path of a controller, namespace or file; "
+                 "file:PATH, nvme:BDF/NSID, kmod:BDF/NSID, or the path of a controller, namespace or file; "
                  "several, with commas, are striped (needed)");
   at->add_option("--access-pattern", s.access, "order of LBAs: random or sequential")->capture_default_str();
   tools::add_size(*at, "--data-buffer-size", s.buffer_bytes, "buffer of each queue", 512, std::uint64_t{16} << 30);
@@ -279,7 +279,7 @@ CLI::App* add_nvme(CLI::App& app, nvme_settings& s) {
 }
 
 std::string wrong_nvme(const shared_settings& shared, nvme_settings& s) {
-  if (s.controller.empty()) return "--controller is needed: file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY or a path";
+  if (s.controller.empty()) return "--controller is needed: file:PATH, nvme:BDF/NSID, kmod:BDF/NSID or a path";
   if (shared.threads != 1) return "--threads is for test-ep; nvme-ep takes --num-queues and --batch-size";
   if (std::string wrong = wrong_numbers(s); !wrong.empty()) return wrong;
   if (std::string wrong = wrong_pair(s); !wrong.empty()) return wrong;

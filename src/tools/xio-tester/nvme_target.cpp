@@ -90,9 +90,9 @@ std::string disk_of(const std::string& name) {
 }
 
 std::string bdf_of(const std::string& name) {
-  static const text_form nvme("nvme:([0-9a-fA-F:.]+)(/[0-9]+)?");
+  static const text_form nvme("(nvme|kmod):([0-9a-fA-F:.]+)(/[0-9]+)?");
   const auto found = nvme.parts_of(name);
-  return found.empty() ? "" : found[1];
+  return found.empty() ? "" : found[2];
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct nvme_target {
   nvme::file_name said;     // of files: what the name says of size and blocks, which goes before the flags
 };
 
-// Takes file:PATH, nvme:BDF/NSID, kmod:/dev/nvmeXnY, the path of a controller, a namespace or a link to one, a BDF, or
+// Takes file:PATH, nvme:BDF/NSID, kmod:BDF/NSID, the path of a controller, a namespace or a link to one, a BDF, or
 // the path of a file. Touches nothing. Throws XIO_ERR_ARG.
 nvme_target find_target(const nvme_settings& settings);
 

@@ -48,14 +48,24 @@ void io_queue::stop() noexcept {
   stopped_ = true;
 }
 
+std::uint64_t io_queue::issued() const {
+  std::uint64_t ticket = 0;
+  gpu::copy(&ticket, &state_.as<dev::ring_state>()->issued, sizeof ticket);
+  return ticket;
+}
+
+std::uint64_t io_queue::completed() const {
+  std::uint64_t ticket = 0;
+  gpu::copy(&ticket, &state_.as<dev::ring_state>()->completed, sizeof ticket);
+  return ticket & ~(dev::k_reaping | dev::k_even);
+}
+
 void io_queue::fail(xio_status_t status, std::uint32_t vendor) const {
   auto* state = state_.as<dev::ring_state>();
   std::uint32_t failed = 0;
   gpu::copy(&failed, &state->failed, sizeof failed);
   if (failed != 0) return;
-  std::uint64_t completed = 0;
-  gpu::copy(&completed, &state->completed, sizeof completed);
-  gpu::put_value(&state->failed_ticket, completed & ~(dev::k_reaping | dev::k_even));
+  gpu::put_value(&state->failed_ticket, completed());
   gpu::put_value(&state->vendor, vendor);
   gpu::put_value(&state->failed, static_cast<std::uint32_t>(status));
 }

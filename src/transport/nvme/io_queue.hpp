@@ -22,6 +22,9 @@ class io_queue {
   io_queue& operator=(const io_queue&) = delete;
 
   std::uint32_t id() const { return qid_; }
+  // Tickets: those below issued() were handed out, and of those below completed() every command has ended.
+  std::uint64_t issued() const;
+  std::uint64_t completed() const;
   dev::ring_view view() const;  // filled but for `index` and what doorbells::show fills
   // The ring takes no more work, and who waits for it hears that status. The first failure of a ring stays: it says
   // more.

@@ -11,10 +11,10 @@
 #include <fstream>
 #include <optional>
 
-#include "../../../kernel/xio/xio_uapi.h"
 #include "base/error.hpp"
 #include "base/text_form.hpp"
 #include "base/unique_fd.hpp"
+#include "transport/nvme/kmod_module.hpp"
 
 namespace xio::nvme {
 namespace {
@@ -42,23 +42,6 @@ std::optional<fs::path> controller_of(const fs::path& block) {
   for (const auto& child : fs::directory_iterator(device, none))
     if (fs::exists(child.path() / "address", none)) return child.path();
   return std::nullopt;
-}
-
-std::uint32_t hex(const std::string& digits) {
-  std::uint32_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-  return value;
-}
-
-xio_kmod_pci device_of(const std::string& bdf) {
-  const auto part = bdf_form().parts_of(bdf);
-  xio_kmod_pci d{};
-  if (part.empty()) return d;
-  d.domain = hex(part[1]);
-  d.bus = static_cast<__u8>(hex(part[2]));
-  d.slot = static_cast<__u8>(hex(part[3]));
-  d.function = static_cast<__u8>(hex(part[4]));
-  return d;
 }
 
 }  // namespace
@@ -92,7 +75,7 @@ std::string why_no_queue(const kmod_drive& drive, const kmod_places& where) {
   if (ioctl(module.get(), XIO_KMOD_INFO, &info) != 0 || info.version != XIO_KMOD_VERSION)
     return fmt::format("{} is not of the kernel module xio that this version knows", where.module);
   xio_kmod_queue_pair pair{};
-  pair.device = device_of(drive.bdf);
+  pair.device = kmod_device(drive.bdf);
   // No handle is 0, so this call makes nothing: its errno says whether the module would lend the drive.
   ioctl(module.get(), XIO_KMOD_QUEUE_PAIR, &pair);
   if (errno == EPERM)

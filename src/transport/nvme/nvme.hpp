@@ -47,7 +47,7 @@ struct opening {
   const payload_agent& payload;
 };
 
-// name: "file:PATH[?block=BYTES&size=BYTES]", "nvme:BDF/NSID" or "kmod:/dev/nvmeXnY".
+// name: "file:PATH[?block=BYTES&size=BYTES]", "nvme:BDF/NSID" or "kmod:BDF/NSID".
 std::unique_ptr<controller> open_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
                                             progress::machine& machine, const payload_agent& payload);
 

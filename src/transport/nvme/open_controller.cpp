@@ -14,7 +14,7 @@ std::unique_ptr<controller> open_controller(const std::string& name, const xio_s
   };
   constexpr way ways[] = {{"file", "path", open_file},
                           {"nvme", "address as 0000:01:00.0/1", open_vfio},
-                          {"kmod", "device as /dev/nvme0n1", open_kmod}};
+                          {"kmod", "address as 0000:01:00.0/1", open_kmod}};
   const std::size_t colon = name.find(':');
   const std::string scheme = colon == std::string::npos ? "" : name.substr(0, colon);
   for (const way& one : ways) {

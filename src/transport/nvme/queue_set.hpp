@@ -22,7 +22,7 @@ std::uint32_t checked_queues(const xio_storage_attr_t& attr);
 std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const options& o);
 
 std::uint32_t depth_that_fits(std::uint32_t depth, const queue_maker& d);
-// What kernels need of a namespace, as controller::view has it.
+// A namespace as kernels see it, for controller::view.
 dev::storage_view shape_of(const drive_facts& f, std::uint32_t queues);
 
 class queue_set {

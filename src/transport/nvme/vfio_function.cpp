@@ -65,25 +65,28 @@ std::string how_to_bind(const std::string& bdf) {
 
 }  // namespace
 
-vfio_name parse_vfio_name(const std::string& name) {
-  static const text_form drive("nvme:(([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[01][0-9a-fA-F]\\.[0-7])(/([0-9]+))?");
+vfio_name parse_vfio_name(const std::string& name) { return parse_function_name(name, "nvme"); }
+
+vfio_name parse_function_name(const std::string& name, const std::string& scheme) {
+  static const text_form drive("([a-z]+):(([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[01][0-9a-fA-F]\\.[0-7])(/([0-9]+))?");
   const auto part = drive.parts_of(name);
-  if (part.empty())
-    fail(XIO_ERR_ARG, "cannot open storage \"{}\": write it as nvme:BDF/NSID, as in nvme:0000:3b:00.0/1", name);
+  if (part.empty() || part[1] != scheme)
+    fail(XIO_ERR_ARG, "cannot open storage \"{}\": write it as {}:BDF/NSID, as in {}:0000:3b:00.0/1", name, scheme,
+         scheme);
   vfio_name out;
-  out.bdf = (part[2].empty() ? "0000" : part[2]) + ":" + part[3];
+  out.bdf = (part[3].empty() ? "0000" : part[3]) + ":" + part[4];
   std::transform(out.bdf.begin(), out.bdf.end(), out.bdf.begin(),
                  [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
   out.bus_devfn = number_in(out.bdf.substr(5, 2), 16, 0) << 8 | number_in(out.bdf.substr(8, 2), 16, 0) << 3 |
                   number_in(out.bdf.substr(11, 1), 16, 0);
-  if (!part[5].empty()) out.nsid = number_in(part[5], 10, 0);
+  if (!part[6].empty()) out.nsid = number_in(part[6], 10, 0);
   // NVMe base 2.0, 3.2.1.2: 0 names none and ffffffffh all.
   if (out.nsid == 0 || out.nsid == ~0u)
     fail(XIO_ERR_ARG, "cannot open storage \"{}\": a namespace has a number from 1 to 4294967294", name);
   return out;
 }
 
-std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, const std::string& name) {
+std::string driver_of_controller(const std::string& root, const std::string& bdf, const std::string& name) {
   const fs::path function = fs::path(root + "/sys/bus/pci/devices") / bdf;
   std::error_code ec;
   if (!fs::exists(function, ec))
@@ -93,7 +96,13 @@ std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, c
     fail(XIO_ERR_ARG,
          "cannot open {}: {} is no NVMe controller (PCI class {:06x}); lspci -D -d ::0108 lists those there are", name,
          bdf, code);
-  const std::string driver = target_name(function / "driver");
+  return target_name(function / "driver");
+}
+
+std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, const std::string& name) {
+  const fs::path function = fs::path(root + "/sys/bus/pci/devices") / bdf;
+  std::error_code ec;
+  const std::string driver = driver_of_controller(root, bdf, name);
   if (driver != "vfio-pci") {
     if (const std::string who = holder_of_disks(root, disks_of(root, bdf)); !who.empty())
       fail(XIO_ERR_STATE, "cannot open {}: {}; free it first, or use another drive", name, who);

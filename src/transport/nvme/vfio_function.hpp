@@ -13,6 +13,11 @@ struct vfio_name {
   std::uint32_t bus_devfn = 0;  // BUS << 8 | DEVICE << 3 | FUNCTION
 };
 vfio_name parse_vfio_name(const std::string& name);  // throws XIO_ERR_ARG
+// The same behind another scheme's colon: "kmod:BDF[/NSID]".
+vfio_name parse_function_name(const std::string& name, const std::string& scheme);
+
+// Of the function at bdf: the driver's name, or "". Throws where it is no NVMe controller.
+std::string driver_of_controller(const std::string& root, const std::string& bdf, const std::string& name);
 
 // The names under which vfio knows a function.
 struct vfio_place {

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "transport/nvme/kmod_controller.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "gpu/memory.hpp"
+#include "transport/nvme/queue_set.hpp"
+#include "xio/device/nvme.hpp"
+#include "xio/wire/nvme.hpp"
+
+namespace xio::nvme {
+
+namespace w = wire::nvme;
+
+namespace {
+
+constexpr std::size_t k_page = 4096;
+
+memory::ring_places places(const options& o) {
+  const memory::ability own{gpu::place::shared, "the kernel module makes queues in memory of its own"};
+  return memory::place_rings(o.memory_mode, "an NVMe controller by the kernel module", own, own,
+                             {gpu::place::shared, "its doorbells are registers of the controller"});
+}
+
+// Stores what a host thread carries into the page of the queue that it belongs to.
+class page_writer : public register_writer {
+ public:
+  explicit page_writer(std::map<std::uint32_t, std::uint32_t*> registers) : registers_(std::move(registers)) {}
+  bool write(std::uint32_t offset, std::uint32_t value) override {
+    const auto at = registers_.find(offset);
+    if (at != registers_.end()) __atomic_store_n(at->second, value, __ATOMIC_RELEASE);
+    return true;
+  }
+
+ private:
+  std::map<std::uint32_t, std::uint32_t*> registers_;  // by offset in BAR 0
+};
+
+}  // namespace
+
+kmod_controller::kmod_controller(const std::string& name, const std::string& bdf, std::uint32_t nsid,
+                                 const xio_storage_attr_t& attr, const options& o, progress::machine& machine,
+                                 kmod_calls& calls)
+    : name_(name), read_only_((attr.flags & XIO_STORAGE_READ_ONLY) != 0), machine_(machine), module_(name, bdf, calls) {
+  const std::uint32_t depth = checked_depth(attr, o), wanted = checked_queues(attr);
+  if (o.nvme_queue_id != 0)
+    fail(XIO_ERR_ARG, "cannot open {}: the kernel module chooses the queues; leave XIO_NVME_QUEUE_ID out", name);
+  try {
+    identify(nsid);
+    check_namespace(facts_, attr, name);
+    depth_that_fits(depth, *this);
+    fit_transfers(depth);
+    memory_ = std::make_unique<kmod_memory>(module_, name);
+    make_queues(attr, o);
+    choose_doorbells(o.nvme_doorbell);
+  } catch (...) {
+    close();
+    throw;
+  }
+  if (queue_count() < wanted)
+    log::warn("{} has {} I/O queues left and not the {} that were asked for", name, queue_count(), wanted);
+  backend_ =
+      std::string("kernel module, doorbells ") + name_of(keeper_ == nullptr ? doorbell_way::bar : doorbell_way::host);
+  log::debug("{}: {} queues of {} entries, {} blocks of {} bytes, {} bytes a command, {}", name, queue_count(), depth,
+             facts_.blocks, facts_.block_bytes, facts_.transfer_bytes, backend_);
+}
+
+kmod_controller::~kmod_controller() { close(); }
+
+void kmod_controller::identify(std::uint32_t nsid) {
+  std::vector<unsigned char> page(w::k_identify_bytes);
+  const std::uint64_t cap = module_.identify(static_cast<std::uint32_t>(w::cns::controller), 0, page.data());
+  read_capabilities(cap, name_, facts_);
+  read_controller(page.data(), facts_);
+  module_.identify(static_cast<std::uint32_t>(w::cns::active_namespaces), nsid - 1, page.data());
+  facts_.nsid = choose_namespace(page.data(), nsid, name_);
+  module_.identify(static_cast<std::uint32_t>(w::cns::name_space), facts_.nsid, page.data());
+  read_namespace(page.data(), name_, facts_);
+}
+
+// The lists of a queue are one piece of the module's memory; shorter transfers have shorter lists.
+void kmod_controller::fit_transfers(std::uint32_t depth) {
+  const auto lists = [&] { return dev::op_count_for(depth) * dev::prp_room(facts_.transfer_bytes, facts_.page_bytes); };
+  while (lists() > module_.info().max_block &&
+         facts_.transfer_bytes > std::max(facts_.block_bytes, 2 * facts_.page_bytes))
+    facts_.transfer_bytes /= 2;
+}
+
+void kmod_controller::make_queues(const xio_storage_attr_t& attr, const options& o) {
+  const memory::ring_places where = places(o);
+  const std::uint32_t depth = checked_depth(attr, o), wanted = checked_queues(attr);
+  const bool sgls = facts_.sgls && o.nvme_sgl != 0;
+  for (std::uint32_t i = 0; i < wanted; ++i) {
+    try {
+      queues_.push_back(
+          std::make_unique<io_queue>(static_cast<queue_maker&>(*this), i + 1, depth, o.ticket_start, sgls, where));
+    } catch (const error& e) {
+      // Other processes may have the rest of the controller's queues: some are enough.
+      if (i == 0 || e.status() != XIO_ERR_NO_MEMORY) throw;
+      log::debug("{}", e.what());
+      break;
+    }
+  }
+}
+
+void kmod_controller::choose_doorbells(option::nvme_doorbell wish) {
+  const bool reached =
+      std::all_of(pairs_.begin(), pairs_.end(), [](auto& p) { return p.second.kernels_page != nullptr; });
+  doorbell_reach can;
+  can.registers = reached ? pairs_.begin()->second.kernels_page : nullptr;
+  // The module configures no doorbell buffer, so there are no shadows.
+  drive_facts plain = facts_;
+  plain.shadow_doorbells = false;
+  const doorbell_way way = nvme::choose_doorbells(wish, plain, can, name_);
+  if (way == doorbell_way::bridge)
+    fail(XIO_ERR_UNSUPPORTED,
+         "{}: no bridge reaches the doorbells of the kernel module, as XIO_NVME_DOORBELL=bridge asks; "
+         "use host or auto",
+         name_);
+  if (way == doorbell_way::bar) return;
+  const std::uint32_t last = pairs_.rbegin()->first;
+  words_ = std::make_unique<drive_memory>(static_cast<bus&>(*this),
+                                          w::cq_head_doorbell(last, facts_.stride) + 4 - w::k_reg_doorbells);
+  std::map<std::uint32_t, std::uint32_t*> registers;
+  for (const auto& [qid, p] : pairs_) {
+    registers[w::sq_tail_doorbell(qid, facts_.stride)] = reinterpret_cast<std::uint32_t*>(p.page + p.made.sq_doorbell);
+    registers[w::cq_head_doorbell(qid, facts_.stride)] = reinterpret_cast<std::uint32_t*>(p.page + p.made.cq_doorbell);
+  }
+  keeper_ = std::make_unique<doorbell_keeper>(words_->as<std::uint32_t>(), facts_.stride, last,
+                                              std::make_unique<page_writer>(std::move(registers)));
+  machine_.add(keeper_.get());
+}
+
+dev::storage_view kmod_controller::view() const {
+  dev::storage_view v = shape_of(facts_, queue_count());
+  v.space = space();
+  if (read_only_) v.read_only = 1;
+  return v;
+}
+
+dev::ring_view kmod_controller::queue_view(std::uint32_t queue) const {
+  dev::ring_view v = queues_.at(queue)->view();
+  v.doorbell_record = nullptr;
+  v.aux = nullptr;
+  if (keeper_ != nullptr) {
+    v.doorbell = nullptr;
+    v.doorbell_record =
+        words_->as<std::uint32_t>() + (w::sq_tail_doorbell(v.id, facts_.stride) - w::k_reg_doorbells) / 4;
+    v.cq_doorbell = words_->as<std::uint32_t>() + (w::cq_head_doorbell(v.id, facts_.stride) - w::k_reg_doorbells) / 4;
+    return v;
+  }
+  const pair& p = pairs_.at(v.id);
+  v.doorbell = reinterpret_cast<std::uint64_t*>(p.kernels_page + p.made.sq_doorbell);
+  v.cq_doorbell = reinterpret_cast<std::uint32_t*>(p.kernels_page + p.made.cq_doorbell);
+  return v;
+}
+
+void kmod_controller::stop() noexcept {
+  for (const auto& q : queues_) {
+    try {
+      q->fail(XIO_ERR_STATE, 0);
+    } catch (const std::exception& e) {
+      log::debug("while closing {}: {}", name_, e.what());
+    }
+  }
+  for (const auto& q : queues_) q->stop();
+}
+
+void kmod_controller::close() noexcept {
+  if (keeper_ != nullptr) machine_.remove(keeper_.get());
+  stop();
+  queues_.clear();
+  keeper_.reset();
+  words_.reset();
+  memory_.reset();
+}
+
+// Commands that are under way now may name the memory; those that are posted later may not.
+void kmod_controller::unmap(void* base, std::size_t bytes) {
+  std::vector<std::pair<const io_queue*, std::uint64_t>> until;
+  for (const auto& q : queues_) until.emplace_back(q.get(), q->issued());
+  memory_->unmap(base, bytes, [until] {
+    return std::any_of(until.begin(), until.end(), [](auto& one) { return one.first->completed() < one.second; });
+  });
+}
+
+// ---- memory of the module -------------------------------------------------------------------------------------------
+
+void* kmod_controller::lend(std::size_t bytes) {
+  const kmod_module::memory m = module_.take_memory(bytes);
+  if (!gpu::show_pages(m.base, m.bytes)) {
+    module_.give_memory_back(m);
+    fail(XIO_ERR_UNSUPPORTED,
+         "{}: the GPU's driver does not take queue memory of the kernel module; open the drive by "
+         "vfio (nvme:)",
+         name_);
+  }
+  lent_[m.base] = m;
+  return m.base;
+}
+
+void kmod_controller::take_back(void* base) {
+  const auto found = lent_.find(base);
+  if (found == lent_.end()) return;
+  if (gpu::hide_pages(base))
+    module_.give_memory_back(found->second);
+  else
+    log::warn("{}: {} bytes of queue memory stay until the process ends: a kernel that still runs keeps them", name_,
+              found->second.bytes);
+  lent_.erase(found);
+}
+
+// ---- queues ---------------------------------------------------------------------------------------------------------
+
+std::uint32_t kmod_controller::handle_at(std::uint64_t address) const {
+  for (const auto& [base, m] : lent_)
+    if (m.address == address) return m.handle;
+  fail(XIO_ERR_INTERNAL, "{}: no queue memory lies at {:#x}; this is a bug of XIO", name_, address);
+}
+
+std::uint32_t kmod_controller::create_queues(std::uint32_t, std::uint64_t sq, std::uint32_t sq_entries,
+                                             std::uint64_t cq, std::uint32_t cq_entries) {
+  const xio_kmod_queue_pair made = module_.make_queue_pair(handle_at(sq), sq_entries, handle_at(cq), cq_entries);
+  try {
+    unsigned char* page = module_.map_doorbells(made);
+    pairs_[made.queue] = {made, page, static_cast<unsigned char*>(gpu::map_registers(page, k_page))};
+  } catch (...) {
+    module_.release(made.handle);
+    throw;
+  }
+  return made.queue;
+}
+
+// The module ends their commands: when it has released the pair, none touches memory.
+void kmod_controller::delete_queues(std::uint32_t qid) noexcept {
+  const auto found = pairs_.find(qid);
+  if (found == pairs_.end()) return;
+  const pair& p = found->second;
+  const bool free = p.kernels_page == nullptr || gpu::unmap_registers(p.page);
+  module_.release(p.made.handle);
+  if (free)
+    module_.calls().unmap(p.page, k_page);
+  else
+    log::warn("{}: the doorbells of queue {} stay mapped: a kernel that still runs keeps them", name_, qid);
+  pairs_.erase(found);
+}
+
+}  // namespace xio::nvme

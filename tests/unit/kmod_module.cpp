@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// The library's side of the kernel module, with a test in the module's place: what a refusal says, how segments become
+// runs, and that memory stays pinned while a command may name it. tests/vm/kmod.sh has the module itself.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "gpu/memory_file.hpp"
+#include "memory/dmabuf.hpp"
+#include "transport/nvme/kmod_memory.hpp"
+#include "transport/nvme/kmod_module.hpp"
+#include "transport/nvme/vfio_function.hpp"
+
+namespace {
+
+using namespace xio;
+using nvme::kmod_module;
+
+// A module that pins everything at the segments it was given.
+class pretended : public nvme::kmod_calls {
+ public:
+  xio_kmod_info info{XIO_KMOD_VERSION, 7, 256, 1u << 18, 64u << 20, 4u << 20, {0, 0}};
+  int opening = 0;  // errno
+  unsigned long refused = 0;
+  int why = 0;
+  int interruptions = 0;
+  std::vector<xio_kmod_segment> segments;
+  std::set<std::uint32_t> held;
+  xio_kmod_pin last_pin{};
+  std::uint32_t next = 1;
+
+  int open(const std::string&) override {
+    errno = opening;
+    return opening != 0 ? -1 : ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  }
+  int control(int, unsigned long request, void* argument) override {
+    if (interruptions > 0) return --interruptions, fail_with(EINTR);
+    if (request == refused) return fail_with(why);
+    switch (request) {
+      case XIO_KMOD_INFO: *static_cast<xio_kmod_info*>(argument) = info; return 0;
+      case XIO_KMOD_PIN: {
+        auto& a = *static_cast<xio_kmod_pin*>(argument);
+        last_pin = a;
+        a.handle = next++;
+        a.segments = static_cast<__u32>(segments.size());
+        held.insert(a.handle);
+        return 0;
+      }
+      case XIO_KMOD_SEGMENTS: {
+        auto& a = *static_cast<xio_kmod_segments*>(argument);
+        std::memcpy(reinterpret_cast<void*>(a.array), segments.data(), segments.size() * sizeof segments[0]);
+        return 0;
+      }
+      case XIO_KMOD_RELEASE:
+        return held.erase(static_cast<xio_kmod_release*>(argument)->handle) == 1 ? 0 : fail_with(ENOENT);
+      default: return fail_with(ENOTTY);
+    }
+  }
+
+ private:
+  static int fail_with(int why) {
+    errno = why;
+    return -1;
+  }
+};
+
+std::pair<xio_status_t, std::string> refusal(auto&& call) {
+  try {
+    call();
+  } catch (const error& e) {
+    return {e.status(), e.what()};
+  }
+  return {XIO_OK, ""};
+}
+
+void expect_refusal(auto&& call, xio_status_t status, std::initializer_list<const char*> words) {
+  const auto [found, text] = refusal(call);
+  EXPECT_EQ(found, status) << text;
+  for (const char* word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
+}
+
+TEST(kmod_module, a_module_that_is_not_there_or_another) {
+  pretended m;
+  m.opening = ENOENT;
+  expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_UNSUPPORTED,
+                 {"kmod:x", "/dev/xio", "load"});
+  m.opening = EACCES;
+  expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_STATE,
+                 {"Permission denied", "right to open"});
+  m.opening = 0;
+  m.info.version = 2;
+  expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_UNSUPPORTED, {"version 2", "version 1"});
+  m.info.version = XIO_KMOD_VERSION;
+  m.info.features = XIO_KMOD_HAS_PIN;
+  expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_UNSUPPORTED, {"lacks calls"});
+}
+
+TEST(kmod_module, every_errno_has_a_cure) {
+  const struct {
+    int why;
+    xio_status_t status;
+    const char* word;
+  } cases[] = {{ENODEV, XIO_ERR_IO, "bind it to xio"},
+               {EBUSY, XIO_ERR_UNSUPPORTED, "belongs to vfio"},
+               {EPERM, XIO_ERR_UNSUPPORTED, "CAP_SYS_RAWIO"},
+               {EOPNOTSUPP, XIO_ERR_UNSUPPORTED, "swiotlb"},
+               {ENOMEM, XIO_ERR_NO_MEMORY, "ulimit -l"},
+               {ENOSPC, XIO_ERR_NO_MEMORY, "no queue left"},
+               {EREMOTEIO, XIO_ERR_UNSUPPORTED, "peer-to-peer"},
+               {E2BIG, XIO_ERR_UNSUPPORTED, "more pieces"},
+               {ESTALE, XIO_ERR_UNSUPPORTED, "moved"}};
+  pretended m;
+  const kmod_module module("kmod:x", "0000:01:00.0", m);
+  m.refused = XIO_KMOD_PIN;
+  for (const auto& c : cases) {
+    m.why = c.why;
+    expect_refusal([&] { (void)module.pin_dmabuf(3, false); }, c.status, {"0000:01:00.0", "pinned memory", c.word});
+  }
+}
+
+TEST(kmod_module, a_signal_does_not_end_a_call) {
+  pretended m;
+  const kmod_module module("kmod:x", "0000:01:00.0", m);
+  m.interruptions = 3;
+  m.segments = {{0x1000, 4096}};
+  EXPECT_EQ(module.pin_dmabuf(3, false).runs.size(), 1u);
+  EXPECT_EQ(m.interruptions, 0);
+}
+
+TEST(kmod_module, the_device_and_the_flag_reach_the_module) {
+  pretended m;
+  const kmod_module module("kmod:x", "10ab:c1:1f.7", m);
+  m.segments = {{0x1000, 4096}};
+  (void)module.pin_dmabuf(42, true);
+  EXPECT_EQ(m.last_pin.device.domain, 0x10abu);
+  EXPECT_EQ(m.last_pin.device.bus, 0xc1);
+  EXPECT_EQ(m.last_pin.device.slot, 0x1f);
+  EXPECT_EQ(m.last_pin.device.function, 7);
+  EXPECT_EQ(m.last_pin.dmabuf, 42);
+  EXPECT_EQ(m.last_pin.flags, XIO_KMOD_PIN_DEVICE);
+  (void)module.pin_dmabuf(42, false);
+  EXPECT_EQ(m.last_pin.flags, 0u);
+}
+
+TEST(kmod_module, neighbours_on_the_bus_are_one_run) {
+  pretended m;
+  const kmod_module module("kmod:x", "0000:01:00.0", m);
+  m.segments = {{0x10000, 0x2000}, {0x12000, 0x1000}, {0x20000, 0x1000}, {0x1f000, 0x1000}, {0x20000, 0x3000}};
+  const auto pin = module.pin_dmabuf(3, false);
+  ASSERT_EQ(pin.runs.size(), 3u);
+  EXPECT_EQ(pin.runs[0].offset, 0u);
+  EXPECT_EQ(pin.runs[0].address, 0x10000u);
+  EXPECT_EQ(pin.runs[0].bytes, 0x3000u);
+  EXPECT_EQ(pin.runs[1].offset, 0x3000u);
+  EXPECT_EQ(pin.runs[1].address, 0x20000u);
+  EXPECT_EQ(pin.runs[1].bytes, 0x1000u);
+  EXPECT_EQ(pin.runs[2].offset, 0x4000u);
+  EXPECT_EQ(pin.runs[2].address, 0x1f000u);
+  EXPECT_EQ(pin.runs[2].bytes, 0x4000u);
+  module.release(pin.handle);
+  EXPECT_TRUE(m.held.empty());
+}
+
+TEST(kmod_module, a_list_that_cannot_be_had_leaves_nothing_pinned) {
+  pretended m;
+  const kmod_module module("kmod:x", "0000:01:00.0", m);
+  m.segments = {{0x10000, 0x2000}};
+  m.refused = XIO_KMOD_SEGMENTS;
+  m.why = ESTALE;
+  expect_refusal([&] { (void)module.pin_dmabuf(3, false); }, XIO_ERR_UNSUPPORTED, {"moved the buffer"});
+  EXPECT_TRUE(m.held.empty());
+}
+
+// ---- memory -----------------------------------------------------------------------------------------------------
+
+// Pages of a sealed memory file, as the symmetric heap of the host platform is.
+class file_pages {
+ public:
+  explicit file_pages(std::size_t bytes)
+      : bytes_(bytes), file_(gpu::make_memory_file("test", bytes, "memory", "less")) {
+    at_ = static_cast<unsigned char*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0));
+  }
+  ~file_pages() { munmap(at_, bytes_); }
+  unsigned char* at() const { return at_; }
+  void close_file() { file_.reset(); }
+
+ private:
+  std::size_t bytes_;
+  unique_fd file_;
+  unsigned char* at_;
+};
+
+TEST(memory_file, found_behind_an_address) {
+  file_pages pages(8 * 4096);
+  std::memset(pages.at(), 0x5a, 8 * 4096);
+  const auto place = gpu::find_memory_file(pages.at() + 3 * 4096, 2 * 4096);
+  ASSERT_TRUE(place.has_value());
+  EXPECT_EQ(place->offset, 3u * 4096);
+  unsigned char byte = 0;
+  ASSERT_EQ(pread(place->file.get(), &byte, 1, static_cast<off_t>(place->offset)), 1);
+  EXPECT_EQ(byte, 0x5a);
+  pages.at()[3 * 4096] = 0x77;
+  ASSERT_EQ(pread(place->file.get(), &byte, 1, static_cast<off_t>(place->offset)), 1);
+  EXPECT_EQ(byte, 0x77);
+}
+
+TEST(memory_file, parts_that_follow_each_other_count_as_one) {
+  file_pages pages(4 * 4096);
+  // Other rights in the middle split the mapping in two.
+  ASSERT_EQ(mprotect(pages.at() + 4096, 4096, PROT_READ), 0);
+  EXPECT_TRUE(gpu::find_memory_file(pages.at(), 4 * 4096).has_value());
+}
+
+TEST(memory_file, memory_that_is_of_no_open_file) {
+  std::vector<unsigned char> plain(1 << 16);
+  EXPECT_FALSE(gpu::find_memory_file(plain.data(), plain.size()).has_value());
+  file_pages pages(4096);
+  EXPECT_FALSE(gpu::find_memory_file(pages.at(), 1 << 20).has_value()) << "more than is mapped";
+  EXPECT_FALSE(gpu::find_memory_file(pages.at(), 0).has_value());
+  EXPECT_FALSE(gpu::find_memory_file(reinterpret_cast<void*>(~std::uintptr_t{0} - 10), 100).has_value());
+  pages.close_file();
+  EXPECT_FALSE(gpu::find_memory_file(pages.at(), 4096).has_value()) << "its file is closed";
+}
+
+TEST(kmod_memory, plain_memory_is_refused) {
+  pretended m;
+  const kmod_module module("kmod:x", "0000:01:00.0", m);
+  nvme::kmod_memory memory(module, "kmod:x");
+  std::vector<unsigned char> plain(1 << 16);
+  expect_refusal([&] { memory.map(plain.data(), plain.size()); }, XIO_ERR_UNSUPPORTED,
+                 {"host memory without a file", "symmetric heap"});
+}
+
+TEST(kmod_name, of_a_function) {
+  EXPECT_EQ(nvme::parse_function_name("kmod:0000:3b:00.0/2", "kmod").nsid, 2u);
+  EXPECT_EQ(nvme::parse_function_name("kmod:3b:00.0", "kmod").bdf, "0000:3b:00.0");
+  for (const char* name : {"nvme:0000:3b:00.0/1", "kmod:", "kmod:x", "kmod:0000:3b:00.0/0", "kmod:0000:3b:00.8/1"})
+    expect_refusal([&] { nvme::parse_function_name(name, "kmod"); }, XIO_ERR_ARG, {name});
+}
+
+}  // namespace
