@@ -312,7 +312,7 @@ XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_err
  *   several of these  up to 8, with commas between: one storage in stripes over all of them (see stripe_bytes)
  *   "kmod:BDF/NSID"   a namespace of a drive that is bound to the kernel module xio, by queues of its own: other
  *                     processes may have others of the same drive. Memory must be the symmetric heap's, of the kind
- *                     DEVICE_VMEM, or a GPU's whose driver exports it, and in one piece on the bus
+ *                     DEVICE_VMEM, or a GPU's whose driver exports it
  *
  * Returns XIO_ERR_ARG or XIO_ERR_CONFIG (a name or attribute is wrong), XIO_ERR_IO (the system refuses the file or
  * device), XIO_ERR_STATE (the drive is in use), XIO_ERR_STORAGE (the drive failed), XIO_ERR_NO_MEMORY,

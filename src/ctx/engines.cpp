@@ -40,7 +40,7 @@ engines::engines(const options& o, bootstrap::channel& channel, gpu::heap& heap,
       device_rows_(regions),
       local_rank_(local_rank),
       known_(*this, o.registrations) {
-  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {}, {}, 1, 0};
+  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {}, {}, 1, 0, nullptr};
   gpu::put_value(&device_rows_[0], regions_.row(0));
   memory::blocks::all().watch(*this);
 }
@@ -97,15 +97,18 @@ sdma::engine& engines::open_sdma() {
   return *sdma_;
 }
 
-void engines::adopt_bus(dev::region_view& row, dev::bus_space space, std::uint64_t bus) {
-  std::uint64_t& known = row.bus[static_cast<std::uint32_t>(space)];
-  if (known != 0 && known != bus)
+void engines::adopt_bus(dev::region_view& row, const nvme::controller& c, std::uint64_t bus) {
+  std::uint64_t& known = row.bus[static_cast<std::uint32_t>(c.space())];
+  const dev::run_table runs =
+      (bus & dev::k_in_runs) != 0 ? c.runs_of(start(row), row.bytes) : dev::run_table{nullptr, 0};
+  if (known != 0 && (known != bus || ((bus & dev::k_in_runs) != 0 && row.runs != runs.runs)))
     fail(XIO_ERR_UNSUPPORTED,
          "two drives see the memory at {} at {:#x} and {:#x}, for each has an IOMMU domain of its own; open them in "
          "worlds "
          "of their own, or both as nvme: (vfio)",
          start(row), known, bus);
   known = bus;
+  if (runs.runs != nullptr) row.runs = runs.runs, row.run_count = runs.count;
 }
 
 void engines::reach(dev::region_view& row) {
@@ -118,7 +121,7 @@ void engines::reach(dev::region_view& row) {
       nvme::controller& c = *controllers_[mapped];
       const std::uint64_t bus = c.map(start(row), row.bytes);
       ++mapped;
-      adopt_bus(row, c.space(), bus);
+      adopt_bus(row, c, bus);
     }
   } catch (...) {
     while (mapped-- > 0) quietly([&] { controllers_[mapped]->unmap(start(row), row.bytes); });
@@ -144,8 +147,13 @@ void engines::show_row(std::uint32_t i) {
     std::copy(std::begin(known.lkey), std::end(known.lkey), row.lkey);
     for (std::uint32_t s = 0; s < dev::k_bus_spaces; ++s)
       row.bus[s] = known.bus[s] == 0 ? 0 : known.bus[s] + (row.base - known.base);
+    row.runs = known.runs;
+    row.run_count = known.run_count;
   }
   gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
+  gpu::copy(&device_rows_[i].runs, &row.runs, sizeof row.runs);
+  gpu::copy(&device_rows_[i].run_count, &row.run_count, sizeof row.run_count);
+  // Last: a kernel that finds the address uses the table.
   gpu::copy(device_rows_[i].bus, row.bus, sizeof row.bus);
 }
 
@@ -213,7 +221,7 @@ void engines::attach(nvme::controller& c) {
     if (first) known.bus[static_cast<std::uint32_t>(c.space())] = 0;
     const std::uint64_t bus = c.map(start(known), known.bytes);
     mapped.push_back(&known);
-    adopt_bus(known, c.space(), bus);
+    adopt_bus(known, c, bus);
   };
   try {
     map(regions_.row(0));

@@ -57,7 +57,7 @@ class engines final : memory::engine_side, memory::watcher {
   void forget(const gpu::block& b) noexcept override;     // in the thread that frees it
   void drop_row(std::uint32_t i);
   void show_row(std::uint32_t i);  // to kernels: what engines know of it by now
-  void adopt_bus(dev::region_view& row, dev::bus_space space, std::uint64_t bus);
+  void adopt_bus(dev::region_view& row, const nvme::controller& c, std::uint64_t bus);
 
   const options& options_;
   bootstrap::channel& channel_;

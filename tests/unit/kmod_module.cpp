@@ -231,6 +231,16 @@ TEST(memory_file, memory_that_is_of_no_open_file) {
   EXPECT_FALSE(gpu::find_memory_file(pages.at(), 4096).has_value()) << "its file is closed";
 }
 
+TEST(kmod_memory, equal_runs_are_one_table) {
+  const auto a = nvme::run_list::of({{0, 0x10000}, {4096, 0x30000}});
+  const auto b = nvme::run_list::of({{0, 0x10000}, {4096, 0x30000}});
+  const auto c = nvme::run_list::of({{0, 0x10000}, {4096, 0x40000}});
+  EXPECT_EQ(a.get(), b.get());
+  EXPECT_NE(a.get(), c.get());
+  EXPECT_EQ(a->table().count, 2u);
+  EXPECT_EQ(a->table().runs[1].address, 0x30000u);
+}
+
 TEST(kmod_memory, plain_memory_is_refused) {
   pretended m;
   const kmod_module module("kmod:x", "0000:01:00.0", m);

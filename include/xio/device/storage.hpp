@@ -51,14 +51,19 @@ struct region_pair {
 static_assert(k_max_regions % 2 == 0);
 
 // Address of [p, p + bytes) for drives of that space, or 0 if no single registered region holds it. `rows` are the
-// first two.
-XIO_DEVICE u64 bus_address(const world_view& w, region_pair rows, bus_space space, const void* p, u64 bytes) {
+// first two. Memory in parts brings its table of runs.
+XIO_DEVICE bus_place bus_address(const world_view& w, region_pair rows, bus_space space, const void* p, u64 bytes) {
   const u64 at = reinterpret_cast<u64>(p);
   for (u32 i = 2;; i += 2) {
     const bool first = rows.a.holds(at, bytes), second = rows.b.holds(at, bytes);
     const u64 address = first ? rows.a.address(space, at) : rows.b.address(space, at);
-    if (first || second) return address;
-    if (i == k_max_regions) return 0;
+    if (first || second) {
+      if ((address & k_in_runs) == 0) [[likely]]
+        return {address, nullptr, 0};
+      const region_view& g = w.regions[first ? i - 2 : i - 1];
+      return {address, g.runs, g.run_count};
+    }
+    if (i == k_max_regions) return {0, nullptr, 0};
     rows = region_pair::at(w, i);
   }
 }
@@ -151,12 +156,12 @@ XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, wire::nvme::opcode 
   if (changes_blocks(op) && view.read_only != 0) return XIO_ERR_ARG;
   if (const u32 needed = needed_feature(op); (view.features & needed) != needed) return XIO_ERR_UNSUPPORTED;
   if (((offset | bytes) & block_mask) != 0 || offset > view.bytes || bytes > view.bytes - offset) return XIO_ERR_ARG;
-  *out = transfer{view, op, 0, offset, bytes};
+  *out = transfer{view, op, {}, offset, bytes};
   if (bytes == 0 || op == wire::nvme::opcode::write_zeroes) return XIO_OK;
   if (buffer == nullptr) return XIO_ERR_ARG;
   out->bus = bus_address(w, rows, view.space, buffer, bytes);
-  if (out->bus == 0) return XIO_ERR_NOT_REGISTERED;
-  return out->bus % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
+  if (out->bus.at == 0) return XIO_ERR_NOT_REGISTERED;
+  return out->bus.at % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
 }
 
 // Runs post() for each converged lane alone, one after another: a lane that has slots never waits for a lane

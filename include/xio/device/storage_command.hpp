@@ -10,12 +10,38 @@
 
 namespace xio::dev {
 
+// Where a buffer lies for a drive.
+struct bus_place {
+  u64 at;               // its bus address, or k_in_runs and its place in the runs; 0: there is no buffer
+  const bus_run* runs;  // of memory in parts, else null
+  u32 run_count;
+};
+
+// The run that holds offset v: the last that begins at or before it. The first begins at 0.
+XIO_SLOW_PATH u64 find_in_runs(const bus_run* runs, u32 count, u64 v) {
+  u32 low = 0, high = count;
+  while (high - low > 1) {
+    const u32 middle = low + (high - low) / 2;
+    if (runs[middle].offset <= v)
+      low = middle;
+    else
+      high = middle;
+  }
+  return runs[low].address + (v - runs[low].offset);
+}
+
+XIO_DEVICE u64 bus_address_of(const bus_place& p, u64 at) {
+  if ((at & k_in_runs) == 0) [[likely]]
+    return at;
+  return find_in_runs(p.runs, p.run_count, at & ~k_in_runs);
+}
+
 // One checked transfer.
 struct transfer {
   storage_view shape;  // of the storage, all in one look
   wire::nvme::opcode op;
-  u64 bus;     // of the buffer, as the drive sees it; 0 where there is none
-  u64 offset;  // in the storage
+  bus_place bus;  // of the buffer, as the drive sees it
+  u64 offset;     // in the storage
   u64 bytes;
 };
 
@@ -108,8 +134,8 @@ XIO_DEVICE piece piece_of(const transfer& t, const member_part& part, u64 i) {
 
 // Writes the PRP list of a command whose data end `end` bytes behind the start of their first page, more than two pages
 // away; returns its bus address. The list is chosen by command id and not by slot: a slow command may still need its
-// list when its slot is in use again. Registered memory is contiguous on the bus, so pages are computed, not looked up.
-XIO_DEVICE u64 write_prp_list(const ring_view& r, u32 cid, u64 bus, u64 end, u64 page_bytes) {
+// list when its slot is in use again. Pages of contiguous memory are computed, others looked up.
+XIO_DEVICE u64 write_prp_list(const ring_view& r, u32 cid, const bus_place& data, u64 end, u64 page_bytes) {
   const u64 at = cid * prp_room(r.chunk, page_bytes);
   auto* list = reinterpret_cast<u64*>(r.list_pages + at);
   const u64 list_bus = r.list_pages_bus + at;
@@ -120,7 +146,7 @@ XIO_DEVICE u64 write_prp_list(const ring_view& r, u32 cid, u64 bus, u64 end, u64
       list[slot] = list_bus + (slot + 1) * 8;
       ++slot;
     }
-    list[slot] = wire::nvme::prp_entry(bus, page, page_bytes);
+    list[slot] = bus_address_of(data, wire::nvme::prp_entry(data.at, page, page_bytes));
   }
   return list_bus;
 }
@@ -134,7 +160,7 @@ XIO_DEVICE void store_sqe(const ring_view& r, u64 ticket, const wire::nvme::sqe&
 // One command of a transfer, but for what its queue and its ticket decide.
 struct command {
   wire::nvme::sqe entry;  // the pages of its data as PRPs, unless they need a list
-  u64 bus;                // of its data; 0 where it has none
+  bus_place bus;          // of its data
   u32 bytes;
   u64 list_end;  // where the data end behind the start of their first page, if they need a list, else 0
   u64 page_bytes;
@@ -142,20 +168,24 @@ struct command {
 
 XIO_DEVICE command command_of(const transfer& t, const piece& p) {
   const storage_view& s = t.shape;
-  const u64 bus = t.bus == 0 ? 0 : t.bus + p.done;
+  const u64 at = t.bus.at == 0 ? 0 : t.bus.at + p.done;
   // No count of pages: a division takes a GPU longer than the rest of the entry.
   const u64 page = s.page_bytes;
-  const u64 end = bus == 0 ? 0 : (bus & (page - 1)) + p.bytes;
-  const u64 second = end > page ? wire::nvme::prp_entry(bus, 1, page) : 0;
-  return command{wire::nvme::make_io(t.op, 0, 0, bus, second, p.lba, static_cast<u32>(p.bytes >> s.block_log2)), bus,
-                 static_cast<u32>(p.bytes), end > 2 * page ? end : 0, page};
+  const u64 end = at == 0 ? 0 : (at & (page - 1)) + p.bytes;
+  const u64 first = bus_address_of(t.bus, at);
+  const u64 second = end > page ? bus_address_of(t.bus, wire::nvme::prp_entry(at, 1, page)) : 0;
+  return command{wire::nvme::make_io(t.op, 0, 0, first, second, p.lba, static_cast<u32>(p.bytes >> s.block_log2)),
+                 {at, t.bus.runs, t.bus.run_count},
+                 static_cast<u32>(p.bytes),
+                 end > 2 * page ? end : 0,
+                 page};
 }
 
 // Where two PRPs don't say it: one descriptor in the place of both, with address, length, and a type that is 0 for a
-// block of data; or a list.
+// block of data; or a list. Rings for memory in parts have lists.
 XIO_DEVICE void point_to_data(const ring_view& r, u32 cid, command& c) {
   if (r.list_pages == nullptr) {
-    c.entry = wire::nvme::with_sgl(c.entry, wire::nvme::make_sgl(wire::nvme::sgl::data_block, c.bus, c.bytes));
+    c.entry = wire::nvme::with_sgl(c.entry, wire::nvme::make_sgl(wire::nvme::sgl::data_block, c.bus.at, c.bytes));
   } else {
     const u64 list = write_prp_list(r, cid, c.bus, c.list_end, c.page_bytes);
     c.entry.dw[8] = static_cast<u32>(list);
@@ -166,7 +196,7 @@ XIO_DEVICE void point_to_data(const ring_view& r, u32 cid, command& c) {
 // Writes the SQE of a command, and its PRP list if it needs one.
 XIO_DEVICE void write_command(const ring_view& r, u64 ticket, command c) {
   const u32 cid = nvme_codec::cid(r, ticket);
-  if (c.bus != 0 && (r.list_pages == nullptr || c.list_end != 0)) [[unlikely]]
+  if (c.bus.at != 0 && (r.list_pages == nullptr || c.list_end != 0)) [[unlikely]]
     point_to_data(r, cid, c);
   c.entry.dw[0] |= cid << 16;
   c.entry.dw[1] = r.variant;

@@ -129,16 +129,31 @@ constexpr std::uint32_t k_max_nics = 4;
 enum class bus_space : std::uint16_t { software = 0, iommu = 1 };
 constexpr std::uint32_t k_bus_spaces = 2;
 
+// A part of registered memory that is contiguous on the bus, in whole pages of the drive.
+struct bus_run {
+  std::uint64_t offset;   // of the part in what was registered, from the begin of its first page
+  std::uint64_t address;  // of the part on the bus
+};
+struct run_table {
+  const bus_run* runs;
+  std::uint32_t count;
+};
+// Memory in several parts has no bus address of its own: this bit, which no bus address has, and below it the offset
+// that the table of runs counts in.
+constexpr std::uint64_t k_in_runs = std::uint64_t{1} << 63;
+
 // Local memory that engines may reach: the heap and what xio_mem_register added.
 struct region_view {
   std::uint64_t base;
   std::uint64_t bytes;
-  std::uint64_t bus[k_bus_spaces];  // address of base as NVMe controllers see it, contiguous; 0: they do not
+  // Address of base as NVMe controllers see it, or k_in_runs and an offset; 0: they do not see it.
+  std::uint64_t bus[k_bus_spaces];
   std::uint32_t lkey[k_max_nics];
   std::uint32_t live;  // 0: empty row
-  std::uint32_t pad0;
+  std::uint32_t run_count;
+  const bus_run* runs;  // of an address with k_in_runs: by offset, the first is 0
 };
-static_assert(sizeof(region_view) == 56);
+static_assert(sizeof(region_view) == 64);
 
 // The commands that a storage takes besides reading, writing and flushing.
 enum storage_feature : std::uint32_t { storage_compares = 1, storage_zeroes = 2 };

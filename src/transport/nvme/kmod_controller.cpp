@@ -88,14 +88,14 @@ void kmod_controller::fit_transfers(std::uint32_t depth) {
     facts_.transfer_bytes /= 2;
 }
 
+// With PRP lists, also where the drive has descriptors: one of those names one piece, and memory may lie in many.
 void kmod_controller::make_queues(const xio_storage_attr_t& attr, const options& o) {
   const memory::ring_places where = places(o);
   const std::uint32_t depth = checked_depth(attr, o), wanted = checked_queues(attr);
-  const bool sgls = facts_.sgls && o.nvme_sgl != 0;
   for (std::uint32_t i = 0; i < wanted; ++i) {
     try {
       queues_.push_back(
-          std::make_unique<io_queue>(static_cast<queue_maker&>(*this), i + 1, depth, o.ticket_start, sgls, where));
+          std::make_unique<io_queue>(static_cast<queue_maker&>(*this), i + 1, depth, o.ticket_start, false, where));
     } catch (const error& e) {
       // Other processes may have the rest of the controller's queues: some are enough.
       if (i == 0 || e.status() != XIO_ERR_NO_MEMORY) throw;

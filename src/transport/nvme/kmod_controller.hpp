@@ -29,6 +29,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   void stop() noexcept override;
   dev::bus_space space() const override { return dev::bus_space::iommu; }
   std::uint64_t map(void* base, std::size_t bytes) override { return memory_->map(base, bytes); }
+  dev::run_table runs_of(void* base, std::size_t bytes) const override { return memory_->runs_of(base, bytes); }
   void unmap(void* base, std::size_t bytes) override;
 
  private:

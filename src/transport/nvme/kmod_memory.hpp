@@ -4,12 +4,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
+#include "gpu/gpu.hpp"
 #include "transport/nvme/kmod_module.hpp"
+#include "xio/device/view.hpp"
 
 namespace xio::nvme {
+
+// Runs in the kernels' memory. Equal ones are one table, so that drives that see memory alike share it.
+class run_list {
+ public:
+  static std::shared_ptr<const run_list> of(std::vector<dev::bus_run> runs);
+  explicit run_list(std::vector<dev::bus_run> runs);
+  dev::run_table table() const { return {rows_.as<dev::bus_run>(), static_cast<std::uint32_t>(runs_.size())}; }
+  const std::vector<dev::bus_run>& runs() const { return runs_; }
+
+ private:
+  std::vector<dev::bus_run> runs_;
+  gpu::buffer rows_;
+};
 
 class kmod_memory {
  public:
@@ -19,8 +35,9 @@ class kmod_memory {
   kmod_memory(const kmod_memory&) = delete;
   kmod_memory& operator=(const kmod_memory&) = delete;
 
-  // Pins it and returns its bus address. Throws where it cannot be pinned, or is not contiguous on the bus.
+  // Pins it and returns its bus address as controller::map. Throws where it cannot be pinned.
   std::uint64_t map(void* base, std::size_t bytes);
+  dev::run_table runs_of(void* base, std::size_t bytes) const;
   // Takes back one map() of that range. `in_use`: whether a command that was posted before this call may still name
   // the memory; it stays pinned until that is false, which is asked at later calls and by the destructor's caller.
   void unmap(void* base, std::size_t bytes, std::function<bool()> in_use);
@@ -32,15 +49,16 @@ class kmod_memory {
     std::size_t bytes;
     std::uint32_t handle;
     std::uint64_t address;
+    std::shared_ptr<const run_list> runs;  // of memory in parts
     unsigned users;
   };
   struct leaving {
     std::uint32_t handle;
+    std::shared_ptr<const run_list> runs;
     std::function<bool()> in_use;
   };
   void release_unused();
-  std::uint64_t contiguous(const kmod_module::pin& pin, std::uint64_t offset, std::size_t bytes,
-                           const void* base) const;
+  pinned place(const kmod_module::pin& pin, std::uint64_t offset, void* base, std::size_t bytes) const;
 
   const kmod_module& module_;
   std::string name_;

@@ -30,10 +30,14 @@ class controller {
   // Ends what the queues still do: from then on no command touches memory, and none is taken. Before the memory that
   // commands name is unmapped; the views above stay as they are.
   virtual void stop() noexcept = 0;
-  // Memory that commands may name; returns its bus address, contiguous over `bytes`. Controllers of one space return
-  // the same address for the same memory, so that one registration serves all that are open in a world.
+  // Memory that commands may name; returns its bus address, contiguous over `bytes`, or k_in_runs and the offset of
+  // base in its first page. Controllers of one space return the same address for the same memory, so that one
+  // registration serves all that are open in a world.
   virtual dev::bus_space space() const = 0;
   virtual std::uint64_t map(void* base, std::size_t bytes) = 0;
+  // Of memory that map() returned k_in_runs for: its table, in the kernels' memory until unmap(). The same table for
+  // every controller whose runs are the same.
+  virtual dev::run_table runs_of(void* /*base*/, std::size_t /*bytes*/) const { return {}; }
   virtual void unmap(void* base, std::size_t bytes) = 0;  // what map() was given
 };
 
