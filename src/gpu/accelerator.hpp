@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/run_clock.hpp"
 #include "gpu/after_kernels.hpp"
@@ -333,13 +334,12 @@ constexpr std::uint64_t k_unmap_ms = 1000;
 void* map_registers(void* page, std::size_t bytes) {
   const on_device here;
   void* mapped = nullptr;
-  if (hw::register_io(page, bytes) != hipSuccess) {
-    (void)hipGetLastError();
-    return nullptr;
-  }
-  if (hw::device_address(&mapped, page) == hipSuccess) return mapped;
-  (void)hipGetLastError();
-  unmap_registers(page);
+  std::string why;
+  if (hw::map_io(page, bytes, &mapped, why)) return mapped;
+  // What asks for it works without, more slowly, and says so at its own level; this is for the machine.
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true))
+    log::warn("kernels cannot ring doorbells of NICs and drives, so a thread of the host does ({})", why);
   return nullptr;
 }
 
@@ -347,7 +347,10 @@ bool unmap_registers(void* page) {
   return after_kernels_within(
       [page] {
         const on_device here;
-        if (hw::wait_for_device() != hipSuccess || hw::unregister_io(page) != hipSuccess) (void)hipGetLastError();
+        if (hw::wait_for_device() == hipSuccess)
+          hw::unmap_io(page);
+        else
+          (void)hipGetLastError();
       },
       k_unmap_ms);
 }

@@ -114,11 +114,21 @@ std::string identity(int, const std::string& name) { return name; }
 bool means_out_of_reach(cudaError_t e) {
   return e == cudaErrorPeerAccessUnsupported || e == cudaErrorTooManyPeers || e == cudaErrorNotSupported;
 }
-cudaError_t register_io(void* page, std::size_t bytes) {
-  return cudaHostRegister(page, bytes, cudaHostRegisterMapped | cudaHostRegisterIoMemory);
-}
-cudaError_t unregister_io(void* page) { return cudaHostUnregister(page); }
 cudaError_t device_address(void** out, void* page) { return cudaHostGetDevicePointer(out, page, 0); }
+void unmap_io(void* page) {
+  if (cudaHostUnregister(page) != cudaSuccess) (void)cudaGetLastError();
+}
+bool map_io(void* page, std::size_t bytes, void** seen, std::string& why) {
+  cudaError_t e = cudaHostRegister(page, bytes, cudaHostRegisterMapped | cudaHostRegisterIoMemory);
+  if (e == cudaSuccess) {
+    e = device_address(seen, page);
+    if (e == cudaSuccess) return true;
+    unmap_io(page);
+  }
+  (void)cudaGetLastError();
+  why = fmt::format("cudaHostRegister: {}", cudaGetErrorString(e));
+  return false;
+}
 
 hdp_hardware hdp(int) {
   hdp_hardware none;

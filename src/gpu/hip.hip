@@ -157,10 +157,6 @@ std::string get_arch(int device) {
 }
 hipError_t get_bus_id(char* out, int bytes, int device) { return hipDeviceGetPCIBusId(out, bytes, device); }
 bool means_out_of_reach(hipError_t e) { return e == hipErrorPeerAccessUnsupported || e == hipErrorNotSupported; }
-hipError_t register_io(void* page, std::size_t bytes) {
-  return hipHostRegister(page, bytes, hipHostRegisterMapped | hipHostRegisterIoMemory);
-}
-hipError_t unregister_io(void* page) { return hipHostUnregister(page); }
 hipError_t device_address(void** out, void* page) { return hipHostGetDevicePointer(out, page, 0); }
 
 bool attribute_holds(hipDeviceAttribute_t what, int device) {
@@ -223,6 +219,9 @@ std::string why_no_device(hipError_t e) {
 
 // By its lookup of calls.
 #include "gpu/hip_identity.hpp"
+
+// By both.
+#include "gpu/hip_registers.hpp"
 
 // Over what stands above.
 #include "gpu/accelerator_heap.hpp"

@@ -28,17 +28,21 @@ struct owner_info {
 };
 constexpr int k_node_of_agent = 0xA004;
 
-std::optional<std::uint32_t> runtime_node_of(const void* memory) {
+std::optional<std::uint64_t> agent_of(const void* memory) {
   using pointer_info = int (*)(const void*, owner_info*, void*, void*, void*);
-  using agent_info = int (*)(std::uint64_t, int, void*);
-  static const auto ask_pointer = find_call<pointer_info>("hsa_amd_pointer_info");
-  static const auto ask_agent = find_call<agent_info>("hsa_agent_get_info");
+  static const auto ask = find_call<pointer_info>("hsa_amd_pointer_info");
   owner_info i{};
   i.size = sizeof i;
+  if (ask == nullptr || ask(memory, &i, nullptr, nullptr, nullptr) != 0 || i.agent == 0) return {};
+  return i.agent;
+}
+
+std::optional<std::uint32_t> runtime_node_of(const void* memory) {
+  using agent_info = int (*)(std::uint64_t, int, void*);
+  static const auto ask = find_call<agent_info>("hsa_agent_get_info");
+  const auto agent = agent_of(memory);
   std::uint32_t node = 0;
-  if (ask_pointer == nullptr || ask_agent == nullptr) return {};
-  if (ask_pointer(memory, &i, nullptr, nullptr, nullptr) != 0 || i.agent == 0) return {};
-  if (ask_agent(i.agent, k_node_of_agent, &node) != 0) return {};
+  if (ask == nullptr || !agent || ask(*agent, k_node_of_agent, &node) != 0) return {};
   return node;
 }
 

@@ -151,6 +151,21 @@ piece dma_buf(const surroundings& s) {
   return {"dma_buf", piece_state::ok, fmt::format("kernel {} lets devices reach GPU memory", release), ""};
 }
 
+// AMD's driver package says its version there; Linux's own amdgpu has none, and refuses pages of registers
+// (https://github.com/ROCm/rocm-xio/issues/167).
+piece register_pages(const surroundings& s) {
+  if (amd_gpus(s.pci).empty()) return none("register_pages", "no AMD GPU");
+  const std::string module = s.root + "/sys/module/amdgpu", version = first_line(module + "/version");
+  std::error_code error;
+  if (!version.empty())
+    return {"register_pages", piece_state::ok,
+            "amdgpu " + version + ", of AMD's driver package, maps doorbells for kernels", ""};
+  if (!fs::is_directory(module, error)) return {"register_pages", piece_state::unknown, "amdgpu is not loaded", ""};
+  return {"register_pages", piece_state::missing,
+          "Linux's own amdgpu maps no doorbells of NICs and drives for kernels; a thread of the host rings them",
+          "install amdgpu-dkms, AMD's driver package, and boot with it"};
+}
+
 // --- This process ------------------------------------------------------------------------------------
 
 // CAP_IPC_LOCK knows no limit.
@@ -223,8 +238,8 @@ const char* state_name(piece_state s) {
 }
 
 std::vector<piece> preflight(const surroundings& s) {
-  return {gpu_driver(s), render_access(s), large_bar(s), fine_grain(s),  atomics(s),    iommu(s),
-          acs(s),        dma_buf(s),       memlock(s),   rdma_access(s), vfio_access(s)};
+  return {gpu_driver(s), render_access(s), large_bar(s),      fine_grain(s), atomics(s),     iommu(s),
+          acs(s),        dma_buf(s),       register_pages(s), memlock(s),    rdma_access(s), vfio_access(s)};
 }
 
 }  // namespace xio::topology

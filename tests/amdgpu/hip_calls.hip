@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // HIP's own calls on the software GPU, without XIO: memory, copies of all kinds, kernels, streams, events, errors.
 #include <hip/hip_runtime.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -216,6 +219,28 @@ void peers() {
 
 }  // namespace
 
+// A page of a device's registers: XIO_AMDGPU_REGISTER_PAGES says whether the driver takes it.
+void register_page() {
+  const int file = memfd_create("registers", 0);
+  EXPECT(ftruncate(file, 4096) == 0);
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  EXPECT(page != MAP_FAILED);
+  const char* chosen = std::getenv("XIO_AMDGPU_REGISTER_PAGES");
+  const bool refused = chosen != nullptr && *chosen == '0';
+  EXPECT((hipHostRegister(page, 4096, hipHostRegisterMapped | hipHostRegisterIoMemory) == hipSuccess) != refused);
+  (void)hipGetLastError();
+  if (!refused) {
+    void* seen = nullptr;
+    HIP(hipHostGetDevicePointer(&seen, page, 0));
+    set<<<1, 1>>>(static_cast<std::uint32_t*>(seen));
+    HIP(hipDeviceSynchronize());
+    EXPECT(*static_cast<volatile std::uint32_t*>(page) == 1);
+    HIP(hipHostUnregister(page));
+  }
+  munmap(page, 4096);
+  close(file);
+}
+
 int main(int argc, char** argv) {
   const struct {
     const char* name;
@@ -225,6 +250,7 @@ int main(int argc, char** argv) {
                {"kernels", kernels},
                {"waits", waits},
                {"registered", registered},
+               {"register_page", register_page},
                {"own_memory", own_memory},
                {"errors", errors},
                {"peers", peers}};

@@ -106,7 +106,8 @@ machine=$work/machine
 mkdir -p "$machine"/{dev/dri,dev/infiniband,boot,proc/self,proc/sys/kernel,sys/class/iommu/dmar0,sys/class/infiniband/mlx5_0}
 gpu_folder=$machine/sys/bus/pci/devices/0000:03:00.0
 node=$machine/sys/class/kfd/kfd/topology/nodes/0
-mkdir -p "$gpu_folder" "$node"
+mkdir -p "$gpu_folder" "$node" "$machine/sys/module/amdgpu"
+echo 6.12.12 >"$machine/sys/module/amdgpu/version"
 : >"$machine/dev/kfd"
 : >"$machine/dev/dri/renderD128"
 : >"$machine/dev/infiniband/uverbs0"
@@ -129,7 +130,7 @@ END
 look() { run 0 "$info" --preflight --root "$machine" --dump "$work/pci"; }
 pci 180 0
 look
-for name in gpu_driver render_access large_bar pcie_atomics iommu acs dma_buf memlock rdma_access; do
+for name in gpu_driver render_access large_bar pcie_atomics iommu acs dma_buf register_pages memlock rdma_access; do
   says "^  $name +ok"
 done
 says '^  fine_grain +not needed'
@@ -158,6 +159,13 @@ lacks fine_grain 'HSA_FORCE_FINE_GRAIN_PCIE=1'
 run 0 env HSA_FORCE_FINE_GRAIN_PCIE=1 "$info" --preflight --root "$machine" --dump "$work/pci"
 says '^  fine_grain +ok'
 sed -i 's/hive_id 0/hive_id 77/' "$node/properties"
+rm "$machine/sys/module/amdgpu/version"
+lacks register_pages 'amdgpu-dkms'
+rmdir "$machine/sys/module/amdgpu"
+look
+says '^  register_pages +unknown'
+mkdir "$machine/sys/module/amdgpu"
+echo 6.12.12 >"$machine/sys/module/amdgpu/version"
 rmdir "$machine/sys/class/iommu/dmar0"
 lacks iommu 'amd_iommu=on'
 mkdir "$machine/sys/class/iommu/dmar0"

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -40,10 +42,13 @@ struct fake {
   bool ipc_refuses_all = false;
   hipError_t import_fails_with = hipSuccess;
   int exports = 0;
+  bool register_refuses = false, lock_refuses = false;
+  std::vector<std::string> pages;  // calls that map and unmap pages of registers
   bool dmabufs = true;
   std::atomic<bool> capturing{false};  // some stream, in global mode
   std::atomic<bool> disturbed{false};  // and a call has ended that
-  std::map<void*, allocation> live;
+  std::map<void*, allocation> live;  // under `lock`: XIO frees in a thread of its own
+  std::mutex lock;
   std::vector<allocation> taken;  // all that ever was, but for 4096 and 8 bytes of the start
 } g;
 
@@ -62,13 +67,16 @@ hipError_t take(void** out, std::size_t bytes, bool on_host, unsigned flags) {
   const std::size_t whole = (bytes + 4095) / 4096 * 4096;
   if (ftruncate(fd, static_cast<off_t>(whole)) != 0) return hipErrorOutOfMemory;
   *out = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  g.live[*out] = {whole, on_host, flags, fd};
-  g.taken.push_back(g.live[*out]);
+  const allocation a{whole, on_host, flags, fd};
+  const std::lock_guard hold(g.lock);
+  g.live[*out] = a;
+  g.taken.push_back(a);
   return hipSuccess;
 }
 
 hipError_t give_back(void* p) {
   if (disturbs_capture(false)) return hipErrorStreamCaptureUnsupported;
+  const std::lock_guard hold(g.lock);
   const auto at = g.live.find(p);
   if (at == g.live.end()) return hipErrorInvalidValue;
   munmap(p, at->second.bytes);
@@ -77,12 +85,24 @@ hipError_t give_back(void* p) {
   return hipSuccess;
 }
 
-const std::pair<void* const, allocation>* around(const void* p) {
-  for (const auto& a : g.live) {
-    const auto offset = static_cast<const char*>(p) - static_cast<const char*>(a.first);
-    if (offset >= 0 && static_cast<std::size_t>(offset) < a.second.bytes) return &a;
+struct found {
+  const char* base;
+  allocation is;
+};
+
+std::optional<found> around(const void* p) {
+  const std::lock_guard hold(g.lock);
+  for (const auto& [base, a] : g.live) {
+    const auto offset = static_cast<const char*>(p) - static_cast<const char*>(base);
+    if (offset >= 0 && static_cast<std::size_t>(offset) < a.bytes) return found{static_cast<const char*>(base), a};
   }
-  return nullptr;
+  return {};
+}
+
+// What begins at p.
+allocation allocation_at(void* p) {
+  const std::lock_guard hold(g.lock);
+  return g.live.at(p);
 }
 
 }  // namespace
@@ -135,10 +155,10 @@ hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemc
   return std::memcpy(to, from, bytes), hipSuccess;
 }
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t* out, const void* p) {
-  const auto* a = around(p);
-  if (a == nullptr) return hipErrorInvalidValue;
+  const auto a = around(p);
+  if (!a) return hipErrorInvalidValue;
   *out = {};
-  const auto type = a->second.on_host ? hipMemoryTypeHost : hipMemoryTypeDevice;
+  const auto type = a->is.on_host ? hipMemoryTypeHost : hipMemoryTypeDevice;
 #if HIP_VERSION_MAJOR >= 6
   out->type = type;
 #else
@@ -149,9 +169,10 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* out, const void* p) {
 hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* out, void* p) {
   ++g.exports;
   if (g.ipc_refuses_all) return hipErrorInvalidValue;
-  if (g.ipc_refuses_uncached && g.live.at(p).flags == 0x3) return hipErrorInvalidValue;
+  if (g.ipc_refuses_uncached && allocation_at(p).flags == 0x3) return hipErrorInvalidValue;
   std::memset(out, 0, sizeof *out);
-  std::memcpy(out, &g.live.at(p), sizeof(allocation));
+  const allocation a = allocation_at(p);
+  std::memcpy(out, &a, sizeof a);
   return hipSuccess;
 }
 hipError_t hipIpcOpenMemHandle(void** out, hipIpcMemHandle_t h, unsigned) {
@@ -171,12 +192,57 @@ hipError_t hipLaunchKernel(const void*, dim3, dim3, void** args, std::size_t, hi
   *word += *static_cast<std::uint64_t*>(args[3]);
   return hipSuccess;
 }
-// libhsa-runtime64's, which hip_memory.hpp looks up.
+hipError_t hipDeviceSynchronize(void) { return hipSuccess; }
+hipError_t hipHostRegister(void*, std::size_t, unsigned) {
+  g.pages.emplace_back("register");
+  return g.register_refuses ? hipErrorInvalidValue : hipSuccess;
+}
+hipError_t hipHostUnregister(void*) { return g.pages.emplace_back("unregister"), hipSuccess; }
+hipError_t hipHostGetDevicePointer(void** out, void* page, unsigned) { return *out = page, hipSuccess; }
+
+// libhsa-runtime64's, which hip_memory.hpp looks up. Agent 1 is the host with pools 10 (coarse) and 11 (fine), 2 the
+// GPU.
+struct fake_handle {
+  std::uint64_t value;
+};
+int hsa_iterate_agents(int (*each)(fake_handle, void*), void* data) {
+  for (const std::uint64_t agent : {2, 1})
+    if (const int stop = each({agent}, data); stop != 0) return stop;
+  return 0;
+}
+int hsa_agent_get_info(fake_handle agent, int what, void* out) {
+  if (what != 17) return 1;  // HSA_AGENT_INFO_DEVICE
+  *static_cast<std::uint32_t*>(out) = agent.value == 1 ? 0 : 1;
+  return 0;
+}
+int hsa_amd_agent_iterate_memory_pools(fake_handle agent, int (*each)(fake_handle, void*), void* data) {
+  for (const std::uint64_t pool : {10, 11})
+    if (const int stop = each({agent.value == 1 ? pool : 20}, data); stop != 0) return stop;
+  return 0;
+}
+int hsa_amd_memory_pool_get_info(fake_handle pool, int what, void* out) {
+  // HSA_AMD_MEMORY_POOL_INFO_SEGMENT: global; _GLOBAL_FLAGS: 2 is fine-grained, 4 coarse.
+  *static_cast<std::uint32_t*>(out) = what == 0 ? 0 : pool.value == 11 ? 2 : 4;
+  return 0;
+}
+int hsa_amd_pointer_info(const void*, void* info, void*, void*, void*) {
+  const std::uint64_t gpu = 2;
+  std::memcpy(static_cast<char*>(info) + 40, &gpu, sizeof gpu);  // agentOwner
+  return 0;
+}
+int hsa_amd_memory_lock_to_pool(void* page, std::size_t, fake_handle* agents, int count, fake_handle pool,
+                                std::uint32_t flags, void** seen) {
+  g.pages.push_back("lock for " + std::to_string(agents->value) + " in " + std::to_string(pool.value));
+  if (count != 1 || flags != 0 || g.lock_refuses) return 0x1008;
+  *seen = static_cast<char*>(page) + 0x1000000;
+  return 0;
+}
+int hsa_amd_memory_unlock(void*) { return g.pages.emplace_back("unlock"), 0; }
 int hsa_amd_portable_export_dmabuf_v2(const void* p, std::size_t, int* fd, std::uint64_t* offset, std::uint64_t) {
-  const auto* a = around(p);
-  if (!g.dmabufs || a == nullptr) return 1;
-  *fd = dup(a->second.fd);
-  *offset = static_cast<std::uint64_t>(static_cast<const char*>(p) - static_cast<const char*>(a->first));
+  const auto a = around(p);
+  if (!g.dmabufs || !a) return 1;
+  *fd = dup(a->is.fd);
+  *offset = static_cast<std::uint64_t>(static_cast<const char*>(p) - a->base);
   return 0;
 }
 hipError_t hipImportExternalMemory(hipExternalMemory_t* out, const hipExternalMemoryHandleDesc* wish) {
@@ -216,6 +282,8 @@ class hip_kinds : public testing::Test {
     g.ipc_refuses_uncached = g.ipc_refuses_all = false;
     g.dmabufs = true;
     g.import_fails_with = hipSuccess;
+    g.register_refuses = g.lock_refuses = false;
+    g.pages.clear();
   }
   static unsigned flags_of(place where, purpose what) {
     g.taken.clear();
@@ -261,7 +329,7 @@ TEST_F(hip_kinds, a_refused_heap_is_fine_grained_or_an_error) {
   start("gfx942");
   g.refuses = {0x3};
   const auto h = make_heap(k_bytes, heap_kind::device);
-  EXPECT_EQ(g.live.at(h->data()).flags, 0x1u);
+  EXPECT_EQ(allocation_at(h->data()).flags, 0x1u);
   refusal(XIO_ERR_UNSUPPORTED, [] { make_heap(k_bytes, heap_kind::uncached); });
 }
 
@@ -269,7 +337,7 @@ TEST_F(hip_kinds, a_heap_without_an_ipc_handle_is_mapped_by_its_dma_buf) {
   start("gfx942");
   g.ipc_refuses_uncached = true;
   const auto h = make_heap(k_bytes, heap_kind::device);
-  EXPECT_EQ(g.live.at(h->data()).flags, 0x3u);
+  EXPECT_EQ(allocation_at(h->data()).flags, 0x3u);
   std::memcpy(h->data() + k_bytes - 8, "from me", 8);
   const auto handle = h->handle();
   const pid_t child = fork();
@@ -335,9 +403,9 @@ TEST_F(hip_kinds, a_heap_that_nobody_can_map_is_fine_grained_or_for_rdma) {
   g.ipc_refuses_uncached = true;
   g.dmabufs = false;
   const auto any = make_heap(k_bytes, heap_kind::device);
-  EXPECT_EQ(g.live.at(any->data()).flags, 0x1u);
+  EXPECT_EQ(allocation_at(any->data()).flags, 0x1u);
   const auto forced = make_heap(k_bytes, heap_kind::uncached);
-  EXPECT_EQ(g.live.at(forced->data()).flags, 0x3u);
+  EXPECT_EQ(allocation_at(forced->data()).flags, 0x3u);
   const auto handle = forced->handle();
   const pid_t child = fork();
   if (child == 0) {
@@ -377,6 +445,41 @@ TEST_F(hip_kinds, nothing_that_xio_calls_disturbs_the_capture_of_another_thread)
   EXPECT_TRUE(wait_for_kernels(0));
   EXPECT_FALSE(g.disturbed);
   g.capturing = g.disturbed = false;
+}
+
+using calls = std::vector<std::string>;
+
+TEST_F(hip_kinds, a_page_of_registers_is_mapped_by_hip) {
+  start("gfx942");
+  int page = 0;
+  EXPECT_EQ(map_registers(&page, 4096), &page);
+  EXPECT_TRUE(unmap_registers(&page));
+  EXPECT_EQ(g.pages, (calls{"register", "unregister"}));
+}
+
+// HIP registers for all GPUs of the process; the HSA runtime does for one, in memory that is not cached for kernels.
+TEST_F(hip_kinds, a_page_that_hip_refuses_is_mapped_for_this_gpu_alone) {
+  start("gfx942");
+  g.register_refuses = true;
+  char page = 0;
+  const auto seen = reinterpret_cast<std::uintptr_t>(map_registers(&page, 4096));
+  EXPECT_EQ(seen, reinterpret_cast<std::uintptr_t>(&page) + 0x1000000);
+  EXPECT_TRUE(unmap_registers(&page));
+  EXPECT_EQ(g.pages, (calls{"register", "lock for 2 in 11", "unlock"}));
+}
+
+TEST_F(hip_kinds, a_page_that_all_refuse_is_said_once_with_what_to_install) {
+  start("gfx942");
+  g.register_refuses = g.lock_refuses = true;
+  int page = 0;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(map_registers(&page, 4096), nullptr);
+  EXPECT_EQ(map_registers(&page, 4096), nullptr);
+  const std::string said = testing::internal::GetCapturedStderr();
+  for (const char* words : {"warning", "doorbells", "hipHostRegister: refused on purpose",
+                            "hsa_amd_memory_lock_to_pool: status 0x1008", "amdgpu-dkms"})
+    EXPECT_NE(said.find(words), std::string::npos) << words << " in: " << said;
+  EXPECT_EQ(said.find("amdgpu-dkms"), said.rfind("amdgpu-dkms")) << said;
 }
 
 TEST_F(hip_kinds, xio_info_has_a_kind_and_a_reason) {

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/process.hpp"
@@ -93,12 +95,25 @@ int do_acquire_vm(process& p, acquire_vm_args& a) {
   return fcntl(static_cast<int>(a.drm_fd), F_GETFD) < 0 ? EINVAL : 0;
 }
 
+// Registers of devices are memfds with the name "registers" here.
+bool is_register_page(u64 address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long first = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx", &first, &end) == 2 && address >= first && address < end)
+      return line.find("/memfd:registers") != std::string::npos;
+  }
+  return false;
+}
+
 int do_allocate(process& p, alloc_memory_args& a) {
   const int gpu = on(p, a.gpu_id);
   if (gpu < 0 || a.bytes == 0) return EINVAL;
   const auto g = static_cast<unsigned>(gpu);
   const int doorbells = (a.flags & doorbell) != 0 ? p.doorbells_of(g) : -1;
   const u64 user = (a.flags & userptr) != 0 ? a.mmap_offset : 0;
+  // get_user_pages takes no VM_IO (linux mm/gup.c, check_vma_flags).
+  if (user != 0 && p.chosen.register_pages == 0 && is_register_page(user)) return EFAULT;
   if (const int failed = p.memory.allocate({a.va, a.bytes, a.flags, g, user}, doorbells, &a.handle); failed != 0)
     return failed;
   if (user == 0) a.mmap_offset = memory_objects::offset_of(a.handle);
