@@ -11,9 +11,11 @@ namespace xio::sdma {
 
 namespace {
 
+bool has_engines() { return std::string(gpu::name()) == "hip"; }
+
 // Throws why the GPU's own engines cannot be had.
 std::unique_ptr<engine> open_hardware(const options& o) {
-  if (std::string(gpu::name()) != "hip")
+  if (!has_engines())
     fail(XIO_ERR_UNSUPPORTED, "only AMD GPUs give their copy engines to user queues, and this is the {} platform",
          gpu::name());
   return open_kfd_engine(o, open_kfd(), {gpu::arch(), gpu::identity()});
@@ -27,7 +29,9 @@ std::unique_ptr<engine> open_software(const options& o, progress::machine& machi
          "SDMA: {}, and this build has no software engine; configure without --disable-model, or set XIO_ROUTE=direct",
          why);
   auto made = open_model(*devices, o, machine, payload);
-  log::info("SDMA: {}, since {}", made->backend(), why);
+  // Where the GPU has engines of its own, software in their place is slow, and a surprise.
+  const bool surprise = has_engines() && o.backend == option::backend::automatic;
+  log::line(surprise ? log::level::warn : log::level::info, "SDMA: {}, since {}", made->backend(), why);
   return made;
 }
 
@@ -44,6 +48,12 @@ std::unique_ptr<engine> open_engine(const options& o, progress::machine& machine
       fail(e.status(), "XIO_BACKEND=hw: {}; or set XIO_BACKEND=auto or model, or XIO_ROUTE=direct", e.what());
     // A setting of the user that cannot be satisfied is an error: another engine would hide it.
     if (e.status() == XIO_ERR_CONFIG) throw;
+    if (has_engines() && o.route == XIO_ROUTE_SDMA)
+      fail(e.status(),
+           "XIO_ROUTE=sdma asks for the GPU's copy engines: {}; or set XIO_ROUTE=auto or direct, or XIO_BACKEND=model "
+           "for "
+           "the software engine",
+           e.what());
     return open_software(o, machine, payload, e.what());
   }
 }

@@ -31,6 +31,7 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_MEMORY_MIB", &settings::memory_mib, nullptr, 64, 65536, 1, "", "memory of each, per process"},
     {"XIO_AMDGPU_LINKS", nullptr, &settings::links, 0, 0, 1, "xgmi|pcie|", "what joins GPUs"},
     {"XIO_AMDGPU_LARGE_BAR", &settings::large_bar, nullptr, 0, 1, 1, "", "1: the host sees all of a GPU's memory"},
+    {"XIO_AMDGPU_COPY_ENGINES", &settings::copy_engines, nullptr, 0, 5, 1, "", "of each: two for PCIe, then for xGMI"},
     {"XIO_AMDGPU_REGISTER_PAGES", &settings::register_pages, nullptr, 0, 1, 1, "",
      "1: pages of registers (memfds of that name) are mapped, as by amdgpu-dkms"},
     {"XIO_AMDGPU_THREADS", &settings::threads, nullptr, 1, 64, 1, "", "host threads that run waves, per process"},

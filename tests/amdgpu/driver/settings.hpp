@@ -17,6 +17,7 @@ struct settings {
   std::uint64_t memory_mib = 4096;
   std::string links = "xgmi";
   std::uint64_t large_bar = 1;
+  std::uint64_t copy_engines = 5;
   std::uint64_t register_pages = 1;
   std::uint64_t threads = 2;
   std::uint64_t slice = 2000;

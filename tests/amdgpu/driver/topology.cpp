@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -74,12 +75,14 @@ void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
                     "gds_size_in_kb 0\nnum_gws 64\nwave_front_size 64\narray_count {}\nsimd_arrays_per_engine 1\n"
                     "cu_per_simd_array {}\nsimd_per_cu 4\nmax_slots_scratch_cu 32\ngfx_target_version 90010\n"
                     "vendor_id 4098\ndevice_id {}\nlocation_id {}\ndomain 0\ndrm_render_minor {}\nhive_id {}\n"
-                    "num_sdma_engines 2\nnum_sdma_xgmi_engines 3\nnum_sdma_queues_per_engine 8\nnum_cp_queues 24\n"
+                    "num_sdma_engines {}\nnum_sdma_xgmi_engines {}\nnum_sdma_queues_per_engine 8\nnum_cp_queues 24\n"
                     "max_engine_clk_fcompute 1700\nlocal_mem_size 0\nfw_version 71\ncapability {}\ndebug_prop 0\n"
                     "sdma_fw_version 8\nunique_id {}\nmax_engine_clk_ccompute 2000\n",
                     s.compute_units * 4, s.nodes(), k_simd_ids + gpu * 1024, k_shader_engines,
                     s.compute_units / k_shader_engines, k_device_id, location_of(s, gpu), render_minor_of(gpu),
-                    xgmi ? 0x5a : 0, k_capability, 0x5a00000000000001ull + gpu / s.partitions));
+                    xgmi ? 0x5a : 0, std::min<std::uint64_t>(s.copy_engines, 2),
+                    s.copy_engines - std::min<std::uint64_t>(s.copy_engines, 2), k_capability,
+                    0x5a00000000000001ull + gpu / s.partitions));
   write(node / "mem_banks/0/properties",
         fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 4096\nmem_clk_max 1600\n",
                     s.large_bar != 0 ? k_heap_public : k_heap_private, s.memory_mib << 20));
