@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-# MPI through its C interface: pkg-config where Open MPI or MPICH left a file, else what the compiler wrapper shows. For
+# MPI through its C interface: pkg-config where Open MPI or MPICH left a file, else what the compiler wrapper shows, else
+# a plain link. For
 # each binary interface that is there a module is made (src/bootstrap/mpi_module.c), which is linked with none of them.
 AC_DEFUN([XIO_CHECK_MPI], [
   XIO_WITH([mpi], [build without MPI; lost: the MPI bootstrap and mpirun])
   AC_ARG_VAR([MPICC], [MPI compiler wrapper, asked for flags only])
   AC_ARG_VAR([MPIRUN], [MPI launcher of the tests])
   have_MPI=no have_OPENMPI=no have_MPICH=no
-  xio_mpi_names= xio_mpi_versions=
+  xio_mpi_names=
   MPI_CFLAGS= MPI_LIBS=
   AS_IF([test "x$with_mpi" != xno], [
     AC_PATH_PROGS([MPICC], [mpicc mpicxx])
@@ -21,13 +22,12 @@ AC_DEFUN([XIO_CHECK_MPI], [
   AM_CONDITIONAL([HAVE_OPENMPI], [test "x$have_OPENMPI" = xyes])
   AM_CONDITIONAL([HAVE_MPICH], [test "x$have_MPICH" = xyes])
   AM_CONDITIONAL([HAVE_MPIRUN], [test -n "$MPIRUN"])
-  XIO_RESULT([MPI], [mpi], [modules for $xio_mpi_versions, launcher ${MPIRUN:-not found}],
+  XIO_RESULT([MPI], [mpi], [modules for $xio_mpi_names, launcher ${MPIRUN:-not found}],
     [the MPI bootstrap and mpirun; xiorun and TCP remain])])
 
 # XIO_MPI_ABI(VAR, NAME, MACRO OF ITS mpi.h, PKG-CONFIG MODULES): sets VAR_CFLAGS, VAR_LIBS, have_VAR and VAR_LIBRARY, which
 # tells the module what to load.
 AC_DEFUN([XIO_MPI_ABI], [
-  xio_mpi_version=
   for xio_pc in $4; do
     AS_IF([test "x$have_$1" = xno && $PKG_CONFIG --exists $xio_pc 2>/dev/null],
           [$1_CFLAGS=`$PKG_CONFIG --cflags $xio_pc`
@@ -35,13 +35,14 @@ AC_DEFUN([XIO_MPI_ABI], [
            XIO_MPI_LINKS([$1], [$2 by pkg-config $xio_pc], [$3])])
   done
   AS_IF([test "x$have_$1" = xno && test -n "$MPICC"], [
-    # Open MPI's wrapper says what it adds; MPICH's prints the whole command.
-    AS_IF([$MPICC --showme:compile >/dev/null 2>&1],
-          [$1_CFLAGS=`$MPICC --showme:compile 2>/dev/null`
-           $1_LIBS=`$MPICC --showme:link 2>/dev/null`],
-          [$1_CFLAGS=`$MPICC -compile_info 2>/dev/null | cut -s -d' ' -f2- | sed 's/ -c\( \|$\)/ /'`
-           $1_LIBS=`$MPICC -link_info 2>/dev/null | cut -s -d' ' -f2-`])
-    XIO_MPI_LINKS([$1], [$2 by $MPICC], [$3])])
+    # Open MPI's wrapper says what it adds; MPICH's prints whole commands, by two options, of which others have one.
+    for xio_way in showme info show; do
+      AS_IF([test "x$have_$1" = xno && XIO_MPI_WRAPPER_SAYS([$1])], [XIO_MPI_LINKS([$1], [$2 by $MPICC ($xio_way)], [$3])])
+    done])
+  # A compiler that is itself a wrapper (Cray's cc and CC) adds all that it needs.
+  AS_IF([test "x$have_$1" = xno],
+        [$1_CFLAGS= $1_LIBS=
+         XIO_MPI_LINKS([$1], [$2 in $CC itself], [$3])])
   AS_IF([test "x$have_$1" = xyes],
         [AS_IF([test "x$have_MPI" = xno], [MPI_CFLAGS="$$1_CFLAGS -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1" MPI_LIBS=$$1_LIBS])
          have_MPI=yes
@@ -50,6 +51,27 @@ AC_DEFUN([XIO_MPI_ABI], [
   AC_SUBST([$1_CFLAGS])
   AC_SUBST([$1_LIBS])
   AC_SUBST([$1_LIBRARY])])
+
+# XIO_MPI_WRAPPER_SAYS(VAR): a shell command that sets VAR_CFLAGS and VAR_LIBS to what MPICC shows by xio_way.
+AC_DEFUN([XIO_MPI_WRAPPER_SAYS], [{
+      $1_CFLAGS= $1_LIBS=
+      case $xio_way in
+        showme)
+          $1_CFLAGS=`$MPICC --showme:compile 2>/dev/null` &&
+            $1_LIBS=`$MPICC --showme:link 2>/dev/null` ;;
+        info)
+          $1_CFLAGS=`$MPICC -compile_info 2>/dev/null | cut -s -d' ' -f2- | sed 's/ -c\( \|$\)/ /'`
+          $1_LIBS=`$MPICC -link_info 2>/dev/null | cut -s -d' ' -f2-` ;;
+        show)
+          for xio_word in `$MPICC -show 2>/dev/null`; do
+            case $xio_word in
+              -I* | -D*) $1_CFLAGS="$$1_CFLAGS $xio_word" ;;
+              -L* | -l* | -Wl,* | -pthread) $1_LIBS="$$1_LIBS $xio_word" ;;
+            esac
+          done ;;
+      esac
+      test -n "$$1_LIBS"
+    }])
 
 # XIO_MPI_LINKS(VAR, NAME, MACRO): a program links, its mpi.h has the macro, and the library that it needs is known.
 AC_DEFUN([XIO_MPI_LINKS], [

@@ -130,4 +130,27 @@ rm -r "$at/machine"
 configured neither || wrong "configure failed on a machine without hipcc and GPU"
 platform host "no hipcc was found: kernels run on CPU threads, and no GPU is used"
 
+# ---- MPI by a wrapper of which little is known -------------------------------------------------------------------------
+# As wrappers of MPICH's kin: they know -show and nothing else; and a compiler that is a wrapper itself, as Cray's.
+if [ -n "$("$PKG_CONFIG" --libs mpich 2>/dev/null)" ]; then
+  flags=$("$PKG_CONFIG" --cflags mpich) libs=$("$PKG_CONFIG" --libs mpich)
+  rm -f "$at/programs/"mpi{cc,cxx,run,exec}*
+  cat >"$at/bin/pkg-config" <<'END'
+#!/bin/sh
+case "$*" in *mpi*) exit 1 ;; esac
+exec "$REAL_PKG_CONFIG" "$@"
+END
+  printf '#!/bin/sh\ntest "$*" = -show || exit 1\necho "gcc -O2 %s %s"\n' "$flags" "$libs" >"$at/bin/mpicc"
+  printf '#!/bin/sh\nexec %s "$@" %s %s\n' "${CC:-cc}" "$flags" "$libs" >"$at/bin/craycc"
+  chmod +x "$at/bin/mpicc" "$at/bin/craycc"
+  with=(--with-gpu=host --with-mpi PKG_CONFIG="$at/bin/pkg-config")
+  configured show "${with[@]}" MPICC="$at/bin/mpicc" || wrong "configure found no MPI by mpicc -show"
+  says '^checking for MPICH by .*/mpicc \(show\)\.\.\. yes'
+  says '^  mpi: modules for MPICH, launcher'
+  grep -q '^MPICH_LIBS = .*-lmpich' "$at/show/Makefile" || wrong "mpicc -show says the libraries, and they are not taken"
+  configured cray "${with[@]}" CC="$at/bin/craycc" || wrong "configure found no MPI in a compiler that has it"
+  says '^checking for MPICH in .*/craycc itself\.\.\. yes'
+  says '^  mpi: modules for MPICH, launcher not found'
+fi
+
 [ "$failures" = 0 ]

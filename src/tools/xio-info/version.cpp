@@ -26,7 +26,7 @@ constexpr part k_parts[] = {XIO_PARTS};
 // Of what configure found the rest builds and tests, and is not in libxio or its tools.
 constexpr std::string_view k_libraries[] = {"fmt",    "spdlog", "boost-context", "cli11", "nlohmann-json",
                                             "mpi",    "ucx",    "sodium",        "hwloc", "liburing",
-                                            "libpci", "verbs",  "mlx5dv",        "hsa",   "hsakmt"};
+                                            "libpci", "verbs",  "mlx5dv",        "hsakmt"};
 constexpr std::string_view k_features[] = {"model", "dma-buf in verbs", "sanitizer"};
 
 std::string key_of(std::string name) {
