@@ -188,15 +188,16 @@ int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, s
   return hw::export_dmabuf(from, base, bytes, pcie, offset);
 }
 
-int export_memory(void* base, std::size_t bytes, std::uint64_t* offset) {
+exported_memory export_memory(void* base, std::size_t bytes) {
   const on_device here;
-  if (!hw::in_device_memory(base)) return -1;
+  exported_memory out;
+  if (!hw::in_device_memory(base)) return out;
   try {
-    return hw::export_dmabuf(nullptr, base, bytes, false, offset);
+    out.fd = hw::export_dmabuf(nullptr, base, bytes, false, &out.offset);
   } catch (const error& e) {
-    log::debug("{}", e.what());
-    return -1;
+    out.why_not = e.what();
   }
+  return out;
 }
 
 std::string bus_id() { return bus_id_of(g_device); }

@@ -125,9 +125,14 @@ std::string bus_id();
 // The device among all of this machine, in every process alike: the bus id, and for a partition of an AMD GPU which,
 // see topology/kfd_node.hpp; empty on the host.
 std::string identity();
-// The dma-buf that device memory at base lies in: its descriptor, the caller's to close, and the place in it. -1: it is
-// no device memory, or the driver exports none.
-int export_memory(void* base, std::size_t bytes, std::uint64_t* offset);
+// The dma-buf that memory lies in: its descriptor, which is the caller's to close, and the place in it. fd -1: there is
+// none, and why_not is the reason, or "" where it is no device memory.
+struct exported_memory {
+  int fd = -1;
+  std::uint64_t offset = 0;
+  std::string why_not = {};
+};
+exported_memory export_memory(void* base, std::size_t bytes);
 // A page of a NIC's registers, mapped in this process, as kernels may store to it; null if they cannot.
 void* map_registers(void* page, std::size_t bytes);
 // Ends a mapping of map_registers. False: kernels that run kept it from being done within a second; it is done when

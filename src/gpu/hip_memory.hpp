@@ -133,18 +133,54 @@ Call find_call(const char* name) {
   return reinterpret_cast<Call>(dlsym(RTLD_DEFAULT, name));
 }
 
-int export_allocation(const block* from, void* base, bool pcie, std::uint64_t* offset) {
+// Memory that a program created and mapped itself (ROCm 5.7 and newer): the export above does not know it. A handle is
+// looked up by the first address of its mapping alone, and is retained until it is released (ROCR runtime.cpp,
+// VMemoryRetainAllocHandle). The export asks for no handle type, as hipMemExportToShareableHandle does.
+struct vmem_handle {
+  std::uint64_t handle;
+};
+using vmem_retain = int (*)(vmem_handle*, void*);
+using vmem_export = int (*)(int*, vmem_handle, std::uint64_t);
+using vmem_drop = int (*)(vmem_handle);
+
+int export_mapping(void* start) {
+  static const auto retain = find_call<vmem_retain>("hsa_amd_vmem_retain_alloc_handle");
+  static const auto share = find_call<vmem_export>("hsa_amd_vmem_export_shareable_handle");
+  static const auto drop = find_call<vmem_drop>("hsa_amd_vmem_handle_release");
+  vmem_handle h{};
+  if (retain == nullptr || share == nullptr || drop == nullptr || retain(&h, start) != 0) return -1;
+  int fd = -1;
+  if (share(&fd, h, 0) != 0) fd = -1;
+  (void)drop(h);
+  return fd;
+}
+
+// Allocators that grow map piece behind piece, and a dma-buf ends with its piece.
+void check_one_piece(const location& piece, void* base, std::size_t bytes) {
+  const auto before = static_cast<std::size_t>(static_cast<char*>(base) - static_cast<char*>(piece.base));
+  if (before <= piece.bytes && bytes <= piece.bytes - before) return;
+  fail(XIO_ERR_UNSUPPORTED,
+       "a dma-buf of {} bytes at {}: they go past the {} bytes at {} that were mapped as one piece, and a dma-buf is "
+       "of one; "
+       "have the allocator take whole blocks (PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False) or use "
+       "xio_mem_alloc",
+       bytes, base, piece.bytes, piece.base);
+}
+
+int export_allocation(const block* from, void* base, std::size_t needed, bool pcie, std::uint64_t* offset) {
   static const auto by_range = find_call<export_range>("hipMemGetHandleForAddressRange");
   void* start = from != nullptr ? from->range : nullptr;
   std::size_t bytes = from != nullptr ? from->whole : 0;
   if (start == nullptr) {
     const location l = locate_by_runtime(base);
+    if (l.base != nullptr) check_one_piece(l, base, needed);
     start = l.base;
     bytes = l.bytes;
   }
   int fd = -1;
   if (start == nullptr) return -1;
   if (by_range == nullptr || by_range(&fd, start, bytes, 1, pcie ? 1 : 0) != hipSuccess) fd = -1;
+  if (fd < 0 && from == nullptr && !pcie) fd = export_mapping(start);
   if (fd < 0 && from != nullptr && from->kind == XIO_MEM_DEVICE_VMEM && !pcie &&
       hipMemExportToShareableHandle(&fd, handle_of(*from), hipMemHandleTypePosixFileDescriptor, 0) != hipSuccess)
     fd = -1;
@@ -164,8 +200,8 @@ int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, s
       status = v1(base, bytes, &fd, offset);
     if (status == 0 && fd >= 0) return fd;
   }
-  if ((fd = export_allocation(from, base, pcie, offset)) >= 0) return fd;
-  if (v1 == nullptr)
+  if ((fd = export_allocation(from, base, bytes, pcie, offset)) >= 0) return fd;
+  if (v1 == nullptr && v2 == nullptr)
     fail(XIO_ERR_UNSUPPORTED,
          "a dma-buf of the memory at {}: the HSA runtime has no call for it; install ROCm 5.6 or newer", base);
   if (pcie && v2 == nullptr)
@@ -176,7 +212,9 @@ int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, s
          base);
   fail(XIO_ERR_UNSUPPORTED,
        "a dma-buf of {} bytes at {}{}: the driver refuses (HSA status {:#x}); it needs CONFIG_HSA_AMD_P2P, "
-       "CONFIG_DMABUF_MOVE_NOTIFY and a BAR as large as the GPU's memory",
+       "CONFIG_DMABUF_MOVE_NOTIFY and a BAR as large as the GPU's memory; memory of a pool or of another allocator may "
+       "have "
+       "none, where xio_mem_alloc or hipMalloc have (PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)",
        bytes, base, pcie ? " through PCIe" : "", static_cast<unsigned>(status));
 }
 

@@ -48,8 +48,9 @@ ibv_mr* register_dmabuf([[maybe_unused]] ibv_pd* domain, [[maybe_unused]] std::u
 #endif
 }
 
-const char* cure_of(int err, bool gpu) {
-  if (gpu && (err == EOPNOTSUPP || err == EINVAL || err == EFAULT))
+std::string cure_of(int err, const gpu::exported_memory& memory) {
+  if (!memory.why_not.empty() && err != ENOMEM) return memory.why_not;
+  if (memory.fd >= 0 && (err == EOPNOTSUPP || err == EINVAL || err == EFAULT))
     return "the device cannot reach GPU memory through a dma-buf: use rdma-core 34 and Linux 5.12 or newer, and a "
            "driver that knows dma-buf";
   switch (err) {
@@ -88,16 +89,17 @@ key_pair verbs_fabric::register_memory(void* base, std::uint64_t bytes, std::uin
     fail(XIO_ERR_ARG, "{} bytes at {} cannot be registered with {}: the range is empty or leaves the address space",
          bytes, base, name_);
   const int access = access_of(allowed, path_.relaxed_ordering);
-  std::uint64_t offset = 0;
-  const int fd = exporter_ ? exporter_(base, bytes, &offset) : -1;
-  verbs_owned<ibv_mr> mr(fd >= 0 ? register_dmabuf(port_.domain.get(), offset, bytes, base, fd, access)
-                                 : ibv_reg_mr(port_.domain.get(), base, bytes, access));
+  const gpu::exported_memory memory = exporter_ ? exporter_(base, bytes) : gpu::exported_memory{};
+  // A peer-memory module takes memory that has no dma-buf.
+  verbs_owned<ibv_mr> mr(memory.fd >= 0
+                             ? register_dmabuf(port_.domain.get(), memory.offset, bytes, base, memory.fd, access)
+                             : ibv_reg_mr(port_.domain.get(), base, bytes, access));
   const int err = errno;
   // The registration holds the memory by itself.
-  if (fd >= 0) close(fd);
+  if (memory.fd >= 0) close(memory.fd);
   if (mr == nullptr)
     fail(err == ENOMEM ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, "{} port {} cannot register {} bytes at {}: {}; {}", name_,
-         port_.identity.port, bytes, base, errno_text(err), cure_of(err, fd >= 0));
+         port_.identity.port, bytes, base, errno_text(err), cure_of(err, memory));
   const key_pair keys{mr->lkey, mr->rkey};
   regions_.emplace(keys.lkey, std::move(mr));
   return keys;

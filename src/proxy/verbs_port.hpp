@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "gpu/gpu.hpp"
 #include "proxy/verbs_address.hpp"
 
 namespace xio::proxy {
@@ -32,8 +33,8 @@ struct verbs_path {
   bool relaxed_ordering;
 };
 
-// The dma-buf of GPU memory: its descriptor, which becomes the callee's, and the place in it. -1: no GPU memory.
-using memory_exporter = std::function<int(void* base, std::size_t bytes, std::uint64_t* offset)>;
+// gpu::export_memory; may be missing.
+using memory_exporter = std::function<gpu::exported_memory(void* base, std::size_t bytes)>;
 
 // A write with immediate has come. False: not now, offer it again. Called by fabric::poll, so under the NIC's lock.
 using immediate_handler = std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)>;

@@ -32,6 +32,7 @@ struct allocation {
   bool on_host;
   unsigned flags;
   int fd;
+  bool mapped;  // by the program, over a handle of its own
 };
 
 struct fake {
@@ -45,11 +46,12 @@ struct fake {
   bool register_refuses = false, lock_refuses = false;
   std::vector<std::string> pages;  // calls that map and unmap pages of registers
   bool dmabufs = true;
+  int retained = 0;                    // handles
   std::atomic<bool> capturing{false};  // some stream, in global mode
   std::atomic<bool> disturbed{false};  // and a call has ended that
   std::map<void*, allocation> live;  // under `lock`: XIO frees in a thread of its own
+  std::vector<allocation> taken;     // all that ever was, but for 4096 and 8 bytes of the start and of waiting
   std::mutex lock;
-  std::vector<allocation> taken;  // all that ever was, but for 4096 and 8 bytes of the start
 } g;
 
 thread_local hipStreamCaptureMode t_mode = hipStreamCaptureModeGlobal;
@@ -67,10 +69,9 @@ hipError_t take(void** out, std::size_t bytes, bool on_host, unsigned flags) {
   const std::size_t whole = (bytes + 4095) / 4096 * 4096;
   if (ftruncate(fd, static_cast<off_t>(whole)) != 0) return hipErrorOutOfMemory;
   *out = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  const allocation a{whole, on_host, flags, fd};
   const std::lock_guard hold(g.lock);
-  g.live[*out] = a;
-  g.taken.push_back(a);
+  g.live[*out] = {whole, on_host, flags, fd, false};
+  if (bytes != sizeof(std::uint64_t)) g.taken.push_back(g.live[*out]);
   return hipSuccess;
 }
 
@@ -133,9 +134,14 @@ hipError_t hipEventCreateWithFlags(hipEvent_t* out, unsigned) { return *out = nu
 hipError_t hipEventDestroy(hipEvent_t) { return hipSuccess; }
 hipError_t hipDeviceSynchronize(void) { return disturbs_capture(true) ? hipErrorStreamCaptureUnsupported : hipSuccess; }
 hipError_t hipHostRegister(void*, std::size_t, unsigned) {
+  g.pages.emplace_back("register");
+  if (disturbs_capture(false)) return hipErrorStreamCaptureUnsupported;
+  return g.register_refuses ? hipErrorInvalidValue : hipSuccess;
+}
+hipError_t hipHostUnregister(void*) {
+  g.pages.emplace_back("unregister");
   return disturbs_capture(false) ? hipErrorStreamCaptureUnsupported : hipSuccess;
 }
-hipError_t hipHostUnregister(void*) { return disturbs_capture(false) ? hipErrorStreamCaptureUnsupported : hipSuccess; }
 hipError_t hipHostGetDevicePointer(void** out, void* p, unsigned) { return *out = p, hipSuccess; }
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
   return std::swap(*mode, t_mode), hipSuccess;
@@ -192,13 +198,6 @@ hipError_t hipLaunchKernel(const void*, dim3, dim3, void** args, std::size_t, hi
   *word += *static_cast<std::uint64_t*>(args[3]);
   return hipSuccess;
 }
-hipError_t hipDeviceSynchronize(void) { return hipSuccess; }
-hipError_t hipHostRegister(void*, std::size_t, unsigned) {
-  g.pages.emplace_back("register");
-  return g.register_refuses ? hipErrorInvalidValue : hipSuccess;
-}
-hipError_t hipHostUnregister(void*) { return g.pages.emplace_back("unregister"), hipSuccess; }
-hipError_t hipHostGetDevicePointer(void** out, void* page, unsigned) { return *out = page, hipSuccess; }
 
 // libhsa-runtime64's, which hip_memory.hpp looks up. Agent 1 is the host with pools 10 (coarse) and 11 (fine), 2 the
 // GPU.
@@ -241,9 +240,29 @@ int hsa_amd_memory_unlock(void*) { return g.pages.emplace_back("unlock"), 0; }
 int hsa_amd_portable_export_dmabuf_v2(const void* p, std::size_t, int* fd, std::uint64_t* offset, std::uint64_t) {
   const auto a = around(p);
   if (!g.dmabufs || !a) return 1;
+  if (a->is.mapped) return 0x1003;  // it looks among allocations alone (ROCR runtime.cpp, DmaBufExport)
   *fd = dup(a->is.fd);
   *offset = static_cast<std::uint64_t>(static_cast<const char*>(p) - a->base);
   return 0;
+}
+// Of a mapping's first address alone (ROCR runtime.cpp, VMemoryRetainAllocHandle).
+int hsa_amd_vmem_retain_alloc_handle(std::uint64_t* out, void* va) {
+  const auto at = g.live.find(va);
+  if (at == g.live.end() || !at->second.mapped) return 0x1003;
+  ++g.retained;
+  *out = static_cast<std::uint64_t>(at->second.fd) + 1000;
+  return 0;
+}
+int hsa_amd_vmem_export_shareable_handle(int* fd, std::uint64_t handle, std::uint64_t) {
+  if (!g.dmabufs) return 0x1008;
+  *fd = dup(static_cast<int>(handle - 1000));
+  return 0;
+}
+int hsa_amd_vmem_handle_release(std::uint64_t) { return --g.retained, 0; }
+hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* bytes, hipDeviceptr_t p) {
+  const auto a = around(p);
+  if (!a) return hipErrorNotFound;
+  return *base = const_cast<char*>(a->base), *bytes = a->is.bytes, hipSuccess;
 }
 hipError_t hipImportExternalMemory(hipExternalMemory_t* out, const hipExternalMemoryHandleDesc* wish) {
   void* p = mmap(nullptr, wish->size, PROT_READ | PROT_WRITE, MAP_SHARED, wish->handle.fd, 0);
@@ -419,6 +438,60 @@ TEST_F(hip_kinds, a_heap_that_nobody_can_map_is_fine_grained_or_for_rdma) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0) << "an obstacle of the direct route, no failure of the world";
+}
+
+// Two pieces, mapped one behind the other, as PyTorch's expandable segments are.
+class pieces {
+ public:
+  static constexpr std::size_t k_piece = 8192;
+  pieces() {
+    at_ = static_cast<unsigned char*>(
+        mmap(nullptr, 2 * k_piece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (const std::size_t first : {std::size_t{0}, k_piece}) {
+      const int fd = memfd_create("fake-gpu", MFD_CLOEXEC);
+      EXPECT_EQ(ftruncate(fd, k_piece), 0);
+      EXPECT_NE(mmap(at_ + first, k_piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), MAP_FAILED);
+      g.live[at_ + first] = {k_piece, false, 0, fd, true};
+    }
+  }
+  ~pieces() {
+    for (const std::size_t first : {std::size_t{0}, k_piece}) (void)give_back(at_ + first);
+  }
+  unsigned char* data() const { return at_; }
+
+ private:
+  unsigned char* at_;
+};
+
+TEST_F(hip_kinds, memory_that_a_program_mapped_has_the_dma_buf_of_its_piece) {
+  start("gfx942");
+  const pieces two;
+  unsigned char* inside = two.data() + pieces::k_piece + 4096;
+  std::memcpy(inside + 5, "here", 4);
+  const exported_memory e = export_memory(inside, 4096);
+  ASSERT_GE(e.fd, 0) << e.why_not;
+  EXPECT_EQ(e.offset, 4096u);
+  char text[4];
+  ASSERT_EQ(pread(e.fd, text, 4, static_cast<off_t>(e.offset) + 5), 4);
+  EXPECT_EQ(std::string(text, 4), "here");
+  close(e.fd);
+  EXPECT_EQ(g.retained, 0) << "each handle is released";
+}
+
+TEST_F(hip_kinds, memory_of_two_pieces_is_refused_with_the_option_of_its_allocator) {
+  start("gfx942");
+  const pieces two;
+  const exported_memory e = export_memory(two.data() + 4096, 8192);
+  EXPECT_EQ(e.fd, -1);
+  EXPECT_NE(e.why_not.find("8192 bytes at"), std::string::npos) << e.why_not;
+  EXPECT_NE(e.why_not.find("PYTORCH_HIP_ALLOC_CONF=expandable_segments:False"), std::string::npos) << e.why_not;
+  g.dmabufs = false;
+  const exported_memory none = export_memory(two.data(), 4096);
+  EXPECT_EQ(none.fd, -1);
+  EXPECT_NE(none.why_not.find("HSA status 0x1"), std::string::npos) << none.why_not;
+  EXPECT_EQ(g.retained, 0);
+  std::vector<char> host(100);
+  EXPECT_EQ(export_memory(host.data(), 100).why_not, "") << "host memory needs none";
 }
 
 TEST_F(hip_kinds, nothing_that_xio_calls_disturbs_the_capture_of_another_thread) {

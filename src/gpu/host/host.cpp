@@ -48,7 +48,7 @@ bool in_device_memory(const void*) { return false; }
 std::string arch() { return "host"; }
 std::string bus_id() { return ""; }
 std::string identity() { return ""; }
-int export_memory(void*, std::size_t, std::uint64_t*) { return -1; }
+exported_memory export_memory(void*, std::size_t) { return {}; }
 void* map_registers(void* page, std::size_t) { return page; }
 bool unmap_registers(void*) { return true; }
 bool show_pages(void*, std::size_t) { return true; }

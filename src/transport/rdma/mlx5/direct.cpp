@@ -117,19 +117,18 @@ mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::
 mlx5_send_queue::owned<mlx5dv_devx_umem> mlx5_send_queue::share(unsigned char* from, std::size_t bytes) {
   ibv_context* context = page_->port().context.get();
   const proxy::memory_exporter& export_memory = page_->hooks().export_memory;
-  std::uint64_t offset = 0;
-  const int fd = export_memory ? export_memory(from, bytes, &offset) : -1;
+  const gpu::exported_memory memory = export_memory ? export_memory(from, bytes) : gpu::exported_memory{};
   owned<mlx5dv_devx_umem> umem;
-  if (fd >= 0) {
+  if (memory.fd >= 0) {
     mlx5dv_devx_umem_in in{};
-    in.addr = reinterpret_cast<void*>(offset);
+    in.addr = reinterpret_cast<void*>(memory.offset);
     in.size = bytes;
     in.access = IBV_ACCESS_LOCAL_WRITE;
     in.pgsz_bitmap = k_page;
     in.comp_mask = MLX5DV_UMEM_MASK_DMABUF;
-    in.dmabuf_fd = fd;
+    in.dmabuf_fd = memory.fd;
     umem.reset(mlx5dv_devx_umem_reg_ex(context, &in));
-    close(fd);
+    close(memory.fd);
   } else {
     umem.reset(mlx5dv_devx_umem_reg(context, from, bytes, IBV_ACCESS_LOCAL_WRITE));
   }

@@ -11,6 +11,7 @@
 
 #include "base/options.hpp"
 #include "base/payload.hpp"
+#include "gpu/gpu.hpp"
 #include "proxy/fabric.hpp"
 
 namespace xio::rdma {
@@ -22,9 +23,7 @@ using immediate_handler = std::function<bool(std::uint32_t number, std::uint32_t
 // Facts and calls of the platform's GPU; all of them may be missing.
 struct verbs_surroundings {
   std::string gpu_bus_id;  // "0000:3b:00.0"; NICs near it are preferred
-  // Exports the dma-buf that [base, base + bytes) lies in: returns its file descriptor, which the callee owns, and sets
-  // *offset; -1 if that is no GPU memory.
-  std::function<int(void* base, std::size_t bytes, std::uint64_t* offset)> export_memory;
+  std::function<gpu::exported_memory(void* base, std::size_t bytes)> export_memory;
 };
 
 // One fabric per NIC that this PE uses: the nearest, or those that XIO_HCA_LIST names, nearest first, at most

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// The verbs fabric explains why a device does not take memory. libibverbs is this file's.
+#include "proxy/verbs_fabric.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "base/error.hpp"
+#include "refusal.hpp"
+
+namespace {
+
+struct device {
+  int refusal = 0;  // errno of registering, 0: it registers
+  ibv_mr mr{};
+};
+device g;
+
+ibv_mr* taken() {
+  errno = g.refusal;
+  return g.refusal == 0 ? &g.mr : nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+#undef ibv_reg_mr
+ibv_mr* ibv_reg_mr(ibv_pd*, void*, size_t, int) { return taken(); }
+// The macro ibv_reg_mr calls this one where the flags are not constants.
+ibv_mr* ibv_reg_mr_iova2(ibv_pd*, void*, size_t, uint64_t, unsigned) { return taken(); }
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) { return taken(); }
+int ibv_dereg_mr(ibv_mr*) { return 0; }
+}
+
+namespace xio::proxy {
+namespace {
+
+using test::refusal;
+
+verbs_port port() {
+  verbs_port p{};
+  p.identity.device = "mlx5_0";
+  p.identity.port = 1;
+  return p;
+}
+
+class verbs_memory : public testing::Test {
+ protected:
+  void TearDown() override { g = {}; }
+  // The sentence when a device refuses memory that was exported so.
+  std::string refused(gpu::exported_memory memory, int err) {
+    g.refusal = err;
+    verbs_fabric f(port(), {}, nullptr, [&](void*, std::size_t) { return memory; });
+    return refusal(err == ENOMEM ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, [&] { f.register_memory(buffer_, 64, 0); });
+  }
+  static bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+  char buffer_[64];
+};
+
+TEST_F(verbs_memory, gpu_memory_without_a_dma_buf_is_refused_with_the_exporters_reason) {
+  const std::string no = refused({-1, 0, "it lies in two pieces"}, EFAULT);
+  EXPECT_TRUE(has(no, "verbs mlx5_0 port 1")) << no;
+  EXPECT_TRUE(has(no, "it lies in two pieces")) << no;
+  EXPECT_FALSE(has(no, "peer-memory module")) << no;
+}
+
+TEST_F(verbs_memory, host_memory_and_limits_have_their_own_cure) {
+  EXPECT_TRUE(has(refused({}, EFAULT), "it is not mapped"));
+  EXPECT_TRUE(has(refused({}, ENOMEM), "ulimit -l"));
+  EXPECT_TRUE(has(refused({-1, 0, "it lies in two pieces"}, ENOMEM), "ulimit -l"));
+}
+
+TEST_F(verbs_memory, a_device_that_refuses_a_dma_buf_is_blamed_itself) {
+  EXPECT_TRUE(has(refused({dup(0), 0, ""}, EOPNOTSUPP), "a driver that knows dma-buf"));
+}
+
+TEST_F(verbs_memory, a_peer_memory_module_takes_what_has_no_dma_buf) {
+  verbs_fabric f(port(), {}, nullptr, [](void*, std::size_t) { return gpu::exported_memory{-1, 0, "no"}; });
+  g.mr.lkey = 7;
+  EXPECT_EQ(f.register_memory(buffer_, 64, 0).lkey, 7u);
+}
+
+}  // namespace
+}  // namespace xio::proxy
