@@ -68,6 +68,20 @@ void post_again(verbs_queue& q) {
   if (const int err = q.post_receive(); err != 0) log::info("{}: no receive posted: {}", q.ends(), errno_text(err));
 }
 
+// A device has one list of events for all of its ports; these name one (ibv_get_async_event(3)).
+bool names_port(ibv_event_type type) {
+  switch (type) {
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_GID_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 verbs_fabric::verbs_fabric(verbs_port port, const verbs_path& path, immediate_handler handler, memory_exporter exporter)
@@ -213,10 +227,30 @@ bool verbs_fabric::deliver_held() {
   return any;
 }
 
+void verbs_fabric::report(const ibv_async_event& event) const {
+  const int port = names_port(event.event_type) ? event.element.port_num : port_.identity.port;
+  if (port != port_.identity.port) return;
+  switch (event.event_type) {
+    case IBV_EVENT_PORT_ERR:
+      return log::warn(
+          "{} port {}: the link is down; ops fail when the device has tried often enough (XIO_RDMA_TIMEOUT, "
+          "XIO_RDMA_RETRY). When it is up again, xio_ctx_recover brings contexts back",
+          name_, port);
+    case IBV_EVENT_PORT_ACTIVE: return log::warn("{} port {}: the link is up", name_, port);
+    case IBV_EVENT_DEVICE_FATAL:
+      return log::error(
+          "{}: the device has failed and does nothing any more, for this process never again; see the kernel's log, "
+          "and "
+          "after its reset end the world by xio_finalize and make another by xio_init",
+          name_);
+    default: return log::warn("{} port {}: {}", name_, port, ibv_event_type_str(event.event_type));
+  }
+}
+
 void verbs_fabric::poll_events() {
   ibv_async_event event;
   while (ibv_get_async_event(port_.context.get(), &event) == 0) {
-    log::warn("{} port {}: {}", name_, port_.identity.port, ibv_event_type_str(event.event_type));
+    report(event);
     ibv_ack_async_event(&event);
   }
 }

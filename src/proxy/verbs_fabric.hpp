@@ -52,6 +52,7 @@ class verbs_fabric final : public fabric {
   bool poll_receives(ibv_cq* cq);
   bool deliver_held();
   void poll_events();
+  void report(const ibv_async_event& event) const;
 
   const verbs_port port_;
   const verbs_path path_;

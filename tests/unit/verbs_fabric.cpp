@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The verbs fabric explains why a device does not take memory. libibverbs is this file's.
+// The verbs fabric's sentences: of memory that a device does not take, and of the device's events. libibverbs is this
+// file's.
 #include "proxy/verbs_fabric.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <deque>
 #include <string>
 
 #include "base/error.hpp"
@@ -16,6 +18,8 @@ namespace {
 struct device {
   int refusal = 0;  // errno of registering, 0: it registers
   ibv_mr mr{};
+  std::deque<ibv_async_event> events{};
+  int acknowledged = 0;
 };
 device g;
 
@@ -33,6 +37,13 @@ ibv_mr* ibv_reg_mr(ibv_pd*, void*, size_t, int) { return taken(); }
 ibv_mr* ibv_reg_mr_iova2(ibv_pd*, void*, size_t, uint64_t, unsigned) { return taken(); }
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) { return taken(); }
 int ibv_dereg_mr(ibv_mr*) { return 0; }
+int ibv_get_async_event(ibv_context*, ibv_async_event* out) {
+  if (g.events.empty()) return -1;
+  *out = g.events.front();
+  g.events.pop_front();
+  return 0;
+}
+void ibv_ack_async_event(ibv_async_event*) { ++g.acknowledged; }
 }
 
 namespace xio::proxy {
@@ -81,6 +92,46 @@ TEST_F(verbs_memory, a_peer_memory_module_takes_what_has_no_dma_buf) {
   verbs_fabric f(port(), {}, nullptr, [](void*, std::size_t) { return gpu::exported_memory{-1, 0, "no"}; });
   g.mr.lkey = 7;
   EXPECT_EQ(f.register_memory(buffer_, 64, 0).lkey, 7u);
+}
+
+// The log of a fabric that gets these events.
+std::string logged(std::deque<ibv_async_event> events) {
+  g.events = std::move(events);
+  verbs_fabric f(port(), {}, nullptr, nullptr);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 1 << 17 && !g.events.empty(); ++i) f.poll();
+  return testing::internal::GetCapturedStderr();
+}
+
+ibv_async_event event_of(ibv_event_type type, int of_port) {
+  ibv_async_event e{};
+  e.event_type = type;
+  e.element.port_num = of_port;
+  return e;
+}
+
+TEST(verbs_events, a_link_that_goes_down_and_up_is_said_with_the_way_back) {
+  g = {};
+  const std::string log = logged({event_of(IBV_EVENT_PORT_ERR, 1), event_of(IBV_EVENT_PORT_ACTIVE, 1)});
+  test::expect_words(log, {"verbs mlx5_0 port 1: the link is down", "xio_ctx_recover", "the link is up"});
+  EXPECT_EQ(g.acknowledged, 2) << "a device is not closed before";
+}
+
+TEST(verbs_events, other_ports_are_not_ours) {
+  g = {};
+  EXPECT_EQ(logged({event_of(IBV_EVENT_PORT_ERR, 2)}), "");
+  EXPECT_EQ(g.acknowledged, 1);
+}
+
+TEST(verbs_events, a_device_that_has_failed_is_an_error_with_its_cure) {
+  g = {};
+  test::expect_words(logged({event_of(IBV_EVENT_DEVICE_FATAL, 0)}),
+                     {"error", "verbs mlx5_0", "has failed", "xio_finalize", "xio_init"});
+}
+
+TEST(verbs_events, any_other_event_has_its_name) {
+  g = {};
+  test::expect_words(logged({event_of(IBV_EVENT_LID_CHANGE, 1)}), {"port 1", ibv_event_type_str(IBV_EVENT_LID_CHANGE)});
 }
 
 }  // namespace
