@@ -77,6 +77,8 @@ _xio_tool() {
     _xio_value "$help" "$prev" "$cur"
   elif [[ $cur = -* ]]; then
     _xio_reply "$(_xio_flags "$help")" "$cur"
+  elif [[ ${tool##*/} = xio-perf ]]; then
+    _xio_reply "$words" "$cur" list
   else
     _xio_reply "$words" "$cur"
   fi

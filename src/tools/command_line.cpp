@@ -2,7 +2,9 @@
 #include "tools/command_line.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <utility>
@@ -32,6 +34,15 @@ std::optional<std::uint64_t> number_in(const std::string& text, std::int64_t low
   const std::uint64_t lowest = static_cast<std::uint64_t>(low);
   if (sign != 0) return low < 0 && n <= 0 - lowest ? std::optional(0 - n) : std::nullopt;
   return n <= high && (low < 0 || n >= lowest) ? std::optional(n) : std::nullopt;
+}
+
+// Digits without a leading zero, few enough for 64 bits, and letters. CLI11 alone reads -1 as the largest number, 010
+// as 8 and k as 1024, and cuts what is too large.
+bool is_size(const std::string& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const bool number = digits != 0 && digits < 20 && (text[0] != '0' || digits == 1);
+  return number && std::all_of(text.begin() + static_cast<std::ptrdiff_t>(digits), text.end(),
+                               [](unsigned char c) { return std::isalpha(c) != 0; });
 }
 
 // As errors name it: the last of an option's names.
@@ -121,14 +132,30 @@ int refuse(const std::string& command, const std::string& sentence) {
   return k_exit_usage;
 }
 
+std::optional<std::uint64_t> size_of_text(const std::string& text) {
+  static const CLI::AsSizeValue to_bytes(false);
+  if (!is_size(text)) return std::nullopt;
+  std::string bytes = text;
+  try {
+    if (!to_bytes(bytes).empty()) return std::nullopt;
+  } catch (const CLI::ValidationError&) {
+    return std::nullopt;
+  }
+  return std::stoull(bytes);
+}
+
+std::uint64_t size_in(const std::string& name, const std::string& word, std::uint64_t low, std::uint64_t high) {
+  const auto size = size_of_text(word);
+  if (!size) throw CLI::ValidationError(name, "'" + word + "' is no size; give bytes as 65536, 64k, 16M or 1G");
+  if (*size < low || *size > high)
+    throw CLI::ValidationError(name, word + " is not in " + text_of_size(low) + " .. " + text_of_size(high));
+  return *size;
+}
+
 CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& value, const std::string& text,
                       std::uint64_t low, std::uint64_t high) {
   const auto take = [&value, name = name_of(flags), low, high](const std::string& given) {
-    const auto size = size_of_text(given);
-    if (!size) throw CLI::ValidationError(name, "'" + given + "' is no size; give bytes as 65536, 64k, 16M or 1G");
-    if (*size < low || *size > high)
-      throw CLI::ValidationError(name, given + " is not in " + text_of_size(low) + " .. " + text_of_size(high));
-    value = *size;
+    value = size_in(name, given, low, high);
   };
   return app.add_option_function<std::string>(flags, take, text)->type_name("SIZE")->default_str(text_of_size(value));
 }

@@ -14,7 +14,14 @@
 
 namespace xio::tools {
 
-// An option whose argument is a size (size_text.hpp) in low .. high. `value` holds the default.
+// As CLI11 reads sizes. Nothing for what is no size, does not fit 64 bits, or has 20 digits. Units: k, M, G, T, P, E,
+// in either case, also as kB or KiB.
+std::optional<std::uint64_t> size_of_text(const std::string& text);
+
+// The size that a word says; throws CLI11's error, for the option `name`, unless it is in low .. high.
+std::uint64_t size_in(const std::string& name, const std::string& word, std::uint64_t low, std::uint64_t high);
+
+// An option whose argument is a size in low .. high. `value` holds the default.
 CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& value, const std::string& text,
                       std::uint64_t low, std::uint64_t high);
 

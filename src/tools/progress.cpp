@@ -38,8 +38,9 @@ progress::progress(std::string what, std::string unit, std::uint64_t total, std:
   next_ = start_ + (terminal_ ? clock::duration(1s) : pause_);
 }
 
-progress::~progress() {
+void progress::clear() {
   if (terminal_ && shown_) std::fputs("\r\033[K", stderr);
+  shown_ = false;
 }
 
 std::string progress::line(std::uint64_t done, double seconds) const {

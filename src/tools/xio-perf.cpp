@@ -6,13 +6,16 @@
 // Exit status: 0; 1 if something failed, wrong data included; 2 for a wrong command line, also where only the world
 // tells that it is.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "tools/progress.hpp"
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xio-perf/report.hpp"
@@ -42,36 +45,97 @@ std::unique_ptr<drive> open_drive(session& s, const settings& set, const plan& p
   return std::make_unique<drive>(s, set.storage, bytes, std::min(p.ctas, 64u), p.what->id == test_id::nvme_write);
 }
 
-void run_all(const settings& set, const std::vector<plan>& plans, const machine_shape& m) {
-  session s(need_of(plans, m));
-  for (const plan& p : plans)
-    if (p.what->how == shape::pingpong && s.n_pes() != 2)
+void say_left_out(const session& s, const plan& p, const char* why) {
+  if (s.me() == 0) std::fprintf(stderr, "xio-perf: %s is left out: %s\n", p.what->name, why);
+}
+
+// The plans that this world can run: a test named by itself must be among it, `all` goes without it.
+std::vector<plan> possible(const settings& set, const session& s, std::vector<plan> plans) {
+  std::erase_if(plans, [&](const plan& p) {
+    if (p.what->how != shape::pingpong || s.n_pes() == 2) return false;
+    const std::string there = s.n_pes() == 1 ? "is one" : fmt::format("are {}", s.n_pes());
+    if (!set.all)
       fail(XIO_ERR_ARG, "{} takes two PEs and there {}; start it with mpirun -np 2 or xiorun -n 2", p.what->name,
-           s.n_pes() == 1 ? "is one" : fmt::format("are {}", s.n_pes()));
-  const tools::facts about = facts_of(m, s.n_pes());
-  tools::result_table out(set.format, about, stdout);
-  const table_shape table = shape_of(plans, set.message_rate);
-  plotter picture;
-  std::set<std::string> backends;
-  bool emulated = false;
-  for (const plan& p : plans) {
-    const auto storage = open_drive(s, set, p, m);
+           there);
+    say_left_out(s, p, ("it takes two PEs and there " + there).c_str());
+    return true;
+  });
+  return plans;
+}
+
+// All measurements, and what PE 0 prints of them.
+class campaign {
+ public:
+  campaign(session& s, const settings& set, std::vector<plan> plans, const machine_shape& m)
+      : s_(s),
+        set_(set),
+        plans_(std::move(plans)),
+        m_(m),
+        about_(facts_of(m, s.n_pes())),
+        out_(set.format, about_, stdout) {
+    table_ = shape_of(plans_, set.message_rate);
+    std::uint64_t total = 0;
+    for (const plan& p : plans_) total += p.sizes.size();
+    if (s.me() == 0 && isatty(STDERR_FILENO) == 1) shown_.emplace("xio-perf", "measurements", total);
+  }
+
+  void run() {
+    for (const plan& p : plans_) try {
+        run(p);
+      } catch (const error& e) {
+        // As sdma_copy is on a machine without copy engines. A drive is opened by PE 0 alone: the others would go on.
+        if (!set_.all || e.status() != XIO_ERR_UNSUPPORTED || p.what->how == shape::storage) throw;
+        say_left_out(s_, p, e.what());
+      }
+  }
+
+  void finish() {
+    shown_.reset();
+    if (s_.me() != 0) return;
+    if (set_.format == tools::table_format::table)
+      for (const std::string& line : backends_) std::printf("# %s\n", line.c_str());
+    if (!out_.finish()) fail(XIO_ERR_IO, "xio-perf: the results could not be written");
+    if (!set_.plot.empty()) picture_.draw(set_.plot, about_, emulated_);
+  }
+
+ private:
+  void run(const plan& p) {
+    const auto storage = open_drive(s_, set_, p, m_);
     for (const std::uint64_t bytes : p.sizes) {
-      const result r = measure(s, p, bytes, m, storage.get());
-      if (s.me() != 0) continue;
-      out.add(row_of(p, r, m, table));
-      picture.add(p, r);
-      const carrier by = carrier_of(r.route, m);
-      backends.insert(r.route + ": " + by.backend);
-      emulated = emulated || by.emulated;
+      if (shown_) shown_->update(done_++);
+      const result r = measure(s_, p, bytes, m_, storage.get());
+      if (s_.me() == 0) keep(p, r);
     }
   }
-  if (s.me() == 0) {
-    if (set.format == tools::table_format::table)
-      for (const std::string& line : backends) std::printf("# %s\n", line.c_str());
-    if (!out.finish()) fail(XIO_ERR_IO, "xio-perf: the results could not be written");
-    if (!set.plot.empty()) picture.draw(set.plot, about, emulated);
+
+  void keep(const plan& p, const result& r) {
+    if (shown_) shown_->clear();
+    out_.add(row_of(p, r, m_, table_));
+    picture_.add(p, r);
+    const carrier by = carrier_of(r.route, m_);
+    backends_.insert(r.route + ": " + by.backend);
+    emulated_ = emulated_ || by.emulated;
   }
+
+  session& s_;
+  const settings& set_;
+  const std::vector<plan> plans_;
+  const machine_shape& m_;
+  const tools::facts about_;
+  tools::result_table out_;
+  table_shape table_;
+  plotter picture_;
+  std::set<std::string> backends_;
+  bool emulated_ = false;
+  std::optional<tools::progress> shown_;
+  std::uint64_t done_ = 0;
+};
+
+void run_all(const settings& set, const std::vector<plan>& plans, const machine_shape& m) {
+  session s(need_of(plans, m));
+  campaign c(s, set, possible(set, s, plans), m);
+  c.run();
+  c.finish();
   s.close();
 }
 

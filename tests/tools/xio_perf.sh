@@ -156,6 +156,46 @@ for name in one two; do
   ! cmp -s "$scratch/$name" "$scratch/$name.was" || wrong "nvme_write wrote nothing to file $name of the stripes"
 done
 
+# --- Lists: of tests, of sizes, and of everything ---
+passes "$perf" put_lat,get_lat g_lat --sizes 64,8,4k,64 "${small[@]}"
+rows 7
+column bytes 4096 2
+column bytes 64 2
+checks=$((checks + 1))
+[ "$(awk -F, 'NR > 1 && NR < 5 {print $4}' <<<"$out" | xargs)" = '8 64 4096' ] || wrong 'sizes do not rise'
+listed=$("$perf" --list) || wrong '--list failed'
+checks=$((checks + 1))
+[ "$(awk '{print $1}' <<<"$listed" | sort)" = "$("$perf" --help | awk '/^Tests:/ {on = 1; next} !/^  / {on = 0} on && $1 != "all" {print $1}' |
+  sort)" ] || wrong "--list and --help differ: $listed"
+# `all` is every test there is: two PEs run each of them, packets and drives with the sizes that they have.
+passes "$run" -n 2 "$perf" all --sizes 8,4k -n 2 -w 0 -r 2 --format csv
+while read -r name _; do
+  checks=$((checks + 1))
+  grep -q "^$name," <<<"$out" || wrong "all leaves out $name"
+done <<<"$listed"
+column test nvme_read 1
+column test packet_pingpong 1
+# One PE goes without ping-pongs, and says so; other options leave out what they exclude.
+passes "$perf" all --sizes 8,4k -n 2 -w 0 --route direct --dir write --format csv
+says '^xio-perf: put_pingpong is left out: it takes two PEs and there is one$'
+out=$(grep -v '^xio-perf: ' <<<"$out")
+column test put_lat 2
+for name in get_lat nvme_read sdma_copy put_pingpong; do column test $name 0; done
+
+# --- How far it is: on a terminal, and nowhere else ---
+if command -v script >/dev/null; then
+  # None comes in the first second, so the measurements are long.
+  out=$(script -qec "'$perf' put_lat,put_lat,put_lat --sizes 4M -n 10000 -w 0 --format csv >'$scratch/rows'" /dev/null 2>&1)
+  says 'xio-perf: [0-9]+% [0-9]+/3 measurements'
+  out=$(cat "$scratch/rows")
+  rows 3
+else
+  echo 'no script(1): progress on a terminal is not tried'
+fi
+passes "$perf" put_lat,put_lat,put_lat --sizes 4M -n 10000 -w 0
+checks=$((checks + 1))
+! grep -q measurements <<<"$out" || wrong 'progress was printed without a terminal'
+
 # --- Under mpirun ---
 if [ -n "$MPIRUN" ]; then
   out=$(mpirun_np 2 timeout -k 5 120 "$perf" put_lat signal_pingpong -e 64 "${small[@]}" 2>/dev/null)
@@ -194,6 +234,27 @@ for r in rows:
     assert (r["emulated"] == "emulated") == (sys.argv[1] == "host"), r
 ' "$gpu" <<<"$out" || wrong 'the JSON is not what it has to be'
 fi
+# What gnuplot is given: sizes as people write them, medians and p99 of times, bandwidths alone, room around one point.
+mkdir "$scratch/bin"
+cat >"$scratch/bin/gnuplot" <<END
+#!/bin/sh
+cat >"$scratch/script"
+file=\$(sed -n "s/^set output .\\(.*\\).\$/\\1/p" "$scratch/script")
+echo png >"\$file"
+END
+chmod +x "$scratch/bin/gnuplot"
+passes env PATH="$scratch/bin:$PATH" "$perf" put_lat get_lat --sizes 512,4k,1M -n 5 --plot "$scratch/times.png"
+out=$(cat "$scratch/script")
+says "^set xtics \\('512' 512, '4K' 4096, '1M' 1048576\\)\$"
+says "title 'put_lat thread, median'.* title 'put_lat thread, p99'.* title 'get_lat thread, p99'"
+checks=$((checks + 1))
+[ "$(grep -c '^e$' <<<"$out")" = 4 ] || wrong 'not two curves for each test'
+passes env PATH="$scratch/bin:$PATH" "$perf" put_bw --sizes 4k -n 5 --plot "$scratch/rates.png"
+out=$(cat "$scratch/script")
+says "title 'put_bw block'\$"
+checks=$((checks + 1))
+awk '/^set xrange/ {split(substr($3, 2), x, ":")} /^set yrange/ {split(substr($3, 2), y, ":")} /^4096 / {point = $2}
+  END {exit !(x[1] + 0 < 4096 && 4096 < x[2] + 0 && y[1] + 0 < point && point < y[2] + 0)}' <<<"$out" || wrong 'the one point is on no axis'
 if command -v gnuplot >/dev/null; then
   passes "$perf" put_lat get_lat -e 1k -n 5 --plot "$scratch/it's \"one\".png"
   checks=$((checks + 1))

@@ -38,6 +38,9 @@ refuses() {
 refuses 'no test was named; see xio-perf --help'
 refuses "there is no test 'put_lta'; did you mean put_lat\?" put_lta
 refuses "there is no test 'fly'" fly
+refuses "there is no test 'put_lta'; did you mean put_lat\?" get_lat,put_lta
+refuses "there is no test ''" get_lat,
+refuses "'all' stands for every test; leave the other names out" all put_lat
 refuses 'the option --itres is not known; did you mean --iters\?' put_lat --itres 5
 refuses 'the option -q is not known' put_lat -q
 # --- Numbers and sizes ---
@@ -54,6 +57,12 @@ for flag in -b -e; do
   refuses '5G is not in 1 \.\. 4G' put_lat $flag 5G
 done
 refuses '--min_size 2k is above --max_size 1k' put_lat -b 2k -e 1k
+refuses "--sizes: '' is no size; give bytes as" put_lat --sizes 8,,4k
+refuses '--sizes: 5G is not in 1 \.\. 4G' put_lat --sizes 8,5G
+for flag in '-b 8' '-e 8' '-f 2'; do
+  # shellcheck disable=SC2086  # words
+  refuses 'excludes --sizes; see' put_lat --sizes 8 $flag
+done
 refuses '--iters: 1 required' put_lat -n
 # --- Names ---
 refuses "'blok' is not one of thread\|wave\|block.*; did you mean block\?" put_lat -s blok

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "base/edit_distance.hpp"
+#include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
 #include "tools/progress.hpp"
 #include "tools/size_text.hpp"
+#include "tools/xio-perf/axes.hpp"
 
 namespace {
 
@@ -108,6 +110,34 @@ TEST(progress, is_rare_in_a_log) {
   EXPECT_GE(lines, 3) << text;
   EXPECT_LE(lines, 6) << text;
   EXPECT_EQ(text.find('\r'), std::string::npos);
+}
+
+// --- Axes of xio-perf's pictures ---
+
+TEST(perf_axes, name_sizes_as_people_do) {
+  EXPECT_EQ(xio::perf::tick_text(8), "8");
+  EXPECT_EQ(xio::perf::tick_text(4096), "4K");
+  EXPECT_EQ(xio::perf::tick_text(4097), "4097");
+  EXPECT_EQ(xio::perf::tick_text(std::uint64_t{3} << 20), "3M");
+}
+
+TEST(perf_axes, have_a_tick_for_each_size_with_room) {
+  using sizes = std::vector<std::uint64_t>;
+  EXPECT_EQ(xio::perf::size_ticks({4096}), (sizes{4096}));
+  EXPECT_EQ(xio::perf::size_ticks({8, 64, 512}), (sizes{8, 64, 512}));
+  // 4096 and 4097 would be printed over each other.
+  EXPECT_EQ(xio::perf::size_ticks({8, 4096, 4097, 65536}), (sizes{8, 4096, 65536}));
+  sizes all;
+  for (int power = 0; power <= 32; ++power) all.push_back(std::uint64_t{1} << power);
+  EXPECT_EQ(xio::perf::size_ticks(all).size(), 17u);  // every other one
+}
+
+TEST(perf_axes, enclose_all_values) {
+  using ticks = std::vector<double>;
+  EXPECT_EQ(xio::perf::value_ticks(3, 3), (ticks{2, 5}));
+  EXPECT_EQ(xio::perf::value_ticks(2, 2), (ticks{2, 5}));
+  EXPECT_EQ(xio::perf::value_ticks(0.9, 12), (ticks{0.5, 1, 2, 5, 10, 20}));
+  EXPECT_EQ(xio::perf::value_ticks(0.03, 700), (ticks{0.01, 0.1, 1, 10, 100, 1000}));
 }
 
 }  // namespace

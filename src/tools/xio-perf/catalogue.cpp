@@ -51,6 +51,7 @@ const test* find_test(const std::string& name) {
 std::vector<std::string> test_names() {
   std::vector<std::string> names;
   for (const test& t : catalogue()) names.emplace_back(t.name);
+  names.emplace_back("all");
   return names;
 }
 

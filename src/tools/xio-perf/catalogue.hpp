@@ -52,6 +52,6 @@ struct test {
 
 const std::vector<test>& catalogue();
 const test* find_test(const std::string& name);  // null: there is none
-std::vector<std::string> test_names();
+std::vector<std::string> test_names();           // `all`, too
 
 }  // namespace xio::perf

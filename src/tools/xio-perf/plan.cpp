@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is run: the command line's wishes, and what suits the platform where it has none.
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "tools/size_text.hpp"
@@ -42,16 +43,32 @@ bool wants_values(test_id id) {
   return id == p_lat || id == g_lat || id == atomic_lat || id == p_bw || id == g_bw || id == atomic_bw;
 }
 
-std::vector<std::uint64_t> sizes_of(const settings& s, const test& t) {
-  if (t.how == shape::barrier) return {0};
-  if (!t.sized) return {wants_values(t.id) ? s.element : t.smallest};
+bool is_packet(std::uint64_t bytes) { return bytes >= 4 && bytes <= 64 && (bytes & (bytes - 1)) == 0; }
+
+std::vector<std::uint64_t> steps_of(const settings& s, const test& t) {
+  if (!s.sizes.empty()) return s.sizes;
   std::uint64_t low = s.smallest != 0 ? s.smallest : t.smallest;
   std::uint64_t high = s.largest != 0 ? s.largest : t.largest;
   if (s.largest == 0) high = std::max(low, high);
   if (s.smallest == 0) low = std::min(low, high);
   std::vector<std::uint64_t> all;
-  for (std::uint64_t at = low; at <= high; at *= s.factor) {
+  for (std::uint64_t at = low; at <= high; at *= s.factor) all.push_back(at);
+  return all;
+}
+
+// Under `all` no test gets a size that it refuses: packets have few, and drives have blocks of up to 4 KiB.
+bool suits(const test& t, std::uint64_t bytes) {
+  if (t.id == test_id::packet_pingpong) return is_packet(bytes);
+  return t.how != shape::storage || bytes % 4096 == 0;
+}
+
+std::vector<std::uint64_t> sizes_of(const settings& s, const test& t) {
+  if (t.how == shape::barrier) return {0};
+  if (!t.sized) return {wants_values(t.id) ? s.element : t.smallest};
+  std::vector<std::uint64_t> all;
+  for (const std::uint64_t at : steps_of(s, t)) {
     const std::uint64_t bytes = wants_values(t.id) ? (at + s.element - 1) / s.element * s.element : at;
+    if (s.all && !suits(t, bytes)) continue;
     if (all.empty() || all.back() != bytes) all.push_back(bytes);
   }
   return all;
@@ -66,7 +83,7 @@ void check(const plan& p, const machine_shape& m) {
     fail(XIO_ERR_ARG, "{}: --lockstep with {} workgroups, of which {} run at the same time; give fewer with -c",
          p.what->name, p.ctas, m.workgroups);
   for (const std::uint64_t bytes : p.sizes)
-    if (p.what->id == test_id::packet_pingpong && (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0))
+    if (p.what->id == test_id::packet_pingpong && !is_packet(bytes))
       fail(XIO_ERR_ARG, "{}: packets of {} bytes are not measured; give 4, 8, 16, 32 or 64 (-b, -e)", p.what->name,
            bytes);
   const std::uint64_t kept = std::uint64_t{p.iterations} * (p.what->how == shape::storage ? p.groups(m.wave) : 1);
@@ -125,7 +142,8 @@ std::vector<plan> plans_of(const settings& s, const machine_shape& m) {
     const bool atomic = t->id == test_id::atomic_lat || t->id == test_id::atomic_bw;
     if (!atomic || ops.empty()) ops = {t->id == test_id::atomic_bw ? atomic_op::add : atomic_op::fetch_add};
     for (const scope who : scopes)
-      for (const atomic_op op : ops) all.push_back(plan_of(s, *t, who, op, m));
+      for (const atomic_op op : ops)
+        if (plan p = plan_of(s, *t, who, op, m); !p.sizes.empty()) all.push_back(std::move(p));
   }
   return all;
 }

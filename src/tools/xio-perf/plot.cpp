@@ -4,11 +4,15 @@
 #include <fmt/core.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <limits>
+#include <set>
 
 #include "base/error.hpp"
 #include "tools/new_file.hpp"
+#include "tools/xio-perf/axes.hpp"
 
 namespace xio::perf {
 
@@ -24,14 +28,50 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
+constexpr double k_margin = 1.3;  // so that no point lies on the frame, a single one least of all
+
+std::string x_axis_of(const std::vector<std::uint64_t>& sizes) {
+  std::string ticks;
+  for (const std::uint64_t bytes : size_ticks(sizes))
+    ticks += fmt::format("{}{} {}", ticks.empty() ? "" : ", ", quoted(tick_text(bytes)), bytes);
+  return fmt::format("set logscale x 2\nset xrange [{:.6g}:{:.6g}]\nset xtics ({})\n",
+                     static_cast<double>(sizes.front()) / k_margin, static_cast<double>(sizes.back()) * k_margin,
+                     ticks);
+}
+
+std::string y_axis_of(double least, double most) {
+  const std::vector<double> all = value_ticks(least, most);
+  std::string ticks;
+  for (const double at : all) ticks += fmt::format("{}'{:g}' {:g}", ticks.empty() ? "" : ", ", at, at);
+  return fmt::format("set logscale y 10\nset yrange [{:.6g}:{:.6g}]\nset ytics ({})\n", all.front() / k_margin,
+                     all.back() * k_margin, ticks);
+}
+
+std::string axes_of(const picture& p) {
+  std::set<std::uint64_t> sizes;
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const curve& c : p.curves)
+    for (const auto& [bytes, value] : c.points) {
+      sizes.insert(bytes);
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+  return x_axis_of({sizes.begin(), sizes.end()}) + y_axis_of(least, most);
+}
+
 std::string script_of(const picture& p, const std::string& file) {
-  std::string s = "set terminal png size 1000,640\n";
+  std::string s = "set terminal png size 1200,700\n";
   s += "set output " + quoted(file) + "\n";
-  s += "set title " + quoted(p.title) + " noenhanced\nset key left top noenhanced\n";
+  s += "set title " + quoted(p.title) + " noenhanced\nset key outside right top noenhanced\n";
   s += "set xlabel 'bytes'\nset ylabel " + quoted(p.value_axis) + " noenhanced\n";
-  s += "set logscale x 2\nset logscale y 10\nset format x '%.0f'\nset xtics rotate by -45\nset grid\nplot ";
-  for (std::size_t i = 0; i < p.curves.size(); ++i)
-    s += fmt::format("{}'-' using 1:2 with linespoints title {}", i == 0 ? "" : ", ", quoted(p.curves[i].name));
+  s += axes_of(p) + "set grid\nplot ";
+  int colour = 0;
+  for (std::size_t i = 0; i < p.curves.size(); ++i) {
+    const curve& c = p.curves[i];
+    if (!c.open) ++colour;
+    s += fmt::format("{}'-' using 1:2 with linespoints linecolor {} pointtype {} title {}", i == 0 ? "" : ", ", colour,
+                     c.open ? 6 : 7, quoted(c.name));
+  }
   s += "\n";
   for (const curve& c : p.curves) {
     for (const auto& [bytes, value] : c.points) s += fmt::format("{} {:.6g}\n", bytes, value);

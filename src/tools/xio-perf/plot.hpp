@@ -12,6 +12,7 @@ namespace xio::perf {
 struct curve {
   std::string name;
   std::vector<std::pair<std::uint64_t, double>> points;  // bytes, value
+  bool open = false;  // its points: it belongs to the curve before it, whose colour it has
 };
 
 struct picture {

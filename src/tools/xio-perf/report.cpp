@@ -123,16 +123,25 @@ void plotter::add(const plan& p, const result& r) {
 
 void plotter::draw(const std::string& file, const tools::facts& about, bool emulated) const {
   const bool rates = std::all_of(lines_.begin(), lines_.end(), [](const line& l) { return l.bandwidth; });
-  picture p{"xio-perf", rates ? "bandwidth, GB/s" : "median, us", {}};
+  picture p{"xio-perf", rates ? "bandwidth, GB/s" : "us", {}};
   for (const auto& [name, is] : about)
     if (name == "version" || name == "machine" || name == "platform") p.title += (name == "version" ? " " : ", ") + is;
   if (emulated) p.title += ", emulated";
   for (const line& l : lines_) {
-    curve c{l.name, {}};
-    for (const result& r : l.results)
-      c.points.emplace_back(std::max<std::uint64_t>(r.bytes, 1), rates ? r.gb_per_s.value_or(0) : r.us.median);
-    p.curves.push_back(std::move(c));
+    curve values{rates ? l.name : l.name + ", median", {}};
+    curve tail{l.name + ", p99", {}, true};
+    for (const result& r : l.results) {
+      const std::uint64_t bytes = std::max<std::uint64_t>(r.bytes, 1);
+      // A logarithmic axis has no 0.
+      if (const double value = rates ? r.gb_per_s.value_or(0) : r.us.median; value > 0)
+        values.points.emplace_back(bytes, value);
+      if (r.us.p99 > 0) tail.points.emplace_back(bytes, r.us.p99);
+    }
+    if (values.points.empty()) continue;
+    p.curves.push_back(std::move(values));
+    if (!rates) p.curves.push_back(std::move(tail));
   }
+  if (p.curves.empty()) fail(XIO_ERR_IO, "--plot {}: nothing measured has a value to draw", file);
   perf::draw(p, file);
 }
 

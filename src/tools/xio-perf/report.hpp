@@ -30,7 +30,7 @@ table_shape shape_of(const std::vector<plan>& all, bool message_rate);
 
 std::vector<tools::field> row_of(const plan& p, const result& r, const machine_shape& m, const table_shape& t);
 
-// Curves of tests over sizes: times, or bandwidths if all are tests of bandwidth.
+// Curves of tests over sizes: medians and p99 of times, or bandwidths if all are tests of bandwidth.
 class plotter {
  public:
   void add(const plan& p, const result& r);

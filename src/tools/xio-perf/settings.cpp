@@ -15,6 +15,7 @@
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
 #include "tools/size_text.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace xio::perf {
 
@@ -98,6 +99,16 @@ std::string list_of(const names<T>& all) {
   return text;
 }
 
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t from = 0; from <= text.size();) {
+    const auto comma = std::min(text.find(',', from), text.size());
+    words.push_back(text.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return words;
+}
+
 // An option that takes one of some names, or several of them with commas.
 template <class T>
 void add_choice(CLI::App& app, const std::string& flags, const names<T>& all, const std::string& text, bool several,
@@ -105,26 +116,36 @@ void add_choice(CLI::App& app, const std::string& flags, const names<T>& all, co
   const auto choose = [&all, flags, several, take](const std::string& given) {
     std::vector<std::string> known;
     for (const auto& [name, value] : all) known.push_back(name);
-    for (std::size_t from = 0; from <= given.size();) {
-      const auto comma = several ? std::min(given.find(',', from), given.size()) : given.size();
-      const std::string word = given.substr(from, comma - from);
+    for (const std::string& word : several ? split(given) : std::vector{given}) {
       const auto at = std::find(known.begin(), known.end(), word);
       if (at == known.end())
         throw CLI::ValidationError(flags.substr(flags.rfind(',') + 1),
                                    "'" + word + "' is not one of " + list_of(all) + tools::did_you_mean(word, known));
       take(word, all[static_cast<std::size_t>(at - known.begin())].second);
-      from = comma + 1;
     }
   };
   app.add_option_function<std::string>(flags, choose, text + " (" + list_of(all) + ")")->type_name("NAME");
 }
 
+void add_sizes(CLI::App& app, settings& s) {
+  auto* low = tools::add_size(app, "-b,--min_size", s.smallest,
+                              "smallest size; of a drive's tests a multiple of its block", 1, k_most_bytes)
+                  ->default_str("");
+  auto* high = tools::add_size(app, "-e,--max_size", s.largest, "largest size", 1, k_most_bytes)->default_str("");
+  auto* step = tools::add_number(app, "-f,--step", s.factor, "each size is the last one times this", 2, 1024);
+  const auto list = [&s](const std::string& given) {
+    for (const std::string& word : split(given)) s.sizes.push_back(tools::size_in("--sizes", word, 1, k_most_bytes));
+    std::sort(s.sizes.begin(), s.sizes.end());
+    s.sizes.erase(std::unique(s.sizes.begin(), s.sizes.end()), s.sizes.end());
+  };
+  app.add_option_function<std::string>("--sizes", list, "these sizes and no others; several with commas")
+      ->type_name("SIZE")
+      ->excludes(low)
+      ->excludes(high)
+      ->excludes(step);
+}
+
 void add_shape(CLI::App& app, settings& s) {
-  tools::add_size(app, "-b,--min_size", s.smallest, "smallest size; of a drive's tests a multiple of its block", 1,
-                  k_most_bytes)
-      ->default_str("");
-  tools::add_size(app, "-e,--max_size", s.largest, "largest size", 1, k_most_bytes)->default_str("");
-  tools::add_number(app, "-f,--step", s.factor, "each size is the last one times this", 2, 1024);
   // Without them it is not 0 that is taken.
   const auto number = [&](const char* flags, std::uint32_t& value, const char* text, std::uint32_t high) {
     tools::add_number(app, flags, value, text, 1, high)->default_str("");
@@ -179,7 +200,8 @@ void add_ways(CLI::App& app, settings& s) {
   app.add_flag("--i-know", s.i_know, "nvme_write may write over what is on that drive")->disable_flag_override();
   add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
                                   [&](const auto&, tools::table_format v) { s.format = v; });
-  app.add_option("--plot", s.plot, "draws the medians into this PNG file, by gnuplot")->type_name("FILE.png");
+  app.add_option("--plot", s.plot, "draws medians and p99, or bandwidths, into this PNG file, by gnuplot")
+      ->type_name("FILE.png");
 }
 
 bool is_on_path(const std::string& program) {
@@ -199,13 +221,43 @@ bool is_read(const test& t) {
          t.id == nvme_read;
 }
 
+bool is_atomic(const test& t) { return t.id == test_id::atomic_lat || t.id == test_id::atomic_bw; }
+
+// Whether `all` includes a test, given the other options: it is left out where objection() would refuse it by name.
+bool is_in_all(const settings& s, const test& t) {
+  if (s.reads && is_read(t) != *s.reads) return false;
+  if (s.bidirectional && t.how != shape::latency && t.how != shape::bandwidth) return false;
+  if (s.floating && is_atomic(t)) return false;
+  if (t.id == test_id::nvme_write && !s.storage.empty() && !s.i_know) return false;
+  return t.id != test_id::sdma_copy || s.route == XIO_ROUTE_AUTO || s.route == XIO_ROUTE_SDMA;
+}
+
+// Finds the tests of the command line; returns what is wrong with their names, or an empty text.
+std::string choose_tests(const std::vector<std::string>& wanted, settings& s) {
+  for (const std::string& list : wanted)
+    for (const std::string& name : split(list)) {
+      const test* t = find_test(name);
+      if (name == "all")
+        s.all = true;
+      else if (t == nullptr)
+        return "there is no test '" + name + "'" + tools::did_you_mean(name, test_names());
+      else
+        s.tests.push_back(t);
+    }
+  if (s.all && !s.tests.empty()) return "'all' stands for every test; leave the other names out";
+  if (!s.all && s.tests.empty()) return "no test was named";
+  for (const test& t : catalogue())
+    if (s.all && is_in_all(s, t)) s.tests.push_back(&t);
+  return "";
+}
+
 // Says which options contradict each other, or returns an empty text.
 std::string objection(const settings& s) {
   if (s.smallest != 0 && s.largest != 0 && s.smallest > s.largest)
     return fmt::format("--min_size {} is above --max_size {}", tools::text_of_size(s.smallest),
                        tools::text_of_size(s.largest));
   const auto asked = [&](auto&& which) { return std::any_of(s.tests.begin(), s.tests.end(), which); };
-  const bool atomic = asked([](auto* t) { return t->id == test_id::atomic_lat || t->id == test_id::atomic_bw; });
+  const bool atomic = asked([](auto* t) { return is_atomic(*t); });
   const bool storage = asked([](auto* t) { return t->how == shape::storage; });
   if (!s.atomics.empty() && !atomic) return "--atomic_op goes with atomic_lat and atomic_bw";
   if (s.floating && atomic)
@@ -242,10 +294,14 @@ std::string objection(const settings& s) {
   return "";
 }
 
+std::string list_of_tests(const char* indent) {
+  std::string text;
+  for (const test& t : catalogue()) text += fmt::format("{}{:<20} {}\n", indent, t.name, t.text);
+  return text;
+}
+
 std::string footer() {
-  std::string text = "Tests:\n";
-  for (const test& t : catalogue()) text += fmt::format("  {:<20} {}\n", t.name, t.text);
-  return text +
+  return "Tests:\n" + list_of_tests("  ") + fmt::format("  {:<20} {}\n", "all", "every test that can run here") +
          "\nRun it with two PEs: mpirun -np 2 xio-perf put_lat, or xiorun -n 2 xio-perf put_lat. nvme_read, "
          "nvme_write\n"
          "and sdma_copy run alone. The manual is xio-perf(1).";
@@ -262,18 +318,19 @@ std::optional<int> parse(int argc, char** argv, settings& s) {
   app.footer(footer());
   app.set_version_flag("--version", std::string("xio-perf of XIO ") + PACKAGE_VERSION);
   std::vector<std::string> wanted;
-  app.add_option("test", wanted, "one or more of those below");
+  app.add_option("test", wanted, "one or more of those below, with commas or blanks");
+  bool list = false;
+  app.add_flag("--list", list, "print the tests, one a line, and leave")->disable_flag_override();
+  add_sizes(app, s);
   add_shape(app, s);
   add_ops(app, s);
   add_ways(app, s);
   if (const auto status = tools::parse(app, argc, argv)) return status;
-  if (wanted.empty()) return tools::refuse("xio-perf", "no test was named");
-  for (const std::string& name : wanted) {
-    const test* t = find_test(name);
-    if (t == nullptr)
-      return tools::refuse("xio-perf", "there is no test '" + name + "'" + tools::did_you_mean(name, test_names()));
-    s.tests.push_back(t);
+  if (list) {
+    std::fputs(list_of_tests("").c_str(), stdout);
+    return tools::ended("xio-perf", 0);
   }
+  if (const std::string wrong = choose_tests(wanted, s); !wrong.empty()) return tools::refuse("xio-perf", wrong);
   if (const std::string wrong = objection(s); !wrong.empty()) return tools::refuse("xio-perf", wrong);
   return std::nullopt;
 }

@@ -17,9 +17,11 @@ constexpr std::uint64_t k_most_bytes = std::uint64_t{4} << 30;
 // 0 and empty stand for a default that suits test and platform.
 struct settings {
   std::vector<const test*> tests;
-  std::uint64_t smallest = 0;  // -b
-  std::uint64_t largest = 0;   // -e
-  std::uint64_t factor = 2;    // -f
+  bool all = false;                  // `all` was asked for: a test or a size that cannot be is left out, not refused
+  std::vector<std::uint64_t> sizes;  // --sizes, rising; if empty, the next three say them
+  std::uint64_t smallest = 0;        // -b
+  std::uint64_t largest = 0;         // -e
+  std::uint64_t factor = 2;          // -f
   std::uint32_t iterations = 0;
   std::optional<std::uint32_t> warm_up;
   std::uint32_t repeat = 0;  // launches of a bandwidth test
