@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xiorun -n N program args...   starts N PEs on this host that connect over TCP on the loopback interface.
+// xiorun -H a:4,b:4 program ... starts PEs on several hosts, by an agent such as ssh; see src/tools/xiorun/node.hpp.
 //
 // Every PE gets XIO_TCP_ROOT, XIO_TCP_RANK, XIO_TCP_SIZE and a fresh XIO_TCP_KEY, and XIO_RUN_PE, by which
 // XIO_BOOTSTRAP=auto knows who started it; XIO_RUN_REPORT names a file that says which PEs have ended. xiorun keeps the
@@ -9,7 +10,6 @@
 // PEs that end at the same moment, one that a signal killed counts first); 2 for a wrong command line, 124 after
 // --timeout.
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,12 +17,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/standard_streams.hpp"
 #include "tools/xiorun/job.hpp"
 #include "tools/xiorun/loopback.hpp"
+#include "tools/xiorun/node.hpp"
+#include "tools/xiorun/program.hpp"
 
 namespace {
 
@@ -39,35 +43,6 @@ constexpr int k_pes_max = 1024;
 [[noreturn]] void refuse(const std::string& what) {
   std::fprintf(stderr, "xiorun: %s: %s\n", what.c_str(), std::strerror(errno));
   std::exit(1);
-}
-
-mode_t kind_of(const std::string& path) {
-  struct stat s;
-  return stat(path.c_str(), &s) == 0 ? s.st_mode & S_IFMT : 0;
-}
-
-// access(2) alone would take a folder, which may be searched, for a program.
-bool can_run(const std::string& path) { return kind_of(path) == S_IFREG && access(path.c_str(), X_OK) == 0; }
-
-// The program as execvp would find it, or empty. Looked up here so that a wrong name is one message, not N.
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return can_run(name) ? name : "";
-  const char* path = std::getenv("PATH");
-  std::string rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-  for (std::size_t from = 0; from <= rest.size();) {
-    const auto colon = std::min(rest.find(':', from), rest.size());
-    const auto folder = rest.substr(from, colon - from);
-    const auto full = (folder.empty() ? "." : folder) + "/" + name;
-    if (can_run(full)) return full;
-    from = colon + 1;
-  }
-  return "";
-}
-
-[[noreturn]] void refuse_program(const std::string& name) {
-  if (name.find('/') != std::string::npos && kind_of(name) == S_IFDIR)
-    usage("the program '" + name + "' is a folder; give the path of a program in it");
-  usage("the program '" + name + "' was not found or is not executable; give its path or extend PATH");
 }
 
 std::string fresh_key() {
@@ -102,20 +77,96 @@ std::vector<std::string> with_np(int argc, char** argv) {
   std::vector<std::string> args(argv + 1, argv + argc);
   for (std::size_t i = 0; i < args.size() && args[i].size() > 1 && args[i].front() == '-' && args[i] != "--"; ++i) {
     if (args[i] == "-np" || args[i].starts_with("-np=")) args[i].insert(0, "-");
-    const bool has_value = args[i] == "-n" || args[i] == "--np" || args[i] == "--timeout" || args[i] == "--grace";
+    const bool has_value = args[i] == "-n" || args[i] == "--np" || args[i] == "--timeout" || args[i] == "--grace" ||
+                           args[i] == "-H" || args[i] == "--host" || args[i] == "--hostfile" || args[i] == "-x" ||
+                           args[i] == "--agent" || args[i] == "--address" || args[i] == "--connect-timeout" ||
+                           args[i] == "--remote-xiorun";
     if (has_value) ++i;
   }
   return {args.rbegin(), args.rend()};  // as CLI11 wants them
 }
 
+// Hosts get XIO's variables without being asked, and no key.
+std::vector<std::string> environment_for_hosts(const std::vector<std::string>& named) {
+  std::vector<std::string> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view one(*entry);
+    const bool own = one.starts_with("XIO_TCP_") || one.starts_with("XIO_RUN_") || one.starts_with("XIO_BOOTSTRAP=") ||
+                     one.starts_with("XIO_MACHINE=");
+    if (one.starts_with("XIO_") && !own) all.emplace_back(one);
+  }
+  for (const std::string& name : named) {
+    const char* value = std::getenv(name.c_str());
+    if (name.empty() || name.front() == '=') usage("-x '" + name + "' names no variable");
+    if (name.find('=') == std::string::npos && value == nullptr)
+      usage("-x " + name + ": the variable is not set; set it, or give -x " + name + "=VALUE");
+    all.push_back(name.find('=') != std::string::npos ? name : name + "=" + value);
+  }
+  return all;
+}
+
+std::string path_of_this_program() {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "xiorun";
+}
+
+struct host_options {
+  std::string list, file;
+  std::vector<std::string> variables;
+};
+
+void add_host_options(CLI::App& app, job_settings& s, host_options& h) {
+  app.add_option("-H,--host", h.list, "hosts and the number of PEs of each, as a:4,b:4");
+  app.add_option("--hostfile", h.file, "file with a host on each line, as a:4 or as a slots=4");
+  app.add_option("--agent", s.agent,
+                 "what starts xiorun on a host: ssh, srun, or a command that takes the host behind it")
+      ->capture_default_str();
+  app.add_option("-x", h.variables, "pass this variable on, or set it by NAME=VALUE; can be given again")
+      ->allow_extra_args(false);
+  app.add_option("--address", s.address, "address of the first host for the others, if it is not its name");
+  app.add_option("--remote-xiorun", s.remote_xiorun, "path of xiorun on the hosts, if it is not the same as here");
+  app.add_option("--connect-timeout", s.connect_s, "seconds until every host has to have started xiorun")
+      ->capture_default_str()
+      ->check(seconds_up_to(86400));
+}
+
+void complete(job_settings& s, const host_options& h) {
+  try {
+    if (!h.list.empty() && !h.file.empty()) usage("--host and --hostfile are both given; give one of them");
+    if (!h.list.empty()) s.hosts = xio::run::place(xio::run::parse_hosts(h.list), s.pes);
+    if (!h.file.empty()) s.hosts = xio::run::place(xio::run::read_hostfile(h.file), s.pes);
+    if (s.hosts.empty()) {
+      if (s.pes == 0) usage("--np is required; see xiorun --help");
+      for (const std::string& name : h.variables)
+        if (name.find('=') != std::string::npos) s.environment.push_back(name);
+      s.program = xio::run::find_program(s.command.front());
+    }
+  } catch (const std::invalid_argument& e) {
+    usage(e.what());
+  }
+  if (!s.hosts.empty()) {
+    s.pes = 0;
+    for (const auto& one : s.hosts) s.pes += one.pes;
+    if (s.pes > k_pes_max)
+      usage("the hosts have " + std::to_string(s.pes) + " PEs, more than " + std::to_string(k_pes_max));
+    if (s.agent.find_first_not_of(' ') == std::string::npos) usage("--agent is empty; give ssh, srun or a command");
+    if (s.address.empty()) s.address = address_of(s.hosts.front());
+    if (s.remote_xiorun.empty()) s.remote_xiorun = path_of_this_program();
+    s.environment = environment_for_hosts(h.variables);
+    char folder[4096];
+    s.folder = getcwd(folder, sizeof folder) != nullptr ? folder : "/";
+  }
+  s.world = s.pes;
+}
+
 job_settings parse(int argc, char** argv) {
   job_settings s;
-  CLI::App app("Starts N processes of a program on this host as the PEs of one XIO world.", "xiorun");
+  CLI::App app("Starts N processes of a program, on this host or several, as the PEs of one XIO world.", "xiorun");
   app.footer("Usage: xiorun -n N [options] [--] program [args...]");
   app.prefix_command();
   app.set_version_flag("--version", std::string("xiorun of XIO ") + XIO_RUN_VERSION);
   app.add_option("-n,--np", s.pes, "number of PEs, 1.." + std::to_string(k_pes_max) + "; also as -np")
-      ->required()
       ->check(CLI::Range(1, k_pes_max));
   app.add_flag("--tag-output", s.tag_output, "put [pe] before every line that a PE writes");
   app.add_option("--timeout", s.timeout_s, "end the run after this many seconds; 0: never")
@@ -125,6 +176,8 @@ job_settings parse(int argc, char** argv) {
                  "and SIGKILL")
       ->capture_default_str()
       ->check(seconds_up_to(3600));
+  host_options hosts;
+  add_host_options(app, s, hosts);
   try {
     app.parse(with_np(argc, argv));
   } catch (const CLI::Success& e) {
@@ -138,8 +191,7 @@ job_settings parse(int argc, char** argv) {
   else if (!s.command.empty() && s.command.front().starts_with('-'))
     usage("the option " + s.command.front() + " is not known; see xiorun --help");
   if (s.command.empty()) usage("no program was given; use: xiorun -n N program [args...]");
-  s.program = find_program(s.command.front());
-  if (s.program.empty()) refuse_program(s.command.front());
+  complete(s, hosts);
   return s;
 }
 
@@ -147,13 +199,15 @@ job_settings parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   xio::tools::open_standard_streams();
+  if (argc == 2 && std::strcmp(argv[1], "--node") == 0) return xio::run::run_node(argv[0]);
   auto settings = parse(argc, argv);
+  settings.key = fresh_key();
+  if (!settings.hosts.empty()) return xio::run::run_job(settings, argv[0]);
   const auto place = xio::run::find_rendezvous();
   if (place.root.empty()) {
     std::fprintf(stderr, "xiorun: %s\n", place.why.c_str());
     return 1;
   }
   settings.root = place.root;
-  settings.key = fresh_key();
   return xio::run::run_job(settings, argv[0]);
 }

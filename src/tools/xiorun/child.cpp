@@ -27,7 +27,7 @@ constexpr int k_exit_cannot_execute = 126;  // as a shell does
 // Makes the environment of a PE: this process's, and how to find the others.
 std::vector<std::string> environment_of(const job_settings& s, int pe, const std::string& report) {
   const std::pair<std::string, std::string> own[] = {
-      {"XIO_TCP_ROOT", s.root}, {"XIO_TCP_RANK", std::to_string(pe)}, {"XIO_TCP_SIZE", std::to_string(s.pes)},
+      {"XIO_TCP_ROOT", s.root}, {"XIO_TCP_RANK", std::to_string(pe)}, {"XIO_TCP_SIZE", std::to_string(s.world)},
       {"XIO_TCP_KEY", s.key},   {"XIO_RUN_PE", std::to_string(pe)},   {"XIO_RUN_REPORT", report}};
   std::vector<std::string> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -37,6 +37,11 @@ std::vector<std::string> environment_of(const job_settings& s, int pe, const std
     if (!replaced && name != "XIO_TCP_KEY_FILE") all.emplace_back(*entry);
   }
   for (const auto& [name, value] : own) all.push_back(name + "=" + value);
+  for (const std::string& given : s.environment) {
+    const auto name = given.substr(0, given.find('=') + 1);
+    std::erase_if(all, [&](const std::string& one) { return one.starts_with(name); });
+    all.push_back(given);
+  }
   return all;
 }
 
@@ -59,7 +64,7 @@ void reset_signals() {
   // SIGKILL, so that nothing a PE does with signals keeps it alive when xiorun is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
-  if (pe != 0) {
+  if (pe != 0 || s.lifeline >= 0) {
     const int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0 && nothing != STDIN_FILENO) {
       dup2(nothing, STDIN_FILENO);
@@ -121,6 +126,22 @@ pid_t start_pe(const job_settings& settings, int pe, const child_output& output,
   const pid_t pid = fork();
   if (pid == 0) become_pe(settings, pe, output, report, parent);
   return pid;
+}
+
+pid_t start_agent(const std::vector<std::string>& words, const agent_streams& streams) {
+  const pid_t parent = getpid();
+  std::fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  dup2(streams.in, STDIN_FILENO);
+  dup2(streams.out, STDOUT_FILENO);
+  dup2(streams.err, STDERR_FILENO);
+  reset_signals();
+  execvp(words.front().c_str(), pointers_to(words).data());
+  std::fprintf(stderr, "xiorun: the agent '%s' cannot be executed: %s\n", words.front().c_str(), std::strerror(errno));
+  _exit(k_exit_cannot_execute);
 }
 
 // Processes that lose their parent become children of this one, and not of init where nobody would find them.

@@ -17,6 +17,12 @@ struct child_output {
 // Forks and executes the program as PE `pe`, which dies with this process. Returns -1 with errno.
 pid_t start_pe(const job_settings& settings, int pe, const child_output& output, const std::string& report);
 
+// Forks and executes `words`, found by PATH, which dies with this process. Returns -1 with errno.
+struct agent_streams {
+  int in = -1, out = -1, err = -1;
+};
+pid_t start_agent(const std::vector<std::string>& words, const agent_streams& streams);
+
 // Kills every descendant of this process, orphans included, and reaps it. Needs become_reaper().
 void become_reaper();
 void kill_descendants();

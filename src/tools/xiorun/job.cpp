@@ -15,11 +15,13 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "tools/xiorun/apart.hpp"
 #include "tools/xiorun/child.hpp"
+#include "tools/xiorun/node.hpp"
 #include "tools/xiorun/output.hpp"
 #include "tools/xiorun/report.hpp"
 #include "tools/xiorun/sink.hpp"
@@ -33,6 +35,7 @@ using clock = std::chrono::steady_clock;
 constexpr int k_exit_timeout = 124;  // as timeout(1) does
 constexpr int k_exit_cannot_start = 1;
 constexpr int k_exit_cannot_write = 1;
+constexpr int k_exit_agent_lost = 255;  // of ssh, whose own errors have this status
 constexpr int k_same_moment_ms = 50;
 constexpr int k_orphans_ms = 200;  // between looks whether what a PE left behind has ended, too
 
@@ -53,15 +56,16 @@ class job {
  public:
   explicit job(const job_settings& s)
       : s_(s),
-        report_(s.root, s.pes),
-        pids_(static_cast<std::size_t>(s.pes), -1),
+        report_(s.root, s.world),
+        links_(s.hosts.size()),
+        pids_(s.hosts.empty() ? static_cast<std::size_t>(s.pes) : s.hosts.size(), -1),
         err_(same_file(STDOUT_FILENO, STDERR_FILENO) ? out_ : other_err_) {}
 
   int run() {
     become_reaper();
     catch_signals();
     if (s_.timeout_s > 0) timeout_at_ = end_at_ = clock::now() + seconds(s_.timeout_s);
-    if (start_all()) {
+    if (s_.hosts.empty() ? start_all() : start_hosts()) {
       while (running_ > 0) step();
     }
     kill_descendants();  // processes that the PEs have left behind
@@ -98,7 +102,7 @@ class job {
     for (int pe = 0; pe < s_.pes; ++pe) {
       child_output output;
       if (signals_ < 0 || !open_pipes(pe, output)) return cannot_start(pe);
-      pids_[static_cast<std::size_t>(pe)] = start_pe(s_, pe, output, report_.path());
+      pids_[static_cast<std::size_t>(pe)] = start_pe(s_, s_.first + pe, output, report_.path());
       const int err = errno;
       for (const int fd : {output.out, output.err})
         if (fd >= 0) close(fd);
@@ -111,7 +115,7 @@ class job {
 
   bool cannot_start(int pe) {
     const int err = errno;
-    say("PE %d could not be started: %s%s", pe, std::strerror(err), cure(err));
+    say("%s could not be started: %s%s", name_of(pe).c_str(), std::strerror(err), cure(err));
     status_ = k_exit_cannot_start;
     return false;
   }
@@ -120,12 +124,99 @@ class job {
     if (!s_.tag_output) return true;
     int out[2], err[2];
     if (pipe2(out, O_CLOEXEC) != 0) return false;
-    outputs_.emplace_back(pe, out[0], out_);
+    const std::string tag = "[" + std::to_string(s_.first + pe) + "] ";
+    outputs_.emplace_back(tag, out[0], out_);
     output.out = out[1];
     if (pipe2(err, O_CLOEXEC) != 0) return false;
-    outputs_.emplace_back(pe, err[0], err_);
+    outputs_.emplace_back(tag, err[0], err_);
     output.err = err[1];
     return true;
+  }
+
+  // "PE 3", or "host b".
+  std::string name_of(int member) const {
+    if (s_.hosts.empty()) return "PE " + std::to_string(s_.first + member);
+    return "host " + s_.hosts[static_cast<std::size_t>(member)].name;
+  }
+  const char* kind() const { return s_.hosts.empty() ? "PEs" : "hosts"; }
+
+  // The head's way to a host: what goes to the agent's standard input, and what the node there has said.
+  struct link {
+    unique_fd fd;
+    std::unique_ptr<sink> to;
+    std::optional<int> port;  // once the node is ready
+  };
+
+  bool start_hosts() {
+    connect_at_ = clock::now() + seconds(s_.connect_s);
+    for (std::size_t i = 0; i < links_.size(); ++i)
+      if (signals_ < 0 || !start_host(i)) return cannot_start(static_cast<int>(i));
+    return true;
+  }
+
+  bool start_host(std::size_t i) {
+    int in[2], out[2], err[2];
+    if (pipe2(in, O_CLOEXEC) != 0) return false;
+    const unique_fd agents_in(in[0]);
+    links_[i].fd.reset(in[1]);
+    fcntl(in[1], F_SETFL, O_NONBLOCK);
+    links_[i].to = std::make_unique<sink>(in[1]);
+    if (pipe2(out, O_CLOEXEC) != 0) return false;
+    const unique_fd agents_out(out[1]);
+    outputs_.emplace_back("", out[0], out_, [this, i](std::string_view line) { return is_ready_line(i, line); });
+    if (pipe2(err, O_CLOEXEC) != 0) return false;
+    const unique_fd agents_err(err[1]);
+    outputs_.emplace_back("", err[0], err_);
+    pids_[i] = start_agent(agent_words(s_.agent, s_.hosts[i], s_.remote_xiorun),
+                           {agents_in.get(), agents_out.get(), agents_err.get()});
+    running_ += pids_[i] > 0 ? 1 : 0;
+    return pids_[i] > 0;
+  }
+
+  bool is_ready_line(std::size_t i, std::string_view line) {
+    if (i >= links_.size() || links_[i].port) return false;
+    links_[i].port = port_in_ready_line(line);
+    if (!links_[i].port) return false;
+    if (std::all_of(links_.begin(), links_.end(), [](const link& l) { return l.port.has_value(); })) send_orders();
+    return true;
+  }
+
+  // PE 0 listens at the port that the first host keeps for it.
+  void send_orders() {
+    connect_at_.reset();
+    const bool v6 = s_.address.find(':') != std::string::npos && s_.address.front() != '[';
+    const std::string root = (v6 ? "[" + s_.address + "]" : s_.address) + ":" + std::to_string(*links_.front().port);
+    int first = 0;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      links_[i].to->put(make_order(s_, i, first, root));
+      first += s_.hosts[i].pes;
+    }
+  }
+
+  void look_for_late_hosts() {
+    if (!connect_at_ || clock::now() < *connect_at_ || phase_ != phase::running) return;
+    connect_at_.reset();
+    for (std::size_t i = 0; i < links_.size(); ++i)
+      if (!links_[i].port && pids_[i] > 0)
+        say("host %s has not started xiorun within %g s; check that '%s' gets there without a question, or raise "
+            "--connect-timeout",
+            s_.hosts[i].name.c_str(), s_.connect_s, s_.agent.c_str());
+    remember(k_exit_cannot_start);
+    wait_then_terminate(0);
+  }
+
+  // The head has ended, or its way to this host has.
+  void look_at_lifeline() {
+    pollfd p{s_.lifeline, POLLIN, 0};
+    char dropped[256];
+    if (lifeline_ended_ || s_.lifeline < 0 || poll(&p, 1, 0) <= 0) return;
+    if (const ssize_t n = read(s_.lifeline, dropped, sizeof dropped); n > 0 || (n < 0 && errno == EINTR)) return;
+    lifeline_ended_ = true;
+    if (ended_by_ == 0) ended_by_ = 128 + SIGTERM;
+    asked_to_end_ = true;
+    if (phase_ != phase::running && phase_ != phase::ending) return;
+    phase_ = phase::ending;
+    next_phase();
   }
 
   void step() {
@@ -133,9 +224,18 @@ class job {
     for (const sink* s : {&out_, &other_err_}) polled.push_back({s->waiting() > 0 ? s->fd() : -1, POLLOUT, 0});
     const std::size_t first = polled.size();
     for (const auto& o : outputs_) polled.push_back({o.may_pass_on() ? o.fd() : -1, POLLIN, 0});
+    polled.push_back({lifeline_ended_ ? -1 : s_.lifeline, POLLIN, 0});
+    for (const link& l : links_) {
+      const bool more = l.to != nullptr && l.to->waiting() > 0;
+      polled.push_back({more ? l.to->fd() : -1, POLLOUT, 0});
+    }
     poll(polled.data(), polled.size(), poll_ms());
     for (sink* s : {&out_, &other_err_}) s->write_some();
+    for (const link& l : links_)
+      if (l.to != nullptr) l.to->write_some();
     pass_on(polled.data() + first);
+    look_at_lifeline();
+    look_for_late_hosts();
     take_signals();
     reap();
     if ((running_ > 0 || phase_ == phase::flushing) && end_at_ && clock::now() >= *end_at_) next_phase();
@@ -163,8 +263,10 @@ class job {
 
   int poll_ms() const {
     const int most = unreported_.empty() ? 1000000 : k_orphans_ms;
-    if (!end_at_) return unreported_.empty() ? -1 : most;
-    const double left = std::chrono::duration<double, std::milli>(*end_at_ - clock::now()).count();
+    auto next = end_at_;
+    if (connect_at_ && (!next || *connect_at_ < *next)) next = connect_at_;
+    if (!next) return unreported_.empty() ? -1 : most;
+    const double left = std::chrono::duration<double, std::milli>(*next - clock::now()).count();
     return static_cast<int>(std::ceil(std::min(std::max(left, 0.0), static_cast<double>(most))));
   }
 
@@ -202,7 +304,7 @@ class job {
     if (unreported_.empty() || running_ == 0 || clock::now() < look_at_) return;
     look_at_ = clock::now() + std::chrono::milliseconds(k_orphans_ms);
     if (has_orphans(pids_)) return;
-    for (const auto& [pe, status] : unreported_) report_.ended(pe, status);
+    for (const auto& [pe, status] : unreported_) report_.ended(s_.first + pe, status);
     unreported_.clear();
   }
 
@@ -225,7 +327,7 @@ class job {
   void sweep(std::vector<std::pair<int, int>>& dead) {
     int how = 0;
     for (pid_t pid = 0; (pid = waitpid(-1, &how, WNOHANG)) > 0;)
-      for (int pe = 0; pe < s_.pes; ++pe)
+      for (int pe = 0; pe < static_cast<int>(pids_.size()); ++pe)
         if (pids_[static_cast<std::size_t>(pe)] == pid) dead.emplace_back(pe, how);
   }
 
@@ -233,16 +335,49 @@ class job {
     pids_[static_cast<std::size_t>(pe)] = -1;
     --running_;
     const int status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-    unreported_.emplace_back(pe, status);
-    if (status == 0) return;
+    if (s_.hosts.empty()) unreported_.emplace_back(pe, status);
+    if (status == 0) return host_without_end(pe);
     // Not worth a line each when it ended because it was told to.
     if (phase_ == phase::terminated || phase_ == phase::killed || asked_to_end_) return remember(status);
     if (WIFSIGNALED(how))
-      say("PE %d was killed by signal %d (%s)", pe, WTERMSIG(how), strsignal(WTERMSIG(how)));
+      say("%s was killed by signal %d (%s)", name_of(pe).c_str(), WTERMSIG(how), strsignal(WTERMSIG(how)));
+    else if (s_.hosts.empty())
+      say("%s ended with status %d", name_of(pe).c_str(), status);
     else
-      say("PE %d ended with status %d", pe, status);
+      say_why_host_ended(static_cast<std::size_t>(pe), status);
     remember(status);
     if (phase_ == phase::running) wait_then_terminate(s_.grace_s);
+  }
+
+  // A node whose PE failed has said so itself.
+  void say_why_host_ended(std::size_t i, int status) {
+    take_last_lines();
+    const char* host = s_.hosts[i].name.c_str();
+    if (!links_[i].port)
+      say("host %s: the agent '%s' ended with status %d before xiorun ran there; check that it gets there without a "
+          "question and finds %s there",
+          host, s_.agent.c_str(), status, s_.remote_xiorun.c_str());
+    else if (status == k_exit_agent_lost)
+      say("host %s: a PE there or the agent '%s' ended with status %d", host, s_.agent.c_str(), status);
+  }
+
+  // The ready line of a node that ended at once may lie unread in its pipe.
+  void take_last_lines() {
+    for (auto& o : outputs_) {
+      pollfd p{o.fd(), POLLIN, 0};
+      if (o.may_pass_on() && poll(&p, 1, 0) > 0) o.pass_on();
+    }
+  }
+
+  // An agent that returns 0 without having started anything must not pass for PEs that did well.
+  void host_without_end(int member) {
+    if (s_.hosts.empty() || phase_ != phase::running) return;
+    const auto i = static_cast<std::size_t>(member);
+    take_last_lines();
+    if (links_[i].port) return;
+    say_why_host_ended(i, 0);
+    remember(k_exit_cannot_start);
+    wait_then_terminate(0);
   }
 
   // A reader that goes away is no failure of a run that has ended; a disk without room is.
@@ -264,12 +399,14 @@ class job {
   void next_phase() {
     switch (phase_) {
       case phase::running:  // only --timeout comes here
-        say("%d of %d PEs still run after %g s; ending them", running_, s_.pes, s_.timeout_s);
+        say("%d of %zu %s still run after %g s; ending them", running_, pids_.size(), kind(), s_.timeout_s);
         remember(ended_by_ = k_exit_timeout);
         [[fallthrough]];
       case phase::ending:
-        if (phase_ == phase::ending) say("ending the %d PEs that still run", running_);
+        if (phase_ == phase::ending) say("ending the %d %s that still run", running_, kind());
         phase_ = phase::terminated;
+        for (link& l : links_) l.fd.reset();  // the node ends by this, also where its agent ignores signals
+        links_.clear();
         signal_all(SIGTERM);
         break;
       case phase::terminated:
@@ -315,6 +452,9 @@ class job {
 
   const job_settings& s_;
   report report_;
+  std::vector<link> links_;  // by host
+  std::optional<clock::time_point> connect_at_;
+  bool lifeline_ended_ = false;
   std::vector<std::pair<int, int>> unreported_;  // PE and status of those that ended
   clock::time_point look_at_{};                  // next, whether orphans are left
   const pid_t front_ = getppid();

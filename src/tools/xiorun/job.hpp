@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/xiorun/hosts.hpp"
+
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -16,7 +18,9 @@
 namespace xio::run {
 
 struct job_settings {
-  int pes = 0;
+  int pes = 0;    // on this host, or in the head of several hosts in all
+  int first = 0;  // number of the first of them
+  int world = 0;  // PEs of all hosts
   bool tag_output = false;
   double timeout_s = 0;  // 0: never
   double grace_s = 3;
@@ -24,6 +28,15 @@ struct job_settings {
   std::vector<std::string> command;  // argv of the program
   std::string root;                  // host:port where PE 0 is to listen
   std::string key;
+  std::vector<std::string> environment;  // NAME=VALUE that PEs get beside or instead of this process's
+  int lifeline = -1;                     // a descriptor the end of which ends the run; PEs have no standard input then
+  // Of the head:
+  std::vector<host> hosts;
+  std::string agent = "ssh";
+  std::string remote_xiorun;  // path on the hosts
+  std::string address;        // the first host's, for the others
+  std::string folder;         // in which the PEs start
+  double connect_s = 60;      // until every host has to be there
 };
 
 // Exit status for xiorun. `name` is argv[0].

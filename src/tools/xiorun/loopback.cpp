@@ -74,6 +74,21 @@ std::string interface_that_is_down() {
 
 }  // namespace
 
+kept_port reserve_anywhere() {
+  kept_port kept;
+  for (const int family : {AF_INET6, AF_INET}) {
+    address at{};
+    at.any.sa_family = static_cast<sa_family_t>(family);
+    socklen_t length = family == AF_INET6 ? sizeof at.v6 : sizeof at.v4;
+    kept.reservation = bound(family, at, length);
+    if (!kept.reservation || getsockname(kept.reservation.get(), &at.any, &length) != 0) continue;
+    kept.port = ntohs(family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
+    return kept;
+  }
+  kept.why = std::string("no port is left for PE 0: ") + std::strerror(errno);
+  return kept;
+}
+
 rendezvous find_rendezvous() {
   rendezvous place;
   int err = 0;

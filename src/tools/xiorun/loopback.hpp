@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The place where the PEs of a run connect: a port of the loopback interface.
+// The place where the PEs of a run connect: a port of the loopback interface, or of a host for PEs of other hosts, too.
 #pragma once
 #include <string>
 
@@ -13,5 +13,13 @@ struct rendezvous {
   std::string why;        // then a sentence
 };
 rendezvous find_rendezvous();
+
+// A port of every interface of this host, for PE 0 and PEs of other hosts.
+struct kept_port {
+  unique_fd reservation;
+  int port = 0;
+  std::string why;  // there is none
+};
+kept_port reserve_anywhere();
 
 }  // namespace xio::run

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace xio::run {
 
@@ -11,8 +12,8 @@ namespace {
 constexpr std::size_t k_line_max = std::size_t{64} << 20;  // a longer line is passed on in pieces
 }
 
-tagged_output::tagged_output(int pe, int from, sink& to)
-    : tag_("[" + std::to_string(pe) + "] "), from_(from), to_(&to) {}
+tagged_output::tagged_output(std::string tag, int from, sink& to, line_filter keeps)
+    : keeps_(std::move(keeps)), tag_(std::move(tag)), from_(from), to_(&to) {}
 
 void tagged_output::pass_on() {
   char buffer[16 * 1024];
@@ -32,7 +33,7 @@ void tagged_output::write_lines(std::size_t looked_at, bool all) {
   std::string lines;
   std::size_t from = 0;
   for (auto end = line_.find('\n', looked_at); end != std::string::npos; end = line_.find('\n', from)) {
-    lines += tagged(from, end - from);
+    if (!keeps_ || !keeps_(std::string_view(line_).substr(from, end - from))) lines += tagged(from, end - from);
     from = end + 1;
   }
   line_.erase(0, from);

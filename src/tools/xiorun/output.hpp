@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a PE writes, passed on line by line with its number in front.
+// What a PE writes, passed on line by line with its number or nothing in front.
 #pragma once
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/unique_fd.hpp"
 #include "tools/xiorun/sink.hpp"
@@ -10,7 +12,10 @@ namespace xio::run {
 
 class tagged_output {
  public:
-  tagged_output(int pe, int from, sink& to);  // reads from `from`, which it owns
+  // Reads from `from`, which it owns. The tag goes before every line. Lines for which `keeps` returns true are not
+  // passed on.
+  using line_filter = std::function<bool(std::string_view line)>;
+  tagged_output(std::string tag, int from, sink& to, line_filter keeps = {});
 
   int fd() const { return from_.get(); }
   // The PE waits as long as what it wrote before has not gone on: nothing is lost, and no more kept than a pipe holds.
@@ -23,6 +28,7 @@ class tagged_output {
 
  private:
   std::string tagged(std::size_t from, std::size_t length) const;
+  line_filter keeps_;
   void write_lines(std::size_t looked_at, bool all);
 
   std::string tag_, line_;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xiorun/node.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <stdexcept>
+
+#include "tools/xiorun/loopback.hpp"
+#include "tools/xiorun/program.hpp"
+
+namespace xio::run {
+
+namespace {
+
+constexpr std::string_view k_ready = "\1xiorun-node 1 ";  // the number is that of this protocol
+constexpr std::size_t k_order_max = std::size_t{16} << 20;
+constexpr int k_list_max = 100000, k_pes_most = 1 << 20;
+
+void put(std::string& order, std::string_view part) {
+  order += std::to_string(part.size()) + ':';
+  order += part;
+  order += ',';
+}
+
+[[noreturn]] void refuse_order() {
+  throw std::runtime_error("standard input holds no order; --node is for xiorun's own use");
+}
+
+// Reads no byte beyond the order.
+std::string read_part() {
+  std::string length;
+  char c = 0;
+  const auto next = [&] {
+    ssize_t n = 0;
+    while ((n = read(STDIN_FILENO, &c, 1)) < 0 && errno == EINTR) continue;
+    if (n != 1) throw std::runtime_error("the xiorun that started this one has ended");
+  };
+  for (next(); c != ':'; next()) {
+    if (length.size() == 8) refuse_order();
+    length += c;
+  }
+  std::size_t bytes = 0;
+  const auto [end, ec] = std::from_chars(length.data(), length.data() + length.size(), bytes);
+  if (ec != std::errc() || end != length.data() + length.size() || bytes > k_order_max) refuse_order();
+  std::string part;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    next();
+    part += c;
+  }
+  next();
+  return part;
+}
+
+int read_number(int least, int most) {
+  const std::string text = read_part();
+  int n = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (ec != std::errc() || end != text.data() + text.size() || n < least || n > most) refuse_order();
+  return n;
+}
+
+std::vector<std::string> read_list() {
+  std::vector<std::string> all(static_cast<std::size_t>(read_number(0, k_list_max)));
+  for (std::string& one : all) one = read_part();
+  return all;
+}
+
+void put_list(std::string& order, const std::vector<std::string>& list) {
+  put(order, std::to_string(list.size()));
+  for (const std::string& one : list) put(order, one);
+}
+
+job_settings read_order() {
+  job_settings s;
+  s.root = read_part();
+  s.key = read_part();
+  s.world = read_number(1, k_pes_most);
+  s.first = read_number(0, s.world - 1);
+  s.pes = read_number(1, s.world - s.first);
+  s.tag_output = read_part() == "1";
+  s.grace_s = std::strtod(read_part().c_str(), nullptr);
+  const std::string folder = read_part();
+  s.command = read_list();
+  if (s.command.empty()) refuse_order();
+  s.environment = read_list();
+  s.lifeline = STDIN_FILENO;
+  if (chdir(folder.c_str()) != 0)
+    throw std::runtime_error("the folder '" + folder + "' of this run cannot be entered here: " + std::strerror(errno));
+  // Looked up with the PATH that the PEs get.
+  for (const std::string& one : s.environment)
+    if (one.starts_with("PATH=")) setenv("PATH", one.c_str() + std::strlen("PATH="), 1);
+  s.program = find_program(s.command.front());
+  return s;
+}
+
+std::string host_name() {
+  char name[256] = "?";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+std::optional<int> port_in_ready_line(std::string_view line) {
+  const auto at = line.find(k_ready);  // behind what a login has printed without an end of line
+  if (at == std::string_view::npos) return {};
+  const auto text = line.substr(at + k_ready.size());
+  int port = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return ec == std::errc() && end == text.data() + text.size() ? std::optional(port) : std::nullopt;
+}
+
+std::string make_order(const job_settings& s, std::size_t at, int first, const std::string& root) {
+  std::string order;
+  put(order, root);
+  put(order, s.key);
+  put(order, std::to_string(s.world));
+  put(order, std::to_string(first));
+  put(order, std::to_string(s.hosts[at].pes));
+  put(order, s.tag_output ? "1" : "0");
+  put(order, std::to_string(s.grace_s));
+  put(order, s.folder);
+  put_list(order, s.command);
+  put_list(order, s.environment);
+  return order;
+}
+
+int run_node(char* name) {
+  const auto kept = reserve_anywhere();
+  if (!kept.reservation) {
+    std::fprintf(stderr, "xiorun: host %s: %s\n", host_name().c_str(), kept.why.c_str());
+    return 1;
+  }
+  std::printf("%s%d\n", k_ready.data(), kept.port);
+  std::fflush(stdout);
+  job_settings s;
+  try {
+    s = read_order();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "xiorun: host %s: %s\n", host_name().c_str(), e.what());
+    return 1;
+  }
+  return run_job(s, name);
+}
+
+std::vector<std::string> agent_words(const std::string& agent, const host& h, const std::string& xiorun) {
+  std::vector<std::string> words;
+  if (agent == "ssh") {
+    // A question for a password or an unknown host would wait for a user who may not be there.
+    words = {"ssh", "-x", "-T", "-o", "BatchMode=yes", h.name};
+  } else if (agent == "srun") {
+    words = {"srun", "--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--mpi=none", "-w", h.name};
+  } else {
+    std::stringstream in(agent);
+    for (std::string word; in >> word;) words.push_back(word);
+    words.push_back(h.name);
+  }
+  words.push_back(xiorun);
+  words.emplace_back("--node");
+  return words;
+}
+
+}  // namespace xio::run

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// One host of a run on several. The xiorun that the user started, the head, starts `xiorun --node` there by an agent
+// such as ssh, and speaks with it over the agent's standard input and output:
+//
+//   node -> head   a line: "\1xiorun-node 1 PORT\n", once it runs and has a port for PE 0
+//   head -> node   the order: its parts, each as "LENGTH:bytes,", the number of parts first
+//
+// After that the node's output is what its PEs write. The head keeps the node's input open as long as the run lasts:
+// its end ends the PEs. So the key is on no command line and in no environment on its way.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/xiorun/job.hpp"
+
+namespace xio::run {
+
+// The port in a line of a node that is ready; none: another line.
+std::optional<int> port_in_ready_line(std::string_view line);
+
+// The order for host number `at` of s.hosts, the PEs of which begin with `first`.
+std::string make_order(const job_settings& s, std::size_t at, int first, const std::string& root);
+
+// xiorun --node. Exit status. `name` is argv[0].
+int run_node(char* name);
+
+// The words that run `xiorun --node` on a host: the agent's, with the host.
+std::vector<std::string> agent_words(const std::string& agent, const host& h, const std::string& xiorun);
+
+}  // namespace xio::run

@@ -1,0 +1,213 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# xiorun on several hosts, by agents that stay on this one: hosts, variables, the key, exit statuses, ends. Then two nodes
+# of four PEs in network namespaces.
+# shellcheck disable=SC2016,SC2317  # what the PEs shall expand is in single quotes
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${srcdir:?}"
+xiorun=$builddir/xiorun
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# expect NAME STATUS 'PATTERN ON STANDARD ERROR' COMMAND...
+expect() {
+  local name=$1 status=$2 pattern=$3 got
+  shift 3
+  timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null
+  got=$?
+  if [ $got != "$status" ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/err"; }; then
+    echo "FAIL $name: status $got, expected $status; standard error, expected /$pattern/:"
+    sed 's/^/  /' "$work/err"
+    failures=$((failures + 1))
+  fi
+}
+# prints NAME 'LINES': what the last command wrote, sorted
+prints() {
+  if [ "$(sort "$work/out")" = "$2" ]; then return; fi
+  echo "FAIL $1: it wrote"
+  sed 's/^/  /' "$work/out"
+  failures=$((failures + 1))
+}
+expect_none_left() {
+  local left
+  left=$(pgrep -f "$1" | grep -vx $$)
+  if [ -z "$left" ]; then return; fi
+  echo "FAIL $2: processes left behind: $left"
+  failures=$((failures + 1))
+}
+
+# An agent is called as ssh is. This one keeps what it was called with, and starts with an environment of its own.
+cat >"$work/agent" <<AGENT
+#!/bin/sh
+echo "\$@" >>"$work/calls"
+host=\$1
+shift
+case \$host in
+  refuses) echo 'Permission denied (publickey).' >&2; exit 255 ;;
+  asks) sleep 60.5151 ;;
+  nothing) exit 0 ;;
+  greets) printf 'welcome to this host\nno end of line' ;;
+esac
+exec env -i PATH="\$PATH" HOST=\$host "\$@"
+AGENT
+chmod 755 "$work/agent"
+hosts=("$xiorun" --agent "$work/agent" --address 127.0.0.1 --grace 2)
+
+# --- PEs and their numbers
+expect 'two hosts' 0 '' "${hosts[@]}" -H a:2,b:3 --tag-output sh -c 'echo "$HOST $XIO_TCP_RANK of $XIO_TCP_SIZE"'
+prints 'two hosts' "$(for i in 0 1; do echo "[$i] a $i of 5"; done; for i in 2 3 4; do echo "[$i] b $i of 5"; done)"
+expect 'fewer than places' 0 '' "${hosts[@]}" -n 3 -H a:2,user@b:3,c sh -c 'echo "$HOST $XIO_TCP_RANK"'
+prints 'fewer than places' 'a 0
+a 1
+user@b 2'
+printf '# two\na slots=1\n\n b:2 # more\nc\n' >"$work/hostfile"
+expect 'a hostfile' 0 '' "${hosts[@]}" --hostfile "$work/hostfile" sh -c 'echo "$HOST $XIO_TCP_RANK"'
+prints 'a hostfile' 'a 0
+b 1
+b 2
+c 3'
+expect 'a host that greets' 0 '' "${hosts[@]}" -H greets:1 echo here
+grep -q '^welcome to this host$' "$work/out" && grep -q '^here$' "$work/out" || { echo 'FAIL: greeting'; failures=$((failures + 1)); }
+expect 'words stay whole, in the same folder' 0 '' "${hosts[@]}" -H a sh -c 'printf "%s|" "$@"; pwd' - 'a b' '' "it's" '$x' $'two\nlines'
+[ "$(cat "$work/out")" = "$(printf '%s|' 'a b' '' "it's" '$x' $'two\nlines'; pwd)" ] || { echo 'FAIL: words'; cat "$work/out"; failures=$((failures + 1)); }
+expect 'many bytes' 0 '' "${hosts[@]}" -H a,b sh -c 'yes 0123456789 | head -n 100000'
+[ "$(grep -c '^0123456789$' "$work/out")" = 200000 ] || { echo 'FAIL: lines were torn or lost'; failures=$((failures + 1)); }
+expect 'no standard input' 0 '' sh -c 'echo lost | "$@"' - "${hosts[@]}" -H a,b sh -c 'cat'
+prints 'no standard input' ''
+
+# --- What travels: variables that are named, XIO's own, and the key by no way but standard input.
+: >"$work/calls"
+export XIO_HEAP_SIZE=3M OTHER=other GIVEN=given XIO_TCP_KEY=0123456789abcdef-mine
+expect 'variables' 0 '' "${hosts[@]}" -x GIVEN -x SET='a b' -H a:1,b:1 \
+  sh -c 'echo "$XIO_HEAP_SIZE,${OTHER-no},$GIVEN,$SET"; echo "$XIO_TCP_KEY" >>"$0"' "$work/keys"
+prints 'variables' '3M,no,given,a b
+3M,no,given,a b'
+unset XIO_HEAP_SIZE OTHER GIVEN XIO_TCP_KEY
+key=$(sort -u "$work/keys")
+if ! [[ $key =~ ^[0-9a-f]{64}$ ]] || grep -q -e "$key" -e 0123456789abcdef "$work/calls"; then
+  echo "FAIL the key is '$key', or stands on a command line"
+  failures=$((failures + 1))
+fi
+expect 'the key is in no environment of the agents' 0 '' "${hosts[@]}" -H a,b sh -c 'sleep 1.7171' &
+pid=$!
+sleep 0.7
+for one in $(pgrep -f "$work/agent|xiorun --node|pe-run"); do
+  if tr '\0' '\n' <"/proc/$one/environ" 2>/dev/null | grep -q '^XIO_TCP_KEY='; then
+    echo "FAIL process $one on the way has the key in its environment: $(tr '\0' ' ' <"/proc/$one/cmdline")"
+    failures=$((failures + 1))
+  fi
+done
+wait $pid
+
+# --- Ends
+expect 'the first failure' 7 'PE 2 ended with status 7' "${hosts[@]}" -H a:2,b:2 sh -c '[ "$XIO_TCP_RANK" != 2 ] || exit 7'
+SECONDS=0
+expect 'one death ends all' 7 'PE 0 ended with status 7' "${hosts[@]}" -H a:1,b:2 sh -c '[ "$XIO_TCP_RANK" != 0 ] || exit 7; sleep 60.6161'
+expect_none_left 'sleep 60.6161' 'one death'
+expect 'a signal' 137 'PE 1 was killed by signal 9' "${hosts[@]}" -H a:1,b:2 sh -c '[ "$XIO_TCP_RANK" != 1 ] || kill -9 $$; sleep 60.6262'
+expect_none_left 'sleep 60.6262' 'a signal'
+expect 'a time-out' 124 '2 of 2 hosts still run after 1 s' "${hosts[@]}" --timeout 1 -H a,b sleep 60.6363
+expect_none_left 'sleep 60.6363' 'a time-out'
+[ $SECONDS -lt 40 ] || { echo "FAIL: the ends took $SECONDS s"; failures=$((failures + 1)); }
+for signal in TERM KILL; do
+  "${hosts[@]}" -H a,b sh -c 'echo ready; sleep 60.6464' >"$work/out" 2>"$work/err" &
+  pid=$!
+  for _ in $(seq 100); do [ "$(grep -c ready "$work/out")" = 2 ] && break; sleep 0.1; done
+  kill -$signal $pid
+  wait $pid 2>/dev/null
+  sleep 1
+  expect_none_left 'sleep 60.6464' "SIG$signal to the head"
+done
+# What a node does when its input ends, as when a connection breaks: orders by hand, as src/tools/xiorun/node.hpp has them.
+order() { for part in "$@"; do printf '%d:%s,' ${#part} "$part"; done; }
+node() { timeout -k 5 20 "$xiorun" --node >"$work/out" 2>"$work/err"; }
+SECONDS=0
+{ order 127.0.0.1:7 "$key" 2 0 2 0 0.5 / 2 sleep 60.6868 0; sleep 1; } | node
+got=$?
+if [ $got != 143 ] || [ $SECONDS -gt 8 ]; then
+  echo "FAIL a node whose input ends: status $got after $SECONDS s"
+  failures=$((failures + 1))
+fi
+expect_none_left 'sleep 60.6868' 'a node whose input ends'
+# bad_order STATUS 'SENTENCE': the order on standard input
+bad_order() {
+  node
+  got=$?
+  if [ $got = "$1" ] && grep -qE "$2" "$work/err"; then return; fi
+  echo "FAIL an order: status $got, expected $1; /$2/:"
+  cat "$work/err"
+  failures=$((failures + 1))
+}
+bad_order 1 'the xiorun that started this one has ended' </dev/null
+bad_order 1 'standard input holds no order' <<<'hello: no order'
+bad_order 1 'standard input holds no order' <<<'99999999999:x'
+{ order 127.0.0.1:7 "$key" x; } >"$work/bad"
+bad_order 1 'standard input holds no order' <"$work/bad"
+{ order 127.0.0.1:7 "$key" 2 0 2 0 0.5 /no/folder 1 true 0; } >"$work/bad"
+bad_order 1 "the folder '/no/folder' of this run cannot be entered here: No such file" <"$work/bad"
+
+# --- Hosts that are not there
+expect 'an agent that is refused' 255 "host refuses: the agent '.*' ended with status 255 before xiorun ran there" "${hosts[@]}" -H a:1,refuses:1 sleep 60.6565
+grep -q 'Permission denied' "$work/err" || { echo 'FAIL: what the agent said is lost'; failures=$((failures + 1)); }
+[ "$(grep -c 'xiorun: host' "$work/err")" = 1 ] || { echo 'FAIL: more than one sentence'; cat "$work/err"; failures=$((failures + 1)); }
+SECONDS=0
+expect 'an agent that asks' 1 'host asks has not started xiorun within 1 s' "${hosts[@]}" --connect-timeout 1 -H a:1,asks:1 true
+[ $SECONDS -lt 15 ] || { echo "FAIL: it waited $SECONDS s for one that asks"; failures=$((failures + 1)); }
+expect_none_left 'sleep 60.5151' 'an agent that asks'
+expect 'an agent that does nothing' 1 'ended with status 0 before xiorun ran there' "${hosts[@]}" -H nothing:1,a:1 true
+expect 'no such agent' 126 "the agent '/no/agent' cannot be executed" "$xiorun" --agent /no/agent -H a true
+expect 'no xiorun there' 127 'before xiorun ran there; .*/no/xiorun' "${hosts[@]}" --remote-xiorun /no/xiorun -H a true
+expect 'no program there' 1 "xiorun: host .*: the program '/no/such' was not found" "${hosts[@]}" -H a /no/such
+if command -v ssh >/dev/null; then
+  expect 'ssh asks nothing' 255 'host nobody@127.0.0.1: the agent .ssh. ended with status 255' "$xiorun" -H nobody@127.0.0.1 true
+fi
+
+# --- Lists that are wrong
+expect 'twice' 2 'the host a is in the list twice; .*a:4' "${hosts[@]}" -H a:1,b:1,a:1 true
+expect 'twice by another user' 2 'the host a is in the list twice' "${hosts[@]}" -H a,me@a true
+for bad in a:0 a:x a: a:2000 a:-1 a:1:2; do expect "'$bad'" 2 "the host '$bad' has no number of PEs" "${hosts[@]}" -H "$bad" true; done
+for bad in '' , a,,b :3; do expect "'$bad'" 2 'an entry without a name|--np is required' "${hosts[@]}" -H "$bad" true; done
+expect 'a dash' 2 'begins with a dash' "${hosts[@]}" -H a,-oProxyCommand=x true
+expect 'too many' 2 'is more than the hosts. 3 places' "${hosts[@]}" -n 4 -H a:2,b true
+expect 'both lists' 2 'both given' "${hosts[@]}" -H a --hostfile "$work/hostfile" true
+expect 'no file' 2 "hostfile '/no/file' cannot be read: No such file" "${hosts[@]}" --hostfile /no/file true
+echo 'a max=3' >"$work/bad"
+expect 'a wrong line' 2 "has the line 'a max=3'" "${hosts[@]}" --hostfile "$work/bad" true
+echo '# none' >"$work/bad"
+expect 'no line' 2 'names no host' "${hosts[@]}" --hostfile "$work/bad" true
+expect 'no variable' 2 '-x NOT_THERE: the variable is not set' "${hosts[@]}" -x NOT_THERE -H a true
+expect 'an agent of blanks' 2 '--agent is empty' "$xiorun" --agent ' ' -H a true
+
+# --- Worlds
+if has HAVE_SODIUM; then
+  expect 'a world of two hosts' 0 '' "${hosts[@]}" -x XIO_TEST_SIZE=5 -H a:2,b:3 "$builddir/tests/mpi/bootstrap_probe" worlds tcp
+  # shellcheck source=tests/rdma/nodes.sh
+  . "$srcdir/tests/rdma/nodes.sh" || exit 1
+  trap 'nodes_down; rm -rf "$work"' EXIT
+  if ! why=$(nodes_up); then
+    echo "not run: two nodes of four PEs; $why"
+  else
+    cat >"$work/enter" <<ENTER
+#!/bin/sh
+case \$1 in "$address_a") at=a ;; *) at=b ;; esac
+shift
+export XIO_MACHINE=\$at
+exec ip netns exec $node_prefix-\$at unshare --uts --pid --fork --kill-child --mount-proc sh -c "hostname node-\$at && exec \"\\\$@\"" sh "\$@"
+ENTER
+    chmod 755 "$work/enter"
+    nodes=("$xiorun" --agent "$work/enter" -H "$address_a:4,$address_b:4" --grace 2)
+    expect 'two nodes of four PEs' 0 '' "${nodes[@]}" -x XIO_TEST_SIZE=8 "$builddir/tests/mpi/bootstrap_probe" worlds tcp
+    expect 'their names' 0 '' "${nodes[@]}" --tag-output sh -c 'hostname'
+    prints 'their names' "$(for i in 0 1 2 3; do echo "[$i] node-a"; done; for i in 4 5 6 7; do echo "[$i] node-b"; done)"
+    if has XIO_ENABLE_MODEL; then
+      expect 'ops between two nodes of four PEs' 0 '' env XIO_TIMEOUT_MS=60000 "${nodes[@]}" --timeout 120 "$builddir/tests/mpi/rma"
+    fi
+    expect 'a death on the other node' 5 'PE 6 ended with status 5' "${nodes[@]}" sh -c '[ "$XIO_TCP_RANK" != 6 ] || exit 5; sleep 60.6767'
+    expect_none_left 'sleep 60.6767' 'a death on the other node'
+  fi
+fi
+
+[ $failures = 0 ] && echo 'xiorun_hosts: all well'
+exit $((failures != 0))
