@@ -2,15 +2,19 @@
 // Queues without an interpreter: packets as the HSA specification has them, and workgroups that a test plays.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -28,6 +32,15 @@ struct played final : group {
   played(const behaviour& b, const launch& l, std::array<std::uint32_t, 3> i) : act(b), how(l), id(i) {}
   state run(unsigned) override { return act(how, id); }
   bool asleep() const override { return true; }
+  counters executed() const override {
+    counters c;
+    c.instructions = 10 + id[0];
+    c.waves = 1;
+    c.executed[static_cast<unsigned>(count::wait)] = 2;
+    c.lines = {1, 2 + id[0]};
+    c.registers = 100;
+    return c;
+  }
   fault what() const override {
     fault f;
     f.what = fault::kind::memory;
@@ -170,6 +183,33 @@ TEST_F(amdgpu_queues, run_every_workgroup_of_a_kernel_once) {
   EXPECT_EQ(m->rings[0][0], aql::invalid);
   EXPECT_GE(m->signals[0].end, m->signals[0].start);
   EXPECT_GT(m->signals[0].start, 0u);
+}
+
+TEST_F(amdgpu_queues, write_down_what_a_kernel_executed) {
+  char file[] = "/tmp/xio-amdgpu-counts.XXXXXX";
+  const int made = mkstemp(file);
+  ASSERT_GE(made, 0);
+  close(made);
+  chosen.counts = file;
+  open(0);
+  const auto three = kernel(0, [](auto&&...) { return group::state::finished; });
+  for (unsigned i = 0; i < 2; ++i) {
+    submit(0, dispatch_of(three, 3, &m->signals[i]));
+    ASSERT_TRUE(is_done(m->signals[i]));
+  }
+  std::ifstream in(file);
+  // 10, 11 and 12 instructions; lines 1, 2, 3 and 4 of code. 100 registers are 104, of which 512 hold 4 waves' worth.
+  const std::string wanted =
+      R"({"kernel":"","gpu":0,"workgroups":3,"waves":3,"instructions":33,"salu":0,"valu":0,"smem":0,"lds":0,"flat":0,)"
+      R"("scratch":0,"atomic":0,"wait":6,"writeback":0,"invalidate":0,"branch":0,"barrier":0,"other":0,"lines":4,)"
+      R"("registers":100,"waves_per_simd":4})";
+  std::string line;
+  for (unsigned i = 0; i < 2; ++i) {
+    ASSERT_TRUE(std::getline(in, line)) << i;
+    EXPECT_EQ(line, wanted);
+  }
+  EXPECT_FALSE(std::getline(in, line));
+  unlink(file);
 }
 
 TEST_F(amdgpu_queues, wake_the_host_by_mailbox_and_event) {

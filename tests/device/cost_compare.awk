@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Compares two tables of cost.awk, the kept one first. A rise of more than 10 % is an error, a fall is a hint.
-BEGIN { split("instructions VGPRs AGPRs SGPRs scratch-bytes", what, " ") }
+# -v names="its columns" -v script=NAME: of another script than cost.sh
+BEGIN {
+  if (!names) names = "instructions VGPRs AGPRs SGPRs scratch-bytes"
+  if (!script) script = "cost.sh"
+  columns = split(names, what, " ")
+}
 $1 != "op" { next }
 FNR == NR {
   kept[$2] = $0
@@ -9,12 +14,12 @@ FNR == NR {
 {
   seen[$2] = 1
   if (!($2 in kept)) {
-    printf "%s: not in the kept table; add it by tests/device/cost.sh --update\n", $2
+    printf "%s: not in the kept table; add it by tests/device/%s --update\n", $2, script
     bad = 1
     next
   }
   split(kept[$2], old, " ")
-  for (i = 1; i <= 5; i++) {
+  for (i = 1; i <= columns; i++) {
     before = old[i + 2]
     now = $(i + 2)
     if (now * 10 > before * 11) {
@@ -28,9 +33,9 @@ FNR == NR {
 END {
   for (op in kept)
     if (!(op in seen)) {
-      printf "%s: in the kept table, and no kernel of cost.hip\n", op
+      printf "%s: in the kept table, and no kernel of the program\n", op
       bad = 1
     }
-  if (fell) printf "%s(keep the better figures: tests/device/cost.sh --update)\n", fell
+  if (fell) printf "%s(keep the better figures: tests/device/%s --update)\n", fell, script
   exit bad
 }

@@ -17,7 +17,7 @@ struct row {
   std::uint64_t settings::*number;  // or
   std::string settings::*word;
   std::uint64_t least, most, step;
-  const char* words;  // with a bar behind each
+  const char* words;  // with a bar behind each; null: a path from the root
   const char* meaning;
 };
 
@@ -38,6 +38,7 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_SLICE", &settings::slice, nullptr, 1, 1000000, 1, "", "instructions of a wave before another runs"},
     {"XIO_AMDGPU_LOG", &settings::log, nullptr, 0, 3, 1, "",
      "on standard error: 1 queues and what was refused, 3 every call"},
+    {"XIO_AMDGPU_COUNTS", nullptr, &settings::counts, 0, 0, 1, nullptr, "a file that gets a line of JSON per kernel"},
 };
 
 std::optional<std::string> read_number(const row& r, std::string_view text, std::uint64_t& out) {
@@ -49,6 +50,11 @@ std::optional<std::string> read_number(const row& r, std::string_view text, std:
 }
 
 std::optional<std::string> read_word(const row& r, std::string_view text, std::string& out) {
+  if (r.words == nullptr) {
+    out = text;
+    if (text.front() == '/') return {};
+    return fmt::format("{}='{}' is no path from the root; it says {}", r.name, text, r.meaning);
+  }
   for (std::string_view left = r.words; !left.empty(); left.remove_prefix(left.find('|') + 1)) {
     if (left.substr(0, left.find('|')) != text) continue;
     out = text;
@@ -75,8 +81,9 @@ std::string settings_text() {
   std::string out;
   for (const row& r : k_rows) {
     const std::string value = r.number != nullptr ? std::to_string(usual.*r.number) : usual.*r.word;
-    const std::string values =
-        r.number != nullptr ? fmt::format("{}..{}", r.least, r.most) : std::string(r.words, std::strlen(r.words) - 1);
+    const std::string values = r.number != nullptr  ? fmt::format("{}..{}", r.least, r.most)
+                               : r.words == nullptr ? "/PATH"
+                                                    : std::string(r.words, std::strlen(r.words) - 1);
     out += fmt::format("{:<26} {:<8} {:<14} {}\n", r.name, value, values, r.meaning);
   }
   return out;

@@ -22,6 +22,7 @@ struct settings {
   std::uint64_t threads = 2;
   std::uint64_t slice = 2000;
   std::uint64_t log = 0;
+  std::string counts;
 
   // Each partition is a node, which the driver calls a GPU elsewhere.
   unsigned nodes() const { return static_cast<unsigned>(gpus * partitions); }

@@ -56,6 +56,8 @@ bool same(const operation& o, const wave& w) {
 
 void run_wave(wave& w, unsigned budget) {
   counters& counted = w.of->counted;
+  const bool counts_lines = w.of->how.counts_lines;
+  std::uint64_t line = 0;
   w.turn_over = w.polled = false;
   w.page_base = 1;  // the code is looked up anew in each turn: it may have been unmapped
   while (budget-- > 0) {
@@ -71,6 +73,7 @@ void run_wave(wave& w, unsigned budget) {
       stop(w, nowhere, fault::kind::memory, "no code is mapped there").address = w.pc;
       return;
     }
+    if (counts_lines && w.pc / 64 != line) counted.lines.insert(line = w.pc / 64);
     w.pc += o->bytes;
     ++counted.executed[static_cast<unsigned>(o->kind)];
     ++counted.instructions;
@@ -255,6 +258,7 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
   p.shared.lds.assign(p.shared.how.group_bytes, 0);
   for (auto& w : p.waves) p.set_sgprs(*w);
   p.shared.counted.waves = p.waves.size();
+  p.shared.counted.registers = p.kernel.registers();
 }
 
 workgroup::~workgroup() = default;

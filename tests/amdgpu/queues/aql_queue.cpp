@@ -7,6 +7,7 @@
 
 #include "amdgpu/queues/clock.hpp"
 #include "amdgpu/queues/kernel_name.hpp"
+#include "amdgpu/report/counts_file.hpp"
 
 namespace amdgpu {
 
@@ -187,6 +188,7 @@ aql_queue::step aql_queue::take_kernel(const surroundings& around, const aql::di
   d->how.dispatch_id = index;
   d->how.lds_aperture = std::uint64_t{shared().group_aperture_high} << 32;
   d->how.private_aperture = std::uint64_t{shared().private_aperture_high} << 32;
+  d->how.counts_lines = !around.counts.empty();
   d->how.name = kernel_name(around.table, p.kernel_object);
   d->completion = p.completion;
   d->start = gpu_clock();
@@ -254,6 +256,7 @@ void aql_queue::ended(const surroundings& around, task&& t, group::state how) {
   if (d.dead) return;
   d.last_end = host_nanoseconds();
   ++d.done;
+  if (d.how.counts_lines) d.counted += t.waves->executed();
   if (d.how.private_bytes != 0) d.free_slots.push_back(t.slot);
   if (how != group::state::faulted) return;
   const fault f = t.waves->what();
@@ -270,6 +273,7 @@ void aql_queue::ended(const surroundings& around, task&& t, group::state how) {
 
 void aql_queue::complete(const surroundings& around, dispatch& d) {
   d.completed = true;
+  if (d.how.counts_lines) append_counts(around.counts, counts_line(d.how.name, asked_.gpu, d.total, d.counted));
   if (d.completion == 0) return;
   auto* s = around.table.at<aql::signal>(d.completion);
   if (s == nullptr) {

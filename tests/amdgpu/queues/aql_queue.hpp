@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "amdgpu/driver/events.hpp"
@@ -40,6 +41,7 @@ class aql_queue {
     task_sink& sink;
     std::uint64_t compute_units;
     std::uint64_t threads;
+    const std::string& counts;  // the file for them; empty: none
   };
   aql_queue(std::uint32_t number, const queue_request& r);
 

@@ -8,6 +8,7 @@
 
 #include "amdgpu/isa/launch.hpp"
 #include "amdgpu/memory/address_space.hpp"
+#include "amdgpu/report/counters.hpp"
 #include "amdgpu/report/fault.hpp"
 
 namespace amdgpu {
@@ -21,6 +22,7 @@ class group {
   // The last run did nothing but wait.
   virtual bool asleep() const = 0;
   virtual fault what() const = 0;
+  virtual counters executed() const { return {}; }
 };
 
 using group_maker =

@@ -21,6 +21,7 @@ class interpreted final : public group {
   }
   bool asleep() const override { return inside_.asleep(); }
   fault what() const override { return inside_.what(); }
+  counters executed() const override { return inside_.executed(); }
 
  private:
   workgroup inside_;

@@ -103,7 +103,7 @@ bool scheduler::knows(std::uint32_t id) {
 }
 
 aql_queue::surroundings scheduler::around(unsigned gpu) {
-  return {tables_[gpu], happenings_, make_, *this, settings_.compute_units, settings_.threads};
+  return {tables_[gpu], happenings_, make_, *this, settings_.compute_units, settings_.threads, settings_.counts};
 }
 
 void scheduler::run(task&& t) {

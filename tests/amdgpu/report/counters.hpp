@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <unordered_set>
 
 namespace amdgpu {
 
@@ -28,12 +29,16 @@ struct counters {
   std::array<std::uint64_t, static_cast<unsigned>(count::kinds)> executed{};
   std::uint64_t instructions = 0;
   std::uint64_t waves = 0;
+  unsigned registers = 0;                   // VGPRs and AGPRs that a lane of a wave takes
+  std::unordered_set<std::uint64_t> lines;  // of 64 bytes that code was run from; kept where launch::counts_lines
 
   std::uint64_t of(count which) const { return executed[static_cast<unsigned>(which)]; }
   counters& operator+=(const counters& more) {
     for (unsigned i = 0; i < executed.size(); ++i) executed[i] += more.executed[i];
     instructions += more.instructions;
     waves += more.waves;
+    registers = more.registers;
+    lines.insert(more.lines.begin(), more.lines.end());
     return *this;
   }
 };

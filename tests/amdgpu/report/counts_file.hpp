@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// What kernels executed, for programs to read: a line of JSON for each kernel that ended.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "amdgpu/report/counters.hpp"
+
+namespace amdgpu {
+
+// The line, with its end: {"kernel":"copy","gpu":0,"workgroups":1,"waves":4,"instructions":120,"salu":..}.
+std::string counts_line(const std::string& kernel, unsigned gpu, std::uint64_t workgroups, const counters& counted);
+
+// Adds the line at the end of the file in one write, so several processes may share it. A file that cannot be written
+// is one sentence on standard error, once.
+void append_counts(const std::string& path, const std::string& line);
+
+}  // namespace amdgpu
