@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// bad_access freed|trap|spin: a kernel that does what none should.
+// bad_access freed|unmapped|trap|spin: a kernel that does what none should.
 #include <hip/hip_runtime.h>
+#include <sys/mman.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -19,12 +20,20 @@ int main(int argc, char** argv) {
   if (std::strcmp(what, "freed") == 0) {
     if (hipFree(memory) != hipSuccess) return 3;
     touch<<<1, 64>>>(memory);
+  } else if (std::strcmp(what, "unmapped") == 0) {
+    constexpr std::size_t k_bytes = 1 << 20;
+    void* const mine = mmap(nullptr, k_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* there = nullptr;
+    if (mine == MAP_FAILED || hipHostRegister(mine, k_bytes, hipHostRegisterMapped) != hipSuccess ||
+        hipHostGetDevicePointer(&there, mine, 0) != hipSuccess || munmap(mine, k_bytes) != 0)
+      return 3;
+    touch<<<1, 64>>>(static_cast<std::uint32_t*>(there));
   } else if (std::strcmp(what, "trap") == 0) {
     trap<<<1, 64>>>();
   } else if (std::strcmp(what, "spin") == 0) {
     spin<<<1, 64>>>(memory);
   } else {
-    std::puts("bad_access freed|trap|spin");
+    std::puts("bad_access freed|unmapped|trap|spin");
     return 2;
   }
   const hipError_t end = hipDeviceSynchronize();

@@ -239,6 +239,30 @@ TEST_F(amdgpu_driver, sees_registered_memory_where_the_process_has_it) {
   munmap(mine, 4096);
 }
 
+TEST_F(amdgpu_driver, takes_registered_memory_from_the_gpus_when_the_process_unmaps_it) {
+  const u64 user = 0x7000'0000;  // nothing of it is accessed
+  alloc_memory_args a{at(0), 8192, 0, user, gpu_id_of(0), userptr | writable};
+  ASSERT_EQ(call(p, alloc_memory, a), 0);
+  ASSERT_EQ(map(a.handle, {gpu_id_of(0), gpu_id_of(1)}), 0);
+  const auto vram = allocate(at(8192), 4096, in_vram | writable);
+  ASSERT_EQ(map(vram.handle, {gpu_id_of(0)}), 0);
+  // Beside it, and what is no registered memory.
+  p.memory.lose(user - 4096, 4096);
+  p.memory.lose(user + 8192, 4096);
+  p.memory.lose(at(8192), 4096);
+  EXPECT_NE(p.tables[0].find(at(0)), nullptr);
+  EXPECT_NE(p.tables[0].find(at(8192)), nullptr);
+  // A part is enough.
+  p.memory.lose(user + 4096, 4096);
+  EXPECT_EQ(p.tables[0].find(at(0)), nullptr);
+  EXPECT_EQ(p.tables[1].find(at(4096)), nullptr);
+  EXPECT_NE(p.tables[0].find(at(8192)), nullptr);
+  // The runtime frees it later.
+  EXPECT_EQ(map(a.handle, {gpu_id_of(0)}, unmap_memory), 0);
+  free_memory_args gone{a.handle};
+  EXPECT_EQ(call(p, free_memory, gone), 0);
+}
+
 // A mapping that a library with a hook of mmap lets through to the kernel is found again.
 TEST_F(amdgpu_driver, takes_over_what_was_written_past_it) {
   const int fd = open_device_file(device_file::render);

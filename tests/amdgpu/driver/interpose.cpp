@@ -178,3 +178,9 @@ void* map_ours(void* at, std::size_t bytes, int protection, int flags, off_t off
   }
 AMDGPU_MMAP(mmap, off_t)
 AMDGPU_MMAP(mmap64, off64_t)
+
+AMDGPU_SHOWN int munmap(void* at, std::size_t bytes) noexcept {
+  if (amdgpu::process* p = amdgpu::process::made()) p->memory.lose(reinterpret_cast<std::uint64_t>(at), bytes);
+  static const auto real = next(static_cast<int (*)(void*, std::size_t)>(nullptr), "munmap");
+  return real(at, bytes);
+}

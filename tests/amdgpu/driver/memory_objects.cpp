@@ -152,17 +152,38 @@ int memory_objects::unmap(std::uint64_t handle, unsigned gpu) {
   return 0;
 }
 
+void memory_objects::unmap_all(object& o) {
+  for (unsigned gpu = 0; gpu < tables_.size(); ++gpu) {
+    if ((o.gpus >> gpu & 1) == 0) continue;
+    tables_[gpu].remove(o.of.va);
+    listener_(gpu, mapping_of(o, gpu), false);
+  }
+  o.gpus = 0;
+}
+
+void memory_objects::lose(std::uint64_t at, std::uint64_t bytes) {
+  const auto is_lost = [&](const auto& entry) {
+    const request& r = entry.second.of;
+    return (r.flags & uapi::userptr) != 0 && entry.second.gpus != 0 && r.user < at + bytes && at < r.user + r.bytes;
+  };
+  {
+    // Most calls have nothing to do with a GPU: they wait for no kernel.
+    const std::lock_guard hold(lock_);
+    if (std::none_of(objects_.begin(), objects_.end(), is_lost)) return;
+  }
+  const change now(gate_);
+  const std::lock_guard hold(lock_);
+  for (auto& entry : objects_)
+    if (is_lost(entry)) unmap_all(entry.second);
+}
+
 int memory_objects::free(std::uint64_t handle) {
   const change now(gate_);
   const std::lock_guard hold(lock_);
   const auto found = objects_.find(handle);
   if (found == objects_.end()) return EINVAL;
   object& o = found->second;
-  for (unsigned gpu = 0; gpu < tables_.size(); ++gpu) {
-    if ((o.gpus >> gpu & 1) == 0) continue;
-    tables_[gpu].remove(o.of.va);
-    listener_(gpu, mapping_of(o, gpu), false);
-  }
+  unmap_all(o);
   if (o.counted) used_[o.of.gpu] -= o.of.bytes;
   objects_.erase(found);
   return 0;

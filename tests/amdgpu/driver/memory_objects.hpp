@@ -35,6 +35,9 @@ class memory_objects {
   int free(std::uint64_t handle);
   int map(std::uint64_t handle, unsigned gpu);
   int unmap(std::uint64_t handle, unsigned gpu);
+  // The process is about to unmap this range: registered memory that has a part there is lost to all GPUs, as it is
+  // where the kernel cannot pin its pages again.
+  void lose(std::uint64_t at, std::uint64_t bytes);
   // Its file: borrowed, or -1 if there is none.
   int file(std::uint64_t handle) const;
   std::uint64_t available(unsigned gpu) const;
@@ -55,6 +58,7 @@ class memory_objects {
     bool counted = false;     // against the GPU's memory
   };
   std::uint64_t keep(object&& o);
+  void unmap_all(object& o);
   int show(std::uint64_t handle, object& o);
   mapping mapping_of(const object& o, unsigned gpu) const;
 

@@ -59,6 +59,8 @@ process* process::current() {
   return the_process.load();
 }
 
+process* process::made() { return the_process.load(std::memory_order_acquire); }
+
 process::process(const settings& s)
     : chosen(s),
       tables(s.nodes()),

@@ -27,6 +27,8 @@ class process {
  public:
   // The one of this process, made on first use; null if it cannot be made, which was said on standard error.
   static process* current();
+  // The same, null where it was not made yet.
+  static process* made();
 
   explicit process(const settings& s);
 
