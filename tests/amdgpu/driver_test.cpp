@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -115,6 +116,17 @@ TEST(amdgpu_topology, names_gpus_and_their_links) {
   for (const char* path : {"/sys/class/kfdx", "/sys/class/net", "/sys/bus/pci/devices/0000:05:00.0/vendor", "sys", ""})
     EXPECT_EQ(redirected(folder, path), "") << path;
   EXPECT_EQ(redirected(nullptr, "/sys/class/kfd"), "");
+  // Programs that list all PCI functions find the GPUs beside the machine's own, whose files are where they were.
+  const std::filesystem::path all = redirected(folder, "/sys/bus/pci/devices");
+  EXPECT_EQ(all, std::string(folder) + "/pci");
+  EXPECT_EQ(redirected(folder, "/sys/bus/pci/devices/"), all);
+  EXPECT_EQ(redirected(folder, "/sys/bus/pci/devices_of"), "");
+  std::set<std::string> wanted{"0000:03:00.0", "0000:04:00.0"}, listed;
+  std::error_code none;
+  for (const auto& own : std::filesystem::directory_iterator("/sys/bus/pci/devices", none))
+    wanted.insert(own.path().filename());
+  for (const auto& one : std::filesystem::directory_iterator(all)) listed.insert(one.path().filename());
+  EXPECT_EQ(listed, wanted);
   std::filesystem::remove_all(folder);
 }
 

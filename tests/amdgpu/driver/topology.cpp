@@ -18,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* k_pci_devices = "/sys/bus/pci/devices";
 constexpr unsigned k_link_pcie = 2, k_link_xgmi = 11;
 constexpr unsigned k_heap_system = 0, k_heap_public = 1, k_heap_private = 2;
 constexpr unsigned k_shader_engines = 8;
@@ -108,6 +109,15 @@ void write_pci(const fs::path& function, unsigned gpu) {
   write(function / "drm" / fmt::format("renderD{}", render_minor_of(gpu)) / "dev", "");
 }
 
+// The folder lists the machine's own functions, too, for programs that read all; their files are read where they are.
+void list_own_functions(const fs::path& folder) {
+  std::error_code none;
+  for (const auto& function : fs::directory_iterator(k_pci_devices, none)) {
+    const fs::path link = folder / function.path().filename();
+    if (!fs::exists(fs::symlink_status(link))) fs::create_directory_symlink(function.path(), link, none);
+  }
+}
+
 }  // namespace
 
 int gpu_of_id(const settings& s, std::uint32_t gpu_id) {
@@ -127,6 +137,7 @@ void write_topology(const settings& s, const std::string& folder) {
     if (gpu % s.partitions == 0)
       write_pci(fs::path(folder) / "pci" / bus_id_of(static_cast<unsigned>(gpu / s.partitions)), gpu);
   }
+  list_own_functions(fs::path(folder) / "pci");
   // rocminfo asks lsmod.
   write(fs::path(folder) / "modules", "amdgpu 16384 0 - Live 0x0000000000000000\n");
   const fs::path module = fs::path(folder) / "module";
@@ -150,9 +161,11 @@ std::string redirected(const char* session, const char* path) {
     if (std::strncmp(path, m.from, length) == 0 && (path[length] == 0 || path[length] == '/'))
       return std::string(session) + m.to + (path + length);
   }
-  constexpr const char* k_pci = "/sys/bus/pci/devices/";
-  if (std::strncmp(path, k_pci, std::strlen(k_pci)) != 0) return {};
-  const char* function = path + std::strlen(k_pci);
+  const std::size_t length = std::strlen(k_pci_devices);
+  if (std::strncmp(path, k_pci_devices, length) != 0) return {};
+  if (path[length] == 0 || std::strcmp(path + length, "/") == 0) return std::string(session) + "/pci";
+  if (path[length] != '/') return {};
+  const char* function = path + length + 1;
   for (unsigned gpu = 0; gpu < 8; ++gpu)
     if (std::strncmp(function, bus_id_of(gpu).c_str(), 12) == 0) {
       const std::string there = std::string(session) + "/pci/" + function;
