@@ -69,7 +69,10 @@ b 1
 b 2
 c 3'
 expect 'a host that greets' 0 '' "${hosts[@]}" -H greets:1 echo here
-grep -q '^welcome to this host$' "$work/out" && grep -q '^here$' "$work/out" || { echo 'FAIL: greeting'; failures=$((failures + 1)); }
+if ! grep -q '^welcome to this host$' "$work/out" || ! grep -q '^here$' "$work/out"; then
+  echo 'FAIL: a greeting, or the words after it, are lost'
+  failures=$((failures + 1))
+fi
 expect 'words stay whole, in the same folder' 0 '' "${hosts[@]}" -H a sh -c 'printf "%s|" "$@"; pwd' - 'a b' '' "it's" '$x' $'two\nlines'
 [ "$(cat "$work/out")" = "$(printf '%s|' 'a b' '' "it's" '$x' $'two\nlines'; pwd)" ] || { echo 'FAIL: words'; cat "$work/out"; failures=$((failures + 1)); }
 expect 'many bytes' 0 '' "${hosts[@]}" -H a,b sh -c 'yes 0123456789 | head -n 100000'
@@ -168,7 +171,7 @@ fi
 expect 'twice' 2 'the host a is in the list twice; .*a:4' "${hosts[@]}" -H a:1,b:1,a:1 true
 expect 'twice by another user' 2 'the host a is in the list twice' "${hosts[@]}" -H a,me@a true
 for bad in a:0 a:x a: a:2000 a:-1 a:1:2; do expect "'$bad'" 2 "the host '$bad' has no number of PEs" "${hosts[@]}" -H "$bad" true; done
-for bad in '' , a,,b :3; do expect "'$bad'" 2 'an entry without a name|--np is required' "${hosts[@]}" -H "$bad" true; done
+for bad in '' ',' 'a,,b' ':3'; do expect "'$bad'" 2 'an entry without a name|--np is required' "${hosts[@]}" -H "$bad" true; done
 expect 'a dash' 2 'begins with a dash' "${hosts[@]}" -H a,-oProxyCommand=x true
 expect 'too many' 2 'is more than the hosts. 3 places' "${hosts[@]}" -n 4 -H a:2,b true
 expect 'both lists' 2 'both given' "${hosts[@]}" -H a --hostfile "$work/hostfile" true
