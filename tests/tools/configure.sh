@@ -133,15 +133,15 @@ platform host "no hipcc was found: kernels run on CPU threads, and no GPU is use
 # ---- MPI by a wrapper of which little is known -------------------------------------------------------------------------
 # As wrappers of MPICH's kin: they know -show and nothing else; and a compiler that is a wrapper itself, as Cray's.
 if [ -n "$("$PKG_CONFIG" --libs mpich 2>/dev/null)" ]; then
-  flags=$("$PKG_CONFIG" --cflags mpich) libs=$("$PKG_CONFIG" --libs mpich)
+  mpi_flags=$("$PKG_CONFIG" --cflags mpich) mpi_libs=$("$PKG_CONFIG" --libs mpich)
   rm -f "$at/programs/"mpi{cc,cxx,run,exec}*
   cat >"$at/bin/pkg-config" <<'END'
 #!/bin/sh
 case "$*" in *mpi*) exit 1 ;; esac
 exec "$REAL_PKG_CONFIG" "$@"
 END
-  printf '#!/bin/sh\ntest "$*" = -show || exit 1\necho "gcc -O2 %s %s"\n' "$flags" "$libs" >"$at/bin/mpicc"
-  printf '#!/bin/sh\nexec %s "$@" %s %s\n' "${CC:-cc}" "$flags" "$libs" >"$at/bin/craycc"
+  printf '#!/bin/sh\ntest "$*" = -show || exit 1\necho "gcc -O2 %s %s"\n' "$mpi_flags" "$mpi_libs" >"$at/bin/mpicc"
+  printf '#!/bin/sh\nexec %s "$@" %s %s\n' "${CC:-cc}" "$mpi_flags" "$mpi_libs" >"$at/bin/craycc"
   chmod +x "$at/bin/mpicc" "$at/bin/craycc"
   with=(--with-gpu=host --with-mpi PKG_CONFIG="$at/bin/pkg-config")
   configured show "${with[@]}" MPICC="$at/bin/mpicc" || wrong "configure found no MPI by mpicc -show"
