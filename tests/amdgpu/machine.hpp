@@ -7,6 +7,7 @@
 #include "amdgpu/assembler.hpp"
 #include "amdgpu/code_object.hpp"
 #include "amdgpu/isa/wave.hpp"
+#include "amdgpu/memory/adversary.hpp"
 #include "amdgpu/memory/plain.hpp"
 
 namespace amdgpu::test {
@@ -15,8 +16,14 @@ class machine {
  public:
   static constexpr std::uint32_t poison = 0xdeadbeef;
 
-  machine() : memory(visible), rows(static_cast<std::uint32_t*>(std::aligned_alloc(64, 512 * lanes * 4)), &std::free) {
+  // With a seed, memory is the adversary.
+  explicit machine(std::uint64_t seed = 0)
+      : memory(visible),
+        late(visible, seed),
+        rows(static_cast<std::uint32_t*>(std::aligned_alloc(64, 512 * lanes * 4)), &std::free) {
     shared.memory = &memory;
+    if (seed) shared.memory = &late;
+    shared.late = seed != 0;
     shared.how.name = "test";
     shared.how.lds_aperture = std::uint64_t{1} << 48;
     shared.how.private_aperture = std::uint64_t{2} << 48;
@@ -50,12 +57,16 @@ class machine {
     const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm");
     std::memcpy(code.get(), words.data(), words.size() * 4);
   }
-  // Runs it from its start to its end, or to a fault.
-  const fault& go() {
+  // Makes the wave stand at its start.
+  void start() {
     shared.failed = fault{};
     w.stopped = false;
     w.now = wave::state::ready;
     w.pc = reinterpret_cast<std::uint64_t>(code.get());
+  }
+  // Runs it from its start to its end, or to a fault.
+  const fault& go() {
+    start();
     for (unsigned turns = 0; turns < 100000 && w.now == wave::state::ready && !w.stopped; ++turns) run_wave(w, 1000);
     return shared.failed;
   }
@@ -66,6 +77,7 @@ class machine {
 
   buffers visible;
   plain memory;
+  adversary late;
   shared_state shared;
   wave w;
 

@@ -21,6 +21,8 @@ struct settings {
   std::uint64_t register_pages = 1;
   std::uint64_t threads = 2;
   std::uint64_t slice = 2000;
+  std::string memory = "plain";
+  std::uint64_t seed = 1;
   std::uint64_t log = 0;
   std::string counts;
 

@@ -56,7 +56,7 @@ bool load_rows(wave& w, const operation& o, u32* data) {
     for (unsigned k = 0; k < (o.width + 3u) / 4; ++k)
       data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = 0;
   refusal no;
-  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number};
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, o.width >= 4};
   if (w.of->memory->load(a, data, no)) return true;
   stop(w, o, no, o.width);
   return false;
@@ -90,7 +90,7 @@ void store(wave& w, const operation& o) {
   u64 address[lanes];
   const u64 inside = linear(w, o, r, offset, index, address);
   refusal no;
-  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number};
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, o.width >= 4};
   if (!w.of->memory->store(a, data, no)) stop(w, o, no, o.width);
 }
 
@@ -109,7 +109,7 @@ void atomic(wave& w, const operation& o) {
   u32* const data = w.rows(o.src[0].index);
   u32 old[2 * lanes] = {};
   refusal no;
-  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number};
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, o.width >= 4};
   if (!w.of->memory->atomic(a, op, data, op == atomic_op::cmpswap ? data + o.width / 4 * lanes : nullptr, old, no))
     return stop(w, o, no, o.width);
   if (o.scope.glc) blend(w, data, old, o.width / 4);

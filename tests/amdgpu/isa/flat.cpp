@@ -61,7 +61,7 @@ void low_halves(const u64* address, u32* out) {
 }
 
 access to(const wave& w, const operation& o, const u64* address, u64 active, access_kind kind) {
-  return {address, active, o.width, kind, o.scope, w.of, w.number};
+  return {address, active, o.width, kind, o.scope, w.of, w.number, w.issued, o.width >= 4};
 }
 
 // ---- loads and stores by address

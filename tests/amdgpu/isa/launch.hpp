@@ -33,8 +33,9 @@ struct launch {
   // Called for s_sendmsg MSG_INTERRUPT with the event number that the wave left in M0; may be null.
   void (*interrupt)(void* argument, std::uint32_t event) = nullptr;
   void* interrupt_argument = nullptr;
-  bool counts_lines = false;  // counters::lines is kept, which costs time
-  std::string name;           // of the kernel where known, for reports
+  bool counts_lines = false;         // counters::lines is kept, which costs time
+  std::uint64_t adversary_seed = 0;  // 0: plain memory
+  std::string name;                  // of the kernel where known, for reports
 };
 
 }  // namespace amdgpu

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "amdgpu/isa/clock.hpp"
+#include "amdgpu/isa/under_way.hpp"
 #include "amdgpu/isa/wave.hpp"
 
 namespace amdgpu {
@@ -162,11 +163,14 @@ void sleep(wave& w, const operation&) {
 
 void nothing(wave&, const operation&) {}
 
-void waitcnt(wave& w, const operation& o) {  // vmcnt is bits 15:14 and 3:0 (MI200 ISA 12.5)
-  if ((o.immediate & 0xf) == 0 && (o.immediate >> 14 & 3) == 0) w.of->memory->wait_vector();
+void waitcnt(wave& w, const operation& o) {  // vmcnt is bits 15:14 and 3:0, lgkmcnt 11:8 (MI200 ISA 12.5)
+  const u32 vm = (o.immediate & 0xf) | (o.immediate >> 14 & 3) << 4;
+  const u32 lgkm = o.immediate >> 8 & 0xf;
+  if (vm != 63) wait_for_vector(w, o, vm);
+  if (lgkm != 15 && w.of->late) wait_for_lgkm(w, lgkm);
 }
 
-void waitcnt_named(wave& w, const operation&) { w.of->memory->wait_vector(); }
+void waitcnt_named(wave& w, const operation& o) { wait_for_vector(w, o, 0); }
 
 void trap(wave& w, const operation& o) {
   const u32 number = o.immediate & 0xff;

@@ -21,9 +21,21 @@ struct shared_state {
   launch how;
   std::uint32_t id[3] = {0, 0, 0};
   port* memory = nullptr;
+  bool late = false;  // loads and stores are under way until they are waited for
   std::vector<std::uint8_t> lds;
   counters counted;
   fault failed;
+};
+
+// Registers whose load is under way.
+struct arrival {
+  enum class counter : std::uint8_t { vm, lds, scalar };
+  counter by = counter::vm;
+  place where = place::vgpr;
+  unsigned first = 0, dwords = 0;
+  std::uint64_t number = 0;  // of the wave's accesses that this counter counts
+  std::uint64_t pc = 0;
+  std::uint64_t active = 0;
 };
 
 struct wave {
@@ -44,6 +56,9 @@ struct wave {
   std::uint64_t scratch = 0;  // flat_scratch: base of this wave's scratch
   std::uint64_t scratch_bytes = 0;
   std::uint64_t scratch_shift = 0;  // from the GPU's address to the process's
+  std::uint64_t issued = 0;         // accesses that vmcnt counts
+  std::uint64_t issued_lds = 0;     // accesses that lgkmcnt counts
+  std::vector<arrival> arrivals;
   shared_state* of = nullptr;
   const code_page* page = nullptr;
   std::uint64_t page_base = 1;

@@ -9,7 +9,9 @@
 
 #include "amdgpu/isa/decode.hpp"
 #include "amdgpu/isa/descriptor.hpp"
+#include "amdgpu/isa/under_way.hpp"
 #include "amdgpu/isa/wave.hpp"
+#include "amdgpu/memory/adversary.hpp"
 #include "amdgpu/memory/plain.hpp"
 
 namespace amdgpu {
@@ -77,7 +79,9 @@ void run_wave(wave& w, unsigned budget) {
     w.pc += o->bytes;
     ++counted.executed[static_cast<unsigned>(o->kind)];
     ++counted.instructions;
+    if (w.of->late && !in_time(w, *o)) return;
     o->run(w, *o);
+    if (w.of->late && w.now == wave::state::ended && !w.stopped) wait_for_vector(w, *o, 0);
     if (w.turn_over || w.stopped) return;
   }
 }
@@ -252,7 +256,15 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
   parts& p = *inside;
   p.shared.how = how;
   std::copy(id.begin(), id.end(), p.shared.id);
-  p.memory = std::make_unique<plain>(memory);
+  if (how.adversary_seed) {
+    // Each workgroup draws numbers of its own, the same in each run.
+    std::uint64_t seed = how.adversary_seed * 0x9e3779b97f4a7c15 + how.dispatch_id;
+    for (const std::uint32_t i : id) seed = seed * 0x9e3779b97f4a7c15 + i;
+    p.memory = std::make_unique<adversary>(memory, seed);
+    p.shared.late = true;
+  } else {
+    p.memory = std::make_unique<plain>(memory);
+  }
   p.shared.memory = p.memory.get();
   if (!p.read_descriptor() || !p.measure() || !p.make_scratch()) return;
   p.shared.lds.assign(p.shared.how.group_bytes, 0);
@@ -269,6 +281,7 @@ workgroup::state workgroup::run(unsigned instructions) {
   parts& p = *inside;
   if (p.now != state::running) return p.now;
   p.slept = true;
+  p.memory->pass_turn();
   bool left = false;
   for (auto& w : p.waves) {
     if (w->now != wave::state::ready) continue;

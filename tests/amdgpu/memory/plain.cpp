@@ -274,12 +274,21 @@ const std::uint32_t* plain::code(std::uint64_t address, std::uint64_t& left) {
 }
 
 // The host may let a later load pass an earlier store. A wave that waited for its stores must not see that.
-void plain::wait_vector() {
+void plain::fence() {
   if (stored) std::atomic_thread_fence(std::memory_order_seq_cst);
   stored = false;
 }
 
-void plain::writeback() { wait_vector(); }
-void plain::invalidate() { wait_vector(); }
+bool plain::wait_vector(unsigned, std::uint64_t, refusal&) {
+  fence();
+  return true;
+}
+
+bool plain::mapped(const access& of, bool write, refusal& no) {
+  return !of.active || each_lane(of, write, no, [](unsigned, std::uint64_t) {});
+}
+
+void plain::writeback() { fence(); }
+void plain::invalidate() { fence(); }
 
 }  // namespace amdgpu

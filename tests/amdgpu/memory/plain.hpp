@@ -19,9 +19,11 @@ class plain final : public port {
               std::uint32_t* old, refusal& no) override;
   bool load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) override;
   const std::uint32_t* code(std::uint64_t address, std::uint64_t& left) override;
-  void wait_vector() override;
+  bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) override;
   void writeback() override;
   void invalidate() override;
+  // Whether every lane's access would be done.
+  bool mapped(const access& of, bool write, refusal& no);
 
  private:
   struct window {
@@ -30,6 +32,7 @@ class plain final : public port {
     bool writable = false;
   };
 
+  void fence();
   const window* look(std::uint64_t address);
   const window* holds_all(const access& of, bool write);
   bool translate(std::uint64_t address, unsigned bytes, bool write, std::uint64_t& host, refusal& no);

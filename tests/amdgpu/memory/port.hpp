@@ -26,6 +26,8 @@ struct access {
   scope_bits scope;
   const void* workgroup = nullptr;
   unsigned wave = 0;
+  std::uint64_t number = 0;   // of the wave's vector accesses, counted from 1 as vmcnt does
+  bool to_registers = false;  // a load's data lie in registers, which may get them later
 };
 
 // Why an access was refused.
@@ -75,9 +77,11 @@ class port {
   // Instructions may be read from here; null if not. `left` is how far the mapping goes.
   virtual const std::uint32_t* code(std::uint64_t address, std::uint64_t& left) = 0;
 
-  virtual void wait_vector() = 0;  // s_waitcnt vmcnt(0)
-  virtual void writeback() = 0;    // buffer_wbl2
-  virtual void invalidate() = 0;   // buffer_invl2, buffer_wbinvl1
+  // s_waitcnt: the wave's accesses up to this number are done. False: one of them was refused.
+  virtual bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) = 0;
+  virtual void pass_turn() {}     // time goes by for what is under way
+  virtual void writeback() = 0;   // buffer_wbl2
+  virtual void invalidate() = 0;  // buffer_invl2, buffer_wbinvl1
 };
 
 }  // namespace amdgpu

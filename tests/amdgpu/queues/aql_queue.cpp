@@ -186,6 +186,7 @@ aql_queue::step aql_queue::take_kernel(const surroundings& around, const aql::di
   d->how.dispatch_packet = at;
   d->how.queue = reinterpret_cast<std::uint64_t>(shared_);
   d->how.dispatch_id = index;
+  d->how.adversary_seed = around.adversary_seed;
   d->how.lds_aperture = std::uint64_t{shared().group_aperture_high} << 32;
   d->how.private_aperture = std::uint64_t{shared().private_aperture_high} << 32;
   d->how.counts_lines = !around.counts.empty();

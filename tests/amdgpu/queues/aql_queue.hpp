@@ -41,7 +41,8 @@ class aql_queue {
     task_sink& sink;
     std::uint64_t compute_units;
     std::uint64_t threads;
-    const std::string& counts;  // the file for them; empty: none
+    const std::string& counts;     // the file for them; empty: none
+    std::uint64_t adversary_seed;  // 0: plain memory
   };
   aql_queue(std::uint32_t number, const queue_request& r);
 

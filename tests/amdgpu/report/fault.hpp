@@ -15,6 +15,7 @@ struct fault {
     unknown,    // an instruction that the interpreter does not know
     illegal,    // bytes that are no instruction, or an operand that does not exist
     trap,       // s_trap of the program itself
+    early,      // a register was used before its load was waited for
     launch      // a kernel descriptor that cannot be run
   };
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Memory that is late: accesses of a wave overtake each other until it waits, and a test looks which wait makes them
+// right. Expected results come from LLVM AMDGPUUsage, "Memory Model GFX90A", and MI200 ISA 4.4.
+#include "amdgpu/opcodes.hpp"
+
+namespace {
+
+using namespace amdgpu;
+using namespace amdgpu::test;
+
+constexpr unsigned seeds = 40;
+
+// A machine whose v[0:1] holds the address of `data` and v[2:3] that of `flag`, in each lane but for the first a
+// place of its own.
+struct place_of_two {
+  explicit place_of_two(u64 seed) : m(seed) {
+    m.visible.list(cells, sizeof(cells));
+    m.exec(1);
+    m.set_v64(0, 0, reinterpret_cast<u64>(&data()));
+    m.set_v64(2, 0, reinterpret_cast<u64>(&flag()));
+    m.v(4, 0) = 41;
+    m.v(5, 0) = 1;
+  }
+  u32& data() { return cells[0]; }
+  u32& flag() { return cells[32]; }
+  alignas(128) u32 cells[64] = {};
+  machine m;
+};
+
+// The writer of a message, in the middle of its kernel: in how many seeds is the flag there and the data not?
+unsigned overtaken(const std::string& between) {
+  unsigned found = 0;
+  for (u64 seed = 1; seed <= seeds; ++seed) {
+    place_of_two two(seed);
+    two.m.load("global_store_dword v[0:1], v4, off\n" + between +
+               "\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1");
+    two.m.start();
+    bool wrong = false;
+    while (two.m.w.now != wave::state::ended) {
+      two.m.late.pass_turn();
+      run_wave(two.m.w, 100);
+      EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
+      wrong |= two.flag() == 1 && two.data() != 41;
+    }
+    EXPECT_EQ(two.data(), 41u);
+    EXPECT_EQ(two.flag(), 1u);
+    found += wrong;
+  }
+  return found;
+}
+
+TEST(AmdgpuAdversary, AStoreIsOvertakenUnlessItIsWaitedFor) {
+  EXPECT_GT(overtaken(""), 0u);
+  EXPECT_GT(overtaken("s_waitcnt vmcnt(1)"), 0u) << "one may still be under way";
+  EXPECT_GT(overtaken("s_waitcnt lgkmcnt(0)"), 0u) << "another counter";
+  EXPECT_EQ(overtaken("s_waitcnt vmcnt(0)"), 0u);
+}
+
+TEST(AmdgpuAdversary, AnAtomicOvertakesStoresUnlessTheyAreWaitedFor) {
+  for (const bool waits : {false, true}) {
+    unsigned wrong = 0;
+    for (u64 seed = 1; seed <= seeds; ++seed) {
+      place_of_two two(seed);
+      two.m.load(std::string("global_store_dword v[0:1], v4, off\n") + (waits ? "s_waitcnt vmcnt(0)\n" : "") +
+                 "global_atomic_add v[2:3], v5, off\ns_sleep 1");
+      two.m.start();
+      run_wave(two.m.w, 100);
+      EXPECT_EQ(two.flag(), 1u);
+      wrong += two.data() != 41;
+    }
+    EXPECT_EQ(wrong, waits ? 0u : seeds);
+  }
+}
+
+// The reader: both loads are issued, and another one writes data and then the flag before they are waited for.
+TEST(AmdgpuAdversary, LoadsPassEachOtherUnlessTheFirstIsWaitedFor) {
+  for (const bool waits : {false, true}) {
+    unsigned wrong = 0;
+    for (u64 seed = 1; seed <= seeds; ++seed) {
+      place_of_two two(seed);
+      two.m.load(std::string("global_load_dword v8, v[2:3], off\n") + (waits ? "s_waitcnt vmcnt(0)\n" : "") +
+                 "global_load_dword v9, v[0:1], off\ns_sleep 1\ns_waitcnt vmcnt(0)");
+      two.m.start();
+      run_wave(two.m.w, 100);
+      two.data() = 41;
+      two.flag() = 1;
+      run_wave(two.m.w, 100);
+      ASSERT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
+      wrong += two.m.v(8, 0) == 1 && two.m.v(9, 0) == 0;
+    }
+    if (waits)
+      EXPECT_EQ(wrong, 0u);
+    else
+      EXPECT_GT(wrong, 0u);
+  }
+}
+
+TEST(AmdgpuAdversary, AWaveSeesItsOwnAccessesInOrder) {
+  for (u64 seed = 1; seed <= seeds; ++seed) {
+    place_of_two two(seed);
+    two.data() = 7;
+    ASSERT_FALSE(
+        two.m.run("global_load_dword v8, v[0:1], off\nglobal_store_dword v[0:1], v4, off\n"
+                  "global_load_dword v9, v[0:1], off\nglobal_store_dword v[0:1], v5, off\n"
+                  "global_atomic_add v10, v[0:1], v4, off glc\ns_waitcnt vmcnt(0)"))
+        << two.m.shared.failed.sentence();
+    EXPECT_EQ(two.m.v(8, 0), 7u);
+    EXPECT_EQ(two.m.v(9, 0), 41u);
+    EXPECT_EQ(two.m.v(10, 0), 1u);
+    EXPECT_EQ(two.data(), 42u);
+  }
+}
+
+// The sentence of the fault that `program` ends with; empty if there is none.
+std::string early(const std::string& program) {
+  place_of_two two(1);
+  two.m.set_v64(2, 0, 0);
+  two.m.shared.lds.assign(64, 0);
+  two.m.w.set64(4, reinterpret_cast<u64>(two.cells));
+  const fault& f = two.m.run(program);
+  if (f) {
+    EXPECT_EQ(f.what, fault::kind::early) << f.sentence();
+  }
+  return f.what == fault::kind::early ? f.sentence() : "";
+}
+
+TEST(AmdgpuAdversary, ARegisterIsUsedBeforeItsLoadIsWaitedFor) {
+  const std::string load = "global_load_dwordx2 v[8:9], v[0:1], off\n";
+  const std::string text = early(load + "v_add_u32 v4, v9, v4");
+  for (const char* word : {"kernel test", "wave 0, lane 0", "into v8", "s_waitcnt vmcnt(0) is missing"})
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  EXPECT_EQ(early(load + "s_waitcnt vmcnt(0)\nv_add_u32 v4, v9, v4"), "");
+  EXPECT_NE(early(load + "s_waitcnt lgkmcnt(0)\nv_add_u32 v4, v9, v4"), "");
+  EXPECT_NE(early(load + "v_mov_b32 v8, 0"), "") << "the load would overwrite it";
+  EXPECT_NE(early(load + "global_store_dwordx2 v[0:1], v[8:9], off"), "");
+  EXPECT_EQ(early(load + "v_add_u32 v10, v4, v4"), "");
+}
+
+TEST(AmdgpuAdversary, ACounterSaysHowManyMayBeLeft) {
+  const std::string loads = "global_load_dword v8, v[0:1], off\nglobal_load_dword v9, v[0:1], off\n";
+  EXPECT_EQ(early(loads + "s_waitcnt vmcnt(1)\nv_add_u32 v4, v8, v4"), "");
+  EXPECT_NE(early(loads + "s_waitcnt vmcnt(1)\nv_add_u32 v4, v9, v4"), "");
+  EXPECT_NE(early(loads + "v_add_u32 v4, v8, v4").find("vmcnt(1)"), std::string::npos);
+  // An instruction whose lanes are all off is counted, too.
+  EXPECT_EQ(early("global_load_dword v8, v[0:1], off\ns_mov_b64 exec, 0\nglobal_load_dword v9, v[0:1], off\n"
+                  "s_mov_b64 exec, 1\ns_waitcnt vmcnt(1)\nv_add_u32 v4, v8, v4"),
+            "");
+}
+
+TEST(AmdgpuAdversary, AtomicsScalarLoadsAndTheLdsAreWaitedForToo) {
+  const std::string atomic = "global_atomic_add v8, v[0:1], v4, off glc\n";
+  EXPECT_NE(early(atomic + "v_add_u32 v4, v8, v4"), "");
+  EXPECT_EQ(early(atomic + "s_waitcnt vmcnt(0)\nv_add_u32 v4, v8, v4"), "");
+  const std::string scalar = "s_load_dwordx2 s[8:9], s[4:5], 0x0\n";
+  EXPECT_NE(early(scalar + "s_add_u32 s10, s9, s9"), "");
+  EXPECT_NE(early(scalar + "s_waitcnt vmcnt(0)\ns_add_u32 s10, s9, s9"), "");
+  EXPECT_EQ(early(scalar + "s_waitcnt lgkmcnt(0)\ns_add_u32 s10, s9, s9"), "");
+  const std::string lds = "ds_read_b32 v8, v2\nds_read_b32 v9, v2 offset:4\n";
+  EXPECT_NE(early(lds + "s_waitcnt lgkmcnt(1)\nv_add_u32 v4, v9, v4"), "");
+  EXPECT_EQ(early(lds + "s_waitcnt lgkmcnt(1)\nv_add_u32 v4, v8, v4"), "");
+  // With a scalar load under way, a count other than 0 says nothing.
+  EXPECT_NE(early(lds + scalar + "s_waitcnt lgkmcnt(1)\nv_add_u32 v4, v8, v4"), "");
+}
+
+TEST(AmdgpuAdversary, ASeedRepeats) {
+  const auto order = [](u64 seed) {
+    std::string text;
+    place_of_two two(seed);
+    two.m.load("global_store_dword v[0:1], v4, off\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1");
+    two.m.start();
+    while (two.m.w.now != wave::state::ended) {
+      two.m.late.pass_turn();
+      run_wave(two.m.w, 100);
+      text += std::to_string(two.data()) + ' ' + std::to_string(two.flag()) + ' ';
+    }
+    return text;
+  };
+  bool differ = false;
+  for (u64 seed = 1; seed <= seeds; ++seed) {
+    EXPECT_EQ(order(seed), order(seed));
+    differ |= order(seed) != order(1);
+  }
+  EXPECT_TRUE(differ);
+}
+
+TEST(AmdgpuAdversary, AStoreThatIsNotMappedIsRefusedWhenItIsIssued) {
+  place_of_two two(1);
+  two.m.set_v64(0, 0, 0x1000);
+  const fault& f = two.m.run("global_store_dword v[0:1], v4, off\ns_waitcnt vmcnt(0)");
+  EXPECT_EQ(f.what, fault::kind::memory);
+  EXPECT_EQ(f.instruction, "global_store_dword v[0:1], v4, off");
+}
+
+}  // namespace

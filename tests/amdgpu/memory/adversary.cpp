@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "amdgpu/memory/adversary.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace amdgpu {
+
+bool adversary::overlap(const pending& p, const access& of) {
+  for (std::uint64_t a = p.of.active; a; a &= a - 1) {
+    const std::uint64_t first = p.address[std::countr_zero(a)];
+    for (std::uint64_t b = of.active; b; b &= b - 1) {
+      const std::uint64_t second = of.address[std::countr_zero(b)];
+      if (first < second + of.bytes && second < first + p.of.bytes) return true;
+    }
+  }
+  return false;
+}
+
+adversary::pending& adversary::add(const access& of) {
+  pending& p = under_way.emplace_back();
+  std::copy_n(of.address, lanes, p.address);
+  p.of = of;
+  return p;
+}
+
+bool adversary::finish(const pending& p, refusal& no) {
+  access of = p.of;
+  of.address = p.address;
+  if (!p.registers) return memory.store(of, p.data, no);
+  if (!p.read) return memory.load(of, p.registers, no);
+  for (std::uint64_t left = of.active; left; left &= left - 1)
+    for (unsigned k = 0; k < of.bytes / 4; ++k) {
+      const unsigned at = k * lanes + static_cast<unsigned>(std::countr_zero(left));
+      p.registers[at] = p.data[at];
+    }
+  return true;
+}
+
+// A wave sees its own accesses to one place in program order, waited for or not (LLVM AMDGPUUsage, "Memory Model":
+// "vector memory operations are performed in order for a given wave" to the same address). A load delivers its
+// registers after all older loads (MI200 ISA 4.4), so those are finished with it.
+bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
+  std::size_t loads_through = 0;
+  for (std::size_t i = 0; loads_too && i < under_way.size(); ++i)
+    if (under_way[i].registers && under_way[i].of.wave == of.wave && overlap(under_way[i], of)) loads_through = i + 1;
+  bool good = true;
+  std::size_t i = 0;
+  std::erase_if(under_way, [&](const pending& p) {
+    const bool load = p.registers != nullptr;
+    const bool old_load = i++ < loads_through && load;
+    if (p.of.wave != of.wave || !(old_load || (!load && overlap(p, of)))) return false;
+    good = good && finish(p, no);
+    return true;
+  });
+  return good;
+}
+
+bool adversary::load(const access& of, std::uint32_t* data, refusal& no) {
+  if (!of.active) return true;
+  if (!finish_older(of, false, no)) return false;
+  if (!of.to_registers) return memory.load(of, data, no);
+  if (!memory.mapped(of, false, no)) return false;
+  pending& p = add(of);
+  p.registers = data;
+  p.read = chance(2);
+  if (p.read && !memory.load(of, p.data, no)) return false;
+  for (std::uint64_t left = of.active; left; left &= left - 1)
+    for (unsigned k = 0; k < of.bytes / 4; ++k)
+      data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = poison;
+  return true;
+}
+
+bool adversary::store(const access& of, const std::uint32_t* data, refusal& no) {
+  if (!of.active) return true;
+  if (!finish_older(of, true, no) || !memory.mapped(of, true, no)) return false;
+  pending& p = add(of);
+  std::copy_n(data, (of.bytes + 3) / 4 * lanes, p.data);
+  return true;
+}
+
+// An atomic is done when it is issued: before the stores that are under way, as a relaxed one may be.
+bool adversary::atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
+                       std::uint32_t* old, refusal& no) {
+  return finish_older(of, true, no) && memory.atomic(of, op, data, compare, old, no);
+}
+
+bool adversary::load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) {
+  return memory.load_scalar(address, dwords, data, no);
+}
+
+const std::uint32_t* adversary::code(std::uint64_t address, std::uint64_t& left) { return memory.code(address, left); }
+
+// vmcnt counts accesses down in the order of their issue (MI200 ISA 4.4), so all up to one number are done. Stores
+// among them leave in any order; loads deliver in order.
+bool adversary::wait_vector(unsigned wave, std::uint64_t through, refusal& no) {
+  std::vector<std::size_t> stores;
+  bool good = !refused;
+  if (refused) no = late;
+  const auto waited = [&](const pending& p) { return p.of.wave == wave && p.of.number <= through; };
+  for (std::size_t i = 0; i < under_way.size(); ++i) {
+    if (!waited(under_way[i])) continue;
+    if (!under_way[i].registers)
+      stores.push_back(i);
+    else
+      good = good && finish(under_way[i], no);
+  }
+  std::shuffle(stores.begin(), stores.end(), random);
+  for (const std::size_t i : stores) good = good && finish(under_way[i], no);
+  std::erase_if(under_way, waited);
+  return good && memory.wait_vector(wave, through, no);
+}
+
+// A store leaves at some time though nobody waits for it.
+void adversary::pass_turn() {
+  std::erase_if(under_way, [&](const pending& p) {
+    if (p.registers || !chance(4)) return false;
+    refusal no;
+    if (!finish(p, no) && !refused) {
+      refused = true;
+      late = no;
+    }
+    return true;
+  });
+}
+
+}  // namespace amdgpu

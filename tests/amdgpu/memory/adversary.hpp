@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Memory that does late and out of order what gfx90a may do late and out of order (MI200 ISA 4.4 "Manually Inserted
+// Wait States", S_WAITCNT; LLVM AMDGPUUsage, "Memory Model GFX90A"). A store is under way until the wave waits for its
+// vmcnt, or until it leaves by itself in a later turn; those under way leave in any order but where they overlap. A
+// load delivers its registers when it is waited for, with the value of then or of when it was issued. A seed chooses.
+#pragma once
+#include <random>
+#include <vector>
+
+#include "amdgpu/memory/plain.hpp"
+
+namespace amdgpu {
+
+class adversary final : public port {
+ public:
+  // A register holds this from a load's issue until it is waited for.
+  static constexpr std::uint32_t poison = 0xbad10ad5;
+
+  adversary(const address_space& of, std::uint64_t seed) : memory(of), random(seed) {}
+
+  bool load(const access& of, std::uint32_t* data, refusal& no) override;
+  bool store(const access& of, const std::uint32_t* data, refusal& no) override;
+  bool atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
+              std::uint32_t* old, refusal& no) override;
+  bool load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) override;
+  const std::uint32_t* code(std::uint64_t address, std::uint64_t& left) override;
+  bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) override;
+  void pass_turn() override;
+  void writeback() override { memory.writeback(); }
+  void invalidate() override { memory.invalidate(); }
+
+ private:
+  struct pending {
+    std::uint64_t address[lanes];
+    std::uint32_t data[4 * lanes];  // a store's, or those that a load had when it was issued
+    access of;
+    std::uint32_t* registers = nullptr;  // of a load; null for a store
+    bool read = false;                   // the load has its data
+  };
+
+  static bool overlap(const pending& p, const access& of);
+  bool finish(const pending& p, refusal& no);
+  bool finish_older(const access& of, bool loads_too, refusal& no);
+  pending& add(const access& of);
+  bool chance(unsigned of) { return random() % of == 0; }
+
+  plain memory;
+  std::mt19937_64 random;
+  std::vector<pending> under_way;  // the oldest of each wave first
+  refusal late;                    // of a store that left by itself
+  bool refused = false;
+};
+
+}  // namespace amdgpu
