@@ -189,6 +189,20 @@ XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
  * libsodium. */
 XIO_EXPORT xio_status_t xio_get_unique_id(xio_unique_id_t* id);
 
+/* The engines that kernels can have; see xio_device.hpp's XIO_ENGINES. */
+enum {
+  XIO_HAS_DIRECT = 1, /* loads and stores to other PEs */
+  XIO_HAS_RDMA = 2,
+  XIO_HAS_SDMA = 4,
+  XIO_HAS_NVME = 8, /* storage */
+  XIO_HAS_HDP = 16  /* flushes of the host data path */
+};
+/* Local, any thread. Called by <xio/xio_device.hpp> before main() where a file was compiled with fewer engines or NIC
+ * families than there are (XIO_ENGINES, XIO_FAMILIES); programs need not call it. families: bit i is ring_kind i. What
+ * one file left out no kernel is known to have: from then on xio_init, xio_ctx_create and xio_storage_open refuse with
+ * XIO_ERR_STATE what needs it. */
+XIO_EXPORT void xio_program_has(uint32_t engines, uint32_t families);
+
 /* Makes a world. Collective: every PE of the job calls it. attr may be null.
  *
  * The PEs come from the launcher (mpirun, srun, xiorun), or from the members of attr. Where a launcher started several
@@ -214,7 +228,8 @@ XIO_EXPORT xio_status_t xio_get_unique_id(xio_unique_id_t* id);
  * Returns XIO_ERR_CONFIG (an attribute, a variable or the launcher's values are not understood or differ between PEs),
  * XIO_ERR_UNSUPPORTED (this build or machine lacks what was asked for), XIO_ERR_NO_ROUTE (a PE cannot be reached),
  * XIO_ERR_AUTH (a PE does not have the job's key), XIO_ERR_PEER, XIO_ERR_TIMEOUT, XIO_ERR_NO_MEMORY (heap, threads,
- * files), XIO_ERR_IO. *world is null then. */
+ * files), XIO_ERR_STATE (the program's kernels were compiled without an engine that the world needs), XIO_ERR_IO.
+ * *world is null then. */
 XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world);
 /* Ends a world. Collective. Closes what is still open: storages, contexts, registrations, the heap.
  *

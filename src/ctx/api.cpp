@@ -14,6 +14,7 @@
 #include "config.h"
 #include "ctx/attributes.hpp"
 #include "ctx/entry.hpp"
+#include "ctx/program.hpp"
 #include "ctx/world.hpp"
 #include "xio/memory.h"
 
@@ -101,6 +102,8 @@ xio_status_t in_world(xio_world_t* w, const char* function, Body&& body) noexcep
 }  // namespace
 
 extern "C" {
+
+void xio_program_has(uint32_t engines, uint32_t families) { xio::program::add_file(engines, families); }
 
 void xio_version(int* major, int* minor, int* patch) {
   int parts[3] = {};

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "ctx/ctx_value.hpp"
 #include "ctx/failure_text.hpp"
+#include "ctx/program.hpp"
 #include "ctx/rings.hpp"
 #include "xio/device/request.hpp"
 
@@ -262,6 +263,8 @@ void context::publish() {
     if (has_rings() || lane == 0) fill_peers(lane);
     fill_view(lane);
   }
+  for (const auto* rows : {&rings_, &flush_rings_})
+    for (const dev::ring_view& r : *rows) program::check_ring("xio_ctx_create", r.kind);
   if (has_rings()) write_all(ring_rows_, rings_);
   old_.clear();
   stopped_ = false;

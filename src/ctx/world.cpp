@@ -15,6 +15,7 @@
 #include "ctx/hdp.hpp"
 #include "ctx/hello.hpp"
 #include "ctx/peer_atomics.hpp"
+#include "ctx/program.hpp"
 #include "ctx/rings.hpp"
 #include "memory/mode.hpp"
 #include "xio/wire/inbox.hpp"
@@ -158,7 +159,15 @@ void world::publish_world() {
     engines_->place_gpus(gpus_);
     hdp_ = open_hdp(options_, *engines_, *heap_);
     gpu::put_value(&at->hdp, hdp_->view());
+    if (!program::has_all()) check_program();
   });
+}
+
+// A ctx without attributes must be possible.
+void world::check_program() const {
+  ctx_settings settings = choose_ctx(nullptr, options_);
+  program::fit(settings);
+  program::check_routes("xio_init", plan_of(settings), flushes_hdp());
 }
 
 void world::close_all() {
@@ -317,6 +326,17 @@ void world::check_reach(const ctx_settings& settings, const route_plan& plan) {
   }
 }
 
+route_plan world::plan_of(ctx_settings& settings) const {
+  if (!direct_obstacle_.empty()) avoid_direct(settings, direct_obstacle_);
+  std::vector<bool> mapped;
+  for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
+  route_plan plan = plan_routes(settings, mapped, me_);
+  plan.flush = flush_route(hdp_->decision());
+  return plan;
+}
+
+bool world::flushes_hdp() const { return hdp_->view().way != dev::hdp_way::none; }
+
 // The caller must release *inboxes, even if this throws.
 std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes) {
   ctx_settings settings{};
@@ -324,11 +344,9 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
   agreement_.vote(call::ctx_create, [&] {
     if (out == nullptr) fail(XIO_ERR_ARG, "xio_ctx_create: ctx is null; give a pointer");
     settings = choose_ctx(attr, options_);
-    if (!direct_obstacle_.empty()) avoid_direct(settings, direct_obstacle_);
-    std::vector<bool> mapped;
-    for (const unsigned char* base : peers_->bases()) mapped.push_back(base != nullptr);
-    plan = plan_routes(settings, mapped, me_);
-    plan.flush = flush_route(hdp_->decision());
+    program::fit(settings);
+    plan = plan_of(settings);
+    program::check_routes("xio_ctx_create", plan, flushes_hdp());
     // The start of the software devices' thread may fail on one PE alone, so it comes before the PEs exchange anything.
     if (plan.needs(dev::route::rdma)) (void)engines_->machine();
     return arguments{{"the route", static_cast<std::uint64_t>(settings.route)},
@@ -430,6 +448,7 @@ xio_error_info_t world::call_error(const dev::call_record& call, xio_status_t st
 // --- Storage -----------------------------------------------------------------------------------------
 
 xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* attr) {
+  program::check_storage("xio_storage_open");
   const xio_storage_attr_t a = choose_storage(attr, options_);
   std::uint32_t taken = 0;
   for (const auto& [id, s] : storages_.live()) taken |= 1u << s->slot();

@@ -78,6 +78,10 @@ class world {
   std::uint64_t live_block_at(const void* block) const;
   std::unique_ptr<context> make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes);
   std::uint64_t take_inboxes(std::uint32_t immediates);
+  void check_program() const;
+  // Changes the route where loads and stores cannot be.
+  route_plan plan_of(ctx_settings& settings) const;
+  bool flushes_hdp() const;
   void check_reach(const ctx_settings& settings, const route_plan& plan);
   void stop(context& c);
   context& stop_together(call what, xio_ctx_t ctx);

@@ -21,7 +21,7 @@ match($0, /[A-Za-z_][A-Za-z0-9_.$]*@(rel32|gotpcrel32)@lo/) {
 }
 /^; NumVgprs: / { vgprs[at] = $3 }
 /^; NumAgprs: / { agprs[at] = $3 }
-/^; NumSgprs: / { sgprs[at] = $3 }
+/^; (Total)?NumSgprs: / { sgprs[at] = $3 }
 /^; ScratchSize: / { scratch[at] = $3 }
 
 function total(name, seen,    sum, i, n, callee) {

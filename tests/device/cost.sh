@@ -1,36 +1,65 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What one op costs in a kernel on gfx90a: instructions (of all that the op can reach, so with every engine and every NIC
-# family), registers, scratch memory. Compares with cost.table beside this script; more than 10 % above it is an error.
+# What one op costs in a kernel: instructions (of all that the op can reach), registers, scratch memory; with every
+# engine and every NIC family, and (direct+mlx5:...) with those alone. On gfx90a as hipcc makes it, on gfx942 as a newer
+# clang does. Compares with cost.table and cost.gfx942.table beside this script; more than 10 % above them is an error.
 #   XIO_TEST_BUILDDIR=BUILD tests/device/cost.sh --update        keeps what is now
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 here=$srcdir/tests/device
 out=$builddir/tests/device
-kept=$here/cost.table
-
-# shellcheck disable=SC2153  # from env.sh
-if [ -z "$HIPCC" ]; then skip "no hipcc: device code for AMD is not compiled"; fi
-compiler="$("$HIPCC" --version 2>/dev/null | grep -o 'clang version [0-9]*' | head -n 1), gfx90a, -O2"
-if [ "${1-}" != --update ] && ! grep -qxF "# $compiler" "$kept"; then
-  skip "the kept figures are of another compiler ($(sed -n 's/^# \(clang.*\)/\1/p' "$kept")) than this one ($compiler)"
-fi
-
+mode=${1-}
+tried=0
 mkdir -p "$out"
-"$HIPCC" -x hip -std=c++20 -O2 -Wall -Wextra -Werror -Wno-unused-command-line-argument -DXIO_PLATFORM_HIP=1 \
-  -I"$srcdir/include" --cuda-device-only --offload-arch=gfx90a -S -o "$out/cost.s" "$here/cost.hip"
-{
-  echo "# $compiler"
-  echo "# op NAME INSTRUCTIONS VGPRS AGPRS SGPRS SCRATCH-BYTES: the kernel and all that it calls"
-  echo "# function NAME INSTRUCTIONS: for those who look where they are"
-  awk -f "$here/cost.awk" "$out/cost.s" | c++filt -p |
-    sed -E '/^function/{s/xio::dev:://g; s/^function [a-z_]+ ([a-z_:]+<)/function \1/}' | sort -k1,1r -k2
-} >"$out/cost.now"
-cat "$out/cost.now"
 
-if [ "${1-}" = --update ]; then
-  cp "$out/cost.now" "$kept"
-else
-  awk -f "$here/cost_compare.awk" "$kept" "$out/cost.now"
+# listing NAME FLAG...: what the kernels of cost.hip cost when compiled so; NAME stands before each op.
+listing() {
+  local name=$1
+  shift
+  "${compiler[@]}" "$@" --cuda-device-only --offload-arch="$target" -S -o "$out/cost.s" "$here/cost.hip"
+  awk -f "$here/cost.awk" "$out/cost.s" | c++filt -p |
+    sed -E '/^function/{s/xio::dev:://g; s/^function [a-z_]+ ([a-z_:]+<)/function \1/}' |
+    sed -E "s/^(op|function) /\1 $name/"
+}
+
+# compare TABLE: the compiler and target at hand.
+compare() {
+  local kept=$here/$1 now=$out/${1%.table}.now
+  local by
+  by="$("${compiler[0]}" --version 2>/dev/null | grep -o 'clang version [0-9]*' | head -n 1), $target, -O2"
+  if [ "$mode" != --update ] && ! grep -qxF "# $by" "$kept"; then
+    echo "$1 is of another compiler ($(sed -n 's/^# \(clang.*\)/\1/p' "$kept")) than this one ($by)"
+    return
+  fi
+  {
+    echo "# $by"
+    echo "# op NAME INSTRUCTIONS VGPRS AGPRS SGPRS SCRATCH-BYTES: the kernel and all that it calls"
+    echo "# function NAME INSTRUCTIONS: for those who look where they are"
+    {
+      listing ''
+      listing direct+mlx5: -DXIO_ENGINES=direct+rdma -DXIO_FAMILIES=mlx5
+    } | sort -k1,1r -k2
+  } >"$now"
+  cat "$now"
+  tried=$((tried + 1))
+  if [ "$mode" = --update ]; then
+    cp "$now" "$kept"
+  else
+    awk -f "$here/cost_compare.awk" "$kept" "$now"
+  fi
+}
+
+flags=(-x hip -std=c++20 -O2 -Wall -Wextra -Werror -Wno-unused-command-line-argument -DXIO_PLATFORM_HIP=1)
+# shellcheck disable=SC2153  # from env.sh
+if [ -n "$HIPCC" ]; then
+  target=gfx90a
+  compiler=("$HIPCC" "${flags[@]}" -I"$srcdir/include")
+  compare cost.table
 fi
+if command -v clang-22 >/dev/null; then
+  target=gfx942
+  compiler=(clang-22 "${flags[@]}" -nogpulib -nogpuinc -I"$here/clang" -I"$srcdir/include")
+  compare cost.gfx942.table
+fi
+if [ $tried = 0 ]; then skip "no compiler of which figures are kept: neither Debian 12's hipcc nor clang-22"; fi

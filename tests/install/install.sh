@@ -48,6 +48,18 @@ for example in "${examples[@]}"; do
   device_program "$sources/$example.hip" "$root/by-pkg-config/$example"
 done
 echo "pkg-config: ${#examples[@]} examples built"
+# With engines and families left out, which the program then tells the library.
+# shellcheck disable=SC2046
+device_compile $(pkg_config --define-variable=engines=direct+rdma --define-variable=families=mlx5 --variable=device_flags) \
+  $(pkg_config --cflags) -O0 -Wall -Wextra -Werror -c "$srcdir/tests/install/hello.hip" -o "$root/fewer.o"
+if ! nm "$root/fewer.o" | grep -q xio_program_has; then
+  echo "FAIL pkg-config's engines and families do not reach the kernels"
+  exit 1
+fi
+if nm "$root/hello.o" | grep -q xio_program_has; then
+  echo "FAIL a program with all engines tells of it"
+  exit 1
+fi
 
 # CMake finds it by the prefix, refuses a version that this is not, and builds the same.
 by_cmake() {

@@ -4,6 +4,7 @@
 #pragma once
 #include "xio/device/failed_call.hpp"
 #include "xio/device/platform.hpp"
+#include "xio/device/selection.hpp"
 #include "xio/device/view.hpp"
 #include "xio/xio.h"
 
@@ -44,6 +45,7 @@ struct mapped_place {
 
 // The mapped arena of a PE: the memory that xio_malloc gives out there. A null ctx has none.
 XIO_DEVICE mapped_place mapped_arena(const xio_ctx_t& ctx, u32 pe) {
+  if constexpr (!k_has_direct) return {0, false};
 #if defined(XIO_ON_CUDA)
   // Kernels' arguments can be indexed; a choice among eight loads took a tenth of a microsecond (docs/performance.md).
   // Whether it is there is asked of the mask beside it, so that nobody waits for the one after the other.
@@ -90,6 +92,9 @@ XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
   const peer_view& p = c.peers[pe];
   return nbi && bytes >= c.bulk_bytes ? p.bulk : p.small;
 }
+
+// Whether an op of that way is posted to an engine.
+XIO_DEVICE bool is_posted(route way) { return !k_has_direct || way != route::direct; }
 
 XIO_DEVICE const ctx_view* view_of(const xio_ctx_t& ctx) { return static_cast<const ctx_view*>(ctx.view); }
 

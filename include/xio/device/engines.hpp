@@ -25,7 +25,8 @@ XIO_OUT_OF_LINE xio_status_t quiet_ring(const ring_view& r, const world_view& w)
   if (rdma::is_nic(r.kind)) {
     return rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w); });
   }
-  if (r.kind == ring_kind::sdma) return ring_quiet<sdma_codec>(r, w);
+  if constexpr (k_has_sdma)
+    if (r.kind == ring_kind::sdma) return ring_quiet<sdma_codec>(r, w);
   return XIO_OK;
 }
 
@@ -39,7 +40,8 @@ XIO_OUT_OF_LINE xio_status_t test_request(const ctx_view& c, xio_req_t request) 
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
   reap_ring(*r);
-  const xio_status_t status = r->kind == ring_kind::nvme ? storage_test(*r, request) : ring_test(*r, ticket);
+  const xio_status_t status =
+      k_has_nvme && r->kind == ring_kind::nvme ? storage_test(*r, request) : ring_test(*r, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
   return status;
 }
@@ -49,26 +51,28 @@ XIO_OUT_OF_LINE xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
   if (r == nullptr) return XIO_ERR_ARG;
-  if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
+  if constexpr (k_has_nvme)
+    if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
   if (rdma::is_nic(r->kind)) return rdma::wait_below(*r, ticket + 1, *c.world);
-  return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
+  if constexpr (k_has_sdma) return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
+  return XIO_ERR_ARG;
 }
 
 // --- Copies ------------------------------------------------------------------------------------------
 
 // A copy engine that was chosen for its size alone cannot reach this local buffer, and loads and stores can.
 XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status) {
-  return status == XIO_ERR_NOT_REGISTERED && way != p.small && p.small == route::direct;
+  return k_has_direct && status == XIO_ERR_NOT_REGISTERED && way != p.small && p.small == route::direct;
 }
 
 XIO_OUT_OF_LINE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
-  if (way == route::rdma) {
+  if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
-  } else if (way == route::sdma) {
+  } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::put(c, pe, offset, src, bytes, &p.request);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
@@ -81,9 +85,9 @@ XIO_OUT_OF_LINE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offs
 XIO_OUT_OF_LINE posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
-  if (way == route::rdma) {
+  if (k_has_rdma && way == route::rdma) {
     p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
-  } else if (way == route::sdma) {
+  } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::get(c, pe, dst, offset, bytes, &p.request);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
@@ -98,6 +102,7 @@ XIO_OUT_OF_LINE posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* 
                                    const sdma::area& rows) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
+  if constexpr (!k_has_sdma) return p;
   p.status = sdma::tile(c, pe, offset, local, span, to_peer, rows, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
     unsigned char* remote = c.peers[pe].direct + offset;
@@ -121,9 +126,9 @@ XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u
                                          u64 signal_offset, u64 value, int op, u64* counter = nullptr) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
-  if (way == route::rdma) {
+  if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);
-  } else if (way == route::sdma) {
+  } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, counter, &p.request);
   }
   unsigned char* heap = c.peers[pe].direct;
@@ -141,6 +146,7 @@ XIO_OUT_OF_LINE posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset,
                                           u64* counter) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
+  if constexpr (!k_has_sdma) return p;
   p.status = sdma::put_counter(c, pe, offset, src, bytes, counter, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
     direct::copy(thread_group::here(), c.peers[pe].direct + offset, src, bytes);
@@ -153,9 +159,9 @@ XIO_OUT_OF_LINE posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset,
 XIO_OUT_OF_LINE posted engine_signal(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, int op) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
-  if (way == route::rdma) {
+  if (k_has_rdma && way == route::rdma) {
     p.status = rdma::signal(c, pe, offset, value, op, &p.request);
-  } else if (way == route::sdma) {
+  } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::signal(c, pe, offset, value, op, &p.request);
   }
   return p;
@@ -168,7 +174,7 @@ XIO_DEVICE posted post_signal(const xio_ctx_t& ctx, u32 pe, u64 offset, u64 valu
   if (!mapped.there) {
     const ctx_view& c = ctx_of(ctx);
     const peer_view& peer = c.peers[pe];
-    if (peer.atomic != route::direct) return engine_signal(c, peer.atomic, pe, offset, value, op);
+    if (is_posted(peer.atomic)) return engine_signal(c, peer.atomic, pe, offset, value, op);
     heap = peer.direct;
   }
   direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(heap + offset), value, op);
@@ -179,23 +185,23 @@ XIO_DEVICE posted post_signal(const xio_ctx_t& ctx, u32 pe, u64 offset, u64 valu
 
 // Copy engines have no scalar ops. The memory that they reach is mapped, so loads and stores do these.
 XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
-  return way == route::direct || (way == route::sdma && p.direct != nullptr);
+  return k_has_direct && (way == route::direct || (way == route::sdma && p.direct != nullptr));
 }
 
 XIO_OUT_OF_LINE xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
   xio_req_t request = 0;
   mark_rings_used(c);
-  return way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : XIO_ERR_NO_ROUTE;
+  return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : XIO_ERR_NO_ROUTE;
 }
 
 XIO_OUT_OF_LINE xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
   mark_rings_used(c);
-  return way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
+  return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
 }
 
 XIO_OUT_OF_LINE xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, amo op,
                                            u64 operand, u64 compare, bool fetch, u64* old) {
-  if (way != route::rdma) return XIO_ERR_NO_ROUTE;
+  if (!k_has_rdma || way != route::rdma) return XIO_ERR_NO_ROUTE;
   mark_rings_used(c);
   return rdma::atomic(c, pe, offset, width, op, operand, compare, fetch, old);
 }

@@ -21,12 +21,13 @@
 #include "xio/device/request.hpp"
 #include "xio/device/ring.hpp"
 #include "xio/device/sdma.hpp"
+#include "xio/device/selection.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::dev {
 
-XIO_DEVICE bool hdp_is_on(const ctx_view& c) { return k_has_hdp && c.world->hdp.way != hdp_way::none; }
-XIO_DEVICE bool hdp_is_on(const xio_ctx_t& ctx) { return k_has_hdp && (ctx.flags & ctx_flushes_hdp) != 0; }
+XIO_DEVICE bool hdp_is_on(const ctx_view& c) { return k_flushes_hdp && c.world->hdp.way != hdp_way::none; }
+XIO_DEVICE bool hdp_is_on(const xio_ctx_t& ctx) { return k_flushes_hdp && (ctx.flags & ctx_flushes_hdp) != 0; }
 
 // --- The register ------------------------------------------------------------------------------------
 
@@ -156,7 +157,9 @@ XIO_OUT_OF_LINE xio_status_t hdp_read_by_nic(const ctx_view& c, const ring_view&
 // NIC, which queue pairs take in turn.
 XIO_DEVICE xio_status_t hdp_flush_by_engine(const ctx_view& c, hdp_way way) {
   if (c.flush_ring_count == 0) return XIO_ERR_NO_ROUTE;
-  if (way == hdp_way::sdma) return hdp_flush_by_copy_engine(*c.world, c.flush_rings[0]);
+  if constexpr (k_has_sdma)
+    if (way == hdp_way::sdma) return hdp_flush_by_copy_engine(*c.world, c.flush_rings[0]);
+  if constexpr (!k_has_rdma) return XIO_ERR_NO_ROUTE;
   for (u32 i = 0; i < c.flush_ring_count; ++i) {
     if (i != 0 && c.flush_rings[i].nic == c.flush_rings[0].nic) break;
     if (const xio_status_t status = hdp_read_by_nic(c, c.flush_rings[i]); status != XIO_OK) return status;

@@ -28,7 +28,7 @@ XIO_DEVICE posted put_immediate_alone(const ctx_view& c, u32 pe, u32 immediate) 
 // By one lane. A NIC does it all by itself; behind a copy engine the sender waits and stores.
 XIO_OUT_OF_LINE posted engine_put_immediate(const ctx_view& c, route way, u32 pe, u64 offset, const void* src,
                                             u64 bytes, u32 immediate) {
-  if (way == route::rdma) {
+  if (k_has_rdma && way == route::rdma) {
     posted p{0, XIO_OK};
     mark_rings_used(c);
     p.status = rdma::put_immediate(c, pe, offset, src, bytes, immediate, &p.request);
@@ -60,7 +60,7 @@ XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, void* dst,
     return by_leader(
         g, [&] { return finish(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking, what); });
   }
-  if (way != route::direct) {
+  if (is_posted(way)) {
     return by_leader(g, [&] {
       return finish(*c, engine_put_immediate(*c, way, to, offset, src, bytes, immediate), blocking, what);
     });

@@ -20,6 +20,7 @@ XIO_DEVICE xio_status_t drain_one(const ring_view& r) {
 }
 
 XIO_DEVICE xio_status_t drain_storages(const ctx_view& c) {
+  if constexpr (!k_has_nvme) return XIO_OK;
   const u32 used = load<scope::agent, order::relaxed>(&c.storages_used);
   for (u32 left = used; left != 0; left &= left - 1) {
     const storage_view& s = c.world->storages[lowest_bit(left)];

@@ -6,6 +6,7 @@
 #include "xio/device/platform.hpp"
 #include "xio/device/ring.hpp"
 #include "xio/device/sdma.hpp"
+#include "xio/device/selection.hpp"
 #include "xio/device/view.hpp"
 
 namespace xio::dev {
@@ -13,9 +14,9 @@ namespace xio::dev {
 XIO_OUT_OF_LINE void reap_ring(const ring_view& r) {
   if (rdma::is_nic(r.kind)) {
     rdma::with_family(r, [&](auto family) { ring_reap<decltype(family)>(r); });
-  } else if (r.kind == ring_kind::sdma) {
+  } else if (k_has_sdma && r.kind == ring_kind::sdma) {
     ring_reap<sdma_codec>(r);
-  } else if (r.kind == ring_kind::nvme) {
+  } else if (k_has_nvme && r.kind == ring_kind::nvme) {
     ring_reap<nvme_codec>(r);
   }
 }

@@ -98,7 +98,7 @@ XIO_SLOW_PATH posted put_slow(Group g, xio_ctx_t ctx, void* dst, const void* src
   const ctx_view& c = ctx_of(ctx);
   const u32 to = static_cast<u32>(pe);
   const route way = choose(c, to, bytes, !blocking);
-  if (way != route::direct) {
+  if (is_posted(way)) {
     const auto* from = static_cast<const unsigned char*>(src);
     return post_cut(g, c, way, bytes, blocking, what,
                     [&](u64 at, u64 n) { return engine_put(c, way, to, offset + at, from + at, n); });
@@ -155,7 +155,7 @@ XIO_SLOW_PATH posted get_slow(Group g, xio_ctx_t ctx, void* dst, const void* src
   const ctx_view& c = ctx_of(ctx);
   const u32 from = static_cast<u32>(pe);
   const route way = choose(c, from, bytes, !blocking);
-  if (way != route::direct) {
+  if (is_posted(way)) {
     auto* into = static_cast<unsigned char*>(dst);
     const posted p = post_cut(g, c, way, bytes, blocking, what,
                               [&](u64 at, u64 n) { return engine_get(c, way, from, into + at, offset + at, n); });
@@ -237,13 +237,13 @@ XIO_DEVICE posted put_rows(const Group& g, const xio_ctx_t& ctx, void* dst, cons
   const u32 to = static_cast<u32>(pe);
   // A copy engine takes a tile as one.
   const route way = choose(*c, to, tile_bytes(*c, to, r), !blocking);
-  if (way == route::sdma) {
+  if (k_has_sdma && way == route::sdma) {
     return by_leader(g, [&] {
       return finish(*c, engine_tile(*c, to, offset, const_cast<void*>(src), span_of(r.src_pitch, r), true, area_of(r)),
                     blocking, what);
     });
   }
-  if (way != route::direct) {
+  if (is_posted(way)) {
     return by_leader(g, [&] {
       return post_rows(*c, r, blocking, what, [&](u64 i) {
         return engine_put(*c, way, to, offset + i * r.dst_pitch, in + i * r.src_pitch, r.width);
@@ -269,12 +269,12 @@ XIO_DEVICE posted get_rows(const Group& g, const xio_ctx_t& ctx, void* dst, cons
   auto* out = static_cast<unsigned char*>(dst);
   const u32 from = static_cast<u32>(pe);
   const route way = choose(*c, from, tile_bytes(*c, from, r), !blocking);
-  if (way == route::sdma) {
+  if (k_has_sdma && way == route::sdma) {
     return by_leader(g, [&] {
       return finish(*c, engine_tile(*c, from, offset, dst, span_of(r.dst_pitch, r), false, area_of(r)), blocking, what);
     });
   }
-  if (way != route::direct) {
+  if (is_posted(way)) {
     const posted p = by_leader(g, [&] {
       return post_rows(*c, r, blocking, what, [&](u64 i) {
         return engine_get(*c, way, from, out + i * r.dst_pitch, offset + i * r.src_pitch, r.width);

@@ -83,7 +83,7 @@ XIO_SLOW_PATH posted put_signal_slow(Group g, xio_ctx_t ctx, void* dst, const vo
     return by_leader(g, [&] { return finish(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking, what); });
   }
   const route way = choose(c, to, bytes, !blocking);
-  if (way != route::direct)
+  if (is_posted(way))
     return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking, what);
   unsigned char* heap = c.peers[to].direct;
   return put_signal_mapped(g, heap + offset, src, bytes, heap + signal_offset, s);
@@ -127,7 +127,7 @@ XIO_DEVICE xio_status_t check_counter(const ctx_view* c, const u64* counter) {
 
 // Whether a copy engine takes this put and can reach its counter: then it counts by itself, and nobody waits.
 XIO_DEVICE bool engine_counts(const ctx_view& c, u32 pe, u64 bytes, const u64* counter) {
-  return choose(c, pe, bytes, true) == route::sdma && sdma::reachable(*c.world, counter, sizeof *counter);
+  return k_has_sdma && choose(c, pe, bytes, true) == route::sdma && sdma::reachable(*c.world, counter, sizeof *counter);
 }
 
 // Elsewhere a counter that moves before the source is free would be a lie: so the op, a blocking one, has waited.

@@ -55,7 +55,7 @@ XIO_DEVICE xio_status_t quiet_engines(const ctx_view& c) {
     const xio_status_t one = quiet_ring(c.rings[i], *c.world);
     if (failure == XIO_OK) failure = one;
   }
-  const bool drives = load<scope::agent, order::relaxed>(&c.storages_used) != 0;
+  const bool drives = k_has_nvme && load<scope::agent, order::relaxed>(&c.storages_used) != 0;
   if (drives) {
     const xio_status_t one = storage_quiet(c);
     if (failure == XIO_OK) failure = one;
