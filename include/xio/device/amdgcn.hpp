@@ -19,6 +19,34 @@ constexpr int k_llvm_scope = S == scope::workgroup ? __HIP_MEMORY_SCOPE_WORKGROU
                              : S == scope::agent   ? __HIP_MEMORY_SCOPE_AGENT
                                                    : __HIP_MEMORY_SCOPE_SYSTEM;
 
+// --- Where memory is ---------------------------------------------------------------------------------
+
+#define XIO_GLOBAL __attribute__((address_space(1)))
+#define XIO_CONSTANT __attribute__((address_space(4)))
+
+// The same pointer, as one to memory of the device. An access that may be to a workgroup's or thread's own memory, too,
+// is a flat one, which waits for two counters.
+template <class T>
+XIO_DEVICE XIO_GLOBAL T* in_global(T* p) {
+  return (XIO_GLOBAL T*)p;
+}
+// Memory of workgroup scope may be the workgroup's own.
+template <scope S, class T>
+XIO_DEVICE auto in_scope(T* p) {
+  if constexpr (S == scope::workgroup) {
+    return p;
+  } else {
+    return in_global(p);
+  }
+}
+
+// The value of the first lane that is here, which the compiler then knows to be the same for all. Inside of a branch
+// that only lanes with this value have taken: outside of it LLVM would put each lane's own back.
+XIO_DEVICE u32 first_lane(u32 v) { return static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(v))); }
+XIO_DEVICE u64 first_lane(u64 v) {
+  return (u64{first_lane(static_cast<u32>(v >> 32))} << 32) | first_lane(static_cast<u32>(v));
+}
+
 // --- Releases ----------------------------------------------------------------------------------------
 // On these GPUs a release writes the L2 cache back (buffer_wbl2) and must then wait, or the store behind it is seen
 // before the data. LLVM 21 and 22, also as HIP 6.4 and 7 have them, drop that wait where nothing else is under way
@@ -93,8 +121,6 @@ constexpr int k_failed_order = O == order::relaxed || O == order::release ? __AT
 // With the bits that LLVM gives to a relaxed atomic load of system scope (User Guide for AMDGPU Backend, memory model
 // of each GPU). "Non-temporal" is something else: on most of these GPUs it looks into the caches and only leaves
 // nothing behind.
-
-#define XIO_GLOBAL __attribute__((address_space(1)))
 
 // A Word has 1, 2, 4 or 8 bytes. The compiler must not assume that a Word and a float never overlap.
 template <class Word>

@@ -36,6 +36,14 @@ constexpr u32 k_in_flight = 8;
 #endif
 template <source From, class Word>
 constexpr u32 k_batch = k_in_flight;
+// Of what is not aligned: on AMD less, for all registers that a function has are those of every kernel that calls it.
+#if defined(XIO_ON_HIP)
+constexpr u32 k_odd_in_flight = 4;
+#else
+constexpr u32 k_odd_in_flight = k_in_flight;
+#endif
+template <source From, class Word>
+constexpr u32 k_odd_batch = k_batch<From, Word> < k_odd_in_flight ? k_batch<From, Word> : k_odd_in_flight;
 #if defined(XIO_ON_HIP)
 template <>
 constexpr u32 k_batch<source::peer, vec16> = amdgcn::k_loads_together;
@@ -157,7 +165,7 @@ XIO_DEVICE void copy_by(unsigned char* to, const unsigned char* from, u64 bytes,
   const u64 tail = head + words * sizeof(Word);
   if (head != 0 && rank == 0) copy_pieces<From, true>(to, from, head);
   strip s{to + head, from + head, words, rank, count};
-  if (rank < words) copy_batches<k_batch<From, Word>, From, Word>(s);
+  if (rank < words) copy_batches<k_odd_batch<From, Word>, From, Word>(s);
   if (tail != bytes && rank == count - 1)
     copy_pieces<From, false>(to + tail, from + tail, static_cast<u32>(bytes - tail));
 }
@@ -169,7 +177,7 @@ XIO_DEVICE u32 funnel(u32 low, u32 high, u32 shift) { return static_cast<u32>(((
 // source.
 template <source From>
 XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 bytes, u64 rank, u64 count) {
-  constexpr u32 batch = k_in_flight / 2;
+  constexpr u32 batch = k_odd_in_flight / 2;
   u64 head = (4 - (reinterpret_cast<u64>(to) & 3)) & 3;
   if ((reinterpret_cast<u64>(from + head) & 3) > head) head += 4;  // the first word starts at or after the source
   const u64 words = bytes < head + 8 ? 0 : (bytes - head - 4) / 4;
@@ -195,7 +203,7 @@ XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 byt
 
 // Copies areas that are not both aligned to 16 bytes, by the largest word that fits the offset of both.
 template <source From>
-XIO_OUT_OF_LINE void copy_unaligned(unsigned char* out, const unsigned char* in, u64 bytes, u64 rank, u64 count) {
+XIO_LEAF void copy_unaligned(unsigned char* out, const unsigned char* in, u64 bytes, u64 rank, u64 count) {
   const u64 off = reinterpret_cast<u64>(out) ^ reinterpret_cast<u64>(in);
   if ((off & 15) == 0) {
     copy_by<From, vec16>(out, in, bytes, rank, count);
@@ -257,6 +265,15 @@ XIO_DEVICE void move(const Group& g, void* to, const void* from, u64 bytes) {
   if (g.leader()) std::memcpy(to, from, bytes);
 #else
   copy_from<From>(g, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
+#endif
+}
+// By one lane, beside an engine's copy: seldom, so by the function that is there anyway.
+template <source From>
+XIO_DEVICE void move_beside(void* to, const void* from, u64 bytes) {
+#if defined(XIO_ON_HIP)
+  copy_unaligned<From>(static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes, 0, 1);
+#else
+  move<From>(thread_group::here(), to, from, bytes);
 #endif
 }
 // To memory of a device (a heap, or a registered buffer), from memory of this PE that the caller has the right to read.

@@ -18,10 +18,11 @@ namespace xio::dev {
 // --- Rings of any kind -------------------------------------------------------------------------------
 
 // Completes everything posted so far on a ring of a ctx.
-XIO_OUT_OF_LINE xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
+XIO_ENGINE_CALL xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
   if (ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued)) {
     return ring_failure(r);
   }
+  if constexpr (k_posts_by_leaf) return r.kind == ring_kind::none ? XIO_OK : ring_quiet<any_codec>(r, w);
   if (rdma::is_nic(r.kind)) {
     return rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w); });
   }
@@ -32,21 +33,22 @@ XIO_OUT_OF_LINE xio_status_t quiet_ring(const ring_view& r, const world_view& w)
 
 // --- Requests ----------------------------------------------------------------------------------------
 
-XIO_OUT_OF_LINE xio_status_t test_request(const ctx_view& c, xio_req_t request) {
+XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) {
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
   if (r == nullptr) return XIO_ERR_ARG;
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
-  reap_ring(*r);
-  const xio_status_t status =
-      k_has_nvme && r->kind == ring_kind::nvme ? storage_test(*r, request) : ring_test(*r, ticket);
+  const bool drive = k_has_nvme && r->kind == ring_kind::nvme;
+  if (drive) reap_storage_ring(*r);
+  if (!drive) reap_ring(*r);
+  const xio_status_t status = drive ? storage_test(*r, request) : ring_test(*r, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
   return status;
 }
 
-XIO_OUT_OF_LINE xio_status_t wait_request(const ctx_view& c, xio_req_t request) {
+XIO_ENGINE_CALL xio_status_t wait_request(const ctx_view& c, xio_req_t request) {
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
@@ -55,6 +57,7 @@ XIO_OUT_OF_LINE xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
     if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
+  if constexpr (k_posts_by_leaf) return ring_wait_below<any_codec>(*r, ticket + 1, *c.world);
   if (rdma::is_nic(r->kind)) return rdma::wait_below(*r, ticket + 1, *c.world);
   if constexpr (k_has_sdma) return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
   return XIO_ERR_ARG;
@@ -64,10 +67,10 @@ XIO_OUT_OF_LINE xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
 
 // A copy engine that was chosen for its size alone cannot reach this local buffer, and loads and stores can.
 XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status) {
-  return k_has_direct && status == XIO_ERR_NOT_REGISTERED && way != p.small && p.small == route::direct;
+  return k_has_direct && k_has_sdma && status == XIO_ERR_NOT_REGISTERED && way != p.small && p.small == route::direct;
 }
 
-XIO_OUT_OF_LINE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
+XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
@@ -76,13 +79,13 @@ XIO_OUT_OF_LINE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offs
     p.status = sdma::put(c, pe, offset, src, bytes, &p.request);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
-    direct::copy(thread_group::here(), c.peers[pe].direct + offset, src, bytes);
+    direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, src, bytes);
     return posted{0, XIO_OK};
   }
   return p;
 }
 
-XIO_OUT_OF_LINE posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
+XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
@@ -91,14 +94,14 @@ XIO_OUT_OF_LINE posted engine_get(const ctx_view& c, route way, u32 pe, void* ds
     p.status = sdma::get(c, pe, dst, offset, bytes, &p.request);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
-    direct::fetch(thread_group::here(), dst, c.peers[pe].direct + offset, bytes);
+    direct::move_beside<direct::source::peer>(dst, c.peers[pe].direct + offset, bytes);
     return posted{0, XIO_OK};
   }
   return p;
 }
 
 // A tile by a copy engine; `rows` but for its addresses, and the bytes that it covers on the local side.
-XIO_OUT_OF_LINE posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* local, u64 span, bool to_peer,
+XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* local, u64 span, bool to_peer,
                                    const sdma::area& rows) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
@@ -110,8 +113,10 @@ XIO_OUT_OF_LINE posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* 
     unsigned char* out = to_peer ? remote : mine;
     const unsigned char* in = to_peer ? mine : remote;
     for (u64 i = 0; i < rows.height; ++i) {
-      if (to_peer) direct::copy(thread_group::here(), out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
-      if (!to_peer) direct::fetch(thread_group::here(), out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
+      if (to_peer)
+        direct::move_beside<direct::source::own>(out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
+      if (!to_peer)
+        direct::move_beside<direct::source::peer>(out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
     }
     return posted{0, XIO_OK};
   }
@@ -122,7 +127,7 @@ XIO_OUT_OF_LINE posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* 
 
 // The signal after its data, as one chain on one queue. counter: a local word that a copy engine adds 1 to behind them,
 // or null.
-XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
+XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
                                          u64 signal_offset, u64 value, int op, u64* counter = nullptr) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
@@ -133,7 +138,7 @@ XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u
   }
   unsigned char* heap = c.peers[pe].direct;
   if (may_fall_back(c.peers[pe], way, p.status)) {
-    direct::copy(thread_group::here(), heap + offset, src, bytes);
+    direct::move_beside<direct::source::own>(heap + offset, src, bytes);
     direct::signal<order::release>(reinterpret_cast<u64*>(heap + signal_offset), value, op);
     if (counter != nullptr) fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
     return posted{0, XIO_OK};
@@ -142,21 +147,21 @@ XIO_OUT_OF_LINE posted engine_put_signal(const ctx_view& c, route way, u32 pe, u
 }
 
 // A put by a copy engine that adds 1 to a local word when it is done.
-XIO_OUT_OF_LINE posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes,
+XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes,
                                           u64* counter) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
   if constexpr (!k_has_sdma) return p;
   p.status = sdma::put_counter(c, pe, offset, src, bytes, counter, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
-    direct::copy(thread_group::here(), c.peers[pe].direct + offset, src, bytes);
+    direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, src, bytes);
     fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
     return posted{0, XIO_OK};
   }
   return p;
 }
 
-XIO_OUT_OF_LINE posted engine_signal(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, int op) {
+XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, int op) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
@@ -188,18 +193,18 @@ XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
   return k_has_direct && (way == route::direct || (way == route::sdma && p.direct != nullptr));
 }
 
-XIO_OUT_OF_LINE xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
+XIO_ENGINE_CALL xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
   xio_req_t request = 0;
   mark_rings_used(c);
   return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : XIO_ERR_NO_ROUTE;
 }
 
-XIO_OUT_OF_LINE xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
+XIO_ENGINE_CALL xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
   mark_rings_used(c);
   return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
 }
 
-XIO_OUT_OF_LINE xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, amo op,
+XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, amo op,
                                            u64 operand, u64 compare, bool fetch, u64* old) {
   if (!k_has_rdma || way != route::rdma) return XIO_ERR_NO_ROUTE;
   mark_rings_used(c);

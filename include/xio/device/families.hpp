@@ -65,4 +65,46 @@ XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
   }
 }
 
+// Whether a family has entries into which lanes write their own bytes.
+template <class Family>
+constexpr bool k_gathers = requires(const ring_view& r) {
+  Family::inline_at(r, u64{0}, u32{0});
+};
+
+// Of those that gather; a ring of another kind has gather_bytes of 0, and nobody asks.
+XIO_DEVICE unsigned char* inline_at(const ring_view& r, u64 ticket, u32 i) {
+  return with_family(r, [&](auto family) -> unsigned char* {
+    if constexpr (k_gathers<decltype(family)>) return decltype(family)::inline_at(r, ticket, i);
+    return nullptr;
+  });
+}
+
+// All families as one codec: the ring's own code is there once, and only what differs is chosen, by the wave.
+struct serial_codec {
+  static constexpr bool k_serial = true;
+  XIO_DEVICE static bool is_serial(const ring_view& r) {
+    return family_words::chosen == family_words::bnxt || r.kind == ring_kind::bnxt;
+  }
+};
+struct plain_codec {};
+struct nic_codec : std::conditional_t<has_family(ring_kind::bnxt), serial_codec, plain_codec> {
+  static constexpr bool k_in_order = true;
+  static constexpr bool k_tries = true;
+  XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
+    return with_family(r, [&](auto family) { return ring_announce<decltype(family)>(r, from, to); }) != 0;
+  }
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
+    return with_family(r, [&](auto family) { return decltype(family)::drain(r, completed); });
+  }
+  XIO_DEVICE static u32 slots(const ring_view& r, const work& w) {
+    return with_family(r, [&](auto family) { return decltype(family)::slots(w); });
+  }
+  XIO_DEVICE static u32 packets(const ring_view& r, const work& w) {
+    return with_family(r, [&](auto family) { return decltype(family)::packets(r, w); });
+  }
+  XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64 serial, bool ask, const work& w) {
+    with_family(r, [&](auto family) { decltype(family)::encode(r, ticket, serial, ask, w); });
+  }
+};
+
 }  // namespace xio::dev::rdma

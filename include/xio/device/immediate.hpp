@@ -26,7 +26,7 @@ XIO_DEVICE posted put_immediate_alone(const ctx_view& c, u32 pe, u32 immediate) 
 }
 
 // By one lane. A NIC does it all by itself; behind a copy engine the sender waits and stores.
-XIO_OUT_OF_LINE posted engine_put_immediate(const ctx_view& c, route way, u32 pe, u64 offset, const void* src,
+XIO_ENGINE_CALL posted engine_put_immediate(const ctx_view& c, route way, u32 pe, u64 offset, const void* src,
                                             u64 bytes, u32 immediate) {
   if (k_has_rdma && way == route::rdma) {
     posted p{0, XIO_OK};
@@ -54,8 +54,9 @@ XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, void* dst,
   if (way == route::rdma && bytes >= 2 * k_piece_bytes && g.count() > 1) {
     // Every piece is posted when the immediate is, on the same queue, which works in order.
     const auto* from = static_cast<const unsigned char*>(src);
-    const posted data = post_cut(g, *c, way, bytes, false, what,
-                                 [&](u64 at, u64 n) { return engine_put(*c, way, to, offset + at, from + at, n); });
+    const posted data = post_cut(g, *c, way, bytes, false, what, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
+      return engine_put(*c, way, to, offset + at, from + at, n);
+    });
     if (data.status != XIO_OK) return data;
     return by_leader(
         g, [&] { return finish(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking, what); });

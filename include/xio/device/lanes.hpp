@@ -14,6 +14,7 @@ struct lanes {
   XIO_DEVICE u32 rank() const { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
   XIO_DEVICE bool leader() const { return lane_id() == lowest_bit(mask); }
   XIO_DEVICE bool alone() const { return (mask & (mask - 1)) == 0; }
+  XIO_DEVICE bool has_caller() const { return (mask >> lane_id() & 1) != 0; }
 #if defined(XIO_ON_CUDA)
   // NVIDIA GPUs look up who is in a mask at every use, unless it is a constant (docs/performance.md).
   XIO_DEVICE bool whole() const { return static_cast<u32>(mask) == 0xffffffffu; }
@@ -137,6 +138,34 @@ XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
 #else
   const lanes here = converged_lanes();
   body(here.alone() ? here : lanes{host_exec::match(here.mask, key)});
+#endif
+}
+
+// A group of converged lanes with the same key: on AMD that of the first lane, which the caller need not be in; on
+// others the caller's. For code that must be there without a loop around it: what does not change in a loop is kept in
+// registers for all of it.
+XIO_CONVERGENT lanes group_to_go(u64 key, u32 kind) {
+#if defined(XIO_ON_HIP)
+  const u64 keys = amdgcn::first_lane(key);
+  const u32 kinds = amdgcn::first_lane(kind);
+  return lanes{static_cast<u64>(__ballot(key == keys && kind == kinds))};
+#elif defined(XIO_ON_CUDA)
+  return lanes{same_here(key + kind)};
+#else
+  const lanes here = converged_lanes();
+  return here.alone() ? here : lanes{host_exec::match(here.mask, key ^ u64{kind} << 48)};
+#endif
+}
+
+// Runs body() for lanes that may have come with several addresses: on AMD once for each, so that what lies there is the
+// wave's and not a lane's (platform.hpp, uniform). Elsewhere lanes go by themselves.
+template <class T, class Body>
+XIO_CONVERGENT void for_each_address(const T* at, Body&& body) {
+#if defined(XIO_ON_HIP)
+  for_each_key(reinterpret_cast<u64>(at), [&](const lanes&) { body(); });
+#else
+  (void)at;
+  body();
 #endif
 }
 

@@ -14,8 +14,9 @@ XIO_DEVICE const ctx_view& whole_ctx(const ctx_view& c) { return c; }
 XIO_DEVICE const ctx_view& whole_ctx(const xio_ctx_t& ctx) { return ctx_of(ctx); }
 
 // Fetches completions, if any are outstanding; the failure of the ring.
-XIO_DEVICE xio_status_t drain_one(const ring_view& r) {
-  if (ring_completed<order::relaxed>(r) != load<scope::agent, order::relaxed>(&r.state->issued)) reap_ring(r);
+template <class Reap>
+XIO_DEVICE xio_status_t drain_one(const ring_view& r, Reap&& reap) {
+  if (ring_completed<order::relaxed>(r) != load<scope::agent, order::relaxed>(&r.state->issued)) reap(r);
   return ring_failure(r);
 }
 
@@ -25,17 +26,18 @@ XIO_DEVICE xio_status_t drain_storages(const ctx_view& c) {
   for (u32 left = used; left != 0; left &= left - 1) {
     const storage_view& s = c.world->storages[lowest_bit(left)];
     for (u32 q = 0; s.live != 0 && q < s.queue_count; ++q)
-      if (const xio_status_t failure = drain_one(s.queues[q]); failure != XIO_OK) return failure;
+      if (const xio_status_t failure = drain_one(s.queues[q], reap_storage_ring); failure != XIO_OK) return failure;
   }
   return XIO_OK;
 }
 
 // Drains every queue that the ctx has posted to; the failure of one that has failed. An op of a drive that failed by
 // itself is no failure of its queue.
-XIO_OUT_OF_LINE xio_status_t drain_own(const ctx_view& c) {
-  const bool rings = load<scope::agent, order::relaxed>(&c.rings_used) != 0;
+XIO_ENGINE_CALL xio_status_t drain_own(const ctx_view& c) {
+  const bool rings = k_has_rings && load<scope::agent, order::relaxed>(&c.rings_used) != 0;
   for (u32 i = 0; rings && i < c.ring_count; ++i)
-    if (const xio_status_t failure = drain_one(c.rings[i]); failure != XIO_OK) return failure;
+    if (const xio_status_t failure = drain_one(c.rings[i], [](const ring_view& r) { reap_ring(r); }); failure != XIO_OK)
+      return failure;
   return drain_storages(c);
 }
 

@@ -49,6 +49,8 @@
 #endif
 #define XIO_SHARED(type, name) __shared__ type name
 #endif
+// A function out of line that calls nothing: it has no frame.
+#define XIO_LEAF XIO_OUT_OF_LINE
 
 // Before a loop whose arrays must stay in registers, and before one whose copies would only take room.
 #if defined(XIO_ON_HOST)
@@ -101,7 +103,7 @@ XIO_DEVICE T load(const T* p) {
 #if defined(XIO_ON_CUDA)
   return ptx::load<S, O>(p);
 #elif defined(XIO_ON_HIP)
-  return __hip_atomic_load(const_cast<T*>(p), amdgcn::k_llvm_order<O>, amdgcn::k_llvm_scope<S>);
+  return __hip_atomic_load(amdgcn::in_scope<S>(const_cast<T*>(p)), amdgcn::k_llvm_order<O>, amdgcn::k_llvm_scope<S>);
 #else
   T value;
   __atomic_load(const_cast<T*>(p), &value, k_order<O>);
@@ -115,7 +117,7 @@ XIO_DEVICE void store(T* p, T value) {
   ptx::store<S, O>(p, value);
 #elif defined(XIO_ON_HIP)
   amdgcn::release_before<S, O>();
-  __hip_atomic_store(p, value, amdgcn::k_store_order<S, O>, amdgcn::k_llvm_scope<S>);
+  __hip_atomic_store(amdgcn::in_scope<S>(p), value, amdgcn::k_store_order<S, O>, amdgcn::k_llvm_scope<S>);
 #else
   __atomic_store(p, &value, k_order<O>);
 #endif
@@ -127,7 +129,7 @@ XIO_DEVICE T exchange(T* p, T value) {
   return ptx::exchange<S, O>(p, value);
 #elif defined(XIO_ON_HIP)
   amdgcn::release_before<S, O>();
-  return __hip_atomic_exchange(p, value, amdgcn::k_change_order<S, O>, amdgcn::k_llvm_scope<S>);
+  return __hip_atomic_exchange(amdgcn::in_scope<S>(p), value, amdgcn::k_change_order<S, O>, amdgcn::k_llvm_scope<S>);
 #else
   T old;
   __atomic_exchange(p, &value, &old, k_order<O>);
@@ -142,7 +144,7 @@ XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
   return ptx::compare_exchange<S, O>(p, expected, desired);
 #elif defined(XIO_ON_HIP)
   amdgcn::release_before<S, O>();
-  return __hip_atomic_compare_exchange_strong(p, &expected, desired, amdgcn::k_change_order<S, O>,
+  return __hip_atomic_compare_exchange_strong(amdgcn::in_scope<S>(p), &expected, desired, amdgcn::k_change_order<S, O>,
                                               amdgcn::k_failed_order<O>, amdgcn::k_llvm_scope<S>);
 #else
   return __atomic_compare_exchange(p, &expected, &desired, false, k_order<O>, k_failure<O>);
@@ -156,11 +158,11 @@ XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
     return ptx::name<S, O>(p, value);            \
   }
 #elif defined(XIO_ON_HIP)
-#define XIO_RMW(name, hip_builtin, host_builtin)                                         \
-  template <scope S, order O, class T>                                                   \
-  XIO_DEVICE T name(T* p, T value) {                                                     \
-    amdgcn::release_before<S, O>();                                                      \
-    return hip_builtin(p, value, amdgcn::k_change_order<S, O>, amdgcn::k_llvm_scope<S>); \
+#define XIO_RMW(name, hip_builtin, host_builtin)                                                              \
+  template <scope S, order O, class T>                                                                        \
+  XIO_DEVICE T name(T* p, T value) {                                                                          \
+    amdgcn::release_before<S, O>();                                                                           \
+    return hip_builtin(amdgcn::in_scope<S>(p), value, amdgcn::k_change_order<S, O>, amdgcn::k_llvm_scope<S>); \
   }
 #else
 #define XIO_RMW(name, hip_builtin, host_builtin) \
@@ -227,8 +229,51 @@ template <class T>
 XIO_DEVICE T* in_device_memory(T* p) {
 #if defined(XIO_ON_CUDA)
   return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
+#elif defined(XIO_ON_HIP)
+  return (T*)amdgcn::in_global(p);
 #else
   return p;
+#endif
+}
+
+// Whether posting is a leaf: a function out of line that calls nothing, whose arguments are registers, and which does
+// not wait. The kernel itself waits for room, and posts again. On AMD a function that calls others keeps its registers
+// in scratch memory, and all lanes of a ring's group know its view (docs/decisions/0131-leaves.md). NVIDIA's compiler
+// does better with one function that does it all; the host does as AMD does, so that its tests are tests of that.
+#if defined(XIO_ON_CUDA)
+constexpr bool k_posts_by_leaf = false;
+#define XIO_ENGINE_CALL XIO_OUT_OF_LINE
+#define XIO_INLINE_LAMBDA
+#else
+constexpr bool k_posts_by_leaf = true;
+#define XIO_ENGINE_CALL XIO_DEVICE
+#define XIO_INLINE_LAMBDA __attribute__((always_inline))
+#endif
+
+// A field of a view that the host wrote before the kernel began, and that all lanes that are here read at one address.
+template <class T>
+XIO_DEVICE T view_field(const T& at) {
+#if defined(XIO_ON_HIP)
+  return *(const XIO_CONSTANT T*)(&at);
+#else
+  return at;
+#endif
+}
+// The same address for all lanes that are here, where they have the same; see amdgcn::first_lane.
+template <class T>
+XIO_DEVICE const T& uniform(const T& at) {
+#if defined(XIO_ON_HIP)
+  return *reinterpret_cast<const T*>(amdgcn::first_lane(reinterpret_cast<u64>(&at)));
+#else
+  return at;
+#endif
+}
+
+XIO_DEVICE u32 uniform_value(u32 value) {
+#if defined(XIO_ON_HIP)
+  return amdgcn::first_lane(value);
+#else
+  return value;
 #endif
 }
 
@@ -448,7 +493,7 @@ struct alignas(16) entry64 {
 };
 
 XIO_DEVICE void store_entry(void* slot, const entry64& e) {
-  auto* out = static_cast<vec16*>(slot);
+  auto* out = static_cast<vec16*>(in_device_memory(slot));
 #if defined(XIO_ON_HOST)
   std::memcpy(out, &e, sizeof e);
 #elif defined(XIO_ON_CUDA)

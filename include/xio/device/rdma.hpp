@@ -13,6 +13,7 @@
 #include "xio/device/families.hpp"
 #include "xio/device/lanes.hpp"
 #include "xio/device/platform.hpp"
+#include "xio/device/reap.hpp"
 #include "xio/device/request.hpp"
 #include "xio/device/ring.hpp"
 #include "xio/device/view.hpp"
@@ -34,18 +35,27 @@ XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
 
 // The claim on a ring of one op, or of two that stay together (data and its signal). second: null if there is none.
 template <class Family>
+XIO_DEVICE u32 slots_of(const ring_view& r, const work& w) {
+  if constexpr (requires { Family::slots(r, w); }) {
+    return Family::slots(r, w);
+  } else {
+    return Family::slots(w);
+  }
+}
+
+// The claim on a ring of one op, or of two that stay together (data and its signal). second: null if there is none.
+template <class Family>
 XIO_DEVICE ring_claim claim_of(const ring_view& r, const work& first, const work* second) {
-  ring_claim claim{Family::slots(first), Family::packets(r, first), first.bytes};
+  ring_claim claim{slots_of<Family>(r, first), Family::packets(r, first), first.bytes};
   if (second != nullptr) {
-    claim.slots += Family::slots(*second);
+    claim.slots += slots_of<Family>(r, *second);
     claim.packets += Family::packets(r, *second);
     claim.bytes += second->bytes;
   }
   return claim;
 }
 
-// How an op is held while slots are taken: on NVIDIA in registers, for the same reason as held_ring. On AMD, where a
-// kernel of large workgroups has few registers, where it lies.
+// How an op is held while slots are taken: on NVIDIA in registers, for the same reason as held_ring.
 #if defined(XIO_ON_CUDA)
 using held_work = const work;
 XIO_DEVICE work op_of(const work& first, const work* second, bool of_second) {
@@ -66,16 +76,14 @@ XIO_DEVICE void encode_ops(const ring_view& r, u64 ticket, u64 serial, bool last
   for (u32 i = 0; i < count; ++i) {
     held_work w = op_of(first, second, i != 0);
     Family::encode(r, ticket, serial, last && i + 1 == count, w);
-    ticket += Family::slots(w);
+    ticket += slots_of<Family>(r, w);
     serial = (serial + Family::packets(r, w)) & 0xffffff;
   }
 }
 
-struct posted_ops {
-  u64 ticket;
-  xio_status_t status;
-};
-
+// Out of line: one copy of every family's code in a kernel, however many ops it calls. Ops come field by field, in
+// registers: a structure would come through a thread's own memory.
+#if defined(XIO_ON_CUDA)
 XIO_DEVICE posted_ops post_held(const world_view& w, const ring_view& ring, const work& first, const work* second) {
   held_ring r = ring;
   return with_family(r, [&](auto family) {
@@ -91,38 +99,122 @@ XIO_DEVICE posted_ops post_held(const world_view& w, const ring_view& ring, cons
   });
 }
 
-// Out of line: one copy of every family's code in a kernel, however many ops it calls.
-#if defined(XIO_ON_CUDA)
-// The first op comes field by field: a structure would come through a thread's own memory, which after every acquire is
-// as far away as all other. That made half a microsecond of an op (docs/performance.md, "Rings on an H200").
-XIO_OUT_OF_LINE posted_ops post_fields(const world_view& w, const ring_view& r, const work* second, verb what,
-                                       payload from, u32 bytes, u64 remote, u32 rkey, u32 lkey, u64 local, u64 operand,
-                                       u64 compare, u64 swap_mask, u64 compare_mask, u32 immediate) {
+// After every acquire a thread's own memory is as far away as all other. That made half a microsecond of an op
+// (docs/performance.md, "Rings on an H200").
+XIO_LEAF posted_ops post_fields(const world_view& w, const ring_view& r, const work* second, verb what, payload from,
+                                u32 bytes, u64 remote, u32 rkey, u32 lkey, u64 local, u64 operand, u64 compare,
+                                u64 swap_mask, u64 compare_mask, u32 immediate) {
   const work first{what, from, bytes, remote, rkey, lkey, local, operand, compare, swap_mask, compare_mask, immediate};
   return post_held(w, r, first, second);
 }
-XIO_DEVICE posted_ops post_slow(const world_view& w, const ring_view& r, const work& first, const work* second) {
-  return post_fields(w, r, second, first.what, first.from, first.bytes, first.remote, first.rkey, first.lkey,
-                     first.local, first.first, first.second, first.swap_mask, first.compare_mask, first.immediate);
+XIO_DEVICE posted_ops post_all(const world_view& w, const ring_view& r, const work& first, const work& second,
+                               bool two) {
+  return post_fields(w, r, two ? &second : nullptr, first.what, first.from, first.bytes, first.remote, first.rkey,
+                     first.lkey, first.local, first.first, first.second, first.swap_mask, first.compare_mask,
+                     first.immediate);
 }
 #else
-XIO_OUT_OF_LINE posted_ops post_slow(const world_view& w, const ring_view& r, const work& first, const work* second) {
-  return post_held(w, r, first, second);
+// Bits by which the leaf knows the second op, which is a signal: a word of 8 bytes, set or added to.
+constexpr u32 k_first_verb = 0xff, k_first_payload_at = 8, k_signal_sets = 1u << 16, k_signal_adds = 1u << 17;
+
+XIO_DEVICE work signal_of(const ring_view& r, u32 how, u64 remote, u64 value, u64 result) {
+  work w{};
+  w.what = (how & k_signal_adds) != 0 ? verb::fetch_add : verb::write;
+  w.from = (how & k_signal_adds) != 0 ? payload::memory : payload::value;
+  w.bytes = 8;
+  w.remote = remote;
+  w.rkey = r.remote_key;
+  w.lkey = r.scratch_lkey;
+  w.local = result;
+  w.first = value;
+  return w;
+}
+
+// The leaf: posts for the lanes of one ring and one kind of op, as many as the ring takes at once. XIO_PENDING: nothing
+// was posted for this lane. The second op's address, value and place of the result travel where a copy has no use for
+// them.
+XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u32 how_in, u32 bytes, u64 remote,
+                              u32 lkey, u64 local, u64 operand, u64 compare, u64 swap_mask, u64 compare_mask,
+                              u32 immediate) {
+  posted_ops out{k_not_yet, XIO_PENDING};
+  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), how_in);
+  if (!group.has_caller()) return out;
+  const ring_view r = ring_in_registers(ring);
+  const u32 how = uniform_value(how_in);
+  const bool two = (how & (k_signal_sets | k_signal_adds)) != 0;
+  const work first{static_cast<verb>(how & k_first_verb),
+                   static_cast<payload>(how >> k_first_payload_at & 0xff),
+                   bytes,
+                   remote,
+                   r.remote_key,
+                   lkey,
+                   local,
+                   operand,
+                   two ? 0 : compare,
+                   two ? 0 : swap_mask,
+                   two ? 0 : compare_mask,
+                   immediate};
+  ring_claim claim = claim_of<nic_codec>(r, first, nullptr);
+  const u32 slots = claim.slots;
+  if (two) {
+    claim.slots += 1;
+    claim.packets += 1;
+    claim.bytes += 8;
+  }
+  const u32 per_round = ring_lanes_per_round(group, r, claim.slots);
+  const bool now = group.rank() < per_round;
+  const lanes turn{group.ballot(now)};
+  if (!now) return out;
+  out.ticket = 0;
+  auto fill = [&](u64 at, bool last, u64 serial = 0) {
+    // One piece of code for both, and no structure whose address is taken: that would lie in a thread's own memory.
+    work w = first;
+    XIO_ROLLED for (bool more = two;; more = false) {
+      nic_codec::encode(r, at, serial, last && !more, w);
+      if (!more) break;
+      at += slots;
+      serial = (serial + nic_codec::packets(r, w)) & 0xffffff;
+      w = signal_of(r, how, compare, swap_mask, compare_mask);
+    }
+  };
+  out.status = ring_post_batch<nic_codec>(turn, r, world, claim, &out.ticket, fill);
+  return out;
+}
+
+XIO_DEVICE posted_ops post_all(const world_view& w, const ring_view& r, const work& first, const work& second,
+                               bool two) {
+  u32 how = static_cast<u32>(first.what) | static_cast<u32>(first.from) << k_first_payload_at;
+  u64 compare = first.second, swap_mask = first.swap_mask, compare_mask = first.compare_mask;
+  if (two) {
+    how |= second.what == verb::fetch_add ? k_signal_adds : k_signal_sets;
+    compare = second.remote;
+    swap_mask = second.first;
+    compare_mask = second.local;
+  }
+  return ring_post_by(
+      r, w, false, [](const ring_view& full) { reap_ring(full); },
+      [&] { return slots_of<nic_codec>(r, first) + (two ? 1 : 0); },
+      [&] {
+        return post_leaf(w, r, how, first.bytes, first.remote, first.lkey, first.local, first.first, compare, swap_mask,
+                         compare_mask, first.immediate);
+      });
 }
 #endif
 
-XIO_DEVICE xio_status_t post_ops(const world_view& w, const ring_view& r, const work& first, const work* second,
-                                 u64* ticket) {
-  const posted_ops done = post_slow(w, r, first, second);
+// two: the second op, a signal, stays with the first; else it is not looked at.
+XIO_DEVICE xio_status_t post_ops(const world_view& w, const ring_view& r, const work& first, const work& second,
+                                 bool two, u64* ticket) {
+  const posted_ops done = post_all(w, r, first, second, two);
   *ticket = done.ticket;
   return done.status;
 }
 
 XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
-  return post_ops(*c.world, r, w, nullptr, ticket);
+  return post_ops(*c.world, r, w, w, false, ticket);
 }
 
 XIO_DEVICE xio_status_t wait_below(const ring_view& ring, u64 upto, const world_view& w) {
+  if constexpr (k_posts_by_leaf) return ring_wait_below<any_codec>(ring, upto, w);
   held_ring r = ring;
   return with_family(r, [&](auto family) { return ring_wait_below<decltype(family)>(r, upto, w); });
 }
@@ -217,7 +309,7 @@ XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_jo
                                   u32 immediate, xio_req_t* request) {
   const verb what = copy.what == verb::write_imm ? verb::write : copy.what;
   u64 ticket = 0;
-  work signal;
+  work signal{};
   if (after.wanted) signal = signal_work(c, r, after.offset, after.value, after.op);
   xio_status_t status = find_copy_key(c, r, &copy);
   for (bool last = false; status == XIO_OK && !last;) {
@@ -225,7 +317,7 @@ XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_jo
     const u32 bytes = last ? static_cast<u32>(copy.bytes) : r.chunk;
     work piece = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
     if (last) piece.immediate = immediate;
-    status = post_ops(*c.world, r, piece, last && after.wanted ? &signal : nullptr, &ticket);
+    status = post_ops(*c.world, r, piece, signal, last && after.wanted, &ticket);
     copy.offset += bytes;
     copy.local += bytes;
     copy.bytes -= bytes;
@@ -267,12 +359,16 @@ XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, u64 offset, con
 
 // --- One value ---------------------------------------------------------------------------------------
 
-// Whether a family has entries into which lanes write their own bytes.
-template <class Family>
-constexpr bool k_gathers = requires(const ring_view& r) {
-  Family::inline_at(r, u64{0}, u32{0});
-};
+// Whether all lanes of the group write values of one width, one beside the other in the order of the lanes.
+XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, u64 offset, u32 width) {
+  // Both before they are used: every lane must take part in every shuffle.
+  const u64 first = group.first(offset);
+  const u64 common = group.first(width);
+  const bool all = group.ballot(offset == first + group.rank() * width && width == common) == group.mask;
+  return all && r.gather_bytes >= 2 * width && r.gather_bytes / 64 < r.depth / 4;
+}
 
+#if defined(XIO_ON_CUDA)
 // Values of lanes that lie side by side at the peer travel in as few entries as the family allows: each lane writes its
 // own bytes into the entry. `per` lanes to an entry.
 template <class Family>
@@ -303,15 +399,6 @@ XIO_DEVICE xio_status_t post_gathered(const world_view& w, const lanes& group, c
   return status;
 }
 
-// Whether all lanes of the group write values of one width, one beside the other in the order of the lanes.
-XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, u64 offset, u32 width) {
-  // Both before they are used: every lane must take part in every shuffle.
-  const u64 first = group.first(offset);
-  const u64 common = group.first(width);
-  const bool all = group.ballot(offset == first + group.rank() * width && width == common) == group.mask;
-  return all && r.gather_bytes >= 2 * width && r.gather_bytes / 64 < r.depth / 4;
-}
-
 // Writes the low `width` (1, 2, 4, 8) bytes of value.
 XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 value, u32 width, xio_req_t* request) {
   *request = 0;
@@ -338,6 +425,59 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
   *request = status == XIO_OK ? make_request(r, ticket) : 0;
   return status;
 }
+#else
+// The lanes of `turn` write into one entry.
+XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, const world_view& w, u64 offset, u64 value,
+                                     u32 width, u64* ticket) {
+  work all = make_work(r, verb::write, turn.first(offset), width * turn.count());
+  all.from = payload::gathered;
+  const ring_claim claim{nic_codec::slots(r, all), nic_codec::packets(r, all), all.bytes};
+  const u32 at = turn.rank() * width;
+  return ring_post_together<nic_codec>(turn, r, w, claim, ticket, [&](u64 first, u64 serial) {
+    if (turn.rank() == 0) nic_codec::encode(r, first, serial, true, all);
+    if (width < 4) {
+      unsigned char* to = inline_at(r, first, at & ~3u) + (at & 3);
+      for (u32 i = 0; i < width; ++i) to[i] = static_cast<unsigned char>(value >> (8 * i));
+    } else {
+      for (u32 i = 0; i < width; i += 4)
+        *reinterpret_cast<u32*>(inline_at(r, first, at + i)) = static_cast<u32>(value >> (8 * i));
+    }
+  });
+}
+
+// A leaf as post_leaf, for values of lanes that lie side by side at the peer: they travel in as few entries as the
+// family allows, and each lane writes its own bytes. XIO_ERR_UNSUPPORTED: they do not.
+XIO_LEAF posted_ops post_row_leaf(const world_view& w, const ring_view& ring, u64 offset, u64 value, u32 width) {
+  posted_ops out{k_not_yet, XIO_PENDING};
+  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), width);
+  if (!group.has_caller()) return out;
+  const ring_view r = ring_in_registers(ring);
+  if (group.alone() || !is_one_row(group, r, offset, width)) return posted_ops{0, XIO_ERR_UNSUPPORTED};
+  const bool now = group.rank() < r.gather_bytes / width;
+  const lanes turn{group.ballot(now)};
+  if (!now) return out;
+  out.ticket = 0;
+  out.status = post_one_row(turn, r, w, offset, value, width, &out.ticket);
+  return out;
+}
+
+// Writes the low `width` (1, 2, 4, 8) bytes of value.
+XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 value, u32 width, xio_req_t* request) {
+  *request = 0;
+  const peer_view& p = c.peers[pe];
+  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const ring_view& r = queue_to(p);
+  posted_ops done{0, XIO_ERR_UNSUPPORTED};
+  if (!converged_lanes().alone()) {
+    done = ring_post_by(
+        r, *c.world, false, [](const ring_view& full) { reap_ring(full); }, [&] { return r.gather_bytes / 64 + 1; },
+        [&] { return post_row_leaf(*c.world, r, offset, value, width); });
+  }
+  if (done.status == XIO_ERR_UNSUPPORTED) done.status = post(c, r, write_value(r, offset, value, width), &done.ticket);
+  *request = done.status == XIO_OK ? make_request(r, done.ticket) : 0;
+  return done.status;
+}
+#endif
 
 // --- Signals -----------------------------------------------------------------------------------------
 

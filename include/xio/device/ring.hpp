@@ -25,6 +25,9 @@
 //                                                        `completed`; see ring_keep_stored
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
+//   static bool is_serial(const ring_view&)              optional, beside k_serial: of some rings only
+//   static constexpr bool k_tries                        optional: ring_post waits for nothing; without room it returns
+//                                                        XIO_PENDING, see ring_find_room
 #pragma once
 #include "xio/device/deadline.hpp"
 #include "xio/device/lanes.hpp"
@@ -302,6 +305,108 @@ template <class Codec>
 constexpr bool k_ring_is_serial = requires {
   Codec::k_serial;
 };
+template <class Codec>
+XIO_DEVICE bool ring_is_serial(const ring_view& r) {
+  if constexpr (requires { Codec::is_serial(r); }) return Codec::is_serial(r);
+  return k_ring_is_serial<Codec>;
+}
+template <class Codec>
+constexpr bool k_ring_tries = requires {
+  Codec::k_tries;
+};
+
+// A copy of a view in registers of the wave: all lanes that are here have come with the same ring.
+XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
+  const ring_view& at = uniform(in_memory);
+  ring_view r{};
+  r.state = view_field(at.state);
+  r.marks = view_field(at.marks);
+  r.slots = view_field(at.slots);
+  r.depth = view_field(at.depth);
+  r.depth_log2 = view_field(at.depth_log2);
+  r.kind = view_field(at.kind);
+  r.id = view_field(at.id);
+  r.index = view_field(at.index);
+  r.chunk = view_field(at.chunk);
+  r.doorbell = view_field(at.doorbell);
+  r.doorbell_record = view_field(at.doorbell_record);
+  r.completion = view_field(at.completion);
+  r.cq_doorbell = view_field(at.cq_doorbell);
+  r.cq_depth = view_field(at.cq_depth);
+  r.cq_depth_log2 = view_field(at.cq_depth_log2);
+  r.remote_heap = view_field(at.remote_heap);
+  r.remote_key = view_field(at.remote_key);
+  r.scratch_lkey = view_field(at.scratch_lkey);
+  r.nic = view_field(at.nic);
+  r.atomics = view_field(at.atomics);
+  r.inline_bytes = view_field(at.inline_bytes);
+  r.gather_bytes = view_field(at.gather_bytes);
+  r.path_mtu = view_field(at.path_mtu);
+  r.variant = view_field(at.variant);
+  r.cq_id = view_field(at.cq_id);
+  r.slots_lkey = view_field(at.slots_lkey);
+  r.aux = view_field(at.aux);
+  r.alone = view_field(at.alone);
+  r.granule = view_field(at.granule);
+  r.least_slots = view_field(at.least_slots);
+  return r;
+}
+
+// The result of a leaf for one lane. k_not_yet beside XIO_PENDING: the lane has not had its turn, and is to come again;
+// else there was no room.
+struct posted_ops {
+  u64 ticket;
+  xio_status_t status;
+};
+constexpr u64 k_not_yet = 1;
+
+// Free slots. Of a ring that one thread at a time posts to: by its tickets.
+XIO_DEVICE i64 ring_room(const ring_view& r) { return load<scope::agent, order::relaxed>(&r.state->credits); }
+XIO_DEVICE i64 ring_room_alone(const ring_view& r) {
+  const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
+  return static_cast<i64>(r.depth - (issued - ring_completed<order::relaxed>(r)));
+}
+
+// A poster that waits for room until there are `slots` free ones, or were just now. `end` is the same for all tries of
+// an op. reap(r) fetches completions.
+template <class Reap>
+XIO_DEVICE xio_status_t ring_find_room(const ring_view& r, u32 slots, const deadline& end, bool alone, Reap&& reap) {
+  const i64 wanted = static_cast<i64>(slots);
+  for (;;) {
+    if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
+    reap(r);
+    const bool there = (alone ? ring_room_alone(r) : ring_room(r)) >= wanted;
+    if (there ? end.passed() : !end.wait_more()) {
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
+      return XIO_ERR_TIMEOUT;
+    }
+    if (there) return XIO_OK;
+  }
+}
+
+// The slots that the lanes that are here need together, or the most that they take at once.
+XIO_DEVICE u32 ring_slots_wanted(const ring_view& r, u32 slots) {
+  const u32 all = converged_lanes().count() * slots;
+  return all < r.depth / 2 ? all : r.depth / 2;
+}
+
+// By the kernel: calls the leaf try_once() until it has posted or says why not. slots() is what one lane needs.
+template <class Reap, class Slots, class Try>
+XIO_DEVICE posted_ops ring_post_by(const ring_view& r, const world_view& w, bool alone, Reap&& reap, Slots&& slots,
+                                   Try&& try_once) {
+  deadline end{};
+  for (bool waits = false;;) {
+    posted_ops done = try_once();
+    if (done.status != XIO_PENDING) [[likely]]
+      return done;
+    if (done.ticket == k_not_yet) continue;
+    if (!waits) end = deadline::in(w);
+    waits = true;
+    const u32 wanted = alone ? slots() : ring_slots_wanted(r, slots());
+    done.status = ring_find_room(r, wanted, end, alone, reap);
+    if (done.status != XIO_OK) return done;
+  }
+}
 
 // By who took n slots that were not there, or of a ring that has failed. Seldom, so out of line. Where a view is held
 // in registers, by value: its address would put it into memory.
@@ -329,7 +434,14 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
     return XIO_OK;
   const bool was = *mine;
   *mine = false;
-  return ring_take_credits_late<Codec>(r, n, w, was);
+  if constexpr (k_ring_tries<Codec>) {
+    add<scope::agent, order::relaxed>(&s->credits, wanted);
+    // A wave that goes away to wait must not be the ringer.
+    if (was) ring_serve<Codec>(r, load<scope::agent, order::relaxed>(&s->published), 1);
+    return failed != 0 ? ring_failure(r) : XIO_PENDING;
+  } else {
+    return ring_take_credits_late<Codec>(r, n, w, was);
+  }
 }
 
 // Takes n tickets; nothing can wait from here to ring_publish. A wave that took credits later may take tickets earlier,
@@ -341,9 +453,8 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
 template <class Codec>
 XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* serial) {
   ring_state* s = r.state;
-  if constexpr (!k_ring_is_serial<Codec>) {
-    return fetch_add<scope::agent, k_handed_on>(&s->issued, static_cast<u64>(n));
-  } else {
+  if constexpr (k_ring_is_serial<Codec>) {
+    if (!ring_is_serial<Codec>(r)) return fetch_add<scope::agent, k_handed_on>(&s->issued, static_cast<u64>(n));
     const u64 word = fetch_add<scope::agent, order::acq_rel>(&s->serial, (packets << 40) + n);
     const u64 done = ring_completed<order::relaxed>(r);
     const u64 ticket = done + ((word - done) & ((u64{1} << 40) - 1));
@@ -352,6 +463,8 @@ XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* se
     while (issued < ticket + n && !compare_exchange<scope::agent, order::acq_rel>(&s->issued, issued, ticket + n)) {
     }
     return ticket;
+  } else {
+    return fetch_add<scope::agent, k_handed_on>(&s->issued, static_cast<u64>(n));
   }
 }
 
@@ -475,6 +588,19 @@ XIO_DEVICE xio_status_t ring_post_lone(const ring_view& r, const world_view& w, 
   return XIO_OK;
 }
 
+// How many lanes of a group post in one round: a wave wider than the ring goes in rounds, so that it cannot starve
+// behind single lanes.
+XIO_DEVICE u32 ring_lanes_per_round(const lanes& group, const ring_view& r, u32 slots) {
+  const u32 count = group.count();
+  if (count == 1) return 1;
+  const u32 cap = r.depth / 2;
+  const bool ones = group.ballot(slots <= 1) == group.mask;
+  const bool twos = group.ballot(slots <= 2) == group.mask;
+  const u32 most = ones ? 1 : twos ? 2 : cap;
+  if (count * most <= cap) return count;
+  return cap / most == 0 ? 1 : cap / most;
+}
+
 // Posts one claim for each lane of `group`, all lanes to the same ring and each claim at most depth/2 slots. Gives the
 // ticket of the lane's last entry. Blocks only for free slots, with the world's deadline.
 template <class Codec, class Fill>
@@ -485,18 +611,10 @@ XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const 
 #if defined(XIO_ON_CUDA)
   if (group.alone()) return ring_post_lone<Codec>(r, w, mine, ticket, fill);
 #endif
-  // A wave wider than the ring goes in rounds, so that it cannot starve behind single lanes. One call for all of it:
-  // what fill writes is long.
+  // One call for all rounds: what fill writes is long.
   const u32 count = group.count();
   const u32 rank = group.rank();
-  u32 per_round = count;
-  if (count != 1) {
-    const u32 cap = r.depth / 2;
-    const bool ones = group.ballot(mine.slots <= 1) == group.mask;
-    const bool twos = group.ballot(mine.slots <= 2) == group.mask;
-    const u32 most = ones ? 1 : twos ? 2 : cap;
-    if (count * most > cap) per_round = cap / most == 0 ? 1 : cap / most;
-  }
+  const u32 per_round = ring_lanes_per_round(group, r, mine.slots);
   xio_status_t status = XIO_OK;
   for (u32 base = 0; base < count; base += per_round) {
     const bool now = rank >= base && rank < base + per_round;
@@ -508,6 +626,19 @@ XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const 
 
 // Posts one claim where one thread at a time posts and waits (ring_view::alone): tickets and free slots are plain
 // arithmetic, and the caller itself rings. fill(ticket, true) writes the entries.
+template <class Codec>
+XIO_DEVICE xio_status_t ring_wait_alone(const ring_view& r, const world_view& w, u64 upto) {
+  const deadline end = deadline::in(w);
+  for (;;) {
+    ring_reap<Codec>(r);
+    if (ring_failure(r) != XIO_OK) return ring_failure(r);
+    if (upto - ring_completed(r) <= r.depth) return XIO_OK;
+    if (!end.wait_more()) {
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
+      return XIO_ERR_TIMEOUT;
+    }
+  }
+}
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post_alone(const ring_view& r, const world_view& w, const ring_claim& mine, u64* ticket,
                                         Fill&& fill) {
@@ -516,16 +647,8 @@ XIO_DEVICE xio_status_t ring_post_alone(const ring_view& r, const world_view& w,
   const u64 at = load<scope::agent, order::relaxed>(&s->issued);
   if (ring_failure(r) != XIO_OK) return ring_failure(r);
   if (at + mine.slots - ring_completed(r) > r.depth) {
-    const deadline end = deadline::in(w);
-    for (;;) {
-      ring_reap<Codec>(r);
-      if (ring_failure(r) != XIO_OK) return ring_failure(r);
-      if (at + mine.slots - ring_completed(r) <= r.depth) break;
-      if (!end.wait_more()) {
-        ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
-        return XIO_ERR_TIMEOUT;
-      }
-    }
+    if constexpr (k_ring_tries<Codec>) return XIO_PENDING;
+    if (const xio_status_t status = ring_wait_alone<Codec>(r, w, at + mine.slots); status != XIO_OK) return status;
   }
   fill(at, true);
   const u64 to = at + mine.slots;

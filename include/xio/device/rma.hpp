@@ -101,7 +101,7 @@ XIO_SLOW_PATH posted put_slow(Group g, xio_ctx_t ctx, void* dst, const void* src
   if (is_posted(way)) {
     const auto* from = static_cast<const unsigned char*>(src);
     return post_cut(g, c, way, bytes, blocking, what,
-                    [&](u64 at, u64 n) { return engine_put(c, way, to, offset + at, from + at, n); });
+                    [&](u64 at, u64 n) XIO_INLINE_LAMBDA { return engine_put(c, way, to, offset + at, from + at, n); });
   }
   g.sync();
   direct::copy(g, c.peers[to].direct + offset, src, bytes);
@@ -157,8 +157,9 @@ XIO_SLOW_PATH posted get_slow(Group g, xio_ctx_t ctx, void* dst, const void* src
   const route way = choose(c, from, bytes, !blocking);
   if (is_posted(way)) {
     auto* into = static_cast<unsigned char*>(dst);
-    const posted p = post_cut(g, c, way, bytes, blocking, what,
-                              [&](u64 at, u64 n) { return engine_get(c, way, from, into + at, offset + at, n); });
+    const posted p = post_cut(g, c, way, bytes, blocking, what, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
+      return engine_get(c, way, from, into + at, offset + at, n);
+    });
     return finish_visible(g, c, way, blocking, p, what);
   }
   g.sync();

@@ -159,11 +159,12 @@ struct chain {
 
 // The head and the tail that the engine does not take, or all of a copy whose ends never fit together, go by loads and
 // stores: here and now, so before a signal, whose doorbell releases them. Of a get the source is a peer's.
+template <direct::source From = direct::source::peer>
 XIO_DEVICE void trim(const ring_view& r, chain& op) {
   if (r.granule == 1 || ((op.dst | op.src | op.bytes) & 3) == 0) return;
   const auto move = [&](u64 at, u64 bytes) {
-    direct::move<direct::source::peer>(thread_group::here(), in_device_memory(reinterpret_cast<void*>(op.dst + at)),
-                                       in_device_memory(reinterpret_cast<const void*>(op.src + at)), bytes);
+    direct::move_beside<From>(in_device_memory(reinterpret_cast<void*>(op.dst + at)),
+                              in_device_memory(reinterpret_cast<const void*>(op.src + at)), bytes);
   };
   u64 head = (4 - (op.dst & 3)) & 3;
   if (((op.dst ^ op.src) & 3) != 0 || op.bytes < head + 4) head = op.bytes;
@@ -175,10 +176,96 @@ XIO_DEVICE void trim(const ring_view& r, chain& op) {
   op.bytes = whole;
 }
 
+// The part of a chain that one reservation carries.
+struct piece {
+  u32 copies, signals, counts, bytes;
+  XIO_DEVICE u32 slots() const { return copies + signals + counts; }
+};
+
+XIO_DEVICE void fill_piece(const ring_view& r, const chain& op, const piece& p, u64 at, bool last) {
+  if (p.copies != 0) fill_copy(r, at, last && p.signals + p.counts == 0, op.dst, op.src, p.bytes);
+  const u32 code = op.op == XIO_SIGNAL_ADD ? wire::sdma::add_64 : wire::sdma::swap_64;
+  if (p.signals != 0) fill_atomic(r, at + p.copies, last && p.counts == 0, code, op.signal, op.value);
+  if (p.counts != 0) fill_atomic(r, at + p.copies + p.signals, last, wire::sdma::add_64, op.counter, 1);
+}
+
+#if defined(XIO_ON_CUDA)
+XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
+                                   u64* ticket) {
+  return post_slots(w, r, p.slots(), p.bytes, ticket, [&](u64 at, bool last) { fill_piece(r, op, p, at, last); });
+}
+#else
+// The codec of a leaf, which does not wait.
+struct leaf_codec : sdma_codec {
+  static constexpr bool k_tries = true;
+};
+constexpr u32 k_leaf_signals = 2, k_leaf_counts = 4, k_leaf_adds = 8, k_leaf_copies = 1;
+
+// The leaf: one piece for each lane of one ring and one kind; see rdma.hpp.
+XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u32 how_in, u32 bytes, u64 dst, u64 src,
+                              u64 signal, u64 value, u64 counter) {
+  posted_ops out{k_not_yet, XIO_PENDING};
+  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), how_in);
+  if (!group.has_caller()) return out;
+  const ring_view r = ring_in_registers(ring);
+  const u32 how = uniform_value(how_in);
+  const piece p{how & k_leaf_copies, (how & k_leaf_signals) != 0 ? 1u : 0u, (how & k_leaf_counts) != 0 ? 1u : 0u,
+                bytes};
+  const u32 pad = p.slots() < r.least_slots ? r.least_slots - p.slots() : 0;
+  const ring_claim claim{p.slots() + pad, 0, bytes};
+  auto fill = [&](u64 at, bool last, u64 = 0) {
+    XIO_ROLLED for (u32 i = 0; i < pad; ++i) fill_end(r, at + i, false);
+    // Slot by slot, by one piece of code.
+    XIO_ROLLED for (u32 i = 0; i < p.slots(); ++i) {
+      const bool ends = last && i + 1 == p.slots();
+      if (i < p.copies) {
+        fill_copy(r, at + pad + i, ends, dst, src, bytes);
+        continue;
+      }
+      const bool is_signal = i < p.copies + p.signals;
+      const u32 code = !is_signal || (how & k_leaf_adds) != 0 ? wire::sdma::add_64 : wire::sdma::swap_64;
+      fill_atomic(r, at + pad + i, ends, code, is_signal ? signal : counter, is_signal ? value : 1);
+    }
+  };
+  if (r.alone != 0) {
+    out.ticket = 0;
+    out.status = ring_post_alone<leaf_codec>(r, world, claim, &out.ticket, fill);
+    return out;
+  }
+  const bool now = group.rank() < ring_lanes_per_round(group, r, claim.slots);
+  const lanes turn{group.ballot(now)};
+  if (!now) return out;
+  out.ticket = 0;
+  out.status = ring_post_batch<leaf_codec>(turn, r, world, claim, &out.ticket, fill);
+  return out;
+}
+
+// The one copy of this code in a kernel that has these queues and no world.
+XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) { return sdma_codec::drain(ring, completed); }
+struct waiting_codec {
+  static constexpr bool k_in_order = true;
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) { return drain_leaf(r, completed); }
+};
+
+XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
+                                   u64* ticket) {
+  u32 how = p.copies;
+  if (p.signals != 0) how |= k_leaf_signals | (op.op == XIO_SIGNAL_ADD ? k_leaf_adds : 0);
+  if (p.counts != 0) how |= k_leaf_counts;
+  const posted_ops done = ring_post_by(
+      r, w, r.alone != 0, [](const ring_view& full) { ring_reap<waiting_codec>(full); },
+      [&] { return p.slots() > r.least_slots ? p.slots() : r.least_slots; },
+      [&] { return post_leaf(w, r, how, p.bytes, op.dst, op.src, op.signal, op.value, op.counter); });
+  *ticket = done.ticket;
+  return done.status;
+}
+#endif
+
 // The request is that of the last slot: when it is complete, all are. 0 if loads and stores have done it all.
-XIO_OUT_OF_LINE xio_status_t post(const world_view& w, const ring_view& r, chain op, xio_req_t* request) {
+template <direct::source From = direct::source::peer>
+XIO_ENGINE_CALL xio_status_t post(const world_view& w, const ring_view& r, chain op, xio_req_t* request) {
   if (overlap(op.dst, op.src, op.bytes)) return XIO_ERR_ARG;
-  trim(r, op);
+  trim<From>(r, op);
   u64 ticket = 0;
   // A ring of four has no room for three slots beside others'; then the count goes by itself.
   const bool count_along = r.depth >= 8;
@@ -190,12 +277,7 @@ XIO_OUT_OF_LINE xio_status_t post(const world_view& w, const ring_view& r, chain
     const bool ends = now == op.bytes;
     const u32 signals = ends && op.signal != 0 ? 1 : 0;
     const u32 counts = ends && count_left && (count_along || copies + signals == 0) ? 1 : 0;
-    const xio_status_t status = post_slots(w, r, copies + signals + counts, now, &ticket, [&](u64 at, bool last) {
-      if (copies != 0) fill_copy(r, at, last && signals + counts == 0, op.dst, op.src, now);
-      const u32 code = op.op == XIO_SIGNAL_ADD ? wire::sdma::add_64 : wire::sdma::swap_64;
-      if (signals != 0) fill_atomic(r, at + copies, last && counts == 0, code, op.signal, op.value);
-      if (counts != 0) fill_atomic(r, at + copies + signals, last, wire::sdma::add_64, op.counter, 1);
-    });
+    const xio_status_t status = post_piece(w, r, op, piece{copies, signals, counts, now}, &ticket);
     if (status != XIO_OK) return status;
     op.dst += now;
     op.src += now;
@@ -295,11 +377,13 @@ XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
 }
 
 // Copies between any two addresses that the engine reaches, of any length and alignment. 0 bytes: nothing.
+template <direct::source From = direct::source::peer>
 XIO_DEVICE xio_status_t copy(const ctx_view& c, const ring_view& r, void* dst, const void* src, u64 bytes,
                              xio_req_t* request) {
   if (request != nullptr) *request = 0;
   if (bytes == 0) return XIO_OK;
-  return post(*c.world, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, 0}, request);
+  return post<From>(*c.world, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, 0},
+                    request);
 }
 
 // Local src to `offset` of the peer's heap, whose bounds the caller has checked.
@@ -307,7 +391,7 @@ XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* s
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
-  return copy(c, queue_to(p), p.direct + offset, src, bytes, request);
+  return copy<direct::source::own>(c, queue_to(p), p.direct + offset, src, bytes, request);
 }
 
 XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u64 bytes, xio_req_t* request) {
@@ -332,7 +416,7 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const 
                   value,
                   reinterpret_cast<u64>(counter),
                   op};
-  return post(*c.world, queue_to(p), all, request);
+  return post<direct::source::own>(*c.world, queue_to(p), all, request);
 }
 
 // put, then 1 more on a local counter that engines reach.
@@ -348,7 +432,7 @@ XIO_DEVICE xio_status_t put_counter(const ctx_view& c, u32 pe, u64 offset, const
                   0,
                   reinterpret_cast<u64>(counter),
                   0};
-  return post(*c.world, queue_to(p), all, request);
+  return post<direct::source::own>(*c.world, queue_to(p), all, request);
 }
 
 // The signal alone, after everything that was posted to the ring before.

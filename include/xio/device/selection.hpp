@@ -43,6 +43,7 @@ constexpr bool k_has_rdma = (engine_words::chosen & engine_words::rdma) != 0;
 constexpr bool k_has_sdma = (engine_words::chosen & engine_words::sdma) != 0;
 constexpr bool k_has_nvme = (engine_words::chosen & engine_words::nvme) != 0;
 constexpr bool k_flushes_hdp = k_has_hdp && (engine_words::chosen & engine_words::hdp) != 0;
+constexpr bool k_has_rings = k_has_rdma || k_has_sdma;
 constexpr bool has_family(ring_kind kind) { return (family_words::chosen & family_words::bit(kind)) != 0; }
 static_assert(!k_has_rdma || family_words::chosen != 0, "XIO_ENGINES has rdma, and XIO_FAMILIES no family");
 

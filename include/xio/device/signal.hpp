@@ -45,8 +45,9 @@ XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route 
   if (way == route::rdma && data.bytes >= 2 * k_piece_bytes && g.count() > 1) {
     // Every piece is posted when the signal is, on the same queue, which works in order.
     const auto* from = static_cast<const unsigned char*>(data.src);
-    const posted sent = post_cut(g, c, way, data.bytes, false, what,
-                                 [&](u64 at, u64 n) { return engine_put(c, way, to, data.offset + at, from + at, n); });
+    const posted sent = post_cut(g, c, way, data.bytes, false, what, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
+      return engine_put(c, way, to, data.offset + at, from + at, n);
+    });
     if (sent.status != XIO_OK) return sent;
     return by_leader(g, [&] { return finish(c, engine_signal(c, way, to, s.offset, s.value, s.op), blocking, what); });
   }
