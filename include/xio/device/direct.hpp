@@ -46,7 +46,7 @@ template <source From, class Word>
 constexpr u32 k_odd_batch = k_batch<From, Word> < k_odd_in_flight ? k_batch<From, Word> : k_odd_in_flight;
 #if defined(XIO_ON_HIP)
 template <>
-constexpr u32 k_batch<source::peer, vec16> = amdgcn::k_loads_together;
+inline constexpr u32 k_batch<source::peer, vec16> = amdgcn::k_loads_together;
 #endif
 
 #if defined(XIO_ON_CUDA)
