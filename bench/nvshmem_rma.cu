@@ -43,7 +43,7 @@ void check(bool good, const char* what) {
   if (!good) fail(what, "is not as expected");
 }
 
-// What kernels work on. Symmetric: src, dst, flag, word.
+// The memory of kernels. Symmetric: src, dst, flag, word.
 struct work {
   char *src, *dst;
   uint64_t *flag, *word;

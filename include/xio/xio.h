@@ -198,9 +198,9 @@ enum {
   XIO_HAS_HDP = 16  /* flushes of the host data path */
 };
 /* Local, any thread. Called by <xio/xio_device.hpp> before main() where a file was compiled with fewer engines or NIC
- * families than there are (XIO_ENGINES, XIO_FAMILIES); programs need not call it. families: bit i is ring_kind i. What
- * one file left out no kernel is known to have: from then on xio_init, xio_ctx_create and xio_storage_open refuse with
- * XIO_ERR_STATE what needs it. */
+ * families than there are (XIO_ENGINES, XIO_FAMILIES); programs need not call it. families: bit i is ring_kind i. An
+ * engine that one file left out counts as left out of the program: from then on xio_init, xio_ctx_create and
+ * xio_storage_open refuse worlds, contexts and storages that need it, with XIO_ERR_STATE. */
 XIO_EXPORT void xio_program_has(uint32_t engines, uint32_t families);
 
 /* Makes a world. Collective: every PE of the job calls it. attr may be null.

@@ -10,7 +10,7 @@
 
 namespace xio::program {
 
-// Of one file more. What any file left out is left out: which file a kernel comes from nobody knows.
+// Of one file more. Engines that any file left out are left out of the program, since nobody knows a kernel's file.
 void add_file(std::uint32_t engines, std::uint32_t families) noexcept;
 
 // A bit of XIO_HAS_*.

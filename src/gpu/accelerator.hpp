@@ -336,7 +336,7 @@ void* map_registers(void* page, std::size_t bytes) {
   void* mapped = nullptr;
   std::string why;
   if (hw::map_io(page, bytes, &mapped, why)) return mapped;
-  // What asks for it works without, more slowly, and says so at its own level; this is for the machine.
+  // Callers work without it, more slowly, and say so at their own level; this is for the machine.
   static std::atomic<bool> said{false};
   if (!said.exchange(true))
     log::warn("kernels cannot ring doorbells of NICs and drives, so a thread of the host does ({})", why);

@@ -42,7 +42,7 @@ void talk(const rig::team& t, uint64_t* in, const uint64_t* out, int* status) {
     MUST(xio_mem_free(block));
   }
   MUST(hipStreamDestroy(stream));
-  // What the library frees behind kernels is freed by a thread of its own.
+  // Memory that the library frees behind kernels is freed by a thread of its own.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
 }
 

@@ -49,8 +49,8 @@ struct fake {
   int retained = 0;                    // handles
   std::atomic<bool> capturing{false};  // some stream, in global mode
   std::atomic<bool> disturbed{false};  // and a call has ended that
-  std::map<void*, allocation> live;  // under `lock`: XIO frees in a thread of its own
-  std::vector<allocation> taken;     // all that ever was, but for 4096 and 8 bytes of the start and of waiting
+  std::map<void*, allocation> live;    // under `lock`: XIO frees in a thread of its own
+  std::vector<allocation> taken;       // all that ever was, but for 4096 and 8 bytes of the start and of waiting
   std::mutex lock;
 } g;
 
@@ -100,7 +100,7 @@ std::optional<found> around(const void* p) {
   return {};
 }
 
-// What begins at p.
+// The allocation that begins at p.
 allocation allocation_at(void* p) {
   const std::lock_guard hold(g.lock);
   return g.live.at(p);

@@ -104,8 +104,7 @@ bool scheduler::knows(std::uint32_t id) {
 
 aql_queue::surroundings scheduler::around(unsigned gpu) {
   const std::uint64_t seed = settings_.memory == "adversary" ? settings_.seed : 0;
-  return {tables_[gpu],            happenings_,       make_,            *this,
-          settings_.compute_units, settings_.threads, settings_.counts, seed};
+  return {tables_[gpu], happenings_, make_, *this, settings_.compute_units, settings_.threads, settings_.counts, seed};
 }
 
 void scheduler::run(task&& t) {
