@@ -37,9 +37,9 @@ bool adversary::finish(const pending& p, refusal& no) {
   return true;
 }
 
-// A wave sees its own accesses to one place in program order, waited for or not (LLVM AMDGPUUsage, "Memory Model":
-// "vector memory operations are performed in order for a given wave" to the same address). A load delivers its
-// registers after all older loads (MI200 ISA 4.4), so those are finished with it.
+// A wave sees its own accesses to one place in program order, waited for or not. A load delivers its
+// registers after all older loads, as LLVM's SIInsertWaitcnts counts them for VMEM of one type, so those are finished
+// with it.
 bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
   std::size_t loads_through = 0;
   for (std::size_t i = 0; loads_too && i < under_way.size(); ++i)

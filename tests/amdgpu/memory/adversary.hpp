@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Memory that does late and out of order what gfx90a may do late and out of order (MI200 ISA 4.4 "Manually Inserted
-// Wait States", S_WAITCNT; LLVM AMDGPUUsage, "Memory Model GFX90A"). A store is under way until the wave waits for its
-// vmcnt, or until it leaves by itself in a later turn; those under way leave in any order but where they overlap. A
-// load delivers its registers when it is waited for, with the value of then or of when it was issued. A seed chooses.
+// Memory that does late and out of order what gfx90a may do late and out of order: S_WAITCNT of the MI200 ISA, and the
+// memory model for gfx90a of LLVM's AMDGPUUsage, neither of which was read again for this file. A store is under way
+// until the wave waits for its vmcnt, or until it leaves by itself in a later turn; those under way leave in any order
+// but where they overlap. A load delivers its registers when it is waited for, with the value of then or of when it was
+// issued. A seed chooses.
 #pragma once
 #include <random>
 #include <vector>
