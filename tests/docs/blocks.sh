@@ -47,7 +47,8 @@ languages() {
 }
 
 # ---- cpp ---------------------------------------------------------------------------------------------------------
-read -ra flags <<<"$(sed -n 's/^device_flags=//p' "$builddir/xio.pc") $(sed -n 's/^Cflags: [^ ]* //p' "$builddir/xio.pc")"
+# All engines and families are what kernels have without a word, too; pkg-config would put them in.
+read -ra flags <<<"$(sed -n '/^device_flags=/{s///;s/ -DXIO_[A-Z]*=[^ ]*//gp}' "$builddir/xio.pc") $(sed -n 's/^Cflags: [^ ]* //p' "$builddir/xio.pc")"
 sanitize=()
 if [ "$sanitizer" != no ]; then sanitize=("-fsanitize=$sanitizer"); fi
 read -ra libs <<<"$(sed -n 's/^Libs: [^ ]* //p' "$builddir/xio.pc")"
