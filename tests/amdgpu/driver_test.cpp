@@ -150,6 +150,7 @@ TEST(amdgpu_topology, partitions_are_nodes_behind_one_pci_function) {
   EXPECT_EQ(gpu_of_id(s, gpu_id_of(64)), -1);
   int functions = 0;
   for (const auto& at : std::filesystem::directory_iterator(std::string(folder) + "/pci")) {
+    if (at.is_symlink()) continue;  // the machine's own
     EXPECT_EQ(at.path().extension(), ".0");
     ++functions;
   }

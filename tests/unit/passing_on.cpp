@@ -23,7 +23,7 @@ using traced::event;
 using traced::kind;
 
 constexpr u64 k_heap = 1 << 14;
-constexpr std::size_t k_most_events = 4096;
+constexpr std::size_t k_most_events = 16384;  // waits record every look at a word
 
 // ---- worlds ---------------------------------------------------------------------------------------------------------
 

@@ -149,7 +149,7 @@ wait_for_word() {
 disk() { wait_for /dev/nvme0n1 || fail 'the kernel does not take the drive back'; }
 disk
 dd if=/dev/nvme0n1 of=/tmp/whole bs=1M 2>/dev/null
-mkswap /dev/nvme0n1 >/dev/null && swapon /dev/nvme0n1 || fail 'no swap on the drive'
+if ! mkswap /dev/nvme0n1 >/dev/null || ! swapon /dev/nvme0n1; then fail 'no swap on the drive'; fi
 xio refused "kmod:$drive/1" kmod:/dev/nvme0n1 kmod:ffff:00:00.0/1 kmod:x "kmod:$drive/0"
 said "refused kmod:$drive/1.*nvme0n1 is swapped on; free it"
 said 'refused kmod:/dev/nvme0n1.*nvme0n1 is swapped on'
