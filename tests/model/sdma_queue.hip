@@ -150,7 +150,7 @@ struct bench {
 
   bench() {
     xio_sdma_link_attr_t attr = XIO_SDMA_LINK_ATTR_INIT;
-    attr.timeout_ms = 3000;  // once in full; machines have other things to do
+    attr.timeout_ms = 10000;  // once in full; machines have other things to do
     expect(xio_sdma_connect(&attr, &link) == XIO_OK, "xio_sdma_connect");
     a.src = memory<unsigned char>(k_bytes);
     a.dst = memory<unsigned char>(k_bytes);

@@ -156,7 +156,7 @@ TEST_P(ring_stress, every_entry_is_rung_once_in_order_and_whole) {
   xio::gpu::buffer world(sizeof(world_view), xio::gpu::place::shared);
   xio::gpu::buffer failures(sizeof(u32), xio::gpu::place::device);
   xio::gpu::buffer work(sizeof(job), xio::gpu::place::shared);
-  world.as<world_view>()->timeout_ticks = xio::gpu::ticks_per_ms() * 20000;
+  world.as<world_view>()->timeout_ticks = xio::gpu::ticks_per_ms() * 100000;
   std::vector<std::unique_ptr<ring_under_test>> rings;
   job* j = work.as<job>();
   for (u32 k = 0; k < s.rings; ++k) {
