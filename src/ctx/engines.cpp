@@ -151,7 +151,7 @@ void engines::show_row(std::uint32_t i) {
     row.run_count = known.run_count;
   }
   gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
-  gpu::put_value(&device_rows_[i].runs, row.runs);
+  gpu::copy(&device_rows_[i].runs, &row.runs, sizeof(void*));
   gpu::put_value(&device_rows_[i].run_count, row.run_count);
   // Last: a kernel that finds the address uses the table.
   gpu::copy(device_rows_[i].bus, row.bus, sizeof row.bus);
