@@ -50,7 +50,7 @@ class drive_memory {
   std::uint64_t address_ = 0;
 };
 
-// Makes I/O queues: the driver of a whole controller, or somebody who asks another one for them.
+// Makes I/O queues: the driver of a whole controller, or a class that asks another driver for them.
 class queue_maker {
  public:
   virtual ~queue_maker() = default;
