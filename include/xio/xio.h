@@ -271,6 +271,9 @@ XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe
  * symmetric and that ops of kernels name as their local side. At most 63 pieces at a time. All of it must stay mapped
  * until it is unregistered. Local.
  *
+ * This makes no memory readable for kernels. Ops of the direct route are loads and stores of the kernel, which must
+ * reach base itself: memory of xio_mem_alloc, or of the GPU's runtime; on AMD GPUs not memory of malloc.
+ *
  * Returns XIO_ERR_ARG if nothing is mapped at part of it, or what may not be read and written; XIO_ERR_UNSUPPORTED if
  * an engine of this world cannot reach such memory; XIO_ERR_NO_MEMORY if there are 63 already or a limit on locked
  * memory is reached. */

@@ -72,13 +72,26 @@ void take_vmem(block& b, std::size_t alignment) {
   }
 }
 
+// Kernels name the memory by the host's address, and on AMD registered pages may have another one for the GPU.
+void pin_pages(const block& b) {
+  check(hw::pin(b.base, b.bytes), "registering {} bytes of host memory with device {}", b.bytes, b.device);
+  void* seen = nullptr;
+  if (hw::device_address(&seen, b.base) == hipSuccess && seen == b.base) return;
+  (void)hipGetLastError();
+  warn_of(hw::unpin(b.base), "unregistering", b);
+  fail(
+      XIO_ERR_UNSUPPORTED,
+      "device {} sees registered host memory at other addresses than the host does, so kernels cannot name HOST_PINNED "
+      "memory; use HOST_COHERENT or HOST_MAPPED",
+      b.device);
+}
+
 void take_pages(block& b, std::size_t alignment) {
   b.range = b.base = reserve_pages(b.bytes, alignment, "host memory");
   b.whole = b.bytes;
   try {
     fill_pages(b.base, b.bytes, "host memory");
-    if (b.kind == XIO_MEM_HOST_PINNED)
-      check(hw::pin(b.base, b.bytes), "registering {} bytes of host memory with device {}", b.bytes, b.device);
+    if (b.kind == XIO_MEM_HOST_PINNED) pin_pages(b);
   } catch (...) {
     unmap_pages(b.base, b.bytes);
     throw;

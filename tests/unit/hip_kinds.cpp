@@ -21,6 +21,7 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/memory.hpp"
 #include "refusal.hpp"
 
 #pragma GCC visibility push(default)
@@ -44,7 +45,8 @@ struct fake {
   hipError_t import_fails_with = hipSuccess;
   int exports = 0;
   bool register_refuses = false, lock_refuses = false;
-  std::vector<std::string> pages;  // calls that map and unmap pages of registers
+  std::size_t host_memory_moves_by = 0;  // registered pages, for the GPU
+  std::vector<std::string> pages;        // calls that map and unmap pages of registers
   bool dmabufs = true;
   int retained = 0;                    // handles
   std::atomic<bool> capturing{false};  // some stream, in global mode
@@ -142,7 +144,9 @@ hipError_t hipHostUnregister(void*) {
   g.pages.emplace_back("unregister");
   return disturbs_capture(false) ? hipErrorStreamCaptureUnsupported : hipSuccess;
 }
-hipError_t hipHostGetDevicePointer(void** out, void* p, unsigned) { return *out = p, hipSuccess; }
+hipError_t hipHostGetDevicePointer(void** out, void* p, unsigned) {
+  return *out = static_cast<char*>(p) + g.host_memory_moves_by, hipSuccess;
+}
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
   return std::swap(*mode, t_mode), hipSuccess;
 }
@@ -302,6 +306,7 @@ class hip_kinds : public testing::Test {
     g.dmabufs = true;
     g.import_fails_with = hipSuccess;
     g.register_refuses = g.lock_refuses = false;
+    g.host_memory_moves_by = 0;
     g.pages.clear();
   }
   static unsigned flags_of(place where, purpose what) {
@@ -455,7 +460,7 @@ class pieces {
     }
   }
   ~pieces() {
-    for (const std::size_t first : {std::size_t{0}, k_piece}) (void)give_back(at_ + first);
+    for (const std::size_t first : {std::size_t{0}, k_piece}) (void)::give_back(at_ + first);
   }
   unsigned char* data() const { return at_; }
 
@@ -553,6 +558,19 @@ TEST_F(hip_kinds, a_page_that_all_refuse_is_said_once_with_what_to_install) {
                             "hsa_amd_memory_lock_to_pool: status 0x1008", "amdgpu-dkms"})
     EXPECT_NE(said.find(words), std::string::npos) << words << " in: " << said;
   EXPECT_EQ(said.find("amdgpu-dkms"), said.rfind("amdgpu-dkms")) << said;
+}
+
+// A kernel that names it by the host's address would fault.
+TEST_F(hip_kinds, pinned_memory_that_the_gpu_sees_elsewhere_is_refused) {
+  start("gfx90a");
+  const block good = take(XIO_MEM_HOST_PINNED, 4096, 4096);
+  give_back(good);
+  ASSERT_TRUE(wait_for_kernels(0)) << "another thread unregisters it";
+  g.pages.clear();
+  g.host_memory_moves_by = 0x100000;
+  const std::string said = refusal(XIO_ERR_UNSUPPORTED, [] { (void)take(XIO_MEM_HOST_PINNED, 4096, 4096); });
+  EXPECT_NE(said.find("use HOST_COHERENT or HOST_MAPPED"), std::string::npos) << said;
+  EXPECT_EQ(g.pages, (calls{"register", "unregister"})) << "and nothing of it stays registered";
 }
 
 TEST_F(hip_kinds, xio_info_has_a_kind_and_a_reason) {

@@ -41,8 +41,10 @@ XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) 
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
   const bool drive = k_has_nvme && r->kind == ring_kind::nvme;
-  if (drive) reap_storage_ring(*r);
-  if (!drive) reap_ring(*r);
+  if (drive)
+    reap_storage_ring(*r);
+  else
+    reap_ring(*r);
   const xio_status_t status = drive ? storage_test(*r, request) : ring_test(*r, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
   return status;

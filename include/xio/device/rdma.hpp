@@ -33,7 +33,7 @@ XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
   return p.rdma[p.rdma_count == 1 ? 0 : workgroup_index() & (p.rdma_count - 1)];
 }
 
-// The claim on a ring of one op, or of two that stay together (data and its signal). second: null if there is none.
+// The slots that an op takes: some families need the ring for that.
 template <class Family>
 XIO_DEVICE u32 slots_of(const ring_view& r, const work& w) {
   if constexpr (requires { Family::slots(r, w); }) {

@@ -624,8 +624,7 @@ XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const 
   return status;
 }
 
-// Posts one claim where one thread at a time posts and waits (ring_view::alone): tickets and free slots are plain
-// arithmetic, and the caller itself rings. fill(ticket, true) writes the entries.
+// For a lone poster: waits until entries up to ticket `upto` have room.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_wait_alone(const ring_view& r, const world_view& w, u64 upto) {
   const deadline end = deadline::in(w);
@@ -639,6 +638,9 @@ XIO_DEVICE xio_status_t ring_wait_alone(const ring_view& r, const world_view& w,
     }
   }
 }
+
+// Posts one claim where one thread at a time posts and waits (ring_view::alone): tickets and free slots are plain
+// arithmetic, and the caller itself rings. fill(ticket, true) writes the entries.
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post_alone(const ring_view& r, const world_view& w, const ring_claim& mine, u64* ticket,
                                         Fill&& fill) {
