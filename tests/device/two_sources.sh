@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# That a program may have several sources with kernels: no name of xio_device.hpp is defined twice.
+set -uo pipefail
+# shellcheck source=tests/env.sh.in
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0 checks=0
+
+# links NAME COMPILER...: both sources compile, and go together.
+links() {
+  local name=$1 source
+  shift
+  checks=$((checks + 1))
+  for source in first second; do
+    if ! "$@" -std=c++20 -O1 -I"$srcdir/include" -DKERNEL=$source -c -o "$work/$source.o" "$srcdir/tests/device/two_sources.hip" \
+      >"$work/log" 2>&1; then
+      echo "FAIL $name: it does not compile"
+      tail -n 10 "$work/log"
+      failures=$((failures + 1))
+      return
+    fi
+  done
+  if ! ld -r -o "$work/both.o" "$work/first.o" "$work/second.o"; then
+    echo "FAIL $name: the two do not go together"
+    failures=$((failures + 1))
+  fi
+}
+
+links host "${CXX%% *}" -DXIO_PLATFORM_HOST=1 -x c++
+if [ -n "$HIPCC" ]; then links hip "$HIPCC" -x hip --offload-arch=gfx90a -DXIO_PLATFORM_HIP=1; fi
+if [ -n "$NVCC" ]; then links cuda sh "$srcdir/build-aux/nvcc-as-cxx" "$NVCC" -ccbin "${CXX##* }" -x cu -DXIO_PLATFORM_CUDA=1; fi
+echo "$checks platforms, $failures failures"
+[ $failures = 0 ]
