@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "tools/xio-verify/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config.h"
+#include "tools/command_line.hpp"
+#include "tools/near_miss.hpp"
+#include "tools/xio-verify/stages.hpp"
+
+namespace xio::verify {
+
+namespace {
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  for (std::size_t from = 0; from <= list.size();) {
+    const auto comma = std::min(list.find(',', from), list.size());
+    words.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return words;
+}
+
+// The first sentence that the options together deserve; empty if they go together.
+std::string contradiction(const settings& s, bool has_run_options) {
+  for (const auto* list : {&s.only, &s.skip})
+    for (const std::string& name : *list)
+      if (find_stage(name) == nullptr)
+        return fmt::format("there is no stage '{}'{}; xio-verify --list names them", name,
+                           tools::did_you_mean(name, stage_names()));
+  if (!s.only.empty() && !s.skip.empty()) return "--only and --skip do not go together";
+  if (!s.import.empty() && has_run_options) return "--import reads a report, and goes with no other option";
+  if (!s.drive.empty() && !s.drive.starts_with("nvme:"))
+    return "--drive " + s.drive + " is no drive by vfio; give nvme:BDF/NSID, as nvme:0000:0a:00.0/1";
+  if (!s.worker.empty() && s.rows.empty()) return "--pe is for the processes that xio-verify starts itself";
+  return "";
+}
+
+}  // namespace
+
+std::optional<int> parse_settings(int argc, char** argv, settings& s) {
+  CLI::App app("Tries XIO on this machine, stage by stage, and writes one report as JSON and as text.", "xio-verify");
+  app.footer(
+      "It takes 20 minutes at most, needs no root, and writes to files that it makes. Names of hosts and users and\n"
+      "addresses are taken out of the report. The manual is xio-verify(1).");
+  app.set_version_flag("--version", std::string("xio-verify of XIO ") + PACKAGE_VERSION);
+  std::string only, skip;
+  app.add_option("-o,--out", s.out, "the report, a new file; the text stands beside it as .txt")
+      ->type_name("FILE.json");
+  app.add_flag("--quick", s.quick, "a tenth of the runs, and small messages")->disable_flag_override();
+  app.add_option("--only", only, "these stages alone, with commas between")->type_name("STAGE,..");
+  app.add_option("--skip", skip, "all but these stages")->type_name("STAGE,..");
+  tools::add_number(app, "--limit", s.limit_s, "seconds for all stages together", 10, 1200);
+  tools::add_number(app, "--deadline", s.deadline_s, "seconds for each stage at most; otherwise its own", 1, 600)
+      ->default_str("");
+  app.add_option("--drive", s.drive, "a drive that is bound to vfio-pci; it is read, and never written")
+      ->type_name("nvme:BDF/NSID");
+  app.add_option("--launcher", s.launcher, "starts PEs, as xiorun does; otherwise the xiorun beside this program")
+      ->type_name("PROGRAM");
+  app.add_option("--root", s.root, "/sys, /proc, /etc and /opt of the machine lie below this folder")->type_name("DIR");
+  app.add_flag("--list", s.list, "list the stages with their deadlines")->disable_flag_override();
+  app.add_option("--import", s.import, "print the rows of docs/verified.md that this report makes")
+      ->type_name("REPORT");
+  app.add_option("--pe", s.worker, "do this stage as a PE; xio-verify starts such processes itself")
+      ->type_name("STAGE");
+  app.add_option("--rows", s.rows)->group("");
+  if (const auto status = tools::parse(app, argc, argv)) return status;
+  if (!only.empty()) s.only = words_of(only);
+  if (!skip.empty()) s.skip = words_of(skip);
+  const bool has_run_options = !s.out.empty() || s.quick || !only.empty() || !skip.empty() || !s.drive.empty() ||
+                               !s.launcher.empty() || s.deadline_s != 0 || s.list || !s.worker.empty();
+  if (const std::string why = contradiction(s, has_run_options); !why.empty()) return tools::refuse("xio-verify", why);
+  return std::nullopt;
+}
+
+}  // namespace xio::verify
