@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Completion of xio-info, xio-tester, xio-perf and xiorun for bash. The words to complete are read from the tool's own
-# --help, so that this never lags behind it.
+# Completion of xio-info, xio-tester, xio-perf, xio-verify and xiorun for bash. The words to complete are read from the
+# tool's own --help, so that this never lags behind it.
 
 # _xio_help COMMAND...: its help with one line for each option, the text that was folded under it included.
 _xio_help() {
@@ -116,5 +116,5 @@ _xio_run() {
   fi
 }
 
-complete -o filenames -F _xio_tool xio-info xio-tester xio-perf
+complete -o filenames -F _xio_tool xio-info xio-tester xio-perf xio-verify
 complete -o filenames -F _xio_run xiorun

@@ -32,7 +32,7 @@ completes() {
   esac
 }
 
-for tool in xio-info xio-tester xio-perf xiorun; do
+for tool in xio-info xio-tester xio-perf xio-verify xiorun; do
   if ! command -v "$tool" >/dev/null; then
     echo "no $tool in this build"
     continue

@@ -153,19 +153,23 @@ const json* stage_of(const json& report, const std::string& name) {
   return nullptr;
 }
 
-std::string machine_of(const json& report) {
+std::string gpus_of(const json& report) {
+  if (text_of(report, "platform") == "host") return "host platform, no GPU";
   std::string gpus;
   for (const json& gpu : report["gpus"]) {
     const std::string one = plain(text_of(gpu, "name") + " (" + text_of(gpu, "arch") + ")");
     if (gpus.find(one) == std::string::npos) gpus += (gpus.empty() ? "" : ", ") + one;
   }
-  std::string text = fmt::format("{} {}", report["gpus"].size(), gpus.empty() ? "GPUs" : gpus);
-  if (const json* machine = stage_of(report, "machine"); machine != nullptr && machine->contains("rows"))
-    for (const json& row : (*machine)["rows"])
-      if (row.contains("kernel") && row["kernel"].is_string()) text += ", Linux " + plain(text_of(row, "kernel"));
-  if (report.value("simulated", false)) text = "simulated, not silicon: " + text;
-  if (text_of(report, "platform") == "host")
-    text = "host platform, no GPU" + text.substr(text.find(',') == std::string::npos ? text.size() : text.find(','));
+  return fmt::format("{}{} {}", report.value("simulated", false) ? "simulated, not silicon: " : "",
+                     report["gpus"].size(), gpus.empty() ? "GPUs" : gpus);
+}
+
+std::string machine_of(const json& report) {
+  std::string text = gpus_of(report);
+  const json* machine = stage_of(report, "machine");
+  if (machine == nullptr || !machine->contains("rows")) return text;
+  for (const json& row : (*machine)["rows"])
+    if (row.contains("kernel") && row["kernel"].is_string()) text += ", Linux " + plain(text_of(row, "kernel"));
   return text;
 }
 
@@ -210,15 +214,19 @@ std::string result_of_costs(const json& rows) {
   return text.empty() ? fmt::format("{} measurements", rows.size()) : text;
 }
 
+bool has_row_with(const json& rows, const char* key) {
+  return std::any_of(rows.begin(), rows.end(), [&](const json& row) { return row.contains(key); });
+}
+
 std::string result_of(const json& one) {
   const std::string status = text_of(one, "status");
-  std::string text = status;
   const json rows = one.value("rows", json::array());
-  if (!rows.empty() && rows[0].contains("weak_outcome"))
+  std::string text = status;
+  if (has_row_with(rows, "weak_outcome"))
     text += ": " + result_of_orders(rows);
-  else if (!rows.empty() && rows[0].contains("step"))
+  else if (has_row_with(rows, "step"))
     text += ": " + result_of_engine(rows);
-  else if (!rows.empty() && rows[0].contains("median_us"))
+  else if (has_row_with(rows, "median_us"))
     text += ": " + result_of_costs(rows);
   if (status != "passed" && one.contains("why") && one["why"].is_string()) text += "; " + plain(text_of(one, "why"));
   return text;

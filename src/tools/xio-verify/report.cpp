@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "build_commit.h"
 #include "tools/xio-verify/child.hpp"
 #include "tools/xio-verify/redaction.hpp"
 #include "tools/xio-verify/trial.hpp"
@@ -90,7 +91,7 @@ void add_head(json& report, const json& stages, const surroundings& around) {
   for (const json& one : stages) {
     const json& facts = part_of(one, "facts");
     if (one["name"] == "build")
-      for (const char* name : {"version", "commit", "platform", "gpu_targets", "compiler"})
+      for (const char* name : {"version", "platform", "gpu_targets", "compiler"})
         if (const std::string word = word_of(part_of(facts, "build"), name); !word.empty()) report[name] = word;
     if (one["name"] == "machine" && one.contains("rows"))
       for (const json& row : one["rows"])
@@ -139,7 +140,10 @@ json make_report(const settings& s) {
   const private_folder folder;
   surroundings around = find_programs(s);
   around.folder = folder.path();
-  json report{{"format", k_report_format}, {"format_version", k_report_version}, {"made", time_of_day()}};
+  json report{{"format", k_report_format},
+              {"format_version", k_report_version},
+              {"made", time_of_day()},
+              {"commit", XIO_COMMIT}};
   json stages = run_stages(s, around);
   report["verdict"] = verdict_of(stages);
   add_head(report, stages, around);

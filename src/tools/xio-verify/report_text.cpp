@@ -68,6 +68,11 @@ std::string facts_of_stage(const json& one) {
 std::string orders_of_stage(const json& one) {
   std::string text, place;
   for (const json& row : one.value("rows", json::array())) {
+    if (cell(row, "status") == "skipped") {
+      text += fmt::format("  skipped: {}{}\n", cell(row, "why"),
+                          cell(row, "agents").empty() ? "" : ", " + cell(row, "agents"));
+      continue;
+    }
     const std::string here =
         fmt::format("{}; data in {}, flags in {}", cell(row, "agents"), cell(row, "data"), cell(row, "flags"));
     if (here != place) text += "  " + here + "\n";

@@ -158,6 +158,21 @@ void judge_pes(json& result, const child_result& r) {
       fmt::format("a PE was ended by signal {} ({}): {}", r.code - 128, strsignal(r.code - 128), last_words(r.err));
 }
 
+// The rows that failed say more than an exit status.
+void name_failures(json& result) {
+  std::size_t failed = 0;
+  std::string first;
+  for (const json& row : result["rows"]) {
+    if (row.value("status", json("")) != "failed" || ++failed != 1) continue;
+    for (const char* key : {"test", "way", "agents", "step", "caller", "data", "flags", "why"})
+      if (const auto at = row.find(key); at != row.end() && at->is_string())
+        first += (first.empty() ? "" : ", ") + at->get<std::string>();
+  }
+  if (failed == 0) return;
+  const std::string why = fmt::format("{} of {} rows failed, the first: {}", failed, result["rows"].size(), first);
+  result["why"] = result["status"] == "failed" ? why : result.value("why", std::string()) + "; " + why;
+}
+
 void take_output(json& result, const stage& what, const child_result& r, const std::string& rows) {
   if (what.kind == stage_kind::worker || what.kind == stage_kind::pes) {
     result["rows"] = read_rows(rows);
@@ -165,6 +180,7 @@ void take_output(json& result, const stage& what, const child_result& r, const s
       result["status"] = "failed";
       result["why"] = "it ended without a result";
     }
+    name_failures(result);
     return;
   }
   json found = json::parse(r.out, nullptr, false);

@@ -1,0 +1,199 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# xio-verify as a user calls it: a whole quick run, what is wrong in its surroundings, what it takes out of the report,
+# and reports that are read again.
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
+# shellcheck source=tests/tools/said.sh
+. "$srcdir/tests/tools/said.sh"
+verify=$builddir/xio-verify
+if [ ! -x "$verify" ]; then skip 'this build has no xio-verify: it wants nlohmann-json'; fi
+if ! has HAVE_SODIUM; then skip 'xiorun wants libsodium'; fi
+unset "${!XIO_@}" 2>/dev/null
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export TMPDIR=$work/tmp
+mkdir tmp
+
+# status EXPECTED COMMAND...: runs it; $out is all that it printed.
+status() {
+  local expected=$1 got
+  shift
+  out=$(timeout -k 5 300 "$@" 2>&1)
+  got=$?
+  checks=$((checks + 1))
+  [ "$got" = "$expected" ] || wrong "status $got and not $expected: $*"
+}
+# is WHAT FOUND EXPECTED
+is() {
+  checks=$((checks + 1))
+  [ "$2" = "$3" ] || wrong "$1: '$2' and not '$3'"
+}
+# of FILE PYTHON: an expression over the report r and its stages s by name.
+of() {
+  python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+s = {one["name"]: one for one in r["stages"]}
+print(eval(sys.argv[2]))' "$1" "$2" 2>&1
+}
+# Nothing is left of a run but the report, and no process.
+clean() { is "left behind after $1" "$(ls -A tmp; pgrep -f "$work" 2>/dev/null)" ''; }
+
+# --- The command line ---
+status 2 "$verify" --only ordres
+says "no stage 'ordres'; did you mean|no stage 'ordres'"
+status 2 "$verify" --only orders --skip drive
+says '--only and --skip do not go together'
+status 2 "$verify" --import x --quick
+says '--import reads a report'
+status 2 "$verify" --drive /dev/nvme0
+says 'no drive by vfio'
+status 2 "$verify" --pe orders
+says 'starts itself'
+status 2 "$verify" --limit 5000
+status 2 "$verify" extra
+status 0 "$verify" --list
+says '^orders +.* 180 s'
+is 'all deadlines together' "$(($(awk '{print $(NF - 1)}' <<<"$out" | paste -sd+) <= 1200))" 1
+
+# --- Where nothing can be written ---
+touch file there.json other.txt
+status 2 "$verify" --out nowhere/r.json
+says 'nowhere/r.json cannot be written: No such file'
+status 2 "$verify" --out file/r.json
+says 'Not a directory'
+status 2 "$verify" --out there.json
+says 'is there already'
+status 2 "$verify" --out other.json
+says 'other.txt is there already'
+status 2 env TMPDIR=/nowhere "$verify" --out r.json
+says 'TMPDIR'
+is 'nothing was written' "$(ls)" $'file\nother.txt\nthere.json\ntmp'
+
+# --- No GPU: a machine whose runtime has none, by an xio-info that says so ---
+mkdir bin
+cp "$verify" bin/
+cat >bin/xio-info <<'END'
+#!/bin/sh
+case "$*" in
+  *--version*) echo '{"build": {"platform": "hip", "commit": "0123456789ab"}}' ;;
+  *) echo '{"platform": {"platform": "hip", "gpu_usable": false, "gpu_usable_note": "no ROCm-capable device is detected"}}' ;;
+esac
+END
+chmod +x bin/xio-info
+status 1 bin/xio-verify --out none.json
+says 'no GPU can be used: no ROCm-capable device is detected; the report has what else was found'
+if command -v python3 >/dev/null; then
+  is 'stages without a GPU' "$(of none.json 'set(s[n]["status"] for n in ("orders", "sdma", "cost-rdma"))')" "{'skipped'}"
+  is 'verdict without a GPU' "$(of none.json 'r["verdict"]')" incomplete
+fi
+clean 'a run without a GPU'
+status 2 bin/xio-verify --import none.json
+says 'no stage with kernels ran'
+
+if ! has XIO_ENABLE_MODEL; then
+  echo "$checks checks, $failures failures; engines are tried on software devices, which this build has not"
+  [ $failures = 0 ]
+  exit
+fi
+if ! command -v python3 >/dev/null; then skip 'no python3 to look into reports'; fi
+if [ "$gpu" != host ] && [ "$(gpus)" = 0 ]; then
+  status 1 "$verify" --quick --out here.json
+  says 'no GPU can be used'
+  echo "$checks checks, $failures failures; no GPU here for the rest"
+  [ $failures = 0 ]
+  exit
+fi
+
+# --- A whole run, on a machine and by a user that must not be named ---
+host=venom7
+user=mallory
+mkdir -p home/$user sys/sys/class/infiniband/mlx5_0 sys/sys/class/nvme/nvme0 sys/proc sys/etc \
+  sys/sys/class/kfd/kfd/topology/nodes/1
+printf 'simd_count 416\nunique_id 12345678901234567\nfw_version 78\nlocation_id 768\n' \
+  >sys/sys/class/kfd/kfd/topology/nodes/1/properties
+echo '28.39.1002 (0002:c903:0012:3456)' >sys/sys/class/infiniband/mlx5_0/fw_ver
+echo 'MT_0000000012 02:1a:2b:3c:4d:5e' >sys/sys/class/infiniband/mlx5_0/board_id
+echo 'Some Drive, serial S3VENOM0815' >sys/sys/class/nvme/nvme0/model
+echo "6.8.0-$host" >sys/proc/osrelease_unused
+mkdir -p sys/proc/sys/kernel && echo "6.8.0 built by $user@$host at 192.168.17.4" >sys/proc/sys/kernel/osrelease
+echo 'PRETTY_NAME="Some Linux of fe80::1322:33ff:fe44:5566"' >sys/etc/os-release
+names=(HOSTNAME="$host" USER="$user" LOGNAME="$user" HOME="$work/home/$user" XIO_MACHINE="$host.lab")
+status 0 env "${names[@]}" "$verify" --quick --out whole.json --root "$work/sys"
+says '^passed: the report is whole.json, and as text whole.txt'
+clean 'a whole run'
+for report in whole.json whole.txt; do
+  is "names in $report" "$(grep -icE "$host|$user|S3VENOM|12345678901234567|192\.168|1322:33ff|c903|02:1a:2b" $report)" 0
+  is "this host's name in $report" "$(grep -cwiF "$(hostname | sed 's/^\(localhost\|host\)$/no such name/')" $report)" 0
+done
+is 'what stands for names' "$(grep -cE '\[host\]|\[user\]|\[serial\]|\[IP address\]|\[hardware address\]' whole.json | sed 's/^[1-9].*/some/')" some
+is 'what stays' "$(of whole.json '[row for row in s["machine"]["rows"] if row.get("part") == "gpu of the compute driver"][0]["fw_version"]')" 78
+is 'format' "$(of whole.json '(r["format"], r["format_version"], r["verdict"], r["platform"], r["simulated"])')" \
+  "('xio-verify report', 1, 'passed', '$gpu', False)"
+is 'commit' "$(of whole.json 'len(r["commit"]) >= 7')" True
+is 'all stages' "$(of whole.json 'len(s)')" "$("$verify" --list | wc -l)"
+is 'stages that failed' "$(of whole.json '[n for n in s if s[n]["status"] not in ("passed", "skipped")]')" '[]'
+is 'orders were tried' "$(of whole.json 'sum(row.get("runs", 0) for row in s["orders"]["rows"]) > 1000')" True
+is 'forbidden outcomes' "$(of whole.json 'sum(row["weak"] for n in ("orders", "peer-orders") for row in s[n]["rows"] if row.get("weak_outcome") == "forbidden")')" 0
+is 'tests of order' "$(of whole.json 'sorted(set(row["test"] for row in s["orders"]["rows"]) - {"all"})')" \
+  "['atomic adds', 'coherence', 'load buffering', 'message passing', 'passing on', 'store buffering']"
+for engine in direct sdma rdma; do
+  is "carrier of $engine" "$(of whole.json "set(row['route'] for row in s['$engine']['rows'] if row['step'] == 'carrier')")" "{'$engine'}"
+  is "costs of $engine" "$(of whole.json "len(s['cost-$engine']['rows']) > 5 and all(row['route'] == '$engine' for row in s['cost-$engine']['rows'] if row['test'] == 'put_lat')")" True
+done
+is 'data of both PEs' "$(of whole.json "set(row['pe'] for row in s['auto']['rows'])")" '{0, 1}'
+is 'no folder in commands' "$(of whole.json "[n for n in s if '/' in s[n].get('command', '')]")" '[]'
+
+# --- Read again ---
+status 0 "$verify" --import whole.json
+is 'rows' "$(grep -c '^| .* | .* | .* | .* | .* |$' <<<"$out")" "$(of whole.json 'len([n for n in s if s[n]["status"] == "passed"]) - 4')"
+says '^\| .* \| orders: .*0 forbidden outcomes in [0-9]+ runs'
+says '^\| .* \| cost-direct: .*put..lat thread 8 B [0-9.]+ us'
+mkfifo fifo
+for bad in fifo . nowhere.json whole.txt /dev/zero; do status 2 "$verify" --import "$bad"; done
+head -c 1000 whole.json >half.json
+status 2 "$verify" --import half.json
+says 'no JSON'
+sed 's/"passed"/"splendid"/' whole.json >word.json
+status 2 "$verify" --import word.json
+says 'a word that xio-verify does not write'
+
+# --- Stages that hang, crash and lie: by a launcher that does ---
+printf '#!/bin/sh\necho begun >&2\nsleep 1000 & sleep 1000\n' >hangs
+printf '#!/bin/sh\nkill -SEGV $$\n' >crashes
+printf '#!/bin/sh\nexit 0\n' >lies
+chmod +x hangs crashes lies
+status 1 "$verify" --quick --only direct --deadline 1 --launcher ./hangs --out hangs.json
+says 'direct: timed out: it was not over after 1 s: begun'
+is 'status of a stage that hangs' "$(of hangs.json '(s["direct"]["status"], r["verdict"])')" "('timed out', 'failed')"
+clean 'a stage that hangs'
+status 1 "$verify" --quick --only direct --launcher ./crashes --out crashes.json
+says 'direct: crashed: ended by signal 11'
+status 1 "$verify" --quick --only direct --launcher ./lies --out lies.json
+says 'direct: failed: it ended without a result'
+status 1 "$verify" --quick --only direct --launcher ./nowhere --out nowhere.json
+says 'direct: failed: its program could not be started: No such file'
+# Engines that fail say why.
+status 1 env XIO_MODEL_FAULTS=drop=1 XIO_TIMEOUT_MS=500 "$verify" --quick --only rdma --out faults.json
+is 'an engine that loses all' "$(of faults.json 's["rdma"]["status"]')" failed
+says 'rdma: failed: [0-9]+ of [0-9]+ rows failed, the first: put'
+
+# --- Interrupted ---
+"$verify" --quick --only direct --launcher ./hangs --out stopped.json >stopped.log 2>&1 &
+pid=$!
+for _ in $(seq 100); do
+  if grep -q 'direct: loads' stopped.log; then break; fi
+  sleep 0.1
+done
+kill -INT $pid
+wait $pid
+is 'status when interrupted' $? 130
+is 'report when interrupted' "$(of stopped.json '(r["verdict"], s["direct"]["why"])')" "('incomplete', 'xio-verify was interrupted')"
+clean 'an interrupt'
+
+echo "$checks checks, $failures failures"
+[ $failures = 0 ]
