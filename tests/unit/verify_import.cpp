@@ -41,7 +41,7 @@ json good() {
             {{"name", "rdma"}, {"status", "skipped"}, {"why", "nothing"}}}}};
 }
 
-// What is wrong with it.
+// The sentence that it is refused with, or "".
 std::string refusal(const std::string& text) {
   try {
     (void)check_report(text);
@@ -63,20 +63,22 @@ bool names(const std::string& sentence, const std::string& part) {
 
 TEST(import, makes_a_row_of_each_stage_that_ran) {
   const std::string rows = rows_of_report(check_report(good().dump()));
-  EXPECT_EQ(rows,
-            "| 2 Some GPU (gfx90a), Linux 6.8.0 | orders: orders within a GPU, and with the host | 614fde0f27bc, "
-            "2026-11-26 | passed: 0 forbidden outcomes in 150 runs of 2 tests in 2 kinds of memory; weak outcomes seen "
-            "where allowed: 7 | `xio-verify`, a report that was sent |\n"
-            "| 2 Some GPU (gfx90a), Linux 6.8.0 | sdma: copy engines | 614fde0f27bc, 2026-11-26 | failed: 10 checks, 2 "
-            "wrong; sdma: kfd; exit status 1 | `xio-verify`, a report that was sent |\n"
-            "| 2 Some GPU (gfx90a), Linux 6.8.0 | cost-direct: cost of ops by loads and stores | 614fde0f27bc, "
-            "2026-11-26 | passed: put\\_lat thread 8 B 1.25 us | `xio-verify`, a report that was sent |\n");
+  EXPECT_EQ(
+      rows,
+      "| 2 Some GPU (gfx90a), Linux 6.8.0 | orders: orders within a GPU, and with the host | 614fde0f27bc, "
+      "2026-11-26 | passed: 0 forbidden outcomes in 150 runs of 2 tests in 2 places of memory; weak outcomes seen "
+      "where allowed: 7 | `xio-verify`, a report that was sent |\n"
+      "| 2 Some GPU (gfx90a), Linux 6.8.0 | sdma: copy engines | 614fde0f27bc, 2026-11-26 | failed: 10 checks, 2 "
+      "wrong; sdma: kfd; exit status 1 | `xio-verify`, a report that was sent |\n"
+      "| 2 Some GPU (gfx90a), Linux 6.8.0 | cost-direct: cost of ops by loads and stores | 614fde0f27bc, "
+      "2026-11-26 | passed: put\\_lat thread 8 B 1.25 us | `xio-verify`, a report that was sent |\n");
 }
 
 TEST(import, says_what_is_simulated) {
   json report = good();
   report["simulated"] = true;
   EXPECT_EQ(rows_of_report(check_report(report.dump())).find("| simulated, not silicon: 2 Some GPU"), 0u);
+  EXPECT_EQ(rows_of_report(check_report(report.dump())).find("1.25 us"), std::string::npos);
   report["platform"] = "host";
   EXPECT_EQ(rows_of_report(check_report(report.dump())).find("| host platform, no GPU"), 0u);
 }

@@ -73,7 +73,7 @@ std::vector<std::string> environment_of(const command& c) {
   _exit(k_exit_not_started);
 }
 
-// What a child writes, as far as it is kept. An end that is closed is forgotten.
+// Reads a child's output, and keeps as much as there is room for. An end that is closed is forgotten.
 class listener {
  public:
   listener(unique_fd out, unique_fd err, child_result& to) : out_(std::move(out)), err_(std::move(err)), to_(to) {}

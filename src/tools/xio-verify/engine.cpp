@@ -150,7 +150,7 @@ class engine_trial {
   bool good_ = true;
 };
 
-// What carries ops, as XIO notes it, and how much it did.
+// The backends that carry ops, as XIO notes them, and their counts.
 void add_carrier(row_writer& rows, const member& m, const std::string& route, const std::string& small) {
   json row{{"step", "carrier"}, {"pe", m.me()}, {"route", route}, {"route_of_8_bytes", small}};
   row["emulated"] = std::string(gpu::name()) == "host";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels that send data between PEs by whatever engine the ctx takes, and say what of it was wrong.
+// Kernels that send data between PEs by the engine that the ctx takes, and count wrong words.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace xio::verify {
 
 enum class caller { thread, wave, workgroup };
 
-// What a kernel found. Of the first failure the status stays.
+// A kernel's result. Of several failures the first one's status stays.
 struct engine_result {
   int status;
   std::uint32_t wrong;  // words that were not as they must be

@@ -57,7 +57,7 @@ __device__ inline xio_status_t send(const engine_work& w, flag_by how, std::uint
                                          : xio_atomic_add<std::uint64_t>(w.ctx, &w.words->flag, 1, right(w));
 }
 
-// One thread. What was sent last is read first; the next turn begins when the reader has done.
+// One thread. The words that were sent last are read first; the next turn begins when the reader has done.
 __global__ void messages(engine_work w, flag_by how) {
   auto* out = reinterpret_cast<std::uint64_t*>(w.src);
   const auto* in = reinterpret_cast<const std::uint64_t*>(w.dst);

@@ -184,7 +184,7 @@ std::string result_of_orders(const json& rows) {
     kinds.insert(text_of(row, "data"));
   }
   return fmt::format(
-      "{} forbidden outcomes in {} runs of {} tests in {} kinds of memory; weak outcomes seen where allowed: {}",
+      "{} forbidden outcomes in {} runs of {} tests in {} places of memory; weak outcomes seen where allowed: {}",
       forbidden, runs, places, kinds.size(), allowed);
 }
 
@@ -218,7 +218,7 @@ bool has_row_with(const json& rows, const char* key) {
   return std::any_of(rows.begin(), rows.end(), [&](const json& row) { return row.contains(key); });
 }
 
-std::string result_of(const json& one) {
+std::string result_of(const json& one, bool simulated) {
   const std::string status = text_of(one, "status");
   const json rows = one.value("rows", json::array());
   std::string text = status;
@@ -227,7 +227,9 @@ std::string result_of(const json& one) {
   else if (has_row_with(rows, "step"))
     text += ": " + result_of_engine(rows);
   else if (has_row_with(rows, "median_us"))
-    text += ": " + result_of_costs(rows);
+    // A simulation's times are not those of anything.
+    text += ": " +
+            (simulated ? fmt::format("{} measurements, whose data were checked", rows.size()) : result_of_costs(rows));
   if (status != "passed" && one.contains("why") && one["why"].is_string()) text += "; " + plain(text_of(one, "why"));
   return text;
 }
@@ -271,7 +273,7 @@ std::string rows_of_report(const json& report) {
     const stage& what = *find_stage(text_of(one, "name"));
     if (!what.needs_gpu || text_of(one, "status") == "skipped") continue;
     text += fmt::format("| {} | {}: {} | {}, {} | {} | `xio-verify`, a report that was sent |\n", machine, what.name,
-                        what.title, commit, day, result_of(one));
+                        what.title, commit, day, result_of(one, report.value("simulated", false)));
   }
   if (text.empty()) refuse("no stage with kernels ran, so it makes no row");
   return text;

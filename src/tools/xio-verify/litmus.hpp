@@ -45,7 +45,7 @@ constexpr std::uint32_t k_parties_max = 3;
 constexpr std::uint32_t k_words_per_line = 16;  // 128 bytes, the longest cache line of these GPUs
 constexpr std::uint32_t k_entry_words = 8;      // a ring's entry of 64 bytes
 
-// What every party gets. Pointers are as this process sees the memory; all of it is zero at the start.
+// The argument of every party. Pointers are as this process sees the memory; all of it is zero at the start.
 struct litmus_work {
   std::uint64_t* data;               // a line for each instance
   std::uint64_t* flags;              // two lines for each instance
@@ -64,7 +64,7 @@ constexpr std::uint64_t register_words(std::uint64_t instances) { return instanc
 // and waits for them. Returns null, or what the GPU's runtime said.
 const char* play(litmus t, const litmus_work& work, std::uint32_t on_gpu, std::uint32_t on_host, std::uint32_t traffic);
 
-// What came of some instances.
+// The outcomes of some instances.
 struct litmus_result {
   std::uint64_t runs = 0, not_run = 0, weak = 0;  // weak: outcomes that an order forbids
   std::map<std::string, std::uint64_t> outcomes;

@@ -46,8 +46,9 @@ struct pair_of_kinds {
   xio_mem_kind_t data, flags;
 };
 
-// Whether XIO may count on order there. In one GPU all of its memory is seen through the same caches. What host and GPU
-// pass each other is ordered in coherent memory alone; on NVIDIA GPUs and on the host platform all memory is coherent.
+// Whether XIO may count on order there. In one GPU all of its memory is seen through the same caches. Data that host
+// and GPU pass each other are ordered in coherent memory alone; on NVIDIA GPUs and on the host platform all memory is
+// coherent.
 litmus_place place_of(const assignment& a, const pair_of_kinds& k) {
   litmus_place p{a.agents, xio_mem_kind_name(k.data), xio_mem_kind_name(k.flags), true, true, a.on_host == 0};
   const std::string platform = gpu::name();

@@ -29,8 +29,8 @@ constexpr homes k_homes[] = {{1, 1, "heap of PE 1", "heap of PE 1"},
                              {1, 0, "heap of PE 1", "heap of PE 0"},
                              {0, 0, "heap of PE 0", "heap of PE 0"}};
 
-// What XIO does between PEs: it polls words of its own PE alone, and a PE that stores to another one reads what was
-// stored to itself.
+// Whether XIO does so between PEs: it polls words of its own PE alone, and a PE that stores to another one reads what
+// was stored to itself.
 bool relies_on(litmus t, const homes& h) {
   switch (t) {
     case litmus::store_buffering:

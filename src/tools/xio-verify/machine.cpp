@@ -99,7 +99,7 @@ void add_runtimes(row_writer& rows, const std::string& root) {
   rows.add(row);
 }
 
-// What the compute driver says, without its unique_id.
+// The properties that the compute driver publishes, without unique_id.
 void add_kfd_node(row_writer& rows, const fs::path& node) {
   static constexpr const char* k_wanted[] = {"simd_count",
                                              "simd_per_cu",
@@ -178,7 +178,7 @@ void add_drives(row_writer& rows, const std::string& root) {
   }
 }
 
-// What the user has set, but for keys. Paths say where things are; the report only has that they are set.
+// The variables that the user has set, but for keys. Paths say where things are; the report only has that they are set.
 void add_environment(row_writer& rows) {
   json row{{"part", "environment"}};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

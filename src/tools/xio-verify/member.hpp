@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// This process as a PE of a world, for the stages that need one. Closed whatever happens.
+// This process as a PE of a world, for the stages that need one. Its destructor closes it.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -29,7 +29,7 @@ class member {
     checked(xio_calloc(world_, count, sizeof(T), &block));
     return static_cast<T*>(block);
   }
-  // What the ctx knows of its last failure, behind ": ", or "".
+  // The sentence of the ctx's last failure, behind ": ", or "".
   std::string failure() const;
 
  private:

@@ -100,7 +100,7 @@ bool is_ipv4(const std::string& word) {
   return inet_pton(AF_INET, word.c_str(), &a) == 1;
 }
 
-// What stands for a word made of hex digits, colons, dots and hyphens; "" if it may stay.
+// Returns the stand-in for a word made of hex digits, colons, dots and hyphens; "" if it may stay.
 std::string stand_in_for(const std::string& word) {
   if (is_hardware_address(word)) return "[hardware address]";
   if (is_ipv4(word) || is_ipv6(word)) return "[IP address]";
@@ -167,7 +167,7 @@ std::string without_addresses(const std::string& from) {
   return out;
 }
 
-// What follows a word such as "serial" up to the end of its value.
+// Replaces the text behind a word such as "serial" up to the end of its value.
 std::string without_serials(const std::string& from) {
   static constexpr std::string_view k_labels[] = {"serial number", "serial_number", "serial",    "uuid",
                                                   "unique_id",     "asset_tag",     "node_guid", "sys_image_guid"};
@@ -187,7 +187,7 @@ std::string without_serials(const std::string& from) {
   return from;
 }
 
-// /home/NAME and /Users/NAME, whatever the name.
+// /home/NAME and /Users/NAME, for any name.
 std::string without_homes(const std::string& from) {
   std::string out = from;
   for (const std::string folder : {"/home/", "/Users/"}) {

@@ -54,7 +54,7 @@ std::string time_of_day() {
   return text;
 }
 
-// What no stage can do without, and every report has.
+// Stages that the others depend on, and every report has.
 bool is_always_run(const std::string& name) { return name == "build" || name == "machine" || name == "preflight"; }
 
 bool is_wanted(const std::string& name, const settings& s) {
@@ -75,7 +75,7 @@ std::string word_of(const json& from, const char* key) {
   return at != from.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
-// What the preflight found decides what can follow.
+// The preflight's result decides which stages can follow.
 void learn(const json& result, surroundings& around) {
   if (result["name"] != "preflight") return;
   const json& facts = part_of(result, "facts");

@@ -64,7 +64,7 @@ std::string facts_of_stage(const json& one) {
   return text;
 }
 
-// One line for each test in one place; what was seen where nothing forbids it stands behind it.
+// One line for each test in one place, with the counts of weak outcomes, forbidden or allowed.
 std::string orders_of_stage(const json& one) {
   std::string text, place;
   for (const json& row : one.value("rows", json::array())) {

@@ -7,7 +7,7 @@
 
 namespace xio::verify {
 
-// What runs, and so how its results are read.
+// The program that runs, and so the form of its results.
 enum class stage_kind {
   sections,  // xio-info --json
   worker,    // xio-verify --pe, alone

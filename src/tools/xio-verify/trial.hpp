@@ -9,7 +9,7 @@
 
 namespace xio::verify {
 
-// What stages need to know of this machine and of this installation.
+// The facts of this machine and installation that stages need.
 struct surroundings {
   std::string folder;                      // for what stages write; removed in the end
   std::string self, info, perf, launcher;  // programs; empty: not there
