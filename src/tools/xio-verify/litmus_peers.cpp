@@ -116,7 +116,7 @@ litmus_amount amount_of_peers(bool quick, bool shared) {
   litmus_amount a = amount_of(quick);
   a.seconds = 1e9;
   a.traffic = 0;
-  if (!quick) a.batches = shared && std::string(gpu::name()) == "cuda" ? 1 : 4;
+  a.batches = quick || (shared && std::string(gpu::name()) == "cuda") ? 1 : 4;
   if (!quick && shared && std::string(gpu::name()) == "cuda") a.instances = 64;
   return a;
 }

@@ -13,7 +13,7 @@ double since(clock::time_point begin) { return std::chrono::duration<double>(clo
 
 litmus_amount amount_of(bool quick) {
   litmus_amount a;
-  if (quick) a = {16, 1, 0, 0.05};
+  if (quick) a = {16, 64, 0, 0.05};
   return a;
 }
 

@@ -40,7 +40,7 @@ int pes_of(const stage& what, const surroundings& around) {
 // Why the stage says nothing here, or "".
 std::string reason_to_skip(const stage& what, const settings& s, const surroundings& around) {
   if (what.needs_drive && s.drive.empty()) return "no drive was given; --drive nvme:BDF/NSID reads one";
-  if (what.needs_gpu && !around.gpu_usable) return "no GPU can be used: " + around.no_gpu;
+  if (what.needs_gpu && !around.gpu_usable) return "no GPU can be used";
   const bool starts_pes =
       what.kind == stage_kind::pes || (what.kind == stage_kind::perf && what.gpus != stage_gpus::any);
   if (starts_pes && around.launcher.empty()) return "there is no xiorun beside xio-verify; --launcher names another";
