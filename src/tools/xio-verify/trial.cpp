@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "gpu/gpu.hpp"
 #include "tools/xio-verify/child.hpp"
 
 namespace xio::verify {
@@ -92,7 +94,10 @@ command command_of(const stage& what, const settings& s, const surroundings& aro
   if (starts_pes) c.words = {around.launcher, "-n", std::to_string(pes_of(what, around))};
   for (std::string& word : program_of(what, s, around, rows)) c.words.push_back(std::move(word));
   if (*what.route != '\0') c.variables.emplace_back("XIO_ROUTE", what.route);
-  // Large copies go to a copy engine only where that is asked for.
+  // Without it a lone AMD GPU on PCIe has no memory for symmetric heaps. It is for these processes alone.
+  constexpr const char* k_fine_grain = "HSA_FORCE_FINE_GRAIN_PCIE";
+  if (std::string(gpu::name()) == "hip" && std::getenv(k_fine_grain) == nullptr)
+    c.variables.emplace_back(k_fine_grain, "1");
   if (what.gpus == stage_gpus::one) {
     if (around.platform == "hip") c.variables.emplace_back("HIP_VISIBLE_DEVICES", "0");
     if (around.platform == "cuda") c.variables.emplace_back("CUDA_VISIBLE_DEVICES", "0");
