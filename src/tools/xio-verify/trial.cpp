@@ -163,18 +163,26 @@ void judge_pes(json& result, const child_result& r) {
       fmt::format("a PE was ended by signal {} ({}): {}", r.code - 128, strsignal(r.code - 128), last_words(r.err));
 }
 
-// The rows that failed say more than an exit status.
-void name_failures(json& result) {
-  std::size_t failed = 0;
-  std::string first;
-  for (const json& row : result["rows"]) {
-    if (row.value("status", json("")) != "failed" || ++failed != 1) continue;
-    for (const char* key : {"test", "way", "agents", "step", "caller", "data", "flags", "why"})
-      if (const auto at = row.find(key); at != row.end() && at->is_string())
-        first += (first.empty() ? "" : ", ") + at->get<std::string>();
-  }
-  if (failed == 0) return;
-  const std::string why = fmt::format("{} of {} rows failed, the first: {}", failed, result["rows"].size(), first);
+std::string title_of(const json& row) {
+  std::string title;
+  for (const char* key : {"test", "way", "agents", "step", "caller", "data", "flags", "why"})
+    if (const auto at = row.find(key); at != row.end() && at->is_string())
+      title += (title.empty() ? "" : ", ") + at->get<std::string>();
+  return title;
+}
+
+// The rows that failed say more than an exit status, and the last one tells how far a stage came.
+void name_rows(json& result) {
+  const json& rows = result["rows"];
+  std::string why;
+  if (result["status"] == "timed out" || result["status"] == "crashed")
+    why = rows.empty() ? "it had not found anything"
+                       : fmt::format("{} rows were done, the last: {}", rows.size(), title_of(rows.back()));
+  const auto is_bad = [](const json& row) { return row.value("status", json("")) == "failed"; };
+  if (const auto bad = std::find_if(rows.begin(), rows.end(), is_bad); bad != rows.end())
+    why += fmt::format("{}{} of {} rows failed, the first: {}", why.empty() ? "" : "; ",
+                       std::count_if(rows.begin(), rows.end(), is_bad), rows.size(), title_of(*bad));
+  if (why.empty()) return;
   result["why"] = result["status"] == "failed" ? why : result.value("why", std::string()) + "; " + why;
 }
 
@@ -185,7 +193,7 @@ void take_output(json& result, const stage& what, const child_result& r, const s
       result["status"] = "failed";
       result["why"] = "it ended without a result";
     }
-    name_failures(result);
+    name_rows(result);
     return;
   }
   json found = json::parse(r.out, nullptr, false);
