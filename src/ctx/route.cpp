@@ -47,7 +47,12 @@ route_plan plan_routes(const ctx_settings& settings, const std::vector<bool>& ma
   plan.self = me;
   for (std::size_t pe = 0; pe < mapped.size(); ++pe)
     plan.to.push_back(way_to(settings, mapped[pe], pe == static_cast<std::size_t>(me), pe));
-  if (settings.route == XIO_ROUTE_AUTO) plan.bulk_bytes = settings.bulk_bytes != 0 ? settings.bulk_bytes : UINT64_MAX;
+  // Kernels take a copy of bulk_bytes and more to their slow path, so a ctx without copy engines must have none.
+  const bool engines = settings.route == XIO_ROUTE_AUTO && settings.bulk_bytes != 0;
+  if (engines)
+    plan.bulk_bytes = settings.bulk_bytes;
+  else if (settings.route == XIO_ROUTE_AUTO || settings.route == XIO_ROUTE_DIRECT)
+    plan.bulk_bytes = UINT64_MAX;
   return plan;
 }
 

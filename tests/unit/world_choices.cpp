@@ -301,6 +301,10 @@ TEST(routes, forced_ones_hold_for_every_pe_and_for_itself) {
   EXPECT_EQ(plan(XIO_ROUTE_SDMA, {true, true}).bulk_bytes, 0u);
   for (const auto& w : plan(XIO_ROUTE_DIRECT, {true, true}).to)
     expect_way(w, route::direct, route::direct, route::direct);
+  // Else every put by loads and stores would go to the kernel's slow path, which knows copy engines.
+  EXPECT_EQ(plan(XIO_ROUTE_DIRECT, {true, true}).bulk_bytes, UINT64_MAX);
+  EXPECT_EQ(plan(XIO_ROUTE_DIRECT, {true, true}, 4096).bulk_bytes, UINT64_MAX);
+  EXPECT_EQ(plan(XIO_ROUTE_AUTO, {true, true}).bulk_bytes, UINT64_MAX);
 }
 
 TEST(routes, forced_ones_that_cannot_be_are_refused_by_name) {
