@@ -23,6 +23,7 @@ namespace {
 
 constexpr size_t k_most = size_t{16} << 20;
 constexpr size_t k_guard = 256;
+constexpr size_t k_line = 128;
 constexpr unsigned char k_poison = 0xA5;
 constexpr unsigned k_block = 256;
 
@@ -124,13 +125,22 @@ __global__ void put_lat(work w) {
     quiet<Scope>();
   });
 }
+// A blocking get of NVSHMEM reads by plain loads, which the first-level cache serves when the same bytes are asked for
+// again: 0.18 us on an H200, old data. The quiet, as in NVSHMEM's own perftest, makes every round read the peer.
 template <class Scope>
 __global__ void get_lat(work w) {
-  timed(w, [&](unsigned) { Scope::get(w.dst, w.src, w.bytes, w.peer); });
+  timed(w, [&](unsigned) {
+    Scope::get_nbi(w.dst, w.src, w.bytes, w.peer);
+    quiet<Scope>();
+  });
+}
+// g reads by a plain load, too; a cache line of its own for every round is not in the cache.
+__host__ __device__ constexpr size_t word_of_round(size_t round) {
+  return round % (k_most / k_line) * (k_line / sizeof(uint64_t));
 }
 __global__ void g_lat(work w) {
   uint64_t sum = 0;
-  timed(w, [&](unsigned) { sum += nvshmem_uint64_g(reinterpret_cast<uint64_t*>(w.src), w.peer); });
+  timed(w, [&](unsigned i) { sum += nvshmem_uint64_g(reinterpret_cast<uint64_t*>(w.src) + word_of_round(i), w.peer); });
   *w.sum = sum;
 }
 __global__ void atomic_lat(work w) {
@@ -306,7 +316,9 @@ void run_all() {
   latencies<by_block>(65536);
   const uint64_t all = g_set.warm_up + g_set.iterations;
   measure(g_lat, {"g_lat", "", "thread", 8, 1, 1, false, false});
-  check_sum(all * pattern(1, 0), "the sum of what g fetched");
+  uint64_t fetched = 0;
+  for (uint64_t i = 0; i < all; ++i) fetched += pattern(1, word_of_round(i));
+  check_sum(fetched, "the sum of what g fetched");
   measure(atomic_lat, {"atomic_lat", "fetch_add", "thread", 8, 1, 1, false, false});
   // The last launch's values: an arithmetic series that goes on from the launches before.
   const uint64_t first = 3 * all * g_set.launches;
