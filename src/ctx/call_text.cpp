@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <bit>
+
 #include "ctx/failure_text.hpp"
 #include "xio/device/amo.hpp"
 #include "xio/xio.h"
@@ -32,6 +34,7 @@ std::string name_of(std::uint32_t number) {
     case kind::put_value: return "xio_p";
     case kind::get_value: return "xio_g";
     case kind::put_tile: return "xio_put_2d";
+    case kind::get_tile: return "xio_get_2d";
     case kind::put_strided: return "xio_iput";
     case kind::get_strided: return "xio_iget";
     case kind::put_signal: return "xio_put_signal";
@@ -80,8 +83,10 @@ std::string named(const dev::call_record& r, const call_place& here) {
   return text;
 }
 
-std::string value_of(std::uint64_t value, bool is_signed) {
-  return is_signed ? std::to_string(static_cast<std::int64_t>(value)) : std::to_string(value);
+std::string value_of(std::uint64_t value, std::uint32_t compare) {
+  if ((compare & dev::k_compares_float) != 0) return fmt::format("{}", std::bit_cast<double>(value));
+  return (compare & dev::k_compares_signed) != 0 ? std::to_string(static_cast<std::int64_t>(value))
+                                                 : std::to_string(value);
 }
 
 std::string missed_text(const dev::call_record& r, const call_place& here) {
@@ -101,13 +106,12 @@ std::string missed_text(const dev::call_record& r, const call_place& here) {
                          place_of(r.address, here), cure);
     default: break;
   }
-  const bool is_signed = (r.compare & dev::k_compares_signed) != 0;
-  const std::uint32_t sign = r.compare & ~dev::k_compares_signed;
+  const std::uint32_t sign = r.compare & ~(dev::k_compares_signed | dev::k_compares_float);
   const std::string words = r.words > 1 ? fmt::format("{} words from {}", r.words, place_of(r.address, here))
                                         : fmt::format("the word at {}", place_of(r.address, here));
   return fmt::format("{}: {} did not become {} {} within XIO_TIMEOUT_MS, it held {}; {}", name, words,
-                     sign < std::size(signs) ? signs[sign] : "?", value_of(r.wanted, is_signed),
-                     value_of(r.found, is_signed), cure);
+                     sign < std::size(signs) ? signs[sign] : "?", value_of(r.wanted, r.compare),
+                     value_of(r.found, r.compare), cure);
 }
 
 }  // namespace

@@ -177,6 +177,7 @@ __global__ void one_mistake(xio_ctx_t ctx, place p, int number) {
   uint64_t* odd = reinterpret_cast<uint64_t*>(p.sym + 4);
   unsigned* odder = reinterpret_cast<unsigned*>(p.sym + 2);
   uint64_t* none = nullptr;
+  size_t index = 0;
   switch (number) {
     case 0: (void)xio_put_nbi(ctx, p.sym, p.local, 8, p.n); break;
     case 1: (void)xio_get(ctx, p.local, p.foreign, 24, 0); break;
@@ -200,6 +201,9 @@ __global__ void one_mistake(xio_ctx_t ctx, place p, int number) {
     case 19: (void)xio_quiet_pe(ctx, -2); break;
     case 20: (void)xio_put_counter(ctx, p.sym, p.local, 8, odd, 0); break;
     case 21: (void)xio_wait_until_all(ctx, odd, 2, nullptr, XIO_CMP_EQ, uint64_t{1}); break;
+    case 22: (void)xio_get_2d(ctx, p.sym, 16, p.local, 4, 8, 3, 0); break;
+    case 23: (void)xio_wait_until_any_vector(ctx, p.word, 2, nullptr, XIO_CMP_EQ, none, &index); break;
+    case 24: (void)xio_wait_until(ctx, reinterpret_cast<const float*>(odder), XIO_CMP_EQ, 1.5f); break;
     default: break;
   }
 }
@@ -234,6 +238,9 @@ const sentence k_named[] = {
     {XIO_ERR_PE, "xio_quiet_pe, PE -2: ", {"there is no such PE", nullptr}},
     {XIO_ERR_ARG, "xio_put_counter of 8 bytes at ", {"4): ", "misaligned"}},
     {XIO_ERR_ARG, "xio_wait_until_all of 8 bytes at ", {"4): ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_get_2d of 24 bytes at ", {", PE 0: ", "out of range"}},
+    {XIO_ERR_ARG, "xio_wait_until_any of 8 bytes at ", {"heap + ", "null"}},
+    {XIO_ERR_ARG, "xio_wait_until of 4 bytes at ", {"2): ", "misaligned"}},
 };
 
 void expect_sentence(const rig::team& t, const sentence& wanted, const char* when) {

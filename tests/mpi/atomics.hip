@@ -13,7 +13,7 @@ namespace {
 // --- One thread: old values and results --------------------------------------------------------------
 
 constexpr int k_integer_steps = 14;
-constexpr int k_any_steps = 3;
+constexpr int k_any_steps = 5;
 
 // The values of the word before each step, as the fetching forms return them, and its value at the end.
 template <class T>
@@ -109,6 +109,13 @@ __global__ void any(xio_ctx_t ctx, T* word, T a, T b, int pe, T* old, int* bad) 
   failed |= xio_quiet(ctx);
   old[1] = xio_atomic_swap(ctx, word, b, pe);
   old[2] = xio_atomic_fetch(ctx, word, pe);
+  failed |= xio_atomic_set(ctx, word, a, pe);
+  failed |= xio_atomic_add(ctx, word, T(2.5), pe);
+  failed |= xio_quiet(ctx);
+  old[3] = xio_atomic_fetch_add(ctx, word, T(-8), pe);
+  old[4] = xio_atomic_fetch(ctx, word, pe);
+  failed |= xio_atomic_set(ctx, word, b, pe);
+  failed |= xio_quiet(ctx);
   if (failed != 0) *bad = 1;
 }
 
@@ -124,8 +131,10 @@ void floating_type(const rig::team& t, unsigned char* area, const char* type) {
   t.barrier();
   const std::vector<T> got = old.get(), left = rig::team::read(words, 3);
   rig::expect(bad.get()[0] == 0, "%s: an op failed", type);
-  rig::expect(got == std::vector<T>{T(3.25), a, b}, "%s: fetch, set, swap returned %g %g %g", type,
-              static_cast<double>(got[0]), static_cast<double>(got[1]), static_cast<double>(got[2]));
+  const T sum = a + T(2.5), rest = sum + T(-8);
+  rig::expect(got == std::vector<T>{T(3.25), a, b, sum, rest}, "%s: fetch, set, swap, add, fetch_add: %g %g %g %g %g",
+              type, static_cast<double>(got[0]), static_cast<double>(got[1]), static_cast<double>(got[2]),
+              static_cast<double>(got[3]), static_cast<double>(got[4]));
   rig::expect(left == std::vector<T>{T(-0.5), b, T(7)}, "%s: the word or a neighbour is wrong", type);
   t.barrier();
 }
@@ -135,6 +144,8 @@ void floating_type(const rig::team& t, unsigned char* area, const char* type) {
 struct shared_words {
   uint64_t add64, inc64, bits64, cas64;
   uint32_t add32, cas32;
+  double add_double;
+  float add_float;
 };
 
 constexpr unsigned k_all_blocks = 2, k_all_threads = 80, k_turns = 5;
@@ -164,6 +175,9 @@ __global__ void hammer(xio_ctx_t ctx, shared_words* words, int me, int pe, uint6
   if (id % 16 == 0) {
     failed |= !add_by_compare_swap(ctx, &words->cas64, pe);
     failed |= !add_by_compare_swap(ctx, &words->cas32, pe);
+    // Sums of whole numbers and of halves, which every order rounds alike.
+    failed |= xio_atomic_add(ctx, &words->add_double, 2.0, pe);
+    failed |= xio_atomic_fetch_add(ctx, &words->add_float, 0.5f, pe) < 0;
   }
   failed |= xio_quiet(ctx);
   if (failed != 0) *bad = 1;
@@ -196,6 +210,9 @@ void everybody(const rig::team& t) {
     rig::expect(w.add32 == 3 * total, "add of 32 bits: sum %u", w.add32);
     rig::expect(w.bits64 == bits, "xor: %llx, expected %llx", static_cast<unsigned long long>(w.bits64),
                 static_cast<unsigned long long>(bits));
+    rig::expect(w.add_double == 2.0 * static_cast<double>(swaps) && w.add_float == 0.5f * static_cast<float>(swaps),
+                "add of double and float: %g and %g, by %llu threads", w.add_double, static_cast<double>(w.add_float),
+                static_cast<unsigned long long>(swaps));
     rig::expect(w.cas64 == swaps && w.cas32 == swaps, "compare_swap: %llu and %u, expected %llu",
                 static_cast<unsigned long long>(w.cas64), w.cas32, static_cast<unsigned long long>(swaps));
   }

@@ -121,9 +121,20 @@ __global__ void put_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char*
 }
 
 template <scope S>
+__global__ void get_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, tile s, int pe, int* status) {
+  xio_status_t got = XIO_OK;
+  if constexpr (S == rig::thread) got = xio_get_2d(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  if constexpr (S == rig::wave) got = xio_get_2d_wave(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  if constexpr (S == rig::workgroup)
+    got = xio_get_2d_wg(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  if (got != XIO_OK) *status = got;
+}
+
+// Writer or reader: a put goes to the right, a get comes from there.
+template <scope S, bool Puts>
 void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
   constexpr unsigned threads[] = {1, 32, 96};
-  const int to = (t.me + 1) % t.n, writer = (t.me + t.n - 1) % t.n;
+  const int right = (t.me + 1) % t.n, left = (t.me + t.n - 1) % t.n;
   for (const tile s : {tile{64, 64, 0, 5},
                        {64, 64, 64, 0},
                        {64, 64, 64, 9},
@@ -135,13 +146,15 @@ void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
     rig::team::write(dst, wanted);
     t.barrier();
     const rig::device_array<int> status(1);
-    RUN(put_tile<S>, 1, threads[S], t.ctx, dst + 5, src + 3, s, to, status.data());
+    if constexpr (Puts) RUN(put_tile<S>, 1, threads[S], t.ctx, dst + 5, src + 3, s, right, status.data());
+    if constexpr (!Puts) RUN(get_tile<S>, 1, threads[S], t.ctx, dst + 5, src + 3, s, right, status.data());
     t.barrier();
-    const std::vector<unsigned char> from = rig::source_of(writer, k_bytes);
+    const std::vector<unsigned char> from = rig::source_of(Puts ? left : right, k_bytes);
     for (uint32_t row = 0; row < s.height; ++row)
       std::memcpy(wanted.data() + 5 + row * s.dst_pitch, from.data() + 3 + row * s.src_pitch, s.width);
     char what[96];
-    std::snprintf(what, sizeof what, "xio_put_2d by a %s, %u x %u bytes", rig::k_scope_names[S], s.width, s.height);
+    std::snprintf(what, sizeof what, "xio_%s_2d by a %s, %u x %u bytes", Puts ? "put" : "get", rig::k_scope_names[S],
+                  s.width, s.height);
     rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, what);
     rig::expect_same(rig::team::read(dst, wanted.size()), wanted, what);
     t.barrier();
@@ -213,9 +226,12 @@ int main() {
   strides<float, true>(t, dst, src, "float");
   strides<double, true>(t, dst, src, "double");
   strides<double, false>(t, dst, src, "double");
-  tiles<rig::thread>(t, dst, src);
-  tiles<rig::wave>(t, dst, src);
-  tiles<rig::workgroup>(t, dst, src);
+  tiles<rig::thread, true>(t, dst, src);
+  tiles<rig::thread, false>(t, dst, src);
+  tiles<rig::wave, true>(t, dst, src);
+  tiles<rig::wave, false>(t, dst, src);
+  tiles<rig::workgroup, true>(t, dst, src);
+  tiles<rig::workgroup, false>(t, dst, src);
   staged_copies(t, dst, src);
   return rig::verdict("shapes", t);
 }

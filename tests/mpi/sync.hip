@@ -156,6 +156,51 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
   check(xio_quiet(ctx) == XIO_OK, 31);
 }
 
+// The forms with a value for each word. Words that count hold 99 at first.
+template <class T>
+__global__ void vector_waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, const T* wanted, int right, int left,
+                             int* bad) {
+  size_t index = 0, count = 0, list[k_words];
+  const auto expect_value = [&](uint64_t step, size_t word, long value) {
+    if (xio_signal_op(ctx, &a->go, step, XIO_SIGNAL_SET, left) != XIO_OK) *bad = 100;
+    if (xio_signal_wait_until(ctx, &a->go, XIO_CMP_GE, step) != XIO_OK) *bad = 101;
+    if (xio_p(ctx, &a->words[word], static_cast<T>(value), right) != XIO_OK) *bad = 102;
+  };
+  const auto check = [&](bool good, int step) {
+    if (!good) *bad = step;
+  };
+  // wanted[i] is i + 1: nothing that counts has it yet.
+  check(xio_test_all_vector(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, wanted) == XIO_PENDING, 1);
+  check(xio_test_any_vector(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, wanted, &index) == XIO_PENDING, 2);
+  check(xio_test_some_vector(ctx, a->words, k_words, list, leave_out, XIO_CMP_EQ, wanted, &count) == XIO_PENDING &&
+            count == 0,
+        3);
+  check(xio_test_all_vector(ctx, a->words, k_words, leave_out, XIO_CMP_GT, wanted) == XIO_OK, 4);
+  // Another word's value is not enough.
+  expect_value(10, 4, 4);
+  check(xio_wait_until(ctx, &a->words[4], XIO_CMP_EQ, 4) == XIO_OK, 5);
+  check(xio_test_any_vector(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, wanted, &index) == XIO_PENDING, 6);
+  expect_value(11, 4, 5);
+  check(
+      xio_wait_until_any_vector(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, wanted, &index) == XIO_OK && index == 4,
+      7);
+  expect_value(12, 7, 8);
+  check(xio_wait_until(ctx, &a->words[7], XIO_CMP_EQ, 8) == XIO_OK, 8);
+  check(xio_wait_until_some_vector(ctx, a->words, k_words, list, leave_out, XIO_CMP_EQ, wanted, &count) == XIO_OK &&
+            count == 2 && list[0] == 4 && list[1] == 7,
+        9);
+  uint64_t step = 13;
+  for (size_t i = 0; i < k_words; ++i)
+    if (leave_out[i] == 0) expect_value(step++, i, static_cast<long>(i) + 1);
+  check(xio_wait_until_all_vector(ctx, a->words, k_words, leave_out, XIO_CMP_EQ, wanted) == XIO_OK, 10);
+  check(xio_test_all_vector(ctx, a->words, k_words, nullptr, XIO_CMP_EQ, wanted) == XIO_PENDING, 11);
+  // Nothing to wait for needs no values; a null list of them is refused.
+  check(xio_wait_until_all_vector<T>(ctx, a->words, 0, nullptr, XIO_CMP_EQ, nullptr) == XIO_OK, 12);
+  check(xio_wait_until_all_vector<T>(ctx, a->words, 1, nullptr, XIO_CMP_EQ, nullptr) == XIO_ERR_ARG, 13);
+  check(xio_test_any_vector(ctx, a->words, k_words, nullptr, 9, wanted, &index) == XIO_ERR_ARG, 14);
+  check(xio_quiet(ctx) == XIO_ERR_ARG && xio_quiet(ctx) == XIO_OK, 15);
+}
+
 template <class T>
 void wait_family(const rig::team& t, const char* type) {
   auto* area = t.symmetric<wait_area<T>>(1);
@@ -166,6 +211,24 @@ void wait_family(const rig::team& t, const char* type) {
   RUN(waits<T>, 1, 1, t.ctx, area, leave_out.data(), (t.me + 1) % t.n, (t.me + t.n - 1) % t.n, bad.data());
   t.barrier();
   rig::expect(bad.get()[0] == 0, "waits on %s: step %d failed", type, bad.get()[0]);
+}
+
+template <class T>
+void vector_wait_family(const rig::team& t, const char* type) {
+  auto* area = t.symmetric<wait_area<T>>(1);
+  const std::vector<int> mask = {1, 0, 1, 0, 0, 0, 0, 0};
+  const rig::device_array<int> leave_out(mask);
+  rig::team::write(area->words, std::vector<T>{0, 99, 50, 99, 99, 99, 99, 99});
+  t.barrier();
+  std::vector<T> wanted(k_words);
+  for (size_t i = 0; i < k_words; ++i) wanted[i] = static_cast<T>(i + 1);
+  const rig::device_array<T> values(wanted);
+  const rig::device_array<int> vector_bad(1);
+  RUN(vector_waits<T>, 1, 1, t.ctx, area, leave_out.data(), values.data(), (t.me + 1) % t.n, (t.me + t.n - 1) % t.n,
+      vector_bad.data());
+  t.barrier();
+  rig::expect(vector_bad.get()[0] == 0, "waits on %s, a value for each word: step %d failed", type,
+              vector_bad.get()[0]);
 }
 
 // --- Contexts of workgroups --------------------------------------------------------------------------
@@ -241,10 +304,33 @@ __global__ void nobody_signals(xio_ctx_t ctx, uint64_t* words, int me, int n, in
   if (xio_wait_until_some(ctx, words, 2, list, nullptr, XIO_CMP_EQ, 1, &count) != XIO_ERR_TIMEOUT) *bad = 4;
   if (xio_wait_until_all(ctx, words, 2, nullptr, XIO_CMP_EQ, 1) != XIO_ERR_TIMEOUT) *bad = 5;
   if (xio_wait_counter(ctx, words, 1) != XIO_ERR_TIMEOUT) *bad = 6;
+  const uint64_t each[2] = {1, 2};
+  if (xio_wait_until_all_vector(ctx, words, 2, nullptr, XIO_CMP_EQ, each) != XIO_ERR_TIMEOUT) *bad = 9;
   // PE 0 alone comes to a barrier. Last: its epoch is one ahead from here on.
   if (me == 0 && n > 1 && xio_barrier_all(ctx) != XIO_ERR_TIMEOUT) *bad = 7;
   w.timeout_ticks = usual;
   if (xio_quiet(ctx) != XIO_OK) *bad = 8;
+}
+
+// The last wait of a kernel, on a float of 0.25 that should have become at least 1.5.
+__global__ void float_that_stays(xio_ctx_t ctx, float* word, int* bad) {
+  xio::dev::world_view& w = *xio::dev::ctx_of(ctx).world;
+  const auto usual = w.timeout_ticks;
+  w.timeout_ticks = w.ticks_per_ms * 50;
+  if (xio_wait_until(ctx, word, XIO_CMP_GE, 1.5f) != XIO_ERR_TIMEOUT) *bad = 1;
+  w.timeout_ticks = usual;
+}
+
+void float_in_a_sentence(const rig::team& t) {
+  auto* word = t.symmetric<float>(1);
+  rig::team::write(word, std::vector<float>{0.25f});
+  const rig::device_array<int> bad(1);
+  RUN(float_that_stays, 1, 1, t.ctx, word, bad.data());
+  xio_error_info_t info{};
+  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  rig::expect(bad.get()[0] == 0 && std::strstr(info.sentence, ">= 1.5 ") && std::strstr(info.sentence, "held 0.25;"),
+              "a wait for a float: \"%s\"", info.sentence);
+  t.barrier();
 }
 
 void timeouts(const rig::team& t) {
@@ -268,7 +354,13 @@ int main() {
   barriers_by_several_queues(t);
   wait_family<int>(t, "int");
   wait_family<uint64_t>(t, "uint64_t");
+  wait_family<signed char>(t, "signed char");
+  wait_family<uint16_t>(t, "uint16_t");
+  wait_family<float>(t, "float");
+  vector_wait_family<int>(t, "int");
+  vector_wait_family<double>(t, "double");
   workgroup_contexts(t);
   timeouts(t);
+  float_in_a_sentence(t);
   return rig::verdict("sync", t);
 }

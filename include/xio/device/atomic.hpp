@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Atomics on symmetric words of 4 and 8 bytes: int, long, long long, their unsigned forms, size_t, ptrdiff_t, int32/64,
-// uint32/64; fetch, set and swap also float and double. Words are naturally aligned. Thread scope.
+// uint32/64; fetch, set, swap, add and fetch_add also float and double. Words are naturally aligned. Thread scope.
 //
 // `dst` is this PE's own address of the word, of which the copy at PE `pe` is changed. An atomic is atomic against
 // every other XIO atomic on the word by the same route (docs/atomics.md), and unordered among other ops until xio_fence
 // or xio_quiet.
+//
+// A float or double is added in one step on NVIDIA GPUs, by the direct route (there a float's subnormal values may
+// count as 0), and elsewhere by compare-and-swap in a loop: then the form that fetches nothing waits, too. Sums of
+// several PEs depend on their order, as floating-point sums do.
 //
 // Fetching forms wait, and return the word as it was before; on an error they return T{}, and the next quiet returns
 // the status. The others return a status at once and are complete after xio_quiet. Errors are those of rma.hpp; a PE
@@ -22,6 +26,51 @@ constexpr bool k_is_atomic_integer =
 template <class T>
 constexpr bool k_is_atomic = k_is_atomic_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
+// Adds to a float or double by compare-and-swap of its bits. `found` is a first guess, and the old value at the end;
+// swap(expected, value, &seen) does one attempt. Some caller's attempt always succeeds.
+template <class T, class Swap>
+XIO_DEVICE xio_status_t add_by_swaps(T operand, bits_of<T>& found, Swap&& swap) {
+  for (;;) {
+    const bits_of<T> expected = found;
+    const xio_status_t status = swap(expected, bit_copy<bits_of<T>>(bit_copy<T>(expected) + operand), &found);
+    if (status != XIO_OK || found == expected) return status;
+  }
+}
+
+// Adds to a float or double at its mapped address; returns the old value.
+template <class T>
+XIO_DEVICE T add_float_at(T* at, T operand) {
+#if defined(XIO_ON_CUDA)
+  return ptx::fetch_add_float<scope::system>(at, operand);
+#else
+  auto* bits = reinterpret_cast<bits_of<T>*>(at);
+  bits_of<T> found = load<scope::system, order::relaxed>(bits);
+  add_by_swaps<T>(operand, found, [&](bits_of<T> expected, bits_of<T> value, bits_of<T>* seen) {
+    *seen = expected;
+    compare_exchange<scope::system, direct::k_flag_change>(bits, *seen, value);
+    return XIO_OK;
+  });
+  return bit_copy<T>(found);
+#endif
+}
+
+// The same by an engine, which adds integers alone.
+template <class T>
+XIO_DEVICE xio_status_t add_float_by_engine(const ctx_view& c, route way, u32 pe, u64 offset, T operand, u64* old) {
+  xio_status_t status = engine_atomic(c, way, pe, offset, sizeof(T), amo::fetch, 0, 0, true, old);
+  if (status != XIO_OK) return status;
+  auto found = static_cast<bits_of<T>>(*old);
+  status = add_by_swaps<T>(operand, found, [&](bits_of<T> expected, bits_of<T> value, bits_of<T>* seen) {
+    u64 there = 0;
+    const xio_status_t one =
+        engine_atomic(c, way, pe, offset, sizeof(T), amo::compare_swap, value, expected, true, &there);
+    *seen = static_cast<bits_of<T>>(there);
+    return one;
+  });
+  *old = found;
+  return status;
+}
+
 // Changes the word by loads and stores at its mapped address. Returns the old value, if Fetch.
 template <amo Op, bool Fetch, class T>
 XIO_DEVICE T change_at(unsigned char* mapped, T operand, T compare) {
@@ -29,6 +78,8 @@ XIO_DEVICE T change_at(unsigned char* mapped, T operand, T compare) {
   if constexpr (Op == amo::set && !Fetch) {
     store<scope::system, direct::k_flag_store>(at, operand);
     return T{};
+  } else if constexpr (Op == amo::add && !k_is_atomic_integer<T>) {
+    return add_float_at(at, operand);
   } else {
     return direct::atomic<Op>(at, operand, compare);
   }
@@ -48,8 +99,12 @@ XIO_SLOW_PATH xio_status_t change_slow(xio_ctx_t ctx, T* dst, T operand, T compa
     *old = change_at<Op, Fetch>(peer.direct + offset, operand, compare);
     return XIO_OK;
   }
-  status = engine_atomic(c, peer.atomic, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
-                         bit_copy<bits_of<T>>(compare), Fetch, &found);
+  if constexpr (Op == amo::add && !k_is_atomic_integer<T>) {
+    status = add_float_by_engine(c, peer.atomic, static_cast<u32>(pe), offset, operand, &found);
+  } else {
+    status = engine_atomic(c, peer.atomic, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
+                           bit_copy<bits_of<T>>(compare), Fetch, &found);
+  }
   if (status != XIO_OK) return refuse(ctx, status, what).status;
   *old = bit_copy<T>(static_cast<bits_of<T>>(found));
   return XIO_OK;
@@ -58,7 +113,7 @@ XIO_SLOW_PATH xio_status_t change_slow(xio_ctx_t ctx, T* dst, T operand, T compa
 // Runs one atomic. *old is what was there, if Fetch.
 template <amo Op, bool Fetch, class T>
 XIO_DEVICE xio_status_t change(const xio_ctx_t& ctx, T* dst, T operand, T compare, int pe, T* old) {
-  constexpr bool any_type = Op == amo::fetch || Op == amo::set;
+  constexpr bool any_type = Op == amo::fetch || Op == amo::set || Op == amo::add;
   static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
   const mapped_place mapped = mapped_scalar<T>(ctx, dst, pe);
   if (!mapped.there) [[unlikely]] {
@@ -116,7 +171,7 @@ XIO_DEVICE T xio_atomic_compare_swap(const xio_ctx_t& ctx, T* dst, std::type_ide
   return xio::dev::fetch_change<xio::dev::amo::compare_swap, T>(ctx, dst, value, expected, pe);
 }
 
-// Adds `value`; sums wrap.
+// Adds `value`; sums of integers wrap.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_add(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, value, pe);
@@ -125,6 +180,7 @@ XIO_DEVICE xio_status_t xio_atomic_add(const xio_ctx_t& ctx, T* dst, std::type_i
 // Adds 1; sums wrap.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_inc(const xio_ctx_t& ctx, T* dst, int pe) {
+  static_assert(xio::dev::k_is_atomic_integer<T>, "this atomic has no such type");
   return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, T{1}, pe);
 }
 
@@ -146,7 +202,7 @@ XIO_DEVICE xio_status_t xio_atomic_xor(const xio_ctx_t& ctx, T* dst, std::type_i
   return xio::dev::just_change<xio::dev::amo::bit_xor, T>(ctx, dst, value, pe);
 }
 
-// Adds `value`; sums wrap. Waits, and returns the word as it was.
+// Adds `value`; sums of integers wrap. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_fetch_add(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::add, T>(ctx, dst, value, T{}, pe);
@@ -155,6 +211,7 @@ XIO_DEVICE T xio_atomic_fetch_add(const xio_ctx_t& ctx, T* dst, std::type_identi
 // Adds 1; sums wrap. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_fetch_inc(const xio_ctx_t& ctx, T* dst, int pe) {
+  static_assert(xio::dev::k_is_atomic_integer<T>, "this atomic has no such type");
   return xio::dev::fetch_change<xio::dev::amo::add, T>(ctx, dst, T{1}, T{}, pe);
 }
 

@@ -240,6 +240,20 @@ __device__ inline __attribute__((always_inline)) void add(T* p, T value) {
   }
 }
 
+// Adds to a float or double, relaxed. A float's subnormal values may count as 0 (PTX ISA, atom).
+template <scope S>
+__device__ inline __attribute__((always_inline)) float fetch_add_float(float* p, float w) {
+  float old;
+  XIO_PTX_BY_SCOPE(XIO_PTX_RMW, ".relaxed", ".add.", "f32", "f")
+  return old;
+}
+template <scope S>
+__device__ inline __attribute__((always_inline)) double fetch_add_float(double* p, double w) {
+  double old;
+  XIO_PTX_BY_SCOPE(XIO_PTX_RMW, ".relaxed", ".add.", "f64", "d")
+  return old;
+}
+
 template <scope S, order O, class T>
 __device__ inline __attribute__((always_inline)) bool compare_exchange(T* p, T& expected, T desired) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);

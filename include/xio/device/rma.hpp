@@ -495,3 +495,24 @@ XIO_DEVICE xio_status_t xio_put_2d_wg(const xio_ctx_t& ctx, void* dst, size_t ds
                             xio::dev::call_kind::put_tile)
       .status;
 }
+
+// The same from PE `pe` to here. Returns when the data is in `dst` and visible to the callers.
+XIO_DEVICE xio_status_t xio_get_2d(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
+                                   size_t width, size_t height, int pe) {
+  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
+  return xio::dev::get_rows(xio::dev::thread_group::here(), ctx, dst, src, r, pe, true, xio::dev::call_kind::get_tile)
+      .status;
+}
+XIO_DEVICE xio_status_t xio_get_2d_wave(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
+                                        size_t src_pitch, size_t width, size_t height, int pe) {
+  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
+  return xio::dev::get_rows(xio::dev::wave_group::here(), ctx, dst, src, r, pe, true, xio::dev::call_kind::get_tile)
+      .status;
+}
+XIO_DEVICE xio_status_t xio_get_2d_wg(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
+                                      size_t src_pitch, size_t width, size_t height, int pe) {
+  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
+  return xio::dev::get_rows(xio::dev::workgroup_group::here(), ctx, dst, src, r, pe, true,
+                            xio::dev::call_kind::get_tile)
+      .status;
+}

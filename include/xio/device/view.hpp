@@ -206,6 +206,7 @@ enum class call_kind : std::uint32_t {
   put_value,
   get_value,
   put_tile,
+  get_tile,
   put_strided,
   get_strided,
   put_signal,
@@ -251,7 +252,7 @@ struct call_record {
   std::uint32_t status;   // an xio_status
   std::uint32_t kind;     // a call_kind
   std::uint32_t pe;       // the PE that the call named, or whose flag a barrier waited for; k_no_pe: none
-  std::uint32_t compare;  // of waits: XIO_CMP_*, and k_compares_signed
+  std::uint32_t compare;  // of waits: XIO_CMP_*, and k_compares_signed or k_compares_float
   std::uint64_t address;  // what the call named as symmetric, or the first word that was waited for
   std::uint64_t local;    // the local buffer, 0 if there is none
   std::uint64_t bytes;    // of the copy, or of each word that was waited for
@@ -261,6 +262,7 @@ struct call_record {
 };
 static_assert(sizeof(call_record) == 80);
 constexpr std::uint32_t k_compares_signed = 0x100;
+constexpr std::uint32_t k_compares_float = 0x200;  // wanted and found are doubles
 
 // --- World and ctx -----------------------------------------------------------------------------------
 

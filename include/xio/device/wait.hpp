@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Waiting for words of one's own memory that peers change: by put, xio_p, an atomic or a signal. Thread scope.
 //
-// `ivar` and `ivars` are integers of 4 or 8 bytes in memory of the device, usually symmetric, not a workgroup's own,
-// naturally aligned. `cmp` is XIO_CMP_*, the word on the left. `status` is null or one int for each element: elements
-// with a value other than 0 are left out. With nothing left to wait for the result is XIO_OK at once, and the index
-// SIZE_MAX or the count 0.
+// `ivar` and `ivars` are integers of 1, 2, 4 or 8 bytes, float or double, in memory of the device, usually symmetric,
+// not a workgroup's own, naturally aligned. `cmp` is XIO_CMP_*, the word on the left; a NaN passes XIO_CMP_NE alone.
+// `status` is null or one int for each element: elements with a value other than 0 are left out. With nothing left to
+// wait for the result is XIO_OK at once, and the index SIZE_MAX or the count 0. `_vector` forms compare each element
+// with a value of its own, values[i], which lie in memory that the caller reads and nobody changes meanwhile.
 //
 // Order. After XIO_OK the caller also sees everything that the peer ordered before the change (xio_fence, put_signal).
 //
@@ -95,6 +96,10 @@ XIO_DEVICE xio_status_t poll(const Ctx& c, Done&& done) {
 }
 
 template <class T>
+constexpr bool k_is_watchable = (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8) ||
+                                std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+template <class T>
 XIO_DEVICE bool holds(T found, int cmp, T value) {
   switch (cmp) {
     case XIO_CMP_EQ: return found == value;
@@ -108,24 +113,38 @@ XIO_DEVICE bool holds(T found, int cmp, T value) {
 
 template <class T>
 XIO_DEVICE xio_status_t check_ivar(const xio_ctx_t& ctx, const T* ivar, int cmp) {
-  static_assert(k_is_atomic_integer<T>, "waits look at integers of 4 or 8 bytes");
+  static_assert(k_is_watchable<T>, "waits look at integers of 1, 2, 4 or 8 bytes, float and double");
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const bool known = cmp >= XIO_CMP_EQ && cmp <= XIO_CMP_LE;
   return ivar != nullptr && known && (reinterpret_cast<u64>(ivar) & (sizeof(T) - 1)) == 0 ? XIO_OK : XIO_ERR_ARG;
 }
 
-// Elements to look at, and the comparison that each must pass.
+// What elements are compared with.
 template <class T>
+struct one_for_all {
+  T value;
+  XIO_DEVICE T of(u64) const { return value; }
+  XIO_DEVICE bool there() const { return true; }
+};
+template <class T>
+struct one_for_each {
+  const T* values;
+  XIO_DEVICE T of(u64 i) const { return values[i]; }
+  XIO_DEVICE bool there() const { return values != nullptr && (reinterpret_cast<u64>(values) & (sizeof(T) - 1)) == 0; }
+};
+
+// Elements to look at, and the comparison that each must pass.
+template <class T, class Wanted = one_for_all<T>>
 struct watch {
   const T* ivars;
   const int* status;
   u64 count;
   int cmp;
-  T value;
+  Wanted wanted;
 
   XIO_DEVICE bool counts(u64 i) const { return status == nullptr || status[i] == 0; }
   XIO_DEVICE bool passes(u64 i) const {
-    return holds(load<scope::system, direct::k_watch_load>(&ivars[i]), cmp, value);
+    return holds(load<scope::system, direct::k_watch_load>(&ivars[i]), cmp, wanted.of(i));
   }
   XIO_DEVICE bool empty() const {
     for (u64 i = 0; i < count; ++i)
@@ -154,9 +173,15 @@ struct watch {
   }
   XIO_DEVICE xio_status_t check(const xio_ctx_t& ctx) const {
     if (ctx.view != nullptr && count == 0) return XIO_OK;
-    return check_ivar(ctx, ivars, cmp);
+    const xio_status_t status = check_ivar(ctx, ivars, cmp);
+    return status == XIO_OK && !wanted.there() ? XIO_ERR_ARG : status;
   }
 };
+
+template <class T>
+XIO_DEVICE watch<T, one_for_each<T>> each_of(const T* ivars, const int* status, u64 count, int cmp, const T* values) {
+  return {ivars, status, count, cmp, {values}};
+}
 
 // One look, or polling: what the two families differ in.
 struct poll_once {
@@ -199,15 +224,22 @@ struct newest {
   }
 };
 
+// A value as a record keeps it.
+template <class T>
+XIO_DEVICE u64 recorded(T value) {
+  if constexpr (std::is_integral_v<T>) return static_cast<u64>(value);
+  return bit_copy<u64>(static_cast<double>(value));
+}
+
 // Records a wait that ended by the deadline. Seldom, hence the second look at the word. Where a queue of the ctx has
 // failed with a timeout, the queue's own record says more.
 template <class T>
 XIO_DEVICE xio_status_t missed(const xio_ctx_t& ctx, call_kind kind, const T* first, u64 words, int cmp, T value) {
   if (drain_own(ctx_of(ctx)) != XIO_OK) return XIO_ERR_TIMEOUT;
-  const u32 compare = static_cast<u32>(cmp) | (std::is_signed_v<T> ? k_compares_signed : 0);
+  constexpr u32 type = !std::is_integral_v<T> ? k_compares_float : std::is_signed_v<T> ? k_compares_signed : 0;
   const T found = load<scope::system, direct::k_watch_load>(first);
-  record_wait(ctx_of(ctx), kind, k_no_pe, first, sizeof(T), words, compare, static_cast<u64>(value),
-              static_cast<u64>(found));
+  record_wait(ctx_of(ctx), kind, k_no_pe, first, sizeof(T), words, static_cast<u32>(cmp) | type, recorded(value),
+              recorded(found));
   return XIO_ERR_TIMEOUT;
 }
 
@@ -223,19 +255,20 @@ XIO_DEVICE xio_status_t until(const xio_ctx_t& ctx, const T* ivar, int cmp, T va
   return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, ivar, 1, cmp, value) : status;
 }
 
-template <class How, class T>
-XIO_DEVICE xio_status_t until_all(const xio_ctx_t& ctx, const watch<T>& w) {
+template <class How, class T, class Wanted>
+XIO_DEVICE xio_status_t until_all(const xio_ctx_t& ctx, const watch<T, Wanted>& w) {
   constexpr call_kind kind = How::k_waits ? call_kind::wait_until_all : call_kind::test_until;
   if (const xio_status_t status = w.check(ctx); status != XIO_OK)
     return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 from = 0;
   const xio_status_t status = How{}(ctx, [&] { return w.all(&from); });
   // The first that does not pass.
-  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars + from, w.count - from, w.cmp, w.value) : status;
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars + from, w.count - from, w.cmp, w.wanted.of(from))
+                                   : status;
 }
 
-template <class How, class T>
-XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T>& w, size_t* index) {
+template <class How, class T, class Wanted>
+XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T, Wanted>& w, size_t* index) {
   constexpr call_kind kind = How::k_waits ? call_kind::wait_until_any : call_kind::test_until;
   xio_status_t status = w.check(ctx);
   if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
@@ -243,11 +276,11 @@ XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T>& w, size_
   u64 at = ~u64{0};
   if (!w.empty()) status = How{}(ctx, [&] { return w.any(&at); });
   *index = static_cast<size_t>(at);
-  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.value) : status;
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)) : status;
 }
 
-template <class How, class T>
-XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T>& w, size_t* indices, size_t* count) {
+template <class How, class T, class Wanted>
+XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T, Wanted>& w, size_t* indices, size_t* count) {
   constexpr call_kind kind = How::k_waits ? call_kind::wait_until_some : call_kind::test_until;
   xio_status_t status = w.check(ctx);
   if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
@@ -255,7 +288,7 @@ XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T>& w, size
   u64 found = 0;
   if (!w.empty()) status = How{}(ctx, [&] { return w.some(indices, &found); });
   *count = static_cast<size_t>(found);
-  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.value) : status;
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)) : status;
 }
 
 }  // namespace xio::dev
@@ -280,42 +313,81 @@ XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int 
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                            int cmp, std::type_identity_t<T> value) {
-  return xio::dev::until_all<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value});
+  return xio::dev::until_all<xio::dev::stay_for_many>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}});
 }
 
 // XIO_OK if it holds for all of them now, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value) {
-  return xio::dev::until_all<xio::dev::poll_once, T>(ctx, {ivars, status, count, cmp, value});
+  return xio::dev::until_all<xio::dev::poll_once>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}});
 }
 
 // Waits until it holds for at least one of them; `*index` is one of those.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                            int cmp, std::type_identity_t<T> value, size_t* index) {
-  return xio::dev::until_any<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value}, index);
+  return xio::dev::until_any<xio::dev::stay_for_many>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}},
+                                                      index);
 }
 
 // XIO_OK if it holds for one of them now, which `*index` names, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value, size_t* index) {
-  return xio::dev::until_any<xio::dev::poll_once, T>(ctx, {ivars, status, count, cmp, value}, index);
+  return xio::dev::until_any<xio::dev::poll_once>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}}, index);
 }
 
 // Waits until it holds for at least one; `indices` (room for `count`) gets all for which it does, `*found` how many.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                             const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
-  return xio::dev::until_some<xio::dev::stay_for_many, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
+  return xio::dev::until_some<xio::dev::stay_for_many>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}},
+                                                       indices, found);
 }
 
 // The same for those for which it holds now; XIO_PENDING and `*found` 0 if there is none.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                       const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
-  return xio::dev::until_some<xio::dev::poll_once, T>(ctx, {ivars, status, count, cmp, value}, indices, found);
+  return xio::dev::until_some<xio::dev::poll_once>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}}, indices,
+                                                   found);
+}
+
+// --- Several words, each with a value of its own -------------------------------------------------------
+
+// The six calls above with `ivars[i] cmp values[i]`.
+template <class T>
+XIO_DEVICE xio_status_t xio_wait_until_all_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
+                                                  int cmp, const T* values) {
+  return xio::dev::until_all<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values));
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_test_all_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
+                                            int cmp, const T* values) {
+  return xio::dev::until_all<xio::dev::poll_once>(ctx, xio::dev::each_of(ivars, status, count, cmp, values));
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_wait_until_any_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
+                                                  int cmp, const T* values, size_t* index) {
+  return xio::dev::until_any<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), index);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_test_any_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
+                                            int cmp, const T* values, size_t* index) {
+  return xio::dev::until_any<xio::dev::poll_once>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), index);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_wait_until_some_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
+                                                   const int* status, int cmp, const T* values, size_t* found) {
+  return xio::dev::until_some<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values),
+                                                       indices, found);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_test_some_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
+                                             const int* status, int cmp, const T* values, size_t* found) {
+  return xio::dev::until_some<xio::dev::poll_once>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), indices,
+                                                   found);
 }
 
 // --- Waiting loops of one's own ----------------------------------------------------------------------
