@@ -119,7 +119,7 @@ XIO_DEVICE xio_status_t check_ivar(const xio_ctx_t& ctx, const T* ivar, int cmp)
   return ivar != nullptr && known && (reinterpret_cast<u64>(ivar) & (sizeof(T) - 1)) == 0 ? XIO_OK : XIO_ERR_ARG;
 }
 
-// What elements are compared with.
+// The value that every element is compared with, or one for each.
 template <class T>
 struct one_for_all {
   T value;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Types and constants of rocSHMEM.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "xio/xio.h"
+
+namespace rocshmem {
+
+enum ROCSHMEM_STATUS { ROCSHMEM_SUCCESS = 0, ROCSHMEM_ERROR = 1 };
+enum ROCSHMEM_SIGNAL_OPS { ROCSHMEM_SIGNAL_SET = XIO_SIGNAL_SET, ROCSHMEM_SIGNAL_ADD = XIO_SIGNAL_ADD };
+enum rocshmem_cmps {
+  ROCSHMEM_CMP_EQ = XIO_CMP_EQ,
+  ROCSHMEM_CMP_NE = XIO_CMP_NE,
+  ROCSHMEM_CMP_GT = XIO_CMP_GT,
+  ROCSHMEM_CMP_GE = XIO_CMP_GE,
+  ROCSHMEM_CMP_LT = XIO_CMP_LT,
+  ROCSHMEM_CMP_LE = XIO_CMP_LE
+};
+enum rocshmem_thread_ops {
+  ROCSHMEM_THREAD_SINGLE,
+  ROCSHMEM_THREAD_FUNNELED,
+  ROCSHMEM_THREAD_WG_FUNNELED,
+  ROCSHMEM_THREAD_SERIALIZED,
+  ROCSHMEM_THREAD_MULTIPLE
+};
+// Options of contexts. XIO's contexts serve any number of callers, so none of them changes anything.
+constexpr int ROCSHMEM_CTX_ZERO = 0;
+constexpr int ROCSHMEM_CTX_NOSTORE = 1;
+constexpr int ROCSHMEM_CTX_SERIALIZED = 2;
+constexpr int ROCSHMEM_CTX_WG_PRIVATE = 4;
+constexpr int ROCSHMEM_CTX_SHARED = 8;
+
+// A context of 16 bytes. ctx_opaque: 0 is the default context, all ones none, else the address of a context's view.
+struct rocshmem_ctx_t {
+  unsigned long long ctx_opaque, team_opaque;
+};
+constexpr rocshmem_ctx_t ROCSHMEM_CTX_DEFAULT{0, 0};
+constexpr rocshmem_ctx_t ROCSHMEM_CTX_INVALID{~0ull, 0};
+
+enum rocshmem_team_t : int { ROCSHMEM_TEAM_INVALID = 0, ROCSHMEM_TEAM_WORLD = 1 };
+
+using rocshmem_uniqueid_t = std::array<std::uint8_t, sizeof(xio_unique_id_t)>;
+// Flags of rocshmem_init_attr.
+constexpr unsigned ROCSHMEM_INIT_WITH_MPI_COMM = 0;
+constexpr unsigned ROCSHMEM_INIT_WITH_UNIQUEID = 1;
+struct rocshmem_init_attr_t {
+  int rank = 0, nranks = 0;
+  rocshmem_uniqueid_t uid{};
+  void* mpi_comm = nullptr;  // to an MPI_Comm
+};
+
+}  // namespace rocshmem

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs of rocSHMEM over XIO, with 2, 3 and 4 PEs, by every route.
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${start:?}"
+can_start || skip 'this build has no launcher'
+failures=0
+routes=direct
+if has XIO_ENABLE_MODEL; then routes='direct rdma sdma'; fi
+sizes='2 3 4'
+if crowded 3; then sizes=2; fi
+for route in $routes; do
+  for n in $sizes; do
+    for program in types amo waits mistakes; do
+      out=$(XIO_ROUTE=$route timeout -k 5 120 "$start" -n "$n" "$builddir/tests/compat/$program" 2>&1)
+      status=$?
+      # The sentence of the first failure comes once from each PE.
+      if [ $status = 0 ] && [ $program = mistakes ]; then
+        [ "$(grep -c 'failed first with XIO_ERR_PE; the last that failed: xio_' <<<"$out")" = "$n" ] || status=sentence
+      fi
+      if [ $status != 0 ]; then
+        echo "FAIL $program -n $n by $route: $status"
+        tail -n 20 <<<"$out" | sed 's/^/  /'
+        failures=$((failures + 1))
+      fi
+    done
+  done
+done
+# rocSHMEM's variables, and XIO's before them.
+out=$(ROCSHMEM_HEAP_SIZE=8M timeout 60 "$start" -n 2 "$builddir/tests/compat/amo" 2>&1)
+grep -q 'taken from ROCSHMEM_\* variables: XIO_HEAP_SIZE=8M$' <<<"$out" || { echo "FAIL ROCSHMEM_HEAP_SIZE: $out"; failures=1; }
+out=$(ROCSHMEM_HEAP_SIZE=8M XIO_HEAP_SIZE=16M timeout 60 "$start" -n 2 "$builddir/tests/compat/amo" 2>&1)
+if grep -q 'taken from' <<<"$out"; then echo "FAIL XIO_HEAP_SIZE goes before: $out"; failures=1; fi
+exit $((failures != 0))
