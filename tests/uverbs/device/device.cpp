@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "uverbs/device/device.hpp"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "model/nic/mlx5_queue.hpp"
+#include "proxy/memory_ops.hpp"
+#include "uverbs/device/requester.hpp"
+
+namespace uverbs {
+
+using namespace xio::proxy;
+
+namespace {
+
+constexpr std::size_t k_page = 4096;
+constexpr std::size_t k_doorbell_at = 0x800;  // MLX5_BF_OFFSET
+constexpr std::uint64_t k_most_message = 1u << 30;
+
+void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+template <class T>
+std::uint64_t change(T* at, xio::atomic_op op, T operand, T compare) {
+  switch (op) {
+    case xio::atomic_op::fetch: return __atomic_load_n(at, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::swap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::add: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::bit_and: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::bit_or: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::bit_xor: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
+    case xio::atomic_op::compare_swap: break;
+  }
+  __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return compare;
+}
+
+std::uint64_t change_at(void* at, unsigned width, xio::atomic_op op, std::uint64_t operand, std::uint64_t compare) {
+  if (width == 8) return change(static_cast<std::uint64_t*>(at), op, operand, compare);
+  return change(static_cast<std::uint32_t*>(at), op, static_cast<std::uint32_t>(operand),
+                static_cast<std::uint32_t>(compare));
+}
+
+void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+const xio::payload_agent k_host{copy, change_at, fence};
+
+}  // namespace
+
+device* device::current() {
+  static device* const one = [] {
+    const char* session = std::getenv("XIO_TEST_UVERBS_SESSION");
+    return session == nullptr ? nullptr : new device();  // for the process's life
+  }();
+  return one;
+}
+
+device::device()
+    : settings_(settings::read()),
+      processor_(*this, *this),
+      keys_(settings_.host * 7 + 1),
+      receiver_(settings_.session, settings_.host) {
+  processor_.get_limits().real_time_clock_only = settings_.real_time_clock;
+  if (settings_.shallow) processor_.get_limits().log_max_qp_size = 4;
+  for (const auto& [opcode, status] : settings_.refused)
+    processor_.refuse(opcode, {static_cast<firmware::status>(status), firmware::rule::asked_for});
+  std::thread([this] { work(); }).detach();
+}
+
+std::uint32_t device::add_umem(firmware::umem m) {
+  umems_[next_umem_] = m;
+  return next_umem_++;
+}
+const firmware::umem* device::find_umem(std::uint32_t id) const {
+  const auto found = umems_.find(id);
+  return found == umems_.end() ? nullptr : &found->second;
+}
+
+std::uint32_t device::add_domain() {
+  domains_[next_domain_] = true;
+  return next_domain_++;
+}
+
+std::uint32_t device::add_page() {
+  doorbell_page page;
+  page.file = xio::unique_fd(memfd_create("doorbells", MFD_CLOEXEC));
+  if (page.file.get() < 0 || ftruncate(page.file.get(), k_page) != 0) return 0;
+  void* at = mmap(nullptr, k_page, PROT_READ | PROT_WRITE, MAP_SHARED, page.file.get(), 0);
+  if (at == MAP_FAILED) return 0;
+  page.at = static_cast<unsigned char*>(at);
+  pages_.emplace(next_page_, std::move(page));
+  return next_page_++;
+}
+void device::remove_page(std::uint32_t id) {
+  const auto found = pages_.find(id);
+  if (found == pages_.end()) return;
+  munmap(found->second.at, k_page);
+  pages_.erase(found);
+}
+int device::file_of_page(std::uint32_t id) const {
+  const auto found = pages_.find(id);
+  return found == pages_.end() ? -1 : found->second.file.get();
+}
+
+// ::ffff:10.0.0.HOST
+void device::gid(unsigned char to[16]) const {
+  std::memset(to, 0, 16);
+  to[10] = to[11] = 0xff;
+  to[12] = 10;
+  to[15] = static_cast<unsigned char>(settings_.host);
+}
+
+bool device::mac_of(const unsigned char gid[16], unsigned char mac[6]) const {
+  static constexpr unsigned char k_network[15] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0};
+  struct stat s {};
+  const std::string host = settings_.session + "/host" + std::to_string(gid[15]);
+  if (std::memcmp(gid, k_network, sizeof k_network) != 0 || stat(host.c_str(), &s) != 0) return false;
+  std::memset(mac, 0, 6);
+  mac[0] = 2;
+  mac[5] = gid[15];
+  return true;
+}
+
+// --- Queue pairs -------------------------------------------------------------------------------------
+
+void device::start(std::uint32_t qpn, const firmware::queue_pair& q) {
+  running& r = running_[qpn];
+  r.memory = q.memory;
+  xio::model::rdma::mlx5_memory m{};
+  m.slots = reinterpret_cast<const std::uint32_t*>(q.memory.slots);
+  m.depth = q.memory.depth;
+  m.doorbell_record = q.memory.send_record;
+  m.doorbell = &r.doorbell;
+  m.cqe = reinterpret_cast<std::uint32_t*>(q.memory.completions);
+  r.queue = std::make_unique<queue_pair>(qpn, std::make_unique<xio::model::rdma::mlx5_queue>(m, qpn, k_most_message));
+  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
+}
+
+void device::stop(std::uint32_t qpn) {
+  running_.erase(qpn);
+  expected_psn_.erase(qpn);
+}
+
+// Hardware sees every store to the page. A thread sees the last one, so a store that another one covered is found by
+// the doorbell records, which are written first.
+bool device::look_at(std::uint32_t id, doorbell_page& page) {
+  namespace w = xio::wire::mlx5;
+  const std::uint64_t word =
+      __atomic_load_n(reinterpret_cast<std::uint64_t*>(page.at + k_doorbell_at), __ATOMIC_ACQUIRE);
+  if (word == page.last) return false;
+  page.last = word;
+  const w::doorbell bell = w::get_doorbell(word);
+  if (!running_.contains(bell.qpn) || running_[bell.qpn].memory.uar_page != id)
+    std::fprintf(stderr, "simulated RDMA device: a doorbell for queue pair %#x, which page %#x does not have\n",
+                 bell.qpn, id);
+  for (auto& [qpn, r] : running_) {
+    if (r.memory.uar_page != id) continue;
+    const std::uint32_t record = w::record_producer(__atomic_load_n(r.memory.send_record, __ATOMIC_ACQUIRE));
+    std::uint32_t producer = record;
+    // A record behind its doorbell is for the decoder to find.
+    if (qpn == bell.qpn && ((record - bell.producer) & 0xffff) > r.memory.depth) producer = bell.producer;
+    __atomic_store_n(&r.doorbell, w::doorbell_value(producer, qpn), __ATOMIC_RELEASE);
+  }
+  return true;
+}
+
+bool device::serve(const request_message& in, response_message& out) {
+  const request& r = in.head;
+  const firmware::queue_pair* q = processor_.find(r.remote_qpn);
+  const bool takes = q != nullptr && (q->state == firmware::qp_state::rtr || q->state == firmware::qp_state::rts) &&
+                     q->remote_qpn == r.qpn && q->remote_gid[15] == r.host;
+  if (!takes) return false;
+  const auto [expected, is_first] = expected_psn_.try_emplace(r.remote_qpn, q->receive_psn);
+  if (expected->second != r.psn) return false;
+  ++expected->second;
+  out.head.bytes = r.bytes;
+  const std::uint32_t right = remote_right(r.what);
+  unsigned char* at = nullptr;
+  if ((q->may & right) == 0) {
+    out.head.how = {outcome::remote_access, rule::remote_rights};
+  } else if (r.has_immediate) {
+    out.head.how = {outcome::remote_invalid_request, rule::not_connected};  // there is no receive queue
+  } else if (r.bytes != 0) {
+    out.head.how = find_remote(keys_, r.rkey, r.remote, r.bytes, right, &at);
+    if (out.head.how) return true;
+    if (r.what == verb::write) store_bytes(k_host, at, in.data, r.bytes);
+    if (r.what == verb::read) k_host.copy(out.data, at, r.bytes);
+    if (r.what == verb::atomic) out.head.old = change_word(k_host, at, r.change);
+  }
+  return true;
+}
+
+bool device::turn() {
+  const auto hold = lock();
+  bool any = false;
+  for (auto& [id, page] : pages_) any |= look_at(id, page);
+  any |= receiver_.poll([this](const request_message& in, response_message& out) { return serve(in, out); });
+  for (auto& [qpn, r] : running_) any |= r.queue->turn(nullptr);
+  return any;
+}
+
+void device::work() {
+  // Else the kernel adds 50 us to each of the naps below.
+  prctl(PR_SET_TIMERSLACK, 1000);
+  for (unsigned idle = 0;; ++idle) {
+    if (turn()) idle = 0;
+    if (idle < 64)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(idle < 1000 ? 5 : 100));
+  }
+}
+
+}  // namespace uverbs

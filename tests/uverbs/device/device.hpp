@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The NIC of this process: firmware, memory keys, doorbell pages and the queue pairs that work. A thread of its own
+// looks at the pages, as the hardware does.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/unique_fd.hpp"
+#include "proxy/keys.hpp"
+#include "proxy/queue_pair.hpp"
+#include "uverbs/device/settings.hpp"
+#include "uverbs/device/wire.hpp"
+#include "uverbs/firmware/firmware.hpp"
+
+namespace uverbs {
+
+// A page of registers, mapped by the program too.
+struct doorbell_page {
+  xio::unique_fd file;
+  unsigned char* at = nullptr;
+  std::uint64_t last = 0;
+};
+
+class device final : public firmware::resources, public firmware::nic {
+ public:
+  // Null where the process is in no session.
+  static device* current();
+
+  const settings& chosen() const { return settings_; }
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(lock_); }
+
+  // All below under the lock.
+  firmware::processor& processor() { return processor_; }
+  xio::proxy::key_table& keys() { return keys_; }
+  std::uint32_t add_umem(firmware::umem m);
+  void remove_umem(std::uint32_t id) { umems_.erase(id); }
+  std::uint32_t add_domain();
+  void remove_domain(std::uint32_t pdn) { domains_.erase(pdn); }
+  std::uint32_t add_page();  // 0: none
+  void remove_page(std::uint32_t id);
+  int file_of_page(std::uint32_t id) const;
+  void gid(unsigned char to[16]) const;
+
+  const firmware::umem* find_umem(std::uint32_t id) const override;
+  bool has_uar(std::uint32_t page) const override { return pages_.contains(page); }
+  bool has_domain(std::uint32_t pdn) const override { return domains_.contains(pdn); }
+  bool has_gid(std::uint32_t index) const override { return index == 0; }
+  bool mac_of(const unsigned char gid[16], unsigned char mac[6]) const override;
+  void start(std::uint32_t qpn, const firmware::queue_pair& q) override;
+  void stop(std::uint32_t qpn) override;
+
+ private:
+  struct running {
+    firmware::rings memory;
+    std::uint64_t doorbell = 0;  // as the decoder sees it
+    std::uint32_t expected_psn = 0;
+    std::unique_ptr<xio::proxy::queue_pair> queue;
+  };
+
+  device();
+  void work();
+  bool turn();
+  bool look_at(std::uint32_t id, doorbell_page& page);
+  bool serve(const request_message& in, response_message& out);
+
+  const settings settings_;
+  std::mutex lock_;
+  firmware::processor processor_;
+  xio::proxy::key_table keys_;
+  std::map<std::uint32_t, firmware::umem> umems_;
+  std::map<std::uint32_t, bool> domains_;
+  std::map<std::uint32_t, doorbell_page> pages_;
+  std::map<std::uint32_t, running> running_;
+  std::map<std::uint32_t, std::uint32_t> expected_psn_;
+  receiver receiver_;
+  std::uint32_t next_umem_ = 1, next_domain_ = 0x77, next_page_ = 0x21;
+};
+
+}  // namespace uverbs

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "uverbs/device/settings.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <sstream>
+
+namespace uverbs {
+
+namespace {
+
+constexpr std::uint32_t k_most_hosts = 250;
+
+std::uint32_t take_host(const std::string& session) {
+  for (std::uint32_t n = 1; n <= k_most_hosts; ++n) {
+    const int fd = openat(AT_FDCWD, (session + "/host" + std::to_string(n)).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
+    if (fd < 0) continue;
+    close(fd);
+    return n;
+  }
+  return 0;
+}
+
+void add_fault(settings& s, const std::string& word) {
+  if (word == "port_down") s.port_down = true;
+  if (word == "no_devx") s.no_devx = true;
+  if (word == "no_register") s.no_register = true;
+  if (word == "real_time_clock") s.real_time_clock = true;
+  if (word == "shallow") s.shallow = true;
+  if (const auto colon = word.find(':'); colon != std::string::npos)
+    s.refused.emplace_back(std::stoul(word, nullptr, 16), std::stoul(word.substr(colon + 1), nullptr, 16));
+}
+
+}  // namespace
+
+settings settings::read() {
+  settings s;
+  const char* session = std::getenv("XIO_TEST_UVERBS_SESSION");
+  if (session == nullptr) return s;
+  s.session = session;
+  s.host = take_host(s.session);
+  s.log = std::getenv("XIO_TEST_UVERBS_LOG") != nullptr;
+  const char* faults = std::getenv("XIO_TEST_UVERBS_FAULTS");
+  const char* at = std::getenv("XIO_TEST_UVERBS_FAULTS_AT");
+  if (faults == nullptr || (at != nullptr && std::strtoul(at, nullptr, 10) != s.host)) return s;
+  std::istringstream words(faults);
+  for (std::string word; std::getline(words, word, ',');) add_fault(s, word);
+  return s;
+}
+
+}  // namespace uverbs

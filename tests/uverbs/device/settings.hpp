@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// What the test run wants of the simulated device, from the environment that tests/uverbs/run prepares:
+//   XIO_TEST_UVERBS_SESSION   folder of sockets, the same for all processes of a world
+//   XIO_TEST_UVERBS_FAULTS    words with commas: port_down, no_devx, no_register, real_time_clock, shallow (queues of
+//   at most
+//                        16 entries), opcode:status (both hexadecimal: that command is refused so)
+//   XIO_TEST_UVERBS_FAULTS_AT the only host (1 is the first process) that has them; else all
+//   XIO_TEST_UVERBS_LOG       prints refused commands and system calls
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace uverbs {
+
+struct settings {
+  std::string session;  // empty: no device
+  std::uint32_t host = 0;
+  bool port_down = false, no_devx = false, no_register = false, real_time_clock = false, shallow = false, log = false;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> refused;
+
+  // Takes a host number that no other process has.
+  static settings read();
+};
+
+}  // namespace uverbs

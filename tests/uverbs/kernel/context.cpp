@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "uverbs/kernel/context.hpp"
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+
+namespace uverbs {
+
+bool is_mapped(std::uint64_t at, std::uint64_t bytes) {
+  constexpr std::uint64_t k_page = 4096;
+  if (bytes == 0 || at + bytes < at) return false;
+  const std::uint64_t first = at & ~(k_page - 1), last = (at + bytes + k_page - 1) & ~(k_page - 1);
+  std::vector<unsigned char> there((last - first) / k_page);
+  return mincore(reinterpret_cast<void*>(first), last - first, there.data()) == 0;
+}
+
+context::~context() {
+  const auto hold = device_.lock();
+  for (auto i = objects_.rbegin(); i != objects_.rend(); ++i) end(i->second);
+}
+
+std::uint32_t context::keep(object o) {
+  objects_.emplace(next_, o);
+  return next_++;
+}
+
+context::object* context::find(std::uint64_t handle, kind what) {
+  const auto found = objects_.find(static_cast<std::uint32_t>(handle));
+  return found == objects_.end() || found->second.what != what ? nullptr : &found->second;
+}
+
+int context::end(object& o) {
+  switch (o.what) {
+    case kind::domain: device_.remove_domain(o.id); break;
+    case kind::memory: device_.keys().remove(o.id); break;
+    case kind::umem: device_.remove_umem(o.id); break;
+    case kind::page: device_.remove_page(o.id); break;
+    case kind::address: break;
+    case kind::command: {
+      unsigned char reply[16];
+      if (device_.processor().execute(o.destroy.data(), o.destroy.size(), reply, sizeof reply)) return EREMOTEIO;
+      break;
+    }
+  }
+  return 0;
+}
+
+int context::remove(std::uint32_t handle, kind what) {
+  object* o = find(handle, what);
+  if (o == nullptr) return ENOENT;
+  if (o->users != 0) return EBUSY;
+  if (const int err = end(*o); err != 0) return err;
+  if (object* parent = find(o->parent, kind::domain); o->parent != 0 && parent != nullptr) --parent->users;
+  objects_.erase(handle);
+  return 0;
+}
+
+int context::handle(const call& c) {
+  const auto hold = device_.lock();
+  if (c.object() == UVERBS_OBJECT_DEVICE) return on_device(c);
+  if (c.object() == UVERBS_OBJECT_ASYNC_EVENT || !ready_) return EPROTONOSUPPORT;
+  switch (c.object()) {
+    case UVERBS_OBJECT_PD:
+      return c.method() == UVERBS_METHOD_PD_DESTROY
+                 ? remove(static_cast<std::uint32_t>(c.value(UVERBS_ATTR_DESTROY_PD_HANDLE)), kind::domain)
+                 : EPROTONOSUPPORT;
+    case UVERBS_OBJECT_MR:
+      return c.method() == UVERBS_METHOD_MR_DESTROY
+                 ? remove(static_cast<std::uint32_t>(c.value(UVERBS_ATTR_DESTROY_MR_HANDLE)), kind::memory)
+                 : EOPNOTSUPP;
+    case UVERBS_OBJECT_AH:
+      return c.method() == UVERBS_METHOD_AH_DESTROY
+                 ? remove(static_cast<std::uint32_t>(c.value(UVERBS_ATTR_DESTROY_AH_HANDLE)), kind::address)
+                 : EPROTONOSUPPORT;
+    case MLX5_IB_OBJECT_DEVX: return on_devx(c);
+    case MLX5_IB_OBJECT_DEVX_OBJ: return on_devx_object(c);
+    case MLX5_IB_OBJECT_DEVX_UMEM: return on_umem(c);
+    case MLX5_IB_OBJECT_UAR: return on_page(c);
+    default: return EPROTONOSUPPORT;
+  }
+}
+
+}  // namespace uverbs

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What one open file of the device has made, and the calls that make it. Calls return 0 or the kernel's errno.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "uverbs/device/device.hpp"
+#include "uverbs/kernel/call.hpp"
+
+namespace uverbs {
+
+class context {
+ public:
+  explicit context(device& d) : device_(d) {}
+  ~context();  // as the kernel does at close: the newest object first
+  int handle(const call& c);
+  // The file of the doorbell page at this offset, or -1.
+  int file_at(std::uint64_t offset) const {
+    return device_.file_of_page(static_cast<std::uint32_t>(offset >> k_shift));
+  }
+
+ private:
+  static constexpr unsigned k_shift = 12;
+  enum class kind { domain, memory, address, umem, page, command };
+  struct object {
+    kind what;
+    std::uint32_t id = 0;                     // domain's, umem's or page's number, or key
+    std::uint32_t users = 0;                  // memory regions of a domain
+    std::uint32_t parent = 0;                 // handle
+    std::array<unsigned char, 16> destroy{};  // the firmware command that ends it
+  };
+
+  int on_device(const call& c);
+  int on_devx(const call& c);
+  int on_devx_object(const call& c);
+  int on_umem(const call& c);
+  int on_page(const call& c);
+  int write_command(const call& c);
+  int get_context(const call& c);
+  int query_port(const call& c);
+  int query_gids(const call& c);
+  int alloc_domain(const call& c);
+  int register_memory(const call& c);
+  int create_address(const call& c);
+  int query_device(const call& c, bool extended);
+  int create_object(const call& c);
+  int command_on(const call& c, std::uint16_t handle, std::uint16_t in, std::uint16_t out);
+  int remove(std::uint32_t handle, kind what);
+  int end(object& o);
+  std::uint32_t keep(object o);
+  object* find(std::uint64_t handle, kind what);
+
+  device& device_;
+  bool ready_ = false, devx_ = false;
+  std::map<std::uint32_t, object> objects_;
+  std::uint32_t next_ = 1;
+};
+
+// Whether all of it is mapped: what the kernel could pin.
+bool is_mapped(std::uint64_t at, std::uint64_t bytes);
+
+}  // namespace uverbs
