@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+
+#include "base/error.hpp"
 
 namespace xio::rdma::mlx5 {
 
@@ -118,6 +121,46 @@ command create_qp(const qp_plan& p) {
   put(c.data(), f_record, p.doorbell_record.offset);
   return c;
 }
+
+namespace {
+
+struct ending {
+  std::uint32_t status;
+  const char *name, *cure;
+};
+constexpr ending k_endings[] = {
+    {0x1, "an internal error", "see the kernel's log, and reset the NIC"},
+    {0x2, "an unknown command", "update the NIC's firmware"},
+    {k_bad_parameter, "a bad parameter", "check XIO_RDMA_*, and update the NIC's firmware"},
+    {0x4, "a bad state of the NIC", "see the kernel's log, and reset the NIC"},
+    {0x5, "a bad resource", "check XIO_RDMA_*, and update the NIC's firmware"},
+    {0x6, "a busy resource", "end other users of the NIC"},
+    {0x8, "a limit exceeded", "lower XIO_RING_DEPTH or XIO_RDMA_QUEUES"},
+    {0x9, "a bad state of the resource", "see the kernel's log"},
+    {0xa, "a bad index", "check XIO_RDMA_GID_INDEX and XIO_RDMA_PKEY_INDEX"},
+    {0xf, "no resources left", "end other users of the NIC, or lower XIO_RDMA_QUEUES"},
+    {0x10, "a bad state of the queue pair", "check that the port is up"},
+    {0x50, "a bad length", "update the NIC's firmware"},
+    {0x51, "a bad length of the reply", "update the NIC's firmware"},
+};
+
+const ending& ending_of(const reply& a) {
+  static constexpr ending other{0, "an unknown status", "see the kernel's log"};
+  const auto* found = std::find_if(std::begin(k_endings), std::end(k_endings),
+                                   [&](const ending& e) { return e.status == status_of(a); });
+  return found == std::end(k_endings) ? other : *found;
+}
+
+}  // namespace
+
+std::uint32_t status_of(const reply& a) { return static_cast<std::uint32_t>(get(a.data(), {0, 8})); }
+
+// The syndrome is the second word (mlx5_ifc.h: create_qp_out).
+std::string text_of(const reply& a) {
+  return fmt::format("{} (status {:#x}, syndrome {:#x})", ending_of(a).name, status_of(a), get(a.data(), {0x20, 32}));
+}
+
+const char* cure_of(const reply& a) { return ending_of(a).cure; }
 
 std::uint32_t made_number(const reply& a) { return static_cast<std::uint32_t>(get(a.data(), f_made)); }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "proxy/verbs_address.hpp"
 
@@ -57,6 +58,12 @@ struct qp_plan {
 };
 // RC, with no receive queue, and no results scattered into completions.
 command create_qp(const qp_plan& p);
+// How a command ended: byte 0 of its reply, 0 for success (Linux include/linux/mlx5/device.h: MLX5_CMD_STAT_*).
+constexpr std::uint32_t k_bad_parameter = 0x3;
+std::uint32_t status_of(const reply& a);
+// "exceeds a limit (status 0x8, syndrome 0x...)", and the cure for it.
+std::string text_of(const reply& a);
+const char* cure_of(const reply& a);
 // Of both: cqn or qpn.
 std::uint32_t made_number(const reply& a);
 

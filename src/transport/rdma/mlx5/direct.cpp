@@ -25,9 +25,12 @@ constexpr std::size_t k_cq_record = 0, k_qp_record = 64;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
 
-// Status and syndrome of a reply: its first byte and its second word (mlx5_ifc.h: create_qp_out).
-std::string reply_text(const mlx5::reply& a) {
-  return fmt::format("status {:#x}, syndrome {:#x}", mlx5::get(a.data(), {0, 8}), mlx5::get(a.data(), {0x20, 32}));
+// Why a command was not done: the firmware's status, or the kernel's errno where the firmware was not asked.
+std::string why_refused(const mlx5::reply& a, int err) {
+  return mlx5::status_of(a) != 0 ? mlx5::text_of(a) : errno_text(err);
+}
+const char* cure_of(const mlx5::reply& a, const char* without_status) {
+  return mlx5::status_of(a) != 0 ? mlx5::cure_of(a) : without_status;
 }
 
 std::uint32_t domain_number(ibv_pd* domain) {
@@ -55,8 +58,10 @@ mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, mlx5_hooks
   if (!mlx5dv_is_supported(port_.context->device)) fail(XIO_ERR_UNSUPPORTED, "RDMA device {} is none of mlx5", device);
   domain_ = domain_number(port_.domain.get());
   if (mlx5dv_devx_query_eqn(port_.context.get(), 0, &event_queue_) != 0)
-    fail(XIO_ERR_UNSUPPORTED, "RDMA device {} takes no firmware commands from users (DEVX): {}", device,
-         errno_text(errno));
+    fail(XIO_ERR_UNSUPPORTED,
+         "RDMA device {} port {} takes no firmware commands from users (DEVX): {}; grant CAP_NET_RAW, and update the "
+         "NIC's firmware and driver",
+         device, port_.identity.port, errno_text(errno));
   // Uncached stores only: kernels write 8 bytes and no more (MLX5DV_UAR_ALLOC_TYPE_NC, rdma-core 31).
   uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), MLX5DV_UAR_ALLOC_TYPE_NC);
   if (uar_ == nullptr)
@@ -103,9 +108,11 @@ mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::
       &cqn);
   mlx5::qp_plan plan{
       log_depth, page_->page_id(), page_->domain(), cqn, slots_->umem_id, {records_->umem_id, k_qp_record}, false};
+  mlx5::reply why{};
   try {
-    qp_ = make("queue pair", mlx5::create_qp(plan), &mine_.qpn);
+    qp_ = make("queue pair", mlx5::create_qp(plan), &mine_.qpn, &why);
   } catch (const error&) {
+    if (mlx5::status_of(why) != mlx5::k_bad_parameter) throw;
     // A device with a clock of real time only.
     plan.default_clock = true;
     qp_ = make("queue pair", mlx5::create_qp(plan), &mine_.qpn);
@@ -139,13 +146,14 @@ mlx5_send_queue::owned<mlx5dv_devx_umem> mlx5_send_queue::share(unsigned char* f
 }
 
 mlx5_send_queue::owned<mlx5dv_devx_obj> mlx5_send_queue::make(const char* what, const mlx5::command& c,
-                                                              std::uint32_t* number) {
+                                                              std::uint32_t* number, mlx5::reply* why) {
   mlx5::reply a{};
   owned<mlx5dv_devx_obj> object(
       mlx5dv_devx_obj_create(page_->port().context.get(), c.data(), c.size(), a.data(), a.size()));
+  if (object == nullptr && why != nullptr) *why = a;
   if (object == nullptr)
-    fail(XIO_ERR_IO, "{}: the firmware makes no {} of {} entries: {} ({}); lower XIO_RING_DEPTH", ends_, what, depth_,
-         errno_text(errno), reply_text(a));
+    fail(XIO_ERR_IO, "{}: the firmware makes no {} of {} entries: {}; {}", ends_, what, depth_, why_refused(a, errno),
+         cure_of(a, "see the kernel's log"));
   *number = mlx5::made_number(a);
   return object;
 }
@@ -153,8 +161,8 @@ mlx5_send_queue::owned<mlx5dv_devx_obj> mlx5_send_queue::make(const char* what, 
 void mlx5_send_queue::modify(const char* step, const mlx5::command& c) {
   mlx5::reply a{};
   if (const int err = mlx5dv_devx_obj_modify(qp_.get(), c.data(), c.size(), a.data(), a.size()); err != 0)
-    fail(XIO_ERR_IO, "{} does not go from {}: {} ({}); check the path's attributes XIO_RDMA_*", ends_, step,
-         errno_text(err), reply_text(a));
+    fail(XIO_ERR_IO, "{} does not go from {}: {}; {}", ends_, step, why_refused(a, err),
+         cure_of(a, "check XIO_RDMA_*"));
 }
 
 // The firmware wants the peer's Ethernet address, which the kernel finds out for an address handle.

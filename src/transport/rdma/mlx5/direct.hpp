@@ -76,7 +76,9 @@ class mlx5_send_queue {
   using owned = std::unique_ptr<T, take_back>;
 
   owned<mlx5dv_devx_umem> share(unsigned char* from, std::size_t bytes);
-  owned<mlx5dv_devx_obj> make(const char* what, const mlx5::command& c, std::uint32_t* number);
+  // On failure it throws, and keeps the firmware's reply where `why` is not null.
+  owned<mlx5dv_devx_obj> make(const char* what, const mlx5::command& c, std::uint32_t* number,
+                              mlx5::reply* why = nullptr);
   void modify(const char* step, const mlx5::command& c);
   std::array<unsigned char, 6> mac_of(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path) const;
 

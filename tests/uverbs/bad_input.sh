@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A device of one PE that cannot make queues: that PE says in one sentence which device, what its firmware said, and the
+# cure; every PE fails, in time.
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${builddir:?}" "${start:?}"
+on_host_platform || skip 'the simulated device reaches host memory alone'
+has HAVE_MLX5DV || skip 'this build is without libmlx5'
+can_start || skip 'no launcher is in this build'
+here=${0%/*}
+export XIO_NIC_FAMILY=mlx5 XIO_BACKEND=hw XIO_ROUTE=rdma XIO_LOG_LEVEL=error XIO_TEST_UVERBS_FAULTS_AT=1
+failures=0
+
+# expect FAULTS TEXT: TEXT is an extended regular expression
+expect() {
+  local out status
+  out=$(XIO_TEST_UVERBS_FAULTS=$1 "$here/run" "$start" -n 2 timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1)
+  status=$?
+  if [ $status != 0 ] && [ $status != 124 ] && grep -qE "$2" <<<"$out" && [ "$(grep -c 'xio_ctx_create' <<<"$out")" -ge 2 ]; then
+    echo "ok   $1"
+    return
+  fi
+  echo "FAIL $1: status $status, expected on one PE: $2"
+  printf '%s\n' "$out" | sed 's/^/  /'
+  failures=$((failures + 1))
+}
+
+device='mlx5_0:1 .*'
+expect port_down 'RDMA device mlx5_0 port 1 is not up \(down\); bring up its link'
+expect no_devx 'RDMA device mlx5_0 port 1 takes no firmware commands from users \(DEVX\).*; grant CAP_NET_RAW'
+expect no_register 'mlx5_0 port 1 cannot register [0-9]+ bytes at .*: Bad address; .*peer-memory module'
+expect shallow 'a queue depth of 256 is not possible on RDMA device mlx5_0, .*; set XIO_RING_DEPTH'
+# Each command, each status.
+expect 400:f "${device}no completion queue of 256 entries: no resources left \(status 0xf, syndrome 0x51afff\); end other users"
+expect 500:8 "${device}no queue pair of 256 entries: a limit exceeded \(status 0x8, syndrome 0x51afff\); lower XIO_RING_DEPTH"
+expect 500:3 "${device}no queue pair of 256 entries: a bad parameter \(status 0x3, .*; check XIO_RDMA_"
+expect 502:5 "${device}does not go from RESET to INIT: a bad resource \(status 0x5, "
+expect 503:a "${device}does not go from INIT to RTR: a bad index \(status 0xa, .*; check XIO_RDMA_GID_INDEX"
+expect 504:10 "${device}does not go from RTR to RTS: a bad state of the queue pair \(status 0x10, .*; check that the port is up"
+
+# A device whose clock has another format is taken.
+if ! out=$(XIO_TEST_UVERBS_FAULTS=real_time_clock "$here/run" "$start" -n 2 timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1); then
+  echo 'FAIL real_time_clock'
+  printf '%s\n' "$out" | tail -n 20
+  failures=$((failures + 1))
+fi
+echo "$failures failed"
+exit $((failures != 0))
