@@ -31,8 +31,10 @@ std::string identity_refusal(std::function<void(unsigned char*)> spoil) {
   return refusal(XIO_ERR_PEER, [&] { rdma::exchange_identities(c, k_mine, XIO_OK); });
 }
 
-// Offsets of the message: magic 0, version 4, kind 6, status 8, count 12, heap base 16, bytes 24, NICs 32, limit 36,
-// keys 40.
+// Offsets of the message: magic 0, version 4, kind 6, status 8, count 12, reason 16; then from k_body on heap base 0,
+// bytes 8, NICs 16, limit 20, keys 24.
+constexpr std::size_t k_body = 264;
+
 TEST(rdma_exchange, honest_peers_agree) {
   liar c([](unsigned char*) {});
   const auto all = rdma::exchange_identities(c, k_mine, XIO_OK);
@@ -49,10 +51,10 @@ TEST(rdma_exchange, every_lie_names_the_pe) {
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[4] = 9; }), "PE 1 speaks version 9");
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[6] = 2; }), "PE 1 is at another step");
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[12] = 2; }), "PE 1 is at another step");
-  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[25] ^= 1; }), "PE 1 has a heap of");
-  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { std::memset(m + 16, 0xff, 8); }), "cannot be");
-  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[32] = 2; }), "PE 1 uses 2 NICs");
-  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[36] ^= 1; }), "PE 1's NIC takes messages");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[k_body + 9] ^= 1; }), "PE 1 has a heap of");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { std::memset(m + k_body, 0xff, 8); }), "cannot be");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[k_body + 16] = 2; }), "PE 1 uses 2 NICs");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[k_body + 20] ^= 1; }), "PE 1's NIC takes messages");
 }
 
 TEST(rdma_exchange, a_failure_elsewhere_is_named) {
@@ -61,13 +63,19 @@ TEST(rdma_exchange, a_failure_elsewhere_is_named) {
                  std::memcpy(m + 8, &status, 4);
                }),
                "PE 1 could not set up RDMA (XIO_ERR_NO_MEMORY)");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) {
+                 const std::int32_t status = XIO_ERR_IO;
+                 std::memcpy(m + 8, &status, 4);
+                 std::memcpy(m + 16, "its NIC is off\x1b", 16);
+               }),
+               "PE 1 could not set up RDMA (XIO_ERR_IO): its NIC is off");
 }
 
 TEST(rdma_exchange, queues_must_be_wanted_by_both) {
-  liar lacks([](unsigned char* m) { std::memset(m + 16, 0, 4); });
+  liar lacks([](unsigned char* m) { std::memset(m + k_body, 0, 4); });
   EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(lacks, k_queues, 1, XIO_OK); }),
                "PE 1 lacks a queue pair");
-  liar wide([](unsigned char* m) { m[19] = 1; });
+  liar wide([](unsigned char* m) { m[k_body + 3] = 1; });
   EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }), "PE 1");
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A device of one PE that cannot make queues: that PE says in one sentence which device, what its firmware said, and the
+# A device of one PE that cannot make queues: every PE says in one sentence which device, what its firmware said, and the
 # cure; every PE fails, in time.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
@@ -12,16 +12,17 @@ here=${0%/*}
 export XIO_NIC_FAMILY=mlx5 XIO_BACKEND=hw XIO_ROUTE=rdma XIO_LOG_LEVEL=error XIO_TEST_UVERBS_FAULTS_AT=1
 failures=0
 
-# expect FAULTS TEXT: TEXT is an extended regular expression
+# expect FAULTS TEXT: TEXT is an extended regular expression, found in the words of every PE. A long sentence
+# of another PE has lost its end.
 expect() {
   local out status
   out=$(XIO_TEST_UVERBS_FAULTS=$1 "$here/run" "$start" -n 2 timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1)
   status=$?
-  if [ $status != 0 ] && [ $status != 124 ] && grep -qE "$2" <<<"$out" && [ "$(grep -c 'xio_ctx_create' <<<"$out")" -ge 2 ]; then
+  if [ $status != 0 ] && [ $status != 124 ] && [ "$(grep 'xio_ctx_create' <<<"$out" | grep -cE "$2")" -ge 2 ]; then
     echo "ok   $1"
     return
   fi
-  echo "FAIL $1: status $status, expected on one PE: $2"
+  echo "FAIL $1: status $status, expected on every PE: $2"
   printf '%s\n' "$out" | sed 's/^/  /'
   failures=$((failures + 1))
 }
@@ -37,7 +38,7 @@ expect 500:8 "${device}no queue pair of 256 entries: a limit exceeded \(status 0
 expect 500:3 "${device}no queue pair of 256 entries: a bad parameter \(status 0x3, .*; check XIO_RDMA_"
 expect 502:5 "${device}does not go from RESET to INIT: a bad resource \(status 0x5, "
 expect 503:a "${device}does not go from INIT to RTR: a bad index \(status 0xa, .*; check XIO_RDMA_GID_INDEX"
-expect 504:10 "${device}does not go from RTR to RTS: a bad state of the queue pair \(status 0x10, .*; check that the port is up"
+expect 504:10 "${device}does not go from RTR to RTS: a bad state of the queue pair \(status 0x10, .*; check that"
 
 # A device whose clock has another format is taken.
 if ! out=$(XIO_TEST_UVERBS_FAULTS=real_time_clock "$here/run" "$start" -n 2 timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1); then

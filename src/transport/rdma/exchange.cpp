@@ -8,13 +8,14 @@
 
 #include "base/error.hpp"
 #include "base/peer_word.hpp"
+#include "transport/rdma/carrier.hpp"
 
 namespace xio::rdma {
 
 namespace {
 
 constexpr std::uint32_t k_magic = 0x4f495852;  // "RXIO"
-constexpr std::uint16_t k_version = 3;
+constexpr std::uint16_t k_version = 4;
 
 enum class message : std::uint16_t { identity = 1, queues = 2 };
 
@@ -24,17 +25,21 @@ struct header {
   message kind;
   std::int32_t status;
   std::uint32_t count;  // of queue numbers that follow
+  reason why;           // of a status that is not XIO_OK
+  std::uint32_t reserved;
 };
-static_assert(sizeof(header) == 16);
+static_assert(sizeof(header) == 264);
 
 struct identity_message {
   header head;
   identity what;
 };
-static_assert(sizeof(identity_message) == 1080);
+static_assert(sizeof(identity_message) == 1328);
 
 header make_header(message kind, xio_status_t status, std::uint32_t count) {
-  return header{k_magic, k_version, kind, static_cast<std::int32_t>(status), count};
+  // A caller whose set-up failed has just turned its exception into this thread's last error.
+  const reason why = status == XIO_OK ? reason{} : make_reason(last_error());
+  return header{k_magic, k_version, kind, static_cast<std::int32_t>(status), count, why, 0};
 }
 
 void check_header(const header& h, message kind, std::uint32_t count, int pe) {
@@ -49,8 +54,8 @@ void check_header(const header& h, message kind, std::uint32_t count, int pe) {
          "contexts in the same order on every PE",
          pe, static_cast<unsigned>(h.kind), h.count, static_cast<unsigned>(kind), count);
   if (h.status != XIO_OK)
-    fail(XIO_ERR_PEER, "PE {} could not set up RDMA ({}); its own error says why", pe,
-         xio_status_name(peer_status(h.status)));
+    fail(XIO_ERR_PEER, "PE {} could not set up RDMA ({}): {}", pe, xio_status_name(peer_status(h.status)),
+         h.why[0] != 0 ? text_of(h.why) : "its own error says why");
 }
 
 // A PE that failed itself throws its own error and not the others' view of it.
