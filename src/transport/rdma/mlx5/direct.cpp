@@ -17,6 +17,9 @@ namespace {
 
 // Firmware's page of memory and of registers (rdma-core providers/mlx5/mlx5.h: MLX5_ADAPTER_PAGE_SIZE).
 constexpr std::size_t k_page = 4096;
+// MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED of rdma-core 45 (providers/mlx5/mlx5dv.h), by its value: the library that runs may
+// be newer than the headers of the build.
+constexpr std::uint32_t k_own_uncached_page = 1u << 31;
 constexpr std::size_t k_slot = 64;
 constexpr std::size_t k_entry = 64;
 constexpr std::uint32_t k_most_depth = 32768;
@@ -62,8 +65,10 @@ mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, mlx5_hooks
          "RDMA device {} port {} takes no firmware commands from users (DEVX): {}; grant CAP_NET_RAW, and update the "
          "NIC's firmware and driver",
          device, port_.identity.port, errno_text(errno));
-  // Uncached stores only: kernels write 8 bytes and no more (MLX5DV_UAR_ALLOC_TYPE_NC, rdma-core 31).
-  uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), MLX5DV_UAR_ALLOC_TYPE_NC);
+  // Uncached stores only: kernels write 8 bytes and no more (MLX5DV_UAR_ALLOC_TYPE_NC, rdma-core 31). That page is
+  // shared by all of a process, so one of our own is taken where the library has it; an older one refuses the value.
+  uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), k_own_uncached_page);
+  if (uar_ == nullptr) uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), MLX5DV_UAR_ALLOC_TYPE_NC);
   if (uar_ == nullptr)
     fail(XIO_ERR_UNSUPPORTED, "RDMA device {} gives no uncached doorbell page: {}", device, errno_text(errno));
   const auto at = reinterpret_cast<std::uintptr_t>(uar_->reg_addr);
