@@ -304,7 +304,13 @@ XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
  * same promise for every status. Then all PEs make new queues: in the same place, so that every copy of the
  * xio_ctx_t stays good. Errors are forgotten, inboxes of immediates are empty, contexts of the pool are free, and the
  * next barrier is the same for all PEs. Requests of before return an error, never XIO_OK. The heap, registered memory
- * and other ctxs stay as they are. An error (the others are dead or silent: within the world's timeout; or could not
+ * and other ctxs stay as they are.
+ *
+ * Where the RDMA device of a PE has failed for good, all PEs open theirs anew, with the same heap and registered
+ * memory; ops of every other ctx that reaches a PE by RDMA return XIO_ERR_STATE from then on, until it is recovered,
+ * too. While a device is still being reset this call fails, and may be made again.
+ *
+ * An error (the others are dead or silent: within the world's timeout; or could not
  * make queues): the ctx is stopped. Where a collective call has failed for lack of a PE, every later one does, this one
  * too: then only xio_finalize is left. XIO_ERR_STATE after very many recoveries (32768 by the number of rings): create
  * another ctx. */

@@ -38,7 +38,7 @@ context::context(const ctx_settings& settings, route_plan plan, dev::world_view*
 context::~context() {
   queues_ = {};
   old_.clear();
-  if (scratch_owner_ == nullptr) return;
+  if (scratch_opening_ == 0 || scratch_opening_ != scratch_owner_->rdma_opening()) return;
   try {
     scratch_owner_->open_rdma().unregister_memory(scratch_.data());
   } catch (const std::exception& e) {
@@ -71,7 +71,14 @@ void context::begin_again(engines& e) {
   first_index_ = next;
   flush_ring_count_ = 0;
   clear_bitmaps();
+  register_scratch();
   open_copy_queues(e);
+}
+
+void context::register_scratch() {
+  if (scratch_owner_ == nullptr || scratch_opening_ == scratch_owner_->rdma_opening()) return;
+  scratch_keys_ = scratch_owner_->open_rdma().register_memory(scratch_.data(), scratch_.size());
+  scratch_opening_ = scratch_owner_->rdma_opening();
 }
 
 void context::give_up() noexcept {
@@ -100,8 +107,9 @@ void context::prepare(engines& e) {
   if (plan_.needs(dev::route::rdma)) {
     // Host memory: the NIC's completion and its result then travel the same way and cannot overtake each other.
     scratch_ = gpu::buffer(lanes() * k_scratch_words * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size());
-    scratch_keys_ = e.open_rdma().register_memory(scratch_.data(), scratch_.size());
     scratch_owner_ = &e;
+    (void)e.open_rdma();
+    register_scratch();
     scratch_used_ = gpu::buffer(lanes() * k_bitmap_words * sizeof(std::uint64_t), device);
   }
   clear_bitmaps();

@@ -73,6 +73,7 @@ class context {
     std::unique_ptr<sdma::queue> flush_copies;
     void stop() const noexcept;
   };
+  void register_scratch();
   void refuse_work() const noexcept;
   void clear_bitmaps();
   void open_copy_queues(engines& e);
@@ -95,6 +96,7 @@ class context {
   std::uint32_t rings_per_lane_ = 0;  // from prepare on
   std::uint32_t first_index_ = 0;     // of its rings; grows when it is made anew, so that old requests find none
   engines* scratch_owner_ = nullptr;
+  std::uint32_t scratch_opening_ = 0;  // of engines, the endpoint that has scratch_keys_
   rdma::memory_keys scratch_keys_{};
 
   gpu::buffer views_;         // ctx_view, one per lane

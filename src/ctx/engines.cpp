@@ -55,8 +55,11 @@ progress::machine& engines::machine() {
 
 rdma::endpoint& engines::open_rdma() {
   if (rdma_ != nullptr) return *rdma_;
+  options o = options_;
+  // Devices that are away for a reset must not be replaced by what is far slower, and never given back.
+  if (on_devices_) o.backend = option::backend::hw;
   rdma::setup s{};
-  s.opts = &options_;
+  s.opts = &o;
   s.machine = &machine();
   s.payload = &gpu::payload();
   s.channel = &channel_;
@@ -70,6 +73,8 @@ rdma::endpoint& engines::open_rdma() {
   known_.each([&](auto& s) { adopt_keys(s.known, endpoint->register_memory(start(s.known), s.known.bytes)); });
   for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) show_row(i);
   rdma_ = std::move(endpoint);
+  ++openings_;
+  on_devices_ = rdma_->on_devices();
   note_backend("rdma", rdma_->backend());
   return *rdma_;
 }
@@ -82,6 +87,18 @@ void engines::close_rdma() noexcept {
     known_.each([](auto& s) { adopt_keys(s.known, {}); });
     for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) show_row(i);
   });
+}
+
+void engines::reopen_rdma() {
+  close_rdma();
+  lost_ = true;
+  open_rdma();
+  lost_ = false;
+}
+
+void engines::lose_rdma() noexcept {
+  close_rdma();
+  lost_ = true;
 }
 
 sdma::engine& engines::open_sdma() {

@@ -39,6 +39,16 @@ class engines final : memory::engine_side, memory::watcher {
   rdma::endpoint& open_rdma();  // the first time collective
   // As if it had never been opened; nobody may have anything of it any more.
   void close_rdma() noexcept;
+  // Whether it has to be opened anew, by all PEs together: a device of this PE has failed for good, or the last try
+  // did.
+  bool rdma_is_lost() const { return lost_ || (rdma_ != nullptr && rdma_->has_failed()); }
+  // Collective. As if it were opened the first time, but never by the software NIC in place of devices. Nobody may have
+  // work under way. After an error it is closed and lost.
+  void reopen_rdma();
+  void lose_rdma() noexcept;  // another PE could not
+  // Counts the endpoints that were opened; 0 while there is none. Local memory that was registered with one is unknown
+  // to the next, but for what register_memory has.
+  std::uint32_t rdma_opening() const { return rdma_ != nullptr ? openings_ : 0; }
   sdma::engine& open_sdma();
   bool rdma_is_open() const { return rdma_ != nullptr; }
 
@@ -74,6 +84,9 @@ class engines final : memory::engine_side, memory::watcher {
   // In the order in which they have to go, last first: the devices run on the machine's threads.
   std::unique_ptr<progress::machine> machine_;
   std::unique_ptr<rdma::endpoint> rdma_;
+  std::uint32_t openings_ = 0;
+  bool lost_ = false;
+  bool on_devices_ = false;  // the last endpoint was
   std::unique_ptr<sdma::engine> sdma_;
   std::vector<nvme::controller*> controllers_;
 };

@@ -87,6 +87,7 @@ class world {
   context& stop_together(call what, xio_ctx_t ctx);
   void clear_inboxes(const context& c);
   void agree_on_epoch();
+  void reopen_lost_devices();
   void wait_for_kernels();
   xio_error_info_t call_error(const dev::call_record& call, xio_status_t status) const;
   void close_all();

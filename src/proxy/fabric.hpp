@@ -46,6 +46,9 @@ class fabric {
 
   // One short turn of what no queue pair does by itself: accepting, serving peers, acknowledging.
   virtual bool poll() = 0;
+
+  // Whether the device does nothing any more, for this process never again. Any thread may ask, without the NIC's lock.
+  virtual bool has_failed() const { return false; }
 };
 
 }  // namespace xio::proxy

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "proxy/queue_numbers.hpp"
 
 namespace xio::proxy {
@@ -40,6 +41,11 @@ void nic::connect_peers(const std::vector<device_address>& all) {
 
 std::uint32_t nic::create_queue(const queue_maker& make) {
   const auto hold = visit();
+  if (fabric_->has_failed())
+    fail(XIO_ERR_IO,
+         "{}: the device has failed, and no queue pair can be made on it; recover an older ctx by xio_ctx_recover, "
+         "which opens it again",
+         fabric_->name());
   while (next_number_ < k_first_number || find(next_number_) != nullptr)
     next_number_ = (next_number_ + k_number_step) & k_number_mask;
   const std::uint32_t number = next_number_;
@@ -72,6 +78,10 @@ bool nic::poll() {
   if (turns_.visited()) return true;
   const std::unique_lock hold(turns_.lock());
   bool worked = fabric_->poll();
+  if (fabric_->has_failed() && !broken_off_) {
+    broken_off_ = true;
+    for (auto& q : queues_) q->break_off({outcome::local_qp_operation, rule::device_failed});
+  }
   for (auto& q : queues_) worked |= q->turn(faults_);
   return worked;
 }

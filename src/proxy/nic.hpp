@@ -38,6 +38,9 @@ class nic : public progress::device {
   // On return none of its memory is touched any more.
   void destroy_queue(std::uint32_t number);
 
+  // Whether the device behind it has failed for good: its queue pairs are in error, and no other can be made.
+  bool has_failed() const { return fabric_->has_failed(); }
+
   // Null ends it. Must outlive the NIC or be taken away.
   void set_faults(fault_plan* faults);
 
@@ -57,6 +60,7 @@ class nic : public progress::device {
   std::unique_ptr<fabric> fabric_;
   std::vector<std::unique_ptr<queue_pair>> queues_;
   fault_plan* faults_ = nullptr;
+  bool broken_off_ = false;  // the fabric has failed, and the queue pairs know
   std::uint32_t next_number_;
   progress::turn_lock turns_;
 };

@@ -53,7 +53,8 @@ enum class rule : std::uint8_t {
   entry_phase = 24,
   entry_sequence = 25,  // PSN or message number that does not follow the one before
   link_lost = 26,
-  peer_refused = 27,  // the peer's NIC returned an error that names no rule
+  peer_refused = 27,   // the peer's NIC returned an error that names no rule
+  device_failed = 28,  // it does nothing any more
 };
 
 struct op_error {

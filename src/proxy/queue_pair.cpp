@@ -68,6 +68,7 @@ bool queue_pair::fill(fault_plan* faults) {
 bool queue_pair::begin(fault_plan* faults) {
   if (!queue_->waiting()) return false;
   broken_ = queue_->fetch(op_);
+  if (!broken_) broken_ = gone_;
   if (!broken_ && executor_ == nullptr) broken_ = {outcome::local_qp_operation, rule::not_connected};
   stage_ = stage::ready;
   const std::uint64_t nth = fetched_++;
@@ -104,6 +105,20 @@ bool queue_pair::collect() {
     queue_->complete(r);
   }
   return any;
+}
+
+void queue_pair::break_off(op_error f) {
+  gone_ = f;
+  executor_.reset();
+  if (stage_ == stage::error) return;
+  if (!under_way_.empty()) {
+    const receipt oldest = under_way_.front();
+    under_way_.pop_front();
+    stop(oldest, f);
+  } else if (stage_ != stage::idle && stage_ != stage::broken) {
+    broken_ = f;
+    stage_ = stage::broken;
+  }
 }
 
 // Ops under way behind the failure, and an entry that was fetched and not begun, are dropped.

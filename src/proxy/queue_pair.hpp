@@ -22,6 +22,8 @@ class queue_pair {
   void connect(std::unique_ptr<executor> e) { executor_ = std::move(e); }
   // One bounded turn; true if it did anything.
   bool turn(fault_plan* faults);
+  // The device behind the executor is gone: what is under way and what comes fails so.
+  void break_off(op_error f);
 
  private:
   using clock = run_clock;
@@ -44,6 +46,7 @@ class queue_pair {
   std::unique_ptr<executor> executor_;
   stage stage_ = stage::idle;
   op op_;
+  op_error gone_;    // every entry fails so
   op_error broken_;  // why op_ fails once all before it are complete
   std::deque<receipt> under_way_;
   clock::time_point not_before_{};

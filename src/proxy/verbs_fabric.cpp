@@ -227,7 +227,7 @@ bool verbs_fabric::deliver_held() {
   return any;
 }
 
-void verbs_fabric::report(const ibv_async_event& event) const {
+void verbs_fabric::report(const ibv_async_event& event) {
   const int port = names_port(event.event_type) ? event.element.port_num : port_.identity.port;
   if (port != port_.identity.port) return;
   switch (event.event_type) {
@@ -238,10 +238,10 @@ void verbs_fabric::report(const ibv_async_event& event) const {
           name_, port);
     case IBV_EVENT_PORT_ACTIVE: return log::warn("{} port {}: the link is up", name_, port);
     case IBV_EVENT_DEVICE_FATAL:
+      failed_.store(true, std::memory_order_release);
       return log::error(
-          "{}: the device has failed and does nothing any more, for this process never again; see the kernel's log, "
-          "and "
-          "after its reset end the world by xio_finalize and make another by xio_init",
+          "{}: the device has failed and does nothing any more for this process, so all ops on it fail; see the "
+          "kernel's log. After its reset xio_ctx_recover opens it again on all PEs, and the heap stays",
           name_);
     default: return log::warn("{} port {}: {}", name_, port, ibv_event_type_str(event.event_type));
   }

@@ -2,6 +2,7 @@
 // A port of a real RDMA device between the NIC and its peers: ops travel by the device's own queue pairs, and keys are
 // the device's own. Any device with verbs and RC will do.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@ class verbs_fabric final : public fabric {
   void forget(std::uint32_t number) override;
 
   bool poll() override;
+  bool has_failed() const override { return failed_.load(std::memory_order_acquire); }
 
  private:
   struct immediate {
@@ -52,7 +54,7 @@ class verbs_fabric final : public fabric {
   bool poll_receives(ibv_cq* cq);
   bool deliver_held();
   void poll_events();
-  void report(const ibv_async_event& event) const;
+  void report(const ibv_async_event& event);
 
   const verbs_port port_;
   const verbs_path path_;
@@ -64,6 +66,7 @@ class verbs_fabric final : public fabric {
   std::size_t held_ = 0;                                       // of all pairs
   std::multimap<std::uint32_t, verbs_owned<ibv_mr>> regions_;  // by lkey
   std::uint32_t polls_ = 0;
+  std::atomic<bool> failed_{false};
 };
 
 }  // namespace xio::proxy

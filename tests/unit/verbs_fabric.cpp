@@ -126,7 +126,18 @@ TEST(verbs_events, other_ports_are_not_ours) {
 TEST(verbs_events, a_device_that_has_failed_is_an_error_with_its_cure) {
   g = {};
   test::expect_words(logged({event_of(IBV_EVENT_DEVICE_FATAL, 0)}),
-                     {"error", "verbs mlx5_0", "has failed", "xio_finalize", "xio_init"});
+                     {"error", "verbs mlx5_0", "has failed", "xio_ctx_recover", "the heap stays"});
+}
+
+TEST(verbs_events, only_a_fatal_event_makes_a_device_failed) {
+  g = {};
+  verbs_fabric f(port(), {}, nullptr, nullptr);
+  g.events = {event_of(IBV_EVENT_PORT_ERR, 1), event_of(IBV_EVENT_LID_CHANGE, 1)};
+  for (int i = 0; i < 1 << 15; ++i) f.poll();
+  EXPECT_FALSE(f.has_failed());
+  g.events = {event_of(IBV_EVENT_DEVICE_FATAL, 0)};
+  for (int i = 0; i < 1 << 15; ++i) f.poll();
+  EXPECT_TRUE(f.has_failed());
 }
 
 TEST(verbs_events, any_other_event_has_its_name) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "thread_worlds.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
+#include "xio/hip.h"
+#include "xio/xio_device.hpp"
 
 namespace {
 
@@ -35,7 +38,13 @@ struct patience {
   std::atomic<int> connects{k_never};
   std::atomic<int> registrations{k_never};
   std::atomic<int> questions{k_never};  // how long a message may be, the first thing that it is asked
+  std::atomic<int> dead{0};             // the opening whose device on k_bad has had its fatal event
+  std::atomic<int> openings{0};         // endpoints that k_bad has opened
   void restore() { connects = registrations = questions = k_never; }
+  void start() {
+    restore();
+    dead = openings = 0;
+  }
 } g_left;
 
 // A NIC over shared memory; on k_bad it fails as g_left says.
@@ -43,6 +52,7 @@ class brittle_fabric final : public nic::fabric {
  public:
   explicit brittle_fabric(const xio::rdma::setup& s)
       : bad_(s.channel->rank() == k_bad),
+        opening_(bad_ ? ++g_left.openings : 0),
         inner_(*s.payload, std::uint64_t{1} << 30, static_cast<std::uint32_t>(s.channel->rank() * 4 + 1)) {}
   nic::shm_fabric* inner() { return &inner_; }
 
@@ -68,9 +78,12 @@ class brittle_fabric final : public nic::fabric {
   }
   void forget(std::uint32_t number) override { inner_.forget(number); }
   bool poll() override { return inner_.poll(); }
+  // As a device behind verbs: a new opening has nothing of it.
+  bool has_failed() const override { return bad_ && opening_ == g_left.dead; }
 
  private:
   const bool bad_;
+  const int opening_;
   nic::shm_fabric inner_;
 };
 
@@ -138,6 +151,129 @@ TEST(world, of_which_one_nic_refuses_registered_memory_lives_on) {
     w.register_memory(early.data(), early.size());
     expect_refused_and_well_again(pe, w, 0, XIO_ERR_NO_MEMORY, "the NIC takes no more memory");
     w.unregister_memory(early.data());
+  });
+}
+
+// --- A device that has failed for good ---------------------------------------------------------------
+
+struct block_of_words {
+  std::uint64_t *in, *out;
+};
+constexpr std::size_t k_words = 300;
+
+__global__ void put_to(xio_ctx_t ctx, std::uint64_t* in, const std::uint64_t* out, int pe, int* status) {
+  *status = xio_put(ctx, in, out, k_words * sizeof *in, pe);
+  const xio_status_t quiet = xio_quiet(ctx);
+  if (*status == XIO_OK) *status = quiet;
+}
+
+int put(xio_ctx_t ctx, const block_of_words& b, int pe) {
+  int status = -1;
+  hipLaunchKernelGGL(put_to, dim3(1), dim3(1), 0, nullptr, ctx, b.in, b.out, pe, &status);
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  return status;
+}
+
+std::uint64_t word_of(int pe, std::uint64_t round, std::size_t i) {
+  return round << 32 | static_cast<std::uint64_t>(pe) << 16 | i;
+}
+
+// Every PE puts to the next one, which has the data afterwards.
+void expect_traffic(int pe, world& w, xio_ctx_t ctx, const block_of_words& b, std::uint64_t round) {
+  for (std::size_t i = 0; i < k_words; ++i) b.out[i] = word_of(pe, round, i), b.in[i] = 0;
+  w.barrier();
+  EXPECT_EQ(put(ctx, b, (pe + 1) % k_pes), XIO_OK) << "PE " << pe << " round " << round;
+  w.barrier();
+  for (std::size_t i = 0; i < k_words; ++i)
+    ASSERT_EQ(b.in[i], word_of((pe + k_pes - 1) % k_pes, round, i)) << "PE " << pe << " word " << i;
+  w.barrier();
+}
+
+block_of_words words_of(world& w) {
+  void *in = nullptr, *out = nullptr;
+  w.allocate({"xio_malloc", k_words, sizeof(std::uint64_t)}, &in);
+  w.allocate({"xio_malloc", k_words, sizeof(std::uint64_t)}, &out);
+  return {static_cast<std::uint64_t*>(in), static_cast<std::uint64_t*>(out)};
+}
+
+// The device of the bad PE dies; its ops fail at once and not at the deadline, the sentence says why.
+void expect_death(int pe, world& w, xio_ctx_t ctx, const block_of_words& b) {
+  if (pe == k_bad) g_left.dead = g_left.openings.load();
+  w.barrier();
+  if (pe == k_bad) {
+    EXPECT_EQ(put(ctx, b, 0), XIO_ERR_TRANSPORT);
+    EXPECT_EQ(w.ctx_error(ctx).status, XIO_ERR_TRANSPORT);
+  }
+  w.barrier();
+}
+
+TEST(world, opens_a_device_that_has_failed_anew_and_keeps_its_heap) {
+  g_left.start();
+  options o = small_world();
+  in_world(k_pes, o, [](int pe, world& w) {
+    const block_of_words b = words_of(w);
+    void* kept = nullptr;
+    w.allocate({"xio_malloc", 1, sizeof(std::uint64_t)}, &kept);
+    *static_cast<std::uint64_t*>(kept) = word_of(pe, 77, 0);
+    std::vector<std::uint64_t> local(k_words);
+    w.register_memory(local.data(), k_words * sizeof local[0]);
+    const xio_ctx_t one = create(w, 1), two = create(w, 0);
+    for (std::uint64_t life = 1; life <= 3; ++life) {
+      expect_traffic(pe, w, one, b, life * 10);
+      expect_traffic(pe, w, two, b, life * 10 + 1);
+      expect_death(pe, w, one, b);
+      // No other can be made meanwhile, and all PEs hear of it.
+      const auto no = outcome_of([&] { create(w, 0); });
+      EXPECT_NE(no.status, XIO_OK);
+      if (pe == k_bad) {
+        EXPECT_PRED2(says, no.sentence, "xio_ctx_recover");
+      }
+      w.recover_ctx(one);
+      if (pe == k_bad) {
+        EXPECT_EQ(g_left.openings, static_cast<int>(life) + 1);
+      }
+      expect_traffic(pe, w, one, b, life * 10 + 2);
+      // The other ctx has queue pairs of before: it refuses work until it is recovered, which opens nothing again.
+      EXPECT_EQ(put(two, b, (pe + 1) % k_pes), XIO_ERR_STATE);
+      EXPECT_PRED2(says, std::string(w.ctx_error(two).sentence), "recover the ctx");
+      w.recover_ctx(two);
+      if (pe == k_bad) {
+        EXPECT_EQ(g_left.openings, static_cast<int>(life) + 1);
+      }
+      expect_traffic(pe, w, two, b, life * 10 + 3);
+      // The new device knows the memory that was registered before.
+      const block_of_words from{b.in, local.data()};
+      expect_traffic(pe, w, one, from, life * 10 + 4);
+    }
+    EXPECT_EQ(*static_cast<std::uint64_t*>(kept), word_of(pe, 77, 0));
+    w.destroy_ctx(two);
+    w.destroy_ctx(one);
+    w.unregister_memory(local.data());
+  });
+}
+
+TEST(world, whose_device_is_not_back_yet_is_recovered_later) {
+  g_left.start();
+  in_world(k_pes, small_world(), [](int pe, world& w) {
+    const block_of_words b = words_of(w);
+    const xio_ctx_t ctx = create(w, 0);
+    expect_death(pe, w, ctx, b);
+    if (pe == k_bad) g_left.questions = 0;
+    w.barrier();
+    for (int tries = 0; tries < 2; ++tries) {
+      const auto no = outcome_of([&] { w.recover_ctx(ctx); });
+      EXPECT_NE(no.status, XIO_OK);
+      if (pe == k_bad) {
+        EXPECT_PRED2(says, no.sentence, "the NIC has gone");
+      }
+      EXPECT_EQ(put(ctx, b, 0), pe == k_bad ? XIO_ERR_TRANSPORT : XIO_ERR_STATE);
+    }
+    w.barrier();
+    if (pe == k_bad) g_left.restore();
+    w.barrier();
+    w.recover_ctx(ctx);
+    expect_traffic(pe, w, ctx, b, 9);
+    w.destroy_ctx(ctx);
   });
 }
 

@@ -28,6 +28,7 @@ nic_endpoint::nic_endpoint(const setup& s, nic_parts parts)
 
 joined_nics<proxy::nic>::opened nic_endpoint::start(const setup& s, nic_parts& parts) {
   needs_mapping_ = !parts.mapped.empty();
+  on_devices_ = !parts.is_model;
   std::uint64_t longest = k_max_message;
   for (const auto& f : parts.fabrics) longest = std::min(longest, f->max_message());
   style_ = queue_style{
@@ -52,6 +53,10 @@ joined_nics<proxy::nic>::opened nic_endpoint::start(const setup& s, nic_parts& p
 
 nic_endpoint::~nic_endpoint() {
   for (auto& n : nics_) (*n)->set_faults(nullptr);
+}
+
+bool nic_endpoint::has_failed() const {
+  return std::any_of(nics_.begin(), nics_.end(), [](const auto& n) { return (*n)->has_failed(); });
 }
 
 // Where NICs are joined by memory, each peer's heap is reached by its mapping here.

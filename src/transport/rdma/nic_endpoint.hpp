@@ -34,6 +34,8 @@ class nic_endpoint final : public endpoint {
   const char* backend() const override { return name_.c_str(); }
   std::uint32_t nics() const override { return static_cast<std::uint32_t>(nics_.size()); }
   memory_keys heap_keys() const override { return joined_.heap_keys(); }
+  bool on_devices() const override { return on_devices_; }
+  bool has_failed() const override;
   bool reaches(int pe) const override { return !needs_mapping_ || heaps_[static_cast<std::size_t>(pe)] != nullptr; }
   bool takes_immediates() const override { return desk_ != nullptr; }
   memory_keys register_memory(void* base, std::size_t bytes) override { return joined_.register_memory(base, bytes); }
@@ -57,6 +59,7 @@ class nic_endpoint final : public endpoint {
   nic_list nics_;
   queue_style style_{};
   bool needs_mapping_ = false;
+  bool on_devices_ = false;
   std::string name_;
   joined_nics<proxy::nic> joined_;  // goes first: memory is taken from the NICs
 };

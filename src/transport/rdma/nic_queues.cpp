@@ -99,6 +99,7 @@ void nic_queues::stop() noexcept {
       if (desk_ != nullptr) desk_->forget(views_[i].id);
     }
   for (std::size_t i = 0; i < slot_keys_.size(); ++i) (*nics_[i])->unregister_memory(slot_keys_[i]);
+  nics_.clear();  // a device that has failed is closed before it is opened again
 }
 
 // The number of a queue pair is its view's id, 0 where there is none.

@@ -60,6 +60,9 @@ class endpoint {
   virtual const char* backend() const = 0;  // "mlx5 over shm (model)", "proxy over rxe0"
   virtual std::uint32_t nics() const = 0;   // 1 .. k_max_nics, the same on every PE
   virtual memory_keys heap_keys() const = 0;
+  virtual bool on_devices() const = 0;  // and not by the software NIC
+  // A device of this PE does nothing any more; another endpoint has to be opened.
+  virtual bool has_failed() const = 0;
   virtual bool reaches(int pe) const = 0;
   // Whether immediates that come are put into the inboxes of queue_request.
   virtual bool takes_immediates() const { return false; }

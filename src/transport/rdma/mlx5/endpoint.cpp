@@ -117,6 +117,27 @@ class mlx5_queues final : public queue_set {
   gpu::buffer states_;
 };
 
+// Reads the events of devices whose queues kernels drive: nobody else polls them.
+class event_watch final : public progress::device {
+ public:
+  event_watch(progress::machine& m, std::vector<proxy::verbs_fabric*> fabrics)
+      : machine_(m), fabrics_(std::move(fabrics)) {
+    machine_.add(this);
+  }
+  ~event_watch() override { machine_.remove(this); }
+  event_watch(const event_watch&) = delete;
+  event_watch& operator=(const event_watch&) = delete;
+  // No queue pair is a fabric's own here: each turn is about the events alone.
+  bool poll() override {
+    for (proxy::verbs_fabric* f : fabrics_) f->poll();
+    return false;
+  }
+
+ private:
+  progress::machine& machine_;
+  const std::vector<proxy::verbs_fabric*> fabrics_;
+};
+
 class mlx5_endpoint final : public endpoint {
  public:
   mlx5_endpoint(const setup& s, page_list pages)
@@ -127,11 +148,18 @@ class mlx5_endpoint final : public endpoint {
         pages_(std::move(pages)),
         joined_(*s.channel) {
     joined_.exchange_with_peers(s, [&] { return open_fabrics(); });
+    std::vector<proxy::verbs_fabric*> watched;
+    for (const auto& one : fabrics_) watched.push_back(one.get());
+    watch_ = std::make_unique<event_watch>(*s.machine, std::move(watched));
   }
 
   const char* backend() const override { return name_.c_str(); }
   std::uint32_t nics() const override { return joined_.count(); }
   memory_keys heap_keys() const override { return joined_.heap_keys(); }
+  bool on_devices() const override { return true; }
+  bool has_failed() const override {
+    return std::any_of(fabrics_.begin(), fabrics_.end(), [](const auto& f) { return f->has_failed(); });
+  }
   bool reaches(int) const override { return true; }
   memory_keys register_memory(void* base, std::size_t bytes) override { return joined_.register_memory(base, bytes); }
   void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
@@ -172,7 +200,8 @@ class mlx5_endpoint final : public endpoint {
   std::vector<std::unique_ptr<proxy::verbs_fabric>> fabrics_;
   std::string name_;
   std::uint32_t chunk_ = 0;
-  joined_nics<proxy::verbs_fabric> joined_;  // goes first: memory is taken from the fabrics
+  joined_nics<proxy::verbs_fabric> joined_;  // goes before the fabrics: memory is taken from them
+  std::unique_ptr<event_watch> watch_;
 };
 
 // Ring, completion and doorbell record lie in one registered buffer.
