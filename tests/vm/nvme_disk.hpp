@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -21,11 +22,16 @@ __host__ __device__ inline uint64_t stamp_of(uint64_t offset, uint64_t salt) {
 }
 
 struct disk {
-  explicit disk(const char* path) : fd(open(path, O_RDWR | O_DIRECT)) {
-    if (fd < 0 || ioctl(fd, BLKGETSIZE64, &bytes) != 0) rig::give_up(path, "cannot be opened");
+  // A disk, past the page cache, or the file behind a drive in software.
+  explicit disk(const char* path) {
+    struct stat s {};
+    const bool is_file = stat(path, &s) == 0 && S_ISREG(s.st_mode);
+    fd = open(path, O_RDWR | (is_file ? 0 : O_DIRECT));
+    bytes = static_cast<uint64_t>(s.st_size);
+    if (fd < 0 || (!is_file && ioctl(fd, BLKGETSIZE64, &bytes) != 0)) rig::give_up(path, "cannot be opened");
     if (posix_memalign(reinterpret_cast<void**>(&words), 4096, k_piece) != 0) rig::give_up(path, "no memory");
   }
-  int fd;
+  int fd = -1;
   uint64_t bytes = 0;
   uint64_t* words = nullptr;
 };

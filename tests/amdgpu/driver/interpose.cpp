@@ -184,3 +184,10 @@ AMDGPU_SHOWN int munmap(void* at, std::size_t bytes) noexcept {
   static const auto real = next(static_cast<int (*)(void*, std::size_t)>(nullptr), "munmap");
   return real(at, bytes);
 }
+
+// For tests/kmod: a dma-buf of this process's memory on a GPU, as EXPORT_DMABUF of the driver; the caller's, or -1.
+AMDGPU_SHOWN int xio_amdgpu_export(const void* base, std::uint64_t bytes, std::uint64_t* offset) {
+  amdgpu::process* p = amdgpu::process::made();
+  const int file = p == nullptr ? -1 : p->memory.file_at(reinterpret_cast<std::uint64_t>(base), bytes, offset);
+  return file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3);
+}

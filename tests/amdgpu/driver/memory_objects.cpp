@@ -195,6 +195,16 @@ int memory_objects::file(std::uint64_t handle) const {
   return found == objects_.end() ? -1 : found->second.file.get();
 }
 
+int memory_objects::file_at(std::uint64_t va, std::uint64_t bytes, std::uint64_t* offset) const {
+  const std::lock_guard hold(lock_);
+  for (const auto& [handle, o] : objects_) {
+    if (va < o.of.va || va - o.of.va >= o.of.bytes || bytes > o.of.bytes - (va - o.of.va) || !o.file) continue;
+    *offset = va - o.of.va;
+    return o.file.get();
+  }
+  return -1;
+}
+
 std::uint64_t memory_objects::available(unsigned gpu) const {
   const std::lock_guard hold(lock_);
   return (settings_.memory_mib << 20) - used_[gpu];

@@ -40,6 +40,8 @@ class memory_objects {
   void lose(std::uint64_t at, std::uint64_t bytes);
   // Its file: borrowed, or -1 if there is none.
   int file(std::uint64_t handle) const;
+  // The file of the memory that holds [va, va + bytes), borrowed, and its place there; -1: no one piece does.
+  int file_at(std::uint64_t va, std::uint64_t bytes, std::uint64_t* offset) const;
   std::uint64_t available(unsigned gpu) const;
 
   // mmap of a descriptor of ours at such an offset is for that object.

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// What tests/kmod/run has set for the simulated kernel module. A process without it is left alone.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace kmod_sim {
+
+struct settings {
+  std::string folder;         // of the session: sys/ is the drive's in /sys/bus/pci/devices, `drive` its blocks
+  std::string module;         // here, absent, denied, other: what /dev/xio is; unprivileged: no CAP_SYS_RAWIO
+  std::uint64_t piece;        // bytes of a pinned buffer that are contiguous on the bus; 0: all
+  std::uint32_t segments;     // most of a pinned buffer
+  bool gpu_in_system_memory;  // where the exporter of a GPU's memory puts it
+  std::uint32_t queues;       // I/O queue pairs of the drive
+};
+
+// Null outside of a session.
+const settings* session();
+
+// The one drive.
+constexpr const char* k_bdf = "0000:01:00.0";
+
+}  // namespace kmod_sim
