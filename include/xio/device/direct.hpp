@@ -38,7 +38,7 @@ template <source From, class Word>
 constexpr u32 k_batch = k_in_flight;
 // Of what is not aligned: on AMD less, for all registers that a function has are those of every kernel that calls it.
 #if defined(XIO_ON_HIP)
-constexpr u32 k_odd_in_flight = 4;
+constexpr u32 k_odd_in_flight = 2;
 #else
 constexpr u32 k_odd_in_flight = k_in_flight;
 #endif
@@ -177,7 +177,7 @@ XIO_DEVICE u32 funnel(u32 low, u32 high, u32 shift) { return static_cast<u32>(((
 // source.
 template <source From>
 XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 bytes, u64 rank, u64 count) {
-  constexpr u32 batch = k_odd_in_flight / 2;
+  constexpr u32 batch = k_odd_in_flight < 4 ? k_odd_in_flight : k_odd_in_flight / 2;  // each word takes two loads
   u64 head = (4 - (reinterpret_cast<u64>(to) & 3)) & 3;
   if ((reinterpret_cast<u64>(from + head) & 3) > head) head += 4;  // the first word starts at or after the source
   const u64 words = bytes < head + 8 ? 0 : (bytes - head - 4) / 4;
