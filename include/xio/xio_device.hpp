@@ -10,6 +10,7 @@
 //   packet.hpp   small messages that carry their own flags
 //   wait.hpp     waiting for words that peers change
 //   sync.hpp     fence, quiet, requests, barrier, sync, workgroup contexts
+//   team.hpp     teams: numbers of members, sync, barrier
 //   storage.hpp  read, write, flush
 //   sdma_queue.hpp copy engine queues without a world (xio/sdma.h)
 //
@@ -26,4 +27,5 @@
 #include "xio/device/staged.hpp"
 #include "xio/device/storage.hpp"
 #include "xio/device/sync.hpp"
+#include "xio/device/team.hpp"
 #include "xio/device/wait.hpp"

@@ -33,6 +33,8 @@ const char* name_of(std::uint32_t what) {
     case call::ctx_create: return "xio_ctx_create";
     case call::ctx_destroy: return "xio_ctx_destroy";
     case call::ctx_recover: return "xio_ctx_recover";
+    case call::team_create: return "xio_team_create (or a split)";
+    case call::team_destroy: return "xio_team_destroy";
   }
   return "a call that this version does not know";
 }

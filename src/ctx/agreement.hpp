@@ -19,6 +19,8 @@ enum class call : std::uint32_t {
   ctx_create,
   ctx_destroy,
   ctx_recover,
+  team_create,
+  team_destroy,
 };
 
 // A value that has to be the same on every PE, and its name in sentences. At most k_max_arguments of them.

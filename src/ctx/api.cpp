@@ -13,15 +13,11 @@
 #include "bootstrap/unique_id.hpp"
 #include "config.h"
 #include "ctx/attributes.hpp"
+#include "ctx/door.hpp"
 #include "ctx/entry.hpp"
 #include "ctx/program.hpp"
 #include "ctx/world.hpp"
 #include "xio/memory.h"
-
-struct xio_world {
-  xio_world(xio::options o, std::unique_ptr<xio::bootstrap::channel> c) : impl(std::move(o), std::move(c)) {}
-  xio::world impl;
-};
 
 namespace {
 
@@ -58,18 +54,8 @@ live_worlds& worlds() {
 // For calls that have no status to return.
 bool is_live(const xio_world_t* w) { return !xio::process::is_forked() && worlds().has(w); }
 
-xio::world& checked(xio_world_t* w, const char* function) {
-  if (w == nullptr) fail(XIO_ERR_ARG, "{}: world is null; give the one that xio_init made", function);
-  if (!worlds().has(w))
-    fail(XIO_ERR_STATE, "{}: the world {} is not initialised or was finalized; call xio_init first", function,
-         static_cast<void*>(w));
-  return w->impl;
-}
-
-template <class T>
-void not_null(const T* p, const char* function, const char* parameter) {
-  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
-}
+using xio::in_world;
+using xio::not_null;
 
 // The environment or the attributes of this PE are wrong. The others must not wait for it in vain: it joins them
 // just to say so.
@@ -94,12 +80,15 @@ xio::options read_options(const xio_init_attr_t* attr) {
   }
 }
 
-template <class Body>
-xio_status_t in_world(xio_world_t* w, const char* function, Body&& body) noexcept {
-  return entry(function, [&] { body(checked(w, function)); });
-}
-
 }  // namespace
+
+xio::world& xio::checked(xio_world_t* w, const char* function) {
+  if (w == nullptr) fail(XIO_ERR_ARG, "{}: world is null; give the one that xio_init made", function);
+  if (!worlds().has(w))
+    fail(XIO_ERR_STATE, "{}: the world {} is not initialised or was finalized; call xio_init first", function,
+         static_cast<void*>(w));
+  return w->impl;
+}
 
 extern "C" {
 

@@ -70,7 +70,8 @@ world::world(options o, std::unique_ptr<bootstrap::channel> channel)
       me_(channel_->rank()),
       n_(channel_->size()),
       storages_("storage", "closed", next_world_number()),
-      contexts_("ctx", "destroyed", storages_.world()) {
+      contexts_("ctx", "destroyed", storages_.world()),
+      teams_("team", "destroyed", storages_.world()) {
   log::set_pe(me_);
   exchange_hellos();
   share_heap();
@@ -175,6 +176,7 @@ void world::close_all() {
   contexts_.clear();
   for (const auto& [id, s] : storages_.live()) log::debug("xio_finalize closes {}", s->name());
   storages_.clear();
+  teams_.clear();
   engines_.reset();
   hdp_.reset();
   peers_.reset();

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "ctx/engines.hpp"
 #include "ctx/handles.hpp"
 #include "ctx/storage.hpp"
+#include "ctx/team.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/allocator.hpp"
 #include "memory/hdp_flusher.hpp"
@@ -62,6 +64,15 @@ class world {
   dev::route route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const;
   xio_engine_stats_t ctx_stats(xio_ctx_t ctx, xio_route_t route) const;
   xio_error_info_t ctx_error(xio_ctx_t ctx) const;
+
+  // Collective. `choose` names the members, and may throw; empty: this PE is in none, and gets the empty team.
+  xio_team_t create_team(const std::function<std::vector<int>()>& choose);
+  void destroy_team(xio_team_t t);
+  // By their numbers in the world; empty for the empty team.
+  std::vector<int> members_of(xio_team_t t) const;
+  std::vector<int> everybody() const;
+  std::vector<int> machine_mates() const;
+  std::vector<int> across_machines();  // collective
 
   xio_storage_t open_storage(const char* name, const xio_storage_attr_t* attr);
   void close_storage(xio_storage_t s);
@@ -113,6 +124,7 @@ class world {
   handles<storage> storages_;
   std::array<std::uint64_t, dev::k_max_storages> first_tickets_{};  // of the next storage in a place
   handles<context> contexts_;
+  handles<team> teams_;
 };
 
 }  // namespace xio

@@ -228,6 +228,7 @@ enum class call_kind : std::uint32_t {
   wg_ctx_create,
   wg_ctx_destroy,
   test_until,
+  team_call,  // a member of a team makes another call
   // Waits, which can end by the deadline.
   wait_until,
   wait_until_all,
@@ -237,6 +238,7 @@ enum class call_kind : std::uint32_t {
   wait_counter,
   wait_packet,
   imm_wait,
+  team_wait,
   sync_all,
   // Of atomics: this and the amo, and 16 more where the old value is fetched.
   atomic = 64

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The symmetric work memory of a team, which host and device share. A channel has a state, two slots, and two areas of
+// the same size from which engines send. A slot has a message for each member, which that member writes: a header word,
+// and words of packets behind it. Slots take turns: a member that sends message e has heard all members in e - 1, so
+// all have read e - 2.
+#pragma once
+#include <cstdint>
+
+#include "xio/team.h"
+
+namespace xio::dev {
+
+// Of a channel, for its own PE.
+struct alignas(128) channel_state {
+  std::uint64_t epoch;         // of the last exchange
+  std::uint64_t failed_epoch;  // of the last that failed,
+  std::uint32_t status;        // and how
+  std::uint32_t broken;        // a status that stays, or 0
+};
+
+XIO_TEAM_FUNCTION constexpr std::uint32_t team_packet_bytes(std::uint64_t n) {
+  return n <= 8 ? 2048 : n <= 32 ? 512 : 128;
+}
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_message_bytes(std::uint32_t packet_bytes) {
+  return 16 + 2 * std::uint64_t{packet_bytes};
+}
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_slot_bytes(std::uint64_t n, std::uint32_t packet_bytes) {
+  return n * team_message_bytes(packet_bytes);
+}
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, std::uint32_t packet_bytes) {
+  return (sizeof(channel_state) + 4 * team_slot_bytes(n, packet_bytes) + 127) / 128 * 128;
+}
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_work_bytes(std::uint64_t n) {
+  return XIO_TEAM_CHANNELS * team_channel_bytes(n, team_packet_bytes(n));
+}
+
+}  // namespace xio::dev

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * Teams: groups of a world's PEs that synchronise and run collectives by themselves (docs/teams.md).
+ *
+ * A member has a number of its own in the team, 0 .. n - 1. A team is passed to kernels by value;
+ * <xio/xio_device.hpp> has what kernels call. A team holds symmetric memory, so making and destroying one is collective
+ * over the whole world: every PE calls, members or not, in the same order. Each PE says which team it will be in;
+ * several disjoint teams are made by one call, and a PE that is in none gets the empty team. */
+#ifndef XIO_TEAM_H
+#define XIO_TEAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xio/xio.h"
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define XIO_TEAM_FUNCTION __host__ __device__ inline
+#else
+#define XIO_TEAM_FUNCTION static inline
+#endif
+
+/* How many collectives a team can have in flight at a time: see xio_team_channel. */
+#define XIO_TEAM_CHANNELS 4
+
+/* A team as this PE sees it. Its members are not for programs; all zero is the empty team. */
+typedef struct xio_team {
+  void* list; /* on the device: PE numbers of the members */
+  void* work; /* symmetric: flags and packets of this channel */
+  uint64_t id;
+  uint32_t my_pe;  /* this PE's number in the team */
+  uint32_t n_pes;  /* 0: the empty team */
+  uint32_t first;  /* member i is PE first + i * stride, */
+  uint32_t stride; /* unless this is 0: then the list says it */
+  uint32_t channel;
+  uint32_t packet_bytes; /* messages of a member up to here go as packets */
+} xio_team_t;
+
+/* Host and device, local. This PE's number in the team; -1 for the empty team. */
+XIO_TEAM_FUNCTION int xio_team_my_pe(xio_team_t team) { return team.n_pes == 0 ? -1 : (int)team.my_pe; }
+/* Host and device, local. How many members the team has; 0 for the empty team. */
+XIO_TEAM_FUNCTION int xio_team_n_pes(xio_team_t team) { return (int)team.n_pes; }
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Makes a team of the PEs `pes`, in that order: all `count` of them give the same list, and the caller is one of them.
+ * A PE that is to be in no team gives count 0, and gets the empty team. Collective over the world.
+ *
+ * Returns, on every PE: XIO_ERR_ARG (the caller is not in its list, a PE is there twice, lists of members differ, a
+ * null pointer), XIO_ERR_PE (no such PE), XIO_ERR_NO_MEMORY (the symmetric heap has no room for the work memory: about
+ * 130 KiB for two members, 530 KiB for 8, 290 KiB for 64), XIO_ERR_PEER, XIO_ERR_TIMEOUT. *team is empty then. */
+XIO_EXPORT xio_status_t xio_team_create(xio_world_t* world, const int* pes, size_t count, xio_team_t* team);
+/* A team of all PEs, in their order. Collective over the world. Errors as above. */
+XIO_EXPORT xio_status_t xio_team_world(xio_world_t* world, xio_team_t* team);
+/* A team of the PEs on this PE's machine, in their order: each machine gets its own. Collective over the world. */
+XIO_EXPORT xio_status_t xio_team_shared(xio_world_t* world, xio_team_t* team);
+/* A team of one PE of each machine: those that have the same place among the PEs of theirs. Collective over the world.
+ */
+XIO_EXPORT xio_status_t xio_team_across(xio_world_t* world, xio_team_t* team);
+/* Members first, first + stride, ... of `parent`, `count` of them; stride may be negative, not 0. The others get the
+ * empty team, and so do PEs that are not in `parent`, which call too and give the empty team. Collective over the
+ * world. Also XIO_ERR_STATE for a parent that was destroyed. */
+XIO_EXPORT xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride, int count,
+                                               xio_team_t* team);
+/* Lays out `parent` in rows of `width` members (the last row may be shorter): x is the row that holds the caller, y its
+ * column. Collective over the world, like xio_team_split_strided. */
+XIO_EXPORT xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width, xio_team_t* x,
+                                          xio_team_t* y);
+/* Local. The number in `to` of member `pe` of `from`; -1 if it is not in `to`, or if anything is wrong. */
+XIO_EXPORT int xio_team_translate(xio_world_t* world, xio_team_t from, int pe, xio_team_t to);
+/* Ends a team, with all its channels. Collective over the world; PEs without one give the empty team. No kernel may be
+ * using it. XIO_ERR_STATE if it was destroyed already, XIO_ERR_ARG if it is none of this world. */
+XIO_EXPORT xio_status_t xio_team_destroy(xio_world_t* world, xio_team_t team);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

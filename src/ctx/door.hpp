@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// What every file of the C boundary does with a world that a program names.
+#pragma once
+#include <memory>
+#include <utility>
+
+#include "base/error.hpp"
+#include "ctx/entry.hpp"
+#include "ctx/world.hpp"
+#include "xio/xio.h"
+
+struct xio_world {
+  xio_world(xio::options o, std::unique_ptr<xio::bootstrap::channel> c) : impl(std::move(o), std::move(c)) {}
+  xio::world impl;
+};
+
+namespace xio {
+
+// Of a world between xio_init and xio_finalize; throws for any other pointer.
+world& checked(xio_world_t* w, const char* function);
+
+template <class T>
+void not_null(const T* p, const char* function, const char* parameter) {
+  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
+}
+
+template <class Body>
+xio_status_t in_world(xio_world_t* w, const char* function, Body&& body) noexcept {
+  return entry(function, [&] { body(checked(w, function)); });
+}
+
+}  // namespace xio

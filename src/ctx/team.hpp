@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Teams on the host: who is in one, and the memory that it holds.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "xio/team.h"
+
+namespace xio {
+
+// What a PE says of the team that it will be in.
+struct team_offer {
+  std::uint64_t digest;  // of the list
+  std::uint64_t count;
+};
+team_offer offer_of(const std::vector<int>& pes);
+
+// Throws unless `pes` is empty, or names PEs below n, each once, and this PE.
+void check_members(const std::vector<int>& pes, int me, int n);
+// Throws unless every member has made the same offer. Returns the number of members of the largest team.
+std::uint64_t check_offers(const std::vector<int>& pes, int me, const std::vector<team_offer>& all);
+
+// Members first, first + stride, ... of a team of `parent`. Empty if this PE is none of them.
+std::vector<int> strided_members(const std::vector<int>& parent, int me, int first, int stride, int count);
+// This PE's row, and its column, of a team that is laid out in rows of `width`.
+struct grid_lines {
+  std::vector<int> x, y;
+};
+grid_lines lines_of(const std::vector<int>& parent, int me, int width);
+
+struct team {
+  std::vector<int> pes;  // empty: this PE is in none, but holds its part of the memory
+  std::uint64_t offset;  // of the work memory in the heap
+  gpu::buffer list;
+
+  xio_team_t value(std::uint64_t id, int me, unsigned char* heap) const;
+};
+
+}  // namespace xio

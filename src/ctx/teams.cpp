@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// The part of the world that makes and ends teams.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "ctx/world.hpp"
+#include "xio/device/team_layout.hpp"
+
+namespace xio {
+
+namespace {
+
+gpu::buffer list_of(const std::vector<int>& pes) {
+  if (pes.empty()) return {};
+  const std::vector<std::uint32_t> numbers(pes.begin(), pes.end());
+  gpu::buffer out(numbers.size() * sizeof numbers[0], gpu::place::device);
+  gpu::copy(out.data(), numbers.data(), numbers.size() * sizeof numbers[0]);
+  return out;
+}
+
+}  // namespace
+
+std::vector<int> world::everybody() const {
+  std::vector<int> all;
+  for (int pe = 0; pe < n_; ++pe) all.push_back(pe);
+  return all;
+}
+
+std::vector<int> world::machine_mates() const {
+  std::vector<int> mates;
+  for (int pe = 0; pe < n_; ++pe)
+    if (place_.together[static_cast<std::size_t>(pe)]) mates.push_back(pe);
+  return mates;
+}
+
+// Each PE's number among its machine's PEs; PEs with the same one belong together.
+std::vector<int> world::across_machines() {
+  agreement_.each(call::team_create, [] {});
+  const auto mates = machine_mates();
+  const auto mine = static_cast<std::int32_t>(std::find(mates.begin(), mates.end(), me_) - mates.begin());
+  const auto all = bootstrap::allgather_value(*channel_, mine);
+  std::vector<int> same;
+  for (int pe = 0; pe < n_; ++pe)
+    if (all[static_cast<std::size_t>(pe)] == mine) same.push_back(pe);
+  return same;
+}
+
+std::vector<int> world::members_of(xio_team_t t) const {
+  return t.id == 0 && t.n_pes == 0 ? std::vector<int>{} : teams_.get(t.id).pes;
+}
+
+xio_team_t world::create_team(const std::function<std::vector<int>()>& choose) {
+  auto made = std::make_unique<team>();
+  agreement_.each(call::team_create, [&] {
+    made->pes = choose();
+    check_members(made->pes, me_, n_);
+  });
+  const auto offers = bootstrap::allgather_value(*channel_, offer_of(made->pes));
+  std::uint64_t offset = 0;
+  try {
+    agreement_.vote(call::team_create, [&] {
+      const std::uint64_t bytes = dev::team_work_bytes(check_offers(made->pes, me_, offers));
+      offset = take({"xio_team_create", 1, bytes, alignof(dev::channel_state)});
+      // Before the vote: a member that returns may send at once.
+      gpu::fill_zero(heap_->data() + offset, bytes);
+      made->list = list_of(made->pes);
+      return arguments{{"the offset of its memory in the heap", offset}};
+    });
+  } catch (...) {
+    if (offset != 0) allocator_->release(offset);
+    throw;
+  }
+  made->offset = offset;
+  const std::uint64_t id = teams_.add(std::move(made));
+  return teams_.get(id).value(id, me_, heap_->data());
+}
+
+void world::destroy_team(xio_team_t t) {
+  agreement_.vote(call::team_destroy, [&] {
+    return arguments{{"the place of the team's memory in the heap", teams_.get(t.id).offset}};
+  });
+  allocator_->release(teams_.get(t.id).offset);
+  teams_.remove(t.id);
+}
+
+}  // namespace xio

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// Teams: who is in which, sync and barrier of several teams in every scope, wrong calls, and a member that does not
+// come. Any number of PEs.
+#include <xio/team.h>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "rig.hpp"
+
+using rig::scope;
+
+namespace {
+
+constexpr unsigned k_threads_of[] = {1, 64, 96};
+
+template <scope S>
+__device__ xio_status_t meet(xio_ctx_t ctx, xio_team_t team, bool quiet) {
+  if constexpr (S == rig::thread) return quiet ? xio_team_barrier(ctx, team) : xio_team_sync(ctx, team);
+  if constexpr (S == rig::wave) return quiet ? xio_team_barrier_wave(ctx, team) : xio_team_sync_wave(ctx, team);
+  if constexpr (S == rig::workgroup) return quiet ? xio_team_barrier_wg(ctx, team) : xio_team_sync_wg(ctx, team);
+}
+
+// In every round each member puts the round's number to all members, which all must have after the barrier. Workgroup
+// b uses channel b.
+template <scope S>
+__global__ void rounds(xio_ctx_t ctx, xio_team_t whole, uint64_t* all_slots, uint64_t* outs, uint32_t count, int width,
+                       int* bad) {
+  const xio_team_t team = xio_team_channel(whole, blockIdx.x);
+  uint64_t* slots = all_slots + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(width);
+  uint64_t* out = outs + blockIdx.x;
+  const int n = xio_team_n_pes(team), step = static_cast<int>(blockDim.x);
+  for (uint32_t round = 1; round <= count; ++round) {
+    if (threadIdx.x == 0) *out = round;
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < n; i += step)
+      xio_put_nbi(ctx, slots + xio_team_my_pe(team), out, sizeof *out, xio_team_world_pe(team, i));
+    __syncthreads();
+    if (meet<S>(ctx, team, true) != XIO_OK) *bad = 1;
+    for (int i = static_cast<int>(threadIdx.x); i < n; i += step)
+      if (*static_cast<volatile uint64_t*>(slots + i) != round) *bad = 2;
+    __syncthreads();
+    if (meet<S>(ctx, team, false) != XIO_OK) *bad = 3;
+  }
+}
+
+template <scope S>
+void meetings(const rig::team& t, xio_team_t team, const char* name) {
+  auto* slots = t.symmetric<uint64_t>(static_cast<size_t>(t.n) * XIO_TEAM_CHANNELS);
+  auto* out = t.symmetric<uint64_t>(XIO_TEAM_CHANNELS);
+  const rig::device_array<int> bad(1);
+  t.barrier();
+  if (xio_team_n_pes(team) != 0) RUN(rounds<S>, 2, k_threads_of[S], t.ctx, team, slots, out, 20u, t.n, bad.data());
+  t.barrier();
+  rig::expect(bad.get()[0] == 0, "%s by a %s: step %d failed", name, rig::k_scope_names[S], bad.get()[0]);
+}
+
+void in_all_scopes(const rig::team& t, xio_team_t team, const char* name) {
+  meetings<rig::thread>(t, team, name);
+  meetings<rig::wave>(t, team, name);
+  meetings<rig::workgroup>(t, team, name);
+}
+
+__global__ void numbers(xio_team_t from, xio_team_t to, int* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = xio_team_translate(from, i, to);
+}
+
+// What host and device say of the members of `team`, whose world numbers are `pes`.
+void expect_members(const rig::team& t, xio_team_t team, xio_team_t everybody, const std::vector<int>& pes) {
+  const int n = static_cast<int>(pes.size());
+  rig::expect(xio_team_n_pes(team) == n, "%d members, expected %d", xio_team_n_pes(team), n);
+  const rig::device_array<int> out(static_cast<size_t>(n) + 1);
+  RUN(numbers, 1, 1, team, everybody, out.data(), n + 1);
+  const auto on_device = out.get();
+  for (int i = 0; i < n; ++i) {
+    const int wanted = pes[static_cast<size_t>(i)];
+    rig::expect(xio_team_translate(t.world(), team, i, everybody) == wanted, "host: member %d is not PE %d", i, wanted);
+    rig::expect(on_device[static_cast<size_t>(i)] == wanted, "device: member %d is not PE %d", i, wanted);
+    if (wanted == t.me) rig::expect(xio_team_my_pe(team) == i, "my number is %d", xio_team_my_pe(team));
+  }
+  rig::expect(on_device[static_cast<size_t>(n)] == -1, "there is a member %d", n);
+  rig::expect(xio_team_translate(t.world(), team, n, everybody) == -1, "the host knows a member %d", n);
+}
+
+void splits(const rig::team& t, xio_team_t everybody) {
+  xio_team_t backwards{}, halves{}, x{}, y{}, machine{}, across{};
+  MUST(xio_team_split_strided(t.world(), everybody, t.n - 1, -1, t.n, &backwards));
+  std::vector<int> pes;
+  for (int pe = t.n - 1; pe >= 0; --pe) pes.push_back(pe);
+  expect_members(t, backwards, everybody, pes);
+  in_all_scopes(t, backwards, "backwards");
+
+  // Even and odd PEs at the same time.
+  pes.clear();
+  for (int pe = t.me % 2; pe < t.n; pe += 2) pes.push_back(pe);
+  MUST(xio_team_create(t.world(), pes.data(), pes.size(), &halves));
+  expect_members(t, halves, everybody, pes);
+  in_all_scopes(t, halves, "halves");
+
+  MUST(xio_team_split_2d(t.world(), everybody, 2, &x, &y));
+  pes.clear();
+  for (int pe = t.me / 2 * 2; pe < t.n && pe < t.me / 2 * 2 + 2; ++pe) pes.push_back(pe);
+  expect_members(t, x, everybody, pes);
+  in_all_scopes(t, x, "rows");
+  pes.clear();
+  for (int pe = t.me % 2; pe < t.n; pe += 2) pes.push_back(pe);
+  expect_members(t, y, everybody, pes);
+
+  // One member only, and the others in none.
+  xio_team_t first{};
+  MUST(xio_team_split_strided(t.world(), everybody, 0, 1, 1, &first));
+  rig::expect(xio_team_n_pes(first) == (t.me == 0 ? 1 : 0), "a team of one has %d", xio_team_n_pes(first));
+  rig::expect(xio_team_my_pe(first) == (t.me == 0 ? 0 : -1), "my number in it is %d", xio_team_my_pe(first));
+  meetings<rig::wave>(t, first, "a team of one");
+
+  MUST(xio_team_shared(t.world(), &machine));
+  MUST(xio_team_across(t.world(), &across));
+  meetings<rig::workgroup>(t, machine, "a machine");
+  meetings<rig::workgroup>(t, across, "across machines");
+  for (const xio_team_t one : {backwards, halves, x, y, first, machine, across}) MUST(xio_team_destroy(t.world(), one));
+  rig::expect_status(xio_team_destroy(t.world(), halves), XIO_ERR_STATE, "destroyed twice");
+  rig::expect_status(xio_team_split_strided(t.world(), halves, 0, 1, 1, &first), XIO_ERR_STATE, "a split of it");
+}
+
+void wrong_calls(const rig::team& t, xio_team_t everybody) {
+  xio_team_t out{};
+  const std::vector<int> twice = {t.me, t.me}, none_such = {t.me, t.n}, mine = {t.me, (t.me + 1) % t.n};
+  rig::expect_status(xio_team_create(t.world(), twice.data(), 2, &out), XIO_ERR_ARG, "a PE twice");
+  rig::expect_status(xio_team_create(t.world(), none_such.data(), 2, &out), XIO_ERR_PE, "no such PE");
+  if (t.n > 1) rig::expect_status(xio_team_create(t.world(), mine.data(), 2, &out), XIO_ERR_ARG, "lists that differ");
+  rig::expect_status(xio_team_create(t.world(), nullptr, 1, &out), XIO_ERR_ARG, "no list");
+  // One PE alone is wrong: an error for all.
+  rig::expect_status(xio_team_world(t.world(), t.me == 0 ? nullptr : &out), XIO_ERR_ARG, "no team to fill in");
+  rig::expect_status(xio_team_split_strided(t.world(), everybody, 0, 0, 1, &out), XIO_ERR_ARG, "stride 0");
+  rig::expect_status(xio_team_split_strided(t.world(), everybody, 0, 1, t.n + 1, &out), XIO_ERR_ARG, "too many");
+  rig::expect(xio_team_n_pes(out) == 0, "a refused team has members");
+}
+
+__global__ void meet_once(xio_ctx_t ctx, xio_team_t team, bool quiet, int* status) {
+  const xio_status_t s = quiet ? xio_team_barrier_wg(ctx, team) : xio_team_sync_wg(ctx, team);
+  if (threadIdx.x == 0) *status = s;
+}
+
+// PE 0 calls a barrier where the others sync; then it does not come at all.
+void unlike_calls(const rig::team& t, xio_team_t everybody) {
+  if (t.n < 2) return;
+  const rig::device_array<int> status(1);
+  const auto call = [&](xio_team_t team, bool quiet) {
+    RUN(meet_once, 1, 64, t.ctx, team, quiet, status.data());
+    return static_cast<xio_status_t>(status.get()[0]);
+  };
+  t.barrier();
+  rig::expect_status(call(everybody, t.me == 0), XIO_ERR_ARG, "another call than the others");
+  rig::expect_status(call(everybody, false), XIO_OK, "the next call");
+  const xio_team_t last = xio_team_channel(everybody, 3);
+  if (t.me != 0) {
+    rig::expect_status(call(last, false), XIO_ERR_TIMEOUT, "without PE 0");
+    rig::expect_status(call(last, false), XIO_ERR_TIMEOUT, "again");
+  } else {
+    // The world's timeout is the host's too, and the others come late to the next barrier.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  }
+  t.barrier();
+  rig::expect_status(call(everybody, false), XIO_OK, "another channel");
+  rig::expect_status(call(xio_team_t{}, false), XIO_ERR_STATE, "the empty team");
+  rig::expect_status(call(xio_team_channel(everybody, XIO_TEAM_CHANNELS), false), XIO_ERR_STATE, "no such channel");
+}
+
+}  // namespace
+
+int main() {
+  rig::options o;
+  o.timeout_ms = 2000;
+  const rig::team t(o);
+  xio_team_t everybody{};
+  MUST(xio_team_world(t.world(), &everybody));
+  in_all_scopes(t, everybody, "everybody");
+  splits(t, everybody);
+  wrong_calls(t, everybody);
+  unlike_calls(t, everybody);
+  MUST(xio_team_destroy(t.world(), everybody));
+  return rig::verdict("teams", t);
+}
