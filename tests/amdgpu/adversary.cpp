@@ -162,6 +162,78 @@ TEST(AmdgpuAdversary, AtomicsScalarLoadsAndTheLdsAreWaitedForToo) {
   EXPECT_NE(early(lds + scalar + "s_waitcnt lgkmcnt(1)\nv_add_u32 v4, v8, v4"), "");
 }
 
+// The reader of a message whose compute unit has read the data before: another one writes data and flag, then the
+// reader sees the flag, does `between` and reads the data by `load`. In how many seeds does it get the data of before?
+unsigned stale(const std::string& between, const std::string& load) {
+  unsigned found = 0;
+  for (u64 seed = 1; seed <= seeds; ++seed) {
+    place_of_two two(seed);
+    two.m.load(
+        "global_load_dword v7, v[0:1], off\ns_waitcnt vmcnt(0)\ns_sleep 1\n"
+        "global_load_dword v8, v[2:3], off glc\ns_waitcnt vmcnt(0)\n" +
+        between + "\n" + load + "\ns_waitcnt vmcnt(0)");
+    two.m.start();
+    run_wave(two.m.w, 100);
+    two.data() = 41;
+    two.flag() = 1;
+    run_wave(two.m.w, 100);
+    EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
+    EXPECT_EQ(two.m.v(7, 0), 0u);
+    EXPECT_EQ(two.m.v(8, 0), 1u) << "glc reads past L1";
+    found += two.m.v(9, 0) != 41;
+  }
+  return found;
+}
+
+// LLVM AMDGPUUsage, "Memory Model GFX90A", load atomic acquire - agent: glc=1, s_waitcnt vmcnt(0), buffer_wbinvl1_vol.
+TEST(AmdgpuAdversary, ALineOfL1IsStaleUntilItIsInvalidated) {
+  const std::string load = "global_load_dword v9, v[0:1], off";
+  const unsigned missing = stale("", load);
+  EXPECT_GT(missing, 0u);
+  EXPECT_LT(missing, seeds) << "it may have made room by itself";
+  EXPECT_GT(stale("buffer_invl2", load), 0u) << "another cache";
+  EXPECT_GT(stale("buffer_wbl2", load), 0u);
+  EXPECT_EQ(stale("buffer_wbinvl1_vol", load), 0u);
+  EXPECT_EQ(stale("buffer_wbinvl1", load), 0u);
+  EXPECT_EQ(stale("", load + " glc"), 0u);
+}
+
+// Reading one dword holds all 64 bytes around it, and none behind them.
+TEST(AmdgpuAdversary, ALineIs64Bytes) {
+  for (const unsigned cell : {15u, 16u}) {
+    unsigned old = 0;
+    for (u64 seed = 1; seed <= seeds; ++seed) {
+      place_of_two two(seed);
+      two.m.load(
+          "global_load_dword v8, v[0:1], off\ns_waitcnt vmcnt(0)\ns_sleep 1\nglobal_load_dword v9, v[0:1], off "
+          "offset:" +
+          std::to_string(4 * cell) + "\ns_waitcnt vmcnt(0)");
+      two.m.start();
+      run_wave(two.m.w, 100);
+      two.cells[cell] = 41;
+      run_wave(two.m.w, 100);
+      old += two.m.v(9, 0) != 41;
+    }
+    EXPECT_EQ(old > 0, cell == 15) << cell;
+  }
+}
+
+TEST(AmdgpuAdversary, AWorkgroupSeesItsOwnStoresAndAtomicsThroughL1) {
+  for (u64 seed = 1; seed <= seeds; ++seed) {
+    place_of_two two(seed);
+    two.data() = 7;
+    two.cells[1] = 9;
+    ASSERT_FALSE(
+        two.m.run("global_load_dwordx2 v[8:9], v[0:1], off\ns_waitcnt vmcnt(0)\nglobal_store_byte v[0:1], v4, off\n"
+                  "s_waitcnt vmcnt(0)\nglobal_load_dwordx2 v[10:11], v[0:1], off\ns_waitcnt vmcnt(0)\n"
+                  "global_atomic_add v[0:1], v5, off\nglobal_load_ubyte v12, v[0:1], off\ns_waitcnt vmcnt(0)"))
+        << two.m.shared.failed.sentence();
+    EXPECT_EQ(two.m.v64(8, 0), u64{9} << 32 | 7);
+    EXPECT_EQ(two.m.v64(10, 0), u64{9} << 32 | 41);
+    EXPECT_EQ(two.m.v(12, 0), 42u);
+  }
+}
+
 TEST(AmdgpuAdversary, ASeedRepeats) {
   const auto order = [](u64 seed) {
     std::string text;

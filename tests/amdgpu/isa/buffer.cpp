@@ -117,6 +117,7 @@ void atomic(wave& w, const operation& o) {
 
 void writeback(wave& w, const operation&) { w.of->memory->writeback(); }
 void invalidate(wave& w, const operation&) { w.of->memory->invalidate(); }
+void invalidate_l1(wave& w, const operation&) { w.of->memory->invalidate_vector_cache(); }
 
 constexpr std::uint8_t as(filling f) { return static_cast<std::uint8_t>(f); }
 constexpr std::uint8_t as(atomic_op op) { return static_cast<std::uint8_t>(op); }
@@ -168,8 +169,8 @@ constexpr row rows[] = {
     ATOMIC("dec", dec),
     {"buffer_wbl2", "*", writeback},
     {"buffer_invl2", "*", invalidate},
-    {"buffer_wbinvl1", "*", invalidate},
-    {"buffer_wbinvl1_vol", "*", invalidate},
+    {"buffer_wbinvl1", "*", invalidate_l1},
+    {"buffer_wbinvl1_vol", "*", invalidate_l1},
 };
 
 }  // namespace

@@ -27,8 +27,8 @@ adversary::pending& adversary::add(const access& of) {
 bool adversary::finish(const pending& p, refusal& no) {
   access of = p.of;
   of.address = p.address;
-  if (!p.registers) return memory.store(of, p.data, no);
-  if (!p.read) return memory.load(of, p.registers, no);
+  if (!p.registers) return cache.store(of, p.data, no);
+  if (!p.read) return cache.load(of, p.registers, no);
   for (std::uint64_t left = of.active; left; left &= left - 1)
     for (unsigned k = 0; k < of.bytes / 4; ++k) {
       const unsigned at = k * lanes + static_cast<unsigned>(std::countr_zero(left));
@@ -59,12 +59,12 @@ bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
 bool adversary::load(const access& of, std::uint32_t* data, refusal& no) {
   if (!of.active) return true;
   if (!finish_older(of, false, no)) return false;
-  if (!of.to_registers) return memory.load(of, data, no);
+  if (!of.to_registers) return cache.load(of, data, no);
   if (!memory.mapped(of, false, no)) return false;
   pending& p = add(of);
   p.registers = data;
   p.read = chance(2);
-  if (p.read && !memory.load(of, p.data, no)) return false;
+  if (p.read && !cache.load(of, p.data, no)) return false;
   for (std::uint64_t left = of.active; left; left &= left - 1)
     for (unsigned k = 0; k < of.bytes / 4; ++k)
       data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = poison;
@@ -82,7 +82,9 @@ bool adversary::store(const access& of, const std::uint32_t* data, refusal& no) 
 // An atomic is done when it is issued: before the stores that are under way, as a relaxed one may be.
 bool adversary::atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
                        std::uint32_t* old, refusal& no) {
-  return finish_older(of, true, no) && memory.atomic(of, op, data, compare, old, no);
+  if (!finish_older(of, true, no)) return false;
+  cache.drop(of);
+  return memory.atomic(of, op, data, compare, old, no);
 }
 
 bool adversary::load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) {

@@ -3,12 +3,13 @@
 // memory model for gfx90a of LLVM's AMDGPUUsage, neither of which was read again for this file. A store is under way
 // until the wave waits for its vmcnt, or until it leaves by itself in a later turn; those under way leave in any order
 // but where they overlap. A load delivers its registers when it is waited for, with the value of then or of when it was
-// issued. A seed chooses.
+// issued, and what the compute unit's L1 holds may be older than that. A seed chooses.
 #pragma once
 #include <random>
 #include <vector>
 
 #include "amdgpu/memory/plain.hpp"
+#include "amdgpu/memory/vector_cache.hpp"
 
 namespace amdgpu {
 
@@ -17,7 +18,7 @@ class adversary final : public port {
   // A register holds this from a load's issue until it is waited for.
   static constexpr std::uint32_t poison = 0xbad10ad5;
 
-  adversary(const address_space& of, std::uint64_t seed) : memory(of), random(seed) {}
+  adversary(const address_space& of, std::uint64_t seed) : memory(of), random(seed), cache(of, memory, random) {}
 
   bool load(const access& of, std::uint32_t* data, refusal& no) override;
   bool store(const access& of, const std::uint32_t* data, refusal& no) override;
@@ -29,6 +30,7 @@ class adversary final : public port {
   void pass_turn() override;
   void writeback() override { memory.writeback(); }
   void invalidate() override { memory.invalidate(); }
+  void invalidate_vector_cache() override { cache.invalidate(); }
 
  private:
   struct pending {
@@ -47,6 +49,7 @@ class adversary final : public port {
 
   plain memory;
   std::mt19937_64 random;
+  vector_cache cache;
   std::vector<pending> under_way;  // the oldest of each wave first
   refusal late;                    // of a store that left by itself
   bool refused = false;

@@ -290,5 +290,6 @@ bool plain::mapped(const access& of, bool write, refusal& no) {
 
 void plain::writeback() { fence(); }
 void plain::invalidate() { fence(); }
+void plain::invalidate_vector_cache() { fence(); }
 
 }  // namespace amdgpu

@@ -22,6 +22,7 @@ class plain final : public port {
   bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) override;
   void writeback() override;
   void invalidate() override;
+  void invalidate_vector_cache() override;
   // Whether every lane's access would be done.
   bool mapped(const access& of, bool write, refusal& no);
 

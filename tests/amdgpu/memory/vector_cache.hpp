@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The vector L1 cache of the compute unit that runs a workgroup: write-through, and coherent with nobody. A line holds
+// what memory had when it was read, until an invalidate (LLVM AMDGPUUsage, "Memory Model GFX90A": buffer_wbinvl1_vol is
+// required between wavefronts of different workgroups, as their CUs may differ), or until it makes room, which a seed
+// chooses. A load with glc reads past it, as do atomics. A workgroup starts with an empty one: the command processor
+// invalidates L1 at each kernel's start.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <random>
+#include <unordered_map>
+
+#include "amdgpu/memory/plain.hpp"
+
+namespace amdgpu {
+
+class vector_cache {
+ public:
+  static constexpr std::uint64_t line_bytes = 64;  // AMD CDNA 2 white paper; 16 KiB in all
+  static constexpr std::size_t lines_at_most = 256;
+
+  vector_cache(const address_space& of, plain& behind, std::mt19937_64& random)
+      : space(of), memory(behind), random(random) {}
+
+  bool load(const access& of, std::uint32_t* data, refusal& no);
+  bool store(const access& of, const std::uint32_t* data, refusal& no);
+  // An atomic is done behind the cache: its lines leave.
+  void drop(const access& of);
+  void invalidate() { lines.clear(); }
+
+ private:
+  using line = std::array<std::uint8_t, line_bytes>;
+
+  bool passes(const access& of) const { return of.kind == access_kind::scratch || of.scope.glc; }
+  void forget_unmapped();
+  const line* filled(std::uint64_t base);
+
+  const address_space& space;
+  plain& memory;
+  std::mt19937_64& random;
+  std::unordered_map<std::uint64_t, line> lines;  // by address
+  std::uint64_t seen = 0;                         // generation of what the lines hold
+};
+
+}  // namespace amdgpu
