@@ -46,5 +46,13 @@ if ! out=$(XIO_TEST_UVERBS_FAULTS=real_time_clock "$here/run" "$start" -n 2 time
   printf '%s\n' "$out" | tail -n 20
   failures=$((failures + 1))
 fi
+# The administrator reads how kernels will post, and why not.
+posts() {
+  if "$here/run" "$builddir/xio-info" 2>&1 | grep -q "kernels_post *$1"; then return; fi
+  echo "FAIL xio-info with faults '${XIO_TEST_UVERBS_FAULTS-}' does not say: kernels_post $1"
+  failures=$((failures + 1))
+}
+posts 'yes (it takes firmware commands'
+XIO_TEST_UVERBS_FAULTS=no_devx posts 'no (it takes no firmware commands from users (DEVX): .*grant CAP_NET_RAW'
 echo "$failures failed"
 exit $((failures != 0))

@@ -34,11 +34,15 @@ struct posting {
   std::string why;
 };
 
-// Says how transport/rdma would post to a device of that driver.
-posting posting_of(const std::string& driver) {
-  if (driver == "mlx5_core") {
+// Says how transport/rdma would post to the device.
+posting posting_of(const rdma::device_facts& d, const std::string& driver) {
+  if (d.is_mlx5 && !d.no_commands.empty())
+    return {"mlx5", false,
+            "it takes no firmware commands from users (DEVX): " + d.no_commands +
+                "; grant CAP_NET_RAW, and update firmware and driver. A host thread posts for kernels"};
+  if (d.is_mlx5 || driver == "mlx5_core") {
 #if HAVE_MLX5DV
-    return {"mlx5", true, "where driver and firmware allow DEVX and the GPU maps its doorbells"};
+    return {"mlx5", true, "it takes firmware commands (DEVX); the GPU must map its doorbells"};
 #else
     return {"mlx5", false, "this build has no mlx5dv; a host thread posts for kernels"};
 #endif
@@ -66,7 +70,7 @@ void add_port(section& s, const rdma::device_facts& d, const rdma::port_facts& p
 section device_section(const rdma::device_facts& d, const rdma::port_wishes& w) {
   section s{"nic_" + d.name, "RDMA device " + d.name, {}};
   const std::string driver = driver_of(d.name);
-  const posting how = posting_of(driver);
+  const posting how = posting_of(d, driver);
   if (!d.bus_id.empty()) s.rows.push_back({"bus_id", d.bus_id, ""});
   s.rows.push_back({"driver", driver.empty() ? std::string("software") : driver, ""});
   s.rows.push_back({"family", how.family, ""});

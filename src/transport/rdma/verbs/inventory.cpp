@@ -93,12 +93,14 @@ void read_gids(ibv_context* context, std::vector<port_facts>& ports) {
 }
 
 // A ConnectX is opened so that firmware commands of ours may make its queues (DEVX), where that is allowed.
-ibv_context* open_device(ibv_device* device) {
+ibv_context* open_device(ibv_device* device, [[maybe_unused]] device_facts& f) {
 #if HAVE_MLX5DV
   if (mlx5dv_is_supported(device)) {
+    f.is_mlx5 = true;
     mlx5dv_context_attr wanted{};
     wanted.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
     if (ibv_context* c = mlx5dv_open_device(device, &wanted)) return c;
+    f.no_commands = errno_text(errno);
   }
 #endif
   return ibv_open_device(device);
@@ -111,7 +113,7 @@ opened_device read_device(ibv_device* device) {
   f.bus_id = bus_id_of(f.name.c_str());
   f.is_iwarp = device->transport_type != IBV_TRANSPORT_IB;
   errno = 0;
-  d.context = std::shared_ptr<ibv_context>(open_device(device), [](ibv_context* c) {
+  d.context = std::shared_ptr<ibv_context>(open_device(device, f), [](ibv_context* c) {
     if (c != nullptr) ibv_close_device(c);
   });
   ibv_device_attr a{};

@@ -46,6 +46,8 @@ struct device_facts {
   std::uint32_t max_wr = 0, max_sge = 0, max_cqe = 0;
   std::uint8_t responder_depth = 0, initiator_depth = 0;  // reads and atomics of one queue pair
   std::vector<port_facts> ports;
+  bool is_mlx5 = false;     // libmlx5 drives it
+  std::string no_commands;  // of such a device: why it takes no firmware commands of ours (DEVX), or empty
 };
 
 struct opened_device {
