@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Device API: all that a kernel includes. Header-only; a ctx is passed to the kernel by value.
 //
+//   collective.hpp  alltoall, fcollect, broadcast, reduce of a team
 //   ctx.hpp      the PE's number, how many there are, addresses of peers
 //   rma.hpp      put, get, scalars, strided and tiled copies
 //   staged.hpp   copies by one thread through shared memory
@@ -17,6 +18,7 @@
 // Everything public starts with xio_; names in xio::dev are the inside.
 #pragma once
 #include "xio/device/atomic.hpp"
+#include "xio/device/collective.hpp"
 #include "xio/device/ctx.hpp"
 #include "xio/device/immediate.hpp"
 #include "xio/device/packet.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Teams on the host: who is in one, and the memory that it holds.
+// Teams on the host: their members, and the memory that they hold.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace xio {
 
-// What a PE says of the team that it will be in.
+// A PE gives this for the team that it will be in.
 struct team_offer {
   std::uint64_t digest;  // of the list
   std::uint64_t count;

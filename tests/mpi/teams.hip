@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Teams: who is in which, sync and barrier of several teams in every scope, wrong calls, and a member that does not
+// Teams: members, sync and barrier of several teams in every scope, wrong calls, and a member that does not
 // come. Any number of PEs.
 #include <xio/team.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned k_threads_of[] = {1, 64, 96};
 
 template <scope S>
-__device__ xio_status_t meet(xio_ctx_t ctx, xio_team_t team, bool quiet) {
+__device__ xio_status_t synchronise(xio_ctx_t ctx, xio_team_t team, bool quiet) {
   if constexpr (S == rig::thread) return quiet ? xio_team_barrier(ctx, team) : xio_team_sync(ctx, team);
   if constexpr (S == rig::wave) return quiet ? xio_team_barrier_wave(ctx, team) : xio_team_sync_wave(ctx, team);
   if constexpr (S == rig::workgroup) return quiet ? xio_team_barrier_wg(ctx, team) : xio_team_sync_wg(ctx, team);
@@ -38,16 +38,16 @@ __global__ void rounds(xio_ctx_t ctx, xio_team_t whole, uint64_t* all_slots, uin
     for (int i = static_cast<int>(threadIdx.x); i < n; i += step)
       xio_put_nbi(ctx, slots + xio_team_my_pe(team), out, sizeof *out, xio_team_world_pe(team, i));
     __syncthreads();
-    if (meet<S>(ctx, team, true) != XIO_OK) *bad = 1;
+    if (synchronise<S>(ctx, team, true) != XIO_OK) *bad = 1;
     for (int i = static_cast<int>(threadIdx.x); i < n; i += step)
       if (*static_cast<volatile uint64_t*>(slots + i) != round) *bad = 2;
     __syncthreads();
-    if (meet<S>(ctx, team, false) != XIO_OK) *bad = 3;
+    if (synchronise<S>(ctx, team, false) != XIO_OK) *bad = 3;
   }
 }
 
 template <scope S>
-void meetings(const rig::team& t, xio_team_t team, const char* name) {
+void rounds_of(const rig::team& t, xio_team_t team, const char* name) {
   auto* slots = t.symmetric<uint64_t>(static_cast<size_t>(t.n) * XIO_TEAM_CHANNELS);
   auto* out = t.symmetric<uint64_t>(XIO_TEAM_CHANNELS);
   const rig::device_array<int> bad(1);
@@ -58,16 +58,16 @@ void meetings(const rig::team& t, xio_team_t team, const char* name) {
 }
 
 void in_all_scopes(const rig::team& t, xio_team_t team, const char* name) {
-  meetings<rig::thread>(t, team, name);
-  meetings<rig::wave>(t, team, name);
-  meetings<rig::workgroup>(t, team, name);
+  rounds_of<rig::thread>(t, team, name);
+  rounds_of<rig::wave>(t, team, name);
+  rounds_of<rig::workgroup>(t, team, name);
 }
 
 __global__ void numbers(xio_team_t from, xio_team_t to, int* out, int n) {
   for (int i = 0; i < n; ++i) out[i] = xio_team_translate(from, i, to);
 }
 
-// What host and device say of the members of `team`, whose world numbers are `pes`.
+// Compares the numbers that host and device give for the members of `team`, whose world numbers are `pes`.
 void expect_members(const rig::team& t, xio_team_t team, xio_team_t everybody, const std::vector<int>& pes) {
   const int n = static_cast<int>(pes.size());
   rig::expect(xio_team_n_pes(team) == n, "%d members, expected %d", xio_team_n_pes(team), n);
@@ -113,12 +113,12 @@ void splits(const rig::team& t, xio_team_t everybody) {
   MUST(xio_team_split_strided(t.world(), everybody, 0, 1, 1, &first));
   rig::expect(xio_team_n_pes(first) == (t.me == 0 ? 1 : 0), "a team of one has %d", xio_team_n_pes(first));
   rig::expect(xio_team_my_pe(first) == (t.me == 0 ? 0 : -1), "my number in it is %d", xio_team_my_pe(first));
-  meetings<rig::wave>(t, first, "a team of one");
+  rounds_of<rig::wave>(t, first, "a team of one");
 
   MUST(xio_team_shared(t.world(), &machine));
   MUST(xio_team_across(t.world(), &across));
-  meetings<rig::workgroup>(t, machine, "a machine");
-  meetings<rig::workgroup>(t, across, "across machines");
+  rounds_of<rig::workgroup>(t, machine, "a machine");
+  rounds_of<rig::workgroup>(t, across, "across machines");
   for (const xio_team_t one : {backwards, halves, x, y, first, machine, across}) MUST(xio_team_destroy(t.world(), one));
   rig::expect_status(xio_team_destroy(t.world(), halves), XIO_ERR_STATE, "destroyed twice");
   rig::expect_status(xio_team_split_strided(t.world(), halves, 0, 1, 1, &first), XIO_ERR_STATE, "a split of it");
@@ -138,7 +138,7 @@ void wrong_calls(const rig::team& t, xio_team_t everybody) {
   rig::expect(xio_team_n_pes(out) == 0, "a refused team has members");
 }
 
-__global__ void meet_once(xio_ctx_t ctx, xio_team_t team, bool quiet, int* status) {
+__global__ void sync_once(xio_ctx_t ctx, xio_team_t team, bool quiet, int* status) {
   const xio_status_t s = quiet ? xio_team_barrier_wg(ctx, team) : xio_team_sync_wg(ctx, team);
   if (threadIdx.x == 0) *status = s;
 }
@@ -148,7 +148,7 @@ void unlike_calls(const rig::team& t, xio_team_t everybody) {
   if (t.n < 2) return;
   const rig::device_array<int> status(1);
   const auto call = [&](xio_team_t team, bool quiet) {
-    RUN(meet_once, 1, 64, t.ctx, team, quiet, status.data());
+    RUN(sync_once, 1, 64, t.ctx, team, quiet, status.data());
     return static_cast<xio_status_t>(status.get()[0]);
   };
   t.barrier();

@@ -49,7 +49,7 @@ XIO_DEVICE unsigned char* direct_place(const xio_ctx_t& ctx, const void* symmetr
   return is_posted(p.small) || p.direct == nullptr ? nullptr : p.direct + sizeof(heap_head) + at;
 }
 
-// What a call is: members whose tags differ are in different calls. Counts below 2^20 and roots always differ in it.
+// Names a call: members whose tags differ are in different calls. Counts below 2^20 and roots always differ in it.
 enum class op : u32 { sync = 1, barrier, broadcast, alltoall, alltoallv, fcollect, collect, reduce, reduce_scatter };
 XIO_DEVICE u32 tag_of(op what, u64 bytes = 0, u32 detail = 0) {
   const u32 folded = static_cast<u32>(bytes ^ (bytes >> 20) ^ (bytes >> 40)) & 0xfffff;
@@ -85,7 +85,7 @@ XIO_DEVICE bool any(const workgroup_group& g, bool mine, const channel_state& s,
 #endif
 }
 
-// Begins an exchange; false if the channel is broken. What other threads of the group wrote before is complete.
+// Begins an exchange; false if the channel is broken. All that other threads of the group wrote before is complete.
 template <class Group>
 XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x) {
   const channel_state& s = state_of(t);
@@ -184,7 +184,7 @@ XIO_DEVICE xio_status_t send_headers(const Group& g, const xio_ctx_t& ctx, const
 
 // Headers alone: every member has come, and their ordinary stores from before are visible.
 template <class Group>
-XIO_DEVICE xio_status_t meet(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag) {
+XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag) {
   exchange x;
   if (!begin(g, t, tag, &x)) return broken_status(t);
   const xio_status_t sent = send_headers(g, ctx, t, x);
@@ -195,7 +195,7 @@ XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) { return ct
 
 template <class Group>
 XIO_DEVICE xio_status_t sync(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  return is_usable(ctx, t) ? meet(g, ctx, t, tag_of(op::sync)) : XIO_ERR_STATE;
+  return is_usable(ctx, t) ? exchange_headers(g, ctx, t, tag_of(op::sync)) : XIO_ERR_STATE;
 }
 
 template <class Group>
@@ -203,7 +203,7 @@ XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_
   if (!is_usable(ctx, t)) return XIO_ERR_STATE;
   // A failed quiet does not keep the others waiting.
   const xio_status_t mine = quiet(g, ctx);
-  return first_of(mine, meet(g, ctx, t, tag_of(op::barrier)));
+  return first_of(mine, exchange_headers(g, ctx, t, tag_of(op::barrier)));
 }
 
 }  // namespace xio::dev::teams

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Collectives of a team against the data that they must give, around the sizes where packets end, by waves and
+// workgroups, one after the other without barriers; wrong counts and roots.
+#include <xio/team.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "rig.hpp"
+
+namespace {
+
+constexpr size_t k_most = 5000;  // bytes of a block
+constexpr int k_rounds = 3;
+
+__host__ __device__ unsigned char byte_of(int from, int to, size_t i, int round) {
+  return static_cast<unsigned char>(from * 31 + to * 7 + static_cast<int>(i) * 3 + round * 101 + 1);
+}
+
+enum kind { alltoall, fcollect, broadcast };
+
+template <kind K, bool Wave>
+__device__ xio_status_t move(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, const unsigned char* src, size_t bytes,
+                             int root) {
+  if constexpr (K == alltoall)
+    return Wave ? xio_alltoall_wave(ctx, t, dst, src, bytes) : xio_alltoall_wg(ctx, t, dst, src, bytes);
+  if constexpr (K == fcollect)
+    return Wave ? xio_fcollect_wave(ctx, t, dst, src, bytes) : xio_fcollect_wg(ctx, t, dst, src, bytes);
+  if constexpr (K == broadcast)
+    return Wave ? xio_broadcast_wave(ctx, t, dst, src, bytes, root) : xio_broadcast_wg(ctx, t, dst, src, bytes, root);
+}
+
+// Two destinations take turns: while a member looks at one, another may be in the next round.
+template <kind K, bool Wave>
+__global__ void moves(xio_ctx_t ctx, xio_team_t t, unsigned char* dsts, unsigned char* src, size_t bytes, int* bad) {
+  const int me = xio_team_my_pe(t), n = xio_team_n_pes(t);
+  const size_t lane = threadIdx.x, step = blockDim.x, all = static_cast<size_t>(n) * bytes;
+  for (int round = 0; round < k_rounds; ++round) {
+    const int root = round % n;
+    unsigned char* dst = dsts + static_cast<size_t>(round % 2) * static_cast<size_t>(n) * k_most;
+    for (size_t i = lane; i < all; i += step)
+      src[i] = byte_of(me, K == alltoall ? static_cast<int>(i / bytes) : 0, i % bytes, round);
+    __syncthreads();
+    if (move<K, Wave>(ctx, t, dst, src, bytes, root) != XIO_OK) *bad = 1;
+    for (size_t i = lane; i < (K == broadcast ? bytes : all); i += step) {
+      const int from = K == broadcast ? root : static_cast<int>(i / bytes);
+      const unsigned char wanted = byte_of(from, K == alltoall ? me : 0, i % bytes, round);
+      if ((K != broadcast || me != root) && dst[i] != wanted) *bad = 2;
+      if (K == broadcast && me == root && round < 2 && dst[i] != 0xee) *bad = 3;
+    }
+    __syncthreads();
+  }
+}
+
+struct place {
+  const rig::team& t;
+  xio_team_t team;
+  unsigned char *dst, *src;
+};
+
+template <kind K, bool Wave>
+void all_sizes(const place& p, const char* name) {
+  for (const size_t bytes : {size_t{1}, size_t{3}, size_t{8}, size_t{63}, size_t{2048}, size_t{2049}, k_most}) {
+    const rig::device_array<int> bad(1);
+    const size_t room = 2 * static_cast<size_t>(p.t.n) * k_most;
+    rig::team::write(p.dst, std::vector<unsigned char>(room, 0xee));
+    p.t.barrier();
+    RUN((moves<K, Wave>), 1, Wave ? 64 : 96, p.t.ctx, p.team, p.dst, p.src, bytes, bad.data());
+    p.t.barrier();
+    rig::expect(bad.get()[0] == 0, "%s of %zu bytes by a %s: step %d", name, bytes, Wave ? "wave" : "workgroup",
+                bad.get()[0]);
+    const auto found = rig::team::read(p.dst, room);
+    const size_t end = (K == broadcast ? 1 : static_cast<size_t>(p.t.n)) * bytes;
+    rig::expect(end == room / 2 || found[end] == 0xee, "%s of %zu bytes wrote behind its end", name, bytes);
+  }
+}
+
+template <xio_reduction Op, class T>
+__global__ void reduces(xio_ctx_t ctx, xio_team_t t, T* dst, T* src, size_t count, int* bad) {
+  const int me = xio_team_my_pe(t), n = xio_team_n_pes(t);
+  const auto value = [](int pe, size_t i) { return static_cast<T>(pe + 1 + static_cast<int>(i % 5)); };
+  for (int in_place = 0; in_place < 2; ++in_place) {
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x) src[i] = value(me, i);
+    __syncthreads();
+    T* to = in_place != 0 ? src : dst;
+    if (xio_reduce_wg<Op, T>(ctx, t, to, src, count) != XIO_OK) *bad = 1;
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
+      T wanted = value(0, i);
+      for (int pe = 1; pe < n; ++pe) {
+        const T v = value(pe, i);
+        if constexpr (Op == xio_reduction::sum) wanted = static_cast<T>(wanted + v);
+        if constexpr (Op == xio_reduction::prod) wanted = static_cast<T>(wanted * v);
+        if constexpr (Op == xio_reduction::min) wanted = wanted < v ? wanted : v;
+        if constexpr (Op == xio_reduction::max) wanted = wanted < v ? v : wanted;
+        if constexpr (Op == xio_reduction::bit_and) wanted = static_cast<T>(wanted & v);
+        if constexpr (Op == xio_reduction::bit_or) wanted = static_cast<T>(wanted | v);
+        if constexpr (Op == xio_reduction::bit_xor) wanted = static_cast<T>(wanted ^ v);
+      }
+      if (to[i] != wanted) *bad = 2;
+    }
+    __syncthreads();
+  }
+}
+
+template <xio_reduction Op, class T>
+void reduce(const place& p, const char* name) {
+  for (const size_t count : {size_t{1}, size_t{7}, k_most / sizeof(T)}) {
+    const rig::device_array<int> bad(1);
+    RUN((reduces<Op, T>), 1, 64, p.t.ctx, p.team, reinterpret_cast<T*>(p.dst), reinterpret_cast<T*>(p.src), count,
+        bad.data());
+    rig::expect(bad.get()[0] == 0, "reduce %s of %zu: step %d", name, count, bad.get()[0]);
+    p.t.barrier();
+  }
+}
+
+template <class T>
+void integer_reduces(const place& p, const char* name) {
+  reduce<xio_reduction::sum, T>(p, name);
+  reduce<xio_reduction::prod, T>(p, name);
+  reduce<xio_reduction::min, T>(p, name);
+  reduce<xio_reduction::bit_xor, T>(p, name);
+}
+
+// PE 0 gives another count, then a root that is none, then calls something else: an error for all, each time.
+__global__ void unlike(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src, int step, int* status) {
+  const int me = xio_team_my_pe(t);
+  xio_status_t s = XIO_OK;
+  if (step == 0) s = xio_alltoall_wg(ctx, t, dst, src, me == 0 ? 16 : 8);
+  if (step == 1) s = xio_broadcast_wg(ctx, t, dst, src, 8, me == 0 ? -1 : 0);
+  if (step == 2) s = me == 0 ? xio_fcollect_wg(ctx, t, dst, src, 8) : xio_alltoall_wg(ctx, t, dst, src, 8);
+  if (step == 3) s = xio_fcollect_wg(ctx, t, me == 0 ? nullptr : dst, src, 8);
+  if (step == 4) s = xio_alltoall_wg(ctx, t, dst, src, 8);
+  if (threadIdx.x == 0) *status = s;
+}
+
+}  // namespace
+
+int main() {
+  const rig::team t;
+  xio_team_t team{};
+  MUST(xio_team_world(t.world(), &team));
+  const size_t room = static_cast<size_t>(t.n) * k_most;
+  const place p{t, team, t.symmetric<unsigned char>(2 * room), t.symmetric<unsigned char>(room)};
+  all_sizes<alltoall, false>(p, "alltoall");
+  all_sizes<alltoall, true>(p, "alltoall");
+  all_sizes<fcollect, false>(p, "fcollect");
+  all_sizes<fcollect, true>(p, "fcollect");
+  all_sizes<broadcast, false>(p, "broadcast");
+  all_sizes<broadcast, true>(p, "broadcast");
+  integer_reduces<int8_t>(p, "int8");
+  integer_reduces<uint16_t>(p, "uint16");
+  integer_reduces<int32_t>(p, "int32");
+  integer_reduces<uint64_t>(p, "uint64");
+  reduce<xio_reduction::bit_and, int64_t>(p, "int64");
+  reduce<xio_reduction::bit_or, uint32_t>(p, "uint32");
+  reduce<xio_reduction::sum, float>(p, "float");
+  reduce<xio_reduction::max, double>(p, "double");
+  for (int step = 0; t.n > 1 && step <= 4; ++step) {
+    const rig::device_array<int> status(1);
+    RUN(unlike, 1, 64, t.ctx, team, p.dst, p.src, step, status.data());
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), step == 4 ? XIO_OK : XIO_ERR_ARG, "unlike calls");
+  }
+  MUST(xio_team_destroy(t.world(), team));
+  return rig::verdict("collectives", t);
+}
