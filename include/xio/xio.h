@@ -51,8 +51,11 @@ typedef struct xio_ctx {
   uint32_t my_pe;
   uint32_t n_pes;
   uint32_t flags;
-  uint32_t near_mask;       /* bit i: near[i] is not null */
-  void* near[XIO_CTX_NEAR]; /* arena of PE i if loads and stores are its way for all that is not bulk, else null */
+  uint32_t near_mask;       /* bit i: the arena of PE mapped_first + i is there */
+  void* near[XIO_CTX_NEAR]; /* arenas of PEs mapped_first .. mapped_first + 7, PE p at p modulo 8, if loads and stores
+                             * are the way there for all that is not bulk, else null */
+  uint32_t mapped_first;    /* PEs of the own node begin here, or those around this one where they are more */
+  uint32_t reserved;
 } xio_ctx_t;
 
 /* An opened drive or file, or several as one. It is passed to kernels by value; its members are not for programs. */

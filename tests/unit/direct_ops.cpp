@@ -68,6 +68,77 @@ TEST_F(direct_ops, the_whole_heap_behind_its_head_is_symmetric_and_nothing_else)
   EXPECT_EQ(xio_quiet(ctx), XIO_OK);
 }
 
+// A kernel finds the PEs of its own node among its arguments, and their numbers may be any.
+struct many_pes {
+  explicit many_pes(u32 n, u32 me) : rows(n), heaps(n, std::vector<unsigned char>(sizeof(heap_head) + 64)) {
+    w.my_pe = me;
+    w.n_pes = n;
+    w.heap = heaps[me].data();
+    w.heap_bytes = heaps[me].size();
+    for (peer_view& row : rows) row.small = row.bulk = row.atomic = route::rdma;
+    c.world = &w;
+    c.peers = rows.data();
+    c.bulk_bytes = ~u64{0};
+    c.pool_index = ~0u;
+  }
+  void map(u32 pe) {
+    rows[pe].direct = heaps[pe].data();
+    rows[pe].small = rows[pe].bulk = rows[pe].atomic = route::direct;
+  }
+  unsigned char* arena(u32 pe) { return heaps[pe].data() + sizeof(heap_head); }
+  xio_ctx_t ctx() { return xio::ctx_value(&c, 1, c, w, rows.data()); }
+
+  world_view w{};
+  ctx_view c{};
+  std::vector<peer_view> rows;
+  std::vector<std::vector<unsigned char>> heaps;
+};
+
+TEST(many_pes, those_of_the_own_node_are_found_by_any_number) {
+  many_pes world(32, 18);
+  for (u32 pe = 16; pe < 24; ++pe) world.map(pe);
+  const xio_ctx_t ctx = world.ctx();
+  for (u32 pe = 0; pe < 40; ++pe) {
+    const mapped_place found = mapped_arena(ctx, pe);
+    EXPECT_EQ(found.there, pe >= 16 && pe < 24) << pe;
+    if (found.there) {
+      EXPECT_EQ(found.bytes(), world.arena(pe)) << pe;
+    }
+  }
+  const u64 value = 5;
+  EXPECT_EQ(xio_put(ctx, world.arena(18), &value, 8, 23), XIO_OK);
+  EXPECT_EQ(std::memcmp(world.arena(23), &value, 8), 0);
+}
+
+TEST(many_pes, on_a_node_of_ten_each_finds_its_neighbours_and_reaches_all) {
+  for (u32 me = 0; me < 10; ++me) {
+    many_pes world(10, me);
+    for (u32 pe = 0; pe < 10; ++pe) world.map(pe);
+    const xio_ctx_t ctx = world.ctx();
+    u32 found = 0;
+    for (u32 pe = 0; pe < 10; ++pe) {
+      const mapped_place place = mapped_arena(ctx, pe);
+      found += place.there ? 1 : 0;
+      EXPECT_TRUE(place.there || pe + 1 < me || pe > me + 1) << me << " to " << pe;
+      if (place.there) {
+        EXPECT_EQ(place.bytes(), world.arena(pe)) << me << " to " << pe;
+      }
+      const u64 value = 100 * me + pe;
+      EXPECT_EQ(xio_put(ctx, world.arena(me), &value, 8, static_cast<int>(pe)), XIO_OK);
+      EXPECT_EQ(std::memcmp(world.arena(pe), &value, 8), 0) << me << " to " << pe;
+    }
+    EXPECT_EQ(found, 8u) << me;
+  }
+}
+
+TEST(many_pes, holes_between_mapped_ones_are_not_taken_for_them) {
+  many_pes world(20, 9);
+  for (const u32 pe : {9u, 11u, 15u}) world.map(pe);
+  const xio_ctx_t ctx = world.ctx();
+  for (u32 pe = 0; pe < 20; ++pe) EXPECT_EQ(mapped_arena(ctx, pe).there, pe == 9 || pe == 11 || pe == 15) << pe;
+  EXPECT_FALSE(mapped_arena(xio_ctx_t{}, 0).there);
+}
+
 TEST_F(direct_ops, strides_that_overflow_are_refused_and_the_last_that_fits_is_not) {
   auto* dst = reinterpret_cast<u64*>(mine());
   const u64 source[4] = {1, 2, 3, 4};

@@ -50,11 +50,12 @@ XIO_DEVICE mapped_place mapped_arena(const xio_ctx_t& ctx, u32 pe) {
   // Kernels' arguments can be indexed; a choice among eight loads took a tenth of a microsecond (docs/performance.md).
   // Whether it is there is asked of the mask beside it, so that nobody waits for the one after the other.
   static_assert((XIO_CTX_NEAR & (XIO_CTX_NEAR - 1)) == 0 && XIO_CTX_NEAR <= 32);
-  return {reinterpret_cast<u64>(ctx.near[pe & (XIO_CTX_NEAR - 1)]), bit_of(ctx.near_mask, pe)};
+  return {reinterpret_cast<u64>(ctx.near[pe & (XIO_CTX_NEAR - 1)]), bit_of(ctx.near_mask, pe - ctx.mapped_first)};
 #else
   // A choice and not an index, which would move the whole ctx from the kernel's arguments to memory.
+  const u32 place = pe - ctx.mapped_first < XIO_CTX_NEAR ? pe & (XIO_CTX_NEAR - 1) : XIO_CTX_NEAR;
   u64 at = 0;
-  XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) at = pe == i ? reinterpret_cast<u64>(ctx.near[i]) : at;
+  XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) at = place == i ? reinterpret_cast<u64>(ctx.near[i]) : at;
   return {at, at != 0};
 #endif
 }
