@@ -96,7 +96,7 @@ XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, const world
   return XIO_OK;  // and no op of the user's: none is counted
 }
 
-XIO_OUT_OF_LINE xio_status_t hdp_wait_below(const ring_view& r, u64 upto, const world_view& w) {
+XIO_DEVICE xio_status_t hdp_wait_below(const ring_view& r, u64 upto, const world_view& w) {
   const deadline end = deadline::in(w);
   while (ring_completed(r) < upto) {
     if (ring_failure(r) != XIO_OK) return ring_failure_below(r, upto);
