@@ -356,33 +356,43 @@ XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size
 
 // --- Several words, each with a value of its own -------------------------------------------------------
 
-// The six calls above with `ivars[i] cmp values[i]`.
+// Waits until `ivars[i] cmp values[i]` holds for all.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_all_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                                   int cmp, const T* values) {
   return xio::dev::until_all<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values));
 }
+
+// Whether `ivars[i] cmp values[i]` holds for all now; XIO_PENDING if it does not.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_all_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                             int cmp, const T* values) {
   return xio::dev::until_all<xio::dev::poll_once>(ctx, xio::dev::each_of(ivars, status, count, cmp, values));
 }
+
+// Waits until `ivars[i] cmp values[i]` holds for one; `*index` says which.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_any_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                                   int cmp, const T* values, size_t* index) {
   return xio::dev::until_any<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), index);
 }
+
+// Whether `ivars[i] cmp values[i]` holds for one now; XIO_PENDING and `*index` SIZE_MAX if for none.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_any_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                             int cmp, const T* values, size_t* index) {
   return xio::dev::until_any<xio::dev::poll_once>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), index);
 }
+
+// Waits until `ivars[i] cmp values[i]` holds for at least one; `indices` gets all for which it does, `*found` how many.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_some_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                                    const int* status, int cmp, const T* values, size_t* found) {
   return xio::dev::until_some<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values),
                                                        indices, found);
 }
+
+// The same for those for which it holds now; XIO_PENDING and `*found` 0 if there is none.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_some_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
                                              const int* status, int cmp, const T* values, size_t* found) {
