@@ -22,7 +22,6 @@
 namespace {
 
 using xio::entry;
-using xio::fail;
 
 // Worlds between xio_init and xio_finalize: a pointer that is not here is refused before it is followed.
 class live_worlds {
