@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
 namespace xio::bench {

@@ -16,7 +16,7 @@
 #include "proxy/shm_executor.hpp"
 #include "ring_kernels.hpp"
 #include "transport/rdma/nic_queues.hpp"
-#include "xio/device/nvme.hpp"
+#include "xio/device/impl/nvme.hpp"
 #include "xio/memory.h"
 #include "xio/wire/mlx5.hpp"
 

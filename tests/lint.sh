@@ -41,6 +41,8 @@ forbid '^src/transport/' 'model/' 'a transport gets its software devices from th
 forbid '^src/(memory|topology|gpu)/' '(ctx|transport|bootstrap)/' 'memory, topology and gpu do not know the rooms above them'
 forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'base knows no other room'
 forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'public headers do not include src/'
+forbid '^include/xio/device/impl/' 'xio/device/[a-z_]+\.hpp' 'how a call is done does not know the calls' include/xio/device/impl/collective.hpp
+forbid '^include/xio/device/platform/' 'xio/(device/[a-z_]+\.hpp|device/impl|wire)' 'a platform knows no op'
 hits=$(matching '^include/xio/wire/' | xargs -r grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null |
   grep -vE '[<"](xio/wire/)?endian\.hpp[>"]|<cstdint>|<stdint\.h>|<cstddef>')
 if [ -n "$hits" ]; then
@@ -49,11 +51,11 @@ if [ -n "$hits" ]; then
 fi
 
 # Orders of device code have one place for each kind of GPU; on AMD's the compiler's own releases do not wait (decision 0060).
-hits=$(matching '^(include/xio/device|examples)/' | grep -vE '/device/(amdgcn|platform|lanes|ptx)\.hpp$' |
+hits=$(matching '^(include/xio/device|examples)/' | grep -v '/device/platform/' |
   xargs -r grep -nE '__hip_atomic_|__atomic_|__builtin_amdgcn_fence|__builtin_nontemporal_|__threadfence' /dev/null)
 if [ -n "$hits" ]; then
   echo "$hits"
-  complain 'device code loads, stores and fences by the functions of device/platform.hpp'
+  complain 'device code loads, stores and fences by the functions of device/platform/platform.hpp'
 fi
 
 # First line: the licence.

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "xio/device/host_exec.hpp"
+#include "xio/device/platform/host_exec.hpp"
 #include "xio/export.h"
 
 #define __global__

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bootstrap/unique_id.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/wire/inbox.hpp"
 
 namespace xio {

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "ctx/failure_text.hpp"
-#include "xio/device/amo.hpp"
+#include "xio/device/impl/amo.hpp"
 #include "xio/xio.h"
 
 namespace xio {

@@ -11,7 +11,7 @@
 #include "ctx/failure_text.hpp"
 #include "ctx/program.hpp"
 #include "ctx/rings.hpp"
-#include "xio/device/request.hpp"
+#include "xio/device/impl/request.hpp"
 
 namespace xio {
 

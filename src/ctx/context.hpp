@@ -9,7 +9,7 @@
 #include "ctx/rings.hpp"
 #include "ctx/route.hpp"
 #include "gpu/gpu.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
 namespace xio {

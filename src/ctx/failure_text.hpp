@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
 namespace xio {

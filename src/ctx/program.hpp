@@ -6,7 +6,7 @@
 
 #include "ctx/attributes.hpp"
 #include "ctx/route.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::program {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
 namespace xio {

@@ -2,7 +2,7 @@
 #include "ctx/route.hpp"
 
 #include "base/error.hpp"
-#include "xio/device/request.hpp"
+#include "xio/device/impl/request.hpp"
 
 namespace xio {
 

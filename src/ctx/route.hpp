@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ctx/attributes.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio {
 

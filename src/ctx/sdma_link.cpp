@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "gpu/memory.hpp"
-#include "xio/device/sdma.hpp"
+#include "xio/device/impl/sdma.hpp"
 
 namespace xio {
 

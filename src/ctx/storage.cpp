@@ -8,7 +8,7 @@
 #include "base/log.hpp"
 #include "ctx/rings.hpp"
 #include "ctx/stripes.hpp"
-#include "xio/device/request.hpp"
+#include "xio/device/impl/request.hpp"
 
 namespace xio {
 

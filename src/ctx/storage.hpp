@@ -9,7 +9,7 @@
 
 #include "ctx/engines.hpp"
 #include "gpu/gpu.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
 namespace xio {

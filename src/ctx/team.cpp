@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "base/error.hpp"
-#include "xio/device/team_layout.hpp"
+#include "xio/device/impl/team_layout.hpp"
 
 namespace xio {
 

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "ctx/world.hpp"
-#include "xio/device/team_layout.hpp"
+#include "xio/device/impl/team_layout.hpp"
 
 namespace xio {
 

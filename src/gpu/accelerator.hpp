@@ -23,7 +23,7 @@
 #include "gpu/polled_device.hpp"
 #include "gpu/relaxed_capture.hpp"
 #include "topology/kfd_node.hpp"
-#include "xio/device/platform.hpp"
+#include "xio/device/platform/platform.hpp"
 #include "xio/hip.h"
 
 namespace xio::gpu {

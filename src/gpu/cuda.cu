@@ -11,7 +11,7 @@
 #include <string>
 
 #include "gpu/gpu.hpp"
-#include "xio/device/platform.hpp"
+#include "xio/device/platform/platform.hpp"
 
 namespace xio::gpu::hw {
 

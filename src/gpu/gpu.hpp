@@ -149,7 +149,7 @@ struct hdp_hardware {
   bool integrated = false;         // an APU
   bool large_bar = false;          // the CPU reads and writes all of its memory
   std::uint32_t* flush = nullptr;  // the flush register, the same address for this process and for kernels
-  bool kernels_flush = true;       // false: kernels are compiled without, see device/platform.hpp
+  bool kernels_flush = true;       // false: kernels are compiled without, see device/platform/platform.hpp
 };
 hdp_hardware hdp();
 

@@ -10,7 +10,7 @@
 #include <list>
 
 #include "gpu/memory.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/memory.h"
 
 namespace xio::memory {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Decides from facts, once per world, how the host data path (HDP) of this process's GPU is flushed, and why.
-// The ways: include/xio/device/hdp.hpp; the table in words: docs/hdp.md.
+// The ways: include/xio/device/impl/hdp.hpp; the table in words: docs/hdp.md.
 #pragma once
 #include <cstdint>
 #include <string>
 
 #include "base/option_words.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::memory {
 

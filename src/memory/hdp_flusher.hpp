@@ -7,7 +7,7 @@
 #include "gpu/gpu.hpp"
 #include "memory/hdp.hpp"
 #include "memory/hdp_thread.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::memory {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The thread that flushes the HDP for kernels that ask, and what it does: see include/xio/device/hdp.hpp.
+// The thread that flushes the HDP for kernels that ask, and what it does: see include/xio/device/impl/hdp.hpp.
 #pragma once
 #include <atomic>
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::memory {
 

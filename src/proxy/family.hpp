@@ -10,7 +10,7 @@
 #include "base/options.hpp"
 #include "proxy/ring_memory.hpp"
 #include "proxy/wire_queue.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::proxy {
 

@@ -30,7 +30,7 @@ bool immediate_desk::deliver(std::uint32_t number, std::uint32_t immediate) {
   return found != inboxes_.end() && drop(found->second, immediate);
 }
 
-// The counterpart of inbox_drop in include/xio/device/inbox.hpp, for memory that may be a GPU's.
+// The counterpart of inbox_drop in include/xio/device/impl/inbox.hpp, for memory that may be a GPU's.
 bool immediate_desk::drop(const inbox& to, std::uint32_t immediate) const {
   const auto load = [&](std::uint64_t at) { return payload_.atomic(to.at + at, 8, atomic_op::fetch, 0, 0); };
   std::uint64_t place = load(w::k_tail_at);

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "xio/device/lanes.hpp"
+#include "xio/device/platform/lanes.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@ export LC_ALL=C # as sort and comm order names
 
 library=${1:-$builddir/.libs/libxio.so}
 api=("$srcdir"/include/xio/{xio,memory,sdma,status,team}.h)
-host=("$srcdir"/include/xio/hip_host.h "$srcdir"/include/xio/device/host_exec.hpp)
+host=("$srcdir"/include/xio/hip_host.h "$srcdir"/include/xio/device/platform/host_exec.hpp)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for header in "$srcdir"/include/xio/*.h; do

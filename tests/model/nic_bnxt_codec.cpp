@@ -3,7 +3,7 @@
 // it over the NIC model.
 #include <gtest/gtest.h>
 
-#include "xio/device/bnxt.hpp"
+#include "xio/device/impl/bnxt.hpp"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
 #include "transport/rdma/families.hpp"
-#include "xio/device/rdma.hpp"
+#include "xio/device/impl/rdma.hpp"
 
 namespace {
 

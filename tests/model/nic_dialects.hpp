@@ -14,9 +14,9 @@
 #include "progress/machine.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
-#include "xio/device/bnxt.hpp"
-#include "xio/device/ernic.hpp"
-#include "xio/device/ionic.hpp"
+#include "xio/device/impl/bnxt.hpp"
+#include "xio/device/impl/ernic.hpp"
+#include "xio/device/impl/ionic.hpp"
 
 namespace xio::test {
 

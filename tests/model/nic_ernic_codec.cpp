@@ -3,7 +3,7 @@
 // nic_dialect_lane.cpp has it over the NIC model.
 #include <gtest/gtest.h>
 
-#include "xio/device/ernic.hpp"
+#include "xio/device/impl/ernic.hpp"
 
 namespace {
 

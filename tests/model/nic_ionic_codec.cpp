@@ -3,7 +3,7 @@
 // over the NIC model.
 #include <gtest/gtest.h>
 
-#include "xio/device/ionic.hpp"
+#include "xio/device/impl/ionic.hpp"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "nic_rig.hpp"
 #include "transport/rdma/families.hpp"
-#include "xio/device/inbox.hpp"
-#include "xio/device/rdma.hpp"
+#include "xio/device/impl/inbox.hpp"
+#include "xio/device/impl/rdma.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "../unit/thread_channel.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::test {
 

@@ -3,7 +3,7 @@
 
 #include <xio/hip.h>
 
-#include "xio/device/rdma.hpp"
+#include "xio/device/impl/rdma.hpp"
 
 namespace xio::test {
 

@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::test {
 

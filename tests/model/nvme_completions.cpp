@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "xio/device/nvme.hpp"
+#include "xio/device/impl/nvme.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring (include/xio/device/ring.hpp) by exhaustion: every interleaving of POSTERS waves that post OPS batches of
+/* The ring (include/xio/device/impl/ring.hpp) by exhaustion: every interleaving of POSTERS waves that post OPS batches of
  * 1 .. SLOTS entries each to a ring of DEPTH entries, and a device that consumes what was rung.
  *
  * Proved: a slot is never filled before its last entry was consumed; a doorbell covers only complete entries, each

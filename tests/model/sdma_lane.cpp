@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/sdma.hpp"
-#include "xio/device/sdma.hpp"
+#include "xio/device/impl/sdma.hpp"
 
 namespace xio {
 namespace {

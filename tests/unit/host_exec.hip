@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "xio/device/lanes.hpp"
-#include "xio/device/platform.hpp"
+#include "xio/device/platform/lanes.hpp"
+#include "xio/device/platform/platform.hpp"
 #include "xio/hip.h"
 
 using namespace xio::dev;

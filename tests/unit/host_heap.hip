@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/host/stacks.hpp"
-#include "xio/device/platform.hpp"
+#include "xio/device/platform/platform.hpp"
 #include "xio/hip.h"
 
 using namespace xio;

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "xio/device/platform.hpp"
+#include "xio/device/platform/platform.hpp"
 #include "xio/hip.h"
 
 using namespace xio::dev;

@@ -3,9 +3,9 @@
 
 #include <xio/hip.h>
 
-#include "xio/device/lanes.hpp"
-#include "xio/device/platform.hpp"
-#include "xio/device/scope.hpp"
+#include "xio/device/impl/scope.hpp"
+#include "xio/device/platform/lanes.hpp"
+#include "xio/device/platform/platform.hpp"
 
 namespace xio::test {
 

@@ -2,7 +2,7 @@
 // Declarations that the test of the ring and its kernel share. The kernel's compiler does not see GoogleTest, so they
 // are in two files.
 #pragma once
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 #if defined(__HIPCC__) || defined(__CUDACC__)
 #define XIO_BOTH __host__ __device__ inline

@@ -3,7 +3,7 @@
 
 #include <xio/hip.h>
 
-#include "xio/device/ring.hpp"
+#include "xio/device/impl/ring.hpp"
 
 namespace xio::test {
 

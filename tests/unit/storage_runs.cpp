@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "xio/device/storage_command.hpp"
+#include "xio/device/impl/storage_command.hpp"
 
 namespace {
 

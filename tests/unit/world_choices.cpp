@@ -18,7 +18,7 @@
 #include "memory/registration.hpp"
 #include "says.hpp"
 #include "topology/placement.hpp"
-#include "xio/device/request.hpp"
+#include "xio/device/impl/request.hpp"
 
 namespace {
 

@@ -2,53 +2,7 @@
 // Contexts of one workgroup, taken from a ctx's pool: queues that no other workgroup posts to.
 #pragma once
 #include "xio/device/ctx.hpp"
-#include "xio/device/scope.hpp"
-
-namespace xio::dev {
-
-// A free place of the pool, now taken; pool_count if there is none.
-XIO_DEVICE u32 take_place(const ctx_view& c) {
-  for (u32 base = 0; base < c.pool_count; base += 64) {
-    u64* word = &c.pool_used[base / 64];
-    const u32 here = c.pool_count - base < 64 ? c.pool_count - base : 64;
-    const u64 all = here == 64 ? ~u64{0} : (u64{1} << here) - 1;
-    for (u64 used = load<scope::agent, order::relaxed>(word); (used & all) != all;) {
-      const u32 bit = lowest_bit(~used & all);
-      // Acquire: what the last owner did on it is over.
-      if (compare_exchange<scope::agent, order::acquire>(word, used, used | (u64{1} << bit))) return base + bit;
-    }
-  }
-  return c.pool_count;
-}
-
-template <class Group>
-XIO_DEVICE xio_status_t take_ctx(const Group& g, xio_ctx_t parent, xio_ctx_t* own) {
-  *own = xio_ctx_t{};
-  if (parent.view == nullptr) return XIO_ERR_STATE;
-  const ctx_view& c = ctx_of(parent);
-  const posted p = by_leader(g, [&] {
-    const u32 place = c.pool == nullptr ? c.pool_count : take_place(c);
-    return place == c.pool_count ? posted{0, ctx_fail(c, XIO_ERR_NO_MEMORY, call_of(call_kind::wg_ctx_create))}
-                                 : posted{place, XIO_OK};
-  });
-  if (p.status != XIO_OK) return p.status;
-  *own = parent;  // the same heaps, other queues
-  own->view = &c.pool[p.request];
-  return XIO_OK;
-}
-
-template <class Group>
-XIO_DEVICE xio_status_t give_back(const Group& g, xio_ctx_t parent, xio_ctx_t own) {
-  if (parent.view == nullptr || own.view == nullptr) return XIO_ERR_STATE;
-  const ctx_view& c = ctx_of(parent);
-  const u64 place = static_cast<u64>(&ctx_of(own) - c.pool);
-  if (c.pool == nullptr || place >= c.pool_count) return ctx_fail(c, XIO_ERR_ARG, call_of(call_kind::wg_ctx_destroy));
-  g.sync();
-  if (g.leader()) fetch_and<scope::agent, order::release>(&c.pool_used[place / 64], ~(u64{1} << (place & 63)));
-  return XIO_OK;
-}
-
-}  // namespace xio::dev
+#include "xio/device/impl/pool.hpp"
 
 // Takes a ctx for the calling workgroup out of the pool of `ctx` (xio_ctx_attr_t::pool): it has queues that no other
 // workgroup posts to. All threads of the workgroup call; `*own` is per thread. xio_wg_ctx_destroy (sync.hpp) gives it

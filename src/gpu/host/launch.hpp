@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "xio/device/host_exec.hpp"
+#include "xio/device/platform/host_exec.hpp"
 
 namespace xio::host_exec {
 

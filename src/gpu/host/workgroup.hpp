@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpu/host/launch.hpp"
-#include "xio/device/host_exec.hpp"
+#include "xio/device/platform/host_exec.hpp"
 
 namespace xio::host_exec {
 

@@ -2,7 +2,7 @@
 // AMD Pensando (ionic) on the software NIC: interface 2 with the collapsed CQE, interface 1 with a completion queue.
 #include "model/nic/families.hpp"
 #include "model/nic/ionic_queue.hpp"
-#include "xio/device/ionic.hpp"
+#include "xio/device/impl/ionic.hpp"
 
 namespace xio::model::rdma {
 

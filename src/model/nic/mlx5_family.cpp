@@ -3,7 +3,7 @@
 
 #include "model/nic/families.hpp"
 #include "model/nic/mlx5_queue.hpp"
-#include "xio/device/mlx5.hpp"
+#include "xio/device/impl/mlx5.hpp"
 
 namespace xio::model::rdma {
 

@@ -138,7 +138,7 @@ op_error mlx5_queue::decode_atomic(const control& c, op& out) const {
   return out.bytes == out.change.width ? op_error{} : wrong_length();
 }
 
-// Results of the 4-byte forms are put into memory big endian; see device/rdma.hpp.
+// Results of the 4-byte forms are put into memory big endian; see device/impl/rdma.hpp.
 op_error mlx5_queue::decode_masked(const control& c, const std::uint32_t* dw, op& out) const {
   const bool narrow = c.opmod == w::k_opmod_masked_4;
   const bool add = c.op == w::op_masked_fa;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/echo_kernels.hpp"
 
-#include "xio/device/deadline.hpp"
+#include "xio/device/impl/deadline.hpp"
 #include "xio/hip.h"
 
 namespace xio::tester {

@@ -16,7 +16,7 @@
 #include "tools/xio-tester/nvme_target.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::tester {
 

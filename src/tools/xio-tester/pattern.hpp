@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "xio/device/platform.hpp"
+#include "xio/device/platform/platform.hpp"
 
 namespace xio::tester {
 

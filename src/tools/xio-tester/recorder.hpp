@@ -4,7 +4,7 @@
 // far away.
 #pragma once
 #include "tools/xio-tester/pattern.hpp"
-#include "xio/device/platform.hpp"
+#include "xio/device/platform/platform.hpp"
 #include "xio/status.h"
 
 namespace xio::tester {

@@ -54,7 +54,7 @@ litmus_place place_of(const assignment& a, const pair_of_kinds& k) {
   const std::string platform = gpu::name();
   const bool coherent = k.data == XIO_MEM_HOST_COHERENT && k.flags == XIO_MEM_HOST_COHERENT;
   p.promised = a.on_host == 0 || coherent || platform != "hip";
-  // PCIe carries few atomics, and device/platform.hpp asks for none on host memory.
+  // PCIe carries few atomics, and device/platform/platform.hpp asks for none on host memory.
   p.promised_atomics = platform == "host" || (p.promised && !is_of_host(k.data) && !is_of_host(k.flags));
   return p;
 }

@@ -15,7 +15,7 @@
 #include "base/options.hpp"
 #include "progress/machine.hpp"
 #include "transport/nvme/drive.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::nvme {
 

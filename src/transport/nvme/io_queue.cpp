@@ -5,7 +5,7 @@
 #include <bit>
 #include <vector>
 
-#include "xio/device/nvme.hpp"
+#include "xio/device/impl/nvme.hpp"
 
 namespace xio::nvme {
 

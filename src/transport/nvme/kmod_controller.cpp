@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "gpu/memory.hpp"
 #include "transport/nvme/queue_set.hpp"
-#include "xio/device/nvme.hpp"
+#include "xio/device/impl/nvme.hpp"
 #include "xio/wire/nvme.hpp"
 
 namespace xio::nvme {

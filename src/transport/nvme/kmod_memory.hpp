@@ -10,7 +10,7 @@
 
 #include "gpu/gpu.hpp"
 #include "transport/nvme/kmod_module.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::nvme {
 

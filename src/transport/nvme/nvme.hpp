@@ -8,7 +8,7 @@
 #include "base/options.hpp"
 #include "base/payload.hpp"
 #include "progress/machine.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
 namespace xio::nvme {

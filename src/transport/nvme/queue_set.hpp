@@ -10,7 +10,7 @@
 #include "transport/nvme/doorbells.hpp"
 #include "transport/nvme/drive.hpp"
 #include "transport/nvme/io_queue.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
 namespace xio::nvme {

@@ -8,7 +8,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "proxy/fabric.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::rdma {
 

@@ -10,7 +10,7 @@
 #include "base/payload.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "progress/machine.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/status.h"
 
 namespace xio::rdma {

@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 
 #include "proxy/decoding.hpp"
-#include "xio/device/bnxt.hpp"
-#include "xio/device/ionic.hpp"
-#include "xio/device/mlx5.hpp"
+#include "xio/device/impl/bnxt.hpp"
+#include "xio/device/impl/ionic.hpp"
+#include "xio/device/impl/mlx5.hpp"
 #include "xio/wire/bnxt.hpp"
 #include "xio/wire/ernic.hpp"
 #include "xio/wire/ionic.hpp"

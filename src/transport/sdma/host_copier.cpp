@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
-#include "xio/device/sdma.hpp"
+#include "xio/device/impl/sdma.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
@@ -45,7 +45,7 @@ std::uint64_t host_copier::start(void* dst, const void* src, std::size_t bytes) 
   return issued_;
 }
 
-// Slots as in xio/device/sdma.hpp, each with its FENCE: a host thread has time for it.
+// Slots as in xio/device/impl/sdma.hpp, each with its FENCE: a host thread has time for it.
 void host_copier::post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes) {
   const std::uint64_t slots = std::max<std::uint64_t>(1, ring_.least_slots);
   if (issued_ + slots - completed(issued_) > k_depth) wait_below(issued_ + slots - k_depth);

@@ -9,7 +9,7 @@
 #include "memory/mode.hpp"
 #include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
-#include "xio/device/sdma.hpp"
+#include "xio/device/impl/sdma.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {

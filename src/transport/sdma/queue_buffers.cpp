@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "xio/device/sdma.hpp"
+#include "xio/device/impl/sdma.hpp"
 
 namespace xio::sdma {
 

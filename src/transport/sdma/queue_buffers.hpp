@@ -6,7 +6,7 @@
 #include "gpu/gpu.hpp"
 #include "memory/mode.hpp"
 #include "transport/sdma/sdma.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {

@@ -9,7 +9,7 @@
 #include "base/options.hpp"
 #include "base/payload.hpp"
 #include "progress/machine.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::sdma {
 

@@ -14,7 +14,7 @@
 #include "gpu/gpu.hpp"
 #include "proxy/verbs_port.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::rdma {
 

@@ -9,7 +9,7 @@
 #include "topology/machine_map.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
 #include "transport/rdma/verbs/port_choice.hpp"
-#include "xio/device/view.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::rdma {
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// What an op finds in a ctx: heaps, mapped peers, the route.
+#pragma once
+#include "xio/device/impl/failed_call.hpp"
+#include "xio/device/impl/selection.hpp"
+#include "xio/device/impl/view.hpp"
+#include "xio/device/platform/platform.hpp"
+#include "xio/xio.h"
+
+namespace xio::dev {
+
+XIO_DEVICE ctx_view& ctx_of(const xio_ctx_t& ctx) { return *static_cast<ctx_view*>(ctx.view); }
+
+// Tells quiet that there are rings to look at. Nobody takes it back.
+XIO_DEVICE void mark_rings_used(const ctx_view& c) {
+  u32* used = const_cast<u32*>(&c.rings_used);
+  if (load<scope::agent, order::relaxed>(used) == 0) store<scope::agent, order::relaxed>(used, 1u);
+}
+
+// Place of [p, p + bytes) in the symmetric heap. False if any of it is outside what xio_malloc hands out.
+XIO_DEVICE bool heap_offset(const xio_ctx_t& ctx, const void* p, u64 bytes, u64* offset) {
+  const u64 at = reinterpret_cast<u64>(p) - reinterpret_cast<u64>(ctx.arena);
+  *offset = sizeof(heap_head) + at;
+  return at <= ctx.arena_bytes && bytes <= ctx.arena_bytes - at;
+}
+
+// The head of the caller's own heap.
+XIO_DEVICE const heap_head& own_head(const xio_ctx_t& ctx) { return static_cast<const heap_head*>(ctx.arena)[-1]; }
+
+// Checks the two things that every remote op names. Does not record; see ctx_fail.
+XIO_DEVICE xio_status_t check_target(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe, u64* offset) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  if (static_cast<u32>(pe) >= ctx.n_pes) return XIO_ERR_PE;
+  if (heap_offset(ctx, symmetric, bytes, offset)) return XIO_OK;
+  return symmetric == nullptr ? XIO_ERR_ARG : XIO_ERR_NOT_SYMMETRIC;
+}
+
+// A place at a PE, if loads and stores are the way of all but bulk copies to it. If not: look at its row.
+struct mapped_place {
+  u64 at;
+  bool there;
+  XIO_DEVICE unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(at); }
+};
+
+// The mapped arena of a PE: the memory that xio_malloc gives out there. A null ctx has none.
+XIO_DEVICE mapped_place mapped_arena(const xio_ctx_t& ctx, u32 pe) {
+  if constexpr (!k_has_direct) return {0, false};
+#if defined(XIO_ON_CUDA)
+  // Kernels' arguments can be indexed; a choice among eight loads took a tenth of a microsecond (docs/performance.md).
+  // Whether it is there is asked of the mask beside it, so that nobody waits for the one after the other.
+  static_assert((XIO_CTX_NEAR & (XIO_CTX_NEAR - 1)) == 0 && XIO_CTX_NEAR <= 32);
+  return {reinterpret_cast<u64>(ctx.near[pe & (XIO_CTX_NEAR - 1)]), bit_of(ctx.near_mask, pe - ctx.mapped_first)};
+#else
+  // A choice and not an index, which would move the whole ctx from the kernel's arguments to memory.
+  const u32 place = pe - ctx.mapped_first < XIO_CTX_NEAR ? pe & (XIO_CTX_NEAR - 1) : XIO_CTX_NEAR;
+  u64 at = 0;
+  XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) at = place == i ? reinterpret_cast<u64>(ctx.near[i]) : at;
+  return {at, at != 0};
+#endif
+}
+
+// The head of a PE's heap, which lies before that.
+XIO_DEVICE unsigned char* mapped_head(const mapped_place& arena) {
+  return reinterpret_cast<unsigned char*>(arena.at - sizeof(heap_head));
+}
+
+// Where a PE's copy of [symmetric, symmetric + bytes) lies, if loads and stores are the way there and all of it is what
+// xio_malloc hands out. If not there: look closer; then the op may go another way, or be refused. One test for all of
+// it: a lone lane waits for every instruction. `fits` is what else must hold; `last` is the last place where it does.
+XIO_DEVICE mapped_place mapped_until(const xio_ctx_t& ctx, const void* symmetric, u64 last, int pe, bool fits) {
+  const mapped_place arena = mapped_arena(ctx, static_cast<u32>(pe));
+  const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.arena);
+  const int good = static_cast<int>(at <= last) & static_cast<int>(fits) & static_cast<int>(arena.there);
+  return {arena.at + at, good != 0};
+}
+XIO_DEVICE mapped_place mapped_address(const xio_ctx_t& ctx, const void* symmetric, u64 bytes, int pe) {
+  return mapped_until(ctx, symmetric, ctx.arena_bytes - bytes, pe, bytes <= ctx.arena_bytes);
+}
+
+// mapped_address of a scalar; not there also where it is misaligned. No heap is smaller than a scalar.
+template <class T>
+XIO_DEVICE mapped_place mapped_scalar(const xio_ctx_t& ctx, const void* symmetric, int pe) {
+  const bool aligned = (reinterpret_cast<u64>(symmetric) & (sizeof(T) - 1)) == 0;
+  return mapped_until(ctx, symmetric, ctx.arena_bytes - sizeof(T), pe, aligned);
+}
+
+XIO_DEVICE world_view& world_of(const ctx_view& c) { return *c.world; }
+XIO_DEVICE world_view& world_of(const xio_ctx_t& ctx) { return *static_cast<world_view*>(ctx.world); }
+
+// The way of a copy of that size. Fixed per PE when the ctx was made but for the size.
+XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
+  const peer_view& p = c.peers[pe];
+  return nbi && bytes >= c.bulk_bytes ? p.bulk : p.small;
+}
+
+// Whether an op of that way is posted to an engine.
+XIO_DEVICE bool is_posted(route way) { return !k_has_direct || way != route::direct; }
+
+XIO_DEVICE const ctx_view* view_of(const xio_ctx_t& ctx) { return static_cast<const ctx_view*>(ctx.view); }
+
+XIO_DEVICE void* peer_address(const xio_ctx_t& ctx, const void* symmetric, int pe) {
+  if (const mapped_place mapped = mapped_address(ctx, symmetric, 1, pe); mapped.there) return mapped.bytes();
+  u64 offset;
+  if (check_target(ctx, symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
+  unsigned char* heap = view_of(ctx)->peers[pe].direct;
+  return heap == nullptr ? nullptr : heap + offset;
+}
+
+}  // namespace xio::dev

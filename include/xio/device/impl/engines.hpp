@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// From a route to its lane, and from a ring to its codec: the only place that lists the engines. Thread scope.
+// Code that posts and waits is out of line on GPUs: a kernel has one copy of each engine's code, however many ops it
+// calls.
+#pragma once
+#include "xio/device/impl/amo.hpp"
+#include "xio/device/impl/ctx.hpp"
+#include "xio/device/impl/direct.hpp"
+#include "xio/device/impl/rdma.hpp"
+#include "xio/device/impl/reap.hpp"
+#include "xio/device/impl/request.hpp"
+#include "xio/device/impl/ring.hpp"
+#include "xio/device/impl/sdma.hpp"
+#include "xio/device/impl/storage.hpp"
+
+namespace xio::dev {
+
+// --- Rings of any kind -------------------------------------------------------------------------------
+
+// Completes everything posted so far on a ring of a ctx.
+XIO_ENGINE_CALL xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
+  if (ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued)) {
+    return ring_failure(r);
+  }
+  if constexpr (k_posts_by_leaf) return r.kind == ring_kind::none ? XIO_OK : ring_quiet<any_codec>(r, w);
+  if (rdma::is_nic(r.kind)) {
+    return rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w); });
+  }
+  if constexpr (k_has_sdma)
+    if (r.kind == ring_kind::sdma) return ring_quiet<sdma_codec>(r, w);
+  return XIO_OK;
+}
+
+// --- Requests ----------------------------------------------------------------------------------------
+
+XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) {
+  if (request == 0) return XIO_OK;
+  if (is_failed_request(request)) return failed_request_status(request);
+  const ring_view* r = request_ring(c, request);
+  if (r == nullptr) return XIO_ERR_ARG;
+  u64 ticket;
+  if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
+  const bool drive = k_has_nvme && r->kind == ring_kind::nvme;
+  if (drive)
+    reap_storage_ring(*r);
+  else
+    reap_ring(*r);
+  const xio_status_t status = drive ? storage_test(*r, request) : ring_test(*r, ticket);
+  if (status == XIO_OK) fence<scope::system, order::acquire>();
+  return status;
+}
+
+XIO_ENGINE_CALL xio_status_t wait_request(const ctx_view& c, xio_req_t request) {
+  if (request == 0) return XIO_OK;
+  if (is_failed_request(request)) return failed_request_status(request);
+  const ring_view* r = request_ring(c, request);
+  if (r == nullptr) return XIO_ERR_ARG;
+  if constexpr (k_has_nvme)
+    if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
+  u64 ticket;
+  if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
+  if constexpr (k_posts_by_leaf) return ring_wait_below<any_codec>(*r, ticket + 1, *c.world);
+  if (rdma::is_nic(r->kind)) return rdma::wait_below(*r, ticket + 1, *c.world);
+  if constexpr (k_has_sdma) return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
+  return XIO_ERR_ARG;
+}
+
+// --- Copies ------------------------------------------------------------------------------------------
+
+// A copy engine that was chosen for its size alone cannot reach this local buffer, and loads and stores can.
+XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status) {
+  return k_has_direct && k_has_sdma && status == XIO_ERR_NOT_REGISTERED && way != p.small && p.small == route::direct;
+}
+
+XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
+  if (k_has_rdma && way == route::rdma) {
+    p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
+  } else if (k_has_sdma && way == route::sdma) {
+    p.status = sdma::put(c, pe, offset, src, bytes, &p.request);
+  }
+  if (may_fall_back(c.peers[pe], way, p.status)) {
+    direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, src, bytes);
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
+  if (k_has_rdma && way == route::rdma) {
+    p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
+  } else if (k_has_sdma && way == route::sdma) {
+    p.status = sdma::get(c, pe, dst, offset, bytes, &p.request);
+  }
+  if (may_fall_back(c.peers[pe], way, p.status)) {
+    direct::move_beside<direct::source::peer>(dst, c.peers[pe].direct + offset, bytes);
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+// A tile by a copy engine; `rows` but for its addresses, and the bytes that it covers on the local side.
+XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* local, u64 span, bool to_peer,
+                                   const sdma::area& rows) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
+  if constexpr (!k_has_sdma) return p;
+  p.status = sdma::tile(c, pe, offset, local, span, to_peer, rows, &p.request);
+  if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
+    unsigned char* remote = c.peers[pe].direct + offset;
+    auto* mine = static_cast<unsigned char*>(local);
+    unsigned char* out = to_peer ? remote : mine;
+    const unsigned char* in = to_peer ? mine : remote;
+    for (u64 i = 0; i < rows.height; ++i) {
+      if (to_peer)
+        direct::move_beside<direct::source::own>(out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
+      if (!to_peer)
+        direct::move_beside<direct::source::peer>(out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
+    }
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+// --- Signals -----------------------------------------------------------------------------------------
+
+// The signal after its data, as one chain on one queue. counter: a local word that a copy engine adds 1 to behind them,
+// or null.
+XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
+                                         u64 signal_offset, u64 value, int op, u64* counter = nullptr) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
+  if (k_has_rdma && way == route::rdma) {
+    p.status = rdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);
+  } else if (k_has_sdma && way == route::sdma) {
+    p.status = sdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, counter, &p.request);
+  }
+  unsigned char* heap = c.peers[pe].direct;
+  if (may_fall_back(c.peers[pe], way, p.status)) {
+    direct::move_beside<direct::source::own>(heap + offset, src, bytes);
+    direct::signal<order::release>(reinterpret_cast<u64*>(heap + signal_offset), value, op);
+    if (counter != nullptr) fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+// A put by a copy engine that adds 1 to a local word when it is done.
+XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes,
+                                          u64* counter) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
+  if constexpr (!k_has_sdma) return p;
+  p.status = sdma::put_counter(c, pe, offset, src, bytes, counter, &p.request);
+  if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
+    direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, src, bytes);
+    fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
+    return posted{0, XIO_OK};
+  }
+  return p;
+}
+
+XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, int op) {
+  posted p{0, XIO_ERR_NO_ROUTE};
+  mark_rings_used(c);
+  if (k_has_rdma && way == route::rdma) {
+    p.status = rdma::signal(c, pe, offset, value, op, &p.request);
+  } else if (k_has_sdma && way == route::sdma) {
+    p.status = sdma::signal(c, pe, offset, value, op, &p.request);
+  }
+  return p;
+}
+
+// A signal of its own, by the way that atomics take. Offsets of the heap's head are allowed. Unordered, as an atomic.
+XIO_DEVICE posted post_signal(const xio_ctx_t& ctx, u32 pe, u64 offset, u64 value, int op) {
+  const mapped_place mapped = mapped_arena(ctx, pe);
+  unsigned char* heap = mapped_head(mapped);
+  if (!mapped.there) {
+    const ctx_view& c = ctx_of(ctx);
+    const peer_view& peer = c.peers[pe];
+    if (is_posted(peer.atomic)) return engine_signal(c, peer.atomic, pe, offset, value, op);
+    heap = peer.direct;
+  }
+  direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(heap + offset), value, op);
+  return posted{0, XIO_OK};
+}
+
+// --- Scalars -----------------------------------------------------------------------------------------
+
+// Copy engines have no scalar ops. The memory that they reach is mapped, so loads and stores do these.
+XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
+  return k_has_direct && (way == route::direct || (way == route::sdma && p.direct != nullptr));
+}
+
+XIO_ENGINE_CALL xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
+  xio_req_t request = 0;
+  mark_rings_used(c);
+  return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : XIO_ERR_NO_ROUTE;
+}
+
+XIO_ENGINE_CALL xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
+  mark_rings_used(c);
+  return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
+}
+
+XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, amo op,
+                                           u64 operand, u64 compare, bool fetch, u64* old) {
+  if (!k_has_rdma || way != route::rdma) return XIO_ERR_NO_ROUTE;
+  mark_rings_used(c);
+  return rdma::atomic(c, pe, offset, width, op, operand, compare, fetch, old);
+}
+
+// All queue pairs and copy queues of a PE.
+XIO_DEVICE xio_status_t quiet_queues(const peer_view& p, const world_view& w) {
+  xio_status_t failure = XIO_OK;
+  for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) {
+    const xio_status_t one = quiet_ring(p.rdma[i], w);
+    if (failure == XIO_OK) failure = one;
+  }
+  for (u32 i = 0; p.sdma != nullptr && i < p.sdma_count; ++i) {
+    const xio_status_t one = quiet_ring(p.sdma[i], w);
+    if (failure == XIO_OK) failure = one;
+  }
+  return failure;
+}
+
+// Whether ops of one kind to this PE may travel beside each other on different engines or queues.
+XIO_DEVICE bool takes_several_ways(const peer_view& p) {
+  const bool copies = p.small == route::sdma || p.bulk == route::sdma || p.atomic == route::sdma;
+  const bool queues = p.rdma != nullptr && p.rdma_count > 1;
+  return queues || copies || p.small != p.bulk || p.small != p.atomic;
+}
+
+}  // namespace xio::dev

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// The NIC families that the RDMA lane speaks. The host chose one when it made the ring; here that is one jump per post
+// and per reap, the same for all lanes of a ring. (Pointers to device functions would cost more: the compiler must then
+// assume the most registers of all.)
+#pragma once
+#include <type_traits>
+
+#include "xio/device/impl/bnxt.hpp"
+#include "xio/device/impl/ernic.hpp"
+#include "xio/device/impl/ionic.hpp"
+#include "xio/device/impl/mlx5.hpp"
+#include "xio/device/impl/proxy.hpp"
+#include "xio/device/impl/selection.hpp"
+#include "xio/device/impl/view.hpp"
+
+namespace xio::dev::rdma {
+
+XIO_DEVICE bool is_nic(ring_kind kind) { return k_has_rdma && (kind == ring_kind::mlx5 || kind >= ring_kind::bnxt); }
+
+// A family of those that a program may leave out, and those it has.
+template <ring_kind Kind, class Codec>
+struct family {
+  static constexpr ring_kind k_kind = Kind;
+  using codec = Codec;
+};
+template <class... Families>
+struct family_list {};
+template <class... Some, class... More>
+constexpr family_list<Some..., More...> operator+(family_list<Some...>, family_list<More...>) {
+  return {};
+}
+template <ring_kind Kind, class Codec>
+using if_chosen = std::conditional_t<has_family(Kind), family_list<family<Kind, Codec>>, family_list<>>;
+using chosen_families = decltype(if_chosen<ring_kind::mlx5, mlx5_codec>{} + if_chosen<ring_kind::bnxt, bnxt_codec>{} +
+                                 if_chosen<ring_kind::ionic, ionic_codec>{} +
+                                 if_chosen<ring_kind::ernic, ernic_codec>{} +
+                                 if_chosen<ring_kind::proxy, proxy_codec>{});
+
+// The last one needs no test: the host refuses rings of families that are not there.
+template <class First, class... Rest, class Body>
+XIO_DEVICE auto with_one_of(family_list<First, Rest...>, const ring_view& r, Body&& body) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return body(typename First::codec{});
+  } else {
+    if (r.kind == First::k_kind) return body(typename First::codec{});
+    return with_one_of(family_list<Rest...>{}, r, body);
+  }
+}
+
+// body(codec), a value of the family's codec type, which is empty.
+template <class Body>
+XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
+  if constexpr (family_words::chosen != 0 && family_words::chosen != family_words::all) {
+    return with_one_of(chosen_families{}, r, body);
+  } else {
+    // A jump by a table waits for the table.
+    if (r.kind == ring_kind::mlx5) [[likely]]
+      return body(mlx5_codec{});
+    switch (r.kind) {
+      case ring_kind::bnxt: return body(bnxt_codec{});
+      case ring_kind::ionic: return body(ionic_codec{});
+      case ring_kind::ernic: return body(ernic_codec{});
+      default: return body(proxy_codec{});
+    }
+  }
+}
+
+// Whether a family has entries into which lanes write their own bytes.
+template <class Family>
+constexpr bool k_gathers = requires(const ring_view& r) {
+  Family::inline_at(r, u64{0}, u32{0});
+};
+
+// Of those that gather; a ring of another kind has gather_bytes of 0, and nobody asks.
+XIO_DEVICE unsigned char* inline_at(const ring_view& r, u64 ticket, u32 i) {
+  return with_family(r, [&](auto family) -> unsigned char* {
+    if constexpr (k_gathers<decltype(family)>) return decltype(family)::inline_at(r, ticket, i);
+    return nullptr;
+  });
+}
+
+// All families as one codec: the ring's own code is there once, and only what differs is chosen, by the wave.
+struct serial_codec {
+  static constexpr bool k_serial = true;
+  XIO_DEVICE static bool is_serial(const ring_view& r) {
+    return family_words::chosen == family_words::bnxt || r.kind == ring_kind::bnxt;
+  }
+};
+struct plain_codec {};
+struct nic_codec : std::conditional_t<has_family(ring_kind::bnxt), serial_codec, plain_codec> {
+  static constexpr bool k_in_order = true;
+  static constexpr bool k_tries = true;
+  XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
+    return with_family(r, [&](auto family) { return ring_announce<decltype(family)>(r, from, to); }) != 0;
+  }
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
+    return with_family(r, [&](auto family) { return decltype(family)::drain(r, completed); });
+  }
+  XIO_DEVICE static u32 slots(const ring_view& r, const work& w) {
+    return with_family(r, [&](auto family) { return decltype(family)::slots(w); });
+  }
+  XIO_DEVICE static u32 packets(const ring_view& r, const work& w) {
+    return with_family(r, [&](auto family) { return decltype(family)::packets(r, w); });
+  }
+  XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64 serial, bool ask, const work& w) {
+    with_family(r, [&](auto family) { decltype(family)::encode(r, ticket, serial, ask, w); });
+  }
+};
+
+}  // namespace xio::dev::rdma

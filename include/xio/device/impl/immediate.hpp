@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// How immediates are sent and taken; the calls are in device/immediate.hpp.
+#pragma once
+#include "xio/device/impl/inbox.hpp"
+#include "xio/device/impl/rma.hpp"
+#include "xio/device/impl/wait.hpp"
+
+namespace xio::dev {
+
+// --- Sending -----------------------------------------------------------------------------------------
+
+// By a store: what went before is in the peer's memory already.
+XIO_DEVICE posted put_immediate_alone(const ctx_view& c, u32 pe, u32 immediate) {
+  unsigned char* inbox = c.peers[pe].direct + inbox_offset(c, c.world->my_pe);
+  const xio_status_t status = poll_flag(c, [&] { return inbox_drop(inbox, c.inbox_entries, immediate); });
+  return posted{0, status};
+}
+
+// By one lane. A NIC does it all by itself; behind a copy engine the sender waits and stores.
+XIO_ENGINE_CALL posted engine_put_immediate(const ctx_view& c, route way, u32 pe, u64 offset, const void* src,
+                                            u64 bytes, u32 immediate) {
+  if (k_has_rdma && way == route::rdma) {
+    posted p{0, XIO_OK};
+    mark_rings_used(c);
+    p.status = rdma::put_immediate(c, pe, offset, src, bytes, immediate, &p.request);
+    return p;
+  }
+  posted p{0, XIO_OK};
+  if (bytes != 0) p = engine_put(c, way, pe, offset, src, bytes);
+  if (p.status == XIO_OK) p.status = wait_request(c, p.request);
+  return p.status == XIO_OK ? put_immediate_alone(c, pe, immediate) : posted{0, p.status};
+}
+
+template <class Group>
+XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
+                                u32 immediate, int pe, bool blocking) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  if (status == XIO_OK && c->inbox_entries == 0) status = XIO_ERR_UNSUPPORTED;
+  const call what = call_of(call_kind::put_imm, dst, src, bytes, pe);
+  if (status != XIO_OK) return refuse(c, status, what);
+  const u32 to = static_cast<u32>(pe);
+  const route way = choose(*c, to, bytes, !blocking);
+  if (way == route::rdma && bytes >= 2 * k_piece_bytes && g.count() > 1) {
+    // Every piece is posted when the immediate is, on the same queue, which works in order.
+    const auto* from = static_cast<const unsigned char*>(src);
+    const posted data = post_cut(g, *c, way, bytes, false, what, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
+      return engine_put(*c, way, to, offset + at, from + at, n);
+    });
+    if (data.status != XIO_OK) return data;
+    return by_leader(
+        g, [&] { return finish(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking, what); });
+  }
+  if (is_posted(way)) {
+    return by_leader(g, [&] {
+      return finish(*c, engine_put_immediate(*c, way, to, offset, src, bytes, immediate), blocking, what);
+    });
+  }
+  g.sync();
+  if (bytes != 0) direct::copy(g, c->peers[to].direct + offset, src, bytes);
+  return by_leader(g, [&] { return finish(*c, put_immediate_alone(*c, to, immediate), blocking, what); });
+}
+
+// --- Taking ------------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t check_inbox(const ctx_view* c, int pe, const u32* immediate) {
+  if (c == nullptr) return XIO_ERR_STATE;
+  if (static_cast<u32>(pe) >= c->world->n_pes) return XIO_ERR_PE;
+  if (immediate == nullptr) return XIO_ERR_ARG;
+  return c->inbox_entries == 0 ? XIO_ERR_UNSUPPORTED : XIO_OK;
+}
+
+// The first failure of the queue pairs to a PE.
+XIO_DEVICE xio_status_t link_failure(const peer_view& p) {
+  for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) {
+    reap_ring(p.rdma[i]);
+    if (const xio_status_t failure = ring_failure(p.rdma[i]); failure != XIO_OK) return failure;
+  }
+  return XIO_OK;
+}
+
+XIO_DEVICE xio_status_t poll_immediate(const xio_ctx_t& ctx, int pe, u32* immediate, bool waits) {
+  const ctx_view* c = view_of(ctx);
+  const xio_status_t wrong = check_inbox(c, pe, immediate);
+  const call_kind kind = waits ? call_kind::imm_wait : call_kind::test_imm;
+  if (wrong != XIO_OK) return refuse(c, wrong, call_of(kind, nullptr, nullptr, 0, pe)).status;
+  unsigned char* inbox = c->world->heap + inbox_offset(*c, static_cast<u32>(pe));
+  const auto take = [&] { return inbox_poll(inbox, c->inbox_entries, immediate); };
+  if (!waits) return poll_once{}(ctx, take);
+  xio_status_t failure = XIO_OK;
+  const xio_status_t status = poll<0>(ctx, [&] {
+    if (take()) return true;
+    failure = link_failure(c->peers[pe]);
+    return failure != XIO_OK;
+  });
+  if (status == XIO_ERR_TIMEOUT) record_wait(*c, kind, static_cast<u32>(pe), inbox, 0, 0, 0, 0, 0);
+  return failure != XIO_OK ? failure : status;
+}
+
+}  // namespace xio::dev

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// How signals are sent; the calls are in device/signal.hpp.
+#pragma once
+#include "xio/device/impl/rma.hpp"
+#include "xio/device/impl/wait.hpp"
+
+namespace xio::dev {
+
+struct signal_word {
+  u64* at;
+  u64 value;
+  int op;
+};
+
+XIO_DEVICE bool is_signal_op(int op) { return op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD; }
+
+XIO_DEVICE xio_status_t check_signal(const xio_ctx_t& ctx, const signal_word& s, int pe, u64* offset) {
+  if (ctx.view != nullptr && !is_signal_op(s.op)) return XIO_ERR_ARG;
+  return check_scalar(ctx, s.at, sizeof(u64), pe, offset);
+}
+
+// A checked put, and the signal behind it.
+struct engine_copy {
+  u64 offset;
+  const void* src;
+  u64 bytes;
+};
+struct engine_word {
+  u64 offset;
+  u64 value;
+  int op;
+};
+
+template <class Group>
+XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route way, u32 to, const engine_copy& data,
+                                       const engine_word& s, bool blocking, const call& what) {
+  if (way == route::rdma && data.bytes >= 2 * k_piece_bytes && g.count() > 1) {
+    // Every piece is posted when the signal is, on the same queue, which works in order.
+    const auto* from = static_cast<const unsigned char*>(data.src);
+    const posted sent = post_cut(g, c, way, data.bytes, false, what, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
+      return engine_put(c, way, to, data.offset + at, from + at, n);
+    });
+    if (sent.status != XIO_OK) return sent;
+    return by_leader(g, [&] { return finish(c, engine_signal(c, way, to, s.offset, s.value, s.op), blocking, what); });
+  }
+  return by_leader(g, [&] {
+    return finish(c, engine_put_signal(c, way, to, data.offset, data.src, data.bytes, s.offset, s.value, s.op),
+                  blocking, what);
+  });
+}
+
+template <class Group>
+XIO_DEVICE posted put_signal_mapped(const Group& g, unsigned char* to, const void* src, u64 bytes, unsigned char* sig,
+                                    const signal_word& s) {
+  g.sync();
+  direct::copy(g, to, src, bytes);
+  g.sync();
+  if (g.leader()) direct::signal<order::release>(reinterpret_cast<u64*>(sig), s.value, s.op);
+  return posted{0, XIO_OK};
+}
+
+template <class Group>
+XIO_SLOW_PATH posted put_signal_slow(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, signal_word s,
+                                     int pe, bool blocking) {
+  u64 offset = 0, signal_offset = 0;
+  xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  const bool copy = status != XIO_OK;
+  if (status == XIO_OK) status = check_signal(ctx, s, pe, &signal_offset);
+  // Of a refused call the part that is wrong.
+  const call what = copy || status == XIO_OK ? call_of(call_kind::put_signal, dst, src, bytes, pe)
+                                             : call_of(call_kind::put_signal, s.at, nullptr, sizeof(u64), pe);
+  if (status != XIO_OK) return refuse(ctx, status, what);
+  const u32 to = static_cast<u32>(pe);
+  const ctx_view& c = ctx_of(ctx);
+  if (bytes == 0) {
+    return by_leader(g, [&] { return finish(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking, what); });
+  }
+  const route way = choose(c, to, bytes, !blocking);
+  if (is_posted(way))
+    return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking, what);
+  unsigned char* heap = c.peers[to].direct;
+  return put_signal_mapped(g, heap + offset, src, bytes, heap + signal_offset, s);
+}
+
+template <class Group>
+XIO_DEVICE posted put_signal(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
+                             const signal_word& s, int pe, bool blocking) {
+  const mapped_place mapped = mapped_address(ctx, dst, bytes, pe);
+  const mapped_place mapped_sig = mapped_scalar<u64>(ctx, s.at, pe);
+  const bool bulk = !blocking && bytes >= ctx.bulk_bytes;
+  if (!mapped.there || !mapped_sig.there || src == nullptr || bytes == 0 || bulk || !is_signal_op(s.op)) [[unlikely]]
+    return put_signal_slow(g, ctx, dst, src, bytes, s, pe, blocking);
+  return put_signal_mapped(g, mapped.bytes(), src, bytes, mapped_sig.bytes(), s);
+}
+
+XIO_SLOW_PATH xio_status_t signal_slow(xio_ctx_t ctx, signal_word s, int pe) {
+  u64 offset = 0;
+  const call what = call_of(call_kind::signal_op, s.at, nullptr, sizeof(u64), pe);
+  const xio_status_t status = check_signal(ctx, s, pe, &offset);
+  if (status != XIO_OK) return refuse(ctx, status, what).status;
+  return finish(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), false, what).status;
+}
+
+XIO_DEVICE xio_status_t signal_alone(const xio_ctx_t& ctx, const signal_word& s, int pe) {
+  const mapped_place mapped = mapped_scalar<u64>(ctx, s.at, pe);
+  auto* at = reinterpret_cast<u64*>(mapped.at);
+  if (s.op == XIO_SIGNAL_SET && direct::store_if(mapped.there, at, s.value)) [[likely]]
+    return XIO_OK;
+  if (!mapped.there || s.op != XIO_SIGNAL_ADD) return signal_slow(ctx, s, pe);
+  fetch_add<scope::system, direct::k_flag_change>(at, s.value);
+  return XIO_OK;
+}
+
+// --- Counters ----------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t check_counter(const ctx_view* c, const u64* counter) {
+  if (c == nullptr) return XIO_ERR_STATE;
+  return counter != nullptr && (reinterpret_cast<u64>(counter) & 7) == 0 ? XIO_OK : XIO_ERR_ARG;
+}
+
+// Whether a copy engine takes this put and can reach its counter: then it counts by itself, and nobody waits.
+XIO_DEVICE bool engine_counts(const ctx_view& c, u32 pe, u64 bytes, const u64* counter) {
+  return k_has_sdma && choose(c, pe, bytes, true) == route::sdma && sdma::reachable(*c.world, counter, sizeof *counter);
+}
+
+// Elsewhere a counter that moves before the source is free would be a lie: so the op, a blocking one, has waited.
+XIO_DEVICE xio_status_t then_count(xio_status_t status, u64* counter) {
+  if (status == XIO_OK) fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
+  return status;
+}
+
+XIO_DEVICE xio_status_t put_counter(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u64* counter, int pe) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0;
+  xio_status_t status = check_counter(c, counter);
+  const call what = status == XIO_OK ? call_of(call_kind::put_counter, dst, src, bytes, pe)
+                                     : call_of(call_kind::put_counter, counter, sizeof(u64));
+  if (status == XIO_OK) status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  if (status != XIO_OK) return refuse(c, status, what).status;
+  const u32 to = static_cast<u32>(pe);
+  if (bytes != 0 && engine_counts(*c, to, bytes, counter))
+    return finish(*c, engine_put_counter(*c, to, offset, src, bytes, counter), false, what).status;
+  return then_count(put(thread_group::here(), ctx, dst, src, bytes, pe, true).status, counter);
+}
+
+XIO_DEVICE xio_status_t put_signal_counter(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
+                                           const signal_word& s, u64* counter, int pe) {
+  const ctx_view* c = view_of(ctx);
+  u64 offset = 0, signal_offset = 0;
+  xio_status_t status = check_counter(c, counter);
+  call what = call_of(call_kind::put_signal_counter, counter, sizeof(u64));
+  if (status == XIO_OK) {
+    what = call_of(call_kind::put_signal_counter, dst, src, bytes, pe);
+    status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  }
+  if (status == XIO_OK && (status = check_signal(ctx, s, pe, &signal_offset)) != XIO_OK)
+    what = call_of(call_kind::put_signal_counter, s.at, nullptr, sizeof(u64), pe);
+  if (status != XIO_OK) return refuse(c, status, what).status;
+  const u32 to = static_cast<u32>(pe);
+  if (bytes != 0 && engine_counts(*c, to, bytes, counter)) {
+    const posted p = engine_put_signal(*c, route::sdma, to, offset, src, bytes, signal_offset, s.value, s.op, counter);
+    return finish(*c, p, false, what).status;
+  }
+  return then_count(put_signal(thread_group::here(), ctx, dst, src, bytes, s, pe, true).status, counter);
+}
+
+}  // namespace xio::dev

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// How fence, quiet and barrier are done; the calls are in device/sync.hpp.
+#pragma once
+#include "xio/device/impl/hdp.hpp"
+#include "xio/device/impl/pool.hpp"
+#include "xio/device/impl/signal.hpp"
+
+namespace xio::dev {
+
+// --- Fence -------------------------------------------------------------------------------------------
+
+// One queue keeps its order by itself. Only where ops to a PE can overtake each other on different engines or queues
+// must the earlier ones be complete first.
+XIO_DEVICE xio_status_t fence_peer(const ctx_view& c, const peer_view& p) {
+  if (!takes_several_ways(p)) return XIO_OK;
+  return quiet_queues(p, *c.world);
+}
+
+XIO_DEVICE xio_status_t fence_all(const xio_ctx_t& ctx) {
+  const ctx_view* c = view_of(ctx);
+  if (c == nullptr) return XIO_ERR_STATE;
+  xio_status_t status = XIO_OK;
+  // Without rings there is only load/store.
+  for (u32 pe = 0; c->ring_count != 0 && pe < c->world->n_pes; ++pe) {
+    const xio_status_t one = fence_peer(*c, c->peers[pe]);
+    if (status == XIO_OK) status = one;
+  }
+  fence<scope::system, order::release>();
+  return status;
+}
+
+XIO_DEVICE xio_status_t fence_one(const xio_ctx_t& ctx, int pe) {
+  const ctx_view* c = view_of(ctx);
+  if (c == nullptr) return XIO_ERR_STATE;
+  if (static_cast<u32>(pe) >= c->world->n_pes)
+    return ctx_fail(*c, XIO_ERR_PE, call_of(call_kind::fence_pe, nullptr, nullptr, 0, pe));
+  const xio_status_t status = fence_peer(*c, c->peers[pe]);
+  fence<scope::system, order::release>();
+  return status;
+}
+
+// --- Quiet -------------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t quiet_engines(const ctx_view& c) {
+  xio_status_t failure = XIO_OK;
+  const bool rings = k_has_rings && load<scope::agent, order::relaxed>(&c.rings_used) != 0;
+  for (u32 i = 0; rings && i < c.ring_count; ++i) {
+    const xio_status_t one = quiet_ring(c.rings[i], *c.world);
+    if (failure == XIO_OK) failure = one;
+  }
+  const bool drives = k_has_nvme && load<scope::agent, order::relaxed>(&c.storages_used) != 0;
+  if (drives) {
+    const xio_status_t one = storage_quiet(c);
+    if (failure == XIO_OK) failure = one;
+  }
+  if (hdp_is_on(c)) {
+    const xio_status_t one = hdp_flush_all(c, drives);
+    if (failure == XIO_OK) failure = one;
+  }
+  return failure;
+}
+
+// With rings, drives, or an error that was kept.
+XIO_SLOW_PATH xio_status_t quiet_slow(const ctx_view& c) {
+  const xio_status_t failure = quiet_engines(c);
+  // Sequentially consistent: what the caller reads from now on is read after its stores can be seen.
+  fence<scope::system, order::seq_cst>();
+  const xio_status_t kept = ctx_take_error(c);
+  return kept != XIO_OK ? kept : failure;
+}
+
+// Order is that of its fence. A caller that synchronises with the other PEs behind it needs only that its stores come
+// first.
+template <order Order = order::seq_cst>
+XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
+  const ctx_view& c = ctx_of(ctx);
+  if ((ctx.flags & ctx_all_mapped) != 0) [[likely]] {
+    // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
+    u32 rings = load<scope::agent, order::relaxed>(&c.rings_used);
+    u32 drives = load<scope::agent, order::relaxed>(&c.storages_used);
+    u32 error = load<scope::agent, order::relaxed>(&c.error);
+    fence<scope::system, Order>();
+    not_before(rings), not_before(drives), not_before(error);
+    if ((rings | drives | error) == 0) [[likely]]
+      return XIO_OK;
+  }
+  return quiet_slow(c);
+}
+
+XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
+  xio_status_t failure = quiet_queues(p, *c.world);
+  if (failure == XIO_OK && p.rdma != nullptr) failure = hdp_flush(c);
+  fence<scope::system, order::seq_cst>();
+  const xio_status_t kept = ctx_take_error(c);
+  return kept != XIO_OK ? kept : failure;
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t quiet(const Group& g, const xio_ctx_t& ctx) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  return by_leader(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
+}
+
+// Of a request that is over: what it stands for is complete.
+XIO_DEVICE xio_status_t complete_request(const ctx_view& c, xio_req_t request) {
+  if (request != 0) return hdp_flush_for(c, request);
+  // A flag that the caller sends next may be a relaxed store.
+  fence<scope::system, order::release>();
+  return XIO_OK;
+}
+
+// --- Barrier -----------------------------------------------------------------------------------------
+
+// The ring that the flags to a PE travel on, or null.
+XIO_DEVICE const ring_view* flag_ring(const ctx_view& c, u32 to) {
+  const peer_view& peer = c.peers[to];
+  if (peer.atomic == route::rdma) return &rdma::queue_to(peer);
+  return peer.atomic == route::sdma ? &sdma::queue_to(peer) : nullptr;
+}
+
+// A flag of the barrier. On NVIDIA GPUs two loads are under way in turn: what comes is seen sooner by half of what a
+// load takes.
+class watched_epoch {
+ public:
+  XIO_DEVICE watched_epoch(const u64* at, u64 epoch) : at_(at), epoch_(epoch) {
+#if defined(XIO_ON_CUDA)
+    first_ = now();
+    second_ = now();
+#endif
+  }
+  XIO_DEVICE bool has_come() {
+#if defined(XIO_ON_CUDA)
+    if (reached(first_)) return true;
+    first_ = now();
+    if (reached(second_)) return true;
+    second_ = now();
+    return false;
+#else
+    return reached(now());
+#endif
+  }
+  XIO_DEVICE u64 last() const { return now(); }
+
+ private:
+  XIO_DEVICE u64 now() const { return load<scope::system, direct::k_watch_load>(at_); }
+  // Epochs only grow, and a peer may be one barrier ahead.
+  XIO_DEVICE bool reached(u64 found) const { return static_cast<i64>(found - epoch_) >= 0; }
+
+  const u64* at_;
+  u64 epoch_;
+#if defined(XIO_ON_CUDA)
+  u64 first_, second_;
+#endif
+};
+
+// Whether a round's flag needs a release of its own. From the second round on it passes on what came with the flags of
+// the rounds before, which is not this PE's to release unless it does so after its acquire: the models of AMD (HSA,
+// LLVM) and NVIDIA (PTX) do not order it otherwise (docs/ordering.md). Up to three PEs every flag comes from where the
+// data comes from. tests/unit/passing_on.cpp looks at all pairs.
+XIO_HOST_DEVICE constexpr bool passes_others_on(u32 round, u32 n_pes) { return round != 0 && n_pes > 3; }
+
+// Tells a peer that this PE has come to round `round` of barrier `epoch`, and waits for the one that tells us.
+XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch) {
+  const u32 ahead = ctx.my_pe + (1u << round);
+  const u32 to = ahead < ctx.n_pes ? ahead : ahead - ctx.n_pes;  // both are below n_pes
+  const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
+  if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
+  const posted p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
+  if (p.status != XIO_OK) return p.status;
+  const ring_view* ring = mapped_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
+  const u64* mine = &own_head(ctx).barrier[round];
+  xio_status_t failure = XIO_OK;
+  watched_epoch flag(mine, epoch);
+  // Queues that carry no flag do not end it: a PE that left early would leave the others waiting.
+  const xio_status_t status = poll_flag<poll_also::nothing>(ctx, [&] {
+    if (flag.has_come()) return true;
+    if (ring == nullptr) return false;
+    reap_ring(*ring);
+    failure = ring_failure(*ring);
+    return failure != XIO_OK;
+  });
+  if (status == XIO_ERR_TIMEOUT) {
+    const u32 from = ctx.my_pe >= (1u << round) ? ctx.my_pe - (1u << round) : ctx.my_pe + ctx.n_pes - (1u << round);
+    record_wait(ctx_of(ctx), call_kind::sync_all, from, mine, sizeof *mine, 1, XIO_CMP_GE, epoch, flag.last());
+  }
+  if (failure != XIO_OK || status != XIO_OK || ring == nullptr) return failure != XIO_OK ? failure : status;
+  // The next barrier's flag may go by another queue. This one, held up behind what was posted before it, must not come
+  // later and put its number over that one's.
+  return wait_request(ctx_of(ctx), p.request);
+}
+
+// The number of the barrier that was last. One thread of a PE at a time is in one, so counting needs no
+// read-modify-write.
+XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
+  return load<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch);
+}
+
+// Called after a fence: on every route of the flags, ordinary stores come before the flags. The number is stored behind
+// the fence, which would otherwise wait for that store too.
+XIO_DEVICE xio_status_t sync_all(const xio_ctx_t& ctx, u64 epoch) {
+  store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, epoch);
+  for (u32 round = 0; (u64{1} << round) < ctx.n_pes; ++round) {
+    const xio_status_t status = barrier_round(ctx, round, epoch);
+    if (status != XIO_OK) return status;
+  }
+  // Makes visible what the others put before they arrived at the barrier.
+  return hdp_flush(ctx);
+}
+
+XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
+  // Asked for first: it comes together with what quiet looks at.
+  const u64 last = last_epoch(ctx);
+  // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
+  const xio_status_t mine = quiet_ctx<order::release>(ctx);
+  const xio_status_t met = sync_all(ctx, last + 1);
+  // With no other PE to synchronise with this is a quiet.
+  if (ctx.n_pes == 1) fence<scope::system, order::seq_cst>();
+  return mine != XIO_OK ? mine : met;
+}
+
+XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx) {
+  const u64 last = last_epoch(ctx);
+  fence<scope::system, order::release>();
+  return sync_all(ctx, last + 1);
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t sync_all(const Group& g, const xio_ctx_t& ctx, bool with_quiet) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  return by_leader(g, [&] { return posted{0, with_quiet ? barrier_ctx(ctx) : sync_ctx(ctx)}; }).status;
+}
+
+}  // namespace xio::dev

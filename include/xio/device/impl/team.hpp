@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// How members of a team meet; the calls are in device/team.hpp.
+#pragma once
+#include "xio/device/impl/signal.hpp"
+#include "xio/device/impl/sync.hpp"
+#include "xio/device/impl/team_layout.hpp"
+#include "xio/team.h"
+
+namespace xio::dev::teams {
+
+XIO_DEVICE u32 pe_of(const xio_team_t& t, u32 member) {
+  return t.stride != 0 ? t.first + member * t.stride : static_cast<const u32*>(t.list)[member];
+}
+// The k-th of the others, 0 <= k < n - 1: everybody begins with another one.
+XIO_DEVICE u32 other(const xio_team_t& t, u32 k) {
+  const u32 member = t.my_pe + 1 + k;
+  return member < t.n_pes ? member : member - t.n_pes;
+}
+
+XIO_DEVICE channel_state& state_of(const xio_team_t& t) { return *static_cast<channel_state*>(t.work); }
+
+// Where member `writer` writes its message of exchange `epoch`, as an address of this PE: a word for the header, then
+// the words of its packets.
+XIO_DEVICE u64* message(const xio_team_t& t, u64 epoch, u32 writer) {
+  auto* slots = static_cast<unsigned char*>(t.work) + sizeof(channel_state);
+  const u64 each = team_message_bytes(t.packet_bytes);
+  return reinterpret_cast<u64*>(slots + ((epoch & 1) * t.n_pes + writer) * each);
+}
+// Where a message to member `reader` is made for an engine.
+XIO_DEVICE u64* outgoing(const xio_team_t& t, u64 epoch, u32 reader) {
+  return message(t, epoch, reader) + 2 * team_slot_bytes(t.n_pes, t.packet_bytes) / sizeof(u64);
+}
+
+// Where a PE's copy of a symmetric address lies, if loads and stores are the way there; else null.
+XIO_DEVICE unsigned char* direct_place(const xio_ctx_t& ctx, const void* symmetric, u32 pe) {
+  const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.arena);
+  if (const mapped_place arena = mapped_arena(ctx, pe); arena.there) return arena.bytes() + at;
+  const peer_view& p = ctx_of(ctx).peers[pe];
+  return is_posted(p.small) || p.direct == nullptr ? nullptr : p.direct + sizeof(heap_head) + at;
+}
+
+// Names a call: members whose tags differ are in different calls. Counts below 2^20 and roots always differ in it.
+enum class op : u32 { sync = 1, barrier, broadcast, alltoall, alltoallv, fcollect, collect, reduce, reduce_scatter };
+XIO_DEVICE u32 tag_of(op what, u64 bytes = 0, u32 detail = 0) {
+  const u32 folded = static_cast<u32>(bytes ^ (bytes >> 20) ^ (bytes >> 40)) & 0xfffff;
+  return (static_cast<u32>(what) << 28) | ((detail & 0xff) << 20) | folded;
+}
+constexpr u32 k_refuses = 0;  // the tag of a member whose own arguments are wrong
+
+// One exchange: every member writes a message to every other one.
+struct exchange {
+  u64 epoch;
+  u32 tag;
+  XIO_DEVICE u32 flag() const { return static_cast<u32>(epoch); }
+  XIO_DEVICE u64 header() const { return (epoch << 32) | tag; }
+};
+
+template <class Group>
+XIO_DEVICE bool any(const Group& g, bool mine, const channel_state&, u64) {
+  return g.leader() && mine;
+}
+XIO_DEVICE bool any(const wave_group& g, bool mine, const channel_state&, u64) {
+  const bool found = g.members.ballot(mine) != 0;
+  g.members.sync();
+  return found;
+}
+XIO_DEVICE bool any(const workgroup_group& g, bool mine, const channel_state& s, u64 epoch) {
+#if defined(XIO_ON_CUDA)
+  (void)g, (void)s, (void)epoch;
+  return sync_workgroup_any(mine);
+#else
+  (void)mine;
+  g.sync();
+  return load<scope::agent, order::relaxed>(&s.failed_epoch) == epoch;
+#endif
+}
+
+// Begins an exchange; false if the channel is broken. All that other threads of the group wrote before is complete.
+template <class Group>
+XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x) {
+  const channel_state& s = state_of(t);
+  const u64 last = load<scope::agent, order::relaxed>(&s.epoch);
+  const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
+  *x = exchange{last + 1, tag};
+  g.sync();
+  return broken == 0;
+}
+
+XIO_DEVICE xio_status_t broken_status(const xio_team_t& t) {
+  return static_cast<xio_status_t>(static_cast<int>(load<scope::agent, order::relaxed>(&state_of(t).broken)));
+}
+
+// Ends it: the group learns how it went for each of its threads, and what they wrote is complete. An exchange that
+// some members may not have ended leaves the slots in no known state.
+template <class Group>
+XIO_DEVICE xio_status_t end(const Group& g, const xio_team_t& t, const exchange& x, xio_status_t mine) {
+  channel_state& s = state_of(t);
+  if (mine != XIO_OK) {
+    const u32 status = static_cast<u32>(static_cast<int>(mine));
+    store<scope::agent, order::relaxed>(&s.status, status);
+    if (mine != XIO_ERR_ARG) store<scope::agent, order::relaxed>(&s.broken, status);
+    store<scope::agent, order::release>(&s.failed_epoch, x.epoch);
+    fence<scope::agent, order::release>();
+  }
+  if (g.leader()) store<scope::agent, order::relaxed>(&s.epoch, x.epoch);
+  if (!any(g, mine != XIO_OK, s, x.epoch)) return XIO_OK;
+  fence<scope::agent, order::acquire>();
+  const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
+  return static_cast<xio_status_t>(
+      static_cast<int>(broken != 0 ? broken : load<scope::agent, order::relaxed>(&s.status)));
+}
+
+XIO_DEVICE xio_status_t first_of(xio_status_t a, xio_status_t b) { return a != XIO_OK ? a : b; }
+
+// Waits for a word of member `from` behind its header; word 0 is the header alone. *value is what it carries.
+XIO_DEVICE xio_status_t wait_word(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u32 word,
+                                  u32* value) {
+  const u64* in = message(t, x.epoch, from);
+  const u32 flag = x.flag();
+  u64 head = 0, data = 0;
+  const xio_status_t status = poll_then(
+      ctx,
+      [&] {
+        head = load<scope::system, direct::k_watch_load>(in);
+        data = load<scope::system, direct::k_watch_load>(in + word);
+        if (static_cast<u32>(head >> 32) != flag) return false;
+        return static_cast<u32>(head) != x.tag || static_cast<u32>(data >> 32) == flag;
+      },
+      [] { return XIO_OK; });
+  *value = static_cast<u32>(data);
+  if (status == XIO_ERR_TIMEOUT)
+    record_wait(ctx_of(ctx), call_kind::team_wait, pe_of(t, from), in, 8, 1, XIO_CMP_EQ, flag, head >> 32);
+  if (status != XIO_OK || static_cast<u32>(head) == x.tag) return status;
+  return ctx_fail(ctx_of(ctx), XIO_ERR_ARG,
+                  call_of(call_kind::team_call, nullptr, nullptr, 0, static_cast<int>(pe_of(t, from))));
+}
+
+// Waits for the headers of all others; what came before them is visible to the group after end().
+template <class Group>
+XIO_DEVICE xio_status_t wait_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+  xio_status_t status = XIO_OK;
+  bool waited = false;
+  for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count()) {
+    u32 unused;
+    status = first_of(status, wait_word(ctx, t, x, other(t, k), 0, &unused));
+    waited = true;
+  }
+  if (!waited) return status;
+  fence<scope::system, order::acquire>();
+  return first_of(status, hdp_flush(ctx));
+}
+
+// Sends the header to member `to`, behind all that this thread's group has stored or the engines were given.
+XIO_DEVICE xio_status_t send_header(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 to) {
+  u64* head = message(t, x.epoch, t.my_pe);
+  const u32 pe = pe_of(t, to);
+  if (unsigned char* at = direct_place(ctx, head, pe)) {
+    store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(at), x.header());
+    return XIO_OK;
+  }
+  return put_signal(thread_group::here(), ctx, head, nullptr, 0, {head, x.header(), XIO_SIGNAL_SET},
+                    static_cast<int>(pe), true)
+      .status;
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t send_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+  xio_status_t status = XIO_OK;
+  if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
+  for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
+    status = first_of(status, send_header(ctx, t, x, other(t, k)));
+  return status;
+}
+
+// Headers alone: every member has come, and their ordinary stores from before are visible.
+template <class Group>
+XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag) {
+  exchange x;
+  if (!begin(g, t, tag, &x)) return broken_status(t);
+  const xio_status_t sent = send_headers(g, ctx, t, x);
+  return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
+}
+
+XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) { return ctx.view != nullptr && t.n_pes != 0; }
+
+template <class Group>
+XIO_DEVICE xio_status_t sync(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
+  return is_usable(ctx, t) ? exchange_headers(g, ctx, t, tag_of(op::sync)) : XIO_ERR_STATE;
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
+  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  // A failed quiet does not keep the others waiting.
+  const xio_status_t mine = quiet(g, ctx);
+  return first_of(mine, exchange_headers(g, ctx, t, tag_of(op::barrier)));
+}
+
+}  // namespace xio::dev::teams

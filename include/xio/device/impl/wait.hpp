@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// How words that peers change are watched; the calls are in device/wait.hpp.
+#pragma once
+#include <type_traits>
+
+#include "xio/device/impl/atomic.hpp"
+#include "xio/device/impl/deadline.hpp"
+#include "xio/device/impl/hdp.hpp"
+#include "xio/device/impl/own_queues.hpp"
+
+namespace xio::dev {
+
+// After flags that were looked at with direct::k_watch_load: what their writers did before is visible.
+XIO_DEVICE void watched() {
+  if constexpr (direct::k_watch_load == order::relaxed) fence<scope::system, order::acquire>();
+}
+
+// Looks in front of the loops, for what is one look: a flag that comes over a link comes within eight. Without a loop
+// around them nothing counts, yields or jumps between two looks, nor on the way out (docs/performance.md).
+#if defined(XIO_ON_CUDA)
+constexpr u32 k_polls_in_line = 12;
+#else
+constexpr u32 k_polls_in_line = 0;
+#endif
+
+// Which queues a polling loop looks at.
+enum class poll_also { nothing, own_queues };
+
+// Polls until done() or the deadline; `c` is a ctx or its view. A flag that is on its way comes within the first few
+// looks, so nothing stands between these. The clock costs more than a look, so it is read only now and then, first when
+// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. Every k_drain_ms the
+// queues of the ctx are drained: the word may wait for an op that has failed, and then the failure is the result.
+// then() makes the result once the flag has come: at each way out of the loops, so that nothing asks afterwards which
+// one it was.
+constexpr u64 k_drain_ms = 2;
+template <u32 InLine = k_polls_in_line, poll_also Also = poll_also::own_queues, class Ctx, class Done, class Then>
+XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
+  constexpr u32 polls = 32;
+  if constexpr (InLine != 0) {
+    XIO_UNROLL for (u32 i = 0; i < InLine; ++i) if (done()) return then();
+  }
+  if constexpr (!k_pauses_at_once) {
+    // A loop of its own: the less there is in it, the sooner the next look.
+    XIO_ROLLED for (u32 i = 0; i < polls; ++i) if (done()) return then();
+  }
+  deadline end{};
+  u64 drained = 0;
+  XIO_ROLLED for (u32 round = 0;; ++round) {
+    XIO_ROLLED for (u32 i = 0; i < polls; ++i) {
+      if (done()) return then();
+      pause();
+    }
+    if (round == 0) end = deadline::in(world_of(c));
+    if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
+    if constexpr (Also == poll_also::own_queues) {
+      const u64 now = wall_clock();
+      if (round == 0) drained = now;
+      if (now - drained > k_drain_ms * world_of(c).ticks_per_ms) {
+        drained = now;
+        if (const xio_status_t failure = drain_own(whole_ctx(c)); failure != XIO_OK) return done() ? then() : failure;
+      }
+    }
+    if (round % 2 == 1 && !end.wait_more()) return XIO_ERR_TIMEOUT;
+  }
+}
+
+// The same, and then what its writer did before the flag.
+template <poll_also Also = poll_also::own_queues, class Ctx, class Done>
+XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
+  return poll_then<k_polls_in_line, Also>(c, done, [] {
+    watched();
+    return XIO_OK;
+  });
+}
+
+// And the data that came with it.
+template <u32 InLine = k_polls_in_line, class Ctx, class Done>
+XIO_DEVICE xio_status_t poll(const Ctx& c, Done&& done) {
+  return poll_then<InLine>(c, done, [&] {
+    watched();
+    return hdp_flush(c);
+  });
+}
+
+template <class T>
+constexpr bool k_is_watchable = (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8) ||
+                                std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+template <class T>
+XIO_DEVICE bool holds(T found, int cmp, T value) {
+  switch (cmp) {
+    case XIO_CMP_EQ: return found == value;
+    case XIO_CMP_NE: return found != value;
+    case XIO_CMP_GT: return found > value;
+    case XIO_CMP_GE: return found >= value;
+    case XIO_CMP_LT: return found < value;
+    default: return found <= value;
+  }
+}
+
+template <class T>
+XIO_DEVICE xio_status_t check_ivar(const xio_ctx_t& ctx, const T* ivar, int cmp) {
+  static_assert(k_is_watchable<T>, "waits look at integers of 1, 2, 4 or 8 bytes, float and double");
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  const bool known = cmp >= XIO_CMP_EQ && cmp <= XIO_CMP_LE;
+  return ivar != nullptr && known && (reinterpret_cast<u64>(ivar) & (sizeof(T) - 1)) == 0 ? XIO_OK : XIO_ERR_ARG;
+}
+
+// The value that every element is compared with, or one for each.
+template <class T>
+struct one_for_all {
+  T value;
+  XIO_DEVICE T of(u64) const { return value; }
+  XIO_DEVICE bool there() const { return true; }
+};
+template <class T>
+struct one_for_each {
+  const T* values;
+  XIO_DEVICE T of(u64 i) const { return values[i]; }
+  XIO_DEVICE bool there() const { return values != nullptr && (reinterpret_cast<u64>(values) & (sizeof(T) - 1)) == 0; }
+};
+
+// Elements to look at, and the comparison that each must pass.
+template <class T, class Wanted = one_for_all<T>>
+struct watch {
+  const T* ivars;
+  const int* status;
+  u64 count;
+  int cmp;
+  Wanted wanted;
+
+  XIO_DEVICE bool counts(u64 i) const { return status == nullptr || status[i] == 0; }
+  XIO_DEVICE bool passes(u64 i) const {
+    return holds(load<scope::system, direct::k_watch_load>(&ivars[i]), cmp, wanted.of(i));
+  }
+  XIO_DEVICE bool empty() const {
+    for (u64 i = 0; i < count; ++i)
+      if (counts(i)) return false;
+    return true;
+  }
+  // From *from on; leaves *from at the first that does not pass.
+  XIO_DEVICE bool all(u64* from) const {
+    for (; *from < count; ++*from)
+      if (counts(*from) && !passes(*from)) return false;
+    return true;
+  }
+  XIO_DEVICE bool any(u64* index) const {
+    for (u64 i = 0; i < count; ++i) {
+      if (!counts(i) || !passes(i)) continue;
+      *index = i;
+      return true;
+    }
+    return false;
+  }
+  XIO_DEVICE bool some(size_t* indices, u64* found) const {
+    *found = 0;
+    for (u64 i = 0; i < count; ++i)
+      if (counts(i) && passes(i)) indices[(*found)++] = i;
+    return *found != 0;
+  }
+  XIO_DEVICE xio_status_t check(const xio_ctx_t& ctx) const {
+    if (ctx.view != nullptr && count == 0) return XIO_OK;
+    const xio_status_t status = check_ivar(ctx, ivars, cmp);
+    return status == XIO_OK && !wanted.there() ? XIO_ERR_ARG : status;
+  }
+};
+
+template <class T>
+XIO_DEVICE watch<T, one_for_each<T>> each_of(const T* ivars, const int* status, u64 count, int cmp, const T* values) {
+  return {ivars, status, count, cmp, {values}};
+}
+
+// One look, or polling: what the two families differ in.
+struct poll_once {
+  static constexpr bool k_waits = false;
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
+    if (!done()) {
+      // How often the caller looks is not known here, so every look that fails flushes.
+      if (!hdp_is_on(c)) return XIO_PENDING;
+      if (const xio_status_t status = hdp_flush(c); status != XIO_OK) return status;
+      if (!done()) return XIO_PENDING;
+    }
+    watched();
+    return hdp_flush(c);
+  }
+};
+struct stay {
+  static constexpr bool k_waits = true;
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
+    return poll(c, done);
+  }
+};
+// For several words: a look at them is a loop by itself.
+struct stay_for_many {
+  static constexpr bool k_waits = true;
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
+    return poll<0>(c, done);
+  }
+};
+// Takes the entry or value that is there now, for reads that compare nothing.
+struct newest {
+  template <class Done>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
+    if (const xio_status_t status = hdp_flush(c); status != XIO_OK) return status;
+    done();
+    watched();
+    return hdp_flush(c);
+  }
+};
+
+// A value as a record keeps it.
+template <class T>
+XIO_DEVICE u64 recorded(T value) {
+  if constexpr (std::is_integral_v<T>) return static_cast<u64>(value);
+  return bit_copy<u64>(static_cast<double>(value));
+}
+
+// Records a wait that ended by the deadline. Seldom, hence the second look at the word. Where a queue of the ctx has
+// failed with a timeout, the queue's own record says more.
+template <class T>
+XIO_DEVICE xio_status_t missed(const xio_ctx_t& ctx, call_kind kind, const T* first, u64 words, int cmp, T value) {
+  if (drain_own(ctx_of(ctx)) != XIO_OK) return XIO_ERR_TIMEOUT;
+  constexpr u32 type = !std::is_integral_v<T> ? k_compares_float : std::is_signed_v<T> ? k_compares_signed : 0;
+  const T found = load<scope::system, direct::k_watch_load>(first);
+  record_wait(ctx_of(ctx), kind, k_no_pe, first, sizeof(T), words, static_cast<u32>(cmp) | type, recorded(value),
+              recorded(found));
+  return XIO_ERR_TIMEOUT;
+}
+
+template <class How, class T>
+XIO_DEVICE xio_status_t until(const xio_ctx_t& ctx, const T* ivar, int cmp, T value, T* found, call_kind kind) {
+  if (const xio_status_t status = check_ivar(ctx, ivar, cmp); status != XIO_OK) [[unlikely]]
+    return refuse(ctx, status, call_of(kind, ivar, sizeof(T))).status;
+  const xio_status_t status = How{}(ctx, [&] {
+    const T now = load<scope::system, direct::k_watch_load>(ivar);
+    if (found != nullptr) *found = now;
+    return holds(now, cmp, value);
+  });
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, ivar, 1, cmp, value) : status;
+}
+
+template <class How, class T, class Wanted>
+XIO_DEVICE xio_status_t until_all(const xio_ctx_t& ctx, const watch<T, Wanted>& w) {
+  constexpr call_kind kind = How::k_waits ? call_kind::wait_until_all : call_kind::test_until;
+  if (const xio_status_t status = w.check(ctx); status != XIO_OK)
+    return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
+  u64 from = 0;
+  const xio_status_t status = How{}(ctx, [&] { return w.all(&from); });
+  // The first that does not pass.
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars + from, w.count - from, w.cmp, w.wanted.of(from))
+                                   : status;
+}
+
+template <class How, class T, class Wanted>
+XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T, Wanted>& w, size_t* index) {
+  constexpr call_kind kind = How::k_waits ? call_kind::wait_until_any : call_kind::test_until;
+  xio_status_t status = w.check(ctx);
+  if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
+  if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
+  u64 at = ~u64{0};
+  if (!w.empty()) status = How{}(ctx, [&] { return w.any(&at); });
+  *index = static_cast<size_t>(at);
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)) : status;
+}
+
+template <class How, class T, class Wanted>
+XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T, Wanted>& w, size_t* indices, size_t* count) {
+  constexpr call_kind kind = How::k_waits ? call_kind::wait_until_some : call_kind::test_until;
+  xio_status_t status = w.check(ctx);
+  if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
+  if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
+  u64 found = 0;
+  if (!w.empty()) status = How{}(ctx, [&] { return w.some(indices, &found); });
+  *count = static_cast<size_t>(found);
+  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)) : status;
+}
+
+}  // namespace xio::dev
