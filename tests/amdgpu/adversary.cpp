@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Memory that is late: accesses of a wave overtake each other until it waits, and a test looks which wait makes them
 // right. Expected results come from LLVM AMDGPUUsage, "Memory Model GFX90A", and MI200 ISA 4.4.
+#include <algorithm>
+#include <iterator>
+
 #include "amdgpu/opcodes.hpp"
 
 namespace {
@@ -54,6 +57,23 @@ TEST(AmdgpuAdversary, AStoreIsOvertakenUnlessItIsWaitedFor) {
   EXPECT_GT(overtaken("s_waitcnt vmcnt(1)"), 0u) << "one may still be under way";
   EXPECT_GT(overtaken("s_waitcnt lgkmcnt(0)"), 0u) << "another counter";
   EXPECT_EQ(overtaken("s_waitcnt vmcnt(0)"), 0u);
+}
+
+// vmcnt counts to 63 (MI200 ISA 4.4).
+TEST(AmdgpuAdversary, AFullCounterHoldsTheNextAccessUp) {
+  for (const unsigned n : {63u, 64u}) {
+    place_of_two two(7);
+    std::string text;
+    for (unsigned i = 0; i < n; ++i)
+      text += "global_store_dword v[0:1], v4, off offset:" + std::to_string(4 * i) + "\n";
+    two.m.load(text + "s_sleep 1\ns_waitcnt vmcnt(0)");
+    two.m.start();
+    run_wave(two.m.w, 100);
+    EXPECT_EQ(two.cells[0], n == 64 ? 41u : 0u) << n << " stores";
+    EXPECT_EQ(std::count(two.cells, std::end(two.cells), 41u), n == 64 ? 1 : 0) << n << " stores";
+    run_wave(two.m.w, 100);
+    EXPECT_EQ(std::count(two.cells, std::end(two.cells), 41u), n) << n << " stores";
+  }
 }
 
 TEST(AmdgpuAdversary, AnAtomicOvertakesStoresUnlessTheyAreWaitedFor) {

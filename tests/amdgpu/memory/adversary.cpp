@@ -3,8 +3,25 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
+#include <utility>
 
 namespace amdgpu {
+
+namespace {
+
+// From the first byte that an access touches to the one behind its last.
+std::pair<std::uint64_t, std::uint64_t> bounds(const access& of) {
+  std::uint64_t low = ~std::uint64_t{0}, high = 0;
+  for (std::uint64_t left = of.active; left; left &= left - 1) {
+    const std::uint64_t address = of.address[std::countr_zero(left)];
+    low = std::min(low, address);
+    high = std::max(high, address + of.bytes);
+  }
+  return {low, high};
+}
+
+}  // namespace
 
 bool adversary::overlap(const pending& p, const access& of) {
   for (std::uint64_t a = p.of.active; a; a &= a - 1) {
@@ -17,11 +34,37 @@ bool adversary::overlap(const pending& p, const access& of) {
   return false;
 }
 
-adversary::pending& adversary::add(const access& of) {
-  pending& p = under_way.emplace_back();
+template <class Which>
+void adversary::remove_if(Which which) {
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < under_way.size(); ++i) {
+    if (which(*under_way[i]))
+      spare.push_back(std::move(under_way[i]));
+    else if (left++ != i)
+      under_way[left - 1] = std::move(under_way[i]);
+  }
+  under_way.resize(left);
+}
+
+// Null: an older access that had to be done first was refused.
+adversary::pending* adversary::add(const access& of, refusal& no) {
+  const auto same_wave = [&](const kept& p) { return p->of.wave == of.wave; };
+  if (std::count_if(under_way.begin(), under_way.end(), same_wave) >= std::ptrdiff_t{most_under_way}) {
+    const auto oldest = std::find_if(under_way.begin(), under_way.end(), same_wave);
+    if (!finish(**oldest, no)) return nullptr;
+    spare.push_back(std::move(*oldest));
+    under_way.erase(oldest);
+  }
+  if (spare.empty()) spare.push_back(std::make_unique<pending>());
+  under_way.push_back(std::move(spare.back()));
+  spare.pop_back();
+  pending& p = *under_way.back();
   std::copy_n(of.address, lanes, p.address);
+  std::tie(p.low, p.high) = bounds(of);
   p.of = of;
-  return p;
+  p.registers = nullptr;
+  p.read = false;
+  return &p;
 }
 
 bool adversary::finish(const pending& p, refusal& no) {
@@ -41,15 +84,18 @@ bool adversary::finish(const pending& p, refusal& no) {
 // registers after all older loads, as LLVM's SIInsertWaitcnts counts them for VMEM of one type, so those are finished
 // with it.
 bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
+  const auto [low, high] = bounds(of);
+  const auto meets = [&, low = low, high = high](const pending& p) {
+    return p.of.wave == of.wave && p.low < high && low < p.high && overlap(p, of);
+  };
   std::size_t loads_through = 0;
   for (std::size_t i = 0; loads_too && i < under_way.size(); ++i)
-    if (under_way[i].registers && under_way[i].of.wave == of.wave && overlap(under_way[i], of)) loads_through = i + 1;
+    if (under_way[i]->registers && meets(*under_way[i])) loads_through = i + 1;
   bool good = true;
   std::size_t i = 0;
-  std::erase_if(under_way, [&](const pending& p) {
-    const bool load = p.registers != nullptr;
-    const bool old_load = i++ < loads_through && load;
-    if (p.of.wave != of.wave || !(old_load || (!load && overlap(p, of)))) return false;
+  remove_if([&](const pending& p) {
+    const bool old_load = i++ < loads_through && p.registers && p.of.wave == of.wave;
+    if (!old_load && (p.registers || !meets(p))) return false;
     good = good && finish(p, no);
     return true;
   });
@@ -61,10 +107,11 @@ bool adversary::load(const access& of, std::uint32_t* data, refusal& no) {
   if (!finish_older(of, false, no)) return false;
   if (!of.to_registers) return cache.load(of, data, no);
   if (!memory.mapped(of, false, no)) return false;
-  pending& p = add(of);
-  p.registers = data;
-  p.read = chance(2);
-  if (p.read && !cache.load(of, p.data, no)) return false;
+  pending* const p = add(of, no);
+  if (!p) return false;
+  p->registers = data;
+  p->read = chance(2);
+  if (p->read && !cache.load(of, p->data, no)) return false;
   for (std::uint64_t left = of.active; left; left &= left - 1)
     for (unsigned k = 0; k < of.bytes / 4; ++k)
       data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = poison;
@@ -74,8 +121,9 @@ bool adversary::load(const access& of, std::uint32_t* data, refusal& no) {
 bool adversary::store(const access& of, const std::uint32_t* data, refusal& no) {
   if (!of.active) return true;
   if (!finish_older(of, true, no) || !memory.mapped(of, true, no)) return false;
-  pending& p = add(of);
-  std::copy_n(data, (of.bytes + 3) / 4 * lanes, p.data);
+  pending* const p = add(of, no);
+  if (!p) return false;
+  std::copy_n(data, (of.bytes + 3) / 4 * lanes, p->data);
   return true;
 }
 
@@ -101,21 +149,21 @@ bool adversary::wait_vector(unsigned wave, std::uint64_t through, refusal& no) {
   if (refused) no = late;
   const auto waited = [&](const pending& p) { return p.of.wave == wave && p.of.number <= through; };
   for (std::size_t i = 0; i < under_way.size(); ++i) {
-    if (!waited(under_way[i])) continue;
-    if (!under_way[i].registers)
+    if (!waited(*under_way[i])) continue;
+    if (!under_way[i]->registers)
       stores.push_back(i);
     else
-      good = good && finish(under_way[i], no);
+      good = good && finish(*under_way[i], no);
   }
   std::shuffle(stores.begin(), stores.end(), random);
-  for (const std::size_t i : stores) good = good && finish(under_way[i], no);
-  std::erase_if(under_way, waited);
+  for (const std::size_t i : stores) good = good && finish(*under_way[i], no);
+  remove_if(waited);
   return good && memory.wait_vector(wave, through, no);
 }
 
 // A store leaves at some time though nobody waits for it.
 void adversary::pass_turn() {
-  std::erase_if(under_way, [&](const pending& p) {
+  remove_if([&](const pending& p) {
     if (p.registers || !chance(4)) return false;
     refusal no;
     if (!finish(p, no) && !refused) {

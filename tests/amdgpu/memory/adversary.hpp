@@ -5,6 +5,7 @@
 // but where they overlap. A load delivers its registers when it is waited for, with the value of then or of when it was
 // issued, and what the compute unit's L1 holds may be older than that. A seed chooses.
 #pragma once
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace amdgpu {
 
 class adversary final : public port {
  public:
+  // vmcnt has six bits (MI200 ISA 4.4): a wave whose counter is full issues nothing before its oldest access is done.
+  static constexpr std::size_t most_under_way = 63;
+
   // A register holds this from a load's issue until it is waited for.
   static constexpr std::uint32_t poison = 0xbad10ad5;
 
@@ -35,7 +39,8 @@ class adversary final : public port {
  private:
   struct pending {
     std::uint64_t address[lanes];
-    std::uint32_t data[4 * lanes];  // a store's, or those that a load had when it was issued
+    std::uint64_t low = 0, high = 0;  // all that it touches lies from low to high
+    std::uint32_t data[4 * lanes];    // a store's, or those that a load had when it was issued
     access of;
     std::uint32_t* registers = nullptr;  // of a load; null for a store
     bool read = false;                   // the load has its data
@@ -44,14 +49,18 @@ class adversary final : public port {
   static bool overlap(const pending& p, const access& of);
   bool finish(const pending& p, refusal& no);
   bool finish_older(const access& of, bool loads_too, refusal& no);
-  pending& add(const access& of);
+  pending* add(const access& of, refusal& no);
+  template <class Which>
+  void remove_if(Which which);
   bool chance(unsigned of) { return random() % of == 0; }
 
   plain memory;
   std::mt19937_64 random;
   vector_cache cache;
-  std::vector<pending> under_way;  // the oldest of each wave first
-  refusal late;                    // of a store that left by itself
+  using kept = std::unique_ptr<pending>;
+  std::vector<kept> under_way;  // the oldest of each wave first
+  std::vector<kept> spare;
+  refusal late;  // of a store that left by itself
   bool refused = false;
 };
 
