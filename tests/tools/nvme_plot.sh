@@ -4,13 +4,8 @@
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
-at=$(mktemp -d)
-trap 'rm -rf "$at"' EXIT
-failed=0
-fail() {
-  echo "FAIL $*"
-  failed=1
-}
+# shellcheck source=tests/tools/bench_rig.sh
+. "$srcdir/tests/tools/bench_rig.sh"
 
 # IOPS name their own row: 1000 times the threads, 10 times the queues, the depth.
 mkdir "$at/bench" "$at/bin"
@@ -24,8 +19,8 @@ cat >"$at/script"
 END
 chmod +x "$at/bench/nvme" "$at/bin/gnuplot"
 
-run() { XIO_TEST_BENCH_DIR=$at/bench "$srcdir/bench/nvme_plot" "$@"; }
-PATH=$at/bin:$PATH run "$at/out" file:none 1
+run() { XIO_TEST_BENCH_DIR=$at/bench "$srcdir/bench/nvme_plot" "$@" 2>"$at/err"; }
+PATH=$at/bin:$PATH run "$at/out" file:none 1 || fail "status $?, $(cat "$at/err")"
 [ "$(wc -l <"$at/out.csv")" = 57 ] || fail "a head and 2 x 4 x 7 rows: $(wc -l <"$at/out.csv") lines"
 [ "$(grep -o "'-' using" "$at/script" | wc -l)" = 8 ] || fail 'eight curves'
 grep -q "'4K' 4096" "$at/script" || fail 'no tick says 4K'
@@ -39,7 +34,6 @@ if command -v gnuplot >/dev/null; then
 else
   echo 'no gnuplot: no picture was drawn'
 fi
-if run 2>"$at/err"; then fail 'no name for the files was taken'; fi
-grep -q '^usage: ' "$at/err" || fail "how to call it: $(cat "$at/err")"
-[ "$failed" = 0 ] && echo "ok   nvme_plot"
-exit "$failed"
+refuses '' '^usage: '
+refuses "$at/out file:none x" 'is no number from 1 up'
+finish

@@ -4,13 +4,8 @@
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
-at=$(mktemp -d)
-trap 'rm -rf "$at"' EXIT
-failed=0
-fail() {
-  echo "FAIL $*"
-  failed=1
-}
+# shellcheck source=tests/tools/bench_rig.sh
+. "$srcdir/tests/tools/bench_rig.sh"
 
 # fake NAME MICROSECONDS...: the n-th start of a test prints the n-th of them.
 fake() {
@@ -22,7 +17,7 @@ times=($*)
 n=\$(cat "$at/$name.\$1" 2>/dev/null || echo 0)
 echo \$((n + 1)) >"$at/$name.\$1"
 [ "\${times[0]}" = dies ] && { echo 'no GPU here' >&2; exit 1; }
-echo 'test,op,scope,bytes,ctas,threads,iterations,samples,min_us,median_us,p99_us'
+echo '$head'
 echo "\$1,,thread,8,1,1,5,5,0.1,\${times[n % 3]},9"
 END
   chmod +x "$at/$name"
@@ -35,13 +30,10 @@ run() { LAUNCH="env" "$srcdir/bench/vs_build" "$@" >"$at/out" 2>"$at/err"; }
 run "$at/old" "$at/new" 3 5 || fail "three rounds: status $?, $(cat "$at/err")"
 grep -qxF '| g_lat | thread | 8 | 4 | 2 | 0.500 |' "$at/out" || fail "medians of 4 2 8 and 1 3 2: $(grep g_lat "$at/out")"
 [ "$(grep -c '^| [a-z]*_' "$at/out")" = 7 ] || fail "a row for each test: $(cat "$at/out")"
-if run "$at/old" "$at/lost" 1 5; then fail 'a program that fails passed'; fi
-grep -q 'lost put_lat .* failed' "$at/err" || fail "which one failed: $(cat "$at/err")"
+refuses "$at/old $at/lost 1 5" 'lost put_lat .* failed'
 grep -q 'no GPU here' "$at/err" || fail "why it failed: $(cat "$at/err")"
-for arguments in '' "$at/old" "$at/old $at/none" "$at/old $at/new 0" "$at/old $at/new 3 x"; do
-  # shellcheck disable=SC2086  # words
-  if run $arguments; then fail "'$arguments' was taken"; fi
-  [ -s "$at/err" ] || fail "'$arguments' was refused without a word"
-done
-[ "$failed" = 0 ] && echo "ok   vs_build"
-exit "$failed"
+refuses '' 'vs_build BEFORE NOW'
+refuses "$at/old" 'vs_build BEFORE NOW'
+refuses "$at/old $at/none" 'none is missing'
+for rounds in 0 '3 x'; do refuses "$at/old $at/new $rounds" 'is no number from 1 up'; done
+finish
