@@ -4,34 +4,9 @@
 # shellcheck disable=SC2016,SC2317  # what the PEs shall expand is in single quotes
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}"
-xiorun=$builddir/xiorun
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-# expect NAME STATUS 'PATTERN ON STANDARD ERROR' COMMAND...
-expect() {
-  local name=$1 status=$2 pattern=$3 got
-  shift 3
-  timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null
-  got=$?
-  if [ $got != "$status" ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/err"; }; then
-    echo "FAIL $name: status $got, expected $status; standard error, expected /$pattern/:"
-    sed 's/^/  /' "$work/err"
-    failures=$((failures + 1))
-  fi
-}
-
-# No process may still run that was started with this marker in its arguments.
-expect_none_left() {
-  local left
-  left=$(pgrep -f "$1" | grep -vx $$)
-  if [ -n "$left" ]; then
-    echo "FAIL $2: processes left behind: $left"
-    failures=$((failures + 1))
-  fi
-}
+: "${builddir:?}" "${srcdir:?}" "${xiorun=}" "${work=}"
+# shellcheck source=tests/mpi/xiorun_rig.sh
+. "$srcdir/tests/mpi/xiorun_rig.sh"
 
 expect 'all well' 0 '' "$xiorun" -n 3 true
 expect 'first failure wins' 7 'PE 1 ended with status 7' "$xiorun" -n 3 sh -c '[ "$XIO_TCP_RANK" != 1 ] || exit 7'
@@ -56,7 +31,7 @@ expect 'missing program in PATH' 2 "program 'no-such-program' was not found" "$x
 mkdir -p "$work/early/true"
 expect 'a folder of the same name earlier in PATH' 0 '' env PATH="$work/early:$PATH" "$xiorun" -n 1 true
 expect 'a folder as program' 2 "'$work/early' is a folder" "$xiorun" -n 8 "$work/early"
-[ "$(wc -l <"$work/err")" = 1 ] || { echo 'FAIL: a folder as program is more than one message'; failures=$((failures + 1)); }
+[ "$(wc -l <"$work/err")" = 1 ] || fail 'a folder as program is more than one message'
 expect 'unknown option' 2 'option --bogus is not known' "$xiorun" -n 2 --bogus true
 expect 'options behind the program are its own' 3 'status 3' "$xiorun" -n 1 sh -c 'exit $#' -n -n --bogus 3
 expect 'too few file descriptors' 1 'PE [0-9]* could not be started: Too many open files; raise .*ulimit -n' \
@@ -73,7 +48,7 @@ expect_none_left 'sleep 60.3456' 'orphans'
 SECONDS=0
 expect 'PEs may end by themselves in the grace' 5 'PE 1 ended with status 5' "$xiorun" --grace 30 -n 2 \
   sh -c '[ "$XIO_TCP_RANK" != 1 ] || exit 5; sleep 0.2'
-[ $SECONDS -lt 10 ] || { echo "FAIL: waited $SECONDS s for nothing"; failures=$((failures + 1)); }
+[ $SECONDS -lt 10 ] || fail "waited $SECONDS s for nothing"
 
 # Signals are passed on; the status is the PEs'.
 for signal in INT TERM; do
@@ -83,7 +58,7 @@ for signal in INT TERM; do
   kill -$signal $pid
   wait $pid
   got=$?
-  [ $got = 9 ] || { echo "FAIL SIG$signal: status $got, expected 9"; cat "$work/err"; failures=$((failures + 1)); }
+  [ $got = 9 ] || fail "SIG$signal: status $got, expected 9" "$work/err"
 done
 expect_none_left 'sleep 60.4567' 'signals'
 
@@ -102,7 +77,7 @@ for killed in xiorun 'the process that watches the PEs'; do
   "$xiorun" -n 2 sh -c "$deep" >"$work/out" 2>&1 &
   pid=$!
   for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.5679')" = 8 ] && break; sleep 0.05; done
-  [ "$(pgrep -fc '^sleep 60.5679')" = 8 ] || { echo 'FAIL: the PEs did not start'; failures=$((failures + 1)); }
+  [ "$(pgrep -fc '^sleep 60.5679')" = 8 ] || fail 'the PEs did not start'
   if [ "$killed" = xiorun ]; then kill -KILL $pid; else kill -KILL "$(pgrep -P $pid)"; fi
   wait $pid 2>/dev/null
   for _ in $(seq 100); do [ "$(pgrep -fc '^sleep 60.5679')" = 0 ] && break; sleep 0.05; done
@@ -115,7 +90,7 @@ for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.5680')" = 1 ] && break; sleep 
 run=$(pgrep -P $pid)
 called="$(cat "/proc/$run/comm") $(tr '\0' ' ' <"/proc/$run/cmdline")"
 case $called in
-  *xiorun*) echo "FAIL: the run is called $called"; failures=$((failures + 1)) ;;
+  *xiorun*) fail "the run is called $called" ;;
 esac
 kill $pid
 wait $pid
@@ -125,10 +100,10 @@ wait $pid
 bash -c '(sleep 60.6543 & echo $! >"$1/far"; sleep 0.3) & sleep 60.6544 & echo $! >"$1/near"
   exec "$2" -n 2 sh -c "(setsid sleep 60.6545 &); sleep 0.6; exit 4"' - "$work" "$xiorun" 2>"$work/err"
 got=$?
-[ $got = 4 ] || { echo "FAIL beside older children: status $got, expected 4"; cat "$work/err"; failures=$((failures + 1)); }
+[ $got = 4 ] || fail "beside older children: status $got, expected 4" "$work/err"
 expect_none_left '^sleep 60.6545' 'beside older children'
 for child in near far; do
-  kill "$(cat "$work/$child")" || { echo "FAIL: xiorun killed a process that was there before ($child)"; failures=$((failures + 1)); }
+  kill "$(cat "$work/$child")" || fail "xiorun killed a process that was there before ($child)"
 done
 bash -c 'sleep 60.6546 & echo $! >"$1/near"
   exec "$2" -n 2 sh -c "trap '"'kill \$!; exit 9'"' TERM; echo ready; sleep 60.6547 & wait"' - "$work" "$xiorun" >"$work/out" &
@@ -137,7 +112,7 @@ for _ in $(seq 200); do [ "$(grep -c ready "$work/out")" = 2 ] && break; sleep 0
 kill -TERM $pid
 wait $pid
 got=$?
-[ $got = 9 ] || { echo "FAIL SIGTERM beside older children: status $got, expected 9"; failures=$((failures + 1)); }
+[ $got = 9 ] || fail "SIGTERM beside older children: status $got, expected 9"
 bash -c 'sleep 60.6549 & echo $! >"$1/far"; exec "$2" -n 2 sleep 60.6548' - "$work" "$xiorun" &
 pid=$!
 for _ in $(seq 200); do [ "$(pgrep -fc '^sleep 60.6548')" = 2 ] && break; sleep 0.05; done
@@ -146,7 +121,7 @@ wait $pid 2>/dev/null
 sleep 0.3
 expect_none_left '^sleep 60.654[78]' 'xiorun killed beside older children'
 for child in near far; do
-  kill "$(cat "$work/$child")" || { echo "FAIL: a signal ended a process that was there before ($child)"; failures=$((failures + 1)); }
+  kill "$(cat "$work/$child")" || fail "a signal ended a process that was there before ($child)"
 done
 
 # The environment that the PEs see.
@@ -154,32 +129,28 @@ XIO_TCP_KEY_FILE=/nowhere "$xiorun" -n 3 sh -c 'echo "$XIO_TCP_RANK $XIO_RUN_PE 
   ls -l /proc/$$/fd | grep socket:; true' </dev/null | sort >"$work/out"
 root=$(sed -n '1s/.* \(127\.0\.0\.1:[0-9]*\) .*/\1/p' "$work/out")
 printf '%s\n' "0 0 3 $root 64 none" "1 1 3 $root 64 none" "2 2 3 $root 64 none" >"$work/expected"
-diff "$work/expected" "$work/out" || { echo 'FAIL environment'; failures=$((failures + 1)); }
-[ "$("$xiorun" -n 1 sh -c 'echo $XIO_TCP_KEY')" != "$("$xiorun" -n 1 sh -c 'echo $XIO_TCP_KEY')" ] ||
-  { echo 'FAIL: two runs have one key'; failures=$((failures + 1)); }
-[ "$(echo to-pe-0 | "$xiorun" -n 3 sh -c 'cat')" = to-pe-0 ] || { echo 'FAIL standard input'; failures=$((failures + 1)); }
+diff "$work/expected" "$work/out" || fail 'environment'
+[ "$("$xiorun" -n 1 sh -c 'echo $XIO_TCP_KEY')" != "$("$xiorun" -n 1 sh -c 'echo $XIO_TCP_KEY')" ] || fail 'two runs have one key'
+[ "$(echo to-pe-0 | "$xiorun" -n 3 sh -c 'cat')" = to-pe-0 ] || fail 'standard input'
 
 "$xiorun" --tag-output -n 2 sh -c 'echo one; printf "two, no end" >&2' 2>"$work/err" | sort >"$work/out"
-printf '[0] one\n[1] one\n' | diff - "$work/out" || { echo 'FAIL tagged output'; failures=$((failures + 1)); }
-printf '[0] two, no end\n[1] two, no end\n' | diff - <(sort "$work/err") || { echo 'FAIL tagged error'; failures=$((failures + 1)); }
+printf '[0] one\n[1] one\n' | diff - "$work/out" || fail 'tagged output'
+printf '[0] two, no end\n[1] two, no end\n' | diff - <(sort "$work/err") || fail 'tagged error'
 timeout 30 "$xiorun" --tag-output -n 2 --grace 0.3 yes 2>/dev/null | head -n 100 >"$work/out"
-[ "${PIPESTATUS[0]}" != 124 ] || { echo 'FAIL: PEs go on when nobody reads them'; failures=$((failures + 1)); }
-[ "$(wc -l <"$work/out")" = 100 ] || { echo 'FAIL: tagged output is cut'; failures=$((failures + 1)); }
+[ "${PIPESTATUS[0]}" != 124 ] || fail 'PEs go on when nobody reads them'
+[ "$(wc -l <"$work/out")" = 100 ] || fail 'tagged output is cut'
 
 # Lines come whole, however long.
 "$xiorun" --tag-output -n 2 sh -c 'for n in 70000 300000 5000000; do head -c $n /dev/zero | tr "\0" $XIO_TCP_RANK; echo; done' |
   awk '{ tag = substr($0, 1, 3); pe = substr($0, 5, 1); long = length($0); print tag, pe, long, gsub(pe, "") }' | sort >"$work/out"
-for pe in 0 1; do for n in 300000 5000000 70000; do echo "[$pe] $pe $((n + 4)) $((n + 1))"; done; done | diff - "$work/out" ||
-  { echo 'FAIL: long lines are broken'; failures=$((failures + 1)); }
+for pe in 0 1; do for n in 300000 5000000 70000; do echo "[$pe] $pe $((n + 4)) $((n + 1))"; done; done | diff - "$work/out" || fail 'long lines are broken'
 
 # A reader that takes his time gets every line whole, however short the grace of the PEs.
 "$xiorun" --tag-output --grace 0.1 -n 3 sh -c 'seq 50000; exit 3' 2>"$work/err" | { sleep 1; cat; } >"$work/out"
-[ "${PIPESTATUS[0]}" = 3 ] || { echo 'FAIL: a slow reader changes the status'; failures=$((failures + 1)); }
-for pe in 0 1 2; do seq 50000 | sed "s/^/[$pe] /"; done | diff -q - <(sort -k 1,1 -s "$work/out") ||
-  { echo 'FAIL: a slow reader misses lines'; failures=$((failures + 1)); }
+[ "${PIPESTATUS[0]}" = 3 ] || fail 'a slow reader changes the status'
+for pe in 0 1 2; do seq 50000 | sed "s/^/[$pe] /"; done | diff -q - <(sort -k 1,1 -s "$work/out") || fail 'a slow reader misses lines'
 "$xiorun" --tag-output -n 2 sh -c 'seq -s " " 8000; seq -s " " 8000 >&2' 2>&1 | { sleep 0.5; sort; } >"$work/out"
-for pe in 0 0 1 1; do echo "[$pe] $(seq -s ' ' 8000)"; done | diff -q - "$work/out" ||
-  { echo 'FAIL: long lines to one pipe are torn'; failures=$((failures + 1)); }
+for pe in 0 0 1 1; do echo "[$pe] $(seq -s ' ' 8000)"; done | diff -q - "$work/out" || fail 'long lines to one pipe are torn'
 
 # One that stands still holds up nobody's end. The shell is that reader: it holds the FIFO and takes nothing.
 # expect_end NAME STATUS 'PATTERN ON STANDARD ERROR' SIGNAL COMMAND...
@@ -196,9 +167,7 @@ expect_end() {
   got=$?
   exec 9>&-
   if [ $got != "$status" ] || [ $SECONDS -gt 12 ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/err"; }; then
-    echo "FAIL $name: status $got after $SECONDS s, expected $status soon; standard error, expected /$pattern/:"
-    sed 's/^/  /' "$work/err"
-    failures=$((failures + 1))
+    fail "$name: status $got after $SECONDS s, expected $status soon; standard error, expected /$pattern/:" "$work/err"
   fi
 }
 tag=("$xiorun" --tag-output --grace 0.3)
@@ -225,10 +194,9 @@ if [ "$(id -u)" = 0 ] && in_a_net 'ip link set lo up && ip -4 addr flush dev lo 
   expect 'lo is down' 1 "lo is down; type 'ip link set lo up'" unshare -n "$xiorun" -n 2 true
   expect 'no address' 1 'neither 127.0.0.1 nor ::1 can be reached' unshare -n sh -c 'ip link set lo up; ip addr flush dev lo
     ip -6 addr flush dev lo; exec "$@"' - "$xiorun" -n 2 true
-  [ $SECONDS -lt 10 ] || { echo "FAIL: no loopback is said after $SECONDS s"; failures=$((failures + 1)); }
+  [ $SECONDS -lt 10 ] || fail "no loopback is said after $SECONDS s"
 else
   echo 'not run: xiorun without 127.0.0.1, which wants root, unshare and ip'
 fi
 
-[ $failures = 0 ] && echo 'xiorun: all well'
-exit $((failures != 0))
+finish xiorun

@@ -5,37 +5,14 @@
 # shellcheck disable=SC2016,SC2317  # what the PEs shall expand is in single quotes
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${srcdir:?}"
-xiorun=$builddir/xiorun
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+: "${builddir:?}" "${srcdir:?}" "${xiorun=}" "${work=}"
+# shellcheck source=tests/mpi/xiorun_rig.sh
+. "$srcdir/tests/mpi/xiorun_rig.sh"
 
-# expect NAME STATUS 'PATTERN ON STANDARD ERROR' COMMAND...
-expect() {
-  local name=$1 status=$2 pattern=$3 got
-  shift 3
-  timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null
-  got=$?
-  if [ $got != "$status" ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/err"; }; then
-    echo "FAIL $name: status $got, expected $status; standard error, expected /$pattern/:"
-    sed 's/^/  /' "$work/err"
-    failures=$((failures + 1))
-  fi
-}
 # prints NAME 'LINES': what the last command wrote, sorted
 prints() {
   if [ "$(sort "$work/out")" = "$2" ]; then return; fi
-  echo "FAIL $1: it wrote"
-  sed 's/^/  /' "$work/out"
-  failures=$((failures + 1))
-}
-expect_none_left() {
-  local left
-  left=$(pgrep -f "$1" | grep -vx $$)
-  if [ -z "$left" ]; then return; fi
-  echo "FAIL $2: processes left behind: $left"
-  failures=$((failures + 1))
+  fail "$1: it wrote" "$work/out"
 }
 
 # An agent is called as ssh is. This one keeps what it was called with, and starts with an environment of its own.
@@ -70,13 +47,12 @@ b 2
 c 3'
 expect 'a host that greets' 0 '' "${hosts[@]}" -H greets:1 echo here
 if ! grep -q '^welcome to this host$' "$work/out" || ! grep -q '^here$' "$work/out"; then
-  echo 'FAIL: a greeting, or the words after it, are lost'
-  failures=$((failures + 1))
+  fail 'a greeting, or the words after it, are lost'
 fi
 expect 'words stay whole, in the same folder' 0 '' "${hosts[@]}" -H a sh -c 'printf "%s|" "$@"; pwd' - 'a b' '' "it's" '$x' $'two\nlines'
-[ "$(cat "$work/out")" = "$(printf '%s|' 'a b' '' "it's" '$x' $'two\nlines'; pwd)" ] || { echo 'FAIL: words'; cat "$work/out"; failures=$((failures + 1)); }
+[ "$(cat "$work/out")" = "$(printf '%s|' 'a b' '' "it's" '$x' $'two\nlines'; pwd)" ] || fail 'words' "$work/out"
 expect 'many bytes' 0 '' "${hosts[@]}" -H a,b sh -c 'yes 0123456789 | head -n 100000'
-[ "$(grep -c '^0123456789$' "$work/out")" = 200000 ] || { echo 'FAIL: lines were torn or lost'; failures=$((failures + 1)); }
+[ "$(grep -c '^0123456789$' "$work/out")" = 200000 ] || fail 'lines were torn or lost'
 expect 'no standard input' 0 '' sh -c 'echo lost | "$@"' - "${hosts[@]}" -H a,b sh -c 'cat'
 prints 'no standard input' ''
 
@@ -90,16 +66,14 @@ prints 'variables' '3M,no,given,a b
 unset XIO_HEAP_SIZE OTHER GIVEN XIO_TCP_KEY
 key=$(sort -u "$work/keys")
 if ! [[ $key =~ ^[0-9a-f]{64}$ ]] || grep -q -e "$key" -e 0123456789abcdef "$work/calls"; then
-  echo "FAIL the key is '$key', or stands on a command line"
-  failures=$((failures + 1))
+  fail "the key is '$key', or stands on a command line"
 fi
 expect 'the key is in no environment of the agents' 0 '' "${hosts[@]}" -H a,b sh -c 'sleep 1.7171' &
 pid=$!
 sleep 0.7
 for one in $(pgrep -f "$work/agent|xiorun --node|pe-run"); do
   if tr '\0' '\n' <"/proc/$one/environ" 2>/dev/null | grep -q '^XIO_TCP_KEY='; then
-    echo "FAIL process $one on the way has the key in its environment: $(tr '\0' ' ' <"/proc/$one/cmdline")"
-    failures=$((failures + 1))
+    fail "process $one on the way has the key in its environment: $(tr '\0' ' ' <"/proc/$one/cmdline")"
   fi
 done
 wait $pid
@@ -113,7 +87,7 @@ expect 'a signal' 137 'PE 1 was killed by signal 9' "${hosts[@]}" -H a:1,b:2 sh 
 expect_none_left 'sleep 60.6262' 'a signal'
 expect 'a time-out' 124 '2 of 2 hosts still run after 1 s' "${hosts[@]}" --timeout 1 -H a,b sleep 60.6363
 expect_none_left 'sleep 60.6363' 'a time-out'
-[ $SECONDS -lt 40 ] || { echo "FAIL: the ends took $SECONDS s"; failures=$((failures + 1)); }
+[ $SECONDS -lt 40 ] || fail "the ends took $SECONDS s"
 for signal in TERM KILL; do
   "${hosts[@]}" -H a,b sh -c 'echo ready; sleep 60.6464' >"$work/out" 2>"$work/err" &
   pid=$!
@@ -130,8 +104,7 @@ SECONDS=0
 { order 127.0.0.1:7 "$key" 2 0 2 0 0.5 / 2 sleep 60.6868 0; sleep 1; } | node
 got=$?
 if [ $got != 143 ] || [ $SECONDS -gt 8 ]; then
-  echo "FAIL a node whose input ends: status $got after $SECONDS s"
-  failures=$((failures + 1))
+  fail "a node whose input ends: status $got after $SECONDS s"
 fi
 expect_none_left 'sleep 60.6868' 'a node whose input ends'
 # bad_order STATUS 'SENTENCE': the order on standard input
@@ -139,9 +112,7 @@ bad_order() {
   node
   got=$?
   if [ $got = "$1" ] && grep -qE "$2" "$work/err"; then return; fi
-  echo "FAIL an order: status $got, expected $1; /$2/:"
-  cat "$work/err"
-  failures=$((failures + 1))
+  fail "an order: status $got, expected $1; /$2/:" "$work/err"
 }
 bad_order 1 'the xiorun that started this one has ended' </dev/null
 bad_order 1 'standard input holds no order' <<<'hello: no order'
@@ -153,11 +124,11 @@ bad_order 1 "the folder '/no/folder' of this run cannot be entered here: No such
 
 # --- Hosts that are not there
 expect 'an agent that is refused' 255 "host refuses: the agent '.*' ended with status 255 before xiorun ran there" "${hosts[@]}" -H a:1,refuses:1 sleep 60.6565
-grep -q 'Permission denied' "$work/err" || { echo 'FAIL: what the agent said is lost'; failures=$((failures + 1)); }
-[ "$(grep -c 'xiorun: host' "$work/err")" = 1 ] || { echo 'FAIL: more than one sentence'; cat "$work/err"; failures=$((failures + 1)); }
+grep -q 'Permission denied' "$work/err" || fail 'what the agent said is lost'
+[ "$(grep -c 'xiorun: host' "$work/err")" = 1 ] || fail 'more than one sentence' "$work/err"
 SECONDS=0
 expect 'an agent that asks' 1 'host asks has not started xiorun within 1 s' "${hosts[@]}" --connect-timeout 1 -H a:1,asks:1 true
-[ $SECONDS -lt 15 ] || { echo "FAIL: it waited $SECONDS s for one that asks"; failures=$((failures + 1)); }
+[ $SECONDS -lt 15 ] || fail "it waited $SECONDS s for one that asks"
 expect_none_left 'sleep 60.5151' 'an agent that asks'
 expect 'an agent that does nothing' 1 'ended with status 0 before xiorun ran there' "${hosts[@]}" -H nothing:1,a:1 true
 expect 'no such agent' 126 "the agent '/no/agent' cannot be executed" "$xiorun" --agent /no/agent -H a true
@@ -212,5 +183,4 @@ ENTER
   fi
 fi
 
-[ $failures = 0 ] && echo 'xiorun_hosts: all well'
-exit $((failures != 0))
+finish xiorun_hosts
