@@ -75,39 +75,71 @@ void all_sizes(const place& p, const char* name) {
   }
 }
 
+// Element i of block b of member `pe`.
+template <class T>
+__host__ __device__ T element(int pe, size_t b, size_t i) {
+  return static_cast<T>(pe + 1 + static_cast<int>((i + 3 * b) % 5));
+}
+
 template <xio_reduction Op, class T>
+__device__ T combined(int n, size_t b, size_t i) {
+  T sum = element<T>(0, b, i);
+  for (int pe = 1; pe < n; ++pe) {
+    const T v = element<T>(pe, b, i);
+    if constexpr (Op == xio_reduction::sum) sum = static_cast<T>(sum + v);
+    if constexpr (Op == xio_reduction::prod) sum = static_cast<T>(sum * v);
+    if constexpr (Op == xio_reduction::min) sum = sum < v ? sum : v;
+    if constexpr (Op == xio_reduction::max) sum = sum < v ? v : sum;
+    if constexpr (Op == xio_reduction::bit_and) sum = static_cast<T>(sum & v);
+    if constexpr (Op == xio_reduction::bit_or) sum = static_cast<T>(sum | v);
+    if constexpr (Op == xio_reduction::bit_xor) sum = static_cast<T>(sum ^ v);
+  }
+  return sum;
+}
+
+// The way a reduce is called: into another place, in place, or with a block of the result for each member.
+enum reduce_form { apart, in_place, scattered };
+
+template <xio_reduction Op, class T, bool Wave>
+__device__ xio_status_t reduce_by(xio_ctx_t ctx, xio_team_t t, T* dst, const T* src, size_t count, bool scatter) {
+  if (scatter)
+    return Wave ? xio_reduce_scatter_wave<Op, T>(ctx, t, dst, src, count)
+                : xio_reduce_scatter_wg<Op, T>(ctx, t, dst, src, count);
+  return Wave ? xio_reduce_wave<Op, T>(ctx, t, dst, src, count) : xio_reduce_wg<Op, T>(ctx, t, dst, src, count);
+}
+
+template <xio_reduction Op, class T, bool Wave>
 __global__ void reduces(xio_ctx_t ctx, xio_team_t t, T* dst, T* src, size_t count, int* bad) {
   const int me = xio_team_my_pe(t), n = xio_team_n_pes(t);
-  const auto value = [](int pe, size_t i) { return static_cast<T>(pe + 1 + static_cast<int>(i % 5)); };
-  for (int in_place = 0; in_place < 2; ++in_place) {
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x) src[i] = value(me, i);
+  for (const reduce_form form : {apart, in_place, scattered}) {
+    const size_t blocks = form == scattered ? static_cast<size_t>(n) : 1;
+    for (size_t i = threadIdx.x; i < count * blocks; i += blockDim.x) src[i] = element<T>(me, i / count, i % count);
+    T* to = form == in_place ? src : dst;
+    if (form != in_place)
+      for (size_t i = threadIdx.x; i <= count; i += blockDim.x) to[i] = T{99};
+    // The others may store to my dst as soon as they have come.
     __syncthreads();
-    T* to = in_place != 0 ? src : dst;
-    if (xio_reduce_wg<Op, T>(ctx, t, to, src, count) != XIO_OK) *bad = 1;
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
-      T wanted = value(0, i);
-      for (int pe = 1; pe < n; ++pe) {
-        const T v = value(pe, i);
-        if constexpr (Op == xio_reduction::sum) wanted = static_cast<T>(wanted + v);
-        if constexpr (Op == xio_reduction::prod) wanted = static_cast<T>(wanted * v);
-        if constexpr (Op == xio_reduction::min) wanted = wanted < v ? wanted : v;
-        if constexpr (Op == xio_reduction::max) wanted = wanted < v ? v : wanted;
-        if constexpr (Op == xio_reduction::bit_and) wanted = static_cast<T>(wanted & v);
-        if constexpr (Op == xio_reduction::bit_or) wanted = static_cast<T>(wanted | v);
-        if constexpr (Op == xio_reduction::bit_xor) wanted = static_cast<T>(wanted ^ v);
-      }
-      if (to[i] != wanted) *bad = 2;
-    }
+    if (xio_team_barrier_wg(ctx, t) != XIO_OK) *bad = 1;
+    const T behind = to[count];
+    if (reduce_by<Op, T, Wave>(ctx, t, to, src, count, form == scattered) != XIO_OK) *bad = 2 + form;
+    const size_t mine = form == scattered ? static_cast<size_t>(me) : 0;
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x)
+      if (to[i] != combined<Op, T>(n, mine, i)) *bad = 5 + form;
+    if (to[count] != behind) *bad = 8;
     __syncthreads();
   }
 }
 
-template <xio_reduction Op, class T>
-void reduce(const place& p, const char* name) {
-  for (const size_t count : {size_t{1}, size_t{7}, k_most / sizeof(T)}) {
+constexpr size_t k_most_reduced = 150000;  // bytes
+
+template <xio_reduction Op, class T, bool Wave = false>
+void reduce(const place& p, const char* name, size_t most = 20000) {
+  // Packets, parts, and what goes in shares; the last not in whole words, and once from an odd place on.
+  for (const size_t count : {size_t{1}, size_t{7}, 5000 / sizeof(T), most / sizeof(T) - 1}) {
     const rig::device_array<int> bad(1);
-    RUN((reduces<Op, T>), 1, 64, p.t.ctx, p.team, reinterpret_cast<T*>(p.dst), reinterpret_cast<T*>(p.src), count,
-        bad.data());
+    const size_t shift = count == 5000 / sizeof(T) ? 1 : 0;
+    RUN((reduces<Op, T, Wave>), 1, Wave ? 40 : 64, p.t.ctx, p.team, reinterpret_cast<T*>(p.dst) + shift,
+        reinterpret_cast<T*>(p.src) + shift, count, bad.data());
     rig::expect(bad.get()[0] == 0, "reduce %s of %zu: step %d", name, count, bad.get()[0]);
     p.t.barrier();
   }
@@ -139,8 +171,8 @@ int main() {
   const rig::team t;
   xio_team_t team{};
   MUST(xio_team_world(t.world(), &team));
-  const size_t room = static_cast<size_t>(t.n) * k_most;
-  const place p{t, team, t.symmetric<unsigned char>(2 * room), t.symmetric<unsigned char>(room)};
+  const size_t room = static_cast<size_t>(t.n) * k_most_reduced + 64;
+  const place p{t, team, t.symmetric<unsigned char>(room), t.symmetric<unsigned char>(room)};
   all_sizes<alltoall, false>(p, "alltoall");
   all_sizes<alltoall, true>(p, "alltoall");
   all_sizes<fcollect, false>(p, "fcollect");
@@ -155,6 +187,8 @@ int main() {
   reduce<xio_reduction::bit_or, uint32_t>(p, "uint32");
   reduce<xio_reduction::sum, float>(p, "float");
   reduce<xio_reduction::max, double>(p, "double");
+  reduce<xio_reduction::sum, int32_t>(p, "int32, large", k_most_reduced);
+  reduce<xio_reduction::sum, int16_t, true>(p, "int16 by a wave", k_most_reduced);
   for (int step = 0; t.n > 1 && step <= 4; ++step) {
     const rig::device_array<int> status(1);
     RUN(unlike, 1, 64, t.ctx, team, p.dst, p.src, step, status.data());

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Collectives of a team: alltoall, fcollect, broadcast and reduce, by a wave (`_wave`) or a workgroup (`_wg`) of every
-// member. Blocking: on return this PE's `dst` is complete, and `src` may be changed.
+// Collectives of a team: alltoall, fcollect, broadcast, reduce and reduce_scatter, by a wave (`_wave`) or a workgroup
+// (`_wg`) of every member. Blocking: on return this PE's `dst` is complete, and `src` may be changed.
 //
 // `dst` and `src` are symmetric addresses, aligned for their type where there is one. `dst` must be ready on every
 // member before one of them calls: another may write to it at once. Calls on one channel need no barrier between them
 // for the collective's own sake. Nothing overlaps, but for a reduce with dst == src. Messages up to
 // xio_team_t::packet_bytes go as packets, whose words carry the number of the call; larger ones go straight to `dst`,
-// with a word behind them. A count of 0 only synchronises.
+// with a word behind them, or, of a reduce, by the ways that team_reduce.hpp names. A count of 0 only synchronises.
 //
 // Errors are those of team.hpp. Wrong arguments of one member (null, no such root) are XIO_ERR_ARG for all.
 #pragma once
 #include "xio/device/impl/collective.hpp"
-#include "xio/device/reduction.hpp"
-#include "xio/device/team.hpp"
 
 // Block i of `src`, `bytes` long, goes to member i, where it becomes block `my number` of `dst`.
 XIO_DEVICE xio_status_t xio_alltoall_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
@@ -49,10 +47,23 @@ XIO_DEVICE xio_status_t xio_broadcast_wg(const xio_ctx_t& ctx, const xio_team_t&
 template <xio_reduction Op, class T>
 XIO_DEVICE xio_status_t xio_reduce_wave(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
                                         size_t count) {
-  return xio::dev::teams::reduce<Op, T>(xio::dev::wave_group::here(), ctx, team, dst, src, count);
+  return xio::dev::teams::reduce<Op, T>(xio::dev::wave_group::here(), ctx, team, dst, src, count, false);
 }
 template <xio_reduction Op, class T>
 XIO_DEVICE xio_status_t xio_reduce_wg(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
                                       size_t count) {
-  return xio::dev::teams::reduce<Op, T>(xio::dev::workgroup_group::here(), ctx, team, dst, src, count);
+  return xio::dev::teams::reduce<Op, T>(xio::dev::workgroup_group::here(), ctx, team, dst, src, count, false);
+}
+
+// `src` has `count` elements for each member, in the members' order: dst[i] at member m becomes src[m * count + i] of
+// all members, combined as by a reduce. dst lies outside of src.
+template <xio_reduction Op, class T>
+XIO_DEVICE xio_status_t xio_reduce_scatter_wave(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
+                                                size_t count) {
+  return xio::dev::teams::reduce<Op, T>(xio::dev::wave_group::here(), ctx, team, dst, src, count, true);
+}
+template <xio_reduction Op, class T>
+XIO_DEVICE xio_status_t xio_reduce_scatter_wg(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
+                                              size_t count) {
+  return xio::dev::teams::reduce<Op, T>(xio::dev::workgroup_group::here(), ctx, team, dst, src, count, true);
 }

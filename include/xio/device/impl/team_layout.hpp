@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The symmetric work memory of a team, which host and device share. A channel has a state, two slots, and two areas of
+// The symmetric work memory of a team, which host and device share. A channel has a state, two slots, and two places of
 // the same size from which engines send. A slot has a message for each member, which that member writes: a header word,
 // and words of packets behind it. Slots take turns: a member that sends message e has heard all members in e - 1, so
-// all have read e - 2.
+// all have read e - 2. Behind these lie three areas for what a reduce combines, which take turns too: a part for each
+// member, which that member writes.
 #pragma once
 #include <cstdint>
 
@@ -27,8 +28,17 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_message_bytes(std::uint32_t packe
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_slot_bytes(std::uint64_t n, std::uint32_t packet_bytes) {
   return n * team_message_bytes(packet_bytes);
 }
-XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, std::uint32_t packet_bytes) {
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_messages_bytes(std::uint64_t n, std::uint32_t packet_bytes) {
   return (sizeof(channel_state) + 4 * team_slot_bytes(n, packet_bytes) + 127) / 128 * 128;
+}
+constexpr std::uint32_t k_team_areas = 3;
+// Of one area. A part of it is a multiple of 16 bytes, and 64 at least.
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_area_bytes(std::uint64_t n) {
+  return n <= 1024 ? std::uint64_t{64} << 10 : 64 * n;
+}
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_part_bytes(std::uint64_t n) { return team_area_bytes(n) / n / 16 * 16; }
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, std::uint32_t packet_bytes) {
+  return (team_messages_bytes(n, packet_bytes) + k_team_areas * team_area_bytes(n) + 127) / 128 * 128;
 }
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_work_bytes(std::uint64_t n) {
   return XIO_TEAM_CHANNELS * team_channel_bytes(n, team_packet_bytes(n));

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// The arithmetic of a reduce: elements of several sources combined in one order, many bytes under way per thread.
+#pragma once
+#include <type_traits>
+
+#include "xio/device/impl/rma.hpp"
+
+// The operation of a reduce. Sums and products of integers wrap.
+enum class xio_reduction { sum, prod, min, max, bit_and, bit_or, bit_xor };
+
+namespace xio::dev::teams {
+
+template <xio_reduction Op, class T>
+XIO_DEVICE T reduced(T a, T b) {
+  if constexpr (Op == xio_reduction::min) return b < a ? b : a;
+  if constexpr (Op == xio_reduction::max) return a < b ? b : a;
+  if constexpr (Op == xio_reduction::bit_and) return static_cast<T>(a & b);
+  if constexpr (Op == xio_reduction::bit_or) return static_cast<T>(a | b);
+  if constexpr (Op == xio_reduction::bit_xor) return static_cast<T>(a ^ b);
+  if constexpr (std::is_integral_v<T>) {
+    // Unsigned and at least 32 bits wide: wraps where signed numbers would overflow.
+    using wide = std::conditional_t<sizeof(T) == 8, u64, u32>;
+    const wide x = static_cast<wide>(a), y = static_cast<wide>(b);
+    if constexpr (Op == xio_reduction::sum) return static_cast<T>(x + y);
+    if constexpr (Op == xio_reduction::prod) return static_cast<T>(x * y);
+  } else {
+    if constexpr (Op == xio_reduction::sum) return a + b;
+    if constexpr (Op == xio_reduction::prod) return a * b;
+  }
+}
+
+// The areas that a PE combines, and where the result goes. `member` is this PE's number among `members`; source(m) is
+// where the contribution of member m lies, result(k) is the k-th of `results` places.
+template <class Source, class Result>
+struct combination {
+  u32 member, members, results;
+  Source source;
+  Result result;
+};
+template <class Source, class Result>
+combination(u32, u32, u32, Source, Result) -> combination<Source, Result>;
+
+#if defined(XIO_ON_HOST)
+
+// By one thread, in blocks that stay in the first cache; loops of a known length become vector instructions.
+template <xio_reduction Op, class T, direct::source From, class Group, class Job>
+XIO_DEVICE void combine(const Group& g, const Job& job, u64 bytes) {
+  constexpr u64 block = 4096 / sizeof(T);
+  if (!g.leader()) return;
+  alignas(64) T sum[block];
+  alignas(64) T next[block];
+  for (u64 at = 0; at < bytes; at += sizeof sum) {
+    const u64 here = bytes - at < sizeof sum ? bytes - at : sizeof sum;
+    std::memcpy(sum, job.source(0) + at, here);
+    if (here != sizeof sum) std::memset(reinterpret_cast<unsigned char*>(sum) + here, 0, sizeof sum - here);
+    for (u32 m = 1; m < job.members; ++m) {
+      std::memcpy(next, job.source(m) + at, here);
+      const u64 count = here / sizeof(T);
+      if (count == block) {
+        for (u64 i = 0; i < block; ++i) sum[i] = reduced<Op, T>(sum[i], next[i]);
+      } else {
+        for (u64 i = 0; i < count; ++i) sum[i] = reduced<Op, T>(sum[i], next[i]);
+      }
+    }
+    for (u32 k = 0; k < job.results; ++k) std::memcpy(job.result(k) + at, sum, here);
+  }
+}
+
+#else
+
+// The elements of one word.
+template <class T, class Word>
+struct elements {
+  T of[sizeof(Word) / sizeof(T)];
+};
+
+template <xio_reduction Op, class T, class Word>
+XIO_DEVICE Word reduced_words(const Word& a, const Word& b) {
+  auto x = bit_copy<elements<T, Word> >(a);
+  const auto y = bit_copy<elements<T, Word> >(b);
+  XIO_UNROLL for (u32 e = 0; e < sizeof(Word) / sizeof(T); ++e) x.of[e] = reduced<Op, T>(x.of[e], y.of[e]);
+  return bit_copy<Word>(x);
+}
+
+// N words of every source, `stride` bytes apart, all under way before the first is used where there are two sources.
+template <xio_reduction Op, class T, direct::source From, u32 N, class Word, class Job>
+XIO_DEVICE void combine_batch(const Job& job, u64 at, u64 stride) {
+  const auto load = [&](u32 m, Word(&to)[N]) {
+    const unsigned char* from = job.source(m) + at;
+    if (From == direct::source::own || m == job.member) {
+      direct::load_words<direct::source::own>(to, from, stride);
+    } else {
+      direct::load_words<From>(to, from, stride);
+    }
+  };
+  Word sum[N];
+  load(0, sum);
+  XIO_ROLLED for (u32 m = 1; m < job.members; ++m) {
+    Word next[N];
+    load(m, next);
+    XIO_UNROLL for (u32 k = 0; k < N; ++k) sum[k] = reduced_words<Op, T>(sum[k], next[k]);
+  }
+  XIO_ROLLED for (u32 r = 0; r < job.results; ++r) {
+    unsigned char* to = job.result(r) + at;
+    XIO_UNROLL for (u32 k = 0; k < N; ++k) direct::store_word<Word>(to + k * stride, sum[k]);
+  }
+}
+
+#if defined(XIO_ON_CUDA)
+constexpr u32 k_combined_together = 8;
+#else
+constexpr u32 k_combined_together = 4;
+#endif
+
+template <xio_reduction Op, class T, direct::source From, class Word, class Job>
+XIO_DEVICE void combine_words(const Job& job, u64 begin, u64 words, u64 rank, u64 count) {
+  constexpr u32 n = k_combined_together;
+  const u64 stride = count * sizeof(Word);
+  u64 i = rank;
+  for (; i + (n - 1) * count < words; i += n * count)
+    combine_batch<Op, T, From, n, Word>(job, begin + i * sizeof(Word), stride);
+  for (; i < words; i += count) combine_batch<Op, T, From, 1, Word>(job, begin + i * sizeof(Word), stride);
+}
+
+// Collective over g, without the syncs before and after. Each thread reads all sources of what it writes before it
+// writes it, so a result may lie where a source of the same thread does. From: where the others' contributions lie.
+template <xio_reduction Op, class T, direct::source From, class Group, class Job>
+XIO_DEVICE void combine(const Group& g, const Job& job, u64 bytes) {
+  u64 all = 0;
+  for (u32 m = 0; m < job.members; ++m) all |= reinterpret_cast<u64>(job.source(m));
+  for (u32 r = 0; r < job.results; ++r) all |= reinterpret_cast<u64>(job.result(r));
+  const u64 words = (all & 15) == 0 ? bytes / 16 : 0;
+  combine_words<Op, T, From, vec16>(job, 0, words, g.rank(), g.count());
+  combine_words<Op, T, From, bits_of<T> >(job, words * 16, (bytes - words * 16) / sizeof(T), g.rank(), g.count());
+}
+
+#endif
+
+}  // namespace xio::dev::teams

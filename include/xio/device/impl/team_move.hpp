@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// The collectives that move blocks between the members of a team.
+#pragma once
+#include "xio/device/impl/fan_out.hpp"
+#include "xio/device/impl/team_packets.hpp"
+
+namespace xio::dev::teams {
+
+// The part of a collective that moves blocks: block(m) of this PE goes to place(m) at member m.
+struct blocks {
+  const unsigned char* src;
+  u64 src_step;        // from one member's block to the next one's
+  unsigned char* dst;  // by sender
+  u64 dst_step;
+  u64 bytes;
+  u32 root;  // the only sender, or k_all_send
+  XIO_DEVICE bool sends(u32 member) const { return root == ~u32{0} || root == member; }
+};
+
+// --- Blocks with a word behind them ------------------------------------------------------------------
+
+// A block that one member sends to another; 0 bytes are a word alone.
+struct outgoing_block {
+  void* place;  // as an address of this PE
+  const unsigned char* from;
+  u64 bytes;
+};
+
+// Whether engines carry what this PE sends to some PE.
+XIO_DEVICE bool has_engines(const xio_ctx_t& ctx) { return (ctx.flags & ctx_all_mapped) == 0; }
+
+// Whether loads and stores are the way to every member.
+XIO_DEVICE bool all_are_direct(const xio_ctx_t& ctx, const xio_team_t& t) {
+  for (u32 k = 0; has_engines(ctx) && k + 1 < t.n_pes; ++k)
+    if (direct_place(ctx, t.work, pe_of(t, other(t, k))) == nullptr) return false;
+  return true;
+}
+
+// To the members that loads and stores do not reach: block and word are one chain, so no copy is waited for. The
+// sources stay as they are until sources_are_free.
+template <class Group, class Block>
+XIO_DEVICE xio_status_t send_by_engines(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                        Block&& block_for) {
+  if (!has_engines(ctx)) return XIO_OK;
+  u64* head = message(t, x.epoch, t.my_pe);
+  xio_status_t status = XIO_OK;
+  fence<scope::system, order::release>();
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const u32 to = other(t, k), pe = pe_of(t, to);
+    if (direct_place(ctx, head, pe) != nullptr) continue;
+    const outgoing_block b = block_for(to);
+    const signal_word header{head, x.header(), XIO_SIGNAL_SET};
+    status = first_of(status, put_signal(g, ctx, b.place, b.from, b.bytes, header, static_cast<int>(pe), false).status);
+  }
+  return status;
+}
+template <class Group>
+XIO_DEVICE xio_status_t sources_are_free(const Group& g, const xio_ctx_t& ctx) {
+  return has_engines(ctx) ? quiet(g, ctx) : XIO_OK;
+}
+
+// The words to the members that loads and stores reach, behind all that the group has stored.
+template <class Group>
+XIO_DEVICE void send_direct_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+  u64* head = message(t, x.epoch, t.my_pe);
+  g.sync();
+  if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
+  for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
+    if (unsigned char* there = direct_place(ctx, head, pe_of(t, other(t, k))))
+      store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(there), x.header());
+}
+
+// block_for(member) to every other member, and the word of the exchange behind it.
+template <class Group, class Block>
+XIO_DEVICE xio_status_t send_blocks(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                    Block&& block_for) {
+  // Engines work while this PE stores.
+  const xio_status_t status = send_by_engines(g, ctx, t, x, block_for);
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const outgoing_block b = block_for(other(t, k));
+    if (b.bytes == 0) continue;
+    if (unsigned char* there = direct_place(ctx, b.place, pe_of(t, other(t, k))))
+      direct::copy(g, there, b.from, b.bytes);
+  }
+  send_direct_headers(g, ctx, t, x);
+  return status;
+}
+
+// --- Large blocks ------------------------------------------------------------------------------------
+
+// This PE's block for itself: nothing for broadcasts, nor where it lies in its place already.
+struct own_block {
+  unsigned char* to;
+  const unsigned char* from;
+  u64 bytes;
+};
+XIO_DEVICE own_block own_of(const xio_team_t& t, const blocks& b) {
+  const own_block own{b.dst + t.my_pe * b.dst_step, b.src + t.my_pe * b.src_step, b.bytes};
+  return b.root != ~u32{0} || own.to == own.from ? own_block{own.to, own.from, 0} : own;
+}
+
+// From here on the own block goes together with the first one for another member: both take long. A shorter one is
+// copied while the words are on their way.
+constexpr u64 k_goes_together = 64 << 10;
+
+// Stores the blocks of the members that loads and stores reach. Returns what is left of the own block.
+template <class Group>
+XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
+  own_block own = own_of(t, b);
+  unsigned char* mine = b.dst + t.my_pe * b.dst_step;  // at the other member
+  if (b.src_step == 0 && t.n_pes > 1 && all_are_direct(ctx, t)) {
+    const u32 first = own.bytes != 0 ? 1 : 0;
+    direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first,
+                    [&](u32 p) { return p < first ? own.to : direct_place(ctx, mine, pe_of(t, other(t, p - first))); });
+    own.bytes = 0;
+    return own;
+  }
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const u32 to = other(t, k);
+    unsigned char* there = direct_place(ctx, mine, pe_of(t, to));
+    if (there == nullptr) continue;
+    const unsigned char* from = b.src + to * b.src_step;
+    if (own.bytes >= k_goes_together) {
+      direct::copy_two(g, there, from, own.to, own.from, b.bytes);
+      own.bytes = 0;
+    } else {
+      direct::copy(g, there, from, b.bytes);
+    }
+  }
+  return own;
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                   const blocks& b) {
+  const bool sends = b.sends(t.my_pe);
+  unsigned char* mine = b.dst + t.my_pe * b.dst_step;
+  xio_status_t status = send_by_engines(g, ctx, t, x, [&](u32 to) {
+    return outgoing_block{mine, b.src + to * b.src_step, sends ? b.bytes : 0};
+  });
+  own_block own{};
+  if (sends) own = store_direct(g, ctx, t, b);
+  send_direct_headers(g, ctx, t, x);
+  if (own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
+  status = first_of(status, wait_headers(g, ctx, t, x));
+  return first_of(status, sources_are_free(g, ctx));
+}
+
+// --- All of it ---------------------------------------------------------------------------------------
+
+template <class Group>
+XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                   const blocks& b) {
+  const u32 words = static_cast<u32>((b.bytes + 3) / 4), n = static_cast<u32>(b.bytes);
+  const xio_status_t sent = send_packets(
+      g, ctx, t, x, [&](u32) { return b.sends(t.my_pe) ? words : 0; },
+      [&](u32 to, u32 w) { return rdma::source_word(b.src + to * b.src_step, w * 4, n); });
+  if (const own_block own = own_of(t, b); own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
+  const xio_status_t taken = take_packets(
+      g, ctx, t, x, [&](u32 from) { return b.sends(from) ? words : 0; },
+      [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); });
+  return first_of(sent, taken);
+}
+
+XIO_DEVICE bool is_symmetric(const xio_ctx_t& ctx, const void* p, u64 bytes) {
+  u64 offset;
+  return bytes == 0 || (p != nullptr && heap_offset(ctx, p, bytes, &offset));
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
+  const u64 all = b.dst_step == 0 ? b.bytes : b.dst_step * t.n_pes;
+  const bool good =
+      is_symmetric(ctx, b.dst, all) && (b.bytes == 0 || b.src != nullptr) && (b.root == ~u32{0} || b.root < t.n_pes);
+  exchange x;
+  if (!begin(g, t, good ? tag : k_refuses, &x)) return broken_status(t);
+  if (!good) {
+    const xio_status_t sent = send_headers(g, ctx, t, x);
+    wait_headers(g, ctx, t, x);
+    return end(g, t, x, first_of(sent, XIO_ERR_ARG));
+  }
+  return end(g, t, x, b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b));
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
+                                 u64 bytes) {
+  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  const blocks b{
+      static_cast<const unsigned char*>(src), bytes, static_cast<unsigned char*>(dst), bytes, bytes, ~u32{0}};
+  return move(g, ctx, t, tag_of(op::alltoall, bytes), b);
+}
+template <class Group>
+XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
+                                 u64 bytes) {
+  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  const blocks b{static_cast<const unsigned char*>(src), 0, static_cast<unsigned char*>(dst), bytes, bytes, ~u32{0}};
+  return move(g, ctx, t, tag_of(op::fcollect, bytes), b);
+}
+template <class Group>
+XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
+                                  u64 bytes, int root) {
+  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  // ~0 stands for all.
+  const u32 from = root < 0 ? t.n_pes : static_cast<u32>(root);
+  const blocks b{static_cast<const unsigned char*>(src), 0, static_cast<unsigned char*>(dst), 0, bytes, from};
+  return move(g, ctx, t, tag_of(op::broadcast, bytes, from), b);
+}
+
+}  // namespace xio::dev::teams

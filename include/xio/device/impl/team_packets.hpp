@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Messages of a team's collective as packets: words of four bytes of data beside the number of the exchange, so that
+// nothing has to come behind them.
+#pragma once
+#include "xio/device/impl/team.hpp"
+#include "xio/device/impl/work.hpp"
+
+namespace xio::dev::teams {
+
+// Stores bytes i .. i + 3 of a message of n bytes, as far as it has them. No alignment is asked of `to`.
+XIO_DEVICE void store_part(unsigned char* to, u64 i, u64 n, u32 value) {
+  if (i + 4 <= n && (reinterpret_cast<u64>(to + i) & 3) == 0) {
+    *reinterpret_cast<u32*>(to + i) = value;
+    return;
+  }
+  for (u32 k = 0; k < 4 && i + k < n; ++k) to[i + k] = static_cast<unsigned char>(value >> (8 * k));
+}
+
+// The header and `words` words to each of the others: word_of(member, w) is the data of word w. By stores where they
+// are the way; else one copy, with the header behind it. words_to(member) may be 0.
+template <class Group, class Count, class Word>
+XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                     Count&& words_to, Word&& word_of) {
+  const u64 flagged = u64{x.flag()} << 32;
+  u64* mine = message(t, x.epoch, t.my_pe);
+  xio_status_t status = XIO_OK;
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const u32 to = other(t, k), words = words_to(to), pe = pe_of(t, to);
+    unsigned char* there = direct_place(ctx, mine, pe);
+    u64* out = there != nullptr ? reinterpret_cast<u64*>(there) : outgoing(t, x.epoch, to);
+    for (u32 w = g.rank(); w <= words; w += g.count()) {
+      const u64 value = w == 0 ? x.header() : flagged | word_of(to, w - 1);
+      store<scope::system, direct::k_flag_store>(out + w, value);
+    }
+    if (there != nullptr) continue;
+    g.sync();
+    const signal_word header{mine, x.header(), XIO_SIGNAL_SET};
+    status = first_of(status,
+                      put_signal(g, ctx, mine + 1, out + 1, u64{words} * 8, header, static_cast<int>(pe), true).status);
+  }
+  return status;
+}
+
+// Takes what they sent: take(member, w, value) for each word.
+template <class Group, class Count, class Take>
+XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                     Count&& words_from, Take&& take) {
+  xio_status_t status = XIO_OK;
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const u32 from = other(t, k), words = words_from(from);
+    for (u32 w = g.rank(); w <= words; w += g.count()) {
+      u32 value;
+      const xio_status_t one = wait_word(ctx, t, x, from, w, &value);
+      status = first_of(status, one);
+      if (one == XIO_OK && w != 0) take(from, w - 1, value);
+    }
+  }
+  return status;
+}
+
+}  // namespace xio::dev::teams

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// The reduces of a team. All ways combine each element in the members' order at one place or by the same steps at all,
+// so that every member has the same bits. Ways by size, the same at every member:
+//   packets     all to all (team_packets.hpp)
+//   parts       all of it into an area of every other member, a word behind it, and each combines (one exchange)
+//   reading     each member combines its share out of all members' sources, and stores it to all: two exchanges
+//   rounds      the same through the areas, where an engine is the way to some member: a piece of each share a round
+#pragma once
+#include "xio/device/impl/combine.hpp"
+#include "xio/device/impl/team_move.hpp"
+
+namespace xio::dev::teams {
+
+// --- Packets -----------------------------------------------------------------------------------------
+
+// One or several elements in whole words.
+template <class T>
+union reduce_unit {
+  static constexpr u32 k_words = sizeof(T) > 4 ? sizeof(T) / 4 : 1;
+  static constexpr u32 k_elements = sizeof(T) > 4 ? 1 : 4 / sizeof(T);
+  u32 words[k_words];
+  T elements[k_elements];
+};
+
+// A vector that fits packets: everybody sends all of it to everybody, and sums in the members' order, so that every
+// member has the same result.
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                     unsigned char* dst, const unsigned char* src, u32 bytes) {
+  using unit = reduce_unit<T>;
+  const u32 units = (bytes + sizeof(unit) - 1) / sizeof(unit), words = units * unit::k_words;
+  xio_status_t status = send_packets(
+      g, ctx, t, x, [&](u32) { return words; }, [&](u32, u32 w) { return rdma::source_word(src, w * 4, bytes); });
+  g.sync();  // in place: all of it was sent
+  for (u32 i = g.rank(); i < units; i += g.count()) {
+    unit sum{};
+    xio_status_t one = XIO_OK;
+    for (u32 m = 0; m < t.n_pes; ++m) {
+      unit part{};
+      for (u32 k = 0; k < unit::k_words; ++k) {
+        const u32 w = i * unit::k_words + k;
+        if (m == t.my_pe) {
+          part.words[k] = rdma::source_word(src, w * 4, bytes);
+        } else {
+          one = first_of(one, wait_word(ctx, t, x, m, w + 1, &part.words[k]));
+        }
+      }
+      for (u32 e = 0; e < unit::k_elements; ++e)
+        sum.elements[e] = m == 0 ? part.elements[e] : reduced<Op, T>(sum.elements[e], part.elements[e]);
+    }
+    status = first_of(status, one);
+    for (u32 k = 0; one == XIO_OK && k < unit::k_words; ++k)
+      store_part(dst, u64{i} * sizeof(unit) + k * 4, bytes, sum.words[k]);
+  }
+  return status;
+}
+
+// --- Areas -------------------------------------------------------------------------------------------
+
+// Where member `writer` writes its part of exchange `epoch`.
+XIO_DEVICE unsigned char* part_of(const xio_team_t& t, u64 epoch, u32 writer) {
+  auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
+  return areas + epoch % k_team_areas * team_area_bytes(t.n_pes) + writer * team_part_bytes(t.n_pes);
+}
+
+// A reduce as bytes. scatter: member p has block p of the result, which is `bytes` long; else everybody has all of it.
+struct reduce_job {
+  unsigned char* dst;
+  const unsigned char* src;
+  u64 bytes;
+  u32 members;
+  bool scatter;
+
+  // In pieces of `part` bytes: piece i of member p's share.
+  XIO_DEVICE u64 at(u64 part, u64 i, u32 p) const { return scatter ? i * part : (i * members + p) * part; }
+  XIO_DEVICE u64 size(u64 part, u64 i, u32 p) const {
+    const u64 begin = at(part, i, p);
+    return begin >= bytes ? 0 : bytes - begin < part ? bytes - begin : part;
+  }
+  XIO_DEVICE u64 pieces(u64 part) const {
+    const u64 together = scatter ? part : part * members;
+    return (bytes + together - 1) / together;
+  }
+  XIO_DEVICE const unsigned char* block(u32 p) const { return scatter ? src + p * bytes : src; }
+};
+
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, u64 epoch, unsigned char* to,
+                              const unsigned char* own, u64 bytes) {
+  const auto source = [&](u32 m) -> const unsigned char* { return m == t.my_pe ? own : part_of(t, epoch, m); };
+  const auto result = [&](u32) { return to; };
+  combine<Op, T, direct::source::own>(g, combination{t.my_pe, t.n_pes, 1, source, result}, bytes);
+}
+
+// Behind what the group has combined: all of it is there for each of its threads, and engines have read the sources.
+template <class Group>
+XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx) {
+  g.sync();
+  return sources_are_free(g, ctx);
+}
+
+// Everything fits the areas.
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                     const reduce_job& job) {
+  exchange x;
+  if (!begin(g, t, tag, &x)) return broken_status(t);
+  const xio_status_t sent = send_blocks(g, ctx, t, x, [&](u32 to) {
+    return outgoing_block{part_of(t, x.epoch, t.my_pe), job.block(to), job.bytes};
+  });
+  xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
+  // In place: an engine may still be reading what the result is about to replace.
+  if (job.dst == job.src) status = first_of(status, sources_are_free(g, ctx));
+  if (status == XIO_OK) combine_parts<Op, T>(g, t, x.epoch, job.dst, job.block(t.my_pe), job.bytes);
+  return first_of(status, leave(g, ctx));
+}
+
+// --- Reading -----------------------------------------------------------------------------------------
+
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce_reading(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                       const reduce_job& job) {
+  const xio_status_t ready = exchange_headers(g, ctx, t, tag);
+  if (ready != XIO_OK) return ready;
+  const u64 words = job.bytes / 16;
+  const u64 from = job.scatter ? 0 : words * t.my_pe / t.n_pes * 16;
+  const u64 to = job.scatter || t.my_pe + 1 == t.n_pes ? job.bytes : words * (t.my_pe + 1) / t.n_pes * 16;
+  const auto place = [&](const unsigned char* here, u32 m) {
+    return m == t.my_pe ? const_cast<unsigned char*>(here) : direct_place(ctx, here, pe_of(t, m));
+  };
+  const auto source = [&](u32 m) -> const unsigned char* { return place(job.block(t.my_pe) + from, m); };
+  const auto result = [&](u32 k) { return place(job.dst + from, k == 0 ? t.my_pe : other(t, k - 1)); };
+  combine<Op, T, direct::source::peer>(g, combination{t.my_pe, t.n_pes, job.scatter ? 1 : t.n_pes, source, result},
+                                       to - from);
+  // Behind the stores; and nobody's source is read any more.
+  return exchange_headers(g, ctx, t, tag);
+}
+
+// --- Rounds ------------------------------------------------------------------------------------------
+
+// Sends what round r has for the others: piece r of each one's share, and behind it the word of the round, which also
+// says that the results of round r - 2 are there.
+template <class Group>
+XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u64 r,
+                                   const reduce_job& job) {
+  const u64 part = team_part_bytes(t.n_pes);
+  xio_status_t status = by_leader(g, [&] { return posted{0, fence_all(ctx)}; }).status;
+  return first_of(
+      status, send_blocks(g, ctx, t, x, [&](u32 to) {
+        return outgoing_block{part_of(t, x.epoch, t.my_pe), job.block(to) + job.at(part, r, to), job.size(part, r, to)};
+      }));
+}
+
+// Combines piece r of this member's share, and puts the result to the others.
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t combine_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u64 epoch, u64 r,
+                                      const reduce_job& job) {
+  const u64 part = team_part_bytes(t.n_pes), at = job.at(part, r, t.my_pe), bytes = job.size(part, r, t.my_pe);
+  combine_parts<Op, T>(g, t, epoch, job.dst + at, job.block(t.my_pe) + at, bytes);
+  xio_status_t status = XIO_OK;
+  for (u32 k = 0; !job.scatter && bytes != 0 && k + 1 < t.n_pes; ++k)
+    status = first_of(
+        status, put(g, ctx, job.dst + at, job.dst + at, bytes, static_cast<int>(pe_of(t, other(t, k))), false).status);
+  return status;
+}
+
+// While the pieces of one round are on their way those of the round before are combined: three areas take turns, for a
+// member that sends round r + 1 has heard all others in round r, so all have combined round r - 2.
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce_rounds(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                      const reduce_job& job) {
+  const u64 pieces = job.pieces(team_part_bytes(t.n_pes)), rounds = pieces + (job.scatter ? 0 : 2);
+  exchange x;
+  if (!begin(g, t, tag, &x)) return broken_status(t);
+  xio_status_t mine = send_round(g, ctx, t, x, 0, job);
+  for (u64 r = 0;; ++r) {
+    const u64 epoch = x.epoch;
+    const xio_status_t status = end(g, t, x, first_of(mine, wait_headers(g, ctx, t, x)));
+    if (status != XIO_OK) return first_of(status, leave(g, ctx));
+    const bool more = r + 1 < rounds;
+    if (more) {
+      if (!begin(g, t, tag, &x)) return broken_status(t);
+      mine = send_round(g, ctx, t, x, r + 1, job);
+    }
+    if (r < pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, epoch, r, job));
+    if (!more) return first_of(mine, leave(g, ctx));
+  }
+}
+
+// --- All of it ---------------------------------------------------------------------------------------
+
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                          const reduce_job& job) {
+  exchange x;
+  if (!begin(g, t, tag, &x)) return broken_status(t);
+  return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job.dst, job.src, static_cast<u32>(job.bytes)));
+}
+
+XIO_DEVICE bool overlap(const void* a, const void* b, u64 a_bytes, u64 b_bytes) {
+  const u64 x = reinterpret_cast<u64>(a), y = reinterpret_cast<u64>(b);
+  return x < y + b_bytes && y < x + a_bytes;
+}
+
+// Whether the caller's own arguments are right. Packets may come from any memory.
+XIO_DEVICE bool is_sound(const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
+  const u64 in = job.scatter ? job.bytes * t.n_pes : job.bytes;
+  if (job.dst == nullptr || job.src == nullptr) return false;
+  if (overlap(job.dst, job.src, job.bytes, in) && (job.scatter || job.dst != job.src)) return false;
+  return (!job.scatter && job.bytes <= t.packet_bytes) ||
+         (is_symmetric(ctx, job.dst, job.bytes) && is_symmetric(ctx, job.src, in));
+}
+
+// Operation and type, in 8 bits; k_reads is none of them.
+constexpr u32 k_reads = 4;
+template <xio_reduction Op, class T>
+XIO_DEVICE constexpr u32 kind_of() {
+  return static_cast<u32>(Op) << 5 | (std::is_integral_v<T> ? 0u : 16u) |
+         (sizeof(T) == 1   ? 0u
+          : sizeof(T) == 2 ? 1u
+          : sizeof(T) == 4 ? 2u
+                           : 3u);
+}
+
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
+  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "a reduce takes integers, float and double");
+  static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
+  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  const u64 part = team_part_bytes(t.n_pes);
+  // Members whose ways to each other differ are in different calls.
+  const bool reads = job.bytes > part && all_are_direct(ctx, t);
+  const u32 tag =
+      tag_of(job.scatter ? op::reduce_scatter : op::reduce, job.bytes, kind_of<Op, T>() | (reads ? k_reads : 0));
+  if (job.bytes == 0) return exchange_headers(g, ctx, t, tag);
+  if (!is_sound(ctx, t, job)) return first_of(exchange_headers(g, ctx, t, k_refuses), XIO_ERR_ARG);
+  if (!job.scatter && job.bytes <= t.packet_bytes) return reduce_by_packets<Op, T>(g, ctx, t, tag, job);
+  if (job.bytes <= part) return reduce_parts<Op, T>(g, ctx, t, tag, job);
+  if (reads) return reduce_reading<Op, T>(g, ctx, t, tag, job);
+  return reduce_rounds<Op, T>(g, ctx, t, tag, job);
+}
+
+}  // namespace xio::dev::teams
