@@ -49,7 +49,7 @@ extern "C" {
  *
  * Returns, on every PE: XIO_ERR_ARG (the caller is not in its list, a PE is there twice, lists of members differ, a
  * null pointer), XIO_ERR_PE (no such PE), XIO_ERR_NO_MEMORY (the symmetric heap has no room for the work memory: about
- * 900 KiB for two members, 1.3 MiB for 8, 1 MiB for 64), XIO_ERR_PEER, XIO_ERR_TIMEOUT. *team is empty then. */
+ * 1 MiB for two members, 1.3 MiB for 8, 1 MiB for 64), XIO_ERR_PEER, XIO_ERR_TIMEOUT. *team is empty then. */
 XIO_EXPORT xio_status_t xio_team_create(xio_world_t* world, const int* pes, size_t count, xio_team_t* team);
 /* A team of all PEs, in their order. Collective over the world. Errors as above. */
 XIO_EXPORT xio_status_t xio_team_world(xio_world_t* world, xio_team_t* team);

@@ -60,7 +60,7 @@ struct place {
 
 template <kind K, bool Wave>
 void all_sizes(const place& p, const char* name) {
-  for (const size_t bytes : {size_t{1}, size_t{3}, size_t{8}, size_t{63}, size_t{2048}, size_t{2049}, k_most}) {
+  for (const size_t bytes : {size_t{1}, size_t{3}, size_t{8}, size_t{63}, size_t{2048}, size_t{4095}, size_t{4097}, k_most}) {
     const rig::device_array<int> bad(1);
     const size_t room = 2 * static_cast<size_t>(p.t.n) * k_most;
     rig::team::write(p.dst, std::vector<unsigned char>(room, 0xee));

@@ -112,6 +112,17 @@ XIO_DEVICE xio_status_t end(const Group& g, const xio_team_t& t, const exchange&
 
 XIO_DEVICE xio_status_t first_of(xio_status_t a, xio_status_t b) { return a != XIO_OK ? a : b; }
 
+// The status of a wait for member `from`, whose header was `head` in the end; says in the ctx why it is none.
+XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u64 head,
+                                xio_status_t status) {
+  if (status == XIO_ERR_TIMEOUT)
+    record_wait(ctx_of(ctx), call_kind::team_wait, pe_of(t, from), message(t, x.epoch, from), 8, 1, XIO_CMP_EQ,
+                x.flag(), head >> 32);
+  if (status != XIO_OK || static_cast<u32>(head) == x.tag) return status;
+  return ctx_fail(ctx_of(ctx), XIO_ERR_ARG,
+                  call_of(call_kind::team_call, nullptr, nullptr, 0, static_cast<int>(pe_of(t, from))));
+}
+
 // Waits for a word of member `from` behind its header; word 0 is the header alone. *value is what it carries.
 XIO_DEVICE xio_status_t wait_word(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u32 word,
                                   u32* value) {
@@ -128,11 +139,7 @@ XIO_DEVICE xio_status_t wait_word(const xio_ctx_t& ctx, const xio_team_t& t, con
       },
       [] { return XIO_OK; });
   *value = static_cast<u32>(data);
-  if (status == XIO_ERR_TIMEOUT)
-    record_wait(ctx_of(ctx), call_kind::team_wait, pe_of(t, from), in, 8, 1, XIO_CMP_EQ, flag, head >> 32);
-  if (status != XIO_OK || static_cast<u32>(head) == x.tag) return status;
-  return ctx_fail(ctx_of(ctx), XIO_ERR_ARG,
-                  call_of(call_kind::team_call, nullptr, nullptr, 0, static_cast<int>(pe_of(t, from))));
+  return said_of(ctx, t, x, from, head, status);
 }
 
 // Waits for the headers of all others; what came before them is visible to the group after end().

@@ -20,7 +20,7 @@ struct alignas(128) channel_state {
 };
 
 XIO_TEAM_FUNCTION constexpr std::uint32_t team_packet_bytes(std::uint64_t n) {
-  return n <= 8 ? 2048 : n <= 32 ? 512 : 128;
+  return n <= 4 ? 4096 : n <= 8 ? 2048 : n <= 32 ? 512 : 128;
 }
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_message_bytes(std::uint32_t packet_bytes) {
   return 16 + 2 * std::uint64_t{packet_bytes};

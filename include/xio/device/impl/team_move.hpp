@@ -37,11 +37,9 @@ XIO_DEVICE bool all_are_direct(const xio_ctx_t& ctx, const xio_team_t& t) {
 }
 
 // To the members that loads and stores do not reach: block and word are one chain, so no copy is waited for. The
-// sources stay as they are until sources_are_free.
+// sources stay as they are until sources_are_free. By values: what a reference names would not stay in registers.
 template <class Group, class Block>
-XIO_DEVICE xio_status_t send_by_engines(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
-                                        Block&& block_for) {
-  if (!has_engines(ctx)) return XIO_OK;
+XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, Block block_for) {
   u64* head = message(t, x.epoch, t.my_pe);
   xio_status_t status = XIO_OK;
   fence<scope::system, order::release>();
@@ -53,6 +51,11 @@ XIO_DEVICE xio_status_t send_by_engines(const Group& g, const xio_ctx_t& ctx, co
     status = first_of(status, put_signal(g, ctx, b.place, b.from, b.bytes, header, static_cast<int>(pe), false).status);
   }
   return status;
+}
+template <class Group, class Block>
+XIO_DEVICE xio_status_t send_by_engines(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                        const Block& block_for) {
+  return has_engines(ctx) ? post_blocks(g, ctx, t, x, block_for) : XIO_OK;
 }
 template <class Group>
 XIO_DEVICE xio_status_t sources_are_free(const Group& g, const xio_ctx_t& ctx) {
@@ -73,7 +76,7 @@ XIO_DEVICE void send_direct_headers(const Group& g, const xio_ctx_t& ctx, const 
 // block_for(member) to every other member, and the word of the exchange behind it.
 template <class Group, class Block>
 XIO_DEVICE xio_status_t send_blocks(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
-                                    Block&& block_for) {
+                                    const Block& block_for) {
   // Engines work while this PE stores.
   const xio_status_t status = send_by_engines(g, ctx, t, x, block_for);
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
@@ -135,7 +138,7 @@ XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const x
                                    const blocks& b) {
   const bool sends = b.sends(t.my_pe);
   unsigned char* mine = b.dst + t.my_pe * b.dst_step;
-  xio_status_t status = send_by_engines(g, ctx, t, x, [&](u32 to) {
+  xio_status_t status = send_by_engines(g, ctx, t, x, [=](u32 to) {
     return outgoing_block{mine, b.src + to * b.src_step, sends ? b.bytes : 0};
   });
   own_block own{};

@@ -41,6 +41,34 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
   return status;
 }
 
+// Words of a message that one thread takes together: all are loaded before the first is looked at.
+constexpr u32 k_taken_together = 4;
+
+// Waits for words first, first + step, ... of member `from`, `count` of them, 1 <= count <= k_taken_together.
+XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u32 first,
+                                   u32 step, u32 count, u32 (&values)[k_taken_together]) {
+  const u64* in = message(t, x.epoch, from);
+  const u32 flag = x.flag();
+  u64 head = 0;
+  const xio_status_t status = poll_then<2>(
+      ctx,
+      [&] {
+        u64 data[k_taken_together];
+        head = load<scope::system, direct::k_watch_load>(in);
+        XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) data[k] =
+            load<scope::system, direct::k_watch_load>(in + first + (k < count ? k : 0) * step);
+        bool all = static_cast<u32>(head >> 32) == flag;
+        if (all && static_cast<u32>(head) != x.tag) return true;
+        XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) {
+          values[k] = static_cast<u32>(data[k]);
+          all = all && static_cast<u32>(data[k] >> 32) == flag;
+        }
+        return all;
+      },
+      [] { return XIO_OK; });
+  return said_of(ctx, t, x, from, head, status);
+}
+
 // Takes what they sent: take(member, w, value) for each word.
 template <class Group, class Count, class Take>
 XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
@@ -48,11 +76,19 @@ XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const
   xio_status_t status = XIO_OK;
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
     const u32 from = other(t, k), words = words_from(from);
-    for (u32 w = g.rank(); w <= words; w += g.count()) {
-      u32 value;
-      const xio_status_t one = wait_word(ctx, t, x, from, w, &value);
+    // Word 0 is the header, which every thread that takes any sees anyway.
+    if (words == 0 && g.leader()) {
+      u32 unused;
+      status = first_of(status, wait_word(ctx, t, x, from, 0, &unused));
+    }
+    for (u32 w = g.rank(); w < words; w += k_taken_together * g.count()) {
+      const u32 left = (words - w + g.count() - 1) / g.count();
+      const u32 count = left < k_taken_together ? left : k_taken_together;
+      u32 values[k_taken_together];
+      const xio_status_t one = wait_words(ctx, t, x, from, w + 1, g.count(), count, values);
       status = first_of(status, one);
-      if (one == XIO_OK && w != 0) take(from, w - 1, value);
+      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) if (one == XIO_OK && i < count)
+          take(from, w + i * g.count(), values[i]);
     }
   }
   return status;

@@ -32,25 +32,29 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
   xio_status_t status = send_packets(
       g, ctx, t, x, [&](u32) { return words; }, [&](u32, u32 w) { return rdma::source_word(src, w * 4, bytes); });
   g.sync();  // in place: all of it was sent
-  for (u32 i = g.rank(); i < units; i += g.count()) {
-    unit sum{};
+  // As many units as have the words that are taken together.
+  constexpr u32 together = k_taken_together / unit::k_words;
+  for (u32 i = g.rank(); i < units; i += together * g.count()) {
+    const u32 left = (units - i + g.count() - 1) / g.count(), here = left < together ? left : together;
+    unit sum[together], part[together];
     xio_status_t one = XIO_OK;
-    for (u32 m = 0; m < t.n_pes; ++m) {
-      unit part{};
-      for (u32 k = 0; k < unit::k_words; ++k) {
-        const u32 w = i * unit::k_words + k;
-        if (m == t.my_pe) {
-          part.words[k] = rdma::source_word(src, w * 4, bytes);
-        } else {
-          one = first_of(one, wait_word(ctx, t, x, m, w + 1, &part.words[k]));
-        }
+    XIO_ROLLED for (u32 m = 0; m < t.n_pes; ++m) {
+      XIO_UNROLL for (u32 k = 0; k < unit::k_words && m != t.my_pe; ++k) {
+        u32 values[k_taken_together];
+        one =
+            first_of(one, wait_words(ctx, t, x, m, i * unit::k_words + k + 1, g.count() * unit::k_words, here, values));
+        XIO_UNROLL for (u32 j = 0; j < together; ++j) part[j].words[k] = values[j];
       }
-      for (u32 e = 0; e < unit::k_elements; ++e)
-        sum.elements[e] = m == 0 ? part.elements[e] : reduced<Op, T>(sum.elements[e], part.elements[e]);
+      XIO_UNROLL for (u32 j = 0; j < together; ++j) {
+        for (u32 k = 0; k < unit::k_words && m == t.my_pe; ++k)
+          part[j].words[k] = rdma::source_word(src, ((i + j * g.count()) * unit::k_words + k) * 4, bytes);
+        for (u32 e = 0; e < unit::k_elements; ++e)
+          sum[j].elements[e] = m == 0 ? part[j].elements[e] : reduced<Op, T>(sum[j].elements[e], part[j].elements[e]);
+      }
     }
     status = first_of(status, one);
-    for (u32 k = 0; one == XIO_OK && k < unit::k_words; ++k)
-      store_part(dst, u64{i} * sizeof(unit) + k * 4, bytes, sum.words[k]);
+    XIO_UNROLL for (u32 j = 0; j < together; ++j) for (u32 k = 0; k < unit::k_words && one == XIO_OK && j < here; ++k)
+        store_part(dst, u64{i + j * g.count()} * sizeof(unit) + k * 4, bytes, sum[j].words[k]);
   }
   return status;
 }
@@ -105,7 +109,7 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
                                      const reduce_job& job) {
   exchange x;
   if (!begin(g, t, tag, &x)) return broken_status(t);
-  const xio_status_t sent = send_blocks(g, ctx, t, x, [&](u32 to) {
+  const xio_status_t sent = send_blocks(g, ctx, t, x, [=](u32 to) {
     return outgoing_block{part_of(t, x.epoch, t.my_pe), job.block(to), job.bytes};
   });
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
@@ -146,7 +150,7 @@ XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const x
   const u64 part = team_part_bytes(t.n_pes);
   xio_status_t status = by_leader(g, [&] { return posted{0, fence_all(ctx)}; }).status;
   return first_of(
-      status, send_blocks(g, ctx, t, x, [&](u32 to) {
+      status, send_blocks(g, ctx, t, x, [=](u32 to) {
         return outgoing_block{part_of(t, x.epoch, t.my_pe), job.block(to) + job.at(part, r, to), job.size(part, r, to)};
       }));
 }
@@ -167,8 +171,7 @@ XIO_DEVICE xio_status_t combine_round(const Group& g, const xio_ctx_t& ctx, cons
 // While the pieces of one round are on their way those of the round before are combined: three areas take turns, for a
 // member that sends round r + 1 has heard all others in round r, so all have combined round r - 2.
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE xio_status_t reduce_rounds(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
-                                      const reduce_job& job) {
+XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, reduce_job job) {
   const u64 pieces = job.pieces(team_part_bytes(t.n_pes)), rounds = pieces + (job.scatter ? 0 : 2);
   exchange x;
   if (!begin(g, t, tag, &x)) return broken_status(t);
