@@ -1,39 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The calls that a preloaded library handles in place of the C library: those that open the driver's files or describe
-// them, and those on descriptors of it. In a process that is in no session (settings.hpp) all of them go on to the C
-// library.
-#include <dirent.h>
-#include <dlfcn.h>
+// The driver's part of preload/calls.hpp: its files, descriptors of them, and the GPUs' description below /sys and
+// /proc.
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdarg>
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 #include "amdgpu/driver/descriptors.hpp"
 #include "amdgpu/driver/kfd_ioctls.hpp"
 #include "amdgpu/driver/process.hpp"
 #include "amdgpu/driver/settings.hpp"
 #include "amdgpu/driver/topology.hpp"
-
-#define AMDGPU_SHOWN extern "C" __attribute__((visibility("default")))
+#include "preload/calls.hpp"
 
 namespace {
 
 using amdgpu::device_file;
-
-template <class Function>
-Function next(Function, const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-}
 
 device_file device_at(const char* path) {
   if (path == nullptr || std::strncmp(path, "/dev/", 5) != 0 || amdgpu::session_folder() == nullptr)
@@ -47,108 +31,30 @@ device_file device_at(const char* path) {
   return is_ours ? device_file::render : device_file::none;
 }
 
-// -2: none of ours.
-int open_ours(const char* path) {
+}  // namespace
+
+namespace preload {
+
+int open_device(const char* path) {
   const device_file kind = device_at(path);
-  if (kind == device_file::none) return -2;
-  amdgpu::process* p = amdgpu::process::current();
-  if (p == nullptr) {
+  if (kind == device_file::none) return k_not_ours;
+  if (amdgpu::process::current() == nullptr) {
     errno = ENODEV;
     return -1;
   }
   return amdgpu::open_device_file(kind);
 }
 
-// PATH, or what stands for it in the session's folder.
-class moved {
- public:
-  explicit moved(const char* path) : path_(path) {
-    if (path != nullptr && (std::strncmp(path, "/sys/", 5) == 0 || std::strncmp(path, "/proc/m", 7) == 0))
-      there_ = amdgpu::redirected(amdgpu::session_folder(), path);
-  }
-  operator const char*() const { return there_.empty() ? path_ : there_.c_str(); }
+bool has_device(const char* path) { return device_at(path) != device_file::none; }
 
- private:
-  const char* path_;
-  std::string there_;
-};
-
-mode_t mode_of(int flags, va_list more) { return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0; }
-
-int stat_device(struct stat* s) {
-  *s = {};
-  s->st_mode = S_IFCHR | 0666;
-  return 0;
+std::string moved(const char* path) {
+  if (std::strncmp(path, "/sys/", 5) != 0 && std::strncmp(path, "/proc/m", 7) != 0) return "";
+  return amdgpu::redirected(amdgpu::session_folder(), path);
 }
 
-}  // namespace
-
-#define AMDGPU_OPEN(NAME)                                                                       \
-  AMDGPU_SHOWN int NAME(const char* path, int flags, ...) {                                     \
-    va_list more;                                                                               \
-    va_start(more, flags);                                                                      \
-    const mode_t mode = mode_of(flags, more);                                                   \
-    va_end(more);                                                                               \
-    if (const int ours = open_ours(path); ours != -2) return ours;                              \
-    static const auto real = next(static_cast<int (*)(const char*, int, ...)>(nullptr), #NAME); \
-    return real(moved(path), flags, mode);                                                      \
-  }
-AMDGPU_OPEN(open)
-AMDGPU_OPEN(open64)
-
-#define AMDGPU_OPENAT(NAME)                                                                          \
-  AMDGPU_SHOWN int NAME(int folder, const char* path, int flags, ...) {                              \
-    va_list more;                                                                                    \
-    va_start(more, flags);                                                                           \
-    const mode_t mode = mode_of(flags, more);                                                        \
-    va_end(more);                                                                                    \
-    if (const int ours = open_ours(path); ours != -2) return ours;                                   \
-    static const auto real = next(static_cast<int (*)(int, const char*, int, ...)>(nullptr), #NAME); \
-    return real(folder, moved(path), flags, mode);                                                   \
-  }
-AMDGPU_OPENAT(openat)
-AMDGPU_OPENAT(openat64)
-
-AMDGPU_SHOWN FILE* fopen(const char* path, const char* mode) {
-  static const auto real = next(static_cast<FILE* (*)(const char*, const char*)>(nullptr), "fopen");
-  return real(moved(path), mode);
-}
-AMDGPU_SHOWN FILE* fopen64(const char* path, const char* mode) {
-  static const auto real = next(static_cast<FILE* (*)(const char*, const char*)>(nullptr), "fopen64");
-  return real(moved(path), mode);
-}
-AMDGPU_SHOWN DIR* opendir(const char* path) {
-  static const auto real = next(static_cast<DIR* (*)(const char*)>(nullptr), "opendir");
-  return real(moved(path));
-}
-AMDGPU_SHOWN int access(const char* path, int mode) {
-  if (device_at(path) != device_file::none) return 0;
-  static const auto real = next(static_cast<int (*)(const char*, int)>(nullptr), "access");
-  return real(moved(path), mode);
-}
-
-#define AMDGPU_STAT(NAME, KIND)                                                                      \
-  AMDGPU_SHOWN int NAME(const char* path, struct KIND* s) {                                          \
-    if (device_at(path) != device_file::none) return stat_device(reinterpret_cast<struct stat*>(s)); \
-    static const auto real = next(static_cast<int (*)(const char*, struct KIND*)>(nullptr), #NAME);  \
-    return real(moved(path), s);                                                                     \
-  }
-static_assert(sizeof(struct stat) == sizeof(struct stat64));
-AMDGPU_STAT(stat, stat)
-AMDGPU_STAT(stat64, stat64)
-AMDGPU_STAT(lstat, stat)
-AMDGPU_STAT(lstat64, stat64)
-
-AMDGPU_SHOWN int ioctl(int fd, unsigned long request, ...) {
-  va_list more;
-  va_start(more, request);
-  void* argument = va_arg(more, void*);
-  va_end(more);
+int control(int fd, unsigned long request, void* argument) {
   const device_file kind = amdgpu::device_file_of(fd);
-  if (kind == device_file::none) {
-    static const auto real = next(static_cast<int (*)(int, unsigned long, ...)>(nullptr), "ioctl");
-    return real(fd, request, argument);
-  }
+  if (kind == device_file::none) return k_not_ours;
   amdgpu::process* p = amdgpu::process::current();
   const int failed = p == nullptr || kind == device_file::render
                          ? ENOTTY
@@ -158,35 +64,24 @@ AMDGPU_SHOWN int ioctl(int fd, unsigned long request, ...) {
   return -1;
 }
 
-namespace {
-
-void* map_ours(void* at, std::size_t bytes, int protection, int flags, off_t offset) {
+bool map(const mapping& m, void** result) {
+  if (amdgpu::device_file_of(m.fd) == device_file::none) return false;
   amdgpu::process* p = amdgpu::process::current();
-  void* there =
-      p == nullptr ? nullptr : p->memory.mmap(at, bytes, protection, flags, static_cast<std::uint64_t>(offset));
-  return there == nullptr ? MAP_FAILED : there;
+  void* there = p == nullptr ? nullptr : p->memory.mmap(m.at, m.bytes, m.protection, m.flags, m.offset);
+  *result = there == nullptr ? MAP_FAILED : there;
+  return true;
 }
 
-}  // namespace
+}  // namespace preload
 
-#define AMDGPU_MMAP(NAME, OFFSET)                                                                                     \
-  AMDGPU_SHOWN void* NAME(void* at, std::size_t bytes, int protection, int flags, int fd, OFFSET offset) {            \
-    if ((flags & MAP_ANONYMOUS) == 0 && amdgpu::device_file_of(fd) != device_file::none)                              \
-      return map_ours(at, bytes, protection, flags, offset);                                                          \
-    static const auto real = next(static_cast<void* (*)(void*, std::size_t, int, int, int, OFFSET)>(nullptr), #NAME); \
-    return real(at, bytes, protection, flags, fd, offset);                                                            \
-  }
-AMDGPU_MMAP(mmap, off_t)
-AMDGPU_MMAP(mmap64, off64_t)
-
-AMDGPU_SHOWN int munmap(void* at, std::size_t bytes) noexcept {
+PRELOAD_SHOWN int munmap(void* at, std::size_t bytes) noexcept {
   if (amdgpu::process* p = amdgpu::process::made()) p->memory.lose(reinterpret_cast<std::uint64_t>(at), bytes);
-  static const auto real = next(static_cast<int (*)(void*, std::size_t)>(nullptr), "munmap");
+  static const auto real = preload::next(static_cast<int (*)(void*, std::size_t)>(nullptr), "munmap");
   return real(at, bytes);
 }
 
 // For tests/kmod: a dma-buf of this process's memory on a GPU, as EXPORT_DMABUF of the driver; the caller's, or -1.
-AMDGPU_SHOWN int xio_amdgpu_export(const void* base, std::uint64_t bytes, std::uint64_t* offset) {
+PRELOAD_SHOWN int xio_amdgpu_export(const void* base, std::uint64_t bytes, std::uint64_t* offset) {
   amdgpu::process* p = amdgpu::process::made();
   const int file = p == nullptr ? -1 : p->memory.file_at(reinterpret_cast<std::uint64_t>(base), bytes, offset);
   return file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3);
