@@ -355,17 +355,17 @@ bool unmap_registers(void* page) {
       k_unmap_ms);
 }
 
-bool show_pages(void* base, std::size_t bytes) {
+void* show_pages(void* base, std::size_t bytes) {
   const on_device here;
   if (hw::pin(base, bytes) != hipSuccess) {
     (void)hipGetLastError();
-    return false;
+    return nullptr;
   }
-  void* mapped = nullptr;
-  if (hw::device_address(&mapped, base) == hipSuccess && mapped == base) return true;
+  void* seen = nullptr;
+  if (hw::device_address(&seen, base) == hipSuccess && seen != nullptr) return seen;
   (void)hipGetLastError();
   hide_pages(base);
-  return false;
+  return nullptr;
 }
 
 bool hide_pages(void* base) {

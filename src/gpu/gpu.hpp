@@ -138,9 +138,9 @@ void* map_registers(void* page, std::size_t bytes);
 // Ends a mapping of map_registers. False: kernels that run kept it from being done within a second; it is done when
 // they have ended, so the page must stay.
 bool unmap_registers(void* page);
-// Memory of the host that a driver mapped into this process, in whole pages, so that kernels reach it at the same
-// address. False: they cannot.
-bool show_pages(void* base, std::size_t bytes);
+// Memory of the host that a driver mapped into this process, in whole pages: where kernels reach it, which on AMD GPUs
+// is another address than the host's. Null: they cannot.
+void* show_pages(void* base, std::size_t bytes);
 bool hide_pages(void* base);  // as unmap_registers
 
 // --- For the HDP, see memory/hdp.hpp ---

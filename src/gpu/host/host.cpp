@@ -51,7 +51,7 @@ std::string identity() { return ""; }
 exported_memory export_memory(void*, std::size_t) { return {}; }
 void* map_registers(void* page, std::size_t) { return page; }
 bool unmap_registers(void*) { return true; }
-bool show_pages(void*, std::size_t) { return true; }
+void* show_pages(void* base, std::size_t) { return base; }
 bool hide_pages(void*) { return true; }
 
 hdp_hardware hdp() { return {}; }

@@ -33,6 +33,7 @@ drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where)
     memory_ = gpu::buffer(bytes_, where, k_page, gpu::purpose::completions);
     base_ = memory_.data();
   }
+  seen_ = lent_ ? bus_.seen_by_kernels(base_) : base_;
   try {
     address_ = bus_.map_queue(base_, bytes_);
   } catch (...) {

@@ -26,6 +26,8 @@ class bus {
   // device, for one). Null: take the platform's. Goes through map_queue like any other.
   virtual void* lend(std::size_t /*bytes*/) { return nullptr; }
   virtual void take_back(void* /*base*/) {}
+  // Where kernels reach what lend() returned.
+  virtual void* seen_by_kernels(void* base) const { return base; }
 };
 
 // Page-aligned zeroed memory that host, GPU and drive share.
@@ -35,9 +37,14 @@ class drive_memory {
   ~drive_memory();
   drive_memory(const drive_memory&) = delete;
   drive_memory& operator=(const drive_memory&) = delete;
+  // For the host, and for kernels.
   template <class T>
   T* as() const {
     return static_cast<T*>(base_);
+  }
+  template <class T>
+  T* seen_as() const {
+    return static_cast<T*>(seen_);
   }
   std::uint64_t address() const { return address_; }
 
@@ -45,7 +52,7 @@ class drive_memory {
   bus& bus_;
   const std::size_t bytes_;  // whole pages
   gpu::buffer memory_;       // empty where the bus lent it
-  void* base_ = nullptr;
+  void *base_ = nullptr, *seen_ = nullptr;
   bool lent_ = false;
   std::uint64_t address_ = 0;
 };

@@ -147,8 +147,9 @@ dev::ring_view kmod_controller::queue_view(std::uint32_t queue) const {
   if (keeper_ != nullptr) {
     v.doorbell = nullptr;
     v.doorbell_record =
-        words_->as<std::uint32_t>() + (w::sq_tail_doorbell(v.id, facts_.stride) - w::k_reg_doorbells) / 4;
-    v.cq_doorbell = words_->as<std::uint32_t>() + (w::cq_head_doorbell(v.id, facts_.stride) - w::k_reg_doorbells) / 4;
+        words_->seen_as<std::uint32_t>() + (w::sq_tail_doorbell(v.id, facts_.stride) - w::k_reg_doorbells) / 4;
+    v.cq_doorbell =
+        words_->seen_as<std::uint32_t>() + (w::cq_head_doorbell(v.id, facts_.stride) - w::k_reg_doorbells) / 4;
     return v;
   }
   const pair& p = pairs_.at(v.id);
@@ -190,14 +191,15 @@ void kmod_controller::unmap(void* base, std::size_t bytes) {
 
 void* kmod_controller::lend(std::size_t bytes) {
   const kmod_module::memory m = module_.take_memory(bytes);
-  if (!gpu::show_pages(m.base, m.bytes)) {
+  void* seen = gpu::show_pages(m.base, m.bytes);
+  if (seen == nullptr) {
     module_.give_memory_back(m);
     fail(XIO_ERR_UNSUPPORTED,
          "{}: the GPU's driver does not take queue memory of the kernel module; open the drive by "
          "vfio (nvme:)",
          name_);
   }
-  lent_[m.base] = m;
+  lent_[m.base] = {m, seen};
   return m.base;
 }
 
@@ -205,18 +207,18 @@ void kmod_controller::take_back(void* base) {
   const auto found = lent_.find(base);
   if (found == lent_.end()) return;
   if (gpu::hide_pages(base))
-    module_.give_memory_back(found->second);
+    module_.give_memory_back(found->second.memory);
   else
     log::warn("{}: {} bytes of queue memory stay until the process ends: a kernel that still runs keeps them", name_,
-              found->second.bytes);
+              found->second.memory.bytes);
   lent_.erase(found);
 }
 
 // ---- queues ---------------------------------------------------------------------------------------------------------
 
 std::uint32_t kmod_controller::handle_at(std::uint64_t address) const {
-  for (const auto& [base, m] : lent_)
-    if (m.address == address) return m.handle;
+  for (const auto& [base, l] : lent_)
+    if (l.memory.address == address) return l.memory.handle;
   fail(XIO_ERR_INTERNAL, "{}: no queue memory lies at {:#x}; this is a bug of XIO", name_, address);
 }
 

@@ -36,7 +36,8 @@ class kmod_controller : public controller, private bus, private queue_maker {
   // bus
   void* lend(std::size_t bytes) override;
   void take_back(void* base) override;
-  std::uint64_t map_queue(void* base, std::size_t) override { return lent_.at(base).address; }
+  void* seen_by_kernels(void* base) const override { return lent_.at(base).seen; }
+  std::uint64_t map_queue(void* base, std::size_t) override { return lent_.at(base).memory.address; }
   void unmap_queue(void*, std::size_t) override {}
   // queue_maker
   const std::string& name() const override { return name_; }
@@ -65,7 +66,11 @@ class kmod_controller : public controller, private bus, private queue_maker {
   kmod_module module_;
   drive_facts facts_;
   std::unique_ptr<kmod_memory> memory_;
-  std::map<void*, kmod_module::memory> lent_;
+  struct lent {
+    kmod_module::memory memory;
+    void* seen;  // by kernels
+  };
+  std::map<void*, lent> lent_;
   std::map<std::uint32_t, pair> pairs_;  // by queue identifier
   std::vector<std::unique_ptr<io_queue>> queues_;
   // Where a host thread rings: the words that kernels store to, as doorbells::host has them.
