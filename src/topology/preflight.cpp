@@ -12,6 +12,7 @@
 #include "topology/access.hpp"
 #include "topology/atomics.hpp"
 #include "topology/kfd_node.hpp"
+#include "topology/peer_path.hpp"
 
 namespace xio::topology {
 
@@ -238,8 +239,11 @@ const char* state_name(piece_state s) {
 }
 
 std::vector<piece> preflight(const surroundings& s) {
-  return {gpu_driver(s), render_access(s), large_bar(s),      fine_grain(s), atomics(s),     iommu(s),
-          acs(s),        dma_buf(s),       register_pages(s), memlock(s),    rdma_access(s), vfio_access(s)};
+  std::vector<piece> all = {gpu_driver(s),     render_access(s), large_bar(s),   fine_grain(s),
+                            atomics(s),        iommu(s),         acs(s),         dma_buf(s),
+                            register_pages(s), memlock(s),       rdma_access(s), vfio_access(s)};
+  for (piece& p : peer_path(s)) all.push_back(std::move(p));
+  return all;
 }
 
 }  // namespace xio::topology

@@ -298,6 +298,77 @@ rm "$machine/sys/bus/pci/devices/0000:05:00.0/iommu_group"
 run 0 "$info" --root "$machine"
 says 'addresses +none \(.*behind no IOMMU'
 
+# --- Drives of the kernel module, and their way to GPU memory ---
+drive 0000:04:00.0 xio
+: >"$machine/dev/xio"
+run 0 "$info" --root "$machine"
+says 'use +xio_storage_open "kmod:0000:04:00\.0/1"'
+# A drive behind the GPU's switch and one at another root port; ports of Intel's machines by their numbers.
+# ways ACS HOST-BRIDGE
+ways() {
+  awk -f "$srcdir/tests/tools/pci_dump.awk" >"$work/pci" <<END
+0000:00:00.0 id=8086:$2 class=0600 type=4
+0000:00:01.0 id=8086:1234 class=0604 header=01 bus=00,01,08 type=4 cap2=180
+0000:01:00.0 id=11f8:4000 class=0604 header=01 bus=01,02,08 type=5 cap2=40
+0000:02:00.0 id=11f8:4000 class=0604 header=01 bus=02,03,03 type=6 cap2=40 acs=$1
+0000:02:01.0 id=11f8:4000 class=0604 header=01 bus=02,04,04 type=6 cap2=40
+0000:03:00.0 id=1002:740f class=0302 type=0 cap2=180 ctl2=40
+0000:04:00.0 id=144d:a80a class=0108 type=0
+0000:00:02.0 id=8086:1234 class=0604 header=01 bus=00,09,09 type=4 cap2=180
+0000:09:00.0 id=144d:a80a class=0108 type=0
+END
+}
+# processor VENDOR FAMILY
+processor() { printf 'processor\t: 0\nvendor_id\t: %s\ncpu family\t: %s\n' "$1" "$2" >"$machine/proc/cpuinfo"; }
+processor GenuineIntel 6
+ways 0 4668
+look
+says '^  module_access +ok \(/dev/xio\)'
+says '^  peer_path +ok \(Linux lets every drive'
+says '^  iommu_mode +ok'
+for redirect in 4 8 20; do
+  ways $redirect 4668
+  look
+  says '^  peer_path +missing \(1 of 1 ways are closed: .*ACS at 0000:02:00\.0'
+  says '^  peer_path_cure +.*pci=disable_acs_redir=0000:02:00\.0'
+done
+# Bits that redirect nothing.
+ways 11 4668
+look
+says '^  peer_path +ok'
+drive 0000:09:00.0 xio
+ways 0 4668
+look
+says '^  peer_path +missing \(1 of 2 ways are closed: transfers between drive 0000:09:00\.0 and GPU 0000:03:00\.0'
+says '^  peer_path_cure +put the drive behind the same PCIe switch'
+for listed in 2020 09a2 2f00; do
+  ways 4 $listed
+  look
+  says '^  peer_path +ok'
+done
+ways 0 4668
+processor AuthenticAMD 22
+look
+says '^  peer_path +missing'
+processor AuthenticAMD 25
+look
+says '^  peer_path +ok'
+mkdir -p "$machine/sys/kernel/iommu_groups/21"
+ln -s ../../../../kernel/iommu_groups/21 "$machine/sys/bus/pci/devices/0000:09:00.0/iommu_group"
+echo DMA-FQ >"$machine/sys/kernel/iommu_groups/21/type"
+look
+says '^  iommu_mode +missing \(.*0000:09:00\.0.*DMA-FQ'
+says '^  iommu_mode_cure +.*iommu=pt'
+echo identity >"$machine/sys/kernel/iommu_groups/21/type"
+look
+says '^  iommu_mode +ok'
+rm "$machine/dev/xio"
+look
+says '^  module_access +missing'
+rm -r "$machine"/sys/bus/pci/devices/0000:0[49]:00.0
+look
+says '^  peer_path +not needed \(no drive is bound to xio'
+
 # --- A world ---
 run 0 "$info" --world
 says '^Routes of PE 0 of 1'

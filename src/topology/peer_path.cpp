@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "topology/peer_path.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "topology/access.hpp"
+
+namespace xio::topology {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* k_none = "no drive is bound to xio";
+
+std::string first_line(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+std::string device_folder(const surroundings& s, const pci_function& f) {
+  return s.root + "/sys/bus/pci/devices/" + f.bus_id;
+}
+
+std::vector<const pci_function*> drives_of_module(const surroundings& s) {
+  std::vector<const pci_function*> all;
+  for (const pci_function& f : s.pci.functions()) {
+    std::error_code none;
+    const fs::path driver = fs::read_symlink(device_folder(s, f) + "/driver", none);
+    if (role_of(f) == device_role::drive && driver.filename() == "xio") all.push_back(&f);
+  }
+  return all;
+}
+
+std::vector<const pci_function*> gpus_of(const surroundings& s) {
+  std::vector<const pci_function*> all;
+  for (const pci_function& f : s.pci.functions())
+    if (role_of(f) == device_role::gpu) all.push_back(&f);
+  return all;
+}
+
+// ---- the way between two functions ----------------------------------------------------------------------------------
+
+// Processors on which every host bridge may pass transfers on: AMD's from Zen on (family 17h).
+bool is_zen(const surroundings& s) {
+  std::ifstream in(s.root + "/proc/cpuinfo");
+  bool amd = false;
+  for (std::string line; std::getline(in, line);) {
+    unsigned family = 0;
+    if (line.rfind("vendor_id", 0) == 0) amd = line.find("AuthenticAMD") != std::string::npos;
+    if (std::sscanf(line.c_str(), "cpu family : %3u", &family) == 1) return amd && family >= 0x17;
+  }
+  return false;
+}
+
+// Others by the function 00.0 of the host bridge, or by the root port, and some only within one host bridge.
+struct allowed {
+  std::uint16_t device;
+  bool same_host_bridge;
+};
+constexpr std::uint16_t k_intel = 0x8086;
+constexpr allowed k_allowed[] = {{0x3c00, true},  {0x3c01, true},  {0x2f00, true},  {0x2f01, true},  {0x2030, false},
+                                 {0x2031, false}, {0x2032, false}, {0x2033, false}, {0x2020, false}, {0x09a2, false}};
+
+// P2P Request Redirect, P2P Completion Redirect, P2P Egress Control (PCI Express 5.0, 7.7.8.3).
+constexpr std::uint16_t k_redirects = 1u << 2 | 1u << 3 | 1u << 5;
+
+// "0000:3b" of a function's way: its root bus.
+std::string root_bus(const pci_tree& t, const pci_function& f) {
+  const auto way = t.above(f);
+  const std::string& first = way.empty() ? f.bus_id : way.back()->bus_id;
+  return first.substr(0, first.rfind(':'));
+}
+
+bool passes_on(const surroundings& s, const pci_function& f, bool same) {
+  std::vector<const pci_function*> candidates;
+  if (const pci_function* bridge = s.pci.find(root_bus(s.pci, f) + ":00.0")) candidates.push_back(bridge);
+  if (const auto way = s.pci.above(f); !way.empty()) candidates.push_back(way.back());
+  for (const pci_function* c : candidates)
+    for (const allowed& a : k_allowed)
+      if (c->vendor == k_intel && c->device == a.device && (same || !a.same_host_bridge)) return true;
+  return false;
+}
+
+// The lowest bridge above both; null: their ways join in the root complex.
+const pci_function* common_bridge(const pci_tree& t, const pci_function& a, const pci_function& b) {
+  const auto of_a = t.above(a), of_b = t.above(b);
+  for (const pci_function* p : of_a)
+    if (p->kind != port_kind::root_port && std::find(of_b.begin(), of_b.end(), p) != of_b.end()) return p;
+  return nullptr;
+}
+
+// The port below `top` on a's way that sends transfers up, or null.
+const pci_function* redirecting(const pci_tree& t, const pci_function& a, const pci_function* top) {
+  for (const pci_function* p : t.above(a)) {
+    if (p == top) break;
+    if ((p->acs_control & k_redirects) != 0) return p;
+  }
+  return nullptr;
+}
+
+// "" where Linux lets the drive reach that GPU's memory, or why not and the cure.
+struct obstacle {
+  std::string what, cure;
+};
+obstacle between(const surroundings& s, const pci_function& drive, const pci_function& gpu) {
+  const pci_function* top = common_bridge(s.pci, drive, gpu);
+  const pci_function* up = nullptr;
+  if (top != nullptr) {
+    up = redirecting(s.pci, drive, top);
+    if (up == nullptr) up = redirecting(s.pci, gpu, top);
+    if (up == nullptr) return {};
+  }
+  if (is_zen(s)) return {};
+  const bool same = root_bus(s.pci, drive) == root_bus(s.pci, gpu);
+  if (passes_on(s, drive, same) && passes_on(s, gpu, same)) return {};
+  if (up != nullptr)
+    return {fmt::format("drive {} and GPU {} share a switch, but ACS at {} sends transfers up to host bridges that are "
+                        "not on Linux' list",
+                        drive.bus_id, gpu.bus_id, up->bus_id),
+            fmt::format("where the devices behind that switch need not be kept apart, boot with "
+                        "pci=disable_acs_redir={}",
+                        up->bus_id)};
+  return {fmt::format("transfers between drive {} and GPU {} go through host bridges that are not on Linux' list",
+                      drive.bus_id, gpu.bus_id),
+          "put the drive behind the same PCIe switch as the GPU, or keep its data in host memory: XIO_HEAP_KIND=host"};
+}
+
+piece path(const surroundings& s, const std::vector<const pci_function*>& drives) {
+  const auto gpus = gpus_of(s);
+  if (gpus.empty()) return {"peer_path", piece_state::not_needed, "no GPU", ""};
+  std::size_t open = 0;
+  obstacle first;
+  for (const pci_function* d : drives)
+    for (const pci_function* g : gpus) {
+      if (!d->readable || !g->readable)
+        return {"peer_path", piece_state::unknown, "configuration beyond 64 bytes cannot be read", "run as root"};
+      const obstacle o = between(s, *d, *g);
+      if (o.what.empty())
+        ++open;
+      else if (first.what.empty())
+        first = o;
+    }
+  const std::size_t all = drives.size() * gpus.size();
+  if (open == all)
+    return {"peer_path", piece_state::ok, "Linux lets every drive of the kernel module reach every GPU", ""};
+  return {"peer_path", piece_state::missing, fmt::format("{} of {} ways are closed: {}", all - open, all, first.what),
+          first.cure};
+}
+
+// A drive behind an IOMMU that translates still reaches GPUs by the host bridge, but pays for the translation, and only
+// a common switch saves it that.
+piece mode(const surroundings& s, const std::vector<const pci_function*>& drives) {
+  for (const pci_function* d : drives) {
+    const std::string type = first_line(device_folder(s, *d) + "/iommu_group/type");
+    if (type.empty() || type == "identity") continue;
+    return {"iommu_mode", piece_state::missing,
+            fmt::format("the IOMMU translates what drive {} transfers ({}), to GPU memory too", d->bus_id, type),
+            "for the shortest way boot with iommu=pt; it then protects nothing from the drive, and pins need "
+            "CAP_SYS_RAWIO"};
+  }
+  return {"iommu_mode", piece_state::ok, "in pass-through, or off, for the drives of the kernel module", ""};
+}
+
+}  // namespace
+
+std::vector<piece> peer_path(const surroundings& s) {
+  const auto drives = drives_of_module(s);
+  if (drives.empty())
+    return {{"module_access", piece_state::not_needed, k_none, ""},
+            {"peer_path", piece_state::not_needed, k_none, ""},
+            {"iommu_mode", piece_state::not_needed, k_none, ""}};
+  return {device_access(s.root, "module_access", {"/dev/xio"}), path(s, drives), mode(s, drives)};
+}
+
+}  // namespace xio::topology
