@@ -2,6 +2,8 @@
 // kv_fetch: pages of a key-value cache come from a drive of PE 0 into the memory of the PEs that go on with the text.
 //
 //   mpirun -np 2 examples/kv_fetch FILE [PAGES [PAGE_BYTES]]   (or: xiorun -n 2 ...); FILE must not exist
+//   mpirun -np 2 examples/kv_fetch kmod:0000:3b:00.0/1 ...     a drive (nvme: too), which loses what is in its first
+//   blocks
 //
 // The lesson: storage and network share one order. A completed read may be put at once, without quiet or host; every
 // page has a signal of its own, so a reader can use the first while the last is still on the drive. Pages lie on the
@@ -74,7 +76,7 @@ __global__ void attend(cache c, uint64_t first, unsigned long long* wrong) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  arguments given(argc, argv, "kv_fetch FILE [PAGES [PAGE_BYTES]]");
+  arguments given(argc, argv, "kv_fetch FILE|DRIVE [PAGES [PAGE_BYTES]]");
   const std::string file = given.text("FILE");
   cache c{};
   c.pages = given.number("PAGES", 100, 1, 65536);
@@ -82,11 +84,12 @@ int main(int argc, char** argv) {
   given.end();
   if (c.page_bytes % 512 != 0) leave(2, "PAGE_BYTES wants a multiple of 512");
   session s;
-  const int fd = s.me == 0 ? open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-  if (s.me == 0 && fd < 0 && errno == EEXIST) leave(2, "'%s' exists; name a new file", file.c_str());
-  if (s.me == 0 && fd < 0) leave(1, "cannot make '%s': %s", file.c_str(), std::strerror(errno));
+  const bool drive = file.rfind("nvme:", 0) == 0 || file.rfind("kmod:", 0) == 0, makes_file = s.me == 0 && !drive;
+  const int fd = makes_file ? open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+  if (makes_file && fd < 0 && errno == EEXIST) leave(2, "'%s' exists; name a new file", file.c_str());
+  if (makes_file && fd < 0) leave(1, "cannot make '%s': %s", file.c_str(), std::strerror(errno));
   // It needs no name any more, and so goes with the program, however that ends.
-  if (s.me == 0) unlink(file.c_str());
+  if (makes_file) unlink(file.c_str());
   c.ctx = s.ctx;
   c.status = s.status;
   c.readers = s.n > 1 ? s.n - 1 : 1;
@@ -102,7 +105,7 @@ int main(int argc, char** argv) {
   if (s.me == 0) {
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
     attr.bytes = c.pages * c.page_bytes;
-    const std::string name = "file:/proc/self/fd/" + std::to_string(fd);
+    const std::string name = drive ? file : "file:/proc/self/fd/" + std::to_string(fd);
     check(xio_storage_open(s.world, name.c_str(), &attr, &c.drive), file.c_str());
     hipLaunchKernelGGL(evict, dim3(groups), dim3(64), 0, nullptr, c);
     s.wait("evict");
@@ -118,7 +121,7 @@ int main(int argc, char** argv) {
               static_cast<unsigned long long>(c.page_bytes), *wrong);
   if (s.me == 0) {
     check(xio_storage_close(s.world, c.drive), "xio_storage_close");
-    close(fd);
+    if (makes_file) close(fd);
   }
   return s.end(*wrong);
 }

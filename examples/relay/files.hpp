@@ -15,11 +15,16 @@
 
 #include "../check.hpp"
 
+// The names that XIO has for drives: such a drive is relayed as a whole.
+inline bool names_drive(const std::string& path) { return path.rfind("nvme:", 0) == 0 || path.rfind("kmod:", 0) == 0; }
+
 inline std::string path_of(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
 class input {
  public:
-  explicit input(const std::string& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)) {
+  explicit input(const std::string& path) : path_(path) {
+    if (is_drive()) return;
+    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat s {};
     if (fd_ < 0 || fstat(fd_, &s) != 0)
       leave(1, "relay: cannot read '%s': %s; give an existing file with --in", path.c_str(), std::strerror(errno));
@@ -35,10 +40,13 @@ class input {
   }
   input(const input&) = delete;
   input& operator=(const input&) = delete;
-  ~input() { ::close(fd_); }
+  ~input() {
+    if (fd_ >= 0) ::close(fd_);
+  }
 
-  uint64_t bytes() const { return bytes_; }
-  std::string storage() const { return "file:" + path_of(fd_); }
+  bool is_drive() const { return names_drive(path_); }
+  uint64_t bytes() const { return bytes_; }  // 0 of a drive, which says it when it is open
+  std::string storage() const { return is_drive() ? path_ : "file:" + path_of(fd_); }
 
  private:
   static constexpr off_t k_small = 1 << 20;
@@ -74,6 +82,6 @@ class input {
   }
 
   std::string path_;
-  int fd_;
+  int fd_ = -1;
   uint64_t bytes_ = 0;
 };

@@ -18,6 +18,7 @@ struct options {
 [[noreturn]] inline void refuse(const std::string& why) {
   leave(2,
         "relay: %s\nusage: mpirun -np 2 relay --in FILE --out COPY [--chunk BYTES] [--slots N]\n"
+        "  --in FILE      or a whole drive by XIO's name for it: nvme:BDF/NSID, kmod:BDF/NSID\n"
         "  --chunk BYTES  bytes per transfer, a multiple of 4096, at most 1073741824 (default 262144)\n"
         "  --slots N      transfers in flight, 1 to 64 (default 16)",
         why.c_str());

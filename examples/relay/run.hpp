@@ -19,8 +19,9 @@ class relay {
   int run() {
     open_files();
     open_engines();
+    if (me_ == 0) open_storage();
     exchange_size();
-    open_storage();
+    if (me_ == 1) open_storage();
     const auto start = std::chrono::steady_clock::now();
     transfer();
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -63,24 +64,25 @@ class relay {
   }
 
   void exchange_size() {
-    const uint64_t bytes = me_ == 0 ? in_->bytes() : 0;
-    hipLaunchKernelGGL(send_size, dim3(1), dim3(1), 0, nullptr, job_.rdma, job_.mail, bytes, job_.status);
+    hipLaunchKernelGGL(send_size, dim3(1), dim3(1), 0, nullptr, job_.rdma, job_.mail, job_.bytes, job_.status);
     wait("exchange of the size");
-    job_.bytes = bytes;
     if (me_ == 1)
       check(hipMemcpy(&job_.bytes, &job_.mail->file_bytes, sizeof job_.bytes, hipMemcpyDeviceToHost), "size");
   }
 
   void open_storage() {
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+    const bool drive = me_ == 0 && in_->is_drive();
+    if (me_ == 0) job_.bytes = in_->bytes();
     attr.bytes = job_.bytes;
     attr.flags = me_ == 0 ? XIO_STORAGE_READ_ONLY : XIO_STORAGE_TRUNCATE;
     job_.block = 1;
-    if (job_.bytes == 0) return;
+    if (job_.bytes == 0 && !drive) return;
     const std::string name = me_ == 0 ? in_->storage() : out_->storage();
     check(xio_storage_open(world_, name.c_str(), &attr, &job_.file), me_ == 0 ? args_.in.c_str() : args_.out.c_str());
     uint64_t capacity = 0;
     check(xio_storage_size(world_, job_.file, &capacity, &job_.block), "storage size");
+    if (drive) job_.bytes = capacity;
   }
 
   void transfer() {

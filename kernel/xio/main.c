@@ -16,7 +16,7 @@ static long xio_info(struct xio_open* open, void* argument) {
       a->reserved[0] || a->reserved[1])
     return -EINVAL;
   a->version = XIO_KMOD_VERSION;
-  a->features = XIO_KMOD_HAS_PIN | XIO_KMOD_HAS_MEMORY | XIO_KMOD_HAS_QUEUE_PAIR;
+  a->features = XIO_KMOD_HAS_PIN | XIO_KMOD_HAS_MEMORY | XIO_KMOD_HAS_QUEUE_PAIR | XIO_KMOD_HAS_PINNED_QUEUES;
   a->max_objects = XIO_MAX_OBJECTS;
   a->max_segments = XIO_MAX_SEGMENTS;
   a->max_memory = XIO_MAX_MEMORY;

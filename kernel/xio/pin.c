@@ -56,7 +56,7 @@ static void pin_retire(struct xio_object* object) {
 
 static void pin_free(struct xio_object* object) { kfree(pin_of(object)); }
 
-static const struct xio_kind pin_kind = {
+const struct xio_kind xio_pin_kind = {
     .retire = pin_retire,
     .free = pin_free,
 };
@@ -139,7 +139,7 @@ static int pin_for(struct xio_open* open, struct pin* pin, struct pci_dev* pdev,
 
   if (status) return status;
   mutex_lock(&xio_lock);
-  status = xio_object_add(&pin->object, &pin_kind, open, pdev);
+  status = xio_object_add(&pin->object, &xio_pin_kind, open, pdev);
   /* Once the lock is free another thread may have released it. */
   if (!status) a->handle = pin->object.handle;
   mutex_unlock(&xio_lock);
@@ -205,6 +205,42 @@ static int gather(struct pin* pin, u32 first, u32 count, struct xio_kmod_segment
   return READ_ONCE(pin->moved) ? -ESTALE : (int)n;
 }
 
+static int find_place(struct sg_table* table, u64 offset, u64 bytes, dma_addr_t* address) {
+  struct scatterlist* entry;
+  u64 at = 0, found = 0;
+  unsigned int i;
+
+  for_each_sgtable_dma_sg(table, entry, i) {
+    const u64 length = sg_dma_len(entry), skip = !found && offset > at ? offset - at : 0;
+
+    at += length;
+    if (skip >= length) continue;
+    if (!found)
+      *address = sg_dma_address(entry) + skip;
+    else if (sg_dma_address(entry) != *address + found)
+      return -EINVAL;
+    found += length - skip;
+    if (found >= bytes) return 0;
+  }
+  return -EINVAL;
+}
+
+int xio_pin_place(struct xio_object* object, u64 offset, u64 bytes, dma_addr_t* address) {
+  struct pin* pin = pin_of(object);
+  int status;
+
+  mutex_lock(&object->map_lock);
+  if (!object->alive)
+    status = -ENODEV;
+  else if (READ_ONCE(pin->moved))
+    status = -ESTALE;
+  else
+    status = find_place(pin->table, offset, bytes, address);
+  mutex_unlock(&object->map_lock);
+  /* Controllers take whole pages of 4 KiB, also where those of the system are larger. */
+  return !status && (*address & 4095) ? -EINVAL : status;
+}
+
 long xio_segments(struct xio_open* open, void* argument) {
   const u32 room = PAGE_SIZE / sizeof(struct xio_kmod_segment);
   struct xio_kmod_segments* a = argument;
@@ -215,7 +251,7 @@ long xio_segments(struct xio_open* open, void* argument) {
   int n = 0;
 
   if (a->reserved0 || a->reserved || a->count > XIO_MAX_SEGMENTS) return -EINVAL;
-  object = xio_object_find(open, a->handle, &pin_kind);
+  object = xio_object_find(open, a->handle, &xio_pin_kind);
   if (!object) return -ENOENT;
   page = (void*)__get_free_page(GFP_KERNEL);
   if (!page) {

@@ -53,28 +53,36 @@ static const struct xio_kind pair_kind = {
     .free = pair_free,
 };
 
-/* Live memory of the device with room for the entries; each piece holds one queue. */
-static int check_memory(const struct xio_object* memory, const struct pci_dev* pdev, u32 entries, u32 entry_bytes) {
+/* A live object of the device in which no other queue lies. */
+static int check_memory(const struct xio_object* memory, const struct pci_dev* pdev) {
   if (memory->released) return -ENOENT;
   if (!memory->alive) return -ENODEV;
-  if (memory->pdev != pdev || (u64)entries * entry_bytes > xio_memory_bytes(memory)) return -EINVAL;
+  if (memory->pdev != pdev) return -EINVAL;
   return memory->users ? -EBUSY : 0;
 }
 
-static int take_memory(struct queue_pair* pair, struct pci_dev* pdev, const struct xio_kmod_queue_pair* a) {
+static int take_memory(struct queue_pair* pair, struct pci_dev* pdev) {
   int status;
 
   if (!pair->sq || !pair->cq) return -ENOENT;
   if (pair->sq == pair->cq) return -EINVAL;
   mutex_lock(&xio_lock);
-  status = check_memory(pair->sq, pdev, a->sq_entries, 64);
-  if (!status) status = check_memory(pair->cq, pdev, a->cq_entries, 16);
+  status = check_memory(pair->sq, pdev);
+  if (!status) status = check_memory(pair->cq, pdev);
   if (!status) {
     pair->sq->users++;
     pair->cq->users++;
   }
   mutex_unlock(&xio_lock);
   return status;
+}
+
+/* Where a queue of that many octets lies on the bus; its memory has been taken, so nobody releases it. */
+static int place(struct xio_object* memory, u64 offset, u64 bytes, dma_addr_t* address) {
+  if (memory->kind == &xio_pin_kind) return offset % 4096 ? -EINVAL : xio_pin_place(memory, offset, bytes, address);
+  if (offset || bytes > xio_memory_bytes(memory)) return -EINVAL;
+  *address = xio_memory_address(memory);
+  return 0;
 }
 
 static int add(struct xio_open* open, struct queue_pair* pair, struct pci_dev* pdev, struct xio_kmod_queue_pair* a) {
@@ -101,12 +109,14 @@ static int add(struct xio_open* open, struct queue_pair* pair, struct pci_dev* p
 
 /* The device's lock is held, so its memory stays alive. */
 static int create(struct xio_open* open, struct queue_pair* pair, struct pci_dev* pdev, struct xio_kmod_queue_pair* a) {
-  int status = take_memory(pair, pdev, a);
+  dma_addr_t sq = 0, cq = 0;
+  int status = take_memory(pair, pdev);
 
   if (status) return status;
-  status = xio_controller_create(pair->controller, xio_memory_address(pair->sq), a->sq_entries,
-                                 xio_memory_address(pair->cq), a->cq_entries);
-  if (status >= 0) {
+  status = place(pair->sq, a->sq_offset, (u64)a->sq_entries * 64, &sq);
+  if (!status) status = place(pair->cq, a->cq_offset, (u64)a->cq_entries * 16, &cq);
+  if (!status) status = xio_controller_create(pair->controller, sq, a->sq_entries, cq, a->cq_entries);
+  if (status > 0) {
     pair->qid = status;
     status = add(open, pair, pdev, a);
     if (!status) return 0;
@@ -131,16 +141,22 @@ static int create_for(struct xio_open* open, struct queue_pair* pair, struct xio
   return status;
 }
 
+/* Memory that queues may lie in: another kind is as good as none. */
+static struct xio_object* find_memory(struct xio_open* open, u32 handle) {
+  struct xio_object* memory = xio_object_find(open, handle, &xio_memory_kind);
+
+  return memory ? memory : xio_object_find(open, handle, &xio_pin_kind);
+}
+
 long xio_queue_pair(struct xio_open* open, void* argument) {
   struct xio_kmod_queue_pair* a = argument;
   struct queue_pair* pair;
   int status;
 
-  if (a->reserved[0] || a->reserved[1]) return -EINVAL;
   pair = kzalloc(sizeof(*pair), GFP_KERNEL_ACCOUNT);
   if (!pair) return -ENOMEM;
-  pair->sq = xio_object_find(open, a->sq_memory, &xio_memory_kind);
-  pair->cq = xio_object_find(open, a->cq_memory, &xio_memory_kind);
+  pair->sq = find_memory(open, a->sq_memory);
+  pair->cq = find_memory(open, a->cq_memory);
   status = create_for(open, pair, a);
   if (!status) return 0;
   if (pair->sq) xio_object_put(pair->sq);

@@ -98,6 +98,7 @@ void xio_device_unwatch(void);
 
 /* pin.c, memory.c, queue_pair.c: one function per ioctl; arguments are checked but for what only they know. */
 extern const struct xio_kind xio_memory_kind;
+extern const struct xio_kind xio_pin_kind;
 long xio_pin(struct xio_open* open, void* argument);
 long xio_segments(struct xio_open* open, void* argument);
 long xio_memory(struct xio_open* open, void* argument);
@@ -105,5 +106,8 @@ long xio_queue_pair(struct xio_open* open, void* argument);
 long xio_identify(struct xio_open* open, void* argument);
 u64 xio_memory_address(const struct xio_object* object);
 u64 xio_memory_bytes(const struct xio_object* object);
+/* Where [offset, offset + bytes) of a pinned buffer lies on the bus. -EINVAL: not in whole pages, or not in one piece.
+ */
+int xio_pin_place(struct xio_object* object, u64 offset, u64 bytes, dma_addr_t* address);
 
 #endif

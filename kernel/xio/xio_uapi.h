@@ -27,6 +27,7 @@
 #define XIO_KMOD_HAS_PIN 0x1u
 #define XIO_KMOD_HAS_MEMORY 0x2u
 #define XIO_KMOD_HAS_QUEUE_PAIR 0x4u
+#define XIO_KMOD_HAS_PINNED_QUEUES 0x8u /* queue pairs in pinned buffers; without it their offsets must be 0 */
 
 struct xio_kmod_info {
   __u32 version;
@@ -105,8 +106,10 @@ struct xio_kmod_release {
 };
 
 /*
- * An I/O queue pair of an NVMe controller that the administrator has given to this module (driver_override "xio"). The
- * queues lie at the beginning of two pieces of queue memory of the same device. Releasing the handle deletes the
+ * An I/O queue pair of an NVMe controller that the administrator has given to this module (driver_override "xio"). Each
+ * queue lies at the beginning of a piece of queue memory of the same device, or in a buffer that is pinned for it, such
+ * as memory of a GPU: there at an offset in whole pages, and in one piece on the bus (EINVAL where it is not). EBUSY:
+ * another queue lies there; such a buffer is not released before the pair. Releasing the handle deletes the
  * queues, which ends their commands. EOPNOTSUPP: another driver has the controller. Linux' nvme driver has no way to
  * give up a queue; vfio takes a whole controller. ENOSPC: the controller has no queue left. EIO: it does not complete
  * commands, or refused one.
@@ -122,7 +125,8 @@ struct xio_kmod_queue_pair {
   __u64 offset;      /* out: for mmap of the one page with the doorbells, shared, not cached */
   __u32 sq_doorbell; /* out: octets from the beginning of that page */
   __u32 cq_doorbell;
-  __u64 reserved[2];
+  __u64 sq_offset; /* of the queue in a pinned buffer; 0 in queue memory */
+  __u64 cq_offset;
 };
 
 /* Identify data of such a controller: CNS 0 of a namespace, 1 of the controller, 2 for the list of namespaces. Needs

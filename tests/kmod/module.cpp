@@ -60,6 +60,7 @@ int kernel_module::info(xio_kmod_info& a) const {
   if (std::memcmp(&a, &zero, sizeof a) != 0) return EINVAL;
   a.version = XIO_KMOD_VERSION + (settings_.module == "other" ? 1 : 0);
   a.features = XIO_KMOD_HAS_PIN | XIO_KMOD_HAS_MEMORY | XIO_KMOD_HAS_QUEUE_PAIR;
+  if (settings_.module != "older") a.features |= XIO_KMOD_HAS_PINNED_QUEUES;
   a.max_objects = k_most_objects;
   a.max_segments = settings_.segments;
   a.max_memory = k_most_memory;
@@ -142,7 +143,8 @@ int kernel_module::pin(std::uint64_t owner, xio_kmod_pin& a) {
   if ((b.bytes + piece - 1) / piece > settings_.segments) return E2BIG;
   if ((a.flags & XIO_KMOD_PIN_DEVICE) != 0 && !on_device) return EREMOTEIO;
   object o{owner, kind::pin, {}};
-  const auto as = dma_map::memory::in_the_host;
+  // Queues may lie in it as well as data.
+  const auto as = dma_map::memory::host;
   if (const int failed = show_to_drive(o, b.file.get(), b.offset, b.bytes, piece, as); failed != 0) return failed;
   const auto count = static_cast<__u32>(o.pieces.size());
   if (const int failed = add(std::move(o), &a.handle); failed != 0) return failed;
@@ -184,28 +186,43 @@ int kernel_module::memory(std::uint64_t owner, xio_kmod_memory& a) {
   return 0;
 }
 
-// kernel/xio/queue_pair.c: live memory with room for the entries, one queue to a piece.
-int kernel_module::check_queue_memory(std::uint64_t owner, std::uint32_t handle, std::uint64_t bytes) const {
+// kernel/xio/queue_pair.c: live memory with room for the entries, or a pinned buffer in which they are one piece; one
+// queue to each.
+int kernel_module::place_queue(std::uint64_t owner, std::uint32_t handle, std::uint64_t offset, std::uint64_t bytes,
+                               std::uint64_t* bus) const {
   const auto found = objects_.find(handle);
-  if (found == objects_.end() || found->second.owner != owner || found->second.what != kind::memory) return ENOENT;
-  if (bytes > found->second.bytes) return EINVAL;
-  return found->second.users != 0 ? EBUSY : 0;
+  if (found == objects_.end() || found->second.owner != owner || found->second.what == kind::queue_pair) return ENOENT;
+  const object& o = found->second;
+  if (o.what == kind::memory && (offset != 0 || bytes > o.bytes)) return EINVAL;
+  if (o.users != 0) return EBUSY;
+  std::uint64_t at = 0;
+  for (const piece& p : o.pieces) {
+    if (offset < at + p.bytes) {
+      if (offset % k_page != 0 || bytes > at + p.bytes - offset) return EINVAL;
+      *bus = p.bus + (offset - at);
+      return 0;
+    }
+    at += p.bytes;
+  }
+  return EINVAL;
 }
 
 int kernel_module::queue_pair(std::uint64_t owner, xio_kmod_queue_pair& a) {
-  if (any(a.reserved)) return EINVAL;
   if (const int failed = claim(a.device, true); failed != 0) return failed;
-  if (find(owner, a.sq_memory, kind::memory) == nullptr || find(owner, a.cq_memory, kind::memory) == nullptr)
-    return ENOENT;
+  const auto is_place = [&](std::uint32_t handle) {
+    return find(owner, handle, kind::memory) != nullptr || find(owner, handle, kind::pin) != nullptr;
+  };
+  if (!is_place(a.sq_memory) || !is_place(a.cq_memory)) return ENOENT;
   if (a.sq_memory == a.cq_memory) return EINVAL;
-  if (const int bad = check_queue_memory(owner, a.sq_memory, std::uint64_t{a.sq_entries} * 64); bad != 0) return bad;
-  if (const int bad = check_queue_memory(owner, a.cq_memory, std::uint64_t{a.cq_entries} * 16); bad != 0) return bad;
+  std::uint64_t sq_bus = 0, cq_bus = 0;
+  const std::uint64_t sq_bytes = std::uint64_t{a.sq_entries} * 64, cq_bytes = std::uint64_t{a.cq_entries} * 16;
+  if (const int bad = place_queue(owner, a.sq_memory, a.sq_offset, sq_bytes, &sq_bus); bad != 0) return bad;
+  if (const int bad = place_queue(owner, a.cq_memory, a.cq_offset, cq_bytes, &cq_bus); bad != 0) return bad;
   object o{owner, kind::queue_pair, {}};
   o.sq = a.sq_memory;
   o.cq = a.cq_memory;
   object &sq = objects_.at(o.sq), &cq = objects_.at(o.cq);
-  if (const int failed = drive_->create(sq.pieces[0].bus, a.sq_entries, cq.pieces[0].bus, a.cq_entries, &o.queue);
-      failed != 0)
+  if (const int failed = drive_->create(sq_bus, a.sq_entries, cq_bus, a.cq_entries, &o.queue); failed != 0)
     return failed;
   const std::uint32_t qid = o.queue;
   if (const int failed = add(std::move(o), &a.handle); failed != 0) {

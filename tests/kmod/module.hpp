@@ -58,7 +58,8 @@ class kernel_module {
   int queue_pair(std::uint64_t owner, xio_kmod_queue_pair& a);
   int identify(const xio_kmod_identify& a, std::uint64_t* cap);
   int claim(const xio_kmod_pci& device, bool raw);
-  int check_queue_memory(std::uint64_t owner, std::uint32_t handle, std::uint64_t bytes) const;
+  int place_queue(std::uint64_t owner, std::uint32_t handle, std::uint64_t offset, std::uint64_t bytes,
+                  std::uint64_t* bus) const;
   int show_to_drive(object& o, int file, std::uint64_t offset, std::uint64_t bytes, std::uint64_t piece_bytes,
                     xio::model::nvme::dma_map::memory as);
   void hide_from_drive(object& o);

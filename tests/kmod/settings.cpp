@@ -28,7 +28,9 @@ const settings* session() {
     s->module = text("XIO_TEST_KMOD_MODULE", "here");
     s->piece = number("XIO_TEST_KMOD_PIECE", 64 << 10);
     s->segments = static_cast<std::uint32_t>(number("XIO_TEST_KMOD_SEGMENTS", 1 << 18));
-    s->gpu_in_system_memory = std::string(text("XIO_TEST_KMOD_GPU_MEMORY", "device")) == "system";
+    // amdgpu pins in system memory where a peer cannot reach all of the GPU's own.
+    s->gpu_in_system_memory = std::string(text("XIO_TEST_KMOD_GPU_MEMORY", "device")) == "system" ||
+                              std::string(text("XIO_AMDGPU_LARGE_BAR", "1")) == "0";
     s->queues = static_cast<std::uint32_t>(number("XIO_TEST_KMOD_QUEUES", 8));
     return s;
   }();

@@ -8,7 +8,7 @@ namespace kmod_sim {
 
 struct settings {
   std::string folder;         // of the session: sys/ is the drive's in /sys/bus/pci/devices, `drive` its blocks
-  std::string module;         // here, absent, denied, other: what /dev/xio is; unprivileged: no CAP_SYS_RAWIO
+  std::string module;         // here, absent, denied, other, older: what /dev/xio is; unprivileged: no CAP_SYS_RAWIO
   std::uint64_t piece;        // bytes of a pinned buffer that are contiguous on the bus; 0: all
   std::uint32_t segments;     // most of a pinned buffer
   bool gpu_in_system_memory;  // where the exporter of a GPU's memory puts it

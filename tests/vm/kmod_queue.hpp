@@ -3,7 +3,9 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "kmod_rig.hpp"
 
@@ -37,12 +39,30 @@ class block {
 
 inline constexpr std::uint32_t k_entries = 8;  // laps often
 
+// A queue's place: the module's memory, or an offset in a buffer that is pinned.
+struct queue_place {
+  std::uint32_t handle;
+  std::uint64_t offset;
+  void* memory;
+};
+
 class queue_pair {
  public:
-  queue_pair(int fd, const xio_kmod_pci& device) : sq_(fd, device, k_page), cq_(fd, device, k_page) {
+  queue_pair(int fd, const xio_kmod_pci& device)
+      : sq_(std::in_place, fd, device, k_page), cq_(std::in_place, fd, device, k_page) {
+    make(fd, device, {sq_->a.handle, 0, sq_->memory}, {cq_->a.handle, 0, cq_->memory});
+  }
+  queue_pair(int fd, const xio_kmod_pci& device, const queue_place& sq, const queue_place& cq) {
+    make(fd, device, sq, cq);
+  }
+  void make(int fd, const xio_kmod_pci& device, const queue_place& sq, const queue_place& cq) {
+    commands_ = static_cast<command*>(sq.memory);
+    completions_ = static_cast<completion*>(cq.memory);
     a.device = device;
-    a.sq_memory = sq_.a.handle;
-    a.cq_memory = cq_.a.handle;
+    a.sq_memory = sq.handle;
+    a.cq_memory = cq.handle;
+    a.sq_offset = sq.offset;
+    a.cq_offset = cq.offset;
     a.sq_entries = a.cq_entries = k_entries;
     status = ioctl(fd, XIO_KMOD_QUEUE_PAIR, &a) == 0 ? 0 : errno;
     if (status == 0) doorbells = static_cast<unsigned char*>(map(fd, a.offset, k_page));
@@ -56,14 +76,14 @@ class queue_pair {
 
   void submit(command c) {
     c.dw0 |= static_cast<std::uint32_t>(++cid_) << 16;
-    std::memcpy(static_cast<command*>(sq_.memory) + tail_, &c, sizeof c);
+    std::memcpy(commands_ + tail_, &c, sizeof c);
     tail_ = (tail_ + 1) % k_entries;
     ring(a.sq_doorbell, tail_);
   }
   // The status field without the phase; 0xffff: nothing came.
   std::uint32_t wait() {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    volatile completion* entry = static_cast<completion*>(cq_.memory) + head_;
+    volatile completion* entry = completions_ + head_;
     while (((entry->status >> 16) & 1) != phase_) {
       if (std::chrono::steady_clock::now() > limit) return 0xffff;
       std::this_thread::yield();
@@ -85,14 +105,16 @@ class queue_pair {
   int status = 0;
   xio_kmod_queue_pair a{};
   unsigned char* doorbells = nullptr;
-  const block& sq() const { return sq_; }
+  const block& sq() const { return *sq_; }
 
  private:
   void ring(std::uint32_t offset, std::uint32_t value) const {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     *reinterpret_cast<volatile std::uint32_t*>(doorbells + offset) = value;
   }
-  block sq_, cq_;
+  std::optional<block> sq_, cq_;
+  command* commands_ = nullptr;
+  completion* completions_ = nullptr;
   std::uint32_t tail_ = 0, head_ = 0, phase_ = 1;
   std::uint16_t cid_ = 0;
 };

@@ -122,6 +122,45 @@ void all_pairs(const xio_kmod_pci& device) {
   }
 }
 
+// Queues in pinned buffers, as in memory of a GPU.
+void pinned_queues(int fd, const xio_kmod_pci& device) {
+  const buffer sqs(4 * k_page), cqs(4 * k_page);
+  std::memset(sqs.memory(), 0, sqs.bytes());
+  std::memset(cqs.memory(), 0, cqs.bytes());
+  const pinned sq(fd, device, sqs), cq(fd, device, cqs);
+  struct attempt {
+    std::uint64_t sq_offset, cq_offset;
+    int wanted;
+  };
+  for (const auto& t : {attempt{64, 0, EINVAL},
+                        {0, k_page / 2, EINVAL},
+                        {4 * k_page, 0, EINVAL},
+                        {0, 4 * k_page, EINVAL},
+                        {~std::uint64_t{k_page - 1}, 0, EINVAL}}) {
+    const queue_pair q(fd, device, {sq.a.handle, t.sq_offset, nullptr}, {cq.a.handle, t.cq_offset, nullptr});
+    CHECK(q.status == t.wanted);
+  }
+  const queue_pair one(fd, device, {sq.a.handle, 0, nullptr}, {sq.a.handle, k_page, nullptr});
+  CHECK(one.status == EINVAL);
+  const block own(fd, device, k_page);
+  const queue_pair behind(fd, device, {own.a.handle, k_page, nullptr}, {cq.a.handle, 0, nullptr});
+  CHECK(behind.status == EINVAL);
+  queue_pair q(fd, device, {sq.a.handle, 2 * k_page, sqs.memory() + 2 * k_page},
+               {cq.a.handle, k_page, cqs.memory() + k_page});
+  CHECK(q.status == 0);
+  if (failures != 0) return;
+  for (std::uint32_t i = 0; i < 3 * k_entries; ++i) CHECK(q.run({}) == 0);
+  // It wrote where it should and nowhere else.
+  for (std::size_t i = 0; i < cqs.bytes(); ++i)
+    if (i / k_page != 1 && cqs.memory()[i] != 0) return CHECK(!"a completion beside its queue");
+  REFUSED(release(fd, sq.a.handle), EBUSY);
+  const queue_pair second(fd, device, {sq.a.handle, 0, nullptr}, {own.a.handle, 0, nullptr});
+  CHECK(second.status == EBUSY);
+  CHECK(release(fd, q.a.handle) == 0);
+  CHECK(release(fd, sq.a.handle) == 0);
+  CHECK(release(fd, cq.a.handle) == 0);
+}
+
 }  // namespace
 
 void try_queues(const std::string& bdf, const std::string& path) {
@@ -130,6 +169,7 @@ void try_queues(const std::string& bdf, const std::string& path) {
   const drive_facts f = identify(fd, device);
   refusals(fd, device, f);
   all_pairs(device);
+  pinned_queues(fd, device);
   if (failures != 0) return;
 
   std::ifstream file(path, std::ios::binary);

@@ -27,7 +27,7 @@ void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
 
 drive_memory::drive_memory(bus& b, std::size_t bytes, gpu::place where)
     : bus_(b), bytes_((bytes + k_page - 1) / k_page * k_page) {
-  base_ = bus_.lend(bytes_);
+  base_ = bus_.lend(bytes_, where);
   lent_ = base_ != nullptr;
   if (!lent_) {
     memory_ = gpu::buffer(bytes_, where, k_page, gpu::purpose::completions);

@@ -23,8 +23,9 @@ class bus {
   // Ends the drive's DMA where it does not stop when it is told to.
   virtual void cut_off() {}
   // Memory of the bus's own for queues and lists, zeroed and page-aligned, where there is such (that of another PCI
-  // device, for one). Null: take the platform's. Goes through map_queue like any other.
-  virtual void* lend(std::size_t /*bytes*/) { return nullptr; }
+  // device, for one; or memory of the GPU, where that is asked for). Null: take the platform's. Goes through map_queue
+  // like any other.
+  virtual void* lend(std::size_t /*bytes*/, gpu::place /*where*/) { return nullptr; }
   virtual void take_back(void* /*base*/) {}
   // Where kernels reach what lend() returned.
   virtual void* seen_by_kernels(void* base) const { return base; }

@@ -6,6 +6,8 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "gpu/memory.hpp"
+#include "memory/dmabuf.hpp"
+#include "memory/hdp_facts.hpp"
 #include "transport/nvme/queue_set.hpp"
 #include "xio/device/impl/nvme.hpp"
 #include "xio/wire/nvme.hpp"
@@ -18,10 +20,17 @@ namespace {
 
 constexpr std::size_t k_page = 4096;
 
-memory::ring_places places(const options& o) {
-  const memory::ability own{gpu::place::shared, "the kernel module makes queues in memory of its own"};
-  return memory::place_rings(o.memory_mode, "an NVMe controller by the kernel module", own, own,
-                             {gpu::place::shared, "its doorbells are registers of the controller"});
+// "" where a GPU needs no flush of what a drive wrote into its memory; polling a CQ there would want one each time.
+const char* why_no_cq_on_gpu() {
+  if (!gpu::has_device_memory()) return nullptr;
+  const memory::hdp_facts facts = memory::hdp_facts_here();
+  if (facts.link == memory::hdp_link::none) return nullptr;
+  try {
+    if (memory::decide_hdp(facts, option::hdp::automatic).way == dev::hdp_way::none) return nullptr;
+  } catch (const error& e) {
+    log::debug("{}", e.what());
+  }
+  return "its host data path holds back what a drive writes there until it is flushed, and a poll does not flush it";
 }
 
 // Stores what a host thread carries into the page of the queue that it belongs to.
@@ -39,6 +48,16 @@ class page_writer : public register_writer {
 };
 
 }  // namespace
+
+memory::ring_places kmod_controller::places(const options& o) const {
+  const bool on_gpu = module_.pins_queues() || !gpu::has_device_memory();
+  const char* older =
+      "the kernel module that is loaded makes no queues in memory of the GPU; load that of this version";
+  const memory::ability sq{gpu::place::shared, on_gpu ? nullptr : older};
+  const memory::ability cq{gpu::place::shared, on_gpu ? why_no_cq_on_gpu() : older};
+  return memory::place_rings(o.memory_mode, "an NVMe controller by the kernel module", sq, cq,
+                             {gpu::place::shared, "its doorbells are registers of the controller"});
+}
 
 kmod_controller::kmod_controller(const std::string& name, const std::string& bdf, std::uint32_t nsid,
                                  const xio_storage_attr_t& attr, const options& o, progress::machine& machine,
@@ -189,7 +208,8 @@ void kmod_controller::unmap(void* base, std::size_t bytes) {
 
 // ---- memory of the module -------------------------------------------------------------------------------------------
 
-void* kmod_controller::lend(std::size_t bytes) {
+void* kmod_controller::lend(std::size_t bytes, gpu::place where) {
+  if (where == gpu::place::device && gpu::has_device_memory()) return lend_on_gpu(bytes);
   const kmod_module::memory m = module_.take_memory(bytes);
   void* seen = gpu::show_pages(m.base, m.bytes);
   if (seen == nullptr) {
@@ -199,14 +219,36 @@ void* kmod_controller::lend(std::size_t bytes) {
          "vfio (nvme:)",
          name_);
   }
-  lent_[m.base] = {m, seen};
+  lent_[m.base] = {m, {}, {m.handle, 0}, m.address, seen};
   return m.base;
+}
+
+void* kmod_controller::lend_on_gpu(std::size_t bytes) {
+  gpu::buffer memory(bytes, gpu::place::device, k_page, gpu::purpose::completions);
+  void* base = memory.data();
+  const memory::device_view view = memory::view_for_device(base, bytes);
+  const kmod_module::pin pin = module_.pin_dmabuf(view.file.get(), true);
+  for (const kmod_module::run& r : pin.runs) {
+    if (view.offset < r.offset || view.offset + bytes > r.offset + r.bytes) continue;
+    const std::uint64_t address = r.address + (view.offset - r.offset);
+    if (address % k_page != 0) break;
+    lent_[base] = {{}, std::move(memory), {pin.handle, view.offset}, address, base};
+    return base;
+  }
+  module_.release(pin.handle);
+  fail(XIO_ERR_UNSUPPORTED,
+       "{}: {} bytes of queue memory on the GPU do not lie in one piece of the bus; ask for shallower queues, or leave "
+       "1 "
+       "and 2 out of XIO_MEMORY_MODE",
+       name_, bytes);
 }
 
 void kmod_controller::take_back(void* base) {
   const auto found = lent_.find(base);
   if (found == lent_.end()) return;
-  if (gpu::hide_pages(base))
+  if (found->second.on_gpu.data() != nullptr)
+    module_.release(found->second.place.handle);
+  else if (gpu::hide_pages(base))
     module_.give_memory_back(found->second.memory);
   else
     log::warn("{}: {} bytes of queue memory stay until the process ends: a kernel that still runs keeps them", name_,
@@ -216,15 +258,15 @@ void kmod_controller::take_back(void* base) {
 
 // ---- queues ---------------------------------------------------------------------------------------------------------
 
-std::uint32_t kmod_controller::handle_at(std::uint64_t address) const {
+kmod_module::queue_place kmod_controller::place_at(std::uint64_t address) const {
   for (const auto& [base, l] : lent_)
-    if (l.memory.address == address) return l.memory.handle;
+    if (l.address == address) return l.place;
   fail(XIO_ERR_INTERNAL, "{}: no queue memory lies at {:#x}; this is a bug of XIO", name_, address);
 }
 
 std::uint32_t kmod_controller::create_queues(std::uint32_t, std::uint64_t sq, std::uint32_t sq_entries,
                                              std::uint64_t cq, std::uint32_t cq_entries) {
-  const xio_kmod_queue_pair made = module_.make_queue_pair(handle_at(sq), sq_entries, handle_at(cq), cq_entries);
+  const xio_kmod_queue_pair made = module_.make_queue_pair(place_at(sq), sq_entries, place_at(cq), cq_entries);
   try {
     unsigned char* page = module_.map_doorbells(made);
     pairs_[made.queue] = {made, page, static_cast<unsigned char*>(gpu::map_registers(page, k_page))};

@@ -34,10 +34,10 @@ class kmod_controller : public controller, private bus, private queue_maker {
 
  private:
   // bus
-  void* lend(std::size_t bytes) override;
+  void* lend(std::size_t bytes, gpu::place where) override;
   void take_back(void* base) override;
   void* seen_by_kernels(void* base) const override { return lent_.at(base).seen; }
-  std::uint64_t map_queue(void* base, std::size_t) override { return lent_.at(base).memory.address; }
+  std::uint64_t map_queue(void* base, std::size_t) override { return lent_.at(base).address; }
   void unmap_queue(void*, std::size_t) override {}
   // queue_maker
   const std::string& name() const override { return name_; }
@@ -56,7 +56,8 @@ class kmod_controller : public controller, private bus, private queue_maker {
   void fit_transfers(std::uint32_t depth);
   void make_queues(const xio_storage_attr_t& attr, const options& o);
   void choose_doorbells(option::nvme_doorbell wish);
-  std::uint32_t handle_at(std::uint64_t address) const;
+  kmod_module::queue_place place_at(std::uint64_t address) const;
+  memory::ring_places places(const options& o) const;
   void close() noexcept;
 
   std::string name_;
@@ -67,9 +68,13 @@ class kmod_controller : public controller, private bus, private queue_maker {
   drive_facts facts_;
   std::unique_ptr<kmod_memory> memory_;
   struct lent {
-    kmod_module::memory memory;
-    void* seen;  // by kernels
+    kmod_module::memory memory;  // of the module, or
+    gpu::buffer on_gpu;          // of the GPU, pinned
+    kmod_module::queue_place place;
+    std::uint64_t address;  // on the bus, contiguous
+    void* seen;             // by kernels
   };
+  void* lend_on_gpu(std::size_t bytes);
   std::map<void*, lent> lent_;
   std::map<std::uint32_t, pair> pairs_;  // by queue identifier
   std::vector<std::unique_ptr<io_queue>> queues_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "gpu/memory.hpp"
 #include "memory/dmabuf.hpp"
 
 namespace xio::nvme {
@@ -61,8 +63,8 @@ kmod_memory::pinned kmod_memory::place(const kmod_module::pin& pin, std::uint64_
   if (covered < last)
     fail(XIO_ERR_IO, "{}: the kernel module pinned a buffer that ends before the {} bytes at {}; register it again",
          name_, bytes, base);
-  if (runs.size() == 1) return {base, bytes, pin.handle, runs[0].address + in_page, nullptr, 1};
-  return {base, bytes, pin.handle, dev::k_in_runs | in_page, run_list::of(std::move(runs)), 1};
+  if (runs.size() == 1) return {base, bytes, pin.handle, runs[0].address + in_page, nullptr, 1, false};
+  return {base, bytes, pin.handle, dev::k_in_runs | in_page, run_list::of(std::move(runs)), 1, false};
 }
 
 std::uint64_t kmod_memory::map(void* base, std::size_t bytes) {
@@ -81,6 +83,7 @@ std::uint64_t kmod_memory::map(void* base, std::size_t bytes) {
     module_.release(pin.handle);
     throw;
   }
+  pinned_.back().on_gpu = view.on_gpu;
   return pinned_.back().address;
 }
 
@@ -96,6 +99,12 @@ void kmod_memory::unmap(void* base, std::size_t bytes, std::function<bool()> in_
   const auto found =
       std::find_if(pinned_.begin(), pinned_.end(), [&](const pinned& p) { return p.base == base && p.bytes == bytes; });
   if (found == pinned_.end() || --found->users > 0) return;
+  // The pin has kept the memory itself, so nothing else was written; but the program has seen none of it.
+  if (found->on_gpu && gpu::locate(base).where != gpu::residence::device)
+    log::warn(
+        "{}: the {} bytes of GPU memory at {} were freed while they were registered, so the drive went on with the old "
+        "memory; call xio_mem_unregister first",
+        name_, bytes, base);
   leaving_.push_back({found->handle, std::move(found->runs), std::move(in_use)});
   pinned_.erase(found);
   release_unused();

@@ -51,6 +51,7 @@ class kmod_memory {
     std::uint64_t address;
     std::shared_ptr<const run_list> runs;  // of memory in parts
     unsigned users;
+    bool on_gpu;
   };
   struct leaving {
     std::uint32_t handle;

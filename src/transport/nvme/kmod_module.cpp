@@ -170,12 +170,14 @@ kmod_module::pin kmod_module::pin_dmabuf(int dmabuf, bool on_device) const {
   }
 }
 
-xio_kmod_queue_pair kmod_module::make_queue_pair(std::uint32_t sq_handle, std::uint32_t sq_entries,
-                                                 std::uint32_t cq_handle, std::uint32_t cq_entries) const {
+xio_kmod_queue_pair kmod_module::make_queue_pair(const queue_place& sq, std::uint32_t sq_entries, const queue_place& cq,
+                                                 std::uint32_t cq_entries) const {
   xio_kmod_queue_pair a{};
   a.device = device_;
-  a.sq_memory = sq_handle;
-  a.cq_memory = cq_handle;
+  a.sq_memory = sq.handle;
+  a.cq_memory = cq.handle;
+  a.sq_offset = sq.offset;
+  a.cq_offset = cq.offset;
   a.sq_entries = sq_entries;
   a.cq_entries = cq_entries;
   if (const int why = call(XIO_KMOD_QUEUE_PAIR, &a); why != 0) refuse("queue pair", why);

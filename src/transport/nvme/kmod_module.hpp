@@ -60,8 +60,13 @@ class kmod_module {
   pin pin_dmabuf(int dmabuf, bool on_device) const;
   void release(std::uint32_t handle) const noexcept;
 
-  // A queue pair in two pieces of take_memory.
-  xio_kmod_queue_pair make_queue_pair(std::uint32_t sq_handle, std::uint32_t sq_entries, std::uint32_t cq_handle,
+  // Where a queue lies: a piece of take_memory, or a pinned buffer, in which the offset counts.
+  struct queue_place {
+    std::uint32_t handle;
+    std::uint64_t offset;
+  };
+  bool pins_queues() const { return (info_.features & XIO_KMOD_HAS_PINNED_QUEUES) != 0; }
+  xio_kmod_queue_pair make_queue_pair(const queue_place& sq, std::uint32_t sq_entries, const queue_place& cq,
                                       std::uint32_t cq_entries) const;
   // Fills 4096 bytes; returns register CAP.
   std::uint64_t identify(std::uint32_t cns, std::uint32_t nsid, unsigned char* page) const;

@@ -34,7 +34,7 @@ class vfio_controller : public controller, private bus {
   std::uint64_t map_queue(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
   void unmap_queue(void* base, std::size_t bytes) override { device_->space().unmap(base, bytes); }
   void cut_off() override { device_->cut_off(); }
-  void* lend(std::size_t bytes) override { return lender_ == nullptr ? nullptr : lender_->lend(bytes); }
+  void* lend(std::size_t bytes, gpu::place) override { return lender_ == nullptr ? nullptr : lender_->lend(bytes); }
   void take_back(void* base) override { lender_->take_back(base); }
 
   doorbell_reach show_doorbells(std::uint32_t queues);
