@@ -66,6 +66,7 @@ rdma::endpoint& engines::open_rdma() {
   s.local_rank = local_rank_;
   s.heap = heap_.data();
   s.heap_bytes = heap_.size();
+  s.spare = k_probe_at;
   for (unsigned char* base : peers_.bases()) s.peer_heaps.push_back(base);
   auto endpoint = rdma::open_endpoint(s);
   const std::lock_guard hold(lock_);

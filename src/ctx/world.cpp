@@ -25,9 +25,6 @@ namespace xio {
 namespace {
 
 constexpr std::uint64_t k_page = 4096;
-// Ahead of what xio_malloc hands out, so that a block may be as large as XIO_HEAP_SIZE says.
-constexpr std::uint64_t k_head_bytes = k_page;
-static_assert(sizeof(dev::heap_head) <= k_head_bytes);
 
 // When a ctx ends, commands that no kernel waited for have this long to end by themselves. It is less than other PEs
 // wait for this one.

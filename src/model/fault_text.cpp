@@ -180,10 +180,13 @@ class parser {
       expect('=');
       const bool before = take("-");
       r.by = before ? 0 - number() : number();
+    } else if (take("moved")) {
+      r.what = kind::moved;
     } else {
       bad("no known fault");
     }
     nic_scopes(r);
+    if (r.what == kind::moved && r.queue >= 0) bad("a queue pair, and memory is registered for all of them");
     out_.nic.push_back(r);
   }
 

@@ -2,6 +2,7 @@
 // Memory keys: which bytes a key opens, and for what.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "proxy/op.hpp"
@@ -22,6 +23,9 @@ struct region {
   unsigned char* mapping;  // where that is in this process
   std::uint32_t allowed;
 };
+
+// Faults on purpose, for tests: where the NIC finds the memory that is registered at `base`. Null: there.
+using memory_place = std::function<unsigned char*(void* base, std::uint64_t bytes)>;
 
 // A key is index << 8 | variant. The variant changes when an index is used again, so that an old key opens nothing.
 class key_table {

@@ -64,12 +64,13 @@ class shm_executor final : public executor {
 class shm_fabric final : public fabric {
  public:
   shm_fabric(const payload_agent& payload, std::uint64_t max_message, std::uint32_t seed,
-             immediate_handler handler = {}, unsigned rnr_retries = 7)
+             immediate_handler handler = {}, unsigned rnr_retries = 7, memory_place place = {})
       : payload_(payload),
         max_message_(max_message),
         keys_(seed),
         handler_(std::move(handler)),
-        rnr_retries_(rnr_retries) {}
+        rnr_retries_(rnr_retries),
+        place_(std::move(place)) {}
 
   // Adds the region that PE `pe` has registered under `rkey`, with the place where it is mapped here.
   void adopt(int pe, std::uint32_t rkey, const region& what);
@@ -92,6 +93,7 @@ class shm_fabric final : public fabric {
   key_table keys_;
   const immediate_handler handler_;  // by the number of the sending queue pair: no other NIC takes part
   const unsigned rnr_retries_;
+  const memory_place place_;
   std::map<int, std::shared_ptr<key_table>> remote_;
   shm_gates gates_;
 };

@@ -49,8 +49,8 @@ tcp_fabric::tcp_fabric(const payload_agent& payload, tcp_settings settings)
 }
 
 key_pair tcp_fabric::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
-  const std::uint32_t key =
-      keys_.add(region{reinterpret_cast<std::uint64_t>(base), bytes, static_cast<unsigned char*>(base), allowed});
+  unsigned char* const at = settings_.place ? settings_.place(base, bytes) : static_cast<unsigned char*>(base);
+  const std::uint32_t key = keys_.add(region{reinterpret_cast<std::uint64_t>(base), bytes, at, allowed});
   if (key == 0)
     fail(XIO_ERR_ARG,
          "{} bytes at {} cannot be registered with the software NIC: the range is empty or leaves the address space",

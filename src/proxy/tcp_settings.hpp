@@ -8,6 +8,8 @@
 #include <functional>
 #include <string>
 
+#include "proxy/keys.hpp"
+
 namespace xio::proxy {
 
 class frame_faults;
@@ -37,6 +39,7 @@ struct tcp_settings {
   std::chrono::milliseconds connect_timeout{30'000};  // 0 waits for ever
   immediate_handler on_immediate;                     // none: no receive is ever posted
   frame_faults* faults = nullptr;                     // outlives the fabric
+  memory_place place;                                 // see keys.hpp
 };
 
 }  // namespace xio::proxy

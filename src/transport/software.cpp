@@ -32,6 +32,8 @@ nic_faults plan_nic_faults(const std::string& faults, int pe, fault_level level)
       model::rdma::make_faults(faults, pe, frames ? model::rdma::fault_level::frames : model::rdma::fault_level::ops);
   nic_faults out;
   if (frames) out.frames = made.get();
+  if (made != nullptr && made->moves_memory())
+    out.place = [f = made.get()](void* base, std::uint64_t bytes) { return f->place_of(base, bytes); };
   out.ops = std::move(made);
   return out;
 }

@@ -12,6 +12,7 @@
 #include "proxy/family.hpp"
 #include "proxy/fault_plan.hpp"
 #include "proxy/frame_faults.hpp"
+#include "proxy/keys.hpp"
 #include "transport/nvme/software_drive.hpp"
 #include "transport/sdma/software_engine.hpp"
 #include "xio/wire/sdma.hpp"
@@ -26,6 +27,7 @@ enum class fault_level { ops, frames };
 struct nic_faults {
   std::unique_ptr<proxy::fault_plan> ops;
   proxy::frame_faults* frames = nullptr;
+  proxy::memory_place place;  // needs `ops` to live
 };
 
 struct copy_engine_plan {

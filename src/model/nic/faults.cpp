@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "model/chance.hpp"
 #include "model/fault_text.hpp"
 #include "proxy/queue_numbers.hpp"
@@ -87,6 +88,21 @@ injected_fault faults::next(std::uint32_t number, std::uint64_t nth, const op&) 
     if (r.what == fault_rule::kind::astray && nth == r.nth) return {injected_fault::kind::astray, {}, {}, r.by};
   }
   return level_ == fault_level::frames ? injected_fault{} : delayed(number, nth);
+}
+
+bool faults::moves_memory() const {
+  return std::any_of(rules_.rules.begin(), rules_.rules.end(), [&](const fault_rule& r) {
+    return r.what == fault_rule::kind::moved && (r.pe < 0 || r.pe == pe_);
+  });
+}
+
+// From calloc(), since most of a large heap is never touched.
+unsigned char* faults::place_of(void* base, std::uint64_t bytes) {
+  auto* const fresh = static_cast<unsigned char*>(std::calloc(bytes, 1));
+  if (fresh == nullptr) fail(XIO_ERR_NO_MEMORY, "XIO_MODEL_FAULTS=moved: no {} bytes for those at {}", bytes, base);
+  const std::lock_guard hold(lock_);
+  moved_.emplace_back(fresh);
+  return fresh;
 }
 
 std::unique_ptr<faults> make_faults(const std::string& text, int pe, fault_level level) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,7 +21,7 @@ using namespace xio::proxy;
 enum class fault_level { ops, frames };
 
 struct fault_rule {
-  enum class kind { drop, twice, swap, delay, error, down, skip, astray } what = kind::drop;
+  enum class kind { drop, twice, swap, delay, error, down, skip, astray, moved } what = kind::drop;
   double chance = 0;
   std::chrono::microseconds wait{0};
   std::uint64_t nth = 0;  // error, down, skip, astray
@@ -44,6 +45,10 @@ class faults final : public fault_plan, public frame_faults {
   injected_fault next(std::uint32_t number, std::uint64_t nth, const op& o) override;
   frame_fate next_frame(std::uint32_t number) override;
 
+  // Other memory stands for what is registered, zeroed at first, as long as this lives.
+  bool moves_memory() const;
+  unsigned char* place_of(void* base, std::uint64_t bytes);
+
  private:
   std::uint64_t count_frame(std::uint32_t number);
   bool applies(const fault_rule& r, std::uint32_t number) const;
@@ -55,6 +60,10 @@ class faults final : public fault_plan, public frame_faults {
   const fault_level level_;
   std::mutex lock_;                                // several NICs, each in a thread, may share this
   std::map<std::uint32_t, std::uint64_t> frames_;  // of each queue pair, so far
+  struct free_memory {
+    void operator()(unsigned char* p) const { std::free(p); }
+  };
+  std::vector<std::unique_ptr<unsigned char, free_memory>> moved_;
 };
 
 // Null for an empty text. For nic::set_faults and, of the level `frames`, for tcp_settings::faults.

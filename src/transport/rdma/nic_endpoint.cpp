@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "transport/rdma/memory_probe.hpp"
 #include "xio/wire/inbox.hpp"
 
 namespace xio::rdma {
@@ -24,6 +25,10 @@ nic_endpoint::nic_endpoint(const setup& s, nic_parts parts)
   heaps_.resize(static_cast<std::size_t>(s.channel->size()));
   joined_.exchange_with_peers(s, [&] { return start(s, parts); });
   map_heaps(parts.mapped);
+  for (std::size_t i = 0; i < nics_.size(); ++i)
+    check_heap(
+        s, [&](const auto& use) { nic(i).with_fabric(use); },
+        {joined_.heap_keys().lkey[i], joined_.heap_keys().rkey[i]}, name_);
 }
 
 joined_nics<proxy::nic>::opened nic_endpoint::start(const setup& s, nic_parts& parts) {

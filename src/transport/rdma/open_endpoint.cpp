@@ -40,11 +40,11 @@ proxy::immediate_handler handler_of(const nic_parts& c) {
   };
 }
 
-void add_shm(const setup& s, nic_parts& c) {
+void add_shm(const setup& s, const proxy::memory_place& place, nic_parts& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     const auto seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
     auto one = std::make_unique<proxy::shm_fabric>(*s.payload, k_model_message, seed, handler_of(c),
-                                                   static_cast<unsigned>(s.opts->rdma_rnr_retry));
+                                                   static_cast<unsigned>(s.opts->rdma_rnr_retry), place);
     c.mapped.push_back(one.get());
     c.fabrics.push_back(std::move(one));
   }
@@ -81,11 +81,12 @@ proxy::tcp_settings tcp_settings_of(const setup& s, const proxy::tcp_key_source&
   return t;
 }
 
-void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, proxy::frame_faults* faults, nic_parts& c) {
+void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, const software::nic_faults& faults, nic_parts& c) {
   for (std::uint64_t i = 0; i < s.opts->model_nics; ++i) {
     proxy::tcp_settings t = tcp_settings_of(s, key_with);
     t.seed = static_cast<std::uint32_t>(s.channel->rank() * 4 + static_cast<int>(i) + 1);
-    t.faults = faults;
+    t.faults = faults.frames;
+    t.place = faults.place;
     t.on_immediate = handler_of(c);
     c.fabrics.push_back(std::make_unique<proxy::tcp_fabric>(*s.payload, t));
   }
@@ -95,7 +96,7 @@ void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, proxy::frame
 using proxy::tcp_key_source;
 tcp_key_source agree_on_keys(bootstrap::channel&) { return {}; }  // add_tcp says why
 
-void add_tcp(const setup&, const tcp_key_source&, proxy::frame_faults*, nic_parts&) {
+void add_tcp(const setup&, const tcp_key_source&, const software::nic_faults&, nic_parts&) {
   fail(XIO_ERR_UNSUPPORTED,
        "RDMA between machines without a device goes by TCP, and this build cannot prove its peers without libsodium; "
        "install libsodium-dev and configure again, or give every PE an RDMA device");
@@ -113,12 +114,12 @@ nic_parts choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& 
   c.inline_bytes = inline_limit(*c.family, s.opts->rdma_inline);
   software::nic_faults faults = plan_faults(s.opts->model_faults, s.channel->rank(), way);
   switch (way) {
-    case carrier::shm: add_shm(s, c); break;
+    case carrier::shm: add_shm(s, faults.place, c); break;
     case carrier::verbs:
       c.fabrics = open_verbs(*s.opts, *s.payload, s.channel->rank(), s.local_rank, handler_of(c),
                              {gpu::bus_id(), gpu::export_memory});
       break;
-    case carrier::tcp: add_tcp(s, key_with, faults.frames, c); break;
+    case carrier::tcp: add_tcp(s, key_with, faults, c); break;
   }
   c.faults = std::move(faults.ops);
   return c;

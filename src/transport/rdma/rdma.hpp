@@ -52,6 +52,9 @@ struct setup {
   // Peers' heaps in this address space, null where not mapped (another machine).
   std::vector<void*> peer_heaps;
   int local_rank;
+  // Where in the heap k_probe_bytes are that nobody else uses (memory_probe.hpp).
+  static constexpr std::size_t k_no_spare = SIZE_MAX;
+  std::size_t spare = k_no_spare;
 };
 
 class endpoint {

@@ -16,6 +16,7 @@
 #include "transport/rdma/carrier.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/joined_nics.hpp"
+#include "transport/rdma/memory_probe.hpp"
 #include "transport/rdma/mlx5/direct.hpp"
 #include "transport/rdma/verbs/ports.hpp"
 #include "xio/wire/mlx5.hpp"
@@ -148,6 +149,10 @@ class mlx5_endpoint final : public endpoint {
         pages_(std::move(pages)),
         joined_(*s.channel) {
     joined_.exchange_with_peers(s, [&] { return open_fabrics(); });
+    for (std::size_t i = 0; i < fabrics_.size(); ++i)
+      check_heap(
+          s, [&](const auto& use) { use(*fabrics_[i]); }, {joined_.heap_keys().lkey[i], joined_.heap_keys().rkey[i]},
+          fabrics_[i]->name());
     std::vector<proxy::verbs_fabric*> watched;
     for (const auto& one : fabrics_) watched.push_back(one.get());
     watch_ = std::make_unique<event_watch>(*s.machine, std::move(watched));

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/memory_probe.hpp"
+
+#include <array>
+#include <random>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/run_clock.hpp"
+#include "gpu/gpu.hpp"
+#include "memory/hdp_thread.hpp"
+#include "proxy/queue_numbers.hpp"
+#include "transport/rdma/rdma.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+using clock = run_clock;
+
+// No NIC gives it to a queue pair of its own (queue_numbers.hpp).
+constexpr std::uint32_t k_number = 1;
+static_assert(k_number < proxy::k_first_number);
+
+constexpr std::size_t k_words = k_probe_bytes / 2 / sizeof(std::uint64_t);
+using words = std::array<std::uint64_t, k_words>;
+
+// A completed write may be held by the path to the GPU for a while.
+constexpr std::chrono::milliseconds k_until_seen{200};
+constexpr std::chrono::microseconds k_pause{50};
+
+// Never what memory holds by chance.
+words random_words() {
+  std::random_device source;
+  words out;
+  for (auto& w : out) w = std::uint64_t{source()} << 32 | source() | 1;
+  return out;
+}
+
+// By a kernel where it is a GPU's memory.
+void store(const payload_agent& payload, unsigned char* at, const words& what) {
+  for (std::size_t i = 0; i < what.size(); ++i)
+    payload.atomic(at + i * sizeof what[i], sizeof what[i], atomic_op::swap, what[i], 0);
+  payload.fence();
+}
+
+words load(const payload_agent& payload, unsigned char* at) {
+  words out;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = payload.atomic(at + i * sizeof out[i], sizeof out[i], atomic_op::fetch, 0, 0);
+  return out;
+}
+
+proxy::op write_of(const probed_memory& m) {
+  proxy::op o;
+  o.what = proxy::verb::write;
+  o.signalled = true;
+  o.bytes = sizeof(words);
+  o.span_count = 1;
+  o.spans[0] = {reinterpret_cast<std::uint64_t>(m.words), sizeof(words), m.keys.lkey};
+  o.remote = reinterpret_cast<std::uint64_t>(m.words + sizeof(words));
+  o.remote_key = m.keys.rkey;
+  return o;
+}
+
+// A queue pair that is connected to itself, as long as this lives.
+class loopback {
+ public:
+  explicit loopback(const fabric_visit& visit) : visit_(visit) {}
+  ~loopback() {
+    visit_([&](proxy::fabric& f) {
+      executor_.reset();
+      if (made_) f.forget(k_number);
+    });
+  }
+  loopback(const loopback&) = delete;
+  loopback& operator=(const loopback&) = delete;
+
+  void connect(int me) {
+    visit_([&](proxy::fabric& f) {
+      const auto mine = f.get_queue_address(k_number, me);
+      made_ = true;
+      executor_ = f.connect(k_number, me, mine, k_number);
+    });
+  }
+  // False: it has not ended in time.
+  bool carry_out(const proxy::op& o, std::chrono::milliseconds patience, proxy::op_error* how) {
+    const auto until = clock::now() + patience;
+    bool begun = false;
+    for (;;) {
+      bool ended = false;
+      visit_([&](proxy::fabric& f) {
+        f.poll();
+        begun = begun || executor_->begin(o);
+        executor_->advance(o.bytes);
+        ended = begun && executor_->ended(how);
+      });
+      if (ended) return true;
+      if (clock::now() > until) return false;
+      std::this_thread::sleep_for(k_pause);
+    }
+  }
+
+ private:
+  const fabric_visit& visit_;
+  bool made_ = false;
+  std::unique_ptr<proxy::executor> executor_;
+};
+
+bool arrives(const payload_agent& payload, unsigned char* at, const words& wanted) {
+  const auto until = clock::now() + k_until_seen;
+  for (;;) {
+    if (std::uint32_t* flush = gpu::hdp().flush; flush != nullptr) memory::flush_by_register(flush);
+    if (load(payload, at) == wanted) return true;
+    if (clock::now() > until) return false;
+    std::this_thread::sleep_for(k_pause);
+  }
+}
+
+}  // namespace
+
+probe_result probe_memory(const fabric_visit& visit, int me, const probed_memory& memory, const payload_agent& payload,
+                          std::chrono::milliseconds patience) {
+  const words sent = random_words();
+  store(payload, memory.words, sent);
+  store(payload, memory.words + sizeof sent, random_words());
+  proxy::op_error how;
+  try {
+    loopback pair(visit);
+    pair.connect(me);
+    if (!pair.carry_out(write_of(memory), patience, &how))
+      return {probe_verdict::unknown,
+              fmt::format("a write to itself has not completed within {} ms", patience.count())};
+  } catch (const error& e) {
+    return {probe_verdict::unknown, e.what()};
+  }
+  if (how)
+    return {probe_verdict::unknown, fmt::format("a write to itself failed (outcome {}, rule {})",
+                                                static_cast<unsigned>(how.what), static_cast<unsigned>(how.why))};
+  return {arrives(payload, memory.words + sizeof sent, sent) ? probe_verdict::same : probe_verdict::different, ""};
+}
+
+void check_heap(const setup& s, const fabric_visit& visit, const proxy::key_pair& keys, const std::string& name) {
+  if (s.spare == setup::k_no_spare) return;
+  constexpr std::chrono::milliseconds most{10'000};
+  auto patience = most;
+  if (s.opts->timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(s.opts->timeout_ms));
+  const probed_memory heap{static_cast<unsigned char*>(s.heap) + s.spare, keys};
+  const probe_result r = probe_memory(visit, s.channel->rank(), heap, *s.payload, patience);
+  if (r.verdict == probe_verdict::different)
+    fail(XIO_ERR_UNSUPPORTED,
+         "{} does not reach the memory that kernels see at {}; set XIO_HEAP_KIND=host, or turn on Resizable BAR "
+         "(large_bar in xio-info --preflight). It has registered that memory, but what it wrote there did not arrive: "
+         "its driver has moved the memory, or a guest's addresses lead elsewhere",
+         name, s.heap);
+  if (r.verdict == probe_verdict::unknown)
+    log::warn("{}: whether it reaches the memory that kernels see could not be tried: {}", name, r.why);
+}
+
+}  // namespace xio::rdma
