@@ -55,7 +55,7 @@ typedef struct xio_ctx {
   void* near[XIO_CTX_NEAR]; /* arenas of PEs mapped_first .. mapped_first + 7, PE p at p modulo 8, if loads and stores
                              * are the way there for all that is not bulk, else null */
   uint32_t mapped_first;    /* PEs of the own node begin here, or those around this one where they are more */
-  uint32_t reserved;
+  uint32_t layout;          /* of these words and what they point to; kernels of another one are refused on the host */
 } xio_ctx_t;
 
 /* An opened drive or file, or several as one. It is passed to kernels by value; its members are not for programs. */
@@ -205,6 +205,11 @@ enum {
  * engine that one file left out counts as left out of the program: from then on xio_init, xio_ctx_create and
  * xio_storage_open refuse worlds, contexts and storages that need it, with XIO_ERR_STATE. */
 XIO_EXPORT void xio_program_has(uint32_t engines, uint32_t families);
+/* Local, any thread. Called by <xio/xio_device.hpp> before main(), or when a shared object is loaded, with the number
+ * of the layout of xio_ctx_t that a file with kernels was compiled with (xio/device/impl/layout.hpp); programs need not
+ * call it. From a number on that is not the library's own, xio_init and xio_ctx_create return XIO_ERR_STATE: such
+ * kernels would read the context wrong. */
+XIO_EXPORT void xio_program_layout(uint32_t layout);
 
 /* Makes a world. Collective: every PE of the job calls it. attr may be null.
  *

@@ -93,6 +93,8 @@ extern "C" {
 
 void xio_program_has(uint32_t engines, uint32_t families) { xio::program::add_file(engines, families); }
 
+void xio_program_layout(uint32_t layout) { xio::program::add_layout(layout); }
+
 void xio_version(int* major, int* minor, int* patch) {
   int parts[3] = {};
   std::sscanf(PACKAGE_VERSION, "%d.%d.%d", &parts[0], &parts[1], &parts[2]);

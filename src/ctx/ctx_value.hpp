@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "xio/device/impl/layout.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
@@ -37,6 +38,7 @@ inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx
     ctx.arena_bytes = w.heap_bytes - sizeof(dev::heap_head);
   }
   ctx.bulk_bytes = c.bulk_bytes;
+  ctx.layout = dev::k_layout;
   ctx.my_pe = w.my_pe;
   ctx.n_pes = w.n_pes;
   ctx.flags = dev::ctx_all_mapped;

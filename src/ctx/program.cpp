@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "transport/rdma/vendor_text.hpp"
+#include "xio/device/impl/layout.hpp"
 #include "xio/xio.h"
 
 namespace xio::program {
@@ -13,6 +14,7 @@ namespace {
 
 // Words without a constructor: files of the program tell before this library's own statics need have run.
 std::atomic<std::uint32_t> engines_missing{0}, families_missing{0};
+std::atomic<std::uint32_t> other_layout{dev::k_layout};  // the first that is not this library's
 
 struct engine_word {
   std::uint32_t bit;
@@ -44,6 +46,19 @@ std::uint32_t all_families() {
 void add_file(std::uint32_t engines, std::uint32_t families) noexcept {
   engines_missing |= k_engines & ~engines;
   families_missing |= all_families() & ~families;
+}
+
+void add_layout(std::uint32_t layout) noexcept {
+  std::uint32_t own = dev::k_layout;
+  if (layout != own) other_layout.compare_exchange_strong(own, layout);
+}
+
+void check_layout(const char* call) {
+  if (other_layout == dev::k_layout) return;
+  fail(XIO_ERR_STATE,
+       "{}: a file of this program has kernels for layout {} of a ctx, and this libxio writes layout {}; compile "
+       "all files with kernels with the headers of the libxio that runs (pkg-config --cflags xio)",
+       call, other_layout.load(), dev::k_layout);
 }
 
 bool has(std::uint32_t engine) noexcept { return (engines_missing & engine) == 0; }

@@ -13,6 +13,11 @@ namespace xio::program {
 // Of one file more. Engines that any file left out are left out of the program, since nobody knows a kernel's file.
 void add_file(std::uint32_t engines, std::uint32_t families) noexcept;
 
+// The layout of a ctx as one file more has it. Throws XIO_ERR_STATE, `call` first, if any has another than this
+// library.
+void add_layout(std::uint32_t layout) noexcept;
+void check_layout(const char* call);
+
 // A bit of XIO_HAS_*.
 bool has(std::uint32_t engine) noexcept;
 // Whether every file had everything.

@@ -156,6 +156,7 @@ void world::publish_world() {
     engines_ = std::make_unique<engines>(options_, *channel_, *heap_, *peers_, at->regions, place_.local_rank);
     engines_->place_gpus(gpus_);
     hdp_ = open_hdp(options_, *engines_, *heap_);
+    program::check_layout("xio_init");
     gpu::put_value(&at->hdp, hdp_->view());
     if (!program::has_all()) check_program();
   });
@@ -343,6 +344,7 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
   agreement_.vote(call::ctx_create, [&] {
     if (out == nullptr) fail(XIO_ERR_ARG, "xio_ctx_create: ctx is null; give a pointer");
     settings = choose_ctx(attr, options_);
+    program::check_layout("xio_ctx_create");
     program::fit(settings);
     plan = plan_of(settings);
     program::check_routes("xio_ctx_create", plan, flushes_hdp());

@@ -8,6 +8,7 @@
 //
 // Files of one program may differ on GPUs. On the host platform, where kernels are linked, all have the same.
 #pragma once
+#include "xio/device/impl/layout.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/device/platform/platform.hpp"
 #include "xio/xio.h"
@@ -60,11 +61,16 @@ template <>
 struct selection_noticed<false> {
   selection_notice notice;
 };
+struct layout_notice {
+  explicit layout_notice(u32 layout) { xio_program_layout(layout); }
+};
 namespace {
+// Of each file by itself: files of one program may come from different releases of these headers.
+[[maybe_unused]] const layout_notice layout_noticed{k_layout};
 [[maybe_unused]] const selection_noticed<engine_words::chosen == engine_words::all &&
                                          family_words::chosen == family_words::all>
     noticed{};
-}
+}  // namespace
 #endif
 
 }  // namespace xio::dev
