@@ -64,8 +64,10 @@ __global__ void host_context(rocshmem_ctx_t ctx, int* word, int to) {
 }  // namespace
 
 int main() {
-  rig::expect(rocshmem_my_pe() == -1, "PE before init", rocshmem_my_pe(), -1);
+  const int early_pe = rocshmem_my_pe(), early_n = rocshmem_n_pes();
   rocshmem_init();
+  rig::expect(early_pe == rocshmem_my_pe(), "PE before init", early_pe, rocshmem_my_pe());
+  rig::expect(early_n == rocshmem_n_pes(), "PEs before init", early_n, rocshmem_n_pes());
   const int n = rocshmem_n_pes(), me = rocshmem_my_pe(), right = (me + 1) % n, left = (me + n - 1) % n;
   auto* dst = rig::symmetric<int>(k_blocks * k_count, 0);
   auto* source = rig::symmetric<int>(k_count, 0);

@@ -6,9 +6,10 @@
 // the first status that is not XIO_OK is kept, the host prints it once, by the next rocshmem_barrier_all or
 // rocshmem_finalize, and rocshmem_status() returns it.
 //
-// Not in this version, and refused by the compiler with a sentence: calls on streams, copies and atomics of the host,
-// collectives, and teams other than ROCSHMEM_TEAM_WORLD.
+// Not in this version, and refused by the compiler with a sentence: calls on streams, and collectives of the host.
+// Copies and atomics of the host are not there.
 #pragma once
+#include "xio/compat/rocshmem/impl/collectives.hpp"
 #include "xio/compat/rocshmem/impl/device.hpp"
 #include "xio/compat/rocshmem/impl/host.hpp"
 #include "xio/compat/rocshmem/impl/later.hpp"

@@ -10,9 +10,9 @@ namespace rocshmem {
 
 // --- Both sides --------------------------------------------------------------------------------------
 
-// -1 before rocshmem_init.
-XIO_ROCSHMEM_BOTH int rocshmem_my_pe() { XIO_ROCSHMEM_SIDE(xio_my_pe(impl::resolve()), xio_my_pe(impl::host().world)); }
-XIO_ROCSHMEM_BOTH int rocshmem_n_pes() { XIO_ROCSHMEM_SIDE(xio_n_pes(impl::resolve()), xio_n_pes(impl::host().world)); }
+// Before rocshmem_init they are what the launcher says, PE 0 of 1 without one.
+XIO_ROCSHMEM_BOTH int rocshmem_my_pe() { XIO_ROCSHMEM_SIDE(xio_my_pe(impl::resolve()), impl::host_my_pe()); }
+XIO_ROCSHMEM_BOTH int rocshmem_n_pes() { XIO_ROCSHMEM_SIDE(xio_n_pes(impl::resolve()), impl::host_n_pes()); }
 XIO_ROCSHMEM_BOTH void* rocshmem_ptr(const void* symmetric, int pe) {
   XIO_ROCSHMEM_SIDE(xio_ptr(impl::resolve(), symmetric, pe), xio_ptr(impl::host().world, symmetric, pe));
 }
@@ -30,17 +30,6 @@ XIO_ROCSHMEM_BOTH void rocshmem_fence() {
   XIO_ROCSHMEM_SIDE(impl::keep(xio_fence(impl::resolve())), impl::host_quiet());
 }
 XIO_ROCSHMEM_BOTH void rocshmem_query_thread(int* provided) { *provided = ROCSHMEM_THREAD_MULTIPLE; }
-// The world is the only team; -1 for another.
-XIO_ROCSHMEM_BOTH int rocshmem_team_my_pe(rocshmem_team_t team) {
-  return team == ROCSHMEM_TEAM_WORLD ? rocshmem_my_pe() : -1;
-}
-XIO_ROCSHMEM_BOTH int rocshmem_team_n_pes(rocshmem_team_t team) {
-  return team == ROCSHMEM_TEAM_WORLD ? rocshmem_n_pes() : -1;
-}
-XIO_ROCSHMEM_BOTH int rocshmem_team_translate_pe(rocshmem_team_t from, int pe, rocshmem_team_t to) {
-  const bool known = from == ROCSHMEM_TEAM_WORLD && to == ROCSHMEM_TEAM_WORLD && pe >= 0;
-  return known && pe < rocshmem_n_pes() ? pe : -1;
-}
 
 // --- Contexts ----------------------------------------------------------------------------------------
 
@@ -59,27 +48,42 @@ XIO_DEVICE int rocshmem_wg_ctx_create(std::int64_t, rocshmem_ctx_t* ctx) {
   return status == XIO_OK ? ROCSHMEM_SUCCESS : ROCSHMEM_ERROR;
 }
 XIO_DEVICE int rocshmem_wg_team_create_ctx(rocshmem_team_t team, long options, rocshmem_ctx_t* ctx) {
-  if (team == ROCSHMEM_TEAM_WORLD) return rocshmem_wg_ctx_create(options, ctx);
-  *ctx = ROCSHMEM_CTX_INVALID;
-  return ROCSHMEM_ERROR;
+  const xio_team_t t = impl::team_of(team);
+  if (t.n_pes == 0) impl::keep(XIO_ERR_STATE);
+  if (t.n_pes == 0) *ctx = ROCSHMEM_CTX_INVALID;
+  if (t.n_pes == 0 || rocshmem_wg_ctx_create(options, ctx) != ROCSHMEM_SUCCESS) return ROCSHMEM_ERROR;
+  ctx->team_opaque = team.index;
+  __syncthreads();
+  return ROCSHMEM_SUCCESS;
 }
 XIO_DEVICE void rocshmem_wg_ctx_destroy(rocshmem_ctx_t* ctx) {
+  const bool none = ctx->ctx_opaque == ROCSHMEM_CTX_INVALID.ctx_opaque;
   xio_ctx_t own = impl::resolve(*ctx);
   __syncthreads();
+  if (none) return;
   impl::keep(xio_wg_ctx_destroy(impl::resolve(), &own));
   *ctx = ROCSHMEM_CTX_INVALID;
 }
-XIO_DEVICE int rocshmem_ctx_my_pe(rocshmem_ctx_t ctx) { return xio_my_pe(impl::resolve(ctx)); }
-XIO_DEVICE int rocshmem_ctx_n_pes(rocshmem_ctx_t ctx) { return xio_n_pes(impl::resolve(ctx)); }
+// Of the context's team.
+XIO_DEVICE int rocshmem_ctx_my_pe(rocshmem_ctx_t ctx) {
+  if (ctx.team_opaque <= ROCSHMEM_TEAM_WORLD.index) return xio_my_pe(impl::resolve(ctx));
+  return xio_team_my_pe(impl::team_of(rocshmem_team_t{static_cast<std::uint32_t>(ctx.team_opaque)}));
+}
+XIO_DEVICE int rocshmem_ctx_n_pes(rocshmem_ctx_t ctx) {
+  if (ctx.team_opaque <= ROCSHMEM_TEAM_WORLD.index) return xio_n_pes(impl::resolve(ctx));
+  return xio_team_n_pes(impl::team_of(rocshmem_team_t{static_cast<std::uint32_t>(ctx.team_opaque)}));
+}
 
 // --- Order, barriers ---------------------------------------------------------------------------------
 
 XIO_DEVICE void rocshmem_ctx_fence(rocshmem_ctx_t ctx) { impl::keep(xio_fence(impl::resolve(ctx))); }
-XIO_DEVICE void rocshmem_ctx_fence(rocshmem_ctx_t ctx, int pe) { impl::keep(xio_fence_pe(impl::resolve(ctx), pe)); }
+XIO_DEVICE void rocshmem_ctx_fence(rocshmem_ctx_t ctx, int pe) {
+  impl::keep(xio_fence_pe(impl::resolve(ctx), impl::world_pe(ctx, pe)));
+}
 XIO_DEVICE void rocshmem_fence(int pe) { impl::keep(xio_fence_pe(impl::resolve(), pe)); }
 XIO_DEVICE void rocshmem_ctx_quiet(rocshmem_ctx_t ctx) { impl::keep(xio_quiet(impl::resolve(ctx))); }
 XIO_DEVICE void rocshmem_ctx_pe_quiet(rocshmem_ctx_t ctx, const int* pes, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) impl::keep(xio_quiet_pe(impl::resolve(ctx), pes[i]));
+  for (std::size_t i = 0; i < count; ++i) impl::keep(xio_quiet_pe(impl::resolve(ctx), impl::world_pe(ctx, pes[i])));
 }
 XIO_DEVICE void rocshmem_pe_quiet(const int* pes, std::size_t count) {
   rocshmem_ctx_pe_quiet(ROCSHMEM_CTX_DEFAULT, pes, count);
@@ -108,25 +112,25 @@ XIO_ROCSHMEM_MEET(sync_all)
 // _wg, UNIT is what n counts in bytes.
 #define XIO_ROCSHMEM_COPY(PUT, GET, T, UNIT, SCOPE)                                                                \
   XIO_DEVICE void rocshmem_ctx_##PUT##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) {       \
-    impl::keep(xio_put##SCOPE(impl::resolve(c), to, from, n*(UNIT), pe));                                          \
+    impl::keep(xio_put##SCOPE(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));                       \
   }                                                                                                                \
   XIO_DEVICE void rocshmem_##PUT##SCOPE(T* to, const T* from, std::size_t n, int pe) {                             \
     rocshmem_ctx_##PUT##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                              \
   }                                                                                                                \
   XIO_DEVICE void rocshmem_ctx_##PUT##_nbi##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) { \
-    impl::keep_request(xio_put_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), pe));                              \
+    impl::keep_request(xio_put_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));           \
   }                                                                                                                \
   XIO_DEVICE void rocshmem_##PUT##_nbi##SCOPE(T* to, const T* from, std::size_t n, int pe) {                       \
     rocshmem_ctx_##PUT##_nbi##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                        \
   }                                                                                                                \
   XIO_DEVICE void rocshmem_ctx_##GET##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) {       \
-    impl::keep(xio_get##SCOPE(impl::resolve(c), to, from, n*(UNIT), pe));                                          \
+    impl::keep(xio_get##SCOPE(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));                       \
   }                                                                                                                \
   XIO_DEVICE void rocshmem_##GET##SCOPE(T* to, const T* from, std::size_t n, int pe) {                             \
     rocshmem_ctx_##GET##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                              \
   }                                                                                                                \
   XIO_DEVICE void rocshmem_ctx_##GET##_nbi##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) { \
-    impl::keep_request(xio_get_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), pe));                              \
+    impl::keep_request(xio_get_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));           \
   }                                                                                                                \
   XIO_DEVICE void rocshmem_##GET##_nbi##SCOPE(T* to, const T* from, std::size_t n, int pe) {                       \
     rocshmem_ctx_##GET##_nbi##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                        \
@@ -135,7 +139,7 @@ XIO_ROCSHMEM_MEET(sync_all)
 #define XIO_ROCSHMEM_SIGNAL(PUT, T, UNIT, SCOPE)                                                                    \
   XIO_DEVICE void rocshmem_ctx_##PUT##_signal##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n,         \
                                                      std::uint64_t* sig, std::uint64_t value, int op, int pe) {     \
-    impl::keep(xio_put_signal##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, op, pe));                    \
+    impl::keep(xio_put_signal##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, op, impl::world_pe(c, pe))); \
   }                                                                                                                 \
   XIO_DEVICE void rocshmem_##PUT##_signal##SCOPE(T* to, const T* from, std::size_t n, std::uint64_t* sig,           \
                                                  std::uint64_t value, int op, int pe) {                             \
@@ -143,7 +147,8 @@ XIO_ROCSHMEM_MEET(sync_all)
   }                                                                                                                 \
   XIO_DEVICE void rocshmem_ctx_##PUT##_signal_nbi##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n,     \
                                                          std::uint64_t* sig, std::uint64_t value, int op, int pe) { \
-    impl::keep_request(xio_put_signal_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, op, pe));        \
+    impl::keep_request(                                                                                             \
+        xio_put_signal_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, op, impl::world_pe(c, pe)));    \
   }                                                                                                                 \
   XIO_DEVICE void rocshmem_##PUT##_signal_nbi##SCOPE(T* to, const T* from, std::size_t n, std::uint64_t* sig,       \
                                                      std::uint64_t value, int op, int pe) {                         \
@@ -158,13 +163,13 @@ XIO_ROCSHMEM_MEET(sync_all)
   XIO_ROCSHMEM_SIGNAL(NAME##_put, T, sizeof(T), _wave)                                \
   XIO_ROCSHMEM_SIGNAL(NAME##_put, T, sizeof(T), _wg)                                  \
   XIO_DEVICE void rocshmem_ctx_##NAME##_p(rocshmem_ctx_t c, T* to, T value, int pe) { \
-    impl::keep(xio_p(impl::resolve(c), to, value, pe));                               \
+    impl::keep(xio_p(impl::resolve(c), to, value, impl::world_pe(c, pe)));            \
   }                                                                                   \
   XIO_DEVICE void rocshmem_##NAME##_p(T* to, T value, int pe) {                       \
     rocshmem_ctx_##NAME##_p(ROCSHMEM_CTX_DEFAULT, to, value, pe);                     \
   }                                                                                   \
   XIO_DEVICE T rocshmem_ctx_##NAME##_g(rocshmem_ctx_t c, const T* from, int pe) {     \
-    return xio_g(impl::resolve(c), from, pe);                                         \
+    return xio_g(impl::resolve(c), from, impl::world_pe(c, pe));                      \
   }                                                                                   \
   XIO_DEVICE T rocshmem_##NAME##_g(const T* from, int pe) {                           \
     return rocshmem_ctx_##NAME##_g(ROCSHMEM_CTX_DEFAULT, from, pe);                   \
@@ -287,87 +292,87 @@ XIO_DEVICE void rocshmem_signal_op(std::uint64_t* sig, std::uint64_t value, int 
 
 #define XIO_ROCSHMEM_AMO_ANY(NAME, T)                                                           \
   XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch(rocshmem_ctx_t c, T* dst, int pe) {           \
-    return xio_atomic_fetch(impl::resolve(c), dst, pe);                                         \
+    return xio_atomic_fetch(impl::resolve(c), dst, impl::world_pe(c, pe));                      \
   }                                                                                             \
   XIO_DEVICE T rocshmem_##NAME##_atomic_fetch(T* dst, int pe) {                                 \
     return rocshmem_ctx_##NAME##_atomic_fetch(ROCSHMEM_CTX_DEFAULT, dst, pe);                   \
   }                                                                                             \
   XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_set(rocshmem_ctx_t c, T* dst, T value, int pe) { \
-    impl::keep(xio_atomic_set(impl::resolve(c), dst, value, pe));                               \
+    impl::keep(xio_atomic_set(impl::resolve(c), dst, value, impl::world_pe(c, pe)));            \
   }                                                                                             \
   XIO_DEVICE void rocshmem_##NAME##_atomic_set(T* dst, T value, int pe) {                       \
     rocshmem_ctx_##NAME##_atomic_set(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                     \
   }                                                                                             \
   XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_swap(rocshmem_ctx_t c, T* dst, T value, int pe) {   \
-    return xio_atomic_swap(impl::resolve(c), dst, value, pe);                                   \
+    return xio_atomic_swap(impl::resolve(c), dst, value, impl::world_pe(c, pe));                \
   }                                                                                             \
   XIO_DEVICE T rocshmem_##NAME##_atomic_swap(T* dst, T value, int pe) {                         \
     return rocshmem_ctx_##NAME##_atomic_swap(ROCSHMEM_CTX_DEFAULT, dst, value, pe);             \
   }
 #define XIO_ROCSHMEM_AMO_INTEGER(NAME, T)                                                                         \
   XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_add(rocshmem_ctx_t c, T* dst, T value, int pe) {                   \
-    impl::keep(xio_atomic_add(impl::resolve(c), dst, value, pe));                                                 \
+    impl::keep(xio_atomic_add(impl::resolve(c), dst, value, impl::world_pe(c, pe)));                              \
   }                                                                                                               \
   XIO_DEVICE void rocshmem_##NAME##_atomic_add(T* dst, T value, int pe) {                                         \
     rocshmem_ctx_##NAME##_atomic_add(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                                       \
   }                                                                                                               \
   XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_add(rocshmem_ctx_t c, T* dst, T value, int pe) {                \
-    return xio_atomic_fetch_add(impl::resolve(c), dst, value, pe);                                                \
+    return xio_atomic_fetch_add(impl::resolve(c), dst, value, impl::world_pe(c, pe));                             \
   }                                                                                                               \
   XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_add(T* dst, T value, int pe) {                                      \
     return rocshmem_ctx_##NAME##_atomic_fetch_add(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                          \
   }                                                                                                               \
   XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_inc(rocshmem_ctx_t c, T* dst, int pe) {                            \
-    impl::keep(xio_atomic_inc(impl::resolve(c), dst, pe));                                                        \
+    impl::keep(xio_atomic_inc(impl::resolve(c), dst, impl::world_pe(c, pe)));                                     \
   }                                                                                                               \
   XIO_DEVICE void rocshmem_##NAME##_atomic_inc(T* dst, int pe) {                                                  \
     rocshmem_ctx_##NAME##_atomic_inc(ROCSHMEM_CTX_DEFAULT, dst, pe);                                              \
   }                                                                                                               \
   XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_inc(rocshmem_ctx_t c, T* dst, int pe) {                         \
-    return xio_atomic_fetch_inc(impl::resolve(c), dst, pe);                                                       \
+    return xio_atomic_fetch_inc(impl::resolve(c), dst, impl::world_pe(c, pe));                                    \
   }                                                                                                               \
   XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_inc(T* dst, int pe) {                                               \
     return rocshmem_ctx_##NAME##_atomic_fetch_inc(ROCSHMEM_CTX_DEFAULT, dst, pe);                                 \
   }                                                                                                               \
   XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_compare_swap(rocshmem_ctx_t c, T* dst, T expected, T value, int pe) { \
-    return xio_atomic_compare_swap(impl::resolve(c), dst, expected, value, pe);                                   \
+    return xio_atomic_compare_swap(impl::resolve(c), dst, expected, value, impl::world_pe(c, pe));                \
   }                                                                                                               \
   XIO_DEVICE T rocshmem_##NAME##_atomic_compare_swap(T* dst, T expected, T value, int pe) {                       \
     return rocshmem_ctx_##NAME##_atomic_compare_swap(ROCSHMEM_CTX_DEFAULT, dst, expected, value, pe);             \
   }
 #define XIO_ROCSHMEM_AMO_BITS(NAME, T)                                                             \
   XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_and(rocshmem_ctx_t c, T* dst, T value, int pe) {    \
-    impl::keep(xio_atomic_and(impl::resolve(c), dst, value, pe));                                  \
+    impl::keep(xio_atomic_and(impl::resolve(c), dst, value, impl::world_pe(c, pe)));               \
   }                                                                                                \
   XIO_DEVICE void rocshmem_##NAME##_atomic_and(T* dst, T value, int pe) {                          \
     rocshmem_ctx_##NAME##_atomic_and(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                        \
   }                                                                                                \
   XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_and(rocshmem_ctx_t c, T* dst, T value, int pe) { \
-    return xio_atomic_fetch_and(impl::resolve(c), dst, value, pe);                                 \
+    return xio_atomic_fetch_and(impl::resolve(c), dst, value, impl::world_pe(c, pe));              \
   }                                                                                                \
   XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_and(T* dst, T value, int pe) {                       \
     return rocshmem_ctx_##NAME##_atomic_fetch_and(ROCSHMEM_CTX_DEFAULT, dst, value, pe);           \
   }                                                                                                \
   XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_or(rocshmem_ctx_t c, T* dst, T value, int pe) {     \
-    impl::keep(xio_atomic_or(impl::resolve(c), dst, value, pe));                                   \
+    impl::keep(xio_atomic_or(impl::resolve(c), dst, value, impl::world_pe(c, pe)));                \
   }                                                                                                \
   XIO_DEVICE void rocshmem_##NAME##_atomic_or(T* dst, T value, int pe) {                           \
     rocshmem_ctx_##NAME##_atomic_or(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                         \
   }                                                                                                \
   XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_or(rocshmem_ctx_t c, T* dst, T value, int pe) {  \
-    return xio_atomic_fetch_or(impl::resolve(c), dst, value, pe);                                  \
+    return xio_atomic_fetch_or(impl::resolve(c), dst, value, impl::world_pe(c, pe));               \
   }                                                                                                \
   XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_or(T* dst, T value, int pe) {                        \
     return rocshmem_ctx_##NAME##_atomic_fetch_or(ROCSHMEM_CTX_DEFAULT, dst, value, pe);            \
   }                                                                                                \
   XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_xor(rocshmem_ctx_t c, T* dst, T value, int pe) {    \
-    impl::keep(xio_atomic_xor(impl::resolve(c), dst, value, pe));                                  \
+    impl::keep(xio_atomic_xor(impl::resolve(c), dst, value, impl::world_pe(c, pe)));               \
   }                                                                                                \
   XIO_DEVICE void rocshmem_##NAME##_atomic_xor(T* dst, T value, int pe) {                          \
     rocshmem_ctx_##NAME##_atomic_xor(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                        \
   }                                                                                                \
   XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_xor(rocshmem_ctx_t c, T* dst, T value, int pe) { \
-    return xio_atomic_fetch_xor(impl::resolve(c), dst, value, pe);                                 \
+    return xio_atomic_fetch_xor(impl::resolve(c), dst, value, impl::world_pe(c, pe));              \
   }                                                                                                \
   XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_xor(T* dst, T value, int pe) {                       \
     return rocshmem_ctx_##NAME##_atomic_fetch_xor(ROCSHMEM_CTX_DEFAULT, dst, value, pe);           \

@@ -4,9 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 
+#include "xio/compat/rocshmem/impl/failure.hpp"
 #include "xio/compat/rocshmem/impl/state.hpp"
+#include "xio/compat/rocshmem/impl/teams.hpp"
 
 namespace rocshmem::impl {
 
@@ -17,21 +20,11 @@ struct host_state {
   bool printed = false;
   xio_status_t status = XIO_OK;  // the first error, once it was seen
   std::map<unsigned long long, xio_ctx_t> others;
+  team_table teams;
 };
 inline host_state& host() {
   static host_state one;
   return one;
-}
-
-[[noreturn]] inline void end_with(const char* call, const char* why) {
-  std::fprintf(stderr, "%s: %s\n", call, why);
-  std::exit(1);
-}
-inline void must(xio_status_t status, const char* call) {
-  if (status != XIO_OK) end_with(call, xio_last_error());
-}
-inline void must(hipError_t error, const char* call) {
-  if (error != hipSuccess) end_with(call, hipGetErrorString(error));
 }
 
 // The variables of rocSHMEM that mean something here, as options; a variable of XIO's goes before them.
@@ -54,6 +47,21 @@ struct variables {
   }
 };
 
+// Programs choose their GPU by their rank before they call rocshmem_init, so the launcher gives it.
+inline int launcher_number(std::initializer_list<const char*> variables, int otherwise) {
+  for (const char* name : variables)
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return std::atoi(value);
+  return otherwise;
+}
+inline int host_my_pe() {
+  if (host().world != nullptr) return xio_my_pe(host().world);
+  return launcher_number({"XIO_TCP_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"}, 0);
+}
+inline int host_n_pes() {
+  if (host().world != nullptr) return xio_n_pes(host().world);
+  return launcher_number({"XIO_TCP_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "WORLD_SIZE"}, 1);
+}
+
 // The first status that a call could not return, as a sentence, once.
 inline xio_status_t look_at_errors() {
   host_state& h = host();
@@ -65,9 +73,9 @@ inline xio_status_t look_at_errors() {
   h.printed = true;
   xio_error_info_t info{};
   xio_ctx_error(h.world, h.ctx, &info);
-  std::fprintf(stderr,
-               "rocshmem over XIO: a call of a kernel on PE %d failed first with %s; the last that failed: %s\n",
-               xio_my_pe(h.world), xio_status_name(h.status), info.sentence);
+  const bool known = info.sentence[0] != '\0';
+  std::fprintf(stderr, "rocshmem over XIO: a call of a kernel on PE %d failed first with %s%s%s\n", xio_my_pe(h.world),
+               xio_status_name(h.status), known ? "; the last that failed: " : "", info.sentence);
   return h.status;
 }
 
@@ -86,7 +94,9 @@ inline void start(xio_init_attr_t attr, const char* call) {
   must(hipMemset(h.first_error, 0, sizeof *h.first_error), call);
   h.printed = false;
   h.status = XIO_OK;
-  for (const fill one : files()) must(one({h.ctx, h.first_error}), call);
+  start_teams(h.teams, h.world);
+  const device_state state{h.ctx, h.first_error, h.teams.on_device, static_cast<std::uint32_t>(h.teams.all.size())};
+  for (const fill one : files()) must(one(state), call);
 }
 
 static __global__ void barrier_all_kernel() { keep(xio_barrier_all(resolve())); }
@@ -96,6 +106,37 @@ inline void host_barrier_all() {
   must(hipDeviceSynchronize(), "rocshmem_barrier_all");
   look_at_errors();
 }
+inline int host_team_my_pe(rocshmem_team_t team) {
+  const team_table& t = host().teams;
+  return is_team(t, team) ? xio_team_my_pe(t.all[team.index].team) : -1;
+}
+inline int host_team_n_pes(rocshmem_team_t team) {
+  const team_table& t = host().teams;
+  return is_team(t, team) ? xio_team_n_pes(t.all[team.index].team) : -1;
+}
+inline int host_team_translate(rocshmem_team_t from, int pe, rocshmem_team_t to) {
+  const team_table& t = host().teams;
+  if (!is_team(t, from) || !is_team(t, to)) return -1;
+  const auto& members = t.all[from.index].pes;
+  const auto& others = t.all[to.index].pes;
+  if (pe < 0 || static_cast<std::size_t>(pe) >= members.size()) return -1;
+  const auto at = std::find(others.begin(), others.end(), members[static_cast<std::size_t>(pe)]);
+  return at != others.end() ? static_cast<int>(at - others.begin()) : -1;
+}
+
+static __global__ void team_barrier_kernel(std::uint32_t team) {
+  keep(xio_team_barrier_wg(resolve(), in_kernels.teams[team]));
+}
+inline void host_barrier(rocshmem_team_t team) {
+  if (!is_team(host().teams, team)) return;
+  hipLaunchKernelGGL(team_barrier_kernel, dim3(1), dim3(64), 0, nullptr, team.index);
+  must(hipDeviceSynchronize(), "rocshmem_barrier");
+  look_at_errors();
+}
+inline void host_team_sync(rocshmem_team_t team) {
+  if (is_team(host().teams, team)) sync_team(host().teams, team.index, "rocshmem_team_sync");
+}
+
 static __global__ void quiet_kernel() { keep(xio_quiet(resolve())); }
 inline void host_quiet() {
   hipLaunchKernelGGL(quiet_kernel, dim3(1), dim3(1), 0, nullptr);
@@ -161,7 +202,8 @@ inline void rocshmem_finalize() {
   (void)hipDeviceSynchronize();
   impl::look_at_errors();
   const xio_status_t first = h.status;
-  for (const impl::fill one : impl::files()) (void)one({xio_ctx_t{}, nullptr});
+  for (const impl::fill one : impl::files()) (void)one({});
+  impl::end_teams(h.teams);
   (void)hipFree(h.first_error);
   const xio_status_t ended = xio_finalize(h.world);
   if (ended != XIO_OK) std::fprintf(stderr, "rocshmem_finalize: %s\n", xio_last_error());
@@ -201,6 +243,48 @@ inline void rocshmem_ctx_destroy(rocshmem_ctx_t ctx) {
   if (found == h.others.end()) return;
   impl::must(xio_ctx_destroy(h.world, found->second), "rocshmem_ctx_destroy");
   h.others.erase(found);
+}
+
+// --- Teams -------------------------------------------------------------------------------------------
+
+// All members of `parent` call. A PE that is not in the new team gets ROCSHMEM_TEAM_INVALID and 0.
+inline int rocshmem_team_split_strided(rocshmem_team_t parent, int start, int stride, int size,
+                                       const rocshmem_team_config_t*, long, rocshmem_team_t* made) {
+  impl::team_table& t = impl::host().teams;
+  if (made != nullptr) *made = ROCSHMEM_TEAM_INVALID;
+  if (!impl::is_team(t, parent)) return ROCSHMEM_ERROR;
+  bool good = false;
+  const auto pes = impl::strided(t.all[parent.index].pes, t.me, start, stride, size, &good);
+  const bool split =
+      impl::split(t, parent.index, {pes}, !good || made == nullptr, &made, "rocshmem_team_split_strided");
+  return split ? ROCSHMEM_SUCCESS : ROCSHMEM_ERROR;
+}
+// Rows of `width` members of `parent`: x is the row of this PE, y its column. All members of `parent` call.
+inline int rocshmem_team_split_2d(rocshmem_team_t parent, int width, const rocshmem_team_config_t*, long,
+                                  rocshmem_team_t* x, const rocshmem_team_config_t*, long, rocshmem_team_t* y) {
+  impl::team_table& t = impl::host().teams;
+  rocshmem_team_t* const made[2] = {x, y};
+  for (rocshmem_team_t* one : made)
+    if (one != nullptr) *one = ROCSHMEM_TEAM_INVALID;
+  if (!impl::is_team(t, parent)) return ROCSHMEM_ERROR;
+  const auto& pes = t.all[parent.index].pes;
+  const bool good = width >= 1 && x != nullptr && y != nullptr;
+  const auto row = static_cast<std::size_t>(good ? width : 1);
+  const auto at = static_cast<std::size_t>(std::find(pes.begin(), pes.end(), t.me) - pes.begin());
+  std::vector<std::vector<int>> lines(2);
+  for (std::size_t i = 0; i < pes.size(); ++i) {
+    if (i / row == at / row) lines[0].push_back(pes[i]);
+    if (i % row == at % row) lines[1].push_back(pes[i]);
+  }
+  return impl::split(t, parent.index, lines, !good, made, "rocshmem_team_split_2d") ? ROCSHMEM_SUCCESS : ROCSHMEM_ERROR;
+}
+// All members call. The teams that were there from the start stay as they are, and an empty handle is ignored.
+inline void rocshmem_team_destroy(rocshmem_team_t team) {
+  impl::team_table& t = impl::host().teams;
+  if (team.index < impl::k_first_split || !impl::is_team(t, team)) return;
+  // A part is free when no member uses it any more.
+  impl::sync_team(t, team.index, "rocshmem_team_destroy");
+  impl::forget_team(t, team.index);
 }
 
 inline int rocshmem_buffer_register(void* base, std::size_t bytes) {

@@ -23,8 +23,6 @@ XIO_ROCSHMEM_ON_STREAM(rocshmem_signal_wait_until_on_stream)
 XIO_ROCSHMEM_ON_STREAM(rocshmem_alltoallmem_on_stream)
 XIO_ROCSHMEM_ON_STREAM(rocshmem_broadcastmem_on_stream)
 #undef XIO_ROCSHMEM_ON_STREAM
-XIO_ROCSHMEM_LATER(rocshmem_team_split_strided, "makes a team, and the world is the only team today")
-XIO_ROCSHMEM_LATER(rocshmem_team_split_2d, "makes a team, and the world is the only team today")
 #undef XIO_ROCSHMEM_LATER
 
 }  // namespace rocshmem

@@ -13,6 +13,8 @@ namespace rocshmem::impl {
 struct device_state {
   xio_ctx_t ctx;
   std::uint32_t* first_error;  // an xio_status_t, in memory of the device; 0: none
+  const xio_team_t* teams;     // by handle, in memory of the device
+  std::uint32_t team_count;
 };
 
 #if defined(XIO_ON_HOST)
@@ -52,6 +54,24 @@ XIO_DEVICE xio_ctx_t resolve(rocshmem_ctx_t ctx) {
   return out;
 }
 XIO_DEVICE xio_ctx_t resolve() { return in_kernels.ctx; }
+
+// The empty team for a handle of none.
+XIO_DEVICE xio_team_t team_of(rocshmem_team_t team) {
+  return team.index < in_kernels.team_count ? in_kernels.teams[team.index] : xio_team_t{};
+}
+// A context of a team counts its members; -1 is no PE.
+XIO_DEVICE int world_pe(rocshmem_ctx_t ctx, int pe) {
+  if (ctx.team_opaque <= ROCSHMEM_TEAM_WORLD.index) return pe;
+  return xio_team_world_pe(team_of(rocshmem_team_t{static_cast<std::uint32_t>(ctx.team_opaque)}), pe);
+}
+// A negative count makes the call one that this member refuses, at all members.
+XIO_DEVICE std::size_t size_of(int count, std::size_t unit) {
+  return count < 0 ? unit : static_cast<std::size_t>(count) * unit;
+}
+template <class T>
+XIO_DEVICE T* unless_negative(int count, T* to) {
+  return count < 0 ? nullptr : to;
+}
 
 // Keeps the first status that is not XIO_OK.
 XIO_DEVICE void keep(xio_status_t status) {

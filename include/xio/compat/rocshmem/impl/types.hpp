@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "xio/device/platform/platform.hpp"
 #include "xio/xio.h"
 
 namespace rocshmem {
@@ -34,13 +35,32 @@ constexpr int ROCSHMEM_CTX_WG_PRIVATE = 4;
 constexpr int ROCSHMEM_CTX_SHARED = 8;
 
 // A context of 16 bytes. ctx_opaque: 0 is the default context, all ones none, else the address of a context's view.
+// team_opaque: the team whose members' numbers its calls take, 0 for the world.
 struct rocshmem_ctx_t {
   unsigned long long ctx_opaque, team_opaque;
 };
 constexpr rocshmem_ctx_t ROCSHMEM_CTX_DEFAULT{0, 0};
 constexpr rocshmem_ctx_t ROCSHMEM_CTX_INVALID{~0ull, 0};
 
-enum rocshmem_team_t : int { ROCSHMEM_TEAM_INVALID = 0, ROCSHMEM_TEAM_WORLD = 1 };
+// A team: a handle that host and kernels share. It is compared, copied and set to null like the pointer that it is
+// there.
+struct rocshmem_team_t {
+  std::uint32_t index;
+  rocshmem_team_t() = default;
+  XIO_HOST_DEVICE constexpr explicit rocshmem_team_t(std::uint32_t at) : index(at) {}
+  XIO_HOST_DEVICE constexpr rocshmem_team_t(std::nullptr_t) : index(0) {}
+  XIO_HOST_DEVICE constexpr explicit operator bool() const { return index != 0; }
+  friend XIO_HOST_DEVICE constexpr bool operator==(rocshmem_team_t a, rocshmem_team_t b) { return a.index == b.index; }
+  friend XIO_HOST_DEVICE constexpr bool operator!=(rocshmem_team_t a, rocshmem_team_t b) { return a.index != b.index; }
+};
+constexpr rocshmem_team_t ROCSHMEM_TEAM_INVALID{nullptr};
+constexpr rocshmem_team_t ROCSHMEM_TEAM_WORLD{1u};
+constexpr rocshmem_team_t ROCSHMEM_TEAM_SHARED{2u};  // the PEs of this machine
+// What teams are made with there. It is accepted and changes nothing.
+struct rocshmem_team_config_t {
+  int num_contexts;
+};
+enum rocshmem_team_configs { ROCSHMEM_TEAM_DEFAULT_CONFIGS, ROCSHMEM_TEAM_NUM_CONTEXTS };
 
 using rocshmem_uniqueid_t = std::array<std::uint8_t, sizeof(xio_unique_id_t)>;
 // Flags of rocshmem_init_attr.
