@@ -41,7 +41,7 @@ forbid '^src/transport/' 'model/' 'a transport gets its software devices from th
 forbid '^src/(memory|topology|gpu)/' '(ctx|transport|bootstrap)/' 'memory, topology and gpu do not know the rooms above them'
 forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'base knows no other room'
 forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'public headers do not include src/'
-forbid '^include/xio/device/impl/' 'xio/device/[a-z_]+\.hpp' 'how a call is done does not know the calls' include/xio/device/impl/collective.hpp
+forbid '^include/xio/device/impl/' 'xio/device/[a-z_]+\.hpp' 'how a call is done does not know the calls' include/xio/device/impl/combine.hpp
 forbid '^include/xio/device/platform/' 'xio/(device/[a-z_]+\.hpp|device/impl|wire)' 'a platform knows no op'
 hits=$(matching '^include/xio/wire/' | xargs -r grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null |
   grep -vE '[<"](xio/wire/)?endian\.hpp[>"]|<cstdint>|<stdint\.h>|<cstddef>')

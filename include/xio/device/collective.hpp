@@ -11,6 +11,7 @@
 // Errors are those of team.hpp. Wrong arguments of one member (null, no such root) are XIO_ERR_ARG for all.
 #pragma once
 #include "xio/device/impl/collective.hpp"
+#include "xio/device/reduction.hpp"
 
 // Block i of `src`, `bytes` long, goes to member i, where it becomes block `my number` of `dst`.
 XIO_DEVICE xio_status_t xio_alltoall_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,

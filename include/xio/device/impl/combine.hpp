@@ -4,9 +4,7 @@
 #include <type_traits>
 
 #include "xio/device/impl/rma.hpp"
-
-// The operation of a reduce. Sums and products of integers wrap.
-enum class xio_reduction { sum, prod, min, max, bit_and, bit_or, bit_xor };
+#include "xio/device/reduction.hpp"
 
 namespace xio::dev::teams {
 
