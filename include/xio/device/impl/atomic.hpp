@@ -27,9 +27,7 @@ XIO_DEVICE xio_status_t add_by_swaps(T operand, bits_of<T>& found, Swap&& swap) 
 // Adds to a float or double at its mapped address; returns the old value.
 template <class T>
 XIO_DEVICE T add_float_at(T* at, T operand) {
-#if defined(XIO_ON_CUDA)
-  return ptx::fetch_add_float<scope::system>(at, operand);
-#else
+  if constexpr (k_adds_floats) return fetch_add_float(at, operand);
   auto* bits = reinterpret_cast<bits_of<T>*>(at);
   bits_of<T> found = load<scope::system, order::relaxed>(bits);
   add_by_swaps<T>(operand, found, [&](bits_of<T> expected, bits_of<T> value, bits_of<T>* seen) {
@@ -38,7 +36,6 @@ XIO_DEVICE T add_float_at(T* at, T operand) {
     return XIO_OK;
   });
   return bit_copy<T>(found);
-#endif
 }
 
 // The same by an engine, which adds integers alone.

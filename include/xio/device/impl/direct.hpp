@@ -15,11 +15,7 @@ constexpr order k_flag_load = k_acquire_by_fence;
 constexpr order k_flag_change = k_release_by_fence == order::relaxed ? order::relaxed : order::acq_rel;
 // Order of the loads of a waiting loop. An acquire load empties caches each time, so one fence follows the loop; but a
 // fence that waits for the thread's own stores too costs NVIDIA GPUs more than those loads (docs/performance.md).
-#if defined(XIO_ON_HIP) || defined(XIO_PTX_ONE_WAY_FENCES)
-constexpr order k_watch_load = order::relaxed;
-#else
-constexpr order k_watch_load = order::acquire;
-#endif
+constexpr order k_watch_load = k_watches_by_fence ? order::relaxed : order::acquire;
 
 // --- Copies ------------------------------------------------------------------------------------------
 
@@ -292,22 +288,14 @@ XIO_DEVICE void fetch(const Group& g, void* to, const void* from, u64 bytes) {
 // Stores a flag if `good`, and returns whether it did. On NVIDIA GPUs the store comes before the caller's branch on the
 // result, and is under way while the branch executes: a branch takes as long as ten other instructions.
 XIO_DEVICE bool store_if(bool good, u64* at, u64 value) {
-#if defined(XIO_ON_CUDA)
-  ptx::store_if(good, at, value);
-#else
-  if (good) store<scope::system, k_flag_store>(at, value);
-#endif
+  store_word_if(good, at, value);
   return good;
 }
 
 // Likewise a load, whose branch then passes while it is on its way; T{} where not good.
 template <class T>
 XIO_DEVICE T load_if(bool good, const T* at) {
-#if defined(XIO_ON_CUDA)
-  return ptx::load_relaxed_if(good, at);
-#else
-  return good ? load<scope::system, k_flag_load>(at) : T{};
-#endif
+  return load_word_if(good, at);
 }
 
 // Of 1, 2, 4 or 8 bytes, naturally aligned, in one piece.

@@ -37,27 +37,18 @@ XIO_SLOW_PATH xio_status_t put_packet_slow(xio_ctx_t ctx, void* dst, packet_data
 }
 
 // Whether words go two at a time: fewer accesses, each word still whole.
-XIO_DEVICE bool packet_pairs(const u64* at) {
-#if defined(XIO_ON_CUDA)
-  return (reinterpret_cast<u64>(at) & 15) == 0;
-#else
-  (void)at;
-  return false;
-#endif
-}
+XIO_DEVICE bool packet_pairs(const u64* at) { return k_has_pairs && (reinterpret_cast<u64>(at) & 15) == 0; }
 
 // Four words of a packet from word i on, as far as they are there. `Pairs` where packet_pairs(); nothing is stored if
 // not `good`.
 template <bool Pairs>
 XIO_DEVICE void store_packet_words(bool good, u64* out, u32 i, u32 words, const u64* data) {
   XIO_UNROLL for (u32 k = 0; k < 4; k += 2) {
-#if defined(XIO_ON_CUDA)
     if constexpr (Pairs) {
-      if (i + k + 1 < words) ptx::store_pair_if(good, out + i + k, data[k], data[k + 1]);
+      if (i + k + 1 < words) store_pair_if(good, out + i + k, data[k], data[k + 1]);
       if (i + k + 1 == words) direct::store_if(good, out + i + k, data[k]);
       continue;
     }
-#endif
     if (i + k < words) direct::store_if(good, out + i + k, data[k]);
     if (i + k + 1 < words) direct::store_if(good, out + i + k + 1, data[k + 1]);
   }
@@ -65,13 +56,11 @@ XIO_DEVICE void store_packet_words(bool good, u64* out, u32 i, u32 words, const 
 template <bool Pairs>
 XIO_DEVICE void load_packet_words(const u64* in, u32 i, u32 words, u64* data) {
   XIO_UNROLL for (u32 k = 0; k < 4; k += 2) {
-#if defined(XIO_ON_CUDA)
     if constexpr (Pairs) {
-      if (i + k + 1 < words) ptx::load_pair(in + i + k, data[k], data[k + 1]);
+      if (i + k + 1 < words) load_pair(in + i + k, data[k], data[k + 1]);
       if (i + k + 1 == words) data[k] = load<scope::system, direct::k_flag_load>(in + i + k);
       continue;
     }
-#endif
     if (i + k < words) data[k] = load<scope::system, direct::k_flag_load>(in + i + k);
     if (i + k + 1 < words) data[k + 1] = load<scope::system, direct::k_flag_load>(in + i + k + 1);
   }
@@ -80,9 +69,7 @@ XIO_DEVICE void load_packet_words(const u64* in, u32 i, u32 words, u64* data) {
 // From src, four words at a time: their loads are under way together.
 template <bool Pairs>
 XIO_DEVICE void store_packet(bool good, u64* out, const u32* in, u32 words, u32 flag) {
-#if !defined(XIO_ON_CUDA)
-  if (!good) return;
-#endif
+  if (!k_has_predicates && !good) return;
   XIO_UNROLL for (u32 base = 0; base < k_packet_words; base += 4) {
     if (base >= words) break;
     u64 data[4];
@@ -100,8 +87,8 @@ XIO_DEVICE xio_status_t put_packet(const xio_ctx_t& ctx, void* dst, const void* 
   auto* out = reinterpret_cast<u64*>(mapped.at);
   const auto* in = static_cast<const u32*>(src);
   const u32 words = static_cast<u32>(bytes / 4);
-  if (words > 1 && packet_pairs(out)) {
-    store_packet<true>(good, out, in, words, flag);
+  if (k_has_pairs && words > 1 && packet_pairs(out)) {
+    store_packet<k_has_pairs>(good, out, in, words, flag);
   } else {
     store_packet<false>(good, out, in, words, flag);
   }

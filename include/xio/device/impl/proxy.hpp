@@ -88,12 +88,7 @@ struct proxy_codec {
   XIO_DEVICE static void store_words(u64* slot, u32 generation, const entry64& e) {
     using wire::proxy::word;
     XIO_UNROLL for (u32 i = 0; i < wire::proxy::k_entry_words; i += 2) {
-#if defined(XIO_ON_CUDA)
-      ptx::store_pair(slot + i, word(generation, e.dw[i]), word(generation, e.dw[i + 1]));
-#else
-      store<scope::system, k_release_by_fence>(slot + i, word(generation, e.dw[i]));
-      store<scope::system, k_release_by_fence>(slot + i + 1, word(generation, e.dw[i + 1]));
-#endif
+      store_pair(slot + i, word(generation, e.dw[i]), word(generation, e.dw[i + 1]));
     }
   }
 

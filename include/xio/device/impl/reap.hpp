@@ -32,8 +32,7 @@ struct any_codec {
 
 XIO_OUT_OF_LINE void reap_storage_ring(const ring_view& r) { ring_reap<nvme_codec>(r); }
 
-#if defined(XIO_ON_CUDA)
-XIO_OUT_OF_LINE void reap_ring(const ring_view& r) {
+XIO_OUT_OF_LINE void reap_by_kind(const ring_view& r) {
   if (rdma::is_nic(r.kind)) {
     rdma::with_family(r, [&](auto family) { ring_reap<decltype(family)>(r); });
   } else if (k_has_sdma && r.kind == ring_kind::sdma) {
@@ -42,8 +41,13 @@ XIO_OUT_OF_LINE void reap_ring(const ring_view& r) {
     ring_reap<nvme_codec>(r);
   }
 }
-#else
-XIO_DEVICE void reap_ring(const ring_view& r) { ring_reap<any_codec>(r); }
-#endif
+
+XIO_DEVICE void reap_ring(const ring_view& r) {
+  if constexpr (k_reaps_by_kind) {
+    reap_by_kind(r);
+  } else {
+    ring_reap<any_codec>(r);
+  }
+}
 
 }  // namespace xio::dev

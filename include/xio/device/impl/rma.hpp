@@ -89,33 +89,29 @@ XIO_SLOW_PATH posted put_slow(Group g, xio_ctx_t ctx, void* dst, const void* src
   return posted{0, XIO_OK};
 }
 
-#if defined(XIO_ON_CUDA)
 // An aligned word by one thread, as most small messages are; false where it is something else, or does not go by loads
-// and stores. All of it by predicates: the word is on its way while the rest is looked at, and the store waits for no
-// branch (docs/performance.md).
+// and stores. By predicates, where the platform has them: the word is on its way while the rest is looked at, and the
+// store waits for no branch (docs/performance.md).
 XIO_DEVICE bool put_word(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   const u64 from = reinterpret_cast<u64>(src);
   const bool peer = bit_of(ctx.near_mask, static_cast<u32>(pe) - ctx.mapped_first);
   const int word = static_cast<int>(bytes == 8) & static_cast<int>((from & 7) == 0) & static_cast<int>(from != 0) &
                    static_cast<int>(peer);
   // The mask changes nothing: it keeps the compiler from fetching the address once more, of all places in between.
-  const u64 value = ptx::load_if(word != 0, reinterpret_cast<const void*>(from & ~u64{7}));
+  const u64 value = load_any_if(word != 0, reinterpret_cast<const void*>(from & ~u64{7}));
   const mapped_place mapped = mapped_scalar<u64>(ctx, dst, pe);
   const int small = static_cast<int>(blocking) | static_cast<int>(ctx.bulk_bytes > 8);
   return direct::store_if((word & small & static_cast<int>(mapped.there)) != 0, reinterpret_cast<u64*>(mapped.at),
                           value);
 }
-#endif
 
 template <class Group>
 XIO_DEVICE posted put(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe,
                       bool blocking) {
-#if defined(XIO_ON_CUDA)
-  if constexpr (std::is_same_v<Group, thread_group>) {
+  if constexpr (k_has_predicates && std::is_same_v<Group, thread_group>) {
     if (put_word(ctx, dst, src, bytes, pe, blocking)) [[likely]]
       return posted{0, XIO_OK};
   }
-#endif
   const mapped_place mapped = mapped_address(ctx, dst, bytes, pe);
   if (!mapped.there || src == nullptr || (!blocking && bytes >= ctx.bulk_bytes)) [[unlikely]]
     return put_slow(g, ctx, dst, src, bytes, pe, blocking);

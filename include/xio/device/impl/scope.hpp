@@ -54,19 +54,15 @@ struct workgroup_group {
   XIO_DEVICE u32 count() const { return workgroup_size(); }
   XIO_DEVICE bool leader() const { return thread_in_workgroup() == 0; }
   XIO_DEVICE void sync() const {
-#if defined(XIO_ON_HIP)
-    // A workgroup barrier does not wait until the stores of other waves have left the CU, so a system-scope release
-    // by one wave would not cover them (LLVM, AMDGPU usage, memory model gfx90a). At agent scope they have.
-    fence<scope::agent, order::release>();
-#endif
+    before_shared_release();
     sync_workgroup();
   }
   // After a sync of the caller's, behind which everybody has read what was broadcast last.
   XIO_DEVICE posted broadcast(const posted& mine) const {
-#if defined(XIO_ON_CUDA)
-    // Nothing to say goes with the barrier.
-    if (!sync_workgroup_any(leader() && !mine.says_nothing())) return posted{0, XIO_OK};
-#endif
+    if constexpr (k_barrier_votes) {
+      // Nothing to say goes with the barrier.
+      if (!sync_workgroup_any(leader() && !mine.says_nothing())) return posted{0, XIO_OK};
+    }
     XIO_SHARED(posted, word);
     if (leader()) word = mine;
     sync();

@@ -48,7 +48,7 @@ constexpr bool k_has_rings = k_has_rdma || k_has_sdma;
 constexpr bool has_family(ring_kind kind) { return (family_words::chosen & family_words::bit(kind)) != 0; }
 static_assert(!k_has_rdma || family_words::chosen != 0, "XIO_ENGINES has rdma, and XIO_FAMILIES no family");
 
-#if !defined(__HIP_DEVICE_COMPILE__) && !defined(__CUDA_ARCH__)
+#if defined(XIO_HOST_PASS)
 // The library learns of it before main(), or when a shared object is loaded.
 struct selection_notice {
   selection_notice() { xio_program_has(engine_words::chosen, family_words::chosen); }

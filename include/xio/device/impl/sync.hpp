@@ -118,26 +118,25 @@ XIO_DEVICE const ring_view* flag_ring(const ctx_view& c, u32 to) {
   return peer.atomic == route::sdma ? &sdma::queue_to(peer) : nullptr;
 }
 
-// A flag of the barrier. On NVIDIA GPUs two loads are under way in turn: what comes is seen sooner by half of what a
-// load takes.
+// A flag of the barrier; k_looks_under_way loads of it are under way in turn.
 class watched_epoch {
  public:
   XIO_DEVICE watched_epoch(const u64* at, u64 epoch) : at_(at), epoch_(epoch) {
-#if defined(XIO_ON_CUDA)
-    first_ = now();
-    second_ = now();
-#endif
+    if constexpr (k_looks_under_way == 2) {
+      first_ = now();
+      second_ = now();
+    }
   }
   XIO_DEVICE bool has_come() {
-#if defined(XIO_ON_CUDA)
-    if (reached(first_)) return true;
-    first_ = now();
-    if (reached(second_)) return true;
-    second_ = now();
-    return false;
-#else
-    return reached(now());
-#endif
+    if constexpr (k_looks_under_way == 2) {
+      if (reached(first_)) return true;
+      first_ = now();
+      if (reached(second_)) return true;
+      second_ = now();
+      return false;
+    } else {
+      return reached(now());
+    }
   }
   XIO_DEVICE u64 last() const { return now(); }
 
@@ -148,9 +147,7 @@ class watched_epoch {
 
   const u64* at_;
   u64 epoch_;
-#if defined(XIO_ON_CUDA)
-  u64 first_, second_;
-#endif
+  u64 first_ = 0, second_ = 0;
 };
 
 // Whether a round's flag needs a release of its own. From the second round on it passes on what came with the flags of

@@ -65,14 +65,9 @@ XIO_DEVICE bool any(const wave_group& g, bool mine, const channel_state&, u64) {
   return found;
 }
 XIO_DEVICE bool any(const workgroup_group& g, bool mine, const channel_state& s, u64 epoch) {
-#if defined(XIO_ON_CUDA)
-  (void)g, (void)s, (void)epoch;
-  return sync_workgroup_any(mine);
-#else
-  (void)mine;
+  if constexpr (k_barrier_votes) return sync_workgroup_any(mine);
   g.sync();
   return load<scope::agent, order::relaxed>(&s.failed_epoch) == epoch;
-#endif
 }
 
 // Begins an exchange; false if the channel is broken. All that other threads of the group wrote before is complete.

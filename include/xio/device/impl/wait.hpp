@@ -15,14 +15,6 @@ XIO_DEVICE void watched() {
   if constexpr (direct::k_watch_load == order::relaxed) fence<scope::system, order::acquire>();
 }
 
-// Looks in front of the loops, for what is one look: a flag that comes over a link comes within eight. Without a loop
-// around them nothing counts, yields or jumps between two looks, nor on the way out (docs/performance.md).
-#if defined(XIO_ON_CUDA)
-constexpr u32 k_polls_in_line = 12;
-#else
-constexpr u32 k_polls_in_line = 0;
-#endif
-
 // Which queues a polling loop looks at.
 enum class poll_also { nothing, own_queues };
 

@@ -51,18 +51,18 @@ XIO_DEVICE bool is_atomic(verb v) { return v >= verb::fetch_add; }
 
 // Bytes i .. i+3 of a source of n bytes, zeroes beyond its end. No alignment is asked of the source.
 XIO_DEVICE u32 source_word(const unsigned char* from, u32 i, u32 n) {
-#if defined(XIO_ON_HIP)
-  // By the aligned words in which these bytes lie, each of which has one at least: no branches, and no bytes one by
-  // one.
-  typedef u32 any __attribute__((may_alias));
-  const u32 left = i >= n ? 0 : n - i < 4 ? n - i : 4;
-  const u64 at = reinterpret_cast<u64>(from) + (left != 0 ? i : 0);
-  const u64 last = at + (left != 0 ? left - 1 : 0);
-  const u64 both =
-      (u64{*reinterpret_cast<const any*>(last & ~u64{3})} << 32) | *reinterpret_cast<const any*>(at & ~u64{3});
-  const u32 found = static_cast<u32>(both >> (8 * (at & 3)));
-  return left == 4 ? found : found & ((1u << (8 * left)) - 1);
-#else
+  if constexpr (k_reads_bytes_by_words) {
+    // By the aligned words in which these bytes lie, each of which has one at least: no branches, and no bytes one by
+    // one.
+    typedef u32 any __attribute__((may_alias));
+    const u32 left = i >= n ? 0 : n - i < 4 ? n - i : 4;
+    const u64 at = reinterpret_cast<u64>(from) + (left != 0 ? i : 0);
+    const u64 last = at + (left != 0 ? left - 1 : 0);
+    const u64 both =
+        (u64{*reinterpret_cast<const any*>(last & ~u64{3})} << 32) | *reinterpret_cast<const any*>(at & ~u64{3});
+    const u32 found = static_cast<u32>(both >> (8 * (at & 3)));
+    return left == 4 ? found : found & ((1u << (8 * left)) - 1);
+  }
   u32 word = 0;
   if (i + 4 <= n) {
     __builtin_memcpy(&word, from + i, 4);
@@ -71,7 +71,6 @@ XIO_DEVICE u32 source_word(const unsigned char* from, u32 i, u32 n) {
       if (i + k < n) word |= static_cast<u32>(from[i + k]) << (8 * k);
   }
   return word;
-#endif
 }
 
 // Bytes i .. i+3 of a payload that is a value, in memory order, zeroes beyond its end; i is a multiple of 4.

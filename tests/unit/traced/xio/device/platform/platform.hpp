@@ -14,7 +14,7 @@
 #include "xio/status.h"
 
 // As GPUs of AMD, and those of NVIDIA that have one-way fences, watch flags: by relaxed loads and one fence.
-#define XIO_PTX_ONE_WAY_FENCES 1
+#define XIO_WATCHES_BY_FENCE 1
 
 #define load host_load
 #define store host_store

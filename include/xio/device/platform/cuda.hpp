@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// NVIDIA GPUs. What each name means: platform.hpp, which is what to include. Atomics and fences in PTX: ptx.hpp.
+#pragma once
+#include "xio/device/platform/words.hpp"
+
+#define XIO_DEVICE __device__ inline __attribute__((always_inline))
+#define XIO_CONVERGENT XIO_DEVICE
+#define XIO_HOST_DEVICE __host__ __device__ inline
+#define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
+// Out of line, so that what is done often stays close together: instructions are fetched in lines
+// (docs/performance.md).
+#define XIO_SLOW_PATH XIO_OUT_OF_LINE
+#define XIO_SHARED(type, name) __shared__ type name
+#define XIO_LEAF XIO_OUT_OF_LINE
+
+#define XIO_UNROLL _Pragma("unroll")
+#define XIO_ROLLED _Pragma("unroll 1")
+
+#include "xio/device/platform/ptx.hpp"
+
+namespace xio::dev {
+
+template <scope S, order O, class T>
+XIO_DEVICE T load(const T* p) {
+  return ptx::load<S, O>(p);
+}
+
+template <scope S, order O, class T>
+XIO_DEVICE void store(T* p, T value) {
+  ptx::store<S, O>(p, value);
+}
+
+template <scope S, order O, class T>
+XIO_DEVICE T exchange(T* p, T value) {
+  return ptx::exchange<S, O>(p, value);
+}
+
+template <scope S, order O, class T>
+XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
+  return ptx::compare_exchange<S, O>(p, expected, desired);
+}
+
+#define XIO_RMW(name)                  \
+  template <scope S, order O, class T> \
+  XIO_DEVICE T name(T* p, T value) {   \
+    return ptx::name<S, O>(p, value);  \
+  }
+XIO_RMW(fetch_add)
+XIO_RMW(fetch_and)
+XIO_RMW(fetch_or)
+XIO_RMW(fetch_xor)
+#undef XIO_RMW
+
+template <scope S, order O, class T>
+XIO_DEVICE void add(T* p, T value) {
+  if constexpr (O == order::relaxed) return ptx::add<S>(p, value);
+  (void)fetch_add<S, O>(p, value);
+}
+
+template <scope S, order O>
+XIO_DEVICE void fence() {
+  ptx::fence<S, O>();
+}
+
+constexpr order k_acquire_by_fence = order::relaxed;
+constexpr order k_release_by_fence = order::relaxed;
+template <scope S>
+XIO_DEVICE void fence_after_loads() {
+  if constexpr (k_acquire_by_fence == order::relaxed) fence<S, order::acquire>();
+}
+template <scope S>
+XIO_DEVICE void fence_before_stores() {
+  if constexpr (k_release_by_fence == order::relaxed) fence<S, order::release>();
+}
+
+template <class T>
+XIO_DEVICE T* in_device_memory(T* p) {
+  return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
+}
+
+// The compiler does better with one function that does it all.
+constexpr bool k_posts_by_leaf = false;
+#define XIO_ENGINE_CALL XIO_OUT_OF_LINE
+#define XIO_INLINE_LAMBDA
+
+template <class T>
+XIO_DEVICE T view_field(const T& at) {
+  return at;
+}
+template <class T>
+XIO_DEVICE const T& uniform(const T& at) {
+  return at;
+}
+
+XIO_DEVICE u32 uniform_value(u32 value) { return value; }
+
+XIO_DEVICE bool bit_of(u32 mask, u32 i) {
+  // PTX' shl: 1 << i, and 0 from 32 on. Not mask >> i: that would wait for the mask, which comes last, by one
+  // instruction more. Nor __funnelshift_lc: its asm is volatile, so that a loop works the bit out at every turn.
+  u32 bit;
+  asm("shl.b32 %0, 1, %1;" : "=r"(bit) : "r"(i));
+  return (mask & bit) != 0;
+}
+
+XIO_DEVICE void not_before(u32& loaded) { asm volatile("" : "+r"(loaded)::"memory"); }
+
+// --- Where am I --------------------------------------------------------------------------------------
+
+XIO_DEVICE u32 thread_in_workgroup() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+
+XIO_DEVICE u32 workgroup_size() { return blockDim.x * blockDim.y * blockDim.z; }
+
+XIO_DEVICE u32 workgroup_index() { return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x; }
+
+XIO_DEVICE void sync_workgroup() { __syncthreads(); }
+
+constexpr bool k_barrier_votes = true;
+XIO_DEVICE bool sync_workgroup_any(bool mine) { return __syncthreads_or(mine ? 1 : 0) != 0; }
+
+XIO_DEVICE void before_shared_release() {}
+
+// --- Waves -------------------------------------------------------------------------------------------
+
+XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__popcll(bits)); }
+
+XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__ffsll(static_cast<long long>(bits)) - 1); }
+
+XIO_DEVICE u32 lane_id() {
+  u32 id;
+  asm("mov.u32 %0, %%laneid;" : "=r"(id));
+  return id;
+}
+
+XIO_DEVICE u32 wave_size() { return static_cast<u32>(warpSize); }
+
+// --- Time --------------------------------------------------------------------------------------------
+
+XIO_DEVICE u64 wall_clock() {
+  u64 ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+  return ns;
+}
+
+XIO_DEVICE u64 deadline_clock() { return wall_clock(); }
+
+// No NVIDIA GPU has one, and the calls alone, in loops that wait for flags, cost 0.04 us and more of a round trip:
+// around them the compiler saves the registers that lanes come together by.
+constexpr bool k_has_hdp = false;
+
+constexpr bool k_pauses_at_once = false;
+
+XIO_DEVICE void pause() { asm volatile("nanosleep.u32 20;"); }
+
+// Lanes of a wave that have parted take turns, but paths that wait can hand the turn to each other while another, for
+// which they wait, gets none: seen under compute-sanitizer, by one wave alone (docs/verified.md). Once all of them
+// sleep for longer than their turns take together, it goes on. So after 100 us a pause is a 64th of the wait, up to 20
+// us, which is enough for two paths: no more, because where processes take turns on a GPU who sleeps does not use its
+// own. For a wave of 30 paths who has waited for 10 ms sleeps, besides, through a millisecond in every 67: the same one
+// for all, by the clock.
+constexpr bool k_pauses_grow = true;
+XIO_DEVICE void pause_after(u64 waited, u64 now) {
+  constexpr u64 us = 1000, ms = 1000 * us, night = u64{1} << 20, day = u64{1} << 26;  // ns; a sleep is 1 ms at most
+  u64 pause = 20;
+  if (waited > 100 * us) pause = waited < 64 * 20 * us ? waited / 64 : 20 * us;
+  if (waited > 10 * ms && (now & (day - 1)) < night) pause = night - (now & (night - 1));
+  asm volatile("nanosleep.u32 %0;" ::"r"(static_cast<u32>(pause)));
+}
+
+// --- Wide moves --------------------------------------------------------------------------------------
+
+using vec16 = uint4;
+
+XIO_DEVICE void store_entry(void* slot, const entry64& e) {
+  auto* out = static_cast<vec16*>(in_device_memory(slot));
+  for (int i = 0; i < 4; ++i) out[i] = make_uint4(e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]);
+}
+
+// --- Lanes together ----------------------------------------------------------------------------------
+
+// Who is in a mask is looked up at every use, unless it is a constant (docs/performance.md).
+XIO_DEVICE bool is_whole(u64 mask) { return static_cast<u32>(mask) == 0xffffffffu; }
+
+XIO_DEVICE void sync_lanes(u64 mask) {
+  if (is_whole(mask)) return __syncwarp();
+  if ((mask & (mask - 1)) != 0) __syncwarp(static_cast<u32>(mask));
+}
+
+XIO_DEVICE u64 ballot_of(u64 mask, bool predicate) {
+  if (is_whole(mask)) return __ballot_sync(0xffffffffu, predicate);
+  return __ballot_sync(static_cast<u32>(mask), predicate);
+}
+
+XIO_DEVICE u64 shuffle_in(u64 mask, u64 value, u32 from) {
+  const auto bits = static_cast<unsigned long long>(value);
+  if (is_whole(mask)) return __shfl_sync(0xffffffffu, bits, static_cast<int>(from));
+  return __shfl_sync(static_cast<u32>(mask), bits, static_cast<int>(from));
+}
+
+// nvcc 13 assumes that such a mask is the same in all lanes that ever run side by side. Where two groups come together,
+// one of them without some of its lanes, it then uses a single mask: lanes of the other group pass a sync that one of
+// them has not reached, and that one hangs at it (tests/unit/lane_groups.cpp). The compiler does treat a value that a
+// lane computes from its own number as private to the lane, so this function computes the mask that way.
+XIO_DEVICE u64 same_key_mask(u64 key) {
+  u32 up_to_me, above_me;
+  asm("mov.u32 %0, %%lanemask_le;" : "=r"(up_to_me));
+  asm("mov.u32 %0, %%lanemask_gt;" : "=r"(above_me));
+  const u32 here = __activemask();
+  u32 same = here;
+  if ((here & (here - 1)) != 0) same = __match_any_sync(here, static_cast<unsigned long long>(key));
+  return same & (up_to_me | above_me);
+}
+
+XIO_CONVERGENT u64 converged_mask() { return same_key_mask(0); }
+// The compiler knows who is there without asking only if nobody leaves. Lanes beyond the workgroup's end do not exist:
+// the last wave may be short.
+XIO_DEVICE u64 wave_mask() {
+  const u32 first = thread_in_workgroup() & ~31u;
+  const u32 left = workgroup_size() - first;
+  return left >= 32 ? 0xffffffffull : (u64{1} << left) - 1;
+}
+
+constexpr bool k_keys_take_turns = false;
+XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) { return same_key_mask(key + kind); }
+
+// --- What suits the machine --------------------------------------------------------------------------
+
+#if defined(XIO_PTX_ONE_WAY_FENCES)
+constexpr bool k_watches_by_fence = true;
+#else
+constexpr bool k_watches_by_fence = false;
+#endif
+constexpr bool k_indexes_arguments = true;
+constexpr bool k_reaps_by_kind = true;
+constexpr bool k_reads_bytes_by_words = false;
+// What comes is seen sooner by half of what a load takes.
+constexpr u32 k_looks_under_way = 2;
+constexpr u32 k_polls_in_line = 12;
+
+// By predicates, and not by branches.
+constexpr bool k_has_predicates = true;
+XIO_DEVICE void store_word_if(bool good, u64* at, u64 value) { ptx::store_if(good, at, value); }
+template <class T>
+XIO_DEVICE T load_word_if(bool good, const T* at) {
+  return ptx::load_relaxed_if(good, at);
+}
+XIO_DEVICE u64 load_any_if(bool good, const void* at) { return ptx::load_if(good, at); }
+
+constexpr bool k_has_pairs = true;
+XIO_DEVICE void store_pair(u64* at, u64 a, u64 b) { ptx::store_pair(at, a, b); }
+XIO_DEVICE void store_pair_if(bool good, u64* at, u64 a, u64 b) { ptx::store_pair_if(good, at, a, b); }
+XIO_DEVICE void load_pair(const u64* at, u64& a, u64& b) { ptx::load_pair(at, a, b); }
+
+constexpr bool k_adds_floats = true;
+template <class T>
+XIO_DEVICE T fetch_add_float(T* at, T operand) {
+  return ptx::fetch_add_float<scope::system>(at, operand);
+}
+
+}  // namespace xio::dev
+
+#include "xio/device/platform/bulk.hpp"

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// AMD GPUs. What each name means: platform.hpp, which is what to include. Releases and wide loads: amdgcn.hpp.
+#pragma once
+#include <hip/hip_runtime.h>
+#include "xio/device/platform/words.hpp"
+
+#define XIO_DEVICE __device__ inline __attribute__((always_inline))
+#define XIO_CONVERGENT XIO_DEVICE
+#define XIO_HOST_DEVICE __host__ __device__ inline
+#define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
+// It may use memory of the workgroup, which is better known to compilers in kernels than in functions.
+#define XIO_SLOW_PATH XIO_DEVICE
+#define XIO_SHARED(type, name) __shared__ type name
+#define XIO_LEAF XIO_OUT_OF_LINE
+
+#define XIO_UNROLL _Pragma("unroll")
+#define XIO_ROLLED _Pragma("unroll 1")
+
+#include "xio/device/platform/amdgcn.hpp"
+
+namespace xio::dev {
+
+template <scope S, order O, class T>
+XIO_DEVICE T load(const T* p) {
+  return __hip_atomic_load(amdgcn::in_scope<S>(const_cast<T*>(p)), amdgcn::k_llvm_order<O>, amdgcn::k_llvm_scope<S>);
+}
+
+template <scope S, order O, class T>
+XIO_DEVICE void store(T* p, T value) {
+  amdgcn::release_before<S, O>();
+  __hip_atomic_store(amdgcn::in_scope<S>(p), value, amdgcn::k_store_order<S, O>, amdgcn::k_llvm_scope<S>);
+}
+
+template <scope S, order O, class T>
+XIO_DEVICE T exchange(T* p, T value) {
+  amdgcn::release_before<S, O>();
+  return __hip_atomic_exchange(amdgcn::in_scope<S>(p), value, amdgcn::k_change_order<S, O>, amdgcn::k_llvm_scope<S>);
+}
+
+template <scope S, order O, class T>
+XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
+  amdgcn::release_before<S, O>();
+  return __hip_atomic_compare_exchange_strong(amdgcn::in_scope<S>(p), &expected, desired, amdgcn::k_change_order<S, O>,
+                                              amdgcn::k_failed_order<O>, amdgcn::k_llvm_scope<S>);
+}
+
+#define XIO_RMW(name)                                                                                                 \
+  template <scope S, order O, class T>                                                                                \
+  XIO_DEVICE T name(T* p, T value) {                                                                                  \
+    amdgcn::release_before<S, O>();                                                                                   \
+    return __hip_atomic_##name(amdgcn::in_scope<S>(p), value, amdgcn::k_change_order<S, O>, amdgcn::k_llvm_scope<S>); \
+  }
+XIO_RMW(fetch_add)
+XIO_RMW(fetch_and)
+XIO_RMW(fetch_or)
+XIO_RMW(fetch_xor)
+#undef XIO_RMW
+
+template <scope S, order O, class T>
+XIO_DEVICE void add(T* p, T value) {
+  (void)fetch_add<S, O>(p, value);
+}
+
+template <scope S, order O>
+XIO_DEVICE void fence() {
+  amdgcn::fence<S, O>();
+}
+
+constexpr order k_acquire_by_fence = order::relaxed;
+constexpr order k_release_by_fence = order::relaxed;
+template <scope S>
+XIO_DEVICE void fence_after_loads() {
+  if constexpr (k_acquire_by_fence == order::relaxed) fence<S, order::acquire>();
+}
+template <scope S>
+XIO_DEVICE void fence_before_stores() {
+  if constexpr (k_release_by_fence == order::relaxed) fence<S, order::release>();
+}
+
+template <class T>
+XIO_DEVICE T* in_device_memory(T* p) {
+  return (T*)amdgcn::in_global(p);
+}
+
+// A function that calls others keeps its registers in scratch memory, and all lanes of a ring's group know its view
+// (docs/decisions/0131-leaves.md).
+constexpr bool k_posts_by_leaf = true;
+#define XIO_ENGINE_CALL XIO_DEVICE
+#define XIO_INLINE_LAMBDA __attribute__((always_inline))
+
+template <class T>
+XIO_DEVICE T view_field(const T& at) {
+  return *(const XIO_CONSTANT T*)(&at);
+}
+template <class T>
+XIO_DEVICE const T& uniform(const T& at) {
+  return *reinterpret_cast<const T*>(amdgcn::first_lane(reinterpret_cast<u64>(&at)));
+}
+
+XIO_DEVICE u32 uniform_value(u32 value) { return amdgcn::first_lane(value); }
+
+XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
+
+XIO_DEVICE void not_before(u32& loaded) { asm volatile("" : "+v"(loaded)::"memory"); }
+
+// --- Where am I --------------------------------------------------------------------------------------
+
+XIO_DEVICE u32 thread_in_workgroup() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+
+XIO_DEVICE u32 workgroup_size() { return blockDim.x * blockDim.y * blockDim.z; }
+
+XIO_DEVICE u32 workgroup_index() { return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x; }
+
+XIO_DEVICE void sync_workgroup() { __syncthreads(); }
+
+// A workgroup barrier does not wait until the stores of other waves have left the CU, so a system-scope release by one
+// wave would not cover them (LLVM, AMDGPU usage, memory model gfx90a). At agent scope they have.
+XIO_DEVICE void before_shared_release() { fence<scope::agent, order::release>(); }
+
+// --- Waves -------------------------------------------------------------------------------------------
+
+XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__popcll(bits)); }
+
+XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__ffsll(static_cast<long long>(bits)) - 1); }
+
+XIO_DEVICE u32 lane_id() { return static_cast<u32>(__lane_id()); }
+
+XIO_DEVICE u32 wave_size() { return static_cast<u32>(warpSize); }
+
+// --- Time --------------------------------------------------------------------------------------------
+
+XIO_DEVICE u64 wall_clock() {
+#if defined(__GFX11__) || defined(__GFX12__)
+  return __builtin_amdgcn_s_sendmsg_rtnl(0x83);  // GET_REALTIME: these have no s_memrealtime
+#else
+  return __builtin_amdgcn_s_memrealtime();
+#endif
+}
+
+XIO_DEVICE u64 deadline_clock() { return wall_clock(); }
+
+constexpr bool k_has_hdp = true;
+
+constexpr bool k_pauses_at_once = false;
+
+XIO_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
+
+constexpr bool k_pauses_grow = false;
+XIO_DEVICE void pause_after(u64, u64) { pause(); }
+
+// --- Wide moves --------------------------------------------------------------------------------------
+
+using amdgcn::vec16;
+
+XIO_DEVICE void store_entry(void* slot, const entry64& e) {
+  auto* out = static_cast<vec16*>(in_device_memory(slot));
+#pragma unroll
+  for (int i = 0; i < 4; ++i) out[i] = vec16{e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]};
+}
+
+// --- Lanes together ----------------------------------------------------------------------------------
+
+// Lanes of a wave run in lockstep; this only stops the compiler from moving memory operations.
+XIO_DEVICE void sync_lanes(u64) {
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+}
+
+XIO_DEVICE u64 ballot_of(u64 mask, bool predicate) { return __ballot(predicate) & mask; }
+
+XIO_DEVICE u64 shuffle_in(u64, u64 value, u32 from) {
+  const int at = static_cast<int>(from) << 2;
+  const u32 low = static_cast<u32>(__builtin_amdgcn_ds_bpermute(at, static_cast<int>(value)));
+  const u32 high = static_cast<u32>(__builtin_amdgcn_ds_bpermute(at, static_cast<int>(value >> 32)));
+  return (u64{high} << 32) | low;
+}
+
+XIO_CONVERGENT u64 converged_mask() { return static_cast<u64>(__ballot(1)); }
+// Those that left are not missed.
+XIO_DEVICE u64 wave_mask() { return static_cast<u64>(__ballot(1)); }
+
+constexpr bool k_keys_take_turns = true;
+XIO_DEVICE u64 value_of_lane(u64 value, u32 from) {
+  const int lane = static_cast<int>(from);
+  const u32 low = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value), lane));
+  const u32 high = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value >> 32), lane));
+  return (u64{high} << 32) | low;
+}
+XIO_CONVERGENT u64 same_key_mask(u64 key) { return static_cast<u64>(__ballot(key == amdgcn::first_lane(key))); }
+XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) {
+  const u64 keys = amdgcn::first_lane(key);
+  const u32 kinds = amdgcn::first_lane(kind);
+  return static_cast<u64>(__ballot(key == keys && kind == kinds));
+}
+
+// --- What suits the machine --------------------------------------------------------------------------
+
+constexpr bool k_watches_by_fence = true;
+constexpr bool k_indexes_arguments = false;
+constexpr bool k_reaps_by_kind = false;
+constexpr bool k_reads_bytes_by_words = true;
+constexpr u32 k_looks_under_way = 1;
+constexpr u32 k_polls_in_line = 0;
+
+}  // namespace xio::dev
