@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // LDS, GLOBAL, FLAT, private memory and buffers, atomics among them; and what refuses an access.
+#include <atomic>
+#include <thread>
+
 #include "amdgpu/opcodes.hpp"
 
 namespace {
@@ -75,6 +78,26 @@ TEST_F(memory, global_loads_of_each_width) {
       is(259, word(i));
     }
   }
+}
+
+// LLVM takes a load from one address for uniform (AMDGPUTargetTransformInfo, isSourceOfDivergence).
+TEST_F(memory, lanes_that_load_from_one_address_get_one_value) {
+  m.load("global_load_dwordx2 v[10:11], v[0:1], off glc\n global_load_dword v12, v2, s[4:5] glc\n s_waitcnt vmcnt(0)");
+  m.w.set64(4, at(0));
+  for (unsigned l = 0; l < lanes; ++l) m.set_v64(0, l, at(256)), m.v(2, l) = 256;
+  auto* const word = reinterpret_cast<u64*>(bytes.data() + 256);
+  std::atomic<bool> ends = false;
+  std::thread writer([&] {
+    for (u64 i = 0; !ends; ++i) __atomic_store_n(word, i << 32 | i, __ATOMIC_RELAXED);
+  });
+  unsigned differ = 0;
+  for (unsigned turn = 0; turn < 2000; ++turn) {
+    m.go();
+    for (unsigned l = 1; l < lanes; ++l) differ += m.v64(10, l) != m.v64(10, 0) || m.v(12, l) != m.v(12, 0);
+  }
+  ends = true;
+  writer.join();
+  EXPECT_EQ(differ, 0u);
 }
 
 TEST_F(memory, global_stores_of_each_width) {

@@ -212,8 +212,33 @@ bool by_width(unsigned bytes, F f) {
 
 }  // namespace
 
+namespace {
+
+bool one_address(const access& of) {
+  const unsigned first = static_cast<unsigned>(std::countr_zero(of.active));
+  const unsigned last = lanes - 1 - static_cast<unsigned>(std::countl_zero(of.active));
+  if (first == last || of.address[first] != of.address[last]) return false;
+  for (std::uint64_t left = of.active; left; left &= left - 1)
+    if (of.address[std::countr_zero(left)] != of.address[first]) return false;
+  return true;
+}
+
+}  // namespace
+
+// Lanes that load from one address get one value, though somebody writes there meanwhile: LLVM counts such a load as
+// uniform (AMDGPUTargetTransformInfo, isSourceOfDivergence), and a wave leaves a loop by what one lane of it has seen.
 bool plain::load(const access& of, std::uint32_t* data, refusal& no) {
   if (!of.active) return true;
+  if (one_address(of)) {
+    access one = of;
+    one.active &= -one.active;
+    if (!load(one, data, no)) return false;
+    const auto from = static_cast<unsigned>(std::countr_zero(of.active));
+    for (unsigned i = 0; i < (of.bytes + 3) / 4; ++i)
+      for (std::uint64_t left = of.active; left; left &= left - 1)
+        data[i * lanes + static_cast<unsigned>(std::countr_zero(left))] = data[i * lanes + from];
+    return true;
+  }
   return by_width(of.bytes, [&](auto bytes) {
     return each_lane(of, false, no, [&](unsigned lane, std::uint64_t at) { load_lane(at, bytes, data + lane); });
   });
