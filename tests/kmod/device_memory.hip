@@ -7,12 +7,17 @@
 //       opening the drive, or registering the memory, is refused; the sentence is printed
 //   freed NAME
 //       memory that is freed while it is registered: the drive writes to the old memory, and to no other
+//   register KIND NAME BYTES
+//       how long registering that much takes
+//   post NAME
+//       a kernel posts 32 reads of 4 KiB, for XIO_AMDGPU_COUNTS to count
 //   stamp FILE SALT, verify FILE OUTER MIDDLE
 //       as of tests/vm/nvme_drive.hip
 //
 // KIND: heap, the symmetric heap; hip, memory of hipMalloc; else a kind of xio_mem_alloc by its number (xio/memory.h).
 #include <xio/memory.h>
 
+#include <chrono>
 #include <cstdint>
 
 #include "../mpi/rig.hpp"
@@ -179,6 +184,42 @@ void freed(const rig::team& t, const char* name) {
   MUST(xio_storage_close(t.world(), j.storage));
 }
 
+void time_registering(const rig::team& t, const std::string& kind, const char* name, uint64_t bytes) {
+  job j{};
+  MUST(open_drive(t, name, j));
+  void* block = nullptr;
+  MUST(hipMalloc(&block, bytes));
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const auto from = std::chrono::steady_clock::now();
+    MUST(xio_mem_register(t.world(), block, bytes));
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - from;
+    best = took.count() < best ? took.count() : best;
+    MUST(xio_mem_unregister(t.world(), block));
+  }
+  std::printf("registering %llu bytes of %s: %.2f ms\n", static_cast<unsigned long long>(bytes), kind.c_str(), best);
+  MUST(hipFree(block));
+  MUST(xio_storage_close(t.world(), j.storage));
+}
+
+constexpr uint32_t k_posts = 32;
+__global__ void post_reads(job j) {
+  for (uint32_t i = 0; i < k_posts; ++i)
+    xio_read_nbi(j.ctx, j.buffer + i * uint64_t{4096}, j.storage, i * uint64_t{4096}, 4096);
+}
+__global__ void finish_reads(job j) { blame(j, xio_quiet(j.ctx) != XIO_OK); }
+
+void post(const rig::team& t, const char* name) {
+  const rig::device_array<int> wrong(1);
+  job j{t.ctx, {}, nullptr, 0, 0, 0, 0, 0, wrong.data()};
+  MUST(open_drive(t, name, j));
+  j.buffer = t.symmetric_raw<unsigned char>(8 << 20) + (4 << 20);
+  RUN(post_reads, 1, 1, j);
+  RUN(finish_reads, 1, 1, j);
+  expect_right(wrong, "reads that were posted");
+  MUST(xio_storage_close(t.world(), j.storage));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -190,6 +231,10 @@ int main(int argc, char** argv) {
     move(t, argv[2], argv[3], number(argv[4]), number(argv[5]), number(argv[6]));
   else if (verb == "refused" && argc == 4)
     refused(t, argv[2], argv[3]);
+  else if (verb == "register" && argc == 5)
+    time_registering(t, argv[2], argv[3], number(argv[4]));
+  else if (verb == "post")
+    post(t, argv[2]);
   else if (verb == "freed")
     freed(t, argv[2]);
   else

@@ -38,7 +38,8 @@ xio::model::nvme::shape shape_of(const settings& s) {
   xio::model::nvme::shape out;
   out.plain_io = true;
   out.max_queues = s.queues;
-  out.mdts_bytes = 128 << 10;
+  out.mdts_bytes = s.mdts;
+  out.doorbell_stride = s.stride;
   return out;
 }
 
@@ -95,7 +96,7 @@ int drive::admin(w::sqe command, std::uint32_t* result) {
   command.dw[0] = (command.dw[0] & 0xffff) | sq_tail_ << 16;
   std::memcpy(memory_ + sq_tail_ * sizeof command, &command, sizeof command);
   sq_tail_ = (sq_tail_ + 1) % k_entries;
-  store(w::sq_tail_doorbell(0, 0), sq_tail_);
+  store(w::sq_tail_doorbell(0, shape_.doorbell_stride), sq_tail_);
   const auto* entry = reinterpret_cast<const std::uint32_t*>(memory_ + k_page) + 4 * cq_head_;
   const auto limit = std::chrono::steady_clock::now() + k_limit;
   std::uint32_t status;
@@ -104,7 +105,7 @@ int drive::admin(w::sqe command, std::uint32_t* result) {
   if (result != nullptr) *result = entry[0];
   cq_head_ = (cq_head_ + 1) % k_entries;
   if (cq_head_ == 0) phase_ ^= 1;
-  store(w::cq_head_doorbell(0, 0), cq_head_);
+  store(w::cq_head_doorbell(0, shape_.doorbell_stride), cq_head_);
   return status >> 17 == 0 ? 0 : EIO;
 }
 

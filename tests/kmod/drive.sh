@@ -5,42 +5,35 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 drive=${XIO_TEST_BUILDDIR:?}/tests/vm/nvme_drive name=kmod:0000:01:00.0/1
-work=$(mktemp -d) || exit 125
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/kmod/steps.sh
+. "$here/steps.sh"
 export XIO_BOOTSTRAP=local XIO_HEAP_SIZE=40M XIO_TIMEOUT_MS=60000 XIO_TEST_KMOD_DRIVE=$work/disk
-failed=0
-# must NAME COMMAND...
-must() {
-  if timeout 60 "${@:2}" >"$work/out" 2>&1; then
-    echo "ok   $1"
-  else
-    echo "FAIL $1"
-    tail -n 10 "$work/out" | sed 's/^/  /'
-    failed=$((failed + 1))
-  fi
-}
-# says TEXT VARIABLE=VALUE
-says() {
-  timeout 60 env "$2" "$here/run" "$drive" refused "$name" >"$work/out" 2>&1
-  if grep -q "refused.*$1" "$work/out"; then
-    echo "ok   $2"
-  else
-    echo "FAIL $2: nothing like '$1'"
-    tail -n 5 "$work/out" | sed 's/^/  /'
-    failed=$((failed + 1))
-  fi
-}
 for piece in 0 4096 65536; do
   truncate -s 16M "$work/disk"
   must 'stamp' "$drive" stamp "$work/disk" 1
   must "move, pieces of $piece" env XIO_TEST_KMOD_PIECE=$piece "$here/run" "$drive" move $name 1 1 2 2
   must 'verify' "$drive" verify "$work/disk" 1 2
 done
+# Doorbells that lie apart, short and long commands.
+for shape in 'DSTRD=4 MDTS=8192' 'DSTRD=8 MDTS=0'; do
+  truncate -s 16M "$work/disk"
+  must 'stamp' "$drive" stamp "$work/disk" 1
+  must "move, $shape" env "XIO_TEST_KMOD_${shape% *}" "XIO_TEST_KMOD_${shape#* }" "$here/run" "$drive" move $name 1 1 2 2
+  must 'verify' "$drive" verify "$work/disk" 1 2
+done
 must 'closed with a full queue' "$here/run" "$drive" leave $name
 must 'compare and zeroes' "$here/run" "$drive" zero $name
-says 'No such file or directory; load the kernel module' XIO_TEST_KMOD_MODULE=absent
-says 'Permission denied; load the kernel module xio and give this user the right' XIO_TEST_KMOD_MODULE=denied
-says 'of version 2 of the kernel module xio, and this is for version 1' XIO_TEST_KMOD_MODULE=other
-says 'CAP_SYS_RAWIO' XIO_TEST_KMOD_MODULE=unprivileged
-says 'more pieces than a pin may have' XIO_TEST_KMOD_SEGMENTS=10
+says 'it was unbound or is gone from the bus' 'a drive that goes away in mid-read' env XIO_TEST_KMOD_LOST_AFTER=8 "$here/run" "$drive" endless $name
+# xio-tester with every memory mode; bit 4, doorbells in memory of the GPU, is what no register can be.
+tester=$XIO_TEST_BUILDDIR/xio-tester
+for mode in {0..15}; do
+  must "xio-tester, memory mode $mode" "$here/run" "$tester" nvme-ep --controller $name --memory-mode "$mode" --i-know \
+    --write-io 200 --read-io 200 --queue-length 64 --num-queues 2 --batch-size 8 --lbas-per-io 5 --access-pattern random --verify
+done
+refused=("$here/run" "$drive" refused "$name")
+refuses 'No such file or directory; load the kernel module' XIO_TEST_KMOD_MODULE=absent "${refused[@]}"
+refuses 'Permission denied; load the kernel module xio and give this user the right' XIO_TEST_KMOD_MODULE=denied "${refused[@]}"
+refuses 'of version 2 of the kernel module xio, and this is for version 1' XIO_TEST_KMOD_MODULE=other "${refused[@]}"
+refuses 'CAP_SYS_RAWIO' XIO_TEST_KMOD_MODULE=unprivileged "${refused[@]}"
+refuses 'more pieces than a pin may have' XIO_TEST_KMOD_SEGMENTS=10 "${refused[@]}"
 exit $((failed != 0))

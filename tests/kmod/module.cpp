@@ -225,6 +225,12 @@ int kernel_module::queue_pair(std::uint64_t owner, xio_kmod_queue_pair& a) {
   if (const int failed = drive_->create(sq_bus, a.sq_entries, cq_bus, a.cq_entries, &o.queue); failed != 0)
     return failed;
   const std::uint32_t qid = o.queue;
+  // As the module: there is one page to map, or none.
+  if (xio::wire::nvme::sq_tail_doorbell(qid, settings_.stride) / k_page !=
+      xio::wire::nvme::cq_head_doorbell(qid, settings_.stride) / k_page) {
+    drive_->remove(qid);
+    return EOPNOTSUPP;
+  }
   if (const int failed = add(std::move(o), &a.handle); failed != 0) {
     drive_->remove(qid);
     return failed;
@@ -233,14 +239,15 @@ int kernel_module::queue_pair(std::uint64_t owner, xio_kmod_queue_pair& a) {
   ++cq.users;
   a.queue = qid;
   a.offset = std::uint64_t{a.handle} << k_offset_shift;
-  a.sq_doorbell = xio::wire::nvme::sq_tail_doorbell(qid, 0) % k_page;
-  a.cq_doorbell = xio::wire::nvme::cq_head_doorbell(qid, 0) % k_page;
+  a.sq_doorbell = xio::wire::nvme::sq_tail_doorbell(qid, settings_.stride) % k_page;
+  a.cq_doorbell = xio::wire::nvme::cq_head_doorbell(qid, settings_.stride) % k_page;
   return 0;
 }
 
 int kernel_module::identify(const xio_kmod_identify& a, std::uint64_t* cap) {
   if (a.reserved != 0 || a.cns > 2) return EINVAL;
   if (const int failed = claim(a.device, true); failed != 0) return failed;
+  if (settings_.lost_after != 0 && ++identified_ > settings_.lost_after) return ENODEV;
   *cap = drive_->cap();
   return drive_->identify(a.cns, a.nsid, reinterpret_cast<void*>(static_cast<std::uintptr_t>(a.data)));
 }
@@ -300,7 +307,7 @@ void* kernel_module::map(std::uint64_t owner, void* at, std::size_t bytes, int p
   }
   const object& o = found->second;
   if (o.what == kind::memory) return mmap(at, bytes, protection, flags, o.file.get(), static_cast<off_t>(inside));
-  const std::uint64_t page = xio::wire::nvme::sq_tail_doorbell(o.queue, 0) / k_page * k_page;
+  const std::uint64_t page = xio::wire::nvme::sq_tail_doorbell(o.queue, settings_.stride) / k_page * k_page;
   return mmap(at, bytes, protection, flags, drive_->registers(), static_cast<off_t>(page + inside));
 }
 

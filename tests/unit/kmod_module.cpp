@@ -104,6 +104,24 @@ TEST(kmod_module, a_module_that_is_not_there_or_another) {
   expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_UNSUPPORTED, {"lacks calls"});
 }
 
+TEST(kmod_module, what_has_happened_to_a_drive) {
+  pretended m;
+  const kmod_module module("kmod:x", "0000:01:00.0", m);
+  m.refused = XIO_KMOD_IDENTIFY;
+  const struct {
+    int why;
+    const char* word;
+  } cases[] = {{ENODEV, "unbound"}, {EBUSY, "vfio"}, {EOPNOTSUPP, "another driver"}, {EIO, "reset"}};
+  for (const auto& c : cases) {
+    m.why = c.why;
+    EXPECT_NE(module.trouble().find(c.word), std::string::npos) << c.why << ": " << module.trouble();
+    EXPECT_NE(module.trouble().find("bind it to xio"), std::string::npos);
+  }
+  // It may be well, for all that this process may ask.
+  m.why = EPERM;
+  EXPECT_EQ(module.trouble(), "");
+}
+
 TEST(kmod_module, every_errno_has_a_cure) {
   const struct {
     int why;

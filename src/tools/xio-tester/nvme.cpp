@@ -10,6 +10,8 @@
 
 #include "base/error.hpp"
 #include "ctx/stripes.hpp"
+#include "gpu/memory.hpp"
+#include "memory/owner.hpp"
 #include "tools/command_line.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-tester/nvme_kernels.hpp"
@@ -127,6 +129,23 @@ world_settings settings_with(const world_options& options) {
   return s;
 }
 
+// The buffers of all queues. On the host platform they are mapped from a file, by which the kernel module pins them.
+class data_memory {
+ public:
+  data_memory(std::size_t bytes, gpu::place where) {
+    if (gpu::has_device_memory())
+      buffer_ = gpu::buffer(bytes, where, 4096);
+    else
+      block_ = memory::owner(XIO_MEM_DEVICE_VMEM, bytes, 4096, "xio-tester");
+  }
+  void* data() const { return block_.data() != nullptr ? block_.data() : buffer_.data(); }
+  std::size_t size() const { return block_.data() != nullptr ? block_.size() : buffer_.size(); }
+
+ private:
+  gpu::buffer buffer_;
+  memory::owner block_;
+};
+
 // Both phases of a test.
 class nvme_test {
  public:
@@ -136,7 +155,7 @@ class nvme_test {
         s_(s),
         world_(settings_with(options)),
         storage_(world_, target, s),
-        buffer_(s.queues * s.buffer_bytes, place_of_data(shared), 4096),
+        buffer_(s.queues * s.buffer_bytes, place_of_data(shared)),
         registration_(world_, buffer_.data(), buffer_.size()) {
     check_extent(storage_.size(), s);
     std::printf("nvme-ep: %s, %llu blocks of %u bytes, %u queue%s of %u entries, %s\n", target.name.c_str(),
@@ -159,7 +178,7 @@ class nvme_test {
     job.ctx = world_.ctx();
     job.storage = storage_.handle();
     job.tally = r.view();
-    job.buffer = buffer_.as<u8>();
+    job.buffer = static_cast<u8*>(buffer_.data());
     job.posted = posted.as<xio_req_t>();
     job.begun = begun.as<u64>();
     job.buffer_bytes = s_.buffer_bytes;
@@ -193,7 +212,7 @@ class nvme_test {
   const nvme_settings& s_;
   world world_;
   opened_storage storage_;
-  gpu::buffer buffer_;
+  data_memory buffer_;
   registered_memory registration_;
 };
 

@@ -236,4 +236,12 @@ std::vector<std::string> disks_of_namespace(const std::string& root, const names
   return same;
 }
 
+void refuse_namespace_in_use(const namespace_identity& is, const std::string& name) {
+  if (const std::string who = holder_of_disks("", disks_of_namespace("", is)); !who.empty())
+    fail(XIO_ERR_STATE,
+         "cannot open {}: its namespace may be shared, and Linux has it through another controller: {}; free it first, "
+         "or open it with XIO_STORAGE_READ_ONLY",
+         name, who);
+}
+
 }  // namespace xio::nvme

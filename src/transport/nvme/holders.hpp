@@ -25,4 +25,7 @@ struct namespace_identity {
 // The disks of the kernel that are, or may be, the same namespace through another controller.
 std::vector<std::string> disks_of_namespace(const std::string& root, const namespace_identity& is);
 
+// Throws where one of those is in use. name: of the storage, for the sentence.
+void refuse_namespace_in_use(const namespace_identity& is, const std::string& name);
+
 }  // namespace xio::nvme

@@ -8,6 +8,7 @@
 #include "gpu/memory.hpp"
 #include "memory/dmabuf.hpp"
 #include "memory/hdp_facts.hpp"
+#include "transport/nvme/holders.hpp"
 #include "transport/nvme/queue_set.hpp"
 #include "xio/device/impl/nvme.hpp"
 #include "xio/wire/nvme.hpp"
@@ -69,11 +70,15 @@ kmod_controller::kmod_controller(const std::string& name, const std::string& bdf
   try {
     identify(nsid);
     check_namespace(facts_, attr, name);
+    if (facts_.shared && !read_only_)
+      refuse_namespace_in_use({facts_.nguid, facts_.eui64, facts_.nsid, facts_.blocks * facts_.block_bytes}, name);
     depth_that_fits(depth, *this);
     fit_transfers(depth);
     memory_ = std::make_unique<kmod_memory>(module_, name);
     make_queues(attr, o);
     choose_doorbells(o.nvme_doorbell);
+    watch_ =
+        std::make_unique<kmod_watch>([this] { return module_.trouble(); }, [this](const auto& what) { lose(what); });
   } catch (...) {
     close();
     throw;
@@ -177,7 +182,20 @@ dev::ring_view kmod_controller::queue_view(std::uint32_t queue) const {
   return v;
 }
 
+// By the watch's thread. The module has ended the drive's DMA, or never had to.
+void kmod_controller::lose(const std::string& what) {
+  log::warn("{}: {}", name_, what);
+  // A GPU that has failed refuses copies; its kernels see nothing any more.
+  try {
+    for (const auto& q : queues_) q->fail(XIO_ERR_TRANSPORT, 0);
+  } catch (const std::exception& e) {
+    log::warn("{}: its queues could not be notified: {}", name_, e.what());
+  }
+}
+
+// The watch goes first: what it would see from here on is our own doing.
 void kmod_controller::stop() noexcept {
+  watch_.reset();
   for (const auto& q : queues_) {
     try {
       q->fail(XIO_ERR_STATE, 0);

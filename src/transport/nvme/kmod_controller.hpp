@@ -12,6 +12,7 @@
 #include "transport/nvme/io_queue.hpp"
 #include "transport/nvme/kmod_memory.hpp"
 #include "transport/nvme/kmod_module.hpp"
+#include "transport/nvme/kmod_watch.hpp"
 #include "transport/nvme/nvme.hpp"
 
 namespace xio::nvme {
@@ -58,6 +59,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   void choose_doorbells(option::nvme_doorbell wish);
   kmod_module::queue_place place_at(std::uint64_t address) const;
   memory::ring_places places(const options& o) const;
+  void lose(const std::string& what);
   void close() noexcept;
 
   std::string name_;
@@ -81,6 +83,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   // Where a host thread rings: the words that kernels store to, as doorbells::host has them.
   std::unique_ptr<drive_memory> words_;
   std::unique_ptr<doorbell_keeper> keeper_;
+  std::unique_ptr<kmod_watch> watch_;
 };
 
 }  // namespace xio::nvme

@@ -208,4 +208,20 @@ std::uint64_t kmod_module::identify(std::uint32_t cns, std::uint32_t nsid, unsig
   return a.cap;
 }
 
+std::string kmod_module::trouble() const {
+  alignas(8) unsigned char page[k_page];
+  xio_kmod_identify a{};
+  a.device = device_;
+  a.cns = 1;
+  a.data = reinterpret_cast<std::uintptr_t>(page);
+  switch (call(XIO_KMOD_IDENTIFY, &a)) {
+    case ENODEV: return "it was unbound or is gone from the bus; bind it to xio and open it again";
+    case EBUSY: return "vfio has it now; bind it to xio and open it again";
+    case EOPNOTSUPP: return "another driver has it now; bind it to xio and open it again";
+    case EIO: return "it was reset by somebody else, or does not complete commands any more; bind it to xio again";
+    // Rights that this process has lost are no trouble of the drive.
+    default: return "";
+  }
+}
+
 }  // namespace xio::nvme

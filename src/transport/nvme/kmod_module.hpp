@@ -70,6 +70,8 @@ class kmod_module {
                                       std::uint32_t cq_entries) const;
   // Fills 4096 bytes; returns register CAP.
   std::uint64_t identify(std::uint32_t cns, std::uint32_t nsid, unsigned char* page) const;
+  // Asks the controller, by Identify: "" or what happened to it.
+  std::string trouble() const;
   // The page with the doorbells of a queue pair.
   unsigned char* map_doorbells(const xio_kmod_queue_pair& pair) const;
 

@@ -23,17 +23,6 @@ memory::ring_places places(const options& o) {
                              {gpu::place::shared, "its doorbells are registers of the controller"});
 }
 
-// The kernel may have a shared namespace through another controller.
-void check_other_controllers(const drive_facts& f, const std::string& name) {
-  if (!f.shared) return;
-  const auto disks = disks_of_namespace("", {f.nguid, f.eui64, f.nsid, f.blocks * f.block_bytes});
-  if (const std::string who = holder_of_disks("", disks); !who.empty())
-    fail(XIO_ERR_STATE,
-         "cannot open {}: its namespace may be shared, and Linux has it through another controller: {}; free it first, "
-         "or open it with XIO_STORAGE_READ_ONLY",
-         name, who);
-}
-
 }  // namespace
 
 vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
@@ -51,7 +40,8 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
     drive_ = std::make_unique<drive>(name, device_->registers(), static_cast<bus&>(*this),
                                      std::chrono::milliseconds(o.timeout_ms), place_.nsid);
     check_namespace(drive_->facts(), attr, name);
-    if (!read_only_) check_other_controllers(drive_->facts(), name);
+    if (const drive_facts& f = drive_->facts(); f.shared && !read_only_)
+      refuse_namespace_in_use({f.nguid, f.eui64, f.nsid, f.blocks * f.block_bytes}, name);
     queues_ = std::make_unique<queue_set>(*drive_, attr, o, machine, show_doorbells(last), where);
     watch_ = std::make_unique<vfio_watch>(*device_, [this](const auto& what, auto csts) { lose(what, csts); });
   } catch (...) {
