@@ -63,15 +63,15 @@ void world::agree_on_epoch() {
 
 // A device that has failed for good has taken with it what was made on it. So all PEs open their endpoints anew, and
 // every ctx that had queue pairs is stopped until it is recovered, too: its keys are those of the endpoint before.
-void world::reopen_lost_devices() {
+void world::reopen_lost_devices(call what) {
   const auto all = bootstrap::allgather_value(*channel_, std::uint32_t{engines_->rdma_is_lost()});
   if (std::find(all.begin(), all.end(), 1u) == all.end()) return;
   for (const auto& [id, c] : contexts_.live())
     if (c->plan().needs(dev::route::rdma)) c->stop();
-  agreement_.each(call::ctx_recover, [] {});
+  agreement_.each(what, [] {});
   const auto opened = attempt([&] { engines_->reopen_rdma(); });
   try {
-    agreement_.each(call::ctx_recover, [&] {
+    agreement_.each(what, [&] {
       if (opened) std::rethrow_exception(opened);
     });
   } catch (...) {
@@ -86,7 +86,7 @@ void world::recover_ctx(xio_ctx_t ctx) {
   try {
     // From here on nothing of the ctx is under way between any two PEs.
     agreement_.each(call::ctx_recover, [] {});
-    reopen_lost_devices();
+    reopen_lost_devices(call::ctx_recover);
     const auto agreed = attempt([&] { agree_on_epoch(); });
     agreement_.each(call::ctx_recover, [&] {
       if (agreed) std::rethrow_exception(agreed);

@@ -337,6 +337,11 @@ route_plan world::plan_of(ctx_settings& settings) const {
 
 bool world::flushes_hdp() const { return hdp_->view().way != dev::hdp_way::none; }
 
+bool world::has_rdma_contexts() const {
+  const auto& all = contexts_.live();
+  return std::any_of(all.begin(), all.end(), [](const auto& c) { return c.second->plan().needs(dev::route::rdma); });
+}
+
 // The caller must release *inboxes, even if this throws.
 std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes) {
   ctx_settings settings{};
@@ -357,7 +362,9 @@ std::unique_ptr<context> world::make_context(const xio_ctx_attr_t* attr, const x
                      {"the size for copy engines (XIO_SDMA_THRESHOLD or attr.bulk_bytes)", settings.bulk_bytes},
                      {"whether NICs flush the HDP (XIO_HDP)", plan.flush == dev::route::rdma}};
   });
-  // Every PE comes here with the same plan in kind: if one needs RDMA, all do.
+  // Every PE comes here with the same plan in kind: if one needs RDMA, all do, and all have the same contexts. One that
+  // is still there has to be recovered first: it hears of the new devices so.
+  if (plan.needs(dev::route::rdma) && !has_rdma_contexts()) reopen_lost_devices(call::ctx_create);
   const bool was_open = engines_->rdma_is_open();
   const auto opened = attempt([&] {
     if (plan.needs(dev::route::rdma)) engines_->open_rdma();

@@ -98,7 +98,8 @@ class world {
   context& stop_together(call what, xio_ctx_t ctx);
   void clear_inboxes(const context& c);
   void agree_on_epoch();
-  void reopen_lost_devices();
+  void reopen_lost_devices(call what);
+  bool has_rdma_contexts() const;
   void wait_for_kernels();
   xio_error_info_t call_error(const dev::call_record& call, xio_status_t status) const;
   void close_all();

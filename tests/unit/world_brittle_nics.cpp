@@ -277,6 +277,33 @@ TEST(world, whose_device_is_not_back_yet_is_recovered_later) {
   });
 }
 
+// With the last ctx destroyed there is none to recover.
+TEST(world, whose_last_ctx_died_with_its_device_makes_the_next_one_on_a_new_opening) {
+  g_left.start();
+  in_world(k_pes, small_world(), [](int pe, world& w) {
+    const block_of_words b = words_of(w);
+    xio_ctx_t ctx = create(w, 0);
+    expect_traffic(pe, w, ctx, b, 1);
+    for (std::uint64_t life = 1; life <= 2; ++life) {
+      expect_death(pe, w, ctx, b);
+      w.destroy_ctx(ctx);
+      // While the device is away no ctx can be made, and all PEs learn why.
+      if (pe == k_bad) g_left.questions = 0;
+      w.barrier();
+      for (int tries = 0; tries < 2; ++tries) {
+        const auto no = outcome_of([&] { create(w, 0); });
+        EXPECT_PRED2(says, no.sentence, "the NIC has gone") << "PE " << pe;
+      }
+      w.barrier();
+      if (pe == k_bad) g_left.restore();
+      w.barrier();
+      ctx = create(w, 0);
+      expect_traffic(pe, w, ctx, b, 10 + life);
+    }
+    w.destroy_ctx(ctx);
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<xio::rdma::endpoint> xio::rdma::open_endpoint(const setup& s) {
