@@ -246,6 +246,16 @@ XIO_EXPORT xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** worl
  * end.) The world must not be used afterwards, also when an error is returned because a PE died: what is local was
  * freed all the same. XIO_ERR_ARG: world is null. */
 XIO_EXPORT xio_status_t xio_finalize(xio_world_t* world);
+/* Ends the program of every PE at once: prints one line with `text` (may be null) on standard error, writes out open
+ * files, and does not return. No handler of atexit runs, and kernels are not waited for. Not collective; any thread.
+ *
+ * `code` is the exit status of this process and, below mpirun and xiorun, that of the launcher: 1 to 255; any other
+ * number becomes 1, because launchers take 0 for a PE that is done, and let the others run. Below MPI this is
+ * MPI_Abort; else this process ends, and xiorun or torchrun, which see it, end the others. Slurm does so with srun
+ * --kill-on-bad-exit. Without any of them the others return XIO_ERR_PEER from their next collective call.
+ *
+ * Returns only XIO_ERR_ARG (world is null) or XIO_ERR_STATE (it was finalized). */
+XIO_EXPORT xio_status_t xio_abort(xio_world_t* world, int code, const char* text);
 /* Local. This PE's number, 0 .. n_pes - 1; -1 if world is null. */
 XIO_EXPORT int xio_my_pe(const xio_world_t* world);
 /* Local. How many PEs the world has; -1 if world is null. */

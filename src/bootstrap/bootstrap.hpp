@@ -34,6 +34,9 @@ class channel {
   // Returns when every rank has called it. Default: an allgather of one byte.
   virtual void barrier();
 
+  // Ends the other ranks, if the bootstrap has a way, and perhaps this process as well. Any thread.
+  virtual void abort(int) noexcept {}
+
   // Whether nobody but the ranks can read or forge what is exchanged.
   virtual bool sealed() const { return false; }
   // Keys that any two ranks share; the first call is collective. Only in builds with libsodium.

@@ -115,6 +115,10 @@ class mpi_channel final : public channel {
   int size() const override { return size_; }
   const char* name() const override { return "mpi"; }
 
+  void abort(int code) noexcept override {
+    if (mpi_.finalized() == 0 && mpi_.may_be_called() != 0) mpi_.abort(&comm_, code);
+  }
+
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
     if (broken_) fail(broken_->status(), "the MPI bootstrap of rank {} broke before: {}", rank_, broken_->what());
     if (mpi_.finalized() != 0)

@@ -20,6 +20,7 @@
   X(Comm_idup)               \
   X(Comm_set_errhandler)     \
   X(Comm_free)               \
+  X(Abort)                   \
   X(Irecv)                   \
   X(Isend)                   \
   X(Test)                    \
@@ -104,6 +105,8 @@ static int return_errors(xio_mpi_handle_t* comm) { return mpi.Comm_set_errhandle
 
 static int free_comm(xio_mpi_handle_t* comm) { return mpi.Comm_free(comm_in(comm)); }
 
+static int abort_comm(const xio_mpi_handle_t* comm, int code) { return mpi.Abort(*comm_in(comm), code); }
+
 static int receive(void* to, int bytes, int from, int tag, const xio_mpi_handle_t* comm, xio_mpi_handle_t* request) {
   return mpi.Irecv(to, bytes, mpi.byte, from, tag, *comm_in(comm), request_in(request));
 }
@@ -134,10 +137,10 @@ static void text(int code, char* out, size_t bytes) {
   out[bytes - 1] = '\0';
 }
 
-static const xio_mpi_calls_t calls = {initialized,     finalized,     start,        finalize,      may_be_called,
-                                      world,           is_null,       joins_groups, rank,          size,
-                                      begin_duplicate, return_errors, free_comm,    clear,         is_complete,
-                                      receive,         send,          test,         is_truncation, text};
+static const xio_mpi_calls_t calls = {initialized, finalized,     start, finalize,    may_be_called,   world,
+                                      is_null,     joins_groups,  rank,  size,        begin_duplicate, return_errors,
+                                      free_comm,   abort_comm,    clear, is_complete, receive,         send,
+                                      test,        is_truncation, text};
 
 static void* find(void* library, const char* name, const char** missing) {
   void* found = dlsym(library, name);

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Of this file: another number, another interface. */
-#define XIO_MPI_MODULE_VERSION 2u
+#define XIO_MPI_MODULE_VERSION 3u
 
 /* Room for an MPI_Comm or an MPI_Request, in which MPI keeps it: it may not be moved while MPI may write to it. */
 typedef struct xio_mpi_handle {
@@ -36,6 +36,7 @@ typedef struct xio_mpi_calls {
   int (*begin_duplicate)(const xio_mpi_handle_t* of, xio_mpi_handle_t* comm, xio_mpi_handle_t* request);
   int (*return_errors)(xio_mpi_handle_t* comm);
   int (*free)(xio_mpi_handle_t* comm);
+  int (*abort)(const xio_mpi_handle_t* comm, int code);
   void (*clear)(xio_mpi_handle_t* request); /* makes it one that is complete */
   int (*is_complete)(const xio_mpi_handle_t* request);
   int (*receive)(void* to, int bytes, int rank, int tag, const xio_mpi_handle_t* comm, xio_mpi_handle_t* request);

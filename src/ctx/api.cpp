@@ -3,6 +3,7 @@
 #include "xio/xio.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -135,6 +136,17 @@ xio_status_t xio_finalize(xio_world_t* world) {
       if (w.in_use()) (void)last.release();
       throw;
     }
+  });
+}
+
+xio_status_t xio_abort(xio_world_t* world, int code, const char* text) {
+  return in_world(world, __func__, [&](xio::world& w) {
+    const int status = code > 0 && code <= 255 ? code : 1;
+    std::fprintf(stderr, "xio_abort: PE %d of %d ends all with status %d%s%s\n", w.my_pe(), w.n_pes(), status,
+                 text != nullptr ? ": " : "", text != nullptr ? text : "");
+    std::fflush(nullptr);
+    w.abort(status);
+    std::_Exit(status);
   });
 }
 

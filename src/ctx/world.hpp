@@ -42,6 +42,8 @@ class world {
   int my_pe() const { return me_; }
   int n_pes() const { return n_; }
   void barrier();
+  // Lets the bootstrap end the other PEs, as far as it can.
+  void abort(int code) noexcept { channel_->abort(code); }
 
   struct allocation {
     const char* function;  // for sentences

@@ -71,8 +71,8 @@ try_abi() {
     "needs libxio's module for $name"
   echo 'int other = 1;' | "$CC" -shared -fPIC -xc - -o "$work/$module.wrong/xio-mpi-$module.so"
   expect 0 '' "${run[@]}" -np 1 env XIO_MODULES="$work/$module.wrong" "$work/$module.uses" 1 "is no module of libxio's"
-  echo 'unsigned xio_mpi_module[8] = {3, 160};' | "$CC" -shared -fPIC -xc - -o "$work/$module.wrong/xio-mpi-$module.so"
-  expect 0 '' "${run[@]}" -np 1 env XIO_MODULES="$work/$module.wrong" "$work/$module.uses" 1 "has interface 3 and this"
+  echo 'unsigned xio_mpi_module[8] = {1000, 160};' | "$CC" -shared -fPIC -xc - -o "$work/$module.wrong/xio-mpi-$module.so"
+  expect 0 '' "${run[@]}" -np 1 env XIO_MODULES="$work/$module.wrong" "$work/$module.uses" 1 "has interface 1000 and this"
 
   # Moved as a whole.
   cp "$builddir/.libs/xio-mpi-$module.so" "$work/alone/xio/"
