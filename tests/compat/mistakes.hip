@@ -17,8 +17,11 @@ __global__ void well(int* word, int to) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
   rocshmem_init();
+  // With an argument: the last PE ends all others, which wait in a barrier.
+  if (argc > 1 && rocshmem_my_pe() == rocshmem_n_pes() - 1) rocshmem_global_exit(6);
+  if (argc > 1) rocshmem_barrier_all();
   const int n = rocshmem_n_pes(), me = rocshmem_my_pe();
   auto* word = rig::symmetric<int>(1, 0);
   rocshmem_barrier_all();

@@ -27,6 +27,12 @@ for route in $routes; do
     done
   done
 done
+out=$(XIO_TIMEOUT_MS=50000 timeout 30 "$start" -n 3 "$builddir/tests/compat/mistakes" exit 2>&1)
+status=$?
+if [ $status != 6 ] || ! grep -q 'xio_abort: PE 2 of 3 ends all with status 6: rocshmem_global_exit$' <<<"$out"; then
+  echo "FAIL rocshmem_global_exit: $status: $out"
+  failures=1
+fi
 # rocSHMEM's variables, and XIO's before them.
 out=$(ROCSHMEM_HEAP_SIZE=8M timeout 60 "$start" -n 2 "$builddir/tests/compat/amo" 2>&1)
 grep -q 'taken from ROCSHMEM_\* variables: XIO_HEAP_SIZE=8M$' <<<"$out" || { echo "FAIL ROCSHMEM_HEAP_SIZE: $out"; failures=1; }

@@ -149,6 +149,30 @@ inline void host_quiet() {
 namespace rocshmem {
 
 inline void rocshmem_init() { impl::start(XIO_INIT_ATTR_INIT, "rocshmem_init"); }
+#if defined(MPI_VERSION)
+namespace impl {
+inline void take_comm(xio_init_attr_t* init, const MPI_Comm* comm) {
+  init->mpi_comm = comm;
+  init->mpi_comm_bytes = static_cast<std::uint32_t>(sizeof(MPI_Comm));
+#if defined(OPEN_MPI)
+  init->mpi_kind = XIO_MPI_OPEN_MPI;
+#else
+  init->mpi_kind = XIO_MPI_MPICH;
+#endif
+}
+}  // namespace impl
+// MPI_COMM_NULL is the world. MPI is started.
+inline void rocshmem_init(MPI_Comm comm) {
+  xio_init_attr_t init = XIO_INIT_ATTR_INIT;
+  if (comm != MPI_COMM_NULL) impl::take_comm(&init, &comm);
+  impl::start(init, "rocshmem_init");
+}
+inline int rocshmem_init_thread(int, int* provided, MPI_Comm comm) {
+  rocshmem_init(comm);
+  if (provided != nullptr) *provided = ROCSHMEM_THREAD_MULTIPLE;
+  return ROCSHMEM_SUCCESS;
+}
+#endif
 inline int rocshmem_init_thread(int, int* provided) {
   rocshmem_init();
   if (provided != nullptr) *provided = ROCSHMEM_THREAD_MULTIPLE;
@@ -178,19 +202,19 @@ inline int rocshmem_init_attr(unsigned flags, rocshmem_init_attr_t* attr) {
     init.unique_size = attr->nranks;
   } else if (attr->mpi_comm != nullptr) {
 #if defined(MPI_VERSION)
-    init.mpi_comm = attr->mpi_comm;
-    init.mpi_comm_bytes = static_cast<std::uint32_t>(sizeof(MPI_Comm));
-#if defined(OPEN_MPI)
-    init.mpi_kind = XIO_MPI_OPEN_MPI;
-#else
-    init.mpi_kind = XIO_MPI_MPICH;
-#endif
+    impl::take_comm(&init, static_cast<const MPI_Comm*>(attr->mpi_comm));
 #else
     impl::end_with("rocshmem_init_attr", "a communicator needs <mpi.h> to be included before <rocshmem/rocshmem.hpp>");
 #endif
   }
   impl::start(init, "rocshmem_init_attr");
   return ROCSHMEM_SUCCESS;
+}
+
+// Ends the program of every PE. A status of 0, by which launchers would let the others run, becomes 1.
+[[noreturn]] inline void rocshmem_global_exit(int status) {
+  xio_abort(impl::host().world, status, "rocshmem_global_exit");
+  std::exit(status);  // before rocshmem_init there is this process alone
 }
 
 // The first status that a call of a kernel could not return, and that the host has printed. XIO's own addition.

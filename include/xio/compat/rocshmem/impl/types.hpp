@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Types and constants of rocSHMEM.
 #pragma once
+// Programs get MPI by this header, as there, if the compiler finds it. Its C interface alone.
+#if __has_include(<mpi.h>)
+#if !defined(OMPI_SKIP_MPICXX)
+#define OMPI_SKIP_MPICXX 1
+#endif
+#if !defined(MPICH_SKIP_MPICXX)
+#define MPICH_SKIP_MPICXX 1
+#endif
+#include <mpi.h>
+#endif
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
