@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "uverbs/device/device.hpp"
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,8 +19,7 @@ using namespace xio::proxy;
 
 namespace {
 
-constexpr std::size_t k_page = 4096;
-constexpr std::size_t k_doorbell_at = 0x800;  // MLX5_BF_OFFSET
+constexpr std::uint32_t k_doorbell_at = 0x800;  // MLX5_BF_OFFSET
 constexpr std::uint64_t k_most_message = 1u << 30;
 
 void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
@@ -88,24 +86,8 @@ std::uint32_t device::add_domain() {
 }
 
 std::uint32_t device::add_page() {
-  doorbell_page page;
-  page.file = xio::unique_fd(memfd_create("doorbells", MFD_CLOEXEC));
-  if (page.file.get() < 0 || ftruncate(page.file.get(), k_page) != 0) return 0;
-  void* at = mmap(nullptr, k_page, PROT_READ | PROT_WRITE, MAP_SHARED, page.file.get(), 0);
-  if (at == MAP_FAILED) return 0;
-  page.at = static_cast<unsigned char*>(at);
-  pages_.emplace(next_page_, std::move(page));
+  pages_.insert(next_page_);
   return next_page_++;
-}
-void device::remove_page(std::uint32_t id) {
-  const auto found = pages_.find(id);
-  if (found == pages_.end()) return;
-  munmap(found->second.at, k_page);
-  pages_.erase(found);
-}
-int device::file_of_page(std::uint32_t id) const {
-  const auto found = pages_.find(id);
-  return found == pages_.end() ? -1 : found->second.file.get();
 }
 
 // ::ffff:10.0.0.HOST
@@ -147,27 +129,17 @@ void device::stop(std::uint32_t qpn) {
   expected_psn_.erase(qpn);
 }
 
-// Hardware sees every store to the page. A thread sees the last one, so a store that another one covered is found by
-// the doorbell records, which are written first.
-bool device::look_at(std::uint32_t id, doorbell_page& page) {
-  namespace w = xio::wire::mlx5;
-  const std::uint64_t word =
-      __atomic_load_n(reinterpret_cast<std::uint64_t*>(page.at + k_doorbell_at), __ATOMIC_ACQUIRE);
-  if (word == page.last) return false;
-  page.last = word;
-  const w::doorbell bell = w::get_doorbell(word);
-  if (!running_.contains(bell.qpn) || running_[bell.qpn].memory.uar_page != id)
-    std::fprintf(stderr, "simulated RDMA device: a doorbell for queue pair %#x, which page %#x does not have\n",
-                 bell.qpn, id);
-  for (auto& [qpn, r] : running_) {
-    if (r.memory.uar_page != id) continue;
-    const std::uint32_t record = w::record_producer(__atomic_load_n(r.memory.send_record, __ATOMIC_ACQUIRE));
-    std::uint32_t producer = record;
-    // A record behind its doorbell is for the decoder to find.
-    if (qpn == bell.qpn && ((record - bell.producer) & 0xffff) > r.memory.depth) producer = bell.producer;
-    __atomic_store_n(&r.doorbell, w::doorbell_value(producer, qpn), __ATOMIC_RELEASE);
+void device::ring(const doorbell& d) {
+  const xio::wire::mlx5::doorbell bell = xio::wire::mlx5::get_doorbell(d.value);
+  const auto found = running_.find(bell.qpn);
+  if (d.offset != k_doorbell_at || found == running_.end() || found->second.memory.uar_page != d.page) {
+    std::fprintf(stderr,
+                 "simulated RDMA device: a doorbell at %#x of page %#x for queue pair %#x, which it is not of\n",
+                 d.offset, d.page, bell.qpn);
+    return;
   }
-  return true;
+  __atomic_store_n(&found->second.doorbell, d.value, __ATOMIC_RELEASE);
+  found->second.queue->turn(nullptr);
 }
 
 bool device::serve(const request_message& in, response_message& out) {
@@ -199,7 +171,7 @@ bool device::serve(const request_message& in, response_message& out) {
 bool device::turn() {
   const auto hold = lock();
   bool any = false;
-  for (auto& [id, page] : pages_) any |= look_at(id, page);
+  for (doorbell d; take_doorbell(&d); any = true) ring(d);
   any |= receiver_.poll([this](const request_message& in, response_message& out) { return serve(in, out); });
   for (auto& [qpn, r] : running_) any |= r.queue->turn(nullptr);
   return any;

@@ -5,23 +5,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
-#include "base/unique_fd.hpp"
 #include "proxy/keys.hpp"
 #include "proxy/queue_pair.hpp"
+#include "uverbs/device/doorbells.hpp"
 #include "uverbs/device/settings.hpp"
 #include "uverbs/device/wire.hpp"
 #include "uverbs/firmware/firmware.hpp"
 
 namespace uverbs {
-
-// A page of registers, mapped by the program too.
-struct doorbell_page {
-  xio::unique_fd file;
-  unsigned char* at = nullptr;
-  std::uint64_t last = 0;
-};
 
 class device final : public firmware::resources, public firmware::nic {
  public:
@@ -38,9 +32,8 @@ class device final : public firmware::resources, public firmware::nic {
   void remove_umem(std::uint32_t id) { umems_.erase(id); }
   std::uint32_t add_domain();
   void remove_domain(std::uint32_t pdn) { domains_.erase(pdn); }
-  std::uint32_t add_page();  // 0: none
-  void remove_page(std::uint32_t id);
-  int file_of_page(std::uint32_t id) const;
+  std::uint32_t add_page();
+  void remove_page(std::uint32_t id) { pages_.erase(id); }
   void gid(unsigned char to[16]) const;
 
   const firmware::umem* find_umem(std::uint32_t id) const override;
@@ -62,7 +55,7 @@ class device final : public firmware::resources, public firmware::nic {
   device();
   void work();
   bool turn();
-  bool look_at(std::uint32_t id, doorbell_page& page);
+  void ring(const doorbell& d);
   bool serve(const request_message& in, response_message& out);
 
   const settings settings_;
@@ -71,7 +64,7 @@ class device final : public firmware::resources, public firmware::nic {
   xio::proxy::key_table keys_;
   std::map<std::uint32_t, firmware::umem> umems_;
   std::map<std::uint32_t, bool> domains_;
-  std::map<std::uint32_t, doorbell_page> pages_;
+  std::set<std::uint32_t> pages_;
   std::map<std::uint32_t, running> running_;
   std::map<std::uint32_t, std::uint32_t> expected_psn_;
   receiver receiver_;

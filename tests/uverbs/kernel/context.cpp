@@ -18,6 +18,19 @@ bool is_mapped(std::uint64_t at, std::uint64_t bytes) {
   return mincore(reinterpret_cast<void*>(first), last - first, there.data()) == 0;
 }
 
+void* context::map(std::uint64_t offset, std::uint64_t bytes, int, int flags) {
+  const auto hold = device_.lock();
+  const auto page = static_cast<std::uint32_t>(offset >> k_shift);
+  void* at = MAP_FAILED;
+  errno = EINVAL;
+  if (bytes != 1u << k_shift || (flags & MAP_SHARED) == 0 || !device_.has_uar(page)) return MAP_FAILED;
+  if ((at = map_doorbell_page(page)) == nullptr) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return at;
+}
+
 context::~context() {
   const auto hold = device_.lock();
   for (auto i = objects_.rbegin(); i != objects_.rend(); ++i) end(i->second);

@@ -17,10 +17,8 @@ class context {
   explicit context(device& d) : device_(d) {}
   ~context();  // as the kernel does at close: the newest object first
   int handle(const call& c);
-  // The file of the doorbell page at this offset, or -1.
-  int file_at(std::uint64_t offset) const {
-    return device_.file_of_page(static_cast<std::uint32_t>(offset >> k_shift));
-  }
+  // Where the page at this offset of the file is mapped, or MAP_FAILED with errno.
+  void* map(std::uint64_t offset, std::uint64_t bytes, int protection, int flags);
 
  private:
   static constexpr unsigned k_shift = 12;

@@ -147,15 +147,16 @@ UVERBS_SHOWN int ioctl(int fd, unsigned long request, ...) {
     static const auto real = next(static_cast<void* (*)(void*, size_t, int, int, int, off_t)>(nullptr), #NAME); \
     const auto context = fd < 0 ? nullptr : context_of(fd);                                                     \
     if (context == nullptr) return real(at, bytes, protection, flags, fd, offset);                              \
-    const int file = context->file_at(static_cast<std::uint64_t>(offset));                                      \
-    if (file < 0 || bytes != 4096 || (flags & MAP_SHARED) == 0) {                                               \
-      errno = EINVAL;                                                                                           \
-      return MAP_FAILED;                                                                                        \
-    }                                                                                                           \
-    return real(at, bytes, protection, flags, file, 0);                                                         \
+    return context->map(static_cast<std::uint64_t>(offset), bytes, protection, flags);                          \
   }
 UVERBS_MMAP(mmap)
 UVERBS_MMAP(mmap64)
+
+UVERBS_SHOWN int munmap(void* at, size_t bytes) {
+  static const auto real = next(static_cast<int (*)(void*, size_t)>(nullptr), "munmap");
+  uverbs::forget_doorbell_pages(at, bytes);
+  return real(at, bytes);
+}
 
 UVERBS_SHOWN int close(int fd) {
   static const auto real = next(static_cast<int (*)(int)>(nullptr), "close");

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#include "uverbs/device/doorbells.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+
+namespace uverbs {
+
+namespace {
+
+constexpr std::size_t k_page = 4096;
+constexpr std::size_t k_most_pages = 256;
+constexpr std::uint32_t k_room = 1 << 14;
+
+// Read in a signal handler, so it is memory that is always there.
+struct page_entry {
+  std::atomic<std::uintptr_t> at;
+  std::atomic<std::uint32_t> page;
+};
+page_entry pages[k_most_pages];
+std::mutex pages_lock;
+
+doorbell stored[k_room];
+std::uint32_t first, count;
+std::atomic_flag stored_lock = ATOMIC_FLAG_INIT;
+
+class hold {
+ public:
+  hold() {
+    while (stored_lock.test_and_set(std::memory_order_acquire)) sched_yield();
+  }
+  ~hold() { stored_lock.clear(std::memory_order_release); }
+};
+
+void keep(const doorbell& d) {
+  for (;;) {
+    {
+      const hold h;
+      if (count != k_room) {
+        stored[(first + count++) % k_room] = d;
+        return;
+      }
+    }
+    sched_yield();
+  }
+}
+
+#if defined(__x86_64__)
+
+// Bytes of the operand that a ModRM byte begins (AMD64 manual volume 3, 1.4).
+std::size_t operand_bytes(const unsigned char* modrm) {
+  const unsigned mod = modrm[0] >> 6, rm = modrm[0] & 7;
+  std::size_t bytes = 1;
+  bool wide = mod == 0 && rm == 5;
+  if (rm == 4) {
+    ++bytes;
+    wide = mod == 0 && (modrm[1] & 7) == 5;
+  }
+  if (mod == 1) return bytes + 1;
+  return mod == 2 || wide ? bytes + 4 : bytes;
+}
+
+// A store of 8 bytes from a register or of a constant, as compilers make it of an atomic store. False for another
+// instruction, and so for a store of another size.
+bool read_store(ucontext_t* c, std::uint64_t* value) {
+  static constexpr int k_registers[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                        REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  auto& regs = c->uc_mcontext.gregs;
+  const auto* at = reinterpret_cast<const unsigned char*>(regs[REG_RIP]);
+  const unsigned char* p = at;
+  if (*p == 0xf0) ++p;  // lock
+  const unsigned rex = *p++;
+  if ((rex & 0xf8) != 0x48) return false;  // REX.W
+  const unsigned opcode = *p++;
+  const unsigned reg = ((*p >> 3) & 7) | ((rex & 4) << 1);
+  std::size_t bytes = operand_bytes(p);
+  if (opcode == 0x89 || opcode == 0x87) {
+    *value = static_cast<std::uint64_t>(regs[k_registers[reg]]);
+    if (opcode == 0x87) regs[k_registers[reg]] = 0;  // registers read as 0
+  } else if (opcode == 0xc7 && reg == 0) {
+    std::int32_t constant;
+    std::memcpy(&constant, p + bytes, sizeof constant);
+    *value = static_cast<std::uint64_t>(std::int64_t{constant});
+    bytes += sizeof constant;
+  } else {
+    return false;
+  }
+  regs[REG_RIP] = reinterpret_cast<greg_t>(p + bytes);
+  return true;
+}
+
+#else
+bool read_store(ucontext_t*, std::uint64_t*) { return false; }
+#endif
+
+struct sigaction handler_before;
+bool faults_are_taken = false;
+
+void on_fault(int number, siginfo_t* info, void* context) {
+  const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (const page_entry& e : pages) {
+    if (e.at.load(std::memory_order_acquire) != (at & ~(k_page - 1)) || at < k_page) continue;
+    doorbell d{e.page.load(), static_cast<std::uint32_t>(at & (k_page - 1)), 0};
+    if (read_store(static_cast<ucontext_t*>(context), &d.value) && (d.offset & 7) == 0) return keep(d);
+    static constexpr char k_text[] = "simulated RDMA device: a doorbell page takes aligned stores of 8 bytes alone\n";
+    [[maybe_unused]] const auto written = write(2, k_text, sizeof k_text - 1);
+    break;
+  }
+  // Whatever comes next is the program's own doing.
+  if ((handler_before.sa_flags & SA_SIGINFO) != 0) return handler_before.sa_sigaction(number, info, context);
+  sigaction(SIGSEGV, &handler_before, nullptr);
+}
+
+// Once: a handler that is installed later hands on what it does not know.
+void take_faults() {
+  if (faults_are_taken) return;
+  faults_are_taken = true;
+  sigaction(SIGSEGV, nullptr, &handler_before);
+  struct sigaction ours {};
+  ours.sa_sigaction = on_fault;
+  // A thread of a kernel has a small stack of its own, and an OS thread one for signals.
+  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigaction(SIGSEGV, &ours, nullptr);
+}
+
+}  // namespace
+
+void* map_doorbell_page(std::uint32_t page) {
+  const std::lock_guard hold(pages_lock);
+  for (page_entry& e : pages) {
+    if (e.at != 0) continue;
+    void* at = mmap(nullptr, k_page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return nullptr;
+    take_faults();
+    e.page = page;
+    e.at.store(reinterpret_cast<std::uintptr_t>(at), std::memory_order_release);
+    return at;
+  }
+  return nullptr;
+}
+
+void forget_doorbell_pages(void* at, std::size_t bytes) {
+  const auto from = reinterpret_cast<std::uintptr_t>(at);
+  for (page_entry& e : pages) {
+    const std::uintptr_t page = e.at.load();
+    if (page != 0 && page >= from && page - from < bytes) e.at = 0;
+  }
+}
+
+bool take_doorbell(doorbell* to) {
+  const hold h;
+  if (count == 0) return false;
+  *to = stored[first % k_room];
+  first = (first + 1) % k_room;
+  --count;
+  return true;
+}
+
+}  // namespace uverbs
