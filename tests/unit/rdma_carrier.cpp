@@ -159,6 +159,7 @@ struct one_pe {
   const char* family = "auto";
   xio_status_t status = XIO_ERR_IO;
   const char* why = "";
+  const char* format = "mlx5";
 };
 
 world_run run_direct(const std::vector<one_pe>& pes, level most = level::info) {
@@ -166,7 +167,7 @@ world_run run_direct(const std::vector<one_pe>& pes, level most = level::info) {
     const one_pe& p = pes[static_cast<std::size_t>(pe)];
     auto o = xio::options::defaults();
     o.nic_family = xio::option::parse_word<xio::option::nic_family>(p.family, "a test");
-    return xio::rdma::agree_on_direct(c, xio::rdma::make_direct_offer(o, p.state, p.status, p.why));
+    return xio::rdma::agree_on_direct(c, xio::rdma::make_direct_offer(o, p.state, p.status, p.why, p.format));
   });
 }
 
@@ -205,6 +206,19 @@ TEST(rdma_direct, is_taken_where_every_pe_is_ready) {
   EXPECT_EQ(r.log, "");
 }
 
+TEST(rdma_direct, is_of_one_vendor) {
+  const one_pe bnxt{direct_state::ready, "auto", XIO_OK, "", "bnxt"},
+      named{direct_state::ready, "bnxt", XIO_OK, "", "bnxt"};
+  const auto two = run_direct({{}, {}, bnxt});
+  expect_all(two, false);
+  EXPECT_EQ(two.lines_with("PE 0 has queues of mlx5 and PE 2 of bnxt"), 3) << two.log;
+  expect_all(run_direct({bnxt, named}), true);
+  expect_all_refused(run_direct({{}, named}), XIO_ERR_UNSUPPORTED,
+                     "XIO_NIC_FAMILY=bnxt on PE 1: PE 0 has queues of mlx5 and PE 1 of bnxt");
+  expect_all_refused(run_direct({named, {direct_state::absent, "auto", XIO_ERR_UNSUPPORTED, "Linux is too old"}}),
+                     XIO_ERR_UNSUPPORTED, "XIO_NIC_FAMILY=bnxt on PE 0 asks for queues");
+}
+
 // One PE alone whose device does not work: no PE goes another way than the others, and the reason is said.
 TEST(rdma_direct, is_taken_by_all_or_by_none) {
   const auto failed =
@@ -217,11 +231,11 @@ TEST(rdma_direct, is_taken_by_all_or_by_none) {
   expect_all(absent, false);
   EXPECT_EQ(absent.lines_with("PE 1: RDMA device rxe0 is none of mlx5"), 2) << absent.log;
   EXPECT_EQ(absent.lines_with("warning"), 0) << absent.log;
-  const auto other = run_direct({{}, {direct_state::unwanted, "bnxt"}});
+  const auto other = run_direct({{}, {direct_state::unwanted, "ernic"}});
   expect_all(other, false);
   EXPECT_EQ(other.lines_with("PE 1: its XIO_NIC_FAMILY, XIO_NIC_EXECUTOR or XIO_BACKEND asks for another way"), 2)
       << other.log;
-  const auto nobody = run_direct({{direct_state::unwanted, "proxy"}, {direct_state::unwanted, "bnxt"}});
+  const auto nobody = run_direct({{direct_state::unwanted, "proxy"}, {direct_state::unwanted, "ernic"}});
   expect_all(nobody, false);
   EXPECT_EQ(nobody.log, "");
 }

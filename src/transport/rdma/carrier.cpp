@@ -121,17 +121,29 @@ carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, c
   return way;
 }
 
-bool wants_direct(const options& o) {
-  // A user that names an executor wants the software NIC in front of it.
-  const bool mlx5 = o.nic_family == option::nic_family::automatic || o.nic_family == option::nic_family::mlx5;
-  return o.nic_executor == option::nic_executor::automatic && mlx5 && o.backend != option::backend::model;
+namespace {
+
+// The families that name a vendor's queues as they are; the others are formats of the software NIC alone.
+bool names_queues(option::nic_family f) {
+  return f == option::nic_family::mlx5 || f == option::nic_family::bnxt || f == option::nic_family::ionic;
 }
 
-direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why) {
+}  // namespace
+
+bool wants_direct(const options& o) {
+  // A user that names an executor wants the software NIC in front of it.
+  return o.nic_executor == option::nic_executor::automatic && o.backend != option::backend::model &&
+         (o.nic_family == option::nic_family::automatic || names_queues(o.nic_family));
+}
+
+direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why,
+                               const std::string& format) {
   direct_offer out{};
   out.state = static_cast<std::uint32_t>(state);
-  out.forced = wants_direct(o) && o.nic_family == option::nic_family::mlx5 ? 1 : 0;
+  out.forced = wants_direct(o) ? static_cast<std::uint32_t>(o.nic_family) : 0;
+  static_assert(static_cast<std::uint32_t>(option::nic_family::automatic) == 0);
   out.status = static_cast<std::int32_t>(status);
+  std::copy_n(format.begin(), std::min(format.size(), out.format.size() - 1), out.format.begin());
   out.why = make_reason(why);
   return out;
 }
@@ -153,18 +165,46 @@ std::string why_not(const direct_offer& o) {
 
 }  // namespace
 
+namespace {
+
+std::string format_of(const direct_offer& o) {
+  return printable({o.format.data(), strnlen(o.format.data(), o.format.size())});
+}
+
+std::string forced_word(const direct_offer& o) {
+  const auto f = static_cast<option::nic_family>(o.forced);
+  return names_queues(f) ? std::string(option::word_of(f)) : "one";
+}
+
+// All are ready. Queues of two vendors would have two lengths of messages, two sets of atomics and two formats of keys.
+direct_verdict compare_formats(const std::vector<direct_offer>& all) {
+  const int other = first_that(all, [&](const direct_offer& o) { return o.format != all[0].format; });
+  if (other < 0) return {true, -1, false, ""};
+  const int forced = first_that(all, [](const direct_offer& o) { return o.forced != 0; });
+  const std::string why = fmt::format("PE 0 has queues of {} and PE {} of {}, and kernels of one world drive one kind",
+                                      format_of(all[0]), other, format_of(all[static_cast<std::size_t>(other)]));
+  if (forced >= 0)
+    fail(XIO_ERR_UNSUPPORTED,
+         "XIO_NIC_FAMILY={} on PE {}: {}; give every PE NICs of one vendor (XIO_HCA_LIST), or set "
+         "XIO_NIC_FAMILY=proxy",
+         forced_word(all[static_cast<std::size_t>(forced)]), forced, why);
+  return {false, other, false, why + "; choose NICs of one vendor with XIO_HCA_LIST"};
+}
+
+}  // namespace
+
 direct_verdict choose_direct(const std::vector<direct_offer>& all) {
   const auto ready = [](const direct_offer& o) { return is(o, direct_state::ready); };
   const int hindered = first_that(all, [&](const direct_offer& o) { return !ready(o); });
-  if (hindered < 0) return {true, -1, false, ""};
+  if (hindered < 0) return compare_formats(all);
   const direct_offer& first = all[static_cast<std::size_t>(hindered)];
   const int forced = first_that(all, [](const direct_offer& o) { return o.forced != 0; });
   if (forced >= 0)
     fail(is(first, direct_state::unwanted) ? XIO_ERR_CONFIG : peer_status(first.status),
-         "XIO_NIC_FAMILY=mlx5 on PE {} asks for queues that kernels drive by themselves, on every PE, and PE {} has "
+         "XIO_NIC_FAMILY={} on PE {} asks for queues that kernels drive by themselves, on every PE, and PE {} has "
          "none: "
          "{}; set XIO_NIC_FAMILY=auto, or XIO_NIC_EXECUTOR=verbs for the format alone, read by the software NIC",
-         forced, hindered, why_not(first));
+         forced_word(all[static_cast<std::size_t>(forced)]), forced, hindered, why_not(first));
   const bool could = std::all_of(all.begin(), all.end(),
                                  [&](const direct_offer& o) { return ready(o) || is(o, direct_state::refused); });
   if (could)

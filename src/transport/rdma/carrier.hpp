@@ -37,7 +37,8 @@ carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std:
 // Collective. Says what was not taken and why; that PEs on several machines get the software NIC, at the usual level.
 carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, const std::string& why_no_verbs);
 
-// Over real devices kernels can drive the queues by themselves, where device, driver and platform allow it (mlx5).
+// Over real devices kernels can drive the queues by themselves, where device, driver and platform allow it (mlx5, bnxt,
+// ionic).
 // Every PE does, or none does: what they exchange is not the same.
 enum class direct_state : std::uint32_t {
   unwanted = 1,  // the options ask for another way
@@ -48,12 +49,14 @@ enum class direct_state : std::uint32_t {
 };
 struct direct_offer {
   std::uint32_t state;
-  std::uint32_t forced;  // XIO_NIC_FAMILY names it
-  std::int32_t status;   // of absent, failed and refused
+  std::uint32_t forced;         // XIO_NIC_FAMILY names the queues: its word
+  std::int32_t status;          // of absent, failed and refused
+  std::array<char, 16> format;  // of ready: whose queues they are, "bnxt"
   reason why;
 };
 bool wants_direct(const options& o);
-direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why);
+direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why,
+                               const std::string& format = "");
 
 // Pure. Taken if every PE is ready. Throws the same on every PE if one asks for it by name and one cannot, or if
 // options refuse it to those who could all have it.

@@ -17,7 +17,7 @@
 #include "bootstrap/world_keys.hpp"
 #include "proxy/tcp_fabric.hpp"
 #endif
-#include "transport/rdma/mlx5/endpoint.hpp"
+#include "transport/rdma/direct/endpoint.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
 
@@ -131,7 +131,7 @@ std::unique_ptr<endpoint> open_endpoint(const setup& s) {
   const bool mapped = std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
   if (way == carrier::verbs)
-    if (auto direct = open_mlx5(s)) return direct;
+    if (auto direct = open_direct(s)) return direct;
   const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : proxy::tcp_key_source{};
   nic_parts c{};
   std::exception_ptr failure;

@@ -6,39 +6,27 @@
 #include <infiniband/mlx5dv.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "gpu/gpu.hpp"
-#include "proxy/verbs_port.hpp"
+#include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
 #include "xio/device/impl/view.hpp"
 
 namespace xio::rdma {
 
-struct mlx5_hooks {
-  // Lets kernels store to a page of device registers: the address to use, or null. On HIP that is hipHostRegister with
-  // hipHostRegisterIoMemory. Without it kernels are taken to run on the processors, which see the page as it is.
-  std::function<void*(void* page, std::size_t bytes)> map_registers;
-  std::function<bool(void* page)> unmap_registers;  // false: the page must stay
-  // Where rings lie; for place::device their dma-buf is exported by the other.
-  gpu::place rings = gpu::place::shared;
-  proxy::memory_exporter export_memory;
-};
-
 // All queues of a port share this: the doorbell page, and the numbers of the domain and event queue in commands.
 class mlx5_doorbell_page {
  public:
   // Throws, saying what the driver, the firmware or the platform lacks.
-  mlx5_doorbell_page(const proxy::verbs_port& port, mlx5_hooks hooks);
+  mlx5_doorbell_page(const proxy::verbs_port& port, direct_hooks hooks);
   ~mlx5_doorbell_page();
   mlx5_doorbell_page(const mlx5_doorbell_page&) = delete;
   mlx5_doorbell_page& operator=(const mlx5_doorbell_page&) = delete;
 
   const proxy::verbs_port& port() const { return port_; }
-  const mlx5_hooks& hooks() const { return hooks_; }
+  const direct_hooks& hooks() const { return hooks_; }
   std::uint32_t page_id() const { return uar_->page_id; }
   std::uint32_t domain() const { return domain_; }
   std::uint32_t event_queue() const { return event_queue_; }
@@ -46,26 +34,22 @@ class mlx5_doorbell_page {
 
  private:
   const proxy::verbs_port port_;
-  const mlx5_hooks hooks_;
+  const direct_hooks hooks_;
   mlx5dv_devx_uar* uar_ = nullptr;
   void* page_ = nullptr;  // mapped for kernels
   std::uint64_t* doorbell_ = nullptr;
   std::uint32_t domain_ = 0, event_queue_ = 0;
 };
 
-class mlx5_send_queue {
+class mlx5_send_queue final : public direct_queue {
  public:
   // depth: slots of 64 bytes, a power of two, at most 32768.
   mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth);
 
-  const proxy::verbs_address& identity() const { return mine_; }
-  // RESET to INIT to RTR to RTS.
-  void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path);
-  // The device reads and writes nothing of it any more.
-  void stop() noexcept { qp_.reset(); }
-  // Sets slots, depth, kind, id, doorbell, record and completion. The first ticket must be a multiple of 65536: the
-  // device counts slots from 0, in 16 bits.
-  void fill(dev::ring_view& v) const;
+  const proxy::verbs_address& identity() const override { return mine_; }
+  void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view& v) override;
+  void stop() noexcept override { qp_.reset(); }
+  void fill(dev::ring_view& v, dev::ring_state& state) const override;
 
  private:
   struct take_back {
@@ -90,5 +74,7 @@ class mlx5_send_queue {
   owned<mlx5dv_devx_umem> slots_, entries_, records_;
   owned<mlx5dv_devx_obj> cq_, qp_;  // the queue pair goes first
 };
+
+const direct_provider& mlx5_provider();
 
 }  // namespace xio::rdma

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "transport/rdma/mlx5/direct.hpp"
+#include "transport/rdma/mlx5/nic.hpp"
 
 #include <unistd.h>
 
@@ -10,6 +10,8 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "proxy/verbs_fabric.hpp"
+#include "xio/wire/mlx5.hpp"
 
 namespace xio::rdma {
 
@@ -55,10 +57,9 @@ void* register_page(const mlx5dv_devx_uar& uar) {
 
 // --- The doorbell page -------------------------------------------------------------------------------
 
-mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, mlx5_hooks hooks)
+mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, direct_hooks hooks)
     : port_(port), hooks_(std::move(hooks)) {
   const std::string& device = port_.identity.device;
-  if (!mlx5dv_is_supported(port_.context->device)) fail(XIO_ERR_UNSUPPORTED, "RDMA device {} is none of mlx5", device);
   domain_ = domain_number(port_.domain.get());
   if (mlx5dv_devx_query_eqn(port_.context.get(), 0, &event_queue_) != 0)
     fail(XIO_ERR_UNSUPPORTED,
@@ -196,7 +197,8 @@ std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_address&
   return mac;
 }
 
-void mlx5_send_queue::connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path) {
+void mlx5_send_queue::connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path,
+                              dev::ring_view&) {
   check_pair(mine_, remote, pe);
   ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(remote), pe);
   mlx5::path_plan plan{};
@@ -220,10 +222,9 @@ void mlx5_send_queue::connect(const proxy::verbs_address& remote, int pe, const 
   modify("RTR to RTS", mlx5::rtr2rts(mine_.qpn, plan, mine_.psn));
 }
 
-void mlx5_send_queue::fill(dev::ring_view& v) const {
+void mlx5_send_queue::fill(dev::ring_view& v, dev::ring_state&) const {
   auto* base = memory_.as<unsigned char>();
   const std::size_t slots = whole_pages(depth_ * k_slot), entries = whole_pages(depth_ * k_entry);
-  v.kind = dev::ring_kind::mlx5;
   v.slots = base;
   v.depth = depth_;
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
@@ -231,6 +232,52 @@ void mlx5_send_queue::fill(dev::ring_view& v) const {
   v.completion = base + slots;
   v.doorbell_record = reinterpret_cast<std::uint32_t*>(base + slots + entries + k_qp_record) + 1;
   v.doorbell = page_->doorbell();
+}
+
+// --- The NIC -----------------------------------------------------------------------------------------
+
+namespace {
+
+class mlx5_nic final : public direct_nic {
+ public:
+  mlx5_nic(const proxy::verbs_port& port, const proxy::verbs_path& path, const direct_hooks& hooks)
+      : page_(std::make_shared<mlx5_doorbell_page>(port, hooks)), memory_(port, path, nullptr, hooks.export_memory) {}
+  const proxy::verbs_address& identity() const override { return page_->port().identity; }
+  std::uint64_t max_message() const override { return page_->port().max_message; }
+  proxy::verbs_fabric* fabric() override { return &memory_; }
+  proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
+    return memory_.register_memory(base, bytes, allowed);
+  }
+  void unregister_memory(const proxy::key_pair& keys) override { memory_.unregister_memory(keys); }
+  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t) override {
+    return std::make_unique<mlx5_send_queue>(page_, depth);
+  }
+
+ private:
+  const std::shared_ptr<mlx5_doorbell_page> page_;
+  proxy::verbs_fabric memory_;  // registered as with any verbs device
+};
+
+std::string why_absent(const proxy::verbs_port& port) {
+  if (port.context != nullptr && mlx5dv_is_supported(port.context->device)) return "";
+  return fmt::format("RDMA device {} is none of mlx5", port.identity.device);
+}
+
+std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
+                                 const direct_hooks& hooks) {
+  return std::make_unique<mlx5_nic>(port, path, hooks);
+}
+
+}  // namespace
+
+const direct_provider& mlx5_provider() {
+  // The device counts slots from 0, in 16 bits.
+  static constexpr direct_provider row{
+      {"mlx5", dev::ring_kind::mlx5, wire::mlx5::k_inline_in_block, wire::mlx5::k_gather_bytes, 0, 1u << 16},
+      nullptr,
+      why_absent,
+      open};
+  return row;
 }
 
 }  // namespace xio::rdma

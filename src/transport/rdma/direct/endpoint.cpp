@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/direct/endpoint.hpp"
+
+#if HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#if HAVE_VERBS
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.hpp"
+#include "memory/mode.hpp"
+#include "progress/machine.hpp"
+#include "proxy/verbs_fabric.hpp"
+#include "transport/rdma/carrier.hpp"
+#include "transport/rdma/direct/nic.hpp"
+#include "transport/rdma/joined_nics.hpp"
+#include "transport/rdma/memory_probe.hpp"
+#include "transport/rdma/verbs/ports.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+using nic_list = std::vector<std::unique_ptr<direct_nic>>;
+using proxy::verbs_address;
+
+constexpr std::uint64_t k_most_message = 1u << 30;
+constexpr std::size_t k_line = 128;
+
+std::size_t state_bytes(std::uint32_t depth) {
+  return (sizeof(dev::ring_state) + depth * sizeof(std::uint64_t) + k_line - 1) / k_line * k_line;
+}
+
+// As completion_depth and inline_limit want it. The device places the queues, so the functions that lay memory out are
+// null.
+proxy::family entries_of(const direct_format& format) {
+  proxy::family f{};
+  f.name = format.name;
+  f.kind = format.kind;
+  f.inline_bytes = format.inline_bytes;
+  f.gather_bytes = format.gather_bytes;
+  f.most_cq_depth = format.most_cq_depth;
+  return f;
+}
+
+// What all queues of an endpoint have alike.
+struct queue_facts {
+  const direct_format* format;
+  std::uint32_t cq_depth, chunk, atomics, inline_bytes;
+  proxy::verbs_path path;
+};
+
+class direct_queues final : public queue_set {
+ public:
+  direct_queues(const nic_list& nics, const queue_request& request, const queue_facts& facts)
+      : per_peer_(request.per_peer),
+        facts_(facts),
+        queues_(request.peers.size() * per_peer_),
+        views_(queues_.size(), dev::ring_view{}) {
+    const std::uint64_t count_from = std::max<std::uint64_t>(facts.format->count_from, request.depth);
+    if (request.ticket_start % count_from != 0)
+      fail(XIO_ERR_CONFIG,
+           "tickets of a queue on {} hardware cannot start at {}; use a multiple of {} or 0 as XIO_TICKET_START",
+           facts.format->name, request.ticket_start, count_from);
+    const auto count = static_cast<std::size_t>(std::count(request.peers.begin(), request.peers.end(), true));
+    states_ = gpu::buffer(std::max<std::size_t>(count * per_peer_, 1) * state_bytes(request.depth), gpu::place::device);
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+      if (!request.peers[i / per_peer_]) continue;
+      const auto nic = static_cast<std::uint32_t>(i % per_peer_ % nics.size());
+      queues_[i] = nics[nic]->make_queue(request.depth, facts.cq_depth);
+      fill(views_[i], *queues_[i], states_.as<unsigned char>() + place++ * state_bytes(request.depth), request, nic);
+    }
+  }
+  dev::ring_view view(int pe, std::uint32_t which) const override {
+    return views_[static_cast<std::size_t>(pe) * per_peer_ + which];
+  }
+  void stop() noexcept override {
+    for (const auto& q : queues_)
+      if (q != nullptr) q->stop();
+  }
+  // As joined_nics::create_queues wants them.
+  queue_address get_queue_address(std::size_t place) {
+    if (queues_[place] == nullptr) return {};
+    const verbs_address& mine = queues_[place]->identity();
+    return {mine.qpn, pack(mine)};
+  }
+  dev::ring_view& view(std::size_t place) { return views_[place]; }
+  void connect(std::size_t place, const queue_address& theirs) {
+    const int pe = static_cast<int>(place / per_peer_);
+    queues_[place]->connect(proxy::unpack(theirs.what, pe, true), pe, facts_.path, views_[place]);
+  }
+
+ private:
+  void fill(dev::ring_view& v, const direct_queue& q, unsigned char* words, const queue_request& request,
+            std::uint32_t nic) const {
+    dev::ring_state state{};
+    state.issued = state.published = state.completed = request.ticket_start;
+    state.credits = request.depth;
+    v.kind = facts_.format->kind;
+    v.state = reinterpret_cast<dev::ring_state*>(words);
+    v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
+    v.nic = nic;
+    v.scratch_lkey = request.scratch.lkey[nic];
+    v.gather_bytes = facts_.format->gather_bytes;
+    v.chunk = facts_.chunk;
+    v.atomics = facts_.atomics;
+    v.inline_bytes = facts_.inline_bytes;
+    q.fill(v, state);
+    gpu::put_value(v.state, state);
+  }
+
+  const std::uint32_t per_peer_;
+  const queue_facts facts_;
+  std::vector<std::unique_ptr<direct_queue>> queues_;
+  std::vector<dev::ring_view> views_;
+  gpu::buffer states_;
+};
+
+// Reads the events of devices whose queues kernels drive: nobody else polls them.
+class event_watch final : public progress::device {
+ public:
+  event_watch(progress::machine& m, std::vector<proxy::verbs_fabric*> fabrics)
+      : machine_(m), fabrics_(std::move(fabrics)) {
+    machine_.add(this);
+  }
+  ~event_watch() override { machine_.remove(this); }
+  event_watch(const event_watch&) = delete;
+  event_watch& operator=(const event_watch&) = delete;
+  // No queue pair is a fabric's own here: each turn is about the events alone.
+  bool poll() override {
+    for (proxy::verbs_fabric* f : fabrics_) f->poll();
+    return false;
+  }
+
+ private:
+  progress::machine& machine_;
+  const std::vector<proxy::verbs_fabric*> fabrics_;
+};
+
+class direct_endpoint final : public endpoint {
+ public:
+  direct_endpoint(const setup& s, const direct_provider& provider, nic_list nics)
+      : path_(path_of(*s.opts)),
+        atomics_(s.opts->rdma_atomic32 == option::rdma_atomic32::emulate ? std::uint32_t{dev::nic_four_in_eight} : 0),
+        cq_depth_(s.opts->rdma_cq_depth),
+        inline_(s.opts->rdma_inline),
+        format_(provider.format),
+        nics_(std::move(nics)),
+        joined_(*s.channel) {
+    joined_.exchange_with_peers(s, [&] { return describe(); });
+    std::vector<proxy::verbs_fabric*> watched;
+    for (std::size_t i = 0; i < nics_.size(); ++i) {
+      proxy::verbs_fabric* const fabric = nics_[i]->fabric();
+      if (fabric == nullptr) continue;
+      check_heap(
+          s, [&](const auto& use) { use(*fabric); }, {joined_.heap_keys().lkey[i], joined_.heap_keys().rkey[i]},
+          fabric->name());
+      watched.push_back(fabric);
+    }
+    watch_ = std::make_unique<event_watch>(*s.machine, std::move(watched));
+  }
+
+  const char* backend() const override { return name_.c_str(); }
+  std::uint32_t nics() const override { return joined_.count(); }
+  memory_keys heap_keys() const override { return joined_.heap_keys(); }
+  bool on_devices() const override { return true; }
+  bool has_failed() const override {
+    return std::any_of(nics_.begin(), nics_.end(),
+                       [](const auto& n) { return n->fabric() != nullptr && n->fabric()->has_failed(); });
+  }
+  bool reaches(int) const override { return true; }
+  memory_keys register_memory(void* base, std::size_t bytes) override { return joined_.register_memory(base, bytes); }
+  void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
+
+  std::unique_ptr<queue_set> create_queues(const queue_request& wanted) override {
+    queue_request request = wanted;
+    request.peers.resize(joined_.peers().size());
+    return joined_.create_queues(request, [&] {
+      const proxy::family entries = entries_of(format_);
+      return std::make_unique<direct_queues>(
+          nics_, request,
+          queue_facts{&format_, proxy::completion_depth(entries, request.depth, cq_depth_), chunk_, atomics_,
+                      proxy::inline_limit(entries, inline_), path_});
+    });
+  }
+  void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
+
+ private:
+  joined_nics<direct_nic>::opened describe() {
+    std::vector<direct_nic*> all;
+    std::uint64_t longest = k_most_message;
+    name_ = std::string(format_.name) + " on";
+    for (const auto& n : nics_) {
+      all.push_back(n.get());
+      name_ += " " + n->identity().device;
+      longest = std::min(longest, n->max_message());
+    }
+    chunk_ = static_cast<std::uint32_t>(longest);
+    return {std::move(all), chunk_};
+  }
+
+  const proxy::verbs_path path_;
+  const std::uint32_t atomics_;
+  const std::uint64_t cq_depth_;    // as options::rdma_cq_depth
+  const option::AUTO_UINT inline_;  // as options::rdma_inline
+  const direct_format format_;
+  const nic_list nics_;
+  std::string name_;
+  std::uint32_t chunk_ = 0;
+  joined_nics<direct_nic> joined_;  // goes before the NICs: memory is taken from them
+  std::unique_ptr<event_watch> watch_;
+};
+
+// A provider puts ring, completions and doorbell record into one piece of memory.
+gpu::place place_of_rings(const options& o, const direct_provider& provider) {
+  const std::string who = std::string(provider.format.name) + " queues";
+  const memory::ability can{gpu::place::shared, provider.rings_only_shared};
+  const auto where = memory::place_rings(o.memory_mode, who.c_str(), can, can, can);
+  if (where.submission != where.completion || where.submission != where.doorbell)
+    fail(XIO_ERR_UNSUPPORTED,
+         "XIO_MEMORY_MODE={} parts the ring of an {} queue from its completions or doorbell record, which lie in one "
+         "registered buffer; ask for all three (7) or none (0)",
+         o.memory_mode.value_or(0), provider.format.name);
+  return where.submission;
+}
+
+struct attempt {
+  direct_offer offer;
+  const direct_provider* provider = nullptr;
+  nic_list nics;
+};
+
+// The provider of all ports. Throws where there is none: a PE's rings are of one format.
+const direct_provider& provider_of(const options& o, const std::vector<proxy::verbs_port>& ports) {
+  std::string why;
+  for (const direct_provider* p : direct_providers()) {
+    const bool named = o.nic_family != option::nic_family::automatic;
+    if (named && option::word_of(o.nic_family) != p->format.name) continue;
+    const auto stranger =
+        std::find_if(ports.begin(), ports.end(), [&](const auto& port) { return !p->why_absent(port).empty(); });
+    if (stranger == ports.end()) return *p;
+    // What a device of that vendor lacks says more than that it is none of another's.
+    const std::string reason = p->why_absent(*stranger);
+    if (why.empty() || stranger != ports.begin()) why = reason;
+  }
+  fail(XIO_ERR_UNSUPPORTED, "{}", why.empty() ? "this libxio was built without a library of such queues" : why);
+}
+
+// This PE's part, up to where it has all that a device, its driver and the platform must give.
+attempt try_direct(const setup& s) {
+  const options& o = *s.opts;
+  if (!wants_direct(o)) return {make_direct_offer(o, direct_state::unwanted, XIO_OK, ""), nullptr, {}};
+  auto state = direct_state::failed;
+  try {
+    const auto ports = open_ports(o, s.channel->rank(), s.local_rank, gpu::bus_id());
+    state = direct_state::absent;
+    const direct_provider& provider = provider_of(o, ports);
+    state = direct_state::refused;
+    direct_hooks hooks;
+    hooks.map_registers = gpu::map_registers;
+    hooks.unmap_registers = gpu::unmap_registers;
+    hooks.export_memory = gpu::export_memory;
+    hooks.rings = place_of_rings(o, provider);
+    state = direct_state::failed;
+    nic_list nics;
+    for (const proxy::verbs_port& port : ports) {
+      nics.push_back(provider.open(port, path_of(o), hooks));
+      nics.back()->forced_mtu = path_of(o).mtu;
+    }
+    return {make_direct_offer(o, direct_state::ready, XIO_OK, "", provider.format.name), &provider, std::move(nics)};
+  } catch (...) {
+    const xio_status_t status = status_of_current_exception();
+    return {make_direct_offer(o, state, status, last_error()), nullptr, {}};
+  }
+}
+
+}  // namespace
+
+void direct_nic::connect_peers(const std::vector<proxy::device_address>& all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const int pe = static_cast<int>(i);
+    const verbs_address remote = proxy::unpack(all[i], pe, false);
+    check_pair(identity(), remote, pe);
+    agree_mtu(identity(), remote, pe, forced_mtu);
+  }
+}
+
+std::unique_ptr<endpoint> open_direct(const setup& s) {
+  attempt a = try_direct(s);
+  if (!agree_on_direct(*s.channel, a.offer)) return nullptr;
+  return std::make_unique<direct_endpoint>(s, *a.provider, std::move(a.nics));
+}
+
+}  // namespace xio::rdma
+
+#else
+
+#include "transport/rdma/carrier.hpp"
+
+namespace xio::rdma {
+
+std::unique_ptr<endpoint> open_direct(const setup& s) {
+  const auto state = wants_direct(*s.opts) ? direct_state::absent : direct_state::unwanted;
+  agree_on_direct(*s.channel, make_direct_offer(*s.opts, state, XIO_ERR_UNSUPPORTED,
+                                                "this libxio was built without libibverbs; install rdma-core's "
+                                                "headers and configure again"));
+  return nullptr;
+}
+
+}  // namespace xio::rdma
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// A NIC whose queues kernels drive by themselves, with no host thread between: what the endpoint asks of each vendor's
+// provider (mlx5, bnxt, ionic).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "proxy/fabric.hpp"
+#include "proxy/family.hpp"
+#include "proxy/verbs_fabric.hpp"
+#include "proxy/verbs_port.hpp"
+#include "xio/device/impl/view.hpp"
+
+namespace xio::rdma {
+
+// One queue pair and its rings.
+class direct_queue {
+ public:
+  virtual ~direct_queue() = default;
+  virtual const proxy::verbs_address& identity() const = 0;
+  // RESET to RTS. What the path decides of the view is set in it.
+  virtual void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path,
+                       dev::ring_view& v) = 0;
+  // The device reads and writes nothing of it any more.
+  virtual void stop() noexcept = 0;
+  // Sets slots, depth, kind, id, completion, doorbells and what else the family has. The first ticket is a multiple of
+  // direct_format::count_from; `state` has tickets and credits, and gets the family's own words.
+  virtual void fill(dev::ring_view& v, dev::ring_state& state) const = 0;
+};
+
+struct direct_format {
+  const char* name;  // as XIO_NIC_FAMILY names it
+  dev::ring_kind kind;
+  std::uint32_t inline_bytes, gather_bytes;  // see dev::ring_view
+  std::uint32_t most_cq_depth;               // as proxy::family has it
+  std::uint64_t count_from;                  // queues count from 0, so tickets start at a multiple of this
+};
+
+class direct_nic {
+ public:
+  virtual ~direct_nic() = default;
+  virtual const proxy::verbs_address& identity() const = 0;
+  virtual std::uint64_t max_message() const = 0;
+  // What registers memory, tries it and reads the device's events; null where the kernel's own calls do.
+  virtual proxy::verbs_fabric* fabric() { return nullptr; }
+  virtual proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) = 0;
+  virtual void unregister_memory(const proxy::key_pair& keys) = 0;
+  // cq_depth: 0 where the format keeps the last completion alone.
+  virtual std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth) = 0;
+
+  proxy::device_address get_address() { return pack(identity()); }
+  // Throws, naming the PE, where its port cannot be reached from this one.
+  void connect_peers(const std::vector<proxy::device_address>& all);
+  std::uint8_t forced_mtu = 0;  // as proxy::verbs_path::mtu
+};
+
+// What of the platform the queues need.
+struct direct_hooks {
+  // Lets kernels store to a page of device registers: the address to use, or null. On HIP that is hipHostRegister with
+  // hipHostRegisterIoMemory. Without it kernels are taken to run on the processors, which see the page as it is.
+  std::function<void*(void* page, std::size_t bytes)> map_registers;
+  std::function<bool(void* page)> unmap_registers;  // false: the page must stay
+  // Where rings lie; for place::device their dma-buf is exported by the other.
+  gpu::place rings = gpu::place::shared;
+  proxy::memory_exporter export_memory;
+};
+
+// The queues of one vendor's devices.
+struct direct_provider {
+  direct_format format;
+  // Why rings lie in host memory alone, or null.
+  const char* rings_only_shared;
+  // Empty, or why that port's device has no such queues.
+  std::string (*why_absent)(const proxy::verbs_port& port);
+  // Throws, saying what the driver, the firmware or the platform lacks.
+  std::unique_ptr<direct_nic> (*open)(const proxy::verbs_port& port, const proxy::verbs_path& path,
+                                      const direct_hooks& hooks);
+};
+
+// Those of this build.
+std::vector<const direct_provider*> direct_providers();
+
+}  // namespace xio::rdma
