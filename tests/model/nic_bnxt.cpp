@@ -69,7 +69,7 @@ class nic_bnxt : public testing::Test {
   static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000;
   static constexpr std::uint32_t k_remote_key = 0xabc00;
 
-  explicit nic_bnxt(std::uint64_t start = 0, std::uint32_t psn = 0x123456)
+  explicit nic_bnxt(std::uint64_t start = 0, std::uint32_t psn = 0x123456, bool by_slots = false)
       : nic_(fabric(), 5), first_(start), next_(start), psn_(psn) {
     std::memset(remote_, 0x11, sizeof remote_);
     for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
@@ -88,6 +88,7 @@ class nic_bnxt : public testing::Test {
       memory.start = start;
       memory.first_psn = psn;
       memory.path_mtu = k_mtu;
+      memory.by_slots = by_slots;
       return std::make_unique<listener>(std::make_unique<m::bnxt_queue>(memory, number, k_max_message), &heard_);
     });
     nic_.connect(number_, 1, {}, 0);
@@ -673,6 +674,58 @@ TEST_F(nic_bnxt, a_lost_peer_is_reported_as_such) {
   go();
   expect_error(0, k_retry, rule::injected);
   nic_.set_faults(nullptr);
+}
+
+// --- Variable mode: the queues that Linux gives to users ---
+
+class nic_bnxt_variable : public nic_bnxt {
+ protected:
+  nic_bnxt_variable() : nic_bnxt(0, 0x123456, true) {}
+  unsigned char* whole(unsigned char* e) {
+    e[2] = 8;
+    std::memset(e + 48, 0, 80);
+    put16(msn(next_ - 1) + 6, (next_ - 1) % k_depth * 8);
+    return e;
+  }
+  void go() {
+    bell(&bell_, (next_ / k_depth * k_depth + next_ % k_depth) * 8, k_depth_log2 + 3, number_, 0);
+    run();
+  }
+};
+
+TEST_F(nic_bnxt_variable, entries_of_eight_slots_are_carried_out_for_two_laps) {
+  for (unsigned i = 0; i < 2 * k_depth + 3; ++i) {
+    whole(write(i, 1));
+    go();
+    expect_done(next_ - 1);
+    EXPECT_EQ(remote_[i], local_[0]);
+  }
+}
+
+TEST_F(nic_bnxt_variable, a_shorter_entry_hides_the_next) {
+  whole(write(0, 8))[2] = 3;
+  go();
+  expect_cqe(k_request, k_local_qp, 0);
+  EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::entry_segments));
+}
+
+TEST_F(nic_bnxt_variable, msn_entries_count_slots) {
+  whole(write(0, 8));
+  go();
+  expect_done(0);
+  whole(write(0, 8));
+  put16(msn(1) + 6, 1);
+  go();
+  EXPECT_EQ(get32(cqes_ + 32 + 8), 8u);  // by its slot
+  EXPECT_EQ(cqes_[32 + 25], k_local_qp);
+  EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::entry_index));
+}
+
+TEST_F(nic_bnxt_variable, a_doorbell_within_an_entry_is_wrong) {
+  whole(write(0, 8));
+  bell(&bell_, 9, k_depth_log2 + 3, number_, 0);
+  run();
+  EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::doorbell_range));
 }
 
 }  // namespace

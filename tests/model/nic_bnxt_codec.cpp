@@ -123,4 +123,46 @@ TEST_F(nic_bnxt_codec, a_receive_completion_is_not_ours) {
   expect_failed(16, bnxt_codec::k_strange_type | 1);
 }
 
+// --- Variable mode ---
+
+TEST_F(nic_bnxt_codec, variable_mode_names_what_failed_by_its_slot) {
+  r.variant = k_bnxt_by_slots;
+  cqe(0, 0, 0, 1);
+  cqe(1, 0, 0x6, 3 * 8);
+  expect_failed(19, 0x6);
+}
+
+TEST_F(nic_bnxt_codec, variable_mode_has_no_entry_within_an_entry) {
+  r.variant = k_bnxt_by_slots;
+  cqe(0, 0, 0x6, 9);
+  expect_failed(16, bnxt_codec::k_strange_index | 9);
+}
+
+TEST_F(nic_bnxt_codec, variable_mode_counts_slots) {
+  alignas(64) unsigned char slots[8 * 128];
+  u64 msns[8] = {}, sq_bell = 0;
+  __builtin_memset(slots, 0xee, sizeof slots);  // an inline put was here
+  r.variant = k_bnxt_by_slots;
+  r.slots = slots;
+  r.aux = reinterpret_cast<unsigned char*>(msns);
+  r.doorbell = &sq_bell;
+  r.id = 0x777;
+  r.path_mtu = 256;
+  rdma::work w{};
+  w.what = rdma::verb::write;
+  w.from = rdma::payload::memory;
+  w.bytes = 600;
+  bnxt_codec::encode(r, 8 + 5, 0x100, true, w);
+  const unsigned char* entry = slots + 5 * 128;
+  EXPECT_EQ(entry[2], 8);  // slots, so that the next entry begins where it does
+  for (int i = 48; i < 128; ++i) EXPECT_EQ(entry[i], 0) << i;
+  EXPECT_EQ(msns[5], 0x0028'000103'000100u);
+  w.from = rdma::payload::value;
+  w.bytes = 4;
+  bnxt_codec::encode(r, 8 + 6, 0x103, true, w);
+  EXPECT_EQ(slots[6 * 128 + 2], 8);
+  bnxt_codec::announce(r, 8 + 5, 8 + 7);
+  EXPECT_EQ(sq_bell, 0x0400077701000038u);  // type 0, valid; epoch 1, slot 56
+}
+
 }  // namespace

@@ -4,8 +4,9 @@
 // header by opcode, then SGEs or inline bytes.
 //
 // In static mode every WQE takes 8 slots even if it uses fewer, its header says how many it uses, and all indices
-// (doorbell, MSN entry, completion) count WQEs. In variable mode WQEs are packed, and doorbells and MSN entries count
-// slots. XIO uses static mode: entries of one size can be filled in parallel.
+// (doorbell, MSN entry, completion) count WQEs. In variable mode WQEs are packed, doorbells and MSN entries count
+// slots, and so do completions of what failed (qplib_fp.c, bnxt_qplib_cq_process_req). XIO's entries have one size, so
+// that they can be filled in parallel: static mode, or variable mode with 8 slots in every header.
 //
 // Layouts: rdma-core providers/bnxt_re/bnxt_re-abi.h (structs and masks), verbs.c (what is written where; static mode:
 // bnxt_re_required_slots, bnxt_re_alloc_queues), db.c, memory.h (epoch); Linux drivers/infiniband/hw/bnxt_re
@@ -189,9 +190,10 @@ XIO_WIRE std::uint64_t doorbell_value(std::uint32_t type, std::uint32_t queue, s
   const std::uint32_t upper = (queue & k_queue_mask) | (1u << 26) | ((type & 0xf) << 28);
   return join(upper, lower);
 }
-// Of a queue of 2^log2 entries that has gone on to `count`.
-XIO_WIRE std::uint64_t doorbell_at(std::uint32_t type, std::uint32_t queue, std::uint64_t count, std::uint32_t log2) {
-  return doorbell_value(type, queue, static_cast<std::uint32_t>(count) & ((1u << log2) - 1),
+// Of a queue of 2^log2 entries that has gone on to `count`. unit: what the index counts for an entry.
+XIO_WIRE std::uint64_t doorbell_at(std::uint32_t type, std::uint32_t queue, std::uint64_t count, std::uint32_t log2,
+                                   std::uint32_t unit = 1) {
+  return doorbell_value(type, queue, (static_cast<std::uint32_t>(count) & ((1u << log2) - 1)) * unit,
                         static_cast<std::uint32_t>(count >> log2) & 1);
 }
 struct doorbell {

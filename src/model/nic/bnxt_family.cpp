@@ -2,6 +2,7 @@
 // Broadcom bnxt_re (Thor2) on the software NIC.
 #include "model/nic/bnxt_queue.hpp"
 #include "model/nic/families.hpp"
+#include "xio/device/impl/bnxt.hpp"
 #include "xio/wire/bnxt.hpp"
 
 namespace xio::model::rdma {
@@ -47,6 +48,7 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
   m.start = plan.ticket_start;
   m.first_psn = plan.first_psn;
   m.path_mtu = plan.path_mtu;
+  m.by_slots = (v.variant & dev::k_bnxt_by_slots) != 0;
   m.entries = plan.entries;
   m.completions = plan.completions;
   return std::make_unique<bnxt_queue>(m, number, plan.max_message);

@@ -20,9 +20,13 @@ std::uint64_t fresh(const w::doorbell& bell, std::uint64_t last, std::uint32_t l
   return (place - last) & ((std::uint64_t{2} << log2) - 1);
 }
 
-op_error check_doorbell(const w::doorbell& bell, std::uint32_t type, std::uint32_t number, std::uint32_t log2) {
+// unit: what its index counts for an entry.
+op_error check_doorbell(w::doorbell& bell, std::uint32_t type, std::uint32_t number, std::uint32_t log2,
+                        std::uint32_t unit) {
   if (bell.reserved != 0 || bell.valid != 1 || bell.toggle != 0) return broken(rule::doorbell_reserved);
   if (bell.type != type || bell.queue != number) return broken(rule::doorbell_queue);
+  if (bell.index % unit != 0) return broken(rule::doorbell_range);
+  bell.index /= unit;
   return bell.index >> log2 == 0 ? op_error{} : broken(rule::doorbell_range);
 }
 
@@ -48,16 +52,16 @@ op_error bnxt_queue::poll_doorbells() {
 
 op_error bnxt_queue::poll_sq_doorbell() {
   if (!rung_since(memory_.doorbell, word_)) return {};
-  const w::doorbell bell = w::get_doorbell(word_);
-  if (const op_error f = check_doorbell(bell, w::bell_sq, number_, memory_.depth_log2)) return f;
+  w::doorbell bell = w::get_doorbell(word_);
+  if (const op_error f = check_doorbell(bell, w::bell_sq, number_, memory_.depth_log2, unit())) return f;
   const std::uint64_t more = fresh(bell, producer_index_, memory_.depth_log2);
   return announce(more, std::uint64_t{1} << memory_.depth_log2, done_, producer_index_);
 }
 
 op_error bnxt_queue::poll_cq_doorbell() {
   if (!rung_since(memory_.cq_doorbell, cq_word_)) return {};
-  const w::doorbell bell = w::get_doorbell(cq_word_);
-  if (const op_error f = check_doorbell(bell, w::bell_cq, memory_.cq_number, memory_.cq_depth_log2)) return f;
+  w::doorbell bell = w::get_doorbell(cq_word_);
+  if (const op_error f = check_doorbell(bell, w::bell_cq, memory_.cq_number, memory_.cq_depth_log2, 1)) return f;
   const std::uint64_t more = fresh(bell, cq_consumer_index_, memory_.cq_depth_log2);
   if (more > std::uint64_t{1} << memory_.cq_depth_log2) return broken(rule::doorbell_phase);
   if (more > cq_producer_index_ - cq_consumer_index_) return broken(rule::doorbell_range);
@@ -93,6 +97,8 @@ op_error bnxt_queue::check_header(const header& h) const {
   if (h.reserved != 0) return broken(rule::entry_reserved);
   if ((h.flags & ~k_flags) != 0) return broken(rule::entry_flags);
   if (h.slots < w::k_header_slots || h.slots > w::k_wqe_slots) return broken(rule::entry_segments);
+  // The next entry would begin elsewhere.
+  if (memory_.by_slots && h.slots != w::k_wqe_slots) return broken(rule::entry_segments);
   return {};
 }
 
@@ -110,7 +116,8 @@ op_error bnxt_queue::decode_copy(const header& h, op& out) const {
   if ((h.flags & w::k_inline) == 0) return decode_spans(h, out);
   if (out.what != verb::write) return broken(rule::entry_flags);
   if (h.lower > w::k_inline_bytes) return wrong_length();
-  if (h.slots != w::inline_slots(static_cast<std::uint32_t>(h.lower))) return broken(rule::entry_segments);
+  if (!memory_.by_slots && h.slots != w::inline_slots(static_cast<std::uint32_t>(h.lower)))
+    return broken(rule::entry_segments);
   out.is_inline = true;
   std::memcpy(out.inlined.data(), reinterpret_cast<const unsigned char*>(entry_) + w::k_inline_at, out.bytes);
   return {};
@@ -129,7 +136,7 @@ op_error bnxt_queue::decode_spans(const header& h, op& out) const {
 
 op_error bnxt_queue::decode_atomic(const header& h, op& out) const {
   if ((h.flags & w::k_inline) != 0) return broken(rule::entry_flags);
-  if (h.slots != w::k_header_slots + 1) return broken(rule::entry_segments);
+  if (!memory_.by_slots && h.slots != w::k_header_slots + 1) return broken(rule::entry_segments);
   const w::atomic a = w::get_atomic(entry_ + w::k_slot_dwords);
   if (h.op == w::op_atomic_fa && a.compare != 0) return broken(rule::entry_reserved);
   out.what = verb::atomic;
@@ -145,7 +152,7 @@ op_error bnxt_queue::check_sequence(std::uint64_t first, std::uint64_t bytes) {
   const std::uint64_t index = first & ((std::uint64_t{1} << memory_.depth_log2) - 1);
   const w::msn entry = w::get_msn(memory_.entries.load(&memory_.msns[index]));
   const std::uint32_t after = (psn_ + w::packets_of(bytes, memory_.path_mtu)) & w::k_psn_mask;
-  if (entry.start_index != index) return broken(rule::entry_index);
+  if (entry.start_index != index * unit()) return broken(rule::entry_index);
   if (entry.start_psn != psn_ || entry.next_psn != after) return broken(rule::entry_sequence);
   psn_ = after;
   return {};
@@ -161,7 +168,10 @@ void bnxt_queue::post_cqe(std::uint32_t type, std::uint32_t status, std::uint64_
   std::uint32_t* cqe = memory_.cqes + (cq_producer_index_ & (depth - 1)) * w::k_cqe_dwords;
   std::uint32_t dw[w::k_cqe_dwords] = {};
   dw[w::k_cqe_handle_at] = number_;
-  dw[w::k_cqe_consumer_at] = static_cast<std::uint32_t>(upto) & ((1u << memory_.depth_log2) - 1);
+  const bool named_by_slot = memory_.by_slots && type == w::cqe_request && status != w::ok;
+  const std::uint64_t consumer = named_by_slot ? upto - 1 : upto;
+  dw[w::k_cqe_consumer_at] =
+      (static_cast<std::uint32_t>(consumer) & ((1u << memory_.depth_log2) - 1)) * (named_by_slot ? unit() : 1);
   constexpr std::uint32_t k_behind = w::k_cqe_state_at + 1;
   memory_.completions.write(cqe, dw, w::k_cqe_state_at);
   memory_.completions.write(cqe + k_behind, dw + k_behind, w::k_cqe_dwords - k_behind);

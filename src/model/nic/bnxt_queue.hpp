@@ -27,6 +27,7 @@ struct bnxt_memory {
   std::uint64_t start;
   std::uint32_t first_psn;
   std::uint32_t path_mtu;
+  bool by_slots;  // variable mode, with entries of 8 slots alone
   // Where slots, MSNs and completions are; doorbells are host memory.
   ring_memory entries = {}, completions = {};
 };
@@ -45,6 +46,8 @@ class bnxt_queue final : public wire_queue {
 
  private:
   using header = wire::bnxt::header;
+  // Doorbells and MSN entries count these for an entry.
+  std::uint32_t unit() const { return memory_.by_slots ? wire::bnxt::k_wqe_slots : 1; }
   op_error poll_sq_doorbell();
   op_error poll_cq_doorbell();
   op_error check_header(const header& h) const;

@@ -6,6 +6,10 @@
 //
 // Every WQE says which packet sequence numbers it uses (Thor2: an entry in the MSN table, ring_view::side), so posting
 // depends on all that was posted before: ring_take_tickets takes the numbers together with the tickets.
+//
+// Queues of real NICs are made in variable mode (k_bnxt_by_slots): doorbells and MSN entries count 16-byte slots, and
+// an entry takes as many as its header says. Every entry says 8 there, so it stays where it is in static mode; what it
+// does not use are SGEs of no bytes.
 #pragma once
 #include "xio/device/impl/ring.hpp"
 #include "xio/device/impl/view.hpp"
@@ -14,6 +18,9 @@
 #include "xio/wire/bnxt.hpp"
 
 namespace xio::dev {
+
+// ring_view::variant.
+constexpr u32 k_bnxt_by_slots = 1;  // variable mode, else static
 
 struct bnxt_codec {
   static constexpr bool k_in_order = true;
@@ -25,8 +32,8 @@ struct bnxt_codec {
   static constexpr u32 k_terminal = 0x40000;  // the queue pair is in error, for no entry's sake
 
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    store<scope::system, order::release>(r.doorbell,
-                                         wire::bnxt::doorbell_at(wire::bnxt::bell_sq, r.id, to, r.depth_log2));
+    store<scope::system, order::release>(
+        r.doorbell, wire::bnxt::doorbell_at(wire::bnxt::bell_sq, r.id, to, r.depth_log2, unit_of(r)));
   }
 
   // Takes all CQEs that are there, then rings the CQ's doorbell once: for the CQ's room, and only then for the ring's.
@@ -67,13 +74,14 @@ struct bnxt_codec {
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64 serial, bool ask, const rdma::work& w) {
     const u32 index = static_cast<u32>(ticket) & (r.depth - 1);
     const u32 psn = static_cast<u32>(serial);
-    reinterpret_cast<u64*>(r.aux)[index] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index);
+    reinterpret_cast<u64*>(r.aux)[index] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index * unit_of(r));
     unsigned char* slot = ring_slot(r, ticket, k_slot_bytes);
-    put_heads(slot, ask, w);
+    put_heads(slot, ask, (r.variant & k_bnxt_by_slots) != 0, w);
     if (w.from == rdma::payload::memory || rdma::is_atomic(w.what)) {
       u32 sge[4];
       wire::bnxt::put_sge(sge, w.local, w.lkey, w.bytes);
       store_part(slot + wire::bnxt::k_inline_at, sge);
+      if ((r.variant & k_bnxt_by_slots) != 0) clear_sges(slot);
     } else if (w.from != rdma::payload::gathered) {
       put_inline(slot + wire::bnxt::k_inline_at, w);
     }
@@ -84,6 +92,17 @@ struct bnxt_codec {
   }
 
  private:
+  // Doorbells and MSN entries count these for an entry.
+  XIO_DEVICE static u32 unit_of(const ring_view& r) {
+    return (r.variant & k_bnxt_by_slots) != 0 ? wire::bnxt::k_wqe_slots : 1;
+  }
+
+  // An inline put may have been where they are.
+  XIO_DEVICE static void clear_sges(unsigned char* slot) {
+    for (u32 i = wire::bnxt::k_header_slots + 1; i < wire::bnxt::k_wqe_slots; ++i)
+      store_part(slot + i * wire::bnxt::k_slot_bytes, vec16{0, 0, 0, 0});
+  }
+
   struct progress {
     u64 upto;    // every ticket below is complete
     u32 vendor;  // why the one at `upto` is not
@@ -99,7 +118,12 @@ struct bnxt_codec {
     const u32 type = wire::bnxt::cqe_state_type(word);
     const u32 why = wire::bnxt::cqe_state_status(word);
     const u32 mask = r.depth - 1;
-    const u32 at = wire::bnxt::cqe_consumer(consumer);
+    u32 at = wire::bnxt::cqe_consumer(consumer);
+    // In variable mode a failed one is named by its first slot (qplib_fp.c, bnxt_qplib_get_cqe_sq_cons).
+    if ((r.variant & k_bnxt_by_slots) != 0 && type == wire::bnxt::cqe_request && why != wire::bnxt::ok) {
+      if (at % wire::bnxt::k_wqe_slots != 0) return p.fail(k_strange_index | at);
+      at = at / wire::bnxt::k_wqe_slots + 1;
+    }
     if (type == wire::bnxt::cqe_no_op) return;
     if (type != wire::bnxt::cqe_request && type != wire::bnxt::cqe_terminal) return p.fail(k_strange_type | type);
     u64 ahead = (at - static_cast<u32>(p.upto)) & mask;
@@ -129,17 +153,17 @@ struct bnxt_codec {
     return wire::bnxt::op_atomic_cs;
   }
 
-  XIO_DEVICE static void put_heads(unsigned char* slot, bool ask, const rdma::work& w) {
+  XIO_DEVICE static void put_heads(unsigned char* slot, bool ask, bool whole, const rdma::work& w) {
     u32 head[4], second[4];
     u32 flags = ask ? wire::bnxt::k_signaled : 0;
-    u32 used = wire::bnxt::k_header_slots + 1;
+    u32 used = whole ? wire::bnxt::k_wqe_slots : wire::bnxt::k_header_slots + 1;
     if (rdma::is_atomic(w.what)) {
       wire::bnxt::put_header(head, opcode_of(w), flags, used, w.rkey, w.remote);
       wire::bnxt::put_atomic(second, w.first, w.what == rdma::verb::fetch_add ? 0 : w.second);
     } else {
       if (w.from != rdma::payload::memory) {
         flags |= wire::bnxt::k_inline;
-        used = wire::bnxt::inline_slots(w.bytes);
+        if (!whole) used = wire::bnxt::inline_slots(w.bytes);
       }
       wire::bnxt::put_header(head, opcode_of(w), flags, used, w.what == rdma::verb::write_imm ? w.immediate : 0,
                              w.bytes);
@@ -158,9 +182,8 @@ struct bnxt_codec {
     }
   }
 
-  XIO_DEVICE static void store_part(void* to, const u32* dw) {
-    *static_cast<vec16*>(to) = vec16{dw[0], dw[1], dw[2], dw[3]};
-  }
+  XIO_DEVICE static void store_part(void* to, const u32* dw) { store_part(to, vec16{dw[0], dw[1], dw[2], dw[3]}); }
+  XIO_DEVICE static void store_part(void* to, vec16 dw) { *static_cast<vec16*>(to) = dw; }
 };
 
 }  // namespace xio::dev
