@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "amdgpu/isa/sites.hpp"
+#include "amdgpu/isa/workgroup.hpp"
 #include "amdgpu/opcodes.hpp"
 
 namespace {
@@ -154,6 +156,21 @@ TEST(AmdgpuAdversary, ARegisterIsUsedBeforeItsLoadIsWaitedFor) {
   EXPECT_NE(early(load + "v_mov_b32 v8, 0"), "") << "the load would overwrite it";
   EXPECT_NE(early(load + "global_store_dwordx2 v[0:1], v[8:9], off"), "");
   EXPECT_EQ(early(load + "v_add_u32 v10, v4, v4"), "");
+}
+
+// The first dword says that a code object begins there; sites are counted from it.
+TEST(AmdgpuAdversary, OneSiteIsIgnored) {
+  for (const u64 ignored : {0x0, 0xc, 0x10}) {
+    place_of_two two(3);
+    two.m.load(".long 0x464c457f\nglobal_load_dword v8, v[0:1], off\ns_waitcnt vmcnt(0)\nv_mov_b32 v9, v8");
+    two.m.start();
+    two.m.w.pc += 4;
+    watch_sites(ignored, "");
+    run_wave(two.m.w, 100);
+    watch_sites(0, "");
+    EXPECT_EQ(two.m.shared.failed.what == fault::kind::early, ignored == 0xc) << two.m.shared.failed.sentence();
+    forget_code(two.m.w.pc & ~u64{4095}, 4096);
+  }
 }
 
 TEST(AmdgpuAdversary, ACounterSaysHowManyMayBeLeft) {

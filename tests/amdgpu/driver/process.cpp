@@ -13,6 +13,7 @@
 
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/topology.hpp"
+#include "amdgpu/isa/sites.hpp"
 
 namespace amdgpu {
 
@@ -51,6 +52,7 @@ process* process::current() {
     std::fprintf(stderr, "software AMD GPU: %s\n", wrong->c_str());
     return nullptr;
   }
+  watch_sites(s.ignored, s.sites);
   raise_limit();
   static const int once = pthread_atfork(nullptr, nullptr, forget_in_child) + std::atexit(stop_at_exit);
   static_cast<void>(once);

@@ -41,10 +41,16 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_LOG", &settings::log, nullptr, 0, 3, 1, "",
      "on standard error: 1 queues and what was refused, 3 every call"},
     {"XIO_AMDGPU_COUNTS", nullptr, &settings::counts, 0, 0, 1, nullptr, "a file that gets a line of JSON per kernel"},
+    {"XIO_AMDGPU_IGNORE", &settings::ignored, nullptr, 0, 0xffffffff, 1, "",
+     "the site of an ordering instruction that does nothing, 0 for none"},
+    {"XIO_AMDGPU_SITES", nullptr, &settings::sites, 0, 0, 1, nullptr,
+     "a file that gets a line per ordering instruction that is reached"},
 };
 
 std::optional<std::string> read_number(const row& r, std::string_view text, std::uint64_t& out) {
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool hex = text.starts_with("0x");
+  const char* const digits = text.data() + (hex ? 2 : 0);
+  const auto [end, failed] = std::from_chars(digits, text.data() + text.size(), out, hex ? 16 : 10);
   if (failed == std::errc{} && end == text.data() + text.size() && out >= r.least && out <= r.most && out % r.step == 0)
     return {};
   return fmt::format("{}='{}' is no number from {} to {}{}; it says {}", r.name, text, r.least, r.most,

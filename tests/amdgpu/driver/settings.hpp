@@ -25,6 +25,8 @@ struct settings {
   std::uint64_t seed = 1;
   std::uint64_t log = 0;
   std::string counts;
+  std::uint64_t ignored = 0;
+  std::string sites;
 
   // Each partition is a node, which the driver calls a GPU elsewhere.
   unsigned nodes() const { return static_cast<unsigned>(gpus * partitions); }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "amdgpu/isa/disassembler.hpp"
+#include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/wave.hpp"
 #include "amdgpu/isa/workgroup.hpp"
 
@@ -485,7 +486,8 @@ const code_page* page_of(std::uint64_t address) {
   return e.page;
 }
 
-const operation* decoded(const code_page* page, std::uint64_t pc, const std::uint32_t* code, std::uint64_t left) {
+const operation* decoded(const code_page* page, const wave& w, const std::uint32_t* code, std::uint64_t left) {
+  const std::uint64_t pc = w.pc;
   auto& slot = const_cast<code_page*>(page)->slot[pc % code_page::bytes / 4];
   const operation* known = slot.load(std::memory_order_acquire);
   if (known && same_bytes(*known, code, left)) return known;
@@ -502,6 +504,7 @@ const operation* decoded(const code_page* page, std::uint64_t pc, const std::uin
   } else {
     made.run = refuse_no_llvm;
   }
+  look_at_site(made, w);
   slot.store(&made, std::memory_order_release);
   return &made;
 }

@@ -18,8 +18,8 @@ struct code_page {
 // The page of an address; made if it is new. It lives as long as the process.
 const code_page* page_of(std::uint64_t address);
 
-// The operation at PC, whose bytes are CODE; decoded anew if what the slot holds was decoded of other bytes.
-const operation* decoded(const code_page* page, std::uint64_t pc, const std::uint32_t* code, std::uint64_t left);
+// The operation at the wave's pc, whose bytes are CODE; decoded anew if what the slot holds was decoded of other bytes.
+const operation* decoded(const code_page* page, const wave& w, const std::uint32_t* code, std::uint64_t left);
 
 // One instruction, for tests: what `text` and its raw words mean.
 operation make_operation(const std::string& text, const std::uint32_t* raw, unsigned bytes);

@@ -44,7 +44,7 @@ const operation* fetch(wave& w) {
   w.page_base = w.pc & ~(code_page::bytes - 1);
   w.page_shift = reinterpret_cast<std::uint64_t>(code) - w.pc;
   w.page_end = std::min(w.page_base + code_page::bytes, w.pc + left);
-  return decoded(w.page, w.pc, code, left);
+  return decoded(w.page, w, code, left);
 }
 
 // Whether memory still holds what was decoded. An instruction that goes over the page's end is looked up with its

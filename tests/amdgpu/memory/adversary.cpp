@@ -85,17 +85,17 @@ bool adversary::finish(const pending& p, refusal& no) {
 // with it.
 bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
   const auto [low, high] = bounds(of);
-  const auto meets = [&, low = low, high = high](const pending& p) {
+  const auto touches = [&, low = low, high = high](const pending& p) {
     return p.of.wave == of.wave && p.low < high && low < p.high && overlap(p, of);
   };
   std::size_t loads_through = 0;
   for (std::size_t i = 0; loads_too && i < under_way.size(); ++i)
-    if (under_way[i]->registers && meets(*under_way[i])) loads_through = i + 1;
+    if (under_way[i]->registers && touches(*under_way[i])) loads_through = i + 1;
   bool good = true;
   std::size_t i = 0;
   remove_if([&](const pending& p) {
     const bool old_load = i++ < loads_through && p.registers && p.of.wave == of.wave;
-    if (!old_load && (p.registers || !meets(p))) return false;
+    if (!old_load && (p.registers || !touches(p))) return false;
     good = good && finish(p, no);
     return true;
   });

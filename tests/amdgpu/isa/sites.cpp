@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "amdgpu/isa/sites.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include "amdgpu/report/counts_file.hpp"
+
+namespace amdgpu {
+namespace {
+
+constexpr std::uint64_t k_page = 4096;
+
+struct {
+  std::uint64_t ignored = 0;
+  std::string list;
+} wanted;
+
+// Where the code object that holds PC begins in memory; 0 if none does.
+std::uint64_t start_of_object(port& memory, std::uint64_t pc) {
+  std::uint64_t left = 0;
+  for (std::uint64_t at = pc & ~(k_page - 1);; at -= k_page) {
+    const std::uint32_t* const words = memory.code(at, left);
+    if (!words) return 0;
+    if (std::memcmp(words, "\177ELF", 4) == 0) return at;
+  }
+}
+
+// ROCr's and HIP's own kernels are not the program's.
+bool of_program(const std::string& kernel) { return !kernel.empty() && kernel.rfind("__amd_rocclr", 0) != 0; }
+
+// An atomic's glc asks for the old value and orders nothing.
+bool is_fresh_load(const operation& o) {
+  return o.kind == count::flat && o.scope.glc && o.name.find("_load_") != std::string_view::npos;
+}
+
+bool orders(const operation& o) {
+  return o.kind == count::wait || o.kind == count::writeback || o.kind == count::invalidate || is_fresh_load(o);
+}
+
+void do_nothing(wave&, const operation&) {}
+
+}  // namespace
+
+void watch_sites(std::uint64_t ignored, const std::string& list) {
+  wanted.ignored = ignored;
+  wanted.list = list;
+}
+
+void look_at_site(operation& made, const wave& w) {
+  if ((wanted.ignored == 0 && wanted.list.empty()) || !orders(made) || !of_program(w.of->how.name)) return;
+  const std::uint64_t start = start_of_object(*w.of->memory, w.pc);
+  if (start == 0) return;
+  char site[32];
+  std::snprintf(site, sizeof(site), "0x%llx", static_cast<unsigned long long>(w.pc - start));
+  if (!wanted.list.empty())
+    append_counts(wanted.list, std::string(site) + '\t' + made.text + '\t' + w.of->how.name + '\n');
+  if (w.pc - start != wanted.ignored) return;
+  std::fprintf(stderr, "software AMD GPU: the site %s, %s, is ignored in %s\n", site, made.text.c_str(),
+               w.of->how.name.c_str());
+  if (is_fresh_load(made))
+    made.scope.glc = false;
+  else
+    made.run = do_nothing;
+}
+
+}  // namespace amdgpu
