@@ -128,11 +128,11 @@ std::string call_text(const dev::call_record& r, const call_place& here) {
   const bool waits =
       r.kind >= static_cast<std::uint32_t>(kind::wait_until) && r.kind <= static_cast<std::uint32_t>(kind::sync_all);
   if (status == XIO_ERR_TIMEOUT && waits) return missed_text(r, here);
-  if (static_cast<kind>(r.kind) == kind::team_call && status == XIO_ERR_ARG && r.pe != dev::k_no_pe)
+  if (static_cast<kind>(r.kind) == kind::team_call && status == XIO_ERR_ARG)
     return fmt::format(
-        "a call of a team: PE {} is in another call, or gave another count, type or root; all members make the same "
+        "a call of a team: {} is in another call, or gave another count, type or root; all members make the same "
         "calls in the same order",
-        r.pe);
+        r.pe != dev::k_no_pe ? fmt::format("PE {}", r.pe) : "a member");
   return named(r, here) + ": " + refusal_text(status, here.n_pes);
 }
 

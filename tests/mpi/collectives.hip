@@ -3,7 +3,9 @@
 // workgroups, one after the other without barriers; wrong counts and roots.
 #include <xio/team.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "rig.hpp"
@@ -56,11 +58,13 @@ struct place {
   const rig::team& t;
   xio_team_t team;
   unsigned char *dst, *src;
+  int wave;  // lanes of a wave
 };
 
 template <kind K, bool Wave>
 void all_sizes(const place& p, const char* name) {
-  for (const size_t bytes : {size_t{1}, size_t{3}, size_t{8}, size_t{63}, size_t{2048}, size_t{4095}, size_t{4097}, k_most}) {
+  for (const size_t bytes :
+       {size_t{1}, size_t{3}, size_t{8}, size_t{63}, size_t{2048}, size_t{4095}, size_t{4097}, k_most}) {
     const rig::device_array<int> bad(1);
     const size_t room = 2 * static_cast<size_t>(p.t.n) * k_most;
     rig::team::write(p.dst, std::vector<unsigned char>(room, 0xee));
@@ -75,14 +79,45 @@ void all_sizes(const place& p, const char* name) {
   }
 }
 
+// Whole numbers up to 15 in types that have no arithmetic here: the bits of half (5 of exponent, 10 of fraction) and
+// bfloat16 (8 and 7), by the definition.
+template <class T>
+__host__ __device__ T number(int v) {
+  if constexpr (std::is_same_v<T, xio_half_t> || std::is_same_v<T, xio_bfloat16_t>) {
+    const int fraction = std::is_same_v<T, xio_half_t> ? 10 : 7, bias = std::is_same_v<T, xio_half_t> ? 15 : 127;
+    int log2 = 0;
+    while (v >> (log2 + 1) != 0) ++log2;
+    const int bits = v == 0 ? 0 : (bias + log2) << fraction | (v - (1 << log2)) << (fraction - log2);
+    return T{static_cast<uint16_t>(bits)};
+  } else {
+    return static_cast<T>(v);
+  }
+}
+
+template <class T>
+__device__ bool differ(T a, T b) {
+  if constexpr (std::is_same_v<T, xio_half_t> || std::is_same_v<T, xio_bfloat16_t>)
+    return a.bits != b.bits;
+  else
+    return a != b;
+}
+
+// Sums of halves, which are small whole numbers, and so exact.
+template <class T>
+__device__ T combined_half(int n, size_t b, size_t i) {
+  int sum = 0;
+  for (int pe = 0; pe < n; ++pe) sum += pe + 1 + static_cast<int>((i + 3 * b) % 5);
+  return number<T>(sum);
+}
+
 // Element i of block b of member `pe`.
 template <class T>
 __host__ __device__ T element(int pe, size_t b, size_t i) {
-  return static_cast<T>(pe + 1 + static_cast<int>((i + 3 * b) % 5));
+  return number<T>(pe + 1 + static_cast<int>((i + 3 * b) % 5));
 }
 
 template <xio_reduction Op, class T>
-__device__ T combined(int n, size_t b, size_t i) {
+__device__ T combined_number(int n, size_t b, size_t i) {
   T sum = element<T>(0, b, i);
   for (int pe = 1; pe < n; ++pe) {
     const T v = element<T>(pe, b, i);
@@ -97,6 +132,13 @@ __device__ T combined(int n, size_t b, size_t i) {
   return sum;
 }
 
+template <xio_reduction Op, class T>
+__device__ T combined(int n, size_t b, size_t i) {
+  if constexpr (!std::is_arithmetic_v<T>)
+    return combined_half<T>(n, b, i);
+  else
+    return combined_number<Op, T>(n, b, i);
+}
 // The way a reduce is called: into another place, in place, or with a block of the result for each member.
 enum reduce_form { apart, in_place, scattered };
 
@@ -116,7 +158,7 @@ __global__ void reduces(xio_ctx_t ctx, xio_team_t t, T* dst, T* src, size_t coun
     for (size_t i = threadIdx.x; i < count * blocks; i += blockDim.x) src[i] = element<T>(me, i / count, i % count);
     T* to = form == in_place ? src : dst;
     if (form != in_place)
-      for (size_t i = threadIdx.x; i <= count; i += blockDim.x) to[i] = T{99};
+      for (size_t i = threadIdx.x; i <= count; i += blockDim.x) to[i] = number<T>(9);
     // The others may store to my dst as soon as they have come.
     __syncthreads();
     if (xio_team_barrier_wg(ctx, t) != XIO_OK) *bad = 1;
@@ -124,8 +166,8 @@ __global__ void reduces(xio_ctx_t ctx, xio_team_t t, T* dst, T* src, size_t coun
     if (reduce_by<Op, T, Wave>(ctx, t, to, src, count, form == scattered) != XIO_OK) *bad = 2 + form;
     const size_t mine = form == scattered ? static_cast<size_t>(me) : 0;
     for (size_t i = threadIdx.x; i < count; i += blockDim.x)
-      if (to[i] != combined<Op, T>(n, mine, i)) *bad = 5 + form;
-    if (to[count] != behind) *bad = 8;
+      if (differ(to[i], combined<Op, T>(n, mine, i))) *bad = 5 + form;
+    if (differ(to[count], behind)) *bad = 8;
     __syncthreads();
   }
 }
@@ -153,6 +195,116 @@ void integer_reduces(const place& p, const char* name) {
   reduce<xio_reduction::bit_xor, T>(p, name);
 }
 
+// Member i has (i + me) % 4 * unit bytes for me, and the blocks lie in `dst` backwards, 7 bytes apart.
+struct layout {
+  size_t unit;
+  int n;
+  __device__ size_t bytes(int from, int to) const { return static_cast<size_t>((from * 2 + to) % 4) * unit; }
+  __device__ size_t dst_place(int from) const { return static_cast<size_t>(n - 1 - from) * (3 * unit + 7); }
+  __device__ size_t src_place(int to) const { return static_cast<size_t>(to) * (3 * unit + 7); }
+};
+
+template <bool Wave>
+__global__ void varied(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src, size_t* numbers, layout l,
+                       int* bad) {
+  const int me = xio_team_my_pe(t), n = l.n;
+  size_t *dst_places = numbers, *dst_bytes = numbers + n, *src_places = dst_bytes + n, *src_bytes = src_places + n;
+  for (int m = static_cast<int>(threadIdx.x); m < n; m += static_cast<int>(blockDim.x)) {
+    dst_places[m] = l.dst_place(m), dst_bytes[m] = l.bytes(m, me);
+    src_places[m] = l.src_place(m), src_bytes[m] = l.bytes(me, m);
+    for (size_t i = 0; i < src_bytes[m]; ++i) src[src_places[m] + i] = byte_of(me, m, i, 0);
+  }
+  __syncthreads();
+  const xio_status_t s = Wave ? xio_alltoallv_wave(ctx, t, dst, dst_places, dst_bytes, src, src_places, src_bytes)
+                              : xio_alltoallv_wg(ctx, t, dst, dst_places, dst_bytes, src, src_places, src_bytes);
+  if (s != XIO_OK) *bad = 1;
+  for (int m = static_cast<int>(threadIdx.x); m < n; m += static_cast<int>(blockDim.x)) {
+    for (size_t i = 0; i < 3 * l.unit + 7; ++i) {
+      const unsigned char wanted = i < dst_bytes[m] ? byte_of(m, me, i, 0) : 0xee;
+      if (dst[dst_places[m] + i] != wanted) *bad = 2;
+    }
+  }
+  // One PE's sizes are others than the others expect.
+  __syncthreads();
+  if (n > 1 && me == 0 && threadIdx.x == 0) src_bytes[1] += 1;
+  __syncthreads();
+  const xio_status_t wrong = xio_alltoallv_wg(ctx, t, dst, dst_places, dst_bytes, src, src_places, src_bytes);
+  if (!Wave && wrong != (n > 1 ? XIO_ERR_ARG : XIO_OK)) *bad = 3;
+}
+
+template <bool Wave>
+__global__ void collects(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src, size_t unit, int* bad) {
+  const int me = xio_team_my_pe(t), n = xio_team_n_pes(t);
+  const size_t bytes = static_cast<size_t>(me % 3) * unit;
+  for (size_t i = threadIdx.x; i < bytes; i += blockDim.x) src[i] = byte_of(me, 0, i, 5);
+  __syncthreads();
+  const xio_status_t s = Wave ? xio_collect_wave(ctx, t, dst, src, bytes) : xio_collect_wg(ctx, t, dst, src, bytes);
+  if (s != XIO_OK) *bad = 4;
+  size_t at = 0;
+  for (int m = 0; m < n; at += static_cast<size_t>(m++ % 3) * unit)
+    for (size_t i = threadIdx.x; i < static_cast<size_t>(m % 3) * unit; i += blockDim.x)
+      if (dst[at + i] != byte_of(m, 0, i, 5)) *bad = 5;
+  if (dst[at] != 0xee) *bad = 6;
+}
+
+template <bool Wave>
+void all_varied(const place& p) {
+  for (const size_t unit : {size_t{1}, size_t{40}, size_t{3000}}) {
+    const rig::device_array<int> bad(1);
+    const rig::device_array<size_t> numbers(static_cast<size_t>(p.t.n) * 4);
+    const std::vector<unsigned char> poison(static_cast<size_t>(p.t.n) * (3 * unit + 7), 0xee);
+    const unsigned threads = Wave ? static_cast<unsigned>(std::min(64, p.wave)) : 96;
+    rig::team::write(p.dst, poison);
+    p.t.barrier();
+    RUN((varied<Wave>), 1, threads, p.t.ctx, p.team, p.dst, p.src, numbers.data(), layout{unit, p.t.n}, bad.data());
+    p.t.barrier();
+    rig::team::write(p.dst, poison);
+    p.t.barrier();
+    RUN((collects<Wave>), 1, threads, p.t.ctx, p.team, p.dst, p.src, unit, bad.data());
+    p.t.barrier();
+    rig::expect(bad.get()[0] == 0, "blocks of %zu bytes and more by a %s: step %d", unit, Wave ? "wave" : "workgroup",
+                bad.get()[0]);
+  }
+}
+
+// Workgroup b on channel b % 2 of one of two teams: reduces and alltoalls at the same time.
+__global__ void together(xio_ctx_t ctx, xio_team_t one, xio_team_t two, unsigned char* dsts, unsigned char* srcs,
+                         size_t room, int* bad) {
+  const xio_team_t t = xio_team_channel(blockIdx.x < 2 ? one : two, blockIdx.x % 2);
+  const int me = xio_team_my_pe(t), n = xio_team_n_pes(t);
+  if (n == 0) return;
+  auto* dst = reinterpret_cast<int*>(dsts + blockIdx.x * room);
+  auto* src = reinterpret_cast<int*>(srcs + blockIdx.x * room);
+  const size_t block = 600, count = block * static_cast<size_t>(n);
+  for (int round = 0; round < 8; ++round) {
+    const int seed = static_cast<int>(blockIdx.x) * 100 + round;
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x) src[i] = me * 1000 + seed + static_cast<int>(i);
+    __syncthreads();
+    if (xio_reduce_wg<xio_reduction::sum>(ctx, t, dst, src, count) != XIO_OK) *bad = 1;
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x)
+      if (dst[i] != n * (n - 1) / 2 * 1000 + n * (seed + static_cast<int>(i))) *bad = 2;
+    if (xio_team_sync_wg(ctx, t) != XIO_OK) *bad = 3;
+    if (xio_alltoall_wg(ctx, t, dst, src, block * sizeof(int)) != XIO_OK) *bad = 4;
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
+      const int from = static_cast<int>(i / block), at = static_cast<int>(i % block) + me * static_cast<int>(block);
+      if (dst[i] != from * 1000 + seed + at) *bad = 5;
+    }
+    if (xio_team_sync_wg(ctx, t) != XIO_OK) *bad = 6;
+  }
+}
+
+void several_at_once(const place& p) {
+  xio_team_t halves{};
+  std::vector<int> pes;
+  for (int pe = p.t.me % 2; pe < p.t.n; pe += 2) pes.push_back(pe);
+  MUST(xio_team_create(p.t.world(), pes.data(), pes.size(), &halves));
+  const rig::device_array<int> bad(1);
+  RUN(together, 4, 64, p.t.ctx, p.team, halves, p.dst, p.src, size_t{2400} * static_cast<size_t>(p.t.n), bad.data());
+  rig::expect(bad.get()[0] == 0, "four collectives at once: step %d", bad.get()[0]);
+  p.t.barrier();
+  MUST(xio_team_destroy(p.t.world(), halves));
+}
+
 // PE 0 gives another count, then a root that is none, then calls something else: an error for all, each time.
 __global__ void unlike(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src, int step, int* status) {
   const int me = xio_team_my_pe(t);
@@ -161,8 +313,17 @@ __global__ void unlike(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned
   if (step == 1) s = xio_broadcast_wg(ctx, t, dst, src, 8, me == 0 ? -1 : 0);
   if (step == 2) s = me == 0 ? xio_fcollect_wg(ctx, t, dst, src, 8) : xio_alltoall_wg(ctx, t, dst, src, 8);
   if (step == 3) s = xio_fcollect_wg(ctx, t, me == 0 ? nullptr : dst, src, 8);
-  if (step == 4) s = xio_alltoall_wg(ctx, t, dst, src, 8);
+  if (step == 4) s = me == 0 ? xio_team_sync_wg(ctx, t) : xio_alltoall_wg(ctx, t, dst, src, 8);
+  if (step == 5) s = xio_reduce_wg<xio_reduction::sum>(ctx, t, dst, src, me == 0 ? 100000 : 100016);
+  if (step == 6) s = xio_reduce_wg<xio_reduction::sum>(ctx, t, dst + (me == 0 ? 8 : 0), dst, 100000);
+  if (step == 7) s = xio_alltoall_wg(ctx, t, dst, src, 8);
   if (threadIdx.x == 0) *status = s;
+}
+
+int lanes() {
+  hipDeviceProp_t properties;
+  MUST(hipGetDeviceProperties(&properties, 0));
+  return properties.warpSize;
 }
 
 }  // namespace
@@ -172,7 +333,7 @@ int main() {
   xio_team_t team{};
   MUST(xio_team_world(t.world(), &team));
   const size_t room = static_cast<size_t>(t.n) * k_most_reduced + 64;
-  const place p{t, team, t.symmetric<unsigned char>(room), t.symmetric<unsigned char>(room)};
+  const place p{t, team, t.symmetric<unsigned char>(room), t.symmetric<unsigned char>(room), lanes()};
   all_sizes<alltoall, false>(p, "alltoall");
   all_sizes<alltoall, true>(p, "alltoall");
   all_sizes<fcollect, false>(p, "fcollect");
@@ -189,10 +350,15 @@ int main() {
   reduce<xio_reduction::max, double>(p, "double");
   reduce<xio_reduction::sum, int32_t>(p, "int32, large", k_most_reduced);
   reduce<xio_reduction::sum, int16_t, true>(p, "int16 by a wave", k_most_reduced);
-  for (int step = 0; t.n > 1 && step <= 4; ++step) {
+  reduce<xio_reduction::sum, xio_half_t>(p, "half");
+  reduce<xio_reduction::sum, xio_bfloat16_t>(p, "bfloat16");
+  all_varied<false>(p);
+  all_varied<true>(p);
+  several_at_once(p);
+  for (int step = 0; t.n > 1 && step <= 7; ++step) {
     const rig::device_array<int> status(1);
     RUN(unlike, 1, 64, t.ctx, team, p.dst, p.src, step, status.data());
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), step == 4 ? XIO_OK : XIO_ERR_ARG, "unlike calls");
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), step == 7 ? XIO_OK : XIO_ERR_ARG, "unlike calls");
   }
   MUST(xio_team_destroy(t.world(), team));
   return rig::verdict("collectives", t);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Collectives of a team: alltoall, fcollect, broadcast, reduce and reduce_scatter, by a wave (`_wave`) or a workgroup
+// Collectives of a team: alltoall(v), fcollect, collect, broadcast, reduce and reduce_scatter, by a wave (`_wave`) or a
+// workgroup
 // (`_wg`) of every member. Blocking: on return this PE's `dst` is complete, and `src` may be changed.
 //
 // `dst` and `src` are symmetric addresses, aligned for their type where there is one. `dst` must be ready on every
@@ -41,6 +42,34 @@ XIO_DEVICE xio_status_t xio_broadcast_wave(const xio_ctx_t& ctx, const xio_team_
 XIO_DEVICE xio_status_t xio_broadcast_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                          size_t bytes, int root) {
   return xio::dev::teams::broadcast(xio::dev::workgroup_group::here(), ctx, team, dst, src, bytes, root);
+}
+
+// Blocks of any sizes: `src_bytes[i]` bytes from src + src_places[i] on go to member i, which has as many for this one
+// in its dst_bytes, from its dst + its dst_places[this PE's number] on. The four arrays have an element for each
+// member, and are read by all threads; places and sizes are bytes. Sizes that do not agree are XIO_ERR_ARG for all.
+XIO_DEVICE xio_status_t xio_alltoallv_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst,
+                                           const size_t* dst_places, const size_t* dst_bytes, const void* src,
+                                           const size_t* src_places, const size_t* src_bytes) {
+  return xio::dev::teams::alltoallv(xio::dev::wave_group::here(), ctx, team,
+                                    {static_cast<unsigned char*>(dst), dst_places, dst_bytes,
+                                     static_cast<const unsigned char*>(src), src_places, src_bytes});
+}
+XIO_DEVICE xio_status_t xio_alltoallv_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst,
+                                         const size_t* dst_places, const size_t* dst_bytes, const void* src,
+                                         const size_t* src_places, const size_t* src_bytes) {
+  return xio::dev::teams::alltoallv(xio::dev::workgroup_group::here(), ctx, team,
+                                    {static_cast<unsigned char*>(dst), dst_places, dst_bytes,
+                                     static_cast<const unsigned char*>(src), src_places, src_bytes});
+}
+
+// As xio_fcollect, where every member may give another number of bytes, none too.
+XIO_DEVICE xio_status_t xio_collect_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
+                                         size_t bytes) {
+  return xio::dev::teams::collect(xio::dev::wave_group::here(), ctx, team, dst, src, bytes);
+}
+XIO_DEVICE xio_status_t xio_collect_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
+                                       size_t bytes) {
+  return xio::dev::teams::collect(xio::dev::workgroup_group::here(), ctx, team, dst, src, bytes);
 }
 
 // dst[i] at every member becomes src[i] of all members, combined by Op in the members' order: bit for bit the same on

@@ -3,6 +3,7 @@
 #pragma once
 #include "xio/device/impl/team_move.hpp"
 #include "xio/device/impl/team_reduce.hpp"
+#include "xio/device/impl/team_varied.hpp"
 
 namespace xio::dev::teams {
 

@@ -3,13 +3,13 @@
 #pragma once
 #include <type_traits>
 
-#include "xio/device/impl/rma.hpp"
+#include "xio/device/impl/half.hpp"
 #include "xio/device/reduction.hpp"
 
 namespace xio::dev::teams {
 
 template <xio_reduction Op, class T>
-XIO_DEVICE T reduced(T a, T b) {
+XIO_DEVICE T reduced_number(T a, T b) {
   if constexpr (Op == xio_reduction::min) return b < a ? b : a;
   if constexpr (Op == xio_reduction::max) return a < b ? b : a;
   if constexpr (Op == xio_reduction::bit_and) return static_cast<T>(a & b);
@@ -27,6 +27,23 @@ XIO_DEVICE T reduced(T a, T b) {
   }
 }
 
+template <class T>
+constexpr bool k_is_half = std::is_same_v<T, xio_half_t> || std::is_same_v<T, xio_bfloat16_t>;
+template <class T>
+constexpr bool k_is_reducible = (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8) ||
+                                std::is_same_v<T, float> || std::is_same_v<T, double> || k_is_half<T>;
+
+// Two-byte numbers are combined as floats, and rounded after each step.
+template <xio_reduction Op, class T>
+XIO_DEVICE T reduced(T a, T b) {
+  if constexpr (k_is_half<T>) {
+    T out;
+    set_value(&out, reduced<Op, float>(value_of(a), value_of(b)));
+    return out;
+  } else {
+    return reduced_number<Op, T>(a, b);
+  }
+}
 // The areas that a PE combines, and where the result goes. `member` is this PE's number among `members`; source(m) is
 // where the contribution of member m lies, result(k) is the k-th of `results` places.
 template <class Source, class Result>

@@ -22,7 +22,7 @@ XIO_DEVICE channel_state& state_of(const xio_team_t& t) { return *static_cast<ch
 // Where member `writer` writes its message of exchange `epoch`, as an address of this PE: a word for the header, then
 // the words of its packets.
 XIO_DEVICE u64* message(const xio_team_t& t, u64 epoch, u32 writer) {
-  auto* slots = static_cast<unsigned char*>(t.work) + sizeof(channel_state);
+  auto* slots = static_cast<unsigned char*>(t.work) + k_channel_head_bytes;
   const u64 each = team_message_bytes(t.packet_bytes);
   return reinterpret_cast<u64*>(slots + ((epoch & 1) * t.n_pes + writer) * each);
 }
@@ -52,7 +52,8 @@ struct exchange {
   u64 epoch;
   u32 tag;
   XIO_DEVICE u32 flag() const { return static_cast<u32>(epoch); }
-  XIO_DEVICE u64 header() const { return (epoch << 32) | tag; }
+  XIO_DEVICE u64 flagged(u32 value) const { return (epoch << 32) | value; }
+  XIO_DEVICE u64 header() const { return flagged(tag); }
 };
 
 template <class Group>
@@ -152,16 +153,15 @@ XIO_DEVICE xio_status_t wait_headers(const Group& g, const xio_ctx_t& ctx, const
   return first_of(status, hdp_flush(ctx));
 }
 
-// Sends the header to member `to`, behind all that this thread's group has stored or the engines were given.
-XIO_DEVICE xio_status_t send_header(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 to) {
-  u64* head = message(t, x.epoch, t.my_pe);
+// Sends a word to member `to`, behind all that this thread's group has stored.
+XIO_DEVICE xio_status_t send_word(const xio_ctx_t& ctx, const xio_team_t& t, u64* word, u64 value, u32 to) {
   const u32 pe = pe_of(t, to);
-  if (unsigned char* at = direct_place(ctx, head, pe)) {
-    store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(at), x.header());
+  if (unsigned char* at = direct_place(ctx, word, pe)) {
+    store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(at), value);
     return XIO_OK;
   }
-  return put_signal(thread_group::here(), ctx, head, nullptr, 0, {head, x.header(), XIO_SIGNAL_SET},
-                    static_cast<int>(pe), true)
+  return put_signal(thread_group::here(), ctx, word, nullptr, 0, {word, value, XIO_SIGNAL_SET}, static_cast<int>(pe),
+                    true)
       .status;
 }
 
@@ -170,8 +170,66 @@ XIO_DEVICE xio_status_t send_headers(const Group& g, const xio_ctx_t& ctx, const
   xio_status_t status = XIO_OK;
   if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
   for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
-    status = first_of(status, send_header(ctx, t, x, other(t, k)));
+    status = first_of(status, send_word(ctx, t, message(t, x.epoch, t.my_pe), x.header(), other(t, k)));
   return status;
+}
+
+// --- Rounds ------------------------------------------------------------------------------------------
+
+// Up to so many members every one writes to every other, which takes the time of one word; beyond, words go round in
+// log2 n rounds, and each says what its writer has heard so far.
+constexpr u32 k_all_to_all = 8;
+
+XIO_DEVICE u64* round_word(const xio_team_t& t, u64 epoch, u32 round) {
+  auto* words = reinterpret_cast<u64*>(static_cast<unsigned char*>(t.work) + sizeof(channel_state));
+  return words + (epoch & 1) * k_team_rounds + round;
+}
+
+// Waits for what `from` says in a round. A member in a call of another kind sends its header instead: that is refused.
+XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 round, u32 from,
+                                   u32* heard) {
+  const u64* word = round_word(t, x.epoch, round);
+  const u64* head = message(t, x.epoch, from);
+  u64 found = 0;
+  const xio_status_t status = poll_then(
+      ctx,
+      [&] {
+        found = load<scope::system, direct::k_watch_load>(word);
+        if (static_cast<u32>(found >> 32) == x.flag()) return true;
+        const u64 other = load<scope::system, direct::k_watch_load>(head);
+        if (static_cast<u32>(other >> 32) != x.flag()) return false;
+        found = k_refuses;
+        return true;
+      },
+      [] { return XIO_OK; });
+  *heard = static_cast<u32>(found);
+  if (status == XIO_ERR_TIMEOUT)
+    record_wait(ctx_of(ctx), call_kind::team_wait, pe_of(t, from), word, 8, 1, XIO_CMP_EQ, x.flag(), found >> 32);
+  return status;
+}
+
+// By one thread. Everybody learns whether all are in the same call: a member that has heard of another call passes that
+// on. Then headers go to all, for members whose calls wait for these.
+XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+  u32 said = x.tag;
+  xio_status_t status = XIO_OK;
+  fence<scope::system, order::release>();
+  for (u32 round = 0; (u64{1} << round) < t.n_pes && status == XIO_OK; ++round) {
+    const u32 step = 1u << round;
+    const u32 to = t.my_pe + step < t.n_pes ? t.my_pe + step : t.my_pe + step - t.n_pes;
+    const u32 from = t.my_pe >= step ? t.my_pe - step : t.my_pe + t.n_pes - step;
+    // The word passes on what came with the one before: that needs a release of this PE (sync.hpp).
+    if (round != 0) fence_before_stores<scope::system>();
+    u32 heard = k_refuses;
+    status = send_word(ctx, t, round_word(t, x.epoch, round), x.flagged(said), to);
+    status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
+    if (heard != said) said = k_refuses;
+    fence<scope::system, order::acquire>();
+  }
+  if (status != XIO_OK) return status;
+  if (said == k_refuses) send_headers(thread_group::here(), ctx, t, x);
+  if (said != x.tag) return ctx_fail(ctx_of(ctx), XIO_ERR_ARG, call_of(call_kind::team_call, nullptr, 0));
+  return hdp_flush(ctx);
 }
 
 // Headers alone: every member has come, and their ordinary stores from before are visible.
@@ -179,6 +237,7 @@ template <class Group>
 XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag) {
   exchange x;
   if (!begin(g, t, tag, &x)) return broken_status(t);
+  if (t.n_pes > k_all_to_all) return end(g, t, x, g.leader() ? go_round(ctx, t, x) : XIO_OK);
   const xio_status_t sent = send_headers(g, ctx, t, x);
   return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
 }

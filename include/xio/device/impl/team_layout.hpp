@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The symmetric work memory of a team, which host and device share. A channel has a state, two slots, and two places of
+// The symmetric work memory of a team, which host and device share. A channel has a head, two slots, and two places of
 // the same size from which engines send. A slot has a message for each member, which that member writes: a header word,
 // and words of packets behind it. Slots take turns: a member that sends message e has heard all members in e - 1, so
 // all have read e - 2. Behind these lie three areas for what a reduce combines, which take turns too: a part for each
@@ -19,6 +19,10 @@ struct alignas(128) channel_state {
   std::uint32_t broken;        // a status that stays, or 0
 };
 
+// Behind it: words of the rounds by which many members synchronise, of two exchanges that take turns.
+constexpr std::uint32_t k_team_rounds = 32;
+constexpr std::uint64_t k_channel_head_bytes = sizeof(channel_state) + 2 * k_team_rounds * sizeof(std::uint64_t);
+
 XIO_TEAM_FUNCTION constexpr std::uint32_t team_packet_bytes(std::uint64_t n) {
   return n <= 4 ? 4096 : n <= 8 ? 2048 : n <= 32 ? 512 : 128;
 }
@@ -29,7 +33,7 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_slot_bytes(std::uint64_t n, std::
   return n * team_message_bytes(packet_bytes);
 }
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_messages_bytes(std::uint64_t n, std::uint32_t packet_bytes) {
-  return (sizeof(channel_state) + 4 * team_slot_bytes(n, packet_bytes) + 127) / 128 * 128;
+  return (k_channel_head_bytes + 4 * team_slot_bytes(n, packet_bytes) + 127) / 128 * 128;
 }
 constexpr std::uint32_t k_team_areas = 3;
 // Of one area. A part of it is a multiple of 16 bytes, and 64 at least.

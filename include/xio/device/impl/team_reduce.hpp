@@ -122,8 +122,7 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
 // --- Reading -----------------------------------------------------------------------------------------
 
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE xio_status_t reduce_reading(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
-                                       const reduce_job& job) {
+XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, reduce_job job) {
   const xio_status_t ready = exchange_headers(g, ctx, t, tag);
   if (ready != XIO_OK) return ready;
   const u64 words = job.bytes / 16;
@@ -219,6 +218,7 @@ constexpr u32 k_reads = 4;
 template <xio_reduction Op, class T>
 XIO_DEVICE constexpr u32 kind_of() {
   return static_cast<u32>(Op) << 5 | (std::is_integral_v<T> ? 0u : 16u) |
+         (std::is_same_v<T, xio_bfloat16_t> ? 8u : 0u) |
          (sizeof(T) == 1   ? 0u
           : sizeof(T) == 2 ? 1u
           : sizeof(T) == 4 ? 2u
@@ -227,7 +227,7 @@ XIO_DEVICE constexpr u32 kind_of() {
 
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
-  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "a reduce takes integers, float and double");
+  static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
   static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
   if (!is_usable(ctx, t)) return XIO_ERR_STATE;
   const u64 part = team_part_bytes(t.n_pes);

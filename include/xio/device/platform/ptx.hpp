@@ -285,5 +285,18 @@ __device__ inline __attribute__((always_inline)) bool compare_exchange(T* p, T& 
 #undef XIO_PTX_LOAD
 #undef XIO_PTX_BY_SCOPE
 
+// --- Halves ------------------------------------------------------------------------------------------
+
+XIO_DEVICE float float_of_half(u16 half) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+  return value;
+}
+XIO_DEVICE u16 half_of_float(float value) {
+  u16 half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+  return half;
+}
+
 }  // namespace xio::dev::ptx
 #endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// The collectives whose blocks differ in size: members first publish the sizes and places to each other, by packets,
+// then send the blocks, each with a word behind it.
+#pragma once
+#include "xio/device/impl/team_move.hpp"
+
+namespace xio::dev::teams {
+
+// Two numbers that each member publishes to each other one in an exchange: they lie in its message until the next but
+// one.
+struct extent {
+  u64 place, bytes;
+};
+constexpr u32 k_extent_words = sizeof(extent) / 4;
+
+XIO_DEVICE u64 number_from(const u64* words) {
+  u64 out = 0;
+  for (u32 k = 0; k < 2; ++k)
+    out |= u64{static_cast<u32>(load<scope::system, direct::k_flag_load>(words + k))} << (32 * k);
+  return out;
+}
+XIO_DEVICE extent extent_by(const xio_team_t& t, const exchange& x, u32 from) {
+  const u64* words = message(t, x.epoch, from) + 1;
+  return extent{number_from(words), number_from(words + 2)};
+}
+
+// extent_for(to) to every member, if the caller's own arguments are good; else all return XIO_ERR_ARG.
+template <class Group, class Extent>
+XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, bool good,
+                                    exchange* x, Extent&& extent_for) {
+  if (!begin(g, t, good ? tag : k_refuses, x)) return broken_status(t);
+  const xio_status_t sent = send_packets(
+      g, ctx, t, *x, [&](u32) { return good ? k_extent_words : 0; },
+      [&](u32 to, u32 w) {
+        const extent mine = extent_for(to);
+        return static_cast<u32>((w < 2 ? mine.place : mine.bytes) >> (32 * (w & 1)));
+      });
+  const xio_status_t taken = take_packets(
+      g, ctx, t, *x, [](u32) { return k_extent_words; }, [](u32, u32, u32) {});
+  return end(g, t, *x, first_of(first_of(sent, taken), good ? XIO_OK : XIO_ERR_ARG));
+}
+
+// The blocks themselves. `good` is false at a member whose own numbers and another's do not agree: all learn of it.
+template <class Group, class Block>
+XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, bool good,
+                                    const Block& block_for, const own_block& own) {
+  exchange x;
+  if (!begin(g, t, good ? tag : k_refuses, &x)) return broken_status(t);
+  xio_status_t status = XIO_OK;
+  if (good) {
+    status = send_blocks(g, ctx, t, x, block_for);
+    if (own.bytes != 0 && own.to != own.from) direct::copy(g, own.to, own.from, own.bytes);
+  } else {
+    status = first_of(send_headers(g, ctx, t, x), XIO_ERR_ARG);
+  }
+  status = end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
+  return first_of(status, sources_are_free(g, ctx));
+}
+
+// Bytes, by member.
+struct varied_blocks {
+  unsigned char* dst;
+  const size_t *dst_places, *dst_bytes;
+  const unsigned char* src;
+  const size_t *src_places, *src_bytes;
+
+  XIO_DEVICE bool is_sound(const xio_ctx_t& ctx, u32 n) const {
+    if (dst_places == nullptr || dst_bytes == nullptr || src_places == nullptr || src_bytes == nullptr) return false;
+    for (u32 m = 0; m < n; ++m) {
+      if (dst_bytes[m] != 0 && (dst == nullptr || !is_symmetric(ctx, dst + dst_places[m], dst_bytes[m]))) return false;
+      if (src_bytes[m] != 0 && src == nullptr) return false;
+    }
+    return true;
+  }
+};
+
+template <class Group>
+XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
+  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  const u32 tag = tag_of(op::alltoallv), me = t.my_pe;
+  exchange x;
+  const xio_status_t status = publish_all(g, ctx, t, tag, b.is_sound(ctx, t.n_pes), &x, [&](u32 to) {
+    return extent{b.dst_places[to], b.dst_bytes[to]};
+  });
+  if (status != XIO_OK) return status;
+  bool good = b.dst_bytes[me] == b.src_bytes[me];
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) good = good && extent_by(t, x, other(t, k)).bytes == b.src_bytes[other(t, k)];
+  const own_block own{b.dst + b.dst_places[me], b.src + b.src_places[me], b.src_bytes[me]};
+  return send_varied(
+      g, ctx, t, tag, good,
+      [=](u32 to) {
+        return outgoing_block{b.dst + extent_by(t, x, to).place, b.src + b.src_places[to], b.src_bytes[to]};
+      },
+      own);
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
+                                u64 bytes) {
+  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  const u32 tag = tag_of(op::collect);
+  exchange x;
+  const bool sound = dst != nullptr && (src != nullptr || bytes == 0);
+  const xio_status_t status = publish_all(g, ctx, t, tag, sound, &x, [&](u32) { return extent{0, bytes}; });
+  if (status != XIO_OK) return status;
+  u64 before = 0, all = 0;
+  for (u32 m = 0; m < t.n_pes; ++m) {
+    if (m == t.my_pe) before = all;
+    all += m == t.my_pe ? bytes : extent_by(t, x, m).bytes;
+  }
+  auto* to = static_cast<unsigned char*>(dst) + before;
+  const auto* from = static_cast<const unsigned char*>(src);
+  return send_varied(
+      g, ctx, t, tag, is_symmetric(ctx, dst, all),
+      [=](u32) {
+        return outgoing_block{to, from, bytes};
+      },
+      own_block{to, from, bytes});
+}
+
+}  // namespace xio::dev::teams
