@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # From an assembly listing for AMD GPUs: what each kernel costs, with all functions that it reaches. Lines are
-#   op NAME INSTRUCTIONS VGPRS AGPRS SGPRS SCRATCH        registers and scratch of the deepest call, as LLVM sums them
+#   op NAME INSTRUCTIONS VGPRS AGPRS SGPRS SCRATCH WAVES  registers and scratch of the deepest call, as LLVM sums them;
+#                                                        waves that a SIMD can hold with so many registers
 #   function NAME INSTRUCTIONS                            those that kernels call, out of line
 /^[A-Za-z_][A-Za-z0-9_.$]*:/ { # a label that is no local one (.L) begins a kernel or a function
   at = $1
@@ -23,6 +24,7 @@ match($0, /[A-Za-z_][A-Za-z0-9_.$]*@(rel32|gotpcrel32)@lo/) {
 /^; NumAgprs: / { agprs[at] = $3 }
 /^; (Total)?NumSgprs: / { sgprs[at] = $3 }
 /^; ScratchSize: / { scratch[at] = $3 }
+/^; Occupancy: / { waves[at] = $3 }
 
 function total(name, seen,    sum, i, n, callee) {
   if (name in seen) return 0
@@ -40,7 +42,7 @@ END {
       delete seen
       op = name
       sub(/^cost_/, "", op)
-      print "op", op, total(name, seen), vgprs[name], agprs[name], sgprs[name], scratch[name]
+      print "op", op, total(name, seen), vgprs[name], agprs[name] + 0, sgprs[name], scratch[name], waves[name]
     } else if (instructions[name]) {
       print "function", name, instructions[name]
     }

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What one op costs in a kernel: instructions (of all that the op can reach), registers, scratch memory; with every
-# engine and every NIC family, and (direct+mlx5:...) with those alone. On gfx90a as hipcc makes it, on gfx942 as a newer
-# clang does. Compares with cost.table and cost.gfx942.table beside this script; more than 10 % above them is an error.
+# engine and every NIC family, and (direct+mlx5:...) with those alone. On gfx90a as hipcc makes it, on gfx942 and gfx1100
+# as a newer clang does. Compares with cost.table, cost.gfx942.table and cost.gfx1100.table beside this script; more than
+# 10 % above them is an error, and a wave of a SIMD less.
 #   XIO_TEST_BUILDDIR=BUILD tests/device/cost.sh --update        keeps what is now
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
@@ -34,7 +35,7 @@ compare() {
   fi
   {
     echo "# $by"
-    echo "# op NAME INSTRUCTIONS VGPRS AGPRS SGPRS SCRATCH-BYTES: the kernel and all that it calls"
+    echo "# op NAME INSTRUCTIONS VGPRS AGPRS SGPRS SCRATCH-BYTES WAVES: the kernel and all that it calls"
     echo "# function NAME INSTRUCTIONS: for those who look where they are"
     {
       listing ''
@@ -58,8 +59,7 @@ if [ -n "$HIPCC" ]; then
   compare cost.table
 fi
 if command -v clang-22 >/dev/null; then
-  target=gfx942
   compiler=(clang-22 "${flags[@]}" -nogpulib -nogpuinc -I"$here/clang" -I"$srcdir/include")
-  compare cost.gfx942.table
+  for target in gfx942 gfx1100; do compare cost.$target.table; done
 fi
 if [ $tried = 0 ]; then skip "no compiler of which figures are kept: neither Debian 12's hipcc nor clang-22"; fi

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Compares two tables of cost.awk, the kept one first. A rise of more than 10 % is an error, a fall is a hint.
+# Compares two tables of cost.awk, the kept one first. A rise of more than 10 % is an error, a fall is a hint; of the
+# column "waves" a fall is an error.
 # -v names="its columns" -v script=NAME: of another script than cost.sh
 BEGIN {
-  if (!names) names = "instructions VGPRs AGPRs SGPRs scratch-bytes"
+  if (!names) names = "instructions VGPRs AGPRs SGPRs scratch-bytes waves"
   if (!script) script = "cost.sh"
   columns = split(names, what, " ")
 }
@@ -22,7 +23,12 @@ FNR == NR {
   for (i = 1; i <= columns; i++) {
     before = old[i + 2]
     now = $(i + 2)
-    if (now * 10 > before * 11) {
+    if (what[i] == "waves") {
+      if (now < before) {
+        printf "%s: waves fell from %d to %d\n", $2, before, now
+        bad = 1
+      }
+    } else if (now * 10 > before * 11) {
       printf "%s: %s rose from %d to %d\n", $2, what[i], before, now
       bad = 1
     } else if (now * 11 < before * 10) {
