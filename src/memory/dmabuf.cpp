@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -30,6 +32,11 @@ void check_inside(void* address, std::size_t bytes, const void* base, std::size_
          address, whole, base);
 }
 
+std::string target_of(int fd) {
+  char target[64] = {};
+  const ssize_t got = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target, sizeof target - 1);
+  return got < 0 ? "" : target;
+}
 // "/dmabuf:" and a name, and "anon_inode:dmabuf" before Linux 5.3 (drivers/dma-buf/dma-buf.c). Files may have the word
 // in their paths.
 bool is_dmabuf(std::string_view target) { return target.starts_with("/dmabuf:") || target == "anon_inode:dmabuf"; }
@@ -72,21 +79,27 @@ device_view view_for_device(void* base, std::size_t bytes) {
     return out;
   }
   const auto span = pages_of(reinterpret_cast<std::uint64_t>(base), bytes, gpu::page_size());
-  const auto place = span ? gpu::find_memory_file(reinterpret_cast<void*>(span->first), span->bytes) : std::nullopt;
+  auto place = span ? gpu::find_memory_file(reinterpret_cast<void*>(span->first), span->bytes) : std::nullopt;
   if (!place)
     fail(XIO_ERR_UNSUPPORTED,
          "the {} bytes at {} are host memory without a file, of which no dma-buf can be made for a drive; use the "
          "symmetric heap, or memory of the kind DEVICE_VMEM",
          bytes, base);
+  // The program has mapped memory of another device, by the dma-buf that its driver gave.
+  if (is_dmabuf(target_of(place->file.get()))) {
+    out.file = std::move(place->file);
+    out.offset = place->offset + span->offset;
+    return out;
+  }
   out.file = gpu::make_udmabuf(place->file.get(), place->offset, span->bytes, base);
   out.offset = span->offset;
   return out;
 }
 
 void close_dmabuf(int fd) {
-  char target[64] = {};
-  const ssize_t got = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target, sizeof target - 1);
-  if (got < 0) fail(XIO_ERR_ARG, "{}: {} is no open file descriptor; give the one that {} made", k_close, fd, k_export);
+  const std::string target = target_of(fd);
+  if (target.empty())
+    fail(XIO_ERR_ARG, "{}: {} is no open file descriptor; give the one that {} made", k_close, fd, k_export);
   if (!is_dmabuf(target))
     fail(XIO_ERR_ARG, "{}: descriptor {} is '{}', no dma-buf; give the one that {} made", k_close, fd, target,
          k_export);

@@ -17,7 +17,8 @@ dmabuf export_dmabuf(void* address, std::size_t bytes, unsigned flags);
 void close_dmabuf(int fd);
 
 // The dma-buf by which a PCI device reaches [base, base + bytes): of a GPU's memory as its driver exports it, of host
-// memory where it is mapped from a memory file, as the symmetric heap is. The descriptor is the caller's.
+// memory where it is mapped from a memory file, as the symmetric heap is, and of another device's memory the dma-buf
+// that the program has mapped and keeps open. The descriptor is the caller's.
 struct device_view {
   unique_fd file;
   std::uint64_t offset = 0;

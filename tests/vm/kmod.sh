@@ -13,6 +13,8 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d /tmp/xio-vm.XXXXXX) || exit 125
 trap 'rm -rf "$work"' EXIT
+# What a make above this script shares jobs by would be a warning of the module's own make.
+unset MAKEFLAGS MAKELEVEL MFLAGS
 kmod=$builddir/tests/vm/kmod drive=$builddir/tests/vm/nvme_drive
 
 # build SERIES: in a copy, as the source may be read-only.
@@ -33,12 +35,26 @@ build() {
   echo "ok   built for ${headers##*/linux-headers-} ($((SECONDS - begin)) s)"
 }
 
+# The exporter of a BAR, for the guest's kernel.
+build_exporter() {
+  local headers
+  headers=$("$here/headers" 6.12) || exit 125
+  mkdir -p "$work/bar_export"
+  cp "$here"/bar_export/{bar_export.c,Kbuild} "$work/bar_export/"
+  if ! make -s -C "$headers" M="$work/bar_export" W=1 modules >"$work/bar_export.log" 2>&1; then
+    cat "$work/bar_export.log"
+    echo "FAIL the exporter of a BAR does not compile"
+    return 1
+  fi
+}
+
 # guest NAME IOMMU
 guest() {
   local status=0 share=$work/$1 tries=0
   mkdir -p "$share"
   cp "$here/kmod_guest.sh" "$share/"
   strip --strip-debug -o "$share/xio.ko" "$work/6.12/xio.ko"
+  strip --strip-debug -o "$share/bar_export.ko" "$work/bar_export/bar_export.ko"
   "$here/carry" "$share/root" "$kmod" "$kmod"_open "$drive" || exit 125
   cat >"$share/plan" <<PLAN
 kmod='$kmod'
@@ -49,10 +65,13 @@ seed=${SEED:-1}
 PLAN
   while :; do
     truncate -s 0 "$work/drive" && truncate -s 16M "$work/drive"
+    truncate -s 0 "$work/window" && truncate -s 32M "$work/window"
     status=0
     VM_IOMMU=$2 VM_TIMEOUT=240 "$here/run" "$share" kmod_guest.sh -device pcie-root-port,id=rp0,slot=1 \
       -drive "file=$work/drive,if=none,id=d0,format=raw,cache=writeback,aio=threads" \
-      -device nvme,drive=d0,serial=xiokmod,bus=rp0,max_ioqpairs=4 >"$work/$1.log" 2>&1 || status=$?
+      -device nvme,drive=d0,serial=xiokmod,bus=rp0,max_ioqpairs=4 \
+      -object "memory-backend-file,id=window,share=on,mem-path=$work/window,size=32M" \
+      -device ivshmem-plain,memdev=window,addr=0a.0 >"$work/$1.log" 2>&1 || status=$?
     # A QEMU that dies by SIGSEGV (128 + 11, of which tests/vm/run makes 68) is QEMU's own fault; what the guest says is not.
     if [ $status != 68 ] || grep -q 'kmod_guest.sh ended' "$work/$1.log" || [ $((tries += 1)) -gt 2 ]; then break; fi
     echo "QEMU died by a signal in the guest $1; once more ($tries of 2)"
@@ -71,6 +90,7 @@ fi
 if [ $# = 0 ]; then set -- translated physical; fi
 bad=0
 for series in ${KERNELS-6.1 6.12}; do build "$series" || bad=1; done
+build_exporter || bad=1
 if [ $bad = 0 ]; then
   for part in "$@"; do
     case $part in

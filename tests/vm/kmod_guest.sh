@@ -187,9 +187,28 @@ if wait $pid; then fail 'a process was not killed in its reads'; fi
 # Its queue is given back: all four can be had again.
 xio move "kmod:$drive/1" 1 5 6 4
 if grep -q 'I/O queues left' /tmp/out; then fail 'a killed process keeps its queue' && cat /tmp/out; fi
+
+# ---- memory of another device: the BAR of a function that has no driver, by the dma-buf of its exporter, in pieces
+window=0000:00:0a.0
+insmod /share/bar_export.ko device=$window bar=2 piece=65536 || { fail 'the exporter does not load' && dmesg | tail -n 5; }
+export XIO_TEST_EXPORTER=/dev/bar_export
+xio move "kmod:$drive/1" 1 6 7 2
+XIO_NVME_DOORBELL=host xio move "kmod:$drive/1" 1 7 8 1
+# Two processes have the one BAR, each a part of it.
+XIO_TEST_EXPORTER_SKIP=25165824 timeout -s KILL 3 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
+pid=$!
+wait_for_word moving /tmp/endless
+xio move "kmod:$drive/1" 1 8 9 1
+if wait $pid; then fail 'a process was not killed while it read into the BAR'; fi
+# Nothing of the dead one is written any more: the memory keeps what is put there now.
+xio leave "kmod:$drive/1"
+xio move "kmod:$drive/1" 1 9 10 4
+if grep -q 'I/O queues left' /tmp/out; then fail 'a process that was killed keeps its queue' && cat /tmp/out; fi
+unset XIO_TEST_EXPORTER
+rmmod bar_export || fail 'the exporter is still in use'
 bind_to ''
 disk
-xio verify /dev/nvme0n1 1 6
+xio verify /dev/nvme0n1 1 10
 dd if=/tmp/whole of=/dev/nvme0n1 bs=1M conv=fsync 2>/dev/null || fail 'the drive cannot be written back'
 
 # ---- a kernel that is locked down, which it stays

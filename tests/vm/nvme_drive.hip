@@ -25,8 +25,10 @@
 //       every block carries OUTER, those of the middle half MIDDLE
 //
 // Every 8 bytes say where on the drive they belong. XIO_TEST_WINDOW: a file whose second half is the memory of kernels,
-// in place of the heap.
+// in place of the heap. XIO_TEST_EXPORTER: a device file whose ioctl gives a dma-buf that is (bar_export/), from the
+// byte XIO_TEST_EXPORTER_SKIP on.
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,8 +78,22 @@ void asked(xio_world_t* world, const char* name) {
 
 // ---- data ---------------------------------------------------------------------------------------------------------
 
+// Memory of a device by its dma-buf, whose descriptor stays open.
+unsigned char* exported(const rig::team& t, const char* exporter, size_t bytes) {
+  const int device = open(exporter, O_RDWR), buffer = device < 0 ? -1 : ioctl(device, 0, 0);
+  const off_t size = buffer < 0 ? 0 : lseek(buffer, 0, SEEK_END);
+  const char* text = std::getenv("XIO_TEST_EXPORTER_SKIP");
+  const size_t skip = text == nullptr ? 0 : number(text);
+  if (size < static_cast<off_t>(skip + bytes)) rig::give_up(exporter, "gives no dma-buf of that size");
+  void* at = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, buffer, 0);
+  if (at == MAP_FAILED) rig::give_up(exporter, "gives a dma-buf that cannot be mapped");
+  MUST(xio_mem_register(t.world(), at, static_cast<size_t>(size)));
+  return static_cast<unsigned char*>(at) + skip;
+}
+
 // Memory that kernels and drives share: of the heap, or of another device.
 unsigned char* arena(const rig::team& t, size_t bytes) {
+  if (const char* exporter = std::getenv("XIO_TEST_EXPORTER")) return exported(t, exporter, bytes);
   const char* window = std::getenv("XIO_TEST_WINDOW");
   if (window == nullptr) return t.symmetric<unsigned char>(bytes);
   const int fd = open(window, O_RDWR);
