@@ -91,10 +91,14 @@ uint64_t number(const char* text) { return std::strtoull(text, nullptr, 0); }
 unsigned char* memory_of(const rig::team& t, const std::string& kind, uint64_t bytes) {
   if (kind == "heap") return t.symmetric_raw<unsigned char>(bytes);
   void* block = nullptr;
-  if (kind == "hip")
-    MUST(hipMalloc(&block, bytes));
-  else
+  if (kind == "hip") {
+    // It begins in the middle of a piece.
+    constexpr uint64_t k_before_it = 17 * 4096;
+    MUST(hipMalloc(&block, bytes + k_before_it));
+    block = static_cast<unsigned char*>(block) + k_before_it;
+  } else {
     MUST(xio_mem_alloc(static_cast<xio_mem_kind_t>(number(kind.c_str())), bytes, nullptr, &block));
+  }
   return xio_mem_register(t.world(), block, bytes) == XIO_OK ? static_cast<unsigned char*>(block) : nullptr;
 }
 

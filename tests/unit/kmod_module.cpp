@@ -250,13 +250,28 @@ TEST(memory_file, memory_that_is_of_no_open_file) {
 }
 
 TEST(kmod_memory, equal_runs_are_one_table) {
-  const auto a = nvme::run_list::of({{0, 0x10000}, {4096, 0x30000}});
-  const auto b = nvme::run_list::of({{0, 0x10000}, {4096, 0x30000}});
-  const auto c = nvme::run_list::of({{0, 0x10000}, {4096, 0x40000}});
+  const auto a = nvme::run_list::of({{0, 0x10000}, {4096, 0x30000}}, 8192);
+  const auto b = nvme::run_list::of({{0, 0x10000}, {4096, 0x30000}}, 8192);
+  const auto c = nvme::run_list::of({{0, 0x10000}, {4096, 0x40000}}, 8192);
   EXPECT_EQ(a.get(), b.get());
   EXPECT_NE(a.get(), c.get());
-  EXPECT_EQ(a->table().count, 2u);
+  EXPECT_EQ(a->table().count, 2u | 12u << dev::k_run_shift_at);
   EXPECT_EQ(a->table().runs[1].address, 0x30000u);
+}
+
+TEST(kmod_memory, runs_are_cut_into_rows_of_one_length) {
+  constexpr std::uint64_t k_2m = 2 << 20;
+  const auto a = nvme::run_list::of({{0, 0x100000000}, {2 * k_2m, 0x300000000}, {3 * k_2m, 0x200000000}}, 5 * k_2m);
+  EXPECT_EQ(a->table().count, 5u | 21u << dev::k_run_shift_at);
+  const std::uint64_t wanted[] = {0x100000000, 0x100000000 + k_2m, 0x300000000, 0x200000000, 0x200000000 + k_2m};
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(a->rows()[i].offset, i * k_2m);
+    EXPECT_EQ(a->rows()[i].address, wanted[i]);
+  }
+  // One page at the begin of a large run would want a row for each page of it.
+  const auto uneven = nvme::run_list::of({{0, 0x10000}, {4096, 0x100000000}}, std::uint64_t{1} << 30);
+  EXPECT_EQ(uneven->table().count, 2u);
+  EXPECT_EQ(uneven->rows()[1].address, 0x100000000u);
 }
 
 TEST(kmod_memory, plain_memory_is_refused) {

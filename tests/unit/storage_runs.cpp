@@ -49,6 +49,21 @@ TEST(storage_runs, every_offset_is_found) {
   }
 }
 
+TEST(storage_runs, every_offset_is_found_in_rows_of_one_length) {
+  std::mt19937_64 random(3);
+  for (const u32 shift : {12u, 16u, 21u}) {
+    std::vector<bus_run> rows;
+    for (u64 i = 0; i < 300; ++i) rows.push_back({i << shift, ((random() & 0xffffff) + 1) << shift});
+    const bus_place p{k_in_runs, rows.data(), static_cast<u32>(rows.size()) | shift << k_run_shift_at};
+    for (int i = 0; i < 1000; ++i) {
+      const u64 v = random() % (rows.size() << shift);
+      ASSERT_EQ(bus_address_of(p, k_in_runs | v), walked(rows, v)) << shift << ", " << v;
+    }
+    const u64 last = (rows.size() << shift) - 1;
+    ASSERT_EQ(bus_address_of(p, k_in_runs | last), walked(rows, last));
+  }
+}
+
 TEST(storage_runs, prps_of_a_command) {
   std::mt19937_64 random(2);
   const auto runs = scattered(random, 600);

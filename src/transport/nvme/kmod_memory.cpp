@@ -2,6 +2,7 @@
 #include "transport/nvme/kmod_memory.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -22,34 +23,63 @@ kmod_memory::~kmod_memory() {
   for (const leaving& l : leaving_) module_.release(l.handle);
 }
 
-run_list::run_list(std::vector<dev::bus_run> runs)
-    : runs_(std::move(runs)), rows_(runs_.size() * sizeof(dev::bus_run), gpu::place::device) {
+namespace {
+
+// The largest power of two that divides every run's begin.
+std::uint32_t common_shift(const std::vector<dev::bus_run>& runs) {
+  std::uint64_t bits = 0;
+  for (const dev::bus_run& r : runs) bits |= r.offset;
+  return bits == 0 ? 0 : static_cast<std::uint32_t>(std::countr_zero(bits));
+}
+
+// Each run as rows of 1 << shift bytes.
+std::vector<dev::bus_run> cut(const std::vector<dev::bus_run>& runs, std::uint64_t bytes, std::uint32_t shift) {
+  std::vector<dev::bus_run> rows;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::uint64_t end = i + 1 < runs.size() ? runs[i + 1].offset : bytes;
+    for (std::uint64_t at = runs[i].offset; at < end; at += std::uint64_t{1} << shift)
+      rows.push_back({at, runs[i].address + (at - runs[i].offset)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+run_list::run_list(std::vector<dev::bus_run> rows, std::uint32_t shift)
+    : runs_(std::move(rows)), shift_(shift), rows_(runs_.size() * sizeof(dev::bus_run), gpu::place::device) {
   gpu::copy(rows_.data(), runs_.data(), runs_.size() * sizeof(dev::bus_run));
 }
 
-std::shared_ptr<const run_list> run_list::of(std::vector<dev::bus_run> runs) {
+std::shared_ptr<const run_list> run_list::of(const std::vector<dev::bus_run>& runs, std::uint64_t bytes) {
   static std::mutex lock;
   // Never destroyed: an exit handler may open a drive.
   static auto& known = *new std::vector<std::weak_ptr<const run_list>>;
+  std::uint32_t shift = common_shift(runs);
+  // A few bytes of table for each page of data at the most.
+  const bool even = shift != 0 && (bytes >> shift) <= 4 * runs.size() + 4096;
+  std::vector<dev::bus_run> rows = even ? cut(runs, bytes, shift) : runs;
+  if (!even) shift = 0;
   const auto same = [&](const run_list& other) {
-    return std::equal(runs.begin(), runs.end(), other.runs().begin(), other.runs().end(),
+    return shift == other.shift_ &&
+           std::equal(rows.begin(), rows.end(), other.rows().begin(), other.rows().end(),
                       [](auto& a, auto& b) { return a.offset == b.offset && a.address == b.address; });
   };
   const std::lock_guard hold(lock);
   std::erase_if(known, [](auto& one) { return one.expired(); });
   for (const auto& one : known)
     if (auto list = one.lock(); list != nullptr && same(*list)) return list;
-  auto made = std::make_shared<const run_list>(std::move(runs));
+  auto made = std::make_shared<const run_list>(std::move(rows), shift);
   known.push_back(made);
   return made;
 }
 
-// From the page that base is in: offsets of runs count from there.
+// Offsets count from the begin of the first run that is named, so that runs of one length, such as a GPU's pages of
+// 2 MiB, stay multiples of it in memory that begins inside of one.
 kmod_memory::pinned kmod_memory::place(const kmod_module::pin& pin, std::uint64_t offset, void* base,
                                        std::size_t bytes) const {
-  const std::uint64_t in_page = offset % k_page, first = offset - in_page, last = offset + bytes;
+  const std::uint64_t in_page = offset % k_page, last = offset + bytes;
   std::vector<dev::bus_run> runs;
-  std::uint64_t covered = first;
+  std::uint64_t first = 0, covered = offset - in_page;
   for (const kmod_module::run& r : pin.runs) {
     if (r.offset + r.bytes <= covered || r.offset >= last) continue;
     if (r.address % k_page != r.offset % k_page || r.offset % k_page != 0)
@@ -57,14 +87,15 @@ kmod_memory::pinned kmod_memory::place(const kmod_module::pin& pin, std::uint64_
            "{}: the {} bytes at {} lie on the bus in parts that are no whole pages; register memory in whole pages of "
            "{} bytes",
            name_, bytes, base, k_page);
-    runs.push_back({covered - first, r.address + (covered - r.offset)});
+    if (runs.empty()) first = r.offset;
+    runs.push_back({r.offset - first, r.address});
     covered = r.offset + r.bytes;
   }
   if (covered < last)
     fail(XIO_ERR_IO, "{}: the kernel module pinned a buffer that ends before the {} bytes at {}; register it again",
          name_, bytes, base);
-  if (runs.size() == 1) return {base, bytes, pin.handle, runs[0].address + in_page, nullptr, 1, false};
-  return {base, bytes, pin.handle, dev::k_in_runs | in_page, run_list::of(std::move(runs)), 1, false};
+  if (runs.size() == 1) return {base, bytes, pin.handle, runs[0].address + (offset - first), nullptr, 1, false};
+  return {base, bytes, pin.handle, dev::k_in_runs | (offset - first), run_list::of(runs, covered - first), 1, false};
 }
 
 std::uint64_t kmod_memory::map(void* base, std::size_t bytes) {

@@ -14,16 +14,21 @@
 
 namespace xio::nvme {
 
-// Runs in the kernels' memory. Equal ones are one table, so that drives that see memory alike share it.
+// Runs in the kernels' memory, cut so that they are equally long where that needs few rows more. Equal ones are one
+// table, so that drives that see memory alike share it.
 class run_list {
  public:
-  static std::shared_ptr<const run_list> of(std::vector<dev::bus_run> runs);
-  explicit run_list(std::vector<dev::bus_run> runs);
-  dev::run_table table() const { return {rows_.as<dev::bus_run>(), static_cast<std::uint32_t>(runs_.size())}; }
-  const std::vector<dev::bus_run>& runs() const { return runs_; }
+  // bytes: where the last run ends.
+  static std::shared_ptr<const run_list> of(const std::vector<dev::bus_run>& runs, std::uint64_t bytes);
+  run_list(std::vector<dev::bus_run> rows, std::uint32_t shift);
+  dev::run_table table() const {
+    return {rows_.as<dev::bus_run>(), static_cast<std::uint32_t>(runs_.size()) | shift_ << dev::k_run_shift_at};
+  }
+  const std::vector<dev::bus_run>& rows() const { return runs_; }
 
  private:
   std::vector<dev::bus_run> runs_;
+  std::uint32_t shift_;  // as dev::run_table::count has it
   gpu::buffer rows_;
 };
 

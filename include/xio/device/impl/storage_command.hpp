@@ -14,11 +14,15 @@ namespace xio::dev {
 struct bus_place {
   u64 at;               // its bus address, or k_in_runs and its place in the runs; 0: there is no buffer
   const bus_run* runs;  // of memory in parts, else null
-  u32 run_count;
+  u32 run_count;        // as run_table::count
 };
 
 // The run that holds offset v: the last that begins at or before it. The first begins at 0.
 XIO_SLOW_PATH u64 find_in_runs(const bus_run* runs, u32 count, u64 v) {
+  if (const u32 shift = count >> k_run_shift_at; shift != 0) [[likely]] {
+    const bus_run r = runs[v >> shift];
+    return r.address + (v - r.offset);
+  }
   u32 low = 0, high = count;
   while (high - low > 1) {
     const u32 middle = low + (high - low) / 2;

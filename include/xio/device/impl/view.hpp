@@ -136,8 +136,10 @@ struct bus_run {
 };
 struct run_table {
   const bus_run* runs;
-  std::uint32_t count;
+  std::uint32_t count;  // and from bit k_run_shift_at on: the shift, see there
 };
+// Rows that are equally far apart, 1 << shift bytes, are found by a shift; 0: they are not, and are found by halving.
+constexpr std::uint32_t k_run_shift_at = 26;
 // Memory in several parts has no bus address of its own: this bit, which no bus address has, and below it the offset
 // that the table of runs counts in.
 constexpr std::uint64_t k_in_runs = std::uint64_t{1} << 63;
@@ -149,9 +151,9 @@ struct region_view {
   // Address of base as NVMe controllers see it, or k_in_runs and an offset; 0: they do not see it.
   std::uint64_t bus[k_bus_spaces];
   std::uint32_t lkey[k_max_nics];
-  std::uint32_t live;  // 0: empty row
-  std::uint32_t run_count;
-  const bus_run* runs;  // of an address with k_in_runs: by offset, the first is 0
+  std::uint32_t live;       // 0: empty row
+  std::uint32_t run_count;  // as run_table::count
+  const bus_run* runs;      // of an address with k_in_runs: by offset, the first is 0
 };
 static_assert(sizeof(region_view) == 64);
 
