@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -146,33 +147,77 @@ std::optional<std::uint64_t> size_of_text(const std::string& text) {
 
 std::uint64_t size_in(const std::string& name, const std::string& word, std::uint64_t low, std::uint64_t high) {
   const auto size = size_of_text(word);
-  if (!size) throw CLI::ValidationError(name, "'" + word + "' is no size; give bytes as 65536, 64k, 16M or 1G");
+  if (!size) throw wrong_word(name, "'" + word + "' is no size; give bytes as 65536, 64k, 16M or 1G");
   if (*size < low || *size > high)
-    throw CLI::ValidationError(name, word + " is not in " + text_of_size(low) + " .. " + text_of_size(high));
+    throw wrong_word(name, word + " is not in " + text_of_size(low) + " .. " + text_of_size(high));
   return *size;
 }
 
-CLI::Option* add_size(CLI::App& app, const std::string& flags, std::uint64_t& value, const std::string& text,
-                      std::uint64_t low, std::uint64_t high) {
+option& option::type(const std::string& name) { return at_->type_name(name), *this; }
+option& option::default_text(const std::string& text) { return at_->default_str(text), *this; }
+option& option::may_stand_alone() { return at_->expected(0, 1), *this; }
+option& option::once_each() { return at_->allow_extra_args(false), *this; }
+option& option::excludes(const option& other) { return at_->excludes(other.at_), *this; }
+option& option::hidden() { return at_->group(""), *this; }
+bool option::given() const { return at_->count() != 0; }
+
+std::string command::name() const { return at_->get_name(); }
+bool command::given(const char* flag) const { return at_->count(flag) != 0; }
+std::vector<command> command::given_subcommands() const {
+  std::vector<command> all;
+  for (CLI::App* sub : at_->get_subcommands()) all.emplace_back(sub);
+  return all;
+}
+
+command command::subcommand(const std::string& name, const std::string& text) {
+  return command(at_->add_subcommand(name, text));
+}
+void command::take_flags_of_parent() { at_->fallthrough(); }
+
+option command::flag(const std::string& flags, bool& value, const std::string& text) {
+  return option(at_->add_flag(flags, value, text)->disable_flag_override());
+}
+option command::word(const std::string& flags, std::string& value, const std::string& text) {
+  return option(at_->add_option(flags, value, text));
+}
+option command::words(const std::string& flags, std::vector<std::string>& values, const std::string& text) {
+  return option(at_->add_option(flags, values, text));
+}
+option command::call(const std::string& flags, std::function<void(const std::string&)> take, const std::string& text) {
+  return option(at_->add_option_function<std::string>(flags, take, text));
+}
+
+option command::size(const std::string& flags, std::uint64_t& value, const std::string& text, std::uint64_t low,
+                     std::uint64_t high) {
   const auto take = [&value, name = name_of(flags), low, high](const std::string& given) {
     value = size_in(name, given, low, high);
   };
-  return app.add_option_function<std::string>(flags, take, text)->type_name("SIZE")->default_str(text_of_size(value));
+  return call(flags, take, text).type("SIZE").default_text(text_of_size(value));
 }
 
-CLI::Option* add_number_of(CLI::App& app, const std::string& flags, const std::string& text, std::int64_t low,
-                           std::uint64_t high, std::function<void(std::uint64_t)> take) {
+option command::number_of(const std::string& flags, const std::string& text, std::int64_t low, std::uint64_t high,
+                          std::function<void(std::uint64_t)> take) {
   const auto read = [name = name_of(flags), low, high, take = std::move(take)](const std::string& given) {
     const auto n = number_in(given, low, high);
     if (!n)
-      throw CLI::ValidationError(
-          name, "'" + given + "' is not a number in " + std::to_string(low) + " .. " + std::to_string(high));
+      throw wrong_word(name,
+                       "'" + given + "' is not a number in " + std::to_string(low) + " .. " + std::to_string(high));
     take(*n);
   };
-  return app.add_option_function<std::string>(flags, read, text)->type_name("NUMBER");
+  return call(flags, read, text).type("NUMBER");
 }
 
-std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+command_line::command_line(const std::string& text, const std::string& name)
+    : command(nullptr), app_(std::make_unique<CLI::App>(text, name)) {
+  at_ = app_.get();
+}
+command_line::~command_line() = default;
+
+void command_line::footer(const std::string& text) { app_->footer(text); }
+void command_line::version(const std::string& text) { app_->set_version_flag("--version", text); }
+
+std::optional<int> command_line::parse(int argc, char** argv) {
+  CLI::App& app = *app_;
   take_unknown_words(app);
   try {
     std::vector<std::string> words = names_first(app, argc, argv);
@@ -185,9 +230,28 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     const auto words = app.remaining(true);
     if (!words.empty() && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr) return refuse_words(app, words);
     return refuse(path_of(innermost(app)), sentence_of(e));
+  } catch (const wrong_word& e) {
+    return refuse(path_of(innermost(app)), e.what());
   }
   const auto words = app.remaining(true);
   if (!words.empty()) return refuse_words(app, words);
+  return std::nullopt;
+}
+
+std::optional<int> command_line::parse_before_program(std::vector<std::string> words, std::vector<std::string>& rest) {
+  CLI::App& app = *app_;
+  app.prefix_command();
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::Success& e) {
+    return ended(app.get_name().c_str(), app.exit(e));
+  } catch (const CLI::ParseError& e) {
+    return refuse(app.get_name(), e.what());
+  } catch (const wrong_word& e) {
+    return refuse(app.get_name(), e.what());
+  }
+  rest = app.remaining();
   return std::nullopt;
 }
 

@@ -5,7 +5,6 @@
 //
 // Exit status: 0; 1 if data or an engine was wrong (the sentence says which); 2 for a wrong command line, and then
 // nothing was touched; 130 if a signal ended what has an end.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 
@@ -18,6 +17,7 @@
 namespace {
 
 using namespace xio::tester;
+namespace tools = xio::tools;
 
 struct settings {
   shared_settings shared;
@@ -28,35 +28,31 @@ struct settings {
   sdma_settings sdma;
 };
 
-void add_shared(CLI::App& app, settings& all) {
+void add_shared(tools::command& app, settings& all) {
   shared_settings& s = all.shared;
   dump_settings& d = all.dump;
-  app.add_flag("-i,--info", s.info, "print what devices are here")->disable_flag_override();
-  app.add_flag("-l,--list-endpoints", s.list, "list the endpoints")->disable_flag_override();
-  xio::tools::add_number(app, "-t,--threads", s.threads, "of the GPU and of the host, for test-ep, 1 to 32", 1, 32);
-  xio::tools::add_number(app, "--delay", s.delay_ns,
-                         "nanoseconds before a reply, for test-ep; negative: fixed, positive: random");
-  xio::tools::add_number(app, "-m,--memory-mode", s.memory_mode,
-                         "what lies in GPU memory: 1 submission queues, 2 completions, 4 doorbells, 8 data; a sum", 0,
-                         15);
-  app.add_flag("-v,--verbose", s.verbose, "say more")->disable_flag_override();
-  app.add_flag("--histogram", s.histogram, "print a histogram of latencies")->disable_flag_override();
-  app.add_flag("--less-timing", s.less_timing, "keep sums, and not the time of each op")->disable_flag_override();
-  app.add_flag("--substep-timing", s.substep_timing, "print where the time of an op goes")->disable_flag_override();
-  app.add_flag("--pci-mmio-bridge", s.mmio_bridge, "send the doorbells of an emulated drive through QEMU's bridge")
-      ->disable_flag_override();
-  app.add_option("--dump-pattern", d.path, "write the test pattern to this file, and end");
-  xio::tools::add_number(app, "--dump-pattern-seed", d.seed, "its seed");
-  xio::tools::add_size(app, "--dump-pattern-size", d.bytes, "its bytes (needed)", 1, std::uint64_t{1} << 44);
-  xio::tools::add_size(app, "--dump-pattern-block-size", d.block_bytes, "bytes of its blocks", 8,
-                       std::uint64_t{1} << 30);
-  xio::tools::add_size(app, "--dump-pattern-offset", d.offset, "where it begins", 0, std::uint64_t{1} << 60);
+  app.flag("-i,--info", s.info, "print what devices are here");
+  app.flag("-l,--list-endpoints", s.list, "list the endpoints");
+  app.number("-t,--threads", s.threads, "of the GPU and of the host, for test-ep, 1 to 32", 1, 32);
+  app.number("--delay", s.delay_ns, "nanoseconds before a reply, for test-ep; negative: fixed, positive: random");
+  app.number("-m,--memory-mode", s.memory_mode,
+             "what lies in GPU memory: 1 submission queues, 2 completions, 4 doorbells, 8 data; a sum", 0, 15);
+  app.flag("-v,--verbose", s.verbose, "say more");
+  app.flag("--histogram", s.histogram, "print a histogram of latencies");
+  app.flag("--less-timing", s.less_timing, "keep sums, and not the time of each op");
+  app.flag("--substep-timing", s.substep_timing, "print where the time of an op goes");
+  app.flag("--pci-mmio-bridge", s.mmio_bridge, "send the doorbells of an emulated drive through QEMU's bridge");
+  app.word("--dump-pattern", d.path, "write the test pattern to this file, and end");
+  app.number("--dump-pattern-seed", d.seed, "its seed");
+  app.size("--dump-pattern-size", d.bytes, "its bytes (needed)", 1, std::uint64_t{1} << 44);
+  app.size("--dump-pattern-block-size", d.block_bytes, "bytes of its blocks", 8, std::uint64_t{1} << 30);
+  app.size("--dump-pattern-offset", d.offset, "where it begins", 0, std::uint64_t{1} << 60);
 }
 
 int refuse(const std::string& sentence) { return xio::tools::refuse("xio-tester", sentence); }
 
 // Everything but the endpoints.
-int run_alone(const CLI::App& app, const settings& s) {
+int run_alone(const tools::command& app, const settings& s) {
   if (!s.dump.path.empty()) {
     if (s.dump.bytes == 0) return refuse("--dump-pattern wants --dump-pattern-size");
     if (s.dump.block_bytes % 8 != 0) return refuse("--dump-pattern-block-size is no multiple of 8");
@@ -64,7 +60,7 @@ int run_alone(const CLI::App& app, const settings& s) {
   }
   for (const char* flag :
        {"--dump-pattern-seed", "--dump-pattern-size", "--dump-pattern-block-size", "--dump-pattern-offset"})
-    if (app.count(flag) != 0) return refuse(std::string(flag) + " goes with --dump-pattern");
+    if (app.given(flag)) return refuse(std::string(flag) + " goes with --dump-pattern");
   if (s.shared.list) run_list();
   if (s.shared.info) run_info(s.shared);
   if (s.shared.list || s.shared.info) return 0;
@@ -72,21 +68,21 @@ int run_alone(const CLI::App& app, const settings& s) {
 }
 
 // Names an option that is for one endpoint and was given to another.
-std::string misplaced(const std::string& endpoint, const CLI::App& app, const shared_settings& s) {
+std::string misplaced(const std::string& endpoint, const tools::command& app, const shared_settings& s) {
   if (endpoint != "test-ep" && s.delay_ns != 0) return "--delay is for test-ep";
   if (endpoint != "nvme-ep" && s.mmio_bridge) return "--pci-mmio-bridge is for nvme-ep";
   for (const char* flag : {"--info", "--list-endpoints", "--dump-pattern"})
-    if (app.count(flag) != 0) return std::string(flag) + " goes without an endpoint";
+    if (app.given(flag)) return std::string(flag) + " goes without an endpoint";
   return "";
 }
 
-int run(const CLI::App& app, settings& s) {
-  const auto endpoints = app.get_subcommands();
+int run(const tools::command& app, settings& s) {
+  const auto endpoints = app.given_subcommands();
   if (endpoints.empty()) return run_alone(app, s);
   if (endpoints.size() > 1) return refuse("one endpoint at a time");
-  const CLI::App& at = *endpoints.front();
-  const std::string name = at.get_name();
-  s.shared.memory_mode_given = app.count("--memory-mode") != 0;
+  const tools::command& at = endpoints.front();
+  const std::string name = at.name();
+  s.shared.memory_mode_given = app.given("--memory-mode");
   std::string wrong = misplaced(name, app, s.shared);
   if (wrong.empty() && name == "test-ep") wrong = wrong_echo(at, s.shared, s.echo);
   if (wrong.empty() && name == "nvme-ep") wrong = wrong_nvme(s.shared, s.nvme);
@@ -96,7 +92,7 @@ int run(const CLI::App& app, settings& s) {
   if (name == "test-ep") return run_echo(s.shared, s.echo);
   if (name == "nvme-ep") return run_nvme(s.shared, s.nvme);
   if (name == "rdma-ep") return run_rdma(s.shared, s.rdma);
-  const std::string test = at.get_subcommands().front()->get_name();
+  const std::string test = at.given_subcommands().front().name();
   return run_sdma(s.shared, s.sdma,
                   test == "p2p"         ? sdma_test::p2p
                   : test == "ping-pong" ? sdma_test::ping_pong
@@ -108,12 +104,12 @@ int run(const CLI::App& app, settings& s) {
 int main(int argc, char** argv) {
   xio::tools::open_standard_streams();
   settings s;
-  CLI::App app("Tries one engine at a time by the device API and checks what came of it.", "xio-tester");
-  app.set_version_flag("--version", std::string("xio-tester of XIO ") + PACKAGE_VERSION);
+  tools::command_line app("Tries one engine at a time by the device API and checks what came of it.", "xio-tester");
+  app.version(std::string("xio-tester of XIO ") + PACKAGE_VERSION);
   add_shared(app, s);
-  for (CLI::App* at : {add_echo(app, s.echo), add_nvme(app, s.nvme), add_rdma(app, s.rdma), add_sdma(app, s.sdma)})
-    at->fallthrough();
-  if (const auto status = xio::tools::parse(app, argc, argv)) return *status;
+  for (tools::command at : {add_echo(app, s.echo), add_nvme(app, s.nvme), add_rdma(app, s.rdma), add_sdma(app, s.sdma)})
+    at.take_flags_of_parent();
+  if (const auto status = app.parse(argc, argv)) return *status;
   int status = k_exit_failed;
   if (xio::guard([&] { status = run(app, s); }) != XIO_OK) {
     std::fprintf(stderr, "xio-tester: %s\n", xio::last_error());

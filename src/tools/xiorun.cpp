@@ -12,7 +12,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/command_line.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xiorun/job.hpp"
 #include "tools/xiorun/loopback.hpp"
@@ -31,6 +31,9 @@
 namespace {
 
 using xio::run::job_settings;
+using xio::tools::command;
+using xio::tools::command_line;
+using xio::tools::wrong_word;
 
 constexpr int k_exit_usage = 2;
 constexpr int k_pes_max = 1024;
@@ -61,15 +64,18 @@ std::string fresh_key() {
   return hex;
 }
 
-// CLI11's range has room for what is no number at all.
-CLI::Validator seconds_up_to(int most) {
-  const auto wrong = [most](const std::string& text) -> std::string {
+// An option whose argument is a number of seconds in 0 .. most.
+void add_seconds(command& app, const std::string& flag, double& value, const std::string& text, int most) {
+  const auto take = [&value, flag, most](const std::string& word) {
     char* end = nullptr;
-    const double seconds = std::strtod(text.c_str(), &end);
-    if (!text.empty() && *end == '\0' && seconds >= 0 && seconds <= most) return "";
-    return "'" + text + "' is not a number of seconds in 0 .. " + std::to_string(most);
+    const double seconds = std::strtod(word.c_str(), &end);
+    if (word.empty() || *end != '\0' || !(seconds >= 0 && seconds <= most))
+      throw wrong_word(flag, "'" + word + "' is not a number of seconds in 0 .. " + std::to_string(most));
+    value = seconds;
   };
-  return {wrong, "0 .. " + std::to_string(most)};
+  char given[32];
+  std::snprintf(given, sizeof given, "%g", value);
+  app.call(flag, take, text).type("SECONDS").default_text(value == 0 ? "" : given);
 }
 
 // As mpirun has it; CLI11 would take it for -n with the value p.
@@ -83,7 +89,7 @@ std::vector<std::string> with_np(int argc, char** argv) {
                            args[i] == "--remote-xiorun";
     if (has_value) ++i;
   }
-  return {args.rbegin(), args.rend()};  // as CLI11 wants them
+  return args;
 }
 
 // Hosts get XIO's variables without being asked, and no key.
@@ -116,19 +122,15 @@ struct host_options {
   std::vector<std::string> variables;
 };
 
-void add_host_options(CLI::App& app, job_settings& s, host_options& h) {
-  app.add_option("-H,--host", h.list, "hosts and the number of PEs of each, as a:4,b:4");
-  app.add_option("--hostfile", h.file, "file with a host on each line, as a:4 or as a slots=4");
-  app.add_option("--agent", s.agent,
-                 "what starts xiorun on a host: ssh, srun, or a command that takes the host behind it")
-      ->capture_default_str();
-  app.add_option("-x", h.variables, "pass this variable on, or set it by NAME=VALUE; can be given again")
-      ->allow_extra_args(false);
-  app.add_option("--address", s.address, "address of the first host for the others, if it is not its name");
-  app.add_option("--remote-xiorun", s.remote_xiorun, "path of xiorun on the hosts, if it is not the same as here");
-  app.add_option("--connect-timeout", s.connect_s, "seconds until every host has to have started xiorun")
-      ->capture_default_str()
-      ->check(seconds_up_to(86400));
+void add_host_options(command& app, job_settings& s, host_options& h) {
+  app.word("-H,--host", h.list, "hosts and the number of PEs of each, as a:4,b:4");
+  app.word("--hostfile", h.file, "file with a host on each line, as a:4 or as a slots=4");
+  app.word("--agent", s.agent, "what starts xiorun on a host: ssh, srun, or a command that takes the host behind it")
+      .default_text(s.agent);
+  app.words("-x", h.variables, "pass this variable on, or set it by NAME=VALUE; can be given again").once_each();
+  app.word("--address", s.address, "address of the first host for the others, if it is not its name");
+  app.word("--remote-xiorun", s.remote_xiorun, "path of xiorun on the hosts, if it is not the same as here");
+  add_seconds(app, "--connect-timeout", s.connect_s, "seconds until every host has to have started xiorun", 86400);
 }
 
 void complete(job_settings& s, const host_options& h) {
@@ -162,30 +164,20 @@ void complete(job_settings& s, const host_options& h) {
 
 job_settings parse(int argc, char** argv) {
   job_settings s;
-  CLI::App app("Starts N processes of a program, on this host or several, as the PEs of one XIO world.", "xiorun");
+  command_line app("Starts N processes of a program, on this host or several, as the PEs of one XIO world.", "xiorun");
   app.footer("Usage: xiorun -n N [options] [--] program [args...]");
-  app.prefix_command();
-  app.set_version_flag("--version", std::string("xiorun of XIO ") + XIO_RUN_VERSION);
-  app.add_option("-n,--np", s.pes, "number of PEs, 1.." + std::to_string(k_pes_max) + "; also as -np")
-      ->check(CLI::Range(1, k_pes_max));
-  app.add_flag("--tag-output", s.tag_output, "put [pe] before every line that a PE writes");
-  app.add_option("--timeout", s.timeout_s, "end the run after this many seconds; 0: never")
-      ->check(seconds_up_to(1000000000));
-  app.add_option("--grace", s.grace_s,
-                 "seconds that the other PEs have to end by themselves once one has failed, and again between SIGTERM "
-                 "and SIGKILL")
-      ->capture_default_str()
-      ->check(seconds_up_to(3600));
+  app.version(std::string("xiorun of XIO ") + XIO_RUN_VERSION);
+  app.number("-n,--np", s.pes, "number of PEs, 1.." + std::to_string(k_pes_max) + "; also as -np", 1, k_pes_max)
+      .default_text("");
+  app.flag("--tag-output", s.tag_output, "put [pe] before every line that a PE writes");
+  add_seconds(app, "--timeout", s.timeout_s, "end the run after this many seconds; 0: never", 1000000000);
+  add_seconds(app, "--grace", s.grace_s,
+              "seconds that the other PEs have to end by themselves once one has failed, and again between SIGTERM and "
+              "SIGKILL",
+              3600);
   host_options hosts;
   add_host_options(app, s, hosts);
-  try {
-    app.parse(with_np(argc, argv));
-  } catch (const CLI::Success& e) {
-    std::exit(xio::tools::ended("xiorun", app.exit(e)));
-  } catch (const CLI::ParseError& e) {
-    usage(std::string(e.what()) + "; see xiorun --help");
-  }
-  s.command = app.remaining();
+  if (const auto status = app.parse_before_program(with_np(argc, argv), s.command)) std::exit(*status);
   if (!s.command.empty() && s.command.front() == "--")
     s.command.erase(s.command.begin());
   else if (!s.command.empty() && s.command.front().starts_with('-'))

@@ -11,8 +11,8 @@
 expect 'all well' 0 '' "$xiorun" -n 3 true
 expect 'first failure wins' 7 'PE 1 ended with status 7' "$xiorun" -n 3 sh -c '[ "$XIO_TCP_RANK" != 1 ] || exit 7'
 expect 'death by signal' 139 'PE 0 was killed by signal 11' "$xiorun" -n 2 sh -c '[ "$XIO_TCP_RANK" != 0 ] || kill -SEGV $$'
-expect 'no PEs' 2 'not in range' "$xiorun" -n 0 true
-expect 'too many PEs' 2 'not in range' "$xiorun" -n 100000 true
+expect 'no PEs' 2 "is not a number in 1 .. 1024" "$xiorun" -n 0 true
+expect 'too many PEs' 2 "is not a number in 1 .. 1024" "$xiorun" -n 100000 true
 expect '-np' 3 'status 3' "$xiorun" -np 2 sh -c 'exit $((XIO_TCP_SIZE + 1))'
 expect '-np behind others' 5 'status 5' "$xiorun" --grace 9 --timeout 30 -np 2 sh -c 'exit $#' - -np 3 -n 4 5
 expect '-np=' 0 '' "$xiorun" --tag-output -np=2 true

@@ -29,30 +29,27 @@ std::string contradiction(const settings& s) {
 }  // namespace
 
 std::optional<int> parse_settings(int argc, char** argv, settings& s) {
-  CLI::App app("Prints what XIO would do on this machine, and why.", "xio-info");
-  const auto flag = [&](const char* name, bool& value, const char* text) {
-    return app.add_flag(name, value, text)->disable_flag_override();
-  };
-  flag("--version", s.version, "what this build is: commit, platform, libraries and features");
-  flag("--env", s.env, "list the variables of the environment: type, default, meaning");
-  flag("--json", s.json, "print JSON");
-  CLI::Option* atomics = app.add_option("--atomics", s.device,
-                                        "PCIe AtomicOps of the device at this address, or of every GPU and NIC: the "
-                                        "ports on the way, what fails, and the cure")
-                             ->type_name("[BDF]")
-                             ->expected(0, 1);
-  flag("--enable", s.enable, "with --atomics BDF: let the device send AtomicOps, as root");
-  flag("--topology", s.topology, "how far NICs and drives are from each GPU, and which are taken there");
-  flag("--preflight", s.preflight, "what engines need of this machine, what of it is missing, and the cure");
-  flag("--world", s.world, "the routes of a world: xiorun -n 2 xio-info --world");
-  app.add_option("--dump", s.dump,
-                 "with --atomics or --preflight: judge the machine that this file of 'lspci -D -xxxx' is from")
-      ->type_name("FILE");
-  app.add_option("--xml", s.xml, "with --topology: judge the machine that this file of 'lstopo --of xml' is from")
-      ->type_name("FILE");
-  app.add_option("--root", s.root, "look for /sys, /proc, /dev and /boot below this folder")->type_name("DIR");
-  if (const auto status = tools::parse(app, argc, argv)) return status;
-  s.atomics = atomics->count() > 0;
+  tools::command_line app("Prints what XIO would do on this machine, and why.", "xio-info");
+  app.flag("--version", s.version, "what this build is: commit, platform, libraries and features");
+  app.flag("--env", s.env, "list the variables of the environment: type, default, meaning");
+  app.flag("--json", s.json, "print JSON");
+  tools::option atomics = app.word("--atomics", s.device,
+                                   "PCIe AtomicOps of the device at this address, or of every GPU and NIC: the "
+                                   "ports on the way, what fails, and the cure")
+                              .type("[BDF]")
+                              .may_stand_alone();
+  app.flag("--enable", s.enable, "with --atomics BDF: let the device send AtomicOps, as root");
+  app.flag("--topology", s.topology, "how far NICs and drives are from each GPU, and which are taken there");
+  app.flag("--preflight", s.preflight, "what engines need of this machine, what of it is missing, and the cure");
+  app.flag("--world", s.world, "the routes of a world: xiorun -n 2 xio-info --world");
+  app.word("--dump", s.dump,
+           "with --atomics or --preflight: judge the machine that this file of 'lspci -D -xxxx' is from")
+      .type("FILE");
+  app.word("--xml", s.xml, "with --topology: judge the machine that this file of 'lstopo --of xml' is from")
+      .type("FILE");
+  app.word("--root", s.root, "look for /sys, /proc, /dev and /boot below this folder").type("DIR");
+  if (const auto status = app.parse(argc, argv)) return status;
+  s.atomics = atomics.given();
   if (const std::string why = contradiction(s); !why.empty()) return tools::refuse("xio-info", why);
   return {};
 }

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -111,47 +110,47 @@ std::vector<std::string> split(const std::string& text) {
 
 // An option that takes one of some names, or several of them with commas.
 template <class T>
-void add_choice(CLI::App& app, const std::string& flags, const names<T>& all, const std::string& text, bool several,
-                std::function<void(const std::string&, const T&)> take) {
+void add_choice(tools::command& app, const std::string& flags, const names<T>& all, const std::string& text,
+                bool several, std::function<void(const std::string&, const T&)> take) {
   const auto choose = [&all, flags, several, take](const std::string& given) {
     std::vector<std::string> known;
     for (const auto& [name, value] : all) known.push_back(name);
     for (const std::string& word : several ? split(given) : std::vector{given}) {
       const auto at = std::find(known.begin(), known.end(), word);
       if (at == known.end())
-        throw CLI::ValidationError(flags.substr(flags.rfind(',') + 1),
-                                   "'" + word + "' is not one of " + list_of(all) + tools::did_you_mean(word, known));
+        throw tools::wrong_word(flags.substr(flags.rfind(',') + 1),
+                                "'" + word + "' is not one of " + list_of(all) + tools::did_you_mean(word, known));
       take(word, all[static_cast<std::size_t>(at - known.begin())].second);
     }
   };
-  app.add_option_function<std::string>(flags, choose, text + " (" + list_of(all) + ")")->type_name("NAME");
+  app.call(flags, choose, text + " (" + list_of(all) + ")").type("NAME");
 }
 
-void add_sizes(CLI::App& app, settings& s) {
-  auto* low = tools::add_size(app, "-b,--min_size", s.smallest,
-                              "smallest size; of a drive's tests a multiple of its block", 1, k_most_bytes)
-                  ->default_str("");
-  auto* high = tools::add_size(app, "-e,--max_size", s.largest, "largest size", 1, k_most_bytes)->default_str("");
-  auto* step = tools::add_number(app, "-f,--step", s.factor, "each size is the last one times this", 2, 1024);
+void add_sizes(tools::command& app, settings& s) {
+  const auto low = app.size("-b,--min_size", s.smallest, "smallest size; of a drive's tests a multiple of its block", 1,
+                            k_most_bytes)
+                       .default_text("");
+  const auto high = app.size("-e,--max_size", s.largest, "largest size", 1, k_most_bytes).default_text("");
+  const auto step = app.number("-f,--step", s.factor, "each size is the last one times this", 2, 1024);
   const auto list = [&s](const std::string& given) {
     for (const std::string& word : split(given)) s.sizes.push_back(tools::size_in("--sizes", word, 1, k_most_bytes));
     std::sort(s.sizes.begin(), s.sizes.end());
     s.sizes.erase(std::unique(s.sizes.begin(), s.sizes.end()), s.sizes.end());
   };
-  app.add_option_function<std::string>("--sizes", list, "these sizes and no others; several with commas")
-      ->type_name("SIZE")
-      ->excludes(low)
-      ->excludes(high)
-      ->excludes(step);
+  app.call("--sizes", list, "these sizes and no others; several with commas")
+      .type("SIZE")
+      .excludes(low)
+      .excludes(high)
+      .excludes(step);
 }
 
-void add_shape(CLI::App& app, settings& s) {
+void add_shape(tools::command& app, settings& s) {
   // Without them it is not 0 that is taken.
   const auto number = [&](const char* flags, std::uint32_t& value, const char* text, std::uint32_t high) {
-    tools::add_number(app, flags, value, text, 1, high)->default_str("");
+    app.number(flags, value, text, 1, high).default_text("");
   };
   number("-n,--iters", s.iterations, "iterations; of bandwidth tests, of each launch", 10000000);
-  tools::add_number(app, "-w,--warmup_iters", s.warm_up, "iterations before those that count", 0, 10000000);
+  app.number("-w,--warmup_iters", s.warm_up, "iterations before those that count", 0, 10000000);
   number("-r,--repetitions,--repeat", s.repeat, "launches of a bandwidth test; each is a sample", 100000);
   number("-c,--ctas", s.ctas, "workgroups of bandwidth and drive tests", 65535);
   number("-t,--threads_per_cta", s.threads, "threads of each workgroup", 1024);
@@ -165,7 +164,7 @@ void add_shape(CLI::App& app, settings& s) {
                     });
 }
 
-void add_ops(CLI::App& app, settings& s) {
+void add_ops(tools::command& app, settings& s) {
   add_choice<value_type>(app, "-d,--datatype", value_types(), "type of the values of p, g and atomics", false,
                          [&](const auto&, const value_type& v) {
                            s.element = v.bytes;
@@ -185,23 +184,20 @@ void add_ops(CLI::App& app, settings& s) {
       [](const std::string&, int) { std::fputs("xio-perf: -o is without effect: no test reduces\n", stderr); });
   add_choice<bool>(app, "--dir", directions(), "refuses tests that go the other way", false,
                    [&](const auto&, bool reads) { s.reads = reads; });
-  app.add_flag("--bidir", s.bidirectional, "every PE sends at the same time")->disable_flag_override();
-  app.add_flag("--report_msgrate,--msgrate", s.message_rate, "messages per second as well")->disable_flag_override();
-  app.add_flag("--lockstep", s.lockstep, "bandwidth tests: workgroups wait for each other after every iteration")
-      ->disable_flag_override();
+  app.flag("--bidir", s.bidirectional, "every PE sends at the same time");
+  app.flag("--report_msgrate,--msgrate", s.message_rate, "messages per second as well");
+  app.flag("--lockstep", s.lockstep, "bandwidth tests: workgroups wait for each other after every iteration");
 }
 
-void add_ways(CLI::App& app, settings& s) {
+void add_ways(tools::command& app, settings& s) {
   add_choice<xio_route_t>(app, "--route", routes(), "forces the way of all ops; otherwise XIO_ROUTE", false,
                           [&](const auto&, xio_route_t v) { s.route = v; });
-  app.add_option("--storage", s.storage,
-                 "drive of nvme_read and nvme_write, as \"file:PATH\"; otherwise a file of its own")
-      ->type_name("NAME");
-  app.add_flag("--i-know", s.i_know, "nvme_write may write over what is on that drive")->disable_flag_override();
+  app.word("--storage", s.storage, "drive of nvme_read and nvme_write, as \"file:PATH\"; otherwise a file of its own")
+      .type("NAME");
+  app.flag("--i-know", s.i_know, "nvme_write may write over what is on that drive");
   add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
                                   [&](const auto&, tools::table_format v) { s.format = v; });
-  app.add_option("--plot", s.plot, "draws medians and p99, or bandwidths, into this PNG file, by gnuplot")
-      ->type_name("FILE.png");
+  app.word("--plot", s.plot, "draws medians and p99, or bandwidths, into this PNG file, by gnuplot").type("FILE.png");
 }
 
 bool is_on_path(const std::string& program) {
@@ -314,18 +310,19 @@ const char* name_of(atomic_op op) { return atomics()[static_cast<std::size_t>(op
 bool fetches(atomic_op op) { return op >= atomic_op::fetch; }
 
 std::optional<int> parse(int argc, char** argv, settings& s) {
-  CLI::App app("Measures XIO: latency, bandwidth and message rate of its ops, called by kernels.", "xio-perf");
+  tools::command_line app("Measures XIO: latency, bandwidth and message rate of its ops, called by kernels.",
+                          "xio-perf");
   app.footer(footer());
-  app.set_version_flag("--version", std::string("xio-perf of XIO ") + PACKAGE_VERSION);
+  app.version(std::string("xio-perf of XIO ") + PACKAGE_VERSION);
   std::vector<std::string> wanted;
-  app.add_option("test", wanted, "one or more of those below, with commas or blanks");
+  app.words("test", wanted, "one or more of those below, with commas or blanks");
   bool list = false;
-  app.add_flag("--list", list, "print the tests, one a line, and leave")->disable_flag_override();
+  app.flag("--list", list, "print the tests, one a line, and leave");
   add_sizes(app, s);
   add_shape(app, s);
   add_ops(app, s);
   add_ways(app, s);
-  if (const auto status = tools::parse(app, argc, argv)) return status;
+  if (const auto status = app.parse(argc, argv)) return status;
   if (list) {
     std::fputs(list_of_tests("").c_str(), stdout);
     return tools::ended("xio-perf", 0);

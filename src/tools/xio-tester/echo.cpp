@@ -196,18 +196,17 @@ class workers {
 
 }  // namespace
 
-CLI::App* add_echo(CLI::App& app, echo_settings& s) {
-  CLI::App* at = app.add_subcommand("test-ep", "round trips between GPU and host through memory; needs no device");
-  tools::add_number(*at, "-n,--iterations", s.iterations, "requests of each thread");
-  tools::add_number(*at, "--doorbell", s.doorbell,
-                    "entries of a queue with a doorbell, a power of two; 0: no doorbell");
-  at->add_flag("--emulate", s.emulate, "threads of the host ask, and not the GPU")->disable_flag_override();
-  at->add_flag("--verify", s.verify, "check every request and reply")->disable_flag_override();
-  tools::add_number(*at, "--seed", s.seed, "of the requests' pattern");
+tools::command add_echo(tools::command& app, echo_settings& s) {
+  tools::command at = app.subcommand("test-ep", "round trips between GPU and host through memory; needs no device");
+  at.number("-n,--iterations", s.iterations, "requests of each thread");
+  at.number("--doorbell", s.doorbell, "entries of a queue with a doorbell, a power of two; 0: no doorbell");
+  at.flag("--emulate", s.emulate, "threads of the host ask, and not the GPU");
+  at.flag("--verify", s.verify, "check every request and reply");
+  at.number("--seed", s.seed, "of the requests' pattern");
   return at;
 }
 
-std::string wrong_echo(const CLI::App&, const shared_settings& shared, echo_settings& s) {
+std::string wrong_echo(const tools::command&, const shared_settings& shared, echo_settings& s) {
   if (shared.delay_ns < -k_delay_max_ns || shared.delay_ns > k_delay_max_ns)
     return fmt::format("--delay {} cannot be; give {} nanoseconds at most, with or without a minus", shared.delay_ns,
                        k_delay_max_ns);

@@ -267,33 +267,31 @@ std::string wrong_pair(const nvme_settings& s) {
 
 }  // namespace
 
-CLI::App* add_nvme(CLI::App& app, nvme_settings& s) {
-  CLI::App* at =
-      app.add_subcommand("nvme-ep", "reads and writes of a drive, or of a file behind a software controller");
-  at->add_option("--controller", s.controller,
-                 "file:PATH, nvme:BDF/NSID, kmod:BDF/NSID, or the path of a controller, namespace or file; "
-                 "several, with commas, are striped (needed)");
-  at->add_option("--access-pattern", s.access, "order of LBAs: random or sequential")->capture_default_str();
-  tools::add_size(*at, "--data-buffer-size", s.buffer_bytes, "buffer of each queue", 512, std::uint64_t{16} << 30);
-  tools::add_number(*at, "--base-lba", s.base_lba, "first LBA");
-  tools::add_number(*at, "--lfsr-seed", s.seed, "of the data's pattern and of the random order");
-  tools::add_number(*at, "--read-io", s.reads, "reads of each queue; they come after the writes");
-  tools::add_number(*at, "--write-io", s.writes, "writes of each queue");
-  tools::add_number(*at, "--queue-id", s.queue_id,
-                    "identifier of the last queue, which has the others before it; 0: they count from 1");
-  tools::add_number(*at, "--queue-length", s.queue_length, "entries of a queue, a power of two, 4 to 4096");
-  tools::add_number(*at, "--num-queues", s.queues, "queues, a workgroup each");
-  tools::add_number(*at, "--namespace", s.nsid, "of a controller named by path or BDF");
-  tools::add_number(*at, "--lbas-per-io", s.lbas_per_io, "blocks of an op");
-  at->add_flag("--infinite", s.infinite, "until Ctrl-C")->disable_flag_override();
-  tools::add_number(*at, "--batch-size", s.batch, "ops that share a doorbell; 0: all that the buffer holds");
-  at->add_flag("--verify", s.verify, "check what is read against what was written")->disable_flag_override();
-  at->add_flag("--written", s.written, "with --verify: an earlier run with this seed wrote it")
-      ->disable_flag_override();
-  at->add_flag("--i-know", s.i_know, "write to a drive, or to a file with data that was not named as file:PATH")
-      ->disable_flag_override();
-  tools::add_size(*at, "--file-size", s.file_bytes, "of a file that is made", 65536, std::uint64_t{1} << 44);
-  tools::add_number(*at, "--file-block-size", s.block_bytes, "bytes of a block of a file");
+tools::command add_nvme(tools::command& app, nvme_settings& s) {
+  tools::command at =
+      app.subcommand("nvme-ep", "reads and writes of a drive, or of a file behind a software controller");
+  at.word("--controller", s.controller,
+          "file:PATH, nvme:BDF/NSID, kmod:BDF/NSID, or the path of a controller, namespace or file; "
+          "several, with commas, are striped (needed)");
+  at.word("--access-pattern", s.access, "order of LBAs: random or sequential").default_text(s.access);
+  at.size("--data-buffer-size", s.buffer_bytes, "buffer of each queue", 512, std::uint64_t{16} << 30);
+  at.number("--base-lba", s.base_lba, "first LBA");
+  at.number("--lfsr-seed", s.seed, "of the data's pattern and of the random order");
+  at.number("--read-io", s.reads, "reads of each queue; they come after the writes");
+  at.number("--write-io", s.writes, "writes of each queue");
+  at.number("--queue-id", s.queue_id,
+            "identifier of the last queue, which has the others before it; 0: they count from 1");
+  at.number("--queue-length", s.queue_length, "entries of a queue, a power of two, 4 to 4096");
+  at.number("--num-queues", s.queues, "queues, a workgroup each");
+  at.number("--namespace", s.nsid, "of a controller named by path or BDF");
+  at.number("--lbas-per-io", s.lbas_per_io, "blocks of an op");
+  at.flag("--infinite", s.infinite, "until Ctrl-C");
+  at.number("--batch-size", s.batch, "ops that share a doorbell; 0: all that the buffer holds");
+  at.flag("--verify", s.verify, "check what is read against what was written");
+  at.flag("--written", s.written, "with --verify: an earlier run with this seed wrote it");
+  at.flag("--i-know", s.i_know, "write to a drive, or to a file with data that was not named as file:PATH");
+  at.size("--file-size", s.file_bytes, "of a file that is made", 65536, std::uint64_t{1} << 44);
+  at.number("--file-block-size", s.block_bytes, "bytes of a block of a file");
   return at;
 }
 

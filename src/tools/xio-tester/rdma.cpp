@@ -188,18 +188,18 @@ int run_pair(const shared_settings& shared, const rdma_settings& s) {
   return was_interrupted() ? k_exit_interrupted : 0;
 }
 
-std::string wrong_pair(const CLI::App& at, const rdma_settings& s) {
+std::string wrong_pair(const tools::command& at, const rdma_settings& s) {
   if (s.server && s.client) return "--server and --client do not go together; start one on each node";
   const bool pair = s.server || s.client;
   if (pair && s.loopback) return "--loopback does not go with --server and --client";
   if (s.client && s.server_host.empty())
     return "--client wants --server-host, the name or address of the server's node";
   if (!s.client && !s.server_host.empty()) return "--server-host goes with --client";
-  if (!pair && at.count("--port") != 0) return "--port goes with --server and --client";
+  if (!pair && at.given("--port")) return "--port goes with --server and --client";
   if (s.port == 0 || s.port > 65535) return fmt::format("--port {} cannot be; give 1 to 65535", s.port);
   if (s.loopback && s.no_loopback) return "--loopback and --no-loopback do not go together";
   if (s.no_loopback && !is_pair(s)) return "--no-loopback wants another PE: --server and --client, or mpirun -np 2";
-  if (is_pair(s) && (at.count("--batch-size") != 0 || at.count("--num-queues") != 0))
+  if (is_pair(s) && (at.given("--batch-size") || at.given("--num-queues")))
     return "--batch-size and --num-queues are for loopback";
   if (is_pair(s) && s.infinite) return "--infinite is for loopback; ping-pong takes --pingpong-iters";
   if (pair && !is_set("XIO_TCP_KEY") && !is_set("XIO_TCP_KEY_FILE"))
@@ -208,9 +208,9 @@ std::string wrong_pair(const CLI::App& at, const rdma_settings& s) {
   return "";
 }
 
-void note_idle(const CLI::App& at, const std::vector<const char*>& flags, const char* where) {
+void note_idle(const tools::command& at, const std::vector<const char*>& flags, const char* where) {
   for (const char* flag : flags)
-    if (at.count(flag) != 0) std::fprintf(stderr, "xio-tester: note: %s has no effect%s\n", flag, where);
+    if (at.given(flag)) std::fprintf(stderr, "xio-tester: note: %s has no effect%s\n", flag, where);
 }
 
 // As XIO_HCA_LIST has it: names, or name:port, with commas; those behind a ^ are left out and need not be there.
@@ -258,44 +258,42 @@ std::string wrong_numbers(const rdma_settings& s) {
 
 }  // namespace
 
-CLI::App* add_rdma(CLI::App& app, rdma_settings& s) {
-  CLI::App* at = app.add_subcommand("rdma-ep", "puts through an RDMA NIC to itself, or ping-pong between two nodes");
-  tools::add_number(*at, "-n,--iterations", s.iterations, "puts of each queue; 0: until Ctrl-C");
-  at->add_option("--provider", s.provider,
-                 "bnxt, bnxt_re, mlx5, ionic, pensando, ernic, rocm_ernic, rocm-ernic or proxy (default: what the "
-                 "device is; bnxt on the software NIC)");
-  at->add_option("--device", s.device, "RDMA device, by name (default: the closest)");
-  tools::add_number(*at, "--sq-depth", s.sq_depth, "entries of a send queue, a power of two");
-  tools::add_number(*at, "--cq-depth", s.cq_depth,
-                    "entries of a completion queue, a power of two; not for families that keep one completion alone "
-                    "(default: twice --sq-depth)");
-  tools::add_size(*at, "--transfer-size", s.transfer_bytes, "bytes of a put", 1, k_transfer_max);
-  tools::add_number(*at, "--inline-threshold", s.inline_threshold,
-                    "most bytes of a put that travel in its entry (default: what the family's entries hold)");
-  at->add_flag("--loopback", s.loopback, "queue pairs to itself (default without a second PE)")
-      ->disable_flag_override();
-  at->add_flag("--no-loopback", s.no_loopback, "refuse to run without a second PE")->disable_flag_override();
-  at->add_flag("--server", s.server, "first of two nodes")->disable_flag_override();
-  at->add_flag("--client", s.client, "second of two nodes")->disable_flag_override();
-  at->add_option("--server-host", s.server_host, "name or address of the first node");
-  tools::add_number(*at, "--port", s.port, "where the first node listens");
-  tools::add_size(*at, "--pingpong-size", s.pingpong_bytes, "bytes of the ball, a multiple of 8", 16, k_ball_max);
-  tools::add_number(*at, "--pingpong-iters", s.pingpong_iterations, "round trips");
-  tools::add_number(*at, "--batch-size", s.batch, "puts that share a doorbell; 0 is 1");
-  tools::add_number(*at, "--num-queues", s.queues, "queue pairs, a workgroup each");
-  at->add_flag("--infinite", s.infinite, "until Ctrl-C")->disable_flag_override();
-  tools::add_number(*at, "--gpu-device", s.gpu, "number of the GPU, among those that the environment shows");
-  at->add_flag("--pcie-relaxed-ordering", s.relaxed_ordering, "let PCIe reorder the NIC's writes")
-      ->disable_flag_override();
-  tools::add_number(*at, "--traffic-class", s.traffic_class, "of the packets");
-  at->add_flag("--verify", s.verify, "check what every op brought")->disable_flag_override();
-  tools::add_number(*at, "--seed", s.seed, "of the data's pattern");
+tools::command add_rdma(tools::command& app, rdma_settings& s) {
+  tools::command at = app.subcommand("rdma-ep", "puts through an RDMA NIC to itself, or ping-pong between two nodes");
+  at.number("-n,--iterations", s.iterations, "puts of each queue; 0: until Ctrl-C");
+  at.word("--provider", s.provider,
+          "bnxt, bnxt_re, mlx5, ionic, pensando, ernic, rocm_ernic, rocm-ernic or proxy (default: what the "
+          "device is; bnxt on the software NIC)");
+  at.word("--device", s.device, "RDMA device, by name (default: the closest)");
+  at.number("--sq-depth", s.sq_depth, "entries of a send queue, a power of two");
+  at.number("--cq-depth", s.cq_depth,
+            "entries of a completion queue, a power of two; not for families that keep one completion alone "
+            "(default: twice --sq-depth)");
+  at.size("--transfer-size", s.transfer_bytes, "bytes of a put", 1, k_transfer_max);
+  at.number("--inline-threshold", s.inline_threshold,
+            "most bytes of a put that travel in its entry (default: what the family's entries hold)");
+  at.flag("--loopback", s.loopback, "queue pairs to itself (default without a second PE)");
+  at.flag("--no-loopback", s.no_loopback, "refuse to run without a second PE");
+  at.flag("--server", s.server, "first of two nodes");
+  at.flag("--client", s.client, "second of two nodes");
+  at.word("--server-host", s.server_host, "name or address of the first node");
+  at.number("--port", s.port, "where the first node listens");
+  at.size("--pingpong-size", s.pingpong_bytes, "bytes of the ball, a multiple of 8", 16, k_ball_max);
+  at.number("--pingpong-iters", s.pingpong_iterations, "round trips");
+  at.number("--batch-size", s.batch, "puts that share a doorbell; 0 is 1");
+  at.number("--num-queues", s.queues, "queue pairs, a workgroup each");
+  at.flag("--infinite", s.infinite, "until Ctrl-C");
+  at.number("--gpu-device", s.gpu, "number of the GPU, among those that the environment shows");
+  at.flag("--pcie-relaxed-ordering", s.relaxed_ordering, "let PCIe reorder the NIC's writes");
+  at.number("--traffic-class", s.traffic_class, "of the packets");
+  at.flag("--verify", s.verify, "check what every op brought");
+  at.number("--seed", s.seed, "of the data's pattern");
   return at;
 }
 
-std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_settings& s) {
+std::string wrong_rdma(const tools::command& at, const shared_settings& shared, rdma_settings& s) {
   if (shared.threads != 1) return "--threads is for test-ep; rdma-ep takes --num-queues and --batch-size";
-  if (s.infinite && at.count("--iterations") != 0 && s.iterations != 0)
+  if (s.infinite && at.given("--iterations") && s.iterations != 0)
     return "--infinite and --iterations do not go together";
   if (s.iterations == 0) s.infinite = true;
   if (std::string wrong = wrong_numbers(s); !wrong.empty()) return wrong;

@@ -152,28 +152,27 @@ void poison_places(u8* places, std::uint64_t bytes) {
 
 }  // namespace
 
-CLI::App* add_sdma(CLI::App& app, sdma_settings& s) {
-  CLI::App* at = app.add_subcommand("sdma-ep", "copies by a copy engine that a kernel drives");
-  tools::add_number(*at, "-n,--iterations", s.iterations, "copies");
-  tools::add_size(*at, "-s,--transfer-size", s.transfer_bytes, "bytes of a copy, a multiple of 4", 4, k_transfer_max);
-  tools::add_number(*at, "--src-gpu", s.src_gpu, "the GPU that copies, by its engine and from its memory (default: 0)");
-  tools::add_number(*at, "--dst-gpu", s.dst_gpu, "where to (default: 1 if it is there)");
-  CLI::App* p2p = at->add_subcommand("p2p", "from device to device, or to the host");
-  p2p->add_flag("--to-host", s.to_host, "to pinned memory of the host")->disable_flag_override();
-  p2p->add_flag("--verify", s.verify, "check the data at the end")->disable_flag_override();
-  CLI::App* pingpong = at->add_subcommand("ping-pong", "there and back, with signals");
-  CLI::App* reuse = at->add_subcommand("buffer-reuse", "the source is written anew as soon as it may be");
-  for (CLI::App* one : {pingpong, reuse}) {
-    one->add_flag("--use-counter", s.use_counter, "a local counter says that the source is free (default: quiet)")
-        ->disable_flag_override();
-    one->add_flag("--use-flush", s.use_flush, "the op's request says it")->disable_flag_override();
+tools::command add_sdma(tools::command& app, sdma_settings& s) {
+  tools::command at = app.subcommand("sdma-ep", "copies by a copy engine that a kernel drives");
+  at.number("-n,--iterations", s.iterations, "copies");
+  at.size("-s,--transfer-size", s.transfer_bytes, "bytes of a copy, a multiple of 4", 4, k_transfer_max);
+  at.number("--src-gpu", s.src_gpu, "the GPU that copies, by its engine and from its memory (default: 0)");
+  at.number("--dst-gpu", s.dst_gpu, "where to (default: 1 if it is there)");
+  tools::command p2p = at.subcommand("p2p", "from device to device, or to the host");
+  p2p.flag("--to-host", s.to_host, "to pinned memory of the host");
+  p2p.flag("--verify", s.verify, "check the data at the end");
+  tools::command pingpong = at.subcommand("ping-pong", "there and back, with signals");
+  tools::command reuse = at.subcommand("buffer-reuse", "the source is written anew as soon as it may be");
+  for (tools::command one : {pingpong, reuse}) {
+    one.flag("--use-counter", s.use_counter, "a local counter says that the source is free (default: quiet)");
+    one.flag("--use-flush", s.use_flush, "the op's request says it");
   }
-  for (CLI::App* one : {p2p, pingpong, reuse}) one->fallthrough();
+  for (tools::command one : {p2p, pingpong, reuse}) one.take_flags_of_parent();
   return at;
 }
 
-std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_settings& s) {
-  if (at.get_subcommands().size() != 1) return "give one of p2p, ping-pong and buffer-reuse";
+std::string wrong_sdma(const tools::command& at, const shared_settings& shared, sdma_settings& s) {
+  if (at.given_subcommands().size() != 1) return "give one of p2p, ping-pong and buffer-reuse";
   if (shared.threads != 1) return "--threads is for test-ep";
   if (s.iterations == 0 || s.iterations > k_iterations_max)
     return fmt::format("--iterations {} cannot be; give 1 .. {}", s.iterations, k_iterations_max);
@@ -181,7 +180,7 @@ std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_s
   if (s.use_counter && s.use_flush) return "--use-counter and --use-flush do not go together";
   if (s.to_host && s.dst_gpu >= 0) return "--to-host and --dst-gpu do not go together";
   for (const auto& [flag, value] : {std::pair{"--src-gpu", s.src_gpu}, std::pair{"--dst-gpu", s.dst_gpu}})
-    if (value < 0 && at.count(flag) != 0 && value != -1) return fmt::format("{} {} cannot be", flag, value);
+    if (value < 0 && at.given(flag) && value != -1) return fmt::format("{} {} cannot be", flag, value);
   if (shared.memory_mode != 0) std::fprintf(stderr, "xio-tester: note: sdma-ep ignores --memory-mode\n");
   return "";
 }

@@ -5,9 +5,8 @@
 #include <optional>
 #include <string>
 
-// Whole in files that know flags. Its header alone takes seconds to compile.
-namespace CLI {
-class App;
+namespace xio::tools {
+class command;
 }
 
 namespace xio::tester {
@@ -108,17 +107,17 @@ struct sdma_settings {
 };
 
 // Each adds its subcommand with its flags. `settings` must outlive the app.
-CLI::App* add_echo(CLI::App& app, echo_settings& settings);
-CLI::App* add_nvme(CLI::App& app, nvme_settings& settings);
-CLI::App* add_rdma(CLI::App& app, rdma_settings& settings);
-CLI::App* add_sdma(CLI::App& app, sdma_settings& settings);
+tools::command add_echo(tools::command& app, echo_settings& settings);
+tools::command add_nvme(tools::command& app, nvme_settings& settings);
+tools::command add_rdma(tools::command& app, rdma_settings& settings);
+tools::command add_sdma(tools::command& app, sdma_settings& settings);
 
 // The sentence that says which flags do not go together, or empty. `at`: the subcommand as it was parsed, which knows
 // what was given.
-std::string wrong_echo(const CLI::App& at, const shared_settings& shared, echo_settings& settings);
+std::string wrong_echo(const tools::command& at, const shared_settings& shared, echo_settings& settings);
 std::string wrong_nvme(const shared_settings& shared, nvme_settings& settings);
-std::string wrong_rdma(const CLI::App& at, const shared_settings& shared, rdma_settings& settings);
-std::string wrong_sdma(const CLI::App& at, const shared_settings& shared, sdma_settings& settings);
+std::string wrong_rdma(const tools::command& at, const shared_settings& shared, rdma_settings& settings);
+std::string wrong_sdma(const tools::command& at, const shared_settings& shared, sdma_settings& settings);
 
 void run_list();
 // All throw xio::error for what the library refuses; those that are not void return the exit status.

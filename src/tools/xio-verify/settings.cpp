@@ -42,32 +42,29 @@ std::string contradiction(const settings& s, bool has_run_options) {
 }  // namespace
 
 std::optional<int> parse_settings(int argc, char** argv, settings& s) {
-  CLI::App app("Tries XIO on this machine, stage by stage, and writes one report as JSON and as text.", "xio-verify");
+  tools::command_line app("Tries XIO on this machine, stage by stage, and writes one report as JSON and as text.",
+                          "xio-verify");
   app.footer(
       "It takes 20 minutes at most, needs no root, and writes to files that it makes. Names of hosts and users and\n"
       "addresses are taken out of the report. The manual is xio-verify(1).");
-  app.set_version_flag("--version", std::string("xio-verify of XIO ") + PACKAGE_VERSION);
+  app.version(std::string("xio-verify of XIO ") + PACKAGE_VERSION);
   std::string only, skip;
-  app.add_option("-o,--out", s.out, "the report, a new file; the text stands beside it as .txt")
-      ->type_name("FILE.json");
-  app.add_flag("--quick", s.quick, "a tenth of the runs, and small messages")->disable_flag_override();
-  app.add_option("--only", only, "these stages alone, with commas between")->type_name("STAGE,..");
-  app.add_option("--skip", skip, "all but these stages")->type_name("STAGE,..");
-  tools::add_number(app, "--limit", s.limit_s, "seconds for all stages together", 10, 1200);
-  tools::add_number(app, "--deadline", s.deadline_s, "seconds for each stage at most; otherwise its own", 1, 600)
-      ->default_str("");
-  app.add_option("--drive", s.drive, "a drive that is bound to vfio-pci; it is read, and never written")
-      ->type_name("nvme:BDF/NSID");
-  app.add_option("--launcher", s.launcher, "starts PEs, as xiorun does; otherwise the xiorun beside this program")
-      ->type_name("PROGRAM");
-  app.add_option("--root", s.root, "/sys, /proc, /etc and /opt of the machine lie below this folder")->type_name("DIR");
-  app.add_flag("--list", s.list, "list the stages with their deadlines")->disable_flag_override();
-  app.add_option("--import", s.import, "print the rows of docs/verified.md that this report makes")
-      ->type_name("REPORT");
-  app.add_option("--pe", s.worker, "do this stage as a PE; xio-verify starts such processes itself")
-      ->type_name("STAGE");
-  app.add_option("--rows", s.rows)->group("");
-  if (const auto status = tools::parse(app, argc, argv)) return status;
+  app.word("-o,--out", s.out, "the report, a new file; the text stands beside it as .txt").type("FILE.json");
+  app.flag("--quick", s.quick, "a tenth of the runs, and small messages");
+  app.word("--only", only, "these stages alone, with commas between").type("STAGE,..");
+  app.word("--skip", skip, "all but these stages").type("STAGE,..");
+  app.number("--limit", s.limit_s, "seconds for all stages together", 10, 1200);
+  app.number("--deadline", s.deadline_s, "seconds for each stage at most; otherwise its own", 1, 600).default_text("");
+  app.word("--drive", s.drive, "a drive that is bound to vfio-pci; it is read, and never written")
+      .type("nvme:BDF/NSID");
+  app.word("--launcher", s.launcher, "starts PEs, as xiorun does; otherwise the xiorun beside this program")
+      .type("PROGRAM");
+  app.word("--root", s.root, "/sys, /proc, /etc and /opt of the machine lie below this folder").type("DIR");
+  app.flag("--list", s.list, "list the stages with their deadlines");
+  app.word("--import", s.import, "print the rows of docs/verified.md that this report makes").type("REPORT");
+  app.word("--pe", s.worker, "do this stage as a PE; xio-verify starts such processes itself").type("STAGE");
+  app.word("--rows", s.rows, "").hidden();
+  if (const auto status = app.parse(argc, argv)) return status;
   if (!only.empty()) s.only = words_of(only);
   if (!skip.empty()) s.skip = words_of(skip);
   const bool has_run_options = !s.out.empty() || s.quick || !only.empty() || !skip.empty() || !s.drive.empty() ||
