@@ -36,11 +36,13 @@ extern "C" {
  * symmetric heap and contexts. Several worlds may live in one process at once. */
 typedef struct xio_world xio_world_t;
 
+/* Members of xio_ctx_t::near. */
+#define XIO_CTX_NEAR 8
+
 /* A context: what a kernel gets, by value, and every device call takes. `view` points to memory of the device; `id`
  * names the context on the host. The other members repeat what every op needs first, so that a kernel finds it among
  * its arguments. They are not for programs, which leave them as xio_ctx_create filled them; they change between
  * versions. */
-#define XIO_CTX_NEAR 8
 typedef struct xio_ctx {
   void* view;
   uint64_t id;
