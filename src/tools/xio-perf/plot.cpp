@@ -60,17 +60,20 @@ std::string axes_of(const picture& p) {
 }
 
 std::string script_of(const picture& p, const std::string& file) {
-  std::string s = "set terminal png size 1200,700\n";
+  // pngcairo, where gnuplot has it, smooths lines.
+  std::string s =
+      "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) set terminal pngcairo size 1200,700; else set terminal png size "
+      "1200,700\n";
   s += "set output " + quoted(file) + "\n";
-  s += "set title " + quoted(p.title) + " noenhanced\nset key outside right top noenhanced\n";
+  s += "set title " + quoted(p.title) + " noenhanced\nset key outside right top spacing 1.3 noenhanced\n";
   s += "set xlabel 'bytes'\nset ylabel " + quoted(p.value_axis) + " noenhanced\n";
   s += axes_of(p) + "set grid\nplot ";
   int colour = 0;
   for (std::size_t i = 0; i < p.curves.size(); ++i) {
     const curve& c = p.curves[i];
     if (!c.open) ++colour;
-    s += fmt::format("{}'-' using 1:2 with linespoints linecolor {} pointtype {} title {}", i == 0 ? "" : ", ", colour,
-                     c.open ? 6 : 7, quoted(c.name));
+    s += fmt::format("{}'-' using 1:2 with linespoints linecolor {} linewidth 2 {} title {}", i == 0 ? "" : ", ",
+                     colour, c.open ? "pointtype 6 dashtype 2" : "pointtype 7", quoted(c.name));
   }
   s += "\n";
   for (const curve& c : p.curves) {
