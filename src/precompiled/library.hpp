@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Read once for all files of libxio (XIO_PRECOMPILED in m4/). A file still includes what it uses: where a compiler cache is,
-// nothing is read before it.
+// Read once for all files of libxio (XIO_PRECOMPILED in m4/). A file still includes what it uses: where a compiler
+// cache is, nothing is read before it.
 #pragma once
 #include <fmt/core.h>
 
