@@ -7,18 +7,25 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "gpu/gpu.hpp"
 #include "proxy/verbs_address.hpp"
 
 namespace xio::proxy {
 
+// The vendor of a NIC, by its PCI number.
+enum class nic_vendor : std::uint8_t { other, nvidia, broadcom, pensando };
+
 // Limits are the device's own (ibv_query_device, ibv_query_port).
 struct verbs_port {
-  std::shared_ptr<ibv_context> context;
-  std::shared_ptr<ibv_pd> domain;  // goes before the context
-  verbs_address identity;          // qpn and psn are 0
-  bool needs_grh;                  // InfiniBand with routed or virtual addresses; always so on Ethernet
+  std::shared_ptr<ibv_context> context;  // null where no library of this machine drives the device
+  std::shared_ptr<ibv_pd> domain;        // goes before the context
+  nic_vendor vendor = nic_vendor::other;
+  std::string kernel_file;  // "uverbs0"
+  std::string no_queues;    // of a vendor with a provider that asks the kernel: why kernels cannot drive its queues
+  verbs_address identity;   // qpn and psn are 0
+  bool needs_grh;           // InfiniBand with routed or virtual addresses; always so on Ethernet
   std::uint64_t max_message;
   std::uint32_t max_wr, max_sge, max_cqe;
   std::uint8_t initiator_depth;  // reads and atomics under way as requester; identity has those as responder

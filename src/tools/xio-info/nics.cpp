@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "tools/xio-info/section.hpp"
 #if HAVE_VERBS
+#include "transport/rdma/carrier.hpp"
 #include "transport/rdma/verbs/hca_list.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
 #include "transport/rdma/verbs/port_choice.hpp"
@@ -47,9 +48,14 @@ posting posting_of(const rdma::device_facts& d, const std::string& driver) {
     return {"mlx5", false, "this build has no mlx5dv; a host thread posts for kernels"};
 #endif
   }
-  const char* thread = "rdma-core gives no queues of its driver to programs; a host thread posts for kernels";
-  if (driver == "bnxt_en" || driver == "bnxt_re") return {"bnxt", false, thread};
-  if (driver == "ionic" || driver == "ionic_rdma") return {"ionic", false, thread};
+  const bool broadcom = d.vendor == proxy::nic_vendor::broadcom, pensando = d.vendor == proxy::nic_vendor::pensando;
+  if (broadcom || pensando) {
+    const std::string name = broadcom ? "bnxt" : "ionic";
+    if (d.no_queues.empty())
+      return {name, true, "its driver makes queues in given memory; the GPU must map its doorbells"};
+    return {name, false,
+            d.no_queues + (d.no_library.empty() ? ". A host thread posts for kernels" : ". And " + d.no_library)};
+  }
   return {"proxy", false, "a host thread posts for kernels"};
 }
 
@@ -90,6 +96,7 @@ std::vector<section> nic_sections(const options& o) {
     w.gid_index = o.rdma_gid_index;
     w.pkey_index = static_cast<std::uint32_t>(o.rdma_pkey_index);
     w.depth = static_cast<std::uint32_t>(o.ring_depth);
+    w.kernels_queues = rdma::wants_direct(o);
   });
   section first{"nics", "RDMA devices (NICs)", {}};
   if (status != XIO_OK) first.rows.push_back({"options", std::string("error"), last_error()});

@@ -51,7 +51,7 @@ struct direct_offer {
   std::uint32_t state;
   std::uint32_t forced;         // XIO_NIC_FAMILY names the queues: its word
   std::int32_t status;          // of absent, failed and refused
-  std::array<char, 16> format;  // of ready: whose queues they are, "bnxt"
+  std::array<char, 16> format;  // of ready: the vendor's queues, "bnxt"
   reason why;
 };
 bool wants_direct(const options& o);

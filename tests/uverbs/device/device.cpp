@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 
+#include "model/nic/bnxt_queue.hpp"
 #include "model/nic/mlx5_queue.hpp"
 #include "proxy/memory_ops.hpp"
 #include "uverbs/device/requester.hpp"
@@ -113,7 +115,7 @@ bool device::mac_of(const unsigned char gid[16], unsigned char mac[6]) const {
 
 void device::start(std::uint32_t qpn, const firmware::queue_pair& q) {
   running& r = running_[qpn];
-  r.memory = q.memory;
+  r.page = q.memory.uar_page;
   xio::model::rdma::mlx5_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(q.memory.slots);
   m.depth = q.memory.depth;
@@ -124,27 +126,77 @@ void device::start(std::uint32_t qpn, const firmware::queue_pair& q) {
   r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
 }
 
+void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const bnxt_rings& rings) {
+  connect(qpn, q);
+  running& r = running_[qpn];
+  r.page = rings.page;
+  r.cq_number = rings.cq_number;
+  r.cq_page = rings.cq_page;
+  xio::model::rdma::bnxt_memory m{};
+  m.slots = reinterpret_cast<const std::uint32_t*>(rings.slots);
+  m.msns =
+      reinterpret_cast<const std::uint64_t*>(rings.slots + std::size_t{rings.depth} * xio::wire::bnxt::k_wqe_bytes);
+  m.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(rings.depth));
+  m.doorbell = &r.doorbell;
+  m.cqes = reinterpret_cast<std::uint32_t*>(rings.completions);
+  m.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(rings.cq_depth));
+  m.cq_doorbell = &r.cq_doorbell;
+  m.cq_number = rings.cq_number;
+  m.first_psn = q.send_psn;
+  m.path_mtu = rings.mtu;
+  m.by_slots = true;
+  r.queue = std::make_unique<queue_pair>(qpn, std::make_unique<xio::model::rdma::bnxt_queue>(m, qpn, k_most_message));
+  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
+}
+
 void device::stop(std::uint32_t qpn) {
   running_.erase(qpn);
+  pairs_.erase(qpn);
   expected_psn_.erase(qpn);
 }
 
+const firmware::queue_pair* device::find_pair(std::uint32_t qpn) const {
+  const auto found = pairs_.find(qpn);
+  return found != pairs_.end() ? &found->second : processor_.find(qpn);
+}
+
+// The word that a store to a page changes, or null: no queue is announced there.
+std::uint64_t* device::find_doorbell(const doorbell& d, running** whose) {
+  const auto give = [&](running& r, std::uint32_t page, std::uint64_t* word) {
+    *whose = &r;
+    return page == d.page ? word : nullptr;
+  };
+  if (settings_.nic == nic_kind::mlx5) {
+    const auto found = running_.find(xio::wire::mlx5::get_doorbell(d.value).qpn);
+    if (found == running_.end() || d.offset != k_doorbell_at) return nullptr;
+    return give(found->second, found->second.page, &found->second.doorbell);
+  }
+  const xio::wire::bnxt::doorbell bell = xio::wire::bnxt::get_doorbell(d.value);
+  if (d.offset != 0) return nullptr;
+  for (auto& [qpn, r] : running_) {
+    if (bell.type == xio::wire::bnxt::bell_sq && qpn == bell.queue) return give(r, r.page, &r.doorbell);
+    if (bell.type == xio::wire::bnxt::bell_cq && r.cq_number == bell.queue) return give(r, r.cq_page, &r.cq_doorbell);
+  }
+  return nullptr;
+}
+
 void device::ring(const doorbell& d) {
-  const xio::wire::mlx5::doorbell bell = xio::wire::mlx5::get_doorbell(d.value);
-  const auto found = running_.find(bell.qpn);
-  if (d.offset != k_doorbell_at || found == running_.end() || found->second.memory.uar_page != d.page) {
-    std::fprintf(stderr,
-                 "simulated RDMA device: a doorbell at %#x of page %#x for queue pair %#x, which it is not of\n",
-                 d.offset, d.page, bell.qpn);
+  running* whose = nullptr;
+  std::uint64_t* word = find_doorbell(d, &whose);
+  if (word == nullptr) {
+    // A queue that has just been ended is no longer known.
+    if (settings_.log)
+      std::fprintf(stderr, "simulated RDMA device: doorbell %#llx at %#x of page %#x is no queue's\n",
+                   static_cast<unsigned long long>(d.value), d.offset, d.page);
     return;
   }
-  __atomic_store_n(&found->second.doorbell, d.value, __ATOMIC_RELEASE);
-  found->second.queue->turn(nullptr);
+  __atomic_store_n(word, d.value, __ATOMIC_RELEASE);
+  whose->queue->turn(nullptr);
 }
 
 bool device::serve(const request_message& in, response_message& out) {
   const request& r = in.head;
-  const firmware::queue_pair* q = processor_.find(r.remote_qpn);
+  const firmware::queue_pair* q = find_pair(r.remote_qpn);
   const bool takes = q != nullptr && (q->state == firmware::qp_state::rtr || q->state == firmware::qp_state::rts) &&
                      q->remote_qpn == r.qpn && q->remote_gid[15] == r.host;
   if (!takes) return false;

@@ -17,6 +17,14 @@
 
 namespace uverbs {
 
+// Rings of a bnxt queue pair, checked.
+struct bnxt_rings {
+  unsigned char* slots;  // and the MSN table behind
+  std::uint32_t depth, page;
+  unsigned char* completions;
+  std::uint32_t cq_depth, cq_number, cq_page, mtu;
+};
+
 class device final : public firmware::resources, public firmware::nic {
  public:
   // Null where the process is in no session.
@@ -43,11 +51,15 @@ class device final : public firmware::resources, public firmware::nic {
   bool mac_of(const unsigned char gid[16], unsigned char mac[6]) const override;
   void start(std::uint32_t qpn, const firmware::queue_pair& q) override;
   void stop(std::uint32_t qpn) override;
+  // Queue pairs that the kernel makes, and not commands.
+  std::uint32_t next_number() { return next_number_++; }
+  void connect(std::uint32_t qpn, const firmware::queue_pair& q) { pairs_[qpn] = q; }
+  void start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const bnxt_rings& m);
 
  private:
   struct running {
-    firmware::rings memory;
-    std::uint64_t doorbell = 0;  // as the decoder sees it
+    std::uint32_t page = 0, cq_number = 0, cq_page = 0;
+    std::uint64_t doorbell = 0, cq_doorbell = 0;  // as the decoder sees them
     std::uint32_t expected_psn = 0;
     std::unique_ptr<xio::proxy::queue_pair> queue;
   };
@@ -56,6 +68,8 @@ class device final : public firmware::resources, public firmware::nic {
   void work();
   bool turn();
   void ring(const doorbell& d);
+  std::uint64_t* find_doorbell(const doorbell& d, running** whose);
+  const firmware::queue_pair* find_pair(std::uint32_t qpn) const;
   bool serve(const request_message& in, response_message& out);
 
   const settings settings_;
@@ -66,9 +80,10 @@ class device final : public firmware::resources, public firmware::nic {
   std::map<std::uint32_t, bool> domains_;
   std::set<std::uint32_t> pages_;
   std::map<std::uint32_t, running> running_;
+  std::map<std::uint32_t, firmware::queue_pair> pairs_;
   std::map<std::uint32_t, std::uint32_t> expected_psn_;
   receiver receiver_;
-  std::uint32_t next_umem_ = 1, next_domain_ = 0x77, next_page_ = 0x21;
+  std::uint32_t next_umem_ = 1, next_domain_ = 0x77, next_page_ = 0x21, next_number_ = 0x3c1;
 };
 
 }  // namespace uverbs

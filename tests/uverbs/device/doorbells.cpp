@@ -113,7 +113,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
     [[maybe_unused]] const auto written = write(2, k_text, sizeof k_text - 1);
     break;
   }
-  // What follows is the program's own doing.
+  // The rest is the program's own doing.
   if ((handler_before.sa_flags & SA_SIGINFO) != 0) return handler_before.sa_sigaction(number, info, context);
   sigaction(SIGSEGV, &handler_before, nullptr);
 }

@@ -29,6 +29,11 @@ void add_fault(settings& s, const std::string& word) {
   if (word == "no_register") s.no_register = true;
   if (word == "real_time_clock") s.real_time_clock = true;
   if (word == "shallow") s.shallow = true;
+  if (word == "old_kernel") s.old_kernel = true;
+  if (word == "no_fixed") s.no_fixed = true;
+  if (word == "static_mode") s.static_mode = true;
+  if (word == "no_pin") s.no_pin = true;
+  if (word == "no_way") s.no_way = true;
   if (const auto colon = word.find(':'); colon != std::string::npos)
     s.refused.emplace_back(std::stoul(word, nullptr, 16), std::stoul(word.substr(colon + 1), nullptr, 16));
 }
@@ -41,6 +46,8 @@ settings settings::read() {
   if (session == nullptr) return s;
   s.session = session;
   s.host = take_host(s.session);
+  const char* nic = std::getenv("XIO_TEST_UVERBS_NIC");
+  if (nic != nullptr && std::string(nic) == "bnxt") s.nic = nic_kind::bnxt;
   s.log = std::getenv("XIO_TEST_UVERBS_LOG") != nullptr;
   const char* faults = std::getenv("XIO_TEST_UVERBS_FAULTS");
   const char* at = std::getenv("XIO_TEST_UVERBS_FAULTS_AT");

@@ -34,6 +34,7 @@ void* context::map(std::uint64_t offset, std::uint64_t bytes, int, int flags) {
 context::~context() {
   const auto hold = device_.lock();
   for (auto i = objects_.rbegin(); i != objects_.rend(); ++i) end(i->second);
+  if (own_page_ != 0) device_.remove_page(own_page_);
 }
 
 std::uint32_t context::keep(object o) {
@@ -52,7 +53,9 @@ int context::end(object& o) {
     case kind::memory: device_.keys().remove(o.id); break;
     case kind::umem: device_.remove_umem(o.id); break;
     case kind::page: device_.remove_page(o.id); break;
-    case kind::address: break;
+    case kind::address:
+    case kind::queue: break;
+    case kind::pair: device_.stop(o.id); break;
     case kind::command: {
       unsigned char reply[16];
       if (device_.processor().execute(o.destroy.data(), o.destroy.size(), reply, sizeof reply)) return EREMOTEIO;
@@ -67,7 +70,12 @@ int context::remove(std::uint32_t handle, kind what) {
   if (o == nullptr) return ENOENT;
   if (o->users != 0) return EBUSY;
   if (const int err = end(*o); err != 0) return err;
-  if (object* parent = find(o->parent, kind::domain); o->parent != 0 && parent != nullptr) --parent->users;
+  const bool has_parent = what == kind::memory || what == kind::pair;
+  if (object* parent = find(o->parent, kind::domain); has_parent && parent != nullptr) --parent->users;
+  if (what == kind::pair) {
+    --find(o->cq, kind::queue)->users;
+    --find(o->page, kind::page)->users;
+  }
   objects_.erase(handle);
   return 0;
 }
@@ -89,10 +97,24 @@ int context::handle(const call& c) {
       return c.method() == UVERBS_METHOD_AH_DESTROY
                  ? remove(static_cast<std::uint32_t>(c.value(UVERBS_ATTR_DESTROY_AH_HANDLE)), kind::address)
                  : EPROTONOSUPPORT;
+    default: break;
+  }
+  if (device_.chosen().nic == nic_kind::bnxt) return on_bnxt(c);
+  switch (c.object()) {
     case MLX5_IB_OBJECT_DEVX: return on_devx(c);
     case MLX5_IB_OBJECT_DEVX_OBJ: return on_devx_object(c);
     case MLX5_IB_OBJECT_DEVX_UMEM: return on_umem(c);
     case MLX5_IB_OBJECT_UAR: return on_page(c);
+    default: return EPROTONOSUPPORT;
+  }
+}
+
+int context::on_bnxt(const call& c) {
+  constexpr std::uint16_t k_bnxt_page = 0x1003;
+  switch (c.object()) {
+    case UVERBS_OBJECT_CQ: return bnxt_cq(c);
+    case UVERBS_OBJECT_QP: return bnxt_qp(c);
+    case k_bnxt_page: return bnxt_page(c);
     default: return EPROTONOSUPPORT;
   }
 }

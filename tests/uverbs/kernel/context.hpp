@@ -22,15 +22,25 @@ class context {
 
  private:
   static constexpr unsigned k_shift = 12;
-  enum class kind { domain, memory, address, umem, page, command };
+  enum class kind { domain, memory, address, umem, page, command, queue, pair };
   struct object {
     kind what;
     std::uint32_t id = 0;                     // domain's, umem's or page's number, or key
     std::uint32_t users = 0;                  // memory regions of a domain
     std::uint32_t parent = 0;                 // handle
     std::array<unsigned char, 16> destroy{};  // the firmware command that ends it
+    // Of queues and queue pairs that the kernel makes.
+    unsigned char* at = nullptr;
+    std::uint32_t entries = 0, cq = 0, page = 0, mtu = 0;  // cq, page: handles
+    firmware::queue_pair connection{};
   };
 
+  int on_bnxt(const call& c);
+  int bnxt_page(const call& c);
+  int bnxt_cq(const call& c);
+  int bnxt_qp(const call& c);
+  int modify_pair(const call& c);
+  int bnxt_context(const call& c);
   int on_device(const call& c);
   int on_devx(const call& c);
   int on_devx_object(const call& c);
@@ -53,8 +63,11 @@ class context {
 
   device& device_;
   bool ready_ = false, devx_ = false;
+  bool variable_ = false;       // bnxt: entries of variable size
+  std::uint32_t own_page_ = 0;  // bnxt: the context's doorbell page
+  std::uint32_t next_cq_number_ = 0x2001;
   std::map<std::uint32_t, object> objects_;
-  std::uint32_t next_ = 1;
+  std::uint32_t next_ = 0;  // as the kernel counts
 };
 
 // Whether all of it is mapped: what the kernel could pin.

@@ -87,6 +87,9 @@ int call_ours(uverbs::context& context, unsigned long request, void* argument) {
   if (header->length != sizeof *header + header->num_attrs * sizeof(ib_uverbs_attr) || header->reserved1 != 0 ||
       header->reserved2 != 0)
     return EINVAL;
+  // enum rdma_driver_id
+  const bool bnxt = uverbs::device::current()->chosen().nic == uverbs::nic_kind::bnxt;
+  if (header->driver_id != (bnxt ? 6u : 1u)) return EINVAL;
   const uverbs::call c(header);
   if (c.object() == UVERBS_OBJECT_ASYNC_EVENT && c.method() == UVERBS_METHOD_ASYNC_EVENT_ALLOC) return open_events(c);
   const int err = context.handle(c);

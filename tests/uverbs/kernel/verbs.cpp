@@ -27,8 +27,26 @@ ib_uverbs_gid_entry first_gid(const device& d) {
 
 }  // namespace
 
+// bnxt_re_alloc_ucontext. Thor2 has entries of variable size and the host's MSN table.
+int context::bnxt_context(const call& c) {
+  std::uint64_t wanted = 0;
+  std::memcpy(&wanted, c.input(UVERBS_ATTR_UHW_IN), std::min(c.room(UVERBS_ATTR_UHW_IN), sizeof wanted));
+  if ((wanted & ~3ull) != 0) return EOPNOTSUPP;
+  const std::uint32_t mode = device_.chosen().static_mode ? 0 : 1;
+  variable_ = (wanted & 2) != 0 && mode != 0;
+  const std::uint64_t mask = 0x1 | 0x40 | ((wanted & 1) != 0 ? 0x10 : 0) | ((wanted & 2) != 0 ? 0x2 : 0);
+  std::uint32_t r[12] = {0, 1 << 16, 4096, 32, 1 << 17, 0, static_cast<std::uint32_t>(mask), 0, 0x1760, 0, mode, 0};
+  c.write(UVERBS_ATTR_UHW_OUT, r, sizeof r);
+  return 0;
+}
+
 int context::get_context(const call& c) {
   if (ready_) return EINVAL;
+  if (device_.chosen().nic == nic_kind::bnxt) {
+    if (const int err = bnxt_context(c); err != 0) return err;
+    ready_ = true;
+    return 0;
+  }
   mlx5_ib_alloc_ucontext_req_v2 wanted{};
   std::memcpy(&wanted, c.input(UVERBS_ATTR_UHW_IN), std::min(c.room(UVERBS_ATTR_UHW_IN), sizeof wanted));
   devx_ = (wanted.flags & MLX5_IB_ALLOC_UCTX_DEVX) != 0;
@@ -110,6 +128,14 @@ int context::alloc_domain(const call& c) {
   o.id = device_.add_domain();
   const std::uint32_t handle = keep(o);
   c.write(UVERBS_ATTR_CORE_OUT, &handle, sizeof handle);
+  if (device_.chosen().nic == nic_kind::bnxt) {
+    if (own_page_ == 0) own_page_ = device_.add_page();
+    const std::uint64_t offset = std::uint64_t{own_page_} << k_shift;
+    std::uint32_t r[4] = {o.id, own_page_};
+    std::memcpy(r + 2, &offset, sizeof offset);
+    c.write(UVERBS_ATTR_UHW_OUT, r, sizeof r);
+    return 0;
+  }
   mlx5_ib_alloc_pd_resp r{};
   r.pdn = o.id;
   c.write(UVERBS_ATTR_UHW_OUT, &r, sizeof r);
@@ -196,6 +222,7 @@ int context::write_command(const call& c) {
   switch (command) {
     case IB_USER_VERBS_CMD_ALLOC_PD: return alloc_domain(c);
     case IB_USER_VERBS_CMD_REG_MR: return register_memory(c);
+    case IB_USER_VERBS_CMD_MODIFY_QP: return device_.chosen().nic == nic_kind::mlx5 ? EOPNOTSUPP : modify_pair(c);
     case IB_USER_VERBS_CMD_CREATE_AH: return create_address(c);
     case IB_USER_VERBS_CMD_QUERY_DEVICE: return query_device(c, false);
     case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_QUERY_DEVICE: return query_device(c, true);

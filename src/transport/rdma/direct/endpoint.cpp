@@ -46,7 +46,7 @@ proxy::family entries_of(const direct_format& format) {
   return f;
 }
 
-// What all queues of an endpoint have alike.
+// All queues of an endpoint have these alike.
 struct queue_facts {
   const direct_format* format;
   std::uint32_t cq_depth, chunk, atomics, inline_bytes;
@@ -60,19 +60,20 @@ class direct_queues final : public queue_set {
         facts_(facts),
         queues_(request.peers.size() * per_peer_),
         views_(queues_.size(), dev::ring_view{}) {
-    const std::uint64_t count_from = std::max<std::uint64_t>(facts.format->count_from, request.depth);
+    const std::uint64_t count_from = facts.format->count_from;
+    const std::uint32_t depth = nics[0]->depth_of(request.depth);
     if (request.ticket_start % count_from != 0)
       fail(XIO_ERR_CONFIG,
            "tickets of a queue on {} hardware cannot start at {}; use a multiple of {} or 0 as XIO_TICKET_START",
            facts.format->name, request.ticket_start, count_from);
     const auto count = static_cast<std::size_t>(std::count(request.peers.begin(), request.peers.end(), true));
-    states_ = gpu::buffer(std::max<std::size_t>(count * per_peer_, 1) * state_bytes(request.depth), gpu::place::device);
+    states_ = gpu::buffer(std::max<std::size_t>(count * per_peer_, 1) * state_bytes(depth), gpu::place::device);
     std::size_t place = 0;
     for (std::size_t i = 0; i < queues_.size(); ++i) {
       if (!request.peers[i / per_peer_]) continue;
       const auto nic = static_cast<std::uint32_t>(i % per_peer_ % nics.size());
-      queues_[i] = nics[nic]->make_queue(request.depth, facts.cq_depth);
-      fill(views_[i], *queues_[i], states_.as<unsigned char>() + place++ * state_bytes(request.depth), request, nic);
+      queues_[i] = nics[nic]->make_queue(depth, facts.cq_depth);
+      fill(views_[i], *queues_[i], states_.as<unsigned char>() + place++ * state_bytes(depth), request, nic);
     }
   }
   dev::ring_view view(int pe, std::uint32_t which) const override {
@@ -183,8 +184,8 @@ class direct_endpoint final : public endpoint {
       const proxy::family entries = entries_of(format_);
       return std::make_unique<direct_queues>(
           nics_, request,
-          queue_facts{&format_, proxy::completion_depth(entries, request.depth, cq_depth_), chunk_, atomics_,
-                      proxy::inline_limit(entries, inline_), path_});
+          queue_facts{&format_, proxy::completion_depth(entries, nics_[0]->depth_of(request.depth), cq_depth_), chunk_,
+                      atomics_, proxy::inline_limit(entries, inline_), path_});
     });
   }
   void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
@@ -236,18 +237,24 @@ struct attempt {
 
 // The provider of all ports. Throws where there is none: a PE's rings are of one format.
 const direct_provider& provider_of(const options& o, const std::vector<proxy::verbs_port>& ports) {
-  std::string why;
-  for (const direct_provider* p : direct_providers()) {
-    const bool named = o.nic_family != option::nic_family::automatic;
-    if (named && option::word_of(o.nic_family) != p->format.name) continue;
-    const auto stranger =
-        std::find_if(ports.begin(), ports.end(), [&](const auto& port) { return !p->why_absent(port).empty(); });
-    if (stranger == ports.end()) return *p;
-    // What a device of that vendor lacks says more than that it is none of another's.
-    const std::string reason = p->why_absent(*stranger);
-    if (why.empty() || stranger != ports.begin()) why = reason;
+  const direct_provider* first = nullptr;
+  for (const proxy::verbs_port& port : ports) {
+    const std::string& device = port.identity.device;
+    const direct_provider* p = find_direct_provider(port);
+    if (p == nullptr)
+      fail(XIO_ERR_UNSUPPORTED, "RDMA device {} is none of those whose queues kernels can drive (mlx5, bnxt, ionic)",
+           device);
+    if (o.nic_family != option::nic_family::automatic && option::word_of(o.nic_family) != p->format.name)
+      fail(XIO_ERR_UNSUPPORTED, "RDMA device {} has queues of {}", device, p->format.name);
+    if (first != nullptr && p != first)
+      fail(XIO_ERR_UNSUPPORTED,
+           "RDMA device {} has queues of {} and {} of {}, and kernels of one world drive one kind; choose NICs of one "
+           "vendor with XIO_HCA_LIST",
+           ports[0].identity.device, first->format.name, device, p->format.name);
+    if (!port.no_queues.empty()) fail(XIO_ERR_UNSUPPORTED, "{}", port.no_queues);
+    first = p;
   }
-  fail(XIO_ERR_UNSUPPORTED, "{}", why.empty() ? "this libxio was built without a library of such queues" : why);
+  return *first;
 }
 
 // This PE's part, up to where it has all that a device, its driver and the platform must give.
@@ -256,7 +263,7 @@ attempt try_direct(const setup& s) {
   if (!wants_direct(o)) return {make_direct_offer(o, direct_state::unwanted, XIO_OK, ""), nullptr, {}};
   auto state = direct_state::failed;
   try {
-    const auto ports = open_ports(o, s.channel->rank(), s.local_rank, gpu::bus_id());
+    const auto ports = open_ports(o, s.channel->rank(), s.local_rank, gpu::bus_id(), true);
     state = direct_state::absent;
     const direct_provider& provider = provider_of(o, ports);
     state = direct_state::refused;

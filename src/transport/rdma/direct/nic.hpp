@@ -21,7 +21,7 @@ class direct_queue {
  public:
   virtual ~direct_queue() = default;
   virtual const proxy::verbs_address& identity() const = 0;
-  // RESET to RTS. What the path decides of the view is set in it.
+  // RESET to RTS. Fields of the view that the path decides are set in it.
   virtual void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path,
                        dev::ring_view& v) = 0;
   // The device reads and writes nothing of it any more.
@@ -48,6 +48,8 @@ class direct_nic {
   virtual proxy::verbs_fabric* fabric() { return nullptr; }
   virtual proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) = 0;
   virtual void unregister_memory(const proxy::key_pair& keys) = 0;
+  // Entries that a queue of `wanted` has here: a device may need more.
+  virtual std::uint32_t depth_of(std::uint32_t wanted) const { return wanted; }
   // cq_depth: 0 where the format keeps the last completion alone.
   virtual std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth) = 0;
 
@@ -57,7 +59,7 @@ class direct_nic {
   std::uint8_t forced_mtu = 0;  // as proxy::verbs_path::mtu
 };
 
-// What of the platform the queues need.
+// The platform's part in such queues.
 struct direct_hooks {
   // Lets kernels store to a page of device registers: the address to use, or null. On HIP that is hipHostRegister with
   // hipHostRegisterIoMemory. Without it kernels are taken to run on the processors, which see the page as it is.
@@ -73,14 +75,14 @@ struct direct_provider {
   direct_format format;
   // Why rings lie in host memory alone, or null.
   const char* rings_only_shared;
-  // Empty, or why that port's device has no such queues.
-  std::string (*why_absent)(const proxy::verbs_port& port);
+  // Whether that port's device is one of this vendor's.
+  bool (*drives)(const proxy::verbs_port& port);
   // Throws, saying what the driver, the firmware or the platform lacks.
   std::unique_ptr<direct_nic> (*open)(const proxy::verbs_port& port, const proxy::verbs_path& path,
                                       const direct_hooks& hooks);
 };
 
-// Those of this build.
-std::vector<const direct_provider*> direct_providers();
+// The one for that port's device, or null.
+const direct_provider* find_direct_provider(const proxy::verbs_port& port);
 
 }  // namespace xio::rdma

@@ -3,6 +3,7 @@
 #include "config.h"
 #endif
 
+#include "transport/rdma/bnxt/nic.hpp"
 #include "transport/rdma/direct/nic.hpp"
 #if HAVE_MLX5DV
 #include "transport/rdma/mlx5/nic.hpp"
@@ -10,12 +11,13 @@
 
 namespace xio::rdma {
 
-std::vector<const direct_provider*> direct_providers() {
-  std::vector<const direct_provider*> all;
+const direct_provider* find_direct_provider(const proxy::verbs_port& port) {
 #if HAVE_MLX5DV
-  all.push_back(&mlx5_provider());
+  if (mlx5_provider().drives(port)) return &mlx5_provider();
 #endif
-  return all;
+  for (const direct_provider* p : {&bnxt_provider()})
+    if (p->drives(port)) return p;
+  return nullptr;
 }
 
 }  // namespace xio::rdma

@@ -258,9 +258,8 @@ class mlx5_nic final : public direct_nic {
   proxy::verbs_fabric memory_;  // registered as with any verbs device
 };
 
-std::string why_absent(const proxy::verbs_port& port) {
-  if (port.context != nullptr && mlx5dv_is_supported(port.context->device)) return "";
-  return fmt::format("RDMA device {} is none of mlx5", port.identity.device);
+bool drives(const proxy::verbs_port& port) {
+  return port.context != nullptr && mlx5dv_is_supported(port.context->device);
 }
 
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
@@ -275,7 +274,7 @@ const direct_provider& mlx5_provider() {
   static constexpr direct_provider row{
       {"mlx5", dev::ring_kind::mlx5, wire::mlx5::k_inline_in_block, wire::mlx5::k_gather_bytes, 0, 1u << 16},
       nullptr,
-      why_absent,
+      drives,
       open};
   return row;
 }

@@ -17,6 +17,8 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "transport/rdma/bnxt/nic.hpp"
+#include "transport/rdma/uverbs/facts.hpp"
 
 namespace xio::rdma {
 
@@ -28,31 +30,6 @@ std::string bus_id_of(const char* device) {
   const auto target = std::filesystem::read_symlink(std::string("/sys/class/infiniband/") + device + "/device", err);
   const std::string name = err ? "" : target.filename().string();
   return name.size() == 12 && name[4] == ':' && name[7] == ':' && name[10] == '.' ? name : "";
-}
-
-// Lanes and what each carries, as the link runs now (rdma-core libibverbs/man/ibv_query_port.3).
-std::uint32_t gbits_of(const ibv_port_attr& a) {
-  const auto lanes = [&]() -> std::uint32_t {
-    switch (a.active_width) {
-      case 1: return 1;
-      case 2: return 4;
-      case 4: return 8;
-      case 8: return 12;
-      case 16: return 2;
-      default: return 0;
-    }
-  }();
-  switch (a.active_speed) {
-    case 1: return lanes * 5 / 2;
-    case 2: return lanes * 5;
-    case 4:
-    case 8: return lanes * 10;
-    case 16: return lanes * 14;
-    case 32: return lanes * 25;
-    case 64: return lanes * 50;
-    case 128: return lanes * 100;
-    default: return 0;
-  }
 }
 
 port_facts read_port(ibv_context* context, std::uint8_t number) {
@@ -69,7 +46,7 @@ port_facts read_port(ibv_context* context, std::uint8_t number) {
   if (a.link_layer == IBV_LINK_LAYER_ETHERNET) p.link = link_layer::ethernet;
   p.active_mtu = static_cast<std::uint8_t>(a.active_mtu);
   p.lid = a.lid;
-  p.gbits = gbits_of(a);
+  p.gbits = gbits_of(a.active_width, a.active_speed);
   p.needs_grh = (a.flags & IBV_QPF_GRH_REQUIRED) != 0;
   p.max_message = a.max_msg_sz;
   p.gid_count = static_cast<std::uint32_t>(std::max(a.gid_tbl_len, 0));
@@ -90,6 +67,11 @@ void read_gids(ibv_context* context, std::vector<port_facts>& ports) {
     for (port_facts& p : ports)
       if (p.number == e.port_num && e.gid_type <= IBV_GID_TYPE_ROCE_V2) p.gids.push_back(row);
   }
+}
+
+std::string why_no_queues(const uverbs::listed_device& l) {
+  if (l.vendor == proxy::nic_vendor::broadcom) return why_no_bnxt_queues(l.name, l.file);
+  return fmt::format("RDMA device {}: this XIO makes no queues for kernels on ionic NICs", l.name);
 }
 
 // A ConnectX is opened so that firmware commands of ours may make its queues (DEVX), where that is allowed.
@@ -142,14 +124,65 @@ opened_device read_device(ibv_device* device) {
 
 }  // namespace
 
+// Lanes and what each carries, as the link runs now (rdma-core libibverbs/man/ibv_query_port.3).
+std::uint32_t gbits_of(std::uint8_t width, std::uint8_t speed) {
+  const auto lanes = [&]() -> std::uint32_t {
+    switch (width) {
+      case 1: return 1;
+      case 2: return 4;
+      case 4: return 8;
+      case 8: return 12;
+      case 16: return 2;
+      default: return 0;
+    }
+  }();
+  switch (speed) {
+    case 1: return lanes * 5 / 2;
+    case 2: return lanes * 5;
+    case 4:
+    case 8: return lanes * 10;
+    case 16: return lanes * 14;
+    case 32: return lanes * 25;
+    case 64: return lanes * 50;
+    case 128: return lanes * 100;
+    default: return 0;
+  }
+}
+
+namespace {
+
+// Adds the kernel's word to that of libibverbs: the vendors of the devices, and whether it gives kernels queues.
+// A device of a vendor whose queues we make by system calls is taken without a library, too.
+void add_kernels_word(std::vector<opened_device>& all) {
+  for (const uverbs::listed_device& l : uverbs::list_devices()) {
+    auto found = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d.facts.name == l.name; });
+    const bool ours = l.vendor == proxy::nic_vendor::broadcom || l.vendor == proxy::nic_vendor::pensando;
+    if (found == all.end() && !ours) continue;
+    const std::string no_queues = ours ? why_no_queues(l) : "";
+    if (ours && (found == all.end() || !found->facts.closed.empty())) {
+      opened_device d;
+      d.facts = uverbs::read_facts(l);
+      d.facts.bus_id = bus_id_of(l.name.c_str());
+      d.facts.no_library = found == all.end() ? "libibverbs has no library for it" : found->facts.closed;
+      if (found == all.end()) found = all.insert(all.end(), opened_device{});
+      *found = std::move(d);
+    }
+    found->facts.vendor = l.vendor;
+    found->facts.kernel_file = l.file;
+    found->facts.no_queues = no_queues;
+  }
+}
+
+}  // namespace
+
 std::vector<opened_device> read_devices() {
   std::vector<opened_device> all;
   int count = 0;
   ibv_device** list = ibv_get_device_list(&count);
   // Null where the kernel knows no RDMA at all.
-  if (list == nullptr) return all;
-  for (int i = 0; i < count; ++i) all.push_back(read_device(list[i]));
-  ibv_free_device_list(list);
+  for (int i = 0; list != nullptr && i < count; ++i) all.push_back(read_device(list[i]));
+  if (list != nullptr) ibv_free_device_list(list);
+  add_kernels_word(all);
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.facts.name < b.facts.name; });
   return all;
 }

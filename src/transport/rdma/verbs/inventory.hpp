@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "proxy/verbs_address.hpp"
+#include "proxy/verbs_port.hpp"
 
 struct ibv_context;
 
@@ -48,11 +49,18 @@ struct device_facts {
   std::vector<port_facts> ports;
   bool is_mlx5 = false;     // libmlx5 drives it
   std::string no_commands;  // of such a device: why it takes no firmware commands of ours (DEVX), or empty
+  proxy::nic_vendor vendor = proxy::nic_vendor::other;
+  std::string kernel_file;  // "uverbs0"
+  std::string no_library;   // why programs cannot use it by verbs; kernels may all the same
+  std::string no_queues;    // of Broadcom and Pensando: why kernels cannot drive its queues
 };
+
+// Lanes and what each carries (enum ib_port_width, ib_port_speed), 0: not known.
+std::uint32_t gbits_of(std::uint8_t width, std::uint8_t speed);
 
 struct opened_device {
   device_facts facts;
-  std::shared_ptr<ibv_context> context;  // null if facts.closed
+  std::shared_ptr<ibv_context> context;  // null if facts.closed, or facts.no_library
 };
 
 // All of them, in the order of their names.

@@ -50,6 +50,11 @@ std::string device_complaint(const device_facts& d, const port_wishes& w) {
   if (!d.closed.empty())
     return fmt::format("RDMA device {} cannot be opened: {}; ask for access to its file in /dev/infiniband", d.name,
                        d.closed);
+  if (!d.no_library.empty() && !w.kernels_queues)
+    return fmt::format("RDMA device {} cannot be used by verbs: {}; install its library (rdma-core)", d.name,
+                       d.no_library);
+  if (!d.no_library.empty() && !d.no_queues.empty())
+    return fmt::format("{}, and it cannot be used by verbs: {}", d.no_queues, d.no_library);
   if (d.is_iwarp)
     return fmt::format("RDMA device {} is iWARP, which has no atomics; use an InfiniBand or RoCE device", d.name);
   if (!d.has_atomics)

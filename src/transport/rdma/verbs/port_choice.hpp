@@ -17,8 +17,9 @@ struct port_wishes {
   hca_list list;
   option::AUTO_UINT gid_index;  // none: choose
   std::uint32_t pkey_index = 0;
-  std::uint32_t depth = 256;  // of a queue pair
-  std::uint8_t mtu = 0;       // enum ibv_mtu; 0: any
+  std::uint32_t depth = 256;    // of a queue pair
+  std::uint8_t mtu = 0;         // enum ibv_mtu; 0: any
+  bool kernels_queues = false;  // a device that no library drives will do where kernels can drive its queues
 };
 
 // RoCE v2 over IPv4, over a routable IPv6 address, over a link-local one, RoCE v1, InfiniBand; the lowest index of the

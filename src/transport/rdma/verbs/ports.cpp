@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "topology/machine_map.hpp"
+#include "transport/rdma/carrier.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
 #include "transport/rdma/verbs/port_choice.hpp"
 #include "xio/device/impl/view.hpp"
@@ -21,13 +22,14 @@ constexpr std::uint64_t k_most_message = 1u << 30;
 using proxy::verbs_path;
 using proxy::verbs_port;
 
-port_wishes wishes_of(const options& o) {
+port_wishes wishes_of(const options& o, bool kernels_queues) {
   port_wishes w;
   w.list = parse_hca_list(o.hca_list);
   w.gid_index = o.rdma_gid_index;
   w.pkey_index = static_cast<std::uint32_t>(o.rdma_pkey_index);
   w.depth = static_cast<std::uint32_t>(o.ring_depth);
   w.mtu = static_cast<std::uint8_t>(o.rdma_mtu);
+  w.kernels_queues = kernels_queues;
   return w;
 }
 
@@ -42,12 +44,16 @@ verbs_port open_port(const opened_device& d, const chosen_port& c) {
   verbs_port port{};
   port.context = d.context;
   // The deleter's copy keeps the device open as long as anything made in the domain.
-  port.domain = std::shared_ptr<ibv_pd>(ibv_alloc_pd(d.context.get()), [keep = d.context](ibv_pd* pd) {
-    if (pd != nullptr) ibv_dealloc_pd(pd);
-  });
-  if (port.domain == nullptr)
+  if (d.context != nullptr)
+    port.domain = std::shared_ptr<ibv_pd>(ibv_alloc_pd(d.context.get()), [keep = d.context](ibv_pd* pd) {
+      if (pd != nullptr) ibv_dealloc_pd(pd);
+    });
+  if (d.context != nullptr && port.domain == nullptr)
     fail(XIO_ERR_IO, "RDMA device {} gives no protection domain: {}; end other users of the device", d.facts.name,
          errno_text(errno));
+  port.vendor = d.facts.vendor;
+  port.kernel_file = d.facts.kernel_file;
+  port.no_queues = d.facts.no_queues;
   port.identity.device = d.facts.name;
   port.identity.port = p.number;
   port.identity.link = p.link;
@@ -67,14 +73,15 @@ verbs_port open_port(const opened_device& d, const chosen_port& c) {
 }
 
 std::vector<chosen_port> choose(const options& o, const std::vector<device_facts>& facts, int local_rank,
-                                const std::string& gpu, std::vector<std::string>* left_out = nullptr) {
+                                const std::string& gpu, bool kernels_queues,
+                                std::vector<std::string>* left_out = nullptr) {
   std::vector<int> distances(facts.size(), topology::k_most_distant);
   // Reading the machine's tree takes a while; one device has no rival.
   if (facts.size() > 1) {
     const topology::machine_map machine;
     for (std::size_t i = 0; i < facts.size(); ++i) distances[i] = machine.distance(facts[i].bus_id, gpu);
   }
-  return choose_ports(facts, wishes_of(o), distances, local_rank, dev::k_max_nics, left_out);
+  return choose_ports(facts, wishes_of(o, kernels_queues), distances, local_rank, dev::k_max_nics, left_out);
 }
 
 }  // namespace
@@ -94,11 +101,12 @@ verbs_path path_of(const options& o) {
   return p;
 }
 
-std::vector<verbs_port> open_ports(const options& o, int rank, int local_rank, const std::string& gpu_bus_id) {
+std::vector<verbs_port> open_ports(const options& o, int rank, int local_rank, const std::string& gpu_bus_id,
+                                   bool kernels_queues) {
   const std::vector<opened_device> devices = read_devices();
   std::vector<verbs_port> ports;
   std::vector<std::string> left_out;
-  for (const chosen_port& c : choose(o, facts_of(devices), local_rank, gpu_bus_id, &left_out)) {
+  for (const chosen_port& c : choose(o, facts_of(devices), local_rank, gpu_bus_id, kernels_queues, &left_out)) {
     ports.push_back(open_port(devices[c.device], c));
     const proxy::verbs_address& mine = ports.back().identity;
     log::info("PE {} uses RDMA device {}, an {} port, {}", rank, text_of(mine), text_of(mine.link), text_of(mine.kind));
@@ -109,7 +117,7 @@ std::vector<verbs_port> open_ports(const options& o, int rank, int local_rank, c
 
 std::string why_no_ports(const options& o) {
   try {
-    choose(o, facts_of(read_devices()), 0, "");
+    choose(o, facts_of(read_devices()), 0, "", wants_direct(o));
     return "";
   } catch (const error& e) {
     return e.what();

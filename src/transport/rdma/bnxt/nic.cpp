@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/bnxt/nic.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <random>
+
+#include "base/error.hpp"
+#include "transport/rdma/bnxt/abi.hpp"
+#include "transport/rdma/uverbs/domain.hpp"
+#include "xio/device/impl/bnxt.hpp"
+#include "xio/wire/bnxt.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+namespace w = wire::bnxt;
+
+// The driver takes rings in pages of this size alone (ib_verbs.c, bnxt_re_setup_sginfo).
+constexpr std::size_t k_page = 4096;
+// The MSN table lies right behind the ring, and ends with the memory: firmware and libraries compute its place from
+// either side, and here both find the same. For that ring and table must be whole pages.
+constexpr std::uint32_t k_least_depth = k_page / sizeof(std::uint64_t);
+// MSN entries have 16 bits for a slot.
+constexpr std::uint32_t k_most_depth = bnxt::k_most_slots / w::k_wqe_slots;
+// A queue pair has a receive queue, which no op of ours uses: one page of it.
+constexpr std::uint32_t k_receives = 32;
+// Doorbells carry an epoch and the MSN table its index from 0, so tickets start at a multiple of all.
+constexpr std::uint64_t k_count_from = 1u << 17;
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
+
+// Where each part of a queue's memory begins.
+struct layout {
+  std::size_t table, receives, completions, end;
+  layout(std::uint32_t depth, std::uint32_t cq_depth)
+      : table(std::size_t{depth} * w::k_wqe_bytes),
+        receives(table + depth * sizeof(std::uint64_t)),
+        completions(receives + k_page),
+        end(completions + whole_pages(std::size_t{cq_depth} * w::k_cqe_bytes)) {}
+};
+
+// A context with the doorbell page that its completion queues use.
+class bnxt_context {
+ public:
+  bnxt_context(const std::string& device, const std::string& file) : owner_(open(device, file)) {}
+  uverbs::domain& owner() { return *owner_; }
+  std::uint64_t own_page() const { return pd_.offset; }
+  // Empty, or what the driver lacks, as far as it says.
+  std::string lacks() const {
+    if ((response_.mask & bnxt::k_has_mode) == 0) return "entries of variable size (Linux 6.11)";
+    if (response_.mode != bnxt::k_mode_variable)
+      return "entries of variable size on this NIC, which is older than Thor2";
+    return (response_.mask & bnxt::k_msn_table) == 0 ? "the host's MSN table: the NIC's firmware is too old" : "";
+  }
+
+ private:
+  std::unique_ptr<uverbs::domain> open(const std::string& device, const std::string& file) {
+    const bnxt::context_request wanted{bnxt::k_any_size | bnxt::k_variable_entries};
+    return std::make_unique<uverbs::domain>(device, file, uverbs::driver_bnxt,
+                                            uverbs::driver_data{&wanted, sizeof wanted, &response_, sizeof response_},
+                                            uverbs::driver_data{nullptr, 0, &pd_, sizeof pd_});
+  }
+
+  bnxt::context_response response_{};
+  bnxt::pd_response pd_{};
+  std::unique_ptr<uverbs::domain> owner_;
+};
+
+// --- A queue pair's objects --------------------------------------------------------------------------
+
+// Memory of the process or, by a dma-buf, of the GPU. It is closed with this.
+class described {
+ public:
+  described(const proxy::memory_exporter& exporter, unsigned char* at, std::size_t bytes) {
+    const gpu::exported_memory m = exporter ? exporter(at, bytes) : gpu::exported_memory{};
+    fd_ = m.fd;
+    what_ = m.fd >= 0 ? uverbs::buffer_description{0, m.fd, 0, 0, m.offset, bytes}
+                      : uverbs::buffer_description{1, 0, 0, 0, reinterpret_cast<std::uint64_t>(at), bytes};
+  }
+  ~described() {
+    if (fd_ >= 0) close(fd_);
+  }
+  described(const described&) = delete;
+  described& operator=(const described&) = delete;
+  const uverbs::buffer_description& get() const { return what_; }
+
+ private:
+  int fd_;
+  uverbs::buffer_description what_{};
+};
+
+// Handles and numbers; the queue pair goes first, then its page.
+struct objects {
+  const uverbs::domain* owner;
+  std::uint32_t cq = 0, qp = 0, page = 0;
+  std::uint32_t cq_number = 0, qp_number = 0;
+  std::uint64_t page_offset = 0;
+
+  explicit objects(const uverbs::domain& o) : owner(&o) {}
+  ~objects() { end(); }
+  objects(const objects&) = delete;
+  objects& operator=(const objects&) = delete;
+  void end() noexcept {
+    uverbs::destroy_qp(*owner, &qp);
+    uverbs::destroy_cq(*owner, &cq);
+    if (page == 0) return;
+    uverbs::call c(bnxt::k_page_object, bnxt::page_free);
+    c.use(bnxt::page_handle, page);
+    owner->run(c);
+    page = 0;
+  }
+
+  // Each returns 0 or the errno.
+  int make_page() {
+    bnxt::page_description made{};
+    uverbs::call c(bnxt::k_page_object, bnxt::page_alloc);
+    c.make(bnxt::page_handle).out(bnxt::page_region, &made).out(bnxt::page_offset, &page_offset);
+    const int err = owner->run(c);
+    if (err == 0) page = c.made(bnxt::page_handle);
+    return err;
+  }
+  int make_cq(std::uint32_t entries, const uverbs::buffer_description& memory) {
+    const bnxt::cq_request wanted{0, 0, bnxt::k_cq_of_given_size};
+    bnxt::cq_response made{};
+    std::uint32_t given = 0;
+    uverbs::call c(uverbs::obj_cq, uverbs::cq::create);
+    c.make(uverbs::cq::handle).in(uverbs::cq::entries, entries).in(uverbs::cq::user_handle, std::uint64_t{0});
+    c.in(uverbs::cq::vector, std::uint32_t{0}).out(uverbs::cq::entries_made, &given).in(uverbs::cq::buffer, memory);
+    uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
+    const int err = owner->run(c);
+    if (err != 0) return err;
+    cq = c.made(uverbs::cq::handle);
+    cq_number = made.number;
+    return given == entries ? 0 : EPROTO;
+  }
+  int make_qp(std::uint32_t depth, const uverbs::buffer_description& sends,
+              const uverbs::buffer_description& receives) {
+    const bnxt::qp_request wanted{0, 0, 0, bnxt::k_qp_of_given_size, depth * w::k_wqe_slots, depth};
+    bnxt::qp_response made{};
+    const uverbs::queue_capacity capacity{depth, k_receives, w::k_max_sges, 1, w::k_inline_bytes};
+    uverbs::queue_capacity given{};
+    std::uint32_t number = 0;
+    uverbs::call c(uverbs::obj_qp, uverbs::qp::create);
+    c.make(uverbs::qp::handle).use(uverbs::qp::pd, owner->pd()).use(uverbs::qp::send_cq, cq);
+    c.use(uverbs::qp::receive_cq, cq).in(uverbs::qp::user_handle, std::uint64_t{0}).in(uverbs::qp::capacity, capacity);
+    c.choose(uverbs::qp::type, uverbs::qp::k_reliable).out(uverbs::qp::capacity_made, &given);
+    c.out(uverbs::qp::number, &number).in(uverbs::qp::send_buffer, sends).in(uverbs::qp::receive_buffer, receives);
+    c.use(bnxt::k_qp_page, page);
+    uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
+    const int err = owner->run(c);
+    if (err != 0) return err;
+    qp = c.made(uverbs::qp::handle);
+    qp_number = made.number;
+    return 0;
+  }
+};
+
+// --- A NIC -------------------------------------------------------------------------------------------
+
+// A page of registers, mapped here and for kernels.
+class register_page {
+ public:
+  register_page(const std::string& device, const uverbs::domain& d, std::uint64_t offset, const direct_hooks& hooks)
+      : hooks_(&hooks), at_(d.map(offset, PROT_WRITE)) {
+    if (at_ == nullptr)
+      fail(XIO_ERR_IO, "a doorbell page of RDMA device {} cannot be mapped: {}; see the kernel's log", device,
+           errno_text(errno));
+    kernels_ = hooks.map_registers ? hooks.map_registers(at_, k_page) : at_;
+    if (kernels_ != nullptr) return;
+    munmap(at_, k_page);
+    fail(XIO_ERR_UNSUPPORTED, "the GPU cannot map a doorbell page of RDMA device {}", device);
+  }
+  ~register_page() {
+    if (!hooks_->unmap_registers || hooks_->unmap_registers(at_)) munmap(at_, k_page);
+  }
+  register_page(const register_page&) = delete;
+  register_page& operator=(const register_page&) = delete;
+  // Doorbells are at its begin.
+  std::uint64_t* doorbell() const { return static_cast<std::uint64_t*>(kernels_); }
+
+ private:
+  const direct_hooks* hooks_;
+  void* at_;
+  void* kernels_ = nullptr;
+};
+
+struct bnxt_port {
+  bnxt_port(const proxy::verbs_port& p, const direct_hooks& h)
+      : port(p),
+        hooks(h),
+        context(p.identity.device, p.kernel_file),
+        completions(p.identity.device, context.owner(), context.own_page(), hooks) {}
+  const proxy::verbs_port port;
+  const direct_hooks hooks;
+  bnxt_context context;
+  const register_page completions;  // where all completion queues of the context are announced
+};
+
+class bnxt_send_queue final : public direct_queue {
+ public:
+  bnxt_send_queue(std::shared_ptr<bnxt_port> port, std::uint32_t depth, std::uint32_t cq_depth)
+      : port_(std::move(port)),
+        depth_(depth),
+        cq_depth_(cq_depth),
+        parts_(depth, cq_depth),
+        mine_(port_->port.identity),
+        memory_(parts_.end, port_->hooks.rings, k_page, gpu::purpose::completions),
+        made_(port_->context.owner()) {
+    auto* base = memory_.as<unsigned char>();
+    // The first lap's completions have the phase that zero has not.
+    const std::vector<unsigned char> zero(parts_.end, 0);
+    gpu::copy(base, zero.data(), zero.size());
+    check("doorbell page", made_.make_page());
+    const auto& exporter = port_->hooks.export_memory;
+    const described sends(exporter, base, parts_.receives), receives(exporter, base + parts_.receives, k_page),
+        completions(exporter, base + parts_.completions, parts_.end - parts_.completions);
+    check("completion queue", made_.make_cq(cq_depth, completions.get()));
+    check("queue pair", made_.make_qp(depth, sends.get(), receives.get()));
+    page_ = std::make_unique<register_page>(mine_.device, port_->context.owner(), made_.page_offset, port_->hooks);
+    mine_.qpn = made_.qp_number;
+    mine_.psn = std::random_device()() & w::k_psn_mask;
+  }
+
+  const proxy::verbs_address& identity() const override { return mine_; }
+  void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view& v) override {
+    uverbs::connect({&port_->context.owner(), made_.qp, &port_->port}, mine_, remote, pe, path);
+    v.path_mtu = proxy::mtu_bytes(agree_mtu(mine_, remote, pe, path.mtu));
+  }
+  void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
+  void fill(dev::ring_view& v, dev::ring_state& state) const override {
+    auto* base = memory_.as<unsigned char>();
+    v.slots = base;
+    v.depth = depth_;
+    v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
+    v.id = mine_.qpn;
+    v.variant = dev::k_bnxt_by_slots;
+    v.aux = base + parts_.table;
+    v.completion = base + parts_.completions;
+    v.cq_depth = cq_depth_;
+    v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
+    v.cq_id = made_.cq_number;
+    v.doorbell = page_->doorbell();
+    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(port_->completions.doorbell());
+    v.path_mtu = proxy::mtu_bytes(mine_.mtu);
+    state.credits = depth_;
+    // Ticket and PSN in one word; see ring_take_tickets.
+    constexpr unsigned k_ticket_bits = 40;
+    state.serial = ((std::uint64_t{mine_.psn} + (state.issued >> k_ticket_bits)) << k_ticket_bits) |
+                   (state.issued & ((std::uint64_t{1} << k_ticket_bits) - 1));
+  }
+
+ private:
+  void check(const char* what, int err) const {
+    if (err != 0)
+      fail(XIO_ERR_IO, "{}: no {} of {} entries: {}; {}", text_of(mine_), what, depth_, errno_text(err),
+           uverbs::cure_of(err));
+  }
+
+  const std::shared_ptr<bnxt_port> port_;
+  const std::uint32_t depth_, cq_depth_;
+  const layout parts_;
+  proxy::verbs_address mine_;
+  gpu::buffer memory_;  // ring, MSN table, receive queue, completion queue
+  objects made_;
+  std::unique_ptr<register_page> page_;
+};
+
+class bnxt_nic final : public direct_nic {
+ public:
+  bnxt_nic(const proxy::verbs_port& port, const proxy::verbs_path& path, const direct_hooks& hooks)
+      : port_(std::make_shared<bnxt_port>(port, hooks)), relaxed_(path.relaxed_ordering) {}
+  const proxy::verbs_address& identity() const override { return port_->port.identity; }
+  std::uint64_t max_message() const override { return port_->port.max_message; }
+  proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
+    return port_->context.owner().register_memory(base, bytes, allowed, relaxed_, port_->hooks.export_memory);
+  }
+  void unregister_memory(const proxy::key_pair& keys) override { port_->context.owner().unregister_memory(keys); }
+  std::uint32_t depth_of(std::uint32_t wanted) const override { return std::max(wanted, k_least_depth); }
+  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth) override {
+    if (depth > k_most_depth)
+      fail(XIO_ERR_CONFIG,
+           "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
+           "XIO_RING_DEPTH",
+           depth, identity().device, identity().port, k_most_depth);
+    return std::make_unique<bnxt_send_queue>(port_, depth, cq_depth);
+  }
+
+ private:
+  const std::shared_ptr<bnxt_port> port_;
+  const bool relaxed_;
+};
+
+std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
+                                 const direct_hooks& hooks) {
+  return std::make_unique<bnxt_nic>(port, path, hooks);
+}
+
+bool drives(const proxy::verbs_port& port) { return port.vendor == proxy::nic_vendor::broadcom; }
+
+std::string too_old(const std::string& device, const std::string& what) {
+  return fmt::format("RDMA device {}: bnxt_re of Linux {} has no {}; queues that kernels drive want Linux 7.2 or newer",
+                     device, uverbs::kernel_release(), what);
+}
+
+}  // namespace
+
+std::string why_no_bnxt_queues(const std::string& device, const std::string& file) {
+  try {
+    bnxt_context context(device, file);
+    if (const std::string what = context.lacks(); !what.empty()) return too_old(device, what);
+    const layout parts(k_least_depth, 2 * k_least_depth);
+    struct unmap {
+      std::size_t bytes;
+      void operator()(unsigned char* at) const { munmap(at, bytes); }
+    };
+    void* at = mmap(nullptr, parts.end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (at == MAP_FAILED) return fmt::format("RDMA device {}: no memory to try a queue with", device);
+    const std::unique_ptr<unsigned char, unmap> memory(static_cast<unsigned char*>(at), unmap{parts.end});
+    const described sends(nullptr, memory.get(), parts.receives),
+        receives(nullptr, memory.get() + parts.receives, k_page),
+        completions(nullptr, memory.get() + parts.completions, parts.end - parts.completions);
+    objects made(context.owner());
+    const auto missing = [](int err) { return err == EPROTONOSUPPORT || err == EOPNOTSUPP; };
+    int err = made.make_page();
+    if (missing(err)) return too_old(device, "doorbell pages for users (BNXT_RE_METHOD_DBR_ALLOC)");
+    const char* what = "doorbell page";
+    if (err == 0) err = made.make_cq(2 * k_least_depth, completions.get()), what = "completion queue";
+    if (missing(err)) return too_old(device, "completion queues in given memory (UVERBS_ATTR_CREATE_CQ_BUF_UMEM)");
+    if (err == 0) err = made.make_qp(k_least_depth, sends.get(), receives.get()), what = "queue pair";
+    if (missing(err)) return too_old(device, "queue pairs of given sizes (BNXT_RE_QP_REQ_MASK_FIXED_QUE_ATTR)");
+    if (err == 0) return "";
+    return fmt::format("RDMA device {} makes no {}: {}; {}", device, what, errno_text(err), uverbs::cure_of(err));
+  } catch (const error& e) {
+    return e.what();
+  }
+}
+
+const direct_provider& bnxt_provider() {
+  static constexpr direct_provider row{
+      {"bnxt", dev::ring_kind::bnxt, w::k_inline_bytes, w::k_inline_bytes, 65536, k_count_from}, nullptr, drives, open};
+  return row;
+}
+
+}  // namespace xio::rdma
