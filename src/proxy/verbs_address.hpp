@@ -15,6 +15,9 @@ enum class link_layer : std::uint8_t { unspecified = 0, infiniband = 1, ethernet
 enum class gid_kind : std::uint8_t { ib = 0, roce_v1 = 1, roce_v2 = 2 };
 using gid = std::array<std::uint8_t, 16>;
 
+// The vendor of a NIC, by its PCI number.
+enum class nic_vendor : std::uint8_t { other, nvidia, broadcom, pensando };
+
 const char* text_of(link_layer l);
 const char* text_of(gid_kind k);
 std::string text_of(const gid& g);

@@ -14,9 +14,6 @@
 
 namespace xio::proxy {
 
-// The vendor of a NIC, by its PCI number.
-enum class nic_vendor : std::uint8_t { other, nvidia, broadcom, pensando };
-
 // Limits are the device's own (ibv_query_device, ibv_query_port).
 struct verbs_port {
   std::shared_ptr<ibv_context> context;  // null where no library of this machine drives the device

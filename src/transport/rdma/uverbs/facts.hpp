@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "proxy/verbs_port.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
 
 namespace xio::rdma::uverbs {

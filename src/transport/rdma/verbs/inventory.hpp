@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "proxy/verbs_address.hpp"
-#include "proxy/verbs_port.hpp"
 
 struct ibv_context;
 
