@@ -171,6 +171,9 @@ class parser {
     } else if (take("down@")) {
       r.what = kind::down;
       r.nth = number();
+    } else if (take("fatal@")) {
+      r.what = kind::fatal;
+      r.nth = number();
     } else if (take("skip@")) {
       r.what = kind::skip;
       r.nth = number();

@@ -27,6 +27,8 @@ class fault_plan {
   virtual ~fault_plan() = default;
   // The nth op (from 0) of queue `number`. Called by the thread that polls the NIC.
   virtual injected_fault next(std::uint32_t number, std::uint64_t nth, const op& o) = 0;
+  // The device has failed for good, from now on.
+  virtual bool is_fatal() const { return false; }
 };
 
 }  // namespace xio::proxy

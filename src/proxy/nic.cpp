@@ -41,7 +41,7 @@ void nic::connect_peers(const std::vector<device_address>& all) {
 
 std::uint32_t nic::create_queue(const queue_maker& make) {
   const auto hold = visit();
-  if (fabric_->has_failed())
+  if (has_failed())
     fail(XIO_ERR_IO,
          "{}: the device has failed, and no queue pair can be made on it; recover an older ctx by xio_ctx_recover, "
          "which opens it again",
@@ -78,7 +78,8 @@ bool nic::poll() {
   if (turns_.visited()) return true;
   const std::unique_lock hold(turns_.lock());
   bool worked = fabric_->poll();
-  if (fabric_->has_failed() && !broken_off_) {
+  if (faults_ != nullptr && faults_->is_fatal()) failed_.store(true, std::memory_order_release);
+  if (has_failed() && !broken_off_) {
     broken_off_ = true;
     for (auto& q : queues_) q->break_off({outcome::local_qp_operation, rule::device_failed});
   }

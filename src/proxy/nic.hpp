@@ -2,6 +2,7 @@
 // A software RDMA NIC: queue pairs of any dialect over one fabric. As strict as hardware: an entry that breaks a rule
 // completes in error and its queue pair is dead.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,7 +40,7 @@ class nic : public progress::device {
   void destroy_queue(std::uint32_t number);
 
   // Whether the device behind it has failed for good: its queue pairs are in error, and no other can be made.
-  bool has_failed() const { return fabric_->has_failed(); }
+  bool has_failed() const { return failed_.load(std::memory_order_acquire) || fabric_->has_failed(); }
 
   // Null ends it. Must outlive the NIC or be taken away.
   void set_faults(fault_plan* faults);
@@ -60,7 +61,8 @@ class nic : public progress::device {
   std::unique_ptr<fabric> fabric_;
   std::vector<std::unique_ptr<queue_pair>> queues_;
   fault_plan* faults_ = nullptr;
-  bool broken_off_ = false;  // the fabric has failed, and the queue pairs know
+  bool broken_off_ = false;          // the device has failed, and the queue pairs know
+  std::atomic<bool> failed_{false};  // by a fault on purpose
   std::uint32_t next_number_;
   progress::turn_lock turns_;
 };

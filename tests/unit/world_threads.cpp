@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "thread_worlds.hpp"
+#include "xio/hip.h"
+#include "xio/xio_device.hpp"
 
 namespace {
 
@@ -427,6 +429,44 @@ TEST(world, stops_a_ctx_whose_other_pe_has_left) {
     EXPECT_EQ(outcome_of([&] { w.destroy_ctx(ctx); }).status, XIO_ERR_PEER);
     EXPECT_EQ(w.ctx_error(ctx).status, XIO_ERR_STATE);
     EXPECT_EQ(outcome_of([&] { w.finalize(); }).status, XIO_ERR_PEER);
+  });
+}
+
+// --- A software NIC that fails for good on purpose ---------------------------------------------------
+
+__global__ void put_one(xio_ctx_t ctx, std::uint64_t* to, int pe, int* status) {
+  *status = xio_p(ctx, to, std::uint64_t{7}, pe);
+  const xio_status_t quiet = xio_quiet(ctx);
+  if (*status == XIO_OK) *status = quiet;
+}
+
+TEST(world, whose_nic_fails_by_a_fault_on_purpose_is_recovered) {
+  options o = small_world();
+  o.model_faults = "fatal@2/pe1";
+  in_world(3, o, [](int pe, world& w) {
+    void* word = nullptr;
+    w.allocate({"xio_calloc", 1, sizeof(std::uint64_t)}, &word);
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = XIO_ROUTE_RDMA;
+    xio_ctx_t ctx{};
+    w.create_ctx(&attr, &ctx);
+    const auto put = [&](int to) {
+      int status = -1;
+      hipLaunchKernelGGL(put_one, dim3(1), dim3(1), 0, nullptr, ctx, static_cast<std::uint64_t*>(word), to, &status);
+      EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+      return status;
+    };
+    for (int life = 0; life < 2; ++life) {
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(put(2), XIO_OK) << "PE " << pe;
+      if (pe == 1) {
+        EXPECT_EQ(put(2), XIO_ERR_TRANSPORT);
+        EXPECT_EQ(put(0), XIO_ERR_TRANSPORT) << "the device is one for all queue pairs";
+      }
+      w.barrier();
+      w.recover_ctx(ctx);
+    }
+    EXPECT_EQ(put(2), XIO_OK);
+    w.destroy_ctx(ctx);
   });
 }
 

@@ -84,6 +84,10 @@ injected_fault faults::next(std::uint32_t number, std::uint64_t nth, const op&) 
       return {injected_fault::kind::fail, {}, {r.how, rule::injected}};
     if (r.what == fault_rule::kind::down && nth >= r.nth)
       return {injected_fault::kind::fail, {}, {outcome::retry_exceeded, rule::link_lost}};
+    if (r.what == fault_rule::kind::fatal && nth == r.nth) {
+      fatal_.store(true, std::memory_order_relaxed);
+      return {injected_fault::kind::fail, {}, {outcome::local_qp_operation, rule::device_failed}};
+    }
     if (r.what == fault_rule::kind::skip && nth == r.nth) return {injected_fault::kind::skip, {}, {}};
     if (r.what == fault_rule::kind::astray && nth == r.nth) return {injected_fault::kind::astray, {}, {}, r.by};
   }

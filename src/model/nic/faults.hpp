@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // XIO_MODEL_FAULTS: what a software NIC does wrong on purpose. docs/faults.md has the grammar.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -21,10 +22,10 @@ using namespace xio::proxy;
 enum class fault_level { ops, frames };
 
 struct fault_rule {
-  enum class kind { drop, twice, swap, delay, error, down, skip, astray, moved } what = kind::drop;
+  enum class kind { drop, twice, swap, delay, error, down, skip, astray, moved, fatal } what = kind::drop;
   double chance = 0;
   std::chrono::microseconds wait{0};
-  std::uint64_t nth = 0;  // error, down, skip, astray
+  std::uint64_t nth = 0;  // error, down, skip, astray, fatal
   std::uint64_t by = 0;   // bytes that it goes astray; wraps
   outcome how = outcome::ok;
   int pe = -1;              // -1: every
@@ -43,6 +44,7 @@ class faults final : public fault_plan, public frame_faults {
  public:
   faults(fault_rules rules, int pe, fault_level level);
   injected_fault next(std::uint32_t number, std::uint64_t nth, const op& o) override;
+  bool is_fatal() const override { return fatal_.load(std::memory_order_relaxed); }
   frame_fate next_frame(std::uint32_t number) override;
 
   // Other memory stands for what is registered, zeroed at first, as long as this lives.
@@ -58,6 +60,7 @@ class faults final : public fault_plan, public frame_faults {
   const fault_rules rules_;
   const int pe_;
   const fault_level level_;
+  std::atomic<bool> fatal_{false};
   std::mutex lock_;                                // several NICs, each in a thread, may share this
   std::map<std::uint32_t, std::uint64_t> frames_;  // of each queue pair, so far
   struct free_memory {
