@@ -4,7 +4,8 @@
 // stopped, or software devices wait on purpose.
 //
 //   late destroy [cold]   PE 1 is stopped; PE 0 destroys its ctx alone, uses its buffers again, and lets PE 1 go on
-//   late recover [cold]   the ctx is made anew by all PEs, and works; then PE 1 leaves
+//   late recover [cold]   gets of the other PEs from PE 1 are late; the ctx is made anew by all PEs, and works; then
+//                         all but PE 0 leave
 //   late put              PE 1 has a put to PE 0 under way when it is stopped
 //   late storage F        reads of file F that come late, in a world of one PE
 //   late unregister F     memory that reads of file F are about to fill is unregistered
@@ -83,11 +84,12 @@ __global__ void go_round(xio_ctx_t ctx, uint64_t* in, uint64_t* out, uint64_t ro
   }
 }
 
-// Two PEs, or one, without rig::team's insisting on a good end.
+// Two PEs, or one, or more of which PE 1 is the one that is stopped; without rig::team's insisting on a good end.
 struct pair_of_pes {
   pair_of_pes() {
     MUST(xio_init(nullptr, &world));
     me = xio_my_pe(world);
+    n = xio_n_pes(world);
     MUST(xio_ctx_create(world, nullptr, &ctx));
     mine = symmetric(k_bytes);
     theirs = symmetric(k_bytes);
@@ -107,18 +109,19 @@ struct pair_of_pes {
   volatile uint64_t* words_of(int pe) const {
     return static_cast<volatile uint64_t*>(xio_ptr(world, const_cast<uint64_t*>(words), pe));
   }
-  // Not in the middle of a barrier, whose time would run out.
-  void stop_peer() const {
-    while (words_of(1)[2] == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  // Not in the middle of a barrier, whose time would run out; of how many it has to be out.
+  void stop_peer(uint64_t barriers = 1) const {
+    while (words_of(1)[2] < barriers) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     kill(static_cast<pid_t>(words_of(1)[0]), SIGSTOP);
   }
   void continue_peer() const { kill(static_cast<pid_t>(words_of(1)[0]), SIGCONT); }
 
   xio_world_t* world = nullptr;
   xio_ctx_t ctx{};
-  int me = 0;
+  int me = 0, n = 0;
   unsigned char *mine = nullptr, *theirs = nullptr;
-  volatile uint64_t* words = nullptr;  // [0]: process, [1]: PE 0 is done with it, [2]: the start is over
+  // [0]: process, [1]: how far PE 0 is, [2]: barriers of the start that are over, [8 + PE]: that PE is done
+  volatile uint64_t* words = nullptr;
   std::vector<unsigned char> plain;
 };
 
@@ -222,26 +225,41 @@ void expect_recovery(pair_of_pes& p) {
   rig::expect(info.status == XIO_OK, "after xio_ctx_recover: %s", info.sentence);
 }
 
+// PE 1 is stopped, and the gets of all others from it come late.
+void lose_peer(const pair_of_pes& p, const rig::device_array<results>& old, bool cold) {
+  const rig::device_array<int> status(1);
+  if (!cold && p.me != 1) expect_good_get(p, old);
+  MUST(xio_barrier_all(p.world));
+  p.words[2] = 2;
+  if (p.me == 0) {
+    p.stop_peer(2);
+    for (int pe = 2; pe < p.n; ++pe) p.words_of(pe)[1] = 1;
+    expect_late_get(p, old);
+    for (int pe = 2; pe < p.n; ++pe)
+      while (p.words[8 + pe] == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    // Its number is counted here, and not by the others.
+    RUN(barrier_kernel, 1, 1, p.ctx, status.data());
+    rig::expect(status.get()[0] != XIO_OK, "a barrier without the other PEs: %d", status.get()[0]);
+    p.continue_peer();
+    for (int pe = 1; pe < p.n; ++pe) p.words_of(pe)[1] = 2;
+  } else {
+    if (p.me > 1) {
+      wait_for_word(p, 1);
+      expect_late_get(p, old);
+      p.words_of(0)[8 + p.me] = 1;
+    }
+    wait_for_word(p, 2);
+  }
+}
+
 int recover(bool cold) {
   pair_of_pes p;
   const rig::device_array<results> r(1), old(1);
-  const rig::device_array<int> status(1);
   const auto usual = static_cast<uint64_t>(10000);
-  if (p.me == 0) {
-    if (!cold) expect_good_get(p, old);
-    p.stop_peer();
-    expect_late_get(p, old);
-    // Its number is counted here, and not by the others.
-    RUN(barrier_kernel, 1, 1, p.ctx, status.data());
-    rig::expect(status.get()[0] != XIO_OK, "a barrier without the other PE: %d", status.get()[0]);
-    p.continue_peer();
-    p.words_of(1)[1] = 1;
-  } else {
-    wait_for_word(p, 1);
-  }
+  lose_peer(p, old, cold);
   expect_recovery(p);
   RUN(set_limit, 1, 1, p.ctx, usual);
-  if (p.me == 0) {
+  if (p.me != 1) {
     lay_canary(p);
     std::this_thread::sleep_for(k_watch);
     expect_canary(p, "after xio_ctx_recover");
@@ -251,7 +269,7 @@ int recover(bool cold) {
   }
   MUST(xio_barrier_all(p.world));
   expect_round_trips(p, r);
-  if (p.me == 0) {
+  if (p.me != 1) {
     RUN(look_again, 1, 1, p.ctx, old.data());
     rig::expect(old.get()[0].waited < 0, "the late wait for a request of before: %d", old.get()[0].waited);
   }
@@ -260,7 +278,7 @@ int recover(bool cold) {
   RUN(set_limit, 1, 1, p.ctx, usual);
   expect_round_trips(p, r);
   MUST(xio_barrier_all(p.world));
-  if (p.me == 1) std::_Exit(rig::failures == 0 ? 0 : 1);
+  if (p.me != 0) std::_Exit(rig::failures == 0 ? 0 : 1);
   const auto since = clock_type::now();
   rig::expect(xio_ctx_recover(p.world, p.ctx) != XIO_OK, "a ctx was recovered without its other PE");
   took_less(since, 15000, "xio_ctx_recover without its peer");

@@ -34,6 +34,9 @@ if has HAVE_SODIUM; then
   for mode in destroy recover; do
     try 'a peer that is stopped' 2 $mode XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_NIC_TCP_ACK_MS=60000
   done
+  for pes in 3 4; do
+    try "a peer of $pes that is stopped" $pes recover XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_NIC_TCP_ACK_MS=60000
+  done
 fi
 for mode in 'destroy cold' 'recover cold'; do
   try 'a slow NIC' 2 "$mode" XIO_ROUTE=rdma XIO_NIC_EXECUTOR=shm XIO_MODEL_FAULTS=delay=1:2500ms/pe0/queue1
