@@ -68,6 +68,8 @@ TEST(faults, mistakes_are_named_with_their_place) {
       {" drop=1", 1},
       {"drop=1/queue512", 16},
       {"skip@", 6},
+      {"fatal@", 7},
+      {"moved/queue1", 13},
       {"astray@1", 9},
       {"astray@1=x", 10},
   };
