@@ -3,7 +3,8 @@
 // and with a plain C++ compiler, where kernels run on CPU threads. Programs that include it are C++.
 //
 // Of HIP it brings what XIO's programs use: kernels and their built-ins, launches, memory, copies, streams, events and
-// the device. Launches are written hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, args...).
+// the device. Launches are written hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, args...), and the step
+// of docs/porting.md writes <<<>>> so. xio/hip_groups.h has cooperative groups.
 #pragma once
 
 #if defined(__HIPCC__) || defined(__HIP__) || defined(XIO_PLATFORM_HIP)

@@ -4,6 +4,7 @@
 // __shared__ variables are thread-local statics: a workgroup's GPU threads are fibers of one OS thread, which runs one
 // workgroup at a time. They are therefore not for XIO_HOST_EXEC=threads; XIO_SHARED and HIP_DYNAMIC_SHARED always are.
 #pragma once
+#include <cassert>  // as HIP brings it
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -13,6 +14,8 @@
 
 #include "xio/device/platform/host_exec.hpp"
 #include "xio/export.h"
+#include "xio/hip_host_atomics.h"
+#include "xio/hip_host_wave.h"
 
 #define __global__
 #define __device__
@@ -33,6 +36,19 @@ struct dim3 {
 #define blockIdx (::xio::host_exec::current->block_index)
 #define blockDim (::xio::host_exec::current->block_size)
 #define gridDim (::xio::host_exec::current->grid_size)
+// As older programs write them.
+#define hipThreadIdx_x threadIdx.x
+#define hipThreadIdx_y threadIdx.y
+#define hipThreadIdx_z threadIdx.z
+#define hipBlockIdx_x blockIdx.x
+#define hipBlockIdx_y blockIdx.y
+#define hipBlockIdx_z blockIdx.z
+#define hipBlockDim_x blockDim.x
+#define hipBlockDim_y blockDim.y
+#define hipBlockDim_z blockDim.z
+#define hipGridDim_x gridDim.x
+#define hipGridDim_y gridDim.y
+#define hipGridDim_z gridDim.z
 
 struct xio_host_warp_size {
   operator int() const { return static_cast<int>(::xio::host_exec::current->wave_size); }
@@ -44,19 +60,6 @@ inline constexpr xio_host_warp_size warpSize;
 inline void __syncthreads() { ::xio::host_exec::sync_workgroup(); }
 inline int __lane_id() { return static_cast<int>(::xio::host_exec::current->lane_id); }
 
-// Wave operations take all lanes of the wave that have not returned.
-inline unsigned long long __ballot(int predicate) {
-  return ::xio::host_exec::ballot(::xio::host_exec::whole_wave(), predicate != 0);
-}
-template <class T>
-T __shfl(T value, int from, int = 0) {
-  static_assert(sizeof(T) <= 8);
-  std::uint64_t bits = 0;
-  __builtin_memcpy(&bits, &value, sizeof value);
-  bits = ::xio::host_exec::shuffle(::xio::host_exec::whole_wave(), bits, static_cast<unsigned>(from));
-  __builtin_memcpy(&value, &bits, sizeof value);
-  return value;
-}
 inline int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffsll(unsigned long long bits) { return __builtin_ffsll(static_cast<long long>(bits)); }
@@ -71,54 +74,6 @@ XIO_EXPORT void __threadfence_system() XIO_HOST_SYMBOL(threadfence_system);
 // Nanoseconds; see hipDeviceAttributeWallClockRate.
 XIO_EXPORT long long wall_clock64() XIO_HOST_SYMBOL(wall_clock64);
 inline long long clock64() { return wall_clock64(); }
-
-#define XIO_HOST_ATOMIC(name, builtin)                \
-  template <class T>                                  \
-  T name(T* address, std::type_identity_t<T> value) { \
-    return builtin(address, value, __ATOMIC_RELAXED); \
-  }
-XIO_HOST_ATOMIC(atomicSub, __atomic_fetch_sub)
-XIO_HOST_ATOMIC(atomicAnd, __atomic_fetch_and)
-XIO_HOST_ATOMIC(atomicOr, __atomic_fetch_or)
-XIO_HOST_ATOMIC(atomicXor, __atomic_fetch_xor)
-#undef XIO_HOST_ATOMIC
-
-template <class T>
-T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T> value) {
-  __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  return compare;
-}
-template <class T>
-T atomicExch(T* address, std::type_identity_t<T> value) {
-  T old;
-  __atomic_exchange(address, &value, &old, __ATOMIC_RELAXED);
-  return old;
-}
-// *address = change(*address); gives the old value.
-template <class T, class Change>
-T xio_host_atomic_update(T* address, Change change) {
-  T old;
-  __atomic_load(address, &old, __ATOMIC_RELAXED);
-  for (T value = change(old);
-       !__atomic_compare_exchange(address, &old, &value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);)
-    value = change(old);
-  return old;
-}
-template <class T>
-T atomicAdd(T* address, std::type_identity_t<T> value) {
-  if constexpr (std::is_integral_v<T>)
-    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
-  else
-    return xio_host_atomic_update(address, [=](T old) { return static_cast<T>(old + value); });
-}
-template <class T>
-T atomicMax(T* address, std::type_identity_t<T> value) {
-  return xio_host_atomic_update(address, [=](T old) { return old < value ? value : old; });
-}
-template <class T>
-T atomicMin(T* address, std::type_identity_t<T> value) {
-  return xio_host_atomic_update(address, [=](T old) { return value < old ? value : old; });
-}
 
 // --- Errors and the device ---------------------------------------------------------------------------
 
@@ -179,6 +134,8 @@ constexpr unsigned hipHostMallocDefault = 0x0;
 constexpr unsigned hipHostMallocPortable = 0x1;
 constexpr unsigned hipHostMallocMapped = 0x2;
 constexpr unsigned hipHostMallocCoherent = 0x40000000;
+constexpr unsigned hipMemAttachGlobal = 0x1;
+constexpr unsigned hipMemAttachHost = 0x2;
 
 struct ihipStream_t;
 using hipStream_t = ihipStream_t*;
@@ -197,6 +154,11 @@ XIO_EXPORT hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hip
 template <class T>
 hipError_t hipMalloc(T** out, std::size_t bytes) {
   return hipMalloc(reinterpret_cast<void**>(out), bytes);
+}
+// All memory is host memory here.
+template <class T>
+hipError_t hipMallocManaged(T** out, std::size_t bytes, unsigned = hipMemAttachGlobal) {
+  return hipMalloc(out, bytes);
 }
 template <class T>
 hipError_t hipHostMalloc(T** out, std::size_t bytes, unsigned flags = 0) {
@@ -239,15 +201,17 @@ XIO_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start,
 XIO_EXPORT hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t stream,
                                       void (*run)(void*), void* kernel, void (*destroy)(void*)) XIO_HOST_SYMBOL(launch);
 
-template <class... Parameters, class... Arguments>
-void xio_host_launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
-                            hipStream_t stream, Arguments&&... arguments) {
+// `kernel` is called with copies of the arguments: the types that they have here choose among overloads, and are
+// deduced from for a template, as in a launch of HIP.
+template <class Kernel, class... Arguments>
+void xio_host_launch_kernel(Kernel kernel, dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t stream,
+                            Arguments&&... arguments) {
   struct call {
-    void (*kernel)(Parameters...);
-    std::tuple<Parameters...> arguments;
+    Kernel kernel;
+    std::tuple<std::decay_t<Arguments>...> arguments;
   };
-  // Converted now, as a launch copies its arguments.
-  auto* const made = new (std::nothrow) call{kernel, std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)};
+  auto* const made =
+      new (std::nothrow) call{kernel, std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)};
   xio_host_launch(
       grid, block, shared_bytes, stream,
       [](void* c) { std::apply(static_cast<const call*>(c)->kernel, static_cast<const call*>(c)->arguments); }, made,
@@ -255,4 +219,6 @@ void xio_host_launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block
 }
 
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
-#define hipLaunchKernelGGL(kernel, ...) xio_host_launch_kernel(kernel, __VA_ARGS__)
+// A function of its own for each launch, because overloads and templates cannot be passed as a value.
+#define hipLaunchKernelGGL(kernel, ...) \
+  xio_host_launch_kernel([=](const auto&... xio_argument) { kernel(xio_argument...); }, __VA_ARGS__)

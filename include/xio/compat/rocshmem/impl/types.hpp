@@ -22,6 +22,17 @@
 namespace rocshmem {
 
 enum ROCSHMEM_STATUS { ROCSHMEM_SUCCESS = 0, ROCSHMEM_ERROR = 1 };
+// Names for programs that choose an operation by a number or a template parameter of theirs.
+enum ROCSHMEM_OP {
+  ROCSHMEM_SUM,
+  ROCSHMEM_MAX,
+  ROCSHMEM_MIN,
+  ROCSHMEM_PROD,
+  ROCSHMEM_AND,
+  ROCSHMEM_OR,
+  ROCSHMEM_XOR,
+  ROCSHMEM_REPLACE
+};
 enum ROCSHMEM_SIGNAL_OPS { ROCSHMEM_SIGNAL_SET = XIO_SIGNAL_SET, ROCSHMEM_SIGNAL_ADD = XIO_SIGNAL_ADD };
 enum rocshmem_cmps {
   ROCSHMEM_CMP_EQ = XIO_CMP_EQ,
