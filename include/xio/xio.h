@@ -286,6 +286,12 @@ XIO_EXPORT xio_status_t xio_free(xio_world_t* world, void* block);
 /* Local. Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be (another
  * machine, no mapping), or if the address is not symmetric. Valid until xio_free or xio_finalize. */
 XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe);
+/* Local. The same of every PE, as a table for kernels that load and store by themselves (Triton's and others that take
+ * addresses as integers): table[pe], of n_pes words, is the address, or 0 where xio_ptr is null. `table` is host
+ * memory.
+ *
+ * Returns XIO_ERR_ARG (a null pointer) or XIO_ERR_NOT_SYMMETRIC; the table is as before then. */
+XIO_EXPORT xio_status_t xio_ptr_table(xio_world_t* world, const void* symmetric, int64_t* table);
 
 /* Lets engines read and write [base, base + bytes): memory of this process, of the host or of the GPU, that is not
  * symmetric and that ops of kernels name as their local side. At most 63 pieces at a time. All of it must stay mapped

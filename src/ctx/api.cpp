@@ -179,6 +179,18 @@ void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe) {
   return is_live(world) ? world->impl.reach(symmetric, pe) : nullptr;
 }
 
+xio_status_t xio_ptr_table(xio_world_t* world, const void* symmetric, int64_t* table) {
+  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+    not_null(symmetric, function, "symmetric");
+    not_null(table, function, "table");
+    // A PE reaches its own symmetric memory in any case.
+    if (w.reach(symmetric, w.my_pe()) == nullptr)
+      xio::fail(XIO_ERR_NOT_SYMMETRIC, "{}: {} is not in the symmetric heap; give an address of xio_malloc's", function,
+                symmetric);
+    for (int pe = 0; pe < w.n_pes(); ++pe) table[pe] = reinterpret_cast<std::intptr_t>(w.reach(symmetric, pe));
+  });
+}
+
 xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes) {
   return in_world(world, __func__, [&](xio::world& w) { w.register_memory(base, bytes); });
 }

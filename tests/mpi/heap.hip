@@ -67,6 +67,44 @@ std::vector<uint64_t> words_of(int pe, uint64_t round) {
   return words;
 }
 
+__global__ void store_by_addresses(const int64_t* table, int n, int me) {
+  const int pe = static_cast<int>(threadIdx.x);
+  if (pe >= n || table[pe] == 0) return;
+  xio::dev::store<xio::dev::scope::system, xio::dev::order::relaxed>(
+      reinterpret_cast<uint64_t*>(table[pe]) + me,
+      uint64_t{100} * static_cast<uint64_t>(pe) + static_cast<uint64_t>(me) + 1);
+  xio::dev::fence<xio::dev::scope::system, xio::dev::order::seq_cst>();
+}
+
+// Every PE stores a word at each of the others by the table of their addresses.
+void by_addresses(const rig::team& t) {
+  auto* words = t.symmetric<uint64_t>(static_cast<size_t>(t.n) + 1);
+  write_words(words, std::vector<uint64_t>(static_cast<size_t>(t.n) + 1, 0));
+  std::vector<int64_t> table(static_cast<size_t>(t.n) + 1, 77);
+  int outside = 0;
+  rig::expect_status(xio_ptr_table(t.world(), &outside, table.data()), XIO_ERR_NOT_SYMMETRIC, "a table of no block");
+  rig::expect_status(xio_ptr_table(t.world(), words, nullptr), XIO_ERR_ARG, "no table");
+  rig::expect(table[0] == 77, "a refused call changed the table");
+  MUST(xio_ptr_table(t.world(), words, table.data()));
+  rig::expect(table[static_cast<size_t>(t.n)] == 77, "the table is longer than the world");
+  for (int pe = 0; pe < t.n; ++pe)
+    rig::expect(table[static_cast<size_t>(pe)] == reinterpret_cast<intptr_t>(xio_ptr(t.world(), words, pe)),
+                "the address of PE %d is another one than xio_ptr's", pe);
+  int64_t* on_device = nullptr;
+  MUST(hipMalloc(&on_device, table.size() * sizeof table[0]));
+  MUST(hipMemcpy(on_device, table.data(), table.size() * sizeof table[0], hipMemcpyHostToDevice));
+  t.barrier();
+  RUN(store_by_addresses, 1, 64, on_device, t.n, t.me);
+  t.barrier();
+  const std::vector<uint64_t> got = read_words(words, static_cast<size_t>(t.n) + 1);
+  for (int pe = 0; pe < t.n; ++pe) {
+    if (xio_ptr(t.world(), words, pe) == nullptr) continue;
+    const uint64_t wanted = uint64_t{100} * static_cast<uint64_t>(t.me) + static_cast<uint64_t>(pe) + 1;
+    rig::expect(got[static_cast<size_t>(pe)] == wanted, "PE %d did not store by the table", pe);
+  }
+  MUST(hipFree(on_device));
+}
+
 void between_kernels(const rig::team& t) {
   auto* out = t.symmetric<uint64_t>(k_words);
   auto* in = t.symmetric<uint64_t>(k_words);
@@ -136,6 +174,7 @@ int main(int argc, char** argv) {
   g_touch = argc > 1 && std::strcmp(argv[1], "touched") == 0;
   const rig::team t;
   between_kernels(t);
+  by_addresses(t);
   atomics(t);
   if (g_touch) during_a_kernel(t);
   return rig::verdict("heap", t);
