@@ -2,6 +2,6 @@
 // The ops of reductions.
 #pragma once
 
-// What xio_reduce_* and xio_reduce_scatter_* do with the members' elements. Sums and products of integers wrap;
+// How xio_reduce_* and xio_reduce_scatter_* combine the members' elements. Sums and products of integers wrap;
 // bit_and, bit_or and bit_xor are for integers.
 enum class xio_reduction { sum, prod, min, max, bit_and, bit_or, bit_xor };

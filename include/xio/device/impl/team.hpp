@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How members of a team meet; the calls are in device/team.hpp.
+// Exchanges among the members of a team; the calls are in device/team.hpp.
 #pragma once
 #include "xio/device/impl/signal.hpp"
 #include "xio/device/impl/sync.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// NVIDIA GPUs. What each name means: platform.hpp, which is what to include. Atomics and fences in PTX: ptx.hpp.
+// NVIDIA GPUs. platform.hpp, which programs include, gives each name its meaning. Atomics and fences in PTX are in
+// ptx.hpp.
 #pragma once
 #include "xio/device/platform/words.hpp"
 
@@ -177,7 +178,7 @@ XIO_DEVICE void store_entry(void* slot, const entry64& e) {
 
 // --- Lanes together ----------------------------------------------------------------------------------
 
-// Who is in a mask is looked up at every use, unless it is a constant (docs/performance.md).
+// The lanes of a mask are looked up at every use, unless it is a constant (docs/performance.md).
 XIO_DEVICE bool is_whole(u64 mask) { return static_cast<u32>(mask) == 0xffffffffu; }
 
 XIO_DEVICE void sync_lanes(u64 mask) {
@@ -232,7 +233,7 @@ constexpr bool k_watches_by_fence = false;
 constexpr bool k_indexes_arguments = true;
 constexpr bool k_reaps_by_kind = true;
 constexpr bool k_reads_bytes_by_words = false;
-// What comes is seen sooner by half of what a load takes.
+// A flag is seen sooner by half of the time that a load takes.
 constexpr u32 k_looks_under_way = 2;
 constexpr u32 k_polls_in_line = 12;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// AMD GPUs. What each name means: platform.hpp, which is what to include. Releases and wide loads: amdgcn.hpp.
+// AMD GPUs. platform.hpp, which programs include, gives each name its meaning. Releases and wide loads are in
+// amdgcn.hpp.
 #pragma once
 #include <hip/hip_runtime.h>
 #include "xio/device/platform/words.hpp"

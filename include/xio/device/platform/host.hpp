@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host: kernels run on CPU threads, by src/gpu/host. What each name means: platform.hpp, which is what to include.
+// The host: kernels run on CPU threads, by src/gpu/host. platform.hpp, which programs include, gives the meanings.
 #pragma once
 #include <sched.h>
 #include <time.h>

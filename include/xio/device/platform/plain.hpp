@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a platform has that has nothing better: for hip.hpp and host.hpp. What each name means: platform.hpp.
+// Plain ways, for hip.hpp and host.hpp where nothing better is there. platform.hpp gives each name its meaning.
 #pragma once
 
 namespace xio::dev {

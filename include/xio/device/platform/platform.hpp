@@ -111,11 +111,11 @@ XIO_DEVICE u32 popcount(u64 bits);
 // Index of the lowest set bit; bits must not be 0.
 XIO_DEVICE u32 lowest_bit(u64 bits);
 
-// What lanes.hpp is made of. The lanes of a mask are of one wave; all of them call.
+// lanes.hpp is made of these. The lanes of a mask are of one wave; all of them call.
 XIO_DEVICE void sync_lanes(u64 mask);
 XIO_DEVICE u64 ballot_of(u64 mask, bool predicate);
 XIO_DEVICE u64 shuffle_in(u64 mask, u64 value, u32 from);
-XIO_CONVERGENT u64 converged_mask();               // who is here with the caller
+XIO_CONVERGENT u64 converged_mask();               // the lanes that are here with the caller
 XIO_CONVERGENT u64 same_key_mask(u64 key);         // and gave the same key
 XIO_CONVERGENT u64 group_mask(u64 key, u32 kind);  // see group_to_go
 XIO_DEVICE u64 wave_mask();                        // all of the wave

@@ -44,7 +44,7 @@ class direct_nic {
   virtual ~direct_nic() = default;
   virtual const proxy::verbs_address& identity() const = 0;
   virtual std::uint64_t max_message() const = 0;
-  // What registers memory, tries it and reads the device's events; null where the kernel's own calls do.
+  // The fabric that registers memory, tries it and reads the device's events; null where the kernel's own calls do.
   virtual proxy::verbs_fabric* fabric() { return nullptr; }
   virtual proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) = 0;
   virtual void unregister_memory(const proxy::key_pair& keys) = 0;
