@@ -58,6 +58,14 @@ if [ -n "$hits" ]; then
   complain 'device code loads, stores and fences by the functions of device/platform/platform.hpp'
 fi
 
+# A platform's name stands in its own file; these still have one in them.
+hits=$(matching '^include/xio/device/' | grep -vE '/device/(platform/|impl/(combine|direct|fan_out|half|rdma|ring|sdma)\.hpp$)' |
+  xargs -r grep -nE 'XIO_ON_|__HIP|__CUDA|__AMDGCN|__NVPTX' /dev/null)
+if [ -n "$hits" ]; then
+  echo "$hits"
+  complain 'what platforms say differently has a name in device/platform/platform.hpp'
+fi
+
 # First line: the licence.
 while read -r file; do
   if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT'; then complain "$file: no SPDX-License-Identifier line"; fi
