@@ -119,7 +119,7 @@ XIO_CONVERGENT u64 converged_mask();               // the lanes that are here wi
 XIO_CONVERGENT u64 same_key_mask(u64 key);         // and gave the same key
 XIO_CONVERGENT u64 group_mask(u64 key, u32 kind);  // see group_to_go
 XIO_DEVICE u64 wave_mask();                        // all of the wave
-// Where k_keys_take_turns, groups of different keys run one after another; then there is the value that a lane holds.
+// Where k_keys_take_turns, groups of different keys run one after another; found by the value that a lane holds.
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from);
 
 // --- Time --------------------------------------------------------------------------------------------

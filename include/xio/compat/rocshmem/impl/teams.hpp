@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "xio/compat/rocshmem/impl/failure.hpp"
 #include "xio/compat/rocshmem/impl/state.hpp"
 #include "xio/device/impl/team_layout.hpp"
 #include "xio/team.h"
