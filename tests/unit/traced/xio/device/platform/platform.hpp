@@ -27,7 +27,17 @@
 #define fence_before_stores host_fence_before_stores
 #define k_acquire_by_fence k_host_acquire_by_fence
 #define k_release_by_fence k_host_release_by_fence
+#define store_word_if host_store_word_if
+#define load_word_if host_load_word_if
+#define store_pair host_store_pair
+#define store_pair_if host_store_pair_if
+#define load_pair host_load_pair
 #include_next <xio/device/platform/platform.hpp>
+#undef store_word_if
+#undef load_word_if
+#undef store_pair
+#undef store_pair_if
+#undef load_pair
 #undef load
 #undef store
 #undef exchange
@@ -124,6 +134,26 @@ void fence_after_loads() {
 template <scope S>
 void fence_before_stores() {
   fence<S, order::release>();
+}
+
+// As plain.hpp has them, by the accesses above.
+inline void store_word_if(bool good, u64* at, u64 value) {
+  if (good) store<scope::system, k_release_by_fence>(at, value);
+}
+template <class T>
+T load_word_if(bool good, const T* at) {
+  return good ? load<scope::system, k_acquire_by_fence>(at) : T{};
+}
+inline void store_pair(u64* at, u64 a, u64 b) {
+  store<scope::system, k_release_by_fence>(at, a);
+  store<scope::system, k_release_by_fence>(at + 1, b);
+}
+inline void store_pair_if(bool good, u64* at, u64 a, u64 b) {
+  if (good) store_pair(at, a, b);
+}
+inline void load_pair(const u64* at, u64& a, u64& b) {
+  a = load<scope::system, k_acquire_by_fence>(at);
+  b = load<scope::system, k_acquire_by_fence>(at + 1);
 }
 
 }  // namespace xio::dev
