@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // NVIDIA GPUs. platform.hpp, which programs include, gives each name its meaning. Atomics and fences in PTX are in
 // ptx.hpp.
-#pragma once
+// Part of platform.hpp.
+#if defined(XIO_ON_CUDA) && !defined(XIO_DEVICE_CUDA_HPP)
+#define XIO_DEVICE_CUDA_HPP
 #include "xio/device/platform/words.hpp"
 
 #define XIO_DEVICE __device__ inline __attribute__((always_inline))
@@ -261,3 +263,5 @@ XIO_DEVICE T fetch_add_float(T* at, T operand) {
 }  // namespace xio::dev
 
 #include "xio/device/platform/bulk.hpp"
+
+#endif

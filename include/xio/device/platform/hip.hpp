@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // AMD GPUs. platform.hpp, which programs include, gives each name its meaning. Releases and wide loads are in
 // amdgcn.hpp.
-#pragma once
+// Part of platform.hpp.
+#if defined(XIO_ON_HIP) && !defined(XIO_DEVICE_HIP_HPP)
+#define XIO_DEVICE_HIP_HPP
 #include <hip/hip_runtime.h>
 #include "xio/device/platform/words.hpp"
 
@@ -204,3 +206,5 @@ constexpr u32 k_looks_under_way = 1;
 constexpr u32 k_polls_in_line = 0;
 
 }  // namespace xio::dev
+
+#endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The host: kernels run on CPU threads, by src/gpu/host. platform.hpp, which programs include, gives the meanings.
-#pragma once
+// Part of platform.hpp.
+#if defined(XIO_ON_HOST) && !defined(XIO_DEVICE_HOST_HPP)
+#define XIO_DEVICE_HOST_HPP
 #include <sched.h>
 #include <time.h>
 
@@ -256,3 +258,5 @@ constexpr u32 k_looks_under_way = 1;
 constexpr u32 k_polls_in_line = 0;
 
 }  // namespace xio::dev
+
+#endif

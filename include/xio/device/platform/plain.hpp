@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Plain ways, for hip.hpp and host.hpp where nothing better is there. platform.hpp gives each name its meaning.
-#pragma once
+// Part of platform.hpp.
+#if (defined(XIO_ON_HIP) || defined(XIO_ON_HOST)) && !defined(XIO_DEVICE_PLAIN_HPP)
+#define XIO_DEVICE_PLAIN_HPP
 
 namespace xio::dev {
 
@@ -42,3 +44,5 @@ XIO_DEVICE void load_pair(const u64* at, u64& a, u64& b) {
 constexpr bool k_adds_floats = false;
 
 }  // namespace xio::dev
+
+#endif
