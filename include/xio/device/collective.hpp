@@ -92,6 +92,7 @@ XIO_DEVICE xio_status_t xio_reduce_scatter_wave(const xio_ctx_t& ctx, const xio_
                                                 size_t count) {
   return xio::dev::teams::reduce<Op, T>(xio::dev::wave_group::here(), ctx, team, dst, src, count, true);
 }
+// The same, called by all threads of the workgroup.
 template <xio_reduction Op, class T>
 XIO_DEVICE xio_status_t xio_reduce_scatter_wg(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
                                               size_t count) {
