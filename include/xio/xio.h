@@ -312,8 +312,11 @@ XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 /* Makes a context: the queues by which kernels of this PE reach the others. Collective (queue pairs are exchanged),
  * with the same attributes on every PE. attr may be null. Kernels of any number may use one context at once.
  *
+ * Where RDMA devices have failed for good and no ctx with RDMA is left, it opens them anew.
+ *
  * Returns XIO_ERR_NO_ROUTE, with the PE that cannot be reached as asked; XIO_ERR_CONFIG when attributes are wrong or
- * differ; XIO_ERR_NO_MEMORY, XIO_ERR_UNSUPPORTED, XIO_ERR_PEER, XIO_ERR_TIMEOUT. */
+ * differ; XIO_ERR_STATE when kernels were compiled for another layout of a ctx; XIO_ERR_NO_MEMORY,
+ * XIO_ERR_UNSUPPORTED, XIO_ERR_PEER, XIO_ERR_TIMEOUT. */
 XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx);
 /* Ends a context. Collective. No kernel may be using it, nor be given it or a copy of it afterwards: what `view` points
  * to is gone, and kernels do not ask whether it is there. It waits for the other PEs, for the world's timeout at most,

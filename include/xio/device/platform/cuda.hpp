@@ -157,9 +157,9 @@ XIO_DEVICE void pause() { asm volatile("nanosleep.u32 20;"); }
 // Lanes of a wave that have parted take turns, but paths that wait can hand the turn to each other while another, for
 // which they wait, gets none: seen under compute-sanitizer, by one wave alone (docs/verified.md). Once all of them
 // sleep for longer than their turns take together, it goes on. So after 100 us a pause is a 64th of the wait, up to 20
-// us, which is enough for two paths: no more, because where processes take turns on a GPU who sleeps does not use its
-// own. For a wave of 30 paths who has waited for 10 ms sleeps, besides, through a millisecond in every 67: the same one
-// for all, by the clock.
+// us, which is enough for two paths: no more, because where processes take turns on a GPU a path that sleeps does not
+// use its process's turn. A wave of 30 paths needs more: after 10 ms a path sleeps, besides, through one millisecond in
+// every 67, chosen by the clock, so that it is the same one for all paths.
 constexpr bool k_pauses_grow = true;
 XIO_DEVICE void pause_after(u64 waited, u64 now) {
   constexpr u64 us = 1000, ms = 1000 * us, night = u64{1} << 20, day = u64{1} << 26;  // ns; a sleep is 1 ms at most
