@@ -12,8 +12,9 @@
  *   Units.      Sizes and offsets are bytes, times milliseconds; PEs are counted from 0.
  *   Order.      Host calls say nothing about ops of kernels unless they say so; docs/ordering.md has the contract.
  *
- * Any call may also return XIO_ERR_ARG (a null world or output, an attribute struct whose `size` is not set),
- * XIO_ERR_STATE (after xio_finalize, or in a child of fork), XIO_ERR_NO_MEMORY and XIO_ERR_INTERNAL.
+ * Any call may also return XIO_ERR_ARG (a null world or output, a handle that this world did not create, an attribute
+ * struct whose `size` is not set), XIO_ERR_STATE (a handle that was destroyed or closed, a world after xio_finalize, or
+ * any call in a child of fork), XIO_ERR_NO_MEMORY and XIO_ERR_INTERNAL.
  *
  * A world belongs to the process that made it. In a child of fork() that has not called exec, every call of XIO returns
  * XIO_ERR_STATE (xio_my_pe and xio_n_pes -1, xio_ptr null), sends nothing and releases nothing, and so does what the
@@ -36,8 +37,8 @@ extern "C" {
  * symmetric heap and contexts. Several worlds may live in one process at once. */
 typedef struct xio_world xio_world_t;
 
-/* Members of xio_ctx_t::near. */
-#define XIO_CTX_NEAR 8
+/* How many mapped peers a xio_ctx_t names itself: the length of `mapped`. */
+#define XIO_CTX_MAPPED 8
 
 /* A context: what a kernel gets, by value, and every device call takes. `view` points to memory of the device; `id`
  * names the context on the host. The other members repeat what every op needs first, so that a kernel finds it among
@@ -53,11 +54,11 @@ typedef struct xio_ctx {
   uint32_t my_pe;
   uint32_t n_pes;
   uint32_t flags;
-  uint32_t near_mask;       /* bit i: the arena of PE mapped_first + i is there */
-  void* near[XIO_CTX_NEAR]; /* arenas of PEs mapped_first .. mapped_first + 7, PE p at p modulo 8, if loads and stores
-                             * are the way there for all that is not bulk, else null */
-  uint32_t mapped_first;    /* PEs of the own node begin here, or those around this one where they are more */
-  uint32_t layout;          /* of these words and what they point to; kernels of another one are refused on the host */
+  uint32_t mapped_mask;         /* bit i: the arena of PE mapped_first + i is there */
+  void* mapped[XIO_CTX_MAPPED]; /* arenas of PEs mapped_first .. mapped_first + 7, PE p at p modulo 8, if loads and
+                                 * stores are the way there for all that is not bulk, else null */
+  uint32_t mapped_first;        /* PEs of the own node begin here, or those around this one where they are more */
+  uint32_t layout;              /* of these words and what they point to; the host refuses kernels of another one */
 } xio_ctx_t;
 
 /* An opened drive or file, or several as one. It is passed to kernels by value; its members are not for programs. */
@@ -270,12 +271,12 @@ XIO_EXPORT int xio_n_pes(const xio_world_t* world);
  * Returns XIO_ERR_NO_MEMORY on every PE when one of them has no room, XIO_ERR_NOT_SYMMETRIC on every PE when sizes or
  * alignments differ; nothing is allocated then. */
 XIO_EXPORT xio_status_t xio_malloc(xio_world_t* world, size_t bytes, void** out);
-/* The same for count * bytes, which read as zeroes on every PE when the call returns. Collective.
+/* Allocates count * bytes as xio_malloc does; they read as zeroes on every PE when the call returns. Collective.
  *
  * Also XIO_ERR_ARG on every PE when the product is no size_t. */
 XIO_EXPORT xio_status_t xio_calloc(xio_world_t* world, size_t count, size_t bytes, void** out);
-/* The same with an alignment: a power of two, at most that of the heap itself (2 MiB on the host platform), else
- * XIO_ERR_ARG. Collective. */
+/* Allocates as xio_malloc does, with an alignment: a power of two, at most that of the heap itself (2 MiB on the host
+ * platform), else XIO_ERR_ARG. Collective. */
 XIO_EXPORT xio_status_t xio_align(xio_world_t* world, size_t alignment, size_t bytes, void** out);
 /* Frees a block of xio_malloc, xio_calloc or xio_align. Collective, the same block on every PE. Null is allowed. No
  * kernel may be using it, on any PE.
@@ -286,9 +287,9 @@ XIO_EXPORT xio_status_t xio_free(xio_world_t* world, void* block);
 /* Local. Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be (another
  * machine, no mapping), or if the address is not symmetric. Valid until xio_free or xio_finalize. */
 XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe);
-/* Local. The same of every PE, as a table for kernels that load and store by themselves (Triton's and others that take
- * addresses as integers): table[pe], of n_pes words, is the address, or 0 where xio_ptr is null. `table` is host
- * memory.
+/* Local. Fills in what xio_ptr returns for every PE, as a table for kernels that load and store by themselves (Triton's
+ * and others that take addresses as integers). `table` is host memory of n_pes words; table[pe] is the address, or 0
+ * where xio_ptr returns null.
  *
  * Returns XIO_ERR_ARG (a null pointer) or XIO_ERR_NOT_SYMMETRIC; the table is as before then. */
 XIO_EXPORT xio_status_t xio_ptr_table(xio_world_t* world, const void* symmetric, int64_t* table);
@@ -304,7 +305,8 @@ XIO_EXPORT xio_status_t xio_ptr_table(xio_world_t* world, const void* symmetric,
  * an engine of this world cannot reach such memory; XIO_ERR_NO_MEMORY if there are 63 already or a limit on locked
  * memory is reached. */
 XIO_EXPORT xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes);
-/* Ends that. Local. No op on it may be under way; later ops that name it return XIO_ERR_NOT_REGISTERED.
+/* Ends the registration of the piece that begins at `base`. Local. No op on it may be under way; later ops that name it
+ * return XIO_ERR_NOT_REGISTERED.
  *
  * Returns XIO_ERR_ARG if base is not that of a registered piece. */
 XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
@@ -320,11 +322,11 @@ XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx);
 /* Ends a context. Collective. No kernel may be using it, nor be given it or a copy of it afterwards: what `view` points
  * to is gone, and kernels do not ask whether it is there. It waits for the other PEs, for the world's timeout at most,
- * and then stops this PE's side, which needs nobody's help: queue pairs and copy queues are taken from their devices,
- * and commands to storages that kernels gave through this ctx end; a storage whose commands do not end within a second
- * is stopped, and must be opened again. So once this call has returned, with any status, no op of the ctx reads or
- * writes this PE's buffers, XIO_ERR_TIMEOUT or not, and its engines write to no peer; docs/ordering.md says what
- * remains for peers that load and store. If the others were silent, dead or in another call the ctx is stopped and
+ * and then stops this PE's side, for which it needs no other PE: queue pairs and copy queues are taken from their
+ * devices, and commands to storages that kernels gave through this ctx end; a storage whose commands do not end within
+ * a second is stopped, and must be opened again. So once this call has returned, with any status, no op of the ctx
+ * reads or writes this PE's buffers, XIO_ERR_TIMEOUT or not, and its engines write to no peer; docs/ordering.md says
+ * what remains for peers that load and store. If the others were silent, dead or in another call the ctx is stopped and
  * stays in the list: xio_ctx_error explains it, ops return XIO_ERR_STATE or the ring's first failure, and it can be
  * recovered, or destroyed again. */
 XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
@@ -339,10 +341,10 @@ XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
  * memory; ops of every other ctx that reaches a PE by RDMA return XIO_ERR_STATE from then on, until it is recovered,
  * too. While a device is still being reset this call fails, and may be made again.
  *
- * An error (the others are dead or silent: within the world's timeout; or could not
- * make queues): the ctx is stopped. Where a collective call has failed for lack of a PE, every later one does, this one
- * too: then only xio_finalize is left. XIO_ERR_STATE after very many recoveries (32768 by the number of rings): create
- * another ctx. */
+ * Returns XIO_ERR_PEER or XIO_ERR_TIMEOUT when other PEs are dead or silent, and the error of a PE that could not make
+ * its queues; the ctx is stopped then. Once a collective call has failed for lack of a PE, every later one fails, this
+ * one too: only xio_finalize is left. XIO_ERR_STATE after very many recoveries (32768 divided by the number of rings):
+ * create another ctx. */
 XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
 /* Local. The way of a non-blocking copy of that size to that PE: "direct", "rdma" or "sdma". Null if ctx or pe is
  * wrong. */
@@ -372,15 +374,16 @@ XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_err
  * XIO_ERR_UNSUPPORTED. */
 XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_storage_attr_t* attr,
                                          xio_storage_t* storage);
-/* Closes it. Local. No kernel may be using it any more. Ops that no kernel waited for are ended, carried out or not,
- * before this returns, and their memory is free for other use. Data that was written and not flushed may be lost with
- * the drive's power, as always. */
+/* Closes a storage. Local. No kernel may be using it any more. Ops that no kernel waited for are ended, carried out or
+ * not, before this returns, and their memory is free for other use. Data that was written and not flushed may be lost
+ * with the drive's power. */
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
-/* Local. The size of the storage in whole blocks, and of a block. The last block of a file that ends inside of it
- * counts, and holds zeroes from there on. */
+/* Local. The size of the storage in bytes, a multiple of its block, and that of a block. The last block of a file that
+ * ends inside of it counts, and holds zeroes from there on. Each pointer may be null. */
 XIO_EXPORT xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
                                          uint32_t* block_bytes);
-/* Local. Counts of its queues since it was opened. Kernels may be running. */
+/* Local. Counts of the storage's queues since it was opened. Kernels may be running: each number is one of a recent
+ * moment. */
 XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out);
 
 /* Waits until the host of every PE has called it. Collective. It completes no op of kernels: that is xio_quiet's, or

@@ -20,10 +20,10 @@ inline std::uint32_t first_to_find(const dev::world_view& w, const dev::peer_vie
   std::uint32_t first = 0, end = w.n_pes;
   while (first < w.n_pes && !is_mapped(peers[first])) ++first;
   while (end > first && !is_mapped(peers[end - 1])) --end;
-  if (end - first <= XIO_CTX_NEAR) return first == w.n_pes ? 0 : first;
-  const std::uint32_t half = XIO_CTX_NEAR / 2;
+  if (end - first <= XIO_CTX_MAPPED) return first == w.n_pes ? 0 : first;
+  const std::uint32_t half = XIO_CTX_MAPPED / 2;
   if (w.my_pe < first + half) return first;
-  return w.my_pe - half < end - XIO_CTX_NEAR ? w.my_pe - half : end - XIO_CTX_NEAR;
+  return w.my_pe - half < end - XIO_CTX_MAPPED ? w.my_pe - half : end - XIO_CTX_MAPPED;
 }
 
 // `view` is where the ctx lies on the device; the rest are copies that the host can read, peers one row for each PE.
@@ -47,9 +47,9 @@ inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx
   for (std::uint32_t pe = 0; pe < w.n_pes; ++pe) {
     if (!is_mapped(peers[pe])) {
       ctx.flags &= ~std::uint32_t{dev::ctx_all_mapped};
-    } else if (const std::uint32_t place = pe - ctx.mapped_first; place < XIO_CTX_NEAR) {
-      ctx.near[pe % XIO_CTX_NEAR] = peers[pe].direct + sizeof(dev::heap_head);
-      ctx.near_mask |= 1u << place;
+    } else if (const std::uint32_t place = pe - ctx.mapped_first; place < XIO_CTX_MAPPED) {
+      ctx.mapped[pe % XIO_CTX_MAPPED] = peers[pe].direct + sizeof(dev::heap_head);
+      ctx.mapped_mask |= 1u << place;
     }
   }
   return ctx;

@@ -45,7 +45,7 @@ struct family {
   std::size_t (*completion_bytes)(std::uint32_t cq_depth);
   std::size_t (*aux_bytes)(std::uint32_t depth);
   // Memory stands, all of it zero, and so does the view but for the family's own fields: fills those (cq_id,
-  // personality ...) and writes into the image what the driver would write before the first use. `state` becomes the
+  // variant ...) and writes into the image what the driver would write before the first use. `state` becomes the
   // ring's; issued, completed and credits are set.
   void (*prepare)(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan);
   // The decoder over that memory.

@@ -66,15 +66,15 @@ void link::connect() {
 
 // --- Out ---------------------------------------------------------------------------------------------
 
-void link::put_by(std::unique_ptr<record> r) {
+void link::put_by(std::unique_ptr<link_record> r) {
   if (room_.out.size() < k_spare) room_.out.push_back(std::move(r));
 }
 
-record& link::open_record(std::uint32_t bytes) {
+link_record& link::open_record(std::uint32_t bytes) {
   if (out_.empty() || out_.back()->closed || out_.back()->used + bytes > k_record_max) {
     close_record();
     if (room_.out.empty()) {
-      out_.push_back(std::unique_ptr<record>(new record));
+      out_.push_back(std::unique_ptr<link_record>(new link_record));
     } else {
       out_.push_back(std::move(room_.out.back()));
       room_.out.pop_back();
@@ -87,7 +87,7 @@ record& link::open_record(std::uint32_t bytes) {
 
 void link::close_record() {
   if (out_.empty() || out_.back()->closed || out_.back()->used == sizeof(record_head)) return;
-  record& r = *out_.back();
+  link_record& r = *out_.back();
   record_head head{};
   head.bytes = r.used - static_cast<std::uint32_t>(sizeof head);
   out_seal_.put(head, r.bytes + sizeof head);
@@ -100,7 +100,7 @@ unsigned char* link::begin(const frame_head& h) {
   if (state_ != state::up) return nullptr;
   const std::uint32_t bytes = payload_of(h);
   begun_ = static_cast<std::uint32_t>(sizeof h) + padded(bytes);
-  record& r = open_record(begun_);
+  link_record& r = open_record(begun_);
   unsigned char* at = r.bytes + r.used;
   std::memcpy(at, &h, sizeof h);
   std::memset(at + begun_ - (padded(bytes) - bytes), 0, padded(bytes) - bytes);
@@ -108,7 +108,7 @@ unsigned char* link::begin(const frame_head& h) {
 }
 
 void link::put() {
-  record& r = *out_.back();
+  link_record& r = *out_.back();
   const std::uint32_t bytes = begun_;
   r.used += bytes;
   if (faults_ != nullptr) judge(r, bytes);
@@ -116,7 +116,7 @@ void link::put() {
 }
 
 // Loses, repeats, holds back the frame that stands last in `r`.
-void link::judge(record& r, std::uint32_t bytes) {
+void link::judge(link_record& r, std::uint32_t bytes) {
   const unsigned char* at = r.bytes + r.used - bytes;
   frame_head h;
   std::memcpy(&h, at, sizeof h);
@@ -137,7 +137,7 @@ void link::judge(record& r, std::uint32_t bytes) {
 }
 
 void link::append(const std::vector<unsigned char>& bytes) {
-  record& r = open_record(static_cast<std::uint32_t>(bytes.size()));
+  link_record& r = open_record(static_cast<std::uint32_t>(bytes.size()));
   std::memcpy(r.bytes + r.used, bytes.data(), bytes.size());
   r.used += static_cast<std::uint32_t>(bytes.size());
 }

@@ -14,8 +14,8 @@
 
 namespace xio::proxy::tcp {
 
-// Frames on their way out.
-struct record {
+// One record on its way out: a head, and frames behind it (tcp_frames.hpp).
+struct link_record {
   alignas(8) unsigned char bytes[k_record_max];
   std::uint32_t used;
   bool closed;
@@ -24,7 +24,7 @@ struct record {
 // Buffers that no link of a NIC uses now. There are links to all PEs, and few of them have something under way.
 struct link_room {
   std::vector<std::vector<unsigned char>> in;
-  std::vector<std::unique_ptr<record>> out;
+  std::vector<std::unique_ptr<link_record>> out;
 };
 
 class link {
@@ -72,12 +72,12 @@ class link {
     std::vector<unsigned char> bytes;
   };
   void connect();
-  record& open_record(std::uint32_t bytes);
+  link_record& open_record(std::uint32_t bytes);
   void close_record();
-  void judge(record& r, std::uint32_t bytes);
+  void judge(link_record& r, std::uint32_t bytes);
   void append(const std::vector<unsigned char>& bytes);
   void release_held(bool one_went);
-  void put_by(std::unique_ptr<record> r);
+  void put_by(std::unique_ptr<link_record> r);
   void take_buffer();
   void put_buffer_by();
   std::uint64_t read(const sink& take);
@@ -93,7 +93,7 @@ class link {
   std::unique_ptr<caller> caller_;
   unique_fd fd_;
   seal out_seal_, in_seal_;
-  std::deque<std::unique_ptr<record>> out_;
+  std::deque<std::unique_ptr<link_record>> out_;
   std::uint64_t backlog_ = 0;
   std::uint32_t sent_ = 0;   // of the first record
   std::uint32_t begun_ = 0;  // bytes of the frame between begin and put

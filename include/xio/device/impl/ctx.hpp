@@ -45,16 +45,17 @@ struct mapped_place {
 // The mapped arena of a PE: the memory that xio_malloc gives out there. A null ctx has none.
 XIO_DEVICE mapped_place mapped_arena(const xio_ctx_t& ctx, u32 pe) {
   if constexpr (!k_has_direct) return {0, false};
-  static_assert((XIO_CTX_NEAR & (XIO_CTX_NEAR - 1)) == 0 && XIO_CTX_NEAR <= 32);
+  static_assert((XIO_CTX_MAPPED & (XIO_CTX_MAPPED - 1)) == 0 && XIO_CTX_MAPPED <= 32);
   if constexpr (k_indexes_arguments) {
     // A choice among eight loads took a tenth of a microsecond (docs/performance.md). Whether it is there is asked of
     // the mask beside it, so that nobody waits for the one after the other.
-    return {reinterpret_cast<u64>(ctx.near[pe & (XIO_CTX_NEAR - 1)]), bit_of(ctx.near_mask, pe - ctx.mapped_first)};
+    return {reinterpret_cast<u64>(ctx.mapped[pe & (XIO_CTX_MAPPED - 1)]),
+            bit_of(ctx.mapped_mask, pe - ctx.mapped_first)};
   }
   // A choice and not an index, which would move the whole ctx from the kernel's arguments to memory.
-  const u32 place = pe - ctx.mapped_first < XIO_CTX_NEAR ? pe & (XIO_CTX_NEAR - 1) : XIO_CTX_NEAR;
+  const u32 place = pe - ctx.mapped_first < XIO_CTX_MAPPED ? pe & (XIO_CTX_MAPPED - 1) : XIO_CTX_MAPPED;
   u64 at = 0;
-  XIO_UNROLL for (u32 i = 0; i < XIO_CTX_NEAR; ++i) at = place == i ? reinterpret_cast<u64>(ctx.near[i]) : at;
+  XIO_UNROLL for (u32 i = 0; i < XIO_CTX_MAPPED; ++i) at = place == i ? reinterpret_cast<u64>(ctx.mapped[i]) : at;
   return {at, at != 0};
 }
 

@@ -13,7 +13,7 @@
 
 namespace xio::dev {
 
-// ring_view::personality.
+// ring_view::variant.
 constexpr u32 k_ionic_v1 = 1;         // firmware interface 1, else 2
 constexpr u32 k_ionic_queued_cq = 2;  // a completion queue, else the collapsed CQE
 

@@ -10,7 +10,7 @@
 
 namespace xio::dev {
 
-// ring_view::personality: a completion queue (created with oi = 1), else the collapsed CQE.
+// ring_view::variant: a completion queue (created with oi = 1), else the collapsed CQE.
 constexpr u32 k_mlx5_queued_cq = 1;
 
 // A CQE that was consumed before says nothing new, and the slot that it names may belong to another WQE by now.

@@ -94,7 +94,7 @@ XIO_SLOW_PATH posted put_slow(Group g, xio_ctx_t ctx, void* dst, const void* src
 // store waits for no branch (docs/performance.md).
 XIO_DEVICE bool put_word(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, bool blocking) {
   const u64 from = reinterpret_cast<u64>(src);
-  const bool peer = bit_of(ctx.near_mask, static_cast<u32>(pe) - ctx.mapped_first);
+  const bool peer = bit_of(ctx.mapped_mask, static_cast<u32>(pe) - ctx.mapped_first);
   const int word = static_cast<int>(bytes == 8) & static_cast<int>((from & 7) == 0) & static_cast<int>(from != 0) &
                    static_cast<int>(peer);
   // The mask changes nothing: it keeps the compiler from fetching the address once more, of all places in between.
