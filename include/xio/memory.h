@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* In C++ the enum has a fixed type, so that any int is one of its values, if a wrong one. */
+/* In C++ the enum has a fixed type, so that a call can be given any int, and can refuse one that is no kind. */
 #ifdef __cplusplus
 #define XIO_ENUM_OF_INT : int
 #else
@@ -73,11 +73,12 @@ XIO_EXPORT xio_status_t xio_mem_pair_alloc(xio_mem_kind_t host, xio_mem_kind_t d
 /* Copies [offset, offset + bytes) of the host's side to the device's, and waits for it. XIO_ERR_ARG if that leaves the
  * pair. */
 XIO_EXPORT xio_status_t xio_mem_pair_to_device(const xio_mem_pair_t* pair, size_t offset, size_t bytes);
-/* The other way. */
+/* Copies [offset, offset + bytes) of the device's side to the host's, and waits for it. Errors as above. */
 XIO_EXPORT xio_status_t xio_mem_pair_to_host(const xio_mem_pair_t* pair, size_t offset, size_t bytes);
 /* Frees both sides and empties *pair. An empty pair is allowed. */
 XIO_EXPORT xio_status_t xio_mem_pair_free(xio_mem_pair_t* pair);
 
+/* Which side of the machine memory is on. */
 typedef enum xio_mem_side {
   XIO_MEM_ON_UNKNOWN = 0, /* nothing is mapped there */
   XIO_MEM_ON_HOST = 1,
@@ -85,7 +86,8 @@ typedef enum xio_mem_side {
   XIO_MEM_ON_BOTH = 3 /* managed: pages move between host and device */
 } xio_mem_side_t;
 
-/* The GPU's runtime and the kernel give this for one address now. -1 in an int: not known, or it has none. */
+/* Where one address lives, as the GPU's runtime and the kernel report it at the time of the call. -1 in an int: not
+ * known, or there is none. */
 typedef struct xio_mem_place {
   size_t size;
   xio_mem_side_t side;
@@ -95,7 +97,7 @@ typedef struct xio_mem_place {
   size_t page_bytes; /* of the kernel's mapping; 0 for memory of a device */
   int device;        /* number of the GPU */
   int numa_node;     /* of the page at the address */
-  int resident;      /* 1: the page at the address is in memory, 0: not yet, or no more */
+  int resident;      /* 1: the page at the address is in memory, 0: it is not, or no longer */
   int locked;        /* 1: the kernel or the GPU's driver keeps the whole block in memory */
   int as_asked;      /* 1: it lives where its kind says, 0: elsewhere, see why; -1: not of xio_mem_alloc */
   char bus_id[16];   /* of the GPU, "0000:3b:00.0", or "" */
@@ -108,6 +110,7 @@ typedef struct xio_mem_place {
  * nothing is. */
 XIO_EXPORT xio_status_t xio_mem_where(const void* address, xio_mem_place_t* out);
 
+/* Flags of xio_mem_export_dmabuf. */
 enum {
   XIO_DMABUF_PCIE = 1 /* importers reach it through the PCIe BAR, not by a private link */
 };
@@ -118,13 +121,13 @@ XIO_EXPORT xio_status_t xio_mem_export_dmabuf(void* address, size_t bytes, unsig
 /* Closes a descriptor of xio_mem_export_dmabuf. XIO_ERR_ARG for another one. */
 XIO_EXPORT xio_status_t xio_mem_close_dmabuf(int fd);
 
-/* How often xio_mem_register found what engines know of a block still there, see XIO_REGISTRATIONS. */
+/* How often xio_mem_register found a registration that the engines had kept; see XIO_REGISTRATIONS. */
 typedef struct xio_mem_cache_stats {
   uint64_t hits;      /* no engine was asked */
   uint64_t misses;    /* engines registered memory */
   uint64_t evictions; /* forgotten to make room */
   uint64_t forgotten; /* forgotten because the block was freed */
-  uint64_t kept;      /* now known to engines with nothing registered */
+  uint64_t kept;      /* engines still have them, and the program has not registered them */
 } xio_mem_cache_stats_t;
 /* The counts of a world since xio_init. */
 XIO_EXPORT xio_status_t xio_mem_cache_stats(xio_world_t* world, xio_mem_cache_stats_t* out);

@@ -11,7 +11,7 @@ extern "C" {
 
 typedef enum xio_status {
   XIO_OK = 0,
-  XIO_PENDING = 1,             /* xio_test: not finished yet; not an error */
+  XIO_PENDING = 1,             /* tests: not finished yet; not an error */
   XIO_ERR_ARG = -1,            /* an argument is wrong: null, out of range, misaligned */
   XIO_ERR_PE = -2,             /* PE outside 0..n_pes-1 */
   XIO_ERR_NOT_SYMMETRIC = -3,  /* the address is not inside the symmetric heap */
@@ -23,8 +23,8 @@ typedef enum xio_status {
   XIO_ERR_TIMEOUT = -9,        /* XIO_TIMEOUT_MS went by */
   XIO_ERR_PEER = -10,          /* a peer died, refused or sent nonsense */
   XIO_ERR_AUTH = -11,          /* a peer could not prove the shared key */
-  XIO_ERR_TRANSPORT = -12,     /* an engine completed an op with an error; see the ring's error */
-  XIO_ERR_STORAGE = -13,       /* a drive completed a command with an error status, or that is not known any more */
+  XIO_ERR_TRANSPORT = -12,     /* an engine completed an op with an error; xio_ctx_error says which */
+  XIO_ERR_STORAGE = -13,       /* a drive reported an error, or its report of the op is no longer known */
   XIO_ERR_IO = -14,            /* the operating system refused: file, socket, mapping */
   XIO_ERR_STATE = -15,         /* used before init, after destroy, or twice */
   XIO_ERR_INTERNAL = -16       /* a bug of XIO */

@@ -30,9 +30,9 @@ typedef struct xio_team {
   uint32_t my_pe;  /* this PE's number in the team */
   uint32_t n_pes;  /* 0: the empty team */
   uint32_t first;  /* member i is PE first + i * stride, */
-  uint32_t stride; /* unless this is 0: then the list says it */
+  uint32_t stride; /* unless this is 0: then it is list[i] */
   uint32_t channel;
-  uint32_t packet_bytes; /* messages of a member up to here go as packets */
+  uint32_t packet_bytes; /* messages of a member up to this many bytes go as packets */
 } xio_team_t;
 
 /* Host and device, local. This PE's number in the team; -1 for the empty team. */
@@ -51,20 +51,21 @@ extern "C" {
  * null pointer), XIO_ERR_PE (no such PE), XIO_ERR_NO_MEMORY (the symmetric heap has no room for the work memory: about
  * 1 MiB for two members, 1.3 MiB for 8, 1 MiB for 64), XIO_ERR_PEER, XIO_ERR_TIMEOUT. *team is empty then. */
 XIO_EXPORT xio_status_t xio_team_create(xio_world_t* world, const int* pes, size_t count, xio_team_t* team);
-/* A team of all PEs, in their order. Collective over the world. Errors as above. */
+/* Makes a team of all PEs, in their order. Collective over the world. Errors are those of xio_team_create. */
 XIO_EXPORT xio_status_t xio_team_world(xio_world_t* world, xio_team_t* team);
-/* A team of the PEs on this PE's machine, in their order: each machine gets its own. Collective over the world. */
+/* Makes a team of the PEs on this PE's machine, in their order: each machine gets its own. Collective over the world.
+ * Errors are those of xio_team_create. */
 XIO_EXPORT xio_status_t xio_team_shared(xio_world_t* world, xio_team_t* team);
-/* A team of one PE of each machine: those that have the same place among the PEs of theirs. Collective over the world.
- */
+/* Makes a team of one PE of each machine: those that have the same place among the PEs of theirs. Collective over the
+ * world. Errors are those of xio_team_create. */
 XIO_EXPORT xio_status_t xio_team_across(xio_world_t* world, xio_team_t* team);
-/* Members first, first + stride, ... of `parent`, `count` of them; stride may be negative, not 0. The others get the
- * empty team, and so do PEs that are not in `parent`, which call too and give the empty team. Collective over the
- * world. Also XIO_ERR_STATE for a parent that was destroyed. */
+/* Makes a team of the members first, first + stride, ... of `parent`, `count` of them; stride may be negative, not 0.
+ * The others get the empty team, and so do PEs that are not in `parent`, which call too and give the empty team.
+ * Collective over the world. Errors are those of xio_team_create, and XIO_ERR_STATE for a parent that was destroyed. */
 XIO_EXPORT xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride, int count,
                                                xio_team_t* team);
-/* Lays out `parent` in rows of `width` members (the last row may be shorter): x is the row that holds the caller, y its
- * column. Collective over the world, like xio_team_split_strided. */
+/* Makes two teams for each member: lays out `parent` in rows of `width` members (the last row may be shorter); x is the
+ * row that holds the caller, y its column. Collective over the world, like xio_team_split_strided. */
 XIO_EXPORT xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width, xio_team_t* x,
                                           xio_team_t* y);
 /* Local. The number in `to` of member `pe` of `from`; -1 if it is not in `to`, or if anything is wrong. */

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Device API: all that a kernel includes. Header-only; a ctx is passed to the kernel by value.
 //
-//   collective.hpp  alltoall, fcollect, broadcast, reduce of a team
-//   ctx.hpp      the PE's number, how many there are, addresses of peers
-//   rma.hpp      put, get, scalars, strided and tiled copies
-//   staged.hpp   copies by one thread through shared memory
-//   atomic.hpp   atomics
-//   signal.hpp   put with signal, signals, local completion counters
-//   immediate.hpp  put with immediate, and taking immediates
-//   packet.hpp   small messages that carry their own flags
-//   wait.hpp     waiting for words that peers change
-//   sync.hpp     fence, quiet, requests, barrier, sync, workgroup contexts
-//   team.hpp     teams: numbers of members, sync, barrier
-//   storage.hpp  read, write, flush
-//   sdma_queue.hpp copy engine queues without a world (xio/sdma.h)
+//   ctx.hpp         the PE's number, how many there are, addresses of peers
+//   rma.hpp         put, get, scalars, strided and tiled copies
+//   staged.hpp      copies by one thread through shared memory
+//   atomic.hpp      atomics
+//   signal.hpp      put with signal, signals, local completion counters
+//   immediate.hpp   put with immediate, and taking immediates
+//   packet.hpp      small messages that carry their own flags
+//   wait.hpp        waiting for words that peers change
+//   sync.hpp        fence, quiet, requests, barrier, sync
+//   pool.hpp        contexts of one workgroup
+//   team.hpp        teams: numbers of members, sync, barrier
+//   collective.hpp  alltoall(v), (f)collect, broadcast, reduce, reduce_scatter of a team
+//   storage.hpp     read, write, compare, zeroes, flush
+//   sdma_queue.hpp  copy engine queues without a world (xio/sdma.h)
 //
-// Everything public starts with xio_; names in xio::dev are the inside.
+// Everything public starts with xio_; names in xio::dev are not for programs, and change between versions.
 #pragma once
 #include "xio/device/atomic.hpp"
 #include "xio/device/collective.hpp"

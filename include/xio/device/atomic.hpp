@@ -27,13 +27,13 @@ XIO_DEVICE T xio_atomic_fetch(const xio_ctx_t& ctx, const T* src, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::fetch, T>(ctx, const_cast<T*>(src), T{}, T{}, pe);
 }
 
-// Stores `value` in one piece.
+// Stores `value` in the word at PE `pe`, in one piece. Does not wait.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_set(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::set, T>(ctx, dst, value, pe);
 }
 
-// Stores `value`. Waits, and returns the word as it was.
+// Stores `value` in the word at PE `pe`. Waits, and returns the word as it was.
 template <class T>
 XIO_DEVICE T xio_atomic_swap(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::fetch_change<xio::dev::amo::set, T>(ctx, dst, value, T{}, pe);
@@ -48,13 +48,14 @@ XIO_DEVICE T xio_atomic_compare_swap(const xio_ctx_t& ctx, T* dst, std::type_ide
   return xio::dev::fetch_change<xio::dev::amo::compare_swap, T>(ctx, dst, value, expected, pe);
 }
 
-// Adds `value`; sums of integers wrap.
+// Adds `value` to the word at PE `pe`; sums of integers wrap. Does not wait, but for a float or double that a loop
+// adds.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_add(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
   return xio::dev::just_change<xio::dev::amo::add, T>(ctx, dst, value, pe);
 }
 
-// Adds 1; sums wrap.
+// Adds 1; sums wrap. Does not wait.
 template <class T>
 XIO_DEVICE xio_status_t xio_atomic_inc(const xio_ctx_t& ctx, T* dst, int pe) {
   static_assert(xio::dev::k_is_atomic_integer<T>, "this atomic has no such type");

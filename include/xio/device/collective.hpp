@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Collectives of a team: alltoall(v), fcollect, collect, broadcast, reduce and reduce_scatter, by a wave (`_wave`) or a
-// workgroup
-// (`_wg`) of every member. Blocking: on return this PE's `dst` is complete, and `src` may be changed.
+// Collectives of a team: alltoall(v), fcollect, collect, broadcast, reduce and reduce_scatter, called by one wave
+// (`_wave`) or one workgroup (`_wg`) of every member, all threads with the same arguments. Blocking: on return this
+// PE's `dst` is complete and visible to the callers, and `src` may be changed.
 //
 // `dst` and `src` are symmetric addresses, aligned for their type where there is one. `dst` must be ready on every
-// member before one of them calls: another may write to it at once. Calls on one channel need no barrier between them
-// for the collective's own sake. Nothing overlaps, but for a reduce with dst == src. Messages up to
+// member before one of them calls: another may write to it at once. Calls on one channel need no barrier between them.
+// `dst` and `src` must not overlap; only xio_reduce takes dst == src. Messages up to
 // xio_team_t::packet_bytes go as packets, whose words carry the number of the call; larger ones go straight to `dst`,
 // with a word behind them, or, of a reduce, by the ways that team_reduce.hpp names. A count of 0 only synchronises.
 //
@@ -24,7 +24,7 @@ XIO_DEVICE xio_status_t xio_alltoall_wg(const xio_ctx_t& ctx, const xio_team_t& 
   return xio::dev::teams::alltoall(xio::dev::workgroup_group::here(), ctx, team, dst, src, bytes);
 }
 
-// The `bytes` of every member's `src`, in the members' order, become everybody's `dst`.
+// The `bytes` of every member's `src`, in the members' order, become `dst` of every member.
 XIO_DEVICE xio_status_t xio_fcollect_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                           size_t bytes) {
   return xio::dev::teams::fcollect(xio::dev::wave_group::here(), ctx, team, dst, src, bytes);
@@ -44,9 +44,10 @@ XIO_DEVICE xio_status_t xio_broadcast_wg(const xio_ctx_t& ctx, const xio_team_t&
   return xio::dev::teams::broadcast(xio::dev::workgroup_group::here(), ctx, team, dst, src, bytes, root);
 }
 
-// Blocks of any sizes: `src_bytes[i]` bytes from src + src_places[i] on go to member i, which has as many for this one
-// in its dst_bytes, from its dst + its dst_places[this PE's number] on. The four arrays have an element for each
-// member, and are read by all threads; places and sizes are bytes. Sizes that do not agree are XIO_ERR_ARG for all.
+// Blocks of any sizes: `src_bytes[i]` bytes from src + src_places[i] on go to member i. They are stored there from that
+// member's dst + dst_places[m] on, m being this PE's number, and its dst_bytes[m] must be the same size. The four
+// arrays have an element for each member, and are read by all threads; places and sizes are bytes. Sizes that do not
+// agree are XIO_ERR_ARG for all.
 XIO_DEVICE xio_status_t xio_alltoallv_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst,
                                            const size_t* dst_places, const size_t* dst_bytes, const void* src,
                                            const size_t* src_places, const size_t* src_bytes) {
@@ -62,7 +63,7 @@ XIO_DEVICE xio_status_t xio_alltoallv_wg(const xio_ctx_t& ctx, const xio_team_t&
                                      static_cast<const unsigned char*>(src), src_places, src_bytes});
 }
 
-// As xio_fcollect, where every member may give another number of bytes, none too.
+// As xio_fcollect, but every member may give another number of bytes, also 0.
 XIO_DEVICE xio_status_t xio_collect_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                          size_t bytes) {
   return xio::dev::teams::collect(xio::dev::wave_group::here(), ctx, team, dst, src, bytes);

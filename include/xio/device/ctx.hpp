@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What every op does first: find the ctx, check its arguments, choose its way. All of it is O(1) and waits for
-// nobody. A wrong argument is a status, and the ctx keeps the first one for the next quiet.
+// The ctx in a kernel: this PE's number, how many PEs there are, and where a peer's memory is mapped here. None of
+// these calls waits or records an error. xio_ctx_create of xio/xio.h makes a ctx, and a kernel gets it by value.
 #pragma once
 #include "xio/device/impl/ctx.hpp"
 #include "xio/xio.h"
-
-// --- The API: this PE's number and how many there are ------------------------------------------------
 
 // This PE's number, 0 .. n_pes - 1; -1 for a null ctx. Any thread; loads nothing.
 XIO_DEVICE int xio_my_pe(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.my_pe); }
@@ -14,7 +12,7 @@ XIO_DEVICE int xio_my_pe(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1
 XIO_DEVICE int xio_n_pes(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.n_pes); }
 
 // Where PE `pe`'s copy of a symmetric address can be loaded and stored from here; null if it cannot be, or if the
-// address is not symmetric. Any thread. Records no error. Accesses through it are ordinary ones: xio_fence and
+// address is not symmetric. Any thread. Accesses through it are ordinary ones: xio_fence and
 // xio_quiet order the caller's own.
 XIO_DEVICE void* xio_ptr(const xio_ctx_t& ctx, const void* symmetric, int pe) {
   return xio::dev::peer_address(ctx, symmetric, pe);

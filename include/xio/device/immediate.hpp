@@ -3,12 +3,12 @@
 // PE when it was made with xio_ctx_attr_t::immediates; all workgroups, queue pairs and pool contexts of it share them.
 //
 // The immediate comes after all the data of its call, on every route, and each is handed out once. Those of one thread
-// come in order if it sends them by the same ctx and waits for each, or if its route is RDMA; others as they arrive. A
-// full inbox holds its senders up until somebody takes: the sender gives up after the world's timeout, its NIC (RDMA)
-// after XIO_RDMA_RNR_RETRY.
+// come in order if it sends them by the same ctx and waits for each, or if its route is RDMA; others come as they
+// arrive. A full inbox holds its senders up until the target takes one out: a sender gives up after the world's
+// timeout, its NIC (RDMA) after XIO_RDMA_RNR_RETRY tries.
 //
 // Scopes, sizes and errors are those of rma.hpp; XIO_ERR_UNSUPPORTED from a ctx without inboxes. With 0 bytes the
-// immediate travels alone and dst and src are not looked at.
+// immediate travels alone, and dst and src may be null.
 #pragma once
 #include "xio/device/impl/immediate.hpp"
 #include "xio/device/rma.hpp"
@@ -54,7 +54,8 @@ XIO_DEVICE xio_status_t xio_imm_test(const xio_ctx_t& ctx, int pe, uint32_t* imm
   return xio::dev::poll_immediate(ctx, pe, immediate, false);
 }
 
-// Waits for one. XIO_ERR_TIMEOUT after the world's timeout; the failure of a queue pair to that PE ends it at once.
+// Waits for the next immediate of PE `pe` and takes it out. Returns XIO_ERR_TIMEOUT after the world's timeout, and the
+// failure of a queue pair to that PE at once.
 XIO_DEVICE xio_status_t xio_imm_wait(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
   return xio::dev::poll_immediate(ctx, pe, immediate, true);
 }

@@ -3,11 +3,11 @@
 // reaches. Thread scope; any lanes of any waves of a grid may call on one queue in any divergence, unless it was
 // created for one thread at a time.
 //
-// Ops are posted and not waited for: they return a request for xio_sdma_flush and xio_sdma_test, which need not be
-// used, and is a failed one for wrong arguments. Copies of one queue may overlap in time; a signal or count is visible
-// after all that was posted to its queue before it. Errors: XIO_ERR_STATE (null queue), XIO_ERR_ARG (null, overlapping
-// areas, a misaligned word, rows wider than their pitch), XIO_ERR_TIMEOUT, and XIO_ERR_TRANSPORT when the engine
-// stopped: from then on the queue refuses work.
+// Ops are posted and not waited for: they return a request for xio_sdma_flush and xio_sdma_test, which a program may
+// drop. A call with wrong arguments posts nothing, and its request returns the error. Copies of one queue may overlap
+// in time; a signal or count is visible after all that was posted to its queue before it. Errors: XIO_ERR_STATE (null
+// queue), XIO_ERR_ARG (null, overlapping areas, a misaligned word, rows wider than their pitch), XIO_ERR_TIMEOUT, and
+// XIO_ERR_TRANSPORT when the engine stopped: from then on the queue refuses work.
 #pragma once
 #include "xio/device/impl/sdma_queue.hpp"
 #include "xio/sdma.h"
@@ -19,8 +19,8 @@ XIO_DEVICE xio_req_t xio_sdma_put(xio_sdma_queue_t queue, void* dst, const void*
   return xio::dev::sdma::post_chain(queue, xio::dev::sdma::chain_of(dst, src, bytes), true);
 }
 
-// Copies a tile of `height` rows of `width` bytes; rows start `dst_pitch` and `src_pitch` bytes apart, which are at
-// least `width`, else the request is one of XIO_ERR_ARG.
+// Posts a copy of a tile of `height` rows of `width` bytes; rows start `dst_pitch` and `src_pitch` bytes apart, which
+// are at least `width`, else XIO_ERR_ARG.
 XIO_DEVICE xio_req_t xio_sdma_put_2d(xio_sdma_queue_t queue, void* dst, size_t dst_pitch, const void* src,
                                      size_t src_pitch, size_t width, size_t height) {
   using namespace xio::dev;
@@ -38,7 +38,8 @@ XIO_DEVICE xio_req_t xio_sdma_put_2d(xio_sdma_queue_t queue, void* dst, size_t d
 
 // --- Signals and counters ----------------------------------------------------------------------------
 
-// Sets or adds to a 64-bit word, 8-byte aligned, after everything that was posted to the queue before.
+// Posts a change of the 64-bit word `*word`, 8-byte aligned: it is set to `value` (`op` XIO_SIGNAL_SET), or `value` is
+// added to it (XIO_SIGNAL_ADD), after everything that was posted to the queue before.
 XIO_DEVICE xio_req_t xio_sdma_signal(xio_sdma_queue_t queue, uint64_t* word, uint64_t value, int op) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(nullptr, nullptr, 0);
   c.signal = reinterpret_cast<xio::dev::u64>(word);
@@ -48,7 +49,7 @@ XIO_DEVICE xio_req_t xio_sdma_signal(xio_sdma_queue_t queue, uint64_t* word, uin
                                     xio::dev::sdma::is_word(word) && (op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD));
 }
 
-// Copies, then sets the word or adds to it (`op`: XIO_SIGNAL_SET, XIO_SIGNAL_ADD), as one chain.
+// xio_sdma_put and xio_sdma_signal as one chain: a reader that sees the word changed sees the data.
 XIO_DEVICE xio_req_t xio_sdma_put_signal(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                          uint64_t* word, uint64_t value, int op) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
@@ -59,7 +60,8 @@ XIO_DEVICE xio_req_t xio_sdma_put_signal(xio_sdma_queue_t queue, void* dst, cons
                                     xio::dev::sdma::is_word(word) && (op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD));
 }
 
-// Copies, then adds 1 to the word `*counter`: the source is free and the data in place.
+// Posts a copy, and behind it an addition of 1 to the word `*counter`, 8-byte aligned: the source may be reused then,
+// and the data is in place.
 XIO_DEVICE xio_req_t xio_sdma_put_counter(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                           uint64_t* counter) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
@@ -80,19 +82,20 @@ XIO_DEVICE xio_req_t xio_sdma_put_signal_counter(xio_sdma_queue_t queue, void* d
                                         (op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD));
 }
 
-// Waits until the word that a peer's or an own queue signals is at least `value`; then the data before it is visible.
+// Waits until the word, which this or another queue signals, is at least `value`; the data before that signal is
+// visible to the caller then.
 XIO_DEVICE xio_status_t xio_sdma_wait_signal(xio_sdma_queue_t queue, const uint64_t* word, uint64_t value) {
   return xio::dev::sdma::wait_word(queue, word, value);
 }
 
-// The same for a counter of this queue.
+// Waits until a counter of this queue is at least `value`.
 XIO_DEVICE xio_status_t xio_sdma_wait_counter(xio_sdma_queue_t queue, const uint64_t* counter, uint64_t value) {
   return xio::dev::sdma::wait_word(queue, counter, value);
 }
 
 // --- Completion --------------------------------------------------------------------------------------
 
-// Waits until the source of an op may be reused, which is when it is done. XIO_OK for the request 0.
+// Waits until an op is complete: its source may be reused, and its data is in place. XIO_OK for the request 0.
 XIO_DEVICE xio_status_t xio_sdma_flush(xio_sdma_queue_t queue, xio_req_t request) {
   using namespace xio::dev;
   const sdma_queue_view* q = sdma::queue_of(queue);
@@ -104,7 +107,7 @@ XIO_DEVICE xio_status_t xio_sdma_flush(xio_sdma_queue_t queue, xio_req_t request
   return ring_wait_below<sdma_codec>(q->ring, ticket + 1, *q->world);
 }
 
-// XIO_OK, XIO_PENDING or the op's failure.
+// Returns XIO_OK if an op is complete, XIO_PENDING if it is not yet, or its failure. Waits for nothing.
 XIO_DEVICE xio_status_t xio_sdma_test(xio_sdma_queue_t queue, xio_req_t request) {
   using namespace xio::dev;
   const sdma_queue_view* q = sdma::queue_of(queue);
@@ -119,7 +122,7 @@ XIO_DEVICE xio_status_t xio_sdma_test(xio_sdma_queue_t queue, xio_req_t request)
   return status;
 }
 
-// Completes everything that was posted to the queue.
+// Waits until everything that was posted to the queue is complete. Returns the queue's failure, if it has one.
 XIO_DEVICE xio_status_t xio_sdma_quiet(xio_sdma_queue_t queue) {
   using namespace xio::dev;
   const sdma_queue_view* q = sdma::queue_of(queue);

@@ -11,7 +11,7 @@
 #include "xio/device/impl/storage.hpp"
 #include "xio/xio.h"
 
-// --- The API -----------------------------------------------------------------------------------------
+// --- All calls ---------------------------------------------------------------------------------------
 // xio_read             blocks of the storage from byte `offset` on into `buf`: `bytes` of them
 // xio_write            `buf` into blocks of the storage
 // xio_compare          XIO_ERR_STORAGE where the blocks are not what `buf` holds (code 0x285)

@@ -8,8 +8,8 @@
 // xio_ctx_recover. A wrong argument that the ctx has kept is returned once, by one quiet. Every wait ends with
 // XIO_ERR_TIMEOUT after the world's timeout.
 #pragma once
+#include "xio/device/ctx.hpp"
 #include "xio/device/impl/sync.hpp"
-#include "xio/device/pool.hpp"
 #include "xio/device/signal.hpp"
 
 // --- Order -------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {
   return status != XIO_OK ? status : xio::dev::complete_request(xio::dev::ctx_of(ctx), request);
 }
 
-// The same without waiting: XIO_OK, XIO_PENDING or the op's failure.
+// The same without waiting: returns XIO_OK if the op is complete, XIO_PENDING if it is not yet, or its failure.
 XIO_DEVICE xio_status_t xio_test(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const xio_status_t status = xio::dev::test_request(xio::dev::ctx_of(ctx), request);
@@ -91,15 +91,4 @@ XIO_DEVICE xio_status_t xio_sync_all_wave(const xio_ctx_t& ctx) {
 }
 XIO_DEVICE xio_status_t xio_sync_all_wg(const xio_ctx_t& ctx) {
   return xio::dev::sync_all(xio::dev::workgroup_group::here(), ctx, false);
-}
-
-// --- Workgroup contexts ------------------------------------------------------------------------------
-
-// Completes what the workgroup did on `*own` and gives it back to the pool of `ctx` (pool.hpp). All threads of the
-// workgroup call. Returns what xio_quiet does; XIO_ERR_ARG if `*own` is not of that pool.
-XIO_DEVICE xio_status_t xio_wg_ctx_destroy(const xio_ctx_t& ctx, xio_ctx_t* own) {
-  const xio_status_t status = xio_quiet_wg(*own);
-  const xio_status_t back = xio::dev::give_back(xio::dev::workgroup_group::here(), ctx, *own);
-  *own = xio_ctx_t{};
-  return status != XIO_OK ? status : back;
 }

@@ -3,9 +3,9 @@
 //
 // `ivar` and `ivars` are integers of 1, 2, 4 or 8 bytes, float or double, in memory of the device, usually symmetric,
 // not a workgroup's own, naturally aligned. `cmp` is XIO_CMP_*, the word on the left; a NaN passes XIO_CMP_NE alone.
-// `status` is null or one int for each element: elements with a value other than 0 are left out. With nothing left to
-// wait for the result is XIO_OK at once, and the index SIZE_MAX or the count 0. `_vector` forms compare each element
-// with a value of its own, values[i], which lie in memory that the caller reads and nobody changes meanwhile.
+// `status` is null or one int for each element: elements with a value other than 0 are left out. Where all are left out
+// the call returns XIO_OK at once, with the index SIZE_MAX or the count 0. `_vector` forms compare each element with a
+// value of its own, values[i], in memory that the caller can read and that does not change meanwhile.
 //
 // Order. After XIO_OK the caller also sees everything that the peer ordered before the change (xio_fence, put_signal).
 //
@@ -27,7 +27,7 @@ XIO_DEVICE xio_status_t xio_wait_until(const xio_ctx_t& ctx, const T* ivar, int 
   return xio::dev::until<xio::dev::stay, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::wait_until);
 }
 
-// XIO_OK if `*ivar cmp value` holds now, else XIO_PENDING.
+// Returns XIO_OK if `*ivar cmp value` holds now, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
   return xio::dev::until<xio::dev::poll_once, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::test_until);
@@ -42,7 +42,7 @@ XIO_DEVICE xio_status_t xio_wait_until_all(const xio_ctx_t& ctx, const T* ivars,
   return xio::dev::until_all<xio::dev::stay_for_many>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}});
 }
 
-// XIO_OK if it holds for all of them now, else XIO_PENDING.
+// Returns XIO_OK if it holds for all of them now, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value) {
@@ -57,7 +57,7 @@ XIO_DEVICE xio_status_t xio_wait_until_any(const xio_ctx_t& ctx, const T* ivars,
                                                       index);
 }
 
-// XIO_OK if it holds for one of them now, which `*index` names, else XIO_PENDING.
+// Returns XIO_OK if it holds for one of them now, which `*index` names; else XIO_PENDING, and `*index` is SIZE_MAX.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
                                      std::type_identity_t<T> value, size_t* index) {
@@ -89,7 +89,7 @@ XIO_DEVICE xio_status_t xio_wait_until_all_vector(const xio_ctx_t& ctx, const T*
   return xio::dev::until_all<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values));
 }
 
-// Whether `ivars[i] cmp values[i]` holds for all now; XIO_PENDING if it does not.
+// Returns XIO_OK if `ivars[i] cmp values[i]` holds for all now, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_all_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                             int cmp, const T* values) {
@@ -103,7 +103,8 @@ XIO_DEVICE xio_status_t xio_wait_until_any_vector(const xio_ctx_t& ctx, const T*
   return xio::dev::until_any<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), index);
 }
 
-// Whether `ivars[i] cmp values[i]` holds for one now; XIO_PENDING and `*index` SIZE_MAX if for none.
+// Returns XIO_OK if `ivars[i] cmp values[i]` holds for one now, which `*index` names; else XIO_PENDING, and `*index` is
+// SIZE_MAX.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_any_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
                                             int cmp, const T* values, size_t* index) {
@@ -132,16 +133,16 @@ XIO_DEVICE xio_status_t xio_test_some_vector(const xio_ctx_t& ctx, const T* ivar
 // xio_pause where lanes of one wave may wait for each other: its pauses grow with the wait.
 using xio_deadline_t = xio::dev::deadline;
 
-// The world's timeout, counted from now. It holds no resource.
+// Returns the moment at which the world's timeout, counted from now, will have gone by. It holds no resource.
 XIO_DEVICE xio_deadline_t xio_deadline(const xio_ctx_t& ctx) {
   return ctx.view == nullptr ? xio_deadline_t{xio::dev::deadline_clock(), 0}
                              : xio_deadline_t::in(xio::dev::world_of(ctx));
 }
 
-// True once that time has gone by.
+// Returns whether that moment has passed.
 XIO_DEVICE bool xio_deadline_passed(const xio_deadline_t& d) { return d.passed(); }
 
-// Pauses for one turn of a loop. False: the deadline has passed.
+// Pauses for one turn of a loop, longer each time, and returns false once the deadline has passed.
 XIO_DEVICE bool xio_pause_until(const xio_deadline_t& d) { return d.wait_more(); }
 
 // Makes what peers, NICs and drives wrote visible, where the GPU holds such writes back (docs/hdp.md); elsewhere it
