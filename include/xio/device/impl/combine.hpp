@@ -52,8 +52,12 @@ struct combination {
   Source source;
   Result result;
 };
+// A function, since hipcc takes deduction guides for the host's.
 template <class Source, class Result>
-combination(u32, u32, u32, Source, Result) -> combination<Source, Result>;
+XIO_DEVICE combination<Source, Result> combination_of(u32 member, u32 members, u32 results, const Source& source,
+                                                      const Result& result) {
+  return combination<Source, Result>{member, members, results, source, result};
+}
 
 #if defined(XIO_ON_HOST)
 

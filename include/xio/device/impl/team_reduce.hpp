@@ -93,7 +93,7 @@ XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, u64 epoch, un
                               const unsigned char* own, u64 bytes) {
   const auto source = [&](u32 m) -> const unsigned char* { return m == t.my_pe ? own : part_of(t, epoch, m); };
   const auto result = [&](u32) { return to; };
-  combine<Op, T, direct::source::own>(g, combination{t.my_pe, t.n_pes, 1, source, result}, bytes);
+  combine<Op, T, direct::source::own>(g, combination_of(t.my_pe, t.n_pes, 1, source, result), bytes);
 }
 
 // Behind what the group has combined: all of it is there for each of its threads, and engines have read the sources.
@@ -133,7 +133,7 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
   };
   const auto source = [&](u32 m) -> const unsigned char* { return place(job.block(t.my_pe) + from, m); };
   const auto result = [&](u32 k) { return place(job.dst + from, k == 0 ? t.my_pe : other(t, k - 1)); };
-  combine<Op, T, direct::source::peer>(g, combination{t.my_pe, t.n_pes, job.scatter ? 1 : t.n_pes, source, result},
+  combine<Op, T, direct::source::peer>(g, combination_of(t.my_pe, t.n_pes, job.scatter ? 1 : t.n_pes, source, result),
                                        to - from);
   // Behind the stores; and nobody's source is read any more.
   return exchange_headers(g, ctx, t, tag);
