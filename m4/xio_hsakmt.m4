@@ -4,14 +4,19 @@
 # archive without pkg-config below /opt/rocm; Debian 12 and 13 (libhsakmt-dev). Later the HSA runtime keeps its copy to
 # itself: headers are no longer installed (ROCR-Runtime pull 256), nor the archive (ROCR-Runtime pull 342).
 AC_DEFUN([XIO_CHECK_HSAKMT], [
-  xio_hsakmt_cflags= xio_hsakmt_libs=-lhsakmt
-  AS_IF([$PKG_CONFIG --exists libhsakmt 2>/dev/null], [], [XIO_HSAKMT_OF_ROCM])
-  xio_hsakmt_header=hsakmt.h
-  xio_save_CPPFLAGS=$CPPFLAGS
-  CPPFLAGS="$CPPFLAGS $xio_hsakmt_cflags"
-  AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include <hsakmt/hsakmt.h>]])], [xio_hsakmt_header=hsakmt/hsakmt.h])
-  CPPFLAGS=$xio_save_CPPFLAGS
-  XIO_PACKAGE([HSAKMT], [hsakmt], [libhsakmt], [$xio_hsakmt_header], [return hsaKmtOpenKFD();], [$xio_hsakmt_libs],
+  xio_hsakmt_cflags= xio_hsakmt_libs=-lhsakmt xio_hsakmt_header=hsakmt.h xio_hsakmt_pc=
+  AS_IF([test "x$with_hsakmt" != xno && $PKG_CONFIG --exists libhsakmt 2>/dev/null], [
+    xio_hsakmt_pc=libhsakmt
+    HSAKMT_CFLAGS=`$PKG_CONFIG --cflags libhsakmt`
+    HSAKMT_LIBS=`$PKG_CONFIG --libs libhsakmt | sed 's,-L@<:@^/ @:>@@<:@^ @:>@*,,g'`
+    XIO_HSAKMT_HEADER([$HSAKMT_CFLAGS])
+    # Beside ROCm's archive lies a file that does not name what the archive needs.
+    XIO_LINKS([HSAKMT], [what pkg-config says of libhsakmt], [$xio_hsakmt_header], [return hsaKmtOpenKFD();])
+    AS_IF([test "x$have_HSAKMT" != xyes], [xio_hsakmt_pc=])])
+  AS_IF([test -z "$xio_hsakmt_pc"], [
+    XIO_HSAKMT_OF_ROCM
+    XIO_HSAKMT_HEADER([$xio_hsakmt_cflags])])
+  XIO_PACKAGE([HSAKMT], [hsakmt], [$xio_hsakmt_pc], [$xio_hsakmt_header], [return hsaKmtOpenKFD();], [$xio_hsakmt_libs],
     [queues of AMD GPUs' copy engines (ROCm to 6.3 or Debian 12 and 13 have it)], [$xio_hsakmt_cflags])
   AC_DEFINE([HAVE_HSAKMT_HSAKMT_H], [0], [Define to 1 if hsakmt.h lies in a folder hsakmt.])
   AC_DEFINE([HAVE_HSAKMT_QUEUE_BY_ENGINE], [0], [Define to 1 if libhsakmt makes a queue on one copy engine.])
@@ -26,10 +31,18 @@ AC_DEFUN([XIO_CHECK_HSAKMT], [
     AS_IF([test "x$have_HSAKMT" = xyes], [AC_DEFINE([HAVE_HSAKMT_RECOMMENDED_ENGINES], [1])])
     have_HSAKMT=yes])])
 
+# XIO_HSAKMT_HEADER(FLAGS): sets xio_hsakmt_header.
+AC_DEFUN([XIO_HSAKMT_HEADER], [
+  xio_hsakmt_header=hsakmt.h
+  xio_save_CPPFLAGS=$CPPFLAGS
+  CPPFLAGS="$CPPFLAGS $1"
+  AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include <hsakmt/hsakmt.h>]])], [xio_hsakmt_header=hsakmt/hsakmt.h])
+  CPPFLAGS=$xio_save_CPPFLAGS])
+
 # Below ROCm: a shared library, or an archive, whose own needs (libdrm-amdgpu, libnuma) nobody else says.
 AC_DEFUN([XIO_HSAKMT_OF_ROCM], [
   AC_REQUIRE([XIO_ROCM])
-  for xio_root in $xio_rocm_roots; do
+  for xio_root in $xio_rocm_roots `$PKG_CONFIG --variable=prefix libhsakmt 2>/dev/null`; do
     for xio_lib in lib lib64; do
       AS_IF([test "x$xio_hsakmt_libs" != x-lhsakmt], [],
             [test -e "$xio_root/$xio_lib/libhsakmt.so"],

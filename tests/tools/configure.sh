@@ -80,10 +80,19 @@ chmod +x "$rocm/bin/hipcc"
 cat >"$rocm/include/hsakmt/hsakmt.h" <<'END'
 extern "C" int hsaKmtOpenKFD(void);
 END
-printf 'int hsaKmtOpenKFD(void) { return 0; }\n' >"$at/kmt.c"
-${CC:-cc} -fPIC -c "$at/kmt.c" -o "$at/kmt.o"
-ar rcs "$rocm/lib/libhsakmt.a" "$at/kmt.o"
-# Nothing of this machine's own libhsakmt; and the archive's needs, for machines without them.
+# archive FILE TEXT: of one source.
+archive() {
+  echo "$2" >"$at/member.c"
+  ${CC:-cc} -fPIC -c "$at/member.c" -o "$at/member.o"
+  ar rcs "$1" "$at/member.o"
+  rm "$at/member.o"
+}
+archive "$rocm/lib/libhsakmt.a" 'int drmOpen(void), amdgpu_device_initialize(void), numa_available(void);
+  int hsaKmtOpenKFD(void) { return drmOpen() + amdgpu_device_initialize() + numa_available(); }'
+archive "$at/libdrm.a" 'int drmOpen(void) { return 0; }'
+archive "$at/libdrm_amdgpu.a" 'int amdgpu_device_initialize(void) { return 0; }'
+archive "$at/libnuma.a" 'int numa_available(void) { return 0; }'
+# Nothing of this machine's own libhsakmt.
 cat >"$at/bin/pkg-config" <<'END'
 #!/bin/sh
 case "$*" in *hsakmt*) exit 1 ;; esac
@@ -91,7 +100,6 @@ exec "$REAL_PKG_CONFIG" "$@"
 END
 export REAL_PKG_CONFIG=$PKG_CONFIG
 chmod +x "$at/bin/pkg-config"
-for need in drm drm_amdgpu numa; do ar rcs "$at/lib$need.a"; done
 
 if ! configured rocm PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at"; then
   wrong "configure failed with ROCm below /opt/rocm"
@@ -99,8 +107,12 @@ if ! configured rocm PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at"; then
 fi
 says "^  platform: hip, device sources by $rocm/bin/hipcc -x hip --offload-arch=gfx942 --offload-arch=gfx950 --offload-arch=gfx1201$"
 says '^  hsakmt: yes'
-grep -q "^HSAKMT_LIBS = $rocm/lib/libhsakmt.a .*-ldrm_amdgpu -ldrm -lnuma" "$at/rocm/Makefile" ||
-  wrong "libhsakmt.a of ROCm is not linked with what it needs: $(grep '^HSAKMT_LIBS' "$at/rocm/Makefile")"
+# links_hsakmt FOLDER
+links_hsakmt() {
+  grep -q "^HSAKMT_LIBS = $rocm/lib/libhsakmt.a .*-ldrm_amdgpu -ldrm -lnuma" "$at/$1/Makefile" ||
+    wrong "libhsakmt.a of ROCm is not linked with what it needs: $(grep '^HSAKMT_LIBS' "$at/$1/Makefile")"
+}
+links_hsakmt rocm
 grep -q "^HSAKMT_CFLAGS = -I$rocm/include" "$at/rocm/Makefile" || wrong "the header of ROCm's libhsakmt is not found"
 grep -q "^GPU_LIBS = -L$rocm/lib" "$at/rocm/Makefile" || wrong "HIP's library is not ROCm's"
 
@@ -114,7 +126,20 @@ platform() {
 platform hip "hipcc is at $rocm/bin/hipcc: programs run on AMD GPUs alone"
 # A login node, or an image: the compiler and no GPU.
 rm "$at/machine/dev/kfd"
-if ! configured login PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at"; then wrong "configure failed without a GPU"; fi
+# Here pkg-config knows the archive, by a file that names none of its needs.
+mkdir "$rocm/lib/pkgconfig"
+cat >"$rocm/lib/pkgconfig/libhsakmt.pc" <<END
+prefix=$rocm
+Name: libhsakmt
+Description: the compute driver's calls
+Version: 1.0.6
+Libs: -L$rocm/lib -lhsakmt
+Cflags: -I$rocm/include
+END
+if ! PKG_CONFIG_PATH=$rocm/lib/pkgconfig configured login LDFLAGS="-L$at"; then wrong "configure failed without a GPU"; fi
+says '^checking for what pkg-config says of libhsakmt\.\.\. no'
+says '^  hsakmt: yes'
+links_hsakmt login
 says '^  platform: hip, '
 platform hip "hipcc is at $rocm/bin/hipcc: programs run on AMD GPUs alone, and this machine has none \(no /dev/kfd\); --with-gpu=host builds for its CPU"
 # A GPU whose driver is not loaded.
@@ -131,26 +156,53 @@ configured neither || wrong "configure failed on a machine without hipcc and GPU
 platform host "no hipcc was found: kernels run on CPU threads, and no GPU is used"
 
 # ---- MPI by a wrapper of which little is known -------------------------------------------------------------------------
-# As wrappers of MPICH's kin: they know -show and nothing else; and a compiler that is a wrapper itself, as Cray's.
-if [ -n "$("$PKG_CONFIG" --libs mpich 2>/dev/null)" ]; then
-  mpi_flags=$("$PKG_CONFIG" --cflags mpich) mpi_libs=$("$PKG_CONFIG" --libs mpich)
-  rm -f "$at/programs/"mpi{cc,cxx,run,exec}*
-  cat >"$at/bin/pkg-config" <<'END'
+# As wrappers of MPICH's kin: they know -show, or -compile_info and -link_info, and nothing else; and a compiler that is a
+# wrapper itself, as Cray's. The MPI is a fake, too.
+mpi=$at/mpi
+mkdir "$mpi"
+rm -f "$at/programs/"mpi{cc,cxx,run,exec}*
+cat >"$mpi/mpi.h" <<'END'
+#define MPICH_VERSION "4.0"
+#ifdef __cplusplus
+extern "C"
+#endif
+int MPI_Initialized(int* on);
+END
+echo 'int MPI_Initialized(int* on) { return *on = 0; }' >"$mpi/mpi.c"
+${CC:-cc} -shared -fPIC -Wl,-soname,libmpich.so.12 "$mpi/mpi.c" -o "$mpi/libmpich.so"
+cp "$mpi/libmpich.so" "$mpi/libmpich.so.12"
+cat >"$at/bin/pkg-config" <<'END'
 #!/bin/sh
 case "$*" in *mpi*) exit 1 ;; esac
 exec "$REAL_PKG_CONFIG" "$@"
 END
-  printf '#!/bin/sh\ntest "$*" = -show || exit 1\necho "gcc -O2 %s %s"\n' "$mpi_flags" "$mpi_libs" >"$at/bin/mpicc"
-  printf '#!/bin/sh\nexec %s "$@" %s %s\n' "${CC:-cc}" "$mpi_flags" "$mpi_libs" >"$at/bin/craycc"
-  chmod +x "$at/bin/mpicc" "$at/bin/craycc"
-  with=(--with-gpu=host --with-mpi PKG_CONFIG="$at/bin/pkg-config")
-  configured show "${with[@]}" MPICC="$at/bin/mpicc" || wrong "configure found no MPI by mpicc -show"
-  says '^checking for MPICH by .*/mpicc \(show\)\.\.\. yes'
+# wrapper NAME OPTION TEXT...: prints each text for its option, and knows no other.
+wrapper() {
+  local file=$at/bin/$1
+  printf '#!/bin/sh\ncase "$*" in\n' >"$file"
+  shift
+  while [ $# -gt 0 ]; do
+    printf '  "%s") echo "%s" ;;\n' "$1" "$2" >>"$file"
+    shift 2
+  done
+  printf '  *) echo "unknown option" >&2; exit 1 ;;\nesac\n' >>"$file"
+  chmod +x "$file"
+}
+wrapper mpicc-show -show "gcc -O2 -I$mpi -Wl,-z,relro -L$mpi -lmpich"
+wrapper mpicc-info -compile_info "gcc -I$mpi -c" -link_info "gcc -I$mpi -L$mpi -lmpich"
+printf '#!/bin/sh\nexec %s "$@" -I%s -L%s -lmpich\n' "${CC:-cc}" "$mpi" "$mpi" >"$at/bin/craycc"
+chmod +x "$at/bin/craycc"
+with=(--with-gpu=host --with-mpi PKG_CONFIG="$at/bin/pkg-config")
+for way in show info; do
+  configured $way "${with[@]}" MPICC="$at/bin/mpicc-$way" || wrong "configure found no MPI by mpicc ($way)"
+  says "^checking for MPICH by .*/mpicc-$way \($way\)\.\.\. yes"
   says '^  mpi: modules for MPICH, launcher'
-  grep -q '^MPICH_LIBS = .*-lmpich' "$at/show/Makefile" || wrong "mpicc -show says the libraries, and they are not taken"
-  configured cray "${with[@]}" CC="$at/bin/craycc" || wrong "configure found no MPI in a compiler that has it"
-  says '^checking for MPICH in .*/craycc itself\.\.\. yes'
-  says '^  mpi: modules for MPICH, launcher not found'
-fi
+  grep -q "^MPICH_LIBS = .*-L$mpi -lmpich" "$at/$way/Makefile" || wrong "mpicc ($way) says the libraries, and they are not taken"
+  grep -q "^MPICH_LIBRARY = .*libmpich.so.12.*$mpi/libmpich.so.12" "$at/$way/Makefile" ||
+    wrong "the module does not know the library of mpicc ($way): $(grep '^MPICH_LIBRARY' "$at/$way/Makefile")"
+done
+configured cray "${with[@]}" CC="$at/bin/craycc" || wrong "configure found no MPI in a compiler that has it"
+says '^checking for MPICH in .*/craycc itself\.\.\. yes'
+says '^  mpi: modules for MPICH, launcher not found'
 
 [ "$failures" = 0 ]
