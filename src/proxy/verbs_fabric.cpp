@@ -23,8 +23,6 @@ namespace {
 // Entries of one receive completion queue, where the device has that many.
 constexpr std::uint32_t k_receive_cq = 4096;
 constexpr int k_poll = 16;
-// The port's news are a system call away.
-constexpr std::uint32_t k_events_every = 1 << 14;
 
 int access_of(std::uint32_t allowed, bool relaxed) {
   unsigned access = 0;
@@ -66,20 +64,6 @@ std::string cure_of(int err, const gpu::exported_memory& memory) {
 // A queue pair in error takes none, and needs none.
 void post_again(verbs_queue& q) {
   if (const int err = q.post_receive(); err != 0) log::info("{}: no receive posted: {}", q.ends(), errno_text(err));
-}
-
-// A device has one list of events for all of its ports; these name one (ibv_get_async_event(3)).
-bool names_port(ibv_event_type type) {
-  switch (type) {
-    case IBV_EVENT_PORT_ACTIVE:
-    case IBV_EVENT_PORT_ERR:
-    case IBV_EVENT_LID_CHANGE:
-    case IBV_EVENT_PKEY_CHANGE:
-    case IBV_EVENT_GID_CHANGE:
-    case IBV_EVENT_SM_CHANGE:
-    case IBV_EVENT_CLIENT_REREGISTER: return true;
-    default: return false;
-  }
 }
 
 }  // namespace
@@ -227,36 +211,17 @@ bool verbs_fabric::deliver_held() {
   return any;
 }
 
-void verbs_fabric::report(const ibv_async_event& event) {
-  const int port = names_port(event.event_type) ? event.element.port_num : port_.identity.port;
-  if (port != port_.identity.port) return;
-  switch (event.event_type) {
-    case IBV_EVENT_PORT_ERR:
-      return log::warn(
-          "{} port {}: the link is down; ops fail when the device has tried often enough (XIO_RDMA_TIMEOUT, "
-          "XIO_RDMA_RETRY). When it is up again, xio_ctx_recover brings contexts back",
-          name_, port);
-    case IBV_EVENT_PORT_ACTIVE: return log::warn("{} port {}: the link is up", name_, port);
-    case IBV_EVENT_DEVICE_FATAL:
-      failed_.store(true, std::memory_order_release);
-      return log::error(
-          "{}: the device has failed and does nothing any more for this process, so all ops on it fail; see the "
-          "kernel's log. After its reset xio_ctx_recover opens it again on all PEs, and the heap stays",
-          name_);
-    default: return log::warn("{} port {}: {}", name_, port, ibv_event_type_str(event.event_type));
-  }
-}
-
 void verbs_fabric::poll_events() {
   ibv_async_event event;
   while (ibv_get_async_event(port_.context.get(), &event) == 0) {
-    report(event);
+    if (report_event(name_, port_.identity.port, event.event_type, event.element.port_num))
+      failed_.store(true, std::memory_order_release);
     ibv_ack_async_event(&event);
   }
 }
 
 bool verbs_fabric::poll() {
-  if (++polls_ % k_events_every == 0) poll_events();
+  if (events_.is_due()) poll_events();
   bool any = false;
   for (const receive_cq& r : receive_cqs_) any |= poll_receives(r.cq.get());
   if (held_ != 0) any |= deliver_held();

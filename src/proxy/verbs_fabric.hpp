@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "proxy/device_events.hpp"
 #include "proxy/fabric.hpp"
 #include "proxy/verbs_queue.hpp"
 
@@ -54,7 +55,6 @@ class verbs_fabric final : public fabric {
   bool poll_receives(ibv_cq* cq);
   bool deliver_held();
   void poll_events();
-  void report(const ibv_async_event& event);
 
   const verbs_port port_;
   const verbs_path path_;
@@ -65,7 +65,7 @@ class verbs_fabric final : public fabric {
   std::map<std::uint32_t, pair> pairs_;
   std::size_t held_ = 0;                                       // of all pairs
   std::multimap<std::uint32_t, verbs_owned<ibv_mr>> regions_;  // by lkey
-  std::uint32_t polls_ = 0;
+  event_timer events_;
   std::atomic<bool> failed_{false};
 };
 

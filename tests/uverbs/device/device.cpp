@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "model/nic/bnxt_queue.hpp"
+#include "model/nic/ionic_queue.hpp"
 #include "model/nic/mlx5_queue.hpp"
 #include "proxy/memory_ops.hpp"
 #include "uverbs/device/requester.hpp"
@@ -66,11 +67,22 @@ device::device()
       processor_(*this, *this),
       keys_(settings_.host * 7 + 1),
       receiver_(settings_.session, settings_.host) {
+  take_faults();
+  std::thread([this] { work(); }).detach();
+}
+
+void device::take_faults() {
+  processor_.get_limits() = {};
   processor_.get_limits().real_time_clock_only = settings_.real_time_clock;
   if (settings_.shallow) processor_.get_limits().log_max_qp_size = 4;
+  processor_.refuse_nothing();
   for (const auto& [opcode, status] : settings_.refused)
     processor_.refuse(opcode, {static_cast<firmware::status>(status), firmware::rule::asked_for});
-  std::thread([this] { work(); }).detach();
+}
+
+void device::set_faults(const std::string& words) {
+  settings_.set_faults(words);
+  take_faults();
 }
 
 std::uint32_t device::add_umem(firmware::umem m) {
@@ -126,7 +138,7 @@ void device::start(std::uint32_t qpn, const firmware::queue_pair& q) {
   r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
 }
 
-void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const bnxt_rings& rings) {
+void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const rings& rings) {
   connect(qpn, q);
   running& r = running_[qpn];
   r.page = rings.page;
@@ -149,6 +161,25 @@ void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const 
   r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
 }
 
+void device::start_ionic(std::uint32_t qpn, const firmware::queue_pair& q, const rings& rings) {
+  connect(qpn, q);
+  running& r = running_[qpn];
+  r.page = rings.page;
+  r.cq_number = rings.cq_number;
+  r.cq_page = rings.cq_page;
+  xio::model::rdma::ionic_memory m{};
+  m.face = settings_.interface1 ? xio::wire::ionic::interface::v1 : xio::wire::ionic::interface::v2;
+  m.slots = reinterpret_cast<const std::uint32_t*>(rings.slots);
+  m.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(rings.depth));
+  m.doorbell = &r.doorbell;
+  m.cqes = reinterpret_cast<std::uint32_t*>(rings.completions);
+  m.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(rings.cq_depth));
+  m.cq_doorbell = &r.cq_doorbell;
+  m.cq_number = rings.cq_number;
+  r.queue = std::make_unique<queue_pair>(qpn, std::make_unique<xio::model::rdma::ionic_queue>(m, qpn, k_most_message));
+  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
+}
+
 void device::stop(std::uint32_t qpn) {
   running_.erase(qpn);
   pairs_.erase(qpn);
@@ -162,20 +193,34 @@ const firmware::queue_pair* device::find_pair(std::uint32_t qpn) const {
 
 // The word that a store to a page changes, or null: no queue is announced there.
 std::uint64_t* device::find_doorbell(const doorbell& d, running** whose) {
-  const auto give = [&](running& r, std::uint32_t page, std::uint64_t* word) {
-    *whose = &r;
-    return page == d.page ? word : nullptr;
-  };
-  if (settings_.nic == nic_kind::mlx5) {
-    const auto found = running_.find(xio::wire::mlx5::get_doorbell(d.value).qpn);
-    if (found == running_.end() || d.offset != k_doorbell_at) return nullptr;
-    return give(found->second, found->second.page, &found->second.doorbell);
-  }
+  if (settings_.nic == nic_kind::bnxt) return find_bnxt_doorbell(d, whose);
+  if (settings_.nic == nic_kind::ionic) return find_ionic_doorbell(d, whose);
+  const auto found = running_.find(xio::wire::mlx5::get_doorbell(d.value).qpn);
+  if (found == running_.end() || d.offset != k_doorbell_at || found->second.page != d.page) return nullptr;
+  *whose = &found->second;
+  return &found->second.doorbell;
+}
+
+std::uint64_t* device::find_bnxt_doorbell(const doorbell& d, running** whose) {
   const xio::wire::bnxt::doorbell bell = xio::wire::bnxt::get_doorbell(d.value);
   if (d.offset != 0) return nullptr;
   for (auto& [qpn, r] : running_) {
-    if (bell.type == xio::wire::bnxt::bell_sq && qpn == bell.queue) return give(r, r.page, &r.doorbell);
-    if (bell.type == xio::wire::bnxt::bell_cq && r.cq_number == bell.queue) return give(r, r.cq_page, &r.cq_doorbell);
+    *whose = &r;
+    if (bell.type == xio::wire::bnxt::bell_sq && qpn == bell.queue) return r.page == d.page ? &r.doorbell : nullptr;
+    if (bell.type == xio::wire::bnxt::bell_cq && r.cq_number == bell.queue)
+      return r.cq_page == d.page ? &r.cq_doorbell : nullptr;
+  }
+  return nullptr;
+}
+
+// The type of the queue is the place in the page.
+std::uint64_t* device::find_ionic_doorbell(const doorbell& d, running** whose) {
+  const xio::wire::ionic::doorbell bell = xio::wire::ionic::get_doorbell(d.value);
+  for (auto& [qpn, r] : running_) {
+    if (r.page != d.page) continue;
+    *whose = &r;
+    if (d.offset == k_ionic_sq_type * sizeof d.value && qpn == bell.qid) return &r.doorbell;
+    if (d.offset == k_ionic_cq_type * sizeof d.value && r.cq_number == bell.qid) return &r.cq_doorbell;
   }
   return nullptr;
 }

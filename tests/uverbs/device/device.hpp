@@ -17,9 +17,9 @@
 
 namespace uverbs {
 
-// Rings of a bnxt queue pair, checked.
-struct bnxt_rings {
-  unsigned char* slots;  // and the MSN table behind
+// Rings of a queue pair that the kernel makes, checked.
+struct rings {
+  unsigned char* slots;  // bnxt: and the MSN table behind
   std::uint32_t depth, page;
   unsigned char* completions;
   std::uint32_t cq_depth, cq_number, cq_page, mtu;
@@ -34,6 +34,7 @@ class device final : public firmware::resources, public firmware::nic {
   std::unique_lock<std::mutex> lock() { return std::unique_lock(lock_); }
 
   // All below under the lock.
+  void set_faults(const std::string& words);
   firmware::processor& processor() { return processor_; }
   xio::proxy::key_table& keys() { return keys_; }
   std::uint32_t add_umem(firmware::umem m);
@@ -54,7 +55,10 @@ class device final : public firmware::resources, public firmware::nic {
   // Queue pairs that the kernel makes, and not commands.
   std::uint32_t next_number() { return next_number_++; }
   void connect(std::uint32_t qpn, const firmware::queue_pair& q) { pairs_[qpn] = q; }
-  void start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const bnxt_rings& m);
+  void start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const rings& r);
+  void start_ionic(std::uint32_t qpn, const firmware::queue_pair& q, const rings& r);
+  // Types of ionic's queues: where in the page their doorbells are. Firmware chooses them.
+  static constexpr std::uint8_t k_ionic_sq_type = 4, k_ionic_rq_type = 5, k_ionic_cq_type = 6;
 
  private:
   struct running {
@@ -66,13 +70,16 @@ class device final : public firmware::resources, public firmware::nic {
 
   device();
   void work();
+  void take_faults();
   bool turn();
   void ring(const doorbell& d);
   std::uint64_t* find_doorbell(const doorbell& d, running** whose);
+  std::uint64_t* find_bnxt_doorbell(const doorbell& d, running** whose);
+  std::uint64_t* find_ionic_doorbell(const doorbell& d, running** whose);
   const firmware::queue_pair* find_pair(std::uint32_t qpn) const;
   bool serve(const request_message& in, response_message& out);
 
-  const settings settings_;
+  settings settings_;
   std::mutex lock_;
   firmware::processor processor_;
   xio::proxy::key_table keys_;

@@ -23,7 +23,7 @@ std::uint32_t take_host(const std::string& session) {
   return 0;
 }
 
-void add_fault(settings& s, const std::string& word) {
+void add_fault(faults& s, const std::string& word) {
   if (word == "port_down") s.port_down = true;
   if (word == "no_devx") s.no_devx = true;
   if (word == "no_register") s.no_register = true;
@@ -34,11 +34,20 @@ void add_fault(settings& s, const std::string& word) {
   if (word == "static_mode") s.static_mode = true;
   if (word == "no_pin") s.no_pin = true;
   if (word == "no_way") s.no_way = true;
+  if (word == "interface1") s.interface1 = true;
+  if (word == "no_rdma") s.no_rdma = true;
+  if (word == "old_firmware") s.old_firmware = true;
   if (const auto colon = word.find(':'); colon != std::string::npos)
     s.refused.emplace_back(std::stoul(word, nullptr, 16), std::stoul(word.substr(colon + 1), nullptr, 16));
 }
 
 }  // namespace
+
+void settings::set_faults(const std::string& words) {
+  static_cast<faults&>(*this) = {};
+  std::istringstream list(words);
+  for (std::string word; std::getline(list, word, ',');) add_fault(*this, word);
+}
 
 settings settings::read() {
   settings s;
@@ -48,12 +57,12 @@ settings settings::read() {
   s.host = take_host(s.session);
   const char* nic = std::getenv("XIO_TEST_UVERBS_NIC");
   if (nic != nullptr && std::string(nic) == "bnxt") s.nic = nic_kind::bnxt;
+  if (nic != nullptr && std::string(nic) == "ionic") s.nic = nic_kind::ionic;
   s.log = std::getenv("XIO_TEST_UVERBS_LOG") != nullptr;
   const char* faults = std::getenv("XIO_TEST_UVERBS_FAULTS");
   const char* at = std::getenv("XIO_TEST_UVERBS_FAULTS_AT");
   if (faults == nullptr || (at != nullptr && std::strtoul(at, nullptr, 10) != s.host)) return s;
-  std::istringstream words(faults);
-  for (std::string word; std::getline(words, word, ',');) add_fault(s, word);
+  s.set_faults(faults);
   return s;
 }
 

@@ -87,6 +87,7 @@ class processor {
   limits& get_limits() { return limits_; }
   // Commands with this opcode are refused by `how`, for tests.
   void refuse(std::uint32_t opcode, verdict how) { refused_[opcode] = how; }
+  void refuse_nothing() { refused_.clear(); }
 
  private:
   verdict run(const unsigned char* in, std::size_t in_bytes, unsigned char* out, std::size_t out_bytes);

@@ -217,11 +217,17 @@ int context::modify_pair(const call& c) {
   }
   q.state = found->to;
   if (q.state == state::rtr) device_.connect(o->id, q);
-  if (q.state == state::rts) {
-    const object *cq = find(o->cq, kind::queue), *page = find(o->page, kind::page);
-    device_.start_bnxt(o->id, q, {o->at, o->entries, page->id, cq->at, cq->entries, cq->id, own_page_, o->mtu});
-  }
+  if (q.state == state::rts) start_pair(*o);
   return 0;
+}
+
+void context::start_pair(const object& o) {
+  const object *cq = find(o.cq, kind::queue), *page = find(o.page, kind::page);
+  const rings r{o.at, o.entries, page == nullptr ? own_page_ : page->id, cq->at, cq->entries, cq->id, own_page_, o.mtu};
+  if (device_.chosen().nic == nic_kind::bnxt)
+    device_.start_bnxt(o.id, o.connection, r);
+  else
+    device_.start_ionic(o.id, o.connection, r);
 }
 
 }  // namespace uverbs

@@ -20,7 +20,8 @@ bool is_mapped(std::uint64_t at, std::uint64_t bytes) {
 
 void* context::map(std::uint64_t offset, std::uint64_t bytes, int, int flags) {
   const auto hold = device_.lock();
-  const auto page = static_cast<std::uint32_t>(offset >> k_shift);
+  auto page = static_cast<std::uint32_t>(offset >> k_shift);
+  if (device_.chosen().nic == nic_kind::ionic && page == 0) page = own_page_;
   void* at = MAP_FAILED;
   errno = EINVAL;
   if (bytes != 1u << k_shift || (flags & MAP_SHARED) == 0 || !device_.has_uar(page)) return MAP_FAILED;
@@ -74,7 +75,7 @@ int context::remove(std::uint32_t handle, kind what) {
   if (object* parent = find(o->parent, kind::domain); has_parent && parent != nullptr) --parent->users;
   if (what == kind::pair) {
     --find(o->cq, kind::queue)->users;
-    --find(o->page, kind::page)->users;
+    if (object* page = find(o->page, kind::page); page != nullptr) --page->users;
   }
   objects_.erase(handle);
   return 0;
@@ -100,6 +101,7 @@ int context::handle(const call& c) {
     default: break;
   }
   if (device_.chosen().nic == nic_kind::bnxt) return on_bnxt(c);
+  if (device_.chosen().nic == nic_kind::ionic) return on_ionic(c);
   switch (c.object()) {
     case MLX5_IB_OBJECT_DEVX: return on_devx(c);
     case MLX5_IB_OBJECT_DEVX_OBJ: return on_devx_object(c);
@@ -115,6 +117,14 @@ int context::on_bnxt(const call& c) {
     case UVERBS_OBJECT_CQ: return bnxt_cq(c);
     case UVERBS_OBJECT_QP: return bnxt_qp(c);
     case k_bnxt_page: return bnxt_page(c);
+    default: return EPROTONOSUPPORT;
+  }
+}
+
+int context::on_ionic(const call& c) {
+  switch (c.object()) {
+    case UVERBS_OBJECT_CQ: return ionic_cq(c);
+    case UVERBS_OBJECT_QP: return ionic_qp(c);
     default: return EPROTONOSUPPORT;
   }
 }

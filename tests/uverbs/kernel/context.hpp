@@ -32,6 +32,7 @@ class context {
     // Of queues and queue pairs that the kernel makes.
     unsigned char* at = nullptr;
     std::uint32_t entries = 0, cq = 0, page = 0, mtu = 0;  // cq, page: handles
+    std::uint32_t pipelines = 0;                           // ionic: of a completion queue, as a mask
     firmware::queue_pair connection{};
   };
 
@@ -41,6 +42,11 @@ class context {
   int bnxt_qp(const call& c);
   int modify_pair(const call& c);
   int bnxt_context(const call& c);
+  int on_ionic(const call& c);
+  int ionic_context(const call& c);
+  int ionic_cq(const call& c);
+  int ionic_qp(const call& c);
+  void start_pair(const object& o);
   int on_device(const call& c);
   int on_devx(const call& c);
   int on_devx_object(const call& c);
@@ -64,7 +70,7 @@ class context {
   device& device_;
   bool ready_ = false, devx_ = false;
   bool variable_ = false;       // bnxt: entries of variable size
-  std::uint32_t own_page_ = 0;  // bnxt: the context's doorbell page
+  std::uint32_t own_page_ = 0;  // bnxt, ionic: the context's doorbell page
   std::uint32_t next_cq_number_ = 0x2001;
   std::map<std::uint32_t, object> objects_;
   std::uint32_t next_ = 0;  // as the kernel counts

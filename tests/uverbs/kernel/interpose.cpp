@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <rdma/ib_user_ioctl_cmds.h>
-#include <sys/eventfd.h>
+#include <rdma/ib_user_verbs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,6 +19,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "uverbs/kernel/context.hpp"
 
@@ -41,6 +43,7 @@ bool is_ours(const char* path) {
 struct table {
   std::mutex lock;
   std::map<int, std::shared_ptr<uverbs::context>> files;
+  std::vector<int> events;  // where to write them
 };
 table& files() {
   static table* const t = new table;
@@ -72,13 +75,34 @@ int stat_ours(struct stat* s) {
   return 0;
 }
 
-// Events come from nowhere yet: nothing happens to the port while it is used.
+// Events come by orders of the test alone. A process that has closed its end hears none any more.
 int open_events(const uverbs::call& c) {
   ib_uverbs_attr* a = c.find(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
+  int ends[2];
   if (a == nullptr) return EINVAL;
-  a->data_s64 = eventfd(0, EFD_CLOEXEC);
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return EMFILE;
+  const std::lock_guard hold(files().lock);
+  files().events.push_back(ends[1]);
+  a->data_s64 = ends[0];
   a->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
-  return a->data_s64 < 0 ? EMFILE : 0;
+  return 0;
+}
+
+void send_event(std::uint32_t type) {
+  // Of a port: which one. No event of a queue is made.
+  const ib_uverbs_async_event_desc event{1, type, 0};
+  const std::lock_guard hold(files().lock);
+  for (const int fd : files().events) send(fd, &event, sizeof event, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// enum rdma_driver_id
+std::uint32_t driver_of(uverbs::nic_kind nic) {
+  switch (nic) {
+    case uverbs::nic_kind::mlx5: return 1;
+    case uverbs::nic_kind::bnxt: return 6;
+    case uverbs::nic_kind::ionic: break;
+  }
+  return 21;
 }
 
 int call_ours(uverbs::context& context, unsigned long request, void* argument) {
@@ -87,9 +111,7 @@ int call_ours(uverbs::context& context, unsigned long request, void* argument) {
   if (header->length != sizeof *header + header->num_attrs * sizeof(ib_uverbs_attr) || header->reserved1 != 0 ||
       header->reserved2 != 0)
     return EINVAL;
-  // enum rdma_driver_id
-  const bool bnxt = uverbs::device::current()->chosen().nic == uverbs::nic_kind::bnxt;
-  if (header->driver_id != (bnxt ? 6u : 1u)) return EINVAL;
+  if (header->driver_id != driver_of(uverbs::device::current()->chosen().nic)) return EINVAL;
   const uverbs::call c(header);
   if (c.object() == UVERBS_OBJECT_ASYNC_EVENT && c.method() == UVERBS_METHOD_ASYNC_EVENT_ALLOC) return open_events(c);
   const int err = context.handle(c);
@@ -99,6 +121,20 @@ int call_ours(uverbs::context& context, unsigned long request, void* argument) {
 }
 
 }  // namespace
+
+// See tests/uverbs/orders.hpp. 0, or -1 where the process has no device.
+UVERBS_SHOWN int xio_test_uverbs_order(const char* what) {
+  uverbs::device* d = uverbs::device::current();
+  if (d == nullptr) return -1;
+  const std::string order = what;
+  if (order.rfind("event:", 0) == 0) {
+    send_event(static_cast<std::uint32_t>(std::stoul(order.substr(6))));
+    return 0;
+  }
+  const auto hold = d->lock();
+  d->set_faults(order);
+  return 0;
+}
 
 #define UVERBS_OPEN(NAME)                                                                       \
   UVERBS_SHOWN int NAME(const char* path, int flags, ...) {                                     \

@@ -42,10 +42,10 @@ int context::bnxt_context(const call& c) {
 
 int context::get_context(const call& c) {
   if (ready_) return EINVAL;
-  if (device_.chosen().nic == nic_kind::bnxt) {
-    if (const int err = bnxt_context(c); err != 0) return err;
-    ready_ = true;
-    return 0;
+  if (device_.chosen().nic != nic_kind::mlx5) {
+    const int err = device_.chosen().nic == nic_kind::bnxt ? bnxt_context(c) : ionic_context(c);
+    ready_ = err == 0;
+    return err;
   }
   mlx5_ib_alloc_ucontext_req_v2 wanted{};
   std::memcpy(&wanted, c.input(UVERBS_ATTR_UHW_IN), std::min(c.room(UVERBS_ATTR_UHW_IN), sizeof wanted));
@@ -124,6 +124,8 @@ int context::on_device(const call& c) {
 }
 
 int context::alloc_domain(const call& c) {
+  const bool ionic = device_.chosen().nic == nic_kind::ionic;
+  if (ionic && c.room(UVERBS_ATTR_UHW_IN) != 0) return EOPNOTSUPP;  // ib_no_udata_io
   object o{kind::domain};
   o.id = device_.add_domain();
   const std::uint32_t handle = keep(o);
@@ -136,6 +138,7 @@ int context::alloc_domain(const call& c) {
     c.write(UVERBS_ATTR_UHW_OUT, r, sizeof r);
     return 0;
   }
+  if (ionic) return 0;
   mlx5_ib_alloc_pd_resp r{};
   r.pdn = o.id;
   c.write(UVERBS_ATTR_UHW_OUT, &r, sizeof r);

@@ -11,7 +11,10 @@
 
 #include "base/error.hpp"
 #include "transport/rdma/bnxt/abi.hpp"
+#include "transport/rdma/direct/register_page.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
+#include "transport/rdma/uverbs/event_file.hpp"
+#include "transport/rdma/uverbs/facts.hpp"
 #include "xio/device/impl/bnxt.hpp"
 #include "xio/wire/bnxt.hpp"
 
@@ -163,39 +166,12 @@ struct objects {
 
 // --- A NIC -------------------------------------------------------------------------------------------
 
-// A page of registers, mapped here and for kernels.
-class register_page {
- public:
-  register_page(const std::string& device, const uverbs::domain& d, std::uint64_t offset, const direct_hooks& hooks)
-      : hooks_(&hooks), at_(d.map(offset, PROT_WRITE)) {
-    if (at_ == nullptr)
-      fail(XIO_ERR_IO, "a doorbell page of RDMA device {} cannot be mapped: {}; see the kernel's log", device,
-           errno_text(errno));
-    kernels_ = hooks.map_registers ? hooks.map_registers(at_, k_page) : at_;
-    if (kernels_ != nullptr) return;
-    munmap(at_, k_page);
-    fail(XIO_ERR_UNSUPPORTED, "the GPU cannot map a doorbell page of RDMA device {}", device);
-  }
-  ~register_page() {
-    if (!hooks_->unmap_registers || hooks_->unmap_registers(at_)) munmap(at_, k_page);
-  }
-  register_page(const register_page&) = delete;
-  register_page& operator=(const register_page&) = delete;
-  // Doorbells are at its begin.
-  std::uint64_t* doorbell() const { return static_cast<std::uint64_t*>(kernels_); }
-
- private:
-  const direct_hooks* hooks_;
-  void* at_;
-  void* kernels_ = nullptr;
-};
-
 struct bnxt_port {
   bnxt_port(const proxy::verbs_port& p, const direct_hooks& h)
       : port(p),
         hooks(h),
         context(p.identity.device, p.kernel_file),
-        completions(p.identity.device, context.owner(), context.own_page(), hooks) {}
+        completions(context.owner(), context.own_page(), k_page, hooks) {}
   const proxy::verbs_port port;
   const direct_hooks hooks;
   bnxt_context context;
@@ -222,7 +198,7 @@ class bnxt_send_queue final : public direct_queue {
         completions(exporter, base + parts_.completions, parts_.end - parts_.completions);
     check("completion queue", made_.make_cq(cq_depth, completions.get()));
     check("queue pair", made_.make_qp(depth, sends.get(), receives.get()));
-    page_ = std::make_unique<register_page>(mine_.device, port_->context.owner(), made_.page_offset, port_->hooks);
+    page_ = std::make_unique<register_page>(port_->context.owner(), made_.page_offset, k_page, port_->hooks);
     mine_.qpn = made_.qp_number;
     mine_.psn = std::random_device()() & w::k_psn_mask;
   }
@@ -245,8 +221,8 @@ class bnxt_send_queue final : public direct_queue {
     v.cq_depth = cq_depth_;
     v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
     v.cq_id = made_.cq_number;
-    v.doorbell = page_->doorbell();
-    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(port_->completions.doorbell());
+    v.doorbell = page_->doorbell(0);
+    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(port_->completions.doorbell(0));
     v.path_mtu = proxy::mtu_bytes(mine_.mtu);
     state.credits = depth_;
     // Ticket and PSN in one word; see ring_take_tickets.
@@ -274,8 +250,13 @@ class bnxt_send_queue final : public direct_queue {
 class bnxt_nic final : public direct_nic {
  public:
   bnxt_nic(const proxy::verbs_port& port, const proxy::verbs_path& path, const direct_hooks& hooks)
-      : port_(std::make_shared<bnxt_port>(port, hooks)), relaxed_(path.relaxed_ordering) {}
+      : port_(std::make_shared<bnxt_port>(port, hooks)),
+        relaxed_(path.relaxed_ordering),
+        events_(port_->context.owner(), port.identity.port) {}
   const proxy::verbs_address& identity() const override { return port_->port.identity; }
+  port_facts port() const override { return uverbs::read_port(port_->context.owner(), identity().port); }
+  void poll_events() override { events_.poll(); }
+  bool has_failed() const override { return events_.has_failed(); }
   std::uint64_t max_message() const override { return port_->port.max_message; }
   proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
     return port_->context.owner().register_memory(base, bytes, allowed, relaxed_, port_->hooks.export_memory);
@@ -294,6 +275,7 @@ class bnxt_nic final : public direct_nic {
  private:
   const std::shared_ptr<bnxt_port> port_;
   const bool relaxed_;
+  uverbs::event_file events_;
 };
 
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,

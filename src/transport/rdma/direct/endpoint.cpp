@@ -124,22 +124,18 @@ class direct_queues final : public queue_set {
 // Reads the events of devices whose queues kernels drive: nobody else polls them.
 class event_watch final : public progress::device {
  public:
-  event_watch(progress::machine& m, std::vector<proxy::verbs_fabric*> fabrics)
-      : machine_(m), fabrics_(std::move(fabrics)) {
-    machine_.add(this);
-  }
+  event_watch(progress::machine& m, const nic_list& nics) : machine_(m), nics_(nics) { machine_.add(this); }
   ~event_watch() override { machine_.remove(this); }
   event_watch(const event_watch&) = delete;
   event_watch& operator=(const event_watch&) = delete;
-  // No queue pair is a fabric's own here: each turn is about the events alone.
   bool poll() override {
-    for (proxy::verbs_fabric* f : fabrics_) f->poll();
+    for (const auto& n : nics_) n->poll_events();
     return false;
   }
 
  private:
   progress::machine& machine_;
-  const std::vector<proxy::verbs_fabric*> fabrics_;
+  const nic_list& nics_;
 };
 
 class direct_endpoint final : public endpoint {
@@ -153,16 +149,14 @@ class direct_endpoint final : public endpoint {
         nics_(std::move(nics)),
         joined_(*s.channel) {
     joined_.exchange_with_peers(s, [&] { return describe(); });
-    std::vector<proxy::verbs_fabric*> watched;
     for (std::size_t i = 0; i < nics_.size(); ++i) {
       proxy::verbs_fabric* const fabric = nics_[i]->fabric();
       if (fabric == nullptr) continue;
       check_heap(
           s, [&](const auto& use) { use(*fabric); }, {joined_.heap_keys().lkey[i], joined_.heap_keys().rkey[i]},
           fabric->name());
-      watched.push_back(fabric);
     }
-    watch_ = std::make_unique<event_watch>(*s.machine, std::move(watched));
+    watch_ = std::make_unique<event_watch>(*s.machine, nics_);
   }
 
   const char* backend() const override { return name_.c_str(); }
@@ -170,8 +164,7 @@ class direct_endpoint final : public endpoint {
   memory_keys heap_keys() const override { return joined_.heap_keys(); }
   bool on_devices() const override { return true; }
   bool has_failed() const override {
-    return std::any_of(nics_.begin(), nics_.end(),
-                       [](const auto& n) { return n->fabric() != nullptr && n->fabric()->has_failed(); });
+    return std::any_of(nics_.begin(), nics_.end(), [](const auto& n) { return n->has_failed(); });
   }
   bool reaches(int) const override { return true; }
   memory_keys register_memory(void* base, std::size_t bytes) override { return joined_.register_memory(base, bytes); }
@@ -181,6 +174,7 @@ class direct_endpoint final : public endpoint {
     queue_request request = wanted;
     request.peers.resize(joined_.peers().size());
     return joined_.create_queues(request, [&] {
+      check_ports();
       const proxy::family entries = entries_of(format_);
       return std::make_unique<direct_queues>(
           nics_, request,
@@ -191,6 +185,13 @@ class direct_endpoint final : public endpoint {
   void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
 
  private:
+  // Queues of a port that is down would be made, and their first ops fail after all retries.
+  void check_ports() const {
+    for (const auto& n : nics_)
+      if (const port_facts p = n->port(); !p.active)
+        fail(XIO_ERR_IO, "RDMA device {} port {} is not up ({}); bring up its link or network interface",
+             n->identity().device, p.number, p.state);
+  }
   joined_nics<direct_nic>::opened describe() {
     std::vector<direct_nic*> all;
     std::uint64_t longest = k_most_message;

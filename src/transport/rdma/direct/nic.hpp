@@ -12,6 +12,7 @@
 #include "proxy/family.hpp"
 #include "proxy/verbs_fabric.hpp"
 #include "proxy/verbs_port.hpp"
+#include "transport/rdma/verbs/inventory.hpp"
 #include "xio/device/impl/view.hpp"
 
 namespace xio::rdma {
@@ -44,8 +45,13 @@ class direct_nic {
   virtual ~direct_nic() = default;
   virtual const proxy::verbs_address& identity() const = 0;
   virtual std::uint64_t max_message() const = 0;
-  // The fabric that registers memory, tries it and reads the device's events; null where the kernel's own calls do.
+  // The fabric that registers memory and tries it; null where the kernel's own calls do.
   virtual proxy::verbs_fabric* fabric() { return nullptr; }
+  // Its port as it is now, asked of the kernel.
+  virtual port_facts port() const = 0;
+  // Reads the device's events now and then, for nobody else does. Called by one thread, again and again.
+  virtual void poll_events() = 0;
+  virtual bool has_failed() const = 0;
   virtual proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) = 0;
   virtual void unregister_memory(const proxy::key_pair& keys) = 0;
   // Entries that a queue of `wanted` has here: a device may need more.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What Linux's ionic_rdma gets and gives besides in system calls (uverbs/abi.hpp). Source: Linux 7.2
-// include/uapi/rdma/ionic-abi.h.
+// include/uapi/rdma/ionic-abi.h; the clock's offset is rdma-core 65's kernel-headers/rdma/ionic-abi.h.
 #pragma once
 #include <cstdint>
 
@@ -10,8 +10,12 @@ struct context_request {
   std::uint32_t reserved[2];
 };
 
+// IONIC_ABI_VERSION, as sysfs gives it (abi_version).
+constexpr int k_abi = 1;
+
 // struct ionic_ctx_resp. The doorbell page is the first that the context has to map: offset 0 of the file
-// (drivers/infiniband/hw/ionic/ionic_controlpath.c, ionic_alloc_ucontext). Linux 6.18 gives less than 7.2.
+// (drivers/infiniband/hw/ionic/ionic_controlpath.c, ionic_alloc_ucontext). It has 8 bytes for each type of queue.
+// Linux 7.2 and older give all but the last word.
 struct context_response {
   std::uint32_t reserved, page_shift;
   std::uint64_t doorbell_offset;  // in the page
@@ -31,7 +35,9 @@ struct queue_description {
 };
 static_assert(sizeof(queue_description) == 16);
 
-// struct ionic_cq_req and _resp: a queue for each pipeline of the NIC (udma).
+// struct ionic_cq_req and _resp: a queue for each pipeline of the NIC (udma). The driver asks for room for more
+// completions than it is asked for (IONIC_CQ_GRACE).
+constexpr std::uint32_t k_cq_spare = 100, k_most_pipelines = 2;
 struct cq_request {
   queue_description queues[2];
   std::uint8_t pipelines, reserved[7];

@@ -245,6 +245,9 @@ class mlx5_nic final : public direct_nic {
   const proxy::verbs_address& identity() const override { return page_->port().identity; }
   std::uint64_t max_message() const override { return page_->port().max_message; }
   proxy::verbs_fabric* fabric() override { return &memory_; }
+  port_facts port() const override { return read_port(page_->port().context.get(), identity().port); }
+  void poll_events() override { memory_.poll(); }  // no queue pair is a fabric's own here
+  bool has_failed() const override { return memory_.has_failed(); }
   proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
     return memory_.register_memory(base, bytes, allowed);
   }

@@ -23,7 +23,7 @@ constexpr std::uint16_t k_mandatory = 1;
 
 enum driver : std::uint32_t { driver_bnxt = 6, driver_ionic = 21 };  // enum rdma_driver_id
 
-enum object : std::uint16_t { obj_device = 0, obj_pd = 1, obj_cq = 3, obj_qp = 4, obj_mr = 7 };
+enum object : std::uint16_t { obj_device = 0, obj_pd = 1, obj_cq = 3, obj_qp = 4, obj_mr = 7, obj_events = 16 };
 
 // UVERBS_ATTR_UHW_IN, _OUT: what the driver of the device gets and gives besides.
 constexpr std::uint16_t k_driver_space = 1 << 12, k_driver_in = k_driver_space, k_driver_out = k_driver_space + 1,
@@ -39,6 +39,17 @@ enum gid_attribute : std::uint16_t { entry_bytes = 0, gid_flags = 1, gid_entries
 
 // enum ib_uverbs_write_cmds
 enum write_command : std::uint32_t { cmd_query_device = 1, cmd_alloc_pd = 3, cmd_reg_mr = 9, cmd_modify_qp = 26 };
+
+namespace events {
+enum method : std::uint16_t { open = 0 };
+enum attribute : std::uint16_t { file = 0 };
+}  // namespace events
+// struct ib_uverbs_async_event_desc
+struct event {
+  std::uint64_t about;  // of a port: its number
+  std::uint32_t type, reserved;
+};
+static_assert(sizeof(event) == 16);
 
 namespace cq {
 enum method : std::uint16_t { create = 0, destroy = 1 };

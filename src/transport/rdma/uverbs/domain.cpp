@@ -17,7 +17,6 @@ namespace xio::rdma::uverbs {
 
 namespace {
 
-constexpr std::size_t k_page = 4096;
 // Wait before a peer without receives is asked again: code 12 is 0.64 ms (InfiniBand specification, table 45).
 constexpr std::uint8_t k_rnr_timer = 12;
 
@@ -59,6 +58,7 @@ const char* cure_of(int err) {
              "XIO_RDMA_GID_INDEX";
     case EPROTONOSUPPORT:
     case EOPNOTSUPP: return "the driver is too old for it";
+    case EBADRQC: return "the NIC's firmware is too old for it: update it";
     case ENODEV:
     case ENXIO: return "the device is gone; see the kernel's log";
     default: return "see the kernel's log";
@@ -95,8 +95,8 @@ domain::domain(std::string device, const std::string& file, driver which, const 
 
 domain::~domain() = default;
 
-void* domain::map(std::uint64_t offset, int protection) const {
-  void* at = mmap(nullptr, k_page, protection, MAP_SHARED, fd_.get(), static_cast<off_t>(offset));
+void* domain::map(std::uint64_t offset, std::size_t bytes, int protection) const {
+  void* at = mmap(nullptr, bytes, protection, MAP_SHARED, fd_.get(), static_cast<off_t>(offset));
   return at == MAP_FAILED ? nullptr : at;
 }
 

@@ -38,8 +38,8 @@ class domain {
   const std::string& device() const { return device_; }
   std::uint32_t pd() const { return pd_; }
   int run(call& c) const { return c.run(fd_.get(), driver_); }
-  // Shared, of one page. Null with errno.
-  void* map(std::uint64_t offset, int protection) const;
+  // Shared. Null with errno.
+  void* map(std::uint64_t offset, std::size_t bytes, int protection) const;
 
   proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed, bool relaxed,
                                   const proxy::memory_exporter& exporter);

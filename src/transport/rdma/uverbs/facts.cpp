@@ -44,6 +44,24 @@ const char* state_text(std::uint8_t state) {
   }
 }
 
+void read_gids(const domain& d, std::vector<port_facts>& ports) {
+  std::vector<gid_entry> table(k_most_gids);
+  std::uint64_t count = 0;
+  call c(obj_device, device::query_gids);
+  c.in(device::entry_bytes, std::uint64_t{sizeof(gid_entry)}).in(device::gid_flags, std::uint32_t{0});
+  c.out(device::gid_entries, table.data(), table.size() * sizeof(gid_entry)).out(device::gid_count, &count);
+  if (d.run(c) != 0) return;
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, table.size()); ++i) {
+    gid_row row{table[i].index, static_cast<gid_kind>(table[i].type), {}};
+    std::memcpy(row.address.data(), table[i].gid, row.address.size());
+    for (port_facts& p : ports)
+      if (p.number == table[i].port && table[i].type <= static_cast<std::uint32_t>(gid_kind::roce_v2))
+        p.gids.push_back(row);
+  }
+}
+
+}  // namespace
+
 port_facts read_port(const domain& d, std::uint8_t number) {
   port_facts p;
   p.number = number;
@@ -66,24 +84,6 @@ port_facts read_port(const domain& d, std::uint8_t number) {
   return p;
 }
 
-void read_gids(const domain& d, std::vector<port_facts>& ports) {
-  std::vector<gid_entry> table(k_most_gids);
-  std::uint64_t count = 0;
-  call c(obj_device, device::query_gids);
-  c.in(device::entry_bytes, std::uint64_t{sizeof(gid_entry)}).in(device::gid_flags, std::uint32_t{0});
-  c.out(device::gid_entries, table.data(), table.size() * sizeof(gid_entry)).out(device::gid_count, &count);
-  if (d.run(c) != 0) return;
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, table.size()); ++i) {
-    gid_row row{table[i].index, static_cast<gid_kind>(table[i].type), {}};
-    std::memcpy(row.address.data(), table[i].gid, row.address.size());
-    for (port_facts& p : ports)
-      if (p.number == table[i].port && table[i].type <= static_cast<std::uint32_t>(gid_kind::roce_v2))
-        p.gids.push_back(row);
-  }
-}
-
-}  // namespace
-
 std::vector<listed_device> list_devices() {
   const char* root = std::getenv("SYSFS_PATH");
   const fs::path sys = root != nullptr ? root : "/sys";
@@ -93,7 +93,8 @@ std::vector<listed_device> list_devices() {
     const std::string name = word_in(entry.path() / "ibdev");
     if (name.empty()) continue;  // abi_version
     all.push_back({name, entry.path().filename().string(),
-                   vendor_of(word_in(sys / "class/infiniband" / name / "device/vendor"))});
+                   vendor_of(word_in(sys / "class/infiniband" / name / "device/vendor")),
+                   std::atoi(word_in(entry.path() / "abi_version").c_str())});
   }
   return all;
 }

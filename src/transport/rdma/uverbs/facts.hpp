@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "transport/rdma/uverbs/domain.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
 
 namespace xio::rdma::uverbs {
@@ -12,9 +13,12 @@ namespace xio::rdma::uverbs {
 struct listed_device {
   std::string name, file;  // "bnxt_re0", "uverbs0"
   proxy::nic_vendor vendor;
+  int abi = 0;  // version of its driver's own structures in system calls
 };
 // By sysfs; SYSFS_PATH names another, as it does for libibverbs.
 std::vector<listed_device> list_devices();
+
+port_facts read_port(const domain& d, std::uint8_t number);
 
 // Of a device of Broadcom or Pensando, by system calls alone.
 device_facts read_facts(const listed_device& d);

@@ -18,6 +18,7 @@
 
 #include "base/error.hpp"
 #include "transport/rdma/bnxt/nic.hpp"
+#include "transport/rdma/ionic/nic.hpp"
 #include "transport/rdma/uverbs/facts.hpp"
 
 namespace xio::rdma {
@@ -30,28 +31,6 @@ std::string bus_id_of(const char* device) {
   const auto target = std::filesystem::read_symlink(std::string("/sys/class/infiniband/") + device + "/device", err);
   const std::string name = err ? "" : target.filename().string();
   return name.size() == 12 && name[4] == ':' && name[7] == ':' && name[10] == '.' ? name : "";
-}
-
-port_facts read_port(ibv_context* context, std::uint8_t number) {
-  port_facts p;
-  p.number = number;
-  ibv_port_attr a{};
-  if (const int err = ibv_query_port(context, number, &a); err != 0) {
-    p.state = "not readable: " + errno_text(err);
-    return p;
-  }
-  p.active = a.state == IBV_PORT_ACTIVE;
-  p.state = ibv_port_state_str(a.state);
-  if (a.link_layer == IBV_LINK_LAYER_INFINIBAND) p.link = link_layer::infiniband;
-  if (a.link_layer == IBV_LINK_LAYER_ETHERNET) p.link = link_layer::ethernet;
-  p.active_mtu = static_cast<std::uint8_t>(a.active_mtu);
-  p.lid = a.lid;
-  p.gbits = gbits_of(a.active_width, a.active_speed);
-  p.needs_grh = (a.flags & IBV_QPF_GRH_REQUIRED) != 0;
-  p.max_message = a.max_msg_sz;
-  p.gid_count = static_cast<std::uint32_t>(std::max(a.gid_tbl_len, 0));
-  p.pkey_count = a.pkey_tbl_len;
-  return p;
 }
 
 void read_gids(ibv_context* context, std::vector<port_facts>& ports) {
@@ -71,7 +50,7 @@ void read_gids(ibv_context* context, std::vector<port_facts>& ports) {
 
 std::string why_no_queues(const uverbs::listed_device& l) {
   if (l.vendor == proxy::nic_vendor::broadcom) return why_no_bnxt_queues(l.name, l.file);
-  return fmt::format("RDMA device {}: this XIO makes no queues for kernels on ionic NICs", l.name);
+  return why_no_ionic_queues(l.name, l.file, l.abi);
 }
 
 // A ConnectX is opened so that firmware commands of ours may make its queues (DEVX), where that is allowed.
@@ -123,6 +102,28 @@ opened_device read_device(ibv_device* device) {
 }
 
 }  // namespace
+
+port_facts read_port(ibv_context* context, std::uint8_t number) {
+  port_facts p;
+  p.number = number;
+  ibv_port_attr a{};
+  if (const int err = ibv_query_port(context, number, &a); err != 0) {
+    p.state = "not readable: " + errno_text(err);
+    return p;
+  }
+  p.active = a.state == IBV_PORT_ACTIVE;
+  p.state = ibv_port_state_str(a.state);
+  if (a.link_layer == IBV_LINK_LAYER_INFINIBAND) p.link = link_layer::infiniband;
+  if (a.link_layer == IBV_LINK_LAYER_ETHERNET) p.link = link_layer::ethernet;
+  p.active_mtu = static_cast<std::uint8_t>(a.active_mtu);
+  p.lid = a.lid;
+  p.gbits = gbits_of(a.active_width, a.active_speed);
+  p.needs_grh = (a.flags & IBV_QPF_GRH_REQUIRED) != 0;
+  p.max_message = a.max_msg_sz;
+  p.gid_count = static_cast<std::uint32_t>(std::max(a.gid_tbl_len, 0));
+  p.pkey_count = a.pkey_tbl_len;
+  return p;
+}
 
 // Lanes and what each carries, as the link runs now (rdma-core libibverbs/man/ibv_query_port.3).
 std::uint32_t gbits_of(std::uint8_t width, std::uint8_t speed) {

@@ -62,6 +62,8 @@ struct opened_device {
   std::shared_ptr<ibv_context> context;  // null if facts.closed, or facts.no_library
 };
 
+port_facts read_port(ibv_context* context, std::uint8_t number);
+
 // All of them, in the order of their names.
 std::vector<opened_device> read_devices();
 

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/ionic/nic.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <random>
+
+#include "base/error.hpp"
+#include "transport/rdma/direct/register_page.hpp"
+#include "transport/rdma/ionic/abi.hpp"
+#include "transport/rdma/uverbs/domain.hpp"
+#include "transport/rdma/uverbs/event_file.hpp"
+#include "transport/rdma/uverbs/facts.hpp"
+#include "xio/device/impl/ionic.hpp"
+#include "xio/wire/ionic.hpp"
+
+namespace xio::rdma {
+
+namespace {
+
+namespace w = wire::ionic;
+
+// A completion queue has two entries for each of the send queue, and doorbells have 16 bits for an index of either.
+constexpr std::uint32_t k_most_cq_depth = 32768, k_most_depth = k_most_cq_depth / 2;
+// Colours and indices begin at 0, and completions count messages in 16 bits that matter.
+constexpr std::uint64_t k_count_from = 1u << 16;
+// The entries of a receive queue, which every queue pair has and no op of ours uses.
+constexpr std::uint32_t k_receive_bytes = 64;
+constexpr std::uint32_t k_spans = (w::k_wqe_bytes - w::k_payload_at) / 16;
+
+// Where each part of a queue's memory begins. The driver takes queues in pages of the kernel's size.
+struct layout {
+  std::size_t page, receives, completions, end;
+  layout(std::size_t page_bytes, std::uint32_t depth, std::uint32_t cq_depth)
+      : page(page_bytes),
+        receives(whole_pages(std::size_t{depth} * w::k_wqe_bytes)),
+        completions(receives + page),
+        end(completions + whole_pages(std::size_t{cq_depth} * w::k_cqe_bytes)) {}
+
+ private:
+  std::size_t whole_pages(std::size_t bytes) const { return (bytes + page - 1) / page * page; }
+};
+
+std::uint32_t log2_of(std::size_t n) { return static_cast<std::uint32_t>(std::countr_zero(n)); }
+
+ionic::queue_description describe(const unsigned char* at, std::size_t bytes, std::size_t entry_bytes) {
+  const std::size_t entries = bytes / entry_bytes;
+  return {reinterpret_cast<std::uint64_t>(at), static_cast<std::uint32_t>(bytes),
+          static_cast<std::uint16_t>(entries - 1), static_cast<std::uint8_t>(log2_of(entries)),
+          static_cast<std::uint8_t>(log2_of(entry_bytes))};
+}
+
+// A context with what the driver says of the NIC.
+class ionic_context {
+ public:
+  ionic_context(const std::string& device, const std::string& file) : owner_(open(device, file)) {}
+  const uverbs::domain& owner() const { return *owner_; }
+  uverbs::domain& owner() { return *owner_; }
+  const ionic::context_response& response() const { return response_; }
+  std::size_t page() const { return std::size_t{1} << response_.page_shift; }
+  // Where a queue's doorbell is in the page.
+  std::size_t doorbell_of(std::uint8_t type) const {
+    return response_.doorbell_offset + std::size_t{type} * sizeof(std::uint64_t);
+  }
+  // Entries that fill a page: what the vendor's library makes at least.
+  std::uint32_t least_depth() const { return static_cast<std::uint32_t>(page() / w::k_wqe_bytes); }
+  // A pipeline of the NIC, as a mask: queue pairs take turns.
+  std::uint8_t take_pipeline() { return static_cast<std::uint8_t>(1u << (pairs_++ % response_.pipelines)); }
+  // Empty, or what of the driver's words cannot be.
+  std::string lacks() const {
+    if (response_.version == 0 || response_.pipelines == 0) return "RDMA on this NIC's firmware";
+    if (response_.pipelines > ionic::k_most_pipelines || response_.page_shift < 12 || response_.page_shift > 16 ||
+        doorbell_of(std::max(response_.sq_type, response_.cq_type)) >= page())
+      return "queues that this XIO knows";
+    return "";
+  }
+
+ private:
+  std::unique_ptr<uverbs::domain> open(const std::string& device, const std::string& file) {
+    const ionic::context_request wanted{};
+    return std::make_unique<uverbs::domain>(device, file, uverbs::driver_ionic,
+                                            uverbs::driver_data{&wanted, sizeof wanted, &response_, sizeof response_},
+                                            uverbs::driver_data{});
+  }
+
+  ionic::context_response response_{};
+  std::unique_ptr<uverbs::domain> owner_;
+  std::atomic<std::uint32_t> pairs_ = 0;
+};
+
+// --- A queue pair's objects --------------------------------------------------------------------------
+
+// Handles and numbers; the queue pair goes first.
+struct objects {
+  const uverbs::domain* owner;
+  std::uint32_t cq = 0, qp = 0;
+  std::uint32_t cq_number = 0, qp_number = 0;
+
+  explicit objects(const uverbs::domain& o) : owner(&o) {}
+  ~objects() {
+    uverbs::destroy_qp(*owner, &qp);
+    uverbs::destroy_cq(*owner, &cq);
+  }
+  objects(const objects&) = delete;
+  objects& operator=(const objects&) = delete;
+
+  // Each returns 0 or the errno.
+  int make_cq(std::uint8_t pipeline, const ionic::queue_description& memory) {
+    const auto place = log2_of(pipeline);
+    ionic::cq_request wanted{};
+    wanted.queues[place] = memory;
+    wanted.pipelines = pipeline;
+    ionic::cq_response made{};
+    const std::uint32_t entries = memory.mask - ionic::k_cq_spare;
+    std::uint32_t given = 0;
+    uverbs::call c(uverbs::obj_cq, uverbs::cq::create);
+    c.make(uverbs::cq::handle).in(uverbs::cq::entries, entries).in(uverbs::cq::user_handle, std::uint64_t{0});
+    c.in(uverbs::cq::vector, std::uint32_t{0}).out(uverbs::cq::entries_made, &given);
+    uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
+    const int err = owner->run(c);
+    if (err != 0) return err;
+    cq = c.made(uverbs::cq::handle);
+    cq_number = made.numbers[place];
+    return made.pipelines == pipeline ? 0 : EPROTO;
+  }
+  int make_qp(std::uint8_t pipeline, const ionic::queue_description& sends, const ionic::queue_description& receives) {
+    ionic::qp_request wanted{};
+    wanted.sends = sends;
+    wanted.receives = receives;
+    wanted.pipelines = pipeline;
+    ionic::qp_response made{};
+    const uverbs::queue_capacity capacity{sends.mask, receives.mask, k_spans, 1, w::k_inline_bytes};
+    uverbs::queue_capacity given{};
+    std::uint32_t number = 0;
+    uverbs::call c(uverbs::obj_qp, uverbs::qp::create);
+    c.make(uverbs::qp::handle).use(uverbs::qp::pd, owner->pd()).use(uverbs::qp::send_cq, cq);
+    c.use(uverbs::qp::receive_cq, cq).in(uverbs::qp::user_handle, std::uint64_t{0}).in(uverbs::qp::capacity, capacity);
+    c.choose(uverbs::qp::type, uverbs::qp::k_reliable).out(uverbs::qp::capacity_made, &given);
+    c.out(uverbs::qp::number, &number);
+    uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
+    const int err = owner->run(c);
+    if (err != 0) return err;
+    qp = c.made(uverbs::qp::handle);
+    qp_number = made.number;
+    return made.pipeline == log2_of(pipeline) ? 0 : EPROTO;
+  }
+};
+
+// --- A NIC -------------------------------------------------------------------------------------------
+
+struct ionic_port {
+  ionic_port(const proxy::verbs_port& p, const direct_hooks& h)
+      : port(p),
+        hooks(h),
+        context(p.identity.device, p.kernel_file),
+        doorbells(context.owner(), 0, context.page(), hooks) {}
+  const proxy::verbs_port port;
+  const direct_hooks hooks;
+  ionic_context context;
+  const register_page doorbells;  // of all queues
+};
+
+class ionic_send_queue final : public direct_queue {
+ public:
+  ionic_send_queue(std::shared_ptr<ionic_port> port, std::uint32_t depth, std::uint32_t cq_depth)
+      : port_(std::move(port)),
+        depth_(depth),
+        cq_depth_(cq_depth),
+        parts_(port_->context.page(), depth, cq_depth),
+        mine_(port_->port.identity),
+        memory_(parts_.end, port_->hooks.rings, parts_.page, gpu::purpose::completions),
+        made_(port_->context.owner()) {
+    auto* base = memory_.as<unsigned char>();
+    // The first lap's entries and completions have the colour that zero has not.
+    const std::vector<unsigned char> zero(parts_.end, 0);
+    gpu::copy(base, zero.data(), zero.size());
+    const std::uint8_t pipeline = port_->context.take_pipeline();
+    check("completion queue",
+          made_.make_cq(pipeline,
+                        describe(base + parts_.completions, std::size_t{cq_depth} * w::k_cqe_bytes, w::k_cqe_bytes)));
+    check("queue pair", made_.make_qp(pipeline, describe(base, std::size_t{depth} * w::k_wqe_bytes, w::k_wqe_bytes),
+                                      describe(base + parts_.receives, parts_.page, k_receive_bytes)));
+    mine_.qpn = made_.qp_number;
+    mine_.psn = std::random_device()() & w::k_msn_mask;
+  }
+
+  const proxy::verbs_address& identity() const override { return mine_; }
+  void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view&) override {
+    uverbs::connect({&port_->context.owner(), made_.qp, &port_->port}, mine_, remote, pe, path);
+  }
+  void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
+  void fill(dev::ring_view& v, dev::ring_state& state) const override {
+    const ionic_context& context = port_->context;
+    auto* base = memory_.as<unsigned char>();
+    v.slots = base;
+    v.depth = depth_;
+    v.depth_log2 = log2_of(depth_);
+    v.id = mine_.qpn;
+    v.variant = dev::k_ionic_queued_cq | (context.response().version == 1 ? dev::k_ionic_v1 : 0);
+    v.completion = base + parts_.completions;
+    v.cq_depth = cq_depth_;
+    v.cq_depth_log2 = log2_of(cq_depth_);
+    v.cq_id = made_.cq_number;
+    v.doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().sq_type));
+    v.cq_doorbell =
+        reinterpret_cast<std::uint32_t*>(port_->doorbells.doorbell(context.doorbell_of(context.response().cq_type)));
+    state.credits = depth_ - 1;  // a full ring would look empty
+  }
+
+ private:
+  void check(const char* what, int err) const {
+    if (err != 0)
+      fail(XIO_ERR_IO, "{}: no {} of {} entries: {}; {}", text_of(mine_), what, depth_, errno_text(err),
+           uverbs::cure_of(err));
+  }
+
+  const std::shared_ptr<ionic_port> port_;
+  const std::uint32_t depth_, cq_depth_;
+  const layout parts_;
+  proxy::verbs_address mine_;
+  gpu::buffer memory_;  // ring, receive queue, completion queue
+  objects made_;
+};
+
+class ionic_nic final : public direct_nic {
+ public:
+  ionic_nic(const proxy::verbs_port& port, const proxy::verbs_path& path, const direct_hooks& hooks)
+      : port_(std::make_shared<ionic_port>(port, hooks)),
+        relaxed_(path.relaxed_ordering),
+        events_(port_->context.owner(), port.identity.port) {}
+  const proxy::verbs_address& identity() const override { return port_->port.identity; }
+  port_facts port() const override { return uverbs::read_port(port_->context.owner(), identity().port); }
+  void poll_events() override { events_.poll(); }
+  bool has_failed() const override { return events_.has_failed(); }
+  std::uint64_t max_message() const override { return port_->port.max_message; }
+  proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
+    return port_->context.owner().register_memory(base, bytes, allowed, relaxed_, port_->hooks.export_memory);
+  }
+  void unregister_memory(const proxy::key_pair& keys) override { port_->context.owner().unregister_memory(keys); }
+  std::uint32_t depth_of(std::uint32_t wanted) const override { return std::max(wanted, port_->context.least_depth()); }
+  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth) override {
+    if (depth > k_most_depth)
+      fail(XIO_ERR_CONFIG,
+           "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
+           "XIO_RING_DEPTH",
+           depth, identity().device, identity().port, k_most_depth);
+    return std::make_unique<ionic_send_queue>(port_, depth, cq_depth);
+  }
+
+ private:
+  const std::shared_ptr<ionic_port> port_;
+  const bool relaxed_;
+  uverbs::event_file events_;
+};
+
+std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
+                                 const direct_hooks& hooks) {
+  return std::make_unique<ionic_nic>(port, path, hooks);
+}
+
+bool drives(const proxy::verbs_port& port) { return port.vendor == proxy::nic_vendor::pensando; }
+
+std::string lacking(const std::string& device, const std::string& what) {
+  return fmt::format(
+      "RDMA device {}: the ionic driver of Linux {} has no {}; queues that kernels drive want ionic_rdma of Linux 6.18 "
+      "or newer and firmware with RDMA",
+      device, uverbs::kernel_release(), what);
+}
+
+// The smallest queue, made and ended. Empty, or what failed.
+std::string try_queue(const std::string& device, ionic_context& context) {
+  const std::uint32_t depth = context.least_depth();
+  const layout parts(context.page(), depth, 2 * depth);
+  const auto unmap = [&](unsigned char* at) { munmap(at, parts.end); };
+  void* at = mmap(nullptr, parts.end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (at == MAP_FAILED) return fmt::format("RDMA device {}: no memory to try a queue with", device);
+  const std::unique_ptr<unsigned char, decltype(unmap)> memory(static_cast<unsigned char*>(at), unmap);
+  objects made(context.owner());
+  const auto missing = [](int err) { return err == EPROTONOSUPPORT || err == EOPNOTSUPP; };
+  const std::uint8_t pipeline = context.take_pipeline();
+  int err = made.make_cq(
+      pipeline, describe(memory.get() + parts.completions, std::size_t{2} * depth * w::k_cqe_bytes, w::k_cqe_bytes));
+  if (missing(err)) return lacking(device, "completion queues by system calls (UVERBS_METHOD_CQ_CREATE)");
+  const char* what = "completion queue";
+  if (err == 0) {
+    what = "queue pair";
+    err = made.make_qp(pipeline, describe(memory.get(), std::size_t{depth} * w::k_wqe_bytes, w::k_wqe_bytes),
+                       describe(memory.get() + parts.receives, parts.page, k_receive_bytes));
+  }
+  if (missing(err)) return lacking(device, "queue pairs by system calls (UVERBS_METHOD_QP_CREATE)");
+  if (err == 0) return "";
+  return fmt::format("RDMA device {} makes no {}: {}; {}", device, what, errno_text(err), uverbs::cure_of(err));
+}
+
+}  // namespace
+
+std::string why_no_ionic_queues(const std::string& device, const std::string& file, int abi) {
+  if (abi != ionic::k_abi)
+    return fmt::format(
+        "RDMA device {}: its driver has version {} of its interface, and Linux's own has {}; unload the vendor's and "
+        "take ionic_rdma of Linux 6.18 or newer (this is Linux {})",
+        device, abi, ionic::k_abi, uverbs::kernel_release());
+  try {
+    ionic_context context(device, file);
+    if (const std::string what = context.lacks(); !what.empty()) return lacking(device, what);
+    return try_queue(device, context);
+  } catch (const error& e) {
+    return e.what();
+  }
+}
+
+const direct_provider& ionic_provider() {
+  static constexpr direct_provider row{
+      {"ionic", dev::ring_kind::ionic, w::k_inline_bytes, w::k_inline_bytes, k_most_cq_depth, k_count_from},
+      "the driver of ionic NICs pins rings by address, and takes no dma-buf for them",
+      drives,
+      open};
+  return row;
+}
+
+}  // namespace xio::rdma

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Queues of AMD Pensando NICs (ionic: Pollara) that kernels drive, made by the kernel's system calls alone. Linux 6.18
+// has the driver. libionic lets its user give the queues' memory, but keeps the doorbell page to itself.
+#pragma once
+#include <string>
+
+#include "transport/rdma/direct/nic.hpp"
+
+namespace xio::rdma {
+
+// Empty, or why that device (its name, its file "uverbs0", the version of its driver's interface) gives kernels no
+// queues. Makes one to see, and ends it.
+std::string why_no_ionic_queues(const std::string& device, const std::string& file, int abi);
+
+const direct_provider& ionic_provider();
+
+}  // namespace xio::rdma
