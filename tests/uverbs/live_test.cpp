@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// What happens to the device while a world uses it: each status that firmware can give to each command, a port that
+// goes down before more queues are made, the device's events. Run it by tests/uverbs/run.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "uverbs/orders.hpp"
+#include "xio/xio.h"
+
+namespace {
+
+constexpr std::chrono::seconds k_patience{10};
+
+bool is(const char* nic) {
+  const char* chosen = std::getenv("XIO_TEST_UVERBS_NIC");
+  return chosen != nullptr && std::strcmp(chosen, nic) == 0;
+}
+std::string device() { return is("mlx5") ? "mlx5_0" : is("bnxt") ? "bnxt_re0" : "ionic_0"; }
+
+class live : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
+    attr.bootstrap = "local";
+    attr.heap_bytes = 1 << 20;
+    ASSERT_EQ(xio_init(&attr, &world), XIO_OK) << xio_last_error();
+    // The device is opened with the first of them.
+    ASSERT_EQ(create(), XIO_OK) << xio_last_error();
+  }
+  void TearDown() override {
+    uverbs::order("well");
+    EXPECT_EQ(xio_finalize(world), XIO_OK) << xio_last_error();
+  }
+  xio_status_t create() {
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    xio_ctx_t ctx{};
+    const xio_status_t status = xio_ctx_create(world, &attr, &ctx);
+    if (status != XIO_OK) return status;
+    EXPECT_EQ(xio_ctx_destroy(world, ctx), XIO_OK) << xio_last_error();
+    return status;
+  }
+  xio_world_t* world = nullptr;
+};
+
+// One sentence: what, on which port, why, and a cure behind the last semicolon.
+void expect_sentence(const std::string& said, std::initializer_list<std::string> parts) {
+  for (const std::string& part : parts) EXPECT_NE(said.find(part), std::string::npos) << part << " is not in: " << said;
+  const auto cure = said.rfind("; ");
+  ASSERT_NE(cure, std::string::npos) << said;
+  EXPECT_GT(said.size() - cure, 10u) << said;
+  EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+}
+
+// Programmer's Reference Manual, command interface: every delivery status (Linux include/linux/mlx5/device.h,
+// MLX5_CMD_STAT_*), and one that is none.
+struct ending {
+  const char *status, *name;
+};
+constexpr ending k_endings[] = {
+    {"1", "an internal error"},
+    {"2", "an unknown command"},
+    {"3", "a bad parameter"},
+    {"4", "a bad state of the NIC"},
+    {"5", "a bad resource"},
+    {"6", "a busy resource"},
+    {"7", "not ready"},
+    {"8", "a limit exceeded"},
+    {"9", "a bad state of the resource"},
+    {"a", "a bad index"},
+    {"f", "no resources left"},
+    {"10", "a bad state of the queue pair"},
+    {"30", "a bad packet"},
+    {"40", "a size below the completions that wait"},
+    {"50", "a bad length"},
+    {"51", "a bad length of the reply"},
+    {"77", "an unknown status"},
+};
+struct command {
+  const char *opcode, *text;
+};
+constexpr command k_commands[] = {
+    {"400", "makes no completion queue of 256 entries"},
+    {"500", "makes no queue pair of 256 entries"},
+    {"502", "does not go from RESET to INIT"},
+    {"503", "does not go from INIT to RTR"},
+    {"504", "does not go from RTR to RTS"},
+};
+
+TEST_F(live, EveryStatusOfEveryCommandIsNamedWithItsCure) {
+  if (!is("mlx5")) GTEST_SKIP() << "only a ConnectX takes firmware commands";
+  for (const command& c : k_commands)
+    for (const ending& e : k_endings) {
+      const std::string refusal = std::string(c.opcode) + ":" + e.status;
+      SCOPED_TRACE(refusal);
+      uverbs::order(refusal);
+      EXPECT_NE(create(), XIO_OK);
+      expect_sentence(xio_last_error(), {"mlx5_0:1 ", c.text, std::string(e.name) + " (status 0x" + e.status + ", ",
+                                         "syndrome 0x51afff)"});
+      uverbs::order("well");
+    }
+  EXPECT_EQ(create(), XIO_OK) << xio_last_error();
+}
+
+TEST_F(live, APortThatWentDownIsNamedWhenMoreQueuesAreMade) {
+  uverbs::order("port_down");
+  EXPECT_NE(create(), XIO_OK);
+  expect_sentence(xio_last_error(), {"RDMA device " + device() + " port 1 is not up (", "down"});
+  uverbs::order("well");
+  EXPECT_EQ(create(), XIO_OK) << xio_last_error();
+}
+
+// Of the log, which a test run shows on its standard error.
+std::string said_after(const std::string& what, const std::string& text) {
+  testing::internal::CaptureStderr();
+  uverbs::order(what);
+  std::string all;
+  const auto until = std::chrono::steady_clock::now() + k_patience;
+  while (all.find(text) == std::string::npos && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    all += testing::internal::GetCapturedStderr();
+    testing::internal::CaptureStderr();
+  }
+  testing::internal::GetCapturedStderr();
+  return all;
+}
+
+// Numbers of enum ibv_event_type (rdma-core libibverbs/verbs.h).
+TEST_F(live, EventsOfTheDeviceAreReadAndNamed) {
+  const std::string port = device() + " port 1: ";
+  EXPECT_NE(said_after("event:10", port + "the link is down").find("XIO_RDMA_TIMEOUT"), std::string::npos);
+  EXPECT_NE(said_after("event:9", port + "the link is up").find("link is up"), std::string::npos);
+  EXPECT_EQ(create(), XIO_OK) << xio_last_error();
+  EXPECT_NE(said_after("event:8", device() + ": the device has failed").find("xio_ctx_recover"), std::string::npos);
+}
+
+}  // namespace
