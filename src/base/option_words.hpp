@@ -19,8 +19,8 @@ namespace xio::option {
 
 using word = std::string_view;
 
-enum class bootstrap : std::uint8_t { automatic, mpi, tcp, ucx, local };
-constexpr auto words(bootstrap) { return std::to_array<word>({"auto", "mpi", "tcp", "ucx", "local"}); }
+enum class bootstrap : std::uint8_t { automatic, mpi, tcp, ucx, pmi2, local };
+constexpr auto words(bootstrap) { return std::to_array<word>({"auto", "mpi", "tcp", "ucx", "pmi2", "local"}); }
 
 enum class heap_kind : std::uint8_t { device, uncached, fine, host, managed };
 constexpr auto words(heap_kind) { return std::to_array<word>({"device", "uncached", "fine", "host", "managed"}); }

@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 #include "bootstrap/launcher.hpp"
+#include "bootstrap/pmi2.hpp"
 
 namespace xio::bootstrap {
 
@@ -25,6 +26,7 @@ std::unique_ptr<channel> connect_auto(const options& o) {
   switch (choose_way(o)) {
     case way::tcp: return connect_tcp(o);
     case way::mpi: return connect_mpi(o);
+    case way::pmi2: return connect_pmi2(o);
     case way::none: break;
   }
   refuse_ranks_without_root(o);
@@ -37,6 +39,7 @@ std::unique_ptr<channel> connect_by(option::bootstrap way, const options& o) {
     case option::bootstrap::tcp: return connect_tcp(o);
     case option::bootstrap::mpi: return connect_mpi(o);
     case option::bootstrap::ucx: return connect_ucx(o);
+    case option::bootstrap::pmi2: return connect_pmi2(o);
     case option::bootstrap::automatic: break;
   }
   return connect_auto(o);

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "bootstrap/mpi_library.hpp"
+#include "bootstrap/pmi2.hpp"
 
 namespace xio::bootstrap {
 
@@ -176,12 +177,27 @@ tcp_place place_for_tcp(const options& o) {
   return {place_beside_torch(), "MASTER_ADDR and MASTER_PORT"};
 }
 
+namespace {
+
+// Open MPI ends the process below a launcher that speaks PMI-2 alone, unless it was built for that.
+bool mpi_knows_pmi(const options& o) {
+#ifdef HAVE_MPI
+  return expected_mpi(o) != mpi_abi::open_mpi;
+#else
+  (void)o;
+  return false;
+#endif
+}
+
+}  // namespace
+
 // xiorun is checked first: when it runs below mpirun its PEs inherit mpirun's variables, but xiorun started them.
 // XIO_TCP_ROOT comes before PMI and PMIx, which Slurm may offer to all its tasks even if they shall connect otherwise.
 way choose_way(const options& o) {
   if (started_by_xiorun() || started_by_torchrun()) return way::tcp;
   if (is_set("OMPI_COMM_WORLD_SIZE") || mpi_is_running()) return way::mpi;
   if (!o.tcp_root.empty()) return way::tcp;
+  if (offered_slurms_pmi2() && !mpi_knows_pmi(o)) return way::pmi2;
   if (started_by_mpirun()) return way::mpi;
   return has_torchs_variables() ? way::tcp : way::none;
 }

@@ -31,9 +31,10 @@ std::optional<started_task> find_task();
 // The launcher started more than this process.
 bool started_with_others();
 
-// The way that auto takes: xiorun's, torchrun's or mpirun's, else XIO_TCP_ROOT, then PMI or PMIx, then torchrun's
-// variables that another program has set; none: there is no way.
-enum class way { none, tcp, mpi };
+// The way that auto takes: xiorun's, torchrun's or mpirun's, else XIO_TCP_ROOT, then PMI or PMIx by MPI, or XIO's own
+// PMI-2 where Slurm offers that and MPI does not know it, then torchrun's variables that another program has set; none:
+// there is no way.
+enum class way { none, tcp, mpi, pmi2 };
 way choose_way(const options& o);
 
 // XIO_TCP_RANK and XIO_TCP_SIZE; one that is not set is the launcher's, or empty.

@@ -4,6 +4,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/launcher.hpp"
+#include "bootstrap/pmi2.hpp"
 
 #ifdef HAVE_UCX
 #include <algorithm>
@@ -299,7 +300,12 @@ class ucx_channel final : public channel {
 };
 
 std::unique_ptr<channel> connect_first(const options& o) {
-  if (const way w = choose_way(o); w != way::none) return w == way::tcp ? connect_tcp(o) : connect_mpi(o);
+  switch (choose_way(o)) {
+    case way::tcp: return connect_tcp(o);
+    case way::mpi: return connect_mpi(o);
+    case way::pmi2: return connect_pmi2(o);
+    case way::none: break;
+  }
   fail(
       XIO_ERR_CONFIG,
       "the UCX bootstrap has no way to exchange its first addresses; start with mpirun or xiorun, or set XIO_TCP_ROOT, "

@@ -76,6 +76,7 @@ TEST(option_words, each_means_its_enumerator) {
   EXPECT_EQ(bootstrap("mpi"), option::bootstrap::mpi);
   EXPECT_EQ(bootstrap("tcp"), option::bootstrap::tcp);
   EXPECT_EQ(bootstrap("ucx"), option::bootstrap::ucx);
+  EXPECT_EQ(bootstrap("pmi2"), option::bootstrap::pmi2);
   EXPECT_EQ(bootstrap("local"), option::bootstrap::local);
   const auto route = [](const char* word) { return with("XIO_ROUTE", word).route; };
   EXPECT_EQ(route("auto"), XIO_ROUTE_AUTO);
