@@ -19,7 +19,7 @@ constexpr unsigned seeds = 40;
 // place of its own.
 struct place_of_two {
   explicit place_of_two(u64 seed) : m(seed) {
-    m.visible.list(cells, sizeof(cells));
+    m.visible.list(cells, sizeof(cells), true, mapping::place::local, mapping::caching::fine);
     m.exec(1);
     m.set_v64(0, 0, reinterpret_cast<u64>(&data()));
     m.set_v64(2, 0, reinterpret_cast<u64>(&flag()));

@@ -21,8 +21,11 @@ namespace amdgpu::test {
 // Memory that is mapped to the GPU: what was listed.
 class buffers final : public address_space {
  public:
-  void list(const void* at, std::uint64_t bytes, bool writable = true) {
+  void list(const void* at, std::uint64_t bytes, bool writable = true, mapping::place where = mapping::place::local,
+            mapping::caching how = mapping::caching::coarse) {
     mapping m;
+    m.where = where;
+    m.how = how;
     m.base = reinterpret_cast<std::uint64_t>(at);
     m.host = m.base;
     m.bytes = bytes;

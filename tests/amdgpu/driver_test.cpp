@@ -215,6 +215,7 @@ TEST_F(amdgpu_driver, maps_memory_until_it_is_freed) {
   ASSERT_TRUE(local != nullptr && peer != nullptr);
   EXPECT_EQ(local->where, mapping::place::local);
   EXPECT_EQ(peer->where, mapping::place::peer);
+  EXPECT_EQ(local->how, mapping::caching::coarse);
   EXPECT_EQ(p.tables[0].find(at(8192)), nullptr);
   std::memset(room, 0x3c, 8192);
   const u64 before = p.tables[0].generation();

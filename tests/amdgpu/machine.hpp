@@ -8,6 +8,7 @@
 #include "amdgpu/code_object.hpp"
 #include "amdgpu/isa/wave.hpp"
 #include "amdgpu/memory/adversary.hpp"
+#include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/memory/plain.hpp"
 
 namespace amdgpu::test {
@@ -16,10 +17,11 @@ class machine {
  public:
   static constexpr std::uint32_t poison = 0xdeadbeef;
 
-  // With a seed, memory is the adversary.
-  explicit machine(std::uint64_t seed = 0)
-      : memory(visible),
-        late(visible, seed),
+  // With a seed, memory is the adversary; `hdp`: of a GPU with a host data path that holds writes back.
+  explicit machine(std::uint64_t seed = 0, bool hdp = false)
+      : l2(seed, hdp),
+        memory(visible),
+        late(visible, seed, &l2),
         rows(static_cast<std::uint32_t*>(std::aligned_alloc(64, 512 * lanes * 4)), &std::free) {
     shared.memory = &memory;
     if (seed) shared.memory = &late;
@@ -76,6 +78,7 @@ class machine {
   }
 
   buffers visible;
+  l2_cache l2;
   plain memory;
   adversary late;
   shared_state shared;

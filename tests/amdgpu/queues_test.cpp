@@ -80,13 +80,17 @@ struct amdgpu_queues : testing::Test {
     for (auto& ring : m->rings)
       for (unsigned i = 0; i < 64; ++i) ring[64 * i] = aql::invalid;
     tables[0].add(all());
+    make();
+  }
+  ~amdgpu_queues() override { gpus->stop(); }
+
+  void make() {
     gpus = std::make_unique<scheduler>(
         chosen, turns, tables, happenings,
         [this](const launch& l, const address_space&, std::array<std::uint32_t, 3> id) -> std::unique_ptr<group> {
           return std::make_unique<played>(kernels.at(l.kernel_object), l, id);
         });
   }
-  ~amdgpu_queues() override { gpus->stop(); }
 
   mapping all() const {
     mapping all;
@@ -442,6 +446,73 @@ TEST_F(amdgpu_queues, are_removed_in_mid_kernel) {
   EXPECT_FALSE(late);
   EXPECT_FALSE(gpus->knows(ids[0]));
   EXPECT_NE(gpus->remove(ids[0]), 0);
+}
+
+// With late memory, each GPU has an L2 that packets write back and invalidate.
+struct amdgpu_late_queues : amdgpu_queues {
+  amdgpu_late_queues() {
+    chosen.memory = "adversary";
+    make();
+    open(0);
+  }
+  // Runs a kernel with these fences that does `act` to one dword of coarse-grained memory in the L2.
+  void run(std::uint32_t acquire, std::uint32_t release, const std::function<void(l2_cache&, std::uint64_t)>& act) {
+    auto p = dispatch_of(kernel(0,
+                                [&](const launch& l, std::array<std::uint32_t, 3>) {
+                                  const std::lock_guard hold(l.l2->lock());
+                                  act(*l.l2, address(m->data[0]));
+                                  return group::state::finished;
+                                }),
+                         1, &m->signals[0]);
+    p.header = static_cast<std::uint16_t>(p.header | acquire << 9 | release << 11);
+    submit(0, p);
+    ASSERT_TRUE(is_done(m->signals[0]));
+  }
+  static void write_41(l2_cache& l2, std::uint64_t at) {
+    const std::uint32_t value = 41;
+    l2.write(at, sizeof value, mapping::place::local, mapping::caching::coarse,
+             reinterpret_cast<const std::uint8_t*>(&value));
+  }
+};
+
+// HSA Programmer's Reference 1.2, 2.9.1: a release fence of system scope makes a kernel's writes visible to all agents.
+TEST_F(amdgpu_late_queues, write_back_when_a_packet_releases_to_the_system) {
+  for (const std::uint32_t scope : {0u, 1u, 2u}) {
+    m->data[0][0] = 0;
+    run(0, scope, write_41);
+    EXPECT_EQ(m->data[0][0], scope == 2 ? 41 : 0) << scope;
+    aql::barrier_packet b{};
+    m->signals[1].value = 1;
+    b.header = aql::barrier_and | 1u << 8 | 2u << 11;
+    b.completion = address(m->signals[1]);
+    submit(0, b);
+    ASSERT_TRUE(is_done(m->signals[1]));
+    EXPECT_EQ(m->data[0][0], 41);
+  }
+}
+
+TEST_F(amdgpu_late_queues, invalidate_when_a_packet_acquires_from_the_system) {
+  for (const std::uint32_t scope : {0u, 1u, 2u}) {
+    unsigned old = 0;
+    for (unsigned char i = 1; i < 60; ++i) {
+      std::uint32_t got = 0;
+      const auto read = [&](l2_cache& l2, std::uint64_t at) {
+        l2.read(at, sizeof got, mapping::place::host, mapping::caching::coarse, reinterpret_cast<std::uint8_t*>(&got));
+      };
+      run(0, 0, read);
+      m->data[0][0] = i;
+      run(scope, 0, read);
+      old += got != i;
+    }
+    EXPECT_EQ(old > 0, scope != 2) << scope;
+  }
+}
+
+TEST_F(amdgpu_late_queues, write_back_memory_that_a_gpu_loses) {
+  run(0, 0, write_41);
+  EXPECT_EQ(m->data[0][0], 0);
+  gpus->mapped(0, all(), false);
+  EXPECT_EQ(m->data[0][0], 41);
 }
 
 TEST_F(amdgpu_queues, copy_by_the_packets_of_an_sdma_ring) {

@@ -88,6 +88,7 @@ int memory_objects::adopt(unique_fd file, std::uint64_t va, unsigned gpu, std::u
   o.of = {va, bytes, kind->flags, gpu};
   o.file = std::move(file);
   o.file_bytes = bytes;
+  o.adopted = true;
   const std::lock_guard hold(lock_);
   *handle = keep(std::move(o));
   return 0;
@@ -100,15 +101,20 @@ mapping memory_objects::mapping_of(const object& o, unsigned gpu) const {
   m.host = (o.of.flags & uapi::userptr) != 0 ? o.of.user : o.of.va;
   m.owner = o.of.gpu;
   m.writable = (o.of.flags & uapi::writable) != 0;
-  if ((o.of.flags & (uapi::doorbell | uapi::mmio_remap)) != 0)
+  if ((o.of.flags & uapi::mmio_remap) != 0)
+    m.where = mapping::place::registers;
+  else if ((o.of.flags & uapi::doorbell) != 0)
     m.where = mapping::place::doorbell;
   else if ((o.of.flags & uapi::in_vram) != 0)
     m.where = o.of.gpu == gpu ? mapping::place::local : mapping::place::peer;
   else
     m.where = mapping::place::host;
-  if ((o.of.flags & uapi::uncached) != 0 || m.where == mapping::place::doorbell)
+  if ((o.of.flags & uapi::uncached) != 0 || m.where == mapping::place::doorbell || m.where == mapping::place::registers)
     m.how = mapping::caching::uncached;
   else if ((o.of.flags & uapi::coherent) != 0)
+    m.how = mapping::caching::fine;
+  // Another process's L2, which is not here, has it where two share a GPU.
+  if (o.adopted && m.where == mapping::place::local && m.how == mapping::caching::coarse)
     m.how = mapping::caching::fine;
   return m;
 }

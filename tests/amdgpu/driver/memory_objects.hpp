@@ -57,6 +57,7 @@ class memory_objects {
     std::uint64_t file_bytes = 0;
     std::uint64_t gpus = 0;   // that it is mapped to, a bit each
     bool in_process = false;  // this process sees the file at va
+    bool adopted = false;     // another process made it, or it comes back
     bool counted = false;     // against the GPU's memory
   };
   std::uint64_t keep(object&& o);

@@ -38,6 +38,8 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_SLICE", &settings::slice, nullptr, 1, 1000000, 1, "", "instructions of a wave before another runs"},
     {"XIO_AMDGPU_MEMORY", nullptr, &settings::memory, 0, 0, 1, "plain|adversary|", "in order, or late and reordered"},
     {"XIO_AMDGPU_SEED", &settings::seed, nullptr, 1, 4294967295, 1, "", "what the adversary chooses by"},
+    {"XIO_AMDGPU_HDP", &settings::hdp, nullptr, 0, 1, 1, "",
+     "1: with the adversary, the host data path holds what others write until it is flushed"},
     {"XIO_AMDGPU_LOG", &settings::log, nullptr, 0, 3, 1, "",
      "on standard error: 1 queues and what was refused, 3 every call"},
     {"XIO_AMDGPU_COUNTS", nullptr, &settings::counts, 0, 0, 1, nullptr, "a file that gets a line of JSON per kernel"},

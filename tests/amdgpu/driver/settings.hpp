@@ -23,6 +23,7 @@ struct settings {
   std::uint64_t slice = 2000;
   std::string memory = "plain";
   std::uint64_t seed = 1;
+  std::uint64_t hdp = 0;
   std::uint64_t log = 0;
   std::string counts;
   std::uint64_t ignored = 0;

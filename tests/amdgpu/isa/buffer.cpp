@@ -115,7 +115,7 @@ void atomic(wave& w, const operation& o) {
   if (o.scope.glc) blend(w, data, old, o.width / 4);
 }
 
-void writeback(wave& w, const operation&) { w.of->memory->writeback(); }
+void writeback(wave& w, const operation&) { w.of->memory->writeback(w.number, w.issued); }
 void invalidate(wave& w, const operation&) { w.of->memory->invalidate(); }
 void invalidate_l1(wave& w, const operation&) { w.of->memory->invalidate_vector_cache(); }
 

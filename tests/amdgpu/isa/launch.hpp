@@ -7,6 +7,8 @@
 
 namespace amdgpu {
 
+class l2_cache;
+
 enum class target { gfx90a };
 
 // LLVM AMDGPUUsage, "Code Object" and "Initial Kernel Execution State".
@@ -35,6 +37,7 @@ struct launch {
   void* interrupt_argument = nullptr;
   bool counts_lines = false;         // counters::lines is kept, which costs time
   std::uint64_t adversary_seed = 0;  // 0: plain memory
+  l2_cache* l2 = nullptr;            // of the GPU, where memory is late
   std::string name;                  // of the kernel where known, for reports
 };
 

@@ -69,6 +69,8 @@ bool in_time(wave& w, const operation& o) {
     // The text of a buffer atomic shows its data once, which are also what is returned.
     if (o.kind == count::scratch && o.scope.glc && o.name.find("_atomic_") != std::string_view::npos)
       expect(w, o, arrival::counter::vm, o.src[0], w.issued);
+  } else if (o.kind == count::writeback) {
+    ++w.issued;
   } else if (o.kind == count::lds) {
     expect(w, o, arrival::counter::lds, o.dst, ++w.issued_lds);
   } else if (o.kind == count::smem) {

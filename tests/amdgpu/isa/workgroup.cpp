@@ -260,7 +260,7 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
     // Each workgroup draws numbers of its own, the same in each run.
     std::uint64_t seed = how.adversary_seed * 0x9e3779b97f4a7c15 + how.dispatch_id;
     for (const std::uint32_t i : id) seed = seed * 0x9e3779b97f4a7c15 + i;
-    p.memory = std::make_unique<adversary>(memory, seed);
+    p.memory = std::make_unique<adversary>(memory, seed, how.l2);
     p.shared.late = true;
   } else {
     p.memory = std::make_unique<plain>(memory);

@@ -8,7 +8,7 @@ namespace amdgpu {
 
 // One piece of memory that is mapped to the GPU.
 struct mapping {
-  enum class place { local, peer, host, doorbell };
+  enum class place { local, peer, host, doorbell, registers };
   enum class caching { coarse, fine, uncached };
 
   std::uint64_t base = 0;

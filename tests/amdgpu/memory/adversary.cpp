@@ -59,15 +59,30 @@ adversary::pending* adversary::add(const access& of, refusal& no) {
   under_way.push_back(std::move(spare.back()));
   spare.pop_back();
   pending& p = *under_way.back();
-  std::copy_n(of.address, lanes, p.address);
+  if (of.address) std::copy_n(of.address, lanes, p.address);
   std::tie(p.low, p.high) = bounds(of);
   p.of = of;
   p.registers = nullptr;
-  p.read = false;
+  p.read = p.writes_back = p.done = false;
   return &p;
 }
 
-bool adversary::finish(const pending& p, refusal& no) {
+// A wave's stores reach the L2 before a write-back that it issued behind them: LLVM's releases have no wait between.
+bool adversary::write_back(const pending& p, refusal& no) {
+  bool good = true;
+  // A place is empty while remove_if is at work.
+  for (const kept& older : under_way)
+    if (older && !older->registers && !older->writes_back && older->of.wave == p.of.wave &&
+        older->of.number < p.of.number)
+      good = good && finish(*older, no);
+  memory.write_back();
+  return good;
+}
+
+bool adversary::finish(pending& p, refusal& no) {
+  if (p.done) return true;
+  p.done = true;
+  if (p.writes_back) return write_back(p, no);
   access of = p.of;
   of.address = p.address;
   if (!p.registers) return cache.store(of, p.data, no);
@@ -93,7 +108,7 @@ bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
     if (under_way[i]->registers && touches(*under_way[i])) loads_through = i + 1;
   bool good = true;
   std::size_t i = 0;
-  remove_if([&](const pending& p) {
+  remove_if([&](pending& p) {
     const bool old_load = i++ < loads_through && p.registers && p.of.wave == of.wave;
     if (!old_load && (p.registers || !touches(p))) return false;
     good = good && finish(p, no);
@@ -141,6 +156,19 @@ bool adversary::load_scalar(std::uint64_t address, unsigned dwords, std::uint32_
 
 const std::uint32_t* adversary::code(std::uint64_t address, std::uint64_t& left) { return memory.code(address, left); }
 
+void adversary::writeback(unsigned wave, std::uint64_t number) {
+  access of;
+  of.wave = wave;
+  of.number = number;
+  refusal no;
+  if (pending* const p = add(of, no)) {
+    p->writes_back = true;
+  } else if (!refused) {
+    refused = true;
+    late = no;
+  }
+}
+
 // vmcnt counts accesses down in the order of their issue (MI200 ISA 4.4), so all up to one number are done. Stores
 // among them leave in any order; loads deliver in order.
 bool adversary::wait_vector(unsigned wave, std::uint64_t through, refusal& no) {
@@ -158,12 +186,13 @@ bool adversary::wait_vector(unsigned wave, std::uint64_t through, refusal& no) {
   std::shuffle(stores.begin(), stores.end(), random);
   for (const std::size_t i : stores) good = good && finish(*under_way[i], no);
   remove_if(waited);
-  return good && memory.wait_vector(wave, through, no);
+  memory.fence();
+  return good;
 }
 
 // A store leaves at some time though nobody waits for it.
 void adversary::pass_turn() {
-  remove_if([&](const pending& p) {
+  remove_if([&](pending& p) {
     if (p.registers || !chance(4)) return false;
     refusal no;
     if (!finish(p, no) && !refused) {

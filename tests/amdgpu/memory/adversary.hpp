@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "amdgpu/memory/plain.hpp"
+#include "amdgpu/memory/l2_port.hpp"
 #include "amdgpu/memory/vector_cache.hpp"
 
 namespace amdgpu {
@@ -22,7 +22,9 @@ class adversary final : public port {
   // A register holds this from a load's issue until it is waited for.
   static constexpr std::uint32_t poison = 0xbad10ad5;
 
-  adversary(const address_space& of, std::uint64_t seed) : memory(of), random(seed), cache(of, memory, random) {}
+  // L2 is that of the GPU; null: memory has no L2 before it.
+  adversary(const address_space& of, std::uint64_t seed, l2_cache* l2 = nullptr)
+      : memory(of, l2), random(seed), cache(of, memory, random) {}
 
   bool load(const access& of, std::uint32_t* data, refusal& no) override;
   bool store(const access& of, const std::uint32_t* data, refusal& no) override;
@@ -32,7 +34,7 @@ class adversary final : public port {
   const std::uint32_t* code(std::uint64_t address, std::uint64_t& left) override;
   bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) override;
   void pass_turn() override;
-  void writeback() override { memory.writeback(); }
+  void writeback(unsigned wave, std::uint64_t number) override;
   void invalidate() override { memory.invalidate(); }
   void invalidate_vector_cache() override { cache.invalidate(); }
 
@@ -44,17 +46,20 @@ class adversary final : public port {
     access of;
     std::uint32_t* registers = nullptr;  // of a load; null for a store
     bool read = false;                   // the load has its data
+    bool writes_back = false;            // it is a buffer_wbl2
+    bool done = false;                   // before its turn
   };
 
   static bool overlap(const pending& p, const access& of);
-  bool finish(const pending& p, refusal& no);
+  bool finish(pending& p, refusal& no);
+  bool write_back(const pending& p, refusal& no);
   bool finish_older(const access& of, bool loads_too, refusal& no);
   pending* add(const access& of, refusal& no);
   template <class Which>
   void remove_if(Which which);
   bool chance(unsigned of) { return random() % of == 0; }
 
-  plain memory;
+  l2_port memory;
   std::mt19937_64 random;
   vector_cache cache;
   using kept = std::unique_ptr<pending>;

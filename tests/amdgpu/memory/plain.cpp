@@ -122,7 +122,7 @@ const plain::window* plain::look(std::uint64_t address) {
   const mapping* found = space.find(address);
   if (!found || address - found->base >= found->bytes) return nullptr;
   window& w = known[next++ % known.size()];
-  w = {found->base, found->base + found->bytes, found->host - found->base, found->writable};
+  w = {found->base, found->base + found->bytes, found->host - found->base, found->writable, found->where, found->how};
   return &w;
 }
 
@@ -252,8 +252,7 @@ bool plain::store(const access& of, const std::uint32_t* data, refusal& no) {
   });
 }
 
-bool plain::atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
-                   std::uint32_t* old, refusal& no) {
+bool plain::aligned(const access& of, refusal& no) {
   for (std::uint64_t left = of.active; left; left &= left - 1) {
     const int lane = std::countr_zero(left);
     if (of.address[lane] % of.bytes) {
@@ -261,6 +260,12 @@ bool plain::atomic(const access& of, atomic_op op, const std::uint32_t* data, co
       return false;
     }
   }
+  return true;
+}
+
+bool plain::atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
+                   std::uint32_t* old, refusal& no) {
+  if (!aligned(of, no)) return false;
   if (!of.active) return true;
   return each_lane(of, true, no, [&](unsigned lane, std::uint64_t at) {
     if (of.bytes == 4) {
@@ -313,7 +318,7 @@ bool plain::mapped(const access& of, bool write, refusal& no) {
   return !of.active || each_lane(of, write, no, [](unsigned, std::uint64_t) {});
 }
 
-void plain::writeback() { fence(); }
+void plain::writeback(unsigned, std::uint64_t) { fence(); }
 void plain::invalidate() { fence(); }
 void plain::invalidate_vector_cache() { fence(); }
 

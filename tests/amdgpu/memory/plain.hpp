@@ -20,22 +20,29 @@ class plain final : public port {
   bool load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) override;
   const std::uint32_t* code(std::uint64_t address, std::uint64_t& left) override;
   bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) override;
-  void writeback() override;
+  void writeback(unsigned wave, std::uint64_t number) override;
   void invalidate() override;
   void invalidate_vector_cache() override;
   // Whether every lane's access would be done.
   bool mapped(const access& of, bool write, refusal& no);
+  // Whether an atomic's addresses are multiples of its size.
+  static bool aligned(const access& of, refusal& no);
 
- private:
+  // A mapping that was looked at lately.
   struct window {
     std::uint64_t base = 0, end = 0;
     std::uint64_t shift = 0;  // from the GPU's address to the process's
     bool writable = false;
+    mapping::place where = mapping::place::local;
+    mapping::caching how = mapping::caching::coarse;
   };
-
-  void fence();
+  // Null if nothing is mapped there.
   const window* look(std::uint64_t address);
+  // The one that holds what all lanes access; null if there is none.
   const window* holds_all(const access& of, bool write);
+  void fence();
+
+ private:
   bool translate(std::uint64_t address, unsigned bytes, bool write, std::uint64_t& host, refusal& no);
   template <class One>
   bool each_lane(const access& of, bool write, refusal& no, One one);

@@ -79,8 +79,9 @@ class port {
 
   // s_waitcnt: the wave's accesses up to this number are done. False: one of them was refused.
   virtual bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) = 0;
-  virtual void pass_turn() {}                  // time goes by for what is under way
-  virtual void writeback() = 0;                // buffer_wbl2
+  virtual void pass_turn() {}  // time goes by for what is under way
+  // buffer_wbl2, which vmcnt counts by this number.
+  virtual void writeback(unsigned wave, std::uint64_t number) = 0;
   virtual void invalidate() = 0;               // buffer_invl2
   virtual void invalidate_vector_cache() = 0;  // buffer_wbinvl1, buffer_wbinvl1_vol
 };

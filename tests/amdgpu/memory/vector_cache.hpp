@@ -10,7 +10,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "amdgpu/memory/plain.hpp"
+#include "amdgpu/memory/l2_port.hpp"
 
 namespace amdgpu {
 
@@ -19,7 +19,7 @@ class vector_cache {
   static constexpr std::uint64_t line_bytes = 64;  // AMD CDNA 2 white paper; 16 KiB in all
   static constexpr std::size_t lines_at_most = 256;
 
-  vector_cache(const address_space& of, plain& behind, std::mt19937_64& random)
+  vector_cache(const address_space& of, l2_port& behind, std::mt19937_64& random)
       : space(of), memory(behind), random(random) {}
 
   bool load(const access& of, std::uint32_t* data, refusal& no);
@@ -36,7 +36,7 @@ class vector_cache {
   const line* filled(std::uint64_t base);
 
   const address_space& space;
-  plain& memory;
+  l2_port& memory;
   std::mt19937_64& random;
   std::unordered_map<std::uint64_t, line> lines;  // by address
   std::uint64_t seen = 0;                         // generation of what the lines hold

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/queues/clock.hpp"
 #include "amdgpu/queues/kernel_name.hpp"
 #include "amdgpu/report/counts_file.hpp"
@@ -83,8 +84,14 @@ aql_queue::step aql_queue::take(const surroundings& around, std::uint64_t index)
   return stop(around, aql::bad_vendor_packet, "a vendor packet is of no known format");
 }
 
-void aql_queue::push_done(std::uint64_t completion) {
+// A packet that acquires from the system has what others wrote. (Each workgroup begins with an empty L1.)
+void aql_queue::acquire(const surroundings& around, std::uint16_t header) {
+  if (around.l2 && aql::acquire_of(header) == aql::k_system) around.l2->invalidate();
+}
+
+void aql_queue::push_done(std::uint64_t completion, bool releases) {
   auto d = std::make_shared<dispatch>();
+  d->releases = releases;
   d->completion = completion;
   d->start = gpu_clock();
   window_.push_back(std::move(d));
@@ -105,7 +112,8 @@ aql_queue::step aql_queue::take_barrier(const surroundings& around, const aql::b
     each &= is_zero;
   }
   if (!(all ? each : any || !some)) return step::waits;
-  push_done(p.completion);
+  acquire(around, p.header);
+  push_done(p.completion, aql::release_of(p.header) == aql::k_system);
   return step::taken;
 }
 
@@ -127,7 +135,8 @@ aql_queue::step aql_queue::take_value(const surroundings& around, const aql::bar
     }
     if (!holds) return step::waits;
   }
-  push_done(p.completion);
+  acquire(around, p.header);
+  push_done(p.completion, aql::release_of(p.header) == aql::k_system);
   return step::taken;
 }
 
@@ -149,7 +158,8 @@ aql_queue::step aql_queue::take_pm4(const surroundings& around, const aql::pm4_p
     if (aql::pm4_type(dw[i]) != 3 || !known)
       return stop(around, aql::bad_vendor_packet, "an indirect buffer holds a PM4 packet that is not known");
   }
-  push_done(p.completion[0] | std::uint64_t{p.completion[1]} << 32);
+  if (around.l2) around.l2->invalidate();
+  push_done(p.completion[0] | std::uint64_t{p.completion[1]} << 32, true);
   return step::taken;
 }
 
@@ -187,11 +197,14 @@ aql_queue::step aql_queue::take_kernel(const surroundings& around, const aql::di
   d->how.queue = reinterpret_cast<std::uint64_t>(shared_);
   d->how.dispatch_id = index;
   d->how.adversary_seed = around.adversary_seed;
+  d->how.l2 = around.l2;
   d->how.lds_aperture = std::uint64_t{shared().group_aperture_high} << 32;
   d->how.private_aperture = std::uint64_t{shared().private_aperture_high} << 32;
   d->how.counts_lines = !around.counts.empty();
   d->how.name = kernel_name(around.table, p.kernel_object);
   d->completion = p.completion;
+  d->releases = aql::release_of(p.header) == aql::k_system;
+  acquire(around, p.header);
   d->start = gpu_clock();
   d->last_end = host_nanoseconds();
   d->hardware_most = std::max<std::uint64_t>(1, around.compute_units * k_waves_per_unit / d->waves);
@@ -274,6 +287,7 @@ void aql_queue::ended(const surroundings& around, task&& t, group::state how) {
 
 void aql_queue::complete(const surroundings& around, dispatch& d) {
   d.completed = true;
+  if (around.l2 && d.releases) around.l2->write_back();
   if (d.how.counts_lines) append_counts(around.counts, counts_line(d.how.name, asked_.gpu, d.total, d.counted));
   if (d.completion == 0) return;
   auto* s = around.table.at<aql::signal>(d.completion);

@@ -43,6 +43,7 @@ class aql_queue {
     std::uint64_t threads;
     const std::string& counts;     // the file for them; empty: none
     std::uint64_t adversary_seed;  // 0: plain memory
+    l2_cache* l2;                  // null with plain memory
   };
   aql_queue(std::uint32_t number, const queue_request& r);
 
@@ -71,7 +72,8 @@ class aql_queue {
   void feed(const surroundings& around, const std::shared_ptr<dispatch>& d);
   void complete(const surroundings& around, dispatch& d);
   bool retire(const surroundings& around);
-  void push_done(std::uint64_t completion);
+  void push_done(std::uint64_t completion, bool releases);
+  static void acquire(const surroundings& around, std::uint16_t header);
 
   // Tells the host by the inactive signal; `why` goes to standard error.
   step stop(const surroundings& around, aql::trouble code, const char* why);

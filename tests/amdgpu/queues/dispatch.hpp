@@ -24,7 +24,8 @@ struct dispatch {
   std::uint64_t last_end = 0;        // host time
   std::vector<unsigned> free_slots;  // of scratch, in workgroups
   bool scratch_once = false;
-  counters counted;  // where the settings ask for it
+  counters counted;       // where the settings ask for it
+  bool releases = false;  // to the system, at its end
   bool completed = false;
   std::atomic<bool> dead{false};
 };

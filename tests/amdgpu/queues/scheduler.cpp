@@ -29,7 +29,10 @@ scheduler::scheduler(const settings& s, gate& turns, const std::vector<page_tabl
       tables_(tables),
       happenings_(happenings),
       make_(std::move(make)),
-      engines_(s, tables, happenings) {}
+      engines_(s, tables, happenings) {
+  for (unsigned gpu = 0; s.memory == "adversary" && gpu < s.nodes(); ++gpu)
+    l2_.push_back(std::make_unique<l2_cache>(s.seed + gpu, s.hdp != 0));
+}
 
 scheduler::~scheduler() { stop(); }
 
@@ -104,7 +107,23 @@ bool scheduler::knows(std::uint32_t id) {
 
 aql_queue::surroundings scheduler::around(unsigned gpu) {
   const std::uint64_t seed = settings_.memory == "adversary" ? settings_.seed : 0;
-  return {tables_[gpu], happenings_, make_, *this, settings_.compute_units, settings_.threads, settings_.counts, seed};
+  return {tables_[gpu],
+          happenings_,
+          make_,
+          *this,
+          settings_.compute_units,
+          settings_.threads,
+          settings_.counts,
+          seed,
+          l2_.empty() ? nullptr : l2_[gpu].get()};
+}
+
+void scheduler::mapped(unsigned gpu, const mapping& m, bool is) {
+  engines_.mapped(gpu, m, is);
+  if (l2_.empty()) return;
+  l2_cache& l2 = *l2_[gpu];
+  if (!is) l2.forget(m.host, m.bytes);
+  if (m.where == mapping::place::registers) l2.flush_register(is ? reinterpret_cast<std::uint32_t*>(m.host) : nullptr);
 }
 
 void scheduler::run(task&& t) {
@@ -136,7 +155,10 @@ bool scheduler::look_at_queues() {
   drain_ended();
   bool worked = false;
   for (auto& [id, q] : queues_) worked |= q->advance(around(q->gpu()));
-  return engines_.poll() || worked;
+  if (!engines_.poll()) return worked;
+  // Copy engines of a GPU do not pass its host data path.
+  for (auto& l2 : l2_) l2->flush_host_path();
+  return true;
 }
 
 bool scheduler::run_one(bool* was_asleep) {

@@ -17,6 +17,7 @@
 #include "amdgpu/driver/gate.hpp"
 #include "amdgpu/driver/page_table.hpp"
 #include "amdgpu/driver/settings.hpp"
+#include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/queues/aql_queue.hpp"
 #include "amdgpu/queues/group.hpp"
 #include "amdgpu/queues/sdma_engines.hpp"
@@ -37,7 +38,7 @@ class scheduler final : private task_sink {
   int suspend(std::uint32_t id, bool is);
   bool knows(std::uint32_t id);
   // A GPU got or lost memory. Called while the gate is closed.
-  void mapped(unsigned gpu, const mapping& m, bool is) { engines_.mapped(gpu, m, is); }
+  void mapped(unsigned gpu, const mapping& m, bool is);
   // Ends the threads.
   void stop();
 
@@ -59,6 +60,7 @@ class scheduler final : private task_sink {
   std::mutex front_;  // the queues' turn
   std::map<std::uint32_t, std::unique_ptr<aql_queue>> queues_;
   sdma_engines engines_;
+  std::vector<std::unique_ptr<l2_cache>> l2_;  // by GPU; none where memory is plain
   std::uint32_t next_id_ = 1;
 
   struct ended_task {
