@@ -243,6 +243,7 @@ void engines::attach(nvme::controller& c) {
   };
   try {
     map(regions_.row(0));
+    c.check_reach(static_cast<unsigned char*>(heap_.data()) + k_trial_at, heap_.data(), heap_.size());
     known_.each([&](auto& s) { map(s.known); });
     for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) show_row(i);
   } catch (...) {

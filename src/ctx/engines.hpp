@@ -17,6 +17,7 @@
 #include "memory/registration.hpp"
 #include "progress/machine.hpp"
 #include "transport/direct/peers.hpp"
+#include "transport/nvme/memory_trial.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/rdma/memory_probe.hpp"
 #include "transport/rdma/rdma.hpp"
@@ -25,9 +26,10 @@
 namespace xio {
 
 // At the start of the heap, ahead of what xio_malloc hands out, so that a block may be as large as XIO_HEAP_SIZE says:
-// dev::heap_head, and last what a NIC's memory is tried with.
-constexpr std::uint64_t k_head_bytes = 4096;
-constexpr std::uint64_t k_probe_at = k_head_bytes - rdma::k_probe_bytes;
+// dev::heap_head, what a NIC's memory is tried with, and a page with which a drive's is.
+constexpr std::uint64_t k_trial_at = 4096;
+constexpr std::uint64_t k_head_bytes = k_trial_at + nvme::k_trial_bytes;
+constexpr std::uint64_t k_probe_at = k_trial_at - rdma::k_probe_bytes;
 static_assert(sizeof(dev::heap_head) <= k_probe_at);
 
 class engines final : memory::engine_side, memory::watcher {

@@ -30,10 +30,19 @@ for mode in {0..15}; do
   must "xio-tester, memory mode $mode" "$here/run" "$tester" nvme-ep --controller $name --memory-mode "$mode" --i-know \
     --write-io 200 --read-io 200 --queue-length 64 --num-queues 2 --batch-size 8 --lbas-per-io 5 --access-pattern random --verify
 done
+# What xio-perf reads is compared with the drive, and the next read finds what it wrote.
+perf=("$here/run" "$XIO_TEST_BUILDDIR/xio-perf" --storage "$name" -b 4k -e 16k -c 1 -n 4 -w 1)
+must 'xio-perf nvme_read' "${perf[@]}" nvme_read -t 16
+must 'xio-perf nvme_write' "${perf[@]}" nvme_write -t 16 --i-know
+must 'xio-perf nvme_read of what was written, by wave and block' "${perf[@]}" nvme_read -s wave,block -t 64
 refused=("$here/run" "$drive" refused "$name")
 refuses 'No such file or directory; load the kernel module' XIO_TEST_KMOD_MODULE=absent "${refused[@]}"
 refuses 'Permission denied; load the kernel module xio and give this user the right' XIO_TEST_KMOD_MODULE=denied "${refused[@]}"
 refuses 'of version 2 of the kernel module xio, and this is for version 1' XIO_TEST_KMOD_MODULE=other "${refused[@]}"
 refuses 'CAP_SYS_RAWIO' XIO_TEST_KMOD_MODULE=unprivileged "${refused[@]}"
 refuses 'more pieces than a pin may have' XIO_TEST_KMOD_SEGMENTS=10 "${refused[@]}"
+before=$(sha256sum <"$work/disk")
+refuses 'does not reach the memory that kernels see.*XIO_HEAP_KIND=host' XIO_TEST_KMOD_PINS=elsewhere "${refused[@]}"
+refuses 'does not reach the memory that kernels see' XIO_NVME_DOORBELL=host env XIO_TEST_KMOD_PINS=elsewhere "${refused[@]}"
+must 'the drive is as it was' test "$before" = "$(sha256sum <"$work/disk")"
 exit $((failed != 0))

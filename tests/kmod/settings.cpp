@@ -31,6 +31,7 @@ const settings* session() {
     // amdgpu pins in system memory where a peer cannot reach all of the GPU's own.
     s->gpu_in_system_memory = std::string(text("XIO_TEST_KMOD_GPU_MEMORY", "device")) == "system" ||
                               std::string(text("XIO_AMDGPU_LARGE_BAR", "1")) == "0";
+    s->pins = text("XIO_TEST_KMOD_PINS", "asked");
     s->lost_after = static_cast<std::uint32_t>(number("XIO_TEST_KMOD_LOST_AFTER", 0));
     s->stride = static_cast<std::uint32_t>(number("XIO_TEST_KMOD_DSTRD", 0));
     s->mdts = static_cast<std::uint32_t>(number("XIO_TEST_KMOD_MDTS", 128 << 10));

@@ -24,6 +24,7 @@ signal_stack::~signal_stack() = default;
 #include <mutex>
 #include <string>
 
+#include "base/earlier_handler.hpp"
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
@@ -67,17 +68,6 @@ bool in_a_guard(const void* address) {
 struct sigaction before;
 std::string* sentence = nullptr;
 
-// As if this handler had never been there.
-void hand_on(int signal, siginfo_t* info, void* context) {
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
-  const bool sent = info->si_code <= 0;  // by a process, and not by an access
-  if (before.sa_handler == SIG_IGN && sent) return;
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  // An access is made again when this returns, and ends the process where it happened.
-  sigaction(signal, &before, nullptr);
-  if (sent) raise(signal);
-}
-
 void on_fault(int signal, siginfo_t* info, void* context) {
   const int kept = errno;
   if (info->si_code > 0 && in_a_guard(info->si_addr)) {
@@ -85,7 +75,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, sentence->data(), sentence->size());
   }
   errno = kept;
-  hand_on(signal, info, context);
+  call_earlier(before, signal, info, context);
 }
 
 void install() {

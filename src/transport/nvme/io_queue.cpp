@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <thread>
 #include <vector>
 
+#include "base/error.hpp"
+#include "base/run_clock.hpp"
 #include "xio/device/impl/nvme.hpp"
 
 namespace xio::nvme {
@@ -70,7 +73,33 @@ void io_queue::fail(xio_status_t status, std::uint32_t vendor) const {
   gpu::put_value(&state->failed, static_cast<std::uint32_t>(status));
 }
 
-// At the start of an even lap of the CQ, where the phase of a zeroed one is 1.
+// As if a kernel had posted it and had taken its completion off the queue.
+std::uint32_t io_queue::run_first(w::sqe command, const doorbell_words& to, std::chrono::milliseconds limit) {
+  const std::uint64_t ticket = issued();
+  const auto slot = static_cast<std::uint32_t>(ticket & (depth_ - 1)),
+             entry = static_cast<std::uint32_t>(ticket & (cq_depth_ - 1));
+  const auto cid = static_cast<std::uint32_t>(ticket & (op_count_ - 1));
+  command.dw[0] = (command.dw[0] & 0xffff) | cid << 16;
+  gpu::copy(sq_.as<w::sqe>() + slot, &command, sizeof command);
+  __atomic_store_n(to.sq, (slot + 1) & (depth_ - 1), __ATOMIC_RELEASE);
+  const std::uint32_t phase = (ticket & cq_depth_) == 0 ? 1 : 0;
+  const auto end = run_clock::now() + limit;
+  std::uint32_t dw3 = 0;
+  for (;;) {
+    gpu::copy(&dw3, &cq_.as<w::cqe>()[entry].dw[3], sizeof dw3);
+    if (w::cqe_phase(dw3) == phase) break;
+    if (run_clock::now() > end)
+      xio::fail(XIO_ERR_TIMEOUT, "{} has not completed a command within {} ms; reset it", drive_.name(), limit.count());
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  if (w::cqe_cid(dw3) != cid)
+    xio::fail(XIO_ERR_IO, "{} completed command {} when {} was posted; reset it", drive_.name(), w::cqe_cid(dw3), cid);
+  __atomic_store_n(to.cq, (entry + 1) & (cq_depth_ - 1), __ATOMIC_RELEASE);
+  start_at(ticket + 1);
+  return w::status_code(w::cqe_status(dw3));
+}
+
+// Where the entries before are taken off the CQ, whose phase is 1 in an even lap of a zeroed one.
 void io_queue::start_at(std::uint64_t ticket) {
   dev::ring_state s{};
   s.issued = s.published = s.completed = s.first = ticket;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An I/O queue pair and the memory of the ring over it.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -29,6 +30,13 @@ class io_queue {
   // The ring takes no more work, and who waits for it hears that status. The first failure of a ring stays: it says
   // more.
   void fail(xio_status_t status, std::uint32_t vendor) const;
+  // Runs a command before any kernel posts, and returns SCT<<8 | SC. The doorbells are the drive's registers, or the
+  // words that a host thread carries there. Throws where it has not completed within `limit`: the queue is of no use
+  // then.
+  struct doorbell_words {
+    std::uint32_t *sq, *cq;
+  };
+  std::uint32_t run_first(wire::nvme::sqe command, const doorbell_words& to, std::chrono::milliseconds limit);
   // Deletes the queues, which ends their commands. The ring's own memory stays.
   void stop() noexcept;
 

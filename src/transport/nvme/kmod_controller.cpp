@@ -2,6 +2,7 @@
 #include "transport/nvme/kmod_controller.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -20,6 +21,7 @@ namespace w = wire::nvme;
 namespace {
 
 constexpr std::size_t k_page = 4096;
+constexpr std::chrono::seconds k_trial_limit{10};
 
 // "" where a GPU needs no flush of what a drive wrote into its memory; polling a CQ there would want one each time.
 const char* why_no_cq_on_gpu() {
@@ -215,6 +217,62 @@ void kmod_controller::close() noexcept {
   memory_.reset();
 }
 
+// ---- whether it reaches the memory that kernels see
+// ------------------------------------------------------------------
+
+// With the first queue, by doorbells that the host writes, or by the words that a host thread carries there.
+trial_result kmod_controller::try_page(void* page, std::uint64_t address) {
+  const io_queue& q = *queues_.front();
+  const pair& p = pairs_.at(q.id());
+  io_queue::doorbell_words to{reinterpret_cast<std::uint32_t*>(p.page + p.made.sq_doorbell),
+                              reinterpret_cast<std::uint32_t*>(p.page + p.made.cq_doorbell)};
+  if (keeper_ != nullptr)
+    to = {words_->as<std::uint32_t>() + (w::sq_tail_doorbell(q.id(), facts_.stride) - w::k_reg_doorbells) / 4,
+          words_->as<std::uint32_t>() + (w::cq_head_doorbell(q.id(), facts_.stride) - w::k_reg_doorbells) / 4};
+  const drive_memory known(static_cast<bus&>(*this), k_trial_bytes);
+  return try_memory(
+      facts_, [&](const w::sqe& command) { return queues_.front()->run_first(command, to, k_trial_limit); },
+      {known.as<unsigned char>(), known.address()}, {static_cast<unsigned char*>(page), address}, gpu::payload());
+}
+
+void kmod_controller::check_reach(void* page, void* base, std::size_t bytes) {
+  const trial_result heap = try_page(page, memory_->address_of(page, base, bytes));
+  if (heap.verdict == trial_verdict::different)
+    fail(XIO_ERR_UNSUPPORTED,
+         "{} does not reach the memory that kernels see at {}; set XIO_HEAP_KIND=host, or turn on Resizable BAR "
+         "(large_bar in xio-info --preflight). It was pinned, but the drive's commands ended on other memory: its "
+         "driver has moved the memory, or a guest's addresses lead elsewhere",
+         name_, base);
+  if (heap.verdict == trial_verdict::unknown)
+    log::warn("{}: whether it reaches the memory that kernels see could not be tried: {}", name_, heap.why);
+  else if (gpu::has_device_memory() && gpu::locate(base).where != gpu::residence::device)
+    try_gpu_memory();
+}
+
+// A page of our own stands for what will be registered: that may hold data.
+void kmod_controller::try_gpu_memory() {
+  const gpu::buffer page(k_trial_bytes, gpu::place::device, k_page);
+  try {
+    memory_->map(page.data(), k_trial_bytes);
+  } catch (const error& e) {
+    log::debug("{}", e.what());  // registering will say that
+    return;
+  }
+  const trial_result r = try_page(page.data(), memory_->address_of(page.data(), page.data(), k_trial_bytes));
+  memory_->unmap(page.data(), k_trial_bytes, [] { return false; });
+  if (r.verdict == trial_verdict::different)
+    gpu_refusal_ = name_ +
+                   " does not reach the GPU memory that kernels see, as was tried when it was opened; register host "
+                   "memory, or turn on Resizable BAR (large_bar in xio-info --preflight)";
+  if (!gpu_refusal_.empty()) log::warn("{}", gpu_refusal_);
+}
+
+std::uint64_t kmod_controller::map(void* base, std::size_t bytes) {
+  if (!gpu_refusal_.empty() && gpu::locate(base).where == gpu::residence::device)
+    fail(XIO_ERR_UNSUPPORTED, "{}", gpu_refusal_);
+  return memory_->map(base, bytes);
+}
+
 // Commands that are under way now may name the memory; those that are posted later may not.
 void kmod_controller::unmap(void* base, std::size_t bytes) {
   std::vector<std::pair<const io_queue*, std::uint64_t>> until;
@@ -237,7 +295,7 @@ void* kmod_controller::lend(std::size_t bytes, gpu::place where) {
          "vfio (nvme:)",
          name_);
   }
-  lent_[m.base] = {m, {}, {m.handle, 0}, m.address, seen};
+  lent_[m.base] = {m, {}, {m.handle, 0}, m.address, seen, std::make_unique<lost_pages>(m.base, m.bytes)};
   return m.base;
 }
 
@@ -250,7 +308,7 @@ void* kmod_controller::lend_on_gpu(std::size_t bytes) {
     if (view.offset < r.offset || view.offset + bytes > r.offset + r.bytes) continue;
     const std::uint64_t address = r.address + (view.offset - r.offset);
     if (address % k_page != 0) break;
-    lent_[base] = {{}, std::move(memory), {pin.handle, view.offset}, address, base};
+    lent_[base] = {{}, std::move(memory), {pin.handle, view.offset}, address, base, nullptr};
     return base;
   }
   module_.release(pin.handle);
@@ -264,6 +322,7 @@ void* kmod_controller::lend_on_gpu(std::size_t bytes) {
 void kmod_controller::take_back(void* base) {
   const auto found = lent_.find(base);
   if (found == lent_.end()) return;
+  found->second.watch.reset();  // other mappings may come there
   if (found->second.on_gpu.data() != nullptr)
     module_.release(found->second.place.handle);
   else if (gpu::hide_pages(base))
@@ -287,7 +346,8 @@ std::uint32_t kmod_controller::create_queues(std::uint32_t, std::uint64_t sq, st
   const xio_kmod_queue_pair made = module_.make_queue_pair(place_at(sq), sq_entries, place_at(cq), cq_entries);
   try {
     unsigned char* page = module_.map_doorbells(made);
-    pairs_[made.queue] = {made, page, static_cast<unsigned char*>(gpu::map_registers(page, k_page))};
+    pairs_[made.queue] = {made, page, static_cast<unsigned char*>(gpu::map_registers(page, k_page)),
+                          std::make_unique<lost_pages>(page, k_page)};
   } catch (...) {
     module_.release(made.handle);
     throw;
@@ -299,7 +359,8 @@ std::uint32_t kmod_controller::create_queues(std::uint32_t, std::uint64_t sq, st
 void kmod_controller::delete_queues(std::uint32_t qid) noexcept {
   const auto found = pairs_.find(qid);
   if (found == pairs_.end()) return;
-  const pair& p = found->second;
+  pair& p = found->second;
+  p.watch.reset();  // another mapping may come there
   const bool free = p.kernels_page == nullptr || gpu::unmap_registers(p.page);
   module_.release(p.made.handle);
   if (free)

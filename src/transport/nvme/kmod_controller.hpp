@@ -13,6 +13,8 @@
 #include "transport/nvme/kmod_memory.hpp"
 #include "transport/nvme/kmod_module.hpp"
 #include "transport/nvme/kmod_watch.hpp"
+#include "transport/nvme/lost_pages.hpp"
+#include "transport/nvme/memory_trial.hpp"
 #include "transport/nvme/nvme.hpp"
 
 namespace xio::nvme {
@@ -29,7 +31,8 @@ class kmod_controller : public controller, private bus, private queue_maker {
   std::uint32_t queue_count() const override { return static_cast<std::uint32_t>(queues_.size()); }
   void stop() noexcept override;
   dev::bus_space space() const override { return dev::bus_space::iommu; }
-  std::uint64_t map(void* base, std::size_t bytes) override { return memory_->map(base, bytes); }
+  std::uint64_t map(void* base, std::size_t bytes) override;
+  void check_reach(void* page, void* base, std::size_t bytes) override;
   dev::run_table runs_of(void* base, std::size_t bytes) const override { return memory_->runs_of(base, bytes); }
   void unmap(void* base, std::size_t bytes) override;
 
@@ -50,8 +53,9 @@ class kmod_controller : public controller, private bus, private queue_maker {
 
   struct pair {
     xio_kmod_queue_pair made;
-    unsigned char* page;          // of its doorbells, as the host sees it
-    unsigned char* kernels_page;  // the same as kernels store to it, null: they cannot
+    unsigned char* page;                // of its doorbells, as the host sees it
+    unsigned char* kernels_page;        // the same as kernels store to it, null: they cannot
+    std::unique_ptr<lost_pages> watch;  // over `page`
   };
   void identify(std::uint32_t nsid);
   void fit_transfers(std::uint32_t depth);
@@ -59,6 +63,8 @@ class kmod_controller : public controller, private bus, private queue_maker {
   void choose_doorbells(option::nvme_doorbell wish);
   kmod_module::queue_place place_at(std::uint64_t address) const;
   memory::ring_places places(const options& o) const;
+  trial_result try_page(void* page, std::uint64_t address);
+  void try_gpu_memory();
   void lose(const std::string& what);
   void close() noexcept;
 
@@ -69,12 +75,14 @@ class kmod_controller : public controller, private bus, private queue_maker {
   kmod_module module_;
   drive_facts facts_;
   std::unique_ptr<kmod_memory> memory_;
+  std::string gpu_refusal_;  // why memory of the GPU is not registered, where that was seen
   struct lent {
     kmod_module::memory memory;  // of the module, or
     gpu::buffer on_gpu;          // of the GPU, pinned
     kmod_module::queue_place place;
-    std::uint64_t address;  // on the bus, contiguous
-    void* seen;             // by kernels
+    std::uint64_t address;              // on the bus, contiguous
+    void* seen;                         // by kernels
+    std::unique_ptr<lost_pages> watch;  // over memory of the module
   };
   void* lend_on_gpu(std::size_t bytes);
   std::map<void*, lent> lent_;

@@ -125,6 +125,20 @@ dev::run_table kmod_memory::runs_of(void* base, std::size_t bytes) const {
   return {nullptr, 0};
 }
 
+std::uint64_t kmod_memory::address_of(void* at, void* base, std::size_t bytes) const {
+  const std::lock_guard hold(lock_);
+  const auto inside = static_cast<std::uint64_t>(static_cast<unsigned char*>(at) - static_cast<unsigned char*>(base));
+  for (const pinned& p : pinned_) {
+    if (p.base != base || p.bytes != bytes) continue;
+    if (p.runs == nullptr) return p.address + inside;
+    const std::uint64_t offset = (p.address & ~dev::k_in_runs) + inside;
+    const auto& rows = p.runs->rows();
+    const auto next = std::upper_bound(rows.begin(), rows.end(), offset, [](auto v, auto& r) { return v < r.offset; });
+    return std::prev(next)->address + (offset - std::prev(next)->offset);
+  }
+  fail(XIO_ERR_INTERNAL, "{}: the {} bytes at {} are not pinned; this is a bug of XIO", name_, bytes, base);
+}
+
 void kmod_memory::unmap(void* base, std::size_t bytes, std::function<bool()> in_use) {
   const std::lock_guard hold(lock_);
   const auto found =

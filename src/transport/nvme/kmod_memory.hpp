@@ -43,6 +43,8 @@ class kmod_memory {
   // Pins it and returns its bus address as controller::map. Throws where it cannot be pinned.
   std::uint64_t map(void* base, std::size_t bytes);
   dev::run_table runs_of(void* base, std::size_t bytes) const;
+  // Bus address of `at`, which is in that range.
+  std::uint64_t address_of(void* at, void* base, std::size_t bytes) const;
   // Takes back one map() of that range. `in_use`: whether a command that was posted before this call may still name
   // the memory; it stays pinned until that is false, which is asked at later calls and by the destructor's caller.
   void unmap(void* base, std::size_t bytes, std::function<bool()> in_use);

@@ -39,6 +39,9 @@ class controller {
   // every controller whose runs are the same.
   virtual dev::run_table runs_of(void* /*base*/, std::size_t /*bytes*/) const { return {}; }
   virtual void unmap(void* base, std::size_t bytes) = 0;  // what map() was given
+  // Before any kernel posts: tries whether it reaches the memory that kernels see. `page` is k_trial_bytes that nobody
+  // else uses, in [base, base + bytes), which is mapped. Throws where it does not. Software devices always do.
+  virtual void check_reach(void* /*page*/, void* /*base*/, std::size_t /*bytes*/) {}
 };
 
 // The inputs from which a controller is opened. All but the name and attributes outlive the controller.
