@@ -26,7 +26,7 @@ class event_timer {
 
  private:
   static constexpr std::uint32_t k_turns = 64;
-  static constexpr std::chrono::milliseconds k_between{100};
+  static constexpr std::chrono::milliseconds k_between{10};
   std::uint32_t turns_ = 0;
   std::chrono::steady_clock::time_point next_{};
 };
