@@ -185,6 +185,7 @@ class parser {
       r.by = before ? 0 - number() : number();
     } else if (take("moved")) {
       r.what = kind::moved;
+      if (take("@")) r.nth = number();
     } else {
       bad("no known fault");
     }

@@ -70,6 +70,7 @@ TEST(faults, mistakes_are_named_with_their_place) {
       {"skip@", 6},
       {"fatal@", 7},
       {"moved/queue1", 13},
+      {"moved@x", 7},
       {"astray@1", 9},
       {"astray@1=x", 10},
   };
@@ -97,6 +98,16 @@ TEST(faults, error_and_down_count_ops) {
   EXPECT_EQ(hit.how.why, m::rule::injected);
   EXPECT_EQ(f->next(64, 9, o).what, injected::none);
   EXPECT_EQ(f->next(68, 9, o).how.what, m::outcome::retry_exceeded);
+}
+
+TEST(faults, memory_moves_from_a_registration_on) {
+  unsigned char a = 0, b = 0;
+  const auto f = m::make_faults("moved@1/pe2", 2);
+  EXPECT_TRUE(f->moves_memory());
+  EXPECT_EQ(f->place_of(&a, 1), &a);
+  EXPECT_NE(f->place_of(&b, 1), &b);
+  EXPECT_NE(m::make_faults("moved", 0)->place_of(&a, 1), &a);
+  EXPECT_FALSE(m::make_faults("moved@1/pe2", 0)->moves_memory());
 }
 
 TEST(faults, ops_that_only_seem_done) {

@@ -94,17 +94,19 @@ injected_fault faults::next(std::uint32_t number, std::uint64_t nth, const op&) 
   return level_ == fault_level::frames ? injected_fault{} : delayed(number, nth);
 }
 
-bool faults::moves_memory() const {
-  return std::any_of(rules_.rules.begin(), rules_.rules.end(), [&](const fault_rule& r) {
-    return r.what == fault_rule::kind::moved && (r.pe < 0 || r.pe == pe_);
-  });
+std::optional<std::uint64_t> faults::first_moved() const {
+  std::optional<std::uint64_t> first;
+  for (const fault_rule& r : rules_.rules)
+    if (r.what == fault_rule::kind::moved && (r.pe < 0 || r.pe == pe_)) first = std::min(first.value_or(r.nth), r.nth);
+  return first;
 }
 
 // From calloc(), since most of a large heap is never touched.
 unsigned char* faults::place_of(void* base, std::uint64_t bytes) {
+  const std::lock_guard hold(lock_);
+  if (registered_++ < first_moved().value_or(0)) return static_cast<unsigned char*>(base);
   auto* const fresh = static_cast<unsigned char*>(std::calloc(bytes, 1));
   if (fresh == nullptr) fail(XIO_ERR_NO_MEMORY, "XIO_MODEL_FAULTS=moved: no {} bytes for those at {}", bytes, base);
-  const std::lock_guard hold(lock_);
   moved_.emplace_back(fresh);
   return fresh;
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct fault_rule {
   enum class kind { drop, twice, swap, delay, error, down, skip, astray, moved, fatal } what = kind::drop;
   double chance = 0;
   std::chrono::microseconds wait{0};
-  std::uint64_t nth = 0;  // error, down, skip, astray, fatal
+  std::uint64_t nth = 0;  // error, down, skip, astray, fatal; moved: the first registration
   std::uint64_t by = 0;   // bytes that it goes astray; wraps
   outcome how = outcome::ok;
   int pe = -1;              // -1: every
@@ -48,10 +49,11 @@ class faults final : public fault_plan, public frame_faults {
   frame_fate next_frame(std::uint32_t number) override;
 
   // Other memory stands for what is registered, zeroed at first, as long as this lives.
-  bool moves_memory() const;
+  bool moves_memory() const { return first_moved().has_value(); }
   unsigned char* place_of(void* base, std::uint64_t bytes);
 
  private:
+  std::optional<std::uint64_t> first_moved() const;
   std::uint64_t count_frame(std::uint32_t number);
   bool applies(const fault_rule& r, std::uint32_t number) const;
   bool strikes(std::size_t rule, std::uint32_t number, std::uint64_t count, std::uint64_t turn) const;
@@ -67,6 +69,7 @@ class faults final : public fault_plan, public frame_faults {
     void operator()(unsigned char* p) const { std::free(p); }
   };
   std::vector<std::unique_ptr<unsigned char, free_memory>> moved_;
+  std::uint64_t registered_ = 0;
 };
 
 // Null for an empty text. For nic::set_faults and, of the level `frames`, for tcp_settings::faults.
