@@ -15,7 +15,7 @@ using namespace amdgpu::test;
 using place_kind = mapping::place;
 using caching = mapping::caching;
 
-constexpr unsigned seeds = 16;
+constexpr unsigned seeds = 24;
 
 struct kind {
   place_kind where;

@@ -1,32 +1,80 @@
 # SPDX-License-Identifier: MIT
-# docs/amdgpu-sites.md from what tests/amdgpu/sites has found: PROGRAM ROUTE SEED SITE TEXT KERNEL VERDICT WHY.
-BEGIN {
-  rule["buffer_wbl2"] = "not decided: the software GPU has no L2"
-  rule["buffer_invl2"] = "not decided: the software GPU has no L2"
-  rule["buffer_wbinvl1_vol"] = "a missing test, or what is read behind it was not in L1"
-  rule["s_waitcnt"] = "a missing test, or a later wait comes before the use"
-  rule["load"] = "a missing test, or the line was not in L1"
+# docs/amdgpu-sites.md from tests/amdgpu/sites.rules and the results of tests/amdgpu/sites:
+# PROGRAM ROUTE MNEMONIC LINE SITES VERDICT WHY.
+function text_of(where,  part, n, path, text) {
+  split(where, part, ":")
+  path = source "/" part[1]
+  for (n = 1; n <= part[2]; ++n)
+    if ((getline text < path) <= 0) text = ""
+  close(path)
+  gsub(/^[ \t]+|[ \t]+$/, "", text)
+  return text
 }
-function kind_of(text,  words) {
-  split(text, words, " ")
-  return words[1] ~ /_load_/ ? "load" : words[1]
+# The first rule whose instruction, file and part of the line fit.
+function rule_of(name, where, text,  i) {
+  for (i = 1; i <= rules; ++i)
+    if ((rule_name[i] == "*" || rule_name[i] == name) && where ~ rule_file[i] && index(text, rule_text[i])) return rule[i]
+  return "**not decided**"
 }
-$1 == program && $2 == route && $3 == seed {
-  kind = kind_of($5)
-  ++tried
-  ++count[kind]
-  if ($7 == "caught") ++caught[kind]
-  row[tried] = "| " $4 " | `" $5 "` | " ($7 == "caught" ? "caught: " $8 : "survives: " rule[kind]) " |"
+FNR == NR {
+  if ($0 == "" || /^#/) next
+  ++rules
+  rule_name[rules] = $1
+  rule_file[rules] = $2
+  rule_text[rules] = $3 == "*" ? "" : $3
+  rule[rules] = $4
+  next
+}
+{
+  key = $3 "\t" $4
+  run = $1 " by " $2
+  if (!(run in tried)) run_at[++runs] = run
+  ++tried[run]
+  if (!(key in sites)) key_at[++keys] = key
+  if ($5 > sites[key]) sites[key] = $5
+  if ($6 == "caught") {
+    ++caught_in[run]
+    # The first is as good as others.
+    if (!(key in caught)) caught[key] = run ($7 == "" ? "" : ": " $7)
+  }
 }
 END {
-  print "# Ordering instructions, one ignored at a time\n"
-  print "`tests/amdgpu/sites` wrote this; see [amdgpu.md](amdgpu.md), \"Memory that is late\". The program is `" program "` by " route \
-    ", built for gfx90a by hipcc 5.2, seed " seed ", two PEs. Its kernels come to " reached " sites; " tried " of them were ignored, one in each run.\n"
-  print "| instruction | tried | caught |\n| --- | --- | --- |"
-  n = split("s_waitcnt load buffer_wbl2 buffer_invl2 buffer_wbinvl1_vol", kinds, " ")
+  for (i = 1; i <= keys; ++i) {
+    split(key_at[i], of, "\t")
+    ++lines[of[1]]
+    if (key_at[i] in caught) ++noticed[of[1]]
+  }
+  print "# Ordering instructions, ignored one source line at a time\n"
+  print "`tests/amdgpu/sites` wrote this; see [amdgpu.md](amdgpu.md), \"Memory that is late\". Programs are built for gfx90a by hipcc 5.2 and run with"
+  print "two PEs on two GPUs, as short as `XIO_TEST_SHORT=1` makes them, seed " seed ". All that one line of XIO or of the test became, wherever it was inlined, was"
+  print "ignored in one run; the line is the innermost one outside of `device/platform`. An order that a compiler put at a line is that line's.\n"
+  print "| program | lines tried | noticed |\n| --- | --- | --- |"
+  for (i = 1; i <= runs; ++i) print "| " run_at[i] " | " tried[run_at[i]] " | " caught_in[run_at[i]] + 0 " |"
+  print "\n| instruction | lines | noticed by some program |\n| --- | --- | --- |"
+  n = split("s_waitcnt buffer_wbl2 buffer_invl2 buffer_wbinvl1_vol", names, " ")
   for (i = 1; i <= n; ++i)
-    if (count[kinds[i]])
-      print "| " (kinds[i] == "load" ? "`glc` of a load" : "`" kinds[i] "`") " | " count[kinds[i]] " | " caught[kinds[i]] + 0 " |"
-  print "\n| site | instruction | result |\n| --- | --- | --- |"
-  for (i = 1; i <= tried; ++i) print row[i]
+    if (names[i] in lines) print "| `" names[i] "` | " lines[names[i]] " | " noticed[names[i]] + 0 " |"
+  for (name in lines)
+    if (name ~ /_load_/) {
+      loads += lines[name]
+      loads_noticed += noticed[name]
+    }
+  print "| `glc` of a load | " loads + 0 " | " loads_noticed + 0 " |"
+  print "\n## Not noticed, and why each is not needed or what is missing\n"
+  print "| line | instruction, sites | source | why |\n| --- | --- | --- | --- |"
+  for (i = 1; i <= keys; ++i) {
+    if (key_at[i] in caught) continue
+    split(key_at[i], of, "\t")
+    text = text_of(of[2])
+    why = rule_of(of[1], of[2], text)
+    gsub(/\|/, "\\|", text)
+    print "| " of[2] " | `" of[1] "`, " sites[key_at[i]] " | `` " text " `` | " why " |"
+  }
+  print "\n## Noticed\n"
+  print "| line | instruction, sites | by |\n| --- | --- | --- |"
+  for (i = 1; i <= keys; ++i) {
+    if (!(key_at[i] in caught)) continue
+    split(key_at[i], of, "\t")
+    print "| " of[2] " | `" of[1] "`, " sites[key_at[i]] " | " caught[key_at[i]] " |"
+  }
 }

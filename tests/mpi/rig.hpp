@@ -146,6 +146,13 @@ inline bool shared_gpus(const team& t) {
     MUST(hipDeviceSynchronize());                                                     \
   } while (0)
 
+// XIO_TEST_SHORT=1: as few turns as show an order that is missing, for runs of many programs that differ a little
+// (tests/amdgpu/sites).
+inline bool is_short() {
+  const char* asked = std::getenv("XIO_TEST_SHORT");
+  return asked != nullptr && *asked == '1';
+}
+
 // --- Judging -----------------------------------------------------------------------------------------
 
 inline int failures = 0;

@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
 
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/topology.hpp"
@@ -25,6 +28,14 @@ constexpr unsigned k_doorbells = 1024;
 
 std::atomic<process*> the_process;
 std::mutex making;
+
+std::set<std::uint64_t> ignored_sites(const settings& s) {
+  std::set<std::uint64_t> all;
+  if (s.ignored != 0) all.insert(s.ignored);
+  std::ifstream list(s.ignored_list);
+  for (std::string line; std::getline(list, line);) all.insert(std::strtoull(line.c_str(), nullptr, 16));
+  return all;
+}
 
 // A child that is forked has none of the threads, and opens the driver anew (libhsakmt does).
 void forget_in_child() { the_process = nullptr; }
@@ -52,7 +63,7 @@ process* process::current() {
     std::fprintf(stderr, "software AMD GPU: %s\n", wrong->c_str());
     return nullptr;
   }
-  watch_sites(s.ignored, s.sites);
+  watch_sites(ignored_sites(s), s.sites);
   raise_limit();
   static const int once = pthread_atfork(nullptr, nullptr, forget_in_child) + std::atexit(stop_at_exit);
   static_cast<void>(once);

@@ -45,6 +45,8 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_COUNTS", nullptr, &settings::counts, 0, 0, 1, nullptr, "a file that gets a line of JSON per kernel"},
     {"XIO_AMDGPU_IGNORE", &settings::ignored, nullptr, 0, 0xffffffff, 1, "",
      "the site of an ordering instruction that does nothing, 0 for none"},
+    {"XIO_AMDGPU_IGNORE_LIST", nullptr, &settings::ignored_list, 0, 0, 1, nullptr,
+     "a file with a site in each line, all of which do nothing"},
     {"XIO_AMDGPU_SITES", nullptr, &settings::sites, 0, 0, 1, nullptr,
      "a file that gets a line per ordering instruction that is reached"},
 };

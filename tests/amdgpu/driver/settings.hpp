@@ -27,6 +27,7 @@ struct settings {
   std::uint64_t log = 0;
   std::string counts;
   std::uint64_t ignored = 0;
+  std::string ignored_list;
   std::string sites;
 
   // Each partition is a node, which the driver calls a GPU elsewhere.

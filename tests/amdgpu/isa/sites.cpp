@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t k_page = 4096;
 
 struct {
-  std::uint64_t ignored = 0;
+  std::set<std::uint64_t> ignored;
   std::string list;
 } wanted;
 
@@ -42,20 +42,20 @@ void do_nothing(wave&, const operation&) {}
 
 }  // namespace
 
-void watch_sites(std::uint64_t ignored, const std::string& list) {
+void watch_sites(const std::set<std::uint64_t>& ignored, const std::string& list) {
   wanted.ignored = ignored;
   wanted.list = list;
 }
 
 void look_at_site(operation& made, const wave& w) {
-  if ((wanted.ignored == 0 && wanted.list.empty()) || !orders(made) || !of_program(w.of->how.name)) return;
+  if ((wanted.ignored.empty() && wanted.list.empty()) || !orders(made) || !of_program(w.of->how.name)) return;
   const std::uint64_t start = start_of_object(*w.of->memory, w.pc);
   if (start == 0) return;
   char site[32];
   std::snprintf(site, sizeof(site), "0x%llx", static_cast<unsigned long long>(w.pc - start));
   if (!wanted.list.empty())
     append_counts(wanted.list, std::string(site) + '\t' + made.text + '\t' + w.of->how.name + '\n');
-  if (w.pc - start != wanted.ignored) return;
+  if (!wanted.ignored.count(w.pc - start)) return;
   std::fprintf(stderr, "software AMD GPU: the site %s, %s, is ignored in %s\n", site, made.text.c_str(),
                w.of->how.name.c_str());
   if (is_fresh_load(made))

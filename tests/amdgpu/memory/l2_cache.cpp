@@ -118,7 +118,7 @@ void l2_cache::read(std::uint64_t at, unsigned bytes, mapping::place where, mapp
   }
   line& l = found(base);
   // It may have left since it was last used.
-  if (!l.whole || random() % 64 == 0) fill(base, l);
+  if (!l.whole || random() % 8 == 0) fill(base, l);
   l.held = held;
   std::memcpy(out, l.data.data() + offset, bytes);
 }
