@@ -106,31 +106,33 @@ const pci_function* redirecting(const pci_tree& t, const pci_function& a, const 
   return nullptr;
 }
 
-// "" where Linux lets the drive reach that GPU's memory, or why not and the cure.
+// "" where Linux lets the device, a drive or a NIC, reach that GPU's memory, or why not and the cure.
 struct obstacle {
   std::string what, cure;
 };
-obstacle between(const surroundings& s, const pci_function& drive, const pci_function& gpu) {
-  const pci_function* top = common_bridge(s.pci, drive, gpu);
+obstacle between(const surroundings& s, const char* kind, const pci_function& device, const pci_function& gpu) {
+  const pci_function* top = common_bridge(s.pci, device, gpu);
   const pci_function* up = nullptr;
   if (top != nullptr) {
-    up = redirecting(s.pci, drive, top);
+    up = redirecting(s.pci, device, top);
     if (up == nullptr) up = redirecting(s.pci, gpu, top);
     if (up == nullptr) return {};
   }
   if (is_zen(s)) return {};
-  const bool same = root_bus(s.pci, drive) == root_bus(s.pci, gpu);
-  if (passes_on(s, drive, same) && passes_on(s, gpu, same)) return {};
+  const bool same = root_bus(s.pci, device) == root_bus(s.pci, gpu);
+  if (passes_on(s, device, same) && passes_on(s, gpu, same)) return {};
   if (up != nullptr)
-    return {fmt::format("drive {} and GPU {} share a switch, but ACS at {} sends transfers up to host bridges that are "
+    return {fmt::format("{} {} and GPU {} share a switch, but ACS at {} sends transfers up to host bridges that are "
                         "not on Linux' list",
-                        drive.bus_id, gpu.bus_id, up->bus_id),
+                        kind, device.bus_id, gpu.bus_id, up->bus_id),
             fmt::format("where the devices behind that switch need not be kept apart, boot with "
                         "pci=disable_acs_redir={}",
                         up->bus_id)};
-  return {fmt::format("transfers between drive {} and GPU {} go through host bridges that are not on Linux' list",
-                      drive.bus_id, gpu.bus_id),
-          "put the drive behind the same PCIe switch as the GPU, or keep its data in host memory: XIO_HEAP_KIND=host"};
+  return {fmt::format("transfers between {} {} and GPU {} go through host bridges that are not on Linux' list", kind,
+                      device.bus_id, gpu.bus_id),
+          fmt::format("put the {} behind the same PCIe switch as the GPU, or keep its data in host memory: "
+                      "XIO_HEAP_KIND=host",
+                      kind)};
 }
 
 piece path(const surroundings& s, const std::vector<const pci_function*>& drives) {
@@ -142,7 +144,7 @@ piece path(const surroundings& s, const std::vector<const pci_function*>& drives
     for (const pci_function* g : gpus) {
       if (!d->readable || !g->readable)
         return {"peer_path", piece_state::unknown, "configuration beyond 64 bytes cannot be read", "run as root"};
-      const obstacle o = between(s, *d, *g);
+      const obstacle o = between(s, "drive", *d, *g);
       if (o.what.empty())
         ++open;
       else if (first.what.empty())
@@ -153,6 +155,34 @@ piece path(const surroundings& s, const std::vector<const pci_function*>& drives
     return {"peer_path", piece_state::ok, "Linux lets every drive of the kernel module reach every GPU", ""};
   return {"peer_path", piece_state::missing, fmt::format("{} of {} ways are closed: {}", all - open, all, first.what),
           first.cure};
+}
+
+// amdgpu moves memory that it exports into the host's for a NIC that cannot reach it (amdgpu_dma_buf_attach), so a GPU
+// wants one NIC at least that can.
+piece nic_path(const surroundings& s) {
+  std::vector<const pci_function*> nics;
+  for (const pci_function& f : s.pci.functions()) {
+    std::error_code none;
+    if (fs::is_directory(device_folder(s, f) + "/infiniband", none)) nics.push_back(&f);
+  }
+  const auto gpus = gpus_of(s);
+  if (nics.empty() || gpus.empty())
+    return {"nic_path", piece_state::not_needed, nics.empty() ? "no RDMA device on PCI" : "no GPU", ""};
+  for (const pci_function* g : gpus) {
+    obstacle first;
+    bool open = false;
+    for (const pci_function* n : nics) {
+      if (!n->readable || !g->readable)
+        return {"nic_path", piece_state::unknown, "configuration beyond 64 bytes cannot be read", "run as root"};
+      const obstacle o = between(s, "NIC", *n, *g);
+      open = open || o.what.empty();
+      if (first.what.empty()) first = o;
+    }
+    if (!open)
+      return {"nic_path", piece_state::missing,
+              fmt::format("no NIC reaches the memory of GPU {}: {}", g->bus_id, first.what), first.cure};
+  }
+  return {"nic_path", piece_state::ok, "Linux lets a NIC reach the memory of every GPU", ""};
 }
 
 // A drive behind an IOMMU that translates still reaches GPUs by the host bridge, but pays for the translation, and only
@@ -174,10 +204,11 @@ piece mode(const surroundings& s, const std::vector<const pci_function*>& drives
 std::vector<piece> peer_path(const surroundings& s) {
   const auto drives = drives_of_module(s);
   if (drives.empty())
-    return {{"module_access", piece_state::not_needed, k_none, ""},
+    return {nic_path(s),
+            {"module_access", piece_state::not_needed, k_none, ""},
             {"peer_path", piece_state::not_needed, k_none, ""},
             {"iommu_mode", piece_state::not_needed, k_none, ""}};
-  return {device_access(s.root, "module_access", {"/dev/xio"}), path(s, drives), mode(s, drives)};
+  return {nic_path(s), device_access(s.root, "module_access", {"/dev/xio"}), path(s, drives), mode(s, drives)};
 }
 
 }  // namespace xio::topology

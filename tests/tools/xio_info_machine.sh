@@ -369,6 +369,27 @@ rm -r "$machine"/sys/bus/pci/devices/0000:0[49]:00.0
 look
 says '^  peer_path +not needed \(no drive is bound to xio'
 
+# --- NICs, and their way to GPU memory: a GPU wants one of them ---
+says '^  nic_path +not needed \(no RDMA device on PCI'
+mkdir -p "$machine/sys/bus/pci/devices/0000:09:00.0/infiniband/mlx5_0"
+ways 0 4668
+processor GenuineIntel 6
+look
+says '^  nic_path +missing \(no NIC reaches the memory of GPU 0000:03:00\.0: transfers between NIC 0000:09:00\.0 and'
+says '^  nic_path_cure +put the NIC behind the same PCIe switch'
+processor AuthenticAMD 25
+look
+says '^  nic_path +ok \(Linux lets a NIC reach the memory of every GPU'
+# A second one, behind the GPU's switch.
+processor GenuineIntel 6
+mkdir -p "$machine/sys/bus/pci/devices/0000:04:00.0/infiniband/mlx5_1"
+look
+says '^  nic_path +ok'
+ways 8 4668
+look
+says '^  nic_path +missing \(no NIC .*ACS at 0000:02:00\.0'
+rm -r "$machine"/sys/bus/pci/devices/0000:0[49]:00.0
+
 # --- A world ---
 run 0 "$info" --world
 says '^Routes of PE 0 of 1'
