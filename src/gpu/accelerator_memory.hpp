@@ -114,11 +114,26 @@ void take_allocated(block& b, std::size_t alignment) {
 
 }  // namespace
 
-std::string lacks(xio_mem_kind_t kind) { return hw::lacks(kind); }
+// Whether pages can be pinned is not known before some are, and is the same for all.
+std::string lacks(xio_mem_kind_t kind) {
+  if (kind != XIO_MEM_HOST_PINNED) return hw::lacks(kind);
+  const on_device here;
+  block b;
+  b.kind = kind;
+  b.bytes = page_size();
+  b.device = g_device;
+  try {
+    take_pages(b, page_size());
+  } catch (const error& e) {
+    return e.status() == XIO_ERR_UNSUPPORTED ? e.what() : "";
+  }
+  give_back(b);
+  return "";
+}
 bool has_device_memory() { return true; }
 
 block take(xio_mem_kind_t kind, std::size_t bytes, std::size_t alignment) {
-  const std::string why = lacks(kind);
+  const std::string why = hw::lacks(kind);
   if (!why.empty()) fail(XIO_ERR_UNSUPPORTED, "{}", why);
   const auto whole = memory::align_up(bytes, page_size());
   if (!whole) fail(XIO_ERR_NO_MEMORY, "{} bytes are more than an address can count; ask for less", bytes);

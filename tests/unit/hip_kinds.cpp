@@ -573,6 +573,19 @@ TEST_F(hip_kinds, pinned_memory_that_the_gpu_sees_elsewhere_is_refused) {
   EXPECT_EQ(g.pages, (calls{"register", "unregister"})) << "and nothing of it stays registered";
 }
 
+// xio_mem_supports says beforehand what xio_mem_alloc does.
+TEST_F(hip_kinds, pinned_memory_is_lacking_where_pinning_refuses_it) {
+  start("gfx90a");
+  EXPECT_EQ(lacks(XIO_MEM_HOST_PINNED), "");
+  ASSERT_TRUE(wait_for_kernels(0)) << "another thread unregisters it";
+  g.pages.clear();
+  g.host_memory_moves_by = 0x100000;
+  const std::string why = lacks(XIO_MEM_HOST_PINNED);
+  EXPECT_NE(why.find("use HOST_COHERENT or HOST_MAPPED"), std::string::npos) << why;
+  EXPECT_EQ(g.pages, (calls{"register", "unregister"})) << "and nothing of it stays registered";
+  g.host_memory_moves_by = 0;
+}
+
 TEST_F(hip_kinds, xio_info_has_a_kind_and_a_reason) {
   start("gfx942");
   EXPECT_EQ(report_memory(purpose::heap, place::device).kind, "uncached device memory");
