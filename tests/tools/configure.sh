@@ -146,13 +146,13 @@ platform hip "hipcc is at $rocm/bin/hipcc: programs run on AMD GPUs alone, and t
 mkdir -p "$at/machine/sys/bus/pci/devices/0000:c1:00.0"
 echo 0x1002 >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/vendor"
 echo 0x120000 >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/class"
-configured driverless PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at" || wrong "configure failed without the driver"
+configured driverless --no-create PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at" || wrong "configure failed without the driver"
 platform hip ".*, and the one here \(0000:c1:00.0\) has no /dev/kfd: load the amdgpu driver"
-configured forced --with-gpu=host || wrong "configure --with-gpu=host failed"
+configured forced --no-create --with-gpu=host || wrong "configure --with-gpu=host failed"
 platform host "--with-gpu=host asks for it: kernels run on CPU threads, and no GPU is used, although this machine has an AMD GPU \(0000:c1:00.0\); --with-gpu=hip builds for it"
 # Neither.
 rm -r "$at/machine"
-configured neither || wrong "configure failed on a machine without hipcc and GPU"
+configured neither --no-create || wrong "configure failed on a machine without hipcc and GPU"
 platform host "no hipcc was found: kernels run on CPU threads, and no GPU is used"
 
 # ---- MPI by a wrapper of which little is known -------------------------------------------------------------------------
