@@ -165,7 +165,7 @@ TEST(AmdgpuAdversary, OneSiteIsIgnored) {
     two.m.load(".long 0x464c457f\nglobal_load_dword v8, v[0:1], off\ns_waitcnt vmcnt(0)\nv_mov_b32 v9, v8");
     two.m.start();
     two.m.w.pc += 4;
-    watch_sites({ignored}, "");
+    watch_sites({{ignored, ignoring::all}}, "");
     run_wave(two.m.w, 100);
     watch_sites({}, "");
     EXPECT_EQ(two.m.shared.failed.what == fault::kind::early, ignored == 0xc) << two.m.shared.failed.sentence();

@@ -4,6 +4,7 @@
 // from the kinds that linux's amdgpu gives memory (gmc_v9_0.c, gmc_v9_0_get_coherence_flags).
 #include <iterator>
 
+#include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/workgroup.hpp"
 #include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/opcodes.hpp"
@@ -85,6 +86,24 @@ TEST(AmdgpuL2, AWriteBackIsNotDoneBeforeItIsWaitedFor) {
     EXPECT_LT(unseen(k, "buffer_wbl2"), seeds) << "it may be done by itself";
     EXPECT_GT(unseen(k, "buffer_wbl2\ns_waitcnt lgkmcnt(0)"), 0u) << "another counter";
     EXPECT_GT(unseen(k, "buffer_wbl2\ns_waitcnt vmcnt(1)"), 0u) << "vmcnt counts it";
+  }
+}
+
+TEST(AmdgpuL2, AWriteBackWhoseWaitIsIgnoredIsNotDone) {
+  for (const bool unwaited : {false, true}) {
+    unsigned found = 0;
+    for (u64 seed = 1; seed <= seeds; ++seed) {
+      message one(seed, k_local);
+      one.m.load(".long 0x464c457f\nglobal_store_dword v[0:1], v4, off\nbuffer_wbl2\ns_waitcnt vmcnt(0)\ns_sleep 1");
+      one.m.start();
+      one.m.w.pc += 4;
+      if (unwaited) watch_sites({{12, ignoring::wait}}, "");
+      run_wave(one.m.w, 100);
+      watch_sites({}, "");
+      found += one.data[0] != 41;
+      forget_code(one.m.w.pc & ~u64{4095}, 4096);
+    }
+    EXPECT_EQ(found, unwaited ? seeds : 0);
   }
 }
 

@@ -20,7 +20,8 @@ struct players {
   uint64_t turns;
 };
 
-__device__ inline uint64_t look(const uint64_t* p) { return *static_cast<const volatile uint64_t*>(p); }
+// An ordinary load, for which the call before has to acquire: a volatile one would read past the L1 of an AMD GPU.
+__device__ inline uint64_t look(const uint64_t* p) { return *p; }
 
 // Waits for the neighbour's word, tells it that the turn is over, and waits for the same from the other side.
 __device__ inline bool turn_over(xio_ctx_t ctx, board* b, const players& p, uint64_t turn) {

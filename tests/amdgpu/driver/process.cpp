@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <set>
+#include <map>
 #include <string>
 
 #include "amdgpu/driver/kfd_uapi.hpp"
@@ -29,11 +29,12 @@ constexpr unsigned k_doorbells = 1024;
 std::atomic<process*> the_process;
 std::mutex making;
 
-std::set<std::uint64_t> ignored_sites(const settings& s) {
-  std::set<std::uint64_t> all;
-  if (s.ignored != 0) all.insert(s.ignored);
+std::map<std::uint64_t, ignoring> ignored_sites(const settings& s) {
+  std::map<std::uint64_t, ignoring> all;
+  if (s.ignored != 0) all[s.ignored] = ignoring::all;
   std::ifstream list(s.ignored_list);
-  for (std::string line; std::getline(list, line);) all.insert(std::strtoull(line.c_str(), nullptr, 16));
+  for (std::string line; std::getline(list, line);)
+    all[std::strtoull(line.c_str(), nullptr, 16)] = line.ends_with(" wait") ? ignoring::wait : ignoring::all;
   return all;
 }
 

@@ -6,6 +6,7 @@
 
 #include "amdgpu/isa/narrow.hpp"
 #include "amdgpu/isa/scratch.hpp"
+#include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/valu.hpp"
 
 namespace amdgpu {
@@ -115,7 +116,9 @@ void atomic(wave& w, const operation& o) {
   if (o.scope.glc) blend(w, data, old, o.width / 4);
 }
 
-void writeback(wave& w, const operation&) { w.of->memory->writeback(w.number, w.issued); }
+void writeback(wave& w, const operation& o) {
+  w.of->memory->writeback(w.number, o.variant == k_unwaited ? ~std::uint64_t{0} : w.issued);
+}
 void invalidate(wave& w, const operation&) { w.of->memory->invalidate(); }
 void invalidate_l1(wave& w, const operation&) { w.of->memory->invalidate_vector_cache(); }
 

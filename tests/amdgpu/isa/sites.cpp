@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t k_page = 4096;
 
 struct {
-  std::set<std::uint64_t> ignored;
+  std::map<std::uint64_t, ignoring> ignored;
   std::string list;
 } wanted;
 
@@ -42,7 +42,7 @@ void do_nothing(wave&, const operation&) {}
 
 }  // namespace
 
-void watch_sites(const std::set<std::uint64_t>& ignored, const std::string& list) {
+void watch_sites(const std::map<std::uint64_t, ignoring>& ignored, const std::string& list) {
   wanted.ignored = ignored;
   wanted.list = list;
 }
@@ -55,10 +55,13 @@ void look_at_site(operation& made, const wave& w) {
   std::snprintf(site, sizeof(site), "0x%llx", static_cast<unsigned long long>(w.pc - start));
   if (!wanted.list.empty())
     append_counts(wanted.list, std::string(site) + '\t' + made.text + '\t' + w.of->how.name + '\n');
-  if (!wanted.ignored.count(w.pc - start)) return;
+  const auto found = wanted.ignored.find(w.pc - start);
+  if (found == wanted.ignored.end()) return;
   std::fprintf(stderr, "software AMD GPU: the site %s, %s, is ignored in %s\n", site, made.text.c_str(),
                w.of->how.name.c_str());
-  if (is_fresh_load(made))
+  if (found->second == ignoring::wait && made.kind == count::writeback)
+    made.variant = k_unwaited;
+  else if (is_fresh_load(made))
     made.scope.glc = false;
   else
     made.run = do_nothing;

@@ -59,7 +59,7 @@ const vector_cache::line* vector_cache::filled(std::uint64_t base) {
 bool vector_cache::load(const access& of, std::uint32_t* data, refusal& no) {
   forget_unmapped();
   // Any line may have made room since it was last used.
-  if (passes(of) || random() % 8 == 0) drop(of);
+  if (passes(of) || (!keeps && random() % 8 == 0)) drop(of);
   if (passes(of)) return memory.load(of, data, no);
   bool good = true;
   each_lane(of, [&](unsigned lane) {

@@ -20,7 +20,7 @@ class vector_cache {
   static constexpr std::size_t lines_at_most = 256;
 
   vector_cache(const address_space& of, l2_port& behind, std::mt19937_64& random)
-      : space(of), memory(behind), random(random) {}
+      : space(of), memory(behind), random(random), keeps(random() % 2 != 0) {}
 
   bool load(const access& of, std::uint32_t* data, refusal& no);
   bool store(const access& of, const std::uint32_t* data, refusal& no);
@@ -38,6 +38,7 @@ class vector_cache {
   const address_space& space;
   l2_port& memory;
   std::mt19937_64& random;
+  const bool keeps;  // no line makes room by itself, so that who polls a stale one does so for ever
   std::unordered_map<std::uint64_t, line> lines;  // by address
   std::uint64_t seen = 0;                         // generation of what the lines hold
 };
