@@ -30,6 +30,13 @@ bool immediate_desk::deliver(std::uint32_t number, std::uint32_t immediate) {
   return found != inboxes_.end() && drop(found->second, immediate);
 }
 
+std::uint64_t immediate_desk::room(std::uint32_t number) {
+  const std::lock_guard hold(lock_);
+  const auto found = inboxes_.find(number);
+  if (found == inboxes_.end()) return 0;
+  return payload_.atomic(found->second.at + w::k_head_at, 8, atomic_op::fetch, 0, 0) + found->second.entries;
+}
+
 // The counterpart of inbox_drop in include/xio/device/impl/inbox.hpp, for memory that may be a GPU's.
 bool immediate_desk::drop(const inbox& to, std::uint32_t immediate) const {
   const auto load = [&](std::uint64_t at) { return payload_.atomic(to.at + at, 8, atomic_op::fetch, 0, 0); };

@@ -29,6 +29,8 @@ class immediate_desk {
   void forget(std::uint32_t number);
   // Visible after everything that the caller has made visible. False if the number is unknown or its inbox full.
   bool deliver(std::uint32_t number, std::uint32_t immediate);
+  // Immediates that were read of the number's inbox, and those that it can hold.
+  std::uint64_t room(std::uint32_t number);
 
  private:
   bool drop(const inbox& to, std::uint32_t immediate) const;

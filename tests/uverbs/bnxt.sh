@@ -13,7 +13,7 @@ export XIO_NIC_FAMILY=bnxt XIO_BACKEND=hw XIO_RDMA_ATOMIC32=emulate
 # Atomics but two are loops of compare-and-swap here, each turn a message to the other process and back.
 limit=250
 export XIO_TIMEOUT_MS=${XIO_TIMEOUT_MS-200000}
-suite any 2 rdma rma atomics signals sync
+suite any 2 rdma rma atomics signals immediate sync
 echo 'four queue pairs a peer'
 XIO_RDMA_QUEUES=4 suite any 2 rdma signals
 

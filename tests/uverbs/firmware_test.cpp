@@ -138,13 +138,34 @@ TEST_F(firmware_test, queue_pairs_are_checked) {
   refused(c, fw::qpc::pd, k_qpc, 3, status::bad_resource, rule::protection_domain);
   refused(c, fw::qpc::cqn_snd, k_qpc, 3, status::bad_resource, rule::send_cq);
   refused(c, fw::qpc::cqn_rcv, k_qpc, 3, status::bad_resource, rule::receive_cq);
-  refused(c, fw::qpc::rq_type, k_qpc, 0, status::bad_param, rule::receive_kind);
+  refused(c, fw::qpc::rq_type, k_qpc, 1, status::bad_param, rule::receive_kind);
+  refused(c, fw::qpc::rq_type, k_qpc, 0, status::bad_resource, rule::receive_cq);  // which is collapsed
+  refused(c, fw::qpc::log_rq_size, k_qpc, 8, status::bad_param, rule::rq_size);
   refused(c, fw::qpc::ts_format, k_qpc, 1, status::bad_param, rule::clock_format);
   refused(c, fw::qpc::log_sq_size, k_qpc, 9, status::bad_resource, rule::buffer_umem);
   refused(c, fw::qpc::dbr_umem_id, k_qpc, 9, status::bad_resource, rule::record_umem);
   refused(c, fw::create_qp::umem_valid, 0, 0, status::bad_resource, rule::buffer_umem);
   refused(c, {"qpc", "rlky", 0x5b, 1}, k_qpc, 1, status::bad_param, rule::reserved_bits);
   EXPECT_EQ(f.execute(c.data(), 64, reply.data(), 16).what, status::bad_input_length);
+}
+
+TEST_F(firmware_test, receive_queues_are_checked) {
+  using fw::rule, fw::status;
+  const std::uint32_t cqn = made(cq()),
+                      receive_cqn = made(mlx5::create_cq({8, 0x21, fw::k_event_queue, 1, {3, 128}, false}));
+  const auto plan = [&](std::uint32_t log_slots) {
+    return mlx5::create_qp({log_slots, 0x21, 0x77, cqn, 2, {3, 64}, false, 8, receive_cqn});
+  };
+  const std::uint32_t qpn = made(plan(7));
+  const fw::rings& r = f.find(qpn)->memory;
+  EXPECT_EQ(r.slots, p.memory.data() + 256 * 16);
+  EXPECT_EQ(r.receive_depth, 256u);
+  EXPECT_EQ(reinterpret_cast<const unsigned char*>(r.receive_record), p.memory.data() + 64);
+  EXPECT_EQ(reinterpret_cast<const unsigned char*>(r.receive_cq_record), p.memory.data() + 128);
+  // Both queues must fit into the memory.
+  EXPECT_EQ(run(plan(8)).why, rule::buffer_umem);
+  refused(plan(7), fw::qpc::log_rq_stride, k_qpc, 2, status::bad_resource, rule::buffer_umem);
+  refused(plan(7), fw::qpc::log_rq_size, k_qpc, 9, status::bad_resource, rule::receive_cq);
 }
 
 TEST_F(firmware_test, paths_are_checked) {

@@ -7,7 +7,7 @@ if [ -z "${XIO_TEST_UVERBS_SESSION-}" ]; then exec "${0%/*}/run" "$0"; fi
 on_host_platform || skip 'the simulated device reaches host memory alone'
 has HAVE_MLX5DV || skip 'this build is without libmlx5'
 export XIO_NIC_FAMILY=mlx5 XIO_BACKEND=hw XIO_RDMA_ATOMIC32=emulate
-suite any 2 rdma rma shapes atomics signals sync
+suite any 2 rdma rma shapes atomics signals immediate sync
 echo 'four queue pairs a peer'
 XIO_RDMA_QUEUES=4 suite any 2 rdma rma signals
 echo 'rings of 16 entries'

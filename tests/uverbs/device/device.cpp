@@ -184,6 +184,7 @@ void device::stop(std::uint32_t qpn) {
   running_.erase(qpn);
   pairs_.erase(qpn);
   expected_psn_.erase(qpn);
+  receives_.erase(qpn);
 }
 
 const firmware::queue_pair* device::find_pair(std::uint32_t qpn) const {
@@ -226,6 +227,8 @@ std::uint64_t* device::find_ionic_doorbell(const doorbell& d, running** whose) {
 }
 
 void device::ring(const doorbell& d) {
+  for (const auto& [qpn, r] : receives_)
+    if (r != nullptr && r->take_doorbell(d)) return;
   running* whose = nullptr;
   std::uint64_t* word = find_doorbell(d, &whose);
   if (word == nullptr) {
@@ -239,6 +242,12 @@ void device::ring(const doorbell& d) {
   whose->queue->turn(nullptr);
 }
 
+receive_side* device::find_receives(std::uint32_t qpn, const firmware::queue_pair& q) {
+  const auto found = receives_.find(qpn);
+  if (found != receives_.end()) return found->second.get();
+  return (receives_[qpn] = make_mlx5_receives(qpn, q.memory)).get();
+}
+
 bool device::serve(const request_message& in, response_message& out) {
   const request& r = in.head;
   const firmware::queue_pair* q = find_pair(r.remote_qpn);
@@ -247,13 +256,16 @@ bool device::serve(const request_message& in, response_message& out) {
   if (!takes) return false;
   const auto [expected, is_first] = expected_psn_.try_emplace(r.remote_qpn, q->receive_psn);
   if (expected->second != r.psn) return false;
+  receive_side* const receives = r.has_immediate ? find_receives(r.remote_qpn, *q) : nullptr;
+  out.head.is_not_ready = receives != nullptr && !receives->is_ready();
+  if (out.head.is_not_ready) return true;
   ++expected->second;
   out.head.bytes = r.bytes;
   const std::uint32_t right = remote_right(r.what);
   unsigned char* at = nullptr;
   if ((q->may & right) == 0) {
     out.head.how = {outcome::remote_access, rule::remote_rights};
-  } else if (r.has_immediate) {
+  } else if (r.has_immediate && receives == nullptr) {
     out.head.how = {outcome::remote_invalid_request, rule::not_connected};  // there is no receive queue
   } else if (r.bytes != 0) {
     out.head.how = find_remote(keys_, r.rkey, r.remote, r.bytes, right, &at);
@@ -262,6 +274,7 @@ bool device::serve(const request_message& in, response_message& out) {
     if (r.what == verb::read) k_host.copy(out.data, at, r.bytes);
     if (r.what == verb::atomic) out.head.old = change_word(k_host, at, r.change);
   }
+  if (receives != nullptr && !out.head.how) receives->complete(r.immediate, r.bytes);
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include "proxy/keys.hpp"
 #include "proxy/queue_pair.hpp"
 #include "uverbs/device/doorbells.hpp"
+#include "uverbs/device/receives.hpp"
 #include "uverbs/device/settings.hpp"
 #include "uverbs/device/wire.hpp"
 #include "uverbs/firmware/firmware.hpp"
@@ -56,6 +57,7 @@ class device final : public firmware::resources, public firmware::nic {
   std::uint32_t next_number() { return next_number_++; }
   void connect(std::uint32_t qpn, const firmware::queue_pair& q) { pairs_[qpn] = q; }
   void start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const rings& r);
+  void add_receives(std::uint32_t qpn, std::unique_ptr<receive_side> r) { receives_[qpn] = std::move(r); }
   void start_ionic(std::uint32_t qpn, const firmware::queue_pair& q, const rings& r);
   // Types of ionic's queues: where in the page their doorbells are. Firmware chooses them.
   static constexpr std::uint8_t k_ionic_sq_type = 4, k_ionic_rq_type = 5, k_ionic_cq_type = 6;
@@ -78,6 +80,7 @@ class device final : public firmware::resources, public firmware::nic {
   std::uint64_t* find_ionic_doorbell(const doorbell& d, running** whose);
   const firmware::queue_pair* find_pair(std::uint32_t qpn) const;
   bool serve(const request_message& in, response_message& out);
+  receive_side* find_receives(std::uint32_t qpn, const firmware::queue_pair& q);
 
   settings settings_;
   std::mutex lock_;
@@ -89,6 +92,7 @@ class device final : public firmware::resources, public firmware::nic {
   std::map<std::uint32_t, running> running_;
   std::map<std::uint32_t, firmware::queue_pair> pairs_;
   std::map<std::uint32_t, std::uint32_t> expected_psn_;
+  std::map<std::uint32_t, std::unique_ptr<receive_side>> receives_;
   receiver receiver_;
   std::uint32_t next_umem_ = 1, next_domain_ = 0x77, next_page_ = 0x21, next_number_ = 0x3c1;
 };

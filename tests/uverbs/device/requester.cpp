@@ -35,7 +35,8 @@ requester::requester(const settings& s, std::uint32_t qpn, const firmware::queue
       sender_(s.session, host_of(q)),
       out_(std::make_unique<request_message>()),
       in_(std::make_unique<response_message>()),
-      psn_(q.send_psn) {}
+      psn_(q.send_psn),
+      most_held_up_(q.rnr_retries) {}
 
 bool requester::begin(const op& o) {
   if (stage_ != stage::idle) return false;
@@ -76,6 +77,7 @@ void requester::compose() {
                 psn_,
                 op_.what,
                 op_.has_immediate && moved_ + bytes == op_.bytes,
+                op_.immediate,
                 op_.remote_key,
                 static_cast<std::uint32_t>(bytes),
                 op_.remote + moved_,
@@ -92,6 +94,13 @@ void requester::compose() {
 
 // Puts what came back into its span.
 void requester::take() {
+  if (in_->head.is_not_ready) {
+    stage_ = stage::held_up;
+    // InfiniBand specification 9.7.5.2.8: 7 is for ever.
+    if (++held_up_ > most_held_up_ && most_held_up_ != 7) end({outcome::rnr_retry_exceeded, rule::link_lost});
+    return;
+  }
+  held_up_ = 0;
   ++psn_;
   if (in_->head.how) return end(in_->head.how);
   std::uint64_t into = moved_;
@@ -123,6 +132,8 @@ std::uint64_t requester::advance(std::uint64_t) {
     take();
     return std::max<std::uint64_t>(moved_ - before, 1);
   }
+  // The time of the receiver's code 12.
+  if (stage_ == stage::held_up && clock::now() - since_ > std::chrono::microseconds(640)) stage_ = stage::sending;
   const bool under_way = stage_ == stage::sending || stage_ == stage::waiting;
   if (under_way && patience_.count() != 0 && clock::now() - since_ > patience_)
     end({outcome::retry_exceeded, rule::link_lost});

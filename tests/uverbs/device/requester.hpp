@@ -25,7 +25,7 @@ class requester final : public xio::proxy::executor {
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class stage { idle, sending, waiting, over };
+  enum class stage { idle, sending, waiting, held_up, over };
   void compose();
   void take();
   void end(xio::proxy::op_error how);
@@ -43,6 +43,8 @@ class requester final : public xio::proxy::executor {
   std::uint32_t psn_;
   xio::proxy::op_error how_;
   clock::time_point since_{};
+  std::uint32_t held_up_ = 0;  // in a row
+  const std::uint32_t most_held_up_;
 };
 
 }  // namespace uverbs

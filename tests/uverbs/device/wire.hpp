@@ -19,12 +19,14 @@ struct request {
   std::uint32_t remote_qpn, psn;  // for whom; counts messages
   xio::proxy::verb what;
   bool has_immediate;
+  std::uint32_t immediate;
   std::uint32_t rkey, bytes;  // of this piece
   std::uint64_t remote;
   xio::proxy::atomic_change change;
 };
 struct response {
   xio::proxy::op_error how;
+  bool is_not_ready;  // no receive is posted: the same again, later
   std::uint32_t bytes;
   std::uint64_t old;
 };

@@ -40,6 +40,8 @@ std::span<const field> all_fields() {
                                qpc::pd,
                                qpc::mtu,
                                qpc::log_msg_max,
+                               qpc::log_rq_size,
+                               qpc::log_rq_stride,
                                qpc::log_sq_size,
                                qpc::ts_format,
                                qpc::uar_page,

@@ -51,7 +51,8 @@ inline constexpr field dbr_umem_valid{"cqc", "dbr_umem_valid", 0x6, 0x1}, cqe_sz
 namespace qpc {
 inline constexpr field state{"qpc", "state", 0x0, 0x4}, st{"qpc", "st", 0x8, 0x8},
     pm_state{"qpc", "pm_state", 0x13, 0x2}, pd{"qpc", "pd", 0x28, 0x18}, mtu{"qpc", "mtu", 0x40, 0x3},
-    log_msg_max{"qpc", "log_msg_max", 0x43, 0x5}, log_sq_size{"qpc", "log_sq_size", 0x51, 0x4},
+    log_msg_max{"qpc", "log_msg_max", 0x43, 0x5}, log_rq_size{"qpc", "log_rq_size", 0x49, 0x4},
+    log_rq_stride{"qpc", "log_rq_stride", 0x4d, 0x3}, log_sq_size{"qpc", "log_sq_size", 0x51, 0x4},
     ts_format{"qpc", "ts_format", 0x58, 0x2}, uar_page{"qpc", "uar_page", 0x68, 0x18},
     user_index{"qpc", "user_index", 0x88, 0x18}, remote_qpn{"qpc", "remote_qpn", 0xa8, 0x18},
     log_sra_max{"qpc", "log_sra_max", 0x388, 0x3}, retry_count{"qpc", "retry_count", 0x38d, 0x3},

@@ -54,9 +54,9 @@ list fields_of(std::uint32_t opcode) {
     }
     case op_create_qp: {
       list out{{&create_qp::umem_offset, 0}, {&create_qp::umem_id, 0}, {&create_qp::umem_valid, 0}};
-      for (const field* f :
-           {&qpc::st, &qpc::pm_state, &qpc::pd, &qpc::log_sq_size, &qpc::ts_format, &qpc::uar_page, &qpc::user_index,
-            &qpc::cqn_snd, &qpc::cqn_rcv, &qpc::dbr_addr, &qpc::rq_type, &qpc::dbr_umem_valid, &qpc::dbr_umem_id})
+      for (const field* f : {&qpc::st, &qpc::pm_state, &qpc::pd, &qpc::log_rq_size, &qpc::log_rq_stride,
+                             &qpc::log_sq_size, &qpc::ts_format, &qpc::uar_page, &qpc::user_index, &qpc::cqn_snd,
+                             &qpc::cqn_rcv, &qpc::dbr_addr, &qpc::rq_type, &qpc::dbr_umem_valid, &qpc::dbr_umem_id})
         out.push_back({f, k_in_qpc});
       return with_head(std::move(out), false);
     }
@@ -151,11 +151,27 @@ verdict processor::create_cq(const unsigned char* in, unsigned char* out) {
   unsigned char* at = within(entries, get(in, create_cq::umem_offset), k_entry << log, k_page);
   if (get(in, create_cq::umem_valid) == 0 || at == nullptr) return {status::bad_resource, rule::buffer_umem};
   const umem* record = resources_.find_umem(of_cqc(in, cqc::dbr_umem_id));
-  if (of_cqc(in, cqc::dbr_umem_valid) == 0 ||
-      within(record, get(in, cqc::dbr_addr, k_in_cqc), k_record, k_record) == nullptr)
-    return {status::bad_resource, rule::record_umem};
-  queues_[next_cq_] = {log, uar, at};
+  unsigned char* words = within(record, get(in, cqc::dbr_addr, k_in_cqc), k_record, k_record);
+  if (of_cqc(in, cqc::dbr_umem_valid) == 0 || words == nullptr) return {status::bad_resource, rule::record_umem};
+  queues_[next_cq_] = {log, uar, at, reinterpret_cast<std::uint32_t*>(words), of_cqc(in, cqc::cc) != 0};
   put(out, reply::object, next_cq_++);
+  return {};
+}
+
+// A receive queue lies in front of the send queue, in the same memory.
+verdict processor::check_receives(const unsigned char* in, rings* memory) const {
+  const std::uint32_t kind = of_qpc(in, qpc::rq_type), log = of_qpc(in, qpc::log_rq_size),
+                      log_stride = of_qpc(in, qpc::log_rq_stride);
+  const auto found = queues_.find(of_qpc(in, qpc::cqn_rcv));
+  if (found == queues_.end()) return {status::bad_resource, rule::receive_cq};
+  if (kind == 3) return {log != 0 || log_stride != 0 ? status::bad_param : status::ok, rule::rq_size};  // ZERO_SIZE_RQ
+  if (kind != 0) return {status::bad_param, rule::receive_kind};                                        // REGULAR
+  if (log > limits_.log_max_qp_size) return {status::exceeds_limit, rule::rq_size};
+  if (found->second.collapsed || found->second.log_entries < log) return {status::bad_resource, rule::receive_cq};
+  memory->receive_depth = 1u << log;
+  memory->receive_cq_depth = 1u << found->second.log_entries;
+  memory->receive_completions = found->second.entries;
+  memory->receive_cq_record = found->second.record;
   return {};
 }
 
@@ -166,24 +182,30 @@ verdict processor::create_qp(const unsigned char* in, unsigned char* out) {
   if (!resources_.has_domain(of_qpc(in, qpc::pd))) return {status::bad_resource, rule::protection_domain};
   const std::uint32_t cqn = of_qpc(in, qpc::cqn_snd);
   if (!queues_.contains(cqn)) return {status::bad_resource, rule::send_cq};
-  if (!queues_.contains(of_qpc(in, qpc::cqn_rcv))) return {status::bad_resource, rule::receive_cq};
-  if (of_qpc(in, qpc::rq_type) != 3) return {status::bad_param, rule::receive_kind};  // ZERO_SIZE_RQ
+  queue_pair q{};
+  if (const verdict v = check_receives(in, &q.memory)) return v;
+  const std::uint64_t receives = std::uint64_t{q.memory.receive_depth} << (of_qpc(in, qpc::log_rq_stride) + 4);
   const std::uint32_t log = of_qpc(in, qpc::log_sq_size), uar = of_qpc(in, qpc::uar_page);
   if (log > limits_.log_max_qp_size) return {status::exceeds_limit, rule::sq_size};
   if (of_qpc(in, qpc::ts_format) != (limits_.real_time_clock_only ? 1u : 0u))
     return {status::bad_param, rule::clock_format};
   if (!resources_.has_uar(uar)) return {status::bad_resource, rule::uar_page};
   const umem* slots = resources_.find_umem(static_cast<std::uint32_t>(get(in, create_qp::umem_id)));
-  unsigned char* at = within(slots, get(in, create_qp::umem_offset), k_slot << log, k_page);
+  unsigned char* at = within(slots, get(in, create_qp::umem_offset), receives + (k_slot << log), k_page);
   if (get(in, create_qp::umem_valid) == 0 || at == nullptr) return {status::bad_resource, rule::buffer_umem};
   const umem* record = resources_.find_umem(of_qpc(in, qpc::dbr_umem_id));
   unsigned char* words = within(record, get(in, qpc::dbr_addr, k_in_qpc), k_record, k_record);
   if (of_qpc(in, qpc::dbr_umem_valid) == 0 || words == nullptr) return {status::bad_resource, rule::record_umem};
-  queue_pair q{};
-  // Word 0 is the receive queue's.
-  q.memory = {at, 1u << log, reinterpret_cast<std::uint32_t*>(words) + 1, queues_[cqn].entries, uar};
+  q.memory.slots = at + receives;
+  q.memory.depth = 1u << log;
+  q.memory.receive_record = reinterpret_cast<std::uint32_t*>(words);
+  q.memory.send_record = reinterpret_cast<std::uint32_t*>(words) + 1;
+  q.memory.completions = queues_[cqn].entries;
+  q.memory.uar_page = uar;
   q.cq = cqn;
+  q.receive_cq = of_qpc(in, qpc::cqn_rcv);
   ++queues_[cqn].users;
+  ++queues_[q.receive_cq].users;
   pairs_[next_qp_] = q;
   put(out, reply::object, next_qp_);
   next_qp_ += 5;
@@ -289,6 +311,7 @@ verdict processor::to_rts(std::uint32_t, queue_pair& q, const unsigned char* in)
   q.send_psn = of_qpc(in, qpc::next_send_psn);
   q.timeout = of_path(in, ads::ack_timeout);
   q.retries = of_qpc(in, qpc::retry_count);
+  q.rnr_retries = of_qpc(in, qpc::rnr_retry);
   return {};
 }
 
@@ -324,6 +347,7 @@ verdict processor::destroy(std::uint32_t opcode, const unsigned char* in) {
   if (found == pairs_.end()) return {status::bad_resource, rule::object_number};
   nic_.stop(number);
   --queues_[found->second.cq].users;
+  --queues_[found->second.receive_cq].users;
   pairs_.erase(found);
   return {};
 }

@@ -27,11 +27,17 @@ struct rings {
   const std::uint32_t* send_record;
   unsigned char* completions;
   std::uint32_t uar_page;
+  // Of the receive side, or null.
+  const std::uint32_t *receive_record, *receive_cq_record;
+  unsigned char* receive_completions;
+  std::uint32_t receive_depth, receive_cq_depth;
 };
 
 struct completion_queue {
   std::uint32_t log_entries, uar_page;
   unsigned char* entries;
+  const std::uint32_t* record;
+  bool collapsed;
   std::uint32_t users = 0;  // queue pairs
 };
 
@@ -40,11 +46,11 @@ enum class qp_state : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, erro
 struct queue_pair {
   qp_state state = qp_state::reset;
   rings memory;
-  std::uint32_t cq;
+  std::uint32_t cq, receive_cq;
   std::uint32_t remote_qpn = 0, send_psn = 0, receive_psn = 0;
   std::array<unsigned char, 16> remote_gid{};
   std::uint32_t may = 0;  // rights of proxy/keys.hpp that the peer has
-  std::uint32_t timeout = 0, retries = 0;
+  std::uint32_t timeout = 0, retries = 0, rnr_retries = 0;
 };
 
 // The kernel's driver made these, and commands name them.
@@ -93,6 +99,7 @@ class processor {
   verdict run(const unsigned char* in, std::size_t in_bytes, unsigned char* out, std::size_t out_bytes);
   verdict create_cq(const unsigned char* in, unsigned char* out);
   verdict create_qp(const unsigned char* in, unsigned char* out);
+  verdict check_receives(const unsigned char* in, rings* memory) const;
   verdict modify(std::uint32_t opcode, const unsigned char* in);
   verdict to_init(queue_pair& q, const unsigned char* in);
   verdict to_rtr(queue_pair& q, const unsigned char* in);

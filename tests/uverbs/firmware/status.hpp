@@ -62,6 +62,7 @@ enum class rule : std::uint32_t {
   path_migration = 0x51a022,
   infiniband_field = 0x51a023,  // on an Ethernet port
   hop_limit = 0x51a024,
+  rq_size = 0x51a025,
   asked_for = 0x51afff,  // by the test's settings
 };
 

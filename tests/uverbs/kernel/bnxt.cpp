@@ -57,7 +57,11 @@ int pin(const call& c, std::uint16_t id, std::uint64_t address, std::uint64_t by
   buffer b{1, 0, 0, 0, address, bytes};
   if (c.find(id) != nullptr && !c.read(id, &b)) return EINVAL;
   if (b.flags != 0 || b.type > 1 || b.bytes < bytes) return EINVAL;
-  if (b.type == 0) return EOPNOTSUPP;  // no dma-buf is here
+  if (b.type == 0) {
+    if (refused) return EFAULT;
+    *at = map_dmabuf(b.fd, b.address, b.bytes);
+    return *at == nullptr ? EINVAL : 0;
+  }
   if (refused || !is_mapped(b.address, b.bytes)) return EFAULT;
   if (b.address % k_page != 0) return EINVAL;
   *at = reinterpret_cast<unsigned char*>(b.address);
@@ -165,8 +169,13 @@ int context::bnxt_qp(const call& c) {
   o.parent = static_cast<std::uint32_t>(c.value(UVERBS_ATTR_CREATE_QP_PD_HANDLE));
   o.cq = static_cast<std::uint32_t>(c.value(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE));
   o.page = static_cast<std::uint32_t>(c.value(k_qp_page));
+  o.receive_cq = static_cast<std::uint32_t>(c.value(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE));
+  o.receives = receives;
+  o.receive_entries = cap.max_recv_wr;
+  o.receive_bytes = 32 + 16 * cap.max_recv_sge;
   ++domain->users;
   ++cq->users;
+  ++receive_cq->users;
   ++page->users;
   c.set_handle(UVERBS_ATTR_CREATE_QP_HANDLE, keep(o));
   c.write(UVERBS_ATTR_CREATE_QP_RESP_CAP, &cap, sizeof cap);
@@ -213,12 +222,24 @@ int context::modify_pair(const call& c) {
   } else {
     q.timeout = m.timeout;
     q.retries = m.retry_cnt;
+    q.rnr_retries = m.rnr_retry;
     q.send_psn = m.sq_psn;
   }
   q.state = found->to;
   if (q.state == state::rtr) device_.connect(o->id, q);
+  if (q.state == state::rtr && o->receive_cq != o->cq) start_receives(*o);
   if (q.state == state::rts) start_pair(*o);
   return 0;
+}
+
+void context::start_receives(const object& o) {
+  const object *cq = find(o.receive_cq, kind::queue), *page = find(o.page, kind::page);
+  auto receives = device_.chosen().nic == nic_kind::bnxt
+                      ? make_bnxt_receives(o.id, {o.receives, cq->at, o.receive_entries, o.receive_bytes, page->id,
+                                                  cq->entries, cq->id, own_page_})
+                      : make_ionic_receives(o.id, {o.receives, cq->at, o.receive_entries, cq->entries, cq->id,
+                                                   own_page_, device::k_ionic_rq_type, device::k_ionic_cq_type});
+  device_.add_receives(o.id, std::move(receives));
 }
 
 void context::start_pair(const object& o) {

@@ -5,6 +5,7 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 
@@ -16,6 +17,13 @@ bool is_mapped(std::uint64_t at, std::uint64_t bytes) {
   const std::uint64_t first = at & ~(k_page - 1), last = (at + bytes + k_page - 1) & ~(k_page - 1);
   std::vector<unsigned char> there((last - first) / k_page);
   return mincore(reinterpret_cast<void*>(first), last - first, there.data()) == 0;
+}
+
+unsigned char* map_dmabuf(int fd, std::uint64_t offset, std::uint64_t bytes) {
+  struct stat s {};
+  if (bytes == 0 || fstat(fd, &s) != 0 || offset + bytes > static_cast<std::uint64_t>(s.st_size)) return nullptr;
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+  return at == MAP_FAILED ? nullptr : static_cast<unsigned char*>(at);
 }
 
 void* context::map(std::uint64_t offset, std::uint64_t bytes, int, int flags) {
@@ -75,6 +83,7 @@ int context::remove(std::uint32_t handle, kind what) {
   if (object* parent = find(o->parent, kind::domain); has_parent && parent != nullptr) --parent->users;
   if (what == kind::pair) {
     --find(o->cq, kind::queue)->users;
+    --find(o->receive_cq, kind::queue)->users;
     if (object* page = find(o->page, kind::page); page != nullptr) --page->users;
   }
   objects_.erase(handle);

@@ -31,8 +31,10 @@ class context {
     std::array<unsigned char, 16> destroy{};  // the firmware command that ends it
     // Of queues and queue pairs that the kernel makes.
     unsigned char* at = nullptr;
-    std::uint32_t entries = 0, cq = 0, page = 0, mtu = 0;  // cq, page: handles
-    std::uint32_t pipelines = 0;                           // ionic: of a completion queue, as a mask
+    std::uint32_t entries = 0, cq = 0, page = 0, mtu = 0;                  // cq, page: handles
+    std::uint32_t receive_cq = 0, receive_entries = 0, receive_bytes = 0;  // as both are given
+    unsigned char* receives = nullptr;
+    std::uint32_t pipelines = 0;  // ionic: of a completion queue, as a mask
     firmware::queue_pair connection{};
   };
 
@@ -47,6 +49,7 @@ class context {
   int ionic_cq(const call& c);
   int ionic_qp(const call& c);
   void start_pair(const object& o);
+  void start_receives(const object& o);
   int on_device(const call& c);
   int on_devx(const call& c);
   int on_devx_object(const call& c);
@@ -78,5 +81,8 @@ class context {
 
 // Whether all of it is mapped: what the kernel could pin.
 bool is_mapped(std::uint64_t at, std::uint64_t bytes);
+// What the device sees of a dma-buf, here any file that can be mapped, or null: it is none, is shorter, or the offset
+// is not a page's. For the process's life.
+unsigned char* map_dmabuf(int fd, std::uint64_t offset, std::uint64_t bytes);
 
 }  // namespace uverbs

@@ -130,14 +130,20 @@ int context::on_umem(const call& c) {
                   {MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD});
       err != 0)
     return err;
-  if (c.find(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD) != nullptr) return EOPNOTSUPP;
   const std::uint64_t at = c.value(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR), bytes = c.value(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
   const std::uint32_t access = static_cast<std::uint32_t>(c.value(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS));
   if ((access & ~(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ)) != 0)
     return EINVAL;
-  if (!is_mapped(at, bytes)) return EFAULT;
+  auto* memory = reinterpret_cast<unsigned char*>(at);
+  if (c.find(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD) != nullptr) {
+    // Then the address is the offset (devx_umem_get).
+    memory = map_dmabuf(static_cast<int>(c.value(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)), at, bytes);
+    if (memory == nullptr) return EINVAL;
+  } else if (!is_mapped(at, bytes)) {
+    return EFAULT;
+  }
   object o{kind::umem};
-  o.id = device_.add_umem({reinterpret_cast<unsigned char*>(at), bytes});
+  o.id = device_.add_umem({memory, bytes});
   c.set_handle(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, keep(o));
   c.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, &o.id, sizeof o.id);
   return 0;

@@ -161,6 +161,7 @@ int context::ionic_qp(const call& c) {
   // A controller's memory would hold the ring; this NIC has none to lend.
   if ((wanted.send_controller | wanted.receive_controller) != 0) return EINVAL;
   if (const int err = check_stride("send queue", wanted.sends, k_wqe_log2); err != 0) return err;
+  if (const int err = check_stride("receive queue", wanted.receives, k_wqe_log2); err != 0) return err;
   object o{kind::pair};
   const auto pipeline = static_cast<std::uint32_t>(std::countr_zero(pipelines));
   o.id = device_.next_number() | pipeline << 16;
@@ -168,8 +169,12 @@ int context::ionic_qp(const call& c) {
   o.entries = wanted.sends.mask + 1u;
   o.parent = static_cast<std::uint32_t>(c.value(UVERBS_ATTR_CREATE_QP_PD_HANDLE));
   o.cq = static_cast<std::uint32_t>(c.value(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE));
+  o.receive_cq = static_cast<std::uint32_t>(c.value(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE));
+  o.receives = reinterpret_cast<unsigned char*>(wanted.receives.address);
+  o.receive_entries = wanted.receives.mask + 1u;
   ++domain->users;
   ++cq->users;
+  ++receive_cq->users;
   cap.max_send_wr = wanted.sends.mask;
   cap.max_recv_wr = wanted.receives.mask;
   c.set_handle(UVERBS_ATTR_CREATE_QP_HANDLE, keep(o));

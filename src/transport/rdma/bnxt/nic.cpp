@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <optional>
 #include <random>
 
 #include "base/error.hpp"
 #include "transport/rdma/bnxt/abi.hpp"
+#include "transport/rdma/bnxt/receives.hpp"
 #include "transport/rdma/direct/register_page.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
 #include "transport/rdma/uverbs/event_file.hpp"
@@ -31,8 +33,6 @@ constexpr std::size_t k_page = 4096;
 constexpr std::uint32_t k_least_depth = k_page / sizeof(std::uint64_t);
 // MSN entries have 16 bits for a slot.
 constexpr std::uint32_t k_most_depth = bnxt::k_most_slots / w::k_wqe_slots;
-// A queue pair has a receive queue, which no op of ours uses: one page of it.
-constexpr std::uint32_t k_receives = 32;
 // Doorbells carry an epoch and the MSN table its index from 0, so tickets start at a multiple of all.
 constexpr std::uint64_t k_count_from = 1u << 17;
 
@@ -40,13 +40,17 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + k_page - 1) / k_pag
 
 // Where each part of a queue's memory begins.
 struct layout {
-  std::size_t table, receives, completions, end;
+  std::size_t table, receives, receive_completions, completions, end;
   layout(std::uint32_t depth, std::uint32_t cq_depth)
       : table(std::size_t{depth} * w::k_wqe_bytes),
         receives(table + depth * sizeof(std::uint64_t)),
-        completions(receives + k_page),
+        receive_completions(receives + k_page),
+        completions(receive_completions + k_page),
         end(completions + whole_pages(std::size_t{cq_depth} * w::k_cqe_bytes)) {}
 };
+// Every queue pair has a receive queue. Only writes with immediate use it, and a completion queue of its own.
+static_assert(bnxt::receives::k_entries * bnxt::receives::k_entry_slots * w::k_slot_bytes == k_page);
+static_assert(bnxt::receives::k_completions * w::k_cqe_bytes == k_page);
 
 // A context with the doorbell page that its completion queues use.
 class bnxt_context {
@@ -101,8 +105,11 @@ class described {
 // Handles and numbers; the queue pair goes first, then its page.
 struct objects {
   const uverbs::domain* owner;
-  std::uint32_t cq = 0, qp = 0, page = 0;
-  std::uint32_t cq_number = 0, qp_number = 0;
+  struct completion_queue {
+    std::uint32_t handle = 0, number = 0;
+  };
+  completion_queue cq, receive_cq;  // the second is the first where nothing is received
+  std::uint32_t qp = 0, page = 0, qp_number = 0;
   std::uint64_t page_offset = 0;
 
   explicit objects(const uverbs::domain& o) : owner(&o) {}
@@ -111,7 +118,8 @@ struct objects {
   objects& operator=(const objects&) = delete;
   void end() noexcept {
     uverbs::destroy_qp(*owner, &qp);
-    uverbs::destroy_cq(*owner, &cq);
+    if (receive_cq.handle != cq.handle) uverbs::destroy_cq(*owner, &receive_cq.handle);
+    uverbs::destroy_cq(*owner, &cq.handle);
     if (page == 0) return;
     uverbs::call c(bnxt::k_page_object, bnxt::page_free);
     c.use(bnxt::page_handle, page);
@@ -128,7 +136,7 @@ struct objects {
     if (err == 0) page = c.made(bnxt::page_handle);
     return err;
   }
-  int make_cq(std::uint32_t entries, const uverbs::buffer_description& memory) {
+  int make_cq(std::uint32_t entries, const uverbs::buffer_description& memory, completion_queue* to) {
     const bnxt::cq_request wanted{0, 0, bnxt::k_cq_of_given_size};
     bnxt::cq_response made{};
     std::uint32_t given = 0;
@@ -138,20 +146,22 @@ struct objects {
     uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
     const int err = owner->run(c);
     if (err != 0) return err;
-    cq = c.made(uverbs::cq::handle);
-    cq_number = made.number;
+    *to = {c.made(uverbs::cq::handle), made.number};
     return given == entries ? 0 : EPROTO;
   }
   int make_qp(std::uint32_t depth, const uverbs::buffer_description& sends,
               const uverbs::buffer_description& receives) {
     const bnxt::qp_request wanted{0, 0, 0, bnxt::k_qp_of_given_size, depth * w::k_wqe_slots, depth};
     bnxt::qp_response made{};
-    const uverbs::queue_capacity capacity{depth, k_receives, w::k_max_sges, 1, w::k_inline_bytes};
+    const uverbs::queue_capacity capacity{depth, bnxt::receives::k_entries, w::k_max_sges, bnxt::receives::k_spans,
+                                          w::k_inline_bytes};
     uverbs::queue_capacity given{};
     std::uint32_t number = 0;
     uverbs::call c(uverbs::obj_qp, uverbs::qp::create);
-    c.make(uverbs::qp::handle).use(uverbs::qp::pd, owner->pd()).use(uverbs::qp::send_cq, cq);
-    c.use(uverbs::qp::receive_cq, cq).in(uverbs::qp::user_handle, std::uint64_t{0}).in(uverbs::qp::capacity, capacity);
+    c.make(uverbs::qp::handle).use(uverbs::qp::pd, owner->pd()).use(uverbs::qp::send_cq, cq.handle);
+    c.use(uverbs::qp::receive_cq, receive_cq.handle)
+        .in(uverbs::qp::user_handle, std::uint64_t{0})
+        .in(uverbs::qp::capacity, capacity);
     c.choose(uverbs::qp::type, uverbs::qp::k_reliable).out(uverbs::qp::capacity_made, &given);
     c.out(uverbs::qp::number, &number).in(uverbs::qp::send_buffer, sends).in(uverbs::qp::receive_buffer, receives);
     c.use(bnxt::k_qp_page, page);
@@ -180,7 +190,7 @@ struct bnxt_port {
 
 class bnxt_send_queue final : public direct_queue {
  public:
-  bnxt_send_queue(std::shared_ptr<bnxt_port> port, std::uint32_t depth, std::uint32_t cq_depth)
+  bnxt_send_queue(std::shared_ptr<bnxt_port> port, std::uint32_t depth, std::uint32_t cq_depth, bool receives)
       : port_(std::move(port)),
         depth_(depth),
         cq_depth_(cq_depth),
@@ -194,13 +204,22 @@ class bnxt_send_queue final : public direct_queue {
     gpu::copy(base, zero.data(), zero.size());
     check("doorbell page", made_.make_page());
     const auto& exporter = port_->hooks.export_memory;
-    const described sends(exporter, base, parts_.receives), receives(exporter, base + parts_.receives, k_page),
+    const described sends(exporter, base, parts_.receives), entries(exporter, base + parts_.receives, k_page),
+        receive_completions(exporter, base + parts_.receive_completions, k_page),
         completions(exporter, base + parts_.completions, parts_.end - parts_.completions);
-    check("completion queue", made_.make_cq(cq_depth, completions.get()));
-    check("queue pair", made_.make_qp(depth, sends.get(), receives.get()));
+    check("completion queue", made_.make_cq(cq_depth, completions.get(), &made_.cq));
+    made_.receive_cq = made_.cq;
+    if (receives)
+      check("completion queue of receives",
+            made_.make_cq(bnxt::receives::k_completions, receive_completions.get(), &made_.receive_cq));
+    check("queue pair", made_.make_qp(depth, sends.get(), entries.get()));
     page_ = std::make_unique<register_page>(port_->context.owner(), made_.page_offset, k_page, port_->hooks);
     mine_.qpn = made_.qp_number;
     mine_.psn = std::random_device()() & w::k_psn_mask;
+    if (receives)
+      receives_.emplace(bnxt::receive_rings{base + parts_.receives, base + parts_.receive_completions, mine_.qpn,
+                                            made_.receive_cq.number, page_->host_doorbell(0),
+                                            port_->completions.host_doorbell(0)});
   }
 
   const proxy::verbs_address& identity() const override { return mine_; }
@@ -208,6 +227,7 @@ class bnxt_send_queue final : public direct_queue {
     uverbs::connect({&port_->context.owner(), made_.qp, &port_->port}, mine_, remote, pe, path);
     v.path_mtu = proxy::mtu_bytes(agree_mtu(mine_, remote, pe, path.mtu));
   }
+  bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
   void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
   void fill(dev::ring_view& v, dev::ring_state& state) const override {
     auto* base = memory_.as<unsigned char>();
@@ -220,7 +240,7 @@ class bnxt_send_queue final : public direct_queue {
     v.completion = base + parts_.completions;
     v.cq_depth = cq_depth_;
     v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
-    v.cq_id = made_.cq_number;
+    v.cq_id = made_.cq.number;
     v.doorbell = page_->doorbell(0);
     v.cq_doorbell = reinterpret_cast<std::uint32_t*>(port_->completions.doorbell(0));
     v.path_mtu = proxy::mtu_bytes(mine_.mtu);
@@ -242,9 +262,10 @@ class bnxt_send_queue final : public direct_queue {
   const std::uint32_t depth_, cq_depth_;
   const layout parts_;
   proxy::verbs_address mine_;
-  gpu::buffer memory_;  // ring, MSN table, receive queue, completion queue
+  gpu::buffer memory_;  // by parts_
   objects made_;
   std::unique_ptr<register_page> page_;
+  std::optional<bnxt::receives> receives_;
 };
 
 class bnxt_nic final : public direct_nic {
@@ -263,13 +284,13 @@ class bnxt_nic final : public direct_nic {
   }
   void unregister_memory(const proxy::key_pair& keys) override { port_->context.owner().unregister_memory(keys); }
   std::uint32_t depth_of(std::uint32_t wanted) const override { return std::max(wanted, k_least_depth); }
-  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth) override {
+  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) override {
     if (depth > k_most_depth)
       fail(XIO_ERR_CONFIG,
            "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
            "XIO_RING_DEPTH",
            depth, identity().device, identity().port, k_most_depth);
-    return std::make_unique<bnxt_send_queue>(port_, depth, cq_depth);
+    return std::make_unique<bnxt_send_queue>(port_, depth, cq_depth, receives);
   }
 
  private:
@@ -312,7 +333,8 @@ std::string why_no_bnxt_queues(const std::string& device, const std::string& fil
     int err = made.make_page();
     if (missing(err)) return too_old(device, "doorbell pages for users (BNXT_RE_METHOD_DBR_ALLOC)");
     const char* what = "doorbell page";
-    if (err == 0) err = made.make_cq(2 * k_least_depth, completions.get()), what = "completion queue";
+    if (err == 0) err = made.make_cq(2 * k_least_depth, completions.get(), &made.cq), what = "completion queue";
+    made.receive_cq = made.cq;
     if (missing(err)) return too_old(device, "completion queues in given memory (UVERBS_ATTR_CREATE_CQ_BUF_UMEM)");
     if (err == 0) err = made.make_qp(k_least_depth, sends.get(), receives.get()), what = "queue pair";
     if (missing(err)) return too_old(device, "queue pairs of given sizes (BNXT_RE_QP_REQ_MASK_FIXED_QUE_ATTR)");
@@ -325,7 +347,10 @@ std::string why_no_bnxt_queues(const std::string& device, const std::string& fil
 
 const direct_provider& bnxt_provider() {
   static constexpr direct_provider row{
-      {"bnxt", dev::ring_kind::bnxt, w::k_inline_bytes, w::k_inline_bytes, 65536, k_count_from}, nullptr, drives, open};
+      {"bnxt", dev::ring_kind::bnxt, w::k_inline_bytes, w::k_inline_bytes, 65536, k_count_from, true},
+      nullptr,
+      drives,
+      open};
   return row;
 }
 

@@ -8,17 +8,21 @@
 #if HAVE_VERBS
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <string>
 
 #include "base/error.hpp"
 #include "memory/mode.hpp"
 #include "progress/machine.hpp"
+#include "proxy/immediate_desk.hpp"
 #include "proxy/verbs_fabric.hpp"
 #include "transport/rdma/carrier.hpp"
 #include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/joined_nics.hpp"
 #include "transport/rdma/memory_probe.hpp"
 #include "transport/rdma/verbs/ports.hpp"
+#include "xio/wire/inbox.hpp"
 
 namespace xio::rdma {
 
@@ -53,6 +57,65 @@ struct queue_facts {
   proxy::verbs_path path;
 };
 
+// The parts of this process that an immediate goes through.
+struct immediate_plan {
+  progress::machine* machine;
+  const payload_agent* payload;
+  unsigned char* heap;
+};
+
+// Moves immediates from the receive sides of queue pairs to this PE's inboxes. Kernels look there, and a host thread
+// here.
+class immediate_watch final : public progress::device {
+ public:
+  // queues: by place, pe * per_peer + which; some are null.
+  immediate_watch(const immediate_plan& plan, const queue_request& request,
+                  const std::vector<std::unique_ptr<direct_queue>>& queues)
+      : machine_(*plan.machine), queues_(queues), desk_(*plan.payload) {
+    unsigned char* const inboxes = plan.heap + request.inboxes;
+    for (std::uint32_t i = 0; i < queues.size(); ++i) {
+      desk_.enrol(i, {inboxes + i / request.per_peer * wire::inbox::bytes(request.immediates), request.immediates});
+      targets_.emplace_back(desk_, i);
+    }
+    machine_.add(this);
+  }
+  ~immediate_watch() override { machine_.remove(this); }
+  immediate_watch(const immediate_watch&) = delete;
+  immediate_watch& operator=(const immediate_watch&) = delete;
+  bool poll() override {
+    bool any = false;
+    for (std::size_t i = 0; i < queues_.size(); ++i)
+      any |= queues_[i] != nullptr && queues_[i]->poll_receives(targets_[i]);
+    return any;
+  }
+
+ private:
+  // A look at a GPU's memory takes long, and peers that are held up try again after this time (RNR timer).
+  static constexpr std::chrono::microseconds k_between{500};
+  class target final : public immediate_target {
+   public:
+    target(proxy::immediate_desk& desk, std::uint32_t number) : desk_(desk), number_(number) {}
+    bool put(std::uint32_t immediate) override { return desk_.deliver(number_, immediate); }
+    std::uint64_t most_sent() override {
+      const auto now = std::chrono::steady_clock::now();
+      if (now < next_) return known_;
+      next_ = now + k_between;
+      return known_ = desk_.room(number_);
+    }
+
+   private:
+    proxy::immediate_desk& desk_;
+    const std::uint32_t number_;
+    std::chrono::steady_clock::time_point next_{};
+    std::uint64_t known_ = 0;
+  };
+
+  progress::machine& machine_;
+  const std::vector<std::unique_ptr<direct_queue>>& queues_;
+  proxy::immediate_desk desk_;
+  std::deque<target> targets_;
+};
+
 class direct_queues final : public queue_set {
  public:
   direct_queues(const nic_list& nics, const queue_request& request, const queue_facts& facts)
@@ -72,14 +135,19 @@ class direct_queues final : public queue_set {
     for (std::size_t i = 0; i < queues_.size(); ++i) {
       if (!request.peers[i / per_peer_]) continue;
       const auto nic = static_cast<std::uint32_t>(i % per_peer_ % nics.size());
-      queues_[i] = nics[nic]->make_queue(depth, facts.cq_depth);
+      queues_[i] = nics[nic]->make_queue(depth, facts.cq_depth, request.immediates != 0);
       fill(views_[i], *queues_[i], states_.as<unsigned char>() + place++ * state_bytes(depth), request, nic);
     }
+  }
+  // Once all are connected: a queue pair that is not forgets what is posted on it.
+  void watch_immediates(const immediate_plan& plan, const queue_request& request) {
+    immediates_ = std::make_unique<immediate_watch>(plan, request, queues_);
   }
   dev::ring_view view(int pe, std::uint32_t which) const override {
     return views_[static_cast<std::size_t>(pe) * per_peer_ + which];
   }
   void stop() noexcept override {
+    immediates_.reset();
     for (const auto& q : queues_)
       if (q != nullptr) q->stop();
   }
@@ -119,6 +187,7 @@ class direct_queues final : public queue_set {
   std::vector<std::unique_ptr<direct_queue>> queues_;
   std::vector<dev::ring_view> views_;
   gpu::buffer states_;
+  std::unique_ptr<immediate_watch> immediates_;  // goes before the queues
 };
 
 // Reads the events of devices whose queues kernels drive: nobody else polls them.
@@ -140,12 +209,14 @@ class event_watch final : public progress::device {
 
 class direct_endpoint final : public endpoint {
  public:
-  direct_endpoint(const setup& s, const direct_provider& provider, nic_list nics)
-      : path_(path_of(*s.opts)),
+  direct_endpoint(const setup& s, const direct_provider& provider, nic_list nics, gpu::place rings)
+      : immediates_{s.machine, s.payload, static_cast<unsigned char*>(s.heap)},
+        path_(path_of(*s.opts)),
         atomics_(s.opts->rdma_atomic32 == option::rdma_atomic32::emulate ? std::uint32_t{dev::nic_four_in_eight} : 0),
         cq_depth_(s.opts->rdma_cq_depth),
         inline_(s.opts->rdma_inline),
         format_(provider.format),
+        rings_(rings),
         nics_(std::move(nics)),
         joined_(*s.channel) {
     joined_.exchange_with_peers(s, [&] { return describe(); });
@@ -163,6 +234,7 @@ class direct_endpoint final : public endpoint {
   std::uint32_t nics() const override { return joined_.count(); }
   memory_keys heap_keys() const override { return joined_.heap_keys(); }
   bool on_devices() const override { return true; }
+  bool takes_immediates() const override { return format_.takes_immediates; }
   bool has_failed() const override {
     return std::any_of(nics_.begin(), nics_.end(), [](const auto& n) { return n->has_failed(); });
   }
@@ -173,14 +245,21 @@ class direct_endpoint final : public endpoint {
   std::unique_ptr<queue_set> create_queues(const queue_request& wanted) override {
     queue_request request = wanted;
     request.peers.resize(joined_.peers().size());
-    return joined_.create_queues(request, [&] {
+    auto queues = joined_.create_queues(request, [&] {
       check_ports();
+      if (request.immediates != 0 && rings_ == gpu::place::device)
+        fail(XIO_ERR_UNSUPPORTED,
+             "a ctx with immediates on {}: a host thread posts and reads receives, so rings cannot lie in GPU memory; "
+             "leave XIO_MEMORY_MODE at auto or 0",
+             name_);
       const proxy::family entries = entries_of(format_);
       return std::make_unique<direct_queues>(
           nics_, request,
           queue_facts{&format_, proxy::completion_depth(entries, nics_[0]->depth_of(request.depth), cq_depth_), chunk_,
                       atomics_, proxy::inline_limit(entries, inline_), path_});
     });
+    if (request.immediates != 0) queues->watch_immediates(immediates_, request);
+    return queues;
   }
   void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
 
@@ -205,11 +284,13 @@ class direct_endpoint final : public endpoint {
     return {std::move(all), chunk_};
   }
 
+  const immediate_plan immediates_;
   const proxy::verbs_path path_;
   const std::uint32_t atomics_;
   const std::uint64_t cq_depth_;    // as options::rdma_cq_depth
   const option::AUTO_UINT inline_;  // as options::rdma_inline
   const direct_format format_;
+  const gpu::place rings_;
   const nic_list nics_;
   std::string name_;
   std::uint32_t chunk_ = 0;
@@ -234,6 +315,7 @@ struct attempt {
   direct_offer offer;
   const direct_provider* provider = nullptr;
   nic_list nics;
+  gpu::place rings = gpu::place::shared;
 };
 
 // The provider of all ports. Throws where there is none: a PE's rings are of one format.
@@ -279,7 +361,8 @@ attempt try_direct(const setup& s) {
       nics.push_back(provider.open(port, path_of(o), hooks));
       nics.back()->forced_mtu = path_of(o).mtu;
     }
-    return {make_direct_offer(o, direct_state::ready, XIO_OK, "", provider.format.name), &provider, std::move(nics)};
+    return {make_direct_offer(o, direct_state::ready, XIO_OK, "", provider.format.name), &provider, std::move(nics),
+            hooks.rings};
   } catch (...) {
     const xio_status_t status = status_of_current_exception();
     return {make_direct_offer(o, state, status, last_error()), nullptr, {}};
@@ -300,7 +383,7 @@ void direct_nic::connect_peers(const std::vector<proxy::device_address>& all) {
 std::unique_ptr<endpoint> open_direct(const setup& s) {
   attempt a = try_direct(s);
   if (!agree_on_direct(*s.channel, a.offer)) return nullptr;
-  return std::make_unique<direct_endpoint>(s, *a.provider, std::move(a.nics));
+  return std::make_unique<direct_endpoint>(s, *a.provider, std::move(a.nics), a.rings);
 }
 
 }  // namespace xio::rdma

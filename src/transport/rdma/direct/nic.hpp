@@ -17,6 +17,17 @@
 
 namespace xio::rdma {
 
+// Where the immediates of one queue pair go.
+class immediate_target {
+ public:
+  virtual ~immediate_target() = default;
+  // False: there is no room, offer it again.
+  virtual bool put(std::uint32_t immediate) = 0;
+  // How many the peer may have sent by now, counted from its first: what was read, and what there is room for. At times
+  // it is what it was before.
+  virtual std::uint64_t most_sent() = 0;
+};
+
 // One queue pair and its rings.
 class direct_queue {
  public:
@@ -27,6 +38,9 @@ class direct_queue {
                        dev::ring_view& v) = 0;
   // The device reads and writes nothing of it any more.
   virtual void stop() noexcept = 0;
+  // Hands over what has come in its order, and lets the peer send as many as there is room for. True if any was. Of
+  // queue pairs that were made for it alone, and by one thread.
+  virtual bool poll_receives(immediate_target&) { return false; }
   // Sets slots, depth, kind, id, completion, doorbells and what else the family has. The first ticket is a multiple of
   // direct_format::count_from; `state` has tickets and credits, and gets the family's own words.
   virtual void fill(dev::ring_view& v, dev::ring_state& state) const = 0;
@@ -38,6 +52,7 @@ struct direct_format {
   std::uint32_t inline_bytes, gather_bytes;  // see dev::ring_view
   std::uint32_t most_cq_depth;               // as proxy::family has it
   std::uint64_t count_from;                  // queues count from 0, so tickets start at a multiple of this
+  bool takes_immediates;                     // queue pairs can have a receive side
 };
 
 class direct_nic {
@@ -56,8 +71,8 @@ class direct_nic {
   virtual void unregister_memory(const proxy::key_pair& keys) = 0;
   // Entries that a queue of `wanted` has here: a device may need more.
   virtual std::uint32_t depth_of(std::uint32_t wanted) const { return wanted; }
-  // cq_depth: 0 where the format keeps the last completion alone.
-  virtual std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth) = 0;
+  // cq_depth: 0 where the format keeps the last completion alone. receives: writes with immediate come.
+  virtual std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) = 0;
 
   proxy::device_address get_address() { return pack(identity()); }
   // Throws, naming the PE, where its port cannot be reached from this one.

@@ -16,12 +16,15 @@ class register_page {
   ~register_page();
   register_page(const register_page&) = delete;
   register_page& operator=(const register_page&) = delete;
-  // Of 8 bytes, `at` bytes from the page's begin, as kernels see it.
-  std::uint64_t* doorbell(std::size_t at) const {
-    return reinterpret_cast<std::uint64_t*>(static_cast<unsigned char*>(kernels_) + at);
-  }
+  // Of 8 bytes, `at` bytes from the page's begin: as kernels see it, and as this process does.
+  std::uint64_t* doorbell(std::size_t at) const { return word(kernels_, at); }
+  std::uint64_t* host_doorbell(std::size_t at) const { return word(at_, at); }
 
  private:
+  static std::uint64_t* word(void* page, std::size_t at) {
+    return reinterpret_cast<std::uint64_t*>(static_cast<unsigned char*>(page) + at);
+  }
+
   const direct_hooks* hooks_;
   const std::size_t bytes_;
   void* at_;

@@ -7,11 +7,13 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <optional>
 #include <random>
 
 #include "base/error.hpp"
 #include "transport/rdma/direct/register_page.hpp"
 #include "transport/rdma/ionic/abi.hpp"
+#include "transport/rdma/ionic/receives.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
 #include "transport/rdma/uverbs/event_file.hpp"
 #include "transport/rdma/uverbs/facts.hpp"
@@ -28,17 +30,19 @@ namespace w = wire::ionic;
 constexpr std::uint32_t k_most_cq_depth = 32768, k_most_depth = k_most_cq_depth / 2;
 // Colours and indices begin at 0, and completions count messages in 16 bits that matter.
 constexpr std::uint64_t k_count_from = 1u << 16;
-// The entries of a receive queue, which every queue pair has and no op of ours uses.
-constexpr std::uint32_t k_receive_bytes = 64;
+// Every queue pair has a receive queue, here of one page. Only writes with immediate use it, and a completion queue of
+// another page.
+constexpr std::uint32_t k_receive_bytes = ionic::receives::k_entry_bytes;
 constexpr std::uint32_t k_spans = (w::k_wqe_bytes - w::k_payload_at) / 16;
 
 // Where each part of a queue's memory begins. The driver takes queues in pages of the kernel's size.
 struct layout {
-  std::size_t page, receives, completions, end;
+  std::size_t page, receives, receive_completions, completions, end;
   layout(std::size_t page_bytes, std::uint32_t depth, std::uint32_t cq_depth)
       : page(page_bytes),
         receives(whole_pages(std::size_t{depth} * w::k_wqe_bytes)),
-        completions(receives + page),
+        receive_completions(receives + page),
+        completions(receive_completions + page),
         end(completions + whole_pages(std::size_t{cq_depth} * w::k_cqe_bytes)) {}
 
  private:
@@ -74,7 +78,7 @@ class ionic_context {
   std::string lacks() const {
     if (response_.version == 0 || response_.pipelines == 0) return "RDMA on this NIC's firmware";
     if (response_.pipelines > ionic::k_most_pipelines || response_.page_shift < 12 || response_.page_shift > 16 ||
-        doorbell_of(std::max(response_.sq_type, response_.cq_type)) >= page())
+        doorbell_of(std::max({response_.sq_type, response_.rq_type, response_.cq_type})) >= page())
       return "queues that this XIO knows";
     return "";
   }
@@ -97,19 +101,23 @@ class ionic_context {
 // Handles and numbers; the queue pair goes first.
 struct objects {
   const uverbs::domain* owner;
-  std::uint32_t cq = 0, qp = 0;
-  std::uint32_t cq_number = 0, qp_number = 0;
+  struct completion_queue {
+    std::uint32_t handle = 0, number = 0;
+  };
+  completion_queue cq, receive_cq;  // the second is the first where nothing is received
+  std::uint32_t qp = 0, qp_number = 0;
 
   explicit objects(const uverbs::domain& o) : owner(&o) {}
   ~objects() {
     uverbs::destroy_qp(*owner, &qp);
-    uverbs::destroy_cq(*owner, &cq);
+    if (receive_cq.handle != cq.handle) uverbs::destroy_cq(*owner, &receive_cq.handle);
+    uverbs::destroy_cq(*owner, &cq.handle);
   }
   objects(const objects&) = delete;
   objects& operator=(const objects&) = delete;
 
   // Each returns 0 or the errno.
-  int make_cq(std::uint8_t pipeline, const ionic::queue_description& memory) {
+  int make_cq(std::uint8_t pipeline, const ionic::queue_description& memory, completion_queue* to) {
     const auto place = log2_of(pipeline);
     ionic::cq_request wanted{};
     wanted.queues[place] = memory;
@@ -123,8 +131,7 @@ struct objects {
     uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
     const int err = owner->run(c);
     if (err != 0) return err;
-    cq = c.made(uverbs::cq::handle);
-    cq_number = made.numbers[place];
+    *to = {c.made(uverbs::cq::handle), made.numbers[place]};
     return made.pipelines == pipeline ? 0 : EPROTO;
   }
   int make_qp(std::uint8_t pipeline, const ionic::queue_description& sends, const ionic::queue_description& receives) {
@@ -137,8 +144,10 @@ struct objects {
     uverbs::queue_capacity given{};
     std::uint32_t number = 0;
     uverbs::call c(uverbs::obj_qp, uverbs::qp::create);
-    c.make(uverbs::qp::handle).use(uverbs::qp::pd, owner->pd()).use(uverbs::qp::send_cq, cq);
-    c.use(uverbs::qp::receive_cq, cq).in(uverbs::qp::user_handle, std::uint64_t{0}).in(uverbs::qp::capacity, capacity);
+    c.make(uverbs::qp::handle).use(uverbs::qp::pd, owner->pd()).use(uverbs::qp::send_cq, cq.handle);
+    c.use(uverbs::qp::receive_cq, receive_cq.handle)
+        .in(uverbs::qp::user_handle, std::uint64_t{0})
+        .in(uverbs::qp::capacity, capacity);
     c.choose(uverbs::qp::type, uverbs::qp::k_reliable).out(uverbs::qp::capacity_made, &given);
     c.out(uverbs::qp::number, &number);
     uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
@@ -166,7 +175,7 @@ struct ionic_port {
 
 class ionic_send_queue final : public direct_queue {
  public:
-  ionic_send_queue(std::shared_ptr<ionic_port> port, std::uint32_t depth, std::uint32_t cq_depth)
+  ionic_send_queue(std::shared_ptr<ionic_port> port, std::uint32_t depth, std::uint32_t cq_depth, bool receives)
       : port_(std::move(port)),
         depth_(depth),
         cq_depth_(cq_depth),
@@ -179,19 +188,26 @@ class ionic_send_queue final : public direct_queue {
     const std::vector<unsigned char> zero(parts_.end, 0);
     gpu::copy(base, zero.data(), zero.size());
     const std::uint8_t pipeline = port_->context.take_pipeline();
-    check("completion queue",
-          made_.make_cq(pipeline,
-                        describe(base + parts_.completions, std::size_t{cq_depth} * w::k_cqe_bytes, w::k_cqe_bytes)));
+    const auto completions =
+        describe(base + parts_.completions, std::size_t{cq_depth} * w::k_cqe_bytes, w::k_cqe_bytes);
+    check("completion queue", made_.make_cq(pipeline, completions, &made_.cq));
+    made_.receive_cq = made_.cq;
+    if (receives)
+      check("completion queue of receives",
+            made_.make_cq(pipeline, describe(base + parts_.receive_completions, parts_.page, w::k_cqe_bytes),
+                          &made_.receive_cq));
     check("queue pair", made_.make_qp(pipeline, describe(base, std::size_t{depth} * w::k_wqe_bytes, w::k_wqe_bytes),
                                       describe(base + parts_.receives, parts_.page, k_receive_bytes)));
     mine_.qpn = made_.qp_number;
     mine_.psn = std::random_device()() & w::k_msn_mask;
+    if (receives) prepare_receives(base);
   }
 
   const proxy::verbs_address& identity() const override { return mine_; }
   void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view&) override {
     uverbs::connect({&port_->context.owner(), made_.qp, &port_->port}, mine_, remote, pe, path);
   }
+  bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
   void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
   void fill(dev::ring_view& v, dev::ring_state& state) const override {
     const ionic_context& context = port_->context;
@@ -204,7 +220,7 @@ class ionic_send_queue final : public direct_queue {
     v.completion = base + parts_.completions;
     v.cq_depth = cq_depth_;
     v.cq_depth_log2 = log2_of(cq_depth_);
-    v.cq_id = made_.cq_number;
+    v.cq_id = made_.cq.number;
     v.doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().sq_type));
     v.cq_doorbell =
         reinterpret_cast<std::uint32_t*>(port_->doorbells.doorbell(context.doorbell_of(context.response().cq_type)));
@@ -212,6 +228,14 @@ class ionic_send_queue final : public direct_queue {
   }
 
  private:
+  void prepare_receives(unsigned char* base) {
+    const ionic_context& context = port_->context;
+    const auto doorbell = [&](std::uint8_t type) { return port_->doorbells.host_doorbell(context.doorbell_of(type)); };
+    receives_.emplace(ionic::receive_rings{base + parts_.receives, base + parts_.receive_completions,
+                                           log2_of(parts_.page / k_receive_bytes),
+                                           log2_of(parts_.page / w::k_cqe_bytes), mine_.qpn, made_.receive_cq.number,
+                                           doorbell(context.response().rq_type), doorbell(context.response().cq_type)});
+  }
   void check(const char* what, int err) const {
     if (err != 0)
       fail(XIO_ERR_IO, "{}: no {} of {} entries: {}; {}", text_of(mine_), what, depth_, errno_text(err),
@@ -222,8 +246,9 @@ class ionic_send_queue final : public direct_queue {
   const std::uint32_t depth_, cq_depth_;
   const layout parts_;
   proxy::verbs_address mine_;
-  gpu::buffer memory_;  // ring, receive queue, completion queue
+  gpu::buffer memory_;  // by parts_
   objects made_;
+  std::optional<ionic::receives> receives_;
 };
 
 class ionic_nic final : public direct_nic {
@@ -242,13 +267,13 @@ class ionic_nic final : public direct_nic {
   }
   void unregister_memory(const proxy::key_pair& keys) override { port_->context.owner().unregister_memory(keys); }
   std::uint32_t depth_of(std::uint32_t wanted) const override { return std::max(wanted, port_->context.least_depth()); }
-  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth) override {
+  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) override {
     if (depth > k_most_depth)
       fail(XIO_ERR_CONFIG,
            "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
            "XIO_RING_DEPTH",
            depth, identity().device, identity().port, k_most_depth);
-    return std::make_unique<ionic_send_queue>(port_, depth, cq_depth);
+    return std::make_unique<ionic_send_queue>(port_, depth, cq_depth, receives);
   }
 
  private:
@@ -283,7 +308,9 @@ std::string try_queue(const std::string& device, ionic_context& context) {
   const auto missing = [](int err) { return err == EPROTONOSUPPORT || err == EOPNOTSUPP; };
   const std::uint8_t pipeline = context.take_pipeline();
   int err = made.make_cq(
-      pipeline, describe(memory.get() + parts.completions, std::size_t{2} * depth * w::k_cqe_bytes, w::k_cqe_bytes));
+      pipeline, describe(memory.get() + parts.completions, std::size_t{2} * depth * w::k_cqe_bytes, w::k_cqe_bytes),
+      &made.cq);
+  made.receive_cq = made.cq;
   if (missing(err)) return lacking(device, "completion queues by system calls (UVERBS_METHOD_CQ_CREATE)");
   const char* what = "completion queue";
   if (err == 0) {
@@ -315,7 +342,7 @@ std::string why_no_ionic_queues(const std::string& device, const std::string& fi
 
 const direct_provider& ionic_provider() {
   static constexpr direct_provider row{
-      {"ionic", dev::ring_kind::ionic, w::k_inline_bytes, w::k_inline_bytes, k_most_cq_depth, k_count_from},
+      {"ionic", dev::ring_kind::ionic, w::k_inline_bytes, w::k_inline_bytes, k_most_cq_depth, k_count_from, true},
       "the driver of ionic NICs pins rings by address, and takes no dma-buf for them",
       drives,
       open};

@@ -25,14 +25,14 @@ constexpr field f_cq_umem{0x2c0, 32}, f_cq_umem_valid{0x2e0, 1};
 // qpc, at 0xc0 of create_qp_in and of the modifications
 constexpr std::uint32_t k_qpc = 0xc0;
 constexpr field f_service{k_qpc + 0x08, 8}, f_path_migration{k_qpc + 0x13, 2}, f_pd{k_qpc + 0x28, 24},
-    f_mtu{k_qpc + 0x40, 3}, f_log_message{k_qpc + 0x43, 5}, f_log_slots{k_qpc + 0x51, 4}, f_clock{k_qpc + 0x58, 2},
-    f_uar{k_qpc + 0x68, 24}, f_user_index{k_qpc + 0x88, 24}, f_remote_qpn{k_qpc + 0xa8, 24},
-    f_log_initiator{k_qpc + 0x388, 3}, f_retry{k_qpc + 0x38d, 3}, f_rnr_retry{k_qpc + 0x390, 3},
-    f_send_psn{k_qpc + 0x3c8, 24}, f_send_cq{k_qpc + 0x3e8, 24}, f_log_responder{k_qpc + 0x488, 3},
-    f_atomic_mode{k_qpc + 0x48c, 4}, f_remote_read{k_qpc + 0x490, 1}, f_remote_write{k_qpc + 0x491, 1},
-    f_remote_atomic{k_qpc + 0x492, 1}, f_rnr_timer{k_qpc + 0x4a3, 5}, f_receive_psn{k_qpc + 0x4a8, 24},
-    f_receive_cq{k_qpc + 0x4e8, 24}, f_record{k_qpc + 0x500, 64}, f_receive_kind{k_qpc + 0x565, 3},
-    f_record_is_umem{k_qpc + 0x683, 1}, f_record_umem{k_qpc + 0x720, 32};
+    f_mtu{k_qpc + 0x40, 3}, f_log_message{k_qpc + 0x43, 5}, f_log_receives{k_qpc + 0x49, 4},
+    f_log_slots{k_qpc + 0x51, 4}, f_clock{k_qpc + 0x58, 2}, f_uar{k_qpc + 0x68, 24}, f_user_index{k_qpc + 0x88, 24},
+    f_remote_qpn{k_qpc + 0xa8, 24}, f_log_initiator{k_qpc + 0x388, 3}, f_retry{k_qpc + 0x38d, 3},
+    f_rnr_retry{k_qpc + 0x390, 3}, f_send_psn{k_qpc + 0x3c8, 24}, f_send_cq{k_qpc + 0x3e8, 24},
+    f_log_responder{k_qpc + 0x488, 3}, f_atomic_mode{k_qpc + 0x48c, 4}, f_remote_read{k_qpc + 0x490, 1},
+    f_remote_write{k_qpc + 0x491, 1}, f_remote_atomic{k_qpc + 0x492, 1}, f_rnr_timer{k_qpc + 0x4a3, 5},
+    f_receive_psn{k_qpc + 0x4a8, 24}, f_receive_cq{k_qpc + 0x4e8, 24}, f_record{k_qpc + 0x500, 64},
+    f_receive_kind{k_qpc + 0x565, 3}, f_record_is_umem{k_qpc + 0x683, 1}, f_record_umem{k_qpc + 0x720, 32};
 constexpr field f_slots_umem{0x840, 32}, f_slots_umem_valid{0x860, 1};
 
 // ads, at 0xc0 of qpc
@@ -46,6 +46,7 @@ constexpr std::uint32_t k_remote_gid = k_ads + 0x80;  // 16 bytes
 
 constexpr std::uint32_t k_service_rc = 0;    // MLX5_QPC_ST_RC
 constexpr std::uint32_t k_migrated = 3;      // MLX5_QPC_PM_STATE_MIGRATED
+constexpr std::uint32_t k_receives = 0;      // MLX5_QPC_RQ_TYPE_REGULAR
 constexpr std::uint32_t k_no_receives = 3;   // MLX5_QPC_RQ_TYPE_ZERO_SIZE_RQ
 constexpr std::uint32_t k_atomics_to_8 = 3;  // MLX5_QPC_ATOMIC_MODE_UP_TO_8B
 constexpr std::uint32_t k_no_index = 0xffffff;
@@ -89,8 +90,8 @@ std::uint64_t get(const unsigned char* from, field f) {
 
 command create_cq(const cq_plan& p) {
   command c = begin(op_create_cq, 0);
-  put(c.data(), f_cq_collapsed, 1);
-  put(c.data(), f_cq_ignores_overrun, 1);
+  put(c.data(), f_cq_collapsed, p.collapsed ? 1 : 0);
+  put(c.data(), f_cq_ignores_overrun, p.collapsed ? 1 : 0);
   put(c.data(), f_cq_log_size, p.log_entries);
   put(c.data(), f_cq_uar, p.uar_page);
   put(c.data(), f_cq_event_queue, p.event_queue);
@@ -112,8 +113,10 @@ command create_qp(const qp_plan& p) {
   put(c.data(), f_uar, p.uar_page);
   put(c.data(), f_user_index, k_no_index);
   put(c.data(), f_send_cq, p.cq);
-  put(c.data(), f_receive_cq, p.cq);
-  put(c.data(), f_receive_kind, k_no_receives);
+  const bool receives = p.receive_cq != 0;
+  put(c.data(), f_receive_cq, receives ? p.receive_cq : p.cq);
+  put(c.data(), f_receive_kind, receives ? k_receives : k_no_receives);
+  put(c.data(), f_log_receives, receives ? p.log_receives : 0);  // log_rq_stride 0: 16 bytes
   put(c.data(), f_slots_umem, p.slots_umem);
   put(c.data(), f_slots_umem_valid, 1);
   put(c.data(), f_record_umem, p.doorbell_record.umem);

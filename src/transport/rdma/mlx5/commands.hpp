@@ -45,8 +45,9 @@ struct cq_plan {
   std::uint32_t uar_page, event_queue;
   std::uint32_t entries_umem;  // from its start
   place doorbell_record;
+  // Every completion overwrites entry 0, and there is no overrun, so that no consumer index is ever told.
+  bool collapsed = true;
 };
-// Collapsed (every completion overwrites entry 0) and without overrun, so that no consumer index is ever told.
 command create_cq(const cq_plan& p);
 
 struct qp_plan {
@@ -55,8 +56,10 @@ struct qp_plan {
   std::uint32_t slots_umem;  // from its start
   place doorbell_record;
   bool default_clock;  // ts_format 1; devices without the choice want 0
+  // A receive queue of entries of 16 bytes lies in front of the slots; without a completion queue for it there is none.
+  std::uint32_t log_receives = 0, receive_cq = 0;
 };
-// RC, with no receive queue, and no results scattered into completions.
+// RC, and no results scattered into completions.
 command create_qp(const qp_plan& p);
 // How a command ended: byte 0 of its reply, 0 for success (Linux include/linux/mlx5/device.h: MLX5_CMD_STAT_*).
 constexpr std::uint32_t k_bad_parameter = 0x3;

@@ -26,7 +26,7 @@ constexpr std::size_t k_slot = 64;
 constexpr std::size_t k_entry = 64;
 constexpr std::uint32_t k_most_depth = 32768;
 // Records of 8 bytes, on lines of their own. Word 0 is the receive queue's, word 1 the send queue's.
-constexpr std::size_t k_cq_record = 0, k_qp_record = 64;
+constexpr std::size_t k_cq_record = 0, k_qp_record = 64, k_receive_cq_record = 128;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
 
@@ -88,32 +88,65 @@ mlx5_doorbell_page::~mlx5_doorbell_page() {
 
 // --- A queue -----------------------------------------------------------------------------------------
 
-mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth)
-    : page_(std::move(page)), depth_(depth), mine_(page_->port().identity), ends_(text_of(mine_)) {
+mlx5_send_queue::layout::layout(std::uint32_t depth, bool receives)
+    : slots(receives ? mlx5::receives::k_ring_bytes : 0),
+      entries(slots + whole_pages(depth * k_slot)),
+      receive_entries(entries + whole_pages(depth * k_entry)),
+      records(receive_entries + (receives ? mlx5::receives::k_completion_bytes : 0)),
+      end(records + k_page) {}
+static_assert(mlx5::receives::k_ring_bytes % k_page == 0 && mlx5::receives::k_completion_bytes % k_page == 0);
+
+mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth, bool receives)
+    : page_(std::move(page)),
+      depth_(depth),
+      mine_(page_->port().identity),
+      ends_(text_of(mine_)),
+      parts_(depth, receives),
+      has_receives_(receives) {
   if (!std::has_single_bit(depth) || depth > std::min(k_most_depth, std::bit_floor(page_->port().max_wr)))
     fail(XIO_ERR_CONFIG,
          "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
          "XIO_RING_DEPTH",
          depth, mine_.device, mine_.port, std::min(k_most_depth, std::bit_floor(page_->port().max_wr)));
-  const std::size_t slots = whole_pages(depth * k_slot), entries = whole_pages(depth * k_entry);
-  memory_ = gpu::buffer(slots + entries + k_page, page_->hooks().rings, k_page, gpu::purpose::completions);
+  memory_ = gpu::buffer(parts_.end, page_->hooks().rings, k_page, gpu::purpose::completions);
   auto* base = memory_.as<unsigned char>();
   // No entry is valid yet: opcode 15.
-  const std::vector<unsigned char> invalid(entries, 0xff);
-  gpu::copy(base + slots, invalid.data(), invalid.size());
-  slots_ = share(base, slots);
-  entries_ = share(base + slots, entries);
-  records_ = share(base + slots + entries, k_page);
+  const std::vector<unsigned char> invalid(parts_.records - parts_.entries, 0xff);
+  gpu::copy(base + parts_.entries, invalid.data(), invalid.size());
+  slots_ = share(base, parts_.entries);
+  entries_ = share(base + parts_.entries, parts_.receive_entries - parts_.entries);
+  if (receives) receive_entries_ = share(base + parts_.receive_entries, mlx5::receives::k_completion_bytes);
+  records_ = share(base + parts_.records, k_page);
+  make_all();
+  const auto record = [&](std::size_t at) { return reinterpret_cast<std::uint32_t*>(base + parts_.records + at); };
+  if (receives)
+    receives_ = mlx5::receives(base, base + parts_.receive_entries, record(k_qp_record), record(k_receive_cq_record));
+  mine_.psn = std::random_device()() & 0xffffff;
+  ends_ = text_of(mine_);
+}
 
-  const auto log_depth = static_cast<std::uint32_t>(std::countr_zero(depth));
-  std::uint32_t cqn = 0;
+void mlx5_send_queue::make_all() {
+  const auto log_depth = static_cast<std::uint32_t>(std::countr_zero(depth_));
+  std::uint32_t cqn = 0, receive_cqn = 0;
   cq_ = make(
       "completion queue",
       mlx5::create_cq(
           {log_depth, page_->page_id(), page_->event_queue(), entries_->umem_id, {records_->umem_id, k_cq_record}}),
       &cqn);
-  mlx5::qp_plan plan{
-      log_depth, page_->page_id(), page_->domain(), cqn, slots_->umem_id, {records_->umem_id, k_qp_record}, false};
+  if (has_receives_)
+    receive_cq_ = make("completion queue of receives",
+                       mlx5::create_cq({mlx5::receives::k_log_entries,
+                                        page_->page_id(),
+                                        page_->event_queue(),
+                                        receive_entries_->umem_id,
+                                        {records_->umem_id, k_receive_cq_record},
+                                        false}),
+                       &receive_cqn);
+  mlx5::qp_plan plan{log_depth,       page_->page_id(),
+                     page_->domain(), cqn,
+                     slots_->umem_id, {records_->umem_id, k_qp_record},
+                     false,           mlx5::receives::k_log_entries,
+                     receive_cqn};
   mlx5::reply why{};
   try {
     qp_ = make("queue pair", mlx5::create_qp(plan), &mine_.qpn, &why);
@@ -123,8 +156,6 @@ mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::
     plan.default_clock = true;
     qp_ = make("queue pair", mlx5::create_qp(plan), &mine_.qpn);
   }
-  mine_.psn = std::random_device()() & 0xffffff;
-  ends_ = text_of(mine_);
 }
 
 mlx5_send_queue::owned<mlx5dv_devx_umem> mlx5_send_queue::share(unsigned char* from, std::size_t bytes) {
@@ -224,13 +255,12 @@ void mlx5_send_queue::connect(const proxy::verbs_address& remote, int pe, const 
 
 void mlx5_send_queue::fill(dev::ring_view& v, dev::ring_state&) const {
   auto* base = memory_.as<unsigned char>();
-  const std::size_t slots = whole_pages(depth_ * k_slot), entries = whole_pages(depth_ * k_entry);
-  v.slots = base;
+  v.slots = base + parts_.slots;
   v.depth = depth_;
   v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
   v.id = mine_.qpn;
-  v.completion = base + slots;
-  v.doorbell_record = reinterpret_cast<std::uint32_t*>(base + slots + entries + k_qp_record) + 1;
+  v.completion = base + parts_.entries;
+  v.doorbell_record = reinterpret_cast<std::uint32_t*>(base + parts_.records + k_qp_record) + 1;
   v.doorbell = page_->doorbell();
 }
 
@@ -252,8 +282,8 @@ class mlx5_nic final : public direct_nic {
     return memory_.register_memory(base, bytes, allowed);
   }
   void unregister_memory(const proxy::key_pair& keys) override { memory_.unregister_memory(keys); }
-  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t) override {
-    return std::make_unique<mlx5_send_queue>(page_, depth);
+  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t, bool receives) override {
+    return std::make_unique<mlx5_send_queue>(page_, depth, receives);
   }
 
  private:
@@ -275,7 +305,7 @@ std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::ver
 const direct_provider& mlx5_provider() {
   // The device counts slots from 0, in 16 bits.
   static constexpr direct_provider row{
-      {"mlx5", dev::ring_kind::mlx5, wire::mlx5::k_inline_in_block, wire::mlx5::k_gather_bytes, 0, 1u << 16},
+      {"mlx5", dev::ring_kind::mlx5, wire::mlx5::k_inline_in_block, wire::mlx5::k_gather_bytes, 0, 1u << 16, true},
       nullptr,
       drives,
       open};

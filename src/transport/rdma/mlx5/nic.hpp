@@ -12,6 +12,7 @@
 #include "gpu/gpu.hpp"
 #include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
+#include "transport/rdma/mlx5/receives.hpp"
 #include "xio/device/impl/view.hpp"
 
 namespace xio::rdma {
@@ -44,12 +45,13 @@ class mlx5_doorbell_page {
 class mlx5_send_queue final : public direct_queue {
  public:
   // depth: slots of 64 bytes, a power of two, at most 32768.
-  mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth);
+  mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth, bool receives);
 
   const proxy::verbs_address& identity() const override { return mine_; }
   void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view& v) override;
   void stop() noexcept override { qp_.reset(); }
   void fill(dev::ring_view& v, dev::ring_state& state) const override;
+  bool poll_receives(immediate_target& to) override { return receives_.poll(to); }
 
  private:
   struct take_back {
@@ -63,6 +65,7 @@ class mlx5_send_queue final : public direct_queue {
   // On failure it throws, and keeps the firmware's reply where `why` is not null.
   owned<mlx5dv_devx_obj> make(const char* what, const mlx5::command& c, std::uint32_t* number,
                               mlx5::reply* why = nullptr);
+  void make_all();
   void modify(const char* step, const mlx5::command& c);
   std::array<unsigned char, 6> mac_of(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path) const;
 
@@ -70,9 +73,17 @@ class mlx5_send_queue final : public direct_queue {
   const std::uint32_t depth_;
   proxy::verbs_address mine_;
   std::string ends_;
-  gpu::buffer memory_;  // slots, completion entries, doorbell records; each from a page's start
-  owned<mlx5dv_devx_umem> slots_, entries_, records_;
-  owned<mlx5dv_devx_obj> cq_, qp_;  // the queue pair goes first
+  // Receive ring, slots, completion entries, those of the receive ring, doorbell records; each from a page's start.
+  struct layout {
+    std::size_t slots, entries, receive_entries, records, end;
+    layout(std::uint32_t depth, bool receives);
+  };
+  const layout parts_;
+  const bool has_receives_;
+  gpu::buffer memory_;
+  mlx5::receives receives_;
+  owned<mlx5dv_devx_umem> slots_, entries_, receive_entries_, records_;
+  owned<mlx5dv_devx_obj> cq_, receive_cq_, qp_;  // the queue pair goes first
 };
 
 const direct_provider& mlx5_provider();

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/bnxt/receives.hpp"
+
+#include <algorithm>
+
+#include "xio/wire/bnxt.hpp"
+
+namespace xio::rdma::bnxt {
+
+namespace {
+
+namespace w = wire::bnxt;
+
+// Header of a receive: opcode, and the slots that are used, of which one SGE is the least (rdma-core
+// providers/bnxt_re/verbs.c, bnxt_re_post_recv). The number of the entry is at the third dword.
+constexpr std::uint32_t k_opcode = 0x80, k_used_slots = 3, k_size_shift = 16, k_number_at = 2;
+// Dwords of its completion, and its flags (bnxt_re-abi.h, struct bnxt_re_rc_cqe, BNXT_RE_RC_FLAGS_*).
+constexpr std::uint32_t k_immediate_at = 1, k_flags_shift = 16, k_has_immediate = 2, k_is_write = 8;
+
+void ring(std::uint64_t* doorbell, std::uint64_t value) { __atomic_store_n(doorbell, value, __ATOMIC_RELEASE); }
+
+}  // namespace
+
+// No memory in any, so each keeps its place in every lap.
+receives::receives(const receive_rings& r) : rings_(r) {
+  for (std::uint32_t i = 0; i < k_entries; ++i) {
+    auto* dw = reinterpret_cast<std::uint32_t*>(r.entries + std::size_t{i} * k_entry_slots * w::k_slot_bytes);
+    dw[0] = k_opcode | k_used_slots << k_size_shift;
+    dw[k_number_at] = i;
+  }
+}
+
+// One entry stays free, as the driver has it.
+bool receives::post(immediate_target& to) {
+  const std::uint64_t most = next_ + k_entries - 1;
+  if (posted_ == most) return false;
+  const std::uint64_t upto = std::min(most, to.most_sent());
+  if (upto <= posted_) return false;
+  posted_ = upto;
+  ring(rings_.doorbell, w::doorbell_at(w::bell_rq, rings_.queue_pair, posted_, k_log_entries, k_entry_slots));
+  return true;
+}
+
+// A completion of an error is of a queue pair that is at its end, whose own requests say why.
+bool receives::poll(immediate_target& to) {
+  const std::uint64_t first = next_;
+  for (;;) {
+    const std::uint64_t at = next_ & (k_completions - 1);
+    const auto* dw = reinterpret_cast<const std::uint32_t*>(rings_.completions) + at * w::k_cqe_dwords;
+    const std::uint32_t state = __atomic_load_n(dw + w::k_cqe_state_at, __ATOMIC_ACQUIRE);
+    if (w::cqe_state_phase(state) != w::cqe_phase_of(next_, k_log_completions)) break;
+    if (w::cqe_state_type(state) != w::cqe_receive_rc || w::cqe_state_status(state) != w::ok) break;
+    const std::uint32_t flags = state >> k_flags_shift;
+    const bool counts = (flags & k_has_immediate) != 0 && (flags & k_is_write) != 0;
+    if (counts && !to.put(dw[k_immediate_at])) break;
+    ++next_;
+  }
+  if (next_ != first)
+    ring(rings_.cq_doorbell, w::doorbell_at(w::bell_cq, rings_.completion_queue, next_, k_log_completions));
+  return post(to) || next_ != first;
+}
+
+}  // namespace xio::rdma::bnxt

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "transport/rdma/ionic/receives.hpp"
+
+#include <algorithm>
+
+#include "xio/wire/ionic.hpp"
+
+namespace xio::rdma::ionic {
+
+namespace {
+
+namespace w = wire::ionic;
+
+// Dwords of a receive's completion, and what ended it (ionic_fw_types.h, struct ionic_v1_cqe,
+// IONIC_V1_CQE_RECV_OP_RDMA_IMM).
+constexpr std::uint32_t k_op_at = 2, k_immediate_at = 5;
+constexpr std::uint32_t k_op_shift = 24, k_op_mask = 0x1f, k_write_immediate = 3;
+
+void ring(std::uint64_t* doorbell, std::uint32_t queue, std::uint64_t index, std::uint32_t log_depth) {
+  const auto place = static_cast<std::uint32_t>(index & ((std::uint64_t{1} << log_depth) - 1));
+  __atomic_store_n(doorbell, w::doorbell_value(queue, place), __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+// No memory in any, so each keeps its place in every lap.
+receives::receives(const receive_rings& r) : rings_(r) {
+  for (std::uint32_t i = 0; i < 1u << r.log_depth; ++i)
+    w::put_base(reinterpret_cast<std::uint32_t*>(r.entries + std::size_t{i} * k_entry_bytes), i, 0, 0, 0, 0);
+}
+
+// One entry stays free, or a full ring would look empty.
+bool receives::post(immediate_target& to) {
+  const std::uint64_t most = next_ + (1u << rings_.log_depth) - 1;
+  if (posted_ == most) return false;
+  const std::uint64_t upto = std::min(most, to.most_sent());
+  if (upto <= posted_) return false;
+  ring(rings_.doorbell, rings_.queue_pair, posted_ = upto, rings_.log_depth);
+  return true;
+}
+
+// A completion of an error is of a queue pair that is at its end, whose own requests say why.
+bool receives::poll(immediate_target& to) {
+  const std::uint64_t first = next_;
+  for (;;) {
+    const std::uint64_t at = next_ & ((std::uint64_t{1} << rings_.log_cq_depth) - 1);
+    const auto* dw = reinterpret_cast<const std::uint32_t*>(rings_.completions) + at * w::k_cqe_dwords;
+    const std::uint32_t state = __atomic_load_n(dw + w::k_cqe_state_at, __ATOMIC_ACQUIRE);
+    if (w::cqe_state_color(state) != w::color_of(next_, rings_.log_cq_depth)) break;
+    if (w::cqe_state_type(state) != w::type_recv || w::cqe_state_error(state)) break;
+    const bool is_write = (wire::be32(dw[k_op_at]) >> k_op_shift & k_op_mask) == k_write_immediate;
+    if (is_write && !to.put(wire::be32(dw[k_immediate_at]))) break;
+    ++next_;
+  }
+  if (next_ != first) ring(rings_.cq_doorbell, rings_.completion_queue, next_, rings_.log_cq_depth);
+  return post(to) || next_ != first;
+}
+
+}  // namespace xio::rdma::ionic
