@@ -55,6 +55,12 @@ unset XIO_NIC_FAMILY XIO_BACKEND
 posts 'kernels_post *yes (its driver makes queues in given memory'
 posts 'port1_usable *yes'
 XIO_TEST_UVERBS_FAULTS=old_kernel posts 'kernels_post *no (RDMA device ionic_0: the ionic driver of Linux .*want ionic_rdma of Linux 6.18'
+# As a kernel before 6.18 shows the NIC: by its Ethernet driver alone.
+function=$XIO_TEST_UVERBS_SESSION/sys/bus/pci/devices/0000:81:00.0
+mkdir -p "$function"
+echo 0x1dd8 >"$function/vendor"
+echo 0x020000 >"$function/class"
+posts 'kernels_post *no (Linux .* has made no RDMA device of it: load ionic_rdma (Linux 6.18 or newer)'
 out=$(XIO_TEST_UVERBS_ABI=4 "${0%/*}/run" "$builddir/xio-info" 2>&1)
 if ! grep -q "kernels_post *no (RDMA device ionic_0: its driver has version 4 of its interface" <<<"$out"; then
   echo 'FAIL xio-info does not say that the driver has another interface'

@@ -10,6 +10,7 @@
 #include "tools/xio-info/section.hpp"
 #if HAVE_VERBS
 #include "transport/rdma/carrier.hpp"
+#include "transport/rdma/uverbs/facts.hpp"
 #include "transport/rdma/verbs/hca_list.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
 #include "transport/rdma/verbs/port_choice.hpp"
@@ -86,6 +87,23 @@ section device_section(const rdma::device_facts& d, const rdma::port_wishes& w) 
   return s;
 }
 
+// The way to an RDMA device, where a NIC's Ethernet driver may run and nothing else.
+section idle_section(const rdma::uverbs::idle_function& f) {
+  struct driver {
+    const char *family, *module, *since;
+  };
+  const driver d = f.vendor == proxy::nic_vendor::nvidia     ? driver{"mlx5", "mlx5_ib", ""}
+                   : f.vendor == proxy::nic_vendor::broadcom ? driver{"bnxt", "bnxt_re", ""}
+                                                             : driver{"ionic", "ionic_rdma", " (Linux 6.18 or newer)"};
+  return {
+      "nic_" + f.bus_id,
+      "NIC " + f.bus_id,
+      {{"family", std::string(d.family), ""},
+       {"kernels_post", false,
+        fmt::format("Linux {} has made no RDMA device of it: load {}{}, and turn on RDMA in the NIC's configuration",
+                    rdma::uverbs::kernel_release(), d.module, d.since)}}};
+}
+
 }  // namespace
 
 std::vector<section> nic_sections(const options& o) {
@@ -103,6 +121,7 @@ std::vector<section> nic_sections(const options& o) {
   for (const auto& d : rdma::read_devices()) all.push_back(device_section(d.facts, w));
   first.rows.insert(first.rows.begin(), {"devices", std::uint64_t{all.size()},
                                          all.empty() ? "software NICs carry RDMA: XIO_NIC_EXECUTOR" : ""});
+  for (const auto& f : rdma::uverbs::list_idle_functions()) all.push_back(idle_section(f));
   all.insert(all.begin(), std::move(first));
   return all;
 }

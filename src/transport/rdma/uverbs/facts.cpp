@@ -19,6 +19,14 @@ namespace fs = std::filesystem;
 constexpr std::uint8_t k_active = 4;  // enum ib_port_state
 constexpr std::uint32_t k_most_gids = 1024;
 
+// PCI class code: network controller.
+constexpr const char* k_network_class = "0x02";
+
+fs::path sys_root() {
+  const char* root = std::getenv("SYSFS_PATH");
+  return root != nullptr ? root : "/sys";
+}
+
 std::string word_in(const fs::path& file) {
   std::ifstream in(file);
   std::string word;
@@ -62,6 +70,19 @@ void read_gids(const domain& d, std::vector<port_facts>& ports) {
 
 }  // namespace
 
+std::vector<idle_function> list_idle_functions() {
+  std::vector<idle_function> all;
+  std::error_code err;
+  for (const auto& entry : fs::directory_iterator(sys_root() / "bus/pci/devices", err)) {
+    const proxy::nic_vendor vendor = vendor_of(word_in(entry.path() / "vendor"));
+    const bool is_network = word_in(entry.path() / "class").rfind(k_network_class, 0) == 0;
+    if (vendor == proxy::nic_vendor::other || !is_network || fs::exists(entry.path() / "infiniband", err)) continue;
+    all.push_back({entry.path().filename().string(), vendor});
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
+  return all;
+}
+
 port_facts read_port(const domain& d, std::uint8_t number) {
   port_facts p;
   p.number = number;
@@ -85,8 +106,7 @@ port_facts read_port(const domain& d, std::uint8_t number) {
 }
 
 std::vector<listed_device> list_devices() {
-  const char* root = std::getenv("SYSFS_PATH");
-  const fs::path sys = root != nullptr ? root : "/sys";
+  const fs::path sys = sys_root();
   std::vector<listed_device> all;
   std::error_code err;
   for (const auto& entry : fs::directory_iterator(sys / "class/infiniband_verbs", err)) {

@@ -18,6 +18,13 @@ struct listed_device {
 // By sysfs; SYSFS_PATH names another, as it does for libibverbs.
 std::vector<listed_device> list_devices();
 
+// A PCI function of such a vendor's NIC for which no driver has made an RDMA device.
+struct idle_function {
+  std::string bus_id;  // "0000:3b:00.0"
+  proxy::nic_vendor vendor;
+};
+std::vector<idle_function> list_idle_functions();
+
 port_facts read_port(const domain& d, std::uint8_t number);
 
 // Of a device of Broadcom or Pensando, by system calls alone.
