@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What happens to the device while a world uses it: each status that firmware can give to each command, a port that
-// goes down before more queues are made, the device's events. Run it by tests/uverbs/run.
+// goes down before more queues are made, the device's events; and rings in memory that a GPU lends. Run it by
+// tests/uverbs/run.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -9,12 +12,19 @@
 #include <string>
 #include <thread>
 
+#include "base/options.hpp"
+#include "proxy/keys.hpp"
+#include "transport/rdma/direct/nic.hpp"
+#include "transport/rdma/direct/self_write.hpp"
+#include "transport/rdma/verbs/ports.hpp"
 #include "uverbs/orders.hpp"
 #include "xio/xio.h"
 
 namespace {
 
 constexpr std::chrono::seconds k_patience{10};
+constexpr std::uint32_t k_all_rights =
+    xio::proxy::local_read | xio::proxy::local_write | xio::proxy::remote_read | xio::proxy::remote_write;
 
 bool is(const char* nic) {
   const char* chosen = std::getenv("XIO_TEST_UVERBS_NIC");
@@ -112,6 +122,42 @@ TEST_F(live, APortThatWentDownIsNamedWhenMoreQueuesAreMade) {
   expect_sentence(xio_last_error(), {"RDMA device " + device() + " port 1 is not up (", "down"});
   uverbs::order("well");
   EXPECT_EQ(create(), XIO_OK) << xio_last_error();
+}
+
+// Moves memory into a file, in place, as the driver of a GPU lends what it has: the file begins with a page of others.
+xio::gpu::exported_memory export_as_file(void* base, std::size_t bytes) {
+  constexpr std::size_t k_page = 4096;
+  const std::string was(static_cast<const char*>(base), bytes);
+  const int fd = memfd_create("lent", MFD_CLOEXEC);
+  if (ftruncate(fd, static_cast<off_t>(k_page + bytes)) != 0) return {};
+  if (pwrite(fd, was.data(), bytes, k_page) != static_cast<ssize_t>(bytes)) return {};
+  if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, k_page) == MAP_FAILED) return {};
+  return {fd, k_page, ""};
+}
+
+// The device has the file alone: it maps that by itself.
+TEST(dmabuf, RingsThatAreLentByTheGpuCarryAWrite) {
+  namespace r = xio::rdma;
+  if (is("ionic")) GTEST_SKIP() << "its driver takes no dma-buf for rings";
+  const xio::options o = xio::options::from_environment();
+  const auto ports = r::open_ports(o, 0, 0, "", true);
+  const r::direct_provider& provider = *r::find_direct_provider(ports.at(0));
+  alignas(64) static unsigned char words[r::k_probe_bytes];
+  int exported = 0;
+  r::direct_hooks hooks;
+  hooks.rings = xio::gpu::place::device;
+  hooks.export_memory = [&](void* base, std::size_t bytes) {
+    if (base == words) return xio::gpu::exported_memory{};
+    ++exported;
+    return export_as_file(base, bytes);
+  };
+  const auto nic = provider.open(ports.at(0), r::path_of(o), hooks);
+  const auto keys = nic->register_memory(words, sizeof words, k_all_rights);
+  for (std::size_t i = 0; i < sizeof words; ++i) words[i] = static_cast<unsigned char>(i + 1);
+  EXPECT_EQ(r::write_to_itself(*nic, {&provider.format, 0, r::path_of(o)}, {words, keys}, k_patience), "");
+  EXPECT_GE(exported, 3) << "ring, completions and receives or records";
+  EXPECT_EQ(std::memcmp(words, words + sizeof words / 2, sizeof words / 2), 0);
+  nic->unregister_memory(keys);
 }
 
 // Of the log, which a test run shows on its standard error.

@@ -118,36 +118,47 @@ bool arrives(const payload_agent& payload, unsigned char* at, const words& wante
   }
 }
 
+// By the fabric's own queue pair.
+self_write writer_of(const fabric_visit& visit, int me) {
+  return [visit, me](const probed_memory& memory, std::chrono::milliseconds patience) -> std::string {
+    proxy::op_error how;
+    try {
+      loopback pair(visit);
+      pair.connect(me);
+      if (!pair.carry_out(write_of(memory), patience, &how))
+        return fmt::format("a write to itself has not completed within {} ms", patience.count());
+    } catch (const error& e) {
+      return e.what();
+    }
+    if (!how) return "";
+    return fmt::format("a write to itself failed (outcome {}, rule {})", static_cast<unsigned>(how.what),
+                       static_cast<unsigned>(how.why));
+  };
+}
+
 }  // namespace
 
-probe_result probe_memory(const fabric_visit& visit, int me, const probed_memory& memory, const payload_agent& payload,
+probe_result probe_memory(const self_write& write, const probed_memory& memory, const payload_agent& payload,
                           std::chrono::milliseconds patience) {
   const words sent = random_words();
   store(payload, memory.words, sent);
   store(payload, memory.words + sizeof sent, random_words());
-  proxy::op_error how;
-  try {
-    loopback pair(visit);
-    pair.connect(me);
-    if (!pair.carry_out(write_of(memory), patience, &how))
-      return {probe_verdict::unknown,
-              fmt::format("a write to itself has not completed within {} ms", patience.count())};
-  } catch (const error& e) {
-    return {probe_verdict::unknown, e.what()};
-  }
-  if (how)
-    return {probe_verdict::unknown, fmt::format("a write to itself failed (outcome {}, rule {})",
-                                                static_cast<unsigned>(how.what), static_cast<unsigned>(how.why))};
+  if (std::string why = write(memory, patience); !why.empty()) return {probe_verdict::unknown, std::move(why)};
   return {arrives(payload, memory.words + sizeof sent, sent) ? probe_verdict::same : probe_verdict::different, ""};
 }
 
-void check_heap(const setup& s, const fabric_visit& visit, const proxy::key_pair& keys, const std::string& name) {
+probe_result probe_memory(const fabric_visit& visit, int me, const probed_memory& memory, const payload_agent& payload,
+                          std::chrono::milliseconds patience) {
+  return probe_memory(writer_of(visit, me), memory, payload, patience);
+}
+
+void check_heap(const setup& s, const self_write& write, const proxy::key_pair& keys, const std::string& name) {
   if (s.spare == setup::k_no_spare) return;
   constexpr std::chrono::milliseconds most{10'000};
   auto patience = most;
   if (s.opts->timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(s.opts->timeout_ms));
   const probed_memory heap{static_cast<unsigned char*>(s.heap) + s.spare, keys};
-  const probe_result r = probe_memory(visit, s.channel->rank(), heap, *s.payload, patience);
+  const probe_result r = probe_memory(write, heap, *s.payload, patience);
   if (r.verdict == probe_verdict::different)
     fail(XIO_ERR_UNSUPPORTED,
          "{} does not reach the memory that kernels see at {}; set XIO_HEAP_KIND=host, or turn on Resizable BAR "
@@ -156,6 +167,10 @@ void check_heap(const setup& s, const fabric_visit& visit, const proxy::key_pair
          name, s.heap);
   if (r.verdict == probe_verdict::unknown)
     log::warn("{}: whether it reaches the memory that kernels see could not be tried: {}", name, r.why);
+}
+
+void check_heap(const setup& s, const fabric_visit& visit, const proxy::key_pair& keys, const std::string& name) {
+  check_heap(s, writer_of(visit, s.channel->rank()), keys, name);
 }
 
 }  // namespace xio::rdma

@@ -31,14 +31,20 @@ struct probe_result {
   std::string why;  // where it is unknown
 };
 
+// Copies the first half of the memory to the second by the NIC. Empty, or why that could not be.
+using self_write = std::function<std::string(const probed_memory& memory, std::chrono::milliseconds patience)>;
+
 // A queue pair from the NIC to itself copies words of the memory to others of it. Both are stored and read by
 // `payload`, which is a kernel where the memory is a GPU's, so each direction is seen. me: the own PE.
+probe_result probe_memory(const self_write& write, const probed_memory& memory, const payload_agent& payload,
+                          std::chrono::milliseconds patience);
 probe_result probe_memory(const fabric_visit& visit, int me, const probed_memory& memory, const payload_agent& payload,
                           std::chrono::milliseconds patience);
 
 struct setup;
 // Of the heap with one NIC, once its fabric knows its peers. Throws if the memory is another one. name: of the NIC, for
 // the sentence.
+void check_heap(const setup& s, const self_write& write, const proxy::key_pair& keys, const std::string& name);
 void check_heap(const setup& s, const fabric_visit& visit, const proxy::key_pair& keys, const std::string& name);
 
 }  // namespace xio::rdma

@@ -229,6 +229,10 @@ class bnxt_send_queue final : public direct_queue {
   }
   bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
   void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
+  void take_host_doorbells(dev::ring_view& v) const override {
+    v.doorbell = page_->host_doorbell(0);
+    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(port_->completions.host_doorbell(0));
+  }
   void fill(dev::ring_view& v, dev::ring_state& state) const override {
     auto* base = memory_.as<unsigned char>();
     v.slots = base;

@@ -19,6 +19,7 @@
 #include "proxy/verbs_fabric.hpp"
 #include "transport/rdma/carrier.hpp"
 #include "transport/rdma/direct/nic.hpp"
+#include "transport/rdma/direct/self_write.hpp"
 #include "transport/rdma/joined_nics.hpp"
 #include "transport/rdma/memory_probe.hpp"
 #include "transport/rdma/verbs/ports.hpp"
@@ -220,13 +221,7 @@ class direct_endpoint final : public endpoint {
         nics_(std::move(nics)),
         joined_(*s.channel) {
     joined_.exchange_with_peers(s, [&] { return describe(); });
-    for (std::size_t i = 0; i < nics_.size(); ++i) {
-      proxy::verbs_fabric* const fabric = nics_[i]->fabric();
-      if (fabric == nullptr) continue;
-      check_heap(
-          s, [&](const auto& use) { use(*fabric); }, {joined_.heap_keys().lkey[i], joined_.heap_keys().rkey[i]},
-          fabric->name());
-    }
+    for (std::size_t i = 0; i < nics_.size(); ++i) try_heap(s, i);
     watch_ = std::make_unique<event_watch>(*s.machine, nics_);
   }
 
@@ -264,6 +259,20 @@ class direct_endpoint final : public endpoint {
   void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
 
  private:
+  // Rings that the host does not reach are tried by no write of its own.
+  void try_heap(const setup& s, std::size_t nic) {
+    const proxy::key_pair keys{joined_.heap_keys().lkey[nic], joined_.heap_keys().rkey[nic]};
+    const std::string name = "RDMA device " + nics_[nic]->identity().device;
+    proxy::verbs_fabric* const fabric = nics_[nic]->fabric();
+    const self_writer how{&format_, s.channel->rank(), path_};
+    if (rings_ != gpu::place::device)
+      check_heap(s, self_write([&](const probed_memory& memory, std::chrono::milliseconds patience) {
+                   return write_to_itself(*nics_[nic], how, memory, patience);
+                 }),
+                 keys, name);
+    else if (fabric != nullptr)
+      check_heap(s, fabric_visit([&](const auto& use) { use(*fabric); }), keys, name);
+  }
   // Queues of a port that is down would be made, and their first ops fail after all retries.
   void check_ports() const {
     for (const auto& n : nics_)

@@ -41,6 +41,8 @@ class direct_queue {
   // Hands over what has come in its order, and lets the peer send as many as there is room for. True if any was. Of
   // queue pairs that were made for it alone, and by one thread.
   virtual bool poll_receives(immediate_target&) { return false; }
+  // Puts this process's own mapping of the doorbells into a view: kernels' may be another.
+  virtual void take_host_doorbells(dev::ring_view& v) const = 0;
   // Sets slots, depth, kind, id, completion, doorbells and what else the family has. The first ticket is a multiple of
   // direct_format::count_from; `state` has tickets and credits, and gets the family's own words.
   virtual void fill(dev::ring_view& v, dev::ring_state& state) const = 0;

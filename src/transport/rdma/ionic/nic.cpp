@@ -209,6 +209,12 @@ class ionic_send_queue final : public direct_queue {
   }
   bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
   void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
+  void take_host_doorbells(dev::ring_view& v) const override {
+    const ionic_context& context = port_->context;
+    const auto word = [&](std::uint8_t type) { return port_->doorbells.host_doorbell(context.doorbell_of(type)); };
+    v.doorbell = word(context.response().sq_type);
+    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(word(context.response().cq_type));
+  }
   void fill(dev::ring_view& v, dev::ring_state& state) const override {
     const ionic_context& context = port_->context;
     auto* base = memory_.as<unsigned char>();

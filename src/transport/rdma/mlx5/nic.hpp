@@ -32,6 +32,7 @@ class mlx5_doorbell_page {
   std::uint32_t domain() const { return domain_; }
   std::uint32_t event_queue() const { return event_queue_; }
   std::uint64_t* doorbell() const { return doorbell_; }  // as kernels address it
+  std::uint64_t* host_doorbell() const { return static_cast<std::uint64_t*>(uar_->reg_addr); }
 
  private:
   const proxy::verbs_port port_;
@@ -50,6 +51,7 @@ class mlx5_send_queue final : public direct_queue {
   const proxy::verbs_address& identity() const override { return mine_; }
   void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view& v) override;
   void stop() noexcept override { qp_.reset(); }
+  void take_host_doorbells(dev::ring_view& v) const override { v.doorbell = page_->host_doorbell(); }
   void fill(dev::ring_view& v, dev::ring_state& state) const override;
   bool poll_receives(immediate_target& to) override { return receives_.poll(to); }
 
