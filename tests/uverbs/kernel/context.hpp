@@ -81,8 +81,8 @@ class context {
 
 // Whether all of it is mapped: what the kernel could pin.
 bool is_mapped(std::uint64_t at, std::uint64_t bytes);
-// What the device sees of a dma-buf, here any file that can be mapped, or null: it is none, is shorter, or the offset
-// is not a page's. For the process's life.
+// Maps a dma-buf as the device sees it, here any file, for the process's life. Null: it is none, it is shorter, or the
+// offset is not a page's.
 unsigned char* map_dmabuf(int fd, std::uint64_t offset, std::uint64_t bytes);
 
 }  // namespace uverbs
