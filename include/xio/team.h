@@ -33,6 +33,8 @@ typedef struct xio_team {
   uint32_t stride; /* unless this is 0: then it is list[i] */
   uint32_t channel;
   uint32_t packet_bytes; /* messages of a member up to this many bytes go as packets */
+  uint32_t area_bytes;   /* of each of the areas where a reduce combines what is larger: XIO_TEAM_AREA */
+  uint32_t unused;
 } xio_team_t;
 
 /* Host and device, local. This PE's number in the team; -1 for the empty team. */
@@ -48,8 +50,14 @@ extern "C" {
  * A PE that is to be in no team gives count 0, and gets the empty team. Collective over the world.
  *
  * Returns, on every PE: XIO_ERR_ARG (the caller is not in its list, a PE is there twice, lists of members differ, a
- * null pointer), XIO_ERR_PE (no such PE), XIO_ERR_NO_MEMORY (the symmetric heap has no room for the work memory: about
- * 1 MiB for two members, 1.3 MiB for 8, 1 MiB for 64), XIO_ERR_PEER, XIO_ERR_TIMEOUT. *team is empty then. */
+ * null pointer), XIO_ERR_PE (no such PE), XIO_ERR_NO_MEMORY (the symmetric heap has no room for the work memory),
+ * XIO_ERR_PEER, XIO_ERR_TIMEOUT. *team is empty then.
+ *
+ * The work memory is 450 KiB for two members, 710 KiB for 8, 470 KiB for 64: for each channel packets to and from every
+ * member, and three areas of XIO_TEAM_AREA bytes (16 KiB). An area holds what the members send each other of a reduce
+ * that packets do not carry: its n-th part is how large a reduce may be to take one exchange instead of two, and how
+ * much of a larger one goes in a round where a NIC or copy engine is the way. Programs that reduce tens of KiB often,
+ * or much over a network, take 64k or more; no other collective uses areas. */
 XIO_EXPORT xio_status_t xio_team_create(xio_world_t* world, const int* pes, size_t count, xio_team_t* team);
 /* Makes a team of all PEs, in their order. Collective over the world. Errors are those of xio_team_create. */
 XIO_EXPORT xio_status_t xio_team_world(xio_world_t* world, xio_team_t* team);

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "ctx/failure_text.hpp"
+#include "ctx/team_text.hpp"
 #include "xio/device/impl/amo.hpp"
 #include "xio/xio.h"
 
@@ -64,8 +65,6 @@ std::string name_of(std::uint32_t number) {
     case kind::wait_counter: return "xio_wait_counter";
     case kind::wait_packet: return "xio_wait_packet";
     case kind::imm_wait: return "xio_imm_wait";
-    case kind::team_call:
-    case kind::team_wait: return "a call of a team";
     case kind::sync_all: return "a barrier or sync of all";
     default: return "a call of a kernel";
   }
@@ -103,11 +102,7 @@ std::string missed_text(const dev::call_record& r, const call_place& here) {
           name, r.pe, r.wanted, r.found);
     case kind::imm_wait:
       return fmt::format("{}: no immediate of PE {} has come within XIO_TIMEOUT_MS; {}", name, r.pe, cure);
-    case kind::team_wait:
-      return fmt::format(
-          "{}: PE {} has not come within XIO_TIMEOUT_MS; look whether it is alive and makes the same calls, or raise "
-          "XIO_TIMEOUT_MS",
-          name, r.pe);
+    case kind::team_wait: return missing_member_text(r);
     case kind::wait_packet:
       return fmt::format("{}: the packet of flag {} at {} has not come within XIO_TIMEOUT_MS; {}", name, r.wanted,
                          place_of(r.address, here), cure);
@@ -128,11 +123,7 @@ std::string call_text(const dev::call_record& r, const call_place& here) {
   const bool waits =
       r.kind >= static_cast<std::uint32_t>(kind::wait_until) && r.kind <= static_cast<std::uint32_t>(kind::sync_all);
   if (status == XIO_ERR_TIMEOUT && waits) return missed_text(r, here);
-  if (static_cast<kind>(r.kind) == kind::team_call && status == XIO_ERR_ARG)
-    return fmt::format(
-        "a call of a team: {} is in another call, or gave another count, type or root; all members make the same "
-        "calls in the same order",
-        r.pe != dev::k_no_pe ? fmt::format("PE {}", r.pe) : "a member");
+  if (static_cast<kind>(r.kind) == kind::team_call) return refused_text(r);
   return named(r, here) + ": " + refusal_text(status, here.n_pes);
 }
 

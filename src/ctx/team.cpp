@@ -44,7 +44,14 @@ void check_members(const std::vector<int>& pes, int me, int n) {
          me);
 }
 
-std::uint64_t check_offers(const std::vector<int>& pes, int me, const std::vector<team_offer>& all) {
+std::uint64_t work_bytes_for(const std::vector<team_offer>& all, std::uint64_t wanted_area) {
+  std::uint64_t most = 0;
+  for (const team_offer& o : all)
+    if (o.count != 0) most = std::max(most, dev::team_work_bytes(o.count, wanted_area));
+  return most;
+}
+
+void check_offers(const std::vector<int>& pes, int me, const std::vector<team_offer>& all) {
   const team_offer mine = offer_of(pes);
   for (const int pe : pes) {
     const team_offer& other = all[static_cast<std::size_t>(pe)];
@@ -52,9 +59,6 @@ std::uint64_t check_offers(const std::vector<int>& pes, int me, const std::vecto
       fail(XIO_ERR_ARG, "PE {} is in the list of PE {} but gave another list itself; every member gives the same one",
            pe, me);
   }
-  std::uint64_t most = 0;
-  for (const team_offer& o : all) most = std::max(most, o.count);
-  return most;
 }
 
 std::vector<int> strided_members(const std::vector<int>& parent, int me, int first, int stride, int count) {
@@ -82,7 +86,7 @@ grid_lines lines_of(const std::vector<int>& parent, int me, int width) {
   return lines;
 }
 
-xio_team_t team::value(std::uint64_t id, int me, unsigned char* heap) const {
+xio_team_t team::value(std::uint64_t id, int me, unsigned char* heap, std::uint64_t wanted_area) const {
   xio_team_t t{};
   t.id = id;
   if (pes.empty()) return t;
@@ -93,6 +97,7 @@ xio_team_t team::value(std::uint64_t id, int me, unsigned char* heap) const {
   t.first = static_cast<std::uint32_t>(pes[0]);
   t.stride = stride_of(pes);
   t.packet_bytes = dev::team_packet_bytes(pes.size());
+  t.area_bytes = static_cast<std::uint32_t>(dev::team_area_bytes(pes.size(), wanted_area));
   return t;
 }
 

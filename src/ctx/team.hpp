@@ -18,8 +18,10 @@ team_offer offer_of(const std::vector<int>& pes);
 
 // Throws unless `pes` is empty, or names PEs below n, each once, and this PE.
 void check_members(const std::vector<int>& pes, int me, int n);
-// Throws unless every member has made the same offer. Returns the number of members of the largest team.
-std::uint64_t check_offers(const std::vector<int>& pes, int me, const std::vector<team_offer>& all);
+// The work memory that serves each of the offered teams: smaller ones have larger packets.
+std::uint64_t work_bytes_for(const std::vector<team_offer>& all, std::uint64_t wanted_area);
+// Throws unless every member has made the same offer.
+void check_offers(const std::vector<int>& pes, int me, const std::vector<team_offer>& all);
 
 // Members first, first + stride, ... of a team of `parent`. Empty if this PE is none of them.
 std::vector<int> strided_members(const std::vector<int>& parent, int me, int first, int stride, int count);
@@ -34,7 +36,8 @@ struct team {
   std::uint64_t offset;  // of the work memory in the heap
   gpu::buffer list;
 
-  xio_team_t value(std::uint64_t id, int me, unsigned char* heap) const;
+  // wanted_area: XIO_TEAM_AREA.
+  xio_team_t value(std::uint64_t id, int me, unsigned char* heap, std::uint64_t wanted_area) const;
 };
 
 }  // namespace xio

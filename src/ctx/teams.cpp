@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of the world that makes and ends teams.
 #include <algorithm>
+#include <cstddef>
 
 #include "base/error.hpp"
 #include "ctx/world.hpp"
@@ -16,6 +17,13 @@ gpu::buffer list_of(const std::vector<int>& pes) {
   gpu::buffer out(numbers.size() * sizeof numbers[0], gpu::place::device);
   gpu::copy(out.data(), numbers.data(), numbers.size() * sizeof numbers[0]);
   return out;
+}
+
+// The number of the team in each channel's state, by which kernels see that it is still there.
+void name_channels(unsigned char* work, std::uint64_t members, std::uint64_t wanted_area, std::uint64_t id) {
+  const std::uint64_t each = dev::team_work_bytes(members, wanted_area) / XIO_TEAM_CHANNELS;
+  for (std::uint64_t c = 0; c < XIO_TEAM_CHANNELS; ++c)
+    gpu::copy(work + c * each + offsetof(dev::channel_state, team), &id, sizeof id);
 }
 
 }  // namespace
@@ -59,12 +67,15 @@ xio_team_t world::create_team(const std::function<std::vector<int>()>& choose) {
   std::uint64_t offset = 0;
   try {
     agreement_.vote(call::team_create, [&] {
-      const std::uint64_t bytes = dev::team_work_bytes(check_offers(made->pes, me_, offers));
+      check_offers(made->pes, me_, offers);
+      const std::uint64_t bytes = work_bytes_for(offers, options_.team_area);
       offset = take({"xio_team_create", 1, bytes, alignof(dev::channel_state)});
       // Before the vote: a member that returns may send at once.
       gpu::fill_zero(heap_->data() + offset, bytes);
+      if (!made->pes.empty())
+        name_channels(heap_->data() + offset, made->pes.size(), options_.team_area, teams_.next());
       made->list = list_of(made->pes);
-      return arguments{{"the offset of its memory in the heap", offset}};
+      return arguments{{"the offset of its memory in the heap", offset}, {"XIO_TEAM_AREA", options_.team_area}};
     });
   } catch (...) {
     if (offset != 0) allocator_->release(offset);
@@ -72,14 +83,16 @@ xio_team_t world::create_team(const std::function<std::vector<int>()>& choose) {
   }
   made->offset = offset;
   const std::uint64_t id = teams_.add(std::move(made));
-  return teams_.get(id).value(id, me_, heap_->data());
+  return teams_.get(id).value(id, me_, heap_->data(), options_.team_area);
 }
 
 void world::destroy_team(xio_team_t t) {
   agreement_.vote(call::team_destroy, [&] {
     return arguments{{"the place of the team's memory in the heap", teams_.get(t.id).offset}};
   });
-  allocator_->release(teams_.get(t.id).offset);
+  const team& ended = teams_.get(t.id);
+  if (!ended.pes.empty()) name_channels(heap_->data() + ended.offset, ended.pes.size(), options_.team_area, 0);
+  allocator_->release(ended.offset);
   teams_.remove(t.id);
 }
 

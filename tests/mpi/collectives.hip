@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -102,18 +103,23 @@ __device__ bool differ(T a, T b) {
     return a != b;
 }
 
-// Sums of halves, which are small whole numbers, and so exact.
+// Element i of block b of member `pe`. bfloat16 has whole numbers up to 256 alone, which 64 members must not pass.
+template <class T>
+__host__ __device__ int element_value(int pe, size_t b, size_t i) {
+  const int j = static_cast<int>((i + 3 * b) % 5);
+  return std::is_arithmetic_v<T> ? pe + 1 + j : (pe + j) % 5;
+}
+template <class T>
+__host__ __device__ T element(int pe, size_t b, size_t i) {
+  return number<T>(element_value<T>(pe, b, i));
+}
+
+// Sums of two-byte numbers, exact as all their partial sums are.
 template <class T>
 __device__ T combined_half(int n, size_t b, size_t i) {
   int sum = 0;
-  for (int pe = 0; pe < n; ++pe) sum += pe + 1 + static_cast<int>((i + 3 * b) % 5);
+  for (int pe = 0; pe < n; ++pe) sum += element_value<T>(pe, b, i);
   return number<T>(sum);
-}
-
-// Element i of block b of member `pe`.
-template <class T>
-__host__ __device__ T element(int pe, size_t b, size_t i) {
-  return number<T>(pe + 1 + static_cast<int>((i + 3 * b) % 5));
 }
 
 template <xio_reduction Op, class T>
@@ -305,7 +311,42 @@ void several_at_once(const place& p) {
   MUST(xio_team_destroy(p.t.world(), halves));
 }
 
-// PE 0 gives another count, then a root that is none, then calls something else: an error for all, each time.
+// PE 0 makes a mistake: an error for all, and a sentence at each.
+struct unlike_call {
+  const char *what, *at_pe_0, *at_others;
+};
+constexpr unlike_call k_unlike[] = {
+    {"another count", "xio_alltoall of 16 bytes on team 1 (", "called xio_alltoall of 16 bytes;"},
+    {"no such root", "there is no such root; members are 0 to", "PE 0, its member 0, refused its own arguments"},
+    {"another call", "called xio_alltoall of 8 bytes;", "PE 0, its member 0, called xio_fcollect of 8 bytes;"},
+    {"a null pointer", "an argument is null; ", "PE 0, its member 0, refused its own arguments"},
+    {"a sync", "xio_team_sync on team 1 (", "PE 0, its member 0, called xio_team_sync;"},
+    {"a large count", "called xio_reduce of 100016 bytes, sum of 1-byte integers;",
+     "PE 0, its member 0, called xio_reduce of 100000 bytes, sum of 1-byte integers;"},
+    {"overlapping buffers", "dst and src overlap; give memory that lies apart", "PE 0, its member 0, refused"},
+    {"blocks in place", "dst and src overlap; ", "xio_alltoall of 64 bytes on team 1 ("},
+    {"memory of its own", "bytes from dst on, or those of src, are not in the symmetric heap", "refused its own"},
+    {"unequal sizes", "this PE gave 5 bytes for member 1, whose dst_bytes has 4;", "refused its own arguments"},
+    {"another type", "called xio_reduce of 8 bytes, sum of float;",
+     "PE 0, its member 0, called xio_reduce of 8 bytes, sum of 4-byte integers;"},
+};
+constexpr int k_unlike_calls = sizeof k_unlike / sizeof k_unlike[0];
+
+// Everybody has 4 bytes for everybody, but PE 0 gives member 1 one more.
+__device__ xio_status_t unequal(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src, size_t* numbers) {
+  const int me = xio_team_my_pe(t), n = xio_team_n_pes(t);
+  size_t *places = numbers, *in = numbers + n, *out = in + n;
+  for (int m = static_cast<int>(threadIdx.x); m < n; m += static_cast<int>(blockDim.x))
+    places[m] = static_cast<size_t>(m) * 4, in[m] = 4, out[m] = me == 0 && m == 1 ? 5 : 4;
+  __syncthreads();
+  return xio_alltoallv_wg(ctx, t, dst, places, in, src, places, out);
+}
+
+template <class T>
+__device__ xio_status_t sum(xio_ctx_t ctx, xio_team_t t, void* dst, const void* src, size_t count) {
+  return xio_reduce_wg<xio_reduction::sum>(ctx, t, static_cast<T*>(dst), static_cast<const T*>(src), count);
+}
+
 __global__ void unlike(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src, int step, int* status) {
   const int me = xio_team_my_pe(t);
   xio_status_t s = XIO_OK;
@@ -316,8 +357,31 @@ __global__ void unlike(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned
   if (step == 4) s = me == 0 ? xio_team_sync_wg(ctx, t) : xio_alltoall_wg(ctx, t, dst, src, 8);
   if (step == 5) s = xio_reduce_wg<xio_reduction::sum>(ctx, t, dst, src, me == 0 ? 100000 : 100016);
   if (step == 6) s = xio_reduce_wg<xio_reduction::sum>(ctx, t, dst + (me == 0 ? 8 : 0), dst, 100000);
-  if (step == 7) s = xio_alltoall_wg(ctx, t, dst, src, 8);
+  if (step == 7) s = xio_alltoall_wg(ctx, t, dst, me == 0 ? dst : src, 64);
+  if (step == 8) s = xio_fcollect_wg(ctx, t, me == 0 ? reinterpret_cast<unsigned char*>(status) : dst, src, 8);
+  if (step == 9) s = unequal(ctx, t, dst, src, reinterpret_cast<size_t*>(src) + 32);
+  if (step == 10) s = me == 0 ? sum<int>(ctx, t, dst, src, 2) : sum<float>(ctx, t, dst, src, 2);
+  if (step == k_unlike_calls) s = xio_alltoall_wg(ctx, t, dst, src, 8);
   if (threadIdx.x == 0) *status = s;
+}
+
+void unlike_calls(const place& p) {
+  for (int step = 0; step <= k_unlike_calls; ++step) {
+    const bool last = step == k_unlike_calls;
+    const char* what = last ? "the call after those" : k_unlike[step].what;
+    const rig::device_array<int> status(8);
+    p.t.barrier();
+    RUN(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, step, status.data());
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), last ? XIO_OK : XIO_ERR_ARG, what);
+    if (last) return;
+    xio_error_info_t info{};
+    MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
+    const char* wanted = p.t.me == 0 ? k_unlike[step].at_pe_0 : k_unlike[step].at_others;
+    // Beyond 8 members words go round, and a member may hear of the mistake from one that has heard of it.
+    const bool hearsay = p.t.n > 8 && std::strstr(info.sentence, "has heard of a member in another call") != nullptr;
+    rig::expect(info.status == XIO_ERR_ARG && (std::strstr(info.sentence, wanted) != nullptr || hearsay),
+                "after %s PE %d reads: \"%s\"", what, p.t.me, info.sentence);
+  }
 }
 
 int lanes() {
@@ -355,11 +419,7 @@ int main() {
   all_varied<false>(p);
   all_varied<true>(p);
   several_at_once(p);
-  for (int step = 0; t.n > 1 && step <= 7; ++step) {
-    const rig::device_array<int> status(1);
-    RUN(unlike, 1, 64, t.ctx, team, p.dst, p.src, step, status.data());
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), step == 7 ? XIO_OK : XIO_ERR_ARG, "unlike calls");
-  }
+  if (t.n > 1) unlike_calls(p);
   MUST(xio_team_destroy(t.world(), team));
   return rig::verdict("collectives", t);
 }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -143,6 +144,13 @@ __global__ void sync_once(xio_ctx_t ctx, xio_team_t team, bool quiet, int* statu
   if (threadIdx.x == 0) *status = s;
 }
 
+void expect_sentence(const rig::team& t, const char* wanted) {
+  xio_error_info_t info{};
+  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  rig::expect(std::strstr(info.sentence, wanted) != nullptr, "PE %d reads \"%s\" instead of: %s", t.me, info.sentence,
+              wanted);
+}
+
 // PE 0 calls a barrier where the others sync; then it does not come at all.
 void unlike_calls(const rig::team& t, xio_team_t everybody) {
   if (t.n < 2) return;
@@ -153,11 +161,15 @@ void unlike_calls(const rig::team& t, xio_team_t everybody) {
   };
   t.barrier();
   rig::expect_status(call(everybody, t.me == 0), XIO_ERR_ARG, "another call than the others");
+  expect_sentence(t, t.me == 0 ? "xio_team_barrier on team 1 (" : "xio_team_sync on team 1 (");
   rig::expect_status(call(everybody, false), XIO_OK, "the next call");
   const xio_team_t last = xio_team_channel(everybody, 3);
   if (t.me != 0) {
     rig::expect_status(call(last, false), XIO_ERR_TIMEOUT, "without PE 0");
+    expect_sentence(t, "channel 3): PE ");
+    expect_sentence(t, " has not come within XIO_TIMEOUT_MS; ");
     rig::expect_status(call(last, false), XIO_ERR_TIMEOUT, "again");
+    expect_sentence(t, "channel 3): an earlier call on this channel ended with XIO_ERR_TIMEOUT; ");
   } else {
     // The world's timeout is the host's too, and the others come late to the next barrier.
     std::this_thread::sleep_for(std::chrono::milliseconds(1000));
@@ -165,7 +177,25 @@ void unlike_calls(const rig::team& t, xio_team_t everybody) {
   t.barrier();
   rig::expect_status(call(everybody, false), XIO_OK, "another channel");
   rig::expect_status(call(xio_team_t{}, false), XIO_ERR_STATE, "the empty team");
+  expect_sentence(t, "xio_team_sync on team 0 (0 members, channel 0): the team is empty; ");
   rig::expect_status(call(xio_team_channel(everybody, XIO_TEAM_CHANNELS), false), XIO_ERR_STATE, "no such channel");
+}
+
+// Kernels that use a team after its end, also when other memory or another team lies where it lay.
+void after_the_end(const rig::team& t, xio_team_t everybody) {
+  const rig::device_array<int> status(1);
+  xio_team_t ended{}, next{};
+  MUST(xio_team_split_strided(t.world(), everybody, 0, 1, t.n, &ended));
+  RUN(sync_once, 1, 64, t.ctx, ended, false, status.data());
+  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "before its end");
+  MUST(xio_team_destroy(t.world(), ended));
+  for (int step = 0; step < 2; ++step) {
+    if (step == 1) MUST(xio_team_split_strided(t.world(), everybody, 0, 1, t.n, &next));
+    RUN(sync_once, 1, 64, t.ctx, xio_team_channel(ended, step), false, status.data());
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_STATE, "after its end");
+    expect_sentence(t, "the team was destroyed; ");
+  }
+  MUST(xio_team_destroy(t.world(), next));
 }
 
 }  // namespace
@@ -180,6 +210,7 @@ int main() {
   splits(t, everybody);
   wrong_calls(t, everybody);
   unlike_calls(t, everybody);
+  after_the_end(t, everybody);
   MUST(xio_team_destroy(t.world(), everybody));
   return rig::verdict("teams", t);
 }

@@ -53,14 +53,14 @@ XIO_DEVICE xio_status_t xio_alltoallv_wave(const xio_ctx_t& ctx, const xio_team_
                                            const size_t* src_places, const size_t* src_bytes) {
   return xio::dev::teams::alltoallv(xio::dev::wave_group::here(), ctx, team,
                                     {static_cast<unsigned char*>(dst), dst_places, dst_bytes,
-                                     static_cast<const unsigned char*>(src), src_places, src_bytes});
+                                     static_cast<const unsigned char*>(src), src_places, src_bytes, 1});
 }
 XIO_DEVICE xio_status_t xio_alltoallv_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst,
                                          const size_t* dst_places, const size_t* dst_bytes, const void* src,
                                          const size_t* src_places, const size_t* src_bytes) {
   return xio::dev::teams::alltoallv(xio::dev::workgroup_group::here(), ctx, team,
                                     {static_cast<unsigned char*>(dst), dst_places, dst_bytes,
-                                     static_cast<const unsigned char*>(src), src_places, src_bytes});
+                                     static_cast<const unsigned char*>(src), src_places, src_bytes, 1});
 }
 
 // As xio_fcollect, but every member may give another number of bytes, also 0.

@@ -5,11 +5,12 @@
 // a PE runs one call at a time, and all members make the same calls in the same order; different teams, and different
 // channels of one team, are independent of each other, and may be used by different workgroups at once.
 //
-// Errors of every call of a team. XIO_ERR_STATE: null ctx or empty team. XIO_ERR_ARG: a member made another call, or
-// gave another count, type or root: every member returns it as soon as it has heard of all of them; what the call
-// writes is not defined then, and the next call can succeed. XIO_ERR_TIMEOUT after the world's timeout if a member does
-// not come, and the failure of an engine: then the channel is of no use any more, and every later call on it returns
-// that status at once.
+// Errors of every call of a team. XIO_ERR_STATE: null ctx, empty team, or a team that was destroyed. XIO_ERR_ARG: a
+// member made another call, or gave another count, type or root: every member returns it as soon as it has heard of all
+// of them; what the call writes is not defined then, and the next call can succeed. XIO_ERR_TIMEOUT after the world's
+// timeout if a member does not come, and the failure of an engine: then the channel is of no use any more, and every
+// later call on it returns that status at once. xio_ctx_error has a sentence for each, with the call, the team and the
+// other member; quiet does not report them again.
 #pragma once
 #include "xio/device/impl/team.hpp"
 #include "xio/device/signal.hpp"
@@ -20,7 +21,7 @@
 // device, local. xio_team_create gives channel 0.
 XIO_HOST_DEVICE xio_team_t xio_team_channel(xio_team_t team, uint32_t channel) {
   if (team.n_pes == 0 || channel >= XIO_TEAM_CHANNELS) return xio_team_t{};
-  const uint64_t each = xio::dev::team_channel_bytes(team.n_pes, team.packet_bytes);
+  const uint64_t each = xio::dev::team_channel_bytes(team.n_pes, team.packet_bytes, team.area_bytes);
   team.work = static_cast<unsigned char*>(team.work) + (uint64_t{channel} - team.channel) * each;
   team.channel = channel;
   return team;

@@ -4,6 +4,7 @@
 #include "xio/device/impl/signal.hpp"
 #include "xio/device/impl/sync.hpp"
 #include "xio/device/impl/team_layout.hpp"
+#include "xio/device/impl/team_refusal.hpp"
 #include "xio/team.h"
 
 namespace xio::dev::teams {
@@ -39,14 +40,6 @@ XIO_DEVICE unsigned char* direct_place(const xio_ctx_t& ctx, const void* symmetr
   return is_posted(p.small) || p.direct == nullptr ? nullptr : p.direct + sizeof(heap_head) + at;
 }
 
-// Names a call: members whose tags differ are in different calls. Counts below 2^20 and roots always differ in it.
-enum class op : u32 { sync = 1, barrier, broadcast, alltoall, alltoallv, fcollect, collect, reduce, reduce_scatter };
-XIO_DEVICE u32 tag_of(op what, u64 bytes = 0, u32 detail = 0) {
-  const u32 folded = static_cast<u32>(bytes ^ (bytes >> 20) ^ (bytes >> 40)) & 0xfffff;
-  return (static_cast<u32>(what) << 28) | ((detail & 0xff) << 20) | folded;
-}
-constexpr u32 k_refuses = 0;  // the tag of a member whose own arguments are wrong
-
 // One exchange: every member writes a message to every other one.
 struct exchange {
   u64 epoch;
@@ -71,19 +64,26 @@ XIO_DEVICE bool any(const workgroup_group& g, bool mine, const channel_state& s,
   return load<scope::agent, order::relaxed>(&s.failed_epoch) == epoch;
 }
 
-// Begins an exchange; false if the channel is broken. All that other threads of the group wrote before is complete.
+// Begins an exchange; false if the channel is broken, or the team was destroyed. All that other threads of the group
+// wrote before is complete.
 template <class Group>
 XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x) {
   const channel_state& s = state_of(t);
-  const u64 last = load<scope::agent, order::relaxed>(&s.epoch);
+  const u64 last = load<scope::agent, order::relaxed>(&s.epoch), team = load<scope::agent, order::relaxed>(&s.team);
   const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
   *x = exchange{last + 1, tag};
   g.sync();
-  return broken == 0;
+  return broken == 0 && team == t.id;
 }
 
-XIO_DEVICE xio_status_t broken_status(const xio_team_t& t) {
-  return static_cast<xio_status_t>(static_cast<int>(load<scope::agent, order::relaxed>(&state_of(t).broken)));
+// The status of a call for which begin() was false.
+XIO_OUT_OF_LINE xio_status_t refuse_channel(xio_ctx_t ctx, xio_team_t t, u32 tag) {
+  const channel_state& s = state_of(t);
+  if (load<scope::agent, order::relaxed>(&s.team) != t.id)
+    return refuse(ctx, t, XIO_ERR_STATE, {refusal::destroyed, k_no_pe, tag, 0, 0, 0, 0});
+  const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
+  return refuse(ctx, t, static_cast<xio_status_t>(static_cast<int>(broken)),
+                {refusal::broken, k_no_pe, tag, 0, broken, 0, 0});
 }
 
 // Ends it: the group learns how it went for each of its threads, and what they wrote is complete. An exchange that
@@ -108,15 +108,20 @@ XIO_DEVICE xio_status_t end(const Group& g, const xio_team_t& t, const exchange&
 
 XIO_DEVICE xio_status_t first_of(xio_status_t a, xio_status_t b) { return a != XIO_OK ? a : b; }
 
+XIO_DEVICE void record_missing(const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, u32 member) {
+  record_wait(ctx_of(ctx), call_kind::team_wait, pe_of(t, member), reinterpret_cast<const void*>(team_word(t)), 8, tag,
+              XIO_CMP_EQ, member, 0);
+}
+
 // The status of a wait for member `from`, whose header was `head` in the end; says in the ctx why it is none.
 XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u64 head,
                                 xio_status_t status) {
-  if (status == XIO_ERR_TIMEOUT)
-    record_wait(ctx_of(ctx), call_kind::team_wait, pe_of(t, from), message(t, x.epoch, from), 8, 1, XIO_CMP_EQ,
-                x.flag(), head >> 32);
-  if (status != XIO_OK || static_cast<u32>(head) == x.tag) return status;
-  return ctx_fail(ctx_of(ctx), XIO_ERR_ARG,
-                  call_of(call_kind::team_call, nullptr, nullptr, 0, static_cast<int>(pe_of(t, from))));
+  if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x.tag, from);
+  const u32 other = static_cast<u32>(head);
+  if (status != XIO_OK || other == x.tag) return status;
+  // The record of this PE's own wrong arguments is made by the call that found them.
+  if (x.tag == k_refuses) return XIO_ERR_ARG;
+  return refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, other, from, 0, 0});
 }
 
 // Waits for a word of member `from` behind its header; word 0 is the header alone. *value is what it carries.
@@ -198,13 +203,13 @@ XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, co
         if (static_cast<u32>(found >> 32) == x.flag()) return true;
         const u64 other = load<scope::system, direct::k_watch_load>(head);
         if (static_cast<u32>(other >> 32) != x.flag()) return false;
-        found = k_refuses;
+        // One in the same call sends it because a third is in another one.
+        found = static_cast<u32>(other) == x.tag ? k_refuses : static_cast<u32>(other);
         return true;
       },
       [] { return XIO_OK; });
   *heard = static_cast<u32>(found);
-  if (status == XIO_ERR_TIMEOUT)
-    record_wait(ctx_of(ctx), call_kind::team_wait, pe_of(t, from), word, 8, 1, XIO_CMP_EQ, x.flag(), found >> 32);
+  if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x.tag, from);
   return status;
 }
 
@@ -223,35 +228,42 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, cons
     u32 heard = k_refuses;
     status = send_word(ctx, t, round_word(t, x.epoch, round), x.flagged(said), to);
     status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
+    // The first other word is its writer's own call, unless somebody else's has reached that one before.
+    if (heard != said && said == x.tag && x.tag != k_refuses && status == XIO_OK)
+      refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, heard, from, 0, 0});
     if (heard != said) said = k_refuses;
     fence<scope::system, order::acquire>();
   }
   if (status != XIO_OK) return status;
   if (said == k_refuses) send_headers(thread_group::here(), ctx, t, x);
-  if (said != x.tag) return ctx_fail(ctx_of(ctx), XIO_ERR_ARG, call_of(call_kind::team_call, nullptr, 0));
-  return hdp_flush(ctx);
+  return said != x.tag ? XIO_ERR_ARG : hdp_flush(ctx);
 }
 
 // Headers alone: every member has come, and their ordinary stores from before are visible.
 template <class Group>
 XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag) {
   exchange x;
-  if (!begin(g, t, tag, &x)) return broken_status(t);
+  if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
   if (t.n_pes > k_all_to_all) return end(g, t, x, g.leader() ? go_round(ctx, t, x) : XIO_OK);
   const xio_status_t sent = send_headers(g, ctx, t, x);
   return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
 }
 
 XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) { return ctx.view != nullptr && t.n_pes != 0; }
+// The status of a call where that is false.
+XIO_DEVICE xio_status_t refuse_unusable(const xio_ctx_t& ctx, const xio_team_t& t, op what) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  return refuse(ctx, t, XIO_ERR_STATE, {refusal::empty_team, k_no_pe, tag_of(what), 0, 0, 0, 0});
+}
 
 template <class Group>
 XIO_DEVICE xio_status_t sync(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  return is_usable(ctx, t) ? exchange_headers(g, ctx, t, tag_of(op::sync)) : XIO_ERR_STATE;
+  return is_usable(ctx, t) ? exchange_headers(g, ctx, t, tag_of(op::sync)) : refuse_unusable(ctx, t, op::sync);
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::barrier);
   // A failed quiet does not keep the others waiting.
   const xio_status_t mine = quiet(g, ctx);
   return first_of(mine, exchange_headers(g, ctx, t, tag_of(op::barrier)));

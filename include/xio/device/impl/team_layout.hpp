@@ -17,6 +17,7 @@ struct alignas(128) channel_state {
   std::uint64_t failed_epoch;  // of the last that failed,
   std::uint32_t status;        // and how
   std::uint32_t broken;        // a status that stays, or 0
+  std::uint64_t team;          // its number, which a team loses when it is destroyed
 };
 
 // Behind it: words of the rounds by which many members synchronise, of two exchanges that take turns.
@@ -36,16 +37,19 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_messages_bytes(std::uint64_t n, s
   return (k_channel_head_bytes + 4 * team_slot_bytes(n, packet_bytes) + 127) / 128 * 128;
 }
 constexpr std::uint32_t k_team_areas = 3;
-// Of one area. A part of it is a multiple of 16 bytes, and 64 at least.
-XIO_TEAM_FUNCTION constexpr std::uint64_t team_area_bytes(std::uint64_t n) {
-  return n <= 1024 ? std::uint64_t{64} << 10 : 64 * n;
+// Of one area, where XIO_TEAM_AREA asks for `wanted`. A part of it is a multiple of 16 bytes, and 64 at least.
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_area_bytes(std::uint64_t n, std::uint64_t wanted) {
+  return ((wanted > 64 * n ? wanted : 64 * n) + 127) / 128 * 128;
 }
-XIO_TEAM_FUNCTION constexpr std::uint64_t team_part_bytes(std::uint64_t n) { return team_area_bytes(n) / n / 16 * 16; }
-XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, std::uint32_t packet_bytes) {
-  return (team_messages_bytes(n, packet_bytes) + k_team_areas * team_area_bytes(n) + 127) / 128 * 128;
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_part_bytes(std::uint64_t n, std::uint64_t area_bytes) {
+  return area_bytes / n / 16 * 16;
 }
-XIO_TEAM_FUNCTION constexpr std::uint64_t team_work_bytes(std::uint64_t n) {
-  return XIO_TEAM_CHANNELS * team_channel_bytes(n, team_packet_bytes(n));
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, std::uint32_t packet_bytes,
+                                                             std::uint64_t area_bytes) {
+  return (team_messages_bytes(n, packet_bytes) + k_team_areas * area_bytes + 127) / 128 * 128;
+}
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_work_bytes(std::uint64_t n, std::uint64_t wanted_area) {
+  return XIO_TEAM_CHANNELS * team_channel_bytes(n, team_packet_bytes(n), team_area_bytes(n, wanted_area));
 }
 
 }  // namespace xio::dev

@@ -170,25 +170,44 @@ XIO_DEVICE bool is_symmetric(const xio_ctx_t& ctx, const void* p, u64 bytes) {
   return bytes == 0 || (p != nullptr && heap_offset(ctx, p, bytes, &offset));
 }
 
+XIO_DEVICE bool overlap(const void* a, const void* b, u64 a_bytes, u64 b_bytes) {
+  const u64 x = reinterpret_cast<u64>(a), y = reinterpret_cast<u64>(b);
+  return x < y + b_bytes && y < x + a_bytes;
+}
+
+// A root's own destination stays as it is, and the others' sources are not read. The block of an fcollect may lie in
+// its place already.
+XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
+  const bool rooted = b.root != ~u32{0};
+  if (rooted && b.root >= t.n_pes) return {refusal::no_such_root, b.root};
+  if (b.bytes != 0 && (b.dst == nullptr || b.src == nullptr)) return {refusal::null_pointer};
+  const u64 out = b.dst_step == 0 ? b.bytes : b.dst_step * t.n_pes;
+  if (!is_symmetric(ctx, b.dst, out)) return {refusal::not_symmetric, 0, out};
+  const u64 in = b.src_step == 0 ? b.bytes : b.src_step * t.n_pes;
+  if (rooted || !overlap(b.dst, b.src, out, in)) return {};
+  return b.src_step == 0 && b.src == b.dst + t.my_pe * b.dst_step ? objection{} : objection{refusal::overlap};
+}
+
+template <class Group>
+XIO_SLOW_PATH xio_status_t move_refused(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, u32 tag, objection why) {
+  const xio_status_t sent = send_headers(g, ctx, t, x);
+  wait_headers(g, ctx, t, x);
+  return end(g, t, x, first_of(sent, refuse_own(g, ctx, t, tag, why)));
+}
+
 template <class Group>
 XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
-  const u64 all = b.dst_step == 0 ? b.bytes : b.dst_step * t.n_pes;
-  const bool good =
-      is_symmetric(ctx, b.dst, all) && (b.bytes == 0 || b.src != nullptr) && (b.root == ~u32{0} || b.root < t.n_pes);
+  const objection why = objection_to(ctx, t, b);
   exchange x;
-  if (!begin(g, t, good ? tag : k_refuses, &x)) return broken_status(t);
-  if (!good) {
-    const xio_status_t sent = send_headers(g, ctx, t, x);
-    wait_headers(g, ctx, t, x);
-    return end(g, t, x, first_of(sent, XIO_ERR_ARG));
-  }
+  if (!begin(g, t, why.is_none() ? tag : k_refuses, &x)) return refuse_channel(ctx, t, tag);
+  if (!why.is_none()) return move_refused(g, ctx, t, x, tag, why);
   return end(g, t, x, b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b));
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
                                  u64 bytes) {
-  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoall);
   const blocks b{
       static_cast<const unsigned char*>(src), bytes, static_cast<unsigned char*>(dst), bytes, bytes, ~u32{0}};
   return move(g, ctx, t, tag_of(op::alltoall, bytes), b);
@@ -196,14 +215,14 @@ XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio
 template <class Group>
 XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
                                  u64 bytes) {
-  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::fcollect);
   const blocks b{static_cast<const unsigned char*>(src), 0, static_cast<unsigned char*>(dst), bytes, bytes, ~u32{0}};
   return move(g, ctx, t, tag_of(op::fcollect, bytes), b);
 }
 template <class Group>
 XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
                                   u64 bytes, int root) {
-  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::broadcast);
   // ~0 stands for all.
   const u32 from = root < 0 ? t.n_pes : static_cast<u32>(root);
   const blocks b{static_cast<const unsigned char*>(src), 0, static_cast<unsigned char*>(dst), 0, bytes, from};

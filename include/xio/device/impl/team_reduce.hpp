@@ -64,7 +64,7 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
 // Where member `writer` writes its part of exchange `epoch`.
 XIO_DEVICE unsigned char* part_of(const xio_team_t& t, u64 epoch, u32 writer) {
   auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
-  return areas + epoch % k_team_areas * team_area_bytes(t.n_pes) + writer * team_part_bytes(t.n_pes);
+  return areas + epoch % k_team_areas * t.area_bytes + writer * team_part_bytes(t.n_pes, t.area_bytes);
 }
 
 // A reduce as bytes. scatter: member p has block p of the result, which is `bytes` long; else everybody has all of it.
@@ -108,7 +108,7 @@ template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
                                      const reduce_job& job) {
   exchange x;
-  if (!begin(g, t, tag, &x)) return broken_status(t);
+  if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
   const xio_status_t sent = send_blocks(g, ctx, t, x, [=](u32 to) {
     return outgoing_block{part_of(t, x.epoch, t.my_pe), job.block(to), job.bytes};
   });
@@ -146,7 +146,7 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
 template <class Group>
 XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u64 r,
                                    const reduce_job& job) {
-  const u64 part = team_part_bytes(t.n_pes);
+  const u64 part = team_part_bytes(t.n_pes, t.area_bytes);
   xio_status_t status = by_leader(g, [&] { return posted{0, fence_all(ctx)}; }).status;
   return first_of(
       status, send_blocks(g, ctx, t, x, [=](u32 to) {
@@ -158,7 +158,8 @@ XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const x
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t combine_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u64 epoch, u64 r,
                                       const reduce_job& job) {
-  const u64 part = team_part_bytes(t.n_pes), at = job.at(part, r, t.my_pe), bytes = job.size(part, r, t.my_pe);
+  const u64 part = team_part_bytes(t.n_pes, t.area_bytes), at = job.at(part, r, t.my_pe),
+            bytes = job.size(part, r, t.my_pe);
   combine_parts<Op, T>(g, t, epoch, job.dst + at, job.block(t.my_pe) + at, bytes);
   xio_status_t status = XIO_OK;
   for (u32 k = 0; !job.scatter && bytes != 0 && k + 1 < t.n_pes; ++k)
@@ -171,9 +172,9 @@ XIO_DEVICE xio_status_t combine_round(const Group& g, const xio_ctx_t& ctx, cons
 // member that sends round r + 1 has heard all others in round r, so all have combined round r - 2.
 template <xio_reduction Op, class T, class Group>
 XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, reduce_job job) {
-  const u64 pieces = job.pieces(team_part_bytes(t.n_pes)), rounds = pieces + (job.scatter ? 0 : 2);
+  const u64 pieces = job.pieces(team_part_bytes(t.n_pes, t.area_bytes)), rounds = pieces + (job.scatter ? 0 : 2);
   exchange x;
-  if (!begin(g, t, tag, &x)) return broken_status(t);
+  if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
   xio_status_t mine = send_round(g, ctx, t, x, 0, job);
   for (u64 r = 0;; ++r) {
     const u64 epoch = x.epoch;
@@ -181,7 +182,7 @@ XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u
     if (status != XIO_OK) return first_of(status, leave(g, ctx));
     const bool more = r + 1 < rounds;
     if (more) {
-      if (!begin(g, t, tag, &x)) return broken_status(t);
+      if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
       mine = send_round(g, ctx, t, x, r + 1, job);
     }
     if (r < pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, epoch, r, job));
@@ -195,30 +196,25 @@ template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
                                           const reduce_job& job) {
   exchange x;
-  if (!begin(g, t, tag, &x)) return broken_status(t);
+  if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
   return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job.dst, job.src, static_cast<u32>(job.bytes)));
 }
 
-XIO_DEVICE bool overlap(const void* a, const void* b, u64 a_bytes, u64 b_bytes) {
-  const u64 x = reinterpret_cast<u64>(a), y = reinterpret_cast<u64>(b);
-  return x < y + b_bytes && y < x + a_bytes;
-}
-
-// Whether the caller's own arguments are right. Packets may come from any memory.
-XIO_DEVICE bool is_sound(const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
+// Packets may come from any memory.
+XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
   const u64 in = job.scatter ? job.bytes * t.n_pes : job.bytes;
-  if (job.dst == nullptr || job.src == nullptr) return false;
-  if (overlap(job.dst, job.src, job.bytes, in) && (job.scatter || job.dst != job.src)) return false;
-  return (!job.scatter && job.bytes <= t.packet_bytes) ||
-         (is_symmetric(ctx, job.dst, job.bytes) && is_symmetric(ctx, job.src, in));
+  if (job.dst == nullptr || job.src == nullptr) return {refusal::null_pointer};
+  if (overlap(job.dst, job.src, job.bytes, in) && (job.scatter || job.dst != job.src)) return {refusal::overlap};
+  if (!job.scatter && job.bytes <= t.packet_bytes) return {};
+  const bool reached = is_symmetric(ctx, job.dst, job.bytes) && is_symmetric(ctx, job.src, in);
+  return reached ? objection{} : objection{refusal::not_symmetric, 0, job.bytes};
 }
 
-// Operation and type, in 8 bits; k_reads is none of them.
-constexpr u32 k_reads = 4;
+// Operation and type, as a tag has them.
 template <xio_reduction Op, class T>
 XIO_DEVICE constexpr u32 kind_of() {
-  return static_cast<u32>(Op) << 5 | (std::is_integral_v<T> ? 0u : 16u) |
-         (std::is_same_v<T, xio_bfloat16_t> ? 8u : 0u) |
+  return static_cast<u32>(Op) << k_reduction_shift | (std::is_integral_v<T> ? 0u : k_floats) |
+         (std::is_same_v<T, xio_bfloat16_t> ? k_brain_floats : 0u) |
          (sizeof(T) == 1   ? 0u
           : sizeof(T) == 2 ? 1u
           : sizeof(T) == 4 ? 2u
@@ -229,14 +225,17 @@ template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
   static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
   static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
-  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
-  const u64 part = team_part_bytes(t.n_pes);
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, job.scatter ? op::reduce_scatter : op::reduce);
+  const u64 part = team_part_bytes(t.n_pes, t.area_bytes);
   // Members whose ways to each other differ are in different calls.
   const bool reads = job.bytes > part && all_are_direct(ctx, t);
   const u32 tag =
       tag_of(job.scatter ? op::reduce_scatter : op::reduce, job.bytes, kind_of<Op, T>() | (reads ? k_reads : 0));
   if (job.bytes == 0) return exchange_headers(g, ctx, t, tag);
-  if (!is_sound(ctx, t, job)) return first_of(exchange_headers(g, ctx, t, k_refuses), XIO_ERR_ARG);
+  if (const objection why = objection_to(ctx, t, job); !why.is_none()) {
+    const xio_status_t status = exchange_headers(g, ctx, t, k_refuses);
+    return first_of(status, refuse_own(g, ctx, t, tag, why));
+  }
   if (!job.scatter && job.bytes <= t.packet_bytes) return reduce_by_packets<Op, T>(g, ctx, t, tag, job);
   if (job.bytes <= part) return reduce_parts<Op, T>(g, ctx, t, tag, job);
   if (reads) return reduce_reading<Op, T>(g, ctx, t, tag, job);

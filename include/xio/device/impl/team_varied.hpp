@@ -26,9 +26,10 @@ XIO_DEVICE extent extent_by(const xio_team_t& t, const exchange& x, u32 from) {
 
 // extent_for(to) to every member, if the caller's own arguments are good; else all return XIO_ERR_ARG.
 template <class Group, class Extent>
-XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, bool good,
-                                    exchange* x, Extent&& extent_for) {
-  if (!begin(g, t, good ? tag : k_refuses, x)) return broken_status(t);
+XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                    const objection& why, exchange* x, Extent&& extent_for) {
+  const bool good = why.is_none();
+  if (!begin(g, t, good ? tag : k_refuses, x)) return refuse_channel(ctx, t, tag);
   const xio_status_t sent = send_packets(
       g, ctx, t, *x, [&](u32) { return good ? k_extent_words : 0; },
       [&](u32 to, u32 w) {
@@ -37,59 +38,72 @@ XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const 
       });
   const xio_status_t taken = take_packets(
       g, ctx, t, *x, [](u32) { return k_extent_words; }, [](u32, u32, u32) {});
-  return end(g, t, *x, first_of(first_of(sent, taken), good ? XIO_OK : XIO_ERR_ARG));
+  return end(g, t, *x, first_of(first_of(sent, taken), good ? XIO_OK : refuse_own(g, ctx, t, tag, why)));
 }
 
-// The blocks themselves. `good` is false at a member whose own numbers and another's do not agree: all learn of it.
+// The blocks themselves. A member whose own numbers and another's do not agree objects: all learn of it.
 template <class Group, class Block>
-XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, bool good,
-                                    const Block& block_for, const own_block& own) {
+XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                    const objection& why, const Block& block_for, const own_block& own) {
+  const bool good = why.is_none();
   exchange x;
-  if (!begin(g, t, good ? tag : k_refuses, &x)) return broken_status(t);
+  if (!begin(g, t, good ? tag : k_refuses, &x)) return refuse_channel(ctx, t, tag);
   xio_status_t status = XIO_OK;
   if (good) {
     status = send_blocks(g, ctx, t, x, block_for);
     if (own.bytes != 0 && own.to != own.from) direct::copy(g, own.to, own.from, own.bytes);
   } else {
-    status = first_of(send_headers(g, ctx, t, x), XIO_ERR_ARG);
+    status = send_headers(g, ctx, t, x);
   }
-  status = end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
+  status = first_of(status, wait_headers(g, ctx, t, x));
+  status = end(g, t, x, first_of(status, good ? XIO_OK : refuse_own(g, ctx, t, tag, why)));
   return first_of(status, sources_are_free(g, ctx));
 }
 
-// Bytes, by member.
+// Places and counts by member, in units of so many bytes.
 struct varied_blocks {
   unsigned char* dst;
-  const size_t *dst_places, *dst_bytes;
+  const size_t *dst_places, *dst_counts;
   const unsigned char* src;
-  const size_t *src_places, *src_bytes;
+  const size_t *src_places, *src_counts;
+  u64 unit;
 
-  XIO_DEVICE bool is_sound(const xio_ctx_t& ctx, u32 n) const {
-    if (dst_places == nullptr || dst_bytes == nullptr || src_places == nullptr || src_bytes == nullptr) return false;
+  XIO_DEVICE u64 dst_place(u32 m) const { return dst_places[m] * unit; }
+  XIO_DEVICE u64 dst_bytes(u32 m) const { return dst_counts[m] * unit; }
+  XIO_DEVICE const unsigned char* from(u32 m) const { return src + src_places[m] * unit; }
+  XIO_DEVICE u64 src_bytes(u32 m) const { return src_counts[m] * unit; }
+
+  XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, u32 n) const {
+    if (dst_places == nullptr || dst_counts == nullptr || src_places == nullptr || src_counts == nullptr)
+      return {refusal::null_pointer};
     for (u32 m = 0; m < n; ++m) {
-      if (dst_bytes[m] != 0 && (dst == nullptr || !is_symmetric(ctx, dst + dst_places[m], dst_bytes[m]))) return false;
-      if (src_bytes[m] != 0 && src == nullptr) return false;
+      if ((dst_counts[m] != 0 && dst == nullptr) || (src_counts[m] != 0 && src == nullptr))
+        return {refusal::null_pointer};
+      if (!is_symmetric(ctx, dst + dst_place(m), dst_bytes(m))) return {refusal::not_symmetric, 0, dst_bytes(m)};
     }
-    return true;
+    return {};
   }
 };
 
 template <class Group>
 XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
-  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
   const u32 tag = tag_of(op::alltoallv), me = t.my_pe;
   exchange x;
-  const xio_status_t status = publish_all(g, ctx, t, tag, b.is_sound(ctx, t.n_pes), &x, [&](u32 to) {
-    return extent{b.dst_places[to], b.dst_bytes[to]};
+  const xio_status_t status = publish_all(g, ctx, t, tag, b.objection_to(ctx, t.n_pes), &x, [&](u32 to) {
+    return extent{b.dst_place(to), b.dst_bytes(to)};
   });
   if (status != XIO_OK) return status;
-  bool good = b.dst_bytes[me] == b.src_bytes[me];
-  for (u32 k = 0; k + 1 < t.n_pes; ++k) good = good && extent_by(t, x, other(t, k)).bytes == b.src_bytes[other(t, k)];
-  const own_block own{b.dst + b.dst_places[me], b.src + b.src_places[me], b.src_bytes[me]};
+  objection why;
+  for (u32 m = 0; m < t.n_pes && why.is_none(); ++m) {
+    const u64 room = m == me ? b.dst_bytes(m) : extent_by(t, x, m).bytes;
+    if (room != b.src_bytes(m)) why = {refusal::unequal, m, b.src_bytes(m), room};
+  }
+  const own_block own{b.dst + b.dst_place(me), b.from(me), b.src_bytes(me)};
   return send_varied(
-      g, ctx, t, tag, good,
+      g, ctx, t, tag, why,
       [=](u32 to) {
-        return outgoing_block{b.dst + extent_by(t, x, to).place, b.src + b.src_places[to], b.src_bytes[to]};
+        return outgoing_block{b.dst + extent_by(t, x, to).place, b.from(to), b.src_bytes(to)};
       },
       own);
 }
@@ -97,11 +111,12 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
 template <class Group>
 XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
                                 u64 bytes) {
-  if (!is_usable(ctx, t)) return XIO_ERR_STATE;
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::collect);
   const u32 tag = tag_of(op::collect);
   exchange x;
-  const bool sound = dst != nullptr && (src != nullptr || bytes == 0);
-  const xio_status_t status = publish_all(g, ctx, t, tag, sound, &x, [&](u32) { return extent{0, bytes}; });
+  const bool null = dst == nullptr || (src == nullptr && bytes != 0);
+  const objection none_given = null ? objection{refusal::null_pointer} : objection{};
+  const xio_status_t status = publish_all(g, ctx, t, tag, none_given, &x, [&](u32) { return extent{0, bytes}; });
   if (status != XIO_OK) return status;
   u64 before = 0, all = 0;
   for (u32 m = 0; m < t.n_pes; ++m) {
@@ -110,8 +125,11 @@ XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_
   }
   auto* to = static_cast<unsigned char*>(dst) + before;
   const auto* from = static_cast<const unsigned char*>(src);
+  objection why;
+  if (!is_symmetric(ctx, dst, all)) why = {refusal::not_symmetric, 0, all};
+  if (overlap(dst, src, all, bytes) && to != from) why = {refusal::overlap};
   return send_varied(
-      g, ctx, t, tag, is_symmetric(ctx, dst, all),
+      g, ctx, t, tag, why,
       [=](u32) {
         return outgoing_block{to, from, bytes};
       },

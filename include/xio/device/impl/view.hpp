@@ -230,7 +230,7 @@ enum class call_kind : std::uint32_t {
   wg_ctx_create,
   wg_ctx_destroy,
   test_until,
-  team_call,  // a member of a team makes another call
+  team_call,  // of a team that is refused: see team_refusal.hpp
   // Waits, which can end by the deadline.
   wait_until,
   wait_until_all,
@@ -263,6 +263,7 @@ struct call_record {
   std::uint64_t words;    // of waits: how many words
   std::uint64_t wanted;   // of waits: the value; of barriers: their number
   std::uint64_t found;    // of waits: what the first word held in the end; of barriers: the last number that came
+                          // calls of teams: see team_refusal.hpp
 };
 static_assert(sizeof(call_record) == 80);
 constexpr std::uint32_t k_compares_signed = 0x100;

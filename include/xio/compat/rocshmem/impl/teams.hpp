@@ -4,6 +4,7 @@
 // that the program may have, in parts; the members of a parent agree on parts that are free at each of them.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -32,6 +33,7 @@ struct team_table {
   xio_team_t* on_device = nullptr;
   unsigned char* memory = nullptr;  // symmetric, a part for each team that may be split off
   std::size_t part_bytes = 0;
+  std::uint32_t area_bytes = 0;
   std::uint64_t* words = nullptr;  // symmetric: free parts as this PE has them, those free at every member, a status
   std::size_t word_count = 0;
 };
@@ -62,10 +64,11 @@ inline void publish(team_table& t, std::uint32_t at) {
 }
 
 // A part serves any team of this world's PEs, and smaller teams have larger packets.
-inline std::size_t part_bytes_for(std::size_t n) {
+inline std::size_t part_bytes_for(std::size_t n, std::uint64_t area) {
   std::size_t most = 0;
   for (const std::size_t members : {std::min<std::size_t>(n, 8), std::min<std::size_t>(n, 32), n})
-    most = std::max<std::size_t>(most, xio::dev::team_channel_bytes(members, xio::dev::team_packet_bytes(members)));
+    most =
+        std::max<std::size_t>(most, xio::dev::team_channel_bytes(members, xio::dev::team_packet_bytes(members), area));
   return most;
 }
 
@@ -85,8 +88,12 @@ inline void start_teams(team_table& t, xio_world_t* world) {
   const char* call = "rocshmem_init";
   t.world = world;
   t.me = xio_my_pe(world);
+  xio_team_t everybody{};
+  must(xio_team_world(world, &everybody), call);
+  // As XIO_TEAM_AREA has it for a team of all, which serves smaller ones too.
+  t.area_bytes = everybody.area_bytes;
   std::size_t parts = static_cast<std::size_t>(teams_wanted());
-  t.part_bytes = part_bytes_for(static_cast<std::size_t>(xio_n_pes(world)));
+  t.part_bytes = part_bytes_for(static_cast<std::size_t>(xio_n_pes(world)), t.area_bytes);
   void* memory = nullptr;
   if (parts != 0 && xio_malloc(world, parts * t.part_bytes, &memory) != XIO_OK) {
     if (t.me == 0)
@@ -101,7 +108,7 @@ inline void start_teams(team_table& t, xio_world_t* world) {
   must(xio_malloc(world, (2 * t.word_count + 1) * sizeof(std::uint64_t), &memory), call);
   t.words = static_cast<std::uint64_t*>(memory);
   t.all.assign(k_first_split + parts, {});
-  must(xio_team_world(world, &t.all[k_team_world].team), call);
+  t.all[k_team_world].team = everybody;
   must(xio_team_shared(world, &t.all[k_team_shared].team), call);
   for (const std::uint32_t at : {k_team_world, k_team_shared})
     t.all[at].pes = pes_of(world, t.all[at].team, t.all[k_team_world].team);
@@ -167,7 +174,12 @@ inline void make_team(team_table& t, std::uint32_t at, const std::vector<int>& p
   r.team.first = numbers[0];
   r.team.stride = stride_of(pes);
   r.team.packet_bytes = xio::dev::team_packet_bytes(pes.size());
+  r.team.area_bytes = t.area_bytes;
   must(hipMemset(r.team.work, 0, t.part_bytes), call);
+  r.team.id = at;  // by which kernels know it, and sentences
+  must(hipMemcpy(static_cast<unsigned char*>(r.team.work) + offsetof(xio::dev::channel_state, team), &r.team.id,
+                 sizeof r.team.id, hipMemcpyHostToDevice),
+       call);
   publish(t, at);
 }
 

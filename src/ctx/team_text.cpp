@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/team_text.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+
+#include "xio/device/impl/team_tag.hpp"
+#include "xio/xio.h"
+
+namespace xio {
+
+namespace {
+
+using dev::teams::op;
+using dev::teams::refusal;
+
+const char* name_of(op what) {
+  switch (what) {
+    case op::sync: return "xio_team_sync";
+    case op::barrier: return "xio_team_barrier";
+    case op::broadcast: return "xio_broadcast";
+    case op::alltoall: return "xio_alltoall";
+    case op::alltoallv: return "xio_alltoallv";
+    case op::fcollect: return "xio_fcollect";
+    case op::collect: return "xio_collect";
+    case op::reduce: return "xio_reduce";
+    case op::reduce_scatter: return "xio_reduce_scatter";
+  }
+  return "a call of a team";
+}
+
+bool has_count(op what) { return what == op::broadcast || what == op::alltoall || what == op::fcollect; }
+bool reduces(op what) { return what == op::reduce || what == op::reduce_scatter; }
+
+std::string type_of(std::uint32_t detail) {
+  const std::uint32_t bytes = 1u << (detail & dev::teams::k_log2_size);
+  if ((detail & dev::teams::k_brain_floats) != 0) return "xio_bfloat16_t";
+  if ((detail & dev::teams::k_floats) == 0) return fmt::format("{}-byte integers", bytes);
+  return bytes == 2 ? "xio_half_t" : bytes == 4 ? "float" : "double";
+}
+
+std::string reduction_of(std::uint32_t detail) {
+  static constexpr std::array names = {"sum", "product", "minimum", "maximum", "and", "or", "xor"};
+  const std::size_t number = detail >> dev::teams::k_reduction_shift;
+  return fmt::format(", {} of {}", number < names.size() ? names[number] : "?", type_of(detail));
+}
+
+std::string team_name(std::uint64_t word) {
+  return fmt::format("team {} ({} members, channel {})", word >> 32, word >> 8 & 0xffffff, word & 0xff);
+}
+
+std::string member_name(const dev::call_record& r, std::uint64_t member) {
+  return fmt::format("PE {}, its member {},", static_cast<std::int32_t>(r.pe), member);
+}
+
+std::string unlike_text(const dev::call_record& r, std::uint32_t mine, std::uint32_t other) {
+  const std::string member = member_name(r, r.found);
+  if (other == dev::teams::k_refuses)
+    return fmt::format(
+        "{} refused its own arguments, or has heard of a member in another call; xio_ctx_error there says more",
+        member);
+  const std::string theirs = team_call_name(other);
+  constexpr const char* cure = "all members call alike, in counts, types and roots";
+  if (theirs != team_call_name(mine)) return fmt::format("{} called {}; {}", member, theirs, cure);
+  return fmt::format("{} gave another count, or reaches its peers by other routes; {}", member, cure);
+}
+
+std::string reason_of(const dev::call_record& r, std::uint32_t mine, std::uint32_t other) {
+  switch (static_cast<refusal>(r.words)) {
+    case refusal::unlike: return unlike_text(r, mine, other);
+    case refusal::null_pointer: return "an argument is null; give the buffers and arrays that the call asks for";
+    case refusal::not_symmetric:
+      return fmt::format(
+          "{} bytes from dst on, or those of src, are not in the symmetric heap; take them from xio_malloc", r.bytes);
+    case refusal::overlap: return "dst and src overlap; give memory that lies apart, or to a reduce dst == src";
+    case refusal::no_such_root: return "there is no such root; members are 0 to xio_team_n_pes - 1";
+    case refusal::unequal:
+      return fmt::format("this PE gave {} bytes for member {}, whose dst_bytes has {}; give both the same", r.bytes,
+                         r.found, r.wanted);
+    case refusal::empty_team: return "the team is empty; PEs that are in no team do not call";
+    case refusal::destroyed: return "the team was destroyed; destroy it when no kernel uses it any more";
+    case refusal::broken:
+      return fmt::format(
+          "an earlier call on this channel ended with {}; use another channel, or destroy the team and create it anew",
+          xio_status_name(static_cast<xio_status_t>(static_cast<std::int32_t>(r.found))));
+    case refusal::none: break;
+  }
+  return "it was refused";
+}
+
+}  // namespace
+
+std::string team_call_name(std::uint32_t tag) {
+  const auto what = static_cast<op>(tag >> dev::teams::k_tag_op_shift);
+  const std::uint32_t detail = tag >> dev::teams::k_tag_detail_shift & 0xff;
+  std::string text = name_of(what);
+  if (has_count(what) || reduces(what))
+    text += (tag & dev::teams::k_tag_folded) != 0 ? " of 512 KiB or more"
+                                                  : fmt::format(" of {} bytes", tag & dev::teams::k_tag_bytes);
+  if (what == op::broadcast) text += fmt::format(" from root {}", detail);
+  if (reduces(what)) text += reduction_of(detail);
+  return text;
+}
+
+std::string refused_text(const dev::call_record& r) {
+  const auto mine = static_cast<std::uint32_t>(r.local), other = static_cast<std::uint32_t>(r.local >> 32);
+  return fmt::format("{} on {}: {}", team_call_name(mine), team_name(r.address), reason_of(r, mine, other));
+}
+
+std::string missing_member_text(const dev::call_record& r) {
+  return fmt::format(
+      "{} on {}: {} has not come within XIO_TIMEOUT_MS; look whether it is alive and makes the same calls, or raise "
+      "XIO_TIMEOUT_MS",
+      team_call_name(static_cast<std::uint32_t>(r.words)), team_name(r.address), member_name(r, r.wanted));
+}
+
+}  // namespace xio
