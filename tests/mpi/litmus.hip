@@ -189,6 +189,31 @@ void clear(const rig::team& t, board* b) {
   t.barrier();
 }
 
+// Memory of the GPU and of the host.
+void ordinary(const rig::team& t, board* b, const char* how, players p, int* bad) {
+  const rig::device_array<uint64_t> of_gpu(k_words);
+  void* of_host = nullptr;
+#if defined(__HIP_PLATFORM_AMD__)
+  MUST(hipHostMalloc(&of_host, k_words * sizeof(uint64_t), hipHostMallocNonCoherent));
+#else
+  MUST(hipHostMalloc(&of_host, k_words * sizeof(uint64_t), 0));
+#endif
+  p.turns = p.turns < 10 ? p.turns : 10;
+  for (uint64_t* plain : {of_gpu.data(), static_cast<uint64_t*>(of_host)}) {
+    MUST(xio_mem_register(t.world(), plain, k_words * sizeof *plain));
+    for (const uint32_t words : {3u, 500u}) {
+      clear(t, b);
+      const rig::device_array<uint32_t> old(1);
+      RUN(ordinary_memory, 1, 1, t.ctx, b, plain, words, p, old.data(), bad);
+      rig::expect(old.get()[0] == 0, "ordinary memory (%s) of the %s: %u of the words too old", how,
+                  plain == of_host ? "host" : "GPU", old.get()[0]);
+    }
+    MUST(xio_mem_unregister(t.world(), plain));
+  }
+  t.barrier();
+  MUST(hipHostFree(of_host));
+}
+
 void all(const rig::team& t, const char* how) {
   auto* b = t.symmetric<board>(1);
   auto* out = t.symmetric<uint64_t>(k_words + 1);
@@ -248,18 +273,7 @@ void all(const rig::team& t, const char* how) {
   clear(t, b);
   RUN(fresh_get, 1, 1, t.ctx, b, out, p, bad.data() + 4);
   clear(t, b);
-  const rig::device_array<uint64_t> plain(k_words);
-  MUST(xio_mem_register(t.world(), plain.data(), k_words * sizeof(uint64_t)));
-  for (const uint32_t words : {3u, 500u}) {
-    players few = p;
-    few.turns = p.turns < 10 ? p.turns : 10;
-    clear(t, b);
-    const rig::device_array<uint32_t> old(1);
-    RUN(ordinary_memory, 1, 1, t.ctx, b, plain.data(), words, few, old.data(), bad.data() + 5);
-    rig::expect(old.get()[0] == 0, "ordinary memory (%s): %u of the words too old", how, old.get()[0]);
-  }
-  MUST(xio_mem_unregister(t.world(), plain.data()));
-  t.barrier();
+  ordinary(t, b, how, p, bad.data() + 5);
   const char* names[] = {"store buffering", "passing on", "source reuse",
                          "read after get",  "fresh get",  "ordinary memory"};
   const std::vector<int> steps = bad.get();
