@@ -3,14 +3,14 @@
 #
 #   tests/vm/nvme_bench.sh
 #
-# bench/nvme by vfio beside fio over the kernel's driver, on two like drives of one guest, in turn: a file in memory and no
-# medium at all (null-co). Everything is emulated, the processor first of all, so rates and their ratios are printed as such and
-# say nothing of hardware; the test judges how many doorbells a command takes. `make bench-vm-nvme`.
+# bench/nvme by vfio and by the kernel module beside fio over the kernel's driver, on two like drives of one guest, in turn: a
+# file in memory and no medium at all (null-co). Everything is emulated, the processor first of all, so rates and their ratios
+# are printed as such and say nothing of hardware; the test judges how many doorbells a command takes. `make bench-vm-nvme`.
 #   ROUNDS=5 SECONDS_EACH=1
 set -uo pipefail
 # shellcheck source=/dev/null
 . "${XIO_TEST_BUILDDIR:?}/tests/env.sh" || exit 1
-: "${builddir:?}" "${gpu:?}"
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/vm/packages.sh
 . "$here/packages.sh"
@@ -24,6 +24,15 @@ images=$(mktemp -d /dev/shm/xio-vm.XXXXXX) || exit 125
 trap 'rm -rf "$work" "$images"' EXIT
 mkdir "$work/share"
 cp "$here/nvme_bench_guest.sh" "$work/share/"
+unset MAKEFLAGS MAKELEVEL MFLAGS
+headers=$("$here/headers" 6.12) || exit 125
+mkdir "$work/xio"
+cp "$srcdir"/kernel/xio/{*.c,*.h,Kbuild,Makefile} "$work/xio/"
+if ! make -s -C "$work/xio" KDIR="$headers" >"$work/make.log" 2>&1; then
+  cat "$work/make.log"
+  exit 125
+fi
+strip --strip-debug -o "$work/share/xio.ko" "$work/xio/xio.ko"
 cat >"$work/share/plan" <<PLAN
 builddir='$builddir'
 rounds='${ROUNDS:-5}'
