@@ -61,6 +61,16 @@ tr -d '\r' <"$work/log" | awk '
     for (i = 2; i <= n; ++i) for (j = i; j > 1 && a[j - 1] + 0 > a[j] + 0; --j) { t = a[j]; a[j] = a[j - 1]; a[j - 1] = t }
     return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
   }
+  # Of the rounds, each of which has one after the other.
+  function median_ratio(who, what,   a, b, n, i) {
+    n = split(values[who, what], a, " ")
+    split(values["xio", what], b, " ")
+    values["ratio", what] = ""
+    for (i = 1; i <= n; ++i) values["ratio", what] = values["ratio", what] " " a[i] / b[i]
+    values["ratio", "all"] = values["ratio", "all"] values["ratio", what]
+    pairs += n
+    return median("ratio", what)
+  }
   $1 == "rate" {
     if (!($2 in known)) { known[$2]; order[++count] = $2 }
     if ($3 != "xio" && !(($2, $3) in values)) whos[$2] = whos[$2] " " $3
@@ -80,10 +90,13 @@ tr -d '\r' <"$work/log" | awk '
       printf "  %-22s xio %9.0f", what, own
       for (pair in seen) {
         split(pair, part, SUBSEP)
-        if (part[1] == what) printf "   %s %9.0f (%.1f x)", part[2], median(part[2], what), own / median(part[2], what)
+        if (part[1] == what && part[2] == "kmod")
+          printf "   kmod %9.0f (%.2f x of vfio, the median of rounds)", median("kmod", what), median_ratio("kmod", what)
+        else if (part[1] == what) printf "   %s %9.0f (%.1f x)", part[2], median(part[2], what), own / median(part[2], what)
       }
       print ""
     }
+    printf "  kmod %.2f x of vfio, the median of all %d pairs of runs\n", median("ratio", "all"), pairs
     print "  one op at a time, mean ns of its parts"
     for (i = 1; i <= part_count; ++i) {
       $0 = parts[i]

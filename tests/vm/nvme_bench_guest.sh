@@ -9,17 +9,16 @@ devices=/sys/bus/pci/devices
 
 modprobe nvme && modprobe vfio-pci && modprobe vfio_iommu_type1 || exit 1
 insmod /share/xio.ko || exit 1
-# bind_to DRIVER: both of our drives.
-bind_to() {
-  for drive in 0000:00:10.0 0000:00:12.0; do
-    tries=0
-    until [ -e "$devices/$drive/driver" ] || [ $tries = 50 ]; do sleep 0.2 && tries=$((tries + 1)); done
-    echo "$1" >"$devices/$drive/driver_override"
-    echo "$drive" >"$devices/$drive/driver/unbind"
-    echo "$drive" >/sys/bus/pci/drivers_probe
-  done
+# bind DRIVER BDF
+bind() {
+  tries=0
+  until [ -e "$devices/$2/driver" ] || [ $tries = 50 ]; do sleep 0.2 && tries=$((tries + 1)); done
+  echo "$1" >"$devices/$2/driver_override"
+  echo "$2" >"$devices/$2/driver/unbind"
+  echo "$2" >/sys/bus/pci/drivers_probe
+  [ "$(basename "$(readlink "$devices/$2/driver")")" = "$1" ] || { echo "$2 is not bound to $1" && exit 1; }
 }
-bind_to vfio-pci
+for drive in 0000:00:10.0 0000:00:12.0; do bind vfio-pci $drive; done
 # disk BDF, when its controller has been looked through.
 disk() {
   tries=0
@@ -38,11 +37,14 @@ ours() {
   awk -v what="$1" '$1 == "rate" {print "rate", what, "xio", $6}' /tmp/rate
   if [ -n "$6" ]; then awk -v what="$1-$5" -v limit="$6" '$1 == "rate" {print "doorbells", what, $7, limit}' /tmp/rate; fi
 }
-# by_module WHAT BDF OP DEPTH LIMIT: the same by the kernel module, doorbells by the BAR.
-by_module() {
+# pair WHAT BDF OP DEPTH LIMIT: by vfio, and at once by the kernel module, which has no shadow doorbells.
+pair() {
+  ours "$1" "$2" "$3" "$4" bar "$5"
+  bind xio "$2"
   XIO_NVME_DOORBELL=bar timeout 60 "$builddir/bench/nvme" rate "kmod:$2/1" "$3" "$4" 1 128 "$seconds" >/tmp/rate || exit 1
   awk -v what="$1" '$1 == "rate" {print "rate", what, "kmod", $6}' /tmp/rate
   if [ -n "$5" ]; then awk -v what="$1-kmod" -v limit="$5" '$1 == "rate" {print "doorbells", what, $7, limit}' /tmp/rate; fi
+  bind vfio-pci "$2"
 }
 # theirs WHAT DISK OP DEPTH ENGINE
 theirs() {
@@ -66,15 +68,11 @@ while [ "$rounds" -gt 0 ]; do
     theirs "file-$op-64" "$file" $op 64 io_uring
     ours "null-$op-64" 0000:00:12.0 $op 64 shadow 0.1
     theirs "null-$op-64" "$null" $op 64 io_uring
-    ours "null-$op-64-bar" 0000:00:12.0 $op 64 bar 0.0625
+    pair "file-$op-1-bar" 0000:00:10.0 $op 1 ''
+    pair "file-$op-64-bar" 0000:00:10.0 $op 64 0.0625
+    pair "null-$op-1-bar" 0000:00:12.0 $op 1 ''
+    pair "null-$op-64-bar" 0000:00:12.0 $op 64 0.0625
   done
-  bind_to xio
-  for op in read write; do
-    by_module "file-$op-1" 0000:00:10.0 $op 1 ''
-    by_module "file-$op-64" 0000:00:10.0 $op 64 0.0625
-    by_module "null-$op-64-bar" 0000:00:12.0 $op 64 0.0625
-  done
-  bind_to vfio-pci
   rounds=$((rounds - 1))
 done
 for op in read write; do
