@@ -39,6 +39,8 @@ refuses 'more pieces than a pin may have' XIO_TEST_KMOD_SEGMENTS=10 "${refused[@
 refuses 'makes no queues in memory of the GPU; load that of this version' XIO_TEST_KMOD_MODULE=older env XIO_MEMORY_MODE=9 "${refused[@]}" heap $name
 refuses 'do not lie in one piece of the bus' XIO_MEMORY_MODE=9 env XIO_TEST_KMOD_PIECE=4096 "${refused[@]}" heap $name
 refuses 'its doorbells are registers' XIO_MEMORY_MODE=12 "${refused[@]}" heap $name
+refuses 'does not reach the memory that kernels see' XIO_TEST_KMOD_PINS=elsewhere "${refused[@]}" heap $name
+refuses 'does not reach the GPU memory that kernels see' XIO_TEST_KMOD_PINS=later_elsewhere "${refused[@]}" hip $name
 must 'nothing was written' "$program" verify "$disk" 1 2
 truncate -s 4M "$disk"
 says 'were freed while they were registered' 'memory that is freed while it is registered' "${inside[@]}" "$program" freed $name

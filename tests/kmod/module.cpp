@@ -143,7 +143,7 @@ int kernel_module::pin(std::uint64_t owner, xio_kmod_pin& a) {
   if ((b.bytes + piece - 1) / piece > settings_.segments) return E2BIG;
   if ((a.flags & XIO_KMOD_PIN_DEVICE) != 0 && !on_device) return EREMOTEIO;
   // The drive gets other memory, as from an exporter that has moved its buffer.
-  if (settings_.pins == "elsewhere" || (settings_.pins == "gpu_elsewhere" && b.of_gpu)) {
+  if (settings_.pins == "elsewhere" || (settings_.pins == "later_elsewhere" && ++pinned_ > 1)) {
     b.file = xio::unique_fd(memfd_create("elsewhere", MFD_CLOEXEC));
     b.offset = 0;
     if (!b.file || ftruncate(b.file.get(), static_cast<off_t>(b.bytes)) != 0) return ENOMEM;

@@ -72,6 +72,7 @@ class kernel_module {
   std::unique_ptr<drive> drive_;
   std::map<std::uint32_t, object> objects_;
   std::uint32_t next_ = 1, identified_ = 0;
+  std::uint64_t pinned_ = 0;
   std::mt19937 random_{1};
 };
 

@@ -12,11 +12,11 @@ struct settings {
   std::uint64_t piece;        // bytes of a pinned buffer that are contiguous on the bus; 0: all
   std::uint32_t segments;     // most of a pinned buffer
   bool gpu_in_system_memory;  // where the exporter of a GPU's memory puts it
-  std::string pins;           // asked; elsewhere, gpu_elsewhere: all, or a GPU's memory, other memory without a word
-  std::uint32_t lost_after;   // that many Identify commands the drive is gone; 0: never
-  std::uint32_t stride;       // CAP.DSTRD of the drive
-  std::uint32_t mdts;         // bytes of a command; 0: any
-  std::uint32_t queues;       // I/O queue pairs of the drive
+  std::string pins;  // asked; elsewhere, later_elsewhere: all, or all but the first, other memory without a word
+  std::uint32_t lost_after;  // that many Identify commands the drive is gone; 0: never
+  std::uint32_t stride;      // CAP.DSTRD of the drive
+  std::uint32_t mdts;        // bytes of a command; 0: any
+  std::uint32_t queues;      // I/O queue pairs of the drive
 };
 
 // Null outside of a session.

@@ -245,11 +245,11 @@ void kmod_controller::check_reach(void* page, void* base, std::size_t bytes) {
          name_, base);
   if (heap.verdict == trial_verdict::unknown)
     log::warn("{}: whether it reaches the memory that kernels see could not be tried: {}", name_, heap.why);
-  else if (gpu::has_device_memory() && gpu::locate(base).where != gpu::residence::device)
+  else if (gpu::has_device_memory())
     try_gpu_memory();
 }
 
-// A page of our own stands for what will be registered: that may hold data.
+// A page of our own stands for what will be registered, which may hold data and is of another kind than the heap.
 void kmod_controller::try_gpu_memory() {
   const gpu::buffer page(k_trial_bytes, gpu::place::device, k_page);
   try {
