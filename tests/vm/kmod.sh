@@ -13,6 +13,9 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d /tmp/xio-vm.XXXXXX) || exit 125
 trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/vm/packages.sh
+. "$here/packages.sh"
+need mke2fs=e2fsprogs
 # What a make above this script shares jobs by would be a warning of the module's own make.
 unset MAKEFLAGS MAKELEVEL MFLAGS
 kmod=$builddir/tests/vm/kmod drive=$builddir/tests/vm/nvme_drive
@@ -66,12 +69,16 @@ PLAN
   while :; do
     truncate -s 0 "$work/drive" && truncate -s 16M "$work/drive"
     truncate -s 0 "$work/window" && truncate -s 32M "$work/window"
+    truncate -s 0 "$work/shared" && truncate -s 16M "$work/shared" && mke2fs -q -t ext4 "$work/shared" || exit 125
     status=0
-    VM_IOMMU=$2 VM_TIMEOUT=240 "$here/run" "$share" kmod_guest.sh -device pcie-root-port,id=rp0,slot=1 \
+    VM_IOMMU=$2 VM_TIMEOUT=240 VM_MODULES='ext4 crc32c_generic' "$here/run" "$share" kmod_guest.sh -device pcie-root-port,id=rp0,slot=1 \
       -drive "file=$work/drive,if=none,id=d0,format=raw,cache=writeback,aio=threads" \
       -device nvme,drive=d0,serial=xiokmod,bus=rp0,max_ioqpairs=4 \
       -object "memory-backend-file,id=window,share=on,mem-path=$work/window,size=32M" \
-      -device ivshmem-plain,memdev=window,addr=0a.0 >"$work/$1.log" 2>&1 || status=$?
+      -device ivshmem-plain,memdev=window,addr=0a.0 \
+      -device nvme-subsys,id=pair -device nvme,id=first,serial=shared,subsys=pair,addr=0b.0 \
+      -device nvme,serial=shared,subsys=pair,addr=0c.0 \
+      -drive "file=$work/shared,if=none,id=d1,format=raw" -device nvme-ns,drive=d1,nsid=1,shared=on,bus=first >"$work/$1.log" 2>&1 || status=$?
     # A QEMU that dies by SIGSEGV (128 + 11, of which tests/vm/run makes 68) is QEMU's own fault; what the guest says is not.
     if [ $status != 68 ] || grep -q 'kmod_guest.sh ended' "$work/$1.log" || [ $((tries += 1)) -gt 2 ]; then break; fi
     echo "QEMU died by a signal in the guest $1; once more ($tries of 2)"

@@ -25,10 +25,12 @@ try() {
   fi
 }
 
+# Two controllers of one subsystem share a namespace. Nobody has them before their turn.
+first=0000:00:0b.0 second=0000:00:0c.0
 find_drive() {
   local device
   for device in /sys/bus/pci/devices/*; do
-    if [ "$(cat "$device/class")" = 0x010802 ]; then
+    if [ "$(cat "$device/class")" = 0x010802 ] && [ "${device##*/}" != $first ] && [ "${device##*/}" != $second ]; then
       echo "${device##*/}"
       return 0
     fi
@@ -62,6 +64,7 @@ kept() { awk '$1 ~ /^kmalloc/ {sum += $2} END {print sum}' /proc/slabinfo; }
 free_kb() { awk '$1 == "MemFree:" {print $2}' /proc/meminfo; }
 dmabufs() { awk '/^Total.*objects/ {n = $2} END {print n}' /sys/kernel/debug/dma_buf/bufinfo; }
 
+for one in $first $second; do echo none >"/sys/bus/pci/devices/$one/driver_override"; done
 modprobe nvme
 mount -t debugfs debugfs /sys/kernel/debug
 drive=$(find_drive) || { fail 'no NVMe controller in this guest' && exit 1; }
@@ -179,6 +182,7 @@ sleep 0.2
 xio refused kmod:x
 wait $pid || { fail 'compare and write zeroes' && sed 's/^/  /' /tmp/first.out; }
 # One is killed while its queue is full of reads; the other goes on.
+: >/tmp/endless
 timeout -s KILL 3 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
 pid=$!
 wait_for_word moving /tmp/endless
@@ -187,6 +191,18 @@ if wait $pid; then fail 'a process was not killed in its reads'; fi
 # Its queue is given back: all four can be had again.
 xio move "kmod:$drive/1" 1 5 6 4
 if grep -q 'I/O queues left' /tmp/out; then fail 'a killed process keeps its queue' && cat /tmp/out; fi
+# The drive is taken away in mid-read: its mappings end, and a kernel of the host platform finds its ring failed.
+: >/tmp/endless
+XIO_NVME_DOORBELL=bar timeout 300 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
+pid=$!
+wait_for_word moving /tmp/endless
+echo "$drive" >/sys/bus/pci/drivers/xio/unbind
+if wait $pid && grep -q "lost kmod:$drive/1: XIO_ERR_TRANSPORT" /tmp/endless; then
+  echo 'ok   drive taken away in mid-read'
+else
+  fail "a drive that was taken away in mid-read ends the process with $?" && sed 's/^/  /' /tmp/endless
+fi
+bind_to xio
 
 # ---- memory of another device: the BAR of a function that has no driver, by the dma-buf of its exporter, in pieces
 window=0000:00:0a.0
@@ -195,6 +211,7 @@ export XIO_TEST_EXPORTER=/dev/bar_export
 xio move "kmod:$drive/1" 1 6 7 2
 XIO_NVME_DOORBELL=host xio move "kmod:$drive/1" 1 7 8 1
 # Two processes have the one BAR, each a part of it.
+: >/tmp/endless
 XIO_TEST_EXPORTER_SKIP=25165824 timeout -s KILL 3 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
 pid=$!
 wait_for_word moving /tmp/endless
@@ -210,6 +227,27 @@ bind_to ''
 disk
 xio verify /dev/nvme0n1 1 10
 dd if=/tmp/whole of=/dev/nvme0n1 bs=1M conv=fsync 2>/dev/null || fail 'the drive cannot be written back'
+
+# ---- a namespace that Linux has mounted through another controller
+alone=$drive
+drive=$second && bind_to xio
+drive=$first && bind_to nvme
+wait_for "/dev/nvme1n1" || fail 'the kernel does not find the shared namespace'
+modprobe crc32c_generic && modprobe ext4
+mkdir -p /tmp/mounted
+if mount -t ext4 /dev/nvme1n1 /tmp/mounted; then
+  xio refused "kmod:$second/1"
+  said "refused kmod:$second/1.*its namespace may be shared, and Linux has it through another controller: nvme1n1 is mounted on /tmp/mounted; free it"
+  umount /tmp/mounted
+else
+  fail 'the shared namespace cannot be mounted'
+fi
+xio leave "kmod:$second/1"
+for drive in $first $second; do
+  echo none >"/sys/bus/pci/devices/$drive/driver_override"
+  echo "$drive" >"/sys/bus/pci/devices/$drive/driver/unbind"
+done
+drive=$alone
 
 # ---- a kernel that is locked down, which it stays
 mount -t securityfs securityfs /sys/kernel/security
