@@ -9,7 +9,7 @@
 namespace xio::test {
 
 constexpr std::uint64_t k_wave_base = 4096;  // where they work in the heap
-constexpr std::uint32_t k_wave_rounds = 16;
+constexpr std::uint32_t k_wave_rounds = 8;
 constexpr std::uint32_t k_wave_blocks = 3, k_wave_threads = 128, k_wave_lanes = k_wave_blocks * k_wave_threads;
 
 bool run_puts(const dev::ctx_view* c, unsigned char* source, std::uint32_t* bad);
