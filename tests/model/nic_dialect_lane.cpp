@@ -166,8 +166,9 @@ TYPED_TEST(nic_dialect_lane, a_gathered_put) {
       std::memset(rig.remote_memory(), 0xee, 256);
       const rdma::work w = rig.op(verb::write, payload::gathered, 0, 32, n);
       u64 ticket = 0;
+      bool serves = false;
       const ring_claim claim{1, codec::packets(rig.ring(), w), n};
-      ASSERT_EQ((ring_post_together<codec>(lanes{1}, rig.ring(), rig.world(), claim, &ticket,
+      ASSERT_EQ((ring_post_together<codec>(lanes{1}, rig.ring(), rig.world(), claim, &ticket, &serves,
                                            [&](u64 at, u64 number) {
                                              for (u32 i = 0; i < n; i += 4)
                                                std::memset(codec::inline_at(rig.ring(), at, i), static_cast<int>(i + n),

@@ -40,22 +40,24 @@ struct bnxt_codec {
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
     ring_state* s = r.state;
     const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
-    progress p{completed, 0, false};
-    u64 head = first;
-    while (!p.failed && head - first < r.cq_depth) {
+    progress p{completed, 0};
+    u32 taken = 0;
+    while (p.vendor == 0 && taken < r.cq_depth) {
+      const u32 head = static_cast<u32>(first) + taken;
       const u32* cqe =
           reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * wire::bnxt::k_cqe_dwords;
       const u32 word = load<scope::system, order::acquire>(cqe + wire::bnxt::k_cqe_state_at);
       if (wire::bnxt::cqe_state_phase(word) != wire::bnxt::cqe_phase_of(head, r.cq_depth_log2)) break;
       consume(r, word, load<scope::system, order::relaxed>(cqe + wire::bnxt::k_cqe_consumer_at), p);
-      ++head;
+      ++taken;
     }
-    if (head == first) return completed;
+    if (taken == 0) return completed;
+    const u64 head = first + taken;
     store<scope::agent, order::relaxed>(&s->cq_head, head);
     store<scope::system, order::release>(reinterpret_cast<u64*>(r.cq_doorbell),
                                          wire::bnxt::doorbell_at(wire::bnxt::bell_cq, r.cq_id, head, r.cq_depth_log2));
     if (p.upto != completed) ring_complete<order::release>(r, completed, p.upto);
-    if (p.failed) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
+    if (p.vendor != 0) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
     ring_keep_stored();
     return p.upto;
   }
@@ -83,7 +85,7 @@ struct bnxt_codec {
       store_part(slot + wire::bnxt::k_inline_at, sge);
       if ((r.variant & k_bnxt_by_slots) != 0) clear_sges(slot);
     } else if (w.from != rdma::payload::gathered) {
-      put_inline(slot + wire::bnxt::k_inline_at, w);
+      rdma::put_inline(slot + wire::bnxt::k_inline_at, w);
     }
   }
 
@@ -105,13 +107,9 @@ struct bnxt_codec {
 
   struct progress {
     u64 upto;    // every ticket below is complete
-    u32 vendor;  // why the one at `upto` is not
-    bool failed;
+    u32 vendor;  // why the one at `upto` is not; no reason is 0
 
-    XIO_DEVICE void fail(u32 why) {
-      vendor = why;
-      failed = true;
-    }
+    XIO_DEVICE void fail(u32 why) { vendor = why; }
   };
 
   XIO_DEVICE static void consume(const ring_view& r, u32 word, u32 consumer, progress& p) {
@@ -171,15 +169,6 @@ struct bnxt_codec {
     }
     store_part(slot, head);
     store_part(slot + 16, second);
-  }
-
-  // 16 bytes at a time: unrolled this would be the bulk of a kernel.
-  XIO_DEVICE static void put_inline(unsigned char* to, const rdma::work& w) {
-    for (u32 at = 0; at < w.bytes; at += 16) {
-      u32 part[4];
-      for (u32 i = 0; i < 4; ++i) part[i] = rdma::inline_word(w, at + 4 * i);
-      store_part(to + at, part);
-    }
   }
 
   XIO_DEVICE static void store_part(void* to, const u32* dw) { store_part(to, vec16{dw[0], dw[1], dw[2], dw[3]}); }

@@ -22,7 +22,10 @@ XIO_ENGINE_CALL xio_status_t quiet_ring(const ring_view& r, const world_view& w)
   if (ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued)) {
     return ring_failure(r);
   }
-  if constexpr (k_posts_by_leaf) return r.kind == ring_kind::none ? XIO_OK : ring_quiet<any_codec>(r, w);
+  if constexpr (k_posts_by_leaf) {
+    const xio_status_t status = wait_ring(r, load<scope::agent, order::relaxed>(&r.state->issued), w);
+    return status != XIO_OK ? status : ring_failure(r);
+  }
   if (rdma::is_nic(r.kind)) {
     return rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w); });
   }
@@ -59,7 +62,7 @@ XIO_ENGINE_CALL xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
     if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
-  if constexpr (k_posts_by_leaf) return ring_wait_below<any_codec>(*r, ticket + 1, *c.world);
+  if constexpr (k_posts_by_leaf) return wait_ring(*r, ticket + 1, *c.world);
   if (rdma::is_nic(r->kind)) return rdma::wait_below(*r, ticket + 1, *c.world);
   if constexpr (k_has_sdma) return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
   return XIO_ERR_ARG;

@@ -77,7 +77,7 @@ struct ernic_codec {
     wire::ernic::put_sge(part, spare ? reinterpret_cast<u64>(slot + wire::ernic::k_spare_at) : w.local, w.bytes,
                          spare ? r.slots_lkey : w.lkey);
     store_part(slot + wire::ernic::k_sge_at, part);
-    if (spare && w.from != rdma::payload::gathered) put_spare(slot + wire::ernic::k_spare_at, w);
+    if (spare && w.from != rdma::payload::gathered) rdma::put_inline(slot + wire::ernic::k_spare_at, w);
   }
 
   XIO_DEVICE static unsigned char* inline_at(const ring_view& r, u64 ticket, u32 i) {
@@ -120,14 +120,6 @@ struct ernic_codec {
       default: break;  // masked forms are not asked of this family: family::atomics is 0
     }
     return wire::ernic::op_atomic_cs;
-  }
-
-  XIO_DEVICE static void put_spare(unsigned char* to, const rdma::work& w) {
-    for (u32 at = 0; at < w.bytes; at += 16) {
-      u32 part[4];
-      for (u32 i = 0; i < 4; ++i) part[i] = rdma::inline_word(w, at + 4 * i);
-      store_part(to + at, part);
-    }
   }
 
   XIO_DEVICE static void store_part(void* to, const u32* dw) {

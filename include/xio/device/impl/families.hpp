@@ -38,25 +38,25 @@ using chosen_families = decltype(if_chosen<ring_kind::mlx5, mlx5_codec>{} + if_c
 
 // The last one needs no test: the host refuses rings of families that are not there.
 template <class First, class... Rest, class Body>
-XIO_DEVICE auto with_one_of(family_list<First, Rest...>, const ring_view& r, Body&& body) {
+XIO_DEVICE auto with_one_of(family_list<First, Rest...>, ring_kind kind, Body&& body) {
   if constexpr (sizeof...(Rest) == 0) {
     return body(typename First::codec{});
   } else {
-    if (r.kind == First::k_kind) return body(typename First::codec{});
-    return with_one_of(family_list<Rest...>{}, r, body);
+    if (kind == First::k_kind) return body(typename First::codec{});
+    return with_one_of(family_list<Rest...>{}, kind, body);
   }
 }
 
 // body(codec), a value of the family's codec type, which is empty.
 template <class Body>
-XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
+XIO_DEVICE auto with_kind(ring_kind kind, Body&& body) {
   if constexpr (family_words::chosen != 0 && family_words::chosen != family_words::all) {
-    return with_one_of(chosen_families{}, r, body);
+    return with_one_of(chosen_families{}, kind, body);
   } else {
     // A jump by a table waits for the table.
-    if (r.kind == ring_kind::mlx5) [[likely]]
+    if (kind == ring_kind::mlx5) [[likely]]
       return body(mlx5_codec{});
-    switch (r.kind) {
+    switch (kind) {
       case ring_kind::bnxt: return body(bnxt_codec{});
       case ring_kind::ionic: return body(ionic_codec{});
       case ring_kind::ernic: return body(ernic_codec{});
@@ -64,6 +64,16 @@ XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
     }
   }
 }
+template <class Body>
+XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
+  return with_kind(r.kind, body);
+}
+// The family of a program that has one.
+constexpr bool k_is_one_family = (family_words::chosen & (family_words::chosen - 1)) == 0;
+template <class First, class... Rest>
+typename First::codec first_family(family_list<First, Rest...>);
+void first_family(family_list<>);
+using only_family = decltype(first_family(chosen_families{}));
 
 // Whether a family has entries into which lanes write their own bytes.
 template <class Family>

@@ -80,13 +80,11 @@ struct hdp_slot {
 
 // A free slot; on a serial ring (bnxt) one packet's number too, see ring_take_tickets.
 XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, const world_view& w, hdp_slot* slot) {
-  const deadline end = deadline::in(w);
-  for (;;) {
-    if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
-    if (fetch_add<scope::agent, order::acquire>(&r.state->credits, -static_cast<i64>(slots)) >= slots) break;
-    fetch_add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(slots));
-    reap_ring(r);
-    if (!end.wait_more()) return XIO_ERR_TIMEOUT;
+  if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
+  u64 since = 0;
+  while (fetch_add<scope::agent, order::acquire>(&r.state->credits, -static_cast<i64>(slots)) < slots) {
+    add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(slots));
+    if (const xio_status_t status = find_room(r, slots, w, &since); status != XIO_OK) return status;
   }
   if (r.kind == ring_kind::bnxt) {
     slot->ticket = ring_take_tickets<bnxt_codec>(r, slots, 1, &slot->serial);
@@ -94,19 +92,6 @@ XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, const world
     slot->ticket = ring_take_tickets<sdma_codec>(r, slots, 0, &slot->serial);
   }
   return XIO_OK;  // and no op of the user's: none is counted
-}
-
-XIO_DEVICE xio_status_t hdp_wait_below(const ring_view& r, u64 upto, const world_view& w) {
-  const deadline end = deadline::in(w);
-  while (ring_completed(r) < upto) {
-    if (ring_failure(r) != XIO_OK) return ring_failure_below(r, upto);
-    reap_ring(r);
-    if (ring_completed(r) >= upto) break;
-    if (end.wait_more()) continue;
-    ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
-    return XIO_ERR_TIMEOUT;
-  }
-  return XIO_OK;
 }
 
 template <class Codec>
@@ -126,7 +111,7 @@ XIO_OUT_OF_LINE xio_status_t hdp_flush_by_copy_engine(const world_view& w, const
   wire::sdma::encode_hdp_flush(e.dw);
   sdma::finish_slot<wire::sdma::k_poll_dwords>(r, last, true, e);
   hdp_announce<sdma_codec>(r, slot.ticket, slots);
-  return hdp_wait_below(r, last + 1, w);
+  return wait_ring(r, last + 1, w);
 }
 
 // READ of the heap's line; where it goes nobody looks.
@@ -150,7 +135,7 @@ XIO_OUT_OF_LINE xio_status_t hdp_read_by_nic(const ctx_view& c, const ring_view&
   const xio_status_t status = hdp_take_slot(r, slots, *c.world, &slot);
   if (status != XIO_OK) return status;
   hdp_post_read(c, r, slot.ticket, slot.serial, slots);
-  return hdp_wait_below(r, slot.ticket + slots, *c.world);
+  return wait_ring(r, slot.ticket + slots, *c.world);
 }
 
 // A READ pushes what the device wrote before (PCIe base spec, 2.4.1 transaction ordering). Only its own: so one by each

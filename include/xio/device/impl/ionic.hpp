@@ -62,10 +62,7 @@ struct ionic_codec {
       wire::ionic::put_sge(part, w.local, w.bytes, w.lkey);
       store_part(slot + 32, part);
     } else if (w.from != rdma::payload::gathered) {
-      for (u32 at = 0; at < w.bytes; at += 16) {
-        for (u32 i = 0; i < 4; ++i) part[i] = rdma::inline_word(w, at + 4 * i);
-        store_part(slot + wire::ionic::k_payload_at + at, part);
-      }
+      rdma::put_inline(slot + wire::ionic::k_payload_at, w);
     }
   }
 

@@ -208,6 +208,11 @@ struct mlx5_codec {
     unsigned char* slot = ring_slot(r, ticket, k_slot_bytes);
     store_part(slot, e.dw);
     store_part(slot + 16, e.dw + 4);
+    if constexpr (k_posts_by_leaf) {
+      reinterpret_cast<u32*>(slot)[8] = e.dw[8];
+      const u32 filled = ((w.bytes + 19) & ~15u) - 4;  // the rest of its last 16 bytes, too
+      return rdma::put_inline_words(w, filled, [&](u32 i) { return inline_at(r, ticket, i); });
+    }
     const u32 end = 9 + (w.bytes + 3) / 4;
     for (u32 at = 8; at < end; at += 4) {
       u32 part[4];

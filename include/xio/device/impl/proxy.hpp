@@ -59,7 +59,7 @@ struct proxy_codec {
       put(e, 12, low(compare), high(compare), high(w.local), 0);
     } else if (inlined) {
       put(e, 4, w.rkey, w.immediate, rdma::value_word(w, 0), rdma::value_word(w, 4));
-      if (w.from == rdma::payload::inlined)
+      if (!k_posts_by_leaf && w.from == rdma::payload::inlined)
         for (u32 i = 0; i < wire::proxy::k_inline_bytes; i += 4)
           e.dw[wire::proxy::k_inline_at + i / 4] = rdma::source_word(w, i);
     } else {
@@ -70,8 +70,18 @@ struct proxy_codec {
     // needs no release, which on GPUs would be most of its cost; nor does an atomic: lanes only load the word of its
     // result, and a lane that has loaded it has given the word back.
     if (!inlined && !atomic) fence_before_stores<scope::system>();
-    store_words(reinterpret_cast<u64*>(ring_slot(r, ticket, k_slot_bytes)),
-                wire::proxy::generation(ticket, r.depth_log2), e);
+    u64* slot = reinterpret_cast<u64*>(ring_slot(r, ticket, k_slot_bytes));
+    const u32 generation = wire::proxy::generation(ticket, r.depth_log2);
+    if (k_posts_by_leaf && inlined && w.from == rdma::payload::inlined) {
+      store_words<wire::proxy::k_inline_at>(slot, generation, e);
+      // Unrolled, these would take most of the registers of a leaf.
+      XIO_ROLLED for (u32 i = 0; i < wire::proxy::k_inline_bytes; i += 4) {
+        store<scope::system, k_release_by_fence>(slot + wire::proxy::k_inline_at + i / 4,
+                                                 wire::proxy::word(generation, rdma::source_word(w, i)));
+      }
+    } else {
+      store_words<wire::proxy::k_entry_words>(slot, generation, e);
+    }
   }
 
  private:
@@ -85,9 +95,10 @@ struct proxy_codec {
     e.dw[at + 3] = d;
   }
 
+  template <u32 Count>
   XIO_DEVICE static void store_words(u64* slot, u32 generation, const entry64& e) {
     using wire::proxy::word;
-    XIO_UNROLL for (u32 i = 0; i < wire::proxy::k_entry_words; i += 2) {
+    XIO_UNROLL for (u32 i = 0; i < Count; i += 2) {
       store_pair(slot + i, word(generation, e.dw[i]), word(generation, e.dw[i + 1]));
     }
   }

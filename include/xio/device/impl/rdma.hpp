@@ -88,7 +88,7 @@ XIO_DEVICE posted_ops post_held(const world_view& w, const ring_view& ring, cons
   held_ring r = ring;
   return with_family(r, [&](auto family) {
     using family_codec = decltype(family);
-    posted_ops out{0, XIO_OK};
+    posted_ops out{0, XIO_OK, false};
     const ring_claim claim = claim_of<family_codec>(r, first, second);
     for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
       out.status = ring_post<family_codec>(group, r, w, claim, &out.ticket, [&](u64 at, bool last, u64 serial = 0) {
@@ -114,13 +114,17 @@ XIO_DEVICE posted_ops post_all(const world_view& w, const ring_view& r, const wo
                      first.immediate);
 }
 #else
-// Bits by which the leaf knows the second op, which is a signal: a word of 8 bytes, set or added to.
-constexpr u32 k_first_verb = 0xff, k_first_payload_at = 8, k_signal_sets = 1u << 16, k_signal_adds = 1u << 17;
+// A word names the work of a leaf: the verb, where the payload is, and these.
+constexpr u32 k_how_verb = 0xff, k_how_payload_at = 8;
+constexpr u32 k_how_sets = 1u << 16, k_how_adds = 1u << 17;  // a signal follows: a word of 8 bytes, set or added to
+constexpr u32 k_how_compares = 1u << 18;                     // all bits are compared by a masked swap; else none
+constexpr u32 k_how_slots_at = 24;                           // within the leaf: the slots that one lane needs
 
-XIO_DEVICE work signal_of(const ring_view& r, u32 how, u64 remote, u64 value, u64 result) {
+// The signal behind a copy.
+XIO_DEVICE work signal_behind(const ring_view& r, bool adds, u64 remote, u64 value, u64 result) {
   work w{};
-  w.what = (how & k_signal_adds) != 0 ? verb::fetch_add : verb::write;
-  w.from = (how & k_signal_adds) != 0 ? payload::memory : payload::value;
+  w.what = adds ? verb::fetch_add : verb::write;
+  w.from = adds ? payload::memory : payload::value;
   w.bytes = 8;
   w.remote = remote;
   w.rkey = r.remote_key;
@@ -130,73 +134,116 @@ XIO_DEVICE work signal_of(const ring_view& r, u32 how, u64 remote, u64 value, u6
   return w;
 }
 
-// The leaf: posts for the lanes of one ring and one kind of op, as many as the ring takes at once. XIO_PENDING: nothing
-// was posted for this lane. The second op's address, value and place of the result travel where a copy has no use for
-// them.
+// A family's codec in a leaf, which does not wait.
+template <class Family>
+struct leaf_codec : Family {
+  static constexpr bool k_tries = true;
+};
+
+// How many of a group's lanes post at once, as ring_lanes_per_round, where each needs `slots`. No division: where the
+// ring is too small for all, the next power of two is precise enough.
+XIO_DEVICE u32 equal_lanes_per_round(const lanes& group, const ring_view& r, u32 slots) {
+  const u32 count = group.count();
+  u32 most = r.depth / 2;
+  if (count * slots <= most) return count;
+  for (u32 power = 1; power < slots; power *= 2) most /= 2;
+  return most == 0 ? 1 : most;
+}
+
+// The leaf of a family: posts for the lanes of one ring and one kind of op, as many as the ring takes at once.
+// XIO_PENDING: nothing was posted for this lane. The second op's address, value and place of the result travel where a
+// copy has no use for them: in compare, operand, and swap_mask.
+template <class Family>
 XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u32 how_in, u32 bytes, u64 remote,
-                              u32 lkey, u64 local, u64 operand, u64 compare, u64 swap_mask, u64 compare_mask,
-                              u32 immediate) {
-  posted_ops out{k_not_yet, XIO_PENDING};
-  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), how_in);
-  if (!group.has_caller()) return out;
+                              u32 lkey, u64 local, u64 operand, u64 compare, u64 swap_mask, u32 immediate) {
+  using codec = leaf_codec<Family>;
+  posted_ops out{k_not_yet, XIO_PENDING, false};
+  if (!is_first_lanes(ring)) return out;
   const ring_view r = ring_in_registers(ring);
-  const u32 how = uniform_value(how_in);
-  const bool two = (how & (k_signal_sets | k_signal_adds)) != 0;
-  const work first{static_cast<verb>(how & k_first_verb),
-                   static_cast<payload>(how >> k_first_payload_at & 0xff),
-                   bytes,
-                   remote,
-                   r.remote_key,
-                   lkey,
-                   local,
-                   operand,
-                   two ? 0 : compare,
-                   two ? 0 : swap_mask,
-                   two ? 0 : compare_mask,
-                   immediate};
-  ring_claim claim = claim_of<nic_codec>(r, first, nullptr);
-  const u32 slots = claim.slots;
+  // Words are loaded here: bytes of any length and place are many more instructions, in every entry.
+  auto from = static_cast<payload>(how_in >> k_how_payload_at & 0xff);
+  u64 value = operand;
+  if (from == payload::inlined && (bytes == 4 || bytes == 8) && (local & 3) == 0) {
+    typedef u32 any __attribute__((may_alias));
+    const auto* words = reinterpret_cast<const any*>(local);
+    const u32 second = words[bytes / 4 - 1];
+    value = words[0] | u64{bytes == 8 ? second : 0} << 32;
+    from = payload::value;
+  }
+  work w{static_cast<verb>(how_in & k_how_verb),
+         from,
+         bytes,
+         remote,
+         r.remote_key,
+         lkey,
+         local,
+         value,
+         compare,
+         swap_mask,
+         (how_in & k_how_compares) != 0 ? ~u64{0} : 0,
+         immediate};
+  const u32 slots = Family::slots(w);
+  const u32 kind =
+      (how_in & ~(0xffu << k_how_payload_at)) | static_cast<u32>(from) << k_how_payload_at | slots << k_how_slots_at;
+  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), kind);
+  if (!group.has_caller()) return out;
+  const u32 how = uniform_value(kind);
+  w.what = static_cast<verb>(how & k_how_verb);
+  w.from = static_cast<payload>(how >> k_how_payload_at & 0xff);
+  const bool two = (how & (k_how_sets | k_how_adds)) != 0;
+  ring_claim claim{how >> k_how_slots_at, Family::packets(r, w), bytes};
   if (two) {
     claim.slots += 1;
-    claim.packets += 1;
+    if constexpr (k_ring_is_serial<Family>) claim.packets += 1;
     claim.bytes += 8;
+    w.second = w.swap_mask = 0;
   }
-  const u32 per_round = ring_lanes_per_round(group, r, claim.slots);
-  const bool now = group.rank() < per_round;
+  const bool now = group.rank() < equal_lanes_per_round(group, r, claim.slots);
   const lanes turn{group.ballot(now)};
   if (!now) return out;
   out.ticket = 0;
+  ring_share share;
+  if constexpr (k_ring_is_serial<Family>)
+    share = ring_sum(turn, claim);
+  else
+    share = ring_sum_equal(turn, claim);
   auto fill = [&](u64 at, bool last, u64 serial = 0) {
-    // One piece of code for both, and no structure whose address is taken: that would lie in a thread's own memory.
-    work w = first;
-    XIO_ROLLED for (bool more = two;; more = false) {
-      nic_codec::encode(r, at, serial, last && !more, w);
-      if (!more) break;
-      at += slots;
-      serial = (serial + nic_codec::packets(r, w)) & 0xffffff;
-      w = signal_of(r, how, compare, swap_mask, compare_mask);
-    }
+    Family::encode(r, at, serial, last && !two, w);
+    if (!two) return;
+    at += claim.slots - 1;
+    serial = (serial + Family::packets(r, w)) & 0xffffff;
+    if ((how & k_how_adds) != 0)
+      Family::encode(r, at, serial, last, signal_behind(r, true, compare, operand, swap_mask));
+    else
+      Family::encode(r, at, serial, last, signal_behind(r, false, compare, operand, 0));
   };
-  out.status = ring_post_batch<nic_codec>(turn, r, world, claim, &out.ticket, fill);
+  out.status = ring_post_batch<codec>(turn, r, world, claim, share, &out.ticket, &out.serves, fill);
   return out;
 }
 
+// Rings for others, by the lane that is the ringer.
+XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<nic_codec>(ring_in_registers(ring)); }
+
 XIO_DEVICE posted_ops post_all(const world_view& w, const ring_view& r, const work& first, const work& second,
                                bool two) {
-  u32 how = static_cast<u32>(first.what) | static_cast<u32>(first.from) << k_first_payload_at;
-  u64 compare = first.second, swap_mask = first.swap_mask, compare_mask = first.compare_mask;
+  u32 how = static_cast<u32>(first.what) | static_cast<u32>(first.from) << k_how_payload_at;
+  if (first.compare_mask != 0) how |= k_how_compares;
+  u64 operand = first.first, compare = first.second, swap_mask = first.swap_mask;
   if (two) {
-    how |= second.what == verb::fetch_add ? k_signal_adds : k_signal_sets;
+    how |= second.what == verb::fetch_add ? k_how_adds : k_how_sets;
+    operand = second.first;
     compare = second.remote;
-    swap_mask = second.first;
-    compare_mask = second.local;
+    swap_mask = second.local;
   }
   return ring_post_by(
-      r, w, false, [](const ring_view& full) { reap_ring(full); },
-      [&] { return slots_of<nic_codec>(r, first) + (two ? 1 : 0); },
+      r, false, [&] { return slots_of<nic_codec>(r, first) + (two ? 1 : 0); },
+      [&](u32 slots, u64* since) { return find_room(r, slots, w, since); }, [&] { serve_leaf(r); },
       [&] {
-        return post_leaf(w, r, how, first.bytes, first.remote, first.lkey, first.local, first.first, compare, swap_mask,
-                         compare_mask, first.immediate);
+        // By the family of the first lane's ring: lanes of other rings have no turn in that leaf.
+        return with_kind(view_field(uniform(r).kind), [&](auto family) XIO_INLINE_LAMBDA {
+          return post_leaf<decltype(family)>(w, r, how, first.bytes, first.remote, first.lkey, first.local, operand,
+                                             compare, swap_mask, first.immediate);
+        });
       });
 }
 #endif
@@ -214,7 +261,7 @@ XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& 
 }
 
 XIO_DEVICE xio_status_t wait_below(const ring_view& ring, u64 upto, const world_view& w) {
-  if constexpr (k_posts_by_leaf) return ring_wait_below<any_codec>(ring, upto, w);
+  if constexpr (k_posts_by_leaf) return wait_ring(ring, upto, w);
   held_ring r = ring;
   return with_family(r, [&](auto family) { return ring_wait_below<decltype(family)>(r, upto, w); });
 }
@@ -226,15 +273,18 @@ XIO_DEVICE bool region_holds(const region_view& row, u64 at, u64 bytes) {
          bytes <= row.bytes - (at - row.base);
 }
 
+struct key_found {
+  u32 lkey;
+  xio_status_t status;
+};
+
 // Finds the key of NIC `nic` for [p, p + bytes). The heap is row 0, and nearly always the region that contains it.
-XIO_DEVICE xio_status_t find_key(const world_view& w, u32 nic, const void* p, u64 bytes, u32* lkey) {
+XIO_LEAF key_found find_key(const world_view& w, u32 nic, const void* p, u64 bytes) {
   const u64 at = reinterpret_cast<u64>(p);
-  for (u32 i = 0; i < k_max_regions; ++i) {
-    if (!region_holds(w.regions[i], at, bytes)) continue;
-    *lkey = w.regions[i].lkey[nic];
-    return XIO_OK;
+  XIO_ROLLED for (u32 i = 0; i < k_max_regions; ++i) {
+    if (region_holds(w.regions[i], at, bytes)) return key_found{w.regions[i].lkey[nic], XIO_OK};
   }
-  return XIO_ERR_NOT_REGISTERED;
+  return key_found{0, XIO_ERR_NOT_REGISTERED};
 }
 
 // --- Ops ---------------------------------------------------------------------------------------------
@@ -258,10 +308,12 @@ XIO_DEVICE work transfer(const ring_view& r, verb what, u64 offset, const void* 
   return w;
 }
 
+XIO_DEVICE u64 low_bytes(u64 value, u32 width) { return width >= 8 ? value : value & ((u64{1} << (8 * width)) - 1); }
+
 XIO_DEVICE work write_value(const ring_view& r, u64 offset, u64 value, u32 width) {
   work w = make_work(r, verb::write, offset, width);
   w.from = payload::value;
-  w.first = value;
+  w.first = low_bytes(value, width);
   return w;
 }
 
@@ -293,7 +345,9 @@ struct copy_job {
 // Needs a key unless all of it travels in an entry.
 XIO_DEVICE xio_status_t find_copy_key(const ctx_view& c, const ring_view& r, copy_job* j) {
   if (j->what != verb::read && j->bytes <= r.inline_bytes && j->bytes <= r.chunk) return XIO_OK;
-  return find_key(*c.world, r.nic, j->local, j->bytes, &j->lkey);
+  const key_found key = find_key(*c.world, r.nic, j->local, j->bytes);
+  j->lkey = key.lkey;
+  return key.status;
 }
 
 // A signal behind a copy, or none.
@@ -385,7 +439,8 @@ XIO_DEVICE xio_status_t post_gathered(const world_view& w, const lanes& group, c
     all.from = payload::gathered;
     const ring_claim claim{Family::slots(all), Family::packets(r, all), all.bytes};
     const u32 at = (rank - base) * width;
-    status = ring_post_together<Family>(turn, r, w, claim, ticket, [&](u64 first, u64 serial) {
+    bool serves = false;  // this codec serves by itself
+    status = ring_post_together<Family>(turn, r, w, claim, ticket, &serves, [&](u64 first, u64 serial) {
       if (turn.rank() == 0) Family::encode(r, first, serial, true, all);
       if (width < 4) {
         unsigned char* to = Family::inline_at(r, first, at & ~3u) + (at & 3);
@@ -428,12 +483,12 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
 #else
 // The lanes of `turn` write into one entry.
 XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, const world_view& w, u64 offset, u64 value,
-                                     u32 width, u64* ticket) {
+                                     u32 width, u64* ticket, bool* serves) {
   work all = make_work(r, verb::write, turn.first(offset), width * turn.count());
   all.from = payload::gathered;
   const ring_claim claim{nic_codec::slots(r, all), nic_codec::packets(r, all), all.bytes};
   const u32 at = turn.rank() * width;
-  return ring_post_together<nic_codec>(turn, r, w, claim, ticket, [&](u64 first, u64 serial) {
+  return ring_post_together<nic_codec>(turn, r, w, claim, ticket, serves, [&](u64 first, u64 serial) {
     if (turn.rank() == 0) nic_codec::encode(r, first, serial, true, all);
     if (width < 4) {
       unsigned char* to = inline_at(r, first, at & ~3u) + (at & 3);
@@ -446,18 +501,19 @@ XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, cons
 }
 
 // A leaf as post_leaf, for values of lanes that lie side by side at the peer: they travel in as few entries as the
-// family allows, and each lane writes its own bytes. XIO_ERR_UNSUPPORTED: they do not.
-XIO_LEAF posted_ops post_row_leaf(const world_view& w, const ring_view& ring, u64 offset, u64 value, u32 width) {
-  posted_ops out{k_not_yet, XIO_PENDING};
+// family allows, and each lane writes its own bytes. XIO_ERR_UNSUPPORTED: they do not. Rows are seldom, so it is one
+// leaf for all families.
+XIO_LEAF posted_ops post_row_leaf(const world_view& world, const ring_view& ring, u64 offset, u64 value, u32 width) {
+  posted_ops out{k_not_yet, XIO_PENDING, false};
   const lanes group = group_to_go(reinterpret_cast<u64>(&ring), width);
   if (!group.has_caller()) return out;
   const ring_view r = ring_in_registers(ring);
-  if (group.alone() || !is_one_row(group, r, offset, width)) return posted_ops{0, XIO_ERR_UNSUPPORTED};
+  if (group.alone() || !is_one_row(group, r, offset, width)) return posted_ops{0, XIO_ERR_UNSUPPORTED, false};
   const bool now = group.rank() < r.gather_bytes / width;
   const lanes turn{group.ballot(now)};
   if (!now) return out;
   out.ticket = 0;
-  out.status = post_one_row(turn, r, w, offset, value, width, &out.ticket);
+  out.status = post_one_row(turn, r, world, offset, value, width, &out.ticket, &out.serves);
   return out;
 }
 
@@ -467,10 +523,11 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
-  posted_ops done{0, XIO_ERR_UNSUPPORTED};
+  posted_ops done{0, XIO_ERR_UNSUPPORTED, false};
   if (!converged_lanes().alone()) {
     done = ring_post_by(
-        r, *c.world, false, [](const ring_view& full) { reap_ring(full); }, [&] { return r.gather_bytes / 64 + 1; },
+        r, false, [&] { return r.gather_bytes / 64 + 1; },
+        [&](u32 slots, u64* since) { return find_room(r, slots, *c.world, since); }, [&] { serve_leaf(r); },
         [&] { return post_row_leaf(*c.world, r, offset, value, width); });
   }
   if (done.status == XIO_ERR_UNSUPPORTED) done.status = post(c, r, write_value(r, offset, value, width), &done.ticket);
@@ -555,8 +612,6 @@ XIO_DEVICE xio_status_t with_result(const ctx_view& c, const ring_view& r, u64* 
   }
   return status;
 }
-
-XIO_DEVICE u64 low_bytes(u64 value, u32 width) { return width >= 8 ? value : value & ((u64{1} << (8 * width)) - 1); }
 
 // Reads `width` (1, 2, 4, 8) bytes into the low end of *value.
 XIO_DEVICE xio_status_t get_value(const ctx_view& c, u32 pe, u64 offset, u32 width, u64* value) {

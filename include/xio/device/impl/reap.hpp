@@ -11,24 +11,45 @@
 
 namespace xio::dev {
 
-// The completions of a ring that works in order, by the thread that may drain it: the one copy of that code in a
-// kernel.
-XIO_LEAF u64 drain_ring(const ring_view& ring, u64 completed) {
-  u64 now = completed;
-  for_each_address(&ring, [&] {
-    const ring_view r = ring_in_registers(ring);
-    if (rdma::is_nic(r.kind)) now = rdma::nic_codec::drain(r, completed);
-    if constexpr (k_has_sdma)
-      if (r.kind == ring_kind::sdma) now = sdma_codec::drain(r, completed);
-  });
-  return now;
+// Fetches completions of a ring that works in order. The view is read again for it, as far as the ring's kind needs it:
+// held in registers for as long as a leaf waits, what all kinds need is more than a wave has.
+XIO_DEVICE u64 drain_again(const ring_view& ring, ring_kind kind, u64 completed) {
+  if constexpr (k_has_sdma)
+    if (!k_has_rdma || kind == ring_kind::sdma) return sdma_codec::drain(ring_in_registers(again(ring)), completed);
+  if constexpr (k_has_rdma)
+    return rdma::with_kind(kind, [&](auto family) XIO_INLINE_LAMBDA {
+      return decltype(family)::drain(ring_in_registers(again(ring)), completed);
+    });
+  return completed;
 }
 
-// Any ring in order, for threads that wait.
-struct any_codec {
-  static constexpr bool k_in_order = true;
-  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) { return drain_ring(r, completed); }
+// The one place in a kernel that fetches completions of such rings, and waits for them; see ring_wait_for. Lanes of
+// several rings wait for one after the other: a wave goes on when all of its lanes do.
+struct waited {
+  u64 since;
+  xio_status_t status;
 };
+XIO_LEAF waited wait_leaf(const ring_view& ring, const world_view* w, u64 upto, u32 slots, u64 since) {
+  waited out{since, XIO_OK};
+  for_each_address(&ring, [&] {
+    const ring_view& at = uniform(ring);
+    const ring_view r = ring_in_registers(at);
+    if (r.kind == ring_kind::none) return;
+    out.status = ring_wait_for<k_has_sdma>(r, w, upto, slots, &out.since,
+                                           [&](u64 completed) { return drain_again(at, r.kind, completed); });
+  });
+  return out;
+}
+
+// Waits until every ticket below `upto` is complete.
+XIO_DEVICE xio_status_t wait_ring(const ring_view& r, u64 upto, const world_view& w) {
+  return wait_leaf(r, &w, upto, 0, 0).status;
+}
+XIO_DEVICE xio_status_t find_room(const ring_view& r, u32 slots, const world_view& w, u64* since) {
+  const waited done = wait_leaf(r, &w, 0, slots, *since);
+  *since = done.since;
+  return done.status;
+}
 
 XIO_OUT_OF_LINE void reap_storage_ring(const ring_view& r) { ring_reap<nvme_codec>(r); }
 
@@ -46,7 +67,7 @@ XIO_DEVICE void reap_ring(const ring_view& r) {
   if constexpr (k_reaps_by_kind) {
     reap_by_kind(r);
   } else {
-    ring_reap<any_codec>(r);
+    wait_leaf(r, nullptr, 0, k_drain_once, 0);
   }
 }
 

@@ -26,8 +26,8 @@
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
 //   static bool is_serial(const ring_view&)              optional, beside k_serial: of some rings only
-//   static constexpr bool k_tries                        optional: ring_post waits for nothing; without room it returns
-//                                                        XIO_PENDING, see ring_find_room
+//   static constexpr bool k_tries                        optional: posting waits for nothing and rings for nobody else;
+//                                                        without room it returns XIO_PENDING, see ring_post_by
 #pragma once
 #include "xio/device/impl/deadline.hpp"
 #include "xio/device/impl/view.hpp"
@@ -152,7 +152,7 @@ template <order O = k_handed_on>
 XIO_DEVICE void ring_complete(const ring_view& r, u64 from, u64 upto) {
   ring_hand_on<O>();
   store<scope::agent, k_release_by_fence>(&r.state->completed, upto | k_reaping);
-  add<scope::agent, k_release_by_fence>(&r.state->credits, static_cast<i64>(upto - from));
+  add<scope::agent, k_release_by_fence>(lone_word(&r.state->credits), static_cast<i64>(upto - from));
 }
 
 // Called by the thread that may drain: it drains until done(completed), or k_ring_polls times, and then lets others
@@ -248,7 +248,7 @@ XIO_DEVICE void ring_ring(const ring_view& r, u64 from, u64 to) {
   const u64 doorbells = ring_announce<Codec>(r, from, to);
   store<scope::agent, order::relaxed>(&r.state->published, to);
   // One thread at a time, but nobody waits for what an atomic adds.
-  add<scope::agent, order::relaxed>(&r.state->doorbells, doorbells);
+  add<scope::agent, order::relaxed>(lone_word(&r.state->doorbells), doorbells);
 }
 
 // True: nobody has counted but the *seen that the ringer knew of, and it is the ringer no more.
@@ -280,9 +280,15 @@ struct ring_turn {
   u64 published;  // of some time before; a poster that finds its own first ticket here is next for sure
 };
 
-// The `slots` entries from `first` on are complete, and the caller's own or seen by it through lanes::sync.
 template <class Codec>
-XIO_DEVICE void ring_publish(const ring_view& r, u64 first, u32 slots, const ring_turn& turn) {
+constexpr bool k_ring_tries = requires {
+  Codec::k_tries;
+};
+
+// The `slots` entries from `first` on are complete, and the caller's own or seen by it through lanes::sync. True, for
+// codecs that try: the caller is still the ringer, and ring_serve_others is to follow before it does anything else.
+template <class Codec>
+XIO_DEVICE bool ring_publish(const ring_view& r, u64 first, u32 slots, const ring_turn& turn) {
   u64 from = first + slots;
   u32 seen = 1;
   if (turn.mine && turn.published == first) [[likely]] {
@@ -290,13 +296,22 @@ XIO_DEVICE void ring_publish(const ring_view& r, u64 first, u32 slots, const rin
     // is nothing to scan for unless a wave has counted.
     ring_ring<Codec>(r, first, from);
     if (ring_leaves(r, &seen)) [[likely]]
-      return;
+      return false;
   } else {
     store<scope::agent, order::release>(ring_mark_at(r, first), ring_mark_of(first, slots));
-    if (!turn.mine && fetch_add<scope::agent, order::acq_rel>(&r.state->pending, 1u) != 0) return;
+    if (!turn.mine && fetch_add<scope::agent, order::acq_rel>(lone_word(&r.state->pending), 1u) != 0) return false;
+    if constexpr (k_ring_tries<Codec>) return true;
     from = load<scope::agent, order::relaxed>(&r.state->published);
   }
+  if constexpr (k_ring_tries<Codec>) return true;
   ring_serve<Codec>(r, from, seen);
+  return false;
+}
+
+// By a ringer that has not served yet: seldom, so not in the leaf that posts.
+template <class Codec>
+XIO_DEVICE void ring_serve_others(const ring_view& r) {
+  ring_serve<Codec>(r, load<scope::agent, order::relaxed>(&r.state->published), 1);
 }
 
 // --- Posting -----------------------------------------------------------------------------------------
@@ -310,11 +325,6 @@ XIO_DEVICE bool ring_is_serial(const ring_view& r) {
   if constexpr (requires { Codec::is_serial(r); }) return Codec::is_serial(r);
   return k_ring_is_serial<Codec>;
 }
-template <class Codec>
-constexpr bool k_ring_tries = requires {
-  Codec::k_tries;
-};
-
 // A copy of a view in registers of the wave: all lanes that are here have come with the same ring.
 XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
   const ring_view& at = uniform(in_memory);
@@ -357,6 +367,7 @@ XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
 struct posted_ops {
   u64 ticket;
   xio_status_t status;
+  bool serves;  // this lane is the ringer, and must call ring_serve_others now
 };
 constexpr u64 k_not_yet = 1;
 
@@ -367,43 +378,28 @@ XIO_DEVICE i64 ring_room_alone(const ring_view& r) {
   return static_cast<i64>(r.depth - (issued - ring_completed<order::relaxed>(r)));
 }
 
-// A poster that waits for room until there are `slots` free ones, or were just now. `end` is the same for all tries of
-// an op. reap(r) fetches completions.
-template <class Reap>
-XIO_DEVICE xio_status_t ring_find_room(const ring_view& r, u32 slots, const deadline& end, bool alone, Reap&& reap) {
-  const i64 wanted = static_cast<i64>(slots);
-  for (;;) {
-    if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
-    reap(r);
-    const bool there = (alone ? ring_room_alone(r) : ring_room(r)) >= wanted;
-    if (there ? end.passed() : !end.wait_more()) {
-      ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
-      return XIO_ERR_TIMEOUT;
-    }
-    if (there) return XIO_OK;
-  }
-}
-
 // The slots that the lanes that are here need together, or the most that they take at once.
 XIO_DEVICE u32 ring_slots_wanted(const ring_view& r, u32 slots) {
   const u32 all = converged_lanes().count() * slots;
   return all < r.depth / 2 ? all : r.depth / 2;
 }
 
-// By the kernel: calls the leaf try_once() until it has posted or says why not. slots() is what one lane needs.
-template <class Reap, class Slots, class Try>
-XIO_DEVICE posted_ops ring_post_by(const ring_view& r, const world_view& w, bool alone, Reap&& reap, Slots&& slots,
+// By the kernel: calls the leaf try_once() until it has posted or says why not. slots() is what one lane needs;
+// find_room(slots, &since) waits until as many are free, see ring_wait_for. serve() rings for others. It comes before
+// the lane looks at its status: lanes that go on here wait for room, perhaps for that of entries which this ringer has
+// to ring for.
+template <class Slots, class Room, class Serve, class Try>
+XIO_DEVICE posted_ops ring_post_by(const ring_view& r, bool alone, Slots&& slots, Room&& find_room, Serve&& serve,
                                    Try&& try_once) {
-  deadline end{};
-  for (bool waits = false;;) {
+  u64 since = 0;
+  for (;;) {
     posted_ops done = try_once();
+    if (done.serves) [[unlikely]]
+      serve();
     if (done.status != XIO_PENDING) [[likely]]
       return done;
     if (done.ticket == k_not_yet) continue;
-    if (!waits) end = deadline::in(w);
-    waits = true;
-    const u32 wanted = alone ? slots() : ring_slots_wanted(r, slots());
-    done.status = ring_find_room(r, wanted, end, alone, reap);
+    done.status = find_room(alone ? slots() : ring_slots_wanted(r, slots()), &since);
     if (done.status != XIO_OK) return done;
   }
 }
@@ -420,14 +416,15 @@ XIO_OUT_OF_LINE xio_status_t ring_take_credits_late(held_ring r, u32 n, const wo
 
 // Takes n slots, or says why not, and tries to become the ringer: both in one step, for each takes as long as both. The
 // first time without a look whether there are slots, which would cost as much. `mine` as in ring_turn: the fence keeps
-// the try before the tickets too, on which ring_publish's first way stands.
+// the try before the tickets too, on which ring_publish's first way stands. Where it fails in a codec that tries,
+// `mine` says that the caller is to serve: a wave that goes away to wait must not be the ringer.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world_view& w, bool* mine) {
   ring_state* s = r.state;
   const i64 wanted = static_cast<i64>(n);
   u32 none = 0;
   const u32 failed = load<scope::agent, order::relaxed>(&s->failed);
-  const i64 had = fetch_add<scope::agent, k_acquire_by_fence>(&s->credits, -wanted);
+  const i64 had = fetch_add<scope::agent, k_acquire_by_fence>(lone_word(&s->credits), -wanted);
   *mine = compare_exchange<scope::agent, k_acquire_by_fence>(&s->pending, none, 1u);
   fence_after_loads<scope::agent>();
   if (had >= wanted && failed == 0) [[likely]]
@@ -435,9 +432,8 @@ XIO_DEVICE xio_status_t ring_take_credits(const ring_view& r, u32 n, const world
   const bool was = *mine;
   *mine = false;
   if constexpr (k_ring_tries<Codec>) {
-    add<scope::agent, order::relaxed>(&s->credits, wanted);
-    // A wave that goes away to wait must not be the ringer.
-    if (was) ring_serve<Codec>(r, load<scope::agent, order::relaxed>(&s->published), 1);
+    add<scope::agent, order::relaxed>(lone_word(&s->credits), wanted);
+    *mine = was;
     return failed != 0 ? ring_failure(r) : XIO_PENDING;
   } else {
     return ring_take_credits_late<Codec>(r, n, w, was);
@@ -454,8 +450,9 @@ template <class Codec>
 XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* serial) {
   ring_state* s = r.state;
   if constexpr (k_ring_is_serial<Codec>) {
-    if (!ring_is_serial<Codec>(r)) return fetch_add<scope::agent, k_handed_on>(&s->issued, static_cast<u64>(n));
-    const u64 word = fetch_add<scope::agent, order::acq_rel>(&s->serial, (packets << 40) + n);
+    if (!ring_is_serial<Codec>(r))
+      return fetch_add<scope::agent, k_handed_on>(lone_word(&s->issued), static_cast<u64>(n));
+    const u64 word = fetch_add<scope::agent, order::acq_rel>(lone_word(&s->serial), (packets << 40) + n);
     const u64 done = ring_completed<order::relaxed>(r);
     const u64 ticket = done + ((word - done) & ((u64{1} << 40) - 1));
     *serial = ((word >> 40) - (ticket >> 40)) & 0xffffff;
@@ -464,7 +461,7 @@ XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* se
     }
     return ticket;
   } else {
-    return fetch_add<scope::agent, k_handed_on>(&s->issued, static_cast<u64>(n));
+    return fetch_add<scope::agent, k_handed_on>(lone_word(&s->issued), static_cast<u64>(n));
   }
 }
 
@@ -510,6 +507,18 @@ XIO_DEVICE ring_share ring_sum(const lanes& group, const ring_claim& mine) {
   return sum;
 }
 
+// The same of lanes that all claim as many slots and no packets.
+XIO_DEVICE ring_share ring_sum_equal(const lanes& group, const ring_claim& mine) {
+  const u32 count = group.count();
+  if (count == 1) return ring_share{mine.slots, 0, 0, 0, mine.bytes};
+  u64 bytes = static_cast<u64>(mine.bytes) * count;
+  if (group.ballot(mine.bytes == static_cast<u32>(group.first(mine.bytes))) != group.mask) {
+    bytes = 0;
+    for (u64 left = group.mask; left != 0; left &= left - 1) bytes += group.shuffle(mine.bytes, lowest_bit(left));
+  }
+  return ring_share{mine.slots * count, mine.slots * group.rank(), 0, 0, bytes};
+}
+
 // Credits, then tickets, by one lane for all.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_reserve_for(const ring_view& r, const world_view& w, u32 slots, u64 packets, u64* first,
@@ -536,21 +545,24 @@ XIO_DEVICE xio_status_t ring_reserve(const lanes& group, const ring_view& r, con
 
 // Statistics.
 XIO_DEVICE void ring_count(const ring_view& r, u32 ops, u64 bytes) {
-  add<scope::agent, order::relaxed>(&r.state->ops, u64{ops});
-  add<scope::agent, order::relaxed>(&r.state->bytes, bytes);
+  add<scope::agent, order::relaxed>(lone_word(&r.state->ops), u64{ops});
+  add<scope::agent, order::relaxed>(lone_word(&r.state->bytes), bytes);
 }
 
-// Posts for the lanes of `group`, which fits the ring whole. fill(ticket, last) writes the lane's `slots` entries;
-// `last` says that the lane's last entry ends the batch and must ask for a completion. On a serial ring it is
-// fill(ticket, last, number).
+// Posts for the lanes of `group`, which fits the ring whole; `sum` is their share. fill(ticket, last) writes the lane's
+// `slots` entries; `last` says that the lane's last entry ends the batch and must ask for a completion. On a serial
+// ring it is fill(ticket, last, number). *serves as in posted_ops.
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, const world_view& w,
-                                        const ring_claim& mine, u64* ticket, Fill& fill) {
-  const ring_share sum = ring_sum(group, mine);
+                                        const ring_claim& mine, const ring_share& sum, u64* ticket, bool* serves,
+                                        Fill& fill) {
   u64 first = 0, serial = 0;
   ring_turn turn{};
   const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, &first, &serial, &turn);
-  if (status != XIO_OK) return status;
+  if (status != XIO_OK) {
+    *serves = turn.mine;
+    return status;
+  }
   const bool leads = group.rank() == 0;
   const u64 at = first + sum.slots_before;
   const bool last = group.rank() == group.count() - 1;
@@ -561,8 +573,8 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
   }
   group.sync();
   if (leads) {
-    ring_publish<Codec>(r, first, sum.slots, turn);
     ring_count(r, group.count(), sum.bytes);
+    *serves = ring_publish<Codec>(r, first, sum.slots, turn);
   }
   *ticket = at + mine.slots - 1;
   return XIO_OK;
@@ -619,7 +631,8 @@ XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const 
   for (u32 base = 0; base < count; base += per_round) {
     const bool now = rank >= base && rank < base + per_round;
     const lanes turn{per_round == count ? group.mask : group.ballot(now)};
-    if (now) status = ring_post_batch<Codec>(turn, r, w, mine, ticket, fill);
+    bool serves = false;  // not of codecs that wait
+    if (now) status = ring_post_batch<Codec>(turn, r, w, mine, ring_sum(turn, mine), ticket, &serves, fill);
   }
   return status;
 }
@@ -668,18 +681,21 @@ XIO_DEVICE xio_status_t ring_post_alone(const ring_view& r, const world_view& w,
 // Every lane gets the ticket of its last slot.
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post_together(const lanes& group, const ring_view& r, const world_view& w,
-                                           const ring_claim& all, u64* ticket, Fill&& fill) {
+                                           const ring_claim& all, u64* ticket, bool* serves, Fill&& fill) {
   const ring_share sum{all.slots, 0, all.packets, 0, all.bytes};
   u64 first = 0, serial = 0;
   ring_turn turn{};
   const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, &first, &serial, &turn);
-  if (status != XIO_OK) return status;
+  if (status != XIO_OK) {
+    *serves = turn.mine;
+    return status;
+  }
   const bool leads = group.rank() == 0;
   fill(first, serial);
   group.sync();
   if (leads) {
-    ring_publish<Codec>(r, first, all.slots, turn);
     ring_count(r, group.count(), all.bytes);
+    *serves = ring_publish<Codec>(r, first, all.slots, turn);
   }
   *ticket = first + all.slots - 1;
   return XIO_OK;
@@ -725,6 +741,59 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
       status = XIO_ERR_TIMEOUT;
       break;
     }
+  }
+  fence<scope::system, order::acquire>();
+  return status;
+}
+
+// For leaves that wait for a ring in order: until every ticket below `upto` is complete; or, with `slots`, until that
+// many are free, or were just now; with k_drain_once not at all, but completions are fetched if nobody else does. The
+// caller sees what the device wrote. `*since` is when an op began to wait for room, 0 at first: its deadline counts for
+// all of its tries. drain(completed) is the codec's; AloneToo: of rings with ring_view::alone, too.
+constexpr u32 k_drain_once = ~0u;
+template <bool AloneToo, class Drain>
+XIO_DEVICE xio_status_t ring_wait_for(const ring_view& r, const world_view* w, u64 upto, u32 slots, u64* since,
+                                      Drain&& drain) {
+  const auto enough = [&](u64 completed) {
+    if (slots == 0) return completed >= upto;
+    if constexpr (AloneToo)
+      if (r.alone != 0) return ring_room_alone(r) >= static_cast<i64>(slots);
+    return ring_room(r) >= static_cast<i64>(slots);
+  };
+  xio_status_t status = XIO_OK;
+  u64 completed = 0;
+  u32 drains = 0;  // of the turn that this thread has to drain, those that are left; the last ends it
+  // One piece of code for every step, however a thread comes to it: it is long.
+  XIO_ROLLED for (;;) {
+    not_before(slots);  // else the compiler keeps all comparisons with it in registers, from before the loop on
+    const bool once = slots == k_drain_once;
+    const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
+    if (drains > 1) {
+      completed = drain(completed);
+      --drains;
+    } else if (ring_try_reaping_early(r, !once && *since == 0, &completed)) {
+      drains = once ? 2 : k_ring_polls + 1;
+    }
+    fence_after_loads<scope::agent>();
+    const bool ends = once ? drains <= 1 : failed != 0 || enough(completed);
+    if (drains > 1 && !ends) continue;
+    if (drains != 0) ring_end_reaping(r, completed);
+    drains = 0;
+    if (ends) {
+      if (failed != 0 && !once) status = ring_failure_below(r, slots != 0 ? ~u64{0} : upto);
+      if (slots == 0 || once || status != XIO_OK) break;
+    }
+    // Even if the first pause takes long, there is another look before the wait times out. And room may be there
+    // again and again, and be taken by others.
+    const bool waits = *since != 0;
+    if (!waits) *since = deadline_clock();
+    const deadline end{*since, w->timeout_ticks};
+    if (ends ? end.passed() : !end.wait_more() && waits) {
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
+      status = XIO_ERR_TIMEOUT;
+      break;
+    }
+    if (ends) break;
   }
   fence<scope::system, order::acquire>();
   return status;

@@ -204,7 +204,7 @@ constexpr u32 k_leaf_signals = 2, k_leaf_counts = 4, k_leaf_adds = 8, k_leaf_cop
 // The leaf: one piece for each lane of one ring and one kind; see rdma.hpp.
 XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u32 how_in, u32 bytes, u64 dst, u64 src,
                               u64 signal, u64 value, u64 counter) {
-  posted_ops out{k_not_yet, XIO_PENDING};
+  posted_ops out{k_not_yet, XIO_PENDING, false};
   const lanes group = group_to_go(reinterpret_cast<u64>(&ring), how_in);
   if (!group.has_caller()) return out;
   const ring_view r = ring_in_registers(ring);
@@ -236,16 +236,14 @@ XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u3
   const lanes turn{group.ballot(now)};
   if (!now) return out;
   out.ticket = 0;
-  out.status = ring_post_batch<leaf_codec>(turn, r, world, claim, &out.ticket, fill);
+  out.status =
+      ring_post_batch<leaf_codec>(turn, r, world, claim, ring_sum_equal(turn, claim), &out.ticket, &out.serves, fill);
   return out;
 }
+XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<sdma_codec>(ring_in_registers(ring)); }
 
 // The one copy of this code in a kernel that has these queues and no world.
 XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) { return sdma_codec::drain(ring, completed); }
-struct waiting_codec {
-  static constexpr bool k_in_order = true;
-  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) { return drain_leaf(r, completed); }
-};
 
 XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
                                    u64* ticket) {
@@ -253,8 +251,11 @@ XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, cons
   if (p.signals != 0) how |= k_leaf_signals | (op.op == XIO_SIGNAL_ADD ? k_leaf_adds : 0);
   if (p.counts != 0) how |= k_leaf_counts;
   const posted_ops done = ring_post_by(
-      r, w, r.alone != 0, [](const ring_view& full) { ring_reap<waiting_codec>(full); },
-      [&] { return p.slots() > r.least_slots ? p.slots() : r.least_slots; },
+      r, r.alone != 0, [&] { return p.slots() > r.least_slots ? p.slots() : r.least_slots; },
+      [&](u32 slots, u64* since) {
+        return ring_wait_for<true>(r, &w, 0, slots, since, [&](u64 completed) { return drain_leaf(r, completed); });
+      },
+      [&] { serve_leaf(r); },
       [&] { return post_leaf(w, r, how, p.bytes, op.dst, op.src, op.signal, op.value, op.counter); });
   *ticket = done.ticket;
   return done.status;

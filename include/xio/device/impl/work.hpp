@@ -31,7 +31,7 @@ enum class verb : u8 {
 enum class payload : u8 {
   memory,   // at `local`, under `lkey`
   inlined,  // in the entry, from memory at `local`: no key, and free for reuse on return
-  value,    // in the entry, the low bytes of `first`
+  value,    // in the entry, `first`, which is zero above its `bytes`
   gathered  // in the entry, by other hands: encode leaves the payload alone
 };
 
@@ -58,9 +58,10 @@ XIO_DEVICE u32 source_word(const unsigned char* from, u32 i, u32 n) {
     const u32 left = i >= n ? 0 : n - i < 4 ? n - i : 4;
     const u64 at = reinterpret_cast<u64>(from) + (left != 0 ? i : 0);
     const u64 last = at + (left != 0 ? left - 1 : 0);
-    const u64 both =
-        (u64{*reinterpret_cast<const any*>(last & ~u64{3})} << 32) | *reinterpret_cast<const any*>(at & ~u64{3});
-    const u32 found = static_cast<u32>(both >> (8 * (at & 3)));
+    // No shift of 64 bits: that wants registers side by side. Where the shift is 0 both are the same word.
+    const u32 low = *reinterpret_cast<const any*>(at & ~u64{3}), high = *reinterpret_cast<const any*>(last & ~u64{3});
+    const u32 shift = 8 * static_cast<u32>(at & 3);
+    const u32 found = low >> shift | high << (-shift & 31);
     return left == 4 ? found : found & ((1u << (8 * left)) - 1);
   }
   u32 word = 0;
@@ -75,10 +76,7 @@ XIO_DEVICE u32 source_word(const unsigned char* from, u32 i, u32 n) {
 
 // Bytes i .. i+3 of a payload that is a value, in memory order, zeroes beyond its end; i is a multiple of 4.
 XIO_DEVICE u32 value_word(const work& w, u32 i) {
-  const u32 word = i == 0 ? static_cast<u32>(w.first) : i == 4 ? static_cast<u32>(w.first >> 32) : 0;
-  if (i >= w.bytes) return 0;
-  const u32 left = w.bytes - i;
-  return left >= 4 ? word : word & ((1u << (8 * left)) - 1);
+  return i == 0 ? static_cast<u32>(w.first) : i == 4 ? static_cast<u32>(w.first >> 32) : 0;
 }
 
 // The same of one that lies in memory.
@@ -86,9 +84,33 @@ XIO_DEVICE u32 source_word(const work& w, u32 i) {
   return source_word(reinterpret_cast<const unsigned char*>(w.local), i, w.bytes);
 }
 
+// Writes the bytes up to `end` (a multiple of 4, zeroes beyond the payload) of a payload of any length and place, word
+// by word: at(i) is where byte i goes. For leaves, in which words come as values: unrolled this would be most of a
+// leaf.
+template <class At>
+XIO_DEVICE void put_inline_words(const work& w, u32 end, At&& at) {
+  XIO_ROLLED for (u32 i = 0; i < end; i += 4) * reinterpret_cast<u32*>(at(i)) = source_word(w, i);
+}
+
 // Of either.
 XIO_DEVICE u32 inline_word(const work& w, u32 i) {
   return w.from == payload::inlined ? source_word(w, i) : value_word(w, i);
+}
+
+// Writes an inline payload that lies in one piece in its entry, 16 bytes at a time: unrolled over the longest payload
+// this would be the bulk of a kernel. The rest of the last 16 bytes becomes zero.
+XIO_DEVICE void put_inline(unsigned char* to, const work& w) {
+  const u32 end = (w.bytes + 15) & ~15u;
+  if constexpr (k_posts_by_leaf) {
+    if (w.from == payload::inlined) return put_inline_words(w, end, [&](u32 i) { return to + i; });
+    if (end != 0) *reinterpret_cast<vec16*>(to) = vec16{value_word(w, 0), value_word(w, 4), 0, 0};
+  } else {
+    for (u32 at = 0; at < w.bytes; at += 16) {
+      u32 part[4];
+      for (u32 i = 0; i < 4; ++i) part[i] = inline_word(w, at + 4 * i);
+      *reinterpret_cast<vec16*>(to + at) = vec16{part[0], part[1], part[2], part[3]};
+    }
+  }
 }
 
 }  // namespace xio::dev::rdma

@@ -80,6 +80,10 @@ template <class T>
 XIO_DEVICE T* in_device_memory(T* p) {
   return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
 }
+template <class T>
+XIO_DEVICE T* lone_word(T* p) {
+  return p;
+}
 
 // The compiler does better with one function that does it all.
 constexpr bool k_posts_by_leaf = false;
@@ -96,6 +100,14 @@ XIO_DEVICE const T& uniform(const T& at) {
 }
 
 XIO_DEVICE u32 uniform_value(u32 value) { return value; }
+template <class T>
+XIO_DEVICE const T& again(const T& at) {
+  return at;
+}
+template <class T>
+XIO_DEVICE bool is_first_lanes(const T&) {
+  return true;
+}
 
 XIO_DEVICE bool bit_of(u32 mask, u32 i) {
   // PTX' shl: 1 << i, and 0 from 32 on. Not mask >> i: that would wait for the mask, which comes last, by one

@@ -85,6 +85,13 @@ XIO_DEVICE T* in_device_memory(T* p) {
   return (T*)amdgcn::in_global(p);
 }
 
+template <class T>
+XIO_DEVICE T* lone_word(T* p) {
+  u32 zero = 0;
+  asm("" : "+v"(zero));  // for the compiler each lane has its own
+  return reinterpret_cast<T*>(reinterpret_cast<unsigned char*>(p) + zero);
+}
+
 // A function that calls others keeps its registers in scratch memory, and all lanes of a ring's group know its view
 // (docs/decisions/0131-leaves.md).
 constexpr bool k_posts_by_leaf = true;
@@ -101,6 +108,20 @@ XIO_DEVICE const T& uniform(const T& at) {
 }
 
 XIO_DEVICE u32 uniform_value(u32 value) { return amdgcn::first_lane(value); }
+
+template <class T>
+XIO_DEVICE const T& again(const T& at) {
+  u64 address = amdgcn::first_lane(reinterpret_cast<u64>(&at));
+  asm volatile("" : "+s"(address));
+  return *reinterpret_cast<const T*>(address);
+}
+
+template <class T>
+XIO_DEVICE bool is_first_lanes(const T& at) {
+  u64 own = reinterpret_cast<u64>(&at);
+  asm("" : "+v"(own));
+  return own == reinterpret_cast<u64>(&uniform(at));
+}
 
 XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
 

@@ -107,6 +107,10 @@ template <class T>
 XIO_DEVICE T* in_device_memory(T* p) {
   return p;
 }
+template <class T>
+XIO_DEVICE T* lone_word(T* p) {
+  return p;
+}
 
 // As on AMD, so that its tests are tests of that.
 constexpr bool k_posts_by_leaf = true;
@@ -123,6 +127,14 @@ XIO_DEVICE const T& uniform(const T& at) {
 }
 
 XIO_DEVICE u32 uniform_value(u32 value) { return value; }
+template <class T>
+XIO_DEVICE const T& again(const T& at) {
+  return at;
+}
+template <class T>
+XIO_DEVICE bool is_first_lanes(const T&) {
+  return true;
+}
 
 XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
 
@@ -242,7 +254,10 @@ XIO_CONVERGENT u64 same_key_mask(u64 key) {
   const u64 here = converged_mask();
   return is_alone(here) ? here : host_exec::match(here, key);
 }
-XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) { return same_key_mask(key ^ u64{kind} << 48); }
+XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) {
+  const u64 here = same_key_mask(key);
+  return is_alone(here) ? here : host_exec::match(here, kind);
+}
 
 // --- What suits the machine --------------------------------------------------------------------------
 

@@ -79,6 +79,11 @@ XIO_DEVICE void fence_before_stores();
 // that could be to any need more instructions, atomics above all.
 template <class T>
 XIO_DEVICE T* in_device_memory(T* p);
+// The same address of a word to which one lane of a wave adds, and the compiler does not know that lanes share it. LLVM
+// would add up first what the lanes add to an address that they have in common, by a loop of a dozen instructions that
+// brings a lone lane nothing.
+template <class T>
+XIO_DEVICE T* lone_word(T* p);
 // A field of a view that the host wrote before the kernel began, and that all lanes that are here read at one address.
 template <class T>
 XIO_DEVICE T view_field(const T& at);
@@ -86,6 +91,14 @@ XIO_DEVICE T view_field(const T& at);
 template <class T>
 XIO_DEVICE const T& uniform(const T& at);
 XIO_DEVICE u32 uniform_value(u32 value);
+// The same address, of which the compiler may not know: what lies there is read again. All lanes have the same.
+template <class T>
+XIO_DEVICE const T& again(const T& at);
+// Whether the caller has come with the first lane's address; everywhere true where lanes go by themselves. Behind such
+// a branch uniform() is what all have: if the compiler saw the comparison itself, it would put each lane's own address
+// in its place.
+template <class T>
+XIO_DEVICE bool is_first_lanes(const T& at);
 // Bit i of a mask; of 32 and above none is set.
 XIO_DEVICE bool bit_of(u32 mask, u32 i);
 // Keeps the compiler from using the loaded value, and so from waiting for it, before this point of the program.
