@@ -12,7 +12,7 @@ sizes='2 3 4'
 if crowded 3; then sizes=2; fi
 for route in $routes; do
   for n in $sizes; do
-    for program in types amo waits teams collectives mistakes; do
+    for program in types amo waits teams collectives varied mistakes; do
       out=$(XIO_ROUTE=$route timeout -k 5 120 "$start" -n "$n" "$builddir/tests/compat/$program" 2>&1)
       status=$?
       # The sentence of the first failure comes once from each PE.

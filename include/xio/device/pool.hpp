@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Contexts of one workgroup, taken from a ctx's pool: queues that no other workgroup posts to.
+// The contexts of a ctx's pool, each with queues of its own: taken by a workgroup for itself, or chosen by a number.
 #pragma once
 #include "xio/device/impl/pool.hpp"
 #include "xio/device/sync.hpp"
@@ -19,3 +19,9 @@ XIO_DEVICE xio_status_t xio_wg_ctx_destroy(const xio_ctx_t& ctx, xio_ctx_t* own)
   *own = xio_ctx_t{};
   return status != XIO_OK ? status : back;
 }
+
+// Context `index` of the pool of `ctx`, for kernels that spread their ops over a fixed array of contexts: by expert, by
+// channel, by workgroup modulo the pool's size. It is not taken, and any number of workgroups may use it at once; its
+// ops are ordered and completed by fences and quiets of that context alone. A null ctx, all of whose calls return
+// XIO_ERR_STATE, if the pool has no such context. Any thread, local.
+XIO_DEVICE xio_ctx_t xio_pool_ctx(const xio_ctx_t& ctx, uint32_t index) { return xio::dev::ctx_of_pool(ctx, index); }

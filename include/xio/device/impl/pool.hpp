@@ -37,6 +37,14 @@ XIO_DEVICE xio_status_t take_ctx(const Group& g, xio_ctx_t parent, xio_ctx_t* ow
   return XIO_OK;
 }
 
+XIO_DEVICE xio_ctx_t ctx_of_pool(xio_ctx_t parent, u32 index) {
+  if (parent.view == nullptr) return xio_ctx_t{};
+  const ctx_view& c = ctx_of(parent);
+  if (c.pool == nullptr || index >= c.pool_count) return xio_ctx_t{};
+  parent.view = &c.pool[index];
+  return parent;
+}
+
 template <class Group>
 XIO_DEVICE xio_status_t give_back(const Group& g, xio_ctx_t parent, xio_ctx_t own) {
   if (parent.view == nullptr || own.view == nullptr) return XIO_ERR_STATE;

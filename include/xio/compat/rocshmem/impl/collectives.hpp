@@ -67,6 +67,34 @@ XIO_DEVICE void rocshmem_team_sync_wave(rocshmem_team_t team) { rocshmem_ctx_syn
 XIO_DEVICE void rocshmem_team_sync_wg(rocshmem_team_t team) { rocshmem_ctx_sync_wg(ROCSHMEM_CTX_DEFAULT, team); }
 XIO_DEVICE void rocshmem_wg_team_sync(rocshmem_team_t team) { rocshmem_ctx_sync_wg(ROCSHMEM_CTX_DEFAULT, team); }
 
+// The types of collectives that only move data.
+#define XIO_ROCSHMEM_EACH_TYPE(X)  \
+  X(float, float)                  \
+  X(double, double)                \
+  X(char, char)                    \
+  X(schar, signed char)            \
+  X(short, short)                  \
+  X(int, int)                      \
+  X(long, long)                    \
+  X(longlong, long long)           \
+  X(uchar, unsigned char)          \
+  X(ushort, unsigned short)        \
+  X(uint, unsigned)                \
+  X(ulong, unsigned long)          \
+  X(ulonglong, unsigned long long) \
+  X(int8, std::int8_t)             \
+  X(int16, std::int16_t)           \
+  X(int32, std::int32_t)           \
+  X(int64, std::int64_t)           \
+  X(uint8, std::uint8_t)           \
+  X(uint16, std::uint16_t)         \
+  X(uint32, std::uint32_t)         \
+  X(uint64, std::uint64_t)         \
+  X(size, std::size_t)             \
+  X(ptrdiff, std::ptrdiff_t)       \
+  X(half, rocshmem_half_t)         \
+  X(bfloat16, rocshmem_bfloat16_t)
+
 // --- Blocks ------------------------------------------------------------------------------------------
 
 // Those three in one scope, whose name SCOPE stands before or behind theirs. UNIT is what n counts in bytes.
@@ -100,33 +128,31 @@ XIO_DEVICE void rocshmem_wg_team_sync(rocshmem_team_t team) { rocshmem_ctx_sync_
                       _wg)                                                                                          \
   XIO_ROCSHMEM_BLOCKS(int, return impl::kept, NAME##_alltoall_wave, NAME##_fcollect_wave, NAME##_broadcast_wave, T, \
                       sizeof(T), _wave)
-XIO_ROCSHMEM_BLOCKS_OF(float, float)
-XIO_ROCSHMEM_BLOCKS_OF(double, double)
-XIO_ROCSHMEM_BLOCKS_OF(char, char)
-XIO_ROCSHMEM_BLOCKS_OF(schar, signed char)
-XIO_ROCSHMEM_BLOCKS_OF(short, short)
-XIO_ROCSHMEM_BLOCKS_OF(int, int)
-XIO_ROCSHMEM_BLOCKS_OF(long, long)
-XIO_ROCSHMEM_BLOCKS_OF(longlong, long long)
-XIO_ROCSHMEM_BLOCKS_OF(uchar, unsigned char)
-XIO_ROCSHMEM_BLOCKS_OF(ushort, unsigned short)
-XIO_ROCSHMEM_BLOCKS_OF(uint, unsigned)
-XIO_ROCSHMEM_BLOCKS_OF(ulong, unsigned long)
-XIO_ROCSHMEM_BLOCKS_OF(ulonglong, unsigned long long)
-XIO_ROCSHMEM_BLOCKS_OF(int8, std::int8_t)
-XIO_ROCSHMEM_BLOCKS_OF(int16, std::int16_t)
-XIO_ROCSHMEM_BLOCKS_OF(int32, std::int32_t)
-XIO_ROCSHMEM_BLOCKS_OF(int64, std::int64_t)
-XIO_ROCSHMEM_BLOCKS_OF(uint8, std::uint8_t)
-XIO_ROCSHMEM_BLOCKS_OF(uint16, std::uint16_t)
-XIO_ROCSHMEM_BLOCKS_OF(uint32, std::uint32_t)
-XIO_ROCSHMEM_BLOCKS_OF(uint64, std::uint64_t)
-XIO_ROCSHMEM_BLOCKS_OF(size, std::size_t)
-XIO_ROCSHMEM_BLOCKS_OF(ptrdiff, std::ptrdiff_t)
+XIO_ROCSHMEM_EACH_TYPE(XIO_ROCSHMEM_BLOCKS_OF)
 XIO_ROCSHMEM_BLOCKS(void, impl::keep, alltoallmem_wg, fcollectmem_wg, broadcastmem_wg, void, 1, _wg)
 XIO_ROCSHMEM_BLOCKS(int, return impl::kept, alltoallmem_wave, fcollectmem_wave, broadcastmem_wave, void, 1, _wave)
 #undef XIO_ROCSHMEM_BLOCKS_OF
 #undef XIO_ROCSHMEM_BLOCKS
+
+// --- Blocks of any sizes -----------------------------------------------------------------------------
+
+// `in` and `out` count elements, by member, and so do the places where the blocks lie.
+#define XIO_ROCSHMEM_VARIED(NAME, T)                                                                                 \
+  XIO_DEVICE void rocshmem_ctx_##NAME##_alltoallv_wg(rocshmem_ctx_t c, rocshmem_team_t team, T* to,                  \
+                                                     const std::size_t in[], const std::size_t in_places[], T* from, \
+                                                     const std::size_t out[], const std::size_t out_places[]) {      \
+    impl::keep(                                                                                                      \
+        xio::dev::teams::alltoallv(xio::dev::workgroup_group::here(), impl::resolve(c), impl::team_of(team),         \
+                                   {reinterpret_cast<unsigned char*>(to), in_places, in,                             \
+                                    reinterpret_cast<const unsigned char*>(from), out_places, out, sizeof(T)}));     \
+  }                                                                                                                  \
+  XIO_DEVICE void rocshmem_##NAME##_alltoallv_wg(rocshmem_team_t team, T* to, const std::size_t in[],                \
+                                                 const std::size_t in_places[], T* from, const std::size_t out[],    \
+                                                 const std::size_t out_places[]) {                                   \
+    rocshmem_ctx_##NAME##_alltoallv_wg(ROCSHMEM_CTX_DEFAULT, team, to, in, in_places, from, out, out_places);        \
+  }
+XIO_ROCSHMEM_EACH_TYPE(XIO_ROCSHMEM_VARIED)
+#undef XIO_ROCSHMEM_VARIED
 
 // --- Reduce ------------------------------------------------------------------------------------------
 
@@ -138,9 +164,20 @@ XIO_ROCSHMEM_BLOCKS(int, return impl::kept, alltoallmem_wave, fcollectmem_wave, 
   XIO_DEVICE int rocshmem_##NAME(rocshmem_team_t team, T* to, const T* from, int n) {                                 \
     return rocshmem_ctx_##NAME(ROCSHMEM_CTX_DEFAULT, team, to, from, n);                                              \
   }
-#define XIO_ROCSHMEM_REDUCE_OF(NAME, T, NAMED, OP)            \
-  XIO_ROCSHMEM_REDUCE(NAME##_##NAMED##_reduce_wg, T, OP, _wg) \
-  XIO_ROCSHMEM_REDUCE(NAME##_##NAMED##_wg_reduce, T, OP, _wg) \
+// `from` has n elements for each member, and `to` n.
+#define XIO_ROCSHMEM_SCATTER(NAME, T, OP, SCOPE)                                                            \
+  XIO_DEVICE int rocshmem_ctx_##NAME(rocshmem_ctx_t c, rocshmem_team_t team, T* to, const T* from, int n) { \
+    return impl::kept(xio_reduce_scatter##SCOPE<xio_reduction::OP>(                                         \
+        impl::resolve(c), impl::team_of(team), impl::unless_negative(n, to), from, impl::size_of(n, 1)));   \
+  }                                                                                                         \
+  XIO_DEVICE int rocshmem_##NAME(rocshmem_team_t team, T* to, const T* from, int n) {                       \
+    return rocshmem_ctx_##NAME(ROCSHMEM_CTX_DEFAULT, team, to, from, n);                                    \
+  }
+#define XIO_ROCSHMEM_REDUCE_OF(NAME, T, NAMED, OP)                         \
+  XIO_ROCSHMEM_SCATTER(NAME##_##NAMED##_reduce_scatter_wg, T, OP, _wg)     \
+  XIO_ROCSHMEM_SCATTER(NAME##_##NAMED##_reduce_scatter_wave, T, OP, _wave) \
+  XIO_ROCSHMEM_REDUCE(NAME##_##NAMED##_reduce_wg, T, OP, _wg)              \
+  XIO_ROCSHMEM_REDUCE(NAME##_##NAMED##_wg_reduce, T, OP, _wg)              \
   XIO_ROCSHMEM_REDUCE(NAME##_##NAMED##_reduce_wave, T, OP, _wave)
 #define XIO_ROCSHMEM_REDUCE_NUMBERS(NAME, T)  \
   XIO_ROCSHMEM_REDUCE_OF(NAME, T, sum, sum)   \
@@ -154,6 +191,8 @@ XIO_ROCSHMEM_BLOCKS(int, return impl::kept, alltoallmem_wave, fcollectmem_wave, 
   XIO_ROCSHMEM_REDUCE_OF(NAME, T, xor, bit_xor)
 XIO_ROCSHMEM_REDUCE_NUMBERS(float, float)
 XIO_ROCSHMEM_REDUCE_NUMBERS(double, double)
+XIO_ROCSHMEM_REDUCE_NUMBERS(half, rocshmem_half_t)
+XIO_ROCSHMEM_REDUCE_NUMBERS(bfloat16, rocshmem_bfloat16_t)
 XIO_ROCSHMEM_REDUCE_INTEGERS(char, char)
 XIO_ROCSHMEM_REDUCE_INTEGERS(schar, signed char)
 XIO_ROCSHMEM_REDUCE_INTEGERS(short, short)
@@ -178,6 +217,8 @@ XIO_ROCSHMEM_REDUCE_INTEGERS(ptrdiff, std::ptrdiff_t)
 #undef XIO_ROCSHMEM_REDUCE_INTEGERS
 #undef XIO_ROCSHMEM_REDUCE_NUMBERS
 #undef XIO_ROCSHMEM_REDUCE_OF
+#undef XIO_ROCSHMEM_SCATTER
 #undef XIO_ROCSHMEM_REDUCE
 
+#undef XIO_ROCSHMEM_EACH_TYPE
 }  // namespace rocshmem

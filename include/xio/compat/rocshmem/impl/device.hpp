@@ -74,6 +74,17 @@ XIO_DEVICE int rocshmem_ctx_n_pes(rocshmem_ctx_t ctx) {
   return xio_team_n_pes(impl::team_of(rocshmem_team_t{static_cast<std::uint32_t>(ctx.team_opaque)}));
 }
 
+// Contexts for kernels that choose one by a number, rocshmem_ctx_array[i]: those of rocshmem_wg_ctx_create's pool, as
+// there, so there are ROCSHMEM_MAX_NUM_CONTEXTS of them. Any number of workgroups may use one.
+struct rocshmem_ctx_array_t {
+  XIO_DEVICE rocshmem_ctx_t operator[](std::size_t i) const {
+    const xio_ctx_t one = xio_pool_ctx(impl::resolve(), static_cast<std::uint32_t>(i < ~0u ? i : ~0u));
+    if (one.view == nullptr) return ROCSHMEM_CTX_INVALID;
+    return rocshmem_ctx_t{reinterpret_cast<unsigned long long>(one.view), 0};
+  }
+};
+constexpr rocshmem_ctx_array_t rocshmem_ctx_array{};
+
 // --- Order, barriers ---------------------------------------------------------------------------------
 
 XIO_DEVICE void rocshmem_ctx_fence(rocshmem_ctx_t ctx) { impl::keep(xio_fence(impl::resolve(ctx))); }

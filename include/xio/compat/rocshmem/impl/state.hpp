@@ -8,6 +8,13 @@
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
 
+namespace rocshmem {
+// Numbers of two bytes for collectives: IEEE binary16, and the upper half of a float. Pointers to a program's own types
+// of these bits (__half, __hip_bfloat16) are cast.
+using rocshmem_half_t = xio_half_t;
+using rocshmem_bfloat16_t = xio_bfloat16_t;
+}  // namespace rocshmem
+
 namespace rocshmem::impl {
 
 struct device_state {
