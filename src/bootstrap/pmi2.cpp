@@ -35,6 +35,14 @@ std::optional<int> number(const std::string& text) {
   return value;
 }
 
+// PMI_FD; none where that leads nowhere, as in a process that was not started by the launcher itself.
+std::optional<int> socket_of_launcher() {
+  int type = 0;
+  socklen_t size = sizeof type;
+  const auto fd = number(variable("PMI_FD"));
+  return fd && getsockopt(*fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 ? fd : std::nullopt;
+}
+
 // key=value pairs, each with `end` behind it; two of these in a value stand for one.
 pmi2_client::reply parse(const std::string& text, char end) {
   pmi2_client::reply out;
@@ -201,7 +209,7 @@ bool offered_slurms_pmi2() {
 #ifndef HAVE_SODIUM
   return false;  // no unique ids
 #endif
-  return number(variable("PMI_FD")) && number(variable("PMI_RANK")) && !variable("SLURM_STEP_ID").empty() &&
+  return socket_of_launcher() && number(variable("PMI_RANK")) && !variable("SLURM_STEP_ID").empty() &&
          variable("PMIX_RANK").empty();
 }
 
@@ -219,17 +227,15 @@ process_session& session() {
   return one;
 }
 
-int socket_of_launcher() {
-  const std::string text = variable("PMI_FD");
-  if (text.empty())
+int need_socket_of_launcher() {
+  if (variable("PMI_FD").empty())
     fail(XIO_ERR_CONFIG,
          "PMI_FD is not set, so no launcher offers PMI-2 to this process; start with srun --mpi=pmi2, or set "
          "XIO_BOOTSTRAP to another way");
-  int type = 0;
-  socklen_t size = sizeof type;
-  const auto fd = number(text);
-  if (!fd || getsockopt(*fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
-    fail(XIO_ERR_CONFIG, "PMI_FD='{}' is no socket of this process; start it by the launcher itself", text);
+  const auto fd = socket_of_launcher();
+  if (!fd)
+    fail(XIO_ERR_CONFIG, "PMI_FD='{}' is no socket of this process; start it by the launcher itself",
+         variable("PMI_FD"));
   return *fd;
 }
 
@@ -267,7 +273,7 @@ std::unique_ptr<channel> connect_pmi2(const options& o) {
   {
     const std::lock_guard hold(s.lock);
     if (s.client == nullptr)
-      s.client = std::make_unique<pmi2_client>(socket_of_launcher(), variable("PMI_JOBID"), variable("PMI_RANK"),
+      s.client = std::make_unique<pmi2_client>(need_socket_of_launcher(), variable("PMI_JOBID"), variable("PMI_RANK"),
                                                o.timeout_ms);
     mine = {exchange_id(*s.client, s.worlds++), s.client->rank(), s.client->size()};
   }
