@@ -140,6 +140,10 @@ void shm_fabric::adopt(int pe, std::uint32_t rkey, const region& what) {
          pe, what.bytes, what.base, rkey);
 }
 
+void shm_fabric::drop(int pe, std::uint32_t rkey) {
+  if (const auto found = remote_.find(pe); found != remote_.end()) found->second->remove(rkey);
+}
+
 key_pair shm_fabric::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
   unsigned char* const at = place_ ? place_(base, bytes) : static_cast<unsigned char*>(base);
   const std::uint32_t key = keys_.add(region{reinterpret_cast<std::uint64_t>(base), bytes, at, allowed});

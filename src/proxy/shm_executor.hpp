@@ -74,6 +74,8 @@ class shm_fabric final : public fabric {
 
   // Adds the region that PE `pe` has registered under `rkey`, with the place where it is mapped here.
   void adopt(int pe, std::uint32_t rkey, const region& what);
+  // Takes that back.
+  void drop(int pe, std::uint32_t rkey);
 
   const char* name() const override { return "shm"; }
   std::uint64_t max_message() const override { return max_message_; }

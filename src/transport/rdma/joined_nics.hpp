@@ -85,6 +85,12 @@ class joined_nics {
     registered_.erase(found);
   }
 
+  // Of one NIC, with all rights, for a trial.
+  proxy::key_pair add_for_trial(std::uint32_t nic, void* base, std::size_t bytes) {
+    return nics_[nic]->register_memory(base, bytes, k_local | k_remote);
+  }
+  void remove_from_trial(std::uint32_t nic, const proxy::key_pair& keys) { nics_[nic]->unregister_memory(keys); }
+
   // Collective. make() returns an object with these functions, place being pe * per_peer + which:
   //   queue_address get_queue_address(place)    number 0: there is no such queue pair
   //   dev::ring_view& view(place)

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/run_clock.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/memory.hpp"
 #include "memory/hdp_thread.hpp"
 #include "proxy/queue_numbers.hpp"
 #include "transport/rdma/rdma.hpp"
@@ -118,7 +119,13 @@ bool arrives(const payload_agent& payload, unsigned char* at, const words& wante
   }
 }
 
-// By the fabric's own queue pair.
+std::chrono::milliseconds patience_of(const setup& s) {
+  constexpr std::chrono::milliseconds most{10'000};
+  return s.opts->timeout_ms == 0 ? most : std::min(most, std::chrono::milliseconds(s.opts->timeout_ms));
+}
+
+}  // namespace
+
 self_write writer_of(const fabric_visit& visit, int me) {
   return [visit, me](const probed_memory& memory, std::chrono::milliseconds patience) -> std::string {
     proxy::op_error how;
@@ -136,8 +143,6 @@ self_write writer_of(const fabric_visit& visit, int me) {
   };
 }
 
-}  // namespace
-
 probe_result probe_memory(const self_write& write, const probed_memory& memory, const payload_agent& payload,
                           std::chrono::milliseconds patience) {
   const words sent = random_words();
@@ -154,11 +159,8 @@ probe_result probe_memory(const fabric_visit& visit, int me, const probed_memory
 
 void check_heap(const setup& s, const self_write& write, const proxy::key_pair& keys, const std::string& name) {
   if (s.spare == setup::k_no_spare) return;
-  constexpr std::chrono::milliseconds most{10'000};
-  auto patience = most;
-  if (s.opts->timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(s.opts->timeout_ms));
   const probed_memory heap{static_cast<unsigned char*>(s.heap) + s.spare, keys};
-  const probe_result r = probe_memory(write, heap, *s.payload, patience);
+  const probe_result r = probe_memory(write, heap, *s.payload, patience_of(s));
   if (r.verdict == probe_verdict::different)
     fail(XIO_ERR_UNSUPPORTED,
          "{} does not reach the memory that kernels see at {}; set XIO_HEAP_KIND=host, or turn on Resizable BAR "
@@ -171,6 +173,38 @@ void check_heap(const setup& s, const self_write& write, const proxy::key_pair& 
 
 void check_heap(const setup& s, const fabric_visit& visit, const proxy::key_pair& keys, const std::string& name) {
   check_heap(s, writer_of(visit, s.channel->rank()), keys, name);
+}
+
+std::string gpu_memory_refusal(const setup& s, const probed_nics& nics) {
+  if (!gpu::has_device_memory()) return "";
+  // A page: what is exported to a NIC is whole pages.
+  const gpu::buffer page(gpu::page_size(), gpu::place::device, gpu::page_size());
+  std::string why;
+  for (std::uint32_t i = 0; i < nics.count && why.empty(); ++i) {
+    proxy::key_pair keys;
+    try {
+      keys = nics.add(i, page.data(), gpu::page_size());
+    } catch (const error& e) {
+      log::debug("{}", e.what());  // registering will say that
+      continue;
+    }
+    const probe_result r =
+        probe_memory(nics.write(i), {static_cast<unsigned char*>(page.data()), keys}, *s.payload, patience_of(s));
+    nics.remove(i, keys);
+    if (r.verdict == probe_verdict::unknown)
+      log::debug("{}: memory of the GPU could not be tried: {}", nics.name, r.why);
+    if (r.verdict == probe_verdict::different)
+      why =
+          nics.name +
+          " does not reach the GPU memory that kernels see, as was tried when it was opened; register host memory, or "
+          "turn on Resizable BAR (large_bar in xio-info --preflight)";
+  }
+  if (!why.empty()) log::warn("{}", why);
+  return why;
+}
+
+void refuse_gpu_memory(const std::string& refusal, void* base) {
+  if (!refusal.empty() && gpu::locate(base).where == gpu::residence::device) fail(XIO_ERR_UNSUPPORTED, "{}", refusal);
 }
 
 }  // namespace xio::rdma

@@ -33,6 +33,8 @@ struct probe_result {
 
 // Copies the first half of the memory to the second by the NIC. Empty, or why that could not be.
 using self_write = std::function<std::string(const probed_memory& memory, std::chrono::milliseconds patience)>;
+// By a queue pair of the fabric that is connected to itself. me: the own PE.
+self_write writer_of(const fabric_visit& visit, int me);
 
 // A queue pair from the NIC to itself copies words of the memory to others of it. Both are stored and read by
 // `payload`, which is a kernel where the memory is a GPU's, so each direction is seen. me: the own PE.
@@ -42,6 +44,22 @@ probe_result probe_memory(const fabric_visit& visit, int me, const probed_memory
                           std::chrono::milliseconds patience);
 
 struct setup;
+
+// The NICs of an endpoint, as gpu_memory_refusal uses them.
+struct probed_nics {
+  std::uint32_t count;
+  std::function<self_write(std::uint32_t nic)> write;
+  std::function<proxy::key_pair(std::uint32_t nic, void* base, std::size_t bytes)> add;  // with all rights
+  std::function<void(std::uint32_t nic, const proxy::key_pair&)> remove;
+  std::string name;
+};
+// Why memory of the GPU must not be registered with them, or "". Memory of the library's own is tried in place of what
+// will be registered, which may hold data, and is of another kind than the heap. One that cannot be registered is not
+// the cause.
+std::string gpu_memory_refusal(const setup& s, const probed_nics& nics);
+// Throws that sentence where `base` is memory of the GPU.
+void refuse_gpu_memory(const std::string& refusal, void* base);
+
 // Of the heap with one NIC, once its fabric knows its peers. Throws if the memory is another one. name: of the NIC, for
 // the sentence.
 void check_heap(const setup& s, const self_write& write, const proxy::key_pair& keys, const std::string& name);

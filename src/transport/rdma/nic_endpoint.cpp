@@ -29,6 +29,35 @@ nic_endpoint::nic_endpoint(const setup& s, nic_parts parts)
     check_heap(
         s, [&](const auto& use) { nic(i).with_fabric(use); },
         {joined_.heap_keys().lkey[i], joined_.heap_keys().rkey[i]}, name_);
+  gpu_refusal_ = gpu_memory_refusal(s, for_trial(parts.mapped));
+}
+
+// Where NICs are joined by memory, keys of this PE's own memory are unknown to its own queue pairs.
+probed_nics nic_endpoint::for_trial(const std::vector<proxy::shm_fabric*>& mapped) {
+  const int me = static_cast<int>(rank_);
+  return {
+      joined_.count(),
+      [this, me](std::uint32_t i) { return writer_of([this, i](const auto& use) { nic(i).with_fabric(use); }, me); },
+      [=, this](std::uint32_t i, void* base, std::size_t bytes) {
+        const proxy::key_pair keys = joined_.add_for_trial(i, base, bytes);
+        if (i < mapped.size())
+          nic(i).with_fabric([&](proxy::fabric&) {
+            mapped[i]->adopt(me, keys.rkey,
+                             {reinterpret_cast<std::uint64_t>(base), bytes, static_cast<unsigned char*>(base),
+                              joined_nics<proxy::nic>::k_remote});
+          });
+        return keys;
+      },
+      [=, this](std::uint32_t i, const proxy::key_pair& keys) {
+        if (i < mapped.size()) nic(i).with_fabric([&](proxy::fabric&) { mapped[i]->drop(me, keys.rkey); });
+        joined_.remove_from_trial(i, keys);
+      },
+      name_};
+}
+
+memory_keys nic_endpoint::register_memory(void* base, std::size_t bytes) {
+  refuse_gpu_memory(gpu_refusal_, base);
+  return joined_.register_memory(base, bytes);
 }
 
 joined_nics<proxy::nic>::opened nic_endpoint::start(const setup& s, nic_parts& parts) {

@@ -10,6 +10,7 @@
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
 #include "transport/rdma/joined_nics.hpp"
+#include "transport/rdma/memory_probe.hpp"
 #include "transport/rdma/nic_queues.hpp"
 #include "transport/rdma/rdma.hpp"
 
@@ -38,7 +39,7 @@ class nic_endpoint final : public endpoint {
   bool has_failed() const override;
   bool reaches(int pe) const override { return !needs_mapping_ || heaps_[static_cast<std::size_t>(pe)] != nullptr; }
   bool takes_immediates() const override { return desk_ != nullptr; }
-  memory_keys register_memory(void* base, std::size_t bytes) override { return joined_.register_memory(base, bytes); }
+  memory_keys register_memory(void* base, std::size_t bytes) override;
   void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
   std::unique_ptr<queue_set> create_queues(const queue_request& request) override;
   void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
@@ -49,6 +50,7 @@ class nic_endpoint final : public endpoint {
  private:
   joined_nics<proxy::nic>::opened start(const setup& s, nic_parts& parts);
   void map_heaps(const std::vector<proxy::shm_fabric*>& mapped);
+  probed_nics for_trial(const std::vector<proxy::shm_fabric*>& mapped);
   proxy::inbox inbox_for(const queue_request& request, std::size_t pe) const;
 
   unsigned char* heap_;
@@ -61,6 +63,7 @@ class nic_endpoint final : public endpoint {
   bool needs_mapping_ = false;
   bool on_devices_ = false;
   std::string name_;
+  std::string gpu_refusal_;         // as of gpu_memory_refusal
   joined_nics<proxy::nic> joined_;  // goes first: memory is taken from the NICs
 };
 

@@ -221,7 +221,16 @@ class direct_endpoint final : public endpoint {
         nics_(std::move(nics)),
         joined_(*s.channel) {
     joined_.exchange_with_peers(s, [&] { return describe(); });
-    for (std::size_t i = 0; i < nics_.size(); ++i) try_heap(s, i);
+    for (std::size_t i = 0; i < nics_.size(); ++i) {
+      const proxy::key_pair keys{joined_.heap_keys().lkey[i], joined_.heap_keys().rkey[i]};
+      if (can_be_tried(i)) check_heap(s, writer(s, i), keys, "RDMA device " + nics_[i]->identity().device);
+    }
+    // All are of one provider: all can be tried, or none.
+    if (can_be_tried(0))
+      gpu_refusal_ = gpu_memory_refusal(
+          s, {joined_.count(), [&](std::uint32_t i) { return writer(s, i); },
+              [&](std::uint32_t i, void* base, std::size_t bytes) { return joined_.add_for_trial(i, base, bytes); },
+              [&](std::uint32_t i, const proxy::key_pair& keys) { joined_.remove_from_trial(i, keys); }, name_});
     watch_ = std::make_unique<event_watch>(*s.machine, nics_);
   }
 
@@ -234,7 +243,10 @@ class direct_endpoint final : public endpoint {
     return std::any_of(nics_.begin(), nics_.end(), [](const auto& n) { return n->has_failed(); });
   }
   bool reaches(int) const override { return true; }
-  memory_keys register_memory(void* base, std::size_t bytes) override { return joined_.register_memory(base, bytes); }
+  memory_keys register_memory(void* base, std::size_t bytes) override {
+    refuse_gpu_memory(gpu_refusal_, base);
+    return joined_.register_memory(base, bytes);
+  }
   void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
 
   std::unique_ptr<queue_set> create_queues(const queue_request& wanted) override {
@@ -260,18 +272,14 @@ class direct_endpoint final : public endpoint {
 
  private:
   // Rings that the host does not reach are tried by no write of its own.
-  void try_heap(const setup& s, std::size_t nic) {
-    const proxy::key_pair keys{joined_.heap_keys().lkey[nic], joined_.heap_keys().rkey[nic]};
-    const std::string name = "RDMA device " + nics_[nic]->identity().device;
-    proxy::verbs_fabric* const fabric = nics_[nic]->fabric();
-    const self_writer how{&format_, s.channel->rank(), path_};
-    if (rings_ != gpu::place::device)
-      check_heap(s, self_write([&](const probed_memory& memory, std::chrono::milliseconds patience) {
-                   return write_to_itself(*nics_[nic], how, memory, patience);
-                 }),
-                 keys, name);
-    else if (fabric != nullptr)
-      check_heap(s, fabric_visit([&](const auto& use) { use(*fabric); }), keys, name);
+  bool can_be_tried(std::size_t nic) const { return rings_ != gpu::place::device || nics_[nic]->fabric() != nullptr; }
+  self_write writer(const setup& s, std::size_t nic) const {
+    const int me = s.channel->rank();
+    if (rings_ == gpu::place::device)
+      return writer_of([fabric = nics_[nic]->fabric()](const auto& use) { use(*fabric); }, me);
+    return [this, nic, me](const probed_memory& memory, std::chrono::milliseconds patience) {
+      return write_to_itself(*nics_[nic], {&format_, me, path_}, memory, patience);
+    };
   }
   // Queues of a port that is down would be made, and their first ops fail after all retries.
   void check_ports() const {
@@ -305,6 +313,7 @@ class direct_endpoint final : public endpoint {
   std::uint32_t chunk_ = 0;
   joined_nics<direct_nic> joined_;  // goes before the NICs: memory is taken from them
   std::unique_ptr<event_watch> watch_;
+  std::string gpu_refusal_;  // as of gpu_memory_refusal
 };
 
 // A provider puts ring, completions and doorbell record into one piece of memory.
