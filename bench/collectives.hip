@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Collectives, sync and barrier of the team of all PEs, each by one workgroup of 256: microseconds a call.
+// Collectives, sync and barrier of the team of all PEs, each by one workgroup: microseconds a call.
 //
-//   mpirun -np 2 bench/collectives [TIMES]       (or xiorun -n 2)
+//   mpirun -np 2 bench/collectives [TIMES [THREADS]]       (or xiorun -n 2)
 //
-// TIMES calls (500 unless given) run in one kernel behind a kernel that warms up. PE 0 prints a table; every PE checks
-// what the last call left.
+// TIMES calls (500 unless given) run in one kernel of THREADS threads (256) behind a kernel that warms up. PE 0 prints
+// a table; every PE checks what the last call left.
 #include <xio/hip.h>
 #include <xio/team.h>
 #include <xio/xio.h>
@@ -65,13 +65,14 @@ int word_of(int from, int block, size_t i) { return from * 1000003 + block * 791
 struct session {
   xio_world_t* world = nullptr;
   int me = 0, n = 0, times = 500;
+  unsigned threads = 256;
   work w{};
 
   template <op Op>
   double seconds(size_t bytes, int count) const {
     CHECK(xio_barrier_all(world));
     const auto begin = std::chrono::steady_clock::now();
-    hipLaunchKernelGGL(calls<Op>, dim3(1), dim3(256), 0, nullptr, w, bytes, count);
+    hipLaunchKernelGGL(calls<Op>, dim3(1), dim3(threads), 0, nullptr, w, bytes, count);
     CHECK(hipDeviceSynchronize());
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     int status = 0;
@@ -129,7 +130,9 @@ int main(int argc, char** argv) {
   constexpr size_t k_most = size_t{4} << 20;
   session s;
   if (argc > 1) s.times = std::atoi(argv[1]);
-  if (s.times < 1) give_up("arguments", "collectives [TIMES], a number from 1 up");
+  if (argc > 2) s.threads = static_cast<unsigned>(std::atoi(argv[2]));
+  if (s.times < 1 || s.threads < 1 || s.threads > 1024)
+    give_up("arguments", "collectives [TIMES [THREADS]], numbers from 1 up, and at most 1024 threads");
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (size == nullptr) size = std::getenv("XIO_TCP_SIZE");
   const size_t pes = size != nullptr ? std::strtoull(size, nullptr, 10) : 1;
@@ -148,7 +151,7 @@ int main(int argc, char** argv) {
   CHECK(hipMalloc(&s.w.bad, sizeof *s.w.bad));
   CHECK(hipMemset(s.w.bad, 0, sizeof *s.w.bad));
 
-  if (s.me == 0) std::printf("| op, %d PEs, one workgroup of 256 | bytes | us |\n|---|---|---|\n", s.n);
+  if (s.me == 0) std::printf("| op, %d PEs, one workgroup of %u | bytes | us |\n|---|---|---|\n", s.n, s.threads);
   for (const size_t bytes : {size_t{8}, size_t{4096}, size_t{32768}, size_t{262144}, k_most})
     s.row<op::alltoall>(bytes);
   for (const size_t bytes : {size_t{8}, size_t{1024}, size_t{65536}, size_t{1} << 20}) s.row<op::fcollect>(bytes);
