@@ -279,12 +279,20 @@ struct key_found {
 };
 
 // Finds the key of NIC `nic` for [p, p + bytes). The heap is row 0, and nearly always the region that contains it.
-XIO_LEAF key_found find_key(const world_view& w, u32 nic, const void* p, u64 bytes) {
+XIO_DEVICE key_found find_key_here(const world_view& w, u32 nic, const void* p, u64 bytes) {
   const u64 at = reinterpret_cast<u64>(p);
   XIO_ROLLED for (u32 i = 0; i < k_max_regions; ++i) {
     if (region_holds(w.regions[i], at, bytes)) return key_found{w.regions[i].lkey[nic], XIO_OK};
   }
   return key_found{0, XIO_ERR_NOT_REGISTERED};
+}
+// Where posting is a leaf this is one, too.
+XIO_LEAF key_found find_key_leaf(const world_view& w, u32 nic, const void* p, u64 bytes) {
+  return find_key_here(w, nic, p, bytes);
+}
+XIO_DEVICE key_found find_key(const world_view& w, u32 nic, const void* p, u64 bytes) {
+  if constexpr (k_posts_by_leaf) return find_key_leaf(w, nic, p, bytes);
+  return find_key_here(w, nic, p, bytes);
 }
 
 // --- Ops ---------------------------------------------------------------------------------------------
