@@ -40,6 +40,24 @@ expect 502:5 "${device}does not go from RESET to INIT: a bad resource \(status 0
 expect 503:a "${device}does not go from INIT to RTR: a bad index \(status 0xa, .*; check XIO_RDMA_GID_INDEX"
 expect 504:10 "${device}does not go from RTR to RTS: a bad state of the queue pair \(status 0x10, .*; check that"
 
+# mixed FAMILY TEXT: PE 0 has a ConnectX and PE 1 a Thor2, and both say TEXT.
+mixed() {
+  local out
+  # shellcheck disable=SC2016  # for the inner shell
+  out=$(XIO_NIC_FAMILY=$1 XIO_LOG_LEVEL=info timeout -k 5 90 "$start" -n 2 bash -c '
+    nics=(mlx5 bnxt) rank=${XIO_TCP_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}}
+    XIO_TEST_UVERBS_NIC=${nics[rank]} exec "$@"' - "$here/run" timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1)
+  if [ "$(grep -cE "$2" <<<"$out")" = 2 ]; then
+    echo "ok   two kinds of NIC, family $1"
+    return
+  fi
+  echo "FAIL two kinds of NIC, family $1: expected on every PE: $2"
+  printf '%s\n' "$out" | sed 's/^/  /'
+  failures=$((failures + 1))
+}
+mixed mlx5 'xio_ctx_create.*XIO_NIC_FAMILY=mlx5 on PE 0 asks for queues .* PE 1 has none: RDMA device bnxt_re0 has queues of bnxt; set '
+mixed auto 'kernels reach devices through the proxy: .*PE 0 has queues of mlx5 and PE 1 of bnxt, .*; choose NICs of one vendor with XIO_HCA_LIST'
+
 # A device whose clock has another format is taken.
 if ! out=$(XIO_TEST_UVERBS_FAULTS=real_time_clock "$here/run" "$start" -n 2 timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1); then
   echo 'FAIL real_time_clock'
