@@ -118,8 +118,19 @@ pair() {
   guests=($!)
   guest b a 02 &
   guests+=($!)
-  wait "${guests[0]}" || status_a=$?
-  wait "${guests[1]}" || status_b=$?
+  local first='' second status=0
+  wait -n -p first "${guests[@]}" || status=$?
+  second=${guests[0]}
+  if [ "$first" = "$second" ]; then second=${guests[1]}; fi
+  # The other one would wait for a guest that died, in each of its parts.
+  if [ $status = 126 ]; then kill "$second" 2>/dev/null; fi
+  if [ "$first" = "${guests[0]}" ]; then
+    status_a=$status
+    wait "$second" || status_b=$?
+  else
+    status_b=$status
+    wait "$second" || status_a=$?
+  fi
   guests=()
   told a $status_a "$work/a.log" || bad=1
   told b $status_b "$work/b.log" || bad=1
