@@ -68,7 +68,7 @@ suite() {
   for program in "$@"; do
     begin=$SECONDS
     read -ra words <<<"$program"
-    if out=$(XIO_ROUTE=$route launch "$how" "$n" timeout -k 5 $limit "$builddir/tests/mpi/${words[0]}" "${words[@]:1}" 2>&1); then
+    if out=$(XIO_ROUTE=$route launch "$how" "$n" timeout -k 5 "$limit" "$builddir/tests/mpi/${words[0]}" "${words[@]:1}" 2>&1); then
       echo "ok   $how -n $n $route $program ($((SECONDS - begin)) s)"
     else
       echo "FAIL $how -n $n $route $program: status $?"

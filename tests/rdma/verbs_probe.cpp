@@ -279,7 +279,7 @@ void wrongs(const options& o) {
     const bool flushed = w.expected == outcome::local_protection && how.what == outcome::flushed;
     check(flushed || (how.what == w.expected && well == (at_once ? 0u : 2u)),
           fmt::format("{}: outcome {}, after {} good ones", w.name, static_cast<int>(how.what), well));
-    // What was flushed may be on its way still, or never come: only a completion promises data.
+    // A write that was flushed may be on its way still, or never come: only a completion promises data.
     if (!at_once && well > 0) check(t.b.word<std::uint64_t>(64) == 77, "  what came before it is there");
     op_error later;
     check(!t.a.e->begin(ops[0]) && (!t.a.e->ended(&later) || later), "  the queue pair takes no more");

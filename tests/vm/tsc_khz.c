@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Prints the frequency of this processor's time stamp counter in kHz. QEMU's translator gives guests this counter as it is.
+// Prints the frequency of this processor's time stamp counter in kHz. QEMU's translator gives guests this counter as it
+// is.
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
