@@ -98,7 +98,7 @@ void l2_cache::let_go() {
   });
 }
 
-// Kernels and the host store to it, and nobody tells of that.
+// Kernels and the host store to it, and no call says so: its value shows it.
 void l2_cache::look_at_register() {
   std::uint32_t* const word = flush_word;
   if (word && __atomic_load_n(word, __ATOMIC_ACQUIRE) && __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL)) let_go();
