@@ -13,7 +13,7 @@ namespace uverbs {
 class receive_side {
  public:
   virtual ~receive_side() = default;
-  // Whether an entry is posted, and a completion has room. If not, the peer is told to try again (RNR).
+  // Whether an entry is posted, and a completion has room. If not, the peer gets RNR, and tries again.
   virtual bool is_ready() const = 0;
   virtual void complete(std::uint32_t immediate, std::uint32_t bytes) = 0;
   // False: it is another queue's.
