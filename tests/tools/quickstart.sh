@@ -23,7 +23,7 @@ fake() {
 # shellcheck disable=SC2016  # for the fake's shell
 fake bin/apt-get <<<'echo "$*" >>apt-calls'
 # shellcheck disable=SC2016  # for the fake's shell
-fake bin/dpkg-query <<<'for last; do :; done; case $last in *hip* | *hsa*) echo not-installed ;; *) echo installed ;; esac'
+fake bin/dpkg-query <<<'for last; do :; done; case $*:$last in *Version*) cat hip-version 2>/dev/null ;; *hip* | *hsa*) echo not-installed ;; *) echo installed ;; esac'
 fake bin/apt-cache <<<'echo known'
 # shellcheck disable=SC2016  # for the fake's shell
 fake bin/sudo <<<'exec "$@"'
@@ -32,13 +32,17 @@ fake bin/mpirun <<<'shift $(($# - 5)); exec "$@"' # after its options: relay --i
 fake build/xiorun <<<'shift 2; exec "$@"'
 # shellcheck disable=SC2016  # for the fake's shell
 fake build/examples/relay/relay <<<'cp "$2" "$4"'
+# The software GPU's build makes the program that runs on it; run is given launcher, -n 2, program and its arguments.
+mkdir -p "$at/tests/amdgpu"
+# shellcheck disable=SC2016  # for the fake's shell
+fake tests/amdgpu/run <<<'echo "$XIO_AMDGPU_BUILD, $XIO_AMDGPU_GPUS GPUs: $1 $4" >>software-runs; cp "$6" "$8"'
 # As the real one: the platform stands in config.status and in the Makefile, on which no object depends.
 fake configure <<'END'
 #!/bin/sh
 platform=${1#--with-gpu=}
 printf 'echo "%s"\nexit\nS["gpu"]="%s"\n' "$*" "$platform" >config.status
 chmod +x config.status
-printf 'all: object\nobject:\n\techo %s >$@\nclean:\n\techo cleaned >>cleanings\n\trm -f object\n' "$platform" >Makefile
+printf 'all: object\nlibxio_amdgpu.la tests/amdgpu/prepare xiorun examples/relay/relay: object\nobject:\n\techo %s >$@\nclean:\n\techo cleaned >>cleanings\n\trm -f object\n' "$platform" >Makefile
 END
 touch "$at/Makefile.in" "$at/build/cleanings"
 
@@ -197,3 +201,46 @@ machine
 run --with-gpu=hip || fail "--with-gpu=hip without ROCm"
 grep -q 'install.* hipcc' "$at/apt-calls" || fail "Debian's HIP was not installed"
 built --with-gpu=host
+
+# ---- a GPU in software, where there is none -------------------------------------------------------------------------
+# said_of STEP: its last line.
+said_of() { grep -E "^\[[0-9]+/[0-9]+\] $1 " "$at/said" | tail -n 1; }
+# software WORDS: the step was there, is counted, and says the words.
+software() {
+  [[ $(said_of amdgpu) == '[7/7] '*"$1"* ]] || fail "the software GPU's step does not say '$1'"
+}
+# Debian's hipcc is the one whose program lies in /usr/bin.
+debian_hip() {
+  ln -sf /usr/bin/true "$at/programs/hipcc"
+  echo "$1" >"$at/hip-version"
+}
+machine
+rm -f "$at/programs/hipcc"
+run --with-gpu=hip || fail "--with-gpu=hip, and apt brought no hipcc"
+software 'not run: no hipcc'
+machine && with_rocm "$at/machine/opt/rocm"
+run --with-gpu=hip || fail "--with-gpu=hip with ROCm, and no GPU"
+software "not run: $at/machine/opt/rocm/bin/hipcc is not Debian's"
+machine && debian_hip 5.7.1-5
+run --with-gpu=hip || fail "another HIP of Debian's"
+software 'alone, here is 5.7.1-5'
+[ ! -e "$at/software-runs" ] || fail "something was run on the software GPU"
+machine && debian_hip 5.2.3-8
+run --with-gpu=hip || fail "Debian's HIP, and no GPU"
+software 'on a software GPU, not silicon'
+built "--with-gpu=host HIPCC=$at/programs/hipcc"
+[ "$("$at/build/amdgpu/config.status")" = '--with-gpu=hip XIO_HIP_ARCH=gfx90a' ] || fail "the software GPU's build is another"
+[ "$(cat "$at/software-runs")" = 'build/amdgpu, 2 GPUs: build/amdgpu/xiorun build/amdgpu/examples/relay/relay' ] ||
+  fail "on the software GPU: $(cat "$at/software-runs")"
+# What it relayed is compared, and a wrong byte is an error.
+# shellcheck disable=SC2016  # for the fake's shell
+fake tests/amdgpu/run <<<'head -c 100 "$6" >"$8"'
+if run --with-gpu=hip; then fail "a file that came short on the software GPU"; fi
+grep -q "step 'amdgpu' failed" "$at/said" || fail "it does not say which step failed"
+# With a GPU, and where nobody asked for HIP, there is no such step.
+machine && with_kfd
+run --with-gpu=hip || fail "a GPU and Debian's HIP"
+[ -z "$(said_of amdgpu)" ] || fail "a machine with a GPU, and the software one was used"
+machine
+run || fail "no GPU, and nobody asked for one"
+[ -z "$(said_of amdgpu)" ] || fail "the software GPU was used without --with-gpu=hip"
