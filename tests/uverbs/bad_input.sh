@@ -30,6 +30,7 @@ expect() {
 device='mlx5_0:1 .*'
 expect port_down 'RDMA device mlx5_0 port 1 is not up \(down\); bring up its link'
 expect no_devx 'RDMA device mlx5_0 port 1 takes no firmware commands from users \(DEVX\).*; grant CAP_NET_RAW'
+expect no_uncached 'RDMA device mlx5_0 port 1 gives no uncached doorbell page: Operation not supported; .*Linux 5.7'
 expect no_register 'mlx5_0 port 1 cannot register [0-9]+ bytes at .*: Bad address; .*peer-memory module'
 expect shallow 'a queue depth of 256 is not possible on RDMA device mlx5_0, .*; set XIO_RING_DEPTH'
 # Each command, each status.

@@ -2,6 +2,7 @@
 // What happens to the device while a world uses it: each status that firmware can give to each command, a port that
 // goes down before more queues are made, the device's events; and rings in memory that a GPU lends. Run it by
 // tests/uverbs/run.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -158,6 +159,55 @@ TEST(dmabuf, RingsThatAreLentByTheGpuCarryAWrite) {
   EXPECT_GE(exported, 3) << "ring, completions and receives or records";
   EXPECT_EQ(std::memcmp(words, words + sizeof words / 2, sizeof words / 2), 0);
   nic->unregister_memory(keys);
+}
+
+// Whether the library has MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED, as rdma-core 45 and newer do (mlx5dv.h).
+bool library_has_own_pages(ibv_context* context) {
+  using take = void*(ibv_context*, std::uint32_t);
+  using give = void(void*);
+  auto* const alloc = reinterpret_cast<take*>(dlsym(RTLD_DEFAULT, "mlx5dv_devx_alloc_uar"));
+  auto* const free = reinterpret_cast<give*>(dlsym(RTLD_DEFAULT, "mlx5dv_devx_free_uar"));
+  void* page = alloc(context, 1u << 31);
+  if (page != nullptr) free(page);
+  return page != nullptr;
+}
+
+// An older library takes one uncached page when it opens a context, and gives all of it that. Write-combining pages,
+// type 0, are for no kernel.
+TEST(doorbell_page, EachNicHasItsOwnWhereTheLibraryHasThem) {
+  namespace r = xio::rdma;
+  if (!is("mlx5")) GTEST_SKIP() << "pages of other NICs are their drivers'";
+  constexpr std::uint32_t k_combining = 0, k_uncached = 1;  // MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF, _NC
+  const xio::options o = xio::options::from_environment();
+  const auto ports = r::open_ports(o, 0, 0, "", true);
+  const bool own = library_has_own_pages(ports.at(0).context.get());
+  const bool must = std::getenv("XIO_TEST_UVERBS_OWN_PAGES") != nullptr;
+  EXPECT_TRUE(own || !must) << "this rdma-core is older than 45";
+  const unsigned combining = uverbs::pages_asked(k_combining), uncached = uverbs::pages_asked(k_uncached);
+  const r::direct_provider& provider = *r::find_direct_provider(ports.at(0));
+  const auto first = provider.open(ports.at(0), r::path_of(o), {}),
+             second = provider.open(ports.at(0), r::path_of(o), {});
+  EXPECT_EQ(uverbs::pages_asked(k_combining), combining);
+  EXPECT_GT(uncached, 0u);
+  EXPECT_EQ(uverbs::pages_asked(k_uncached) - uncached, own ? 2u : 0u);
+  std::uint64_t* doorbells[2];
+  for (int i = 0; i < 2; ++i) {
+    xio::dev::ring_view v{};
+    xio::dev::ring_state state{};
+    (i == 0 ? first : second)->make_queue(256, 0, false)->fill(v, state);
+    doorbells[i] = v.doorbell;
+  }
+  constexpr std::uintptr_t k_page = 4096;
+  const auto page_of = [](std::uint64_t* at) { return reinterpret_cast<std::uintptr_t>(at) / k_page; };
+  EXPECT_EQ(page_of(doorbells[0]) != page_of(doorbells[1]), own);
+  for (const auto* nic : {&first, &second}) {
+    alignas(64) static unsigned char words[r::k_probe_bytes];
+    const auto keys = (*nic)->register_memory(words, sizeof words, k_all_rights);
+    for (std::size_t i = 0; i < sizeof words; ++i) words[i] = static_cast<unsigned char>(i + 3);
+    EXPECT_EQ(r::write_to_itself(**nic, {&provider.format, 0, r::path_of(o)}, {words, keys}, k_patience), "");
+    EXPECT_EQ(std::memcmp(words, words + sizeof words / 2, sizeof words / 2), 0);
+    (*nic)->unregister_memory(keys);
+  }
 }
 
 // Of the log, which a test run shows on its standard error.

@@ -3,6 +3,7 @@
 #pragma once
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -17,6 +18,13 @@ inline void order(const std::string& what) {
   if (obey != nullptr && obey(what.c_str()) == 0) return;
   std::cerr << "no simulated RDMA device takes the order " << what << "; run the test by tests/uverbs/run\n";
   std::abort();
+}
+
+// How many doorbell pages of that type (enum mlx5_ib_uapi_uar_alloc_type) the kernel was asked for, refused ones too.
+inline unsigned pages_asked(std::uint32_t type) {
+  using function = unsigned(std::uint32_t);
+  auto* const count = reinterpret_cast<function*>(dlsym(RTLD_DEFAULT, "xio_test_uverbs_pages"));
+  return count == nullptr ? 0 : count(type);
 }
 
 }  // namespace uverbs

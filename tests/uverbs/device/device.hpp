@@ -44,6 +44,8 @@ class device final : public firmware::resources, public firmware::nic {
   void remove_domain(std::uint32_t pdn) { domains_.erase(pdn); }
   std::uint32_t add_page();
   void remove_page(std::uint32_t id) { pages_.erase(id); }
+  void count_page(std::uint32_t type) { ++pages_asked_[type]; }
+  unsigned pages_asked(std::uint32_t type) { return pages_asked_[type]; }
   void gid(unsigned char to[16]) const;
 
   const firmware::umem* find_umem(std::uint32_t id) const override;
@@ -89,6 +91,7 @@ class device final : public firmware::resources, public firmware::nic {
   std::map<std::uint32_t, firmware::umem> umems_;
   std::map<std::uint32_t, bool> domains_;
   std::set<std::uint32_t> pages_;
+  std::map<std::uint32_t, unsigned> pages_asked_;  // by type
   std::map<std::uint32_t, running> running_;
   std::map<std::uint32_t, firmware::queue_pair> pairs_;
   std::map<std::uint32_t, std::uint32_t> expected_psn_;

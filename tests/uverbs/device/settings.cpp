@@ -26,6 +26,7 @@ std::uint32_t take_host(const std::string& session) {
 void add_fault(faults& s, const std::string& word) {
   if (word == "port_down") s.port_down = true;
   if (word == "no_devx") s.no_devx = true;
+  if (word == "no_uncached") s.no_uncached = true;
   if (word == "no_register") s.no_register = true;
   if (word == "real_time_clock") s.real_time_clock = true;
   if (word == "shallow") s.shallow = true;

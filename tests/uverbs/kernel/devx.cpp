@@ -159,6 +159,8 @@ int context::on_page(const call& c) {
       err != 0)
     return err;
   const auto type = static_cast<std::uint32_t>(c.value(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE));
+  device_.count_page(type);
+  if (device_.chosen().no_uncached && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF) return EOPNOTSUPP;
   if (type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC) return EOPNOTSUPP;
   object o{kind::page};
   o.id = device_.add_page();

@@ -136,6 +136,13 @@ UVERBS_SHOWN int xio_test_uverbs_order(const char* what) {
   return 0;
 }
 
+UVERBS_SHOWN unsigned xio_test_uverbs_pages(std::uint32_t type) {
+  uverbs::device* d = uverbs::device::current();
+  if (d == nullptr) return 0;
+  const auto hold = d->lock();
+  return d->pages_asked(type);
+}
+
 #define UVERBS_OPEN(NAME)                                                                       \
   UVERBS_SHOWN int NAME(const char* path, int flags, ...) {                                     \
     va_list more;                                                                               \

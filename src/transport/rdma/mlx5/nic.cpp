@@ -71,7 +71,10 @@ mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, direct_hoo
   uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), k_own_uncached_page);
   if (uar_ == nullptr) uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), MLX5DV_UAR_ALLOC_TYPE_NC);
   if (uar_ == nullptr)
-    fail(XIO_ERR_UNSUPPORTED, "RDMA device {} gives no uncached doorbell page: {}", device, errno_text(errno));
+    fail(XIO_ERR_UNSUPPORTED,
+         "RDMA device {} port {} gives no uncached doorbell page: {}; queues that kernels drive want mlx5_ib of Linux "
+         "5.7 or newer and a NIC whose doorbell pages are not used up",
+         device, port_.identity.port, errno_text(errno));
   const auto at = reinterpret_cast<std::uintptr_t>(uar_->reg_addr);
   void* page = register_page(*uar_);
   page_ = hooks_.map_registers ? hooks_.map_registers(page, k_page) : page;
