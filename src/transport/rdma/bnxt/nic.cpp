@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/bnxt/nic.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +14,8 @@
 #include "transport/rdma/bnxt/receives.hpp"
 #include "transport/rdma/direct/register_page.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
-#include "transport/rdma/uverbs/event_file.hpp"
-#include "transport/rdma/uverbs/facts.hpp"
+#include "transport/rdma/uverbs/kernel_nic.hpp"
+#include "transport/rdma/uverbs/trial.hpp"
 #include "xio/device/impl/bnxt.hpp"
 #include "xio/wire/bnxt.hpp"
 
@@ -217,9 +216,9 @@ class bnxt_send_queue final : public direct_queue {
     mine_.qpn = made_.qp_number;
     mine_.psn = std::random_device()() & w::k_psn_mask;
     if (receives)
-      receives_.emplace(bnxt::receive_rings{base + parts_.receives, base + parts_.receive_completions, mine_.qpn,
-                                            made_.receive_cq.number, page_->host_doorbell(0),
-                                            port_->completions.host_doorbell(0)});
+      receives_.emplace(
+          bnxt::receives({base + parts_.receives, base + parts_.receive_completions, mine_.qpn, made_.receive_cq.number,
+                          page_->host_doorbell(0), port_->completions.host_doorbell(0)}));
   }
 
   const proxy::verbs_address& identity() const override { return mine_; }
@@ -256,11 +255,7 @@ class bnxt_send_queue final : public direct_queue {
   }
 
  private:
-  void check(const char* what, int err) const {
-    if (err != 0)
-      fail(XIO_ERR_IO, "{}: no {} of {} entries: {}; {}", text_of(mine_), what, depth_, errno_text(err),
-           uverbs::cure_of(err));
-  }
+  void check(const char* what, int err) const { uverbs::check_made(mine_, what, depth_, err); }
 
   const std::shared_ptr<bnxt_port> port_;
   const std::uint32_t depth_, cq_depth_;
@@ -269,43 +264,26 @@ class bnxt_send_queue final : public direct_queue {
   gpu::buffer memory_;  // by parts_
   objects made_;
   std::unique_ptr<register_page> page_;
-  std::optional<bnxt::receives> receives_;
+  std::optional<receive_queue<bnxt::receives>> receives_;
 };
 
-class bnxt_nic final : public direct_nic {
+class bnxt_nic final : public uverbs::kernel_nic {
  public:
-  bnxt_nic(const proxy::verbs_port& port, const proxy::verbs_path& path, const direct_hooks& hooks)
-      : port_(std::make_shared<bnxt_port>(port, hooks)),
-        relaxed_(path.relaxed_ordering),
-        events_(port_->context.owner(), port.identity.port) {}
-  const proxy::verbs_address& identity() const override { return port_->port.identity; }
-  port_facts port() const override { return uverbs::read_port(port_->context.owner(), identity().port); }
-  void poll_events() override { events_.poll(); }
-  bool has_failed() const override { return events_.has_failed(); }
-  std::uint64_t max_message() const override { return port_->port.max_message; }
-  proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
-    return port_->context.owner().register_memory(base, bytes, allowed, relaxed_, port_->hooks.export_memory);
-  }
-  void unregister_memory(const proxy::key_pair& keys) override { port_->context.owner().unregister_memory(keys); }
+  bnxt_nic(const std::shared_ptr<bnxt_port>& port, bool relaxed)
+      : kernel_nic(port, port->context.owner(), port->port, port->hooks, relaxed), port_(port) {}
   std::uint32_t depth_of(std::uint32_t wanted) const override { return std::max(wanted, k_least_depth); }
   std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) override {
-    if (depth > k_most_depth)
-      fail(XIO_ERR_CONFIG,
-           "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
-           "XIO_RING_DEPTH",
-           depth, identity().device, identity().port, k_most_depth);
+    check_depth(depth, k_most_depth);
     return std::make_unique<bnxt_send_queue>(port_, depth, cq_depth, receives);
   }
 
  private:
   const std::shared_ptr<bnxt_port> port_;
-  const bool relaxed_;
-  uverbs::event_file events_;
 };
 
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
                                  const direct_hooks& hooks) {
-  return std::make_unique<bnxt_nic>(port, path, hooks);
+  return std::make_unique<bnxt_nic>(std::make_shared<bnxt_port>(port, hooks), path.relaxed_ordering);
 }
 
 bool drives(const proxy::verbs_port& port) { return port.vendor == proxy::nic_vendor::broadcom; }
@@ -322,28 +300,17 @@ std::string why_no_bnxt_queues(const std::string& device, const std::string& fil
     bnxt_context context(device, file);
     if (const std::string what = context.lacks(); !what.empty()) return too_old(device, what);
     const layout parts(k_least_depth, 2 * k_least_depth);
-    struct unmap {
-      std::size_t bytes;
-      void operator()(unsigned char* at) const { munmap(at, bytes); }
-    };
-    void* at = mmap(nullptr, parts.end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (at == MAP_FAILED) return fmt::format("RDMA device {}: no memory to try a queue with", device);
-    const std::unique_ptr<unsigned char, unmap> memory(static_cast<unsigned char*>(at), unmap{parts.end});
-    const described sends(nullptr, memory.get(), parts.receives),
-        receives(nullptr, memory.get() + parts.receives, k_page),
-        completions(nullptr, memory.get() + parts.completions, parts.end - parts.completions);
+    uverbs::trial t(device, parts.end, too_old);
+    const described sends(nullptr, t.memory(), parts.receives), receives(nullptr, t.memory() + parts.receives, k_page),
+        completions(nullptr, t.memory() + parts.completions, parts.end - parts.completions);
     objects made(context.owner());
-    const auto missing = [](int err) { return err == EPROTONOSUPPORT || err == EOPNOTSUPP; };
-    int err = made.make_page();
-    if (missing(err)) return too_old(device, "doorbell pages for users (BNXT_RE_METHOD_DBR_ALLOC)");
-    const char* what = "doorbell page";
-    if (err == 0) err = made.make_cq(2 * k_least_depth, completions.get(), &made.cq), what = "completion queue";
+    t.step("doorbell page", "doorbell pages for users (BNXT_RE_METHOD_DBR_ALLOC)", [&] { return made.make_page(); });
+    t.step("completion queue", "completion queues in given memory (UVERBS_ATTR_CREATE_CQ_BUF_UMEM)",
+           [&] { return made.make_cq(2 * k_least_depth, completions.get(), &made.cq); });
     made.receive_cq = made.cq;
-    if (missing(err)) return too_old(device, "completion queues in given memory (UVERBS_ATTR_CREATE_CQ_BUF_UMEM)");
-    if (err == 0) err = made.make_qp(k_least_depth, sends.get(), receives.get()), what = "queue pair";
-    if (missing(err)) return too_old(device, "queue pairs of given sizes (BNXT_RE_QP_REQ_MASK_FIXED_QUE_ATTR)");
-    if (err == 0) return "";
-    return fmt::format("RDMA device {} makes no {}: {}; {}", device, what, errno_text(err), uverbs::cure_of(err));
+    t.step("queue pair", "queue pairs of given sizes (BNXT_RE_QP_REQ_MASK_FIXED_QUE_ATTR)",
+           [&] { return made.make_qp(k_least_depth, sends.get(), receives.get()); });
+    return t.why();
   } catch (const error& e) {
     return e.what();
   }

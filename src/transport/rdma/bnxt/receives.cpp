@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/bnxt/receives.hpp"
 
-#include <algorithm>
-
 #include "xio/wire/bnxt.hpp"
 
 namespace xio::rdma::bnxt {
@@ -30,34 +28,22 @@ receives::receives(const receive_rings& r) : rings_(r) {
   }
 }
 
-// One entry stays free, as the driver has it.
-bool receives::post(immediate_target& to) {
-  const std::uint64_t most = next_ + k_entries - 1;
-  if (posted_ == most) return false;
-  const std::uint64_t upto = std::min(most, to.most_sent());
-  if (upto <= posted_) return false;
-  posted_ = upto;
-  ring(rings_.doorbell, w::doorbell_at(w::bell_rq, rings_.queue_pair, posted_, k_log_entries, k_entry_slots));
-  return true;
+arrival receives::read(std::uint64_t n) const {
+  const auto* dw =
+      reinterpret_cast<const std::uint32_t*>(rings_.completions) + (n & (k_completions - 1)) * w::k_cqe_dwords;
+  const std::uint32_t state = __atomic_load_n(dw + w::k_cqe_state_at, __ATOMIC_ACQUIRE);
+  if (w::cqe_state_phase(state) != w::cqe_phase_of(n, k_log_completions)) return {};
+  if (w::cqe_state_type(state) != w::cqe_receive_rc || w::cqe_state_status(state) != w::ok) return {};
+  const std::uint32_t flags = state >> k_flags_shift;
+  const bool counts = (flags & k_has_immediate) != 0 && (flags & k_is_write) != 0;
+  return {counts ? arrival::kind::immediate : arrival::kind::other, dw[k_immediate_at]};
 }
 
-// A completion of an error is of a queue pair that is at its end, whose own requests say why.
-bool receives::poll(immediate_target& to) {
-  const std::uint64_t first = next_;
-  for (;;) {
-    const std::uint64_t at = next_ & (k_completions - 1);
-    const auto* dw = reinterpret_cast<const std::uint32_t*>(rings_.completions) + at * w::k_cqe_dwords;
-    const std::uint32_t state = __atomic_load_n(dw + w::k_cqe_state_at, __ATOMIC_ACQUIRE);
-    if (w::cqe_state_phase(state) != w::cqe_phase_of(next_, k_log_completions)) break;
-    if (w::cqe_state_type(state) != w::cqe_receive_rc || w::cqe_state_status(state) != w::ok) break;
-    const std::uint32_t flags = state >> k_flags_shift;
-    const bool counts = (flags & k_has_immediate) != 0 && (flags & k_is_write) != 0;
-    if (counts && !to.put(dw[k_immediate_at])) break;
-    ++next_;
-  }
-  if (next_ != first)
-    ring(rings_.cq_doorbell, w::doorbell_at(w::bell_cq, rings_.completion_queue, next_, k_log_completions));
-  return post(to) || next_ != first;
+void receives::post(std::uint64_t end) {
+  ring(rings_.doorbell, w::doorbell_at(w::bell_rq, rings_.queue_pair, end, k_log_entries, k_entry_slots));
+}
+void receives::give_back(std::uint64_t end) {
+  ring(rings_.cq_doorbell, w::doorbell_at(w::bell_cq, rings_.completion_queue, end, k_log_completions));
 }
 
 }  // namespace xio::rdma::bnxt

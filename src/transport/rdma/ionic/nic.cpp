@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/ionic/nic.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -15,8 +13,8 @@
 #include "transport/rdma/ionic/abi.hpp"
 #include "transport/rdma/ionic/receives.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
-#include "transport/rdma/uverbs/event_file.hpp"
-#include "transport/rdma/uverbs/facts.hpp"
+#include "transport/rdma/uverbs/kernel_nic.hpp"
+#include "transport/rdma/uverbs/trial.hpp"
 #include "xio/device/impl/ionic.hpp"
 #include "xio/wire/ionic.hpp"
 
@@ -237,16 +235,12 @@ class ionic_send_queue final : public direct_queue {
   void prepare_receives(unsigned char* base) {
     const ionic_context& context = port_->context;
     const auto doorbell = [&](std::uint8_t type) { return port_->doorbells.host_doorbell(context.doorbell_of(type)); };
-    receives_.emplace(ionic::receive_rings{base + parts_.receives, base + parts_.receive_completions,
-                                           log2_of(parts_.page / k_receive_bytes),
-                                           log2_of(parts_.page / w::k_cqe_bytes), mine_.qpn, made_.receive_cq.number,
-                                           doorbell(context.response().rq_type), doorbell(context.response().cq_type)});
+    receives_.emplace(ionic::receives({base + parts_.receives, base + parts_.receive_completions,
+                                       log2_of(parts_.page / k_receive_bytes), log2_of(parts_.page / w::k_cqe_bytes),
+                                       mine_.qpn, made_.receive_cq.number, doorbell(context.response().rq_type),
+                                       doorbell(context.response().cq_type)}));
   }
-  void check(const char* what, int err) const {
-    if (err != 0)
-      fail(XIO_ERR_IO, "{}: no {} of {} entries: {}; {}", text_of(mine_), what, depth_, errno_text(err),
-           uverbs::cure_of(err));
-  }
+  void check(const char* what, int err) const { uverbs::check_made(mine_, what, depth_, err); }
 
   const std::shared_ptr<ionic_port> port_;
   const std::uint32_t depth_, cq_depth_;
@@ -254,43 +248,26 @@ class ionic_send_queue final : public direct_queue {
   proxy::verbs_address mine_;
   gpu::buffer memory_;  // by parts_
   objects made_;
-  std::optional<ionic::receives> receives_;
+  std::optional<receive_queue<ionic::receives>> receives_;
 };
 
-class ionic_nic final : public direct_nic {
+class ionic_nic final : public uverbs::kernel_nic {
  public:
-  ionic_nic(const proxy::verbs_port& port, const proxy::verbs_path& path, const direct_hooks& hooks)
-      : port_(std::make_shared<ionic_port>(port, hooks)),
-        relaxed_(path.relaxed_ordering),
-        events_(port_->context.owner(), port.identity.port) {}
-  const proxy::verbs_address& identity() const override { return port_->port.identity; }
-  port_facts port() const override { return uverbs::read_port(port_->context.owner(), identity().port); }
-  void poll_events() override { events_.poll(); }
-  bool has_failed() const override { return events_.has_failed(); }
-  std::uint64_t max_message() const override { return port_->port.max_message; }
-  proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
-    return port_->context.owner().register_memory(base, bytes, allowed, relaxed_, port_->hooks.export_memory);
-  }
-  void unregister_memory(const proxy::key_pair& keys) override { port_->context.owner().unregister_memory(keys); }
+  ionic_nic(const std::shared_ptr<ionic_port>& port, bool relaxed)
+      : kernel_nic(port, port->context.owner(), port->port, port->hooks, relaxed), port_(port) {}
   std::uint32_t depth_of(std::uint32_t wanted) const override { return std::max(wanted, port_->context.least_depth()); }
   std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) override {
-    if (depth > k_most_depth)
-      fail(XIO_ERR_CONFIG,
-           "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
-           "XIO_RING_DEPTH",
-           depth, identity().device, identity().port, k_most_depth);
+    check_depth(depth, k_most_depth);
     return std::make_unique<ionic_send_queue>(port_, depth, cq_depth, receives);
   }
 
  private:
   const std::shared_ptr<ionic_port> port_;
-  const bool relaxed_;
-  uverbs::event_file events_;
 };
 
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
                                  const direct_hooks& hooks) {
-  return std::make_unique<ionic_nic>(port, path, hooks);
+  return std::make_unique<ionic_nic>(std::make_shared<ionic_port>(port, hooks), path.relaxed_ordering);
 }
 
 bool drives(const proxy::verbs_port& port) { return port.vendor == proxy::nic_vendor::pensando; }
@@ -306,27 +283,20 @@ std::string lacking(const std::string& device, const std::string& what) {
 std::string try_queue(const std::string& device, ionic_context& context) {
   const std::uint32_t depth = context.least_depth();
   const layout parts(context.page(), depth, 2 * depth);
-  const auto unmap = [&](unsigned char* at) { munmap(at, parts.end); };
-  void* at = mmap(nullptr, parts.end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (at == MAP_FAILED) return fmt::format("RDMA device {}: no memory to try a queue with", device);
-  const std::unique_ptr<unsigned char, decltype(unmap)> memory(static_cast<unsigned char*>(at), unmap);
+  uverbs::trial t(device, parts.end, lacking);
   objects made(context.owner());
-  const auto missing = [](int err) { return err == EPROTONOSUPPORT || err == EOPNOTSUPP; };
   const std::uint8_t pipeline = context.take_pipeline();
-  int err = made.make_cq(
-      pipeline, describe(memory.get() + parts.completions, std::size_t{2} * depth * w::k_cqe_bytes, w::k_cqe_bytes),
-      &made.cq);
+  t.step("completion queue", "completion queues by system calls (UVERBS_METHOD_CQ_CREATE)", [&] {
+    const auto memory =
+        describe(t.memory() + parts.completions, std::size_t{2} * depth * w::k_cqe_bytes, w::k_cqe_bytes);
+    return made.make_cq(pipeline, memory, &made.cq);
+  });
   made.receive_cq = made.cq;
-  if (missing(err)) return lacking(device, "completion queues by system calls (UVERBS_METHOD_CQ_CREATE)");
-  const char* what = "completion queue";
-  if (err == 0) {
-    what = "queue pair";
-    err = made.make_qp(pipeline, describe(memory.get(), std::size_t{depth} * w::k_wqe_bytes, w::k_wqe_bytes),
-                       describe(memory.get() + parts.receives, parts.page, k_receive_bytes));
-  }
-  if (missing(err)) return lacking(device, "queue pairs by system calls (UVERBS_METHOD_QP_CREATE)");
-  if (err == 0) return "";
-  return fmt::format("RDMA device {} makes no {}: {}; {}", device, what, errno_text(err), uverbs::cure_of(err));
+  t.step("queue pair", "queue pairs by system calls (UVERBS_METHOD_QP_CREATE)", [&] {
+    return made.make_qp(pipeline, describe(t.memory(), std::size_t{depth} * w::k_wqe_bytes, w::k_wqe_bytes),
+                        describe(t.memory() + parts.receives, parts.page, k_receive_bytes));
+  });
+  return t.why();
 }
 
 }  // namespace

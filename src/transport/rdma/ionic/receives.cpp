@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/ionic/receives.hpp"
 
-#include <algorithm>
-
 #include "xio/wire/ionic.hpp"
 
 namespace xio::rdma::ionic {
@@ -29,31 +27,19 @@ receives::receives(const receive_rings& r) : rings_(r) {
     w::put_base(reinterpret_cast<std::uint32_t*>(r.entries + std::size_t{i} * k_entry_bytes), i, 0, 0, 0, 0);
 }
 
-// One entry stays free, or a full ring would look empty.
-bool receives::post(immediate_target& to) {
-  const std::uint64_t most = next_ + (1u << rings_.log_depth) - 1;
-  if (posted_ == most) return false;
-  const std::uint64_t upto = std::min(most, to.most_sent());
-  if (upto <= posted_) return false;
-  ring(rings_.doorbell, rings_.queue_pair, posted_ = upto, rings_.log_depth);
-  return true;
+arrival receives::read(std::uint64_t n) const {
+  const std::uint64_t at = n & ((std::uint64_t{1} << rings_.log_cq_depth) - 1);
+  const auto* dw = reinterpret_cast<const std::uint32_t*>(rings_.completions) + at * w::k_cqe_dwords;
+  const std::uint32_t state = __atomic_load_n(dw + w::k_cqe_state_at, __ATOMIC_ACQUIRE);
+  if (w::cqe_state_color(state) != w::color_of(n, rings_.log_cq_depth)) return {};
+  if (w::cqe_state_type(state) != w::type_recv || w::cqe_state_error(state)) return {};
+  const bool counts = (wire::be32(dw[k_op_at]) >> k_op_shift & k_op_mask) == k_write_immediate;
+  return {counts ? arrival::kind::immediate : arrival::kind::other, wire::be32(dw[k_immediate_at])};
 }
 
-// A completion of an error is of a queue pair that is at its end, whose own requests say why.
-bool receives::poll(immediate_target& to) {
-  const std::uint64_t first = next_;
-  for (;;) {
-    const std::uint64_t at = next_ & ((std::uint64_t{1} << rings_.log_cq_depth) - 1);
-    const auto* dw = reinterpret_cast<const std::uint32_t*>(rings_.completions) + at * w::k_cqe_dwords;
-    const std::uint32_t state = __atomic_load_n(dw + w::k_cqe_state_at, __ATOMIC_ACQUIRE);
-    if (w::cqe_state_color(state) != w::color_of(next_, rings_.log_cq_depth)) break;
-    if (w::cqe_state_type(state) != w::type_recv || w::cqe_state_error(state)) break;
-    const bool is_write = (wire::be32(dw[k_op_at]) >> k_op_shift & k_op_mask) == k_write_immediate;
-    if (is_write && !to.put(wire::be32(dw[k_immediate_at]))) break;
-    ++next_;
-  }
-  if (next_ != first) ring(rings_.cq_doorbell, rings_.completion_queue, next_, rings_.log_cq_depth);
-  return post(to) || next_ != first;
+void receives::post(std::uint64_t end) { ring(rings_.doorbell, rings_.queue_pair, end, rings_.log_depth); }
+void receives::give_back(std::uint64_t end) {
+  ring(rings_.cq_doorbell, rings_.completion_queue, end, rings_.log_cq_depth);
 }
 
 }  // namespace xio::rdma::ionic

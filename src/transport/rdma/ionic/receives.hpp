@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The receive side of an ionic queue pair, for writes with immediate: entries that hold no memory, and a completion
-// queue of their own that a host thread reads.
+// Receives of an ionic queue pair, with a completion queue of their own; receive_queue.hpp says how they are used.
 #pragma once
 #include <cstdint>
 
-#include "transport/rdma/direct/nic.hpp"
+#include "transport/rdma/direct/receive_queue.hpp"
 
 namespace xio::rdma::ionic {
 
@@ -19,18 +18,16 @@ class receives {
  public:
   static constexpr std::uint32_t k_entry_bytes = 64;
 
-  receives() = default;
-  // Of memory that is zero. Nothing is posted yet.
+  // Of memory that is zero.
   explicit receives(const receive_rings& r);
-  // As direct_queue::poll_receives.
-  bool poll(immediate_target& to);
+  // One entry stays free, or a full ring would look empty.
+  std::uint64_t room() const { return (std::uint64_t{1} << rings_.log_depth) - 1; }
+  arrival read(std::uint64_t n) const;
+  void post(std::uint64_t end);
+  void give_back(std::uint64_t end);
 
  private:
-  bool post(immediate_target& to);
-
-  receive_rings rings_{};
-  std::uint64_t next_ = 0;    // completion
-  std::uint64_t posted_ = 0;  // entries
+  receive_rings rings_;
 };
 
 }  // namespace xio::rdma::ionic

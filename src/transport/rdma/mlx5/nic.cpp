@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t k_page = 4096;
 // MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED of rdma-core 45 (providers/mlx5/mlx5dv.h), by its value: the library that runs may
 // be newer than the headers of the build.
-constexpr std::uint32_t k_own_uncached_page = 1u << 31;
+constexpr std::uint32_t k_own_uncached = 1u << 31;
 constexpr std::size_t k_slot = 64;
 constexpr std::size_t k_entry = 64;
 constexpr std::uint32_t k_most_depth = 32768;
@@ -66,9 +66,10 @@ mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, direct_hoo
          "RDMA device {} port {} takes no firmware commands from users (DEVX): {}; grant CAP_NET_RAW, and update the "
          "NIC's firmware and driver",
          device, port_.identity.port, errno_text(errno));
-  // Uncached stores only: kernels write 8 bytes and no more (MLX5DV_UAR_ALLOC_TYPE_NC, rdma-core 31). That page is
-  // shared by all of a process, so one of our own is taken where the library has it; an older one refuses the value.
-  uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), k_own_uncached_page);
+  // Uncached stores only: kernels write 8 bytes and no more (MLX5DV_UAR_ALLOC_TYPE_NC, rdma-core 31). That doorbell is
+  // shared by all of a context, so one of our own is taken where the library has it, of four in a page; an older one
+  // refuses the value.
+  uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), k_own_uncached);
   if (uar_ == nullptr) uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), MLX5DV_UAR_ALLOC_TYPE_NC);
   if (uar_ == nullptr)
     fail(XIO_ERR_UNSUPPORTED,
@@ -123,7 +124,8 @@ mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::
   make_all();
   const auto record = [&](std::size_t at) { return reinterpret_cast<std::uint32_t*>(base + parts_.records + at); };
   if (receives)
-    receives_ = mlx5::receives(base, base + parts_.receive_entries, record(k_qp_record), record(k_receive_cq_record));
+    receives_.emplace(
+        mlx5::receives(base, base + parts_.receive_entries, record(k_qp_record), record(k_receive_cq_record)));
   mine_.psn = std::random_device()() & 0xffffff;
   ends_ = text_of(mine_);
 }

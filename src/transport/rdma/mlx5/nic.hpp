@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gpu/gpu.hpp"
@@ -53,7 +54,7 @@ class mlx5_send_queue final : public direct_queue {
   void stop() noexcept override { qp_.reset(); }
   void take_host_doorbells(dev::ring_view& v) const override { v.doorbell = page_->host_doorbell(); }
   void fill(dev::ring_view& v, dev::ring_state& state) const override;
-  bool poll_receives(immediate_target& to) override { return receives_.poll(to); }
+  bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
 
  private:
   struct take_back {
@@ -83,7 +84,7 @@ class mlx5_send_queue final : public direct_queue {
   const layout parts_;
   const bool has_receives_;
   gpu::buffer memory_;
-  mlx5::receives receives_;
+  std::optional<receive_queue<mlx5::receives>> receives_;
   owned<mlx5dv_devx_umem> slots_, entries_, receive_entries_, records_;
   owned<mlx5dv_devx_obj> cq_, receive_cq_, qp_;  // the queue pair goes first
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/mlx5/receives.hpp"
 
-#include <algorithm>
-
 #include "xio/wire/mlx5.hpp"
 
 namespace xio::rdma::mlx5 {
@@ -30,29 +28,15 @@ receives::receives(unsigned char* ring, const unsigned char* completions, std::u
     w::put_data(reinterpret_cast<std::uint32_t*>(ring + std::size_t{i} * k_entry_bytes), 0, k_end_of_list, 0);
 }
 
-// Entries that hold nothing are all alike: posting one is counting it.
-bool receives::post(immediate_target& to) {
-  if (posted_ == next_ + k_entries) return false;
-  const std::uint64_t upto = std::min(next_ + k_entries, to.most_sent());
-  if (upto <= posted_) return false;
-  announce(ring_record_, posted_ = upto, k_ring_mask);
-  return true;
+arrival receives::read(std::uint64_t n) const {
+  const auto* dw = reinterpret_cast<const std::uint32_t*>(completions_) + (n & (k_entries - 1)) * w::k_cqe_dwords;
+  const std::uint32_t state = __atomic_load_n(dw + w::k_cqe_state_at, __ATOMIC_ACQUIRE);
+  if (w::cqe_state_opcode(state) != k_write_immediate) return {};
+  if (w::cqe_state_owner(state) != w::cqe_owner_of(n, k_log_entries)) return {};
+  return {arrival::kind::immediate, wire::be32(dw[k_immediate_at])};
 }
 
-// A completion of an error is of a queue pair that is at its end, whose own requests say why.
-bool receives::poll(immediate_target& to) {
-  const std::uint64_t first = next_;
-  for (;;) {
-    const std::uint64_t at = next_ & (k_entries - 1);
-    const auto* dw = reinterpret_cast<const std::uint32_t*>(completions_) + at * w::k_cqe_dwords;
-    const std::uint32_t state = __atomic_load_n(dw + w::k_cqe_state_at, __ATOMIC_ACQUIRE);
-    if (w::cqe_state_opcode(state) != k_write_immediate) break;
-    if (w::cqe_state_owner(state) != w::cqe_owner_of(next_, k_log_entries)) break;
-    if (!to.put(wire::be32(dw[k_immediate_at]))) break;
-    ++next_;
-  }
-  if (next_ != first) announce(completion_record_, next_, k_completion_mask);
-  return post(to) || next_ != first;
-}
+void receives::post(std::uint64_t end) { announce(ring_record_, end, k_ring_mask); }
+void receives::give_back(std::uint64_t end) { announce(completion_record_, end, k_completion_mask); }
 
 }  // namespace xio::rdma::mlx5

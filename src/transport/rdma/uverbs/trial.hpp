@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The smallest queue, made on a device to see whether it gives kernels queues: step by step, until one fails. All that
+// was made is ended by the caller.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace xio::rdma::uverbs {
+
+class trial {
+ public:
+  // The sentence for a driver that lacks a feature.
+  using lacking = std::function<std::string(const std::string& device, const std::string& feature)>;
+  // Has so many bytes of zeros, from a page's start, or has failed.
+  trial(std::string device, std::size_t bytes, lacking without);
+  ~trial();
+  trial(const trial&) = delete;
+  trial& operator=(const trial&) = delete;
+
+  unsigned char* memory() const { return memory_; }
+  // Runs `make`, which returns 0 or the kernel's errno, unless a step has failed. what: what it makes. feature: what
+  // the driver lacks where it does not know the call or refuses its kind.
+  template <class Make>
+  void step(const char* what, const char* feature, Make&& make) {
+    if (why_.empty()) note(what, feature, make());
+  }
+  // Empty, or why no queue was made.
+  const std::string& why() const { return why_; }
+
+ private:
+  void note(const char* what, const char* feature, int err);
+
+  const std::string device_;
+  const std::size_t bytes_;
+  const lacking without_;
+  unsigned char* memory_ = nullptr;
+  std::string why_;
+};
+
+}  // namespace xio::rdma::uverbs
