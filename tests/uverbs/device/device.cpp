@@ -22,7 +22,9 @@ using namespace xio::proxy;
 
 namespace {
 
-constexpr std::uint32_t k_doorbell_at = 0x800;  // MLX5_BF_OFFSET
+// A page has four registers of 256 bytes from 0x800 on, each of which takes doorbells of all queue pairs of the page
+// (rdma-core providers/mlx5: MLX5_BF_OFFSET, and half of bf_reg_size). Libraries hand them out one by one.
+bool is_doorbell(std::uint32_t offset) { return offset >= 0x800 && offset < 0xc00 && offset % 0x100 == 0; }
 constexpr std::uint64_t k_most_message = 1u << 30;
 
 void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
@@ -197,7 +199,7 @@ std::uint64_t* device::find_doorbell(const doorbell& d, running** whose) {
   if (settings_.nic == nic_kind::bnxt) return find_bnxt_doorbell(d, whose);
   if (settings_.nic == nic_kind::ionic) return find_ionic_doorbell(d, whose);
   const auto found = running_.find(xio::wire::mlx5::get_doorbell(d.value).qpn);
-  if (found == running_.end() || d.offset != k_doorbell_at || found->second.page != d.page) return nullptr;
+  if (found == running_.end() || !is_doorbell(d.offset) || found->second.page != d.page) return nullptr;
   *whose = &found->second;
   return &found->second.doorbell;
 }
