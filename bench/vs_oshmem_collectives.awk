@@ -6,8 +6,10 @@ END {
   print "|---|---|---|---|---|"
   for (i = 1; i <= many; i++) {
     split(rows[i], part, " ")
-    mine = median("xio " rows[i]); theirs = median("shmem " rows[i])
+    mine = median("xio " rows[i])
+    theirs = count["shmem " rows[i]] ? median("shmem " rows[i]) : 0
     gsub(/_/, " ", part[1])
-    printf "| %s | %s | %.2f | %.2f | %.2f |\n", part[1], part[2], mine, theirs, theirs / mine
+    printf "| %s | %s | %.2f | %s | %s |\n", part[1], part[2], mine, theirs ? sprintf("%.2f", theirs) : "-",
+           theirs ? sprintf("%.2f", theirs / mine) : "-"
   }
 }

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# bench/vs_oshmem_collectives over programs that only pretend to measure: medians, ratios, rows of one side alone, a
+# crash behind the last row, and what is refused.
+set -euo pipefail
+# shellcheck source=tests/env.sh.in
+. "$XIO_TEST_BUILDDIR/tests/env.sh"
+# shellcheck source=tests/tools/bench_rig.sh
+. "$srcdir/tests/tools/bench_rig.sh"
+# Times 3 1 2 of an 8-byte reduce in three runs; broadcast only here, barrier in both.
+cat >"$at/collectives" <<END
+#!/bin/bash
+n=\$(cat "$at/count" 2>/dev/null || echo 0)
+echo \$((n + 1)) >"$at/count"
+echo "\$XIO_ROUTE \$*" >"$at/given"
+times=(3 1 2)
+printf '%s\n' '| op, 2 PEs, one workgroup of 1 | bytes | us |' '|---|---|---|' "| reduce sum int32 | 8 | \${times[n % 3]}.00 |" \
+  '| broadcast | 4096 | 7.00 |' '| barrier | 0 | 8.00 |'
+END
+# Open MPI's own may crash once the rows are there.
+printf '%s\n' '#!/bin/bash' "echo \"\$*\" >\"$at/given_shmem\"" \
+  "printf '%s\n' '| reduce sum int32 | 8 | 5.00 |' '| barrier | 0 | 2.00 |'" 'exit 139' >"$at/oshmem_collectives"
+printf '%s\n' '#!/bin/bash' "echo '| reduce sum int32 | 8 | 5.00 |'" "echo 'no memory' >&2" 'exit 1' >"$at/dies"
+# Launchers: options with their words, the program, and its arguments.
+mkdir "$at/bin"
+for launcher in mpirun oshrun; do
+  cat >"$at/bin/$launcher" <<END
+#!/bin/bash
+echo "\$*" >"$at/$launcher"
+while [[ \$1 == -* ]]; do case \$1 in -np) shift 2 ;; *) shift ;; esac; done
+exec "\$@"
+END
+done
+chmod +x "$at"/collectives "$at"/oshmem_collectives "$at"/dies "$at"/bin/*
+
+run() { PATH=$at/bin:$PATH XIO_TEST_BENCH_DIR=$at "$srcdir/bench/vs_oshmem_collectives" "$@" >"$at/out" 2>"$at/err"; }
+run 3 4 50 || fail "three runs: status $?, $(cat "$at/err")"
+cat >"$at/expected" <<'END'
+| op | bytes | XIO us | OpenSHMEM us | OpenSHMEM / XIO |
+|---|---|---|---|---|
+| reduce sum int32 | 8 | 2.00 | 5.00 | 2.50 |
+| broadcast | 4096 | 7.00 | - | - |
+| barrier | 0 | 8.00 | 2.00 | 0.25 |
+END
+diff "$at/expected" "$at/out" || fail 'the table'
+[ "$(cat "$at/given")" = 'direct 50 1' ] || fail "XIO's program got $(cat "$at/given")"
+[ "$(cat "$at/given_shmem")" = 50 ] || fail "OpenSHMEM's program got $(cat "$at/given_shmem")"
+for launcher in mpirun oshrun; do grep -q -- '-np 4' "$at/$launcher" || fail "$launcher got $(cat "$at/$launcher")"; done
+for words in 0 x '1 0' '1 2 y'; do refuses "$words" 'is no number from 1 up'; done
+mv "$at/dies" "$at/oshmem_collectives"
+refuses 1 'oshmem_collectives failed'
+grep -q 'no memory' "$at/err" || fail "why it failed: $(cat "$at/err")"
+rm "$at/oshmem_collectives"
+refuses 1 'oshmem_collectives is missing'
+finish
