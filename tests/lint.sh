@@ -58,9 +58,9 @@ if [ -n "$hits" ]; then
   complain 'device code loads, stores and fences by the functions of device/platform/platform.hpp'
 fi
 
-# A platform's name stands in its own file; these still have one in them.
-hits=$(matching '^include/xio/device/' | grep -vE '/device/(platform/|impl/(combine|direct|fan_out|half|rdma|ring|sdma)\.hpp$)' |
-  xargs -r grep -nE 'XIO_ON_|__HIP|__CUDA|__AMDGCN|__NVPTX' /dev/null)
+# A platform's name stands in its own file.
+hits=$(matching '^include/xio/device/' | grep -v '/device/platform/' |
+  xargs -r grep -nE 'XIO_ON_|__HIP|__HCC|__CUDA|__NVCC|__NVPTX|__AMDGCN|__gfx[0-9]|__GFX[0-9]|\<(amdgcn|ptx|host_exec)::' /dev/null)
 if [ -n "$hits" ]; then
   echo "$hits"
   complain 'what platforms say differently has a name in device/platform/platform.hpp'

@@ -59,21 +59,19 @@ XIO_DEVICE combination<Source, Result> combination_of(u32 member, u32 members, u
   return combination<Source, Result>{member, members, results, source, result};
 }
 
-#if defined(XIO_ON_HOST)
-
-// By one thread, in blocks that stay in the first cache; loops of a known length become vector instructions.
-template <xio_reduction Op, class T, direct::source From, class Group, class Job>
-XIO_DEVICE void combine(const Group& g, const Job& job, u64 bytes) {
+// Where threads do not share a copy: by one of them, in blocks that stay in the first cache; loops of a known length
+// become vector instructions.
+template <xio_reduction Op, class T, class Job>
+XIO_DEVICE void combine_blocks(const Job& job, u64 bytes) {
   constexpr u64 block = 4096 / sizeof(T);
-  if (!g.leader()) return;
   alignas(64) T sum[block];
   alignas(64) T next[block];
   for (u64 at = 0; at < bytes; at += sizeof sum) {
     const u64 here = bytes - at < sizeof sum ? bytes - at : sizeof sum;
-    std::memcpy(sum, job.source(0) + at, here);
-    if (here != sizeof sum) std::memset(reinterpret_cast<unsigned char*>(sum) + here, 0, sizeof sum - here);
+    __builtin_memcpy(sum, job.source(0) + at, here);
+    if (here != sizeof sum) __builtin_memset(reinterpret_cast<unsigned char*>(sum) + here, 0, sizeof sum - here);
     for (u32 m = 1; m < job.members; ++m) {
-      std::memcpy(next, job.source(m) + at, here);
+      __builtin_memcpy(next, job.source(m) + at, here);
       const u64 count = here / sizeof(T);
       if (count == block) {
         for (u64 i = 0; i < block; ++i) sum[i] = reduced<Op, T>(sum[i], next[i]);
@@ -81,11 +79,9 @@ XIO_DEVICE void combine(const Group& g, const Job& job, u64 bytes) {
         for (u64 i = 0; i < count; ++i) sum[i] = reduced<Op, T>(sum[i], next[i]);
       }
     }
-    for (u32 k = 0; k < job.results; ++k) std::memcpy(job.result(k) + at, sum, here);
+    for (u32 k = 0; k < job.results; ++k) __builtin_memcpy(job.result(k) + at, sum, here);
   }
 }
-
-#else
 
 // The elements of one word.
 template <class T, class Word>
@@ -125,15 +121,9 @@ XIO_DEVICE void combine_batch(const Job& job, u64 at, u64 stride) {
   }
 }
 
-#if defined(XIO_ON_CUDA)
-constexpr u32 k_combined_together = 8;
-#else
-constexpr u32 k_combined_together = 4;
-#endif
-
 template <xio_reduction Op, class T, direct::source From, class Word, class Job>
 XIO_DEVICE void combine_words(const Job& job, u64 begin, u64 words, u64 rank, u64 count) {
-  constexpr u32 n = k_combined_together;
+  constexpr u32 n = k_in_flight / 2;
   const u64 stride = count * sizeof(Word);
   u64 i = rank;
   for (; i + (n - 1) * count < words; i += n * count)
@@ -144,7 +134,7 @@ XIO_DEVICE void combine_words(const Job& job, u64 begin, u64 words, u64 rank, u6
 // Collective over g, without the syncs before and after. Each thread reads all sources of what it writes before it
 // writes it, so a result may lie where a source of the same thread does. From: where the others' contributions lie.
 template <xio_reduction Op, class T, direct::source From, class Group, class Job>
-XIO_DEVICE void combine(const Group& g, const Job& job, u64 bytes) {
+XIO_DEVICE void combine_split(const Group& g, const Job& job, u64 bytes) {
   u64 all = 0;
   for (u32 m = 0; m < job.members; ++m) all |= reinterpret_cast<u64>(job.source(m));
   for (u32 r = 0; r < job.results; ++r) all |= reinterpret_cast<u64>(job.result(r));
@@ -153,6 +143,13 @@ XIO_DEVICE void combine(const Group& g, const Job& job, u64 bytes) {
   combine_words<Op, T, From, bits_of<T> >(job, words * 16, (bytes - words * 16) / sizeof(T), g.rank(), g.count());
 }
 
-#endif
+template <xio_reduction Op, class T, direct::source From, class Group, class Job>
+XIO_DEVICE void combine(const Group& g, const Job& job, u64 bytes) {
+  if constexpr (k_splits_copies) {
+    combine_split<Op, T, From>(g, job, bytes);
+  } else {
+    if (g.leader()) combine_blocks<Op, T>(job, bytes);
+  }
+}
 
 }  // namespace xio::dev::teams

@@ -23,63 +23,26 @@ constexpr order k_watch_load = k_watches_by_fence ? order::relaxed : order::acqu
 // the caller's need have come between: so a get reads past the caches that do not see the peer's writes.
 enum class source : u32 { own, peer };
 
-#if !defined(XIO_ON_HOST)
-// Loads that are under way before the first store needs its value (docs/performance.md).
-#if defined(XIO_ON_CUDA)
-constexpr u32 k_in_flight = 16;
-#else
-constexpr u32 k_in_flight = 8;
-#endif
+// Loads that are under way before the first store needs its value.
 template <source From, class Word>
 constexpr u32 k_batch = k_in_flight;
-// Of what is not aligned: on AMD less, for all registers that a function has are those of every kernel that calls it.
-#if defined(XIO_ON_HIP)
-constexpr u32 k_odd_in_flight = 2;
-#else
-constexpr u32 k_odd_in_flight = k_in_flight;
-#endif
+template <>
+inline constexpr u32 k_batch<source::peer, vec16> = k_past_caches_together;
 template <source From, class Word>
 constexpr u32 k_odd_batch = k_batch<From, Word> < k_odd_in_flight ? k_batch<From, Word> : k_odd_in_flight;
-#if defined(XIO_ON_HIP)
-template <>
-inline constexpr u32 k_batch<source::peer, vec16> = amdgcn::k_loads_together;
-#endif
 
-#if defined(XIO_ON_CUDA)
-template <class Word>
-XIO_DEVICE Word load_past_caches(const Word* p) {
-  return __ldcv(p);
-}
-XIO_DEVICE u64 load_past_caches(const u64* p) { return __ldcv(reinterpret_cast<const unsigned long long*>(p)); }
-#endif
-
-// Accesses memory of any type as a Word: the compiler must not assume that a Word and a float never overlap.
 template <source From, class Word>
 XIO_DEVICE Word load_word(const unsigned char* p) {
-#if defined(XIO_ON_HIP)
   if constexpr (From == source::peer) {
-    return amdgcn::load_past_caches<Word>(p);
+    return load_past_caches<Word>(p);
   } else {
-    Word v;
-    __builtin_memcpy(&v, __builtin_assume_aligned(p, sizeof(Word)), sizeof(Word));
-    return v;
+    return load_as<Word>(p);
   }
-#else
-  if constexpr (From == source::peer) {
-    return load_past_caches(reinterpret_cast<const Word*>(p));
-  } else {
-    return *reinterpret_cast<const Word*>(p);
-  }
-#endif
 }
 
 template <class Word>
 XIO_DEVICE void store_word(unsigned char* p, Word v) {
-#if defined(XIO_ON_HIP)
-  __builtin_memcpy(__builtin_assume_aligned(p, sizeof(Word)), &v, sizeof(Word));
-#else
-  *reinterpret_cast<Word*>(p) = v;
-#endif
+  store_as<Word>(p, v);
 }
 
 // A span of words that `count` threads copy, every count-th by each, from word i on.
@@ -92,14 +55,10 @@ struct strip {
 // N words, `stride` bytes apart.
 template <source From, u32 N, class Word>
 XIO_DEVICE void load_words(Word (&v)[N], const unsigned char* p, u64 stride) {
-#if defined(XIO_ON_HIP)
-  if constexpr (From == source::peer && sizeof(Word) == 16) {
-    amdgcn::load_past_caches<N>(v, p, stride);
-  } else
-#endif
-  {
-#pragma unroll
-    for (u32 k = 0; k < N; ++k) v[k] = load_word<From, Word>(p + k * stride);
+  if constexpr (From == source::peer) {
+    load_words_past_caches<N>(v, p, stride);
+  } else {
+    XIO_UNROLL for (u32 k = 0; k < N; ++k) v[k] = load_as<Word>(p + k * stride);
   }
 }
 
@@ -107,8 +66,7 @@ template <u32 N, source From, class Word>
 XIO_DEVICE void copy_batch(strip& s) {
   Word v[N];
   load_words<From>(v, s.from + s.i * sizeof(Word), s.count * sizeof(Word));
-#pragma unroll
-  for (u32 k = 0; k < N; ++k) store_word<Word>(s.to + (s.i + k * s.count) * sizeof(Word), v[k]);
+  XIO_UNROLL for (u32 k = 0; k < N; ++k) store_word<Word>(s.to + (s.i + k * s.count) * sizeof(Word), v[k]);
   s.i += N * s.count;
 }
 
@@ -184,15 +142,13 @@ XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 byt
   const unsigned char* in = from + head - skew;
   for (u64 i = rank; i < words; i += batch * count) {
     u32 low[batch], high[batch];
-#pragma unroll
-    for (u32 k = 0; k < batch; ++k) {
+    XIO_UNROLL for (u32 k = 0; k < batch; ++k) {
       const u64 at = i + k * count < words ? i + k * count : i;
       low[k] = load_word<From, u32>(in + at * 4);
       high[k] = load_word<From, u32>(in + at * 4 + 4);
     }
-#pragma unroll
-    for (u32 k = 0; k < batch; ++k)
-      if (i + k * count < words) store_word<u32>(to + head + (i + k * count) * 4, funnel(low[k], high[k], 8 * skew));
+    XIO_UNROLL for (u32 k = 0; k < batch; ++k) if (i + k * count < words)
+        store_word<u32>(to + head + (i + k * count) * 4, funnel(low[k], high[k], 8 * skew));
   }
   copy_bytes<From>(to + tail, from + tail, bytes - tail, rank, count);
 }
@@ -251,26 +207,24 @@ XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned cha
     copy_batch<1, From, vec16>(s);
   }
 }
-#endif
 
 // Collective over g, without the syncs before and after. The areas do not overlap.
 template <source From, class Group>
 XIO_DEVICE void move(const Group& g, void* to, const void* from, u64 bytes) {
-#if defined(XIO_ON_HOST)
-  // A workgroup shares one CPU: splitting the work would only cost switches.
-  if (g.leader()) std::memcpy(to, from, bytes);
-#else
-  copy_from<From>(g, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
-#endif
+  if constexpr (k_splits_copies) {
+    copy_from<From>(g, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
+  } else {
+    if (g.leader()) __builtin_memcpy(to, from, bytes);
+  }
 }
-// By one lane, beside an engine's copy: seldom, so by the function that is there anyway.
+// By one lane, beside an engine's copy: seldom, so where there is a function for it, by that.
 template <source From>
 XIO_DEVICE void move_beside(void* to, const void* from, u64 bytes) {
-#if defined(XIO_ON_HIP)
-  copy_unaligned<From>(static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes, 0, 1);
-#else
-  move<From>(thread_group::here(), to, from, bytes);
-#endif
+  if constexpr (k_splits_copies && k_posts_by_leaf) {
+    copy_unaligned<From>(static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes, 0, 1);
+  } else {
+    move<From>(thread_group::here(), to, from, bytes);
+  }
 }
 // To memory of a device (a heap, or a registered buffer), from memory of this PE that the caller has the right to read.
 template <class Group>

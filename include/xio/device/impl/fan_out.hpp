@@ -6,7 +6,6 @@
 
 namespace xio::dev::direct {
 
-#if !defined(XIO_ON_HOST)
 // Stores N words of `from` to every place.
 template <u32 N, class Place>
 XIO_DEVICE void fan_out_batch(const unsigned char* from, u64 at, u64 stride, u32 places, Place&& place) {
@@ -27,16 +26,15 @@ XIO_DEVICE void copy_two_batch(unsigned char* to, const unsigned char* from, uns
   XIO_UNROLL for (u32 k = 0; k < N; ++k) store_word<vec16>(to + k * stride, a[k]);
   XIO_UNROLL for (u32 k = 0; k < N; ++k) store_word<vec16>(to2 + k * stride, b[k]);
 }
-#endif
 
 // Copies `bytes` to place(0) .. place(places - 1). Collective over g, without the syncs before and after; nothing
 // overlaps.
 template <class Group, class Place>
 XIO_DEVICE void fan_out(const Group& g, const unsigned char* from, u64 bytes, u32 places, Place&& place) {
-#if !defined(XIO_ON_HOST)
   u64 all = reinterpret_cast<u64>(from) | bytes;
-  for (u32 p = 0; p < places; ++p) all |= reinterpret_cast<u64>(place(p));
-  if ((all & 15) == 0 && places > 1) {
+  if constexpr (k_splits_copies)
+    for (u32 p = 0; p < places; ++p) all |= reinterpret_cast<u64>(place(p));
+  if (k_splits_copies && (all & 15) == 0 && places > 1) {
     constexpr u32 n = k_in_flight / 2;
     const u64 words = bytes / 16, count = g.count(), stride = count * 16;
     u64 i = g.rank();
@@ -44,7 +42,6 @@ XIO_DEVICE void fan_out(const Group& g, const unsigned char* from, u64 bytes, u3
     for (; i < words; i += count) fan_out_batch<1>(from, i * 16, stride, places, place);
     return;
   }
-#endif
   for (u32 p = 0; p < places; ++p) copy(g, place(p), from, bytes);
 }
 
@@ -52,10 +49,9 @@ XIO_DEVICE void fan_out(const Group& g, const unsigned char* from, u64 bytes, u3
 template <class Group>
 XIO_DEVICE void copy_two(const Group& g, unsigned char* to, const unsigned char* from, unsigned char* to2,
                          const unsigned char* from2, u64 bytes) {
-#if !defined(XIO_ON_HOST)
   const u64 all = reinterpret_cast<u64>(to) | reinterpret_cast<u64>(from) | reinterpret_cast<u64>(to2) |
                   reinterpret_cast<u64>(from2) | bytes;
-  if ((all & 15) == 0) {
+  if (k_splits_copies && (all & 15) == 0) {
     constexpr u32 n = k_in_flight / 2;
     const u64 words = bytes / 16, count = g.count(), stride = count * 16;
     u64 i = g.rank();
@@ -64,7 +60,6 @@ XIO_DEVICE void copy_two(const Group& g, unsigned char* to, const unsigned char*
     for (; i < words; i += count) copy_two_batch<1>(to + i * 16, from + i * 16, to2 + i * 16, from2 + i * 16, stride);
     return;
   }
-#endif
   copy(g, to, from, bytes);
   copy(g, to2, from2, bytes);
 }

@@ -21,40 +21,7 @@ XIO_DEVICE void set_value(xio_bfloat16_t* to, float value) {
   to->bits = static_cast<u16>(nan ? (x >> 16) | 0x40 : (x + 0x7fff + (x >> 16 & 1)) >> 16);
 }
 
-XIO_DEVICE float value_of(xio_half_t v) {
-#if defined(XIO_ON_HIP)
-  return static_cast<float>(bit_copy<_Float16>(v));
-#elif defined(XIO_ON_CUDA)
-  return ptx::float_of_half(v.bits);
-#else
-  const u32 sign = (v.bits & 0x8000u) << 16, exponent = v.bits >> 10 & 31, fraction = v.bits & 1023u;
-  if (exponent == 0) {
-    const float small = static_cast<float>(fraction) * 0x1p-24f;
-    return sign != 0 ? -small : small;
-  }
-  return bit_copy<float>(sign | (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13);
-#endif
-}
-XIO_DEVICE void set_value(xio_half_t* to, float value) {
-#if defined(XIO_ON_HIP)
-  *to = bit_copy<xio_half_t>(static_cast<_Float16>(value));
-#elif defined(XIO_ON_CUDA)
-  to->bits = ptx::half_of_float(value);
-#else
-  const u32 all = bit_copy<u32>(value), sign = all >> 16 & 0x8000, x = all & 0x7fffffff;
-  u32 bits = 0;
-  if (x > 0x7f800000) {
-    bits = 0x7e00;
-  } else if (x >= 0x477ff000) {
-    bits = 0x7c00;  // what rounds to more than the largest number
-  } else if (x < 0x38800000) {
-    bits =
-        bit_copy<u32>(bit_copy<float>(x) + 0.5f) - 0x3f000000;  // a half's steps here are those of a float from 0.5 on
-  } else {
-    bits = (x - (112u << 23) + 0xfff + (x >> 13 & 1)) >> 13;
-  }
-  to->bits = static_cast<u16>(sign | bits);
-#endif
-}
+XIO_DEVICE float value_of(xio_half_t v) { return float_of_half(v.bits); }
+XIO_DEVICE void set_value(xio_half_t* to, float value) { to->bits = half_of_float(value); }
 
 }  // namespace xio::dev

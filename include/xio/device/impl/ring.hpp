@@ -36,25 +36,13 @@
 
 namespace xio::dev {
 
-// A ring as an op holds it. NVIDIA's compiler would read the view again after every acquire: there the op has a copy,
-// whose fields are registers.
-#if defined(XIO_ON_CUDA)
-using held_ring = const ring_view;
-#else
-using held_ring = const ring_view&;
-#endif
+// A ring as an op holds it.
+using held_ring = held<ring_view>;
 
 // The order of changes to words by which one thread lets others know that a device has read a slot, or has written the
-// data that was asked for.
-//
-// NVIDIA GPUs take a quarter of a microsecond for a release, and need none here: the thread passes on only what it
-// loaded before, and no store of a GPU is made before a load or an atomic on which it depends has returned. A thread
-// that passes on what it has stored (a completion queue's doorbell) does need one.
-#if defined(XIO_ON_CUDA)
-constexpr order k_handed_on = order::relaxed;
-#else
-constexpr order k_handed_on = order::acq_rel;
-#endif
+// data that was asked for. The thread passes on only what it loaded before; one that passes on what it has stored (a
+// completion queue's doorbell) needs a release on every platform.
+constexpr order k_handed_on = k_stores_follow_loads ? order::relaxed : order::acq_rel;
 
 template <order O = k_handed_on>
 XIO_DEVICE void ring_hand_on() {
@@ -214,13 +202,8 @@ XIO_DEVICE u64 ring_announce(const ring_view& r, u64 from, u64 to) {
 
 // Where the complete entries from `from` on end. Several marks are looked at together, for a look takes long; at most
 // depth steps, because credits bound what can be marked.
-#if defined(XIO_ON_HIP)
-constexpr u32 k_marks_together = 4;  // registers that every op would have to have are dearer there
-#else
-constexpr u32 k_marks_together = 8;
-#endif
 XIO_DEVICE u64 ring_scan(const ring_view& r, u64 from) {
-  constexpr u32 together = k_marks_together;
+  constexpr u32 together = k_looks_together;
   const u64* marks = r.marks;
   const u32 mask = r.depth - 1;
   u64 to = from;
@@ -618,11 +601,8 @@ XIO_DEVICE u32 ring_lanes_per_round(const lanes& group, const ring_view& r, u32 
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const world_view& w, const ring_claim& mine,
                                   u64* ticket, Fill&& fill) {
-  // All that lanes do together takes a lone one 0.4 us on an NVIDIA GPU, where masks are asked for at every use. On
-  // others it is a few scalar instructions, and a second copy of what fill writes is dearer.
-#if defined(XIO_ON_CUDA)
-  if (group.alone()) return ring_post_lone<Codec>(r, w, mine, ticket, fill);
-#endif
+  if constexpr (k_lone_lanes_apart)
+    if (group.alone()) return ring_post_lone<Codec>(r, w, mine, ticket, fill);
   // One call for all rounds: what fill writes is long.
   const u32 count = group.count();
   const u32 rank = group.rank();

@@ -189,12 +189,6 @@ XIO_DEVICE void fill_piece(const ring_view& r, const chain& op, const piece& p, 
   if (p.counts != 0) fill_atomic(r, at + p.copies + p.signals, last, wire::sdma::add_64, op.counter, 1);
 }
 
-#if defined(XIO_ON_CUDA)
-XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
-                                   u64* ticket) {
-  return post_slots(w, r, p.slots(), p.bytes, ticket, [&](u64 at, bool last) { fill_piece(r, op, p, at, last); });
-}
-#else
 // The codec of a leaf, which does not wait.
 struct leaf_codec : sdma_codec {
   static constexpr bool k_tries = true;
@@ -245,8 +239,8 @@ XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<sdma_codec>(
 // The one copy of this code in a kernel that has these queues and no world.
 XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) { return sdma_codec::drain(ring, completed); }
 
-XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
-                                   u64* ticket) {
+XIO_DEVICE xio_status_t post_piece_by_leaf(const world_view& w, const ring_view& r, const chain& op, const piece& p,
+                                           u64* ticket) {
   u32 how = p.copies;
   if (p.signals != 0) how |= k_leaf_signals | (op.op == XIO_SIGNAL_ADD ? k_leaf_adds : 0);
   if (p.counts != 0) how |= k_leaf_counts;
@@ -260,7 +254,15 @@ XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, cons
   *ticket = done.ticket;
   return done.status;
 }
-#endif
+
+XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
+                                   u64* ticket) {
+  if constexpr (k_posts_by_leaf) {
+    return post_piece_by_leaf(w, r, op, p, ticket);
+  } else {
+    return post_slots(w, r, p.slots(), p.bytes, ticket, [&](u64 at, bool last) { fill_piece(r, op, p, at, last); });
+  }
+}
 
 // The request is that of the last slot: when it is complete, all are. 0 if loads and stores have done it all.
 template <direct::source From = direct::source::peer>

@@ -100,6 +100,9 @@ XIO_DEVICE const T& uniform(const T& at) {
 }
 
 XIO_DEVICE u32 uniform_value(u32 value) { return value; }
+// A copy, whose fields are registers: the compiler would read a view again after every acquire.
+template <class T>
+using held = const T;
 template <class T>
 XIO_DEVICE const T& again(const T& at) {
   return at;
@@ -190,6 +193,33 @@ XIO_DEVICE void store_entry(void* slot, const entry64& e) {
   for (int i = 0; i < 4; ++i) out[i] = make_uint4(e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]);
 }
 
+template <class Word>
+XIO_DEVICE Word load_as(const unsigned char* p) {
+  return *reinterpret_cast<const Word*>(p);
+}
+template <class Word>
+XIO_DEVICE void store_as(unsigned char* p, Word v) {
+  *reinterpret_cast<Word*>(p) = v;
+}
+template <class Word>
+XIO_DEVICE Word load_past_caches(const unsigned char* p) {
+  if constexpr (sizeof(Word) == 8) {
+    return __ldcv(reinterpret_cast<const unsigned long long*>(p));
+  } else {
+    return __ldcv(reinterpret_cast<const Word*>(p));
+  }
+}
+template <u32 N, class Word>
+XIO_DEVICE void load_words_past_caches(Word (&v)[N], const unsigned char* p, u64 stride) {
+#pragma unroll
+  for (u32 k = 0; k < N; ++k) v[k] = load_past_caches<Word>(p + k * stride);
+}
+
+// --- Numbers of two bytes ----------------------------------------------------------------------------
+
+XIO_DEVICE float float_of_half(u16 bits) { return ptx::float_of_half(bits); }
+XIO_DEVICE u16 half_of_float(float value) { return ptx::half_of_float(value); }
+
 // --- Lanes together ----------------------------------------------------------------------------------
 
 // The lanes of a mask are looked up at every use, unless it is a constant (docs/performance.md).
@@ -240,6 +270,13 @@ XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) { return same_key_mask(key + ki
 
 // --- What suits the machine --------------------------------------------------------------------------
 
+// A release takes a quarter of a microsecond.
+constexpr bool k_stores_follow_loads = true;
+// It is 0.4 us, since masks are asked for at every use.
+constexpr bool k_lone_lanes_apart = true;
+constexpr bool k_splits_copies = true;
+constexpr u32 k_in_flight = 16, k_odd_in_flight = 16, k_past_caches_together = 16;
+constexpr u32 k_looks_together = 8;
 #if defined(XIO_PTX_ONE_WAY_FENCES)
 constexpr bool k_watches_by_fence = true;
 #else

@@ -182,6 +182,26 @@ XIO_DEVICE void store_entry(void* slot, const entry64& e) {
   for (int i = 0; i < 4; ++i) out[i] = vec16{e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]};
 }
 
+template <class Word>
+XIO_DEVICE Word load_past_caches(const unsigned char* p) {
+  return amdgcn::load_past_caches<Word>(p);
+}
+template <u32 N, class Word>
+XIO_DEVICE void load_words_past_caches(Word (&v)[N], const unsigned char* p, u64 stride) {
+  if constexpr (sizeof(Word) == 16) {
+    amdgcn::load_past_caches<N>(v, p, stride);
+  } else {
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) v[k] = load_past_caches<Word>(p + k * stride);
+  }
+}
+constexpr u32 k_past_caches_together = amdgcn::k_loads_together;
+
+// --- Numbers of two bytes ----------------------------------------------------------------------------
+
+XIO_DEVICE float float_of_half(u16 bits) { return static_cast<float>(__builtin_bit_cast(_Float16, bits)); }
+XIO_DEVICE u16 half_of_float(float value) { return __builtin_bit_cast(u16, static_cast<_Float16>(value)); }
+
 // --- Lanes together ----------------------------------------------------------------------------------
 
 // Lanes of a wave run in lockstep; this only stops the compiler from moving memory operations.
@@ -219,6 +239,11 @@ XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) {
 
 // --- What suits the machine --------------------------------------------------------------------------
 
+constexpr bool k_splits_copies = true;
+constexpr u32 k_in_flight = 8;
+// Fewer: all registers that a function has are those of every kernel that calls it.
+constexpr u32 k_odd_in_flight = 2;
+constexpr u32 k_looks_together = 4;  // likewise
 constexpr bool k_watches_by_fence = true;
 constexpr bool k_indexes_arguments = false;
 constexpr bool k_reaps_by_kind = false;

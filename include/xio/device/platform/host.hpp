@@ -219,6 +219,17 @@ XIO_DEVICE void store_entry(void* slot, const entry64& e) {
   std::memcpy(out, &e, sizeof e);
 }
 
+template <class Word>
+XIO_DEVICE Word load_past_caches(const unsigned char* p) {
+  Word v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <u32 N, class Word>
+XIO_DEVICE void load_words_past_caches(Word (&v)[N], const unsigned char* p, u64 stride) {
+  for (u32 k = 0; k < N; ++k) v[k] = load_past_caches<Word>(p + k * stride);
+}
+
 // --- Lanes together ----------------------------------------------------------------------------------
 
 XIO_DEVICE bool is_alone(u64 mask) { return (mask & (mask - 1)) == 0; }
@@ -261,6 +272,10 @@ XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) {
 
 // --- What suits the machine --------------------------------------------------------------------------
 
+// A workgroup shares one CPU: splitting a copy would only cost switches.
+constexpr bool k_splits_copies = false;
+constexpr u32 k_in_flight = 8, k_odd_in_flight = 8, k_past_caches_together = 8;
+constexpr u32 k_looks_together = 8;
 #if defined(XIO_WATCHES_BY_FENCE)
 constexpr bool k_watches_by_fence = true;
 #else
@@ -273,5 +288,7 @@ constexpr u32 k_looks_under_way = 1;
 constexpr u32 k_polls_in_line = 0;
 
 }  // namespace xio::dev
+
+#include "xio/device/platform/half_by_bits.hpp"
 
 #endif

@@ -28,6 +28,24 @@ XIO_DEVICE T load_word_if(bool good, const T* at) {
 }
 XIO_DEVICE u64 load_any_if(bool good, const void* at) { return good ? *static_cast<const u64*>(at) : 0; }
 
+template <class T>
+using held = const T&;
+
+template <class Word>
+XIO_DEVICE Word load_as(const unsigned char* p) {
+  Word v;
+  __builtin_memcpy(&v, __builtin_assume_aligned(p, sizeof(Word)), sizeof(Word));
+  return v;
+}
+template <class Word>
+XIO_DEVICE void store_as(unsigned char* p, Word v) {
+  __builtin_memcpy(__builtin_assume_aligned(p, sizeof(Word)), &v, sizeof(Word));
+}
+
+constexpr bool k_stores_follow_loads = false;
+// A few scalar instructions: a second copy of what posts is dearer.
+constexpr bool k_lone_lanes_apart = false;
+
 constexpr bool k_has_pairs = false;
 XIO_DEVICE void store_pair(u64* at, u64 a, u64 b) {
   store<scope::system, k_release_by_fence>(at, a);

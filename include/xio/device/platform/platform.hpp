@@ -104,6 +104,8 @@ XIO_DEVICE bool bit_of(u32 mask, u32 i);
 // Keeps the compiler from using the loaded value, and so from waiting for it, before this point of the program.
 XIO_DEVICE void not_before(u32& loaded);
 
+// How an op holds what it reads many times: held<T>, by value or by reference.
+
 // --- Where am I --------------------------------------------------------------------------------------
 
 // Linear index of the calling thread in its workgroup, the workgroup's size, and its index in the grid.
@@ -159,13 +161,38 @@ XIO_DEVICE T load_word_if(bool good, const T* at);
 // An ordinary load of 8 bytes, of any memory.
 XIO_DEVICE u64 load_any_if(bool good, const void* at);
 
+// Memory of any type as a Word: the compiler must not assume that a Word and a float never overlap.
+template <class Word>
+XIO_DEVICE Word load_as(const unsigned char* p);
+template <class Word>
+XIO_DEVICE void store_as(unsigned char* p, Word v);
+// Likewise what a peer may have changed, past the caches that do not see that; and N words, `stride` bytes apart, of
+// which k_past_caches_together are under way at once.
+template <class Word>
+XIO_DEVICE Word load_past_caches(const unsigned char* p);
+template <u32 N, class Word>
+XIO_DEVICE void load_words_past_caches(Word (&v)[N], const unsigned char* p, u64 stride);
+
 // Two words side by side, 16-byte aligned, each of them whole; in one access where there is one (k_has_pairs).
 XIO_DEVICE void store_pair(u64* at, u64 a, u64 b);
 XIO_DEVICE void store_pair_if(bool good, u64* at, u64 a, u64 b);
 XIO_DEVICE void load_pair(const u64* at, u64& a, u64& b);
 
+// --- Numbers of two bytes ----------------------------------------------------------------------------
+
+// IEEE binary16; to the nearest, ties to even.
+XIO_DEVICE float float_of_half(u16 bits);
+XIO_DEVICE u16 half_of_float(float value);
+
 // --- What suits the machine --------------------------------------------------------------------------
 //   k_posts_by_leaf         posting is a leaf, which does not wait: the kernel itself waits for room, and posts again
+//   k_stores_follow_loads   no store is made before a load or an atomic on which it depends has returned: a thread that
+//                           passes on what it has loaded needs no release
+//   k_lone_lanes_apart      what lanes do together is dear for a lane that is alone: it has code of its own
+//   k_splits_copies         the threads of a group share a copy, word by word; else one of them does it all
+//   k_in_flight             loads of a copy that are under way before the first store needs its value
+//                           (docs/performance.md); k_odd_in_flight of what is not aligned
+//   k_looks_together        words that one look takes, where there are many to look at
 //   k_watches_by_fence      words that peers change are watched by relaxed loads and one fence; else each load acquires
 //   k_has_hdp               kernels may have to flush a host data path
 //   k_pauses_at_once        even the first turns of a waiting loop must give way

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// The works of the RDMA lane: what an op on a queue pair is, before a family's codec makes an entry of it.
+#pragma once
+#include "xio/device/impl/families.hpp"
+#include "xio/device/impl/ring.hpp"
+#include "xio/device/impl/view.hpp"
+#include "xio/device/impl/work.hpp"
+#include "xio/device/platform/platform.hpp"
+#include "xio/xio.h"
+
+namespace xio::dev::rdma {
+
+// Where results go that nobody asked for. Never handed out.
+constexpr u32 k_dummy_word = 0;
+
+// The caller's queue pair to a peer that has any.
+XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
+  return p.rdma[p.rdma_count == 1 ? 0 : workgroup_index() & (p.rdma_count - 1)];
+}
+
+XIO_DEVICE work make_work(const ring_view& r, verb what, u64 offset, u32 bytes) {
+  work w{};
+  w.what = what;
+  w.from = payload::memory;
+  w.bytes = bytes;
+  w.remote = r.remote_heap + offset;
+  w.rkey = r.remote_key;
+  return w;
+}
+
+// WRITE from, or READ to, local memory.
+XIO_DEVICE work transfer(const ring_view& r, verb what, u64 offset, const void* local, u32 bytes, u32 lkey) {
+  work w = make_work(r, what, offset, bytes);
+  w.local = reinterpret_cast<u64>(local);
+  w.lkey = lkey;
+  if (what != verb::read && bytes <= r.inline_bytes) w.from = payload::inlined;
+  return w;
+}
+
+XIO_DEVICE u64 low_bytes(u64 value, u32 width) { return width >= 8 ? value : value & ((u64{1} << (8 * width)) - 1); }
+
+XIO_DEVICE work write_value(const ring_view& r, u64 offset, u64 value, u32 width) {
+  work w = make_work(r, verb::write, offset, width);
+  w.from = payload::value;
+  w.first = low_bytes(value, width);
+  return w;
+}
+
+XIO_DEVICE work atomic_work(const ring_view& r, verb what, u64 offset, u32 width, u64 first, u64 second, u64* result) {
+  work w = make_work(r, what, offset, width);
+  w.local = reinterpret_cast<u64>(result);
+  w.lkey = r.scratch_lkey;
+  w.first = first;
+  w.second = second;
+  return w;
+}
+
+XIO_DEVICE work signal_work(const ctx_view& c, const ring_view& r, u64 offset, u64 value, int op) {
+  if (op == XIO_SIGNAL_ADD) return atomic_work(r, verb::fetch_add, offset, 8, value, 0, c.scratch + k_dummy_word);
+  return write_value(r, offset, value, 8);
+}
+
+// --- Works on a ring ---------------------------------------------------------------------------------
+
+// The slots that an op takes: some families need the ring for that.
+template <class Family>
+XIO_DEVICE u32 slots_of(const ring_view& r, const work& w) {
+  if constexpr (requires { Family::slots(r, w); }) {
+    return Family::slots(r, w);
+  } else {
+    return Family::slots(w);
+  }
+}
+
+// The claim on a ring of one op, or of two that stay together (data and its signal). second: null if there is none.
+template <class Family>
+XIO_DEVICE ring_claim claim_of(const ring_view& r, const work& first, const work* second) {
+  ring_claim claim{slots_of<Family>(r, first), Family::packets(r, first), first.bytes};
+  if (second != nullptr) {
+    claim.slots += slots_of<Family>(r, *second);
+    claim.packets += Family::packets(r, *second);
+    claim.bytes += second->bytes;
+  }
+  return claim;
+}
+
+// How an op is held while slots are taken.
+using held_work = held<work>;
+XIO_DEVICE held_work op_of(const work& first, const work* second, bool of_second) {
+  if (!of_second) return first;
+  return *second;
+}
+
+template <class Family>
+XIO_DEVICE void encode_ops(const ring_view& r, u64 ticket, u64 serial, bool last, const work& first,
+                           const work* second) {
+  const u32 count = second == nullptr ? 1 : 2;
+  for (u32 i = 0; i < count; ++i) {
+    held_work w = op_of(first, second, i != 0);
+    Family::encode(r, ticket, serial, last && i + 1 == count, w);
+    ticket += slots_of<Family>(r, w);
+    serial = (serial + Family::packets(r, w)) & 0xffffff;
+  }
+}
+
+}  // namespace xio::dev::rdma
