@@ -40,7 +40,7 @@ engines::engines(const options& o, bootstrap::channel& channel, gpu::heap& heap,
       device_rows_(regions),
       local_rank_(local_rank),
       known_(*this, o.registrations) {
-  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {}, {}, 1, 0, nullptr};
+  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {}, {}, 1, 0, 0};
   gpu::put_value(&device_rows_[0], regions_.row(0));
   memory::blocks::all().watch(*this);
 }
@@ -117,16 +117,15 @@ sdma::engine& engines::open_sdma() {
 
 void engines::adopt_bus(dev::region_view& row, const nvme::controller& c, std::uint64_t bus) {
   std::uint64_t& known = row.bus[static_cast<std::uint32_t>(c.space())];
-  const dev::run_table runs =
-      (bus & dev::k_in_runs) != 0 ? c.runs_of(start(row), row.bytes) : dev::run_table{nullptr, 0};
-  if (known != 0 && (known != bus || ((bus & dev::k_in_runs) != 0 && row.runs != runs.runs)))
+  const std::uint64_t rows = (bus & dev::k_in_runs) != 0 ? c.rows_of(start(row), row.bytes) : 0;
+  if (known != 0 && (known != bus || (rows != 0 && row.rows != rows)))
     fail(XIO_ERR_UNSUPPORTED,
          "two drives see the memory at {} at {:#x} and {:#x}, for each has an IOMMU domain of its own; open them in "
          "worlds "
          "of their own, or both as nvme: (vfio)",
          start(row), known, bus);
   known = bus;
-  if (runs.runs != nullptr) row.runs = runs.runs, row.run_count = runs.count;
+  if (rows != 0) row.rows = rows;
 }
 
 void engines::reach(dev::region_view& row) {
@@ -165,12 +164,10 @@ void engines::show_row(std::uint32_t i) {
     std::copy(std::begin(known.lkey), std::end(known.lkey), row.lkey);
     for (std::uint32_t s = 0; s < dev::k_bus_spaces; ++s)
       row.bus[s] = known.bus[s] == 0 ? 0 : known.bus[s] + (row.base - known.base);
-    row.runs = known.runs;
-    row.run_count = known.run_count;
+    row.rows = known.rows;
   }
   gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
-  gpu::copy(&device_rows_[i].runs, &row.runs, sizeof(void*));
-  gpu::put_value(&device_rows_[i].run_count, row.run_count);
+  gpu::put_value(&device_rows_[i].rows, row.rows);
   // Last: a kernel that finds the address uses the table.
   gpu::copy(device_rows_[i].bus, row.bus, sizeof row.bus);
 }

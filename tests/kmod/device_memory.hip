@@ -207,10 +207,13 @@ void time_registering(const rig::team& t, const std::string& kind, const char* n
 }
 
 constexpr uint32_t k_posts = 32;
-__global__ void post_reads(job j) {
+__device__ void post_each(const job& j) {
   for (uint32_t i = 0; i < k_posts; ++i)
     xio_read_nbi(j.ctx, j.buffer + i * uint64_t{4096}, j.storage, i * uint64_t{4096}, 4096);
 }
+// With the registers that a workgroup of 1024 leaves each lane, and with those of one wave.
+__global__ void post_reads(job j) { post_each(j); }
+__global__ __launch_bounds__(64) void post_reads_by_wave(job j) { post_each(j); }
 __global__ void finish_reads(job j) { blame(j, xio_quiet(j.ctx) != XIO_OK); }
 
 void post(const rig::team& t, const char* name) {
@@ -219,6 +222,8 @@ void post(const rig::team& t, const char* name) {
   MUST(open_drive(t, name, j));
   j.buffer = t.symmetric_raw<unsigned char>(8 << 20) + (4 << 20);
   RUN(post_reads, 1, 1, j);
+  RUN(finish_reads, 1, 1, j);
+  RUN(post_reads_by_wave, 1, 1, j);
   RUN(finish_reads, 1, 1, j);
   expect_right(wrong, "reads that were posted");
   MUST(xio_storage_close(t.world(), j.storage));

@@ -119,7 +119,7 @@ class copied_rig {
     ring_.slots_lkey = nic_.register_memory(slots_.backing(), slots_.size(), m::local_read).lkey;
     ring_.scratch_lkey = nic_.register_memory(scratch_.data(), scratch_.size(), local).lkey;
     world_.regions[0] = {
-        reinterpret_cast<u64>(mine()), k_bytes, {}, {nic_.register_memory(mine(), k_bytes, local).lkey}, 1, 0, nullptr};
+        reinterpret_cast<u64>(mine()), k_bytes, {}, {nic_.register_memory(mine(), k_bytes, local).lkey}, 1, 0, 0};
     lay_out(s);
     connect(s);
     show();

@@ -19,6 +19,7 @@
 #include "transport/nvme/kmod_memory.hpp"
 #include "transport/nvme/kmod_module.hpp"
 #include "transport/nvme/vfio_function.hpp"
+#include "xio/device/impl/bus_rows.hpp"
 
 namespace {
 
@@ -250,28 +251,32 @@ TEST(memory_file, memory_that_is_of_no_open_file) {
 }
 
 TEST(kmod_memory, equal_runs_are_one_table) {
-  const auto a = nvme::run_list::of({{0, 0x10000}, {4096, 0x30000}}, 8192);
-  const auto b = nvme::run_list::of({{0, 0x10000}, {4096, 0x30000}}, 8192);
-  const auto c = nvme::run_list::of({{0, 0x10000}, {4096, 0x40000}}, 8192);
+  const auto a = nvme::row_table::of({{0, 0x10000, 4096}, {4096, 0x30000, 4096}}, 8192);
+  const auto b = nvme::row_table::of({{0, 0x10000, 4096}, {4096, 0x30000, 4096}}, 8192);
+  const auto c = nvme::row_table::of({{0, 0x10000, 4096}, {4096, 0x40000, 4096}}, 8192);
   EXPECT_EQ(a.get(), b.get());
   EXPECT_NE(a.get(), c.get());
-  EXPECT_EQ(a->table().count, 2u | 12u << dev::k_run_shift_at);
-  EXPECT_EQ(a->table().runs[1].address, 0x30000u);
+  EXPECT_EQ(a->shift(), 12u);
+  EXPECT_EQ(a->word() & dev::k_shift_bits, 12u);
+  EXPECT_EQ(a->address_of(4100), 0x30004u);
 }
 
 TEST(kmod_memory, runs_are_cut_into_rows_of_one_length) {
   constexpr std::uint64_t k_2m = 2 << 20;
-  const auto a = nvme::run_list::of({{0, 0x100000000}, {2 * k_2m, 0x300000000}, {3 * k_2m, 0x200000000}}, 5 * k_2m);
-  EXPECT_EQ(a->table().count, 5u | 21u << dev::k_run_shift_at);
+  const auto a = nvme::row_table::of(
+      {{0, 0x100000000, 2 * k_2m}, {2 * k_2m, 0x300000000, k_2m}, {3 * k_2m, 0x200000000, 2 * k_2m}}, 5 * k_2m);
+  EXPECT_EQ(a->shift(), 21u);
+  ASSERT_EQ(a->rows().size(), 5u);
   const std::uint64_t wanted[] = {0x100000000, 0x100000000 + k_2m, 0x300000000, 0x200000000, 0x200000000 + k_2m};
   for (std::size_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(a->rows()[i].offset, i * k_2m);
-    EXPECT_EQ(a->rows()[i].address, wanted[i]);
+    EXPECT_EQ(a->address_of(i * k_2m), wanted[i]);
+    EXPECT_EQ(a->address_of(i * k_2m + k_2m - 1), wanted[i] + k_2m - 1);
   }
-  // One page at the begin of a large run would want a row for each page of it.
-  const auto uneven = nvme::run_list::of({{0, 0x10000}, {4096, 0x100000000}}, std::uint64_t{1} << 30);
-  EXPECT_EQ(uneven->table().count, 2u);
-  EXPECT_EQ(uneven->rows()[1].address, 0x100000000u);
+  // One page at the begin of a large run: a row for each page. The last run ends in the middle of one.
+  const auto uneven = nvme::row_table::of({{0, 0x10000, 4096}, {4096, 0x100000000, 1 << 30}}, (1 << 30) + 512);
+  EXPECT_EQ(uneven->shift(), 12u);
+  EXPECT_EQ(uneven->rows().size(), (1u << 18) + 1);
+  EXPECT_EQ(uneven->address_of(1 << 30), 0x100000000u + (1 << 30) - 4096);
 }
 
 TEST(kmod_memory, plain_memory_is_refused) {

@@ -15,13 +15,35 @@ using namespace xio::dev;
 
 constexpr u64 k_page = 4096;
 
-// By walking, not by halving.
+struct bus_run {
+  u64 offset, address;
+};
+
 u64 walked(const std::vector<bus_run>& runs, u64 v) {
   u64 at = 0;
   for (const bus_run& r : runs)
     if (r.offset <= v) at = r.address + (v - r.offset);
   return at;
 }
+
+// The rows of `bytes` in such runs, for 1 << shift bytes each.
+class table {
+ public:
+  table(const std::vector<bus_run>& runs, u64 bytes, u32 shift) : shift_(shift), rows_(((bytes - 1) >> shift) + 9) {
+    while (reinterpret_cast<u64>(&rows_[first_]) % k_rows_align != 0) ++first_;
+    std::size_t run = 0;
+    for (u64 v = 0; v < bytes; v += u64{1} << shift) {
+      while (run + 1 < runs.size() && runs[run + 1].offset <= v) ++run;
+      rows_[first_ + (v >> shift)] = row_of(runs[run].offset, runs[run].address);
+    }
+  }
+  u64 word() const { return rows_word(reinterpret_cast<u64>(&rows_[first_]), shift_); }
+
+ private:
+  u32 shift_;
+  std::vector<u64> rows_;
+  std::size_t first_ = 0;
+};
 
 // Parts of 1 to 5 pages at places that are no neighbours.
 std::vector<bus_run> scattered(std::mt19937_64& random, u64 pages) {
@@ -34,7 +56,7 @@ std::vector<bus_run> scattered(std::mt19937_64& random, u64 pages) {
 }
 
 TEST(storage_runs, contiguous_memory_is_not_looked_up) {
-  const bus_place p{0x12345000, nullptr, 0};
+  const bus_place p{0x12345000, 0};
   EXPECT_EQ(bus_address_of(p, 0x12345678), 0x12345678u);
 }
 
@@ -42,31 +64,35 @@ TEST(storage_runs, every_offset_is_found) {
   std::mt19937_64 random(1);
   for (const u64 pages : {1, 2, 3, 7, 64, 1000}) {
     const auto runs = scattered(random, pages);
-    const bus_place p{k_in_runs, runs.data(), static_cast<u32>(runs.size())};
+    const table rows(runs, pages * k_page, 12);
+    const bus_place p{k_in_runs, rows.word()};
     for (u64 v = 0; v < pages * k_page; v += 4 * (1 + random() % 300))
       ASSERT_EQ(bus_address_of(p, k_in_runs | v), walked(runs, v)) << pages << " pages, " << v;
     ASSERT_EQ(bus_address_of(p, k_in_runs | (pages * k_page - 1)), walked(runs, pages * k_page - 1));
   }
 }
 
-TEST(storage_runs, every_offset_is_found_in_rows_of_one_length) {
+TEST(storage_runs, rows_of_any_length) {
   std::mt19937_64 random(3);
-  for (const u32 shift : {12u, 16u, 21u}) {
-    std::vector<bus_run> rows;
-    for (u64 i = 0; i < 300; ++i) rows.push_back({i << shift, ((random() & 0xffffff) + 1) << shift});
-    const bus_place p{k_in_runs, rows.data(), static_cast<u32>(rows.size()) | shift << k_run_shift_at};
+  for (const u32 shift : {12u, 16u, 21u, 30u, k_most_row_shift}) {
+    std::vector<bus_run> runs;
+    const u64 count = shift == k_most_row_shift ? 1 : 300;
+    for (u64 i = 0; i < count; ++i) runs.push_back({i << shift, ((random() & 0xffffff) + 1) << 21});
+    const table rows(runs, count << shift, shift);
+    const bus_place p{k_in_runs, rows.word()};
     for (int i = 0; i < 1000; ++i) {
-      const u64 v = random() % (rows.size() << shift);
-      ASSERT_EQ(bus_address_of(p, k_in_runs | v), walked(rows, v)) << shift << ", " << v;
+      const u64 v = random() % (count << shift);
+      ASSERT_EQ(bus_address_of(p, k_in_runs | v), walked(runs, v)) << shift << ", " << v;
     }
-    const u64 last = (rows.size() << shift) - 1;
-    ASSERT_EQ(bus_address_of(p, k_in_runs | last), walked(rows, last));
+    const u64 last = (count << shift) - 1;
+    ASSERT_EQ(bus_address_of(p, k_in_runs | last), walked(runs, last));
   }
 }
 
 TEST(storage_runs, prps_of_a_command) {
   std::mt19937_64 random(2);
   const auto runs = scattered(random, 600);
+  const table rows(runs, 605 * k_page, 12);
   std::vector<u64> list(4096, 0xa5a5a5a5a5a5a5a5);
   ring_view r{};
   r.chunk = 1 << 20;
@@ -79,7 +105,8 @@ TEST(storage_runs, prps_of_a_command) {
     t.shape.transfer_bytes = 1 << 20;
     t.op = xio::wire::nvme::opcode::read;
     const u64 blocks = 1 + random() % 2048, start = 4 * (random() % (300 * 1024));
-    t.bus = {k_in_runs | start, runs.data(), static_cast<u32>(runs.size())};
+    t.bus = {k_in_runs | start, rows.word()};
+    t.first = bus_address_of(t.bus, t.bus.at);
     t.bytes = blocks * 512;
     command c = command_of(t, piece{0, 7, t.bytes});
     const u64 prp1 = c.entry.dw[6] | u64{c.entry.dw[7]} << 32, prp2 = c.entry.dw[8] | u64{c.entry.dw[9]} << 32;

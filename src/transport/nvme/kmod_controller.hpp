@@ -33,7 +33,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   dev::bus_space space() const override { return dev::bus_space::iommu; }
   std::uint64_t map(void* base, std::size_t bytes) override;
   void check_reach(void* page, void* base, std::size_t bytes) override;
-  dev::run_table runs_of(void* base, std::size_t bytes) const override { return memory_->runs_of(base, bytes); }
+  std::uint64_t rows_of(void* base, std::size_t bytes) const override { return memory_->rows_of(base, bytes); }
   void unmap(void* base, std::size_t bytes) override;
 
  private:

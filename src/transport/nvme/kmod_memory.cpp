@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "gpu/memory.hpp"
 #include "memory/dmabuf.hpp"
+#include "xio/device/impl/bus_rows.hpp"
 
 namespace xio::nvme {
 
@@ -25,50 +26,50 @@ kmod_memory::~kmod_memory() {
 
 namespace {
 
-// The largest power of two that divides every run's begin.
-std::uint32_t common_shift(const std::vector<dev::bus_run>& runs) {
-  std::uint64_t bits = 0;
-  for (const dev::bus_run& r : runs) bits |= r.offset;
-  return bits == 0 ? 0 : static_cast<std::uint32_t>(std::countr_zero(bits));
+// Of the largest power of two that divides every run's begin.
+std::uint32_t common_shift(const std::vector<kmod_module::run>& runs) {
+  std::uint64_t bits = std::uint64_t{1} << dev::k_most_row_shift;
+  for (const kmod_module::run& r : runs) bits |= r.offset;
+  return static_cast<std::uint32_t>(std::countr_zero(bits));
 }
 
-// Each run as rows of 1 << shift bytes.
-std::vector<dev::bus_run> cut(const std::vector<dev::bus_run>& runs, std::uint64_t bytes, std::uint32_t shift) {
-  std::vector<dev::bus_run> rows;
+// A run has as many rows as it is long; the last may be cut off in its last.
+std::vector<std::uint64_t> rows_of_runs(const std::vector<kmod_module::run>& runs, std::uint64_t bytes,
+                                        std::uint32_t shift) {
+  std::vector<std::uint64_t> rows;
+  rows.reserve((bytes >> shift) + 1);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::uint64_t end = i + 1 < runs.size() ? runs[i + 1].offset : bytes;
-    for (std::uint64_t at = runs[i].offset; at < end; at += std::uint64_t{1} << shift)
-      rows.push_back({at, runs[i].address + (at - runs[i].offset)});
+    const std::uint64_t count = (end - runs[i].offset + (std::uint64_t{1} << shift) - 1) >> shift;
+    rows.insert(rows.end(), count, dev::row_of(runs[i].offset, runs[i].address));
   }
   return rows;
 }
 
 }  // namespace
 
-run_list::run_list(std::vector<dev::bus_run> rows, std::uint32_t shift)
-    : runs_(std::move(rows)), shift_(shift), rows_(runs_.size() * sizeof(dev::bus_run), gpu::place::device) {
-  gpu::copy(rows_.data(), runs_.data(), runs_.size() * sizeof(dev::bus_run));
+row_table::row_table(std::vector<std::uint64_t> rows, std::uint32_t shift)
+    : rows_(std::move(rows)),
+      shift_(shift),
+      for_kernels_(rows_.size() * sizeof rows_[0], gpu::place::device, dev::k_rows_align) {
+  gpu::copy(for_kernels_.data(), rows_.data(), rows_.size() * sizeof rows_[0]);
 }
 
-std::shared_ptr<const run_list> run_list::of(const std::vector<dev::bus_run>& runs, std::uint64_t bytes) {
+std::uint64_t row_table::word() const {
+  return dev::rows_word(reinterpret_cast<std::uint64_t>(for_kernels_.data()), shift_);
+}
+
+std::shared_ptr<const row_table> row_table::of(const std::vector<kmod_module::run>& runs, std::uint64_t bytes) {
   static std::mutex lock;
   // Never destroyed: an exit handler may open a drive.
-  static auto& known = *new std::vector<std::weak_ptr<const run_list>>;
-  std::uint32_t shift = common_shift(runs);
-  // A few bytes of table for each page of data at the most.
-  const bool even = shift != 0 && (bytes >> shift) <= 4 * runs.size() + 4096;
-  std::vector<dev::bus_run> rows = even ? cut(runs, bytes, shift) : runs;
-  if (!even) shift = 0;
-  const auto same = [&](const run_list& other) {
-    return shift == other.shift_ &&
-           std::equal(rows.begin(), rows.end(), other.rows().begin(), other.rows().end(),
-                      [](auto& a, auto& b) { return a.offset == b.offset && a.address == b.address; });
-  };
+  static auto& known = *new std::vector<std::weak_ptr<const row_table>>;
+  const std::uint32_t shift = common_shift(runs);
+  std::vector<std::uint64_t> rows = rows_of_runs(runs, bytes, shift);
   const std::lock_guard hold(lock);
   std::erase_if(known, [](auto& one) { return one.expired(); });
   for (const auto& one : known)
-    if (auto list = one.lock(); list != nullptr && same(*list)) return list;
-  auto made = std::make_shared<const run_list>(std::move(rows), shift);
+    if (auto table = one.lock(); table != nullptr && table->shift() == shift && table->rows() == rows) return table;
+  auto made = std::make_shared<const row_table>(std::move(rows), shift);
   known.push_back(made);
   return made;
 }
@@ -78,7 +79,7 @@ std::shared_ptr<const run_list> run_list::of(const std::vector<dev::bus_run>& ru
 kmod_memory::pinned kmod_memory::place(const kmod_module::pin& pin, std::uint64_t offset, void* base,
                                        std::size_t bytes) const {
   const std::uint64_t in_page = offset % k_page, last = offset + bytes;
-  std::vector<dev::bus_run> runs;
+  std::vector<kmod_module::run> runs;
   std::uint64_t first = 0, covered = offset - in_page;
   for (const kmod_module::run& r : pin.runs) {
     if (r.offset + r.bytes <= covered || r.offset >= last) continue;
@@ -88,14 +89,14 @@ kmod_memory::pinned kmod_memory::place(const kmod_module::pin& pin, std::uint64_
            "{} bytes",
            name_, bytes, base, k_page);
     if (runs.empty()) first = r.offset;
-    runs.push_back({r.offset - first, r.address});
+    runs.push_back({r.offset - first, r.address, r.bytes});
     covered = r.offset + r.bytes;
   }
   if (covered < last)
     fail(XIO_ERR_IO, "{}: the kernel module pinned a buffer that ends before the {} bytes at {}; register it again",
          name_, bytes, base);
   if (runs.size() == 1) return {base, bytes, pin.handle, runs[0].address + (offset - first), nullptr, 1, false};
-  return {base, bytes, pin.handle, dev::k_in_runs | (offset - first), run_list::of(runs, covered - first), 1, false};
+  return {base, bytes, pin.handle, dev::k_in_runs | (offset - first), row_table::of(runs, covered - first), 1, false};
 }
 
 std::uint64_t kmod_memory::map(void* base, std::size_t bytes) {
@@ -118,11 +119,11 @@ std::uint64_t kmod_memory::map(void* base, std::size_t bytes) {
   return pinned_.back().address;
 }
 
-dev::run_table kmod_memory::runs_of(void* base, std::size_t bytes) const {
+std::uint64_t kmod_memory::rows_of(void* base, std::size_t bytes) const {
   const std::lock_guard hold(lock_);
   for (const pinned& p : pinned_)
-    if (p.base == base && p.bytes == bytes && p.runs != nullptr) return p.runs->table();
-  return {nullptr, 0};
+    if (p.base == base && p.bytes == bytes && p.table != nullptr) return p.table->word();
+  return 0;
 }
 
 std::uint64_t kmod_memory::address_of(void* at, void* base, std::size_t bytes) const {
@@ -130,11 +131,7 @@ std::uint64_t kmod_memory::address_of(void* at, void* base, std::size_t bytes) c
   const auto inside = static_cast<std::uint64_t>(static_cast<unsigned char*>(at) - static_cast<unsigned char*>(base));
   for (const pinned& p : pinned_) {
     if (p.base != base || p.bytes != bytes) continue;
-    if (p.runs == nullptr) return p.address + inside;
-    const std::uint64_t offset = (p.address & ~dev::k_in_runs) + inside;
-    const auto& rows = p.runs->rows();
-    const auto next = std::upper_bound(rows.begin(), rows.end(), offset, [](auto v, auto& r) { return v < r.offset; });
-    return std::prev(next)->address + (offset - std::prev(next)->offset);
+    return p.table == nullptr ? p.address + inside : p.table->address_of((p.address & ~dev::k_in_runs) + inside);
   }
   fail(XIO_ERR_INTERNAL, "{}: the {} bytes at {} are not pinned; this is a bug of XIO", name_, bytes, base);
 }
@@ -150,7 +147,7 @@ void kmod_memory::unmap(void* base, std::size_t bytes, std::function<bool()> in_
         "{}: the {} bytes of GPU memory at {} were freed while they were registered, so the drive went on with the old "
         "memory; call xio_mem_unregister first",
         name_, bytes, base);
-  leaving_.push_back({found->handle, std::move(found->runs), std::move(in_use)});
+  leaving_.push_back({found->handle, std::move(found->table), std::move(in_use)});
   pinned_.erase(found);
   release_unused();
 }

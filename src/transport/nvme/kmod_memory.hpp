@@ -14,22 +14,22 @@
 
 namespace xio::nvme {
 
-// Runs in the kernels' memory, cut so that they are equally long where that needs few rows more. Equal ones are one
-// table, so that drives that see memory alike share it.
-class run_list {
+// Memory in several parts as kernels find it: the rows of xio/device/impl/bus_rows.hpp, in their memory. Equal ones are
+// one table, so that drives that see memory alike share it.
+class row_table {
  public:
-  // bytes: where the last run ends.
-  static std::shared_ptr<const run_list> of(const std::vector<dev::bus_run>& runs, std::uint64_t bytes);
-  run_list(std::vector<dev::bus_run> rows, std::uint32_t shift);
-  dev::run_table table() const {
-    return {rows_.as<dev::bus_run>(), static_cast<std::uint32_t>(runs_.size()) | shift_ << dev::k_run_shift_at};
-  }
-  const std::vector<dev::bus_run>& rows() const { return runs_; }
+  // runs: the first begins at 0. bytes: where the last ends.
+  static std::shared_ptr<const row_table> of(const std::vector<kmod_module::run>& runs, std::uint64_t bytes);
+  row_table(std::vector<std::uint64_t> rows, std::uint32_t shift);
+  std::uint64_t word() const;  // as region_view::rows
+  std::uint64_t address_of(std::uint64_t offset) const { return rows_[offset >> shift_] + (dev::k_in_runs | offset); }
+  const std::vector<std::uint64_t>& rows() const { return rows_; }
+  std::uint32_t shift() const { return shift_; }
 
  private:
-  std::vector<dev::bus_run> runs_;
-  std::uint32_t shift_;  // as dev::run_table::count has it
-  gpu::buffer rows_;
+  std::vector<std::uint64_t> rows_;
+  std::uint32_t shift_;
+  gpu::buffer for_kernels_;
 };
 
 class kmod_memory {
@@ -42,7 +42,7 @@ class kmod_memory {
 
   // Pins it and returns its bus address as controller::map. Throws where it cannot be pinned.
   std::uint64_t map(void* base, std::size_t bytes);
-  dev::run_table runs_of(void* base, std::size_t bytes) const;
+  std::uint64_t rows_of(void* base, std::size_t bytes) const;  // as controller::rows_of
   // Bus address of `at`, which is in that range.
   std::uint64_t address_of(void* at, void* base, std::size_t bytes) const;
   // Takes back one map() of that range. `in_use`: whether a command that was posted before this call may still name
@@ -56,13 +56,13 @@ class kmod_memory {
     std::size_t bytes;
     std::uint32_t handle;
     std::uint64_t address;
-    std::shared_ptr<const run_list> runs;  // of memory in parts
+    std::shared_ptr<const row_table> table;  // of memory in parts
     unsigned users;
     bool on_gpu;
   };
   struct leaving {
     std::uint32_t handle;
-    std::shared_ptr<const run_list> runs;
+    std::shared_ptr<const row_table> table;
     std::function<bool()> in_use;
   };
   void release_unused();

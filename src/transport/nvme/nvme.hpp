@@ -31,13 +31,13 @@ class controller {
   // commands name is unmapped; the views above stay as they are.
   virtual void stop() noexcept = 0;
   // Memory that commands may name; returns its bus address, contiguous over `bytes`, or k_in_runs and the offset of
-  // base in its first page. Controllers of one space return the same address for the same memory, so that one
+  // base in its table. Controllers of one space return the same address for the same memory, so that one
   // registration serves all that are open in a world.
   virtual dev::bus_space space() const = 0;
   virtual std::uint64_t map(void* base, std::size_t bytes) = 0;
-  // Of memory that map() returned k_in_runs for: its table, in the kernels' memory until unmap(). The same table for
-  // every controller whose runs are the same.
-  virtual dev::run_table runs_of(void* /*base*/, std::size_t /*bytes*/) const { return {}; }
+  // Of memory that map() returned k_in_runs for: the word of its table (xio/device/impl/bus_rows.hpp), which stays
+  // until unmap(). The same for every controller that sees the memory at the same addresses.
+  virtual std::uint64_t rows_of(void* /*base*/, std::size_t /*bytes*/) const { return 0; }
   virtual void unmap(void* base, std::size_t bytes) = 0;  // what map() was given
   // Before any kernel posts: tries whether it reaches the memory that kernels see. `page` is k_trial_bytes that nobody
   // else uses, in [base, base + bytes), which is mapped. Throws where it does not. Software devices always do.

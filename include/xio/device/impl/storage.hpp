@@ -16,13 +16,13 @@ namespace xio::dev {
 
 // A row of registered memory, in registers.
 struct region_row {
-  u64 base, bytes, software_bus, iommu_bus;
+  u64 base, bytes, software_bus, iommu_bus, rows;
   u32 live;
 
   XIO_DEVICE static region_row of(const region_view& g) {
     static_assert(k_bus_spaces == 2);
     return {g.base, g.bytes, g.bus[static_cast<u32>(bus_space::software)], g.bus[static_cast<u32>(bus_space::iommu)],
-            g.live};
+            g.rows, g.live};
   }
   XIO_DEVICE bool holds(u64 p, u64 n) const {
     const u64 from = p - base;
@@ -45,19 +45,14 @@ struct region_pair {
 static_assert(k_max_regions % 2 == 0);
 
 // Address of [p, p + bytes) for drives of that space, or 0 if no single registered region holds it. `rows` are the
-// first two. Memory in parts brings its table of runs.
+// first two. Memory in parts brings its table.
 XIO_DEVICE bus_place bus_address(const world_view& w, region_pair rows, bus_space space, const void* p, u64 bytes) {
   const u64 at = reinterpret_cast<u64>(p);
   for (u32 i = 2;; i += 2) {
     const bool first = rows.a.holds(at, bytes), second = rows.b.holds(at, bytes);
     const u64 address = first ? rows.a.address(space, at) : rows.b.address(space, at);
-    if (first || second) {
-      if ((address & k_in_runs) == 0) [[likely]]
-        return {address, nullptr, 0};
-      const region_view& g = w.regions[first ? i - 2 : i - 1];
-      return {address, g.runs, g.run_count};
-    }
-    if (i == k_max_regions) return {0, nullptr, 0};
+    if (first || second) return {address, first ? rows.a.rows : rows.b.rows};
+    if (i == k_max_regions) return {0, 0};
     rows = region_pair::at(w, i);
   }
 }
@@ -150,11 +145,12 @@ XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, wire::nvme::opcode 
   if (changes_blocks(op) && view.read_only != 0) return XIO_ERR_ARG;
   if (const u32 needed = needed_feature(op); (view.features & needed) != needed) return XIO_ERR_UNSUPPORTED;
   if (((offset | bytes) & block_mask) != 0 || offset > view.bytes || bytes > view.bytes - offset) return XIO_ERR_ARG;
-  *out = transfer{view, op, {}, offset, bytes};
+  *out = transfer{view, op, {}, 0, offset, bytes};
   if (bytes == 0 || op == wire::nvme::opcode::write_zeroes) return XIO_OK;
   if (buffer == nullptr) return XIO_ERR_ARG;
   out->bus = bus_address(w, rows, view.space, buffer, bytes);
   if (out->bus.at == 0) return XIO_ERR_NOT_REGISTERED;
+  out->first = bus_address_of(out->bus, out->bus.at);
   return out->bus.at % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
 }
 

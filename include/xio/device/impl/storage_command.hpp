@@ -2,6 +2,7 @@
 // From a checked transfer to the NVMe commands that do it: cut at what one command can carry and at the edges of
 // stripes, with data pointers computed from the buffer's bus address.
 #pragma once
+#include "xio/device/impl/bus_rows.hpp"
 #include "xio/device/impl/ctx.hpp"
 #include "xio/device/impl/nvme.hpp"
 #include "xio/device/impl/view.hpp"
@@ -10,41 +11,12 @@
 
 namespace xio::dev {
 
-// Where a buffer lies for a drive.
-struct bus_place {
-  u64 at;               // its bus address, or k_in_runs and its place in the runs; 0: there is no buffer
-  const bus_run* runs;  // of memory in parts, else null
-  u32 run_count;        // as run_table::count
-};
-
-// The run that holds offset v: the last that begins at or before it. The first begins at 0.
-XIO_SLOW_PATH u64 find_in_runs(const bus_run* runs, u32 count, u64 v) {
-  if (const u32 shift = count >> k_run_shift_at; shift != 0) [[likely]] {
-    const bus_run r = runs[v >> shift];
-    return r.address + (v - r.offset);
-  }
-  u32 low = 0, high = count;
-  while (high - low > 1) {
-    const u32 middle = low + (high - low) / 2;
-    if (runs[middle].offset <= v)
-      low = middle;
-    else
-      high = middle;
-  }
-  return runs[low].address + (v - runs[low].offset);
-}
-
-XIO_DEVICE u64 bus_address_of(const bus_place& p, u64 at) {
-  if ((at & k_in_runs) == 0) [[likely]]
-    return at;
-  return find_in_runs(p.runs, p.run_count, at & ~k_in_runs);
-}
-
 // One checked transfer.
 struct transfer {
   storage_view shape;  // of the storage, all in one look
   wire::nvme::opcode op;
   bus_place bus;  // of the buffer, as the drive sees it
+  u64 first;      // bus address of its first byte
   u64 offset;     // in the storage
   u64 bytes;
 };
@@ -176,10 +148,10 @@ XIO_DEVICE command command_of(const transfer& t, const piece& p) {
   // No count of pages: a division takes a GPU longer than the rest of the entry.
   const u64 page = s.page_bytes;
   const u64 end = at == 0 ? 0 : (at & (page - 1)) + p.bytes;
-  const u64 first = bus_address_of(t.bus, at);
+  const u64 first = p.done == 0 ? t.first : bus_address_of(t.bus, at);
   const u64 second = end > page ? bus_address_of(t.bus, wire::nvme::prp_entry(at, 1, page)) : 0;
   return command{wire::nvme::make_io(t.op, 0, 0, first, second, p.lba, static_cast<u32>(p.bytes >> s.block_log2)),
-                 {at, t.bus.runs, t.bus.run_count},
+                 {at, t.bus.rows},
                  static_cast<u32>(p.bytes),
                  end > 2 * page ? end : 0,
                  page};

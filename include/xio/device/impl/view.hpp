@@ -129,19 +129,8 @@ constexpr std::uint32_t k_max_nics = 4;
 enum class bus_space : std::uint16_t { software = 0, iommu = 1 };
 constexpr std::uint32_t k_bus_spaces = 2;
 
-// A part of registered memory that is contiguous on the bus, in whole pages of the drive.
-struct bus_run {
-  std::uint64_t offset;   // of the part in what was registered, from the begin of its first page
-  std::uint64_t address;  // of the part on the bus
-};
-struct run_table {
-  const bus_run* runs;
-  std::uint32_t count;  // and from bit k_run_shift_at on: the shift, see there
-};
-// Rows that are equally far apart, 1 << shift bytes, are found by a shift; 0: they are not, and are found by halving.
-constexpr std::uint32_t k_run_shift_at = 26;
-// Memory in several parts has no bus address of its own: this bit, which no bus address has, and below it the offset
-// that the table of runs counts in.
+// Memory in several parts has no bus address of its own: this bit, which no bus address has, and below it an offset in
+// a table, see bus_rows.hpp.
 constexpr std::uint64_t k_in_runs = std::uint64_t{1} << 63;
 
 // Local memory that engines may reach: the heap and what xio_mem_register added.
@@ -151,9 +140,9 @@ struct region_view {
   // Address of base as NVMe controllers see it, or k_in_runs and an offset; 0: they do not see it.
   std::uint64_t bus[k_bus_spaces];
   std::uint32_t lkey[k_max_nics];
-  std::uint32_t live;       // 0: empty row
-  std::uint32_t run_count;  // as run_table::count
-  const bus_run* runs;      // of an address with k_in_runs: by offset, the first is 0
+  std::uint32_t live;  // 0: empty row
+  std::uint32_t unused;
+  std::uint64_t rows;  // of an address with k_in_runs: the word of its table
 };
 static_assert(sizeof(region_view) == 64);
 
