@@ -19,24 +19,15 @@ fails() {
   begin=$SECONDS
 }
 
-# The packages that quickstart wants of Debian 12; a name that is gone here is reported, and configure says what that costs.
-wanted=$(awk '/^(host|hip)_packages=\(/ {on = 1} on {print} on && /\)/ {on = 0}' quickstart | sed 's/^[a-z_]*=(//; s/).*//' | tr '\n' ' ')
+# shellcheck source=tests/suites/packages.sh
+. tests/suites/packages.sh
 apt-get update -qq
 clang=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
-packages=()
-for package in $wanted "clang-$clang" "lld-$clang" ca-certificates libdrm-dev ccache linux-headers-amd64 kmod; do
-  if [ -n "$(apt-cache madison "$package" 2>/dev/null)" ]; then packages+=("$package"); else echo "$suite has no $package"; fi
-done
-apt-get install -y -qq --no-install-recommends "${packages[@]}" >/packages.log 2>&1 || {
-  tail -n 20 /packages.log
-  exit 1
-}
-lap "${#packages[@]} packages"
-version_of() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo none; }
+# shellcheck disable=SC2046  # a list
+install_packages $(packages_of host_packages hip_packages) "clang-$clang" "lld-$clang" ca-certificates libdrm-dev ccache linux-headers-amd64 kmod
+lap "${installed:?} packages"
 echo "  g++ $(version_of g++), clang $clang, hipcc $(version_of hipcc), libhsa-runtime-dev $(version_of libhsa-runtime-dev)"
 echo "  libhsakmt-dev $(version_of libhsakmt-dev), libibverbs-dev $(version_of libibverbs-dev)"
-# What did not change since the last run is not compiled again.
-export CCACHE_DIR=/ccache CCACHE_NOHASHDIR=1 PATH=/usr/lib/ccache:$PATH
 
 # ---- the kernel module, for the suite's kernel -------------------------------------------------------------------
 headers=$(find /lib/modules -maxdepth 2 -name build | sort -V | tail -n 1)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# suite.sh SUITE: builds everything in a Debian of that suite, with its compilers and its HIP, HSA, libhsakmt and rdma-core.
+# suite.sh SUITE [SCRIPT [ARGUMENT...]]: runs tests/suites/SCRIPT.sh on a copy of the tree in a Debian of that suite. Without one it is
+# inside.sh: builds everything with the suite's compilers and its HIP, HSA, libhsakmt and rdma-core.
 # Root only, and the suite is bootstrapped once: XIO_SUITES (default ~/.cache/xio-suites), XIO_DEBIAN_MIRROR.
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
@@ -8,6 +9,7 @@ set -euo pipefail
 # shellcheck source=tests/suites/tree.sh
 . "$srcdir/tests/suites/tree.sh"
 suite=${1:?suite.sh wants the name of a Debian suite}
+script=${2:-inside}
 case $suite in *[!a-z]*) echo "'$suite' is no name of a suite" && exit 2 ;; esac
 mirror=${XIO_DEBIAN_MIRROR-http://deb.debian.org/debian}
 root=${XIO_SUITES-$HOME/.cache/xio-suites}/$suite
@@ -48,4 +50,4 @@ mount -t tmpfs -o size=1g tmpfs "$root/dev/shm"
 echo "$suite: bootstrapped ($((SECONDS - begin)) s)"
 rm -rf "$root/src"
 copy_tree "$root/src"
-inside bash /src/tests/suites/inside.sh "$suite"
+inside bash "/src/tests/suites/$script.sh" "$suite" "${@:3}"
