@@ -15,6 +15,7 @@ expect no_pin 'RDMA device bnxt_re0 makes no completion queue: Bad address; the 
 expect port_down 'RDMA device bnxt_re0 port 1 is not up'
 expect no_register 'RDMA device bnxt_re0 cannot register [0-9]+ bytes'
 expect no_way 'bnxt_re0:1 .* does not go from INIT to RTR .*: Connection timed out; no way to the peer'
+XIO_RING_DEPTH=32768 expect none 'a queue depth of 32768 is not possible on RDMA device bnxt_re0 port 1, .*; set XIO_RING_DEPTH'
 XIO_NIC_FAMILY=mlx5 expect none 'RDMA device bnxt_re0 has queues of bnxt'
 
 posts 'kernels_post *yes (its driver makes queues in given memory'
