@@ -3,6 +3,7 @@
 #   op NAME INSTRUCTIONS VGPRS AGPRS SGPRS SCRATCH WAVES  registers and scratch of the deepest call, as LLVM sums them;
 #                                                        waves that a SIMD can hold with so many registers
 #   function NAME INSTRUCTIONS                            those that kernels call, out of line
+# -v kernels="FUNCTION=NAME ...": of these kernels, in unnamed namespaces, and no lines of functions
 /^[A-Za-z_][A-Za-z0-9_.$]*:/ { # a label that is no local one (.L) begins a kernel or a function
   at = $1
   sub(/:.*/, "", at)
@@ -35,15 +36,25 @@ function total(name, seen,    sum, i, n, callee) {
   return sum
 }
 
+# The op that a kernel stands for, or "".
+function op_of(name,    i, n, pair, named) {
+  if (kernels == "") return name ~ /^cost_/ ? substr(name, 6) : ""
+  n = split(kernels, named, " ")
+  for (i = 1; i <= n; i++) {
+    split(named[i], pair, "=")
+    if (name ~ ("^_ZN.*_GLOBAL__N.*[0-9]" pair[1] "E")) return pair[2]
+  }
+  return ""
+}
+
 END {
   for (i = 1; i <= count; i++) {
     name = all[i]
-    if (name ~ /^cost_/) {
+    op = op_of(name)
+    if (op != "") {
       delete seen
-      op = name
-      sub(/^cost_/, "", op)
       print "op", op, total(name, seen), vgprs[name], agprs[name] + 0, sgprs[name], scratch[name], waves[name]
-    } else if (instructions[name]) {
+    } else if (kernels == "" && instructions[name]) {
       print "function", name, instructions[name]
     }
   }
