@@ -26,8 +26,11 @@ std::uint64_t start_of_object(port& memory, std::uint64_t pc) {
   }
 }
 
-// ROCr's and HIP's own kernels are not the program's.
-bool of_program(const std::string& kernel) { return !kernel.empty() && kernel.rfind("__amd_rocclr", 0) != 0; }
+// ROCr's and HIP's own kernels are not the program's, nor are those of libxio's software devices: they lie in other
+// code objects, and a site there has nothing to do with the program's at the same place.
+bool of_program(const std::string& kernel) {
+  return !kernel.empty() && kernel.rfind("__amd_rocclr", 0) != 0 && kernel.rfind("_ZN3xio3gpu", 0) != 0;
+}
 
 // An atomic's glc asks for the old value and orders nothing.
 bool is_fresh_load(const operation& o) {
