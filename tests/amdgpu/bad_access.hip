@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// bad_access freed|unmapped|trap|spin: a kernel that does what none should.
+// bad_access freed|unmapped|trap|spin|unwritten|own_lane|memory: a kernel that does what none should.
 #include <hip/hip_runtime.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -13,8 +14,40 @@ __global__ void spin(const std::uint32_t* flag) {
   while (__hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM) == 0) __builtin_amdgcn_s_sleep(1);
 }
 
+#if defined(__AMDGCN__)
+// The register is the kernel's, and nothing has written it.
+__global__ void store_unwritten(std::uint32_t* at) {
+  asm volatile("global_store_dword %0, v60, off" ::"v"(at + threadIdx.x) : "v60", "memory");
+}
+#else
+__global__ void store_unwritten(std::uint32_t*) {}
+#endif
+// The lane that has the lock cannot give it back before the others have left the loop.
+__global__ void lock_by_lane(std::uint32_t* lock) {
+  while (atomicCAS(lock, 0u, 1u) != 0) {
+  }
+  lock[1] += 1;
+  atomicExch(lock, 0u);
+}
+
+// Takes memory until there is none, gives one piece back, and has the GPU write to it.
+int take_all() {
+  constexpr std::size_t k_piece = 64 << 20;
+  void *last = nullptr, *one = nullptr;
+  hipError_t end = hipSuccess;
+  int pieces = 0;
+  for (; pieces < 4096 && (end = hipMalloc(&one, k_piece)) == hipSuccess; ++pieces) last = one;
+  std::printf("%d pieces: %s\n", pieces, hipGetErrorName(end));
+  static_cast<void>(hipGetLastError());
+  if (end != hipErrorOutOfMemory || last == nullptr || hipFree(last) != hipSuccess) return 3;
+  if (hipMalloc(&one, k_piece) != hipSuccess) return 3;
+  touch<<<1, 64>>>(static_cast<std::uint32_t*>(one));
+  return hipDeviceSynchronize() == hipSuccess ? 0 : 1;
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
+  if (std::strcmp(what, "memory") == 0) return take_all();
   std::uint32_t* memory = nullptr;
   if (hipMalloc(&memory, 8 << 20) != hipSuccess || hipMemset(memory, 0, 8 << 20) != hipSuccess) return 3;
   if (std::strcmp(what, "freed") == 0) {
@@ -32,8 +65,13 @@ int main(int argc, char** argv) {
     trap<<<1, 64>>>();
   } else if (std::strcmp(what, "spin") == 0) {
     spin<<<1, 64>>>(memory);
+  } else if (std::strcmp(what, "unwritten") == 0) {
+    store_unwritten<<<1, 64>>>(memory);
+  } else if (std::strcmp(what, "own_lane") == 0) {
+    alarm(10);  // it has no end
+    lock_by_lane<<<1, 64>>>(memory);
   } else {
-    std::puts("bad_access freed|unmapped|trap|spin");
+    std::puts("bad_access freed|unmapped|trap|spin|unwritten|own_lane|memory");
     return 2;
   }
   const hipError_t end = hipDeviceSynchronize();

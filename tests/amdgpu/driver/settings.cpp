@@ -40,6 +40,8 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_SEED", &settings::seed, nullptr, 1, 4294967295, 1, "", "what the adversary chooses by"},
     {"XIO_AMDGPU_HDP", &settings::hdp, nullptr, 0, 1, 1, "",
      "1: with the adversary, the host data path holds what others write until it is flushed"},
+    {"XIO_AMDGPU_UNWRITTEN", &settings::unwritten, nullptr, 0, 1, 1, "",
+     "1: a register that was never written and decides something ends the kernel"},
     {"XIO_AMDGPU_LOG", &settings::log, nullptr, 0, 3, 1, "",
      "on standard error: 1 queues and what was refused, 3 every call"},
     {"XIO_AMDGPU_COUNTS", nullptr, &settings::counts, 0, 0, 1, nullptr, "a file that gets a line of JSON per kernel"},

@@ -24,6 +24,7 @@ struct settings {
   std::string memory = "plain";
   std::uint64_t seed = 1;
   std::uint64_t hdp = 0;
+  std::uint64_t unwritten = 0;
   std::uint64_t log = 0;
   std::string counts;
   std::uint64_t ignored = 0;

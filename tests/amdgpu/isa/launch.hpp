@@ -36,8 +36,10 @@ struct launch {
   void (*interrupt)(void* argument, std::uint32_t event) = nullptr;
   void* interrupt_argument = nullptr;
   bool counts_lines = false;         // counters::lines is kept, which costs time
+  bool watches_registers = false;    // registers that were never written are reported
   std::uint64_t adversary_seed = 0;  // 0: plain memory
   l2_cache* l2 = nullptr;            // of the GPU, where memory is late
+  unsigned patience_ms = 2000;       // how long a workgroup runs before it is asked whether lanes wait for each other
   std::string name;                  // of the kernel where known, for reports
 };
 

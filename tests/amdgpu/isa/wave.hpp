@@ -8,6 +8,7 @@
 
 #include "amdgpu/isa/launch.hpp"
 #include "amdgpu/isa/operation.hpp"
+#include "amdgpu/isa/unwritten.hpp"
 #include "amdgpu/memory/port.hpp"
 #include "amdgpu/report/counters.hpp"
 #include "amdgpu/report/fault.hpp"
@@ -59,6 +60,7 @@ struct wave {
   std::uint64_t issued = 0;         // accesses that vmcnt counts
   std::uint64_t issued_lds = 0;     // accesses that lgkmcnt counts
   std::vector<arrival> arrivals;
+  written_registers* written = nullptr;  // null: not followed
   shared_state* of = nullptr;
   const code_page* page = nullptr;
   std::uint64_t page_base = 1;

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <vector>
 
 #include "amdgpu/isa/decode.hpp"
 #include "amdgpu/isa/descriptor.hpp"
+#include "amdgpu/isa/own_wave.hpp"
 #include "amdgpu/isa/under_way.hpp"
 #include "amdgpu/isa/wave.hpp"
 #include "amdgpu/memory/adversary.hpp"
@@ -80,6 +83,7 @@ void run_wave(wave& w, unsigned budget) {
     ++counted.executed[static_cast<unsigned>(o->kind)];
     ++counted.instructions;
     if (w.of->late && !in_time(w, *o)) return;
+    if (w.written && !reads_written(w, *o)) return;
     o->run(w, *o);
     if (w.of->late && w.now == wave::state::ended && !w.stopped) wait_for_vector(w, *o, 0);
     if (w.turn_over || w.stopped) return;
@@ -91,7 +95,12 @@ struct workgroup::parts {
   std::unique_ptr<port> memory;
   std::vector<std::unique_ptr<wave>> waves;
   std::vector<rows_memory> rows;
+  std::vector<std::unique_ptr<written_registers>> written;
   std::vector<std::uint8_t> own_scratch;
+  const address_space* space = nullptr;
+  std::vector<std::uint64_t> began;  // lanes of each wave; none once its report was made
+  std::chrono::steady_clock::time_point look_at;
+  std::chrono::milliseconds patience{0};
   kernel_descriptor kernel{};
   std::array<std::uint32_t, 3> size{};  // of this workgroup: the last along an axis may be smaller
   state now = state::running;
@@ -110,9 +119,10 @@ struct workgroup::parts {
   bool measure();
   bool make_scratch();
   void make_wave(unsigned number, unsigned items);
-  void set_sgprs(wave& w) const;
+  unsigned set_sgprs(wave& w) const;
   void set_ids(wave& w) const;
   bool release_barrier();
+  void look_for_own_lanes();
 };
 
 bool workgroup::parts::read_descriptor() {
@@ -210,8 +220,8 @@ void workgroup::parts::set_ids(wave& w) const {
   }
 }
 
-// LLVM AMDGPUUsage, "SGPR Register Set Up Order".
-void workgroup::parts::set_sgprs(wave& w) const {
+// LLVM AMDGPUUsage, "SGPR Register Set Up Order". Returns how many there are.
+unsigned workgroup::parts::set_sgprs(wave& w) const {
   const launch& how = shared.how;
   unsigned n = 0;
   const auto put64 = [&](std::uint64_t value) {
@@ -236,7 +246,9 @@ void workgroup::parts::set_sgprs(wave& w) const {
   for (unsigned axis = 0; axis < 3; ++axis)
     if (kernel.group_id(axis)) w.s[n++] = shared.id[axis];
   if (kernel.group_info()) w.s[n++] = static_cast<std::uint32_t>(waves.size());
-  if (kernel.wave_offset()) w.s[n] = static_cast<std::uint32_t>((how.scratch_slot + w.number) * how.scratch_wave_bytes);
+  if (kernel.wave_offset())
+    w.s[n++] = static_cast<std::uint32_t>((how.scratch_slot + w.number) * how.scratch_wave_bytes);
+  return n;
 }
 
 // Lets waves on if all that have not ended wait.
@@ -249,6 +261,22 @@ bool workgroup::parts::release_barrier() {
   for (auto& w : waves)
     if (w->now == wave::state::at_barrier) w->now = wave::state::ready;
   return waits;
+}
+
+// A wave that waits for one of its own lanes looks like any other that waits, so it is tried after some time, and again
+// after twice that. The trial knows no caches.
+void workgroup::parts::look_for_own_lanes() {
+  const auto time = std::chrono::steady_clock::now();
+  if (shared.late || time < look_at) return;
+  patience *= 2;
+  look_at = time + patience;
+  for (auto& w : waves) {
+    if (w->now != wave::state::ready || began[w->number] == 0) continue;
+    const std::string said = waits_for_own_lane(*w, *space, began[w->number]);
+    if (said.empty()) continue;
+    std::fprintf(stderr, "software AMD GPU: %s\n", said.c_str());
+    began[w->number] = 0;
+  }
 }
 
 workgroup::workgroup(const launch& how, const address_space& memory, std::array<std::uint32_t, 3> id)
@@ -266,9 +294,18 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
     p.memory = std::make_unique<plain>(memory);
   }
   p.shared.memory = p.memory.get();
+  p.space = &memory;
+  p.patience = std::chrono::milliseconds(how.patience_ms);
+  p.look_at = std::chrono::steady_clock::now() + p.patience;
   if (!p.read_descriptor() || !p.measure() || !p.make_scratch()) return;
   p.shared.lds.assign(p.shared.how.group_bytes, 0);
-  for (auto& w : p.waves) p.set_sgprs(*w);
+  for (auto& w : p.waves) {
+    const unsigned sgprs = p.set_sgprs(*w);
+    p.began.push_back(w->exec());
+    if (!how.watches_registers) continue;
+    p.written.push_back(std::make_unique<written_registers>());
+    start_watching(*w, sgprs, *p.written.back());
+  }
   p.shared.counted.waves = p.waves.size();
   p.shared.counted.registers = p.kernel.registers();
 }
@@ -281,6 +318,7 @@ workgroup::state workgroup::run(unsigned instructions) {
   parts& p = *inside;
   if (p.now != state::running) return p.now;
   p.slept = true;
+  p.look_for_own_lanes();
   p.memory->pass_turn();
   bool left = false;
   for (auto& w : p.waves) {

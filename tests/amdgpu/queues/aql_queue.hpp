@@ -43,7 +43,8 @@ class aql_queue {
     std::uint64_t threads;
     const std::string& counts;     // the file for them; empty: none
     std::uint64_t adversary_seed;  // 0: plain memory
-    l2_cache* l2;                  // null with plain memory
+    bool watches_registers;
+    l2_cache* l2;  // null with plain memory
   };
   aql_queue(std::uint32_t number, const queue_request& r);
 

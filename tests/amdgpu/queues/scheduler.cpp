@@ -115,6 +115,7 @@ aql_queue::surroundings scheduler::around(unsigned gpu) {
           settings_.threads,
           settings_.counts,
           seed,
+          settings_.unwritten != 0,
           l2_.empty() ? nullptr : l2_[gpu].get()};
 }
 

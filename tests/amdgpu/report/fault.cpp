@@ -25,6 +25,7 @@ std::string head(const fault& f) {
     case fault::kind::illegal: return "illegal instruction";
     case fault::kind::trap: return "trap " + std::to_string(f.trap);
     case fault::kind::early: return "register used too early";
+    case fault::kind::unwritten: return "register never written";
     case fault::kind::launch: return "kernel not launched";
     default: return "no fault";
   }

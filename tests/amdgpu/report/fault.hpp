@@ -16,6 +16,7 @@ struct fault {
     illegal,    // bytes that are no instruction, or an operand that does not exist
     trap,       // s_trap of the program itself
     early,      // a register was used before its load was waited for
+    unwritten,  // a register that nothing wrote decides something
     launch      // a kernel descriptor that cannot be run
   };
 
