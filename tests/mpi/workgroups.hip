@@ -3,6 +3,7 @@
 // on an AMD GPU: what one of them has read stays as it was there until an op of XIO acquires. All post at the same
 // time, more than the rings have room for. The last one that is done waits for what the others have posted, reads what
 // their gets brought, and passes all of it on to the neighbour by one signal.
+// And each polls words of the neighbour by another op.
 #include <cstdint>
 #include <vector>
 
@@ -75,6 +76,45 @@ __global__ void share_a_ring(xio_ctx_t ctx, areas a, players p, uint32_t* wrong,
     if (load_word(&a.in[i]) != put_word(p.left, p.turn, i)) *wrong += 1;
 }
 
+// Each workgroup gets the neighbour's words by an op of its own until they have changed; the first changes this PE's.
+constexpr unsigned k_polled = 8;
+
+__device__ xio_status_t poll_once(xio_ctx_t ctx, unsigned how, const uint64_t* words, uint64_t* in, int pe) {
+  switch (how) {
+    case 0: return xio_get(ctx, in, words, sizeof *in, pe);
+    case 1: return xio_get(ctx, in, words, k_polled * sizeof *in, pe);
+    case 2: *in = xio_g(ctx, words, pe); return XIO_OK;
+    default: *in = xio_atomic_fetch(ctx, words, pe); return XIO_OK;
+  }
+}
+
+__global__ void poll_by_gets(xio_ctx_t ctx, uint64_t* words, uint64_t* in, players p, int* bad) {
+  const unsigned group = blockIdx.x;
+  in += group * k_polled;
+  for (uint64_t turn = 1; turn <= p.turn; ++turn) {
+    if (group == 0) {
+      for (unsigned i = 0; i < k_polled; ++i) *static_cast<volatile uint64_t*>(words + i) = turn;
+      if (xio_fence(ctx) != XIO_OK) *bad = 6;
+    }
+    const xio_deadline_t end = xio_deadline(ctx);
+    do {
+      if (poll_once(ctx, group, words, in, p.right) != XIO_OK) *bad = 7;
+    } while (load_word(in) < turn && xio_pause_until(end));
+    if (load_word(in) < turn) *bad = 10 + static_cast<int>(group);
+  }
+}
+
+void poll(const rig::team& t, players p) {
+  auto* words = t.symmetric<uint64_t>(k_polled);
+  auto* in = t.symmetric<uint64_t>(k_groups * k_polled);
+  const rig::device_array<int> bad(1);
+  p.turn = rig::is_short() ? 5 : 20;
+  t.barrier();
+  RUN(poll_by_gets, k_groups, 1, t.ctx, words, in, p, bad.data());
+  t.barrier();
+  rig::expect(bad.get()[0] == 0, "words that change: step %d failed", bad.get()[0]);
+}
+
 void run(const rig::team& t, areas a, const players& p) {
   std::vector<uint64_t> source(k_got);
   for (unsigned i = 0; i < k_got; ++i) source[i] = got_word(p.me, p.turn, i);
@@ -109,5 +149,6 @@ int main() {
   a.flag = t.symmetric<uint64_t>(1);
   const uint64_t turns = rig::is_short() ? 3 : 10;
   for (uint64_t turn = 1; turn <= turns; ++turn) run(t, a, {t.me, (t.me + t.n - 1) % t.n, (t.me + 1) % t.n, turn});
+  poll(t, {t.me, (t.me + t.n - 1) % t.n, (t.me + 1) % t.n, 0});
   return rig::verdict("workgroups", t);
 }
