@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Collectives, sync and barrier of the team of all PEs, each by one workgroup: microseconds a call.
+// Collectives, sync and barrier of the team of all PEs, each by one workgroup, and those of the world by a thread, a
+// wave and a workgroup: microseconds a call.
 //
 //   mpirun -np 2 bench/collectives [TIMES [THREADS]]       (or xiorun -n 2)
 //
@@ -33,6 +34,8 @@ void check(hipError_t e, const char* what) {
 
 enum class op { alltoall, fcollect, broadcast, reduce, sync, barrier };
 constexpr const char* k_names[] = {"alltoall", "fcollect", "broadcast", "reduce sum int32", "sync", "barrier"};
+enum class scope { thread, wave, workgroup };
+constexpr const char* k_scope_names[] = {"thread", "wave", "workgroup"};
 
 struct work {
   xio_ctx_t ctx;
@@ -60,25 +63,50 @@ __global__ void calls(work w, size_t bytes, int times) {
   }
 }
 
+template <op Op, scope S>
+__device__ xio_status_t synchronise(const xio_ctx_t& ctx) {
+  if constexpr (Op == op::sync) {
+    if constexpr (S == scope::thread) return xio_sync_all(ctx);
+    if constexpr (S == scope::wave) return xio_sync_all_wave(ctx);
+    return xio_sync_all_wg(ctx);
+  } else {
+    if constexpr (S == scope::thread) return xio_barrier_all(ctx);
+    if constexpr (S == scope::wave) return xio_barrier_all_wave(ctx);
+    return xio_barrier_all_wg(ctx);
+  }
+}
+
+template <op Op, scope S>
+__global__ void syncs(work w, int times) {
+  for (int i = 0; i < times; ++i) {
+    const xio_status_t s = synchronise<Op, S>(w.ctx);
+    if (s != XIO_OK && threadIdx.x == 0) *w.bad = s;
+  }
+}
+
 int word_of(int from, int block, size_t i) { return from * 1000003 + block * 7919 + static_cast<int>(i); }
 
 struct session {
   xio_world_t* world = nullptr;
   int me = 0, n = 0, times = 500;
-  unsigned threads = 256;
+  unsigned threads = 256, wave = 64;
   work w{};
 
-  template <op Op>
-  double seconds(size_t bytes, int count) const {
+  template <class Launch>
+  double seconds_of(op o, Launch&& launch) const {
     CHECK(xio_barrier_all(world));
     const auto begin = std::chrono::steady_clock::now();
-    hipLaunchKernelGGL(calls<Op>, dim3(1), dim3(threads), 0, nullptr, w, bytes, count);
+    launch();
     CHECK(hipDeviceSynchronize());
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     int status = 0;
     CHECK(hipMemcpy(&status, w.bad, sizeof status, hipMemcpyDeviceToHost));
-    if (status != 0) give_up(k_names[static_cast<int>(Op)], xio_status_name(static_cast<xio_status_t>(status)));
+    if (status != 0) give_up(k_names[static_cast<int>(o)], xio_status_name(static_cast<xio_status_t>(status)));
     return took;
+  }
+  template <op Op>
+  double seconds(size_t bytes, int count) const {
+    return seconds_of(Op, [&] { hipLaunchKernelGGL(calls<Op>, dim3(1), dim3(threads), 0, nullptr, w, bytes, count); });
   }
 
   // The value that word i of block b of this PE's dst has after the call.
@@ -122,6 +150,19 @@ struct session {
     if (bytes != 0) compare(Op, bytes);
     if (me == 0) std::printf("| %s | %zu | %.2f |\n", k_names[static_cast<int>(Op)], bytes, took / count * 1e6);
   }
+
+  template <op Op, scope S>
+  void row_of() const {
+    const unsigned callers = S == scope::thread ? 1 : S == scope::wave ? wave : threads;
+    const auto seconds = [&](int count) {
+      return seconds_of(Op, [&] { hipLaunchKernelGGL((syncs<Op, S>), dim3(1), dim3(callers), 0, nullptr, w, count); });
+    };
+    seconds(std::max(times / 10, 1));
+    const double took = seconds(times);
+    if (me == 0)
+      std::printf("| %s all by a %s | 0 | %.2f |\n", k_names[static_cast<int>(Op)], k_scope_names[static_cast<int>(S)],
+                  took / times * 1e6);
+  }
 };
 
 }  // namespace
@@ -148,6 +189,11 @@ int main(int argc, char** argv) {
   CHECK(xio_malloc(s.world, static_cast<size_t>(s.n) * k_most, &src));
   s.w.dst = static_cast<int*>(dst);
   s.w.src = static_cast<int*>(src);
+  hipDeviceProp_t gpu{};
+  int device = 0;
+  CHECK(hipGetDevice(&device));
+  CHECK(hipGetDeviceProperties(&gpu, device));
+  s.wave = static_cast<unsigned>(gpu.warpSize);
   CHECK(hipMalloc(&s.w.bad, sizeof *s.w.bad));
   CHECK(hipMemset(s.w.bad, 0, sizeof *s.w.bad));
 
@@ -160,6 +206,12 @@ int main(int argc, char** argv) {
     s.row<op::reduce>(bytes);
   s.row<op::sync>(0);
   s.row<op::barrier>(0);
+  s.row_of<op::sync, scope::thread>();
+  s.row_of<op::sync, scope::wave>();
+  s.row_of<op::sync, scope::workgroup>();
+  s.row_of<op::barrier, scope::thread>();
+  s.row_of<op::barrier, scope::wave>();
+  s.row_of<op::barrier, scope::workgroup>();
   CHECK(hipFree(s.w.bad));
   CHECK(xio_team_destroy(s.world, s.w.team));
   CHECK(xio_ctx_destroy(s.world, s.w.ctx));

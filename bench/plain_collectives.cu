@@ -23,7 +23,7 @@ constexpr size_t k_most = size_t{4} << 20;  // bytes of a block
 constexpr size_t k_packets = 4096;          // up to here words of data travel beside the number of the call
 constexpr size_t k_area = 32768;            // up to here a reduce combines what the other GPU stored here
 
-enum class op { alltoall, fcollect, broadcast, reduce, sync };
+enum class op { alltoall, fcollect, broadcast, reduce, sync };  // sync is also the whole of a barrier
 constexpr const char* k_names[] = {"alltoall", "fcollect", "broadcast", "reduce sum int32", "sync"};
 
 // Memory of one GPU, as both see it.
@@ -175,6 +175,20 @@ __global__ void __launch_bounds__(256) calls(int me, side mine, side theirs, siz
   for (int i = 1; i <= times; ++i) call<Op>(me, mine, theirs, bytes, before + i);
 }
 
+// A sync by one thread, one warp or a block.
+template <scope S>
+__global__ void __launch_bounds__(256) syncs(side mine, side theirs, int times, uint64_t before) {
+  for (int i = 1; i <= times; ++i) {
+    sync<S>();
+    if (threadIdx.x == 0) {
+      store_release(theirs.flag, 2 * (before + i));
+      while (load_acquire(mine.flag) < 2 * (before + i)) {
+      }
+    }
+    sync<S>();
+  }
+}
+
 uint32_t word_of(int from, int block, size_t i) { return from * 1000003u + block * 7919u + static_cast<uint32_t>(i); }
 
 struct session {
@@ -224,17 +238,23 @@ struct session {
     }
   }
 
-  template <op Op>
-  double seconds(size_t bytes, int count) {
+  template <class Launch>
+  double seconds_of(const char* name, int count, Launch&& launch) {
     const auto begin = std::chrono::steady_clock::now();
     for (int gpu : {0, 1}) {
       check(cudaSetDevice(gpu), "cudaSetDevice");
-      calls<Op><<<1, 256, 0, streams[gpu]>>>(gpu, sides[gpu], sides[1 - gpu], bytes, count, number);
+      launch(gpu);
       check(cudaGetLastError(), "launch");
     }
-    for (int gpu : {0, 1}) check(cudaStreamSynchronize(streams[gpu]), k_names[static_cast<int>(Op)]);
+    for (int gpu : {0, 1}) check(cudaStreamSynchronize(streams[gpu]), name);
     number += count;
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  template <op Op>
+  double seconds(size_t bytes, int count) {
+    return seconds_of(k_names[static_cast<int>(Op)], count, [&](int gpu) {
+      calls<Op><<<1, 256, 0, streams[gpu]>>>(gpu, sides[gpu], sides[1 - gpu], bytes, count, number);
+    });
   }
 
   template <op Op>
@@ -245,6 +265,17 @@ struct session {
     const double took = seconds<Op>(bytes, count);
     if (bytes != 0) compare(Op, bytes);
     std::printf("| %s | %zu | %.2f |\n", k_names[static_cast<int>(Op)], bytes, took / count * 1e6);
+  }
+
+  template <scope S>
+  void sync_row(const char* name, unsigned threads) {
+    const auto seconds = [&](int count) {
+      return seconds_of(name, count, [&](int gpu) {
+        syncs<S><<<1, threads, 0, streams[gpu]>>>(sides[gpu], sides[1 - gpu], count, number);
+      });
+    };
+    seconds(std::max(times / 10, 1));
+    std::printf("| %s | 0 | %.2f |\n", name, seconds(times) / times * 1e6);
   }
 };
 
@@ -263,5 +294,8 @@ int main(int argc, char** argv) {
   for (size_t bytes : {size_t{8}, size_t{1024}, size_t{16384}, size_t{65536}, size_t{1} << 20})
     s.row<op::reduce>(bytes);
   s.row<op::sync>(0);
+  s.sync_row<scope::thread>("sync by a thread", 1);
+  s.sync_row<scope::wave>("sync by a warp", 32);
+  s.sync_row<scope::block>("sync by a block", 256);
   return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

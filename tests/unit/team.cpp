@@ -46,13 +46,14 @@ TEST(team, memory_is_what_the_header_says) {
   EXPECT_NEAR(static_cast<double>(dev::team_work_bytes(2, area)), 450 << 10, 10 << 10);
   EXPECT_NEAR(static_cast<double>(dev::team_work_bytes(8, area)), 710 << 10, 10 << 10);
   EXPECT_NEAR(static_cast<double>(dev::team_work_bytes(64, area)), 470 << 10, 10 << 10);
-  // An area has room for 64 bytes of each member, and for XIO_TEAM_AREA bytes.
+  // An area has room for 64 bytes of each other member, and for XIO_TEAM_AREA bytes.
   for (const std::uint64_t n : {1, 2, 3, 7, 100, 4096})
     for (const std::uint64_t wanted : {0, 100, 16 << 10, 16 << 20}) {
       const std::uint64_t bytes = dev::team_area_bytes(n, wanted), part = dev::team_part_bytes(n, bytes);
       EXPECT_GE(bytes, wanted);
       EXPECT_GE(part, 64u);
-      EXPECT_LE(part * n, bytes);
+      EXPECT_LE(part * (n > 1 ? n - 1 : 1), bytes);
+      EXPECT_GT((part + 16) * (n > 1 ? n - 1 : 1), bytes);
     }
 }
 

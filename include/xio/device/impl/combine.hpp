@@ -123,12 +123,10 @@ XIO_DEVICE void combine_batch(const Job& job, u64 at, u64 stride) {
 
 template <xio_reduction Op, class T, direct::source From, class Word, class Job>
 XIO_DEVICE void combine_words(const Job& job, u64 begin, u64 words, u64 rank, u64 count) {
-  constexpr u32 n = k_in_flight / 2;
   const u64 stride = count * sizeof(Word);
-  u64 i = rank;
-  for (; i + (n - 1) * count < words; i += n * count)
-    combine_batch<Op, T, From, n, Word>(job, begin + i * sizeof(Word), stride);
-  for (; i < words; i += count) combine_batch<Op, T, From, 1, Word>(job, begin + i * sizeof(Word), stride);
+  direct::in_batches<k_in_flight / 2>(words, rank, count, [&](auto b, u64 i) {
+    combine_batch<Op, T, From, decltype(b)::k_words, Word>(job, begin + i * sizeof(Word), stride);
+  });
 }
 
 // Collective over g, without the syncs before and after. Each thread reads all sources of what it writes before it

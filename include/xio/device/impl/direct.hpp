@@ -84,6 +84,27 @@ XIO_DEVICE void copy_batches(strip& s) {
   if (s.i < s.words) copy_rest<N / 2, From, Word>(s);
 }
 
+// The same by a body, which is called with a batch and the first of its words. All that a thread has left is under way
+// after one or two batches: word by word each would take a load's whole time.
+template <u32 N>
+struct batch {
+  static constexpr u32 k_words = N;
+};
+template <u32 N, class Body>
+XIO_DEVICE void rest_in_batches(u64 words, u64 i, u64 count, Body& body) {
+  if (i + (N - 1) * count < words) {
+    body(batch<N>{}, i);
+    i += N * count;
+  }
+  if constexpr (N > 1) rest_in_batches<N / 2>(words, i, count, body);
+}
+template <u32 N, class Body>
+XIO_DEVICE void in_batches(u64 words, u64 rank, u64 count, Body&& body) {
+  u64 i = rank;
+  for (; i + (N - 1) * count < words; i += N * count) body(batch<N>{}, i);
+  if constexpr (N > 1) rest_in_batches<N / 2>(words, i, count, body);
+}
+
 template <source From>
 XIO_DEVICE void copy_bytes(unsigned char* to, const unsigned char* from, u64 bytes, u64 rank, u64 count) {
   for (u64 i = rank; i < bytes; i += count) store_word<u8>(to + i, load_word<From, u8>(from + i));

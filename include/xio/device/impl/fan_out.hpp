@@ -37,9 +37,8 @@ XIO_DEVICE void fan_out(const Group& g, const unsigned char* from, u64 bytes, u3
   if (k_splits_copies && (all & 15) == 0 && places > 1) {
     constexpr u32 n = k_in_flight / 2;
     const u64 words = bytes / 16, count = g.count(), stride = count * 16;
-    u64 i = g.rank();
-    for (; i + (n - 1) * count < words; i += n * count) fan_out_batch<n>(from, i * 16, stride, places, place);
-    for (; i < words; i += count) fan_out_batch<1>(from, i * 16, stride, places, place);
+    in_batches<n>(words, g.rank(), count,
+                  [&](auto b, u64 i) { fan_out_batch<decltype(b)::k_words>(from, i * 16, stride, places, place); });
     return;
   }
   for (u32 p = 0; p < places; ++p) copy(g, place(p), from, bytes);
@@ -54,10 +53,9 @@ XIO_DEVICE void copy_two(const Group& g, unsigned char* to, const unsigned char*
   if (k_splits_copies && (all & 15) == 0) {
     constexpr u32 n = k_in_flight / 2;
     const u64 words = bytes / 16, count = g.count(), stride = count * 16;
-    u64 i = g.rank();
-    for (; i + (n - 1) * count < words; i += n * count)
-      copy_two_batch<n>(to + i * 16, from + i * 16, to2 + i * 16, from2 + i * 16, stride);
-    for (; i < words; i += count) copy_two_batch<1>(to + i * 16, from + i * 16, to2 + i * 16, from2 + i * 16, stride);
+    in_batches<n>(words, g.rank(), count, [&](auto b, u64 i) {
+      copy_two_batch<decltype(b)::k_words>(to + i * 16, from + i * 16, to2 + i * 16, from2 + i * 16, stride);
+    });
     return;
   }
   copy(g, to, from, bytes);

@@ -118,10 +118,11 @@ XIO_DEVICE const ring_view* flag_ring(const ctx_view& c, u32 to) {
   return peer.atomic == route::sdma ? &sdma::queue_to(peer) : nullptr;
 }
 
-// A flag of the barrier; k_looks_under_way loads of it are under way in turn.
-class watched_epoch {
+// A flag, which has come when it `passes`; k_looks_under_way loads of it are under way in turn.
+template <class Passes>
+class watched_flag {
  public:
-  XIO_DEVICE watched_epoch(const u64* at, u64 epoch) : at_(at), epoch_(epoch) {
+  XIO_DEVICE watched_flag(const u64* at, const Passes& passes) : at_(at), passes_(passes) {
     if constexpr (k_looks_under_way == 2) {
       first_ = now();
       second_ = now();
@@ -129,25 +130,33 @@ class watched_epoch {
   }
   XIO_DEVICE bool has_come() {
     if constexpr (k_looks_under_way == 2) {
-      if (reached(first_)) return true;
+      if (passes(first_)) return true;
       first_ = now();
-      if (reached(second_)) return true;
+      if (passes(second_)) return true;
       second_ = now();
       return false;
     } else {
-      return reached(now());
+      return passes(now());
     }
   }
-  XIO_DEVICE u64 last() const { return now(); }
+  XIO_DEVICE u64 found() const { return found_; }  // once it has come
+  XIO_DEVICE u64 now() const { return load<scope::system, direct::k_watch_load>(at_); }
 
  private:
-  XIO_DEVICE u64 now() const { return load<scope::system, direct::k_watch_load>(at_); }
-  // Epochs only grow, and a peer may be one barrier ahead.
-  XIO_DEVICE bool reached(u64 found) const { return static_cast<i64>(found - epoch_) >= 0; }
+  XIO_DEVICE bool passes(u64 found) {
+    found_ = found;
+    return passes_(found);
+  }
 
   const u64* at_;
-  u64 epoch_;
-  u64 first_ = 0, second_ = 0;
+  Passes passes_;
+  u64 first_ = 0, second_ = 0, found_ = 0;
+};
+
+// Epochs only grow, and a peer may be one barrier ahead.
+struct epoch_reached {
+  u64 epoch;
+  XIO_DEVICE bool operator()(u64 found) const { return static_cast<i64>(found - epoch) >= 0; }
 };
 
 // Whether a round's flag needs a release of its own. From the second round on it passes on what came with the flags of
@@ -167,7 +176,7 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   const ring_view* ring = mapped_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
   const u64* mine = &own_head(ctx).barrier[round];
   xio_status_t failure = XIO_OK;
-  watched_epoch flag(mine, epoch);
+  watched_flag<epoch_reached> flag(mine, epoch_reached{epoch});
   // Queues that carry no flag do not end it: a PE that left early would leave the others waiting.
   const xio_status_t status = poll_flag<poll_also::nothing>(ctx, [&] {
     if (flag.has_come()) return true;
@@ -178,7 +187,7 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   });
   if (status == XIO_ERR_TIMEOUT) {
     const u32 from = ctx.my_pe >= (1u << round) ? ctx.my_pe - (1u << round) : ctx.my_pe + ctx.n_pes - (1u << round);
-    record_wait(ctx_of(ctx), call_kind::sync_all, from, mine, sizeof *mine, 1, XIO_CMP_GE, epoch, flag.last());
+    record_wait(ctx_of(ctx), call_kind::sync_all, from, mine, sizeof *mine, 1, XIO_CMP_GE, epoch, flag.now());
   }
   if (failure != XIO_OK || status != XIO_OK || ring == nullptr) return failure != XIO_OK ? failure : status;
   // The next barrier's flag may go by another queue. This one, held up behind what was posted before it, must not come

@@ -64,16 +64,33 @@ XIO_DEVICE bool any(const workgroup_group& g, bool mine, const channel_state& s,
   return load<scope::agent, order::relaxed>(&s.failed_epoch) == epoch;
 }
 
-// Begins an exchange; false if the channel is broken, or the team was destroyed. All that other threads of the group
-// wrote before is complete.
+// A channel as a call finds it. It is loaded before the sync of the group, so that it comes meanwhile.
+struct channel_values {
+  u64 epoch, team;
+  u32 broken;
+};
+XIO_DEVICE channel_values load_channel(const xio_team_t& t) {
+  const channel_state& s = state_of(t);
+  return {load<scope::agent, order::relaxed>(&s.epoch), load<scope::agent, order::relaxed>(&s.team),
+          load<scope::agent, order::relaxed>(&s.broken)};
+}
+
+// Begins an exchange, behind a sync of the group that came after the loads; false if the channel is broken, or the team
+// was destroyed. The number is stored now and not in the end: the next call's fence would wait for that.
+template <class Group>
+XIO_DEVICE bool enter(const Group& g, const xio_team_t& t, u32 tag, const channel_values& found, exchange* x) {
+  *x = exchange{found.epoch + 1, tag};
+  if (found.broken != 0 || found.team != t.id) return false;
+  if (g.leader()) store<scope::agent, order::relaxed>(&state_of(t).epoch, x->epoch);
+  return true;
+}
+
+// The same with the sync: all that other threads of the group wrote before is complete.
 template <class Group>
 XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x) {
-  const channel_state& s = state_of(t);
-  const u64 last = load<scope::agent, order::relaxed>(&s.epoch), team = load<scope::agent, order::relaxed>(&s.team);
-  const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
-  *x = exchange{last + 1, tag};
+  const channel_values found = load_channel(t);
   g.sync();
-  return broken == 0 && team == t.id;
+  return enter(g, t, tag, found, x);
 }
 
 // The status of a call for which begin() was false.
@@ -98,7 +115,6 @@ XIO_DEVICE xio_status_t end(const Group& g, const xio_team_t& t, const exchange&
     store<scope::agent, order::release>(&s.failed_epoch, x.epoch);
     fence<scope::agent, order::release>();
   }
-  if (g.leader()) store<scope::agent, order::relaxed>(&s.epoch, x.epoch);
   if (!any(g, mine != XIO_OK, s, x.epoch)) return XIO_OK;
   fence<scope::agent, order::acquire>();
   const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
@@ -124,23 +140,15 @@ XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const
   return refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, other, from, 0, 0});
 }
 
-// Waits for a word of member `from` behind its header; word 0 is the header alone. *value is what it carries.
-XIO_DEVICE xio_status_t wait_word(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u32 word,
-                                  u32* value) {
-  const u64* in = message(t, x.epoch, from);
-  const u32 flag = x.flag();
-  u64 head = 0, data = 0;
+struct header_has_come {
+  u32 flag;
+  XIO_DEVICE bool operator()(u64 found) const { return static_cast<u32>(found >> 32) == flag; }
+};
+XIO_DEVICE xio_status_t wait_header(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from) {
+  watched_flag<header_has_come> head(message(t, x.epoch, from), header_has_come{x.flag()});
   const xio_status_t status = poll_then(
-      ctx,
-      [&] {
-        head = load<scope::system, direct::k_watch_load>(in);
-        data = load<scope::system, direct::k_watch_load>(in + word);
-        if (static_cast<u32>(head >> 32) != flag) return false;
-        return static_cast<u32>(head) != x.tag || static_cast<u32>(data >> 32) == flag;
-      },
-      [] { return XIO_OK; });
-  *value = static_cast<u32>(data);
-  return said_of(ctx, t, x, from, head, status);
+      ctx, [&] { return head.has_come(); }, [] { return XIO_OK; });
+  return said_of(ctx, t, x, from, head.found(), status);
 }
 
 // Waits for the headers of all others; what came before them is visible to the group after end().
@@ -149,8 +157,7 @@ XIO_DEVICE xio_status_t wait_headers(const Group& g, const xio_ctx_t& ctx, const
   xio_status_t status = XIO_OK;
   bool waited = false;
   for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count()) {
-    u32 unused;
-    status = first_of(status, wait_word(ctx, t, x, other(t, k), 0, &unused));
+    status = first_of(status, wait_header(ctx, t, x, other(t, k)));
     waited = true;
   }
   if (!waited) return status;
@@ -170,13 +177,20 @@ XIO_DEVICE xio_status_t send_word(const xio_ctx_t& ctx, const xio_team_t& t, u64
       .status;
 }
 
+// Behind a release of every thread that sends one.
 template <class Group>
-XIO_DEVICE xio_status_t send_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+XIO_DEVICE xio_status_t send_released_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t,
+                                              const exchange& x) {
   xio_status_t status = XIO_OK;
-  if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
   for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
     status = first_of(status, send_word(ctx, t, message(t, x.epoch, t.my_pe), x.header(), other(t, k)));
   return status;
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t send_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+  if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
+  return send_released_headers(g, ctx, t, x);
 }
 
 // --- Rounds ------------------------------------------------------------------------------------------
@@ -213,12 +227,11 @@ XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, co
   return status;
 }
 
-// By one thread. Everybody learns whether all are in the same call: a member that has heard of another call passes that
-// on. Then headers go to all, for members whose calls wait for these.
+// By one thread, behind a release. Everybody learns whether all are in the same call: a member that has heard of
+// another call passes that on. Then headers go to all, for members whose calls wait for these.
 XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
   u32 said = x.tag;
   xio_status_t status = XIO_OK;
-  fence<scope::system, order::release>();
   for (u32 round = 0; (u64{1} << round) < t.n_pes && status == XIO_OK; ++round) {
     const u32 step = 1u << round;
     const u32 to = t.my_pe + step < t.n_pes ? t.my_pe + step : t.my_pe + step - t.n_pes;
@@ -239,14 +252,32 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, cons
   return said != x.tag ? XIO_ERR_ARG : hdp_flush(ctx);
 }
 
-// Headers alone: every member has come, and their ordinary stores from before are visible.
+// Whether this thread sends words of an exchange of headers.
+template <class Group>
+XIO_DEVICE bool sends_headers(const Group& g, const xio_team_t& t) {
+  return t.n_pes > k_all_to_all ? g.leader() : g.rank() + 1 < t.n_pes;
+}
+
+// Headers alone, behind a sync of the group and a release of those that send.
+template <class Group>
+XIO_DEVICE xio_status_t synchronise(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                    const channel_values& found) {
+  exchange x;
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
+  if (t.n_pes > k_all_to_all) return end(g, t, x, g.leader() ? go_round(ctx, t, x) : XIO_OK);
+  const xio_status_t sent = send_released_headers(g, ctx, t, x);
+  return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
+}
+
+// Every member has come, and their ordinary stores from before are visible. The fence takes longest, so nothing is
+// waited for before it.
 template <class Group>
 XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag) {
-  exchange x;
-  if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
-  if (t.n_pes > k_all_to_all) return end(g, t, x, g.leader() ? go_round(ctx, t, x) : XIO_OK);
-  const xio_status_t sent = send_headers(g, ctx, t, x);
-  return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
+  channel_values found = load_channel(t);
+  g.sync();
+  if (sends_headers(g, t)) fence<scope::system, order::release>();
+  not_before(found.broken);
+  return synchronise(g, ctx, t, tag, found);
 }
 
 XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) { return ctx.view != nullptr && t.n_pes != 0; }
@@ -264,9 +295,14 @@ XIO_DEVICE xio_status_t sync(const Group& g, const xio_ctx_t& ctx, const xio_tea
 template <class Group>
 XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::barrier);
-  // A failed quiet does not keep the others waiting.
-  const xio_status_t mine = quiet(g, ctx);
-  return first_of(mine, exchange_headers(g, ctx, t, tag_of(op::barrier)));
+  const channel_values found = load_channel(t);
+  // The quiet is the leader's release, too. A failed one does not keep the others waiting.
+  const xio_status_t mine = by_leader(g, [&] { return posted{0, quiet_ctx<order::release>(ctx)}; }).status;
+  if (!g.leader() && sends_headers(g, t)) fence<scope::system, order::release>();
+  const xio_status_t met = synchronise(g, ctx, t, tag_of(op::barrier), found);
+  // With no other member this is a quiet.
+  if (t.n_pes == 1) fence<scope::system, order::seq_cst>();
+  return first_of(mine, met);
 }
 
 }  // namespace xio::dev::teams

@@ -3,7 +3,7 @@
 // the same size from which engines send. A slot has a message for each member, which that member writes: a header word,
 // and words of packets behind it. Slots take turns: a member that sends message e has heard all members in e - 1, so
 // all have read e - 2. Behind these lie three areas for what a reduce combines, which take turns too: a part for each
-// member, which that member writes.
+// other member, which that member writes.
 #pragma once
 #include <cstdint>
 
@@ -42,7 +42,7 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_area_bytes(std::uint64_t n, std::
   return ((wanted > 64 * n ? wanted : 64 * n) + 127) / 128 * 128;
 }
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_part_bytes(std::uint64_t n, std::uint64_t area_bytes) {
-  return area_bytes / n / 16 * 16;
+  return area_bytes / (n > 1 ? n - 1 : 1) / 16 * 16;
 }
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, std::uint32_t packet_bytes,
                                                              std::uint64_t area_bytes) {

@@ -102,7 +102,7 @@ XIO_DEVICE own_block own_of(const xio_team_t& t, const blocks& b) {
   return b.root != ~u32{0} || own.to == own.from ? own_block{own.to, own.from, 0} : own;
 }
 
-// From here on the own block goes together with the first one for another member: both take long. A shorter one is
+// Above it the own block goes together with the first one for another member: both take long. A shorter one is
 // copied while the words are on their way.
 constexpr u64 k_goes_together = 64 << 10;
 
@@ -112,10 +112,10 @@ XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xi
   own_block own = own_of(t, b);
   unsigned char* mine = b.dst + t.my_pe * b.dst_step;  // at the other member
   if (b.src_step == 0 && t.n_pes > 1 && all_are_direct(ctx, t)) {
-    const u32 first = own.bytes != 0 ? 1 : 0;
+    const u32 first = own.bytes > k_goes_together ? 1 : 0;
     direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first,
                     [&](u32 p) { return p < first ? own.to : direct_place(ctx, mine, pe_of(t, other(t, p - first))); });
-    own.bytes = 0;
+    if (first != 0) own.bytes = 0;
     return own;
   }
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
@@ -123,7 +123,7 @@ XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xi
     unsigned char* there = direct_place(ctx, mine, pe_of(t, to));
     if (there == nullptr) continue;
     const unsigned char* from = b.src + to * b.src_step;
-    if (own.bytes >= k_goes_together) {
+    if (own.bytes > k_goes_together) {
       direct::copy_two(g, there, from, own.to, own.from, b.bytes);
       own.bytes = 0;
     } else {
@@ -197,9 +197,12 @@ XIO_SLOW_PATH xio_status_t move_refused(Group g, xio_ctx_t ctx, xio_team_t t, ex
 
 template <class Group>
 XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
+  // Loaded first: it comes while the arguments are looked at.
+  const channel_values found = load_channel(t);
   const objection why = objection_to(ctx, t, b);
   exchange x;
-  if (!begin(g, t, why.is_none() ? tag : k_refuses, &x)) return refuse_channel(ctx, t, tag);
+  g.sync();
+  if (!enter(g, t, why.is_none() ? tag : k_refuses, found, &x)) return refuse_channel(ctx, t, tag);
   if (!why.is_none()) return move_refused(g, ctx, t, x, tag, why);
   return end(g, t, x, b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b));
 }

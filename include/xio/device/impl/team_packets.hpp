@@ -77,10 +77,7 @@ XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
     const u32 from = other(t, k), words = words_from(from);
     // Word 0 is the header, which every thread that takes any sees anyway.
-    if (words == 0 && g.leader()) {
-      u32 unused;
-      status = first_of(status, wait_word(ctx, t, x, from, 0, &unused));
-    }
+    if (words == 0 && g.leader()) status = first_of(status, wait_header(ctx, t, x, from));
     for (u32 w = g.rank(); w < words; w += k_taken_together * g.count()) {
       const u32 left = (words - w + g.count() - 1) / g.count();
       const u32 count = left < k_taken_together ? left : k_taken_together;

@@ -61,10 +61,11 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
 
 // --- Areas -------------------------------------------------------------------------------------------
 
-// Where member `writer` writes its part of exchange `epoch`.
-XIO_DEVICE unsigned char* part_of(const xio_team_t& t, u64 epoch, u32 writer) {
+// Where member `writer` writes its part of exchange `epoch` for `reader`, as an address of this PE.
+XIO_DEVICE unsigned char* part_of(const xio_team_t& t, u64 epoch, u32 writer, u32 reader) {
   auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
-  return areas + epoch % k_team_areas * t.area_bytes + writer * team_part_bytes(t.n_pes, t.area_bytes);
+  const u32 place = writer < reader ? writer : writer - 1;  // nobody writes to itself
+  return areas + epoch % k_team_areas * t.area_bytes + place * team_part_bytes(t.n_pes, t.area_bytes);
 }
 
 // A reduce as bytes. scatter: member p has block p of the result, which is `bytes` long; else everybody has all of it.
@@ -91,7 +92,7 @@ struct reduce_job {
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, u64 epoch, unsigned char* to,
                               const unsigned char* own, u64 bytes) {
-  const auto source = [&](u32 m) -> const unsigned char* { return m == t.my_pe ? own : part_of(t, epoch, m); };
+  const auto source = [&](u32 m) -> const unsigned char* { return m == t.my_pe ? own : part_of(t, epoch, m, t.my_pe); };
   const auto result = [&](u32) { return to; };
   combine<Op, T, direct::source::own>(g, combination_of(t.my_pe, t.n_pes, 1, source, result), bytes);
 }
@@ -106,11 +107,12 @@ XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx) {
 // Everything fits the areas.
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
-                                     const reduce_job& job) {
+                                     const channel_values& found, const reduce_job& job) {
   exchange x;
-  if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
+  g.sync();
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
   const xio_status_t sent = send_blocks(g, ctx, t, x, [=](u32 to) {
-    return outgoing_block{part_of(t, x.epoch, t.my_pe), job.block(to), job.bytes};
+    return outgoing_block{part_of(t, x.epoch, t.my_pe, to), job.block(to), job.bytes};
   });
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
   // In place: an engine may still be reading what the result is about to replace.
@@ -148,10 +150,10 @@ XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const x
                                    const reduce_job& job) {
   const u64 part = team_part_bytes(t.n_pes, t.area_bytes);
   xio_status_t status = by_leader(g, [&] { return posted{0, fence_all(ctx)}; }).status;
-  return first_of(
-      status, send_blocks(g, ctx, t, x, [=](u32 to) {
-        return outgoing_block{part_of(t, x.epoch, t.my_pe), job.block(to) + job.at(part, r, to), job.size(part, r, to)};
-      }));
+  return first_of(status, send_blocks(g, ctx, t, x, [=](u32 to) {
+                    return outgoing_block{part_of(t, x.epoch, t.my_pe, to), job.block(to) + job.at(part, r, to),
+                                          job.size(part, r, to)};
+                  }));
 }
 
 // Combines piece r of this member's share, and puts the result to the others.
@@ -194,9 +196,10 @@ XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u
 
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
-                                          const reduce_job& job) {
+                                          const channel_values& found, const reduce_job& job) {
   exchange x;
-  if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
+  g.sync();
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
   return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job.dst, job.src, static_cast<u32>(job.bytes)));
 }
 
@@ -221,23 +224,29 @@ XIO_DEVICE constexpr u32 kind_of() {
                            : 3u);
 }
 
+// No elements, or wrong arguments of this PE: the members only synchronise.
+template <class Group>
+XIO_SLOW_PATH xio_status_t reduce_nothing(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, objection why) {
+  const xio_status_t status = exchange_headers(g, ctx, t, why.is_none() ? tag : k_refuses);
+  return why.is_none() ? status : first_of(status, refuse_own(g, ctx, t, tag, why));
+}
+
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
   static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
   static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, job.scatter ? op::reduce_scatter : op::reduce);
+  // Loaded first: it comes while the arguments are looked at.
+  const channel_values found = load_channel(t);
   const u64 part = team_part_bytes(t.n_pes, t.area_bytes);
   // Members whose ways to each other differ are in different calls.
   const bool reads = job.bytes > part && all_are_direct(ctx, t);
   const u32 tag =
       tag_of(job.scatter ? op::reduce_scatter : op::reduce, job.bytes, kind_of<Op, T>() | (reads ? k_reads : 0));
-  if (job.bytes == 0) return exchange_headers(g, ctx, t, tag);
-  if (const objection why = objection_to(ctx, t, job); !why.is_none()) {
-    const xio_status_t status = exchange_headers(g, ctx, t, k_refuses);
-    return first_of(status, refuse_own(g, ctx, t, tag, why));
-  }
-  if (!job.scatter && job.bytes <= t.packet_bytes) return reduce_by_packets<Op, T>(g, ctx, t, tag, job);
-  if (job.bytes <= part) return reduce_parts<Op, T>(g, ctx, t, tag, job);
+  const objection why = job.bytes == 0 ? objection{} : objection_to(ctx, t, job);
+  if (job.bytes == 0 || !why.is_none()) return reduce_nothing(g, ctx, t, tag, why);
+  if (!job.scatter && job.bytes <= t.packet_bytes) return reduce_by_packets<Op, T>(g, ctx, t, tag, found, job);
+  if (job.bytes <= part) return reduce_parts<Op, T>(g, ctx, t, tag, found, job);
   if (reads) return reduce_reading<Op, T>(g, ctx, t, tag, job);
   return reduce_rounds<Op, T>(g, ctx, t, tag, job);
 }
