@@ -48,6 +48,7 @@ all() {
   right "$how" "$n" ' 0 cells differ from the serial run$' halo 24 11
   right "$how" "$n" '^PE [0-9]+: 0 of 1000 words wrong$' gups 1000 3000
   right "$how" "$n" ' 0 values wrong$' moe_alltoall 37 33
+  right "$how" "$n" ' 0 values wrong$' two_level_allreduce 40001
   right "$how" "$n" ' 0 bytes wrong$' kv_fetch "$data/cache" 70 1536
   if [ -e "$data/cache" ]; then fail 'kv_fetch leaves its file behind'; fi
   if [ "$n" = 2 ]; then right "$how" 2 ' 0 words wrong$' ping_pong 1000 200; fi
@@ -104,6 +105,7 @@ wrong "STEPS is '1e3'" halo 8 1e3
 wrong "WORDS is '99999999999999999999999'" gups 99999999999999999999999
 wrong "UPDATES is ''" gups 8 ''
 wrong "HIDDEN is '0'" moe_alltoall 8 0
+wrong 'WIDTH is 3, but must divide the 1 PEs' two_level_allreduce 8 3
 wrong 'FILE is missing' kv_fetch
 wrong "PAGES is '0x10'" kv_fetch "$data/cache" 0x10
 wrong 'multiple of 512' kv_fetch "$data/cache" 4 1000
