@@ -40,7 +40,8 @@ engines::engines(const options& o, bootstrap::channel& channel, gpu::heap& heap,
       device_rows_(regions),
       local_rank_(local_rank),
       known_(*this, o.registrations) {
-  regions_.row(0) = dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {}, {}, 1, 0, 0};
+  regions_.row(0) =
+      dev::region_view{reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {}, {}, 1, 0, 0, {}, {}};
   gpu::put_value(&device_rows_[0], regions_.row(0));
   memory::blocks::all().watch(*this);
 }
@@ -115,17 +116,52 @@ sdma::engine& engines::open_sdma() {
   return *sdma_;
 }
 
+namespace {
+
+std::uint64_t& bus_in(dev::region_view& row, std::uint32_t space) {
+  return space < dev::k_usual_spaces ? row.bus[space] : row.more_bus[space - dev::k_usual_spaces];
+}
+// Software drives have none.
+std::uint64_t& rows_in(dev::region_view& row, std::uint32_t space) {
+  return space < dev::k_usual_spaces ? row.rows : row.more_rows[space - dev::k_usual_spaces];
+}
+
+}  // namespace
+
+dev::bus_space engines::space_of(const nvme::controller& c) {
+  const std::lock_guard hold(lock_);
+  return static_cast<dev::bus_space>(number_of(c));
+}
+
+std::uint32_t engines::number_of(const nvme::controller& c) {
+  const std::shared_ptr<const void> domain = c.domain();
+  if (domain == nullptr) return static_cast<std::uint32_t>(dev::bus_space::software);
+  std::uint32_t unused = 0;
+  for (std::uint32_t s = dev::k_bus_spaces; s-- > static_cast<std::uint32_t>(dev::bus_space::first);) {
+    const auto there = domains_[s].lock();
+    if (there == domain) return s;
+    if (there == nullptr) unused = s;
+  }
+  if (unused == 0)
+    fail(XIO_ERR_NO_MEMORY,
+         "drives of {} IOMMU domains are open in this world, and one more of another was to be; close one, open it in "
+         "a world of its own, or put the IOMMU in pass-through (iommu=pt), where all are one",
+         dev::k_bus_spaces - 1);
+  domains_[unused] = domain;
+  return unused;
+}
+
 void engines::adopt_bus(dev::region_view& row, const nvme::controller& c, std::uint64_t bus) {
-  std::uint64_t& known = row.bus[static_cast<std::uint32_t>(c.space())];
+  const std::uint32_t space = number_of(c);
+  std::uint64_t& known = bus_in(row, space);
   const std::uint64_t rows = (bus & dev::k_in_runs) != 0 ? c.rows_of(start(row), row.bytes) : 0;
-  if (known != 0 && (known != bus || (rows != 0 && row.rows != rows)))
+  if (known != 0 && (known != bus || (rows != 0 && rows_in(row, space) != rows)))
     fail(XIO_ERR_UNSUPPORTED,
-         "two drives see the memory at {} at {:#x} and {:#x}, for each has an IOMMU domain of its own; open them in "
-         "worlds "
-         "of their own, or both as nvme: (vfio)",
+         "two drives of one IOMMU domain see the memory at {} at {:#x} and {:#x}; open them in worlds of their own, or "
+         "both as nvme: (vfio)",
          start(row), known, bus);
   known = bus;
-  if (rows != 0) row.rows = rows;
+  if (rows != 0) rows_in(row, space) = rows;
 }
 
 void engines::reach(dev::region_view& row) {
@@ -162,13 +198,18 @@ void engines::show_row(std::uint32_t i) {
   if (i != 0) {
     const dev::region_view& known = spans_[i]->known;
     std::copy(std::begin(known.lkey), std::end(known.lkey), row.lkey);
-    for (std::uint32_t s = 0; s < dev::k_bus_spaces; ++s)
-      row.bus[s] = known.bus[s] == 0 ? 0 : known.bus[s] + (row.base - known.base);
+    for (std::uint32_t s = 0; s < dev::k_bus_spaces; ++s) {
+      const std::uint64_t bus = bus_in(spans_[i]->known, s);
+      bus_in(row, s) = bus == 0 ? 0 : bus + (row.base - known.base);
+    }
     row.rows = known.rows;
+    std::copy(std::begin(known.more_rows), std::end(known.more_rows), row.more_rows);
   }
   gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
   gpu::put_value(&device_rows_[i].rows, row.rows);
+  gpu::copy(device_rows_[i].more_rows, row.more_rows, sizeof row.more_rows);
   // Last: a kernel that finds the address uses the table.
+  gpu::copy(device_rows_[i].more_bus, row.more_bus, sizeof row.more_bus);
   gpu::copy(device_rows_[i].bus, row.bus, sizeof row.bus);
 }
 
@@ -229,11 +270,12 @@ xio_mem_cache_stats_t engines::cache_stats() const {
 void engines::attach(nvme::controller& c) {
   const std::lock_guard hold(lock_);
   std::vector<dev::region_view*> mapped;
+  const std::uint32_t space = number_of(c);
   const bool first =
-      std::none_of(controllers_.begin(), controllers_.end(), [&](auto* other) { return other->space() == c.space(); });
+      std::none_of(controllers_.begin(), controllers_.end(), [&](auto* other) { return number_of(*other) == space; });
   const auto map = [&](dev::region_view& known) {
     // Without another controller there no one holds an older address.
-    if (first) known.bus[static_cast<std::uint32_t>(c.space())] = 0;
+    if (first) bus_in(known, space) = 0;
     const std::uint64_t bus = c.map(start(known), known.bytes);
     mapped.push_back(&known);
     adopt_bus(known, c, bus);

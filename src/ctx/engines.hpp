@@ -66,6 +66,8 @@ class engines final : memory::engine_side, memory::watcher {
   void unregister_memory(void* base);
   xio_mem_cache_stats_t cache_stats() const;
 
+  // The space in which kernels find addresses for its drive, from now until its domain ends.
+  dev::bus_space space_of(const nvme::controller& c);
   // Maps all registered memory into a new controller; detach once it has stopped, before it is closed.
   void attach(nvme::controller& c);
   void detach(nvme::controller& c);
@@ -75,7 +77,8 @@ class engines final : memory::engine_side, memory::watcher {
   void unreach(dev::region_view& row) noexcept override;  // every open engine
   void forget(const gpu::block& b) noexcept override;     // in the thread that frees it
   void drop_row(std::uint32_t i);
-  void show_row(std::uint32_t i);  // to kernels: what engines know of it by now
+  void show_row(std::uint32_t i);                      // to kernels: what engines know of it by now
+  std::uint32_t number_of(const nvme::controller& c);  // of its space
   void adopt_bus(dev::region_view& row, const nvme::controller& c, std::uint64_t bus);
 
   const options& options_;
@@ -98,6 +101,7 @@ class engines final : memory::engine_side, memory::watcher {
   bool on_devices_ = false;  // the last endpoint was
   std::unique_ptr<sdma::engine> sdma_;
   std::vector<nvme::controller*> controllers_;
+  std::array<std::weak_ptr<const void>, dev::k_bus_spaces> domains_{};  // by space
 };
 
 }  // namespace xio

@@ -21,6 +21,8 @@ storage::storage(engines& e, const options& o, const std::string& name, const xi
   for (const std::string& one : names) {
     members_.push_back(nvme::open_controller(one, share, o, e.machine(), gpu::payload()));
     views.push_back(members_.back()->view());
+    views.back().space = e.space_of(*members_.back());
+    spaces_.push_back(views.back().space);
   }
   view_ = stripe(names, views, attr);
   view_.slot = slot;
@@ -45,6 +47,7 @@ void storage::show_rings() {
   for (std::uint32_t m = 0; m < view_.members; ++m)
     for (std::uint32_t q = 0; q < view_.member_queues; ++q) {
       dev::ring_view ring = members_[m]->queue_view(q);
+      ring.space = spaces_[m];
       ring.index = dev::k_storage_ring_base + view_.slot * dev::k_max_storage_queues + m * view_.member_queues + q;
       rings_.push_back(ring);
     }

@@ -45,7 +45,8 @@ class storage {
   dev::storage_view* row_;
   dev::storage_view view_{};
   std::vector<std::unique_ptr<nvme::controller>> members_;
-  std::size_t attached_ = 0;  // of members_
+  std::vector<dev::bus_space> spaces_;  // of members_
+  std::size_t attached_ = 0;            // of members_
   bool stopped_ = false;
   std::vector<dev::ring_view> rings_;
   gpu::buffer ring_rows_;

@@ -95,9 +95,10 @@ dev::storage_view stripe(const std::vector<std::string>& names, const std::vecto
   const auto members = static_cast<std::uint32_t>(views.size());
   if (members == 1) return all;
   const std::uint64_t bytes = stripe_bytes(attr);
+  bool apart = false;
   for (std::size_t m = 0; m < views.size(); ++m) {
     const dev::storage_view& v = views[m];
-    if (v.space != all.space)
+    if ((v.space == dev::bus_space::software) != (all.space == dev::bus_space::software))
       fail(
           XIO_ERR_UNSUPPORTED,
           "{} and {} are drives of different kinds, which see memory at different addresses; put stripes over files or "
@@ -113,6 +114,7 @@ dev::storage_view stripe(const std::vector<std::string>& names, const std::vecto
     all.transfer_bytes = std::min(all.transfer_bytes, v.transfer_bytes);
     all.member_queues = std::min(all.member_queues, v.queue_count);
     all.features &= v.features;
+    apart |= v.space != all.space;
     all.read_only |= v.read_only;
   }
   all.bytes = all.bytes / bytes * bytes;
@@ -125,6 +127,7 @@ dev::storage_view stripe(const std::vector<std::string>& names, const std::vecto
          "cannot put stripes of {} bytes over {}: the smallest has less than one; choose a smaller "
          "stripe_bytes",
          bytes, names[0]);
+  if (apart) all.features |= dev::storage_apart;
   all.members = members;
   all.queue_count = all.member_queues * members;
   all.stripe_log2 = static_cast<std::uint32_t>(std::countr_zero(bytes));

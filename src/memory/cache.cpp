@@ -22,7 +22,7 @@ registration_cache::span& registration_cache::acquire(std::uint64_t base, std::u
     }
   }
   span made;
-  made.known = dev::region_view{first, whole ? block->bytes : bytes, {}, {}, 1, 0, 0};
+  made.known = dev::region_view{first, whole ? block->bytes : bytes, {}, {}, 1, 0, 0, {}, {}};
   made.block = whole;
   made.uses = 1;
   try {

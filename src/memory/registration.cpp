@@ -53,7 +53,7 @@ std::uint32_t registration::add(void* base, std::uint64_t bytes) {
     empty = i;
     break;
   }
-  rows_[empty] = dev::region_view{at, bytes, {}, {}, 1, 0, 0};
+  rows_[empty] = dev::region_view{at, bytes, {}, {}, 1, 0, 0, {}, {}};
   return empty;
 }
 

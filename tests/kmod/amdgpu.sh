@@ -32,6 +32,11 @@ done
 moves 1M heap 'a heap and queues in VRAM, memory that is late,' 2097152 XIO_AMDGPU_MEMORY=adversary XIO_MEMORY_MODE=11
 moves 1M heap 'a heap in VRAM, memory that is late' 65536 XIO_AMDGPU_MEMORY=adversary
 
+# Two drives that see the memory at different addresses.
+truncate -s 2M "$work/first" "$work/second"
+must 'stripes over two drives, a heap in VRAM' env XIO_TEST_KMOD_DRIVE="$work/first" XIO_TEST_KMOD_DRIVE_2="$work/second" \
+  XIO_TEST_KMOD_PIECE=65536 "${inside[@]}" "$program" again heap $name,kmod:0000:02:00.0/1
+
 refused=("${inside[@]}" "$program" refused)
 refuses 'into system memory; use a GPU and a root port' XIO_TEST_KMOD_GPU_MEMORY=system "${refused[@]}" heap $name
 refuses 'with a large BAR' XIO_AMDGPU_LARGE_BAR=0 "${refused[@]}" heap $name

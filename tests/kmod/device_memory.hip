@@ -3,6 +3,8 @@
 //
 //   move KIND NAME OUTER OLD NEW
 //       blocks carry OUTER, in the middle half OLD; they are read and checked, and the middle half gets NEW
+//   again KIND NAME
+//       the middle half is written and read again, by pieces that no stripe shares a border with
 //   refused KIND NAME
 //       opening the drive, or registering the memory, is refused; the sentence is printed
 //   freed NAME
@@ -154,6 +156,26 @@ void move(const rig::team& t, const std::string& kind, const char* name, uint64_
   MUST(xio_storage_close(t.world(), j.storage));
 }
 
+void again(const rig::team& t, const std::string& kind, const char* name) {
+  const rig::device_array<int> wrong(1);
+  job j{t.ctx, {}, nullptr, 0, 0, 0, 7, 7, wrong.data()};
+  MUST(open_drive(t, name, j));
+  j.bytes = j.disk / 2;
+  j.first = j.disk / 4;
+  unsigned char* block = memory_of(t, kind, j.bytes + 2 * k_guard);
+  if (block == nullptr) rig::give_up("xio_mem_register", xio_last_error());
+  expect_on_gpu(block);
+  j.buffer = block + k_guard;
+  RUN(stamp, 4, 64, j);
+  RUN(write_all, 2, 32, j);
+  RUN(flush, 1, 1, j);
+  RUN(poison, 4, 64, j);
+  RUN(read_all, 2, 32, j);
+  RUN(verify, 4, 64, j);
+  expect_right(wrong, "blocks that were written and read");
+  MUST(xio_storage_close(t.world(), j.storage));
+}
+
 void refused(const rig::team& t, const std::string& kind, const char* name) {
   job j{};
   xio_status_t status = open_drive(t, name, j);
@@ -238,6 +260,8 @@ int main(int argc, char** argv) {
   const rig::team t;
   if (verb == "move" && argc == 7)
     move(t, argv[2], argv[3], number(argv[4]), number(argv[5]), number(argv[6]));
+  else if (verb == "again" && argc == 4)
+    again(t, argv[2], argv[3]);
   else if (verb == "refused" && argc == 4)
     refused(t, argv[2], argv[3]);
   else if (verb == "register" && argc == 5)

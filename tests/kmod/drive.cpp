@@ -45,7 +45,8 @@ xio::model::nvme::shape shape_of(const settings& s) {
 
 }  // namespace
 
-drive::drive(const settings& s) : shape_(shape_of(s)), file_(s.folder + "/drive", whole_file()) {
+drive::drive(const settings& s, std::uint32_t number)
+    : shape_(shape_of(s)), file_(s.folder + "/drive" + std::to_string(number), whole_file()) {
   file_.commit();
   const std::size_t bytes = xio::model::nvme::controller::bar_bytes(shape_);
   // The name by which the GPU's driver knows pages of registers.

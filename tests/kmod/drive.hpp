@@ -16,8 +16,8 @@ namespace kmod_sim {
 
 class drive {
  public:
-  // Throws where its file cannot be opened.
-  explicit drive(const settings& s);
+  // number: which one. Throws where its file cannot be opened.
+  drive(const settings& s, std::uint32_t number);
 
   std::uint64_t cap() const { return cap_; }
   int registers() const { return registers_.get(); }  // the file of BAR 0

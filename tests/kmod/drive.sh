@@ -21,6 +21,21 @@ for shape in 'DSTRD=4 MDTS=8192' 'DSTRD=8 MDTS=0'; do
   must "move, $shape" env "XIO_TEST_KMOD_${shape% *}" "XIO_TEST_KMOD_${shape#* }" "$here/run" "$drive" move $name 1 1 2 2
   must 'verify' "$drive" verify "$work/disk" 1 2
 done
+# Two drives, for which the same memory lies at different addresses: at once, stripes over them, one opened twice.
+second=kmod:0000:02:00.0/1
+truncate -s 16M "$work/disk2"
+export XIO_TEST_KMOD_DRIVE_2=$work/disk2
+for piece in 0 4096; do
+  export XIO_TEST_KMOD_PIECE=$piece
+  must 'stamp' "$drive" stamp "$work/disk" 1
+  must "two drives at once, pieces of $piece" "$here/run" "$drive" copy $name $second
+  must 'what was copied' cmp -n 4194304 "$work/disk" "$work/disk2"
+  must "one drive opened twice, pieces of $piece" "$here/run" "$drive" copy $name $name
+  must "stripes over two drives, pieces of $piece" "$here/run" "$drive" zero $name,$second
+  must "stripes in random blocks, pieces of $piece" "$here/run" "$XIO_TEST_BUILDDIR/xio-tester" nvme-ep --controller $name,$second --i-know \
+    --write-io 200 --read-io 200 --queue-length 64 --batch-size 8 --lbas-per-io 5 --access-pattern random --verify
+done
+unset XIO_TEST_KMOD_PIECE
 must 'closed with a full queue' "$here/run" "$drive" leave $name
 must 'compare and zeroes' "$here/run" "$drive" zero $name
 says 'it was unbound or is gone from the bus' 'a drive that goes away in mid-read' env XIO_TEST_KMOD_LOST_AFTER=8 "$here/run" "$drive" endless $name
@@ -39,6 +54,9 @@ refused=("$here/run" "$drive" refused "$name")
 refuses 'No such file or directory; load the kernel module' XIO_TEST_KMOD_MODULE=absent "${refused[@]}"
 refuses 'Permission denied; load the kernel module xio and give this user the right' XIO_TEST_KMOD_MODULE=denied "${refused[@]}"
 refuses 'of version 2 of the kernel module xio, and this is for version 1' XIO_TEST_KMOD_MODULE=other "${refused[@]}"
+refuses 'is bound to the driver nvme and not to xio, so bind it' XIO_TEST_KMOD_DRIVER=nvme "${refused[@]}"
+refuses 'is bound to the driver vfio-pci and not to xio, so bind it' XIO_TEST_KMOD_DRIVER=vfio-pci "${refused[@]}"
+refuses 'is bound to no driver and not to xio, so bind it' XIO_TEST_KMOD_DRIVER= "${refused[@]}"
 refuses 'CAP_SYS_RAWIO' XIO_TEST_KMOD_MODULE=unprivileged "${refused[@]}"
 refuses 'more pieces than a pin may have' XIO_TEST_KMOD_SEGMENTS=10 "${refused[@]}"
 before=$(sha256sum <"$work/disk")

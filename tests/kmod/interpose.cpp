@@ -69,10 +69,15 @@ int open_device(const char* path) {
 bool has_device(const char*) { return false; }
 
 std::string moved(const char* path) {
-  static const std::string from = std::string("/sys/bus/pci/devices/") + kmod_sim::k_bdf;
-  if (kmod_sim::session() == nullptr || std::strncmp(path, from.c_str(), from.size()) != 0) return "";
-  const char end = path[from.size()];
-  return end == 0 || end == '/' ? kmod_sim::session()->folder + "/sys" + (path + from.size()) : "";
+  static const std::string folder = "/sys/bus/pci/devices/";
+  if (kmod_sim::session() == nullptr || std::strncmp(path, folder.c_str(), folder.size()) != 0) return "";
+  const char* name = path + folder.size();
+  for (std::size_t i = 0; i < kmod_sim::k_drives; ++i) {
+    const std::size_t length = std::strlen(kmod_sim::k_bdf[i]);
+    if (std::strncmp(name, kmod_sim::k_bdf[i], length) != 0 || (name[length] != 0 && name[length] != '/')) continue;
+    return kmod_sim::session()->folder + "/sys" + std::to_string(i) + (name + length);
+  }
+  return "";
 }
 
 int control(int fd, unsigned long request, void* argument) {

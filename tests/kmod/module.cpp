@@ -69,13 +69,16 @@ int kernel_module::info(xio_kmod_info& a) const {
 }
 
 // kernel/xio/device.c. The bus addresses count as those of an IOMMU; raw: registers and queues.
-int kernel_module::claim(const xio_kmod_pci& device, bool raw) {
+int kernel_module::claim(const xio_kmod_pci& device, bool raw, std::uint32_t* out) {
   if (device.reserved != 0 || device.slot > 31 || device.function > 7) return EINVAL;
   char name[32];
   std::snprintf(name, sizeof name, "%04x:%02x:%02x.%x", device.domain, device.bus, device.slot, device.function);
-  if (std::strcmp(name, k_bdf) != 0) return ENODEV;
+  std::uint32_t number = 0;
+  while (number < k_drives && std::strcmp(name, k_bdf[number]) != 0) ++number;
+  if (number == k_drives) return ENODEV;
   if (raw && settings_.module == "unprivileged") return EPERM;
-  if (drive_ == nullptr) drive_ = std::make_unique<drive>(settings_);
+  if (drives_[number] == nullptr) drives_[number] = std::make_unique<drive>(settings_, number);
+  if (out != nullptr) *out = number;
   return 0;
 }
 
@@ -117,14 +120,14 @@ int kernel_module::show_to_drive(object& o, int file, std::uint64_t offset, std:
       hide_from_drive(o);
       return ENOMEM;
     }
-    o.pieces.push_back({base, drive_->controller().dma().add(base, size, as), size});
+    o.pieces.push_back({base, drives_[o.device]->controller().dma().add(base, size, as), size});
   }
   return 0;
 }
 
 void kernel_module::hide_from_drive(object& o) {
   for (const piece& p : o.pieces)
-    if (!drive_->controller().take_away(p.base))
+    if (!drives_[o.device]->controller().take_away(p.base))
       std::fprintf(stderr, "simulated kernel module: a buffer was released that the drive still uses\n");
   o.pieces.clear();
   if (o.whole != nullptr) munmap(o.whole, o.whole_bytes);
@@ -136,8 +139,9 @@ void kernel_module::hide_from_drive(object& o) {
 int kernel_module::pin(std::uint64_t owner, xio_kmod_pin& a) {
   if ((a.flags & ~XIO_KMOD_PIN_DEVICE) != 0 || a.reserved0 != 0 || any(a.reserved)) return EINVAL;
   buffer b;
+  std::uint32_t device = 0;
   if (const int failed = find_buffer(a.dmabuf, b); failed != 0) return failed;
-  if (const int failed = claim(a.device, false); failed != 0) return failed;
+  if (const int failed = claim(a.device, false, &device); failed != 0) return failed;
   const bool on_device = b.of_gpu && !settings_.gpu_in_system_memory;
   const std::uint64_t piece = settings_.piece == 0 ? b.bytes : settings_.piece;
   if ((b.bytes + piece - 1) / piece > settings_.segments) return E2BIG;
@@ -148,7 +152,7 @@ int kernel_module::pin(std::uint64_t owner, xio_kmod_pin& a) {
     b.offset = 0;
     if (!b.file || ftruncate(b.file.get(), static_cast<off_t>(b.bytes)) != 0) return ENOMEM;
   }
-  object o{owner, kind::pin, {}};
+  object o{owner, kind::pin, device};
   // Queues may lie in it as well as data.
   const auto as = dma_map::memory::host;
   if (const int failed = show_to_drive(o, b.file.get(), b.offset, b.bytes, piece, as); failed != 0) return failed;
@@ -176,12 +180,13 @@ int kernel_module::segments(std::uint64_t owner, xio_kmod_segments& a) {
 
 int kernel_module::memory(std::uint64_t owner, xio_kmod_memory& a) {
   if (any(a.reserved) || a.bytes == 0 || a.bytes % k_page != 0 || a.bytes > k_most_block) return EINVAL;
-  if (const int failed = claim(a.device, false); failed != 0) return failed;
+  std::uint32_t device = 0;
+  if (const int failed = claim(a.device, false, &device); failed != 0) return failed;
   std::uint64_t held = 0;
   for (const auto& [handle, o] : objects_)
     if (o.owner == owner && o.what == kind::memory) held += o.bytes;
   if (a.bytes > k_most_memory - held) return ENOSPC;
-  object o{owner, kind::memory, xio::unique_fd(memfd_create("xio-queue", MFD_CLOEXEC)), a.bytes};
+  object o{owner, kind::memory, device, xio::unique_fd(memfd_create("xio-queue", MFD_CLOEXEC)), a.bytes};
   if (!o.file || ftruncate(o.file.get(), static_cast<off_t>(a.bytes)) != 0) return ENOMEM;
   const int file = o.file.get();
   if (const int failed = show_to_drive(o, file, 0, a.bytes, 0, dma_map::memory::host); failed != 0) return failed;
@@ -214,31 +219,34 @@ int kernel_module::place_queue(std::uint64_t owner, std::uint32_t handle, std::u
 }
 
 int kernel_module::queue_pair(std::uint64_t owner, xio_kmod_queue_pair& a) {
-  if (const int failed = claim(a.device, true); failed != 0) return failed;
+  std::uint32_t device = 0;
+  if (const int failed = claim(a.device, true, &device); failed != 0) return failed;
   const auto is_place = [&](std::uint32_t handle) {
     return find(owner, handle, kind::memory) != nullptr || find(owner, handle, kind::pin) != nullptr;
   };
   if (!is_place(a.sq_memory) || !is_place(a.cq_memory)) return ENOENT;
   if (a.sq_memory == a.cq_memory) return EINVAL;
+  for (const std::uint32_t handle : {a.sq_memory, a.cq_memory})
+    if (objects_.at(handle).device != device) return EINVAL;
   std::uint64_t sq_bus = 0, cq_bus = 0;
   const std::uint64_t sq_bytes = std::uint64_t{a.sq_entries} * 64, cq_bytes = std::uint64_t{a.cq_entries} * 16;
   if (const int bad = place_queue(owner, a.sq_memory, a.sq_offset, sq_bytes, &sq_bus); bad != 0) return bad;
   if (const int bad = place_queue(owner, a.cq_memory, a.cq_offset, cq_bytes, &cq_bus); bad != 0) return bad;
-  object o{owner, kind::queue_pair, {}};
+  object o{owner, kind::queue_pair, device};
   o.sq = a.sq_memory;
   o.cq = a.cq_memory;
   object &sq = objects_.at(o.sq), &cq = objects_.at(o.cq);
-  if (const int failed = drive_->create(sq_bus, a.sq_entries, cq_bus, a.cq_entries, &o.queue); failed != 0)
-    return failed;
+  drive& d = *drives_[device];
+  if (const int failed = d.create(sq_bus, a.sq_entries, cq_bus, a.cq_entries, &o.queue); failed != 0) return failed;
   const std::uint32_t qid = o.queue;
   // As the module: there is one page to map, or none.
   if (xio::wire::nvme::sq_tail_doorbell(qid, settings_.stride) / k_page !=
       xio::wire::nvme::cq_head_doorbell(qid, settings_.stride) / k_page) {
-    drive_->remove(qid);
+    d.remove(qid);
     return EOPNOTSUPP;
   }
   if (const int failed = add(std::move(o), &a.handle); failed != 0) {
-    drive_->remove(qid);
+    d.remove(qid);
     return failed;
   }
   ++sq.users;
@@ -252,10 +260,11 @@ int kernel_module::queue_pair(std::uint64_t owner, xio_kmod_queue_pair& a) {
 
 int kernel_module::identify(const xio_kmod_identify& a, std::uint64_t* cap) {
   if (a.reserved != 0 || a.cns > 2) return EINVAL;
-  if (const int failed = claim(a.device, true); failed != 0) return failed;
+  std::uint32_t device = 0;
+  if (const int failed = claim(a.device, true, &device); failed != 0) return failed;
   if (settings_.lost_after != 0 && ++identified_ > settings_.lost_after) return ENODEV;
-  *cap = drive_->cap();
-  return drive_->identify(a.cns, a.nsid, reinterpret_cast<void*>(static_cast<std::uintptr_t>(a.data)));
+  *cap = drives_[device]->cap();
+  return drives_[device]->identify(a.cns, a.nsid, reinterpret_cast<void*>(static_cast<std::uintptr_t>(a.data)));
 }
 
 // ---- ends -----------------------------------------------------------------------------------------------------------
@@ -272,7 +281,7 @@ int kernel_module::release(std::uint64_t owner, const xio_kmod_release& a) {
 void kernel_module::end(std::uint32_t handle) {
   object& o = objects_.at(handle);
   if (o.what == kind::queue_pair) {
-    drive_->remove(o.queue);
+    drives_[o.device]->remove(o.queue);
     --objects_.at(o.sq).users;
     --objects_.at(o.cq).users;
   }
@@ -314,7 +323,7 @@ void* kernel_module::map(std::uint64_t owner, void* at, std::size_t bytes, int p
   const object& o = found->second;
   if (o.what == kind::memory) return mmap(at, bytes, protection, flags, o.file.get(), static_cast<off_t>(inside));
   const std::uint64_t page = xio::wire::nvme::sq_tail_doorbell(o.queue, settings_.stride) / k_page * k_page;
-  return mmap(at, bytes, protection, flags, drive_->registers(), static_cast<off_t>(page + inside));
+  return mmap(at, bytes, protection, flags, drives_[o.device]->registers(), static_cast<off_t>(page + inside));
 }
 
 }  // namespace kmod_sim

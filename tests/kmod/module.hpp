@@ -2,6 +2,7 @@
 // kernel/xio as a process sees it, in the process: the same checks in the same order, the same errnos. Buffers lie on
 // the bus in pieces that are not in order, so that an address that nobody looked up is memory that is not mapped.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -41,6 +42,7 @@ class kernel_module {
   struct object {
     std::uint64_t owner = 0;
     kind what = kind::pin;
+    std::uint32_t device = 0;        // which drive
     xio::unique_fd file{};           // memory: to map
     std::uint64_t bytes = 0;         // of memory
     std::vector<piece> pieces{};     // what the drive sees
@@ -57,7 +59,8 @@ class kernel_module {
   int release(std::uint64_t owner, const xio_kmod_release& a);
   int queue_pair(std::uint64_t owner, xio_kmod_queue_pair& a);
   int identify(const xio_kmod_identify& a, std::uint64_t* cap);
-  int claim(const xio_kmod_pci& device, bool raw);
+  // Which drive it is, at `out`, unless that is null.
+  int claim(const xio_kmod_pci& device, bool raw, std::uint32_t* out = nullptr);
   int place_queue(std::uint64_t owner, std::uint32_t handle, std::uint64_t offset, std::uint64_t bytes,
                   std::uint64_t* bus) const;
   int show_to_drive(object& o, int file, std::uint64_t offset, std::uint64_t bytes, std::uint64_t piece_bytes,
@@ -69,7 +72,7 @@ class kernel_module {
 
   const settings& settings_;
   std::mutex lock_;
-  std::unique_ptr<drive> drive_;
+  std::array<std::unique_ptr<drive>, k_drives> drives_;
   std::map<std::uint32_t, object> objects_;
   std::uint32_t next_ = 1, identified_ = 0;
   std::uint64_t pinned_ = 0;

@@ -118,8 +118,15 @@ class copied_rig {
     const auto local = m::local_read | m::local_write;
     ring_.slots_lkey = nic_.register_memory(slots_.backing(), slots_.size(), m::local_read).lkey;
     ring_.scratch_lkey = nic_.register_memory(scratch_.data(), scratch_.size(), local).lkey;
-    world_.regions[0] = {
-        reinterpret_cast<u64>(mine()), k_bytes, {}, {nic_.register_memory(mine(), k_bytes, local).lkey}, 1, 0, 0};
+    world_.regions[0] = {reinterpret_cast<u64>(mine()),
+                         k_bytes,
+                         {},
+                         {nic_.register_memory(mine(), k_bytes, local).lkey},
+                         1,
+                         0,
+                         0,
+                         {},
+                         {}};
     lay_out(s);
     connect(s);
     show();

@@ -172,7 +172,9 @@ class nic_rig {
                          {p.endpoint->heap_keys().lkey[0]},
                          1,
                          0,
-                         0};
+                         0,
+                         {},
+                         {}};
     gpu::put_value(p.world.as<dev::world_view>(), *world);
     dev::ctx_view ctx{};
     ctx.world = p.world.as<dev::world_view>();

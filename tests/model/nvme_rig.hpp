@@ -58,7 +58,7 @@ class rig {
     world_->ticks_per_ms = gpu::ticks_per_ms();
     world_->timeout_ticks = h.timeout_ms * world_->ticks_per_ms;
     const std::uint64_t bus = drive_->map(heap_.data(), heap_.size());
-    world_->regions[0] = {reinterpret_cast<std::uint64_t>(heap_.data()), heap_.size(), {bus, 0}, {}, 1, 0, 0};
+    world_->regions[0] = {reinterpret_cast<std::uint64_t>(heap_.data()), heap_.size(), {bus, 0}, {}, 1, 0, 0, {}, {}};
     for (std::uint32_t q = 0; q < drive_->queue_count(); ++q) {
       rings_.push_back(drive_->queue_view(q));
       rings_.back().index = dev::k_storage_ring_base + q;

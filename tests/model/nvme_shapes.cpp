@@ -83,7 +83,7 @@ void read_through(any_drive& d, nvme::queue_set& queues) {
   world->n_pes = 1;
   world->ticks_per_ms = gpu::ticks_per_ms();
   world->timeout_ticks = 10000 * world->ticks_per_ms;
-  world->regions[0] = {reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {bus, 0}, {}, 1, 0, 0};
+  world->regions[0] = {reinterpret_cast<std::uint64_t>(heap.data()), heap.size(), {bus, 0}, {}, 1, 0, 0, {}, {}};
   std::vector<dev::ring_view> rings;
   for (std::uint32_t q = 0; q < queues.count(); ++q) {
     rings.push_back(queues.queue_view(q));

@@ -42,8 +42,8 @@ struct node {
     if (chunk != 0) ring.chunk = chunk;
     world.n_pes = 1;
     world.timeout_ticks = gpu::ticks_per_ms() * 20000;
-    world.regions[0] = dev::region_view{reinterpret_cast<u64>(heap.data()), heap.size(), {}, {}, 1, 0, 0};
-    world.regions[7] = dev::region_view{reinterpret_cast<u64>(local.data()), local.size(), {}, {}, 1, 0, 0};
+    world.regions[0] = dev::region_view{reinterpret_cast<u64>(heap.data()), heap.size(), {}, {}, 1, 0, 0, {}, {}};
+    world.regions[7] = dev::region_view{reinterpret_cast<u64>(local.data()), local.size(), {}, {}, 1, 0, 0, {}, {}};
     peer.direct = heap.data();
     peer.sdma = &ring;
     peer.sdma_count = 1;

@@ -20,7 +20,7 @@ struct range {
 // Registers and keeps what the rows show, as the device has it.
 class table {
  public:
-  table() { r_.row(0) = dev::region_view{0x100000, 0x100000, {}, {}, 1, 0, 0}; }
+  table() { r_.row(0) = dev::region_view{0x100000, 0x100000, {}, {}, 1, 0, 0, {}, {}}; }
 
   // True if no half of a row, old or new, makes another out of what is registered.
   bool add(const range& what) {

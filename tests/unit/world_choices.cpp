@@ -370,7 +370,7 @@ void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 TEST(registration, refuses_overlap_of_any_kind) {
   xio::memory::registration r;
-  r.row(0) = {0x100000, 0x10000, {}, {}, 1, 0, 0};
+  r.row(0) = {0x100000, 0x10000, {}, {}, 1, 0, 0, {}, {}};
   const auto row = r.add(at(0x10000), 0x1000);
   EXPECT_NE(row, 0u);
   for (const auto& [base, bytes] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
@@ -390,7 +390,7 @@ TEST(registration, refuses_what_is_no_buffer) {
 
 TEST(registration, knows_its_rows_and_its_limit) {
   xio::memory::registration r;
-  r.row(0) = {0x100000, 0x10000, {}, {}, 1, 0, 0};
+  r.row(0) = {0x100000, 0x10000, {}, {}, 1, 0, 0, {}, {}};
   for (std::uint64_t i = 1; i < xio::dev::k_max_regions; ++i) {
     const auto row = r.add(at(i), 1);
     EXPECT_EQ(r.find(at(i)), row);

@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 need mke2fs=e2fsprogs
 # What a make above this script shares jobs by would be a warning of the module's own make.
 unset MAKEFLAGS MAKELEVEL MFLAGS
-kmod=$builddir/tests/vm/kmod drive=$builddir/tests/vm/nvme_drive
+kmod=$builddir/tests/vm/kmod drive=$builddir/tests/vm/nvme_drive tester=$builddir/xio-tester
 
 # build SERIES: in a copy, as the source may be read-only.
 build() {
@@ -58,10 +58,11 @@ guest() {
   cp "$here/kmod_guest.sh" "$share/"
   strip --strip-debug -o "$share/xio.ko" "$work/6.12/xio.ko"
   strip --strip-debug -o "$share/bar_export.ko" "$work/bar_export/bar_export.ko"
-  "$here/carry" "$share/root" "$kmod" "$kmod"_open "$drive" || exit 125
+  "$here/carry" "$share/root" "$kmod" "$kmod"_open "$drive" "$tester" || exit 125
   cat >"$share/plan" <<PLAN
 kmod='$kmod'
 kmod_drive='$drive'
+kmod_tester='$tester'
 translated=$2
 seconds=${SECONDS_OF_FUZZ:-5}
 seed=${SEED:-1}
@@ -90,7 +91,7 @@ PLAN
   return 1
 }
 
-if [ ! -x "$kmod" ] || [ ! -x "$kmod"_open ] || [ ! -x "$drive" ]; then
+if [ ! -x "$kmod" ] || [ ! -x "$kmod"_open ] || [ ! -x "$drive" ] || [ ! -x "$tester" ]; then
   echo "no $kmod; make check-vm-kmod builds it" >&2
   exit 125
 fi

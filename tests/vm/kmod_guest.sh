@@ -4,7 +4,7 @@
 # driver, and the module unloaded. /share/plan sets kmod (the program), translated (1: behind an IOMMU), seconds and seed of the fuzz.
 # shellcheck source=/dev/null
 . /share/plan
-: "${kmod:?}" "${kmod_drive:?}" "${translated:?}" "${seconds:?}" "${seed:?}"
+: "${kmod:?}" "${kmod_drive:?}" "${kmod_tester:?}" "${translated:?}" "${seconds:?}" "${seed:?}"
 failures=0
 
 fail() {
@@ -192,16 +192,23 @@ if wait $pid; then fail 'a process was not killed in its reads'; fi
 xio move "kmod:$drive/1" 1 5 6 4
 if grep -q 'I/O queues left' /tmp/out; then fail 'a killed process keeps its queue' && cat /tmp/out; fi
 # The drive is taken away in mid-read: its mappings end, and a kernel of the host platform finds its ring failed.
-: >/tmp/endless
-XIO_NVME_DOORBELL=bar timeout 300 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
-pid=$!
-wait_for_word moving /tmp/endless
-echo "$drive" >/sys/bus/pci/drivers/xio/unbind
-if wait $pid && grep -q "lost kmod:$drive/1: XIO_ERR_TRANSPORT" /tmp/endless; then
-  echo 'ok   drive taken away in mid-read'
-else
-  fail "a drive that was taken away in mid-read ends the process with $?" && sed 's/^/  /' /tmp/endless
-fi
+# strike NAME VALUE FILE: which is written to take it away.
+strike() {
+  : >/tmp/endless
+  XIO_NVME_DOORBELL=bar timeout 300 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
+  pid=$!
+  wait_for_word moving /tmp/endless
+  echo "$2" >"$3"
+  if wait $pid && grep -q "lost kmod:$drive/1: XIO_ERR_TRANSPORT" /tmp/endless; then
+    echo "ok   drive $1 in mid-read"
+  else
+    fail "a drive that was $1 in mid-read ends the process with $?" && sed 's/^/  /' /tmp/endless
+  fi
+}
+strike unbound "$drive" /sys/bus/pci/drivers/xio/unbind
+bind_to xio
+strike removed 1 "/sys/bus/pci/devices/$drive/remove"
+echo 1 >/sys/bus/pci/rescan
 bind_to xio
 
 # ---- memory of another device: the BAR of a function that has no driver, by the dma-buf of its exporter, in pieces
@@ -243,11 +250,23 @@ else
   fail 'the shared namespace cannot be mounted'
 fi
 xio leave "kmod:$second/1"
-for drive in $first $second; do
-  echo none >"/sys/bus/pci/devices/$drive/driver_override"
-  echo "$drive" >"/sys/bus/pci/devices/$drive/driver/unbind"
-done
-drive=$alone
+
+# ---- two drives, each in a domain of its own where the IOMMU translates
+drive=$first && echo "$drive" >"/sys/bus/pci/devices/$drive/driver/unbind"
+drive=$alone && bind_to xio
+xio copy "kmod:$alone/1" "kmod:$second/1"
+xio copy "kmod:$alone/1" "kmod:$alone/1"
+xio zero "kmod:$alone/1,kmod:$second/1"
+begin=$(cut -d' ' -f1 /proc/uptime)
+if timeout 300 "$kmod_tester" nvme-ep --controller "kmod:$alone/1" --memory-mode 3 --i-know --write-io 60 --read-io 60 --queue-length 16 \
+  --num-queues 2 --batch-size 8 --lbas-per-io 5 --access-pattern random --verify >/tmp/out 2>&1; then
+  awk -v from="$begin" '{printf "ok   xio-tester nvme-ep (%.1f s)\n", $1 - from}' /proc/uptime
+else
+  fail 'xio-tester nvme-ep' && tail -n 20 /tmp/out | sed 's/^/  /'
+fi
+bind_to ''
+echo "$second" >"/sys/bus/pci/devices/$second/driver/unbind"
+for one in $first $second; do echo none >"/sys/bus/pci/devices/$one/driver_override"; done
 
 # ---- a kernel that is locked down, which it stays
 mount -t securityfs securityfs /sys/kernel/security

@@ -27,7 +27,7 @@ class file_controller : public controller, private bus, private gpu::chore {
   dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
   std::uint32_t queue_count() const override { return queues_->count(); }
   void stop() noexcept override { queues_->stop(); }
-  dev::bus_space space() const override { return dev::bus_space::software; }
+  std::shared_ptr<const void> domain() const override { return nullptr; }
   std::uint64_t map(void* base, std::size_t bytes) override;
   void unmap(void* base, std::size_t bytes) override;
 

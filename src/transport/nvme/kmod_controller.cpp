@@ -161,7 +161,6 @@ void kmod_controller::choose_doorbells(option::nvme_doorbell wish) {
 
 dev::storage_view kmod_controller::view() const {
   dev::storage_view v = shape_of(facts_, queue_count());
-  v.space = space();
   if (read_only_) v.read_only = 1;
   return v;
 }
@@ -182,6 +181,12 @@ dev::ring_view kmod_controller::queue_view(std::uint32_t queue) const {
   v.doorbell = reinterpret_cast<std::uint64_t*>(p.kernels_page + p.made.sq_doorbell);
   v.cq_doorbell = reinterpret_cast<std::uint32_t*>(p.kernels_page + p.made.cq_doorbell);
   return v;
+}
+
+// Without an IOMMU that translates all see the bus. Else each pin has addresses of its own, also for one drive.
+std::shared_ptr<const void> kmod_controller::domain() const {
+  static const std::shared_ptr<const void> machine = std::make_shared<int>();
+  return module_.translated() ? domain_ : machine;
 }
 
 // By the watch's thread. The module has ended the drive's DMA, or never had to.

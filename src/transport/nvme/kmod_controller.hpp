@@ -30,7 +30,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   dev::ring_view queue_view(std::uint32_t queue) const override;
   std::uint32_t queue_count() const override { return static_cast<std::uint32_t>(queues_.size()); }
   void stop() noexcept override;
-  dev::bus_space space() const override { return dev::bus_space::iommu; }
+  std::shared_ptr<const void> domain() const override;
   std::uint64_t map(void* base, std::size_t bytes) override;
   void check_reach(void* page, void* base, std::size_t bytes) override;
   std::uint64_t rows_of(void* base, std::size_t bytes) const override { return memory_->rows_of(base, bytes); }
@@ -75,6 +75,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   kmod_module module_;
   drive_facts facts_;
   std::unique_ptr<kmod_memory> memory_;
+  std::shared_ptr<const void> domain_ = std::make_shared<int>();
   std::string gpu_refusal_;  // why memory of the GPU is not registered, where that was seen
   struct lent {
     kmod_module::memory memory;  // of the module, or

@@ -112,6 +112,7 @@ kmod_module::memory kmod_module::take_memory(std::size_t bytes) const {
   a.device = device_;
   a.bytes = (bytes + k_page - 1) / k_page * k_page;
   if (const int why = call(XIO_KMOD_MEMORY, &a); why != 0) refuse("queue memory", why);
+  translated_ = (a.state & XIO_KMOD_PINNED_TRANSLATED) != 0;
   void* base = calls_.map(fd_.get(), a.offset, a.bytes);
   if (base == nullptr) {
     const int why = errno;
@@ -162,6 +163,7 @@ kmod_module::pin kmod_module::pin_dmabuf(int dmabuf, bool on_device) const {
   a.dmabuf = dmabuf;
   a.flags = on_device ? XIO_KMOD_PIN_DEVICE : 0;
   if (const int why = call(XIO_KMOD_PIN, &a); why != 0) refuse("pinned memory", why);
+  translated_ = (a.state & XIO_KMOD_PINNED_TRANSLATED) != 0;
   try {
     return {a.handle, runs_of(a.handle, a.segments)};
   } catch (...) {

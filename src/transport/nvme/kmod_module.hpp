@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The kernel module xio as a program sees it: one open of /dev/xio for one PCI device. Each call throws one sentence.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -65,6 +66,8 @@ class kmod_module {
     std::uint32_t handle;
     std::uint64_t offset;
   };
+  // Whether addresses go through an IOMMU; once there is a queue.
+  bool translated() const { return translated_; }
   bool pins_queues() const { return (info_.features & XIO_KMOD_HAS_PINNED_QUEUES) != 0; }
   xio_kmod_queue_pair make_queue_pair(const queue_place& sq, std::uint32_t sq_entries, const queue_place& cq,
                                       std::uint32_t cq_entries) const;
@@ -87,6 +90,7 @@ class kmod_module {
   kmod_calls& calls_;
   unique_fd fd_;
   xio_kmod_info info_{};
+  mutable std::atomic<bool> translated_{false};
 };
 
 }  // namespace xio::nvme

@@ -23,17 +23,17 @@ class controller {
   virtual void commit() {}
   // For the log: what it is and how its doorbells are rung, as "model io_uring, doorbells bar".
   virtual const char* backend() const = 0;
-  // Filled but for `queues` and `slot`; see queue_set::view.
+  // Filled but for `queues`, `slot` and `space`; see queue_set::view.
   virtual dev::storage_view view() const = 0;
   virtual dev::ring_view queue_view(std::uint32_t queue) const = 0;  // filled but for `index`
   virtual std::uint32_t queue_count() const = 0;
   // Ends what the queues still do: from then on no command touches memory, and none is taken. Before the memory that
   // commands name is unmapped; the views above stay as they are.
   virtual void stop() noexcept = 0;
+  // Drives with one token see all memory at the same addresses; null: it is a software drive.
+  virtual std::shared_ptr<const void> domain() const = 0;
   // Memory that commands may name; returns its bus address, contiguous over `bytes`, or k_in_runs and the offset of
-  // base in its table. Controllers of one space return the same address for the same memory, so that one
-  // registration serves all that are open in a world.
-  virtual dev::bus_space space() const = 0;
+  // base in its table.
   virtual std::uint64_t map(void* base, std::size_t bytes) = 0;
   // Of memory that map() returned k_in_runs for: the word of its table (xio/device/impl/bus_rows.hpp), which stays
   // until unmap(). The same for every controller that sees the memory at the same addresses.

@@ -96,9 +96,14 @@ doorbell_reach vfio_controller::show_doorbells(std::uint32_t queues) {
 
 dev::storage_view vfio_controller::view() const {
   dev::storage_view v = queues_->view();
-  v.space = space();
   if (read_only_) v.read_only = 1;
   return v;
+}
+
+// All that are open share one container, or one address space of iommufd.
+std::shared_ptr<const void> vfio_controller::domain() const {
+  static const std::shared_ptr<const void> all = std::make_shared<int>();
+  return all;
 }
 
 // By the watch's thread.

@@ -26,7 +26,7 @@ class vfio_controller : public controller, private bus {
   dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
   std::uint32_t queue_count() const override { return queues_->count(); }
   void stop() noexcept override;
-  dev::bus_space space() const override { return dev::bus_space::iommu; }
+  std::shared_ptr<const void> domain() const override;
   std::uint64_t map(void* base, std::size_t bytes) override { return device_->space().map(base, bytes); }
   void unmap(void* base, std::size_t bytes) override { device_->space().unmap(base, bytes); }
 

@@ -16,21 +16,21 @@ namespace xio::dev {
 
 // A row of registered memory, in registers.
 struct region_row {
-  u64 base, bytes, software_bus, iommu_bus, rows;
+  u64 base, bytes, software_bus, first_bus, rows;
   u32 live;
 
   XIO_DEVICE static region_row of(const region_view& g) {
-    static_assert(k_bus_spaces == 2);
-    return {g.base, g.bytes, g.bus[static_cast<u32>(bus_space::software)], g.bus[static_cast<u32>(bus_space::iommu)],
+    static_assert(k_usual_spaces == 2);
+    return {g.base, g.bytes, g.bus[static_cast<u32>(bus_space::software)], g.bus[static_cast<u32>(bus_space::first)],
             g.rows, g.live};
   }
   XIO_DEVICE bool holds(u64 p, u64 n) const {
     const u64 from = p - base;
     return (static_cast<int>(live != 0) & static_cast<int>(from < bytes) & static_cast<int>(n <= bytes - from)) != 0;
   }
-  // Of p, which it holds, for drives of that space; 0 if they do not see it.
+  // Of p, which it holds, for drives of a usual space; 0 if they do not see it.
   XIO_DEVICE u64 address(bus_space space, u64 p) const {
-    const u64 bus = space == bus_space::software ? software_bus : iommu_bus;
+    const u64 bus = space == bus_space::software ? software_bus : first_bus;
     return bus == 0 ? 0 : bus + (p - base);
   }
 };
@@ -44,6 +44,13 @@ struct region_pair {
 };
 static_assert(k_max_regions % 2 == 0);
 
+// Of p in a row, for drives of another than the usual spaces.
+XIO_DEVICE bus_place address_elsewhere(const region_view& g, bus_space space, u64 p) {
+  const u32 i = static_cast<u32>(space) - k_usual_spaces;
+  const u64 bus = g.more_bus[i];
+  return {bus == 0 ? 0 : bus + (p - g.base), g.more_rows[i]};
+}
+
 // Address of [p, p + bytes) for drives of that space, or 0 if no single registered region holds it. `rows` are the
 // first two. Memory in parts brings its table.
 XIO_DEVICE bus_place bus_address(const world_view& w, region_pair rows, bus_space space, const void* p, u64 bytes) {
@@ -51,7 +58,11 @@ XIO_DEVICE bus_place bus_address(const world_view& w, region_pair rows, bus_spac
   for (u32 i = 2;; i += 2) {
     const bool first = rows.a.holds(at, bytes), second = rows.b.holds(at, bytes);
     const u64 address = first ? rows.a.address(space, at) : rows.b.address(space, at);
-    if (first || second) return {address, first ? rows.a.rows : rows.b.rows};
+    if (first || second) {
+      if (static_cast<u32>(space) >= k_usual_spaces) [[unlikely]]
+        return address_elsewhere(w.regions[first ? i - 2 : i - 1], space, at);
+      return {address, first ? rows.a.rows : rows.b.rows};
+    }
     if (i == k_max_regions) return {0, 0};
     rows = region_pair::at(w, i);
   }
@@ -145,9 +156,10 @@ XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, wire::nvme::opcode 
   if (changes_blocks(op) && view.read_only != 0) return XIO_ERR_ARG;
   if (const u32 needed = needed_feature(op); (view.features & needed) != needed) return XIO_ERR_UNSUPPORTED;
   if (((offset | bytes) & block_mask) != 0 || offset > view.bytes || bytes > view.bytes - offset) return XIO_ERR_ARG;
-  *out = transfer{view, op, {}, 0, offset, bytes};
+  *out = transfer{view, op, {}, 0, offset, bytes, nullptr};
   if (bytes == 0 || op == wire::nvme::opcode::write_zeroes) return XIO_OK;
   if (buffer == nullptr) return XIO_ERR_ARG;
+  out->buffer = buffer;
   out->bus = bus_address(w, rows, view.space, buffer, bytes);
   if (out->bus.at == 0) return XIO_ERR_NOT_REGISTERED;
   out->first = bus_address_of(out->bus, out->bus.at);
@@ -221,10 +233,20 @@ XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, cons
   return status;
 }
 
+// Makes a transfer one of a member, which may see memory at other addresses than the others.
+XIO_DEVICE xio_status_t see_from(const world_view& w, const ring_view& r, transfer* t) {
+  if ((t->shape.features & storage_apart) == 0 || t->buffer == nullptr) [[likely]]
+    return XIO_OK;
+  t->bus = bus_address(w, region_pair::at(w, 0), r.space, t->buffer, t->bytes);
+  if (t->bus.at == 0) return XIO_ERR_NOT_REGISTERED;
+  t->first = bus_address_of(t->bus, t->bus.at);
+  return XIO_OK;
+}
+
 // More than one command. On each member batch i+1 is posted before batch i is waited for, and all members work at the
 // same time; the request names the last batch of all, and those of the other members are waited for here. After a
 // failure everything is: nothing of the buffer is the drive's any more.
-XIO_DEVICE xio_status_t post_split(const ctx_view& c, const transfer& t, xio_req_t* request) {
+XIO_DEVICE xio_status_t post_split(const ctx_view& c, transfer& t, xio_req_t* request) {
   const storage_view& s = t.shape;
   batch open[k_max_storage_members];
   for (u32 m = 0; m < s.members; ++m) open[m] = batch{nullptr, 0, 0};
@@ -239,7 +261,8 @@ XIO_DEVICE xio_status_t post_split(const ctx_view& c, const transfer& t, xio_req
       const u64 at = round * batch_limit(r);
       if (at >= part.commands) continue;
       const batch before = open[m];
-      all.status = post_batch(*c.world, r, t, part, at, &open[m]);
+      all.status = see_from(*c.world, r, &t);
+      if (all.status == XIO_OK) all.status = post_batch(*c.world, r, t, part, at, &open[m]);
       if (all.status != XIO_OK) break;
       newest = m;
       more = more || part.commands - at > batch_limit(r);

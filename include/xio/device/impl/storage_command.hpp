@@ -19,6 +19,7 @@ struct transfer {
   u64 first;      // bus address of its first byte
   u64 offset;     // in the storage
   u64 bytes;
+  const void* buffer;  // null: none is named
 };
 
 // The part of a transfer that one command does.
@@ -52,10 +53,11 @@ XIO_DEVICE u32 member_of(const storage_view& s, u64 offset) {
   return s.members == 1 ? 0 : static_cast<u32>((offset >> s.stripe_log2) % s.members);
 }
 
-// Whether one command does all of it. bytes is not 0.
+// Whether one command does all of it, of which the first member's addresses are right. bytes is not 0.
 XIO_DEVICE bool is_one_command(const transfer& t) {
   const storage_view& s = t.shape;
   if (s.members == 1) return t.bytes <= s.transfer_bytes;
+  if ((s.features & storage_apart) != 0) return false;
   const u32 cell = cell_log2(s);
   return t.offset >> cell == (t.offset + t.bytes - 1) >> cell;
 }

@@ -50,6 +50,12 @@ static_assert(sizeof(ring_state) == 7 * 128);
 constexpr std::uint64_t k_reaping = std::uint64_t{1} << 63;
 constexpr std::uint64_t k_even = std::uint64_t{1} << 62;
 
+// Where a drive's addresses mean something: software drives have a space of their own, and so has each IOMMU domain,
+// numbered as drives are opened (src/ctx/engines.hpp).
+enum class bus_space : std::uint16_t { software = 0, first = 1 };
+constexpr std::uint32_t k_bus_spaces = 14;
+constexpr std::uint32_t k_usual_spaces = 2;  // of which kernels load the addresses with the rest of a row
+
 struct ring_view {
   ring_state* state;
   std::uint64_t* marks;  // per slot: which batch begins there and is complete, see ring_mark_of
@@ -93,7 +99,7 @@ struct ring_view {
   std::uint16_t granule;  // sdma: what addresses and lengths of copies are multiples of, 1 or 4; loads and stores
                           // move the rest
   std::uint16_t least_slots;  // sdma: slots that are posted at least at once, 1 or 4
-  std::uint16_t pad0;
+  bus_space space;            // nvme: of its drive
 };
 static_assert(sizeof(ring_view) == 184);
 
@@ -125,10 +131,6 @@ static_assert(sizeof(peer_view) == 32);
 
 constexpr std::uint32_t k_max_nics = 4;
 
-// Where a drive's addresses mean something: software drives have their own, those of vfio the IOMMU's.
-enum class bus_space : std::uint16_t { software = 0, iommu = 1 };
-constexpr std::uint32_t k_bus_spaces = 2;
-
 // Memory in several parts has no bus address of its own: this bit, which no bus address has, and below it an offset in
 // a table, see bus_rows.hpp.
 constexpr std::uint64_t k_in_runs = std::uint64_t{1} << 63;
@@ -137,17 +139,24 @@ constexpr std::uint64_t k_in_runs = std::uint64_t{1} << 63;
 struct region_view {
   std::uint64_t base;
   std::uint64_t bytes;
-  // Address of base as NVMe controllers see it, or k_in_runs and an offset; 0: they do not see it.
-  std::uint64_t bus[k_bus_spaces];
+  // Address of base as NVMe controllers of each space see it, or k_in_runs and an offset; 0: they do not see it.
+  std::uint64_t bus[k_usual_spaces];
   std::uint32_t lkey[k_max_nics];
   std::uint32_t live;  // 0: empty row
   std::uint32_t unused;
-  std::uint64_t rows;  // of an address with k_in_runs: the word of its table
+  std::uint64_t rows;  // of bus[1], where it has k_in_runs: the word of its table
+  // The same of the other spaces.
+  std::uint64_t more_bus[k_bus_spaces - k_usual_spaces];
+  std::uint64_t more_rows[k_bus_spaces - k_usual_spaces];
 };
-static_assert(sizeof(region_view) == 64);
+static_assert(sizeof(region_view) == 256);
 
 // The commands that a storage takes besides reading, writing and flushing.
-enum storage_feature : std::uint32_t { storage_compares = 1, storage_zeroes = 2 };
+enum storage_feature : std::uint32_t {
+  storage_compares = 1,
+  storage_zeroes = 2,
+  storage_apart = 4  // no command: its members are of several spaces, each of its rings names its own
+};
 
 // One namespace, or several of equal shape with stripes that go round: stripe s lies on member s % members.
 struct storage_view {
@@ -162,7 +171,7 @@ struct storage_view {
   std::uint32_t slot;            // place in world_view::storages
   std::uint32_t live;            // the low half of the handle that is open here; 0: none
   std::uint16_t read_only;
-  bus_space space;              // of every member
+  bus_space space;              // of the first member
   std::uint32_t features;       // bits of storage_feature, of every member
   std::uint32_t member_queues;  // queue_count / members
   std::uint32_t stripe_log2;    // of the bytes of a stripe, a multiple of the block; of one member any
