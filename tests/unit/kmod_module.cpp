@@ -123,6 +123,22 @@ TEST(kmod_module, what_has_happened_to_a_drive) {
   EXPECT_EQ(module.trouble(), "");
 }
 
+// A controller that was reset is well, and its queues are gone.
+TEST(kmod_module, what_has_happened_to_pinned_memory) {
+  pretended m;
+  m.segments = {{0x10000, 4096}};
+  const kmod_module module("kmod:x", "0000:01:00.0", m);
+  const std::uint32_t handle = module.pin_dmabuf(3, false).handle;
+  EXPECT_EQ(module.trouble_of(handle), "");
+  m.refused = XIO_KMOD_SEGMENTS;
+  m.why = ENODEV;
+  EXPECT_NE(module.trouble_of(handle).find("reset or bound again"), std::string::npos);
+  m.why = ESTALE;
+  EXPECT_NE(module.trouble_of(handle).find("has moved memory that was pinned"), std::string::npos);
+  m.why = ENOMEM;
+  EXPECT_EQ(module.trouble_of(handle), "") << "that says nothing of the pin";
+}
+
 TEST(kmod_module, every_errno_has_a_cure) {
   const struct {
     int why;

@@ -207,6 +207,7 @@ strike() {
 }
 strike unbound "$drive" /sys/bus/pci/drivers/xio/unbind
 bind_to xio
+if [ -e "/sys/bus/pci/devices/$drive/reset" ]; then strike reset 1 "/sys/bus/pci/devices/$drive/reset"; fi
 strike removed 1 "/sys/bus/pci/devices/$drive/remove"
 echo 1 >/sys/bus/pci/rescan
 bind_to xio

@@ -79,8 +79,7 @@ kmod_controller::kmod_controller(const std::string& name, const std::string& bdf
     memory_ = std::make_unique<kmod_memory>(module_, name);
     make_queues(attr, o);
     choose_doorbells(o.nvme_doorbell);
-    watch_ =
-        std::make_unique<kmod_watch>([this] { return module_.trouble(); }, [this](const auto& what) { lose(what); });
+    watch_ = std::make_unique<kmod_watch>([this] { return trouble(); }, [this](const auto& what) { lose(what); });
   } catch (...) {
     close();
     throw;
@@ -145,7 +144,10 @@ void kmod_controller::choose_doorbells(option::nvme_doorbell wish) {
          "{}: no bridge reaches the doorbells of the kernel module, as XIO_NVME_DOORBELL=bridge asks; "
          "use host or auto",
          name_);
-  if (way == doorbell_way::bar) return;
+  if (way == doorbell_way::bar) {
+    polled_.emplace();
+    return;
+  }
   const std::uint32_t last = pairs_.rbegin()->first;
   words_ = std::make_unique<drive_memory>(static_cast<bus&>(*this),
                                           w::cq_head_doorbell(last, facts_.stride) + 4 - w::k_reg_doorbells);
@@ -187,6 +189,11 @@ dev::ring_view kmod_controller::queue_view(std::uint32_t queue) const {
 std::shared_ptr<const void> kmod_controller::domain() const {
   static const std::shared_ptr<const void> machine = std::make_shared<int>();
   return module_.translated() ? domain_ : machine;
+}
+
+std::string kmod_controller::trouble() const {
+  std::string what = module_.trouble();
+  return what.empty() ? memory_->trouble() : what;
 }
 
 // By the watch's thread. The module has ended the drive's DMA, or never had to.

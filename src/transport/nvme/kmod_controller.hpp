@@ -4,9 +4,11 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "gpu/polled_device.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/drive.hpp"
 #include "transport/nvme/io_queue.hpp"
@@ -65,6 +67,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   memory::ring_places places(const options& o) const;
   trial_result try_page(void* page, std::uint64_t address);
   void try_gpu_memory();
+  std::string trouble() const;
   void lose(const std::string& what);
   void close() noexcept;
 
@@ -92,6 +95,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   // Where a host thread rings: the words that kernels store to, as doorbells::host has them.
   std::unique_ptr<drive_memory> words_;
   std::unique_ptr<doorbell_keeper> keeper_;
+  std::optional<gpu::polled_device> polled_;  // where none does
   std::unique_ptr<kmod_watch> watch_;
 };
 

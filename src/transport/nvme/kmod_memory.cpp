@@ -160,6 +160,13 @@ void kmod_memory::release_unused() {
   });
 }
 
+std::string kmod_memory::trouble() const {
+  const std::lock_guard hold(lock_);
+  for (const pinned& p : pinned_)
+    if (std::string what = module_.trouble_of(p.handle); !what.empty()) return what;
+  return "";
+}
+
 std::size_t kmod_memory::waiting() const {
   const std::lock_guard hold(lock_);
   return leaving_.size();

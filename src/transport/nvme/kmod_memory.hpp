@@ -49,6 +49,7 @@ class kmod_memory {
   // the memory; it stays pinned until that is false, which is asked at later calls and by the destructor's caller.
   void unmap(void* base, std::size_t bytes, std::function<bool()> in_use);
   std::size_t waiting() const;  // pins that are kept for commands
+  std::string trouble() const;  // "" or what happened to a pin
 
  private:
   struct pinned {

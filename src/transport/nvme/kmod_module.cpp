@@ -210,6 +210,19 @@ std::uint64_t kmod_module::identify(std::uint32_t cns, std::uint32_t nsid, unsig
   return a.cap;
 }
 
+std::string kmod_module::trouble_of(std::uint32_t handle) const {
+  xio_kmod_segment first{};
+  xio_kmod_segments a{};
+  a.handle = handle;
+  a.count = 1;
+  a.array = reinterpret_cast<std::uintptr_t>(&first);
+  switch (call(XIO_KMOD_SEGMENTS, &a)) {
+    case ENODEV: return "it was reset or bound again by somebody else, which ended its queues; open it again";
+    case ESTALE: return "the exporter has moved memory that was pinned, against its word; open it again";
+    default: return "";
+  }
+}
+
 std::string kmod_module::trouble() const {
   alignas(8) unsigned char page[k_page];
   xio_kmod_identify a{};

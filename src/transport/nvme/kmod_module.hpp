@@ -60,6 +60,8 @@ class kmod_module {
   // on_device: refused where the exporter puts the buffer into system memory.
   pin pin_dmabuf(int dmabuf, bool on_device) const;
   void release(std::uint32_t handle) const noexcept;
+  // "" or what happened to a pinned buffer. A reset leaves a controller that is well, and takes what was had of it.
+  std::string trouble_of(std::uint32_t handle) const;
 
   // Where a queue lies: a piece of take_memory, or a pinned buffer, in which the offset counts.
   struct queue_place {
