@@ -6,8 +6,8 @@
 // the first status that is not XIO_OK is kept, the host prints it once, by the next rocshmem_barrier_all or
 // rocshmem_finalize, and rocshmem_status() returns it.
 //
-// Not in this version, and refused by the compiler with a sentence: calls on streams, and collectives of the host.
-// Copies and atomics of the host are not there.
+// Not in this version, and refused by the compiler with a sentence: calls on streams, and copies, atomics and
+// collectives of the host (copies and atomics by hipcc alone).
 #pragma once
 #include "xio/compat/rocshmem/impl/collectives.hpp"
 #include "xio/compat/rocshmem/impl/device.hpp"

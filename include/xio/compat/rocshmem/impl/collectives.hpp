@@ -3,6 +3,7 @@
 // those before (..._wg_broadcast). A team runs one collective at a time, as there.
 #pragma once
 #include "xio/compat/rocshmem/impl/device.hpp"
+#include "xio/compat/rocshmem/impl/each_type.hpp"
 
 namespace rocshmem {
 
@@ -66,34 +67,6 @@ XIO_DEVICE void rocshmem_barrier_wg(rocshmem_team_t team = ROCSHMEM_TEAM_WORLD) 
 XIO_DEVICE void rocshmem_team_sync_wave(rocshmem_team_t team) { rocshmem_ctx_sync_wave(ROCSHMEM_CTX_DEFAULT, team); }
 XIO_DEVICE void rocshmem_team_sync_wg(rocshmem_team_t team) { rocshmem_ctx_sync_wg(ROCSHMEM_CTX_DEFAULT, team); }
 XIO_DEVICE void rocshmem_wg_team_sync(rocshmem_team_t team) { rocshmem_ctx_sync_wg(ROCSHMEM_CTX_DEFAULT, team); }
-
-// The types of collectives that only move data.
-#define XIO_ROCSHMEM_EACH_TYPE(X)  \
-  X(float, float)                  \
-  X(double, double)                \
-  X(char, char)                    \
-  X(schar, signed char)            \
-  X(short, short)                  \
-  X(int, int)                      \
-  X(long, long)                    \
-  X(longlong, long long)           \
-  X(uchar, unsigned char)          \
-  X(ushort, unsigned short)        \
-  X(uint, unsigned)                \
-  X(ulong, unsigned long)          \
-  X(ulonglong, unsigned long long) \
-  X(int8, std::int8_t)             \
-  X(int16, std::int16_t)           \
-  X(int32, std::int32_t)           \
-  X(int64, std::int64_t)           \
-  X(uint8, std::uint8_t)           \
-  X(uint16, std::uint16_t)         \
-  X(uint32, std::uint32_t)         \
-  X(uint64, std::uint64_t)         \
-  X(size, std::size_t)             \
-  X(ptrdiff, std::ptrdiff_t)       \
-  X(half, rocshmem_half_t)         \
-  X(bfloat16, rocshmem_bfloat16_t)
 
 // --- Blocks ------------------------------------------------------------------------------------------
 
@@ -220,5 +193,4 @@ XIO_ROCSHMEM_REDUCE_INTEGERS(ptrdiff, std::ptrdiff_t)
 #undef XIO_ROCSHMEM_SCATTER
 #undef XIO_ROCSHMEM_REDUCE
 
-#undef XIO_ROCSHMEM_EACH_TYPE
 }  // namespace rocshmem
