@@ -13,7 +13,7 @@ function text_of(where,  part, n, path, text) {
 # The first rule whose instruction, file and part of the line fit.
 function rule_of(name, where, text,  i) {
   for (i = 1; i <= rules; ++i)
-    if ((rule_name[i] == "*" || rule_name[i] == name) && where ~ rule_file[i] && index(text, rule_text[i])) return rule[i]
+    if ((rule_name[i] == "*" || rule_name[i] == name) && where ~ rule_file[i] && (rule_text[i] == "" || index(text, rule_text[i]))) return rule[i]
   return "**not decided**"
 }
 FNR == NR {
@@ -48,8 +48,8 @@ END {
   print "`tests/amdgpu/sites` wrote this; see [amdgpu.md](amdgpu.md), \"Memory that is late\". Programs are built for gfx90a by hipcc 5.2 and run with"
   print "two PEs on two GPUs, as short as `XIO_TEST_SHORT=1` makes them, seed " seed ". All that one line of XIO or of the test became, wherever it was inlined, was"
   print "ignored in one run; the line is the innermost one outside of `device/platform`. An order that a compiler put at a line is that line's.\n"
-  print "**A beginning**: not all lines of these programs were tried, and lines that are not decided have no rule yet. Loads and waits by rdma were tried before"
-  print "litmus had ordinary memory of the host.\n"
+  print "A line is noticed if one of the programs fails without it. Code that a compiler has put together from several lines stands at one of them, or at"
+  print "line 0. `make check-amd-sites` goes on where it was stopped; a line of s_waitcnt that was not tried yet is not in the table.\n"
   print "| program | lines tried | noticed |\n| --- | --- | --- |"
   for (i = 1; i <= runs; ++i) print "| " run_at[i] " | " tried[run_at[i]] " | " caught_in[run_at[i]] + 0 " |"
   print "\n| instruction | lines | noticed by some program |\n| --- | --- | --- |"
