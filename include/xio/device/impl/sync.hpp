@@ -16,17 +16,19 @@ XIO_DEVICE xio_status_t fence_peer(const ctx_view& c, const peer_view& p) {
   return quiet_queues(p, *c.world);
 }
 
-XIO_DEVICE xio_status_t fence_all(const xio_ctx_t& ctx) {
-  const ctx_view* c = view_of(ctx);
-  if (c == nullptr) return XIO_ERR_STATE;
+XIO_DEVICE xio_status_t fence_all(const ctx_view& c) {
   xio_status_t status = XIO_OK;
   // Without rings there is only load/store.
-  for (u32 pe = 0; c->ring_count != 0 && pe < c->world->n_pes; ++pe) {
-    const xio_status_t one = fence_peer(*c, c->peers[pe]);
+  for (u32 pe = 0; c.ring_count != 0 && pe < c.world->n_pes; ++pe) {
+    const xio_status_t one = fence_peer(c, c.peers[pe]);
     if (status == XIO_OK) status = one;
   }
   fence<scope::system, order::release>();
   return status;
+}
+XIO_DEVICE xio_status_t fence_all(const xio_ctx_t& ctx) {
+  const ctx_view* c = view_of(ctx);
+  return c == nullptr ? XIO_ERR_STATE : fence_all(*c);
 }
 
 XIO_DEVICE xio_status_t fence_one(const xio_ctx_t& ctx, int pe) {
@@ -70,9 +72,9 @@ XIO_SLOW_PATH xio_status_t quiet_slow(const ctx_view& c) {
 }
 
 // Order is that of its fence. A caller that synchronises with the other PEs behind it needs only that its stores come
-// first.
-template <order Order = order::seq_cst>
-XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
+// first. Slow is quiet_slow, or what calls it.
+template <order Order, class Slow>
+XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx, const Slow& slow) {
   const ctx_view& c = ctx_of(ctx);
   if ((ctx.flags & ctx_all_mapped) != 0) [[likely]] {
     // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
@@ -84,7 +86,11 @@ XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
     if ((rings | drives | error) == 0) [[likely]]
       return XIO_OK;
   }
-  return quiet_slow(c);
+  return slow(c);
+}
+template <order Order = order::seq_cst>
+XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
+  return quiet_ctx<Order>(ctx, [](const ctx_view& c) { return quiet_slow(c); });
 }
 
 XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {

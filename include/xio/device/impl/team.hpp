@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exchanges among the members of a team; the calls are in device/team.hpp.
 #pragma once
-#include "xio/device/impl/signal.hpp"
-#include "xio/device/impl/sync.hpp"
+#include "xio/device/impl/team_engine.hpp"
 #include "xio/device/impl/team_layout.hpp"
 #include "xio/device/impl/team_refusal.hpp"
 #include "xio/team.h"
@@ -172,9 +171,7 @@ XIO_DEVICE xio_status_t send_word(const xio_ctx_t& ctx, const xio_team_t& t, u64
     store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(at), value);
     return XIO_OK;
   }
-  return put_signal(thread_group::here(), ctx, word, nullptr, 0, {word, value, XIO_SIGNAL_SET}, static_cast<int>(pe),
-                    true)
-      .status;
+  return put_word_by_one(ctx_of(ctx), pe, word, nullptr, 0, word, value, true);
 }
 
 // Behind a release of every thread that sends one.
@@ -297,7 +294,9 @@ XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::barrier);
   const channel_values found = load_channel(t);
   // The quiet is the leader's release, too. A failed one does not keep the others waiting.
-  const xio_status_t mine = by_leader(g, [&] { return posted{0, quiet_ctx<order::release>(ctx)}; }).status;
+  const xio_status_t mine = by_leader(g, [&] {
+                              return posted{0, quiet_ctx<order::release>(ctx, quiet_by_one)};
+                            }).status;
   if (!g.leader() && sends_headers(g, t)) fence<scope::system, order::release>();
   const xio_status_t met = synchronise(g, ctx, t, tag_of(op::barrier), found);
   // With no other member this is a quiet.

@@ -46,9 +46,9 @@ XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exc
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
     const u32 to = other(t, k), pe = pe_of(t, to);
     if (direct_place(ctx, head, pe) != nullptr) continue;
+    if (!g.leader()) continue;
     const outgoing_block b = block_for(to);
-    const signal_word header{head, x.header(), XIO_SIGNAL_SET};
-    status = first_of(status, put_signal(g, ctx, b.place, b.from, b.bytes, header, static_cast<int>(pe), false).status);
+    status = first_of(status, put_word_by_one(ctx_of(ctx), pe, b.place, b.from, b.bytes, head, x.header(), false));
   }
   return status;
 }
@@ -59,7 +59,8 @@ XIO_DEVICE xio_status_t send_by_engines(const Group& g, const xio_ctx_t& ctx, co
 }
 template <class Group>
 XIO_DEVICE xio_status_t sources_are_free(const Group& g, const xio_ctx_t& ctx) {
-  return has_engines(ctx) ? quiet(g, ctx) : XIO_OK;
+  if (!has_engines(ctx)) return XIO_OK;
+  return by_leader(g, [&] { return posted{0, quiet_by_one(ctx_of(ctx))}; }).status;
 }
 
 // The words to the members that loads and stores reach, behind all that the group has stored.

@@ -34,9 +34,9 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
     }
     if (there != nullptr) continue;
     g.sync();
-    const signal_word header{mine, x.header(), XIO_SIGNAL_SET};
-    status = first_of(status,
-                      put_signal(g, ctx, mine + 1, out + 1, u64{words} * 8, header, static_cast<int>(pe), true).status);
+    if (!g.leader()) continue;
+    status =
+        first_of(status, put_word_by_one(ctx_of(ctx), pe, mine + 1, out + 1, u64{words} * 8, mine, x.header(), true));
   }
   return status;
 }

@@ -149,11 +149,21 @@ template <class Group>
 XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u64 r,
                                    const reduce_job& job) {
   const u64 part = team_part_bytes(t.n_pes, t.area_bytes);
-  xio_status_t status = by_leader(g, [&] { return posted{0, fence_all(ctx)}; }).status;
+  xio_status_t status = by_leader(g, [&] { return posted{0, fence_by_one(ctx_of(ctx))}; }).status;
   return first_of(status, send_blocks(g, ctx, t, x, [=](u32 to) {
                     return outgoing_block{part_of(t, x.epoch, t.my_pe, to), job.block(to) + job.at(part, r, to),
                                           job.size(part, r, to)};
                   }));
+}
+
+// A result to where it lies at another PE, behind a sync.
+template <class Group>
+XIO_DEVICE xio_status_t put_result(const Group& g, const xio_ctx_t& ctx, unsigned char* at, u64 bytes, u32 pe) {
+  if (unsigned char* there = direct_place(ctx, at, pe)) {
+    direct::copy(g, there, at, bytes);
+    return XIO_OK;
+  }
+  return g.leader() ? put_by_one(ctx_of(ctx), pe, at, at, bytes) : XIO_OK;
 }
 
 // Combines piece r of this member's share, and puts the result to the others.
@@ -164,9 +174,9 @@ XIO_DEVICE xio_status_t combine_round(const Group& g, const xio_ctx_t& ctx, cons
             bytes = job.size(part, r, t.my_pe);
   combine_parts<Op, T>(g, t, epoch, job.dst + at, job.block(t.my_pe) + at, bytes);
   xio_status_t status = XIO_OK;
+  g.sync();
   for (u32 k = 0; !job.scatter && bytes != 0 && k + 1 < t.n_pes; ++k)
-    status = first_of(
-        status, put(g, ctx, job.dst + at, job.dst + at, bytes, static_cast<int>(pe_of(t, other(t, k))), false).status);
+    status = first_of(status, put_result(g, ctx, job.dst + at, bytes, pe_of(t, other(t, k))));
   return status;
 }
 
