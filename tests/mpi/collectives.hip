@@ -333,15 +333,17 @@ constexpr unlike_call k_unlike[] = {
     {"unequal sizes", "this PE gave 5 bytes for member 1, whose dst_bytes has 4;", "refused its own arguments"},
     {"another type", "called xio_reduce of 8 bytes, sum of float;",
      "PE 0, its member 0, called xio_reduce of 8 bytes, sum of 4-byte integers;"},
+    {"blocks of any size that overlap", "dst and src overlap; ", "PE 0, its member 0, refused its own arguments"},
 };
 constexpr int k_unlike_calls = sizeof k_unlike / sizeof k_unlike[0];
 
-// Everybody has 4 bytes for everybody, but PE 0 gives member 1 one more.
-__device__ xio_status_t unequal(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src, size_t* numbers) {
+// Everybody has 4 bytes for everybody, but PE 0 gives member 1 `more`.
+__device__ xio_status_t varied_call(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src,
+                                    size_t* numbers, size_t more) {
   const int me = xio_team_my_pe(t), n = xio_team_n_pes(t);
   size_t *places = numbers, *in = numbers + n, *out = in + n;
   for (int m = static_cast<int>(threadIdx.x); m < n; m += static_cast<int>(blockDim.x))
-    places[m] = static_cast<size_t>(m) * 4, in[m] = 4, out[m] = me == 0 && m == 1 ? 5 : 4;
+    places[m] = static_cast<size_t>(m) * 4, in[m] = 4, out[m] = me == 0 && m == 1 ? 4 + more : 4;
   __syncthreads();
   return xio_alltoallv_wg(ctx, t, dst, places, in, src, places, out);
 }
@@ -363,8 +365,9 @@ __global__ void unlike(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned
   if (step == 6) s = xio_reduce_wg<xio_reduction::sum>(ctx, t, dst + (me == 0 ? 8 : 0), dst, 100000);
   if (step == 7) s = xio_alltoall_wg(ctx, t, dst, me == 0 ? dst : src, 64);
   if (step == 8) s = xio_fcollect_wg(ctx, t, me == 0 ? reinterpret_cast<unsigned char*>(status) : dst, src, 8);
-  if (step == 9) s = unequal(ctx, t, dst, src, reinterpret_cast<size_t*>(src) + 32);
+  if (step == 9) s = varied_call(ctx, t, dst, src, reinterpret_cast<size_t*>(src) + 32, 1);
   if (step == 10) s = me == 0 ? sum<int>(ctx, t, dst, src, 2) : sum<float>(ctx, t, dst, src, 2);
+  if (step == 11) s = varied_call(ctx, t, dst, me == 0 ? dst + 2 : src, reinterpret_cast<size_t*>(src) + 32, 0);
   if (step == k_unlike_calls) s = xio_alltoall_wg(ctx, t, dst, src, 8);
   if (threadIdx.x == 0) *status = s;
 }

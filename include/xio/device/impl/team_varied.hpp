@@ -73,7 +73,29 @@ struct varied_blocks {
   XIO_DEVICE const unsigned char* from(u32 m) const { return src + src_places[m] * unit; }
   XIO_DEVICE u64 src_bytes(u32 m) const { return src_counts[m] * unit; }
 
-  XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, u32 n) const {
+  // Whether a block that comes may lie over one that is sent. All places of each side are looked at together first:
+  // pairs of blocks take n * n steps, and few programs need them. The own block may lie in its place.
+  XIO_DEVICE bool overlaps(u32 n, u32 me) const {
+    const u64 none = ~u64{0};
+    u64 in = none, in_end = 0, out = none, out_end = 0;
+    for (u32 m = 0; m < n; ++m) {
+      const u64 to = reinterpret_cast<u64>(dst) + dst_place(m), at = reinterpret_cast<u64>(from(m));
+      if (dst_bytes(m) != 0 && to < in) in = to;
+      if (dst_bytes(m) != 0 && to + dst_bytes(m) > in_end) in_end = to + dst_bytes(m);
+      if (src_bytes(m) != 0 && at < out) out = at;
+      if (src_bytes(m) != 0 && at + src_bytes(m) > out_end) out_end = at + src_bytes(m);
+    }
+    if (in >= out_end || out >= in_end) return false;
+    for (u32 i = 0; i < n; ++i)
+      for (u32 k = 0; k < n; ++k) {
+        const unsigned char* to = dst + dst_place(k);
+        if (src_bytes(i) == 0 || dst_bytes(k) == 0 || (i == me && k == me && to == from(i))) continue;
+        if (overlap(to, from(i), dst_bytes(k), src_bytes(i))) return true;
+      }
+    return false;
+  }
+
+  XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, u32 n, u32 me) const {
     if (dst_places == nullptr || dst_counts == nullptr || src_places == nullptr || src_counts == nullptr)
       return {refusal::null_pointer};
     for (u32 m = 0; m < n; ++m) {
@@ -81,7 +103,7 @@ struct varied_blocks {
         return {refusal::null_pointer};
       if (!is_symmetric(ctx, dst + dst_place(m), dst_bytes(m))) return {refusal::not_symmetric, 0, dst_bytes(m)};
     }
-    return {};
+    return overlaps(n, me) ? objection{refusal::overlap} : objection{};
   }
 };
 
@@ -90,7 +112,7 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
   const u32 tag = tag_of(op::alltoallv), me = t.my_pe;
   exchange x;
-  const xio_status_t status = publish_all(g, ctx, t, tag, b.objection_to(ctx, t.n_pes), &x, [&](u32 to) {
+  const xio_status_t status = publish_all(g, ctx, t, tag, b.objection_to(ctx, t.n_pes, me), &x, [&](u32 to) {
     return extent{b.dst_place(to), b.dst_bytes(to)};
   });
   if (status != XIO_OK) return status;
