@@ -23,10 +23,14 @@ enum class poll_also { nothing, own_queues };
 // the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. Every k_drain_ms the
 // queues of the ctx are drained: the word may wait for an op that has failed, and then the failure is the result.
 // then() makes the result once the flag has come: at each way out of the loops, so that nothing asks afterwards which
-// one it was.
+// one it was; late() makes it where the deadline has passed, and no queue has failed.
 constexpr u64 k_drain_ms = 2;
-template <u32 InLine = k_polls_in_line, poll_also Also = poll_also::own_queues, class Ctx, class Done, class Then>
-XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
+struct no_record {
+  XIO_DEVICE xio_status_t operator()() const { return XIO_ERR_TIMEOUT; }
+};
+template <u32 InLine = k_polls_in_line, poll_also Also = poll_also::own_queues, class Ctx, class Done, class Then,
+          class Late = no_record>
+XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then, Late&& late = {}) {
   constexpr u32 polls = 32;
   if constexpr (InLine != 0) {
     XIO_UNROLL for (u32 i = 0; i < InLine; ++i) if (done()) return then();
@@ -44,15 +48,16 @@ XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then) {
     }
     if (round == 0) end = deadline::in(world_of(c));
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
+    const bool over = round % 2 == 1 && !end.wait_more();
     if constexpr (Also == poll_also::own_queues) {
       const u64 now = wall_clock();
       if (round == 0) drained = now;
-      if (now - drained > k_drain_ms * world_of(c).ticks_per_ms) {
+      if (over || now - drained > k_drain_ms * world_of(c).ticks_per_ms) {
         drained = now;
         if (const xio_status_t failure = drain_own(whole_ctx(c)); failure != XIO_OK) return done() ? then() : failure;
       }
     }
-    if (round % 2 == 1 && !end.wait_more()) return XIO_ERR_TIMEOUT;
+    if (over) return late();
   }
 }
 
@@ -66,12 +71,15 @@ XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
 }
 
 // And the data that came with it.
-template <u32 InLine = k_polls_in_line, class Ctx, class Done>
-XIO_DEVICE xio_status_t poll(const Ctx& c, Done&& done) {
-  return poll_then<InLine>(c, done, [&] {
-    watched();
-    return hdp_flush(c);
-  });
+template <u32 InLine = k_polls_in_line, class Ctx, class Done, class Late = no_record>
+XIO_DEVICE xio_status_t poll(const Ctx& c, Done&& done, Late&& late = {}) {
+  return poll_then<InLine>(
+      c, done,
+      [&] {
+        watched();
+        return hdp_flush(c);
+      },
+      late);
 }
 
 template <class T>
@@ -165,8 +173,8 @@ XIO_DEVICE watch<T, one_for_each<T>> each_of(const T* ivars, const int* status, 
 // One look, or polling: what the two families differ in.
 struct poll_once {
   static constexpr bool k_waits = false;
-  template <class Done>
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
+  template <class Done, class Late = no_record>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done, Late&& = {}) const {
     if (!done()) {
       // How often the caller looks is not known here, so every look that fails flushes.
       if (!hdp_is_on(c)) return XIO_PENDING;
@@ -179,23 +187,23 @@ struct poll_once {
 };
 struct stay {
   static constexpr bool k_waits = true;
-  template <class Done>
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
-    return poll(c, done);
+  template <class Done, class Late = no_record>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done, Late&& late = {}) const {
+    return poll(c, done, late);
   }
 };
 // For several words: a look at them is a loop by itself.
 struct stay_for_many {
   static constexpr bool k_waits = true;
-  template <class Done>
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
-    return poll<0>(c, done);
+  template <class Done, class Late = no_record>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done, Late&& late = {}) const {
+    return poll<0>(c, done, late);
   }
 };
 // Takes the entry or value that is there now, for reads that compare nothing.
 struct newest {
-  template <class Done>
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done) const {
+  template <class Done, class Late = no_record>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done, Late&& = {}) const {
     if (const xio_status_t status = hdp_flush(c); status != XIO_OK) return status;
     done();
     watched();
@@ -210,11 +218,10 @@ XIO_DEVICE u64 recorded(T value) {
   return bit_copy<u64>(static_cast<double>(value));
 }
 
-// Records a wait that ended by the deadline. Seldom, hence the second look at the word. Where a queue of the ctx has
-// failed with a timeout, the queue's own record says more.
+// Records a wait that ended by the deadline. Seldom, hence the second look at the word. Not where a queue of the ctx
+// has failed with a timeout, too: the queue's own record says more.
 template <class T>
 XIO_DEVICE xio_status_t missed(const xio_ctx_t& ctx, call_kind kind, const T* first, u64 words, int cmp, T value) {
-  if (drain_own(ctx_of(ctx)) != XIO_OK) return XIO_ERR_TIMEOUT;
   constexpr u32 type = !std::is_integral_v<T> ? k_compares_float : std::is_signed_v<T> ? k_compares_signed : 0;
   const T found = load<scope::system, direct::k_watch_load>(first);
   record_wait(ctx_of(ctx), kind, k_no_pe, first, sizeof(T), words, static_cast<u32>(cmp) | type, recorded(value),
@@ -226,12 +233,14 @@ template <class How, class T>
 XIO_DEVICE xio_status_t until(const xio_ctx_t& ctx, const T* ivar, int cmp, T value, T* found, call_kind kind) {
   if (const xio_status_t status = check_ivar(ctx, ivar, cmp); status != XIO_OK) [[unlikely]]
     return refuse(ctx, status, call_of(kind, ivar, sizeof(T))).status;
-  const xio_status_t status = How{}(ctx, [&] {
-    const T now = load<scope::system, direct::k_watch_load>(ivar);
-    if (found != nullptr) *found = now;
-    return holds(now, cmp, value);
-  });
-  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, ivar, 1, cmp, value) : status;
+  return How{}(
+      ctx,
+      [&] {
+        const T now = load<scope::system, direct::k_watch_load>(ivar);
+        if (found != nullptr) *found = now;
+        return holds(now, cmp, value);
+      },
+      [&] { return missed<T>(ctx, kind, ivar, 1, cmp, value); });
 }
 
 template <class How, class T, class Wanted>
@@ -240,10 +249,10 @@ XIO_DEVICE xio_status_t until_all(const xio_ctx_t& ctx, const watch<T, Wanted>& 
   if (const xio_status_t status = w.check(ctx); status != XIO_OK)
     return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 from = 0;
-  const xio_status_t status = How{}(ctx, [&] { return w.all(&from); });
-  // The first that does not pass.
-  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars + from, w.count - from, w.cmp, w.wanted.of(from))
-                                   : status;
+  // late: the first that does not pass.
+  return How{}(
+      ctx, [&] { return w.all(&from); },
+      [&] { return missed<T>(ctx, kind, w.ivars + from, w.count - from, w.cmp, w.wanted.of(from)); });
 }
 
 template <class How, class T, class Wanted>
@@ -253,9 +262,12 @@ XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T, Wanted>& 
   if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 at = ~u64{0};
-  if (!w.empty()) status = How{}(ctx, [&] { return w.any(&at); });
+  const auto late = [&] { return missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)); };
+  if (!w.empty())
+    status = How{}(
+        ctx, [&] { return w.any(&at); }, late);
   *index = static_cast<size_t>(at);
-  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)) : status;
+  return status;
 }
 
 template <class How, class T, class Wanted>
@@ -265,9 +277,12 @@ XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T, Wanted>&
   if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 found = 0;
-  if (!w.empty()) status = How{}(ctx, [&] { return w.some(indices, &found); });
+  const auto late = [&] { return missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)); };
+  if (!w.empty())
+    status = How{}(
+        ctx, [&] { return w.some(indices, &found); }, late);
   *count = static_cast<size_t>(found);
-  return status == XIO_ERR_TIMEOUT ? missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)) : status;
+  return status;
 }
 
 }  // namespace xio::dev
