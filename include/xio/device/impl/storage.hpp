@@ -191,8 +191,21 @@ struct batch {
   u32 count;  // 0: none
 };
 
+// Waits for `count` commands with tickets that end at `last`. Where posting is a leaf it is one function for all calls
+// of a kernel: draining a completion queue is long.
+XIO_OUT_OF_LINE xio_status_t wait_commands_by_call(const ring_view& r, const world_view& w, u64 last, u32 count) {
+  return nvme_codec::wait(r, w, last, count);
+}
+XIO_DEVICE xio_status_t wait_commands(const ring_view& r, const world_view& w, u64 last, u32 count) {
+  if constexpr (k_posts_by_leaf) {
+    return wait_commands_by_call(r, w, last, count);
+  } else {
+    return nvme_codec::wait(r, w, last, count);
+  }
+}
+
 XIO_DEVICE xio_status_t wait_batch(const world_view& w, const batch& b) {
-  return b.count == 0 ? XIO_OK : nvme_codec::wait(*b.ring, w, b.last, b.count);
+  return b.count == 0 ? XIO_OK : wait_commands(*b.ring, w, b.last, b.count);
 }
 
 // SCT<<8 | SC of the first of some commands that failed, 0 if none did.
@@ -331,6 +344,7 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op
     *request = failed_request(status);
     return ctx_fail(c, status, storage_call(op, buffer, bytes));
   }
+  if constexpr (Wait && k_posts_by_leaf) return wait_commands(r, world_of(ctx), ticket, 1);
   if constexpr (Wait) return nvme_codec::wait(r, world_of(ctx), ticket);
   *request = make_storage_request(r, ticket, 1);
   return XIO_OK;
@@ -338,7 +352,7 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op
 
 XIO_DEVICE xio_status_t storage_wait(const ring_view& r, const world_view& w, xio_req_t request) {
   u64 last;
-  return find_ticket(r, request, &last) ? nvme_codec::wait(r, w, last, request_commands(request)) : XIO_ERR_ARG;
+  return find_ticket(r, request, &last) ? wait_commands(r, w, last, request_commands(request)) : XIO_ERR_ARG;
 }
 
 XIO_DEVICE xio_status_t storage_test(const ring_view& r, xio_req_t request) {
