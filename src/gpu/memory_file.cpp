@@ -97,6 +97,14 @@ std::optional<file_place> find_memory_file(const void* base, std::size_t bytes) 
   return std::nullopt;
 }
 
+std::uint64_t largest_udmabuf() {
+  // drivers/dma-buf/udmabuf.c: a parameter, and what it is where nobody has set it.
+  std::ifstream parameter("/sys/module/udmabuf/parameters/size_limit_mb");
+  std::uint64_t mib = 0;
+  if (!(parameter >> mib) || mib == 0) mib = 64;
+  return mib << 20;
+}
+
 unique_fd make_udmabuf(int file, std::uint64_t offset, std::uint64_t bytes, const void* at) {
   const unique_fd device(open("/dev/udmabuf", O_RDWR | O_CLOEXEC));
   if (!device)

@@ -25,6 +25,8 @@ std::optional<file_place> find_memory_file(const void* base, std::size_t bytes);
 
 // The kernel's udmabuf over pages of such a file; offset and bytes are whole pages. `at`: the memory's address, for
 // sentences. Throws the reason and the cure.
+// Of which the kernel makes one dma-buf at most: whole pages.
+std::uint64_t largest_udmabuf();
 unique_fd make_udmabuf(int file, std::uint64_t offset, std::uint64_t bytes, const void* at);
 
 }  // namespace xio::gpu

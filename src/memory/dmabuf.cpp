@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -65,6 +66,7 @@ dmabuf export_dmabuf(void* address, std::size_t bytes, unsigned flags) {
 
 device_view view_for_device(void* base, std::size_t bytes) {
   device_view out;
+  out.bytes = bytes;
   const auto ours = blocks::all().find(base);
   out.on_gpu = gpu::has_device_memory() && gpu::locate(base).where == gpu::residence::device;
   if (out.on_gpu) {
@@ -91,8 +93,10 @@ device_view view_for_device(void* base, std::size_t bytes) {
     out.offset = place->offset + span->offset;
     return out;
   }
-  out.file = gpu::make_udmabuf(place->file.get(), place->offset, span->bytes, base);
+  const std::uint64_t most = std::min(span->bytes, gpu::largest_udmabuf());
+  out.file = gpu::make_udmabuf(place->file.get(), place->offset, most, base);
   out.offset = span->offset;
+  out.bytes = std::min<std::size_t>(bytes, most - span->offset);
   return out;
 }
 

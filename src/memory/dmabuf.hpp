@@ -22,6 +22,7 @@ void close_dmabuf(int fd);
 struct device_view {
   unique_fd file;
   std::uint64_t offset = 0;
+  std::size_t bytes = 0;  // of those asked for; fewer where the kernel makes no larger one: ask again for the rest
   bool on_gpu = false;
 };
 device_view view_for_device(void* base, std::size_t bytes);

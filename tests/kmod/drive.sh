@@ -21,6 +21,14 @@ for shape in 'DSTRD=4 MDTS=8192' 'DSTRD=8 MDTS=0'; do
   must "move, $shape" env "XIO_TEST_KMOD_${shape% *}" "XIO_TEST_KMOD_${shape#* }" "$here/run" "$drive" move $name 1 1 2 2
   must 'verify' "$drive" verify "$work/disk" 1 2
 done
+# Memory beyond the largest udmabuf, 64 MiB, with data across that border.
+for piece in 0 65536; do
+  truncate -s 96M "$work/disk"
+  must 'stamp' "$drive" stamp "$work/disk" 1
+  must "a heap of 120 MiB, pieces of $piece" env XIO_HEAP_SIZE=120M XIO_TEST_KMOD_PIECE=$piece "$here/run" "$drive" move $name 1 1 2 2
+  must 'verify' "$drive" verify "$work/disk" 1 2
+done
+truncate -s 16M "$work/disk"
 # Two drives, for which the same memory lies at different addresses: at once, stripes over them, one opened twice.
 second=kmod:0000:02:00.0/1
 truncate -s 16M "$work/disk2"

@@ -20,8 +20,12 @@ constexpr std::uint64_t k_page = 4096;  // of the drive: CC.MPS is 0
 
 // The queues have ended: no command names anything.
 kmod_memory::~kmod_memory() {
-  for (const pinned& p : pinned_) module_.release(p.handle);
-  for (const leaving& l : leaving_) module_.release(l.handle);
+  for (const pinned& p : pinned_) release(p.handles);
+  for (const leaving& l : leaving_) release(l.handles);
+}
+
+void kmod_memory::release(const std::vector<std::uint32_t>& handles) const {
+  for (const std::uint32_t handle : handles) module_.release(handle);
 }
 
 namespace {
@@ -76,12 +80,11 @@ std::shared_ptr<const row_table> row_table::of(const std::vector<kmod_module::ru
 
 // Offsets count from the begin of the first run that is named, so that runs of one length, such as a GPU's pages of
 // 2 MiB, stay multiples of it in memory that begins inside of one.
-kmod_memory::pinned kmod_memory::place(const kmod_module::pin& pin, std::uint64_t offset, void* base,
-                                       std::size_t bytes) const {
-  const std::uint64_t in_page = offset % k_page, last = offset + bytes;
+kmod_memory::pinned kmod_memory::place(const joined& whole, void* base, std::size_t bytes) const {
+  const std::uint64_t offset = whole.offset, in_page = offset % k_page, last = offset + bytes;
   std::vector<kmod_module::run> runs;
   std::uint64_t first = 0, covered = offset - in_page;
-  for (const kmod_module::run& r : pin.runs) {
+  for (const kmod_module::run& r : whole.runs) {
     if (r.offset + r.bytes <= covered || r.offset >= last) continue;
     if (r.address % k_page != r.offset % k_page || r.offset % k_page != 0)
       fail(XIO_ERR_UNSUPPORTED,
@@ -95,8 +98,39 @@ kmod_memory::pinned kmod_memory::place(const kmod_module::pin& pin, std::uint64_
   if (covered < last)
     fail(XIO_ERR_IO, "{}: the kernel module pinned a buffer that ends before the {} bytes at {}; register it again",
          name_, bytes, base);
-  if (runs.size() == 1) return {base, bytes, pin.handle, runs[0].address + (offset - first), nullptr, 1, false};
-  return {base, bytes, pin.handle, dev::k_in_runs | (offset - first), row_table::of(runs, covered - first), 1, false};
+  if (runs.size() == 1)
+    return {base, bytes, whole.handles, runs[0].address + (offset - first), nullptr, 1, whole.on_gpu};
+  return {base, bytes,       whole.handles, dev::k_in_runs | (offset - first), row_table::of(runs, covered - first),
+          1,    whole.on_gpu};
+}
+
+// Where one dma-buf does not hold all of it, each of the others begins a page: so they are one behind the other.
+kmod_memory::joined kmod_memory::pin_all(void* base, std::size_t bytes) const {
+  joined out{};
+  try {
+    for (std::size_t done = 0; done < bytes;) {
+      const memory::device_view view = memory::view_for_device(static_cast<unsigned char*>(base) + done, bytes - done);
+      if (done == 0) out.offset = view.offset;
+      out.on_gpu = view.on_gpu;
+      add(out, module_.pin_dmabuf(view.file.get(), view.on_gpu));
+      done += view.bytes;
+    }
+  } catch (...) {
+    release(out.handles);
+    throw;
+  }
+  return out;
+}
+
+void kmod_memory::add(joined& to, const kmod_module::pin& pin) const {
+  to.handles.push_back(pin.handle);
+  const std::uint64_t from = to.runs.empty() ? 0 : to.runs.back().offset + to.runs.back().bytes;
+  for (const kmod_module::run& r : pin.runs) {
+    if (!to.runs.empty() && to.runs.back().address + to.runs.back().bytes == r.address)
+      to.runs.back().bytes += r.bytes;
+    else
+      to.runs.push_back({from + r.offset, r.address, r.bytes});
+  }
 }
 
 std::uint64_t kmod_memory::map(void* base, std::size_t bytes) {
@@ -107,15 +141,13 @@ std::uint64_t kmod_memory::map(void* base, std::size_t bytes) {
     ++p.users;
     return p.address;
   }
-  const memory::device_view view = memory::view_for_device(base, bytes);
-  const kmod_module::pin pin = module_.pin_dmabuf(view.file.get(), view.on_gpu);
+  const joined whole = pin_all(base, bytes);
   try {
-    pinned_.push_back(place(pin, view.offset, base, bytes));
+    pinned_.push_back(place(whole, base, bytes));
   } catch (...) {
-    module_.release(pin.handle);
+    release(whole.handles);
     throw;
   }
-  pinned_.back().on_gpu = view.on_gpu;
   return pinned_.back().address;
 }
 
@@ -147,7 +179,7 @@ void kmod_memory::unmap(void* base, std::size_t bytes, std::function<bool()> in_
         "{}: the {} bytes of GPU memory at {} were freed while they were registered, so the drive went on with the old "
         "memory; call xio_mem_unregister first",
         name_, bytes, base);
-  leaving_.push_back({found->handle, std::move(found->table), std::move(in_use)});
+  leaving_.push_back({std::move(found->handles), std::move(found->table), std::move(in_use)});
   pinned_.erase(found);
   release_unused();
 }
@@ -155,7 +187,7 @@ void kmod_memory::unmap(void* base, std::size_t bytes, std::function<bool()> in_
 void kmod_memory::release_unused() {
   std::erase_if(leaving_, [&](const leaving& l) {
     if (l.in_use()) return false;
-    module_.release(l.handle);
+    release(l.handles);
     return true;
   });
 }
@@ -163,7 +195,8 @@ void kmod_memory::release_unused() {
 std::string kmod_memory::trouble() const {
   const std::lock_guard hold(lock_);
   for (const pinned& p : pinned_)
-    if (std::string what = module_.trouble_of(p.handle); !what.empty()) return what;
+    for (const std::uint32_t handle : p.handles)
+      if (std::string what = module_.trouble_of(handle); !what.empty()) return what;
   return "";
 }
 

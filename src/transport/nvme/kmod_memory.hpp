@@ -55,19 +55,29 @@ class kmod_memory {
   struct pinned {
     void* base;
     std::size_t bytes;
-    std::uint32_t handle;
+    std::vector<std::uint32_t> handles;  // of as many pins as it takes
     std::uint64_t address;
     std::shared_ptr<const row_table> table;  // of memory in parts
     unsigned users;
     bool on_gpu;
   };
   struct leaving {
-    std::uint32_t handle;
+    std::vector<std::uint32_t> handles;
     std::shared_ptr<const row_table> table;
     std::function<bool()> in_use;
   };
   void release_unused();
-  pinned place(const kmod_module::pin& pin, std::uint64_t offset, void* base, std::size_t bytes) const;
+  // Memory as its pins have it, one behind the other.
+  struct joined {
+    std::vector<std::uint32_t> handles;
+    std::vector<kmod_module::run> runs;
+    std::uint64_t offset;  // of the memory in the first
+    bool on_gpu;
+  };
+  joined pin_all(void* base, std::size_t bytes) const;
+  void add(joined& to, const kmod_module::pin& pin) const;
+  void release(const std::vector<std::uint32_t>& handles) const;
+  pinned place(const joined& whole, void* base, std::size_t bytes) const;
 
   const kmod_module& module_;
   std::string name_;
