@@ -49,7 +49,8 @@ END {
   print "two PEs on two GPUs, as short as `XIO_TEST_SHORT=1` makes them, seed " seed ". All that one line of XIO or of the test became, wherever it was inlined, was"
   print "ignored in one run; the line is the innermost one outside of `device/platform`. An order that a compiler put at a line is that line's.\n"
   print "A line is noticed if one of the programs fails without it. Code that a compiler has put together from several lines stands at one of them, or at"
-  print "line 0. `make check-amd-sites` goes on where it was stopped; a line of s_waitcnt that was not tried yet is not in the table.\n"
+  print "line 0. `make check-amd-sites` goes on where it was stopped; a line that was not tried yet is not in the table."
+  print ("s_waitcnt" in lines ? "" : "Of s_waitcnt, which come last, none was tried for this one.\n")
   print "| program | lines tried | noticed |\n| --- | --- | --- |"
   for (i = 1; i <= runs; ++i) print "| " run_at[i] " | " tried[run_at[i]] " | " caught_in[run_at[i]] + 0 " |"
   print "\n| instruction | lines | noticed by some program |\n| --- | --- | --- |"
