@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Assembles a few lines for gfx90a at test time, by the assembler of the LLVM library that also disassembles: a module
+// Assembles a few lines for a GPU at test time, by the assembler of the LLVM library that also disassembles: a module
 // that holds nothing but inline assembly is emitted as an object file, whose .text is the program.
 #pragma once
 #include <dlfcn.h>
@@ -15,9 +15,9 @@ namespace amdgpu::test {
 
 class assembler {
  public:
-  static std::vector<std::uint32_t> words(const std::string& text) {
+  static std::vector<std::uint32_t> words(const std::string& text, const char* cpu = "gfx90a") {
     static assembler only;
-    return only.assemble(text + "\n");
+    return only.assemble(text + "\n", cpu);
   }
 
  private:
@@ -39,12 +39,12 @@ class assembler {
     return f(a...);
   }
 
-  std::vector<std::uint32_t> assemble(const std::string& text) {
+  std::vector<std::uint32_t> assemble(const std::string& text, const char* cpu) {
     auto* const context = call<void*>("LLVMContextCreate");
     auto* const module = call<void*>("LLVMModuleCreateWithNameInContext", "test", context);
     call<void>("LLVMSetTarget", module, triple);
     call<void>("LLVMSetModuleInlineAsm2", module, text.c_str(), text.size());
-    auto* const machine = call<void*>("LLVMCreateTargetMachine", target, triple, "gfx90a", "", 2, 0, 0);
+    auto* const machine = call<void*>("LLVMCreateTargetMachine", target, triple, cpu, "", 2, 0, 0);
     char* error = nullptr;
     void* buffer = nullptr;
     if (call<int>("LLVMTargetMachineEmitToMemoryBuffer", machine, module, 1, &error, &buffer))

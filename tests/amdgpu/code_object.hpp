@@ -115,7 +115,8 @@ class code_object {
 
  private:
   // Compilers may wrap code objects in a bundle: a magic, a count, and for each entry offset, size and a name (Clang's
-  // documentation, "Clang Offload Bundler"). The one for gfx90a is taken.
+  // documentation, "Clang Offload Bundler"). The one for XIO_AMDGPU_TARGET, or gfx90a,
+  // is taken.
   static std::vector<std::uint8_t> unbundled(const std::vector<std::uint8_t>& file) {
     static constexpr char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
     constexpr std::size_t start = sizeof(magic) - 1;
@@ -126,17 +127,19 @@ class code_object {
       return x;
     };
     if (file.size() < start || std::memcmp(file.data(), magic, start) != 0) return file;
+    const char* const named = std::getenv("XIO_AMDGPU_TARGET");
+    const std::string wanted = name_of(target_of(named == nullptr ? "" : named));
     std::size_t at = start + 8;
     for (std::uint64_t left = word(start); left > 0; --left) {
       const std::uint64_t offset = word(at), bytes = word(at + 8), name = word(at + 16);
       if (at + 24 + name > file.size() || offset + bytes > file.size()) break;
       const std::string entry(reinterpret_cast<const char*>(&file[at + 24]), name);
-      if (entry.find("gfx90a") != std::string::npos)
+      if (entry.find(wanted) != std::string::npos)
         return {file.begin() + static_cast<std::ptrdiff_t>(offset),
                 file.begin() + static_cast<std::ptrdiff_t>(offset + bytes)};
       at += 24 + name;
     }
-    throw std::runtime_error("the bundle holds no code for gfx90a");
+    throw std::runtime_error("the bundle holds no code for " + wanted);
   }
 
   template <class T>

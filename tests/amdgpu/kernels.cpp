@@ -46,6 +46,8 @@ class kernels : public testing::Test {
 
   launch of(const char* name, unsigned items, unsigned group) {
     launch l;
+    const char* const named = std::getenv("XIO_AMDGPU_TARGET");
+    l.target = target_of(named == nullptr ? "" : named);
     l.name = name;
     l.kernel_object = code->symbol(std::string(name) + ".kd");
     l.grid = {items, 1, 1};

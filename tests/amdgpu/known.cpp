@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // known FILE...: which instructions of code objects the interpreter does not know, with how often each stands there and
-// one example. Bundles of HIP are opened. The exit status is 1 if there is any.
+// one example. Bundles of HIP are opened. XIO_AMDGPU_TARGET names another GPU than gfx90a. The exit status is 1 if
+// there is any.
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 
 #include "amdgpu/code_object.hpp"
@@ -11,6 +13,11 @@
 namespace {
 
 using namespace amdgpu;
+
+disassembler& reader() {
+  const char* const name = std::getenv("XIO_AMDGPU_TARGET");
+  return disassembler::of(target_of(name == nullptr ? "" : name));
+}
 
 struct unknown {
   unsigned long count = 0;
@@ -29,7 +36,7 @@ unsigned long read_section(const std::uint8_t* start, std::uint64_t left, std::m
   std::string text;
   for (std::uint64_t used = 0; left >= 4; start += used, left -= used) {
     const auto* const words = reinterpret_cast<const std::uint32_t*>(start);
-    used = disassembler::of_gfx90a().read(words, left, 0, text);
+    used = reader().read(words, left, 0, text);
     if (used == 0) {  // padding, or data
       used = 4;
       continue;
@@ -46,8 +53,8 @@ unsigned long read_section(const std::uint8_t* start, std::uint64_t left, std::m
 }  // namespace
 
 int main(int count, char** names) {
-  if (!disassembler::of_gfx90a().broken().empty()) {
-    std::fprintf(stderr, "known: %s\n", disassembler::of_gfx90a().broken().c_str());
+  if (!reader().broken().empty()) {
+    std::fprintf(stderr, "known: %s\n", reader().broken().c_str());
     return 2;
   }
   std::map<std::string, unknown> found;

@@ -49,14 +49,14 @@ class machine {
 
   // Puts the program into memory that the GPU sees, behind it an s_endpgm.
   void load(const std::string& text) {
-    const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm");
+    const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm", name_of(shared.how.target));
     code = make_pages(words.size() * 4);
     std::memcpy(code.get(), words.data(), words.size() * 4);
     visible.list(code.get(), words.size() * 4);
   }
   // Other instructions in the place of those that were loaded; no more of them.
   void overwrite(const std::string& text) {
-    const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm");
+    const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm", name_of(shared.how.target));
     std::memcpy(code.get(), words.data(), words.size() * 4);
   }
   // Makes the wave stand at its start.

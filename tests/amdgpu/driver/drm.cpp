@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What libhsakmt asks of libdrm: a GPU's name. Signatures: libdrm xf86drm.h and amdgpu/amdgpu.h.
+// What libhsakmt asks of libdrm: a GPU's name and family. Signatures: libdrm xf86drm.h and amdgpu/amdgpu.h.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,9 +21,23 @@ Function next(Function, const char* name) {
 
 bool is_here() { return amdgpu::session_folder() != nullptr; }
 
+// libhsakmt looks for amdgpu_device_get_fd in libdrm itself, so the file is where libdrm keeps it (amdgpu_internal.h,
+// struct amdgpu_device).
 struct device {
-  int fd;
+  int users;
+  void* next;
+  int fd, flink_fd;
 };
+
+// libdrm amdgpu/amdgpu.h, struct amdgpu_gpu_info. The family is AMDGPU_FAMILY_AI (linux include/uapi/drm/amdgpu_drm.h),
+// of which every gfx9 is.
+struct gpu_info {
+  std::uint32_t asic_id, chip_revision, external_revision, family;
+  std::uint64_t flags, most_engine_khz, most_memory_khz;
+  std::uint32_t others[94];
+};
+static_assert(sizeof(gpu_info) == 416);
+constexpr std::uint32_t k_family_ai = 141;
 
 }  // namespace
 
@@ -42,7 +57,10 @@ AMDGPU_SHOWN int amdgpu_device_initialize(int fd, std::uint32_t* major, std::uin
   if (is_here()) {
     *major = 3;
     *minor = 49;
-    *out = new device{fd};
+    // A file of its own: newer libhsakmt closes the one that it has given.
+    const int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (own < 0) return -errno;
+    *out = new device{1, nullptr, own, -1};
     return 0;
   }
   static const auto real =
@@ -52,11 +70,21 @@ AMDGPU_SHOWN int amdgpu_device_initialize(int fd, std::uint32_t* major, std::uin
 
 AMDGPU_SHOWN int amdgpu_device_deinitialize(void* handle) {
   if (is_here()) {
+    ::close(static_cast<device*>(handle)->fd);
     delete static_cast<device*>(handle);
     return 0;
   }
   static const auto real = next(static_cast<int (*)(void*)>(nullptr), "amdgpu_device_deinitialize");
   return real == nullptr ? -ENODEV : real(handle);
+}
+
+AMDGPU_SHOWN int amdgpu_query_gpu_info(void* handle, void* info) {
+  if (is_here()) {
+    *static_cast<gpu_info*>(info) = {0, 0, 0, k_family_ai, 0, 1700000, 1600000, {}};
+    return 0;
+  }
+  static const auto real = next(static_cast<int (*)(void*, void*)>(nullptr), "amdgpu_query_gpu_info");
+  return real == nullptr ? -ENODEV : real(handle, info);
 }
 
 AMDGPU_SHOWN const char* amdgpu_get_marketing_name(void* handle) {

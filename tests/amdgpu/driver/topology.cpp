@@ -12,6 +12,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "amdgpu/isa/launch.hpp"
+
 namespace amdgpu {
 
 namespace {
@@ -25,7 +27,15 @@ constexpr unsigned k_shader_engines = 8;
 constexpr std::uint32_t k_simd_ids = 0x80001000u;
 // Capability: bits 13:12 the doorbell's kind (2: 64 bits, counts packets), 7 watch points, 26 ECC in SRAM.
 constexpr std::uint32_t k_capability = 2u << 12 | 1u << 7 | 1u << 26;
-constexpr unsigned k_device_id = 0x7408;  // gfx90a
+// MI250X and MI300X, whose kernel driver has no name of its own for it (kfd_device.c). An XCC of the latter is taken
+// for a GPU with one L2.
+struct model {
+  unsigned target_version, device_id;
+  const char* name;
+};
+constexpr model model_of(target t) {
+  return t == target::gfx942 ? model{90402, 0x74a1, "ip discovery"} : model{90010, 0x7408, "aldebaran"};
+}
 
 void write(const fs::path& path, const std::string& text) {
   // Most files need one new folder. To ask for each folder of the path, as create_directories does, costs far more.
@@ -71,19 +81,20 @@ std::uint32_t location_of(const settings& s, unsigned node) {
 void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
   const bool xgmi = s.links == "xgmi" && s.nodes() > 1;
   write(node / "gpu_id", fmt::format("{}\n", gpu_id_of(gpu)));
-  write(node / "name", "aldebaran\n");
+  const model m = model_of(target_of(s.target));
+  write(node / "name", fmt::format("{}\n", m.name));
   write(node / "properties",
         fmt::format("cpu_cores_count 0\nsimd_count {}\nmem_banks_count 1\ncaches_count 2\nio_links_count {}\n"
                     "p2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base {}\nmax_waves_per_simd 8\nlds_size_in_kb 64\n"
                     "gds_size_in_kb 0\nnum_gws 64\nwave_front_size 64\narray_count {}\nsimd_arrays_per_engine 1\n"
-                    "cu_per_simd_array {}\nsimd_per_cu 4\nmax_slots_scratch_cu 32\ngfx_target_version 90010\n"
+                    "cu_per_simd_array {}\nsimd_per_cu 4\nmax_slots_scratch_cu 32\ngfx_target_version {}\n"
                     "vendor_id 4098\ndevice_id {}\nlocation_id {}\ndomain 0\ndrm_render_minor {}\nhive_id {}\n"
                     "num_sdma_engines {}\nnum_sdma_xgmi_engines {}\nnum_sdma_queues_per_engine 8\nnum_cp_queues 24\n"
                     "max_engine_clk_fcompute 1700\nlocal_mem_size 0\nfw_version 71\ncapability {}\ndebug_prop 0\n"
-                    "sdma_fw_version 8\nunique_id {}\nmax_engine_clk_ccompute 2000\n",
+                    "sdma_fw_version 8\nunique_id {}\nnum_xcc 1\nmax_engine_clk_ccompute 2000\n",
                     s.compute_units * 4, s.nodes(), k_simd_ids + gpu * 1024, k_shader_engines,
-                    s.compute_units / k_shader_engines, k_device_id, location_of(s, gpu), render_minor_of(gpu),
-                    xgmi ? 0x5a : 0, std::min<std::uint64_t>(s.copy_engines, 2),
+                    s.compute_units / k_shader_engines, m.target_version, m.device_id, location_of(s, gpu),
+                    render_minor_of(gpu), xgmi ? 0x5a : 0, std::min<std::uint64_t>(s.copy_engines, 2),
                     s.copy_engines - std::min<std::uint64_t>(s.copy_engines, 2), k_capability,
                     0x5a00000000000001ull + gpu / s.partitions));
   write(node / "mem_banks/0/properties",
@@ -101,9 +112,9 @@ void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
     if (other != gpu) write_link(node, number++, gpu + 1, other + 1, xgmi ? k_link_xgmi : k_link_pcie);
 }
 
-void write_pci(const fs::path& function, unsigned gpu) {
+void write_pci(const settings& s, const fs::path& function, unsigned gpu) {
   write(function / "vendor", "0x1002\n");
-  write(function / "device", fmt::format("{:#06x}\n", k_device_id));
+  write(function / "device", fmt::format("{:#06x}\n", model_of(target_of(s.target)).device_id));
   write(function / "class", "0x038000\n");
   write(function / "numa_node", "-1\n");
   write(function / "current_link_speed", "16.0 GT/s PCIe\n");
@@ -137,7 +148,7 @@ void write_topology(const settings& s, const std::string& folder) {
   for (unsigned gpu = 0; gpu < s.nodes(); ++gpu) {
     write_gpu(s, top / "nodes" / std::to_string(gpu + 1), gpu);
     if (gpu % s.partitions == 0)
-      write_pci(fs::path(folder) / "pci" / bus_id_of(static_cast<unsigned>(gpu / s.partitions)), gpu);
+      write_pci(s, fs::path(folder) / "pci" / bus_id_of(static_cast<unsigned>(gpu / s.partitions)), gpu);
   }
   list_own_functions(fs::path(folder) / "pci");
   // rocminfo asks lsmod.

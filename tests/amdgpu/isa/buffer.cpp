@@ -116,11 +116,25 @@ void atomic(wave& w, const operation& o) {
   if (o.scope.glc) blend(w, data, old, o.width / 4);
 }
 
+// gfx942 names a scope in the bits sc0 and sc1, and only that of the system makes others see it: one L2 is all of a GPU
+// here.
+bool has_sc0(const operation& o) { return (o.raw[0] >> 14 & 1) != 0; }
+bool has_sc1(const operation& o) { return (o.raw[0] >> 15 & 1) != 0; }
+bool for_the_system(const wave& w, const operation& o) {
+  return w.of->how.target == target::gfx90a || (has_sc0(o) && has_sc1(o));
+}
 void writeback(wave& w, const operation& o) {
+  if (!for_the_system(w, o)) return;
   w.of->memory->writeback(w.number, o.variant == k_unwaited ? ~std::uint64_t{0} : w.issued);
 }
 void invalidate(wave& w, const operation&) { w.of->memory->invalidate(); }
 void invalidate_l1(wave& w, const operation&) { w.of->memory->invalidate_vector_cache(); }
+// gfx942's: the L1 from agent scope on, the L2 of what others write for the system's (LLVM AMDGPUUsage, "Memory Model
+// GFX942").
+void invalidate_by_scope(wave& w, const operation& o) {
+  if (has_sc1(o)) w.of->memory->invalidate_vector_cache();
+  if (for_the_system(w, o)) w.of->memory->invalidate();
+}
 
 constexpr std::uint8_t as(filling f) { return static_cast<std::uint8_t>(f); }
 constexpr std::uint8_t as(atomic_op op) { return static_cast<std::uint8_t>(op); }
@@ -172,6 +186,7 @@ constexpr row rows[] = {
     ATOMIC("dec", dec),
     {"buffer_wbl2", "*", writeback},
     {"buffer_invl2", "*", invalidate},
+    {"buffer_inv", "*", invalidate_by_scope},
     {"buffer_wbinvl1", "*", invalidate_l1},
     {"buffer_wbinvl1_vol", "*", invalidate_l1},
 };

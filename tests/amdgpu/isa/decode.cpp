@@ -27,11 +27,11 @@ void refuse_unknown(wave& w, const operation& o) {
 }
 
 void refuse_illegal(wave& w, const operation& o) {
-  stop(w, o, fault::kind::illegal, "these bytes are no instruction of gfx90a");
+  stop(w, o, fault::kind::illegal, "these bytes are no instruction of this GPU");
 }
 
 void refuse_no_llvm(wave& w, const operation& o) {
-  stop(w, o, fault::kind::unknown, disassembler::of_gfx90a().broken().c_str());
+  stop(w, o, fault::kind::unknown, disassembler::of(w.of->how.target).broken().c_str());
 }
 
 // ---- text --------------------------------------------------------------------------------------------------------
@@ -278,6 +278,10 @@ bool read_modifier(operation& o, std::string_view text) {
   if (key == "glc") return o.scope.glc = true;
   if (key == "slc") return o.scope.slc = true;
   if (key == "scc") return o.scope.scc = true;
+  // The same bits of gfx942's encodings.
+  if (key == "sc0") return o.scope.glc = true;
+  if (key == "sc1") return o.scope.scc = true;
+  if (key == "nt") return o.scope.slc = true;
   if (key == "offen") return o.offen = true;
   if (key == "idxen") return o.idxen = true;
   if (key == "lds") return o.lds = true;
@@ -429,6 +433,10 @@ operation make_operation(const std::string& text, const std::uint32_t* raw, unsi
   o.lanes_do = r->lanes_do;
   for (std::string_view m : p.mods)
     if (!read_modifier(o, m) && r->form[0] != '*') return o;
+  // On gfx942 a load looks past the L1 from agent scope on, which is sc1; sc0 alone is workgroup scope (LLVM
+  // AMDGPUUsage, "Memory Model GFX942").
+  const auto written = [&](const char* key) { return std::find(p.mods.begin(), p.mods.end(), key) != p.mods.end(); };
+  if (name.find("_load_") != std::string_view::npos && (written("sc0") || written("sc1"))) o.scope.glc = o.scope.scc;
   // Integers that saturate have rows of their own.
   if (o.mods.clamp)
     if (const row* const saturating = find_row(std::string(name) + " clamp")) {
@@ -495,7 +503,7 @@ const operation* decoded(const code_page* page, const wave& w, const std::uint32
   const std::lock_guard held(c.lock);
   operation& made = c.made.emplace_back();
   made.raw[0] = code[0];
-  disassembler& reader = disassembler::of_gfx90a();
+  disassembler& reader = disassembler::of(w.of->how.target);
   if (reader.broken().empty()) {
     std::string text;
     const std::size_t bytes = reader.read(code, left, pc, text);

@@ -24,9 +24,12 @@ F* symbol(void* library, const char* name) {
 
 }  // namespace
 
-disassembler& disassembler::of_gfx90a() {
-  static disassembler* const only = new disassembler("gfx90a");  // never freed: threads may outlive static objects
-  return *only;
+// Never freed: threads may outlive static objects.
+disassembler& disassembler::of(target gpu) {
+  static disassembler* const gfx90a = new disassembler(name_of(target::gfx90a));
+  if (gpu == target::gfx90a) return *gfx90a;
+  static disassembler* const gfx942 = new disassembler(name_of(target::gfx942));
+  return *gfx942;
 }
 
 disassembler::disassembler(const char* cpu) {

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <string>
 
+#include "amdgpu/isa/launch.hpp"
+
 namespace amdgpu {
 
 class disassembler {
  public:
-  // The process's only one. Not for several threads at once: the decoder's lock guards it.
-  static disassembler& of_gfx90a();
+  // The process's only one for that GPU. Not for several threads at once: the decoder's lock guards it.
+  static disassembler& of(target gpu);
 
   // Empty if it works; else why not, in one sentence.
   const std::string& broken() const { return problem; }

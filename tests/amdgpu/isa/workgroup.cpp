@@ -246,7 +246,10 @@ unsigned workgroup::parts::set_sgprs(wave& w) const {
   for (unsigned axis = 0; axis < 3; ++axis)
     if (kernel.group_id(axis)) w.s[n++] = shared.id[axis];
   if (kernel.group_info()) w.s[n++] = static_cast<std::uint32_t>(waves.size());
-  if (kernel.wave_offset())
+  // gfx942 knows each wave's scratch by itself ("architected flat scratch").
+  if (how.target == target::gfx942)
+    w.set64(reg::flat_scratch, w.scratch);
+  else if (kernel.wave_offset())
     w.s[n++] = static_cast<std::uint32_t>((how.scratch_slot + w.number) * how.scratch_wave_bytes);
   return n;
 }

@@ -199,6 +199,7 @@ aql_queue::step aql_queue::take_kernel(const surroundings& around, const aql::di
   d->how.adversary_seed = around.adversary_seed;
   d->how.watches_registers = around.watches_registers;
   d->how.l2 = around.l2;
+  d->how.target = around.target;
   d->how.lds_aperture = std::uint64_t{shared().group_aperture_high} << 32;
   d->how.private_aperture = std::uint64_t{shared().private_aperture_high} << 32;
   d->how.counts_lines = !around.counts.empty();

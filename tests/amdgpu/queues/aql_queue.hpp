@@ -45,6 +45,7 @@ class aql_queue {
     std::uint64_t adversary_seed;  // 0: plain memory
     bool watches_registers;
     l2_cache* l2;  // null with plain memory
+    amdgpu::target target;
   };
   aql_queue(std::uint32_t number, const queue_request& r);
 

@@ -116,7 +116,8 @@ aql_queue::surroundings scheduler::around(unsigned gpu) {
           settings_.counts,
           seed,
           settings_.unwritten != 0,
-          l2_.empty() ? nullptr : l2_[gpu].get()};
+          l2_.empty() ? nullptr : l2_[gpu].get(),
+          target_of(settings_.target)};
 }
 
 void scheduler::mapped(unsigned gpu, const mapping& m, bool is) {
