@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include "base/error.hpp"
-#include "xio/device/impl/team_layout.hpp"
 
 namespace xio {
 
@@ -44,10 +43,10 @@ void check_members(const std::vector<int>& pes, int me, int n) {
          me);
 }
 
-std::uint64_t work_bytes_for(const std::vector<team_offer>& all, std::uint64_t wanted_area) {
+std::uint64_t work_bytes_for(const std::vector<team_offer>& all, const dev::team_wishes& wanted) {
   std::uint64_t most = 0;
   for (const team_offer& o : all)
-    if (o.count != 0) most = std::max(most, dev::team_work_bytes(o.count, wanted_area));
+    if (o.count != 0) most = std::max(most, dev::team_work_bytes(o.count, wanted));
   return most;
 }
 
@@ -86,7 +85,7 @@ grid_lines lines_of(const std::vector<int>& parent, int me, int width) {
   return lines;
 }
 
-xio_team_t team::value(std::uint64_t id, int me, unsigned char* heap, std::uint64_t wanted_area) const {
+xio_team_t team::value(std::uint64_t id, int me, unsigned char* heap, const dev::team_wishes& wanted) const {
   xio_team_t t{};
   t.id = id;
   if (pes.empty()) return t;
@@ -96,8 +95,8 @@ xio_team_t team::value(std::uint64_t id, int me, unsigned char* heap, std::uint6
   t.n_pes = static_cast<std::uint32_t>(pes.size());
   t.first = static_cast<std::uint32_t>(pes[0]);
   t.stride = stride_of(pes);
-  t.packet_bytes = dev::team_packet_bytes(pes.size());
-  t.area_bytes = static_cast<std::uint32_t>(dev::team_area_bytes(pes.size(), wanted_area));
+  t.packet_bytes = dev::team_packet_bytes(pes.size(), wanted.packets);
+  t.area_bytes = static_cast<std::uint32_t>(dev::team_area_bytes(pes.size(), wanted.area));
   return t;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "xio/device/impl/team_layout.hpp"
 #include "xio/team.h"
 
 namespace xio {
@@ -19,7 +20,7 @@ team_offer offer_of(const std::vector<int>& pes);
 // Throws unless `pes` is empty, or names PEs below n, each once, and this PE.
 void check_members(const std::vector<int>& pes, int me, int n);
 // The work memory that serves each of the offered teams: smaller ones have larger packets.
-std::uint64_t work_bytes_for(const std::vector<team_offer>& all, std::uint64_t wanted_area);
+std::uint64_t work_bytes_for(const std::vector<team_offer>& all, const dev::team_wishes& wanted);
 // Throws unless every member has made the same offer.
 void check_offers(const std::vector<int>& pes, int me, const std::vector<team_offer>& all);
 
@@ -36,8 +37,7 @@ struct team {
   std::uint64_t offset;  // of the work memory in the heap
   gpu::buffer list;
 
-  // wanted_area: XIO_TEAM_AREA.
-  xio_team_t value(std::uint64_t id, int me, unsigned char* heap, std::uint64_t wanted_area) const;
+  xio_team_t value(std::uint64_t id, int me, unsigned char* heap, const dev::team_wishes& wanted) const;
 };
 
 }  // namespace xio

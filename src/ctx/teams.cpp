@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "ctx/world.hpp"
+#include "gpu/gpu.hpp"
 #include "xio/device/impl/team_layout.hpp"
 
 namespace xio {
@@ -20,10 +21,15 @@ gpu::buffer list_of(const std::vector<int>& pes) {
 }
 
 // The number of the team in each channel's state, by which kernels see that it is still there.
-void name_channels(unsigned char* work, std::uint64_t members, std::uint64_t wanted_area, std::uint64_t id) {
-  const std::uint64_t each = dev::team_work_bytes(members, wanted_area) / XIO_TEAM_CHANNELS;
+void name_channels(unsigned char* work, std::uint64_t members, const dev::team_wishes& wanted, std::uint64_t id) {
+  const std::uint64_t each = dev::team_work_bytes(members, wanted) / XIO_TEAM_CHANNELS;
   for (std::uint64_t c = 0; c < XIO_TEAM_CHANNELS; ++c)
     gpu::copy(work + c * each + offsetof(dev::channel_state, team), &id, sizeof id);
+}
+
+dev::team_wishes wishes_of(const options& o) {
+  const std::uint64_t packets = o.team_packets.value_or(gpu::most_packet_bytes());
+  return {o.team_area, static_cast<std::uint32_t>(packets / 16 * 16)};  // messages lie behind each other
 }
 
 }  // namespace
@@ -64,18 +70,20 @@ xio_team_t world::create_team(const std::function<std::vector<int>()>& choose) {
     check_members(made->pes, me_, n_);
   });
   const auto offers = bootstrap::allgather_value(*channel_, offer_of(made->pes));
+  const dev::team_wishes wanted = wishes_of(options_);
   std::uint64_t offset = 0;
   try {
     agreement_.vote(call::team_create, [&] {
       check_offers(made->pes, me_, offers);
-      const std::uint64_t bytes = work_bytes_for(offers, options_.team_area);
+      const std::uint64_t bytes = work_bytes_for(offers, wanted);
       offset = take({"xio_team_create", 1, bytes, alignof(dev::channel_state)});
       // Before the vote: a member that returns may send at once.
       gpu::fill_zero(heap_->data() + offset, bytes);
-      if (!made->pes.empty())
-        name_channels(heap_->data() + offset, made->pes.size(), options_.team_area, teams_.next());
+      if (!made->pes.empty()) name_channels(heap_->data() + offset, made->pes.size(), wanted, teams_.next());
       made->list = list_of(made->pes);
-      return arguments{{"the offset of its memory in the heap", offset}, {"XIO_TEAM_AREA", options_.team_area}};
+      return arguments{{"the offset of its memory in the heap", offset},
+                       {"XIO_TEAM_AREA", wanted.area},
+                       {"XIO_TEAM_PACKETS", wanted.packets}};
     });
   } catch (...) {
     if (offset != 0) allocator_->release(offset);
@@ -83,7 +91,7 @@ xio_team_t world::create_team(const std::function<std::vector<int>()>& choose) {
   }
   made->offset = offset;
   const std::uint64_t id = teams_.add(std::move(made));
-  return teams_.get(id).value(id, me_, heap_->data(), options_.team_area);
+  return teams_.get(id).value(id, me_, heap_->data(), wanted);
 }
 
 void world::destroy_team(xio_team_t t) {
@@ -91,7 +99,7 @@ void world::destroy_team(xio_team_t t) {
     return arguments{{"the place of the team's memory in the heap", teams_.get(t.id).offset}};
   });
   const team& ended = teams_.get(t.id);
-  if (!ended.pes.empty()) name_channels(heap_->data() + ended.offset, ended.pes.size(), options_.team_area, 0);
+  if (!ended.pes.empty()) name_channels(heap_->data() + ended.offset, ended.pes.size(), wishes_of(options_), 0);
   allocator_->release(ended.offset);
   teams_.remove(t.id);
 }

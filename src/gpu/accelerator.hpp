@@ -322,6 +322,7 @@ std::uint32_t wave_size() {
   return static_cast<std::uint32_t>(lanes);
 }
 
+std::uint32_t most_packet_bytes() { return 4096; }
 // Through a large BAR it may be so, but slowly and not coherently: nobody counts on it.
 bool host_reads_device_memory() { return false; }
 bool in_device_memory(const void* p) { return hw::in_device_memory(p); }

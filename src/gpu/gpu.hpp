@@ -113,6 +113,8 @@ struct memory_report {
   std::string kind, why;
 };
 memory_report report_memory(purpose what, place where);
+// Up to here a message is stored faster as packets, a word by each thread, than copied with a flag behind it.
+std::uint32_t most_packet_bytes();
 bool host_reads_device_memory();       // host threads may load and store place::device
 bool in_device_memory(const void* p);  // what host threads reach through copy() only
 

@@ -402,6 +402,8 @@ int lanes() {
 int main() {
   // Small, so that reduces of 20000 bytes go in shares.
   setenv("XIO_TEAM_AREA", "16k", 0);
+  // As on GPUs, on the host platform, too.
+  setenv("XIO_TEAM_PACKETS", "4096", 0);
   const rig::team t;
   xio_team_t team{};
   MUST(xio_team_world(t.world(), &team));

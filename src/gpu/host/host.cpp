@@ -43,6 +43,8 @@ std::uint64_t ticks_per_ms() { return 1000000; }
 std::uint32_t wave_size() { return host_exec::config().wave_size; }
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
+// Threads take turns.
+std::uint32_t most_packet_bytes() { return 64; }
 bool host_reads_device_memory() { return true; }
 bool in_device_memory(const void*) { return false; }
 std::string arch() { return "host"; }

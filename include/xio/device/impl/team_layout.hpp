@@ -24,8 +24,11 @@ struct alignas(128) channel_state {
 constexpr std::uint32_t k_team_rounds = 32;
 constexpr std::uint64_t k_channel_head_bytes = sizeof(channel_state) + 2 * k_team_rounds * sizeof(std::uint64_t);
 
-XIO_TEAM_FUNCTION constexpr std::uint32_t team_packet_bytes(std::uint64_t n) {
-  return n <= 4 ? 4096 : n <= 8 ? 2048 : n <= 32 ? 512 : 128;
+constexpr std::uint32_t k_most_packet_bytes = 4096;
+// Where `wanted` allows as many (XIO_TEAM_PACKETS).
+XIO_TEAM_FUNCTION constexpr std::uint32_t team_packet_bytes(std::uint64_t n, std::uint32_t wanted) {
+  const std::uint32_t most = n <= 4 ? k_most_packet_bytes : n <= 8 ? 2048 : n <= 32 ? 512 : 128;
+  return wanted < most ? wanted : most;
 }
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_message_bytes(std::uint32_t packet_bytes) {
   return 16 + 2 * std::uint64_t{packet_bytes};
@@ -48,8 +51,14 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, st
                                                              std::uint64_t area_bytes) {
   return (team_messages_bytes(n, packet_bytes) + k_team_areas * area_bytes + 127) / 128 * 128;
 }
-XIO_TEAM_FUNCTION constexpr std::uint64_t team_work_bytes(std::uint64_t n, std::uint64_t wanted_area) {
-  return XIO_TEAM_CHANNELS * team_channel_bytes(n, team_packet_bytes(n), team_area_bytes(n, wanted_area));
+// What the options ask for.
+struct team_wishes {
+  std::uint64_t area;     // XIO_TEAM_AREA
+  std::uint32_t packets;  // XIO_TEAM_PACKETS
+};
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_work_bytes(std::uint64_t n, const team_wishes& wanted) {
+  return XIO_TEAM_CHANNELS *
+         team_channel_bytes(n, team_packet_bytes(n, wanted.packets), team_area_bytes(n, wanted.area));
 }
 
 }  // namespace xio::dev

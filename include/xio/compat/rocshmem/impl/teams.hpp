@@ -33,7 +33,7 @@ struct team_table {
   xio_team_t* on_device = nullptr;
   unsigned char* memory = nullptr;  // symmetric, a part for each team that may be split off
   std::size_t part_bytes = 0;
-  std::uint32_t area_bytes = 0;
+  std::uint32_t area_bytes = 0, packets = 0;  // packets: most bytes of a message that goes so
   std::uint64_t* words = nullptr;  // symmetric: free parts as this PE has them, those free at every member, a status
   std::size_t word_count = 0;
 };
@@ -64,11 +64,11 @@ inline void publish(team_table& t, std::uint32_t at) {
 }
 
 // A part serves any team of this world's PEs, and smaller teams have larger packets.
-inline std::size_t part_bytes_for(std::size_t n, std::uint64_t area) {
+inline std::size_t part_bytes_for(std::size_t n, std::uint64_t area, std::uint32_t packets) {
   std::size_t most = 0;
   for (const std::size_t members : {std::min<std::size_t>(n, 8), std::min<std::size_t>(n, 32), n})
-    most =
-        std::max<std::size_t>(most, xio::dev::team_channel_bytes(members, xio::dev::team_packet_bytes(members), area));
+    most = std::max<std::size_t>(
+        most, xio::dev::team_channel_bytes(members, xio::dev::team_packet_bytes(members, packets), area));
   return most;
 }
 
@@ -92,8 +92,12 @@ inline void start_teams(team_table& t, xio_world_t* world) {
   must(xio_team_world(world, &everybody), call);
   // As XIO_TEAM_AREA has it for a team of all, which serves smaller ones too.
   t.area_bytes = everybody.area_bytes;
+  // Unless an option gave a team of all less than its size allows, smaller teams may have larger ones.
+  const std::uint32_t most = xio::dev::k_most_packet_bytes;
+  const bool limited = everybody.packet_bytes < xio::dev::team_packet_bytes(everybody.n_pes, most);
+  t.packets = limited ? everybody.packet_bytes : most;
   std::size_t parts = static_cast<std::size_t>(teams_wanted());
-  t.part_bytes = part_bytes_for(static_cast<std::size_t>(xio_n_pes(world)), t.area_bytes);
+  t.part_bytes = part_bytes_for(static_cast<std::size_t>(xio_n_pes(world)), t.area_bytes, t.packets);
   void* memory = nullptr;
   if (parts != 0 && xio_malloc(world, parts * t.part_bytes, &memory) != XIO_OK) {
     if (t.me == 0)
@@ -173,7 +177,7 @@ inline void make_team(team_table& t, std::uint32_t at, const std::vector<int>& p
   r.team.n_pes = static_cast<std::uint32_t>(pes.size());
   r.team.first = numbers[0];
   r.team.stride = stride_of(pes);
-  r.team.packet_bytes = xio::dev::team_packet_bytes(pes.size());
+  r.team.packet_bytes = xio::dev::team_packet_bytes(pes.size(), t.packets);
   r.team.area_bytes = t.area_bytes;
   must(hipMemset(r.team.work, 0, t.part_bytes), call);
   r.team.id = at;  // by which kernels know it, and sentences
