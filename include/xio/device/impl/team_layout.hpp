@@ -51,7 +51,7 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, st
                                                              std::uint64_t area_bytes) {
   return (team_messages_bytes(n, packet_bytes) + k_team_areas * area_bytes + 127) / 128 * 128;
 }
-// What the options ask for.
+// As the options ask.
 struct team_wishes {
   std::uint64_t area;     // XIO_TEAM_AREA
   std::uint32_t packets;  // XIO_TEAM_PACKETS
