@@ -43,7 +43,7 @@ export XIO_TEST_BUILDDIR=$build XIO_AMDGPU_BUILD=$build XIO_AMDGPU_TARGET=$targe
 run=/src/tests/amdgpu/run
 if wants kernels; then
   ran 'opcodes' tests/amdgpu/opcodes --gtest_brief=1
-  # Not at -O0: six of sixteen kernels of clang 17 fail there, for gfx90a too; the cause is not known.
+  # Not at -O0: six of sixteen kernels that clang 17 makes for gfx942 fail there, and some for gfx90a; the cause is not known.
   ran "kernels at -O1 to -O3" env LEVELS='1 2 3' bash /src/tests/amdgpu/kernels.sh
 fi
 if wants hip; then
