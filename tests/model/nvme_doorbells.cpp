@@ -205,7 +205,13 @@ TEST(nvme_doorbells, pieces_of_stripes) {
     s.transfer_bytes = 8192u << random() % 3;
     const std::uint64_t stripe = std::uint64_t{1} << s.stripe_log2;
     const std::uint64_t bytes = (1 + random() % 200) * 512;
-    const dev::transfer t{dev::shape_of(s), wire::nvme::opcode::read, {}, random() % 1000 * 512, bytes};
+    const dev::transfer t{.shape = dev::shape_of(s),
+                          .op = wire::nvme::opcode::read,
+                          .bus = {},
+                          .first = 0,
+                          .offset = random() % 1000 * 512,
+                          .bytes = bytes,
+                          .buffer = nullptr};
     std::vector<int> covered(bytes / 512);
     std::uint64_t commands = 0;
     for (std::uint32_t m = 0; m < s.members; ++m) {
