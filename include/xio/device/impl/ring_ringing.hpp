@@ -43,7 +43,7 @@ XIO_DEVICE u64 ring_scan(const ring_view& r, u64 from) {
 // A ringer that must stay sees the marks of the waves that counted.
 constexpr order k_leave = k_acquire_by_fence == order::relaxed ? order::release : order::acq_rel;
 
-// By the ringer: rings for [from, to), which is complete.
+// The ringer calls it: it rings for [from, to), whose entries are complete.
 template <class Codec>
 XIO_DEVICE void ring_ring(const ring_view& r, u64 from, u64 to) {
   const u64 doorbells = ring_announce<Codec>(r, from, to);
@@ -61,8 +61,8 @@ XIO_DEVICE bool ring_leaves(const ring_view& r, u32* seen) {
   return false;
 }
 
-// By the ringer, who has rung for all below `from`: rings for every entry behind it that is complete, until nobody has
-// come in between.
+// The ringer calls it once it has rung for all entries below `from`. It rings for every complete entry behind them,
+// until no other thread has asked for the doorbell meanwhile.
 template <class Codec>
 XIO_DEVICE void ring_serve(const ring_view& r, u64 from, u32 seen) {
   for (;;) {
