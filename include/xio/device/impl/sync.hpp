@@ -171,14 +171,23 @@ struct epoch_reached {
 // data comes from. tests/unit/passing_on.cpp looks at all pairs.
 XIO_HOST_DEVICE constexpr bool passes_others_on(u32 round, u32 n_pes) { return round != 0 && n_pes > 3; }
 
-// Tells a peer that this PE has come to round `round` of barrier `epoch`, and waits for the one that tells us.
-XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch) {
+// The PE that this one tells in a round.
+XIO_DEVICE u32 told_in(const xio_ctx_t& ctx, u32 round) {
   const u32 ahead = ctx.my_pe + (1u << round);
-  const u32 to = ahead < ctx.n_pes ? ahead : ahead - ctx.n_pes;  // both are below n_pes
+  return ahead < ctx.n_pes ? ahead : ahead - ctx.n_pes;  // both are below n_pes
+}
+
+// Tells a peer that this PE has come to round `round` of barrier `epoch`, unless it `has_told`, and waits for the one
+// that tells us.
+XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch, bool has_told) {
+  const u32 to = told_in(ctx, round);
   const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
-  if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
-  const posted p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
-  if (p.status != XIO_OK) return p.status;
+  posted p{0, XIO_OK};
+  if (!has_told) {
+    if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
+    p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
+    if (p.status != XIO_OK) return p.status;
+  }
   const ring_view* ring = mapped_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
   const u64* mine = &own_head(ctx).barrier[round];
   xio_status_t failure = XIO_OK;
@@ -207,24 +216,81 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
   return load<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch);
 }
 
+// The rounds from `round` on, of which that one's flag is sent already if it `has_told`.
+XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_told) {
+  for (; (u64{1} << round) < ctx.n_pes; ++round) {
+    const xio_status_t status = barrier_round(ctx, round, epoch, has_told);
+    if (status != XIO_OK) return status;
+    has_told = false;
+  }
+  return XIO_OK;
+}
+
+// --- Barrier where every PE's arena is in the ctx ----------------------------------------------------
+
+// A lone thread waits for each of its instructions, so there are few here, and those of round 0 lie before the fence.
+struct mapped_barrier {
+  bool is_on;
+  u64 theirs;  // the words of the rounds at the PE that round 0 tells
+  u64 mine;
+};
+XIO_DEVICE u64 round_words_of(const xio_ctx_t& ctx, u32 pe) {
+  return reinterpret_cast<u64>(mapped_head(mapped_arena(ctx, pe))) + offsetof(heap_head, barrier);
+}
+XIO_DEVICE mapped_barrier prepare_barrier(const xio_ctx_t& ctx) {
+  mapped_barrier b{};
+  b.is_on = (ctx.flags & ctx_all_mapped) != 0 && ctx.n_pes - 2 <= XIO_CTX_MAPPED - 2;
+  b.theirs = round_words_of(ctx, told_in(ctx, 0));
+  b.mine = reinterpret_cast<u64>(own_head(ctx).barrier);
+  not_after(b.theirs), not_after(b.mine);
+  return b;
+}
+
+// A flag that comes over a link is there within so many looks. Later ones are waited for with a deadline.
+constexpr u32 k_first_looks = k_pauses_at_once ? 1 : 64;
+XIO_DEVICE bool comes_soon(u64 at, u64 epoch) {
+  const auto* mine = reinterpret_cast<const u64*>(at);
+  XIO_ROLLED for (u32 i = 0; i < k_first_looks; ++i) {
+    if (epoch_reached{epoch}(load<scope::system, direct::k_watch_load>(mine))) return true;
+  }
+  return false;
+}
+
+// Whether all rounds are over; else `round` is the one whose flag did not come soon.
+XIO_DEVICE bool rounds_come_soon(const xio_ctx_t& ctx, mapped_barrier b, u64 epoch, u32& round) {
+  for (u32 step = 2;; step *= 2) {
+    store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(b.theirs) + round, epoch);
+    if (round == 0) store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, epoch);
+    if (!comes_soon(b.mine + round * sizeof(u64), epoch)) return false;
+    watched();
+    if (step >= ctx.n_pes) return true;
+    b.theirs = round_words_of(ctx, told_in(ctx, ++round));
+    if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
+  }
+}
+
 // Called after a fence: on every route of the flags, ordinary stores come before the flags. The number is stored behind
 // the fence, which would otherwise wait for that store too.
-XIO_DEVICE xio_status_t sync_all(const xio_ctx_t& ctx, u64 epoch) {
-  store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, epoch);
-  for (u32 round = 0; (u64{1} << round) < ctx.n_pes; ++round) {
-    const xio_status_t status = barrier_round(ctx, round, epoch);
-    if (status != XIO_OK) return status;
+XIO_DEVICE xio_status_t sync_all(const xio_ctx_t& ctx, const mapped_barrier& b, u64 epoch) {
+  u32 round = 0;
+  if (b.is_on) {
+    // Makes visible what the others put before they arrived at the barrier.
+    if (rounds_come_soon(ctx, b, epoch, round)) [[likely]]
+      return hdp_flush(ctx);
+  } else {
+    store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, epoch);
   }
-  // Makes visible what the others put before they arrived at the barrier.
-  return hdp_flush(ctx);
+  const xio_status_t status = sync_by_rounds(ctx, epoch, round, b.is_on);
+  return status != XIO_OK ? status : hdp_flush(ctx);
 }
 
 XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
   // Asked for first: it comes together with what quiet looks at.
   const u64 last = last_epoch(ctx);
+  const mapped_barrier b = prepare_barrier(ctx);
   // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
   const xio_status_t mine = quiet_ctx<order::release>(ctx);
-  const xio_status_t met = sync_all(ctx, last + 1);
+  const xio_status_t met = sync_all(ctx, b, last + 1);
   // With no other PE to synchronise with this is a quiet.
   if (ctx.n_pes == 1) fence<scope::system, order::seq_cst>();
   return mine != XIO_OK ? mine : met;
@@ -232,8 +298,9 @@ XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
 
 XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx) {
   const u64 last = last_epoch(ctx);
+  const mapped_barrier b = prepare_barrier(ctx);
   fence<scope::system, order::release>();
-  return sync_all(ctx, last + 1);
+  return sync_all(ctx, b, last + 1);
 }
 
 template <class Group>

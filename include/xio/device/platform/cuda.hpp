@@ -121,6 +121,8 @@ XIO_DEVICE bool bit_of(u32 mask, u32 i) {
 }
 
 XIO_DEVICE void not_before(u32& loaded) { asm volatile("" : "+r"(loaded)::"memory"); }
+// nvcc moves arithmetic behind fences, where a lone thread waits for it.
+XIO_DEVICE void not_after(u64& value) { asm volatile("" : "+l"(value)); }
 
 // --- Where am I --------------------------------------------------------------------------------------
 

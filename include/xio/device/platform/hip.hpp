@@ -126,6 +126,7 @@ XIO_DEVICE bool is_first_lanes(const T& at) {
 XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
 
 XIO_DEVICE void not_before(u32& loaded) { asm volatile("" : "+v"(loaded)::"memory"); }
+XIO_DEVICE void not_after(u64& value) { (void)value; }
 
 // --- Where am I --------------------------------------------------------------------------------------
 

@@ -139,6 +139,7 @@ XIO_DEVICE bool is_first_lanes(const T&) {
 XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
 
 XIO_DEVICE void not_before(u32& loaded) { (void)loaded; }
+XIO_DEVICE void not_after(u64& value) { (void)value; }
 
 // --- Where am I --------------------------------------------------------------------------------------
 

@@ -103,6 +103,8 @@ XIO_DEVICE bool is_first_lanes(const T& at);
 XIO_DEVICE bool bit_of(u32 mask, u32 i);
 // Keeps the compiler from using the loaded value, and so from waiting for it, before this point of the program.
 XIO_DEVICE void not_before(u32& loaded);
+// Keeps the compiler from making the value later than here, where that is worth something.
+XIO_DEVICE void not_after(u64& value);
 
 // How an op holds what it reads many times: held<T>, by value or by reference.
 
