@@ -43,8 +43,8 @@ class nic_ring {
     queues_ = std::make_unique<rdma::nic_queues>(
         nics_, request.peers, request, rdma::queue_style{&family, k_chunk, 4096, 0, {}, 0, family.inline_bytes});
     dev::ring_view& v = queues_->view(std::size_t{0});
-    v.remote_heap = base;
-    v.remote_key = k_key;
+    v.rdma.remote_heap = base;
+    v.rdma.remote_key = k_key;
     (*nics_[0])->connect(v.id, 0, {}, v.id);
     auto world = std::make_unique<dev::world_view>();
     world->ticks_per_ms = gpu::ticks_per_ms();
@@ -132,14 +132,18 @@ class unread_ring {
     v.marks = marks_.as<std::uint64_t>();
     v.slots = slots_.as<unsigned char>();
     v.depth = depth;
-    v.depth_log2 = static_cast<std::uint32_t>(__builtin_ctz(depth));
-    v.doorbell_record = is_storage_ ? nullptr : words_.as<std::uint32_t>();
-    v.doorbell = words_.as<std::uint64_t>() + 16;
+    std::uint64_t* doorbell = words_.as<std::uint64_t>() + 16;
     if (is_storage_) {
-      v.op_count = dev::op_count_for(depth);
-      v.op_count_log2 = v.depth_log2 + 2;
-      op_words_ = gpu::buffer(dev::op_words_bytes(v.op_count), gpu::place::device);
-      v.op_words = op_words_.as<std::uint64_t>();
+      v.nvme.shadow_tail = nullptr;
+      v.nvme.sq_doorbell = reinterpret_cast<std::uint32_t*>(doorbell);
+      v.nvme.op_count = dev::op_count_for(depth);
+      v.nvme.op_count_log2 = static_cast<std::uint8_t>(__builtin_ctz(v.nvme.op_count));
+      op_words_ = gpu::buffer(dev::op_words_bytes(v.nvme.op_count), gpu::place::device);
+      v.nvme.op_words = op_words_.as<std::uint64_t>();
+    } else {
+      v.rdma.depth_log2 = static_cast<std::uint32_t>(__builtin_ctz(depth));
+      v.rdma.doorbell = doorbell;
+      v.rdma.mlx5.doorbell_record = words_.as<std::uint32_t>();
     }
     wanted_ = v;
     gpu::put_value(view_.as<dev::ring_view>(), v);
@@ -155,13 +159,13 @@ class unread_ring {
     gpu::copy(&s, state_.data(), sizeof s);
     std::vector<std::uint32_t> slots(wanted_.depth * std::size_t{16});
     gpu::copy(slots.data(), slots_.data(), slots_.size());
-    const auto bell = *static_cast<volatile std::uint64_t*>(wanted_.doorbell);
+    const auto bell = *(words_.as<volatile std::uint64_t>() + 16);
     const std::uint64_t all =
         is_storage_ ? s.issued & (wanted_.depth - 1) : wire::mlx5::doorbell_value(s.issued, wanted_.id);
     bool good = s.issued - s.completed == ops && s.published == s.issued && bell == all;
     for (std::uint64_t ticket = s.issued - ops; ticket != s.issued; ++ticket) {
       const std::uint32_t* dw = slots.data() + (ticket & (wanted_.depth - 1)) * 16;
-      good = good && (is_storage_ ? dw[0] >> 16 == (ticket & (wanted_.op_count - 1))
+      good = good && (is_storage_ ? dw[0] >> 16 == (ticket & (wanted_.nvme.op_count - 1))
                                   : wire::mlx5::get_control(dw).index == (ticket & 0xffff));
     }
     if (!good) fail(XIO_ERR_TRANSPORT, "of {} entries, {} to {}, some are not in the ring", ops, s.completed, s.issued);

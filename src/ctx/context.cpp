@@ -180,9 +180,9 @@ void context::connect(engines& e) {
 
 void context::collect_rings(std::uint32_t lane) {
   std::uint32_t index = first_index_;
-  const auto add = [&](dev::ring_view ring, std::size_t pe) {
-    ring.index = index++;
+  const auto add = [&](const dev::ring_view& ring, std::size_t pe) {
     rings_.push_back(ring);
+    rings_.back().index = index++;
     ring_peers_.push_back(static_cast<int>(pe));
   };
   for (std::size_t pe = 0; pe < n_pes(); ++pe)

@@ -90,14 +90,14 @@ bool find(const std::vector<dev::ring_view>& rings, const std::vector<int>& peer
 std::uint64_t under_way(const dev::ring_view& ring, const dev::ring_state& s) {
   const bool even = (s.completed & dev::k_even) != 0;
   const std::uint64_t taken = even ? s.completed & ~(dev::k_reaping | dev::k_even) : s.cq_head;
-  std::vector<wire::nvme::cqe> entries(ring.cq_depth);
-  gpu::copy(entries.data(), ring.completion, entries.size() * sizeof entries[0]);
+  std::vector<wire::nvme::cqe> entries(ring.nvme.cq_depth);
+  gpu::copy(entries.data(), ring.nvme.completions, entries.size() * sizeof entries[0]);
   std::uint64_t head = taken;
   const auto is_new = [&](std::uint64_t at) {
-    const std::uint32_t dw3 = entries[at & (ring.cq_depth - 1)].dw[3];
-    return wire::nvme::cqe_phase(dw3) == (~(at >> ring.cq_depth_log2) & 1);
+    const std::uint32_t dw3 = entries[at & (ring.nvme.cq_depth - 1)].dw[3];
+    return wire::nvme::cqe_phase(dw3) == (~(at >> ring.nvme.cq_depth_log2) & 1);
   };
-  while (head - taken < ring.cq_depth && is_new(head)) ++head;
+  while (head - taken < ring.nvme.cq_depth && is_new(head)) ++head;
   return head < s.issued ? s.issued - head : 0;
 }
 

@@ -47,7 +47,7 @@ void storage::show_rings() {
   for (std::uint32_t m = 0; m < view_.members; ++m)
     for (std::uint32_t q = 0; q < view_.member_queues; ++q) {
       dev::ring_view ring = members_[m]->queue_view(q);
-      ring.space = spaces_[m];
+      ring.nvme.space = spaces_[m];
       ring.index = dev::k_storage_ring_base + view_.slot * dev::k_max_storage_queues + m * view_.member_queues + q;
       rings_.push_back(ring);
     }

@@ -24,33 +24,41 @@ struct queue_plan {
   ring_memory entries = {}, completions = {};
 };
 
-// Host memory that holds, or will become, what the view's pointers of these names point to.
+// Parts of a queue pair that only some families have, as kernels see them.
+struct queue_parts {
+  unsigned char* beside;           // family::aux_bytes of memory
+  std::uint32_t* doorbell_record;  // the send queue's word
+  std::uint64_t* cq_doorbell;
+  std::uint32_t path_mtu;
+  std::uint32_t slots_lkey;  // of the slots, where family::registered_slots
+};
+
+// Host memory that holds, or will become, the slots, what is beside them, and the completions.
 struct queue_image {
   unsigned char *slots, *aux, *completion;
 };
-// Where that is host memory itself.
-inline queue_image image_of(const dev::ring_view& v) { return {v.slots, v.aux, v.completion}; }
 
 struct family {
   const char* name;  // as XIO_NIC_FAMILY names it
   dev::ring_kind kind;
   std::uint32_t slot_bytes;
   std::uint32_t least_depth, most_depth;
-  std::uint32_t inline_bytes, gather_bytes;  // see dev::ring_view
+  std::uint32_t inline_bytes, gather_bytes;  // see dev::rdma_ring
   std::uint32_t atomics;                     // dev::nic_atomics
   // Of a completion queue; 0 where the last completion alone is kept, in one place.
   std::uint32_t most_cq_depth;
-  // Bytes beside the slots: the completion queue (or word), and what ring_view::side points to. A doorbell, a
+  // Bytes beside the slots: the completion queue (or word), and what queue_parts::beside points to. A doorbell, a
   // doorbell record and a CQ doorbell of 8 bytes each exist always.
   std::size_t (*completion_bytes)(std::uint32_t cq_depth);
   std::size_t (*aux_bytes)(std::uint32_t depth);
-  // Memory stands, all of it zero, and so does the view but for the family's own fields: fills those (cq_id,
-  // variant ...) and writes into the image what the driver would write before the first use. `state` becomes the
-  // ring's; issued, completed and credits are set.
-  void (*prepare)(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan);
+  // Fills the family's own fields of rdma_ring; the others are set.
+  void (*set_fields)(dev::rdma_ring& r, const queue_parts& parts);
+  // Memory stands, all of it zero, and so does the view: writes into the image what the driver would write before the
+  // first use. `state` becomes the ring's; issued, completed and credits are set.
+  void (*prepare)(const dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan);
   // The decoder over that memory.
   std::unique_ptr<wire_queue> (*decode)(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number);
-  // The NIC takes payload out of the slots as out of any registered memory: ring_view::slots_lkey.
+  // The NIC takes payload out of the slots as out of any registered memory: ernic_ring::slots_lkey.
   bool registered_slots = false;
 };
 

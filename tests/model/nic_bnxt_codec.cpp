@@ -18,12 +18,13 @@ class nic_bnxt_codec : public testing::Test {
     state.credits = 2;
     r.state = &state;
     r.depth = 8;
-    r.depth_log2 = 3;
-    r.completion = cqes;
-    r.cq_depth = 16;
-    r.cq_depth_log2 = 4;
-    r.cq_doorbell = reinterpret_cast<u32*>(&bell);
-    r.cq_id = 0x12345;
+    r.rdma.depth_log2 = 3;
+    r.rdma.completions = cqes;
+    r.rdma.cq_depth = 16;
+    r.rdma.cq_depth_log2 = 4;
+    r.rdma.bnxt.cq_doorbell = &bell;
+    r.rdma.bnxt.cq_id = 0x12345;
+    r.rdma.bnxt.unit = 1;
   }
   void cqe(u64 at, unsigned type, unsigned status, unsigned consumer, unsigned phase = 1) {
     unsigned char* c = cqes + at % 16 * 32;
@@ -126,14 +127,14 @@ TEST_F(nic_bnxt_codec, a_receive_completion_is_not_ours) {
 // --- Variable mode ---
 
 TEST_F(nic_bnxt_codec, variable_mode_names_what_failed_by_its_slot) {
-  r.variant = k_bnxt_by_slots;
+  r.rdma.bnxt.unit = 8;
   cqe(0, 0, 0, 1);
   cqe(1, 0, 0x6, 3 * 8);
   expect_failed(19, 0x6);
 }
 
 TEST_F(nic_bnxt_codec, variable_mode_has_no_entry_within_an_entry) {
-  r.variant = k_bnxt_by_slots;
+  r.rdma.bnxt.unit = 8;
   cqe(0, 0, 0x6, 9);
   expect_failed(16, bnxt_codec::k_strange_index | 9);
 }
@@ -142,12 +143,12 @@ TEST_F(nic_bnxt_codec, variable_mode_counts_slots) {
   alignas(64) unsigned char slots[8 * 128];
   u64 msns[8] = {}, sq_bell = 0;
   __builtin_memset(slots, 0xee, sizeof slots);  // an inline put was here
-  r.variant = k_bnxt_by_slots;
+  r.rdma.bnxt.unit = 8;
   r.slots = slots;
-  r.aux = reinterpret_cast<unsigned char*>(msns);
-  r.doorbell = &sq_bell;
+  r.rdma.bnxt.msn_table = msns;
+  r.rdma.doorbell = &sq_bell;
   r.id = 0x777;
-  r.path_mtu = 256;
+  r.rdma.bnxt.path_mtu = 256;
   rdma::work w{};
   w.what = rdma::verb::write;
   w.from = rdma::payload::memory;

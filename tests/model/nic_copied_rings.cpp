@@ -116,8 +116,8 @@ class copied_rig {
         nic_(fabric(), 5),
         machine_(1) {
     const auto local = m::local_read | m::local_write;
-    ring_.slots_lkey = nic_.register_memory(slots_.backing(), slots_.size(), m::local_read).lkey;
-    ring_.scratch_lkey = nic_.register_memory(scratch_.data(), scratch_.size(), local).lkey;
+    slots_lkey_ = nic_.register_memory(slots_.backing(), slots_.size(), m::local_read).lkey;
+    ring_.rdma.scratch_lkey = nic_.register_memory(scratch_.data(), scratch_.size(), local).lkey;
     world_.regions[0] = {reinterpret_cast<u64>(mine()),
                          k_bytes,
                          {},
@@ -154,24 +154,27 @@ class copied_rig {
     ring_.state = state_.as<ring_state>();
     ring_.marks = marks_.as<u64>();
     ring_.slots = slots_.backing();
-    ring_.aux = slots_.backing() + s.depth * std::size_t{family_.slot_bytes};
-    ring_.completion = completion_.backing();
     ring_.depth = s.depth;
-    ring_.depth_log2 = lowest_bit(s.depth);
-    ring_.cq_depth = cq_depth_;
-    ring_.cq_depth_log2 = cq_depth_ == 0 ? 0 : lowest_bit(cq_depth_);
     ring_.kind = family_.kind;
     ring_.chunk = 1000;
-    ring_.doorbell_record = reinterpret_cast<u32*>(bells_.as<u64>()) + 1;
-    ring_.doorbell = bells_.as<u64>() + 16;
-    ring_.cq_doorbell = reinterpret_cast<u32*>(bells_.as<u64>() + 32);
-    ring_.remote_heap = k_remote;
-    ring_.remote_key = k_rkey;
-    ring_.atomics = family_.atomics;
-    ring_.inline_bytes = family_.inline_bytes;
-    ring_.gather_bytes = family_.gather_bytes;
-    ring_.path_mtu = k_mtu;
     ring_.index = 1;
+    rdma_ring& r = ring_.rdma;
+    r.completions = completion_.backing();
+    r.depth_log2 = lowest_bit(s.depth);
+    r.cq_depth = cq_depth_;
+    r.cq_depth_log2 = cq_depth_ == 0 ? 0 : lowest_bit(cq_depth_);
+    r.doorbell = bells_.as<u64>() + 16;
+    r.remote_heap = k_remote;
+    r.remote_key = k_rkey;
+    r.atomics = static_cast<std::uint16_t>(family_.atomics);
+    r.inline_bytes = family_.inline_bytes;
+    r.gather_bytes = family_.gather_bytes;
+    set_fields(ring_, slots_.backing());
+  }
+  void set_fields(ring_view& v, unsigned char* slots) {
+    u64* bells = bells_.as<u64>();
+    family_.set_fields(v.rdma, {slots + v.depth * std::size_t{family_.slot_bytes}, reinterpret_cast<u32*>(bells) + 1,
+                                bells + 32, k_mtu, slots_lkey_});
   }
 
   // The decoder's view has the addresses that cannot be touched.
@@ -182,13 +185,15 @@ class copied_rig {
     ring_state& state = *state_.as<ring_state>();
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
-    family_.prepare(ring_, xio::proxy::image_of(ring_), state, plan);
+    family_.prepare(
+        ring_, {slots_.backing(), slots_.backing() + s.depth * std::size_t{family_.slot_bytes}, completion_.backing()},
+        state, plan);
     ring_view seen = ring_;
     if (s.copied_entries) {
       seen.slots = slots_.device_range();
-      seen.aux = slots_.device_range() + (ring_.aux - ring_.slots);
+      set_fields(seen, seen.slots);
     }
-    if (s.copied_completions) seen.completion = completion_.device_range();
+    if (s.copied_completions) seen.rdma.completions = completion_.device_range();
     ring_.id = nic_.create_queue([&](u32 number) { return family_.decode(seen, plan, number); });
     nic_.connect(ring_.id, 1, {}, 0);
   }
@@ -217,6 +222,7 @@ class copied_rig {
   copied_memory slots_, completion_;
   buffer bells_;
   m::nic nic_;
+  u32 slots_lkey_ = 0;
   ring_view rings_[2]{};
   ring_view& ring_ = rings_[1];
   world_view world_{};
@@ -279,9 +285,9 @@ TEST_P(nic_copied_rings, a_failure_is_reported_and_what_follows_is_not) {
   xio_req_t good, bad, behind;
   ASSERT_EQ(rdma::put(rig->c(), 1, 0, rig->mine(), 100, &good), XIO_OK);
   ASSERT_EQ(rig->wait(good), XIO_OK);
-  rig->ring().remote_key ^= 0x100;
+  rig->ring().rdma.remote_key ^= 0x100;
   ASSERT_EQ(rdma::put(rig->c(), 1, 4096, rig->mine(), 100, &bad), XIO_OK);
-  rig->ring().remote_key ^= 0x100;
+  rig->ring().rdma.remote_key ^= 0x100;
   const xio_status_t posted = rdma::put(rig->c(), 1, 4096, rig->mine(), 100, &behind);
   EXPECT_TRUE(posted == XIO_OK || posted == XIO_ERR_TRANSPORT);
   EXPECT_EQ(rig->wait(bad), XIO_ERR_TRANSPORT);

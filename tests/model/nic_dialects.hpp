@@ -96,9 +96,7 @@ struct ionic {
   static const m::family& family_of(const shape& s) {
     return s.queued ? model::rdma::ionic_v1_family() : model::rdma::ionic_family();
   }
-  static void set_view(ring_view& v, const shape& s) {
-    v.variant = (s.v1 ? k_ionic_v1 : 0) | (s.queued ? k_ionic_queued_cq : 0);
-  }
+  static void set_view(ring_view& v, const shape& s) { v.rdma.ionic.version = s.v1 ? 1 : 2; }
   static std::vector<shape> shapes() {
     std::vector<shape> all;
     for (const bool v1 : {false, true})
@@ -142,8 +140,6 @@ class lane_rig {
         aux_(family_.aux_bytes(s.depth), gpu::place::shared),
         bells_(2 * 128, gpu::place::shared),
         machine_(1) {
-    if (family_.registered_slots)
-      view_.slots_lkey = nic_.register_memory(slots_.data(), slots_.size(), m::local_read).lkey;
     lkey_ = nic_.register_memory(local_.data(), k_bytes, m::local_read | m::local_write).lkey;
     lay_out(s);
     world_.ticks_per_ms = gpu::ticks_per_ms();
@@ -186,19 +182,23 @@ class lane_rig {
     view_.marks = marks_.as<u64>();
     view_.slots = slots_.as<unsigned char>();
     view_.depth = s.depth;
-    view_.depth_log2 = lowest_bit(s.depth);
-    view_.cq_depth = m::completion_depth(family_, s.depth, 0);
-    view_.cq_depth_log2 = view_.cq_depth == 0 ? 0 : lowest_bit(view_.cq_depth);
     view_.kind = family_.kind;
-    view_.doorbell = bells_.as<u64>();
-    view_.cq_doorbell = reinterpret_cast<u32*>(bells_.as<u64>() + 16);
-    view_.completion = completion_.as<unsigned char>();
-    view_.aux = aux_.as<unsigned char>();
+    rdma_ring& r = view_.rdma;
+    r.depth_log2 = lowest_bit(s.depth);
+    r.cq_depth = m::completion_depth(family_, s.depth, 0);
+    r.cq_depth_log2 = r.cq_depth == 0 ? 0 : lowest_bit(r.cq_depth);
+    r.doorbell = bells_.as<u64>();
+    r.completions = completion_.as<unsigned char>();
+    m::queue_parts parts{aux_.as<unsigned char>(), nullptr, bells_.as<u64>() + 16, s.mtu, 0};
+    if (family_.registered_slots)
+      parts.slots_lkey = nic_.register_memory(slots_.data(), slots_.size(), m::local_read).lkey;
+    family_.set_fields(r, parts);
     ring_state& state = this->state();
     state.issued = state.published = state.completed = s.ticket_start;
     state.credits = s.depth;
     const m::queue_plan plan{s.ticket_start, k_bytes, s.mtu, s.first_psn};
-    family_.prepare(view_, m::image_of(view_), state, plan);
+    family_.prepare(view_, {slots_.as<unsigned char>(), aux_.as<unsigned char>(), completion_.as<unsigned char>()},
+                    state, plan);
     Dialect::set_view(view_, s);
     view_.id = nic_.create_queue([&](u32 number) { return family_.decode(view_, plan, number); });
     nic_.connect(view_.id, 1, {}, 0);

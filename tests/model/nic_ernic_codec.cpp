@@ -18,10 +18,10 @@ class nic_ernic_codec : public testing::Test {
     state.credits = 2;
     r.state = &state;
     r.depth = 8;
-    r.depth_log2 = 3;
-    r.completion = cq;
-    r.cq_depth = 16;
-    r.cq_depth_log2 = 4;
+    r.rdma.depth_log2 = 3;
+    r.rdma.completions = cq;
+    r.rdma.cq_depth = 16;
+    r.rdma.cq_depth_log2 = 4;
   }
   void cqe(u64 at, unsigned status, unsigned ticket, unsigned vendor = 0) {
     unsigned char* c = cq + 4096 + at % 16 * 64;

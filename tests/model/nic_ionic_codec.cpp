@@ -22,13 +22,11 @@ class nic_ionic_codec : public testing::TestWithParam<bool> {
     state.credits = 1;
     r.state = &state;
     r.depth = 8;
-    r.depth_log2 = 3;
-    r.completion = cqes;
-    r.variant = queued() ? k_ionic_queued_cq : 0;
-    r.cq_depth = 16;
-    r.cq_depth_log2 = 4;
-    r.cq_doorbell = reinterpret_cast<u32*>(&bell);
-    r.cq_id = 0x12345;
+    r.rdma.depth_log2 = 3;
+    r.rdma.completions = cqes;
+    r.rdma.cq_depth = queued() ? 16 : 0;
+    r.rdma.cq_depth_log2 = queued() ? 4 : 0;
+    r.rdma.ionic = {&bell, 0x12345, 2};
     cqe(0, 0, 0x10, 0, 0, queued() ? 0 : 1);  // as nothing happened yet
   }
   bool queued() const { return GetParam(); }

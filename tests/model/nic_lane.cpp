@@ -295,7 +295,7 @@ TEST_F(nic_lane, several_threads_on_one_tiny_ring) {
 // --- Failures ----------------------------------------------------------------------------------------
 
 TEST_F(nic_lane, a_wrong_remote_key_fails_the_ring_and_no_other) {
-  c().peers[1].rdma->remote_key ^= 0x100;
+  c().peers[1].rdma->rdma.remote_key ^= 0x100;
   xio_req_t request;
   ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &request), XIO_OK);
   EXPECT_EQ(wait(1, request), XIO_ERR_TRANSPORT);
@@ -323,7 +323,7 @@ TEST_F(nic_lane, every_family_reports_a_failure) {
     xio_req_t good, bad;
     ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &good), XIO_OK);
     ASSERT_EQ(ended(good), XIO_OK);
-    r.remote_key ^= 0x100;
+    r.rdma.remote_key ^= 0x100;
     ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &bad), XIO_OK);
     EXPECT_EQ(ended(bad), XIO_ERR_TRANSPORT);
     EXPECT_EQ(ended(good), XIO_OK);
@@ -331,7 +331,7 @@ TEST_F(nic_lane, every_family_reports_a_failure) {
     EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
     EXPECT_NE(state.vendor & 0xff, 0u);
     EXPECT_EQ(state.vendor >> 16 & 0xffff, 0u) << "no code of ours: the device said why";
-    r.remote_key ^= 0x100;
+    r.rdma.remote_key ^= 0x100;
     EXPECT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &bad), XIO_ERR_TRANSPORT);
   }
 }
@@ -427,8 +427,8 @@ struct codec_ring {
     r.marks = marks;
     r.slots = slots;
     r.depth = 8;
-    r.depth_log2 = 3;
-    r.completion = cqe;
+    r.rdma.depth_log2 = 3;
+    r.rdma.completions = cqe;
   }
   ring_state state{};
   ring_view r{};

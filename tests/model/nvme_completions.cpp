@@ -26,14 +26,13 @@ class queue {
     r.state = &state;
     r.kind = ring_kind::nvme;
     r.depth = k_depth;
-    r.depth_log2 = 3;
-    r.op_words = words;
-    r.op_count = k_ids;
-    r.op_count_log2 = 5;
-    r.completion = reinterpret_cast<unsigned char*>(cq);
-    r.cq_depth = k_entries;
-    r.cq_depth_log2 = 4;
-    r.cq_doorbell = &bell;
+    r.nvme.op_words = words;
+    r.nvme.op_count = k_ids;
+    r.nvme.op_count_log2 = 5;
+    r.nvme.completions = reinterpret_cast<unsigned char*>(cq);
+    r.nvme.cq_depth = k_entries;
+    r.nvme.cq_depth_log2 = 4;
+    r.nvme.cq_doorbell = &bell;
     at_ = start;
     // The entries that the laps before have left.
     for (u32 i = 0; i < k_entries; ++i)

@@ -410,8 +410,8 @@ TEST(nvme_controller, faults_asked_for_by_text) {
   const dev::ring_view q = drive.queue_view(0);
   const w::sqe flush = w::make_command(0x00, 1, 1, 0, 0);
   std::memcpy(q.slots, &flush, sizeof flush);
-  __atomic_store_n(reinterpret_cast<std::uint32_t*>(q.doorbell), 1u, __ATOMIC_RELEASE);
-  const auto* dw3 = reinterpret_cast<const std::uint32_t*>(q.completion) + 3;
+  __atomic_store_n(q.nvme.sq_doorbell, 1u, __ATOMIC_RELEASE);
+  const auto* dw3 = reinterpret_cast<const std::uint32_t*>(q.nvme.completions) + 3;
   EXPECT_TRUE(soon([&] { return w::cqe_phase(__atomic_load_n(dw3, __ATOMIC_ACQUIRE)) == 1; }));
   EXPECT_EQ(w::status_code(w::cqe_status(__atomic_load_n(dw3, __ATOMIC_ACQUIRE))), 0x286u);
 }

@@ -31,10 +31,9 @@ struct words {
   bool announce(std::uint64_t from, std::uint64_t to, std::uint32_t event_index, bool watched = true) {
     dev::ring_view r{};
     r.depth = 16;
-    r.depth_log2 = 4;
-    r.doorbell = reinterpret_cast<std::uint64_t*>(&doorbell);
-    r.doorbell_record = &shadow;
-    r.aux = watched ? reinterpret_cast<unsigned char*>(&event) : nullptr;
+    r.nvme.sq_doorbell = &doorbell;
+    r.nvme.shadow_tail = &shadow;
+    r.nvme.tail_event = watched ? &event : nullptr;
     doorbell = k_untouched;
     event = event_index;
     const bool has_rung = dev::nvme_codec::announce(r, from, to);

@@ -269,7 +269,7 @@ TEST(nvme_io, a_slow_command_keeps_its_id) {
 TEST(nvme_io, a_delayed_command_with_a_list) {
   stamped_file f;
   rig r(f.path, {.depth = 4, .sgl = 0});
-  ASSERT_NE(r.ring().list_pages, nullptr);
+  ASSERT_NE(r.ring().nvme.list_pages, nullptr);
   r.device().inject({.what = model::nvme::fault::kind::delay, .delay = std::chrono::milliseconds(100)});
   const xio_req_t slow = xio_read_nbi(r.ctx(), r.heap() + (1 << 20), r.storage(), 0, 256 << 10);
   for (std::uint64_t i = 0; i < 6; ++i)

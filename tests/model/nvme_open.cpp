@@ -331,10 +331,9 @@ TEST(nvme_open, queues_have_what_they_were_asked) {
   for (std::uint32_t q = 0; q < 5; ++q) {
     const auto& v = r.ring(q);
     EXPECT_EQ(v.depth, 32u);
-    EXPECT_EQ(v.depth_log2, 5u);
-    EXPECT_EQ(v.cq_depth, 64u);
+    EXPECT_EQ(v.nvme.cq_depth, 64u);
     EXPECT_EQ(v.id, q + 1);
-    EXPECT_GE(v.op_count, 4 * v.depth);
+    EXPECT_GE(v.nvme.op_count, 4 * v.depth);
     dev::ring_state state{};
     gpu::copy(&state.credits, &v.state->credits, sizeof state.credits);
     EXPECT_EQ(state.credits, 31);

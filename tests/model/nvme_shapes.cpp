@@ -122,7 +122,7 @@ TEST(nvme_shapes, short_queues) {
     any_drive d({.max_entries = c.most});
     EXPECT_EQ(d.bring_up().facts().max_entries, c.most);
     nvme::queue_set& queues = d.make_queues(c.depth, 1);
-    EXPECT_EQ(queues.queue_view(0).cq_depth, c.cq_depth) << c.most;
+    EXPECT_EQ(queues.queue_view(0).nvme.cq_depth, c.cq_depth) << c.most;
     read_through(d, queues);
   }
 }
@@ -194,14 +194,14 @@ TEST(nvme_shapes, abilities) {
   EXPECT_FALSE(f.compares || f.zeroes || f.sgls || f.shadow_doorbells || f.write_cache);
   nvme::queue_set& queues = none.make_queues(16, 1);
   EXPECT_EQ(queues.view().features, 0u);
-  EXPECT_NE(queues.queue_view(0).list_pages, nullptr);
+  EXPECT_NE(queues.queue_view(0).nvme.list_pages, nullptr);
   read_through(none, queues);
   EXPECT_EQ(first_entry(queues)[0] >> 14 & 3, 0u);
   any_drive compares({.write_zeroes = false, .sgls = 2});
   compares.bring_up();
   nvme::queue_set& by_sgl = compares.make_queues(16, 1);
   EXPECT_EQ(by_sgl.view().features, dev::storage_compares);
-  EXPECT_EQ(by_sgl.queue_view(0).list_pages, nullptr);
+  EXPECT_EQ(by_sgl.queue_view(0).nvme.list_pages, nullptr);
   read_through(compares, by_sgl);
   // NVMe base 2.0, 3.3.3.1: PSDT in dword 0; 4.1.2: the length behind the address, and a data block is type 0.
   const std::uint32_t* entry = first_entry(by_sgl);

@@ -230,7 +230,7 @@ TEST(sdma_lane, one_poster_alone_times_out_when_nobody_takes_its_work) {
   node n(4, 0, 0, true);
   n.world.timeout_ticks = gpu::ticks_per_ms() * 30;
   u64 nowhere = 0;
-  n.ring.doorbell = &nowhere;
+  n.ring.sdma.doorbell = &nowhere;
   for (int i = 0; i < 4; ++i) ASSERT_EQ(dev::sdma::put(n.ctx, 0, 0, n.local.data(), 8, nullptr), XIO_OK);
   EXPECT_EQ(dev::sdma::put(n.ctx, 0, 0, n.local.data(), 8, nullptr), XIO_ERR_TIMEOUT);
   EXPECT_EQ(dev::sdma::put(n.ctx, 0, 0, n.local.data(), 8, nullptr), XIO_ERR_TIMEOUT);
@@ -239,7 +239,7 @@ TEST(sdma_lane, one_poster_alone_times_out_when_nobody_takes_its_work) {
 // The engine sees multiples of 4 only; every byte arrives all the same.
 TEST(sdma_lane, moves_head_and_tail_itself_where_the_engine_takes_only_dwords) {
   node n;
-  n.ring.granule = 4;
+  n.ring.sdma.granule = 4;
   for (u64 to = 0; to < 4; ++to)
     for (u64 from = 0; from < 4; ++from)
       for (u64 bytes = 0; bytes <= 21; ++bytes) {
@@ -260,7 +260,7 @@ TEST(sdma_lane, moves_head_and_tail_itself_where_the_engine_takes_only_dwords) {
 // place stays.
 TEST(sdma_lane, gets_head_and_tail_itself_where_the_engine_takes_only_dwords) {
   node n;
-  n.ring.granule = 4;
+  n.ring.sdma.granule = 4;
   std::vector<u64> lengths;
   for (u64 bytes = 0; bytes <= 40; ++bytes) lengths.push_back(bytes);
   for (u64 bytes = 4090; bytes <= 4102; ++bytes) lengths.push_back(bytes);
@@ -289,7 +289,7 @@ TEST(sdma_lane, gets_head_and_tail_itself_where_the_engine_takes_only_dwords) {
 // Engines of gfx900 get 256 bytes at least at a time.
 TEST(sdma_lane, pads_what_it_submits) {
   node n(16);
-  n.ring.least_slots = 4;
+  n.ring.sdma.least_slots = 4;
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(dev::sdma::put(n.ctx, 0, 256, n.local.data(), 100, nullptr), XIO_OK);
     ASSERT_EQ(dev::sdma::signal(n.ctx, 0, 512, 5, XIO_SIGNAL_SET, nullptr), XIO_OK);
@@ -329,7 +329,7 @@ TEST(sdma_lane, an_engine_that_sleeps_is_a_timeout) {
   node n;
   n.world.timeout_ticks = gpu::ticks_per_ms() * 50;
   u64 nowhere = 0;
-  n.ring.doorbell = &nowhere;
+  n.ring.sdma.doorbell = &nowhere;
   ASSERT_EQ(dev::sdma::put(n.ctx, 0, 0, n.local.data(), 8, nullptr), XIO_OK);
   EXPECT_EQ(n.quiet(), XIO_ERR_TIMEOUT);
   EXPECT_EQ(n.quiet(), XIO_ERR_TIMEOUT);

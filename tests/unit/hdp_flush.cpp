@@ -294,13 +294,12 @@ struct copy_queue {
     view.marks = marks;
     view.slots = reinterpret_cast<unsigned char*>(slots);
     view.depth = k_depth;
-    view.depth_log2 = 3;
     view.kind = ring_kind::sdma;
-    view.doorbell = &doorbell;
-    view.doorbell_record = reinterpret_cast<u32*>(&written);
-    view.completion = reinterpret_cast<unsigned char*>(&completion);
-    view.least_slots = 1;
-    view.variant = xio::wire::sdma::gen_9_0a;
+    view.sdma.doorbell = &doorbell;
+    view.sdma.write_pointer = &written;
+    view.sdma.completion = &completion;
+    view.sdma.least_slots = 1;
+    view.sdma.generation = xio::wire::sdma::gen_9_0a;
   }
   ring_state state{};
   u64 marks[k_depth] = {};
@@ -334,7 +333,7 @@ TEST_F(hdp_flush_test, sdma_posts_the_packet_and_waits_for_its_fence) {
 
 TEST_F(hdp_flush_test, sdma_fills_what_the_engine_wants_at_least) {
   copy_queue q;
-  q.view.least_slots = 4;
+  q.view.sdma.least_slots = 4;
   c.flush_rings = &q.view;
   c.flush_ring_count = 1;
   set_way(hdp_way::sdma);

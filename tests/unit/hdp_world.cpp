@@ -174,7 +174,7 @@ TEST(hdp_world, reads_back_by_every_nic) {
         EXPECT_EQ(xio_hdp_flush(ctx), XIO_OK);
         u64 on[3] = {};
         for (u32 i = 0; i < 4; ++i)
-          on[c.flush_rings[i].nic] += load<scope::agent, order::relaxed>(&c.flush_rings[i].state->issued);
+          on[c.flush_rings[i].rdma.nic] += load<scope::agent, order::relaxed>(&c.flush_rings[i].state->issued);
         for (const u64 n : on) EXPECT_EQ(n, 1u);
         signal_each_other(pe, w, ctx);
       },

@@ -42,9 +42,9 @@ class ring_under_test {
     view_.state = state_.as<ring_state>();
     view_.marks = marks_.as<u64>();
     view_.slots = slots_.as<unsigned char>();
-    view_.completion = words_.as<unsigned char>();
+    view_.rdma.completions = words_.as<unsigned char>();
     view_.depth = depth;
-    view_.depth_log2 = static_cast<u32>(__builtin_ctz(depth));
+    view_.rdma.depth_log2 = static_cast<u32>(__builtin_ctz(depth));
     ring_state state{};
     state.issued = state.published = state.completed = start;
     state.credits = depth;

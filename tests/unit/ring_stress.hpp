@@ -15,7 +15,7 @@ namespace xio::test {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// Lines that codec, device and test share; what ring_view::completion points to. Kernels count in memory of the GPU,
+// Lines that codec, device and test share; what rdma_ring::completions points to. Kernels count in memory of the GPU,
 // for host memory may know no atomics of theirs.
 struct shared_words {
   alignas(128) u64 doorbell;        // tickets below are rung

@@ -21,7 +21,7 @@ __device__ void dawdle(u32 turns) {
 struct test_codec {
   static constexpr bool k_in_order = true;
   XIO_DEVICE static void announce(const ring_view& r, u64 from, u64 to) {
-    auto* words = reinterpret_cast<shared_words*>(r.completion);
+    auto* words = reinterpret_cast<shared_words*>(r.rdma.completions);
     const u64 before = load<scope::system, order::relaxed>(&words->doorbell);
     if (before != from || to <= from || to - from > r.depth)
       fetch_add<scope::agent, order::relaxed>(words->bad_doorbells, 1u);
@@ -29,7 +29,7 @@ struct test_codec {
     dawdle(mix(static_cast<u32>(to)) % 4);
   }
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
-    const auto* words = reinterpret_cast<const shared_words*>(r.completion);
+    const auto* words = reinterpret_cast<const shared_words*>(r.rdma.completions);
     const u32 fence = load<scope::system, order::acquire>(&words->fence);
     const u32 ahead = fence - static_cast<u32>(completed);
     dawdle(mix(fence) % 4);

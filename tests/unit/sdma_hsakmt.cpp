@@ -159,7 +159,7 @@ TEST_F(sdma_hsakmt, an_engine_makes_queues) {
   auto e = open_engine();
   std::unique_ptr<queue> q;
   ASSERT_NO_THROW(q = make_queue(*e));
-  EXPECT_EQ(q->view().doorbell, g_library.words + 2);
+  EXPECT_EQ(q->view().sdma.doorbell, g_library.words + 2);
   EXPECT_EQ(g_library.queues.at(1), k_gpu_node);
 }
 

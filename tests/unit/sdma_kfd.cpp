@@ -79,7 +79,7 @@ class fake_driver final : public kfd_driver {
   void destroy_queue(std::uint64_t id) noexcept override {
     // The last fence of what a kernel left under way.
     if (const auto at_work = l_.views.find(id); at_work != l_.views.end()) {
-      *reinterpret_cast<volatile std::uint32_t*>(at_work->second.completion) = at_work->second.depth;
+      *reinterpret_cast<volatile std::uint32_t*>(at_work->second.sdma.completion) = at_work->second.depth;
       gpu::copy(&l_.last_state, at_work->second.state, sizeof l_.last_state);
     }
     EXPECT_EQ(l_.queues.erase(id), 1u);
@@ -140,11 +140,11 @@ TEST(sdma_kfd, a_queue_is_made_of_the_drivers_parts_and_goes_back) {
   EXPECT_EQ(l.queues[100].engine, 6u);  // the second of 0b1010000
   const dev::ring_view v = q->view();
   EXPECT_EQ(v.slots, l.rings.begin()->first);
-  EXPECT_EQ(v.doorbell, &l.words[0]);
-  EXPECT_EQ(reinterpret_cast<std::uint64_t*>(v.doorbell_record), &l.words[1]);
+  EXPECT_EQ(v.sdma.doorbell, &l.words[0]);
+  EXPECT_EQ(v.sdma.write_pointer, &l.words[1]);
   EXPECT_EQ(v.id, 100u);
   EXPECT_EQ(v.depth, depth());
-  EXPECT_EQ(v.variant, wire::sdma::gen_9_4);
+  EXPECT_EQ(v.sdma.generation, wire::sdma::gen_9_4);
   EXPECT_EQ(v.chunk, (1u << 22) - 32);
   EXPECT_EQ(l.words[0], 0u);  // no doorbell before there is work
   // To itself, to another machine's PE, to nobody: engines for PCIe.

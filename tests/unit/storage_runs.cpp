@@ -96,8 +96,8 @@ TEST(storage_runs, prps_of_a_command) {
   std::vector<u64> list(4096, 0xa5a5a5a5a5a5a5a5);
   ring_view r{};
   r.chunk = 1 << 20;
-  r.list_pages = reinterpret_cast<unsigned char*>(list.data());
-  r.list_pages_bus = 0x70000000;
+  r.nvme.list_pages = reinterpret_cast<unsigned char*>(list.data());
+  r.nvme.list_pages_bus = 0x70000000;
   for (int round = 0; round < 2000; ++round) {
     transfer t{};
     t.shape.block_log2 = 9;
@@ -121,7 +121,7 @@ TEST(storage_runs, prps_of_a_command) {
     } else {
       ASSERT_NE(c.list_end, 0u);
       point_to_data(r, 0, c);
-      ASSERT_EQ(c.entry.dw[8] | u64{c.entry.dw[9]} << 32, r.list_pages_bus);
+      ASSERT_EQ(c.entry.dw[8] | u64{c.entry.dw[9]} << 32, r.nvme.list_pages_bus);
       for (u64 i = 0; i + 1 < pages && i < 511; ++i)
         ASSERT_EQ(list[i], walked(runs, (first + 1 + i) * k_page)) << round << ", entry " << i << " of " << pages;
     }

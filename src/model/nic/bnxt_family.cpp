@@ -22,13 +22,16 @@ std::size_t completion_bytes(std::uint32_t cq_depth) { return std::size_t{cq_dep
 std::size_t aux_bytes(std::uint32_t depth) { return std::size_t{depth} * sizeof(std::uint64_t); }
 
 // A completion queue's number is its own and not the queue pair's, or one in the other's place would go unnoticed.
-std::uint32_t cq_number(const dev::ring_view& v) {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(v.completion) / w::k_cqe_bytes) & w::k_queue_mask;
+std::uint32_t cq_number(const dev::rdma_ring& r) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(r.completions) / w::k_cqe_bytes) & w::k_queue_mask;
 }
 
-void prepare(dev::ring_view& v, const queue_image&, dev::ring_state& state, const queue_plan& plan) {
-  v.cq_id = cq_number(v);
-  v.path_mtu = plan.path_mtu;
+void set_fields(dev::rdma_ring& r, const queue_parts& parts) {
+  r.bnxt = {reinterpret_cast<std::uint64_t*>(parts.beside), parts.cq_doorbell, cq_number(r),
+            static_cast<std::uint16_t>(parts.path_mtu), 1};
+}
+
+void prepare(const dev::ring_view&, const queue_image&, dev::ring_state& state, const queue_plan& plan) {
   // Ticket and PSN in one word; see ring_take_tickets.
   constexpr unsigned k_ticket_bits = 40;
   const std::uint64_t psn = plan.first_psn + (plan.ticket_start >> k_ticket_bits);
@@ -38,17 +41,17 @@ void prepare(dev::ring_view& v, const queue_image&, dev::ring_state& state, cons
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   bnxt_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
-  m.msns = reinterpret_cast<const std::uint64_t*>(v.aux);
-  m.depth_log2 = v.depth_log2;
-  m.doorbell = v.doorbell;
-  m.cqes = reinterpret_cast<std::uint32_t*>(v.completion);
-  m.cq_depth_log2 = v.cq_depth_log2;
-  m.cq_doorbell = reinterpret_cast<const std::uint64_t*>(v.cq_doorbell);
-  m.cq_number = v.cq_id;
+  m.msns = v.rdma.bnxt.msn_table;
+  m.depth_log2 = v.rdma.depth_log2;
+  m.doorbell = v.rdma.doorbell;
+  m.cqes = reinterpret_cast<std::uint32_t*>(v.rdma.completions);
+  m.cq_depth_log2 = v.rdma.cq_depth_log2;
+  m.cq_doorbell = v.rdma.bnxt.cq_doorbell;
+  m.cq_number = v.rdma.bnxt.cq_id;
   m.start = plan.ticket_start;
   m.first_psn = plan.first_psn;
   m.path_mtu = plan.path_mtu;
-  m.by_slots = (v.variant & dev::k_bnxt_by_slots) != 0;
+  m.by_slots = v.rdma.bnxt.unit != 1;
   m.entries = plan.entries;
   m.completions = plan.completions;
   return std::make_unique<bnxt_queue>(m, number, plan.max_message);
@@ -57,10 +60,9 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
 }  // namespace
 
 const family& bnxt_family() {
-  static const family row{"bnxt",          dev::ring_kind::bnxt, w::k_wqe_bytes,    4,
-                          k_most_depth,    w::k_inline_bytes,    w::k_inline_bytes, k_atomics,
-                          k_most_cq_depth, completion_bytes,     aux_bytes,         prepare,
-                          decode};
+  static const family row{
+      "bnxt",    dev::ring_kind::bnxt, w::k_wqe_bytes,   4,         k_most_depth, w::k_inline_bytes, w::k_inline_bytes,
+      k_atomics, k_most_cq_depth,      completion_bytes, aux_bytes, set_fields,   prepare,           decode};
   return row;
 }
 

@@ -18,19 +18,23 @@ std::size_t completion_bytes(std::uint32_t cq_depth) {
 
 std::size_t aux_bytes(std::uint32_t) { return w::k_indices_bytes; }
 
-void prepare(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan& plan) {
+void set_fields(dev::rdma_ring& r, const queue_parts& parts) {
+  r.ernic = {reinterpret_cast<std::uint32_t*>(parts.beside), parts.slots_lkey};
+}
+
+void prepare(const dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan& plan) {
   auto* indices = reinterpret_cast<std::uint32_t*>(image.aux);
-  indices[w::k_tx_tail] = indices[w::k_tx_head] = w::index_of(plan.ticket_start, v.depth_log2);
+  indices[w::k_tx_tail] = indices[w::k_tx_head] = w::index_of(plan.ticket_start, v.rdma.depth_log2);
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   ernic_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
-  m.indices = reinterpret_cast<std::uint32_t*>(v.aux);
-  m.depth_log2 = v.depth_log2;
-  m.doorbell = reinterpret_cast<std::uint32_t*>(v.doorbell);
-  m.cq = reinterpret_cast<std::uint32_t*>(v.completion);
-  m.cq_depth_log2 = v.cq_depth_log2;
+  m.indices = v.rdma.ernic.indices;
+  m.depth_log2 = v.rdma.depth_log2;
+  m.doorbell = reinterpret_cast<std::uint32_t*>(v.rdma.doorbell);
+  m.cq = reinterpret_cast<std::uint32_t*>(v.rdma.completions);
+  m.cq_depth_log2 = v.rdma.cq_depth_log2;
   m.start = plan.ticket_start;
   m.entries = plan.entries;
   m.completions = plan.completions;
@@ -42,7 +46,8 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
 const family& ernic_family() {
   static const family row{
       "ernic", dev::ring_kind::ernic, w::k_wqe_bytes,   4,         k_most_depth, w::k_spare_bytes, w::k_spare_bytes,
-      0,       k_most_cq_depth,       completion_bytes, aux_bytes, prepare,      decode,           true};
+      0,       k_most_cq_depth,       completion_bytes, aux_bytes, set_fields,   prepare,          decode,
+      true};
   return row;
 }
 

@@ -20,42 +20,39 @@ std::size_t queue_bytes(std::uint32_t cq_depth) { return std::size_t{cq_depth} *
 std::size_t aux_bytes(std::uint32_t) { return 0; }
 
 // A completion queue's number is its own, or one in the queue pair's place would go unnoticed.
-std::uint32_t cq_number(const dev::ring_view& v) {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(v.completion) / w::k_cqe_bytes) & 0xffffff;
+std::uint32_t cq_number(const dev::rdma_ring& r) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(r.completions) / w::k_cqe_bytes) & 0xffffff;
 }
 
-void prepare_any(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
+void set_collapsed(dev::rdma_ring& r, const queue_parts&) { r.ionic.version = 2; }
+void set_queue(dev::rdma_ring& r, const queue_parts& parts) { r.ionic = {parts.cq_doorbell, cq_number(r), 1}; }
+
+void prepare_any(const dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
   state.credits = v.depth - 1;
   // A stale entry must have the colour of the lap before.
-  if (w::color_of(plan.ticket_start, v.depth_log2)) return;
+  if (w::color_of(plan.ticket_start, v.rdma.depth_log2)) return;
   for (std::uint32_t i = 0; i < v.depth; ++i)
     w::put_base(reinterpret_cast<std::uint32_t*>(image.slots) + i * w::k_wqe_dwords, 0, 0, 0, w::flag_color, 0);
 }
 
-void prepare_collapsed(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
+void prepare_collapsed(const dev::ring_view& v, const queue_image& image, dev::ring_state& state,
+                       const queue_plan& plan) {
   prepare_any(v, image, state, plan);
-  v.variant = 0;
   reinterpret_cast<std::uint32_t*>(image.completion)[w::k_cqe_msn_at] =
       wire::be32(static_cast<std::uint32_t>(plan.ticket_start) & w::k_msn_mask);
 }
 
-void prepare_queue(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
-  prepare_any(v, image, state, plan);
-  v.variant = dev::k_ionic_v1 | dev::k_ionic_queued_cq;
-  v.cq_id = cq_number(v);
-}
-
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   ionic_memory m{};
-  m.face = (v.variant & dev::k_ionic_v1) != 0 ? w::interface::v1 : w::interface::v2;
+  m.face = v.rdma.ionic.version == 1 ? w::interface::v1 : w::interface::v2;
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
-  m.depth_log2 = v.depth_log2;
-  m.doorbell = v.doorbell;
-  m.cqes = reinterpret_cast<std::uint32_t*>(v.completion);
-  m.collapsed = (v.variant & dev::k_ionic_queued_cq) == 0;
-  m.cq_depth_log2 = v.cq_depth_log2;
-  m.cq_doorbell = reinterpret_cast<const std::uint64_t*>(v.cq_doorbell);
-  m.cq_number = v.cq_id;
+  m.depth_log2 = v.rdma.depth_log2;
+  m.doorbell = v.rdma.doorbell;
+  m.cqes = reinterpret_cast<std::uint32_t*>(v.rdma.completions);
+  m.collapsed = v.rdma.cq_depth == 0;
+  m.cq_depth_log2 = v.rdma.cq_depth_log2;
+  m.cq_doorbell = v.rdma.ionic.cq_doorbell;
+  m.cq_number = v.rdma.ionic.cq_id;
   m.start = plan.ticket_start;
   m.entries = plan.entries;
   m.completions = plan.completions;
@@ -76,25 +73,20 @@ const family& ionic_family() {
                           0,
                           collapsed_bytes,
                           aux_bytes,
+                          set_collapsed,
                           prepare_collapsed,
                           decode};
   return row;
 }
 
 const family& ionic_v1_family() {
-  static const family row{"ionic_v1",
-                          dev::ring_kind::ionic,
-                          w::k_wqe_bytes,
-                          4,
-                          k_most_depth / 2,
-                          w::k_inline_bytes,
-                          w::k_inline_bytes,
-                          0,
-                          k_most_cq_depth,
-                          queue_bytes,
-                          aux_bytes,
-                          prepare_queue,
-                          decode};
+  static const family row{"ionic_v1",        dev::ring_kind::ionic,
+                          w::k_wqe_bytes,    4,
+                          k_most_depth / 2,  w::k_inline_bytes,
+                          w::k_inline_bytes, 0,
+                          k_most_cq_depth,   queue_bytes,
+                          aux_bytes,         set_queue,
+                          prepare_any,       decode};
   return row;
 }
 

@@ -17,7 +17,11 @@ constexpr std::size_t k_cqe_bytes = wire::mlx5::k_cqe_dwords * 4;
 std::size_t completion_bytes(std::uint32_t) { return k_cqe_bytes; }
 std::size_t aux_bytes(std::uint32_t) { return 0; }
 
-void prepare(dev::ring_view&, const queue_image& image, dev::ring_state&, const queue_plan&) {
+void set_fields(dev::rdma_ring& r, const queue_parts& parts) { r.mlx5.doorbell_record = parts.doorbell_record; }
+// Without a doorbell record.
+void set_no_fields(dev::rdma_ring&, const queue_parts&) {}
+
+void prepare(const dev::ring_view&, const queue_image& image, dev::ring_state&, const queue_plan&) {
   std::memset(image.completion, 0xff, completion_bytes(0));  // opcode 15: nothing yet
 }
 
@@ -25,27 +29,20 @@ constexpr std::uint32_t k_most_cq_depth = 65536;
 
 std::size_t queue_bytes(std::uint32_t cq_depth) { return cq_depth * k_cqe_bytes; }
 
-void prepare_queue(dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan&) {
-  v.variant = dev::k_mlx5_queued_cq;
-  std::memset(image.completion, 0xff, queue_bytes(v.cq_depth));
-}
-
-// Without a doorbell record.
-void prepare_recordless(dev::ring_view& v, const queue_image& image, dev::ring_state& state, const queue_plan& plan) {
-  prepare(v, image, state, plan);
-  v.doorbell_record = nullptr;
+void prepare_queue(const dev::ring_view& v, const queue_image& image, dev::ring_state&, const queue_plan&) {
+  std::memset(image.completion, 0xff, queue_bytes(v.rdma.cq_depth));
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
   mlx5_memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.depth = v.depth;
-  m.doorbell_record = v.doorbell_record;
-  m.doorbell = v.doorbell;
-  m.cqe = reinterpret_cast<std::uint32_t*>(v.completion);
+  m.doorbell_record = v.rdma.mlx5.doorbell_record;
+  m.doorbell = v.rdma.doorbell;
+  m.cqe = reinterpret_cast<std::uint32_t*>(v.rdma.completions);
   m.start = plan.ticket_start;
-  m.queued_cq = (v.variant & dev::k_mlx5_queued_cq) != 0;
-  m.cq_depth_log2 = v.cq_depth_log2;
+  m.queued_cq = v.rdma.cq_depth != 0;
+  m.cq_depth_log2 = v.rdma.cq_depth_log2;
   m.entries = plan.entries;
   m.completions = plan.completions;
   return std::make_unique<mlx5_queue>(m, number, plan.max_message);
@@ -65,6 +62,7 @@ const family& mlx5_family() {
                           0,
                           completion_bytes,
                           aux_bytes,
+                          set_fields,
                           prepare,
                           decode};
   return row;
@@ -74,7 +72,7 @@ const family& mlx5_nodbr_family() {
   static const family row = [] {
     family f = mlx5_family();
     f.name = "mlx5_nodbr";
-    f.prepare = prepare_recordless;
+    f.set_fields = set_no_fields;
     return f;
   }();
   return row;

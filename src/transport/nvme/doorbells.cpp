@@ -89,20 +89,20 @@ void doorbells::show(std::uint32_t qid, dev::ring_view& v) const {
   const std::uint32_t cq = w::cq_head_doorbell(qid, drive_.facts().stride);
   if (can_.registers != nullptr) {
     auto* registers = static_cast<unsigned char*>(can_.registers);
-    v.doorbell = reinterpret_cast<std::uint64_t*>(registers + sq);
-    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(registers + cq);
+    v.nvme.sq_doorbell = reinterpret_cast<std::uint32_t*>(registers + sq);
+    v.nvme.cq_doorbell = reinterpret_cast<std::uint32_t*>(registers + cq);
   }
-  v.doorbell_record = nullptr;
-  v.aux = nullptr;
+  v.nvme.shadow_tail = nullptr;
+  v.nvme.tail_event = nullptr;
   if (way_ == doorbell_way::bar) return;
-  v.doorbell_record = shadow_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4;
+  v.nvme.shadow_tail = shadow_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4;
   if (events_ != nullptr) {
-    v.aux = reinterpret_cast<unsigned char*>(events_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4);
+    v.nvme.tail_event = events_->as<std::uint32_t>() + (sq - w::k_reg_doorbells) / 4;
     return;
   }
   // Kernels ring the completion side in the same memory, never in a register.
-  v.doorbell = nullptr;
-  v.cq_doorbell = shadow_->as<std::uint32_t>() + (cq - w::k_reg_doorbells) / 4;
+  v.nvme.sq_doorbell = nullptr;
+  v.nvme.cq_doorbell = shadow_->as<std::uint32_t>() + (cq - w::k_reg_doorbells) / 4;
 }
 
 }  // namespace xio::nvme

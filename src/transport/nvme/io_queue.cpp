@@ -115,20 +115,19 @@ dev::ring_view io_queue::view() const {
   v.marks = marks_.as<std::uint64_t>();
   v.slots = sq_.seen_as<unsigned char>();
   v.depth = depth_;
-  v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
   v.kind = dev::ring_kind::nvme;
   v.id = qid_;
-  v.variant = drive_.facts().nsid;
+  v.nvme.name_space = drive_.facts().nsid;
   v.chunk = drive_.facts().transfer_bytes;
-  v.completion = cq_.seen_as<unsigned char>();
-  v.cq_depth = cq_depth_;
-  v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
-  v.op_words = op_words_.as<std::uint64_t>();
-  v.op_count = op_count_;
-  v.op_count_log2 = static_cast<std::uint32_t>(std::countr_zero(op_count_));
+  v.nvme.completions = cq_.seen_as<unsigned char>();
+  v.nvme.cq_depth = cq_depth_;
+  v.nvme.cq_depth_log2 = static_cast<std::uint8_t>(std::countr_zero(cq_depth_));
+  v.nvme.op_words = op_words_.as<std::uint64_t>();
+  v.nvme.op_count = op_count_;
+  v.nvme.op_count_log2 = static_cast<std::uint8_t>(std::countr_zero(op_count_));
   if (lists_) {
-    v.list_pages = lists_->seen_as<unsigned char>();
-    v.list_pages_bus = lists_->address();
+    v.nvme.list_pages = lists_->seen_as<unsigned char>();
+    v.nvme.list_pages_bus = lists_->address();
   }
   return v;
 }

@@ -169,19 +169,19 @@ dev::storage_view kmod_controller::view() const {
 
 dev::ring_view kmod_controller::queue_view(std::uint32_t queue) const {
   dev::ring_view v = queues_.at(queue)->view();
-  v.doorbell_record = nullptr;
-  v.aux = nullptr;
+  v.nvme.shadow_tail = nullptr;
+  v.nvme.tail_event = nullptr;
   if (keeper_ != nullptr) {
-    v.doorbell = nullptr;
-    v.doorbell_record =
+    v.nvme.sq_doorbell = nullptr;
+    v.nvme.shadow_tail =
         words_->seen_as<std::uint32_t>() + (w::sq_tail_doorbell(v.id, facts_.stride) - w::k_reg_doorbells) / 4;
-    v.cq_doorbell =
+    v.nvme.cq_doorbell =
         words_->seen_as<std::uint32_t>() + (w::cq_head_doorbell(v.id, facts_.stride) - w::k_reg_doorbells) / 4;
     return v;
   }
   const pair& p = pairs_.at(v.id);
-  v.doorbell = reinterpret_cast<std::uint64_t*>(p.kernels_page + p.made.sq_doorbell);
-  v.cq_doorbell = reinterpret_cast<std::uint32_t*>(p.kernels_page + p.made.cq_doorbell);
+  v.nvme.sq_doorbell = reinterpret_cast<std::uint32_t*>(p.kernels_page + p.made.sq_doorbell);
+  v.nvme.cq_doorbell = reinterpret_cast<std::uint32_t*>(p.kernels_page + p.made.cq_doorbell);
   return v;
 }
 

@@ -112,8 +112,8 @@ class joined_nics {
       if (mine[i].number == 0) continue;
       dev::ring_view& v = queues->view(i);
       const identity& peer = peers_[i / request.per_peer];
-      v.remote_heap = peer.heap_base;
-      v.remote_key = peer.heap_rkey[v.nic];
+      v.rdma.remote_heap = peer.heap_base;
+      v.rdma.remote_key = peer.heap_rkey[v.rdma.nic];
       queues->connect(i, theirs[i]);
     }
     return queues;

@@ -58,11 +58,12 @@ const payload_agent* copier_of(gpu::place where) {
 }
 
 // The image is made in host memory and then copied, because the ring's own memory may be a GPU's.
-void prepare(const family& f, dev::ring_view& v, dev::ring_state& state, const queue_plan& plan, const layout& at) {
+void prepare(const family& f, const dev::ring_view& v, dev::ring_state& state, const queue_plan& plan,
+             const layout& at) {
   std::vector<unsigned char> slots(at.slots), completion(at.completion);
   f.prepare(v, {slots.data(), slots.data() + at.aux, completion.data()}, state, plan);
   gpu::copy(v.slots, slots.data(), slots.size());
-  gpu::copy(v.completion, completion.data(), completion.size());
+  gpu::copy(v.rdma.completions, completion.data(), completion.size());
 }
 
 }  // namespace
@@ -138,25 +139,25 @@ dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const qu
   v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
   v.slots = slots;
   v.depth = request.depth;
-  v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
+  v.rdma.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
   v.kind = f.kind;
   v.chunk = style.chunk;
   if (cq_depth != 0) {
-    v.cq_depth = cq_depth;
-    v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth));
+    v.rdma.cq_depth = cq_depth;
+    v.rdma.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth));
   }
-  v.completion = completions_.as<unsigned char>() + place * at.completion;
-  v.aux = slots + at.aux;
-  v.doorbell_record = reinterpret_cast<std::uint32_t*>(bells) + 1;  // mlx5: [0] is the receive queue's
-  v.doorbell = reinterpret_cast<std::uint64_t*>(bells + k_line);
-  v.cq_doorbell = reinterpret_cast<std::uint32_t*>(bells + 2 * k_line);
-  v.nic = which % static_cast<std::uint32_t>(nics_.size());
-  v.scratch_lkey = request.scratch.lkey[v.nic];
-  if (!slot_keys_.empty()) v.slots_lkey = slot_keys_[v.nic].lkey;
-  v.atomics = style.atomics;
-  v.inline_bytes = style.inline_bytes;
-  v.gather_bytes = f.gather_bytes;
-  v.path_mtu = style.path_mtu;
+  const std::uint32_t nic = which % static_cast<std::uint32_t>(nics_.size());
+  v.rdma.completions = completions_.as<unsigned char>() + place * at.completion;
+  v.rdma.doorbell = reinterpret_cast<std::uint64_t*>(bells + k_line);
+  v.rdma.nic = static_cast<std::uint16_t>(nic);
+  v.rdma.scratch_lkey = request.scratch.lkey[nic];
+  v.rdma.atomics = static_cast<std::uint16_t>(style.atomics);
+  v.rdma.inline_bytes = style.inline_bytes;
+  v.rdma.gather_bytes = f.gather_bytes;
+  // Of the doorbell record the first word is the receive queue's.
+  f.set_fields(v.rdma, {slots + at.aux, reinterpret_cast<std::uint32_t*>(bells) + 1,
+                        reinterpret_cast<std::uint64_t*>(bells + 2 * k_line), style.path_mtu,
+                        slot_keys_.empty() ? 0 : slot_keys_[nic].lkey});
 
   queue_plan plan{request.ticket_start, style.chunk, style.path_mtu, k_first_psn};
   plan.entries = ring_memory(copier_of(style.where.submission));

@@ -33,9 +33,9 @@ std::uint64_t host_copier::start(void* dst, const void* src, std::size_t bytes) 
     fail(XIO_ERR_ARG, "a copy of {} bytes from {} to {} goes past the end of the address space", bytes, src, dst);
   if (to != from && to < from + bytes && from < to + bytes)
     fail(XIO_ERR_ARG, "a copy of {} bytes from {} to {}: they overlap, and engines copy in any order", bytes, src, dst);
-  if (ring_.granule != 1 && ((to | from | bytes) & (ring_.granule - 1u)) != 0)
+  if (ring_.sdma.granule != 1 && ((to | from | bytes) & (ring_.sdma.granule - 1u)) != 0)
     fail(XIO_ERR_ARG, "a copy of {} bytes from {} to {}: this engine takes multiples of {}; see XIO_SDMA_GRANULE",
-         bytes, src, dst, ring_.granule);
+         bytes, src, dst, ring_.sdma.granule);
   const std::lock_guard hold(lock_);
   for (std::uint64_t done = 0; done < bytes;) {
     const auto now = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - done, ring_.chunk));
@@ -47,7 +47,7 @@ std::uint64_t host_copier::start(void* dst, const void* src, std::size_t bytes) 
 
 // Slots as in xio/device/impl/sdma.hpp, each with its FENCE: a host thread has time for it.
 void host_copier::post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes) {
-  const std::uint64_t slots = std::max<std::uint64_t>(1, ring_.least_slots);
+  const std::uint64_t slots = std::max<std::uint64_t>(1, ring_.sdma.least_slots);
   if (issued_ + slots - completed(issued_) > k_depth) wait_below(issued_ + slots - k_depth);
   constexpr std::uint32_t fence_at = dev::k_sdma_slot_dwords - w::k_fence_dwords;
   for (std::uint64_t i = 1; i <= slots; ++i, ++issued_) {
@@ -58,19 +58,19 @@ void host_copier::post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes
     }
     w::encode_copy_linear(dw, dst, src, bytes);
     w::encode_nop(dw + w::k_copy_linear_dwords, fence_at - w::k_copy_linear_dwords);
-    w::encode_fence(dw + fence_at, ring_.variant, reinterpret_cast<std::uint64_t>(ring_.completion),
+    w::encode_fence(dw + fence_at, ring_.sdma.generation, reinterpret_cast<std::uint64_t>(ring_.sdma.completion),
                     static_cast<std::uint32_t>(issued_ + 1));
   }
   const std::uint64_t written = issued_ * dev::k_sdma_slot_bytes;
   // The engine sees the packets, then the pointer, then the doorbell.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  __atomic_store_n(reinterpret_cast<std::uint64_t*>(ring_.doorbell_record), written, __ATOMIC_RELEASE);
+  __atomic_store_n(ring_.sdma.write_pointer, written, __ATOMIC_RELEASE);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  __atomic_store_n(ring_.doorbell, written, __ATOMIC_RELEASE);
+  __atomic_store_n(ring_.sdma.doorbell, written, __ATOMIC_RELEASE);
 }
 
 std::uint64_t host_copier::completed(std::uint64_t wanted) {
-  const auto* block = reinterpret_cast<const dev::sdma_completion*>(ring_.completion);
+  const dev::sdma_completion* block = ring_.sdma.completion;
   const std::uint32_t fault = __atomic_load_n(&block->fault, __ATOMIC_ACQUIRE);
   const std::uint32_t ahead = __atomic_load_n(&block->fence, __ATOMIC_ACQUIRE) - static_cast<std::uint32_t>(completed_);
   if (ahead > k_depth)

@@ -38,11 +38,10 @@ class model_queue : public queue {
       : running_(std::move(engine)), buffers_(request, style) {
     const dev::ring_view& v = buffers_.view();
     // The FENCE writes here.
-    running_->engine->map_host(v.completion, sizeof(dev::sdma_completion));
-    number_ = running_->engine->add_queue(
-        software_queue{reinterpret_cast<const std::uint32_t*>(v.slots), buffers_.ring_bytes(),
-                       reinterpret_cast<const std::uint64_t*>(v.doorbell_record), v.doorbell,
-                       &reinterpret_cast<dev::sdma_completion*>(v.completion)->fault, buffers_.start_bytes()});
+    running_->engine->map_host(v.sdma.completion, sizeof(dev::sdma_completion));
+    number_ = running_->engine->add_queue(software_queue{reinterpret_cast<const std::uint32_t*>(v.slots),
+                                                         buffers_.ring_bytes(), v.sdma.write_pointer, v.sdma.doorbell,
+                                                         &v.sdma.completion->fault, buffers_.start_bytes()});
     id_ = (engine_number << 16) | number_;
   }
 
@@ -51,7 +50,7 @@ class model_queue : public queue {
   void stop() noexcept override {
     if (std::exchange(stopped_, true)) return;
     running_->engine->remove_queue(number_);
-    running_->engine->unmap(buffers_.view().completion);
+    running_->engine->unmap(buffers_.view().sdma.completion);
   }
 
   dev::ring_view view() const override {

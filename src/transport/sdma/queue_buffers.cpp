@@ -38,17 +38,16 @@ queue_buffers::queue_buffers(const queue_request& request, const queue_style& st
     : ticket_start_(request.ticket_start) {
   check(request.depth, request.ticket_start, style.generation);
   view_.depth = request.depth;
-  view_.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
   view_.kind = dev::ring_kind::sdma;
   view_.chunk = style.chunk;
-  view_.granule = style.granule;
-  view_.variant = style.generation;
+  view_.sdma.granule = style.granule;
+  view_.sdma.generation = style.generation;
   view_.alone = request.alone ? 1 : 0;
-  view_.least_slots = static_cast<std::uint16_t>(least_slots_of(style.generation));
+  view_.sdma.least_slots = static_cast<std::uint16_t>(least_slots_of(style.generation));
   if (made.ring != nullptr) {
     view_.slots = made.ring;
-    view_.doorbell_record = reinterpret_cast<std::uint32_t*>(made.wptr);
-    view_.doorbell = made.doorbell;
+    view_.sdma.write_pointer = reinterpret_cast<std::uint64_t*>(made.wptr);
+    view_.sdma.doorbell = made.doorbell;
   } else {
     make_parts(style);
   }
@@ -62,15 +61,15 @@ void queue_buffers::make_parts(const queue_style& style) {
   words_ = gpu::buffer(k_lines * k_line, style.where.doorbell, 256, gpu::purpose::rings);
   auto* words = words_.as<unsigned char>();
   view_.slots = ring_.as<unsigned char>();
-  view_.doorbell_record = reinterpret_cast<std::uint32_t*>(words + k_wptr_line * k_line);
-  view_.doorbell = reinterpret_cast<std::uint64_t*>(words + k_doorbell_line * k_line);
-  gpu::put_value(reinterpret_cast<std::uint64_t*>(view_.doorbell_record), start_bytes());
-  gpu::put_value(view_.doorbell, start_bytes());
+  view_.sdma.write_pointer = reinterpret_cast<std::uint64_t*>(words + k_wptr_line * k_line);
+  view_.sdma.doorbell = reinterpret_cast<std::uint64_t*>(words + k_doorbell_line * k_line);
+  gpu::put_value(view_.sdma.write_pointer, start_bytes());
+  gpu::put_value(view_.sdma.doorbell, start_bytes());
 }
 
 void queue_buffers::make_completion(const queue_style& style) {
   fence_ = gpu::buffer(sizeof(dev::sdma_completion), style.where.completion, 256, gpu::purpose::completions);
-  view_.completion = fence_.as<unsigned char>();
+  view_.sdma.completion = fence_.as<dev::sdma_completion>();
   gpu::put_value(fence_.as<dev::sdma_completion>(),
                  dev::sdma_completion{static_cast<std::uint32_t>(ticket_start_), 0, 0, 0});
 }

@@ -4,13 +4,14 @@
 // cannot overflow, for every CQE stands for at least one slot that is not free yet, and one more may say that the queue
 // pair is in error.
 //
-// Every WQE says which packet sequence numbers it uses (Thor2: an entry in the MSN table, ring_view::side), so posting
-// depends on all that was posted before: ring_take_tickets takes the numbers together with the tickets.
+// Every WQE says which packet sequence numbers it uses (Thor2: an entry in the MSN table, bnxt_ring::msn_table), so
+// posting depends on all that was posted before: ring_take_tickets takes the numbers together with the tickets.
 //
-// Queues of real NICs are made in variable mode (k_bnxt_by_slots): doorbells and MSN entries count 16-byte slots, and
+// Queues of real NICs are made in variable mode (bnxt_ring::unit): doorbells and MSN entries count 16-byte slots, and
 // an entry takes as many as its header says. Every entry says 8 there, so it stays where it is in static mode; what it
 // does not use are SGEs of no bytes.
 #pragma once
+#include "xio/device/impl/rdma_view.hpp"
 #include "xio/device/impl/ring.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/device/impl/work.hpp"
@@ -18,9 +19,6 @@
 #include "xio/wire/bnxt.hpp"
 
 namespace xio::dev {
-
-// ring_view::variant.
-constexpr u32 k_bnxt_by_slots = 1;  // variable mode, else static
 
 struct bnxt_codec {
   static constexpr bool k_in_order = true;
@@ -31,9 +29,18 @@ struct bnxt_codec {
   static constexpr u32 k_strange_index = 0x20000;
   static constexpr u32 k_terminal = 0x40000;  // the queue pair is in error, for no entry's sake
 
+  XIO_DEVICE static void take_view(const ring_view& from, ring_view* to) {
+    rdma::take_view(from, to);
+    to->rdma.bnxt.msn_table = view_field(from.rdma.bnxt.msn_table);
+    to->rdma.bnxt.cq_doorbell = view_field(from.rdma.bnxt.cq_doorbell);
+    to->rdma.bnxt.cq_id = view_field(from.rdma.bnxt.cq_id);
+    to->rdma.bnxt.path_mtu = view_field(from.rdma.bnxt.path_mtu);
+    to->rdma.bnxt.unit = view_field(from.rdma.bnxt.unit);
+  }
+
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     store<scope::system, order::release>(
-        r.doorbell, wire::bnxt::doorbell_at(wire::bnxt::bell_sq, r.id, to, r.depth_log2, unit_of(r)));
+        r.rdma.doorbell, wire::bnxt::doorbell_at(wire::bnxt::bell_sq, r.id, to, r.rdma.depth_log2, unit_of(r)));
   }
 
   // Takes all CQEs that are there, then rings the CQ's doorbell once: for the CQ's room, and only then for the ring's.
@@ -42,20 +49,21 @@ struct bnxt_codec {
     const u64 first = load<scope::agent, order::relaxed>(&s->cq_head);
     progress p{completed, 0};
     u32 taken = 0;
-    while (p.vendor == 0 && taken < r.cq_depth) {
+    while (p.vendor == 0 && taken < r.rdma.cq_depth) {
       const u32 head = static_cast<u32>(first) + taken;
       const u32* cqe =
-          reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * wire::bnxt::k_cqe_dwords;
+          reinterpret_cast<const u32*>(r.rdma.completions) + (head & (r.rdma.cq_depth - 1)) * wire::bnxt::k_cqe_dwords;
       const u32 word = load<scope::system, order::acquire>(cqe + wire::bnxt::k_cqe_state_at);
-      if (wire::bnxt::cqe_state_phase(word) != wire::bnxt::cqe_phase_of(head, r.cq_depth_log2)) break;
+      if (wire::bnxt::cqe_state_phase(word) != wire::bnxt::cqe_phase_of(head, r.rdma.cq_depth_log2)) break;
       consume(r, word, load<scope::system, order::relaxed>(cqe + wire::bnxt::k_cqe_consumer_at), p);
       ++taken;
     }
     if (taken == 0) return completed;
     const u64 head = first + taken;
     store<scope::agent, order::relaxed>(&s->cq_head, head);
-    store<scope::system, order::release>(reinterpret_cast<u64*>(r.cq_doorbell),
-                                         wire::bnxt::doorbell_at(wire::bnxt::bell_cq, r.cq_id, head, r.cq_depth_log2));
+    store<scope::system, order::release>(
+        r.rdma.bnxt.cq_doorbell,
+        wire::bnxt::doorbell_at(wire::bnxt::bell_cq, r.rdma.bnxt.cq_id, head, r.rdma.cq_depth_log2));
     if (p.upto != completed) ring_complete<order::release>(r, completed, p.upto);
     if (p.vendor != 0) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
     ring_keep_stored();
@@ -69,21 +77,21 @@ struct bnxt_codec {
   // A path MTU is a power of two.
   XIO_DEVICE static u32 packets(const ring_view& r, const rdma::work& w) {
     if (rdma::is_atomic(w.what) || w.bytes == 0) return 1;
-    return (w.bytes + r.path_mtu - 1) >> lowest_bit(r.path_mtu);
+    return (w.bytes + r.rdma.bnxt.path_mtu - 1) >> lowest_bit(r.rdma.bnxt.path_mtu);
   }
 
   // serial: the number of the first packet.
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64 serial, bool ask, const rdma::work& w) {
     const u32 index = static_cast<u32>(ticket) & (r.depth - 1);
     const u32 psn = static_cast<u32>(serial);
-    reinterpret_cast<u64*>(r.aux)[index] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index * unit_of(r));
+    r.rdma.bnxt.msn_table[index] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index * unit_of(r));
     unsigned char* slot = ring_slot(r, ticket, k_slot_bytes);
-    put_heads(slot, ask, (r.variant & k_bnxt_by_slots) != 0, w);
+    put_heads(slot, ask, by_slots(r), w);
     if (w.from == rdma::payload::memory || rdma::is_atomic(w.what)) {
       u32 sge[4];
       wire::bnxt::put_sge(sge, w.local, w.lkey, w.bytes);
       store_part(slot + wire::bnxt::k_inline_at, sge);
-      if ((r.variant & k_bnxt_by_slots) != 0) clear_sges(slot);
+      if (by_slots(r)) clear_sges(slot);
     } else if (w.from != rdma::payload::gathered) {
       rdma::put_inline(slot + wire::bnxt::k_inline_at, w);
     }
@@ -94,10 +102,9 @@ struct bnxt_codec {
   }
 
  private:
+  XIO_DEVICE static bool by_slots(const ring_view& r) { return r.rdma.bnxt.unit != 1; }
   // Doorbells and MSN entries count these for an entry.
-  XIO_DEVICE static u32 unit_of(const ring_view& r) {
-    return (r.variant & k_bnxt_by_slots) != 0 ? wire::bnxt::k_wqe_slots : 1;
-  }
+  XIO_DEVICE static u32 unit_of(const ring_view& r) { return r.rdma.bnxt.unit; }
 
   // An inline put may have been where they are.
   XIO_DEVICE static void clear_sges(unsigned char* slot) {
@@ -118,7 +125,7 @@ struct bnxt_codec {
     const u32 mask = r.depth - 1;
     u32 at = wire::bnxt::cqe_consumer(consumer);
     // In variable mode a failed one is named by its first slot (qplib_fp.c, bnxt_qplib_get_cqe_sq_cons).
-    if ((r.variant & k_bnxt_by_slots) != 0 && type == wire::bnxt::cqe_request && why != wire::bnxt::ok) {
+    if (by_slots(r) && type == wire::bnxt::cqe_request && why != wire::bnxt::ok) {
       if (at % wire::bnxt::k_wqe_slots != 0) return p.fail(k_strange_index | at);
       at = at / wire::bnxt::k_wqe_slots + 1;
     }

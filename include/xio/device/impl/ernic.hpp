@@ -3,9 +3,10 @@
 // only says that it has moved. A completion names its entry by the wr_id that we gave, which is the ticket.
 //
 // The format has no inline form. A payload that shall travel in the entry is stored in its unused end, and its SGE
-// points there: the ring is registered memory (ring_view::slots_lkey), and a slot is not reused before its entry has
+// points there: the ring is registered memory (ernic_ring::slots_lkey), and a slot is not reused before its entry has
 // ended.
 #pragma once
+#include "xio/device/impl/rdma_view.hpp"
 #include "xio/device/impl/ring.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/device/impl/work.hpp"
@@ -21,22 +22,28 @@ struct ernic_codec {
   static constexpr u32 k_strange_index = 0x10000;
   static constexpr u32 k_strange_request = 0x20000;
 
+  XIO_DEVICE static void take_view(const ring_view& from, ring_view* to) {
+    rdma::take_view(from, to);
+    to->rdma.ernic.indices = view_field(from.rdma.ernic.indices);
+    to->rdma.ernic.slots_lkey = view_field(from.rdma.ernic.slots_lkey);
+  }
+
   // The NIC may read the tail at any time, for the sake of an earlier doorbell.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    store<scope::system, order::release>(reinterpret_cast<u32*>(r.aux) + wire::ernic::k_tx_tail,
-                                         wire::ernic::index_of(to, r.depth_log2));
-    store<scope::system, order::release>(reinterpret_cast<u32*>(r.doorbell), wire::ernic::doorbell(r.id));
+    store<scope::system, order::release>(r.rdma.ernic.indices + wire::ernic::k_tx_tail,
+                                         wire::ernic::index_of(to, r.rdma.depth_log2));
+    store<scope::system, order::release>(reinterpret_cast<u32*>(r.rdma.doorbell), wire::ernic::doorbell(r.id));
   }
 
   // Takes all CQEs that are there, then gives their room back, and only then the ring's.
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
-    u32* page = reinterpret_cast<u32*>(r.completion);
+    u32* page = reinterpret_cast<u32*>(r.rdma.completions);
     ring_state* s = r.state;
     const u64 head = load<scope::agent, order::relaxed>(&s->cq_head);
     const u32 tail = load<scope::system, order::acquire>(page + wire::ernic::k_rx_tail);
-    const u32 more = wire::ernic::between(head, tail, r.cq_depth_log2);
-    if (more == 0 && wire::ernic::is_index(tail, r.cq_depth_log2)) return completed;
-    if (!wire::ernic::is_index(tail, r.cq_depth_log2) || more > r.cq_depth) {
+    const u32 more = wire::ernic::between(head, tail, r.rdma.cq_depth_log2);
+    if (more == 0 && wire::ernic::is_index(tail, r.rdma.cq_depth_log2)) return completed;
+    if (!wire::ernic::is_index(tail, r.rdma.cq_depth_log2) || more > r.rdma.cq_depth) {
       ring_fail(r, XIO_ERR_TRANSPORT, k_strange_index, completed);
       return completed;
     }
@@ -44,7 +51,7 @@ struct ernic_codec {
     for (u32 i = 0; i < more && !p.failed; ++i) consume(r, head + i, p);
     store<scope::agent, order::relaxed>(&s->cq_head, head + more);
     store<scope::system, order::release>(page + wire::ernic::k_rx_head,
-                                         wire::ernic::index_of(head + more, r.cq_depth_log2));
+                                         wire::ernic::index_of(head + more, r.rdma.cq_depth_log2));
     if (p.upto != completed) ring_complete<order::release>(r, completed, p.upto);
     if (p.failed) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
     ring_keep_stored();
@@ -75,7 +82,7 @@ struct ernic_codec {
     }
     store_part(slot + 32, part);
     wire::ernic::put_sge(part, spare ? reinterpret_cast<u64>(slot + wire::ernic::k_spare_at) : w.local, w.bytes,
-                         spare ? r.slots_lkey : w.lkey);
+                         spare ? r.rdma.ernic.slots_lkey : w.lkey);
     store_part(slot + wire::ernic::k_sge_at, part);
     if (spare && w.from != rdma::payload::gathered) rdma::put_inline(slot + wire::ernic::k_spare_at, w);
   }
@@ -97,8 +104,8 @@ struct ernic_codec {
   };
 
   XIO_DEVICE static void consume(const ring_view& r, u64 at, progress& p) {
-    const u32* cqe = reinterpret_cast<const u32*>(r.completion + wire::ernic::k_page_bytes) +
-                     (at & (r.cq_depth - 1)) * wire::ernic::k_cqe_dwords;
+    const u32* cqe = reinterpret_cast<const u32*>(r.rdma.completions + wire::ernic::k_page_bytes) +
+                     (at & (r.rdma.cq_depth - 1)) * wire::ernic::k_cqe_dwords;
     const u32 why = load<scope::system, order::relaxed>(cqe + wire::ernic::k_cqe_status_at);
     const u32 vendor = why | (load<scope::system, order::relaxed>(cqe + wire::ernic::k_cqe_vendor_at) << 8);
     // These name no entry that would be the cause.

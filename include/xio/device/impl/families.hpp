@@ -100,6 +100,13 @@ struct plain_codec {};
 struct nic_codec : std::conditional_t<has_family(ring_kind::bnxt), serial_codec, plain_codec> {
   static constexpr bool k_in_order = true;
   static constexpr bool k_tries = true;
+  // The family's own fields travel as words, of which its codec makes fields again.
+  XIO_DEVICE static void take_view(const ring_view& from, ring_view* to) {
+    rdma::take_view(from, to);
+    XIO_UNROLL
+    for (u32 i = 0; i < sizeof from.rdma.family_words / 8; ++i)
+      to->rdma.family_words[i] = view_field(from.rdma.family_words[i]);
+  }
   XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
     return with_family(r, [&](auto family) { return ring_announce<decltype(family)>(r, from, to); }) != 0;
   }

@@ -101,7 +101,7 @@ XIO_DEVICE void hdp_announce(const ring_view& r, u64 ticket, u32 slots) {
 
 // The FENCE behind the packet says that it is done.
 XIO_OUT_OF_LINE xio_status_t hdp_flush_by_copy_engine(const world_view& w, const ring_view& r) {
-  const u32 slots = r.least_slots > 1 ? r.least_slots : 1;
+  const u32 slots = r.sdma.least_slots > 1 ? r.sdma.least_slots : 1;
   hdp_slot slot{};
   const xio_status_t status = hdp_take_slot(r, slots, w, &slot);
   if (status != XIO_OK) return status;
@@ -118,7 +118,7 @@ XIO_OUT_OF_LINE xio_status_t hdp_flush_by_copy_engine(const world_view& w, const
 XIO_DEVICE rdma::work hdp_line_read(const ring_view& r, const ctx_view& c) {
   rdma::work read = rdma::make_work(r, rdma::verb::read, offsetof(heap_head, hdp_line), 8);
   read.local = reinterpret_cast<u64>(c.scratch + rdma::k_dummy_word);
-  read.lkey = r.scratch_lkey;
+  read.lkey = r.rdma.scratch_lkey;
   return read;
 }
 
@@ -146,7 +146,7 @@ XIO_DEVICE xio_status_t hdp_flush_by_engine(const ctx_view& c, hdp_way way) {
     if (way == hdp_way::sdma) return hdp_flush_by_copy_engine(*c.world, c.flush_rings[0]);
   if constexpr (!k_has_rdma) return XIO_ERR_NO_ROUTE;
   for (u32 i = 0; i < c.flush_ring_count; ++i) {
-    if (i != 0 && c.flush_rings[i].nic == c.flush_rings[0].nic) break;
+    if (i != 0 && c.flush_rings[i].rdma.nic == c.flush_rings[0].rdma.nic) break;
     if (const xio_status_t status = hdp_read_by_nic(c, c.flush_rings[i]); status != XIO_OK) return status;
   }
   return XIO_OK;

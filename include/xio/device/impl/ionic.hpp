@@ -5,6 +5,7 @@
 //
 // Every op that XIO posts is a message to the peer, so the count of messages is the count of entries.
 #pragma once
+#include "xio/device/impl/rdma_view.hpp"
 #include "xio/device/impl/ring.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/device/impl/work.hpp"
@@ -13,10 +14,6 @@
 
 namespace xio::dev {
 
-// ring_view::variant.
-constexpr u32 k_ionic_v1 = 1;         // firmware interface 1, else 2
-constexpr u32 k_ionic_queued_cq = 2;  // a completion queue, else the collapsed CQE
-
 struct ionic_codec {
   static constexpr bool k_in_order = true;
   static constexpr u32 k_slot_bytes = wire::ionic::k_wqe_bytes;
@@ -24,13 +21,20 @@ struct ionic_codec {
   static constexpr u32 k_strange_type = 0x10000;
   static constexpr u32 k_strange_count = 0x20000;
 
+  XIO_DEVICE static void take_view(const ring_view& from, ring_view* to) {
+    rdma::take_view(from, to);
+    to->rdma.ionic.cq_doorbell = view_field(from.rdma.ionic.cq_doorbell);
+    to->rdma.ionic.cq_id = view_field(from.rdma.ionic.cq_id);
+    to->rdma.ionic.version = view_field(from.rdma.ionic.version);
+  }
+
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    store<scope::system, order::release>(r.doorbell,
+    store<scope::system, order::release>(r.rdma.doorbell,
                                          wire::ionic::doorbell_value(r.id, static_cast<u32>(to) & (r.depth - 1)));
   }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64) {
-    if ((r.variant & k_ionic_queued_cq) != 0) {
+    if (r.rdma.cq_depth != 0) {
       drain_queue(r);
     } else {
       drain_collapsed(r);
@@ -46,7 +50,7 @@ struct ionic_codec {
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64, bool ask, const rdma::work& w) {
     const bool atomic = rdma::is_atomic(w.what);
     const bool inlined = !atomic && (w.from != rdma::payload::memory || w.bytes == 0);
-    u32 flags = wire::ionic::color_of(ticket, r.depth_log2) ? u32{wire::ionic::flag_color} : 0;
+    u32 flags = wire::ionic::color_of(ticket, r.rdma.depth_log2) ? u32{wire::ionic::flag_color} : 0;
     if (ask) flags |= wire::ionic::flag_signaled;
     if (inlined) flags |= wire::ionic::flag_inline;
     u32 part[4];
@@ -113,7 +117,7 @@ struct ionic_codec {
   // The count first: if the state that is read after it tells of no error, then nothing that it counts has failed. An
   // error stays as it is.
   XIO_DEVICE static void drain_collapsed(const ring_view& r) {
-    const u32* cqe = reinterpret_cast<const u32*>(r.completion);
+    const u32* cqe = reinterpret_cast<const u32*>(r.rdma.completions);
     const u32 msn = wire::be32(load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_msn_at));
     const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
     // No type: nothing yet, or it is being overwritten.
@@ -127,17 +131,17 @@ struct ionic_codec {
     u64 head = first;
     for (bool more = true; more && head - first < r.depth - 1;) {
       const u32* cqe =
-          reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * wire::ionic::k_cqe_dwords;
+          reinterpret_cast<const u32*>(r.rdma.completions) + (head & (r.rdma.cq_depth - 1)) * wire::ionic::k_cqe_dwords;
       const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
-      if (wire::ionic::cqe_state_color(state) != wire::ionic::color_of(head, r.cq_depth_log2)) break;
+      if (wire::ionic::cqe_state_color(state) != wire::ionic::color_of(head, r.rdma.cq_depth_log2)) break;
       more = consume(r, cqe, state, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at)));
       ++head;
     }
     if (head == first) return;
     store<scope::agent, order::relaxed>(&r.state->cq_head, head);
     store<scope::system, order::release>(
-        reinterpret_cast<u64*>(r.cq_doorbell),
-        wire::ionic::doorbell_value(r.cq_id, static_cast<u32>(head) & (r.cq_depth - 1)));
+        r.rdma.ionic.cq_doorbell,
+        wire::ionic::doorbell_value(r.rdma.ionic.cq_id, static_cast<u32>(head) & (r.rdma.cq_depth - 1)));
     ring_keep_stored();
   }
 
@@ -154,7 +158,7 @@ struct ionic_codec {
   }
 
   XIO_DEVICE static u32 opcode_of(const ring_view& r, const rdma::work& w) {
-    const auto face = (r.variant & k_ionic_v1) != 0 ? wire::ionic::interface::v1 : wire::ionic::interface::v2;
+    const auto face = r.rdma.ionic.version == 1 ? wire::ionic::interface::v1 : wire::ionic::interface::v2;
     switch (w.what) {
       case rdma::verb::write: return wire::ionic::opcode(face, wire::ionic::verb::write);
       case rdma::verb::write_imm: return wire::ionic::opcode(face, wire::ionic::verb::write_imm);
@@ -168,7 +172,7 @@ struct ionic_codec {
   // From byte 32 on: low half of swap or add, compare, then where the old value goes.
   XIO_DEVICE static void put_operands(const ring_view& r, unsigned char* slot, const rdma::work& w) {
     using wire::be32;
-    const bool v1 = (r.variant & k_ionic_v1) != 0;
+    const bool v1 = r.rdma.ionic.version == 1;
     const u64 compare = w.what == rdma::verb::fetch_add ? 0 : w.second;
     u32 part[4] = {be32(wire::ionic::low(w.first)), be32(wire::ionic::high(compare)), be32(wire::ionic::low(compare)),
                    v1 ? 0 : be32(w.lkey)};

@@ -2,6 +2,7 @@
 // ConnectX send queues on the ring: slots are 64-byte basic blocks, completions come in order through one collapsed CQE
 // that every completion overwrites (CQ created with cc = 1, oi = 1), or in an ordinary completion queue.
 #pragma once
+#include "xio/device/impl/rdma_view.hpp"
 #include "xio/device/impl/ring.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/device/impl/work.hpp"
@@ -9,9 +10,6 @@
 #include "xio/wire/mlx5.hpp"
 
 namespace xio::dev {
-
-// ring_view::variant: a completion queue (created with oi = 1), else the collapsed CQE.
-constexpr u32 k_mlx5_queued_cq = 1;
 
 // A CQE that was consumed before says nothing new, and the slot that it names may belong to another WQE by now.
 // Counters repeat after 65536 slots. A CQE names the first slot of a WQE of at most 16 slots, so the one that was
@@ -24,19 +22,24 @@ struct mlx5_codec {
   static constexpr u32 k_strange_counter = 0x20000;
   static constexpr u32 k_behind = 0x10000 - wire::mlx5::k_most_blocks;
 
+  XIO_DEVICE static void take_view(const ring_view& from, ring_view* to) {
+    rdma::take_view(from, to);
+    to->rdma.mlx5.doorbell_record = view_field(from.rdma.mlx5.doorbell_record);
+  }
+
   // A queue pair may have been made without a doorbell record (QPC send_dbr_mode = NO_DBR_EXT): one release less.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    if (r.doorbell_record != nullptr)
-      store<scope::system, order::release>(r.doorbell_record, wire::mlx5::record_value(to));
-    store<scope::system, order::release>(r.doorbell, wire::mlx5::doorbell_value(to, r.id));
+    if (r.rdma.mlx5.doorbell_record != nullptr)
+      store<scope::system, order::release>(r.rdma.mlx5.doorbell_record, wire::mlx5::record_value(to));
+    store<scope::system, order::release>(r.rdma.doorbell, wire::mlx5::doorbell_value(to, r.id));
   }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
-    return (r.variant & k_mlx5_queued_cq) != 0 ? drain_queue(r) : drain_collapsed(r, completed);
+    return r.rdma.cq_depth != 0 ? drain_queue(r) : drain_collapsed(r, completed);
   }
 
   XIO_DEVICE static u64 drain_collapsed(const ring_view& r, u64 completed) {
-    const u32* cqe = reinterpret_cast<const u32*>(r.completion);
+    const u32* cqe = reinterpret_cast<const u32*>(r.rdma.completions);
     ring_state* s = r.state;
     // One aligned load: opcode and counter belong together. It takes longest, so the others are under way with it.
     const u32 word = load<scope::system, k_acquire_by_fence>(cqe + wire::mlx5::k_cqe_state_at);
@@ -75,12 +78,12 @@ struct mlx5_codec {
     ring_state* s = r.state;
     const u64 before = load<scope::agent, order::relaxed>(&s->cq_head);
     u64 head = before;
-    for (bool more = true; more && head - before < r.cq_depth;) {
+    for (bool more = true; more && head - before < r.rdma.cq_depth;) {
       const u32* cqe =
-          reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * wire::mlx5::k_cqe_dwords;
+          reinterpret_cast<const u32*>(r.rdma.completions) + (head & (r.rdma.cq_depth - 1)) * wire::mlx5::k_cqe_dwords;
       const u32 word = load<scope::system, order::acquire>(cqe + wire::mlx5::k_cqe_state_at);
       const u32 opcode = wire::mlx5::cqe_state_opcode(word);
-      const u32 lap = wire::mlx5::cqe_owner_of(head, r.cq_depth_log2);
+      const u32 lap = wire::mlx5::cqe_owner_of(head, r.rdma.cq_depth_log2);
       if (opcode == wire::mlx5::cqe_invalid || wire::mlx5::cqe_state_owner(word) != lap) break;
       more = consume(r, cqe, word, opcode);
       ++head;

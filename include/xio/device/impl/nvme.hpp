@@ -62,7 +62,7 @@ struct failure_word {
   }
 };
 
-// Bytes of the allocation at ring_view::op_words.
+// Bytes of the allocation at nvme_ring::op_words.
 XIO_HOST_DEVICE constexpr u64 op_words_bytes(u64 op_count) {
   return (op_count + (u64{1} << failure_word::k_row_log2)) * sizeof(u64);
 }
@@ -81,20 +81,20 @@ struct nvme_codec {
   static constexpr bool k_in_order = false;
   static constexpr u32 k_done = 0x8000;
 
-  XIO_DEVICE static u64 generation(const ring_view& r, u64 ticket) { return ticket >> r.op_count_log2; }
-  XIO_DEVICE static u32 cid(const ring_view& r, u64 ticket) { return static_cast<u32>(ticket) & (r.op_count - 1); }
+  XIO_DEVICE static u64 generation(const ring_view& r, u64 ticket) { return ticket >> r.nvme.op_count_log2; }
+  XIO_DEVICE static u32 cid(const ring_view& r, u64 ticket) { return static_cast<u32>(ticket) & (r.nvme.op_count - 1); }
   XIO_DEVICE static u64* failure_at(const ring_view& r, u64 ticket) {
-    return r.op_words + r.op_count + (ticket & ((u64{1} << failure_word::k_row_log2) - 1));
+    return r.nvme.op_words + r.nvme.op_count + (ticket & ((u64{1} << failure_word::k_row_log2) - 1));
   }
 
   // Whether a register was written: with shadow doorbells (NVMe base 2.0, B.5) only where the drive asks for it.
   XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
     const u32 mask = r.depth - 1;
     const u32 tail = static_cast<u32>(to) & mask;
-    if (r.doorbell_record != nullptr &&
-        !shadow_asks(r.doorbell_record, reinterpret_cast<const u32*>(r.aux), static_cast<u32>(from) & mask, tail, mask))
+    if (r.nvme.shadow_tail != nullptr &&
+        !shadow_asks(r.nvme.shadow_tail, r.nvme.tail_event, static_cast<u32>(from) & mask, tail, mask))
       return false;
-    store<scope::system, order::release>(reinterpret_cast<u32*>(r.doorbell), tail);
+    store<scope::system, order::release>(r.nvme.sq_doorbell, tail);
     return true;
   }
 
@@ -114,7 +114,7 @@ struct nvme_codec {
   XIO_DEVICE static xio_status_t test(const ring_view& r, u64 ticket) {
     const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
     const u64 low = ring_completed<k_acquire_by_fence>(r);
-    const u64 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
+    const u64 word = load<scope::agent, k_acquire_by_fence>(&r.nvme.op_words[cid(r, ticket)]);
     fence_after_loads<scope::agent>();
     return status_of(r, ticket, failed, low, word);
   }
@@ -124,7 +124,7 @@ struct nvme_codec {
     if (ticket >= low && is_done(r, ticket, word)) return status_in(word);
     if (ticket >= low) return failed == 0 ? XIO_PENDING : failure_of(r, ticket);
     // The word may have been loaded before the low mark.
-    if (!is_done(r, ticket, word)) word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    if (!is_done(r, ticket, word)) word = load<scope::agent, order::acquire>(&r.nvme.op_words[cid(r, ticket)]);
     if (is_done(r, ticket, word)) return status_in(word);
     return failure_in(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
   }
@@ -139,7 +139,7 @@ struct nvme_codec {
       u64 completed = 0;
       const u32 failed = load<scope::agent, order::relaxed>(&r.state->failed);
       const bool reaping = ring_try_reaping_early(r, first, &completed);
-      const u64 word = load<scope::agent, k_acquire_by_fence>(&r.op_words[cid(r, ticket)]);
+      const u64 word = load<scope::agent, k_acquire_by_fence>(&r.nvme.op_words[cid(r, ticket)]);
       fence_after_loads<scope::agent>();
       status = status_of(r, ticket, failed, completed & ~k_even, word);
       if (reaping) {
@@ -182,7 +182,7 @@ struct nvme_codec {
 
   // SCT<<8 | SC of a command that is complete; 0 where it succeeded, XIO_STORAGE_CODE_UNKNOWN where that is not known.
   XIO_DEVICE static u32 code(const ring_view& r, u64 ticket) {
-    const u64 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    const u64 word = load<scope::agent, order::acquire>(&r.nvme.op_words[cid(r, ticket)]);
     const u32 status = is_done(r, ticket, word) ? static_cast<u32>(word) & (k_done - 1) : failure_in(r, ticket);
     const u32 code = wire::nvme::status_code(status);
     return code == 0 && status != 0 ? XIO_STORAGE_CODE_UNKNOWN : code;
@@ -208,7 +208,8 @@ struct nvme_codec {
 
     XIO_DEVICE static slots_owed of(const ring_view& r, u64 low) {
       const u64 granted = load<scope::agent, order::relaxed>(&r.state->granted);
-      return {load<scope::agent, order::relaxed>(&r.state->kept_back), static_cast<u32>(low + r.op_count - granted)};
+      return {load<scope::agent, order::relaxed>(&r.state->kept_back),
+              static_cast<u32>(low + r.nvme.op_count - granted)};
     }
     // Behind a ring_hand_on.
     XIO_DEVICE void give(const ring_view& r, u32 more) {
@@ -223,7 +224,7 @@ struct nvme_codec {
       room += static_cast<u32>(higher);
       if (count != 0) give(r, 0);
       store<scope::agent, order::relaxed>(&r.state->kept_back, count);
-      store<scope::agent, order::relaxed>(&r.state->granted, low + r.op_count - room);
+      store<scope::agent, order::relaxed>(&r.state->granted, low + r.nvme.op_count - room);
     }
   };
 
@@ -237,7 +238,7 @@ struct nvme_codec {
 
     XIO_DEVICE static drainer of(const ring_view& r, u64 completed) {
       const u64 low = completed & ~k_even;
-      if (low != completed) return {low, {0, r.op_count - (r.depth - 1)}, 0, true};
+      if (low != completed) return {low, {0, r.nvme.op_count - (r.depth - 1)}, 0, true};
       // The first look needs the head, and takes longest: the others are under way with it.
       const u64 head = load<scope::agent, order::relaxed>(&r.state->cq_head);
       const slots_owed owed = slots_owed::of(r, low);
@@ -271,7 +272,7 @@ struct nvme_codec {
     bool sound = true, well = d.well;
     bool known = true;  // all that came are of the tickets that had been taken by then
     u32 wanted = 1;
-    while (sound && head - first < r.cq_depth) {
+    while (sound && head - first < r.nvme.cq_depth) {
       if (head != first) {
         XIO_UNROLL
         for (u32 i = 0; i < together; ++i)
@@ -327,7 +328,7 @@ struct nvme_codec {
   // Less than half of the CQ lags behind, so the drive can always post the other half, and those trigger the next ring.
   // A CQ of two SQs has room for all that is in flight besides.
   XIO_DEVICE static bool turns(const ring_view& r, u64 from, u64 to) {
-    return ((from ^ to) >> (r.cq_depth_log2 - 1)) != 0;
+    return ((from ^ to) >> (r.nvme.cq_depth_log2 - 1)) != 0;
   }
 
   // Tells the drive, or the host thread that watches for it (then there is no event word), by memory. True: the drive
@@ -345,7 +346,7 @@ struct nvme_codec {
     return load<scope::system, k_acquire_by_fence>(entry(r, head) + k_state_at);
   }
   XIO_DEVICE static const u32* entry(const ring_view& r, u64 head) {
-    return reinterpret_cast<const u32*>(r.completion) + (head & (r.cq_depth - 1)) * 4;
+    return reinterpret_cast<const u32*>(r.nvme.completions) + (head & (r.nvme.cq_depth - 1)) * 4;
   }
 
   // The dword that holds phase, command id and status.
@@ -353,14 +354,14 @@ struct nvme_codec {
 
   // The phase tag of the first lap is 1 on a zeroed CQ and turns with every lap.
   XIO_DEVICE static bool is_new(const ring_view& r, u64 head, u32 dw3) {
-    return wire::nvme::cqe_phase(dw3) == (static_cast<u32>(~(head >> r.cq_depth_log2)) & 1);
+    return wire::nvme::cqe_phase(dw3) == (static_cast<u32>(~(head >> r.nvme.cq_depth_log2)) & 1);
   }
 
   XIO_DEVICE static bool is_done(const ring_view& r, u64 ticket, u64 word) {
     return (word & ~u64{k_done - 1}) == ((generation(r, ticket) << 16) | k_done);
   }
   XIO_DEVICE static u64 op_word(const ring_view& r, u64 ticket) {
-    return load<scope::agent, order::relaxed>(&r.op_words[cid(r, ticket)]);
+    return load<scope::agent, order::relaxed>(&r.nvme.op_words[cid(r, ticket)]);
   }
   XIO_DEVICE static xio_status_t status_in(u64 word) { return (word & (k_done - 1)) == 0 ? XIO_OK : XIO_ERR_STORAGE; }
 
@@ -368,7 +369,7 @@ struct nvme_codec {
   // since, and what was complete may have given its id to another command.
   XIO_DEVICE static xio_status_t failure_of(const ring_view& r, u64 ticket) {
     const xio_status_t failure = ring_failure(r);
-    const u64 word = load<scope::agent, order::acquire>(&r.op_words[cid(r, ticket)]);
+    const u64 word = load<scope::agent, order::acquire>(&r.nvme.op_words[cid(r, ticket)]);
     if (is_done(r, ticket, word)) return status_in(word);
     if (ring_completed(r) <= ticket) return failure;
     return failure_in(r, ticket) == 0 ? XIO_OK : XIO_ERR_STORAGE;
@@ -402,7 +403,7 @@ struct nvme_codec {
 
   // The ticket that a completion names, if it names any: those in flight are less than op_count above the low mark.
   XIO_DEVICE static u64 ticket_of(const ring_view& r, u64 low, u32 dw3) {
-    return low + ((wire::nvme::cqe_cid(dw3) - static_cast<u32>(low)) & (r.op_count - 1));
+    return low + ((wire::nvme::cqe_cid(dw3) - static_cast<u32>(low)) & (r.nvme.op_count - 1));
   }
 
   XIO_DEVICE static u64 done_word(const ring_view& r, u64 ticket, u32 dw3) {
@@ -413,7 +414,7 @@ struct nvme_codec {
   XIO_DEVICE static bool retire(const ring_view& r, u64 ticket, u32 dw3, u64 before, bool taken) {
     const u32 id = wire::nvme::cqe_cid(dw3);
     const u32 status = wire::nvme::cqe_status(dw3);
-    if (id >= r.op_count || !taken || is_done(r, ticket, before)) {
+    if (id >= r.nvme.op_count || !taken || is_done(r, ticket, before)) {
       ring_fail(r, XIO_ERR_TRANSPORT, dw3, ticket);
       return false;
     }
@@ -421,7 +422,7 @@ struct nvme_codec {
       record_failure(r, ticket, status);
       fence_before_stores<scope::agent>();
     }
-    store<scope::agent, k_release_by_fence>(&r.op_words[id], done_word(r, ticket, dw3));
+    store<scope::agent, k_release_by_fence>(&r.nvme.op_words[id], done_word(r, ticket, dw3));
     return true;
   }
 
@@ -441,20 +442,20 @@ struct nvme_codec {
 
   // Tells the drive that its entries below `head` were taken.
   XIO_DEVICE static void ring_cq(const ring_view& r, u64 head) {
-    const u32 mask = r.cq_depth - 1;
+    const u32 mask = r.nvme.cq_depth - 1;
     const u32 now = static_cast<u32>(head) & mask;
     const u64 announced = load<scope::agent, order::relaxed>(&r.state->cq_announced);
     store<scope::agent, order::relaxed>(&r.state->cq_announced, head);
-    if (r.aux != nullptr) {
+    if (r.nvme.tail_event != nullptr) {
       // The words of the CQ lie as far behind those of the SQ as its register does. Where the host rings,
       // cq_doorbell is the word that it watches.
-      const i64 behind = r.cq_doorbell - reinterpret_cast<u32*>(r.doorbell);
-      if (!shadow_asks(r.doorbell_record + behind, reinterpret_cast<const u32*>(r.aux) + behind,
-                       static_cast<u32>(announced) & mask, now, mask))
+      const i64 behind = r.nvme.cq_doorbell - r.nvme.sq_doorbell;
+      if (!shadow_asks(r.nvme.shadow_tail + behind, r.nvme.tail_event + behind, static_cast<u32>(announced) & mask, now,
+                       mask))
         return;
     }
-    store<scope::system, order::release>(r.cq_doorbell, now);
-    if (r.doorbell != nullptr)
+    store<scope::system, order::release>(r.nvme.cq_doorbell, now);
+    if (r.nvme.sq_doorbell != nullptr)
       store<scope::agent, order::relaxed>(&r.state->cq_doorbells,
                                           load<scope::agent, order::relaxed>(&r.state->cq_doorbells) + 1);
   }

@@ -2,6 +2,7 @@
 // The proxy's ring: entries that a host thread reads and posts. Every word of an entry says by itself that it is there,
 // so there is nothing to ring, and nothing to wait for between an entry and what tells of it.
 #pragma once
+#include "xio/device/impl/rdma_view.hpp"
 #include "xio/device/impl/ring.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/device/impl/work.hpp"
@@ -16,10 +17,12 @@ struct proxy_codec {
   // A code of ours in ring_state::vendor: a count that cannot be.
   static constexpr u32 k_strange_count = 0x20000;
 
+  XIO_DEVICE static void take_view(const ring_view& from, ring_view* to) { rdma::take_view(from, to); }
+
   XIO_DEVICE static void announce(const ring_view&, u64, u64) {}
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
-    const u64* words = reinterpret_cast<const u64*>(r.completion);
+    const u64* words = reinterpret_cast<const u64*>(r.rdma.completions);
     const u64 now = load<scope::system, order::acquire>(words);
     const u64 count = now & ~wire::proxy::k_has_failed;
     if (count != completed) {
@@ -71,7 +74,7 @@ struct proxy_codec {
     // result, and a lane that has loaded it has given the word back.
     if (!inlined && !atomic) fence_before_stores<scope::system>();
     u64* slot = reinterpret_cast<u64*>(ring_slot(r, ticket, k_slot_bytes));
-    const u32 generation = wire::proxy::generation(ticket, r.depth_log2);
+    const u32 generation = wire::proxy::generation(ticket, r.rdma.depth_log2);
     if (k_posts_by_leaf && inlined && w.from == rdma::payload::inlined) {
       store_words<wire::proxy::k_inline_at>(slot, generation, e);
       // Unrolled, these would take most of the registers of a leaf.

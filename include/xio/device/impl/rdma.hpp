@@ -62,8 +62,8 @@ struct copy_job {
 
 // Needs a key unless all of it travels in an entry.
 XIO_DEVICE xio_status_t find_copy_key(const ctx_view& c, const ring_view& r, copy_job* j) {
-  if (j->what != verb::read && j->bytes <= r.inline_bytes && j->bytes <= r.chunk) return XIO_OK;
-  const key_found key = find_key(*c.world, r.nic, j->local, j->bytes);
+  if (j->what != verb::read && j->bytes <= r.rdma.inline_bytes && j->bytes <= r.chunk) return XIO_OK;
+  const key_found key = find_key(*c.world, r.rdma.nic, j->local, j->bytes);
   j->lkey = key.lkey;
   return key.status;
 }

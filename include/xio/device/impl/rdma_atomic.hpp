@@ -71,7 +71,7 @@ XIO_DEVICE xio_status_t get_value(const ctx_view& c, u32 pe, u64 offset, u32 wid
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   const xio_status_t status = with_result(c, r, value, [&](u64* word, u64* ticket) {
-    return post(c, r, transfer(r, verb::read, offset, word, width, r.scratch_lkey), ticket);
+    return post(c, r, transfer(r, verb::read, offset, word, width, r.rdma.scratch_lkey), ticket);
   });
   if (status == XIO_OK) *value = low_bytes(*value, width);
   return status;
@@ -135,7 +135,7 @@ XIO_DEVICE u64 changed(amo op, u64 old, u64 operand, u64 compare) {
 // of 8 aligned ones, where the NIC keeps the other half safe.
 XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, u64 offset, u32 width, amo op,
                                         u64 operand, u64 compare, u64* old) {
-  if (width == 4 && (r.atomics & nic_four_in_eight) == 0) return XIO_ERR_UNSUPPORTED;
+  if (width == 4 && (r.rdma.atomics & nic_four_in_eight) == 0) return XIO_ERR_UNSUPPORTED;
   const u32 shift = width == 4 ? 8 * (static_cast<u32>(offset) & 4) : 0;
   const u64 mask = (width == 4 ? u64{0xffffffff} : ~u64{0}) << shift;
   const u64 at = offset & ~u64{7};
@@ -160,9 +160,9 @@ XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, u
 }
 
 XIO_DEVICE bool nic_has(const ring_view& r, amo op, u32 width) {
-  if (width == 4) return (r.atomics & nic_native_4) != 0;
+  if (width == 4) return (r.rdma.atomics & nic_native_4) != 0;
   const bool plain = op == amo::fetch || op == amo::add || op == amo::compare_swap;
-  return plain || (r.atomics & nic_masked) != 0;
+  return plain || (r.rdma.atomics & nic_masked) != 0;
 }
 
 // width is 4 or 8. With `fetch` waits and gives the old value; else *old is not to be used, and what the NIC has in one

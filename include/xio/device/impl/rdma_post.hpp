@@ -22,7 +22,7 @@ XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, u64 offset, u
   const u64 first = group.first(offset);
   const u64 common = group.first(width);
   const bool all = group.ballot(offset == first + group.rank() * width && width == common) == group.mask;
-  return all && r.gather_bytes >= 2 * width && r.gather_bytes / 64 < r.depth / 4;
+  return all && r.rdma.gather_bytes >= 2 * width && r.rdma.gather_bytes / 64 < r.depth / 4;
 }
 
 // --- By one function -----------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ XIO_DEVICE xio_status_t post_value_in_one(const world_view& w, const ring_view& 
       if constexpr (!k_gathers<decltype(family)>) {
         return XIO_ERR_UNSUPPORTED;  // its gather_bytes are 0, so nothing is one row
       } else {
-        const u32 per = r.gather_bytes / width;
+        const u32 per = r.rdma.gather_bytes / width;
         return post_gathered<decltype(family)>(w, group, r, offset, value, width, per, ticket);
       }
     });
@@ -128,8 +128,8 @@ XIO_DEVICE work signal_behind(const ring_view& r, bool adds, u64 remote, u64 val
   w.from = adds ? payload::memory : payload::value;
   w.bytes = 8;
   w.remote = remote;
-  w.rkey = r.remote_key;
-  w.lkey = r.scratch_lkey;
+  w.rkey = r.rdma.remote_key;
+  w.lkey = r.rdma.scratch_lkey;
   w.local = result;
   w.first = value;
   return w;
@@ -160,7 +160,7 @@ XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u3
   using codec = leaf_codec<Family>;
   posted_ops out{k_not_yet, XIO_PENDING, false};
   if (!is_first_lanes(ring)) return out;
-  const ring_view r = ring_in_registers(ring);
+  const ring_view r = ring_in_registers<Family>(ring);
   // Words are loaded here: bytes of any length and place are many more instructions, in every entry.
   auto from = static_cast<payload>(how_in >> k_how_payload_at & 0xff);
   u64 value = operand;
@@ -175,7 +175,7 @@ XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u3
          from,
          bytes,
          remote,
-         r.remote_key,
+         r.rdma.remote_key,
          lkey,
          local,
          value,
@@ -223,7 +223,7 @@ XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u3
 }
 
 // Rings for others, by the lane that is the ringer.
-XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<nic_codec>(ring_in_registers(ring)); }
+XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<nic_codec>(ring_in_registers<nic_codec>(ring)); }
 
 XIO_DEVICE posted_ops post_by_leaf(const world_view& w, const ring_view& r, const work& first, const work& second,
                                    bool two) {
@@ -274,9 +274,9 @@ XIO_LEAF posted_ops post_row_leaf(const world_view& world, const ring_view& ring
   posted_ops out{k_not_yet, XIO_PENDING, false};
   const lanes group = group_to_go(reinterpret_cast<u64>(&ring), width);
   if (!group.has_caller()) return out;
-  const ring_view r = ring_in_registers(ring);
+  const ring_view r = ring_in_registers<nic_codec>(ring);
   if (group.alone() || !is_one_row(group, r, offset, width)) return posted_ops{0, XIO_ERR_UNSUPPORTED, false};
-  const bool now = group.rank() < r.gather_bytes / width;
+  const bool now = group.rank() < r.rdma.gather_bytes / width;
   const lanes turn{group.ballot(now)};
   if (!now) return out;
   out.ticket = 0;
@@ -290,7 +290,7 @@ XIO_DEVICE xio_status_t post_value_by_leaf(const world_view& w, const ring_view&
   posted_ops done{0, XIO_ERR_UNSUPPORTED, false};
   if (!converged_lanes().alone()) {
     done = ring_post_by(
-        r, false, [&] { return r.gather_bytes / 64 + 1; },
+        r, false, [&] { return r.rdma.gather_bytes / 64 + 1; },
         [&](u32 slots, u64* since) { return find_room(r, slots, w, since); }, [&] { serve_leaf(r); },
         [&] { return post_row_leaf(w, r, offset, value, width); });
   }

@@ -23,8 +23,8 @@ XIO_DEVICE work make_work(const ring_view& r, verb what, u64 offset, u32 bytes) 
   w.what = what;
   w.from = payload::memory;
   w.bytes = bytes;
-  w.remote = r.remote_heap + offset;
-  w.rkey = r.remote_key;
+  w.remote = r.rdma.remote_heap + offset;
+  w.rkey = r.rdma.remote_key;
   return w;
 }
 
@@ -33,7 +33,7 @@ XIO_DEVICE work transfer(const ring_view& r, verb what, u64 offset, const void* 
   work w = make_work(r, what, offset, bytes);
   w.local = reinterpret_cast<u64>(local);
   w.lkey = lkey;
-  if (what != verb::read && bytes <= r.inline_bytes) w.from = payload::inlined;
+  if (what != verb::read && bytes <= r.rdma.inline_bytes) w.from = payload::inlined;
   return w;
 }
 
@@ -49,7 +49,7 @@ XIO_DEVICE work write_value(const ring_view& r, u64 offset, u64 value, u32 width
 XIO_DEVICE work atomic_work(const ring_view& r, verb what, u64 offset, u32 width, u64 first, u64 second, u64* result) {
   work w = make_work(r, what, offset, width);
   w.local = reinterpret_cast<u64>(result);
-  w.lkey = r.scratch_lkey;
+  w.lkey = r.rdma.scratch_lkey;
   w.first = first;
   w.second = second;
   return w;

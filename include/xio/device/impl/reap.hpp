@@ -15,10 +15,12 @@ namespace xio::dev {
 // held in registers for as long as a leaf waits, what all kinds need is more than a wave has.
 XIO_DEVICE u64 drain_again(const ring_view& ring, ring_kind kind, u64 completed) {
   if constexpr (k_has_sdma)
-    if (!k_has_rdma || kind == ring_kind::sdma) return sdma_codec::drain(ring_in_registers(again(ring)), completed);
+    if (!k_has_rdma || kind == ring_kind::sdma)
+      return sdma_codec::drain(ring_in_registers<sdma_codec>(again(ring)), completed);
   if constexpr (k_has_rdma)
     return rdma::with_kind(kind, [&](auto family) XIO_INLINE_LAMBDA {
-      return decltype(family)::drain(ring_in_registers(again(ring)), completed);
+      using family_codec = decltype(family);
+      return family_codec::drain(ring_in_registers<family_codec>(again(ring)), completed);
     });
   return completed;
 }
@@ -33,7 +35,7 @@ XIO_LEAF waited wait_leaf(const ring_view& ring, const world_view* w, u64 upto, 
   waited out{since, XIO_OK};
   for_each_address(&ring, [&] {
     const ring_view& at = uniform(ring);
-    const ring_view r = ring_in_registers(at);
+    const ring_view r = head_in_registers(at);
     if (r.kind == ring_kind::none) return;
     out.status = ring_wait_for<k_has_sdma>(r, w, upto, slots, &out.since,
                                            [&](u64 completed) { return drain_again(at, r.kind, completed); });

@@ -18,6 +18,8 @@
 //
 // A Codec knows one format:
 //   static constexpr bool k_in_order                     completions come in ticket order
+//   static void take_view(const ring_view& from, ring_view* to)   copies the fields of the engine's part that the codec
+//                                                        uses, by view_field: from a uniform view into registers
 //   static void announce(const ring_view&, u64 from, u64 to)   entries [from,to) are published: doorbell; or bool,
 //                                                        false where the device looks without one
 //   static u64 drain(const ring_view&, u64 completed)    consume completions: advance state->completed, give credits
@@ -48,40 +50,26 @@ XIO_DEVICE bool ring_is_serial(const ring_view& r) {
   if constexpr (requires { Codec::is_serial(r); }) return Codec::is_serial(r);
   return k_ring_is_serial<Codec>;
 }
-// A copy of a view in registers of the wave: all lanes that are here have come with the same ring.
-XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
-  const ring_view& at = uniform(in_memory);
+// A copy of a view's head in registers of the wave. `at` is uniform: the same ring for all lanes that are here.
+XIO_DEVICE ring_view head_in_registers(const ring_view& at) {
   ring_view r{};
   r.state = view_field(at.state);
   r.marks = view_field(at.marks);
   r.slots = view_field(at.slots);
   r.depth = view_field(at.depth);
-  r.depth_log2 = view_field(at.depth_log2);
   r.kind = view_field(at.kind);
   r.id = view_field(at.id);
   r.index = view_field(at.index);
   r.chunk = view_field(at.chunk);
-  r.doorbell = view_field(at.doorbell);
-  r.doorbell_record = view_field(at.doorbell_record);
-  r.completion = view_field(at.completion);
-  r.cq_doorbell = view_field(at.cq_doorbell);
-  r.cq_depth = view_field(at.cq_depth);
-  r.cq_depth_log2 = view_field(at.cq_depth_log2);
-  r.remote_heap = view_field(at.remote_heap);
-  r.remote_key = view_field(at.remote_key);
-  r.scratch_lkey = view_field(at.scratch_lkey);
-  r.nic = view_field(at.nic);
-  r.atomics = view_field(at.atomics);
-  r.inline_bytes = view_field(at.inline_bytes);
-  r.gather_bytes = view_field(at.gather_bytes);
-  r.path_mtu = view_field(at.path_mtu);
-  r.variant = view_field(at.variant);
-  r.cq_id = view_field(at.cq_id);
-  r.slots_lkey = view_field(at.slots_lkey);
-  r.aux = view_field(at.aux);
   r.alone = view_field(at.alone);
-  r.granule = view_field(at.granule);
-  r.least_slots = view_field(at.least_slots);
+  return r;
+}
+// The same of any lane's view, with what the codec needs of the engine's part.
+template <class Codec>
+XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
+  const ring_view& at = uniform(in_memory);
+  ring_view r = head_in_registers(at);
+  Codec::take_view(at, &r);
   return r;
 }
 

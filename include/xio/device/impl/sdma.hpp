@@ -27,7 +27,7 @@ namespace xio::dev {
 constexpr u32 k_sdma_slot_bytes = 64;
 constexpr u32 k_sdma_slot_dwords = k_sdma_slot_bytes / 4;
 
-// ring_view::completion points to this. An engine writes `fence` only. A model that refuses a packet also writes
+// sdma_ring::completion points to this. An engine writes `fence` only. A model that refuses a packet also writes
 // `fault`, a code other than 0, and where: the low word of a count of dwords since the queue's first.
 struct alignas(16) sdma_completion {
   u32 fence;
@@ -40,17 +40,28 @@ static_assert(sizeof(sdma_completion) == 16);
 struct sdma_codec {
   static constexpr bool k_in_order = true;
 
+  XIO_DEVICE static void take_view(const ring_view& from, ring_view* to) {
+    const sdma_ring& at = from.sdma;
+    sdma_ring& r = to->sdma;
+    r.doorbell = view_field(at.doorbell);
+    r.write_pointer = view_field(at.write_pointer);
+    r.completion = view_field(at.completion);
+    r.generation = view_field(at.generation);
+    r.granule = view_field(at.granule);
+    r.least_slots = view_field(at.least_slots);
+  }
+
   // Write pointer and doorbell count bytes since the queue was made and never wrap. The pointer's memory comes first:
   // the firmware reads it, and not the doorbell, when it gives an engine back to a queue that was switched out.
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     const u64 written = to * k_sdma_slot_bytes;
-    store<scope::system, order::release>(reinterpret_cast<u64*>(r.doorbell_record), written);
-    store<scope::system, order::release>(r.doorbell, written);
+    store<scope::system, order::release>(r.sdma.write_pointer, written);
+    store<scope::system, order::release>(r.sdma.doorbell, written);
   }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
     // Fence and fault in one load, so that no fence that was written before the fault is missed.
-    const u64 both = load<scope::system, order::acquire>(reinterpret_cast<const u64*>(r.completion));
+    const u64 both = load<scope::system, order::acquire>(reinterpret_cast<const u64*>(r.sdma.completion));
     const u32 ahead = static_cast<u32>(both) - static_cast<u32>(completed);
     const u32 fault = static_cast<u32>(both >> 32);
     if (ahead > r.depth) {
@@ -60,7 +71,7 @@ struct sdma_codec {
     }
     if (ahead != 0) ring_complete(r, completed, completed + ahead);
     if (fault != 0) {
-      const auto* block = reinterpret_cast<const sdma_completion*>(r.completion);
+      const auto* block = r.sdma.completion;
       const u32 slot = load<scope::system, order::relaxed>(&block->fault_dword) / k_sdma_slot_dwords;
       const u32 behind = (slot - static_cast<u32>(completed)) & (0xffffffffu / k_sdma_slot_dwords);
       ring_fail(r, XIO_ERR_TRANSPORT, fault, completed + behind);
@@ -79,7 +90,7 @@ XIO_DEVICE void finish_slot(const ring_view& r, u64 ticket, bool fenced, entry64
   if (fenced) {
     constexpr u32 fence_at = k_sdma_slot_dwords - wire::sdma::k_fence_dwords;
     wire::sdma::encode_nop(e.dw + used, fence_at - used);
-    wire::sdma::encode_fence(e.dw + fence_at, r.variant, reinterpret_cast<u64>(r.completion),
+    wire::sdma::encode_fence(e.dw + fence_at, r.sdma.generation, reinterpret_cast<u64>(r.sdma.completion),
                              static_cast<u32>(ticket + 1));
   } else {
     wire::sdma::encode_nop(e.dw + used, k_sdma_slot_dwords - used);
@@ -107,7 +118,7 @@ XIO_DEVICE void fill_atomic(const ring_view& r, u64 ticket, bool fenced, u32 cod
 
 XIO_DEVICE void fill_tile(const ring_view& r, u64 ticket, const wire::sdma::tile& t) {
   entry64 e{};
-  wire::sdma::encode_tile(e.dw, r.variant, t);
+  wire::sdma::encode_tile(e.dw, r.sdma.generation, t);
   finish_slot<wire::sdma::k_copy_sub_window_dwords>(r, ticket, false, e);
 }
 
@@ -136,7 +147,7 @@ XIO_DEVICE bool signal_fits(u64 offset, int op) {
 template <class Fill>
 XIO_DEVICE xio_status_t post_slots(const world_view& w, const ring_view& r, u32 slots, u32 bytes, u64* ticket,
                                    Fill&& fill) {
-  const u32 pad = slots < r.least_slots ? r.least_slots - slots : 0;
+  const u32 pad = slots < r.sdma.least_slots ? r.sdma.least_slots - slots : 0;
   const ring_claim claim{slots + pad, 0, bytes};
   const auto all = [&](u64 at, bool last) {
     for (u32 i = 0; i < pad; ++i) fill_end(r, at + i, false);
@@ -161,7 +172,7 @@ struct chain {
 // stores: here and now, so before a signal, whose doorbell releases them. Of a get the source is a peer's.
 template <direct::source From = direct::source::peer>
 XIO_DEVICE void trim(const ring_view& r, chain& op) {
-  if (r.granule == 1 || ((op.dst | op.src | op.bytes) & 3) == 0) return;
+  if (r.sdma.granule == 1 || ((op.dst | op.src | op.bytes) & 3) == 0) return;
   const auto move = [&](u64 at, u64 bytes) {
     direct::move_beside<From>(in_device_memory(reinterpret_cast<void*>(op.dst + at)),
                               in_device_memory(reinterpret_cast<const void*>(op.src + at)), bytes);
@@ -201,11 +212,11 @@ XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u3
   posted_ops out{k_not_yet, XIO_PENDING, false};
   const lanes group = group_to_go(reinterpret_cast<u64>(&ring), how_in);
   if (!group.has_caller()) return out;
-  const ring_view r = ring_in_registers(ring);
+  const ring_view r = ring_in_registers<sdma_codec>(ring);
   const u32 how = uniform_value(how_in);
   const piece p{how & k_leaf_copies, (how & k_leaf_signals) != 0 ? 1u : 0u, (how & k_leaf_counts) != 0 ? 1u : 0u,
                 bytes};
-  const u32 pad = p.slots() < r.least_slots ? r.least_slots - p.slots() : 0;
+  const u32 pad = p.slots() < r.sdma.least_slots ? r.sdma.least_slots - p.slots() : 0;
   const ring_claim claim{p.slots() + pad, 0, bytes};
   auto fill = [&](u64 at, bool last, u64 = 0) {
     XIO_ROLLED for (u32 i = 0; i < pad; ++i) fill_end(r, at + i, false);
@@ -234,7 +245,7 @@ XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u3
       ring_post_batch<leaf_codec>(turn, r, world, claim, ring_sum_equal(turn, claim), &out.ticket, &out.serves, fill);
   return out;
 }
-XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<sdma_codec>(ring_in_registers(ring)); }
+XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<sdma_codec>(ring_in_registers<sdma_codec>(ring)); }
 
 // The one copy of this code in a kernel that has these queues and no world.
 XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) { return sdma_codec::drain(ring, completed); }
@@ -245,7 +256,7 @@ XIO_DEVICE xio_status_t post_piece_by_leaf(const world_view& w, const ring_view&
   if (p.signals != 0) how |= k_leaf_signals | (op.op == XIO_SIGNAL_ADD ? k_leaf_adds : 0);
   if (p.counts != 0) how |= k_leaf_counts;
   const posted_ops done = ring_post_by(
-      r, r.alone != 0, [&] { return p.slots() > r.least_slots ? p.slots() : r.least_slots; },
+      r, r.alone != 0, [&] { return p.slots() > r.sdma.least_slots ? p.slots() : r.sdma.least_slots; },
       [&](u32 slots, u64* since) {
         return ring_wait_for<true>(r, &w, 0, slots, since, [&](u64 completed) { return drain_leaf(r, completed); });
       },
@@ -339,8 +350,9 @@ XIO_DEVICE wire::sdma::tile block_of(const area& a, u32 log2, u64 x, u64 y, u64 
 // Whether engines take the area as tiles: pitches of more than 32 bits of elements are nobody's, and if the first block
 // fits, then so do all.
 XIO_DEVICE bool fits_tiles(const ring_view& r, const area& a, u32 log2) {
-  if (((a.dst_pitch | a.src_pitch) >> log2) > ~u32{0} || (u32{1} << log2) < r.granule) return false;
-  return wire::sdma::tile_fits(r.variant, block_of(a, log2, 0, 0, wire::sdma::tile_extent_max(r.variant)));
+  if (((a.dst_pitch | a.src_pitch) >> log2) > ~u32{0} || (u32{1} << log2) < r.sdma.granule) return false;
+  return wire::sdma::tile_fits(r.sdma.generation,
+                               block_of(a, log2, 0, 0, wire::sdma::tile_extent_max(r.sdma.generation)));
 }
 
 XIO_DEVICE xio_status_t post_rows(const world_view& w, const ring_view& r, area a, xio_req_t* request) {
@@ -360,7 +372,7 @@ XIO_OUT_OF_LINE xio_status_t post_area(const world_view& w, const ring_view& r, 
   if (overlap(a)) return XIO_ERR_ARG;
   const u32 log2 = element_of(a);
   if (a.height == 1 || !fits_tiles(r, a, log2)) return post_rows(w, r, a, request);
-  const u64 most = wire::sdma::tile_extent_max(r.variant);
+  const u64 most = wire::sdma::tile_extent_max(r.sdma.generation);
   u64 ticket = 0;
   for (u64 y = 0; y < a.height; y += most) {
     for (u64 x = 0; x < a.width >> log2; x += most) {

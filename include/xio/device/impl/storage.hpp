@@ -250,7 +250,7 @@ XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, cons
 XIO_DEVICE xio_status_t see_from(const world_view& w, const ring_view& r, transfer* t) {
   if ((t->shape.features & storage_apart) == 0 || t->buffer == nullptr) [[likely]]
     return XIO_OK;
-  t->bus = bus_address(w, region_pair::at(w, 0), r.space, t->buffer, t->bytes);
+  t->bus = bus_address(w, region_pair::at(w, 0), r.nvme.space, t->buffer, t->bytes);
   if (t->bus.at == 0) return XIO_ERR_NOT_REGISTERED;
   t->first = bus_address_of(t->bus, t->bus.at);
   return XIO_OK;
@@ -409,7 +409,7 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
       posted = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, 0}, &open[m].last, [&](u64 mine, bool) {
         store_sqe(r, mine,
                   wire::nvme::make_command(static_cast<u8>(wire::nvme::opcode::flush), nvme_codec::cid(r, mine),
-                                           r.variant, 0, 0));
+                                           r.nvme.name_space, 0, 0));
       });
     });
     if (posted == XIO_OK) open[m].count = 1;

@@ -115,8 +115,8 @@ XIO_DEVICE piece piece_of(const transfer& t, const member_part& part, u64 i) {
 // list when its slot is in use again. Pages of contiguous memory are computed, others looked up.
 XIO_DEVICE u64 write_prp_list(const ring_view& r, u32 cid, const bus_place& data, u64 end, u64 page_bytes) {
   const u64 at = cid * prp_room(r.chunk, page_bytes);
-  auto* list = reinterpret_cast<u64*>(r.list_pages + at);
-  const u64 list_bus = r.list_pages_bus + at;
+  auto* list = reinterpret_cast<u64*>(r.nvme.list_pages + at);
+  const u64 list_bus = r.nvme.list_pages_bus + at;
   const u64 entries = page_bytes / 8;  // of a list page; the last leads to the next page if more than one is left
   u64 slot = 0;
   for (u64 page = 1; page * page_bytes < end; ++page, ++slot) {
@@ -162,7 +162,7 @@ XIO_DEVICE command command_of(const transfer& t, const piece& p) {
 // Where two PRPs don't say it: one descriptor in the place of both, with address, length, and a type that is 0 for a
 // block of data; or a list. Rings for memory in parts have lists.
 XIO_DEVICE void point_to_data(const ring_view& r, u32 cid, command& c) {
-  if (r.list_pages == nullptr) {
+  if (r.nvme.list_pages == nullptr) {
     c.entry = wire::nvme::with_sgl(c.entry, wire::nvme::make_sgl(wire::nvme::sgl::data_block, c.bus.at, c.bytes));
   } else {
     const u64 list = write_prp_list(r, cid, c.bus, c.list_end, c.page_bytes);
@@ -174,10 +174,10 @@ XIO_DEVICE void point_to_data(const ring_view& r, u32 cid, command& c) {
 // Writes the SQE of a command, and its PRP list if it needs one.
 XIO_DEVICE void write_command(const ring_view& r, u64 ticket, command c) {
   const u32 cid = nvme_codec::cid(r, ticket);
-  if (c.bus.at != 0 && (r.list_pages == nullptr || c.list_end != 0)) [[unlikely]]
+  if (c.bus.at != 0 && (r.nvme.list_pages == nullptr || c.list_end != 0)) [[unlikely]]
     point_to_data(r, cid, c);
   c.entry.dw[0] |= cid << 16;
-  c.entry.dw[1] = r.variant;
+  c.entry.dw[1] = r.nvme.name_space;
   store_sqe(r, ticket, c.entry);
 }
 

@@ -56,60 +56,116 @@ enum class bus_space : std::uint16_t { software = 0, first = 1 };
 constexpr std::uint32_t k_bus_spaces = 14;
 constexpr std::uint32_t k_usual_spaces = 2;  // of which kernels load the addresses with the rest of a row
 
-struct ring_view {
-  ring_state* state;
-  std::uint64_t* marks;  // per slot: which batch begins there and is complete, see ring_mark_of
-  unsigned char* slots;  // depth * slot_bytes, the ring that the device reads
-  std::uint32_t depth;   // slots, a power of two
-  std::uint32_t depth_log2;
-  ring_kind kind;
-  std::uint32_t id;     // the device's name for it: QPN, SDMA queue id, NVMe queue id
-  std::uint32_t index;  // place in the ctx's ring table, for xio_req_t
-  std::uint32_t chunk;  // most payload bytes of one entry
-
-  std::uint64_t* doorbell;         // mlx5: UAR + 0x800; sdma: KFD doorbell; nvme: 32-bit SQ tail register
-  std::uint32_t* doorbell_record;  // mlx5: send word of the doorbell record; sdma: 64-bit wptr memory; nvme: shadow SQ
-                                   // tail, null where the registers are written directly
-  unsigned char* completion;       // mlx5: collapsed CQE; sdma: 32-bit fence word; nvme: CQ entries
-  std::uint32_t* cq_doorbell;      // nvme: CQ head register
-  std::uint32_t cq_depth;          // nvme: CQ entries, a power of two
-  std::uint32_t cq_depth_log2;
-
-  // Rings that complete out of order (nvme): one word per command id, see nvme.hpp.
-  std::uint64_t* op_words;
-  std::uint32_t op_count;  // command ids, a power of two, >= 4 * depth
-  std::uint32_t op_count_log2;
-  unsigned char* list_pages;  // nvme: room for the longest PRP list per command id, or null where SGLs name the data
-  std::uint64_t list_pages_bus;
-
-  // RDMA. The queue pair's peer, as its NIC sees it, and what this NIC can.
-  std::uint64_t remote_heap;   // address of the peer's heap
-  std::uint32_t remote_key;    // its rkey
-  std::uint32_t scratch_lkey;  // results of fetching ops go to scratch words of the ctx; see ctx_view::scratch
-  std::uint32_t nic;           // which of region_view::lkey
-  std::uint32_t atomics;       // bits of nic_atomics
-  std::uint32_t inline_bytes;  // most bytes that one lane's put carries in its entry
-  std::uint32_t gather_bytes;  // most bytes that a wave's merged put carries in one entry
-  std::uint32_t path_mtu;      // bnxt: payload bytes of one packet
-  std::uint32_t variant;       // of the family: ionic firmware version, sdma generation, nvme namespace; see its header
-  std::uint32_t cq_id;         // bnxt, ionic: the completion queue's number
-  std::uint32_t slots_lkey;    // ernic: of the slots themselves, where they are registered memory
-  unsigned char* aux;     // bnxt: MSN table; ernic: indices; nvme: EventIdx of the SQ tail, null where the host rings
-  std::uint16_t alone;    // 1: one thread at a time posts and waits here; see ring_post_alone
-  std::uint16_t granule;  // sdma: what addresses and lengths of copies are multiples of, 1 or 4; loads and stores
-                          // move the rest
-  std::uint16_t least_slots;  // sdma: slots that are posted at least at once, 1 or 4
-  bus_space space;            // nvme: of its drive
-};
-static_assert(sizeof(ring_view) == 184);
+// --- What an engine's rings have besides the head ---
+// Addresses are as kernels see them, unless the field says otherwise. A word that the device reads or writes is named
+// in the format of its codec (mlx5.hpp, sdma.hpp, nvme.hpp ...), which is the only one that touches it.
 
 // The atomics that a NIC has besides 8-byte compare-swap and fetch-add. The others are done by compare-swap in a loop.
-enum nic_atomics : std::uint32_t {
+enum nic_atomics : std::uint16_t {
   nic_masked = 1,        // 8-byte masked forms: or, and, xor, set in one entry
   nic_native_4 = 2,      // 4-byte masked forms
   nic_four_in_eight = 4  // 4-byte ops may be a compare-swap of the 8 bytes around: nobody's change of the other half
                          // can be lost
 };
+
+// ConnectX (mlx5.hpp).
+struct mlx5_ring {
+  std::uint32_t* doorbell_record;  // the send queue's word of it; null: the queue pair has none
+};
+// Broadcom (bnxt.hpp).
+struct bnxt_ring {
+  std::uint64_t* msn_table;    // depth entries: the packet numbers of each entry
+  std::uint64_t* cq_doorbell;  // register for the CQ's consumer index
+  std::uint32_t cq_id;         // the CQ's number, of 20 bits
+  std::uint16_t path_mtu;      // payload bytes of one packet, a power of two
+  std::uint16_t unit;  // what doorbells and MSN entries count for an entry: 1 in static mode, 8 in variable mode
+};
+// AMD Pensando (ionic.hpp).
+struct ionic_ring {
+  std::uint64_t* cq_doorbell;  // register for the CQ's consumer index; null with the collapsed CQE
+  std::uint32_t cq_id;         // the CQ's number, of 24 bits
+  std::uint32_t version;       // of the firmware's interface: 1 or 2
+};
+// AMD's emulated NIC (ernic.hpp).
+struct ernic_ring {
+  std::uint32_t* indices;    // head and tail of the send queue, which the doorbell says to read
+  std::uint32_t slots_lkey;  // of the slots themselves, out of which the NIC takes what travels in an entry
+};
+
+// A queue pair to one peer. Entries of the proxy (proxy.hpp) need nothing else.
+struct rdma_ring {
+  std::uint64_t remote_heap;   // address of the peer's heap, as its NIC sees it
+  std::uint32_t remote_key;    // its rkey
+  std::uint32_t scratch_lkey;  // of ctx_view::scratch, where results of fetching ops go
+  std::uint32_t inline_bytes;  // most bytes that one lane's put carries in its entry
+  std::uint32_t gather_bytes;  // most bytes that a wave's merged put carries in one entry; 0: none are merged
+  std::uint32_t depth_log2;    // of ring_view::depth, for entries and doorbells that name their lap
+  std::uint16_t nic;           // which of region_view::lkey
+  std::uint16_t atomics;       // bits of nic_atomics
+  std::uint64_t* doorbell;     // register of the send queue; ernic: its low 32 bits alone; proxy: none
+  unsigned char* completions;  // the completion queue; or the one entry, or words, that each completion overwrites
+  std::uint32_t cq_depth;      // entries of the completion queue, a power of two; 0: there is none
+  std::uint32_t cq_depth_log2;
+  union {
+    std::uint64_t family_words[3];  // all of the below, to be cleared or copied
+    mlx5_ring mlx5;
+    bnxt_ring bnxt;
+    ionic_ring ionic;
+    ernic_ring ernic;
+  };
+};
+static_assert(sizeof(rdma_ring) == 80);
+
+// A queue of a copy engine (sdma.hpp).
+struct sdma_completion;
+struct sdma_ring {
+  std::uint64_t* doorbell;       // register for the write pointer, in bytes since the queue was made
+  std::uint64_t* write_pointer;  // the same in memory, for the firmware
+  sdma_completion* completion;   // where FENCE packets write
+  std::uint32_t generation;      // of the engine's packets, see wire/sdma.hpp
+  std::uint16_t granule;         // what addresses and lengths of copies are multiples of: 1 or 4 bytes; loads and
+                                 // stores move the rest
+  std::uint16_t least_slots;     // slots that are posted at least at once: 1 or 4
+};
+
+// A submission queue of a drive's namespace with its completion queue (nvme.hpp). Commands complete out of order.
+struct nvme_ring {
+  std::uint32_t* sq_doorbell;  // register for the SQ's tail; null where a host thread writes it
+  std::uint32_t* cq_doorbell;  // where the CQ's head is written: the register, or the word that the host thread watches
+  std::uint32_t* shadow_tail;  // the SQ's tail in memory; null where the registers are written directly
+  std::uint32_t* tail_event;   // the tail from which on the drive wants its register written; null where nobody says so
+  unsigned char* completions;  // the CQ
+  std::uint64_t* op_words;     // one per command id, and behind them those of what failed
+  unsigned char* list_pages;   // room for the longest PRP list per command id, or null where SGLs name the data
+  std::uint64_t list_pages_bus;  // its address as the drive sees it
+  std::uint32_t name_space;      // the namespace's id
+  std::uint32_t cq_depth;        // entries of the CQ, a power of two
+  std::uint32_t op_count;        // command ids, a power of two, >= 4 * depth
+  std::uint8_t cq_depth_log2, op_count_log2;
+  bus_space space;  // in which the drive's addresses mean something
+};
+static_assert(sizeof(nvme_ring) == 80);
+
+// A ring: first what ring*.hpp needs of every one, then the engine's part, by `kind`. Two lines of 64 bytes.
+struct alignas(64) ring_view {
+  ring_state* state;
+  std::uint64_t* marks;  // per slot: which batch begins there and is complete, see ring_mark_of
+  unsigned char* slots;  // the entries, which the device reads; how long one is says the codec
+  std::uint32_t depth;   // slots, a power of two
+  ring_kind kind;
+  std::uint32_t id;     // the number by which its device, and messages, name it
+  std::uint32_t index;  // place in the ctx's ring table, for xio_req_t
+  std::uint32_t chunk;  // most payload bytes of one entry
+  std::uint32_t alone;  // 1: one thread at a time posts and waits here; see ring_post_alone
+  union {
+    std::uint64_t engine_words[10];  // all of the below, to be cleared
+    rdma_ring rdma;                  // mlx5, bnxt, ionic, ernic, proxy
+    sdma_ring sdma;
+    nvme_ring nvme;
+  };
+};
+static_assert(sizeof(ring_view) == 128);
+static_assert(offsetof(ring_view, rdma) == 48 && offsetof(ring_view, nvme) == 48);
 
 // --- Peers, memory, storage --------------------------------------------------------------------------
 

@@ -224,29 +224,29 @@ class bnxt_send_queue final : public direct_queue {
   const proxy::verbs_address& identity() const override { return mine_; }
   void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view& v) override {
     uverbs::connect({&port_->context.owner(), made_.qp, &port_->port}, mine_, remote, pe, path);
-    v.path_mtu = proxy::mtu_bytes(agree_mtu(mine_, remote, pe, path.mtu));
+    v.rdma.bnxt.path_mtu = static_cast<std::uint16_t>(proxy::mtu_bytes(agree_mtu(mine_, remote, pe, path.mtu)));
   }
   bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
   void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
   void take_host_doorbells(dev::ring_view& v) const override {
-    v.doorbell = page_->host_doorbell(0);
-    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(port_->completions.host_doorbell(0));
+    v.rdma.doorbell = page_->host_doorbell(0);
+    v.rdma.bnxt.cq_doorbell = port_->completions.host_doorbell(0);
   }
   void fill(dev::ring_view& v, dev::ring_state& state) const override {
     auto* base = memory_.as<unsigned char>();
     v.slots = base;
     v.depth = depth_;
-    v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
+    v.rdma.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
     v.id = mine_.qpn;
-    v.variant = dev::k_bnxt_by_slots;
-    v.aux = base + parts_.table;
-    v.completion = base + parts_.completions;
-    v.cq_depth = cq_depth_;
-    v.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
-    v.cq_id = made_.cq.number;
-    v.doorbell = page_->doorbell(0);
-    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(port_->completions.doorbell(0));
-    v.path_mtu = proxy::mtu_bytes(mine_.mtu);
+    v.rdma.bnxt.unit = w::k_wqe_slots;
+    v.rdma.bnxt.msn_table = reinterpret_cast<std::uint64_t*>(base + parts_.table);
+    v.rdma.completions = base + parts_.completions;
+    v.rdma.cq_depth = cq_depth_;
+    v.rdma.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth_));
+    v.rdma.bnxt.cq_id = made_.cq.number;
+    v.rdma.doorbell = page_->doorbell(0);
+    v.rdma.bnxt.cq_doorbell = port_->completions.doorbell(0);
+    v.rdma.bnxt.path_mtu = static_cast<std::uint16_t>(proxy::mtu_bytes(mine_.mtu));
     state.credits = depth_;
     // Ticket and PSN in one word; see ring_take_tickets.
     constexpr unsigned k_ticket_bits = 40;

@@ -173,12 +173,12 @@ class direct_queues final : public queue_set {
     v.kind = facts_.format->kind;
     v.state = reinterpret_cast<dev::ring_state*>(words);
     v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
-    v.nic = nic;
-    v.scratch_lkey = request.scratch.lkey[nic];
-    v.gather_bytes = facts_.format->gather_bytes;
+    v.rdma.nic = static_cast<std::uint16_t>(nic);
+    v.rdma.scratch_lkey = request.scratch.lkey[nic];
+    v.rdma.gather_bytes = facts_.format->gather_bytes;
     v.chunk = facts_.chunk;
-    v.atomics = facts_.atomics;
-    v.inline_bytes = facts_.inline_bytes;
+    v.rdma.atomics = static_cast<std::uint16_t>(facts_.atomics);
+    v.rdma.inline_bytes = facts_.inline_bytes;
     q.fill(v, state);
     gpu::put_value(v.state, state);
   }

@@ -210,24 +210,23 @@ class ionic_send_queue final : public direct_queue {
   void take_host_doorbells(dev::ring_view& v) const override {
     const ionic_context& context = port_->context;
     const auto word = [&](std::uint8_t type) { return port_->doorbells.host_doorbell(context.doorbell_of(type)); };
-    v.doorbell = word(context.response().sq_type);
-    v.cq_doorbell = reinterpret_cast<std::uint32_t*>(word(context.response().cq_type));
+    v.rdma.doorbell = word(context.response().sq_type);
+    v.rdma.ionic.cq_doorbell = word(context.response().cq_type);
   }
   void fill(dev::ring_view& v, dev::ring_state& state) const override {
     const ionic_context& context = port_->context;
     auto* base = memory_.as<unsigned char>();
     v.slots = base;
     v.depth = depth_;
-    v.depth_log2 = log2_of(depth_);
+    v.rdma.depth_log2 = log2_of(depth_);
     v.id = mine_.qpn;
-    v.variant = dev::k_ionic_queued_cq | (context.response().version == 1 ? dev::k_ionic_v1 : 0);
-    v.completion = base + parts_.completions;
-    v.cq_depth = cq_depth_;
-    v.cq_depth_log2 = log2_of(cq_depth_);
-    v.cq_id = made_.cq.number;
-    v.doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().sq_type));
-    v.cq_doorbell =
-        reinterpret_cast<std::uint32_t*>(port_->doorbells.doorbell(context.doorbell_of(context.response().cq_type)));
+    v.rdma.ionic.version = context.response().version == 1 ? 1 : 2;
+    v.rdma.completions = base + parts_.completions;
+    v.rdma.cq_depth = cq_depth_;
+    v.rdma.cq_depth_log2 = log2_of(cq_depth_);
+    v.rdma.ionic.cq_id = made_.cq.number;
+    v.rdma.doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().sq_type));
+    v.rdma.ionic.cq_doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().cq_type));
     state.credits = depth_ - 1;  // a full ring would look empty
   }
 

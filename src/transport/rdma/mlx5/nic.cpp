@@ -262,11 +262,11 @@ void mlx5_send_queue::fill(dev::ring_view& v, dev::ring_state&) const {
   auto* base = memory_.as<unsigned char>();
   v.slots = base + parts_.slots;
   v.depth = depth_;
-  v.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
+  v.rdma.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth_));
   v.id = mine_.qpn;
-  v.completion = base + parts_.entries;
-  v.doorbell_record = reinterpret_cast<std::uint32_t*>(base + parts_.records + k_qp_record) + 1;
-  v.doorbell = page_->doorbell();
+  v.rdma.completions = base + parts_.entries;
+  v.rdma.mlx5.doorbell_record = reinterpret_cast<std::uint32_t*>(base + parts_.records + k_qp_record) + 1;
+  v.rdma.doorbell = page_->doorbell();
 }
 
 // --- The NIC -----------------------------------------------------------------------------------------

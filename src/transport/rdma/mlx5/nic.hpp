@@ -52,7 +52,7 @@ class mlx5_send_queue final : public direct_queue {
   const proxy::verbs_address& identity() const override { return mine_; }
   void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view& v) override;
   void stop() noexcept override { qp_.reset(); }
-  void take_host_doorbells(dev::ring_view& v) const override { v.doorbell = page_->host_doorbell(); }
+  void take_host_doorbells(dev::ring_view& v) const override { v.rdma.doorbell = page_->host_doorbell(); }
   void fill(dev::ring_view& v, dev::ring_state& state) const override;
   bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
 
