@@ -4,15 +4,15 @@
 //
 //   mpirun -np 2 bench/collectives [TIMES [THREADS]]       (or xiorun -n 2)
 //
-// TIMES calls (500 unless given) run in one kernel of THREADS threads (256) behind a kernel that warms up. PE 0 prints
-// a table; every PE checks what the last call left.
+// TIMES calls (500 unless given) run in one kernel of THREADS threads (256), which synchronises, reads the clock, calls
+// and reads it again: neither the launch counts nor how long after each other the PEs' kernels start. PE 0 prints a
+// table; every PE checks what the last call left.
 #include <xio/hip.h>
 #include <xio/team.h>
 #include <xio/xio.h>
 #include <xio/xio_device.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -37,12 +37,27 @@ constexpr const char* k_names[] = {"alltoall", "fcollect", "broadcast", "reduce 
 enum class scope { thread, wave, workgroup };
 constexpr const char* k_scope_names[] = {"thread", "wave", "workgroup"};
 
+// What a kernel leaves behind, in device memory.
+struct outcome {
+  uint64_t ticks;
+  int status;
+};
+
 struct work {
   xio_ctx_t ctx;
   xio_team_t team;
   int *dst, *src;  // symmetric, a block per member
-  int* bad;
+  outcome* out;
 };
+
+// Rate of wall_clock().
+double ticks_per_us() {
+#if defined(XIO_ON_HIP)
+  return 100;  // s_memrealtime counts at 100 MHz
+#else
+  return 1000;
+#endif
+}
 
 template <op Op>
 __device__ xio_status_t call(const work& w, size_t bytes) {
@@ -55,12 +70,24 @@ __device__ xio_status_t call(const work& w, size_t bytes) {
   if constexpr (Op == op::barrier) return xio_team_barrier_wg(w.ctx, w.team);
 }
 
+// Of `times` turns, behind what synchronises the PEs.
+template <class Synchronise, class Turn>
+__device__ void timed(const work& w, int times, Synchronise synchronise, Turn turn) {
+  const bool reports = threadIdx.x == 0;
+  const xio_status_t begun = synchronise();
+  if (reports && begun != XIO_OK) w.out->status = begun;
+  const uint64_t start = xio::dev::wall_clock();
+  for (int i = 0; i < times; ++i) {
+    const xio_status_t s = turn();
+    if (s != XIO_OK && reports) w.out->status = s;
+  }
+  if (reports) w.out->ticks = xio::dev::wall_clock() - start;
+}
+
 template <op Op>
 __global__ void calls(work w, size_t bytes, int times) {
-  for (int i = 0; i < times; ++i) {
-    const xio_status_t s = call<Op>(w, bytes);
-    if (s != XIO_OK && threadIdx.x == 0) *w.bad = s;
-  }
+  timed(
+      w, times, [&] { return xio_team_sync_wg(w.ctx, w.team); }, [&] { return call<Op>(w, bytes); });
 }
 
 template <op Op, scope S>
@@ -78,10 +105,8 @@ __device__ xio_status_t synchronise(const xio_ctx_t& ctx) {
 
 template <op Op, scope S>
 __global__ void syncs(work w, int times) {
-  for (int i = 0; i < times; ++i) {
-    const xio_status_t s = synchronise<Op, S>(w.ctx);
-    if (s != XIO_OK && threadIdx.x == 0) *w.bad = s;
-  }
+  const auto turn = [&] { return synchronise<Op, S>(w.ctx); };
+  timed(w, times, turn, turn);
 }
 
 int word_of(int from, int block, size_t i) { return from * 1000003 + block * 7919 + static_cast<int>(i); }
@@ -93,20 +118,18 @@ struct session {
   work w{};
 
   template <class Launch>
-  double seconds_of(op o, Launch&& launch) const {
+  double microseconds_of(op o, Launch&& launch) const {
     CHECK(xio_barrier_all(world));
-    const auto begin = std::chrono::steady_clock::now();
     launch();
-    CHECK(hipDeviceSynchronize());
-    const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    int status = 0;
-    CHECK(hipMemcpy(&status, w.bad, sizeof status, hipMemcpyDeviceToHost));
-    if (status != 0) give_up(k_names[static_cast<int>(o)], xio_status_name(static_cast<xio_status_t>(status)));
-    return took;
+    outcome out{};
+    CHECK(hipMemcpy(&out, w.out, sizeof out, hipMemcpyDeviceToHost));
+    if (out.status != 0) give_up(k_names[static_cast<int>(o)], xio_status_name(static_cast<xio_status_t>(out.status)));
+    return static_cast<double>(out.ticks) / ticks_per_us();
   }
   template <op Op>
-  double seconds(size_t bytes, int count) const {
-    return seconds_of(Op, [&] { hipLaunchKernelGGL(calls<Op>, dim3(1), dim3(threads), 0, nullptr, w, bytes, count); });
+  double microseconds(size_t bytes, int count) const {
+    return microseconds_of(Op,
+                           [&] { hipLaunchKernelGGL(calls<Op>, dim3(1), dim3(threads), 0, nullptr, w, bytes, count); });
   }
 
   // The value that word i of block b of this PE's dst has after the call.
@@ -145,23 +168,24 @@ struct session {
   void row(size_t bytes) const {
     if (bytes != 0) fill(bytes);
     const int count = bytes > size_t{64} << 10 ? std::max(times / 10, 1) : times;
-    seconds<Op>(bytes, std::max(count / 10, 1));
-    const double took = seconds<Op>(bytes, count);
+    microseconds<Op>(bytes, std::max(count / 10, 1));
+    const double took = microseconds<Op>(bytes, count);
     if (bytes != 0) compare(Op, bytes);
-    if (me == 0) std::printf("| %s | %zu | %.2f |\n", k_names[static_cast<int>(Op)], bytes, took / count * 1e6);
+    if (me == 0) std::printf("| %s | %zu | %.2f |\n", k_names[static_cast<int>(Op)], bytes, took / count);
   }
 
   template <op Op, scope S>
   void row_of() const {
     const unsigned callers = S == scope::thread ? 1 : S == scope::wave ? wave : threads;
-    const auto seconds = [&](int count) {
-      return seconds_of(Op, [&] { hipLaunchKernelGGL((syncs<Op, S>), dim3(1), dim3(callers), 0, nullptr, w, count); });
+    const auto microseconds = [&](int count) {
+      return microseconds_of(Op,
+                             [&] { hipLaunchKernelGGL((syncs<Op, S>), dim3(1), dim3(callers), 0, nullptr, w, count); });
     };
-    seconds(std::max(times / 10, 1));
-    const double took = seconds(times);
+    microseconds(std::max(times / 10, 1));
+    const double took = microseconds(times);
     if (me == 0)
       std::printf("| %s all by a %s | 0 | %.2f |\n", k_names[static_cast<int>(Op)], k_scope_names[static_cast<int>(S)],
-                  took / times * 1e6);
+                  took / times);
   }
 };
 
@@ -194,8 +218,8 @@ int main(int argc, char** argv) {
   CHECK(hipGetDevice(&device));
   CHECK(hipGetDeviceProperties(&gpu, device));
   s.wave = static_cast<unsigned>(gpu.warpSize);
-  CHECK(hipMalloc(&s.w.bad, sizeof *s.w.bad));
-  CHECK(hipMemset(s.w.bad, 0, sizeof *s.w.bad));
+  CHECK(hipMalloc(&s.w.out, sizeof *s.w.out));
+  CHECK(hipMemset(s.w.out, 0, sizeof *s.w.out));
 
   if (s.me == 0) std::printf("| op, %d PEs, one workgroup of %u | bytes | us |\n|---|---|---|\n", s.n, s.threads);
   for (const size_t bytes : {size_t{8}, size_t{4096}, size_t{32768}, size_t{262144}, k_most})
@@ -212,7 +236,7 @@ int main(int argc, char** argv) {
   s.row_of<op::barrier, scope::thread>();
   s.row_of<op::barrier, scope::wave>();
   s.row_of<op::barrier, scope::workgroup>();
-  CHECK(hipFree(s.w.bad));
+  CHECK(hipFree(s.w.out));
   CHECK(xio_team_destroy(s.world, s.w.team));
   CHECK(xio_ctx_destroy(s.world, s.w.ctx));
   CHECK(xio_finalize(s.world));
