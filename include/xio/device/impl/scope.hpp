@@ -23,6 +23,7 @@ struct thread_group {
   XIO_DEVICE u32 count() const { return 1; }
   XIO_DEVICE bool leader() const { return true; }
   XIO_DEVICE void sync() const {}
+  XIO_DEVICE void sync_found() const {}  // a sync where the group was found only just now
   XIO_DEVICE posted broadcast(const posted& mine) const { return mine; }
   XIO_DEVICE bool in_first_wave() const { return true; }
 };
@@ -35,6 +36,11 @@ struct wave_group {
   XIO_DEVICE u32 count() const { return members.count(); }
   XIO_DEVICE bool leader() const { return members.leader(); }
   XIO_DEVICE void sync() const { members.sync(); }
+  XIO_DEVICE void sync_found() const { sync_by_op(); }
+  // A sync behind an op of all lanes.
+  XIO_DEVICE void sync_by_op() const {
+    if constexpr (!k_wave_ops_sync) sync();
+  }
   // An op by loads and stores, or a quiet, mostly has nothing to report: one vote then replaces three words.
   XIO_DEVICE posted broadcast(const posted& mine) const {
     posted out{0, XIO_OK};
@@ -42,7 +48,7 @@ struct wave_group {
       out.request = members.first(mine.request);
       out.status = static_cast<xio_status_t>(static_cast<int>(members.first(static_cast<u32>(mine.status))));
     }
-    members.sync();
+    sync_by_op();
     return out;
   }
   XIO_DEVICE bool in_first_wave() const { return true; }
@@ -57,6 +63,7 @@ struct workgroup_group {
     before_shared_release();
     sync_workgroup();
   }
+  XIO_DEVICE void sync_found() const { sync(); }
   // After a sync of the caller's, behind which everybody has read what was broadcast last.
   XIO_DEVICE posted broadcast(const posted& mine) const {
     if constexpr (k_barrier_votes) {
@@ -77,6 +84,15 @@ template <class Group, class Body>
 XIO_DEVICE posted by_leader(const Group& g, Body&& body) {
   posted p{0, XIO_OK};
   g.sync();
+  if (g.leader()) p = body();
+  return g.broadcast(p);
+}
+
+// The same for a group that was found only just now.
+template <class Group, class Body>
+XIO_DEVICE posted by_leader_of_found(const Group& g, Body&& body) {
+  posted p{0, XIO_OK};
+  g.sync_found();
   if (g.leader()) p = body();
   return g.broadcast(p);
 }

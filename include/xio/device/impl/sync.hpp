@@ -101,10 +101,11 @@ XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
   return kept != XIO_OK ? kept : failure;
 }
 
+// For a group that was found only just now.
 template <class Group>
 XIO_DEVICE xio_status_t quiet(const Group& g, const xio_ctx_t& ctx) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  return by_leader(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
+  return by_leader_of_found(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
 }
 
 // Of a request that is over: what it stands for is complete.
@@ -303,10 +304,11 @@ XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx) {
   return sync_all(ctx, b, last + 1);
 }
 
+// For a group that was found only just now.
 template <class Group>
 XIO_DEVICE xio_status_t sync_all(const Group& g, const xio_ctx_t& ctx, bool with_quiet) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  return by_leader(g, [&] { return posted{0, with_quiet ? barrier_ctx(ctx) : sync_ctx(ctx)}; }).status;
+  return by_leader_of_found(g, [&] { return posted{0, with_quiet ? barrier_ctx(ctx) : sync_ctx(ctx)}; }).status;
 }
 
 }  // namespace xio::dev

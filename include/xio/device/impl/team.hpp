@@ -54,7 +54,7 @@ XIO_DEVICE bool any(const Group& g, bool mine, const channel_state&, u64) {
 }
 XIO_DEVICE bool any(const wave_group& g, bool mine, const channel_state&, u64) {
   const bool found = g.members.ballot(mine) != 0;
-  g.members.sync();
+  g.sync_by_op();
   return found;
 }
 XIO_DEVICE bool any(const workgroup_group& g, bool mine, const channel_state& s, u64 epoch) {

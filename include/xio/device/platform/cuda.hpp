@@ -266,6 +266,7 @@ XIO_DEVICE u64 wave_mask() {
   return left >= 32 ? 0xffffffffull : (u64{1} << left) - 1;
 }
 
+constexpr bool k_wave_ops_sync = false;
 constexpr bool k_keys_take_turns = false;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) { return shuffle_in(converged_mask(), value, from); }
 XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) { return same_key_mask(key + kind); }

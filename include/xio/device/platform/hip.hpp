@@ -224,6 +224,7 @@ XIO_CONVERGENT u64 converged_mask() { return static_cast<u64>(__ballot(1)); }
 // Those that left are not missed.
 XIO_DEVICE u64 wave_mask() { return static_cast<u64>(__ballot(1)); }
 
+constexpr bool k_wave_ops_sync = false;
 constexpr bool k_keys_take_turns = true;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) {
   const int lane = static_cast<int>(from);

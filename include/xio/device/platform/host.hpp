@@ -161,7 +161,7 @@ XIO_DEVICE u32 workgroup_index() {
 }
 
 XIO_DEVICE void sync_workgroup() {
-  if (host_exec::current != nullptr) host_exec::sync_workgroup();
+  if (workgroup_size() != 1) host_exec::sync_workgroup();
 }
 
 XIO_DEVICE void before_shared_release() {}
@@ -260,6 +260,7 @@ XIO_DEVICE u64 wave_mask() {
   return host_exec::whole_wave();
 }
 
+constexpr bool k_wave_ops_sync = true;
 constexpr bool k_keys_take_turns = false;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) { return shuffle_in(converged_mask(), value, from); }
 XIO_CONVERGENT u64 same_key_mask(u64 key) {
