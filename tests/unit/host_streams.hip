@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams, events and progress on the host platform: kernels that wait for each other all get their turn.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -65,6 +66,34 @@ TEST(host_streams, a_spinning_kernel_starves_nobody) {
   store<scope::system, order::release>(&stop, 1u);
   EXPECT_EQ(hipStreamSynchronize(s[3]), hipSuccess);
   EXPECT_EQ(hipStreamQuery(s[3]), hipSuccess);
+}
+
+// By threads that share one core. Counts how often this one looked in vain.
+__global__ void hand_over_on_one_core(u32* word, u32 me, u32 rounds, u64* looks) {
+  cpu_set_t before, one;
+  CPU_ZERO(&one);
+  if (sched_getaffinity(0, sizeof before, &before) != 0) return;
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0) return;
+  for (u32 i = 0; i < rounds; ++i) {
+    for (; load<scope::system, order::acquire>(word) % 2 != me; ++*looks) xio::dev::pause();
+    fetch_add<scope::system, order::acq_rel>(word, 1u);
+  }
+  sched_setaffinity(0, sizeof before, &before);
+}
+
+TEST(host_streams, a_lane_that_waits_for_one_on_its_own_core_gives_way_at_once) {
+  constexpr u32 rounds = 2000;
+  const streams s(2);
+  u32 word = 0;
+  u64 looks[2] = {};
+  for (u32 i = 0; i < 2; ++i)
+    hipLaunchKernelGGL(hand_over_on_one_core, dim3(1), dim3(1), 0, s[static_cast<int>(i)], &word, i, rounds, &looks[i]);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(hipStreamSynchronize(s[i]), hipSuccess);
+  EXPECT_EQ(word, 2 * rounds);
+  // The first waits look longer: nobody has taken the core yet.
+  EXPECT_LT(looks[0] + looks[1], 2 * rounds * u64{8});
 }
 
 __global__ void append(u32* list, u32* n, u32 what) { list[fetch_add<scope::system, order::acq_rel>(n, 1u)] = what; }

@@ -49,7 +49,8 @@ class fiber_workgroup final : public workgroup {
   unsigned turn_left_ = 0;  // lanes it may still run
   unsigned budget_ = 0;     // switches until another wave runs in any case
   bool paused_ = false;     // a lane has paused since the first wave's turn
-  unsigned pauses_ = 0;
+  unsigned polls_ = 0;      // since the core was last offered to others
+  unsigned polls_per_yield_ = 1;
 };
 
 }  // namespace xio::host_exec
