@@ -269,7 +269,7 @@ TEST_P(nic_copied_rings, puts_gets_values_and_atomics) {
     ASSERT_EQ(rig->wait(request), XIO_OK) << i;
     ASSERT_EQ(std::memcmp(rig->mine() + 65537, rig->mine() + 4096, n), 0) << n;
     u64 old = ~u64{0};
-    ASSERT_EQ(rdma::atomic(rig->c(), 1, 512, 8, amo::add, i, 0, true, &old), XIO_OK);
+    ASSERT_EQ(rdma::atomic(rig->c(), 1, {512, 8, amo::add, i, 0}, true, &old), XIO_OK);
     ASSERT_EQ(old, sum);
     sum += i;
   }

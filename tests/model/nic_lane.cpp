@@ -137,10 +137,10 @@ TEST_F(nic_lane, signals_come_behind_their_data) {
   auto* flag = reinterpret_cast<u64*>(theirs() + 2048);
   *flag = 5;
   xio_req_t request;
-  ASSERT_EQ(rdma::signal(c(), 1, 2048, 7, XIO_SIGNAL_ADD, &request), XIO_OK);
+  ASSERT_EQ(rdma::signal(c(), 1, {2048, 7, XIO_SIGNAL_ADD}, &request), XIO_OK);
   ASSERT_EQ(wait(1, request), XIO_OK);
   EXPECT_EQ(*flag, 12u);
-  ASSERT_EQ(rdma::signal(c(), 1, 2048, 0x0123456789abcdef, XIO_SIGNAL_SET, &request), XIO_OK);
+  ASSERT_EQ(rdma::signal(c(), 1, {2048, 0x0123456789abcdef, XIO_SIGNAL_SET}, &request), XIO_OK);
   ASSERT_EQ(wait(1, request), XIO_OK);
   EXPECT_EQ(*flag, 0x0123456789abcdefu);
   *flag = 0;
@@ -152,8 +152,9 @@ TEST_F(nic_lane, signals_come_behind_their_data) {
       std::memset(theirs() + 4096, 0, 100000);
       pattern(mine() + 4096, n, static_cast<unsigned>(round));
       const int op = round % 2 != 0 ? XIO_SIGNAL_SET : XIO_SIGNAL_ADD;
-      ASSERT_EQ(rdma::put_signal(c(), 1, 4096, mine() + 4096, n, 2048, op == XIO_SIGNAL_SET ? round : 1, op, &request),
-                XIO_OK);
+      ASSERT_EQ(
+          rdma::put_signal(c(), 1, {4096, mine() + 4096, n}, {2048, op == XIO_SIGNAL_SET ? round : 1, op}, &request),
+          XIO_OK);
       while (load<scope::system, order::acquire>(flag) != round) sched_yield();
       ASSERT_EQ(std::memcmp(theirs() + 4096, mine() + 4096, n), 0) << "the signal overtook " << n << " bytes";
       ASSERT_EQ(wait(1, request), XIO_OK);
@@ -180,7 +181,7 @@ TEST_F(nic_lane, atomics_of_both_widths) {
         std::memset(theirs() + 1024, k_poison, 256);
         std::memcpy(theirs() + 1088, &t.old, width);
         u64 old = 0x7777;
-        ASSERT_EQ(rdma::atomic(c(), 1, 1088, width, t.op, t.operand, t.compare, fetch, &old), XIO_OK);
+        ASSERT_EQ(rdma::atomic(c(), 1, {1088, width, t.op, t.operand, t.compare}, fetch, &old), XIO_OK);
         ASSERT_EQ(quiet(1), XIO_OK);
         EXPECT_EQ(old, !fetch ? 0x7777 : width == 8 ? t.old : t.old & 0xffffffff);
         const u64 want = width == 8 ? t.result8 : t.result4;
@@ -241,13 +242,13 @@ TEST_F(nic_lane, tickets_wrap_on_a_tiny_ring) {
       u64 old = 0;
       xio_req_t request;
       if (i % 1000 == 0) {
-        ASSERT_EQ(rdma::atomic(c(), 1, 1024, 8, amo::set, sum, 0, true, &old), XIO_OK);
+        ASSERT_EQ(rdma::atomic(c(), 1, {1024, 8, amo::set, sum, 0}, true, &old), XIO_OK);
         ASSERT_EQ(old, sum);
       }
       if (i % 3 == 0) {
-        ASSERT_EQ(rdma::put_signal(c(), 1, 4096, &i, 8, 2048, i, XIO_SIGNAL_SET, &request), XIO_OK);
+        ASSERT_EQ(rdma::put_signal(c(), 1, {4096, &i, 8}, {2048, i, XIO_SIGNAL_SET}, &request), XIO_OK);
       }
-      ASSERT_EQ(rdma::atomic(c(), 1, 1024, 8, amo::add, i, 0, false, &old), XIO_OK);
+      ASSERT_EQ(rdma::atomic(c(), 1, {1024, 8, amo::add, i, 0}, false, &old), XIO_OK);
       sum += i;
     }
     ASSERT_EQ(quiet(1), XIO_OK);
@@ -274,7 +275,7 @@ TEST_F(nic_lane, several_threads_on_one_tiny_ring) {
     threads.emplace_back([&, t] {
       for (u64 i = 0; i < k_each; ++i) {
         u64 old = 0;
-        if (rdma::atomic(c(), 1, 1024, t % 2 == 0 ? 8 : 4, amo::add, 1, 0, true, &old) != XIO_OK) ++bad;
+        if (rdma::atomic(c(), 1, {1024, t % 2 == 0 ? 8u : 4u, amo::add, 1, 0}, true, &old) != XIO_OK) ++bad;
         seen[static_cast<std::size_t>(t)].push_back(old);
       }
     });

@@ -42,7 +42,7 @@ __global__ void add_kernel(const ctx_view* c, u64* seen, u32* bad) {
   const u32 me = blockIdx.x * blockDim.x + threadIdx.x;
   for (u32 round = 0; round < k_wave_rounds; ++round) {
     u64 old = ~u64{0};
-    note(bad, rdma::atomic(*c, 1, k_wave_base, me % 3 == 0 ? 4 : 8, amo::add, 1, 0, true, &old));
+    note(bad, rdma::atomic(*c, 1, {k_wave_base, me % 3 == 0 ? 4u : 8u, amo::add, 1, 0}, true, &old));
     seen[me * k_wave_rounds + round] = old;
   }
 }
@@ -54,9 +54,9 @@ __global__ void signal_kernel(const ctx_view* c, unsigned char* source, u32* bad
   const u64 data = k_wave_base + 16384 + u64{me} * 128;
   for (u32 round = 1; round <= k_wave_rounds; ++round) {
     xio_req_t request = 0;
-    note(bad,
-         rdma::put_signal(*c, 1, data, source + data, 1 + (me + round) % 100, flag, round, XIO_SIGNAL_SET, &request));
-    if (me % 2 == 1) note(bad, rdma::atomic(*c, 1, flag, 8, amo::bit_or, u64{1} << 40, 0, false, nullptr));
+    note(bad, rdma::put_signal(*c, 1, {data, source + data, 1 + (me + round) % 100}, {flag, round, XIO_SIGNAL_SET},
+                               &request));
+    if (me % 2 == 1) note(bad, rdma::atomic(*c, 1, {flag, 8, amo::bit_or, u64{1} << 40, 0}, false, nullptr));
   }
   note(bad, quiet(*c, 1));
 }

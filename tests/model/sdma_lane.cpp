@@ -105,13 +105,13 @@ TEST(sdma_lane, splits_at_the_chunk_and_goes_round_a_ring_of_four_at_a_32_bit_wr
 TEST(sdma_lane, signals_set_and_add) {
   node n;
   auto* word = reinterpret_cast<u64*>(n.heap.data() + 512);
-  ASSERT_EQ(dev::sdma::signal(n.ctx, 0, 512, 0x100000001, XIO_SIGNAL_SET, nullptr), XIO_OK);
-  ASSERT_EQ(dev::sdma::signal(n.ctx, 0, 512, 41, XIO_SIGNAL_ADD, nullptr), XIO_OK);
+  ASSERT_EQ(dev::sdma::signal(n.ctx, 0, {512, 0x100000001, XIO_SIGNAL_SET}, nullptr), XIO_OK);
+  ASSERT_EQ(dev::sdma::signal(n.ctx, 0, {512, 41, XIO_SIGNAL_ADD}, nullptr), XIO_OK);
   ASSERT_EQ(n.quiet(), XIO_OK);
   EXPECT_EQ(*word, 0x10000002au);
   n.expect_guards(512, 8);
-  EXPECT_EQ(dev::sdma::signal(n.ctx, 0, 516, 1, XIO_SIGNAL_ADD, nullptr), XIO_ERR_ARG);
-  EXPECT_EQ(dev::sdma::signal(n.ctx, 0, 512, 1, 2, nullptr), XIO_ERR_ARG);
+  EXPECT_EQ(dev::sdma::signal(n.ctx, 0, {516, 1, XIO_SIGNAL_ADD}, nullptr), XIO_ERR_ARG);
+  EXPECT_EQ(dev::sdma::signal(n.ctx, 0, {512, 1, 2}, nullptr), XIO_ERR_ARG);
 }
 
 // A thread that sees the signal sees all of the data, of every chunk.
@@ -134,8 +134,8 @@ TEST(sdma_lane, a_signal_is_visible_after_its_data) {
   for (u64 round = 1; round <= k_rounds; ++round) {
     unsigned char* src = n.local.data() + (round % 2) * 8192;
     std::memset(src, static_cast<int>(round & 0xff), k_bytes);
-    ASSERT_EQ(dev::sdma::put_signal(n.ctx, 0, 4096 + (round % 2) * 8192, src, k_bytes, 64, 1, XIO_SIGNAL_ADD, nullptr,
-                                    nullptr),
+    ASSERT_EQ(dev::sdma::put_signal(n.ctx, 0, {4096 + (round % 2) * 8192, src, k_bytes}, {64, 1, XIO_SIGNAL_ADD},
+                                    nullptr, nullptr),
               XIO_OK);
     while (looked < round) std::this_thread::yield();
   }
@@ -156,8 +156,8 @@ TEST(sdma_lane, many_threads_share_a_ring_of_four) {
       for (u64 i = 0; i < k_ops; ++i) {
         const u64 at = 4096 + (static_cast<u64>(t) * k_ops + i) * 160;
         const u64 bytes = (i * 7 + static_cast<u64>(t)) % 150;
-        if (dev::sdma::put_signal(n.ctx, 0, at, n.local.data() + at, bytes, 64, 1, XIO_SIGNAL_ADD, nullptr, nullptr) !=
-            XIO_OK)
+        if (dev::sdma::put_signal(n.ctx, 0, {at, n.local.data() + at, bytes}, {64, 1, XIO_SIGNAL_ADD}, nullptr,
+                                  nullptr) != XIO_OK)
           ++failures;
       }
       if (n.quiet() != XIO_OK) ++failures;
@@ -186,8 +186,8 @@ TEST(sdma_lane, counts_when_the_source_is_free) {
     for (u64 i = 0; i < 50; ++i) {
       const u64 at = 4096 + i * 4096, bytes = i * 61;
       ASSERT_EQ(dev::sdma::put_counter(n.ctx, 0, at, n.local.data() + at, bytes, counter, nullptr), XIO_OK);
-      ASSERT_EQ(dev::sdma::put_signal(n.ctx, 0, at + 3072, n.local.data() + at + 3072, bytes % 512, 512, 3,
-                                      XIO_SIGNAL_ADD, counter, nullptr),
+      ASSERT_EQ(dev::sdma::put_signal(n.ctx, 0, {at + 3072, n.local.data() + at + 3072, bytes % 512},
+                                      {512, 3, XIO_SIGNAL_ADD}, counter, nullptr),
                 XIO_OK);
     }
     ASSERT_EQ(n.quiet(), XIO_OK);
@@ -210,8 +210,9 @@ TEST(sdma_lane, one_poster_alone_goes_round_a_ring_of_four) {
   std::memset(n.heap.data() + 64, 0, 8);
   for (u64 i = 0; i < 300; ++i) {
     const u64 at = 4096 + i * 192, bytes = (i * 7) % 150;
-    ASSERT_EQ(dev::sdma::put_signal(n.ctx, 0, at, n.local.data() + at, bytes, 64, 1, XIO_SIGNAL_ADD, nullptr, nullptr),
-              XIO_OK);
+    ASSERT_EQ(
+        dev::sdma::put_signal(n.ctx, 0, {at, n.local.data() + at, bytes}, {64, 1, XIO_SIGNAL_ADD}, nullptr, nullptr),
+        XIO_OK);
   }
   ASSERT_EQ(n.quiet(), XIO_OK);
   u64 signal;
@@ -292,7 +293,7 @@ TEST(sdma_lane, pads_what_it_submits) {
   n.ring.sdma.least_slots = 4;
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(dev::sdma::put(n.ctx, 0, 256, n.local.data(), 100, nullptr), XIO_OK);
-    ASSERT_EQ(dev::sdma::signal(n.ctx, 0, 512, 5, XIO_SIGNAL_SET, nullptr), XIO_OK);
+    ASSERT_EQ(dev::sdma::signal(n.ctx, 0, {512, 5, XIO_SIGNAL_SET}, nullptr), XIO_OK);
   }
   ASSERT_EQ(n.quiet(), XIO_OK);
   EXPECT_EQ(n.ring.state->issued, 160u);

@@ -41,13 +41,13 @@ XIO_DEVICE T add_float_at(T* at, T operand) {
 // The same by an engine, which adds integers alone.
 template <class T>
 XIO_DEVICE xio_status_t add_float_by_engine(const ctx_view& c, route way, u32 pe, u64 offset, T operand, u64* old) {
-  xio_status_t status = engine_atomic(c, way, pe, offset, sizeof(T), amo::fetch, 0, 0, true, old);
+  xio_status_t status = engine_atomic(c, way, pe, {offset, sizeof(T), amo::fetch, 0, 0}, true, old);
   if (status != XIO_OK) return status;
   auto found = static_cast<bits_of<T>>(*old);
   status = add_by_swaps<T>(operand, found, [&](bits_of<T> expected, bits_of<T> value, bits_of<T>* seen) {
     u64 there = 0;
     const xio_status_t one =
-        engine_atomic(c, way, pe, offset, sizeof(T), amo::compare_swap, value, expected, true, &there);
+        engine_atomic(c, way, pe, {offset, sizeof(T), amo::compare_swap, value, expected}, true, &there);
     *seen = static_cast<bits_of<T>>(there);
     return one;
   });
@@ -86,8 +86,9 @@ XIO_SLOW_PATH xio_status_t change_slow(xio_ctx_t ctx, T* dst, T operand, T compa
   if constexpr (Op == amo::add && !k_is_atomic_integer<T>) {
     status = add_float_by_engine(c, peer.atomic, static_cast<u32>(pe), offset, operand, &found);
   } else {
-    status = engine_atomic(c, peer.atomic, static_cast<u32>(pe), offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand),
-                           bit_copy<bits_of<T>>(compare), Fetch, &found);
+    status = engine_atomic(c, peer.atomic, static_cast<u32>(pe),
+                           {offset, sizeof(T), Op, bit_copy<bits_of<T>>(operand), bit_copy<bits_of<T>>(compare)}, Fetch,
+                           &found);
   }
   if (status != XIO_OK) return refuse(ctx, status, what).status;
   *old = bit_copy<T>(static_cast<bits_of<T>>(found));

@@ -136,19 +136,19 @@ XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* 
 
 // The signal after its data, as one chain on one queue. counter: a local word that a copy engine adds 1 to behind them,
 // or null.
-XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes,
-                                         u64 signal_offset, u64 value, int op, u64* counter = nullptr) {
+XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, engine_copy data, engine_signal_word s,
+                                         u64* counter = nullptr) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
-    p.status = rdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, &p.request);
+    p.status = rdma::put_signal(c, pe, data, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
-    p.status = sdma::put_signal(c, pe, offset, src, bytes, signal_offset, value, op, counter, &p.request);
+    p.status = sdma::put_signal(c, pe, data, s, counter, &p.request);
   }
   unsigned char* heap = c.peers[pe].direct;
   if (may_fall_back(c.peers[pe], way, p.status)) {
-    direct::move_beside<direct::source::own>(heap + offset, src, bytes);
-    direct::signal<order::release>(reinterpret_cast<u64*>(heap + signal_offset), value, op);
+    direct::move_beside<direct::source::own>(heap + data.offset, data.src, data.bytes);
+    direct::signal<order::release>(reinterpret_cast<u64*>(heap + s.offset), s.value, s.op);
     if (counter != nullptr) fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
     return posted{0, XIO_OK};
   }
@@ -170,13 +170,13 @@ XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset,
   return p;
 }
 
-XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, int op) {
+XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, engine_signal_word s) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
-    p.status = rdma::signal(c, pe, offset, value, op, &p.request);
+    p.status = rdma::signal(c, pe, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
-    p.status = sdma::signal(c, pe, offset, value, op, &p.request);
+    p.status = sdma::signal(c, pe, s, &p.request);
   }
   return p;
 }
@@ -188,7 +188,7 @@ XIO_DEVICE posted post_signal(const xio_ctx_t& ctx, u32 pe, u64 offset, u64 valu
   if (!mapped.there) {
     const ctx_view& c = ctx_of(ctx);
     const peer_view& peer = c.peers[pe];
-    if (is_posted(peer.atomic)) return engine_signal(c, peer.atomic, pe, offset, value, op);
+    if (is_posted(peer.atomic)) return engine_signal(c, peer.atomic, pe, {offset, value, op});
     heap = peer.direct;
   }
   direct::signal<direct::k_flag_change>(reinterpret_cast<u64*>(heap + offset), value, op);
@@ -213,11 +213,11 @@ XIO_ENGINE_CALL xio_status_t engine_get_value(const ctx_view& c, route way, u32 
   return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
 }
 
-XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, amo op,
-                                           u64 operand, u64 compare, bool fetch, u64* old) {
+XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, engine_change change, bool fetch,
+                                           u64* old) {
   if (!k_has_rdma || way != route::rdma) return XIO_ERR_NO_ROUTE;
   mark_rings_used(c);
-  return rdma::atomic(c, pe, offset, width, op, operand, compare, fetch, old);
+  return rdma::atomic(c, pe, change, fetch, old);
 }
 
 // All queue pairs and copy queues of a PE.

@@ -30,39 +30,44 @@ XIO_DEVICE bool begin_record(call_record& r, u64* number) {
 }
 XIO_DEVICE void end_record(call_record& r, u64 number) { store<scope::agent, order::release>(&r.number, number + 2); }
 
-// Scalars and not a struct: they travel in registers.
-XIO_OUT_OF_LINE void record_call(const ctx_view& c, xio_status_t status, call_kind kind, u32 pe, u64 address, u64 local,
-                                 u64 bytes) {
+// The call by value: so it travels in registers.
+XIO_OUT_OF_LINE void record_call(call what, const ctx_view& c, xio_status_t status) {
   call_record& r = const_cast<ctx_view&>(c).failed_call;
   u64 number;
   if (!begin_record(r, &number)) return;
   store<scope::agent, order::relaxed>(&r.clock, wall_clock());
   store<scope::agent, order::relaxed>(&r.status, static_cast<u32>(static_cast<int>(status)));
-  store<scope::agent, order::relaxed>(&r.kind, static_cast<u32>(kind));
-  store<scope::agent, order::relaxed>(&r.pe, pe);
-  store<scope::agent, order::relaxed>(&r.address, address);
-  store<scope::agent, order::relaxed>(&r.local, local);
-  store<scope::agent, order::relaxed>(&r.bytes, bytes);
+  store<scope::agent, order::relaxed>(&r.kind, static_cast<u32>(what.kind));
+  store<scope::agent, order::relaxed>(&r.pe, what.pe);
+  store<scope::agent, order::relaxed>(&r.address, what.address);
+  store<scope::agent, order::relaxed>(&r.local, what.local);
+  store<scope::agent, order::relaxed>(&r.bytes, what.bytes);
   store<scope::agent, order::relaxed>(&r.words, u64{0});
   end_record(r, number);
 }
 
-// A wait that ended by the deadline, for `words` words of `bytes` from `first` on.
-XIO_OUT_OF_LINE void record_wait(const ctx_view& c, call_kind kind, u32 pe, const void* first, u32 bytes, u64 words,
-                                 u32 compare, u64 wanted, u64 found) {
+// A wait that ended by the deadline, for `words` words of `bytes` from `first` on; see call_record.
+struct late_wait {
+  call_kind kind;
+  u32 pe;
+  const void* first;
+  u32 bytes, compare;
+  u64 words, wanted, found;
+};
+XIO_OUT_OF_LINE void record_wait(late_wait w, const ctx_view& c) {
   call_record& r = const_cast<ctx_view&>(c).failed_call;
   u64 number;
   if (!begin_record(r, &number)) return;
   store<scope::agent, order::relaxed>(&r.clock, wall_clock());
   store<scope::agent, order::relaxed>(&r.status, static_cast<u32>(static_cast<int>(XIO_ERR_TIMEOUT)));
-  store<scope::agent, order::relaxed>(&r.kind, static_cast<u32>(kind));
-  store<scope::agent, order::relaxed>(&r.pe, pe);
-  store<scope::agent, order::relaxed>(&r.address, reinterpret_cast<u64>(first));
-  store<scope::agent, order::relaxed>(&r.bytes, u64{bytes});
-  store<scope::agent, order::relaxed>(&r.words, words);
-  store<scope::agent, order::relaxed>(&r.compare, compare);
-  store<scope::agent, order::relaxed>(&r.wanted, wanted);
-  store<scope::agent, order::relaxed>(&r.found, found);
+  store<scope::agent, order::relaxed>(&r.kind, static_cast<u32>(w.kind));
+  store<scope::agent, order::relaxed>(&r.pe, w.pe);
+  store<scope::agent, order::relaxed>(&r.address, reinterpret_cast<u64>(w.first));
+  store<scope::agent, order::relaxed>(&r.bytes, u64{w.bytes});
+  store<scope::agent, order::relaxed>(&r.words, w.words);
+  store<scope::agent, order::relaxed>(&r.compare, w.compare);
+  store<scope::agent, order::relaxed>(&r.wanted, w.wanted);
+  store<scope::agent, order::relaxed>(&r.found, w.found);
   end_record(r, number);
 }
 
@@ -72,7 +77,7 @@ XIO_DEVICE xio_status_t ctx_fail(const ctx_view& c, xio_status_t status, const c
   u32 none = 0;
   if (load<scope::agent, order::relaxed>(error) == 0)
     compare_exchange<scope::agent, order::relaxed>(error, none, static_cast<u32>(static_cast<int>(status)));
-  record_call(c, status, what.kind, what.pe, what.address, what.local, what.bytes);
+  record_call(what, c, status);
   return status;
 }
 

@@ -94,7 +94,7 @@ XIO_DEVICE xio_status_t poll_immediate(const xio_ctx_t& ctx, int pe, u32* immedi
     failure = link_failure(c->peers[pe]);
     return failure != XIO_OK;
   });
-  if (status == XIO_ERR_TIMEOUT) record_wait(*c, kind, static_cast<u32>(pe), inbox, 0, 0, 0, 0, 0);
+  if (status == XIO_ERR_TIMEOUT) record_wait({kind, static_cast<u32>(pe), inbox, 0, 0, 0, 0, 0}, *c);
   return failure != XIO_OK ? failure : status;
 }
 

@@ -145,7 +145,7 @@ XIO_DEVICE xio_status_t poll_packet(const xio_ctx_t& ctx, void* dst, const void*
     return XIO_OK;
   });
   if (status == XIO_ERR_TIMEOUT) [[unlikely]]
-    record_wait(ctx_of(ctx), How::k_kind, k_no_pe, packet, 8, words, XIO_CMP_EQ, flag, found.at[0] >> 32);
+    record_wait({How::k_kind, k_no_pe, packet, 8, XIO_CMP_EQ, words, flag, found.at[0] >> 32}, ctx_of(ctx));
   return status;
 }
 

@@ -8,7 +8,7 @@
 // same. `offset` is a place in the peer's heap that the caller has checked. A request of 0 means that there was nothing
 // to do.
 #pragma once
-#include "xio/device/impl/amo.hpp"
+#include "xio/device/impl/engine_ops.hpp"
 #include "xio/device/impl/rdma_atomic.hpp"
 #include "xio/device/impl/rdma_post.hpp"
 #include "xio/device/impl/rdma_work.hpp"
@@ -68,28 +68,20 @@ XIO_DEVICE xio_status_t find_copy_key(const ctx_view& c, const ring_view& r, cop
   return key.status;
 }
 
-// A signal behind a copy, or none.
-struct signal_job {
-  bool wanted;
-  u64 offset;
-  u64 value;
-  int op;
-};
-
 // The whole copy, then the signal in one reservation with its last message.
-XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_job copy, const signal_job& after,
+XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_job copy, const engine_signal_word* after,
                                   u32 immediate, xio_req_t* request) {
   const verb what = copy.what == verb::write_imm ? verb::write : copy.what;
   u64 ticket = 0;
   work signal{};
-  if (after.wanted) signal = signal_work(c, r, after.offset, after.value, after.op);
+  if (after != nullptr) signal = signal_work(c, r, *after);
   xio_status_t status = find_copy_key(c, r, &copy);
   for (bool last = false; status == XIO_OK && !last;) {
     last = copy.bytes <= r.chunk;
     const u32 bytes = last ? static_cast<u32>(copy.bytes) : r.chunk;
     work piece = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
     if (last) piece.immediate = immediate;
-    status = post_ops(*c.world, r, piece, signal, last && after.wanted, &ticket);
+    status = post_ops(*c.world, r, piece, signal, last && after != nullptr, &ticket);
     copy.offset += bytes;
     copy.local += bytes;
     copy.bytes -= bytes;
@@ -105,7 +97,7 @@ XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* s
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
   const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
-  return post_copy(c, queue_to(p), j, signal_job{}, 0, request);
+  return post_copy(c, queue_to(p), j, nullptr, 0, request);
 }
 
 // The destination holds the data when the request is complete.
@@ -115,7 +107,7 @@ XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u6
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
   const copy_job j{verb::read, offset, static_cast<const unsigned char*>(dst), bytes, 0};
-  return post_copy(c, queue_to(p), j, signal_job{}, 0, request);
+  return post_copy(c, queue_to(p), j, nullptr, 0, request);
 }
 
 // A put whose arrival the peer's receive queue tells, with 32 bits of the sender's. No bytes are allowed: the
@@ -126,7 +118,7 @@ XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, u64 offset, con
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const copy_job j{verb::write_imm, offset, static_cast<const unsigned char*>(src), bytes, 0};
-  return post_copy(c, queue_to(p), j, signal_job{}, immediate, request);
+  return post_copy(c, queue_to(p), j, nullptr, immediate, request);
 }
 
 // --- One value ---------------------------------------------------------------------------------------
@@ -145,27 +137,27 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
 
 // --- Signals -----------------------------------------------------------------------------------------
 
-XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op, xio_req_t* request) {
+XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, const engine_signal_word& s, xio_req_t* request) {
   *request = 0;
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   u64 ticket = 0;
-  const xio_status_t status = post(c, r, signal_work(c, r, offset, value, op), &ticket);
+  const xio_status_t status = post(c, r, signal_work(c, r, s), &ticket);
   if (status == XIO_OK) *request = make_request(r, ticket);
   return status;
 }
 
 // Data and signal are one reservation on one queue, which works in order: nothing waits in between.
-XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u64 signal_offset,
-                                   u64 value, int op, xio_req_t* request) {
-  if (bytes == 0) return signal(c, pe, signal_offset, value, op, request);
+XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy& data, const engine_signal_word& s,
+                                   xio_req_t* request) {
+  if (data.bytes == 0) return signal(c, pe, s, request);
   *request = 0;
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
-  const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
-  return post_copy(c, r, j, signal_job{true, signal_offset, value, op}, 0, request);
+  const copy_job j{verb::write, data.offset, static_cast<const unsigned char*>(data.src), data.bytes, 0};
+  return post_copy(c, r, j, &s, 0, request);
 }
 
 }  // namespace xio::dev::rdma

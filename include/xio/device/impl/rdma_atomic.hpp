@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Ops of the RDMA lane whose result comes back into a word of the ctx: reading a value, and atomics.
 #pragma once
-#include "xio/device/impl/amo.hpp"
 #include "xio/device/impl/deadline.hpp"
+#include "xio/device/impl/engine_ops.hpp"
 #include "xio/device/impl/rdma_post.hpp"
 #include "xio/device/impl/rdma_work.hpp"
 #include "xio/device/impl/view.hpp"
@@ -105,40 +105,39 @@ XIO_DEVICE masked_form form_of(amo op, u64 operand, u64 compare) {
 }
 
 // Every op is one entry: nothing is retried from here.
-XIO_DEVICE xio_status_t post_atomic(const ctx_view& c, const ring_view& r, u64 offset, u32 width, amo op, u64 operand,
-                                    u64 compare, u64* result, u64* ticket) {
-  const masked_form f = form_of(op, operand, compare);
-  const bool masked = width == 4 || op == amo::bit_xor || (!f.is_add && op != amo::compare_swap);
+XIO_DEVICE xio_status_t post_atomic(const ctx_view& c, const ring_view& r, const engine_change& a, u64* result,
+                                    u64* ticket) {
+  const masked_form f = form_of(a.op, a.operand, a.compare);
+  const bool masked = a.width == 4 || a.op == amo::bit_xor || (!f.is_add && a.op != amo::compare_swap);
   const verb what =
       f.is_add ? (masked ? verb::masked_add : verb::fetch_add) : (masked ? verb::masked_swap : verb::compare_swap);
-  work w = atomic_work(r, what, offset, width, f.first, f.second, result);
+  work w = atomic_work(r, what, a.offset, a.width, f.first, f.second, result);
   w.swap_mask = f.swap_mask;
   w.compare_mask = f.compare_mask;
   return post(c, r, w, ticket);
 }
 
 // Returns the new value of a word.
-XIO_DEVICE u64 changed(amo op, u64 old, u64 operand, u64 compare) {
-  switch (op) {
+XIO_DEVICE u64 changed(const engine_change& a, u64 old) {
+  switch (a.op) {
     case amo::fetch: return old;
-    case amo::set: return operand;
-    case amo::compare_swap: return old == compare ? operand : old;
-    case amo::add: return old + operand;
-    case amo::bit_and: return old & operand;
-    case amo::bit_or: return old | operand;
+    case amo::set: return a.operand;
+    case amo::compare_swap: return old == a.compare ? a.operand : old;
+    case amo::add: return old + a.operand;
+    case amo::bit_and: return old & a.operand;
+    case amo::bit_or: return old | a.operand;
     case amo::bit_xor: break;
   }
-  return old ^ operand;
+  return old ^ a.operand;
 }
 
 // The atomics that a NIC lacks, by its 8-byte compare-and-swap until nobody came in between. Words of 4 bytes are half
 // of 8 aligned ones, where the NIC keeps the other half safe.
-XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, u64 offset, u32 width, amo op,
-                                        u64 operand, u64 compare, u64* old) {
-  if (width == 4 && (r.rdma.atomics & nic_four_in_eight) == 0) return XIO_ERR_UNSUPPORTED;
-  const u32 shift = width == 4 ? 8 * (static_cast<u32>(offset) & 4) : 0;
-  const u64 mask = (width == 4 ? u64{0xffffffff} : ~u64{0}) << shift;
-  const u64 at = offset & ~u64{7};
+XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, const engine_change& a, u64* old) {
+  if (a.width == 4 && (r.rdma.atomics & nic_four_in_eight) == 0) return XIO_ERR_UNSUPPORTED;
+  const u32 shift = a.width == 4 ? 8 * (static_cast<u32>(a.offset) & 4) : 0;
+  const u64 mask = (a.width == 4 ? u64{0xffffffff} : ~u64{0}) << shift;
+  const u64 at = a.offset & ~u64{7};
   const deadline end = deadline::in(*c.world);
   u64 guess = 0;
   xio_status_t status = with_result(c, r, &guess, [&](u64* word, u64* ticket) {
@@ -146,7 +145,7 @@ XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, u
   });
   while (status == XIO_OK) {
     *old = (guess & mask) >> shift;
-    const u64 want = (guess & ~mask) | ((changed(op, *old, operand, compare) << shift) & mask);
+    const u64 want = (guess & ~mask) | ((changed(a, *old) << shift) & mask);
     if (want == guess) break;
     u64 found = 0;
     status = with_result(c, r, &found, [&](u64* word, u64* ticket) {
@@ -165,28 +164,26 @@ XIO_DEVICE bool nic_has(const ring_view& r, amo op, u32 width) {
   return plain || (r.rdma.atomics & nic_masked) != 0;
 }
 
-// width is 4 or 8. With `fetch` waits and gives the old value; else *old is not to be used, and what the NIC has in one
+// With `fetch` waits and gives the old value; else *old is not to be used, and what the NIC has in one
 // entry is not waited for.
-XIO_DEVICE xio_status_t atomic(const ctx_view& c, u32 pe, u64 offset, u32 width, amo op, u64 operand, u64 compare,
-                               bool fetch, u64* old) {
+XIO_DEVICE xio_status_t atomic(const ctx_view& c, u32 pe, const engine_change& a, bool fetch, u64* old) {
   const peer_view& p = c.peers[pe];
   if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
-  if (!nic_has(r, op, width)) {
+  if (!nic_has(r, a.op, a.width)) {
     u64 found = 0;
-    const xio_status_t status = atomic_by_swaps(c, r, offset, width, op, operand, compare, &found);
+    const xio_status_t status = atomic_by_swaps(c, r, a, &found);
     if (fetch) *old = found;
     return status;
   }
   if (!fetch) {
     u64 ticket = 0;
-    return post_atomic(c, r, offset, width, op, operand, compare, c.scratch + k_dummy_word, &ticket);
+    return post_atomic(c, r, a, c.scratch + k_dummy_word, &ticket);
   }
-  const xio_status_t status = with_result(c, r, old, [&](u64* word, u64* ticket) {
-    return post_atomic(c, r, offset, width, op, operand, compare, word, ticket);
-  });
+  const xio_status_t status =
+      with_result(c, r, old, [&](u64* word, u64* ticket) { return post_atomic(c, r, a, word, ticket); });
   // ConnectX puts results of 4 bytes big endian, those of 8 in the host's order (NVSHMEM, ibgda_device.cuh).
-  if (status == XIO_OK && width == 4 && r.kind == ring_kind::mlx5) *old = wire::be32(static_cast<u32>(*old));
+  if (status == XIO_OK && a.width == 4 && r.kind == ring_kind::mlx5) *old = wire::be32(static_cast<u32>(*old));
   return status;
 }
 

@@ -44,17 +44,12 @@ XIO_DEVICE posted_ops post_held(const world_view& w, const ring_view& ring, cons
 
 // After every acquire a thread's own memory is as far away as all other. That made half a microsecond of an op
 // (docs/performance.md, "Rings on an H200").
-XIO_LEAF posted_ops post_fields(const world_view& w, const ring_view& r, const work* second, verb what, payload from,
-                                u32 bytes, u64 remote, u32 rkey, u32 lkey, u64 local, u64 operand, u64 compare,
-                                u64 swap_mask, u64 compare_mask, u32 immediate) {
-  const work first{what, from, bytes, remote, rkey, lkey, local, operand, compare, swap_mask, compare_mask, immediate};
+XIO_LEAF posted_ops post_work(work first, const world_view& w, const ring_view& r, const work* second) {
   return post_held(w, r, first, second);
 }
 XIO_DEVICE posted_ops post_in_one(const world_view& w, const ring_view& r, const work& first, const work& second,
                                   bool two) {
-  return post_fields(w, r, two ? &second : nullptr, first.what, first.from, first.bytes, first.remote, first.rkey,
-                     first.lkey, first.local, first.first, first.second, first.swap_mask, first.compare_mask,
-                     first.immediate);
+  return post_work(first, w, r, two ? &second : nullptr);
 }
 
 // Values of lanes that lie side by side at the peer travel in as few entries as the family allows: each lane writes its
@@ -151,48 +146,76 @@ XIO_DEVICE u32 equal_lanes_per_round(const lanes& group, const ring_view& r, u32
   return most == 0 ? 1 : most;
 }
 
+// The argument of a leaf: a work, or a copy and the signal behind it. 14 registers: a function on AMD takes a structure
+// in registers as long as its arguments have 16 at most, so it comes first. The rkey is the ring's.
+struct leaf_work {
+  u32 how;  // see above
+  u32 bytes;
+  u64 remote, local;
+  u64 operand;    // work::first; the signal's value
+  u64 compare;    // work::second; the signal's address at the peer
+  u64 swap_mask;  // where the old value of the signal goes
+  u32 lkey;
+  u32 immediate;
+};
+static_assert(sizeof(leaf_work) == 14 * 4);
+XIO_DEVICE leaf_work leaf_work_of(const work& first, const work& second, bool two) {
+  u32 how = static_cast<u32>(first.what) | static_cast<u32>(first.from) << k_how_payload_at;
+  if (first.compare_mask != 0) how |= k_how_compares;
+  leaf_work w{how,          first.bytes,     first.remote, first.local,    first.first,
+              first.second, first.swap_mask, first.lkey,   first.immediate};
+  if (two) {
+    w.how |= second.what == verb::fetch_add ? k_how_adds : k_how_sets;
+    w.operand = second.first;
+    w.compare = second.remote;
+    w.swap_mask = second.local;
+  }
+  return w;
+}
+
+// A payload of 4 or 8 aligned bytes becomes a value: bytes of any length and place are many more instructions, in every
+// entry. The value stays beside the signal's, which has `operand`.
+XIO_DEVICE u64 load_value(const leaf_work& in, payload* from) {
+  if (*from != payload::inlined || (in.bytes != 4 && in.bytes != 8) || (in.local & 3) != 0) return in.operand;
+  typedef u32 any __attribute__((may_alias));
+  const auto* words = reinterpret_cast<const any*>(in.local);
+  const u32 second = words[in.bytes / 4 - 1];
+  *from = payload::value;
+  return words[0] | u64{in.bytes == 8 ? second : 0} << 32;
+}
+
 // The leaf of a family: posts for the lanes of one ring and one kind of op, as many as the ring takes at once.
-// XIO_PENDING: nothing was posted for this lane. The second op's address, value and place of the result travel where a
-// copy has no use for them: in compare, operand, and swap_mask.
+// XIO_PENDING: nothing was posted for this lane.
 template <class Family>
-XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u32 how_in, u32 bytes, u64 remote,
-                              u32 lkey, u64 local, u64 operand, u64 compare, u64 swap_mask, u32 immediate) {
+XIO_LEAF posted_ops post_leaf(leaf_work in, const world_view& world, const ring_view& ring) {
   using codec = leaf_codec<Family>;
   posted_ops out{k_not_yet, XIO_PENDING, false};
   if (!is_first_lanes(ring)) return out;
   const ring_view r = ring_in_registers<Family>(ring);
-  // Words are loaded here: bytes of any length and place are many more instructions, in every entry.
-  auto from = static_cast<payload>(how_in >> k_how_payload_at & 0xff);
-  u64 value = operand;
-  if (from == payload::inlined && (bytes == 4 || bytes == 8) && (local & 3) == 0) {
-    typedef u32 any __attribute__((may_alias));
-    const auto* words = reinterpret_cast<const any*>(local);
-    const u32 second = words[bytes / 4 - 1];
-    value = words[0] | u64{bytes == 8 ? second : 0} << 32;
-    from = payload::value;
-  }
-  work w{static_cast<verb>(how_in & k_how_verb),
+  auto from = static_cast<payload>(in.how >> k_how_payload_at & 0xff);
+  const u64 value = load_value(in, &from);
+  work w{static_cast<verb>(in.how & k_how_verb),
          from,
-         bytes,
-         remote,
+         in.bytes,
+         in.remote,
          r.rdma.remote_key,
-         lkey,
-         local,
+         in.lkey,
+         in.local,
          value,
-         compare,
-         swap_mask,
-         (how_in & k_how_compares) != 0 ? ~u64{0} : 0,
-         immediate};
+         in.compare,
+         in.swap_mask,
+         (in.how & k_how_compares) != 0 ? ~u64{0} : 0,
+         in.immediate};
   const u32 slots = Family::slots(w);
   const u32 kind =
-      (how_in & ~(0xffu << k_how_payload_at)) | static_cast<u32>(from) << k_how_payload_at | slots << k_how_slots_at;
+      (in.how & ~(0xffu << k_how_payload_at)) | static_cast<u32>(from) << k_how_payload_at | slots << k_how_slots_at;
   const lanes group = group_to_go(reinterpret_cast<u64>(&ring), kind);
   if (!group.has_caller()) return out;
   const u32 how = uniform_value(kind);
   w.what = static_cast<verb>(how & k_how_verb);
   w.from = static_cast<payload>(how >> k_how_payload_at & 0xff);
   const bool two = (how & (k_how_sets | k_how_adds)) != 0;
-  ring_claim claim{how >> k_how_slots_at, Family::packets(r, w), bytes};
+  ring_claim claim{how >> k_how_slots_at, Family::packets(r, w), in.bytes};
   if (two) {
     claim.slots += 1;
     if constexpr (k_ring_is_serial<Family>) claim.packets += 1;
@@ -214,9 +237,9 @@ XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u3
     at += claim.slots - 1;
     serial = (serial + Family::packets(r, w)) & 0xffffff;
     if ((how & k_how_adds) != 0)
-      Family::encode(r, at, serial, last, signal_behind(r, true, compare, operand, swap_mask));
+      Family::encode(r, at, serial, last, signal_behind(r, true, in.compare, in.operand, in.swap_mask));
     else
-      Family::encode(r, at, serial, last, signal_behind(r, false, compare, operand, 0));
+      Family::encode(r, at, serial, last, signal_behind(r, false, in.compare, in.operand, 0));
   };
   out.status = ring_post_batch<codec>(turn, r, world, claim, share, &out.ticket, &out.serves, fill);
   return out;
@@ -227,24 +250,14 @@ XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<nic_codec>(r
 
 XIO_DEVICE posted_ops post_by_leaf(const world_view& w, const ring_view& r, const work& first, const work& second,
                                    bool two) {
-  u32 how = static_cast<u32>(first.what) | static_cast<u32>(first.from) << k_how_payload_at;
-  if (first.compare_mask != 0) how |= k_how_compares;
-  u64 operand = first.first, compare = first.second, swap_mask = first.swap_mask;
-  if (two) {
-    how |= second.what == verb::fetch_add ? k_how_adds : k_how_sets;
-    operand = second.first;
-    compare = second.remote;
-    swap_mask = second.local;
-  }
+  const leaf_work op = leaf_work_of(first, second, two);
   return ring_post_by(
       r, false, [&] { return slots_of<nic_codec>(r, first) + (two ? 1 : 0); },
       [&](u32 slots, u64* since) { return find_room(r, slots, w, since); }, [&] { serve_leaf(r); },
       [&] {
         // By the family of the first lane's ring: lanes of other rings have no turn in that leaf.
-        return with_kind(view_field(uniform(r).kind), [&](auto family) XIO_INLINE_LAMBDA {
-          return post_leaf<decltype(family)>(w, r, how, first.bytes, first.remote, first.lkey, first.local, operand,
-                                             compare, swap_mask, first.immediate);
-        });
+        return with_kind(view_field(uniform(r).kind),
+                         [&](auto family) XIO_INLINE_LAMBDA { return post_leaf<decltype(family)>(op, w, r); });
       });
 }
 

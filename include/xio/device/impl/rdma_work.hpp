@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The works of the RDMA lane: what an op on a queue pair is, before a family's codec makes an entry of it.
 #pragma once
+#include "xio/device/impl/engine_ops.hpp"
 #include "xio/device/impl/families.hpp"
 #include "xio/device/impl/ring.hpp"
 #include "xio/device/impl/view.hpp"
@@ -55,9 +56,9 @@ XIO_DEVICE work atomic_work(const ring_view& r, verb what, u64 offset, u32 width
   return w;
 }
 
-XIO_DEVICE work signal_work(const ctx_view& c, const ring_view& r, u64 offset, u64 value, int op) {
-  if (op == XIO_SIGNAL_ADD) return atomic_work(r, verb::fetch_add, offset, 8, value, 0, c.scratch + k_dummy_word);
-  return write_value(r, offset, value, 8);
+XIO_DEVICE work signal_work(const ctx_view& c, const ring_view& r, const engine_signal_word& s) {
+  if (s.op == XIO_SIGNAL_ADD) return atomic_work(r, verb::fetch_add, s.offset, 8, s.value, 0, c.scratch + k_dummy_word);
+  return write_value(r, s.offset, s.value, 8);
 }
 
 // --- Works on a ring ---------------------------------------------------------------------------------

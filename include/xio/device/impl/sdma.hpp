@@ -13,6 +13,7 @@
 // read pointer, which says only what was fetched.
 #pragma once
 #include "xio/device/impl/direct.hpp"
+#include "xio/device/impl/engine_ops.hpp"
 #include "xio/device/impl/request.hpp"
 #include "xio/device/impl/ring.hpp"
 #include "xio/device/impl/scope.hpp"
@@ -206,30 +207,39 @@ struct leaf_codec : sdma_codec {
 };
 constexpr u32 k_leaf_signals = 2, k_leaf_counts = 4, k_leaf_adds = 8, k_leaf_copies = 1;
 
+// The argument of a leaf: a piece of a chain. 12 registers, so it comes first; see rdma::leaf_work.
+struct leaf_piece {
+  u32 how;    // bits of k_leaf_*
+  u32 bytes;  // of the copy
+  u64 dst, src;
+  u64 signal, value;
+  u64 counter;
+};
+static_assert(sizeof(leaf_piece) == 12 * 4);
+
 // The leaf: one piece for each lane of one ring and one kind; see rdma.hpp.
-XIO_LEAF posted_ops post_leaf(const world_view& world, const ring_view& ring, u32 how_in, u32 bytes, u64 dst, u64 src,
-                              u64 signal, u64 value, u64 counter) {
+XIO_LEAF posted_ops post_leaf(leaf_piece in, const world_view& world, const ring_view& ring) {
   posted_ops out{k_not_yet, XIO_PENDING, false};
-  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), how_in);
+  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), in.how);
   if (!group.has_caller()) return out;
   const ring_view r = ring_in_registers<sdma_codec>(ring);
-  const u32 how = uniform_value(how_in);
+  const u32 how = uniform_value(in.how);
   const piece p{how & k_leaf_copies, (how & k_leaf_signals) != 0 ? 1u : 0u, (how & k_leaf_counts) != 0 ? 1u : 0u,
-                bytes};
+                in.bytes};
   const u32 pad = p.slots() < r.sdma.least_slots ? r.sdma.least_slots - p.slots() : 0;
-  const ring_claim claim{p.slots() + pad, 0, bytes};
+  const ring_claim claim{p.slots() + pad, 0, in.bytes};
   auto fill = [&](u64 at, bool last, u64 = 0) {
     XIO_ROLLED for (u32 i = 0; i < pad; ++i) fill_end(r, at + i, false);
     // Slot by slot, by one piece of code.
     XIO_ROLLED for (u32 i = 0; i < p.slots(); ++i) {
       const bool ends = last && i + 1 == p.slots();
       if (i < p.copies) {
-        fill_copy(r, at + pad + i, ends, dst, src, bytes);
+        fill_copy(r, at + pad + i, ends, in.dst, in.src, in.bytes);
         continue;
       }
       const bool is_signal = i < p.copies + p.signals;
       const u32 code = !is_signal || (how & k_leaf_adds) != 0 ? wire::sdma::add_64 : wire::sdma::swap_64;
-      fill_atomic(r, at + pad + i, ends, code, is_signal ? signal : counter, is_signal ? value : 1);
+      fill_atomic(r, at + pad + i, ends, code, is_signal ? in.signal : in.counter, is_signal ? in.value : 1);
     }
   };
   if (r.alone != 0) {
@@ -261,7 +271,9 @@ XIO_DEVICE xio_status_t post_piece_by_leaf(const world_view& w, const ring_view&
         return ring_wait_for<true>(r, &w, 0, slots, since, [&](u64 completed) { return drain_leaf(r, completed); });
       },
       [&] { serve_leaf(r); },
-      [&] { return post_leaf(w, r, how, p.bytes, op.dst, op.src, op.signal, op.value, op.counter); });
+      [&] {
+        return post_leaf(leaf_piece{how, p.bytes, op.dst, op.src, op.signal, op.value, op.counter}, w, r);
+      });
   *ticket = done.ticket;
   return done.status;
 }
@@ -418,19 +430,19 @@ XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u6
 
 // put, then a set or add of a 64-bit word of the same heap, then 1 more on a local 64-bit counter, or null. Signal and
 // count become visible after the data: all are in one queue, and ATOMIC waits for what is before it.
-XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u64 signal_offset,
-                                   u64 value, int op, u64* counter, xio_req_t* request) {
+XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy& data, const engine_signal_word& s,
+                                   u64* counter, xio_req_t* request) {
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (!signal_fits(signal_offset, op)) return XIO_ERR_ARG;
-  if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
-  const chain all{reinterpret_cast<u64>(p.direct + offset),
-                  reinterpret_cast<u64>(src),
-                  bytes,
-                  reinterpret_cast<u64>(p.direct + signal_offset),
-                  value,
+  if (!signal_fits(s.offset, s.op)) return XIO_ERR_ARG;
+  if (data.bytes != 0 && !reachable(*c.world, data.src, data.bytes)) return XIO_ERR_NOT_REGISTERED;
+  const chain all{reinterpret_cast<u64>(p.direct + data.offset),
+                  reinterpret_cast<u64>(data.src),
+                  data.bytes,
+                  reinterpret_cast<u64>(p.direct + s.offset),
+                  s.value,
                   reinterpret_cast<u64>(counter),
-                  op};
+                  s.op};
   return post<direct::source::own>(*c.world, queue_to(p), all, request);
 }
 
@@ -451,8 +463,8 @@ XIO_DEVICE xio_status_t put_counter(const ctx_view& c, u32 pe, u64 offset, const
 }
 
 // The signal alone, after everything that was posted to the ring before.
-XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, u64 offset, u64 value, int op, xio_req_t* request) {
-  return put_signal(c, pe, 0, nullptr, 0, offset, value, op, nullptr, request);
+XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, const engine_signal_word& s, xio_req_t* request) {
+  return put_signal(c, pe, {0, nullptr, 0}, s, nullptr, request);
 }
 
 // A tile between local memory and the peer's heap; rows.{dst,src} are set but for the peer's base. `span`: bytes that

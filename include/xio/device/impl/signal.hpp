@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How signals are sent; the calls are in device/signal.hpp.
 #pragma once
+#include "xio/device/impl/engine_ops.hpp"
 #include "xio/device/impl/rma.hpp"
 #include "xio/device/impl/wait.hpp"
 
@@ -19,21 +20,9 @@ XIO_DEVICE xio_status_t check_signal(const xio_ctx_t& ctx, const signal_word& s,
   return check_scalar(ctx, s.at, sizeof(u64), pe, offset);
 }
 
-// A checked put, and the signal behind it.
-struct engine_copy {
-  u64 offset;
-  const void* src;
-  u64 bytes;
-};
-struct engine_word {
-  u64 offset;
-  u64 value;
-  int op;
-};
-
 template <class Group>
 XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route way, u32 to, const engine_copy& data,
-                                       const engine_word& s, bool blocking, const call& what) {
+                                       const engine_signal_word& s, bool blocking, const call& what) {
   if (way == route::rdma && data.bytes >= 2 * k_piece_bytes && g.count() > 1) {
     // Every piece is posted when the signal is, on the same queue, which works in order.
     const auto* from = static_cast<const unsigned char*>(data.src);
@@ -41,12 +30,9 @@ XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route 
       return engine_put(c, way, to, data.offset + at, from + at, n);
     });
     if (sent.status != XIO_OK) return sent;
-    return by_leader(g, [&] { return finish(c, engine_signal(c, way, to, s.offset, s.value, s.op), blocking, what); });
+    return by_leader(g, [&] { return finish(c, engine_signal(c, way, to, s), blocking, what); });
   }
-  return by_leader(g, [&] {
-    return finish(c, engine_put_signal(c, way, to, data.offset, data.src, data.bytes, s.offset, s.value, s.op),
-                  blocking, what);
-  });
+  return by_leader(g, [&] { return finish(c, engine_put_signal(c, way, to, data, s), blocking, what); });
 }
 
 template <class Group>
@@ -158,7 +144,8 @@ XIO_DEVICE xio_status_t put_signal_counter(const xio_ctx_t& ctx, void* dst, cons
   if (status != XIO_OK) return refuse(c, status, what).status;
   const u32 to = static_cast<u32>(pe);
   if (bytes != 0 && engine_counts(*c, to, bytes, counter)) {
-    const posted p = engine_put_signal(*c, route::sdma, to, offset, src, bytes, signal_offset, s.value, s.op, counter);
+    const posted p =
+        engine_put_signal(*c, route::sdma, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, counter);
     return finish(*c, p, false, what).status;
   }
   return then_count(put_signal(thread_group::here(), ctx, dst, src, bytes, s, pe, true).status, counter);

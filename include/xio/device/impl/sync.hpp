@@ -203,7 +203,7 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   });
   if (status == XIO_ERR_TIMEOUT) {
     const u32 from = ctx.my_pe >= (1u << round) ? ctx.my_pe - (1u << round) : ctx.my_pe + ctx.n_pes - (1u << round);
-    record_wait(ctx_of(ctx), call_kind::sync_all, from, mine, sizeof *mine, 1, XIO_CMP_GE, epoch, flag.now());
+    record_wait({call_kind::sync_all, from, mine, sizeof *mine, XIO_CMP_GE, 1, epoch, flag.now()}, ctx_of(ctx));
   }
   if (failure != XIO_OK || status != XIO_OK || ring == nullptr) return failure != XIO_OK ? failure : status;
   // The next barrier's flag may go by another queue. This one, held up behind what was posted before it, must not come

@@ -124,8 +124,9 @@ XIO_DEVICE xio_status_t end(const Group& g, const xio_team_t& t, const exchange&
 XIO_DEVICE xio_status_t first_of(xio_status_t a, xio_status_t b) { return a != XIO_OK ? a : b; }
 
 XIO_DEVICE void record_missing(const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, u32 member) {
-  record_wait(ctx_of(ctx), call_kind::team_wait, pe_of(t, member), reinterpret_cast<const void*>(team_word(t)), 8, tag,
-              XIO_CMP_EQ, member, 0);
+  record_wait({call_kind::team_wait, pe_of(t, member), reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ, tag,
+               member, 0},
+              ctx_of(ctx));
 }
 
 // The status of a wait for member `from`, whose header was `head` in the end; says in the ctx why it is none.

@@ -31,8 +31,8 @@ XIO_OUT_OF_LINE xio_status_t put_word_by_one(const ctx_view& c, u32 pe, void* pl
   const u64 offset = heap_offset_of(c, place), word_offset = heap_offset_of(c, word);
   if (is_posted(way)) {
     const posted p = bytes == 0
-                         ? engine_signal(c, way, pe, word_offset, value, XIO_SIGNAL_SET)
-                         : engine_put_signal(c, way, pe, offset, from, bytes, word_offset, value, XIO_SIGNAL_SET);
+                         ? engine_signal(c, way, pe, {word_offset, value, XIO_SIGNAL_SET})
+                         : engine_put_signal(c, way, pe, {offset, from, bytes}, {word_offset, value, XIO_SIGNAL_SET});
     const call what = call_of(call_kind::put_signal, bytes == 0 ? word : place, from, bytes, static_cast<int>(pe));
     return finish(c, p, blocking, what).status;
   }

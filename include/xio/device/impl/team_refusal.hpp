@@ -24,22 +24,21 @@ struct refused_call {
   u64 found, bytes, wanted;
 };
 
-// Scalars and not a struct: they travel in registers.
-XIO_OUT_OF_LINE void record_refusal(const ctx_view& c, xio_status_t status, u64 team, u64 tags, u32 why, u32 pe,
-                                    u64 found, u64 bytes, u64 wanted) {
+// The call by value: so it travels in registers.
+XIO_OUT_OF_LINE void record_refusal(refused_call what, const ctx_view& c, xio_status_t status, u64 team) {
   call_record& r = const_cast<ctx_view&>(c).failed_call;
   u64 number;
   if (!begin_record(r, &number)) return;
   store<scope::agent, order::relaxed>(&r.clock, wall_clock());
   store<scope::agent, order::relaxed>(&r.status, static_cast<u32>(static_cast<int>(status)));
   store<scope::agent, order::relaxed>(&r.kind, static_cast<u32>(call_kind::team_call));
-  store<scope::agent, order::relaxed>(&r.pe, pe);
+  store<scope::agent, order::relaxed>(&r.pe, what.pe);
   store<scope::agent, order::relaxed>(&r.address, team);
-  store<scope::agent, order::relaxed>(&r.local, tags);
-  store<scope::agent, order::relaxed>(&r.words, u64{why});
-  store<scope::agent, order::relaxed>(&r.found, found);
-  store<scope::agent, order::relaxed>(&r.bytes, bytes);
-  store<scope::agent, order::relaxed>(&r.wanted, wanted);
+  store<scope::agent, order::relaxed>(&r.local, (u64{what.other} << 32) | what.mine);
+  store<scope::agent, order::relaxed>(&r.words, u64{static_cast<u32>(what.why)});
+  store<scope::agent, order::relaxed>(&r.found, what.found);
+  store<scope::agent, order::relaxed>(&r.bytes, what.bytes);
+  store<scope::agent, order::relaxed>(&r.wanted, what.wanted);
   end_record(r, number);
 }
 
@@ -53,8 +52,7 @@ struct objection {
 
 // Records it, and hands the status back. The caller has the status, so quiet says nothing of it.
 XIO_DEVICE xio_status_t refuse(const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status, const refused_call& r) {
-  record_refusal(ctx_of(ctx), status, team_word(t), (u64{r.other} << 32) | r.mine, static_cast<u32>(r.why), r.pe,
-                 r.found, r.bytes, r.wanted);
+  record_refusal(r, ctx_of(ctx), status, team_word(t));
   return status;
 }
 template <class Group>

@@ -224,8 +224,8 @@ template <class T>
 XIO_DEVICE xio_status_t missed(const xio_ctx_t& ctx, call_kind kind, const T* first, u64 words, int cmp, T value) {
   constexpr u32 type = !std::is_integral_v<T> ? k_compares_float : std::is_signed_v<T> ? k_compares_signed : 0;
   const T found = load<scope::system, direct::k_watch_load>(first);
-  record_wait(ctx_of(ctx), kind, k_no_pe, first, sizeof(T), words, static_cast<u32>(cmp) | type, recorded(value),
-              recorded(found));
+  record_wait({kind, k_no_pe, first, sizeof(T), static_cast<u32>(cmp) | type, words, recorded(value), recorded(found)},
+              ctx_of(ctx));
   return XIO_ERR_TIMEOUT;
 }
 
