@@ -37,7 +37,7 @@ constexpr const char* k_names[] = {"alltoall", "fcollect", "broadcast", "reduce 
 enum class scope { thread, wave, workgroup };
 constexpr const char* k_scope_names[] = {"thread", "wave", "workgroup"};
 
-// What a kernel leaves behind, in device memory.
+// The result of a kernel, in device memory.
 struct outcome {
   uint64_t ticks;
   int status;

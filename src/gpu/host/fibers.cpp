@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/fibers.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <chrono>
 
 #include "gpu/host/chores.hpp"
 #include "gpu/host/relax.hpp"
@@ -22,8 +19,6 @@ constexpr unsigned k_converging_laps = 4;
 // A lonely lane polls a few times before it offers its core to somebody else: so many times where nobody has wanted it,
 // and once where somebody has, for then what it waits for may itself be waiting for a core.
 constexpr unsigned k_polls_per_yield = 64, k_polls_where_shared = 1;
-// An offer that nobody took returns sooner.
-constexpr std::chrono::nanoseconds k_took_the_core{1000};
 
 }  // namespace
 
@@ -109,10 +104,7 @@ void fiber_workgroup::wake(lane_state& l) {
 void fiber_workgroup::yield_thread() {
   if (ready_ < k_polls_per_yield && ++polls_ < polls_per_yield_) return relax();
   polls_ = 0;
-  const auto offered = std::chrono::steady_clock::now();
-  sched_yield();
-  const bool taken = std::chrono::steady_clock::now() - offered > k_took_the_core;
-  polls_per_yield_ = taken ? k_polls_where_shared : std::min(2 * polls_per_yield_, k_polls_per_yield);
+  polls_per_yield_ = offer_core() ? k_polls_where_shared : std::min(2 * polls_per_yield_, k_polls_per_yield);
 }
 
 void fiber_workgroup::next_turn() {

@@ -2,7 +2,6 @@
 #include "gpu/host/pool.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <atomic>
@@ -13,14 +12,12 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "gpu/host/relax.hpp"
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
 
 namespace {
-
-// A worker that has just finished looks out for its next job for so many turns before it sleeps.
-constexpr int k_polls = 200;
 
 struct job {
   std::function<void(unsigned)> task;
@@ -51,9 +48,11 @@ struct pool {
   void stop_idle();
 };
 
+// A worker that has just finished looks out for its next job before it sleeps.
 bool pool::await(worker& me) {
   if (!looking.exchange(true, std::memory_order_acquire)) {
-    for (int i = 0; i < k_polls && !me.has_job.load(std::memory_order_acquire); ++i) sched_yield();
+    for (short_wait w; !me.has_job.load(std::memory_order_acquire) && w.goes_on();) {
+    }
     looking.store(false, std::memory_order_release);
   }
   std::unique_lock lock(me.guard);

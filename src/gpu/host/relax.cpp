@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/relax.hpp"
 
+#include <sched.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 
@@ -33,6 +36,14 @@ void host_exec::relax() {
   static const bool translated = is_translated();
   if (!translated || polled_devices.load(std::memory_order_relaxed) == 0) __builtin_ia32_pause();
 #endif
+}
+
+// An offer that nobody takes returns sooner.
+bool host_exec::offer_core() {
+  constexpr std::chrono::nanoseconds k_taken{1000};
+  const auto offered = std::chrono::steady_clock::now();
+  sched_yield();
+  return std::chrono::steady_clock::now() - offered > k_taken;
 }
 
 gpu::polled_device::polled_device() { polled_devices.fetch_add(1, std::memory_order_relaxed); }

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/stream.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "base/log.hpp"
 #include "gpu/host/pool.hpp"
+#include "gpu/host/relax.hpp"
 
 namespace xio::host_exec {
 
 namespace {
-
-// Short kernels end while a waiting host thread still looks; longer ones let it sleep.
-constexpr int k_polls = 200;
 
 struct registry {
   std::mutex guard;
@@ -34,8 +30,10 @@ registry& streams() {
 
 // --- completion --------------------------------------------------------------------------------------
 
+// Short kernels end while a waiting host thread still looks; longer ones let it sleep.
 void completion::wait() {
-  for (int i = 0; i < k_polls && !done(); ++i) sched_yield();
+  for (short_wait w; !done() && w.goes_on();) {
+  }
   std::unique_lock lock(guard_);
   ended_.wait(lock, [&] { return done_.load(std::memory_order_relaxed); });
 }
