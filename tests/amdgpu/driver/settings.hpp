@@ -13,6 +13,7 @@ struct settings {
   std::uint64_t partitions = 1;
   std::string partition_names = "function";
   std::string target = "gfx90a";
+  std::uint64_t xccs = 2;
   std::uint64_t compute_units = 16;
   std::uint64_t memory_mib = 4096;
   std::string links = "xgmi";
@@ -33,6 +34,8 @@ struct settings {
 
   // Each partition is a node, which the driver calls a GPU elsewhere.
   unsigned nodes() const { return static_cast<unsigned>(gpus * partitions); }
+  // Of each.
+  unsigned l2s() const { return target == "gfx942" ? static_cast<unsigned>(xccs) : 1; }
 };
 
 // Reads all rows by `look`, which is getenv outside of tests. Returns one sentence if something cannot be.

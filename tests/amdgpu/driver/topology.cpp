@@ -27,8 +27,7 @@ constexpr unsigned k_shader_engines = 8;
 constexpr std::uint32_t k_simd_ids = 0x80001000u;
 // Capability: bits 13:12 the doorbell's kind (2: 64 bits, counts packets), 7 watch points, 26 ECC in SRAM.
 constexpr std::uint32_t k_capability = 2u << 12 | 1u << 7 | 1u << 26;
-// MI250X and MI300X, whose kernel driver has no name of its own for it (kfd_device.c). An XCC of the latter is taken
-// for a GPU with one L2.
+// MI250X and MI300X, whose kernel driver has no name of its own for it (kfd_device.c).
 struct model {
   unsigned target_version, device_id;
   const char* name;
@@ -91,12 +90,12 @@ void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
                     "vendor_id 4098\ndevice_id {}\nlocation_id {}\ndomain 0\ndrm_render_minor {}\nhive_id {}\n"
                     "num_sdma_engines {}\nnum_sdma_xgmi_engines {}\nnum_sdma_queues_per_engine 8\nnum_cp_queues 24\n"
                     "max_engine_clk_fcompute 1700\nlocal_mem_size 0\nfw_version 71\ncapability {}\ndebug_prop 0\n"
-                    "sdma_fw_version 8\nunique_id {}\nnum_xcc 1\nmax_engine_clk_ccompute 2000\n",
+                    "sdma_fw_version 8\nunique_id {}\nnum_xcc {}\nmax_engine_clk_ccompute 2000\n",
                     s.compute_units * 4, s.nodes(), k_simd_ids + gpu * 1024, k_shader_engines,
                     s.compute_units / k_shader_engines, m.target_version, m.device_id, location_of(s, gpu),
                     render_minor_of(gpu), xgmi ? 0x5a : 0, std::min<std::uint64_t>(s.copy_engines, 2),
                     s.copy_engines - std::min<std::uint64_t>(s.copy_engines, 2), k_capability,
-                    0x5a00000000000001ull + gpu / s.partitions));
+                    0x5a00000000000001ull + gpu / s.partitions, s.l2s()));
   write(node / "mem_banks/0/properties",
         fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 4096\nmem_clk_max 1600\n",
                     s.large_bar != 0 ? k_heap_public : k_heap_private, s.memory_mib << 20));

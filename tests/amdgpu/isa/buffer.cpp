@@ -116,24 +116,23 @@ void atomic(wave& w, const operation& o) {
   if (o.scope.glc) blend(w, data, old, o.width / 4);
 }
 
-// gfx942 names a scope in the bits sc0 and sc1, and only that of the system makes others see it: one L2 is all of a GPU
-// here.
+// gfx942 names a scope in the bits sc0 and sc1: both are the system's, sc1 alone is the agent's, for which an L2 that
+// is all of a GPU does nothing (LLVM AMDGPUUsage, "Memory Model GFX942").
 bool has_sc0(const operation& o) { return (o.raw[0] >> 14 & 1) != 0; }
 bool has_sc1(const operation& o) { return (o.raw[0] >> 15 & 1) != 0; }
-bool for_the_system(const wave& w, const operation& o) {
-  return w.of->how.target == target::gfx90a || (has_sc0(o) && has_sc1(o));
+bool beyond_l2(const wave& w, const operation& o) {
+  return w.of->how.target != target::gfx942 || (has_sc1(o) && (has_sc0(o) || w.of->how.xccs > 1));
 }
 void writeback(wave& w, const operation& o) {
-  if (!for_the_system(w, o)) return;
+  if (!beyond_l2(w, o)) return;
   w.of->memory->writeback(w.number, o.variant == k_unwaited ? ~std::uint64_t{0} : w.issued);
 }
 void invalidate(wave& w, const operation&) { w.of->memory->invalidate(); }
 void invalidate_l1(wave& w, const operation&) { w.of->memory->invalidate_vector_cache(); }
-// gfx942's: the L1 from agent scope on, the L2 of what others write for the system's (LLVM AMDGPUUsage, "Memory Model
-// GFX942").
+// gfx942's: the L1 from agent scope on, the L2 where it is not all of that scope.
 void invalidate_by_scope(wave& w, const operation& o) {
   if (has_sc1(o)) w.of->memory->invalidate_vector_cache();
-  if (for_the_system(w, o)) w.of->memory->invalidate();
+  if (beyond_l2(w, o)) w.of->memory->invalidate();
 }
 
 constexpr std::uint8_t as(filling f) { return static_cast<std::uint8_t>(f); }

@@ -433,10 +433,14 @@ operation make_operation(const std::string& text, const std::uint32_t* raw, unsi
   o.lanes_do = r->lanes_do;
   for (std::string_view m : p.mods)
     if (!read_modifier(o, m) && r->form[0] != '*') return o;
-  // On gfx942 a load looks past the L1 from agent scope on, which is sc1; sc0 alone is workgroup scope (LLVM
-  // AMDGPUUsage, "Memory Model GFX942").
+  // On gfx942 a load looks past the L1 from agent scope on, which is sc1; sc0 alone is workgroup scope, both are the
+  // system's (LLVM AMDGPUUsage, "Memory Model GFX942").
   const auto written = [&](const char* key) { return std::find(p.mods.begin(), p.mods.end(), key) != p.mods.end(); };
-  if (name.find("_load_") != std::string_view::npos && (written("sc0") || written("sc1"))) o.scope.glc = o.scope.scc;
+  if (name.find("_load_") != std::string_view::npos && (written("sc0") || written("sc1"))) {
+    const bool agent = o.scope.scc;
+    o.scope.scc = agent && o.scope.glc;
+    o.scope.glc = agent;
+  }
   // Integers that saturate have rows of their own.
   if (o.mods.clamp)
     if (const row* const saturating = find_row(std::string(name) + " clamp")) {

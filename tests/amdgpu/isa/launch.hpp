@@ -42,7 +42,8 @@ struct launch {
   bool counts_lines = false;         // counters::lines is kept, which costs time
   bool watches_registers = false;    // registers that were never written are reported
   std::uint64_t adversary_seed = 0;  // 0: plain memory
-  l2_cache* l2 = nullptr;            // of the GPU, where memory is late
+  l2_cache* l2 = nullptr;            // where memory is late, that which the workgroup's compute unit has
+  unsigned xccs = 1;                 // of a gfx942, each with an L2
   unsigned patience_ms = 2000;       // how long a workgroup runs before it is asked whether lanes wait for each other
   std::string name;                  // of the kernel where known, for reports
 };

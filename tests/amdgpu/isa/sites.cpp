@@ -65,7 +65,7 @@ void look_at_site(operation& made, const wave& w) {
   if (found->second == ignoring::wait && made.kind == count::writeback)
     made.variant = k_unwaited;
   else if (is_fresh_load(made))
-    made.scope.glc = false;
+    made.scope.glc = made.scope.scc = false;
   else
     made.run = do_nothing;
 }

@@ -40,12 +40,12 @@ std::uint64_t place_of(const std::uint8_t* p) { return reinterpret_cast<std::uin
 
 }  // namespace
 
-l2_cache::keeping l2_cache::of(mapping::place where, mapping::caching how) {
-  if (how != mapping::caching::coarse) return keeping::nothing;
+l2_cache::keeping l2_cache::of(mapping::place where, mapping::caching how) const {
+  if (how == mapping::caching::uncached || (how == mapping::caching::fine && !rules.scoped)) return keeping::nothing;
   switch (where) {
     case mapping::place::local: return keeping::dirty;
-    case mapping::place::peer:
-    case mapping::place::host: return keeping::all;
+    case mapping::place::peer: return keeping::all;
+    case mapping::place::host: return rules.scoped ? keeping::nothing : keeping::all;
     default: return keeping::nothing;
   }
 }
@@ -100,11 +100,15 @@ void l2_cache::let_go() {
 
 // Kernels and the host store to it, and no call says so: its value shows it.
 void l2_cache::look_at_register() {
-  std::uint32_t* const word = flush_word;
-  if (word && __atomic_load_n(word, __ATOMIC_ACQUIRE) && __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL)) let_go();
+  std::uint32_t* const word = path.flush_word;
+  if (word && __atomic_load_n(word, __ATOMIC_ACQUIRE) && __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL)) ++path.flushes;
+  const std::uint64_t now = path.flushes;
+  if (now != flushes_seen) let_go();
+  flushes_seen = now;
 }
 
-void l2_cache::read(std::uint64_t at, unsigned bytes, mapping::place where, mapping::caching how, std::uint8_t* out) {
+void l2_cache::read(std::uint64_t at, unsigned bytes, mapping::place where, mapping::caching how, std::uint8_t* out,
+                    reach r) {
   const bool held = holds_back && where == mapping::place::local;
   if (held) look_at_register();
   const std::uint64_t base = base_of(at), offset = at - base;
@@ -118,19 +122,21 @@ void l2_cache::read(std::uint64_t at, unsigned bytes, mapping::place where, mapp
   }
   line& l = found(base);
   // It may have left since it was last used.
-  if (!l.whole || random() % 8 == 0) fill(base, l);
+  if (!l.whole || (!held && leaves(r)) || random() % 8 == 0) fill(base, l);
   l.held = held;
   std::memcpy(out, l.data.data() + offset, bytes);
 }
 
 void l2_cache::write(std::uint64_t at, unsigned bytes, mapping::place where, mapping::caching how,
-                     const std::uint8_t* in) {
+                     const std::uint8_t* in, reach r) {
   const std::uint64_t base = base_of(at), offset = at - base;
-  const bool passes = of(where, how) == keeping::nothing;
+  const bool passes = of(where, how) == keeping::nothing || leaves(r);
   if (passes) {
     copy(at, place_of(in), bytes);
     const auto there = lines.find(base);
-    if (there != lines.end()) std::memcpy(there->second.data.data() + offset, in, bytes);
+    if (there == lines.end()) return;
+    std::memcpy(there->second.data.data() + offset, in, bytes);
+    for (unsigned i = 0; i < bytes; ++i) there->second.dirty.reset(offset + i);
     return;
   }
   line& l = found(base);
@@ -152,6 +158,13 @@ std::uint64_t l2_cache::change(std::uint64_t at, unsigned bytes, mapping::place 
   std::memcpy(raw, &next, sizeof(next));
   write(at, bytes, where, how, raw);
   return old;
+}
+
+void l2_cache::drop(std::uint64_t at) {
+  const auto there = lines.find(base_of(at));
+  if (there == lines.end()) return;
+  send(there->first, there->second);
+  lines.erase(there);
 }
 
 void l2_cache::write_back() {

@@ -7,6 +7,22 @@
 
 namespace amdgpu {
 
+namespace {
+
+// gfx942's bits: a load's glc stands for sc1 and its scc for both (decode.cpp).
+l2_cache::reach of_load(const access& of) {
+  if (of.scope.scc) return l2_cache::reach::system;
+  return of.scope.glc ? l2_cache::reach::agent : l2_cache::reach::workgroup;
+}
+l2_cache::reach of_store(const access& of) {
+  if (!of.scope.scc) return l2_cache::reach::workgroup;
+  return of.scope.glc ? l2_cache::reach::system : l2_cache::reach::agent;
+}
+// An atomic's sc0 asks for the old value, so one of less than the system's scope is the agent's.
+l2_cache::reach of_atomic(const access& of) { return of.scope.scc ? l2_cache::reach::system : l2_cache::reach::agent; }
+
+}  // namespace
+
 // Whether all lanes go to memory of a kind that the L2 does not keep, as nearly every access does.
 bool l2_port::passes(const access& of, bool write) {
   if (!cache || !of.active || of.kind == access_kind::scratch) return true;
@@ -46,7 +62,7 @@ bool l2_port::load(const access& of, std::uint32_t* data, refusal& no) {
       std::fill(std::begin(words), std::end(words), 0u);
       each_part(of.address[lane], of.bytes,
                 [&](std::uint64_t at, const plain::window& w, unsigned offset, unsigned bytes) {
-                  cache->read(at, bytes, w.where, w.how, reinterpret_cast<std::uint8_t*>(words) + offset);
+                  cache->read(at, bytes, w.where, w.how, reinterpret_cast<std::uint8_t*>(words) + offset, of_load(of));
                 });
       last = of.address[lane];
       have = true;
@@ -63,21 +79,26 @@ bool l2_port::store(const access& of, const std::uint32_t* data, refusal& no) {
   each_lane(of, [&](unsigned lane) {
     alignas(8) std::uint32_t words[4] = {};
     for (unsigned i = 0; i < (of.bytes + 3) / 4; ++i) words[i] = data[i * lanes + lane];
-    each_part(of.address[lane], of.bytes,
-              [&](std::uint64_t at, const plain::window& w, unsigned offset, unsigned bytes) {
-                cache->write(at, bytes, w.where, w.how, reinterpret_cast<const std::uint8_t*>(words) + offset);
-              });
+    each_part(
+        of.address[lane], of.bytes, [&](std::uint64_t at, const plain::window& w, unsigned offset, unsigned bytes) {
+          cache->write(at, bytes, w.where, w.how, reinterpret_cast<const std::uint8_t*>(words) + offset, of_store(of));
+        });
   });
   return true;
 }
 
-// One of memory that the L2 keeps is done in it (LLVM AMDGPUUsage, as above); another one in memory, which is what
-// fabric and PCIe atomics are.
+// One of memory that the L2 keeps is done in it (LLVM AMDGPUUsage, as above); another one, and one that others have to
+// see, in memory, which is what fabric and PCIe atomics are.
 bool l2_port::atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
                      std::uint32_t* old, refusal& no) {
   const plain::window* const w = cache && of.active ? memory.holds_all(of, true) : nullptr;
-  if (!w || l2_cache::of(w->where, w->how) == l2_cache::keeping::nothing) {
+  const bool kept = w && cache->of(w->where, w->how) != l2_cache::keeping::nothing;
+  if (!kept || cache->leaves(of_atomic(of))) {
     if (w && cache->keeps(w->where, w->how)) cache->flush_host_path();
+    if (kept) {
+      const std::lock_guard hold(cache->lock());
+      each_lane(of, [&](unsigned lane) { cache->drop(of.address[lane] + w->shift); });
+    }
     return memory.atomic(of, op, data, compare, old, no);
   }
   if (!memory.aligned(of, no)) return false;

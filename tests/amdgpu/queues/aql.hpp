@@ -20,7 +20,7 @@ constexpr std::uint32_t k_packet_bytes = 64;
 
 constexpr std::uint32_t type_of(std::uint16_t header) { return header & 0xffu; }
 // Fences of a packet: 0 none, 1 of the agent, 2 of the system.
-constexpr std::uint32_t k_system = 2;
+constexpr std::uint32_t k_agent = 1, k_system = 2;
 constexpr std::uint32_t acquire_of(std::uint16_t header) { return header >> 9 & 3u; }
 constexpr std::uint32_t release_of(std::uint16_t header) { return header >> 11 & 3u; }
 constexpr bool has_barrier(std::uint16_t header) { return (header >> 8 & 1) != 0; }

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "amdgpu/memory/l2_cache.hpp"
+#include "amdgpu/memory/l2_caches.hpp"
 #include "amdgpu/queues/clock.hpp"
 #include "amdgpu/queues/kernel_name.hpp"
 #include "amdgpu/report/counts_file.hpp"
@@ -86,7 +86,12 @@ aql_queue::step aql_queue::take(const surroundings& around, std::uint64_t index)
 
 // A packet that acquires from the system has what others wrote. (Each workgroup begins with an empty L1.)
 void aql_queue::acquire(const surroundings& around, std::uint16_t header) {
-  if (around.l2 && aql::acquire_of(header) == aql::k_system) around.l2->invalidate();
+  if (around.l2 && beyond_l2(around, aql::acquire_of(header))) around.l2->invalidate();
+}
+
+// Whether a fence of that scope, none, agent or system, is about more than one L2.
+bool aql_queue::beyond_l2(const surroundings& around, std::uint32_t scope) {
+  return scope == aql::k_system || (scope == aql::k_agent && around.l2 && around.l2->are_several());
 }
 
 void aql_queue::push_done(std::uint64_t completion, bool releases) {
@@ -113,7 +118,7 @@ aql_queue::step aql_queue::take_barrier(const surroundings& around, const aql::b
   }
   if (!(all ? each : any || !some)) return step::waits;
   acquire(around, p.header);
-  push_done(p.completion, aql::release_of(p.header) == aql::k_system);
+  push_done(p.completion, beyond_l2(around, aql::release_of(p.header)));
   return step::taken;
 }
 
@@ -136,7 +141,7 @@ aql_queue::step aql_queue::take_value(const surroundings& around, const aql::bar
     if (!holds) return step::waits;
   }
   acquire(around, p.header);
-  push_done(p.completion, aql::release_of(p.header) == aql::k_system);
+  push_done(p.completion, beyond_l2(around, aql::release_of(p.header)));
   return step::taken;
 }
 
@@ -198,17 +203,18 @@ aql_queue::step aql_queue::take_kernel(const surroundings& around, const aql::di
   d->how.dispatch_id = index;
   d->how.adversary_seed = around.adversary_seed;
   d->how.watches_registers = around.watches_registers;
-  d->how.l2 = around.l2;
+  d->cached = around.l2 != nullptr;
   d->how.target = around.target;
+  d->how.xccs = around.xccs;
   d->how.lds_aperture = std::uint64_t{shared().group_aperture_high} << 32;
   d->how.private_aperture = std::uint64_t{shared().private_aperture_high} << 32;
   d->how.counts_lines = !around.counts.empty();
   d->how.name = kernel_name(around.table, p.kernel_object);
   d->completion = p.completion;
-  d->releases = aql::release_of(p.header) == aql::k_system;
+  d->releases = beyond_l2(around, aql::release_of(p.header));
   // libxio's software NICs have no other way to an atomic; as one of a NIC it knows nothing of the L2.
   if (d->how.name.find("11change_wordE") != std::string::npos) {
-    d->how.l2 = nullptr;
+    d->cached = false;
     d->releases = false;
   }
   acquire(around, p.header);
@@ -267,6 +273,7 @@ void aql_queue::feed(const surroundings& around, const std::shared_ptr<dispatch>
       d->free_slots.pop_back();
       how.scratch_slot = t.slot * d->waves;
     }
+    if (d->cached) how.l2 = &around.l2->of_workgroup(n);
     t.waves = around.make(how, around.table, {x, y, z});
     around.sink.run(std::move(t));
   }

@@ -14,6 +14,8 @@
 
 namespace amdgpu {
 
+class l2_caches;
+
 // The driver passes this when it creates a queue.
 struct queue_request {
   std::uint64_t ring = 0, ring_bytes = 0;
@@ -44,8 +46,9 @@ class aql_queue {
     const std::string& counts;     // the file for them; empty: none
     std::uint64_t adversary_seed;  // 0: plain memory
     bool watches_registers;
-    l2_cache* l2;  // null with plain memory
+    l2_caches* l2;  // null with plain memory
     amdgpu::target target;
+    unsigned xccs;
   };
   aql_queue(std::uint32_t number, const queue_request& r);
 
@@ -76,6 +79,7 @@ class aql_queue {
   bool retire(const surroundings& around);
   void push_done(std::uint64_t completion, bool releases);
   static void acquire(const surroundings& around, std::uint16_t header);
+  static bool beyond_l2(const surroundings& around, std::uint32_t scope);
 
   // Tells the host by the inactive signal; `why` goes to standard error.
   step stop(const surroundings& around, aql::trouble code, const char* why);

@@ -25,7 +25,8 @@ struct dispatch {
   std::vector<unsigned> free_slots;  // of scratch, in workgroups
   bool scratch_once = false;
   counters counted;       // where the settings ask for it
-  bool releases = false;  // to the system, at its end
+  bool cached = false;    // by the GPU's L2s
+  bool releases = false;  // beyond them, at its end
   bool completed = false;
   std::atomic<bool> dead{false};
 };

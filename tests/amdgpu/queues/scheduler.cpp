@@ -31,7 +31,7 @@ scheduler::scheduler(const settings& s, gate& turns, const std::vector<page_tabl
       make_(std::move(make)),
       engines_(s, tables, happenings) {
   for (unsigned gpu = 0; s.memory == "adversary" && gpu < s.nodes(); ++gpu)
-    l2_.push_back(std::make_unique<l2_cache>(s.seed + gpu, s.hdp != 0));
+    l2_.push_back(std::make_unique<l2_caches>(s.seed + gpu, s.hdp != 0, l2_rules{s.target == "gfx942", s.l2s()}));
 }
 
 scheduler::~scheduler() { stop(); }
@@ -117,13 +117,14 @@ aql_queue::surroundings scheduler::around(unsigned gpu) {
           seed,
           settings_.unwritten != 0,
           l2_.empty() ? nullptr : l2_[gpu].get(),
-          target_of(settings_.target)};
+          target_of(settings_.target),
+          settings_.l2s()};
 }
 
 void scheduler::mapped(unsigned gpu, const mapping& m, bool is) {
   engines_.mapped(gpu, m, is);
   if (l2_.empty()) return;
-  l2_cache& l2 = *l2_[gpu];
+  l2_caches& l2 = *l2_[gpu];
   if (!is) l2.forget(m.host, m.bytes);
   if (m.where == mapping::place::registers) l2.flush_register(is ? reinterpret_cast<std::uint32_t*>(m.host) : nullptr);
 }
