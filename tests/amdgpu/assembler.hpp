@@ -15,13 +15,16 @@ namespace amdgpu::test {
 
 class assembler {
  public:
-  static std::vector<std::uint32_t> words(const std::string& text, const char* cpu = "gfx90a") {
+  // FEATURES as LLVM has them, "+wavefrontsize64".
+  static std::vector<std::uint32_t> words(const std::string& text, const char* cpu = "gfx90a",
+                                          const char* features = "") {
     static assembler only;
-    return only.assemble(text + "\n", cpu);
+    return only.assemble(text + "\n", cpu, features);
   }
 
  private:
   assembler() {
+    self = this;
     for (const char* name :
          {"libLLVM.so.22.1", "libLLVM-22.so", "libLLVM.so.19.1", "libLLVM-19.so", "libLLVM-15.so.1", "libLLVM-15.so"})
       if ((library = dlopen(name, RTLD_NOW | RTLD_LOCAL))) break;
@@ -39,12 +42,15 @@ class assembler {
     return f(a...);
   }
 
-  std::vector<std::uint32_t> assemble(const std::string& text, const char* cpu) {
+  std::vector<std::uint32_t> assemble(const std::string& text, const char* cpu, const char* features) {
     auto* const context = call<void*>("LLVMContextCreate");
     auto* const module = call<void*>("LLVMModuleCreateWithNameInContext", "test", context);
     call<void>("LLVMSetTarget", module, triple);
     call<void>("LLVMSetModuleInlineAsm2", module, text.c_str(), text.size());
-    auto* const machine = call<void*>("LLVMCreateTargetMachine", target, triple, cpu, "", 2, 0, 0);
+    auto* const machine = call<void*>("LLVMCreateTargetMachine", target, triple, cpu, features, 2, 0, 0);
+    // Without a handler LLVM ends the process where it finds an error.
+    bool wrong = false;
+    call<void>("LLVMContextSetDiagnosticHandler", context, &note_error, &wrong);
     char* error = nullptr;
     void* buffer = nullptr;
     if (call<int>("LLVMTargetMachineEmitToMemoryBuffer", machine, module, 1, &error, &buffer))
@@ -55,9 +61,15 @@ class assembler {
     call<void>("LLVMDisposeTargetMachine", machine);
     call<void>("LLVMDisposeModule", module);
     call<void>("LLVMContextDispose", context);
-    if (found.empty()) throw std::runtime_error("nothing was assembled of: " + text);
+    if (wrong || found.empty()) throw std::runtime_error(std::string("no instructions of ") + cpu + ": " + text);
     return found;
   }
+
+  // LLVMDiagnosticHandler: 0 is an error's severity.
+  void note_error_of(void* diagnostic, bool* wrong) {
+    if (call<int>("LLVMGetDiagInfoSeverity", diagnostic) == 0) *wrong = true;
+  }
+  static void note_error(void* diagnostic, void* wrong) { self->note_error_of(diagnostic, static_cast<bool*>(wrong)); }
 
   static std::vector<std::uint32_t> text_of(const char* file) {
     const auto* const head = reinterpret_cast<const Elf64_Ehdr*>(file);
@@ -72,6 +84,7 @@ class assembler {
     return {};
   }
 
+  static inline assembler* self = nullptr;
   const char* const triple = "amdgcn-amd-amdhsa";
   void* library = nullptr;
   void* target = nullptr;

@@ -26,7 +26,7 @@ __global__ void reduce_lds(const unsigned* in, unsigned long long* sum, unsigned
 
 __global__ void reduce_shuffle(const int* in, int* out) {
   int x = in[blockIdx.x * blockDim.x + threadIdx.x];
-  for (int by = 32; by > 0; by /= 2) x += __shfl_xor(x, by);
+  for (int by = warpSize / 2; by > 0; by /= 2) x += __shfl_xor(x, by);
   const unsigned long long odd = __ballot(in[threadIdx.x] & 1);
   if (threadIdx.x == 0) {
     out[2 * blockIdx.x] = x;

@@ -14,10 +14,12 @@ namespace {
 
 using namespace amdgpu;
 
-disassembler& reader() {
+target wanted() {
   const char* const name = std::getenv("XIO_AMDGPU_TARGET");
-  return disassembler::of(target_of(name == nullptr ? "" : name));
+  return target_of(name == nullptr ? "" : name);
 }
+
+disassembler& reader() { return disassembler::of(wanted()); }
 
 struct unknown {
   unsigned long count = 0;
@@ -26,9 +28,9 @@ struct unknown {
 
 // An instruction is unknown if no table has it: its handler is that of all refused instructions.
 bool is_known(const std::string& text, const std::uint32_t* words, unsigned bytes) {
-  static const std::uint32_t none[2] = {0, 0};
+  static const std::uint32_t none[3] = {0, 0, 0};
   static const handler refused = make_operation("no_such_instruction", none, 4).run;
-  return make_operation(text, words, bytes).run != refused;
+  return make_operation(text, words, bytes, wanted()).run != refused;
 }
 
 unsigned long read_section(const std::uint8_t* start, std::uint64_t left, std::map<std::string, unknown>& found) {

@@ -27,6 +27,7 @@ class machine {
     if (seed) shared.memory = &late;
     shared.late = seed != 0;
     shared.how.name = "test";
+    if (const char* const named = std::getenv("XIO_AMDGPU_TARGET")) shared.how.target = target_of(named);
     shared.how.lds_aperture = std::uint64_t{1} << 48;
     shared.how.private_aperture = std::uint64_t{2} << 48;
     w.of = &shared;
@@ -34,11 +35,16 @@ class machine {
     w.mode = 0x2f0;  // denormals, DX10_CLAMP off, IEEE
     for (unsigned i = 0; i < 512 * lanes; ++i) w.v[i] = poison;
     for (auto& s : w.s) s = poison;
-    exec(~std::uint64_t{0});
+    wave32(false);
     std::memset(w.mask_row, 0, sizeof(w.mask_row));
   }
 
-  void exec(std::uint64_t mask) { w.set64(reg::exec, mask); }
+  void exec(std::uint64_t mask) { w.set_mask(reg::exec, mask); }
+  // Of gfx1100; with all lanes on.
+  void wave32(bool narrow) {
+    w.wave32 = narrow;
+    exec(w.everyone());
+  }
   std::uint32_t& v(unsigned n, unsigned lane) { return w.v[n * lanes + lane]; }
   std::uint64_t v64(unsigned n, unsigned lane) { return v(n, lane) | std::uint64_t{v(n + 1, lane)} << 32; }
   void set_v64(unsigned n, unsigned lane, std::uint64_t x) {
@@ -49,14 +55,14 @@ class machine {
 
   // Puts the program into memory that the GPU sees, behind it an s_endpgm.
   void load(const std::string& text) {
-    const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm", name_of(shared.how.target));
+    const std::vector<std::uint32_t> words = assembled(text);
     code = make_pages(words.size() * 4);
     std::memcpy(code.get(), words.data(), words.size() * 4);
     visible.list(code.get(), words.size() * 4);
   }
   // Other instructions in the place of those that were loaded; no more of them.
   void overwrite(const std::string& text) {
-    const std::vector<std::uint32_t> words = assembler::words(text + "\ns_endpgm", name_of(shared.how.target));
+    const std::vector<std::uint32_t> words = assembled(text);
     std::memcpy(code.get(), words.data(), words.size() * 4);
   }
   // Makes the wave stand at its start.
@@ -85,6 +91,12 @@ class machine {
   wave w;
 
  private:
+  std::vector<std::uint32_t> assembled(const std::string& text) const {
+    const bool wide = shared.how.target == target::gfx1100 && !w.wave32;
+    return assembler::words(text + "\ns_endpgm", name_of(shared.how.target),
+                            wide ? "-wavefrontsize32,+wavefrontsize64" : "");
+  }
+
   std::unique_ptr<std::uint32_t[], void (*)(void*)> rows;
   pages code;
 };

@@ -57,7 +57,7 @@ bool load_rows(wave& w, const operation& o, u32* data) {
     for (unsigned k = 0; k < (o.width + 3u) / 4; ++k)
       data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = 0;
   refusal no;
-  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, o.width >= 4};
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, false, o.width >= 4};
   if (w.of->memory->load(a, data, no)) return true;
   stop(w, o, no, o.width);
   return false;
@@ -91,7 +91,7 @@ void store(wave& w, const operation& o) {
   u64 address[lanes];
   const u64 inside = linear(w, o, r, offset, index, address);
   refusal no;
-  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, o.width >= 4};
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, false, o.width >= 4};
   if (!w.of->memory->store(a, data, no)) stop(w, o, no, o.width);
 }
 
@@ -110,7 +110,7 @@ void atomic(wave& w, const operation& o) {
   u32* const data = w.rows(o.src[0].index);
   u32 old[2 * lanes] = {};
   refusal no;
-  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, o.width >= 4};
+  const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, false, o.width >= 4};
   if (!w.of->memory->atomic(a, op, data, op == atomic_op::cmpswap ? data + o.width / 4 * lanes : nullptr, old, no))
     return stop(w, o, no, o.width);
   if (o.scope.glc) blend(w, data, old, o.width / 4);
@@ -128,6 +128,9 @@ void writeback(wave& w, const operation& o) {
   w.of->memory->writeback(w.number, o.variant == k_unwaited ? ~std::uint64_t{0} : w.issued);
 }
 void invalidate(wave& w, const operation&) { w.of->memory->invalidate(); }
+// gfx1100's.
+void invalidate_gl0(wave& w, const operation&) { w.of->memory->invalidate_l0(w.number); }
+void invalidate_gl1(wave& w, const operation&) { w.of->memory->invalidate_l1(); }
 void invalidate_l1(wave& w, const operation&) { w.of->memory->invalidate_vector_cache(); }
 // gfx942's: the L1 from agent scope on, the L2 where it is not all of that scope.
 void invalidate_by_scope(wave& w, const operation& o) {
@@ -186,6 +189,8 @@ constexpr row rows[] = {
     {"buffer_wbl2", "*", writeback},
     {"buffer_invl2", "*", invalidate},
     {"buffer_inv", "*", invalidate_by_scope},
+    {"buffer_gl0_inv", "*", invalidate_gl0},
+    {"buffer_gl1_inv", "*", invalidate_gl1},
     {"buffer_wbinvl1", "*", invalidate_l1},
     {"buffer_wbinvl1_vol", "*", invalidate_l1},
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "amdgpu/isa/disassembler.hpp"
+#include "amdgpu/isa/gfx1100_names.hpp"
 #include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/wave.hpp"
 #include "amdgpu/isa/workgroup.hpp"
@@ -31,7 +32,7 @@ void refuse_illegal(wave& w, const operation& o) {
 }
 
 void refuse_no_llvm(wave& w, const operation& o) {
-  stop(w, o, fault::kind::unknown, disassembler::of(w.of->how.target).broken().c_str());
+  stop(w, o, fault::kind::unknown, disassembler::of(w.of->how.target, w.wave32).broken().c_str());
 }
 
 // ---- text --------------------------------------------------------------------------------------------------------
@@ -143,6 +144,7 @@ constexpr named names[] = {{"vcc", reg::vcc, 2, false},
                            {"exec_lo", reg::exec, 1, false},
                            {"exec_hi", reg::exec + 1, 1, false},
                            {"m0", reg::m0, 1, false},
+                           {"null", reg::nowhere, 1, false},
                            {"flat_scratch", reg::flat_scratch, 2, false},
                            {"flat_scratch_lo", reg::flat_scratch, 1, false},
                            {"flat_scratch_hi", reg::flat_scratch + 1, 1, false},
@@ -161,7 +163,7 @@ constexpr named names[] = {{"vcc", reg::vcc, 2, false},
                            {"execz", reg::execz, 1, true},
                            {"scc", reg::scc, 1, true}};
 
-// v7, v[4:5], a3, s[0:3], ttmp4, ttmp[6:7].
+// v7, v[4:5], a3, s[0:3], ttmp4, ttmp[6:7]; v7.l and v7.h are halves.
 bool parse_register(std::string_view text, operand& o) {
   unsigned base = 0;
   unsigned limit = 256;
@@ -176,7 +178,7 @@ bool parse_register(std::string_view text, operand& o) {
     text.remove_prefix(1);
   } else if (text[0] == 's') {
     o.where = place::sgpr;
-    limit = 102;
+    limit = 106;  // gfx90a's are fewer, and have other names above
     text.remove_prefix(1);
   } else {
     return false;
@@ -191,6 +193,10 @@ bool parse_register(std::string_view text, operand& o) {
   unsigned long high = low;
   if (range && *end == ':') high = std::strtoul(end + 1, &end, 10);
   if (high < low || high >= limit) return false;
+  const std::string_view rest(end);
+  if (range ? rest != "]" : !rest.empty() && rest != ".l" && rest != ".h") return false;
+  o.high = rest == ".h";
+  if (o.high && o.type != 'h' && o.type != 'w') return false;
   o.index = static_cast<std::uint16_t>(base + low);
   o.dwords = static_cast<std::uint8_t>(high - low + 1);
   return true;
@@ -222,7 +228,7 @@ std::string_view strip_modifiers(std::string_view text, operand& o) {
   return text;
 }
 
-bool parse_operand(std::string_view text, char type, operand& o) {
+bool parse_operand(std::string_view text, char type, operand& o, bool reads = true) {
   o = operand{};
   o.type = type;
   o.dwords = is_wide(type) ? 2 : 1;
@@ -234,6 +240,10 @@ bool parse_operand(std::string_view text, char type, operand& o) {
     return true;
   }
   if (parse_constant(text, o)) return true;
+  if (text == "null" && reads) {
+    o.where = place::constant;
+    return true;
+  }
   for (const named& n : names)
     if (text == n.name) {
       o.where = n.special ? place::special : place::sgpr;
@@ -261,13 +271,18 @@ part part_of(std::string_view text) {
   return part::dword;
 }
 
-// DPP_CTRL from the instruction's second dword (MI200 ISA 12.9.2).
+// DPP_CTRL from the instruction's last dword (MI200 ISA 12.9.2). gfx1100's has FI, and another form in which each of
+// eight lanes names one of them, or reads 0 where that is off (RDNA3 ISA, "DPP8").
 void read_dpp(operation& o) {
+  const std::uint32_t word = o.raw[o.bytes / 4 - 1];
   o.mods.dpp = true;
-  o.mods.dpp_ctrl = static_cast<std::uint16_t>(o.raw[1] >> 8 & 0x1ff);
-  o.mods.bound_ctrl = o.raw[1] >> 19 & 1;
-  o.mods.bank_mask = static_cast<std::uint8_t>(o.raw[1] >> 24 & 0xf);
-  o.mods.row_mask = static_cast<std::uint8_t>(o.raw[1] >> 28);
+  o.mods.dpp8 = o.text.find(" dpp8:[") != std::string::npos;
+  o.mods.fetch_inactive = o.text.find(" fi:1") != std::string::npos;
+  o.mods.bound_ctrl = o.mods.dpp8 || (word >> 19 & 1);
+  o.mods.dpp_ctrl = o.mods.dpp8 ? word >> 8 : word >> 8 & 0x1ff;
+  if (o.mods.dpp8) return;
+  o.mods.bank_mask = static_cast<std::uint8_t>(word >> 24 & 0xf);
+  o.mods.row_mask = static_cast<std::uint8_t>(word >> 28);
 }
 
 bool read_modifier(operation& o, std::string_view text) {
@@ -282,6 +297,8 @@ bool read_modifier(operation& o, std::string_view text) {
   if (key == "sc0") return o.scope.glc = true;
   if (key == "sc1") return o.scope.scc = true;
   if (key == "nt") return o.scope.slc = true;
+  // gfx1100's asks the memory-side cache for nothing that a program sees.
+  if (key == "dlc") return true;
   if (key == "offen") return o.offen = true;
   if (key == "idxen") return o.idxen = true;
   if (key == "lds") return o.lds = true;
@@ -304,25 +321,25 @@ bool read_modifier(operation& o, std::string_view text) {
       "mul", "div", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "dst_sel", "src0_sel", "src1_sel", "dst_unused",
       // these are read from the encoding
       "offset", "offset0", "offset1", "quad_perm", "row_shl", "row_shr", "row_ror", "wave_shl", "wave_rol", "wave_shr",
-      "wave_ror", "row_mirror", "row_half_mirror", "row_bcast", "row_newbcast", "row_mask", "bank_mask", "bound_ctrl"};
+      "wave_ror", "row_mirror", "row_half_mirror", "row_bcast", "row_newbcast", "row_mask", "bank_mask", "bound_ctrl",
+      "row_share", "row_xmask", "dpp8", "fi"};
   return std::find(std::begin(others), std::end(others), key) != std::end(others);
 }
 
 // ---- from text to operation --------------------------------------------------------------------------------------
 
 std::string_view without_suffix(std::string_view name, operation& o) {
-  for (std::string_view suffix : {"_e32", "_e64", "_sdwa", "_dpp"})
+  for (std::string_view suffix : {"_e64_dpp", "_e32", "_e64", "_sdwa", "_dpp"})
     if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) {
       if (suffix == "_sdwa") o.mods.sdwa = true;
-      if (suffix == "_dpp") read_dpp(o);
+      if (suffix == "_dpp" || suffix == "_e64_dpp") read_dpp(o);
       return name.substr(0, name.size() - suffix.size());
     }
   return name;
 }
 
 // Fills operands as the row's form tells; false if the text does not fit it.
-bool fill_operands(operation& o, const row& r, const pieces& p) {
-  std::string_view form = r.form;
+bool fill_operands(operation& o, std::string_view form, const pieces& p) {
   bool tied = false, vcc_in = false, returns_if_glc = false;
   while (!form.empty() && std::strchr("+<?", form.back())) {
     tied |= form.back() == '+';
@@ -336,7 +353,7 @@ bool fill_operands(operation& o, const row& r, const pieces& p) {
   if (p.operands.size() != outs.size() + ins.size()) return false;
   std::size_t at = 0;
   for (unsigned i = 0; i < outs.size(); ++i)
-    if (!parse_operand(p.operands[at++], outs[i], i ? o.dst2 : o.dst)) return false;
+    if (!parse_operand(p.operands[at++], outs[i], i ? o.dst2 : o.dst, false)) return false;
   for (char type : ins) {
     const part which = o.src[o.n_src].which;
     if (!parse_operand(p.operands[at++], type, o.src[o.n_src])) return false;
@@ -364,22 +381,32 @@ count kind_of(const operation& o) {
   const std::string_view n = o.name;
   const auto has = [&](const char* word) { return n.find(word) != std::string_view::npos; };
   if (starts(n, "buffer_wbl2")) return count::writeback;
+  if (starts(n, "buffer_gl")) return count::invalidate;
   if (starts(n, "buffer_inv") || starts(n, "buffer_wbinv")) return count::invalidate;
   if (starts(n, "buffer_") || starts(n, "scratch_")) return count::scratch;
   if (starts(n, "flat_") || starts(n, "global_")) return has("_atomic_") ? count::atomic : count::flat;
   if (starts(n, "ds_")) return count::lds;
   if (starts(n, "v_")) return count::valu;
   if (starts(n, "s_waitcnt")) return count::wait;
-  if (starts(n, "s_load") || starts(n, "s_mem") || starts(n, "s_dcache") || starts(n, "s_buffer")) return count::smem;
+  if (starts(n, "s_load") || starts(n, "s_mem") || starts(n, "s_dcache") || starts(n, "s_buffer") ||
+      starts(n, "s_sendmsg_rtn"))
+    return count::smem;
   if (starts(n, "s_cbranch") || starts(n, "s_branch") || has("setpc") || has("swappc") || starts(n, "s_call"))
     return count::branch;
   if (starts(n, "s_barrier")) return count::barrier;
-  if (starts(n, "s_nop") || starts(n, "s_sleep") || starts(n, "s_endpgm") || starts(n, "s_icache")) return count::other;
+  if (starts(n, "s_nop") || starts(n, "s_sleep") || starts(n, "s_endpgm") || starts(n, "s_icache") ||
+      starts(n, "s_delay_alu") || starts(n, "s_clause"))
+    return count::other;
   return starts(n, "s_") ? count::salu : count::other;
 }
 
-void read_offsets(operation& o) {
+void read_offsets(operation& o, target gpu) {
   const std::uint32_t low = o.raw[0];
+  const unsigned segment = gpu == target::gfx1100 ? low >> 16 & 3 : low >> 14 & 3;
+  if (gpu == target::gfx1100 && low >> 26 == 0x3d) {  // SMEM (RDNA3 ISA, "SMEM")
+    o.offset = static_cast<std::int32_t>(o.raw[1] << 11) >> 11;
+    return;
+  }
   switch (low >> 26) {
     case 0x36:  // DS
       o.offset = static_cast<std::int32_t>(low & 0xff);
@@ -387,8 +414,7 @@ void read_offsets(operation& o) {
       o.immediate = low & 0xffff;
       break;
     case 0x37:  // FLAT has 12 unsigned bits, GLOBAL and SCRATCH 13 signed ones (MI200 ISA 9.3)
-      o.offset =
-          (low >> 14 & 3) == 0 ? static_cast<std::int32_t>(low & 0xfff) : static_cast<std::int32_t>(low << 19) >> 19;
+      o.offset = segment == 0 ? static_cast<std::int32_t>(low & 0xfff) : static_cast<std::int32_t>(low << 19) >> 19;
       break;
     case 0x38:  // MUBUF
       o.offset = static_cast<std::int32_t>(low & 0xfff);
@@ -405,9 +431,9 @@ void read_offsets(operation& o) {
 const row* find_row(std::string_view name) {
   static const auto* const all = [] {
     auto* const m = new std::unordered_map<std::string_view, const row*>;
-    for (const table& t :
-         {salu_rows(), smem_rows(), valu_integer_rows(), valu_float_rows(), valu_half_rows(), valu_compare_rows(),
-          valu_convert_rows(), valu_packed_rows(), valu_lane_rows(), lds_rows(), flat_rows(), buffer_rows()})
+    for (const table& t : {salu_rows(), smem_rows(), valu_integer_rows(), valu_float_rows(), valu_half_rows(),
+                           valu_compare_rows(), valu_convert_rows(), valu_packed_rows(), valu_lane_rows(), lds_rows(),
+                           flat_rows(), buffer_rows(), gfx1100_rows()})
       for (unsigned i = 0; i < t.size; ++i) m->emplace(t.rows[i].name, &t.rows[i]);
     return m;
   }();
@@ -415,19 +441,100 @@ const row* find_row(std::string_view name) {
   return found == all->end() ? nullptr : found->second;
 }
 
-operation make_operation(const std::string& text, const std::uint32_t* raw, unsigned bytes) {
+// ---- pairs ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// A row that no instruction of gfx1100 names, as it has no AGPRs.
+constexpr unsigned spare_row = 511;
+
+bool reads(const operation& o, const operand& of) {
+  return std::any_of(o.src, o.src + o.n_src, [&](const operand& s) {
+    return s.where == place::vgpr && s.index < of.index + of.dwords && of.index < s.index + s.dwords;
+  });
+}
+
+void run_both(wave& w, const operation& o) {
+  const operation_pair& both = *o.both;
+  if (both.saved) std::memcpy(w.rows(spare_row), w.rows(both.first.dst.index), lanes * 4);
+  both.first.run(w, both.first);
+  if (!w.stopped) both.second.run(w, both.second);
+}
+
+// One half of a pair's text, "v_dual_add_f32 v0, v1, v2".
+operation half_of_pair(std::string text, const operation& whole) {
+  text.erase(2, std::strlen("dual_"));
+  // The mask is VCC, which the text does not show.
+  if (starts(text, "v_cndmask_b32")) text += ", vcc_lo";
+  operation made = make_operation(text, whole.raw, whole.bytes, target::gfx1100);
+  made.text = whole.text;
+  return made;
+}
+
+// RDNA3 ISA, "VOPD": both read before one writes.
+operation make_pair(operation o) {
+  const std::size_t middle = o.text.find(" :: ");
+  auto both = std::make_shared<operation_pair>();
+  both->first = half_of_pair(o.text.substr(0, middle), o);
+  both->second = half_of_pair(o.text.substr(middle + 4), o);
+  if (both->first.run == refuse_unknown || both->second.run == refuse_unknown) return o;
+  if (reads(both->second, both->first.dst)) std::swap(both->first, both->second);
+  if (reads(both->second, both->first.dst)) {
+    both->saved = true;
+    for (operand& s : both->second.src)
+      if (s.where == place::vgpr && s.index == both->first.dst.index) s.index = spare_row;
+  }
+  o.name = "v_dual";
+  o.kind = count::valu;
+  o.run = run_both;
+  o.both = std::move(both);
+  return o;
+}
+
+// gfx1100 does some things otherwise than its text and the tables say.
+void adapt_to_gfx1100(operation& o) {
+  // The other half of a register stays when one is written (RDNA3 ISA, "16-bit Math and VGPRs").
+  if (o.dst.type == 'h' || o.dst.type == 'w') o.mods.has_op_sel = true;
+  const operand* const in_order[] = {&o.src[0], &o.src[1], &o.src[2], &o.dst};
+  for (unsigned i = 0; i < 4; ++i)
+    if (in_order[i]->high) {
+      o.mods.has_op_sel = true;
+      o.mods.op_sel |= static_cast<std::uint8_t>(1u << i);
+    }
+  const auto has = [&](const char* word) { return o.name.find(word) != std::string_view::npos; };
+  const bool memory = starts(o.name, "flat_") || starts(o.name, "global_") || starts(o.name, "scratch_");
+  o.counts_as_store = memory && (has("_store_") || (has("_atomic_") && !o.scope.glc));
+}
+
+// v_cmpx writes EXEC alone there, which the text does not show.
+bool fill_for(target gpu, operation& o, const row& r, const pieces& p) {
+  if (gpu != target::gfx1100 || !starts(r.name, "v_cmpx_")) return fill_operands(o, r.form, p);
+  if (!fill_operands(o, std::string_view(r.form).substr(1), p)) return false;
+  o.dst.where = place::sgpr;
+  o.dst.type = 'm';
+  o.dst.dwords = 2;
+  o.dst.index = reg::exec;
+  return true;
+}
+
+}  // namespace
+
+operation make_operation(const std::string& text, const std::uint32_t* raw, unsigned bytes, target gpu) {
   operation o;
   o.text = text;
   o.bytes = static_cast<std::uint8_t>(bytes);
   o.raw[0] = raw[0];
   o.raw[1] = bytes > 4 ? raw[1] : 0;
+  o.raw[2] = bytes > 8 ? raw[2] : 0;
   o.run = refuse_unknown;
+  if (gpu == target::gfx1100 && starts(o.text, "v_dual_")) return make_pair(o);
   const pieces p = split(o.text);
   const std::string_view name = without_suffix(p.name, o);
   o.name = name;
-  const row* const r = find_row(name);
+  const std::string listed = gpu == target::gfx1100 ? name_in_tables(name) : std::string(name);
+  const row* const r = find_row(listed);
   if (!r) return o;
-  read_offsets(o);
+  read_offsets(o, gpu);
   o.variant = r->variant;
   o.width = r->width;
   o.lanes_do = r->lanes_do;
@@ -443,16 +550,17 @@ operation make_operation(const std::string& text, const std::uint32_t* raw, unsi
   }
   // Integers that saturate have rows of their own.
   if (o.mods.clamp)
-    if (const row* const saturating = find_row(std::string(name) + " clamp")) {
+    if (const row* const saturating = find_row(listed + " clamp")) {
       o.lanes_do = saturating->lanes_do;
       o.mods.clamp = false;
     }
   // '*': the operands are bits of the encoding alone.
-  if (r->form[0] != '*' && !fill_operands(o, *r, p)) return o;
+  if (r->form[0] != '*' && !fill_for(gpu, o, *r, p)) return o;
   // Known instructions in forms that are not: other integers that saturate, loads straight into LDS.
   if ((o.mods.clamp && std::strchr("iwqlp", o.dst.type)) || o.lds) return o;
-  o.plain = !has_modifiers(o);
   o.name = r->name;
+  if (gpu == target::gfx1100) adapt_to_gfx1100(o);
+  o.plain = !has_modifiers(o);
   o.kind = kind_of(o);
   o.run = r->run;
   return o;
@@ -461,6 +569,9 @@ operation make_operation(const std::string& text, const std::uint32_t* raw, unsi
 // ---- the cache ---------------------------------------------------------------------------------------------------
 
 namespace {
+
+// In the number of a page for waves of 32 lanes.
+constexpr std::uint64_t narrow = std::uint64_t{1} << 63;
 
 struct cache {
   std::mutex lock;
@@ -474,20 +585,16 @@ cache& the_cache() {
   return *only;
 }
 
-bool same_bytes(const operation& o, const std::uint32_t* code, std::uint64_t left) {
-  return o.raw[0] == code[0] && (o.bytes == 4 || (left >= 8 && o.raw[1] == code[1]));
-}
-
 }  // namespace
 
-const code_page* page_of(std::uint64_t address) {
+const code_page* page_of(std::uint64_t address, bool wave32) {
   // Calls go from page to page: each thread remembers some, as pages are never freed.
   struct entry {
     std::uint64_t number = ~std::uint64_t{0};
     const code_page* page = nullptr;
   };
   static thread_local std::array<entry, 64> recent;
-  const std::uint64_t number = address / code_page::bytes;
+  const std::uint64_t number = address / code_page::bytes | (wave32 ? narrow : 0);
   entry& e = recent[number % recent.size()];
   if (e.number == number) return e.page;
   cache& c = the_cache();
@@ -507,12 +614,12 @@ const operation* decoded(const code_page* page, const wave& w, const std::uint32
   const std::lock_guard held(c.lock);
   operation& made = c.made.emplace_back();
   made.raw[0] = code[0];
-  disassembler& reader = disassembler::of(w.of->how.target);
+  disassembler& reader = disassembler::of(w.of->how.target, w.wave32);
   if (reader.broken().empty()) {
     std::string text;
     const std::size_t bytes = reader.read(code, left, pc, text);
     made.run = refuse_illegal;
-    if (bytes > 0) made = make_operation(text, code, static_cast<unsigned>(bytes));
+    if (bytes > 0) made = make_operation(text, code, static_cast<unsigned>(bytes), w.of->how.target);
   } else {
     made.run = refuse_no_llvm;
   }
@@ -525,7 +632,7 @@ void forget_code(std::uint64_t base, std::uint64_t bytes) {
   cache& c = the_cache();
   const std::lock_guard held(c.lock);
   for (auto& [number, page] : c.pages) {
-    const std::uint64_t start = number * code_page::bytes;
+    const std::uint64_t start = (number & ~narrow) * code_page::bytes;
     if (start >= base + bytes || start + code_page::bytes <= base) continue;
     for (auto& slot : page->slot) slot.store(nullptr, std::memory_order_release);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The 64-byte kernel descriptor (LLVM AMDGPUUsage, "Kernel Descriptor", fields of GFX90A).
+// The 64-byte kernel descriptor (LLVM AMDGPUUsage, "Kernel Descriptor", fields of GFX90A and GFX11).
 #pragma once
 #include <cstdint>
 
@@ -26,6 +26,11 @@ struct kernel_descriptor {
   std::uint32_t mode() const { return (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9; }
   unsigned registers() const { return ((rsrc1 & 63) + 1) * 8; }
   unsigned first_agpr() const { return ((rsrc3 & 63) + 1) * 4; }
+  // gfx1100's: waves of 32 lanes take VGPRs by eight, those of 64 by four, and a workgroup's waves may be on both
+  // compute units of a pair.
+  bool wave32() const { return wants(10); }
+  unsigned rdna_registers() const { return ((rsrc1 & 63) + 1) * (wave32() ? 8 : 4); }
+  bool on_pair() const { return rsrc1 >> 29 & 1; }
 };
 static_assert(sizeof(kernel_descriptor) == 64);
 

@@ -25,14 +25,20 @@ F* symbol(void* library, const char* name) {
 }  // namespace
 
 // Never freed: threads may outlive static objects.
-disassembler& disassembler::of(target gpu) {
+disassembler& disassembler::of(target gpu, bool wave32) {
   static disassembler* const gfx90a = new disassembler(name_of(target::gfx90a));
   if (gpu == target::gfx90a) return *gfx90a;
-  static disassembler* const gfx942 = new disassembler(name_of(target::gfx942));
-  return *gfx942;
+  if (gpu == target::gfx942) {
+    static disassembler* const gfx942 = new disassembler(name_of(target::gfx942));
+    return *gfx942;
+  }
+  static disassembler* const narrow = new disassembler(name_of(target::gfx1100), "+wavefrontsize32,-wavefrontsize64");
+  if (wave32) return *narrow;
+  static disassembler* const wide = new disassembler(name_of(target::gfx1100), "-wavefrontsize32,+wavefrontsize64");
+  return *wide;
 }
 
-disassembler::disassembler(const char* cpu) {
+disassembler::disassembler(const char* cpu, const char* features) {
   void* const library = open_library();
   if (!library) {
     problem =
@@ -41,8 +47,8 @@ disassembler::disassembler(const char* cpu) {
     return;
   }
   // Declared as llvm-c/Disassembler.h and llvm-c/Target.h do.
-  using create_call = void*(const char*, const char*, void*, int, void*, void*);
-  auto* const create = symbol<create_call>(library, "LLVMCreateDisasmCPU");
+  using create_call = void*(const char*, const char*, const char*, void*, int, void*, void*);
+  auto* const create = symbol<create_call>(library, "LLVMCreateDisasmCPUFeatures");
   instruction = reinterpret_cast<instruction_call>(dlsym(library, "LLVMDisasmInstruction"));
   for (const char* part : {"TargetInfo", "TargetMC", "Disassembler"}) {
     auto* const start = symbol<void()>(library, (std::string("LLVMInitializeAMDGPU") + part).c_str());
@@ -52,7 +58,7 @@ disassembler::disassembler(const char* cpu) {
     }
     start();
   }
-  if (create && instruction) context = create("amdgcn-amd-amdhsa", cpu, nullptr, 0, nullptr, nullptr);
+  if (create && instruction) context = create("amdgcn-amd-amdhsa", cpu, features, nullptr, 0, nullptr, nullptr);
   if (!context) problem = std::string("the LLVM library has no disassembler for ") + cpu;
 }
 

@@ -61,7 +61,11 @@ void low_halves(const u64* address, u32* out) {
 }
 
 access to(const wave& w, const operation& o, const u64* address, u64 active, access_kind kind) {
-  return {address, active, o.width, kind, o.scope, w.of, w.number, w.issued, o.width >= 4};
+  access a{address, active, o.width, kind, o.scope, w.of, w.number, w.issued};
+  a.to_registers = o.width >= 4;
+  a.stores = o.counts_as_store;
+  if (a.stores) a.number = w.issued_stores;
+  return a;
 }
 
 // ---- loads and stores by address
@@ -81,7 +85,7 @@ bool load_rows(wave& w, const operation& o, const u64* address, bool flat, u32* 
   u32 offset[lanes];
   low_halves(address, offset);
   return lds_load(w, o, offset, by.lds, o.width, data) &&
-         scratch_load(w, o, w.get64(reg::flat_scratch), offset, by.scratch, o.width, data);
+         scratch_load(w, o, scratch_base(w), offset, by.scratch, o.width, data);
 }
 
 bool store_rows(wave& w, const operation& o, const u64* address, bool flat, const u32* data) {
@@ -98,7 +102,7 @@ bool store_rows(wave& w, const operation& o, const u64* address, bool flat, cons
   u32 offset[lanes];
   low_halves(address, offset);
   return lds_store(w, o, offset, by.lds, o.width, data) &&
-         scratch_store(w, o, w.get64(reg::flat_scratch), offset, by.scratch, o.width, data);
+         scratch_store(w, o, scratch_base(w), offset, by.scratch, o.width, data);
 }
 
 template <bool flat>
@@ -174,7 +178,7 @@ void load_scratch(wave& w, const operation& o) {
   u32 offset[lanes], row[lanes];
   scratch_offsets(w, o, o.src[0], o.src[1], offset);
   u32* const d = w.rows(o.dst.index);
-  const u64 base = w.get64(reg::flat_scratch);
+  const u64 base = scratch_base(w);
   if (o.width >= 4) {
     scratch_load(w, o, base, offset, w.exec(), o.width, d);
   } else if (scratch_load(w, o, base, offset, w.exec(), o.width, row)) {
@@ -190,7 +194,7 @@ void store_scratch(wave& w, const operation& o) {
     high_halves(data, high);
     data = high;
   }
-  scratch_store(w, o, w.get64(reg::flat_scratch), offset, w.exec(), o.width, data);
+  scratch_store(w, o, scratch_base(w), offset, w.exec(), o.width, data);
 }
 
 constexpr std::uint8_t as(filling f) { return static_cast<std::uint8_t>(f); }

@@ -9,11 +9,15 @@ namespace amdgpu {
 
 class l2_cache;
 
-enum class target { gfx90a, gfx942 };
+enum class target { gfx90a, gfx942, gfx1100 };
 // As LLVM names it.
-constexpr const char* name_of(target t) { return t == target::gfx942 ? "gfx942" : "gfx90a"; }
+constexpr const char* name_of(target t) {
+  return t == target::gfx942 ? "gfx942" : t == target::gfx1100 ? "gfx1100" : "gfx90a";
+}
 // gfx90a where the name is no other's.
-inline target target_of(const std::string& name) { return name == "gfx942" ? target::gfx942 : target::gfx90a; }
+inline target target_of(const std::string& name) {
+  return name == "gfx942" ? target::gfx942 : name == "gfx1100" ? target::gfx1100 : target::gfx90a;
+}
 
 // LLVM AMDGPUUsage, "Code Object" and "Initial Kernel Execution State".
 struct launch {

@@ -152,13 +152,19 @@ void atomic(wave& w, const operation& o) {
 // ---- lanes
 // -----------------------------------------------------------------------------------------------------------
 
+// The lane that a permute names. gfx1100 has 32 lanes to permute among, in a wave of 64 too (RDNA3 ISA,
+// "DS_PERMUTE_B32").
+u32 permuted(const wave& w, unsigned lane, u32 named) {
+  return w.of->how.target == target::gfx1100 ? (lane & 32) | (named & 31) : named & 63;
+}
+
 void bpermute(wave& w, const operation& o) {
   const u64 exec = w.exec();
   const u32* const address = w.rows(o.src[0].index);
   const u32* const data = w.rows(o.src[1].index);
   u32 r[lanes];
   for (unsigned l = 0; l < lanes; ++l) {
-    const u32 from = (address[l] + o.immediate) / 4 & 63;
+    const u32 from = permuted(w, l, (address[l] + o.immediate) / 4);
     r[l] = exec >> from & 1 ? data[from] : 0;
   }
   blend(w, w.rows(o.dst.index), r, 1);
@@ -170,7 +176,7 @@ void permute(wave& w, const operation& o) {
   const u32* const data = w.rows(o.src[1].index);
   u32 r[lanes] = {};
   for (unsigned l = 0; l < lanes; ++l)
-    if (exec >> l & 1) r[(address[l] + o.immediate) / 4 & 63] = data[l];
+    if (exec >> l & 1) r[permuted(w, l, (address[l] + o.immediate) / 4)] = data[l];
   blend(w, w.rows(o.dst.index), r, 1);
 }
 

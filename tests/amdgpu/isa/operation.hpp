@@ -2,6 +2,7 @@
 // A decoded instruction: a function to call and where its operands are. It is made once per address.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,8 @@ enum class place : std::uint8_t { none, sgpr, vgpr, constant, special };
 // Numbers of SGPRs as instructions encode them (MI200 ISA 3.1, "SSRC operands").
 namespace reg {
 constexpr unsigned flat_scratch = 102, xnack = 104, vcc = 106, ttmp0 = 108, m0 = 124, exec = 126;
+// gfx1100's null: what is written there is never read.
+constexpr unsigned nowhere = 128;
 // Numbers of sources that are no registers.
 constexpr unsigned shared_base = 235, shared_limit = 236, private_base = 237, private_limit = 238, pops = 239,
                    vccz = 251, execz = 252, scc = 253, lds_direct = 254;
@@ -41,6 +44,7 @@ struct operand {
   std::uint8_t dwords = 1;
   std::uint16_t index = 0;  // of an SGPR, VGPR or special value
   bool negate = false, absolute = false, extend = false;
+  bool high = false;  // gfx1100's text names the high half
   part which = part::dword;
   std::uint64_t value = 0;  // of a constant
 };
@@ -54,9 +58,10 @@ struct modifiers {
   bool sdwa = false, dpp = false;
   part dst_sel = part::dword;
   enum class unused : std::uint8_t { pad, sext, preserve } rest = unused::pad;
-  std::uint16_t dpp_ctrl = 0;
+  std::uint32_t dpp_ctrl = 0;  // with dpp8, three bits for each of eight lanes
   std::uint8_t row_mask = 0xf, bank_mask = 0xf;
   bool bound_ctrl = false;
+  bool dpp8 = false, fetch_inactive = false;  // gfx1100's
 };
 
 struct operation {
@@ -76,9 +81,18 @@ struct operation {
   scope_bits scope;
   bool offen = false, idxen = false, lds = false, gds = false;
   modifiers mods;
-  std::uint32_t raw[2] = {0, 0};
+  std::uint32_t raw[3] = {0, 0, 0};
   std::string_view name;  // mnemonic without its encoding's suffix
   std::string text;
+  bool counts_as_store = false;                       // gfx1100's vscnt counts it
+  std::shared_ptr<const struct operation_pair> both;  // gfx1100's VOPD: two that run at once
+};
+
+// Each reads its sources before the other writes. Where each reads what the other writes, `saved` says that the
+// second's reads go to a row that holds what the first overwrote.
+struct operation_pair {
+  operation first, second;
+  bool saved = false;
 };
 
 // A row of the tables: a mnemonic without suffix and how it is run. `form` lists the types of operands in the order of
@@ -116,5 +130,6 @@ table valu_lane_rows();
 table lds_rows();
 table flat_rows();
 table buffer_rows();
+table gfx1100_rows();
 
 }  // namespace amdgpu

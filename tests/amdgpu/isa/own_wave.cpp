@@ -63,9 +63,12 @@ class trial_memory final : public port {
   }
   const u32* code(u64 address, u64& left) override { return behind.code(address, left); }
   bool wait_vector(unsigned, u64, refusal&) override { return true; }
+  bool wait_stores(unsigned, u64, refusal&) override { return true; }
   void writeback(unsigned, u64) override {}
   void invalidate() override {}
   void invalidate_vector_cache() override {}
+  void invalidate_l0(unsigned) override {}
+  void invalidate_l1() override {}
 
   struct range {
     u64 address;
@@ -175,11 +178,12 @@ bool go_round(const wave& w, const address_space& space, round& out) {
   return true;
 }
 
-bool is_conditional_branch(port& memory, u64 pc) {
+bool is_conditional_branch(port& memory, target gpu, u64 pc) {
   u64 left = 0;
   const u32* const word = memory.code(pc, left);
-  const u32 op = word ? *word >> 16 & 0x7f : 0;  // SOPP (MI200 ISA 12.5): s_cbranch_* are 4 to 9
-  return word && *word >> 23 == 0x17f && op >= 4 && op <= 9;
+  // SOPP: s_cbranch_* are 4 to 9 (MI200 ISA 12.5), or 33 to 38 (RDNA3 ISA, "SOPP Instructions")
+  const u32 op = word ? *word >> 16 & 0x7f : 0, first = gpu == target::gfx1100 ? 33 : 4;
+  return word && *word >> 23 == 0x17f && op >= first && op < first + 6;
 }
 
 const trial_memory::range* overlapped(const round& r, const trial_memory::range& by) {
@@ -197,9 +201,11 @@ const trial_memory::range* leave_loop(trial& t, const round& r, u64 off, const t
     for (const auto& change : t.memory.changes)
       if ((*read = overlapped(r, change)) != nullptr) return &change;
     t.memory.changes.clear();
-    if (t.w.pc > before || (t.w.exec() & ~r.lanes_on) != 0 || !is_conditional_branch(t.memory, before)) continue;
+    if (t.w.pc > before || (t.w.exec() & ~r.lanes_on) != 0 ||
+        !is_conditional_branch(t.memory, t.shared.how.target, before))
+      continue;
     t.w.pc = before + 4;
-    t.w.set64(reg::exec, 0);
+    t.w.set_mask(reg::exec, 0);
   }
   return nullptr;
 }

@@ -163,14 +163,28 @@ void sleep(wave& w, const operation&) {
 
 void nothing(wave&, const operation&) {}
 
-void waitcnt(wave& w, const operation& o) {  // vmcnt is bits 15:14 and 3:0, lgkmcnt 11:8 (MI200 ISA 12.5)
-  const u32 vm = (o.immediate & 0xf) | (o.immediate >> 14 & 3) << 4;
-  const u32 lgkm = o.immediate >> 8 & 0xf;
+// vmcnt is bits 15:14 and 3:0, lgkmcnt 11:8 (MI200 ISA 12.5); on gfx1100 15:10 and 9:4 (RDNA3 ISA, "S_WAITCNT").
+void waitcnt(wave& w, const operation& o) {
+  const bool rdna = w.of->how.target == target::gfx1100;
+  const u32 vm = rdna ? o.immediate >> 10 & 63 : (o.immediate & 0xf) | (o.immediate >> 14 & 3) << 4;
+  const u32 lgkm = rdna ? o.immediate >> 4 & 63 : o.immediate >> 8 & 0xf;
   if (vm != 63) wait_for_vector(w, o, vm);
-  if (lgkm != 15 && w.of->late) wait_for_lgkm(w, lgkm);
+  if (lgkm != (rdna ? 63 : 15) && w.of->late && !w.stopped) wait_for_lgkm(w, lgkm);
 }
 
-void waitcnt_named(wave& w, const operation& o) { wait_for_vector(w, o, 0); }
+// Those of SOPK, whose register is added to the constant; compilers name null.
+template <void (*wait)(wave&, const operation&, unsigned)>
+void waitcnt_named(wave& w, const operation& o) {
+  if (o.dst.index != reg::nowhere)
+    stop(w, o, fault::kind::unknown, "a wait is interpreted with the register null alone");
+  else
+    wait(w, o, o.immediate & 63);
+}
+
+void lgkm_alone(wave& w, const operation&, unsigned left) {
+  if (w.of->late) wait_for_lgkm(w, left);
+}
+void nothing_alone(wave&, const operation&, unsigned) {}
 
 void trap(wave& w, const operation& o) {
   const u32 number = o.immediate & 0xff;
@@ -187,21 +201,22 @@ void sendmsg(wave& w, const operation& o) {
 
 // ---- EXEC --------------------------------------------------------------------------------------------------------
 
-template <auto f>
+// T is as wide as a mask: u32 for waves of 32 lanes.
+template <class T, auto f>
 void saveexec(wave& w, const operation& o) {
-  const u64 source_mask = scalar64(w, o.src[0]);
-  const u64 was = w.exec();
-  const u64 now = f(source_mask, was);
-  w.set64(o.dst.index, was);
-  w.set64(reg::exec, now);
+  const T source_mask = source<T>(w, o.src[0]);
+  const T was = static_cast<T>(w.get64(reg::exec));
+  const T now = static_cast<T>(f(source_mask, was));
+  result(w, o.dst, was);
+  result(w, operand{place::sgpr, 's', 1, reg::exec}, now);
   w.scc = now != 0;
 }
 
-template <auto f>
+template <class T, auto f>
 void wrexec(wave& w, const operation& o) {
-  const u64 now = f(scalar64(w, o.src[0]), w.exec());
-  w.set64(o.dst.index, now);
-  w.set64(reg::exec, now);
+  const T now = static_cast<T>(f(source<T>(w, o.src[0]), static_cast<T>(w.get64(reg::exec))));
+  result(w, o.dst, now);
+  result(w, operand{place::sgpr, 's', 1, reg::exec}, now);
   w.scc = now != 0;
 }
 
@@ -241,9 +256,15 @@ void cmov64(wave& w, const operation& o) {
 
 u32 hardware_register(const wave& w, u32 id) {
   const launch& how = w.of->how;
+  const bool rdna = how.target == target::gfx1100;
   switch (id) {
+    // gfx1100's: FLAT_SCR_LO and FLAT_SCR_HI, HW_ID1 and SHADER_CYCLES of 20 bits (RDNA3 ISA, "Hardware Registers")
+    case 20: return rdna ? static_cast<u32>(w.scratch) : 0;
+    case 21: return rdna ? static_cast<u32>(w.scratch >> 32) : 0;
+    case 23: return rdna ? w.hw_id : 0;
+    case 29: return rdna ? static_cast<u32>(realtime_ticks() * 10 & 0xfffff) : 0;
     case 1: return w.mode;
-    case 2: return static_cast<u32>(w.scc) | (w.exec() == 0 ? 1u << 9 : 0) | (w.get64(reg::vcc) == 0 ? 1u << 10 : 0);
+    case 2: return static_cast<u32>(w.scc) | (w.exec() == 0 ? 1u << 9 : 0) | (w.mask(reg::vcc) == 0 ? 1u << 10 : 0);
     case 4: return w.hw_id;
     case 6: return static_cast<u32>((w.of->lds.size() + 511) / 512) << 12;
     case 15: return static_cast<u32>(how.private_aperture >> 48) | static_cast<u32>(how.lds_aperture >> 48) << 16;
@@ -317,9 +338,13 @@ u32 shift_add(u32 a, u32 b, bool& scc) {
   {name "_b32", "s=ss", two_nz<u32, u32, u32, [](u32 a, u32 b) -> u32 { return op; }>}, { \
     name "_b64", "S=SS", two_nz<u64, u64, u64, [](u64 a, u64 b) -> u64 { return op; }>    \
   }
-#define SAVE(name, op)                                                                    \
-  {                                                                                       \
-    "s_" name "_saveexec_b64", "S=S", saveexec<[](u64 a, u64 exec) -> u64 { return op; }> \
+#define SAVE(name, op)                                                                            \
+  {"s_" name "_saveexec_b64", "S=S", saveexec<u64, [](u64 a, u64 exec) -> u64 { return op; }>}, { \
+    "s_" name "_saveexec_b32", "s=s", saveexec<u32, [](u32 a, u32 exec) -> u32 { return op; }>    \
+  }
+#define WRITE(name, op)                                                                       \
+  {"s_" name "_wrexec_b64", "S=S", wrexec<u64, [](u64 a, u64 exec) -> u64 { return op; }>}, { \
+    "s_" name "_wrexec_b32", "s=s", wrexec<u32, [](u32 a, u32 exec) -> u32 { return op; }>    \
   }
 #define COMPARE(name, op)                                                                      \
   {"s_cmp_" name "_i32", "=ss", compare<i32, i32, [](i32 a, i32 b) { return (a op b); }>},     \
@@ -425,8 +450,8 @@ constexpr row rows[] = {
     SAVE("xnor", ~(a ^ exec)),
     SAVE("andn1", ~a& exec),
     SAVE("orn1", ~a | exec),
-    {"s_andn1_wrexec_b64", "S=S", wrexec<[](u64 a, u64 exec) -> u64 { return ~a & exec; }>},
-    {"s_andn2_wrexec_b64", "S=S", wrexec<[](u64 a, u64 exec) -> u64 { return a & ~exec; }>},
+    WRITE("andn1", ~a& exec),
+    WRITE("andn2", a & ~exec),
 
     COMPARE("eq", ==),
     COMPARE("lg", !=),
@@ -460,8 +485,8 @@ constexpr row rows[] = {
     {"s_branch", "*", jump},
     BRANCH("scc0", !w.scc),
     BRANCH("scc1", w.scc),
-    BRANCH("vccz", w.get64(reg::vcc) == 0),
-    BRANCH("vccnz", w.get64(reg::vcc) != 0),
+    BRANCH("vccz", w.mask(reg::vcc) == 0),
+    BRANCH("vccnz", w.mask(reg::vcc) != 0),
     BRANCH("execz", w.exec() == 0),
     BRANCH("execnz", w.exec() != 0),
     {"s_call_b64", "S=x", call},
@@ -484,7 +509,10 @@ constexpr row rows[] = {
     {"s_wakeup", "*", nothing},
     {"s_code_end", "*", nothing},
     {"s_waitcnt", "*", waitcnt},
-    {"s_waitcnt_vscnt", "*", waitcnt_named},
+    {"s_waitcnt_vscnt", "s=x", waitcnt_named<wait_for_stores>},
+    {"s_waitcnt_vmcnt", "s=x", waitcnt_named<wait_for_vector>},
+    {"s_waitcnt_lgkmcnt", "s=x", waitcnt_named<lgkm_alone>},
+    {"s_waitcnt_expcnt", "s=x", waitcnt_named<nothing_alone>},
     {"s_trap", "*", trap},
     {"s_sendmsg", "*", sendmsg},
 };

@@ -6,10 +6,8 @@
 namespace amdgpu {
 namespace {
 
-constexpr std::uint64_t everyone = ~std::uint64_t{0};
-
-std::uint64_t place_of(std::uint64_t base, std::uint32_t offset, unsigned lane) {
-  return base + std::uint64_t{offset & ~3u} * lanes + lane * 4 + (offset & 3);
+std::uint64_t place_of(const wave& w, std::uint64_t base, std::uint32_t offset, unsigned lane) {
+  return base + std::uint64_t{offset & ~3u} * w.width() + lane * 4 + (offset & 3);
 }
 
 // The wave's own backing memory was checked when the wave began.
@@ -41,19 +39,19 @@ bool piece(wave& w, const operation& o, std::uint64_t address, unsigned lane, un
   return done;
 }
 
-// All lanes at the same offset, a multiple of 4: rows of 256 consecutive bytes.
+// All lanes at the same offset, a multiple of 4: rows of consecutive bytes, one dword for each lane.
 std::uint8_t* uniform(const wave& w, std::uint64_t base, const std::uint32_t* offset, std::uint64_t active,
                       unsigned bytes) {
   const std::uint32_t first = offset[std::countr_zero(active)];
   if (first % 4 || bytes % 4) return nullptr;
   std::uint32_t differ = 0;
-  if (active == everyone) {
+  if (active == ~std::uint64_t{0}) {
     for (unsigned l = 0; l < lanes; ++l) differ |= offset[l] ^ first;
   } else {
     for (std::uint64_t left = active; left; left &= left - 1) differ |= offset[std::countr_zero(left)] ^ first;
   }
-  const std::uint64_t address = place_of(base, first, 0);
-  if (differ || !own(w, address, std::uint64_t{bytes} * lanes)) return nullptr;
+  const std::uint64_t address = place_of(w, base, first, 0);
+  if (differ || !own(w, address, std::uint64_t{bytes} * w.width())) return nullptr;
   return reinterpret_cast<std::uint8_t*>(address + w.scratch_shift);
 }
 
@@ -70,7 +68,7 @@ bool lane_by_lane(wave& w, const operation& o, std::uint64_t base, const std::ui
       const std::uint32_t here = offset[lane] + at;
       unsigned n = 4 - here % 4;
       if (n > bytes - at) n = bytes - at;
-      if (!piece(w, o, place_of(base, here, lane), lane, n, write, bytes_of + at)) return false;
+      if (!piece(w, o, place_of(w, base, here, lane), lane, n, write, bytes_of + at)) return false;
       at += n;
     }
     if constexpr (!write)
@@ -86,14 +84,14 @@ bool scratch_load(wave& w, const operation& o, std::uint64_t base, const std::ui
   if (!active) return true;
   const std::uint8_t* const row = uniform(w, base, offset, active, bytes);
   if (!row) return lane_by_lane<false>(w, o, base, offset, active, bytes, data);
-  if (active == everyone) {
+  if (active == ~std::uint64_t{0}) {
     std::memcpy(data, row, std::size_t{bytes} * lanes);
     return true;
   }
   for (unsigned k = 0; k < bytes / 4; ++k)
     for (std::uint64_t left = active; left; left &= left - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
-      std::memcpy(&data[k * lanes + lane], row + (k * lanes + lane) * 4, 4);
+      std::memcpy(&data[k * lanes + lane], row + (k * w.width() + lane) * 4, 4);
     }
   return true;
 }
@@ -103,14 +101,14 @@ bool scratch_store(wave& w, const operation& o, std::uint64_t base, const std::u
   if (!active) return true;
   std::uint8_t* const row = uniform(w, base, offset, active, bytes);
   if (!row) return lane_by_lane<true>(w, o, base, offset, active, bytes, data);
-  if (active == everyone) {
+  if (active == ~std::uint64_t{0}) {
     std::memcpy(row, data, std::size_t{bytes} * lanes);
     return true;
   }
   for (unsigned k = 0; k < bytes / 4; ++k)
     for (std::uint64_t left = active; left; left &= left - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
-      std::memcpy(row + (k * lanes + lane) * 4, &data[k * lanes + lane], 4);
+      std::memcpy(row + (k * w.width() + lane) * 4, &data[k * lanes + lane], 4);
     }
   return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private memory. Lanes' dwords are interleaved: dword k of lane l lies at base + k * 256 + l * 4 (MI200 ISA 8.1.5.2,
-// "Swizzled buffer addressing", with elements of 4 bytes and an index stride of 64; LLVM AMDGPUUsage, "Private address
-// space"). BASE is the wave's, from FLAT_SCRATCH or from a buffer resource.
+// Private memory. Lanes' dwords are interleaved: dword k of lane l lies at base + (k * L + l) * 4 in a wave of L lanes
+// (MI200 ISA 8.1.5.2, "Swizzled buffer addressing", with elements of 4 bytes and an index stride of 64; LLVM
+// AMDGPUUsage, "Private address space"). BASE is the wave's, from FLAT_SCRATCH or from a buffer resource.
 #pragma once
 #include "amdgpu/isa/wave.hpp"
 

@@ -21,7 +21,7 @@ void load_from(wave& w, const operation& o, std::uint64_t address) {
   std::uint32_t data[16];
   refusal no;
   if (!w.of->memory->load_scalar(address, dwords, data, no)) return stop(w, o, no, o.width);
-  if (o.dst.index + dwords > 128) {
+  if (o.dst.index + dwords > reg::nowhere && o.dst.index != reg::nowhere) {
     stop(w, o, fault::kind::illegal, "the load goes past the last SGPR");
     return;
   }

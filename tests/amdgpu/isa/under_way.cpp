@@ -26,6 +26,7 @@ bool in_order(const arrival& a, const operation& o) {
 }
 
 bool uses(const arrival& a, const operation& o) {
+  if (o.both) return uses(a, o.both->first) || uses(a, o.both->second);
   for (unsigned i = 0; i < o.n_src; ++i)
     if (touches(a, o.src[i], o.src[i].dwords)) return true;
   if (in_order(a, o)) return false;
@@ -64,7 +65,9 @@ bool in_time(wave& w, const operation& o) {
       refuse(w, o, a);
       return false;
     }
-  if (by_vector(o)) {
+  if (o.counts_as_store) {
+    ++w.issued_stores;
+  } else if (by_vector(o)) {
     expect(w, o, arrival::counter::vm, o.dst, ++w.issued);
     // The text of a buffer atomic shows its data once, which are also what is returned.
     if (o.kind == count::scratch && o.scope.glc && o.name.find("_atomic_") != std::string_view::npos)
@@ -87,6 +90,16 @@ void wait_for_vector(wave& w, const operation& o, unsigned left) {
     return;
   }
   std::erase_if(w.arrivals, [&](const arrival& a) { return a.by == arrival::counter::vm && a.number <= through; });
+}
+
+void wait_for_stores(wave& w, const operation& o, unsigned left) {
+  refusal no;
+  if (!w.of->memory->wait_stores(w.number, w.issued_stores > left ? w.issued_stores - left : 0, no)) stop(w, o, no, 0);
+}
+
+void wait_for_all(wave& w, const operation& o) {
+  wait_for_vector(w, o, 0);
+  if (w.issued_stores && !w.stopped) wait_for_stores(w, o, 0);
 }
 
 // Scalar loads come in any order: with one under way only lgkmcnt(0) says anything (MI200 ISA 4.4).

@@ -13,5 +13,9 @@ bool in_time(wave& w, const operation& o);
 // s_waitcnt with so many accesses left.
 void wait_for_vector(wave& w, const operation& o, unsigned left);
 void wait_for_lgkm(wave& w, unsigned left);
+// gfx1100's s_waitcnt_vscnt.
+void wait_for_stores(wave& w, const operation& o, unsigned left);
+// All accesses to memory, as at a wave's end.
+void wait_for_all(wave& w, const operation& o);
 
 }  // namespace amdgpu

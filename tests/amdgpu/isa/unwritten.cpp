@@ -158,7 +158,7 @@ bool between_lanes(wave& w, const operation& o) {
   written_registers& k = *w.written;
   if (o.name == "v_readfirstlane_b32" || o.name == "v_readlane_b32") {
     const u64 exec = w.exec();
-    const unsigned lane = o.name == "v_readlane_b32" ? scalar32(w, o.src[1]) & 63
+    const unsigned lane = o.name == "v_readlane_b32" ? scalar32(w, o.src[1]) & (w.width() - 1)
                           : exec                     ? static_cast<unsigned>(std::countr_zero(exec))
                                                      : 0;
     const bool known = lanes_known(w, o.src[0]) >> lane & 1;
@@ -166,7 +166,7 @@ bool between_lanes(wave& w, const operation& o) {
     return true;
   }
   if (o.name == "v_writelane_b32") {
-    const u64 lane = u64{1} << (scalar32(w, o.src[1]) & 63);
+    const u64 lane = u64{1} << (scalar32(w, o.src[1]) & (w.width() - 1));
     k.v[o.dst.index] = (k.v[o.dst.index] & ~lane) | (all_known(w, o.src[0]) ? lane : 0);
     return true;
   }
@@ -181,10 +181,10 @@ bool between_lanes(wave& w, const operation& o) {
 
 u64 result_known(const wave& w, const operation& o) {
   // Where lanes or register numbers move, all of it counts as written.
-  if (o.mods.dpp || w.index_on) return everyone;
+  if (o.mods.dpp || w.index_on || begins(o.name, "v_permlane") || begins(o.name, "v_movrel")) return everyone;
   if (o.name == "v_cndmask_b32") {
     const operand& mask = o.src[3].type == 'm' ? o.src[3] : o.src[2];
-    const u64 chosen = scalar64(w, mask);
+    const u64 chosen = scalar_mask(w, mask);
     return bits_known(w, mask) & ((chosen & lanes_known(w, o.src[1])) | (~chosen & lanes_known(w, o.src[0])));
   }
   u64 known = everyone;
@@ -233,6 +233,7 @@ bool by_halves(const wave& w, const operation& o, u64& low, u64& high) {
 }
 
 bool vector(wave& w, const operation& o) {
+  if (o.both) return vector(w, o.both->first) && vector(w, o.both->second);
   if (between_lanes(w, o)) return true;
   u64 low = 0, high = 0;
   if (by_halves(w, o, low, high)) {
@@ -379,9 +380,9 @@ bool branch(wave& w, const operation& o) {
   const std::string_view name = o.name;
   if (begins(name, "s_cbranch_scc")) return w.written->scc || refuse(w, o, "SCC", 0, "what a branch goes by");
   if (begins(name, "s_cbranch_vcc")) {
-    const operand vcc{place::sgpr, 'm', 2, reg::vcc};
-    const bits mask{w.get64(reg::vcc), bits_known(w, vcc)};
-    return zero_is_known(mask, everyone) || refuse(w, o, "vcc", 0, "what a branch goes by");
+    const operand vcc{place::sgpr, 'm', static_cast<std::uint8_t>(w.wave32 ? 1 : 2), reg::vcc};
+    const bits mask{w.mask(reg::vcc), bits_known(w, vcc)};
+    return zero_is_known(mask, w.everyone()) || refuse(w, o, "vcc", 0, "what a branch goes by");
   }
   if (name == "s_setpc_b64" || name == "s_swappc_b64")
     if (!needs_scalar(w, o, o.src[0], "where the program goes")) return false;

@@ -56,7 +56,7 @@ void fill(u32* row, u32 value) {
 }  // namespace
 
 void blend(wave& w, u32* d, const u32* r, unsigned rows) {
-  if (w.exec() == everyone) {
+  if (w.exec() == w.everyone()) {
     std::memcpy(d, r, rows * lanes * 4);
   } else {
     blend_by(mask_row(w), d, r, rows);
@@ -130,7 +130,8 @@ int dpp_lane(unsigned control, int l) {
     case 0x100: return in_row + by < 16 ? l + by : -1;  // row_shl
     case 0x110: return in_row - by >= 0 ? l - by : -1;  // row_shr
     case 0x120: return row | ((in_row - by) & 15);      // row_ror
-    case 0x150: return row | by;                        // row_newbcast
+    case 0x150: return row | by;                        // row_newbcast, gfx1100's row_share
+    case 0x160: return row | (in_row ^ by);             // gfx1100's row_xmask
     default: break;
   }
   switch (control) {
@@ -153,8 +154,8 @@ u64 move_lanes(const wave& w, const modifiers& m, u32* rows, unsigned dwords) {
   u32 from[2 * lanes];
   std::memcpy(from, rows, dwords * lanes * 4);
   for (int l = 0; l < static_cast<int>(lanes); ++l) {
-    int source = dpp_lane(m.dpp_ctrl, l);
-    if (source >= 0 && !(exec >> source & 1)) source = -1;
+    int source = m.dpp8 ? (l & ~7) | static_cast<int>(m.dpp_ctrl >> (3 * (l & 7)) & 7) : dpp_lane(m.dpp_ctrl, l);
+    if (source >= 0 && !(exec >> source & 1) && !m.fetch_inactive) source = -1;
     const bool allowed = (m.row_mask >> (l / 16) & 1) && (m.bank_mask >> (l % 16 / 4) & 1);
     if (allowed && (source >= 0 || m.bound_ctrl)) written |= u64{1} << l;
     for (unsigned k = 0; k < dwords; ++k)
@@ -213,7 +214,7 @@ void prepare(wave& w, const operation& o, prepared& p) {
   const modifiers& m = o.mods;
   for (unsigned i = 0; i < o.n_src && i < 3; ++i) {
     if (o.src[i].type == 'm') {
-      p.mask = scalar64(w, o.src[i]);
+      p.mask = scalar_mask(w, o.src[i]);
       continue;
     }
     const operand s = indexed(w, o.src[i], i);
@@ -233,7 +234,7 @@ void prepare(wave& w, const operation& o, prepared& p) {
       for (unsigned l = 0; l < lanes; ++l) top[l] ^= bit;
     p.rows[i] = rows;
   }
-  if (o.src[3].type == 'm') p.mask = scalar64(w, o.src[3]);
+  if (o.src[3].type == 'm') p.mask = scalar_mask(w, o.src[3]);
 }
 
 void finish(wave& w, const operation& o, u32* r, u64 written) {
@@ -279,7 +280,7 @@ void vop(wave& w, const operation& o) {
   const u32* s[3];
   for (unsigned i = 0; i < 3; ++i) s[i] = i < o.n_src ? rows_of(w, o.src[i], room[i]) : nullptr;
   u32* const d = w.rows(o.dst.index);
-  if (exec == everyone) {
+  if (exec == w.everyone()) {
     o.lanes_do(d, s[0], s[1], s[2], 0);
     return;
   }
@@ -298,16 +299,16 @@ void vop_mask(wave& w, const operation& o) {
   } else {
     for (unsigned i = 0; i < o.n_src; ++i) {
       if (o.src[i].type == 'm') {
-        p.mask = scalar64(w, o.src[i]);
+        p.mask = scalar_mask(w, o.src[i]);
       } else {
         p.rows[i] = rows_of(w, o.src[i], p.room[i]);
       }
     }
-    if (o.src[3].type == 'm') p.mask = scalar64(w, o.src[3]);
+    if (o.src[3].type == 'm') p.mask = scalar_mask(w, o.src[3]);
   }
   const u64 out = o.lanes_do(r, p.rows[0], p.rows[1], p.rows[2], p.mask) & exec & p.written;
   if (o.dst.type == 'm') {
-    w.set64(o.dst.index, out);
+    w.set_mask(o.dst.index, out);
     return;
   }
   if (care) {
@@ -315,12 +316,12 @@ void vop_mask(wave& w, const operation& o) {
   } else {
     blend(w, w.rows(o.dst.index), r, o.dst.dwords);
   }
-  if (o.dst2.type == 'm' && o.dst2.where == place::sgpr) w.set64(o.dst2.index, out);
+  if (o.dst2.type == 'm' && o.dst2.where == place::sgpr) w.set_mask(o.dst2.index, out);
 }
 
 void vop_compare_exec(wave& w, const operation& o) {
   vop_mask(w, o);
-  w.set64(reg::exec, w.get64(o.dst.index));
+  w.set_mask(reg::exec, w.mask(o.dst.index));
 }
 
 }  // namespace amdgpu

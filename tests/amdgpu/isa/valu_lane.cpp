@@ -14,9 +14,13 @@ void readfirstlane(wave& w, const operation& o) {
   w.s[o.dst.index] = w.rows(o.src[0].index)[exec ? std::countr_zero(exec) : 0];
 }
 
-void readlane(wave& w, const operation& o) { w.s[o.dst.index] = w.rows(o.src[0].index)[scalar32(w, o.src[1]) & 63]; }
+void readlane(wave& w, const operation& o) {
+  w.s[o.dst.index] = w.rows(o.src[0].index)[scalar32(w, o.src[1]) & (w.width() - 1)];
+}
 
-void writelane(wave& w, const operation& o) { w.rows(o.dst.index)[scalar32(w, o.src[1]) & 63] = scalar32(w, o.src[0]); }
+void writelane(wave& w, const operation& o) {
+  w.rows(o.dst.index)[scalar32(w, o.src[1]) & (w.width() - 1)] = scalar32(w, o.src[0]);
+}
 
 void swap(wave& w, const operation& o) {
   const u64 exec = w.exec();

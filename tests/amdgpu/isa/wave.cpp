@@ -33,7 +33,7 @@ std::uint64_t special64(const wave& w, unsigned index) {
     case reg::shared_limit: return how.lds_aperture | 0xffffffff;
     case reg::private_base: return how.private_aperture;
     case reg::private_limit: return how.private_aperture | 0xffffffff;
-    case reg::vccz: return w.get64(reg::vcc) == 0;
+    case reg::vccz: return w.mask(reg::vcc) == 0;
     case reg::execz: return w.exec() == 0;
     case reg::scc: return w.scc;
     default: return 0;

@@ -44,9 +44,10 @@ struct wave {
 
   std::uint64_t pc = 0;
   std::uint32_t* v = nullptr;  // 512 rows of 64: VGPRs, then AGPRs
-  alignas(8) std::uint32_t s[128] = {};
+  alignas(8) std::uint32_t s[reg::nowhere + 16] = {};
   bool scc = false;
   state now = state::ready;
+  bool wave32 = false;     // 32 lanes, and a lane mask is one SGPR: gfx1100's other kind of wave
   bool turn_over = false;  // s_sleep, s_barrier, s_endpgm
   bool polled = false;     // slept in this turn
   bool stopped = false;    // a fault was written down
@@ -58,6 +59,7 @@ struct wave {
   std::uint64_t scratch_bytes = 0;
   std::uint64_t scratch_shift = 0;  // from the GPU's address to the process's
   std::uint64_t issued = 0;         // accesses that vmcnt counts
+  std::uint64_t issued_stores = 0;  // accesses that gfx1100's vscnt counts
   std::uint64_t issued_lds = 0;     // accesses that lgkmcnt counts
   std::vector<arrival> arrivals;
   written_registers* written = nullptr;  // null: not followed
@@ -77,7 +79,12 @@ struct wave {
     return q;
   }
   void set64(unsigned n, std::uint64_t q) { std::memcpy(&s[n], &q, 8); }
-  std::uint64_t exec() const { return get64(reg::exec); }
+  unsigned width() const { return wave32 ? 32 : lanes; }
+  std::uint64_t everyone() const { return wave32 ? 0xffffffff : ~std::uint64_t{0}; }
+  // A lane mask from SGPR n on.
+  std::uint64_t mask(unsigned n) const { return wave32 ? s[n] : get64(n); }
+  void set_mask(unsigned n, std::uint64_t m) { wave32 ? void(s[n] = static_cast<std::uint32_t>(m)) : set64(n, m); }
+  std::uint64_t exec() const { return mask(reg::exec); }
   std::uint32_t* rows(unsigned n) { return v + n * lanes; }
 };
 
@@ -100,6 +107,13 @@ inline std::uint64_t scalar64(const wave& w, const operand& o) {
   if (o.where == place::sgpr) return w.get64(o.index);
   if (o.where == place::constant) return o.value;
   return special64(w, o.index);
+}
+
+// A lane mask as a source.
+inline std::uint64_t scalar_mask(const wave& w, const operand& o) { return w.wave32 ? scalar32(w, o) : scalar64(w, o); }
+// Where the wave's private memory begins.
+inline std::uint64_t scratch_base(const wave& w) {
+  return w.of->how.target == target::gfx1100 ? w.scratch : w.get64(reg::flat_scratch);
 }
 
 }  // namespace amdgpu

@@ -20,7 +20,7 @@
 namespace amdgpu {
 namespace {
 
-constexpr unsigned max_waves = 16;  // 1024 work-items
+constexpr unsigned max_items = 1024;
 constexpr std::size_t all_rows = 512;
 
 struct freed {
@@ -28,11 +28,12 @@ struct freed {
 };
 using rows_memory = std::unique_ptr<std::uint32_t, freed>;
 
-rows_memory make_rows(const kernel_descriptor& k) {
+rows_memory make_rows(const kernel_descriptor& k, target gpu) {
   auto* const rows = static_cast<std::uint32_t*>(std::aligned_alloc(64, all_rows * lanes * 4));
   if (!rows) throw std::bad_alloc();
-  const unsigned vgprs = std::min(k.first_agpr(), 256u);
-  const unsigned agprs = std::min(k.registers() > vgprs ? k.registers() - vgprs : 0, 256u);
+  const bool rdna = gpu == target::gfx1100;
+  const unsigned vgprs = std::min(rdna ? k.rdna_registers() : k.first_agpr(), 256u);
+  const unsigned agprs = rdna ? 0 : std::min(k.registers() > vgprs ? k.registers() - vgprs : 0, 256u);
   std::memset(rows, 0, std::size_t{std::max(vgprs, 3u)} * lanes * 4);
   std::memset(rows + reg::agpr0 * lanes, 0, std::size_t{agprs} * lanes * 4);
   return rows_memory(rows);
@@ -43,7 +44,7 @@ const operation* fetch(wave& w) {
   std::uint64_t left = 0;
   const std::uint32_t* const code = w.of->memory->code(w.pc, left);
   if (!code || left < 4) return nullptr;
-  w.page = page_of(w.pc);
+  w.page = page_of(w.pc, w.wave32);
   w.page_base = w.pc & ~(code_page::bytes - 1);
   w.page_shift = reinterpret_cast<std::uint64_t>(code) - w.pc;
   w.page_end = std::min(w.page_base + code_page::bytes, w.pc + left);
@@ -54,7 +55,7 @@ const operation* fetch(wave& w) {
 // mapping.
 bool same(const operation& o, const wave& w) {
   const auto* const code = reinterpret_cast<const std::uint32_t*>(w.pc + w.page_shift);
-  return o.raw[0] == code[0] && (o.bytes == 4 || (w.pc + 8 <= w.page_end && o.raw[1] == code[1]));
+  return same_bytes(o, code, w.page_end - w.pc);
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ void run_wave(wave& w, unsigned budget) {
     if (w.of->late && !in_time(w, *o)) return;
     if (w.written && !reads_written(w, *o)) return;
     o->run(w, *o);
-    if (w.of->late && w.now == wave::state::ended && !w.stopped) wait_for_vector(w, *o, 0);
+    if (w.of->late && w.now == wave::state::ended && !w.stopped) wait_for_all(w, *o);
     if (w.turn_over || w.stopped) return;
   }
 }
@@ -115,6 +116,8 @@ struct workgroup::parts {
     now = state::faulted;
   }
 
+  // Lanes of a wave.
+  unsigned width() const { return shared.how.target == target::gfx1100 && kernel.wave32() ? 32 : lanes; }
   bool read_descriptor();
   bool measure();
   bool make_scratch();
@@ -153,7 +156,7 @@ bool workgroup::parts::measure() {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(shared.how.workgroup_size[i], shared.how.grid[i] - start));
     items *= size[i];
   }
-  if (items > std::uint64_t{max_waves} * lanes) {
+  if (items > max_items) {
     refuse("a workgroup has more than 1024 work-items", 0);
     return false;
   }
@@ -161,14 +164,14 @@ bool workgroup::parts::measure() {
     refuse("a workgroup asks for more than 64 KiB of LDS", 0);
     return false;
   }
-  for (unsigned first = 0; first < items; first += lanes)
-    make_wave(first / lanes, static_cast<unsigned>(std::min<std::uint64_t>(lanes, items - first)));
+  for (unsigned first = 0; first < items; first += width())
+    make_wave(first / width(), static_cast<unsigned>(std::min<std::uint64_t>(width(), items - first)));
   return true;
 }
 
 bool workgroup::parts::make_scratch() {
   launch& how = shared.how;
-  const std::uint64_t needed = std::uint64_t{how.private_bytes} * lanes;
+  const std::uint64_t needed = std::uint64_t{how.private_bytes} * width();
   if (needed == 0) return true;
   if (how.scratch_wave_bytes == 0) {
     how.scratch_wave_bytes = (needed + 1023) / 1024 * 1024;
@@ -197,14 +200,15 @@ bool workgroup::parts::make_scratch() {
 void workgroup::parts::make_wave(unsigned number, unsigned items) {
   auto made = std::make_unique<wave>();
   wave& w = *made;
-  rows.push_back(make_rows(kernel));
+  rows.push_back(make_rows(kernel, shared.how.target));
   w.v = rows.back().get();
   w.of = &shared;
   w.number = number;
   w.pc = shared.how.kernel_object + static_cast<std::uint64_t>(kernel.entry_offset);
   w.mode = kernel.mode();
   w.hw_id = number & 15;
-  w.set64(reg::exec, items == lanes ? ~std::uint64_t{0} : (std::uint64_t{1} << items) - 1);
+  w.wave32 = width() == 32;
+  w.set_mask(reg::exec, items == width() ? w.everyone() : (std::uint64_t{1} << items) - 1);
   w.mask_of = 0;
   std::memset(w.mask_row, 0, sizeof(w.mask_row));
   set_ids(w);
@@ -213,8 +217,8 @@ void workgroup::parts::make_wave(unsigned number, unsigned items) {
 
 // Work-item ids lie packed in v0, ten bits each (LLVM AMDGPUUsage, "VGPR Register Set Up Order", GFX90A).
 void workgroup::parts::set_ids(wave& w) const {
-  for (unsigned l = 0; l < lanes; ++l) {
-    const std::uint32_t flat = w.number * lanes + l;
+  for (unsigned l = 0; l < w.width(); ++l) {
+    const std::uint32_t flat = w.number * w.width() + l;
     const std::uint32_t x = flat % size[0], y = flat / size[0] % size[1], z = flat / size[0] / size[1];
     w.v[l] = x | y << 10 | z << 20;
   }
@@ -246,10 +250,10 @@ unsigned workgroup::parts::set_sgprs(wave& w) const {
   for (unsigned axis = 0; axis < 3; ++axis)
     if (kernel.group_id(axis)) w.s[n++] = shared.id[axis];
   if (kernel.group_info()) w.s[n++] = static_cast<std::uint32_t>(waves.size());
-  // gfx942 knows each wave's scratch by itself ("architected flat scratch").
+  // gfx942 and gfx1100 know each wave's scratch by themselves ("architected flat scratch").
   if (how.target == target::gfx942)
     w.set64(reg::flat_scratch, w.scratch);
-  else if (kernel.wave_offset())
+  else if (how.target == target::gfx90a && kernel.wave_offset())
     w.s[n++] = static_cast<std::uint32_t>((how.scratch_slot + w.number) * how.scratch_wave_bytes);
   return n;
 }
@@ -310,7 +314,7 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
     start_watching(*w, sgprs, *p.written.back());
   }
   p.shared.counted.waves = p.waves.size();
-  p.shared.counted.registers = p.kernel.registers();
+  p.shared.counted.registers = how.target == target::gfx1100 ? p.kernel.rdna_registers() : p.kernel.registers();
 }
 
 workgroup::~workgroup() = default;

@@ -171,11 +171,13 @@ void adversary::writeback(unsigned wave, std::uint64_t number) {
 
 // vmcnt counts accesses down in the order of their issue (MI200 ISA 4.4), so all up to one number are done. Stores
 // among them leave in any order; loads deliver in order.
-bool adversary::wait_vector(unsigned wave, std::uint64_t through, refusal& no) {
+bool adversary::wait(unsigned wave, std::uint64_t through, bool by_vscnt, refusal& no) {
   std::vector<std::size_t> stores;
   bool good = !refused;
   if (refused) no = late;
-  const auto waited = [&](const pending& p) { return p.of.wave == wave && p.of.number <= through; };
+  const auto waited = [&](const pending& p) {
+    return p.of.wave == wave && p.of.stores == by_vscnt && p.of.number <= through;
+  };
   for (std::size_t i = 0; i < under_way.size(); ++i) {
     if (!waited(*under_way[i])) continue;
     if (!under_way[i]->registers)

@@ -32,11 +32,16 @@ class adversary final : public port {
               std::uint32_t* old, refusal& no) override;
   bool load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) override;
   const std::uint32_t* code(std::uint64_t address, std::uint64_t& left) override;
-  bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) override;
+  bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) override {
+    return wait(wave, through, false, no);
+  }
+  bool wait_stores(unsigned wave, std::uint64_t through, refusal& no) override { return wait(wave, through, true, no); }
   void pass_turn() override;
   void writeback(unsigned wave, std::uint64_t number) override;
   void invalidate() override { memory.invalidate(); }
   void invalidate_vector_cache() override { cache.invalidate(); }
+  void invalidate_l0(unsigned) override { cache.invalidate(); }
+  void invalidate_l1() override {}
 
  private:
   struct pending {
@@ -50,6 +55,7 @@ class adversary final : public port {
     bool done = false;                   // before its turn
   };
 
+  bool wait(unsigned wave, std::uint64_t through, bool stores, refusal& no);
   static bool overlap(const pending& p, const access& of);
   bool finish(pending& p, refusal& no);
   bool write_back(const pending& p, refusal& no);

@@ -20,9 +20,14 @@ class plain final : public port {
   bool load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) override;
   const std::uint32_t* code(std::uint64_t address, std::uint64_t& left) override;
   bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) override;
+  bool wait_stores(unsigned wave, std::uint64_t through, refusal& no) override {
+    return wait_vector(wave, through, no);
+  }
   void writeback(unsigned wave, std::uint64_t number) override;
   void invalidate() override;
   void invalidate_vector_cache() override;
+  void invalidate_l0(unsigned) override { invalidate_vector_cache(); }
+  void invalidate_l1() override {}
   // Whether every lane's access would be done.
   bool mapped(const access& of, bool write, refusal& no);
   // Whether an atomic's addresses are multiples of its size.

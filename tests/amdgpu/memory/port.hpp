@@ -27,6 +27,7 @@ struct access {
   const void* workgroup = nullptr;
   unsigned wave = 0;
   std::uint64_t number = 0;   // of the wave's vector accesses, counted from 1 as vmcnt does
+  bool stores = false;        // the number is one of gfx1100's vscnt
   bool to_registers = false;  // a load's data lie in registers, which may get them later
 };
 
@@ -79,11 +80,16 @@ class port {
 
   // s_waitcnt: the wave's accesses up to this number are done. False: one of them was refused.
   virtual bool wait_vector(unsigned wave, std::uint64_t through, refusal& no) = 0;
+  // gfx1100's s_waitcnt_vscnt: the same for those that it counts.
+  virtual bool wait_stores(unsigned wave, std::uint64_t through, refusal& no) = 0;
   virtual void pass_turn() {}  // time goes by for what is under way
   // buffer_wbl2, which vmcnt counts by this number.
   virtual void writeback(unsigned wave, std::uint64_t number) = 0;
   virtual void invalidate() = 0;               // buffer_invl2
   virtual void invalidate_vector_cache() = 0;  // buffer_wbinvl1, buffer_wbinvl1_vol
+  // gfx1100's buffer_gl0_inv, of the compute unit on which the wave is, and buffer_gl1_inv.
+  virtual void invalidate_l0(unsigned wave) = 0;
+  virtual void invalidate_l1() = 0;
 };
 
 }  // namespace amdgpu
