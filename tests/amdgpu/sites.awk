@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # docs/amdgpu-sites.md from tests/amdgpu/sites.rules and the results of tests/amdgpu/sites:
-# PROGRAM ROUTE MNEMONIC LINE SITES VERDICT WHY.
+# PROGRAM ROUTE MNEMONIC LINE SITES VERDICT WHY MACHINE-CODE SEED.
 function text_of(where,  part, n, path, text) {
   split(where, part, ":")
   path = source "/" part[1]
@@ -29,11 +29,18 @@ FNR == NR {
   key = $3 "\t" $4
   run = $1 " by " $2
   if (!(run in tried)) run_at[++runs] = run
-  ++tried[run]
+  if (!((run, key) in by_run)) {
+    by_run[run, key]
+    ++tried[run]
+  }
+  seeds[$9 == "" ? 1 : $9]
   if (!(key in sites)) key_at[++keys] = key
   if ($5 > sites[key]) sites[key] = $5
   if ($6 == "caught") {
-    ++caught_in[run]
+    if (!((run, key) in noticed_in)) {
+      noticed_in[run, key]
+      ++caught_in[run]
+    }
     # The first is as good as others.
     if (!(key in caught)) caught[key] = run ($7 == "" ? "" : ": " $7)
   }
@@ -45,11 +52,15 @@ END {
     if (key_at[i] in caught) ++noticed[of[1]]
   }
   print "# Ordering instructions, ignored one source line at a time\n"
-  print "`tests/amdgpu/sites` wrote this; see [amdgpu.md](amdgpu.md), \"Memory that is late\". Programs are built for gfx90a by hipcc 5.2 and run with"
-  print "two PEs on two GPUs, as short as `XIO_TEST_SHORT=1` makes them, seed " seed ". All that one line of XIO or of the test became, wherever it was inlined, was"
+  for (seed = 1; seed <= 99; ++seed)
+    if (seed in seeds) all_seeds = all_seeds (all_seeds == "" ? "" : ", ") seed
+  print "`tests/amdgpu/sites` wrote this at commit " commit ", whose lines these are; see [amdgpu.md](amdgpu.md), \"Memory that is late\". Programs are built for gfx90a"
+  print "by hipcc 5.2 and run with two PEs on two GPUs, as short as `XIO_TEST_SHORT=1` makes them, by seed " all_seeds " (each later one for lines that nothing"
+  print "had noticed). All that one line of XIO or of the test became, wherever it was inlined, was"
   print "ignored in one run; the line is the innermost one outside of `device/platform`. An order that a compiler put at a line is that line's.\n"
   print "A line is noticed if one of the programs fails without it. Code that a compiler has put together from several lines stands at one of them, or at"
-  print "line 0. `make check-amd-sites` goes on where it was stopped; a line that was not tried yet is not in the table."
+  print "line 0. `make check-amd-sites` goes on where it was stopped; a line that was not tried yet is not in the table,"
+  print "and neither is one that no program executes by these routes."
   print ("s_waitcnt" in lines ? "" : "Of s_waitcnt, which come last, none was tried for this one.\n")
   print "| program | lines tried | noticed |\n| --- | --- | --- |"
   for (i = 1; i <= runs; ++i) print "| " run_at[i] " | " tried[run_at[i]] " | " caught_in[run_at[i]] + 0 " |"
