@@ -61,11 +61,19 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
 
 // --- Areas -------------------------------------------------------------------------------------------
 
-// Where member `writer` writes its part of exchange `epoch` for `reader`, as an address of this PE.
-XIO_DEVICE unsigned char* part_of(const xio_team_t& t, u64 epoch, u32 writer, u32 reader) {
+// The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
+struct parts {
+  unsigned char* area;
+  u64 bytes;  // of one part
+
+  // Where member `writer` writes its part for `reader`, as an address of this PE. Nobody writes to itself.
+  XIO_DEVICE unsigned char* of(u32 writer, u32 reader) const {
+    return area + (writer < reader ? writer : writer - 1) * bytes;
+  }
+};
+XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
   auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
-  const u32 place = writer < reader ? writer : writer - 1;  // nobody writes to itself
-  return areas + epoch % k_team_areas * t.area_bytes + place * team_part_bytes(t.n_pes, t.area_bytes);
+  return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
 }
 
 // A reduce as bytes. scatter: member p has block p of the result, which is `bytes` long; else everybody has all of it.
@@ -90,9 +98,9 @@ struct reduce_job {
 };
 
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, u64 epoch, unsigned char* to,
+XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, const parts& in, unsigned char* to,
                               const unsigned char* own, u64 bytes) {
-  const auto source = [&](u32 m) -> const unsigned char* { return m == t.my_pe ? own : part_of(t, epoch, m, t.my_pe); };
+  const auto source = [&](u32 m) -> const unsigned char* { return m == t.my_pe ? own : in.of(m, t.my_pe); };
   const auto result = [&](u32) { return to; };
   combine<Op, T, direct::source::own>(g, combination_of(t.my_pe, t.n_pes, 1, source, result), bytes);
 }
@@ -111,13 +119,15 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
   exchange x;
   g.sync();
   if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
+  const parts areas = parts_of(t, x.epoch);
+  const u32 me = t.my_pe;
   const xio_status_t sent = send_blocks(g, ctx, t, x, [=](u32 to) {
-    return outgoing_block{part_of(t, x.epoch, t.my_pe, to), job.block(to), job.bytes};
+    return outgoing_block{areas.of(me, to), job.block(to), job.bytes};
   });
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
   // In place: an engine may still be reading what the result is about to replace.
   if (job.dst == job.src) status = first_of(status, sources_are_free(g, ctx));
-  if (status == XIO_OK) combine_parts<Op, T>(g, t, x.epoch, job.dst, job.block(t.my_pe), job.bytes);
+  if (status == XIO_OK) combine_parts<Op, T>(g, t, areas, job.dst, job.block(me), job.bytes);
   return first_of(status, leave(g, ctx));
 }
 
@@ -148,11 +158,12 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
 template <class Group>
 XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u64 r,
                                    const reduce_job& job) {
-  const u64 part = team_part_bytes(t.n_pes, t.area_bytes);
+  const parts areas = parts_of(t, x.epoch);
+  const u32 me = t.my_pe;
   xio_status_t status = by_leader(g, [&] { return posted{0, fence_by_one(ctx_of(ctx))}; }).status;
   return first_of(status, send_blocks(g, ctx, t, x, [=](u32 to) {
-                    return outgoing_block{part_of(t, x.epoch, t.my_pe, to), job.block(to) + job.at(part, r, to),
-                                          job.size(part, r, to)};
+                    return outgoing_block{areas.of(me, to), job.block(to) + job.at(areas.bytes, r, to),
+                                          job.size(areas.bytes, r, to)};
                   }));
 }
 
@@ -170,9 +181,9 @@ XIO_DEVICE xio_status_t put_result(const Group& g, const xio_ctx_t& ctx, unsigne
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t combine_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u64 epoch, u64 r,
                                       const reduce_job& job) {
-  const u64 part = team_part_bytes(t.n_pes, t.area_bytes), at = job.at(part, r, t.my_pe),
-            bytes = job.size(part, r, t.my_pe);
-  combine_parts<Op, T>(g, t, epoch, job.dst + at, job.block(t.my_pe) + at, bytes);
+  const parts areas = parts_of(t, epoch);
+  const u64 at = job.at(areas.bytes, r, t.my_pe), bytes = job.size(areas.bytes, r, t.my_pe);
+  combine_parts<Op, T>(g, t, areas, job.dst + at, job.block(t.my_pe) + at, bytes);
   xio_status_t status = XIO_OK;
   g.sync();
   for (u32 k = 0; !job.scatter && bytes != 0 && k + 1 < t.n_pes; ++k)
