@@ -17,8 +17,23 @@ namespace xio::dev::rdma {
 
 XIO_DEVICE bool is_nic(ring_kind kind) { return k_has_rdma && (kind == ring_kind::mlx5 || kind >= ring_kind::bnxt); }
 
+// A family's codec has all that work.hpp asks of it.
+template <class Codec>
+concept nic_family_codec = held_codec<Codec> && requires(const ring_view& r, u64 ticket, const work& w) {
+  typename std::integral_constant<u32, Codec::k_slot_bytes>;
+  requires std::is_same_v<decltype(Codec::slots(w)), u32>;
+  requires std::is_same_v<decltype(Codec::packets(r, w)), u32>;
+  Codec::encode(r, ticket, ticket, true, w);
+  requires Codec::k_in_order;  // a queue pair does, and waits stand on it
+};
+static_assert(nic_family_codec<mlx5_codec>, "mlx5_codec lacks what ring.hpp and work.hpp ask of a family's codec");
+static_assert(nic_family_codec<bnxt_codec>, "bnxt_codec lacks what ring.hpp and work.hpp ask of a family's codec");
+static_assert(nic_family_codec<ionic_codec>, "ionic_codec lacks what ring.hpp and work.hpp ask of a family's codec");
+static_assert(nic_family_codec<ernic_codec>, "ernic_codec lacks what ring.hpp and work.hpp ask of a family's codec");
+static_assert(nic_family_codec<proxy_codec>, "proxy_codec lacks what ring.hpp and work.hpp ask of a family's codec");
+
 // A family of those that a program may leave out, and those it has.
-template <ring_kind Kind, class Codec>
+template <ring_kind Kind, nic_family_codec Codec>
 struct family {
   static constexpr ring_kind k_kind = Kind;
   using codec = Codec;
@@ -29,7 +44,7 @@ template <class... Some, class... More>
 constexpr family_list<Some..., More...> operator+(family_list<Some...>, family_list<More...>) {
   return {};
 }
-template <ring_kind Kind, class Codec>
+template <ring_kind Kind, nic_family_codec Codec>
 using if_chosen = std::conditional_t<has_family(Kind), family_list<family<Kind, Codec>>, family_list<>>;
 using chosen_families = decltype(if_chosen<ring_kind::mlx5, mlx5_codec>{} + if_chosen<ring_kind::bnxt, bnxt_codec>{} +
                                  if_chosen<ring_kind::ionic, ionic_codec>{} +
@@ -123,5 +138,6 @@ struct nic_codec : std::conditional_t<has_family(ring_kind::bnxt), serial_codec,
     with_family(r, [&](auto family) { decltype(family)::encode(r, ticket, serial, ask, w); });
   }
 };
+static_assert(held_codec<nic_codec>, "nic_codec lacks what ring.hpp asks of a codec");
 
 }  // namespace xio::dev::rdma

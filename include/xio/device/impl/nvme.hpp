@@ -465,5 +465,6 @@ struct nvme_codec {
     return low;
   }
 };
+static_assert(ring_codec<nvme_codec>, "nvme_codec lacks what ring.hpp asks of a codec");
 
 }  // namespace xio::dev

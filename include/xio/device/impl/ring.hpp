@@ -18,19 +18,22 @@
 //
 // A Codec knows one format:
 //   static constexpr bool k_in_order                     completions come in ticket order
-//   static void take_view(const ring_view& from, ring_view* to)   copies the fields of the engine's part that the codec
-//                                                        uses, by view_field: from a uniform view into registers
 //   static void announce(const ring_view&, u64 from, u64 to)   entries [from,to) are published: doorbell; or bool,
 //                                                        false where the device looks without one
 //   static u64 drain(const ring_view&, u64 completed)    consume completions: advance state->completed, give credits
 //                                                        back, record failures (single caller); returns the new
 //                                                        `completed`; see ring_keep_stored
+//   static void take_view(const ring_view& from, ring_view* to)   where rings are held in registers: copies the fields
+//   of
+//                                                        the engine's part that the codec uses, by view_field
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
 //   static bool is_serial(const ring_view&)              optional, beside k_serial: of some rings only
 //   static constexpr bool k_tries                        optional: posting waits for nothing and rings for nobody else;
 //                                                        without room it returns XIO_PENDING, see ring_post_by
 #pragma once
+#include <type_traits>
+
 #include "xio/device/impl/ring_claims.hpp"
 #include "xio/device/impl/ring_drain.hpp"
 #include "xio/device/impl/ring_ringing.hpp"
@@ -40,6 +43,18 @@
 #include "xio/device/platform/platform.hpp"
 
 namespace xio::dev {
+
+template <class Codec>
+concept ring_codec = requires(const ring_view& r, u64 ticket) {
+  typename std::bool_constant<Codec::k_in_order>;
+  Codec::announce(r, ticket, ticket);
+  requires std::is_same_v<decltype(Codec::drain(r, ticket)), u64>;
+};
+// Of rings that leaves hold in registers.
+template <class Codec>
+concept held_codec = ring_codec<Codec> && requires(const ring_view& from, ring_view* to) {
+  Codec::take_view(from, to);
+};
 
 template <class Codec>
 constexpr bool k_ring_is_serial = requires {
@@ -65,7 +80,7 @@ XIO_DEVICE ring_view head_in_registers(const ring_view& at) {
   return r;
 }
 // The same of any lane's view, with what the codec needs of the engine's part.
-template <class Codec>
+template <held_codec Codec>
 XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
   const ring_view& at = uniform(in_memory);
   ring_view r = head_in_registers(at);

@@ -80,6 +80,7 @@ struct sdma_codec {
     return completed + ahead;
   }
 };
+static_assert(held_codec<sdma_codec>, "sdma_codec lacks what ring.hpp asks of a codec");
 
 namespace sdma {
 

@@ -2,7 +2,8 @@
 // One RDMA op before it has the bytes of any NIC family. The lane (rdma.hpp) makes these, a family's codec writes them
 // into its ring.
 //
-// Beside the ring's concept (ring.hpp) a family's codec has:
+// Beside what ring.hpp asks of a codec that is held in registers a family's codec has (nic_family_codec in
+// families.hpp):
 //   static constexpr u32 k_slot_bytes
 //   static u32 slots(const work&)                      ring slots that the op takes
 //   static u32 packets(const ring_view&, const work&)  what ring_state::serial counts; 0 but for bnxt
