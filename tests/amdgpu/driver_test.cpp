@@ -81,6 +81,7 @@ TEST(amdgpu_settings, are_checked_against_their_table) {
                                                                       {"XIO_AMDGPU_SLICE", "1x"},
                                                                       {"XIO_AMDGPU_LOG", "-1"},
                                                                       {"XIO_AMDGPU_COUNTS", "counts"},
+                                                                      {"XIO_AMDGPU_TIMES", "times"},
                                                                       {"XIO_AMDGPU_TARGET", "gfx90"},
                                                                       {"XIO_AMDGPU_LINKS", "xgmi|"}}) {
     const auto wrong = read({{name, value}}, s);

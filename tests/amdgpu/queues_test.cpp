@@ -38,6 +38,7 @@ struct played final : group {
     c.waves = 1;
     c.executed[static_cast<unsigned>(count::wait)] = 2;
     c.lines = {1, 2 + id[0]};
+    c.times = {{0x40, 1}, {0x1000 + id[0], 2}};
     c.registers = 100;
     return c;
   }
@@ -212,6 +213,27 @@ TEST_F(amdgpu_queues, write_down_what_a_kernel_executed) {
     ASSERT_TRUE(std::getline(in, line)) << i;
     EXPECT_EQ(line, wanted);
   }
+  EXPECT_FALSE(std::getline(in, line));
+  unlink(file);
+}
+
+// The kernel is in no code object here, so a site is the address.
+TEST_F(amdgpu_queues, write_down_how_often_each_instruction_ran) {
+  char file[] = "/tmp/xio-amdgpu-times.XXXXXX";
+  const int made = mkstemp(file);
+  ASSERT_GE(made, 0);
+  close(made);
+  chosen.times = file;
+  open(0);
+  submit(0, dispatch_of(kernel(0, [](auto&&...) { return group::state::finished; }), 3, &m->signals[0]));
+  ASSERT_TRUE(is_done(m->signals[0]));
+  std::ifstream in(file);
+  for (const char* wanted : {"\t0x40\t3", "\t0x1000\t2", "\t0x1001\t2", "\t0x1002\t2"}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(in, line)) << wanted;
+    EXPECT_EQ(line, wanted);
+  }
+  std::string line;
   EXPECT_FALSE(std::getline(in, line));
   unlink(file);
 }

@@ -47,6 +47,8 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_LOG", &settings::log, nullptr, 0, 3, 1, "",
      "on standard error: 1 queues and what was refused, 3 every call"},
     {"XIO_AMDGPU_COUNTS", nullptr, &settings::counts, 0, 0, 1, nullptr, "a file that gets a line of JSON per kernel"},
+    {"XIO_AMDGPU_TIMES", nullptr, &settings::times, 0, 0, 1, nullptr,
+     "a file that gets how often each instruction ran"},
     {"XIO_AMDGPU_IGNORE", &settings::ignored, nullptr, 0, 0xffffffff, 1, "",
      "the site of an ordering instruction that does nothing, 0 for none"},
     {"XIO_AMDGPU_IGNORE_LIST", nullptr, &settings::ignored_list, 0, 0, 1, nullptr,

@@ -28,6 +28,7 @@ struct settings {
   std::uint64_t unwritten = 0;
   std::uint64_t log = 0;
   std::string counts;
+  std::string times;
   std::uint64_t ignored = 0;
   std::string ignored_list;
   std::string sites;

@@ -44,6 +44,7 @@ struct launch {
   void (*interrupt)(void* argument, std::uint32_t event) = nullptr;
   void* interrupt_argument = nullptr;
   bool counts_lines = false;         // counters::lines is kept, which costs time
+  bool counts_each = false;          // counters::times is kept, likewise
   bool watches_registers = false;    // registers that were never written are reported
   std::uint64_t adversary_seed = 0;  // 0: plain memory
   l2_cache* l2 = nullptr;            // where memory is late, that which the workgroup's compute unit has

@@ -137,7 +137,7 @@ struct trial {
     }
     shared.memory = &memory;
     shared.how.interrupt = nullptr;
-    shared.how.counts_lines = false;
+    shared.how.counts_lines = shared.how.counts_each = false;
     w.of = &shared;
     w.v = rows.get();
     w.written = nullptr;

@@ -62,7 +62,7 @@ bool same(const operation& o, const wave& w) {
 
 void run_wave(wave& w, unsigned budget) {
   counters& counted = w.of->counted;
-  const bool counts_lines = w.of->how.counts_lines;
+  const bool counts_lines = w.of->how.counts_lines, counts_each = w.of->how.counts_each;
   std::uint64_t line = 0;
   w.turn_over = w.polled = false;
   w.page_base = 1;  // the code is looked up anew in each turn: it may have been unmapped
@@ -80,6 +80,7 @@ void run_wave(wave& w, unsigned budget) {
       return;
     }
     if (counts_lines && w.pc / 64 != line) counted.lines.insert(line = w.pc / 64);
+    if (counts_each) ++counted.times[w.pc];
     w.pc += o->bytes;
     ++counted.executed[static_cast<unsigned>(o->kind)];
     ++counted.instructions;

@@ -209,6 +209,7 @@ aql_queue::step aql_queue::take_kernel(const surroundings& around, const aql::di
   d->how.lds_aperture = std::uint64_t{shared().group_aperture_high} << 32;
   d->how.private_aperture = std::uint64_t{shared().private_aperture_high} << 32;
   d->how.counts_lines = !around.counts.empty();
+  d->how.counts_each = !around.times.empty();
   d->how.name = kernel_name(around.table, p.kernel_object);
   d->completion = p.completion;
   d->releases = beyond_l2(around, aql::release_of(p.header));
@@ -284,7 +285,7 @@ void aql_queue::ended(const surroundings& around, task&& t, group::state how) {
   if (d.dead) return;
   d.last_end = host_nanoseconds();
   ++d.done;
-  if (d.how.counts_lines) d.counted += t.waves->executed();
+  if (d.how.counts_lines || d.how.counts_each) d.counted += t.waves->executed();
   if (d.how.private_bytes != 0) d.free_slots.push_back(t.slot);
   if (how != group::state::faulted) return;
   const fault f = t.waves->what();
@@ -303,6 +304,10 @@ void aql_queue::complete(const surroundings& around, dispatch& d) {
   d.completed = true;
   if (around.l2 && d.releases) around.l2->write_back();
   if (d.how.counts_lines) append_counts(around.counts, counts_line(d.how.name, asked_.gpu, d.total, d.counted));
+  if (d.how.counts_each) {
+    const std::uint64_t start = start_of_code(around.table, d.how.kernel_object);
+    append_counts(around.times, times_lines(d.how.name, start, d.counted));
+  }
   if (d.completion == 0) return;
   auto* s = around.table.at<aql::signal>(d.completion);
   if (s == nullptr) {

@@ -44,6 +44,7 @@ class aql_queue {
     std::uint64_t compute_units;
     std::uint64_t threads;
     const std::string& counts;     // the file for them; empty: none
+    const std::string& times;      // likewise, of each instruction
     std::uint64_t adversary_seed;  // 0: plain memory
     bool watches_registers;
     l2_caches* l2;  // null with plain memory

@@ -48,6 +48,10 @@ symbols find_symbols(const page_table& table, std::uint64_t base) {
 
 }  // namespace
 
+std::uint64_t start_of_code(const page_table& table, std::uint64_t kernel_object) {
+  return find_header(table, kernel_object);
+}
+
 std::string kernel_name(const page_table& table, std::uint64_t kernel_object) {
   const std::uint64_t base = find_header(table, kernel_object);
   if (base == 0) return {};

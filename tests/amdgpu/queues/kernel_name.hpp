@@ -11,4 +11,7 @@ namespace amdgpu {
 // puts in front of the code; empty if there is none.
 std::string kernel_name(const page_table& table, std::uint64_t kernel_object);
 
+// Where that code object begins; 0 if there is none.
+std::uint64_t start_of_code(const page_table& table, std::uint64_t kernel_object);
+
 }  // namespace amdgpu

@@ -114,6 +114,7 @@ aql_queue::surroundings scheduler::around(unsigned gpu) {
           settings_.compute_units,
           settings_.threads,
           settings_.counts,
+          settings_.times,
           seed,
           settings_.unwritten != 0,
           l2_.empty() ? nullptr : l2_[gpu].get(),

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace amdgpu {
@@ -31,6 +32,7 @@ struct counters {
   std::uint64_t waves = 0;
   unsigned registers = 0;                   // VGPRs and AGPRs that a lane of a wave takes
   std::unordered_set<std::uint64_t> lines;  // of 64 bytes that code was run from; kept where launch::counts_lines
+  std::unordered_map<std::uint64_t, std::uint64_t> times;  // of each instruction, by address; where launch::counts_each
 
   std::uint64_t of(count which) const { return executed[static_cast<unsigned>(which)]; }
   counters& operator+=(const counters& more) {
@@ -39,6 +41,7 @@ struct counters {
     waves += more.waves;
     registers = more.registers;
     lines.insert(more.lines.begin(), more.lines.end());
+    for (const auto& [address, ran] : more.times) times[address] += ran;
     return *this;
   }
 };

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 namespace amdgpu {
 namespace {
@@ -47,6 +48,16 @@ std::string counts_line(const std::string& kernel, unsigned gpu, std::uint64_t w
   put("registers", counted.registers);
   put("waves_per_simd", waves_per_simd(counted.registers));
   return out + "}\n";
+}
+
+std::string times_lines(const std::string& kernel, std::uint64_t start, const counters& counted) {
+  std::string out;
+  for (const auto& [address, ran] : std::map(counted.times.begin(), counted.times.end())) {
+    char site[32];
+    std::snprintf(site, sizeof(site), "0x%llx", static_cast<unsigned long long>(address - start));
+    out += kernel + '\t' + site + '\t' + std::to_string(ran) + '\n';
+  }
+  return out;
 }
 
 void append_counts(const std::string& path, const std::string& line) {
