@@ -28,13 +28,33 @@ struct owner_info {
 };
 constexpr int k_node_of_agent = 0xA004;
 
-std::optional<std::uint64_t> agent_of(const void* memory) {
+constexpr std::uint32_t k_of_other_process = 4;  // HSA_EXT_POINTER_TYPE_IPC
+
+std::optional<owner_info> owner_of(const void* memory) {
   using pointer_info = int (*)(const void*, owner_info*, void*, void*, void*);
   static const auto ask = find_call<pointer_info>("hsa_amd_pointer_info");
   owner_info i{};
   i.size = sizeof i;
-  if (ask == nullptr || ask(memory, &i, nullptr, nullptr, nullptr) != 0 || i.agent == 0) return {};
-  return i.agent;
+  if (ask == nullptr || ask(memory, &i, nullptr, nullptr, nullptr) != 0) return {};
+  return i;
+}
+
+std::optional<std::uint64_t> agent_of(const void* memory) {
+  const auto owner = owner_of(memory);
+  if (!owner || owner->agent == 0) return {};
+  return owner->agent;
+}
+
+// Memory that another process shares, which is mapped. HIP 5.7 attaches it once more for the GPU that it is asked on,
+// by a handle that it no longer has, and says that memory is short.
+location locate_shared(const void* p) {
+  location l;
+  const auto owner = owner_of(p);
+  if (!owner || owner->type != k_of_other_process) return l;
+  l.where = residence::device;
+  l.base = owner->seen_by_agent;
+  l.bytes = owner->bytes;
+  return l;
 }
 
 std::optional<std::uint32_t> runtime_node_of(const void* memory) {

@@ -48,12 +48,14 @@ hipError_t pin(void* p, std::size_t bytes) {
 }
 hipError_t unpin(void* p) { return hipHostUnregister(p); }
 
+location locate_shared(const void* p);
+
 location locate_by_runtime(const void* p) {
   location l;
   hipPointerAttribute_t a{};
   if (hipPointerGetAttributes(&a, p) != hipSuccess) {
     (void)hipGetLastError();
-    return l;
+    return locate_shared(p);
   }
 #if HIP_VERSION_MAJOR >= 6
   const auto type = a.type;
