@@ -6,6 +6,7 @@
 #include <elf.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -25,9 +26,10 @@ class assembler {
  private:
   assembler() {
     self = this;
+    if (const char* named = std::getenv("XIO_AMDGPU_LLVM")) library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
     for (const char* name :
          {"libLLVM.so.22.1", "libLLVM-22.so", "libLLVM.so.19.1", "libLLVM-19.so", "libLLVM-15.so.1", "libLLVM-15.so"})
-      if ((library = dlopen(name, RTLD_NOW | RTLD_LOCAL))) break;
+      if (library || (library = dlopen(name, RTLD_NOW | RTLD_LOCAL))) break;
     if (!library) throw std::runtime_error("no LLVM library (22, 19 or 15): these tests need libllvm15 at least");
     for (const char* part : {"TargetInfo", "Target", "TargetMC", "AsmParser", "AsmPrinter"})
       call<void>((std::string("LLVMInitializeAMDGPU") + part).c_str());

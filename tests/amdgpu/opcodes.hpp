@@ -55,9 +55,9 @@ inline unsigned third(unsigned lane, unsigned round) { return lane * 7 + round *
 inline bool absent(const std::string& text) {
   const char* const target = std::getenv("XIO_AMDGPU_TARGET");
   if (!target || std::string(target) != "gfx1100") return false;
-  for (const char* name :
-       {"s_ff0_i32_", "v_add_u16", "v_sub_u16", "v_subrev_u16", "_sdwa", "v_addc_co_", "v_subb_co_", "v_subbrev_co_",
-        "v_pk_mov_b32", "v_mul_lo_u16", "v_lshlrev_b16", "v_lshrrev_b16", "v_ashrrev_i16", "v_max_i16", "v_mad_u16"})
+  for (const char* name : {"s_ff0_i32_", "v_add_u16", "v_sub_u16", "v_subrev_u16", "_sdwa", "v_addc_co_", "v_subb_co_",
+                           "v_subbrev_co_", "v_pk_mov_b32", "v_mul_lo_u16", "v_lshlrev_b16", "v_lshrrev_b16",
+                           "v_ashrrev_i16", "v_max_i16", "v_mad_u16", "v_add_i16"})
     if (text.find(name) != std::string::npos) return true;
   return false;
 }

@@ -78,10 +78,44 @@ const one ones[] = {
     {"v_cvt_f16_u16 v8.l, 5", [](u32, u32, u32) { return low(0x4500); }},
 };
 
+bool assembles(const std::string& text) {
+  try {
+    return !assembler::words(text, "gfx1100").empty();
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
+// LLVM before 20 names halves of registers in a list behind the operands: sources, then the destination.
+std::string of_older_llvm(const std::string& text) {
+  std::string out = text.substr(0, text.find(' ')), list, destination;
+  for (std::size_t at = out.size(); at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at + 1), text.size());
+    std::string operand = text.substr(at, end - at);
+    const bool high = operand.size() > 2 && operand.substr(operand.size() - 2) == ".h";
+    if (operand.find(".l") != std::string::npos || high) operand.resize(operand.size() - 2);
+    (destination.empty() ? destination : list) += std::string(high ? "1" : "0") + ",";
+    out += operand;
+    at = end;
+  }
+  if ((list + destination).find('1') != std::string::npos)
+    out.insert(text.find(' '), "_e64").append(" op_sel:[" + list + destination.substr(0, 1) + "]");
+  return out;
+}
+
+TEST_F(gfx1100, halves_have_another_text_before_llvm_20) {
+  EXPECT_EQ(of_older_llvm("v_sub_nc_u16 v8.l, v0.l, v2.h"), "v_sub_nc_u16_e64 v8, v0, v2 op_sel:[0,1,0]");
+  EXPECT_EQ(of_older_llvm("v_or_b16 v8.h, v0.l, v2.l"), "v_or_b16_e64 v8, v0, v2 op_sel:[0,0,1]");
+  EXPECT_EQ(of_older_llvm("v_not_b16 v8.l, v0.l"), "v_not_b16 v8, v0");
+}
+
 // In waves of 32 lanes, with EXEC as one SGPR.
 TEST_F(gfx1100, of_one_dword) {
+  const bool halves = assembles("v_mov_b16 v8.l, v0.l");
   for (const one& o : ones) {
-    m.load(o.text);
+    const std::string text = halves ? o.text : of_older_llvm(o.text);
+    if (!halves && !assembles(text)) continue;  // LLVM 15 lacks v_mov_b16
+    m.load(text);
     for (u32 exec : masks)
       for (unsigned round = 0; round < 4; ++round) {
         m.exec(exec);
@@ -523,6 +557,71 @@ TEST_F(gfx1100, a_load_used_early_is_reported) {
   EXPECT_EQ(
       ends("global_load_b32 v2, v[0:1], off\n s_waitcnt vmcnt(0)\n v_dual_mov_b32 v3, v5 :: v_dual_mov_b32 v4, v2"),
       fault::kind::none);
+}
+
+// LLVM AMDGPUUsage, "Memory Model GFX10-GFX11": a load past both caches has glc, and an acquire invalidates both.
+TEST_F(gfx1100, loads_may_find_stale_lines_in_l0_and_l1) {
+  struct {
+    const char *bits, *between;
+    bool fresh;
+  } const cases[] = {{"", "", false},
+                     {"slc dlc", "", false},
+                     {"glc", "", true},
+                     {"", "buffer_gl0_inv", false},
+                     {"", "buffer_gl1_inv", false},
+                     {"", "buffer_gl1_inv\n buffer_gl0_inv", true}};
+  for (const auto& c : cases) {
+    bool stale = false;
+    for (u64 seed = 1; seed < 40; ++seed) {
+      machine late(seed);
+      use(late);
+      late.late.have_l0(false);
+      auto word = make_pages(4096);
+      word.get()[0] = 1;
+      late.visible.list(word.get(), 4096);
+      late.exec(1);
+      late.load(std::string("global_load_b32 v2, v[0:1], off\n s_waitcnt vmcnt(0)\n s_sleep 1\n") + c.between +
+                "\n global_load_b32 v3, v[0:1], off " + c.bits + "\n s_waitcnt vmcnt(0)");
+      late.set_v64(0, 0, reinterpret_cast<u64>(word.get()));
+      late.start();
+      run_wave(late.w, 1000);  // as far as s_sleep
+      word.get()[0] = 2;
+      while (late.w.now == amdgpu::wave::state::ready && !late.w.stopped) run_wave(late.w, 1000);
+      ASSERT_FALSE(late.w.stopped) << late.shared.failed.why;
+      EXPECT_EQ(late.v(2, 0), 1u);
+      stale |= late.v(3, 0) == 1;
+    }
+    EXPECT_EQ(stale, !c.fresh) << "bits '" << c.bits << "', between '" << c.between << "'";
+  }
+}
+
+// Waves of one workgroup that is on both compute units of a pair have an L0 each, and one L1.
+TEST_F(gfx1100, waves_of_a_workgroup_may_have_two_l0) {
+  for (bool on_pair : {false, true})
+    for (const char* between : {"", "buffer_gl0_inv"}) {
+      bool stale = false;
+      for (u64 seed = 1; seed < 40; ++seed) {
+        machine late(seed);
+        use(late);
+        late.late.have_l0(on_pair);
+        auto word = make_pages(4096);
+        late.visible.list(word.get(), 4096);
+        late.exec(1);
+        late.set_v64(0, 0, reinterpret_cast<u64>(word.get())), late.v(4, 0) = 2;
+        late.load(std::string("global_load_b32 v2, v[0:1], off\n s_waitcnt vmcnt(0)\n s_sleep 1\n"
+                              "global_store_b32 v[0:1], v4, off\n s_waitcnt_vscnt null, 0x0\n s_sleep 1\n") +
+                  between + "\n global_load_b32 v3, v[0:1], off\n s_waitcnt vmcnt(0)");
+        late.start();
+        // Each part as far as s_sleep, or the end, by another wave.
+        for (unsigned wave : {1, 0, 1}) {
+          late.w.number = wave;
+          run_wave(late.w, 1000);
+        }
+        ASSERT_EQ(late.w.now, amdgpu::wave::state::ended) << late.shared.failed.sentence();
+        stale |= late.v(3, 0) != 2;
+      }
+      EXPECT_EQ(stale, on_pair && !*between) << on_pair << between;
+    }
 }
 
 // A wave of 64 lanes by the same names: masks are pairs.

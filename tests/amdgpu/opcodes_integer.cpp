@@ -172,6 +172,8 @@ const one ones[] = {
      [](u32 a, u32 b, u32) { return static_cast<u32>(static_cast<short>(b) >> a % 16) & 0xffff; }},
     {"v_max_i16 v8, v0, v2",
      [](u32 a, u32 b, u32) { return static_cast<u32>(std::max(static_cast<short>(a), static_cast<short>(b))) & 0xffff; }},
+    {"v_add_i16 v8, v0, v2 op_sel:[1,0,1]",
+     [](u32 a, u32 b, u32) { return (machine::poison & 0xffff) | ((a >> 16) + b) << 16; }},
     {"v_mad_u16 v8, v0, v2, v4", [](u32 a, u32 b, u32 c) { return (a * b + c) & 0xffff; }},
     {"v_pk_add_u16 v8, v0, v2",
      [](u32 a, u32 b, u32) { return ((a + b) & 0xffff) | ((a >> 16) + (b >> 16)) << 16; }},

@@ -554,6 +554,9 @@ operation make_operation(const std::string& text, const std::uint32_t* raw, unsi
       o.lanes_do = saturating->lanes_do;
       o.mods.clamp = false;
     }
+  // The text's list has the sources' bits, then the destination's; the encoding of VOP3 has that as bit 3 always.
+  const bool vop3 = raw[0] >> 26 == (gpu == target::gfx1100 ? 0x35 : 0x34) && raw[0] >> 23 != 0x1a7;  // not VOP3P
+  if (o.mods.has_op_sel && vop3) o.mods.op_sel = static_cast<std::uint8_t>(raw[0] >> 11 & 15);
   // '*': the operands are bits of the encoding alone.
   if (r->form[0] != '*' && !fill_for(gpu, o, *r, p)) return o;
   // Known instructions in forms that are not: other integers that saturate, loads straight into LDS.

@@ -95,6 +95,7 @@ void run_wave(wave& w, unsigned budget) {
 struct workgroup::parts {
   shared_state shared;
   std::unique_ptr<port> memory;
+  adversary* late = nullptr;  // the memory, if it is that
   std::vector<std::unique_ptr<wave>> waves;
   std::vector<rows_memory> rows;
   std::vector<std::unique_ptr<written_registers>> written;
@@ -296,7 +297,9 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
     // Each workgroup draws numbers of its own, the same in each run.
     std::uint64_t seed = how.adversary_seed * 0x9e3779b97f4a7c15 + how.dispatch_id;
     for (const std::uint32_t i : id) seed = seed * 0x9e3779b97f4a7c15 + i;
-    p.memory = std::make_unique<adversary>(memory, seed, how.l2);
+    auto late = std::make_unique<adversary>(memory, seed, how.l2);
+    p.late = late.get();
+    p.memory = std::move(late);
     p.shared.late = true;
   } else {
     p.memory = std::make_unique<plain>(memory);
@@ -305,7 +308,9 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
   p.space = &memory;
   p.patience = std::chrono::milliseconds(how.patience_ms);
   p.look_at = std::chrono::steady_clock::now() + p.patience;
-  if (!p.read_descriptor() || !p.measure() || !p.make_scratch()) return;
+  if (!p.read_descriptor()) return;
+  if (p.late && how.target == target::gfx1100) p.late->have_l0(p.kernel.on_pair());
+  if (!p.measure() || !p.make_scratch()) return;
   p.shared.lds.assign(p.shared.how.group_bytes, 0);
   for (auto& w : p.waves) {
     const unsigned sgprs = p.set_sgprs(*w);

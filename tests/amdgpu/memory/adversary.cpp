@@ -85,8 +85,8 @@ bool adversary::finish(pending& p, refusal& no) {
   if (p.writes_back) return write_back(p, no);
   access of = p.of;
   of.address = p.address;
-  if (!p.registers) return cache.store(of, p.data, no);
-  if (!p.read) return cache.load(of, p.registers, no);
+  if (!p.registers) return cache_of(of.wave).store(of, p.data, no);
+  if (!p.read) return cache_of(of.wave).load(of, p.registers, no);
   for (std::uint64_t left = of.active; left; left &= left - 1)
     for (unsigned k = 0; k < of.bytes / 4; ++k) {
       const unsigned at = k * lanes + static_cast<unsigned>(std::countr_zero(left));
@@ -120,13 +120,13 @@ bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
 bool adversary::load(const access& of, std::uint32_t* data, refusal& no) {
   if (!of.active) return true;
   if (!finish_older(of, false, no)) return false;
-  if (!of.to_registers) return cache.load(of, data, no);
+  if (!of.to_registers) return cache_of(of.wave).load(of, data, no);
   if (!memory.mapped(of, false, no)) return false;
   pending* const p = add(of, no);
   if (!p) return false;
   p->registers = data;
   p->read = chance(2);
-  if (p->read && !cache.load(of, p->data, no)) return false;
+  if (p->read && !cache_of(of.wave).load(of, p->data, no)) return false;
   for (std::uint64_t left = of.active; left; left &= left - 1)
     for (unsigned k = 0; k < of.bytes / 4; ++k)
       data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = poison;
@@ -146,7 +146,7 @@ bool adversary::store(const access& of, const std::uint32_t* data, refusal& no) 
 bool adversary::atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
                        std::uint32_t* old, refusal& no) {
   if (!finish_older(of, true, no)) return false;
-  cache.drop(of);
+  cache_of(of.wave).drop(of);
   return memory.atomic(of, op, data, compare, old, no);
 }
 
@@ -190,6 +190,13 @@ bool adversary::wait(unsigned wave, std::uint64_t through, bool by_vscnt, refusa
   remove_if(waited);
   memory.fence();
   return good;
+}
+
+void adversary::have_l0(bool on_pair) {
+  for (unsigned i = 0; i < (on_pair ? 2u : 1u); ++i) {
+    l0[i] = std::make_unique<vector_cache>(space, memory, random);
+    l0[i]->put_before(cache);
+  }
 }
 
 // A store leaves at some time though nobody waits for it.

@@ -24,7 +24,7 @@ class adversary final : public port {
 
   // L2 is that of the GPU; null: memory has no L2 before it.
   adversary(const address_space& of, std::uint64_t seed, l2_cache* l2 = nullptr)
-      : memory(of, l2), random(seed), cache(of, memory, random) {}
+      : space(of), memory(of, l2), random(seed), cache(of, memory, random) {}
 
   bool load(const access& of, std::uint32_t* data, refusal& no) override;
   bool store(const access& of, const std::uint32_t* data, refusal& no) override;
@@ -40,8 +40,11 @@ class adversary final : public port {
   void writeback(unsigned wave, std::uint64_t number) override;
   void invalidate() override { memory.invalidate(); }
   void invalidate_vector_cache() override { cache.invalidate(); }
-  void invalidate_l0(unsigned) override { cache.invalidate(); }
-  void invalidate_l1() override {}
+  void invalidate_l0(unsigned wave) override { cache_of(wave).invalidate(); }
+  void invalidate_l1() override { cache.invalidate(); }
+  // Before the first access, on gfx1100: `on_pair` has the workgroup's waves on both compute units of a pair, by turns,
+  // each unit with an L0 of its own.
+  void have_l0(bool on_pair);
 
  private:
   struct pending {
@@ -65,9 +68,13 @@ class adversary final : public port {
   void remove_if(Which which);
   bool chance(unsigned of) { return random() % of == 0; }
 
+  const address_space& space;
   l2_port memory;
   std::mt19937_64 random;
-  vector_cache cache;
+  vector_cache& cache_of(unsigned wave) { return l0[0] ? *l0[l0[1] ? wave & 1 : 0] : cache; }
+
+  vector_cache cache;                   // gfx1100's is that of the shader array
+  std::unique_ptr<vector_cache> l0[2];  // of compute units; none on other GPUs
   using kept = std::unique_ptr<pending>;
   std::vector<kept> under_way;  // the oldest of each wave first
   std::vector<kept> spare;

@@ -48,7 +48,7 @@ const vector_cache::line* vector_cache::filled(std::uint64_t base) {
   all.active = 0xf;
   all.bytes = 16;
   refusal no;
-  if (!memory.load(all, words, no)) return nullptr;
+  if (next ? !next->load(all, words, no) : !memory.load(all, words, no)) return nullptr;
   if (lines.size() >= lines_at_most) lines.erase(lines.begin());
   line& fresh = lines[base];
   for (unsigned i = 0; i < line_bytes / 4; ++i)
@@ -59,7 +59,10 @@ const vector_cache::line* vector_cache::filled(std::uint64_t base) {
 bool vector_cache::load(const access& of, std::uint32_t* data, refusal& no) {
   forget_unmapped();
   // Any line may have made room since it was last used.
-  if (passes(of) || (!keeps && random() % 8 == 0)) drop(of);
+  if (passes(of))
+    drop(of);
+  else if (!keeps && random() % 8 == 0)
+    forget(of);
   if (passes(of)) return memory.load(of, data, no);
   bool good = true;
   each_lane(of, [&](unsigned lane) {
@@ -84,7 +87,7 @@ bool vector_cache::load(const access& of, std::uint32_t* data, refusal& no) {
 // Memory gets the bytes at once; a line that holds them keeps the rest as it was.
 bool vector_cache::store(const access& of, const std::uint32_t* data, refusal& no) {
   forget_unmapped();
-  if (!memory.store(of, data, no)) return false;
+  if (next ? !next->store(of, data, no) : !memory.store(of, data, no)) return false;
   if (of.kind == access_kind::scratch) return true;
   each_lane(of, [&](unsigned lane) {
     std::uint32_t words[4] = {};
@@ -99,6 +102,11 @@ bool vector_cache::store(const access& of, const std::uint32_t* data, refusal& n
 }
 
 void vector_cache::drop(const access& of) {
+  if (next) next->drop(of);
+  forget(of);
+}
+
+void vector_cache::forget(const access& of) {
   if (lines.empty()) return;
   each_lane(of, [&](unsigned lane) {
     by_line(of.address[lane], of.bytes, [&](std::uint64_t at, unsigned, unsigned) { lines.erase(base_of(at)); });

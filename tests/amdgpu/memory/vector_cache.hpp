@@ -4,6 +4,8 @@
 // required between wavefronts of different workgroups, as their CUs may differ), or until it makes room, which a seed
 // chooses. A load with glc reads past it, as do atomics. A workgroup starts with an empty one: the command processor
 // invalidates L1 at each kernel's start.
+// gfx1100 has two in a row: an L0 of the compute unit and the L1 of its shader array, from which the L0 is filled (LLVM
+// AMDGPUUsage, "Memory Model GFX10-GFX11").
 #pragma once
 #include <array>
 #include <cstdint>
@@ -27,16 +29,20 @@ class vector_cache {
   // An atomic is done behind the cache: its lines leave.
   void drop(const access& of);
   void invalidate() { lines.clear(); }
+  // Another cache lies between this one and memory.
+  void put_before(vector_cache& other) { next = &other; }
 
  private:
   using line = std::array<std::uint8_t, line_bytes>;
 
   bool passes(const access& of) const { return of.kind == access_kind::scratch || of.scope.glc; }
   void forget_unmapped();
+  void forget(const access& of);
   const line* filled(std::uint64_t base);
 
   const address_space& space;
   l2_port& memory;
+  vector_cache* next = nullptr;
   std::mt19937_64& random;
   const bool keeps;  // no line makes room by itself, so that who polls a stale one does so for ever
   std::unordered_map<std::uint64_t, line> lines;  // by address
