@@ -131,6 +131,30 @@ TEST(amdgpu_topology, names_gpus_and_their_links) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(amdgpu_topology, a_navi_31_has_waves_of_32_lanes_and_no_xgmi) {
+  char folder[] = "/tmp/amdgpu-topology.XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  settings s;
+  s.gpus = 2;
+  s.target = "gfx1100";
+  write_topology(s, folder);
+  const auto property = [&](const std::string& file, const std::string& name) {
+    std::ifstream in(std::string(folder) + "/kfd/kfd/topology/nodes/" + file);
+    std::string word;
+    for (long long value = 0; in >> word >> value;)
+      if (word == name) return value;
+    return -1ll;
+  };
+  EXPECT_EQ(property("1/properties", "gfx_target_version"), 110000);
+  EXPECT_EQ(property("1/properties", "wave_front_size"), 32);
+  EXPECT_EQ(property("1/properties", "simd_count"), 2 * static_cast<long long>(s.compute_units));
+  EXPECT_EQ(property("1/properties", "simd_per_cu"), 2);
+  EXPECT_EQ(property("1/properties", "hive_id"), 0);
+  EXPECT_EQ(property("1/properties", "num_sdma_xgmi_engines"), 0);
+  EXPECT_EQ(property("1/io_links/1/properties", "type"), 2);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(amdgpu_topology, partitions_are_nodes_behind_one_pci_function) {
   char folder[] = "/tmp/amdgpu-topology.XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);

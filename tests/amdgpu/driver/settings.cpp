@@ -26,7 +26,7 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_PARTITIONS", &settings::partitions, nullptr, 1, 8, 1, "", "of each GPU (CPX), each a node"},
     {"XIO_AMDGPU_PARTITION_NAMES", nullptr, &settings::partition_names, 0, 0, 1, "function|alike|",
      "how HIP names them: by PCI functions that are not there, or all alike"},
-    {"XIO_AMDGPU_TARGET", nullptr, &settings::target, 0, 0, 1, "gfx90a|gfx942|", "which GPU each is"},
+    {"XIO_AMDGPU_TARGET", nullptr, &settings::target, 0, 0, 1, "gfx90a|gfx942|gfx1100|", "which GPU each is"},
     {"XIO_AMDGPU_XCCS", &settings::xccs, nullptr, 1, 8, 1, "",
      "of each gfx942, with an L2 of its own; others have one"},
     {"XIO_AMDGPU_CUS", &settings::compute_units, nullptr, 8, 128, 8, "", "compute units of each"},

@@ -27,14 +27,21 @@ constexpr unsigned k_shader_engines = 8;
 constexpr std::uint32_t k_simd_ids = 0x80001000u;
 // Capability: bits 13:12 the doorbell's kind (2: 64 bits, counts packets), 7 watch points, 26 ECC in SRAM.
 constexpr std::uint32_t k_capability = 2u << 12 | 1u << 7 | 1u << 26;
-// MI250X and MI300X, whose kernel driver has no name of its own for it (kfd_device.c).
+// MI250X; MI300X, whose kernel driver has no name of its own for it (kfd_device.c); and Navi 31, whose compute units
+// have two SIMDs for waves of 32 lanes, and whose memory has no ECC.
 struct model {
   unsigned target_version, device_id;
   const char* name;
+  unsigned lanes, simds, waves;
+  std::uint32_t capability;
 };
 constexpr model model_of(target t) {
-  return t == target::gfx942 ? model{90402, 0x74a1, "ip discovery"} : model{90010, 0x7408, "aldebaran"};
+  if (t == target::gfx942) return {90402, 0x74a1, "ip discovery", 64, 4, 8, k_capability};
+  if (t == target::gfx1100) return {110000, 0x744c, "ip discovery", 32, 2, 16, k_capability & ~(1u << 26)};
+  return {90010, 0x7408, "aldebaran", 64, 4, 8, k_capability};
 }
+// Radeons have no xGMI.
+bool has_xgmi(const settings& s) { return target_of(s.target) != target::gfx1100; }
 
 void write(const fs::path& path, const std::string& text) {
   // Most files need one new folder. To ask for each folder of the path, as create_directories does, costs far more.
@@ -78,23 +85,23 @@ std::uint32_t location_of(const settings& s, unsigned node) {
 }
 
 void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
-  const bool xgmi = s.links == "xgmi" && s.nodes() > 1;
+  const bool xgmi = s.links == "xgmi" && s.nodes() > 1 && has_xgmi(s);
   write(node / "gpu_id", fmt::format("{}\n", gpu_id_of(gpu)));
   const model m = model_of(target_of(s.target));
   write(node / "name", fmt::format("{}\n", m.name));
   write(node / "properties",
         fmt::format("cpu_cores_count 0\nsimd_count {}\nmem_banks_count 1\ncaches_count 2\nio_links_count {}\n"
-                    "p2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base {}\nmax_waves_per_simd 8\nlds_size_in_kb 64\n"
-                    "gds_size_in_kb 0\nnum_gws 64\nwave_front_size 64\narray_count {}\nsimd_arrays_per_engine 1\n"
-                    "cu_per_simd_array {}\nsimd_per_cu 4\nmax_slots_scratch_cu 32\ngfx_target_version {}\n"
+                    "p2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base {}\nmax_waves_per_simd {}\nlds_size_in_kb 64\n"
+                    "gds_size_in_kb 0\nnum_gws 64\nwave_front_size {}\narray_count {}\nsimd_arrays_per_engine 1\n"
+                    "cu_per_simd_array {}\nsimd_per_cu {}\nmax_slots_scratch_cu 32\ngfx_target_version {}\n"
                     "vendor_id 4098\ndevice_id {}\nlocation_id {}\ndomain 0\ndrm_render_minor {}\nhive_id {}\n"
                     "num_sdma_engines {}\nnum_sdma_xgmi_engines {}\nnum_sdma_queues_per_engine 8\nnum_cp_queues 24\n"
                     "max_engine_clk_fcompute 1700\nlocal_mem_size 0\nfw_version 71\ncapability {}\ndebug_prop 0\n"
                     "sdma_fw_version 8\nunique_id {}\nnum_xcc {}\nmax_engine_clk_ccompute 2000\n",
-                    s.compute_units * 4, s.nodes(), k_simd_ids + gpu * 1024, k_shader_engines,
-                    s.compute_units / k_shader_engines, m.target_version, m.device_id, location_of(s, gpu),
+                    s.compute_units * m.simds, s.nodes(), k_simd_ids + gpu * 1024, m.waves, m.lanes, k_shader_engines,
+                    s.compute_units / k_shader_engines, m.simds, m.target_version, m.device_id, location_of(s, gpu),
                     render_minor_of(gpu), xgmi ? 0x5a : 0, std::min<std::uint64_t>(s.copy_engines, 2),
-                    s.copy_engines - std::min<std::uint64_t>(s.copy_engines, 2), k_capability,
+                    has_xgmi(s) ? s.copy_engines - std::min<std::uint64_t>(s.copy_engines, 2) : 0, m.capability,
                     0x5a00000000000001ull + gpu / s.partitions, s.l2s()));
   write(node / "mem_banks/0/properties",
         fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 4096\nmem_clk_max 1600\n",

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
+#include "amdgpu/isa/descriptor.hpp"
 #include "amdgpu/memory/l2_caches.hpp"
 #include "amdgpu/queues/clock.hpp"
 #include "amdgpu/queues/kernel_name.hpp"
@@ -16,7 +18,6 @@ namespace {
 
 constexpr std::size_t k_window = 8;  // packets that may be under way
 constexpr unsigned k_waves_per_unit = 32;
-constexpr unsigned k_lanes = 64;
 constexpr std::uint32_t k_most_work_items = 1024, k_most_group_bytes = 65536;
 constexpr std::uint64_t k_patience =
     2000000;  // nanoseconds without an end, after which more workgroups become resident
@@ -24,6 +25,13 @@ constexpr std::uint64_t k_patience =
 template <class T>
 T load(const T* p) {
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+// Lanes of a wave of the kernel with this descriptor.
+unsigned lanes_of(target gpu, const void* descriptor) {
+  kernel_descriptor k;
+  std::memcpy(&k, descriptor, sizeof(k));
+  return gpu == target::gfx1100 && k.wave32() ? 32 : 64;
 }
 
 std::uint64_t scratch_base(const aql::queue& q) {
@@ -186,8 +194,9 @@ aql_queue::step aql_queue::take_kernel(const surroundings& around, const aql::di
     return stop(around, aql::bad_code, "the kernel's descriptor is not mapped");
 
   auto d = std::make_shared<dispatch>();
-  d->waves = static_cast<unsigned>((items + k_lanes - 1) / k_lanes);
-  if (const step s = find_scratch(around, p, *d); s != step::taken) return s;
+  const unsigned lanes = lanes_of(around.target, around.table.host(p.kernel_object, 64));
+  d->waves = static_cast<unsigned>((items + lanes - 1) / lanes);
+  if (const step s = find_scratch(around, p, lanes, *d); s != step::taken) return s;
   for (unsigned i = 0; i < 3; ++i) {
     d->groups[i] = grid[i] / size[i] + (grid[i] % size[i] != 0);
     d->how.grid[i] = grid[i];
@@ -229,7 +238,8 @@ aql_queue::step aql_queue::take_kernel(const surroundings& around, const aql::di
   return step::taken;
 }
 
-aql_queue::step aql_queue::find_scratch(const surroundings& around, const aql::dispatch_packet& p, dispatch& d) {
+aql_queue::step aql_queue::find_scratch(const surroundings& around, const aql::dispatch_packet& p, unsigned lanes,
+                                        dispatch& d) {
   if (p.private_bytes == 0) return step::taken;
   // All kernels of a queue share its scratch.
   const auto uses = [](const auto& other) { return other->how.private_bytes != 0; };
@@ -241,7 +251,8 @@ aql_queue::step aql_queue::find_scratch(const surroundings& around, const aql::d
   }
   const std::uint32_t tmpring = shared().tmpring;
   const unsigned groups = (tmpring & 0xfffu) / d.waves;
-  if (shared().scratch_lane_bytes < p.private_bytes || groups == 0) {
+  // ROCr writes down how many bytes a lane has in a wave of 64.
+  if (std::uint64_t{shared().scratch_lane_bytes} * 64 < std::uint64_t{p.private_bytes} * lanes || groups == 0) {
     // The host looks at the packet at the read index.
     if (!window_.empty()) return step::waits;
     report(around, aql::needs_scratch);
@@ -249,7 +260,9 @@ aql_queue::step aql_queue::find_scratch(const surroundings& around, const aql::d
     return step::waits;
   }
   d.how.scratch_base = scratch_base(shared());
-  d.how.scratch_wave_bytes = std::uint64_t{tmpring >> 12 & 0x1fffu} * 1024;
+  // COMPUTE_TMPRING_SIZE counts a wave's bytes by 1024, and on gfx1100 in two more bits by 256 (RDNA3's registers).
+  d.how.scratch_wave_bytes = around.target == target::gfx1100 ? std::uint64_t{tmpring >> 12 & 0x7fffu} * 256
+                                                              : std::uint64_t{tmpring >> 12 & 0x1fffu} * 1024;
   d.scratch_once = (shared().properties & aql::k_scratch_once) != 0;
   for (unsigned slot = groups; slot-- != 0;) d.free_slots.push_back(slot);
   return step::taken;

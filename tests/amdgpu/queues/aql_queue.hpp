@@ -74,7 +74,7 @@ class aql_queue {
   step take_value(const surroundings& around, const aql::barrier_value_packet& p);
   step take_pm4(const surroundings& around, const aql::pm4_packet& p);
   // 0: the queue's scratch will do; waits: it was asked for.
-  step find_scratch(const surroundings& around, const aql::dispatch_packet& p, dispatch& d);
+  step find_scratch(const surroundings& around, const aql::dispatch_packet& p, unsigned lanes, dispatch& d);
   void feed(const surroundings& around, const std::shared_ptr<dispatch>& d);
   void complete(const surroundings& around, dispatch& d);
   bool retire(const surroundings& around);

@@ -75,8 +75,9 @@ struct sdma_engines::queue {
 
 sdma_engines::sdma_engines(const settings& s, const std::vector<page_table>&, events& happenings)
     : happenings_(happenings) {
+  const auto generation = target_of(s.target) == target::gfx1100 ? model::wire::gen_11 : model::wire::gen_9_0a;
   for (unsigned gpu = 0; gpu < s.nodes(); ++gpu) {
-    engines_.push_back(std::make_unique<model::engine>(k_memory, model::wire::gen_9_0a, gpu + 1));
+    engines_.push_back(std::make_unique<model::engine>(k_memory, generation, gpu + 1));
     engines_.back()->tell_time_by(gpu_clock);
     engines_.back()->listen([this](std::uint32_t context) { happenings_.interrupt(context); });
   }
