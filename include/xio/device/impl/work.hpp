@@ -19,7 +19,7 @@
 
 namespace xio::dev::rdma {
 
-enum class verb : u8 {
+enum class verb : u32 {
   write,
   write_imm,
   read,
@@ -29,7 +29,7 @@ enum class verb : u8 {
   masked_swap    // first: swap, second: compare, and their masks
 };
 
-enum class payload : u8 {
+enum class payload : u32 {
   memory,   // at `local`, under `lkey`
   inlined,  // in the entry, from memory at `local`: no key, and free for reuse on return
   value,    // in the entry, `first`, which is zero above its `bytes`

@@ -242,6 +242,8 @@ XIO_DEVICE u64 shuffle_in(u64 mask, u64 value, u32 from) {
   if (is_whole(mask)) return __shfl_sync(0xffffffffu, bits, static_cast<int>(from));
   return __shfl_sync(static_cast<u32>(mask), bits, static_cast<int>(from));
 }
+XIO_DEVICE u64 first_in(u64 mask, u64 value) { return shuffle_in(mask, value, lowest_bit(mask)); }
+XIO_DEVICE u32 lanes_before(u64 mask) { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
 
 // nvcc 13 assumes that such a mask is the same in all lanes that ever run side by side. Where two groups come together,
 // one of them without some of its lanes, it then uses a single mask: lanes of the other group pass a sync that one of

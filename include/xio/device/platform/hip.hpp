@@ -118,9 +118,12 @@ XIO_DEVICE const T& again(const T& at) {
 
 template <class T>
 XIO_DEVICE bool is_first_lanes(const T& at) {
+  // Neither of the two is a value that is used elsewhere: LLVM would put the lane's own in the place of the other.
   u64 own = reinterpret_cast<u64>(&at);
+  u64 first = reinterpret_cast<u64>(&uniform(at));
   asm("" : "+v"(own));
-  return own == reinterpret_cast<u64>(&uniform(at));
+  asm("" : "+s"(first));
+  return own == first;
 }
 
 XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
@@ -231,6 +234,11 @@ XIO_DEVICE u64 value_of_lane(u64 value, u32 from) {
   const u32 low = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value), lane));
   const u32 high = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value >> 32), lane));
   return (u64{high} << 32) | low;
+}
+// What one lane has said is then known to be the same for all.
+XIO_DEVICE u64 first_in(u64 mask, u64 value) { return value_of_lane(value, lowest_bit(mask)); }
+XIO_DEVICE u32 lanes_before(u64 mask) {
+  return __builtin_amdgcn_mbcnt_hi(static_cast<u32>(mask >> 32), __builtin_amdgcn_mbcnt_lo(static_cast<u32>(mask), 0));
 }
 XIO_CONVERGENT u64 same_key_mask(u64 key) { return static_cast<u64>(__ballot(key == amdgcn::first_lane(key))); }
 XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) {

@@ -248,6 +248,8 @@ XIO_DEVICE u64 shuffle_in(u64 mask, u64 value, u32 from) {
   if (is_alone(mask)) return value;
   return host_exec::shuffle(mask, value, from);
 }
+XIO_DEVICE u64 first_in(u64 mask, u64 value) { return shuffle_in(mask, value, lowest_bit(mask)); }
+XIO_DEVICE u32 lanes_before(u64 mask) { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
 
 XIO_CONVERGENT u64 converged_mask() {
   const auto* me = host_exec::current;

@@ -11,7 +11,7 @@ struct lanes {
 
   XIO_DEVICE u32 count() const { return popcount(mask); }
   // Place of the caller among them, 0 first.
-  XIO_DEVICE u32 rank() const { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
+  XIO_DEVICE u32 rank() const { return lanes_before(mask); }
   XIO_DEVICE bool leader() const { return lane_id() == lowest_bit(mask); }
   XIO_DEVICE bool alone() const { return (mask & (mask - 1)) == 0; }
   XIO_DEVICE bool has_caller() const { return (mask >> lane_id() & 1) != 0; }
@@ -21,7 +21,7 @@ struct lanes {
   // The value that lane `from` (a lane id in the mask) holds.
   XIO_DEVICE u64 shuffle(u64 value, u32 from) const { return shuffle_in(mask, value, from); }
   // The leader's value.
-  XIO_DEVICE u64 first(u64 value) const { return shuffle(value, lowest_bit(mask)); }
+  XIO_DEVICE u64 first(u64 value) const { return first_in(mask, value); }
 };
 
 // The lanes that are here with the caller (its execution mask). Which lanes those are is the compiler's and

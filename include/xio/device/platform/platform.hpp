@@ -132,6 +132,8 @@ XIO_DEVICE u32 lowest_bit(u64 bits);
 XIO_DEVICE void sync_lanes(u64 mask);
 XIO_DEVICE u64 ballot_of(u64 mask, bool predicate);
 XIO_DEVICE u64 shuffle_in(u64 mask, u64 value, u32 from);
+XIO_DEVICE u64 first_in(u64 mask, u64 value);      // the value of the mask's lowest lane
+XIO_DEVICE u32 lanes_before(u64 mask);             // how many lanes of the mask are below the caller
 XIO_CONVERGENT u64 converged_mask();               // the lanes that are here with the caller
 XIO_CONVERGENT u64 same_key_mask(u64 key);         // and gave the same key
 XIO_CONVERGENT u64 group_mask(u64 key, u32 kind);  // see group_to_go
