@@ -87,10 +87,16 @@ XIO_DEVICE mapped_place mapped_scalar(const xio_ctx_t& ctx, const void* symmetri
 XIO_DEVICE world_view& world_of(const ctx_view& c) { return *c.world; }
 XIO_DEVICE world_view& world_of(const xio_ctx_t& ctx) { return *static_cast<world_view*>(ctx.world); }
 
-// The way of a copy of that size. Fixed per PE when the ctx was made but for the size.
+// A PE's row, of which kernels read what was fixed when the ctx was made.
+XIO_DEVICE const peer_view& peer_of(const ctx_view& c, u32 pe) { return view_field(c.peers)[pe]; }
+
+// The way of a copy of that size. Fixed per PE when the ctx was made but for the size. All ways of a row are one word,
+// which a GPU can load for a whole wave.
 XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
-  const peer_view& p = c.peers[pe];
-  return nbi && bytes >= c.bulk_bytes ? p.bulk : p.small;
+  static_assert(offsetof(peer_view, small) % 4 == 0 && offsetof(peer_view, bulk) == offsetof(peer_view, small) + 1);
+  typedef u32 any __attribute__((may_alias));
+  const u32 ways = view_field(*reinterpret_cast<const any*>(&peer_of(c, pe).small));
+  return static_cast<route>((nbi && bytes >= view_field(c.bulk_bytes) ? ways >> 8 : ways) & 0xff);
 }
 
 // Whether an op of that way is posted to an engine.

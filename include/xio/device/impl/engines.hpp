@@ -21,9 +21,11 @@ namespace xio::dev {
 XIO_ENGINE_CALL xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
   if constexpr (k_posts_by_leaf) {
     // Three loads in one look, and no fence behind each: callers have one for all rings.
-    const u32 failed = load<scope::agent, k_acquire_by_fence>(&r.state->failed);
-    const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
-    if (ring_completed<k_acquire_by_fence>(r) >= issued) return static_cast<xio_status_t>(static_cast<int>(failed));
+    ring_view head{};
+    head.state = view_field(r.state);
+    const u32 failed = load<scope::agent, k_acquire_by_fence>(&head.state->failed);
+    const u64 issued = load<scope::agent, order::relaxed>(&head.state->issued);
+    if (ring_completed<k_acquire_by_fence>(head) >= issued) return static_cast<xio_status_t>(static_cast<int>(failed));
     const xio_status_t status = wait_ring(r, issued, w);
     return status != XIO_OK ? status : ring_failure(r);
   }

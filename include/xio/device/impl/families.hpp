@@ -79,6 +79,14 @@ XIO_DEVICE auto with_kind(ring_kind kind, Body&& body) {
     }
   }
 }
+// The same where all lanes that are here have one kind: the usual family by one test.
+template <class Body>
+XIO_DEVICE auto with_common_kind(ring_kind kind, Body&& body) {
+  if constexpr (has_family(ring_kind::mlx5) && (family_words::chosen & (family_words::chosen - 1)) != 0)
+    if (kind == ring_kind::mlx5) [[likely]]
+      return body(mlx5_codec{});
+  return with_kind(static_cast<ring_kind>(unknown(static_cast<u32>(kind))), body);
+}
 template <class Body>
 XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
   return with_kind(r.kind, body);

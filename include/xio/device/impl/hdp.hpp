@@ -26,7 +26,9 @@
 
 namespace xio::dev {
 
-XIO_DEVICE bool hdp_is_on(const ctx_view& c) { return k_flushes_hdp && c.world->hdp.way != hdp_way::none; }
+XIO_DEVICE bool hdp_is_on(const ctx_view& c) {
+  return k_flushes_hdp && view_field(view_field(c.world)->hdp.way) != hdp_way::none;
+}
 XIO_DEVICE bool hdp_is_on(const xio_ctx_t& ctx) { return k_flushes_hdp && (ctx.flags & ctx_flushes_hdp) != 0; }
 
 // --- The register ------------------------------------------------------------------------------------

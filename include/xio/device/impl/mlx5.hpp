@@ -98,6 +98,7 @@ struct mlx5_codec {
   // --- Entries (work.hpp) ---
 
   XIO_DEVICE static u32 slots(const rdma::work& w) {
+    if (w.from == rdma::payload::value) return k_value_slots;
     if (w.from != rdma::payload::memory && !rdma::is_atomic(w.what))
       return wire::mlx5::blocks(wire::mlx5::inline_segments(w.bytes));
     return is_masked_swap_8(w) ? 2 : 1;
@@ -105,6 +106,9 @@ struct mlx5_codec {
   XIO_DEVICE static u32 packets(const ring_view&, const rdma::work&) { return 0; }
 
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64, bool ask, const rdma::work& w) {
+    if constexpr (k_posts_by_leaf)
+      if (w.from == rdma::payload::value) [[likely]]
+        return put_value(r, ticket, ask, w);
     if (ask) ring_keep_length(r, ticket, slots(w));
     entry64 e;
     for (u32& dw : e.dw) dw = 0;
@@ -118,7 +122,7 @@ struct mlx5_codec {
     } else {
       e.dw[8] = wire::mlx5::inline_header(w.bytes);
       if (w.from == rdma::payload::gathered) return put_head(r, ticket, e);
-      if (w.from == rdma::payload::inlined) return put_inline(r, ticket, e, w);
+      if (k_posts_by_leaf || w.from == rdma::payload::inlined) return put_inline(r, ticket, e, w);
       for (u32 i = 0; i < 2; ++i) e.dw[9 + i] = rdma::value_word(w, 4 * i);
     }
     store_entry(ring_slot(r, ticket, k_slot_bytes), e);
@@ -183,6 +187,23 @@ struct mlx5_codec {
   XIO_DEVICE static u32 segments_of(const rdma::work& w) {
     if (rdma::is_atomic(w.what)) return is_masked_swap_8(w) ? 5 : 4;
     return w.from == rdma::payload::memory ? 3 : wire::mlx5::inline_segments(w.bytes);
+  }
+
+  // Most messages of a few bytes come so. Everything but ticket, place and value is a constant.
+  static constexpr u32 k_value_segments = wire::mlx5::inline_segments(8);
+  static constexpr u32 k_value_slots = wire::mlx5::blocks(k_value_segments);
+  XIO_DEVICE static void put_value(const ring_view& r, u64 ticket, bool ask, const rdma::work& w) {
+    if (ask) ring_keep_length(r, ticket, k_value_slots);
+    const bool tells = w.what == rdma::verb::write_imm;
+    entry64 e;
+    for (u32& dw : e.dw) dw = 0;
+    wire::mlx5::put_control(e.dw, tells ? wire::mlx5::op_rdma_write_imm : wire::mlx5::op_rdma_write, 0,
+                            static_cast<u32>(ticket), r.id, k_value_segments, ask ? wire::mlx5::k_ask_completion : 0,
+                            tells ? w.immediate : 0);
+    wire::mlx5::put_remote(e.dw + 4, w.remote, w.rkey);
+    e.dw[8] = wire::mlx5::inline_header(w.bytes);
+    for (u32 i = 0; i < 2; ++i) e.dw[9 + i] = rdma::value_word(w, 4 * i);
+    store_entry(ring_slot(r, ticket, k_slot_bytes), e);
   }
 
   XIO_DEVICE static void put_atomic(const ring_view& r, u64 ticket, entry64& e, const rdma::work& w) {

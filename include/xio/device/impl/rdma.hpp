@@ -20,35 +20,6 @@
 
 namespace xio::dev::rdma {
 
-// --- Local memory ------------------------------------------------------------------------------------
-
-XIO_DEVICE bool region_holds(const region_view& row, u64 at, u64 bytes) {
-  return load<scope::system, order::acquire>(&row.live) != 0 && at >= row.base && at - row.base <= row.bytes &&
-         bytes <= row.bytes - (at - row.base);
-}
-
-struct key_found {
-  u32 lkey;
-  xio_status_t status;
-};
-
-// Finds the key of NIC `nic` for [p, p + bytes). The heap is row 0, and nearly always the region that contains it.
-XIO_DEVICE key_found find_key_here(const world_view& w, u32 nic, const void* p, u64 bytes) {
-  const u64 at = reinterpret_cast<u64>(p);
-  XIO_ROLLED for (u32 i = 0; i < k_max_regions; ++i) {
-    if (region_holds(w.regions[i], at, bytes)) return key_found{w.regions[i].lkey[nic], XIO_OK};
-  }
-  return key_found{0, XIO_ERR_NOT_REGISTERED};
-}
-// Where posting is a leaf this is one, too.
-XIO_LEAF key_found find_key_leaf(const world_view& w, u32 nic, const void* p, u64 bytes) {
-  return find_key_here(w, nic, p, bytes);
-}
-XIO_DEVICE key_found find_key(const world_view& w, u32 nic, const void* p, u64 bytes) {
-  if constexpr (k_posts_by_leaf) return find_key_leaf(w, nic, p, bytes);
-  return find_key_here(w, nic, p, bytes);
-}
-
 // --- put, get ----------------------------------------------------------------------------------------
 
 // A copy between local memory and a peer's heap, as it is cut into messages.
@@ -68,9 +39,27 @@ XIO_DEVICE xio_status_t find_copy_key(const ctx_view& c, const ring_view& r, cop
   return key.status;
 }
 
+// post_copy where posting is a leaf, which cuts.
+XIO_DEVICE xio_status_t post_copy_by_leaf(const ctx_view& c, const ring_view& r, const copy_job& copy,
+                                          const engine_signal_word* after, u32 immediate, xio_req_t* request) {
+  leaf_op op{
+      static_cast<u32>(copy.what), 0, copy.bytes, copy.offset, reinterpret_cast<u64>(copy.local), 0, 0, 0, immediate};
+  if (after != nullptr) {
+    op.how |= after->op == XIO_SIGNAL_ADD ? k_how_adds : k_how_sets;
+    op.operand = after->value;
+    op.compare = after->offset;
+    op.swap_mask = reinterpret_cast<u64>(c.scratch + k_dummy_word);
+  }
+  u64 ticket = 0;
+  const xio_status_t status = post_by_leaf<true>(*view_field(c.world), r, op, &ticket);
+  if (status == XIO_OK) *request = make_request(r, ticket);
+  return status;
+}
+
 // The whole copy, then the signal in one reservation with its last message.
 XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_job copy, const engine_signal_word* after,
                                   u32 immediate, xio_req_t* request) {
+  if constexpr (k_posts_by_leaf) return post_copy_by_leaf(c, r, copy, after, immediate, request);
   const verb what = copy.what == verb::write_imm ? verb::write : copy.what;
   u64 ticket = 0;
   work signal{};
@@ -81,7 +70,9 @@ XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_jo
     const u32 bytes = last ? static_cast<u32>(copy.bytes) : r.chunk;
     work piece = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
     if (last) piece.immediate = immediate;
-    status = post_ops(*c.world, r, piece, signal, last && after != nullptr, &ticket);
+    const posted_ops done = post_in_one(*c.world, r, piece, signal, last && after != nullptr);
+    status = done.status;
+    ticket = done.ticket;
     copy.offset += bytes;
     copy.local += bytes;
     copy.bytes -= bytes;
@@ -93,8 +84,8 @@ XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_jo
 // The source may be reused when the request is complete.
 XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, xio_req_t* request) {
   *request = 0;
-  const peer_view& p = c.peers[pe];
-  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const peer_view& p = peer_of(c, pe);
+  if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
   const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
   return post_copy(c, queue_to(p), j, nullptr, 0, request);
@@ -103,8 +94,8 @@ XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* s
 // The destination holds the data when the request is complete.
 XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u64 bytes, xio_req_t* request) {
   *request = 0;
-  const peer_view& p = c.peers[pe];
-  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const peer_view& p = peer_of(c, pe);
+  if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
   const copy_job j{verb::read, offset, static_cast<const unsigned char*>(dst), bytes, 0};
   return post_copy(c, queue_to(p), j, nullptr, 0, request);
@@ -115,8 +106,8 @@ XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u6
 XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u32 immediate,
                                       xio_req_t* request) {
   *request = 0;
-  const peer_view& p = c.peers[pe];
-  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const peer_view& p = peer_of(c, pe);
+  if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const copy_job j{verb::write_imm, offset, static_cast<const unsigned char*>(src), bytes, 0};
   return post_copy(c, queue_to(p), j, nullptr, immediate, request);
 }
@@ -126,8 +117,8 @@ XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, u64 offset, con
 // Writes the low `width` (1, 2, 4, 8) bytes of value.
 XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 value, u32 width, xio_req_t* request) {
   *request = 0;
-  const peer_view& p = c.peers[pe];
-  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const peer_view& p = peer_of(c, pe);
+  if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   u64 ticket = 0;
   const xio_status_t status = post_value(c, r, offset, value, width, &ticket);
@@ -139,8 +130,8 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
 
 XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, const engine_signal_word& s, xio_req_t* request) {
   *request = 0;
-  const peer_view& p = c.peers[pe];
-  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const peer_view& p = peer_of(c, pe);
+  if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   u64 ticket = 0;
   const xio_status_t status = post(c, r, signal_work(c, r, s), &ticket);
@@ -153,8 +144,8 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy&
                                    xio_req_t* request) {
   if (data.bytes == 0) return signal(c, pe, s, request);
   *request = 0;
-  const peer_view& p = c.peers[pe];
-  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const peer_view& p = peer_of(c, pe);
+  if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   const copy_job j{verb::write, data.offset, static_cast<const unsigned char*>(data.src), data.bytes, 0};
   return post_copy(c, r, j, &s, 0, request);

@@ -67,8 +67,8 @@ XIO_DEVICE xio_status_t with_result(const ctx_view& c, const ring_view& r, u64* 
 
 // Reads `width` (1, 2, 4, 8) bytes into the low end of *value.
 XIO_DEVICE xio_status_t get_value(const ctx_view& c, u32 pe, u64 offset, u32 width, u64* value) {
-  const peer_view& p = c.peers[pe];
-  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const peer_view& p = peer_of(c, pe);
+  if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   const xio_status_t status = with_result(c, r, value, [&](u64* word, u64* ticket) {
     return post(c, r, transfer(r, verb::read, offset, word, width, r.rdma.scratch_lkey), ticket);
@@ -167,8 +167,8 @@ XIO_DEVICE bool nic_has(const ring_view& r, amo op, u32 width) {
 // With `fetch` waits and gives the old value; else *old is not to be used, and what the NIC has in one
 // entry is not waited for.
 XIO_DEVICE xio_status_t atomic(const ctx_view& c, u32 pe, const engine_change& a, bool fetch, u64* old) {
-  const peer_view& p = c.peers[pe];
-  if (p.rdma == nullptr) return XIO_ERR_NO_ROUTE;
+  const peer_view& p = peer_of(c, pe);
+  if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   if (!nic_has(r, a.op, a.width)) {
     u64 found = 0;

@@ -25,6 +25,31 @@ XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, u64 offset, u
   return all && r.rdma.gather_bytes >= 2 * width && r.rdma.gather_bytes / 64 < r.depth / 4;
 }
 
+// --- Keys of local memory ------------------------------------------------------------------------------
+
+XIO_DEVICE bool region_holds(const region_view& row, u64 at, u64 bytes) {
+  return load<scope::system, order::acquire>(&row.live) != 0 && at >= row.base && at - row.base <= row.bytes &&
+         bytes <= row.bytes - (at - row.base);
+}
+
+struct key_found {
+  u32 lkey;
+  xio_status_t status;
+};
+
+// Finds the key of NIC `nic` for [p, p + bytes). The heap is row 0, and nearly always the region that contains it.
+XIO_DEVICE key_found find_key(const world_view& w, u32 nic, const void* p, u64 bytes) {
+  const u64 at = reinterpret_cast<u64>(p);
+  XIO_ROLLED for (u32 i = 0; i < k_max_regions; ++i) {
+    if (region_holds(w.regions[i], at, bytes)) return key_found{w.regions[i].lkey[nic], XIO_OK};
+  }
+  return key_found{0, XIO_ERR_NOT_REGISTERED};
+}
+// Where posting is a leaf, which knows the heap alone.
+XIO_LEAF key_found find_key_leaf(const world_view& w, u32 nic, const void* p, u64 bytes) {
+  return find_key(w, nic, p, bytes);
+}
+
 // --- By one function -----------------------------------------------------------------------------------
 
 XIO_DEVICE posted_ops post_held(const world_view& w, const ring_view& ring, const work& first, const work* second) {
@@ -114,15 +139,35 @@ XIO_DEVICE xio_status_t post_value_in_one(const world_view& w, const ring_view& 
 constexpr u32 k_how_verb = 0xff, k_how_payload_at = 8;
 constexpr u32 k_how_sets = 1u << 16, k_how_adds = 1u << 17;  // a signal follows: a word of 8 bytes, set or added to
 constexpr u32 k_how_compares = 1u << 18;                     // all bits are compared by a masked swap; else none
-constexpr u32 k_how_slots_at = 24;                           // within the leaf: the slots that one lane needs
+constexpr u32 k_how_keyed = 1u << 19;                        // the key of local memory is given
+// Within the leaf: more of this op is to come; there is no key; the slots that one lane needs.
+constexpr u32 k_how_cut = 1u << 20, k_how_keyless = 1u << 21, k_how_slots_at = 24;
+
+// The argument of a leaf: an op, or a copy and the signal behind it. A copy may be longer than an entry carries. 15
+// registers: a function on AMD takes a structure in registers as long as its arguments have 16 at most, so it comes
+// first. The peer's address and key are the ring's.
+struct leaf_op {
+  u32 how;  // see above
+  u32 key;  // of local memory, where `how` says that it is given
+  u64 bytes, offset, local;
+  u64 operand;    // work::first; the signal's value
+  u64 compare;    // work::second; the signal's offset at the peer
+  u64 swap_mask;  // where the old value of the signal goes
+  u32 immediate;
+};
+XIO_DEVICE leaf_op leaf_op_of(const work& w) {
+  u32 how = static_cast<u32>(w.what) | static_cast<u32>(w.from) << k_how_payload_at | k_how_keyed;
+  if (w.compare_mask != 0) how |= k_how_compares;
+  return leaf_op{how, w.lkey, w.bytes, w.remote, w.local, w.first, w.second, w.swap_mask, w.immediate};
+}
 
 // The signal behind a copy.
-XIO_DEVICE work signal_behind(const ring_view& r, bool adds, u64 remote, u64 value, u64 result) {
+XIO_DEVICE work signal_behind(const ring_view& r, bool adds, u64 offset, u64 value, u64 result) {
   work w{};
   w.what = adds ? verb::fetch_add : verb::write;
   w.from = adds ? payload::memory : payload::value;
   w.bytes = 8;
-  w.remote = remote;
+  w.remote = r.rdma.remote_heap + offset;
   w.rkey = r.rdma.remote_key;
   w.lkey = r.rdma.scratch_lkey;
   w.local = result;
@@ -146,86 +191,86 @@ XIO_DEVICE u32 equal_lanes_per_round(const lanes& group, const ring_view& r, u32
   return most == 0 ? 1 : most;
 }
 
-// The argument of a leaf: a work, or a copy and the signal behind it. 14 registers: a function on AMD takes a structure
-// in registers as long as its arguments have 16 at most, so it comes first. The rkey is the ring's.
-struct leaf_work {
-  u32 how;  // see above
-  u32 bytes;
-  u64 remote, local;
-  u64 operand;    // work::first; the signal's value
-  u64 compare;    // work::second; the signal's address at the peer
-  u64 swap_mask;  // where the old value of the signal goes
-  u32 lkey;
-  u32 immediate;
+// The key of local memory that lies in the heap, as it nearly always does: the heap is row 0.
+XIO_DEVICE bool find_heap_key(const world_view& w, u32 nic, u64 local, u64 bytes, u32* key) {
+  const region_view& heap = uniform(w).regions[0];
+  const u64 size = view_field(heap.bytes);
+  const u64 at = local - view_field(heap.base);
+  *key = view_field(heap.lkey[nic]);
+  return at <= size && bytes <= size - at;
+}
+
+// The part of an op that a leaf posts for a lane now, and the word that all must have in common that post together.
+struct leaf_piece {
+  work op;
+  u32 kind;
 };
-static_assert(sizeof(leaf_work) == 14 * 4);
-XIO_DEVICE leaf_work leaf_work_of(const work& first, const work& second, bool two) {
-  u32 how = static_cast<u32>(first.what) | static_cast<u32>(first.from) << k_how_payload_at;
-  if (first.compare_mask != 0) how |= k_how_compares;
-  leaf_work w{how,          first.bytes,     first.remote, first.local,    first.first,
-              first.second, first.swap_mask, first.lkey,   first.immediate};
-  if (two) {
-    w.how |= second.what == verb::fetch_add ? k_how_adds : k_how_sets;
-    w.operand = second.first;
-    w.compare = second.remote;
-    w.swap_mask = second.local;
-  }
-  return w;
-}
-
-// A payload of 4 or 8 aligned bytes becomes a value: bytes of any length and place are many more instructions, in every
-// entry. The value stays beside the signal's, which has `operand`.
-XIO_DEVICE u64 load_value(const leaf_work& in, payload* from) {
-  if (*from != payload::inlined || (in.bytes != 4 && in.bytes != 8) || (in.local & 3) != 0) return in.operand;
-  typedef u32 any __attribute__((may_alias));
-  const auto* words = reinterpret_cast<const any*>(in.local);
-  const u32 second = words[in.bytes / 4 - 1];
-  *from = payload::value;
-  return words[0] | u64{in.bytes == 8 ? second : 0} << 32;
-}
-
-// The leaf of a family: posts for the lanes of one ring and one kind of op, as many as the ring takes at once.
-// XIO_PENDING: nothing was posted for this lane.
 template <class Family>
-XIO_LEAF posted_ops post_leaf(leaf_work in, const world_view& world, const ring_view& ring) {
-  using codec = leaf_codec<Family>;
-  posted_ops out{k_not_yet, XIO_PENDING, false};
-  if (!is_first_lanes(ring)) return out;
-  const ring_view r = ring_in_registers<Family>(ring);
-  auto from = static_cast<payload>(in.how >> k_how_payload_at & 0xff);
-  const u64 value = load_value(in, &from);
-  work w{static_cast<verb>(in.how & k_how_verb),
-         from,
-         in.bytes,
-         in.remote,
-         r.rdma.remote_key,
-         in.lkey,
-         in.local,
-         value,
-         in.compare,
-         in.swap_mask,
-         (in.how & k_how_compares) != 0 ? ~u64{0} : 0,
-         in.immediate};
-  const u32 slots = Family::slots(w);
-  const u32 kind =
-      (in.how & ~(0xffu << k_how_payload_at)) | static_cast<u32>(from) << k_how_payload_at | slots << k_how_slots_at;
-  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), kind);
-  if (!group.has_caller()) return out;
-  const u32 how = uniform_value(kind);
-  w.what = static_cast<verb>(how & k_how_verb);
-  w.from = static_cast<payload>(how >> k_how_payload_at & 0xff);
+XIO_DEVICE leaf_piece piece_of(const world_view& world, const ring_view& r, const leaf_op& op) {
+  const u32 how = uniform_value(op.how);  // lanes of another one have another kind, too
+  const auto what = static_cast<verb>(how & k_how_verb);
+  const bool last = op.bytes <= r.chunk;
+  leaf_piece p{};
+  work& w = p.op;
+  w = work{what,
+           static_cast<payload>(how >> k_how_payload_at & 0xff),
+           last ? static_cast<u32>(op.bytes) : r.chunk,
+           r.rdma.remote_heap + op.offset,
+           r.rdma.remote_key,
+           op.key,
+           op.local,
+           op.operand,
+           op.compare,
+           op.swap_mask,
+           (how & k_how_compares) != 0 ? ~u64{0} : 0,
+           op.immediate};
+  p.kind = op.how & ~(0xffu << k_how_payload_at);
+  if (!last) {
+    p.kind = (p.kind & ~(k_how_sets | k_how_adds)) | k_how_cut;
+    w.immediate = 0;
+    if (what == verb::write_imm) p.kind -= static_cast<u32>(verb::write_imm) - static_cast<u32>(verb::write);
+  }
+  // The slots in each case by itself, where most of the question is known.
+  u32 slots;
+  if (is_atomic(what)) {
+    w.lkey = r.rdma.scratch_lkey;
+    slots = Family::slots(w);
+  } else if (w.from == payload::value) {
+    slots = Family::slots(w);
+  } else if (what != verb::read && w.bytes <= r.rdma.inline_bytes) {
+    w.from = payload::inlined;
+    slots = Family::slots(w);
+    // 4 or 8 aligned bytes, and a lane of this kind of op, of which the place of a source is one. Words are loaded
+    // here: bytes of any length and place are many more instructions, in every entry.
+    if ((((w.bytes - 4) & ~4u) | (op.local & 3) | (op.how ^ how)) == 0) {
+      typedef u32 any __attribute__((may_alias));
+      const u32 behind = w.bytes >> 1 & 4;
+      const u32 low = *reinterpret_cast<const any*>(op.local), high = *reinterpret_cast<const any*>(op.local + behind);
+      w.first = low | u64{behind != 0 ? high : 0} << 32;
+      w.from = payload::value;
+      slots = Family::slots(w);
+    }
+  } else {
+    w.from = payload::memory;
+    slots = Family::slots(w);
+    if ((how & k_how_keyed) == 0 && !find_heap_key(world, r.rdma.nic, op.local, op.bytes, &w.lkey))
+      p.kind |= k_how_keyless;
+  }
+  p.kind |= static_cast<u32>(w.from) << k_how_payload_at | slots << k_how_slots_at;
+  return p;
+}
+
+// Posts for the lanes of `turn`, which need one number of slots and have one kind of op: `how`.
+template <class Family>
+XIO_DEVICE posted_ops post_pieces(const world_view& world, const lanes& turn, const ring_view& r, u32 how,
+                                  const work& w, const leaf_op& op) {
   const bool two = (how & (k_how_sets | k_how_adds)) != 0;
-  ring_claim claim{how >> k_how_slots_at, Family::packets(r, w), in.bytes};
+  ring_claim claim{how >> k_how_slots_at, Family::packets(r, w), w.bytes};
   if (two) {
     claim.slots += 1;
     if constexpr (k_ring_is_serial<Family>) claim.packets += 1;
     claim.bytes += 8;
-    w.second = w.swap_mask = 0;
   }
-  const bool now = group.rank() < equal_lanes_per_round(group, r, claim.slots);
-  const lanes turn{group.ballot(now)};
-  if (!now) return out;
-  out.ticket = 0;
   ring_share share;
   if constexpr (k_ring_is_serial<Family>)
     share = ring_sum(turn, claim);
@@ -237,29 +282,42 @@ XIO_LEAF posted_ops post_leaf(leaf_work in, const world_view& world, const ring_
     at += claim.slots - 1;
     serial = (serial + Family::packets(r, w)) & 0xffffff;
     if ((how & k_how_adds) != 0)
-      Family::encode(r, at, serial, last, signal_behind(r, true, in.compare, in.operand, in.swap_mask));
+      Family::encode(r, at, serial, last, signal_behind(r, true, op.compare, op.operand, op.swap_mask));
     else
-      Family::encode(r, at, serial, last, signal_behind(r, false, in.compare, in.operand, 0));
+      Family::encode(r, at, serial, last, signal_behind(r, false, op.compare, op.operand, 0));
   };
-  out.status = ring_post_batch<codec>(turn, r, world, claim, share, &out.ticket, &out.serves, fill);
+  posted_ops out{0, XIO_PENDING, false, (how & k_how_cut) != 0};
+  out.status = ring_post_batch<leaf_codec<Family>>(turn, r, world, claim, share, &out.ticket, &out.serves, fill);
+  if (out.status == XIO_PENDING) out.ticket = share.slots << k_room_at;
   return out;
+}
+
+// The leaf of a family: posts for the lanes of one ring and one kind of op, as many as the ring takes at once.
+// XIO_PENDING: nothing was posted for this lane.
+template <class Family>
+XIO_LEAF posted_ops post_leaf(leaf_op op, const world_view& world, const ring_view& ring) {
+  posted_ops out{k_not_yet, XIO_PENDING, false};
+  // Of the first lane: lanes of other rings have no turn.
+  const ring_view r = ring_in_registers<Family>(ring);
+  leaf_piece p = piece_of<Family>(world, r, op);
+  lanes group;
+  const bool joins = joins_group(reinterpret_cast<u64>(&ring), p.kind, &group);
+  const u32 how = uniform_value(p.kind);
+  const u32 slots = (how >> k_how_slots_at) + ((how & (k_how_sets | k_how_adds)) != 0 ? 1 : 0);
+  const u32 most = equal_lanes_per_round(group, r, slots);
+  const bool now = (static_cast<int>(joins) & static_cast<int>(group.rank() < most)) != 0;
+  const lanes turn{group.ballot(now)};
+  const int keyless = static_cast<int>((how & k_how_keyless) != 0);
+  if ((static_cast<int>(now) & keyless) != 0) out.ticket = k_no_key;
+  if ((static_cast<int>(now) & (keyless ^ 1)) == 0) return out;
+  p.op.what = static_cast<verb>(how & k_how_verb);
+  p.op.from = static_cast<payload>(how >> k_how_payload_at & 0xff);
+  if (p.op.from == payload::gathered) __builtin_unreachable();  // by post_row_leaf alone
+  return post_pieces<Family>(world, turn, r, how, p.op, op);
 }
 
 // Rings for others, by the lane that is the ringer.
 XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<nic_codec>(ring_in_registers<nic_codec>(ring)); }
-
-XIO_DEVICE posted_ops post_by_leaf(const world_view& w, const ring_view& r, const work& first, const work& second,
-                                   bool two) {
-  const leaf_work op = leaf_work_of(first, second, two);
-  return ring_post_by(
-      r, false, [&] { return slots_of<nic_codec>(r, first) + (two ? 1 : 0); },
-      [&](u32 slots, u64* since) { return find_room(r, slots, w, since); }, [&] { serve_leaf(r); },
-      [&] {
-        // By the family of the first lane's ring: lanes of other rings have no turn in that leaf.
-        return with_kind(view_field(uniform(r).kind),
-                         [&](auto family) XIO_INLINE_LAMBDA { return post_leaf<decltype(family)>(op, w, r); });
-      });
-}
 
 // The lanes of `turn` write into one entry.
 XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, const world_view& w, u64 offset, u64 value,
@@ -285,8 +343,8 @@ XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, cons
 // leaf for all families.
 XIO_LEAF posted_ops post_row_leaf(const world_view& world, const ring_view& ring, u64 offset, u64 value, u32 width) {
   posted_ops out{k_not_yet, XIO_PENDING, false};
-  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), width);
-  if (!group.has_caller()) return out;
+  lanes group;
+  if (!joins_group(reinterpret_cast<u64>(&ring), width, &group)) return out;
   const ring_view r = ring_in_registers<nic_codec>(ring);
   if (group.alone() || !is_one_row(group, r, offset, width)) return posted_ops{0, XIO_ERR_UNSUPPORTED, false};
   const bool now = group.rank() < r.rdma.gather_bytes / width;
@@ -294,55 +352,66 @@ XIO_LEAF posted_ops post_row_leaf(const world_view& world, const ring_view& ring
   if (!now) return out;
   out.ticket = 0;
   out.status = post_one_row(turn, r, world, offset, value, width, &out.ticket, &out.serves);
+  if (out.status == XIO_PENDING) out.ticket = (r.rdma.gather_bytes / 64 + 1) << k_room_at;
   return out;
 }
 
-// As post_value_in_one.
-XIO_DEVICE xio_status_t post_value_by_leaf(const world_view& w, const ring_view& r, u64 offset, u64 value, u32 width,
-                                           u64* ticket) {
-  posted_ops done{0, XIO_ERR_UNSUPPORTED, false};
-  if (!converged_lanes().alone()) {
-    done = ring_post_by(
-        r, false, [&] { return r.rdma.gather_bytes / 64 + 1; },
-        [&](u32 slots, u64* since) { return find_room(r, slots, w, since); }, [&] { serve_leaf(r); },
-        [&] { return post_row_leaf(w, r, offset, value, width); });
+// By the kernel: until all of an op is posted, or not for a reason. Copies may be cut, and may need a key that is not
+// the heap's. It rings for nobody else in the leaf: that comes before the lane looks at its status, as in ring_post_by.
+// row: values that lie side by side are tried as one entry first (post_row_leaf).
+template <bool IsCopy, bool IsValue = false>
+XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& r, leaf_op op, u64* ticket) {
+  u64 since = 0;
+  bool row = IsValue && !converged_lanes().alone();
+  for (;;) {
+    posted_ops done;
+    if (IsValue && row) {
+      done = post_row_leaf(w, r, op.offset, op.operand, static_cast<u32>(op.bytes));
+    } else {
+      // By the family of the first lane's ring: lanes of other rings have no turn in that leaf.
+      done = with_common_kind(view_field(uniform(r).kind),
+                              [&](auto family) XIO_INLINE_LAMBDA { return post_leaf<decltype(family)>(op, w, r); });
+    }
+    if (done.serves) [[unlikely]]
+      serve_leaf(r);
+    *ticket = done.ticket;
+    if (done.status == XIO_OK && !(IsCopy && done.cut)) [[likely]]
+      return XIO_OK;
+    if (IsCopy && done.status == XIO_OK) {
+      op.offset += r.chunk;
+      op.local += r.chunk;
+      op.bytes -= r.chunk;
+      since = 0;
+    } else if (row && done.status == XIO_ERR_UNSUPPORTED) {
+      row = false;
+    } else if (done.status != XIO_PENDING) {
+      return done.status;
+    } else if (IsCopy && done.ticket == k_no_key) {
+      const key_found key = find_key_leaf(w, r.rdma.nic, reinterpret_cast<const void*>(op.local), op.bytes);
+      if (key.status != XIO_OK) return key.status;
+      op.key = key.lkey;
+      op.how |= k_how_keyed;
+    } else if (done.ticket != k_not_yet) {
+      const xio_status_t status = find_room(r, static_cast<u32>(done.ticket >> k_room_at), w, &since);
+      if (status != XIO_OK) return status;
+    }
   }
-  if (done.status == XIO_ERR_UNSUPPORTED) {
-    const work one = write_value(r, offset, value, width);
-    done = post_by_leaf(w, r, one, one, false);
-  }
-  *ticket = done.ticket;
-  return done.status;
 }
 
 // --- By what suits the machine -----------------------------------------------------------------------
 
-// two: the second op, a signal, stays with the first; else it is not looked at.
-XIO_DEVICE posted_ops post_all(const world_view& w, const ring_view& r, const work& first, const work& second,
-                               bool two) {
-  if constexpr (k_posts_by_leaf) {
-    return post_by_leaf(w, r, first, second, two);
-  } else {
-    return post_in_one(w, r, first, second, two);
-  }
-}
-
-XIO_DEVICE xio_status_t post_ops(const world_view& w, const ring_view& r, const work& first, const work& second,
-                                 bool two, u64* ticket) {
-  const posted_ops done = post_all(w, r, first, second, two);
+XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
+  if constexpr (k_posts_by_leaf) return post_by_leaf<false>(*view_field(c.world), r, leaf_op_of(w), ticket);
+  const posted_ops done = post_in_one(*c.world, r, w, w, false);
   *ticket = done.ticket;
   return done.status;
-}
-
-XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
-  return post_ops(*c.world, r, w, w, false, ticket);
 }
 
 // The low `width` bytes of a value; see post_value_in_one.
 XIO_DEVICE xio_status_t post_value(const ctx_view& c, const ring_view& r, u64 offset, u64 value, u32 width,
                                    u64* ticket) {
   if constexpr (k_posts_by_leaf) {
-    return post_value_by_leaf(*c.world, r, offset, value, width, ticket);
+    return post_by_leaf<false, true>(*view_field(c.world), r, leaf_op_of(write_value(r, offset, value, width)), ticket);
   } else {
     return post_value_in_one(*c.world, r, offset, value, width, ticket);
   }

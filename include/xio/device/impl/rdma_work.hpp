@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The works of the RDMA lane: what an op on a queue pair is, before a family's codec makes an entry of it.
 #pragma once
+#include "xio/device/impl/ctx.hpp"
 #include "xio/device/impl/engine_ops.hpp"
 #include "xio/device/impl/families.hpp"
 #include "xio/device/impl/ring.hpp"
@@ -16,7 +17,11 @@ constexpr u32 k_dummy_word = 0;
 
 // The caller's queue pair to a peer that has any.
 XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
-  return p.rdma[p.rdma_count == 1 ? 0 : workgroup_index() & (p.rdma_count - 1)];
+  // By a word, as in choose.
+  static_assert(offsetof(peer_view, rdma_count) % 4 == 0 && offsetof(peer_view, rdma) % 4 == 0);
+  typedef u32 any __attribute__((may_alias));
+  const u32 count = view_field(*reinterpret_cast<const any*>(&p.rdma_count)) & 0xffff;
+  return view_field(p.rdma)[count == 1 ? 0 : workgroup_index() & (count - 1)];
 }
 
 XIO_DEVICE work make_work(const ring_view& r, verb what, u64 offset, u32 bytes) {
@@ -29,28 +34,40 @@ XIO_DEVICE work make_work(const ring_view& r, verb what, u64 offset, u32 bytes) 
   return w;
 }
 
+// The same for post. Where that is a leaf, which has the ring in registers, it adds the peer's part: `remote` is the
+// offset.
+XIO_DEVICE work asked_work(const ring_view& r, verb what, u64 offset, u32 bytes) {
+  if constexpr (!k_posts_by_leaf) return make_work(r, what, offset, bytes);
+  work w{};
+  w.what = what;
+  w.from = payload::memory;
+  w.bytes = bytes;
+  w.remote = offset;
+  return w;
+}
+
 // WRITE from, or READ to, local memory.
 XIO_DEVICE work transfer(const ring_view& r, verb what, u64 offset, const void* local, u32 bytes, u32 lkey) {
-  work w = make_work(r, what, offset, bytes);
+  work w = asked_work(r, what, offset, bytes);
   w.local = reinterpret_cast<u64>(local);
   w.lkey = lkey;
-  if (what != verb::read && bytes <= r.rdma.inline_bytes) w.from = payload::inlined;
+  if (!k_posts_by_leaf && what != verb::read && bytes <= r.rdma.inline_bytes) w.from = payload::inlined;
   return w;
 }
 
 XIO_DEVICE u64 low_bytes(u64 value, u32 width) { return width >= 8 ? value : value & ((u64{1} << (8 * width)) - 1); }
 
 XIO_DEVICE work write_value(const ring_view& r, u64 offset, u64 value, u32 width) {
-  work w = make_work(r, verb::write, offset, width);
+  work w = asked_work(r, verb::write, offset, width);
   w.from = payload::value;
   w.first = low_bytes(value, width);
   return w;
 }
 
 XIO_DEVICE work atomic_work(const ring_view& r, verb what, u64 offset, u32 width, u64 first, u64 second, u64* result) {
-  work w = make_work(r, what, offset, width);
+  work w = asked_work(r, what, offset, width);
   w.local = reinterpret_cast<u64>(result);
-  w.lkey = r.rdma.scratch_lkey;
+  if constexpr (!k_posts_by_leaf) w.lkey = r.rdma.scratch_lkey;
   w.first = first;
   w.second = second;
   return w;

@@ -88,14 +88,17 @@ XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
   return r;
 }
 
-// The result of a leaf for one lane. k_not_yet beside XIO_PENDING: the lane has not had its turn, and is to come again;
-// else there was no room.
+// The result of a leaf for one lane. Beside XIO_PENDING its ticket says what is missing. k_not_yet: the lane has not
+// had its turn, and is to come again. k_no_key: see rdma_post.hpp. Else there was no room: for how many slots, from bit
+// 8 on, where the leaf knows that.
 struct posted_ops {
   u64 ticket;
   xio_status_t status;
-  bool serves;  // this lane is the ringer, and must call ring_serve_others now
+  bool serves;      // this lane is the ringer, and must call ring_serve_others now
+  bool cut{false};  // the rest of the op is to be posted
 };
-constexpr u64 k_not_yet = 1;
+constexpr u64 k_not_yet = 1, k_no_key = 2;
+constexpr u32 k_room_at = 8;
 
 // The slots that the lanes that are here need together, or the most that they take at once.
 XIO_DEVICE u32 ring_slots_wanted(const ring_view& r, u32 slots) {
@@ -201,7 +204,8 @@ XIO_DEVICE xio_status_t ring_reserve(const lanes& group, const ring_view& r, con
                                      u64* first, u64* serial, ring_turn* turn) {
   xio_status_t status = XIO_OK;
   if (group.rank() == 0) status = ring_reserve_for<Codec>(r, w, sum.slots, sum.packets, first, serial, turn);
-  if (group.count() == 1) return status;
+  if constexpr (!k_keys_take_turns)  // else the first one's are free for all
+    if (group.count() == 1) return status;
   status = static_cast<xio_status_t>(static_cast<int>(group.first(static_cast<u64>(static_cast<int>(status)))));
   *first = group.first(*first);
   if constexpr (k_ring_is_serial<Codec>) *serial = group.first(*serial);
@@ -237,8 +241,13 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
     fill(at, last);
   }
   group.sync();
+  // Lanes in lockstep add their bytes by one instruction.
+  if constexpr (k_keys_take_turns) add<scope::agent, order::relaxed>(lone_word(&r.state->bytes), u64{mine.bytes});
   if (leads) {
-    ring_count(r, group.count(), sum.bytes);
+    if constexpr (k_keys_take_turns)
+      add<scope::agent, order::relaxed>(lone_word(&r.state->ops), u64{group.count()});
+    else
+      ring_count(r, group.count(), sum.bytes);
     *serves = ring_publish<Codec>(r, first, sum.slots, turn);
   }
   *ticket = at + mine.slots - 1;

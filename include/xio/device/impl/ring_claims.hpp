@@ -48,9 +48,11 @@ XIO_DEVICE ring_share ring_sum(const lanes& group, const ring_claim& mine) {
   return sum;
 }
 
-// The same of lanes that all claim as many slots and no packets.
+// The same of lanes that all claim as many slots and no packets. Bytes are added up only where ring_post_batch wants
+// them.
 XIO_DEVICE ring_share ring_sum_equal(const lanes& group, const ring_claim& mine) {
   const u32 count = group.count();
+  if constexpr (k_keys_take_turns) return ring_share{mine.slots * count, mine.slots * group.rank(), 0, 0, 0};
   if (count == 1) return ring_share{mine.slots, 0, 0, 0, mine.bytes};
   u64 bytes = static_cast<u64>(mine.bytes) * count;
   if (group.ballot(mine.bytes == static_cast<u32>(group.first(mine.bytes))) != group.mask) {

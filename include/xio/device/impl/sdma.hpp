@@ -221,8 +221,8 @@ static_assert(sizeof(leaf_piece) == 12 * 4);
 // The leaf: one piece for each lane of one ring and one kind; see rdma.hpp.
 XIO_LEAF posted_ops post_leaf(leaf_piece in, const world_view& world, const ring_view& ring) {
   posted_ops out{k_not_yet, XIO_PENDING, false};
-  const lanes group = group_to_go(reinterpret_cast<u64>(&ring), in.how);
-  if (!group.has_caller()) return out;
+  lanes group;
+  if (!joins_group(reinterpret_cast<u64>(&ring), in.how, &group)) return out;
   const ring_view r = ring_in_registers<sdma_codec>(ring);
   const u32 how = uniform_value(in.how);
   const piece p{how & k_leaf_copies, (how & k_leaf_signals) != 0 ? 1u : 0u, (how & k_leaf_counts) != 0 ? 1u : 0u,

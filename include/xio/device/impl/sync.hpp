@@ -46,8 +46,8 @@ XIO_DEVICE xio_status_t fence_one(const xio_ctx_t& ctx, int pe) {
 XIO_DEVICE xio_status_t quiet_engines(const ctx_view& c) {
   xio_status_t failure = XIO_OK;
   const bool rings = k_has_rings && load<scope::agent, order::relaxed>(&c.rings_used) != 0;
-  for (u32 i = 0; rings && i < c.ring_count; ++i) {
-    const xio_status_t one = quiet_ring(c.rings[i], *c.world);
+  for (u32 i = 0; rings && i < view_field(c.ring_count); ++i) {
+    const xio_status_t one = quiet_ring(view_field(c.rings)[i], *view_field(c.world));
     if (failure == XIO_OK) failure = one;
   }
   const bool drives = k_has_nvme && load<scope::agent, order::relaxed>(&c.storages_used) != 0;

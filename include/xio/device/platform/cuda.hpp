@@ -103,6 +103,8 @@ XIO_DEVICE u32 uniform_value(u32 value) { return value; }
 // A copy, whose fields are registers: the compiler would read a view again after every acquire.
 template <class T>
 using held = const T;
+XIO_DEVICE u32 unknown(u32 value) { return value; }
+
 template <class T>
 XIO_DEVICE const T& again(const T& at) {
   return at;
@@ -271,7 +273,10 @@ XIO_DEVICE u64 wave_mask() {
 constexpr bool k_wave_ops_sync = false;
 constexpr bool k_keys_take_turns = false;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) { return shuffle_in(converged_mask(), value, from); }
-XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) { return same_key_mask(key + kind); }
+XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
+  *mask = same_key_mask(key + kind);
+  return true;
+}
 
 // --- What suits the machine --------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@
 // It may use memory of the workgroup, which is better known to compilers in kernels than in functions.
 #define XIO_SLOW_PATH XIO_DEVICE
 #define XIO_SHARED(type, name) __shared__ type name
-#define XIO_LEAF XIO_OUT_OF_LINE
+#define XIO_LEAF inline __device__ __attribute__((noinline, not_tail_called))
 
 #define XIO_UNROLL _Pragma("unroll")
 #define XIO_ROLLED _Pragma("unroll 1")
@@ -109,6 +109,12 @@ XIO_DEVICE const T& uniform(const T& at) {
 
 XIO_DEVICE u32 uniform_value(u32 value) { return amdgcn::first_lane(value); }
 
+XIO_DEVICE u32 unknown(u32 value) {
+  u32 same = amdgcn::first_lane(value);
+  asm("" : "+s"(same));
+  return same;
+}
+
 template <class T>
 XIO_DEVICE const T& again(const T& at) {
   u64 address = amdgcn::first_lane(reinterpret_cast<u64>(&at));
@@ -149,7 +155,7 @@ XIO_DEVICE void before_shared_release() { fence<scope::agent, order::release>();
 
 XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__popcll(bits)); }
 
-XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__ffsll(static_cast<long long>(bits)) - 1); }
+XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__builtin_ctzll(bits)); }
 
 XIO_DEVICE u32 lane_id() { return static_cast<u32>(__lane_id()); }
 
@@ -235,16 +241,21 @@ XIO_DEVICE u64 value_of_lane(u64 value, u32 from) {
   const u32 high = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value >> 32), lane));
   return (u64{high} << 32) | low;
 }
-// What one lane has said is then known to be the same for all.
+// The compiler knows then that all lanes have the same.
 XIO_DEVICE u64 first_in(u64 mask, u64 value) { return value_of_lane(value, lowest_bit(mask)); }
 XIO_DEVICE u32 lanes_before(u64 mask) {
   return __builtin_amdgcn_mbcnt_hi(static_cast<u32>(mask >> 32), __builtin_amdgcn_mbcnt_lo(static_cast<u32>(mask), 0));
 }
 XIO_CONVERGENT u64 same_key_mask(u64 key) { return static_cast<u64>(__ballot(key == amdgcn::first_lane(key))); }
-XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) {
-  const u64 keys = amdgcn::first_lane(key);
-  const u32 kinds = amdgcn::first_lane(kind);
-  return static_cast<u64>(__ballot(key == keys && kind == kinds));
+XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
+  // As in is_first_lanes.
+  u64 keys = amdgcn::first_lane(key);
+  u32 kinds = amdgcn::first_lane(kind);
+  asm("" : "+v"(key), "+v"(kind));
+  asm("" : "+s"(keys), "+s"(kinds));
+  const bool mine = static_cast<int>(key == keys) & static_cast<int>(kind == kinds);
+  *mask = static_cast<u64>(__ballot(mine));
+  return mine;
 }
 
 // --- What suits the machine --------------------------------------------------------------------------

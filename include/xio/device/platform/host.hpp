@@ -127,6 +127,8 @@ XIO_DEVICE const T& uniform(const T& at) {
 }
 
 XIO_DEVICE u32 uniform_value(u32 value) { return value; }
+XIO_DEVICE u32 unknown(u32 value) { return value; }
+
 template <class T>
 XIO_DEVICE const T& again(const T& at) {
   return at;
@@ -269,9 +271,10 @@ XIO_CONVERGENT u64 same_key_mask(u64 key) {
   const u64 here = converged_mask();
   return is_alone(here) ? here : host_exec::match(here, key);
 }
-XIO_CONVERGENT u64 group_mask(u64 key, u32 kind) {
+XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
   const u64 here = same_key_mask(key);
-  return is_alone(here) ? here : host_exec::match(here, kind);
+  *mask = is_alone(here) ? here : host_exec::match(here, kind);
+  return true;
 }
 
 // --- What suits the machine --------------------------------------------------------------------------

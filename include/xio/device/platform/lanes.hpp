@@ -53,9 +53,9 @@ XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
 }
 
 // A group of converged lanes with the same key and kind: where keys take turns that of the first lane, which the caller
-// need not be in; elsewhere the caller's. For code that must be there without a loop around it: what does not change in
-// a loop is kept in registers for all of it.
-XIO_CONVERGENT lanes group_to_go(u64 key, u32 kind) { return lanes{group_mask(key, kind)}; }
+// need not be in (false); elsewhere the caller's. For code that must be there without a loop around it: what does not
+// change in a loop is kept in registers for all of it.
+XIO_CONVERGENT bool joins_group(u64 key, u32 kind, lanes* group) { return group_mask(key, kind, &group->mask); }
 
 // Runs body() for lanes that may have come with several addresses: where keys take turns once for each, so that what
 // lies there is the wave's and not a lane's (platform.hpp, uniform). Elsewhere lanes go by themselves.

@@ -99,6 +99,9 @@ XIO_DEVICE const T& again(const T& at);
 // in its place.
 template <class T>
 XIO_DEVICE bool is_first_lanes(const T& at);
+// A value that all lanes that are here have, and of which the compiler knows nothing: it does not make one of a test
+// before and of a choice by this.
+XIO_DEVICE u32 unknown(u32 value);
 // Bit i of a mask; of 32 and above none is set.
 XIO_DEVICE bool bit_of(u32 mask, u32 i);
 // Keeps the compiler from using the loaded value, and so from waiting for it, before this point of the program.
@@ -132,12 +135,12 @@ XIO_DEVICE u32 lowest_bit(u64 bits);
 XIO_DEVICE void sync_lanes(u64 mask);
 XIO_DEVICE u64 ballot_of(u64 mask, bool predicate);
 XIO_DEVICE u64 shuffle_in(u64 mask, u64 value, u32 from);
-XIO_DEVICE u64 first_in(u64 mask, u64 value);      // the value of the mask's lowest lane
-XIO_DEVICE u32 lanes_before(u64 mask);             // how many lanes of the mask are below the caller
-XIO_CONVERGENT u64 converged_mask();               // the lanes that are here with the caller
-XIO_CONVERGENT u64 same_key_mask(u64 key);         // and gave the same key
-XIO_CONVERGENT u64 group_mask(u64 key, u32 kind);  // see group_to_go
-XIO_DEVICE u64 wave_mask();                        // all of the wave
+XIO_DEVICE u64 first_in(u64 mask, u64 value);                  // the value of the mask's lowest lane
+XIO_DEVICE u32 lanes_before(u64 mask);                         // how many lanes of the mask are below the caller
+XIO_CONVERGENT u64 converged_mask();                           // the lanes that are here with the caller
+XIO_CONVERGENT u64 same_key_mask(u64 key);                     // and gave the same key
+XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask);  // see joins_group
+XIO_DEVICE u64 wave_mask();                                    // all of the wave
 // Where k_keys_take_turns, groups of different keys run one after another; found by the value that a lane holds.
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from);
 
