@@ -3,12 +3,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <thread>
 #include <tuple>
 #include <utility>
 
 namespace amdgpu {
 
 namespace {
+
+// Devices, the host and other GPUs do not wait for a wave, so now and then they have time to see what is between two of
+// its accesses: a doorbell that has left before its entry.
+void let_others_look() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 // From the first byte that an access touches to the one behind its last.
 std::pair<std::uint64_t, std::uint64_t> bounds(const access& of) {
@@ -147,7 +153,10 @@ bool adversary::atomic(const access& of, atomic_op op, const std::uint32_t* data
                        std::uint32_t* old, refusal& no) {
   if (!finish_older(of, true, no)) return false;
   cache_of(of.wave).drop(of);
-  return memory.atomic(of, op, data, compare, old, no);
+  const bool good = memory.atomic(of, op, data, compare, old, no);
+  const auto is_store = [&](const auto& p) { return !p->registers && p->of.wave == of.wave; };
+  if (std::any_of(under_way.begin(), under_way.end(), is_store) && chance(16)) let_others_look();
+  return good;
 }
 
 bool adversary::load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) {
@@ -186,7 +195,10 @@ bool adversary::wait(unsigned wave, std::uint64_t through, bool by_vscnt, refusa
       good = good && finish(*under_way[i], no);
   }
   std::shuffle(stores.begin(), stores.end(), random);
-  for (const std::size_t i : stores) good = good && finish(*under_way[i], no);
+  for (const std::size_t i : stores) {
+    good = good && finish(*under_way[i], no);
+    if (i != stores.back() && chance(64)) let_others_look();
+  }
   remove_if(waited);
   memory.fence();
   return good;
