@@ -166,6 +166,7 @@ enum memory_flag : u32 {
   userptr = 1u << 2,
   doorbell = 1u << 3,
   mmio_remap = 1u << 4,
+  extended_coherent = 1u << 24,
   uncached = 1u << 25,
   coherent = 1u << 26,
   aql_queue_memory = 1u << 27,

@@ -109,13 +109,16 @@ mapping memory_objects::mapping_of(const object& o, unsigned gpu) const {
     m.where = o.of.gpu == gpu ? mapping::place::local : mapping::place::peer;
   else
     m.where = mapping::place::host;
-  if ((o.of.flags & uapi::uncached) != 0 || m.where == mapping::place::doorbell || m.where == mapping::place::registers)
+  // Extended coherence, which is HIP's uncached memory on gfx942, is CC or UC there: no L2 keeps it (linux amdgpu,
+  // gmc_v9_0_get_coherence_flags).
+  if ((o.of.flags & (uapi::uncached | uapi::extended_coherent)) != 0 || m.where == mapping::place::doorbell ||
+      m.where == mapping::place::registers)
     m.how = mapping::caching::uncached;
   else if ((o.of.flags & uapi::coherent) != 0)
     m.how = mapping::caching::fine;
   // Another process's L2, which is not here, has it where two share a GPU.
-  if (o.adopted && m.where == mapping::place::local && m.how == mapping::caching::coarse)
-    m.how = mapping::caching::fine;
+  if (o.adopted && m.where == mapping::place::local && m.how != mapping::caching::uncached)
+    m.how = settings_.target == "gfx942" ? mapping::caching::uncached : mapping::caching::fine;
   return m;
 }
 
