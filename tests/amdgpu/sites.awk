@@ -38,6 +38,7 @@ FNR == NR {
   if ($0 == "" || /^#/) next
   if ($1 ~ /^[RM][0-9]+$/) {
     rule_at[++rules] = $1
+    if ($1 ~ /^M/) ++missing
     title[$1] = $2
     says[$1] = $3
     next
@@ -119,7 +120,7 @@ END {
   print "# Which ordering instructions the tests notice\n"
   print "Every wait, cache write-back, invalidate and `glc` that the compiler made of a source line is ignored, one line in a run, on the software AMD GPU with"
   print "late memory ([amdgpu.md](amdgpu.md)). A line is *noticed* if a program then fails, by a check, without end, or because the interpreter stops a kernel"
-  print "that uses a register before its load is there. Each line that no program notices has a rule by which it is not needed there, R1 and so on below, or its test is missing: M.\n"
+  print "that uses a register before its load is there. Each line that no program notices has a rule by which it is not needed there, R1 and so on below" (missing ? ", or its test is missing: M" : "") ".\n"
   print "| | of XIO's headers | of the tests |\n| --- | --- | --- |"
   print "| source lines with ordering instructions | " all_lines[1] " | " all_lines[0] + 0 " |"
   print "| all that the line became is noticed | " whole[1] " | " whole[0] + 0 " |"
