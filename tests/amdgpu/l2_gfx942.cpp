@@ -154,7 +154,7 @@ TEST(AmdgpuL2Gfx942, WorkgroupsOfOneXccShareTheirL2) {
   }
 }
 
-// What another device wrote to its own memory: only the system's acquire, where the L2 is the agent's.
+// A line of memory that another device wrote to itself takes only the system's acquire, where the L2 is the agent's.
 TEST(AmdgpuL2Gfx942, LinesOfOtherDevicesMemoryAreStaleUntilTheSystemsAcquire) {
   const auto old = [](unsigned xccs, kind k, const std::string& acquire, const std::string& load) {
     unsigned found = 0;
@@ -178,7 +178,7 @@ TEST(AmdgpuL2Gfx942, LinesOfOtherDevicesMemoryAreStaleUntilTheSystemsAcquire) {
 }
 
 // The table's atomic stores have no write-back behind them: their scope carries them.
-TEST(AmdgpuL2Gfx942, AtomicStoresAreSeenAsFarAsTheirScope) {
+TEST(AmdgpuL2Gfx942, AtomicStoresAreSeenByTheirScope) {
   for (const kind& k : k_kept) {
     EXPECT_EQ(unseen(two, k, k_store + " sc0", ""), seeds) << "workgroup";
     EXPECT_EQ(unseen(two, k, k_store + " sc1", ""), 0u) << "agent";

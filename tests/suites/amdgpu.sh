@@ -16,7 +16,7 @@ cd /src
 apt-get update -qq
 clang=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
 # shellcheck disable=SC2046  # a list
-install_packages $(packages_of host_packages hip_packages) "clang-$clang" "lld-$clang" libllvm19 rocminfo ca-certificates libdrm-dev ccache kmod procps
+install_packages $(packages_of host_packages hip_packages) "clang-$clang" libllvm19 rocminfo ca-certificates libdrm-dev ccache kmod procps
 echo "$suite: hipcc $(version_of hipcc), libamdhip64 $(version_of libamdhip64-5), ROCr $(version_of libhsa-runtime64-1), libhsakmt $(version_of libhsakmt1)"
 
 build=/build-$target
@@ -39,11 +39,12 @@ if wants kernels; then
   echo "$suite: the interpreter's tests built in $((SECONDS - begin)) s; warnings: $(grep -c 'warning:' make.log || true)"
   ran opcodes tests/amdgpu/opcodes --gtest_brief=1
   ran "kernels at -O1 to -O3 by hipcc" env LEVELS='1 2 3' bash /src/tests/amdgpu/kernels.sh
-  # hipcc's clang 17 makes wrong code at -O0: where branches meet again it reloads VGPRs before it restores EXEC (LLVM's pull
+  # hipcc's clang 17 makes wrong code at -O0: behind a branch it reloads VGPRs before it restores EXEC (LLVM's pull
   # requests 69923 and 69924, of version 18).
   devices=$(dirname "$(find /usr/lib -name ocml.bc | head -n 1)")
+  tools=$(dirname "$(find /usr/lib/llvm-*/bin -name clang-offload-bundler | head -n 1)")
   ran "kernels at -O0 by clang $clang" env LEVELS=0 \
-    KERNEL_COMPILER="clang++-$clang --rocm-path=/usr --hip-device-lib-path=$devices" bash /src/tests/amdgpu/kernels.sh
+    KERNEL_COMPILER="clang++-$clang -B $tools --hip-path=/usr --rocm-path=/usr --hip-device-lib-path=$devices" bash /src/tests/amdgpu/kernels.sh
 fi
 if wants check; then bash /src/tests/amdgpu/check || failures=$((failures + 1)); fi
 echo "$suite, $target: $failures failed"

@@ -29,7 +29,7 @@
 
 namespace amdgpu {
 
-// What the GPU's model adds to gfx90a's.
+// The GPU's additions to gfx90a's model.
 struct l2_rules {
   bool scoped = false;  // gfx942
   unsigned of_gpu = 1;  // L2s of the GPU
