@@ -208,6 +208,37 @@ XIO_DEVICE xio_status_t wait_batch(const world_view& w, const batch& b) {
   return b.count == 0 ? XIO_OK : wait_commands(*b.ring, w, b.last, b.count);
 }
 
+// The newest batch of each member of a storage. In registers, and so as short as can be: an array of batches would lie
+// in scratch memory, for its index is not known before. Of tickets 32 bits are enough while nobody has waited for them.
+class member_batches {
+ public:
+  static_assert(k_max_storage_members <= 8 && k_request_commands <= 256);
+
+  XIO_DEVICE void put(u32 member, u64 last, u32 count) {
+    XIO_UNROLL
+    for (u32 i = 0; i < k_max_storage_members; ++i)
+      if (i == member) tickets_[i] = static_cast<u32>(last);
+    const u32 shift = 8 * member;
+    counts_ = (counts_ & ~(u64{0xff} << shift)) | u64{count - 1} << shift;
+    there_ |= 1u << member;
+  }
+  // r: the queue to which the batches of this member go.
+  XIO_DEVICE batch of(const ring_view& r, u32 member) const {
+    if ((there_ >> member & 1) == 0) return batch{&r, 0, 0};
+    u32 low = tickets_[0];
+    XIO_UNROLL
+    for (u32 i = 1; i < k_max_storage_members; ++i)
+      if (i == member) low = tickets_[i];
+    const u64 issued = load<scope::agent, order::relaxed>(&r.state->issued);
+    return batch{&r, issued - (static_cast<u32>(issued) - low), static_cast<u32>(counts_ >> 8 * member & 0xff) + 1};
+  }
+
+ private:
+  u32 tickets_[k_max_storage_members] = {};  // the low words
+  u64 counts_ = 0;                           // a byte each, less 1
+  u32 there_ = 0;                            // a bit each: there is one
+};
+
 // SCT<<8 | SC of the first of some commands that failed, 0 if none did.
 XIO_DEVICE u32 code_of(const ring_view& r, u64 last, u32 count) {
   for (u32 i = count; i-- > 0;)
@@ -228,9 +259,9 @@ struct verdict {
   }
 };
 
-// Commands [at, at + batch limit) of a part; *b becomes them.
+// Commands [at, at + batch limit) of the part of a member.
 XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, const transfer& t, const member_part& part,
-                                   u64 at, batch* b) {
+                                   u64 at, u32 member, member_batches* open) {
   const u64 limit = batch_limit(r);
   const u32 n = static_cast<u32>(part.commands - at < limit ? part.commands - at : limit);
   u64 bytes = 0;
@@ -242,7 +273,7 @@ XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, cons
       for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, command_of(t, piece_of(t, part, at + i)));
     });
   });
-  if (status == XIO_OK) *b = batch{&r, last, n};
+  if (status == XIO_OK) open->put(member, last, n);
   return status;
 }
 
@@ -261,8 +292,7 @@ XIO_DEVICE xio_status_t see_from(const world_view& w, const ring_view& r, transf
 // failure everything is: nothing of the buffer is the drive's any more.
 XIO_DEVICE xio_status_t post_split(const ctx_view& c, transfer& t, xio_req_t* request) {
   const storage_view& s = t.shape;
-  batch open[k_max_storage_members];
-  for (u32 m = 0; m < s.members; ++m) open[m] = batch{nullptr, 0, 0};
+  member_batches open;
   verdict all{XIO_OK, 0};
   u32 newest = 0;
   bool more = true;
@@ -273,9 +303,9 @@ XIO_DEVICE xio_status_t post_split(const ctx_view& c, transfer& t, xio_req_t* re
       const ring_view& r = storage_queue(s, m);
       const u64 at = round * batch_limit(r);
       if (at >= part.commands) continue;
-      const batch before = open[m];
+      const batch before = open.of(r, m);
       all.status = see_from(*c.world, r, &t);
-      if (all.status == XIO_OK) all.status = post_batch(*c.world, r, t, part, at, &open[m]);
+      if (all.status == XIO_OK) all.status = post_batch(*c.world, r, t, part, at, m, &open);
       if (all.status != XIO_OK) break;
       newest = m;
       more = more || part.commands - at > batch_limit(r);
@@ -283,8 +313,8 @@ XIO_DEVICE xio_status_t post_split(const ctx_view& c, transfer& t, xio_req_t* re
     }
   }
   for (u32 m = 0; m < s.members; ++m)
-    if (m != newest) all.take(*c.world, open[m]);
-  const batch& last = open[newest];
+    if (m != newest) all.take(*c.world, open.of(storage_queue(s, m), m));
+  const batch last = open.of(storage_queue(s, newest), newest);
   if (all.status == XIO_OK) {
     *request = make_storage_request(*last.ring, last.last, last.count);
     return XIO_OK;
@@ -400,23 +430,23 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
   if (!storage_is_used(c, s)) mark_storage_used(c, s);
   xio_status_t status = quiet_queues_of(c, s);
   if (status != XIO_OK || s.read_only != 0) return status;
-  batch open[k_max_storage_members];
+  member_batches open;
   for (u32 m = 0; m < s.members; ++m) {
     const ring_view& r = storage_queue(s, m);
-    open[m] = batch{&r, 0, 0};
+    u64 last = 0;
     xio_status_t posted = XIO_OK;
     for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-      posted = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, 0}, &open[m].last, [&](u64 mine, bool) {
+      posted = ring_post<nvme_codec>(group, r, *c.world, ring_claim{1, 0, 0}, &last, [&](u64 mine, bool) {
         store_sqe(r, mine,
                   wire::nvme::make_command(static_cast<u8>(wire::nvme::opcode::flush), nvme_codec::cid(r, mine),
                                            r.nvme.name_space, 0, 0));
       });
     });
-    if (posted == XIO_OK) open[m].count = 1;
+    if (posted == XIO_OK) open.put(m, last, 1);
     if (status == XIO_OK) status = posted;
   }
   for (u32 m = 0; m < s.members; ++m) {
-    const xio_status_t one = wait_batch(*c.world, open[m]);
+    const xio_status_t one = wait_batch(*c.world, open.of(storage_queue(s, m), m));
     if (status == XIO_OK) status = one;
   }
   return status;
