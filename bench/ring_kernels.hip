@@ -37,8 +37,7 @@ __device__ xio_status_t post_read(const ring_target& t, u64 op, u64* ticket) {
 
 __device__ xio_status_t post(const ring_target& t, u64 op, u64* ticket) {
   if (is_storage(t)) return post_read(t, op, ticket);
-  const rdma::work one = write_of(t, op);
-  return rdma::post_ops(*t.world, *t.ring, one, one, false, ticket);
+  return rdma::post(*t.world, *t.ring, write_of(t, op), ticket);
 }
 
 __device__ xio_status_t quiet(const ring_target& t) {

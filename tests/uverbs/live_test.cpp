@@ -196,7 +196,7 @@ TEST(doorbell, EachNicHasItsOwnWhereTheLibraryHasThem) {
     xio::dev::ring_view v{};
     xio::dev::ring_state state{};
     (i == 0 ? first : second)->make_queue(256, 0, false)->fill(v, state);
-    doorbells[i] = v.doorbell;
+    doorbells[i] = v.rdma.doorbell;
   }
   EXPECT_EQ(doorbells[0] != doorbells[1], own);
   for (const auto* nic : {&first, &second}) {

@@ -400,11 +400,14 @@ XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& r, le
 
 // --- By what suits the machine -----------------------------------------------------------------------
 
-XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
-  if constexpr (k_posts_by_leaf) return post_by_leaf<false>(*view_field(c.world), r, leaf_op_of(w), ticket);
-  const posted_ops done = post_in_one(*c.world, r, w, w, false);
+XIO_DEVICE xio_status_t post(const world_view& world, const ring_view& r, const work& w, u64* ticket) {
+  if constexpr (k_posts_by_leaf) return post_by_leaf<false>(world, r, leaf_op_of(w), ticket);
+  const posted_ops done = post_in_one(world, r, w, w, false);
   *ticket = done.ticket;
   return done.status;
+}
+XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
+  return post(*view_field(c.world), r, w, ticket);
 }
 
 // The low `width` bytes of a value; see post_value_in_one.
