@@ -6,6 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <map>
+#include <string>
 
 #include "xio/compat/rocshmem/impl/failure.hpp"
 #include "xio/compat/rocshmem/impl/state.hpp"
@@ -79,6 +80,24 @@ inline xio_status_t look_at_errors() {
   return h.status;
 }
 
+// The default context, with a pool for rocshmem_wg_ctx_create. Where nobody said how large, 32; or few, where a GPU's
+// queues do not go round: each context takes some for each PE by copy engines, and hosts make contexts too.
+inline xio_status_t create_default_context(host_state& h) {
+  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+  const bool chosen = std::getenv("ROCSHMEM_MAX_NUM_CONTEXTS") != nullptr || std::getenv("XIO_CTX_POOL") != nullptr;
+  constexpr std::uint32_t usual = 32, few = 4;
+  if (!chosen) attr.pool = usual;
+  const xio_status_t status = xio_ctx_create(h.world, &attr, &h.ctx);
+  if (status == XIO_OK || chosen) return status;
+  const std::string why = xio_last_error();
+  attr.pool = few;
+  const xio_status_t second = xio_ctx_create(h.world, &attr, &h.ctx);
+  if (second == XIO_OK && xio_my_pe(h.world) == 0)
+    std::fprintf(stderr, "rocshmem: %u contexts are too many, there are %u (ROCSHMEM_MAX_NUM_CONTEXTS): %s\n", usual,
+                 few, why.c_str());
+  return second;
+}
+
 inline void start(xio_init_attr_t attr, const char* call) {
   host_state& h = host();
   if (h.world != nullptr) end_with(call, "rocshmem is initialised already; call rocshmem_finalize first");
@@ -87,9 +106,7 @@ inline void start(xio_init_attr_t attr, const char* call) {
   attr.option_count = from_environment.count;
   must(xio_init(&attr, &h.world), call);
   if (xio_my_pe(h.world) == 0) from_environment.print();
-  xio_ctx_attr_t ctx_attr = XIO_CTX_ATTR_INIT;
-  if (std::getenv("ROCSHMEM_MAX_NUM_CONTEXTS") == nullptr && std::getenv("XIO_CTX_POOL") == nullptr) ctx_attr.pool = 32;
-  must(xio_ctx_create(h.world, &ctx_attr, &h.ctx), call);
+  must(create_default_context(h), call);
   must(hipMalloc(&h.first_error, sizeof *h.first_error), call);
   must(hipMemset(h.first_error, 0, sizeof *h.first_error), call);
   h.printed = false;
