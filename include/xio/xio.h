@@ -350,11 +350,13 @@ XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
  * wrong. */
 XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes);
 /* Local. Counts of the engine of that route (XIO_ROUTE_RDMA or XIO_ROUTE_SDMA, else XIO_ERR_ARG) since the context was
- * made; zeroes if the context has none. Kernels may be running: each number is one of a recent moment. */
+ * made; zeroes if the context has none. Kernels may be running: each number is one of a recent moment. An AMD GPU may
+ * keep in its caches what a running kernel has counted, until the kernel fences, posts to an engine or ends. */
 XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out);
 /* Local. The last failure of kernels on this ctx: of a call (engine "device": a wrong argument, a wait that ended by
  * the deadline) or of an engine. It stays until the next failure; quiet, and calls that succeed, change nothing.
- * info->status = XIO_OK when nothing has failed. */
+ * info->status = XIO_OK when nothing has failed. Of a kernel that still runs a failure may be seen late: an AMD GPU may
+ * keep it in its caches until the kernel fences, posts to an engine or ends. */
 XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
 /* Opens a drive or file for kernels of this PE. Local; at most 16 are open in a world at a time. attr may be null. The
