@@ -68,4 +68,31 @@ inline std::string hex(u64 x) {
   return text;
 }
 
+// A wave loads a word with `load`, another device changes it, and behind the instructions `between` the wave loads it
+// again with scope bits. Whether the second load saw the old value with one of the seeds; prepare(machine) says which
+// GPU it is.
+inline bool second_load_is_stale(const std::string& load, const std::string& between, const std::string& bits,
+                                 const std::function<void(machine&)>& prepare) {
+  bool stale = false;
+  for (u64 seed = 1; seed < 40; ++seed) {
+    machine m(seed);
+    prepare(m);
+    auto word = make_pages(4096);
+    word.get()[0] = 1;
+    m.visible.list(word.get(), 4096);
+    m.exec(1);
+    m.load(load + " v2, v[0:1], off\n s_waitcnt vmcnt(0)\n s_sleep 1\n" + between + "\n " + load + " v3, v[0:1], off " +
+           bits + "\n s_waitcnt vmcnt(0)");
+    m.set_v64(0, 0, reinterpret_cast<u64>(word.get()));
+    m.start();
+    run_wave(m.w, 1000);  // as far as s_sleep
+    word.get()[0] = 2;
+    while (m.w.now == wave::state::ready && !m.w.stopped) run_wave(m.w, 1000);
+    EXPECT_FALSE(m.w.stopped) << m.shared.failed.why;
+    EXPECT_EQ(m.v(2, 0), 1u);
+    stale |= m.v(3, 0) == 1;
+  }
+  return stale;
+}
+
 }  // namespace amdgpu::test

@@ -570,26 +570,10 @@ TEST_F(gfx1100, loads_may_find_stale_lines_in_l0_and_l1) {
                      {"", "buffer_gl1_inv", false},
                      {"", "buffer_gl1_inv\n buffer_gl0_inv", true}};
   for (const auto& c : cases) {
-    bool stale = false;
-    for (u64 seed = 1; seed < 40; ++seed) {
-      machine late(seed);
+    const bool stale = second_load_is_stale("global_load_b32", c.between, c.bits, [&](machine& late) {
       use(late);
       late.late.have_l0(false);
-      auto word = make_pages(4096);
-      word.get()[0] = 1;
-      late.visible.list(word.get(), 4096);
-      late.exec(1);
-      late.load(std::string("global_load_b32 v2, v[0:1], off\n s_waitcnt vmcnt(0)\n s_sleep 1\n") + c.between +
-                "\n global_load_b32 v3, v[0:1], off " + c.bits + "\n s_waitcnt vmcnt(0)");
-      late.set_v64(0, 0, reinterpret_cast<u64>(word.get()));
-      late.start();
-      run_wave(late.w, 1000);  // as far as s_sleep
-      word.get()[0] = 2;
-      while (late.w.now == amdgpu::wave::state::ready && !late.w.stopped) run_wave(late.w, 1000);
-      ASSERT_FALSE(late.w.stopped) << late.shared.failed.why;
-      EXPECT_EQ(late.v(2, 0), 1u);
-      stale |= late.v(3, 0) == 1;
-    }
+    });
     EXPECT_EQ(stale, !c.fresh) << "bits '" << c.bits << "', between '" << c.between << "'";
   }
 }

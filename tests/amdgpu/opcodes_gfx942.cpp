@@ -68,25 +68,7 @@ TEST_F(gfx942, loads_look_past_the_l1_from_agent_scope_on) {
                      {"", "buffer_inv sc0 sc1", true},
                      {"", "buffer_inv sc0", false}};
   for (const auto& c : cases) {
-    bool stale = false;
-    for (u64 seed = 1; seed < 40; ++seed) {
-      machine late(seed);
-      use(late);
-      auto word = make_pages(4096);
-      word.get()[0] = 1;
-      late.visible.list(word.get(), 4096);
-      late.exec(1);
-      late.load(std::string("global_load_dword v2, v[0:1], off\n s_waitcnt vmcnt(0)\n s_sleep 1\n") + c.between +
-                "\n global_load_dword v3, v[0:1], off " + c.bits + "\n s_waitcnt vmcnt(0)");
-      late.set_v64(0, 0, reinterpret_cast<u64>(word.get()));
-      late.start();
-      run_wave(late.w, 1000);  // as far as s_sleep
-      word.get()[0] = 2;
-      while (late.w.now == amdgpu::wave::state::ready && !late.w.stopped) run_wave(late.w, 1000);
-      ASSERT_FALSE(late.w.stopped) << late.shared.failed.why;
-      EXPECT_EQ(late.v(2, 0), 1u);
-      stale |= late.v(3, 0) == 1;
-    }
+    const bool stale = second_load_is_stale("global_load_dword", c.between, c.bits, [&](machine& late) { use(late); });
     EXPECT_EQ(stale, !c.fresh) << "bits '" << c.bits << "', between '" << c.between << "'";
   }
 }
