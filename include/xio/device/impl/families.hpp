@@ -79,10 +79,12 @@ XIO_DEVICE auto with_kind(ring_kind kind, Body&& body) {
     }
   }
 }
+constexpr bool k_is_one_family = (family_words::chosen & (family_words::chosen - 1)) == 0;
+constexpr bool k_tests_mlx5_first = has_family(ring_kind::mlx5) && !k_is_one_family;
 // The same where all lanes that are here have one kind: the usual family by one test.
 template <class Body>
 XIO_DEVICE auto with_common_kind(ring_kind kind, Body&& body) {
-  if constexpr (has_family(ring_kind::mlx5) && (family_words::chosen & (family_words::chosen - 1)) != 0)
+  if constexpr (k_tests_mlx5_first)
     if (kind == ring_kind::mlx5) [[likely]]
       return body(mlx5_codec{});
   return with_kind(static_cast<ring_kind>(unknown(static_cast<u32>(kind))), body);
@@ -92,7 +94,6 @@ XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
   return with_kind(r.kind, body);
 }
 // The family of a program that has one.
-constexpr bool k_is_one_family = (family_words::chosen & (family_words::chosen - 1)) == 0;
 template <class First, class... Rest>
 typename First::codec first_family(family_list<First, Rest...>);
 void first_family(family_list<>);

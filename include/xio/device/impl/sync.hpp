@@ -172,19 +172,19 @@ struct epoch_reached {
 // data comes from. tests/unit/passing_on.cpp looks at all pairs.
 XIO_HOST_DEVICE constexpr bool passes_others_on(u32 round, u32 n_pes) { return round != 0 && n_pes > 3; }
 
-// The PE that this one tells in a round.
-XIO_DEVICE u32 told_in(const xio_ctx_t& ctx, u32 round) {
+// The PE to which this one sends the flag of a round.
+XIO_DEVICE u32 peer_of_round(const xio_ctx_t& ctx, u32 round) {
   const u32 ahead = ctx.my_pe + (1u << round);
   return ahead < ctx.n_pes ? ahead : ahead - ctx.n_pes;  // both are below n_pes
 }
 
-// Tells a peer that this PE has come to round `round` of barrier `epoch`, unless it `has_told`, and waits for the one
-// that tells us.
-XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch, bool has_told) {
-  const u32 to = told_in(ctx, round);
+// Sends a peer the flag that this PE has come to round `round` of barrier `epoch`, unless it `has_sent` it already, and
+// waits for its own.
+XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch, bool has_sent) {
+  const u32 to = peer_of_round(ctx, round);
   const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
   posted p{0, XIO_OK};
-  if (!has_told) {
+  if (!has_sent) {
     if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
     p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
     if (p.status != XIO_OK) return p.status;
@@ -217,12 +217,12 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
   return load<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch);
 }
 
-// The rounds from `round` on, of which that one's flag is sent already if it `has_told`.
-XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_told) {
+// The rounds from `round` on, of which that one's flag is sent already if it `has_sent`.
+XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_sent) {
   for (; (u64{1} << round) < ctx.n_pes; ++round) {
-    const xio_status_t status = barrier_round(ctx, round, epoch, has_told);
+    const xio_status_t status = barrier_round(ctx, round, epoch, has_sent);
     if (status != XIO_OK) return status;
-    has_told = false;
+    has_sent = false;
   }
   return XIO_OK;
 }
@@ -232,7 +232,7 @@ XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, b
 // A lone thread waits for each of its instructions, so there are few here, and those of round 0 lie before the fence.
 struct mapped_barrier {
   bool is_on;
-  u64 theirs;  // the words of the rounds at the PE that round 0 tells
+  u64 theirs;  // the words of the rounds at the PE that round 0 sends to
   u64 mine;
 };
 XIO_DEVICE u64 round_words_of(const xio_ctx_t& ctx, u32 pe) {
@@ -241,17 +241,17 @@ XIO_DEVICE u64 round_words_of(const xio_ctx_t& ctx, u32 pe) {
 XIO_DEVICE mapped_barrier prepare_barrier(const xio_ctx_t& ctx) {
   mapped_barrier b{};
   b.is_on = (ctx.flags & ctx_all_mapped) != 0 && ctx.n_pes - 2 <= XIO_CTX_MAPPED - 2;
-  b.theirs = round_words_of(ctx, told_in(ctx, 0));
+  b.theirs = round_words_of(ctx, peer_of_round(ctx, 0));
   b.mine = reinterpret_cast<u64>(own_head(ctx).barrier);
   not_after(b.theirs), not_after(b.mine);
   return b;
 }
 
-// A flag that comes over a link is there within so many looks. Later ones are waited for with a deadline.
-constexpr u32 k_first_looks = k_pauses_at_once ? 1 : 64;
+// A flag that comes over a link is there within so many polls. Later ones are waited for with a deadline.
+constexpr u32 k_first_polls = k_pauses_at_once ? 1 : 64;
 XIO_DEVICE bool comes_soon(u64 at, u64 epoch) {
   const auto* mine = reinterpret_cast<const u64*>(at);
-  XIO_ROLLED for (u32 i = 0; i < k_first_looks; ++i) {
+  XIO_ROLLED for (u32 i = 0; i < k_first_polls; ++i) {
     if (epoch_reached{epoch}(load<scope::system, direct::k_watch_load>(mine))) return true;
   }
   return false;
@@ -265,7 +265,7 @@ XIO_DEVICE bool rounds_come_soon(const xio_ctx_t& ctx, mapped_barrier b, u64 epo
     if (!comes_soon(b.mine + round * sizeof(u64), epoch)) return false;
     watched();
     if (step >= ctx.n_pes) return true;
-    b.theirs = round_words_of(ctx, told_in(ctx, ++round));
+    b.theirs = round_words_of(ctx, peer_of_round(ctx, ++round));
     if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
   }
 }
