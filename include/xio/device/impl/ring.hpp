@@ -23,8 +23,8 @@
 //   static u64 drain(const ring_view&, u64 completed)    consume completions: advance state->completed, give credits
 //                                                        back, record failures (single caller); returns the new
 //                                                        `completed`; see ring_keep_stored
-//   static void take_view(const ring_view& from, ring_view* to)   where rings are held in registers: copies the fields
-//   of
+//   static void take_view(const ring_view& from, ring_view* to)
+//                                                        where rings are held in registers: copies the fields of
 //                                                        the engine's part that the codec uses, by view_field
 //   static constexpr bool k_serial                       optional: entries carry a number that depends on all before
 //                                                        them (bnxt: the PSN), see ring_take_tickets
