@@ -34,15 +34,17 @@ struct team_table {
   unsigned char* memory = nullptr;  // symmetric, a part for each team that may be split off
   std::size_t part_bytes = 0;
   std::uint32_t area_bytes = 0, packets = 0;  // packets: most bytes of a message that goes so
-  std::uint64_t* words = nullptr;  // symmetric: free parts as this PE has them, those free at every member, a status
+  std::uint64_t* words = nullptr;  // symmetric: free parts as this PE has them, the same of every member, a status
   std::size_t word_count = 0;
+
+  std::uint64_t* words_of_all() const { return words + word_count; }
+  std::uint64_t* status() const { return words_of_all() + word_count * all[k_team_world].pes.size(); }
 };
 
-static __global__ void common_parts_kernel(std::uint32_t parent, std::uint64_t* words, std::uint64_t count) {
-  const xio_team_t team = in_kernels.teams[parent];
-  const xio_status_t status =
-      xio_reduce_wg<xio_reduction::bit_and>(resolve(), team, words + count, words, static_cast<std::size_t>(count));
-  if (threadIdx.x == 0) words[2 * count] = static_cast<std::uint64_t>(static_cast<int>(status));
+static __global__ void free_parts_kernel(std::uint32_t parent, std::uint64_t* of_all, const std::uint64_t* own,
+                                         std::size_t bytes, std::uint64_t* status) {
+  const xio_status_t s = xio_fcollect_wg(resolve(), in_kernels.teams[parent], of_all, own, bytes);
+  if (threadIdx.x == 0) *status = static_cast<std::uint64_t>(static_cast<int>(s));
 }
 static __global__ void team_sync_kernel(std::uint32_t team, std::uint64_t* status) {
   const xio_status_t s = xio_team_sync_wg(resolve(), in_kernels.teams[team]);
@@ -52,7 +54,7 @@ static __global__ void team_sync_kernel(std::uint32_t team, std::uint64_t* statu
 inline bool went_well(const team_table& t, const char* call) {
   std::uint64_t status = 0;
   must(hipDeviceSynchronize(), call);
-  must(hipMemcpy(&status, t.words + 2 * t.word_count, sizeof status, hipMemcpyDeviceToHost), call);
+  must(hipMemcpy(&status, t.status(), sizeof status, hipMemcpyDeviceToHost), call);
   if (status == XIO_OK) return true;
   std::fprintf(stderr, "%s: the members did not all come: %s\n", call,
                xio_status_name(static_cast<xio_status_t>(static_cast<int>(status))));
@@ -109,7 +111,8 @@ inline void start_teams(team_table& t, xio_world_t* world) {
   }
   t.memory = static_cast<unsigned char*>(memory);
   t.word_count = (parts + 63) / 64;
-  must(xio_malloc(world, (2 * t.word_count + 1) * sizeof(std::uint64_t), &memory), call);
+  const std::size_t members = static_cast<std::size_t>(xio_n_pes(world));
+  must(xio_malloc(world, ((members + 1) * t.word_count + 1) * sizeof(std::uint64_t), &memory), call);
   t.words = static_cast<std::uint64_t*>(memory);
   t.all.assign(k_first_split + parts, {});
   t.all[k_team_world].team = everybody;
@@ -143,11 +146,14 @@ inline std::vector<std::uint32_t> agree_on_parts(team_table& t, std::uint32_t pa
     if (!refuses && t.all[i].pes.empty())
       words[(i - k_first_split) / 64] |= std::uint64_t{1} << (i - k_first_split) % 64;
   if (words.empty()) return {};
-  must(hipMemcpy(t.words, words.data(), words.size() * sizeof words[0], hipMemcpyHostToDevice), call);
-  hipLaunchKernelGGL(common_parts_kernel, dim3(1), dim3(64), 0, nullptr, parent, t.words,
-                     static_cast<std::uint64_t>(t.word_count));
+  const std::size_t bytes = words.size() * sizeof words[0];
+  must(hipMemcpy(t.words, words.data(), bytes, hipMemcpyHostToDevice), call);
+  hipLaunchKernelGGL(free_parts_kernel, dim3(1), dim3(64), 0, nullptr, parent, t.words_of_all(), t.words, bytes,
+                     t.status());
   if (!went_well(t, call)) return {};
-  must(hipMemcpy(words.data(), t.words + t.word_count, words.size() * sizeof words[0], hipMemcpyDeviceToHost), call);
+  std::vector<std::uint64_t> of_all(words.size() * t.all[parent].pes.size());
+  must(hipMemcpy(of_all.data(), t.words_of_all(), bytes * t.all[parent].pes.size(), hipMemcpyDeviceToHost), call);
+  for (std::size_t i = 0; i < of_all.size(); ++i) words[i % words.size()] &= of_all[i];
   std::vector<std::uint32_t> found;
   for (std::size_t i = k_first_split; i < t.all.size() && found.size() < wanted; ++i)
     if ((words[(i - k_first_split) / 64] >> (i - k_first_split) % 64 & 1) != 0)
@@ -194,7 +200,7 @@ inline void forget_team(team_table& t, std::uint32_t at) {
 }
 
 inline bool sync_team(team_table& t, std::uint32_t at, const char* call) {
-  hipLaunchKernelGGL(team_sync_kernel, dim3(1), dim3(64), 0, nullptr, at, t.words + 2 * t.word_count);
+  hipLaunchKernelGGL(team_sync_kernel, dim3(1), dim3(64), 0, nullptr, at, t.status());
   return went_well(t, call);
 }
 
