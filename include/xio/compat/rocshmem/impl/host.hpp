@@ -80,22 +80,24 @@ inline xio_status_t look_at_errors() {
   return h.status;
 }
 
-// The default context, with a pool for rocshmem_wg_ctx_create. Where nobody said how large, 32; or few, where a GPU's
-// queues do not go round: each context takes some for each PE by copy engines, and hosts make contexts too.
+// The default context, with a pool for rocshmem_wg_ctx_create. Where nobody said how large, 32, halved down to 4 while a
+// GPU's queues do not go round: by copy engines each context takes some for each PE.
 inline xio_status_t create_default_context(host_state& h) {
   xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
   const bool chosen = std::getenv("ROCSHMEM_MAX_NUM_CONTEXTS") != nullptr || std::getenv("XIO_CTX_POOL") != nullptr;
-  constexpr std::uint32_t usual = 32, few = 4;
+  constexpr std::uint32_t usual = 32, fewest = 4;
   if (!chosen) attr.pool = usual;
-  const xio_status_t status = xio_ctx_create(h.world, &attr, &h.ctx);
+  xio_status_t status = xio_ctx_create(h.world, &attr, &h.ctx);
   if (status == XIO_OK || chosen) return status;
   const std::string why = xio_last_error();
-  attr.pool = few;
-  const xio_status_t second = xio_ctx_create(h.world, &attr, &h.ctx);
-  if (second == XIO_OK && xio_my_pe(h.world) == 0)
+  while (status != XIO_OK && attr.pool > fewest) {
+    attr.pool /= 2;
+    status = xio_ctx_create(h.world, &attr, &h.ctx);
+  }
+  if (status == XIO_OK && xio_my_pe(h.world) == 0)
     std::fprintf(stderr, "rocshmem: %u contexts are too many, there are %u (ROCSHMEM_MAX_NUM_CONTEXTS): %s\n", usual,
-                 few, why.c_str());
-  return second;
+                 attr.pool, why.c_str());
+  return status;
 }
 
 inline void start(xio_init_attr_t attr, const char* call) {
