@@ -4,21 +4,23 @@
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
-source=$srcdir/tests/device/gates.hip
-include=(-I"$srcdir/include")
+sources=("$srcdir/tests/device/gates.hip" "$srcdir/tests/device/rocshmem.hip")
+include=(-I"$srcdir/include" -I"$srcdir/include/xio/compat")
 tried=0
 
 for compiler in g++ clang++; do
   if ! command -v $compiler >/dev/null; then continue; fi
-  $compiler -x c++ -std=c++20 -Wall -Wextra -Werror -DXIO_PLATFORM_HOST=1 "${include[@]}" -fsyntax-only "$source"
+  $compiler -x c++ -std=c++20 -Wall -Wextra -Werror -DXIO_PLATFORM_HOST=1 "${include[@]}" -fsyntax-only "${sources[@]}"
   echo "$compiler: host"
   tried=$((tried + 1))
 done
 if [ -n "$NVCC" ]; then
   out=$builddir/tests/device/gates.ptx
   mkdir -p "${out%/*}"
-  "$NVCC" -x cu -std=c++20 -DXIO_PLATFORM_CUDA=1 "${include[@]}" -Xcompiler -Wall,-Wextra -Werror all-warnings \
-    -arch=compute_90 --ptx -o "$out" "$source"
+  for source in "${sources[@]}"; do
+    "$NVCC" -x cu -std=c++20 -DXIO_PLATFORM_CUDA=1 "${include[@]}" -Xcompiler -Wall,-Wextra -Werror all-warnings \
+      -arch=compute_90 --ptx -o "$out" "$source"
+  done
   echo "nvcc: cuda"
   rm -f "$out"
   tried=$((tried + 1))

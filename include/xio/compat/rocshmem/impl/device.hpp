@@ -83,7 +83,7 @@ struct rocshmem_ctx_array_t {
     return rocshmem_ctx_t{reinterpret_cast<unsigned long long>(one.view), 0};
   }
 };
-constexpr rocshmem_ctx_array_t rocshmem_ctx_array{};
+[[maybe_unused]] static __device__ const rocshmem_ctx_array_t rocshmem_ctx_array{};
 
 // --- Order, barriers ---------------------------------------------------------------------------------
 
