@@ -105,6 +105,7 @@ TEST(amdgpu_topology, names_gpus_and_their_links) {
   };
   EXPECT_EQ(property("0/properties", "io_links_count"), 2);
   EXPECT_EQ(property("2/properties", "gfx_target_version"), 90010);
+  EXPECT_EQ(family_of(s), 141u);
   EXPECT_EQ(property("2/properties", "simd_count"), 64);
   EXPECT_EQ(property("2/properties", "location_id"), 4 << 8);
   EXPECT_EQ(property("1/io_links/1/properties", "type"), 11);
@@ -146,6 +147,7 @@ TEST(amdgpu_topology, a_navi_31_has_waves_of_32_lanes_and_no_xgmi) {
     return -1ll;
   };
   EXPECT_EQ(property("1/properties", "gfx_target_version"), 110000);
+  EXPECT_EQ(family_of(s), 145u);
   EXPECT_EQ(property("1/properties", "wave_front_size"), 32);
   EXPECT_EQ(property("1/properties", "simd_count"), 2 * static_cast<long long>(s.compute_units));
   EXPECT_EQ(property("1/properties", "simd_per_cu"), 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lanes of a wave of 64 that XIO lets act together: which lanes form a group, and in which order the groups come.
+// Lanes of a wave that XIO lets act together: which lanes form a group, and in which order the groups come. A wave has
+// as many lanes as the GPU's waves have, 64 or 32.
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
@@ -10,8 +11,6 @@
 #include "xio/device/platform/lanes.hpp"
 
 namespace {
-
-constexpr unsigned k_wave = 64;
 
 struct seen {
   std::uint64_t mask;   // of the group in which the lane was
@@ -26,8 +25,8 @@ __global__ void group(const std::uint64_t* keys, std::uint64_t present, unsigned
   const unsigned lane = threadIdx.x;
   if ((present >> lane & 1) == 0) return;
   for (unsigned round = 0; round < rounds && round <= lane % stay; ++round) {
-    seen& mine = out[round * k_wave + lane];
-    xio::dev::for_each_key(keys[round * k_wave + lane], [&](const xio::dev::lanes& g) {
+    seen& mine = out[round * blockDim.x + lane];
+    xio::dev::for_each_key(keys[round * blockDim.x + lane], [&](const xio::dev::lanes& g) {
       std::uint32_t turn = 0;
       if (g.leader()) turn = atomicAdd(&turns[round], 1u);
       mine.turn = static_cast<std::uint32_t>(g.first(turn));
@@ -38,6 +37,7 @@ __global__ void group(const std::uint64_t* keys, std::uint64_t present, unsigned
   }
 }
 
+unsigned wave = 0;  // its lanes
 int failures = 0;
 
 void must(hipError_t error, const char* what) {
@@ -55,25 +55,25 @@ struct calls {
   std::uint64_t present;
   unsigned rounds, stay;
 
-  std::uint64_t key(unsigned round, unsigned lane) const { return keys[round * k_wave + lane]; }
+  std::uint64_t key(unsigned round, unsigned lane) const { return keys[round * wave + lane]; }
   // The lanes that call in a round.
   std::uint64_t here(unsigned round) const {
     std::uint64_t mask = 0;
-    for (unsigned i = 0; i < k_wave; ++i)
+    for (unsigned i = 0; i < wave; ++i)
       if ((present >> i & 1) != 0 && round <= i % stay) mask |= std::uint64_t{1} << i;
     return mask;
   }
   // Those of them that have the lane's key.
   std::uint64_t same(unsigned round, unsigned lane) const {
     std::uint64_t mask = 0;
-    for (unsigned i = 0; i < k_wave; ++i)
+    for (unsigned i = 0; i < wave; ++i)
       if ((here(round) >> i & 1) != 0 && key(round, i) == key(round, lane)) mask |= std::uint64_t{1} << i;
     return mask;
   }
 };
 
 std::vector<seen> run(const calls& c) {
-  std::vector<seen> got(c.rounds * k_wave);
+  std::vector<seen> got(c.rounds * wave);
   std::uint64_t* keys = nullptr;
   std::uint32_t* turns = nullptr;
   seen* out = nullptr;
@@ -83,7 +83,7 @@ std::vector<seen> run(const calls& c) {
   MUST(hipMemcpy(keys, c.keys.data(), c.keys.size() * sizeof c.keys[0], hipMemcpyHostToDevice));
   MUST(hipMemset(turns, 0, c.rounds * sizeof *turns));
   MUST(hipMemset(out, 0, got.size() * sizeof got[0]));
-  hipLaunchKernelGGL(group, dim3(1), dim3(k_wave), 0, nullptr, keys, c.present, c.rounds, c.stay, turns, out);
+  hipLaunchKernelGGL(group, dim3(1), dim3(wave), 0, nullptr, keys, c.present, c.rounds, c.stay, turns, out);
   MUST(hipMemcpy(got.data(), out, got.size() * sizeof got[0], hipMemcpyDeviceToHost));
   MUST(hipFree(keys));
   MUST(hipFree(turns));
@@ -116,17 +116,17 @@ void check(const char* name, const std::vector<std::uint64_t>& keys, std::uint64
       const std::uint64_t mask = c.same(round, lowest(left));
       const seen wanted{mask, (std::uint64_t{lowest(mask)} << 40) + round, turn, 1};
       for (std::uint64_t m = mask; m != 0; m &= m - 1)
-        expect(c, round, lowest(m), got[round * k_wave + lowest(m)], wanted);
+        expect(c, round, lowest(m), got[round * wave + lowest(m)], wanted);
       left &= ~mask;
     }
-    for (unsigned i = 0; i < k_wave; ++i)
-      if ((here >> i & 1) == 0) expect(c, round, i, got[round * k_wave + i], seen{});
+    for (unsigned i = 0; i < wave; ++i)
+      if ((here >> i & 1) == 0) expect(c, round, i, got[round * wave + i], seen{});
   }
 }
 
 // Keys of 64 bits, of which sometimes only the upper half differs.
 std::vector<std::uint64_t> keys_of(unsigned kinds, unsigned rounds, unsigned shift) {
-  std::vector<std::uint64_t> keys(rounds * k_wave);
+  std::vector<std::uint64_t> keys(rounds * wave);
   std::uint32_t random = 12345;
   for (std::uint64_t& k : keys) {
     random = random * 1664525u + 1013904223u;
@@ -135,19 +135,32 @@ std::vector<std::uint64_t> keys_of(unsigned kinds, unsigned rounds, unsigned shi
   return keys;
 }
 
+// Bits of a wave of 64 lanes, of which one of 32 has the upper half.
+std::uint64_t lanes_of(std::uint64_t bits) { return bits >> (64 - wave); }
+
+void find_wave() {
+  hipDeviceProp_t p;
+  MUST(hipGetDeviceProperties(&p, 0));
+  wave = static_cast<unsigned>(p.warpSize);
+  if (wave == 32 || wave == 64) return;
+  std::printf("lanes: a wave of %u lanes is not known\n", wave);
+  std::exit(2);
+}
+
 }  // namespace
 
 int main() {
-  constexpr std::uint64_t all = ~std::uint64_t{0};
+  find_wave();
+  const std::uint64_t all = lanes_of(~std::uint64_t{0});
   check("one key", keys_of(1, 1, 0), all, 1, 1);
   check("two keys", keys_of(2, 1, 6), all, 1, 1);
   check("three keys that differ above 32 bits", keys_of(3, 1, 33), all, 1, 1);
   check("a key for each lane", keys_of(65536, 1, 3), all, 1, 1);
-  check("lanes that are not there", keys_of(3, 1, 6), 0x8421f00f0ff0a5a6, 1, 1);
-  check("two lanes", keys_of(65536, 1, 6), 0x8000000000000010, 1, 1);
-  check("one lane", keys_of(2, 1, 6), std::uint64_t{1} << 63, 1, 1);
+  check("lanes that are not there", keys_of(3, 1, 6), lanes_of(0x8421f00f0ff0a5a6), 1, 1);
+  check("few lanes", keys_of(65536, 1, 6), lanes_of(0x8000001000000010), 1, 1);
+  check("one lane", keys_of(2, 1, 6), lanes_of(std::uint64_t{1} << 63), 1, 1);
   check("rounds that lanes leave", keys_of(4, 8, 6), all, 8, 8);
-  check("rounds that lanes leave, some not there", keys_of(4, 8, 34), 0xfffffff0ffff0fff, 8, 5);
-  std::printf("lanes: %d failures\n", failures);
+  check("rounds that lanes leave, some not there", keys_of(4, 8, 34), lanes_of(0xfffffff0ffff0fff), 8, 5);
+  std::printf("lanes: waves of %u, %d failures\n", wave, failures);
   return failures == 0 ? 0 : 1;
 }

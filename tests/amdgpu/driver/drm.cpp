@@ -6,9 +6,11 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 
 #include "amdgpu/driver/descriptors.hpp"
 #include "amdgpu/driver/settings.hpp"
+#include "amdgpu/driver/topology.hpp"
 
 #define AMDGPU_SHOWN extern "C" __attribute__((visibility("default")))
 
@@ -29,15 +31,20 @@ struct device {
   int fd, flink_fd;
 };
 
-// libdrm amdgpu/amdgpu.h, struct amdgpu_gpu_info. The family is AMDGPU_FAMILY_AI (linux include/uapi/drm/amdgpu_drm.h),
-// of which every gfx9 is.
+// libdrm amdgpu/amdgpu.h, struct amdgpu_gpu_info.
 struct gpu_info {
   std::uint32_t asic_id, chip_revision, external_revision, family;
   std::uint64_t flags, most_engine_khz, most_memory_khz;
   std::uint32_t others[94];
 };
 static_assert(sizeof(gpu_info) == 416);
-constexpr std::uint32_t k_family_ai = 141;
+
+// The session's, which the program's environment has; run has looked at them.
+std::uint32_t family() {
+  amdgpu::settings s;
+  static_cast<void>(read_settings(s, [](const char* name) { return std::getenv(name); }));
+  return family_of(s);
+}
 
 }  // namespace
 
@@ -80,7 +87,7 @@ AMDGPU_SHOWN int amdgpu_device_deinitialize(void* handle) {
 
 AMDGPU_SHOWN int amdgpu_query_gpu_info(void* handle, void* info) {
   if (is_here()) {
-    *static_cast<gpu_info*>(info) = {0, 0, 0, k_family_ai, 0, 1700000, 1600000, {}};
+    *static_cast<gpu_info*>(info) = {0, 0, 0, family(), 0, 1700000, 1600000, {}};
     return 0;
   }
   static const auto real = next(static_cast<int (*)(void*, void*)>(nullptr), "amdgpu_query_gpu_info");

@@ -28,17 +28,18 @@ constexpr std::uint32_t k_simd_ids = 0x80001000u;
 // Capability: bits 13:12 the doorbell's kind (2: 64 bits, counts packets), 7 watch points, 26 ECC in SRAM.
 constexpr std::uint32_t k_capability = 2u << 12 | 1u << 7 | 1u << 26;
 // MI250X; MI300X, whose kernel driver has no name of its own for it (kfd_device.c); and Navi 31, whose compute units
-// have two SIMDs for waves of 32 lanes, and whose memory has no ECC.
+// have two SIMDs for waves of 32 lanes, and whose memory has no ECC. libdrm's families are AMDGPU_FAMILY_AI, of which
+// every gfx9 is, and AMDGPU_FAMILY_GC_11_0_0 (linux include/uapi/drm/amdgpu_drm.h).
 struct model {
   unsigned target_version, device_id;
   const char* name;
   unsigned lanes, simds, waves;
-  std::uint32_t capability;
+  std::uint32_t capability, family;
 };
 constexpr model model_of(target t) {
-  if (t == target::gfx942) return {90402, 0x74a1, "ip discovery", 64, 4, 8, k_capability};
-  if (t == target::gfx1100) return {110000, 0x744c, "ip discovery", 32, 2, 16, k_capability & ~(1u << 26)};
-  return {90010, 0x7408, "aldebaran", 64, 4, 8, k_capability};
+  if (t == target::gfx942) return {90402, 0x74a1, "ip discovery", 64, 4, 8, k_capability, 141};
+  if (t == target::gfx1100) return {110000, 0x744c, "ip discovery", 32, 2, 16, k_capability & ~(1u << 26), 145};
+  return {90010, 0x7408, "aldebaran", 64, 4, 8, k_capability, 141};
 }
 // Radeons have no xGMI.
 bool has_xgmi(const settings& s) { return target_of(s.target) != target::gfx1100; }
@@ -143,6 +144,8 @@ int gpu_of_id(const settings& s, std::uint32_t gpu_id) {
   const std::uint32_t gpu = gpu_id - gpu_id_of(0);
   return gpu < s.nodes() ? static_cast<int>(gpu) : -1;
 }
+
+std::uint32_t family_of(const settings& s) { return model_of(target_of(s.target)).family; }
 
 std::string bus_id_of(unsigned function) { return fmt::format("0000:{:02x}:00.0", function + 3); }
 

@@ -14,6 +14,8 @@ constexpr std::uint32_t gpu_id_of(unsigned gpu) { return 0x5a00 + gpu; }
 constexpr unsigned render_minor_of(unsigned gpu) { return 128 + gpu; }
 // The GPU with that id, or -1.
 int gpu_of_id(const settings& s, std::uint32_t gpu_id);
+// libdrm's number of the GPUs' family.
+std::uint32_t family_of(const settings& s);
 // Of the PCI functions, one for all partitions of a GPU.
 std::string bus_id_of(unsigned function);
 
