@@ -43,7 +43,7 @@ std::uint64_t place_of(const std::uint8_t* p) { return reinterpret_cast<std::uin
 l2_cache::keeping l2_cache::of(mapping::place where, mapping::caching how) const {
   if (how == mapping::caching::uncached || (how == mapping::caching::fine && !rules.scoped)) return keeping::nothing;
   switch (where) {
-    case mapping::place::local: return keeping::dirty;
+    case mapping::place::local: return rules.own_is_nc ? keeping::all : keeping::dirty;
     case mapping::place::peer: return keeping::all;
     case mapping::place::host: return rules.scoped ? keeping::nothing : keeping::all;
     default: return keeping::nothing;

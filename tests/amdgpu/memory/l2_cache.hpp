@@ -5,16 +5,18 @@
 //   RW: stores are dirty lines until a write-back; what others write is seen.
 //   NC: stores are dirty, and lines that were read are stale, until a write-back and an invalidate.
 //   CC writes through and is probed, UC passes by; both keep nothing.
-//                        gfx90a                    gfx942
-//   this GPU's           RW, fine-grained CC       RW, fine-grained too
-//   another GPU's        NC, fine-grained UC       NC, fine-grained too
-//   the host's           NC, fine-grained UC       UC
-//   uncached             UC                        UC
-// On gfx942 an access has a scope. One that reaches beyond this L2, to the agent's other L2s or to the system, loads no
-// stale line and stores to memory at once; atomics that do so are done in memory.
-// A dirty line may leave by itself at any time, as a seed chooses, or never. With `hdp` the host data path is kept here
-// too: a line of this GPU's memory that a kernel has read does not change by what others write until the path is
-// flushed.
+//                        gfx90a                    gfx942                    gfx1100
+//   this GPU's           RW, fine-grained CC       RW, fine-grained too      NC, fine-grained UC
+//   another GPU's        NC, fine-grained UC       NC, fine-grained too      NC, fine-grained UC
+//   the host's           NC, fine-grained UC       UC                        NC, fine-grained UC
+//   uncached             UC                        UC                        UC
+// gfx1100's are linux amdgpu's gmc_v11_0_get_vm_pte. It has no instruction that writes the L2 back or invalidates it
+// (LLVM AMDGPUUsage, "Memory Model GFX10-GFX11"): of coarse-grained memory other devices see what a kernel stored, and
+// a kernel what they stored, by a packet's release and acquire alone. On gfx942 an access has a scope. One that reaches
+// beyond this L2, to the agent's other L2s or to the system, loads no stale line and stores to memory at once; atomics
+// that do so are done in memory. A dirty line may leave by itself at any time, as a seed chooses, or never. With `hdp`
+// the host data path is kept here too: a line of this GPU's memory that a kernel has read does not change by what
+// others write until the path is flushed.
 #pragma once
 #include <array>
 #include <atomic>
@@ -31,8 +33,9 @@ namespace amdgpu {
 
 // The GPU's additions to gfx90a's model.
 struct l2_rules {
-  bool scoped = false;  // gfx942
-  unsigned of_gpu = 1;  // L2s of the GPU
+  bool scoped = false;     // gfx942
+  unsigned of_gpu = 1;     // L2s of the GPU
+  bool own_is_nc = false;  // gfx1100
 };
 
 // The path by which the host and devices write to a GPU's memory, one for all its L2s.

@@ -31,7 +31,8 @@ scheduler::scheduler(const settings& s, gate& turns, const std::vector<page_tabl
       make_(std::move(make)),
       engines_(s, tables, happenings) {
   for (unsigned gpu = 0; s.memory == "adversary" && gpu < s.nodes(); ++gpu)
-    l2_.push_back(std::make_unique<l2_caches>(s.seed + gpu, s.hdp != 0, l2_rules{s.target == "gfx942", s.l2s()}));
+    l2_.push_back(std::make_unique<l2_caches>(s.seed + gpu, s.hdp != 0,
+                                              l2_rules{s.target == "gfx942", s.l2s(), s.target == "gfx1100"}));
 }
 
 scheduler::~scheduler() { stop(); }
