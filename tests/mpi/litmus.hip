@@ -2,6 +2,7 @@
 // The litmus tests of docs/ordering.md, by the names they have there. Each runs many times inside one kernel, so that
 // a missing order has chances to show; readers are running kernels, never the host afterwards.
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "rig.hpp"
@@ -121,27 +122,49 @@ __global__ void source_reuse(xio_ctx_t ctx, board* b, uint64_t* out, players p, 
 }
 
 // ordinary memory: the source of a put and the target of a get may be registered memory that the GPU keeps in its
-// caches, and that the kernel has written just before.
-__global__ void ordinary_memory(xio_ctx_t ctx, board* b, uint64_t* plain, uint32_t words, players p, uint32_t* wrong,
-                                int* bad) {
-  for (uint64_t turn = 1; turn <= p.turns; ++turn) {
+// caches, and that the kernel has written just before. Where no instruction writes the L2 back, an earlier kernel has
+// written the source, and a later one reads the target: each step of a turn is then a kernel of its own.
+enum ordinary_step : uint32_t { step_fill, step_put, step_clear, step_get, step_check, steps };
+struct ordinary_run {
+  uint64_t first_turn, last_turn;
+  uint32_t first_step, last_step;
+};
+
+// Returns how many words are not as they were put or got.
+__device__ inline uint32_t old_words(const uint64_t* words, uint32_t n, uint64_t turn) {
+  uint32_t old = 0;
+  for (uint32_t i = n; i-- > 0;) old += look(&words[i]) != turn * 3000 + i;
+  return old;
+}
+
+__device__ inline void ordinary_one(xio_ctx_t ctx, board* b, uint64_t* plain, uint32_t words, const players& p,
+                                    uint64_t turn, uint32_t step, uint32_t* wrong, int* bad) {
+  if (step == step_fill) {
     for (uint32_t i = 0; i < words; ++i) plain[i] = turn * 3000 + i;
+  } else if (step == step_put) {
     const xio_req_t sent =
         xio_put_signal_nbi(ctx, b->data, plain, words * sizeof *plain, &b->flag, turn, XIO_SIGNAL_SET, p.right);
     if (xio_signal_wait_until(ctx, &b->flag, XIO_CMP_EQ, turn) != XIO_OK) *bad = 2;
-    for (uint32_t i = words; i-- > 0;)
-      if (look(&b->data[i]) != turn * 3000 + i) *wrong += 1;
+    *wrong += old_words(b->data, words, turn);
     if (xio_wait(ctx, sent) != XIO_OK) *bad = 1;
+  } else if (step == step_clear) {
     // The kernel's caches have it all when the get begins.
-    for (uint32_t i = 0; i < words; ++i)
-      if (look(&plain[i]) != turn * 3000 + i) *bad = 2;
+    if (old_words(plain, words, turn) != 0) *bad = 2;
     for (uint32_t i = 0; i < words; ++i) plain[i] = 0;
+  } else if (step == step_get) {
     if (xio_get(ctx, plain, b->data, words * sizeof *plain, p.right) != XIO_OK) *bad = 3;
-    for (uint32_t i = words; i-- > 0;)
-      if (look(&plain[i]) != turn * 3000 + i) *wrong += 1;
+  } else {
+    *wrong += old_words(plain, words, turn);
     // The neighbour's data stay until they were got.
     if (xio_barrier_all(ctx) != XIO_OK) *bad = 4;
   }
+}
+
+__global__ void ordinary_memory(xio_ctx_t ctx, board* b, uint64_t* plain, uint32_t words, players p, ordinary_run run,
+                                uint32_t* wrong, int* bad) {
+  for (uint64_t turn = run.first_turn; turn <= run.last_turn; ++turn)
+    for (uint32_t step = run.first_step; step <= run.last_step; ++step)
+      ordinary_one(ctx, b, plain, words, p, turn, step, wrong, bad);
 }
 
 // fresh get: a PE that gets a word again and again sees in the end that its owner changed it, without another op
@@ -192,6 +215,32 @@ void clear(const rig::team& t, board* b) {
   t.barrier();
 }
 
+// gfx10 and gfx11 have no instruction that writes the L2 back or invalidates it (LLVM AMDGPUUsage, "Memory Model
+// GFX10-GFX11").
+bool kernels_write_back() {
+#if defined(__HIP_PLATFORM_AMD__)
+  int device = 0;
+  hipDeviceProp_t p;
+  MUST(hipGetDevice(&device));
+  MUST(hipGetDeviceProperties(&p, device));
+  const std::string name = p.gcnArchName;
+  return name.rfind("gfx10", 0) != 0 && name.rfind("gfx11", 0) != 0;
+#else
+  return true;
+#endif
+}
+
+void ordinary_turns(const rig::team& t, board* b, uint64_t* plain, uint32_t words, const players& p, uint32_t* old,
+                    int* bad) {
+  if (kernels_write_back()) {
+    RUN(ordinary_memory, 1, 1, t.ctx, b, plain, words, p, (ordinary_run{1, p.turns, 0, steps - 1}), old, bad);
+    return;
+  }
+  for (uint64_t turn = 1; turn <= p.turns; ++turn)
+    for (uint32_t step = 0; step < steps; ++step)
+      RUN(ordinary_memory, 1, 1, t.ctx, b, plain, words, p, (ordinary_run{turn, turn, step, step}), old, bad);
+}
+
 // Memory of the GPU and of the host.
 void ordinary(const rig::team& t, board* b, const char* how, players p, int* bad) {
   const rig::device_array<uint64_t> of_gpu(k_words);
@@ -207,7 +256,7 @@ void ordinary(const rig::team& t, board* b, const char* how, players p, int* bad
     for (const uint32_t words : {3u, 500u}) {
       clear(t, b);
       const rig::device_array<uint32_t> old(1);
-      RUN(ordinary_memory, 1, 1, t.ctx, b, plain, words, p, old.data(), bad);
+      ordinary_turns(t, b, plain, words, p, old.data(), bad);
       rig::expect(old.get()[0] == 0, "ordinary memory (%s) of the %s: %u of the words too old", how,
                   plain == of_host ? "host" : "GPU", old.get()[0]);
     }

@@ -24,7 +24,7 @@ mkdir -p "$build"
 ./autogen.sh >/autogen.log 2>&1
 cd "$build"
 if [ ! -e Makefile ]; then
-  /src/configure --with-gpu=hip "XIO_HIP_ARCH=$target" CFLAGS='-O2 -Wall -Wextra' CXXFLAGS='-O2 -Wall -Wextra' >configure.log 2>&1 || {
+  /src/configure --with-gpu=hip "XIO_HIP_ARCH=$target" CFLAGS='-O2 -Wall -Wextra' CXXFLAGS='-O2 -g1 -Wall -Wextra' >configure.log 2>&1 || {
     tail -n 20 configure.log
     exit 1
   }
