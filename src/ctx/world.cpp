@@ -143,7 +143,7 @@ void world::map_peer(int pe, const std::vector<std::byte>& handle) {
 void world::publish_world() {
   // The last word of xio_init: after it every PE has mapped what it needs of the others.
   agreement_.each(call::init, [&] {
-    view_ = gpu::buffer(sizeof(dev::world_view), gpu::place::device);
+    view_ = gpu::buffer(sizeof(dev::world_view), gpu::place::device, 256, gpu::purpose::tables);
     dev::world_view v{};
     v.my_pe = static_cast<std::uint32_t>(me_);
     v.n_pes = static_cast<std::uint32_t>(n_);

@@ -271,6 +271,8 @@ buffer::buffer(std::size_t bytes, place where, std::size_t alignment, purpose wh
     check(hw::alloc_polled(&raw_, bytes + spare, true, what, g_device), "{} bytes of pinned host memory", bytes);
   else if (what == purpose::own)
     check(hw::alloc_device(&raw_, bytes + spare), "{} bytes of device memory", bytes);
+  else if (what == purpose::tables)
+    check(hw::alloc_tables(&raw_, bytes + spare, g_device), "{} bytes of device memory for tables", bytes);
   else
     check(hw::alloc_polled(&raw_, bytes + spare, false, what, g_device), "{} bytes of device memory for {}", bytes,
           name_of(what));

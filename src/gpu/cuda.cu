@@ -48,6 +48,7 @@ cudaError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose, i
 cudaError_t alloc_shared(void** out, std::size_t bytes, int device) {
   return alloc_polled(out, bytes, true, purpose::flags, device);
 }
+cudaError_t alloc_tables(void** out, std::size_t bytes, int) { return cudaMalloc(out, bytes); }
 cudaError_t alloc_heap(void** out, std::size_t bytes, caching) { return cudaMalloc(out, bytes); }
 memory_plan plan(purpose, bool, int) {
   return {caching::fine, caching::fine, true, "kernels see at system scope what others write"};

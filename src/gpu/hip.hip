@@ -96,6 +96,10 @@ hipError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose wha
         warn_once(what, on_host, p, hipGetErrorString(e));
       });
 }
+hipError_t alloc_tables(void** out, std::size_t bytes, int device) {
+  return own_memory_is_fresh(get_arch(device)) ? hipMalloc(out, bytes)
+                                               : alloc_polled(out, bytes, false, purpose::tables, device);
+}
 hipError_t alloc_shared(void** out, std::size_t bytes, int device) {
   return alloc_polled(out, bytes, true, purpose::flags, device);
 }

@@ -28,26 +28,28 @@ struct row {
   std::string_view prefix;  // of the GPU's name; the first that fits
   caching rings, completions, flags, heap;
   bool host_is_uncached;  // fine-grained host memory is mapped UC all the same
+  bool own_is_fresh;      // coarse-grained memory of its own is RW, which is probed; else NC
   const char* why;
 };
 
 // clang-format off
 constexpr row k_table[] = {
-  {"gfx908",  F, F, F, F, true,  "the driver probes the cache for fine-grained memory of its own and maps others' uncached"},
-  {"gfx90a",  F, F, F, F, true,  "the driver probes the cache for fine-grained memory of its own and maps others' uncached"},
-  {"gfx94",   U, U, U, U, true,  "the driver lets caches keep fine-grained memory, so a kernel that polls may see old bytes"},
-  {"gfx95",   U, U, U, U, false, "the driver lets caches keep fine-grained memory, so a kernel that polls may see old bytes"},
-  {"gfx9",    F, F, F, F, true,  "the driver maps fine-grained memory uncached"},
-  {"gfx10",   F, F, F, F, true,  "the driver maps fine-grained memory uncached"},
-  {"gfx11",   F, F, F, F, true,  "the driver maps fine-grained memory uncached"},
-  {"gfx12",   U, U, U, U, false, "the driver lets caches keep fine-grained memory, so a kernel that polls may see old bytes"},
-  {"",        U, U, U, U, false, "a GPU that this libxio does not know; uncached is the safe kind"},
+  {"gfx908",  F, F, F, F, true,  true,  "the driver probes the cache for fine-grained memory of its own and maps others' uncached"},
+  {"gfx90a",  F, F, F, F, true,  true,  "the driver probes the cache for fine-grained memory of its own and maps others' uncached"},
+  {"gfx94",   U, U, U, U, true,  true,  "the driver lets caches keep fine-grained memory, so a kernel that polls may see old bytes"},
+  {"gfx95",   U, U, U, U, false, true,  "the driver lets caches keep fine-grained memory, so a kernel that polls may see old bytes"},
+  {"gfx9",    F, F, F, F, true,  false, "the driver maps fine-grained memory uncached"},
+  {"gfx10",   F, F, F, F, true,  false, "the driver maps fine-grained memory uncached"},
+  {"gfx11",   F, F, F, F, true,  false, "the driver maps fine-grained memory uncached"},
+  {"gfx12",   U, U, U, U, false, false, "the driver lets caches keep fine-grained memory, so a kernel that polls may see old bytes"},
+  {"",        U, U, U, U, false, false, "a GPU that this libxio does not know; uncached is the safe kind"},
 };
 // clang-format on
 
 caching column(const row& r, purpose what) {
   switch (what) {
     case purpose::own: return F;
+    case purpose::tables: return r.heap;
     case purpose::rings: return r.rings;
     case purpose::completions: return r.completions;
     case purpose::flags: return r.flags;
@@ -67,6 +69,7 @@ const row& row_of(std::string_view arch) {
 const char* name_of(purpose what) {
   switch (what) {
     case purpose::own: return "own";
+    case purpose::tables: return "tables";
     case purpose::rings: return "rings";
     case purpose::completions: return "completions";
     case purpose::flags: return "flags";
@@ -76,6 +79,8 @@ const char* name_of(purpose what) {
 }
 
 const char* name_of(caching kind) { return kind == caching::uncached ? "uncached" : "fine"; }
+
+bool own_memory_is_fresh(std::string_view arch) { return row_of(arch.substr(0, arch.find(':'))).own_is_fresh; }
 
 memory_plan plan_memory(std::string_view arch, purpose what, bool on_host, hip_version hip) {
   const std::string_view name = arch.substr(0, arch.find(':'));

@@ -12,6 +12,7 @@ namespace xio::gpu {
 // The purpose of a piece of memory.
 enum class purpose {
   own,          // the GPU's kernels alone, while they run: any kind will do
+  tables,       // what kernels read and the host changes meanwhile: rows of registered memory and of drives
   rings,        // entries that kernels write and engines fetch
   completions,  // what engines write and kernels poll
   flags,        // words of host threads and kernels
@@ -42,6 +43,9 @@ struct memory_plan {
   bool harmless;    // the driver makes the same of both, so that nothing is lost where use is less than wanted
   std::string why;  // one sentence for people
 };
+
+// Whether kernels see what others write meanwhile to ordinary memory (hipMalloc) of the GPU itself.
+bool own_memory_is_fresh(std::string_view arch);
 
 // arch: "gfx942:sramecc+". on_host: pinned host memory, else the GPU's own.
 memory_plan plan_memory(std::string_view arch, purpose what, bool on_host, hip_version hip);

@@ -330,6 +330,21 @@ TEST_F(hip_kinds, buffers_are_as_the_table_says) {
   EXPECT_EQ(flags_of(place::device, purpose::completions), 0x1u);
 }
 
+// The host changes them while kernels run.
+TEST_F(hip_kinds, tables_are_in_ordinary_memory_where_kernels_see_others_writes_to_it) {
+  for (const char* arch : {"gfx90a:sramecc+:xnack-", "gfx942:sramecc+:xnack-"}) {
+    start(arch);
+    EXPECT_EQ(flags_of(place::device, purpose::tables), 0x0u) << arch;
+  }
+  // Without it a Radeon is refused as a whole.
+  setenv("HSA_FORCE_FINE_GRAIN_PCIE", "1", 1);
+  start("gfx1100");
+  EXPECT_EQ(flags_of(place::device, purpose::tables), 0x1u);
+  start("gfx1201");
+  EXPECT_EQ(flags_of(place::device, purpose::tables), 0x3u);
+  unsetenv("HSA_FORCE_FINE_GRAIN_PCIE");
+}
+
 TEST_F(hip_kinds, heaps_are_as_the_table_or_the_variable_says) {
   const auto flags = [](heap_kind kind) {
     g.taken.clear();

@@ -47,6 +47,15 @@ TEST(memory_choice, is_fine_grained_where_that_is_coherent) {
       }
 }
 
+// Linux amdgpu maps coarse-grained memory of the GPU's own RW on these, and NC on all others (gmc_v9_0.c, gmc_v10_0.c,
+// gmc_v11_0.c, gmc_v12_0.c).
+TEST(memory_choice, ordinary_memory_of_few_gpus_is_fresh) {
+  for (const char* arch : {"gfx908", "gfx90a:sramecc+:xnack-", "gfx942", "gfx950"})
+    EXPECT_TRUE(own_memory_is_fresh(arch)) << arch;
+  for (const char* arch : {"gfx906", "gfx1030", "gfx1100", "gfx1201", "gfx1310", ""})
+    EXPECT_FALSE(own_memory_is_fresh(arch)) << arch;
+}
+
 TEST(memory_choice, of_an_unknown_gpu_is_uncached) {
   for (const char* arch : {"gfx1310", "", "gfx", "sm_90"})
     EXPECT_EQ(plan_memory(arch, purpose::heap, false, k_70).use, caching::uncached) << arch;
