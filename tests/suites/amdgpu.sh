@@ -3,7 +3,7 @@
 # Runs inside a Debian of the suite, on the tree in /src: XIO's machine code for a GPU that Debian 12's HIP is too old for, by
 # the suite's HIP, ROCr and libhsakmt on the software GPU (docs/amdgpu.md): the interpreter's own tests, then all that
 # make check-amd runs.
-#   amdgpu.sh SUITE TARGET [CHECK...]    gfx942; some of these: kernels check
+#   amdgpu.sh SUITE TARGET [CHECK...]    gfx942 or gfx1100; some of these: kernels check
 set -euo pipefail
 suite=${1:?}
 target=${2:?}
@@ -38,6 +38,7 @@ if wants kernels; then
   }
   echo "$suite: the interpreter's tests built in $((SECONDS - begin)) s; warnings: $(grep -c 'warning:' make.log || true)"
   ran opcodes tests/amdgpu/opcodes --gtest_brief=1
+  if [ "$target" = gfx1100 ]; then ran 'opcodes in waves of 64 lanes' bash /src/tests/amdgpu/opcodes_gfx1100.sh; fi
   ran "kernels at -O1 to -O3 by hipcc" env LEVELS='1 2 3' bash /src/tests/amdgpu/kernels.sh
   # hipcc's clang 17 makes wrong code at -O0: behind a branch it reloads VGPRs before it restores EXEC (LLVM's pull
   # requests 69923 and 69924, of version 18).
