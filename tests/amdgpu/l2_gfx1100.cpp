@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The L2 of a gfx1100 with late memory, by kinds of memory. Expected results come from LLVM AMDGPUUsage, "Memory Model
-// GFX10-GFX11", by which an L2 is coherent with other agents where ranges of addresses bypass it, and which has no
-// instruction for it in any release or acquire; and from the kinds that linux's amdgpu gives memory
-// (gmc_v11_0_get_vm_pte: NC, and UC where it is coherent or uncached).
+// The L2 of a gfx1100 with late memory, by kinds of memory, and the L1s of its shader arrays. Expected results come
+// from LLVM AMDGPUUsage, "Memory Model GFX10-GFX11", by which an L2 is coherent with other agents where ranges of
+// addresses bypass it, and which has no instruction for it in any release or acquire; and from the kinds that linux's
+// amdgpu gives memory (gmc_v11_0_get_vm_pte: NC, and UC where it is coherent or uncached).
 #include "amdgpu/memory/l2_cache.hpp"
+#include "amdgpu/memory/shader_arrays.hpp"
 #include "amdgpu/opcodes.hpp"
 
 namespace {
@@ -129,6 +130,34 @@ TEST(AmdgpuL2OfGfx1100, WorkgroupsSeeEachOthersStoresThere) {
       EXPECT_EQ(g.second.m.v(7, 0), 41u);
       EXPECT_EQ(g.data[0], 0u);
     }
+}
+
+// A workgroup that never read the word finds what another one of its array has read, until buffer_gl1_inv.
+TEST(AmdgpuL1OfGfx1100, HasWhatAnotherWorkgroupOfTheArrayHasRead) {
+  const struct {
+    const char* between;
+    const char* bits;
+    bool same_array, may_be_old;
+  } cases[] = {{"", "", true, true},
+               {"buffer_gl0_inv\n", "", true, true},
+               {"buffer_gl1_inv\n", "", true, false},
+               {"", " glc", true, false},
+               {"", "", false, false}};
+  for (const auto& c : cases) {
+    unsigned old = 0;
+    for (u64 seed = 1; seed <= seeds; ++seed) {
+      gpu g(seed, k_passing[0]);
+      shader_arrays arrays(g.first.m.visible, g.l2, seed);
+      g.first.late.have_l0(false, &arrays.of_workgroup(0));
+      g.second.late.have_l0(false, &arrays.of_workgroup(c.same_array ? 2 : 1));
+      g.first.begin("global_load_b32 v7, v[0:1], off\n s_waitcnt vmcnt(0)");
+      g.data[0] = 41;
+      g.second.begin(std::string(c.between) + "global_load_b32 v7, v[0:1], off" + c.bits + "\n s_waitcnt vmcnt(0)");
+      EXPECT_EQ(g.second.m.w.now, wave::state::ended);
+      old += g.second.m.v(7, 0) != 41;
+    }
+    EXPECT_EQ(old > 0, c.may_be_old) << c.between << c.bits << (c.same_array ? "" : ", two arrays");
+  }
 }
 
 }  // namespace

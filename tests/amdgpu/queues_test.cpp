@@ -514,6 +514,27 @@ struct amdgpu_late_queues : amdgpu_queues {
 };
 struct amdgpu_late_queues_of_gfx1100 : amdgpu_late_queues {
   amdgpu_late_queues_of_gfx1100() : amdgpu_late_queues("gfx1100") {}
+  // A kernel that acquires so loads a dword by the L1; the L2 has nothing old.
+  void look_by_l1(std::uint32_t acquire, std::uint32_t& got) {
+    auto p = dispatch_of(kernel(0,
+                                [&](const launch& l, std::array<std::uint32_t, 3>) {
+                                  std::uint64_t at[lanes] = {address(m->data[0])};
+                                  std::uint32_t data[lanes] = {};
+                                  access one;
+                                  one.address = at;
+                                  one.active = 1;
+                                  one.bytes = 4;
+                                  refusal no;
+                                  l.l2->invalidate();
+                                  EXPECT_TRUE(l.l1->load(one, data, no));
+                                  got = data[0];
+                                  return group::state::finished;
+                                }),
+                         1, &m->signals[0]);
+    p.header = static_cast<std::uint16_t>(p.header | acquire << 9);
+    submit(0, p);
+    ASSERT_TRUE(is_done(m->signals[0]));
+  }
 };
 
 // HSA Programmer's Reference 1.2, 2.9.1: a release fence of system scope makes a kernel's writes visible to all agents.
@@ -542,6 +563,22 @@ TEST_F(amdgpu_late_queues, invalidate_when_a_packet_acquires_from_the_system) {
 TEST_F(amdgpu_late_queues_of_gfx1100, invalidate_its_own_memory_too) {
   for (const std::uint32_t scope : {0u, 1u, 2u})
     EXPECT_EQ(old_values(scope, mapping::place::local) > 0, scope != 2) << scope;
+}
+
+// A packet that acquires, from the agent or the system, empties the L1s of all shader arrays (HSA Programmer's
+// Reference 1.2, 2.9.1).
+TEST_F(amdgpu_late_queues_of_gfx1100, empty_the_l1_when_a_packet_acquires) {
+  for (const std::uint32_t scope : {0u, 1u, 2u}) {
+    unsigned old = 0;
+    for (unsigned char i = 1; i < 60; ++i) {
+      std::uint32_t got = 0;
+      look_by_l1(0, got);
+      m->data[0][0] = i;
+      look_by_l1(scope, got);
+      old += got != i;
+    }
+    EXPECT_EQ(old > 0, scope == 0) << scope;
+  }
 }
 
 TEST_F(amdgpu_late_queues_of_gfx1100, write_back_when_a_packet_releases_to_the_system) {

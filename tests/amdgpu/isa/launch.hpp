@@ -8,6 +8,7 @@
 namespace amdgpu {
 
 class l2_cache;
+class vector_cache;
 
 enum class target { gfx90a, gfx942, gfx1100 };
 // As LLVM names it.
@@ -48,6 +49,7 @@ struct launch {
   bool watches_registers = false;    // registers that were never written are reported
   std::uint64_t adversary_seed = 0;  // 0: plain memory
   l2_cache* l2 = nullptr;            // where memory is late, that which the workgroup's compute unit has
+  vector_cache* l1 = nullptr;        // likewise, of a gfx1100's shader array; null: the workgroup has one alone
   unsigned xccs = 1;                 // of a gfx942, each with an L2
   unsigned patience_ms = 2000;       // how long a workgroup runs before it is asked whether lanes wait for each other
   std::string name;                  // of the kernel where known, for reports

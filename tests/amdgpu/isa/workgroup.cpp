@@ -309,7 +309,7 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
   p.patience = std::chrono::milliseconds(how.patience_ms);
   p.look_at = std::chrono::steady_clock::now() + p.patience;
   if (!p.read_descriptor()) return;
-  if (p.late && how.target == target::gfx1100) p.late->have_l0(p.kernel.on_pair());
+  if (p.late && how.target == target::gfx1100) p.late->have_l0(p.kernel.on_pair(), how.l1);
   if (!p.measure() || !p.make_scratch()) return;
   p.shared.lds.assign(p.shared.how.group_bytes, 0);
   for (auto& w : p.waves) {

@@ -204,10 +204,11 @@ bool adversary::wait(unsigned wave, std::uint64_t through, bool by_vscnt, refusa
   return good;
 }
 
-void adversary::have_l0(bool on_pair) {
+void adversary::have_l0(bool on_pair, vector_cache* of_array) {
+  array = of_array;
   for (unsigned i = 0; i < (on_pair ? 2u : 1u); ++i) {
     l0[i] = std::make_unique<vector_cache>(space, memory, random);
-    l0[i]->put_before(cache);
+    l0[i]->put_before(array ? *array : cache);
   }
 }
 

@@ -41,10 +41,10 @@ class adversary final : public port {
   void invalidate() override { memory.invalidate(); }
   void invalidate_vector_cache() override { cache.invalidate(); }
   void invalidate_l0(unsigned wave) override { cache_of(wave).invalidate(); }
-  void invalidate_l1() override { cache.invalidate(); }
+  void invalidate_l1() override { (array ? *array : cache).invalidate(); }
   // Before the first access, on gfx1100: `on_pair` has the workgroup's waves on both compute units of a pair, by turns,
-  // each unit with an L0 of its own.
-  void have_l0(bool on_pair);
+  // each unit with an L0 of its own. `of_array` is the L1 of their shader array; null: the workgroup has one alone.
+  void have_l0(bool on_pair, vector_cache* of_array = nullptr);
 
  private:
   struct pending {
@@ -73,7 +73,8 @@ class adversary final : public port {
   std::mt19937_64 random;
   vector_cache& cache_of(unsigned wave) { return l0[0] ? *l0[l0[1] ? wave & 1 : 0] : cache; }
 
-  vector_cache cache;                   // gfx1100's is that of the shader array
+  vector_cache cache;  // gfx1100's is that of the shader array, unless `array` is
+  vector_cache* array = nullptr;
   std::unique_ptr<vector_cache> l0[2];  // of compute units; none on other GPUs
   using kept = std::unique_ptr<pending>;
   std::vector<kept> under_way;  // the oldest of each wave first

@@ -57,10 +57,11 @@ const vector_cache::line* vector_cache::filled(std::uint64_t base) {
 }
 
 bool vector_cache::load(const access& of, std::uint32_t* data, refusal& no) {
+  const std::lock_guard hold(guard);
   forget_unmapped();
   // Any line may have made room since it was last used.
   if (passes(of))
-    drop(of);
+    drop_line(of);
   else if (!keeps && random() % 8 == 0)
     forget(of);
   if (passes(of)) return memory.load(of, data, no);
@@ -86,6 +87,7 @@ bool vector_cache::load(const access& of, std::uint32_t* data, refusal& no) {
 
 // Memory gets the bytes at once; a line that holds them keeps the rest as it was.
 bool vector_cache::store(const access& of, const std::uint32_t* data, refusal& no) {
+  const std::lock_guard hold(guard);
   forget_unmapped();
   if (next ? !next->store(of, data, no) : !memory.store(of, data, no)) return false;
   if (of.kind == access_kind::scratch) return true;
@@ -102,6 +104,11 @@ bool vector_cache::store(const access& of, const std::uint32_t* data, refusal& n
 }
 
 void vector_cache::drop(const access& of) {
+  const std::lock_guard hold(guard);
+  drop_line(of);
+}
+
+void vector_cache::drop_line(const access& of) {
   if (next) next->drop(of);
   forget(of);
 }

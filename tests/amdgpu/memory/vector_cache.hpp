@@ -5,10 +5,11 @@
 // chooses. A load with glc reads past it, as do atomics. A workgroup starts with an empty one: the command processor
 // invalidates L1 at each kernel's start.
 // gfx1100 has two in a row: an L0 of the compute unit and the L1 of its shader array, from which the L0 is filled (LLVM
-// AMDGPUUsage, "Memory Model GFX10-GFX11").
+// AMDGPUUsage, "Memory Model GFX10-GFX11"). Workgroups share the latter (shader_arrays.hpp), so each cache has a lock.
 #pragma once
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <random>
 #include <unordered_map>
 
@@ -28,7 +29,10 @@ class vector_cache {
   bool store(const access& of, const std::uint32_t* data, refusal& no);
   // An atomic is done behind the cache: its lines leave.
   void drop(const access& of);
-  void invalidate() { lines.clear(); }
+  void invalidate() {
+    const std::lock_guard hold(guard);
+    lines.clear();
+  }
   // Another cache lies between this one and memory.
   void put_before(vector_cache& other) { next = &other; }
 
@@ -37,9 +41,11 @@ class vector_cache {
 
   bool passes(const access& of) const { return of.kind == access_kind::scratch || of.scope.glc; }
   void forget_unmapped();
+  void drop_line(const access& of);
   void forget(const access& of);
   const line* filled(std::uint64_t base);
 
+  std::mutex guard;
   const address_space& space;
   l2_port& memory;
   vector_cache* next = nullptr;

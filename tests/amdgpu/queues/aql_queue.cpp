@@ -8,6 +8,7 @@
 
 #include "amdgpu/isa/descriptor.hpp"
 #include "amdgpu/memory/l2_caches.hpp"
+#include "amdgpu/memory/shader_arrays.hpp"
 #include "amdgpu/queues/clock.hpp"
 #include "amdgpu/queues/kernel_name.hpp"
 #include "amdgpu/report/counts_file.hpp"
@@ -92,8 +93,10 @@ aql_queue::step aql_queue::take(const surroundings& around, std::uint64_t index)
   return stop(around, aql::bad_vendor_packet, "a vendor packet is of no known format");
 }
 
-// A packet that acquires from the system has what others wrote. (Each workgroup begins with an empty L1.)
+// A packet that acquires from the system has what others wrote. (Each workgroup begins with an empty L0, and on other
+// GPUs than gfx1100 with an empty L1.)
 void aql_queue::acquire(const surroundings& around, std::uint16_t header) {
+  if (around.l1s && aql::acquire_of(header) != 0) around.l1s->invalidate();
   if (around.l2 && beyond_l2(around, aql::acquire_of(header))) around.l2->invalidate();
 }
 
@@ -172,6 +175,7 @@ aql_queue::step aql_queue::take_pm4(const surroundings& around, const aql::pm4_p
       return stop(around, aql::bad_vendor_packet, "an indirect buffer holds a PM4 packet that is not known");
   }
   if (around.l2) around.l2->invalidate();
+  if (around.l1s) around.l1s->invalidate();
   push_done(p.completion[0] | std::uint64_t{p.completion[1]} << 32, true);
   return step::taken;
 }
@@ -288,6 +292,7 @@ void aql_queue::feed(const surroundings& around, const std::shared_ptr<dispatch>
       how.scratch_slot = t.slot * d->waves;
     }
     if (d->cached) how.l2 = &around.l2->of_workgroup(n);
+    if (d->cached && around.l1s) how.l1 = &around.l1s->of_workgroup(n);
     t.waves = around.make(how, around.table, {x, y, z});
     around.sink.run(std::move(t));
   }

@@ -15,6 +15,7 @@
 namespace amdgpu {
 
 class l2_caches;
+class shader_arrays;
 
 // The driver passes this when it creates a queue.
 struct queue_request {
@@ -47,7 +48,8 @@ class aql_queue {
     const std::string& times;      // likewise, of each instruction
     std::uint64_t adversary_seed;  // 0: plain memory
     bool watches_registers;
-    l2_caches* l2;  // null with plain memory
+    l2_caches* l2;       // null with plain memory
+    shader_arrays* l1s;  // of a gfx1100 with late memory, else null
     amdgpu::target target;
     unsigned xccs;
   };

@@ -33,6 +33,8 @@ scheduler::scheduler(const settings& s, gate& turns, const std::vector<page_tabl
   for (unsigned gpu = 0; s.memory == "adversary" && gpu < s.nodes(); ++gpu)
     l2_.push_back(std::make_unique<l2_caches>(s.seed + gpu, s.hdp != 0,
                                               l2_rules{s.target == "gfx942", s.l2s(), s.target == "gfx1100"}));
+  for (unsigned gpu = 0; s.target == "gfx1100" && gpu < l2_.size(); ++gpu)
+    l1_.push_back(std::make_unique<shader_arrays>(tables[gpu], l2_[gpu]->of_workgroup(0), s.seed + gpu));
 }
 
 scheduler::~scheduler() { stop(); }
@@ -119,6 +121,7 @@ aql_queue::surroundings scheduler::around(unsigned gpu) {
           seed,
           settings_.unwritten != 0,
           l2_.empty() ? nullptr : l2_[gpu].get(),
+          l1_.empty() ? nullptr : l1_[gpu].get(),
           target_of(settings_.target),
           settings_.l2s()};
 }

@@ -18,6 +18,7 @@
 #include "amdgpu/driver/page_table.hpp"
 #include "amdgpu/driver/settings.hpp"
 #include "amdgpu/memory/l2_caches.hpp"
+#include "amdgpu/memory/shader_arrays.hpp"
 #include "amdgpu/queues/aql_queue.hpp"
 #include "amdgpu/queues/group.hpp"
 #include "amdgpu/queues/sdma_engines.hpp"
@@ -60,7 +61,8 @@ class scheduler final : private task_sink {
   std::mutex front_;  // the queues' turn
   std::map<std::uint32_t, std::unique_ptr<aql_queue>> queues_;
   sdma_engines engines_;
-  std::vector<std::unique_ptr<l2_caches>> l2_;  // by GPU; none where memory is plain
+  std::vector<std::unique_ptr<l2_caches>> l2_;      // by GPU; none where memory is plain
+  std::vector<std::unique_ptr<shader_arrays>> l1_;  // by GPU, of gfx1100 alone
   std::uint32_t next_id_ = 1;
 
   struct ended_task {
