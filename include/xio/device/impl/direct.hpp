@@ -177,6 +177,7 @@ XIO_DEVICE void copy_askew(unsigned char* to, const unsigned char* from, u64 byt
 // Copies areas that are not both aligned to 16 bytes, by the largest word that fits the offset of both.
 template <source From>
 XIO_LEAF void copy_unaligned(unsigned char* out, const unsigned char* in, u64 bytes, u64 rank, u64 count) {
+  const return_kept<> back;
   const u64 off = reinterpret_cast<u64>(out) ^ reinterpret_cast<u64>(in);
   if ((off & 15) == 0) {
     copy_by<From, vec16>(out, in, bytes, rank, count);

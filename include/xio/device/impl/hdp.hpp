@@ -35,10 +35,9 @@ XIO_DEVICE bool hdp_is_on(const xio_ctx_t& ctx) { return k_flushes_hdp && (ctx.f
 
 // Any store flushes (linux amdgpu hdp_v4_0.c, hdp_v5_0.c write 0; ROCR documents 1, hsa_ext_amd.h). The load comes back
 // behind it; the caller fences, which waits for the load.
-XIO_DEVICE void hdp_store(const hdp_view& h) { store<scope::system, order::relaxed>(h.flush, 1u); }
-XIO_DEVICE void hdp_store_and_read(const hdp_view& h) {
-  hdp_store(h);
-  load<scope::system, order::relaxed>(h.flush);
+XIO_DEVICE void hdp_store(const hdp_view& h, bool reads) {
+  store<scope::system, order::relaxed>(h.flush, 1u);
+  if (reads) load<scope::system, order::relaxed>(h.flush);
 }
 
 // --- The progress thread -----------------------------------------------------------------------------
@@ -72,21 +71,27 @@ XIO_DEVICE xio_status_t hdp_flush_by_host(world_view& w) {
 
 // --- Engines -----------------------------------------------------------------------------------------
 
+// The ring for which a thread that flushes has to wait, by wait_leaf; the leaf that posts calls no other. No ring: the
+// flush is done, or has failed.
+struct hdp_step {
+  const ring_view* ring;
+  u64 upto;   // tickets below this are to complete; or
+  u32 slots;  // as many are to be free, and then the same step is to be tried again
+  xio_status_t status;
+};
+
 // One entry by one lane, spelled out: if this used the code that posts copies, every kernel that waits would need the
-// registers and the scratch memory of all that an engine can do. These functions differ by engine:
-//   write(ticket, serial)   writes the entry, which asks for a completion
-//   announce(from, to)      rings
+// registers of all that an engine can do.
 struct hdp_slot {
   u64 ticket, serial;
 };
 
-// A free slot; on a serial ring (bnxt) one packet's number too, see ring_take_tickets.
-XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, const world_view& w, hdp_slot* slot) {
+// A free slot; on a serial ring (bnxt) one packet's number too, see ring_take_tickets. XIO_PENDING: there is none.
+XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, hdp_slot* slot) {
   if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
-  u64 since = 0;
-  while (fetch_add<scope::agent, order::acquire>(&r.state->credits, -static_cast<i64>(slots)) < slots) {
+  if (fetch_add<scope::agent, order::acquire>(&r.state->credits, -static_cast<i64>(slots)) < slots) {
     add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(slots));
-    if (const xio_status_t status = find_room(r, slots, w, &since); status != XIO_OK) return status;
+    return XIO_PENDING;
   }
   if (r.kind == ring_kind::bnxt) {
     slot->ticket = ring_take_tickets<bnxt_codec>(r, slots, 1, &slot->serial);
@@ -95,25 +100,24 @@ XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, const world
   }
   return XIO_OK;  // and no op of the user's: none is counted
 }
-
-template <class Codec>
-XIO_DEVICE void hdp_announce(const ring_view& r, u64 ticket, u32 slots) {
-  ring_publish<Codec>(r, ticket, slots, ring_turn{});
+XIO_DEVICE hdp_step hdp_not_posted(const ring_view& r, u32 slots, xio_status_t why) {
+  if (why == XIO_PENDING) return hdp_step{&r, 0, slots, XIO_OK};
+  return hdp_step{nullptr, 0, 0, why};
 }
 
 // The FENCE behind the packet says that it is done.
-XIO_OUT_OF_LINE xio_status_t hdp_flush_by_copy_engine(const world_view& w, const ring_view& r) {
+XIO_DEVICE hdp_step hdp_post_packet(const ring_view& r) {
   const u32 slots = r.sdma.least_slots > 1 ? r.sdma.least_slots : 1;
   hdp_slot slot{};
-  const xio_status_t status = hdp_take_slot(r, slots, w, &slot);
-  if (status != XIO_OK) return status;
+  const xio_status_t status = hdp_take_slot(r, slots, &slot);
+  if (status != XIO_OK) return hdp_not_posted(r, slots, status);
   const u64 last = slot.ticket + slots - 1;
   for (u64 pad = slot.ticket; pad < last; ++pad) sdma::fill_end(r, pad, false);
   entry64 e{};
   wire::sdma::encode_hdp_flush(e.dw);
   sdma::finish_slot<wire::sdma::k_poll_dwords>(r, last, true, e);
-  hdp_announce<sdma_codec>(r, slot.ticket, slots);
-  return wait_ring(r, last + 1, w);
+  ring_publish<sdma_codec>(r, slot.ticket, slots, ring_turn{});
+  return hdp_step{&r, last + 1, 0, XIO_OK};
 }
 
 // READ of the heap's line; where it goes nobody looks.
@@ -124,55 +128,64 @@ XIO_DEVICE rdma::work hdp_line_read(const ring_view& r, const ctx_view& c) {
   return read;
 }
 
-XIO_OUT_OF_LINE void hdp_post_read(const ctx_view& c, const ring_view& r, u64 ticket, u64 serial, u32 slots) {
-  rdma::with_family(r, [&](auto family) {
-    decltype(family)::encode(r, ticket, serial, true, hdp_line_read(r, c));
-    ring_publish<decltype(family)>(r, ticket, slots, ring_turn{});
-  });
-}
-
-XIO_OUT_OF_LINE xio_status_t hdp_read_by_nic(const ctx_view& c, const ring_view& r) {
-  const u32 slots = rdma::with_family(r, [&](auto family) { return decltype(family)::slots(hdp_line_read(r, c)); });
+XIO_DEVICE hdp_step hdp_post_read(const ctx_view& c, const ring_view& r) {
+  const rdma::work read = hdp_line_read(r, c);
+  const u32 slots = rdma::with_family(r, [&](auto family) { return decltype(family)::slots(read); });
   hdp_slot slot{};
-  const xio_status_t status = hdp_take_slot(r, slots, *c.world, &slot);
-  if (status != XIO_OK) return status;
-  hdp_post_read(c, r, slot.ticket, slot.serial, slots);
-  return wait_ring(r, slot.ticket + slots, *c.world);
+  const xio_status_t status = hdp_take_slot(r, slots, &slot);
+  if (status != XIO_OK) return hdp_not_posted(r, slots, status);
+  rdma::with_family(r, [&](auto family) {
+    decltype(family)::encode(r, slot.ticket, slot.serial, true, read);
+    ring_publish<decltype(family)>(r, slot.ticket, slots, ring_turn{});
+  });
+  return hdp_step{&r, slot.ticket + slots, 0, XIO_OK};
 }
 
 // A READ pushes what the device wrote before (PCIe base spec, 2.4.1 transaction ordering). Only its own: so one by each
-// NIC, which queue pairs take in turn.
-XIO_DEVICE xio_status_t hdp_flush_by_engine(const ctx_view& c, hdp_way way) {
-  if (c.flush_ring_count == 0) return XIO_ERR_NO_ROUTE;
+// NIC, which queue pairs take in turn. Copy engines need one packet.
+XIO_DEVICE hdp_step hdp_post_step(const ctx_view& c, hdp_way way, u32 step) {
+  const bool copies = k_has_sdma && way == hdp_way::sdma;
+  if (c.flush_ring_count == 0 || (!copies && !k_has_rdma)) return hdp_step{nullptr, 0, 0, XIO_ERR_NO_ROUTE};
+  if (step == c.flush_ring_count || (step != 0 && copies)) return hdp_step{nullptr, 0, 0, XIO_OK};
+  const ring_view& r = c.flush_rings[step];
   if constexpr (k_has_sdma)
-    if (way == hdp_way::sdma) return hdp_flush_by_copy_engine(*c.world, c.flush_rings[0]);
-  if constexpr (!k_has_rdma) return XIO_ERR_NO_ROUTE;
-  for (u32 i = 0; i < c.flush_ring_count; ++i) {
-    if (i != 0 && c.flush_rings[i].rdma.nic == c.flush_rings[0].rdma.nic) break;
-    if (const xio_status_t status = hdp_read_by_nic(c, c.flush_rings[i]); status != XIO_OK) return status;
-  }
-  return XIO_OK;
+    if (copies) return hdp_post_packet(r);
+  if constexpr (k_has_rdma)
+    if (step == 0 || r.rdma.nic != c.flush_rings[0].rdma.nic) return hdp_post_read(c, r);
+  return hdp_step{nullptr, 0, 0, XIO_OK};
 }
 
 // --- Flush -------------------------------------------------------------------------------------------
 
-XIO_DEVICE xio_status_t hdp_flush_by_one(const ctx_view& c, hdp_way way, bool waits) {
+// Out of line: what waits without an HDP has none of it in its way.
+XIO_LEAF hdp_step hdp_leaf(const ctx_view& c, hdp_way way, bool waits, u32 step) {
+  const return_kept<> back;
+  xio_status_t status = XIO_OK;
   if (way == hdp_way::device) {
-    if (waits) hdp_store_and_read(c.world->hdp);
-    if (!waits) hdp_store(c.world->hdp);
-    return XIO_OK;
+    hdp_store(c.world->hdp, waits);
+  } else if (way == hdp_way::host || way == hdp_way::readback) {
+    if (waits) status = hdp_flush_by_host(*c.world);
+    if (!waits) hdp_ask(*c.world);
+  } else {
+    return hdp_post_step(c, way, step);
   }
-  if (way == hdp_way::host || way == hdp_way::readback) {
-    if (waits) return hdp_flush_by_host(*c.world);
-    hdp_ask(*c.world);
-    return XIO_OK;
-  }
-  return hdp_flush_by_engine(c, way);
+  return hdp_step{nullptr, 0, 0, status};
 }
 
-// One lane of those that are here flushes for all of them. Out of line: what waits without an HDP has none of it in its
-// way.
-XIO_OUT_OF_LINE xio_status_t hdp_flush_by_way(const ctx_view& c, hdp_way way, bool waits) {
+XIO_DEVICE xio_status_t hdp_flush_by_one(const ctx_view& c, hdp_way way, bool waits) {
+  u64 since = 0;
+  for (u32 step = 0;;) {
+    const hdp_step now = hdp_leaf(c, way, waits, step);
+    if (now.ring == nullptr) return now.status;
+    const waited done = wait_leaf(*now.ring, c.world, now.upto, now.slots, since);
+    if (done.status != XIO_OK) return done.status;
+    since = now.slots != 0 ? done.since : 0;
+    if (now.slots == 0) ++step;
+  }
+}
+
+// One lane of those that are here flushes for all of them.
+XIO_DEVICE xio_status_t hdp_flush_by_way(const ctx_view& c, hdp_way way, bool waits) {
   const lanes here = converged_lanes();
   xio_status_t status = XIO_OK;
   if (here.leader()) status = hdp_flush_by_one(c, way, waits);
@@ -188,12 +201,16 @@ XIO_OUT_OF_LINE xio_status_t hdp_flush_by_way(const ctx_view& c, hdp_way way, bo
 
 // After XIO_OK the caller sees what other devices wrote before he came here. Bounded by the world's timeout.
 XIO_DEVICE xio_status_t hdp_flush(const ctx_view& c) {
-  return hdp_is_on(c) ? hdp_flush_by_way(c, c.world->hdp.way, true) : XIO_OK;
+  if (!hdp_is_on(c)) [[likely]]
+    return XIO_OK;
+  return hdp_flush_by_way(c, c.world->hdp.way, true);
 }
 
 // After a drive's write: a read by a NIC does not push that, so drives may have another way.
 XIO_DEVICE xio_status_t hdp_flush_storage(const ctx_view& c) {
-  return hdp_is_on(c) ? hdp_flush_by_way(c, c.world->hdp.storage, true) : XIO_OK;
+  if (!hdp_is_on(c)) [[likely]]
+    return XIO_OK;
+  return hdp_flush_by_way(c, c.world->hdp.storage, true);
 }
 
 // After what a request stands for. Copy engines write from inside: only NICs and drives come through the HDP.
@@ -205,21 +222,35 @@ XIO_DEVICE xio_status_t hdp_flush_for(const ctx_view& c, xio_req_t request) {
 }
 
 // After everything that a ctx has posted; `drives`: to storages too. Where all is loads and stores nobody else writes.
+// Where the HDP is on.
 XIO_DEVICE xio_status_t hdp_flush_all(const ctx_view& c, bool drives) {
   const hdp_view& h = c.world->hdp;
+  const bool rings = c.ring_count != 0;
+  const bool apart = drives && (h.storage != h.way || !rings);
   xio_status_t status = XIO_OK;
-  if (c.ring_count != 0) status = hdp_flush(c);
-  if (status == XIO_OK && drives && (h.storage != h.way || c.ring_count == 0)) status = hdp_flush_storage(c);
+  // By one piece of code.
+  XIO_ROLLED for (u32 i = rings ? 0 : 1; i < (apart ? 2 : 1) && status == XIO_OK; ++i) status =
+      hdp_flush_by_way(c, i == 0 ? h.way : h.storage, true);
   return status;
 }
 
 // From a polling loop: sets a flush off, and does not wait for it where somebody else does it.
 XIO_DEVICE xio_status_t hdp_nudge(const ctx_view& c) {
-  return hdp_is_on(c) ? hdp_flush_by_way(c, c.world->hdp.way, false) : XIO_OK;
+  if (!hdp_is_on(c)) [[likely]]
+    return XIO_OK;
+  return hdp_flush_by_way(c, c.world->hdp.way, false);
 }
 
 // The same for callers that hold the ctx itself: nothing is loaded to learn that nothing is to do.
-XIO_DEVICE xio_status_t hdp_flush(const xio_ctx_t& ctx) { return hdp_is_on(ctx) ? hdp_flush(ctx_of(ctx)) : XIO_OK; }
-XIO_DEVICE xio_status_t hdp_nudge(const xio_ctx_t& ctx) { return hdp_is_on(ctx) ? hdp_nudge(ctx_of(ctx)) : XIO_OK; }
+XIO_DEVICE xio_status_t hdp_flush(const xio_ctx_t& ctx) {
+  if (!hdp_is_on(ctx)) [[likely]]
+    return XIO_OK;
+  return hdp_flush(ctx_of(ctx));
+}
+XIO_DEVICE xio_status_t hdp_nudge(const xio_ctx_t& ctx) {
+  if (!hdp_is_on(ctx)) [[likely]]
+    return XIO_OK;
+  return hdp_nudge(ctx_of(ctx));
+}
 
 }  // namespace xio::dev

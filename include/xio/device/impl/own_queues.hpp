@@ -26,7 +26,10 @@ XIO_DEVICE xio_status_t drain_storages(const ctx_view& c) {
   for (u32 left = used; left != 0; left &= left - 1) {
     const storage_view& s = c.world->storages[lowest_bit(left)];
     for (u32 q = 0; s.live != 0 && q < s.queue_count; ++q)
-      if (const xio_status_t failure = drain_one(s.queues[q], reap_storage_ring); failure != XIO_OK) return failure;
+      // No pointer to the leaf: a compiler does not know then who calls it.
+      if (const xio_status_t failure = drain_one(s.queues[q], [](const ring_view& r) { reap_storage_ring(r); });
+          failure != XIO_OK)
+        return failure;
   }
   return XIO_OK;
 }

@@ -5,6 +5,7 @@
 // would come through a thread's own memory.
 #pragma once
 #include "xio/device/impl/families.hpp"
+#include "xio/device/impl/rdma_keys.hpp"
 #include "xio/device/impl/rdma_work.hpp"
 #include "xio/device/impl/reap.hpp"
 #include "xio/device/impl/ring.hpp"
@@ -25,38 +26,13 @@ XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, u64 offset, u
   return all && r.rdma.gather_bytes >= 2 * width && r.rdma.gather_bytes / 64 < r.depth / 4;
 }
 
-// --- Keys of local memory ------------------------------------------------------------------------------
-
-XIO_DEVICE bool region_holds(const region_view& row, u64 at, u64 bytes) {
-  return load<scope::system, order::acquire>(&row.live) != 0 && at >= row.base && at - row.base <= row.bytes &&
-         bytes <= row.bytes - (at - row.base);
-}
-
-struct key_found {
-  u32 lkey;
-  xio_status_t status;
-};
-
-// Finds the key of NIC `nic` for [p, p + bytes). The heap is row 0, and nearly always the region that contains it.
-XIO_DEVICE key_found find_key(const world_view& w, u32 nic, const void* p, u64 bytes) {
-  const u64 at = reinterpret_cast<u64>(p);
-  XIO_ROLLED for (u32 i = 0; i < k_max_regions; ++i) {
-    if (region_holds(w.regions[i], at, bytes)) return key_found{w.regions[i].lkey[nic], XIO_OK};
-  }
-  return key_found{0, XIO_ERR_NOT_REGISTERED};
-}
-// Where posting is a leaf, which knows the heap alone.
-XIO_LEAF key_found find_key_leaf(const world_view& w, u32 nic, const void* p, u64 bytes) {
-  return find_key(w, nic, p, bytes);
-}
-
 // --- By one function -----------------------------------------------------------------------------------
 
 XIO_DEVICE posted_ops post_held(const world_view& w, const ring_view& ring, const work& first, const work* second) {
   held_ring r = ring;
   return with_family(r, [&](auto family) {
     using family_codec = decltype(family);
-    posted_ops out{0, XIO_OK, false};
+    posted_ops out{0, XIO_OK};
     const ring_claim claim = claim_of<family_codec>(r, first, second);
     for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
       out.status = ring_post<family_codec>(group, r, w, claim, &out.ticket, [&](u64 at, bool last, u64 serial = 0) {
@@ -286,9 +262,12 @@ XIO_DEVICE posted_ops post_pieces(const world_view& world, const lanes& turn, co
     else
       Family::encode(r, at, serial, last, signal_behind(r, false, op.compare, op.operand, 0));
   };
-  posted_ops out{0, XIO_PENDING, false, (how & k_how_cut) != 0};
-  out.status = ring_post_batch<leaf_codec<Family>>(turn, r, world, claim, share, &out.ticket, &out.serves, fill);
-  if (out.status == XIO_PENDING) out.ticket = share.slots << k_room_at;
+  posted_ops out{0, XIO_PENDING};
+  bool serves = false;
+  out.status = ring_post_batch<leaf_codec<Family>>(turn, r, world, claim, share, &out.ticket, &serves, fill);
+  if (serves) out.mend = mend_serves;
+  if (out.status == XIO_PENDING) out.mend |= share.slots;
+  if (out.status == XIO_OK && (how & k_how_cut) != 0) out.mend |= mend_rest;
   return out;
 }
 
@@ -296,7 +275,8 @@ XIO_DEVICE posted_ops post_pieces(const world_view& world, const lanes& turn, co
 // XIO_PENDING: nothing was posted for this lane.
 template <class Family>
 XIO_LEAF posted_ops post_leaf(leaf_op op, const world_view& world, const ring_view& ring) {
-  posted_ops out{k_not_yet, XIO_PENDING, false};
+  const return_kept<> back;
+  posted_ops out{0, XIO_PENDING, mend_not_yet};
   // Of the first lane: lanes of other rings have no turn.
   const ring_view r = ring_in_registers<Family>(ring);
   leaf_piece p = piece_of<Family>(world, r, op);
@@ -308,7 +288,7 @@ XIO_LEAF posted_ops post_leaf(leaf_op op, const world_view& world, const ring_vi
   const bool now = (static_cast<int>(joins) & static_cast<int>(group.rank() < most)) != 0;
   const lanes turn{group.ballot(now)};
   const int keyless = static_cast<int>((how & k_how_keyless) != 0);
-  if ((static_cast<int>(now) & keyless) != 0) out.ticket = k_no_key;
+  if ((static_cast<int>(now) & keyless) != 0) out.mend = mend_key;
   if ((static_cast<int>(now) & (keyless ^ 1)) == 0) return out;
   p.op.what = static_cast<verb>(how & k_how_verb);
   p.op.from = static_cast<payload>(how >> k_how_payload_at & 0xff);
@@ -317,7 +297,14 @@ XIO_LEAF posted_ops post_leaf(leaf_op op, const world_view& world, const ring_vi
 }
 
 // Rings for others, by the lane that is the ringer.
-XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<nic_codec>(ring_in_registers<nic_codec>(ring)); }
+XIO_LEAF void serve_leaf(const ring_view& ring) {
+  const return_kept<> back;
+  ring_serve_others<nic_codec>(ring_in_registers<nic_codec>(ring));
+}
+XIO_LEAF key_found find_key_leaf(const world_view& w, u32 nic, const void* p, u64 bytes) {
+  const return_kept<> back;
+  return find_key(w, nic, p, bytes);
+}
 
 // The lanes of `turn` write into one entry.
 XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, const world_view& w, u64 offset, u64 value,
@@ -339,26 +326,27 @@ XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, cons
 }
 
 // A leaf as post_leaf, for values of lanes that lie side by side at the peer: they travel in as few entries as the
-// family allows, and each lane writes its own bytes. XIO_ERR_UNSUPPORTED: they do not. Rows are seldom, so it is one
+// family allows, and each lane writes its own bytes. mend_no_row: they do not. Rows are seldom, so it is one
 // leaf for all families.
 XIO_LEAF posted_ops post_row_leaf(const world_view& world, const ring_view& ring, u64 offset, u64 value, u32 width) {
-  posted_ops out{k_not_yet, XIO_PENDING, false};
+  const return_kept<> back;
+  posted_ops out{0, XIO_PENDING, mend_not_yet};
   lanes group;
   if (!joins_group(reinterpret_cast<u64>(&ring), width, &group)) return out;
   const ring_view r = ring_in_registers<nic_codec>(ring);
-  if (group.alone() || !is_one_row(group, r, offset, width)) return posted_ops{0, XIO_ERR_UNSUPPORTED, false};
+  if (group.alone() || !is_one_row(group, r, offset, width)) return posted_ops{0, XIO_PENDING, mend_no_row};
   const bool now = group.rank() < r.rdma.gather_bytes / width;
   const lanes turn{group.ballot(now)};
   if (!now) return out;
-  out.ticket = 0;
-  out.status = post_one_row(turn, r, world, offset, value, width, &out.ticket, &out.serves);
-  if (out.status == XIO_PENDING) out.ticket = (r.rdma.gather_bytes / 64 + 1) << k_room_at;
+  bool serves = false;
+  out.status = post_one_row(turn, r, world, offset, value, width, &out.ticket, &serves);
+  out.mend = (out.status == XIO_PENDING ? r.rdma.gather_bytes / 64 + 1 : 0) | (serves ? mend_serves : 0);
   return out;
 }
 
 // By the kernel: until all of an op is posted, or not for a reason. Copies may be cut, and may need a key that is not
-// the heap's. It rings for nobody else in the leaf: that comes before the lane looks at its status, as in ring_post_by.
-// row: values that lie side by side are tried as one entry first (post_row_leaf).
+// the heap's. It rings for others before the lane looks at its status, as in ring_post_by. Values that lie side by side
+// are tried as one entry first (post_row_leaf).
 template <bool IsCopy, bool IsValue = false>
 XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& r, leaf_op op, u64* ticket) {
   u64 since = 0;
@@ -372,28 +360,27 @@ XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& r, le
       done = with_common_kind(view_field(uniform(r).kind),
                               [&](auto family) XIO_INLINE_LAMBDA { return post_leaf<decltype(family)>(op, w, r); });
     }
-    if (done.serves) [[unlikely]]
-      serve_leaf(r);
     *ticket = done.ticket;
-    if (done.status == XIO_OK && !(IsCopy && done.cut)) [[likely]]
-      return XIO_OK;
-    if (IsCopy && done.status == XIO_OK) {
+    if (done.mend == 0) [[likely]]
+      return done.status;
+    if ((done.mend & mend_serves) != 0) serve_leaf(r);
+    if (IsCopy && (done.mend & mend_rest) != 0) {
       op.offset += r.chunk;
       op.local += r.chunk;
       op.bytes -= r.chunk;
       since = 0;
-    } else if (row && done.status == XIO_ERR_UNSUPPORTED) {
-      row = false;
     } else if (done.status != XIO_PENDING) {
       return done.status;
-    } else if (IsCopy && done.ticket == k_no_key) {
+    } else if (IsCopy && (done.mend & mend_key) != 0) {
       const key_found key = find_key_leaf(w, r.rdma.nic, reinterpret_cast<const void*>(op.local), op.bytes);
       if (key.status != XIO_OK) return key.status;
       op.key = key.lkey;
       op.how |= k_how_keyed;
-    } else if (done.ticket != k_not_yet) {
-      const xio_status_t status = find_room(r, static_cast<u32>(done.ticket >> k_room_at), w, &since);
+    } else if ((done.mend & mend_slots) != 0) {
+      const xio_status_t status = find_room(r, done.mend & mend_slots, w, &since);
       if (status != XIO_OK) return status;
+    } else if (IsValue && (done.mend & mend_no_row) != 0) {
+      row = false;
     }
   }
 }

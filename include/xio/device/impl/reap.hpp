@@ -32,6 +32,7 @@ struct waited {
   xio_status_t status;
 };
 XIO_LEAF waited wait_leaf(const ring_view& ring, const world_view* w, u64 upto, u32 slots, u64 since) {
+  const return_kept<true> back;
   waited out{since, XIO_OK};
   for_each_address(&ring, [&] {
     const ring_view& at = uniform(ring);
@@ -47,13 +48,14 @@ XIO_LEAF waited wait_leaf(const ring_view& ring, const world_view* w, u64 upto, 
 XIO_DEVICE xio_status_t wait_ring(const ring_view& r, u64 upto, const world_view& w) {
   return wait_leaf(r, &w, upto, 0, 0).status;
 }
+
 XIO_DEVICE xio_status_t find_room(const ring_view& r, u32 slots, const world_view& w, u64* since) {
   const waited done = wait_leaf(r, &w, 0, slots, *since);
   *since = done.since;
   return done.status;
 }
 
-XIO_OUT_OF_LINE void reap_storage_ring(const ring_view& r) { ring_reap<nvme_codec>(r); }
+XIO_DEVICE void reap_storage_ring(const ring_view& r) { ring_reap<shared_nvme_codec>(r); }
 
 XIO_OUT_OF_LINE void reap_by_kind(const ring_view& r) {
   if (rdma::is_nic(r.kind)) {

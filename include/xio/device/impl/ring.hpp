@@ -88,40 +88,34 @@ XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
   return r;
 }
 
-// The result of a leaf for one lane. Beside XIO_PENDING its ticket says what is missing. k_not_yet: the lane has not
-// had its turn, and is to come again. k_no_key: see rdma_post.hpp. Else there was no room: for how many slots, from bit
-// 8 on, where the leaf knows that.
+// The result of a leaf that posts, for one lane. mend: 0, or bits of mend_*, which say what is to be done before the
+// lane goes on; and, where there was no room, for how many slots. XIO_PENDING: nothing was posted.
 struct posted_ops {
   u64 ticket;
   xio_status_t status;
-  bool serves;      // this lane is the ringer, and must call ring_serve_others now
-  bool cut{false};  // the rest of the op is to be posted
+  u32 mend{0};
 };
-constexpr u64 k_not_yet = 1, k_no_key = 2;
-constexpr u32 k_room_at = 8;
+constexpr u32 mend_slots = 0xffffff;    // to wait for as much room
+constexpr u32 mend_serves = 1u << 31;   // this lane is the ringer, and must call ring_serve_others now
+constexpr u32 mend_not_yet = 1u << 30;  // the lane has not had its turn, and is to come again
+constexpr u32 mend_key = 1u << 29;      // of local memory: see rdma_post.hpp, as for the others
+constexpr u32 mend_rest = 1u << 28;     // the rest of the op is to be posted
+constexpr u32 mend_no_row = 1u << 27;   // each lane is to post for itself
 
-// The slots that the lanes that are here need together, or the most that they take at once.
-XIO_DEVICE u32 ring_slots_wanted(const ring_view& r, u32 slots) {
-  const u32 all = converged_lanes().count() * slots;
-  return all < r.depth / 2 ? all : r.depth / 2;
-}
-
-// By the kernel: calls the leaf try_once() until it has posted or says why not. slots() is what one lane needs;
-// find_room(slots, &since) waits until as many are free, see ring_wait_for. serve() rings for others. It comes before
-// the lane looks at its status: lanes that go on here wait for room, perhaps for that of entries which this ringer has
-// to ring for.
-template <class Slots, class Room, class Serve, class Try>
-XIO_DEVICE posted_ops ring_post_by(const ring_view& r, bool alone, Slots&& slots, Room&& find_room, Serve&& serve,
-                                   Try&& try_once) {
+// By the kernel: calls the leaf try_once() until it has posted or says why not. find_room(slots, &since) waits until as
+// many are free, see ring_wait_for. serve() rings for others. It comes before the lane looks at its status: lanes that
+// go on here wait for room, perhaps for that of entries which this ringer has to ring for.
+template <class Room, class Serve, class Try>
+XIO_DEVICE posted_ops ring_post_by(Room&& find_room, Serve&& serve, Try&& try_once) {
   u64 since = 0;
   for (;;) {
     posted_ops done = try_once();
-    if (done.serves) [[unlikely]]
-      serve();
-    if (done.status != XIO_PENDING) [[likely]]
+    if (done.mend == 0) [[likely]]
       return done;
-    if (done.ticket == k_not_yet) continue;
-    done.status = find_room(alone ? slots() : ring_slots_wanted(r, slots()), &since);
+    if ((done.mend & mend_serves) != 0) serve();
+    if (done.status != XIO_PENDING) return done;
+    if ((done.mend & mend_not_yet) != 0) continue;
+    done.status = find_room(done.mend & mend_slots, &since);
     if (done.status != XIO_OK) return done;
   }
 }
@@ -220,7 +214,7 @@ XIO_DEVICE void ring_count(const ring_view& r, u32 ops, u64 bytes) {
 
 // Posts for the lanes of `group`, which fits the ring whole; `sum` is their share. fill(ticket, last) writes the lane's
 // `slots` entries; `last` says that the lane's last entry ends the batch and must ask for a completion. On a serial
-// ring it is fill(ticket, last, number). *serves as in posted_ops.
+// ring it is fill(ticket, last, number). *serves: see mend_serves.
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, const world_view& w,
                                         const ring_claim& mine, const ring_share& sum, u64* ticket, bool* serves,

@@ -220,7 +220,8 @@ static_assert(sizeof(leaf_piece) == 12 * 4);
 
 // The leaf: one piece for each lane of one ring and one kind; see rdma.hpp.
 XIO_LEAF posted_ops post_leaf(leaf_piece in, const world_view& world, const ring_view& ring) {
-  posted_ops out{k_not_yet, XIO_PENDING, false};
+  const return_kept<> back;
+  posted_ops out{0, XIO_PENDING, mend_not_yet};
   lanes group;
   if (!joins_group(reinterpret_cast<u64>(&ring), in.how, &group)) return out;
   const ring_view r = ring_in_registers<sdma_codec>(ring);
@@ -244,22 +245,29 @@ XIO_LEAF posted_ops post_leaf(leaf_piece in, const world_view& world, const ring
     }
   };
   if (r.alone != 0) {
-    out.ticket = 0;
     out.status = ring_post_alone<leaf_codec>(r, world, claim, &out.ticket, fill);
+    out.mend = out.status == XIO_PENDING ? claim.slots : 0;
     return out;
   }
   const bool now = group.rank() < ring_lanes_per_round(group, r, claim.slots);
   const lanes turn{group.ballot(now)};
   if (!now) return out;
-  out.ticket = 0;
-  out.status =
-      ring_post_batch<leaf_codec>(turn, r, world, claim, ring_sum_equal(turn, claim), &out.ticket, &out.serves, fill);
+  const ring_share share = ring_sum_equal(turn, claim);
+  bool serves = false;
+  out.status = ring_post_batch<leaf_codec>(turn, r, world, claim, share, &out.ticket, &serves, fill);
+  out.mend = (out.status == XIO_PENDING ? share.slots : 0) | (serves ? mend_serves : 0);
   return out;
 }
-XIO_LEAF void serve_leaf(const ring_view& ring) { ring_serve_others<sdma_codec>(ring_in_registers<sdma_codec>(ring)); }
+XIO_LEAF void serve_leaf(const ring_view& ring) {
+  const return_kept<> back;
+  ring_serve_others<sdma_codec>(ring_in_registers<sdma_codec>(ring));
+}
 
 // The one copy of this code in a kernel that has these queues and no world.
-XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) { return sdma_codec::drain(ring, completed); }
+XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) {
+  const return_kept<> back;
+  return sdma_codec::drain(ring, completed);
+}
 
 XIO_DEVICE xio_status_t post_piece_by_leaf(const world_view& w, const ring_view& r, const chain& op, const piece& p,
                                            u64* ticket) {
@@ -267,7 +275,6 @@ XIO_DEVICE xio_status_t post_piece_by_leaf(const world_view& w, const ring_view&
   if (p.signals != 0) how |= k_leaf_signals | (op.op == XIO_SIGNAL_ADD ? k_leaf_adds : 0);
   if (p.counts != 0) how |= k_leaf_counts;
   const posted_ops done = ring_post_by(
-      r, r.alone != 0, [&] { return p.slots() > r.sdma.least_slots ? p.slots() : r.sdma.least_slots; },
       [&](u32 slots, u64* since) {
         return ring_wait_for<true>(r, &w, 0, slots, since, [&](u64 completed) { return drain_leaf(r, completed); });
       },

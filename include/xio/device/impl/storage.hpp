@@ -125,7 +125,7 @@ XIO_DEVICE bool has_new_errors(const ctx_view& c, const storage_view& s) {
 XIO_DEVICE xio_status_t quiet_queues_of(const ctx_view& c, const storage_view& s) {
   xio_status_t status = XIO_OK;
   for (u32 q = 0; q < s.queue_count; ++q) {
-    const xio_status_t one = ring_quiet<nvme_codec>(s.queues[q], *c.world);
+    const xio_status_t one = ring_quiet<shared_nvme_codec>(s.queues[q], *c.world);
     if (status == XIO_OK) status = one;
   }
   return status == XIO_OK && has_new_errors(c, s) ? XIO_ERR_STORAGE : status;

@@ -55,7 +55,7 @@ XIO_DEVICE xio_status_t quiet_engines(const ctx_view& c) {
     const xio_status_t one = storage_quiet(c);
     if (failure == XIO_OK) failure = one;
   }
-  if (hdp_is_on(c)) {
+  if (hdp_is_on(c)) [[unlikely]] {
     const xio_status_t one = hdp_flush_all(c, drives);
     if (failure == XIO_OK) failure = one;
   }

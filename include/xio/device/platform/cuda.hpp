@@ -104,6 +104,11 @@ XIO_DEVICE u32 uniform_value(u32 value) { return value; }
 template <class T>
 using held = const T;
 XIO_DEVICE u32 unknown(u32 value) { return value; }
+template <bool Crowded>
+class return_kept {
+ public:
+  XIO_DEVICE return_kept() {}
+};
 
 template <class T>
 XIO_DEVICE const T& again(const T& at) {

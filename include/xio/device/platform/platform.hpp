@@ -91,6 +91,10 @@ XIO_DEVICE T view_field(const T& at);
 template <class T>
 XIO_DEVICE const T& uniform(const T& at);
 XIO_DEVICE u32 uniform_value(u32 value);
+// In a leaf, from its beginning on: the address to which it returns stays in its registers. A compiler that uses these
+// for other things, too, keeps the address in memory meanwhile. Crowded: the leaf needs nearly all scalar registers.
+template <bool Crowded = false>
+class return_kept;
 // The same address, of which the compiler may not know: what lies there is read again. All lanes have the same.
 template <class T>
 XIO_DEVICE const T& again(const T& at);
