@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The direct lane: a peer's heap is mapped here, so an op is loads and stores.
 #pragma once
+#include <type_traits>
+
 #include "xio/device/impl/amo.hpp"
 #include "xio/device/impl/scope.hpp"
 #include "xio/device/platform/platform.hpp"
@@ -230,10 +232,57 @@ XIO_DEVICE void copy_from(const Group& g, unsigned char* out, const unsigned cha
   }
 }
 
+// N words of 16 bytes, and on to what is behind them.
+template <source From, u32 N>
+XIO_DEVICE void copy_on(unsigned char*& out, const unsigned char*& in, u64& left) {
+  vec16 v[N];
+  load_words<From>(v, in, sizeof(vec16));
+  XIO_UNROLL for (u32 k = 0; k < N; ++k) store_word<vec16>(out + k * sizeof(vec16), v[k]);
+  out += N * sizeof(vec16);
+  in += N * sizeof(vec16);
+  left -= N * sizeof(vec16);
+}
+template <source From, u32 N>
+XIO_DEVICE void copy_rest_alone(unsigned char*& out, const unsigned char*& in, u64& left) {
+  if (left >= N * sizeof(vec16)) copy_on<From, N>(out, in, left);
+  if constexpr (N > 1) copy_rest_alone<From, N / 2>(out, in, left);
+}
+// By one thread, of areas that are aligned to 16 bytes, or as far as pieces of less than that need it. A loop in each
+// op is worth its room for wide copies alone.
+template <source From>
+XIO_LEAF void copy_alone_leaf(unsigned char* out, const unsigned char* in, u64 bytes) {
+  const return_kept<> back;
+  constexpr u32 batch = k_alone_in_flight < k_batch<From, vec16> ? k_alone_in_flight : k_batch<From, vec16>;
+  constexpr u32 rest = batch > 8 ? 8 : batch > 4 ? 4 : batch > 2 ? 2 : 1;  // the largest power of two below
+  static_assert(batch <= 16);
+  while (bytes >= batch * sizeof(vec16)) copy_on<From, batch>(out, in, bytes);
+  copy_rest_alone<From, rest>(out, in, bytes);
+  if (bytes != 0) copy_pieces<From, false>(out, in, static_cast<u32>(bytes));
+}
+template <source From>
+XIO_DEVICE void copy_alone(unsigned char* out, const unsigned char* in, u64 bytes) {
+  const u64 both = reinterpret_cast<u64>(out) | reinterpret_cast<u64>(in);
+  const u64 grain = bytes == 4 ? 3 : bytes < 16 ? 7 : 15;
+  // Most small messages are one aligned word.
+  if ((both & grain) != 0) [[unlikely]] {
+    copy_unaligned<From>(out, in, bytes, 0, 1);
+  } else if (bytes == 8) [[likely]] {
+    store_word<u64>(out, load_word<From, u64>(in));
+  } else if (bytes == 4) {
+    store_word<u32>(out, load_word<From, u32>(in));
+  } else if (bytes == 16) {
+    copy_on<From, 1>(out, in, bytes);
+  } else {
+    copy_alone_leaf<From>(out, in, bytes);
+  }
+}
+
 // Collective over g, without the syncs before and after. The areas do not overlap.
 template <source From, class Group>
 XIO_DEVICE void move(const Group& g, void* to, const void* from, u64 bytes) {
-  if constexpr (k_splits_copies) {
+  if constexpr (k_splits_copies && k_posts_by_leaf && std::is_same_v<Group, thread_group>) {
+    copy_alone<From>(static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
+  } else if constexpr (k_splits_copies) {
     copy_from<From>(g, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
   } else {
     if (g.leader()) __builtin_memcpy(to, from, bytes);

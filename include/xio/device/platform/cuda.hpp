@@ -290,7 +290,7 @@ constexpr bool k_stores_follow_loads = true;
 // It is 0.4 us, since masks are asked for at every use.
 constexpr bool k_lone_lanes_apart = true;
 constexpr bool k_splits_copies = true;
-constexpr u32 k_in_flight = 16, k_odd_in_flight = 16, k_past_caches_together = 16;
+constexpr u32 k_in_flight = 16, k_odd_in_flight = 16, k_alone_in_flight = 16, k_past_caches_together = 16;
 constexpr u32 k_looks_together = 8;
 #if defined(XIO_PTX_ONE_WAY_FENCES)
 constexpr bool k_watches_by_fence = true;

@@ -281,7 +281,8 @@ constexpr bool k_splits_copies = true;
 constexpr u32 k_in_flight = 8;
 // Fewer: all registers that a function has are those of every kernel that calls it.
 constexpr u32 k_odd_in_flight = 2;
-constexpr u32 k_looks_together = 4;  // likewise
+constexpr u32 k_alone_in_flight = 6;  // likewise: 40 registers are all that clang 22 gives before it leaves gaps
+constexpr u32 k_looks_together = 4;   // likewise
 constexpr bool k_watches_by_fence = true;
 constexpr bool k_indexes_arguments = false;
 constexpr bool k_reaps_by_kind = false;

@@ -286,7 +286,7 @@ XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
 
 // A workgroup shares one CPU: splitting a copy would only cost switches.
 constexpr bool k_splits_copies = false;
-constexpr u32 k_in_flight = 8, k_odd_in_flight = 8, k_past_caches_together = 8;
+constexpr u32 k_in_flight = 8, k_odd_in_flight = 8, k_alone_in_flight = 8, k_past_caches_together = 8;
 constexpr u32 k_looks_together = 8;
 #if defined(XIO_WATCHES_BY_FENCE)
 constexpr bool k_watches_by_fence = true;

@@ -202,7 +202,8 @@ XIO_DEVICE u16 half_of_float(float value);
 //   k_lone_lanes_apart      what lanes do together is dear for a lane that is alone: it has code of its own
 //   k_splits_copies         the threads of a group share a copy, word by word; else one of them does it all
 //   k_in_flight             loads of a copy that are under way before the first store needs its value
-//                           (docs/performance.md); k_odd_in_flight of what is not aligned
+//                           (docs/performance.md); k_odd_in_flight of what is not aligned,
+//                           k_alone_in_flight of one thread where a function copies for it
 //   k_looks_together        words that one look takes, where there are many to look at
 //   k_watches_by_fence      words that peers change are watched by relaxed loads and one fence; else each load acquires
 //   k_has_hdp               kernels may have to flush a host data path
