@@ -124,6 +124,26 @@ TEST(Unwritten, BitsOfMasksAreFollowedOneByOne) {
   fine("s_or_b32 s20, s20, -1\n s_cmp_eq_u32 s20, 0\n s_cbranch_scc1 0");
 }
 
+// Where SGPRs are few such a mask is kept in two lanes of a VGPR, and that in an AGPR.
+TEST(Unwritten, BitsAreFollowedIntoLanes) {
+  const std::string kept =
+      "s_mov_b64 exec, 0xf\n s_or_b64 s[20:21], s[20:21], exec\n v_writelane_b32 v20, s20, 4\n"
+      "v_writelane_b32 v20, s21, 5\n";
+  const std::string fetched = "v_readlane_b32 s8, v20, 4\n v_readlane_b32 s9, v20, 5\n";
+  const std::string used = "s_and_saveexec_b64 s[10:11], s[8:9]";
+  const std::string five = "s_mov_b64 exec, 0x1f\n";
+  fine(kept + fetched + used);
+  reported(kept + fetched + five + used, "lane 4: a lane's bit depends");
+  const std::string all = "s_mov_b64 exec, -1\n", four = "s_mov_b64 exec, 0xf\n";
+  const std::string moved = all + "v_accvgpr_write_b32 a3, v20\n v_accvgpr_read_b32 v20, a3\n";
+  fine(kept + moved + fetched + four + used);
+  reported(kept + moved + fetched + five + used, "lane 4: a lane's bit depends");
+  // Something new in the lanes, with their EXEC and by the instruction that writes one.
+  reported(kept + all + "v_mov_b32 v20, v21\n" + fetched + four + used, "lane 0: a lane's bit depends");
+  reported(kept + "v_writelane_b32 v20, s30, 4\n" + fetched + used, "lane 0: a lane's bit depends");
+  fine(kept + "v_mov_b32 v20, v21\n" + fetched + used);
+}
+
 // A compiler may save in private memory a register that has nothing yet, and all that it loads counts as written.
 TEST(Unwritten, SpillsAreNobodysFault) {
   u32 scratch[64 * 64] = {};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -52,10 +53,20 @@ void know_scalar(wave& w, const operand& o, u64 known) {
     w.written->s[o.index + k] = k == 0 ? static_cast<u32>(known) : static_cast<u32>(known >> 32);
 }
 
+// Lanes of a VGPR get something new.
+void forget_parts(written_registers& k, unsigned vgpr, u64 of) {
+  if (k.parts.empty()) return;
+  auto part = k.parts.lower_bound(vgpr * lanes);
+  while (part != k.parts.end() && part->first < (vgpr + 1) * lanes)
+    part = of >> part->first % lanes & 1 ? k.parts.erase(part) : std::next(part);
+}
+
 void know_lanes(wave& w, const operand& o, unsigned dwords, u64 known) {
   if (o.where != place::vgpr) return;
-  for (unsigned k = 0; k < dwords && o.index + k < std::size(w.written->v); ++k)
+  for (unsigned k = 0; k < dwords && o.index + k < std::size(w.written->v); ++k) {
     w.written->v[o.index + k] = (w.written->v[o.index + k] & ~w.exec()) | (known & w.exec());
+    forget_parts(*w.written, o.index + k, w.exec());
+  }
 }
 
 // ---- the report
@@ -153,6 +164,13 @@ bool by_scalar_address(wave& w, const operation& o) {
 // ---- vector arithmetic
 // -----------------------------------------------------------------------------------------------
 
+// Of a lane of a vector instruction's source, by bit.
+u64 lane_bits(const wave& w, const operand& o, unsigned lane) {
+  if (lanes_known(w, o) >> lane & 1) return everyone;
+  const auto part = w.written->parts.find(o.index * lanes + lane);
+  return part == w.written->parts.end() ? 0 : part->second | everyone << 32;
+}
+
 // True if the instruction moves values between lanes, and is followed here.
 bool between_lanes(wave& w, const operation& o) {
   written_registers& k = *w.written;
@@ -161,19 +179,24 @@ bool between_lanes(wave& w, const operation& o) {
     const unsigned lane = o.name == "v_readlane_b32" ? scalar32(w, o.src[1]) & (w.width() - 1)
                           : exec                     ? static_cast<unsigned>(std::countr_zero(exec))
                                                      : 0;
-    const bool known = lanes_known(w, o.src[0]) >> lane & 1;
-    know_scalar(w, o.dst, known && all_known(w, o.src[1]) ? everyone : 0);
+    know_scalar(w, o.dst, all_known(w, o.src[1]) ? lane_bits(w, o.src[0], lane) : 0);
     return true;
   }
   if (o.name == "v_writelane_b32") {
-    const u64 lane = u64{1} << (scalar32(w, o.src[1]) & (w.width() - 1));
-    k.v[o.dst.index] = (k.v[o.dst.index] & ~lane) | (all_known(w, o.src[0]) ? lane : 0);
+    const unsigned lane = scalar32(w, o.src[1]) & (w.width() - 1);
+    const u64 bit = u64{1} << lane;
+    forget_parts(k, o.dst.index, bit);
+    const auto known = static_cast<u32>(bits_known(w, o.src[0]));
+    k.v[o.dst.index] = (k.v[o.dst.index] & ~bit) | (known == ~u32{0} ? bit : 0);
+    if (known != ~u32{0}) k.parts[o.dst.index * lanes + lane] = known;
     return true;
   }
   if (o.name == "v_swap_b32") {
     const u64 differ = (k.v[o.dst.index] ^ k.v[o.src[0].index]) & w.exec();
     k.v[o.dst.index] ^= differ;
     k.v[o.src[0].index] ^= differ;
+    forget_parts(k, o.dst.index, w.exec());
+    forget_parts(k, o.src[0].index, w.exec());
     return true;
   }
   return false;
@@ -232,6 +255,15 @@ bool by_halves(const wave& w, const operation& o, u64& low, u64& high) {
   return true;
 }
 
+// Registers that hold SGPRs are moved whole, into AGPRs above all.
+void move_parts(wave& w, const operation& o) {
+  if (o.src[0].where != place::vgpr || (o.name != "v_mov_b32" && !begins(o.name, "v_accvgpr_"))) return;
+  std::map<unsigned, u32>& parts = w.written->parts;
+  for (unsigned lane = 0; lane < lanes && !parts.empty(); ++lane)
+    if (const auto part = parts.find(o.src[0].index * lanes + lane); part != parts.end() && w.exec() >> lane & 1)
+      parts[o.dst.index * lanes + lane] = part->second;
+}
+
 bool vector(wave& w, const operation& o) {
   if (o.both) return vector(w, o.both->first) && vector(w, o.both->second);
   if (between_lanes(w, o)) return true;
@@ -255,6 +287,7 @@ bool vector(wave& w, const operation& o) {
   if (w.index_on && w.s[reg::m0] >> 15 & 1)
     to.index = static_cast<std::uint16_t>(std::min<u32>(to.index + (w.s[reg::m0] & 0xff), 511 - to.dwords));
   know_lanes(w, to, to.dwords, known);
+  if (!o.mods.dpp && !w.index_on) move_parts(w, o);
   if (o.dst2.type == 'm') know_scalar(w, o.dst2, mask);
   return true;
 }

@@ -5,6 +5,7 @@
 // parts. Loads from memory and the LDS give what counts as written.
 #pragma once
 #include <cstdint>
+#include <map>
 
 namespace amdgpu {
 
@@ -16,6 +17,8 @@ struct written_registers {
   std::uint64_t v[512] = {};  // by lane; AGPRs behind the VGPRs
   std::uint32_t s[128] = {};
   bool scc = false;
+  // Of a lane that is not written as a whole the bits that are, by register * 64 + lane: compilers save SGPRs in lanes.
+  std::map<unsigned, std::uint32_t> parts;
 };
 
 // A wave that starts: `sgprs` registers from s0 on and v0 are set up for it. `in` outlives the wave.
