@@ -83,16 +83,18 @@ class lane_of_thread {
     check(hw::alloc_shared(&p, sizeof(std::uint64_t), device_), "memory for the result of an atomic");
     result_ = static_cast<std::uint64_t*>(p);
     for (hipEvent_t& e : marks_) check(hipEventCreateWithFlags(&e, hipEventDisableTiming), "an event behind copies");
+    check(hipEventCreateWithFlags(&end_, hipEventDisableTiming), "an event behind copies");
   }
   lane_of_thread(const lane_of_thread&) = delete;
   lane_of_thread& operator=(const lane_of_thread&) = delete;
   // A thread may end while kernels run.
   ~lane_of_thread() {
     if (process::is_forked()) return;
-    free_after_kernels([stream = stream_, result = result_, marks = std::to_array(marks_)] {
+    free_after_kernels([stream = stream_, result = result_, marks = std::to_array(marks_), end = end_] {
       (void)hipStreamDestroy(stream);
       (void)hipHostFree(result);
       for (const hipEvent_t e : marks) (void)hipEventDestroy(e);
+      (void)hipEventDestroy(end);
     });
   }
   // Of our device as it is now: memory may have been asked for before init() chose it.
@@ -152,7 +154,7 @@ class lane_of_thread {
  private:
   void finish(const char* what) {
     const relaxed_capture beside_captures;
-    check(hipStreamSynchronize(stream_), "{} on device {}", what, g_device.load());
+    check(hw::wait_for_stream(stream_, end_), "{} on device {}", what, g_device.load());
     under_way_ = false;
   }
 
@@ -160,6 +162,7 @@ class lane_of_thread {
   hipStream_t stream_ = nullptr;
   std::uint64_t* result_ = nullptr;
   hipEvent_t marks_[payload_agent::k_marks] = {};
+  hipEvent_t end_ = nullptr;
   std::uint64_t marked_ = 0;
   bool under_way_ = false;
 };

@@ -40,6 +40,7 @@ cudaError_t make_stream(cudaStream_t* out) {
   if (const cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest); e != cudaSuccess) return e;
   return cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, greatest);
 }
+cudaError_t wait_for_stream(cudaStream_t stream, cudaEvent_t) { return cudaStreamSynchronize(stream); }
 cudaError_t alloc_device(void** out, std::size_t bytes) { return cudaMalloc(out, bytes); }
 // At system scope kernels see what others write to either kind.
 cudaError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose, int) {

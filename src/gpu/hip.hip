@@ -57,6 +57,20 @@ hipError_t make_stream(hipStream_t* out) {
   if (const hipError_t e = hipDeviceGetStreamPriorityRange(&least, &greatest); e != hipSuccess) return e;
   return hipStreamCreateWithPriority(out, hipStreamNonBlocking, greatest);
 }
+// While any thread captures in global mode HIP 5.7 refuses to wait for any stream or event, also in a thread of relaxed
+// mode (clr hipamd/src/hip_stream.cpp, StreamCaptureOngoing). It says whether an event has come.
+// `behind` is an event of the stream's device.
+hipError_t wait_for_stream(hipStream_t stream, hipEvent_t behind) {
+  const hipError_t refused = hipStreamSynchronize(stream);
+  if (refused != hipErrorStreamCaptureUnsupported) return refused;
+  (void)hipGetLastError();
+  hipError_t e = hipEventRecord(behind, stream);
+  while (e == hipSuccess && (e = hipEventQuery(behind)) == hipErrorNotReady) {
+    std::this_thread::yield();
+    e = hipSuccess;
+  }
+  return e;
+}
 hipError_t alloc_device(void** out, std::size_t bytes) { return hipMalloc(out, bytes); }
 
 static_assert(device_flags(caching::fine) == hipDeviceMallocFinegrained);

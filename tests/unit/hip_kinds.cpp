@@ -51,6 +51,8 @@ struct fake {
   int retained = 0;                    // handles
   std::atomic<bool> capturing{false};  // some stream, in global mode
   std::atomic<bool> disturbed{false};  // and a call has ended that
+  bool streams_refuse = false;         // to be waited for meanwhile, and events, as HIP 5.7's
+  std::atomic<int> looks{0};           // at events, of which every second one finds it done
   std::map<void*, allocation> live;    // under `lock`: XIO frees in a thread of its own
   std::vector<allocation> taken;       // all that ever was, but for 4096 and 8 bytes of the start and of waiting
   std::mutex lock;
@@ -131,7 +133,14 @@ hipError_t hipDeviceGetByPCIBusId(int* out, const char*) { return *out = 0, hipS
 hipError_t hipDeviceGetStreamPriorityRange(int* a, int* b) { return *a = *b = 0, hipSuccess; }
 hipError_t hipStreamCreateWithPriority(hipStream_t* out, unsigned, int) { return *out = nullptr, hipSuccess; }
 hipError_t hipStreamDestroy(hipStream_t) { return hipSuccess; }
-hipError_t hipStreamSynchronize(hipStream_t) { return hipSuccess; }
+hipError_t hipStreamSynchronize(hipStream_t) {
+  return g.capturing && g.streams_refuse ? hipErrorStreamCaptureUnsupported : hipSuccess;
+}
+hipError_t hipEventRecord(hipEvent_t, hipStream_t) { return hipSuccess; }
+hipError_t hipEventSynchronize(hipEvent_t) {
+  return g.capturing && g.streams_refuse ? hipErrorStreamCaptureUnsupported : hipSuccess;
+}
+hipError_t hipEventQuery(hipEvent_t) { return ++g.looks % 2 == 1 ? hipErrorNotReady : hipSuccess; }
 hipError_t hipEventCreateWithFlags(hipEvent_t* out, unsigned) { return *out = nullptr, hipSuccess; }
 hipError_t hipEventDestroy(hipEvent_t) { return hipSuccess; }
 hipError_t hipDeviceSynchronize(void) { return disturbs_capture(true) ? hipErrorStreamCaptureUnsupported : hipSuccess; }
@@ -538,6 +547,22 @@ TEST_F(hip_kinds, nothing_that_xio_calls_disturbs_the_capture_of_another_thread)
   EXPECT_TRUE(wait_for_kernels(0));
   EXPECT_FALSE(g.disturbed);
   g.capturing = g.disturbed = false;
+}
+
+TEST_F(hip_kinds, copies_beside_a_capture_are_looked_for_where_streams_refuse_waits) {
+  start("gfx942");
+  const auto h = make_heap(k_bytes, heap_kind::device);
+  std::vector<unsigned char> page(4096, 1);
+  g.looks = 0;
+  copy(h->data(), page.data(), page.size());
+  EXPECT_EQ(g.looks, 0);
+  g.capturing = g.streams_refuse = true;
+  copy(h->data(), page.data(), page.size());
+  EXPECT_EQ(g.looks, 2);
+  fill_zero(h->data(), 4096);
+  EXPECT_EQ(g.looks, 4);
+  EXPECT_FALSE(g.disturbed);
+  g.capturing = g.streams_refuse = false;
 }
 
 using calls = std::vector<std::string>;
