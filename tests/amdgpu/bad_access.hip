@@ -74,6 +74,11 @@ int main(int argc, char** argv) {
     std::puts("bad_access freed|unmapped|trap|spin|unwritten|own_lane|memory");
     return 2;
   }
+  // HIP before 5.7 ends the process where the program has no code for this GPU.
+  if (const hipError_t begun = hipGetLastError(); begun != hipSuccess) {
+    std::printf("the kernel did not begin: %s\n", hipGetErrorName(begun));
+    return 1;
+  }
   const hipError_t end = hipDeviceSynchronize();
   std::printf("the kernel ended: %s\n", hipGetErrorString(end));
   return end == hipSuccess ? 0 : 1;

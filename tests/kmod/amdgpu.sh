@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A drive of the simulated module and memory of the AMD GPU in software: kernels for gfx90a read it into VRAM, verify it
+# A drive of the simulated module and memory of the AMD GPU in software: kernels read it into VRAM, verify it
 # there and write it back; then what is said where that cannot be. tests/amdgpu/check runs it; XIO_TEST_BUILDDIR is a
 # build with hipcc.
 set -uo pipefail
@@ -26,10 +26,13 @@ moves 16M hip 'memory of hipMalloc' 65536
 moves 8M 16 'fine-grained memory' 2097152
 moves 8M 17 'coarse-grained memory' 0
 moves 2M heap 'a heap in VRAM, doorbells by the host' 65536 XIO_NVME_DOORBELL=host
-for mode in 1 2 3; do
-  moves 2M heap "a heap and queues in VRAM, memory mode $((mode + 8))," 2097152 XIO_MEMORY_MODE=$((mode + 8))
+# The HDP of these holds back what a drive writes to completions (docs/hdp.md).
+modes=(9 10 11)
+if [ "${XIO_AMDGPU_TARGET:-gfx90a}" = gfx1100 ]; then modes=(9); fi
+for mode in "${modes[@]}"; do
+  moves 2M heap "a heap and queues in VRAM, memory mode $mode," 2097152 XIO_MEMORY_MODE="$mode"
 done
-moves 1M heap 'a heap and queues in VRAM, memory that is late,' 2097152 XIO_AMDGPU_MEMORY=adversary XIO_MEMORY_MODE=11
+moves 1M heap 'a heap and queues in VRAM, memory that is late,' 2097152 XIO_AMDGPU_MEMORY=adversary XIO_MEMORY_MODE="${modes[-1]}"
 moves 1M heap 'a heap in VRAM, memory that is late' 65536 XIO_AMDGPU_MEMORY=adversary
 
 # Two drives that see the memory at different addresses.
@@ -43,6 +46,9 @@ refuses 'with a large BAR' XIO_AMDGPU_LARGE_BAR=0 "${refused[@]}" heap $name
 refuses 'more pieces than a pin may have' XIO_TEST_KMOD_SEGMENTS=10 "${refused[@]}" heap $name
 refuses 'makes no queues in memory of the GPU; load that of this version' XIO_TEST_KMOD_MODULE=older env XIO_MEMORY_MODE=9 "${refused[@]}" heap $name
 refuses 'do not lie in one piece of the bus' XIO_MEMORY_MODE=9 env XIO_TEST_KMOD_PIECE=4096 "${refused[@]}" heap $name
+if [ ${#modes[@]} = 1 ]; then
+  for mode in 10 11; do refuses 'its host data path holds back what a drive writes' XIO_MEMORY_MODE=$mode "${refused[@]}" heap $name; done
+fi
 refuses 'its doorbells are registers' XIO_MEMORY_MODE=12 "${refused[@]}" heap $name
 refuses 'does not reach the memory that kernels see' XIO_TEST_KMOD_PINS=elsewhere "${refused[@]}" heap $name
 refuses 'does not reach the GPU memory that kernels see' XIO_TEST_KMOD_PINS=later_elsewhere "${refused[@]}" hip $name
