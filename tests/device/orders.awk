@@ -91,11 +91,11 @@ function judge(    i, kind) {
 }
 
 function look_at_loads(    i, loads, run, longest, fetches) {
-  fetches = name ~ /^fetch_/ || name ~ /copy_unalignedILNS1_6sourceE1E/
+  fetches = name ~ /^fetch_/ || name ~ /copy_(unaligned|alone_leaf)ILNS1_6sourceE1E/
   loads = run = longest = 0
   for (i = 1; i <= count; i++) {
     # The function that loads for it is judged by itself.
-    if (fetches && text[i] ~ /copy_unalignedILNS1_6sourceE1E/) loads++
+    if (fetches && text[i] ~ /copy_(unaligned|alone_leaf)ILNS1_6sourceE1E/) loads++
     if (!is_load(text[i])) {
       if (text[i] ~ /^s_wait/) run = 0
       continue
@@ -108,7 +108,7 @@ function look_at_loads(    i, loads, run, longest, fetches) {
     if (is_wide(text[i]) && ++run > longest) longest = run
   }
   if (fetches && loads == 0) complain("does not load from memory")
-  if (name ~ /^fetch_(thread|wave|wg)$/ && longest < 4)
+  if (name ~ /^fetch_(wave|wg)$|copy_alone_leafILNS1_6sourceE1E/ && longest < 4)
     complain("has at most " longest " wide loads under way at once, expected 4")
 }
 
