@@ -37,7 +37,7 @@ if wants kernels; then
     exit 1
   }
   echo "$suite: the interpreter's tests built in $((SECONDS - begin)) s; warnings: $(grep -c 'warning:' make.log || true)"
-  # Each of its tables names the GPU that it is for.
+  # Each test names the GPU that it is for; of the others' gfx1100 has a part.
   ran opcodes env -u XIO_AMDGPU_TARGET tests/amdgpu/opcodes --gtest_brief=1
   if [ "$target" = gfx1100 ]; then ran 'opcodes in waves of 64 lanes' bash /src/tests/amdgpu/opcodes_gfx1100.sh; fi
   ran "kernels at -O1 to -O3 by hipcc" env LEVELS='1 2 3' bash /src/tests/amdgpu/kernels.sh
