@@ -30,11 +30,15 @@ __global__ void lock_by_lane(std::uint32_t* lock) {
   atomicExch(lock, 0u);
 }
 
-// Takes memory until there is none, gives one piece back, and has the GPU write to it.
+// Takes memory until there is none, gives one piece back, and has the GPU write to it. The first kernel is run before
+// that: it takes a queue, threads and a decoder, for which no address may be left.
 int take_all() {
   constexpr std::size_t k_piece = 64 << 20;
   void *last = nullptr, *one = nullptr;
-  hipError_t end = hipSuccess;
+  if (hipMalloc(&one, k_piece) != hipSuccess) return 3;
+  touch<<<1, 64>>>(static_cast<std::uint32_t*>(one));
+  hipError_t end = hipDeviceSynchronize();
+  if (end != hipSuccess) return 3;
   int pieces = 0;
   for (; pieces < 4096 && (end = hipMalloc(&one, k_piece)) == hipSuccess; ++pieces) last = one;
   std::printf("%d pieces: %s\n", pieces, hipGetErrorName(end));
