@@ -111,6 +111,17 @@ struct amdgpu_queues : testing::Test {
     r.gpu_id = 0x5a00;
     ASSERT_EQ(gpus->add_aql(r, &ids[q]), 0);
   }
+  // A copy engine's queue, on ring 3.
+  queue_request copy_queue(std::uint64_t& wptr, std::uint64_t& rptr) {
+    doorbells[3] = 0;
+    queue_request r;
+    r.ring = address(m->rings[3]);
+    r.ring_bytes = 4096;
+    r.write_pointer = &wptr;
+    r.read_pointer = &rptr;
+    r.doorbell = &doorbells[3];
+    return r;
+  }
   template <class T>
   static std::uint64_t address(const T& t) {
     return reinterpret_cast<std::uint64_t>(&t);
@@ -600,14 +611,7 @@ TEST_F(amdgpu_queues, copy_by_the_packets_of_an_sdma_ring) {
   uapi::create_event_args e{};
   ASSERT_EQ(happenings.create(e), 0);
   std::uint64_t wptr = 0, rptr = 0;
-  doorbells[3] = 0;
-  queue_request r;
-  r.ring = address(m->rings[3]);
-  r.ring_bytes = 4096;
-  r.write_pointer = &wptr;
-  r.read_pointer = &rptr;
-  r.doorbell = &doorbells[3];
-  ASSERT_EQ(gpus->add_sdma(r, &ids[3]), 0);
+  ASSERT_EQ(gpus->add_sdma(copy_queue(wptr, rptr), &ids[3]), 0);
   for (unsigned i = 0; i < 4096; ++i) m->data[0][i] = static_cast<unsigned char>(i * 7);
   m->signals[0].value = 1;
   const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
@@ -648,6 +652,29 @@ TEST_F(amdgpu_queues, copy_by_the_packets_of_an_sdma_ring) {
   EXPECT_EQ(std::memcmp(m->data[0], m->data[1], 4096), 0);
   EXPECT_TRUE(wait([&] { return __atomic_load_n(&rptr, __ATOMIC_ACQUIRE) == sizeof packets; }));
   EXPECT_EQ(gpus->remove(ids[3]), 0);
+}
+
+// Engines are of the GPU's generation: SDMA 4.4 (gfx90a) has no tiles of 32 bits, 4.4.2 (gfx942) and 6 (gfx1100) have.
+TEST_F(amdgpu_queues, copy_by_packets_of_their_own_generation) {
+  for (const char* const gpu : {"gfx90a", "gfx942", "gfx1100"}) {
+    chosen.target = gpu;
+    sdma_engines engines(chosen, tables, happenings);
+    engines.mapped(0, all(), true);
+    std::uint64_t wptr = 0, rptr = 0;
+    engines.add(1, copy_queue(wptr, rptr));
+    std::memset(m->data[0], 7, 64);
+    std::memset(m->data[1], 0, 64);
+    const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
+    const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
+    const std::uint64_t from = address(m->data[0]), to = address(m->data[1]);
+    // The large sub-window copy of 64 bytes, one row.
+    const std::uint32_t packet[20] = {36u << 8 | 1, low(from), high(from), 0, 0,  0,  63, 63, 0, low(to),
+                                      high(to),     0,         0,          0, 63, 63, 0,  63, 0, 0};
+    std::memcpy(m->rings[3], packet, sizeof packet);
+    wptr = doorbells[3] = sizeof packet;
+    for (int turn = 0; turn < 100; ++turn) engines.poll();
+    EXPECT_EQ(m->data[1][0] == 7 && m->data[1][63] == 7, gpu != std::string("gfx90a")) << gpu;
+  }
 }
 
 }  // namespace

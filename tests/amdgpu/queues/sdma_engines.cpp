@@ -63,6 +63,16 @@ void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 constexpr xio::payload_agent k_memory{copy, atomic, fence};
 
+// SDMA 4.4.0 of gfx90a, 4.4.2 of gfx942, 6.0.0 of gfx1100: what linux amdgpu finds in each (amdgpu_discovery.c).
+model::wire::generation generation_of(target t) {
+  switch (t) {
+    case target::gfx90a: return model::wire::gen_9_0a;
+    case target::gfx942: return model::wire::gen_9_4;
+    case target::gfx1100: return model::wire::gen_11;
+  }
+  return model::wire::gen_none;
+}
+
 }  // namespace
 
 struct sdma_engines::queue {
@@ -75,7 +85,7 @@ struct sdma_engines::queue {
 
 sdma_engines::sdma_engines(const settings& s, const std::vector<page_table>&, events& happenings)
     : happenings_(happenings) {
-  const auto generation = target_of(s.target) == target::gfx1100 ? model::wire::gen_11 : model::wire::gen_9_0a;
+  const auto generation = generation_of(target_of(s.target));
   for (unsigned gpu = 0; gpu < s.nodes(); ++gpu) {
     engines_.push_back(std::make_unique<model::engine>(k_memory, generation, gpu + 1));
     engines_.back()->tell_time_by(gpu_clock);
