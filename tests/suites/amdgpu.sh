@@ -14,9 +14,10 @@ cd /src
 # shellcheck source=tests/suites/packages.sh
 . tests/suites/packages.sh
 apt-get update -qq
-clang=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
+# Not the newest: Debian 13 has got 22, which knows no device library or header of HIP 5.7.
+clang=19
 # shellcheck disable=SC2046  # a list
-install_packages $(packages_of host_packages hip_packages) "clang-$clang" libllvm19 rocminfo ca-certificates libdrm-dev ccache kmod procps
+install_packages $(packages_of host_packages hip_packages) "clang-$clang" "libllvm$clang" rocminfo ca-certificates libdrm-dev ccache kmod procps
 echo "$suite: hipcc $(version_of hipcc), libamdhip64 $(version_of libamdhip64-5), ROCr $(version_of libhsa-runtime64-1), libhsakmt $(version_of libhsakmt1)"
 
 build=/build-$target
