@@ -80,8 +80,8 @@ inline xio_status_t look_at_errors() {
   return h.status;
 }
 
-// The default context, with a pool for rocshmem_wg_ctx_create. Where nobody said how large, 32, halved down to 4 while a
-// GPU's queues do not go round: by copy engines each context takes some for each PE.
+// The default context, with a pool for rocshmem_wg_ctx_create. Where nobody said how large, 32, halved down to 4 while
+// a GPU's queues do not go round: by copy engines each context takes some for each PE.
 inline xio_status_t create_default_context(host_state& h) {
   xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
   const bool chosen = std::getenv("ROCSHMEM_MAX_NUM_CONTEXTS") != nullptr || std::getenv("XIO_CTX_POOL") != nullptr;
