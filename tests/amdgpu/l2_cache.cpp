@@ -6,6 +6,7 @@
 
 #include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/workgroup.hpp"
+#include "amdgpu/l2_kinds.hpp"
 #include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/opcodes.hpp"
 
@@ -13,15 +14,7 @@ namespace {
 
 using namespace amdgpu;
 using namespace amdgpu::test;
-using place_kind = mapping::place;
-using caching = mapping::caching;
 
-constexpr unsigned seeds = 24;
-
-struct kind {
-  place_kind where;
-  caching how;
-};
 constexpr kind k_local{place_kind::local, caching::coarse}, k_peer{place_kind::peer, caching::coarse},
     k_host{place_kind::host, caching::coarse};
 constexpr kind k_coarse[] = {k_local, k_peer, k_host};

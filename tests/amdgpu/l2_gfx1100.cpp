@@ -3,6 +3,7 @@
 // from LLVM AMDGPUUsage, "Memory Model GFX10-GFX11", by which an L2 is coherent with other agents where ranges of
 // addresses bypass it, and which has no instruction for it in any release or acquire; and from the kinds that linux's
 // amdgpu gives memory (gmc_v11_0_get_vm_pte: NC, and UC where it is coherent or uncached).
+#include "amdgpu/l2_kinds.hpp"
 #include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/memory/shader_arrays.hpp"
 #include "amdgpu/opcodes.hpp"
@@ -11,15 +12,7 @@ namespace {
 
 using namespace amdgpu;
 using namespace amdgpu::test;
-using place_kind = mapping::place;
-using caching = mapping::caching;
 
-constexpr unsigned seeds = 24;
-
-struct kind {
-  place_kind where;
-  caching how;
-};
 constexpr kind k_coarse[] = {
     {place_kind::local, caching::coarse}, {place_kind::peer, caching::coarse}, {place_kind::host, caching::coarse}};
 constexpr kind k_passing[] = {{place_kind::local, caching::fine},    {place_kind::peer, caching::fine},

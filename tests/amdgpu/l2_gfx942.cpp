@@ -2,6 +2,7 @@
 // The L2s of a gfx942 with late memory: two workgroups on two XCCs, other devices, and which scope of which instruction
 // makes one see what the other stored. Expected results come from LLVM AMDGPUUsage, "Memory Model GFX942" and its table
 // of code sequences, and from the kinds that linux's amdgpu gives memory (gmc_v9_0.c, gmc_v9_0_get_coherence_flags).
+#include "amdgpu/l2_kinds.hpp"
 #include "amdgpu/memory/l2_caches.hpp"
 #include "amdgpu/opcodes.hpp"
 
@@ -9,16 +10,9 @@ namespace {
 
 using namespace amdgpu;
 using namespace amdgpu::test;
-using place_kind = mapping::place;
-using caching = mapping::caching;
 
-constexpr unsigned seeds = 24;
 constexpr unsigned alone = 1, two = 2;  // XCCs of the GPU
 
-struct kind {
-  place_kind where;
-  caching how;
-};
 constexpr kind k_local{place_kind::local, caching::coarse}, k_local_fine{place_kind::local, caching::fine},
     k_peer{place_kind::peer, caching::coarse}, k_peer_fine{place_kind::peer, caching::fine};
 constexpr kind k_kept[] = {k_local, k_local_fine, k_peer, k_peer_fine};
