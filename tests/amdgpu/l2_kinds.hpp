@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the L2s share: kinds of memory, by where it lies and how caches may keep it.
+// The beginning of all tests of the L2s: kinds of memory, by where it lies and how caches may keep it.
 #pragma once
 #include "amdgpu/memory/address_space.hpp"
 
@@ -8,7 +8,7 @@ namespace amdgpu::test {
 using place_kind = mapping::place;
 using caching = mapping::caching;
 
-// What ignores an order may go well by luck; one of so many seeds shows it.
+// A run that ignores an order may go well by luck; one of so many seeds shows it.
 constexpr unsigned seeds = 24;
 
 struct kind {
