@@ -37,6 +37,37 @@ __global__ void group(const std::uint64_t* keys, std::uint64_t present, unsigned
   }
 }
 
+// What a lane finds of the lanes that are with it.
+struct company {
+  std::uint64_t here;   // all of them
+  std::uint64_t group;  // those with the key of the first; 0: the lane is none of these
+  std::uint64_t odd;    // those with an odd number
+  std::uint32_t leads;  // the lane is the first
+  std::uint32_t same;   // its address is the first's
+};
+__device__ inline __attribute__((always_inline)) company look(std::uint64_t key, unsigned number) {
+  company found{};
+  const xio::dev::lanes here = xio::dev::converged_lanes();
+  found.here = here.mask;
+  found.leads = here.leader() ? 1 : 0;
+  found.odd = here.ballot((number & 1) != 0);
+  xio::dev::lanes group{};
+  if (xio::dev::joins_group(key, number >> 8, &group)) found.group = group.mask;
+  found.same = xio::dev::is_first_lanes(*reinterpret_cast<const char*>(key)) ? 1 : 0;
+  return found;
+}
+// All lanes look, then those in `inner`, by the same words: a compiler may not take what the first look found for the
+// second.
+__global__ void inside(const std::uint64_t* keys, const unsigned* numbers, std::uint64_t inner, company* out) {
+  const unsigned lane = threadIdx.x, number = numbers[lane];
+  const std::uint64_t key = keys[lane];
+  const company before = look(key, number);
+  company in{};
+  if ((inner >> lane & 1) != 0) in = look(key, number);
+  out[lane] = before;
+  out[blockDim.x + lane] = in;
+}
+
 unsigned wave = 0;  // its lanes
 int failures = 0;
 
@@ -124,6 +155,64 @@ void check(const char* name, const std::vector<std::uint64_t>& keys, std::uint64
   }
 }
 
+company company_of(const std::vector<std::uint64_t>& keys, const std::vector<unsigned>& numbers, std::uint64_t here,
+                   unsigned lane) {
+  company wanted{};
+  if ((here >> lane & 1) == 0) return wanted;
+  const unsigned first = lowest(here);
+  const auto in_group = [&](unsigned i) { return keys[i] == keys[first] && numbers[i] >> 8 == numbers[first] >> 8; };
+  for (unsigned i = 0; i < wave; ++i) {
+    if ((here >> i & 1) == 0) continue;
+    if ((numbers[i] & 1) != 0) wanted.odd |= std::uint64_t{1} << i;
+    if (in_group(i)) wanted.group |= std::uint64_t{1} << i;
+  }
+  if (!in_group(lane)) wanted.group = 0;
+  wanted.here = here;
+  wanted.leads = lane == first ? 1 : 0;
+  wanted.same = keys[lane] == keys[first] ? 1 : 0;
+  return wanted;
+}
+
+void expect(const char* name, unsigned lane, const company& got, const company& wanted) {
+  if (got.here == wanted.here && got.group == wanted.group && got.odd == wanted.odd && got.leads == wanted.leads &&
+      got.same == wanted.same)
+    return;
+  if (++failures > 20) return;
+  const auto say = [](const char* what, const company& c) {
+    std::printf("  %s here %016llx, group %016llx, odd %016llx, leads %u, same address %u\n", what,
+                static_cast<unsigned long long>(c.here), static_cast<unsigned long long>(c.group),
+                static_cast<unsigned long long>(c.odd), c.leads, c.same);
+  };
+  std::printf("%s, lane %u:\n", name, lane);
+  say("found", got);
+  say("must be", wanted);
+}
+
+void check_inside(const char* name, const std::vector<std::uint64_t>& keys, std::uint64_t inner) {
+  std::vector<unsigned> numbers(wave);
+  for (unsigned i = 0; i < wave; ++i) numbers[i] = i * 37 % 64 + (i % 5 == 0 ? 256 : 0);
+  std::vector<company> got(2 * wave);
+  std::uint64_t* given = nullptr;
+  unsigned* given_numbers = nullptr;
+  company* out = nullptr;
+  MUST(hipMalloc(&given, wave * sizeof keys[0]));
+  MUST(hipMalloc(&given_numbers, wave * sizeof numbers[0]));
+  MUST(hipMalloc(&out, got.size() * sizeof got[0]));
+  MUST(hipMemcpy(given, keys.data(), wave * sizeof keys[0], hipMemcpyHostToDevice));
+  MUST(hipMemcpy(given_numbers, numbers.data(), wave * sizeof numbers[0], hipMemcpyHostToDevice));
+  MUST(hipMemset(out, 0xff, got.size() * sizeof got[0]));
+  hipLaunchKernelGGL(inside, dim3(1), dim3(wave), 0, nullptr, given, given_numbers, inner, out);
+  MUST(hipMemcpy(got.data(), out, got.size() * sizeof got[0], hipMemcpyDeviceToHost));
+  MUST(hipFree(given));
+  MUST(hipFree(given_numbers));
+  MUST(hipFree(out));
+  const std::uint64_t all = ~std::uint64_t{0} >> (64 - wave);
+  for (unsigned i = 0; i < wave; ++i) {
+    expect(name, i, got[i], company_of(keys, numbers, all, i));
+    expect(name, i, got[wave + i], company_of(keys, numbers, inner, i));
+  }
+}
+
 // Keys of 64 bits, of which sometimes only the upper half differs.
 std::vector<std::uint64_t> keys_of(unsigned kinds, unsigned rounds, unsigned shift) {
   std::vector<std::uint64_t> keys(rounds * wave);
@@ -161,6 +250,9 @@ int main() {
   check("one lane", keys_of(2, 1, 6), lanes_of(std::uint64_t{1} << 63), 1, 1);
   check("rounds that lanes leave", keys_of(4, 8, 6), all, 8, 8);
   check("rounds that lanes leave, some not there", keys_of(4, 8, 34), lanes_of(0xfffffff0ffff0fff), 8, 5);
+  check_inside("one key, then odd lanes", keys_of(1, 1, 0), lanes_of(0xaaaaaaaaaaaaaaaa));
+  check_inside("three keys, then few lanes", keys_of(3, 1, 6), lanes_of(0x8421f00f0ff0a5a0));
+  check_inside("keys that differ above 32 bits, then the last lanes", keys_of(3, 1, 33), lanes_of(0xfff0000000000000));
   std::printf("lanes: waves of %u, %d failures\n", wave, failures);
   return failures == 0 ? 0 : 1;
 }

@@ -40,6 +40,20 @@ XIO_DEVICE auto in_scope(T* p) {
   }
 }
 
+// The lanes that are here. LLVM before 17 takes the number that __ballot(1) gave in front of a branch for the number of
+// the lanes in the branch too: the lane that leads them is then one that did not come along. It leaves volatile
+// assembly where it stands.
+XIO_CONVERGENT u64 lanes_here() {
+  if (static_cast<u32>(warpSize) == 64) {
+    u64 mask;
+    asm volatile("s_mov_b64 %0, exec" : "=s"(mask));
+    return mask;
+  }
+  u32 mask;
+  asm volatile("s_mov_b32 %0, exec_lo" : "=s"(mask));
+  return mask;
+}
+
 // The value of the first lane that is here, which the compiler then knows to be the same for all. Inside of a branch
 // that only lanes with this value have taken: outside of it LLVM would put each lane's own back.
 XIO_DEVICE u32 first_lane(u32 v) { return static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(v))); }

@@ -141,10 +141,11 @@ XIO_DEVICE const T& again(const T& at) {
 
 template <class T>
 XIO_DEVICE bool is_first_lanes(const T& at) {
-  // Neither of the two is a value that is used elsewhere: LLVM would put the lane's own in the place of the other.
+  // Neither of the two is a value that is used elsewhere: LLVM would put the lane's own in the place of the other, or
+  // the first of the lanes that were in front of a branch in the place of the first in it (amdgcn.hpp, lanes_here).
   u64 own = reinterpret_cast<u64>(&at);
-  u64 first = reinterpret_cast<u64>(&uniform(at));
-  asm("" : "+v"(own));
+  asm volatile("" : "+v"(own));
+  u64 first = amdgcn::first_lane(own);
   asm("" : "+s"(first));
   return own == first;
 }
@@ -246,9 +247,9 @@ XIO_DEVICE u64 shuffle_in(u64, u64 value, u32 from) {
   return (u64{high} << 32) | low;
 }
 
-XIO_CONVERGENT u64 converged_mask() { return static_cast<u64>(__ballot(1)); }
+XIO_CONVERGENT u64 converged_mask() { return amdgcn::lanes_here(); }
 // Those that left are not missed.
-XIO_DEVICE u64 wave_mask() { return static_cast<u64>(__ballot(1)); }
+XIO_DEVICE u64 wave_mask() { return amdgcn::lanes_here(); }
 
 constexpr bool k_wave_ops_sync = false;
 constexpr bool k_keys_take_turns = true;
@@ -263,12 +264,15 @@ XIO_DEVICE u64 first_in(u64 mask, u64 value) { return value_of_lane(value, lowes
 XIO_DEVICE u32 lanes_before(u64 mask) {
   return __builtin_amdgcn_mbcnt_hi(static_cast<u32>(mask >> 32), __builtin_amdgcn_mbcnt_lo(static_cast<u32>(mask), 0));
 }
-XIO_CONVERGENT u64 same_key_mask(u64 key) { return static_cast<u64>(__ballot(key == amdgcn::first_lane(key))); }
+XIO_CONVERGENT u64 same_key_mask(u64 key) {
+  asm volatile("" : "+v"(key));  // as in is_first_lanes
+  return static_cast<u64>(__ballot(key == amdgcn::first_lane(key)));
+}
 XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
   // As in is_first_lanes.
+  asm volatile("" : "+v"(key), "+v"(kind));
   u64 keys = amdgcn::first_lane(key);
   u32 kinds = amdgcn::first_lane(kind);
-  asm("" : "+v"(key), "+v"(kind));
   asm("" : "+s"(keys), "+s"(kinds));
   const bool mine = static_cast<int>(key == keys) & static_cast<int>(kind == kinds);
   *mask = static_cast<u64>(__ballot(mine));

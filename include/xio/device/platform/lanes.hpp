@@ -43,7 +43,7 @@ XIO_CONVERGENT void for_each_key(u64 key, Body&& body) {
   if constexpr (k_keys_take_turns) {
     for (u64 left = converged_mask(); left != 0;) {
       const bool turn = key == value_of_lane(key, lowest_bit(left));
-      const lanes group{ballot_of(~u64{0}, turn)};
+      const lanes group{ballot_of(left, turn)};
       if (turn) body(group);
       left &= ~group.mask;
     }
