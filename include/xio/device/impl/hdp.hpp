@@ -184,10 +184,8 @@ XIO_DEVICE xio_status_t hdp_flush_by_one(const ctx_view& c, hdp_way way, bool wa
   }
 }
 
-// One lane of those that are here flushes for all of them. Out of line: in line, by clang 15, lanes of a wave that came
-// from other branches went on without the flush (mpi/storage on the software GPU with late memory: old bytes,
-// timeouts).
-XIO_OUT_OF_LINE xio_status_t hdp_flush_by_way(const ctx_view& c, hdp_way way, bool waits) {
+// One lane of those that are here flushes for all of them.
+XIO_IN_LINE_BY_NEW xio_status_t hdp_flush_by_way(const ctx_view& c, hdp_way way, bool waits) {
   const lanes here = converged_lanes();
   xio_status_t status = XIO_OK;
   if (here.leader()) status = hdp_flush_by_one(c, way, waits);

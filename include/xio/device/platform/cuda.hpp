@@ -10,6 +10,7 @@
 #define XIO_CONVERGENT XIO_DEVICE
 #define XIO_HOST_DEVICE __host__ __device__ inline
 #define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
+#define XIO_IN_LINE_BY_NEW XIO_OUT_OF_LINE
 // Out of line, so that what is done often stays close together: instructions are fetched in lines
 // (docs/performance.md).
 #define XIO_SLOW_PATH XIO_OUT_OF_LINE

@@ -11,6 +11,13 @@
 #define XIO_CONVERGENT XIO_DEVICE
 #define XIO_HOST_DEVICE __host__ __device__ inline
 #define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
+// clang 15 makes wrong code of kernels whose registers do not fit: its greedy register allocator does, its basic one does
+// not (docs/decisions/0174-who-is-here.md). Newer ones than HIP 5's are taken to be right.
+#if __clang_major__ < 18
+#define XIO_IN_LINE_BY_NEW XIO_OUT_OF_LINE
+#else
+#define XIO_IN_LINE_BY_NEW XIO_DEVICE
+#endif
 // It may use memory of the workgroup, which is better known to compilers in kernels than in functions.
 #define XIO_SLOW_PATH XIO_DEVICE
 #define XIO_SHARED(type, name) __shared__ type name

@@ -16,6 +16,7 @@
 #define XIO_CONVERGENT inline __attribute__((always_inline))
 #define XIO_HOST_DEVICE inline
 #define XIO_OUT_OF_LINE inline
+#define XIO_IN_LINE_BY_NEW inline
 #define XIO_SLOW_PATH inline
 #define XIO_SHARED(type, name)                 \
   static const char xio_shared_tag_##name = 0; \

@@ -8,6 +8,7 @@
 //   XIO_HOST_DEVICE     of both
 //   XIO_OUT_OF_LINE     for what is long and called from many places, and waits for an engine anyway: one copy per
 //                       program
+//   XIO_IN_LINE_BY_NEW  in line by compilers that keep large kernels right, out of line by others
 //   XIO_LEAF            a function out of line that calls nothing: it has no frame
 //   XIO_SLOW_PATH       for what an op does when it cannot be done by loads and stores
 //   XIO_ENGINE_CALL     for posting to an engine: see k_posts_by_leaf
