@@ -121,7 +121,7 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   u64 ticket = 0;
-  const xio_status_t status = post_value(c, r, offset, value, width, &ticket);
+  const xio_status_t status = post_value(c, r, {offset, value, width}, &ticket);
   *request = status == XIO_OK ? make_request(r, ticket) : 0;
   return status;
 }

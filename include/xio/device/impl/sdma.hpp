@@ -253,9 +253,10 @@ XIO_LEAF posted_ops post_leaf(leaf_piece in, const world_view& world, const ring
   const lanes turn{group.ballot(now)};
   if (!now) return out;
   const ring_share share = ring_sum_equal(turn, claim);
-  bool serves = false;
-  out.status = ring_post_batch<leaf_codec>(turn, r, world, claim, share, &out.ticket, &serves, fill);
-  out.mend = (out.status == XIO_PENDING ? share.slots : 0) | (serves ? mend_serves : 0);
+  ring_result result{};
+  out.status = ring_post_batch<leaf_codec>(turn, r, world, {claim, share}, &result, fill);
+  out.ticket = result.ticket;
+  out.mend = (out.status == XIO_PENDING ? share.slots : 0) | (result.serves ? mend_serves : 0);
   return out;
 }
 XIO_LEAF void serve_leaf(const ring_view& ring) {
