@@ -17,7 +17,7 @@ XIO_OUT_OF_LINE xio_status_t put_by_one(const ctx_view& c, u32 pe, void* place, 
   const u64 offset = heap_offset_of(c, place);
   if (is_posted(way)) {
     const call what = call_of(call_kind::put, place, from, bytes, static_cast<int>(pe));
-    return finish(c, engine_put(c, way, pe, offset, from, bytes), false, what).status;
+    return finish(c, engine_put(c, way, pe, offset, from, bytes), {false, what}).status;
   }
   direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, from, bytes);
   return XIO_OK;
@@ -34,7 +34,7 @@ XIO_OUT_OF_LINE xio_status_t put_word_by_one(const ctx_view& c, u32 pe, void* pl
                          ? engine_signal(c, way, pe, {word_offset, value, XIO_SIGNAL_SET})
                          : engine_put_signal(c, way, pe, {offset, from, bytes}, {word_offset, value, XIO_SIGNAL_SET});
     const call what = call_of(call_kind::put_signal, bytes == 0 ? word : place, from, bytes, static_cast<int>(pe));
-    return finish(c, p, blocking, what).status;
+    return finish(c, p, {blocking, what}).status;
   }
   if (bytes != 0) direct::move_beside<direct::source::own>(peer.direct + offset, from, bytes);
   direct::signal<order::release>(reinterpret_cast<u64*>(peer.direct + word_offset), value, XIO_SIGNAL_SET);
