@@ -69,7 +69,7 @@ __global__ void steps(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, uin
     const uint64_t at = next_random(random) % blocks * k_block;
     const u64 t0 = wall_clock();
     transfer t{};
-    if (check_transfer(ctx, op, memory, s, at, k_block, &t) != XIO_OK) {
+    if (check_transfer(ctx, {op, memory, s, at, k_block}, &t) != XIO_OK) {
       *wrong = 1;
       return;
     }

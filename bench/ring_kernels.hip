@@ -19,7 +19,8 @@ __device__ rdma::work write_of(const ring_target& t, u64 op) {
 // False: the library refuses it.
 __device__ bool read_of(const ring_target& t, u64 op, transfer* out) {
   const u64 at = (op & (t.places - 1)) * t.block_bytes;
-  return check_transfer(t.ctx, wire::nvme::opcode::read, t.buffer + at, t.storage, at, t.block_bytes, out) == XIO_OK;
+  const asked_transfer a{wire::nvme::opcode::read, t.buffer + at, t.storage, at, t.block_bytes};
+  return check_transfer(t.ctx, a, out) == XIO_OK;
 }
 
 __device__ xio_status_t post_read(const ring_target& t, u64 op, u64* ticket) {
