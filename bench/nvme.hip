@@ -69,22 +69,21 @@ __global__ void steps(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, uin
     const uint64_t at = next_random(random) % blocks * k_block;
     const u64 t0 = wall_clock();
     transfer t{};
-    if (check_transfer(ctx, op, memory, s, at, k_block, &t) != XIO_OK) {
+    if (check_transfer(ctx, {op, memory, s, at, k_block}, &t) != XIO_OK) {
       *wrong = 1;
       return;
     }
     const ring_view& r = storage_queue(t.shape, member_of(t.shape, at));
     const command all = command_of(t, only_piece(t));
     const u64 t1 = wall_clock();
-    u64 ticket = 0, serial = 0;
-    ring_turn turn{};
+    ring_place taken{};
     const ring_share share{1, 0, 0, 0, k_block};
-    if (ring_reserve<nvme_codec>(lanes{1}, r, *c.world, share, &ticket, &serial, &turn) != XIO_OK) *wrong = 1;
-    write_command(r, ticket, all);
+    if (ring_reserve<nvme_codec>(lanes{1}, r, *c.world, share, &taken) != XIO_OK) *wrong = 1;
+    write_command(r, taken.first, all);
     const u64 t2 = wall_clock();
-    ring_publish<nvme_codec>(r, ticket, 1, turn);
+    ring_publish<nvme_codec>(r, taken.first, 1, taken.turn);
     const u64 t3 = wall_clock();
-    if (nvme_codec::wait(r, *c.world, ticket) != XIO_OK) *wrong = 1;
+    if (nvme_codec::wait(r, *c.world, taken.first) != XIO_OK) *wrong = 1;
     const u64 t4 = wall_clock();
     sums[0] += t1 - t0;
     sums[1] += t2 - t1;

@@ -19,7 +19,8 @@ __device__ rdma::work write_of(const ring_target& t, u64 op) {
 // False: the library refuses it.
 __device__ bool read_of(const ring_target& t, u64 op, transfer* out) {
   const u64 at = (op & (t.places - 1)) * t.block_bytes;
-  return check_transfer(t.ctx, wire::nvme::opcode::read, t.buffer + at, t.storage, at, t.block_bytes, out) == XIO_OK;
+  const asked_transfer a{wire::nvme::opcode::read, t.buffer + at, t.storage, at, t.block_bytes};
+  return check_transfer(t.ctx, a, out) == XIO_OK;
 }
 
 __device__ xio_status_t post_read(const ring_target& t, u64 op, u64* ticket) {
@@ -92,17 +93,17 @@ __global__ void whole_ops(ring_target t, unsigned iterations, op_times* result) 
 template <class Codec, class Write, class Wait>
 __device__ void split_op(const ring_target& t, op_times* sum, const ring_share& share, Write&& write, Wait&& wait) {
   held_ring r = *t.ring;
-  u64 clock[parts + 1], ticket = 0, serial = 0;
+  u64 clock[parts + 1];
   clock[reserve] = wall_clock();
-  ring_turn turn{};
-  sum->status = ring_reserve<Codec>(lanes{1}, r, *t.world, share, &ticket, &serial, &turn);
+  ring_place taken{};
+  sum->status = ring_reserve<Codec>(lanes{1}, r, *t.world, share, &taken);
   if (sum->status != XIO_OK) return;
   clock[fill] = wall_clock();
-  write(ticket);
+  write(taken.first);
   clock[announce] = wall_clock();
-  ring_publish<Codec>(r, ticket, share.slots, turn);
+  ring_publish<Codec>(r, taken.first, share.slots, taken.turn);
   clock[complete] = wall_clock();
-  sum->status = wait(ticket);
+  sum->status = wait(taken.first);
   clock[parts] = wall_clock();
   for (int i = 0; i < parts; ++i) sum->part[i] += clock[i + 1] - clock[i];
 }

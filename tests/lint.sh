@@ -66,6 +66,10 @@ if [ -n "$hits" ]; then
   complain 'what platforms say differently has a name in device/platform/platform.hpp'
 fi
 
+# Device code: what belongs together travels as one structure.
+matching '^include/xio/device/.*\.hpp$' | xargs -r tests/lint_parameters ||
+  complain 'a function of device code has at most six parameters: name what belongs together'
+
 # First line: the licence.
 while read -r file; do
   if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT'; then complain "$file: no SPDX-License-Identifier line"; fi

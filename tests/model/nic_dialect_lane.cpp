@@ -165,17 +165,13 @@ TYPED_TEST(nic_dialect_lane, a_gathered_put) {
     for (u32 n = 4; n <= TypeParam::k_inline; n += 4) {
       std::memset(rig.remote_memory(), 0xee, 256);
       const rdma::work w = rig.op(verb::write, payload::gathered, 0, 32, n);
-      u64 ticket = 0;
-      bool serves = false;
       const ring_claim claim{1, codec::packets(rig.ring(), w), n};
-      ASSERT_EQ((ring_post_together<codec>(lanes{1}, rig.ring(), rig.world(), claim, &ticket, &serves,
-                                           [&](u64 at, u64 number) {
-                                             for (u32 i = 0; i < n; i += 4)
-                                               std::memset(codec::inline_at(rig.ring(), at, i), static_cast<int>(i + n),
-                                                           4);
-                                             codec::encode(rig.ring(), at, number, true, w);
-                                           })),
-                XIO_OK);
+      ring_result result{};
+      const auto fill = [&](u64 at, u64 number) {
+        for (u32 i = 0; i < n; i += 4) std::memset(codec::inline_at(rig.ring(), at, i), static_cast<int>(i + n), 4);
+        codec::encode(rig.ring(), at, number, true, w);
+      };
+      ASSERT_EQ(ring_post_together<codec>(lanes{1}, rig.ring(), rig.world(), claim, &result, fill), XIO_OK);
       ASSERT_EQ(rig.quiet(), XIO_OK);
       for (u32 i = 0; i < n; ++i)
         ASSERT_EQ(rig.remote_memory()[32 + i], static_cast<unsigned char>(i / 4 * 4 + n)) << n;

@@ -107,7 +107,7 @@ TEST_F(nic_lane, large_ones_with_an_immediate) {
       std::memset(theirs(), k_poison, 8192);
       pattern(mine(), n, 5);
       xio_req_t request;
-      ASSERT_EQ(rdma::put_immediate(c(), 1, 700, mine(), n, 0x1234 + sent, &request), XIO_OK);
+      ASSERT_EQ(rdma::put_immediate(c(), 1, {700, mine(), n}, 0x1234 + sent, &request), XIO_OK);
       ASSERT_EQ(rdma::wait_below(r, request_ticket(r, request) + 1, *c().world), XIO_OK) << n;
       expect_only(theirs(), 700, mine(), n);
       u32 immediate = 0;

@@ -185,7 +185,7 @@ TEST(sdma_lane, counts_when_the_source_is_free) {
     std::memset(n.heap.data() + 512, 0, 8);
     for (u64 i = 0; i < 50; ++i) {
       const u64 at = 4096 + i * 4096, bytes = i * 61;
-      ASSERT_EQ(dev::sdma::put_counter(n.ctx, 0, at, n.local.data() + at, bytes, counter, nullptr), XIO_OK);
+      ASSERT_EQ(dev::sdma::put_counter(n.ctx, 0, {at, n.local.data() + at, bytes}, counter, nullptr), XIO_OK);
       ASSERT_EQ(dev::sdma::put_signal(n.ctx, 0, {at + 3072, n.local.data() + at + 3072, bytes % 512},
                                       {512, 3, XIO_SIGNAL_ADD}, counter, nullptr),
                 XIO_OK);

@@ -17,31 +17,31 @@
 // Block i of `src`, `bytes` long, goes to member i, where it becomes block `my number` of `dst`.
 XIO_DEVICE xio_status_t xio_alltoall_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                           size_t bytes) {
-  return xio::dev::teams::alltoall(xio::dev::wave_group::here(), ctx, team, dst, src, bytes);
+  return xio::dev::teams::alltoall(xio::dev::wave_group::here(), ctx, team, {dst, src, bytes});
 }
 XIO_DEVICE xio_status_t xio_alltoall_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                         size_t bytes) {
-  return xio::dev::teams::alltoall(xio::dev::workgroup_group::here(), ctx, team, dst, src, bytes);
+  return xio::dev::teams::alltoall(xio::dev::workgroup_group::here(), ctx, team, {dst, src, bytes});
 }
 
 // The `bytes` of every member's `src`, in the members' order, become `dst` of every member.
 XIO_DEVICE xio_status_t xio_fcollect_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                           size_t bytes) {
-  return xio::dev::teams::fcollect(xio::dev::wave_group::here(), ctx, team, dst, src, bytes);
+  return xio::dev::teams::fcollect(xio::dev::wave_group::here(), ctx, team, {dst, src, bytes});
 }
 XIO_DEVICE xio_status_t xio_fcollect_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                         size_t bytes) {
-  return xio::dev::teams::fcollect(xio::dev::workgroup_group::here(), ctx, team, dst, src, bytes);
+  return xio::dev::teams::fcollect(xio::dev::workgroup_group::here(), ctx, team, {dst, src, bytes});
 }
 
 // The `bytes` of `src` at member `root` become `dst` at every other member; dst at the root stays as it is.
 XIO_DEVICE xio_status_t xio_broadcast_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                            size_t bytes, int root) {
-  return xio::dev::teams::broadcast(xio::dev::wave_group::here(), ctx, team, dst, src, bytes, root);
+  return xio::dev::teams::broadcast(xio::dev::wave_group::here(), ctx, team, {dst, src, bytes}, root);
 }
 XIO_DEVICE xio_status_t xio_broadcast_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                          size_t bytes, int root) {
-  return xio::dev::teams::broadcast(xio::dev::workgroup_group::here(), ctx, team, dst, src, bytes, root);
+  return xio::dev::teams::broadcast(xio::dev::workgroup_group::here(), ctx, team, {dst, src, bytes}, root);
 }
 
 // Blocks of any sizes: `src_bytes[i]` bytes from src + src_places[i] on go to member i. They are stored there from that
@@ -66,11 +66,11 @@ XIO_DEVICE xio_status_t xio_alltoallv_wg(const xio_ctx_t& ctx, const xio_team_t&
 // As xio_fcollect, but every member may give another number of bytes, also 0.
 XIO_DEVICE xio_status_t xio_collect_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                          size_t bytes) {
-  return xio::dev::teams::collect(xio::dev::wave_group::here(), ctx, team, dst, src, bytes);
+  return xio::dev::teams::collect(xio::dev::wave_group::here(), ctx, team, {dst, src, bytes});
 }
 XIO_DEVICE xio_status_t xio_collect_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src,
                                        size_t bytes) {
-  return xio::dev::teams::collect(xio::dev::workgroup_group::here(), ctx, team, dst, src, bytes);
+  return xio::dev::teams::collect(xio::dev::workgroup_group::here(), ctx, team, {dst, src, bytes});
 }
 
 // dst[i] at every member becomes src[i] of all members, combined by Op in the members' order: bit for bit the same on
@@ -78,12 +78,14 @@ XIO_DEVICE xio_status_t xio_collect_wg(const xio_ctx_t& ctx, const xio_team_t& t
 template <xio_reduction Op, class T>
 XIO_DEVICE xio_status_t xio_reduce_wave(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
                                         size_t count) {
-  return xio::dev::teams::reduce<Op, T>(xio::dev::wave_group::here(), ctx, team, dst, src, count, false);
+  const xio::dev::teams::reduce_job job = xio::dev::teams::job_of(team, dst, src, count, false);
+  return xio::dev::teams::reduce<Op, T>(xio::dev::wave_group::here(), ctx, team, job);
 }
 template <xio_reduction Op, class T>
 XIO_DEVICE xio_status_t xio_reduce_wg(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
                                       size_t count) {
-  return xio::dev::teams::reduce<Op, T>(xio::dev::workgroup_group::here(), ctx, team, dst, src, count, false);
+  const xio::dev::teams::reduce_job job = xio::dev::teams::job_of(team, dst, src, count, false);
+  return xio::dev::teams::reduce<Op, T>(xio::dev::workgroup_group::here(), ctx, team, job);
 }
 
 // `src` has `count` elements for each member, in the members' order: dst[i] at member m becomes src[m * count + i] of
@@ -91,11 +93,13 @@ XIO_DEVICE xio_status_t xio_reduce_wg(const xio_ctx_t& ctx, const xio_team_t& te
 template <xio_reduction Op, class T>
 XIO_DEVICE xio_status_t xio_reduce_scatter_wave(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
                                                 size_t count) {
-  return xio::dev::teams::reduce<Op, T>(xio::dev::wave_group::here(), ctx, team, dst, src, count, true);
+  const xio::dev::teams::reduce_job job = xio::dev::teams::job_of(team, dst, src, count, true);
+  return xio::dev::teams::reduce<Op, T>(xio::dev::wave_group::here(), ctx, team, job);
 }
 // The same, called by all threads of the workgroup.
 template <xio_reduction Op, class T>
 XIO_DEVICE xio_status_t xio_reduce_scatter_wg(const xio_ctx_t& ctx, const xio_team_t& team, T* dst, const T* src,
                                               size_t count) {
-  return xio::dev::teams::reduce<Op, T>(xio::dev::workgroup_group::here(), ctx, team, dst, src, count, true);
+  const xio::dev::teams::reduce_job job = xio::dev::teams::job_of(team, dst, src, count, true);
+  return xio::dev::teams::reduce<Op, T>(xio::dev::workgroup_group::here(), ctx, team, job);
 }

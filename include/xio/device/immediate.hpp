@@ -20,29 +20,30 @@
 // Returns when `src` may be reused.
 XIO_DEVICE xio_status_t xio_put_imm(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
                                     int pe) {
-  return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
+  return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, immediate, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_put_imm_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                          uint32_t immediate, int pe) {
-  return xio::dev::put_immediate(xio::dev::wave_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
+  return xio::dev::put_immediate(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, immediate, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_put_imm_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                        uint32_t immediate, int pe) {
-  return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, immediate, pe, true).status;
+  return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, immediate, pe, true).status;
 }
 
 // The same without waiting, where a NIC carries it: `src` must stay as it is until the request is waited for.
 XIO_DEVICE xio_req_t xio_put_imm_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t immediate,
                                      int pe) {
-  return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
+  return xio::dev::put_immediate(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, immediate, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_put_imm_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                           uint32_t immediate, int pe) {
-  return xio::dev::put_immediate(xio::dev::wave_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
+  return xio::dev::put_immediate(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, immediate, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_put_imm_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                         uint32_t immediate, int pe) {
-  return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, immediate, pe, false).request;
+  return xio::dev::put_immediate(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, immediate, pe, false)
+      .request;
 }
 
 // --- Taking it out -----------------------------------------------------------------------------------

@@ -29,46 +29,46 @@
 
 // Copies `bytes` from `src` here to `dst` at PE `pe`. Returns when `src` may be reused; xio_quiet completes it.
 XIO_DEVICE xio_status_t xio_put(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::put(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, true).status;
+  return xio::dev::put(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_put_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::put(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, true).status;
+  return xio::dev::put(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_put_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::put(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, true).status;
+  return xio::dev::put(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, pe, true).status;
 }
 
 // The same without waiting: `src` must stay as it is until the request is waited for, or until xio_quiet.
 XIO_DEVICE xio_req_t xio_put_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::put(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, false).request;
+  return xio::dev::put(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_put_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::put(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, false).request;
+  return xio::dev::put(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_put_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::put(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, false).request;
+  return xio::dev::put(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, pe, false).request;
 }
 
 // Copies `bytes` from `src` at PE `pe` to `dst` here. Returns when the data is in `dst` and visible to the callers.
 XIO_DEVICE xio_status_t xio_get(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::get(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, true).status;
+  return xio::dev::get(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_get_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::get(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, true).status;
+  return xio::dev::get(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_get_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::get(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, true).status;
+  return xio::dev::get(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, pe, true).status;
 }
 
 // The same without waiting: `dst` holds the data after xio_wait of the request, or after xio_quiet.
 XIO_DEVICE xio_req_t xio_get_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::get(xio::dev::thread_group::here(), ctx, dst, src, bytes, pe, false).request;
+  return xio::dev::get(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_get_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::get(xio::dev::wave_group::here(), ctx, dst, src, bytes, pe, false).request;
+  return xio::dev::get(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_get_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe) {
-  return xio::dev::get(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, pe, false).request;
+  return xio::dev::get(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, pe, false).request;
 }
 
 // --- One value ---------------------------------------------------------------------------------------
@@ -94,14 +94,14 @@ XIO_DEVICE T xio_g(const xio_ctx_t& ctx, const T* src, int pe) {
 template <class T>
 XIO_DEVICE xio_status_t xio_iput(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
                                  std::ptrdiff_t src_stride, size_t count, int pe) {
-  return xio::dev::put_strided<T>(ctx, dst, src, dst_stride, src_stride, count, pe);
+  return xio::dev::put_strided<T>(ctx, {dst, src, dst_stride, src_stride, count}, pe);
 }
 
 // The same from PE `pe` to here. Returns when the data is in `dst`.
 template <class T>
 XIO_DEVICE xio_status_t xio_iget(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
                                  std::ptrdiff_t src_stride, size_t count, int pe) {
-  return xio::dev::get_strided<T>(ctx, dst, src, dst_stride, src_stride, count, pe);
+  return xio::dev::get_strided<T>(ctx, {dst, src, dst_stride, src_stride, count}, pe);
 }
 
 // Copies a tile of `height` rows of `width` bytes from here to PE `pe`. Rows start `src_pitch` and `dst_pitch` bytes
@@ -109,41 +109,33 @@ XIO_DEVICE xio_status_t xio_iget(const xio_ctx_t& ctx, T* dst, const T* src, std
 // one op.
 XIO_DEVICE xio_status_t xio_put_2d(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
                                    size_t width, size_t height, int pe) {
-  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::put_rows(xio::dev::thread_group::here(), ctx, dst, src, r, pe, true, xio::dev::call_kind::put_tile)
-      .status;
+  const xio::dev::rows r{dst, dst_pitch, src, src_pitch, width, height};
+  return xio::dev::put_rows(xio::dev::thread_group::here(), ctx, r, pe, xio::dev::call_kind::put_tile).status;
 }
 XIO_DEVICE xio_status_t xio_put_2d_wave(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
                                         size_t src_pitch, size_t width, size_t height, int pe) {
-  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::put_rows(xio::dev::wave_group::here(), ctx, dst, src, r, pe, true, xio::dev::call_kind::put_tile)
-      .status;
+  const xio::dev::rows r{dst, dst_pitch, src, src_pitch, width, height};
+  return xio::dev::put_rows(xio::dev::wave_group::here(), ctx, r, pe, xio::dev::call_kind::put_tile).status;
 }
 XIO_DEVICE xio_status_t xio_put_2d_wg(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
                                       size_t src_pitch, size_t width, size_t height, int pe) {
-  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::put_rows(xio::dev::workgroup_group::here(), ctx, dst, src, r, pe, true,
-                            xio::dev::call_kind::put_tile)
-      .status;
+  const xio::dev::rows r{dst, dst_pitch, src, src_pitch, width, height};
+  return xio::dev::put_rows(xio::dev::workgroup_group::here(), ctx, r, pe, xio::dev::call_kind::put_tile).status;
 }
 
 // The same from PE `pe` to here. Returns when the data is in `dst` and visible to the callers.
 XIO_DEVICE xio_status_t xio_get_2d(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch,
                                    size_t width, size_t height, int pe) {
-  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::get_rows(xio::dev::thread_group::here(), ctx, dst, src, r, pe, true, xio::dev::call_kind::get_tile)
-      .status;
+  const xio::dev::rows r{dst, dst_pitch, src, src_pitch, width, height};
+  return xio::dev::get_rows(xio::dev::thread_group::here(), ctx, r, pe, xio::dev::call_kind::get_tile).status;
 }
 XIO_DEVICE xio_status_t xio_get_2d_wave(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
                                         size_t src_pitch, size_t width, size_t height, int pe) {
-  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::get_rows(xio::dev::wave_group::here(), ctx, dst, src, r, pe, true, xio::dev::call_kind::get_tile)
-      .status;
+  const xio::dev::rows r{dst, dst_pitch, src, src_pitch, width, height};
+  return xio::dev::get_rows(xio::dev::wave_group::here(), ctx, r, pe, xio::dev::call_kind::get_tile).status;
 }
 XIO_DEVICE xio_status_t xio_get_2d_wg(const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src,
                                       size_t src_pitch, size_t width, size_t height, int pe) {
-  const xio::dev::rows r{dst_pitch, src_pitch, width, height};
-  return xio::dev::get_rows(xio::dev::workgroup_group::here(), ctx, dst, src, r, pe, true,
-                            xio::dev::call_kind::get_tile)
-      .status;
+  const xio::dev::rows r{dst, dst_pitch, src, src_pitch, width, height};
+  return xio::dev::get_rows(xio::dev::workgroup_group::here(), ctx, r, pe, xio::dev::call_kind::get_tile).status;
 }

@@ -20,34 +20,34 @@
 XIO_DEVICE xio_status_t xio_put_signal(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                        uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
-  return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, dst, src, bytes, s, pe, true).status;
+  return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, s, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_put_signal_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                             uint64_t* sig, uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
-  return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, dst, src, bytes, s, pe, true).status;
+  return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, s, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_put_signal_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                           uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
-  return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, s, pe, true).status;
+  return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, s, pe, true).status;
 }
 
 // The same without waiting: `src` must stay as it is until the request is waited for, or until xio_quiet.
 XIO_DEVICE xio_req_t xio_put_signal_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                         uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
-  return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, dst, src, bytes, s, pe, false).request;
+  return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, s, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_put_signal_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                              uint64_t* sig, uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
-  return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, dst, src, bytes, s, pe, false).request;
+  return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, s, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_put_signal_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                            uint64_t* sig, uint64_t value, int op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
-  return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, dst, src, bytes, s, pe, false).request;
+  return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, s, pe, false).request;
 }
 
 // --- Signals alone -----------------------------------------------------------------------------------
@@ -81,14 +81,14 @@ XIO_DEVICE xio_status_t xio_signal_wait_until(const xio_ctx_t& ctx, const uint64
 // returns when it has counted. A put that fails does not count.
 XIO_DEVICE xio_status_t xio_put_counter(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                         uint64_t* counter, int pe) {
-  return xio::dev::put_counter(ctx, dst, src, bytes, counter, pe);
+  return xio::dev::put_counter(ctx, {dst, src, bytes}, counter, pe);
 }
 
 // xio_put_signal and xio_put_counter in one.
 XIO_DEVICE xio_status_t xio_put_signal_counter(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
                                                uint64_t* sig, uint64_t value, int op, uint64_t* counter, int pe) {
   const xio::dev::signal_word s{sig, value, op};
-  return xio::dev::put_signal_counter(ctx, dst, src, bytes, s, counter, pe);
+  return xio::dev::put_signal_counter(ctx, {dst, src, bytes}, s, counter, pe);
 }
 
 // Waits until the counter is at least `value`. Thread scope. Errors are those of wait.hpp.

@@ -14,6 +14,17 @@ struct engine_copy {
   u64 bytes;
 };
 
+// `count` rows of `width` bytes between local memory and the heap from `offset` on.
+struct engine_rows {
+  u64 offset;
+  void* local;
+  u64 dst_pitch, src_pitch, width, count;
+  bool to_peer;
+
+  // Bytes of the local side, from the first row's start to the last one's end.
+  XIO_DEVICE u64 local_span() const { return (count - 1) * (to_peer ? src_pitch : dst_pitch) + width; }
+};
+
 // A change of the 8-byte word at `offset`, which a waiting PE looks at.
 struct engine_signal_word {
   u64 offset;

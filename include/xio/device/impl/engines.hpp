@@ -111,22 +111,21 @@ XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* ds
   return p;
 }
 
-// A tile by a copy engine; `rows` but for its addresses, and the bytes that it covers on the local side.
-XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, u64 offset, void* local, u64 span, bool to_peer,
-                                   const sdma::area& rows) {
+// A tile by a copy engine.
+XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
   if constexpr (!k_has_sdma) return p;
-  p.status = sdma::tile(c, pe, offset, local, span, to_peer, rows, &p.request);
+  p.status = sdma::tile(c, pe, rows, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
-    unsigned char* remote = c.peers[pe].direct + offset;
-    auto* mine = static_cast<unsigned char*>(local);
-    unsigned char* out = to_peer ? remote : mine;
-    const unsigned char* in = to_peer ? mine : remote;
-    for (u64 i = 0; i < rows.height; ++i) {
-      if (to_peer)
+    unsigned char* remote = c.peers[pe].direct + rows.offset;
+    auto* mine = static_cast<unsigned char*>(rows.local);
+    unsigned char* out = rows.to_peer ? remote : mine;
+    const unsigned char* in = rows.to_peer ? mine : remote;
+    for (u64 i = 0; i < rows.count; ++i) {
+      if (rows.to_peer)
         direct::move_beside<direct::source::own>(out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
-      if (!to_peer)
+      if (!rows.to_peer)
         direct::move_beside<direct::source::peer>(out + i * rows.dst_pitch, in + i * rows.src_pitch, rows.width);
     }
     return posted{0, XIO_OK};
@@ -158,14 +157,13 @@ XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, e
 }
 
 // A put by a copy engine that adds 1 to a local word when it is done.
-XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes,
-                                          u64* counter) {
+XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy data, u64* counter) {
   posted p{0, XIO_ERR_NO_ROUTE};
   mark_rings_used(c);
   if constexpr (!k_has_sdma) return p;
-  p.status = sdma::put_counter(c, pe, offset, src, bytes, counter, &p.request);
+  p.status = sdma::put_counter(c, pe, data, counter, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
-    direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, src, bytes);
+    direct::move_beside<direct::source::own>(c.peers[pe].direct + data.offset, data.src, data.bytes);
     fetch_add<scope::system, direct::k_flag_change>(counter, u64{1});
     return posted{0, XIO_OK};
   }

@@ -17,49 +17,47 @@ XIO_DEVICE posted put_immediate_alone(const ctx_view& c, u32 pe, u32 immediate) 
 }
 
 // By one lane. A NIC does it all by itself; behind a copy engine the sender waits and stores.
-XIO_ENGINE_CALL posted engine_put_immediate(const ctx_view& c, route way, u32 pe, u64 offset, const void* src,
-                                            u64 bytes, u32 immediate) {
+XIO_ENGINE_CALL posted engine_put_immediate(const ctx_view& c, route way, u32 pe, engine_copy data, u32 immediate) {
   if (k_has_rdma && way == route::rdma) {
     posted p{0, XIO_OK};
     mark_rings_used(c);
-    p.status = rdma::put_immediate(c, pe, offset, src, bytes, immediate, &p.request);
+    p.status = rdma::put_immediate(c, pe, data, immediate, &p.request);
     return p;
   }
   posted p{0, XIO_OK};
-  if (bytes != 0) p = engine_put(c, way, pe, offset, src, bytes);
+  if (data.bytes != 0) p = engine_put(c, way, pe, data.offset, data.src, data.bytes);
   if (p.status == XIO_OK) p.status = wait_request(c, p.request);
   return p.status == XIO_OK ? put_immediate_alone(c, pe, immediate) : posted{0, p.status};
 }
 
 template <class Group>
-XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
-                                u32 immediate, int pe, bool blocking) {
+XIO_DEVICE posted put_immediate(const Group& g, const xio_ctx_t& ctx, call_copy a, u32 immediate, int pe,
+                                bool blocking) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
-  xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  xio_status_t status = check_copy(ctx, a.dst, a.src, a.bytes, pe, &offset);
   if (status == XIO_OK && c->inbox_entries == 0) status = XIO_ERR_UNSUPPORTED;
-  const call what = call_of(call_kind::put_imm, dst, src, bytes, pe);
+  const call what = call_of(call_kind::put_imm, a.dst, a.src, a.bytes, pe);
+  const ending e{blocking, what};
   if (status != XIO_OK) return refuse(c, status, what);
   const u32 to = static_cast<u32>(pe);
-  const route way = choose(*c, to, bytes, !blocking);
-  if (way == route::rdma && bytes >= 2 * k_piece_bytes && g.count() > 1) {
+  const route way = choose(*c, to, a.bytes, !blocking);
+  if (way == route::rdma && a.bytes >= 2 * k_piece_bytes && g.count() > 1) {
     // Every piece is posted when the immediate is, on the same queue, which works in order.
-    const auto* from = static_cast<const unsigned char*>(src);
-    const posted data = post_cut(g, *c, way, bytes, false, what, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
+    const auto* from = static_cast<const unsigned char*>(a.src);
+    const posted data = post_cut(g, *c, way, a.bytes, {false, what}, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
       return engine_put(*c, way, to, offset + at, from + at, n);
     });
     if (data.status != XIO_OK) return data;
-    return by_leader(
-        g, [&] { return finish(*c, engine_put_immediate(*c, way, to, 0, nullptr, 0, immediate), blocking, what); });
+    return by_leader(g, [&] { return finish(*c, engine_put_immediate(*c, way, to, {}, immediate), e); });
   }
   if (is_posted(way)) {
-    return by_leader(g, [&] {
-      return finish(*c, engine_put_immediate(*c, way, to, offset, src, bytes, immediate), blocking, what);
-    });
+    const engine_copy all{offset, a.src, a.bytes};
+    return by_leader(g, [&] { return finish(*c, engine_put_immediate(*c, way, to, all, immediate), e); });
   }
   g.sync();
-  if (bytes != 0) direct::copy(g, c->peers[to].direct + offset, src, bytes);
-  return by_leader(g, [&] { return finish(*c, put_immediate_alone(*c, to, immediate), blocking, what); });
+  if (a.bytes != 0) direct::copy(g, c->peers[to].direct + offset, a.src, a.bytes);
+  return by_leader(g, [&] { return finish(*c, put_immediate_alone(*c, to, immediate), e); });
 }
 
 // --- Taking ------------------------------------------------------------------------------------------

@@ -103,12 +103,12 @@ XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u6
 
 // A put whose arrival the peer's receive queue tells, with 32 bits of the sender's. No bytes are allowed: the
 // immediate travels alone.
-XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u32 immediate,
+XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, const engine_copy& data, u32 immediate,
                                       xio_req_t* request) {
   *request = 0;
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
-  const copy_job j{verb::write_imm, offset, static_cast<const unsigned char*>(src), bytes, 0};
+  const copy_job j{verb::write_imm, data.offset, static_cast<const unsigned char*>(data.src), data.bytes, 0};
   return post_copy(c, queue_to(p), j, nullptr, immediate, request);
 }
 
@@ -121,7 +121,7 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = queue_to(p);
   u64 ticket = 0;
-  const xio_status_t status = post_value(c, r, offset, value, width, &ticket);
+  const xio_status_t status = post_value(c, r, {offset, value, width}, &ticket);
   *request = status == XIO_OK ? make_request(r, ticket) : 0;
   return status;
 }

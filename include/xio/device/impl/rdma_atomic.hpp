@@ -111,7 +111,7 @@ XIO_DEVICE xio_status_t post_atomic(const ctx_view& c, const ring_view& r, const
   const bool masked = a.width == 4 || a.op == amo::bit_xor || (!f.is_add && a.op != amo::compare_swap);
   const verb what =
       f.is_add ? (masked ? verb::masked_add : verb::fetch_add) : (masked ? verb::masked_swap : verb::compare_swap);
-  work w = atomic_work(r, what, a.offset, a.width, f.first, f.second, result);
+  work w = atomic_work(r, what, a.offset, a.width, {f.first, f.second}, result);
   w.swap_mask = f.swap_mask;
   w.compare_mask = f.compare_mask;
   return post(c, r, w, ticket);
@@ -141,7 +141,7 @@ XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, c
   const deadline end = deadline::in(*c.world);
   u64 guess = 0;
   xio_status_t status = with_result(c, r, &guess, [&](u64* word, u64* ticket) {
-    return post(c, r, atomic_work(r, verb::fetch_add, at, 8, 0, 0, word), ticket);
+    return post(c, r, atomic_work(r, verb::fetch_add, at, 8, {0, 0}, word), ticket);
   });
   while (status == XIO_OK) {
     *old = (guess & mask) >> shift;
@@ -149,7 +149,7 @@ XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, c
     if (want == guess) break;
     u64 found = 0;
     status = with_result(c, r, &found, [&](u64* word, u64* ticket) {
-      return post(c, r, atomic_work(r, verb::compare_swap, at, 8, want, guess, word), ticket);
+      return post(c, r, atomic_work(r, verb::compare_swap, at, 8, {want, guess}, word), ticket);
     });
     if (status != XIO_OK || found == guess) break;
     guess = found;

@@ -17,13 +17,19 @@
 
 namespace xio::dev::rdma {
 
+// A lane writes the low `width` bytes of `value` to `offset` of the peer's heap.
+struct lane_value {
+  u64 offset, value;
+  u32 width;
+};
+
 // Whether all lanes of the group write values of one width, one beside the other in the order of the lanes.
-XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, u64 offset, u32 width) {
+XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, const lane_value& v) {
   // Both before they are used: every lane must take part in every shuffle.
-  const u64 first = group.first(offset);
-  const u64 common = group.first(width);
-  const bool all = group.ballot(offset == first + group.rank() * width && width == common) == group.mask;
-  return all && r.rdma.gather_bytes >= 2 * width && r.rdma.gather_bytes / 64 < r.depth / 4;
+  const u64 first = group.first(v.offset);
+  const u64 common = group.first(v.width);
+  const bool all = group.ballot(v.offset == first + group.rank() * v.width && v.width == common) == group.mask;
+  return all && r.rdma.gather_bytes >= 2 * v.width && r.rdma.gather_bytes / 64 < r.depth / 4;
 }
 
 // --- By one function -----------------------------------------------------------------------------------
@@ -54,56 +60,55 @@ XIO_DEVICE posted_ops post_in_one(const world_view& w, const ring_view& r, const
 }
 
 // Values of lanes that lie side by side at the peer travel in as few entries as the family allows: each lane writes its
-// own bytes into the entry. `per` lanes to an entry.
+// own bytes into the entry.
 template <class Family>
-XIO_DEVICE xio_status_t post_gathered(const world_view& w, const lanes& group, const ring_view& r, u64 offset,
-                                      u64 value, u32 width, u32 per, u64* ticket) {
+XIO_DEVICE xio_status_t post_gathered(const world_view& w, const lanes& group, const ring_view& r, const lane_value& v,
+                                      u64* ticket) {
   xio_status_t status = XIO_OK;
-  const u32 count = group.count();
+  const u32 count = group.count(), per = r.rdma.gather_bytes / v.width;
   const u32 rank = group.rank();
   for (u32 base = 0; base < count; base += per) {
     const bool now = rank >= base && rank < base + per;
     const lanes turn{group.ballot(now)};
     if (!now) continue;
-    work all = make_work(r, verb::write, turn.first(offset), width * turn.count());
+    work all = make_work(r, verb::write, turn.first(v.offset), v.width * turn.count());
     all.from = payload::gathered;
     const ring_claim claim{Family::slots(all), Family::packets(r, all), all.bytes};
-    const u32 at = (rank - base) * width;
-    bool serves = false;  // this codec serves by itself
-    status = ring_post_together<Family>(turn, r, w, claim, ticket, &serves, [&](u64 first, u64 serial) {
+    const u32 at = (rank - base) * v.width;
+    ring_result result{*ticket, false};  // this codec serves by itself
+    status = ring_post_together<Family>(turn, r, w, claim, &result, [&](u64 first, u64 serial) {
       if (turn.rank() == 0) Family::encode(r, first, serial, true, all);
-      if (width < 4) {
+      if (v.width < 4) {
         unsigned char* to = Family::inline_at(r, first, at & ~3u) + (at & 3);
-        for (u32 i = 0; i < width; ++i) to[i] = static_cast<unsigned char>(value >> (8 * i));
+        for (u32 i = 0; i < v.width; ++i) to[i] = static_cast<unsigned char>(v.value >> (8 * i));
       } else {
-        for (u32 i = 0; i < width; i += 4)
-          *reinterpret_cast<u32*>(Family::inline_at(r, first, at + i)) = static_cast<u32>(value >> (8 * i));
+        for (u32 i = 0; i < v.width; i += 4)
+          *reinterpret_cast<u32*>(Family::inline_at(r, first, at + i)) = static_cast<u32>(v.value >> (8 * i));
       }
     });
+    *ticket = result.ticket;
   }
   return status;
 }
 
-// The low `width` bytes of a value, by lanes that write a row of them together or else each for itself.
-XIO_DEVICE xio_status_t post_value_in_one(const world_view& w, const ring_view& r, u64 offset, u64 value, u32 width,
-                                          u64* ticket) {
+// By lanes that write a row of them together or else each for itself.
+XIO_DEVICE xio_status_t post_value_in_one(const world_view& w, const ring_view& r, const lane_value& v, u64* ticket) {
   xio_status_t status = XIO_OK;
   bool merged = false;
   for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
     if (group.count() == 1) return;
-    merged = is_one_row(group, r, offset, width);
+    merged = is_one_row(group, r, v);
     if (!merged) return;
     status = with_family(r, [&](auto family) {
       if constexpr (!k_gathers<decltype(family)>) {
         return XIO_ERR_UNSUPPORTED;  // its gather_bytes are 0, so nothing is one row
       } else {
-        const u32 per = r.rdma.gather_bytes / width;
-        return post_gathered<decltype(family)>(w, group, r, offset, value, width, per, ticket);
+        return post_gathered<decltype(family)>(w, group, r, v, ticket);
       }
     });
   });
   if (merged) return status;
-  const work one = write_value(r, offset, value, width);
+  const work one = write_value(r, v.offset, v.value, v.width);
   const posted_ops done = post_in_one(w, r, one, one, false);
   *ticket = done.ticket;
   return done.status;
@@ -263,9 +268,10 @@ XIO_DEVICE posted_ops post_pieces(const world_view& world, const lanes& turn, co
       Family::encode(r, at, serial, last, signal_behind(r, false, op.compare, op.operand, 0));
   };
   posted_ops out{0, XIO_PENDING};
-  bool serves = false;
-  out.status = ring_post_batch<leaf_codec<Family>>(turn, r, world, claim, share, &out.ticket, &serves, fill);
-  if (serves) out.mend = mend_serves;
+  ring_result result{};
+  out.status = ring_post_batch<leaf_codec<Family>>(turn, r, world, {claim, share}, &result, fill);
+  out.ticket = result.ticket;
+  if (result.serves) out.mend = mend_serves;
   if (out.status == XIO_PENDING) out.mend |= share.slots;
   if (out.status == XIO_OK && (how & k_how_cut) != 0) out.mend |= mend_rest;
   return out;
@@ -307,20 +313,20 @@ XIO_LEAF key_found find_key_leaf(const world_view& w, u32 nic, const void* p, u6
 }
 
 // The lanes of `turn` write into one entry.
-XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, const world_view& w, u64 offset, u64 value,
-                                     u32 width, u64* ticket, bool* serves) {
-  work all = make_work(r, verb::write, turn.first(offset), width * turn.count());
+XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, const world_view& w, const lane_value& v,
+                                     ring_result* result) {
+  work all = make_work(r, verb::write, turn.first(v.offset), v.width * turn.count());
   all.from = payload::gathered;
   const ring_claim claim{nic_codec::slots(r, all), nic_codec::packets(r, all), all.bytes};
-  const u32 at = turn.rank() * width;
-  return ring_post_together<nic_codec>(turn, r, w, claim, ticket, serves, [&](u64 first, u64 serial) {
+  const u32 at = turn.rank() * v.width;
+  return ring_post_together<nic_codec>(turn, r, w, claim, result, [&](u64 first, u64 serial) {
     if (turn.rank() == 0) nic_codec::encode(r, first, serial, true, all);
-    if (width < 4) {
+    if (v.width < 4) {
       unsigned char* to = inline_at(r, first, at & ~3u) + (at & 3);
-      for (u32 i = 0; i < width; ++i) to[i] = static_cast<unsigned char>(value >> (8 * i));
+      for (u32 i = 0; i < v.width; ++i) to[i] = static_cast<unsigned char>(v.value >> (8 * i));
     } else {
-      for (u32 i = 0; i < width; i += 4)
-        *reinterpret_cast<u32*>(inline_at(r, first, at + i)) = static_cast<u32>(value >> (8 * i));
+      for (u32 i = 0; i < v.width; i += 4)
+        *reinterpret_cast<u32*>(inline_at(r, first, at + i)) = static_cast<u32>(v.value >> (8 * i));
     }
   });
 }
@@ -330,17 +336,19 @@ XIO_DEVICE xio_status_t post_one_row(const lanes& turn, const ring_view& r, cons
 // leaf for all families.
 XIO_LEAF posted_ops post_row_leaf(const world_view& world, const ring_view& ring, u64 offset, u64 value, u32 width) {
   const return_kept<> back;
+  const lane_value v{offset, value, width};
   posted_ops out{0, XIO_PENDING, mend_not_yet};
   lanes group;
-  if (!joins_group(reinterpret_cast<u64>(&ring), width, &group)) return out;
+  if (!joins_group(reinterpret_cast<u64>(&ring), v.width, &group)) return out;
   const ring_view r = ring_in_registers<nic_codec>(ring);
-  if (group.alone() || !is_one_row(group, r, offset, width)) return posted_ops{0, XIO_PENDING, mend_no_row};
-  const bool now = group.rank() < r.rdma.gather_bytes / width;
+  if (group.alone() || !is_one_row(group, r, v)) return posted_ops{0, XIO_PENDING, mend_no_row};
+  const bool now = group.rank() < r.rdma.gather_bytes / v.width;
   const lanes turn{group.ballot(now)};
   if (!now) return out;
-  bool serves = false;
-  out.status = post_one_row(turn, r, world, offset, value, width, &out.ticket, &serves);
-  out.mend = (out.status == XIO_PENDING ? r.rdma.gather_bytes / 64 + 1 : 0) | (serves ? mend_serves : 0);
+  ring_result result{};
+  out.status = post_one_row(turn, r, world, v, &result);
+  out.ticket = result.ticket;
+  out.mend = (out.status == XIO_PENDING ? r.rdma.gather_bytes / 64 + 1 : 0) | (result.serves ? mend_serves : 0);
   return out;
 }
 
@@ -397,13 +405,13 @@ XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& 
   return post(*view_field(c.world), r, w, ticket);
 }
 
-// The low `width` bytes of a value; see post_value_in_one.
-XIO_DEVICE xio_status_t post_value(const ctx_view& c, const ring_view& r, u64 offset, u64 value, u32 width,
-                                   u64* ticket) {
+// See post_value_in_one.
+XIO_DEVICE xio_status_t post_value(const ctx_view& c, const ring_view& r, const lane_value& v, u64* ticket) {
   if constexpr (k_posts_by_leaf) {
-    return post_by_leaf<false, true>(*view_field(c.world), r, leaf_op_of(write_value(r, offset, value, width)), ticket);
+    const work one = write_value(r, v.offset, v.value, v.width);
+    return post_by_leaf<false, true>(*view_field(c.world), r, leaf_op_of(one), ticket);
   } else {
-    return post_value_in_one(*c.world, r, offset, value, width, ticket);
+    return post_value_in_one(*c.world, r, v, ticket);
   }
 }
 

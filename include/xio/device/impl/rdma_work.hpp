@@ -64,17 +64,22 @@ XIO_DEVICE work write_value(const ring_view& r, u64 offset, u64 value, u32 width
   return w;
 }
 
-XIO_DEVICE work atomic_work(const ring_view& r, verb what, u64 offset, u32 width, u64 first, u64 second, u64* result) {
+// The operands of an atomic, as the verb has them.
+struct operands {
+  u64 first, second;
+};
+XIO_DEVICE work atomic_work(const ring_view& r, verb what, u64 offset, u32 width, const operands& by, u64* result) {
   work w = asked_work(r, what, offset, width);
   w.local = reinterpret_cast<u64>(result);
   if constexpr (!k_posts_by_leaf) w.lkey = r.rdma.scratch_lkey;
-  w.first = first;
-  w.second = second;
+  w.first = by.first;
+  w.second = by.second;
   return w;
 }
 
 XIO_DEVICE work signal_work(const ctx_view& c, const ring_view& r, const engine_signal_word& s) {
-  if (s.op == XIO_SIGNAL_ADD) return atomic_work(r, verb::fetch_add, s.offset, 8, s.value, 0, c.scratch + k_dummy_word);
+  if (s.op == XIO_SIGNAL_ADD)
+    return atomic_work(r, verb::fetch_add, s.offset, 8, {s.value, 0}, c.scratch + k_dummy_word);
   return write_value(r, s.offset, s.value, 8);
 }
 

@@ -181,28 +181,34 @@ XIO_DEVICE u64 ring_take_tickets(const ring_view& r, u32 n, u64 packets, u64* se
   }
 }
 
+// A poster's place in a ring: its first ticket, the number of a serial ring that goes with it, and its turn to ring.
+struct ring_place {
+  u64 first, serial;
+  ring_turn turn;
+};
+
 // Credits, then tickets, by one lane for all.
 template <class Codec>
-XIO_DEVICE xio_status_t ring_reserve_for(const ring_view& r, const world_view& w, u32 slots, u64 packets, u64* first,
-                                         u64* serial, ring_turn* turn) {
-  const xio_status_t status = ring_take_credits<Codec>(r, slots, w, &turn->mine);
+XIO_DEVICE xio_status_t ring_reserve_for(const ring_view& r, const world_view& w, u32 slots, u64 packets,
+                                         ring_place* taken) {
+  const xio_status_t status = ring_take_credits<Codec>(r, slots, w, &taken->turn.mine);
   if (status != XIO_OK) return status;
-  turn->published = load<scope::agent, order::relaxed>(&r.state->published);
-  *first = ring_take_tickets<Codec>(r, slots, packets, serial);
+  taken->turn.published = load<scope::agent, order::relaxed>(&r.state->published);
+  taken->first = ring_take_tickets<Codec>(r, slots, packets, &taken->serial);
   return XIO_OK;
 }
 
 // The same by the leader; every lane gets the first ticket and number, the leader also its turn.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_reserve(const lanes& group, const ring_view& r, const world_view& w, const ring_share& sum,
-                                     u64* first, u64* serial, ring_turn* turn) {
+                                     ring_place* taken) {
   xio_status_t status = XIO_OK;
-  if (group.rank() == 0) status = ring_reserve_for<Codec>(r, w, sum.slots, sum.packets, first, serial, turn);
+  if (group.rank() == 0) status = ring_reserve_for<Codec>(r, w, sum.slots, sum.packets, taken);
   if constexpr (!k_keys_take_turns)  // else the first one's are free for all
     if (group.count() == 1) return status;
   status = static_cast<xio_status_t>(static_cast<int>(group.first(static_cast<u64>(static_cast<int>(status)))));
-  *first = group.first(*first);
-  if constexpr (k_ring_is_serial<Codec>) *serial = group.first(*serial);
+  taken->first = group.first(taken->first);
+  if constexpr (k_ring_is_serial<Codec>) taken->serial = group.first(taken->serial);
   return status;
 }
 
@@ -212,25 +218,37 @@ XIO_DEVICE void ring_count(const ring_view& r, u32 ops, u64 bytes) {
   add<scope::agent, order::relaxed>(lone_word(&r.state->bytes), bytes);
 }
 
-// Posts for the lanes of `group`, which fits the ring whole; `sum` is their share. fill(ticket, last) writes the lane's
-// `slots` entries; `last` says that the lane's last entry ends the batch and must ask for a completion. On a serial
-// ring it is fill(ticket, last, number). *serves: see mend_serves.
+// The result of a lane that has posted: the ticket of its last entry, and whether it must serve, see mend_serves.
+struct ring_result {
+  u64 ticket;
+  bool serves;
+};
+
+// The caller's claim, and the share of all that post with it.
+struct ring_batch {
+  const ring_claim& mine;
+  const ring_share& sum;
+};
+
+// Posts for the lanes of `group`, which fits the ring whole. fill(ticket, last) writes the lane's `slots` entries;
+// `last` says that the lane's last entry ends the batch and must ask for a completion. On a serial ring it is
+// fill(ticket, last, number).
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, const world_view& w,
-                                        const ring_claim& mine, const ring_share& sum, u64* ticket, bool* serves,
-                                        Fill& fill) {
-  u64 first = 0, serial = 0;
-  ring_turn turn{};
-  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, &first, &serial, &turn);
+                                        const ring_batch& b, ring_result* result, Fill& fill) {
+  const ring_claim& mine = b.mine;
+  const ring_share& sum = b.sum;
+  ring_place taken{};
+  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, &taken);
   if (status != XIO_OK) {
-    *serves = turn.mine;
+    result->serves = taken.turn.mine;
     return status;
   }
   const bool leads = group.rank() == 0;
-  const u64 at = first + sum.slots_before;
+  const u64 at = taken.first + sum.slots_before;
   const bool last = group.rank() == group.count() - 1;
   if constexpr (k_ring_is_serial<Codec>) {
-    fill(at, last, serial + sum.packets_before);
+    fill(at, last, taken.serial + sum.packets_before);
   } else {
     fill(at, last);
   }
@@ -242,9 +260,9 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
       add<scope::agent, order::relaxed>(lone_word(&r.state->ops), u64{group.count()});
     else
       ring_count(r, group.count(), sum.bytes);
-    *serves = ring_publish<Codec>(r, first, sum.slots, turn);
+    result->serves = ring_publish<Codec>(r, taken.first, sum.slots, taken.turn);
   }
-  *ticket = at + mine.slots - 1;
+  result->ticket = at + mine.slots - 1;
   return XIO_OK;
 }
 
@@ -252,19 +270,18 @@ XIO_DEVICE xio_status_t ring_post_batch(const lanes& group, const ring_view& r, 
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post_lone(const ring_view& r, const world_view& w, const ring_claim& mine, u64* ticket,
                                        Fill&& fill) {
-  u64 first = 0, serial = 0;
-  ring_turn turn{};
-  const xio_status_t status = ring_reserve_for<Codec>(r, w, mine.slots, mine.packets, &first, &serial, &turn);
+  ring_place taken{};
+  const xio_status_t status = ring_reserve_for<Codec>(r, w, mine.slots, mine.packets, &taken);
   if (status != XIO_OK) return status;
   // Here, and not when all is announced: the turn to drain is asked for next, and would wait for these.
   ring_count(r, 1, mine.bytes);
   if constexpr (k_ring_is_serial<Codec>) {
-    fill(first, true, serial);
+    fill(taken.first, true, taken.serial);
   } else {
-    fill(first, true);
+    fill(taken.first, true);
   }
-  ring_publish<Codec>(r, first, mine.slots, turn);
-  *ticket = first + mine.slots - 1;
+  ring_publish<Codec>(r, taken.first, mine.slots, taken.turn);
+  *ticket = taken.first + mine.slots - 1;
   return XIO_OK;
 }
 
@@ -296,8 +313,9 @@ XIO_DEVICE xio_status_t ring_post(const lanes& group, const ring_view& r, const 
   for (u32 base = 0; base < count; base += per_round) {
     const bool now = rank >= base && rank < base + per_round;
     const lanes turn{per_round == count ? group.mask : group.ballot(now)};
-    bool serves = false;  // not of codecs that wait
-    if (now) status = ring_post_batch<Codec>(turn, r, w, mine, ring_sum(turn, mine), ticket, &serves, fill);
+    ring_result result{*ticket, false};  // codecs that wait serve by themselves
+    if (now) status = ring_post_batch<Codec>(turn, r, w, {mine, ring_sum(turn, mine)}, &result, fill);
+    *ticket = result.ticket;
   }
   return status;
 }
@@ -331,23 +349,22 @@ XIO_DEVICE xio_status_t ring_post_alone(const ring_view& r, const world_view& w,
 // Every lane gets the ticket of its last slot.
 template <class Codec, class Fill>
 XIO_DEVICE xio_status_t ring_post_together(const lanes& group, const ring_view& r, const world_view& w,
-                                           const ring_claim& all, u64* ticket, bool* serves, Fill&& fill) {
+                                           const ring_claim& all, ring_result* result, Fill&& fill) {
   const ring_share sum{all.slots, 0, all.packets, 0, all.bytes};
-  u64 first = 0, serial = 0;
-  ring_turn turn{};
-  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, &first, &serial, &turn);
+  ring_place taken{};
+  const xio_status_t status = ring_reserve<Codec>(group, r, w, sum, &taken);
   if (status != XIO_OK) {
-    *serves = turn.mine;
+    result->serves = taken.turn.mine;
     return status;
   }
   const bool leads = group.rank() == 0;
-  fill(first, serial);
+  fill(taken.first, taken.serial);
   group.sync();
   if (leads) {
     ring_count(r, group.count(), all.bytes);
-    *serves = ring_publish<Codec>(r, first, all.slots, turn);
+    result->serves = ring_publish<Codec>(r, taken.first, all.slots, taken.turn);
   }
-  *ticket = first + all.slots - 1;
+  result->ticket = taken.first + all.slots - 1;
   return XIO_OK;
 }
 

@@ -253,9 +253,10 @@ XIO_LEAF posted_ops post_leaf(leaf_piece in, const world_view& world, const ring
   const lanes turn{group.ballot(now)};
   if (!now) return out;
   const ring_share share = ring_sum_equal(turn, claim);
-  bool serves = false;
-  out.status = ring_post_batch<leaf_codec>(turn, r, world, claim, share, &out.ticket, &serves, fill);
-  out.mend = (out.status == XIO_PENDING ? share.slots : 0) | (serves ? mend_serves : 0);
+  ring_result result{};
+  out.status = ring_post_batch<leaf_codec>(turn, r, world, {claim, share}, &result, fill);
+  out.ticket = result.ticket;
+  out.mend = (out.status == XIO_PENDING ? share.slots : 0) | (result.serves ? mend_serves : 0);
   return out;
 }
 XIO_LEAF void serve_leaf(const ring_view& ring) {
@@ -455,14 +456,14 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy&
 }
 
 // put, then 1 more on a local counter that engines reach.
-XIO_DEVICE xio_status_t put_counter(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, u64* counter,
+XIO_DEVICE xio_status_t put_counter(const ctx_view& c, u32 pe, const engine_copy& data, u64* counter,
                                     xio_req_t* request) {
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
-  const chain all{reinterpret_cast<u64>(p.direct + offset),
-                  reinterpret_cast<u64>(src),
-                  bytes,
+  if (data.bytes != 0 && !reachable(*c.world, data.src, data.bytes)) return XIO_ERR_NOT_REGISTERED;
+  const chain all{reinterpret_cast<u64>(p.direct + data.offset),
+                  reinterpret_cast<u64>(data.src),
+                  data.bytes,
                   0,
                   0,
                   reinterpret_cast<u64>(counter),
@@ -475,16 +476,19 @@ XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, const engine_signal_wo
   return put_signal(c, pe, {0, nullptr, 0}, s, nullptr, request);
 }
 
-// A tile between local memory and the peer's heap; rows.{dst,src} are set but for the peer's base. `span`: bytes that
-// the local side covers.
-XIO_DEVICE xio_status_t tile(const ctx_view& c, u32 pe, u64 offset, void* local, u64 span, bool to_peer, area rows,
-                             xio_req_t* request) {
+// A tile between local memory and the peer's heap.
+XIO_DEVICE xio_status_t tile(const ctx_view& c, u32 pe, const engine_rows& rows, xio_req_t* request) {
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (!reachable(*c.world, local, span)) return XIO_ERR_NOT_REGISTERED;
-  rows.dst = reinterpret_cast<u64>(to_peer ? static_cast<void*>(p.direct + offset) : local);
-  rows.src = reinterpret_cast<u64>(to_peer ? local : static_cast<void*>(p.direct + offset));
-  return post_area(*c.world, queue_to(p), rows, request);
+  if (!reachable(*c.world, rows.local, rows.local_span())) return XIO_ERR_NOT_REGISTERED;
+  const u64 local = reinterpret_cast<u64>(rows.local), remote = reinterpret_cast<u64>(p.direct + rows.offset);
+  const area all{rows.to_peer ? remote : local,
+                 rows.dst_pitch,
+                 rows.to_peer ? local : remote,
+                 rows.src_pitch,
+                 rows.width,
+                 rows.count};
+  return post_area(*c.world, queue_to(p), all, request);
 }
 
 }  // namespace sdma

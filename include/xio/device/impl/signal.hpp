@@ -21,18 +21,19 @@ XIO_DEVICE xio_status_t check_signal(const xio_ctx_t& ctx, const signal_word& s,
 }
 
 template <class Group>
-XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route way, u32 to, const engine_copy& data,
-                                       const engine_signal_word& s, bool blocking, const call& what) {
+XIO_DEVICE posted put_signal_by_engine(const Group& g, const ctx_view& c, route way, const engine_copy& data,
+                                       const engine_signal_word& s, const ending& e) {
+  const u32 to = e.what.pe;
   if (way == route::rdma && data.bytes >= 2 * k_piece_bytes && g.count() > 1) {
     // Every piece is posted when the signal is, on the same queue, which works in order.
     const auto* from = static_cast<const unsigned char*>(data.src);
-    const posted sent = post_cut(g, c, way, data.bytes, false, what, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
+    const posted sent = post_cut(g, c, way, data.bytes, {false, e.what}, [&](u64 at, u64 n) XIO_INLINE_LAMBDA {
       return engine_put(c, way, to, data.offset + at, from + at, n);
     });
     if (sent.status != XIO_OK) return sent;
-    return by_leader(g, [&] { return finish(c, engine_signal(c, way, to, s), blocking, what); });
+    return by_leader(g, [&] { return finish(c, engine_signal(c, way, to, s), e); });
   }
-  return by_leader(g, [&] { return finish(c, engine_put_signal(c, way, to, data, s), blocking, what); });
+  return by_leader(g, [&] { return finish(c, engine_put_signal(c, way, to, data, s), e); });
 }
 
 template <class Group>
@@ -46,37 +47,38 @@ XIO_DEVICE posted put_signal_mapped(const Group& g, unsigned char* to, const voi
 }
 
 template <class Group>
-XIO_SLOW_PATH posted put_signal_slow(Group g, xio_ctx_t ctx, void* dst, const void* src, u64 bytes, signal_word s,
-                                     int pe, bool blocking) {
+XIO_SLOW_PATH posted put_signal_slow(Group g, xio_ctx_t ctx, call_copy a, signal_word s, int pe, bool blocking) {
   u64 offset = 0, signal_offset = 0;
-  xio_status_t status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  xio_status_t status = check_copy(ctx, a.dst, a.src, a.bytes, pe, &offset);
   const bool copy = status != XIO_OK;
   if (status == XIO_OK) status = check_signal(ctx, s, pe, &signal_offset);
   // Of a refused call the part that is wrong.
-  const call what = copy || status == XIO_OK ? call_of(call_kind::put_signal, dst, src, bytes, pe)
+  const call what = copy || status == XIO_OK ? call_of(call_kind::put_signal, a.dst, a.src, a.bytes, pe)
                                              : call_of(call_kind::put_signal, s.at, nullptr, sizeof(u64), pe);
   if (status != XIO_OK) return refuse(ctx, status, what);
   const u32 to = static_cast<u32>(pe);
   const ctx_view& c = ctx_of(ctx);
-  if (bytes == 0) {
-    return by_leader(g, [&] { return finish(c, post_signal(ctx, to, signal_offset, s.value, s.op), blocking, what); });
+  const ending e{blocking, what};
+  if (a.bytes == 0) {
+    return by_leader(g, [&] { return finish(c, post_signal(ctx, to, signal_offset, s.value, s.op), e); });
   }
-  const route way = choose(c, to, bytes, !blocking);
+  const route way = choose(c, to, a.bytes, !blocking);
   if (is_posted(way))
-    return put_signal_by_engine(g, c, way, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, blocking, what);
+    return put_signal_by_engine(g, c, way, {offset, a.src, a.bytes}, {signal_offset, s.value, s.op}, e);
   unsigned char* heap = c.peers[to].direct;
-  return put_signal_mapped(g, heap + offset, src, bytes, heap + signal_offset, s);
+  return put_signal_mapped(g, heap + offset, a.src, a.bytes, heap + signal_offset, s);
 }
 
 template <class Group>
-XIO_DEVICE posted put_signal(const Group& g, const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
-                             const signal_word& s, int pe, bool blocking) {
-  const mapped_place mapped = mapped_address(ctx, dst, bytes, pe);
+XIO_DEVICE posted put_signal(const Group& g, const xio_ctx_t& ctx, call_copy a, const signal_word& s, int pe,
+                             bool blocking) {
+  const mapped_place mapped = mapped_address(ctx, a.dst, a.bytes, pe);
   const mapped_place mapped_sig = mapped_scalar<u64>(ctx, s.at, pe);
-  const bool bulk = !blocking && bytes >= ctx.bulk_bytes;
-  if (!mapped.there || !mapped_sig.there || src == nullptr || bytes == 0 || bulk || !is_signal_op(s.op)) [[unlikely]]
-    return put_signal_slow(g, ctx, dst, src, bytes, s, pe, blocking);
-  return put_signal_mapped(g, mapped.bytes(), src, bytes, mapped_sig.bytes(), s);
+  const bool bulk = !blocking && a.bytes >= ctx.bulk_bytes;
+  if (!mapped.there || !mapped_sig.there || a.src == nullptr || a.bytes == 0 || bulk || !is_signal_op(s.op))
+      [[unlikely]]
+    return put_signal_slow(g, ctx, a, s, pe, blocking);
+  return put_signal_mapped(g, mapped.bytes(), a.src, a.bytes, mapped_sig.bytes(), s);
 }
 
 XIO_SLOW_PATH xio_status_t signal_slow(xio_ctx_t ctx, signal_word s, int pe) {
@@ -84,7 +86,7 @@ XIO_SLOW_PATH xio_status_t signal_slow(xio_ctx_t ctx, signal_word s, int pe) {
   const call what = call_of(call_kind::signal_op, s.at, nullptr, sizeof(u64), pe);
   const xio_status_t status = check_signal(ctx, s, pe, &offset);
   if (status != XIO_OK) return refuse(ctx, status, what).status;
-  return finish(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), false, what).status;
+  return finish(ctx_of(ctx), post_signal(ctx, static_cast<u32>(pe), offset, s.value, s.op), {false, what}).status;
 }
 
 XIO_DEVICE xio_status_t signal_alone(const xio_ctx_t& ctx, const signal_word& s, int pe) {
@@ -115,40 +117,40 @@ XIO_DEVICE xio_status_t then_count(xio_status_t status, u64* counter) {
   return status;
 }
 
-XIO_DEVICE xio_status_t put_counter(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, u64* counter, int pe) {
+XIO_DEVICE xio_status_t put_counter(const xio_ctx_t& ctx, call_copy a, u64* counter, int pe) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0;
   xio_status_t status = check_counter(c, counter);
-  const call what = status == XIO_OK ? call_of(call_kind::put_counter, dst, src, bytes, pe)
+  const call what = status == XIO_OK ? call_of(call_kind::put_counter, a.dst, a.src, a.bytes, pe)
                                      : call_of(call_kind::put_counter, counter, sizeof(u64));
-  if (status == XIO_OK) status = check_copy(ctx, dst, src, bytes, pe, &offset);
+  if (status == XIO_OK) status = check_copy(ctx, a.dst, a.src, a.bytes, pe, &offset);
   if (status != XIO_OK) return refuse(c, status, what).status;
   const u32 to = static_cast<u32>(pe);
-  if (bytes != 0 && engine_counts(*c, to, bytes, counter))
-    return finish(*c, engine_put_counter(*c, to, offset, src, bytes, counter), false, what).status;
-  return then_count(put(thread_group::here(), ctx, dst, src, bytes, pe, true).status, counter);
+  if (a.bytes != 0 && engine_counts(*c, to, a.bytes, counter))
+    return finish(*c, engine_put_counter(*c, to, {offset, a.src, a.bytes}, counter), {false, what}).status;
+  return then_count(put(thread_group::here(), ctx, a, pe, true).status, counter);
 }
 
-XIO_DEVICE xio_status_t put_signal_counter(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes,
-                                           const signal_word& s, u64* counter, int pe) {
+XIO_DEVICE xio_status_t put_signal_counter(const xio_ctx_t& ctx, call_copy a, const signal_word& s, u64* counter,
+                                           int pe) {
   const ctx_view* c = view_of(ctx);
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_counter(c, counter);
   call what = call_of(call_kind::put_signal_counter, counter, sizeof(u64));
   if (status == XIO_OK) {
-    what = call_of(call_kind::put_signal_counter, dst, src, bytes, pe);
-    status = check_copy(ctx, dst, src, bytes, pe, &offset);
+    what = call_of(call_kind::put_signal_counter, a.dst, a.src, a.bytes, pe);
+    status = check_copy(ctx, a.dst, a.src, a.bytes, pe, &offset);
   }
   if (status == XIO_OK && (status = check_signal(ctx, s, pe, &signal_offset)) != XIO_OK)
     what = call_of(call_kind::put_signal_counter, s.at, nullptr, sizeof(u64), pe);
   if (status != XIO_OK) return refuse(c, status, what).status;
   const u32 to = static_cast<u32>(pe);
-  if (bytes != 0 && engine_counts(*c, to, bytes, counter)) {
+  if (a.bytes != 0 && engine_counts(*c, to, a.bytes, counter)) {
     const posted p =
-        engine_put_signal(*c, route::sdma, to, {offset, src, bytes}, {signal_offset, s.value, s.op}, counter);
-    return finish(*c, p, false, what).status;
+        engine_put_signal(*c, route::sdma, to, {offset, a.src, a.bytes}, {signal_offset, s.value, s.op}, counter);
+    return finish(*c, p, {false, what}).status;
   }
-  return then_count(put_signal(thread_group::here(), ctx, dst, src, bytes, s, pe, true).status, counter);
+  return then_count(put_signal(thread_group::here(), ctx, a, s, pe, true).status, counter);
 }
 
 }  // namespace xio::dev

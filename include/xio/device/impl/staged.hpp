@@ -5,15 +5,22 @@
 
 namespace xio::dev {
 
+// Memory of the caller's workgroup through which a copy goes.
+struct stage_memory {
+  void* at;
+  u64 bytes;
+};
+
 #if defined(XIO_HAS_BULK_COPY)
 
 constexpr u64 k_least_stage = 4096;
 
 template <direct::source From>
 XIO_DEVICE xio_status_t staged_copy(const xio_ctx_t& ctx, unsigned char* to, const unsigned char* from, u64 bytes,
-                                    void* stage, u64 stage_bytes) {
+                                    const stage_memory& stage) {
   const thread_group me = thread_group::here();
-  const bool fits = stage != nullptr && stage_bytes >= k_least_stage && (reinterpret_cast<u64>(stage) & 127) == 0 &&
+  const bool fits = stage.at != nullptr && stage.bytes >= k_least_stage &&
+                    (reinterpret_cast<u64>(stage.at) & 127) == 0 &&
                     ((reinterpret_cast<u64>(to) ^ reinterpret_cast<u64>(from)) & 15) == 0;
   u64 head = (16 - (reinterpret_cast<u64>(to) & 15)) & 15;
   if (!fits || bytes < head + 512) {
@@ -24,37 +31,33 @@ XIO_DEVICE xio_status_t staged_copy(const xio_ctx_t& ctx, unsigned char* to, con
   direct::move<From>(me, to, from, head);
   direct::move<From>(me, to + head + middle, from + head + middle, bytes - head - middle);
   return bulk::copy([&] { return deadline::in(world_of(ctx)); }, to + head, from + head, middle,
-                    static_cast<unsigned char*>(stage), stage_bytes,
+                    {static_cast<unsigned char*>(stage.at), stage.bytes},
                     From == direct::source::peer ? bulk::k_ahead_of_peer : bulk::k_ahead_of_own);
 }
 
-XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
-                                   u64 stage_bytes) {
-  const mapped_place mapped = mapped_address(ctx, dst, bytes, pe);
-  if (!mapped.there || bytes == 0 || src == nullptr)
-    return put(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
-  const auto* from = static_cast<const unsigned char*>(src);
-  const xio_status_t status = staged_copy<direct::source::own>(ctx, mapped.bytes(), from, bytes, stage, stage_bytes);
-  return status == XIO_OK ? status : refuse(ctx, status, call_of(call_kind::put, dst, src, bytes, pe)).status;
+XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, call_copy a, int pe, const stage_memory& stage) {
+  const mapped_place mapped = mapped_address(ctx, a.dst, a.bytes, pe);
+  if (!mapped.there || a.bytes == 0 || a.src == nullptr) return put(thread_group::here(), ctx, a, pe, true).status;
+  const auto* from = static_cast<const unsigned char*>(a.src);
+  const xio_status_t status = staged_copy<direct::source::own>(ctx, mapped.bytes(), from, a.bytes, stage);
+  return status == XIO_OK ? status : refuse(ctx, status, call_of(call_kind::put, a.dst, a.src, a.bytes, pe)).status;
 }
 
-XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void* stage,
-                                   u64 stage_bytes) {
-  const mapped_place mapped = mapped_address(ctx, src, bytes, pe);
-  if (!mapped.there || bytes == 0 || dst == nullptr)
-    return get(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
-  auto* to = static_cast<unsigned char*>(dst);
-  const xio_status_t status = staged_copy<direct::source::peer>(ctx, to, mapped.bytes(), bytes, stage, stage_bytes);
-  return status == XIO_OK ? status : refuse(ctx, status, call_of(call_kind::get, src, dst, bytes, pe)).status;
+XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, call_copy a, int pe, const stage_memory& stage) {
+  const mapped_place mapped = mapped_address(ctx, a.src, a.bytes, pe);
+  if (!mapped.there || a.bytes == 0 || a.dst == nullptr) return get(thread_group::here(), ctx, a, pe, true).status;
+  auto* to = static_cast<unsigned char*>(a.dst);
+  const xio_status_t status = staged_copy<direct::source::peer>(ctx, to, mapped.bytes(), a.bytes, stage);
+  return status == XIO_OK ? status : refuse(ctx, status, call_of(call_kind::get, a.src, a.dst, a.bytes, pe)).status;
 }
 
 #else
 
-XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void*, u64) {
-  return put(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
+XIO_DEVICE xio_status_t put_staged(const xio_ctx_t& ctx, call_copy a, int pe, const stage_memory&) {
+  return put(thread_group::here(), ctx, a, pe, true).status;
 }
-XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, void* dst, const void* src, u64 bytes, int pe, void*, u64) {
-  return get(thread_group::here(), ctx, dst, src, bytes, pe, true).status;
+XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, call_copy a, int pe, const stage_memory&) {
+  return get(thread_group::here(), ctx, a, pe, true).status;
 }
 
 #endif

@@ -142,25 +142,33 @@ XIO_DEVICE bool changes_blocks(wire::nvme::opcode op) {
   return op == wire::nvme::opcode::write || op == wire::nvme::opcode::write_zeroes;
 }
 
+// A transfer as a call names it.
+struct asked_transfer {
+  wire::nvme::opcode op;
+  const void* buffer;
+  xio_storage_t storage;
+  u64 offset, bytes;
+};
+
 // For a ctx that is not null.
-XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
-                                       xio_storage_t handle, u64 offset, u64 bytes, transfer* out) {
-  if (handle.view == nullptr) return XIO_ERR_STATE;
+XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, const asked_transfer& a, transfer* out) {
+  if (a.storage.view == nullptr) return XIO_ERR_STATE;
   // Before it is known whether the handle is good, or any memory is asked for, so that all comes in one look.
-  const storage_view view = shape_of(*static_cast<const storage_view*>(handle.view));
+  const storage_view view = shape_of(*static_cast<const storage_view*>(a.storage.view));
   const world_view& w = world_of(ctx);
   const region_pair rows = region_pair::at(w, 0);
   const u64 block_mask = view.block_bytes - 1;
-  const storage_view* s = storage_of(handle);
+  const storage_view* s = storage_of(a.storage);
   if (s == nullptr) return XIO_ERR_STATE;
-  if (changes_blocks(op) && view.read_only != 0) return XIO_ERR_ARG;
-  if (const u32 needed = needed_feature(op); (view.features & needed) != needed) return XIO_ERR_UNSUPPORTED;
-  if (((offset | bytes) & block_mask) != 0 || offset > view.bytes || bytes > view.bytes - offset) return XIO_ERR_ARG;
-  *out = transfer{view, op, {}, 0, offset, bytes, nullptr};
-  if (bytes == 0 || op == wire::nvme::opcode::write_zeroes) return XIO_OK;
-  if (buffer == nullptr) return XIO_ERR_ARG;
-  out->buffer = buffer;
-  out->bus = bus_address(w, rows, view.space, buffer, bytes);
+  if (changes_blocks(a.op) && view.read_only != 0) return XIO_ERR_ARG;
+  if (const u32 needed = needed_feature(a.op); (view.features & needed) != needed) return XIO_ERR_UNSUPPORTED;
+  if (((a.offset | a.bytes) & block_mask) != 0 || a.offset > view.bytes || a.bytes > view.bytes - a.offset)
+    return XIO_ERR_ARG;
+  *out = transfer{view, a.op, {}, 0, a.offset, a.bytes, nullptr};
+  if (a.bytes == 0 || a.op == wire::nvme::opcode::write_zeroes) return XIO_OK;
+  if (a.buffer == nullptr) return XIO_ERR_ARG;
+  out->buffer = a.buffer;
+  out->bus = bus_address(w, rows, view.space, a.buffer, a.bytes);
   if (out->bus.at == 0) return XIO_ERR_NOT_REGISTERED;
   out->first = bus_address_of(out->bus, out->bus.at);
   return out->bus.at % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
@@ -261,7 +269,7 @@ struct verdict {
 
 // Commands [at, at + batch limit) of the part of a member.
 XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, const transfer& t, const member_part& part,
-                                   u64 at, u32 member, member_batches* open) {
+                                   u64 at, batch* posted) {
   const u64 limit = batch_limit(r);
   const u32 n = static_cast<u32>(part.commands - at < limit ? part.commands - at : limit);
   u64 bytes = 0;
@@ -273,7 +281,7 @@ XIO_DEVICE xio_status_t post_batch(const world_view& w, const ring_view& r, cons
       for (u32 i = 0; i < n; ++i) write_command(r, ticket + i, command_of(t, piece_of(t, part, at + i)));
     });
   });
-  if (status == XIO_OK) open->put(member, last, n);
+  *posted = batch{&r, last, n};
   return status;
 }
 
@@ -305,8 +313,10 @@ XIO_DEVICE xio_status_t post_split(const ctx_view& c, transfer& t, xio_req_t* re
       if (at >= part.commands) continue;
       const batch before = open.of(r, m);
       all.status = see_from(*c.world, r, &t);
-      if (all.status == XIO_OK) all.status = post_batch(*c.world, r, t, part, at, m, &open);
+      batch next{};
+      if (all.status == XIO_OK) all.status = post_batch(*c.world, r, t, part, at, &next);
       if (all.status != XIO_OK) break;
+      open.put(m, next.last, next.count);
       newest = m;
       more = more || part.commands - at > batch_limit(r);
       all.take(*c.world, before);
@@ -335,27 +345,26 @@ XIO_DEVICE xio_status_t post_single(const world_view& w, const ring_view& ring, 
   return status;
 }
 
-XIO_DEVICE call storage_call(wire::nvme::opcode op, const void* buffer, u64 bytes) {
-  const call_kind kind = op == wire::nvme::opcode::read      ? call_kind::storage_read
-                         : op == wire::nvme::opcode::write   ? call_kind::storage_write
-                         : op == wire::nvme::opcode::compare ? call_kind::storage_compare
-                                                             : call_kind::storage_write_zeroes;
-  return call{kind, k_no_pe, 0, reinterpret_cast<u64>(buffer), bytes};
+XIO_DEVICE call storage_call(const asked_transfer& a) {
+  const call_kind kind = a.op == wire::nvme::opcode::read      ? call_kind::storage_read
+                         : a.op == wire::nvme::opcode::write   ? call_kind::storage_write
+                         : a.op == wire::nvme::opcode::compare ? call_kind::storage_compare
+                                                               : call_kind::storage_write_zeroes;
+  return call{kind, k_no_pe, 0, reinterpret_cast<u64>(a.buffer), a.bytes};
 }
 
 // Posts a transfer; *request is 0 if there is nothing to do, and says why if it was refused or failed before its last
 // batch was posted. With `Wait` a transfer of one command is complete on return, and has no request.
 template <bool Wait>
-XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
-                                     xio_storage_t storage, u64 offset, u64 bytes, xio_req_t* request) {
+XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, const asked_transfer& a, xio_req_t* request) {
   *request = failed_request(XIO_ERR_STATE);
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const ctx_view& c = ctx_of(ctx);
   transfer t;
-  xio_status_t status = check_transfer(ctx, op, buffer, storage, offset, bytes, &t);
+  xio_status_t status = check_transfer(ctx, a, &t);
   *request = status == XIO_OK ? 0 : failed_request(status);
-  if (status != XIO_OK) return ctx_fail(c, status, storage_call(op, buffer, bytes));
-  if (bytes == 0) return XIO_OK;
+  if (status != XIO_OK) return ctx_fail(c, status, storage_call(a));
+  if (a.bytes == 0) return XIO_OK;
   // In one look with what the ctx knows of the storage.
   const ring_view& ring = storage_queue(t.shape, member_of(t.shape, t.offset));
   held_ring r = ring;
@@ -366,13 +375,13 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, wire::nvme::opcode op
   if (!used) mark_storage_used(c, t.shape);
   if (!one) {
     status = post_split(c, t, request);
-    return status == XIO_OK ? status : ctx_fail(c, status, storage_call(op, buffer, bytes));
+    return status == XIO_OK ? status : ctx_fail(c, status, storage_call(a));
   }
   u64 ticket = 0;
   status = post_single(world_of(ctx), ring, r, all, &ticket);
   if (status != XIO_OK) {
     *request = failed_request(status);
-    return ctx_fail(c, status, storage_call(op, buffer, bytes));
+    return ctx_fail(c, status, storage_call(a));
   }
   if constexpr (Wait && k_posts_by_leaf) return wait_commands(r, world_of(ctx), ticket, 1);
   if constexpr (Wait) return nvme_codec::wait(r, world_of(ctx), ticket);
@@ -400,14 +409,13 @@ XIO_DEVICE u32 storage_code(const ctx_view& c, xio_req_t request) {
   return r != nullptr && find_ticket(*r, request, &last) ? code_of(*r, last, request_commands(request)) : 0;
 }
 
-XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
-                                         xio_storage_t storage, u64 offset, u64 bytes) {
+XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, const asked_transfer& a) {
   xio_req_t request;
-  xio_status_t status = storage_post<true>(ctx, op, buffer, storage, offset, bytes, &request);
-  if (status != XIO_OK || bytes == 0) return status;
+  xio_status_t status = storage_post<true>(ctx, a, &request);
+  if (status != XIO_OK || a.bytes == 0) return status;
   const ctx_view& c = ctx_of(ctx);
   if (request != 0) status = storage_wait(*request_ring(c, request), *c.world, request);
-  return status == XIO_OK && op == wire::nvme::opcode::read && hdp_is_on(ctx) ? hdp_flush_storage(c) : status;
+  return status == XIO_OK && a.op == wire::nvme::opcode::read && hdp_is_on(ctx) ? hdp_flush_storage(c) : status;
 }
 
 // Every queue of every storage that this ctx has posted to.
@@ -455,18 +463,16 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
 // --- For one thread, a wave or a workgroup: one lane posts what all have prepared, all get its result --
 
 template <class Group>
-XIO_DEVICE xio_status_t storage_op(const Group& group, const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
-                                   xio_storage_t storage, u64 offset, u64 bytes) {
-  return by_leader(group, [&] { return posted{0, storage_transfer(ctx, op, buffer, storage, offset, bytes)}; }).status;
+XIO_DEVICE xio_status_t storage_op(const Group& group, const xio_ctx_t& ctx, const asked_transfer& a) {
+  return by_leader(group, [&] { return posted{0, storage_transfer(ctx, a)}; }).status;
 }
 
 template <class Group>
-XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, const xio_ctx_t& ctx, wire::nvme::opcode op, const void* buffer,
-                                    xio_storage_t storage, u64 offset, u64 bytes) {
+XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, const xio_ctx_t& ctx, const asked_transfer& a) {
   return by_leader(group,
                    [&] {
                      posted p{0, XIO_OK};
-                     p.status = storage_post<false>(ctx, op, buffer, storage, offset, bytes, &p.request);
+                     p.status = storage_post<false>(ctx, a, &p.request);
                      return p;
                    })
       .request;

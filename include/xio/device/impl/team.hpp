@@ -172,7 +172,7 @@ XIO_DEVICE xio_status_t send_word(const xio_ctx_t& ctx, const xio_team_t& t, u64
     store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(at), value);
     return XIO_OK;
   }
-  return put_word_by_one(ctx_of(ctx), pe, word, nullptr, 0, word, value, true);
+  return put_word_by_one({word, nullptr, 0}, ctx_of(ctx), pe, word, value, true);
 }
 
 // Behind a release of every thread that sends one.

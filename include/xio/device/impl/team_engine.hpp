@@ -11,32 +11,40 @@ XIO_DEVICE u64 heap_offset_of(const ctx_view& c, const void* symmetric) {
   return reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(c.world->heap);
 }
 
+// A block that one member sends to another; 0 bytes are a word alone.
+struct outgoing_block {
+  void* place;  // as an address of this PE
+  const void* from;
+  u64 bytes;
+};
+
 // Does not wait for the copy; `place` is checked and symmetric, and its PE is no mapped peer.
 XIO_OUT_OF_LINE xio_status_t put_by_one(const ctx_view& c, u32 pe, void* place, const void* from, u64 bytes) {
   const route way = choose(c, pe, bytes, true);
   const u64 offset = heap_offset_of(c, place);
   if (is_posted(way)) {
     const call what = call_of(call_kind::put, place, from, bytes, static_cast<int>(pe));
-    return finish(c, engine_put(c, way, pe, offset, from, bytes), false, what).status;
+    return finish(c, engine_put(c, way, pe, offset, from, bytes), {false, what}).status;
   }
   direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, from, bytes);
   return XIO_OK;
 }
 
-// The same and a word behind it, as one chain on one queue; 0 bytes are the word alone.
-XIO_OUT_OF_LINE xio_status_t put_word_by_one(const ctx_view& c, u32 pe, void* place, const void* from, u64 bytes,
-                                             u64* word, u64 value, bool blocking) {
+// The same and a word behind it, as one chain on one queue. The block comes first: so it travels in registers.
+XIO_OUT_OF_LINE xio_status_t put_word_by_one(outgoing_block b, const ctx_view& c, u32 pe, u64* word, u64 value,
+                                             bool blocking) {
   const peer_view& peer = c.peers[pe];
-  const route way = bytes == 0 ? peer.atomic : choose(c, pe, bytes, !blocking);
-  const u64 offset = heap_offset_of(c, place), word_offset = heap_offset_of(c, word);
+  const route way = b.bytes == 0 ? peer.atomic : choose(c, pe, b.bytes, !blocking);
+  const u64 offset = heap_offset_of(c, b.place), word_offset = heap_offset_of(c, word);
   if (is_posted(way)) {
-    const posted p = bytes == 0
-                         ? engine_signal(c, way, pe, {word_offset, value, XIO_SIGNAL_SET})
-                         : engine_put_signal(c, way, pe, {offset, from, bytes}, {word_offset, value, XIO_SIGNAL_SET});
-    const call what = call_of(call_kind::put_signal, bytes == 0 ? word : place, from, bytes, static_cast<int>(pe));
-    return finish(c, p, blocking, what).status;
+    const engine_signal_word s{word_offset, value, XIO_SIGNAL_SET};
+    const posted p =
+        b.bytes == 0 ? engine_signal(c, way, pe, s) : engine_put_signal(c, way, pe, {offset, b.from, b.bytes}, s);
+    void* first = b.bytes == 0 ? word : b.place;
+    const call what = call_of(call_kind::put_signal, first, b.from, b.bytes, static_cast<int>(pe));
+    return finish(c, p, {blocking, what}).status;
   }
-  if (bytes != 0) direct::move_beside<direct::source::own>(peer.direct + offset, from, bytes);
+  if (b.bytes != 0) direct::move_beside<direct::source::own>(peer.direct + offset, b.from, b.bytes);
   direct::signal<order::release>(reinterpret_cast<u64*>(peer.direct + word_offset), value, XIO_SIGNAL_SET);
   return XIO_OK;
 }

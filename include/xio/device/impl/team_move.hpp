@@ -16,15 +16,12 @@ struct blocks {
   u32 root;  // the only sender, or k_all_send
   XIO_DEVICE bool sends(u32 member) const { return root == ~u32{0} || root == member; }
 };
+XIO_DEVICE blocks blocks_of(call_copy a, u64 src_step, u64 dst_step, u32 root) {
+  const auto* src = static_cast<const unsigned char*>(a.src);
+  return blocks{src, src_step, static_cast<unsigned char*>(a.dst), dst_step, a.bytes, root};
+}
 
 // --- Blocks with a word behind them ------------------------------------------------------------------
-
-// A block that one member sends to another; 0 bytes are a word alone.
-struct outgoing_block {
-  void* place;  // as an address of this PE
-  const unsigned char* from;
-  u64 bytes;
-};
 
 // Whether engines carry what this PE sends to some PE.
 XIO_DEVICE bool has_engines(const xio_ctx_t& ctx) { return (ctx.flags & ctx_all_mapped) == 0; }
@@ -48,7 +45,7 @@ XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exc
     if (direct_place(ctx, head, pe) != nullptr) continue;
     if (!g.leader()) continue;
     const outgoing_block b = block_for(to);
-    status = first_of(status, put_word_by_one(ctx_of(ctx), pe, b.place, b.from, b.bytes, head, x.header(), false));
+    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, head, x.header(), false));
   }
   return status;
 }
@@ -209,28 +206,21 @@ XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_tea
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
-                                 u64 bytes) {
+XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoall);
-  const blocks b{
-      static_cast<const unsigned char*>(src), bytes, static_cast<unsigned char*>(dst), bytes, bytes, ~u32{0}};
-  return move(g, ctx, t, tag_of(op::alltoall, bytes), b);
+  return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, a.bytes, a.bytes, ~u32{0}));
 }
 template <class Group>
-XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
-                                 u64 bytes) {
+XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::fcollect);
-  const blocks b{static_cast<const unsigned char*>(src), 0, static_cast<unsigned char*>(dst), bytes, bytes, ~u32{0}};
-  return move(g, ctx, t, tag_of(op::fcollect, bytes), b);
+  return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, 0, a.bytes, ~u32{0}));
 }
 template <class Group>
-XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
-                                  u64 bytes, int root) {
+XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a, int root) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::broadcast);
   // ~0 stands for all.
   const u32 from = root < 0 ? t.n_pes : static_cast<u32>(root);
-  const blocks b{static_cast<const unsigned char*>(src), 0, static_cast<unsigned char*>(dst), 0, bytes, from};
-  return move(g, ctx, t, tag_of(op::broadcast, bytes, from), b);
+  return move(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, 0, 0, from));
 }
 
 }  // namespace xio::dev::teams

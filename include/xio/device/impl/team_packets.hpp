@@ -35,8 +35,8 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
     if (there != nullptr) continue;
     g.sync();
     if (!g.leader()) continue;
-    status =
-        first_of(status, put_word_by_one(ctx_of(ctx), pe, mine + 1, out + 1, u64{words} * 8, mine, x.header(), true));
+    const outgoing_block b{mine + 1, out + 1, u64{words} * 8};
+    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, mine, x.header(), true));
   }
   return status;
 }
@@ -44,9 +44,14 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
 // Words of a message that one thread takes together: all are loaded before the first is looked at.
 constexpr u32 k_taken_together = 4;
 
-// Waits for words first, first + step, ... of member `from`, `count` of them, 1 <= count <= k_taken_together.
-XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u32 first,
-                                   u32 step, u32 count, u32 (&values)[k_taken_together]) {
+// Words first, first + step, ... of a message, `count` of them, 1 <= count <= k_taken_together.
+struct word_row {
+  u32 first, step, count;
+};
+
+// Waits for words of member `from`.
+XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from,
+                                   const word_row& row, u32 (&values)[k_taken_together]) {
   const u64* in = message(t, x.epoch, from);
   const u32 flag = x.flag();
   u64 head = 0;
@@ -56,7 +61,7 @@ XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, co
         u64 data[k_taken_together];
         head = load<scope::system, direct::k_watch_load>(in);
         XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) data[k] =
-            load<scope::system, direct::k_watch_load>(in + first + (k < count ? k : 0) * step);
+            load<scope::system, direct::k_watch_load>(in + row.first + (k < row.count ? k : 0) * row.step);
         bool all = static_cast<u32>(head >> 32) == flag;
         if (all && static_cast<u32>(head) != x.tag) return true;
         XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) {
@@ -82,7 +87,7 @@ XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const
       const u32 left = (words - w + g.count() - 1) / g.count();
       const u32 count = left < k_taken_together ? left : k_taken_together;
       u32 values[k_taken_together];
-      const xio_status_t one = wait_words(ctx, t, x, from, w + 1, g.count(), count, values);
+      const xio_status_t one = wait_words(ctx, t, x, from, {w + 1, g.count(), count}, values);
       status = first_of(status, one);
       XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) if (one == XIO_OK && i < count)
           take(from, w + i * g.count(), values[i]);

@@ -11,71 +11,6 @@
 
 namespace xio::dev::teams {
 
-// --- Packets -----------------------------------------------------------------------------------------
-
-// One or several elements in whole words.
-template <class T>
-union reduce_unit {
-  static constexpr u32 k_words = sizeof(T) > 4 ? sizeof(T) / 4 : 1;
-  static constexpr u32 k_elements = sizeof(T) > 4 ? 1 : 4 / sizeof(T);
-  u32 words[k_words];
-  T elements[k_elements];
-};
-
-// A vector that fits packets: everybody sends all of it to everybody, and sums in the members' order, so that every
-// member has the same result.
-template <xio_reduction Op, class T, class Group>
-XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
-                                     unsigned char* dst, const unsigned char* src, u32 bytes) {
-  using unit = reduce_unit<T>;
-  const u32 units = (bytes + sizeof(unit) - 1) / sizeof(unit), words = units * unit::k_words;
-  xio_status_t status = send_packets(
-      g, ctx, t, x, [&](u32) { return words; }, [&](u32, u32 w) { return rdma::source_word(src, w * 4, bytes); });
-  g.sync();  // in place: all of it was sent
-  // As many units as have the words that are taken together.
-  constexpr u32 together = k_taken_together / unit::k_words;
-  for (u32 i = g.rank(); i < units; i += together * g.count()) {
-    const u32 left = (units - i + g.count() - 1) / g.count(), here = left < together ? left : together;
-    unit sum[together], part[together];
-    xio_status_t one = XIO_OK;
-    XIO_ROLLED for (u32 m = 0; m < t.n_pes; ++m) {
-      XIO_UNROLL for (u32 k = 0; k < unit::k_words && m != t.my_pe; ++k) {
-        u32 values[k_taken_together];
-        one =
-            first_of(one, wait_words(ctx, t, x, m, i * unit::k_words + k + 1, g.count() * unit::k_words, here, values));
-        XIO_UNROLL for (u32 j = 0; j < together; ++j) part[j].words[k] = values[j];
-      }
-      XIO_UNROLL for (u32 j = 0; j < together; ++j) {
-        for (u32 k = 0; k < unit::k_words && m == t.my_pe; ++k)
-          part[j].words[k] = rdma::source_word(src, ((i + j * g.count()) * unit::k_words + k) * 4, bytes);
-        for (u32 e = 0; e < unit::k_elements; ++e)
-          sum[j].elements[e] = m == 0 ? part[j].elements[e] : reduced<Op, T>(sum[j].elements[e], part[j].elements[e]);
-      }
-    }
-    status = first_of(status, one);
-    XIO_UNROLL for (u32 j = 0; j < together; ++j) for (u32 k = 0; k < unit::k_words && one == XIO_OK && j < here; ++k)
-        store_part(dst, u64{i + j * g.count()} * sizeof(unit) + k * 4, bytes, sum[j].words[k]);
-  }
-  return status;
-}
-
-// --- Areas -------------------------------------------------------------------------------------------
-
-// The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
-struct parts {
-  unsigned char* area;
-  u64 bytes;  // of one part
-
-  // Where member `writer` writes its part for `reader`, as an address of this PE. Nobody writes to itself.
-  XIO_DEVICE unsigned char* of(u32 writer, u32 reader) const {
-    return area + (writer < reader ? writer : writer - 1) * bytes;
-  }
-};
-XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
-  auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
-  return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
-}
-
 // A reduce as bytes. scatter: member p has block p of the result, which is `bytes` long; else everybody has all of it.
 struct reduce_job {
   unsigned char* dst;
@@ -96,6 +31,78 @@ struct reduce_job {
   }
   XIO_DEVICE const unsigned char* block(u32 p) const { return scatter ? src + p * bytes : src; }
 };
+template <class T>
+XIO_DEVICE reduce_job job_of(const xio_team_t& t, T* dst, const T* src, u64 count, bool scatter) {
+  const u64 bytes = count * sizeof(T);
+  return {reinterpret_cast<unsigned char*>(dst), reinterpret_cast<const unsigned char*>(src), bytes, t.n_pes, scatter};
+}
+
+// --- Packets -----------------------------------------------------------------------------------------
+
+// One or several elements in whole words.
+template <class T>
+union reduce_unit {
+  static constexpr u32 k_words = sizeof(T) > 4 ? sizeof(T) / 4 : 1;
+  static constexpr u32 k_elements = sizeof(T) > 4 ? 1 : 4 / sizeof(T);
+  u32 words[k_words];
+  T elements[k_elements];
+};
+
+// A vector that fits packets: everybody sends all of it to everybody, and sums in the members' order, so that every
+// member has the same result.
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                     const reduce_job& job) {
+  using unit = reduce_unit<T>;
+  const unsigned char* src = job.src;
+  const u32 bytes = static_cast<u32>(job.bytes);
+  const u32 units = (bytes + sizeof(unit) - 1) / sizeof(unit), words = units * unit::k_words;
+  xio_status_t status = send_packets(
+      g, ctx, t, x, [&](u32) { return words; }, [&](u32, u32 w) { return rdma::source_word(src, w * 4, bytes); });
+  g.sync();  // in place: all of it was sent
+  // As many units as have the words that are taken together.
+  constexpr u32 together = k_taken_together / unit::k_words;
+  for (u32 i = g.rank(); i < units; i += together * g.count()) {
+    const u32 left = (units - i + g.count() - 1) / g.count(), here = left < together ? left : together;
+    unit sum[together], part[together];
+    xio_status_t one = XIO_OK;
+    XIO_ROLLED for (u32 m = 0; m < t.n_pes; ++m) {
+      XIO_UNROLL for (u32 k = 0; k < unit::k_words && m != t.my_pe; ++k) {
+        u32 values[k_taken_together];
+        const word_row row{i * unit::k_words + k + 1, g.count() * unit::k_words, here};
+        one = first_of(one, wait_words(ctx, t, x, m, row, values));
+        XIO_UNROLL for (u32 j = 0; j < together; ++j) part[j].words[k] = values[j];
+      }
+      XIO_UNROLL for (u32 j = 0; j < together; ++j) {
+        for (u32 k = 0; k < unit::k_words && m == t.my_pe; ++k)
+          part[j].words[k] = rdma::source_word(src, ((i + j * g.count()) * unit::k_words + k) * 4, bytes);
+        for (u32 e = 0; e < unit::k_elements; ++e)
+          sum[j].elements[e] = m == 0 ? part[j].elements[e] : reduced<Op, T>(sum[j].elements[e], part[j].elements[e]);
+      }
+    }
+    status = first_of(status, one);
+    XIO_UNROLL for (u32 j = 0; j < together; ++j) for (u32 k = 0; k < unit::k_words && one == XIO_OK && j < here; ++k)
+        store_part(job.dst, u64{i + j * g.count()} * sizeof(unit) + k * 4, bytes, sum[j].words[k]);
+  }
+  return status;
+}
+
+// --- Areas -------------------------------------------------------------------------------------------
+
+// The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
+struct parts {
+  unsigned char* area;
+  u64 bytes;  // of one part
+
+  // Where member `writer` writes its part for `reader`, as an address of this PE. Nobody writes to itself.
+  XIO_DEVICE unsigned char* of(u32 writer, u32 reader) const {
+    return area + (writer < reader ? writer : writer - 1) * bytes;
+  }
+};
+XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
+  auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
+  return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
+}
 
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, const parts& in, unsigned char* to,
@@ -231,7 +238,7 @@ XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, 
   exchange x;
   g.sync();
   if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
-  return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job.dst, job.src, static_cast<u32>(job.bytes)));
+  return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job));
 }
 
 // Packets may come from any memory.

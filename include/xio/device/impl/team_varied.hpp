@@ -24,12 +24,18 @@ XIO_DEVICE extent extent_by(const xio_team_t& t, const exchange& x, u32 from) {
   return extent{number_from(words), number_from(words + 2)};
 }
 
+// A member's own call as it states it: which one it is, and its objection to it.
+struct stated_call {
+  u32 tag;
+  objection why;
+};
+
 // extent_for(to) to every member, if the caller's own arguments are good; else all return XIO_ERR_ARG.
 template <class Group, class Extent>
-XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
-                                    const objection& why, exchange* x, Extent&& extent_for) {
-  const bool good = why.is_none();
-  if (!begin(g, t, good ? tag : k_refuses, x)) return refuse_channel(ctx, t, tag);
+XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_call& own,
+                                    exchange* x, Extent&& extent_for) {
+  const bool good = own.why.is_none();
+  if (!begin(g, t, good ? own.tag : k_refuses, x)) return refuse_channel(ctx, t, own.tag);
   const xio_status_t sent = send_packets(
       g, ctx, t, *x, [&](u32) { return good ? k_extent_words : 0; },
       [&](u32 to, u32 w) {
@@ -38,16 +44,16 @@ XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const 
       });
   const xio_status_t taken = take_packets(
       g, ctx, t, *x, [](u32) { return k_extent_words; }, [](u32, u32, u32) {});
-  return end(g, t, *x, first_of(first_of(sent, taken), good ? XIO_OK : refuse_own(g, ctx, t, tag, why)));
+  return end(g, t, *x, first_of(first_of(sent, taken), good ? XIO_OK : refuse_own(g, ctx, t, own.tag, own.why)));
 }
 
 // The blocks themselves. A member whose own numbers and another's do not agree objects: all learn of it.
 template <class Group, class Block>
-XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
-                                    const objection& why, const Block& block_for, const own_block& own) {
-  const bool good = why.is_none();
+XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_call& said,
+                                    const Block& block_for, const own_block& own) {
+  const bool good = said.why.is_none();
   exchange x;
-  if (!begin(g, t, good ? tag : k_refuses, &x)) return refuse_channel(ctx, t, tag);
+  if (!begin(g, t, good ? said.tag : k_refuses, &x)) return refuse_channel(ctx, t, said.tag);
   xio_status_t status = XIO_OK;
   if (good) {
     status = send_blocks(g, ctx, t, x, block_for);
@@ -56,7 +62,7 @@ XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const 
     status = send_headers(g, ctx, t, x);
   }
   status = first_of(status, wait_headers(g, ctx, t, x));
-  status = end(g, t, x, first_of(status, good ? XIO_OK : refuse_own(g, ctx, t, tag, why)));
+  status = end(g, t, x, first_of(status, good ? XIO_OK : refuse_own(g, ctx, t, said.tag, said.why)));
   return first_of(status, sources_are_free(g, ctx));
 }
 
@@ -112,7 +118,7 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
   const u32 tag = tag_of(op::alltoallv), me = t.my_pe;
   exchange x;
-  const xio_status_t status = publish_all(g, ctx, t, tag, b.objection_to(ctx, t.n_pes, me), &x, [&](u32 to) {
+  const xio_status_t status = publish_all(g, ctx, t, {tag, b.objection_to(ctx, t.n_pes, me)}, &x, [&](u32 to) {
     return extent{b.dst_place(to), b.dst_bytes(to)};
   });
   if (status != XIO_OK) return status;
@@ -123,7 +129,7 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
   }
   const own_block own{b.dst + b.dst_place(me), b.from(me), b.src_bytes(me)};
   return send_varied(
-      g, ctx, t, tag, why,
+      g, ctx, t, {tag, why},
       [=](u32 to) {
         return outgoing_block{b.dst + extent_by(t, x, to).place, b.from(to), b.src_bytes(to)};
       },
@@ -131,31 +137,30 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, void* dst, const void* src,
-                                u64 bytes) {
+XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::collect);
   const u32 tag = tag_of(op::collect);
   exchange x;
-  const bool null = dst == nullptr || (src == nullptr && bytes != 0);
+  const bool null = a.dst == nullptr || (a.src == nullptr && a.bytes != 0);
   const objection none_given = null ? objection{refusal::null_pointer} : objection{};
-  const xio_status_t status = publish_all(g, ctx, t, tag, none_given, &x, [&](u32) { return extent{0, bytes}; });
+  const xio_status_t status = publish_all(g, ctx, t, {tag, none_given}, &x, [&](u32) { return extent{0, a.bytes}; });
   if (status != XIO_OK) return status;
   u64 before = 0, all = 0;
   for (u32 m = 0; m < t.n_pes; ++m) {
     if (m == t.my_pe) before = all;
-    all += m == t.my_pe ? bytes : extent_by(t, x, m).bytes;
+    all += m == t.my_pe ? a.bytes : extent_by(t, x, m).bytes;
   }
-  auto* to = static_cast<unsigned char*>(dst) + before;
-  const auto* from = static_cast<const unsigned char*>(src);
+  auto* to = static_cast<unsigned char*>(a.dst) + before;
+  const own_block own{to, static_cast<const unsigned char*>(a.src), a.bytes};
   objection why;
-  if (!is_symmetric(ctx, dst, all)) why = {refusal::not_symmetric, 0, all};
-  if (overlap(dst, src, all, bytes) && to != from) why = {refusal::overlap};
+  if (!is_symmetric(ctx, a.dst, all)) why = {refusal::not_symmetric, 0, all};
+  if (overlap(a.dst, a.src, all, a.bytes) && own.to != own.from) why = {refusal::overlap};
   return send_varied(
-      g, ctx, t, tag, why,
+      g, ctx, t, {tag, why},
       [=](u32) {
-        return outgoing_block{to, from, bytes};
+        return outgoing_block{own.to, own.from, own.bytes};
       },
-      own_block{to, from, bytes});
+      own);
 }
 
 }  // namespace xio::dev::teams

@@ -93,13 +93,19 @@ struct pipe {
   }
 };
 
+// The shared memory that a copy goes through.
+struct stage_memory {
+  unsigned char* at;
+  u64 bytes;
+};
+
 // The 16-byte aligned middle of a copy whose sides agree modulo 16; the caller does the ends.
 template <class Deadline>
 XIO_DEVICE xio_status_t copy(const Deadline& deadline, unsigned char* to, const unsigned char* from, u64 bytes,
-                             unsigned char* stage, u64 stage_bytes, u32 ahead) {
-  auto* barriers = reinterpret_cast<u64*>(stage);
-  const u32 piece = static_cast<u32>((stage_bytes - k_head_bytes) / k_stages / 128 * 128);
-  const pipe p{to, from, bytes, stage + k_head_bytes, barriers, piece < k_most_piece ? piece : k_most_piece, ahead};
+                             const stage_memory& stage, u32 ahead) {
+  auto* barriers = reinterpret_cast<u64*>(stage.at);
+  const u32 piece = static_cast<u32>((stage.bytes - k_head_bytes) / k_stages / 128 * 128);
+  const pipe p{to, from, bytes, stage.at + k_head_bytes, barriers, piece < k_most_piece ? piece : k_most_piece, ahead};
   const u32 used = p.count() < k_stages ? static_cast<u32>(p.count()) : k_stages;
   for (u32 i = 0; i < used; ++i) barrier_init(barriers + i);
   between_proxies();
