@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How fence, quiet and barrier are done; the calls are in device/sync.hpp.
 #pragma once
+#include <type_traits>
+
 #include "xio/device/impl/hdp.hpp"
 #include "xio/device/impl/pool.hpp"
 #include "xio/device/impl/signal.hpp"
@@ -71,22 +73,35 @@ XIO_SLOW_PATH xio_status_t quiet_slow(const ctx_view& c) {
   return kept != XIO_OK ? kept : failure;
 }
 
+// Where loads and stores do it all, these words, of one line, are all there is to look at.
+struct quiet_look {
+  u32 rings, drives, error;
+
+  XIO_DEVICE static quiet_look at(const ctx_view& c) {
+    return {load<scope::agent, order::relaxed>(&c.rings_used), load<scope::agent, order::relaxed>(&c.storages_used),
+            load<scope::agent, order::relaxed>(&c.error)};
+  }
+  XIO_DEVICE bool finds_more() const { return (rings | drives | error) != 0; }
+};
+
+// Fences, and returns whether that was all that there is to do. The look comes back while the fence waits.
+template <order Order>
+XIO_DEVICE bool fence_is_all(const xio_ctx_t& ctx) {
+  if ((ctx.flags & ctx_all_mapped) == 0) [[unlikely]]
+    return false;
+  quiet_look look = quiet_look::at(ctx_of(ctx));
+  fence<scope::system, Order>();
+  not_before(look.rings), not_before(look.drives), not_before(look.error);
+  return !look.finds_more();
+}
+
 // Order is that of its fence. A caller that synchronises with the other PEs behind it needs only that its stores come
 // first. Slow is quiet_slow, or what calls it.
 template <order Order, class Slow>
 XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx, const Slow& slow) {
-  const ctx_view& c = ctx_of(ctx);
-  if ((ctx.flags & ctx_all_mapped) != 0) [[likely]] {
-    // Where loads and stores do it all, this line comes while the fence waits, and is all there is to look at.
-    u32 rings = load<scope::agent, order::relaxed>(&c.rings_used);
-    u32 drives = load<scope::agent, order::relaxed>(&c.storages_used);
-    u32 error = load<scope::agent, order::relaxed>(&c.error);
-    fence<scope::system, Order>();
-    not_before(rings), not_before(drives), not_before(error);
-    if ((rings | drives | error) == 0) [[likely]]
-      return XIO_OK;
-  }
-  return slow(c);
+  if (fence_is_all<Order>(ctx)) [[likely]]
+    return XIO_OK;
+  return slow(ctx_of(ctx));
 }
 template <order Order = order::seq_cst>
 XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
@@ -101,11 +116,40 @@ XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
   return kept != XIO_OK ? kept : failure;
 }
 
+// By all lanes: each fences what it has stored itself, so that none waits for a leader before and behind it.
+XIO_DEVICE bool fence_by_lanes_is_all(const wave_group& g, const xio_ctx_t& ctx) {
+  const bool all = g.members.ballot(!fence_is_all<order::seq_cst>(ctx)) == 0;
+  g.sync_by_op();
+  return all;
+}
+
+// A thread of the second wave looks while the leader's fence waits for the link: on one thread the fence begins when
+// the look has come back.
+XIO_DEVICE bool fence_of_workgroup_is_all(const workgroup_group& g, const xio_ctx_t& ctx) {
+  g.sync();
+  bool more = false;
+  if (g.count() <= wave_size() || (ctx.flags & ctx_all_mapped) == 0) {
+    if (g.leader()) more = !fence_is_all<order::seq_cst>(ctx);
+  } else if (g.leader()) {
+    fence<scope::system, order::seq_cst>();
+  } else if (g.rank() == wave_size()) {
+    more = quiet_look::at(ctx_of(ctx)).finds_more();
+  }
+  return !sync_workgroup_any(more);
+}
+
 // For a group that was found only just now.
 template <class Group>
 XIO_DEVICE xio_status_t quiet(const Group& g, const xio_ctx_t& ctx) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  return by_leader_of_found(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
+  const auto slow = [&] { return by_leader(g, [&] { return posted{0, quiet_slow(ctx_of(ctx))}; }).status; };
+  if constexpr (std::is_same_v<Group, wave_group> && k_lanes_fence_as_one) {
+    return fence_by_lanes_is_all(g, ctx) ? XIO_OK : slow();
+  } else if constexpr (std::is_same_v<Group, workgroup_group> && k_barrier_votes) {
+    return fence_of_workgroup_is_all(g, ctx) ? XIO_OK : slow();
+  } else {
+    return by_leader_of_found(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
+  }
 }
 
 // Of a request that is over: what it stands for is complete.

@@ -259,6 +259,7 @@ XIO_CONVERGENT u64 converged_mask() { return amdgcn::lanes_here(); }
 XIO_DEVICE u64 wave_mask() { return amdgcn::lanes_here(); }
 
 constexpr bool k_wave_ops_sync = false;
+constexpr bool k_lanes_fence_as_one = true;
 constexpr bool k_keys_take_turns = true;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) {
   const int lane = static_cast<int>(from);

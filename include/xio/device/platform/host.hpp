@@ -271,6 +271,7 @@ XIO_DEVICE u64 wave_mask() {
 }
 
 constexpr bool k_wave_ops_sync = true;
+constexpr bool k_lanes_fence_as_one = false;
 constexpr bool k_keys_take_turns = false;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) { return shuffle_in(converged_mask(), value, from); }
 XIO_CONVERGENT u64 same_key_mask(u64 key) {

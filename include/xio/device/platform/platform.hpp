@@ -210,6 +210,7 @@ XIO_DEVICE u16 half_of_float(float value);
 //   k_has_hdp               kernels may have to flush a host data path
 //   k_pauses_at_once        even the first turns of a waiting loop must give way
 //   k_wave_ops_sync         finding the whole wave, and votes and shuffles of it, sync its lanes besides
+//   k_lanes_fence_as_one    a fence by all lanes of a wave takes as long as one lane's
 //   k_adds_floats           there is fetch_add_float(T* at, T operand), of system scope
 //   k_indexes_arguments     a kernel's arguments can be indexed without a copy of them in memory
 //   k_reaps_by_kind         a loop over completions for each kind of ring is better than one for all
