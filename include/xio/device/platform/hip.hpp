@@ -11,8 +11,8 @@
 #define XIO_CONVERGENT XIO_DEVICE
 #define XIO_HOST_DEVICE __host__ __device__ inline
 #define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
-// clang 15 makes wrong code of kernels whose registers do not fit: its greedy register allocator does, its basic one does
-// not (docs/decisions/0174-who-is-here.md). Newer ones than HIP 5's are taken to be right.
+// clang 15's greedy register allocator makes wrong code of large kernels whose registers do not fit
+// (docs/decisions/0174-who-is-here.md). Newer compilers than HIP 5's are taken to be right.
 #if __clang_major__ < 18
 #define XIO_IN_LINE_BY_NEW XIO_OUT_OF_LINE
 #else
