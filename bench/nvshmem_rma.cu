@@ -192,12 +192,14 @@ __global__ void put_bw(work w) {
   quiet<by_block>();
   if (threadIdx.x == 0) w.spans[2 * blockIdx.x + 1] = now();
 }
+// A quiet in each round, as in get_lat: else the first-level cache serves what the round before has read.
 __global__ void get_bw(work w) {
   const size_t each = (w.bytes / gridDim.x + 127) / 128 * 128, at = each * blockIdx.x;
   const size_t part = at >= w.bytes ? 0 : min(each, w.bytes - at);
-  timed(w, [&](unsigned) { by_block::get_nbi(w.dst + at, w.src + at, part, w.peer); });
-  quiet<by_block>();
-  if (threadIdx.x == 0) w.spans[2 * blockIdx.x + 1] = now();
+  timed(w, [&](unsigned) {
+    by_block::get_nbi(w.dst + at, w.src + at, part, w.peer);
+    quiet<by_block>();
+  });
 }
 
 uint64_t pattern(int owner, size_t word) {
@@ -249,6 +251,8 @@ void measure(Kernel kernel, const shape& s) {
   std::vector<double> us;
   for (unsigned launch = 0; launch <= g_set.launches; ++launch) {
     g_work.bytes = s.bytes;
+    g_work.warm_up = g_set.warm_up;
+    g_work.iterations = g_set.iterations;
     if (s.both || g_me == 0) {
       void* arguments[] = {&g_work};
       // One workgroup or few: those of both PEs are resident, so that kernels may wait for each other.
