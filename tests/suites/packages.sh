@@ -21,15 +21,22 @@ install_packages() {
 }
 version_of() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo none; }
 
-# ran NAME COMMAND...: a check, of which the last line is shown where it passes and all where it fails. Counts `failures`.
-failures=0
+# ran NAME COMMAND...: a check, of which the last line is shown where it passes and all where it fails. Counts `passed`, `skipped` and
+# `failures`.
+passed=0 skipped=0 failures=0
 ran() {
   local name=$1 out status=0 begin=$SECONDS
   shift
   out=$("$@" 2>&1) || status=$?
   case $status in
-    0) echo "PASS $name ($((SECONDS - begin)) s): $(tail -n 1 <<<"$out")" ;;
-    77) echo "SKIP $name: $(tail -n 1 <<<"$out")" ;;
+    0)
+      echo "PASS $name ($((SECONDS - begin)) s): $(tail -n 1 <<<"$out")"
+      passed=$((passed + 1))
+      ;;
+    77)
+      echo "SKIP $name: $(tail -n 1 <<<"$out")"
+      skipped=$((skipped + 1))
+      ;;
     *)
       echo "FAIL $name (status $status)"
       printf '%s\n' "$out" | tail -n 60 | sed 's/^/  /'

@@ -25,7 +25,7 @@ unmount() {
 trap unmount EXIT
 inside() {
   chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive "$@"
+    DEBIAN_FRONTEND=noninteractive ${ONLY:+"ONLY=$ONLY"} "$@"
 }
 
 begin=$SECONDS
@@ -48,6 +48,5 @@ mount --bind /dev "$root/dev"
 mkdir -p "$root/dev/shm"
 mount -t tmpfs -o size=1g tmpfs "$root/dev/shm"
 echo "$suite: bootstrapped ($((SECONDS - begin)) s)"
-rm -rf "$root/src"
-copy_tree "$root/src"
+renew_tree "$root/src"
 inside bash "/src/tests/suites/$script.sh" "$suite" "${@:3}"
