@@ -338,6 +338,7 @@ int main() {
   int status = 0;
   {
     const rig::team t;
+    rig::limit_waits(t);
     all(t, "one route");
     status |= rig::verdict("litmus", t);
   }

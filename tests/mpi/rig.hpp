@@ -126,6 +126,19 @@ class team {
   xio_world_t* world_ = nullptr;
 };
 
+// XIO_TEST_WAIT_MS=N: kernels wait so long at most, for runs in which an op is lost. XIO_TIMEOUT_MS stays for xio_init and the
+// other calls of the host, which take longer than such a wait where the processors have other work.
+inline void limit_waits(const team& t) {
+  const char* asked = std::getenv("XIO_TEST_WAIT_MS");
+  if (asked == nullptr) return;
+  auto* const world = static_cast<xio::dev::world_view*>(t.ctx.world);
+  uint64_t ticks = 0;
+  MUST(hipMemcpy(&ticks, &world->ticks_per_ms, sizeof ticks, hipMemcpyDeviceToHost));
+  ticks *= std::strtoull(asked, nullptr, 10);
+  MUST(hipMemcpy(&world->timeout_ticks, &ticks, sizeof ticks, hipMemcpyHostToDevice));
+  MUST(hipDeviceSynchronize());
+}
+
 // More PEs than GPUs: a PE that waits for another one then waits for time slices of milliseconds, so that tests that
 // are many such waits do fewer.
 inline bool shared_gpus(const team& t) {

@@ -117,6 +117,7 @@ void registered_meanwhile(const rig::team& t) {
 
 int main() {
   const rig::team t;
+  rig::limit_waits(t);
   if (t.route == "direct") quiet_then_load(t);
   if (t.route == "rdma") registered_meanwhile(t);
   return rig::verdict("stale", t, t.route != "sdma");  // by which there is nothing here

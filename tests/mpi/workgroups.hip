@@ -142,6 +142,7 @@ int main() {
   const char* asked = std::getenv("XIO_ROUTE");
   o.ring_depth = asked != nullptr && std::strcmp(asked, "rdma") == 0 ? 8 : 0;
   const rig::team t(o);
+  rig::limit_waits(t);
   areas a{};
   a.out = t.symmetric<uint64_t>(k_put);
   a.in = t.symmetric<uint64_t>(k_put);
