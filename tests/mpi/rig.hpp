@@ -126,8 +126,8 @@ class team {
   xio_world_t* world_ = nullptr;
 };
 
-// XIO_TEST_WAIT_MS=N: kernels wait so long at most, for runs in which an op is lost. XIO_TIMEOUT_MS stays for xio_init and the
-// other calls of the host, which take longer than such a wait where the processors have other work.
+// XIO_TEST_WAIT_MS=N: kernels wait so long at most, for runs in which an op is lost. XIO_TIMEOUT_MS stays for xio_init
+// and the other calls of the host, which take longer than such a wait where the processors have other work.
 inline void limit_waits(const team& t) {
   const char* asked = std::getenv("XIO_TEST_WAIT_MS");
   if (asked == nullptr) return;
