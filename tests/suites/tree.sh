@@ -11,6 +11,13 @@ copy_tree() {
     (cd "$srcdir" && tar --exclude=./build -cf - .) | tar -C "$1" -xf -
   fi
 }
+# The same text, and both are programs or neither is.
+is_same() {
+  local one=no other=no
+  if [ -x "$1" ]; then one=yes; fi
+  if [ -x "$2" ]; then other=yes; fi
+  [ $one = $other ] && cmp -s "$1" "$2"
+}
 renew_tree() {
   local file
   rm -rf "$1.new"
@@ -22,9 +29,11 @@ renew_tree() {
   else
     LC_ALL=C comm -23 "$1.list" "$1.new.list" | (cd "$1" && xargs -d '\n' -r rm -f)
     while IFS= read -r file; do
-      if cmp -s "$1.new/$file" "$1/$file" && { [ ! -x "$1.new/$file" ] || [ -x "$1/$file" ]; }; then continue; fi
+      if is_same "$1.new/$file" "$1/$file"; then continue; fi
+      # What was a folder may be a file now.
+      rm -rf "${1:?}/$file"
       mkdir -p "$1/${file%/*}"
-      cp -P --remove-destination "$1.new/$file" "$1/$file"
+      cp -P "$1.new/$file" "$1/$file"
     done <"$1.new.list"
   fi
   mv "$1.new.list" "$1.list"
