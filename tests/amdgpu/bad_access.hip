@@ -10,7 +10,8 @@
 
 __global__ void touch(std::uint32_t* at) { at[threadIdx.x] = 1; }
 __global__ void trap() { __builtin_trap(); }
-__global__ void spin(const std::uint32_t* flag) {
+__global__ void spin(const std::uint32_t* flag, std::uint32_t* running) {
+  __hip_atomic_store(running, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   while (__hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM) == 0) __builtin_amdgcn_s_sleep(1);
 }
 
@@ -49,10 +50,17 @@ int take_all() {
   return hipDeviceSynchronize() == hipSuccess ? 0 : 1;
 }
 
+// Says when the kernel runs: the host sees this memory while it does.
+void tell_that_it_spins(const std::uint32_t* running) {
+  while (__atomic_load_n(running, __ATOMIC_RELAXED) == 0) usleep(1000);
+  std::puts("the kernel spins");
+  std::fflush(stdout);
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (std::strcmp(what, "memory") == 0) return take_all();
-  std::uint32_t* memory = nullptr;
+  std::uint32_t *memory = nullptr, *running = nullptr;
   if (hipMalloc(&memory, 8 << 20) != hipSuccess || hipMemset(memory, 0, 8 << 20) != hipSuccess) return 3;
   if (std::strcmp(what, "freed") == 0) {
     if (hipFree(memory) != hipSuccess) return 3;
@@ -68,7 +76,10 @@ int main(int argc, char** argv) {
   } else if (std::strcmp(what, "trap") == 0) {
     trap<<<1, 64>>>();
   } else if (std::strcmp(what, "spin") == 0) {
-    spin<<<1, 64>>>(memory);
+    if (hipHostMalloc(reinterpret_cast<void**>(&running), sizeof *running, hipHostMallocCoherent) != hipSuccess)
+      return 3;
+    *running = 0;
+    spin<<<1, 64>>>(memory, running);
   } else if (std::strcmp(what, "unwritten") == 0) {
     store_unwritten<<<1, 64>>>(memory);
   } else if (std::strcmp(what, "own_lane") == 0) {
@@ -83,6 +94,7 @@ int main(int argc, char** argv) {
     std::printf("the kernel did not begin: %s\n", hipGetErrorName(begun));
     return 1;
   }
+  if (running != nullptr) tell_that_it_spins(running);
   const hipError_t end = hipDeviceSynchronize();
   std::printf("the kernel ended: %s\n", hipGetErrorString(end));
   return end == hipSuccess ? 0 : 1;
