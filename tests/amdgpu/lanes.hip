@@ -37,7 +37,7 @@ __global__ void group(const std::uint64_t* keys, std::uint64_t present, unsigned
   }
 }
 
-// What a lane finds of the lanes that are with it.
+// The lanes that are with a lane, as it finds them.
 struct company {
   std::uint64_t here;   // all of them
   std::uint64_t group;  // those with the key of the first; 0: the lane is none of these
