@@ -74,10 +74,10 @@ XIO_SLOW_PATH xio_status_t quiet_slow(const ctx_view& c) {
 }
 
 // Where loads and stores do it all, these words, of one line, are all there is to look at.
-struct quiet_look {
+struct quiet_words {
   u32 rings, drives, error;
 
-  XIO_DEVICE static quiet_look at(const ctx_view& c) {
+  XIO_DEVICE static quiet_words at(const ctx_view& c) {
     return {load<scope::agent, order::relaxed>(&c.rings_used), load<scope::agent, order::relaxed>(&c.storages_used),
             load<scope::agent, order::relaxed>(&c.error)};
   }
@@ -89,10 +89,10 @@ template <order Order>
 XIO_DEVICE bool fence_is_all(const xio_ctx_t& ctx) {
   if ((ctx.flags & ctx_all_mapped) == 0) [[unlikely]]
     return false;
-  quiet_look look = quiet_look::at(ctx_of(ctx));
+  quiet_words seen = quiet_words::at(ctx_of(ctx));
   fence<scope::system, Order>();
-  not_before(look.rings), not_before(look.drives), not_before(look.error);
-  return !look.finds_more();
+  not_before(seen.rings), not_before(seen.drives), not_before(seen.error);
+  return !seen.finds_more();
 }
 
 // Order is that of its fence. A caller that synchronises with the other PEs behind it needs only that its stores come
@@ -133,7 +133,7 @@ XIO_DEVICE bool fence_of_workgroup_is_all(const workgroup_group& g, const xio_ct
   } else if (g.leader()) {
     fence<scope::system, order::seq_cst>();
   } else if (g.rank() == wave_size()) {
-    more = quiet_look::at(ctx_of(ctx)).finds_more();
+    more = quiet_words::at(ctx_of(ctx)).finds_more();
   }
   return !sync_workgroup_any(more);
 }
