@@ -19,7 +19,8 @@ if ! command -v debootstrap >/dev/null; then skip 'no debootstrap: apt-get insta
 unmount() {
   local at
   for at in proc dev/shm dev/pts dev; do
-    if mountpoint -q "$root/$at"; then umount "$root/$at"; fi
+    # A process that ends just now may hold it still: then it goes when that has ended.
+    if mountpoint -q "$root/$at"; then umount "$root/$at" 2>/dev/null || umount --lazy "$root/$at"; fi
   done
 }
 trap unmount EXIT
