@@ -131,7 +131,7 @@ END {
   print "\nFirst noticed by a register that is used too early: " ways["register"] + 0 "; by a check of the program: " ways["check"] + 0 "; by no end, or another error: " ways["end"] + 0 "."
   print "Most orders of the caches are made by several instructions, none of which is missed alone; `tests/amdgpu/put_back` ignores such together.\n"
   print "`tests/amdgpu/sites` wrote this. Lines are those of commit " commit ", built for gfx90a by hipcc 5.2; two PEs on two GPUs,"
-  print "`XIO_TEST_SHORT=1`. Runs with a line ignored: " all_seeds " (seeds after the first are for lines that nothing had noticed)."
+  print "`XIO_TEST_SHORT=1`. Runs with a line ignored: " all_seeds " (a line that one has noticed is not tried again)."
   print "Programs, by their routes (d direct, r rdma, s sdma): " runs_of("", all_programs) "."
   print "The line is the innermost one outside of `device/platform`; all sites of it, wherever it was inlined, are ignored together. Line 0 is code that"
   print "a compiler has put together from several. Lines that no program executes by these routes are not here. `make check-amd-sites` goes on where it was stopped.\n"
