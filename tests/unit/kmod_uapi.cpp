@@ -114,7 +114,7 @@ TEST(kmod_version, is_that_of_the_release) {
   for (const auto& [file, line] :
        {std::pair<std::string, std::string>{"dkms.conf", "PACKAGE_VERSION=\"" PACKAGE_VERSION "\""},
         {"main.c", "MODULE_VERSION(\"" PACKAGE_VERSION "\");"}}) {
-    std::ifstream in(std::string(XIO_SOURCE) + "/kernel/xio/" + file);
+    std::ifstream in(std::filesystem::path(XIO_SOURCE) / "kernel/xio" / file);
     const std::string text((std::istreambuf_iterator<char>(in)), {});
     EXPECT_NE(text.find(line), std::string::npos) << file << " has no line " << line;
   }
