@@ -22,7 +22,7 @@ struct child {
   pid_t pid;
   int fd;
   bool agreed = false, waits = false, finalized = false;
-  std::string in;
+  std::string in{};
 };
 
 std::string fault;
