@@ -160,8 +160,23 @@ TEST_F(engines, a_read_that_would_wait_is_left_to_the_kernel) {
   for (std::size_t i = 0; i < k_block; ++i) ASSERT_EQ(memory[5 * k_block + i], 0xee) << i;
 }
 
-// A kernel may fetch the block in the call itself, fast enough to return it, so both ends are right; half of one is
-// not.
+// Many reads are made together, and of these only the one that would wait is left.
+TEST_F(engines, one_of_many_reads_that_would_wait_is_left_to_the_kernel) {
+  const auto e = over_ledger();
+  refusals = 1;
+  for (std::size_t i = 0; i < 12; ++i) e->start(job(i, file_job::kind::read));
+  const std::vector<file_job*> done = over(*e);
+  EXPECT_EQ(refusals, 0);
+  EXPECT_EQ(done.size() + patient.size(), 12u);
+  EXPECT_FALSE(patient.empty());
+  for (std::size_t i = 0; i < 12; ++i) {
+    const bool read = std::find(done.begin(), done.end(), &jobs[i]) != done.end();
+    EXPECT_EQ(stamped(memory.data() + i * k_block, i * k_block, k_block), read) << i;
+    EXPECT_EQ(memory[i * k_block] == 0xee, !read) << i;
+  }
+}
+
+// A kernel may fetch the block in the call itself, fast enough to return it, so both are right; half a block is not.
 TEST_F(engines, a_dropped_block_is_read_or_left_whole) {
   fsync(fd);
   posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
