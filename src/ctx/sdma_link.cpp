@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "gpu/memory.hpp"
+#include "transport/software.hpp"
 #include "xio/device/impl/sdma.hpp"
 
 namespace xio {
@@ -25,6 +26,7 @@ std::uint32_t next_link_number() {
 
 options link_options(const xio_sdma_link_attr_t& a) {
   options o = options::from_environment();
+  software::check_backend(o.backend);
   o.tcp_key = secret_text();
   if (a.reserved != 0) fail(XIO_ERR_CONFIG, "xio_sdma_link_attr_t.reserved is {}; set it to 0", a.reserved);
   if (a.timeout_ms != 0) o.timeout_ms = a.timeout_ms == UINT32_MAX ? 0 : a.timeout_ms;
