@@ -31,7 +31,7 @@ using clock_type = std::chrono::steady_clock;
 constexpr size_t k_bytes = 256 << 10;
 constexpr uint64_t k_limit_ms = 300;
 constexpr unsigned char k_canary = 0x5c;
-// With what a vote that fails takes, longer than any delay that late.sh asks for.
+// Longer than any delay that late.sh asks for and the time of a vote that fails, together.
 constexpr auto k_watch = std::chrono::milliseconds(2500);
 
 struct results {

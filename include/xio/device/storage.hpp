@@ -29,9 +29,9 @@
 // Set, Identify Controller, ONCS). Errors of the drive are counted for the storage as a whole: every ctx that has
 // posted to it gets each of them once, from a quiet or a flush, also those of ops that another ctx posted.
 //
-// XIO_OK always has its proof. The status of an op is exact until 262144 later commands of its queue are complete,
-// however many of them all failed, and its code until 16384 are. Later they still are unless a failure had to be
-// forgotten that may have been this op: then wait and test return XIO_ERR_STORAGE, and the code is
+// XIO_OK is returned only for an op whose completion was seen. The status of an op is exact until 262144 later commands
+// of its queue are complete, however many of them all failed, and its code until 16384 are. Later they still are unless
+// a failure had to be forgotten that may have been this op: then wait and test return XIO_ERR_STORAGE, and the code is
 // XIO_STORAGE_CODE_UNKNOWN, which means that the op failed or that its result is not known any more.
 
 // --- xio_read ---------------------------------------------------------------------------------------

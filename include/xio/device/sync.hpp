@@ -45,7 +45,7 @@ XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
 }
 
 // Waits for one op: its effects are visible then, as after xio_quiet. XIO_ERR_ARG for a request that no op of this ctx
-// can have returned; a request of another ctx is not recognised where the numbers fit. The request 0 stands for an op
+// can have returned; but a request of another ctx may be taken for one of this ctx. The request 0 stands for an op
 // that loads and stores have done: XIO_OK, and the caller's stores come before what it sends from now on. Thread scope.
 XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;

@@ -120,8 +120,9 @@ XIO_DEVICE posted_ops ring_post_by(Room&& find_room, Serve&& serve, Try&& try_on
   }
 }
 
-// By who took n slots that were not there, or of a ring that has failed. Seldom, so out of line. Where a view is held
-// in registers, by value: its address would put it into memory.
+// A poster calls it that has subtracted n credits of a ring with fewer, or of one that has failed: it gives them back
+// and waits for room. That is rare, so it is out of line. A platform that keeps the view in registers passes it by
+// value, since its address would put it into memory.
 template <class Codec>
 XIO_OUT_OF_LINE xio_status_t ring_take_credits_late(held_ring r, u32 n, const world_view& w, bool mine) {
   add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));
