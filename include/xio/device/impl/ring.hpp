@@ -88,8 +88,8 @@ XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
   return r;
 }
 
-// The result of a leaf that posts, for one lane. mend: 0, or bits of mend_*, which say what is to be done before the
-// lane goes on; and, where there was no room, for how many slots. XIO_PENDING: nothing was posted.
+// The result of a leaf that posts, for one lane. Bits of mend_* say what the kernel has to do before the lane goes on,
+// and for how many slots it has to wait where there was no room. XIO_PENDING: nothing was posted.
 struct posted_ops {
   u64 ticket;
   xio_status_t status;
