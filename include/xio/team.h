@@ -65,9 +65,9 @@ XIO_EXPORT xio_status_t xio_team_world(xio_world_t* world, xio_team_t* team);
 /* Makes a team of the PEs on this PE's machine, in their order: each machine gets its own. Collective over the world.
  * Errors are those of xio_team_create. */
 XIO_EXPORT xio_status_t xio_team_shared(xio_world_t* world, xio_team_t* team);
-/* Makes a team of one PE of each machine: those that have the same place among the PEs of theirs. Collective over the
- * world. Errors are those of xio_team_create. */
-XIO_EXPORT xio_status_t xio_team_across(xio_world_t* world, xio_team_t* team);
+/* Makes a team of one PE of each machine, all with one local number: the first PEs of all machines are a team, the
+ * second ones another. Collective over the world. Errors are those of xio_team_create. */
+XIO_EXPORT xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t* team);
 /* Makes a team of the members first, first + stride, ... of `parent`, `count` of them; stride may be negative, not 0.
  * The others get the empty team, and so do PEs that are not in `parent`, which call too and give the empty team.
  * Collective over the world. Errors are those of xio_team_create, and XIO_ERR_STATE for a parent that was destroyed. */

@@ -79,7 +79,7 @@ __global__ void gate_put_counter(xio_ctx_t c, void* to, const void* from, size_t
   xio_put_counter(c, to, from, n, counter, pe);
 }
 __global__ void gate_sdma_put_signal(xio_sdma_queue_t q, void* to, const void* from, size_t n, uint64_t* word) {
-  xio_sdma_flush(q, xio_sdma_put_signal(q, to, from, n, word, 1, XIO_SIGNAL_ADD));
+  xio_sdma_wait(q, xio_sdma_put_signal(q, to, from, n, word, 1, XIO_SIGNAL_ADD));
 }
 
 }  // extern "C"

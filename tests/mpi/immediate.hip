@@ -156,10 +156,10 @@ __global__ void crowd(xio_ctx_t ctx, uint32_t* marks, uint32_t senders, int n, b
   const uint32_t me = blockIdx.x % senders * per_block + threadIdx.x;
   if (blockIdx.x < senders) {
     xio_ctx_t own = ctx;
-    if (pool && xio_wg_ctx_create(ctx, &own) != XIO_OK) *bad = 1;
+    if (pool && xio_ctx_create_wg(ctx, &own) != XIO_OK) *bad = 1;
     for (int pe = 0; pe < n; ++pe)
       if (xio_put_imm(own, nullptr, nullptr, 0, me, pe) != XIO_OK) *bad = 2;
-    if (pool && xio_wg_ctx_destroy(ctx, &own) != XIO_OK) *bad = 3;
+    if (pool && xio_ctx_destroy_wg(ctx, &own) != XIO_OK) *bad = 3;
   } else {
     for (int pe = 0; pe < n; ++pe) {
       uint32_t got = ~0u;

@@ -89,7 +89,7 @@ class team {
   }
 
   xio_world_t* world() const { return world_; }
-  void barrier() const { MUST(xio_barrier_all(world_)); }
+  void barrier() const { MUST(xio_host_barrier(world_)); }
 
   // Symmetric, zeroed, and never given back before the end.
   template <class T>

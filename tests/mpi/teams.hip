@@ -117,7 +117,7 @@ void splits(const rig::team& t, xio_team_t everybody) {
   rounds_of<rig::wave>(t, first, "a team of one");
 
   MUST(xio_team_shared(t.world(), &machine));
-  MUST(xio_team_across(t.world(), &across));
+  MUST(xio_team_same_local_rank(t.world(), &across));
   rounds_of<rig::workgroup>(t, machine, "a machine");
   rounds_of<rig::workgroup>(t, across, "across machines");
   for (const xio_team_t one : {backwards, halves, x, y, first, machine, across}) MUST(xio_team_destroy(t.world(), one));

@@ -88,7 +88,7 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
     xio_engine_stats_t stats;
     xio_error_info_t info;
     EXPECT_REFUSED(xio_finalize(w), wanted, words);
-    EXPECT_REFUSED(xio_barrier_all(w), wanted, words);
+    EXPECT_REFUSED(xio_host_barrier(w), wanted, words);
     EXPECT_REFUSED(xio_malloc(w, 1, &p), wanted, words);
     EXPECT_REFUSED(xio_calloc(w, 1, 1, &p), wanted, words);
     EXPECT_REFUSED(xio_align(w, 128, 1, &p), wanted, words);
@@ -136,7 +136,7 @@ TEST(api_world, a_forked_child_is_refused_everywhere) {
     xio_mem_place_t place = XIO_MEM_PLACE_INIT;
     xio_sdma_link_t* link = nullptr;
     const xio_status_t all[] = {xio_init(nullptr, &other),
-                                xio_barrier_all(w),
+                                xio_host_barrier(w),
                                 xio_malloc(w, 1, &p),
                                 xio_calloc(w, 1, 1, &p),
                                 xio_align(w, 128, 1, &p),
@@ -179,7 +179,7 @@ TEST(api_world, a_forked_child_is_refused_everywhere) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(xio_barrier_all(w), XIO_OK);
+  EXPECT_EQ(xio_host_barrier(w), XIO_OK);
   EXPECT_EQ(xio_mem_free(block), XIO_OK);
   EXPECT_EQ(xio_finalize(w), XIO_OK);
 }
