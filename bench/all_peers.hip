@@ -98,7 +98,7 @@ void print(const session& s, double mine, double* all, size_t bytes, int times) 
   double sum = 0;
   for (const double r : rates) sum += r;
   std::printf("%d PEs, %zu bytes to each peer, %d times, route %s: %.1f GB/s leave a PE (least %.1f), %.1f in all\n",
-              s.n, bytes, times, xio_route_name(s.world, s.ctx, 1, bytes), sum / s.n,
+              s.n, bytes, times, xio_route_name(s.world, s.ctx, bytes, 1), sum / s.n,
               *std::min_element(rates.begin(), rates.end()), sum);
 }
 

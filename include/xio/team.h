@@ -78,7 +78,7 @@ XIO_EXPORT xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t pa
 XIO_EXPORT xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width, xio_team_t* x,
                                           xio_team_t* y);
 /* Local. The number in `to` of member `pe` of `from`; -1 if it is not in `to`, or if anything is wrong. */
-XIO_EXPORT int xio_team_translate(xio_world_t* world, xio_team_t from, int pe, xio_team_t to);
+XIO_EXPORT int xio_team_translate(xio_world_t* world, xio_team_t from, xio_team_t to, int pe);
 /* Ends a team, with all its channels. Collective over the world; PEs without one give the empty team. No kernel may be
  * using it. XIO_ERR_STATE if it was destroyed already, XIO_ERR_ARG if it is none of this world. */
 XIO_EXPORT xio_status_t xio_team_destroy(xio_world_t* world, xio_team_t team);

@@ -329,7 +329,7 @@ XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
 /* Local. The way of a non-blocking copy of that size to that PE: "direct", "rdma" or "sdma". Null if ctx or pe is
  * wrong. */
-XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes);
+XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe);
 /* Local. Counts of the engine of that route (XIO_ROUTE_RDMA or XIO_ROUTE_SDMA, else XIO_ERR_ARG) since the context was
  * made; zeroes if the context has none. Kernels may be running: each number is one of a recent moment. An AMD GPU may
  * keep in its caches what a running kernel has counted, until the kernel fences, posts to an engine or ends. */

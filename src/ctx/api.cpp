@@ -221,7 +221,7 @@ xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx) {
   return in_world(world, __func__, [&](xio::world& w) { w.recover_ctx(ctx); });
 }
 
-const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes) {
+const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe) {
   const char* name = nullptr;
   in_world(world, __func__, [&](xio::world& w) { name = xio::route_name(w.route_of(ctx, pe, bytes)); });
   return name;

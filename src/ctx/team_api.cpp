@@ -73,7 +73,7 @@ xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width,
   });
 }
 
-int xio_team_translate(xio_world_t* world, xio_team_t from, int pe, xio_team_t to) {
+int xio_team_translate(xio_world_t* world, xio_team_t from, xio_team_t to, int pe) {
   int found = -1;
   in_world(world, __func__, [&](xio::world& w) {
     const auto members = w.members_of(from), others = w.members_of(to);

@@ -147,7 +147,7 @@ int contexts() {
       attr.pool = static_cast<uint32_t>(round);
       xio_ctx_t c{};
       REQUIRE_OK(xio_ctx_create(w, &attr, &c));
-      for (const int pe : {g_pe, other}) REQUIRE(std::strcmp(xio_route_name(w, c, pe, 64), name) == 0);
+      for (const int pe : {g_pe, other}) REQUIRE(std::strcmp(xio_route_name(w, c, 64, pe), name) == 0);
       if (round != 2) REQUIRE_OK(xio_ctx_destroy(w, c));  // the last are finalize's
     }
   exchange(w, 5);
@@ -228,7 +228,7 @@ int not_readable() {
   xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
   xio_ctx_t c{};
   REQUIRE_OK(xio_ctx_create(w, &attr, &c));
-  REQUIRE(std::strcmp(xio_route_name(w, c, 1 - g_pe, 64), "rdma") == 0);
+  REQUIRE(std::strcmp(xio_route_name(w, c, 64, 1 - g_pe), "rdma") == 0);
   attr.route = XIO_ROUTE_DIRECT;
   REQUIRE(xio_ctx_create(w, &attr, &c) == XIO_ERR_UNSUPPORTED && says("is not dumpable"));
   REQUIRE_OK(xio_finalize(w));
