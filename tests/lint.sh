@@ -87,9 +87,15 @@ done < <(matching '^(src|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|def|pm
 tests/lint_words ||
   complain 'words that docs/glossary.md replaces: write what each line says, or list it with its reason in tests/lint_words.allowed'
 
+# docs/glossary.md has every name of a platform.
+platform=include/xio/device/platform/platform.hpp
+while read -r name; do
+  if ! grep -qF "\`$name\`" docs/glossary.md; then complain "docs/glossary.md does not say what $name of $platform is"; fi
+done < <({ grep -ohE '\b(XIO_[A-Z_]+|k_[a-z_]+)\b' $platform; sed -nE '/defined/d; s,//.*,,; s/^[^(]*\b([a-z_]+)\(.*/\1/p; s/^class ([a-z_]+);/\1/p' $platform; } | sort -u)
+
 if command -v clang-format >/dev/null; then
   while read -r file; do
-    complain "$file: not formatted; clang-format -i $file mends it"
+    complain "$file: not formatted; run clang-format -i $file"
   done < <(matching '^(src|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu)$' |
     xargs -r -P "$(nproc)" -n 16 clang-format --dry-run -Werror 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/\1/p' | sort -u)
 else

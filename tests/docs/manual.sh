@@ -25,6 +25,7 @@ says structxio__ctx__attr.html 'forces the way of every op'
 says status_8h.html 'a local buffer that an engine must reach is not registered'
 says md_docs_ordering.html 'store buffering'
 says index.html 'What has run where'
+if [ ! -s "$out/html/nvshmem.svg" ]; then echo 'pictures of README are not in the manual' && exit 1; fi
 if grep -rqs 'fetch_change' "$out/html/atomic_8hpp.html"; then echo 'the inside shows' && exit 1; fi
 pages=$(find "$out/html" -name '*.html' | wc -l)
 

@@ -25,7 +25,7 @@ struct part {
 };
 constexpr part k_parts[] = {XIO_PARTS};
 
-// Of what configure found the rest builds and tests, and is not in libxio or its tools.
+// The libraries that configure found and libxio or its tools contain; others that it found serve to build and test.
 constexpr std::string_view k_libraries[] = {"fmt",    "spdlog", "boost-context", "cli11", "nlohmann-json",
                                             "mpi",    "ucx",    "sodium",        "hwloc", "liburing",
                                             "libpci", "verbs",  "mlx5dv",        "hsakmt"};

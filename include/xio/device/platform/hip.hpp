@@ -12,7 +12,7 @@
 #define XIO_HOST_DEVICE __host__ __device__ inline
 #define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
 // clang 15's greedy register allocator makes wrong code of large kernels whose registers do not fit
-// (docs/decisions/0174-who-is-here.md). Newer compilers than HIP 5's are taken to be right.
+// (docs/decisions/0131-leaves.md). Newer compilers than HIP 5's are taken to be right.
 #if __clang_major__ < 18
 #define XIO_IN_LINE_BY_NEW XIO_OUT_OF_LINE
 #else
