@@ -94,14 +94,15 @@ typedef struct xio_mem_place {
   xio_mem_kind_t kind; /* as it was asked of xio_mem_alloc, or XIO_MEM_NONE */
   void* base;          /* of the block, else of the runtime's allocation, else of the kernel's mapping around it */
   size_t bytes;
-  size_t page_bytes; /* of the kernel's mapping; 0 for memory of a device */
-  int device;        /* number of the GPU */
-  int numa_node;     /* of the page at the address */
-  int resident;      /* 1: the page at the address is in memory, 0: it is not, or no longer */
-  int locked;        /* 1: the kernel or the GPU's driver keeps the whole block in memory */
-  int as_asked;      /* 1: it lives where its kind says, 0: elsewhere, see why; -1: not of xio_mem_alloc */
-  char bus_id[16];   /* of the GPU, "0000:3b:00.0", or "" */
-  char why[160];     /* what is not as asked, or "" */
+  size_t page_bytes;       /* of the kernel's mapping; 0 for memory of a device */
+  int device;              /* number of the GPU */
+  int numa_node;           /* of the page at the address */
+  int resident;            /* 1: the page at the address is in memory, 0: it is not, or no longer */
+  int locked;              /* 1: the kernel or the GPU's driver keeps the whole block in memory */
+  int placed_as_requested; /* 1: it lives where its kind says, 0: elsewhere, and `reason` says where; -1: not of
+                              xio_mem_alloc */
+  char bus_id[16];         /* of the GPU, "0000:3b:00.0", or "" */
+  char reason[160];        /* why it is not placed as requested, or "" */
 } xio_mem_place_t;
 #define XIO_MEM_PLACE_INIT \
   { sizeof(xio_mem_place_t), XIO_MEM_ON_UNKNOWN, XIO_MEM_NONE, NULL, 0, 0, -1, -1, -1, -1, -1, "", "" }

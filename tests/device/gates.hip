@@ -69,7 +69,7 @@ __global__ void gate_iget(xio_ctx_t c, float* to, const float* from, size_t n, i
 }
 __global__ void gate_put_imm(xio_ctx_t c, void* to, const void* from, size_t n, uint32_t* seen, int pe) {
   xio_put_imm(c, to, from, n, 1, pe);
-  xio_imm_wait(c, pe, seen);
+  xio_imm_wait(c, seen, pe);
 }
 __global__ void gate_packet(xio_ctx_t c, uint64_t* to, uint32_t* from, size_t n, int pe) {
   xio_put_packet(c, to, from, n, 1, pe);
@@ -79,7 +79,7 @@ __global__ void gate_put_counter(xio_ctx_t c, void* to, const void* from, size_t
   xio_put_counter(c, to, from, n, counter, pe);
 }
 __global__ void gate_sdma_put_signal(xio_sdma_queue_t q, void* to, const void* from, size_t n, uint64_t* word) {
-  xio_sdma_flush(q, xio_sdma_put_signal(q, to, from, n, word, 1, XIO_SIGNAL_ADD));
+  xio_sdma_wait(q, xio_sdma_put_signal(q, to, from, n, word, 1, XIO_SIGNAL_ADD));
 }
 
 }  // extern "C"

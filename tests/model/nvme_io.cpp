@@ -62,7 +62,7 @@ TEST(nvme_io, writes_reach_the_file_and_nothing_else) {
       ASSERT_EQ(xio_write(r.ctx(), r.heap() + 12, r.storage(), at, bytes), XIO_OK);
       at += bytes;
     }
-    ASSERT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+    ASSERT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
     const auto data = f.read();
     ASSERT_EQ(data.size(), total);
     EXPECT_TRUE(stamped(data.data() + 512, 512, at - 512));
@@ -104,7 +104,7 @@ TEST(nvme_io, closing_cuts_nothing_that_another_drive_wrote) {
     rig b(f.path, {.bytes = 2 << 20});
     stamp(b.heap(), at, 512);
     ASSERT_EQ(xio_write(b.ctx(), b.heap(), b.storage(), at, 512), XIO_OK);
-    ASSERT_EQ(xio_storage_flush(b.ctx(), b.storage()), XIO_OK);
+    ASSERT_EQ(xio_storage_sync(b.ctx(), b.storage()), XIO_OK);
     a.close();
     EXPECT_EQ(f.size(), 2u << 20) << bytes;
     std::memset(b.heap(), 0, 512);
@@ -123,7 +123,7 @@ TEST(nvme_io, a_block_device_has_whole_blocks) {
     EXPECT_EQ(r.world().storages[0].bytes, 125u * 4096);
     stamp(r.heap(), 124 * 4096, 4096);
     EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 124 * 4096, 4096), XIO_OK);
-    EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+    EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
     EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 125 * 4096, 4096), XIO_ERR_ARG);
   }
   try {
@@ -366,8 +366,8 @@ TEST(nvme_io, every_ctx_hears_of_errors) {
   // A flush tells its own ctx.
   r.device().inject({.first_lba = 9, .last_lba = 9});
   (void)xio_read_nbi(two, r.heap(), r.storage(), 9 * 512, 512);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STORAGE);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
   EXPECT_EQ(r.quiet(), XIO_OK);
   EXPECT_EQ(dev::storage_quiet(second), XIO_ERR_STORAGE);
   // Errors from before a ctx came are not its own.
@@ -390,7 +390,7 @@ TEST(nvme_io, handles_and_requests_do_not_outlive_their_storage) {
   dev::ring_state& state = *r.ring().state;
   state.issued = state.published = state.completed = 0;
   EXPECT_EQ(xio_write(r.ctx(), r.heap(), closed, 0, 512), XIO_ERR_STATE);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), closed), XIO_ERR_STATE);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), closed), XIO_ERR_STATE);
   EXPECT_EQ(xio_read(r.ctx(), r.heap(), {closed.view, 0}, 0, 512), XIO_ERR_STATE);
   EXPECT_EQ(r.test(old), XIO_ERR_ARG);
   EXPECT_EQ(r.wait(old), XIO_ERR_ARG);
@@ -472,9 +472,9 @@ TEST(nvme_io, a_flush_that_fails_says_so) {
   stamped_file f;
   rig r(f.path, {});
   r.device().inject({.opcode = 0x00, .status = wire::nvme::k_internal_error});
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STORAGE);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE);
   EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
 }
 
 TEST(nvme_io, a_command_that_never_completes_ends_in_time) {
@@ -514,7 +514,7 @@ TEST(nvme_io, wrong_arguments_are_refused) {
   EXPECT_EQ(xio_read(r.ctx(), h, {nullptr, 0}, 0, 512), XIO_ERR_STATE);
   r.close();
   EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), 0, 512), XIO_ERR_STATE);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STATE);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STATE);
 }
 
 // A refusal by the operating system is a media error at the caller.

@@ -115,7 +115,7 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   for (const xio_req_t made_up : {~xio_req_t{0}, xio_req_t{0xffff} << 48, (xio_req_t{0xffff} << 48) + 17}) {
     same(xio_wait(ctx, made_up), XIO_ERR_ARG);
     same(xio_test(ctx, made_up), XIO_ERR_ARG);
-    same(xio_flush(ctx, made_up), XIO_ERR_ARG);
+    same(xio_wait_source(ctx, made_up), XIO_ERR_ARG);
   }
   // 59: with one that there is
   same(xio_wait(ctx, (xio_req_t{0xffff} << 48) + 16), XIO_ERR_INTERNAL);

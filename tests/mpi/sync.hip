@@ -56,7 +56,7 @@ constexpr size_t k_backlog = 2 << 20;
 __global__ void overtaken(xio_ctx_t ctx, unsigned char* to, const unsigned char* from, uint64_t* marker, int puts,
                           int me, int* bad) {
   xio_ctx_t own{};
-  if (xio_wg_ctx_create(ctx, &own) != XIO_OK) *bad = 1;
+  if (xio_ctx_create_wg(ctx, &own) != XIO_OK) *bad = 1;
   if (me == 0)
     for (int i = 0; i < puts; ++i) xio_put_nbi(ctx, to, from, k_backlog, 1);
   if (xio_sync_all(me == 0 ? ctx : own) != XIO_OK) *bad = 2;
@@ -64,7 +64,7 @@ __global__ void overtaken(xio_ctx_t ctx, unsigned char* to, const unsigned char*
   if (xio_sync_all(own) != XIO_OK) *bad = 4;
   if (me == 1 && xio_wait_until(ctx, marker, XIO_CMP_EQ, 1) != XIO_OK) *bad = 5;
   if (xio_sync_all(own) != XIO_OK) *bad = 6;
-  if (xio_wg_ctx_destroy(ctx, &own) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 7;
+  if (xio_ctx_destroy_wg(ctx, &own) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 7;
 }
 
 void barriers_by_several_queues(const rig::team& t) {
@@ -240,7 +240,7 @@ __global__ void own_contexts(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, int 
   xio_ctx_t own{};
   xio_status_t status = XIO_ERR_NO_MEMORY;
   for (int turn = 0; turn < 1000000 && status == XIO_ERR_NO_MEMORY; ++turn) {
-    status = xio_wg_ctx_create(ctx, &own);
+    status = xio_ctx_create_wg(ctx, &own);
     if (status == XIO_ERR_NO_MEMORY) xio::dev::pause();
   }
   if (status != XIO_OK) {
@@ -251,7 +251,7 @@ __global__ void own_contexts(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, int 
   if (threadIdx.x == 0) out[block] = 1000 + block;
   __syncthreads();
   if (xio_put_wg(own, slots + block, out + block, 8, pe) != XIO_OK) *bad = 2;
-  if (xio_wg_ctx_destroy(ctx, &own) != XIO_OK) *bad = 3;
+  if (xio_ctx_destroy_wg(ctx, &own) != XIO_OK) *bad = 3;
   if (own.view != nullptr || xio_put(own, slots, out, 8, pe) != XIO_ERR_STATE) *bad = 4;
   if (threadIdx.x == 0) atomicAdd(served, 1u);
 }
@@ -260,14 +260,14 @@ __global__ void own_contexts(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, int 
 __global__ void empty_pool(xio_ctx_t ctx, int* bad) {
   xio_ctx_t own[k_pool + 1];
   for (unsigned i = 0; i < k_pool; ++i)
-    if (xio_wg_ctx_create(ctx, &own[i]) != XIO_OK) *bad = 1;
-  if (xio_wg_ctx_create(ctx, &own[k_pool]) != XIO_ERR_NO_MEMORY || own[k_pool].view != nullptr) *bad = 2;
+    if (xio_ctx_create_wg(ctx, &own[i]) != XIO_OK) *bad = 1;
+  if (xio_ctx_create_wg(ctx, &own[k_pool]) != XIO_ERR_NO_MEMORY || own[k_pool].view != nullptr) *bad = 2;
   for (unsigned i = 0; i < k_pool; ++i)
     for (unsigned k = 0; k < i; ++k)
       if (own[i].view == own[k].view) *bad = 3;
   for (unsigned i = 0; i < k_pool; ++i)
-    if (xio_wg_ctx_destroy(ctx, &own[i]) != XIO_OK) *bad = 4;
-  if (xio_wg_ctx_create(ctx, &own[0]) != XIO_OK || xio_wg_ctx_destroy(ctx, &own[0]) != XIO_OK) *bad = 5;
+    if (xio_ctx_destroy_wg(ctx, &own[i]) != XIO_OK) *bad = 4;
+  if (xio_ctx_create_wg(ctx, &own[0]) != XIO_OK || xio_ctx_destroy_wg(ctx, &own[0]) != XIO_OK) *bad = 5;
   xio_quiet_wg(ctx);  // forgets that the pool was empty
 }
 

@@ -44,23 +44,23 @@ XIO_DEVICE xio_status_t xio_broadcast_wg(const xio_ctx_t& ctx, const xio_team_t&
   return xio::dev::teams::broadcast(xio::dev::workgroup_group::here(), ctx, team, {dst, src, bytes}, root);
 }
 
-// Blocks of any sizes: `src_bytes[i]` bytes from src + src_places[i] on go to member i. They are stored there from that
-// member's dst + dst_places[m] on, m being this PE's number, and its dst_bytes[m] must be the same size. The four
-// arrays have an element for each member, and are read by all threads; places and sizes are bytes. Sizes that do not
+// Blocks of any sizes: `src_bytes[i]` bytes from src + src_offsets[i] on go to member i. They are stored there from
+// that member's dst + dst_offsets[m] on, m being this PE's number, and its dst_bytes[m] must be the same size. The four
+// arrays have an element for each member, and are read by all threads; offsets and sizes are bytes. Sizes that do not
 // agree are XIO_ERR_ARG for all.
 XIO_DEVICE xio_status_t xio_alltoallv_wave(const xio_ctx_t& ctx, const xio_team_t& team, void* dst,
-                                           const size_t* dst_places, const size_t* dst_bytes, const void* src,
-                                           const size_t* src_places, const size_t* src_bytes) {
+                                           const size_t* dst_offsets, const size_t* dst_bytes, const void* src,
+                                           const size_t* src_offsets, const size_t* src_bytes) {
   return xio::dev::teams::alltoallv(xio::dev::wave_group::here(), ctx, team,
-                                    {static_cast<unsigned char*>(dst), dst_places, dst_bytes,
-                                     static_cast<const unsigned char*>(src), src_places, src_bytes, 1});
+                                    {static_cast<unsigned char*>(dst), dst_offsets, dst_bytes,
+                                     static_cast<const unsigned char*>(src), src_offsets, src_bytes, 1});
 }
 XIO_DEVICE xio_status_t xio_alltoallv_wg(const xio_ctx_t& ctx, const xio_team_t& team, void* dst,
-                                         const size_t* dst_places, const size_t* dst_bytes, const void* src,
-                                         const size_t* src_places, const size_t* src_bytes) {
+                                         const size_t* dst_offsets, const size_t* dst_bytes, const void* src,
+                                         const size_t* src_offsets, const size_t* src_bytes) {
   return xio::dev::teams::alltoallv(xio::dev::workgroup_group::here(), ctx, team,
-                                    {static_cast<unsigned char*>(dst), dst_places, dst_bytes,
-                                     static_cast<const unsigned char*>(src), src_places, src_bytes, 1});
+                                    {static_cast<unsigned char*>(dst), dst_offsets, dst_bytes,
+                                     static_cast<const unsigned char*>(src), src_offsets, src_bytes, 1});
 }
 
 // As xio_fcollect, but every member may give another number of bytes, also 0.

@@ -51,12 +51,12 @@ XIO_DEVICE xio_req_t xio_put_imm_nbi_wg(const xio_ctx_t& ctx, void* dst, const v
 // Takes the oldest immediate of PE `pe` out of the inbox. XIO_PENDING if there is none. After XIO_OK the data of its
 // put is visible to the caller. Any threads of the ctx and of its pool may call; each immediate is returned to one of
 // them.
-XIO_DEVICE xio_status_t xio_imm_test(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
+XIO_DEVICE xio_status_t xio_imm_test(const xio_ctx_t& ctx, uint32_t* immediate, int pe) {
   return xio::dev::poll_immediate(ctx, pe, immediate, false);
 }
 
 // Waits for the next immediate of PE `pe` and takes it out. Returns XIO_ERR_TIMEOUT after the world's timeout, and the
 // failure of a queue pair to that PE at once.
-XIO_DEVICE xio_status_t xio_imm_wait(const xio_ctx_t& ctx, int pe, uint32_t* immediate) {
+XIO_DEVICE xio_status_t xio_imm_wait(const xio_ctx_t& ctx, uint32_t* immediate, int pe) {
   return xio::dev::poll_immediate(ctx, pe, immediate, true);
 }

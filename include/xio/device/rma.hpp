@@ -8,8 +8,8 @@
 //
 // Forms. A plain name is for one thread. `_wave` and `_wg` are called by all threads of the wave or workgroup, none of
 // which may have left the kernel, with the same arguments; they start when all of them have come, do the op once, and
-// return the same to all of them. `_nbi` only posts the op and returns a request for xio_wait, xio_test and xio_flush,
-// which a program may drop.
+// return the same to all of them. `_nbi` only posts the op and returns a request for xio_wait, xio_test and
+// xio_wait_source, which a program may drop.
 //
 // Order. A blocking put returns when the source may be reused: that says nothing about the target. A blocking get
 // returns when the data is in `dst` and visible to the callers. Ops are otherwise unordered until xio_fence or

@@ -3,7 +3,7 @@
 // reaches. Thread scope; any lanes of any waves of a grid may call on one queue in any divergence, unless it was
 // created for one thread at a time.
 //
-// Ops are posted and not waited for: they return a request for xio_sdma_flush and xio_sdma_test, which a program may
+// Ops are posted and not waited for: they return a request for xio_sdma_wait and xio_sdma_test, which a program may
 // drop. A call with wrong arguments posts nothing, and its request returns the error. Copies of one queue may overlap
 // in time; a signal or count is visible after all that was posted to its queue before it. Errors: XIO_ERR_STATE (null
 // queue), XIO_ERR_ARG (null, overlapping areas, a misaligned word, rows wider than their pitch), XIO_ERR_TIMEOUT, and
@@ -96,7 +96,7 @@ XIO_DEVICE xio_status_t xio_sdma_wait_counter(xio_sdma_queue_t queue, const uint
 // --- Completion --------------------------------------------------------------------------------------
 
 // Waits until an op is complete: its source may be reused, and its data is in place. XIO_OK for the request 0.
-XIO_DEVICE xio_status_t xio_sdma_flush(xio_sdma_queue_t queue, xio_req_t request) {
+XIO_DEVICE xio_status_t xio_sdma_wait(xio_sdma_queue_t queue, xio_req_t request) {
   using namespace xio::dev;
   const sdma_queue_view* q = sdma::queue_of(queue);
   if (q == nullptr) return XIO_ERR_STATE;

@@ -11,13 +11,13 @@
 #include "xio/device/rma.hpp"
 
 // xio_put with `stage_bytes` of shared memory at `stage` to copy through. Returns when `src` and `stage` may be reused.
-XIO_DEVICE xio_status_t xio_put_staged(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe,
-                                       void* stage, size_t stage_bytes) {
+XIO_DEVICE xio_status_t xio_put_staged(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, void* stage,
+                                       size_t stage_bytes, int pe) {
   return xio::dev::put_staged(ctx, {dst, src, bytes}, pe, {stage, stage_bytes});
 }
 
 // xio_get with `stage_bytes` of shared memory at `stage` to copy through. Returns when the data is in `dst`.
-XIO_DEVICE xio_status_t xio_get_staged(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe,
-                                       void* stage, size_t stage_bytes) {
+XIO_DEVICE xio_status_t xio_get_staged(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, void* stage,
+                                       size_t stage_bytes, int pe) {
   return xio::dev::get_staged(ctx, {dst, src, bytes}, pe, {stage, stage_bytes});
 }

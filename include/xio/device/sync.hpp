@@ -45,8 +45,8 @@ XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
 }
 
 // Waits for one op: its effects are visible then, as after xio_quiet. XIO_ERR_ARG for a request that no op of this ctx
-// can have returned; a request of another ctx is not recognised where the numbers fit. The request 0 stands for an op
-// that loads and stores have done: XIO_OK, and the caller's stores come before what it sends from now on. Thread scope.
+// can have returned; a request of another ctx may be taken for one of this. The request 0 stands for an op that loads
+// and stores have done: XIO_OK, and the caller's stores come before what it sends from now on. Thread scope.
 XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   const xio_status_t status = xio::dev::wait_request(xio::dev::ctx_of(ctx), request);
@@ -62,7 +62,7 @@ XIO_DEVICE xio_status_t xio_test(const xio_ctx_t& ctx, xio_req_t request) {
 
 // Waits until the source of a put or write may be reused: not at all where loads and stores have read it, else until
 // the op is complete, because engines report no earlier moment. Thread scope.
-XIO_DEVICE xio_status_t xio_flush(const xio_ctx_t& ctx, xio_req_t request) {
+XIO_DEVICE xio_status_t xio_wait_source(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
   return request == 0 ? XIO_OK : xio_wait(ctx, request);
 }

@@ -34,7 +34,7 @@ XIO_DEVICE int xio_team_world_pe(const xio_team_t& team, int pe) {
 }
 
 // The number in `to` of member `pe` of `from`; -1 if it is not in `to`, or there is no such member. Any thread.
-XIO_DEVICE int xio_team_translate(const xio_team_t& from, int pe, const xio_team_t& to) {
+XIO_DEVICE int xio_team_translate(const xio_team_t& from, const xio_team_t& to, int pe) {
   const int wanted = xio_team_world_pe(from, pe);
   for (int i = 0; wanted >= 0 && i < static_cast<int>(to.n_pes); ++i)
     if (xio_team_world_pe(to, i) == wanted) return i;

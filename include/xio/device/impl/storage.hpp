@@ -434,7 +434,7 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
 }
 
 // Flush of one lane. One command flushes a whole namespace, the writes of every queue.
-XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) {
+XIO_DEVICE xio_status_t storage_sync(const ctx_view& c, const storage_view& s) {
   if (!storage_is_used(c, s)) mark_storage_used(c, s);
   xio_status_t status = quiet_queues_of(c, s);
   if (status != XIO_OK || s.read_only != 0) return status;
@@ -479,14 +479,14 @@ XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, const xio_ctx_t& ctx, co
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t storage_flush_op(const Group& group, const xio_ctx_t& ctx, xio_storage_t storage) {
+XIO_DEVICE xio_status_t storage_sync_op(const Group& group, const xio_ctx_t& ctx, xio_storage_t storage) {
   return by_leader(group,
                    [&] {
                      if (ctx.view == nullptr) return posted{0, XIO_ERR_STATE};
                      const ctx_view& c = ctx_of(ctx);
                      const storage_view* s = storage_of(storage);
-                     return posted{0, s == nullptr ? ctx_fail(c, XIO_ERR_STATE, call_of(call_kind::storage_flush))
-                                                   : storage_flush(c, *s)};
+                     return posted{0, s == nullptr ? ctx_fail(c, XIO_ERR_STATE, call_of(call_kind::storage_sync))
+                                                   : storage_sync(c, *s)};
                    })
       .status;
 }

@@ -33,7 +33,7 @@ XIO_ROCSHMEM_BOTH int rocshmem_team_n_pes(rocshmem_team_t team) {
   XIO_ROCSHMEM_SIDE(impl::team_n_pes(team), impl::host_team_n_pes(team));
 }
 XIO_ROCSHMEM_BOTH int rocshmem_team_translate_pe(rocshmem_team_t from, int pe, rocshmem_team_t to) {
-  XIO_ROCSHMEM_SIDE(xio_team_translate(impl::team_of(from), pe, impl::team_of(to)),
+  XIO_ROCSHMEM_SIDE(xio_team_translate(impl::team_of(from), impl::team_of(to), pe),
                     impl::host_team_translate(from, pe, to));
 }
 XIO_ROCSHMEM_BOTH void rocshmem_barrier(rocshmem_team_t team = ROCSHMEM_TEAM_WORLD) {

@@ -41,7 +41,7 @@ XIO_DEVICE void rocshmem_wg_init_thread(int, int* provided) { *provided = ROCSHM
 // All threads of the workgroup call; `ctx` may be of each thread or shared.
 XIO_DEVICE int rocshmem_wg_ctx_create(std::int64_t, rocshmem_ctx_t* ctx) {
   xio_ctx_t own{};
-  const xio_status_t status = xio_wg_ctx_create(impl::resolve(), &own);
+  const xio_status_t status = xio_ctx_create_wg(impl::resolve(), &own);
   impl::keep(status);
   *ctx = status == XIO_OK ? rocshmem_ctx_t{reinterpret_cast<unsigned long long>(own.view), 0} : ROCSHMEM_CTX_INVALID;
   __syncthreads();
@@ -61,7 +61,7 @@ XIO_DEVICE void rocshmem_wg_ctx_destroy(rocshmem_ctx_t* ctx) {
   xio_ctx_t own = impl::resolve(*ctx);
   __syncthreads();
   if (none) return;
-  impl::keep(xio_wg_ctx_destroy(impl::resolve(), &own));
+  impl::keep(xio_ctx_destroy_wg(impl::resolve(), &own));
   *ctx = ROCSHMEM_CTX_INVALID;
 }
 // Of the context's team.
